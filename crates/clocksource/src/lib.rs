@@ -1,0 +1,1 @@
+//! Reads real clocks and says how wrong they may be.

@@ -1,0 +1,1 @@
+//! Workloads and experiments, against any database that speaks the Postgres protocol.

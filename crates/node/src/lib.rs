@@ -1,0 +1,1 @@
+//! One whole node behind one step function; no IO.

@@ -1,0 +1,1 @@
+//! The protocol cores: transactions and logs as plain state machines.

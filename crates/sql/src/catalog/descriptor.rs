@@ -1,0 +1,220 @@
+//! Descriptors: serialisable, versioned records of databases, schemas, tables, sequences and views.
+//!
+//! Expressions in descriptors (defaults, checks, views) are SQL text, parsed when a plan is made.
+
+use crate::types::SqlType;
+use serde::{Deserialize, Serialize};
+
+/// OID of any object: tables, indexes, schemas, databases, sequences and types share one space; ours start at
+/// [`FIRST_USER_OID`], so that they never meet PostgreSQL's built-in ones.
+pub type Oid = u32;
+/// First OID for what users create.
+pub const FIRST_USER_OID: Oid = 16_384;
+
+/// A database.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Database {
+    /// Its OID.
+    pub id: Oid,
+    /// Its name.
+    pub name: String,
+}
+
+/// A schema of a database.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Schema {
+    /// Its OID.
+    pub id: Oid,
+    /// OID of its database.
+    pub database: Oid,
+    /// Its name.
+    pub name: String,
+}
+
+/// A table, its columns, indexes and constraints.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Table {
+    /// Its OID; part of the key of each of its rows.
+    pub id: Oid,
+    /// OID of its database.
+    pub database: Oid,
+    /// OID of its schema.
+    pub schema: Oid,
+    /// Its name.
+    pub name: String,
+    /// Columns in order, dropped ones removed; their ids are never reused.
+    pub columns: Vec<Column>,
+    /// The index that holds the rows. Its OID changes when the rows are rewritten (ADD PRIMARY KEY, TRUNCATE).
+    pub primary: Index,
+    /// Whether `primary` is declared by the user. If not, its key is the hidden column [`ROW_ID_COLUMN`], not in `columns`.
+    pub has_primary_key: bool,
+    /// Secondary indexes.
+    pub indexes: Vec<Index>,
+    /// CHECK constraints.
+    pub checks: Vec<Check>,
+    /// Foreign keys of this table.
+    pub foreign_keys: Vec<ForeignKey>,
+    /// Tables whose foreign keys point here: their OIDs (this one, for a self-reference).
+    pub referenced_by: Vec<Oid>,
+    /// Next column id.
+    pub next_column: u16,
+    /// Grows with each change of this descriptor.
+    pub version: u64,
+}
+
+/// Id of the hidden row id of a table without a primary key (an int8, from `Kv::unique_id`).
+pub const ROW_ID_COLUMN: u16 = 0;
+
+/// A column.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Column {
+    /// From 1, never reused: PostgreSQL's attnum.
+    pub id: u16,
+    /// Its name.
+    pub name: String,
+    /// Its type.
+    pub ty: SqlType,
+    /// NULL allowed.
+    pub nullable: bool,
+    /// Default, as SQL text.
+    pub default: Option<String>,
+    /// What rows written before the column was added hold, as text of its type (`None` = NULL).
+    pub missing: Option<String>,
+    /// GENERATED .. AS IDENTITY.
+    pub identity: Option<Identity>,
+    /// Sequence owned by the column (SERIAL, IDENTITY).
+    pub owned_sequence: Option<Oid>,
+}
+
+/// GENERATED { ALWAYS | BY DEFAULT } AS IDENTITY
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Identity {
+    /// Explicit values are refused unless OVERRIDING SYSTEM VALUE.
+    Always,
+    /// Explicit values win.
+    ByDefault,
+}
+
+/// An index.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Index {
+    /// Its OID; part of the key of each of its entries.
+    pub id: Oid,
+    /// Its name.
+    pub name: String,
+    /// Its columns.
+    pub columns: Vec<IndexColumn>,
+    /// No two rows may share a key without NULLs.
+    pub unique: bool,
+    /// Made by a UNIQUE or PRIMARY KEY constraint of the same name (not by CREATE INDEX).
+    pub constraint: bool,
+}
+
+/// A column of an index.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct IndexColumn {
+    /// Id of the column.
+    pub column: u16,
+    /// Descending.
+    pub descending: bool,
+}
+
+/// A CHECK constraint.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Check {
+    /// Its name.
+    pub name: String,
+    /// The condition, as SQL text.
+    pub expression: String,
+}
+
+/// A foreign key.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ForeignKey {
+    /// OID of the constraint.
+    pub id: Oid,
+    /// Its name.
+    pub name: String,
+    /// Ids of the referencing columns.
+    pub columns: Vec<u16>,
+    /// OID of the referenced table.
+    pub referenced_table: Oid,
+    /// Ids of the referenced columns, in the order of `columns`; they are the columns of a unique index there.
+    pub referenced_columns: Vec<u16>,
+    /// ON DELETE.
+    pub on_delete: ReferentialAction,
+    /// ON UPDATE.
+    pub on_update: ReferentialAction,
+}
+
+/// What happens to referencing rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ReferentialAction {
+    /// Refuse at the end of the statement.
+    NoAction,
+    /// Refuse.
+    Restrict,
+    /// Follow.
+    Cascade,
+    /// Set the referencing columns to NULL.
+    SetNull,
+    /// Set them to their defaults.
+    SetDefault,
+}
+
+/// A sequence.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Sequence {
+    /// Its OID.
+    pub id: Oid,
+    /// OID of its database.
+    pub database: Oid,
+    /// OID of its schema.
+    pub schema: Oid,
+    /// Its name.
+    pub name: String,
+    /// smallint, integer or bigint.
+    pub ty: SqlType,
+    /// First value.
+    pub start: i64,
+    /// Step.
+    pub increment: i64,
+    /// Least value.
+    pub min: i64,
+    /// Greatest value.
+    pub max: i64,
+    /// Start over at the end.
+    pub cycle: bool,
+    /// Table and column that own it.
+    pub owner: Option<(Oid, u16)>,
+}
+
+/// A view.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct View {
+    /// Its OID.
+    pub id: Oid,
+    /// OID of its database.
+    pub database: Oid,
+    /// OID of its schema.
+    pub schema: Oid,
+    /// Its name.
+    pub name: String,
+    /// Names and types of its columns.
+    pub columns: Vec<(String, SqlType)>,
+    /// The query, as SQL text.
+    pub query: String,
+    /// OIDs of the relations that it reads.
+    pub reads: Vec<Oid>,
+}
+
+/// What a name in FROM may be.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Relation {
+    /// A table.
+    Table(Table),
+    /// A view.
+    View(View),
+    /// A sequence.
+    Sequence(Sequence),
+}

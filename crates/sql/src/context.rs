@@ -1,0 +1,137 @@
+//! What one statement runs with: its transaction, catalog, parameters, settings, limits. Shared by every operator of the statement.
+
+use crate::catalog::{Database, Relation, Schema};
+use crate::transaction::{Interrupt, Kv, TxnRef};
+use crate::types::Value;
+use crate::{SqlError, SqlState};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// The catalog as the statement's transaction sees it. Every lookup is a certified read, cached by version.
+pub trait CatalogView: Send + Sync {
+    /// Looks a table, view or sequence up; without a schema, along the search path (`pg_catalog` first). `None` if there is none.
+    /// Virtual tables (`pg_catalog`, `information_schema`) are not here: see `pg_catalog::lookup`.
+    fn relation(&self, schema: Option<&str>, name: &str) -> Result<Option<Arc<Relation>>, SqlError>;
+    /// By OID.
+    fn relation_by_id(&self, id: u32) -> Result<Option<Arc<Relation>>, SqlError>;
+    /// Every relation of the current database.
+    fn relations(&self) -> Result<Vec<Arc<Relation>>, SqlError>;
+    /// Schemas of the current database, `pg_catalog` and `information_schema` included.
+    fn schemas(&self) -> Result<Vec<Schema>, SqlError>;
+    /// Every database.
+    fn databases(&self) -> Result<Vec<Database>, SqlError>;
+    /// The database that the session is connected to.
+    fn current_database(&self) -> Database;
+    /// Grows with each change of the catalog: part of a cached plan's key.
+    fn version(&self) -> u64;
+}
+
+/// Sequences; numbers drawn are not given back when the transaction rolls back.
+pub trait Sequences: Send + Sync {
+    /// `nextval`
+    fn next(&self, sequence: u32) -> Result<i64, SqlError>;
+    /// `currval`: 55000 before the session's first `nextval`.
+    fn current(&self, sequence: u32) -> Result<i64, SqlError>;
+    /// `lastval`
+    fn last(&self) -> Result<i64, SqlError>;
+    /// `setval`
+    fn set(&self, sequence: u32, value: i64, is_called: bool) -> Result<i64, SqlError>;
+}
+
+/// The settings that evaluation and output depend on.
+#[derive(Clone, Debug)]
+pub struct EvalSettings {
+    /// `TimeZone`
+    pub time_zone: chrono_tz::Tz,
+    /// `search_path`, without the implicit `pg_catalog`.
+    pub search_path: Vec<String>,
+    /// `current_user`
+    pub user: String,
+    /// `current_database()`
+    pub database: String,
+    /// `application_name`
+    pub application_name: String,
+    /// Backend process id shown to the client.
+    pub backend_pid: i32,
+    /// `extra_float_digits`
+    pub extra_float_digits: i32,
+    /// `bytea_output = escape`
+    pub bytea_escape: bool,
+}
+
+impl Default for EvalSettings {
+    fn default() -> Self {
+        EvalSettings {
+            time_zone: chrono_tz::UTC,
+            search_path: vec!["public".into()],
+            user: "root".into(),
+            database: "postgres".into(),
+            application_name: String::new(),
+            backend_pid: 0,
+            extra_float_digits: 1,
+            bytea_escape: false,
+        }
+    }
+}
+
+/// Bounds the memory of one statement (sorts, hashes, buffers).
+#[derive(Debug)]
+pub struct MemoryBudget {
+    used_bytes: AtomicUsize,
+    limit_bytes: usize,
+}
+
+impl MemoryBudget {
+    /// A budget of `limit_bytes`.
+    pub fn new(limit_bytes: usize) -> Self {
+        MemoryBudget { used_bytes: AtomicUsize::new(0), limit_bytes }
+    }
+    /// The greatest number of bytes.
+    pub fn limit_bytes(&self) -> usize {
+        self.limit_bytes
+    }
+    /// Takes bytes.
+    ///
+    /// # Errors
+    /// 53200 beyond the limit, with the setting to change.
+    pub fn take(&self, bytes: usize) -> Result<(), SqlError> {
+        let used = self.used_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        if used > self.limit_bytes {
+            self.used_bytes.fetch_sub(bytes, Ordering::Relaxed);
+            return Err(SqlError::new(
+                SqlState::OUT_OF_MEMORY,
+                format!("the statement needs more than {} bytes of memory", self.limit_bytes),
+            )
+            .hint("Read fewer rows at a time, or raise timeball.query_memory_bytes."));
+        }
+        Ok(())
+    }
+    /// Gives bytes back.
+    pub fn give(&self, bytes: usize) {
+        self.used_bytes.fetch_sub(bytes, Ordering::Relaxed);
+    }
+}
+
+/// All that one statement runs with.
+pub struct StatementContext {
+    /// The transaction.
+    pub txn: TxnRef,
+    /// The catalog in it.
+    pub catalog: Arc<dyn CatalogView>,
+    /// The database below: row ids, the clock.
+    pub kv: Arc<dyn Kv>,
+    /// Sequences of the session.
+    pub sequences: Arc<dyn Sequences>,
+    /// Values of `$1`...
+    pub params: Vec<Value>,
+    /// Settings.
+    pub settings: Arc<EvalSettings>,
+    /// `now()`: when the transaction began, microseconds since 2000-01-01 UTC.
+    pub transaction_us: i64,
+    /// `statement_timestamp()`, microseconds since 2000-01-01 UTC.
+    pub statement_us: i64,
+    /// Raised to end the statement.
+    pub interrupt: Interrupt,
+    /// Memory of this statement.
+    pub memory: Arc<MemoryBudget>,
+}

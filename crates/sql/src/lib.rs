@@ -1,0 +1,16 @@
+//! Catalog, types, planning and execution of SQL over a transaction that it is given.
+//!
+//! The crate declares what it needs of the world below ([`Kv`], [`Transaction`]) and offers the world above a [`Session`],
+//! which speaks in messages of the PostgreSQL protocol without knowing the wire.
+
+pub mod catalog;
+pub mod context;
+pub mod error;
+pub mod output;
+pub mod plan;
+pub mod transaction;
+pub mod types;
+
+pub use error::{SqlError, SqlState};
+pub use output::{Field, Output};
+pub use transaction::{Kv, KvError, Transaction, TxnRef};

@@ -1,0 +1,49 @@
+//! Where a session's answers go. The wire implements it; tests collect.
+
+use crate::SqlError;
+use crate::types::{SqlType, Value};
+
+/// One column of a result.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Field {
+    /// Its name.
+    pub name: String,
+    /// Its type.
+    pub ty: SqlType,
+    /// OID of the table it comes from; 0 if none.
+    pub table_oid: u32,
+    /// Number of the column in that table, from 1; 0 if none.
+    pub column: u16,
+}
+
+/// A place in the output to which it can be rewound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mark(pub u64);
+
+/// Receives a session's answers, in protocol order. Calls only buffer, except where the buffer is full.
+pub trait Output {
+    /// A result's shape (simple protocol, and describe).
+    fn row_description(&mut self, fields: &[Field], formats: &[i16]);
+    /// One row; `formats` as given at bind: none = all text, one = for all, else one each (0 text, 1 binary).
+    fn row(&mut self, values: &[Value], fields: &[Field], formats: &[i16]) -> Result<(), SqlError>;
+    /// A statement is done: its tag, such as `INSERT 0 1`.
+    fn command_complete(&mut self, tag: &str);
+    /// The text was empty.
+    fn empty_query(&mut self);
+    /// A NOTICE or WARNING.
+    fn notice(&mut self, notice: &SqlError);
+    /// A setting that clients follow has changed.
+    fn parameter_status(&mut self, name: &str, value: &str);
+    /// `COPY FROM STDIN` begins: the client is asked for data in `columns` columns (text format).
+    fn copy_in(&mut self, columns: usize);
+    /// `COPY TO STDOUT` begins.
+    fn copy_out(&mut self, columns: usize);
+    /// A line of `COPY TO STDOUT`.
+    fn copy_data(&mut self, line: &[u8]) -> Result<(), SqlError>;
+    /// `COPY TO STDOUT` ends.
+    fn copy_done(&mut self);
+    /// Where the output stands.
+    fn mark(&self) -> Mark;
+    /// Takes back everything since the mark; `false` (and no change) if some of it has left for the client.
+    fn rewind(&mut self, mark: Mark) -> bool;
+}

@@ -1,0 +1,282 @@
+//! What SQL needs of the layers below: a transactional, ordered, multi-version map of bytes. Adapted in `server`; [`memory`]
+//! holds a small one for tests.
+//!
+//! Calls block. A transaction that must wait (for a lock, an undecided writer, rule 1) waits inside the call, until its
+//! [`Interrupt`] is raised or its statement's deadline passes.
+
+use bytes::Bytes;
+use clock::Timestamp;
+use parking_lot::Mutex;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// A half-open span of keys.
+pub type Span = Range<Bytes>;
+
+/// `SET TRANSACTION ISOLATION LEVEL` (design §4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Isolation {
+    /// Reads are certified.
+    #[default]
+    Serializable,
+    /// Snapshot isolation: writes are certified.
+    RepeatableRead,
+    /// A snapshot per statement.
+    ReadCommitted,
+}
+
+/// `SET timeball.consistency` (design §2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Consistency {
+    /// `strict` while `2·error` is within the budget, `hybrid` beyond it.
+    #[default]
+    Auto,
+    /// Commit-wait: external consistency.
+    Strict,
+    /// HybridTime with an uncertainty limit.
+    Hybrid,
+    /// HybridTime along the session token only.
+    Token,
+    /// The raw physical clock.
+    None,
+}
+
+/// Raised by another thread to end the current statement (cancel request, drain, closed connection).
+#[derive(Clone, Debug, Default)]
+pub struct Interrupt(Arc<AtomicBool>);
+
+impl Interrupt {
+    /// Raises it.
+    pub fn raise(&self) {
+        self.0.store(true, Ordering::Release);
+    }
+    /// Lowers it: at the start of a statement.
+    pub fn clear(&self) {
+        self.0.store(false, Ordering::Release);
+    }
+    /// Whether it was raised. Long loops ask every few hundred rows.
+    pub fn is_raised(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
+}
+
+/// How a transaction begins.
+#[derive(Clone, Debug, Default)]
+pub struct BeginOptions {
+    /// Isolation level.
+    pub isolation: Isolation,
+    /// Consistency mode.
+    pub consistency: Consistency,
+    /// Greatest timestamp that the session has seen (its token).
+    pub token: Timestamp,
+    /// Writes are refused.
+    pub read_only: bool,
+    /// `AS OF SYSTEM TIME`: an exact snapshot of the past; implies `read_only`, no uncertainty, no certification.
+    pub as_of: Option<Timestamp>,
+    /// Raised to end a wait.
+    pub interrupt: Interrupt,
+    /// Longest wait for one lock, milliseconds; 0 waits for ever (`lock_timeout`).
+    pub lock_timeout_ms: u64,
+}
+
+/// What a lock request does when another transaction holds the key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum LockWait {
+    /// Queue.
+    #[default]
+    Wait,
+    /// `NOWAIT`: fail with [`KvError::LockNotAvailable`].
+    NoWait,
+    /// `SKIP LOCKED`: say so.
+    Skip,
+}
+
+/// One request for rows of a span.
+#[derive(Clone, Debug)]
+pub struct ScanRequest {
+    /// The keys wanted.
+    pub span: Span,
+    /// Highest key first.
+    pub reverse: bool,
+    /// At most this many rows in one chunk.
+    pub limit: usize,
+}
+
+/// Rows of a span, in order, with the transaction's own writes merged in.
+#[derive(Clone, Debug, Default)]
+pub struct ScanChunk {
+    /// Keys and values.
+    pub rows: Vec<(Bytes, Bytes)>,
+    /// What remains to be asked for; `None` at the end.
+    pub rest: Option<Span>,
+}
+
+/// What a commit gave.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Committed {
+    /// Commit timestamp; the snapshot for a read-only transaction.
+    pub timestamp: Timestamp,
+}
+
+/// What time cost this transaction so far: for `EXPLAIN ANALYZE`.
+#[derive(Clone, Debug, Default)]
+pub struct TxnStats {
+    /// Mode in force, as settled at begin (`auto` resolved).
+    pub consistency: Consistency,
+    /// Clock error at begin, nanoseconds.
+    pub bound_ns: u64,
+    /// Restarts or refreshes caused by an uncertain read.
+    pub uncertainty_restarts: u64,
+    /// Times the snapshot moved up without a restart.
+    pub refreshes: u64,
+    /// Nanoseconds waited for locks.
+    pub lock_wait_ns: u64,
+    /// Nanoseconds that the commit waited for rule 1 beyond replication.
+    pub commit_wait_ns: u64,
+}
+
+/// A transaction failed, and what the caller must do: see [`KvError::retry`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum KvError {
+    /// Run the whole transaction again: SQLSTATE 40001.
+    #[error("restart transaction: {reason}")]
+    Restart {
+        /// What conflicted, in words.
+        reason: String,
+    },
+    /// 40P01.
+    #[error("deadlock detected: {detail}")]
+    Deadlock {
+        /// Who waits for whom.
+        detail: String,
+    },
+    /// 55P03.
+    #[error("could not obtain the lock on a row: another transaction holds it")]
+    LockNotAvailable,
+    /// 57014.
+    #[error("canceling statement due to user request")]
+    Interrupted,
+    /// 53100.
+    #[error("the disk is full: writes are refused until space is freed, reads go on")]
+    DiskFull,
+    /// 54000.
+    #[error("{what} has {bytes} bytes, more than the limit of {limit}")]
+    TooLarge {
+        /// Key, value or transaction.
+        what: &'static str,
+        /// Its size in bytes.
+        bytes: usize,
+        /// The greatest size in bytes.
+        limit: usize,
+    },
+    /// 25006.
+    #[error("cannot write in a read-only transaction")]
+    ReadOnly,
+    /// 22023: the past asked for was collected, or lies in the future.
+    #[error("snapshot {asked} cannot be read: {reason}")]
+    SnapshotUnavailable {
+        /// What was asked for.
+        asked: Timestamp,
+        /// Why not, and what can.
+        reason: String,
+    },
+    /// 57P03: the clock's bound does not allow this consistency now.
+    #[error("{0}")]
+    ClockUnavailable(String),
+    /// 58030: the disk failed.
+    #[error("storage failed: {0}")]
+    Storage(String),
+    /// 57P01.
+    #[error("the node is shutting down")]
+    ShuttingDown,
+}
+
+impl KvError {
+    /// Whether running the transaction again may succeed.
+    pub fn retry(&self) -> bool {
+        matches!(self, KvError::Restart { .. })
+    }
+}
+
+/// What an operator's statement asks of the layers below.
+#[derive(Clone, Debug)]
+pub enum Admin {
+    /// Split the range that holds this key at it.
+    Split(Bytes),
+    /// The ranges that cover this span: answers with their start keys.
+    Ranges(Span),
+}
+
+/// What [`Kv::admin`] answers.
+#[derive(Clone, Debug)]
+pub enum AdminReply {
+    /// Done.
+    Done,
+    /// Start keys and range numbers, in key order.
+    Ranges(Vec<(Bytes, u64)>),
+}
+
+/// The database below SQL.
+pub trait Kv: Send + Sync + 'static {
+    /// Begins a transaction. Cheap: every statement outside a block begins one.
+    fn begin(&self, options: &BeginOptions) -> Result<Box<dyn Transaction>, KvError>;
+    /// A number that is unique in the cluster and grows on this node: for hidden row ids.
+    fn unique_id(&self) -> u64;
+    /// Microseconds since the Unix epoch, for `now()` and its kind.
+    fn now_us(&self) -> i64;
+    /// An operator's request.
+    fn admin(&self, request: Admin) -> Result<AdminReply, KvError>;
+    /// Rows of a `timeball_internal` table by name (`clocks`, `ranges`, ...): column names and rows of text; `None` if unknown.
+    fn internal_table(&self, name: &str) -> Option<(Vec<String>, Vec<Vec<Option<String>>>)>;
+}
+
+/// One transaction: a snapshot, a buffer of writes, a set of reads.
+pub trait Transaction: Send {
+    /// The snapshot read from.
+    fn snapshot(&self) -> Timestamp;
+    /// The value at the snapshot, own writes first. Certified at commit under SERIALIZABLE.
+    fn get(&mut self, key: &[u8]) -> Result<Option<Bytes>, KvError>;
+    /// As [`Transaction::get`], certified at every isolation level: for constraints and the catalog.
+    fn get_certified(&mut self, key: &[u8]) -> Result<Option<Bytes>, KvError>;
+    /// A chunk of rows at the snapshot, own writes merged.
+    fn scan(&mut self, request: &ScanRequest) -> Result<ScanChunk, KvError>;
+    /// As [`Transaction::scan`], certified at every isolation level.
+    fn scan_certified(&mut self, request: &ScanRequest) -> Result<ScanChunk, KvError>;
+    /// Takes the advisory lock on a key, until the transaction ends. `false`: skipped. Afterwards a `get` of the key gives its
+    /// newest value: the snapshot moved up if it had to (and could), else [`KvError::Restart`].
+    fn lock(&mut self, key: &[u8], wait: LockWait) -> Result<bool, KvError>;
+    /// Buffers a write. Does not lock: statements that hit existing rows lock first.
+    fn put(&mut self, key: Bytes, value: Bytes) -> Result<(), KvError>;
+    /// Buffers a delete.
+    fn delete(&mut self, key: Bytes) -> Result<(), KvError>;
+    /// A statement begins: READ COMMITTED takes a new snapshot.
+    fn begin_statement(&mut self) -> Result<(), KvError>;
+    /// Marks the writes so far; savepoints nest as numbers grow.
+    fn savepoint(&mut self) -> u32;
+    /// Undoes the writes since the mark; the mark stays. Reads and locks stay.
+    fn rollback_to(&mut self, savepoint: u32);
+    /// Whether anything was written.
+    fn has_writes(&self) -> bool;
+    /// Commits; acknowledged means durable and past (rule 1).
+    fn commit(&mut self) -> Result<Committed, KvError>;
+    /// Gives up. Dropping does the same.
+    fn rollback(&mut self);
+    /// What time cost.
+    fn stats(&self) -> TxnStats;
+}
+
+/// A transaction shared between a session and the operators of one running statement (all on one thread).
+#[derive(Clone)]
+pub struct TxnRef(Arc<Mutex<Box<dyn Transaction>>>);
+
+impl TxnRef {
+    /// Wraps a transaction.
+    pub fn new(txn: Box<dyn Transaction>) -> Self {
+        TxnRef(Arc::new(Mutex::new(txn)))
+    }
+    /// Runs `f` on the transaction. Never call it from within `f`.
+    pub fn with<R>(&self, f: impl FnOnce(&mut dyn Transaction) -> R) -> R {
+        f(self.0.lock().as_mut())
+    }
+}

@@ -1,0 +1,168 @@
+//! SQL types and values: text and binary forms, comparison, casts.
+
+use bigdecimal::BigDecimal;
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// A column's or an expression's type.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum SqlType {
+    /// boolean
+    Bool,
+    /// smallint
+    Int2,
+    /// integer
+    Int4,
+    /// bigint
+    Int8,
+    /// real
+    Float4,
+    /// double precision
+    Float8,
+    /// numeric, with precision and scale if declared
+    Numeric(Option<(u16, i16)>),
+    /// text
+    Text,
+    /// varchar(n)
+    Varchar(Option<u32>),
+    /// char(n), blank-padded
+    Char(u32),
+    /// name: identifiers in catalogs
+    Name,
+    /// "char": one byte, in catalogs
+    SingleChar,
+    /// bytea
+    Bytea,
+    /// date
+    Date,
+    /// time without time zone
+    Time,
+    /// timestamp without time zone
+    Timestamp,
+    /// timestamp with time zone
+    Timestamptz,
+    /// interval
+    Interval,
+    /// uuid
+    Uuid,
+    /// json
+    Json,
+    /// jsonb
+    Jsonb,
+    /// oid
+    Oid,
+    /// regclass, regtype, regproc, regnamespace: an oid that prints as a name
+    Reg(RegKind),
+    /// int2vector: in catalogs
+    Int2Vector,
+    /// oidvector: in catalogs
+    OidVector,
+    /// An array of scalars
+    Array(Box<SqlType>),
+    /// A composite value: `ROW(..)`
+    Record,
+    /// A literal or parameter whose type is not yet known
+    Unknown,
+    /// What a function without a result returns
+    Void,
+}
+
+/// What a reg-type names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum RegKind {
+    /// regclass
+    Class,
+    /// regtype
+    Type,
+    /// regproc
+    Proc,
+    /// regnamespace
+    Namespace,
+}
+
+/// One value. Days and microseconds count from 2000-01-01 (PostgreSQL's epoch); `i64::MIN`/`MAX` are -infinity and infinity.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub enum Value {
+    /// NULL of any type
+    #[default]
+    Null,
+    /// boolean
+    Bool(bool),
+    /// smallint
+    Int2(i16),
+    /// integer
+    Int4(i32),
+    /// bigint
+    Int8(i64),
+    /// real
+    Float4(f32),
+    /// double precision
+    Float8(f64),
+    /// numeric
+    Numeric(Numeric),
+    /// text, varchar, char (padded), name, "char", unknown
+    Text(Arc<str>),
+    /// bytea
+    Bytea(Bytes),
+    /// days since 2000-01-01
+    Date(i32),
+    /// microseconds since midnight
+    Time(i64),
+    /// microseconds since 2000-01-01
+    Timestamp(i64),
+    /// microseconds since 2000-01-01 UTC
+    Timestamptz(i64),
+    /// months, days, microseconds
+    Interval(Interval),
+    /// uuid
+    Uuid([u8; 16]),
+    /// json: the text as given
+    Json(Arc<str>),
+    /// jsonb: normalised text (keys sorted by length then bytes, duplicates dropped, PostgreSQL's spacing)
+    Jsonb(Arc<str>),
+    /// oid and the reg types
+    Oid(u32),
+    /// array of scalars; also int2vector and oidvector
+    Array(Arc<Array>),
+    /// composite
+    Record(Arc<[Value]>),
+}
+
+/// numeric: with PostgreSQL's special values.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Numeric {
+    /// A number; its scale is what it shows.
+    Finite(BigDecimal),
+    /// NaN: equal to itself, above all else
+    NaN,
+    /// Infinity
+    Infinity,
+    /// -Infinity
+    NegInfinity,
+}
+
+/// interval
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Interval {
+    /// Months.
+    pub months: i32,
+    /// Days.
+    pub days: i32,
+    /// Microseconds.
+    pub micros: i64,
+}
+
+/// An array: its element type, dimensions with lower bounds, and elements in row-major order.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Array {
+    /// Element type.
+    pub element: SqlType,
+    /// (length, lower bound) of each dimension; none for an empty array.
+    pub dimensions: Vec<(i32, i32)>,
+    /// Elements.
+    pub values: Vec<Value>,
+}
+
+/// A row.
+pub type Row = Vec<Value>;

@@ -1,0 +1,2 @@
+//! The `timeball` binary.
+fn main() {}
