@@ -3,7 +3,9 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 /// A received timestamp lies beyond `latest + tolerance`: somebody's bound is broken. It was refused; the clock is unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("timestamp {timestamp} is beyond {limit}, the latest that true time may be plus the tolerance: a clock bound is broken, refuse the message and check the clocks of both nodes")]
+#[error(
+    "timestamp {timestamp} is beyond {limit}, the latest that true time may be plus the tolerance: a clock bound is broken, refuse the message and check the clocks of both nodes"
+)]
 pub struct FutureTimestamp {
     /// What was received.
     pub timestamp: Timestamp,
@@ -29,7 +31,8 @@ impl HybridClock {
     /// The next timestamp: `max(last + 1, earliest, floor + 1)`.
     pub fn tick(&self, now: Interval, floor: Timestamp) -> Timestamp {
         let base = now.earliest().as_u64().max(floor.next().as_u64());
-        let prev = self.last.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |last| Some(base.max(last.saturating_add(1))));
+        let prev =
+            self.last.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |last| Some(base.max(last.saturating_add(1))));
         let prev = match prev {
             Ok(p) | Err(p) => p,
         };

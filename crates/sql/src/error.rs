@@ -193,7 +193,16 @@ pub struct SqlError {
 impl SqlError {
     /// An error with a state and a message.
     pub fn new(state: SqlState, message: impl Into<String>) -> Self {
-        SqlError { state, message: message.into(), detail: None, hint: None, position: None, table: None, column: None, constraint: None }
+        SqlError {
+            state,
+            message: message.into(),
+            detail: None,
+            hint: None,
+            position: None,
+            table: None,
+            column: None,
+            constraint: None,
+        }
     }
     /// 0A000 with a remedy.
     pub fn unsupported(what: impl fmt::Display) -> Self {
