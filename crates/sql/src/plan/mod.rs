@@ -1,10 +1,32 @@
 //! Plans: what a statement's text becomes, once, for many executions.
 
-use crate::SqlError;
-use crate::context::StatementContext;
+use crate::context::{CatalogView, EvalSettings, StatementContext};
 use crate::output::Field;
 use crate::types::{Row, SqlType};
+use crate::{SqlError, SqlState};
+use sqlparser::ast::Statement;
 use std::sync::Arc;
+
+/// What planning depends on. A plan may be cached under (text, parameter hints, settings that planning reads, catalog version).
+#[derive(Clone)]
+pub struct PlanContext {
+    /// The catalog in the transaction that plans.
+    pub catalog: Arc<dyn CatalogView>,
+    /// `search_path`, user, database: names resolve along them.
+    pub settings: Arc<EvalSettings>,
+    /// Types that the client declared for `$1`... (`None` or missing: to be inferred).
+    pub parameter_hints: Vec<Option<SqlType>>,
+}
+
+/// Plans one SELECT, VALUES, INSERT, UPDATE, DELETE (or a set operation or WITH over them): directly where the statement is
+/// short work for the key-value layer, through the query engine otherwise. `text` is the statement as the client sent it.
+///
+/// # Errors
+/// PostgreSQL's binding errors (42P01, 42703, 42804, ...); 0A000 for what neither path can do.
+pub fn prepare(statement: &Statement, text: &str, context: &PlanContext) -> Result<Arc<dyn Plan>, SqlError> {
+    let _ = (text, context);
+    Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, format!("cannot plan this statement yet: {statement}")))
+}
 
 /// A planned statement: immutable, shared between sessions, valid for one version of the catalog.
 pub trait Plan: Send + Sync {
