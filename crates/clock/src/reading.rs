@@ -1,3 +1,16 @@
+//! A reading: an interval, and until when and on whose word it holds.
+//!
+//! **Problem.** An interval alone does not say whether the daemon behind it died an hour ago.
+//!
+//! **Idea.** The vocabulary of ClockBound: `as_of` is when the statistics were taken, the bound grows at `max_drift_ppb` from
+//! there, and after `void_after` it may not be used at all. The status is the source's word on itself.
+//!
+//! **Invariants.**
+//! 1. A void reading, and one with status `Unknown` or `Disrupted`, must not be used for anything that depends on the
+//!    bound. The type cannot refuse; [`Reading::trusted`] does.
+//! 2. `as_of_ns`, `void_after_ns` and `now_ns` are on one monotonic scale of the source. They are not Unix time (though
+//!    `same-host` and `static`, whose bounds never expire, put Unix time there).
+
 use crate::Interval;
 
 /// What the source says of itself (the words of ClockBound).
@@ -12,6 +25,24 @@ pub enum Status {
     FreeRunning,
     /// The clock was stepped, or the machine suspended or migrated: the bound is void.
     Disrupted,
+}
+
+impl Status {
+    /// The name, as metrics, JSON and SQL show it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Status::Unknown => "unknown",
+            Status::Synchronized => "synchronized",
+            Status::FreeRunning => "free_running",
+            Status::Disrupted => "disrupted",
+        }
+    }
+}
+
+impl core::fmt::Display for Status {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(self.name())
+    }
 }
 
 /// One reading of a bounded clock: an interval with an expiry.
@@ -46,11 +77,19 @@ impl Reading {
     /// A reading `unix_ns ± error_ns`.
     pub const fn with_error(unix_ns: u64, error_ns: u64) -> Self {
         let mut r = Self::exact(unix_ns);
-        r.interval = Interval { earliest_ns: unix_ns.saturating_sub(error_ns), latest_ns: unix_ns + error_ns };
+        r.interval =
+            Interval { earliest_ns: unix_ns.saturating_sub(error_ns), latest_ns: unix_ns.saturating_add(error_ns) };
         r
     }
     /// Whether the bound is past its expiry.
     pub const fn is_void(&self) -> bool {
         self.now_ns > self.void_after_ns
+    }
+    /// The interval, if it may be relied upon: not void, and the source knows its bound.
+    pub const fn trusted(&self) -> Option<Interval> {
+        match self.status {
+            Status::Synchronized | Status::FreeRunning if !self.is_void() => Some(self.interval),
+            _ => None,
+        }
     }
 }
