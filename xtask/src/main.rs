@@ -1,2 +1,44 @@
-//! `cargo x`.
-fn main() {}
+//! `cargo x`: what a developer and CI run. `cargo x check` is exactly what `.ci/run` runs.
+// The tool of the workshop is a shell: it starts processes, waits for them and reads the real clock.
+#![allow(clippy::disallowed_methods, clippy::disallowed_types)]
+
+mod bench;
+mod check;
+mod run;
+
+use std::process::ExitCode;
+
+const HELP: &str = "\
+cargo x <command>
+
+  check                  format, lints, every test, a round of the simulator: what CI runs
+  check --fast           the same without the general query engine (a minute or two from an empty cache)
+  bless [filter]         rewrite the expectations of golden scripts from what the code does now; read the diff
+  sim --seed N           one run of the simulator, traced
+  sim --seeds A..B       many runs; the first failure prints the one command that repeats it
+  bench postgres [opts]  the speed table beside PostgreSQL, interleaved, medians (see docs/benchmarks/)
+                         --rounds N (3)  --seconds N (10)  --scale N (10)  --only NAME
+                         --write        keep the table under docs/benchmarks/
+";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let rest = args.get(1..).unwrap_or_default();
+    let result = match args.first().map(String::as_str) {
+        Some("check") => check::check(rest),
+        Some("bless") => check::bless(rest),
+        Some("sim") => check::sim(rest),
+        Some("bench") => bench::bench(rest),
+        _ => {
+            print!("{HELP}");
+            return if args.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(2) };
+        }
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(problem) => {
+            eprintln!("cargo x: {problem}");
+            ExitCode::FAILURE
+        }
+    }
+}

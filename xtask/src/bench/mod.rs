@@ -1,0 +1,93 @@
+//! `cargo x bench postgres`: the speed table beside PostgreSQL 15. Same disk, same durability, same client, interleaved rounds,
+//! medians, and the ratio of each pair: absolute figures of a shared machine mean little.
+
+mod report;
+mod systems;
+mod workload;
+
+use std::time::Duration;
+use systems::{Postgres, System, Timeball};
+use workload::{Sample, WORKLOADS, Workload};
+
+/// What to run.
+pub struct Options {
+    rounds: usize,
+    seconds: u64,
+    scale: u32,
+    only: Option<String>,
+    write: bool,
+}
+
+/// Reads the options and runs the table.
+pub fn bench(args: &[String]) -> Result<(), String> {
+    if args.first().map(String::as_str) != Some("postgres") {
+        return Err("bench what? `cargo x bench postgres`".into());
+    }
+    let options = parse(&args[1..])?;
+    let base = std::env::temp_dir().join(format!("timeball-bench-{}", std::process::id()));
+    let result = table(&options, &base);
+    let _ = std::fs::remove_dir_all(&base);
+    let rows = result?;
+    let text = report::table(&options, &rows);
+    print!("{text}");
+    if options.write {
+        let path = report::write(&text, &rows)?;
+        eprintln!("kept in {}", path.display());
+    }
+    Ok(())
+}
+
+fn parse(args: &[String]) -> Result<Options, String> {
+    let mut options = Options { rounds: 3, seconds: 10, scale: 10, only: None, write: false };
+    let mut args = args.iter();
+    while let Some(flag) = args.next() {
+        if flag == "--write" {
+            options.write = true;
+            continue;
+        }
+        let value = args.next().ok_or_else(|| format!("{flag} needs a value"))?;
+        let number = || value.parse::<u64>().map_err(|_| format!("{flag} {value}: not a number"));
+        match flag.as_str() {
+            "--rounds" => options.rounds = number()?.max(1) as usize,
+            "--seconds" => options.seconds = number()?.max(1),
+            "--scale" => options.scale = number()?.max(1) as u32,
+            "--only" => options.only = Some(value.clone()),
+            _ => return Err(format!("unknown option {flag}")),
+        }
+    }
+    Ok(options)
+}
+
+/// One workload's samples on both systems, transactions per second, in the order of the rounds.
+pub struct Outcome {
+    workload: &'static Workload,
+    postgres: Vec<Sample>,
+    timeball: Vec<Sample>,
+}
+
+fn table(options: &Options, base: &std::path::Path) -> Result<Vec<Outcome>, String> {
+    let binary = systems::build_timeball()?;
+    let postgres = Postgres::start(&base.join("postgres"))?;
+    let timeball = Timeball::start(&binary, &base.join("timeball"))?;
+    let systems: [&dyn System; 2] = [&postgres, &timeball];
+    for system in systems {
+        workload::load(system, &binary, options.scale)?;
+    }
+    let chosen = |w: &&Workload| options.only.as_ref().is_none_or(|only| w.name.contains(only.as_str()));
+    let mut rows: Vec<Outcome> = WORKLOADS
+        .iter()
+        .filter(chosen)
+        .map(|workload| Outcome { workload, postgres: Vec::new(), timeball: Vec::new() })
+        .collect();
+    let length = Duration::from_secs(options.seconds);
+    for round in 0..options.rounds {
+        for row in &mut rows {
+            for (index, system) in systems.iter().enumerate() {
+                let sample = row.workload.run(*system, &binary, length)?;
+                eprintln!("round {round}: {} on {}: {:.0} tps", row.workload.name, system.name(), sample.tps);
+                if index == 0 { row.postgres.push(sample) } else { row.timeball.push(sample) }
+            }
+        }
+    }
+    Ok(rows)
+}

@@ -1,0 +1,65 @@
+//! The table as text, kept with machine and date.
+
+use super::{Options, Outcome};
+use crate::run::root;
+use std::fmt::Write;
+use std::path::PathBuf;
+use std::process::Command;
+
+fn median(values: impl Iterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(0.0)
+}
+
+/// The table.
+pub fn table(options: &Options, rows: &[Outcome]) -> String {
+    let mut text = format!(
+        "# Beside PostgreSQL 15\n\nMachine: {}. Date: {}. Commit: {}. {} interleaved rounds of {} s, scale {}, medians.\n\
+         Repeat: `cargo x bench postgres --rounds {} --seconds {} --scale {} --write`.\n\n\
+         | workload | PostgreSQL tps | Timeball tps | ratio | ratios of the rounds | goal | failed |\n\
+         | --- | --- | --- | --- | --- | --- | --- |\n",
+        machine(),
+        output("date", &["+%Y-%m-%d"]),
+        output("git", &["rev-parse", "--short", "HEAD"]),
+        options.rounds,
+        options.seconds,
+        options.scale,
+        options.rounds,
+        options.seconds,
+        options.scale
+    );
+    for row in rows {
+        let ratios: Vec<f64> = row.postgres.iter().zip(&row.timeball).map(|(p, t)| t.tps / p.tps).collect();
+        let each: Vec<String> = ratios.iter().map(|r| format!("{r:.2}")).collect();
+        let _ = writeln!(
+            text,
+            "| {} | {:.0} | {:.0} | **{:.2}** | {} | {:.1} | {} |",
+            row.workload.name,
+            median(row.postgres.iter().map(|s| s.tps)),
+            median(row.timeball.iter().map(|s| s.tps)),
+            median(ratios.iter().copied()),
+            each.join(" "),
+            row.workload.goal,
+            row.timeball.iter().map(|s| s.failed).sum::<u64>(),
+        );
+    }
+    text
+}
+
+/// Keeps the table under `docs/benchmarks/`.
+pub fn write(text: &str, _rows: &[Outcome]) -> Result<PathBuf, String> {
+    let path = root().join(format!("docs/benchmarks/{}-postgres.md", output("date", &["+%Y-%m-%d"])));
+    std::fs::write(&path, text).map_err(|e| format!("{}: {e}", path.display()))?;
+    Ok(path)
+}
+
+fn machine() -> String {
+    let model = output("sh", &["-c", "sed -n 's/^model name.*: //p' /proc/cpuinfo | head -1"]);
+    format!("{} cores, {}, Linux {}", output("nproc", &[]), model, output("uname", &["-r"]))
+}
+
+fn output(program: &str, args: &[&str]) -> String {
+    let out = Command::new(program).args(args).current_dir(root()).output();
+    out.map(|o| String::from_utf8_lossy(&o.stdout).trim().to_string()).unwrap_or_default()
+}

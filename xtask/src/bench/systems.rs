@@ -1,0 +1,141 @@
+//! The two databases: each started on its own folder of the same disk, on loopback, with its default durability.
+
+use crate::run::{cargo, root};
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+/// Where Debian keeps the server's programs.
+const POSTGRES_BIN: &str = "/usr/lib/postgresql/15/bin";
+
+/// A running database.
+pub trait System {
+    /// Its name in the table.
+    fn name(&self) -> &'static str;
+    /// A connection URL.
+    fn url(&self) -> String;
+}
+
+/// Builds the release binary and says where it is.
+pub fn build_timeball() -> Result<PathBuf, String> {
+    cargo(&["build", "--release", "--package", "timeball"], &[])?;
+    let target = std::env::var("CARGO_TARGET_DIR").map_or_else(|_| root().join("target"), PathBuf::from);
+    Ok(target.join("release/timeball"))
+}
+
+fn free_port() -> Result<u16, String> {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").map_err(|e| format!("no free port: {e}"))?;
+    listener.local_addr().map(|a| a.port()).map_err(|e| e.to_string())
+}
+
+/// PostgreSQL 15 from Debian, all settings at their defaults but the port and the socket's folder.
+pub struct Postgres {
+    dir: PathBuf,
+    port: u16,
+}
+
+impl Postgres {
+    /// Makes a cluster in `dir` and starts it.
+    pub fn start(dir: &Path) -> Result<Self, String> {
+        if !Path::new(POSTGRES_BIN).join("initdb").exists() {
+            return Err(format!(
+                "no PostgreSQL 15 in {POSTGRES_BIN}: apt-get install postgresql-15 postgresql-contrib"
+            ));
+        }
+        std::fs::create_dir_all(dir).map_err(|e| format!("{}: {e}", dir.display()))?;
+        let port = free_port()?;
+        let data = dir.join("data");
+        let d = dir.display();
+        shell(&format!("chmod 0777 {d} {d}/.. 2>/dev/null; true"))?;
+        let init = format!("{POSTGRES_BIN}/initdb -D {} -U root --auth trust -E UTF8 --locale C", data.display());
+        as_postgres(&init)?;
+        let start = format!(
+            "{POSTGRES_BIN}/pg_ctl -D {} -w -l {d}/log -o '-p {port} -h 127.0.0.1 -k {d}' start",
+            data.display()
+        );
+        as_postgres(&start)?;
+        let postgres = Postgres { dir: dir.to_path_buf(), port };
+        shell(&format!("createdb -h 127.0.0.1 -p {port} -U root bench"))?;
+        Ok(postgres)
+    }
+}
+
+impl System for Postgres {
+    fn name(&self) -> &'static str {
+        "PostgreSQL 15"
+    }
+    fn url(&self) -> String {
+        format!("postgresql://root@127.0.0.1:{}/bench?sslmode=disable", self.port)
+    }
+}
+
+impl Drop for Postgres {
+    fn drop(&mut self) {
+        let stop = format!("{POSTGRES_BIN}/pg_ctl -D {}/data -m fast stop", self.dir.display());
+        if let Err(problem) = as_postgres(&stop) {
+            eprintln!("{problem}");
+        }
+    }
+}
+
+/// The server refuses to run as root.
+fn as_postgres(command: &str) -> Result<(), String> {
+    let root = Command::new("id").arg("-u").output().is_ok_and(|o| o.stdout.trim_ascii() == b"0");
+    if root { shell(&format!("su postgres -s /bin/sh -c \"{command}\"")) } else { shell(command) }
+}
+
+fn shell(command: &str) -> Result<(), String> {
+    let out = Command::new("sh").args(["-c", command]).stdin(Stdio::null()).stdout(Stdio::null()).status();
+    match out {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(format!("`{command}` failed: {status}")),
+        Err(e) => Err(format!("cannot run `{command}`: {e}")),
+    }
+}
+
+/// One Timeball node, its flags at their defaults.
+pub struct Timeball {
+    child: Child,
+    port: u16,
+}
+
+impl Timeball {
+    /// Starts a node on a fresh store and waits until it says its address.
+    pub fn start(binary: &Path, dir: &Path) -> Result<Self, String> {
+        std::fs::create_dir_all(dir).map_err(|e| format!("{}: {e}", dir.display()))?;
+        let (port, http) = (free_port()?, free_port()?);
+        let mut child = Command::new(binary)
+            .args(["start", "--listen-addr", &format!("127.0.0.1:{port}"), "--http-addr", &format!("127.0.0.1:{http}")])
+            .arg("--store")
+            .arg(dir)
+            .stdout(Stdio::piped())
+            .spawn()
+            .map_err(|e| format!("cannot start {}: {e}", binary.display()))?;
+        let stdout = child.stdout.take().ok_or("no output")?;
+        let mut lines = BufReader::new(stdout).lines();
+        let ready = lines.by_ref().map_while(Result::ok).any(|line| line.contains("postgresql://"));
+        // Somebody must go on reading, or the node would block on a full pipe.
+        std::thread::spawn(move || lines.for_each(drop));
+        if !ready {
+            return Err("timeball ended before it printed a connection URL".into());
+        }
+        shell(&format!("psql -X -q -h 127.0.0.1 -p {port} -U root -d postgres -c 'CREATE DATABASE bench'"))?;
+        Ok(Timeball { child, port })
+    }
+}
+
+impl System for Timeball {
+    fn name(&self) -> &'static str {
+        "Timeball"
+    }
+    fn url(&self) -> String {
+        format!("postgresql://root@127.0.0.1:{}/bench?sslmode=disable", self.port)
+    }
+}
+
+impl Drop for Timeball {
+    fn drop(&mut self) {
+        let _ = Command::new("kill").arg(self.child.id().to_string()).status();
+        let _ = self.child.wait();
+    }
+}

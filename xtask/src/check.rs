@@ -1,0 +1,42 @@
+//! `check`, `bless` and `sim`.
+
+use crate::run::{cargo, has_component};
+
+/// Seeds of the simulator's round in `check`.
+const SIM_SEEDS: &str = "0..200";
+
+/// Format, lints, tests, a round of the simulator.
+pub fn check(args: &[String]) -> Result<(), String> {
+    let fast = args.iter().any(|a| a == "--fast");
+    let features: &[&str] = if fast { &["--no-default-features"] } else { &[] };
+    if has_component("fmt") {
+        cargo(&["fmt", "--all", "--check"], &[])?;
+    } else {
+        eprintln!("skipped: format (install rustfmt to check it)");
+    }
+    if has_component("clippy") {
+        // The engine's feature is left out: checking its 150 crates costs minutes and its one module is compiled by the tests.
+        cargo(&["clippy", "--workspace", "--all-targets", "--no-default-features", "--", "-D", "warnings"], &[])?;
+    } else {
+        eprintln!("skipped: lints (install clippy to check them)");
+    }
+    // The binary first: the end-to-end tests start it.
+    cargo(&[&["build", "--package", "timeball"][..], features].concat(), &[])?;
+    cargo(&[&["test", "--workspace", "--no-fail-fast"][..], features].concat(), &[])?;
+    sim(&["--seeds".into(), SIM_SEEDS.into()])
+}
+
+/// Rewrites the expectations of golden scripts.
+pub fn bless(args: &[String]) -> Result<(), String> {
+    let mut command = vec!["test", "--workspace", "--no-fail-fast"];
+    command.extend(args.iter().map(String::as_str));
+    cargo(&command, &[("BLESS", "1")])
+}
+
+/// One run of the simulator, or many.
+pub fn sim(args: &[String]) -> Result<(), String> {
+    // Optimised: a run is a few hundred thousand events, and the crates below the shells build in seconds.
+    let mut command = vec!["run", "--quiet", "--release", "--package", "timeball-sim", "--bin", "sim", "--"];
+    command.extend(args.iter().map(String::as_str));
+    cargo(&command, &[])
+}
