@@ -4,6 +4,8 @@
 //! Calls block. A transaction that must wait (for a lock, an undecided writer, rule 1) waits inside the call, until its
 //! [`Interrupt`] is raised or its statement's deadline passes.
 
+pub mod memory;
+
 use bytes::Bytes;
 use clock::Timestamp;
 use parking_lot::Mutex;

@@ -1,0 +1,476 @@
+//! A small [`Kv`] in memory: what tests of this crate run on.
+//!
+//! Problem: sessions, plans and the catalog must be tested without a node. Idea: one ordered map of versions behind one
+//! mutex, snapshots as numbers, certification at commit exactly as design §4 words it, advisory locks as a map of holders.
+//!
+//! 1. A commit timestamp is greater than every earlier one and than every snapshot taken before it.
+//! 2. A commit is refused if a key that it writes, or a span that it must certify, has a version above the snapshot at
+//!    which the transaction read it.
+//! 3. Snapshots move up (in `lock`) only if nothing read so far has changed in between.
+//!
+//! Caveats: versions are never collected; time is a counter, so a run repeats exactly; there is no uncertainty.
+
+use super::{
+    Admin, AdminReply, BeginOptions, Committed, Consistency, Interrupt, Isolation, Kv, KvError, LockWait, ScanChunk, ScanRequest, Span,
+    Transaction, TxnStats,
+};
+use bytes::Bytes;
+use clock::Timestamp;
+use parking_lot::{Condvar, Mutex};
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Where the counter that stands for time begins: 2026-01-01, microseconds since the Unix epoch.
+pub const EPOCH_US: u64 = 1_767_225_600_000_000;
+/// How often a waiting lock request looks at its interrupt.
+const LOCK_POLL_MS: u64 = 5;
+
+type Versions = Vec<(Timestamp, Option<Bytes>)>;
+
+#[derive(Default)]
+struct State {
+    rows: BTreeMap<Bytes, Versions>,
+    splits: Vec<Bytes>,
+    time_us: u64,
+    next_txn: u64,
+    locks: BTreeMap<Bytes, u64>,
+    waits: BTreeMap<u64, Bytes>,
+}
+
+impl State {
+    fn tick(&mut self) -> Timestamp {
+        self.time_us += 1;
+        Timestamp::new(EPOCH_US + self.time_us, 0)
+    }
+
+    fn changed_after(&self, span: &Span, after: Timestamp) -> Option<Bytes> {
+        if span.start >= span.end {
+            return None;
+        }
+        self.rows
+            .range::<Bytes, _>((Bound::Included(&span.start), Bound::Excluded(&span.end)))
+            .find(|(_, versions)| versions.last().is_some_and(|(ts, _)| *ts > after))
+            .map(|(key, _)| key.clone())
+    }
+
+    /// Whether `txn`, waiting for `key`, would wait for itself.
+    fn deadlock(&self, txn: u64, key: &Bytes) -> Option<String> {
+        let mut path = vec![txn];
+        let mut holder = *self.locks.get(key)?;
+        loop {
+            path.push(holder);
+            if holder == txn {
+                return Some(path.iter().map(|t| format!("transaction {t}")).collect::<Vec<_>>().join(" waits for "));
+            }
+            holder = *self.locks.get(self.waits.get(&holder)?)?;
+        }
+    }
+}
+
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+    released: Condvar,
+}
+
+/// The in-memory database.
+#[derive(Clone, Default)]
+pub struct MemoryKv(Arc<Shared>);
+
+impl MemoryKv {
+    /// An empty one.
+    pub fn new() -> Self {
+        Self::default()
+    }
+    /// Moves time on, microseconds.
+    pub fn advance_us(&self, us: u64) {
+        self.0.state.lock().time_us += us;
+    }
+    /// Number of keys that have a value now.
+    pub fn live_keys(&self) -> usize {
+        self.0.state.lock().rows.values().filter(|v| v.last().is_some_and(|(_, value)| value.is_some())).count()
+    }
+}
+
+impl Kv for MemoryKv {
+    fn begin(&self, options: &BeginOptions) -> Result<Box<dyn Transaction>, KvError> {
+        let mut state = self.0.state.lock();
+        let now = state.tick();
+        let snapshot = match options.as_of {
+            Some(asked) if asked > now => {
+                return Err(KvError::SnapshotUnavailable { asked, reason: "it lies in the future".into() });
+            }
+            Some(asked) => asked,
+            None => now,
+        };
+        state.next_txn += 1;
+        Ok(Box::new(MemoryTransaction {
+            id: state.next_txn,
+            kv: self.0.clone(),
+            snapshot,
+            isolation: options.isolation,
+            consistency: options.consistency,
+            read_only: options.read_only || options.as_of.is_some(),
+            interrupt: options.interrupt.clone(),
+            lock_timeout_ms: options.lock_timeout_ms,
+            writes: BTreeMap::new(),
+            undo: Vec::new(),
+            marks: Vec::new(),
+            reads: Vec::new(),
+            locks: Vec::new(),
+            refreshes: 0,
+            done: false,
+        }))
+    }
+
+    fn unique_id(&self) -> u64 {
+        self.0.state.lock().tick().as_u64() >> 4
+    }
+
+    fn now_us(&self) -> i64 {
+        self.0.state.lock().tick().physical_us() as i64
+    }
+
+    fn admin(&self, request: Admin) -> Result<AdminReply, KvError> {
+        let mut state = self.0.state.lock();
+        match request {
+            Admin::Split(key) => {
+                if !state.splits.contains(&key) {
+                    state.splits.push(key);
+                    state.splits.sort();
+                }
+                Ok(AdminReply::Done)
+            }
+            Admin::Ranges(span) => {
+                let starts = std::iter::once(Bytes::new()).chain(state.splits.iter().cloned());
+                let all: Vec<(Bytes, u64)> = starts.zip(1..).collect();
+                let first = all.iter().rposition(|(start, _)| *start <= span.start).unwrap_or(0);
+                Ok(AdminReply::Ranges(all.into_iter().skip(first).filter(|(start, _)| *start < span.end).collect()))
+            }
+        }
+    }
+
+    fn internal_table(&self, _name: &str) -> Option<(Vec<String>, Vec<Vec<Option<String>>>)> {
+        None
+    }
+}
+
+struct Read {
+    span: Span,
+    at: Timestamp,
+    certified: bool,
+}
+
+struct MemoryTransaction {
+    id: u64,
+    kv: Arc<Shared>,
+    snapshot: Timestamp,
+    isolation: Isolation,
+    consistency: Consistency,
+    read_only: bool,
+    interrupt: Interrupt,
+    lock_timeout_ms: u64,
+    writes: BTreeMap<Bytes, Option<Bytes>>,
+    undo: Vec<(Bytes, Option<Option<Bytes>>)>,
+    marks: Vec<usize>,
+    reads: Vec<Read>,
+    locks: Vec<Bytes>,
+    refreshes: u64,
+    done: bool,
+}
+
+fn visible(versions: &Versions, snapshot: Timestamp) -> Option<Bytes> {
+    versions.iter().rev().find(|(ts, _)| *ts <= snapshot).and_then(|(_, value)| value.clone())
+}
+
+fn key_span(key: &[u8]) -> Span {
+    let mut end = Vec::with_capacity(key.len() + 1);
+    end.extend_from_slice(key);
+    end.push(0);
+    Bytes::copy_from_slice(key)..Bytes::from(end)
+}
+
+fn restart(key: &Bytes) -> KvError {
+    KvError::Restart { reason: format!("key {key:?} was changed by a transaction that committed first") }
+}
+
+impl MemoryTransaction {
+    fn note_read(&mut self, span: Span, certified: bool) {
+        let certified = certified || self.isolation == Isolation::Serializable;
+        let at = self.snapshot;
+        if let Some(last) = self.reads.last_mut()
+            && last.certified == certified
+            && last.at == at
+            && last.span.end == span.start
+        {
+            last.span.end = span.end;
+            return;
+        }
+        self.reads.push(Read { span, at, certified });
+    }
+
+    fn read(&mut self, key: &[u8], certified: bool) -> Result<Option<Bytes>, KvError> {
+        if let Some(own) = self.writes.get(key) {
+            return Ok(own.clone());
+        }
+        self.note_read(key_span(key), certified);
+        let state = self.kv.state.lock();
+        Ok(state.rows.get(key).and_then(|versions| visible(versions, self.snapshot)))
+    }
+
+    fn scan_with(&mut self, request: &ScanRequest, certified: bool) -> Result<ScanChunk, KvError> {
+        let span = &request.span;
+        if span.start >= span.end || request.limit == 0 {
+            return Ok(ScanChunk::default());
+        }
+        let bounds = (Bound::Included(&span.start), Bound::Excluded(&span.end));
+        let mut merged: BTreeMap<Bytes, Bytes> = BTreeMap::new();
+        {
+            // Twice the limit, plus own writes, is enough unless most rows were deleted; then the loop goes on to the end.
+            let state = self.kv.state.lock();
+            let mut found = 0;
+            let mut take = |key: &Bytes, versions: &Versions| {
+                if !self.writes.contains_key(key)
+                    && let Some(value) = visible(versions, self.snapshot)
+                {
+                    merged.insert(key.clone(), value);
+                    found += 1;
+                }
+                found <= request.limit
+            };
+            if request.reverse {
+                state.rows.range::<Bytes, _>(bounds).rev().all(|(k, v)| take(k, v));
+            } else {
+                state.rows.range::<Bytes, _>(bounds).all(|(k, v)| take(k, v));
+            }
+        }
+        for (key, value) in self.writes.range::<Bytes, _>(bounds) {
+            if let Some(value) = value {
+                merged.insert(key.clone(), value.clone());
+            }
+        }
+        let mut rows: Vec<(Bytes, Bytes)> = merged.into_iter().collect();
+        if request.reverse {
+            rows.reverse();
+        }
+        let more = rows.len() > request.limit;
+        rows.truncate(request.limit);
+        let rest = match rows.last() {
+            Some((last, _)) if more && request.reverse => Some(span.start.clone()..last.clone()),
+            Some((last, _)) if more => Some(key_span(last).end..span.end.clone()),
+            _ => None,
+        };
+        let covered = match &rest {
+            None => span.clone(),
+            Some(rest) if request.reverse => rest.end.clone()..span.end.clone(),
+            Some(rest) => span.start.clone()..rest.start.clone(),
+        };
+        self.note_read(covered, certified);
+        Ok(ScanChunk { rows, rest })
+    }
+
+    fn write(&mut self, key: Bytes, value: Option<Bytes>) -> Result<(), KvError> {
+        if self.read_only {
+            return Err(KvError::ReadOnly);
+        }
+        let before = self.writes.insert(key.clone(), value);
+        self.undo.push((key, before));
+        Ok(())
+    }
+
+    /// Moves the snapshot to now if nothing read so far has changed (invariant 3).
+    fn refresh(&mut self) -> Result<(), KvError> {
+        let kv = self.kv.clone();
+        let mut state = kv.state.lock();
+        let loose = self.isolation == Isolation::ReadCommitted;
+        for read in self.reads.iter().filter(|r| r.certified || !loose) {
+            if let Some(key) = state.changed_after(&read.span, read.at) {
+                return Err(restart(&key));
+            }
+        }
+        for key in self.writes.keys() {
+            if state.rows.get(key).and_then(|v| v.last()).is_some_and(|(ts, _)| *ts > self.snapshot) {
+                return Err(restart(key));
+            }
+        }
+        self.snapshot = state.tick();
+        for read in &mut self.reads {
+            read.at = self.snapshot;
+        }
+        self.refreshes += 1;
+        Ok(())
+    }
+
+    /// Invariant 2.
+    fn certify(&self, state: &State) -> Result<(), KvError> {
+        for read in self.reads.iter().filter(|r| r.certified) {
+            if let Some(key) = state.changed_after(&read.span, read.at) {
+                return Err(restart(&key));
+            }
+        }
+        let newest = |key: &Bytes| state.rows.get(key).and_then(|v| v.last()).map(|(ts, _)| *ts);
+        match self.writes.keys().find(|key| newest(key).is_some_and(|ts| ts > self.snapshot)) {
+            Some(key) => Err(restart(key)),
+            None => Ok(()),
+        }
+    }
+
+    fn acquire(&mut self, key: &Bytes, wait: LockWait) -> Result<bool, KvError> {
+        let mut state = self.kv.state.lock();
+        let mut waited_ms = 0;
+        loop {
+            match state.locks.get(key) {
+                None => {
+                    state.locks.insert(key.clone(), self.id);
+                    self.locks.push(key.clone());
+                    return Ok(true);
+                }
+                Some(holder) if *holder == self.id => return Ok(true),
+                Some(_) => {}
+            }
+            match wait {
+                LockWait::Skip => return Ok(false),
+                LockWait::NoWait => return Err(KvError::LockNotAvailable),
+                LockWait::Wait => {}
+            }
+            if let Some(detail) = state.deadlock(self.id, key) {
+                return Err(KvError::Deadlock { detail });
+            }
+            if self.interrupt.is_raised() {
+                return Err(KvError::Interrupted);
+            }
+            if self.lock_timeout_ms > 0 && waited_ms >= self.lock_timeout_ms {
+                return Err(KvError::LockNotAvailable);
+            }
+            state.waits.insert(self.id, key.clone());
+            self.kv.released.wait_for(&mut state, Duration::from_millis(LOCK_POLL_MS));
+            state.waits.remove(&self.id);
+            waited_ms += LOCK_POLL_MS;
+        }
+    }
+
+    fn finish(&mut self) {
+        if self.done {
+            return;
+        }
+        self.done = true;
+        let mut state = self.kv.state.lock();
+        for key in self.locks.drain(..) {
+            state.locks.remove(&key);
+        }
+        drop(state);
+        self.kv.released.notify_all();
+    }
+}
+
+impl Transaction for MemoryTransaction {
+    fn snapshot(&self) -> Timestamp {
+        self.snapshot
+    }
+    fn get(&mut self, key: &[u8]) -> Result<Option<Bytes>, KvError> {
+        self.read(key, false)
+    }
+    fn get_certified(&mut self, key: &[u8]) -> Result<Option<Bytes>, KvError> {
+        self.read(key, true)
+    }
+    fn scan(&mut self, request: &ScanRequest) -> Result<ScanChunk, KvError> {
+        self.scan_with(request, false)
+    }
+    fn scan_certified(&mut self, request: &ScanRequest) -> Result<ScanChunk, KvError> {
+        self.scan_with(request, true)
+    }
+
+    fn lock(&mut self, key: &[u8], wait: LockWait) -> Result<bool, KvError> {
+        if self.read_only {
+            return Err(KvError::ReadOnly);
+        }
+        let key = Bytes::copy_from_slice(key);
+        if !self.acquire(&key, wait)? {
+            return Ok(false);
+        }
+        let newest = self.kv.state.lock().rows.get(&key).and_then(|v| v.last()).map(|(ts, _)| *ts);
+        if newest.is_some_and(|ts| ts > self.snapshot) {
+            self.refresh()?;
+        }
+        Ok(true)
+    }
+
+    fn put(&mut self, key: Bytes, value: Bytes) -> Result<(), KvError> {
+        self.write(key, Some(value))
+    }
+    fn delete(&mut self, key: Bytes) -> Result<(), KvError> {
+        self.write(key, None)
+    }
+
+    fn begin_statement(&mut self) -> Result<(), KvError> {
+        if self.isolation == Isolation::ReadCommitted {
+            self.reads.retain(|r| r.certified);
+            self.snapshot = self.kv.state.lock().tick();
+        }
+        Ok(())
+    }
+
+    fn savepoint(&mut self) -> u32 {
+        self.marks.push(self.undo.len());
+        (self.marks.len() - 1) as u32
+    }
+
+    fn rollback_to(&mut self, savepoint: u32) {
+        let Some(&mark) = self.marks.get(savepoint as usize) else { return };
+        self.marks.truncate(savepoint as usize + 1);
+        while self.undo.len() > mark {
+            if let Some((key, before)) = self.undo.pop() {
+                match before {
+                    Some(value) => self.writes.insert(key, value),
+                    None => self.writes.remove(&key),
+                };
+            }
+        }
+    }
+
+    fn has_writes(&self) -> bool {
+        !self.writes.is_empty()
+    }
+
+    fn commit(&mut self) -> Result<Committed, KvError> {
+        if self.writes.is_empty() {
+            self.finish();
+            return Ok(Committed { timestamp: self.snapshot });
+        }
+        let kv = self.kv.clone();
+        let mut state = kv.state.lock();
+        if let Err(e) = self.certify(&state) {
+            drop(state);
+            self.finish();
+            return Err(e);
+        }
+        let timestamp = state.tick();
+        for (key, value) in std::mem::take(&mut self.writes) {
+            state.rows.entry(key).or_default().push((timestamp, value));
+        }
+        drop(state);
+        self.finish();
+        Ok(Committed { timestamp })
+    }
+
+    fn rollback(&mut self) {
+        self.writes.clear();
+        self.finish();
+    }
+
+    fn stats(&self) -> TxnStats {
+        TxnStats { consistency: self.consistency, refreshes: self.refreshes, ..TxnStats::default() }
+    }
+}
+
+impl Drop for MemoryTransaction {
+    fn drop(&mut self) {
+        self.finish();
+    }
+}
+
+#[cfg(test)]
+#[path = "memory_tests.rs"]
+mod tests;
