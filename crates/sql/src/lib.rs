@@ -6,6 +6,7 @@
 pub mod catalog;
 pub mod context;
 pub mod error;
+pub mod exec;
 pub mod output;
 pub mod plan;
 pub mod transaction;
