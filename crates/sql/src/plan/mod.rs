@@ -3,7 +3,7 @@
 use crate::context::{CatalogView, EvalSettings, StatementContext};
 use crate::output::Field;
 use crate::types::{Row, SqlType};
-use crate::{SqlError, SqlState};
+use crate::{Kv, SqlError, SqlState};
 use sqlparser::ast::Statement;
 use std::sync::Arc;
 
@@ -12,6 +12,8 @@ use std::sync::Arc;
 pub struct PlanContext {
     /// The catalog in the transaction that plans.
     pub catalog: Arc<dyn CatalogView>,
+    /// The database below: it knows the tables of `timeball_internal`.
+    pub kv: Arc<dyn Kv>,
     /// `search_path`, user, database: names resolve along them.
     pub settings: Arc<EvalSettings>,
     /// Types that the client declared for `$1`... (`None` or missing: to be inferred).
