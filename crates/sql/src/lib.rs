@@ -5,13 +5,17 @@
 
 pub mod catalog;
 pub mod context;
+pub mod database;
 pub mod error;
 pub mod exec;
 pub mod output;
 pub mod plan;
+pub mod session;
 pub mod transaction;
 pub mod types;
 
+pub use database::{Database, DatabaseOptions};
 pub use error::{SqlError, SqlState};
 pub use output::{Field, Output};
+pub use session::{Executed, Session, Startup, TransactionStatus};
 pub use transaction::{Kv, KvError, Transaction, TxnRef};

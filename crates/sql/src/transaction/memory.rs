@@ -11,8 +11,8 @@
 //! Caveats: versions are never collected; time is a counter, so a run repeats exactly; there is no uncertainty.
 
 use super::{
-    Admin, AdminReply, BeginOptions, Committed, Consistency, Interrupt, Isolation, Kv, KvError, LockWait, ScanChunk, ScanRequest, Span,
-    Transaction, TxnStats,
+    Admin, AdminReply, BeginOptions, Committed, Consistency, Interrupt, Isolation, Kv, KvError, LockWait, ScanChunk,
+    ScanRequest, Span, Transaction, TxnStats,
 };
 use bytes::Bytes;
 use clock::Timestamp;
