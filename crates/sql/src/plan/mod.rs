@@ -1,5 +1,6 @@
 //! Plans: what a statement's text becomes, once, for many executions.
 
+use crate::catalog::Relation;
 use crate::context::{CatalogView, EvalSettings, StatementContext};
 use crate::output::Field;
 use crate::types::{Row, SqlType};
@@ -18,6 +19,40 @@ pub struct PlanContext {
     pub settings: Arc<EvalSettings>,
     /// Types that the client declared for `$1`... (`None` or missing: to be inferred).
     pub parameter_hints: Vec<Option<SqlType>>,
+    /// INSERT said OVERRIDING SYSTEM VALUE (or USER VALUE), which the syntax tree cannot say.
+    pub overriding: Option<Overriding>,
+}
+
+/// `INSERT .. OVERRIDING { SYSTEM | USER } VALUE`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Overriding {
+    /// Explicit values win even over GENERATED ALWAYS.
+    System,
+    /// Explicit values of identity columns are ignored.
+    User,
+}
+
+/// Inserts rows that COPY has decoded.
+pub trait RowInserter: Send {
+    /// Inserts rows of the columns that the inserter was made for; defaults fill the rest, constraints are checked. Gives
+    /// the number of rows inserted. It writes through the transaction of `context`, which may differ from call to call.
+    ///
+    /// # Errors
+    /// As for INSERT.
+    fn insert(&mut self, context: &Arc<StatementContext>, rows: Vec<Row>) -> Result<u64, SqlError>;
+}
+
+/// An inserter for a table and some of its columns (ids, in the order of the values).
+///
+/// # Errors
+/// As for planning an INSERT.
+pub fn row_inserter(
+    table: &Arc<Relation>,
+    columns: &[u16],
+    context: &PlanContext,
+) -> Result<Box<dyn RowInserter>, SqlError> {
+    let _ = (table, columns, context);
+    Err(SqlError::unsupported("COPY FROM"))
 }
 
 /// Plans one SELECT, VALUES, INSERT, UPDATE, DELETE (or a set operation or WITH over them): directly where the statement is
