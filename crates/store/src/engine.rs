@@ -1,0 +1,82 @@
+//! The engine: an ordered map of bytes on disk, behind a trait as narrow as our use of it.
+//!
+//! The engine is never asked to be durable for each commit: the log is. It takes whole overlays, sorted, in one
+//! atomic step ([`Engine::ingest`]), and says when that step will survive a crash ([`Engine::sync`]).
+//!
+//! Invariants that each implementation keeps:
+//! 1. `ingest` is atomic, for concurrent scans and across a crash.
+//! 2. After `sync` returned, everything that was ingested before it survives a crash.
+//! 3. A crash loses whole steps from the end, never one from the middle.
+//! 4. A `scan` sees one state of the map, however long it runs.
+
+pub mod memory;
+
+use crate::StoreError;
+use bytes::Bytes;
+use std::ops::ControlFlow;
+
+/// One change of the map: a key, and its new value or `None` to remove it.
+pub type Change = (Bytes, Option<Bytes>);
+
+/// What a scan calls for each entry: `Break` ends the scan.
+pub type Visit<'a> = dyn FnMut(&[u8], Bytes) -> ControlFlow<()> + 'a;
+
+/// An ordered map of bytes.
+pub trait Engine: Send + Sync + 'static {
+    /// The value of one key.
+    ///
+    /// # Errors
+    /// [`StoreError::Failed`] or [`StoreError::Corrupt`].
+    fn get(&self, key: &[u8]) -> Result<Option<Bytes>, StoreError>;
+
+    /// Visits the entries with `from <= key < to` in order (highest first where `reverse`), until the visitor breaks.
+    ///
+    /// # Errors
+    /// [`StoreError::Failed`] or [`StoreError::Corrupt`]; entries may have been visited before.
+    fn scan(
+        &self,
+        from: &[u8],
+        to: &[u8],
+        reverse: bool,
+        visit: &mut Visit<'_>,
+    ) -> Result<(), StoreError>;
+
+    /// Applies all changes or none. Keys must come in strictly ascending order.
+    ///
+    /// # Errors
+    /// [`StoreError::DiskFull`] where nothing changed; else [`StoreError::Failed`].
+    fn ingest(&self, changes: &mut dyn Iterator<Item = Change>) -> Result<(), StoreError>;
+
+    /// Makes everything ingested so far durable.
+    ///
+    /// # Errors
+    /// As [`Engine::ingest`].
+    fn sync(&self) -> Result<(), StoreError>;
+
+    /// Bytes on disk, about.
+    fn disk_bytes(&self) -> u64;
+}
+
+impl<E: Engine> Engine for std::sync::Arc<E> {
+    fn get(&self, key: &[u8]) -> Result<Option<Bytes>, StoreError> {
+        E::get(self, key)
+    }
+    fn scan(
+        &self,
+        from: &[u8],
+        to: &[u8],
+        reverse: bool,
+        visit: &mut Visit<'_>,
+    ) -> Result<(), StoreError> {
+        E::scan(self, from, to, reverse, visit)
+    }
+    fn ingest(&self, changes: &mut dyn Iterator<Item = Change>) -> Result<(), StoreError> {
+        E::ingest(self, changes)
+    }
+    fn sync(&self) -> Result<(), StoreError> {
+        E::sync(self)
+    }
+    fn disk_bytes(&self) -> u64 {
+        E::disk_bytes(self)
+    }
+}

@@ -1,0 +1,514 @@
+//! The multi-version store: an overlay of recent commits in memory over an [`Engine`].
+//!
+//! Problem: a commit must be visible in a microsecond, and a row that was just written is most often the row that is
+//! read next; an engine on disk takes ten. Idea: the log makes commits durable, so the store may keep them in an ordered
+//! map in memory (the *active layer*) and write them to the engine later, in bulk. [`Versions::freeze`] closes the
+//! active layer together with the applied position of the log; [`Versions::flush`] writes the oldest frozen layer to the
+//! engine in one atomic, synced step; after a crash the log is replayed from [`Versions::recovered`].
+//!
+//! ```text
+//!   apply ──► active layer ──freeze──► frozen layers ──flush──► engine
+//!      └────► row cache (newest versions)  ◄───────fill──────────┘
+//!   get: cache, active, frozen newest first, engine: the first that holds a version at or below the snapshot answers
+//! ```
+//!
+//! Invariants:
+//! 1. A version lives in at least one place from `apply` on: a layer leaves memory only after the engine holds it, synced.
+//! 2. The engine holds exactly the commands up to its position: a layer is flushed whole or not at all, in order, since
+//!    certification of a replayed command must not meet versions of later commands.
+//! 3. A reader looks at memory first and at the engine second; what moves in between moves towards it.
+//! 4. A cached version is the newest of its key.
+//! 5. Collection removes only what a newer version at or below its threshold hides, and never passes an open snapshot.
+//!
+//! Caveats: `apply` makes a command visible key by key where it holds more than [`APPLY_KEYS_MAX`] keys; readers at or
+//! above its timestamp are kept out by the caller (design §3: reads wait for undecided writes at or below their
+//! snapshot) until `apply` returns.
+
+mod cache;
+mod collect;
+mod flush;
+mod overlay;
+mod prefixes;
+mod scan;
+mod snapshots;
+
+pub use collect::Collected;
+pub use scan::Scan;
+pub use snapshots::SnapshotGuard;
+
+use crate::{Engine, StoreError, keys};
+use bytes::Bytes;
+use cache::RowCache;
+use clock::Timestamp;
+use overlay::Layer;
+use parking_lot::{Mutex, RwLock};
+use prefixes::{Prefix, Prefixes, prefix_of};
+use snapshots::Snapshots;
+use std::ops::{ControlFlow, Range};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+/// A half-open span of user keys.
+pub type Span = Range<Bytes>;
+/// One write of a command: the key, and its value or `None` to delete it.
+pub type Write = (Bytes, Option<Bytes>);
+
+/// Keys that one hold of the overlay's lock takes in: bounds how long a reader waits.
+pub const APPLY_KEYS_MAX: usize = 4096;
+/// Default of [`VersionsConfig::freeze_bytes`].
+pub const FREEZE_BYTES: usize = 64 << 20;
+/// Frozen layers above which the caller should hold writers back until a flush is done.
+pub const FROZEN_LAYERS_MAX: usize = 4;
+/// Default of [`VersionsConfig::cache_bytes`].
+pub const CACHE_BYTES: usize = 256 << 20;
+
+/// Sizes, in bytes.
+#[derive(Clone, Debug)]
+pub struct VersionsConfig {
+    /// The row cache holds at most this.
+    pub cache_bytes: usize,
+    /// The active layer is due to be frozen at this size.
+    pub freeze_bytes: usize,
+}
+
+impl Default for VersionsConfig {
+    fn default() -> Self {
+        VersionsConfig {
+            cache_bytes: CACHE_BYTES,
+            freeze_bytes: FREEZE_BYTES,
+        }
+    }
+}
+
+/// One version of a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Version {
+    /// When it was committed.
+    pub ts: Timestamp,
+    /// The value; `None`: deleted.
+    pub value: Option<Bytes>,
+}
+
+/// What a point read found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Read {
+    /// The newest version at or below the snapshot: a tombstone has no value.
+    pub version: Option<Version>,
+    /// The newest version in `(snapshot, limit]`: an uncertain one.
+    pub newer: Option<Timestamp>,
+}
+
+/// What the engine held at the open: replay the log from here.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Recovered {
+    /// The last log position whose effects the engine holds.
+    pub position: u64,
+    /// What the caller gave to the [`Versions::freeze`] of that position.
+    pub state: Bytes,
+    /// Greatest commit timestamp in the engine.
+    pub max_ts: Timestamp,
+}
+
+struct Frozen {
+    layer: Layer,
+    position: u64,
+    state: Bytes,
+}
+
+#[derive(Default)]
+struct Layers {
+    active: Layer,
+    /// Oldest first.
+    frozen: Vec<Arc<Frozen>>,
+    /// Counts layers that left memory: a reader that filled the cache across one must not.
+    retired: u64,
+}
+
+/// All versions of all keys of this node.
+pub struct Versions<E> {
+    engine: E,
+    config: VersionsConfig,
+    layers: RwLock<Layers>,
+    cache: RowCache,
+    prefixes: RwLock<Prefixes>,
+    snapshots: Arc<Snapshots>,
+    recovered: Recovered,
+    flushed: AtomicU64,
+    /// One writer of the engine at a time: flush and collect.
+    writer: Mutex<()>,
+}
+
+impl<E: Engine> Versions<E> {
+    /// Opens the store over an engine.
+    ///
+    /// # Errors
+    /// What the engine says; [`StoreError::Corrupt`] where its header is damaged.
+    pub fn open(engine: E, config: VersionsConfig) -> Result<Self, StoreError> {
+        let header = flush::Header::read(&engine)?;
+        let snapshots = Arc::new(Snapshots::default());
+        snapshots.raise(header.collected);
+        Ok(Versions {
+            engine,
+            layers: RwLock::default(),
+            cache: RowCache::new(config.cache_bytes),
+            prefixes: RwLock::new(Prefixes::opened_at(header.max_ts)),
+            snapshots,
+            flushed: AtomicU64::new(header.position),
+            recovered: Recovered {
+                position: header.position,
+                state: header.state,
+                max_ts: header.max_ts,
+            },
+            config,
+            writer: Mutex::new(()),
+        })
+    }
+
+    /// What the engine held at the open.
+    pub fn recovered(&self) -> &Recovered {
+        &self.recovered
+    }
+
+    /// The engine below, for checkpoints and figures.
+    pub fn engine(&self) -> &E {
+        &self.engine
+    }
+
+    /// Applies the writes of one command, committed at `ts`. Applying it again changes nothing.
+    pub fn apply(&self, ts: Timestamp, writes: &[Write]) {
+        let trim = self.snapshots.collected();
+        for part in writes.chunks(APPLY_KEYS_MAX) {
+            let mut layers = self.layers.write();
+            for (key, value) in part {
+                let version = Version {
+                    ts,
+                    value: value.clone(),
+                };
+                self.cache.put(key, version.clone());
+                layers.active.insert(key, version, trim);
+            }
+        }
+    }
+
+    /// The value of `key` at `snapshot` and when it was committed.
+    ///
+    /// # Errors
+    /// What the engine says.
+    pub fn get(
+        &self,
+        key: &[u8],
+        snapshot: Timestamp,
+    ) -> Result<Option<(Timestamp, Bytes)>, StoreError> {
+        let version = self.version_at(key, snapshot)?;
+        Ok(version.and_then(|v| Some((v.ts, v.value?))))
+    }
+
+    /// As [`Versions::get`], and whether a version lies in `(snapshot, limit]`.
+    ///
+    /// # Errors
+    /// What the engine says.
+    pub fn read(
+        &self,
+        key: &[u8],
+        snapshot: Timestamp,
+        limit: Timestamp,
+    ) -> Result<Read, StoreError> {
+        let cached = self.cache.get(key);
+        if let Some(newest) = cached
+            && newest.ts <= snapshot
+        {
+            return Ok(Read {
+                version: Some(newest),
+                newer: None,
+            });
+        }
+        let newer = self.version_between(key, snapshot, limit)?;
+        Ok(Read {
+            version: self.version_at(key, snapshot)?,
+            newer,
+        })
+    }
+
+    /// The newest version of `key` at or below `snapshot`; a tombstone has no value.
+    ///
+    /// # Errors
+    /// What the engine says.
+    pub fn version_at(
+        &self,
+        key: &[u8],
+        snapshot: Timestamp,
+    ) -> Result<Option<Version>, StoreError> {
+        if let Some(newest) = self.cache.get(key)
+            && newest.ts <= snapshot
+        {
+            return Ok(Some(newest));
+        }
+        let retired;
+        let mut in_memory = false;
+        {
+            let layers = self.layers.read();
+            for layer in layers.newest_first() {
+                if let Some((version, _)) = layer.get(key, snapshot) {
+                    if let Some(version) = version {
+                        return Ok(Some(version.clone()));
+                    }
+                    in_memory = true;
+                }
+            }
+            retired = layers.retired;
+        }
+        if !self.engine_may_hold(key)? {
+            return Ok(None);
+        }
+        let Some((version, newest)) = self.engine_version(key, snapshot)? else {
+            return Ok(None);
+        };
+        if newest && !in_memory {
+            self.fill(key, &version, retired);
+        }
+        Ok(Some(version))
+    }
+
+    /// The newest version of `key`, tombstones included.
+    ///
+    /// # Errors
+    /// What the engine says.
+    pub fn newest(&self, key: &[u8]) -> Result<Option<Timestamp>, StoreError> {
+        if let Some(ts) = self.cache.newest(key) {
+            return Ok(Some(ts));
+        }
+        Ok(self.version_at(key, Timestamp::MAX)?.map(|v| v.ts))
+    }
+
+    /// The newest version of `key` above `above`: what certification of a point asks. Seldom touches the engine.
+    ///
+    /// # Errors
+    /// What the engine says.
+    pub fn newest_above(
+        &self,
+        key: &[u8],
+        above: Timestamp,
+    ) -> Result<Option<Timestamp>, StoreError> {
+        self.version_between(key, above, Timestamp::MAX)
+    }
+
+    /// The newest version of `key` in `(lo, hi]`: what an uncertain read asks.
+    ///
+    /// # Errors
+    /// What the engine says.
+    pub fn version_between(
+        &self,
+        key: &[u8],
+        lo: Timestamp,
+        hi: Timestamp,
+    ) -> Result<Option<Timestamp>, StoreError> {
+        match self.cache.newest(key) {
+            Some(ts) if ts <= lo => return Ok(None),
+            Some(ts) if ts <= hi => return Ok(Some(ts)),
+            _ => {}
+        }
+        if lo >= hi {
+            return Ok(None);
+        }
+        for layer in self.layers.read().newest_first() {
+            if let Some(ts) = layer.between(key, lo, hi) {
+                return Ok(Some(ts));
+            }
+        }
+        let prefix = prefix_of(key);
+        if !self.prefixes.read().may_hold_newer(prefix, prefix, lo) || !self.engine_may_hold(key)? {
+            return Ok(None);
+        }
+        Ok(self
+            .engine_version(key, hi)?
+            .map(|(v, _)| v.ts)
+            .filter(|ts| *ts > lo))
+    }
+
+    /// The newest version of any key of `span` above `above`: what certification of a span asks.
+    ///
+    /// # Errors
+    /// What the engine says.
+    pub fn newest_in(
+        &self,
+        span: &Span,
+        above: Timestamp,
+    ) -> Result<Option<Timestamp>, StoreError> {
+        self.version_between_in(span, above, Timestamp::MAX)
+    }
+
+    /// A newest-in-memory or else newest-in-engine version of any key of `span` in `(lo, hi]`.
+    ///
+    /// # Errors
+    /// What the engine says.
+    pub fn version_between_in(
+        &self,
+        span: &Span,
+        lo: Timestamp,
+        hi: Timestamp,
+    ) -> Result<Option<Timestamp>, StoreError> {
+        if lo >= hi {
+            return Ok(None);
+        }
+        let found = self
+            .layers
+            .read()
+            .newest_first()
+            .filter_map(|layer| layer.between_in(span, lo, hi))
+            .max();
+        let (from, to) = (prefix_of(&span.start), prefix_of(&span.end));
+        if found.is_some() || !self.prefixes.read().may_hold_newer(from, to, lo) {
+            return Ok(found);
+        }
+        let mut found = None;
+        self.engine.scan(
+            &keys::lower(&span.start),
+            &keys::lower(&span.end),
+            false,
+            &mut |key, _| {
+                let ts = keys::split(key)
+                    .map(|p| p.ts)
+                    .filter(|ts| *ts > lo && *ts <= hi);
+                found = found.max(ts);
+                ControlFlow::Continue(())
+            },
+        )?;
+        Ok(found)
+    }
+
+    /// Opens a snapshot: until the guard is dropped, what it can read is not collected.
+    ///
+    /// # Errors
+    /// [`StoreError::Collected`] where it is too old.
+    pub fn open_snapshot(&self, ts: Timestamp) -> Result<SnapshotGuard, StoreError> {
+        self.snapshots.open(ts)
+    }
+
+    /// The oldest open snapshot.
+    pub fn oldest_snapshot(&self) -> Option<Timestamp> {
+        self.snapshots.oldest()
+    }
+
+    /// Snapshots below this are refused.
+    pub fn collected(&self) -> Timestamp {
+        self.snapshots.collected()
+    }
+
+    /// Bytes that the row cache holds, about.
+    pub fn cache_bytes(&self) -> usize {
+        self.cache.bytes()
+    }
+
+    /// The newest version at or below `snapshot` in the engine, and whether it is the newest of all there.
+    fn engine_version(
+        &self,
+        key: &[u8],
+        snapshot: Timestamp,
+    ) -> Result<Option<(Version, bool)>, StoreError> {
+        let mut newest = true;
+        let mut found = None;
+        let mut damaged = false;
+        self.engine.scan(
+            &keys::lower(key),
+            &keys::upper(key),
+            false,
+            &mut |physical, value| {
+                let Some(parts) = keys::split(physical) else {
+                    damaged = true;
+                    return ControlFlow::Break(());
+                };
+                if parts.ts > snapshot {
+                    newest = false;
+                    return ControlFlow::Continue(());
+                }
+                found = Some(Version {
+                    ts: parts.ts,
+                    value: (!parts.tombstone).then_some(value),
+                });
+                ControlFlow::Break(())
+            },
+        )?;
+        if damaged {
+            return Err(damaged_key(key));
+        }
+        Ok(found.map(|version| (version, newest)))
+    }
+
+    /// Whether the engine may hold `key`, by the bounds of its prefix.
+    fn engine_may_hold(&self, key: &[u8]) -> Result<bool, StoreError> {
+        let may = |p: &Prefixes| p.may_hold(key);
+        self.ask_bounds(prefix_of(key), may)
+    }
+
+    /// Whether the engine may hold a key of `span`, which lies within one prefix.
+    fn bounds_overlap(&self, span: &Span) -> Result<bool, StoreError> {
+        let prefix = prefix_of(&span.start);
+        self.ask_bounds(prefix, |p| p.may_overlap(prefix, span))
+    }
+
+    /// Asks what is known of a prefix; reads its bounds on first use.
+    fn ask_bounds(
+        &self,
+        prefix: Prefix,
+        ask: impl Fn(&Prefixes) -> Option<bool>,
+    ) -> Result<bool, StoreError> {
+        if let Some(known) = ask(&self.prefixes.read()) {
+            return Ok(known);
+        }
+        // Holding the writer's lock keeps a flush from widening the bounds between the read and the entry.
+        let Some(_writer) = self.writer.try_lock() else {
+            return Ok(true);
+        };
+        let bounds = match (self.end_of(prefix, false)?, self.end_of(prefix, true)?) {
+            (Some(least), Some(greatest)) => Some((least, greatest)),
+            _ => None,
+        };
+        let mut prefixes = self.prefixes.write();
+        prefixes.set_bounds(prefix, bounds);
+        Ok(ask(&prefixes).unwrap_or(true))
+    }
+
+    /// The least or greatest user key of a prefix in the engine.
+    fn end_of(&self, prefix: Prefix, greatest: bool) -> Result<Option<Bytes>, StoreError> {
+        let mut found = None;
+        // Keys shorter than a prefix are filled up with zeroes in the map: they sort below it, so start from their stem.
+        let from = prefix.to_be_bytes();
+        let shortest = &from[..from.iter().rposition(|b| *b != 0).map_or(0, |at| at + 1)];
+        self.engine.scan(
+            &keys::lower(shortest),
+            &keys::prefix_upper(&from),
+            greatest,
+            &mut |physical, _| {
+                found = keys::split(physical).map(|p| keys::user_key(p.stem));
+                ControlFlow::Break(())
+            },
+        )?;
+        Ok(found)
+    }
+
+    /// Remembers what was read from the engine, unless something moved since memory was looked at.
+    fn fill(&self, key: &[u8], version: &Version, retired: u64) {
+        let layers = self.layers.read();
+        if layers.retired == retired
+            && layers
+                .newest_first()
+                .all(|layer| layer.get(key, Timestamp::MAX).is_none())
+        {
+            self.cache
+                .put(&Bytes::copy_from_slice(key), version.clone());
+        }
+    }
+}
+
+fn damaged_key(key: &[u8]) -> StoreError {
+    StoreError::Corrupt {
+        place: format!("the versions of key {key:02x?}"),
+        what: "an entry that is no version".into(),
+    }
+}
+
+impl Layers {
+    fn newest_first(&self) -> impl Iterator<Item = &Layer> {
+        std::iter::once(&self.active).chain(self.frozen.iter().rev().map(|f| &f.layer))
+    }
+}

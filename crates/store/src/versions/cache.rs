@@ -1,0 +1,156 @@
+//! The row cache: the newest version of hot keys, bounded by bytes.
+//!
+//! An entry holds the *newest* version of its key and may answer any snapshot at or above that version's timestamp.
+//! Writers put every applied version here, so a bulk load leaves the cache warm; readers add what they had to fetch
+//! from the engine. Eviction is a clock hand per shard.
+
+use super::Version;
+use bytes::Bytes;
+use clock::Timestamp;
+use foldhash::fast::FixedState;
+use hashbrown::HashTable;
+use parking_lot::Mutex;
+use std::hash::BuildHasher;
+
+/// Shards: a power of two, enough that two threads seldom meet.
+const SHARDS: usize = 64;
+/// What an entry costs beside its key and value.
+const ENTRY_OVERHEAD: usize = 160;
+/// Entries that one insert may evict or pass over: bounds its time.
+const HAND_STEPS_MAX: usize = 64;
+
+struct Slot {
+    key: Bytes,
+    version: Version,
+    used: bool,
+}
+
+#[derive(Default)]
+struct Shard {
+    index: HashTable<u32>,
+    slots: Vec<Slot>,
+    hand: usize,
+    bytes: usize,
+}
+
+pub(super) struct RowCache {
+    shards: Vec<Mutex<Shard>>,
+    hasher: FixedState,
+    shard_bytes_max: usize,
+}
+
+fn cost(key: &Bytes, version: &Version) -> usize {
+    key.len() + version.value.as_ref().map_or(0, Bytes::len) + ENTRY_OVERHEAD
+}
+
+impl RowCache {
+    pub fn new(bytes_max: usize) -> Self {
+        RowCache {
+            shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
+            hasher: FixedState::with_seed(0x7469_6d65_6261_6c6c),
+            shard_bytes_max: bytes_max / SHARDS,
+        }
+    }
+
+    fn locate(&self, key: &[u8]) -> (u64, &Mutex<Shard>) {
+        let hash = self.hasher.hash_one(key);
+        (hash, &self.shards[(hash >> 40) as usize % SHARDS])
+    }
+
+    /// The newest version of `key`, if it is here.
+    pub fn get(&self, key: &[u8]) -> Option<Version> {
+        let (hash, shard) = self.locate(key);
+        let mut shard = shard.lock();
+        let at = shard.find(hash, key)?;
+        let slot = &mut shard.slots[at];
+        slot.used = true;
+        Some(slot.version.clone())
+    }
+
+    /// The newest timestamp of `key`, if it is here.
+    pub fn newest(&self, key: &[u8]) -> Option<Timestamp> {
+        let (hash, shard) = self.locate(key);
+        let shard = shard.lock();
+        shard.find(hash, key).map(|at| shard.slots[at].version.ts)
+    }
+
+    /// Puts the newest version of a key; an older one than the cache holds is ignored.
+    pub fn put(&self, key: &Bytes, version: Version) {
+        let (hash, shard) = self.locate(key);
+        let cost = cost(key, &version);
+        let mut shard = shard.lock();
+        if let Some(at) = shard.find(hash, key) {
+            let slot = &mut shard.slots[at];
+            if slot.version.ts <= version.ts {
+                let old = slot.version.value.as_ref().map_or(0, Bytes::len);
+                let new = version.value.as_ref().map_or(0, Bytes::len);
+                slot.version = version;
+                shard.bytes = shard.bytes + new - old;
+            }
+            return;
+        }
+        if cost > self.shard_bytes_max {
+            return;
+        }
+        shard.make_room(&self.hasher, self.shard_bytes_max - cost);
+        let place = shard.slots.len() as u32;
+        shard.slots.push(Slot {
+            key: key.clone(),
+            version,
+            used: false,
+        });
+        shard.bytes += cost;
+        let Shard { index, slots, .. } = &mut *shard;
+        index.insert_unique(hash, place, |at| {
+            self.hasher.hash_one(&slots[*at as usize].key[..])
+        });
+    }
+
+    /// Bytes held, about.
+    pub fn bytes(&self) -> usize {
+        self.shards.iter().map(|s| s.lock().bytes).sum()
+    }
+}
+
+impl Shard {
+    fn find(&self, hash: u64, key: &[u8]) -> Option<usize> {
+        self.index
+            .find(hash, |at| self.slots[*at as usize].key == key)
+            .map(|at| *at as usize)
+    }
+
+    fn make_room(&mut self, hasher: &FixedState, bytes_max: usize) {
+        let mut steps = 0;
+        while self.bytes > bytes_max && !self.slots.is_empty() {
+            steps += 1;
+            self.hand %= self.slots.len();
+            let slot = &mut self.slots[self.hand];
+            if slot.used && steps < HAND_STEPS_MAX {
+                slot.used = false;
+                self.hand += 1;
+            } else {
+                self.evict(hasher, self.hand);
+            }
+        }
+    }
+
+    fn evict(&mut self, hasher: &FixedState, at: usize) {
+        let last = self.slots.len() - 1;
+        let hash = |key: &Bytes| hasher.hash_one(&key[..]);
+        if let Ok(entry) = self
+            .index
+            .find_entry(hash(&self.slots[at].key), |i| *i as usize == at)
+        {
+            entry.remove();
+        }
+        if at != last
+            && let Some(moved) = self
+                .index
+                .find_mut(hash(&self.slots[last].key), |i| *i as usize == last)
+        {
+            *moved = at as u32;
+        }
+        let gone = self.slots.swap_remove(at);
+        self.bytes -= cost(&gone.key, &gone.version);
+    }
+}

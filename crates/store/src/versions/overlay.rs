@@ -1,0 +1,178 @@
+//! One layer of the overlay: recent versions in memory, in key order.
+
+use super::prefixes::{Prefix, prefix_of};
+use super::{Span, Version};
+use bytes::Bytes;
+use clock::Timestamp;
+use smallvec::SmallVec;
+use std::collections::BTreeMap;
+use std::ops::Bound;
+
+/// A chain longer than this is trimmed when it grows: a hot row must not fill the overlay with what nobody can read.
+const TRIM_ABOVE: usize = 32;
+/// What an entry costs beside its key and value: map slot, chain, allocations.
+const ENTRY_OVERHEAD: usize = 120;
+/// What one more version in a chain costs beside its value.
+const VERSION_OVERHEAD: usize = 40;
+
+/// The versions of one key in this layer, oldest first.
+pub(super) type Chain = SmallVec<[Version; 1]>;
+
+/// What a layer knows of one key at a snapshot, for a scan.
+pub(super) struct Seen {
+    pub key: Bytes,
+    pub version: Version,
+}
+
+#[derive(Default)]
+pub(super) struct Layer {
+    map: BTreeMap<Bytes, Chain>,
+    newest: BTreeMap<Prefix, Timestamp>,
+    /// About what it holds of memory.
+    pub bytes: usize,
+    /// Greatest timestamp held.
+    pub max_ts: Timestamp,
+}
+
+/// The newest version of a chain at or below `snapshot`.
+fn at(chain: &[Version], snapshot: Timestamp) -> Option<&Version> {
+    match chain.last() {
+        Some(last) if last.ts <= snapshot => Some(last),
+        _ => chain[..chain.partition_point(|v| v.ts <= snapshot)].last(),
+    }
+}
+
+impl Layer {
+    pub fn is_empty(&self) -> bool {
+        self.map.is_empty()
+    }
+
+    /// Adds a version; one with the same timestamp is replaced (a replayed command). Versions that a newer one at or
+    /// below `trim` hides may go.
+    pub fn insert(&mut self, key: &Bytes, version: Version, trim: Timestamp) {
+        let ts = version.ts;
+        self.max_ts = self.max_ts.max(ts);
+        let newest = self.newest.entry(prefix_of(key)).or_default();
+        *newest = ts.max(*newest);
+        let size = version.value.as_ref().map_or(0, Bytes::len);
+        let Some(chain) = self.map.get_mut(key) else {
+            self.bytes += key.len() + size + ENTRY_OVERHEAD;
+            self.map.insert(key.clone(), SmallVec::from_buf([version]));
+            return;
+        };
+        self.bytes += size + VERSION_OVERHEAD;
+        match chain.last() {
+            Some(last) if last.ts < ts => chain.push(version),
+            _ => match chain.binary_search_by_key(&ts, |v| v.ts) {
+                Ok(same) => chain[same] = version,
+                Err(place) => chain.insert(place, version),
+            },
+        }
+        if chain.len() > TRIM_ABOVE && chain.len().is_power_of_two() {
+            let freed = trim_chain(chain, trim);
+            self.bytes = self.bytes.saturating_sub(freed);
+        }
+    }
+
+    /// The newest version of `key` at or below `snapshot`, and the newest of all.
+    pub fn get(&self, key: &[u8], snapshot: Timestamp) -> Option<(Option<&Version>, Timestamp)> {
+        let chain = self.map.get(key)?;
+        Some((at(chain, snapshot), chain.last()?.ts))
+    }
+
+    /// The newest version of `key` in `(lo, hi]`.
+    pub fn between(&self, key: &[u8], lo: Timestamp, hi: Timestamp) -> Option<Timestamp> {
+        if self.max_ts <= lo {
+            return None;
+        }
+        at(self.map.get(key)?, hi)
+            .map(|v| v.ts)
+            .filter(|ts| *ts > lo)
+    }
+
+    /// The newest version of any key of `span` in `(lo, hi]`.
+    pub fn between_in(&self, span: &Span, lo: Timestamp, hi: Timestamp) -> Option<Timestamp> {
+        let candidates = self
+            .newest
+            .range(prefix_of(&span.start)..=prefix_of(&span.end));
+        if span.start >= span.end
+            || candidates
+                .map(|(_, ts)| *ts)
+                .max()
+                .is_none_or(|ts| ts <= lo)
+        {
+            return None;
+        }
+        let range = self.map.range::<[u8], _>((
+            Bound::Included(&span.start[..]),
+            Bound::Excluded(&span.end[..]),
+        ));
+        range
+            .filter_map(|(_, chain)| at(chain, hi))
+            .map(|v| v.ts)
+            .max()
+            .filter(|ts| *ts > lo)
+    }
+
+    /// Up to `limit` keys of `span` with their newest version at or below `snapshot`, tombstones included. The flag says
+    /// whether the span holds more.
+    pub fn seen(
+        &self,
+        span: &Span,
+        snapshot: Timestamp,
+        reverse: bool,
+        limit: usize,
+    ) -> (Vec<Seen>, bool) {
+        let mut out = Vec::new();
+        if span.start >= span.end {
+            return (out, false);
+        }
+        let mut range = self.map.range::<[u8], _>((
+            Bound::Included(&span.start[..]),
+            Bound::Excluded(&span.end[..]),
+        ));
+        while let Some((key, chain)) = if reverse {
+            range.next_back()
+        } else {
+            range.next()
+        } {
+            let Some(version) = at(chain, snapshot) else {
+                continue;
+            };
+            if out.len() == limit {
+                return (out, true);
+            }
+            out.push(Seen {
+                key: key.clone(),
+                version: version.clone(),
+            });
+        }
+        (out, false)
+    }
+
+    /// All that the layer holds, in key order.
+    pub fn chains(&self) -> impl Iterator<Item = (&Bytes, &Chain)> {
+        self.map.iter()
+    }
+
+    /// The greatest timestamp per prefix.
+    pub fn newest_by_prefix(&self) -> impl Iterator<Item = (Prefix, Timestamp)> + '_ {
+        self.newest.iter().map(|(p, ts)| (*p, *ts))
+    }
+}
+
+/// Drops the versions that a newer one at or below `threshold` hides; gives the bytes freed.
+fn trim_chain(chain: &mut Chain, threshold: Timestamp) -> usize {
+    let keep = visible_from(chain, threshold);
+    chain
+        .drain(..keep)
+        .map(|v| VERSION_OVERHEAD + v.value.map_or(0, |b| b.len()))
+        .sum()
+}
+
+/// Where the versions of a chain begin that a snapshot at or above `threshold` may read.
+pub(super) fn visible_from(chain: &[Version], threshold: Timestamp) -> usize {
+    chain
+        .partition_point(|v| v.ts <= threshold)
+        .saturating_sub(1)
+}
