@@ -1,4 +1,17 @@
 //! The catalog: what there is, kept as rows of the store and read in the transaction that uses it.
 
+pub mod bootstrap;
+pub mod cache;
+pub mod change;
+pub mod codec;
 pub mod descriptor;
+pub mod garbage;
+pub mod key;
+pub mod oid;
+pub mod snapshot;
+pub mod view;
+
+pub use cache::Cache;
+pub use change::Change;
 pub use descriptor::*;
+pub use snapshot::{Named, Snapshot};

@@ -1,0 +1,55 @@
+//! Where the catalog lives in the key space: index ids below [`FIRST_USER_OID`], so that no table meets it.
+//!
+//! ```text
+//! 1                 -> u64: the catalog's version; every transaction reads it, every change of the catalog writes it
+//! 2 | oid           -> database      3 | oid -> schema      4 | oid -> table, view or sequence
+//! 5 | oid           -> where a sequence stands (outside transactions)
+//! 6                 -> u32: next OID to hand out (outside transactions)
+//! 7 | index id      -> the data below this index id is garbage once the record commits (see `garbage`)
+//! ```
+
+use super::Oid;
+use crate::transaction::Span;
+use bytes::Bytes;
+
+/// Index id of the version.
+pub const VERSION: u32 = 1;
+/// Index id of databases.
+pub const DATABASES: u32 = 2;
+/// Index id of schemas.
+pub const SCHEMAS: u32 = 3;
+/// Index id of tables, views and sequences.
+pub const RELATIONS: u32 = 4;
+/// Index id of sequence positions.
+pub const SEQUENCES: u32 = 5;
+/// Index id of the OID allocator.
+pub const NEXT_OID: u32 = 6;
+/// Index id of the garbage records.
+pub const GARBAGE: u32 = 7;
+
+/// The key of the catalog's version.
+pub const VERSION_KEY: [u8; 4] = VERSION.to_be_bytes();
+/// The key of the OID allocator.
+pub const NEXT_OID_KEY: [u8; 4] = NEXT_OID.to_be_bytes();
+
+/// The key of an object's record.
+pub fn object(area: u32, id: Oid) -> [u8; 8] {
+    let mut key = [0; 8];
+    key[..4].copy_from_slice(&area.to_be_bytes());
+    key[4..].copy_from_slice(&id.to_be_bytes());
+    key
+}
+
+/// The id in an object's key.
+pub fn object_id(key: &[u8]) -> Option<Oid> {
+    Some(u32::from_be_bytes(key.get(4..8)?.try_into().ok()?))
+}
+
+/// All keys that start with an index id: a catalog area, or the entries of an index.
+pub fn index_span(id: u32) -> Span {
+    let end = match id.checked_add(1) {
+        Some(next) => Bytes::copy_from_slice(&next.to_be_bytes()),
+        None => Bytes::from_static(&[0xff; 5]),
+    };
+    Bytes::copy_from_slice(&id.to_be_bytes())..end
+}

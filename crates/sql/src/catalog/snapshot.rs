@@ -1,0 +1,219 @@
+//! The whole catalog at one version, decoded: what a transaction sees.
+//!
+//! Problem: every statement looks names up, and each lookup must be a certified read, yet a hot one may cost no more than a
+//! hash. Idea: every change of the catalog writes a new, unique number under one key. A transaction reads that key, certified,
+//! once; the number determines the content of the whole catalog, so it finds the decoded content in a cache of the process
+//! ([`super::Cache`]) and reads nothing else.
+//!
+//! 1. Two snapshots with one version are equal: versions come from `Kv::unique_id`, also for changes that roll back.
+//! 2. A snapshot never changes; a change clones it (shared records) and gives the clone a new version.
+//!
+//! Caveat: any change of the catalog conflicts with every transaction under way (they refresh or restart). Changes are rare,
+//! and the alternative, a read per table, costs every statement.
+
+use super::key;
+use super::{Database, Oid, Relation, Schema, Table, codec};
+use crate::SqlError;
+use crate::transaction::{ScanRequest, Transaction};
+use bytes::Bytes;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+/// OID of the schema `pg_catalog`.
+pub const PG_CATALOG: Oid = 11;
+/// OID of the schema `information_schema`.
+pub const INFORMATION_SCHEMA: Oid = 13_200;
+/// OID of the database `postgres`.
+pub const POSTGRES_DATABASE: Oid = 5;
+/// OID of the schema `public` of the database `postgres`.
+pub const POSTGRES_PUBLIC: Oid = 2200;
+
+const LOAD_CHUNK_ROWS: usize = 1024;
+
+/// What a name of a schema stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Named {
+    /// A table, view or sequence.
+    Relation(Oid),
+    /// An index of a table.
+    Index {
+        /// The table.
+        table: Oid,
+        /// The index.
+        index: Oid,
+    },
+}
+
+/// See the module.
+#[derive(Clone, Debug, Default)]
+pub struct Snapshot {
+    version: u64,
+    databases: BTreeMap<Oid, Arc<Database>>,
+    schemas: BTreeMap<Oid, Arc<Schema>>,
+    relations: HashMap<Oid, Arc<Relation>>,
+    names: HashMap<Oid, Arc<HashMap<String, Named>>>,
+}
+
+/// Schema of a relation.
+pub fn schema_of(relation: &Relation) -> Oid {
+    match relation {
+        Relation::Table(t) => t.schema,
+        Relation::View(v) => v.schema,
+        Relation::Sequence(s) => s.schema,
+    }
+}
+/// Database of a relation.
+pub fn database_of(relation: &Relation) -> Oid {
+    match relation {
+        Relation::Table(t) => t.database,
+        Relation::View(v) => v.database,
+        Relation::Sequence(s) => s.database,
+    }
+}
+/// OID of a relation.
+pub fn id_of(relation: &Relation) -> Oid {
+    match relation {
+        Relation::Table(t) => t.id,
+        Relation::View(v) => v.id,
+        Relation::Sequence(s) => s.id,
+    }
+}
+/// Name of a relation.
+pub fn name_of(relation: &Relation) -> &str {
+    match relation {
+        Relation::Table(t) => &t.name,
+        Relation::View(v) => &v.name,
+        Relation::Sequence(s) => &s.name,
+    }
+}
+
+/// The names of indexes that a table takes in its schema: its own, unless the row id's.
+fn index_names(table: &Table) -> impl Iterator<Item = (&str, Oid)> {
+    let primary = table.has_primary_key.then_some(&table.primary);
+    primary.into_iter().chain(&table.indexes).map(|i| (i.name.as_str(), i.id))
+}
+
+impl Snapshot {
+    /// Reads the catalog in a transaction (own changes included).
+    ///
+    /// # Errors
+    /// Those of the transaction, and 58030 for a record that cannot be read.
+    pub fn load(version: u64, txn: &mut dyn Transaction) -> Result<Snapshot, SqlError> {
+        let mut snapshot = Snapshot { version, ..Snapshot::default() };
+        for (_, value) in read_area(txn, key::DATABASES)? {
+            let database: Database = codec::decode(&value)?;
+            snapshot.databases.insert(database.id, Arc::new(database));
+        }
+        for (_, value) in read_area(txn, key::SCHEMAS)? {
+            let schema: Schema = codec::decode(&value)?;
+            snapshot.schemas.insert(schema.id, Arc::new(schema));
+        }
+        for (_, value) in read_area(txn, key::RELATIONS)? {
+            snapshot.put_relation(Arc::new(codec::decode(&value)?));
+        }
+        Ok(snapshot)
+    }
+
+    /// The number that determines the content.
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+    /// A database by name.
+    pub fn database(&self, name: &str) -> Option<&Arc<Database>> {
+        self.databases.values().find(|d| d.name == name)
+    }
+    /// A database by OID.
+    pub fn database_by_id(&self, id: Oid) -> Option<&Arc<Database>> {
+        self.databases.get(&id)
+    }
+    /// All databases.
+    pub fn databases(&self) -> impl Iterator<Item = &Arc<Database>> {
+        self.databases.values()
+    }
+    /// A schema of a database by name.
+    pub fn schema(&self, database: Oid, name: &str) -> Option<&Arc<Schema>> {
+        self.schemas.values().find(|s| s.database == database && s.name == name)
+    }
+    /// A schema by OID.
+    pub fn schema_by_id(&self, id: Oid) -> Option<&Arc<Schema>> {
+        self.schemas.get(&id)
+    }
+    /// Schemas of a database, the virtual ones not included.
+    pub fn schemas(&self, database: Oid) -> impl Iterator<Item = &Arc<Schema>> {
+        self.schemas.values().filter(move |s| s.database == database)
+    }
+    /// A relation by OID.
+    pub fn relation(&self, id: Oid) -> Option<&Arc<Relation>> {
+        self.relations.get(&id)
+    }
+    /// A table by OID.
+    pub fn table(&self, id: Oid) -> Option<&Table> {
+        match self.relations.get(&id).map(|r| &**r) {
+            Some(Relation::Table(table)) => Some(table),
+            _ => None,
+        }
+    }
+    /// What a name stands for in a schema.
+    pub fn named(&self, schema: Oid, name: &str) -> Option<Named> {
+        self.names.get(&schema)?.get(name).copied()
+    }
+    /// Every relation of a database, by OID.
+    pub fn relations(&self, database: Oid) -> Vec<Arc<Relation>> {
+        let mut all: Vec<_> = self.relations.values().filter(|r| database_of(r) == database).cloned().collect();
+        all.sort_by_key(|r| id_of(r));
+        all
+    }
+
+    pub(super) fn set_version(&mut self, version: u64) {
+        self.version = version;
+    }
+    pub(super) fn put_database(&mut self, database: Arc<Database>) {
+        self.databases.insert(database.id, database);
+    }
+    pub(super) fn remove_database(&mut self, id: Oid) {
+        self.databases.remove(&id);
+    }
+    pub(super) fn put_schema(&mut self, schema: Arc<Schema>) {
+        self.schemas.insert(schema.id, schema);
+    }
+    pub(super) fn remove_schema(&mut self, id: Oid) {
+        self.schemas.remove(&id);
+        self.names.remove(&id);
+    }
+    pub(super) fn put_relation(&mut self, relation: Arc<Relation>) {
+        self.remove_relation(id_of(&relation));
+        let names = Arc::make_mut(self.names.entry(schema_of(&relation)).or_default());
+        names.insert(name_of(&relation).into(), Named::Relation(id_of(&relation)));
+        if let Relation::Table(table) = &*relation {
+            for (name, index) in index_names(table) {
+                names.insert(name.into(), Named::Index { table: table.id, index });
+            }
+        }
+        self.relations.insert(id_of(&relation), relation);
+    }
+    pub(super) fn remove_relation(&mut self, id: Oid) {
+        let Some(old) = self.relations.remove(&id) else { return };
+        let names = Arc::make_mut(self.names.entry(schema_of(&old)).or_default());
+        names.remove(name_of(&old));
+        if let Relation::Table(table) = &*old {
+            for (name, _) in index_names(table) {
+                names.remove(name);
+            }
+        }
+    }
+}
+
+/// All records of one catalog area.
+///
+/// # Errors
+/// Those of the transaction.
+pub fn read_area(txn: &mut dyn Transaction, area: u32) -> Result<Vec<(Bytes, Bytes)>, SqlError> {
+    let mut rows = Vec::new();
+    let mut rest = Some(key::index_span(area));
+    while let Some(span) = rest {
+        let chunk = txn.scan(&ScanRequest { span, reverse: false, limit: LOAD_CHUNK_ROWS })?;
+        rows.extend(chunk.rows);
+        rest = chunk.rest;
+    }
+    Ok(rows)
+}

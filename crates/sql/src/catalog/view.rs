@@ -1,0 +1,78 @@
+//! The catalog as one session sees it: a database, a search path, a [`Snapshot`].
+
+use super::snapshot::{INFORMATION_SCHEMA, PG_CATALOG};
+use super::{Database, Named, Oid, Relation, Schema, Snapshot};
+use crate::SqlError;
+use crate::context::CatalogView;
+use std::sync::Arc;
+
+/// See the module. Made once per version and search path; the session certifies the version in each transaction.
+#[derive(Debug)]
+pub struct View {
+    snapshot: Arc<Snapshot>,
+    database: Arc<Database>,
+    search_path: Vec<String>,
+    path: Vec<Oid>,
+}
+
+impl View {
+    /// A view; names of the search path without a schema are passed over.
+    pub fn new(snapshot: Arc<Snapshot>, database: Arc<Database>, search_path: &[String]) -> View {
+        let path = search_path.iter().filter_map(|name| Some(snapshot.schema(database.id, name)?.id)).collect();
+        // Renamed databases keep their OID: show the newest name.
+        let database = snapshot.database_by_id(database.id).cloned().unwrap_or(database);
+        View { snapshot, database, search_path: search_path.to_vec(), path }
+    }
+    /// The whole catalog.
+    pub fn snapshot(&self) -> &Arc<Snapshot> {
+        &self.snapshot
+    }
+    /// The search path that it was made with.
+    pub fn search_path(&self) -> &[String] {
+        &self.search_path
+    }
+    /// The database.
+    pub fn database(&self) -> &Arc<Database> {
+        &self.database
+    }
+    /// The schema in which an unqualified name is created.
+    pub fn creation_schema(&self) -> Option<&Arc<Schema>> {
+        self.snapshot.schema_by_id(*self.path.first()?)
+    }
+    /// What a name stands for: along the search path unless a schema is given.
+    pub fn named(&self, schema: Option<&str>, name: &str) -> Option<Named> {
+        match schema {
+            Some(schema) => self.snapshot.named(self.snapshot.schema(self.database.id, schema)?.id, name),
+            None => self.path.iter().find_map(|schema| self.snapshot.named(*schema, name)),
+        }
+    }
+}
+
+impl CatalogView for View {
+    fn relation(&self, schema: Option<&str>, name: &str) -> Result<Option<Arc<Relation>>, SqlError> {
+        Ok(match self.named(schema, name) {
+            Some(Named::Relation(id)) => self.snapshot.relation(id).cloned(),
+            _ => None,
+        })
+    }
+    fn relation_by_id(&self, id: u32) -> Result<Option<Arc<Relation>>, SqlError> {
+        Ok(self.snapshot.relation(id).cloned())
+    }
+    fn relations(&self) -> Result<Vec<Arc<Relation>>, SqlError> {
+        Ok(self.snapshot.relations(self.database.id))
+    }
+    fn schemas(&self) -> Result<Vec<Schema>, SqlError> {
+        let fixed = [("pg_catalog", PG_CATALOG), ("information_schema", INFORMATION_SCHEMA)];
+        let fixed = fixed.map(|(name, id)| Schema { id, database: self.database.id, name: name.into() });
+        Ok(fixed.into_iter().chain(self.snapshot.schemas(self.database.id).map(|s| (**s).clone())).collect())
+    }
+    fn databases(&self) -> Result<Vec<Database>, SqlError> {
+        Ok(self.snapshot.databases().map(|d| (**d).clone()).collect())
+    }
+    fn current_database(&self) -> Database {
+        (*self.database).clone()
+    }
+    fn version(&self) -> u64 {
+        self.snapshot.version()
+    }
+}
