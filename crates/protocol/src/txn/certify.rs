@@ -1,0 +1,131 @@
+//! Certification: the one place that says whether a transaction may commit (invariants 3 and 4 of the module).
+
+use super::{Batch, Range, Read, Span, TxnId, VersionStore};
+use bytes::Bytes;
+use clock::Timestamp;
+
+/// Why a batch was refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// A key to be written has a version above the snapshot that the writer decided from.
+    WriteChanged {
+        /// That version's timestamp.
+        at: Timestamp,
+    },
+    /// Something read has a version above the snapshot that it was read from.
+    ReadChanged {
+        /// That version's timestamp.
+        at: Timestamp,
+    },
+    /// Another transaction is prepared there and undecided.
+    Undecided {
+        /// Which one.
+        txn: TxnId,
+    },
+    /// The snapshot is older than the versions kept.
+    TooOld {
+        /// Nothing below this is kept.
+        threshold: Timestamp,
+    },
+    /// A recovery decided that this transaction is aborted before its prepare came.
+    Fenced,
+    /// A key lies outside the range: it was split. Nothing happened; route again.
+    Moved,
+}
+
+/// A batch was refused, where, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// The key in conflict; empty where the cause concerns no key.
+    pub key: Bytes,
+    /// Why.
+    pub cause: Cause,
+}
+
+impl Refusal {
+    pub(super) fn new(key: &Bytes, cause: Cause) -> Self {
+        Refusal { key: key.clone(), cause }
+    }
+    pub(super) fn bare(cause: Cause) -> Self {
+        Refusal { key: Bytes::new(), cause }
+    }
+}
+
+/// Whether the batch may commit (or prepare) after every record that was applied so far.
+pub(super) fn certify<V: VersionStore>(range: &Range, batch: &Batch, versions: &V) -> Result<Result<(), Refusal>, V::Error> {
+    if let Err(refusal) = inside(range, batch).and_then(|()| undisturbed(range, batch)) {
+        return Ok(Err(refusal));
+    }
+    for write in &batch.writes {
+        if let Some(at) = versions.changed_since(&write.key, write.since)? {
+            return Ok(Err(Refusal::new(&write.key, Cause::WriteChanged { at })));
+        }
+    }
+    for read in &batch.reads {
+        let changed = match read {
+            Read::Key { key, since } => versions.changed_since(key, *since)?.map(|at| (key.clone(), at)),
+            Read::Span { span, since } => versions.span_changed_since(span, *since)?,
+        };
+        if let Some((key, at)) = changed {
+            return Ok(Err(Refusal::new(&key, Cause::ReadChanged { at })));
+        }
+    }
+    Ok(Ok(()))
+}
+
+/// Every key lies in the range and no snapshot is older than what the range keeps.
+fn inside(range: &Range, batch: &Batch) -> Result<(), Refusal> {
+    let threshold = range.collected();
+    let kept = |key: &Bytes, since: Timestamp| match since < threshold {
+        true => Err(Refusal::new(key, Cause::TooOld { threshold })),
+        false => Ok(()),
+    };
+    for write in &batch.writes {
+        if !range.span().contains(&write.key) {
+            return Err(Refusal::new(&write.key, Cause::Moved));
+        }
+        kept(&write.key, write.since)?;
+    }
+    for read in &batch.reads {
+        let (key, inside) = match read {
+            Read::Key { key, .. } => (key, range.span().contains(key)),
+            Read::Span { span, .. } => (&span.start, range.span().covers(span)),
+        };
+        if !inside {
+            return Err(Refusal::new(key, Cause::Moved));
+        }
+        kept(key, read.since())?;
+    }
+    Ok(())
+}
+
+/// No foreign prepare holds what the batch writes or reads, nor reads what it writes.
+fn undisturbed(range: &Range, batch: &Batch) -> Result<(), Refusal> {
+    for (txn, prepared) in range.prepared() {
+        if *txn == batch.txn {
+            continue;
+        }
+        let theirs = &prepared.batch;
+        let clash = batch
+            .writes
+            .iter()
+            .find(|w| theirs.write_of(&w.key).is_some() || theirs.reads.iter().any(|r| r.contains(&w.key)))
+            .map(|w| &w.key)
+            .or_else(|| batch.reads.iter().find_map(|r| written(theirs, r)));
+        if let Some(key) = clash {
+            return Err(Refusal::new(key, Cause::Undecided { txn: *txn }));
+        }
+    }
+    Ok(())
+}
+
+fn written<'a>(batch: &'a Batch, read: &Read) -> Option<&'a Bytes> {
+    match read {
+        Read::Key { key, .. } => batch.write_of(key).map(|w| &w.key),
+        Read::Span { span, .. } => in_span(batch, span),
+    }
+}
+
+fn in_span<'a>(batch: &'a Batch, span: &Span) -> Option<&'a Bytes> {
+    batch.write_in(span).map(|w| &w.key)
+}

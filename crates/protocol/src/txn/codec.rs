@@ -1,0 +1,241 @@
+//! The binary form of a log record.
+//!
+//! ```text
+//! version u8 | range u64 | timestamp u64 | kind u8 | body
+//! ```
+//! The header has a fixed size, so a body is encoded before its timestamp is known (outside every lock) and stamped later.
+//! Snapshots inside a batch are written as the distance below the batch's greatest one: usually one byte, a zero.
+
+use super::{Batch, Command, RangeId, Read, Span, TxnId, Write};
+use crate::wire::{Reader, Short, Writer};
+use bytes::Bytes;
+use clock::Timestamp;
+
+const VERSION: u8 = 1;
+/// Bytes before the command.
+pub const HEADER_BYTES: usize = 17;
+
+const COMMIT: u8 = 1;
+const PREPARE: u8 = 2;
+const FENCE: u8 = 3;
+const OUTCOME: u8 = 4;
+const FORGET: u8 = 5;
+const SPLIT: u8 = 6;
+const COLLECT: u8 = 7;
+
+const READ_KEY: u8 = 0;
+const READ_SPAN: u8 = 1;
+const DELETE: u8 = 0;
+const PUT: u8 = 1;
+
+/// A log record does not have the form that this version writes. Do not apply it: the log is damaged, or was written by a newer
+/// version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DecodeError {
+    /// Written by a version that this one does not know.
+    #[error("record version {0} is unknown: it was written by a newer version of timeball")]
+    Version(u8),
+    /// Damaged.
+    #[error("a record is damaged at its {0}")]
+    Damaged(&'static str),
+}
+
+impl From<Short> for DecodeError {
+    fn from(short: Short) -> Self {
+        DecodeError::Damaged(short.0)
+    }
+}
+
+/// One record of a range's log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// Whose log.
+    pub range: RangeId,
+    /// Its timestamp.
+    pub at: Timestamp,
+    /// What it says.
+    pub command: Command,
+}
+
+/// Appends the record to `out`. With [`Timestamp::MIN`], [`stamp_record`] sets the time later.
+pub fn encode_record(range: RangeId, at: Timestamp, command: &Command, out: &mut Vec<u8>) {
+    let mut w = Writer(out);
+    w.byte(VERSION);
+    w.fixed(range.0);
+    w.time(at);
+    match command {
+        Command::Commit(batch) => {
+            w.byte(COMMIT);
+            write_batch(&mut w, batch);
+        }
+        Command::Prepare { batch, participants } => {
+            w.byte(PREPARE);
+            write_ranges(&mut w, participants);
+            write_batch(&mut w, batch);
+        }
+        Command::Fence { txn } => {
+            w.byte(FENCE);
+            write_txn(&mut w, *txn);
+        }
+        Command::Outcome { txn, commit } => {
+            w.byte(OUTCOME);
+            write_txn(&mut w, *txn);
+            w.time(commit.unwrap_or(Timestamp::MIN));
+        }
+        Command::Forget { txns } => {
+            w.byte(FORGET);
+            w.number(txns.len() as u64);
+            txns.iter().for_each(|txn| write_txn(&mut w, *txn));
+        }
+        Command::Split { at, right } => {
+            w.byte(SPLIT);
+            w.bytes(at);
+            w.fixed(right.0);
+        }
+        Command::Collect { threshold } => {
+            w.byte(COLLECT);
+            w.time(*threshold);
+        }
+    }
+}
+
+/// Sets the timestamp of an encoded record.
+pub fn stamp_record(record: &mut [u8], at: Timestamp) {
+    record[9..HEADER_BYTES].copy_from_slice(&at.as_u64().to_le_bytes());
+}
+
+impl Record {
+    /// Reads one record; keys and values share `bytes`.
+    ///
+    /// # Errors
+    /// The bytes are not a record of this version.
+    pub fn decode(bytes: &Bytes) -> Result<Record, DecodeError> {
+        let mut r = Reader(bytes.clone());
+        match r.byte("version")? {
+            VERSION => {}
+            other => return Err(DecodeError::Version(other)),
+        }
+        let range = RangeId(r.fixed("range")?);
+        let at = r.time("timestamp")?;
+        let command = read_command(&mut r)?;
+        r.end("end")?;
+        Ok(Record { range, at, command })
+    }
+}
+
+fn read_command(r: &mut Reader) -> Result<Command, DecodeError> {
+    Ok(match r.byte("kind")? {
+        COMMIT => Command::Commit(read_batch(r)?),
+        PREPARE => {
+            let participants = read_ranges(r)?;
+            Command::Prepare { batch: read_batch(r)?, participants }
+        }
+        FENCE => Command::Fence { txn: read_txn(r)? },
+        OUTCOME => {
+            let txn = read_txn(r)?;
+            let commit = r.time("commit timestamp")?;
+            Command::Outcome { txn, commit: (commit != Timestamp::MIN).then_some(commit) }
+        }
+        FORGET => {
+            let count = r.count("transactions")?;
+            let txns = (0..count).map(|_| read_txn(r)).collect::<Result<_, _>>()?;
+            Command::Forget { txns }
+        }
+        SPLIT => Command::Split { at: r.bytes("split key")?, right: RangeId(r.fixed("new range")?) },
+        COLLECT => Command::Collect { threshold: r.time("threshold")? },
+        _ => return Err(DecodeError::Damaged("kind")),
+    })
+}
+
+pub(super) fn write_txn(w: &mut Writer<'_>, txn: TxnId) {
+    w.fixed(txn.serial);
+    w.number(u64::from(txn.node));
+}
+
+pub(super) fn read_txn(r: &mut Reader) -> Result<TxnId, Short> {
+    let serial = r.fixed("transaction")?;
+    let node = u32::try_from(r.number("transaction's node")?).map_err(|_| Short("transaction's node"))?;
+    Ok(TxnId { serial, node })
+}
+
+pub(super) fn write_ranges(w: &mut Writer<'_>, ranges: &[RangeId]) {
+    w.number(ranges.len() as u64);
+    ranges.iter().for_each(|r| w.number(r.0));
+}
+
+pub(super) fn read_ranges(r: &mut Reader) -> Result<Vec<RangeId>, Short> {
+    let count = r.count("participants")?;
+    (0..count).map(|_| r.number("participant").map(RangeId)).collect()
+}
+
+pub(super) fn write_batch(w: &mut Writer<'_>, batch: &Batch) {
+    write_txn(w, batch.txn);
+    let reads = batch.reads.iter().map(Read::since);
+    let base = batch.writes.iter().map(|w| w.since).chain(reads).max().unwrap_or_default();
+    let below = |since: Timestamp| base.as_u64() - since.as_u64();
+    w.time(base);
+    w.number(batch.reads.len() as u64);
+    for read in &batch.reads {
+        match read {
+            Read::Key { key, since } => {
+                w.byte(READ_KEY);
+                w.number(below(*since));
+                w.bytes(key);
+            }
+            Read::Span { span, since } => {
+                w.byte(READ_SPAN);
+                w.number(below(*since));
+                w.bytes(&span.start);
+                w.bytes(&span.end);
+            }
+        }
+    }
+    w.number(batch.writes.len() as u64);
+    for write in &batch.writes {
+        w.number(below(write.since));
+        w.bytes(&write.key);
+        match &write.value {
+            None => w.byte(DELETE),
+            Some(value) => {
+                w.byte(PUT);
+                w.bytes(value);
+            }
+        }
+    }
+}
+
+pub(super) fn read_batch(r: &mut Reader) -> Result<Batch, DecodeError> {
+    let txn = read_txn(r)?;
+    let base = r.time("snapshot")?;
+    let since = |below: u64| {
+        let raw = base.as_u64().checked_sub(below);
+        raw.map(Timestamp::from_u64).ok_or(DecodeError::Damaged("snapshot"))
+    };
+    let count = r.count("reads")?;
+    let mut reads = Vec::with_capacity(count.min(1024));
+    for _ in 0..count {
+        let kind = r.byte("read")?;
+        let since = since(r.number("read's snapshot")?)?;
+        reads.push(match kind {
+            READ_KEY => Read::Key { key: r.bytes("read key")?, since },
+            READ_SPAN => Read::Span { span: Span { start: r.bytes("span start")?, end: r.bytes("span end")? }, since },
+            _ => return Err(DecodeError::Damaged("read")),
+        });
+    }
+    let count = r.count("writes")?;
+    let mut writes = Vec::with_capacity(count.min(65536));
+    for _ in 0..count {
+        let since = since(r.number("write's snapshot")?)?;
+        let key = r.bytes("key")?;
+        let value = match r.byte("write")? {
+            DELETE => None,
+            PUT => Some(r.bytes("value")?),
+            _ => return Err(DecodeError::Damaged("write")),
+        };
+        writes.push(Write { key, value, since });
+    }
+    if !writes.windows(2).all(|pair| pair[0].key < pair[1].key) {
+        return Err(DecodeError::Damaged("order of keys"));
+    }
+    Ok(Batch { txn, reads, writes })
+}

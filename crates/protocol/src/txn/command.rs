@@ -1,0 +1,165 @@
+use super::{RangeId, TxnId};
+use bytes::Bytes;
+use clock::Timestamp;
+
+/// A half-open span of keys; an empty `end` means "to the end of the key space".
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub struct Span {
+    /// First key.
+    pub start: Bytes,
+    /// First key after; empty for none.
+    pub end: Bytes,
+}
+
+impl Span {
+    /// The whole key space.
+    pub const ALL: Span = Span { start: Bytes::new(), end: Bytes::new() };
+
+    /// From `start` up to, without, `end`.
+    pub fn new(start: impl Into<Bytes>, end: impl Into<Bytes>) -> Self {
+        Span { start: start.into(), end: end.into() }
+    }
+    /// Whether the key lies inside.
+    pub fn contains(&self, key: &[u8]) -> bool {
+        *self.start <= *key && self.is_before_end(key)
+    }
+    /// Whether the key lies below the end.
+    pub fn is_before_end(&self, key: &[u8]) -> bool {
+        self.end.is_empty() || *key < *self.end
+    }
+    /// Whether no key lies inside.
+    pub fn is_empty(&self) -> bool {
+        !self.end.is_empty() && self.start >= self.end
+    }
+    /// Whether `other` lies inside.
+    pub fn covers(&self, other: &Span) -> bool {
+        self.start <= other.start && (self.end.is_empty() || (!other.end.is_empty() && other.end <= self.end))
+    }
+    /// Whether the two share a key.
+    pub fn overlaps(&self, other: &Span) -> bool {
+        self.is_before_end(&other.start) && other.is_before_end(&self.start)
+    }
+    /// What the two share; empty where they do not touch.
+    pub fn intersection(&self, other: &Span) -> Span {
+        let start = self.start.clone().max(other.start.clone());
+        let end = match (self.end.is_empty(), other.end.is_empty()) {
+            (true, _) => other.end.clone(),
+            (_, true) => self.end.clone(),
+            _ => self.end.clone().min(other.end.clone()),
+        };
+        Span { start, end }
+    }
+}
+
+/// One key written: `None` deletes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Write {
+    /// The key.
+    pub key: Bytes,
+    /// The new value.
+    pub value: Option<Bytes>,
+    /// The snapshot at which the writer decided: a version above it is a conflict.
+    pub since: Timestamp,
+}
+
+/// Something read that must still be unchanged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Read {
+    /// One key.
+    Key {
+        /// The key.
+        key: Bytes,
+        /// The snapshot that it was read from.
+        since: Timestamp,
+    },
+    /// Every key of a span, absent ones included.
+    Span {
+        /// The span.
+        span: Span,
+        /// The snapshot that it was read from.
+        since: Timestamp,
+    },
+}
+
+impl Read {
+    /// The snapshot that it was read from.
+    pub fn since(&self) -> Timestamp {
+        match self {
+            Read::Key { since, .. } | Read::Span { since, .. } => *since,
+        }
+    }
+    /// Whether the key is part of it.
+    pub fn contains(&self, key: &[u8]) -> bool {
+        match self {
+            Read::Key { key: own, .. } => **own == *key,
+            Read::Span { span, .. } => span.contains(key),
+        }
+    }
+}
+
+/// What one transaction asks of one range: writes in key order without duplicates, and the reads that it relies on. Which reads
+/// those are is the isolation level's business, settled before: all of them (serializable), or those of constraints.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Batch {
+    /// Who asks.
+    pub txn: TxnId,
+    /// Reads to certify.
+    pub reads: Vec<Read>,
+    /// Writes, in key order.
+    pub writes: Vec<Write>,
+}
+
+impl Batch {
+    /// The write of a key, if there is one.
+    pub fn write_of(&self, key: &[u8]) -> Option<&Write> {
+        self.writes.binary_search_by(|w| (*w.key).cmp(key)).ok().map(|at| &self.writes[at])
+    }
+    /// Some write inside the span.
+    pub fn write_in(&self, span: &Span) -> Option<&Write> {
+        let at = self.writes.partition_point(|w| w.key < span.start);
+        self.writes.get(at).filter(|w| span.is_before_end(&w.key))
+    }
+}
+
+/// What a range's log holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// A whole transaction of one range: certified and committed at the record's timestamp.
+    Commit(Batch),
+    /// This range's part of a transaction of many.
+    Prepare {
+        /// Its part.
+        batch: Batch,
+        /// Every range that has a part, this one included, in order.
+        participants: Vec<RangeId>,
+    },
+    /// Refuses a prepare of this transaction that comes later: logged by a participant without one when it is asked.
+    Fence {
+        /// The transaction.
+        txn: TxnId,
+    },
+    /// What became of a prepared transaction.
+    Outcome {
+        /// The transaction.
+        txn: TxnId,
+        /// Its commit timestamp; `None`: aborted.
+        commit: Option<Timestamp>,
+    },
+    /// Every participant has the outcome of these: no need to remember them.
+    Forget {
+        /// The transactions.
+        txns: Vec<TxnId>,
+    },
+    /// The range ends at `at`; a new one begins there.
+    Split {
+        /// First key of the new range.
+        at: Bytes,
+        /// The new range.
+        right: RangeId,
+    },
+    /// Versions that no snapshot at or above the threshold sees may go; commands with an older `since` are refused.
+    Collect {
+        /// The threshold.
+        threshold: Timestamp,
+    },
+}
