@@ -36,7 +36,7 @@ pub enum Cause {
 /// A batch was refused, where, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// The key in conflict; empty where the cause concerns no key.
+    /// The key in conflict, or the start of the span; empty where the cause concerns no key.
     pub key: Bytes,
     /// Why.
     pub cause: Cause,
@@ -52,7 +52,11 @@ impl Refusal {
 }
 
 /// Whether the batch may commit (or prepare) after every record that was applied so far.
-pub(super) fn certify<V: VersionStore>(range: &Range, batch: &Batch, versions: &V) -> Result<Result<(), Refusal>, V::Error> {
+pub(super) fn certify<V: VersionStore>(
+    range: &Range,
+    batch: &Batch,
+    versions: &V,
+) -> Result<Result<(), Refusal>, V::Error> {
     if let Err(refusal) = inside(range, batch).and_then(|()| undisturbed(range, batch)) {
         return Ok(Err(refusal));
     }
@@ -62,12 +66,12 @@ pub(super) fn certify<V: VersionStore>(range: &Range, batch: &Batch, versions: &
         }
     }
     for read in &batch.reads {
-        let changed = match read {
-            Read::Key { key, since } => versions.changed_since(key, *since)?.map(|at| (key.clone(), at)),
-            Read::Span { span, since } => versions.span_changed_since(span, *since)?,
+        let (key, changed) = match read {
+            Read::Key { key, since } => (key, versions.changed_since(key, *since)?),
+            Read::Span { span, since } => (&span.start, versions.span_changed_since(span, *since)?),
         };
-        if let Some((key, at)) = changed {
-            return Ok(Err(Refusal::new(&key, Cause::ReadChanged { at })));
+        if let Some(at) = changed {
+            return Ok(Err(Refusal::new(key, Cause::ReadChanged { at })));
         }
     }
     Ok(Ok(()))

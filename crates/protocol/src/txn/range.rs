@@ -117,7 +117,12 @@ impl Range {
     ///
     /// # Errors
     /// The version store failed; the range must not go on.
-    pub fn apply<V: VersionStore>(&mut self, at: Timestamp, command: &Command, versions: &V) -> Result<Verdict, V::Error> {
+    pub fn apply<V: VersionStore>(
+        &mut self,
+        at: Timestamp,
+        command: &Command,
+        versions: &V,
+    ) -> Result<Verdict, V::Error> {
         assert!(at > self.applied, "invariant 1: {} applied {}, then {at}", self.id, self.applied);
         self.applied = at;
         match command {
@@ -172,7 +177,12 @@ impl Range {
         }
     }
 
-    fn outcome<V: VersionStore>(&mut self, txn: TxnId, commit: Option<Timestamp>, versions: &V) -> Result<Verdict, V::Error> {
+    fn outcome<V: VersionStore>(
+        &mut self,
+        txn: TxnId,
+        commit: Option<Timestamp>,
+        versions: &V,
+    ) -> Result<Verdict, V::Error> {
         let Some(prepared) = self.prepared.remove(&txn) else {
             return Ok(Verdict::Done);
         };
@@ -180,8 +190,17 @@ impl Range {
             self.outcomes.insert(txn, Outcome::Aborted);
             return Ok(Verdict::Aborted);
         };
-        assert!(commit >= prepared.at, "invariant 6: {txn} prepared {} on {}, committed {commit}", prepared.at, self.id);
-        assert!(commit < self.applied, "invariant 6: the outcome of {txn} at {} must come above {commit}", self.applied);
+        assert!(
+            commit >= prepared.at,
+            "invariant 6: {txn} prepared {} on {}, committed {commit}",
+            prepared.at,
+            self.id
+        );
+        assert!(
+            commit < self.applied,
+            "invariant 6: the outcome of {txn} at {} must come above {commit}",
+            self.applied
+        );
         versions.write(&prepared.batch.writes, commit, prepared.at)?;
         self.outcomes.insert(txn, Outcome::Committed(commit));
         Ok(Verdict::Applied(commit))

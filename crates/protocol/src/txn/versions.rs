@@ -1,5 +1,4 @@
 use super::Span;
-use bytes::Bytes;
 use clock::Timestamp;
 
 /// The versions that a range machine certifies against and writes to.
@@ -15,11 +14,11 @@ pub trait VersionStore {
     /// The store failed.
     fn changed_since(&self, key: &[u8], since: Timestamp) -> Result<Option<Timestamp>, Self::Error>;
 
-    /// Some key of `span` with a version above `since`, and that version's timestamp; `None` if the span is unchanged.
+    /// The timestamp of a version above `since` of some key of `span`; `None` if the span is unchanged.
     ///
     /// # Errors
     /// The store failed.
-    fn span_changed_since(&self, span: &Span, since: Timestamp) -> Result<Option<(Bytes, Timestamp)>, Self::Error>;
+    fn span_changed_since(&self, span: &Span, since: Timestamp) -> Result<Option<Timestamp>, Self::Error>;
 
     /// Writes a version of each key (`None` deletes) at `at`. `local` is the timestamp at which this range prepared it, at most `at`: a reader
     /// that saw this range's clock below `local` knows that the version is not in its past. Writing the same version twice
