@@ -1,0 +1,102 @@
+//! The cell through which the poller hands anchors to readers.
+//!
+//! **Problem.** An anchor is six words and readers on every core want it in nanoseconds, while one writer replaces it a few
+//! times a second. A lock costs more than the clock itself; a plain sequence lock makes readers wait for a writer that was
+//! scheduled out in the middle.
+//!
+//! **Idea.** Two slots and a generation. Generation `g` lives in slot `g & 1`; the writer fills the *other* slot and then
+//! publishes `g + 1`. A reader loads the generation, the slot, and the generation again. It starts over only if a whole
+//! publication happened in between: it never waits for a writer, and in practice never loops.
+//!
+//! **Invariants.**
+//! 1. A slot is written only while the published generation names the other one. So if the generation is still `g` after
+//!    the slot's words were read, none of them had been overwritten.
+//! 2. One writer at a time (the mutex around the writer's side).
+
+use crate::anchor::Anchor;
+use clock::{Interval, Status};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering, fence};
+
+/// One anchor as plain words, on a cache line of its own.
+#[repr(align(64))]
+#[derive(Debug, Default)]
+struct Slot([AtomicU64; 5]);
+
+/// A single-writer, many-reader cell that holds an [`Anchor`].
+#[derive(Debug)]
+#[repr(align(64))]
+pub struct AnchorCell {
+    generation: AtomicU64,
+    slots: [Slot; 2],
+    writer: Mutex<()>,
+}
+
+impl Default for AnchorCell {
+    fn default() -> Self {
+        let cell = AnchorCell { generation: AtomicU64::new(0), slots: Default::default(), writer: Mutex::new(()) };
+        cell.publish(Anchor::UNKNOWN);
+        cell
+    }
+}
+
+const fn status_bits(status: Status) -> u64 {
+    match status {
+        Status::Unknown => 0,
+        Status::Synchronized => 1,
+        Status::FreeRunning => 2,
+        Status::Disrupted => 3,
+    }
+}
+
+#[inline]
+const fn status_from_bits(bits: u64) -> Status {
+    match bits {
+        1 => Status::Synchronized,
+        2 => Status::FreeRunning,
+        3 => Status::Disrupted,
+        _ => Status::Unknown,
+    }
+}
+
+impl AnchorCell {
+    /// Replaces the anchor.
+    pub fn publish(&self, anchor: Anchor) {
+        let _one_writer = self.writer.lock().unwrap_or_else(|e| e.into_inner());
+        let next = self.generation.load(Ordering::Relaxed) + 1;
+        // Whoever sees one of the words below also sees the generation that retired this slot.
+        fence(Ordering::Release);
+        let words = [
+            anchor.as_of_ns,
+            anchor.void_after_ns,
+            anchor.at.earliest_ns,
+            anchor.at.latest_ns,
+            (u64::from(anchor.max_drift_ppb) << 8) | status_bits(anchor.status),
+        ];
+        for (slot, word) in self.slots[(next & 1) as usize].0.iter().zip(words) {
+            slot.store(word, Ordering::Relaxed);
+        }
+        self.generation.store(next, Ordering::Release);
+    }
+
+    /// The anchor published last.
+    #[inline]
+    pub fn load(&self) -> Anchor {
+        loop {
+            let generation = self.generation.load(Ordering::Acquire);
+            let words = &self.slots[(generation & 1) as usize].0;
+            let [as_of_ns, void_after_ns, earliest_ns, latest_ns, packed] =
+                std::array::from_fn(|i| words[i].load(Ordering::Relaxed));
+            fence(Ordering::Acquire);
+            if self.generation.load(Ordering::Relaxed) == generation {
+                return Anchor {
+                    as_of_ns,
+                    void_after_ns,
+                    at: Interval { earliest_ns, latest_ns },
+                    max_drift_ppb: (packed >> 8) as u32,
+                    status: status_from_bits(packed & 0xff),
+                };
+            }
+        }
+    }
+}

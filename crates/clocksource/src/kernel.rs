@@ -1,0 +1,115 @@
+//! `kernel`: the kernel's own estimate of its error, `adjtimex(2)`.
+//!
+//! A daemon that disciplines the kernel clock also tells the kernel how wrong it may be (`maxerror`), and the kernel adds 500 ppm
+//! per second from there until the daemon speaks again; after about nine hours it gives up and reports `TIME_ERROR`.
+//!
+//! **Invariants.** 1. An unsynchronised kernel (`TIME_ERROR`, `STA_UNSYNC`) gives no bound, however small `maxerror` is. 2. A
+//! `maxerror` of 0 is an unset field, not a perfect clock. 3. What remains to be slewed (`offset`) is part of the error.
+//!
+//! **Caveats.** The daemon decides what it counts into `maxerror`. chronyd leaves out a correction that it is still slewing; its own
+//! source (`chrony`) has it. The kernel cannot say when it last heard from the daemon, so a dead one shows only by growth.
+
+use crate::measurement::{Leap, Measurement, Probe, ProbeError};
+use crate::moment::Moment;
+use clock::{Interval, Status};
+
+/// What `adjtimex` said, the fields that count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct KernelTime {
+    /// The clock state that the call returns (`TIME_OK` 0 … `TIME_ERROR` 5).
+    pub state: i32,
+    /// `STA_*` flags.
+    pub status: i32,
+    /// Maximum error, microseconds.
+    pub maxerror_us: i64,
+    /// Offset still to be slewed, microseconds, or nanoseconds when `STA_NANO` is set.
+    pub offset: i64,
+    /// Greatest frequency error, parts per million times 65,536.
+    pub tolerance: i64,
+}
+
+/// The probe.
+#[derive(Debug, Default)]
+pub struct Kernel;
+
+const NAME: &str = "kernel";
+
+impl KernelTime {
+    /// Asks the kernel, changing nothing.
+    ///
+    /// # Errors
+    /// The system's error, where a sandbox forbids the call.
+    pub fn query() -> std::io::Result<Self> {
+        // SAFETY: all-zero is a valid timex, and modes = 0 only reads.
+        let mut t: libc::timex = unsafe { std::mem::zeroed() };
+        // SAFETY: `t` is valid for the call to fill.
+        let state = unsafe { libc::adjtimex(&mut t) };
+        if state < 0 {
+            return Err(std::io::Error::last_os_error());
+        }
+        Ok(KernelTime {
+            state,
+            status: t.status,
+            maxerror_us: t.maxerror as i64,
+            offset: t.offset as i64,
+            tolerance: t.tolerance as i64,
+        })
+    }
+
+    /// The measurement at `moment`.
+    ///
+    /// # Errors
+    /// [`ProbeError::Unsynchronised`] where the kernel does not vouch for its clock.
+    pub fn measure(&self, moment: Moment) -> Result<Measurement, ProbeError> {
+        let unsynchronised = |reason: String| Err(ProbeError::Unsynchronised { source_name: NAME, reason });
+        if self.state == libc::TIME_ERROR || self.status & libc::STA_UNSYNC != 0 {
+            return unsynchronised(format!(
+                "adjtimex reports state {} and status {:#x} (maximum error {} us): start a time daemon such as chronyd, or choose another --clock",
+                self.state, self.status, self.maxerror_us
+            ));
+        }
+        if self.maxerror_us <= 0 {
+            return unsynchronised(
+                "adjtimex reports a maximum error of 0, which no clock has: the daemon does not maintain it".into(),
+            );
+        }
+        let offset_ns =
+            self.offset.unsigned_abs().saturating_mul(if self.status & libc::STA_NANO != 0 { 1 } else { 1000 });
+        let error_ns =
+            (self.maxerror_us as u64).saturating_mul(1000).saturating_add(offset_ns).saturating_add(moment.width_ns);
+        let leap = match (self.state, self.status) {
+            (libc::TIME_INS, _) => Leap::Insert,
+            (libc::TIME_DEL, _) => Leap::Delete,
+            (_, s) if s & libc::STA_INS != 0 => Leap::Insert,
+            (_, s) if s & libc::STA_DEL != 0 => Leap::Delete,
+            _ => Leap::None,
+        };
+        Ok(Measurement {
+            moment,
+            interval: Interval {
+                earliest_ns: moment.real_ns.saturating_sub(error_ns),
+                latest_ns: moment.real_ns.saturating_add(error_ns),
+            },
+            updated_ns: moment.boot_ns,
+            max_drift_ppb: u32::try_from((self.tolerance.max(0) as u64).saturating_mul(1000) >> 16).unwrap_or(u32::MAX),
+            status: Status::Synchronized,
+            leap,
+            detail: format!("adjtimex: maximum error {} us, offset {} ns", self.maxerror_us, offset_ns),
+        })
+    }
+}
+
+impl Probe for Kernel {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+    fn probe(&mut self) -> Result<Measurement, ProbeError> {
+        let kernel = KernelTime::query().map_err(|error| ProbeError::Unreachable {
+            source_name: NAME,
+            place: "adjtimex".into(),
+            error,
+            advice: "The sandbox forbids the call; choose another --clock.",
+        })?;
+        kernel.measure(Moment::capture())
+    }
+}

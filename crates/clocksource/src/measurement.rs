@@ -1,0 +1,82 @@
+//! What a source answers when it is asked, and the trait by which it is asked.
+
+use crate::moment::Moment;
+use clock::{Interval, Status};
+use std::fmt;
+
+/// A leap second that the source has announced for the end of the current UTC day.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Leap {
+    /// None is announced.
+    #[default]
+    None,
+    /// 23:59:60 will exist: Unix time repeats a second.
+    Insert,
+    /// 23:59:59 will not exist: Unix time skips a second.
+    Delete,
+    /// The source smears leap seconds over hours: they never show as a step.
+    Smeared,
+}
+
+/// One answer of a source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Measurement {
+    /// The kernel's clocks when the answer was taken.
+    pub moment: Moment,
+    /// Where true time lies at `moment`.
+    pub interval: Interval,
+    /// Boot-time nanoseconds at which the source last heard from its reference.
+    pub updated_ns: u64,
+    /// How far the local clock may drift from `moment` on, parts per billion.
+    pub max_drift_ppb: u32,
+    /// The source's word on itself.
+    pub status: Status,
+    /// An announced leap second.
+    pub leap: Leap,
+    /// What the source follows and why its bound is what it is, for people.
+    pub detail: String,
+}
+
+/// Why a source gave no measurement.
+#[derive(Debug, thiserror::Error)]
+pub enum ProbeError {
+    /// The daemon or device cannot be reached.
+    #[error("{source_name} does not answer at {place}: {error}. {advice}")]
+    Unreachable {
+        /// Which source.
+        source_name: &'static str,
+        /// Path or address.
+        place: String,
+        /// The system's error.
+        error: std::io::Error,
+        /// What to do about it.
+        advice: &'static str,
+    },
+    /// The answer makes no sense.
+    #[error("{source_name} gave an answer that cannot be used: {reason}")]
+    Malformed {
+        /// Which source.
+        source_name: &'static str,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The source is there but has nothing to tell.
+    #[error("{source_name} is not synchronised: {reason}")]
+    Unsynchronised {
+        /// Which source.
+        source_name: &'static str,
+        /// In its own words.
+        reason: String,
+    },
+}
+
+/// A source as the poller sees it: asked now and then, off the hot path, allowed to block for at most a few hundred milliseconds.
+pub trait Probe: Send + fmt::Debug {
+    /// The name, as `--clock` spells it.
+    fn name(&self) -> &'static str;
+    /// Asks the source.
+    ///
+    /// # Errors
+    /// [`ProbeError`]; the clock then runs free on its last anchor.
+    fn probe(&mut self) -> Result<Measurement, ProbeError>;
+}

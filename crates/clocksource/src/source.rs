@@ -1,0 +1,71 @@
+//! The trait by which everybody else reads time: TrueTime's calls on top of one cheap `read`.
+
+use clock::{Interval, Reading, Status, Timestamp};
+use std::time::Duration;
+
+/// The longest nap of [`ClockSource::wait_until_after`] before the clock is read again: the bound may have changed meanwhile.
+const NAP_MAX: Duration = Duration::from_millis(10);
+
+/// There is no interval that may be relied upon now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the clock source is {status}: it gives no bound that may be relied upon; see its report, or wait for synchronisation"
+)]
+pub struct Untrusted {
+    /// What the source says of itself.
+    pub status: Status,
+}
+
+/// A bounded clock.
+pub trait ClockSource: Send + Sync {
+    /// The current reading. Never blocks, never asks a daemon: cheap enough for every transaction.
+    fn read(&self) -> Reading;
+    /// The source's name, as `--clock` spells it.
+    fn name(&self) -> String;
+
+    /// `[earliest, latest]`, if the bound may be relied upon.
+    ///
+    /// # Errors
+    /// [`Untrusted`] when the reading is void, unknown or disrupted.
+    fn now(&self) -> Result<Interval, Untrusted> {
+        let reading = self.read();
+        reading.trusted().ok_or(Untrusted { status: if reading.is_void() { Status::Unknown } else { reading.status } })
+    }
+    /// Whether `ts` is certainly past.
+    ///
+    /// # Errors
+    /// [`Untrusted`], as [`ClockSource::now`].
+    fn after(&self, ts: Timestamp) -> Result<bool, Untrusted> {
+        Ok(self.now()?.is_past(ts))
+    }
+    /// Whether `ts` is certainly still to come.
+    ///
+    /// # Errors
+    /// [`Untrusted`], as [`ClockSource::now`].
+    fn before(&self, ts: Timestamp) -> Result<bool, Untrusted> {
+        Ok(self.now()?.is_future(ts))
+    }
+    /// Blocks the calling thread until `ts` is certainly past (commit-wait).
+    ///
+    /// # Errors
+    /// [`Untrusted`] as soon as the bound may no longer be relied upon.
+    fn wait_until_after(&self, ts: Timestamp) -> Result<(), Untrusted> {
+        loop {
+            let now = self.now()?;
+            if now.is_past(ts) {
+                return Ok(());
+            }
+            let missing_us = ts.physical_us().saturating_sub(now.earliest_ns / 1000);
+            std::thread::sleep(Duration::from_micros(missing_us.max(1)).min(NAP_MAX));
+        }
+    }
+}
+
+impl<S: ClockSource + ?Sized> ClockSource for std::sync::Arc<S> {
+    fn read(&self) -> Reading {
+        (**self).read()
+    }
+    fn name(&self) -> String {
+        (**self).name()
+    }
+}

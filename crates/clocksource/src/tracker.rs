@@ -1,0 +1,283 @@
+//! The tracker: from answers of a source to anchors. A state machine without a clock; time comes in as [`Moment`]s.
+//!
+//! **Problem.** A source's answer is only as good as the source. Daemons die, clocks are stepped, machines sleep and wake up
+//! elsewhere, leap seconds come, and a daemon can contradict what it said a second ago.
+//!
+//! **Idea.** Each poll gives the tracker the kernel's clocks and either a measurement or an error.
+//!
+//! | what happened | how it shows | what is published |
+//! | --- | --- | --- |
+//! | all is well | a measurement | its interval, growing at the drift rate |
+//! | the daemon died or lost its reference | an error, or status FreeRunning | the last anchor, growing on, FreeRunning |
+//! | the clock was stepped | `realtime - boottime` moved | the last anchor (it does not depend on realtime), FreeRunning, until the source has heard from its reference again |
+//! | the machine was suspended | `boottime - monotonic` moved | Disrupted until the source has heard from its reference again |
+//! | the source contradicts itself | its new interval does not meet the old one | Disrupted until it has been consistent [`Tracker::CONSISTENT_AFTER`] times |
+//! | a leap second is announced | the measurement says so | the interval, widened by a second around the leap |
+//!
+//! **Invariants.**
+//! 1. A published anchor is never narrower than what its source said.
+//! 2. After a step or suspend nothing of the source is believed that it learned before.
+//! 3. Without a measurement for [`VOID_AFTER_NS`] the reading is void.
+//!
+//! **Caveats.** A step smaller than the noise of reading two clocks (about 1 µs) is not seen; it is inside every bound's rounding.
+//! Between waking up and the first poll after it (at most one poll interval) a short sleep goes unnoticed.
+
+use crate::anchor::Anchor;
+use crate::measurement::{Leap, Measurement, ProbeError};
+use crate::moment::Moment;
+use clock::{Interval, Status};
+use std::fmt;
+
+/// Without news for this long (nanoseconds) an anchor is void, however wide its bound (ClockBound: 1000 s).
+pub const VOID_AFTER_NS: u64 = 1_000_000_000_000;
+/// The bound is widened from this long before an announced leap second (nanoseconds)...
+pub const LEAP_BEFORE_NS: u64 = 10_000_000_000;
+/// ...until this long after it: time for a daemon that slews the second away.
+pub const LEAP_AFTER_NS: u64 = 60_000_000_000;
+
+const SECOND_NS: u64 = 1_000_000_000;
+const DAY_NS: u64 = 86_400 * SECOND_NS;
+
+/// Something that an operator wants to read in the log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// The status changed.
+    Status {
+        /// Before.
+        from: Status,
+        /// After.
+        to: Status,
+        /// Half the width of the interval, nanoseconds.
+        error_ns: u64,
+        /// What the source says, or why it says nothing.
+        reason: String,
+    },
+    /// Somebody stepped `CLOCK_REALTIME` by this many nanoseconds, forward positive.
+    Stepped(i64),
+    /// The machine was suspended for this many nanoseconds.
+    Suspended(u64),
+    /// The source contradicted itself: its new interval misses the old one by this many nanoseconds.
+    Contradiction(u64),
+    /// A leap second was announced, took place, or is over (`Leap::None`).
+    Leap(Leap),
+    /// `auto` chose another source.
+    Switched {
+        /// Before; empty at the start.
+        from: String,
+        /// After.
+        to: String,
+        /// Why.
+        reason: String,
+    },
+}
+
+impl fmt::Display for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Event::Status { from, to, error_ns, reason } => {
+                write!(f, "clock {from} -> {to}, error {:.3} ms: {reason}", *error_ns as f64 / 1e6)
+            }
+            Event::Stepped(by) => write!(f, "the system clock was stepped by {:.6} s", *by as f64 / 1e9),
+            Event::Suspended(by) => write!(f, "the machine was suspended for {:.3} s", *by as f64 / 1e9),
+            Event::Contradiction(gap) => write!(
+                f,
+                "the clock source contradicts itself: its new interval misses the old one by {:.3} ms; not trusted until it is consistent",
+                *gap as f64 / 1e6
+            ),
+            Event::Leap(Leap::None) => f.write_str("the leap second is over"),
+            Event::Leap(leap) => write!(f, "leap second announced: {leap:?}"),
+            Event::Switched { from, to, reason } if from.is_empty() => write!(f, "clock source {to}: {reason}"),
+            Event::Switched { from, to, reason } => write!(f, "clock source {from} -> {to}: {reason}"),
+        }
+    }
+}
+
+/// From answers to anchors.
+#[derive(Debug, Default)]
+pub struct Tracker {
+    anchor: Option<Anchor>,
+    previous: Option<Moment>,
+    /// Measurements whose source last heard from its reference before this boot time are not believed (step, suspend).
+    stale_before_ns: u64,
+    /// The machine slept: the anchor itself is not believed either.
+    slept: bool,
+    /// Measurements that must still be consistent before the source is believed again.
+    on_probation: u32,
+    /// An announced leap second, and the realtime at which it takes place.
+    leap: Option<(Leap, u64)>,
+    status: Status,
+}
+
+impl Tracker {
+    /// Consecutive measurements that must meet each other before a source that contradicted itself is believed again.
+    pub const CONSISTENT_AFTER: u32 = 8;
+
+    /// Takes the outcome of one poll at `moment`; gives the anchor to publish, and says what happened.
+    pub fn step(&mut self, moment: Moment, answer: Result<Measurement, ProbeError>, events: &mut Vec<Event>) -> Anchor {
+        self.notice_disruption(moment, events);
+        let (anchor, reason) = match answer {
+            Ok(m) if m.status == Status::Synchronized && m.updated_ns >= self.stale_before_ns => {
+                let reason = m.detail.clone();
+                (self.believe(&m, events), reason)
+            }
+            Ok(m) if m.updated_ns < self.stale_before_ns => {
+                (self.coast(), format!("waiting for the source to hear from its reference again ({})", m.detail))
+            }
+            Ok(m) => (self.doubt(&m), m.detail),
+            Err(error) => (self.coast(), error.to_string()),
+        };
+        let anchor = self.widen_around_leap(anchor, moment);
+        let reading = anchor.read(moment.boot_ns);
+        if reading.status != self.status {
+            let error_ns = reading.interval.error_ns();
+            events.push(Event::Status { from: self.status, to: reading.status, error_ns, reason });
+            self.status = reading.status;
+        }
+        self.previous = Some(moment);
+        anchor
+    }
+
+    /// Steps and suspends show in the differences of the kernel's clocks.
+    fn notice_disruption(&mut self, moment: Moment, events: &mut Vec<Event>) {
+        let Some(previous) = self.previous else { return };
+        let asleep = moment.suspended_since(&previous);
+        if asleep > 0 {
+            events.push(Event::Suspended(asleep));
+            self.stale_before_ns = moment.boot_ns;
+            self.slept = true;
+        }
+        let step = moment.stepped_since(&previous);
+        if step == 0 {
+            return;
+        }
+        match self.leap {
+            Some((leap, at)) if is_leap_step(leap, step) && moment.real_ns.abs_diff(at) < LEAP_AFTER_NS => {
+                self.shift(step)
+            }
+            _ => {
+                events.push(Event::Stepped(step));
+                self.stale_before_ns = moment.boot_ns;
+            }
+        }
+    }
+
+    /// The kernel executed an announced leap second: the same instant now has another name.
+    fn shift(&mut self, by: i64) {
+        if let Some(a) = &mut self.anchor {
+            a.at.earliest_ns = a.at.earliest_ns.saturating_add_signed(by);
+            a.at.latest_ns = a.at.latest_ns.saturating_add_signed(by);
+        }
+    }
+
+    /// A measurement of a synchronised source.
+    fn believe(&mut self, m: &Measurement, events: &mut Vec<Event>) -> Anchor {
+        self.note_leap(m, events);
+        if let (Some(old), false) = (self.anchor, self.slept) {
+            let old = self.widen_around_leap(old, m.moment).interval(m.moment.boot_ns);
+            let new = self.widen(m.interval, m.moment.real_ns);
+            if !old.meets(new) {
+                let gap =
+                    new.earliest_ns.saturating_sub(old.latest_ns).max(old.earliest_ns.saturating_sub(new.latest_ns));
+                events.push(Event::Contradiction(gap));
+                self.on_probation = Self::CONSISTENT_AFTER;
+            }
+        }
+        self.slept = false;
+        self.on_probation = self.on_probation.saturating_sub(1);
+        let status = if self.on_probation > 0 { Status::Disrupted } else { Status::Synchronized };
+        *self.anchor.insert(anchor_of(m, status))
+    }
+
+    /// A measurement of a source that says of itself that it is not synchronised.
+    fn doubt(&mut self, m: &Measurement) -> Anchor {
+        match (m.status, self.anchor) {
+            // It knows its bound, and we know no better one.
+            (Status::FreeRunning, None) => *self.anchor.insert(anchor_of(m, Status::FreeRunning)),
+            (Status::FreeRunning, Some(old)) => {
+                let (old, new) = (old.interval(m.moment.boot_ns), m.interval);
+                let mut anchor = anchor_of(m, Status::FreeRunning);
+                anchor.at = old.hull(new);
+                anchor.void_after_ns = self.anchor.map_or(anchor.void_after_ns, |a| a.void_after_ns);
+                self.coast_on(anchor)
+            }
+            (Status::Disrupted, _) => {
+                self.slept = true;
+                self.stale_before_ns = self.stale_before_ns.max(m.moment.boot_ns);
+                self.coast()
+            }
+            _ => self.coast(),
+        }
+    }
+
+    /// No news that can be used: the old lines go on, and the status says so.
+    fn coast(&mut self) -> Anchor {
+        self.anchor.map_or(Anchor::UNKNOWN, |a| self.coast_on(a))
+    }
+    fn coast_on(&mut self, mut anchor: Anchor) -> Anchor {
+        let untrusted = self.slept || self.on_probation > 0;
+        anchor.status = if untrusted { Status::Disrupted } else { Status::FreeRunning };
+        *self.anchor.insert(anchor)
+    }
+
+    fn note_leap(&mut self, m: &Measurement, events: &mut Vec<Event>) {
+        let announced = matches!(m.leap, Leap::Insert | Leap::Delete);
+        match self.leap {
+            None if announced => {
+                self.leap = Some((m.leap, next_midnight_ns(m.moment.real_ns)));
+                events.push(Event::Leap(m.leap));
+            }
+            Some((_, at)) if m.moment.real_ns > at.saturating_add(LEAP_AFTER_NS) => {
+                // Some daemons pass a month's announcement on early: then every midnight is treated as the one.
+                self.leap = announced.then(|| (m.leap, next_midnight_ns(m.moment.real_ns)));
+                if !announced {
+                    events.push(Event::Leap(Leap::None));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn widen_around_leap(&self, mut anchor: Anchor, moment: Moment) -> Anchor {
+        anchor.at = self.widen(anchor.at, moment.real_ns);
+        anchor
+    }
+    fn widen(&self, mut interval: Interval, real_ns: u64) -> Interval {
+        match self.leap {
+            Some((leap, at))
+                if real_ns.saturating_add(LEAP_BEFORE_NS) >= at && real_ns <= at.saturating_add(LEAP_AFTER_NS) =>
+            {
+                match leap {
+                    Leap::Insert => interval.earliest_ns = interval.earliest_ns.saturating_sub(SECOND_NS),
+                    Leap::Delete => interval.latest_ns = interval.latest_ns.saturating_add(SECOND_NS),
+                    Leap::None | Leap::Smeared => {}
+                }
+                interval
+            }
+            _ => interval,
+        }
+    }
+}
+
+fn next_midnight_ns(real_ns: u64) -> u64 {
+    (real_ns / DAY_NS + 1).saturating_mul(DAY_NS)
+}
+
+fn is_leap_step(leap: Leap, step_ns: i64) -> bool {
+    let expected = match leap {
+        Leap::Insert => -(SECOND_NS as i64),
+        Leap::Delete => SECOND_NS as i64,
+        Leap::None | Leap::Smeared => return false,
+    };
+    // Kernel leaps are exact; the slack is for the noise of capturing two clocks.
+    (step_ns - expected).unsigned_abs() < 1_000_000
+}
+
+fn anchor_of(m: &Measurement, status: Status) -> Anchor {
+    Anchor {
+        as_of_ns: m.moment.boot_ns,
+        void_after_ns: m.updated_ns.saturating_add(VOID_AFTER_NS),
+        at: m.interval,
+        max_drift_ppb: m.max_drift_ppb,
+        status,
+    }
+}

@@ -1,0 +1,130 @@
+//! Anchors, the cell, the text of sources, and what the kernel says.
+
+use clock::{Interval, Status, Timestamp};
+use clocksource::{Anchor, AnchorCell, Clock, ClockSource, KernelTime, Leap, Moment, ParseSpecError, ProbeError, Spec};
+use proptest::prelude::*;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+proptest! {
+    /// The integer arithmetic against exact rational arithmetic.
+    #[test]
+    fn an_anchor_contains_every_clock_that_drifts_as_much_as_it_may(
+        truth in 1_000_000_000u64..4_000_000_000_000_000_000,
+        error in 0..1_000_000_000u64,
+        elapsed in 0..3_000_000_000_000u64,
+        ppb in 0..1_000_000u32,
+        share in -1_000i128..=1_000,
+    ) {
+        let at = Interval { earliest_ns: truth - error, latest_ns: truth + error };
+        let anchor = Anchor { as_of_ns: 7, void_after_ns: u64::MAX, at, max_drift_ppb: ppb, status: Status::Synchronized };
+        let got = anchor.interval(7 + elapsed);
+        // True time passed is the local elapsed time plus at most ppb of it, either way.
+        let drift = i128::from(elapsed) * i128::from(ppb) * share / 1_000_000_000_000;
+        let now = i128::from(truth) + i128::from(elapsed) + drift;
+        prop_assert!(i128::from(got.earliest_ns) <= now && now <= i128::from(got.latest_ns));
+        let widest = u128::from(2 * error) + 2 * (u128::from(elapsed) * u128::from(ppb) / 1_000_000_000) + 2_000;
+        prop_assert!(u128::from(got.latest_ns - got.earliest_ns) <= widest, "not wider than it must be");
+    }
+
+    #[test]
+    fn no_text_makes_the_parser_panic(text in "\\PC{0,30}") {
+        let _ = text.parse::<Spec>();
+        let _ = format!("static:{text}").parse::<Spec>();
+    }
+}
+
+#[test]
+fn readers_never_see_half_an_anchor() {
+    let (cell, done) = (AnchorCell::default(), AtomicBool::new(false));
+    let anchor = |n: u64| Anchor {
+        as_of_ns: n,
+        void_after_ns: n,
+        at: Interval { earliest_ns: n, latest_ns: n },
+        max_drift_ppb: n as u32,
+        status: Status::Synchronized,
+    };
+    std::thread::scope(|s| {
+        for _ in 0..2 {
+            s.spawn(|| {
+                let mut last = 0;
+                while !done.load(Ordering::Relaxed) {
+                    let got = cell.load();
+                    if got != Anchor::UNKNOWN {
+                        assert_eq!(got, anchor(got.as_of_ns));
+                        assert!(got.as_of_ns >= last, "an older anchor came back");
+                        last = got.as_of_ns;
+                    }
+                }
+            });
+        }
+        (1..100_000).for_each(|n| cell.publish(anchor(n)));
+        done.store(true, Ordering::Relaxed);
+    });
+}
+
+#[test]
+fn an_unsynchronised_kernel_is_not_trusted() {
+    let moment = Moment::capture();
+    let good = KernelTime { state: 0, status: 0x2001, maxerror_us: 700, offset: -20_000, tolerance: 500 << 16 };
+    let m = good.measure(moment).unwrap();
+    assert_eq!(m.interval.error_ns(), 700_000 + 20_000 + moment.width_ns);
+    assert_eq!((m.max_drift_ppb, m.leap), (500_000, Leap::None));
+    assert_eq!(KernelTime { state: 1, ..good }.measure(moment).unwrap().leap, Leap::Insert);
+    assert_eq!(KernelTime { state: 2, ..good }.measure(moment).unwrap().leap, Leap::Delete);
+    for bad in [
+        KernelTime { state: 5, ..good },
+        KernelTime { status: 0x2041, ..good },
+        KernelTime { maxerror_us: 0, ..good },
+        KernelTime { maxerror_us: -1, ..good },
+    ] {
+        assert!(matches!(bad.measure(moment), Err(ProbeError::Unsynchronised { .. })), "{bad:?}");
+    }
+}
+
+#[test]
+fn a_clock_over_this_kernel_agrees_with_the_kernel() {
+    let clock = Clock::open(&Spec::Kernel).unwrap();
+    let reading = clock.read();
+    match KernelTime::query().unwrap().measure(Moment::capture()) {
+        Ok(_) => assert_eq!(reading.status, Status::Synchronized),
+        Err(e) => {
+            assert_eq!(reading.trusted(), None);
+            assert_eq!(clock.report().error.as_deref(), Some(e.to_string().as_str()));
+        }
+    }
+    let poller = clock.start_poller(|_| {}).unwrap();
+    drop(poller);
+    assert!(clock.needs_polling() && clock.report().polls >= 1);
+}
+
+#[test]
+fn same_host_and_static_read_the_system_clock() {
+    let host = Clock::open(&"same-host".parse().unwrap()).unwrap();
+    let fixed = Clock::open(&"static:5ms".parse().unwrap()).unwrap();
+    assert!(!host.needs_polling() && !fixed.needs_polling());
+    let (a, b, c) = (host.now().unwrap(), fixed.now().unwrap(), host.now().unwrap());
+    assert_eq!((a.error_ns(), b.error_ns()), (0, 5_000_000));
+    assert!(b.earliest_ns + 5_000_000 >= a.earliest_ns && b.latest_ns - 5_000_000 <= c.latest_ns);
+    assert_eq!(fixed.name(), "static:5ms");
+    let soon = Timestamp::new(b.latest_ns / 1000 + 1_000_000, 0);
+    assert_eq!((fixed.after(soon), fixed.before(soon)), (Ok(false), Ok(true)));
+    let ts = host.now().unwrap().latest();
+    host.wait_until_after(ts).unwrap();
+    assert_eq!(host.after(ts), Ok(true));
+}
+
+#[test]
+fn the_text_of_a_source_says_what_may_be_chosen() {
+    for text in ["same-host", "static:5ms", "static:250µs", "static:1.5s", "kernel"] {
+        let spec: Spec = text.parse().unwrap();
+        assert_eq!(spec.to_string().parse(), Ok(spec.clone()), "{text}");
+    }
+    let error = "sundial".parse::<Spec>().unwrap_err();
+    for word in ["sundial", "same-host", "static:<error>", "kernel"] {
+        assert!(error.to_string().contains(word), "{error}");
+    }
+    for text in ["static", "static:", "static:5", "static:ms", "static:-1ms", "static:1e9s", "static:2h", "static:..5s"]
+    {
+        assert!(matches!(text.parse::<Spec>(), Err(ParseSpecError::StaticError(_))), "{text}");
+    }
+}

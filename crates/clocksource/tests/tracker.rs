@@ -1,0 +1,235 @@
+//! The tracker against a small world in which true time is known: what is published must contain it, or say that it is not sure.
+
+use clock::{Interval, Reading, Status};
+use clocksource::{Anchor, Event, Leap, Measurement, Moment, ProbeError, Tracker};
+
+const S: i64 = 1_000_000_000;
+const MS: i64 = 1_000_000;
+/// Noon of 2026-06-30, UTC.
+const NOON: i64 = 1_782_820_800 * S;
+
+/// True time and a machine's clocks, nanoseconds. Every change goes through `pass`, `step` or `sleep`.
+struct World {
+    truth: i64,
+    boot: i64,
+    mono: i64,
+    real: i64,
+    updated: i64,
+    leap: Leap,
+    tracker: Tracker,
+    events: Vec<Event>,
+    anchor: Anchor,
+}
+
+impl World {
+    fn at(truth: i64) -> Self {
+        let (tracker, events, anchor) = (Tracker::default(), Vec::new(), Anchor::UNKNOWN);
+        World {
+            truth,
+            boot: 500 * S,
+            mono: 400 * S,
+            real: truth,
+            updated: 500 * S,
+            leap: Leap::None,
+            tracker,
+            events,
+            anchor,
+        }
+    }
+    /// True time passes; the machine's clocks run `ppm` fast.
+    fn pass(&mut self, ns: i64, ppm: i64) {
+        let local = ns + ns / 1_000_000 * ppm;
+        self.truth += ns;
+        (self.boot, self.mono, self.real) = (self.boot + local, self.mono + local, self.real + local);
+    }
+    /// The machine sleeps; the time it believes to have slept is off by `wrong` nanoseconds.
+    fn sleep(&mut self, ns: i64, wrong: i64) {
+        self.truth += ns;
+        (self.boot, self.real) = (self.boot + ns + wrong, self.real + ns + wrong);
+    }
+    fn moment(&self) -> Moment {
+        Moment { boot_ns: self.boot as u64, mono_ns: self.mono as u64, real_ns: self.real as u64, width_ns: 100 }
+    }
+    /// A poll that finds a source with this error; `fresh` says whether it has just heard from its reference.
+    fn poll(&mut self, error: i64, fresh: bool) -> Reading {
+        if fresh {
+            self.updated = self.boot;
+        }
+        self.poll_as(self.truth, error, Status::Synchronized)
+    }
+    fn poll_as(&mut self, middle: i64, error: i64, status: Status) -> Reading {
+        let answer = Measurement {
+            moment: self.moment(),
+            interval: Interval { earliest_ns: (middle - error) as u64, latest_ns: (middle + error) as u64 },
+            updated_ns: self.updated as u64,
+            max_drift_ppb: 50_000,
+            status,
+            leap: self.leap,
+            detail: "test".into(),
+        };
+        self.anchor = self.tracker.step(self.moment(), Ok(answer), &mut self.events);
+        self.read()
+    }
+    fn poll_fails(&mut self) -> Reading {
+        let error = ProbeError::Unsynchronised { source_name: "test", reason: "gone".into() };
+        self.anchor = self.tracker.step(self.moment(), Err(error), &mut self.events);
+        self.read()
+    }
+    fn read(&self) -> Reading {
+        self.anchor.read(self.boot as u64)
+    }
+    fn assert_contains(&self) {
+        let i = self.read().interval;
+        assert!((i.earliest_ns..=i.latest_ns).contains(&(self.truth as u64)), "{} outside {i:?}", self.truth);
+    }
+    fn saw(&self, wanted: impl Fn(&Event) -> bool) -> bool {
+        self.events.iter().any(wanted)
+    }
+}
+
+#[test]
+fn before_the_first_answer_nothing_is_known() {
+    let mut w = World::at(NOON);
+    assert_eq!(w.poll_fails().status, Status::Unknown);
+    assert_eq!(w.read().trusted(), None);
+    assert_eq!(w.poll(MS, true).status, Status::Synchronized);
+    assert!(w.saw(|e| matches!(e, Event::Status { from: Status::Unknown, to: Status::Synchronized, .. })));
+}
+
+#[test]
+fn between_polls_the_bound_contains_a_clock_that_drifts_as_much_as_it_may() {
+    for ppm in [-49, 0, 49] {
+        let mut w = World::at(NOON);
+        for _ in 0..20 {
+            assert_eq!(w.poll(100, true).status, Status::Synchronized);
+            for _ in 0..10 {
+                w.pass(S, ppm);
+                w.assert_contains();
+            }
+        }
+    }
+}
+
+#[test]
+fn a_dead_daemon_lets_the_bound_grow_until_it_is_void_and_comes_back() {
+    let mut w = World::at(NOON);
+    let first = w.poll(MS, true).interval.error_ns();
+    w.pass(100 * S, 40);
+    let later = w.poll_fails();
+    assert_eq!(later.status, Status::FreeRunning);
+    assert!(later.interval.error_ns() >= first + 5 * MS as u64, "100 s at 50 ppm are 5 ms");
+    w.assert_contains();
+    w.pass(901 * S, 40);
+    assert_eq!(w.read().status, Status::Unknown, "void, also when the poller is dead too");
+    assert_eq!(w.poll_fails().trusted(), None);
+    assert_eq!(w.poll(MS, true).status, Status::Synchronized);
+    assert!(w.read().interval.error_ns() <= first + 10);
+}
+
+#[test]
+fn a_step_of_the_system_clock_does_not_move_the_interval() {
+    for step in [-5 * S, 3 * MS, 7200 * S] {
+        let mut w = World::at(NOON);
+        w.poll(MS, true);
+        w.pass(S, 10);
+        w.real += step;
+        w.assert_contains();
+        // The daemon has not noticed yet: what it says of the stepped clock is not believed.
+        let wrong = w.poll_as(w.truth + step, MS, Status::Synchronized);
+        assert_eq!(wrong.status, Status::FreeRunning);
+        w.assert_contains();
+        assert!(w.saw(|e| matches!(e, Event::Stepped(by) if (by - step).abs() < 2_000)));
+        w.pass(S, 10);
+        assert_eq!(w.poll(MS, true).status, Status::Synchronized, "the daemon has heard from its reference since");
+        w.assert_contains();
+    }
+}
+
+#[test]
+fn after_a_suspend_nothing_is_trusted_until_the_source_has_news() {
+    let mut w = World::at(NOON);
+    w.poll(MS, true);
+    w.sleep(60 * S, -700 * MS);
+    assert_eq!(w.poll(MS, false).status, Status::Disrupted);
+    assert!(w.saw(|e| matches!(e, Event::Suspended(_))));
+    w.pass(2 * S, 0);
+    assert_eq!(w.poll_fails().status, Status::Disrupted);
+    assert_eq!(w.poll(MS, true).status, Status::Synchronized);
+    w.assert_contains();
+    assert!(!w.saw(|e| matches!(e, Event::Contradiction(_))));
+    w.sleep(3600 * S, -700 * MS);
+    assert_eq!(w.read().status, Status::Unknown, "the anchor expired during a long sleep, before any poll");
+    assert_eq!(w.poll(MS, false).trusted(), None);
+}
+
+#[test]
+fn a_machine_that_was_frozen_unnoticed_shows_as_a_contradiction() {
+    let mut w = World::at(NOON);
+    w.poll(MS, true);
+    // A hypervisor stopped every clock of the guest for two seconds.
+    w.truth += 2 * S;
+    assert_eq!(w.poll(MS, true).status, Status::Disrupted);
+    assert!(w.saw(|e| matches!(e, Event::Contradiction(gap) if *gap > 1_900 * MS as u64)));
+    let polls = (1..20).find(|_| {
+        w.pass(S, 0);
+        w.poll(MS, true).status == Status::Synchronized
+    });
+    assert_eq!(polls, Some(clocksource::Tracker::CONSISTENT_AFTER as i32 - 1));
+    w.assert_contains();
+}
+
+#[test]
+fn a_source_that_loses_its_reference_never_narrows_the_bound() {
+    let mut w = World::at(NOON);
+    w.poll(MS, true);
+    w.pass(100 * S, 30);
+    let before = w.poll_fails().interval;
+    let after = w.poll_as(w.truth, 10, Status::FreeRunning).interval;
+    assert!(after.earliest_ns <= before.earliest_ns && after.latest_ns >= before.latest_ns);
+    assert_eq!(w.read().status, Status::FreeRunning);
+}
+
+#[test]
+fn a_leap_second_widens_the_bound_around_it_and_order_holds() {
+    for (leap, by) in [(Leap::Insert, -S), (Leap::Delete, S)] {
+        let mut w = World::at(NOON + 12 * 3600 * S - 120 * S);
+        let midnight = NOON + 12 * 3600 * S;
+        w.leap = leap;
+        let hybrid = clock::HybridClock::default();
+        let (mut last, mut leapt, mut widest) = (clock::Timestamp::MIN, false, 0);
+        for _ in 0..1200 {
+            w.pass(S / 4, 20);
+            if !leapt && w.truth >= midnight {
+                // Unix time repeats or skips a second, and the kernel follows.
+                (w.truth, w.real, leapt, w.leap) = (w.truth + by, w.real + by, true, Leap::None);
+                w.assert_contains();
+            }
+            assert_eq!(w.poll(MS, true).status, Status::Synchronized);
+            w.assert_contains();
+            widest = widest.max(w.read().interval.error_ns());
+            let ts = hybrid.tick(w.read().interval, clock::Timestamp::MIN);
+            assert!(ts > last);
+            last = ts;
+        }
+        assert!(widest >= (S / 2) as u64, "the bound was widened");
+        assert!(w.read().interval.error_ns() < 2 * MS as u64, "and is narrow again");
+        assert!(!w.saw(|e| matches!(e, Event::Stepped(_) | Event::Contradiction(_))), "{:?}", w.events);
+        assert!(w.saw(|e| *e == Event::Leap(Leap::None)));
+    }
+}
+
+#[test]
+fn a_leap_second_that_the_daemon_slews_away_is_inside_the_bound() {
+    let midnight = NOON + 12 * 3600 * S;
+    let mut w = World::at(midnight - 60 * S);
+    w.leap = Leap::Insert;
+    let mut leapt = false;
+    for _ in 0..400 {
+        w.pass(S / 4, 0);
+        if !leapt && w.truth >= midnight {
+            (w.truth, leapt, w.leap) = (w.truth - S, true, Leap::None);
+        }
+        assert_eq!(w.poll(MS, true).status, Status::Synchronized);
+        w.assert_contains();
+    }
+}
