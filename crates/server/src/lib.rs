@@ -1,1 +1,19 @@
 //! The real world: sockets, files, threads, configuration, metrics.
+//!
+//! [`Server`] binds the sockets and owns the threads; [`wire`] is the protocol as bytes, [`connection`] one client's thread,
+//! [`registry`] all of them. `kv` is the blocking shell around the node core.
+// This is a shell: clocks, threads and sockets are its work.
+#![allow(clippy::disallowed_methods, clippy::disallowed_types)]
+
+pub mod connection;
+pub mod http;
+pub mod listener;
+pub mod log;
+pub mod metrics;
+pub mod registry;
+pub mod server;
+pub mod store_dir;
+pub mod wire;
+
+pub use server::{NodeView, Options, Server, StartError};
+pub use store_dir::StoreDir;

@@ -1,0 +1,240 @@
+//! Messages to calls of the session, its answers to messages.
+
+use super::Negotiate;
+use crate::metrics::WireMetrics;
+use crate::registry::Ticket;
+use crate::wire::Outbox;
+use crate::wire::backend;
+use crate::wire::frontend::{self, Frontend, Target};
+use sql::session::{Executed, Session, TransactionStatus};
+use sql::{Field, Output, SqlError, SqlState};
+use std::io;
+use std::net::TcpStream;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Instant;
+
+/// What comes next on the connection.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Flow {
+    /// The next message.
+    Next,
+    /// Nothing: the client said goodbye.
+    Goodbye,
+}
+
+/// A session with its outbox.
+pub struct Conversation<'a> {
+    session: Session,
+    outbox: Outbox<&'a TcpStream>,
+    metrics: &'a WireMetrics,
+    /// After an error: up to the next Sync.
+    skipping: bool,
+    /// The COPY under way came by a simple query: its end is answered with ReadyForQuery.
+    copy_is_simple: bool,
+}
+
+impl<'a> Conversation<'a> {
+    /// A conversation that has not begun.
+    pub fn new(session: Session, stream: &'a TcpStream, metrics: &'a WireMetrics) -> Self {
+        Conversation { session, outbox: Outbox::new(stream), metrics, skipping: false, copy_is_simple: false }
+    }
+
+    /// Tells the client that it is in.
+    pub fn greet(&mut self, ticket: &Ticket, negotiate: Option<&Negotiate>) -> io::Result<()> {
+        let parameters = self.session.initial_parameters();
+        let out = self.outbox.buffer();
+        if let Some(negotiate) = negotiate {
+            negotiate.write(out);
+        }
+        backend::authentication_ok(out);
+        for (name, value) in &parameters {
+            backend::parameter_status(out, name, value);
+        }
+        backend::backend_key(out, ticket.pid(), ticket.secret());
+        self.ready()
+    }
+
+    /// For the socket's receive timeout.
+    pub fn idle_timeout_ms(&self) -> u64 {
+        self.session.idle_timeout_ms()
+    }
+
+    /// Nothing more has arrived. An error is not held back: a client that sent no Sync may wait for it.
+    pub fn before_waiting(&mut self) -> io::Result<()> {
+        if self.skipping { self.outbox.flush() } else { Ok(()) }
+    }
+
+    /// Handles one message; `follows` is the type of the next one, where it has arrived.
+    pub fn handle(&mut self, tag: u8, body: &[u8], follows: Option<u8>) -> io::Result<Flow> {
+        if self.skipping && !matches!(tag, b'S' | b'X') {
+            return Ok(Flow::Next);
+        }
+        match frontend::read(tag, body) {
+            Ok(Frontend::Terminate) => return Ok(Flow::Goodbye),
+            Ok(message) if self.session.in_copy() => self.copying(&message, tag)?,
+            Ok(message) => self.message(message, follows)?,
+            Err(error) => {
+                self.session.fail();
+                self.failed(&error);
+                if tag == b'Q' {
+                    self.ready()?;
+                } else {
+                    self.skipping = true;
+                }
+            }
+        }
+        if self.outbox.is_broken() {
+            return Err(io::ErrorKind::BrokenPipe.into());
+        }
+        Ok(Flow::Next)
+    }
+
+    fn message(&mut self, message: Frontend<'_>, follows: Option<u8>) -> io::Result<()> {
+        let done = match message {
+            Frontend::Query(text) => return self.query(text),
+            Frontend::Sync => return self.sync(),
+            Frontend::Flush => return self.outbox.flush(),
+            Frontend::FunctionCall => {
+                self.session.fail();
+                self.failed(&SqlError::unsupported("the function-call sub-protocol"));
+                return self.ready();
+            }
+            // Left over from a COPY that failed: PostgreSQL drops them too.
+            Frontend::CopyData(_) | Frontend::CopyDone | Frontend::CopyFail(_) | Frontend::Terminate => return Ok(()),
+            Frontend::Password => {
+                self.session.fail();
+                Err(SqlError::new(SqlState::PROTOCOL_VIOLATION, "nobody asked for a password"))
+            }
+            Frontend::Parse { name, text, types } => {
+                self.session.parse(name, text, &types).map(|()| backend::bare(self.outbox.buffer(), b'1'))
+            }
+            Frontend::Bind(bind) => self
+                .session
+                .bind(bind.portal, bind.statement, &bind.parameters, &bind.formats, &bind.result_formats)
+                .map(|()| backend::bare(self.outbox.buffer(), b'2')),
+            Frontend::Describe(Target::Statement, name) => self.describe_statement(name),
+            Frontend::Describe(Target::Portal, name) => self.describe_portal(name),
+            Frontend::Execute { portal, max_rows } => self.execute(portal, max_rows, follows),
+            Frontend::Close(target, name) => {
+                match target {
+                    Target::Statement => self.session.close_statement(name),
+                    Target::Portal => self.session.close_portal(name),
+                }
+                backend::bare(self.outbox.buffer(), b'3');
+                Ok(())
+            }
+        };
+        if let Err(error) = done {
+            self.failed(&error);
+            self.skipping = true;
+        }
+        // CopyInResponse must leave: the client waits for it before it sends data.
+        if self.session.in_copy() { self.outbox.flush() } else { Ok(()) }
+    }
+
+    fn query(&mut self, text: &str) -> io::Result<()> {
+        let began = Instant::now();
+        let done = self.session.simple_query(text, &mut self.outbox);
+        self.count(began);
+        if let Err(error) = done {
+            self.failed(&error);
+        }
+        self.copy_is_simple = true;
+        self.ready_unless_copying()
+    }
+
+    fn execute(&mut self, portal: &str, max_rows: u32, follows: Option<u8>) -> Result<(), SqlError> {
+        let began = Instant::now();
+        let done = self.session.execute(portal, max_rows, follows == Some(b'S'), &mut self.outbox);
+        self.count(began);
+        match done? {
+            Executed::Complete => {}
+            Executed::Suspended => backend::bare(self.outbox.buffer(), b's'),
+            Executed::CopyIn => self.copy_is_simple = false,
+        }
+        Ok(())
+    }
+
+    fn describe_statement(&mut self, name: &str) -> Result<(), SqlError> {
+        let (types, fields) = self.session.describe_statement(name)?;
+        let out = self.outbox.buffer();
+        let at = backend::begin(out, b't');
+        out.extend_from_slice(&(types.len() as u16).to_be_bytes());
+        for oid in types {
+            out.extend_from_slice(&oid.to_be_bytes());
+        }
+        backend::end(out, at);
+        self.shape(&fields, &[]);
+        Ok(())
+    }
+
+    fn describe_portal(&mut self, name: &str) -> Result<(), SqlError> {
+        let (fields, formats) = self.session.describe_portal(name)?;
+        self.shape(&fields, &formats);
+        Ok(())
+    }
+
+    fn shape(&mut self, fields: &[Field], formats: &[i16]) {
+        if fields.is_empty() {
+            backend::bare(self.outbox.buffer(), b'n');
+        } else {
+            self.outbox.row_description(fields, formats);
+        }
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.skipping = false;
+        if let Err(error) = self.session.sync() {
+            self.failed(&error);
+        }
+        self.ready()
+    }
+
+    /// A message while `COPY FROM STDIN` is under way.
+    fn copying(&mut self, message: &Frontend<'_>, tag: u8) -> io::Result<()> {
+        let done = match message {
+            Frontend::CopyData(data) => match self.session.copy_data(data) {
+                Ok(()) => return Ok(()),
+                failed => failed,
+            },
+            Frontend::CopyDone => self.session.copy_done(&mut self.outbox),
+            Frontend::CopyFail(reason) => Err(self.session.copy_fail(reason)),
+            // Clients send them before they notice that the statement was a COPY.
+            Frontend::Flush | Frontend::Sync => return Ok(()),
+            _ => {
+                let unexpected = format!("unexpected message type 0x{tag:02x} during COPY from stdin");
+                self.session.copy_fail(&unexpected);
+                Err(SqlError::new(SqlState::PROTOCOL_VIOLATION, unexpected))
+            }
+        };
+        if let Err(error) = &done {
+            self.failed(error);
+            self.skipping = !self.copy_is_simple;
+        }
+        if self.copy_is_simple { self.ready_unless_copying() } else { Ok(()) }
+    }
+
+    fn ready_unless_copying(&mut self) -> io::Result<()> {
+        if self.session.in_copy() { self.outbox.flush() } else { self.ready() }
+    }
+
+    fn ready(&mut self) -> io::Result<()> {
+        let status = match self.session.transaction_status() {
+            TransactionStatus::Idle => b'I',
+            TransactionStatus::InBlock => b'T',
+            TransactionStatus::Failed => b'E',
+        };
+        backend::ready_for_query(self.outbox.buffer(), status);
+        self.outbox.flush()
+    }
+
+    fn failed(&mut self, error: &SqlError) {
+        self.metrics.failures.fetch_add(1, Relaxed);
+        self.outbox.error(error);
+    }
+
+    fn count(&self, began: Instant) {
+        self.metrics.queries.fetch_add(1, Relaxed);
+        self.metrics.latency.record(began.elapsed().as_micros() as u64);
+    }
+}

@@ -1,0 +1,190 @@
+//! One client's connection: a thread that reads messages, asks the session and sends its answers.
+//!
+//! **Idea.** Blocking sockets and one thread per connection: a statement waits (for a lock, for the log, for rule 1) inside its
+//! call, and nothing below knows of sockets. All messages that one `recv` gave are handled before anything is sent; a send
+//! happens at Sync, Flush, the end of a simple query, and when the outbox is full.
+//!
+//! **Invariants.**
+//! 1. After an error in the extended protocol every message up to the next Sync is skipped.
+//! 2. Whatever a client sends costs at most its own connection; so does a panic of its session.
+//! 3. A draining server ends a session only where it waits for its client; a running statement ends first.
+
+mod conversation;
+mod handshake;
+
+use crate::metrics::WireMetrics;
+use crate::registry::{Registry, Ticket};
+use crate::wire::Inbox;
+use crate::wire::backend::{self, Severity};
+use crate::wire::inbox::InboxError;
+use crate::{log, wire};
+use conversation::{Conversation, Flow};
+use handshake::Handshake;
+use sql::session::Session;
+use sql::{Database, SqlError, SqlState};
+use std::any::Any;
+use std::io::{self, ErrorKind, Write};
+use std::net::TcpStream;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+/// What all connections share.
+pub struct Shared {
+    /// The database.
+    pub db: Arc<Database>,
+    /// The open connections.
+    pub registry: Arc<Registry>,
+    /// What the wire counts.
+    pub metrics: WireMetrics,
+}
+
+/// Serves one connection to its end.
+pub fn serve(shared: &Shared, stream: &TcpStream, ticket: &Ticket) {
+    let served = catch_unwind(AssertUnwindSafe(|| converse(shared, stream, ticket)));
+    match served {
+        Ok(Ok(())) => {}
+        Ok(Err(end)) => farewell(shared, stream, ticket, &end),
+        Err(panic) => {
+            shared.metrics.panics.fetch_add(1, Relaxed);
+            log::error("session_panicked", &[("pid", &ticket.pid()), ("panic", &panic_text(panic.as_ref()))]);
+            let error = SqlError::new(SqlState::INTERNAL_ERROR, "the session met a fault of the server and was closed")
+                .hint("Connect again; the server's log says more under `session_panicked`.");
+            fatal(stream, &error);
+        }
+    }
+}
+
+/// What a panic said.
+pub fn panic_text(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|s| (*s).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "unknown".into())
+}
+
+/// Why a connection ended, other than by its client's wish.
+#[derive(Debug)]
+enum End {
+    /// No further message can be read.
+    Inbox(InboxError),
+    /// The client does not hear us any more.
+    Send,
+    /// It was idle for longer than its settings allow.
+    Idle,
+    /// The server refuses it, and says why.
+    Refused(SqlError),
+}
+
+impl From<InboxError> for End {
+    fn from(e: InboxError) -> Self {
+        End::Inbox(e)
+    }
+}
+impl From<io::Error> for End {
+    fn from(_: io::Error) -> Self {
+        End::Send
+    }
+}
+
+fn farewell(shared: &Shared, stream: &TcpStream, ticket: &Ticket, end: &End) {
+    let error = match end {
+        End::Inbox(_) if shared.registry.is_draining() => {
+            SqlError::new(SqlState::ADMIN_SHUTDOWN, "terminating connection: the server is stopping")
+        }
+        End::Inbox(e) => {
+            let Some(reason) = e.reason() else { return };
+            shared.metrics.protocol_errors.fetch_add(1, Relaxed);
+            log::warning("protocol_error", &[("pid", &ticket.pid()), ("reason", &reason)]);
+            SqlError::new(SqlState::PROTOCOL_VIOLATION, reason)
+        }
+        End::Idle => SqlError::new(SqlState(*b"57P05"), "terminating connection due to idle-session timeout"),
+        End::Refused(e) => {
+            if e.state == SqlState::PROTOCOL_VIOLATION {
+                shared.metrics.protocol_errors.fetch_add(1, Relaxed);
+            }
+            e.clone()
+        }
+        End::Send => return,
+    };
+    fatal(stream, &error);
+}
+
+/// The last message of a connection. A client that does not read it does not hold the thread.
+pub fn fatal(mut stream: &TcpStream, error: &SqlError) {
+    let mut out = Vec::new();
+    backend::error(&mut out, Severity::Fatal, error);
+    let _ = stream.set_write_timeout(Some(Duration::from_secs(1)));
+    let _ = stream.write_all(&out);
+}
+
+fn converse(shared: &Shared, stream: &TcpStream, ticket: &Ticket) -> Result<(), End> {
+    let mut inbox = Inbox::new();
+    let Some(Handshake { startup, negotiate }) = handshake::run(&mut inbox, stream, shared, ticket)? else { return Ok(()) };
+    if !ticket.begin_session() {
+        shared.metrics.refused.fetch_add(1, Relaxed);
+        let limit = shared.registry.sessions_max();
+        return Err(End::Refused(
+            SqlError::new(SqlState::TOO_MANY_CONNECTIONS, format!("sorry, too many clients already: the limit is {limit}"))
+                .hint("Close connections, or start the server with a greater --max-connections."),
+        ));
+    }
+    let _open = Open::new(shared);
+    let session = Session::new(shared.db.clone(), startup, ticket.interrupt()).map_err(End::Refused)?;
+    let mut conversation = Conversation::new(session, stream, &shared.metrics);
+    conversation.greet(ticket, negotiate.as_ref())?;
+    let mut idle = IdleTimeout::default();
+    loop {
+        if inbox.peek().is_none() {
+            conversation.before_waiting()?;
+            idle.set(stream, conversation.idle_timeout_ms());
+        }
+        let message = match inbox.next(&mut &*stream) {
+            Err(InboxError::Io(e)) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => return Err(End::Idle),
+            other => other?,
+        };
+        match conversation.handle(message.tag, inbox.body(&message), inbox.peek())? {
+            Flow::Next => {}
+            Flow::Goodbye => return Ok(()),
+        }
+    }
+}
+
+/// Counts an open session while it lives.
+struct Open<'a>(&'a Shared);
+impl<'a> Open<'a> {
+    fn new(shared: &'a Shared) -> Self {
+        shared.metrics.connections.fetch_add(1, Relaxed);
+        Open(shared)
+    }
+}
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        self.0.metrics.connections.fetch_sub(1, Relaxed);
+    }
+}
+
+/// The receive timeout of the socket, set only where it changes: a system call less per statement.
+#[derive(Default)]
+struct IdleTimeout {
+    millis: u64,
+}
+impl IdleTimeout {
+    fn set(&mut self, stream: &TcpStream, millis: u64) {
+        if millis != self.millis && stream.set_read_timeout((millis > 0).then(|| Duration::from_millis(millis))).is_ok() {
+            self.millis = millis;
+        }
+    }
+}
+
+/// Names of the start-up options that a newer protocol would know, and the version asked for.
+#[derive(Debug)]
+pub struct Negotiate {
+    unknown: Vec<String>,
+}
+
+impl Negotiate {
+    fn write(&self, out: &mut Vec<u8>) {
+        let unknown: Vec<&str> = self.unknown.iter().map(String::as_str).collect();
+        backend::negotiate_version(out, wire::startup::MINOR_VERSION, &unknown);
+    }
+}

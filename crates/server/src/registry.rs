@@ -1,0 +1,213 @@
+//! The open connections: how many there may be, who may cancel whom, and how they end together.
+
+use parking_lot::{Condvar, Mutex};
+use sql::transaction::Interrupt;
+use std::collections::BTreeMap;
+use std::hash::{BuildHasher, RandomState};
+use std::net::{Shutdown, TcpStream};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Connections beyond the limit of sessions that may exist while they start: to be told 53300, or to cancel.
+pub const STARTING_MAX: usize = 32;
+
+#[derive(Debug)]
+struct Entry {
+    stream: TcpStream,
+    interrupt: Interrupt,
+    session: bool,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    entries: BTreeMap<i32, Entry>,
+    sessions: usize,
+    last_pid: i32,
+    draining: bool,
+}
+
+/// The open connections of a server.
+#[derive(Debug)]
+pub struct Registry {
+    sessions_max: usize,
+    /// Secrets are a keyed hash of the process id, under keys that the system drew at random.
+    secrets: RandomState,
+    state: Mutex<State>,
+    left: Condvar,
+}
+
+impl Registry {
+    /// At most `sessions_max` sessions at a time.
+    pub fn new(sessions_max: usize) -> Arc<Self> {
+        let secrets = RandomState::new();
+        Arc::new(Registry { sessions_max, secrets, state: Mutex::default(), left: Condvar::new() })
+    }
+
+    /// Takes a connection in; `None` if there are too many, or the server is stopping.
+    pub fn admit(self: &Arc<Self>, stream: TcpStream) -> Option<Ticket> {
+        let mut state = self.state.lock();
+        if state.draining || state.entries.len() >= self.sessions_max + STARTING_MAX {
+            return None;
+        }
+        let mut pid = state.last_pid;
+        loop {
+            pid = if pid == i32::MAX { 1 } else { pid + 1 };
+            if !state.entries.contains_key(&pid) {
+                break;
+            }
+        }
+        state.last_pid = pid;
+        let interrupt = Interrupt::default();
+        state.entries.insert(pid, Entry { stream, interrupt: interrupt.clone(), session: false });
+        Some(Ticket { registry: Arc::clone(self), pid, interrupt })
+    }
+
+    fn secret(&self, pid: i32) -> i32 {
+        self.secrets.hash_one(pid) as i32
+    }
+
+    /// A CancelRequest: ends the current statement of the session, if the secret is right.
+    pub fn cancel(&self, pid: i32, secret: i32) {
+        if secret == self.secret(pid)
+            && let Some(entry) = self.state.lock().entries.get(&pid)
+        {
+            entry.interrupt.raise();
+        }
+    }
+
+    /// The greatest number of sessions.
+    pub fn sessions_max(&self) -> usize {
+        self.sessions_max
+    }
+
+    /// Sessions open now.
+    pub fn sessions(&self) -> usize {
+        self.state.lock().sessions
+    }
+
+    /// Whether [`Registry::drain`] was called.
+    pub fn is_draining(&self) -> bool {
+        self.state.lock().draining
+    }
+
+    /// Admits nobody any more and ends every session where it next waits for its client. Statements that run go on.
+    pub fn drain(&self) {
+        let mut state = self.state.lock();
+        state.draining = true;
+        for entry in state.entries.values() {
+            // Wakes a blocked `recv`. A socket that is already closed needs no waking.
+            let _ = entry.stream.shutdown(Shutdown::Read);
+        }
+    }
+
+    /// Raises the interrupt of every connection.
+    pub fn interrupt_all(&self) {
+        for entry in self.state.lock().entries.values() {
+            entry.interrupt.raise();
+        }
+    }
+
+    /// Waits until every connection has ended; `false` if some are left at `deadline`.
+    pub fn wait_empty(&self, deadline: Instant) -> bool {
+        let mut state = self.state.lock();
+        while !state.entries.is_empty() {
+            if self.left.wait_until(&mut state, deadline).timed_out() {
+                return state.entries.is_empty();
+            }
+        }
+        true
+    }
+}
+
+/// A connection's place; dropping it leaves.
+#[derive(Debug)]
+pub struct Ticket {
+    registry: Arc<Registry>,
+    pid: i32,
+    interrupt: Interrupt,
+}
+
+impl Ticket {
+    /// The process id shown to the client.
+    pub fn pid(&self) -> i32 {
+        self.pid
+    }
+    /// What a CancelRequest must say.
+    pub fn secret(&self) -> i32 {
+        self.registry.secret(self.pid)
+    }
+    /// What ends the session's statement.
+    pub fn interrupt(&self) -> Interrupt {
+        self.interrupt.clone()
+    }
+    /// Becomes a session; `false` if there are too many.
+    pub fn begin_session(&self) -> bool {
+        let mut state = self.registry.state.lock();
+        if state.sessions >= self.registry.sessions_max {
+            return false;
+        }
+        let Some(entry) = state.entries.get_mut(&self.pid) else { return false };
+        entry.session = true;
+        state.sessions += 1;
+        true
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        let mut state = self.registry.state.lock();
+        if let Some(entry) = state.entries.remove(&self.pid) {
+            state.sessions -= usize::from(entry.session);
+        }
+        self.registry.left.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+    use std::time::Duration;
+
+    fn stream() -> TcpStream {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        TcpStream::connect(listener.local_addr().unwrap()).unwrap()
+    }
+
+    #[test]
+    fn sessions_are_bounded_and_places_come_back() {
+        let registry = Registry::new(1);
+        let (a, b) = (registry.admit(stream()).unwrap(), registry.admit(stream()).unwrap());
+        assert!(a.begin_session());
+        assert!(!b.begin_session());
+        drop(a);
+        assert!(b.begin_session());
+        assert_eq!(registry.sessions(), 1);
+    }
+
+    #[test]
+    fn cancelling_needs_the_secret() {
+        let registry = Registry::new(1);
+        let ticket = registry.admit(stream()).unwrap();
+        registry.cancel(ticket.pid(), ticket.secret().wrapping_add(1));
+        registry.cancel(ticket.pid() + 1, ticket.secret());
+        assert!(!ticket.interrupt().is_raised());
+        registry.cancel(ticket.pid(), ticket.secret());
+        assert!(ticket.interrupt().is_raised());
+    }
+
+    #[test]
+    fn a_drain_waits_for_the_last_one() {
+        let registry = Registry::new(4);
+        let ticket = registry.admit(stream()).unwrap();
+        registry.drain();
+        assert!(registry.admit(stream()).is_none());
+        assert!(!registry.wait_empty(Instant::now()));
+        let waiter = std::thread::spawn({
+            let registry = registry.clone();
+            move || registry.wait_empty(Instant::now() + Duration::from_secs(60))
+        });
+        drop(ticket);
+        assert!(waiter.join().unwrap());
+    }
+}

@@ -1,0 +1,255 @@
+//! The receive buffer: bytes from the socket, cut into messages where they lie.
+
+use super::{MESSAGE_BYTES_MAX, SMALL_MESSAGE_BYTES_MAX};
+use std::io::{self, ErrorKind, Read};
+use std::ops::Range;
+
+/// Bytes asked of the socket at a time.
+const CHUNK_BYTES: usize = 16 << 10;
+/// A buffer that grew beyond this for one message is given back after it.
+const KEEP_BYTES: usize = 256 << 10;
+
+/// Why no further message can be read. The connection ends; [`InboxError::reason`] is for the client.
+#[derive(Debug, thiserror::Error)]
+pub enum InboxError {
+    /// The client went away between messages: the ordinary end.
+    #[error("the client closed the connection")]
+    Closed,
+    /// The client went away inside a message.
+    #[error("the client closed the connection inside a message")]
+    Torn,
+    /// The length is impossible, or beyond the bound.
+    #[error("invalid message length {length} of message type {tag:?}: at most {limit} bytes are accepted")]
+    Length {
+        /// Type of the message.
+        tag: char,
+        /// What it claims, in bytes.
+        length: i32,
+        /// The bound, in bytes.
+        limit: usize,
+    },
+    /// No message of the protocol begins so.
+    #[error("invalid frontend message type {0}")]
+    Tag(u8),
+    /// The start-up took longer than it may.
+    #[error("the start-up took longer than {0} seconds")]
+    Slow(u64),
+    /// The socket failed.
+    #[error("receive: {0}")]
+    Io(#[from] io::Error),
+}
+
+impl InboxError {
+    /// What to tell the client before the connection closes; `None` where nobody listens.
+    pub fn reason(&self) -> Option<String> {
+        match self {
+            InboxError::Closed | InboxError::Torn | InboxError::Io(_) => None,
+            _ => Some(self.to_string()),
+        }
+    }
+}
+
+/// One message: its type, and where its body lies in the inbox until the next one is asked for.
+#[derive(Clone, Debug)]
+pub struct Message {
+    /// Type byte.
+    pub tag: u8,
+    body: Range<usize>,
+}
+
+/// A receive buffer.
+#[derive(Debug, Default)]
+pub struct Inbox {
+    buffer: Vec<u8>,
+    start: usize,
+    end: usize,
+}
+
+impl Inbox {
+    /// An empty inbox.
+    pub fn new() -> Self {
+        Inbox { buffer: vec![0; CHUNK_BYTES], start: 0, end: 0 }
+    }
+
+    /// The bytes received and not yet consumed.
+    fn pending(&self) -> &[u8] {
+        &self.buffer[self.start..self.end]
+    }
+
+    /// Receives once, making room first; `wanted` bytes from `start` are known to be needed. `false`: the stream ended.
+    fn fill(&mut self, stream: &mut impl Read, wanted: usize) -> io::Result<bool> {
+        if self.start == self.end {
+            self.start = 0;
+            self.end = 0;
+            if self.buffer.len() > KEEP_BYTES && wanted < CHUNK_BYTES {
+                self.buffer = vec![0; CHUNK_BYTES];
+            }
+        }
+        if self.end == self.buffer.len() || self.start + wanted > self.buffer.len() {
+            self.buffer.copy_within(self.start..self.end, 0);
+            self.end -= self.start;
+            self.start = 0;
+        }
+        if self.end == self.buffer.len() {
+            // Grows by what has arrived, never by what a length claims.
+            let grown = (self.buffer.len() * 2).min(wanted.max(self.buffer.len() + CHUNK_BYTES));
+            self.buffer.resize(grown, 0);
+        }
+        loop {
+            match stream.read(&mut self.buffer[self.end..]) {
+                Ok(0) => return Ok(false),
+                Ok(n) => {
+                    self.end += n;
+                    return Ok(true);
+                }
+                Err(e) if e.kind() == ErrorKind::Interrupted => {}
+                Err(e) => return Err(e),
+            }
+        }
+    }
+
+    /// The length field at `at` bytes into what is pending.
+    fn length_at(&self, at: usize) -> Option<i32> {
+        let field = self.pending().get(at..at + 4)?;
+        Some(i32::from_be_bytes(field.try_into().ok()?))
+    }
+
+    /// The next message; blocks until it is complete.
+    ///
+    /// # Errors
+    /// See [`InboxError`]: no further message will come.
+    pub fn next(&mut self, stream: &mut impl Read) -> Result<Message, InboxError> {
+        let mut wanted = 5;
+        loop {
+            if let Some(&tag) = self.pending().first() {
+                let limit = length_limit(tag).ok_or(InboxError::Tag(tag))?;
+                if let Some(length) = self.length_at(1) {
+                    let size = usize::try_from(length).ok().filter(|n| (4..=limit).contains(n));
+                    let size = size.ok_or(InboxError::Length { tag: char::from(tag), length, limit })?;
+                    wanted = 1 + size;
+                    if self.pending().len() >= wanted {
+                        let body = self.start + 5..self.start + wanted;
+                        self.start += wanted;
+                        return Ok(Message { tag, body });
+                    }
+                }
+            }
+            if !self.fill(stream, wanted)? {
+                return Err(if self.start == self.end { InboxError::Closed } else { InboxError::Torn });
+            }
+        }
+    }
+
+    /// The next start-up packet, without its length: 4 to `limit` bytes.
+    ///
+    /// # Errors
+    /// See [`InboxError`].
+    pub fn next_startup(&mut self, stream: &mut impl Read, limit: usize) -> Result<&[u8], InboxError> {
+        let mut wanted = 8;
+        loop {
+            if let Some(length) = self.length_at(0) {
+                let size = usize::try_from(length).ok().filter(|n| (8..=limit).contains(n));
+                wanted = size.ok_or(InboxError::Length { tag: ' ', length, limit })?;
+                if self.pending().len() >= wanted {
+                    let body = self.start + 4..self.start + wanted;
+                    self.start += wanted;
+                    return Ok(&self.buffer[body]);
+                }
+            }
+            if !self.fill(stream, wanted)? {
+                return Err(if self.start == self.end { InboxError::Closed } else { InboxError::Torn });
+            }
+        }
+    }
+
+    /// The body of the message that [`Inbox::next`] gave last.
+    pub fn body(&self, message: &Message) -> &[u8] {
+        &self.buffer[message.body.clone()]
+    }
+
+    /// The type of the message after it, if its first byte has already arrived.
+    pub fn peek(&self) -> Option<u8> {
+        self.pending().first().copied()
+    }
+}
+
+/// The greatest length field of a message of this type; `None`: there is no such type.
+fn length_limit(tag: u8) -> Option<usize> {
+    match tag {
+        b'Q' | b'P' | b'B' | b'd' | b'F' => Some(MESSAGE_BYTES_MAX),
+        b'D' | b'E' | b'C' | b'S' | b'H' | b'X' | b'c' | b'f' | b'p' => Some(SMALL_MESSAGE_BYTES_MAX),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Gives its bytes a few at a time.
+    struct Dribble<'a>(&'a [u8], usize);
+    impl Read for Dribble<'_> {
+        fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+            let n = self.1.min(self.0.len()).min(into.len());
+            into[..n].copy_from_slice(&self.0[..n]);
+            self.0 = &self.0[n..];
+            Ok(n)
+        }
+    }
+
+    fn message(tag: u8, body: &[u8]) -> Vec<u8> {
+        let mut out = vec![tag];
+        out.extend_from_slice(&(body.len() as i32 + 4).to_be_bytes());
+        out.extend_from_slice(body);
+        out
+    }
+
+    #[test]
+    fn messages_arrive_whole_however_they_are_cut() {
+        let big = vec![7u8; 300_000];
+        let stream = [message(b'Q', b"one\0"), message(b'S', b""), message(b'd', &big), message(b'X', b"")].concat();
+        for piece in [1, 3, 4096, usize::MAX] {
+            let (mut inbox, mut from) = (Inbox::new(), Dribble(&stream, piece));
+            let mut seen = Vec::new();
+            let end = loop {
+                match inbox.next(&mut from) {
+                    Ok(m) => seen.push((m.tag, inbox.body(&m).len())),
+                    Err(e) => break e,
+                }
+            };
+            assert_eq!(seen, [(b'Q', 4), (b'S', 0), (b'd', big.len()), (b'X', 0)], "pieces of {piece}");
+            assert!(matches!(end, InboxError::Closed));
+        }
+    }
+
+    #[test]
+    fn a_claimed_length_allocates_nothing() {
+        let mut bytes = vec![b'Q'];
+        bytes.extend_from_slice(&(MESSAGE_BYTES_MAX as i32).to_be_bytes());
+        bytes.extend_from_slice(&[1; 100]);
+        let mut inbox = Inbox::new();
+        assert!(matches!(inbox.next(&mut Dribble(&bytes, 50)), Err(InboxError::Torn)));
+        assert!(inbox.buffer.len() <= 2 * CHUNK_BYTES);
+    }
+
+    #[test]
+    fn impossible_lengths_and_types_are_refused() {
+        for (tag, length) in [(b'Q', 3), (b'Q', -1), (b'Q', i32::MAX), (b'S', 20_000)] {
+            let mut bytes = vec![tag];
+            bytes.extend_from_slice(&i32::to_be_bytes(length));
+            let refused = Inbox::new().next(&mut Dribble(&bytes, 99));
+            assert!(matches!(refused, Err(InboxError::Length { .. })), "{length}");
+        }
+        assert!(matches!(Inbox::new().next(&mut Dribble(&[0, 0, 0], 99)), Err(InboxError::Tag(0))));
+    }
+
+    #[test]
+    fn the_next_type_is_seen_without_waiting() {
+        let stream = [message(b'E', b"\0\0\0\0\0"), message(b'S', b"")].concat();
+        let (mut inbox, mut from) = (Inbox::new(), Dribble(&stream, usize::MAX));
+        let first = inbox.next(&mut from).unwrap();
+        assert_eq!((first.tag, inbox.peek()), (b'E', Some(b'S')));
+        inbox.next(&mut from).unwrap();
+        assert_eq!(inbox.peek(), None);
+    }
+}

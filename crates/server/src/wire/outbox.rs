@@ -1,0 +1,157 @@
+//! The send buffer: a session's answers, written once and sent together.
+
+use super::backend::{self, Severity};
+use sql::output::Mark;
+use sql::types::{SqlType, Value};
+use sql::{Field, Output, SqlError, SqlState};
+use std::io::{self, Write};
+
+/// Answers leave by themselves once so many bytes wait. Until then a statement can be run again without the client noticing.
+pub const SEND_BYTES: usize = 256 << 10;
+/// Capacity kept between batches.
+const KEEP_BYTES: usize = 64 << 10;
+
+/// A send buffer over a stream.
+#[derive(Debug)]
+pub struct Outbox<W> {
+    buffer: Vec<u8>,
+    sent_bytes: u64,
+    stream: W,
+    broken: Option<io::ErrorKind>,
+}
+
+impl<W: Write> Outbox<W> {
+    /// An empty outbox over `stream`.
+    pub fn new(stream: W) -> Self {
+        Outbox { buffer: Vec::with_capacity(8 << 10), sent_bytes: 0, stream, broken: None }
+    }
+
+    /// The waiting bytes: [`backend`] appends to them.
+    pub fn buffer(&mut self) -> &mut Vec<u8> {
+        &mut self.buffer
+    }
+
+    /// Whether a send failed: nobody hears us any more.
+    pub fn is_broken(&self) -> bool {
+        self.broken.is_some()
+    }
+
+    /// Sends what waits.
+    ///
+    /// # Errors
+    /// Those of the socket; from then on everything is dropped.
+    pub fn flush(&mut self) -> io::Result<()> {
+        if let Some(kind) = self.broken {
+            self.buffer.clear();
+            return Err(kind.into());
+        }
+        if self.buffer.is_empty() {
+            return Ok(());
+        }
+        if let Err(e) = self.stream.write_all(&self.buffer) {
+            self.broken = Some(e.kind());
+            self.buffer.clear();
+            return Err(e);
+        }
+        self.sent_bytes += self.buffer.len() as u64;
+        self.buffer.clear();
+        if self.buffer.capacity() > SEND_BYTES {
+            self.buffer.shrink_to(KEEP_BYTES);
+        }
+        Ok(())
+    }
+
+    fn relieve(&mut self) -> Result<(), SqlError> {
+        if self.buffer.len() < SEND_BYTES {
+            return Ok(());
+        }
+        self.flush().map_err(|e| SqlError::new(SqlState(*b"08006"), format!("could not send data to client: {e}")))
+    }
+
+    /// An error of the current statement.
+    pub fn error(&mut self, error: &SqlError) {
+        backend::error(&mut self.buffer, Severity::Error, error);
+    }
+}
+
+/// The format of column `i`.
+fn format_of(formats: &[i16], i: usize) -> i16 {
+    match formats {
+        [] => 0,
+        [one] => *one,
+        each => each.get(i).copied().unwrap_or(0),
+    }
+}
+
+impl<W: Write> Output for Outbox<W> {
+    fn row_description(&mut self, fields: &[Field], formats: &[i16]) {
+        let at = backend::begin(&mut self.buffer, b'T');
+        self.buffer.extend_from_slice(&(fields.len() as u16).to_be_bytes());
+        for (i, field) in fields.iter().enumerate() {
+            backend::string(&mut self.buffer, &field.name);
+            self.buffer.extend_from_slice(&field.table_oid.to_be_bytes());
+            self.buffer.extend_from_slice(&field.column.to_be_bytes());
+            self.buffer.extend_from_slice(&field.ty.oid().to_be_bytes());
+            self.buffer.extend_from_slice(&field.ty.typlen().to_be_bytes());
+            self.buffer.extend_from_slice(&field.ty.typmod().to_be_bytes());
+            self.buffer.extend_from_slice(&format_of(formats, i).to_be_bytes());
+        }
+        backend::end(&mut self.buffer, at);
+    }
+
+    fn row(&mut self, values: &[Value], fields: &[Field], formats: &[i16]) -> Result<(), SqlError> {
+        let at = backend::begin(&mut self.buffer, b'D');
+        self.buffer.extend_from_slice(&(values.len() as u16).to_be_bytes());
+        for (i, value) in values.iter().enumerate() {
+            let ty = fields.get(i).map_or(&SqlType::Unknown, |f| &f.ty);
+            self.value(value, ty, format_of(formats, i));
+        }
+        backend::end(&mut self.buffer, at);
+        self.relieve()
+    }
+
+    fn command_complete(&mut self, tag: &str) {
+        backend::command_complete(&mut self.buffer, tag);
+    }
+    fn empty_query(&mut self) {
+        backend::bare(&mut self.buffer, b'I');
+    }
+    fn notice(&mut self, notice: &SqlError) {
+        backend::error(&mut self.buffer, Severity::Notice, notice);
+    }
+    fn parameter_status(&mut self, name: &str, value: &str) {
+        backend::parameter_status(&mut self.buffer, name, value);
+    }
+    fn copy_in(&mut self, columns: usize) {
+        copy_begin(&mut self.buffer, b'G', columns);
+    }
+    fn copy_out(&mut self, columns: usize) {
+        copy_begin(&mut self.buffer, b'H', columns);
+    }
+    fn copy_data(&mut self, line: &[u8]) -> Result<(), SqlError> {
+        let at = backend::begin(&mut self.buffer, b'd');
+        self.buffer.extend_from_slice(line);
+        backend::end(&mut self.buffer, at);
+        self.relieve()
+    }
+    fn copy_done(&mut self) {
+        backend::bare(&mut self.buffer, b'c');
+    }
+    fn mark(&self) -> Mark {
+        Mark(self.sent_bytes + self.buffer.len() as u64)
+    }
+    fn rewind(&mut self, mark: Mark) -> bool {
+        let Some(kept) = mark.0.checked_sub(self.sent_bytes) else { return false };
+        self.buffer.truncate(kept as usize);
+        true
+    }
+}
+
+/// `CopyInResponse` and `CopyOutResponse`: every column in text.
+fn copy_begin(out: &mut Vec<u8>, tag: u8, columns: usize) {
+    let at = backend::begin(out, tag);
+    out.push(0);
+    out.extend_from_slice(&(columns as u16).to_be_bytes());
+    out.resize(out.len() + 2 * columns, 0);
+    backend::end(out, at);
+}
