@@ -79,7 +79,8 @@ fn line(format: LogFormat, unix_us: i64, level: Level, event: &str, fields: Fiel
             let _ = write!(out, "{time} {} {event}", level.word());
             for (name, value) in fields {
                 let text = value.to_string();
-                let plain = !text.is_empty() && !text.contains(|c: char| c.is_whitespace() || c == '"' || c.is_control());
+                let plain =
+                    !text.is_empty() && !text.contains(|c: char| c.is_whitespace() || c == '"' || c.is_control());
                 let _ = if plain { write!(out, " {name}={text}") } else { write!(out, " {name}={}", quoted(&text)) };
             }
         }

@@ -7,8 +7,10 @@ use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Upper bounds of the latency buckets, microseconds.
-const BUCKETS_US: [u64; 16] =
-    [50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000, 200_000, 500_000, 1_000_000, 2_000_000, 10_000_000];
+const BUCKETS_US: [u64; 16] = [
+    50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000, 200_000, 500_000, 1_000_000, 2_000_000,
+    10_000_000,
+];
 
 /// A latency histogram.
 #[derive(Debug, Default)]
@@ -52,8 +54,16 @@ impl WireMetrics {
     pub fn render(&self, text: &mut MetricsText) {
         text.gauge("sql_conns", "Open SQL sessions", self.connections.load(Relaxed));
         text.counter("sql_new_conns", "Connections accepted", self.accepted.load(Relaxed));
-        text.counter("sql_conn_refusals", "Connections refused because there were too many", self.refused.load(Relaxed));
-        text.counter("sql_protocol_errors", "Connections ended by a breach of the protocol", self.protocol_errors.load(Relaxed));
+        text.counter(
+            "sql_conn_refusals",
+            "Connections refused because there were too many",
+            self.refused.load(Relaxed),
+        );
+        text.counter(
+            "sql_protocol_errors",
+            "Connections ended by a breach of the protocol",
+            self.protocol_errors.load(Relaxed),
+        );
         text.counter("sql_session_panics", "Sessions ended by a fault of the server", self.panics.load(Relaxed));
         text.counter("sql_query_count", "Statements run", self.queries.load(Relaxed));
         text.counter("sql_failure_count", "Statements that failed", self.failures.load(Relaxed));
@@ -117,9 +127,12 @@ mod tests {
         let mut text = MetricsText::default();
         text.histogram("sql_latency", "x", &h);
         let text = text.finish();
-        for line in
-            ["sql_latency_bucket{le=\"0.00005\"} 2", "sql_latency_bucket{le=\"0.0001\"} 3", "sql_latency_bucket{le=\"10\"} 3", "sql_latency_count 4"]
-        {
+        for line in [
+            "sql_latency_bucket{le=\"0.00005\"} 2",
+            "sql_latency_bucket{le=\"0.0001\"} 3",
+            "sql_latency_bucket{le=\"10\"} 3",
+            "sql_latency_count 4",
+        ] {
             assert!(text.lines().any(|l| l == line), "{line} in\n{text}");
         }
     }

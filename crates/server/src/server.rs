@@ -105,7 +105,10 @@ impl Server {
         let http_stop = Arc::new(AtomicBool::new(false));
         http::serve(http, pages(shared.clone(), node), http_stop.clone()).map_err(StartError::Thread)?;
         listener::listen(sql, shared.clone()).map_err(StartError::Thread)?;
-        log::info("listening", &[("sql", &sql_addr), ("http", &http_addr), ("connections_max", &options.connections_max)]);
+        log::info(
+            "listening",
+            &[("sql", &sql_addr), ("http", &http_addr), ("connections_max", &options.connections_max)],
+        );
         Ok(Server { shared, sql_addr, http_addr, http_stop })
     }
 
@@ -145,7 +148,8 @@ impl Server {
 fn wake(address: SocketAddr) {
     let mut address = address;
     if address.ip().is_unspecified() {
-        let loopback = if address.is_ipv4() { IpAddr::from([127, 0, 0, 1]) } else { IpAddr::from([0u16, 0, 0, 0, 0, 0, 0, 1]) };
+        let loopback =
+            if address.is_ipv4() { IpAddr::from([127, 0, 0, 1]) } else { IpAddr::from([0u16, 0, 0, 0, 0, 0, 0, 1]) };
         address.set_ip(loopback);
     }
     let _ = TcpStream::connect_timeout(&address, Duration::from_secs(1));

@@ -119,13 +119,18 @@ pub fn fatal(mut stream: &TcpStream, error: &SqlError) {
 
 fn converse(shared: &Shared, stream: &TcpStream, ticket: &Ticket) -> Result<(), End> {
     let mut inbox = Inbox::new();
-    let Some(Handshake { startup, negotiate }) = handshake::run(&mut inbox, stream, shared, ticket)? else { return Ok(()) };
+    let Some(Handshake { startup, negotiate }) = handshake::run(&mut inbox, stream, shared, ticket)? else {
+        return Ok(());
+    };
     if !ticket.begin_session() {
         shared.metrics.refused.fetch_add(1, Relaxed);
         let limit = shared.registry.sessions_max();
         return Err(End::Refused(
-            SqlError::new(SqlState::TOO_MANY_CONNECTIONS, format!("sorry, too many clients already: the limit is {limit}"))
-                .hint("Close connections, or start the server with a greater --max-connections."),
+            SqlError::new(
+                SqlState::TOO_MANY_CONNECTIONS,
+                format!("sorry, too many clients already: the limit is {limit}"),
+            )
+            .hint("Close connections, or start the server with a greater --max-connections."),
         ));
     }
     let _open = Open::new(shared);
@@ -139,7 +144,9 @@ fn converse(shared: &Shared, stream: &TcpStream, ticket: &Ticket) -> Result<(), 
             idle.set(stream, conversation.idle_timeout_ms());
         }
         let message = match inbox.next(&mut &*stream) {
-            Err(InboxError::Io(e)) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => return Err(End::Idle),
+            Err(InboxError::Io(e)) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                return Err(End::Idle);
+            }
             other => other?,
         };
         match conversation.handle(message.tag, inbox.body(&message), inbox.peek())? {
@@ -170,7 +177,8 @@ struct IdleTimeout {
 }
 impl IdleTimeout {
     fn set(&mut self, stream: &TcpStream, millis: u64) {
-        if millis != self.millis && stream.set_read_timeout((millis > 0).then(|| Duration::from_millis(millis))).is_ok() {
+        if millis != self.millis && stream.set_read_timeout((millis > 0).then(|| Duration::from_millis(millis))).is_ok()
+        {
             self.millis = millis;
         }
     }

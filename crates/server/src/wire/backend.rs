@@ -138,7 +138,7 @@ mod tests {
         let mut out = Vec::new();
         let e = SqlError::new(SqlState::UNIQUE_VIOLATION, "twice").detail("d").constraint("t", "t_pkey");
         error(&mut out, Severity::Error, &e);
-        assert_eq!(out, b"E\0\0\0\x34SERROR\0VERROR\0C23505\0Mtwice\0Dd\0tt\0nt_pkey\0\0");
+        assert_eq!(out, b"E\0\0\0\x2fSERROR\0VERROR\0C23505\0Mtwice\0Dd\0tt\0nt_pkey\0\0");
         assert_eq!(u32::from_be_bytes([out[1], out[2], out[3], out[4]]) as usize, out.len() - 1);
     }
 

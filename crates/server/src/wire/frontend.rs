@@ -95,7 +95,8 @@ impl<'a> Body<'a> {
         Body { rest: bytes }
     }
     fn take(&mut self, n: usize) -> Result<&'a [u8], SqlError> {
-        let (head, rest) = self.rest.split_at_checked(n).ok_or_else(|| malformed("insufficient data left in message"))?;
+        let (head, rest) =
+            self.rest.split_at_checked(n).ok_or_else(|| malformed("insufficient data left in message"))?;
         self.rest = rest;
         Ok(head)
     }

@@ -19,6 +19,7 @@ pub mod frontend;
 pub mod inbox;
 pub mod outbox;
 pub mod startup;
+pub mod value;
 
 pub use inbox::Inbox;
 pub use outbox::Outbox;

@@ -1,6 +1,7 @@
 //! The send buffer: a session's answers, written once and sent together.
 
 use super::backend::{self, Severity};
+use super::value;
 use sql::output::Mark;
 use sql::types::{SqlType, Value};
 use sql::{Field, Output, SqlError, SqlState};
@@ -91,9 +92,10 @@ impl<W: Write> Output for Outbox<W> {
             backend::string(&mut self.buffer, &field.name);
             self.buffer.extend_from_slice(&field.table_oid.to_be_bytes());
             self.buffer.extend_from_slice(&field.column.to_be_bytes());
-            self.buffer.extend_from_slice(&field.ty.oid().to_be_bytes());
-            self.buffer.extend_from_slice(&field.ty.typlen().to_be_bytes());
-            self.buffer.extend_from_slice(&field.ty.typmod().to_be_bytes());
+            let (oid, length, modifier) = value::describe(&field.ty);
+            self.buffer.extend_from_slice(&oid.to_be_bytes());
+            self.buffer.extend_from_slice(&length.to_be_bytes());
+            self.buffer.extend_from_slice(&modifier.to_be_bytes());
             self.buffer.extend_from_slice(&format_of(formats, i).to_be_bytes());
         }
         backend::end(&mut self.buffer, at);
@@ -104,7 +106,7 @@ impl<W: Write> Output for Outbox<W> {
         self.buffer.extend_from_slice(&(values.len() as u16).to_be_bytes());
         for (i, value) in values.iter().enumerate() {
             let ty = fields.get(i).map_or(&SqlType::Unknown, |f| &f.ty);
-            self.value(value, ty, format_of(formats, i));
+            value::write(&mut self.buffer, value, ty, format_of(formats, i));
         }
         backend::end(&mut self.buffer, at);
         self.relieve()
