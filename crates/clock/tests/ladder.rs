@@ -1,0 +1,70 @@
+//! Golden script of the ladder: `tests/golden/ladder.txt`. `TIMEBALL_BLESS=1 cargo test -p timeball-clock` rewrites it.
+
+use clock::{Ladder, Level, PROOF_PEERS_MAX, Reading, Status};
+use std::fmt::Write;
+
+const S: f64 = 1e9;
+
+fn reading(at_s: f64, status: Status, error_ms: f64) -> Reading {
+    let mut r = Reading::with_error(1_800_000_000 * S as u64, (error_ms * 1e6) as u64);
+    (r.now_ns, r.as_of_ns, r.status) = ((at_s * S) as u64, (at_s * S) as u64, status);
+    r
+}
+
+fn run(ladder: &mut Ladder, words: &[&str]) -> String {
+    let number = |s: &str| s.parse::<f64>().expect("a number");
+    let stepped = |ladder: &mut Ladder, r: &Reading| match ladder.step(r) {
+        Some(change) => change.to_string(),
+        None => format!("stays {}: {}", ladder.level(), ladder.reason()),
+    };
+    match words {
+        ["read", t, status, e] => {
+            let all = [Status::Unknown, Status::Synchronized, Status::FreeRunning, Status::Disrupted];
+            let status = all.into_iter().find(|s| s.name() == *status).expect("a status");
+            stepped(ladder, &reading(number(t), status, number(e)))
+        }
+        ["void", t] => {
+            let mut r = reading(number(t), Status::Unknown, 1.0);
+            (r.as_of_ns, r.void_after_ns) = (1_000_000_000, 2_000_000_000);
+            stepped(ladder, &r)
+        }
+        ["accuse", t, peer, gap] => {
+            ladder.accuse(number(peer) as u64, (number(gap) * 1e6) as u64, (number(t) * S) as u64);
+            String::new()
+        }
+        ["admit"] => ladder.admit().map_or_else(|e| e.to_string(), |()| "yes".into()),
+        other => panic!("unknown command {other:?}"),
+    }
+}
+
+#[test]
+fn the_ladder_as_a_story() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/ladder.txt");
+    let script = std::fs::read_to_string(path).unwrap();
+    let (mut ladder, mut out) = (Ladder::default(), String::new());
+    for line in script.lines() {
+        let command = line.split(" -> ").next().unwrap_or_default().trim_end();
+        if command.is_empty() || line.starts_with('#') {
+            writeln!(out, "{line}").unwrap();
+            continue;
+        }
+        // One space before the arrow is the mark; the text after it may hold arrows of its own.
+        match run(&mut ladder, &command.split_whitespace().collect::<Vec<_>>()).as_str() {
+            "" => writeln!(out, "{command}").unwrap(),
+            r => writeln!(out, "{command} -> {r}").unwrap(),
+        }
+    }
+    if std::env::var_os("TIMEBALL_BLESS").is_some() {
+        std::fs::write(path, &out).unwrap();
+    }
+    assert_eq!(script, out, "the story changed; TIMEBALL_BLESS=1 rewrites {path}");
+}
+
+#[test]
+fn more_accusers_than_are_remembered_still_fence() {
+    let mut ladder = Ladder::default();
+    for peer in 0..PROOF_PEERS_MAX as u64 * 3 {
+        ladder.accuse(peer, 1, 1_000 + peer);
+    }
+    assert_eq!(ladder.step(&reading(0.001, Status::Synchronized, 1.0)).unwrap().to, Level::Untrusted);
+}
