@@ -1,6 +1,7 @@
 //! Where a session's answers go. The wire implements it; tests collect.
 
 use crate::SqlError;
+use crate::context::EvalSettings;
 use crate::types::{SqlType, Value};
 
 /// One column of a result.
@@ -25,7 +26,14 @@ pub trait Output {
     /// A result's shape (simple protocol, and describe).
     fn row_description(&mut self, fields: &[Field], formats: &[i16]);
     /// One row; `formats` as given at bind: none = all text, one = for all, else one each (0 text, 1 binary).
-    fn row(&mut self, values: &[Value], fields: &[Field], formats: &[i16]) -> Result<(), SqlError>;
+    /// Text forms follow `settings`.
+    fn row(
+        &mut self,
+        values: &[Value],
+        fields: &[Field],
+        formats: &[i16],
+        settings: &EvalSettings,
+    ) -> Result<(), SqlError>;
     /// A statement is done: its tag, such as `INSERT 0 1`.
     fn command_complete(&mut self, tag: &str);
     /// The text was empty.

@@ -14,7 +14,8 @@ use std::time::Duration;
 const CONNECT_SECONDS_MAX: u64 = 10;
 
 pub(super) fn connect(url: &Url) -> Result<Client, ClientError> {
-    let unreachable = |error: String| ClientError::Usage(format!("cannot connect to {}:{}: {error}", url.host, url.port));
+    let unreachable =
+        |error: String| ClientError::Usage(format!("cannot connect to {}:{}: {error}", url.host, url.port));
     let addresses = (url.host.as_str(), url.port).to_socket_addrs().map_err(|e| unreachable(e.to_string()))?;
     let mut last = "the name has no address".to_owned();
     for address in addresses {
@@ -69,8 +70,14 @@ fn start(mut client: Client, url: &Url) -> Result<Client, ClientError> {
                 client.status = body.status();
                 return Ok(client);
             }
-            Message::ErrorResponse(body) => return Err(ClientError::Server(Box::new(ServerMessage::read(body.fields())))),
-            _ => return Err(ClientError::Usage("the server asks for an authentication that this client does not know".into())),
+            Message::ErrorResponse(body) => {
+                return Err(ClientError::Server(Box::new(ServerMessage::read(body.fields()))));
+            }
+            _ => {
+                return Err(ClientError::Usage(
+                    "the server asks for an authentication that this client does not know".into(),
+                ));
+            }
         }
     }
 }
@@ -91,7 +98,9 @@ fn scram(client: &mut Client, offered: &AuthenticationSaslBody, password: &str) 
                 client.send()?;
             }
             Message::AuthenticationSaslFinal(body) => return Ok(exchange.finish(body.data())?),
-            Message::ErrorResponse(body) => return Err(ClientError::Server(Box::new(ServerMessage::read(body.fields())))),
+            Message::ErrorResponse(body) => {
+                return Err(ClientError::Server(Box::new(ServerMessage::read(body.fields()))));
+            }
             _ => return Err(ClientError::Protocol("an unexpected message during authentication".into())),
         }
     }

@@ -52,7 +52,9 @@ impl Url {
     fn parameter(&mut self, name: &str, value: String) -> Result<(), ClientError> {
         match name {
             "sslmode" if matches!(value.as_str(), "disable" | "allow" | "prefer") => {}
-            "sslmode" => return Err(ClientError::Usage(format!("sslmode={value}: this client has no TLS; use sslmode=disable"))),
+            "sslmode" => {
+                return Err(ClientError::Usage(format!("sslmode={value}: this client has no TLS; use sslmode=disable")));
+            }
             "host" => self.host = value,
             "user" => self.user = value,
             "password" => self.password = Some(value),
@@ -110,7 +112,10 @@ mod tests {
     #[test]
     fn defaults() {
         let url = Url::parse("postgres://").unwrap();
-        assert_eq!((url.user.as_str(), url.host.as_str(), url.port, url.database.as_str()), ("root", "localhost", 5432, "root"));
+        assert_eq!(
+            (url.user.as_str(), url.host.as_str(), url.port, url.database.as_str()),
+            ("root", "localhost", 5432, "root")
+        );
     }
 
     #[test]

@@ -164,22 +164,14 @@ impl<'a> Conversation<'a> {
             out.extend_from_slice(&oid.to_be_bytes());
         }
         backend::end(out, at);
-        self.shape(&fields, &[]);
+        shape(&mut self.outbox, &fields, &[]);
         Ok(())
     }
 
     fn describe_portal(&mut self, name: &str) -> Result<(), SqlError> {
         let (fields, formats) = self.session.describe_portal(name)?;
-        self.shape(&fields, &formats);
+        shape(&mut self.outbox, fields, formats);
         Ok(())
-    }
-
-    fn shape(&mut self, fields: &[Field], formats: &[i16]) {
-        if fields.is_empty() {
-            backend::bare(self.outbox.buffer(), b'n');
-        } else {
-            self.outbox.row_description(fields, formats);
-        }
     }
 
     fn sync(&mut self) -> io::Result<()> {
@@ -236,5 +228,14 @@ impl<'a> Conversation<'a> {
     fn count(&self, began: Instant) {
         self.metrics.queries.fetch_add(1, Relaxed);
         self.metrics.latency.record(began.elapsed().as_micros() as u64);
+    }
+}
+
+/// RowDescription, or NoData where there are no columns.
+fn shape(outbox: &mut Outbox<&TcpStream>, fields: &[Field], formats: &[i16]) {
+    if fields.is_empty() {
+        backend::bare(outbox.buffer(), b'n');
+    } else {
+        outbox.row_description(fields, formats);
     }
 }

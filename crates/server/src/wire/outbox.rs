@@ -2,6 +2,7 @@
 
 use super::backend::{self, Severity};
 use super::value;
+use sql::context::EvalSettings;
 use sql::output::Mark;
 use sql::types::{SqlType, Value};
 use sql::{Field, Output, SqlError, SqlState};
@@ -101,12 +102,18 @@ impl<W: Write> Output for Outbox<W> {
         backend::end(&mut self.buffer, at);
     }
 
-    fn row(&mut self, values: &[Value], fields: &[Field], formats: &[i16]) -> Result<(), SqlError> {
+    fn row(
+        &mut self,
+        values: &[Value],
+        fields: &[Field],
+        formats: &[i16],
+        settings: &EvalSettings,
+    ) -> Result<(), SqlError> {
         let at = backend::begin(&mut self.buffer, b'D');
         self.buffer.extend_from_slice(&(values.len() as u16).to_be_bytes());
         for (i, value) in values.iter().enumerate() {
             let ty = fields.get(i).map_or(&SqlType::Unknown, |f| &f.ty);
-            value::write(&mut self.buffer, value, ty, format_of(formats, i));
+            value::write(&mut self.buffer, value, ty, format_of(formats, i), settings);
         }
         backend::end(&mut self.buffer, at);
         self.relieve()

@@ -1,5 +1,6 @@
 //! Values and types in their wire form.
 
+use sql::context::EvalSettings;
 use sql::types::{SqlType, Value};
 use std::io::Write as _;
 
@@ -15,7 +16,7 @@ pub fn describe(ty: &SqlType) -> (u32, i16, i32) {
 }
 
 /// Appends a column of a DataRow: its length, then its bytes; -1 alone for NULL.
-pub fn write(out: &mut Vec<u8>, value: &Value, _ty: &SqlType, _format: i16) {
+pub fn write(out: &mut Vec<u8>, value: &Value, _ty: &SqlType, _format: i16, _settings: &EvalSettings) {
     if matches!(value, Value::Null) {
         out.extend_from_slice(&(-1i32).to_be_bytes());
         return;

@@ -81,11 +81,11 @@ impl Session {
         Err(unfinished())
     }
 
-    /// The result's shape (empty: NoData) and its formats as given at bind.
+    /// The result's shape (empty: NoData) and its formats as given at bind. Borrowed: libpq asks for it at every execution.
     ///
     /// # Errors
     /// 34000 for an unknown portal.
-    pub fn describe_portal(&mut self, name: &str) -> Result<(Vec<Field>, Vec<i16>), SqlError> {
+    pub fn describe_portal(&mut self, name: &str) -> Result<(&[Field], &[i16]), SqlError> {
         let _ = name;
         Err(unfinished())
     }
