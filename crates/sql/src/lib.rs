@@ -6,6 +6,7 @@
 pub mod catalog;
 pub mod context;
 pub mod database;
+pub mod encoding;
 pub mod error;
 pub mod exec;
 pub mod output;

@@ -1,4 +1,27 @@
 //! SQL types and values: text and binary forms, comparison, casts.
+//!
+//! [`SqlType`] names a type (`oid`, `name`), [`Value`] holds a value of one. A value does not carry its type: text, varchar, char and
+//! name are all [`Value::Text`], and what differs (blanks of char(n), the setting of a zone) is said by the type given beside it.
+
+mod array;
+mod binary_form;
+mod bytea;
+pub mod calendar;
+mod cast;
+mod date_time;
+mod interval;
+pub mod json;
+mod name;
+mod number;
+pub mod numeric;
+mod oid;
+mod order;
+mod text_form;
+
+pub use array::MAX_DIMENSIONS;
+pub use cast::{CastContext, CastKind, SYSTEM_RELATIONS, cannot_cast, cast_kind, quote_identifier, relation_name, split_name};
+pub use name::DeclaredType;
+pub use text_form::NAME_BYTES_MAX;
 
 use bigdecimal::BigDecimal;
 use bytes::Bytes;

@@ -1,0 +1,520 @@
+//! json and jsonb: reading, normalising, walking.
+//!
+//! `json` keeps its text and is only checked; `jsonb` is normalised to the text that PostgreSQL prints: keys sorted by length and
+//! then bytes, the last of equal keys kept, numbers as numeric prints them. Values stay text in rows; operators parse.
+//!
+//! Invariant: nesting is bounded by [`MAX_DEPTH`], so no text can exhaust the stack.
+
+use super::Numeric;
+use crate::{SqlError, SqlState};
+use std::cmp::Ordering;
+
+/// Deepest nesting read.
+pub const MAX_DEPTH: usize = 512;
+
+/// A parsed document.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Json {
+    /// null
+    Null,
+    /// true or false
+    Bool(bool),
+    /// A number, normalised as numeric.
+    Number(String),
+    /// A string, unescaped.
+    String(String),
+    /// An array.
+    Array(Vec<Json>),
+    /// An object, in the order of the text.
+    Object(Vec<(String, Json)>),
+}
+
+fn invalid(detail: String) -> SqlError {
+    SqlError::new(SqlState::INVALID_TEXT, "invalid input syntax for type json").detail(detail)
+}
+
+/// Reads one document out of a text.
+struct Reader<'a> {
+    text: &'a str,
+    at: usize,
+    depth: usize,
+}
+
+impl<'a> Reader<'a> {
+    fn new(text: &'a str) -> Self {
+        Reader { text, at: 0, depth: 0 }
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    fn blanks(&mut self) {
+        while matches!(self.peek(), Some(b' ' | b'\t' | b'\n' | b'\r')) {
+            self.at += 1;
+        }
+    }
+
+    /// The token at the current place, for messages.
+    fn token(&self) -> &'a str {
+        let rest = &self.text[self.at..];
+        let first = rest.chars().next().map_or(0, char::len_utf8);
+        let end = rest.find(|c: char| !(c.is_alphanumeric() || c == '_' || c == '.' || c == '-' || c == '+')).unwrap_or(rest.len());
+        &rest[..end.max(first)]
+    }
+
+    fn unexpected(&self, wanted: &str) -> SqlError {
+        if self.at >= self.text.len() {
+            return invalid("The input string ended unexpectedly.".into());
+        }
+        let token = self.token();
+        let known = matches!(token, "{" | "}" | "[" | "]" | "," | ":" | "\"" | "true" | "false" | "null")
+            || token.starts_with(|c: char| c.is_ascii_digit());
+        if known && !wanted.is_empty() {
+            invalid(format!("Expected {wanted}, but found \"{token}\"."))
+        } else {
+            invalid(format!("Token \"{token}\" is invalid."))
+        }
+    }
+
+    fn enter(&mut self) -> Result<(), SqlError> {
+        self.depth += 1;
+        if self.depth > MAX_DEPTH {
+            return Err(SqlError::new(SqlState::TOO_COMPLEX, "stack depth limit exceeded")
+                .hint(format!("A json value nests at most {MAX_DEPTH} levels.")));
+        }
+        Ok(())
+    }
+
+    fn value(&mut self) -> Result<Json, SqlError> {
+        self.blanks();
+        let value = match self.peek() {
+            Some(b'{') => self.object()?,
+            Some(b'[') => self.array()?,
+            Some(b'"') => Json::String(self.string()?),
+            Some(b'-' | b'0'..=b'9') => Json::Number(Numeric::parse(self.number()?)?.to_string()),
+            _ => match self.token() {
+                "true" => self.word("true", Json::Bool(true)),
+                "false" => self.word("false", Json::Bool(false)),
+                "null" => self.word("null", Json::Null),
+                _ => return Err(self.unexpected("JSON value")),
+            },
+        };
+        self.blanks();
+        Ok(value)
+    }
+
+    fn word(&mut self, word: &str, value: Json) -> Json {
+        self.at += word.len();
+        value
+    }
+
+    fn object(&mut self) -> Result<Json, SqlError> {
+        self.enter()?;
+        self.at += 1;
+        let mut members = Vec::new();
+        self.blanks();
+        if self.peek() == Some(b'}') {
+            self.at += 1;
+        } else {
+            loop {
+                self.blanks();
+                if self.peek() != Some(b'"') {
+                    return Err(self.unexpected(if members.is_empty() { "string or \"}\"" } else { "string" }));
+                }
+                let key = self.string()?;
+                self.blanks();
+                if self.peek() != Some(b':') {
+                    return Err(self.unexpected("\":\""));
+                }
+                self.at += 1;
+                members.push((key, self.value()?));
+                match self.peek() {
+                    Some(b',') => self.at += 1,
+                    Some(b'}') => break self.at += 1,
+                    _ => return Err(self.unexpected("\",\" or \"}\"")),
+                }
+            }
+        }
+        self.depth -= 1;
+        Ok(Json::Object(members))
+    }
+
+    fn array(&mut self) -> Result<Json, SqlError> {
+        self.enter()?;
+        self.at += 1;
+        let mut elements = Vec::new();
+        self.blanks();
+        if self.peek() == Some(b']') {
+            self.at += 1;
+        } else {
+            loop {
+                elements.push(self.value()?);
+                match self.peek() {
+                    Some(b',') => self.at += 1,
+                    Some(b']') => break self.at += 1,
+                    _ => return Err(self.unexpected("\",\" or \"]\"")),
+                }
+            }
+        }
+        self.depth -= 1;
+        Ok(Json::Array(elements))
+    }
+
+    fn number(&mut self) -> Result<&'a str, SqlError> {
+        let bytes = self.text.as_bytes();
+        let start = self.at;
+        let mut at = start + usize::from(bytes[start] == b'-');
+        let digits = |from: usize| bytes[from..].iter().take_while(|b| b.is_ascii_digit()).count();
+        let whole = digits(at);
+        let mut good = whole > 0 && (whole == 1 || bytes[at] != b'0');
+        at += whole;
+        if bytes.get(at) == Some(&b'.') {
+            let n = digits(at + 1);
+            good &= n > 0;
+            at += 1 + n;
+        }
+        if matches!(bytes.get(at), Some(b'e' | b'E')) {
+            let sign = usize::from(matches!(bytes.get(at + 1), Some(b'+' | b'-')));
+            let n = digits(at + 1 + sign);
+            good &= n > 0;
+            at += 1 + sign + n;
+        }
+        if !good || bytes.get(at).is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_' || *b >= 0x80) {
+            return Err(invalid(format!("Token \"{}\" is invalid.", self.token())));
+        }
+        self.at = at;
+        Ok(&self.text[start..at])
+    }
+
+    fn string(&mut self) -> Result<String, SqlError> {
+        let bytes = self.text.as_bytes();
+        let mut out = String::new();
+        self.at += 1;
+        loop {
+            let start = self.at;
+            while self.peek().is_some_and(|b| b != b'"' && b != b'\\' && b >= 0x20) {
+                self.at += 1;
+            }
+            out.push_str(&self.text[start..self.at]);
+            match self.peek() {
+                None => return Err(invalid(format!("Token \"{}\" is invalid.", &self.text[start.saturating_sub(1)..]))),
+                Some(b'"') => {
+                    self.at += 1;
+                    return Ok(out);
+                }
+                Some(b'\\') => {
+                    let escape = bytes.get(self.at + 1).copied();
+                    self.at += 2;
+                    match escape {
+                        Some(b'"') => out.push('"'),
+                        Some(b'\\') => out.push('\\'),
+                        Some(b'/') => out.push('/'),
+                        Some(b'b') => out.push('\u{8}'),
+                        Some(b'f') => out.push('\u{c}'),
+                        Some(b'n') => out.push('\n'),
+                        Some(b'r') => out.push('\r'),
+                        Some(b't') => out.push('\t'),
+                        Some(b'u') => out.push(self.unicode()?),
+                        _ => return Err(invalid("Escape sequence is invalid.".into())),
+                    }
+                }
+                Some(control) => {
+                    return Err(invalid(format!("Character with value 0x{control:02x} must be escaped.")));
+                }
+            }
+        }
+    }
+
+    fn four_hex(&mut self) -> Result<u32, SqlError> {
+        let hex = self.text.get(self.at..self.at + 4).filter(|h| h.bytes().all(|b| b.is_ascii_hexdigit()));
+        self.at += 4;
+        hex.and_then(|h| u32::from_str_radix(h, 16).ok())
+            .ok_or_else(|| invalid("\"\\u\" must be followed by four hexadecimal digits.".into()))
+    }
+
+    fn unicode(&mut self) -> Result<char, SqlError> {
+        let unit = self.four_hex()?;
+        let code = match unit {
+            0 => {
+                return Err(SqlError::new(SqlState(*b"22P05"), "unsupported Unicode escape sequence")
+                    .detail("\\u0000 cannot be converted to text."));
+            }
+            0xD800..=0xDBFF => {
+                if self.text.get(self.at..self.at + 2) != Some("\\u") {
+                    return Err(invalid("Unicode low surrogate must follow a high surrogate.".into()));
+                }
+                self.at += 2;
+                let low = self.four_hex()?;
+                if !(0xDC00..=0xDFFF).contains(&low) {
+                    return Err(invalid("Unicode low surrogate must follow a high surrogate.".into()));
+                }
+                0x10000 + ((unit - 0xD800) << 10) + (low - 0xDC00)
+            }
+            unit => unit,
+        };
+        char::from_u32(code).ok_or_else(|| invalid("Unicode low surrogate must follow a high surrogate.".into()))
+    }
+}
+
+impl Json {
+    /// Reads a document.
+    ///
+    /// # Errors
+    /// 22P02 with what is wrong, 54001 if it nests too deep.
+    pub fn parse(text: &str) -> Result<Json, SqlError> {
+        let mut reader = Reader::new(text);
+        let value = reader.value()?;
+        if reader.at < text.len() {
+            return Err(reader.unexpected("end of input"));
+        }
+        Ok(value)
+    }
+
+    /// Sorts keys and drops duplicates, as jsonb does.
+    pub fn normalize(self) -> Json {
+        match self {
+            Json::Array(elements) => Json::Array(elements.into_iter().map(Json::normalize).collect()),
+            Json::Object(members) => {
+                let mut sorted: Vec<(String, Json)> = Vec::with_capacity(members.len());
+                for (key, value) in members {
+                    let value = value.normalize();
+                    match sorted.binary_search_by(|(k, _)| k.len().cmp(&key.len()).then_with(|| k.as_str().cmp(&key))) {
+                        Ok(at) => sorted[at].1 = value,
+                        Err(at) => sorted.insert(at, (key, value)),
+                    }
+                }
+                Json::Object(sorted)
+            }
+            scalar => scalar,
+        }
+    }
+
+    /// Writes it with jsonb's blanks.
+    pub fn write(&self, out: &mut String) {
+        match self {
+            Json::Null => out.push_str("null"),
+            Json::Bool(true) => out.push_str("true"),
+            Json::Bool(false) => out.push_str("false"),
+            Json::Number(number) => out.push_str(number),
+            Json::String(text) => write_string(text, out),
+            Json::Array(elements) => {
+                out.push('[');
+                for (i, element) in elements.iter().enumerate() {
+                    if i > 0 {
+                        out.push_str(", ");
+                    }
+                    element.write(out);
+                }
+                out.push(']');
+            }
+            Json::Object(members) => {
+                out.push('{');
+                for (i, (key, value)) in members.iter().enumerate() {
+                    if i > 0 {
+                        out.push_str(", ");
+                    }
+                    write_string(key, out);
+                    out.push_str(": ");
+                    value.write(out);
+                }
+                out.push('}');
+            }
+        }
+    }
+
+    /// A member of an object by name.
+    pub fn member(&self, name: &str) -> Option<&Json> {
+        match self {
+            Json::Object(members) => members.iter().rev().find(|(key, _)| key == name).map(|(_, value)| value),
+            _ => None,
+        }
+    }
+
+    /// An element of an array; negative indexes count from the end.
+    pub fn element(&self, index: i64) -> Option<&Json> {
+        match self {
+            Json::Array(elements) => {
+                let index = if index < 0 { elements.len() as i64 + index } else { index };
+                usize::try_from(index).ok().and_then(|i| elements.get(i))
+            }
+            _ => None,
+        }
+    }
+
+    /// A step of a path: a name in an object, a number in an array.
+    pub fn step(&self, step: &str) -> Option<&Json> {
+        match self {
+            Json::Object(_) => self.member(step),
+            Json::Array(_) => step.trim().parse().ok().and_then(|index| self.element(index)),
+            _ => None,
+        }
+    }
+
+    /// Its text as `->>` gives it: strings without quotes, null as NULL.
+    pub fn to_plain(&self) -> Option<String> {
+        match self {
+            Json::Null => None,
+            Json::String(text) => Some(text.clone()),
+            other => Some(other.to_string()),
+        }
+    }
+
+    /// jsonb's `@>`.
+    pub fn contains(&self, other: &Json) -> bool {
+        match (self, other) {
+            (Json::Object(_), Json::Object(wanted)) => {
+                wanted.iter().all(|(key, value)| self.member(key).is_some_and(|have| have.contains_nested(value)))
+            }
+            (Json::Array(have), Json::Array(wanted)) => {
+                wanted.iter().all(|w| have.iter().any(|h| h.contains_nested(w)))
+            }
+            // An array may contain a scalar, at the top only.
+            (Json::Array(have), Json::Object(_)) => have.iter().any(|_| false),
+            (Json::Array(have), scalar) => have.iter().any(|h| h.compare(scalar).is_eq()),
+            (a, b) => a.compare(b).is_eq(),
+        }
+    }
+
+    fn contains_nested(&self, other: &Json) -> bool {
+        match (self, other) {
+            (Json::Object(_), Json::Object(_)) | (Json::Array(_), Json::Array(_)) => self.contains(other),
+            (Json::Object(_) | Json::Array(_), _) | (_, Json::Object(_) | Json::Array(_)) => false,
+            (a, b) => a.compare(b).is_eq(),
+        }
+    }
+
+    /// jsonb's `?`.
+    pub fn has_key(&self, key: &str) -> bool {
+        match self {
+            Json::Object(_) => self.member(key).is_some(),
+            Json::Array(elements) => elements.iter().any(|e| matches!(e, Json::String(text) if text == key)),
+            Json::String(text) => text == key,
+            _ => false,
+        }
+    }
+
+    /// jsonb's order: object > array > boolean > number > string > null; fewer members first.
+    pub fn compare(&self, other: &Json) -> Ordering {
+        fn rank(value: &Json) -> u8 {
+            match value {
+                Json::Null => 0,
+                Json::String(_) => 1,
+                Json::Number(_) => 2,
+                Json::Bool(_) => 3,
+                Json::Array(_) => 4,
+                Json::Object(_) => 5,
+            }
+        }
+        match (self, other) {
+            (Json::Bool(a), Json::Bool(b)) => a.cmp(b),
+            (Json::Number(a), Json::Number(b)) => match (Numeric::parse(a), Numeric::parse(b)) {
+                (Ok(a), Ok(b)) => a.compare(&b),
+                _ => a.cmp(b),
+            },
+            (Json::String(a), Json::String(b)) => a.cmp(b),
+            (Json::Array(a), Json::Array(b)) => a.len().cmp(&b.len()).then_with(|| {
+                a.iter().zip(b).map(|(a, b)| a.compare(b)).find(|o| o.is_ne()).unwrap_or(Ordering::Equal)
+            }),
+            (Json::Object(a), Json::Object(b)) => a.len().cmp(&b.len()).then_with(|| {
+                a.iter()
+                    .zip(b)
+                    .map(|((ka, va), (kb, vb))| {
+                        ka.cmp(kb).then_with(|| va.compare(vb))
+                    })
+                    .find(|o| o.is_ne())
+                    .unwrap_or(Ordering::Equal)
+            }),
+            _ => {
+                // An empty array sorts below null: PostgreSQL's well-known wart.
+                let empty = |v: &Json| matches!(v, Json::Array(e) if e.is_empty());
+                match (empty(self), empty(other)) {
+                    (true, false) => Ordering::Less,
+                    (false, true) => Ordering::Greater,
+                    _ => rank(self).cmp(&rank(other)),
+                }
+            }
+        }
+    }
+}
+
+impl std::fmt::Display for Json {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut out = String::new();
+        self.write(&mut out);
+        f.write_str(&out)
+    }
+}
+
+/// Writes a string with quotes and escapes.
+pub fn write_string(text: &str, out: &mut String) {
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\u{8}' => out.push_str("\\b"),
+            '\u{c}' => out.push_str("\\f"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            c if (c as u32) < 0x20 => out.push_str(&format!("\\u{:04x}", c as u32)),
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+}
+
+/// A part of a `json` text as it stands there: what `->` gives for the type that keeps its text.
+///
+/// # Errors
+/// As [`Json::parse`].
+pub fn raw_step<'a>(text: &'a str, step: &str, by_index: Option<i64>) -> Result<Option<&'a str>, SqlError> {
+    let mut reader = Reader::new(text);
+    reader.blanks();
+    match reader.peek() {
+        Some(b'{') if by_index.is_none() => raw_members(&mut reader, |key, _| key == Some(step)).map(|mut found| found.pop()),
+        Some(b'[') => {
+            let Some(index) = by_index.or_else(|| step.trim().parse().ok()) else { return Ok(None) };
+            let all = raw_members(&mut reader, |_, _| true)?;
+            let index = if index < 0 { all.len() as i64 + index } else { index };
+            Ok(usize::try_from(index).ok().and_then(|i| all.get(i).copied()))
+        }
+        _ => Ok(None),
+    }
+}
+
+/// The texts of the members of the object or array at the reader that are wanted.
+fn raw_members<'a>(reader: &mut Reader<'a>, wanted: impl Fn(Option<&str>, usize) -> bool) -> Result<Vec<&'a str>, SqlError> {
+    let is_object = reader.peek() == Some(b'{');
+    let mut found = Vec::new();
+    reader.at += 1;
+    for index in 0.. {
+        reader.blanks();
+        if matches!(reader.peek(), Some(b'}' | b']')) {
+            break;
+        }
+        let key = if is_object {
+            if reader.peek() != Some(b'"') {
+                return Err(reader.unexpected("string"));
+            }
+            let key = reader.string()?;
+            reader.blanks();
+            reader.at += 1;
+            reader.blanks();
+            Some(key)
+        } else {
+            None
+        };
+        let start = reader.at;
+        reader.value()?;
+        if wanted(key.as_deref(), index) {
+            found.push(reader.text[start..reader.at].trim_end_matches([' ', '\t', '\n', '\r']));
+        }
+        match reader.peek() {
+            Some(b',') => reader.at += 1,
+            _ => break,
+        }
+    }
+    Ok(found)
+}
