@@ -1,0 +1,268 @@
+//! ALTER.
+
+use super::command::Command;
+use super::create::{ddl, sequence_options};
+use super::create_table::{column, default_text, generated, identity_kind, table_constraint};
+use super::ddl::{AlterAction, ColumnChange, Ddl, ObjectKind};
+use super::name::Name;
+use super::reader::Reader;
+use crate::SqlError;
+use sqlparser::tokenizer::Token;
+
+pub(super) fn parse(r: &mut Reader) -> Result<Command, SqlError> {
+    r.expect("ALTER")?;
+    if r.take("TABLE") {
+        return table(r);
+    }
+    for (word, kind) in [("INDEX", ObjectKind::Index), ("VIEW", ObjectKind::View), ("SEQUENCE", ObjectKind::Sequence)] {
+        if r.take(word) {
+            return object(r, kind);
+        }
+    }
+    let schema = r.take("SCHEMA");
+    if schema || r.take("DATABASE") {
+        let kind = if schema { ObjectKind::Schema } else { ObjectKind::Database };
+        let name = Name::bare(r.identifier()?);
+        if r.take("RENAME TO") {
+            return Ok(ddl(Ddl::Rename { kind, name, if_exists: false, to: r.identifier()? }));
+        }
+        if r.peek_words("OWNER TO") || kind == ObjectKind::Database {
+            return nothing(r, if kind == ObjectKind::Schema { "ALTER SCHEMA" } else { "ALTER DATABASE" });
+        }
+        return Err(r.error_here());
+    }
+    for (words, tag) in [("DEFAULT PRIVILEGES", "ALTER DEFAULT PRIVILEGES"), ("EXTENSION", "ALTER EXTENSION")] {
+        if r.take(words) {
+            return nothing(r, tag);
+        }
+    }
+    if let Some(word) = r.peek_word() {
+        let word = word.to_ascii_uppercase();
+        if matches!(
+            word.as_str(),
+            "ROLE" | "USER" | "TYPE" | "DOMAIN" | "FUNCTION" | "SYSTEM" | "MATERIALIZED" | "POLICY"
+        ) {
+            return Err(SqlError::unsupported(format!("ALTER {word}")).hint("Leave it out."));
+        }
+    }
+    Err(r.error_here())
+}
+
+fn nothing(r: &mut Reader, tag: &'static str) -> Result<Command, SqlError> {
+    r.skip_all();
+    Ok(Command::Nothing { tag, notice: Some(format!("{tag} has no effect here")), outside_block: false })
+}
+
+fn table(r: &mut Reader) -> Result<Command, SqlError> {
+    let if_exists = r.take("IF EXISTS");
+    r.take("ONLY");
+    let name = r.name()?;
+    r.take_token(&Token::Mul);
+    let kind = ObjectKind::Table;
+    if r.take("RENAME TO") {
+        return Ok(ddl(Ddl::Rename { kind, name, if_exists, to: r.identifier()? }));
+    }
+    if r.take("SET SCHEMA") {
+        return Ok(ddl(Ddl::SetSchema { kind, name, if_exists, schema: r.identifier()? }));
+    }
+    if r.take("RENAME CONSTRAINT") {
+        let (old, to) = renamed(r)?;
+        return Ok(ddl(Ddl::AlterTable {
+            name,
+            if_exists,
+            actions: vec![AlterAction::RenameConstraint { name: old, to }],
+        }));
+    }
+    if r.take("RENAME") {
+        r.take("COLUMN");
+        let (old, to) = renamed(r)?;
+        return Ok(ddl(Ddl::AlterTable {
+            name,
+            if_exists,
+            actions: vec![AlterAction::RenameColumn { name: old, to }],
+        }));
+    }
+    let actions = r.separated(action)?;
+    Ok(ddl(Ddl::AlterTable { name, if_exists, actions }))
+}
+
+fn renamed(r: &mut Reader) -> Result<(String, String), SqlError> {
+    let old = r.identifier()?;
+    r.expect("TO")?;
+    Ok((old, r.identifier()?))
+}
+
+fn action(r: &mut Reader) -> Result<AlterAction, SqlError> {
+    if r.take("ADD") {
+        return add(r);
+    }
+    if r.take("DROP CONSTRAINT") {
+        let if_exists = r.take("IF EXISTS");
+        return Ok(AlterAction::DropConstraint { if_exists, name: r.identifier()?, cascade: behaviour(r) });
+    }
+    if r.take("DROP") {
+        r.take("COLUMN");
+        let if_exists = r.take("IF EXISTS");
+        return Ok(AlterAction::DropColumn { if_exists, name: r.identifier()?, cascade: behaviour(r) });
+    }
+    if r.take("ALTER") {
+        r.take("COLUMN");
+        return Ok(AlterAction::AlterColumn { name: r.identifier()?, change: column_change(r)? });
+    }
+    if r.take("VALIDATE CONSTRAINT") {
+        return Ok(AlterAction::ValidateConstraint(r.identifier()?));
+    }
+    if r.take("OWNER TO") || r.take("SET TABLESPACE") || r.take("CLUSTER ON") {
+        r.identifier()?;
+        return Ok(AlterAction::Ignored(None));
+    }
+    if r.peek_words("SET") && r.peek_nth(1) == Some(&Token::LParen)
+        || r.peek_words("RESET") && r.peek_nth(1) == Some(&Token::LParen)
+    {
+        r.next();
+        r.parens()?;
+        return Ok(AlterAction::Ignored(Some("storage parameters have no effect here".into())));
+    }
+    for words in [
+        "SET LOGGED",
+        "SET UNLOGGED",
+        "SET WITHOUT OIDS",
+        "SET WITHOUT CLUSTER",
+        "REPLICA IDENTITY FULL",
+        "REPLICA IDENTITY DEFAULT",
+    ] {
+        if r.take(words) {
+            return Ok(AlterAction::Ignored(Some(format!("{words} has no effect here"))));
+        }
+    }
+    if r.take("SPLIT AT") {
+        return split(r);
+    }
+    if r.peek_words("ENABLE")
+        || r.peek_words("DISABLE")
+        || r.peek_words("FORCE")
+        || r.peek_words("INHERIT")
+        || r.peek_words("ATTACH")
+    {
+        return Err(SqlError::unsupported(format!(
+            "ALTER TABLE .. {}",
+            r.peek_word().unwrap_or_default().to_uppercase()
+        ))
+        .hint("There are no triggers, rules, row policies or inheritance here."));
+    }
+    Err(r.error_here())
+}
+
+fn add(r: &mut Reader) -> Result<AlterAction, SqlError> {
+    // A table constraint, unless it is a column of that name.
+    if let Some(constraint) = table_constraint(r)? {
+        return Ok(AlterAction::AddConstraint { constraint, not_valid: r.take("NOT VALID") });
+    }
+    r.take("COLUMN");
+    let if_not_exists = r.take("IF NOT EXISTS");
+    Ok(AlterAction::AddColumn { if_not_exists, column: column(r)? })
+}
+
+fn behaviour(r: &mut Reader) -> bool {
+    let cascade = r.take("CASCADE");
+    if !cascade {
+        r.take("RESTRICT");
+    }
+    cascade
+}
+
+fn column_change(r: &mut Reader) -> Result<ColumnChange, SqlError> {
+    if r.take("SET DEFAULT") {
+        return Ok(ColumnChange::SetDefault(default_text(r)?));
+    }
+    if r.take("DROP DEFAULT") {
+        return Ok(ColumnChange::DropDefault);
+    }
+    if r.take("SET NOT NULL") {
+        return Ok(ColumnChange::SetNotNull);
+    }
+    if r.take("DROP NOT NULL") {
+        return Ok(ColumnChange::DropNotNull);
+    }
+    if r.take("SET DATA TYPE") || r.take("TYPE") {
+        let ty = r.data_type()?;
+        if r.take("COLLATE") {
+            r.name()?;
+        }
+        let using = if r.take("USING") { Some(r.expression_text()?.1) } else { None };
+        return Ok(ColumnChange::Type { ty, using });
+    }
+    if r.take("ADD GENERATED") {
+        let (identity, options) = generated(r)?;
+        return Ok(ColumnChange::AddIdentity(identity, options));
+    }
+    if r.take("DROP IDENTITY") {
+        return Ok(ColumnChange::DropIdentity { if_exists: r.take("IF EXISTS") });
+    }
+    if r.take("SET STATISTICS") {
+        r.integer()?;
+        return Ok(ColumnChange::Ignored);
+    }
+    if r.take("SET STORAGE") || r.take("SET COMPRESSION") {
+        r.identifier()?;
+        return Ok(ColumnChange::Ignored);
+    }
+    let mut identity = None;
+    let mut options = Default::default();
+    let start = r.at;
+    loop {
+        if r.take("SET GENERATED") {
+            identity = Some(identity_kind(r)?);
+        } else if r.take("SET") || r.peek_words("RESTART") {
+            options = sequence_options(r)?;
+        } else if r.at > start {
+            return Ok(ColumnChange::SetIdentity(identity, options));
+        } else {
+            return Err(r.error_here());
+        }
+    }
+}
+
+/// `VALUES (1, 'a'), (2)`: constant expressions, as SQL text.
+fn split(r: &mut Reader) -> Result<AlterAction, SqlError> {
+    r.expect("VALUES")?;
+    let rows = r.separated(|r| {
+        r.expect_token(&Token::LParen)?;
+        let row = r.separated(|r| Ok(r.expression_text()?.1))?;
+        r.expect_token(&Token::RParen)?;
+        Ok(row)
+    })?;
+    Ok(AlterAction::SplitAt(rows))
+}
+
+/// ALTER INDEX, VIEW, SEQUENCE.
+fn object(r: &mut Reader, kind: ObjectKind) -> Result<Command, SqlError> {
+    let if_exists = r.take("IF EXISTS");
+    let name = r.name()?;
+    if r.take("RENAME TO") {
+        return Ok(ddl(Ddl::Rename { kind, name, if_exists, to: r.identifier()? }));
+    }
+    if kind != ObjectKind::Index && r.take("SET SCHEMA") {
+        return Ok(ddl(Ddl::SetSchema { kind, name, if_exists, schema: r.identifier()? }));
+    }
+    let tag = match kind {
+        ObjectKind::Index => "ALTER INDEX",
+        ObjectKind::View => "ALTER VIEW",
+        _ => "ALTER SEQUENCE",
+    };
+    if r.take("OWNER TO") {
+        r.identifier()?;
+        return Ok(Command::Nothing { tag, notice: None, outside_block: false });
+    }
+    if kind == ObjectKind::Index && (r.peek_words("SET") || r.peek_words("RESET")) {
+        return nothing(r, tag);
+    }
+    if kind == ObjectKind::Sequence {
+        let start = r.at;
+        let options = sequence_options(r)?;
+        if r.at > start {
+            return Ok(ddl(Ddl::AlterSequence { name, if_exists, options }));
+        }
+    }
+    Err(r.error_here())
+}

@@ -1,0 +1,222 @@
+//! What a statement asks for.
+
+use super::ddl::Ddl;
+use super::name::Name;
+use crate::plan::Overriding;
+use crate::transaction::Isolation;
+use sqlparser::ast::{DataType, Expr, Statement};
+use std::sync::Arc;
+
+/// One statement.
+#[derive(Clone, Debug)]
+pub enum Command {
+    /// A query, INSERT, UPDATE or DELETE: goes to the planner.
+    Planned(Planned),
+    /// BEGIN, START TRANSACTION
+    Begin(Modes),
+    /// COMMIT, END; with AND CHAIN?
+    Commit {
+        /// Begin another.
+        chain: bool,
+    },
+    /// ROLLBACK, ABORT
+    Rollback {
+        /// Begin another.
+        chain: bool,
+    },
+    /// SAVEPOINT
+    Savepoint(String),
+    /// RELEASE
+    Release(String),
+    /// ROLLBACK TO
+    RollbackTo(String),
+    /// SET TRANSACTION
+    SetTransaction(Modes),
+    /// SET SESSION CHARACTERISTICS AS TRANSACTION
+    SetCharacteristics(Modes),
+    /// SET CONSTRAINTS: constraints are checked at once here
+    SetConstraints,
+    /// SET, RESET (no value)
+    Set {
+        /// LOCAL: until the transaction ends.
+        local: bool,
+        /// Name, lower case.
+        name: String,
+        /// New value as text; `None` is DEFAULT.
+        value: Option<String>,
+    },
+    /// RESET ALL
+    ResetAll,
+    /// SHOW
+    Show(String),
+    /// SHOW ALL
+    ShowAll,
+    /// A SHOW form of CockroachDB or ours that is short for a query.
+    ShowQuery(String),
+    /// DISCARD
+    Discard(Discard),
+    /// PREPARE
+    Prepare {
+        /// Its name.
+        name: String,
+        /// Declared parameter types.
+        types: Vec<DataType>,
+        /// What to run, and its text.
+        statement: Arc<Planned>,
+        /// Its text.
+        text: Arc<str>,
+    },
+    /// EXECUTE
+    Execute {
+        /// Which prepared statement.
+        name: String,
+        /// Its arguments, as text of constant expressions.
+        arguments: Vec<String>,
+    },
+    /// DEALLOCATE; `None` is ALL
+    Deallocate(Option<String>),
+    /// DECLARE .. CURSOR FOR
+    Declare {
+        /// Its name.
+        name: String,
+        /// WITH HOLD.
+        hold: bool,
+        /// The query.
+        query: Arc<Planned>,
+        /// Its text.
+        text: Arc<str>,
+    },
+    /// FETCH, MOVE
+    Fetch {
+        /// Which cursor.
+        name: String,
+        /// How many rows; `None` is ALL.
+        count: Option<u64>,
+        /// MOVE: without giving them.
+        skip: bool,
+    },
+    /// CLOSE; `None` is ALL
+    Close(Option<String>),
+    /// EXPLAIN
+    Explain {
+        /// ANALYZE.
+        analyze: bool,
+        /// What to explain.
+        statement: Arc<Planned>,
+        /// Its text.
+        text: Arc<str>,
+    },
+    /// COPY
+    Copy(Box<Copy>),
+    /// A change of the catalog
+    Ddl(Box<Ddl>),
+    /// Accepted without effect.
+    Nothing {
+        /// Its command tag.
+        tag: &'static str,
+        /// What the client is told.
+        notice: Option<String>,
+        /// Refused inside a block (VACUUM).
+        outside_block: bool,
+    },
+    /// LOCK TABLE
+    LockTable(Vec<Name>),
+}
+
+/// A statement for the planner.
+#[derive(Clone, Debug)]
+pub struct Planned {
+    /// Its syntax tree.
+    pub statement: Statement,
+    /// AS OF SYSTEM TIME.
+    pub as_of: Option<AsOf>,
+    /// OVERRIDING.
+    pub overriding: Option<Overriding>,
+}
+
+/// AS OF SYSTEM TIME: an expression that is evaluated before the transaction begins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AsOf {
+    /// A literal: an interval (`-10s`), a timestamp, or a decimal of nanoseconds since the Unix epoch.
+    Text(String),
+    /// `follower_read_timestamp()`
+    FollowerRead,
+    /// `with_max_staleness(interval)`
+    MaxStaleness(String),
+    /// `with_min_timestamp(timestamp)`
+    MinTimestamp(String),
+}
+
+/// Modes of a transaction.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Modes {
+    /// ISOLATION LEVEL
+    pub isolation: Option<Isolation>,
+    /// READ ONLY or READ WRITE
+    pub read_only: Option<bool>,
+    /// DEFERRABLE or not: a snapshot never aborts a reader here, so there is nothing to defer
+    pub deferrable: Option<bool>,
+    /// AS OF SYSTEM TIME
+    pub as_of: Option<AsOf>,
+}
+
+/// What DISCARD drops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Discard {
+    /// ALL
+    All,
+    /// PLANS
+    Plans,
+    /// SEQUENCES
+    Sequences,
+    /// TEMP: there are none
+    Temp,
+}
+
+/// COPY
+#[derive(Clone, Debug)]
+pub struct Copy {
+    /// What is copied.
+    pub source: CopySource,
+    /// FROM STDIN, else TO STDOUT.
+    pub from: bool,
+    /// Its options.
+    pub options: CopyOptions,
+}
+
+/// What COPY copies.
+#[derive(Clone, Debug)]
+pub enum CopySource {
+    /// A table, and some of its columns (none: all).
+    Table(Name, Vec<String>),
+    /// A query and its text.
+    Query(Arc<Planned>, Arc<str>),
+}
+
+/// Options of COPY, as written.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CopyOptions {
+    /// FORMAT csv, else text.
+    pub csv: bool,
+    /// FREEZE: load a table that this transaction created or truncated in the quickest way.
+    pub freeze: bool,
+    /// DELIMITER
+    pub delimiter: Option<char>,
+    /// NULL
+    pub null: Option<String>,
+    /// HEADER
+    pub header: bool,
+    /// QUOTE
+    pub quote: Option<char>,
+    /// ESCAPE
+    pub escape: Option<char>,
+    /// FORCE_QUOTE: columns; `*` is an empty list
+    pub force_quote: Option<Vec<String>>,
+    /// FORCE_NOT_NULL
+    pub force_not_null: Vec<String>,
+    /// FORCE_NULL
+    pub force_null: Vec<String>,
+}
+
+/// A constant argument.
+pub type Argument = Expr;

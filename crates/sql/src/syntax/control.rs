@@ -1,0 +1,184 @@
+//! Transaction control, upkeep that is not needed here, and what is refused.
+
+use super::command::{AsOf, Command, Modes};
+use super::reader::{Reader, string_of};
+use crate::SqlError;
+use crate::transaction::Isolation;
+use sqlparser::tokenizer::Token;
+
+pub(super) fn parse(r: &mut Reader) -> Result<Command, SqlError> {
+    if r.take("START TRANSACTION") {
+        return Ok(Command::Begin(modes(r)?));
+    }
+    if r.take("BEGIN") {
+        noise(r);
+        return Ok(Command::Begin(modes(r)?));
+    }
+    if r.take("COMMIT PREPARED") || r.take("ROLLBACK PREPARED") {
+        return Err(two_phase());
+    }
+    if r.take("COMMIT") || r.take("END") {
+        noise(r);
+        return Ok(Command::Commit { chain: chain(r) });
+    }
+    if r.take("ROLLBACK") || r.take("ABORT") {
+        noise(r);
+        if r.take("TO") {
+            r.take("SAVEPOINT");
+            return Ok(Command::RollbackTo(r.identifier()?));
+        }
+        return Ok(Command::Rollback { chain: chain(r) });
+    }
+    if r.take("SAVEPOINT") {
+        return Ok(Command::Savepoint(r.identifier()?));
+    }
+    if r.take("RELEASE") {
+        r.take("SAVEPOINT");
+        return Ok(Command::Release(r.identifier()?));
+    }
+    Err(r.error_here())
+}
+
+fn two_phase() -> SqlError {
+    SqlError::unsupported("a transaction prepared by the client")
+        .hint("Use COMMIT: it is atomic over all ranges by itself.")
+}
+
+fn noise(r: &mut Reader) {
+    let _ = r.take("TRANSACTION") || r.take("WORK");
+}
+
+fn chain(r: &mut Reader) -> bool {
+    if r.take("AND CHAIN") {
+        return true;
+    }
+    r.take("AND NO CHAIN");
+    false
+}
+
+/// Transaction modes, separated by commas or spaces.
+pub(super) fn modes(r: &mut Reader) -> Result<Modes, SqlError> {
+    let mut modes = Modes::default();
+    while !r.at_end() {
+        if r.take("ISOLATION LEVEL") {
+            modes.isolation = Some(isolation(r)?);
+        } else if r.take("READ ONLY") {
+            modes.read_only = Some(true);
+        } else if r.take("READ WRITE") {
+            modes.read_only = Some(false);
+        } else if r.take("NOT DEFERRABLE") {
+            modes.deferrable = Some(false);
+        } else if r.take("DEFERRABLE") {
+            modes.deferrable = Some(true);
+        } else if r.take("AS OF SYSTEM TIME") {
+            modes.as_of = Some(as_of(r)?);
+        } else {
+            return Err(r.error_here());
+        }
+        r.take_token(&Token::Comma);
+    }
+    Ok(modes)
+}
+
+fn isolation(r: &mut Reader) -> Result<Isolation, SqlError> {
+    if r.take("SERIALIZABLE") {
+        Ok(Isolation::Serializable)
+    } else if r.take("REPEATABLE READ") || r.take("SNAPSHOT") {
+        Ok(Isolation::RepeatableRead)
+    } else if r.take("READ COMMITTED") || r.take("READ UNCOMMITTED") {
+        Ok(Isolation::ReadCommitted)
+    } else {
+        Err(r.error_here())
+    }
+}
+
+/// What follows AS OF SYSTEM TIME.
+pub(super) fn as_of(r: &mut Reader) -> Result<AsOf, SqlError> {
+    if let Some(text) = r.peek().and_then(string_of) {
+        r.next();
+        cast(r)?;
+        return Ok(AsOf::Text(text));
+    }
+    if matches!(r.peek(), Some(Token::Number(..) | Token::Minus)) {
+        let minus = r.take_token(&Token::Minus);
+        let Some(Token::Number(digits, _)) = r.next() else { return Err(r.error_here()) };
+        return Ok(AsOf::Text(format!("{}{digits}", if minus { "-" } else { "" })));
+    }
+    let start = r.at;
+    let word = r.identifier()?;
+    if word == "timestamp" || word == "timestamptz" || word == "interval" {
+        r.take("WITH TIME ZONE");
+        return Ok(AsOf::Text(r.string()?));
+    }
+    r.expect_token(&Token::LParen)?;
+    let as_of = match word.as_str() {
+        "follower_read_timestamp" | "experimental_follower_read_timestamp" => AsOf::FollowerRead,
+        "with_max_staleness" => AsOf::MaxStaleness(argument(r)?),
+        "with_min_timestamp" => AsOf::MinTimestamp(argument(r)?),
+        _ => return Err(r.error_at(start)),
+    };
+    r.expect_token(&Token::RParen)?;
+    Ok(as_of)
+}
+
+fn argument(r: &mut Reader) -> Result<String, SqlError> {
+    let _ = r.take("INTERVAL") || r.take("TIMESTAMP") || r.take("TIMESTAMPTZ");
+    let text = r.string()?;
+    cast(r)?;
+    Ok(text)
+}
+
+fn cast(r: &mut Reader) -> Result<(), SqlError> {
+    if r.take_token(&Token::DoubleColon) {
+        r.data_type()?;
+    }
+    Ok(())
+}
+
+/// ANALYZE, VACUUM and other statements that are accepted without effect or refused.
+pub(super) fn upkeep(r: &mut Reader) -> Result<Command, SqlError> {
+    let done = |r: &mut Reader, tag, outside_block| {
+        r.skip_all();
+        Ok(Command::Nothing { tag, notice: None, outside_block })
+    };
+    let word = r.identifier()?;
+    match word.as_str() {
+        "analyze" | "analyse" => done(r, "ANALYZE", false),
+        "vacuum" => done(r, "VACUUM", true),
+        "checkpoint" => done(r, "CHECKPOINT", false),
+        "cluster" => done(r, "CLUSTER", false),
+        "reindex" => done(r, "REINDEX", false),
+        "unlisten" => done(r, "UNLISTEN", false),
+        "security" => done(r, "SECURITY LABEL", false),
+        "reassign" => done(r, "REASSIGN OWNED", false),
+        "lock" => lock(r),
+        "listen" | "notify" => {
+            Err(SqlError::unsupported(format!("{} (asynchronous notification)", word.to_uppercase()))
+                .hint("Poll a table, or use a message broker."))
+        }
+        "do" => Err(SqlError::unsupported("DO (an anonymous code block)").hint("Run its statements one by one.")),
+        "call" => Err(SqlError::unsupported("CALL (a procedure)").hint("Run its statements from the application.")),
+        "merge" => Err(SqlError::unsupported("MERGE").hint("Use INSERT .. ON CONFLICT DO UPDATE.")),
+        "refresh" => Err(SqlError::unsupported("a materialized view").hint("Use CREATE TABLE AS.")),
+        "load" | "import" => Err(SqlError::unsupported(word.to_uppercase()).hint("Load data with COPY .. FROM STDIN.")),
+        _ => Err(r.error_here()),
+    }
+}
+
+fn lock(r: &mut Reader) -> Result<Command, SqlError> {
+    r.take("TABLE");
+    let names = r.separated(|r| {
+        r.take("ONLY");
+        let name = r.name()?;
+        r.take_token(&Token::Mul);
+        Ok(name)
+    })?;
+    if r.take("IN") {
+        while !r.at_end() && !r.peek_words("MODE") {
+            r.identifier()?;
+        }
+        r.expect("MODE")?;
+    }
+    r.take("NOWAIT");
+    Ok(Command::LockTable(names))
+}

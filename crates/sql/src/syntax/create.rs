@@ -1,0 +1,282 @@
+//! CREATE, of everything but tables.
+
+use super::command::Command;
+use super::create_table;
+use super::ddl::{CreateIndex, Ddl, SequenceOptions};
+use super::reader::{Reader, string_of};
+use super::{cursor, name::Name};
+use crate::{SqlError, SqlState};
+use sqlparser::tokenizer::Token;
+
+pub(super) fn ddl(ddl: Ddl) -> Command {
+    Command::Ddl(Box::new(ddl))
+}
+
+pub(super) fn parse(r: &mut Reader) -> Result<Command, SqlError> {
+    r.expect("CREATE")?;
+    let or_replace = r.take("OR REPLACE");
+    if or_replace && !r.peek_words("VIEW") {
+        return Err(match r.peek_word() {
+            Some(word) => SqlError::unsupported(format!("CREATE OR REPLACE {}", word.to_uppercase())),
+            None => r.error_here(),
+        });
+    }
+    let temporary = r.take("TEMPORARY") || r.take("TEMP") || r.take("LOCAL TEMPORARY") || r.take("LOCAL TEMP");
+    let unlogged = r.take("UNLOGGED");
+    if r.take("TABLE") {
+        return create_table::parse(r, temporary, unlogged);
+    }
+    if temporary && !r.peek_words("SEQUENCE") && !r.peek_words("VIEW") {
+        return Err(r.error_here());
+    }
+    if temporary {
+        return Err(SqlError::unsupported("a temporary sequence or view")
+            .hint("Create an ordinary one, and drop it when done."));
+    }
+    if r.take("VIEW") {
+        return view(r, or_replace);
+    }
+    if r.take("UNIQUE INDEX") {
+        return index(r, true);
+    }
+    if r.take("INDEX") {
+        return index(r, false);
+    }
+    if r.take("SEQUENCE") {
+        let if_not_exists = r.take("IF NOT EXISTS");
+        let name = r.name()?;
+        return Ok(ddl(Ddl::CreateSequence { name, if_not_exists, options: sequence_options(r)? }));
+    }
+    if r.take("SCHEMA") {
+        return schema(r);
+    }
+    if r.take("DATABASE") {
+        return database(r);
+    }
+    if r.take("EXTENSION") {
+        let _ = r.take("IF NOT EXISTS");
+        let name = if r.peek().and_then(string_of).is_some() { r.string()? } else { r.identifier()? };
+        r.skip_all();
+        let notice = Some(format!("extension \"{name}\" is not needed or not available here: nothing was created"));
+        return Ok(Command::Nothing { tag: "CREATE EXTENSION", notice, outside_block: false });
+    }
+    refuse(r)
+}
+
+fn refuse(r: &mut Reader) -> Result<Command, SqlError> {
+    let Some(word) = r.peek_word() else { return Err(r.error_here()) };
+    let word = word.to_ascii_uppercase();
+    let hint = match word.as_str() {
+        "TYPE" | "DOMAIN" => "Use a built-in type with a CHECK constraint.",
+        "FUNCTION" | "PROCEDURE" | "TRIGGER" | "RULE" | "EVENT" | "AGGREGATE" | "OPERATOR" | "LANGUAGE" => {
+            "Do the work in the application."
+        }
+        "MATERIALIZED" => "Use CREATE TABLE AS.",
+        "USER" | "ROLE" | "GROUP" | "POLICY" => "Connect as root: users come with passwords, in a later version.",
+        "FOREIGN" | "SERVER" | "PUBLICATION" | "SUBSCRIPTION" | "TABLESPACE" | "COLLATION" | "CAST" | "STATISTICS"
+        | "TEXT" => "Leave it out.",
+        _ => return Err(r.error_here()),
+    };
+    Err(SqlError::unsupported(format!("CREATE {word}")).hint(hint))
+}
+
+fn view(r: &mut Reader, or_replace: bool) -> Result<Command, SqlError> {
+    let if_not_exists = r.take("IF NOT EXISTS");
+    let name = r.name()?;
+    let columns = if r.peek() == Some(&Token::LParen) { r.identifiers_in_parens()? } else { Vec::new() };
+    r.expect("AS")?;
+    // WITH [CASCADED | LOCAL] CHECK OPTION says something about writes, which views do not take.
+    let checked = r.rest().len().checked_sub(2).is_some_and(|n| r.is_word_at(n, "CHECK") && r.is_word_at(n + 1, "OPTION"));
+    if checked {
+        return Err(SqlError::unsupported("WITH CHECK OPTION").hint("Views are read-only: leave it out."));
+    }
+    let (query, text) = cursor::inner(r)?;
+    if query.as_of.is_some() {
+        return Err(
+            SqlError::unsupported("AS OF SYSTEM TIME inside a view").hint("Put it in the query that reads the view.")
+        );
+    }
+    Ok(ddl(Ddl::CreateView { name, or_replace, if_not_exists, columns, query, text }))
+}
+
+fn index(r: &mut Reader, unique: bool) -> Result<Command, SqlError> {
+    let concurrently = r.take("CONCURRENTLY");
+    let if_not_exists = r.take("IF NOT EXISTS");
+    let name = if r.peek_words("ON") { None } else { Some(r.identifier()?) };
+    r.expect("ON")?;
+    r.take("ONLY");
+    let table = r.name()?;
+    let columns = index_body(r)?;
+    Ok(ddl(Ddl::CreateIndex(CreateIndex { name, table, columns, unique, if_not_exists, concurrently })))
+}
+
+/// `[USING method] (columns) [INCLUDE ..] [WITH ..] [TABLESPACE ..] [WHERE ..]`
+pub(super) fn index_body(r: &mut Reader) -> Result<Vec<(String, bool)>, SqlError> {
+    if r.take("USING") {
+        let method = r.identifier()?;
+        if method != "btree" {
+            return Err(SqlError::unsupported(format!("the index method {method}"))
+                .hint("Leave USING out: an index is ordered."));
+        }
+    }
+    r.expect_token(&Token::LParen)?;
+    let columns = r.separated(index_column)?;
+    r.expect_token(&Token::RParen)?;
+    if r.peek_words("INCLUDE") || r.peek_words("STORING") || r.peek_words("COVERING") {
+        return Err(SqlError::unsupported("an index with INCLUDE columns").hint("Add the columns to the index's key."));
+    }
+    if r.take("NULLS NOT DISTINCT") {
+        return Err(SqlError::unsupported("NULLS NOT DISTINCT").hint("Declare the columns NOT NULL."));
+    }
+    r.take("NULLS DISTINCT");
+    storage(r)?;
+    if r.peek_words("WHERE") {
+        return Err(SqlError::unsupported("a partial index").hint("Leave WHERE out: index all rows."));
+    }
+    Ok(columns)
+}
+
+fn index_column(r: &mut Reader) -> Result<(String, bool), SqlError> {
+    let expression = || SqlError::unsupported("an index on an expression").hint("Index a column that holds its value.");
+    if r.peek() == Some(&Token::LParen) || r.peek_nth(1) == Some(&Token::LParen) {
+        return Err(expression());
+    }
+    let name = r.identifier()?;
+    if r.take("COLLATE") {
+        let collation = r.name()?;
+        if !matches!(collation.name.as_str(), "C" | "POSIX" | "default") {
+            return Err(SqlError::unsupported(format!("the collation {collation}"))
+                .hint("Leave COLLATE out: text is in byte order."));
+        }
+    }
+    if let Some(word) = r.peek_word()
+        && word.to_ascii_lowercase().ends_with("_ops")
+    {
+        r.next();
+    }
+    let descending = r.take("DESC");
+    if !descending {
+        r.take("ASC");
+    }
+    if r.take(if descending { "NULLS LAST" } else { "NULLS FIRST" }) {
+        return Err(SqlError::unsupported("this place of NULLs in an index").hint("Leave NULLS FIRST or LAST out."));
+    }
+    r.take(if descending { "NULLS FIRST" } else { "NULLS LAST" });
+    Ok((name, descending))
+}
+
+/// Storage parameters that another engine needs: `WITH (fillfactor = 100)`, `TABLESPACE x`.
+pub(super) fn storage(r: &mut Reader) -> Result<(), SqlError> {
+    loop {
+        if r.peek_words("WITH") && r.peek_nth(1) == Some(&Token::LParen) {
+            r.next();
+            r.parens()?;
+        } else if r.take("TABLESPACE") {
+            r.identifier()?;
+        } else {
+            return Ok(());
+        }
+    }
+}
+
+fn schema(r: &mut Reader) -> Result<Command, SqlError> {
+    let if_not_exists = r.take("IF NOT EXISTS");
+    let name = if r.take("AUTHORIZATION") {
+        r.identifier()?
+    } else {
+        let name = r.identifier()?;
+        if r.take("AUTHORIZATION") {
+            r.identifier()?;
+        }
+        name
+    };
+    if !r.at_end() {
+        return Err(SqlError::unsupported("CREATE SCHEMA with elements").hint("Create them afterwards, one by one."));
+    }
+    Ok(ddl(Ddl::CreateSchema { name, if_not_exists }))
+}
+
+fn database(r: &mut Reader) -> Result<Command, SqlError> {
+    let if_not_exists = r.take("IF NOT EXISTS");
+    let name = r.identifier()?;
+    r.take("WITH");
+    while let Some(word) = r.peek_word() {
+        let word = word.to_ascii_lowercase();
+        let known = ["owner", "template", "encoding", "lc_collate", "lc_ctype", "locale", "tablespace", "connection"];
+        if !known.contains(&word.as_str()) && word != "limit" {
+            return Err(r.error_here());
+        }
+        r.next();
+        r.take_token(&Token::Eq);
+        let value = if r.peek().and_then(string_of).is_some() { r.string()? } else { database_value(r)? };
+        if word == "encoding" && !matches!(value.to_ascii_lowercase().replace('-', "").as_str(), "utf8" | "unicode") {
+            return Err(SqlError::unsupported(format!("the encoding \"{value}\"")).hint("Use UTF8."));
+        }
+    }
+    Ok(ddl(Ddl::CreateDatabase { name, if_not_exists }))
+}
+
+fn database_value(r: &mut Reader) -> Result<String, SqlError> {
+    match r.peek() {
+        Some(Token::Number(..) | Token::Minus) => Ok(r.integer()?.to_string()),
+        _ => r.identifier(),
+    }
+}
+
+/// Options of CREATE and ALTER SEQUENCE, and of IDENTITY, up to what is none.
+pub(super) fn sequence_options(r: &mut Reader) -> Result<SequenceOptions, SqlError> {
+    let mut o = SequenceOptions::default();
+    loop {
+        if r.take("AS") {
+            o.ty = Some(r.data_type()?);
+        } else if r.take("INCREMENT") {
+            r.take("BY");
+            o.increment = Some(r.integer()?);
+        } else if r.take("MINVALUE") {
+            o.min = Some(Some(r.integer()?));
+        } else if r.take("NO MINVALUE") {
+            o.min = Some(None);
+        } else if r.take("MAXVALUE") {
+            o.max = Some(Some(r.integer()?));
+        } else if r.take("NO MAXVALUE") {
+            o.max = Some(None);
+        } else if r.take("START") {
+            r.take("WITH");
+            o.start = Some(r.integer()?);
+        } else if r.take("RESTART") {
+            let with = r.take("WITH") || matches!(r.peek(), Some(Token::Number(..) | Token::Minus));
+            o.restart = Some(if with { Some(r.integer()?) } else { None });
+        } else if r.take("CACHE") {
+            r.integer()?;
+        } else if r.take("CYCLE") {
+            o.cycle = Some(true);
+        } else if r.take("NO CYCLE") {
+            o.cycle = Some(false);
+        } else if r.take("SEQUENCE NAME") {
+            o.name = Some(r.name()?);
+        } else if r.take("OWNED BY NONE") {
+            o.owned_by = Some(None);
+        } else if r.take("OWNED BY") {
+            o.owned_by = Some(Some(column_name(r)?));
+        } else {
+            return Ok(o);
+        }
+    }
+}
+
+/// `[schema.]table.column`
+fn column_name(r: &mut Reader) -> Result<(Name, String), SqlError> {
+    let start = r.at;
+    let full = r.name()?;
+    match full {
+        Name { database, schema: Some(table), name } => {
+            Ok((Name { database: None, schema: database, name: table }, name))
+        }
+        _ => {
+            let mut error = SqlError::new(SqlState::SYNTAX_ERROR, "invalid OWNED BY option")
+                .hint("Specify OWNED BY table.column or OWNED BY NONE.");
+            error.position = r.error_at(start).position;
+            Err(error)
+        }
+    }
+}

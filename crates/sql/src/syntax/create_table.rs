@@ -1,0 +1,334 @@
+//! CREATE TABLE, its columns and constraints.
+
+use super::command::Command;
+use super::create::{ddl, index_body, sequence_options, storage};
+use super::cursor;
+use super::ddl::{
+    ColumnConstraint, ColumnConstraintKind, ColumnDef, CreateIndex, CreateTable, Ddl, References, SequenceOptions,
+    TableConstraint, TableConstraintKind,
+};
+use super::reader::Reader;
+use crate::SqlError;
+use crate::catalog::{Identity, ReferentialAction};
+use sqlparser::tokenizer::Token;
+
+pub(super) fn parse(r: &mut Reader, temporary: bool, unlogged: bool) -> Result<Command, SqlError> {
+    if temporary {
+        return Err(SqlError::unsupported("a temporary table").hint("Create an ordinary table, and drop it when done."));
+    }
+    let if_not_exists = r.take("IF NOT EXISTS");
+    let name = r.name()?;
+    if is_table_as(r) {
+        return table_as(r, name, if_not_exists);
+    }
+    if r.take("PARTITION OF") || r.peek_words("OF") {
+        return Err(SqlError::unsupported("a partition or a typed table")
+            .hint("Create one table; use ALTER TABLE .. SPLIT AT to spread it."));
+    }
+    let mut table = CreateTable { name, if_not_exists, temporary, ..CreateTable::default() };
+    if unlogged {
+        table.ignored.push("UNLOGGED".into());
+    }
+    r.expect_token(&Token::LParen)?;
+    if !r.take_token(&Token::RParen) {
+        r.separated(|r| element(r, &mut table))?;
+        r.expect_token(&Token::RParen)?;
+    }
+    if r.peek_words("INHERITS") || r.peek_words("PARTITION BY") {
+        return Err(SqlError::unsupported(r.peek_word().unwrap_or_default().to_uppercase())
+            .hint("Create one table; use ALTER TABLE .. SPLIT AT to spread it."));
+    }
+    r.take("WITHOUT OIDS");
+    storage(r)?;
+    Ok(ddl(Ddl::CreateTable(table)))
+}
+
+/// After the name: `[(a, b)] [WITH (..)] AS`.
+fn is_table_as(r: &Reader) -> bool {
+    let mut n = 0;
+    loop {
+        match r.peek_nth(n) {
+            Some(Token::LParen) => {
+                let mut depth = 0;
+                loop {
+                    match r.peek_nth(n) {
+                        Some(Token::LParen) => depth += 1,
+                        Some(Token::RParen) => depth -= 1,
+                        None => return false,
+                        _ => {}
+                    }
+                    n += 1;
+                    if depth == 0 {
+                        break;
+                    }
+                }
+            }
+            Some(_) if r.is_word_at(n, "WITH") => n += 1,
+            Some(_) if r.is_word_at(n, "TABLESPACE") => n += 2,
+            _ => return r.is_word_at(n, "AS"),
+        }
+    }
+}
+
+fn table_as(r: &mut Reader, name: super::Name, if_not_exists: bool) -> Result<Command, SqlError> {
+    let columns = if r.peek() == Some(&Token::LParen) { r.identifiers_in_parens()? } else { Vec::new() };
+    storage(r)?;
+    r.expect("AS")?;
+    let end = r.rest().end;
+    let with_data = |r: &Reader, words: &[&str]| {
+        let Some(from) = end.checked_sub(words.len()).and_then(|from| from.checked_sub(r.at)) else { return false };
+        words.iter().enumerate().all(|(i, w)| r.is_word_at(from + i, w))
+    };
+    let no_data = with_data(r, &["WITH", "NO", "DATA"]);
+    let tail = if no_data {
+        3
+    } else if with_data(r, &["WITH", "DATA"]) {
+        2
+    } else {
+        0
+    };
+    let mut inside = Reader::new(r.lexed, r.at..end - tail);
+    let (query, text) = cursor::inner(&mut inside)?;
+    r.skip_all();
+    Ok(ddl(Ddl::CreateTableAs { name, columns, if_not_exists, query, text, no_data }))
+}
+
+fn element(r: &mut Reader, table: &mut CreateTable) -> Result<(), SqlError> {
+    if r.peek_words("LIKE") {
+        return Err(SqlError::unsupported("CREATE TABLE (LIKE ..)")
+            .hint("Name the columns, or use CREATE TABLE AS .. WITH NO DATA."));
+    }
+    if r.peek_words("EXCLUDE") {
+        return Err(SqlError::unsupported("an exclusion constraint").hint("Use UNIQUE where it suffices."));
+    }
+    if r.peek_words("FAMILY") && matches!(r.peek_nth(1), Some(Token::LParen))
+        || r.peek_words("FAMILY") && r.peek_nth(2) == Some(&Token::LParen)
+    {
+        r.next();
+        if r.peek() != Some(&Token::LParen) {
+            r.next();
+        }
+        r.parens()?;
+        table.ignored.push("FAMILY".into());
+        return Ok(());
+    }
+    if let Some(index) = inline_index(r, table)? {
+        table.indexes.push(index);
+        return Ok(());
+    }
+    if let Some(constraint) = table_constraint(r)? {
+        table.constraints.push(constraint);
+        return Ok(());
+    }
+    table.columns.push(column(r)?);
+    Ok(())
+}
+
+/// `[UNIQUE] INDEX [name] (..)`, but not a column named `index`.
+fn inline_index(r: &mut Reader, table: &CreateTable) -> Result<Option<CreateIndex>, SqlError> {
+    let unique = r.peek_words("UNIQUE INDEX");
+    let at = usize::from(unique);
+    if !r.is_word_at(at, "INDEX") {
+        return Ok(None);
+    }
+    let named = r.peek_nth(at + 1) != Some(&Token::LParen);
+    if named && r.peek_nth(at + 2) != Some(&Token::LParen) {
+        return Ok(None);
+    }
+    r.at += at + 1;
+    let name = if named { Some(r.identifier()?) } else { None };
+    let columns = index_body(r)?;
+    Ok(Some(CreateIndex { name, table: table.name.clone(), columns, unique, ..CreateIndex::default() }))
+}
+
+/// A column with its type and constraints.
+pub(super) fn column(r: &mut Reader) -> Result<ColumnDef, SqlError> {
+    let name = r.identifier()?;
+    if r.at_end() || matches!(r.peek(), Some(Token::Comma | Token::RParen)) {
+        return Err(r.error_here());
+    }
+    let ty = r.data_type()?;
+    let mut constraints = Vec::new();
+    while let Some(constraint) = column_constraint(r)? {
+        constraints.push(constraint);
+    }
+    Ok(ColumnDef { name, ty, constraints })
+}
+
+fn column_constraint(r: &mut Reader) -> Result<Option<ColumnConstraint>, SqlError> {
+    if r.take("COLLATE") {
+        let collation = r.name()?;
+        if !matches!(collation.name.as_str(), "C" | "POSIX" | "default" | "ucs_basic") {
+            return Err(SqlError::unsupported(format!("the collation {collation}"))
+                .hint("Leave COLLATE out: text is in byte order."));
+        }
+        return column_constraint(r);
+    }
+    let name = if r.take("CONSTRAINT") { Some(r.identifier()?) } else { None };
+    let kind = if r.take("NOT NULL") {
+        ColumnConstraintKind::NotNull
+    } else if r.take("NULL") {
+        ColumnConstraintKind::Null
+    } else if r.take("DEFAULT") {
+        ColumnConstraintKind::Default(default_text(r)?)
+    } else if r.take("PRIMARY KEY") {
+        storage(r)?;
+        ColumnConstraintKind::PrimaryKey
+    } else if r.take("UNIQUE") {
+        nulls_distinct(r)?;
+        storage(r)?;
+        ColumnConstraintKind::Unique
+    } else if r.take("CHECK") {
+        ColumnConstraintKind::Check(check_text(r)?)
+    } else if r.take("REFERENCES") {
+        ColumnConstraintKind::References(references(r)?)
+    } else if r.take("GENERATED") {
+        let (identity, options) = generated(r)?;
+        ColumnConstraintKind::Identity(identity, options)
+    } else if name.is_some() {
+        return Err(r.error_here());
+    } else {
+        return Ok(None);
+    };
+    characteristics(r)?;
+    Ok(Some(ColumnConstraint { name, kind }))
+}
+
+/// `GENERATED { ALWAYS | BY DEFAULT } AS IDENTITY [(..)]`, after its first word.
+pub(super) fn generated(r: &mut Reader) -> Result<(Identity, SequenceOptions), SqlError> {
+    let identity = identity_kind(r)?;
+    r.expect("AS")?;
+    if r.peek() == Some(&Token::LParen) {
+        return Err(SqlError::unsupported("a generated column").hint("Compute the value in a view, or when writing."));
+    }
+    r.expect("IDENTITY")?;
+    let mut options = SequenceOptions::default();
+    if r.take_token(&Token::LParen) {
+        options = sequence_options(r)?;
+        r.expect_token(&Token::RParen)?;
+    }
+    Ok((identity, options))
+}
+
+pub(super) fn identity_kind(r: &mut Reader) -> Result<Identity, SqlError> {
+    if r.take("ALWAYS") {
+        return Ok(Identity::Always);
+    }
+    r.expect("BY DEFAULT")?;
+    Ok(Identity::ByDefault)
+}
+
+/// The text of a DEFAULT expression: up to the next word that begins another constraint.
+pub(super) fn default_text(r: &mut Reader) -> Result<String, SqlError> {
+    // The library would read `DEFAULT 1 NOT NULL` as far as it can: `NOT NULL` is no operator of its grammar here, but
+    // `DEFAULT 'x' COLLATE ..` is. Both are as PostgreSQL reads them.
+    Ok(r.expression_text()?.1)
+}
+
+fn check_text(r: &mut Reader) -> Result<String, SqlError> {
+    r.expect_token(&Token::LParen)?;
+    let (_, text) = r.expression_text()?;
+    r.expect_token(&Token::RParen)?;
+    if r.take("NO INHERIT") {
+        // Without inheritance it says nothing.
+    }
+    Ok(text)
+}
+
+fn references(r: &mut Reader) -> Result<References, SqlError> {
+    let table = r.name()?;
+    let columns = if r.peek() == Some(&Token::LParen) { r.identifiers_in_parens()? } else { Vec::new() };
+    let mut references =
+        References { table, columns, on_delete: ReferentialAction::NoAction, on_update: ReferentialAction::NoAction };
+    loop {
+        if r.take("MATCH FULL") || r.take("MATCH PARTIAL") {
+            return Err(SqlError::unsupported("MATCH FULL or PARTIAL").hint("Use MATCH SIMPLE and NOT NULL columns."));
+        } else if r.take("MATCH SIMPLE") {
+        } else if r.take("ON DELETE") {
+            references.on_delete = action(r)?;
+        } else if r.take("ON UPDATE") {
+            references.on_update = action(r)?;
+        } else {
+            return Ok(references);
+        }
+    }
+}
+
+fn action(r: &mut Reader) -> Result<ReferentialAction, SqlError> {
+    let action = if r.take("NO ACTION") {
+        ReferentialAction::NoAction
+    } else if r.take("RESTRICT") {
+        ReferentialAction::Restrict
+    } else if r.take("CASCADE") {
+        ReferentialAction::Cascade
+    } else if r.take("SET NULL") {
+        ReferentialAction::SetNull
+    } else if r.take("SET DEFAULT") {
+        ReferentialAction::SetDefault
+    } else {
+        return Err(r.error_here());
+    };
+    if r.peek() == Some(&Token::LParen) {
+        return Err(SqlError::unsupported("SET NULL or DEFAULT of some columns").hint("Name no columns after it."));
+    }
+    Ok(action)
+}
+
+fn characteristics(r: &mut Reader) -> Result<(), SqlError> {
+    loop {
+        if r.take("NOT DEFERRABLE") || r.take("INITIALLY IMMEDIATE") {
+            continue;
+        }
+        if r.peek_words("DEFERRABLE") || r.peek_words("INITIALLY DEFERRED") {
+            return Err(SqlError::unsupported("a deferrable constraint")
+                .hint("Leave DEFERRABLE out: constraints are checked by each statement."));
+        }
+        return Ok(());
+    }
+}
+
+fn nulls_distinct(r: &mut Reader) -> Result<(), SqlError> {
+    if r.take("NULLS NOT DISTINCT") {
+        return Err(SqlError::unsupported("NULLS NOT DISTINCT").hint("Declare the columns NOT NULL."));
+    }
+    r.take("NULLS DISTINCT");
+    Ok(())
+}
+
+/// A constraint of a table, if one begins here.
+pub(super) fn table_constraint(r: &mut Reader) -> Result<Option<TableConstraint>, SqlError> {
+    let name = if r.take("CONSTRAINT") { Some(r.identifier()?) } else { None };
+    let kind = if r.peek_words("PRIMARY KEY") || r.peek_words("UNIQUE") {
+        let primary = r.take("PRIMARY KEY");
+        if !primary {
+            r.take("UNIQUE");
+            nulls_distinct(r)?;
+        }
+        if r.take("USING INDEX") {
+            TableConstraintKind::UsingIndex { primary, index: r.identifier()? }
+        } else {
+            let columns = r.identifiers_in_parens()?;
+            if r.peek_words("INCLUDE") {
+                return Err(SqlError::unsupported("an index with INCLUDE columns").hint("Leave INCLUDE out."));
+            }
+            storage(r)?;
+            if r.take("USING INDEX TABLESPACE") {
+                r.identifier()?;
+            }
+            if primary { TableConstraintKind::PrimaryKey(columns) } else { TableConstraintKind::Unique(columns) }
+        }
+    } else if r.peek_words("CHECK") && r.peek_nth(1) == Some(&Token::LParen) {
+        r.next();
+        TableConstraintKind::Check(check_text(r)?)
+    } else if r.take("FOREIGN KEY") {
+        let columns = r.identifiers_in_parens()?;
+        r.expect("REFERENCES")?;
+        TableConstraintKind::ForeignKey(columns, references(r)?)
+    } else if name.is_some() {
+        return Err(r.error_here());
+    } else {
+        return Ok(None);
+    };
+    characteristics(r)?;
+    Ok(Some(TableConstraint { name, kind }))
+}

@@ -1,0 +1,151 @@
+//! Prepared statements, cursors, EXPLAIN.
+
+use super::command::{Command, Planned};
+use super::reader::Reader;
+use super::rewrite;
+use crate::{SqlError, SqlState};
+use sqlparser::tokenizer::Token;
+use std::sync::Arc;
+
+pub(super) fn parse(r: &mut Reader) -> Result<Command, SqlError> {
+    if r.take("PREPARE TRANSACTION") {
+        return Err(
+            SqlError::unsupported("PREPARE TRANSACTION").hint("Use COMMIT: it is atomic over all ranges by itself.")
+        );
+    }
+    if r.take("PREPARE") {
+        return prepare(r);
+    }
+    if r.take("EXECUTE") {
+        return execute(r);
+    }
+    if r.take("DEALLOCATE") {
+        r.take("PREPARE");
+        return Ok(Command::Deallocate(if r.take("ALL") { None } else { Some(r.identifier()?) }));
+    }
+    if r.take("EXPLAIN") {
+        return explain(r);
+    }
+    if r.take("DECLARE") {
+        return declare(r);
+    }
+    if r.take("CLOSE") {
+        return Ok(Command::Close(if r.take("ALL") { None } else { Some(r.identifier()?) }));
+    }
+    fetch(r)
+}
+
+/// The statement that is the rest of this one, and its text.
+pub(super) fn inner(r: &mut Reader) -> Result<(Arc<Planned>, Arc<str>), SqlError> {
+    let text = r.lexed.slice(r.rest()).into();
+    match rewrite::query_or_dml(r)? {
+        Command::Planned(planned) => Ok((Arc::new(planned), text)),
+        _ => Err(r.error_here()),
+    }
+}
+
+fn prepare(r: &mut Reader) -> Result<Command, SqlError> {
+    let name = r.identifier()?;
+    let mut types = Vec::new();
+    if r.take_token(&Token::LParen) {
+        types = r.separated(Reader::data_type)?;
+        r.expect_token(&Token::RParen)?;
+    }
+    r.expect("AS")?;
+    let (statement, text) = inner(r)?;
+    Ok(Command::Prepare { name, types, statement, text })
+}
+
+fn execute(r: &mut Reader) -> Result<Command, SqlError> {
+    let name = r.identifier()?;
+    let mut arguments = Vec::new();
+    if r.take_token(&Token::LParen) && !r.take_token(&Token::RParen) {
+        arguments = r.separated(|r| Ok(r.expression_text()?.1))?;
+        r.expect_token(&Token::RParen)?;
+    }
+    Ok(Command::Execute { name, arguments })
+}
+
+fn explain(r: &mut Reader) -> Result<Command, SqlError> {
+    let mut analyze = false;
+    if r.peek() == Some(&Token::LParen) && !is_query_in_parens(r) {
+        r.next();
+        let options = r.separated(|r| {
+            let name = r.identifier()?;
+            let on = match r.peek_word() {
+                Some(word) => {
+                    r.next();
+                    !matches!(word.to_ascii_lowercase().as_str(), "off" | "false")
+                }
+                None => true,
+            };
+            Ok((name, on))
+        })?;
+        r.expect_token(&Token::RParen)?;
+        for (name, on) in options {
+            match name.as_str() {
+                "analyze" => analyze = on,
+                "verbose" | "costs" | "buffers" | "timing" | "summary" | "settings" | "wal" | "format" => {}
+                _ => {
+                    return Err(SqlError::new(
+                        SqlState::SYNTAX_ERROR,
+                        format!("unrecognized EXPLAIN option \"{name}\""),
+                    ));
+                }
+            }
+        }
+    } else {
+        analyze = r.take("ANALYZE") || r.take("ANALYSE");
+        r.take("VERBOSE");
+    }
+    let (statement, text) = inner(r)?;
+    Ok(Command::Explain { analyze, statement, text })
+}
+
+fn is_query_in_parens(r: &Reader) -> bool {
+    ["SELECT", "WITH", "VALUES", "TABLE"].iter().any(|word| r.is_word_at(1, word))
+        || r.peek_nth(1) == Some(&Token::LParen)
+}
+
+fn declare(r: &mut Reader) -> Result<Command, SqlError> {
+    let name = r.identifier()?;
+    loop {
+        if r.take("BINARY") || r.take("INSENSITIVE") || r.take("ASENSITIVE") || r.take("NO SCROLL") {
+            continue;
+        }
+        if r.take("SCROLL") {
+            return Err(SqlError::unsupported("a scrollable cursor").hint("Use NO SCROLL and fetch forward."));
+        }
+        break;
+    }
+    r.expect("CURSOR")?;
+    let hold = r.take("WITH HOLD");
+    r.take("WITHOUT HOLD");
+    r.expect("FOR")?;
+    let (query, text) = inner(r)?;
+    Ok(Command::Declare { name, hold, query, text })
+}
+
+fn fetch(r: &mut Reader) -> Result<Command, SqlError> {
+    let skip = r.take("MOVE");
+    if !skip {
+        r.expect("FETCH")?;
+    }
+    let backward = || {
+        SqlError::new(SqlState::NOT_IN_PREREQUISITE_STATE, "cursor can only scan forward")
+            .hint("Declare the cursor again to go back to its start.")
+    };
+    let mut count = Some(1);
+    if r.take("ALL") || r.take("FORWARD ALL") {
+        count = None;
+    } else if ["PRIOR", "BACKWARD", "ABSOLUTE", "RELATIVE", "LAST", "FIRST"].iter().any(|word| r.peek_words(word)) {
+        return Err(backward());
+    } else if !r.take("NEXT") {
+        r.take("FORWARD");
+        if matches!(r.peek(), Some(Token::Number(..) | Token::Minus | Token::Plus)) {
+            count = Some(u64::try_from(r.integer()?).map_err(|_| backward())?);
+        }
+    }
+    let _ = r.take("FROM") || r.take("IN");
+    Ok(Command::Fetch { name: r.identifier()?, count, skip })
+}

@@ -1,0 +1,104 @@
+//! DROP, TRUNCATE, and the statements about objects that have no effect here: COMMENT, GRANT, REVOKE.
+
+use super::command::Command;
+use super::create::ddl;
+use super::ddl::{Ddl, ObjectKind};
+use super::name::Name;
+use super::reader::Reader;
+use crate::SqlError;
+use sqlparser::tokenizer::Token;
+
+pub(super) fn parse(r: &mut Reader) -> Result<Command, SqlError> {
+    if r.take("DROP") {
+        return drop(r);
+    }
+    if r.take("TRUNCATE") {
+        return truncate(r);
+    }
+    let (tag, notice) = if r.take("COMMENT ON") {
+        ("COMMENT", Some("comments are not kept".to_string()))
+    } else if r.take("GRANT") {
+        ("GRANT", Some("privileges have no effect: every user may do everything".to_string()))
+    } else {
+        r.expect("REVOKE")?;
+        ("REVOKE", Some("privileges have no effect: every user may do everything".to_string()))
+    };
+    r.skip_all();
+    Ok(Command::Nothing { tag, notice, outside_block: false })
+}
+
+fn drop(r: &mut Reader) -> Result<Command, SqlError> {
+    let kinds = [
+        ("TABLE", ObjectKind::Table),
+        ("VIEW", ObjectKind::View),
+        ("INDEX", ObjectKind::Index),
+        ("SEQUENCE", ObjectKind::Sequence),
+        ("SCHEMA", ObjectKind::Schema),
+        ("DATABASE", ObjectKind::Database),
+    ];
+    let Some((_, kind)) = kinds.into_iter().find(|(word, _)| r.take(word)) else {
+        return other(r);
+    };
+    if kind == ObjectKind::Index {
+        r.take("CONCURRENTLY");
+    }
+    let if_exists = r.take("IF EXISTS");
+    let names = match kind {
+        ObjectKind::Schema => r.separated(|r| Ok(Name::bare(r.identifier()?)))?,
+        ObjectKind::Database => vec![Name::bare(r.identifier()?)],
+        _ => r.names()?,
+    };
+    if kind == ObjectKind::Database {
+        r.take("WITH");
+        if r.peek() == Some(&Token::LParen) {
+            r.parens()?;
+        }
+    }
+    let cascade = r.take("CASCADE");
+    if !cascade {
+        r.take("RESTRICT");
+    }
+    Ok(ddl(Ddl::Drop { kind, names, if_exists, cascade }))
+}
+
+/// What does not exist here can be dropped if that is no matter.
+fn other(r: &mut Reader) -> Result<Command, SqlError> {
+    let kinds = [
+        ("EXTENSION", "DROP EXTENSION"),
+        ("TYPE", "DROP TYPE"),
+        ("DOMAIN", "DROP DOMAIN"),
+        ("FUNCTION", "DROP FUNCTION"),
+        ("PROCEDURE", "DROP PROCEDURE"),
+        ("TRIGGER", "DROP TRIGGER"),
+        ("ROLE", "DROP ROLE"),
+        ("USER", "DROP USER"),
+        ("MATERIALIZED VIEW", "DROP MATERIALIZED VIEW"),
+        ("OWNED BY", "DROP OWNED"),
+    ];
+    let Some((words, tag)) = kinds.into_iter().find(|(words, _)| r.take(words)) else { return Err(r.error_here()) };
+    if r.take("IF EXISTS") || tag == "DROP EXTENSION" || tag == "DROP OWNED" {
+        r.skip_all();
+        let notice = Some(format!("there is no {} here, skipping", words.to_lowercase()));
+        return Ok(Command::Nothing { tag, notice, outside_block: false });
+    }
+    Err(SqlError::unsupported(tag).hint("Leave it out: there is none."))
+}
+
+fn truncate(r: &mut Reader) -> Result<Command, SqlError> {
+    r.take("TABLE");
+    let names = r.separated(|r| {
+        r.take("ONLY");
+        let name = r.name()?;
+        r.take_token(&Token::Mul);
+        Ok(name)
+    })?;
+    let restart_identity = r.take("RESTART IDENTITY");
+    if !restart_identity {
+        r.take("CONTINUE IDENTITY");
+    }
+    let cascade = r.take("CASCADE");
+    if !cascade {
+        r.take("RESTRICT");
+    }
+    Ok(ddl(Ddl::Truncate { names, restart_identity, cascade }))
+}

@@ -1,0 +1,102 @@
+//! Tokens of a text, with places in bytes and characters.
+
+use super::{STATEMENTS_MAX, TEXT_BYTES_MAX};
+use crate::{SqlError, SqlState};
+use sqlparser::dialect::PostgreSqlDialect;
+use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
+use std::ops::Range;
+
+/// A text in tokens; white space and comments are left out.
+pub(super) struct Lexed<'a> {
+    text: &'a str,
+    pub(super) tokens: Vec<TokenWithSpan>,
+    /// Byte and character where each line begins.
+    lines: Vec<(usize, u32)>,
+}
+
+/// A byte and a character of a text.
+pub(super) type Place = (usize, u32);
+
+impl<'a> Lexed<'a> {
+    pub(super) fn new(text: &'a str) -> Result<Self, SqlError> {
+        if text.len() > TEXT_BYTES_MAX {
+            return Err(SqlError::new(
+                SqlState::PROGRAM_LIMIT_EXCEEDED,
+                format!("the statement text has {} bytes, more than the limit of {TEXT_BYTES_MAX}", text.len()),
+            )
+            .hint("Split it, or load data with COPY."));
+        }
+        let mut lexed = Lexed { text, tokens: Vec::new(), lines: lines(text) };
+        let mut tokenizer = Tokenizer::new(&PostgreSqlDialect {}, text);
+        match tokenizer.tokenize_with_location() {
+            Ok(tokens) => {
+                lexed.tokens = tokens;
+                lexed.tokens.retain(|t| !matches!(t.token, Token::Whitespace(_) | Token::EOF));
+                Ok(lexed)
+            }
+            Err(e) => {
+                let mut error = SqlError::new(SqlState::SYNTAX_ERROR, lower_first(&e.message));
+                error.position = Some(lexed.place(e.location).1 + 1);
+                Err(error)
+            }
+        }
+    }
+
+    /// The statements' tokens, between semicolons.
+    pub(super) fn statements(&self) -> impl Iterator<Item = Range<usize>> {
+        let mut start = 0;
+        let mut ranges = Vec::new();
+        for (i, token) in self.tokens.iter().enumerate() {
+            if token.token == Token::SemiColon {
+                ranges.push(start..i);
+                start = i + 1;
+            }
+        }
+        ranges.push(start..self.tokens.len());
+        ranges.into_iter().filter(|r| !r.is_empty()).take(STATEMENTS_MAX)
+    }
+
+    /// Where tokens begin, and the byte where they end.
+    pub(super) fn extent(&self, tokens: Range<usize>) -> (Place, usize) {
+        let start = self.tokens.get(tokens.start).map_or((self.text.len(), 0), |t| self.place(t.span.start));
+        // A span's end is where the next token or space begins; the last token may reach to the end of the text.
+        let end = match tokens.end.checked_sub(1).and_then(|last| self.tokens.get(last)) {
+            Some(last) => self.place(last.span.end).0,
+            None => start.0,
+        };
+        (start, end.max(start.0))
+    }
+
+    pub(super) fn slice(&self, tokens: Range<usize>) -> &'a str {
+        let (start, end) = self.extent(tokens);
+        &self.text[start.0..end]
+    }
+
+    /// A line and column, both from 1, as a byte and a character.
+    pub(super) fn place(&self, location: Location) -> Place {
+        let line = (location.line.max(1) as usize - 1).min(self.lines.len() - 1);
+        let (byte, character) = self.lines[line];
+        let column = location.column.max(1) as usize - 1;
+        match self.text[byte..].char_indices().nth(column) {
+            Some((offset, _)) => (byte + offset, character + column as u32),
+            None => (self.text.len(), character + self.text[byte..].chars().count() as u32),
+        }
+    }
+}
+
+fn lines(text: &str) -> Vec<Place> {
+    let mut lines = vec![(0, 0)];
+    let mut characters = 0;
+    for (byte, c) in text.char_indices() {
+        characters += 1;
+        if c == '\n' {
+            lines.push((byte + 1, characters));
+        }
+    }
+    lines
+}
+
+fn lower_first(message: &str) -> String {
+    let mut chars = message.chars();
+    chars.next().map_or(String::new(), |c| c.to_lowercase().chain(chars).collect())
+}

@@ -1,0 +1,95 @@
+//! Statement text to commands.
+//!
+//! Problem: the library's parser reads queries and DML well, but fails on, or silently drops parts of, the statements that
+//! tools send around them. Idea: tokens come from the library; each statement is looked at by its first words. Session and DDL
+//! statements are read by a grammar of ours, which refuses what it does not know; queries and DML go to the library after a
+//! small rewrite of what it cannot read. Decision 0051.
+//!
+//! 1. A whole text is parsed before any of it runs: a syntax error anywhere stops all of it, as in PostgreSQL.
+//! 2. Every word of a statement is read or refused; nothing is dropped without a notice.
+//! 3. Depth and length are bounded: [`DEPTH_MAX`], [`TEXT_BYTES_MAX`].
+
+pub mod command;
+pub mod ddl;
+mod lexer;
+mod name;
+mod reader;
+mod rewrite;
+
+mod alter;
+mod control;
+mod copy;
+mod create;
+mod create_table;
+mod cursor;
+mod drop;
+mod setting;
+
+pub use command::*;
+pub use ddl::*;
+pub use name::{Name, fold, quote_identifier, quote_literal};
+
+use crate::SqlError;
+use lexer::Lexed;
+use reader::Reader;
+use std::sync::Arc;
+
+/// Greatest length of one text, bytes.
+pub const TEXT_BYTES_MAX: usize = 16 << 20;
+/// Greatest nesting of a statement's syntax.
+pub const DEPTH_MAX: usize = 64;
+/// Most statements in one text.
+pub const STATEMENTS_MAX: usize = 100_000;
+
+/// One statement of a text.
+#[derive(Clone, Debug)]
+pub struct Parsed {
+    /// What it asks for.
+    pub command: Command,
+    /// Its own text, without the semicolon.
+    pub text: Arc<str>,
+    /// Characters of the whole text before it: added to error positions.
+    pub offset: u32,
+}
+
+/// Parses a text of any number of statements; empty ones are left out.
+///
+/// # Errors
+/// 42601 with the position; 54000 and 54001 beyond the bounds; 0A000 for what is known and not offered.
+pub fn parse(text: &str) -> Result<Vec<Parsed>, SqlError> {
+    let lexed = Lexed::new(text)?;
+    let mut all = Vec::new();
+    for tokens in lexed.statements() {
+        let (start, end) = lexed.extent(tokens.clone());
+        let mut reader = Reader::new(&lexed, tokens);
+        let command = statement(&mut reader)?;
+        reader.expect_end()?;
+        all.push(Parsed { command, text: text[start.0..end].into(), offset: start.1 });
+    }
+    Ok(all)
+}
+
+/// One statement, up to its end or to what cannot be part of it.
+fn statement(r: &mut Reader) -> Result<Command, SqlError> {
+    let Some(first) = r.peek_word() else {
+        return rewrite::query_or_dml(r);
+    };
+    match first.to_ascii_uppercase().as_str() {
+        "BEGIN" | "START" | "COMMIT" | "END" | "ROLLBACK" | "ABORT" | "SAVEPOINT" | "RELEASE" => control::parse(r),
+        "SET" | "SHOW" | "RESET" | "DISCARD" => setting::parse(r),
+        "PREPARE" | "EXECUTE" | "DEALLOCATE" | "EXPLAIN" | "DECLARE" | "FETCH" | "MOVE" | "CLOSE" => cursor::parse(r),
+        "COPY" => copy::parse(r),
+        "CREATE" => create::parse(r),
+        "ALTER" => alter::parse(r),
+        "DROP" | "TRUNCATE" | "COMMENT" | "GRANT" | "REVOKE" => drop::parse(r),
+        "ANALYZE" | "ANALYSE" | "VACUUM" | "CHECKPOINT" | "CLUSTER" | "REINDEX" | "LOCK" | "LISTEN" | "UNLISTEN"
+        | "NOTIFY" | "DO" | "CALL" | "MERGE" | "LOAD" | "REASSIGN" | "SECURITY" | "IMPORT" | "REFRESH" => {
+            control::upkeep(r)
+        }
+        "SELECT" | "VALUES" | "TABLE" | "WITH" | "INSERT" | "UPDATE" | "DELETE" => rewrite::query_or_dml(r),
+        _ => Err(r.error_here()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

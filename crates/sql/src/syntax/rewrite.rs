@@ -1,0 +1,124 @@
+//! Queries and DML: what the library cannot read is taken out of the tokens first, and remembered.
+
+use super::command::{Command, Planned};
+use super::control::as_of;
+use super::ddl::Ddl;
+use super::name::Name;
+use super::reader::{Reader, word_of};
+use crate::SqlError;
+use crate::plan::Overriding;
+use sqlparser::ast::{Query, SetExpr, Statement};
+use sqlparser::tokenizer::{Token, TokenWithSpan};
+use std::sync::Arc;
+
+/// Reads a query or DML statement to its end.
+pub(super) fn query_or_dml(r: &mut Reader) -> Result<Command, SqlError> {
+    let start = r.at;
+    let text: Arc<str> = r.lexed.slice(r.rest()).into();
+    let mut found = Found::default();
+    let tokens = rewrite(r, &mut found)?;
+    r.at = start;
+    let mut statement = r.library_statement(tokens)?;
+    let allowed =
+        matches!(statement, Statement::Query(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_));
+    if !allowed {
+        return Err(r.error_at(start));
+    }
+    if let Some(name) = select_into(&mut statement) {
+        let Some(name) = Name::from_object(&name) else { return Err(r.error_at(start)) };
+        // The text keeps its INTO; the planner goes by the tree.
+        let query = Arc::new(Planned { statement, as_of: found.as_of, overriding: None });
+        return Ok(Command::Ddl(Box::new(Ddl::CreateTableAs {
+            name,
+            columns: Vec::new(),
+            if_not_exists: false,
+            query,
+            text,
+            no_data: false,
+        })));
+    }
+    Ok(Command::Planned(Planned { statement, as_of: found.as_of, overriding: found.overriding }))
+}
+
+fn select_into(statement: &mut Statement) -> Option<sqlparser::ast::ObjectName> {
+    let Statement::Query(query) = statement else { return None };
+    fn first(query: &mut Query) -> Option<&mut sqlparser::ast::Select> {
+        match query.body.as_mut() {
+            SetExpr::Select(select) => Some(select),
+            SetExpr::Query(inner) => first(inner),
+            _ => None,
+        }
+    }
+    first(query)?.into.take().map(|into| into.name)
+}
+
+#[derive(Default)]
+struct Found {
+    as_of: Option<super::command::AsOf>,
+    overriding: Option<Overriding>,
+}
+
+/// The statement's tokens as the library can read them.
+fn rewrite(r: &mut Reader, found: &mut Found) -> Result<Vec<TokenWithSpan>, SqlError> {
+    let mut out = Vec::with_capacity(r.rest().len());
+    while let Some(token) = r.peek() {
+        let Some(word) = word_of(token) else {
+            out.push(r.lexed.tokens[r.at].clone());
+            r.at += 1;
+            continue;
+        };
+        let first = word.as_bytes().first().map(u8::to_ascii_uppercase);
+        if first == Some(b'A') && r.take("AS OF SYSTEM TIME") {
+            let start = r.at;
+            let value = as_of(r)?;
+            if found.as_of.as_ref().is_some_and(|known| *known != value) {
+                return Err(SqlError::unsupported("more than one time in AS OF SYSTEM TIME")
+                    .hint("Name the time once: the whole statement reads one snapshot."));
+            }
+            debug_assert!(r.at > start);
+            found.as_of = Some(value);
+            continue;
+        }
+        if first == Some(b'O') && r.take("OVERRIDING SYSTEM VALUE") {
+            found.overriding = Some(Overriding::System);
+            continue;
+        }
+        if first == Some(b'O') && r.take("OVERRIDING USER VALUE") {
+            found.overriding = Some(Overriding::User);
+            continue;
+        }
+        if first == Some(b'F') && (r.peek_words("FOR NO KEY UPDATE") || r.peek_words("FOR KEY SHARE")) {
+            // Row locks have one strength for writers here, and one for readers.
+            let keep = if r.peek_words("FOR KEY SHARE") { [0, 2].as_slice() } else { &[0, 3] };
+            out.extend(keep.iter().map(|n| r.lexed.tokens[r.at + n].clone()));
+            r.at += keep[1] + 1;
+            continue;
+        }
+        if first == Some(b'B') && r.peek_words("BETWEEN SYMMETRIC") {
+            return Err(SqlError::unsupported("BETWEEN SYMMETRIC").hint("Use BETWEEN least(a, b) AND greatest(a, b)."));
+        }
+        if first == Some(b'B') && r.peek_words("BETWEEN ASYMMETRIC") {
+            out.push(r.lexed.tokens[r.at].clone());
+            r.at += 2;
+            continue;
+        }
+        out.push(r.lexed.tokens[r.at].clone());
+        r.at += 1;
+    }
+    if matches!(out.first().map(|t| &t.token), Some(Token::Word(w)) if w.quote_style.is_none() && w.value.eq_ignore_ascii_case("TABLE"))
+        && out.len() > 1
+    {
+        return table_query(r, out);
+    }
+    Ok(out)
+}
+
+/// `TABLE x ..` is short for `SELECT * FROM x ..`.
+fn table_query(r: &mut Reader, tokens: Vec<TokenWithSpan>) -> Result<Vec<TokenWithSpan>, SqlError> {
+    let span = tokens[0].span;
+    let word = |text: &str| TokenWithSpan { token: Token::make_keyword(text), span };
+    let mut out = vec![word("SELECT"), TokenWithSpan { token: Token::Mul, span }, word("FROM")];
+    out.extend(tokens.into_iter().skip(1));
+    let _ = r;
+    Ok(out)
+}

@@ -1,0 +1,176 @@
+//! SET, SHOW, RESET, DISCARD.
+
+use super::command::{Command, Discard};
+use super::control::modes;
+use super::reader::{Reader, string_of};
+use crate::SqlError;
+use sqlparser::tokenizer::Token;
+
+pub(super) fn parse(r: &mut Reader) -> Result<Command, SqlError> {
+    if r.take("SET") {
+        return set(r);
+    }
+    if r.take("SHOW") {
+        return show(r);
+    }
+    if r.take("RESET") {
+        if r.take("ALL") {
+            return Ok(Command::ResetAll);
+        }
+        return Ok(Command::Set { local: false, name: setting_name(r)?, value: None });
+    }
+    r.expect("DISCARD")?;
+    let what = r.identifier()?;
+    match what.as_str() {
+        "all" => Ok(Command::Discard(Discard::All)),
+        "plans" => Ok(Command::Discard(Discard::Plans)),
+        "sequences" => Ok(Command::Discard(Discard::Sequences)),
+        "temp" | "temporary" => Ok(Command::Discard(Discard::Temp)),
+        _ => Err(r.error_at(r.at - 1)),
+    }
+}
+
+fn set(r: &mut Reader) -> Result<Command, SqlError> {
+    if r.take("TRANSACTION") {
+        return Ok(Command::SetTransaction(modes(r)?));
+    }
+    if r.take("SESSION CHARACTERISTICS AS TRANSACTION") {
+        return Ok(Command::SetCharacteristics(modes(r)?));
+    }
+    if r.take("CONSTRAINTS") {
+        r.skip_all();
+        return Ok(Command::SetConstraints);
+    }
+    let local = r.take("LOCAL");
+    if !local && !r.peek_words("SESSION AUTHORIZATION") {
+        r.take("SESSION");
+    }
+    if r.take("TRANSACTION") {
+        return Ok(Command::SetTransaction(modes(r)?));
+    }
+    let name = if r.take("TIME ZONE") {
+        let value = if r.take("LOCAL") || r.take("DEFAULT") { None } else { Some(zone(r)?) };
+        return Ok(Command::Set { local, name: "timezone".into(), value });
+    } else if r.take("SESSION AUTHORIZATION") || r.peek_words("ROLE") {
+        r.take("ROLE");
+        "role".to_string()
+    } else if r.take("NAMES") {
+        "client_encoding".to_string()
+    } else if r.take("SCHEMA") {
+        "search_path".to_string()
+    } else {
+        let name = setting_name(r)?;
+        if !(r.take_token(&Token::Eq) || r.take_token(&Token::Assignment)) {
+            r.expect("TO")?;
+        }
+        name
+    };
+    let value = if r.take("DEFAULT") { None } else { Some(values(r)?) };
+    Ok(Command::Set { local, name, value })
+}
+
+fn zone(r: &mut Reader) -> Result<String, SqlError> {
+    if r.take("INTERVAL") {
+        let text = r.string()?;
+        r.skip_all();
+        return Ok(text);
+    }
+    values(r)
+}
+
+/// A list of values, joined by commas; identifiers of a list are quoted where they must be.
+fn values(r: &mut Reader) -> Result<String, SqlError> {
+    Ok(r.separated(value)?.join(", "))
+}
+
+fn value(r: &mut Reader) -> Result<String, SqlError> {
+    if let Some(text) = r.peek().and_then(string_of) {
+        r.next();
+        return Ok(text);
+    }
+    match r.peek() {
+        Some(Token::Number(digits, _)) => {
+            r.next();
+            Ok(digits.clone())
+        }
+        Some(Token::Minus) => {
+            r.next();
+            Ok(format!("-{}", value(r)?))
+        }
+        Some(Token::Word(word)) => {
+            r.next();
+            // A quoted name keeps its case inside a list such as search_path.
+            Ok(match word.quote_style {
+                Some(_) => format!("\"{}\"", word.value),
+                None => word.value.to_lowercase(),
+            })
+        }
+        _ => Err(r.error_here()),
+    }
+}
+
+fn setting_name(r: &mut Reader) -> Result<String, SqlError> {
+    if r.take("TIME ZONE") {
+        return Ok("timezone".into());
+    }
+    if r.take("SESSION AUTHORIZATION") {
+        return Ok("session_authorization".into());
+    }
+    if r.take("TRANSACTION ISOLATION LEVEL") {
+        return Ok("transaction_isolation".into());
+    }
+    let mut name = r.identifier()?;
+    while r.take_token(&Token::Period) {
+        name.push('.');
+        name.push_str(&r.identifier()?);
+    }
+    Ok(name.to_lowercase())
+}
+
+fn show(r: &mut Reader) -> Result<Command, SqlError> {
+    if r.take("ALL") {
+        return Ok(Command::ShowAll);
+    }
+    if let Some(query) = short_query(r)? {
+        return Ok(Command::ShowQuery(query));
+    }
+    Ok(Command::Show(setting_name(r)?))
+}
+
+/// The SHOW forms of CockroachDB that read the catalog.
+fn short_query(r: &mut Reader) -> Result<Option<String>, SqlError> {
+    use super::name::quote_literal;
+    let query = if r.take("TABLES") {
+        "SELECT schemaname AS schema_name, tablename AS table_name FROM pg_catalog.pg_tables \
+         WHERE schemaname NOT IN ('pg_catalog', 'information_schema') ORDER BY 1, 2"
+            .to_string()
+    } else if r.take("DATABASES") {
+        "SELECT datname AS database_name FROM pg_catalog.pg_database ORDER BY 1".to_string()
+    } else if r.take("SCHEMAS") {
+        "SELECT nspname AS schema_name FROM pg_catalog.pg_namespace ORDER BY 1".to_string()
+    } else if r.take("SEQUENCES") {
+        "SELECT schemaname AS sequence_schema, sequencename AS sequence_name FROM pg_catalog.pg_sequences ORDER BY 1, 2"
+            .to_string()
+    } else if r.take("COLUMNS FROM") {
+        let name = r.name()?;
+        format!(
+            "SELECT column_name, data_type, is_nullable, column_default FROM information_schema.columns \
+             WHERE table_name = {} ORDER BY ordinal_position",
+            quote_literal(&name.name)
+        )
+    } else if r.take("INDEXES FROM") || r.take("INDEX FROM") {
+        let name = r.name()?;
+        format!(
+            "SELECT tablename AS table_name, indexname AS index_name, indexdef AS definition FROM pg_catalog.pg_indexes \
+             WHERE tablename = {} ORDER BY 2",
+            quote_literal(&name.name)
+        )
+    } else if r.peek_words("RANGES") || r.peek_words("CLOCKS") {
+        format!("SELECT * FROM timeball_internal.{}", r.identifier()?)
+    } else {
+        return Ok(None);
+    };
+    // SHOW TABLES FROM x and the like: the schema is not filtered, so it is refused rather than misread.
+    r.expect_end()?;
+    Ok(Some(query))
+}

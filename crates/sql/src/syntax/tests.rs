@@ -1,0 +1,156 @@
+use super::*;
+use crate::SqlState;
+
+fn one(text: &str) -> Command {
+    let mut all = parse(text).unwrap_or_else(|e| panic!("{text}: {e} {:?}", e.detail));
+    assert_eq!(all.len(), 1, "{text}");
+    all.remove(0).command
+}
+
+fn error(text: &str) -> SqlError {
+    match parse(text) {
+        Ok(parsed) => panic!("{text} was read as {parsed:?}"),
+        Err(e) => e,
+    }
+}
+
+#[test]
+fn texts_are_split_with_their_places() {
+    let all = parse("select 1; ;\n -- c\n select 'a;b' ; update t set a = 1").expect("parse");
+    let texts: Vec<_> = all.iter().map(|p| (&*p.text, p.offset)).collect();
+    assert_eq!(texts, vec![("select 1", 0), ("select 'a;b'", 19), ("update t set a = 1", 34)]);
+    assert!(parse(" ; -- nothing").expect("parse").is_empty());
+}
+
+#[test]
+fn syntax_errors_name_the_token_and_its_place() {
+    for (text, message, position) in [
+        ("selec 1", "syntax error at or near \"selec\"", 1),
+        ("select * from t where", "syntax error at end of input", 22),
+        ("select 1 from t t2 t3", "syntax error at or near \"t3\"", 20),
+        ("create table t (a int", "syntax error at end of input", 22),
+        ("create table t (a int,)", "syntax error at or near \")\"", 23),
+        ("begin foo", "syntax error at or near \"foo\"", 7),
+        ("select 1;\nselect a b c", "syntax error at or near \"c\"", 22),
+        ("insert into t value (1)", "syntax error at or near \"value\"", 15),
+    ] {
+        let e = error(text);
+        assert_eq!((e.message.as_str(), e.position), (message, Some(position)), "{text}: {:?}", e.detail);
+        assert_eq!(e.state, SqlState::SYNTAX_ERROR);
+    }
+    assert_eq!(error("select 'abc").state, SqlState::SYNTAX_ERROR);
+}
+
+#[test]
+fn nesting_is_bounded() {
+    let deep = format!("select {}1{}", "(".repeat(5000), ")".repeat(5000));
+    assert_eq!(error(&deep).state, SqlState::TOO_COMPLEX);
+}
+
+#[test]
+fn what_the_library_cannot_read_is_taken_out() {
+    let Command::Planned(p) = one("select * from t as of system time '-10s' where a = 1 for no key update") else {
+        panic!()
+    };
+    assert_eq!(p.as_of, Some(AsOf::Text("-10s".into())));
+    assert_eq!(p.statement.to_string(), "SELECT * FROM t WHERE a = 1 FOR UPDATE");
+    let Command::Planned(p) = one("select * from t as of system time follower_read_timestamp()") else { panic!() };
+    assert_eq!(p.as_of, Some(AsOf::FollowerRead));
+    let Command::Planned(p) = one("insert into t (id) overriding system value values (1) returning id") else {
+        panic!()
+    };
+    assert_eq!(p.overriding, Some(crate::plan::Overriding::System));
+    let Command::Planned(p) = one("table t order by a") else { panic!() };
+    assert_eq!(p.statement.to_string(), "SELECT * FROM t ORDER BY a");
+    assert_eq!(error("select 1 between symmetric 2 and 0").state, SqlState::FEATURE_NOT_SUPPORTED);
+}
+
+#[test]
+fn session_statements() {
+    use crate::transaction::Isolation;
+    let Command::Begin(m) = one("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY DEFERRABLE") else { panic!() };
+    assert_eq!((m.isolation, m.read_only, m.deferrable), (Some(Isolation::RepeatableRead), Some(true), Some(true)));
+    assert!(matches!(one("rollback to savepoint a"), Command::RollbackTo(n) if n == "a"));
+    assert!(matches!(one("abort work"), Command::Rollback { chain: false }));
+    assert!(matches!(one("set timeball.consistency = 'strict'"),
+        Command::Set { local: false, name, value: Some(v) } if name == "timeball.consistency" && v == "strict"));
+    assert!(
+        matches!(one("SET search_path TO \"A\", public"), Command::Set { value: Some(v), .. } if v == "\"A\", public")
+    );
+    assert!(matches!(one("set time zone 'Europe/Paris'"), Command::Set { name, .. } if name == "timezone"));
+    assert!(matches!(one("set session characteristics as transaction isolation level read committed"),
+        Command::SetCharacteristics(m) if m.isolation == Some(Isolation::ReadCommitted)));
+    assert!(matches!(one("show transaction isolation level"), Command::Show(n) if n == "transaction_isolation"));
+    assert!(matches!(one("reset all"), Command::ResetAll));
+    assert!(matches!(one("fetch 10 from c"), Command::Fetch { count: Some(10), skip: false, .. }));
+    assert!(matches!(one("fetch forward all in c"), Command::Fetch { count: None, .. }));
+    assert!(matches!(one("declare c no scroll cursor with hold for select 1"), Command::Declare { hold: true, .. }));
+    assert!(matches!(one("explain (analyze, verbose off) select 1"), Command::Explain { analyze: true, .. }));
+    assert!(matches!(one("vacuum (analyze) t"), Command::Nothing { tag: "VACUUM", outside_block: true, .. }));
+    assert_eq!(error("do $$ begin end $$").state, SqlState::FEATURE_NOT_SUPPORTED);
+    assert!(
+        matches!(one("prepare p (int, text) as select $1, $2"), Command::Prepare { types, .. } if types.len() == 2)
+    );
+    assert!(
+        matches!(one("execute p (1 + 1, 'a')"), Command::Execute { arguments, .. } if arguments == ["1 + 1", "'a'"])
+    );
+}
+
+#[test]
+fn copy_old_and_new() {
+    let Command::Copy(c) = one("copy pgbench_accounts from stdin with (freeze on)") else { panic!() };
+    assert!(c.from && c.options.freeze);
+    let Command::Copy(c) = one("COPY (select 1) TO STDOUT WITH CSV HEADER DELIMITER ';'") else { panic!() };
+    assert!(!c.from && c.options.csv && c.options.header && c.options.delimiter == Some(';'));
+    assert_eq!(error("copy t from '/etc/passwd'").state, SqlState::FEATURE_NOT_SUPPORTED);
+}
+
+#[test]
+fn tables_of_the_seed_and_of_pgbench() {
+    let Command::Ddl(d) = one(
+        "CREATE TABLE likes( id SERIAL PRIMARY KEY, post_id INTEGER, FOREIGN KEY (post_id) REFERENCES posts (id), INDEX (post_id) )",
+    ) else {
+        panic!()
+    };
+    let Ddl::CreateTable(t) = *d else { panic!() };
+    assert_eq!((t.columns.len(), t.constraints.len(), t.indexes.len()), (2, 1, 1));
+    assert!(matches!(
+        one(
+            "create table pgbench_history(tid int,bid int,aid    int,delta int,mtime timestamp,filler char(22)) tablespace x"
+        ),
+        Command::Ddl(_)
+    ));
+    assert!(matches!(
+        one("create table a(aid int not null,bid int,filler char(84)) with (fillfactor=100)"),
+        Command::Ddl(_)
+    ));
+    assert!(matches!(one("alter table pgbench_branches add primary key (bid)"), Command::Ddl(_)));
+    assert!(
+        matches!(one("create table x as select 1 as a with no data"), Command::Ddl(d) if matches!(*d, Ddl::CreateTableAs { no_data: true, .. }))
+    );
+    assert!(matches!(
+        one("create table t (a numeric(10,2) default 1 not null check (a > 0), b timestamptz default now(), \
+        c int generated by default as identity (start 5) unique, d int references p on delete set null on update cascade, \
+        constraint k unique (a, b), check (a < 3))"),
+        Command::Ddl(_)
+    ));
+    assert!(matches!(one("alter table t split at values (1), (2)"), Command::Ddl(_)));
+    assert!(matches!(
+        one("alter table t alter column a type bigint using a + 1, drop column if exists b cascade, add c int"),
+        Command::Ddl(_)
+    ));
+    assert!(matches!(
+        one("create unique index concurrently if not exists i on s.t using btree (a desc, b) with (fillfactor=90)"),
+        Command::Ddl(_)
+    ));
+    for text in [
+        "create index on t (lower(a))",
+        "create index on t (a) where a > 1",
+        "create index on t (a) include (b)",
+        "create table t (like u)",
+        "create temp table t (a int)",
+        "create table t (a int generated always as (1) stored)",
+    ] {
+        assert_eq!(error(text).state, SqlState::FEATURE_NOT_SUPPORTED, "{text}");
+    }
+}
