@@ -32,7 +32,7 @@ fn syntax_errors_name_the_token_and_its_place() {
         ("create table t (a int,)", "syntax error at or near \")\"", 23),
         ("begin foo", "syntax error at or near \"foo\"", 7),
         ("select 1;\nselect a b c", "syntax error at or near \"c\"", 22),
-        ("insert into t value (1)", "syntax error at or near \"value\"", 15),
+        ("insert into t values 1", "syntax error at or near \"1\"", 22),
     ] {
         let e = error(text);
         assert_eq!((e.message.as_str(), e.position), (message, Some(position)), "{text}: {:?}", e.detail);
