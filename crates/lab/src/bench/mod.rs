@@ -1,1 +1,186 @@
-//! Workloads.
+//! Workloads: K workers, each with a connection of its own, one operation at a time, for a while.
+//!
+//! Latency is what a worker waits for one operation, server-visible retries (40001, 40P01) included, in an HDR histogram of
+//! microseconds with three digits. Throughput counts operations that succeeded. The measured time begins after the ramp-up.
+
+mod posts_and_likes;
+mod report;
+mod sysbench;
+
+pub use posts_and_likes::PostsAndLikes;
+pub use report::{OperationReport, Report};
+pub use sysbench::{Statement, Sysbench};
+
+use crate::client::{Client, ClientError, Url};
+use hdrhistogram::Histogram;
+use rand::SeedableRng;
+use rand::rngs::SmallRng;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+/// Longest latency that is told apart, in microseconds: ten minutes.
+const LATENCY_US_MAX: u64 = 600_000_000;
+/// An operation that is restarted more often than this has failed.
+const RETRIES_MAX: u32 = 100;
+
+/// What workers do.
+pub trait Workload: Sync {
+    /// Its name on the command line.
+    fn name(&self) -> &'static str;
+    /// Names of its operations.
+    fn operations(&self) -> &'static [&'static str];
+    /// Makes tables and data, dropping what is there.
+    ///
+    /// # Errors
+    /// The client's.
+    fn load(&self, client: &mut Client, rng: &mut SmallRng) -> Result<(), ClientError>;
+    /// Prepares a worker's connection.
+    ///
+    /// # Errors
+    /// The client's.
+    fn prepare(&self, client: &mut Client) -> Result<(), ClientError>;
+    /// Chooses the next operation: its number, and a parameter for it.
+    fn choose(&self, rng: &mut SmallRng) -> (usize, u32);
+    /// Runs an operation.
+    ///
+    /// # Errors
+    /// The client's.
+    fn run(&self, client: &mut Client, operation: usize, parameter: u32) -> Result<(), ClientError>;
+}
+
+/// How a workload is run.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The database.
+    pub url: Url,
+    /// Connections, each with a thread of its own.
+    pub workers: usize,
+    /// Measured time.
+    pub duration: Duration,
+    /// Time before it that is not measured.
+    pub ramp_up: Duration,
+    /// Tables and data are made anew.
+    pub load: bool,
+    /// Seed of all choices.
+    pub seed: u64,
+}
+
+/// Makes a workload's tables and data.
+///
+/// # Errors
+/// The client's.
+pub fn load(workload: &dyn Workload, client: &mut Client, seed: u64) -> Result<(), ClientError> {
+    workload.load(client, &mut SmallRng::seed_from_u64(seed))
+}
+
+#[derive(Default)]
+struct Live {
+    measuring: AtomicBool,
+    stop: AtomicBool,
+    done: AtomicU64,
+    failed: AtomicU64,
+}
+
+struct Worker {
+    histograms: Vec<Histogram<u64>>,
+    retries: u64,
+    errors: Vec<String>,
+    failures: u64,
+}
+
+/// Runs a workload; `progress` is shown a line per second.
+///
+/// # Errors
+/// When a connection, the loading or the preparation fails. Operations that fail are counted in the report.
+pub fn run(workload: &dyn Workload, options: &Options, mut progress: impl FnMut(&str)) -> Result<Report, ClientError> {
+    let mut first = Client::connect(&options.url)?;
+    let server = first.parameter("server_version").unwrap_or("unknown").to_owned();
+    if options.load {
+        progress("loading");
+        load(workload, &mut first, options.seed)?;
+    }
+    drop(first);
+    let mut clients = Vec::new();
+    for _ in 0..options.workers {
+        let mut client = Client::connect(&options.url)?;
+        workload.prepare(&mut client)?;
+        clients.push(client);
+    }
+    let live = Live::default();
+    let (workers, elapsed) = std::thread::scope(|scope| {
+        let running: Vec<_> = clients
+            .into_iter()
+            .enumerate()
+            .map(|(i, client)| {
+                let rng = SmallRng::seed_from_u64(options.seed.wrapping_add(1 + i as u64));
+                let live = &live;
+                scope.spawn(move || work(workload, client, rng, live))
+            })
+            .collect();
+        let elapsed = watch(options, &live, &mut progress);
+        let workers: Vec<Worker> = running.into_iter().filter_map(|w| w.join().ok()).collect();
+        (workers, elapsed)
+    });
+    Ok(Report::new(workload, options, server, workers, elapsed))
+}
+
+/// Waits out the ramp-up and the measured time, a line per second; stops the workers; gives the measured time.
+fn watch(options: &Options, live: &Live, progress: &mut impl FnMut(&str)) -> Duration {
+    std::thread::sleep(options.ramp_up);
+    live.measuring.store(true, Relaxed);
+    let (began, mut before) = (Instant::now(), live.done.load(Relaxed));
+    let mut last = began;
+    while began.elapsed() < options.duration {
+        let left = options.duration.saturating_sub(began.elapsed());
+        std::thread::sleep(left.min(Duration::from_secs(1)));
+        let (done, now) = (live.done.load(Relaxed), Instant::now());
+        let rate = (done - before) as f64 / now.duration_since(last).as_secs_f64();
+        let seconds = began.elapsed().as_secs_f64();
+        progress(&format!("{seconds:>6.1} s  {rate:>10.1} operations/s  {} errors", live.failed.load(Relaxed)));
+        (before, last) = (done, now);
+    }
+    let elapsed = began.elapsed();
+    live.stop.store(true, Relaxed);
+    elapsed
+}
+
+fn work(workload: &dyn Workload, mut client: Client, mut rng: SmallRng, live: &Live) -> Worker {
+    // Three digits between 1 µs and ten minutes are within what the histogram allows.
+    let histogram = || Histogram::new_with_bounds(1, LATENCY_US_MAX, 3).ok();
+    let histograms = workload.operations().iter().filter_map(|_| histogram()).collect();
+    let mut worker = Worker { histograms, retries: 0, errors: Vec::new(), failures: 0 };
+    while !live.stop.load(Relaxed) {
+        let (operation, parameter) = workload.choose(&mut rng);
+        let began = Instant::now();
+        let mut tries = 0;
+        let done = loop {
+            match workload.run(&mut client, operation, parameter) {
+                Err(e) if tries < RETRIES_MAX && matches!(e.code(), Some("40001" | "40P01")) => tries += 1,
+                done => break done,
+            }
+        };
+        let measured = live.measuring.load(Relaxed);
+        worker.retries += u64::from(measured) * u64::from(tries);
+        match done {
+            Ok(()) => {
+                live.done.fetch_add(1, Relaxed);
+                if measured && let Some(h) = worker.histograms.get_mut(operation) {
+                    h.saturating_record((began.elapsed().as_micros() as u64).max(1));
+                }
+            }
+            Err(e) => {
+                live.failed.fetch_add(1, Relaxed);
+                worker.failures += 1;
+                let text = e.to_string();
+                let lost = !matches!(e, ClientError::Server(_));
+                if !worker.errors.contains(&text) && worker.errors.len() < report::ERRORS_MAX {
+                    worker.errors.push(text);
+                }
+                if lost {
+                    break;
+                }
+            }
+        }
+    }
+    worker
+}

@@ -53,7 +53,9 @@ impl Url {
         match name {
             "sslmode" if matches!(value.as_str(), "disable" | "allow" | "prefer") => {}
             "sslmode" => {
-                return Err(ClientError::Usage(format!("sslmode={value}: this client has no TLS; use sslmode=disable")));
+                return Err(ClientError::Usage(format!(
+                    "sslmode={value}: this client has no TLS; use sslmode=disable"
+                )));
             }
             "host" => self.host = value,
             "user" => self.user = value,

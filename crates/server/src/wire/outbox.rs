@@ -93,10 +93,9 @@ impl<W: Write> Output for Outbox<W> {
             backend::string(&mut self.buffer, &field.name);
             self.buffer.extend_from_slice(&field.table_oid.to_be_bytes());
             self.buffer.extend_from_slice(&field.column.to_be_bytes());
-            let (oid, length, modifier) = value::describe(&field.ty);
-            self.buffer.extend_from_slice(&oid.to_be_bytes());
-            self.buffer.extend_from_slice(&length.to_be_bytes());
-            self.buffer.extend_from_slice(&modifier.to_be_bytes());
+            self.buffer.extend_from_slice(&field.ty.oid().to_be_bytes());
+            self.buffer.extend_from_slice(&field.ty.typlen().to_be_bytes());
+            self.buffer.extend_from_slice(&field.ty.typmod().to_be_bytes());
             self.buffer.extend_from_slice(&format_of(formats, i).to_be_bytes());
         }
         backend::end(&mut self.buffer, at);

@@ -1,0 +1,155 @@
+//! What a run measured, for people and for programs.
+
+use super::{Options, Worker, Workload};
+use hdrhistogram::Histogram;
+use serde_json::{Value, json};
+use std::fmt;
+use std::time::Duration;
+
+/// Different error texts that are kept.
+pub(super) const ERRORS_MAX: usize = 5;
+
+/// Latencies of one operation.
+#[derive(Clone, Debug)]
+pub struct OperationReport {
+    /// Its name.
+    pub name: &'static str,
+    /// How often it succeeded.
+    pub count: u64,
+    /// Per second.
+    pub per_second: f64,
+    /// Mean latency, microseconds.
+    pub mean_us: f64,
+    /// Percentiles 50, 95 and 99, and the greatest, microseconds.
+    pub percentiles_us: [u64; 4],
+}
+
+impl OperationReport {
+    fn new(name: &'static str, h: &Histogram<u64>, seconds: f64) -> Self {
+        let at = |q| h.value_at_quantile(q);
+        OperationReport {
+            name,
+            count: h.len(),
+            per_second: h.len() as f64 / seconds,
+            mean_us: h.mean(),
+            percentiles_us: [at(0.5), at(0.95), at(0.99), h.max()],
+        }
+    }
+    fn json(&self) -> Value {
+        let [p50, p95, p99, max] = self.percentiles_us;
+        json!({
+            "operation": self.name, "count": self.count, "per_second": self.per_second, "mean_us": self.mean_us,
+            "p50_us": p50, "p95_us": p95, "p99_us": p99, "max_us": max,
+        })
+    }
+}
+
+/// A run.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// The workload.
+    pub workload: &'static str,
+    /// What the server calls itself.
+    pub server: String,
+    /// Connections.
+    pub workers: usize,
+    /// Measured time, seconds.
+    pub seconds: f64,
+    /// Seed of all choices.
+    pub seed: u64,
+    /// All operations together, then each.
+    pub operations: Vec<OperationReport>,
+    /// Operations that the server asked to run again (40001, 40P01).
+    pub retries: u64,
+    /// Operations that failed, ramp-up included.
+    pub failures: u64,
+    /// Some of their errors.
+    pub errors: Vec<String>,
+}
+
+impl Report {
+    pub(super) fn new(
+        workload: &dyn Workload,
+        options: &Options,
+        server: String,
+        workers: Vec<Worker>,
+        elapsed: Duration,
+    ) -> Report {
+        let seconds = elapsed.as_secs_f64();
+        let mut merged: Vec<Histogram<u64>> = Vec::new();
+        let mut report = Report {
+            workload: workload.name(),
+            server,
+            workers: options.workers,
+            seconds,
+            seed: options.seed,
+            operations: Vec::new(),
+            retries: 0,
+            failures: 0,
+            errors: Vec::new(),
+        };
+        for worker in workers {
+            report.retries += worker.retries;
+            report.failures += worker.failures;
+            for error in worker.errors {
+                if !report.errors.contains(&error) && report.errors.len() < ERRORS_MAX {
+                    report.errors.push(error);
+                }
+            }
+            for (i, h) in worker.histograms.into_iter().enumerate() {
+                match merged.get_mut(i) {
+                    // All have the same bounds.
+                    Some(sum) => {
+                        let _ = sum.add(&h);
+                    }
+                    None => merged.push(h),
+                }
+            }
+        }
+        if let Some(mut all) = merged.first().cloned() {
+            for h in &merged[1..] {
+                let _ = all.add(h);
+            }
+            report.operations.push(OperationReport::new("all", &all, seconds));
+        }
+        if merged.len() > 1 {
+            let each = workload.operations().iter().zip(&merged);
+            report.operations.extend(each.map(|(name, h)| OperationReport::new(name, h, seconds)));
+        }
+        report
+    }
+
+    /// For programs: one JSON object.
+    pub fn json(&self) -> String {
+        let operations: Vec<Value> = self.operations.iter().map(OperationReport::json).collect();
+        json!({
+            "workload": self.workload, "server": self.server, "workers": self.workers, "seconds": self.seconds,
+            "seed": self.seed, "operations": operations, "retries": self.retries, "failures": self.failures,
+            "errors": self.errors,
+        })
+        .to_string()
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{} on {}: {} workers, {:.1} s", self.workload, self.server, self.workers, self.seconds)?;
+        writeln!(
+            f,
+            "{:<12} {:>9} {:>11} {:>9} {:>9} {:>9} {:>9}",
+            "operation", "count", "per second", "p50 ms", "p95 ms", "p99 ms", "max ms"
+        )?;
+        for o in &self.operations {
+            write!(f, "{:<12} {:>9} {:>11.1}", o.name, o.count, o.per_second)?;
+            for us in o.percentiles_us {
+                write!(f, " {:>9.3}", us as f64 / 1e3)?;
+            }
+            writeln!(f)?;
+        }
+        write!(f, "retries {}, failures {}", self.retries, self.failures)?;
+        for error in &self.errors {
+            write!(f, "\n  {error}")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,341 @@
+//! The command line as a value.
+
+use clocksource::Spec;
+use lab::bench::Statement;
+use lexopt::prelude::*;
+use server::log::LogFormat;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+const HELP: &str = "\
+Timeball: a SQL database on a bounded clock.
+
+timeball demo    a node on temporary storage, with data, and a SQL shell
+timeball start   a node on a store of its own
+timeball sql     a SQL shell for any node
+timeball bench   a workload against any database that speaks the Postgres protocol
+timeball version
+
+timeball help COMMAND says more.
+";
+const HELP_START: &str = "\
+timeball start --store DIR [options]
+  --store DIR             where the data lives; one process at a time
+  --listen-addr HOST:PORT where SQL is spoken (127.0.0.1:26257); port 0 takes a free one and prints it
+  --http-addr HOST:PORT   /health and /metrics (127.0.0.1:8080)
+  --clock SOURCE          same-host, static:<error> (static:5ms), or kernel (same-host)
+  --max-connections N     sessions at a time (600)
+  --log text|json         form of the log on standard error (text)
+  --insecure              allow addresses other than loopback: there is no TLS and no password yet
+SIGTERM or SIGINT lets statements end and stops within 10 seconds.
+";
+const HELP_DEMO: &str = "\
+timeball demo [options]
+  A node on temporary storage that is removed at the end, with the database `demo`: 100 posts, 1000 likes.
+  Opens a SQL shell when standard input is a terminal. \\q, SIGTERM or Ctrl-C stops it.
+  --no-shell              keep serving, without a shell
+  --listen-addr, --http-addr, --clock, --log, --insecure as for `timeball start`
+";
+const HELP_SQL: &str = "\
+timeball sql --url URL [options]
+  --url URL               postgresql://root@127.0.0.1:26257/postgres
+  -e, --execute SQL       run it and leave; may be given several times
+  --format table|csv|json form of results (table)
+";
+const HELP_BENCH: &str = "\
+timeball bench posts-and-likes|update-index|point-select --url URL [options]
+  --url URL               any database that speaks the Postgres protocol
+  --workers K, --clients K  connections (8)
+  --duration D            measured time: 30s, 5m (30s)
+  --ramp-up D             time before it (2s)
+  --read-fraction P       posts-and-likes: probability of a read (0.95)
+  --rows N                update-index, point-select: rows of the table (100000)
+  --seed N                seed of all choices (1)
+  --no-load               use the tables that are there
+  --json                  one JSON object on standard output
+";
+
+/// What to do.
+#[derive(Debug)]
+pub enum Command {
+    Help(&'static str),
+    Version,
+    Start(StartOptions),
+    Demo(DemoOptions),
+    Sql(SqlOptions),
+    Bench(BenchOptions),
+}
+
+/// What `start` and `demo` share.
+#[derive(Debug)]
+pub struct NodeOptions {
+    pub server: server::Options,
+    pub clock: Spec,
+    pub log: LogFormat,
+}
+
+#[derive(Debug)]
+pub struct StartOptions {
+    pub store: PathBuf,
+    pub node: NodeOptions,
+}
+
+#[derive(Debug)]
+pub struct DemoOptions {
+    pub no_shell: bool,
+    pub node: NodeOptions,
+}
+
+/// How the shell shows results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    Table,
+    Csv,
+    Json,
+}
+
+#[derive(Debug)]
+pub struct SqlOptions {
+    pub url: String,
+    pub execute: Vec<String>,
+    pub format: Format,
+}
+
+/// Which workload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WorkloadName {
+    PostsAndLikes,
+    Sysbench(Statement),
+}
+
+#[derive(Debug)]
+pub struct BenchOptions {
+    pub workload: WorkloadName,
+    pub url: String,
+    pub workers: usize,
+    pub duration: Duration,
+    pub ramp_up: Duration,
+    pub read_fraction: f64,
+    pub rows: u32,
+    pub seed: u64,
+    pub load: bool,
+    pub json: bool,
+}
+
+/// Reads the command line, program name first.
+pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Command, lexopt::Error> {
+    let mut parser = lexopt::Parser::from_iter(args);
+    match parser.next()? {
+        None | Some(Long("help") | Short('h')) => Ok(Command::Help(HELP)),
+        Some(Long("version") | Short('V')) => Ok(Command::Version),
+        Some(Value(command)) => match command.to_str() {
+            Some("start") => start(&mut parser),
+            Some("demo") => demo(&mut parser),
+            Some("sql") => sql(&mut parser),
+            Some("bench") => bench(&mut parser),
+            Some("version") => Ok(Command::Version),
+            Some("help") => Ok(Command::Help(help(parser.optional_value().or(parser.value().ok())))),
+            _ => Err(format!("there is no command {command:?}").into()),
+        },
+        Some(other) => Err(other.unexpected()),
+    }
+}
+
+fn help(topic: Option<OsString>) -> &'static str {
+    match topic.as_deref().and_then(|t| t.to_str()) {
+        Some("start") => HELP_START,
+        Some("demo") => HELP_DEMO,
+        Some("sql") => HELP_SQL,
+        Some("bench") => HELP_BENCH,
+        _ => HELP,
+    }
+}
+
+fn node_defaults() -> NodeOptions {
+    NodeOptions { server: server::Options::default(), clock: Spec::SameHost, log: LogFormat::Text }
+}
+
+/// Takes a flag that `start` and `demo` share; gives back one that it does not know.
+fn node_flag(node: &mut NodeOptions, flag: &str, parser: &mut lexopt::Parser) -> Result<bool, lexopt::Error> {
+    match flag {
+        "listen-addr" => node.server.listen_addr = parser.value()?.string()?,
+        "http-addr" => node.server.http_addr = parser.value()?.string()?,
+        "max-connections" => node.server.connections_max = parser.value()?.parse()?,
+        "insecure" => node.server.insecure = true,
+        "clock" => node.clock = parser.value()?.parse()?,
+        "log" => {
+            node.log = match parser.value()?.to_str() {
+                Some("text") => LogFormat::Text,
+                Some("json") => LogFormat::Json,
+                _ => return Err("--log is text or json".into()),
+            }
+        }
+        _ => return Ok(false),
+    }
+    Ok(true)
+}
+
+fn start(parser: &mut lexopt::Parser) -> Result<Command, lexopt::Error> {
+    let (mut node, mut store) = (node_defaults(), None);
+    while let Some(arg) = parser.next()? {
+        match arg {
+            Long("help") | Short('h') => return Ok(Command::Help(HELP_START)),
+            Long("store") => store = Some(PathBuf::from(parser.value()?)),
+            Long(flag) => {
+                let flag = flag.to_owned();
+                if !node_flag(&mut node, &flag, parser)? {
+                    return Err(format!("invalid option '--{flag}'").into());
+                }
+            }
+            other => return Err(other.unexpected()),
+        }
+    }
+    let store = store.ok_or("`timeball start` needs --store DIR")?;
+    Ok(Command::Start(StartOptions { store, node }))
+}
+
+fn demo(parser: &mut lexopt::Parser) -> Result<Command, lexopt::Error> {
+    let (mut node, mut no_shell) = (node_defaults(), false);
+    while let Some(arg) = parser.next()? {
+        match arg {
+            Long("help") | Short('h') => return Ok(Command::Help(HELP_DEMO)),
+            Long("no-shell") => no_shell = true,
+            Long(flag) => {
+                let flag = flag.to_owned();
+                if !node_flag(&mut node, &flag, parser)? {
+                    return Err(format!("invalid option '--{flag}'").into());
+                }
+            }
+            other => return Err(other.unexpected()),
+        }
+    }
+    Ok(Command::Demo(DemoOptions { no_shell, node }))
+}
+
+fn sql(parser: &mut lexopt::Parser) -> Result<Command, lexopt::Error> {
+    let mut options = SqlOptions {
+        url: "postgresql://root@127.0.0.1:26257/postgres".into(),
+        execute: Vec::new(),
+        format: Format::Table,
+    };
+    while let Some(arg) = parser.next()? {
+        match arg {
+            Long("help") | Short('h') => return Ok(Command::Help(HELP_SQL)),
+            Long("url") => options.url = parser.value()?.string()?,
+            Long("execute") | Short('e') => options.execute.push(parser.value()?.string()?),
+            Long("format") => {
+                options.format = match parser.value()?.to_str() {
+                    Some("table") => Format::Table,
+                    Some("csv") => Format::Csv,
+                    Some("json") => Format::Json,
+                    _ => return Err("--format is table, csv or json".into()),
+                }
+            }
+            other => return Err(other.unexpected()),
+        }
+    }
+    Ok(Command::Sql(options))
+}
+
+fn bench(parser: &mut lexopt::Parser) -> Result<Command, lexopt::Error> {
+    let workload = match parser.next()? {
+        None | Some(Long("help") | Short('h')) => return Ok(Command::Help(HELP_BENCH)),
+        Some(Value(name)) => match name.to_str() {
+            Some("posts-and-likes") => WorkloadName::PostsAndLikes,
+            Some("update-index") => WorkloadName::Sysbench(Statement::UpdateIndex),
+            Some("point-select") => WorkloadName::Sysbench(Statement::PointSelect),
+            _ => return Err(format!("there is no workload {name:?}").into()),
+        },
+        Some(other) => return Err(other.unexpected()),
+    };
+    let mut options = BenchOptions {
+        workload,
+        url: String::new(),
+        workers: 8,
+        duration: Duration::from_secs(30),
+        ramp_up: Duration::from_secs(2),
+        read_fraction: 0.95,
+        rows: 100_000,
+        seed: 1,
+        load: true,
+        json: false,
+    };
+    while let Some(arg) = parser.next()? {
+        match arg {
+            Long("help") | Short('h') => return Ok(Command::Help(HELP_BENCH)),
+            Long("url") => options.url = parser.value()?.string()?,
+            Long("workers" | "clients") => options.workers = parser.value()?.parse()?,
+            Long("duration") => options.duration = parser.value()?.parse_with(duration)?,
+            Long("ramp-up") => options.ramp_up = parser.value()?.parse_with(duration)?,
+            Long("read-fraction") => options.read_fraction = parser.value()?.parse_with(fraction)?,
+            Long("rows") => options.rows = parser.value()?.parse()?,
+            Long("seed") => options.seed = parser.value()?.parse()?,
+            Long("no-load") => options.load = false,
+            Long("json") => options.json = true,
+            other => return Err(other.unexpected()),
+        }
+    }
+    if options.url.is_empty() {
+        return Err("`timeball bench` needs --url URL".into());
+    }
+    if options.workers == 0 || options.rows == 0 {
+        return Err("--workers and --rows are at least 1".into());
+    }
+    Ok(Command::Bench(options))
+}
+
+/// `30s`, `5m`, `1h`, `500ms`; a bare number is seconds.
+fn duration(text: &str) -> Result<Duration, String> {
+    let split = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let scale = match unit {
+        "" | "s" => 1.0,
+        "ms" => 1e-3,
+        "m" => 60.0,
+        "h" => 3600.0,
+        _ => return Err(format!("{text:?} is no duration: write 30s, 5m, 1h or 500ms")),
+    };
+    let seconds = number.parse::<f64>().map_err(|_| format!("{text:?} is no duration: write 30s"))? * scale;
+    Duration::try_from_secs_f64(seconds).map_err(|e| e.to_string())
+}
+
+fn fraction(text: &str) -> Result<f64, String> {
+    text.parse().ok().filter(|p| (0.0..=1.0).contains(p)).ok_or_else(|| format!("{text:?} is not between 0 and 1"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(text: &str) -> Result<Command, String> {
+        parse(text.split(' ').map(OsString::from)).map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn start_options() {
+        let Ok(Command::Start(o)) =
+            line("timeball start --store=/x --listen-addr 127.0.0.1:0 --clock static:5ms --log json")
+        else {
+            panic!("refused")
+        };
+        assert_eq!((o.store, o.node.log), (PathBuf::from("/x"), LogFormat::Json));
+        assert_eq!(o.node.clock, Spec::Static(Duration::from_millis(5)));
+    }
+
+    #[test]
+    fn refusals_name_the_flag() {
+        assert!(line("timeball start").unwrap_err().contains("--store"));
+        assert!(line("timeball start --store x --bogus").unwrap_err().contains("--bogus"));
+        assert!(line("timeball start --store x --clock sundial").unwrap_err().contains("sundial"));
+        assert!(line("timeball frob").unwrap_err().contains("frob"));
+        assert!(line("timeball bench update-index").unwrap_err().contains("--url"));
+    }
+
+    #[test]
+    fn durations() {
+        assert_eq!(duration("5m"), Ok(Duration::from_secs(300)));
+        assert_eq!(duration("1.5"), Ok(Duration::from_millis(1500)));
+        assert!(duration("5 parsecs").is_err());
+    }
+}

@@ -1,0 +1,263 @@
+//! `timeball sql`: a SQL shell, for this database and any that speaks its protocol.
+
+mod export;
+mod meta;
+mod statement;
+mod table;
+
+use crate::args::{Format, SqlOptions};
+use crate::signals::{self, Signal};
+use lab::client::{CancelKey, Client, ClientError, Column, Event, ServerMessage, TextRow, Url};
+use rustyline::error::ReadlineError;
+use std::io::{BufRead, IsTerminal, Write};
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::time::Instant;
+
+/// The statement that runs now, for whoever takes SIGINT.
+static RUNNING: Mutex<Option<CancelKey>> = Mutex::new(None);
+
+/// Cancels the statement that runs now; `false` if there is none.
+pub fn cancel_running() -> bool {
+    let key = RUNNING.lock().ok().and_then(|running| running.clone());
+    // Where the request does not arrive, the user presses the key again.
+    key.is_some_and(|key| key.cancel().is_ok())
+}
+
+/// What a shell holds between statements.
+pub struct Shell {
+    url: Url,
+    client: Client,
+    format: Format,
+    timing: bool,
+}
+
+/// Whether the shell goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// The next line.
+    On,
+    /// The last statement failed.
+    Failed,
+    /// `\q`
+    Leave,
+}
+
+/// `timeball sql`.
+pub fn run(options: &SqlOptions) -> Result<(), String> {
+    signals::block().map_err(|e| format!("cannot block signals: {e}"))?;
+    let waiting = std::thread::Builder::new().name("signals".into()).spawn(|| {
+        while signals::wait() == Signal::Interrupt && cancel_running() {}
+        std::process::exit(130);
+    });
+    waiting.map_err(|e| format!("cannot start a thread: {e}"))?;
+    let url = Url::parse(&options.url).map_err(|e| e.to_string())?;
+    if options.execute.is_empty() && std::io::stdin().is_terminal() {
+        return interactive(&url, options.format);
+    }
+    let mut shell = Shell::connect(&url, options.format)?;
+    if options.execute.is_empty() {
+        return shell.script(&mut std::io::stdin().lock());
+    }
+    for text in &options.execute {
+        if shell.line(text) == Step::Failed {
+            return Err(String::new());
+        }
+    }
+    Ok(())
+}
+
+/// A shell on the terminal, with editing and history.
+pub fn interactive(url: &Url, format: Format) -> Result<(), String> {
+    let mut shell = Shell::connect(url, format)?;
+    let mut editor = rustyline::DefaultEditor::new().map_err(|e| format!("cannot use the terminal: {e}"))?;
+    let history = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".timeball_history"));
+    if let Some(path) = &history {
+        // There is none at the first start.
+        let _ = editor.load_history(path);
+    }
+    println!("{} at {}:{}. \\? shows the commands.", shell.server(), shell.url.host, shell.url.port);
+    let mut pending = String::new();
+    loop {
+        let prompt = shell.prompt(&pending);
+        match editor.readline(&prompt) {
+            Ok(line) => {
+                if !pending.is_empty() {
+                    pending.push('\n');
+                }
+                pending.push_str(&line);
+                if shell.complete(&pending) {
+                    let text = std::mem::take(&mut pending);
+                    // A history that is full or unwritable is no reason to stop.
+                    let _ = editor.add_history_entry(text.as_str());
+                    if shell.line(&text) == Step::Leave {
+                        break;
+                    }
+                }
+            }
+            Err(ReadlineError::Interrupted) => pending.clear(),
+            Err(ReadlineError::Eof) => break,
+            Err(e) => return Err(format!("cannot read the terminal: {e}")),
+        }
+    }
+    if let Some(path) = &history {
+        let _ = editor.save_history(path);
+    }
+    Ok(())
+}
+
+impl Shell {
+    fn connect(url: &Url, format: Format) -> Result<Shell, String> {
+        let client = Client::connect(url).map_err(|e| e.to_string())?;
+        Ok(Shell { url: url.clone(), client, format, timing: false })
+    }
+
+    fn server(&self) -> String {
+        format!("server {}", self.client.parameter("server_version").unwrap_or("of unknown version"))
+    }
+
+    fn prompt(&self, pending: &str) -> String {
+        let state = match self.client.transaction_status() {
+            'T' => "*",
+            'E' => "!",
+            _ => "",
+        };
+        format!("{}{}{state}> ", self.url.database, if pending.is_empty() { "=" } else { "-" })
+    }
+
+    /// Whether the text can be run: a command, or statements that end with a semicolon.
+    fn complete(&self, text: &str) -> bool {
+        let text = text.trim();
+        text.is_empty() || text.starts_with('\\') || statement::is_complete(text)
+    }
+
+    /// Runs statements and commands from a stream, up to the first that fails.
+    fn script(&mut self, input: &mut dyn BufRead) -> Result<(), String> {
+        let mut pending = String::new();
+        for line in input.lines() {
+            let line = line.map_err(|e| format!("cannot read the script: {e}"))?;
+            if !pending.is_empty() {
+                pending.push('\n');
+            }
+            pending.push_str(&line);
+            if self.complete(&pending) {
+                match self.line(&std::mem::take(&mut pending)) {
+                    Step::On => {}
+                    Step::Leave => return Ok(()),
+                    Step::Failed => return Err(String::new()),
+                }
+            }
+        }
+        match self.line(&pending) {
+            Step::Failed => Err(String::new()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Runs a command or statements, and shows what comes.
+    pub fn line(&mut self, text: &str) -> Step {
+        let text = text.trim();
+        if text.is_empty() {
+            return Step::On;
+        }
+        if text.starts_with('\\') {
+            return meta::run(self, text);
+        }
+        let began = Instant::now();
+        let done = self.statement(text, None);
+        if self.timing {
+            println!("Time: {:.3} ms", began.elapsed().as_secs_f64() * 1e3);
+        }
+        done
+    }
+
+    /// Runs statements under a title.
+    fn statement(&mut self, text: &str, title: Option<&str>) -> Step {
+        let mut view = View { format: self.format, title, text, columns: None, rows: Vec::new(), failed: false };
+        self.mark_running(true);
+        let ran = self.client.query_events(text, |event| view.see(event));
+        self.mark_running(false);
+        if let Err(e) = ran {
+            return self.lost(&e);
+        }
+        if view.failed { Step::Failed } else { Step::On }
+    }
+
+    fn mark_running(&self, runs: bool) {
+        if let Ok(mut running) = RUNNING.lock() {
+            *running = runs.then(|| self.client.cancel_key());
+        }
+    }
+
+    /// The connection is gone: tries once to get another.
+    fn lost(&mut self, error: &ClientError) -> Step {
+        eprintln!("{error}");
+        match Client::connect(&self.url) {
+            Ok(client) => {
+                self.client = client;
+                eprintln!("Connected again; what was not committed is lost.");
+            }
+            Err(e) => eprintln!("{e}"),
+        }
+        Step::Failed
+    }
+}
+
+/// Shows the events of one text.
+struct View<'a> {
+    format: Format,
+    title: Option<&'a str>,
+    text: &'a str,
+    columns: Option<Vec<Column>>,
+    rows: Vec<TextRow>,
+    failed: bool,
+}
+
+impl View<'_> {
+    fn see(&mut self, event: Event) {
+        match event {
+            Event::Columns(columns) => self.columns = Some(columns),
+            Event::Row(row) => self.rows.push(row),
+            Event::Tag(tag) => self.result(&tag),
+            Event::Notice(notice) => show_message(&notice, self.text),
+            Event::Error(error) => {
+                // Rows that came before the error are part of what happened.
+                self.columns = None;
+                self.rows.clear();
+                self.failed = true;
+                show_message(&error, self.text);
+            }
+        }
+    }
+
+    fn result(&mut self, tag: &str) {
+        let rows = std::mem::take(&mut self.rows);
+        let text = match (self.columns.take(), self.format) {
+            (Some(columns), Format::Table) => table::aligned(&columns, &rows, self.title) + "\n",
+            (Some(columns), Format::Csv) => export::csv(&columns, &rows),
+            (Some(columns), Format::Json) => export::json(&columns, &rows),
+            (None, Format::Table) if rows.is_empty() => format!("{tag}\n"),
+            // COPY TO STDOUT: lines as they came.
+            (None, _) => rows.into_iter().flatten().flatten().map(|line| line + "\n").collect(),
+        };
+        // Whoever closed our standard output does not want to know.
+        let _ = std::io::stdout().write_all(text.as_bytes());
+    }
+}
+
+/// An error or notice, with the line of the statement that it points at.
+fn show_message(message: &ServerMessage, text: &str) {
+    let mut out = format!("{}:  {}", message.severity, message.message);
+    if message.code != "00000" {
+        out.push_str(&format!(" ({})", message.code));
+    }
+    if let Some((line, pointer)) = message.position.and_then(|p| statement::point_at(text, p)) {
+        out.push_str(&format!("\n{line}\n{pointer}"));
+    }
+    for (word, extra) in [("DETAIL", &message.detail), ("HINT", &message.hint)] {
+        if let Some(extra) = extra {
+            out.push_str(&format!("\n{word}:  {extra}"));
+        }
+    }
+    eprintln!("{out}");
+}
