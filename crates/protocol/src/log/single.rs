@@ -88,10 +88,10 @@ impl<T> Single<T> {
     pub fn closed(&self) -> Timestamp {
         self.last
     }
-    /// The first entry that is not durable yet.
-    pub fn first_undurable(&self) -> Option<&Entry<T>> {
-        let at = self.queue.partition_point(|entry| entry.index <= self.durable);
-        self.queue.get(at)
+    /// Entries from a place on.
+    pub fn entries_from(&self, index: LogIndex) -> impl Iterator<Item = &Entry<T>> {
+        let at = self.queue.partition_point(|entry| entry.index < index);
+        self.queue.range(at..)
     }
     /// Entries not applied yet.
     pub fn len(&self) -> usize {

@@ -99,8 +99,9 @@ pub fn encode_record(range: RangeId, at: Timestamp, command: &Command, out: &mut
     }
 }
 
-/// Sets the timestamp of an encoded record.
-pub fn stamp_record(record: &mut [u8], at: Timestamp) {
+/// Sets the range and the timestamp of an encoded record.
+pub fn stamp_record(record: &mut [u8], range: RangeId, at: Timestamp) {
+    record[1..9].copy_from_slice(&range.0.to_le_bytes());
     record[9..HEADER_BYTES].copy_from_slice(&at.as_u64().to_le_bytes());
 }
 

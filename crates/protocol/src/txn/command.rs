@@ -27,6 +27,10 @@ impl Span {
     pub fn is_before_end(&self, key: &[u8]) -> bool {
         self.end.is_empty() || *key < *self.end
     }
+    /// The end, for a lookup in an ordered map.
+    pub fn end_bound(&self) -> core::ops::Bound<&[u8]> {
+        if self.end.is_empty() { core::ops::Bound::Unbounded } else { core::ops::Bound::Excluded(&self.end) }
+    }
     /// Whether no key lies inside.
     pub fn is_empty(&self) -> bool {
         !self.end.is_empty() && self.start >= self.end

@@ -1,0 +1,359 @@
+//! The part of a node that changes in log order: ranges, the log's queue, decisions, the gate of rule 1.
+//!
+//! One law: one input, then its outputs. Everything here runs under one lock and reads no clock; `now` comes with each input.
+//!
+//! ```text
+//!   Commit ──route──► one range: Commit ─┐                                   ┌─► reply, once past (the gate)
+//!                     many: Prepare ×n ──┴─► batch ─► disk ─► Durable ─apply─┤
+//!                                                                            └─► all prepared: decide, reply, Outcome ×n
+//! ```
+//!
+//! Invariants:
+//! 1. A record's keys are in flight before it has a place in the log and until its outcome is visible (see `inflight`).
+//! 2. A record is applied only when it and all before it are durable, in log order.
+//! 3. A commit is acknowledged, and leaves flight, only when its timestamp is certainly past (rule 1), and never before it is
+//!    durable and applied. The wait overlaps the sync: it counts from the timestamp on.
+//! 4. A transaction of many ranges is acknowledged when its last prepare is durable: its outcome is then a function of the
+//!    log. Its versions become visible when its outcomes are applied.
+//! 5. `visible` is at least every commit timestamp that was ever acknowledged.
+
+use crate::counters::Counters;
+use crate::inflight::InFlight;
+use crate::reply::{CommitError, Reply};
+use crate::sabotage::Sabotage;
+use crate::versions::Store;
+use bytes::Bytes;
+use clock::{HybridClock, Reading, Timestamp};
+use protocol::log::{Entry, LogIndex, Single};
+use protocol::txn::{
+    Batch, Cause, Command, Coordinator, Range, RangeId, Record, Refusal, TxnId, Verdict, encode_record,
+};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::task::Waker;
+use store::{Engine, StoreError};
+
+/// Records proposed and not yet applied, at most; beyond it commits are refused, which only a stuck disk brings about.
+pub const QUEUE_MAX: usize = 65_536;
+/// Outcomes that every participant has are forgotten in groups of this many, or at the next tick.
+pub(crate) const FORGET_GROUP: usize = 64;
+
+/// What a core is told.
+#[derive(Debug)]
+pub enum Input {
+    /// Everything up to this place is on the disk.
+    Durable(LogIndex),
+    /// The disk refused the records from this place on, and holds nothing of them.
+    AppendFailed {
+        /// The first place refused.
+        from: LogIndex,
+        /// Whether it was for lack of space; otherwise the disk is broken and no write is taken any more.
+        full: bool,
+    },
+    /// Time passed: the gate, undecided transactions, what is owed.
+    Tick,
+    /// One record read back from the log at start, in order.
+    Replay(Record),
+    /// The log has no more records: undecided transactions are resolved.
+    Recovered,
+}
+
+/// What a core wants done.
+#[derive(Debug, Default)]
+pub struct Outputs {
+    /// To be woken, after every lock is free.
+    pub wakers: Vec<Waker>,
+    /// Step [`Input::Tick`] once this is past: what the gate waits for first.
+    pub timer: Option<Timestamp>,
+}
+
+/// Records for the disk, to be appended and synced together.
+#[derive(Debug, Default)]
+pub struct LogBatch {
+    /// Encoded records, one after the other.
+    pub bytes: Vec<u8>,
+    /// Where each ends in `bytes`.
+    pub ends: Vec<usize>,
+    /// The place of the first.
+    pub first: LogIndex,
+}
+
+impl LogBatch {
+    /// Whether there is nothing to do.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+    /// The place of the last record.
+    pub fn last(&self) -> LogIndex {
+        LogIndex(self.first.0 + self.ends.len() as u64 - 1)
+    }
+    /// Each record's bytes, in order.
+    pub fn records(&self) -> impl Iterator<Item = &[u8]> {
+        let starts = std::iter::once(0).chain(self.ends.iter().copied());
+        starts.zip(&self.ends).map(|(start, end)| &self.bytes[start..*end])
+    }
+    fn clear(&mut self) {
+        self.bytes.clear();
+        self.ends.clear();
+    }
+}
+
+/// A proposed record until it is applied.
+#[derive(Debug)]
+pub(crate) struct Proposed {
+    pub range: RangeId,
+    pub command: Command,
+    pub reply: Option<Arc<Reply>>,
+}
+
+/// A transaction of many ranges that this node sees through.
+#[derive(Debug)]
+pub(crate) struct Pending {
+    pub coordinator: Coordinator,
+    pub reply: Option<Arc<Reply>>,
+    pub refusal: Option<CommitError>,
+    pub asked_ns: u64,
+}
+
+/// A commit whose timestamp is not certainly past yet.
+#[derive(Debug)]
+pub(crate) struct Gated {
+    pub flight: Option<Timestamp>,
+    pub reply: Option<Arc<Reply>>,
+    pub since_ns: u64,
+}
+
+/// What the core shares with readers.
+pub(crate) struct Shared<E> {
+    pub clock: HybridClock,
+    pub store: Store<E>,
+    pub inflight: InFlight,
+    pub visible: AtomicU64,
+    pub counters: Counters,
+    pub sabotage: Sabotage,
+}
+
+/// See the module.
+pub(crate) struct Core<E> {
+    pub(crate) shared: Arc<Shared<E>>,
+    pub(crate) ranges: BTreeMap<RangeId, Range>,
+    pub(crate) routes: BTreeMap<Bytes, RangeId>,
+    pub(crate) next_range: u64,
+    pub(crate) log: Single<Proposed>,
+    pub(crate) applied: LogIndex,
+    pub(crate) batch: LogBatch,
+    pub(crate) pending: BTreeMap<TxnId, Pending>,
+    pub(crate) gate: BTreeMap<Timestamp, Vec<Gated>>,
+    pub(crate) forget: BTreeMap<RangeId, Vec<TxnId>>,
+    pub(crate) owed: Vec<(RangeId, Command)>,
+    pub(crate) collect_at: Option<(Timestamp, LogIndex)>,
+    pub(crate) closed: Option<CommitError>,
+}
+
+impl<E: Engine> Core<E> {
+    /// One input. Outputs accumulate in `out`.
+    ///
+    /// # Errors
+    /// The store failed: the node must stop.
+    pub fn step(&mut self, now: &Reading, input: Input, out: &mut Outputs) -> Result<(), StoreError> {
+        match input {
+            Input::Durable(index) => {
+                self.log.durable(index);
+                while let Some(entry) = self.log.pop_durable() {
+                    self.apply(now, entry, out)?;
+                }
+            }
+            Input::AppendFailed { from, full } => self.append_failed(from, full, out),
+            Input::Tick => self.tick(now, out),
+            Input::Replay(record) => self.replay(&record)?,
+            Input::Recovered => self.recovered(now),
+        }
+        out.timer = self.gate.keys().next().copied();
+        Ok(())
+    }
+
+    /// Gives a record its timestamp and its place.
+    pub(crate) fn propose(
+        &mut self,
+        now: &Reading,
+        floor: Timestamp,
+        range: RangeId,
+        command: Command,
+        reply: Option<Arc<Reply>>,
+    ) -> Timestamp {
+        let begin = self.batch.bytes.len();
+        encode_record(range, Timestamp::MIN, &command, &mut self.batch.bytes);
+        self.propose_encoded(now, floor, range, command, reply, begin)
+    }
+
+    /// As `propose`, for a record whose bytes stand at the end of the batch from `begin` on.
+    pub(crate) fn propose_encoded(
+        &mut self,
+        now: &Reading,
+        floor: Timestamp,
+        range: RangeId,
+        command: Command,
+        reply: Option<Arc<Reply>>,
+        begin: usize,
+    ) -> Timestamp {
+        let shared = self.shared.clone();
+        let tick = || shared.clock.tick(now.interval, floor);
+        let at = match &command {
+            Command::Commit(batch) | Command::Prepare { batch, .. } => {
+                let announced = shared.inflight.announce(&batch.writes);
+                shared.inflight.enter(announced, tick)
+            }
+            _ => tick(),
+        };
+        protocol::txn::stamp_record(&mut self.batch.bytes[begin..], range, at);
+        let index = self.log.propose(at, Proposed { range, command, reply });
+        if self.batch.ends.is_empty() {
+            self.batch.first = index;
+        }
+        shared.counters.log_records.one();
+        shared.counters.log_bytes.add((self.batch.bytes.len() - begin) as u64);
+        self.batch.ends.push(self.batch.bytes.len());
+        at
+    }
+
+    /// Takes what the disk should append next; gives back a used batch for its memory.
+    pub(crate) fn take_batch(&mut self, spare: &mut LogBatch) {
+        spare.clear();
+        std::mem::swap(spare, &mut self.batch);
+        if !spare.is_empty() {
+            self.shared.counters.log_batches.one();
+        }
+    }
+
+    fn apply(&mut self, now: &Reading, entry: Entry<Proposed>, out: &mut Outputs) -> Result<(), StoreError> {
+        let Entry { index, at, payload } = entry;
+        let Some(range) = self.ranges.get_mut(&payload.range) else {
+            return Err(damaged(format!("record {} names {}, which does not exist", index.0, payload.range)));
+        };
+        let flight = match &payload.command {
+            Command::Outcome { txn, .. } => range.prepared().get(txn).map(|p| p.at),
+            _ => None,
+        };
+        let verdict = range.apply(at, &payload.command, &self.shared.store)?;
+        self.applied = index;
+        let id = payload.range;
+        match payload.command {
+            Command::Commit(batch) => self.commit_applied(now, at, batch, verdict, payload.reply, out),
+            Command::Prepare { batch, .. } => self.prepare_applied(now, at, id, batch, verdict, out),
+            Command::Fence { txn } => self.fence_applied(now, id, txn, out),
+            Command::Outcome { txn, .. } => self.outcome_applied(now, id, txn, flight, &verdict, out),
+            Command::Split { .. } => self.split_applied(verdict, payload.reply, out),
+            Command::Collect { threshold } => self.collect_at = Some((threshold, index)),
+            Command::Forget { .. } => {}
+        }
+        Ok(())
+    }
+
+    fn commit_applied(
+        &mut self,
+        now: &Reading,
+        at: Timestamp,
+        batch: Batch,
+        verdict: Verdict,
+        reply: Option<Arc<Reply>>,
+        out: &mut Outputs,
+    ) {
+        match (verdict, reply) {
+            // The range was split under it and nothing happened: again, by the new bounds and later.
+            (Verdict::Refused(Refusal { cause: Cause::Moved, .. }), Some(reply)) => {
+                self.shared.inflight.leave(at, &mut out.wakers);
+                self.commit(now, at, batch, &reply, out);
+            }
+            (Verdict::Refused(refusal), reply) => {
+                self.shared.inflight.leave(at, &mut out.wakers);
+                self.shared.counters.txn_certification_failures.one();
+                answer(reply, Err(CommitError::Refused(refusal)), out);
+            }
+            (_, reply) => self.acknowledge(now, at, Gated { flight: Some(at), reply, since_ns: now.now_ns }, out),
+        }
+    }
+
+    /// Rule 1: at once if the timestamp is past, through the gate if not.
+    pub(crate) fn acknowledge(&mut self, now: &Reading, commit: Timestamp, gated: Gated, out: &mut Outputs) {
+        if now.interval.is_past(commit) || self.shared.sabotage.skip_rule_one() {
+            self.show(commit, gated, out);
+        } else {
+            self.gate.entry(commit).or_default().push(gated);
+        }
+    }
+
+    fn show(&mut self, commit: Timestamp, gated: Gated, out: &mut Outputs) {
+        self.shared.visible.fetch_max(commit.as_u64(), SeqCst);
+        if let Some(flight) = gated.flight {
+            self.shared.inflight.leave(flight, &mut out.wakers);
+        }
+        answer(gated.reply, Ok(commit), out);
+    }
+
+    /// Opens the gate for what is past now.
+    pub(crate) fn open_gate(&mut self, now: &Reading, out: &mut Outputs) {
+        while let Some(entry) = self.gate.first_entry() {
+            if !now.interval.is_past(*entry.key()) {
+                return;
+            }
+            let (commit, gated) = entry.remove_entry();
+            for one in gated {
+                if one.reply.is_some() {
+                    self.shared.counters.txn_commit_waits.one();
+                    self.shared.counters.commit_wait_nanos.add(now.now_ns.saturating_sub(one.since_ns));
+                }
+                self.show(commit, one, out);
+            }
+        }
+    }
+
+    fn split_applied(&mut self, verdict: Verdict, reply: Option<Arc<Reply>>, out: &mut Outputs) {
+        let result = match verdict {
+            Verdict::Split(right) => {
+                self.insert_range(*right);
+                Ok(Timestamp::MIN)
+            }
+            Verdict::Refused(refusal) => Err(CommitError::Refused(refusal)),
+            _ => Ok(Timestamp::MIN),
+        };
+        answer(reply, result, out);
+    }
+
+    pub(crate) fn insert_range(&mut self, range: Range) {
+        self.next_range = self.next_range.max(range.id().0 + 1);
+        self.routes.insert(range.span().start.clone(), range.id());
+        self.ranges.insert(range.id(), range);
+    }
+
+    /// The range that holds a key.
+    pub(crate) fn route(&self, key: &[u8]) -> RangeId {
+        let below = self.routes.range::<[u8], _>((std::ops::Bound::Unbounded, std::ops::Bound::Included(key)));
+        below.last().map_or(RangeId(0), |(_, id)| *id)
+    }
+
+    /// Whether the batch lies in one range, and which.
+    pub(crate) fn only_range(&self, batch: &Batch) -> Option<RangeId> {
+        let id = self.route(&batch.writes.first()?.key);
+        if self.ranges.len() == 1 {
+            return Some(id);
+        }
+        let span = self.ranges.get(&id)?.span();
+        let writes = batch.writes.last().is_none_or(|w| span.contains(&w.key));
+        let reads = batch.reads.iter().all(|r| match r {
+            protocol::txn::Read::Key { key, .. } => span.contains(key),
+            protocol::txn::Read::Span { span: read, .. } => span.covers(read),
+        });
+        (writes && reads).then_some(id)
+    }
+}
+
+pub(crate) fn answer(reply: Option<Arc<Reply>>, result: Result<Timestamp, CommitError>, out: &mut Outputs) {
+    if let Some(reply) = reply {
+        reply.give(result, &mut out.wakers);
+    }
+}
+
+pub(crate) fn damaged(what: String) -> StoreError {
+    StoreError::Corrupt { place: "the log".to_owned(), what }
+}

@@ -1,0 +1,76 @@
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+macro_rules! counters {
+    ($($(#[$doc:meta])* $name:ident),* $(,)?) => {
+        /// What happened so far; each only grows.
+        #[derive(Debug, Default)]
+        pub struct Counters { $($(#[$doc])* pub $name: Counter,)* }
+
+        impl Counters {
+            /// Every counter with its name, in the order of declaration.
+            pub fn all(&self) -> impl Iterator<Item = (&'static str, u64)> {
+                [$((stringify!($name), self.$name.get()),)*].into_iter()
+            }
+        }
+    };
+}
+
+/// A number that only grows.
+#[derive(Debug, Default)]
+pub struct Counter(AtomicU64);
+
+impl Counter {
+    /// Adds one.
+    pub fn one(&self) {
+        self.add(1);
+    }
+    /// Adds.
+    pub fn add(&self, more: u64) {
+        self.0.fetch_add(more, Relaxed);
+    }
+    /// The number.
+    pub fn get(&self) -> u64 {
+        self.0.load(Relaxed)
+    }
+}
+
+counters! {
+    /// Transactions begun.
+    txn_begins,
+    /// Transactions committed that wrote.
+    txn_commits,
+    /// Transactions committed that only read.
+    txn_commits_readonly,
+    /// Transactions given up, by their owner or after an error.
+    txn_aborts,
+    /// Commits refused by certification.
+    txn_certification_failures,
+    /// Commits whose keys lay in several ranges.
+    txn_commits_multirange,
+    /// Reads that met a version which may have been past when the transaction began.
+    txn_restarts_readwithinuncertainty,
+    /// Snapshots moved up without a restart.
+    txn_refreshes,
+    /// Snapshots that could not move up: the transaction had to restart.
+    txn_refresh_failures,
+    /// Reads that waited for a write in flight.
+    txn_read_waits,
+    /// Commits that waited for rule 1 after they were durable.
+    txn_commit_waits,
+    /// How long, together, nanoseconds.
+    commit_wait_nanos,
+    /// Row locks that had to queue.
+    lock_waits,
+    /// Deadlocks broken.
+    txn_deadlocks,
+    /// Undecided transactions resolved by recovery.
+    txn_recoveries,
+    /// Records proposed to the log.
+    log_records,
+    /// Bytes proposed to the log.
+    log_bytes,
+    /// Batches of records handed to the disk.
+    log_batches,
+    /// Timestamps from outside that were refused.
+    clock_future_timestamps,
+}

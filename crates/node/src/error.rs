@@ -1,0 +1,100 @@
+use clock::Timestamp;
+use protocol::txn::{Cause, Refusal};
+use store::StoreError;
+
+/// A transaction failed, and what its owner must do.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TxnError {
+    /// A conflict: run the transaction (READ COMMITTED: the statement) again.
+    #[error("{reason}")]
+    Restart {
+        /// What conflicted.
+        reason: String,
+    },
+    /// This transaction is the victim of a deadlock: roll it back.
+    #[error("{detail}")]
+    Deadlock {
+        /// Who waits for whom.
+        detail: String,
+    },
+    /// The lock is held and the caller did not want to wait.
+    #[error("another transaction holds the lock")]
+    LockNotAvailable,
+    /// Writes are refused until space is freed; reads go on.
+    #[error("the disk is full")]
+    DiskFull,
+    /// Beyond a limit: ask for less.
+    #[error("{what} has {bytes} bytes, the limit is {limit}")]
+    TooLarge {
+        /// What.
+        what: &'static str,
+        /// Its size, bytes.
+        bytes: usize,
+        /// The limit, bytes.
+        limit: usize,
+    },
+    /// A write in a read-only transaction.
+    #[error("cannot write in a read-only transaction")]
+    ReadOnly,
+    /// The snapshot asked for is collected, or lies in the future.
+    #[error("snapshot {asked} cannot be read: {reason}")]
+    SnapshotUnavailable {
+        /// What was asked for.
+        asked: Timestamp,
+        /// Why not.
+        reason: String,
+    },
+    /// The clock's bound does not allow this consistency now: use another, or repair the clock.
+    #[error("{0}")]
+    ClockUnavailable(String),
+    /// The disk failed or its data is damaged: the node must stop. Whether a commit that gets this error took place is unknown until then.
+    #[error("{0}")]
+    Storage(String),
+    /// The node stops: go elsewhere.
+    #[error("the node is shutting down")]
+    ShuttingDown,
+}
+
+impl From<StoreError> for TxnError {
+    fn from(e: StoreError) -> Self {
+        match e {
+            StoreError::DiskFull => TxnError::DiskFull,
+            StoreError::Collected { asked, oldest } => {
+                TxnError::SnapshotUnavailable { asked, reason: format!("versions below {oldest} are collected") }
+            }
+            other => TxnError::Storage(other.to_string()),
+        }
+    }
+}
+
+impl From<Refusal> for TxnError {
+    fn from(refusal: Refusal) -> Self {
+        let key = Hex(&refusal.key);
+        let reason = match refusal.cause {
+            Cause::WriteChanged { at } => format!("another transaction wrote key {key} and committed at {at}"),
+            Cause::ReadChanged { at } => {
+                format!("what was read at key {key} was changed by a transaction that committed at {at}")
+            }
+            Cause::Undecided { txn } => format!("key {key} is held by transaction {txn}, which is committing"),
+            Cause::TooOld { threshold } => {
+                format!("the snapshot is older than {threshold}, below which old versions are collected")
+            }
+            Cause::Fenced => "it was recovered as aborted while it was committing".to_owned(),
+            Cause::Moved => format!("key {key} moved to another range too often while it was committing"),
+        };
+        TxnError::Restart { reason }
+    }
+}
+
+/// The first bytes of a key, as a user can compare them.
+pub(crate) struct Hex<'a>(pub &'a [u8]);
+
+impl core::fmt::Display for Hex<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        const SHOWN: usize = 24;
+        for byte in self.0.iter().take(SHOWN) {
+            write!(f, "{byte:02x}")?;
+        }
+        if self.0.len() > SHOWN { f.write_str("..") } else { Ok(()) }
+    }
+}

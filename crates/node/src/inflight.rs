@@ -1,0 +1,211 @@
+//! Writes that have a timestamp but no visible outcome yet.
+//!
+//! # Problem
+//! A commit gets its timestamp when it is proposed and its fate when it is durable and applied. A reader whose snapshot lies
+//! at or above that timestamp must wait (004 §2.3, figure 2.2; algorithm 1, lines 6-17), and must not miss it, although readers
+//! and writers run on different threads and share no lock on their common path.
+//!
+//! # The argument
+//! A writer, in this order: (w1) counts itself in the counters of its keys; (w2) takes the table's lock; (w3) ticks the hybrid
+//! clock for its timestamp `c`; (w4) enters its keys; (w5) frees the lock. Later: (w6) writes its versions, or learns that it
+//! aborted; (w7) removes its keys and counts itself out.
+//!
+//! A reader at `s`: (r1) ratchets the hybrid clock to `s`; (r2) looks at the counters of its key; if they are not zero, (r3)
+//! looks into the table, under its lock; (r4) reads the versions.
+//!
+//! 1. If `c <= s`, then w3 came before r1: a tick after r1 gives more than `s`.
+//! 2. Hence w1 came before r2, and r2 sees the count unless w7 came before it; all of these are sequentially consistent.
+//! 3. Hence r3, which comes after w2 and so, having to wait for the lock, after w5, sees the keys unless w7 came before it.
+//! 4. If w7 came first, w6 did too, and r4 sees the versions.
+//! 5. A reader therefore meets each write with `c <= s` in the table or in the versions. One with `c > s` does not concern it.
+//!
+//! Hence it is also enough to do r1 once per snapshot, not once per read.
+//!
+//! # Caveats
+//! A commit of very many keys enters spans instead of keys: readers between its keys wait needlessly.
+
+use bytes::Bytes;
+use clock::Timestamp;
+use parking_lot::RwLock;
+use protocol::txn::{Span, Write};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::SeqCst};
+use std::task::Waker;
+
+/// A commit of more keys than this enters the spans that cover them.
+pub(crate) const KEYS_EACH_MAX: usize = 512;
+/// Counters that keys share by hash.
+const COUNTERS: usize = 1024;
+/// Keys with the same first bytes (one index) are covered by one span.
+const COVER_PREFIX_BYTES: usize = 4;
+
+#[derive(Debug)]
+pub(crate) struct InFlight {
+    total: AtomicUsize,
+    spans: AtomicUsize,
+    counters: Box<[AtomicU32]>,
+    table: RwLock<Table>,
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    keys: BTreeMap<Bytes, Vec<Timestamp>>,
+    flights: BTreeMap<Timestamp, Flight>,
+}
+
+#[derive(Debug, Default)]
+struct Flight {
+    keys: Vec<Bytes>,
+    spans: Vec<Span>,
+    waiting: Vec<Waker>,
+}
+
+/// The keys that one record writes, counted in (w1) but not yet entered.
+pub(crate) struct Announced {
+    flight: Flight,
+}
+
+impl Default for InFlight {
+    fn default() -> Self {
+        InFlight {
+            total: AtomicUsize::new(0),
+            spans: AtomicUsize::new(0),
+            counters: (0..COUNTERS).map(|_| AtomicU32::new(0)).collect(),
+            table: RwLock::default(),
+        }
+    }
+}
+
+fn counter_of(key: &[u8]) -> usize {
+    let mut hash = 0xcbf2_9ce4_8422_2325u64;
+    for byte in key {
+        hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
+    }
+    ((hash >> 32) as usize) % COUNTERS
+}
+
+fn cover(writes: &[Write]) -> Vec<Span> {
+    let prefix = |w: &Write| w.key[..w.key.len().min(COVER_PREFIX_BYTES)].to_vec();
+    writes
+        .chunk_by(|a, b| prefix(a) == prefix(b))
+        .filter_map(|group| {
+            let mut end = group.last()?.key.to_vec();
+            end.push(0);
+            Some(Span::new(group.first()?.key.clone(), end))
+        })
+        .collect()
+}
+
+impl InFlight {
+    /// w1: counts a record's keys in.
+    pub fn announce(&self, writes: &[Write]) -> Announced {
+        self.total.fetch_add(1, SeqCst);
+        let mut flight = Flight::default();
+        if writes.len() > KEYS_EACH_MAX {
+            flight.spans = cover(writes);
+            self.spans.fetch_add(1, SeqCst);
+        } else {
+            flight.keys = writes.iter().map(|w| w.key.clone()).collect();
+            for key in &flight.keys {
+                self.counters[counter_of(key)].fetch_add(1, SeqCst);
+            }
+        }
+        Announced { flight }
+    }
+
+    /// w2 to w5: enters the keys at the timestamp that `tick` gives.
+    pub fn enter(&self, announced: Announced, tick: impl FnOnce() -> Timestamp) -> Timestamp {
+        let mut table = self.table.write();
+        let at = tick();
+        for key in &announced.flight.keys {
+            table.keys.entry(key.clone()).or_default().push(at);
+        }
+        table.flights.insert(at, announced.flight);
+        at
+    }
+
+    /// w7: the outcome is visible. Whoever waits for it goes on.
+    pub fn leave(&self, at: Timestamp, wakers: &mut Vec<Waker>) {
+        let flight = {
+            let mut table = self.table.write();
+            let Some(flight) = table.flights.remove(&at) else { return };
+            for key in &flight.keys {
+                if let Some(times) = table.keys.get_mut(key) {
+                    times.retain(|t| *t != at);
+                    if times.is_empty() {
+                        table.keys.remove(key);
+                    }
+                }
+            }
+            flight
+        };
+        if !flight.spans.is_empty() {
+            self.spans.fetch_sub(1, SeqCst);
+        }
+        for key in &flight.keys {
+            self.counters[counter_of(key)].fetch_sub(1, SeqCst);
+        }
+        self.total.fetch_sub(1, SeqCst);
+        wakers.extend(flight.waiting);
+    }
+
+    /// r2 and r3: a write of `key` in flight at or below `at`.
+    pub fn on_key(&self, key: &[u8], at: Timestamp) -> Option<Timestamp> {
+        if self.counters[counter_of(key)].load(SeqCst) == 0 && self.spans.load(SeqCst) == 0 {
+            return None;
+        }
+        let table = self.table.read();
+        let exact = table.keys.get(key).and_then(|times| times.iter().find(|t| **t <= at).copied());
+        exact.or_else(|| {
+            table.bulk().find(|(t, spans)| *t <= at && spans.iter().any(|s| s.contains(key))).map(|(t, _)| t)
+        })
+    }
+
+    /// r2 and r3 for a span: the first key from its start (from its end where `reverse`) that is in flight at or below `at`, and
+    /// when. Where a commit covers a span itself, the nearest end of that.
+    pub fn in_span(&self, span: &Span, at: Timestamp, reverse: bool) -> Option<(Bytes, Timestamp)> {
+        if self.total.load(SeqCst) == 0 || span.is_empty() {
+            return None;
+        }
+        let table = self.table.read();
+        let hit = |(key, times): (&Bytes, &Vec<Timestamp>)| Some((key.clone(), *times.iter().find(|t| **t <= at)?));
+        let mut keys = table.keys.range::<[u8], _>((std::ops::Bound::Included(&span.start[..]), span.end_bound()));
+        let exact = if reverse { keys.rev().find_map(hit) } else { keys.find_map(hit) };
+        let bulk = table.bulk().filter(|(t, _)| *t <= at).flat_map(|(t, spans)| spans.iter().map(move |s| (t, s)));
+        let cut = bulk.filter(|(_, s)| s.overlaps(span)).map(|(t, s)| {
+            let shared = s.intersection(span);
+            (if reverse { shared.end } else { shared.start }, t)
+        });
+        let all = exact.into_iter().chain(cut);
+        if reverse { all.max() } else { all.min() }
+    }
+
+    /// Wakes `waker` when the flight leaves. `false`: it is gone already, look again.
+    pub fn wait(&self, at: Timestamp, waker: &Waker) -> bool {
+        match self.table.write().flights.get_mut(&at) {
+            Some(flight) => {
+                if !flight.waiting.iter().any(|w| w.will_wake(waker)) {
+                    flight.waiting.push(waker.clone());
+                }
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// How many records are in flight.
+    pub fn total(&self) -> usize {
+        self.total.load(SeqCst)
+    }
+
+    /// The least timestamp in flight.
+    pub fn least(&self) -> Option<Timestamp> {
+        self.table.read().flights.keys().next().copied()
+    }
+}
+
+impl Table {
+    fn bulk(&self) -> impl Iterator<Item = (Timestamp, &Vec<Span>)> {
+        self.flights.iter().filter(|(_, f)| !f.spans.is_empty()).map(|(at, f)| (*at, &f.spans))
+    }
+}

@@ -1,0 +1,283 @@
+use crate::core::{Core, Input, LogBatch, Outputs, Shared};
+use crate::counters::Counters;
+use crate::locks::Locks;
+use crate::options::{Consistency, NodeOptions};
+use crate::reply::Reply;
+use crate::sabotage::Sabotage;
+use crate::state::State;
+use crate::transaction::Limit;
+use crate::versions::Store;
+use crate::{CommitError, TxnError};
+use bytes::Bytes;
+use clock::{Reading, Status, Timestamp};
+use parking_lot::Mutex;
+use protocol::log::{LogIndex, Single};
+use protocol::txn::{Batch, Command, RangeId, Span, TxnId};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::task::{Poll, Waker};
+use store::{Engine, StoreError, Versions};
+
+/// One whole node, without a disk, a clock or a thread of its own. See the crate.
+pub struct Node<E> {
+    pub(crate) options: NodeOptions,
+    pub(crate) shared: Arc<Shared<E>>,
+    pub(crate) locks: Locks,
+    core: Mutex<Core<E>>,
+    serial: AtomicU64,
+    unique: AtomicU64,
+}
+
+impl<E: Engine> Node<E> {
+    /// A node over versions as the engine kept them. Before the first transaction: [`Input::Replay`] each record of the log after
+    /// [`Node::applied`], then [`Input::Recovered`], and wait until [`Node::ready_at`] is past.
+    ///
+    /// # Errors
+    /// The state beside the versions is damaged.
+    pub fn open(options: NodeOptions, versions: Arc<Versions<E>>, now: &Reading) -> Result<Self, StoreError> {
+        let recovered = versions.recovered().clone();
+        let state = State::decode(&recovered.state)?;
+        let last = state.ranges.values().map(|r| r.applied()).max().unwrap_or_default().max(recovered.max_ts);
+        let applied = LogIndex(recovered.position);
+        let shared = Arc::new(Shared {
+            clock: clock::HybridClock::new(last),
+            store: Store(versions),
+            inflight: Default::default(),
+            visible: AtomicU64::new(last.as_u64()),
+            counters: Counters::default(),
+            sabotage: Sabotage::default(),
+        });
+        let routes = state.ranges.values().map(|r| (r.span().start.clone(), r.id())).collect();
+        let core = Core {
+            shared: shared.clone(),
+            ranges: state.ranges,
+            routes,
+            next_range: state.next_range,
+            log: Single::new(applied, last),
+            applied,
+            batch: LogBatch::default(),
+            pending: BTreeMap::new(),
+            gate: BTreeMap::new(),
+            forget: BTreeMap::new(),
+            owed: Vec::new(),
+            collect_at: None,
+            closed: None,
+        };
+        let first = last.max(now.interval.latest()).as_u64();
+        Ok(Node {
+            options,
+            shared,
+            locks: Locks::default(),
+            core: Mutex::new(core),
+            serial: AtomicU64::new(first),
+            unique: AtomicU64::new(first),
+        })
+    }
+
+    /// One input to the part that changes in log order.
+    ///
+    /// # Errors
+    /// The store failed: stop the node.
+    pub fn step(&self, now: &Reading, input: Input) -> Result<Outputs, StoreError> {
+        let mut out = Outputs::default();
+        let mut core = self.core.lock();
+        if matches!(input, Input::Recovered) {
+            let last = core.log.closed().as_u64();
+            self.serial.fetch_max(last, SeqCst);
+            self.unique.fetch_max(last, SeqCst);
+        }
+        core.step(now, input, &mut out)?;
+        Ok(out)
+    }
+
+    /// Takes the records that wait for the disk into `spare`; empty if there are none. Append and sync them, then step
+    /// [`Input::Durable`] with the last place (or [`Input::AppendFailed`] with the first): one taker at a time.
+    pub fn take_batch(&self, spare: &mut LogBatch) {
+        self.core.lock().take_batch(spare);
+    }
+
+    /// Whether records wait for the disk.
+    pub fn has_batch(&self) -> bool {
+        !self.core.lock().batch.is_empty()
+    }
+
+    /// The waker of somebody whose record waits for the disk: the one to take the next batch.
+    pub fn next_in_batch(&self) -> (bool, Option<Waker>) {
+        let core = self.core.lock();
+        if core.batch.is_empty() {
+            return (false, None);
+        }
+        let replies = core.log.entries_from(core.batch.first).filter_map(|e| e.payload.reply.as_ref());
+        let waker = replies.filter_map(|r| r.waker()).next();
+        (true, waker)
+    }
+
+    /// The last place applied.
+    pub fn applied(&self) -> LogIndex {
+        self.core.lock().applied
+    }
+
+    /// Every record replayed is visible from here on: wait until this is past before the first transaction.
+    pub fn ready_at(&self) -> Timestamp {
+        Timestamp::from_u64(self.shared.visible.load(SeqCst))
+    }
+
+    /// Freezes the versions in memory together with the ranges' state, ready for [`Versions::flush`]. `false`: nothing changed.
+    pub fn freeze(&self) -> bool {
+        let core = self.core.lock();
+        let state = core.encode_state();
+        self.versions().freeze(core.applied.0, state)
+    }
+
+    /// The versions.
+    pub fn versions(&self) -> &Arc<Versions<E>> {
+        &self.shared.store.0
+    }
+    /// What happened so far.
+    pub fn counters(&self) -> &Counters {
+        &self.shared.counters
+    }
+    /// Rules to break, in tests.
+    pub fn sabotage(&self) -> &Sabotage {
+        &self.shared.sabotage
+    }
+    /// The node's settings.
+    pub fn options(&self) -> &NodeOptions {
+        &self.options
+    }
+    /// Row locks held, and transactions that queue for one.
+    pub fn lock_counts(&self) -> (usize, usize) {
+        self.locks.size()
+    }
+    /// The greatest timestamp given out or observed.
+    pub fn clock_last(&self) -> Timestamp {
+        self.shared.clock.last()
+    }
+    /// The greatest timestamp at or below which every acknowledged commit lies.
+    pub fn visible(&self) -> Timestamp {
+        Timestamp::from_u64(self.shared.visible.load(SeqCst))
+    }
+
+    /// Refuses every commit from now on.
+    pub fn close(&self) {
+        self.core.lock().closed.get_or_insert(CommitError::ShuttingDown);
+    }
+
+    /// Ranges that overlap the span: start keys and numbers, in key order.
+    pub fn ranges(&self, span: &Span) -> Vec<(Bytes, RangeId)> {
+        let core = self.core.lock();
+        let inside = core.routes.values().filter_map(|id| core.ranges.get(id)).filter(|r| r.span().overlaps(span));
+        inside.map(|r| (r.span().start.clone(), r.id())).collect()
+    }
+
+    /// Proposes a split of the range that holds `key`, at it. Drive the log, then poll the ticket.
+    pub fn split(&self, now: &Reading, key: Bytes, waker: &Waker) -> Ticket {
+        let reply = Arc::new(Reply::new(waker));
+        let mut core = self.core.lock();
+        let range = core.route(&key);
+        let right = RangeId(core.next_range);
+        core.next_range += 1;
+        core.propose(now, Timestamp::MIN, range, Command::Split { at: key, right }, Some(reply.clone()));
+        Ticket(reply)
+    }
+
+    /// Proposes, in every range, that versions that no snapshot from `threshold` on sees may go. Never above an open snapshot.
+    /// Returns the threshold proposed; `None` if it would not rise. Call [`Versions::collect`] with [`Node::collectable`] later.
+    pub fn collect(&self, now: &Reading, threshold: Timestamp) -> Option<Timestamp> {
+        let open = self.versions().oldest_snapshot().unwrap_or(Timestamp::MAX);
+        let threshold = threshold.min(open).min(self.visible());
+        let mut core = self.core.lock();
+        let ranges: Vec<RangeId> = core.ranges.values().filter(|r| r.collected() < threshold).map(|r| r.id()).collect();
+        for range in &ranges {
+            core.propose(now, Timestamp::MIN, *range, Command::Collect { threshold }, None);
+        }
+        (!ranges.is_empty()).then_some(threshold)
+    }
+
+    /// The threshold that the store may collect by now: logged, applied, and below the point where a replay would begin, so that
+    /// no replayed command is certified against less than it was at first.
+    pub fn collectable(&self) -> Option<Timestamp> {
+        let core = self.core.lock();
+        let (threshold, index) = core.collect_at?;
+        (self.versions().flushed_position() >= index.0).then_some(threshold)
+    }
+
+    /// A number that no other call on this node returned, before a restart or after.
+    pub fn unique_id(&self, now: &Reading) -> u64 {
+        let base = now.interval.earliest().as_u64();
+        let next = |last: u64| Some(last.max(base) + 1);
+        self.unique.fetch_update(SeqCst, SeqCst, next).map_or(base, |last| last.max(base) + 1)
+    }
+
+    pub(crate) fn next_txn(&self) -> TxnId {
+        TxnId { serial: self.serial.fetch_add(1, SeqCst) + 1, node: self.options.node }
+    }
+
+    pub(crate) fn propose(&self, now: &Reading, floor: Timestamp, batch: Batch, reply: &Arc<Reply>) {
+        let mut out = Outputs::default();
+        self.core.lock().commit(now, floor, batch, reply, &mut out);
+        out.wakers.into_iter().for_each(Waker::wake);
+    }
+
+    /// The mode in force: `auto` resolved, and refused where the clock cannot give it.
+    pub(crate) fn settle(&self, now: &Reading, wanted: Consistency) -> Result<Consistency, TxnError> {
+        let trusted = matches!(now.status, Status::Synchronized | Status::FreeRunning) && !now.is_void();
+        let narrow = now.interval.error_ns().saturating_mul(2) <= self.options.strict_budget_us.saturating_mul(1000);
+        match wanted {
+            Consistency::Auto if trusted && narrow => Ok(Consistency::Strict),
+            Consistency::Auto if trusted || self.options.alone => Ok(Consistency::Hybrid),
+            Consistency::Strict if !trusted => Err(self.untrusted(now, "strict")),
+            Consistency::Auto | Consistency::Hybrid if !trusted && !self.options.alone => {
+                Err(self.untrusted(now, "hybrid"))
+            }
+            other => Ok(other),
+        }
+    }
+
+    fn untrusted(&self, now: &Reading, mode: &str) -> TxnError {
+        TxnError::ClockUnavailable(format!(
+            "consistency {mode} needs a clock bound, and the clock source says {:?} (error {} ms{}): use 'token' or 'none', or repair the clock",
+            now.status,
+            now.interval.error_ns() / 1_000_000,
+            if now.is_void() { ", expired" } else { "" },
+        ))
+    }
+
+    /// A snapshot of the present for this mode (rule 2), and the limit up to which a version is uncertain.
+    ///
+    /// Alone, every acknowledged commit is at or below `visible`, so a snapshot there misses none; it stays below what is on
+    /// its way to the disk, and no read waits for that. Otherwise: the mode's own snapshot, and what this node's clock says.
+    pub(crate) fn present(&self, now: &Reading, mode: Consistency, token: Timestamp) -> (Timestamp, Limit) {
+        let shared = &self.shared;
+        let earliest = now.interval.earliest();
+        if mode == Consistency::None {
+            return (earliest, Limit::NONE);
+        }
+        let hybrid = shared.clock.last().max(earliest).max(token);
+        if self.options.alone {
+            let visible = self.visible().max(token);
+            let least = if shared.inflight.total() == 0 { None } else { shared.inflight.least() };
+            let snapshot = least.map_or(hybrid, |least| least.prev().max(visible).min(hybrid));
+            return (snapshot, Limit::NONE);
+        }
+        match mode {
+            Consistency::Strict => (now.interval.latest().max(token), Limit::NONE),
+            Consistency::Hybrid | Consistency::Auto => (hybrid, Limit::up_to(now.interval.latest())),
+            Consistency::Token | Consistency::None => (hybrid, Limit::NONE),
+        }
+    }
+}
+
+/// A proposal on its way.
+pub struct Ticket(Arc<Reply>);
+
+impl Ticket {
+    /// Whether it is done.
+    pub fn poll(&self, waker: &Waker) -> Poll<Result<(), CommitError>> {
+        match self.0.poll(waker) {
+            None => Poll::Pending,
+            Some(result) => Poll::Ready(result.map(drop)),
+        }
+    }
+}

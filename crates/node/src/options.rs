@@ -1,0 +1,64 @@
+use clock::Timestamp;
+
+/// Isolation level (design §4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Isolation {
+    /// Every read is certified at commit.
+    #[default]
+    Serializable,
+    /// Snapshot isolation: writes are certified.
+    Snapshot,
+    /// Writes are certified; each statement reads from a snapshot of its own.
+    ReadCommitted,
+}
+
+/// What a transaction wants to know of the present (design §2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Consistency {
+    /// `Strict` while twice the clock's error is within the budget, `Hybrid` beyond it.
+    #[default]
+    Auto,
+    /// Commit-wait: ordered after everything acknowledged before, anywhere.
+    Strict,
+    /// The hybrid clock, with an uncertainty limit.
+    Hybrid,
+    /// The hybrid clock along the session's token only.
+    Token,
+    /// The raw physical clock: a consistent snapshot, possibly stale.
+    None,
+}
+
+/// How a transaction begins.
+#[derive(Clone, Debug, Default)]
+pub struct BeginOptions {
+    /// Isolation level.
+    pub isolation: Isolation,
+    /// Consistency.
+    pub consistency: Consistency,
+    /// The greatest timestamp that the session has seen.
+    pub token: Timestamp,
+    /// Writes are refused; nothing read is remembered.
+    pub read_only: bool,
+    /// An exact snapshot of the past: read-only, neither uncertainty nor certification.
+    pub as_of: Option<Timestamp>,
+}
+
+/// A node's own settings.
+#[derive(Clone, Debug)]
+pub struct NodeOptions {
+    /// This node's number: part of transaction numbers.
+    pub node: u32,
+    /// This node leads every range of the cluster. Then a snapshot at the last visible commit already covers everything that
+    /// was ever acknowledged, so no reader waits for a write that is on its way to the disk, and no read is uncertain.
+    pub alone: bool,
+    /// `auto` is strict while twice the clock's error is at most this, microseconds.
+    pub strict_budget_us: u64,
+    /// A timestamp from outside may lie this far beyond `latest`, microseconds.
+    pub tolerance_us: u64,
+}
+
+impl Default for NodeOptions {
+    fn default() -> Self {
+        NodeOptions { node: 1, alone: true, strict_budget_us: 10_000, tolerance_us: 1_000_000 }
+    }
+}

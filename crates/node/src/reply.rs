@@ -1,0 +1,52 @@
+use clock::Timestamp;
+use parking_lot::Mutex;
+use protocol::txn::Refusal;
+use std::task::Waker;
+
+/// A commit did not take place (but see [`CommitError::Unknown`]).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CommitError {
+    /// Certification refused it.
+    Refused(Refusal),
+    /// No space on the disk.
+    DiskFull,
+    /// The disk failed while the commit was on its way: whether it took place shows after a restart.
+    Unknown,
+    /// Too many records wait for the disk.
+    Overloaded,
+    /// The node is stopping.
+    ShuttingDown,
+}
+
+/// Where a proposal's result arrives; its owner polls, and is woken once.
+#[derive(Debug)]
+pub(crate) struct Reply(Mutex<State>);
+
+#[derive(Debug)]
+struct State {
+    result: Option<Result<Timestamp, CommitError>>,
+    waker: Option<Waker>,
+}
+
+impl Reply {
+    pub fn new(waker: &Waker) -> Self {
+        Reply(Mutex::new(State { result: None, waker: Some(waker.clone()) }))
+    }
+    /// The result, if it is there; otherwise `waker` will be woken.
+    pub fn poll(&self, waker: &Waker) -> Option<Result<Timestamp, CommitError>> {
+        let mut state = self.0.lock();
+        if state.result.is_none() && !state.waker.as_ref().is_some_and(|w| w.will_wake(waker)) {
+            state.waker = Some(waker.clone());
+        }
+        state.result.clone()
+    }
+    pub fn give(&self, result: Result<Timestamp, CommitError>, wakers: &mut Vec<Waker>) {
+        let mut state = self.0.lock();
+        state.result = Some(result);
+        wakers.extend(state.waker.take());
+    }
+    /// The owner's waker: whoever finished with the disk wakes the next to use it.
+    pub fn waker(&self) -> Option<Waker> {
+        self.0.lock().waker.clone()
+    }
+}

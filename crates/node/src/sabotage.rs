@@ -1,0 +1,44 @@
+//! Switches that break one rule each, so that the checker can show that it would notice. Compiled in only for tests and with the
+//! feature `sabotage`; otherwise every question is a constant `false`.
+
+macro_rules! switches {
+    ($($(#[$doc:meta])* $name:ident: $set:ident),* $(,)?) => {
+        /// Rules to break on purpose.
+        #[derive(Debug, Default)]
+        pub struct Sabotage {
+            $(#[cfg(any(test, feature = "sabotage"))] $name: std::sync::atomic::AtomicBool,)*
+        }
+        impl Sabotage {
+            $(
+                $(#[$doc])*
+                #[inline]
+                pub fn $name(&self) -> bool {
+                    #[cfg(any(test, feature = "sabotage"))]
+                    return self.$name.load(std::sync::atomic::Ordering::Relaxed);
+                    #[cfg(not(any(test, feature = "sabotage")))]
+                    false
+                }
+                /// Turns the switch on or off.
+                #[cfg(any(test, feature = "sabotage"))]
+                pub fn $set(&self, on: bool) {
+                    self.$name.store(on, std::sync::atomic::Ordering::Relaxed);
+                }
+            )*
+        }
+    };
+}
+
+switches! {
+    /// Commits are acknowledged and shown before their timestamp is certainly past.
+    skip_rule_one: set_skip_rule_one,
+    /// Commits certify nothing that they read.
+    skip_read_certification: set_skip_read_certification,
+    /// Commits certify nothing that they write: the last committer wins.
+    skip_write_certification: set_skip_write_certification,
+    /// Commits are acknowledged when they are proposed.
+    ack_before_durable: set_ack_before_durable,
+    /// Readers do not wait for writes in flight.
+    ignore_inflight: set_ignore_inflight,
+    /// A prepared transaction is resolved as aborted although all its participants prepared.
+    abort_prepared: set_abort_prepared,
+}

@@ -1,0 +1,69 @@
+use super::{Op, Transaction};
+use crate::TxnError;
+use clock::{Reading, Timestamp};
+use protocol::txn::{LockReply, LockWait, MAX_LOCKS_PER_TXN};
+use std::task::{Poll, Waker};
+use store::Engine;
+
+/// What a lock request does when another transaction holds the key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum WhenLocked {
+    /// Queue.
+    #[default]
+    Wait,
+    /// Fail with [`TxnError::LockNotAvailable`].
+    Fail,
+    /// Answer `false`.
+    Skip,
+}
+
+impl<E: Engine> Transaction<E> {
+    /// Takes the advisory lock on a key, until the transaction ends; `false`: skipped. Afterwards a read of the key gives its newest
+    /// value: the snapshot moved up if it had to and could, else the error is [`TxnError::Restart`].
+    pub fn lock(&mut self, now: &Reading, key: &[u8], when: WhenLocked, waker: &Waker) -> Op<bool> {
+        if self.read_only {
+            return Poll::Ready(Err(TxnError::ReadOnly));
+        }
+        let id = self.id_or_new();
+        let wait = if when == WhenLocked::Wait { LockWait::Wait } else { LockWait::NoWait };
+        self.locked = true;
+        match self.node.locks.request(id, key, wait, waker) {
+            LockReply::Granted { waited } => {
+                if waited {
+                    self.node.shared.counters.lock_waits.one();
+                }
+            }
+            LockReply::Queued => return Poll::Pending,
+            LockReply::Busy if when == WhenLocked::Skip => return Poll::Ready(Ok(false)),
+            LockReply::Busy => return Poll::Ready(Err(TxnError::LockNotAvailable)),
+            LockReply::Deadlock(cycle) => {
+                self.node.shared.counters.txn_deadlocks.one();
+                let waits: Vec<String> = cycle.iter().map(ToString::to_string).collect();
+                let detail = format!("{} waits for {}", waits.join(" waits for "), waits.first().map_or("", |w| w));
+                return Poll::Ready(Err(TxnError::Deadlock { detail }));
+            }
+        }
+        if self.wait_for_key(key, Timestamp::MAX, waker) {
+            return Poll::Pending;
+        }
+        match self.node.versions().newest_above(key, self.snapshot) {
+            Err(e) => Poll::Ready(Err(e.into())),
+            Ok(None) => Poll::Ready(Ok(true)),
+            Ok(Some(at)) => {
+                self.refresh(now, at, "a locked row is newer than the snapshot", waker).map(|done| done.map(|()| true))
+            }
+        }
+    }
+
+    /// Stops waiting for a lock: its caller's patience ended. Locks held stay.
+    pub fn stop_waiting(&mut self) {
+        if let Some(id) = self.id {
+            self.node.locks.cancel(id);
+        }
+    }
+
+    /// Whether the transaction holds so many locks that it should take no more; certification still protects its rows.
+    pub fn locks_full(&self) -> bool {
+        self.id.is_some_and(|id| self.node.locks.held(id) >= MAX_LOCKS_PER_TXN)
+    }
+}

@@ -1,0 +1,196 @@
+//! One transaction, as its client's side sees it: a snapshot, buffered writes, remembered reads.
+//!
+//! # Shape
+//! Each operation is a function of the node, the time and the transaction; it returns [`Poll::Pending`] where it must wait for
+//! another transaction, after it left the caller's waker where the wait ends. Call it again with the same arguments then. The
+//! server blocks a thread on that, the simulator an event.
+//!
+//! # The snapshot moves up
+//! A transaction begins at a snapshot of the present. It moves up (a *refresh*) when a lock was taken on a row whose newest
+//! version is above it, or when an uncertain version was met; it may, if nothing read so far changed in between, and otherwise
+//! the transaction must restart. Reads of rows that it has locked never change, so transactions that lock what they update do
+//! not restart on hot rows.
+//!
+//! # Invariants
+//! 1. Everything read so far is what a reader at the present snapshot would see (REPEATABLE READ, SERIALIZABLE: since the
+//!    beginning; READ COMMITTED: since the statement began).
+//! 2. What is certified at commit: each write since the snapshot at which it was buffered; each read of a SERIALIZABLE transaction,
+//!    and each constraint read at every level, since the snapshot at which it was last known unchanged.
+//! 3. The hybrid clock was ratcheted to the snapshot before the first read at it, so the commit timestamp lies above it.
+//! 4. A transaction holds its locks until its commit is visible.
+
+mod buffer;
+mod commit;
+mod lock;
+mod read;
+mod reads;
+mod snapshot;
+
+pub use buffer::{MAX_KEY_BYTES, MAX_TXN_BYTES, MAX_VALUE_BYTES};
+pub use lock::WhenLocked;
+pub use read::Chunk;
+pub use reads::{MAX_READ_KEYS, MAX_READ_SPANS};
+
+use crate::options::{BeginOptions, Consistency, Isolation};
+use crate::reply::Reply;
+use crate::{Node, TxnError};
+use buffer::Buffer;
+use bytes::Bytes;
+use clock::{Reading, Timestamp};
+use protocol::txn::TxnId;
+use reads::Reads;
+pub(crate) use snapshot::Limit;
+use std::sync::Arc;
+use store::{Engine, SnapshotGuard};
+
+/// What an operation gives, now or after a wake-up.
+pub type Op<T> = std::task::Poll<Result<T, TxnError>>;
+
+/// What time cost a transaction.
+#[derive(Clone, Debug, Default)]
+pub struct Stats {
+    /// The mode in force.
+    pub consistency: Consistency,
+    /// The clock's error at begin, nanoseconds.
+    pub bound_ns: u64,
+    /// Uncertain versions met.
+    pub uncertainty_restarts: u64,
+    /// Times the snapshot moved up.
+    pub refreshes: u64,
+}
+
+/// See the module.
+pub struct Transaction<E: Engine> {
+    node: Arc<Node<E>>,
+    isolation: Isolation,
+    mode: Consistency,
+    read_only: bool,
+    past: bool,
+    token: Timestamp,
+    floor: Timestamp,
+    snapshot: Timestamp,
+    limit: Limit,
+    guard: Option<SnapshotGuard>,
+    id: Option<TxnId>,
+    locked: bool,
+    buffer: Buffer,
+    reads: Reads,
+    refreshing: Option<Timestamp>,
+    commit: Option<Arc<Reply>>,
+    ended: bool,
+    stats: Stats,
+}
+
+impl<E: Engine> Transaction<E> {
+    /// Begins.
+    ///
+    /// # Errors
+    /// The clock cannot give the consistency asked for; the past asked for is collected; the token or the snapshot lies in the future.
+    pub fn begin(node: &Arc<Node<E>>, now: &Reading, options: &BeginOptions) -> Result<Self, TxnError> {
+        let mode = if options.as_of.is_some() { Consistency::None } else { node.settle(now, options.consistency)? };
+        let token = if mode == Consistency::None { Timestamp::MIN } else { options.token };
+        let (snapshot, limit) = match options.as_of {
+            Some(at) => (at, Limit::NONE),
+            None => node.present(now, mode, token),
+        };
+        node.admit(now, snapshot)?;
+        let guard = node.versions().open_snapshot(snapshot)?;
+        node.shared.counters.txn_begins.one();
+        let floor = if mode == Consistency::Strict { now.interval.latest().max(token) } else { token };
+        Ok(Transaction {
+            node: node.clone(),
+            isolation: options.isolation,
+            mode,
+            read_only: options.read_only || options.as_of.is_some(),
+            past: options.as_of.is_some(),
+            token,
+            floor,
+            snapshot,
+            limit,
+            guard: Some(guard),
+            id: None,
+            locked: false,
+            buffer: Buffer::default(),
+            reads: Reads::default(),
+            refreshing: None,
+            commit: None,
+            ended: false,
+            stats: Stats { consistency: mode, bound_ns: now.interval.error_ns(), ..Stats::default() },
+        })
+    }
+
+    /// The snapshot read from.
+    pub fn snapshot(&self) -> Timestamp {
+        self.snapshot
+    }
+    /// What time cost so far.
+    pub fn stats(&self) -> &Stats {
+        &self.stats
+    }
+    /// Its number, once it has locked or proposed something.
+    pub fn id(&self) -> Option<TxnId> {
+        self.id
+    }
+    /// Whether anything was written.
+    pub fn has_writes(&self) -> bool {
+        !self.buffer.is_empty()
+    }
+
+    /// Buffers a write.
+    ///
+    /// # Errors
+    /// The transaction is read-only, or a limit is passed.
+    pub fn put(&mut self, key: Bytes, value: Bytes) -> Result<(), TxnError> {
+        self.writable()?;
+        self.buffer.set(key, Some(value), self.snapshot)
+    }
+    /// Buffers a delete.
+    ///
+    /// # Errors
+    /// As [`Transaction::put`].
+    pub fn delete(&mut self, key: Bytes) -> Result<(), TxnError> {
+        self.writable()?;
+        self.buffer.set(key, None, self.snapshot)
+    }
+    /// Marks the writes so far.
+    pub fn savepoint(&mut self) -> u32 {
+        self.buffer.savepoint()
+    }
+    /// Undoes the writes since the mark; the mark stays.
+    pub fn rollback_to(&mut self, savepoint: u32) {
+        self.buffer.rollback_to(savepoint);
+    }
+
+    fn writable(&self) -> Result<(), TxnError> {
+        if self.read_only { Err(TxnError::ReadOnly) } else { Ok(()) }
+    }
+
+    fn id_or_new(&mut self) -> TxnId {
+        *self.id.get_or_insert_with(|| self.node.next_txn())
+    }
+
+    /// Gives up: locks pass on. A commit that was proposed goes its way without its owner.
+    pub fn rollback(&mut self) {
+        if !self.ended {
+            self.node.shared.counters.txn_aborts.one();
+            self.end();
+        }
+    }
+
+    fn end(&mut self) {
+        self.ended = true;
+        self.guard = None;
+        if self.locked
+            && let Some(id) = self.id
+        {
+            self.node.locks.release(id);
+            self.locked = false;
+        }
+    }
+}
+
+impl<E: Engine> Drop for Transaction<E> {
+    fn drop(&mut self) {
+        self.rollback();
+    }
+}

@@ -1,0 +1,193 @@
+//! Point and span reads.
+
+use super::reads::after;
+use super::{Op, Transaction};
+use crate::TxnError;
+use crate::options::Isolation;
+use bytes::Bytes;
+use clock::{Reading, Timestamp};
+use protocol::txn::Span;
+use std::task::{Poll, Waker};
+use store::Engine;
+
+/// Rows of a span.
+#[derive(Clone, Debug, Default)]
+pub struct Chunk {
+    /// Keys and values in the order asked for, own writes merged in.
+    pub rows: Vec<(Bytes, Bytes)>,
+    /// What remains to be asked for; `None` at the end.
+    pub rest: Option<store::Span>,
+}
+
+impl<E: Engine> Transaction<E> {
+    /// The value of a key: own write first, then the snapshot's. `certified`: to be certified at every isolation level.
+    pub fn get(&mut self, now: &Reading, key: &[u8], certified: bool, waker: &Waker) -> Op<Option<Bytes>> {
+        loop {
+            if let Some(own) = self.buffer.get(key) {
+                return Poll::Ready(Ok(own.value.clone()));
+            }
+            if self.wait_for_key(key, self.snapshot, waker) {
+                return Poll::Pending;
+            }
+            let limit = self.limit_here().max(self.snapshot);
+            let read = match self.node.versions().read(key, self.snapshot, limit) {
+                Ok(read) => read,
+                Err(e) => return Poll::Ready(Err(e.into())),
+            };
+            if let Some(at) = read.newer {
+                match self.uncertain(now, at, waker) {
+                    Poll::Ready(Ok(())) => continue,
+                    Poll::Ready(Err(e)) => return Poll::Ready(Err(e)),
+                    Poll::Pending => return Poll::Pending,
+                }
+            }
+            if self.remembers(certified) {
+                self.reads.key(key, self.snapshot, self.must_certify(certified));
+            }
+            return Poll::Ready(Ok(read.version.and_then(|v| v.value)));
+        }
+    }
+
+    /// A chunk of at most `limit` rows of a span (highest first where `reverse`), own writes merged in.
+    pub fn scan(
+        &mut self,
+        now: &Reading,
+        span: &store::Span,
+        reverse: bool,
+        limit: usize,
+        certified: bool,
+        waker: &Waker,
+    ) -> Op<Chunk> {
+        loop {
+            let Some(clear) = self.clear_part(span, reverse, waker) else { return Poll::Pending };
+            let scan = match self.node.versions().scan(&clear, self.snapshot, reverse, limit) {
+                Ok(scan) => scan,
+                Err(e) => return Poll::Ready(Err(e.into())),
+            };
+            let covered = match &scan.rest {
+                None => clear.clone(),
+                Some(rest) if reverse => rest.end.clone()..clear.end.clone(),
+                Some(rest) => clear.start.clone()..rest.start.clone(),
+            };
+            match self.uncertain_in(now, &covered, waker) {
+                Poll::Ready(Ok(false)) => {}
+                Poll::Ready(Ok(true)) => continue,
+                Poll::Ready(Err(e)) => return Poll::Ready(Err(e)),
+                Poll::Pending => return Poll::Pending,
+            }
+            if self.remembers(certified) {
+                self.reads.span(&covered, self.snapshot, self.must_certify(certified));
+            }
+            let rest = match reverse {
+                true => span.start.clone()..covered.start.clone(),
+                false => covered.end.clone()..span.end.clone(),
+            };
+            let rows = scan.rows.into_iter().map(|(key, _, value)| (key, value)).collect();
+            let rows = self.merge_own(rows, &covered, reverse);
+            return Poll::Ready(Ok(Chunk { rows, rest: (rest.start < rest.end).then_some(rest) }));
+        }
+    }
+
+    /// The part of a span, from the end where reading begins, in which nothing at or below the snapshot is in flight; `None`:
+    /// nothing of it, wait.
+    fn clear_part(&self, span: &store::Span, reverse: bool, waker: &Waker) -> Option<store::Span> {
+        let shared = &self.node.shared;
+        if shared.sabotage.ignore_inflight() {
+            return Some(span.clone());
+        }
+        let asked = Span { start: span.start.clone(), end: span.end.clone() };
+        loop {
+            if span.start >= span.end {
+                return Some(span.clone());
+            }
+            let Some((key, at)) = shared.inflight.in_span(&asked, self.snapshot, reverse) else {
+                return Some(span.clone());
+            };
+            let clear = match reverse {
+                true => after(&key)..span.end.clone(),
+                false => span.start.clone()..key,
+            };
+            if clear.start < clear.end {
+                return Some(clear);
+            }
+            if shared.inflight.wait(at, waker) {
+                shared.counters.txn_read_waits.one();
+                return None;
+            }
+        }
+    }
+
+    /// Whether a write of the key in flight at or below `at` must be waited for.
+    pub(super) fn wait_for_key(&self, key: &[u8], at: Timestamp, waker: &Waker) -> bool {
+        let shared = &self.node.shared;
+        if shared.sabotage.ignore_inflight() {
+            return false;
+        }
+        while let Some(flight) = shared.inflight.on_key(key, at) {
+            if shared.inflight.wait(flight, waker) {
+                shared.counters.txn_read_waits.one();
+                return true;
+            }
+        }
+        false
+    }
+
+    /// A version at `at`, above the snapshot, may have been acknowledged before this transaction began: the snapshot moves up.
+    fn uncertain(&mut self, now: &Reading, at: Timestamp, waker: &Waker) -> Op<()> {
+        let done = self.refresh(now, at, "a version met may have been committed before the transaction began", waker);
+        if done.is_ready() {
+            self.stats.uncertainty_restarts += 1;
+            self.node.shared.counters.txn_restarts_readwithinuncertainty.one();
+        }
+        done
+    }
+
+    fn uncertain_in(&mut self, now: &Reading, covered: &store::Span, waker: &Waker) -> Op<bool> {
+        let limit = self.limit_here();
+        if limit <= self.snapshot {
+            return Poll::Ready(Ok(false));
+        }
+        match self.node.versions().version_between_in(covered, self.snapshot, limit) {
+            Err(e) => Poll::Ready(Err(TxnError::from(e))),
+            Ok(None) => Poll::Ready(Ok(false)),
+            Ok(Some(at)) => self.uncertain(now, at, waker).map(|done| done.map(|()| true)),
+        }
+    }
+
+    fn merge_own(&self, rows: Vec<(Bytes, Bytes)>, covered: &store::Span, reverse: bool) -> Vec<(Bytes, Bytes)> {
+        if self.buffer.is_empty() {
+            return rows;
+        }
+        let mut own = self.buffer.range(&covered.start, &covered.end).peekable();
+        if own.peek().is_none() {
+            return rows;
+        }
+        let mut rows = rows;
+        if reverse {
+            rows.reverse();
+        }
+        let mut merged = Vec::with_capacity(rows.len());
+        for (key, value) in rows {
+            while let Some((mine, pending)) = own.next_if(|(mine, _)| **mine < key) {
+                merged.extend(pending.value.clone().map(|v| (mine.clone(), v)));
+            }
+            match own.next_if(|(mine, _)| **mine == key) {
+                Some((_, pending)) => merged.extend(pending.value.clone().map(|v| (key, v))),
+                None => merged.push((key, value)),
+            }
+        }
+        merged.extend(own.filter_map(|(mine, pending)| Some((mine.clone(), pending.value.clone()?))));
+        if reverse {
+            merged.reverse();
+        }
+        merged
+    }
+
+    /// Reads are remembered to be certified, or to let the snapshot move up.
+    fn remembers(&self, certified: bool) -> bool {
+        certified || !self.read_only
+    }
+    fn must_certify(&self, certified: bool) -> bool {
+        certified || self.isolation == Isolation::Serializable
+    }
+}

@@ -1,0 +1,35 @@
+//! The store's versions, as the protocol wants them.
+
+use bytes::Bytes;
+use clock::Timestamp;
+use protocol::txn::{Span, VersionStore, Write};
+use std::sync::Arc;
+use store::{Engine, StoreError, Versions};
+
+/// Above every key that SQL makes: keys begin with an index number of four bytes.
+const LAST_KEY: &[u8] = &[0xff; 40];
+
+pub(crate) struct Store<E>(pub Arc<Versions<E>>);
+
+/// The store knows no unbounded spans.
+pub(crate) fn bounded(span: &Span) -> store::Span {
+    let end = if span.end.is_empty() { Bytes::from_static(LAST_KEY) } else { span.end.clone() };
+    span.start.clone()..end
+}
+
+impl<E: Engine> VersionStore for Store<E> {
+    type Error = StoreError;
+
+    fn changed_since(&self, key: &[u8], since: Timestamp) -> Result<Option<Timestamp>, StoreError> {
+        self.0.newest_above(key, since)
+    }
+    fn span_changed_since(&self, span: &Span, since: Timestamp) -> Result<Option<Timestamp>, StoreError> {
+        self.0.newest_in(&bounded(span), since)
+    }
+    /// `local` is not kept: on a node that leads all ranges no reader needs it (see `Transaction`'s uncertainty limit).
+    fn write(&self, writes: &[Write], at: Timestamp, _local: Timestamp) -> Result<(), StoreError> {
+        let writes: Vec<store::Write> = writes.iter().map(|w| (w.key.clone(), w.value.clone())).collect();
+        self.0.apply(at, &writes);
+        Ok(())
+    }
+}

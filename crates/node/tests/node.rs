@@ -1,0 +1,314 @@
+//! One node, one thread, an engine in memory: the life of transactions.
+
+use bytes::Bytes;
+use clock::{Reading, Timestamp};
+use node::{
+    BeginOptions, Consistency, Input, Isolation, LogBatch, Node, NodeOptions, Record, Span, Transaction, TxnError,
+    WhenLocked,
+};
+use std::sync::Arc;
+use std::task::{Poll, Waker};
+use store::{MemoryEngine, Versions, VersionsConfig};
+
+struct World {
+    node: Arc<Node<MemoryEngine>>,
+    disk: Vec<Bytes>,
+    ns: u64,
+    error_ns: u64,
+}
+
+const START_NS: u64 = 1_000_000_000_000;
+
+fn open(disk: &[Bytes], ns: u64, options: NodeOptions) -> Arc<Node<MemoryEngine>> {
+    let versions = Versions::open(MemoryEngine::default(), VersionsConfig::default()).unwrap();
+    let now = Reading::exact(ns);
+    let node = Arc::new(Node::open(options, Arc::new(versions), &now).unwrap());
+    for record in disk {
+        node.step(&now, Input::Replay(Record::decode(record).unwrap())).unwrap();
+    }
+    node.step(&now, Input::Recovered).unwrap();
+    node
+}
+
+impl World {
+    fn new() -> Self {
+        World { node: open(&[], START_NS, NodeOptions::default()), disk: Vec::new(), ns: START_NS, error_ns: 0 }
+    }
+    fn now(&self) -> Reading {
+        Reading::with_error(self.ns, self.error_ns)
+    }
+    fn pass(&mut self, ns: u64) {
+        self.ns += ns;
+        self.node.step(&self.now(), Input::Tick).unwrap();
+    }
+    fn begin(&mut self, isolation: Isolation) -> Transaction<MemoryEngine> {
+        self.ns += 1000;
+        Transaction::begin(&self.node, &self.now(), &BeginOptions { isolation, ..BeginOptions::default() }).unwrap()
+    }
+    /// Writes what waits; not yet durable for the node.
+    fn append(&mut self) -> LogBatch {
+        let mut batch = LogBatch::default();
+        self.node.take_batch(&mut batch);
+        self.disk.extend(batch.records().map(Bytes::copy_from_slice));
+        batch
+    }
+    fn sync(&mut self) {
+        loop {
+            let batch = self.append();
+            if batch.is_empty() {
+                return;
+            }
+            self.ns += 100_000;
+            self.node.step(&self.now(), Input::Durable(batch.last())).unwrap();
+        }
+    }
+    fn crash(&mut self) {
+        self.ns += 1_000_000;
+        self.node = open(&self.disk, self.ns, NodeOptions::default());
+        self.sync();
+    }
+    fn get(&mut self, txn: &mut Transaction<MemoryEngine>, key: &str) -> Option<String> {
+        match txn.get(&self.now(), key.as_bytes(), false, Waker::noop()) {
+            Poll::Ready(result) => result.unwrap().map(|v| String::from_utf8(v.to_vec()).unwrap()),
+            Poll::Pending => panic!("a read of {key} waits"),
+        }
+    }
+    fn commit(&mut self, txn: &mut Transaction<MemoryEngine>) -> Result<Timestamp, TxnError> {
+        for _ in 0..20 {
+            if let Poll::Ready(result) = txn.commit(&self.now(), Waker::noop()) {
+                return result;
+            }
+            self.sync();
+            self.pass(1_000_000);
+        }
+        panic!("the commit hangs");
+    }
+    fn set(&mut self, pairs: &[(&str, &str)]) -> Timestamp {
+        let mut txn = self.begin(Isolation::Serializable);
+        for (k, v) in pairs {
+            txn.put(bytes(k), bytes(v)).unwrap();
+        }
+        self.commit(&mut txn).unwrap()
+    }
+    fn value(&mut self, key: &str) -> Option<String> {
+        let mut txn = self.begin(Isolation::Serializable);
+        self.get(&mut txn, key)
+    }
+    fn split(&mut self, key: &str) {
+        let ticket = self.node.split(&self.now(), bytes(key), Waker::noop());
+        self.sync();
+        assert_eq!(ticket.poll(Waker::noop()), Poll::Ready(Ok(())));
+    }
+}
+
+fn bytes(s: &str) -> Bytes {
+    Bytes::copy_from_slice(s.as_bytes())
+}
+
+#[test]
+fn a_commit_is_seen_once_it_is_durable_and_survives_a_crash() {
+    let mut w = World::new();
+    w.set(&[("a", "1"), ("b", "2")]);
+    assert_eq!(w.value("a").as_deref(), Some("1"));
+    let mut txn = w.begin(Isolation::Serializable);
+    txn.put(bytes("a"), bytes("3")).unwrap();
+    assert!(txn.commit(&w.now(), Waker::noop()).is_pending());
+    assert_eq!(w.value("a").as_deref(), Some("1"), "alone, a reader does not wait for the disk");
+    drop(txn);
+    w.crash();
+    assert_eq!(w.value("a").as_deref(), Some("1"), "what was never on the disk is gone");
+    w.set(&[("a", "4")]);
+    w.crash();
+    assert_eq!(w.value("a").as_deref(), Some("4"));
+    assert_eq!(w.value("b").as_deref(), Some("2"));
+}
+
+#[test]
+fn write_skew_is_refused_by_serializable_and_allowed_by_snapshot() {
+    for (isolation, allowed) in [(Isolation::Serializable, false), (Isolation::Snapshot, true)] {
+        let mut w = World::new();
+        w.set(&[("x", "1"), ("y", "1")]);
+        let (mut t1, mut t2) = (w.begin(isolation), w.begin(isolation));
+        for txn in [&mut t1, &mut t2] {
+            w.get(txn, "x");
+            w.get(txn, "y");
+        }
+        t1.put(bytes("x"), bytes("0")).unwrap();
+        t2.put(bytes("y"), bytes("0")).unwrap();
+        w.commit(&mut t1).unwrap();
+        assert_eq!(w.commit(&mut t2).is_ok(), allowed, "{isolation:?}");
+    }
+}
+
+#[test]
+fn lost_updates_are_refused_at_every_level() {
+    for isolation in [Isolation::Serializable, Isolation::Snapshot, Isolation::ReadCommitted] {
+        let mut w = World::new();
+        w.set(&[("x", "1")]);
+        let (mut t1, mut t2) = (w.begin(isolation), w.begin(isolation));
+        t1.put(bytes("x"), bytes("2")).unwrap();
+        t2.put(bytes("x"), bytes("3")).unwrap();
+        w.commit(&mut t1).unwrap();
+        assert!(matches!(w.commit(&mut t2), Err(TxnError::Restart { .. })), "{isolation:?}");
+    }
+}
+
+#[test]
+fn a_lock_queue_turns_a_conflict_into_a_wait() {
+    let mut w = World::new();
+    w.set(&[("x", "1"), ("mine", "5")]);
+    let (mut t1, mut t2) = (w.begin(Isolation::Serializable), w.begin(Isolation::Serializable));
+    assert_eq!(w.get(&mut t2, "mine").as_deref(), Some("5"));
+    let now = w.now();
+    assert!(matches!(t1.lock(&now, b"x", WhenLocked::Wait, Waker::noop()), Poll::Ready(Ok(true))));
+    assert!(t2.lock(&now, b"x", WhenLocked::Wait, Waker::noop()).is_pending());
+    assert_eq!(w.get(&mut t1, "x").as_deref(), Some("1"));
+    t1.put(bytes("x"), bytes("2")).unwrap();
+    w.commit(&mut t1).unwrap();
+    let now = w.now();
+    assert!(matches!(t2.lock(&now, b"x", WhenLocked::Wait, Waker::noop()), Poll::Ready(Ok(true))));
+    assert_eq!(w.get(&mut t2, "x").as_deref(), Some("2"), "the snapshot moved up");
+    t2.put(bytes("x"), bytes("3")).unwrap();
+    w.commit(&mut t2).unwrap();
+    assert_eq!(w.node.counters().txn_refreshes.get(), 1);
+}
+
+#[test]
+fn a_deadlock_has_one_victim() {
+    let mut w = World::new();
+    let (mut t1, mut t2) = (w.begin(Isolation::Serializable), w.begin(Isolation::Serializable));
+    let now = w.now();
+    let ask = |txn: &mut Transaction<MemoryEngine>, key: &[u8]| txn.lock(&now, key, WhenLocked::Wait, Waker::noop());
+    assert!(ask(&mut t1, b"x").is_ready());
+    assert!(ask(&mut t2, b"y").is_ready());
+    assert!(ask(&mut t1, b"y").is_pending());
+    assert!(matches!(ask(&mut t2, b"x"), Poll::Ready(Err(TxnError::Deadlock { .. }))));
+    t2.rollback();
+    assert!(matches!(ask(&mut t1, b"y"), Poll::Ready(Ok(true))));
+}
+
+#[test]
+fn many_ranges_commit_together() {
+    let mut w = World::new();
+    w.set(&[("a", "1"), ("m", "1"), ("z", "1")]);
+    w.split("m");
+    w.split("t");
+    assert_eq!(w.node.ranges(&Span::ALL).len(), 3);
+    w.set(&[("a", "2"), ("m", "2"), ("z", "2")]);
+    for key in ["a", "m", "z"] {
+        assert_eq!(w.value(key).as_deref(), Some("2"));
+    }
+    w.crash();
+    assert_eq!(w.node.ranges(&Span::ALL).len(), 3);
+    for key in ["a", "m", "z"] {
+        assert_eq!(w.value(key).as_deref(), Some("2"));
+    }
+}
+
+#[test]
+fn prepares_on_the_disk_decide_after_a_crash() {
+    for kept in 0..=2 {
+        let mut w = World::new();
+        w.set(&[("a", "1"), ("z", "1")]);
+        w.split("m");
+        let mut txn = w.begin(Isolation::Serializable);
+        txn.put(bytes("a"), bytes("2")).unwrap();
+        txn.put(bytes("z"), bytes("2")).unwrap();
+        assert!(txn.commit(&w.now(), Waker::noop()).is_pending());
+        let before = w.disk.len();
+        let batch = w.append();
+        assert_eq!(batch.ends.len(), 2, "both prepares go in one batch");
+        w.disk.truncate(before + kept);
+        drop(txn);
+        w.crash();
+        let wanted = if kept == 2 { "2" } else { "1" };
+        for key in ["a", "z"] {
+            assert_eq!(w.value(key).as_deref(), Some(wanted), "{key}, {kept} prepares kept");
+        }
+        w.pass(1_000_000);
+        w.sync();
+        w.crash();
+        assert_eq!(w.value("z").as_deref(), Some(wanted));
+        w.set(&[("a", "5"), ("z", "5")]);
+    }
+}
+
+#[test]
+fn strict_waits_out_the_clock_error_and_hybrid_does_not() {
+    for (consistency, waits) in [(Consistency::Strict, true), (Consistency::Hybrid, false)] {
+        let mut w = World::new();
+        w.error_ns = 5_000_000;
+        let options = BeginOptions { consistency, ..BeginOptions::default() };
+        let mut txn = Transaction::begin(&w.node, &w.now(), &options).unwrap();
+        txn.put(bytes("a"), bytes("1")).unwrap();
+        assert!(txn.commit(&w.now(), Waker::noop()).is_pending());
+        w.sync();
+        assert_eq!(txn.commit(&w.now(), Waker::noop()).is_pending(), waits);
+        w.pass(10_000_000);
+        assert!(txn.commit(&w.now(), Waker::noop()).is_ready() || !waits);
+        assert_eq!(w.node.counters().txn_commit_waits.get(), u64::from(waits));
+    }
+}
+
+#[test]
+fn a_full_disk_refuses_writes_and_reads_go_on() {
+    let mut w = World::new();
+    w.set(&[("a", "1")]);
+    let mut txn = w.begin(Isolation::Serializable);
+    txn.put(bytes("a"), bytes("2")).unwrap();
+    assert!(txn.commit(&w.now(), Waker::noop()).is_pending());
+    let mut batch = LogBatch::default();
+    w.node.take_batch(&mut batch);
+    w.node.step(&w.now(), Input::AppendFailed { from: batch.first, full: true }).unwrap();
+    assert!(matches!(txn.commit(&w.now(), Waker::noop()), Poll::Ready(Err(TxnError::DiskFull))));
+    assert_eq!(w.value("a").as_deref(), Some("1"));
+    w.set(&[("a", "3")]);
+    assert_eq!(w.value("a").as_deref(), Some("3"));
+}
+
+#[test]
+fn the_past_stays_readable() {
+    let mut w = World::new();
+    let first = w.set(&[("a", "1")]);
+    w.set(&[("a", "2")]);
+    let options = BeginOptions { as_of: Some(first), ..BeginOptions::default() };
+    let mut txn = Transaction::begin(&w.node, &w.now(), &options).unwrap();
+    assert_eq!(w.get(&mut txn, "a").as_deref(), Some("1"));
+    assert_eq!(txn.put(bytes("a"), bytes("3")), Err(TxnError::ReadOnly));
+    let future = Timestamp::new(w.ns / 1000 + 5_000_000, 0);
+    let options = BeginOptions { as_of: Some(future), ..BeginOptions::default() };
+    assert!(matches!(Transaction::begin(&w.node, &w.now(), &options), Err(TxnError::SnapshotUnavailable { .. })));
+}
+
+#[test]
+fn savepoints_and_own_writes() {
+    let mut w = World::new();
+    w.set(&[("a", "1"), ("b", "1"), ("c", "1")]);
+    let mut txn = w.begin(Isolation::Serializable);
+    txn.put(bytes("aa"), bytes("2")).unwrap();
+    let mark = txn.savepoint();
+    txn.delete(bytes("b")).unwrap();
+    txn.put(bytes("d"), bytes("2")).unwrap();
+    let span = bytes("a")..bytes("z");
+    let rows = |txn: &mut Transaction<MemoryEngine>, reverse| match txn.scan(
+        &Reading::exact(START_NS),
+        &span,
+        reverse,
+        10,
+        false,
+        Waker::noop(),
+    ) {
+        Poll::Ready(Ok(chunk)) => {
+            chunk.rows.iter().map(|(k, _)| String::from_utf8(k.to_vec()).unwrap()).collect::<Vec<_>>().join(" ")
+        }
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(rows(&mut txn, false), "a aa c d");
+    assert_eq!(rows(&mut txn, true), "d c aa a");
+    txn.rollback_to(mark);
+    assert_eq!(rows(&mut txn, false), "a aa b c");
+    txn.rollback_to(mark);
+    w.commit(&mut txn).unwrap();
+    assert_eq!(w.value("aa").as_deref(), Some("2"));
+    assert_eq!(w.value("d"), None);
+}
