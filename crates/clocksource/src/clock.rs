@@ -1,13 +1,19 @@
 //! The clock that everybody holds: a source, its cell, and what it last said.
 
+use crate::auto::Auto;
 use crate::cell::AnchorCell;
+use crate::chrony::Chrony;
+use crate::clockbound::ClockBound;
 use crate::kernel::Kernel;
 use crate::measurement::Probe;
 use crate::moment::{self, Moment};
+use crate::ntp::Ntp;
 use crate::poller::Poller;
+use crate::ptp::Ptp;
 use crate::source::ClockSource;
 use crate::spec::Spec;
 use crate::tracker::{Event, Tracker};
+use crate::vmclock::VmClock;
 use clock::Reading;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -31,12 +37,27 @@ enum Face {
 struct Polled {
     probe: Box<dyn Probe>,
     tracker: Tracker,
+    /// The hypervisor's disruption marker and its last value, on machines that have one.
+    vmclock: Option<(VmClock, u64)>,
+}
+
+impl Polled {
+    fn new(probe: Box<dyn Probe>) -> Self {
+        let vmclock = VmClock::open().and_then(|v| v.disruption_marker().map(|m| (v, m))).ok();
+        Polled { probe, tracker: Tracker::default(), vmclock }
+    }
+    /// Whether the hypervisor disturbed the clock since the last call.
+    fn moved(&mut self) -> bool {
+        let Some((vmclock, last)) = &mut self.vmclock else { return false };
+        let Ok(marker) = vmclock.disruption_marker() else { return false };
+        std::mem::replace(last, marker) != marker
+    }
 }
 
 /// What a clock says of itself, for `/health`, `/metrics` and people. Not for the hot path.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    /// The source in use, as `--clock` spells it.
+    /// The source in use (what `auto` chose).
     pub source: String,
     /// What it follows, or why it gives nothing.
     pub detail: String,
@@ -48,9 +69,29 @@ pub struct Report {
     pub error: Option<String>,
 }
 
+/// What may be set besides the source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Drift of an oscillator that a daemon disciplines, parts per billion. 50 ppm is what ClockBound assumes.
+    pub max_drift_ppb: u32,
+    /// Drift of an oscillator that nobody disciplines (`ntp`), parts per billion. Bare crystals and virtual machines reach 100 ppm.
+    pub undisciplined_drift_ppb: u32,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings { max_drift_ppb: 50_000, undisciplined_drift_ppb: 200_000 }
+    }
+}
+
 /// Why a source cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
+    /// `ptp` without a device, and no driver on this machine states its clock's error.
+    #[error(
+        "no PTP hardware clock of this machine states its error; name one and its error, for example ptp:/dev/ptp0,error=2us"
+    )]
+    NoPtpDevice,
     /// The thread that polls the source cannot be started.
     #[error("cannot start the thread that polls the clock source: {0}")]
     Thread(std::io::Error),
@@ -70,14 +111,33 @@ impl Clock {
     /// Opens a source and asks it once. A source that is there but not synchronised opens: its readings say `Unknown`.
     ///
     /// # Errors
-    /// Where this build or machine cannot have the source at all.
+    /// [`OpenError::NoPtpDevice`] where `ptp` names no device and none knows its error.
     pub fn open(spec: &Spec) -> Result<Arc<Self>, OpenError> {
-        let (face, probe): (Face, Option<Box<dyn Probe>>) = match spec {
-            Spec::SameHost => (Face::SameHost, None),
-            Spec::Static(error) => (Face::Static(u64::try_from(error.as_nanos()).unwrap_or(u64::MAX)), None),
-            Spec::Kernel => (Face::Anchored, Some(Box::new(Kernel))),
+        Self::open_with(spec, Settings::default())
+    }
+    /// As [`Clock::open`], with settings.
+    ///
+    /// # Errors
+    /// As [`Clock::open`].
+    pub fn open_with(spec: &Spec, settings: Settings) -> Result<Arc<Self>, OpenError> {
+        let drift = settings.max_drift_ppb;
+        let probe: Box<dyn Probe> = match spec {
+            Spec::SameHost => return Ok(Self::build(Face::SameHost, None, spec.to_string())),
+            Spec::Static(error) => {
+                let error_ns = u64::try_from(error.as_nanos()).unwrap_or(u64::MAX);
+                return Ok(Self::build(Face::Static(error_ns), None, spec.to_string()));
+            }
+            Spec::Kernel => Box::new(Kernel),
+            Spec::Chrony(address) => Box::new(Chrony::new(address.clone(), drift)),
+            Spec::ClockBound(path) => Box::new(ClockBound::new(path.clone().unwrap_or_else(ClockBound::usual_path))),
+            Spec::Ptp(device) => {
+                let device = device.clone().or_else(Ptp::usual_device).ok_or(OpenError::NoPtpDevice)?;
+                Box::new(Ptp::new(device, drift))
+            }
+            Spec::Ntp(servers) => Box::new(Ntp::new(servers, settings.undisciplined_drift_ppb)),
+            Spec::Auto => Box::new(Auto::new(drift)),
         };
-        let clock = Self::build(face, probe, spec.to_string());
+        let clock = Self::build(Face::Anchored, Some(probe), spec.to_string());
         clock.poll();
         Ok(clock)
     }
@@ -90,7 +150,7 @@ impl Clock {
 
     fn build(face: Face, probe: Option<Box<dyn Probe>>, spec: String) -> Arc<Self> {
         let report = Report { source: spec.clone(), ..Report::default() };
-        let polled = probe.map(|probe| Polled { probe, tracker: Tracker::default() });
+        let polled = probe.map(Polled::new);
         Arc::new(Clock {
             cell: AnchorCell::default(),
             face,
@@ -109,12 +169,19 @@ impl Clock {
     pub fn poll(&self) -> Vec<Event> {
         let mut events = Vec::new();
         let mut polled = self.polled.lock().unwrap_or_else(|e| e.into_inner());
-        let Some(Polled { probe, tracker }) = polled.as_mut() else { return events };
+        let Some(polled) = polled.as_mut() else { return events };
+        let moved = polled.moved();
+        let Polled { probe, tracker, .. } = polled;
         let answer = probe.probe();
+        events.append(&mut probe.take_events());
+        if moved {
+            tracker.disrupt(answer.as_ref().map_or_else(|_| Moment::capture(), |m| m.moment), &mut events);
+        }
         let moment = answer.as_ref().map_or_else(|_| Moment::capture(), |m| m.moment);
         {
             let mut report = self.report.lock().unwrap_or_else(|e| e.into_inner());
             report.polls += 1;
+            report.source = probe.source();
             report.failures += u64::from(answer.is_err());
             report.error = answer.as_ref().err().map(ToString::to_string);
             report.detail = answer.as_ref().map_or_else(ToString::to_string, |m| m.detail.clone());

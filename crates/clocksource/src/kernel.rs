@@ -26,6 +26,8 @@ pub struct KernelTime {
     pub offset: i64,
     /// Greatest frequency error, parts per million times 65,536.
     pub tolerance: i64,
+    /// International atomic time minus UTC, seconds; 0 if nobody told the kernel.
+    pub tai_s: i32,
 }
 
 /// The probe.
@@ -53,6 +55,7 @@ impl KernelTime {
             maxerror_us: t.maxerror as i64,
             offset: t.offset as i64,
             tolerance: t.tolerance as i64,
+            tai_s: t.tai as i32,
         })
     }
 

@@ -36,17 +36,23 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod anchor;
+pub mod auto;
 mod cell;
+pub mod chrony;
 mod clock;
+pub mod clockbound;
 mod kernel;
 mod measurement;
 mod moment;
+pub mod ntp;
 mod poller;
+pub mod ptp;
 mod source;
 mod spec;
 mod tracker;
+mod vmclock;
 
-pub use crate::clock::{Clock, OpenError, Report};
+pub use crate::clock::{Clock, OpenError, POLL_EVERY, Report, Settings};
 pub use anchor::Anchor;
 pub use cell::AnchorCell;
 pub use kernel::{Kernel, KernelTime};
@@ -55,4 +61,5 @@ pub use moment::Moment;
 pub use poller::Poller;
 pub use source::{ClockSource, Untrusted};
 pub use spec::{ParseSpecError, Spec};
-pub use tracker::{Event, Tracker};
+pub use tracker::{Event, LEAP_AFTER_NS, LEAP_BEFORE_NS, Tracker, VOID_AFTER_NS};
+pub use vmclock::VmClock;

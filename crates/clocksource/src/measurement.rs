@@ -1,6 +1,7 @@
 //! What a source answers when it is asked, and the trait by which it is asked.
 
 use crate::moment::Moment;
+use crate::tracker::Event;
 use clock::{Interval, Status};
 use std::fmt;
 
@@ -74,6 +75,14 @@ pub enum ProbeError {
 pub trait Probe: Send + fmt::Debug {
     /// The name, as `--clock` spells it.
     fn name(&self) -> &'static str;
+    /// The source in use, where the probe chooses among several.
+    fn source(&self) -> String {
+        self.name().into()
+    }
+    /// What the probe itself has to tell since the last call.
+    fn take_events(&mut self) -> Vec<Event> {
+        Vec::new()
+    }
     /// Asks the source.
     ///
     /// # Errors

@@ -11,6 +11,7 @@
 //! | the daemon died or lost its reference | an error, or status FreeRunning | the last anchor, growing on, FreeRunning |
 //! | the clock was stepped | `realtime - boottime` moved | the last anchor (it does not depend on realtime), FreeRunning, until the source has heard from its reference again |
 //! | the machine was suspended | `boottime - monotonic` moved | Disrupted until the source has heard from its reference again |
+//! | the hypervisor moved the machine | its VMClock marker changed | Disrupted until the source has heard from its reference again |
 //! | the source contradicts itself | its new interval does not meet the old one | Disrupted until it has been consistent [`Tracker::CONSISTENT_AFTER`] times |
 //! | a leap second is announced | the measurement says so | the interval, widened by a second around the leap |
 //!
@@ -56,6 +57,8 @@ pub enum Event {
     Stepped(i64),
     /// The machine was suspended for this many nanoseconds.
     Suspended(u64),
+    /// The hypervisor moved or restored the machine.
+    Moved,
     /// The source contradicted itself: its new interval misses the old one by this many nanoseconds.
     Contradiction(u64),
     /// A leap second was announced, took place, or is over (`Leap::None`).
@@ -79,6 +82,9 @@ impl fmt::Display for Event {
             }
             Event::Stepped(by) => write!(f, "the system clock was stepped by {:.6} s", *by as f64 / 1e9),
             Event::Suspended(by) => write!(f, "the machine was suspended for {:.3} s", *by as f64 / 1e9),
+            Event::Moved => {
+                f.write_str("the hypervisor moved or restored this machine: its clock is not trusted for now")
+            }
             Event::Contradiction(gap) => write!(
                 f,
                 "the clock source contradicts itself: its new interval misses the old one by {:.3} ms; not trusted until it is consistent",
@@ -116,11 +122,11 @@ impl Tracker {
     pub fn step(&mut self, moment: Moment, answer: Result<Measurement, ProbeError>, events: &mut Vec<Event>) -> Anchor {
         self.notice_disruption(moment, events);
         let (anchor, reason) = match answer {
-            Ok(m) if m.status == Status::Synchronized && m.updated_ns >= self.stale_before_ns => {
+            Ok(m) if m.status == Status::Synchronized && m.updated_ns > self.stale_before_ns => {
                 let reason = m.detail.clone();
                 (self.believe(&m, events), reason)
             }
-            Ok(m) if m.updated_ns < self.stale_before_ns => {
+            Ok(m) if m.updated_ns <= self.stale_before_ns => {
                 (self.coast(), format!("waiting for the source to hear from its reference again ({})", m.detail))
             }
             Ok(m) => (self.doubt(&m), m.detail),
@@ -135,6 +141,13 @@ impl Tracker {
         }
         self.previous = Some(moment);
         anchor
+    }
+
+    /// Somebody who can know says that the clock was disturbed (the hypervisor, after moving the machine).
+    pub fn disrupt(&mut self, moment: Moment, events: &mut Vec<Event>) {
+        events.push(Event::Moved);
+        self.stale_before_ns = moment.boot_ns;
+        self.slept = true;
     }
 
     /// Steps and suspends show in the differences of the kernel's clocks.

@@ -65,7 +65,8 @@ fn readers_never_see_half_an_anchor() {
 #[test]
 fn an_unsynchronised_kernel_is_not_trusted() {
     let moment = Moment::capture();
-    let good = KernelTime { state: 0, status: 0x2001, maxerror_us: 700, offset: -20_000, tolerance: 500 << 16 };
+    let good =
+        KernelTime { state: 0, status: 0x2001, maxerror_us: 700, offset: -20_000, tolerance: 500 << 16, tai_s: 37 };
     let m = good.measure(moment).unwrap();
     assert_eq!(m.interval.error_ns(), 700_000 + 20_000 + moment.width_ns);
     assert_eq!((m.max_drift_ppb, m.leap), (500_000, Leap::None));
@@ -115,16 +116,46 @@ fn same_host_and_static_read_the_system_clock() {
 
 #[test]
 fn the_text_of_a_source_says_what_may_be_chosen() {
-    for text in ["same-host", "static:5ms", "static:250µs", "static:1.5s", "kernel"] {
+    for text in [
+        "same-host",
+        "static:5ms",
+        "static:250µs",
+        "static:1.5s",
+        "kernel",
+        "auto",
+        "chrony",
+        "chrony:/run/x.sock",
+        "chrony:127.0.0.1:323",
+        "chrony:[::1]:323",
+        "clockbound",
+        "clockbound:/tmp/shm0",
+        "ptp",
+        "ptp:/dev/ptp1",
+        "ptp:/dev/ptp0,error=2us,tai",
+        "ntp:a,b:1123,10.0.0.1",
+    ] {
         let spec: Spec = text.parse().unwrap();
         assert_eq!(spec.to_string().parse(), Ok(spec.clone()), "{text}");
     }
     let error = "sundial".parse::<Spec>().unwrap_err();
-    for word in ["sundial", "same-host", "static:<error>", "kernel"] {
+    for word in ["sundial", "same-host", "static:<error>", "kernel", "chrony", "clockbound", "ptp", "ntp:", "auto"] {
         assert!(error.to_string().contains(word), "{error}");
     }
     for text in ["static", "static:", "static:5", "static:ms", "static:-1ms", "static:1e9s", "static:2h", "static:..5s"]
     {
         assert!(matches!(text.parse::<Spec>(), Err(ParseSpecError::StaticError(_))), "{text}");
+    }
+    for text in [
+        "chrony:",
+        "chrony:x",
+        "ptp:",
+        "ptp:/dev/ptp0,error=0us",
+        "ptp:/dev/ptp0,utc",
+        "ntp",
+        "ntp:",
+        "ntp:a,,b",
+        "clockbound:x",
+    ] {
+        assert!(text.parse::<Spec>().is_err(), "{text}");
     }
 }

@@ -163,6 +163,18 @@ fn after_a_suspend_nothing_is_trusted_until_the_source_has_news() {
 }
 
 #[test]
+fn a_machine_that_was_moved_waits_for_news_of_its_source() {
+    let mut w = World::at(NOON);
+    w.poll(MS, true);
+    w.tracker.disrupt(w.moment(), &mut w.events);
+    w.pass(S / 4, 0);
+    assert_eq!(w.poll(MS, false).status, Status::Disrupted);
+    w.truth += 30 * S;
+    assert_eq!(w.poll(MS, true).status, Status::Synchronized, "whatever the bound was before");
+    assert!(w.saw(|e| *e == Event::Moved) && !w.saw(|e| matches!(e, Event::Contradiction(_))));
+}
+
+#[test]
 fn a_machine_that_was_frozen_unnoticed_shows_as_a_contradiction() {
     let mut w = World::at(NOON);
     w.poll(MS, true);

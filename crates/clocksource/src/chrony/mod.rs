@@ -1,0 +1,154 @@
+//! `chrony`: asks chronyd, over its command socket or UDP port 323 of this machine.
+//!
+//! chronyd tells how far the system clock is from its estimate of true time, and how wrong that estimate may be. The bound:
+//!
+//! ```text
+//!   |offset to be corrected| + root dispersion + root delay / 2 + drift since chronyd's last update
+//! ```
+//!
+//! The first term is there because chronyd slews: for seconds or hours the system clock is knowingly off. It makes the interval
+//! symmetrical around the clock that everybody reads, and true while the slew goes on. The last term is there because chronyd's
+//! own dispersion grows by `maxclockerror` (1 ppm unless set), which no crystal keeps.
+//!
+//! **Invariants.**
+//! 1. An unsynchronised chronyd gives no bound. Neither does one that serves its own clock (`local stratum`): it reports a
+//!    delay and dispersion of 0 and means that it does not know.
+//! 2. Without an update for [`UPDATES_MISSED`] of its own update intervals it is `FreeRunning`, whatever it says.
+//!
+//! **Caveats.** The bound is as good as the server's own: root delay and dispersion are summed up from there.
+//! The daemon answers in 20 to 60 µs; it is asked by the poller, never by a reader.
+
+mod transport;
+mod wire;
+
+pub use transport::ChronyAddress;
+pub use wire::{SourceReport, Tracking};
+
+use crate::measurement::{Leap, Measurement, Probe, ProbeError};
+use crate::moment::Moment;
+use clock::{Interval, Status};
+use transport::Transport;
+
+const NAME: &str = "chrony";
+/// After this many of chronyd's update intervals without an update it counts as free running (ClockBound's rule).
+pub const UPDATES_MISSED: u32 = 8;
+/// chronyd is given at least this long between updates (nanoseconds), for its very fast start.
+const UPDATE_AGE_MIN_NS: u64 = 16_000_000_000;
+/// The reference id of chronyd's own clock ("local stratum"), 127.127.1.1.
+const LOCAL_REFERENCE: u32 = 0x7f7f_0101;
+/// No estimate over a socket is better than this (nanoseconds): the resolution of the fields and of the kernel clock.
+const ERROR_MIN_NS: f64 = 1_000.0;
+/// A delay, dispersion or correction beyond this (seconds) is a broken answer, not a clock.
+const SANE_S: f64 = 1e6;
+
+/// The probe.
+#[derive(Debug)]
+pub struct Chrony {
+    transport: Transport,
+    max_drift_ppb: u32,
+}
+
+impl Chrony {
+    /// Asks the daemon at `address`; the local oscillator is taken to drift by at most `max_drift_ppb`.
+    pub fn new(address: ChronyAddress, max_drift_ppb: u32) -> Self {
+        Chrony { transport: Transport::new(address), max_drift_ppb }
+    }
+    /// The daemon's tracking report.
+    ///
+    /// # Errors
+    /// [`ProbeError`] where it does not answer or the answer cannot be read.
+    pub fn tracking(&mut self) -> Result<Tracking, ProbeError> {
+        let reply = self.transport.ask(&wire::Request::Tracking)?;
+        Tracking::decode(&reply).map_err(malformed)
+    }
+    /// What the daemon says of each of its sources.
+    ///
+    /// # Errors
+    /// [`ProbeError`] where it does not answer or an answer cannot be read.
+    pub fn sources(&mut self) -> Result<Vec<SourceReport>, ProbeError> {
+        let reply = self.transport.ask(&wire::Request::SourceCount)?;
+        let count = wire::decode_count(&reply).map_err(malformed)?.min(wire::SOURCES_MAX);
+        (0..count)
+            .map(|i| SourceReport::decode(&self.transport.ask(&wire::Request::Source(i))?).map_err(malformed))
+            .collect()
+    }
+    /// Where the daemon was reached last.
+    pub fn place(&self) -> String {
+        self.transport.place()
+    }
+}
+
+fn malformed(reason: String) -> ProbeError {
+    ProbeError::Malformed { source_name: NAME, reason }
+}
+
+impl Tracking {
+    /// The measurement at `moment`.
+    ///
+    /// # Errors
+    /// [`ProbeError`] where the daemon does not know its error.
+    pub fn measure(&self, moment: Moment, max_drift_ppb: u32) -> Result<Measurement, ProbeError> {
+        let unsynchronised =
+            |reason: &str| Err(ProbeError::Unsynchronised { source_name: NAME, reason: reason.into() });
+        let leap = match self.leap_status {
+            0 => Leap::None,
+            1 => Leap::Insert,
+            2 => Leap::Delete,
+            _ => return unsynchronised("chronyd has no usable source yet; see `chronyc sources`"),
+        };
+        if self.reference_id == LOCAL_REFERENCE {
+            return unsynchronised("chronyd serves its own clock (local stratum), which has no known error");
+        }
+        let parts = [self.current_correction_s, self.root_delay_s, self.root_dispersion_s];
+        if parts.iter().any(|p| !p.is_finite() || p.abs() > SANE_S) {
+            return Err(malformed(format!("correction, delay and dispersion of {parts:?} seconds")));
+        }
+        if self.root_delay_s <= 0.0 && self.root_dispersion_s <= 0.0 {
+            return unsynchronised("root delay and root dispersion are both 0, which no clock has");
+        }
+        let age_ns = moment.real_ns.saturating_sub(self.reference_unix_ns);
+        let stated_ns =
+            (self.current_correction_s.abs() + self.root_dispersion_s.max(0.0) + self.root_delay_s.abs() / 2.0) * 1e9;
+        let drift_ns = age_ns as f64 * f64::from(max_drift_ppb) / 1e9;
+        let error_ns = (stated_ns.max(ERROR_MIN_NS) + drift_ns).ceil() as u64 + moment.width_ns;
+        let patience_ns = (f64::from(UPDATES_MISSED) * self.update_interval_s.clamp(0.0, SANE_S) * 1e9) as u64;
+        let late = age_ns > patience_ns.max(UPDATE_AGE_MIN_NS);
+        Ok(Measurement {
+            moment,
+            interval: Interval {
+                earliest_ns: moment.real_ns.saturating_sub(error_ns),
+                latest_ns: moment.real_ns.saturating_add(error_ns),
+            },
+            updated_ns: moment.boot_ns.saturating_sub(age_ns),
+            max_drift_ppb,
+            status: if late { Status::FreeRunning } else { Status::Synchronized },
+            leap,
+            detail: format!(
+                "chronyd follows {} (stratum {}), updated {:.1} s ago: correction {:+.6} ms, dispersion {:.6} ms, delay {:.6} ms",
+                self.reference(),
+                self.stratum,
+                age_ns as f64 / 1e9,
+                self.current_correction_s * 1e3,
+                self.root_dispersion_s * 1e3,
+                self.root_delay_s * 1e3,
+            ),
+        })
+    }
+}
+
+impl Probe for Chrony {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+    fn probe(&mut self) -> Result<Measurement, ProbeError> {
+        let before = Moment::capture();
+        let tracking = self.tracking()?;
+        let moment = Moment::capture();
+        let mut measurement = tracking.measure(moment, self.max_drift_ppb)?;
+        // chronyd composed the report somewhere between the two captures; a step in between makes it worthless.
+        if moment.stepped_since(&before) != 0 {
+            measurement.updated_ns = 0;
+        }
+        Ok(measurement)
+    }
+}

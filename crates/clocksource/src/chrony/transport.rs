@@ -1,0 +1,161 @@
+//! How chronyd is reached: its Unix socket, or UDP on this machine.
+//!
+//! The Unix socket needs a place for our own end in the daemon's directory, so it takes root or the daemon's group. UDP port 323
+//! answers monitoring requests of anyone on the machine. The Unix socket is tried first: nobody else can answer there.
+
+use super::wire::Request;
+use crate::measurement::ProbeError;
+use crate::moment;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixDatagram;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How long the daemon may take to answer; it needs 50 µs.
+const PATIENCE: Duration = Duration::from_millis(200);
+/// Foreign or late datagrams that are read past before the request counts as unanswered.
+const STRAYS_MAX: usize = 8;
+/// chronyd's command socket on Debian, Red Hat, SUSE, Amazon Linux.
+const UNIX_PATH: &str = "/run/chrony/chronyd.sock";
+/// chronyd's command port.
+const UDP_PORT: u16 = 323;
+
+/// Where chronyd listens.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub enum ChronyAddress {
+    /// The usual Unix socket, then UDP on loopback.
+    #[default]
+    Usual,
+    /// This Unix socket.
+    Unix(PathBuf),
+    /// This UDP address.
+    Udp(SocketAddr),
+}
+
+#[derive(Debug)]
+enum Socket {
+    Unix(UnixDatagram, PathBuf),
+    Udp(UdpSocket),
+}
+
+impl Socket {
+    fn unix(server: &Path) -> io::Result<Self> {
+        let directory = server.parent().unwrap_or(Path::new("/"));
+        let own = directory.join(format!("timeball.{}.{:x}.sock", std::process::id(), moment::boot_ns()));
+        let socket = UnixDatagram::bind(&own)?;
+        let socket = Socket::Unix(socket, own.clone());
+        // The daemon runs as a user of its own and must be able to answer.
+        std::fs::set_permissions(&own, std::fs::Permissions::from_mode(0o666))?;
+        if let Socket::Unix(s, _) = &socket {
+            s.connect(server)?;
+            s.set_read_timeout(Some(PATIENCE))?;
+            s.set_write_timeout(Some(PATIENCE))?;
+        }
+        Ok(socket)
+    }
+    fn udp(server: SocketAddr) -> io::Result<Self> {
+        let local: SocketAddr = if server.is_ipv4() {
+            (Ipv4Addr::UNSPECIFIED, 0).into()
+        } else {
+            (std::net::Ipv6Addr::UNSPECIFIED, 0).into()
+        };
+        let socket = UdpSocket::bind(local)?;
+        socket.connect(server)?;
+        socket.set_read_timeout(Some(PATIENCE))?;
+        Ok(Socket::Udp(socket))
+    }
+    fn send(&self, datagram: &[u8]) -> io::Result<usize> {
+        match self {
+            Socket::Unix(s, _) => s.send(datagram),
+            Socket::Udp(s) => s.send(datagram),
+        }
+    }
+    fn recv(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Socket::Unix(s, _) => s.recv(buffer),
+            Socket::Udp(s) => s.recv(buffer),
+        }
+    }
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        if let Socket::Unix(_, own) = self {
+            // Gone already if the daemon's directory was; either way nothing is left to do.
+            let _ = std::fs::remove_file(own);
+        }
+    }
+}
+
+/// A connection that is made when needed and made anew after a failure.
+#[derive(Debug)]
+pub(super) struct Transport {
+    address: ChronyAddress,
+    socket: Option<Socket>,
+    sequence: u32,
+}
+
+impl Transport {
+    pub(super) fn new(address: ChronyAddress) -> Self {
+        Transport { address, socket: None, sequence: moment::boot_ns() as u32 }
+    }
+    pub(super) fn place(&self) -> String {
+        match (&self.socket, &self.address) {
+            (Some(Socket::Udp(s)), _) => s.peer_addr().map_or_else(|_| "udp".into(), |a| a.to_string()),
+            (Some(Socket::Unix(..)), ChronyAddress::Usual) => UNIX_PATH.into(),
+            (_, ChronyAddress::Unix(path)) => path.display().to_string(),
+            (_, ChronyAddress::Udp(a)) => a.to_string(),
+            (None, ChronyAddress::Usual) => format!("{UNIX_PATH} and 127.0.0.1:{UDP_PORT}"),
+        }
+    }
+    /// Sends a request and waits for its reply.
+    pub(super) fn ask(&mut self, request: &Request) -> Result<Vec<u8>, ProbeError> {
+        let reply = match (&self.address, &self.socket) {
+            (ChronyAddress::Usual, None) => self.ask_at(request, || Socket::unix(Path::new(UNIX_PATH))).or_else(|_| {
+                self.socket = None;
+                self.ask_at(request, || Socket::udp((Ipv4Addr::LOCALHOST, UDP_PORT).into()))
+            }),
+            (ChronyAddress::Unix(path), None) => {
+                let path = path.clone();
+                self.ask_at(request, || Socket::unix(&path))
+            }
+            (ChronyAddress::Udp(address), None) => {
+                let address = *address;
+                self.ask_at(request, || Socket::udp(address))
+            }
+            (_, Some(_)) => self.ask_at(request, || Err(io::ErrorKind::NotConnected.into())),
+        };
+        reply.map_err(|error| {
+            self.socket = None;
+            ProbeError::Unreachable {
+                source_name: super::NAME,
+                place: self.place(),
+                error,
+                advice: "Is chronyd running on this machine, and may this user reach it (root or group _chrony for the socket, `cmdport 323` for UDP)?",
+            }
+        })?.map_err(super::malformed)
+    }
+    fn ask_at(
+        &mut self,
+        request: &Request,
+        open: impl FnOnce() -> io::Result<Socket>,
+    ) -> io::Result<Result<Vec<u8>, String>> {
+        let socket = match self.socket.take() {
+            Some(socket) => socket,
+            None => open()?,
+        };
+        self.sequence = self.sequence.wrapping_add(1);
+        socket.send(&request.encode(self.sequence))?;
+        let mut buffer = [0; 512];
+        for _ in 0..STRAYS_MAX {
+            let n = socket.recv(&mut buffer)?;
+            if let Some(reply) = request.open(self.sequence, &buffer[..n]) {
+                self.socket = Some(socket);
+                return Ok(reply);
+            }
+        }
+        Err(io::ErrorKind::TimedOut.into())
+    }
+}

@@ -1,0 +1,286 @@
+//! `clockbound`: the shared memory segment that AWS's ClockBound daemon maintains, versions 2 and 3 of its layout.
+//!
+//! ```text
+//! header (16 bytes)   magic 8 | size 4 | version 2 | generation 2 (odd while the daemon writes)
+//! version 2           as_of 16 | void_after 16 | bound 8 | disruption 8 | drift 4 | status 4 | disruption known 1 | 7
+//! version 3           counter 8 | as_of 16 | void_after 16 | period 8 | period error 8 | bound 8 | disruption 8 | drift 4
+//!                     | status 4 | disruption known 1 | period shift 1 | error shift 1 | 5
+//! ```
+//!
+//! Everything is in the machine's byte order; times are seconds and nanoseconds of eight bytes each. Version 2 bounds the error of
+//! `CLOCK_REALTIME` and dates by `CLOCK_MONOTONIC`. Version 3 keeps a clock of its own: `as_of` is true time when the processor's
+//! counter showed `counter`, a tick lasts `period / 2^(64 + shift)` seconds.
+//!
+//! The segment is read like any file, header, body, header again: the page cache is the very memory that the daemon writes. It is
+//! slower than a mapping (2 µs) and cannot fault when the file is cut; the poller does it a few times a second.
+//!
+//! **Invariants.** 1. A body counts only between two equal, even generations. 2. A segment that is older than
+//! [`GRACE_NS`] is `FreeRunning`, past its `void_after` it is unknown. 3. A disruption marker that differs from the
+//! hypervisor's (VMClock) means that the machine was cloned or moved since: `Disrupted`.
+//!
+//! **Caveats.** Version 3 needs the processor's counter; it is read here for x86-64 and aarch64 only.
+
+use crate::measurement::{Leap, Measurement, Probe, ProbeError};
+use crate::moment::Moment;
+use crate::vmclock::VmClock;
+use clock::{Interval, Status};
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{Ordering, fence};
+
+const NAME: &str = "clockbound";
+/// Where the daemon puts its segment; version 3 daemons serve the second, and the first for older clients.
+pub(crate) const PATHS: [&str; 2] = ["/var/run/clockbound/shm0", "/var/run/clockbound/shm1"];
+const MAGIC: [u32; 2] = [0x414d_5a4e, 0x4342_0200];
+const HEADER: usize = 16;
+const BODY_V2: usize = 64;
+const BODY_V3: usize = 88;
+/// Reads that may be disturbed by the writer before the segment counts as unreadable: it writes for less than a microsecond.
+const TRIES: usize = 100;
+/// The daemon writes every second; a segment older than this (nanoseconds) means that it is gone.
+pub const GRACE_NS: u64 = 5_000_000_000;
+/// A drift beyond this (parts per billion) is a broken segment.
+const DRIFT_SANE_PPB: u32 = 1_000_000_000;
+
+/// The segment's content, either version.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Segment {
+    /// Layout version, 2 or 3.
+    pub version: u16,
+    /// `CLOCK_MONOTONIC` (2) or Unix time (3) of the statistics, nanoseconds.
+    pub as_of_ns: u64,
+    /// The same clock's time beyond which they are void.
+    pub void_after_ns: u64,
+    /// Error at `as_of`, nanoseconds.
+    pub bound_ns: u64,
+    /// Counts disruptions of the virtual machine's clock.
+    pub disruption_marker: u64,
+    /// Drift of the oscillator, parts per billion.
+    pub max_drift_ppb: u32,
+    /// The daemon's word.
+    pub status: Status,
+    /// Whether the daemon watches the hypervisor for disruptions.
+    pub disruption_known: bool,
+    /// Version 3: the processor's counter at `as_of`, seconds a tick, and the relative error of that.
+    pub counter: Option<(u64, f64, f64)>,
+}
+
+/// The probe.
+#[derive(Debug)]
+pub struct ClockBound {
+    path: PathBuf,
+    vmclock: Option<VmClock>,
+}
+
+impl ClockBound {
+    /// Reads the segment at `path`, and the hypervisor's marker if there is one.
+    pub fn new(path: PathBuf) -> Self {
+        ClockBound { path, vmclock: VmClock::open().ok() }
+    }
+    /// The usual path that exists.
+    pub fn usual_path() -> PathBuf {
+        let found = PATHS.into_iter().find(|p| Path::new(p).exists());
+        found.unwrap_or(PATHS[0]).into()
+    }
+}
+
+fn malformed(reason: impl Into<String>) -> ProbeError {
+    ProbeError::Malformed { source_name: NAME, reason: reason.into() }
+}
+
+struct Words<'a>(&'a [u8]);
+
+impl Words<'_> {
+    fn take<const N: usize>(&mut self) -> [u8; N] {
+        match self.0.split_first_chunk::<N>() {
+            Some((head, tail)) => {
+                self.0 = tail;
+                *head
+            }
+            None => [0; N],
+        }
+    }
+    fn u64(&mut self) -> u64 {
+        u64::from_ne_bytes(self.take())
+    }
+    fn time_ns(&mut self) -> u64 {
+        let (s, ns) = (self.u64() as i64, self.u64() as i64);
+        u64::try_from(s.saturating_mul(1_000_000_000).saturating_add(ns)).unwrap_or(0)
+    }
+}
+
+/// `fraction / 2^(64 + shift)`.
+fn scaled(fraction: u64, shift: u8) -> f64 {
+    fraction as f64 / 2f64.powi(64 + i32::from(shift))
+}
+
+impl Segment {
+    /// Reads the segment from its file.
+    ///
+    /// # Errors
+    /// [`ProbeError`] where it is not a segment, or of a version that is not known here.
+    pub fn read(file: &File) -> Result<Self, ProbeError> {
+        for _ in 0..TRIES {
+            let before = Self::header(file)?;
+            let (version, generation) = before;
+            let size = match version {
+                2 => BODY_V2,
+                3 => BODY_V3,
+                0 => return Err(malformed("the daemon has not written the segment yet")),
+                v => return Err(malformed(format!("the segment has layout version {v}; 2 and 3 are known here"))),
+            };
+            let mut body = [0; BODY_V3];
+            file.read_exact_at(&mut body[..size], HEADER as u64)
+                .map_err(|e| malformed(format!("the segment is cut: {e}")))?;
+            fence(Ordering::Acquire);
+            if generation != 0 && generation & 1 == 0 && Self::header(file)? == before {
+                return Self::decode(version, &body);
+            }
+        }
+        Err(malformed("the daemon stopped in the middle of a write"))
+    }
+
+    /// Version and generation.
+    fn header(file: &File) -> Result<(u16, u16), ProbeError> {
+        let mut header = [0; HEADER];
+        file.read_exact_at(&mut header, 0).map_err(|e| malformed(format!("the segment has no header: {e}")))?;
+        fence(Ordering::Acquire);
+        let mut w = Words(&header);
+        if [u32::from_ne_bytes(w.take()), u32::from_ne_bytes(w.take())] != MAGIC {
+            return Err(malformed("the file is not a ClockBound segment"));
+        }
+        let _size: [u8; 4] = w.take();
+        Ok((u16::from_ne_bytes(w.take()), u16::from_ne_bytes(w.take())))
+    }
+
+    fn decode(version: u16, body: &[u8]) -> Result<Self, ProbeError> {
+        let mut w = Words(body);
+        let counter_at = if version == 3 { w.u64() } else { 0 };
+        let (as_of_ns, void_after_ns) = (w.time_ns(), w.time_ns());
+        let (period, period_error) = if version == 3 { (w.u64(), w.u64()) } else { (0, 0) };
+        let (bound_ns, disruption_marker) = (w.u64() as i64, w.u64());
+        let (max_drift_ppb, status) = (u32::from_ne_bytes(w.take()), u32::from_ne_bytes(w.take()));
+        let [known, shift, error_shift]: [u8; 3] = w.take();
+        if max_drift_ppb >= DRIFT_SANE_PPB || bound_ns < 0 {
+            return Err(malformed(format!("a bound of {bound_ns} ns that grows by {max_drift_ppb} ppb")));
+        }
+        let status = match status {
+            1 => Status::Synchronized,
+            2 => Status::FreeRunning,
+            3 => Status::Disrupted,
+            _ => Status::Unknown,
+        };
+        Ok(Segment {
+            version,
+            as_of_ns,
+            void_after_ns,
+            bound_ns: bound_ns as u64,
+            disruption_marker,
+            max_drift_ppb,
+            status,
+            disruption_known: known != 0,
+            counter: (version == 3).then(|| (counter_at, scaled(period, shift), scaled(period_error, error_shift))),
+        })
+    }
+
+    /// The measurement at `moment`, at which the processor's counter showed something between the two of `counter`.
+    ///
+    /// # Errors
+    /// [`ProbeError`] where the segment is void or claims an impossible bound.
+    pub fn measure(&self, moment: Moment, counter: Option<(u64, u64)>) -> Result<Measurement, ProbeError> {
+        if self.bound_ns == 0 && self.status == Status::Synchronized {
+            return Err(malformed("a bound of 0, which no clock has"));
+        }
+        let (middle_ns, age_ns, void, gap_ns) = match (self.counter, counter) {
+            (None, _) => {
+                let age = moment.mono_ns.checked_sub(self.as_of_ns);
+                let age = age.ok_or_else(|| malformed("statistics from the future"))?;
+                (moment.real_ns, age, moment.mono_ns > self.void_after_ns, moment.width_ns)
+            }
+            (Some((at, period_s, _)), Some((before, after))) => {
+                let ns = |ticks: u64| (ticks as f64 * period_s * 1e9) as u64;
+                let age = ns(before.saturating_sub(at));
+                let middle = self.as_of_ns.saturating_add(age);
+                (middle, age, middle > self.void_after_ns, ns(after.saturating_sub(before)) + 1)
+            }
+            (Some(_), None) => {
+                return Err(malformed("layout version 3 needs a processor counter that is not read here"));
+            }
+        };
+        if void {
+            let reason = format!("its statistics are {:.0} s old and void; is the daemon alive?", age_ns as f64 / 1e9);
+            return Err(ProbeError::Unsynchronised { source_name: NAME, reason });
+        }
+        let period_error = self.counter.map_or(0.0, |(_, _, e)| e);
+        let growth = age_ns as f64 * (f64::from(self.max_drift_ppb) / 1e9 + period_error);
+        let error_ns = self.bound_ns.saturating_add(growth.ceil() as u64).saturating_add(gap_ns);
+        let status = match self.status {
+            Status::Synchronized if age_ns > GRACE_NS => Status::FreeRunning,
+            s => s,
+        };
+        Ok(Measurement {
+            moment,
+            interval: Interval {
+                earliest_ns: middle_ns.saturating_sub(error_ns),
+                latest_ns: middle_ns.saturating_add(error_ns),
+            },
+            updated_ns: moment.boot_ns.saturating_sub(age_ns),
+            max_drift_ppb: self.max_drift_ppb,
+            status,
+            leap: Leap::None,
+            detail: format!(
+                "ClockBound segment version {}, {:.1} s old, {status}: bound {:.6} ms",
+                self.version,
+                age_ns as f64 / 1e9,
+                self.bound_ns as f64 / 1e6
+            ),
+        })
+    }
+}
+
+/// The processor's counter, as the version 3 daemon reads it.
+fn counter() -> Option<u64> {
+    #[cfg(target_arch = "x86_64")]
+    {
+        // SAFETY: both instructions exist on every x86-64.
+        Some(unsafe {
+            core::arch::x86_64::_mm_lfence();
+            core::arch::x86_64::_rdtsc()
+        })
+    }
+    #[cfg(target_arch = "aarch64")]
+    {
+        let ticks: u64;
+        // SAFETY: Linux lets user space read the virtual counter.
+        unsafe { core::arch::asm!("isb", "mrs {}, cntvct_el0", out(reg) ticks, options(nostack)) };
+        Some(ticks)
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    None
+}
+
+impl Probe for ClockBound {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+    fn probe(&mut self) -> Result<Measurement, ProbeError> {
+        let file = File::open(&self.path).map_err(|error: io::Error| ProbeError::Unreachable {
+            source_name: NAME,
+            place: self.path.display().to_string(),
+            error,
+            advice: "Is the ClockBound daemon running on this machine?",
+        })?;
+        let segment = Segment::read(&file)?;
+        let before = counter();
+        let moment = Moment::capture();
+        let mut measurement = segment.measure(moment, before.zip(counter()))?;
+        let marker = self.vmclock.as_ref().and_then(|v| v.disruption_marker().ok());
+        if segment.disruption_known && marker.is_some_and(|m| m != segment.disruption_marker) {
+            measurement.status = Status::Disrupted;
+            measurement.detail.push_str("; the hypervisor moved this machine since");
+        }
+        Ok(measurement)
+    }
+}

@@ -1,0 +1,273 @@
+//! What each source makes of what its daemon says, without daemons: reports, segments and fakes written here.
+
+use clock::{Interval, Status};
+use clocksource::auto::{Auto, Candidate, FAILURES_MAX};
+use clocksource::chrony::Tracking;
+use clocksource::clockbound::{GRACE_NS, Segment};
+use clocksource::{Leap, Measurement, Moment, Probe, ProbeError};
+use std::fs::File;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+const S: u64 = 1_000_000_000;
+
+fn moment() -> Moment {
+    Moment { boot_ns: 5_000 * S, mono_ns: 4_000 * S, real_ns: 1_800_000_000 * S, width_ns: 0 }
+}
+
+fn tracking() -> Tracking {
+    Tracking {
+        reference_id: 0x0a00_0001,
+        address: "10.0.0.1".into(),
+        stratum: 3,
+        reference_unix_ns: moment().real_ns - 10 * S,
+        current_correction_s: -0.000_100,
+        root_delay_s: 0.000_400,
+        root_dispersion_s: 0.000_050,
+        update_interval_s: 16.0,
+        ..Tracking::default()
+    }
+}
+
+#[test]
+fn chrony_adds_up_everything_that_can_be_wrong() {
+    let m = tracking().measure(moment(), 50_000).unwrap();
+    // 100 us to correct + 50 us dispersion + half of 400 us delay + 10 s at 50 ppm.
+    assert_eq!(m.interval.error_ns(), 100_000 + 50_000 + 200_000 + 500_000);
+    assert_eq!((m.status, m.leap, m.updated_ns), (Status::Synchronized, Leap::None, 4_990 * S));
+}
+
+#[test]
+fn chrony_that_does_not_know_gives_no_bound() {
+    let bad = [
+        Tracking { leap_status: 3, ..tracking() },
+        Tracking { root_delay_s: 0.0, root_dispersion_s: 0.0, ..tracking() },
+        Tracking { reference_id: 0x7f7f_0101, address: String::new(), ..tracking() },
+        Tracking { root_delay_s: f64::NAN, ..tracking() },
+        Tracking { current_correction_s: 1e9, ..tracking() },
+    ];
+    for t in bad {
+        assert!(t.measure(moment(), 50_000).is_err(), "{t:?}");
+    }
+    assert_eq!(Tracking { leap_status: 1, ..tracking() }.measure(moment(), 0).unwrap().leap, Leap::Insert);
+    let late = Tracking { reference_unix_ns: moment().real_ns - 129 * S, ..tracking() };
+    assert_eq!(late.measure(moment(), 0).unwrap().status, Status::FreeRunning, "eight update intervals are over");
+    let future = Tracking { reference_unix_ns: moment().real_ns + 3 * S, ..tracking() };
+    assert!(future.measure(moment(), 50_000).unwrap().interval.error_ns() >= 350_000);
+}
+
+/// A ClockBound segment as the daemon writes it.
+struct Written {
+    version: u16,
+    generation: u16,
+    as_of_ns: u64,
+    void_after_ns: u64,
+    bound_ns: i64,
+    marker: u64,
+    drift_ppb: u32,
+    status: u32,
+    counter: u64,
+    period: (u64, u8),
+}
+
+impl Default for Written {
+    fn default() -> Self {
+        Written {
+            version: 2,
+            generation: 4,
+            as_of_ns: 3_999 * S,
+            void_after_ns: 4_999 * S,
+            bound_ns: 70_000,
+            marker: 7,
+            drift_ppb: 50_000,
+            status: 1,
+            counter: 1_000,
+            // One nanosecond a tick: 2^-30 s is 0.93 ns, so the fraction is a little above a half.
+            period: (((1e-9 * 2f64.powi(29)) * 2f64.powi(64)) as u64, 29),
+        }
+    }
+}
+
+impl Written {
+    fn bytes(&self) -> Vec<u8> {
+        let mut b = Vec::new();
+        b.extend([0x414d_5a4e_u32.to_ne_bytes(), 0x4342_0200_u32.to_ne_bytes()].concat());
+        b.extend(if self.version == 3 { 104u32 } else { 80 }.to_ne_bytes());
+        b.extend([self.version.to_ne_bytes(), self.generation.to_ne_bytes()].concat());
+        if self.version == 3 {
+            b.extend(self.counter.to_ne_bytes());
+        }
+        for t in [self.as_of_ns, self.void_after_ns] {
+            b.extend([(t / S).to_ne_bytes(), (t % S).to_ne_bytes()].concat());
+        }
+        if self.version == 3 {
+            b.extend([self.period.0.to_ne_bytes(), 0u64.to_ne_bytes()].concat());
+        }
+        b.extend([self.bound_ns.to_ne_bytes(), self.marker.to_ne_bytes()].concat());
+        b.extend([self.drift_ppb.to_ne_bytes(), self.status.to_ne_bytes()].concat());
+        b.push(1);
+        b.extend(if self.version == 3 { vec![self.period.1, 0, 0, 0, 0, 0, 0] } else { vec![0; 7] });
+        b
+    }
+    fn read(&self) -> Result<Segment, ProbeError> {
+        read_bytes(&self.bytes())
+    }
+}
+
+fn read_bytes(bytes: &[u8]) -> Result<Segment, ProbeError> {
+    use std::io::Write;
+    static NEXT: AtomicI64 = AtomicI64::new(0);
+    let path =
+        std::env::temp_dir().join(format!("tb-shm-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed)));
+    File::create(&path).unwrap().write_all(bytes).unwrap();
+    let file = File::open(&path).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    Segment::read(&file)
+}
+
+#[test]
+fn clockbound_version_2() {
+    let segment = Written::default().read().unwrap();
+    let m = segment.measure(moment(), None).unwrap();
+    assert_eq!(m.interval.error_ns(), 70_000 + 50_000, "one second at 50 ppm");
+    assert_eq!(
+        (m.status, m.updated_ns, m.interval.latest_ns),
+        (Status::Synchronized, 4_999 * S, moment().real_ns + 120_000)
+    );
+    let old = Written { as_of_ns: 4_000 * S - GRACE_NS - 1, ..Default::default() }.read().unwrap();
+    assert_eq!(old.measure(moment(), None).unwrap().status, Status::FreeRunning);
+    for (word, status) in [(0, Status::Unknown), (2, Status::FreeRunning), (3, Status::Disrupted), (9, Status::Unknown)]
+    {
+        let m = Written { status: word, ..Default::default() }.read().unwrap().measure(moment(), None).unwrap();
+        assert_eq!(m.status, status);
+    }
+}
+
+#[test]
+fn clockbound_version_3_keeps_its_own_clock() {
+    let unix = 1_800_000_000 * S;
+    let written = Written { version: 3, as_of_ns: unix, void_after_ns: unix + 1_000 * S, ..Default::default() };
+    let segment = written.read().unwrap();
+    let m = segment.measure(moment(), Some((1_000 + 2 * S, 1_000 + 2 * S + 500))).unwrap();
+    let middle = (m.interval.earliest_ns + m.interval.latest_ns) / 2;
+    assert!(middle.abs_diff(unix + 2 * S) < 5, "{middle}");
+    assert!(
+        m.interval.error_ns().abs_diff(70_000 + 100_000 + 500) < 5,
+        "two seconds at 50 ppm, and the gap of the counter"
+    );
+    assert!(segment.measure(moment(), None).is_err());
+}
+
+#[test]
+fn a_clockbound_segment_that_cannot_be_relied_upon_is_refused() {
+    let void = Written { void_after_ns: 3_999 * S + 1, ..Default::default() }.read().unwrap();
+    assert!(matches!(void.measure(moment(), None), Err(ProbeError::Unsynchronised { .. })));
+    let zero = Written { bound_ns: 0, ..Default::default() }.read().unwrap();
+    assert!(zero.measure(moment(), None).is_err(), "a bound of 0 because a field reads 0");
+    let future = Written { as_of_ns: 4_001 * S, ..Default::default() }.read().unwrap();
+    assert!(future.measure(moment(), None).is_err());
+    for bad in [
+        Written { generation: 5, ..Default::default() },
+        Written { generation: 0, ..Default::default() },
+        Written { version: 0, ..Default::default() },
+        Written { version: 4, ..Default::default() },
+        Written { bound_ns: -1, ..Default::default() },
+        Written { drift_ppb: u32::MAX, ..Default::default() },
+    ] {
+        assert!(bad.read().is_err());
+    }
+    let whole = Written::default().bytes();
+    assert!((0..whole.len()).all(|n| read_bytes(&whole[..n]).is_err()), "cut anywhere");
+    let mut flipped = whole;
+    flipped[0] ^= 1;
+    assert!(read_bytes(&flipped).is_err());
+}
+
+/// A source whose error is set from outside; negative means that it does not answer.
+#[derive(Debug)]
+struct Fake(&'static str, Arc<AtomicI64>, i64);
+
+impl Probe for Fake {
+    fn name(&self) -> &'static str {
+        self.0
+    }
+    fn probe(&mut self) -> Result<Measurement, ProbeError> {
+        let error = self.1.load(Ordering::Relaxed);
+        if error < 0 {
+            return Err(ProbeError::Unsynchronised { source_name: self.0, reason: "gone".into() });
+        }
+        let moment = Moment::capture();
+        let middle = moment.real_ns.saturating_add_signed(self.2);
+        Ok(Measurement {
+            moment,
+            interval: Interval { earliest_ns: middle - error as u64, latest_ns: middle + error as u64 },
+            updated_ns: moment.boot_ns,
+            max_drift_ppb: 0,
+            status: Status::Synchronized,
+            leap: Leap::None,
+            detail: String::new(),
+        })
+    }
+}
+
+fn fake(name: &'static str, error: &Arc<AtomicI64>, offset_ns: i64) -> Candidate {
+    let error = Arc::clone(error);
+    Box::new(move || Some(Box::new(Fake(name, Arc::clone(&error), offset_ns))))
+}
+
+#[test]
+fn auto_takes_the_best_leaves_a_lost_one_and_never_jumps() {
+    let (best, second) = (Arc::new(AtomicI64::new(-1)), Arc::new(AtomicI64::new(900_000)));
+    // The two disagree by 800 us, within their errors.
+    let mut auto = Auto::among(vec![fake("best", &best, 0), fake("second", &second, 800_000)], 0);
+    assert_eq!(auto.probe().unwrap().interval.error_ns(), 900_000);
+    assert_eq!(auto.source(), "second");
+
+    best.store(1_000, Ordering::Relaxed);
+    let m = auto.probe().unwrap();
+    assert_eq!(auto.source(), "best");
+    let offset = |ns: u64| ns as i64 - m.moment.real_ns as i64;
+    assert!(offset(m.interval.latest_ns) > 1_600_000 && offset(m.interval.earliest_ns) <= -1_000, "covers both: {m:?}");
+
+    best.store(-1, Ordering::Relaxed);
+    let failures = (1..).find(|_| auto.probe().is_ok());
+    assert_eq!((failures, auto.source().as_str()), (Some(FAILURES_MAX), "second"));
+    let switches: Vec<_> = auto.take_events().into_iter().map(|e| e.to_string()).collect();
+    assert_eq!(switches.len(), 3, "{switches:?}");
+    assert!(switches[2].starts_with("clock source best -> second: the old source was lost"), "{switches:?}");
+
+    second.store(-1, Ordering::Relaxed);
+    assert!((0..10).all(|_| auto.probe().is_err()));
+    best.store(5, Ordering::Relaxed);
+    assert!(auto.probe().is_ok() && auto.source() == "best");
+}
+
+#[test]
+fn auto_without_any_source_says_why_each_was_refused() {
+    let gone = Arc::new(AtomicI64::new(-1));
+    let mut auto = Auto::among(vec![fake("a", &gone, 0), fake("b", &gone, 0)], 0);
+    let error = auto.probe().unwrap_err().to_string();
+    assert!(auto.take_events().is_empty());
+    assert!(error.contains("a is not synchronised: gone; b is not synchronised: gone"), "{error}");
+}
+
+#[test]
+fn a_vmclock_tells_of_disruptions() {
+    use std::io::Write;
+    let path = std::env::temp_dir().join(format!("tb-vmclock-{}", std::process::id()));
+    let write = |magic: u32, sequence: u32, marker: u64| {
+        let mut page = vec![0u8; 24];
+        page[0..4].copy_from_slice(&magic.to_le_bytes());
+        page[12..16].copy_from_slice(&sequence.to_le_bytes());
+        page[16..24].copy_from_slice(&marker.to_le_bytes());
+        File::create(&path).unwrap().write_all(&page).unwrap();
+    };
+    write(0x4b4c_4356, 2, 1 << 40 | 7);
+    let clock = clocksource::VmClock::open_at(&path).unwrap();
+    assert_eq!(clock.disruption_marker().unwrap(), 1 << 40 | 7);
+    write(0x4b4c_4356, 3, 8);
+    assert!(clock.disruption_marker().is_err(), "an update that never ends");
+    write(1, 2, 8);
+    assert!(clock.disruption_marker().is_err());
+    std::fs::remove_file(&path).unwrap();
+}
