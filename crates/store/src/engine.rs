@@ -33,13 +33,7 @@ pub trait Engine: Send + Sync + 'static {
     ///
     /// # Errors
     /// [`StoreError::Failed`] or [`StoreError::Corrupt`]; entries may have been visited before.
-    fn scan(
-        &self,
-        from: &[u8],
-        to: &[u8],
-        reverse: bool,
-        visit: &mut Visit<'_>,
-    ) -> Result<(), StoreError>;
+    fn scan(&self, from: &[u8], to: &[u8], reverse: bool, visit: &mut Visit<'_>) -> Result<(), StoreError>;
 
     /// Applies all changes or none. Keys must come in strictly ascending order.
     ///
@@ -61,13 +55,7 @@ impl<E: Engine> Engine for std::sync::Arc<E> {
     fn get(&self, key: &[u8]) -> Result<Option<Bytes>, StoreError> {
         E::get(self, key)
     }
-    fn scan(
-        &self,
-        from: &[u8],
-        to: &[u8],
-        reverse: bool,
-        visit: &mut Visit<'_>,
-    ) -> Result<(), StoreError> {
+    fn scan(&self, from: &[u8], to: &[u8], reverse: bool, visit: &mut Visit<'_>) -> Result<(), StoreError> {
         E::scan(self, from, to, reverse, visit)
     }
     fn ingest(&self, changes: &mut dyn Iterator<Item = Change>) -> Result<(), StoreError> {

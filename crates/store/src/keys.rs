@@ -107,18 +107,12 @@ pub fn split(physical: &[u8]) -> Option<Parts<'_>> {
         [VALUE] => false,
         _ => return None,
     };
-    Some(Parts {
-        stem,
-        ts: Timestamp::from_u64(!u64::from_be_bytes(*ts)),
-        tombstone,
-    })
+    Some(Parts { stem, ts: Timestamp::from_u64(!u64::from_be_bytes(*ts)), tombstone })
 }
 
 /// The user key of a stem.
 pub fn user_key(stem: &[u8]) -> Bytes {
-    let body = stem
-        .get(1..stem.len().saturating_sub(2))
-        .unwrap_or_default();
+    let body = stem.get(1..stem.len().saturating_sub(2)).unwrap_or_default();
     let mut out = Vec::with_capacity(body.len());
     let mut bytes = body.iter();
     while let Some(byte) = bytes.next() {
@@ -136,17 +130,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn key() -> impl Strategy<Value = Vec<u8>> {
-        prop::collection::vec(
-            prop_oneof![
-                Just(0u8),
-                Just(1),
-                Just(2),
-                Just(0xfe),
-                Just(0xff),
-                any::<u8>()
-            ],
-            0..6,
-        )
+        prop::collection::vec(prop_oneof![Just(0u8), Just(1), Just(2), Just(0xfe), Just(0xff), any::<u8>()], 0..6)
     }
 
     proptest! {

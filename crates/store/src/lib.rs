@@ -4,17 +4,18 @@
 //!
 //! - [`Versions`]: every key with its versions in time. Commits land in an ordered map in memory (the overlay); a frozen
 //!   overlay is written to an [`Engine`] in one atomic step that carries the applied log position.
-//! - the log: the one place where durability comes from. What the engine lost in a crash is replayed from it.
+//! - [`Log`]: the one place where durability comes from. What the engine lost in a crash is replayed from it.
 //!
 //! No thread starts here and no clock is read: the caller decides when to freeze, flush, collect and sync.
 
+pub mod disk;
 pub mod engine;
 mod error;
 pub mod keys;
+pub mod log;
 pub mod versions;
 
 pub use engine::{Change, Engine, memory::MemoryEngine};
 pub use error::StoreError;
-pub use versions::{
-    Read, Recovered, Scan, SnapshotGuard, Span, Version, Versions, VersionsConfig, Write,
-};
+pub use log::{Log, LogError, LogOptions, LogRecovery};
+pub use versions::{Read, Recovered, Scan, SnapshotGuard, Span, Version, Versions, VersionsConfig, Write};

@@ -73,10 +73,7 @@ pub struct VersionsConfig {
 
 impl Default for VersionsConfig {
     fn default() -> Self {
-        VersionsConfig {
-            cache_bytes: CACHE_BYTES,
-            freeze_bytes: FREEZE_BYTES,
-        }
+        VersionsConfig { cache_bytes: CACHE_BYTES, freeze_bytes: FREEZE_BYTES }
     }
 }
 
@@ -154,11 +151,7 @@ impl<E: Engine> Versions<E> {
             prefixes: RwLock::new(Prefixes::opened_at(header.max_ts)),
             snapshots,
             flushed: AtomicU64::new(header.position),
-            recovered: Recovered {
-                position: header.position,
-                state: header.state,
-                max_ts: header.max_ts,
-            },
+            recovered: Recovered { position: header.position, state: header.state, max_ts: header.max_ts },
             config,
             writer: Mutex::new(()),
         })
@@ -180,10 +173,7 @@ impl<E: Engine> Versions<E> {
         for part in writes.chunks(APPLY_KEYS_MAX) {
             let mut layers = self.layers.write();
             for (key, value) in part {
-                let version = Version {
-                    ts,
-                    value: value.clone(),
-                };
+                let version = Version { ts, value: value.clone() };
                 self.cache.put(key, version.clone());
                 layers.active.insert(key, version, trim);
             }
@@ -194,11 +184,7 @@ impl<E: Engine> Versions<E> {
     ///
     /// # Errors
     /// What the engine says.
-    pub fn get(
-        &self,
-        key: &[u8],
-        snapshot: Timestamp,
-    ) -> Result<Option<(Timestamp, Bytes)>, StoreError> {
+    pub fn get(&self, key: &[u8], snapshot: Timestamp) -> Result<Option<(Timestamp, Bytes)>, StoreError> {
         let version = self.version_at(key, snapshot)?;
         Ok(version.and_then(|v| Some((v.ts, v.value?))))
     }
@@ -207,37 +193,22 @@ impl<E: Engine> Versions<E> {
     ///
     /// # Errors
     /// What the engine says.
-    pub fn read(
-        &self,
-        key: &[u8],
-        snapshot: Timestamp,
-        limit: Timestamp,
-    ) -> Result<Read, StoreError> {
+    pub fn read(&self, key: &[u8], snapshot: Timestamp, limit: Timestamp) -> Result<Read, StoreError> {
         let cached = self.cache.get(key);
         if let Some(newest) = cached
             && newest.ts <= snapshot
         {
-            return Ok(Read {
-                version: Some(newest),
-                newer: None,
-            });
+            return Ok(Read { version: Some(newest), newer: None });
         }
         let newer = self.version_between(key, snapshot, limit)?;
-        Ok(Read {
-            version: self.version_at(key, snapshot)?,
-            newer,
-        })
+        Ok(Read { version: self.version_at(key, snapshot)?, newer })
     }
 
     /// The newest version of `key` at or below `snapshot`; a tombstone has no value.
     ///
     /// # Errors
     /// What the engine says.
-    pub fn version_at(
-        &self,
-        key: &[u8],
-        snapshot: Timestamp,
-    ) -> Result<Option<Version>, StoreError> {
+    pub fn version_at(&self, key: &[u8], snapshot: Timestamp) -> Result<Option<Version>, StoreError> {
         if let Some(newest) = self.cache.get(key)
             && newest.ts <= snapshot
         {
@@ -284,11 +255,7 @@ impl<E: Engine> Versions<E> {
     ///
     /// # Errors
     /// What the engine says.
-    pub fn newest_above(
-        &self,
-        key: &[u8],
-        above: Timestamp,
-    ) -> Result<Option<Timestamp>, StoreError> {
+    pub fn newest_above(&self, key: &[u8], above: Timestamp) -> Result<Option<Timestamp>, StoreError> {
         self.version_between(key, above, Timestamp::MAX)
     }
 
@@ -296,12 +263,7 @@ impl<E: Engine> Versions<E> {
     ///
     /// # Errors
     /// What the engine says.
-    pub fn version_between(
-        &self,
-        key: &[u8],
-        lo: Timestamp,
-        hi: Timestamp,
-    ) -> Result<Option<Timestamp>, StoreError> {
+    pub fn version_between(&self, key: &[u8], lo: Timestamp, hi: Timestamp) -> Result<Option<Timestamp>, StoreError> {
         match self.cache.newest(key) {
             Some(ts) if ts <= lo => return Ok(None),
             Some(ts) if ts <= hi => return Ok(Some(ts)),
@@ -319,21 +281,14 @@ impl<E: Engine> Versions<E> {
         if !self.prefixes.read().may_hold_newer(prefix, prefix, lo) || !self.engine_may_hold(key)? {
             return Ok(None);
         }
-        Ok(self
-            .engine_version(key, hi)?
-            .map(|(v, _)| v.ts)
-            .filter(|ts| *ts > lo))
+        Ok(self.engine_version(key, hi)?.map(|(v, _)| v.ts).filter(|ts| *ts > lo))
     }
 
     /// The newest version of any key of `span` above `above`: what certification of a span asks.
     ///
     /// # Errors
     /// What the engine says.
-    pub fn newest_in(
-        &self,
-        span: &Span,
-        above: Timestamp,
-    ) -> Result<Option<Timestamp>, StoreError> {
+    pub fn newest_in(&self, span: &Span, above: Timestamp) -> Result<Option<Timestamp>, StoreError> {
         self.version_between_in(span, above, Timestamp::MAX)
     }
 
@@ -350,29 +305,17 @@ impl<E: Engine> Versions<E> {
         if lo >= hi {
             return Ok(None);
         }
-        let found = self
-            .layers
-            .read()
-            .newest_first()
-            .filter_map(|layer| layer.between_in(span, lo, hi))
-            .max();
+        let found = self.layers.read().newest_first().filter_map(|layer| layer.between_in(span, lo, hi)).max();
         let (from, to) = (prefix_of(&span.start), prefix_of(&span.end));
         if found.is_some() || !self.prefixes.read().may_hold_newer(from, to, lo) {
             return Ok(found);
         }
         let mut found = None;
-        self.engine.scan(
-            &keys::lower(&span.start),
-            &keys::lower(&span.end),
-            false,
-            &mut |key, _| {
-                let ts = keys::split(key)
-                    .map(|p| p.ts)
-                    .filter(|ts| *ts > lo && *ts <= hi);
-                found = found.max(ts);
-                ControlFlow::Continue(())
-            },
-        )?;
+        self.engine.scan(&keys::lower(&span.start), &keys::lower(&span.end), false, &mut |key, _| {
+            let ts = keys::split(key).map(|p| p.ts).filter(|ts| *ts > lo && *ts <= hi);
+            found = found.max(ts);
+            ControlFlow::Continue(())
+        })?;
         Ok(found)
     }
 
@@ -400,34 +343,22 @@ impl<E: Engine> Versions<E> {
     }
 
     /// The newest version at or below `snapshot` in the engine, and whether it is the newest of all there.
-    fn engine_version(
-        &self,
-        key: &[u8],
-        snapshot: Timestamp,
-    ) -> Result<Option<(Version, bool)>, StoreError> {
+    fn engine_version(&self, key: &[u8], snapshot: Timestamp) -> Result<Option<(Version, bool)>, StoreError> {
         let mut newest = true;
         let mut found = None;
         let mut damaged = false;
-        self.engine.scan(
-            &keys::lower(key),
-            &keys::upper(key),
-            false,
-            &mut |physical, value| {
-                let Some(parts) = keys::split(physical) else {
-                    damaged = true;
-                    return ControlFlow::Break(());
-                };
-                if parts.ts > snapshot {
-                    newest = false;
-                    return ControlFlow::Continue(());
-                }
-                found = Some(Version {
-                    ts: parts.ts,
-                    value: (!parts.tombstone).then_some(value),
-                });
-                ControlFlow::Break(())
-            },
-        )?;
+        self.engine.scan(&keys::lower(key), &keys::upper(key), false, &mut |physical, value| {
+            let Some(parts) = keys::split(physical) else {
+                damaged = true;
+                return ControlFlow::Break(());
+            };
+            if parts.ts > snapshot {
+                newest = false;
+                return ControlFlow::Continue(());
+            }
+            found = Some(Version { ts: parts.ts, value: (!parts.tombstone).then_some(value) });
+            ControlFlow::Break(())
+        })?;
         if damaged {
             return Err(damaged_key(key));
         }
@@ -447,11 +378,7 @@ impl<E: Engine> Versions<E> {
     }
 
     /// Asks what is known of a prefix; reads its bounds on first use.
-    fn ask_bounds(
-        &self,
-        prefix: Prefix,
-        ask: impl Fn(&Prefixes) -> Option<bool>,
-    ) -> Result<bool, StoreError> {
+    fn ask_bounds(&self, prefix: Prefix, ask: impl Fn(&Prefixes) -> Option<bool>) -> Result<bool, StoreError> {
         if let Some(known) = ask(&self.prefixes.read()) {
             return Ok(known);
         }
@@ -474,37 +401,24 @@ impl<E: Engine> Versions<E> {
         // Keys shorter than a prefix are filled up with zeroes in the map: they sort below it, so start from their stem.
         let from = prefix.to_be_bytes();
         let shortest = &from[..from.iter().rposition(|b| *b != 0).map_or(0, |at| at + 1)];
-        self.engine.scan(
-            &keys::lower(shortest),
-            &keys::prefix_upper(&from),
-            greatest,
-            &mut |physical, _| {
-                found = keys::split(physical).map(|p| keys::user_key(p.stem));
-                ControlFlow::Break(())
-            },
-        )?;
+        self.engine.scan(&keys::lower(shortest), &keys::prefix_upper(&from), greatest, &mut |physical, _| {
+            found = keys::split(physical).map(|p| keys::user_key(p.stem));
+            ControlFlow::Break(())
+        })?;
         Ok(found)
     }
 
     /// Remembers what was read from the engine, unless something moved since memory was looked at.
     fn fill(&self, key: &[u8], version: &Version, retired: u64) {
         let layers = self.layers.read();
-        if layers.retired == retired
-            && layers
-                .newest_first()
-                .all(|layer| layer.get(key, Timestamp::MAX).is_none())
-        {
-            self.cache
-                .put(&Bytes::copy_from_slice(key), version.clone());
+        if layers.retired == retired && layers.newest_first().all(|layer| layer.get(key, Timestamp::MAX).is_none()) {
+            self.cache.put(&Bytes::copy_from_slice(key), version.clone());
         }
     }
 }
 
 fn damaged_key(key: &[u8]) -> StoreError {
-    StoreError::Corrupt {
-        place: format!("the versions of key {key:02x?}"),
-        what: "an entry that is no version".into(),
-    }
+    StoreError::Corrupt { place: format!("the versions of key {key:02x?}"), what: "an entry that is no version".into() }
 }
 
 impl Layers {

@@ -47,11 +47,6 @@ fn the_model_notices_a_forgotten_version() {
             self.0.set_full(full);
         }
     }
-    let steps = [
-        Step::Apply(vec![(1, Some(1))], 1),
-        Step::Freeze,
-        Step::Flush,
-        Step::Crash(0),
-    ];
+    let steps = [Step::Apply(vec![(1, Some(1))], 1), Step::Freeze, Step::Flush, Step::Crash(0)];
     assert!(model::run(&mut Forgetful(Memory::default()), &steps, 0).is_err());
 }

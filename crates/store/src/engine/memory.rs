@@ -59,25 +59,13 @@ impl Engine for MemoryEngine {
         Ok(self.state.read().map.get(key).cloned())
     }
 
-    fn scan(
-        &self,
-        from: &[u8],
-        to: &[u8],
-        reverse: bool,
-        visit: &mut Visit<'_>,
-    ) -> Result<(), StoreError> {
+    fn scan(&self, from: &[u8], to: &[u8], reverse: bool, visit: &mut Visit<'_>) -> Result<(), StoreError> {
         if from >= to {
             return Ok(());
         }
         let state = self.state.read();
-        let mut range = state
-            .map
-            .range::<[u8], _>((Bound::Included(from), Bound::Excluded(to)));
-        while let Some((key, value)) = if reverse {
-            range.next_back()
-        } else {
-            range.next()
-        } {
+        let mut range = state.map.range::<[u8], _>((Bound::Included(from), Bound::Excluded(to)));
+        while let Some((key, value)) = if reverse { range.next_back() } else { range.next() } {
             if visit(key, value.clone()).is_break() {
                 break;
             }
@@ -96,10 +84,7 @@ impl Engine for MemoryEngine {
                 Some(value) => state.map.insert(key.clone(), value),
                 None => state.map.remove(&key),
             };
-            debug_assert!(
-                undo.last().is_none_or(|(last, _): &Change| *last < key),
-                "ingested keys must ascend"
-            );
+            debug_assert!(undo.last().is_none_or(|(last, _): &Change| *last < key), "ingested keys must ascend");
             undo.push((key, old));
         }
         state.undo.push(undo);
@@ -116,11 +101,6 @@ impl Engine for MemoryEngine {
     }
 
     fn disk_bytes(&self) -> u64 {
-        self.state
-            .read()
-            .map
-            .iter()
-            .map(|(k, v)| (k.len() + v.len()) as u64)
-            .sum()
+        self.state.read().map.iter().map(|(k, v)| (k.len() + v.len()) as u64).sum()
     }
 }

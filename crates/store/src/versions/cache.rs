@@ -94,16 +94,10 @@ impl RowCache {
         }
         shard.make_room(&self.hasher, self.shard_bytes_max - cost);
         let place = shard.slots.len() as u32;
-        shard.slots.push(Slot {
-            key: key.clone(),
-            version,
-            used: false,
-        });
+        shard.slots.push(Slot { key: key.clone(), version, used: false });
         shard.bytes += cost;
         let Shard { index, slots, .. } = &mut *shard;
-        index.insert_unique(hash, place, |at| {
-            self.hasher.hash_one(&slots[*at as usize].key[..])
-        });
+        index.insert_unique(hash, place, |at| self.hasher.hash_one(&slots[*at as usize].key[..]));
     }
 
     /// Bytes held, about.
@@ -114,9 +108,7 @@ impl RowCache {
 
 impl Shard {
     fn find(&self, hash: u64, key: &[u8]) -> Option<usize> {
-        self.index
-            .find(hash, |at| self.slots[*at as usize].key == key)
-            .map(|at| *at as usize)
+        self.index.find(hash, |at| self.slots[*at as usize].key == key).map(|at| *at as usize)
     }
 
     fn make_room(&mut self, hasher: &FixedState, bytes_max: usize) {
@@ -137,16 +129,11 @@ impl Shard {
     fn evict(&mut self, hasher: &FixedState, at: usize) {
         let last = self.slots.len() - 1;
         let hash = |key: &Bytes| hasher.hash_one(&key[..]);
-        if let Ok(entry) = self
-            .index
-            .find_entry(hash(&self.slots[at].key), |i| *i as usize == at)
-        {
+        if let Ok(entry) = self.index.find_entry(hash(&self.slots[at].key), |i| *i as usize == at) {
             entry.remove();
         }
         if at != last
-            && let Some(moved) = self
-                .index
-                .find_mut(hash(&self.slots[last].key), |i| *i as usize == last)
+            && let Some(moved) = self.index.find_mut(hash(&self.slots[last].key), |i| *i as usize == last)
         {
             *moved = at as u32;
         }

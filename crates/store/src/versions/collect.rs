@@ -61,56 +61,33 @@ impl<E: Engine> Versions<E> {
     ///
     /// # Errors
     /// What the engine says; nothing was removed then.
-    pub fn collect(
-        &self,
-        threshold: Timestamp,
-        from: Option<&Bytes>,
-    ) -> Result<Collected, StoreError> {
+    pub fn collect(&self, threshold: Timestamp, from: Option<&Bytes>) -> Result<Collected, StoreError> {
         let _writer = self.writer.lock();
         let threshold = self.snapshots.raise(threshold);
-        let mut sweep = Sweep {
-            threshold,
-            stem: Vec::new(),
-            hidden: false,
-            steps: 0,
-            removals: Vec::new(),
-        };
+        let mut sweep = Sweep { threshold, stem: Vec::new(), hidden: false, steps: 0, removals: Vec::new() };
         let mut next = None;
         let mut damaged: Option<Bytes> = None;
         let start = keys::lower(from.map_or(&[], |key| &key[..]));
-        self.engine.scan(
-            &start,
-            &keys::prefix_upper(&[]),
-            false,
-            &mut |physical, _| {
-                let Some(parts) = keys::split(physical) else {
-                    damaged = Some(Bytes::copy_from_slice(physical));
-                    return ControlFlow::Break(());
-                };
-                if sweep.visit(physical, &parts) {
-                    return ControlFlow::Continue(());
-                }
-                next = Some(keys::user_key(parts.stem));
-                ControlFlow::Break(())
-            },
-        )?;
+        self.engine.scan(&start, &keys::prefix_upper(&[]), false, &mut |physical, _| {
+            let Some(parts) = keys::split(physical) else {
+                damaged = Some(Bytes::copy_from_slice(physical));
+                return ControlFlow::Break(());
+            };
+            if sweep.visit(physical, &parts) {
+                return ControlFlow::Continue(());
+            }
+            next = Some(keys::user_key(parts.stem));
+            ControlFlow::Break(())
+        })?;
         if let Some(physical) = damaged {
             return Err(damaged_key(&physical));
         }
         let removed = sweep.removals.len();
         if removed > 0 {
-            let header = Header {
-                collected: threshold,
-                ..Header::read(&self.engine)?
-            };
-            self.engine
-                .ingest(&mut std::iter::once(header.change()).chain(sweep.removals))?;
+            let header = Header { collected: threshold, ..Header::read(&self.engine)? };
+            self.engine.ingest(&mut std::iter::once(header.change()).chain(sweep.removals))?;
             self.engine.sync()?;
         }
-        Ok(Collected {
-            threshold,
-            removed,
-            next,
-        })
+        Ok(Collected { threshold, removed, next })
     }
 }

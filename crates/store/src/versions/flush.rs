@@ -28,10 +28,7 @@ impl Header {
     }
 
     pub fn read(engine: &impl Engine) -> Result<Header, StoreError> {
-        let corrupt = |what: &str| StoreError::Corrupt {
-            place: "the engine's header".into(),
-            what: what.into(),
-        };
+        let corrupt = |what: &str| StoreError::Corrupt { place: "the engine's header".into(), what: what.into() };
         let Some(raw) = engine.get(&Self::key())? else {
             return Ok(Header::default());
         };
@@ -47,9 +44,7 @@ impl Header {
         }
         let format = body.get_u32();
         if format != FORMAT {
-            return Err(corrupt(&format!(
-                "format {format}, while this program writes format {FORMAT}"
-            )));
+            return Err(corrupt(&format!("format {format}, while this program writes format {FORMAT}")));
         }
         Ok(Header {
             position: body.get_u64(),
@@ -98,23 +93,13 @@ impl<E: Engine> Versions<E> {
     /// Gives `false` where nothing happened since the last freeze. Cheap: the caller may hold its own locks.
     pub fn freeze(&self, position: u64, state: Bytes) -> bool {
         let mut layers = self.layers.write();
-        let last = layers
-            .frozen
-            .last()
-            .map_or(self.flushed_position(), |f| f.position);
-        debug_assert!(
-            position >= last,
-            "the applied position never goes back: {position} after {last}"
-        );
+        let last = layers.frozen.last().map_or(self.flushed_position(), |f| f.position);
+        debug_assert!(position >= last, "the applied position never goes back: {position} after {last}");
         if position == last && layers.active.is_empty() {
             return false;
         }
         let layer = std::mem::take(&mut layers.active);
-        layers.frozen.push(Arc::new(Frozen {
-            layer,
-            position,
-            state,
-        }));
+        layers.frozen.push(Arc::new(Frozen { layer, position, state }));
         true
     }
 
@@ -135,14 +120,8 @@ impl<E: Engine> Versions<E> {
             prefixes.max_ts
         };
         let collected = self.snapshots.collected();
-        let header = Header {
-            position: frozen.position,
-            max_ts,
-            collected,
-            state: frozen.state.clone(),
-        };
-        self.engine
-            .ingest(&mut std::iter::once(header.change()).chain(changes(layer, collected)))?;
+        let header = Header { position: frozen.position, max_ts, collected, state: frozen.state.clone() };
+        self.engine.ingest(&mut std::iter::once(header.change()).chain(changes(layer, collected)))?;
         self.engine.sync()?;
         {
             let mut layers = self.layers.write();

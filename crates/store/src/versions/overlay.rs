@@ -85,67 +85,35 @@ impl Layer {
         if self.max_ts <= lo {
             return None;
         }
-        at(self.map.get(key)?, hi)
-            .map(|v| v.ts)
-            .filter(|ts| *ts > lo)
+        at(self.map.get(key)?, hi).map(|v| v.ts).filter(|ts| *ts > lo)
     }
 
     /// The newest version of any key of `span` in `(lo, hi]`.
     pub fn between_in(&self, span: &Span, lo: Timestamp, hi: Timestamp) -> Option<Timestamp> {
-        let candidates = self
-            .newest
-            .range(prefix_of(&span.start)..=prefix_of(&span.end));
-        if span.start >= span.end
-            || candidates
-                .map(|(_, ts)| *ts)
-                .max()
-                .is_none_or(|ts| ts <= lo)
-        {
+        let candidates = self.newest.range(prefix_of(&span.start)..=prefix_of(&span.end));
+        if span.start >= span.end || candidates.map(|(_, ts)| *ts).max().is_none_or(|ts| ts <= lo) {
             return None;
         }
-        let range = self.map.range::<[u8], _>((
-            Bound::Included(&span.start[..]),
-            Bound::Excluded(&span.end[..]),
-        ));
-        range
-            .filter_map(|(_, chain)| at(chain, hi))
-            .map(|v| v.ts)
-            .max()
-            .filter(|ts| *ts > lo)
+        let range = self.map.range::<[u8], _>((Bound::Included(&span.start[..]), Bound::Excluded(&span.end[..])));
+        range.filter_map(|(_, chain)| at(chain, hi)).map(|v| v.ts).max().filter(|ts| *ts > lo)
     }
 
     /// Up to `limit` keys of `span` with their newest version at or below `snapshot`, tombstones included. The flag says
     /// whether the span holds more.
-    pub fn seen(
-        &self,
-        span: &Span,
-        snapshot: Timestamp,
-        reverse: bool,
-        limit: usize,
-    ) -> (Vec<Seen>, bool) {
+    pub fn seen(&self, span: &Span, snapshot: Timestamp, reverse: bool, limit: usize) -> (Vec<Seen>, bool) {
         let mut out = Vec::new();
         if span.start >= span.end {
             return (out, false);
         }
-        let mut range = self.map.range::<[u8], _>((
-            Bound::Included(&span.start[..]),
-            Bound::Excluded(&span.end[..]),
-        ));
-        while let Some((key, chain)) = if reverse {
-            range.next_back()
-        } else {
-            range.next()
-        } {
+        let mut range = self.map.range::<[u8], _>((Bound::Included(&span.start[..]), Bound::Excluded(&span.end[..])));
+        while let Some((key, chain)) = if reverse { range.next_back() } else { range.next() } {
             let Some(version) = at(chain, snapshot) else {
                 continue;
             };
             if out.len() == limit {
                 return (out, true);
             }
-            out.push(Seen {
-                key: key.clone(),
-                version: version.clone(),
-            });
+            out.push(Seen { key: key.clone(), version: version.clone() });
         }
         (out, false)
     }
@@ -164,15 +132,10 @@ impl Layer {
 /// Drops the versions that a newer one at or below `threshold` hides; gives the bytes freed.
 fn trim_chain(chain: &mut Chain, threshold: Timestamp) -> usize {
     let keep = visible_from(chain, threshold);
-    chain
-        .drain(..keep)
-        .map(|v| VERSION_OVERHEAD + v.value.map_or(0, |b| b.len()))
-        .sum()
+    chain.drain(..keep).map(|v| VERSION_OVERHEAD + v.value.map_or(0, |b| b.len())).sum()
 }
 
 /// Where the versions of a chain begin that a snapshot at or above `threshold` may read.
 pub(super) fn visible_from(chain: &[Version], threshold: Timestamp) -> usize {
-    chain
-        .partition_point(|v| v.ts <= threshold)
-        .saturating_sub(1)
+    chain.partition_point(|v| v.ts <= threshold).saturating_sub(1)
 }

@@ -34,17 +34,12 @@ pub(super) struct Prefixes {
 
 impl Prefixes {
     pub fn opened_at(max_ts: Timestamp) -> Self {
-        Prefixes {
-            opened: max_ts,
-            max_ts,
-            ..Self::default()
-        }
+        Prefixes { opened: max_ts, max_ts, ..Self::default() }
     }
 
     /// Whether the engine may hold a version newer than `lo` of a key in these prefixes.
     pub fn may_hold_newer(&self, from: Prefix, to: Prefix, lo: Timestamp) -> bool {
-        self.max_ts > lo
-            && (self.opened > lo || self.newest.range(from..=to).any(|(_, ts)| *ts > lo))
+        self.max_ts > lo && (self.opened > lo || self.newest.range(from..=to).any(|(_, ts)| *ts > lo))
     }
 
     /// Whether the engine may hold `key`; `None` where the bounds of its prefix were not read yet.

@@ -35,13 +35,7 @@ impl<E: Engine> Versions<E> {
     ///
     /// # Errors
     /// What the engine says; [`StoreError::Corrupt`] on an entry that is no version.
-    pub fn scan(
-        &self,
-        span: &Span,
-        snapshot: Timestamp,
-        reverse: bool,
-        limit: usize,
-    ) -> Result<Scan, StoreError> {
+    pub fn scan(&self, span: &Span, snapshot: Timestamp, reverse: bool, limit: usize) -> Result<Scan, StoreError> {
         if span.start >= span.end {
             return Ok(Scan::default());
         }
@@ -58,17 +52,8 @@ impl<E: Engine> Versions<E> {
         }
         merge.finish();
         let end = merge.stopped.or(horizon);
-        let rest = end.map(|key| {
-            if reverse {
-                span.start.clone()..key
-            } else {
-                after(&key)..span.end.clone()
-            }
-        });
-        Ok(Scan {
-            rows: merge.rows,
-            rest: rest.filter(|r| r.start < r.end),
-        })
+        let rest = end.map(|key| if reverse { span.start.clone()..key } else { after(&key)..span.end.clone() });
+        Ok(Scan { rows: merge.rows, rest: rest.filter(|r| r.start < r.end) })
     }
 
     /// What the layers hold of a span, newest layer first per key, and where the first of them was cut.
@@ -82,21 +67,11 @@ impl<E: Engine> Versions<E> {
         let (active, frozen) = {
             let layers: &Layers = &self.layers.read();
             let active = layers.active.seen(span, snapshot, reverse, limit);
-            (
-                active,
-                layers
-                    .frozen
-                    .iter()
-                    .rev()
-                    .map(Arc::clone)
-                    .collect::<Vec<_>>(),
-            )
+            (active, layers.frozen.iter().rev().map(Arc::clone).collect::<Vec<_>>())
         };
         let mut horizon: Option<Bytes> = None;
         let mut merged = BTreeMap::new();
-        let older = frozen
-            .iter()
-            .map(|f| f.layer.seen(span, snapshot, reverse, limit));
+        let older = frozen.iter().map(|f| f.layer.seen(span, snapshot, reverse, limit));
         for (seen, more) in std::iter::once(active).chain(older) {
             if let Some(last) = seen.last().filter(|_| more) {
                 horizon = Some(match horizon {
@@ -110,13 +85,7 @@ impl<E: Engine> Versions<E> {
             }
         }
         if let Some(horizon) = &horizon {
-            merged.retain(|key, _| {
-                if reverse {
-                    key >= horizon
-                } else {
-                    key <= horizon
-                }
-            });
+            merged.retain(|key, _| if reverse { key >= horizon } else { key <= horizon });
         }
         (merged, horizon)
     }
@@ -124,11 +93,7 @@ impl<E: Engine> Versions<E> {
     /// Whether the engine may hold a key of a span: known for spans within one prefix.
     fn engine_may_hold_some(&self, span: &Span) -> Result<bool, StoreError> {
         let prefix = prefix_of(&span.start);
-        let last = if span.end.len() <= 4 {
-            prefix_of(&span.end).saturating_sub(1)
-        } else {
-            prefix_of(&span.end)
-        };
+        let last = if span.end.len() <= 4 { prefix_of(&span.end).saturating_sub(1) } else { prefix_of(&span.end) };
         if last != prefix {
             return Ok(true);
         }
@@ -136,45 +101,31 @@ impl<E: Engine> Versions<E> {
     }
 
     /// Walks the engine's entries of a span into the merge, one key at a time.
-    fn walk(
-        &self,
-        span: &Span,
-        snapshot: Timestamp,
-        reverse: bool,
-        merge: &mut Merge,
-    ) -> Result<(), StoreError> {
+    fn walk(&self, span: &Span, snapshot: Timestamp, reverse: bool, merge: &mut Merge) -> Result<(), StoreError> {
         let mut stem: Vec<u8> = Vec::new();
         let mut candidate: Option<Version> = None;
         let mut steps = 0;
         let mut damaged: Option<Bytes> = None;
-        self.engine.scan(
-            &keys::lower(&span.start),
-            &keys::lower(&span.end),
-            reverse,
-            &mut |physical, value| {
-                let Some(parts) = keys::split(physical) else {
-                    damaged = Some(Bytes::copy_from_slice(physical));
-                    return ControlFlow::Break(());
-                };
-                if parts.stem != stem.as_slice() {
-                    merge.engine(&stem, candidate.take())?;
-                    if steps >= CHUNK_STEPS_MAX {
-                        return merge.stop_at(&stem);
-                    }
-                    stem.clear();
-                    stem.extend_from_slice(parts.stem);
+        self.engine.scan(&keys::lower(&span.start), &keys::lower(&span.end), reverse, &mut |physical, value| {
+            let Some(parts) = keys::split(physical) else {
+                damaged = Some(Bytes::copy_from_slice(physical));
+                return ControlFlow::Break(());
+            };
+            if parts.stem != stem.as_slice() {
+                merge.engine(&stem, candidate.take())?;
+                if steps >= CHUNK_STEPS_MAX {
+                    return merge.stop_at(&stem);
                 }
-                steps += 1;
-                // Newest first going up, oldest first going down: the newest visible one is the first or the last seen.
-                if parts.ts <= snapshot && (reverse || candidate.is_none()) {
-                    candidate = Some(Version {
-                        ts: parts.ts,
-                        value: (!parts.tombstone).then_some(value),
-                    });
-                }
-                ControlFlow::Continue(())
-            },
-        )?;
+                stem.clear();
+                stem.extend_from_slice(parts.stem);
+            }
+            steps += 1;
+            // Newest first going up, oldest first going down: the newest visible one is the first or the last seen.
+            if parts.ts <= snapshot && (reverse || candidate.is_none()) {
+                candidate = Some(Version { ts: parts.ts, value: (!parts.tombstone).then_some(value) });
+            }
+            ControlFlow::Continue(())
+        })?;
         if let Some(physical) = damaged {
             return Err(damaged_key(&physical));
         }
@@ -205,19 +156,9 @@ struct Merge {
 
 impl Merge {
     fn new(memory: BTreeMap<Bytes, Version>, reverse: bool, limit: usize) -> Self {
-        let memory: Box<dyn Iterator<Item = (Bytes, Version)>> = if reverse {
-            Box::new(memory.into_iter().rev())
-        } else {
-            Box::new(memory.into_iter())
-        };
-        Merge {
-            memory: memory.peekable(),
-            reverse,
-            limit,
-            bytes: 0,
-            rows: Vec::new(),
-            stopped: None,
-        }
+        let memory: Box<dyn Iterator<Item = (Bytes, Version)>> =
+            if reverse { Box::new(memory.into_iter().rev()) } else { Box::new(memory.into_iter()) };
+        Merge { memory: memory.peekable(), reverse, limit, bytes: 0, rows: Vec::new(), stopped: None }
     }
 
     fn push(&mut self, key: Bytes, version: Version) -> ControlFlow<()> {
@@ -242,10 +183,7 @@ impl Merge {
         }
         let key = keys::user_key(stem);
         let reverse = self.reverse;
-        while let Some((k, v)) = self
-            .memory
-            .next_if(|(k, _)| if reverse { *k > key } else { *k < key })
-        {
+        while let Some((k, v)) = self.memory.next_if(|(k, _)| if reverse { *k > key } else { *k < key }) {
             self.push(k, v)?;
         }
         match self.memory.next_if(|(k, _)| *k == key) {
@@ -258,10 +196,7 @@ impl Merge {
     fn stop_at(&mut self, stem: &[u8]) -> ControlFlow<()> {
         let key = keys::user_key(stem);
         let reverse = self.reverse;
-        while let Some((k, v)) = self
-            .memory
-            .next_if(|(k, _)| if reverse { *k >= key } else { *k <= key })
-        {
+        while let Some((k, v)) = self.memory.next_if(|(k, _)| if reverse { *k >= key } else { *k <= key }) {
             self.push(k, v)?;
         }
         self.stopped = Some(key);

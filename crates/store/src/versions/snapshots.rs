@@ -27,18 +27,13 @@ impl Snapshots {
             return Err(StoreError::Collected { asked: ts, oldest });
         }
         *open.entry(ts).or_default() += 1;
-        Ok(SnapshotGuard {
-            ts,
-            registry: self.clone(),
-        })
+        Ok(SnapshotGuard { ts, registry: self.clone() })
     }
 
     /// Raises the threshold as far as open snapshots allow; gives it.
     pub fn raise(&self, threshold: Timestamp) -> Timestamp {
         let open = self.open.lock();
-        let allowed = open
-            .first_key_value()
-            .map_or(threshold, |(oldest, _)| threshold.min(*oldest));
+        let allowed = open.first_key_value().map_or(threshold, |(oldest, _)| threshold.min(*oldest));
         let raised = allowed.max(self.collected());
         self.collected.store(raised.as_u64(), Ordering::Release);
         raised

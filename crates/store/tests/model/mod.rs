@@ -20,13 +20,7 @@ pub enum Step {
     Get(u8, u8),
     Between(u8, u8, u8),
     BetweenIn(u8, u8, u8, u8),
-    Scan {
-        from: u8,
-        to: u8,
-        snapshot: u8,
-        reverse: bool,
-        limit: u8,
-    },
+    Scan { from: u8, to: u8, snapshot: u8, reverse: bool, limit: u8 },
 }
 
 pub fn step() -> impl Strategy<Value = Step> {
@@ -83,22 +77,12 @@ struct Run<'w, W: World> {
 }
 
 fn config(dice: u8) -> VersionsConfig {
-    VersionsConfig {
-        cache_bytes: [0, 64 * 400, 1 << 20][dice as usize % 3],
-        freeze_bytes: 1 << 20,
-    }
+    VersionsConfig { cache_bytes: [0, 64 * 400, 1 << 20][dice as usize % 3], freeze_bytes: 1 << 20 }
 }
 
 pub fn run<W: World>(world: &mut W, steps: &[Step], dice: u8) -> Result<(), TestCaseError> {
     let versions = Some(Versions::open(world.open(), config(dice)).unwrap());
-    let mut run = Run {
-        world,
-        versions,
-        book: Book::new(),
-        log: Vec::new(),
-        now: 1,
-        guards: Vec::new(),
-    };
+    let mut run = Run { world, versions, book: Book::new(), log: Vec::new(), now: 1, guards: Vec::new() };
     for step in steps {
         run.step(step)?;
     }
@@ -121,12 +105,7 @@ impl<W: World> Run<'_, W> {
     }
 
     fn visible(&self, key: &Bytes, snapshot: u64) -> Option<(u64, Bytes)> {
-        let (at, value) = self
-            .book
-            .get(key)?
-            .iter()
-            .rev()
-            .find(|(at, _)| *at <= snapshot)?;
+        let (at, value) = self.book.get(key)?.iter().rev().find(|(at, _)| *at <= snapshot)?;
         Some((*at, value.clone()?))
     }
 
@@ -146,10 +125,7 @@ impl<W: World> Run<'_, W> {
         match step {
             Step::Apply(writes, gap) => self.apply(writes, *gap),
             Step::Freeze => {
-                self.versions().freeze(
-                    self.log.len() as u64,
-                    Bytes::from(format!("state {}", self.log.len())),
-                );
+                self.versions().freeze(self.log.len() as u64, Bytes::from(format!("state {}", self.log.len())));
             }
             Step::Flush => {
                 self.versions().flush().unwrap();
@@ -161,36 +137,19 @@ impl<W: World> Run<'_, W> {
             }
             Step::Collect(dice) => self.collect(*dice)?,
             Step::Crash(dice) => self.crash(*dice)?,
-            Step::Open(dice) => self.guards.push(
-                self.versions()
-                    .open_snapshot(ts(self.snapshot(*dice)))
-                    .unwrap(),
-            ),
+            Step::Open(dice) => self.guards.push(self.versions().open_snapshot(ts(self.snapshot(*dice))).unwrap()),
             Step::Close(dice) => {
                 if !self.guards.is_empty() {
                     let _ = self.guards.swap_remove(*dice as usize % self.guards.len());
                 }
             }
             Step::Get(k, s) => self.get(&key(*k), self.snapshot(*s))?,
-            Step::Between(k, a, b) => {
-                self.between(&key(*k), self.snapshot(*a), self.snapshot(*b))?
-            }
+            Step::Between(k, a, b) => self.between(&key(*k), self.snapshot(*a), self.snapshot(*b))?,
             Step::BetweenIn(k, l, a, b) => {
                 self.between_in(&(key(*k)..key(*l)), self.snapshot(*a), self.snapshot(*b))?;
             }
-            Step::Scan {
-                from,
-                to,
-                snapshot,
-                reverse,
-                limit,
-            } => {
-                self.scan(
-                    &(key(*from)..key(*to)),
-                    self.snapshot(*snapshot),
-                    *reverse,
-                    *limit as usize,
-                )?;
+            Step::Scan { from, to, snapshot, reverse, limit } => {
+                self.scan(&(key(*from)..key(*to)), self.snapshot(*snapshot), *reverse, *limit as usize)?;
             }
         }
         Ok(())
@@ -198,16 +157,11 @@ impl<W: World> Run<'_, W> {
 
     fn apply(&mut self, writes: &[(u8, Option<u8>)], gap: u8) {
         self.now += gap as u64;
-        let writes: BTreeMap<Bytes, Option<Bytes>> = writes
-            .iter()
-            .map(|(k, v)| (key(*k), v.map(|v| Bytes::from(vec![v; v as usize % 9]))))
-            .collect();
+        let writes: BTreeMap<Bytes, Option<Bytes>> =
+            writes.iter().map(|(k, v)| (key(*k), v.map(|v| Bytes::from(vec![v; v as usize % 9])))).collect();
         let writes: Vec<Write> = writes.into_iter().collect();
         for (key, value) in &writes {
-            self.book
-                .entry(key.clone())
-                .or_default()
-                .push((self.now, value.clone()));
+            self.book.entry(key.clone()).or_default().push((self.now, value.clone()));
         }
         self.versions().apply(ts(self.now), &writes);
         self.log.push((self.now, writes));
@@ -218,27 +172,17 @@ impl<W: World> Run<'_, W> {
         let before = self.versions().collected().as_u64();
         let oldest_open = self.guards.iter().map(|g| g.timestamp().as_u64()).min();
         let done = self.versions().collect(ts(asked), None).unwrap();
-        prop_assert_eq!(
-            done.threshold.as_u64(),
-            asked.min(oldest_open.unwrap_or(asked)).max(before)
-        );
+        prop_assert_eq!(done.threshold.as_u64(), asked.min(oldest_open.unwrap_or(asked)).max(before));
         prop_assert_eq!(done.next, None);
         prop_assert_eq!(done.threshold, self.versions().collected());
         if done.threshold.as_u64() > 0 {
-            prop_assert!(
-                self.versions()
-                    .open_snapshot(done.threshold.prev())
-                    .is_err()
-            );
+            prop_assert!(self.versions().open_snapshot(done.threshold.prev()).is_err());
         }
         Ok(())
     }
 
     fn crash(&mut self, dice: u8) -> Result<(), TestCaseError> {
-        let (safe, collected) = (
-            self.versions().flushed_position(),
-            self.versions().collected(),
-        );
+        let (safe, collected) = (self.versions().flushed_position(), self.versions().collected());
         self.guards.clear();
         self.versions = None;
         self.world.crash(dice);
@@ -259,28 +203,14 @@ impl<W: World> Run<'_, W> {
     }
 
     fn newest_between(&self, key: &Bytes, lo: u64, hi: u64) -> Option<u64> {
-        self.book
-            .get(key)?
-            .iter()
-            .map(|(at, _)| *at)
-            .rfind(|at| *at > lo && *at <= hi)
+        self.book.get(key)?.iter().map(|(at, _)| *at).rfind(|at| *at > lo && *at <= hi)
     }
 
     fn between(&self, key: &Bytes, lo: u64, hi: u64) -> Result<(), TestCaseError> {
         let want = self.newest_between(key, lo, hi);
-        let got = self
-            .versions()
-            .version_between(key, ts(lo), ts(hi))
-            .unwrap();
+        let got = self.versions().version_between(key, ts(lo), ts(hi)).unwrap();
         // A collected tombstone below the threshold may be forgotten; certification asks at or above it.
-        prop_assert_eq!(
-            got.map(|t| t.as_u64()),
-            want,
-            "between {} and {} of {:?}",
-            lo,
-            hi,
-            key
-        );
+        prop_assert_eq!(got.map(|t| t.as_u64()), want, "between {} and {} of {:?}", lo, hi, key);
         let read = self.versions().read(key, ts(lo), ts(hi)).unwrap();
         prop_assert_eq!(read.newer.map(|t| t.as_u64()), want);
         let value = read.version.and_then(|v| Some((v.ts.as_u64(), v.value?)));
@@ -292,41 +222,17 @@ impl<W: World> Run<'_, W> {
         if span.start >= span.end {
             return Ok(());
         }
-        let want = self
-            .book
-            .range(span.clone())
-            .filter_map(|(k, _)| self.newest_between(k, lo, hi))
-            .max();
-        let got = self
-            .versions()
-            .version_between_in(span, ts(lo), ts(hi))
-            .unwrap();
-        prop_assert_eq!(
-            got.map(|t| t.as_u64()),
-            want,
-            "between {} and {} in {:?}",
-            lo,
-            hi,
-            span
-        );
+        let want = self.book.range(span.clone()).filter_map(|(k, _)| self.newest_between(k, lo, hi)).max();
+        let got = self.versions().version_between_in(span, ts(lo), ts(hi)).unwrap();
+        prop_assert_eq!(got.map(|t| t.as_u64()), want, "between {} and {} in {:?}", lo, hi, span);
         Ok(())
     }
 
-    fn scan(
-        &self,
-        span: &Span,
-        snapshot: u64,
-        reverse: bool,
-        limit: usize,
-    ) -> Result<(), TestCaseError> {
+    fn scan(&self, span: &Span, snapshot: u64, reverse: bool, limit: usize) -> Result<(), TestCaseError> {
         let mut want: Vec<(Bytes, u64, Bytes)> = Vec::new();
         if span.start < span.end {
             let rows = self.book.range(span.clone());
-            want.extend(
-                rows.filter_map(|(k, _)| {
-                    self.visible(k, snapshot).map(|(at, v)| (k.clone(), at, v))
-                }),
-            );
+            want.extend(rows.filter_map(|(k, _)| self.visible(k, snapshot).map(|(at, v)| (k.clone(), at, v))));
         }
         if reverse {
             want.reverse();
@@ -334,10 +240,7 @@ impl<W: World> Run<'_, W> {
         let mut got = Vec::new();
         let mut rest = Some(span.clone());
         while let Some(span) = rest.take() {
-            let chunk = self
-                .versions()
-                .scan(&span, ts(snapshot), reverse, limit)
-                .unwrap();
+            let chunk = self.versions().scan(&span, ts(snapshot), reverse, limit).unwrap();
             prop_assert!(chunk.rows.len() <= limit);
             prop_assert!(chunk.rest.as_ref() != Some(&span), "a chunk must move on");
             got.extend(chunk.rows.into_iter().map(|(k, at, v)| (k, at.as_u64(), v)));

@@ -1,0 +1,91 @@
+//! The disk that the log is given: files with positions, and a sync that means it.
+//!
+//! Two implementations: [`real::RealDisk`] (the only module of this crate that touches `std::fs`) and
+//! [`fake::FakeDisk`], which loses what was not synced, tears the last write, fills up and flips bits, all from a seed.
+
+pub mod fake;
+pub mod real;
+
+use std::sync::Arc;
+
+/// The smallest unit that a disk writes whole or not at all, in bytes.
+pub const SECTOR: usize = 512;
+
+/// What a disk could not do.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DiskError {
+    /// No space is left: nothing changed.
+    #[error("no space is left on the disk")]
+    Full,
+    /// There is no such file.
+    #[error("the file {0} does not exist")]
+    NotFound(String),
+    /// Anything else; what was written but not synced is in an unknown state.
+    #[error("cannot {doing} {file}: {cause}")]
+    Failed {
+        /// What was being done.
+        doing: &'static str,
+        /// To which file.
+        file: String,
+        /// What the system said.
+        cause: String,
+    },
+}
+
+/// An open file.
+pub trait DiskFile: Send + Sync {
+    /// Its size in bytes.
+    ///
+    /// # Errors
+    /// [`DiskError::Failed`].
+    fn size(&self) -> Result<u64, DiskError>;
+    /// Writes all of `data` at `offset`, which with `data` lies inside the file.
+    ///
+    /// # Errors
+    /// [`DiskError::Full`] (possible on file systems that copy on write) or [`DiskError::Failed`].
+    fn write_at(&self, offset: u64, data: &[u8]) -> Result<(), DiskError>;
+    /// Reads exactly `into.len()` bytes at `offset`.
+    ///
+    /// # Errors
+    /// [`DiskError::Failed`], also where the file ends before.
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<(), DiskError>;
+    /// Makes what was written durable. After an error nothing may be assumed of it: do not retry.
+    ///
+    /// # Errors
+    /// [`DiskError::Failed`].
+    fn sync_data(&self) -> Result<(), DiskError>;
+}
+
+/// A directory of files.
+pub trait Disk: Send + Sync + 'static {
+    /// The names of all files.
+    ///
+    /// # Errors
+    /// [`DiskError::Failed`].
+    fn list(&self) -> Result<Vec<String>, DiskError>;
+    /// Opens a file.
+    ///
+    /// # Errors
+    /// [`DiskError::NotFound`] or [`DiskError::Failed`].
+    fn open(&self, name: &str) -> Result<Arc<dyn DiskFile>, DiskError>;
+    /// Creates a file of `bytes` zeroes that are allocated, written and synced; replaces one of the same name.
+    ///
+    /// # Errors
+    /// [`DiskError::Full`], with nothing left behind, or [`DiskError::Failed`].
+    fn create_zeroed(&self, name: &str, bytes: u64) -> Result<Arc<dyn DiskFile>, DiskError>;
+    /// Renames a file, replacing one of the new name.
+    ///
+    /// # Errors
+    /// [`DiskError::NotFound`] or [`DiskError::Failed`].
+    fn rename(&self, from: &str, to: &str) -> Result<(), DiskError>;
+    /// Deletes a file; one that does not exist is fine.
+    ///
+    /// # Errors
+    /// [`DiskError::Failed`].
+    fn delete(&self, name: &str) -> Result<(), DiskError>;
+    /// Makes creations, renames and deletions durable.
+    ///
+    /// # Errors
+    /// [`DiskError::Failed`].
+    fn sync_names(&self) -> Result<(), DiskError>;
+}
