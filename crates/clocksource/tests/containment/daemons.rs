@@ -1,0 +1,128 @@
+//! Two chronyds: a reference in a network namespace of its own, and a client of it here. Neither touches the system clock.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+/// What the test needs and this machine lacks, if anything.
+pub fn missing() -> Option<&'static str> {
+    let found = |program: &str| {
+        std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default())
+            .chain(["/usr/sbin".into(), "/sbin".into()])
+            .any(|d: PathBuf| d.join(program).exists())
+    };
+    // SAFETY: always succeeds.
+    if unsafe { libc::geteuid() } != 0 {
+        return Some("root");
+    }
+    [("chronyd", "chronyd (apt-get install chrony)"), ("ip", "ip (apt-get install iproute2)")]
+        .into_iter()
+        .find(|(p, _)| !found(p))
+        .map(|(_, what)| what)
+}
+
+fn run(line: &str) -> io::Result<()> {
+    let words: Vec<_> = line.split_whitespace().collect();
+    let done = Command::new(words[0]).args(&words[1..]).output()?;
+    if done.status.success() {
+        return Ok(());
+    }
+    Err(io::Error::other(format!("{line}: {}", String::from_utf8_lossy(&done.stderr))))
+}
+
+/// A child that is killed when dropped.
+pub struct Daemon(Child);
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A network namespace joined to this one by a pair of virtual links; gone when dropped.
+pub struct Namespace {
+    name: String,
+    link: String,
+    pub address: String,
+}
+
+impl Namespace {
+    pub fn create() -> io::Result<Self> {
+        let id = std::process::id() % 250;
+        let (name, link, address) = (format!("tbref{id}"), format!("tbv{id}"), format!("10.77.{id}.1"));
+        let ns = Namespace { name, link, address };
+        let Namespace { name, link, address } = &ns;
+        run(&format!("ip netns add {name}"))?;
+        run(&format!("ip link add {link} type veth peer name eth0 netns {name}"))?;
+        run(&format!("ip addr add 10.77.{id}.2/24 dev {link}"))?;
+        run(&format!("ip link set {link} up"))?;
+        run(&format!("ip -n {name} addr add {address}/24 dev eth0"))?;
+        run(&format!("ip -n {name} link set eth0 up"))?;
+        run(&format!("ip -n {name} link set lo up"))?;
+        Ok(ns)
+    }
+}
+
+impl Drop for Namespace {
+    fn drop(&mut self) {
+        let _ = run(&format!("ip link del {}", self.link));
+        let _ = run(&format!("ip netns del {}", self.name));
+    }
+}
+
+/// Where the daemons keep their files.
+pub struct Place(pub PathBuf);
+
+impl Place {
+    pub fn create() -> io::Result<Self> {
+        let base = std::env::temp_dir().join(format!("tb-chrony-{}", std::process::id()));
+        std::fs::create_dir_all(base.join("run"))?;
+        // chronyd insists: its own directory, nobody else's.
+        run(&format!("chown _chrony:_chrony {}", base.join("run").display()))
+            .or_else(|_| run(&format!("chown chrony:chrony {}", base.join("run").display())))?;
+        run(&format!("chmod 750 {}", base.join("run").display()))?;
+        Ok(Place(base))
+    }
+    pub fn socket(&self) -> PathBuf {
+        self.0.join("run/chronyd.sock")
+    }
+    fn daemon(&self, name: &str, config: &str, inside: Option<&Namespace>) -> io::Result<Daemon> {
+        let file = self.0.join(name);
+        // A chronyd that was killed leaves its pid file behind.
+        let pid = self.0.join(format!("{name}.pid"));
+        let _ = std::fs::remove_file(&pid);
+        std::fs::write(&file, format!("{config}\npidfile {}\n", pid.display()))?;
+        let mut command = match inside {
+            Some(ns) => {
+                let mut c = Command::new("ip");
+                c.args(["netns", "exec", &ns.name, "chronyd"]);
+                c
+            }
+            None => Command::new("chronyd"),
+        };
+        let log = std::fs::File::create(self.0.join(format!("{name}.log")))?;
+        let child = command.args(["-x", "-d", "-f"]).arg(&file).stdout(Stdio::null()).stderr(log).spawn()?;
+        Ok(Daemon(child))
+    }
+    pub fn reference(&self, ns: &Namespace) -> io::Result<Daemon> {
+        self.daemon("reference", "local stratum 8\nallow\ncmdport 0\nbindcmdaddress /", Some(ns))
+    }
+    pub fn client(&self, relay_port: u16) -> io::Result<Daemon> {
+        let socket = self.socket();
+        let config = format!(
+            "server 127.0.0.1 port {relay_port} iburst minpoll -1 maxpoll 0\nmaxclockerror 50\ncmdport 0\nport 0\nbindcmdaddress {}",
+            socket.display()
+        );
+        self.daemon("client", &config, None)
+    }
+    pub fn log(&self, name: &str) -> String {
+        std::fs::read_to_string(Path::new(&self.0).join(format!("{name}.log"))).unwrap_or_default()
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}

@@ -1,0 +1,148 @@
+//! Real daemons: does the bound contain true time while the network delays, leans to one side and loses packets?
+//!
+//! `cargo test -p timeball-clocksource --test containment -- --ignored --nocapture`
+//!
+//! Needs root, chronyd and `ip` (Debian: chrony, iproute2); says so and passes where they are missing. Takes a minute.
+
+#![allow(clippy::disallowed_methods, clippy::disallowed_types)]
+
+mod daemons;
+mod relay;
+
+use clock::Status;
+use clocksource::{Clock, ClockSource, Spec};
+use relay::{Relay, Truth, Weather, real_ns};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+const fn weather(there_us: u64, back_us: u64, loss: u64) -> Weather {
+    Weather { there_us, back_us, loss }
+}
+
+/// What the network does, in turns.
+const SEASONS: [(&str, Weather); 7] = [
+    ("calm", weather(0, 0, 0)),
+    ("delay 2 ms each way", weather(2_000, 2_000, 0)),
+    ("8 ms more on the way back", weather(0, 8_000, 0)),
+    ("8 ms more on the way there", weather(8_000, 0, 10)),
+    ("20 ms back, 30 % lost", weather(500, 20_000, 30)),
+    ("60 % lost", weather(100, 100, 60)),
+    ("calm again", weather(0, 0, 0)),
+];
+const SEASON: Duration = Duration::from_secs(5);
+const SAMPLE_EVERY: Duration = Duration::from_millis(2);
+/// Time for daemons to start and to come back.
+const PATIENCE: Duration = Duration::from_secs(40);
+
+#[derive(Default, Debug)]
+struct Tally {
+    samples: u64,
+    untrusted: u64,
+    violations: u64,
+    worst_margin_ns: Option<i64>,
+    widest_ns: u64,
+}
+
+impl Tally {
+    /// One sample: true time lay between its values just before and just after the reading.
+    fn sample(&mut self, clock: &Clock, truth: Truth) {
+        let before = truth.at(real_ns());
+        let reading = clock.read();
+        let after = truth.at(real_ns());
+        self.samples += 1;
+        let Some(i) = reading.trusted() else {
+            self.untrusted += 1;
+            return;
+        };
+        let margin = (after as i64 - i.earliest_ns as i64).min(i.latest_ns as i64 - before as i64);
+        self.violations += u64::from(margin < 0);
+        self.worst_margin_ns = Some(self.worst_margin_ns.map_or(margin, |w| w.min(margin)));
+        self.widest_ns = self.widest_ns.max(i.error_ns());
+    }
+}
+
+fn wait_for(what: &str, clock: &Clock, log: impl Fn() -> String, good: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !good() {
+        assert!(start.elapsed() < PATIENCE, "waited in vain for {what}: {:?}\n{}", clock.report(), log());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+#[ignore = "real chronyds for a minute; needs root: cargo test -p timeball-clocksource --test containment -- --ignored --nocapture"]
+fn true_time_stays_inside_whatever_the_network_does() {
+    if let Some(what) = daemons::missing() {
+        println!("SKIPPED: this machine has no {what}");
+        return;
+    }
+    let place = daemons::Place::create().unwrap();
+    let namespace = daemons::Namespace::create().unwrap();
+    let _reference = place.reference(&namespace).unwrap();
+    let truth = Truth { start_ns: real_ns() as i64, offset_ns: 37_000_000, drift_ppm: 20 };
+    let relay = Relay::start(format!("{}:123", namespace.address).parse().unwrap(), truth);
+    let client = place.client(relay.port).unwrap();
+
+    let open = |spec: String| {
+        let clock = Clock::open(&spec.parse::<Spec>().unwrap()).unwrap();
+        let poller = clock.start_poller(|e| println!("    event: {e}")).unwrap();
+        (clock, poller)
+    };
+    let (chrony, _p1) = open(format!("chrony:{}", place.socket().display()));
+    let (ntp, _p2) = open(format!("ntp:127.0.0.1:{}", relay.port));
+    let clocks: [(&str, &Arc<Clock>); 2] = [("chrony", &chrony), ("ntp", &ntp)];
+    for (_, clock) in clocks {
+        wait_for("synchronisation", clock, || place.log("client"), || clock.read().status == Status::Synchronized);
+    }
+
+    println!("true time is 37 ms ahead of the system clock and gains 20 ppm");
+    let mut totals: [Tally; 2] = Default::default();
+    for (name, w) in SEASONS {
+        relay.set(w);
+        let (start, mut season): (Instant, [Tally; 2]) = (Instant::now(), Default::default());
+        while start.elapsed() < SEASON {
+            for (tally, (_, clock)) in season.iter_mut().zip(clocks) {
+                tally.sample(clock, truth);
+            }
+            std::thread::sleep(SAMPLE_EVERY);
+        }
+        for ((tally, total), (source, _)) in season.iter().zip(&mut totals).zip(clocks) {
+            println!("{name:<28} {source:<7} {}", line(tally));
+            total.samples += tally.samples;
+            total.untrusted += tally.untrusted;
+            total.violations += tally.violations;
+            total.worst_margin_ns = total.worst_margin_ns.into_iter().chain(tally.worst_margin_ns).min();
+            total.widest_ns = total.widest_ns.max(tally.widest_ns);
+        }
+    }
+    for (total, (source, _)) in totals.iter().zip(clocks) {
+        println!("{:<28} {source:<7} {}", "ALL", line(total));
+        assert_eq!(total.violations, 0, "{source}");
+        assert!(total.samples > 1_000 && total.untrusted < total.samples / 2, "{source}: {total:?}");
+    }
+    a_dead_daemon_and_its_return(&place, &relay, &chrony, client);
+}
+
+fn line(t: &Tally) -> String {
+    format!(
+        "samples {:>6}  violations {}  worst margin {:>9.1} us  widest error {:>9.1} us  untrusted {}",
+        t.samples,
+        t.violations,
+        t.worst_margin_ns.map_or(f64::NAN, |m| m as f64 / 1e3),
+        t.widest_ns as f64 / 1e3,
+        t.untrusted
+    )
+}
+
+fn a_dead_daemon_and_its_return(place: &daemons::Place, relay: &Relay, chrony: &Arc<Clock>, client: daemons::Daemon) {
+    drop(client);
+    wait_for("FreeRunning", chrony, String::new, || chrony.read().status == Status::FreeRunning);
+    let first = chrony.read().interval.error_ns();
+    wait_for("growth", chrony, String::new, || chrony.read().interval.error_ns() > first + 50_000);
+    let grown = chrony.read();
+    assert_eq!(grown.status, Status::FreeRunning);
+    let _client = place.client(relay.port).unwrap();
+    wait_for("its return", chrony, || place.log("client"), || chrony.read().status == Status::Synchronized);
+    let (before, after) = (grown.interval.error_ns(), chrony.read().interval.error_ns());
+    println!("chronyd killed: FreeRunning, error {first} ns grew to {before} ns; back: {after} ns");
+}
