@@ -9,6 +9,7 @@ pub mod database;
 pub mod encoding;
 pub mod error;
 pub mod exec;
+pub mod expr;
 pub mod output;
 pub mod plan;
 pub mod session;

@@ -303,6 +303,24 @@ pub(crate) fn write(value: Interval, out: &mut impl BufMut) {
 }
 
 impl Interval {
+    /// Reads an interval; `unit` is what SQL writes behind it (`INTERVAL '3' DAY`).
+    ///
+    /// # Errors
+    /// 22007 for what is no interval, 22008 for one too long.
+    pub fn parse(text: &str, unit: Option<&str>) -> Result<Interval, SqlError> {
+        let unit = unit.and_then(Unit::by_name);
+        let value = parse(text, unit)?;
+        // The smallest field named cuts what is smaller.
+        Ok(match unit {
+            Some(Unit::Year) => Interval { months: value.months / 12 * 12, days: 0, micros: 0 },
+            Some(Unit::Month) => Interval { days: 0, micros: 0, ..value },
+            Some(Unit::Day) => Interval { micros: 0, ..value },
+            Some(Unit::Hour) => Interval { micros: value.micros / HOUR_US * HOUR_US, ..value },
+            Some(Unit::Minute) => Interval { micros: value.micros / MINUTE_US * MINUTE_US, ..value },
+            _ => value,
+        })
+    }
+
     /// Its length for comparison: months of 30 days, days of 24 hours.
     pub fn total_us(&self) -> i128 {
         (i128::from(self.months) * 30 + i128::from(self.days)) * i128::from(DAY_US) + i128::from(self.micros)

@@ -19,9 +19,12 @@ mod order;
 mod text_form;
 
 pub use array::MAX_DIMENSIONS;
-pub use cast::{CastContext, CastKind, SYSTEM_RELATIONS, cannot_cast, cast_kind, quote_identifier, relation_name, split_name};
+pub use cast::{CastContext, CastKind, SYSTEM_RELATIONS, cannot_cast, cast_kind, is_special_time, quote_identifier, relation_name, split_name};
 pub use name::DeclaredType;
 pub use text_form::NAME_BYTES_MAX;
+pub(crate) use date_time::has_zone;
+pub(crate) use number::out_of_range;
+pub(crate) use numeric::division_by_zero;
 
 use bigdecimal::BigDecimal;
 use bytes::Bytes;

@@ -1,0 +1,394 @@
+//! Operators: comparison, arithmetic, logic, patterns, and those that are functions.
+
+use super::bind::{BindError, Binder, no_operator, text_of};
+use super::fold::fold;
+use super::function::by_name;
+use super::resolve::{self, Failure};
+use super::{ArithmeticOp, CompareOp, Expr};
+use crate::types::{SqlType, Value};
+use crate::{SqlError, SqlState};
+use sqlparser::ast::{self, BinaryOperator as B, UnaryOperator as U};
+
+pub(super) fn not_found(symbol: &str, types: &[SqlType]) -> SqlError {
+    let shown = match types {
+        [operand] => format!("{symbol} {}", operand.base()),
+        [left, right] => format!("{} {symbol} {}", left.base(), right.base()),
+        _ => symbol.to_owned(),
+    };
+    SqlError::new(SqlState::UNDEFINED_FUNCTION, format!("operator does not exist: {shown}"))
+        .hint("No operator matches the given name and argument types. You might need to add explicit type casts.")
+}
+
+fn compare_op(op: &B) -> Option<CompareOp> {
+    Some(match op {
+        B::Eq => CompareOp::Eq,
+        B::NotEq => CompareOp::NotEq,
+        B::Lt => CompareOp::Lt,
+        B::LtEq => CompareOp::LtEq,
+        B::Gt => CompareOp::Gt,
+        B::GtEq => CompareOp::GtEq,
+        _ => return None,
+    })
+}
+
+/// The symbol of an operator that is a function.
+fn symbol(op: &B) -> Option<String> {
+    Some(
+        match op {
+            B::StringConcat => "||",
+            B::PGExp => "^",
+            B::BitwiseAnd => "&",
+            B::BitwiseOr => "|",
+            B::PGBitwiseXor => "#",
+            B::PGBitwiseShiftLeft => "<<",
+            B::PGBitwiseShiftRight => ">>",
+            B::PGOverlap => "&&",
+            B::PGRegexMatch => "~",
+            B::PGRegexIMatch => "~*",
+            B::PGRegexNotMatch => "!~",
+            B::PGRegexNotIMatch => "!~*",
+            B::PGLikeMatch => "~~",
+            B::PGILikeMatch => "~~*",
+            B::PGNotLikeMatch => "!~~",
+            B::PGNotILikeMatch => "!~~*",
+            B::PGStartsWith => "^@",
+            B::Arrow => "->",
+            B::LongArrow => "->>",
+            B::HashArrow => "#>",
+            B::HashLongArrow => "#>>",
+            B::AtArrow => "@>",
+            B::ArrowAt => "<@",
+            B::HashMinus => "#-",
+            B::Question => "?",
+            B::QuestionAnd => "?&",
+            B::QuestionPipe => "?|",
+            // The dialect reads ^ as exponentiation and # as exclusive or; other readings mean the same to us.
+            B::BitwiseXor => "#",
+            B::PGCustomBinaryOperator(parts) => {
+                return Some(parts.last().cloned().unwrap_or_default());
+            }
+            B::Custom(symbol) => return Some(symbol.clone()),
+            _ => return None,
+        }
+        .to_owned(),
+    )
+}
+
+impl Binder<'_> {
+    pub(super) fn binary(&mut self, left: &ast::Expr, op: &B, right: &ast::Expr) -> Result<Expr, BindError> {
+        match op {
+            B::And | B::Or => return self.logic(left, op, right),
+            B::PGCustomBinaryOperator(parts) => {
+                // OPERATOR(pg_catalog.=)
+                if let Some(known) = parts.last().and_then(|symbol| known_operator(symbol)) {
+                    return self.binary(left, &known, right);
+                }
+            }
+            _ => {}
+        }
+        if let (Some(op), ast::Expr::Tuple(left), ast::Expr::Tuple(right)) = (compare_op(op), left, right) {
+            return self.compare_rows(op, left, right);
+        }
+        let (left, right) = (self.expr(left)?, self.expr(right)?);
+        self.binary_bound(left, op, right)
+    }
+
+    pub(super) fn binary_bound(&mut self, left: Expr, op: &B, right: Expr) -> Result<Expr, BindError> {
+        if let Some(op) = compare_op(op) {
+            return self.compare(op, left, right);
+        }
+        let arithmetic = match op {
+            B::Plus => Some(ArithmeticOp::Add),
+            B::Minus => Some(ArithmeticOp::Sub),
+            B::Multiply => Some(ArithmeticOp::Mul),
+            B::Divide => Some(ArithmeticOp::Div),
+            B::Modulo => Some(ArithmeticOp::Mod),
+            _ => None,
+        };
+        if let Some(op) = arithmetic {
+            return self.arithmetic(op, left, right);
+        }
+        match symbol(op) {
+            Some(symbol) => self.operator(&symbol, vec![left, right]),
+            None => Err(not_found(&op.to_string(), &[left.ty(), right.ty()]).into()),
+        }
+    }
+
+    fn logic(&mut self, left: &ast::Expr, op: &B, right: &ast::Expr) -> Result<Expr, BindError> {
+        let is_and = *op == B::And;
+        let clause = if is_and { "AND" } else { "OR" };
+        // A chain of a thousand ORs nests to the left; walk it instead of descending.
+        let mut pending = vec![right];
+        let mut first = left;
+        while let ast::Expr::BinaryOp { left, op: inner, right } = first {
+            if inner != op {
+                break;
+            }
+            pending.push(right);
+            first = left;
+        }
+        pending.push(first);
+        let mut parts = Vec::with_capacity(pending.len());
+        for expr in pending.into_iter().rev() {
+            let bound = self.expr(expr)?;
+            match self.boolean(bound, clause)? {
+                Expr::And(inner) if is_and => parts.extend(inner),
+                Expr::Or(inner) if !is_and => parts.extend(inner),
+                other => parts.push(other),
+            }
+        }
+        Ok(if is_and { Expr::And(parts) } else { Expr::Or(parts) })
+    }
+
+    /// Brings two operands to the type in which they are compared.
+    pub(super) fn comparable(&mut self, left: Expr, right: Expr, symbol: &str) -> Result<(Expr, Expr, SqlType), BindError> {
+        let (left_ty, right_ty) = (left.ty(), right.ty());
+        let ty = resolve::comparison_type(&left_ty, &right_ty).ok_or_else(|| no_operator(symbol, &[&left_ty, &right_ty]))?;
+        if ty == SqlType::Record {
+            return Ok((left, right, ty));
+        }
+        // A literal is read as a value of the other side's type, however that one is compared.
+        let left = self.must(left, &ty)?;
+        let right = self.must(right, &ty)?;
+        Ok((left, right, ty))
+    }
+
+    pub(super) fn compare(&mut self, op: CompareOp, left: Expr, right: Expr) -> Result<Expr, BindError> {
+        let (left, right, ty) = self.comparable(left, right, op.symbol())?;
+        Ok(fold(Expr::Compare { op, ty, left: Box::new(left), right: Box::new(right) })?)
+    }
+
+    fn compare_rows(&mut self, op: CompareOp, left: &[ast::Expr], right: &[ast::Expr]) -> Result<Expr, BindError> {
+        if left.len() != right.len() {
+            return Err(SqlError::new(SqlState::SYNTAX_ERROR, "unequal number of entries in row expressions").into());
+        }
+        let pairs: Result<Vec<(Expr, Expr)>, BindError> =
+            left.iter().zip(right).map(|(left, right)| Ok((self.expr(left)?, self.expr(right)?))).collect();
+        let pairs = pairs?;
+        match op {
+            CompareOp::Eq | CompareOp::NotEq => {
+                let parts: Result<Vec<Expr>, BindError> =
+                    pairs.into_iter().map(|(left, right)| self.compare(op, left, right)).collect();
+                Ok(if op == CompareOp::Eq { Expr::And(parts?) } else { Expr::Or(parts?) })
+            }
+            _ => self.compare_lexically(op, pairs),
+        }
+    }
+
+    /// `(a, b) < (c, d)` is `a < c OR (a = c AND b < d)`.
+    fn compare_lexically(&mut self, op: CompareOp, mut pairs: Vec<(Expr, Expr)>) -> Result<Expr, BindError> {
+        let strict = match op {
+            CompareOp::LtEq => CompareOp::Lt,
+            CompareOp::GtEq => CompareOp::Gt,
+            other => other,
+        };
+        let Some((left, right)) = pairs.pop() else {
+            return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, "cannot compare rows of zero length").into());
+        };
+        let mut whole = self.compare(op, left, right)?;
+        while let Some((left, right)) = pairs.pop() {
+            let before = self.compare(strict, left.clone(), right.clone())?;
+            let equal = self.compare(CompareOp::Eq, left, right)?;
+            whole = Expr::Or(vec![before, Expr::And(vec![equal, whole])]);
+        }
+        Ok(whole)
+    }
+
+    fn arithmetic(&mut self, op: ArithmeticOp, left: Expr, right: Expr) -> Result<Expr, BindError> {
+        let (left_ty, right_ty) = (left.ty(), right.ty());
+        let ty = match (&left_ty, &right_ty) {
+            (a, b) if a.is_number() && b.is_number() => Some(resolve::common_number(a, b)),
+            (SqlType::Unknown, b) if b.is_number() => Some(b.base()),
+            (a, SqlType::Unknown) if a.is_number() => Some(a.base()),
+            _ => None,
+        };
+        let Some(ty) = ty else { return self.operator(op.symbol(), vec![left, right]) };
+        if op == ArithmeticOp::Mod && matches!(ty, SqlType::Float4 | SqlType::Float8) {
+            return Err(not_found("%", &[left_ty, right_ty]).into());
+        }
+        let left = Box::new(self.must(left, &ty)?);
+        let right = Box::new(self.must(right, &ty)?);
+        Ok(fold(Expr::Arithmetic { op, ty, left, right })?)
+    }
+
+    /// An operator that is a function.
+    pub(super) fn operator(&mut self, symbol: &str, args: Vec<Expr>) -> Result<Expr, BindError> {
+        let types: Vec<SqlType> = args.iter().map(Expr::ty).collect();
+        let chosen = resolve::choose_operator(by_name(symbol), &types).map_err(|failure| match failure {
+            Failure::None => not_found(symbol, &types),
+            Failure::Ambiguous => {
+                let shown: Vec<String> = types.iter().map(|ty| ty.base().to_string()).collect();
+                SqlError::new(
+                    SqlState::AMBIGUOUS_FUNCTION,
+                    format!("operator is not unique: {}", shown.join(&format!(" {symbol} "))),
+                )
+                .hint("Could not choose a best candidate operator. You might need to add explicit type casts.")
+            }
+        })?;
+        super::bind_function::make_call(self, chosen, args)
+    }
+
+    pub(super) fn unary(&mut self, op: U, expr: &ast::Expr) -> Result<Expr, BindError> {
+        match op {
+            U::Not | U::BangNot => {
+                let inner = self.expr(expr)?;
+                Ok(Expr::Not(Box::new(self.boolean(inner, "NOT")?)))
+            }
+            U::Minus => {
+                // The sign belongs to the literal: -2147483648 is an int4.
+                if let ast::Expr::Value(value) = expr
+                    && let ast::Value::Number(text, _) = &value.value
+                {
+                    return Ok(super::bind::number(&format!("-{text}"))?);
+                }
+                let inner = self.expr(expr)?;
+                let ty = inner.ty();
+                if matches!(ty, SqlType::Int2 | SqlType::Int4 | SqlType::Int8) {
+                    let zero = match ty {
+                        SqlType::Int2 => Value::Int2(0),
+                        SqlType::Int4 => Value::Int4(0),
+                        _ => Value::Int8(0),
+                    };
+                    let left = Box::new(Expr::Literal(zero, ty.clone()));
+                    return Ok(Expr::Arithmetic { op: ArithmeticOp::Sub, ty, left, right: Box::new(inner) });
+                }
+                self.operator("-", vec![inner])
+            }
+            U::Plus => {
+                let inner = self.expr(expr)?;
+                if inner.ty().is_number() { Ok(inner) } else { self.operator("+", vec![inner]) }
+            }
+            U::BitwiseNot => self.unary_call("~", expr),
+            U::PGAbs => self.unary_call("@", expr),
+            U::PGSquareRoot => self.unary_call("|/", expr),
+            U::PGCubeRoot => self.unary_call("||/", expr),
+            other => Err(SqlError::unsupported(format!("the operator {other}")).into()),
+        }
+    }
+
+    fn unary_call(&mut self, symbol: &str, expr: &ast::Expr) -> Result<Expr, BindError> {
+        let inner = self.expr(expr)?;
+        self.operator(symbol, vec![inner])
+    }
+
+    pub(super) fn between(
+        &mut self,
+        expr: &ast::Expr,
+        negated: bool,
+        low: &ast::Expr,
+        high: &ast::Expr,
+    ) -> Result<Expr, BindError> {
+        let value = self.expr(expr)?;
+        let (low, high) = (self.expr(low)?, self.expr(high)?);
+        let above = self.compare(if negated { CompareOp::Lt } else { CompareOp::GtEq }, value, low)?;
+        // Bound again rather than copied: a parameter has its type by now.
+        let value = self.expr(expr)?;
+        let below = self.compare(if negated { CompareOp::Gt } else { CompareOp::LtEq }, value, high)?;
+        Ok(if negated { Expr::Or(vec![above, below]) } else { Expr::And(vec![above, below]) })
+    }
+
+    pub(super) fn in_list(&mut self, expr: &ast::Expr, list: &[ast::Expr], negated: bool) -> Result<Expr, BindError> {
+        if let ast::Expr::Tuple(left) = expr {
+            return self.in_rows(left, list, negated);
+        }
+        let value = self.expr(expr)?;
+        let items = self.list(list)?;
+        let mut ty = value.ty();
+        for item in &items {
+            let item_ty = item.ty();
+            ty = resolve::comparison_type(&ty, &item_ty).ok_or_else(|| no_operator("=", &[&value.ty(), &item_ty]))?;
+        }
+        let list: Result<Vec<Expr>, BindError> = items.into_iter().map(|item| self.must(item, &ty)).collect();
+        let list = list?;
+        let expr = Box::new(self.must(value, &ty)?);
+        Ok(Expr::InList { ty, expr, list, negated })
+    }
+
+    fn in_rows(&mut self, left: &[ast::Expr], list: &[ast::Expr], negated: bool) -> Result<Expr, BindError> {
+        let mut rows = Vec::with_capacity(list.len());
+        for item in list {
+            let ast::Expr::Tuple(right) = item else {
+                return Err(SqlError::new(SqlState::UNDEFINED_FUNCTION, "IN compares a row with rows only").into());
+            };
+            rows.push(self.compare_rows(CompareOp::Eq, left, right)?);
+        }
+        let any = Expr::Or(rows);
+        Ok(if negated { Expr::Not(Box::new(any)) } else { any })
+    }
+
+    pub(super) fn any_all(&mut self, left: &ast::Expr, op: &B, right: &ast::Expr, all: bool) -> Result<Expr, BindError> {
+        if matches!(right, ast::Expr::Subquery(_)) {
+            return Err(BindError::NeedsEngine("a subquery"));
+        }
+        let Some(op) = compare_op(op) else { return self.any_all_pattern(left, op, right, all) };
+        let left = self.expr(left)?;
+        let array = match right {
+            ast::Expr::Nested(inner) => self.expr(inner)?,
+            other => self.expr(other)?,
+        };
+        let array_ty = array.ty();
+        let element = match &array_ty {
+            SqlType::Array(element) => (**element).clone(),
+            SqlType::Int2Vector => SqlType::Int2,
+            SqlType::OidVector => SqlType::Oid,
+            SqlType::Unknown => left.ty(),
+            _ => {
+                return Err(SqlError::new(SqlState::WRONG_OBJECT_TYPE, "op ANY/ALL (array) requires array on right side").into());
+            }
+        };
+        let ty = resolve::comparison_type(&left.ty(), &element).ok_or_else(|| no_operator(op.symbol(), &[&left.ty(), &element]))?;
+        let left = Box::new(self.must(left, &ty)?);
+        let array = Box::new(self.must(array, &SqlType::Array(Box::new(ty.clone())))?);
+        Ok(Expr::AnyAll { op, ty, left, array, all })
+    }
+
+    /// `x LIKE ANY (ARRAY[...])` over a written-out array.
+    fn any_all_pattern(&mut self, left: &ast::Expr, op: &B, right: &ast::Expr, all: bool) -> Result<Expr, BindError> {
+        let ast::Expr::Array(array) = right else {
+            return Err(SqlError::unsupported(format!("the operator {op} with ANY or ALL of an array that is not written out")).into());
+        };
+        let parts: Result<Vec<Expr>, BindError> = array.elem.iter().map(|item| self.binary(left, op, item)).collect();
+        Ok(if all { Expr::And(parts?) } else { Expr::Or(parts?) })
+    }
+
+    pub(super) fn like(
+        &mut self,
+        symbol: &str,
+        negated: bool,
+        expr: &ast::Expr,
+        pattern: &ast::Expr,
+        escape: Option<&ast::ValueWithSpan>,
+    ) -> Result<Expr, BindError> {
+        let mut args = vec![self.expr(expr)?, self.expr(pattern)?];
+        if let Some(escape) = escape {
+            let text = text_of(&escape.value).ok_or_else(|| super::bind::syntax("ESCAPE needs a string"))?;
+            if text.chars().count() > 1 {
+                return Err(SqlError::new(SqlState(*b"22025"), "invalid escape string")
+                    .hint("Escape string must be empty or one character.")
+                    .into());
+            }
+            args.push(Expr::Literal(Value::text(text), SqlType::Text));
+        }
+        let matched = self.operator(symbol, args)?;
+        Ok(if negated { Expr::Not(Box::new(matched)) } else { matched })
+    }
+}
+
+fn known_operator(symbol: &str) -> Option<B> {
+    Some(match symbol {
+        "=" => B::Eq,
+        "<>" | "!=" => B::NotEq,
+        "<" => B::Lt,
+        "<=" => B::LtEq,
+        ">" => B::Gt,
+        ">=" => B::GtEq,
+        "+" => B::Plus,
+        "-" => B::Minus,
+        "*" => B::Multiply,
+        "/" => B::Divide,
+        "%" => B::Modulo,
+        "~" => B::PGRegexMatch,
+        "||" => B::StringConcat,
+        _ => return None,
+    })
+}

@@ -1,0 +1,300 @@
+//! Evaluation.
+//!
+//! Operands are borrowed where they stand (columns, literals, parameters), so that comparing copies nothing.
+
+use super::function::{Arguments, cast_context};
+use super::{Expr, arithmetic};
+use crate::context::StatementContext;
+use crate::types::{Array, SqlType, Value};
+use crate::{SqlError, SqlState};
+use std::borrow::Cow;
+use std::sync::Arc;
+
+type Statement<'a> = Option<&'a StatementContext>;
+
+impl Expr {
+    /// Its value for a row.
+    ///
+    /// # Errors
+    /// What evaluation finds wrong: 22012, 22003, ...
+    #[inline]
+    pub fn eval(&self, row: &[Value], context: &StatementContext) -> Result<Value, SqlError> {
+        self.eval_in(row, Some(context))
+    }
+
+    /// Whether it is true for a row: NULL is not.
+    ///
+    /// # Errors
+    /// As [`Expr::eval`].
+    #[inline]
+    pub fn eval_bool(&self, row: &[Value], context: &StatementContext) -> Result<bool, SqlError> {
+        Ok(matches!(self.eval_in(row, Some(context))?, Value::Bool(true)))
+    }
+
+    /// Its value, borrowed where that is possible.
+    #[inline]
+    pub fn eval_ref<'a>(&'a self, row: &'a [Value], context: &'a StatementContext) -> Result<Cow<'a, Value>, SqlError> {
+        self.operand(row, Some(context))
+    }
+
+    #[inline]
+    fn operand<'a>(&'a self, row: &'a [Value], statement: Statement<'a>) -> Result<Cow<'a, Value>, SqlError> {
+        match self {
+            Expr::Column { index, .. } => row.get(*index).map(Cow::Borrowed).ok_or_else(|| missing_column(*index)),
+            Expr::Literal(value, _) => Ok(Cow::Borrowed(value)),
+            Expr::Parameter { index, .. } => parameter(*index, statement).map(Cow::Borrowed),
+            other => other.eval_in(row, statement).map(Cow::Owned),
+        }
+    }
+
+    #[inline]
+    pub(super) fn eval_in(&self, row: &[Value], statement: Statement<'_>) -> Result<Value, SqlError> {
+        match self {
+            Expr::Column { index, .. } => row.get(*index).cloned().ok_or_else(|| missing_column(*index)),
+            Expr::Literal(value, _) => Ok(value.clone()),
+            Expr::Parameter { index, .. } => parameter(*index, statement).cloned(),
+            Expr::Compare { op, ty, left, right } => {
+                let (left, right) = (left.operand(row, statement)?, right.operand(row, statement)?);
+                if left.is_null() || right.is_null() {
+                    return Ok(Value::Null);
+                }
+                Ok(Value::Bool(op.holds(left.compare(&right, ty))))
+            }
+            Expr::Arithmetic { op, left, right, .. } => {
+                arithmetic::apply(*op, left.operand(row, statement)?.as_ref(), right.operand(row, statement)?.as_ref())
+            }
+            Expr::And(parts) => all_of(parts, false, row, statement),
+            Expr::Or(parts) => all_of(parts, true, row, statement),
+            Expr::Call { function, args, types, ty } => {
+                let arguments = Arguments { types, result: ty, statement };
+                match args.as_slice() {
+                    [] => function.call(&[], &arguments),
+                    [a] => function.call(&[a.eval_in(row, statement)?], &arguments),
+                    [a, b] => function.call(&[a.eval_in(row, statement)?, b.eval_in(row, statement)?], &arguments),
+                    many => {
+                        let values: Result<Vec<Value>, SqlError> = many.iter().map(|arg| arg.eval_in(row, statement)).collect();
+                        function.call(&values?, &arguments)
+                    }
+                }
+            }
+            Expr::Cast { expr, from, to, explicit } => {
+                expr.operand(row, statement)?.cast(from, to, *explicit, &cast_context(statement))
+            }
+            other => other.eval_rest(row, statement),
+        }
+    }
+
+    fn eval_rest(&self, row: &[Value], statement: Statement<'_>) -> Result<Value, SqlError> {
+        match self {
+            Expr::Not(expr) => Ok(match expr.operand(row, statement)?.as_ref() {
+                Value::Bool(value) => Value::Bool(!value),
+                _ => Value::Null,
+            }),
+            Expr::IsNull { expr, negated } => {
+                let value = expr.operand(row, statement)?;
+                Ok(Value::Bool(match value.as_ref() {
+                    // A row is null if all its fields are, and not null if none is.
+                    Value::Record(fields) if *negated => fields.iter().all(|field| !field.is_null()),
+                    Value::Record(fields) => fields.iter().all(Value::is_null),
+                    value => value.is_null() != *negated,
+                }))
+            }
+            Expr::IsBool { expr, value, negated } => {
+                let is = matches!(expr.operand(row, statement)?.as_ref(), Value::Bool(found) if found == value);
+                Ok(Value::Bool(is != *negated))
+            }
+            Expr::IsDistinct { ty, left, right, negated } => {
+                let same = left.operand(row, statement)?.same(right.operand(row, statement)?.as_ref(), ty);
+                Ok(Value::Bool(same == *negated))
+            }
+            Expr::InList { ty, expr, list, negated } => {
+                let value = expr.operand(row, statement)?;
+                let found = in_list(&value, list.iter().map(|item| item.operand(row, statement)), ty)?;
+                Ok(found.map_or(Value::Null, |found| Value::Bool(found != *negated)))
+            }
+            Expr::AnyAll { op, ty, left, array, all } => {
+                let (left, array) = (left.operand(row, statement)?, array.operand(row, statement)?);
+                Ok(any_all(&left, &array, ty, *all, |order| op.holds(order)))
+            }
+            Expr::Case { operand, branches, otherwise, .. } => {
+                let operand = match operand {
+                    Some((operand, ty)) => Some((operand.eval_in(row, statement)?, ty)),
+                    None => None,
+                };
+                for (when, then) in branches {
+                    let when = when.operand(row, statement)?;
+                    let taken = match &operand {
+                        Some((value, ty)) => !value.is_null() && !when.is_null() && value.compare(&when, ty).is_eq(),
+                        None => matches!(when.as_ref(), Value::Bool(true)),
+                    };
+                    if taken {
+                        return then.eval_in(row, statement);
+                    }
+                }
+                otherwise.as_ref().map_or(Ok(Value::Null), |expr| expr.eval_in(row, statement))
+            }
+            Expr::Coalesce(list, _) => {
+                for item in list {
+                    let value = item.eval_in(row, statement)?;
+                    if !value.is_null() {
+                        return Ok(value);
+                    }
+                }
+                Ok(Value::Null)
+            }
+            Expr::NullIf { left, right, compared, ty } => {
+                let value = left.eval_in(row, statement)?;
+                let equal = match compared {
+                    Some(pair) => {
+                        let (a, b) = (pair.0.operand(row, statement)?, pair.1.operand(row, statement)?);
+                        !a.is_null() && !b.is_null() && a.compare(&b, ty).is_eq()
+                    }
+                    None => {
+                        let other = right.operand(row, statement)?;
+                        !value.is_null() && !other.is_null() && value.compare(&other, ty).is_eq()
+                    }
+                };
+                Ok(if equal { Value::Null } else { value })
+            }
+            Expr::Extreme { list, ty, greatest } => {
+                let mut best = Value::Null;
+                for item in list {
+                    let value = item.eval_in(row, statement)?;
+                    let better = best.is_null()
+                        || (!value.is_null() && if *greatest { value.compare(&best, ty).is_gt() } else { value.compare(&best, ty).is_lt() });
+                    if better {
+                        best = value;
+                    }
+                }
+                Ok(best)
+            }
+            Expr::Array { items, element } => {
+                let values: Result<Vec<Value>, SqlError> = items.iter().map(|item| item.eval_in(row, statement)).collect();
+                build_array(values?, element)
+            }
+            Expr::Subscript { array, indexes, .. } => {
+                let array = array.operand(row, statement)?;
+                let indexes: Result<Vec<Value>, SqlError> = indexes.iter().map(|index| index.eval_in(row, statement)).collect();
+                Ok(subscript(&array, &indexes?))
+            }
+            Expr::Row(fields) => {
+                let values: Result<Vec<Value>, SqlError> = fields.iter().map(|field| field.eval_in(row, statement)).collect();
+                Ok(Value::Record(values?.into()))
+            }
+            // The rest is in `eval_in`.
+            _ => Err(SqlError::new(SqlState::INTERNAL_ERROR, "an expression was evaluated in the wrong place")),
+        }
+    }
+}
+
+#[cold]
+fn missing_column(index: usize) -> SqlError {
+    SqlError::new(SqlState::INTERNAL_ERROR, format!("a row has no column at place {index}"))
+}
+
+#[inline]
+fn parameter(index: usize, statement: Statement<'_>) -> Result<&Value, SqlError> {
+    statement
+        .and_then(|statement| statement.params.get(index))
+        .ok_or_else(|| SqlError::new(SqlState::UNDEFINED_PARAMETER, format!("no value for parameter ${}", index + 1)))
+}
+
+/// AND (`until` false) and OR (`until` true): ends at the first part that decides.
+#[inline]
+fn all_of(parts: &[Expr], until: bool, row: &[Value], statement: Statement<'_>) -> Result<Value, SqlError> {
+    let mut unknown = false;
+    for part in parts {
+        match part.operand(row, statement)?.as_ref() {
+            Value::Bool(value) if *value == until => return Ok(Value::Bool(until)),
+            Value::Bool(_) => {}
+            _ => unknown = true,
+        }
+    }
+    Ok(if unknown { Value::Null } else { Value::Bool(!until) })
+}
+
+/// Whether a value is in a list; `None` for unknown.
+fn in_list<'a>(
+    value: &Value,
+    list: impl Iterator<Item = Result<Cow<'a, Value>, SqlError>>,
+    ty: &SqlType,
+) -> Result<Option<bool>, SqlError> {
+    if value.is_null() {
+        return Ok(None);
+    }
+    let mut unknown = false;
+    for item in list {
+        let item = item?;
+        if item.is_null() {
+            unknown = true;
+        } else if value.compare(&item, ty).is_eq() {
+            return Ok(Some(true));
+        }
+    }
+    Ok(if unknown { None } else { Some(false) })
+}
+
+fn any_all(left: &Value, array: &Value, ty: &SqlType, all: bool, holds: impl Fn(std::cmp::Ordering) -> bool) -> Value {
+    let Value::Array(array) = array else { return Value::Null };
+    if array.values.is_empty() {
+        return Value::Bool(all);
+    }
+    if left.is_null() {
+        return Value::Null;
+    }
+    let mut unknown = false;
+    for item in &array.values {
+        if item.is_null() {
+            unknown = true;
+        } else if holds(left.compare(item, ty)) != all {
+            return Value::Bool(!all);
+        }
+    }
+    if unknown { Value::Null } else { Value::Bool(all) }
+}
+
+/// Makes an array of scalars, or of arrays of equal shape.
+pub(super) fn build_array(items: Vec<Value>, element: &SqlType) -> Result<Value, SqlError> {
+    if !items.iter().any(|item| matches!(item, Value::Array(_))) {
+        return Ok(Value::Array(Arc::new(Array::from_values(element.clone(), items))));
+    }
+    let mismatch = || {
+        SqlError::new(SqlState(*b"2202E"), "multidimensional arrays must have array expressions with matching dimensions")
+    };
+    let count = items.len() as i32;
+    let mut inner: Option<Vec<(i32, i32)>> = None;
+    let mut values = Vec::new();
+    for item in items {
+        let Value::Array(item) = item else { return Err(mismatch()) };
+        match &inner {
+            None => inner = Some(item.dimensions.clone()),
+            Some(known) if *known == item.dimensions => {}
+            Some(_) => return Err(mismatch()),
+        }
+        values.extend(item.values.iter().cloned());
+    }
+    if values.is_empty() {
+        return Ok(Value::Array(Arc::new(Array::from_values(element.clone(), values))));
+    }
+    let mut dimensions = vec![(count, 1)];
+    dimensions.extend(inner.unwrap_or_default());
+    Ok(Value::Array(Arc::new(Array { element: element.clone(), dimensions, values })))
+}
+
+/// An element of an array: NULL outside its bounds, or if the number of indexes is not that of dimensions.
+fn subscript(array: &Value, indexes: &[Value]) -> Value {
+    let Value::Array(array) = array else { return Value::Null };
+    if indexes.len() != array.dimensions.len() {
+        return Value::Null;
+    }
+    let mut place = 0usize;
+    for (index, (length, lower)) in indexes.iter().zip(&array.dimensions) {
+        let Some(index) = index.as_i64() else { return Value::Null };
+        let offset = index - i64::from(*lower);
+        if offset < 0 || offset >= i64::from(*length) {
+            return Value::Null;
+        }
+        place = place * (*length as usize) + offset as usize;
+    }
+    array.values.get(place).cloned().unwrap_or(Value::Null)
+}

@@ -1,0 +1,5 @@
+//! array
+
+use super::super::function::Function;
+
+pub(super) static TABLE: &[Function] = &[];

@@ -1,0 +1,5 @@
+//! date
+
+use super::super::function::Function;
+
+pub(super) static TABLE: &[Function] = &[];

@@ -1,0 +1,5 @@
+//! date_format
+
+use super::super::function::Function;
+
+pub(super) static TABLE: &[Function] = &[];

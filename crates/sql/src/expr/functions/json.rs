@@ -1,0 +1,5 @@
+//! json
+
+use super::super::function::Function;
+
+pub(super) static TABLE: &[Function] = &[];

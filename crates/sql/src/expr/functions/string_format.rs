@@ -1,0 +1,5 @@
+//! string_format
+
+use super::super::function::Function;
+
+pub(super) static TABLE: &[Function] = &[];

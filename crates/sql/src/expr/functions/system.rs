@@ -1,0 +1,5 @@
+//! system
+
+use super::super::function::Function;
+
+pub(super) static TABLE: &[Function] = &[];

@@ -1,0 +1,122 @@
+//! Which column a name means.
+
+use super::naming::identifier;
+use crate::types::SqlType;
+use crate::{SqlError, SqlState};
+use sqlparser::ast::Ident;
+
+/// A column that expressions may name.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ScopeColumn {
+    /// Name or alias of its relation.
+    pub relation: String,
+    /// Schema of its relation; none if it has an alias.
+    pub schema: Option<String>,
+    /// Its name.
+    pub name: String,
+    /// Its type.
+    pub ty: SqlType,
+    /// Found only with the relation's name in front: the rows of `excluded`.
+    pub qualified_only: bool,
+}
+
+/// The columns of one or more relations. The place of a column here is its place in the row.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Scope {
+    columns: Vec<ScopeColumn>,
+}
+
+impl Scope {
+    /// No columns: for VALUES and defaults.
+    pub fn new() -> Scope {
+        Scope::default()
+    }
+
+    /// Appends the columns of a relation; gives the place of its first.
+    pub fn add_relation<'a>(
+        &mut self,
+        schema: Option<&str>,
+        relation: &str,
+        columns: impl IntoIterator<Item = (&'a str, &'a SqlType)>,
+    ) -> usize {
+        let start = self.columns.len();
+        self.columns.extend(columns.into_iter().map(|(name, ty)| ScopeColumn {
+            relation: relation.to_owned(),
+            schema: schema.map(str::to_owned),
+            name: name.to_owned(),
+            ty: ty.clone(),
+            qualified_only: false,
+        }));
+        start
+    }
+
+    /// Appends one column.
+    pub fn add_column(&mut self, column: ScopeColumn) -> usize {
+        self.columns.push(column);
+        self.columns.len() - 1
+    }
+
+    /// The columns.
+    pub fn columns(&self) -> &[ScopeColumn] {
+        &self.columns
+    }
+
+    /// Whether a relation of this name is here.
+    pub fn has_relation(&self, name: &str) -> bool {
+        self.columns.iter().any(|column| column.relation == name)
+    }
+
+    /// The place of the column that `name`, `relation.name` or `schema.relation.name` means.
+    ///
+    /// # Errors
+    /// 42703 if there is none, 42702 if there are several, 42P01 if the relation is not here.
+    pub fn resolve(&self, parts: &[Ident]) -> Result<usize, SqlError> {
+        let names: Vec<String> = parts.iter().map(identifier).collect();
+        let result = match names.as_slice() {
+            [name] => self.find(name, name, |column| !column.qualified_only),
+            [relation, name] => {
+                if !self.has_relation(relation) {
+                    return Err(at(missing_relation(relation), parts.first()));
+                }
+                self.find(&format!("{relation}.{name}"), name, |column| column.relation == *relation)
+            }
+            [.., schema, relation, name] => {
+                let matches =
+                    |c: &ScopeColumn| c.relation == *relation && c.schema.as_deref().is_some_and(|s| s == schema);
+                if !self.columns.iter().any(matches) {
+                    return Err(at(missing_relation(relation), parts.first()));
+                }
+                self.find(&format!("{schema}.{relation}.{name}"), name, matches)
+            }
+            [] => Err(SqlError::new(SqlState::SYNTAX_ERROR, "a column name is missing")),
+        };
+        result.map_err(|error| at(error, parts.first()))
+    }
+
+    fn find(&self, shown: &str, name: &str, wanted: impl Fn(&ScopeColumn) -> bool) -> Result<usize, SqlError> {
+        let mut found = self.columns.iter().enumerate().filter(|(_, column)| column.name == name && wanted(column));
+        let first = found.next().map(|(index, _)| index);
+        if first.is_some() && found.next().is_some() {
+            return Err(SqlError::new(SqlState::AMBIGUOUS_COLUMN, format!("column reference \"{name}\" is ambiguous")));
+        }
+        first.ok_or_else(|| {
+            let shown = if shown.contains('.') { shown.to_owned() } else { format!("\"{shown}\"") };
+            SqlError::new(SqlState::UNDEFINED_COLUMN, format!("column {shown} does not exist"))
+        })
+    }
+}
+
+fn missing_relation(relation: &str) -> SqlError {
+    SqlError::new(SqlState::UNDEFINED_TABLE, format!("missing FROM-clause entry for table \"{relation}\""))
+}
+
+/// Adds the place in the text, which for a statement of one line is its column.
+fn at(mut error: SqlError, ident: Option<&Ident>) -> SqlError {
+    if let Some(ident) = ident
+        && ident.span.start.line == 1
+        && error.position.is_none()
+    {
+        error.position = u32::try_from(ident.span.start.column).ok();
+    }
+    error
+}
