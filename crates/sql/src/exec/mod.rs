@@ -1,3 +1,19 @@
 //! Execution: rows and index entries over the transaction, scans, lookups, writes and what they check.
 
+pub mod aggregate;
+pub mod cursor;
+pub mod evaluate;
+pub mod insert;
+pub mod lookup;
+pub mod modify;
+pub mod path;
+pub mod references;
 pub mod row;
+pub mod scan;
+pub mod select;
+pub mod sort;
+pub mod span;
+pub mod table;
+pub mod target;
+pub mod write;
+pub mod writer;

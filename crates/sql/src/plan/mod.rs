@@ -1,10 +1,24 @@
 //! Plans: what a statement's text becomes, once, for many executions.
 
+pub mod access;
+pub mod analysis;
+pub mod direct;
+pub mod explain;
+pub mod grouping;
+pub mod loops;
+pub mod modify;
+pub mod refusal;
+pub mod scope;
+pub mod select;
+pub mod shape;
+pub mod subquery;
+pub mod tree;
+
 use crate::catalog::Relation;
 use crate::context::{CatalogView, EvalSettings, StatementContext};
 use crate::output::Field;
 use crate::types::{Row, SqlType};
-use crate::{Kv, SqlError, SqlState};
+use crate::{Kv, SqlError};
 use sqlparser::ast::Statement;
 use std::sync::Arc;
 
@@ -21,6 +35,19 @@ pub struct PlanContext {
     pub parameter_hints: Vec<Option<SqlType>>,
     /// INSERT said OVERRIDING SYSTEM VALUE (or USER VALUE), which the syntax tree cannot say.
     pub overriding: Option<Overriding>,
+}
+
+impl PlanContext {
+    /// For planning inside a running statement.
+    pub fn of_statement(context: &StatementContext) -> Self {
+        PlanContext {
+            catalog: context.catalog.clone(),
+            kv: context.kv.clone(),
+            settings: context.settings.clone(),
+            parameter_hints: Vec::new(),
+            overriding: None,
+        }
+    }
 }
 
 /// `INSERT .. OVERRIDING { SYSTEM | USER } VALUE`
@@ -61,8 +88,23 @@ pub fn row_inserter(
 /// # Errors
 /// PostgreSQL's binding errors (42P01, 42703, 42804, ...); 0A000 for what neither path can do.
 pub fn prepare(statement: &Statement, text: &str, context: &PlanContext) -> Result<Arc<dyn Plan>, SqlError> {
-    let _ = (text, context);
-    Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, format!("cannot plan this statement yet: {statement}")))
+    match direct::plan(statement, context) {
+        Ok(plan) => Ok(plan),
+        Err(refusal) if refusal.is_for_engine() && direct::may_run_in_engine(statement) => {
+            engine_prepare(statement, text, context, refusal)
+        }
+        Err(refusal) => Err(refusal.into_error()),
+    }
+}
+
+/// The query engine, where there is one: what it takes from here.
+fn engine_prepare(
+    _: &Statement,
+    _: &str,
+    _: &PlanContext,
+    refusal: refusal::Refusal,
+) -> Result<Arc<dyn Plan>, SqlError> {
+    Err(refusal.into_error())
 }
 
 /// A planned statement: immutable, shared between sessions, valid for one version of the catalog.

@@ -1,0 +1,186 @@
+//! count, sum, avg, min, max, bool_and, bool_or, with PostgreSQL's result types: a sum of int4 is int8, of int8 numeric; an
+//! average of integers is numeric.
+//!
+//! Sums of integers run in 128 bits, which 2^64 values of int8 cannot overflow.
+
+use super::evaluate;
+use crate::context::StatementContext;
+use crate::expr::Expr;
+use crate::types::{Numeric, SqlType, Value};
+use crate::{SqlError, SqlState};
+use bigdecimal::BigDecimal;
+use bigdecimal::num_bigint::BigInt;
+
+/// Which.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Function {
+    /// `count(*)`, `count(x)`
+    Count,
+    /// `sum`
+    Sum,
+    /// `avg`
+    Avg,
+    /// `min`
+    Min,
+    /// `max`
+    Max,
+    /// `bool_and`, `every`
+    BoolAnd,
+    /// `bool_or`
+    BoolOr,
+}
+
+/// One aggregate of a statement.
+#[derive(Debug, Clone)]
+pub struct Aggregate {
+    /// Which.
+    pub function: Function,
+    /// Its argument, over the joined row; `None` is `*`.
+    pub argument: Option<Expr>,
+    /// Type of the argument.
+    pub ty: SqlType,
+}
+
+impl Function {
+    /// By name.
+    pub fn named(name: &str) -> Option<Function> {
+        Some(match name {
+            "count" => Function::Count,
+            "sum" => Function::Sum,
+            "avg" => Function::Avg,
+            "min" => Function::Min,
+            "max" => Function::Max,
+            "bool_and" | "every" => Function::BoolAnd,
+            "bool_or" => Function::BoolOr,
+            _ => return None,
+        })
+    }
+
+    /// Type of the result for a type of argument; `None` if this code does not know the pair.
+    pub fn result(self, argument: &SqlType) -> Option<SqlType> {
+        use SqlType::*;
+        Some(match (self, argument) {
+            (Function::Count, _) => Int8,
+            (Function::Sum, Int2 | Int4) => Int8,
+            (Function::Sum | Function::Avg, Int8 | Numeric(_)) => Numeric(None),
+            (Function::Avg, Int2 | Int4) => Numeric(None),
+            (Function::Sum, Float4) => Float4,
+            (Function::Sum, Float8) => Float8,
+            (Function::Avg, Float4 | Float8) => Float8,
+            (Function::Min | Function::Max, Int2 | Int4 | Int8 | Float4 | Float8 | Date | Time | Timestamp) => {
+                argument.clone()
+            }
+            (Function::Min | Function::Max, Timestamptz | Interval | Oid | Bytea) => argument.clone(),
+            (Function::Min | Function::Max, Numeric(_)) => Numeric(None),
+            (Function::Min | Function::Max, Text | Varchar(_) | Name | Unknown) => Text,
+            (Function::Min | Function::Max, Char(n)) => Char(*n),
+            (Function::BoolAnd | Function::BoolOr, Bool) => Bool,
+            _ => return None,
+        })
+    }
+}
+
+/// A running aggregate.
+#[derive(Debug, Clone)]
+pub struct Accumulator {
+    function: Function,
+    ty: SqlType,
+    count: i64,
+    integer: i128,
+    float: f64,
+    numeric: Numeric,
+    best: Value,
+}
+
+impl Aggregate {
+    /// Starts.
+    pub fn start(&self) -> Accumulator {
+        Accumulator {
+            function: self.function,
+            ty: self.ty.clone(),
+            count: 0,
+            integer: 0,
+            float: 0.0,
+            numeric: Numeric::Finite(BigDecimal::from(0)),
+            best: Value::Null,
+        }
+    }
+
+    /// Takes a row.
+    pub fn step(&self, to: &mut Accumulator, row: &[Value], context: &StatementContext) -> Result<(), SqlError> {
+        match &self.argument {
+            None => {
+                to.count += 1;
+                Ok(())
+            }
+            Some(expr) => to.add(evaluate::value(expr, row, context)?),
+        }
+    }
+}
+
+impl Accumulator {
+    fn add(&mut self, value: Value) -> Result<(), SqlError> {
+        if matches!(value, Value::Null) {
+            return Ok(());
+        }
+        self.count += 1;
+        match self.function {
+            Function::Count => {}
+            Function::Sum | Function::Avg => self.sum(&value)?,
+            Function::Min | Function::BoolAnd => {
+                if self.count == 1 || value.compare(&self.best, &self.ty).is_lt() {
+                    self.best = value;
+                }
+            }
+            Function::Max | Function::BoolOr => {
+                if self.count == 1 || value.compare(&self.best, &self.ty).is_gt() {
+                    self.best = value;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn sum(&mut self, value: &Value) -> Result<(), SqlError> {
+        match value {
+            Value::Int2(v) => self.integer += *v as i128,
+            Value::Int4(v) => self.integer += *v as i128,
+            Value::Int8(v) => self.integer += *v as i128,
+            Value::Float4(v) => self.float += *v as f64,
+            Value::Float8(v) => self.float += v,
+            Value::Numeric(v) => self.numeric = self.numeric.add(v)?,
+            _ => return Err(SqlError::new(SqlState::INTERNAL_ERROR, "a sum met a value that is no number")),
+        }
+        Ok(())
+    }
+
+    /// Whether it has met a value.
+    pub fn is_settled(&self) -> bool {
+        self.count > 0
+    }
+
+    /// The result.
+    pub fn finish(self) -> Result<Value, SqlError> {
+        if self.function == Function::Count {
+            return Ok(Value::Int8(self.count));
+        }
+        if self.count == 0 {
+            return Ok(Value::Null);
+        }
+        let sum_numeric = |integer: i128| Numeric::Finite(BigDecimal::from(BigInt::from(integer)));
+        Ok(match (self.function, &self.ty) {
+            (Function::Sum, SqlType::Int2 | SqlType::Int4) => Value::Int8(
+                i64::try_from(self.integer)
+                    .map_err(|_| SqlError::new(SqlState::OUT_OF_RANGE, "bigint out of range"))?,
+            ),
+            (Function::Sum, SqlType::Int8) => Value::Numeric(sum_numeric(self.integer)),
+            (Function::Sum, SqlType::Float4) => Value::Float4(self.float as f32),
+            (Function::Sum, SqlType::Float8) => Value::Float8(self.float),
+            (Function::Sum, _) => Value::Numeric(self.numeric),
+            (Function::Avg, SqlType::Float4 | SqlType::Float8) => Value::Float8(self.float / self.count as f64),
+            (Function::Avg, SqlType::Numeric(_)) => Value::Numeric(self.numeric.div(&Numeric::from(self.count))?),
+            (Function::Avg, _) => Value::Numeric(sum_numeric(self.integer).div(&Numeric::from(self.count))?),
+            _ => self.best,
+        })
+    }
+}

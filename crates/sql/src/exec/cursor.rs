@@ -1,0 +1,236 @@
+//! Nested loops over tables, each read by its access path: the row source under every direct statement.
+//!
+//! Level 0 is read once; level n once for each row of the levels before it, with keys made from that row. A joined row has a
+//! fixed place for every column of every table; a level fills the places of its own. One table is the case of one level.
+//!
+//! Invariants
+//! 1. Rows come out in key order of level 0's path, then of level 1's, ...: what lets an index satisfy ORDER BY.
+//! 2. With [`Level::lock`], a row that is found by one key is locked before it is read, so a queue of writers on a hot row reads
+//!    one after the other instead of failing to certify what it read before it waited.
+//! 3. At most [`CHUNK_ROWS_MAX`] rows of each level are in memory.
+
+use super::evaluate;
+use super::path::Path;
+use super::span::Keys;
+use super::table::TableAccess;
+use crate::context::StatementContext;
+use crate::expr::Expr;
+use crate::transaction::{LockWait, ScanChunk, ScanRequest, Span, Transaction};
+use crate::types::Value;
+use crate::{KvError, SqlError};
+use bytes::Bytes;
+use std::sync::Arc;
+
+/// Rows in the first chunk of a scan without a limit: short ranges are the rule.
+pub const CHUNK_ROWS_FIRST: usize = 64;
+/// Rows in the greatest chunk; chunks double up to it.
+pub const CHUNK_ROWS_MAX: usize = 1024;
+
+/// One table of a nested loop, settled when the statement is planned.
+#[derive(Debug, Clone)]
+pub struct Level {
+    /// The table.
+    pub access: Arc<TableAccess>,
+    /// First place of its columns in the joined row.
+    pub base: usize,
+    /// Slots to decode.
+    pub slots: Vec<usize>,
+    /// How its rows are found.
+    pub path: Path,
+    /// What a row must satisfy beyond the path (ON of a left join), over the joined row so far.
+    pub filter: Option<Expr>,
+    /// Left join: without a match the columns are NULL.
+    pub outer: bool,
+    /// Left join: WHERE on the joined row, whether matched or not.
+    pub after: Option<Expr>,
+    /// Lock rows found by one key before reading them.
+    pub lock: Option<LockWait>,
+}
+
+/// A running nested loop.
+pub struct Cursor {
+    context: Arc<StatementContext>,
+    levels: Arc<[Level]>,
+    states: Vec<State>,
+    row: Vec<Value>,
+    /// Levels opened so far: 0 before the first row.
+    open: usize,
+    first_chunk: usize,
+}
+
+#[derive(Default)]
+struct State {
+    /// Keys still to read, last first.
+    keys: Vec<Keys>,
+    rest: Option<Span>,
+    rows: std::vec::IntoIter<(Bytes, Bytes)>,
+    chunk: usize,
+    matched: bool,
+    key: Bytes,
+    stored: Bytes,
+}
+
+impl Cursor {
+    /// A cursor over rows of `width` places. `hint`: how many rows the caller wants, if it knows.
+    pub fn new(context: &Arc<StatementContext>, levels: &Arc<[Level]>, width: usize, hint: Option<usize>) -> Self {
+        let mut states = Vec::with_capacity(levels.len());
+        states.resize_with(levels.len(), State::default);
+        Cursor {
+            context: context.clone(),
+            levels: levels.clone(),
+            states,
+            row: vec![Value::Null; width],
+            open: 0,
+            first_chunk: hint.map_or(CHUNK_ROWS_FIRST, |n| n.clamp(1, CHUNK_ROWS_MAX)),
+        }
+    }
+
+    /// The joined row; valid after [`Cursor::advance`] gave `true`.
+    pub fn row(&self) -> &[Value] {
+        &self.row
+    }
+
+    /// The joined row, to be taken from.
+    pub fn row_mut(&mut self) -> &mut Vec<Value> {
+        &mut self.row
+    }
+
+    /// Key of the current row of a level; empty if a left join found none.
+    pub fn key(&self, level: usize) -> &Bytes {
+        &self.states[level].key
+    }
+
+    /// Bytes of the current row of a level.
+    pub fn stored(&self, level: usize) -> &Bytes {
+        &self.states[level].stored
+    }
+
+    /// Moves to the next joined row; `false` at the end.
+    pub fn advance(&mut self) -> Result<bool, SqlError> {
+        let last = self.levels.len() - 1;
+        if self.open == 0 {
+            self.enter(0)?;
+            self.open = 1;
+        }
+        loop {
+            let at = self.open - 1;
+            if !self.step(at)? {
+                self.open -= 1;
+                if self.open == 0 {
+                    // A cursor that is asked again stays at its end.
+                    self.states[0] = State::default();
+                    self.open = 1;
+                    return Ok(false);
+                }
+                continue;
+            }
+            if at == last {
+                return Ok(true);
+            }
+            self.enter(at + 1)?;
+            self.open += 1;
+        }
+    }
+
+    /// Starts reading a level for the current row of those before it.
+    fn enter(&mut self, at: usize) -> Result<(), SqlError> {
+        let level = &self.levels[at];
+        let mut keys = level.path.keys(&level.access, &self.row, &self.context)?;
+        keys.reverse();
+        let state = &mut self.states[at];
+        state.keys = keys;
+        state.rest = None;
+        state.rows = Vec::new().into_iter();
+        state.matched = false;
+        state.chunk = self.first_chunk;
+        Ok(())
+    }
+
+    /// Next row of one level; `false` at its end.
+    fn step(&mut self, at: usize) -> Result<bool, SqlError> {
+        let levels = self.levels.clone();
+        let level = &levels[at];
+        while self.fetch(at, level)? {
+            let stored = &self.states[at].stored;
+            let end = level.base + level.access.columns.len();
+            level.access.decode(stored, &level.slots, &mut self.row[level.base..end])?;
+            if let Some(filter) = &level.filter
+                && !evaluate::truth(filter, &self.row, &self.context)?
+            {
+                continue;
+            }
+            self.states[at].matched = true;
+            if self.passes(level)? {
+                return Ok(true);
+            }
+        }
+        if level.outer && !self.states[at].matched {
+            let state = &mut self.states[at];
+            state.matched = true;
+            state.key = Bytes::new();
+            state.stored = Bytes::new();
+            self.row[level.base..level.base + level.access.columns.len()].fill(Value::Null);
+            return self.passes(level);
+        }
+        Ok(false)
+    }
+
+    fn passes(&self, level: &Level) -> Result<bool, SqlError> {
+        level.after.as_ref().map_or(Ok(true), |after| evaluate::truth(after, &self.row, &self.context))
+    }
+
+    /// Next stored row of one level into its state; `false` at the end.
+    fn fetch(&mut self, at: usize, level: &Level) -> Result<bool, SqlError> {
+        let state = &mut self.states[at];
+        let context = &self.context;
+        loop {
+            if let Some((key, value)) = state.rows.next() {
+                if level.path.index == 0 {
+                    (state.key, state.stored) = (key, value);
+                    return Ok(true);
+                }
+                let row_key = level.access.row_key_of_entry(&key, &value)?;
+                if let Some(stored) = context.txn.with(|txn| txn.get(&row_key))? {
+                    (state.key, state.stored) = (row_key, stored);
+                    return Ok(true);
+                }
+            } else if let Some(span) = state.rest.take() {
+                if context.interrupt.is_raised() {
+                    return Err(KvError::Interrupted.into());
+                }
+                let request = ScanRequest { span, reverse: level.path.reverse, limit: state.chunk };
+                let ScanChunk { rows, rest } = context.txn.with(|txn| txn.scan(&request))?;
+                (state.rows, state.rest) = (rows.into_iter(), rest);
+                state.chunk = (state.chunk * 2).min(CHUNK_ROWS_MAX);
+            } else {
+                match state.keys.pop() {
+                    None => return Ok(false),
+                    Some(Keys::Span(span)) => state.rest = Some(span),
+                    Some(Keys::One(key)) => {
+                        let found = context.txn.with(|txn| one(txn, level, key))?;
+                        if let Some((key, stored)) = found {
+                            (state.key, state.stored) = (key, stored);
+                            return Ok(true);
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The row that one key of a unique index leads to, locked first if the level says so.
+fn one(txn: &mut dyn Transaction, level: &Level, key: Bytes) -> Result<Option<(Bytes, Bytes)>, SqlError> {
+    let row_key = if level.path.index == 0 {
+        key
+    } else {
+        let Some(entry) = txn.get(&key)? else { return Ok(None) };
+        level.access.row_key_of_entry(&key, &entry)?
+    };
+    if let Some(wait) = level.lock
+        && !txn.lock(&row_key, wait)?
+    {
+        return Ok(None);
+    }
+    Ok(txn.get(&row_key)?.map(|stored| (row_key, stored)))
+}

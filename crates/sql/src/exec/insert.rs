@@ -1,0 +1,290 @@
+//! INSERT: rows from VALUES or a query, ON CONFLICT, RETURNING; and COPY's bulk form.
+//!
+//! An insert locks nothing; the absence of its keys is certified. ON CONFLICT DO UPDATE locks its arbiter's key before it looks,
+//! so that writers of one hot key queue.
+
+use super::evaluate;
+use super::sort::{Reserved, row_bytes};
+use super::target::Target;
+use super::write::{Old, RowImage, Taken, Touch};
+use super::writer::Writer;
+use crate::context::StatementContext;
+use crate::expr::Expr;
+use crate::plan::{Execution, Plan, RowInserter};
+use crate::transaction::{LockWait, ScanRequest};
+use crate::types::{Row, Value};
+use crate::{KvError, SqlError, SqlState};
+use bytes::Bytes;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// Rows pulled at a time from the query of an INSERT.
+const SOURCE_ROWS: usize = 1024;
+
+/// An INSERT, settled when it is planned.
+pub struct Insert {
+    /// The table.
+    pub target: Arc<Target>,
+    /// Where rows come from.
+    pub source: Source,
+    /// ON CONFLICT.
+    pub conflict: Option<Conflict>,
+    /// RETURNING, over the new row.
+    pub returning: Option<Vec<Expr>>,
+}
+
+/// Where the rows of an INSERT come from. Expressions are by slot and have the column's type; `None` is NULL.
+pub enum Source {
+    /// VALUES.
+    Values(Vec<Vec<Option<Expr>>>),
+    /// A query, and the row made from each of its rows.
+    Plan {
+        /// The query.
+        plan: Arc<dyn Plan>,
+        /// By slot, over the query's row.
+        columns: Vec<Option<Expr>>,
+        /// The query may read the table: take all its rows before writing the first.
+        materialise: bool,
+    },
+}
+
+/// ON CONFLICT.
+pub struct Conflict {
+    /// Ordinals of the unique indexes meant; `None` is any.
+    pub arbiters: Option<Vec<usize>>,
+    /// DO UPDATE; `None` is DO NOTHING.
+    pub update: Option<ConflictUpdate>,
+}
+
+/// DO UPDATE SET .. WHERE: over the existing row, then the row proposed (EXCLUDED).
+pub struct ConflictUpdate {
+    /// Which columns change.
+    pub touch: Touch,
+    /// SET.
+    pub set: Vec<(usize, Expr)>,
+    /// WHERE.
+    pub condition: Option<Expr>,
+}
+
+struct Run<'a> {
+    insert: &'a Insert,
+    context: &'a Arc<StatementContext>,
+    writer: Writer<'a>,
+    /// Keys of rows that this statement inserted or updated: DO UPDATE may not meet one again.
+    affected: BTreeSet<Bytes>,
+    count: u64,
+    returned: Vec<Row>,
+}
+
+impl Insert {
+    /// Runs it: the number of rows, and the rows of RETURNING.
+    pub fn run(&self, context: &Arc<StatementContext>) -> Result<(u64, Vec<Row>), SqlError> {
+        let mut run = Run {
+            insert: self,
+            context,
+            writer: Writer::new(context),
+            affected: BTreeSet::new(),
+            count: 0,
+            returned: Vec::new(),
+        };
+        match &self.source {
+            Source::Values(rows) => {
+                for exprs in rows {
+                    run.insert(make_row(exprs, &[], context)?)?;
+                }
+            }
+            Source::Plan { plan, columns, materialise } => run.from_plan(plan.as_ref(), columns, *materialise)?,
+        }
+        run.writer.finish()?;
+        Ok((run.count, run.returned))
+    }
+}
+
+fn make_row(exprs: &[Option<Expr>], input: &[Value], context: &StatementContext) -> Result<Row, SqlError> {
+    exprs
+        .iter()
+        .map(|expr| expr.as_ref().map_or(Ok(Value::Null), |expr| evaluate::value(expr, input, context)))
+        .collect()
+}
+
+impl Run<'_> {
+    fn from_plan(&mut self, plan: &dyn Plan, columns: &[Option<Expr>], materialise: bool) -> Result<(), SqlError> {
+        let mut source = match plan.execute(self.context)? {
+            Execution::Rows(source) => source,
+            Execution::Done { rows, .. } => {
+                return rows.iter().try_for_each(|row| self.insert(make_row(columns, row, self.context)?));
+            }
+        };
+        let mut reserved = Reserved::new(&self.context.memory);
+        let mut held = Vec::new();
+        loop {
+            let rows = source.next(SOURCE_ROWS)?;
+            if rows.is_empty() {
+                break;
+            }
+            if self.context.interrupt.is_raised() {
+                return Err(KvError::Interrupted.into());
+            }
+            for row in rows {
+                let row = make_row(columns, &row, self.context)?;
+                if materialise {
+                    reserved.take(row_bytes(&row))?;
+                    held.push(row);
+                } else {
+                    self.insert(row)?;
+                }
+            }
+        }
+        held.into_iter().try_for_each(|row| self.insert(row))
+    }
+
+    fn insert(&mut self, row: Row) -> Result<(), SqlError> {
+        let target = &self.insert.target;
+        match &self.insert.conflict {
+            None => {
+                self.writer.insert(target, &row)?;
+                self.done(&row)
+            }
+            Some(conflict) => self.insert_or(target, conflict, row),
+        }
+    }
+
+    fn done(&mut self, row: &[Value]) -> Result<(), SqlError> {
+        self.count += 1;
+        if let Some(exprs) = &self.insert.returning {
+            self.returned.push(evaluate::row(exprs, row, self.context)?);
+        }
+        Ok(())
+    }
+
+    fn insert_or(&mut self, target: &Arc<Target>, conflict: &Conflict, row: Row) -> Result<(), SqlError> {
+        target.check(&row, None, self.context)?;
+        let image = RowImage::new(&target.access, &row, self.writer.row_id(target))?;
+        let meant = |index: usize| conflict.arbiters.as_ref().is_none_or(|arbiters| arbiters.contains(&index));
+        let taken = self.context.txn.with(|txn| {
+            if conflict.update.is_some() {
+                for key in image.keys_of(&target.access, meant) {
+                    txn.lock(key, LockWait::Wait)?;
+                }
+            }
+            image.taken(txn, &target.access, None, meant)
+        })?;
+        match (taken, &conflict.update) {
+            (None, _) => {
+                let key = image.key.clone();
+                self.writer.put_new(target, &row, image)?;
+                if conflict.update.is_some() {
+                    self.affected.insert(key);
+                }
+                self.done(&row)
+            }
+            (Some(_), None) => Ok(()),
+            (Some(taken), Some(update)) => self.update(target, update, taken, row),
+        }
+    }
+
+    fn update(
+        &mut self,
+        target: &Arc<Target>,
+        update: &ConflictUpdate,
+        taken: Taken,
+        proposed: Row,
+    ) -> Result<(), SqlError> {
+        if self.affected.contains(&taken.row_key) {
+            return Err(SqlError::new(
+                SqlState::CARDINALITY_VIOLATION,
+                "ON CONFLICT DO UPDATE command cannot affect row a second time",
+            )
+            .hint(
+                "Ensure that no rows proposed for insertion within the same command have duplicate constrained values.",
+            ));
+        }
+        let stored = self.context.txn.with(|txn| {
+            txn.lock(&taken.row_key, LockWait::Wait)?;
+            txn.get_certified(&taken.row_key)
+        })?;
+        let Some(stored) = stored else {
+            return Err(KvError::Restart { reason: "the conflicting row is gone".into() }.into());
+        };
+        let all: Vec<usize> = (0..target.access.columns.len()).collect();
+        let mut existing = vec![Value::Null; all.len()];
+        target.access.decode(&stored, &all, &mut existing)?;
+        let mut both = existing.clone();
+        both.extend(proposed);
+        if let Some(condition) = &update.condition
+            && !evaluate::truth(condition, &both, self.context)?
+        {
+            return Ok(());
+        }
+        let mut new = existing.clone();
+        for (slot, expr) in &update.set {
+            new[*slot] = evaluate::value(expr, &both, self.context)?;
+        }
+        let old = Old { key: &taken.row_key, stored: &stored, row: &existing };
+        let key = self.writer.update(target, &update.touch, &old, &new)?;
+        self.affected.insert(key);
+        self.done(&new)
+    }
+}
+
+/// Inserts rows that COPY has decoded.
+pub struct BulkInsert {
+    /// The table.
+    pub target: Arc<Target>,
+    /// By slot, over the row that COPY gives; `None` is NULL.
+    pub columns: Vec<Option<Expr>>,
+}
+
+impl RowInserter for BulkInsert {
+    /// One certified scan stands for the checks of a batch whose primary keys ascend through a gap in the table, which is how
+    /// a table is loaded.
+    fn insert(&mut self, context: &Arc<StatementContext>, rows: Vec<Row>) -> Result<u64, SqlError> {
+        let target = &self.target;
+        let mut writer = Writer::new(context);
+        let mut batch = Vec::with_capacity(rows.len());
+        for row in rows {
+            let row = if self.is_plain() { row } else { make_row(&self.columns, &row, context)? };
+            target.check(&row, None, context)?;
+            let image = RowImage::new(&target.access, &row, writer.row_id(target))?;
+            batch.push((row, image));
+        }
+        let count = batch.len() as u64;
+        let free = target.access.table.has_primary_key && primary_is_free(&batch, context)?;
+        for (row, image) in batch {
+            let taken = context.txn.with(|txn| {
+                let taken = image.taken(txn, &target.access, None, |index| !free || index > 0)?;
+                if taken.is_none() {
+                    image.put(txn)?;
+                }
+                Ok::<_, SqlError>(taken)
+            })?;
+            if let Some(taken) = taken {
+                return Err(target.unique_violation(taken.index, &row, &context.settings));
+            }
+            writer.refer(target, &row, None)?;
+        }
+        writer.finish()?;
+        Ok(count)
+    }
+}
+
+impl BulkInsert {
+    /// Whether COPY's row is the table's row.
+    fn is_plain(&self) -> bool {
+        self.columns
+            .iter()
+            .enumerate()
+            .all(|(slot, expr)| expr.as_ref().is_some_and(|expr| evaluate::column(expr) == Some(slot)))
+    }
+}
+
+/// Whether the keys of a batch ascend and nothing lies between the first and the last.
+fn primary_is_free(batch: &[(Row, RowImage)], context: &StatementContext) -> Result<bool, SqlError> {
+    let (Some((_, first)), Some((_, last))) = (batch.first(), batch.last()) else { return Ok(true) };
+    if batch.windows(2).any(|pair| pair[0].1.key >= pair[1].1.key) {
+        return Ok(false);
+    }
+    let span = first.key.clone()..super::span::successor(&last.key);
+    let chunk = context.txn.with(|txn| txn.scan_certified(&ScanRequest { span, reverse: false, limit: 1 }))?;
+    Ok(chunk.rows.is_empty())
+}

@@ -1,0 +1,238 @@
+//! UPDATE and DELETE: find, lock, read anew, ask WHERE again, write.
+//!
+//! A statement that finds its rows by key locks and writes them one by one. Any other first finds all its rows and only then
+//! writes: what it writes can never be found by it again (the Halloween problem).
+
+use super::cursor::{Cursor, Level};
+use super::evaluate;
+use super::sort::{Reserved, row_bytes};
+use super::target::Target;
+use super::write::{Old, Touch};
+use super::writer::Writer;
+use crate::SqlError;
+use crate::context::StatementContext;
+use crate::expr::Expr;
+use crate::plan::{Execution, Plan};
+use crate::transaction::LockWait;
+use crate::types::{Row, Value};
+use bytes::Bytes;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// Rows pulled at a time from a plan that locates rows.
+const LOCATED_ROWS: usize = 1024;
+
+/// An UPDATE or DELETE, settled when it is planned.
+pub struct Modify {
+    /// The table written.
+    pub target: Arc<Target>,
+    /// How its rows are found.
+    pub find: Find,
+    /// What is done with them.
+    pub action: Action,
+    /// RETURNING, over the joined row with the new row in place.
+    pub returning: Option<Vec<Expr>>,
+}
+
+/// How the rows of an UPDATE or DELETE are found.
+pub enum Find {
+    /// By nested loops.
+    Loops {
+        /// The tables, outermost first.
+        levels: Arc<[Level]>,
+        /// Which of them is written.
+        at: usize,
+        /// Places of a joined row.
+        width: usize,
+        /// Conditions on no table.
+        constant: Option<Expr>,
+        /// All of WHERE, asked again of a row that changed while it was waited for.
+        recheck: Option<Expr>,
+        /// Rows are found by key and nothing written can change that: no need to find all before writing.
+        immediate: bool,
+    },
+    /// By a query whose rows are primary keys, then values that SET uses: they stand behind the row's columns.
+    Plan(Arc<dyn Plan>),
+}
+
+/// What is done with a row.
+pub enum Action {
+    /// UPDATE: slots and their new values, over the joined row.
+    Update {
+        /// Which columns change.
+        touch: Touch,
+        /// SET.
+        set: Vec<(usize, Expr)>,
+    },
+    /// DELETE.
+    Delete,
+}
+
+struct Found {
+    key: Bytes,
+    stored: Bytes,
+    row: Row,
+}
+
+struct Run<'a> {
+    modify: &'a Modify,
+    context: &'a Arc<StatementContext>,
+    writer: Writer<'a>,
+    /// First place of the target's columns in the row.
+    base: usize,
+    /// Scratch for the new row.
+    new: Row,
+    count: u64,
+    returned: Vec<Row>,
+}
+
+impl Modify {
+    /// Runs it: the number of rows, and the rows of RETURNING.
+    pub fn run(&self, context: &Arc<StatementContext>) -> Result<(u64, Vec<Row>), SqlError> {
+        let mut run = Run {
+            modify: self,
+            context,
+            writer: Writer::new(context),
+            base: 0,
+            new: Vec::new(),
+            count: 0,
+            returned: Vec::new(),
+        };
+        match &self.find {
+            Find::Loops { levels, at, width, constant, recheck, immediate } => {
+                if let Some(constant) = constant
+                    && !evaluate::truth(constant, &[], context)?
+                {
+                    return Ok((0, Vec::new()));
+                }
+                run.base = levels[*at].base;
+                let mut cursor = Cursor::new(context, levels, *width, None);
+                if *immediate {
+                    while cursor.advance()? {
+                        let (key, stored) = (cursor.key(*at).clone(), cursor.stored(*at).clone());
+                        run.write(&key, &stored, cursor.row_mut())?;
+                    }
+                } else {
+                    run.found_first(&mut cursor, &levels[*at], *at, recheck.as_ref())?;
+                }
+            }
+            Find::Plan(plan) => run.located(plan.as_ref())?,
+        }
+        run.writer.finish()?;
+        Ok((run.count, run.returned))
+    }
+}
+
+impl Run<'_> {
+    /// Finds every row, then writes each.
+    fn found_first(
+        &mut self,
+        cursor: &mut Cursor,
+        level: &Level,
+        at: usize,
+        recheck: Option<&Expr>,
+    ) -> Result<(), SqlError> {
+        let mut reserved = Reserved::new(&self.context.memory);
+        let mut found = Vec::new();
+        let mut seen = BTreeSet::new();
+        let joined = cursor.row().len() > level.access.columns.len();
+        while cursor.advance()? {
+            let (key, stored) = (cursor.key(at).clone(), cursor.stored(at).clone());
+            // A row that joins several times is written once.
+            if joined && !seen.insert(key.clone()) {
+                continue;
+            }
+            let row = cursor.row().to_vec();
+            reserved.take(row_bytes(&row) + key.len() + stored.len())?;
+            found.push(Found { key, stored, row });
+        }
+        for Found { key, stored, mut row } in found {
+            let Some(newest) = self.lock(&key)? else { continue };
+            if newest != stored {
+                let end = level.base + level.access.columns.len();
+                level.access.decode(&newest, &level.slots, &mut row[level.base..end])?;
+                if let Some(condition) = recheck
+                    && !evaluate::truth(condition, &row, self.context)?
+                {
+                    continue;
+                }
+            }
+            self.write(&key, &newest, &mut row)?;
+        }
+        Ok(())
+    }
+
+    fn lock(&self, key: &Bytes) -> Result<Option<Bytes>, SqlError> {
+        self.context.txn.with(|txn| {
+            txn.lock(key, LockWait::Wait)?;
+            Ok(txn.get(key)?)
+        })
+    }
+
+    /// Writes one row, locked and newest; `row` is the joined row.
+    fn write(&mut self, key: &Bytes, stored: &Bytes, row: &mut [Value]) -> Result<(), SqlError> {
+        let target = &self.modify.target;
+        let places = self.base..self.base + target.access.columns.len();
+        match &self.modify.action {
+            Action::Delete => self.writer.delete(target, key, &row[places.clone()])?,
+            Action::Update { touch, set } => {
+                self.new.clear();
+                self.new.extend_from_slice(&row[places.clone()]);
+                for (slot, expr) in set {
+                    self.new[*slot] = evaluate::value(expr, row, self.context)?;
+                }
+                let old = Old { key, stored, row: &row[places.clone()] };
+                self.writer.update(target, touch, &old, &self.new)?;
+                if self.modify.returning.is_some() {
+                    row[places].clone_from_slice(&self.new);
+                }
+            }
+        }
+        self.returning(row)
+    }
+
+    fn returning(&mut self, row: &[Value]) -> Result<(), SqlError> {
+        self.count += 1;
+        if let Some(exprs) = &self.modify.returning {
+            self.returned.push(evaluate::row(exprs, row, self.context)?);
+        }
+        Ok(())
+    }
+
+    /// Writes the rows that a query located by their primary keys.
+    fn located(&mut self, plan: &dyn Plan) -> Result<(), SqlError> {
+        let access = &self.modify.target.access;
+        let Execution::Rows(mut source) = plan.execute(self.context)? else { return Ok(()) };
+        let key_slots: Vec<usize> = access.primary.columns.iter().filter_map(|c| c.slot).collect();
+        let all: Vec<usize> = (0..access.columns.len()).collect();
+        let mut reserved = Reserved::new(&self.context.memory);
+        let mut located: Vec<(Bytes, Row)> = Vec::new();
+        let mut seen = BTreeSet::new();
+        loop {
+            let rows = source.next(LOCATED_ROWS)?;
+            if rows.is_empty() {
+                break;
+            }
+            for mut values in rows {
+                let mut row = vec![Value::Null; access.columns.len()];
+                for (&slot, value) in key_slots.iter().zip(values.drain(..key_slots.len())) {
+                    row[slot] = value;
+                }
+                let key = access.row_key(&row, 0)?;
+                if seen.insert(key.clone()) {
+                    reserved.take(key.len() + row_bytes(&values))?;
+                    located.push((key, values));
+                }
+            }
+        }
+        drop(source);
+        for (key, values) in located {
+            let Some(stored) = self.lock(&key)? else { continue };
+            let mut row = vec![Value::Null; access.columns.len()];
+            access.decode(&stored, &all, &mut row)?;
+            row.extend(values);
+            self.write(&key, &stored, &mut row)?;
+        }
+        Ok(())
+    }
+}

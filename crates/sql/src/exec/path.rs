@@ -1,0 +1,250 @@
+//! Access paths: an index, and what its leading columns are compared with. Chosen when a statement is planned
+//! (`plan::access`), folded to keys each time it runs, from constants, parameters and the rows of tables read before.
+
+use super::span::{self, Keys};
+use super::table::{IndexAccess, TableAccess};
+use crate::SqlError;
+use crate::context::StatementContext;
+use crate::exec::evaluate;
+use crate::expr::Expr;
+use crate::types::{SqlType, Value};
+use std::ops::Bound;
+
+/// How the rows of one table are found.
+#[derive(Debug, Clone)]
+pub struct Path {
+    /// Which index: see [`TableAccess::index`].
+    pub index: usize,
+    /// What its first columns equal. At most one of them is a list, so keys do not multiply.
+    pub prefix: Vec<Term>,
+    /// What the column after them lies between.
+    pub range: Option<Range>,
+    /// Highest key first.
+    pub reverse: bool,
+}
+
+/// What one column equals.
+#[derive(Debug, Clone)]
+pub enum Term {
+    /// A value.
+    One(Operand),
+    /// Any of a list.
+    Any(Vec<Operand>),
+    /// Any element of an array.
+    AnyOf(Operand),
+    /// IS NULL.
+    Null,
+}
+
+/// An expression without columns of the table read, and the type of the column that it is compared with.
+#[derive(Debug, Clone)]
+pub struct Operand {
+    /// The expression.
+    pub expr: Expr,
+    /// The column's type.
+    pub ty: SqlType,
+}
+
+/// Bounds of a column; `true` is inclusive.
+#[derive(Debug, Clone, Default)]
+pub struct Range {
+    /// Lower.
+    pub low: Option<(Operand, bool)>,
+    /// Upper.
+    pub high: Option<(Operand, bool)>,
+}
+
+/// Where an operand's value stands among the values of a column's type.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Fit {
+    /// It is one of them.
+    Exact(Value),
+    /// Below them all.
+    Below,
+    /// Above them all.
+    Above,
+    /// NULL: no comparison holds.
+    Null,
+}
+
+/// Places a value in a column's type. Planning admits only pairs of types that this function knows.
+pub fn fit(value: Value, ty: &SqlType) -> Fit {
+    let integer = match &value {
+        Value::Null => return Fit::Null,
+        Value::Int2(v) => Some(*v as i64),
+        Value::Int4(v) => Some(*v as i64),
+        Value::Int8(v) => Some(*v),
+        _ => None,
+    };
+    let ranged = |low: i64, high: i64, make: fn(i64) -> Value| match integer {
+        Some(v) if v < low => Fit::Below,
+        Some(v) if v > high => Fit::Above,
+        Some(v) => Fit::Exact(make(v)),
+        None => Fit::Exact(value.clone()),
+    };
+    match ty {
+        SqlType::Int2 => ranged(i16::MIN as i64, i16::MAX as i64, |v| Value::Int2(v as i16)),
+        SqlType::Int4 => ranged(i32::MIN as i64, i32::MAX as i64, |v| Value::Int4(v as i32)),
+        SqlType::Int8 => ranged(i64::MIN, i64::MAX, Value::Int8),
+        SqlType::Char(length) => match &value {
+            Value::Text(text) => Fit::Exact(pad(text, *length)),
+            _ => Fit::Exact(value),
+        },
+        SqlType::Numeric(_) => match integer {
+            Some(v) => Fit::Exact(Value::Numeric(crate::types::Numeric::Finite(v.into()))),
+            None => Fit::Exact(value),
+        },
+        _ => Fit::Exact(value),
+    }
+}
+
+/// A char(n) as it is stored. A longer text stays as it is: it equals no stored one.
+fn pad(text: &str, length: u32) -> Value {
+    let trimmed = text.trim_end_matches(' ');
+    let missing = (length as usize).saturating_sub(trimmed.chars().count());
+    let mut out = String::with_capacity(trimmed.len() + missing);
+    out.push_str(trimmed);
+    out.extend(std::iter::repeat_n(' ', missing));
+    Value::Text(out.into())
+}
+
+impl Operand {
+    fn fit(&self, row: &[Value], context: &StatementContext) -> Result<Fit, SqlError> {
+        Ok(fit(evaluate::value(&self.expr, row, context)?, &self.ty))
+    }
+}
+
+impl Path {
+    /// The whole of an index.
+    pub fn full(index: usize) -> Self {
+        Path { index, prefix: Vec::new(), range: None, reverse: false }
+    }
+
+    /// The keys to read, in the order to read them. Empty if no row can match.
+    pub fn keys(&self, access: &TableAccess, row: &[Value], context: &StatementContext) -> Result<Vec<Keys>, SqlError> {
+        let index = access.index(self.index);
+        if let ([Term::One(operand)], None) = (self.prefix.as_slice(), &self.range) {
+            // The hot path: one key column, one value.
+            return Ok(match operand.fit(row, context)? {
+                Fit::Exact(value) => vec![span::equal(index, &[value])],
+                _ => Vec::new(),
+            });
+        }
+        let Some(prefixes) = self.prefixes(row, context)? else { return Ok(Vec::new()) };
+        let mut out = Vec::with_capacity(prefixes.len());
+        match &self.range {
+            None if self.prefix.is_empty() => out.push(Keys::Span(index.span())),
+            None => out.extend(prefixes.iter().map(|prefix| span::equal(index, prefix))),
+            Some(range) => range.unfold(index, &prefixes, row, context, &mut out)?,
+        }
+        if out.len() > 1 {
+            out.sort_unstable_by(|a, b| a.start().cmp(b.start()));
+            out.dedup();
+            if self.reverse {
+                out.reverse();
+            }
+        }
+        Ok(out)
+    }
+
+    /// Calls `visit` for each operand.
+    pub fn operands<'a>(&'a self, visit: &mut dyn FnMut(&'a Operand)) {
+        for term in &self.prefix {
+            match term {
+                Term::One(operand) | Term::AnyOf(operand) => visit(operand),
+                Term::Any(operands) => operands.iter().for_each(&mut *visit),
+                Term::Null => {}
+            }
+        }
+        if let Some(range) = &self.range {
+            range.low.iter().chain(&range.high).for_each(|(operand, _)| visit(operand));
+        }
+    }
+
+    /// Every combination of the prefix's values; `None` if one of them cannot be.
+    fn prefixes(&self, row: &[Value], context: &StatementContext) -> Result<Option<Vec<Vec<Value>>>, SqlError> {
+        let mut out: Vec<Vec<Value>> = vec![Vec::with_capacity(self.prefix.len())];
+        for term in &self.prefix {
+            let values = term.values(row, context)?;
+            match values.as_slice() {
+                [] => return Ok(None),
+                [value] => out.iter_mut().for_each(|prefix| prefix.push(value.clone())),
+                many => {
+                    out = out
+                        .iter()
+                        .flat_map(|prefix| {
+                            many.iter().map(move |value| {
+                                let mut longer = prefix.clone();
+                                longer.push(value.clone());
+                                longer
+                            })
+                        })
+                        .collect();
+                }
+            }
+        }
+        Ok(Some(out))
+    }
+}
+
+impl Term {
+    fn values(&self, row: &[Value], context: &StatementContext) -> Result<Vec<Value>, SqlError> {
+        let mut out = Vec::new();
+        let mut take = |fit: Fit| {
+            if let Fit::Exact(value) = fit {
+                out.push(value);
+            }
+        };
+        match self {
+            Term::Null => out.push(Value::Null),
+            Term::One(operand) => take(operand.fit(row, context)?),
+            Term::Any(operands) => {
+                for operand in operands {
+                    take(operand.fit(row, context)?);
+                }
+            }
+            Term::AnyOf(operand) => {
+                if let Value::Array(array) = evaluate::value(&operand.expr, row, context)? {
+                    for value in &array.values {
+                        take(fit(value.clone(), &operand.ty));
+                    }
+                }
+            }
+        }
+        Ok(out)
+    }
+}
+
+impl Range {
+    fn unfold(
+        &self,
+        index: &IndexAccess,
+        prefixes: &[Vec<Value>],
+        row: &[Value],
+        context: &StatementContext,
+        out: &mut Vec<Keys>,
+    ) -> Result<(), SqlError> {
+        let mut low = Bound::Unbounded;
+        if let Some((operand, inclusive)) = &self.low {
+            low = match operand.fit(row, context)? {
+                Fit::Exact(value) if *inclusive => Bound::Included(value),
+                Fit::Exact(value) => Bound::Excluded(value),
+                Fit::Below => Bound::Unbounded,
+                Fit::Above | Fit::Null => return Ok(()),
+            };
+        }
+        let mut high = Bound::Unbounded;
+        if let Some((operand, inclusive)) = &self.high {
+            high = match operand.fit(row, context)? {
+                Fit::Exact(value) if *inclusive => Bound::Included(value),
+                Fit::Exact(value) => Bound::Excluded(value),
+                Fit::Above => Bound::Unbounded,
+                Fit::Below | Fit::Null => return Ok(()),
+            };
+        }
+        for prefix in prefixes {
+            out.extend(span::between(index, prefix, low.as_ref(), high.as_ref()).map(Keys::Span));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,354 @@
+//! Runs a direct SELECT: nested loops, then grouping, locks, order, projection, distinct, limit; each only where asked for.
+//!
+//! Without grouping, sort and distinct rows stream: a portal that is read a row at a time holds one chunk per table.
+
+use super::aggregate::{Accumulator, Aggregate};
+use super::cursor::{Cursor, Level};
+use super::evaluate;
+use super::sort::{self, Reserved, SortKey};
+use crate::context::StatementContext;
+use crate::expr::Expr;
+use crate::plan::RowSource;
+use crate::transaction::LockWait;
+use crate::types::{Row, SqlType, Value};
+use crate::{SqlError, SqlState};
+use bytes::Bytes;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// A SELECT, settled when it is planned.
+#[derive(Debug)]
+pub struct Select {
+    /// Tables, outermost first; none for a SELECT without FROM.
+    pub levels: Arc<[Level]>,
+    /// Places of a joined row.
+    pub width: usize,
+    /// Conditions on no table: without them there are no rows.
+    pub constant: Option<Expr>,
+    /// GROUP BY and aggregates.
+    pub grouping: Option<Grouping>,
+    /// FOR UPDATE of rows that were not locked when they were found.
+    pub locks: Vec<RowLock>,
+    /// WHERE, asked again of a row that was locked and read anew.
+    pub recheck: Option<Expr>,
+    /// ORDER BY that no index satisfies, over the joined (or grouped) row; with `distinct`, over the projected one.
+    pub order: Vec<SortKey>,
+    /// The select list.
+    pub project: Project,
+    /// DISTINCT, by types of the projected columns.
+    pub distinct: Option<Vec<SqlType>>,
+    /// LIMIT.
+    pub limit: Option<Expr>,
+    /// OFFSET.
+    pub offset: Option<Expr>,
+}
+
+/// GROUP BY: the grouped row is its keys, then its aggregates.
+#[derive(Debug)]
+pub struct Grouping {
+    /// Keys, over the joined row; none for one group of all rows.
+    pub keys: Vec<(Expr, SqlType)>,
+    /// Aggregates.
+    pub aggregates: Vec<Aggregate>,
+    /// HAVING, over the grouped row.
+    pub having: Option<Expr>,
+    /// Rows come in the order of the one aggregate, a min or max: the first that is not NULL settles it.
+    pub first: bool,
+}
+
+/// One table of FOR UPDATE.
+#[derive(Debug, Clone, Copy)]
+pub struct RowLock {
+    /// Which level.
+    pub level: usize,
+    /// What to do about a row that another transaction holds.
+    pub wait: LockWait,
+}
+
+/// The select list.
+#[derive(Debug)]
+pub enum Project {
+    /// Columns as they are; `once`: none twice, and nothing else needs them, so they can be moved out.
+    Columns {
+        /// Their places.
+        places: Vec<usize>,
+        /// See above.
+        once: bool,
+    },
+    /// Expressions.
+    Exprs(Vec<Expr>),
+}
+
+impl Project {
+    fn apply(&self, row: &mut [Value], context: &StatementContext) -> Result<Row, SqlError> {
+        match self {
+            Project::Columns { places, once: true } => {
+                Ok(places.iter().map(|&place| std::mem::take(&mut row[place])).collect())
+            }
+            Project::Columns { places, once: false } => Ok(places.iter().map(|&place| row[place].clone()).collect()),
+            Project::Exprs(exprs) => exprs.iter().map(|expr| evaluate::value(expr, row, context)).collect(),
+        }
+    }
+}
+
+/// LIMIT or OFFSET: NULL and none are `None`.
+pub fn count(expr: Option<&Expr>, what: &'static str, context: &StatementContext) -> Result<Option<usize>, SqlError> {
+    let Some(expr) = expr else { return Ok(None) };
+    match evaluate::value(expr, &[], context)? {
+        Value::Null => Ok(None),
+        value => match value.as_i64() {
+            Some(n) if n >= 0 => Ok(Some(n as usize)),
+            _ => {
+                let state = SqlState(if what == "LIMIT" { *b"2201W" } else { *b"2201X" });
+                Err(SqlError::new(state, format!("{what} must not be negative")))
+            }
+        },
+    }
+}
+
+/// A SELECT that runs.
+pub struct Rows {
+    select: Arc<Select>,
+    context: Arc<StatementContext>,
+    cursor: Option<Cursor>,
+    /// Sorted, grouped or distinct rows, once made.
+    ready: Option<std::vec::IntoIter<Row>>,
+    skip: usize,
+    left: usize,
+    reserved: Option<Reserved>,
+}
+
+impl Select {
+    /// Starts it.
+    pub fn start(self: &Arc<Self>, context: &Arc<StatementContext>) -> Result<Rows, SqlError> {
+        let skip = count(self.offset.as_ref(), "OFFSET", context)?.unwrap_or(0);
+        let limit = count(self.limit.as_ref(), "LIMIT", context)?;
+        let alive = match &self.constant {
+            Some(condition) => evaluate::truth(condition, &[], context)?,
+            None => true,
+        };
+        let streams = self.grouping.is_none() && self.order.is_empty() && self.distinct.is_none();
+        let hint = limit.filter(|_| streams).map(|n| n.saturating_add(skip));
+        let cursor = (alive && !self.levels.is_empty()).then(|| Cursor::new(context, &self.levels, self.width, hint));
+        let mut rows = Rows {
+            select: self.clone(),
+            context: context.clone(),
+            cursor,
+            ready: None,
+            skip,
+            left: limit.unwrap_or(usize::MAX),
+            reserved: None,
+        };
+        if self.levels.is_empty() && self.grouping.is_none() {
+            let row = alive.then(|| self.project.apply(&mut [], context)).transpose()?;
+            rows.ready = Some(row.into_iter().collect::<Vec<_>>().into_iter());
+        } else if !streams {
+            rows.materialise()?;
+        }
+        Ok(rows)
+    }
+}
+
+impl Rows {
+    /// The next joined row that passed its locks.
+    fn joined(&mut self) -> Result<bool, SqlError> {
+        let Some(cursor) = &mut self.cursor else { return Ok(false) };
+        while cursor.advance()? {
+            // With a sort, rows are locked as they leave it: ORDER BY .. LIMIT 1 FOR UPDATE locks one row.
+            if self.select.locks.is_empty() || !self.select.order.is_empty() {
+                return Ok(true);
+            }
+            let found = found_rows(&self.select, cursor);
+            if lock_rows(&self.select, &found, cursor.row_mut(), &self.context)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Reads everything, for a sort, groups or distinct rows.
+    fn materialise(&mut self) -> Result<(), SqlError> {
+        let select = self.select.clone();
+        let mut reserved = Reserved::new(&self.context.memory);
+        let mut rows = match &select.grouping {
+            Some(grouping) => self.group(grouping, &mut reserved)?,
+            None => {
+                let mut rows = Vec::new();
+                while self.joined()? {
+                    let Some(cursor) = &mut self.cursor else { break };
+                    let row = match &select.distinct {
+                        Some(_) => select.project.apply(cursor.row_mut(), &self.context)?,
+                        None => {
+                            let mut row = cursor.row().to_vec();
+                            row.extend(found_rows(&select, cursor).into_iter().map(Value::Bytea));
+                            row
+                        }
+                    };
+                    reserved.take(sort::row_bytes(&row))?;
+                    rows.push(row);
+                }
+                rows
+            }
+        };
+        if let Some(types) = &select.distinct {
+            if select.grouping.is_some() {
+                for row in &mut rows {
+                    *row = select.project.apply(row, &self.context)?;
+                }
+            }
+            let mut seen = BTreeSet::new();
+            rows.retain(|row| seen.insert(hash_key(row, types)));
+        }
+        if !select.order.is_empty() {
+            rows = sort::sort(rows, &select.order, &self.context)?;
+        }
+        self.ready = Some(rows.into_iter());
+        self.reserved = Some(reserved);
+        Ok(())
+    }
+
+    fn group(&mut self, grouping: &Grouping, reserved: &mut Reserved) -> Result<Vec<Row>, SqlError> {
+        let start = || grouping.aggregates.iter().map(Aggregate::start).collect::<Vec<_>>();
+        let mut groups: BTreeMap<Vec<u8>, (Row, Vec<Accumulator>)> = BTreeMap::new();
+        if grouping.keys.is_empty() {
+            groups.insert(Vec::new(), (Vec::new(), start()));
+        }
+        let types: Vec<SqlType> = grouping.keys.iter().map(|(_, ty)| ty.clone()).collect();
+        let context = self.context.clone();
+        'rows: while self.joined()? {
+            let Some(cursor) = &self.cursor else { break };
+            let row = cursor.row();
+            let accumulators = if grouping.keys.is_empty() {
+                groups.values_mut().next().map(|(_, accumulators)| accumulators)
+            } else {
+                let keys: Row = grouping
+                    .keys
+                    .iter()
+                    .map(|(key, _)| evaluate::value(key, row, &context))
+                    .collect::<Result<_, _>>()?;
+                let group = match groups.entry(hash_key(&keys, &types)) {
+                    std::collections::btree_map::Entry::Occupied(entry) => entry.into_mut(),
+                    std::collections::btree_map::Entry::Vacant(entry) => {
+                        reserved.take(sort::row_bytes(&keys) + size_of::<Accumulator>() * grouping.aggregates.len())?;
+                        entry.insert((keys, start()))
+                    }
+                };
+                Some(&mut group.1)
+            };
+            let Some(accumulators) = accumulators else { break };
+            for (aggregate, accumulator) in grouping.aggregates.iter().zip(accumulators) {
+                aggregate.step(accumulator, row, &context)?;
+                if grouping.first && accumulator.is_settled() {
+                    break 'rows;
+                }
+            }
+        }
+        let mut out = Vec::with_capacity(groups.len());
+        for (mut row, accumulators) in groups.into_values() {
+            for accumulator in accumulators {
+                row.push(accumulator.finish()?);
+            }
+            if let Some(having) = &grouping.having
+                && !evaluate::truth(having, &row, &context)?
+            {
+                continue;
+            }
+            out.push(row);
+        }
+        Ok(out)
+    }
+
+    /// The next row of the result, before OFFSET and LIMIT.
+    fn produce(&mut self) -> Result<Option<Row>, SqlError> {
+        while let Some(ready) = &mut self.ready {
+            let Some(mut row) = ready.next() else { return Ok(None) };
+            if !self.select.locks.is_empty() && row.len() > self.select.width {
+                let found: Vec<Bytes> = row
+                    .drain(self.select.width..)
+                    .filter_map(|value| if let Value::Bytea(bytes) = value { Some(bytes) } else { None })
+                    .collect();
+                if !lock_rows(&self.select, &found, &mut row, &self.context)? {
+                    continue;
+                }
+            }
+            if self.select.distinct.is_some() || self.select.levels.is_empty() && self.select.grouping.is_none() {
+                return Ok(Some(row));
+            }
+            if self.skip > 0 {
+                // Skipped rows need no projection.
+                return Ok(Some(Row::new()));
+            }
+            return self.select.project.apply(&mut row, &self.context).map(Some);
+        }
+        if !self.joined()? {
+            return Ok(None);
+        }
+        let Some(cursor) = &mut self.cursor else { return Ok(None) };
+        self.select.project.apply(cursor.row_mut(), &self.context).map(Some)
+    }
+}
+
+impl RowSource for Rows {
+    fn next(&mut self, max: usize) -> Result<Vec<Row>, SqlError> {
+        let mut out = Vec::with_capacity(if self.left == 1 { 1 } else { 4.min(max) });
+        while out.len() < max && self.left > 0 {
+            let Some(row) = self.produce()? else {
+                self.left = 0;
+                break;
+            };
+            if self.skip > 0 {
+                self.skip -= 1;
+                continue;
+            }
+            self.left -= 1;
+            out.push(row);
+        }
+        Ok(out)
+    }
+}
+
+/// Bytes that are equal for rows that DISTINCT and GROUP BY hold equal.
+pub fn hash_key(row: &[Value], types: &[SqlType]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(row.len() * 12);
+    for (value, ty) in row.iter().zip(types) {
+        value.write_hash_key(ty, &mut out);
+    }
+    out
+}
+
+/// Key and bytes of the current row of each table to lock.
+fn found_rows(select: &Select, cursor: &Cursor) -> Vec<Bytes> {
+    select.locks.iter().flat_map(|lock| [cursor.key(lock.level).clone(), cursor.stored(lock.level).clone()]).collect()
+}
+
+/// Locks found rows and reads them anew; `false` if one is gone, held (SKIP LOCKED), or no longer satisfies WHERE.
+fn lock_rows(
+    select: &Select,
+    found: &[Bytes],
+    row: &mut [Value],
+    context: &StatementContext,
+) -> Result<bool, SqlError> {
+    let mut moved = false;
+    for (lock, pair) in select.locks.iter().zip(found.chunks_exact(2)) {
+        let [key, seen] = pair else { continue };
+        if key.is_empty() {
+            // The NULL side of a left join has no row.
+            continue;
+        }
+        let stored = context.txn.with(|txn| match txn.lock(key, lock.wait)? {
+            true => txn.get(key),
+            false => Ok(None),
+        })?;
+        let Some(stored) = stored else { return Ok(false) };
+        if stored != *seen {
+            let level = &select.levels[lock.level];
+            let end = level.base + level.access.columns.len();
+            level.access.decode(&stored, &level.slots, &mut row[level.base..end])?;
+            moved = true;
+        }
+    }
+    match &select.recheck {
+        Some(condition) if moved => evaluate::truth(condition, row, context),
+        _ => Ok(true),
+    }
+}

@@ -1,0 +1,97 @@
+//! Sorting in memory, within the statement's budget.
+
+use super::evaluate;
+use crate::SqlError;
+use crate::context::{MemoryBudget, StatementContext};
+use crate::expr::Expr;
+use crate::types::{Row, SqlType, Value};
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+/// One key of ORDER BY.
+#[derive(Debug, Clone)]
+pub struct SortKey {
+    /// What to sort by, over the row sorted.
+    pub expr: Expr,
+    /// Its type.
+    pub ty: SqlType,
+    /// Highest first.
+    pub descending: bool,
+    /// Where NULLs go.
+    pub nulls_first: bool,
+}
+
+/// Memory taken from a budget, given back when dropped.
+pub struct Reserved {
+    budget: Arc<MemoryBudget>,
+    bytes: usize,
+}
+
+impl Reserved {
+    /// Nothing yet.
+    pub fn new(budget: &Arc<MemoryBudget>) -> Self {
+        Reserved { budget: budget.clone(), bytes: 0 }
+    }
+    /// Takes more.
+    ///
+    /// # Errors
+    /// 53200 beyond the budget.
+    pub fn take(&mut self, bytes: usize) -> Result<(), SqlError> {
+        self.budget.take(bytes)?;
+        self.bytes += bytes;
+        Ok(())
+    }
+}
+
+impl Drop for Reserved {
+    fn drop(&mut self) {
+        self.budget.give(self.bytes);
+    }
+}
+
+/// Estimates what a row takes, bytes.
+pub fn row_bytes(row: &[Value]) -> usize {
+    let inner: usize = row
+        .iter()
+        .map(|value| match value {
+            Value::Text(text) | Value::Json(text) | Value::Jsonb(text) => text.len(),
+            Value::Bytea(bytes) => bytes.len(),
+            Value::Array(array) => array.values.len() * size_of::<Value>(),
+            Value::Record(values) => values.len() * size_of::<Value>(),
+            Value::Numeric(_) => 16,
+            _ => 0,
+        })
+        .sum();
+    size_of::<Row>() + size_of_val(row) + inner
+}
+
+/// Compares two values for ORDER BY.
+pub fn compare(a: &Value, b: &Value, key: &SortKey) -> Ordering {
+    let nulls = |null_side: Ordering| if key.nulls_first { null_side } else { null_side.reverse() };
+    match (a, b) {
+        (Value::Null, Value::Null) => Ordering::Equal,
+        (Value::Null, _) => nulls(Ordering::Less),
+        (_, Value::Null) => nulls(Ordering::Greater),
+        (a, b) => {
+            let order = a.compare(b, &key.ty);
+            if key.descending { order.reverse() } else { order }
+        }
+    }
+}
+
+/// Sorts rows by keys. Equal rows keep their order.
+pub fn sort(rows: Vec<Row>, keys: &[SortKey], context: &StatementContext) -> Result<Vec<Row>, SqlError> {
+    let mut keyed = Vec::with_capacity(rows.len());
+    for row in rows {
+        let by = keys.iter().map(|key| evaluate::value(&key.expr, &row, context)).collect::<Result<Row, _>>()?;
+        keyed.push((by, row));
+    }
+    keyed.sort_by(|(a, _), (b, _)| {
+        keys.iter()
+            .enumerate()
+            .map(|(i, key)| compare(&a[i], &b[i], key))
+            .find(|order| order.is_ne())
+            .unwrap_or(Ordering::Equal)
+    });
+    Ok(keyed.into_iter().map(|(_, row)| row).collect())
+}

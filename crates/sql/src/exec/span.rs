@@ -1,0 +1,91 @@
+//! From constraints on the leading columns of an index to the keys to read.
+//!
+//! Relies on the order of encoded keys: as the values, NULL above every value, all of it turned round for a descending column;
+//! and no encoded value is a prefix of another.
+//!
+//! Invariant: a bound never lets a NULL through, as SQL's comparisons never do.
+
+use super::table::{IndexAccess, PREFIX_BYTES};
+use crate::encoding::key;
+use crate::transaction::Span;
+use crate::types::Value;
+use bytes::Bytes;
+use std::ops::Bound;
+
+/// Keys to read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Keys {
+    /// One key: of a row, or of a unique entry.
+    One(Bytes),
+    /// A span of keys.
+    Span(Span),
+}
+
+impl Keys {
+    /// The first key: what a list of them is sorted by.
+    pub fn start(&self) -> &Bytes {
+        match self {
+            Keys::One(key) => key,
+            Keys::Span(span) => &span.start,
+        }
+    }
+}
+
+/// Keys of an index whose first columns equal `prefix` (which may hold NULLs: IS NULL). A single key if that names at most one row.
+pub fn equal(index: &IndexAccess, prefix: &[Value]) -> Keys {
+    let start = encode_prefix(index, prefix);
+    let whole = prefix.len() == index.columns.len();
+    if whole && index.unique && !prefix.iter().any(|v| matches!(v, Value::Null)) {
+        return Keys::One(Bytes::from(start));
+    }
+    let end = successor(&start);
+    Keys::Span(Bytes::from(start)..end)
+}
+
+/// Keys of an index whose first columns equal `prefix` and whose next column lies between the bounds; `None` if no key can.
+pub fn between(index: &IndexAccess, prefix: &[Value], low: Bound<&Value>, high: Bound<&Value>) -> Option<Span> {
+    let base = encode_prefix(index, prefix);
+    let column = index.columns.get(prefix.len())?;
+    let descending = column.descending;
+    let with = |value: &Value| {
+        let mut out = base.clone();
+        key::encode_value(value, &column.ty, descending, &mut out);
+        out
+    };
+    let (first, last) = if descending { (high, low) } else { (low, high) };
+    let start = match first {
+        Bound::Included(value) => Bytes::from(with(value)),
+        Bound::Excluded(value) => successor(&with(value)),
+        Bound::Unbounded if descending => successor(&with(&Value::Null)),
+        Bound::Unbounded => Bytes::from(base.clone()),
+    };
+    let end = match last {
+        Bound::Included(value) => successor(&with(value)),
+        Bound::Excluded(value) => Bytes::from(with(value)),
+        Bound::Unbounded if descending => successor(&base),
+        Bound::Unbounded => Bytes::from(with(&Value::Null)),
+    };
+    (start < end).then_some(start..end)
+}
+
+fn encode_prefix(index: &IndexAccess, prefix: &[Value]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(PREFIX_BYTES + 12 * (prefix.len() + 1));
+    out.extend_from_slice(&index.id.to_be_bytes());
+    for (value, column) in prefix.iter().zip(&index.columns) {
+        key::encode_value(value, &column.ty, column.descending, &mut out);
+    }
+    out
+}
+
+/// The least key above every key that starts with `prefix`.
+pub fn successor(prefix: &[u8]) -> Bytes {
+    let mut out = prefix.to_vec();
+    while let Some(last) = out.pop() {
+        if last != u8::MAX {
+            out.push(last + 1);
+            return Bytes::from(out);
+        }
+    }
+    // Only a prefix of 0xff bytes has no successor; index ids stay far below.
+    Bytes::from(vec![u8::MAX; PREFIX_BYTES + 1])
+}

@@ -1,0 +1,226 @@
+//! Writes of one row with all its index entries. Knows keys and uniqueness; what a row must satisfy besides is checked above.
+//!
+//! A uniqueness check is a certified read of the absence: two transactions that insert the same key cannot both commit, at any
+//! isolation level, and neither holds a lock meanwhile.
+//!
+//! Invariants
+//! 1. Each function leaves the row and its entries in step (invariant 2 of [`super::table`]), or writes nothing.
+//! 2. An update that changes no column of an index does not touch that index.
+
+use super::table::{IndexAccess, TableAccess};
+use crate::encoding::key;
+use crate::transaction::Transaction;
+use crate::types::Value;
+use crate::{KvError, SqlError};
+use bytes::Bytes;
+
+/// A row ready to be written: encoded once, checked and put from the same bytes.
+pub struct RowImage {
+    /// Key of the row.
+    pub key: Bytes,
+    /// The row.
+    pub value: Bytes,
+    /// Entries of the secondary indexes, in their order.
+    entries: Vec<Entry>,
+}
+
+struct Entry {
+    key: Bytes,
+    value: Bytes,
+    guarded: bool,
+}
+
+/// A unique key that is taken.
+#[derive(Debug, Clone)]
+pub struct Taken {
+    /// Which index: see [`TableAccess::index`].
+    pub index: usize,
+    /// Key of the row that has it.
+    pub row_key: Bytes,
+}
+
+impl RowImage {
+    /// Encodes a row given by slot.
+    pub fn new(access: &TableAccess, row: &[Value], row_id: u64) -> Result<Self, SqlError> {
+        let key = access.row_key(row, row_id)?;
+        let value = access.encode(row)?;
+        let entries = access
+            .indexes
+            .iter()
+            .map(|index| {
+                let (entry_key, entry_value) = index.entry(row, &key)?;
+                Ok(Entry { key: entry_key, value: entry_value, guarded: index.guards(row) })
+            })
+            .collect::<Result<_, SqlError>>()?;
+        Ok(RowImage { key, value, entries })
+    }
+
+    /// The first unique key of this row that a row other than `own` has, of the indexes that `consider` accepts.
+    pub fn taken(
+        &self,
+        txn: &mut dyn Transaction,
+        access: &TableAccess,
+        own: Option<&Bytes>,
+        consider: impl Fn(usize) -> bool,
+    ) -> Result<Option<Taken>, SqlError> {
+        if access.table.has_primary_key
+            && consider(0)
+            && own != Some(&self.key)
+            && txn.get_certified(&self.key)?.is_some()
+        {
+            return Ok(Some(Taken { index: 0, row_key: self.key.clone() }));
+        }
+        for (i, entry) in self.entries.iter().enumerate() {
+            if entry.guarded
+                && consider(i + 1)
+                && let Some(value) = txn.get_certified(&entry.key)?
+            {
+                let row_key = access.row_key_of_entry(&entry.key, &value)?;
+                if own == Some(&row_key) {
+                    continue;
+                }
+                return Ok(Some(Taken { index: i + 1, row_key }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Writes the row and its entries.
+    pub fn put(self, txn: &mut dyn Transaction) -> Result<(), KvError> {
+        txn.put(self.key, self.value)?;
+        for entry in self.entries {
+            txn.put(entry.key, entry.value)?;
+        }
+        Ok(())
+    }
+
+    /// The keys that must be free for this row in the indexes that `consider` accepts.
+    pub fn keys_of<'a>(
+        &'a self,
+        access: &TableAccess,
+        consider: impl Fn(usize) -> bool + 'a,
+    ) -> impl Iterator<Item = &'a Bytes> {
+        let primary = (access.table.has_primary_key && consider(0)).then_some(&self.key);
+        let entries = self.entries.iter().enumerate().filter(move |(i, entry)| entry.guarded && consider(i + 1));
+        primary.into_iter().chain(entries.map(|(_, entry)| &entry.key))
+    }
+}
+
+/// Deletes a row (its columns given by slot: those of indexes must be decoded) and its entries.
+pub fn delete(txn: &mut dyn Transaction, access: &TableAccess, row_key: &Bytes, row: &[Value]) -> Result<(), SqlError> {
+    for index in &access.indexes {
+        txn.delete(index.entry(row, row_key)?.0)?;
+    }
+    txn.delete(row_key.clone())?;
+    Ok(())
+}
+
+/// What an UPDATE statement touches of a table, settled when it is planned.
+#[derive(Debug, Clone)]
+pub struct Touch {
+    /// Slots that SET names.
+    pub changed: Vec<bool>,
+    /// Ordinals (from 1) of secondary indexes with a changed column.
+    pub indexes: Vec<usize>,
+    /// Whether a column of the primary key is changed.
+    pub key: bool,
+}
+
+impl Touch {
+    /// For the slots that a statement sets.
+    pub fn new(access: &TableAccess, set: &[usize]) -> Self {
+        let mut changed = vec![false; access.columns.len()];
+        for &slot in set {
+            changed[slot] = true;
+        }
+        let indexes =
+            (0..access.indexes.len()).filter(|&i| access.indexes[i].touches(&changed)).map(|i| i + 1).collect();
+        let key = access.primary.touches(&changed);
+        Touch { changed, indexes, key }
+    }
+
+    /// Slots whose old values the update needs, besides those that expressions read.
+    pub fn needs(&self, access: &TableAccess) -> Vec<usize> {
+        let mut out: Vec<usize> = if self.key {
+            (0..access.columns.len()).collect()
+        } else {
+            self.indexes.iter().flat_map(|&i| access.index(i).columns.iter().filter_map(|c| c.slot)).collect()
+        };
+        out.sort_unstable();
+        out.dedup();
+        out
+    }
+}
+
+/// The old row of an update.
+pub struct Old<'a> {
+    /// Its key.
+    pub key: &'a Bytes,
+    /// Its bytes.
+    pub stored: &'a [u8],
+    /// Its columns by slot: those of [`Touch::needs`] are decoded.
+    pub row: &'a [Value],
+}
+
+/// Writes a changed row. Answers with its key, or with the unique key that another row has (and nothing is written).
+pub fn update(
+    txn: &mut dyn Transaction,
+    access: &TableAccess,
+    touch: &Touch,
+    old: &Old<'_>,
+    row: &[Value],
+) -> Result<Result<Bytes, Taken>, SqlError> {
+    if touch.key && keys_differ(&access.primary, old.row, row) {
+        return move_row(txn, access, old, row);
+    }
+    let value = access.rewrite(old.stored, row, &touch.changed)?;
+    let mut moves = Vec::new();
+    for &ordinal in &touch.indexes {
+        let index = access.index(ordinal);
+        let (old_key, _) = index.entry(old.row, old.key)?;
+        let (new_key, new_value) = index.entry(row, old.key)?;
+        if old_key == new_key {
+            continue;
+        }
+        if index.guards(row)
+            && let Some(found) = txn.get_certified(&new_key)?
+        {
+            return Ok(Err(Taken { index: ordinal, row_key: access.row_key_of_entry(&new_key, &found)? }));
+        }
+        moves.push((old_key, new_key, new_value));
+    }
+    for (old_key, new_key, new_value) in moves {
+        txn.delete(old_key)?;
+        txn.put(new_key, new_value)?;
+    }
+    txn.put(old.key.clone(), value)?;
+    Ok(Ok(old.key.clone()))
+}
+
+/// An update that changes the primary key: the row and all its entries move. Checks see the old row gone.
+fn move_row(
+    txn: &mut dyn Transaction,
+    access: &TableAccess,
+    old: &Old<'_>,
+    row: &[Value],
+) -> Result<Result<Bytes, Taken>, SqlError> {
+    let image = RowImage::new(access, row, 0)?;
+    if let Some(taken) = image.taken(txn, access, Some(old.key), |_| true)? {
+        return Ok(Err(taken));
+    }
+    delete(txn, access, old.key, old.row)?;
+    let key = image.key.clone();
+    image.put(txn)?;
+    Ok(Ok(key))
+}
+
+/// Whether two rows differ in an index's columns, by the order of keys.
+pub fn keys_differ(index: &IndexAccess, a: &[Value], b: &[Value]) -> bool {
+    let (mut left, mut right) = (Vec::new(), Vec::new());
+    for column in &index.columns {
+        let Some(slot) = column.slot else { continue };
+        key::encode_value(&a[slot], &column.ty, false, &mut left);
+        key::encode_value(&b[slot], &column.ty, false, &mut right);
+    }
+    left != right
+}

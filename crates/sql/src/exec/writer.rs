@@ -1,0 +1,335 @@
+//! The writes of one statement: each row checked, written with its index entries, followed along its foreign keys; and what
+//! must hold when the statement ends.
+
+use super::evaluate;
+use super::path::{Fit, fit};
+use super::references::{Inbound, child_keys};
+use super::span::Keys;
+use super::target::Target;
+use super::write::{self, Old, RowImage, Touch};
+use crate::catalog::{Oid, ReferentialAction, Relation};
+use crate::context::StatementContext;
+use crate::plan::PlanContext;
+use crate::transaction::ScanRequest;
+use crate::types::{Row, Value};
+use crate::{SqlError, SqlState};
+use bytes::Bytes;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// How deep referential actions follow each other.
+pub const CASCADE_DEPTH_MAX: usize = 64;
+/// Rows fetched at a time when referencing rows are looked for.
+const CHILD_CHUNK_ROWS: usize = 256;
+
+/// The writes of one running statement.
+pub struct Writer<'a> {
+    context: &'a Arc<StatementContext>,
+    /// Referenced keys that must exist at the end, each with one row that needs it.
+    parents: BTreeMap<Bytes, Reference>,
+    /// Keys that nothing may point at in the end, unless they are back.
+    gone: Vec<Gone>,
+    /// Tables that referential actions reached.
+    related: BTreeMap<Oid, Arc<Target>>,
+    depth: usize,
+}
+
+struct Reference {
+    target: Arc<Target>,
+    key: usize,
+    row: Row,
+}
+
+struct Gone {
+    target: Arc<Target>,
+    key: usize,
+    values: Vec<Value>,
+}
+
+impl<'a> Writer<'a> {
+    /// For a statement.
+    pub fn new(context: &'a Arc<StatementContext>) -> Self {
+        Writer { context, parents: BTreeMap::new(), gone: Vec::new(), related: BTreeMap::new(), depth: 0 }
+    }
+
+    /// A row id for a table without a primary key; 0 for others.
+    pub fn row_id(&self, target: &Target) -> u64 {
+        if target.access.table.has_primary_key { 0 } else { self.context.kv.unique_id() }
+    }
+
+    /// Inserts a row, given whole.
+    ///
+    /// # Errors
+    /// 23502, 23514, 23505; 23503 here or at [`Writer::finish`].
+    pub fn insert(&mut self, target: &Arc<Target>, row: &[Value]) -> Result<(), SqlError> {
+        target.check(row, None, self.context)?;
+        let image = RowImage::new(&target.access, row, self.row_id(target))?;
+        self.put_new(target, row, image)
+    }
+
+    /// As [`Writer::insert`], for a row already checked and encoded.
+    pub fn put_new(&mut self, target: &Arc<Target>, row: &[Value], image: RowImage) -> Result<(), SqlError> {
+        let taken = self.context.txn.with(|txn| {
+            let taken = image.taken(txn, &target.access, None, |_| true)?;
+            if taken.is_none() {
+                image.put(txn)?;
+            }
+            Ok::<_, SqlError>(taken)
+        })?;
+        match taken {
+            Some(taken) => Err(target.unique_violation(taken.index, row, &self.context.settings)),
+            None => self.refer(target, row, None),
+        }
+    }
+
+    /// Queues the checks of a written row's references; of an update, those that it changed.
+    pub fn refer(
+        &mut self,
+        target: &Arc<Target>,
+        row: &[Value],
+        change: Option<(&Touch, &[Value])>,
+    ) -> Result<(), SqlError> {
+        for (i, outbound) in target.outbound.iter().enumerate() {
+            if let Some((touch, old)) = change
+                && outbound.slots.iter().all(|&slot| !touch.changed[slot] || row[slot] == old[slot])
+            {
+                continue;
+            }
+            let Some(key) = outbound.key(&target.access, row, &self.context.settings)? else { continue };
+            self.parents.entry(key).or_insert_with(|| {
+                let mut kept = vec![Value::Null; row.len()];
+                outbound.slots.iter().for_each(|&slot| kept[slot] = row[slot].clone());
+                Reference { target: target.clone(), key: i, row: kept }
+            });
+        }
+        Ok(())
+    }
+
+    /// Updates a row; answers with its key.
+    ///
+    /// # Errors
+    /// As for an insert, and 23503 for rows that point at what changed.
+    pub fn update(
+        &mut self,
+        target: &Arc<Target>,
+        touch: &Touch,
+        old: &Old<'_>,
+        row: &[Value],
+    ) -> Result<Bytes, SqlError> {
+        target.check(row, Some((touch, old)), self.context)?;
+        let changed = |inbound: &Inbound| inbound.slots.iter().any(|&s| touch.changed[s] && old.row[s] != row[s]);
+        for inbound in target.inbound.iter().filter(|i| i.action(false) == ReferentialAction::Restrict) {
+            if changed(inbound) {
+                self.restrict(target, inbound, old.row)?;
+            }
+        }
+        let written = self.context.txn.with(|txn| write::update(txn, &target.access, touch, old, row))?;
+        let key = written.map_err(|taken| target.unique_violation(taken.index, row, &self.context.settings))?;
+        if !target.outbound.is_empty() {
+            self.refer(target, row, Some((touch, old.row)))?;
+        }
+        for (i, inbound) in target.inbound.iter().enumerate() {
+            if changed(inbound) {
+                self.follow(target, i, old.row, Some(row))?;
+            }
+        }
+        Ok(key)
+    }
+
+    /// Deletes a row whose columns of [`Target::delete_needs`] are decoded.
+    ///
+    /// # Errors
+    /// 23503 for rows that point at it.
+    pub fn delete(&mut self, target: &Arc<Target>, key: &Bytes, row: &[Value]) -> Result<(), SqlError> {
+        for inbound in target.inbound.iter().filter(|i| i.action(true) == ReferentialAction::Restrict) {
+            self.restrict(target, inbound, row)?;
+        }
+        self.context.txn.with(|txn| write::delete(txn, &target.access, key, row))?;
+        for i in 0..target.inbound.len() {
+            self.follow(target, i, row, None)?;
+        }
+        Ok(())
+    }
+
+    /// Checks what must hold at the end of the statement.
+    ///
+    /// # Errors
+    /// 23503.
+    pub fn finish(mut self) -> Result<(), SqlError> {
+        for (key, reference) in std::mem::take(&mut self.parents) {
+            if self.context.txn.with(|txn| txn.get_certified(&key))?.is_none() {
+                let target = &reference.target;
+                return Err(target.outbound[reference.key].violation(
+                    &target.access,
+                    &reference.row,
+                    &self.context.settings,
+                ));
+            }
+        }
+        for gone in std::mem::take(&mut self.gone) {
+            let inbound = &gone.target.inbound[gone.key];
+            let child = self.related(inbound.child)?;
+            let Some((_, row)) = self.children(&child, inbound, &gone.values, 1)?.pop() else { continue };
+            let back = match child.outbound.iter().find(|outbound| outbound.name == inbound.key.name) {
+                Some(outbound) => match outbound.key(&child.access, &row, &self.context.settings)? {
+                    Some(key) => self.context.txn.with(|txn| txn.get_certified(&key))?.is_some(),
+                    None => true,
+                },
+                None => false,
+            };
+            if !back {
+                let settings = &self.context.settings;
+                return Err(inbound.violation(&gone.target.access, &child.access.table, &gone.values, settings));
+            }
+        }
+        Ok(())
+    }
+
+    /// RESTRICT: refuses at once.
+    fn restrict(&mut self, target: &Arc<Target>, inbound: &Inbound, row: &[Value]) -> Result<(), SqlError> {
+        let Some(values) = inbound.values(row) else { return Ok(()) };
+        let child = self.related(inbound.child)?;
+        if self.children(&child, inbound, &values, 1)?.is_empty() {
+            return Ok(());
+        }
+        Err(inbound.violation(&target.access, &child.access.table, &values, &self.context.settings))
+    }
+
+    /// Does what a foreign key says about the rows that point at a row that went (`new` is `None`) or changed.
+    fn follow(
+        &mut self,
+        target: &Arc<Target>,
+        key: usize,
+        old: &[Value],
+        new: Option<&[Value]>,
+    ) -> Result<(), SqlError> {
+        let inbound = &target.inbound[key];
+        let Some(values) = inbound.values(old) else { return Ok(()) };
+        let action = inbound.action(new.is_none());
+        match action {
+            ReferentialAction::Restrict => return Ok(()),
+            ReferentialAction::NoAction => {
+                self.gone.push(Gone { target: target.clone(), key, values });
+                return Ok(());
+            }
+            ReferentialAction::Cascade | ReferentialAction::SetNull | ReferentialAction::SetDefault => {}
+        }
+        if self.depth >= CASCADE_DEPTH_MAX {
+            return Err(SqlError::new(
+                SqlState::TOO_COMPLEX,
+                format!("referential actions follow each other more than {CASCADE_DEPTH_MAX} levels deep"),
+            )
+            .hint("Delete or update the referencing rows first."));
+        }
+        self.depth += 1;
+        let child = self.related(inbound.child)?;
+        let slots = child_slots(&child, inbound)?;
+        let touch = Touch::new(&child.access, &slots);
+        for (row_key, row) in self.children(&child, inbound, &values, usize::MAX)? {
+            // An action before this one may have moved the row.
+            let Some(stored) = self.context.txn.with(|txn| txn.get_certified(&row_key))? else { continue };
+            if action == ReferentialAction::Cascade && new.is_none() {
+                self.delete(&child, &row_key, &row)?;
+                continue;
+            }
+            let mut changed = row.clone();
+            for (i, &slot) in slots.iter().enumerate() {
+                changed[slot] = match (action, new) {
+                    (ReferentialAction::SetNull, _) => Value::Null,
+                    (ReferentialAction::SetDefault, _) => match &child.defaults[slot] {
+                        Some(default) => evaluate::value(default, &[], self.context)?,
+                        None => Value::Null,
+                    },
+                    (_, Some(new)) => match fit(new[inbound.slots[i]].clone(), &child.access.columns[slot].ty) {
+                        Fit::Exact(value) => value,
+                        Fit::Null => Value::Null,
+                        Fit::Below | Fit::Above => {
+                            return Err(SqlError::new(SqlState::OUT_OF_RANGE, "a cascaded value is out of range"));
+                        }
+                    },
+                    (_, None) => Value::Null,
+                };
+            }
+            self.update(&child, &touch, &Old { key: &row_key, stored: &stored, row: &row }, &changed)?;
+        }
+        self.depth -= 1;
+        Ok(())
+    }
+
+    fn related(&mut self, id: Oid) -> Result<Arc<Target>, SqlError> {
+        if let Some(target) = self.related.get(&id) {
+            return Ok(target.clone());
+        }
+        let relation = self.context.catalog.relation_by_id(id)?;
+        let Some(Relation::Table(table)) = relation.as_deref() else {
+            return Err(SqlError::new(SqlState::UNDEFINED_TABLE, format!("the referencing table {id} is gone")));
+        };
+        let target = Target::new(table, &PlanContext::of_statement(self.context))?;
+        self.related.insert(id, target.clone());
+        Ok(target)
+    }
+
+    /// Rows whose foreign key holds these values: their keys and all their columns.
+    fn children(
+        &self,
+        child: &Target,
+        inbound: &Inbound,
+        values: &[Value],
+        limit: usize,
+    ) -> Result<Vec<(Bytes, Row)>, SqlError> {
+        let slots = child_slots(child, inbound)?;
+        let access = &child.access;
+        let all: Vec<usize> = (0..access.columns.len()).collect();
+        let (index, keys) =
+            child_keys(access, &slots, values).unwrap_or_else(|| (0, Keys::Span(access.primary.span())));
+        let mut rest = match keys {
+            Keys::Span(span) => Some(span),
+            Keys::One(key) => {
+                let end = super::span::successor(&key);
+                Some(key..end)
+            }
+        };
+        let mut out = Vec::new();
+        while let Some(span) = rest.take() {
+            let request = ScanRequest { span, reverse: false, limit: CHILD_CHUNK_ROWS.min(limit.max(1)) };
+            let chunk = self.context.txn.with(|txn| txn.scan_certified(&request))?;
+            rest = chunk.rest;
+            for (key, value) in chunk.rows {
+                let (key, stored) = if index == 0 {
+                    (key, Some(value))
+                } else {
+                    let row_key = access.row_key_of_entry(&key, &value)?;
+                    let stored = self.context.txn.with(|txn| txn.get_certified(&row_key))?;
+                    (row_key, stored)
+                };
+                let Some(stored) = stored else { continue };
+                let mut row = vec![Value::Null; access.columns.len()];
+                access.decode(&stored, &all, &mut row)?;
+                let points = slots.iter().zip(values).all(|(&slot, value)| {
+                    let ty = &access.columns[slot].ty;
+                    matches!(fit(value.clone(), ty), Fit::Exact(value) if value.same(&row[slot], ty))
+                });
+                if points {
+                    out.push((key, row));
+                    if out.len() >= limit {
+                        return Ok(out);
+                    }
+                }
+            }
+        }
+        Ok(out)
+    }
+}
+
+fn child_slots(child: &Target, inbound: &Inbound) -> Result<Vec<usize>, SqlError> {
+    inbound
+        .key
+        .columns
+        .iter()
+        .map(|&id| {
+            child.access.slot(id).ok_or_else(|| {
+                SqlError::new(SqlState::INTERNAL_ERROR, "a foreign key names a column that its table does not have")
+            })
+        })
+        .collect()
+}

@@ -1,0 +1,427 @@
+//! Plans UPDATE and DELETE.
+//!
+//! What nested loops cannot find (correlated subqueries, derived tables, views beside the table) a query locates: it gives the
+//! primary keys of the rows, and the values that SET computes from other tables.
+
+use super::analysis::{self, Analysis};
+use super::explain;
+use super::loops::{self, Goal, Source};
+use super::refusal::{Planned, Refusal};
+use super::select::{Item, select_items};
+use super::shape;
+use super::subquery::Subqueries;
+use super::tree;
+use super::{Execution, Plan, PlanContext};
+use crate::catalog::{Identity, Relation, Table};
+use crate::context::StatementContext;
+use crate::exec::modify::{Action, Find, Modify};
+use crate::exec::target::Target;
+use crate::exec::write::Touch;
+use crate::expr::{Expr, conjunction};
+use crate::output::Field;
+use crate::transaction::LockWait;
+use crate::types::SqlType;
+use crate::{SqlError, SqlState};
+use sqlparser::ast::{
+    self, Assignment, AssignmentTarget, Delete, FromTable, ObjectName, SelectItem, Statement, TableAlias,
+    TableWithJoins, Update, UpdateTableFromKind,
+};
+use sqlparser::dialect::PostgreSqlDialect;
+use sqlparser::parser::Parser;
+use std::fmt::Write;
+use std::sync::Arc;
+
+/// A planned UPDATE or DELETE.
+pub struct ModifyPlan {
+    parameters: Vec<SqlType>,
+    fields: Vec<Field>,
+    modify: Modify,
+    subqueries: Subqueries,
+}
+
+impl Plan for ModifyPlan {
+    fn parameters(&self) -> &[SqlType] {
+        &self.parameters
+    }
+    fn fields(&self) -> &[Field] {
+        &self.fields
+    }
+    fn execute(&self, context: &Arc<StatementContext>) -> Result<Execution, SqlError> {
+        let context = self.subqueries.evaluate(context)?;
+        let (count, rows) = self.modify.run(&context)?;
+        let verb = if matches!(self.modify.action, Action::Delete) { "DELETE" } else { "UPDATE" };
+        Ok(Execution::Done { tag: format!("{verb} {count}"), rows })
+    }
+    fn explain(&self) -> Vec<String> {
+        explain::modify(&self.modify)
+    }
+    fn is_read_only(&self) -> bool {
+        false
+    }
+}
+
+/// An UPDATE or DELETE, taken apart.
+pub struct Shape<'a> {
+    table: &'a ObjectName,
+    alias: Option<&'a TableAlias>,
+    /// FROM or USING.
+    others: &'a [TableWithJoins],
+    selection: Option<&'a ast::Expr>,
+    /// SET; `None` for DELETE.
+    set: Option<Vec<(&'a ObjectName, &'a ast::Expr)>>,
+    returning: Option<&'a [SelectItem]>,
+}
+
+/// Takes an UPDATE apart.
+pub fn update_shape(update: &Update) -> Planned<Shape<'_>> {
+    if update.output.is_some() || update.or.is_some() || !update.order_by.is_empty() || update.limit.is_some() {
+        return Err(SqlError::new(SqlState::SYNTAX_ERROR, "UPDATE takes no ORDER BY, LIMIT or OUTPUT").into());
+    }
+    if !update.table.joins.is_empty() {
+        return Err(SqlError::new(SqlState::SYNTAX_ERROR, "UPDATE names one table; join others in FROM").into());
+    }
+    let (table, alias) = shape::table(&update.table.relation)?;
+    let others: &[TableWithJoins] = match &update.from {
+        None => &[],
+        Some(UpdateTableFromKind::AfterSet(tables)) => tables,
+        Some(UpdateTableFromKind::BeforeSet(_)) => {
+            return Err(SqlError::new(SqlState::SYNTAX_ERROR, "FROM comes after SET").into());
+        }
+    };
+    let mut set = Vec::new();
+    for Assignment { target, value } in &update.assignments {
+        match (target, value) {
+            (AssignmentTarget::ColumnName(name), value) => set.push((name, value)),
+            (AssignmentTarget::Tuple(names), ast::Expr::Tuple(values)) if names.len() == values.len() => {
+                set.extend(names.iter().zip(values));
+            }
+            (AssignmentTarget::Tuple(names), ast::Expr::Tuple(_)) => {
+                let message = format!("number of columns does not match number of values: {} columns", names.len());
+                return Err(SqlError::new(SqlState::SYNTAX_ERROR, message).into());
+            }
+            (AssignmentTarget::Tuple(_), _) => {
+                return Err(SqlError::unsupported("SET (a, b) = (SELECT ..)")
+                    .hint("Set each column from its own subquery, or join in FROM.")
+                    .into());
+            }
+        }
+    }
+    Ok(Shape {
+        table,
+        alias,
+        others,
+        selection: update.selection.as_ref(),
+        set: Some(set),
+        returning: update.returning.as_deref(),
+    })
+}
+
+/// Takes a DELETE apart.
+pub fn delete_shape(delete: &Delete) -> Planned<Shape<'_>> {
+    if delete.output.is_some() || !delete.order_by.is_empty() || delete.limit.is_some() || !delete.tables.is_empty() {
+        return Err(SqlError::new(SqlState::SYNTAX_ERROR, "DELETE takes no ORDER BY, LIMIT or OUTPUT").into());
+    }
+    let (FromTable::WithFromKeyword(from) | FromTable::WithoutKeyword(from)) = &delete.from;
+    let [TableWithJoins { relation, joins }] = from.as_slice() else {
+        return Err(SqlError::new(SqlState::SYNTAX_ERROR, "DELETE names one table; join others in USING").into());
+    };
+    if !joins.is_empty() {
+        return Err(SqlError::new(SqlState::SYNTAX_ERROR, "DELETE names one table; join others in USING").into());
+    }
+    let (table, alias) = shape::table(relation)?;
+    Ok(Shape {
+        table,
+        alias,
+        others: delete.using.as_deref().unwrap_or(&[]),
+        selection: delete.selection.as_ref(),
+        set: None,
+        returning: delete.returning.as_deref(),
+    })
+}
+
+/// Plans an UPDATE.
+pub fn plan_update(update: &Update, context: &PlanContext) -> Planned<ModifyPlan> {
+    update_shape(update)?;
+    let direct = || {
+        let mut analysis = Analysis::new(update, context);
+        let mut update = update.clone();
+        analysis.take_subqueries(&mut update)?;
+        by_loops(&update_shape(&update)?, analysis)
+    };
+    match direct() {
+        Err(refusal) if refusal.is_for_engine() => {
+            by_query(&update_shape(update)?, Analysis::new(update, context), refusal)
+        }
+        other => other,
+    }
+}
+
+/// Plans a DELETE.
+pub fn plan_delete(delete: &Delete, context: &PlanContext) -> Planned<ModifyPlan> {
+    delete_shape(delete)?;
+    let direct = || {
+        let mut analysis = Analysis::new(delete, context);
+        let mut delete = delete.clone();
+        analysis.take_subqueries(&mut delete)?;
+        by_loops(&delete_shape(&delete)?, analysis)
+    };
+    match direct() {
+        Err(refusal) if refusal.is_for_engine() => {
+            by_query(&delete_shape(delete)?, Analysis::new(delete, context), refusal)
+        }
+        other => other,
+    }
+}
+
+/// The table that a statement writes.
+pub fn target(name: &ObjectName, context: &PlanContext) -> Planned<Arc<Target>> {
+    let relation = match analysis::relation(name, context) {
+        // What only the engine knows cannot be written.
+        Err(Refusal::Unknown(error)) => return Err(Refusal::Wrong(error)),
+        other => other?,
+    };
+    match relation.as_ref() {
+        Relation::Table(table) => Ok(Target::new(table, context)?),
+        Relation::View(view) => {
+            Err(SqlError::new(SqlState::WRONG_OBJECT_TYPE, format!("cannot write to view \"{}\"", view.name))
+                .hint("Write to the tables that it reads.")
+                .into())
+        }
+        Relation::Sequence(sequence) => Err(SqlError::new(
+            SqlState::WRONG_OBJECT_TYPE,
+            format!("cannot open relation \"{}\": it is a sequence", sequence.name),
+        )
+        .into()),
+    }
+}
+
+/// The slot of a column that SET or INSERT names.
+pub fn column_slot(table: &Table, name: &ObjectName) -> Result<usize, SqlError> {
+    let column = name.0.last().and_then(|part| part.as_ident()).map(shape::fold).unwrap_or_default();
+    table.columns.iter().position(|c| c.name == column).ok_or_else(|| {
+        SqlError::new(
+            SqlState::UNDEFINED_COLUMN,
+            format!("column \"{column}\" of relation \"{}\" does not exist", table.name),
+        )
+    })
+}
+
+/// Whether an expression is the word DEFAULT.
+pub fn is_default(expr: &ast::Expr) -> bool {
+    matches!(expr, ast::Expr::Identifier(ident) if ident.quote_style.is_none() && ident.value.eq_ignore_ascii_case("default"))
+}
+
+/// Binds SET: slots and their new values.
+pub fn bind_set(
+    set: &[(&ObjectName, &ast::Expr)],
+    target: &Target,
+    analysis: &mut Analysis<'_>,
+) -> Planned<Vec<(usize, Expr)>> {
+    let table = &target.access.table;
+    let mut out: Vec<(usize, Expr)> = Vec::new();
+    for (name, value) in set {
+        let slot = column_slot(table, name)?;
+        let column = &table.columns[slot];
+        if out.iter().any(|(other, _)| *other == slot) {
+            return Err(SqlError::new(
+                SqlState::SYNTAX_ERROR,
+                format!("multiple assignments to same column \"{}\"", column.name),
+            )
+            .into());
+        }
+        let expr = if is_default(value) {
+            target.defaults[slot].clone().unwrap_or(Expr::Literal(crate::types::Value::Null, column.ty.clone()))
+        } else {
+            if column.identity == Some(Identity::Always) {
+                return Err(SqlError::new(
+                    SqlState(*b"428C9"),
+                    format!("column \"{}\" can only be updated to DEFAULT", column.name),
+                )
+                .detail(format!("Column \"{}\" is an identity column defined as GENERATED ALWAYS.", column.name))
+                .into());
+            }
+            let bound = analysis.bind(value)?;
+            analysis.assign(bound, &column.name, &column.ty)?
+        };
+        out.push((slot, expr));
+    }
+    Ok(out)
+}
+
+/// Plans by nested loops.
+fn by_loops(shape: &Shape<'_>, mut analysis: Analysis<'_>) -> Planned<ModifyPlan> {
+    let target = target(shape.table, analysis.context)?;
+    let alias = shape.alias.map(|alias| shape::fold(&alias.name));
+    let mut first = analysis.add_table(&target.access.table, alias.as_deref(), target.access.clone(), &[])?;
+    first.lock = Some(LockWait::Wait);
+    let others = shape::tables(shape.others)?;
+    if others.iter().any(|table| table.outer) {
+        return Err(Refusal::Engine("an outer join in FROM of UPDATE or DELETE"));
+    }
+    let mut sources = vec![first];
+    let mut rest = analysis.from(&others)?;
+    let mut conditions = analysis.on_conditions(&others, &mut rest)?;
+    sources.extend(rest);
+    if let Some(clash) = sources[1..].iter().find(|source| source.alias == sources[0].alias) {
+        return Err(SqlError::new(
+            SqlState(*b"42712"),
+            format!("table name \"{}\" specified more than once", clash.alias),
+        )
+        .into());
+    }
+    if let Some(selection) = shape.selection {
+        conditions.extend(analysis.conditions(selection)?);
+    }
+    let action = match &shape.set {
+        None => Action::Delete,
+        Some(set) => {
+            let set = bind_set(set, &target, &mut analysis)?;
+            let slots: Vec<usize> = set.iter().map(|(slot, _)| *slot).collect();
+            Action::Update { touch: Touch::new(&target.access, &slots), set }
+        }
+    };
+    let items = match shape.returning {
+        Some(list) => Some(select_items(list, &sources, &mut analysis, |expr, analysis| analysis.bind(expr))?),
+        None => None,
+    };
+    let width = analysis.width();
+    let output = needed(&action, &target, items.as_deref(), &conditions);
+    let recheck = conjunction(conditions.clone());
+    let loops = loops::plan(Goal { sources: &sources, conditions, order: None, limited: false, output })?;
+    let at = loops.sources.iter().position(|&source| source == 0).unwrap_or(0);
+    let immediate = is_immediate(&loops, &action);
+    let find = Find::Loops { levels: loops.levels.into(), at, width, constant: loops.constant, recheck, immediate };
+    let fields = items.iter().flatten().map(|item| item.field.clone()).collect();
+    let returning = items.map(|items| items.into_iter().map(|item| item.expr).collect());
+    let (parameters, subqueries) = analysis.finish()?;
+    Ok(ModifyPlan { parameters, fields, modify: Modify { target, find, action, returning }, subqueries })
+}
+
+/// Places of the joined row that the writes need.
+fn needed(action: &Action, target: &Target, items: Option<&[Item]>, conditions: &[Expr]) -> Vec<usize> {
+    let mut output = match action {
+        Action::Delete => target.delete_needs(),
+        Action::Update { touch, set } => {
+            let mut output = target.update_needs(touch);
+            set.iter().for_each(|(_, expr)| tree::columns(expr, &mut output));
+            output
+        }
+    };
+    items.into_iter().flatten().for_each(|item| tree::columns(&item.expr, &mut output));
+    conditions.iter().for_each(|condition| tree::columns(condition, &mut output));
+    output
+}
+
+/// Whether rows may be written as they are found: they are found by key, and no write changes what is found next.
+fn is_immediate(loops: &loops::Loops, action: &Action) -> bool {
+    let [level] = loops.levels.as_slice() else { return false };
+    let apart = match action {
+        Action::Delete => true,
+        Action::Update { touch, .. } => !touch.key && !touch.indexes.contains(&level.path.index),
+    };
+    level.lock.is_some() && apart
+}
+
+/// Plans by a query that locates the rows.
+fn by_query(shape: &Shape<'_>, mut analysis: Analysis<'_>, refusal: Refusal) -> Planned<ModifyPlan> {
+    let target = target(shape.table, analysis.context)?;
+    let table = &target.access.table;
+    if !table.has_primary_key {
+        return Err(refusal.into_error().hint("A table with a primary key allows more.").into());
+    }
+    let alias = shape.alias.map_or_else(|| table.name.clone(), |alias| shape::fold(&alias.name));
+    let quoted = |name: &str| crate::types::quote_identifier(name);
+    let key = target.access.primary.columns.iter().filter_map(|column| column.slot);
+    let mut list: Vec<String> =
+        key.map(|slot| format!("{}.{}", quoted(&alias), quoted(&table.columns[slot].name))).collect();
+    let source = analysis.add_table(table, Some(&alias), target.access.clone(), &[])?;
+    let width = analysis.width();
+    let mut set = Vec::new();
+    if let Some(assignments) = &shape.set {
+        for (name, value) in assignments {
+            let bound = match bind_set(&[(*name, *value)], &target, &mut analysis) {
+                Ok(mut bound) => bound.remove(0),
+                Err(error) => located_value(name, value, &target, &mut analysis, &mut list, width, error)?,
+            };
+            set.push(bound);
+        }
+    }
+    let sources: Vec<Source> = vec![source];
+    let items = match shape.returning {
+        Some(returning) => {
+            Some(select_items(returning, &sources, &mut analysis, |expr, analysis| analysis.bind(expr))?)
+        }
+        None => None,
+    };
+    let mut text = format!("SELECT {} FROM {} AS {}", list.join(", "), shape.table, quoted(&alias));
+    for other in shape.others {
+        let _ = write!(text, ", {other}");
+    }
+    if let Some(selection) = shape.selection {
+        let _ = write!(text, " WHERE {selection}");
+    }
+    let (parameters, plan) = locate(&text, analysis, &refusal)?;
+    let action = match shape.set {
+        None => Action::Delete,
+        Some(_) => {
+            let slots: Vec<usize> = set.iter().map(|(slot, _)| *slot).collect();
+            Action::Update { touch: Touch::new(&target.access, &slots), set }
+        }
+    };
+    let fields = items.iter().flatten().map(|item| item.field.clone()).collect();
+    let returning = items.map(|items| items.into_iter().map(|item| item.expr).collect());
+    let modify = Modify { target, find: Find::Plan(plan), action, returning };
+    Ok(ModifyPlan { parameters, fields, modify, subqueries: Subqueries::default() })
+}
+
+/// A value of SET that only the query can compute: a column behind the target's, given by the query.
+fn located_value(
+    name: &ObjectName,
+    value: &ast::Expr,
+    target: &Target,
+    analysis: &mut Analysis<'_>,
+    list: &mut Vec<String>,
+    width: usize,
+    error: Refusal,
+) -> Planned<(usize, Expr)> {
+    let slot = column_slot(&target.access.table, name)?;
+    let keys = target.access.primary.columns.len();
+    let place = width + list.len() - keys;
+    let column = &target.access.table.columns[slot];
+    if let Refusal::Wrong(error) = &error
+        && !matches!(error.state, SqlState::UNDEFINED_COLUMN | SqlState::UNDEFINED_TABLE)
+    {
+        return Err(error.as_ref().clone().into());
+    }
+    // The cast gives the query's literals and parameters the column's type.
+    list.push(format!("CAST({value} AS {})", column.ty.base()));
+    let given = Expr::Column { index: place, ty: column.ty.base() };
+    Ok((slot, analysis.assign(given, &column.name, &column.ty)?))
+}
+
+/// Plans the query that locates rows; its parameters are the statement's.
+fn locate(text: &str, analysis: Analysis<'_>, refusal: &Refusal) -> Planned<(Vec<SqlType>, Arc<dyn Plan>)> {
+    let statement = Parser::parse_sql(&PostgreSqlDialect {}, text)
+        .ok()
+        .and_then(|mut statements| statements.pop())
+        .ok_or_else(|| SqlError::new(SqlState::INTERNAL_ERROR, "a statement could not be written as a query"))?;
+    let (types, context) = analysis.partial();
+    let mut context = context.clone();
+    context.parameter_hints = types.iter().map(|ty| (*ty != SqlType::Unknown).then(|| ty.clone())).collect();
+    let plan = match super::prepare(&Statement::clone(&statement), text, &context) {
+        Err(error) if error.state == SqlState::FEATURE_NOT_SUPPORTED => {
+            if let Refusal::Engine(part) = refusal {
+                return Err(Refusal::Engine(part).into_error().into());
+            }
+            return Err(error.into());
+        }
+        other => other?,
+    };
+    let mut parameters = types;
+    for (ty, found) in parameters.iter_mut().zip(plan.parameters()) {
+        if *ty == SqlType::Unknown {
+            *ty = found.clone();
+        }
+    }
+    Ok((parameters, plan))
+}

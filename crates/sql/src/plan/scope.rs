@@ -1,0 +1,58 @@
+//! Expressions that descriptors keep as text: DEFAULT and CHECK.
+
+use super::PlanContext;
+use super::analysis::bind_context;
+use crate::SqlError;
+use crate::catalog::Table;
+use crate::expr::{self, Expr, Parameters, Scope, assign};
+use sqlparser::ast;
+use sqlparser::dialect::PostgreSqlDialect;
+use sqlparser::parser::Parser;
+
+/// CHECK constraints of a table: names, and conditions over its columns by slot.
+pub fn checks(table: &Table, context: &PlanContext) -> Result<Vec<(String, Expr)>, SqlError> {
+    let mut scope = Scope::new();
+    scope.add_relation(None, &table.name, table.columns.iter().map(|column| (column.name.as_str(), &column.ty)));
+    table
+        .checks
+        .iter()
+        .map(|check| {
+            let condition = parse(&check.expression)?;
+            let context = bind_context(context);
+            let bound = expr::bind_condition(&condition, "CHECK", &scope, &mut Parameters::none(), &context);
+            Ok((check.name.clone(), bound.map_err(expr::BindError::into_sql)?))
+        })
+        .collect()
+}
+
+/// DEFAULT of each column, cast to its type; `None` is NULL.
+pub fn defaults(table: &Table, context: &PlanContext) -> Result<Vec<Option<Expr>>, SqlError> {
+    table
+        .columns
+        .iter()
+        .map(|column| {
+            let text = match (&column.default, column.owned_sequence) {
+                (Some(text), _) => text.clone(),
+                // An identity column draws from the sequence that it owns.
+                (None, Some(sequence)) if column.identity.is_some() => format!("nextval({sequence}::regclass)"),
+                _ => return Ok(None),
+            };
+            let context = bind_context(context);
+            let mut none = Parameters::none();
+            let bound =
+                expr::bind(&parse(&text)?, &Scope::new(), &mut none, &context).map_err(expr::BindError::into_sql)?;
+            assign(bound, &column.name, &column.ty, &mut none, &context).map(Some)
+        })
+        .collect()
+}
+
+/// Parses an expression of a descriptor.
+pub fn parse(text: &str) -> Result<ast::Expr, SqlError> {
+    let wrong = |error: sqlparser::parser::ParserError| {
+        SqlError::new(crate::SqlState::INTERNAL_ERROR, format!("an expression of the catalog cannot be read: {error}"))
+            .detail(text.to_string())
+    };
+    let dialect = PostgreSqlDialect {};
+    let mut parser = Parser::new(&dialect).try_with_sql(text).map_err(wrong)?;
+    parser.parse_expr().map_err(wrong)
+}

@@ -1,0 +1,397 @@
+//! Plans a direct SELECT.
+
+use super::analysis::Analysis;
+use super::explain;
+use super::grouping::{self, Groups};
+use super::loops::{self, Goal, Loops, Source};
+use super::refusal::{Planned, Refusal};
+use super::shape::{self, SelectShape};
+use super::subquery::Subqueries;
+use super::tree;
+use super::{Execution, Plan};
+use crate::context::StatementContext;
+use crate::exec::select::{Project, RowLock, Select};
+use crate::exec::sort::SortKey;
+use crate::expr::{Expr, conjunction, output_name};
+use crate::output::Field;
+use crate::transaction::LockWait;
+use crate::types::SqlType;
+use crate::{SqlError, SqlState};
+use sqlparser::ast::{
+    self, LockClause, NonBlock, ObjectName, OrderByExpr, Query, SelectItem, SelectItemQualifiedWildcardKind,
+};
+use std::sync::Arc;
+
+/// A planned SELECT.
+pub struct SelectPlan {
+    parameters: Vec<SqlType>,
+    fields: Vec<Field>,
+    select: Arc<Select>,
+    subqueries: Subqueries,
+    lines: Vec<String>,
+}
+
+impl Plan for SelectPlan {
+    fn parameters(&self) -> &[SqlType] {
+        &self.parameters
+    }
+    fn fields(&self) -> &[Field] {
+        &self.fields
+    }
+    fn execute(&self, context: &Arc<StatementContext>) -> Result<Execution, SqlError> {
+        let context = self.subqueries.evaluate(context)?;
+        Ok(Execution::Rows(Box::new(self.select.start(&context)?)))
+    }
+    fn explain(&self) -> Vec<String> {
+        self.lines.clone()
+    }
+    fn is_read_only(&self) -> bool {
+        self.select.locks.is_empty() && self.select.levels.iter().all(|level| level.lock.is_none())
+    }
+}
+
+/// One column of the result.
+pub struct Item {
+    /// What it is, over the joined row.
+    pub expr: Expr,
+    /// Its name and origin.
+    pub field: Field,
+}
+
+/// Plans a query.
+pub fn plan(query: &Query, mut analysis: Analysis<'_>) -> Planned<SelectPlan> {
+    shape::select(query)?;
+    let mut query = query.clone();
+    analysis.take_subqueries(&mut query)?;
+    let shape = shape::select(&query)?;
+    let mut sources = analysis.from(&shape.from)?;
+    let width = analysis.width();
+    let mut conditions = analysis.on_conditions(&shape.from, &mut sources)?;
+    if let Some(selection) = shape.selection {
+        conditions.extend(analysis.conditions(selection)?);
+    }
+    let locks = lock_sources(shape.locks, &mut sources)?;
+    let mut groups = grouping::prepare(&shape, &mut analysis)?;
+    let mut items = items(&shape, &sources, &mut analysis, &mut groups)?;
+    let mut order = order(&shape, &mut analysis, &mut groups, &items)?;
+    if groups.is_some() || shape.distinct {
+        refuse_locks(&shape)?;
+    }
+    let limit = shape.limit.map(|limit| analysis.count(limit)).transpose()?;
+    let offset = shape.offset.map(|offset| analysis.count(offset)).transpose()?;
+    let grouping = groups.map(|groups| groups.finish(&sources, &mut items, &mut order)).transpose()?;
+
+    let streamed = grouping.is_none() && !shape.distinct;
+    let mut output = Vec::new();
+    match &grouping {
+        None => {
+            items.iter().for_each(|item| tree::columns(&item.expr, &mut output));
+            order.iter().for_each(|key| tree::columns(&key.expr, &mut output));
+        }
+        Some(grouping) => {
+            grouping.keys.iter().for_each(|(key, _)| tree::columns(key, &mut output));
+            let arguments = grouping.aggregates.iter().filter_map(|aggregate| aggregate.argument.as_ref());
+            arguments.for_each(|argument| tree::columns(argument, &mut output));
+        }
+    }
+    let extreme = grouping.as_ref().and_then(grouping::extreme);
+    let wanted = match extreme {
+        Some(key) => Some(vec![key]),
+        None if streamed => order.iter().map(column_order).collect(),
+        None => None,
+    };
+    let recheck = if locks.is_empty() { None } else { conjunction(conditions.clone()) };
+    if let Some(recheck) = &recheck {
+        tree::columns(recheck, &mut output);
+    }
+    let mut loops = if sources.is_empty() {
+        Loops::none(conjunction(conditions))
+    } else {
+        let limited = limit.is_some() && streamed || extreme.is_some();
+        loops::plan(Goal { sources: &sources, conditions, order: wanted, limited, output })?
+    };
+    if grouping.as_ref().is_some_and(|grouping| !grouping.keys.is_empty()) {
+        loops.refuse_wide("GROUP BY over many rows")?;
+    }
+    let mut grouping = grouping;
+    if let Some(grouping) = &mut grouping {
+        grouping.first = extreme.is_some() && loops.ordered && loops.levels.len() == 1;
+    }
+    if loops.ordered && streamed {
+        order.clear();
+    }
+    // A lock before the read would take more rows than a sort with a limit lets through.
+    if !order.is_empty() && limit.is_some() {
+        loops.levels.iter_mut().for_each(|level| level.lock = None);
+    }
+    let locks = row_locks(&locks, &loops);
+    let fields: Vec<Field> = items.iter().map(|item| item.field.clone()).collect();
+    if shape.distinct {
+        order = distinct_order(order, &items)?;
+    }
+    let single = loops.levels.len() <= 1 && locks.is_empty();
+    let select = Select {
+        levels: loops.levels.into(),
+        width,
+        constant: loops.constant,
+        recheck,
+        locks,
+        distinct: shape.distinct.then(|| fields.iter().map(|field| field.ty.clone()).collect()),
+        project: project(items, single && grouping.is_none() && !shape.distinct),
+        grouping,
+        order,
+        limit,
+        offset,
+    };
+    let lines = explain::select(&select);
+    let (parameters, subqueries) = analysis.finish()?;
+    Ok(SelectPlan { parameters, fields, select: Arc::new(select), subqueries, lines })
+}
+
+/// A sort key as the order of a column, if it is one.
+fn column_order(key: &SortKey) -> Option<(usize, bool, bool)> {
+    match key.expr {
+        Expr::Column { index, .. } => Some((index, key.descending, key.nulls_first)),
+        _ => None,
+    }
+}
+
+fn project(items: Vec<Item>, movable: bool) -> Project {
+    let places: Option<Vec<usize>> = items
+        .iter()
+        .map(|item| match item.expr {
+            Expr::Column { index, .. } => Some(index),
+            _ => None,
+        })
+        .collect();
+    match places {
+        Some(places) => {
+            let mut sorted = places.clone();
+            sorted.sort_unstable();
+            let once = movable && sorted.windows(2).all(|pair| pair[0] != pair[1]);
+            Project::Columns { places, once }
+        }
+        None => Project::Exprs(items.into_iter().map(|item| item.expr).collect()),
+    }
+}
+
+/// The select list, wildcards expanded.
+fn items(
+    shape: &SelectShape<'_>,
+    sources: &[Source],
+    analysis: &mut Analysis<'_>,
+    groups: &mut Option<Groups>,
+) -> Planned<Vec<Item>> {
+    select_items(shape.items, sources, analysis, |expr, analysis| match groups {
+        Some(groups) => groups.bind(expr, analysis),
+        None => analysis.bind(expr),
+    })
+}
+
+/// A select list or RETURNING: wildcards are expanded over the sources.
+pub fn select_items<'a>(
+    list: &[SelectItem],
+    sources: &[Source],
+    analysis: &mut Analysis<'a>,
+    mut bind: impl FnMut(&ast::Expr, &mut Analysis<'a>) -> Planned<Expr>,
+) -> Planned<Vec<Item>> {
+    let mut out = Vec::new();
+    for item in list {
+        match item {
+            SelectItem::UnnamedExpr(expr) => {
+                let bound = bind(expr, analysis)?;
+                let bound = analysis.output(bound)?;
+                out.push(Item { field: field(output_name(expr), &bound, sources), expr: bound });
+            }
+            SelectItem::ExprWithAlias { expr, alias } => {
+                let bound = bind(expr, analysis)?;
+                let bound = analysis.output(bound)?;
+                out.push(Item { field: field(shape::fold(alias), &bound, sources), expr: bound });
+            }
+            SelectItem::Wildcard(options) if is_plain(options) => {
+                if sources.is_empty() {
+                    return Err(SqlError::new(
+                        SqlState::SYNTAX_ERROR,
+                        "SELECT * with no tables specified is not valid",
+                    )
+                    .into());
+                }
+                sources.iter().for_each(|source| expand(source, sources, &mut out));
+            }
+            SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(name), options)
+                if is_plain(options) =>
+            {
+                let source = named(name, sources)?;
+                expand(source, sources, &mut out);
+            }
+            _ => return Err(Refusal::Engine("this form of the select list")),
+        }
+    }
+    Ok(out)
+}
+
+fn is_plain(options: &ast::WildcardAdditionalOptions) -> bool {
+    options.opt_ilike.is_none()
+        && options.opt_exclude.is_none()
+        && options.opt_except.is_none()
+        && options.opt_replace.is_none()
+        && options.opt_rename.is_none()
+}
+
+fn named<'a>(name: &ObjectName, sources: &'a [Source]) -> Planned<&'a Source> {
+    let (_, table) = shape::table_name(name)?;
+    sources.iter().find(|source| source.alias == table).ok_or_else(|| missing(&table).into())
+}
+
+fn missing(table: &str) -> SqlError {
+    SqlError::new(SqlState::UNDEFINED_TABLE, format!("missing FROM-clause entry for table \"{table}\""))
+}
+
+fn expand(source: &Source, sources: &[Source], out: &mut Vec<Item>) {
+    for (slot, column) in source.access.table.columns.iter().enumerate() {
+        let expr = Expr::Column { index: source.base + slot, ty: column.ty.clone() };
+        out.push(Item { field: field(column.name.clone(), &expr, sources), expr });
+    }
+}
+
+/// A result column's description: a plain column says where it comes from.
+fn field(name: String, expr: &Expr, sources: &[Source]) -> Field {
+    let mut out = Field { name, ty: expr.ty(), table_oid: 0, column: 0 };
+    if let Expr::Column { index, .. } = expr
+        && let Some(source) = sources.iter().find(|s| (s.base..s.base + s.access.columns.len()).contains(index))
+    {
+        out.table_oid = source.access.table.id;
+        out.column = source.access.columns[index - source.base].id;
+    }
+    out
+}
+
+/// ORDER BY: an output column by number or name, or an expression over the tables.
+fn order(
+    shape: &SelectShape<'_>,
+    analysis: &mut Analysis<'_>,
+    groups: &mut Option<Groups>,
+    items: &[Item],
+) -> Planned<Vec<SortKey>> {
+    let mut out = Vec::new();
+    for key in shape.order {
+        let OrderByExpr { expr, options, with_fill: _ } = key;
+        let bound = match output_column(expr, shape, items)? {
+            Some(place) => items[place].expr.clone(),
+            None => match groups {
+                Some(groups) => groups.bind(expr, analysis)?,
+                None => analysis.bind(expr)?,
+            },
+        };
+        let descending = options.asc == Some(false);
+        let ty = bound.ty();
+        if matches!(bound, Expr::Literal(..) | Expr::Parameter { .. }) {
+            // A constant orders nothing.
+            continue;
+        }
+        out.push(SortKey { expr: bound, ty, descending, nulls_first: options.nulls_first.unwrap_or(descending) });
+    }
+    Ok(out)
+}
+
+/// The place in the select list that a key of ORDER BY names.
+fn output_column(expr: &ast::Expr, shape: &SelectShape<'_>, items: &[Item]) -> Planned<Option<usize>> {
+    match expr {
+        ast::Expr::Value(value) => match &value.value {
+            ast::Value::Number(number, _) => match number.parse::<usize>() {
+                Ok(n) if (1..=items.len()).contains(&n) => Ok(Some(n - 1)),
+                _ => Err(SqlError::new(
+                    SqlState::INVALID_COLUMN_REFERENCE,
+                    format!("ORDER BY position {number} is not in select list"),
+                )
+                .into()),
+            },
+            _ => Ok(None),
+        },
+        ast::Expr::Identifier(ident) => {
+            let name = shape::fold(ident);
+            let mut found = (0..items.len()).filter(|&i| items[i].field.name == name);
+            let Some(first) = found.next() else { return Ok(None) };
+            if found.any(|other| items[other].expr != items[first].expr) {
+                return Err(
+                    SqlError::new(SqlState::AMBIGUOUS_COLUMN, format!("ORDER BY \"{name}\" is ambiguous")).into()
+                );
+            }
+            // `SELECT f(x) AS x .. ORDER BY x` means the output.
+            let _ = shape;
+            Ok(Some(first))
+        }
+        _ => Ok(None),
+    }
+}
+
+/// DISTINCT sorts what was projected: every key must be an output column.
+fn distinct_order(order: Vec<SortKey>, items: &[Item]) -> Planned<Vec<SortKey>> {
+    order
+        .into_iter()
+        .map(|key| {
+            let place = items.iter().position(|item| item.expr == key.expr).ok_or_else(|| {
+                SqlError::new(
+                    SqlState::INVALID_COLUMN_REFERENCE,
+                    "for SELECT DISTINCT, ORDER BY expressions must appear in select list",
+                )
+            })?;
+            Ok(SortKey { expr: Expr::Column { index: place, ty: key.ty.clone() }, ..key })
+        })
+        .collect()
+}
+
+fn refuse_locks(shape: &SelectShape<'_>) -> Result<(), SqlError> {
+    if shape.locks.is_empty() {
+        return Ok(());
+    }
+    let clause = if shape.distinct { "DISTINCT clause" } else { "aggregate functions or GROUP BY clause" };
+    Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, format!("FOR UPDATE is not allowed with {clause}")))
+}
+
+/// Notes FOR UPDATE on the tables that it means. SHARE is taken as UPDATE: the locks below know one kind.
+fn lock_sources(clauses: &[LockClause], sources: &mut [Source]) -> Planned<Vec<(usize, LockWait)>> {
+    let mut out = Vec::new();
+    for clause in clauses {
+        let wait = match clause.nonblock {
+            None => LockWait::Wait,
+            Some(NonBlock::Nowait) => LockWait::NoWait,
+            Some(NonBlock::SkipLocked) => LockWait::Skip,
+        };
+        let only = clause.of.as_ref().map(shape::table_name).transpose()?;
+        if let Some((_, name)) = &only
+            && !sources.iter().any(|source| source.alias == *name)
+        {
+            return Err(SqlError::new(
+                SqlState::UNDEFINED_TABLE,
+                format!("relation \"{name}\" in FOR UPDATE clause not found in FROM clause"),
+            )
+            .into());
+        }
+        for (i, source) in sources.iter_mut().enumerate() {
+            if only.as_ref().is_some_and(|(_, name)| source.alias != *name) {
+                continue;
+            }
+            if source.outer {
+                return Err(SqlError::new(
+                    SqlState::FEATURE_NOT_SUPPORTED,
+                    "FOR UPDATE cannot be applied to the nullable side of an outer join",
+                )
+                .into());
+            }
+            source.lock = Some(wait);
+            out.push((i, wait));
+        }
+    }
+    Ok(out)
+}
+
+/// Locks of tables whose rows are not locked as they are found.
+fn row_locks(locked: &[(usize, LockWait)], loops: &Loops) -> Vec<RowLock> {
+    let level_of = |source: usize| loops.sources.iter().position(|&s| s == source);
+    locked
+        .iter()
+        .filter_map(|&(source, wait)| Some(RowLock { level: level_of(source)?, wait }))
+        .filter(|lock| loops.levels[lock.level].lock.is_none())
+        .collect()
+}

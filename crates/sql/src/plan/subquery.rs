@@ -1,0 +1,244 @@
+//! Subqueries that do not depend on the statement around them: run once before it, their results standing in as parameters
+//! behind the user's.
+//!
+//! `(SELECT ..)` becomes `$n`, `x IN (SELECT ..)` becomes `x = ANY ($n)`, `EXISTS (SELECT ..)` becomes `$n`. Whether one depends on
+//! its surroundings is found by planning it alone: a name that only they can explain makes that fail.
+
+use super::refusal::{Planned, Refusal};
+use super::{Execution, Plan, PlanContext};
+use crate::context::StatementContext;
+use crate::exec::sort::{Reserved, row_bytes};
+use crate::types::{Array, SqlType, Value};
+use crate::{SqlError, SqlState};
+use sqlparser::ast::{
+    self, BinaryOperator, Expr, Query, Statement, UnaryOperator, VisitMut, VisitorMut, visit_expressions,
+};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+/// Rows of a subquery pulled at a time.
+const ROWS: usize = 1024;
+
+/// Subqueries of a planned statement.
+#[derive(Default)]
+pub struct Subqueries {
+    /// How many parameters the user has.
+    pub first: usize,
+    list: Vec<Subquery>,
+}
+
+struct Subquery {
+    plan: Arc<dyn Plan>,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Scalar,
+    List,
+    Exists,
+}
+
+/// The greatest number of a parameter in a statement: `$n`.
+pub fn parameters_in<V: ast::Visit>(node: &V) -> usize {
+    let mut greatest = 0;
+    let _ = visit_expressions(node, |expr| {
+        if let Expr::Value(value) = expr
+            && let ast::Value::Placeholder(name) = &value.value
+            && let Some(number) = name.strip_prefix('$').and_then(|n| n.parse::<usize>().ok())
+        {
+            greatest = greatest.max(number);
+        }
+        ControlFlow::<()>::Continue(())
+    });
+    greatest
+}
+
+struct Taker<'a> {
+    context: &'a PlanContext,
+    types: &'a mut Vec<SqlType>,
+    into: &'a mut Subqueries,
+    refusal: Option<Refusal>,
+}
+
+/// Replaces the subqueries of a statement. `types` are those of the parameters so far; it grows by theirs.
+pub fn take<V: VisitMut>(
+    node: &mut V,
+    context: &PlanContext,
+    types: &mut Vec<SqlType>,
+    into: &mut Subqueries,
+) -> Planned<()> {
+    let mut taker = Taker { context, types, into, refusal: None };
+    let _ = node.visit(&mut taker);
+    taker.refusal.map_or(Ok(()), Err)
+}
+
+impl VisitorMut for Taker<'_> {
+    type Break = ();
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        let replaced = match expr {
+            Expr::Subquery(query) => self.plan(query, Kind::Scalar),
+            Expr::Exists { subquery, negated } => {
+                let negated = *negated;
+                self.plan(subquery, Kind::Exists).map(|value| negate(value, negated))
+            }
+            Expr::InSubquery { expr: left, subquery, negated } => {
+                let (left, negated) = (left.clone(), *negated);
+                if matches!(*left, Expr::Tuple(_)) {
+                    Err(Refusal::Engine("IN over rows of several columns"))
+                } else {
+                    self.plan(subquery, Kind::List).map(|array| {
+                        let any = Expr::AnyOp {
+                            left,
+                            compare_op: BinaryOperator::Eq,
+                            right: Box::new(array),
+                            is_some: false,
+                        };
+                        negate(Expr::Nested(Box::new(any)), negated)
+                    })
+                }
+            }
+            _ => return ControlFlow::Continue(()),
+        };
+        match replaced {
+            Ok(new) => {
+                *expr = new;
+                ControlFlow::Continue(())
+            }
+            Err(refusal) => {
+                self.refusal = Some(refusal);
+                ControlFlow::Break(())
+            }
+        }
+    }
+}
+
+fn negate(expr: Expr, negated: bool) -> Expr {
+    if negated { Expr::UnaryOp { op: UnaryOperator::Not, expr: Box::new(expr) } } else { expr }
+}
+
+impl Taker<'_> {
+    fn plan(&mut self, query: &Query, kind: Kind) -> Planned<Expr> {
+        let statement = Statement::Query(Box::new(query.clone()));
+        let mut context = self.context.clone();
+        let known = &self.types[..self.into.first];
+        context.parameter_hints = known.iter().map(|ty| (*ty != SqlType::Unknown).then(|| ty.clone())).collect();
+        let plan = match super::prepare(&statement, &statement.to_string(), &context) {
+            Ok(plan) => plan,
+            Err(error) if may_depend(&error) => return Err(Refusal::Engine("a correlated subquery")),
+            Err(error) => return Err(error.into()),
+        };
+        for (ty, found) in self.types.iter_mut().zip(plan.parameters()) {
+            if *ty == SqlType::Unknown {
+                *ty = found.clone();
+            }
+        }
+        let ty = match (plan.fields(), kind) {
+            (_, Kind::Exists) => SqlType::Bool,
+            ([field], _) if field.ty == SqlType::Unknown => SqlType::Text,
+            ([field], _) => field.ty.clone(),
+            _ => {
+                let what = if kind == Kind::List {
+                    "subquery has too many columns"
+                } else {
+                    "subquery must return only one column"
+                };
+                return Err(SqlError::new(SqlState::SYNTAX_ERROR, what).into());
+            }
+        };
+        let ty = if kind == Kind::List { SqlType::Array(Box::new(ty)) } else { ty };
+        self.types.push(ty);
+        self.into.list.push(Subquery { plan, kind });
+        let placeholder = ast::Value::Placeholder(format!("${}", self.types.len()));
+        Ok(Expr::Value(placeholder.with_empty_span()))
+    }
+}
+
+/// Errors that planning a subquery alone gives when it names what stands around it.
+fn may_depend(error: &SqlError) -> bool {
+    matches!(
+        error.state,
+        SqlState::UNDEFINED_COLUMN
+            | SqlState::UNDEFINED_TABLE
+            | SqlState::INDETERMINATE_DATATYPE
+            | SqlState::FEATURE_NOT_SUPPORTED
+    )
+}
+
+impl Subqueries {
+    /// None yet, behind so many parameters of the user's.
+    pub fn new(first: usize) -> Self {
+        Subqueries { first, list: Vec::new() }
+    }
+
+    /// Runs them: the context for the statement around them.
+    pub fn evaluate(&self, context: &Arc<StatementContext>) -> Result<Arc<StatementContext>, SqlError> {
+        if self.list.is_empty() {
+            return Ok(context.clone());
+        }
+        let mut params = context.params.clone();
+        params.resize(self.first, Value::Null);
+        for subquery in &self.list {
+            // A later subquery's parameters are the user's, which stay in front.
+            let value = subquery.value(context)?;
+            params.push(value);
+        }
+        Ok(Arc::new(StatementContext {
+            txn: context.txn.clone(),
+            catalog: context.catalog.clone(),
+            kv: context.kv.clone(),
+            sequences: context.sequences.clone(),
+            params,
+            settings: context.settings.clone(),
+            transaction_us: context.transaction_us,
+            statement_us: context.statement_us,
+            interrupt: context.interrupt.clone(),
+            memory: context.memory.clone(),
+        }))
+    }
+}
+
+impl Subquery {
+    fn value(&self, context: &Arc<StatementContext>) -> Result<Value, SqlError> {
+        let Execution::Rows(mut source) = self.plan.execute(context)? else {
+            return Err(SqlError::unsupported("a subquery that writes"));
+        };
+        match self.kind {
+            Kind::Exists => Ok(Value::Bool(!source.next(1)?.is_empty())),
+            Kind::Scalar => {
+                let mut rows = source.next(2)?;
+                if rows.len() == 1 {
+                    rows.extend(source.next(1)?);
+                }
+                if rows.len() > 1 {
+                    return Err(SqlError::new(
+                        SqlState::CARDINALITY_VIOLATION,
+                        "more than one row returned by a subquery used as an expression",
+                    ));
+                }
+                Ok(rows.pop().and_then(|mut row| row.pop()).unwrap_or(Value::Null))
+            }
+            Kind::List => {
+                let mut reserved = Reserved::new(&context.memory);
+                let mut values = Vec::new();
+                loop {
+                    let rows = source.next(ROWS)?;
+                    if rows.is_empty() {
+                        break;
+                    }
+                    for mut row in rows {
+                        reserved.take(row_bytes(&row))?;
+                        values.extend(row.pop());
+                    }
+                }
+                let element = match &self.plan.fields()[0].ty {
+                    SqlType::Unknown => SqlType::Text,
+                    ty => ty.clone(),
+                };
+                let dimensions = if values.is_empty() { Vec::new() } else { vec![(values.len() as i32, 1)] };
+                Ok(Value::Array(Arc::new(Array { element, dimensions, values })))
+            }
+        }
+    }
+}
