@@ -9,6 +9,7 @@
 //! 3. A crash loses whole steps from the end, never one from the middle.
 //! 4. A `scan` sees one state of the map, however long it runs.
 
+pub mod fjall;
 pub mod memory;
 
 use crate::StoreError;
@@ -35,11 +36,11 @@ pub trait Engine: Send + Sync + 'static {
     /// [`StoreError::Failed`] or [`StoreError::Corrupt`]; entries may have been visited before.
     fn scan(&self, from: &[u8], to: &[u8], reverse: bool, visit: &mut Visit<'_>) -> Result<(), StoreError>;
 
-    /// Applies all changes or none. Keys must come in strictly ascending order.
+    /// Applies all changes or none; they are about `bytes` large. Keys must come in strictly ascending order.
     ///
     /// # Errors
     /// [`StoreError::DiskFull`] where nothing changed; else [`StoreError::Failed`].
-    fn ingest(&self, changes: &mut dyn Iterator<Item = Change>) -> Result<(), StoreError>;
+    fn ingest(&self, bytes: usize, changes: &mut dyn Iterator<Item = Change>) -> Result<(), StoreError>;
 
     /// Makes everything ingested so far durable.
     ///
@@ -58,8 +59,8 @@ impl<E: Engine> Engine for std::sync::Arc<E> {
     fn scan(&self, from: &[u8], to: &[u8], reverse: bool, visit: &mut Visit<'_>) -> Result<(), StoreError> {
         E::scan(self, from, to, reverse, visit)
     }
-    fn ingest(&self, changes: &mut dyn Iterator<Item = Change>) -> Result<(), StoreError> {
-        E::ingest(self, changes)
+    fn ingest(&self, bytes: usize, changes: &mut dyn Iterator<Item = Change>) -> Result<(), StoreError> {
+        E::ingest(self, bytes, changes)
     }
     fn sync(&self) -> Result<(), StoreError> {
         E::sync(self)

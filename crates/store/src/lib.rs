@@ -15,7 +15,9 @@ pub mod keys;
 pub mod log;
 pub mod versions;
 
-pub use engine::{Change, Engine, memory::MemoryEngine};
+pub use engine::fjall::{FjallEngine, FjallOptions};
+pub use engine::memory::MemoryEngine;
+pub use engine::{Change, Engine};
 pub use error::StoreError;
 pub use log::{Log, LogError, LogOptions, LogRecovery};
 pub use versions::{Read, Recovered, Scan, SnapshotGuard, Span, Version, Versions, VersionsConfig, Write};

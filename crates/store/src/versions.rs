@@ -412,7 +412,9 @@ impl<E: Engine> Versions<E> {
     fn fill(&self, key: &[u8], version: &Version, retired: u64) {
         let layers = self.layers.read();
         if layers.retired == retired && layers.newest_first().all(|layer| layer.get(key, Timestamp::MAX).is_none()) {
-            self.cache.put(&Bytes::copy_from_slice(key), version.clone());
+            // A copy: what the engine gives may be a slice of a whole block, which the cache would keep.
+            let value = version.value.as_deref().map(Bytes::copy_from_slice);
+            self.cache.put(&Bytes::copy_from_slice(key), Version { ts: version.ts, value });
         }
     }
 }

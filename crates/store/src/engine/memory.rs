@@ -73,7 +73,7 @@ impl Engine for MemoryEngine {
         Ok(())
     }
 
-    fn ingest(&self, changes: &mut dyn Iterator<Item = Change>) -> Result<(), StoreError> {
+    fn ingest(&self, _bytes: usize, changes: &mut dyn Iterator<Item = Change>) -> Result<(), StoreError> {
         let mut state = self.state.write();
         if state.full {
             return Err(StoreError::DiskFull);

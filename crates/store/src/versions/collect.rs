@@ -85,7 +85,8 @@ impl<E: Engine> Versions<E> {
         let removed = sweep.removals.len();
         if removed > 0 {
             let header = Header { collected: threshold, ..Header::read(&self.engine)? };
-            self.engine.ingest(&mut std::iter::once(header.change()).chain(sweep.removals))?;
+            let bytes = sweep.removals.iter().map(|(key, _)| key.len()).sum();
+            self.engine.ingest(bytes, &mut std::iter::once(header.change()).chain(sweep.removals))?;
             self.engine.sync()?;
         }
         Ok(Collected { threshold, removed, next })

@@ -121,7 +121,8 @@ impl<E: Engine> Versions<E> {
         };
         let collected = self.snapshots.collected();
         let header = Header { position: frozen.position, max_ts, collected, state: frozen.state.clone() };
-        self.engine.ingest(&mut std::iter::once(header.change()).chain(changes(layer, collected)))?;
+        let changes = changes(layer, collected);
+        self.engine.ingest(layer.bytes, &mut std::iter::once(header.change()).chain(changes))?;
         self.engine.sync()?;
         {
             let mut layers = self.layers.write();

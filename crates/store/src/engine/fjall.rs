@@ -1,0 +1,187 @@
+//! The engine on disk: fjall, a log-structured merge tree, fed by sorted ingestion only (decision 0020).
+//!
+//! fjall's own journal stays empty: an ingestion writes tables, syncs them and registers them in one atomic step, so
+//! [`Engine::sync`] has nothing left to do. Its memtables stay empty too, since the overlay is ours.
+//!
+//! Caveat: fjall ends its compaction thread for good when a compaction fails (a full disk, say). The next ingestion
+//! notices and opens the database anew.
+
+use super::{Change, Engine, Visit};
+use crate::StoreError;
+use bytes::Bytes;
+use fjall::config::{BlockSizePolicy, FilterPolicy};
+use fjall::{Database, Keyspace, KeyspaceCreateOptions, LsmError, PersistMode};
+use parking_lot::RwLock;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+/// Default of [`FjallOptions::cache_bytes`].
+pub const BLOCK_CACHE_BYTES: u64 = 256 << 20;
+/// Threads that compact. More would only compete with sessions for the processor.
+const COMPACTION_THREADS: usize = 1;
+/// Size of a data block before compression.
+const BLOCK_BYTES: u32 = 8 * 1024;
+/// What must stay free beyond twice the size of an ingestion: compaction needs room, and a failed ingestion leaves files
+/// behind until the next start.
+const FREE_BYTES_MIN: u64 = 64 << 20;
+
+/// Sizes in bytes.
+#[derive(Clone, Debug)]
+pub struct FjallOptions {
+    /// Blocks of tables kept in memory.
+    pub cache_bytes: u64,
+}
+
+impl Default for FjallOptions {
+    fn default() -> Self {
+        FjallOptions { cache_bytes: BLOCK_CACHE_BYTES }
+    }
+}
+
+struct Open {
+    database: Database,
+    versions: Keyspace,
+}
+
+/// A fjall database in a directory.
+pub struct FjallEngine {
+    path: PathBuf,
+    options: FjallOptions,
+    /// `None` only while it is opened anew.
+    open: RwLock<Option<Open>>,
+}
+
+fn of_io(doing: &'static str, error: &io::Error) -> StoreError {
+    match error.kind() {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => StoreError::DiskFull,
+        _ => StoreError::Failed { doing, cause: error.to_string() },
+    }
+}
+
+fn of(doing: &'static str, error: &fjall::Error) -> StoreError {
+    use fjall::Error::{InvalidTag, InvalidTrailer, InvalidVersion, Io, JournalRecovery, Storage, Unrecoverable};
+    match error {
+        Io(e) | Storage(LsmError::Io(e)) => of_io(doing, e),
+        Storage(_) | JournalRecovery(_) | InvalidVersion(_) | InvalidTrailer | InvalidTag(_) | Unrecoverable => {
+            StoreError::Corrupt { place: "the engine".into(), what: format!("while {doing}: {error}") }
+        }
+        _ => StoreError::Failed { doing, cause: error.to_string() },
+    }
+}
+
+impl Open {
+    fn at(path: &Path, options: &FjallOptions) -> Result<Open, StoreError> {
+        let builder = Database::builder(path)
+            .cache_size(options.cache_bytes)
+            .worker_threads(COMPACTION_THREADS)
+            .manual_journal_persist(true);
+        let database = builder.open().map_err(|e| of("opening the engine", &e))?;
+        // No bloom filters: a version is looked for by seeking, never by its exact key.
+        let create = || {
+            KeyspaceCreateOptions::default()
+                .data_block_size_policy(BlockSizePolicy::all(BLOCK_BYTES))
+                .filter_policy(FilterPolicy::disabled())
+        };
+        let versions = database.keyspace("versions", create).map_err(|e| of("opening the engine", &e))?;
+        Ok(Open { database, versions })
+    }
+
+    /// Whether fjall has stopped its threads after an error.
+    fn is_dead(&self) -> bool {
+        matches!(self.database.persist(PersistMode::Buffer), Err(fjall::Error::Poisoned))
+    }
+}
+
+impl FjallEngine {
+    /// Opens the database in `path`, or begins one.
+    ///
+    /// # Errors
+    /// [`StoreError::Failed`], [`StoreError::Corrupt`], [`StoreError::DiskFull`].
+    pub fn open(path: &Path, options: FjallOptions) -> Result<Self, StoreError> {
+        let open = Open::at(path, &options)?;
+        Ok(FjallEngine { path: path.to_path_buf(), options, open: RwLock::new(Some(open)) })
+    }
+
+    fn with<R>(&self, f: impl FnOnce(&Open) -> Result<R, StoreError>) -> Result<R, StoreError> {
+        match &*self.open.read() {
+            Some(open) => f(open),
+            None => Err(StoreError::Failed { doing: "reading", cause: "the engine could not be opened again".into() }),
+        }
+    }
+
+    /// Opens the database anew where fjall gave up, or where that failed before.
+    fn revive(&self) -> Result<(), StoreError> {
+        if self.open.read().as_ref().is_some_and(|open| !open.is_dead()) {
+            return Ok(());
+        }
+        let mut open = self.open.write();
+        *open = None;
+        *open = Some(Open::at(&self.path, &self.options)?);
+        Ok(())
+    }
+
+    fn free_bytes(&self) -> Result<u64, StoreError> {
+        use std::os::unix::ffi::OsStrExt;
+        let path = std::ffi::CString::new(self.path.as_os_str().as_bytes())
+            .map_err(|e| StoreError::Failed { doing: "asking for free space", cause: e.to_string() })?;
+        let mut stats = std::mem::MaybeUninit::<libc::statvfs>::uninit();
+        // SAFETY: the path is a C string, and the call fills the structure when it returns 0.
+        let stats = unsafe {
+            if libc::statvfs(path.as_ptr(), stats.as_mut_ptr()) != 0 {
+                return Err(of_io("asking for free space", &io::Error::last_os_error()));
+            }
+            stats.assume_init()
+        };
+        Ok(stats.f_bavail.saturating_mul(stats.f_frsize))
+    }
+}
+
+impl Engine for FjallEngine {
+    fn get(&self, key: &[u8]) -> Result<Option<Bytes>, StoreError> {
+        self.with(|open| Ok(open.versions.get(key).map_err(|e| of("reading", &e))?.map(Bytes::from)))
+    }
+
+    fn scan(&self, from: &[u8], to: &[u8], reverse: bool, visit: &mut Visit<'_>) -> Result<(), StoreError> {
+        if from >= to {
+            return Ok(());
+        }
+        self.with(|open| {
+            let mut entries = open.versions.range(from..to);
+            while let Some(entry) = if reverse { entries.next_back() } else { entries.next() } {
+                let (key, value) = entry.into_inner().map_err(|e| of("reading", &e))?;
+                if visit(&key, Bytes::from(value)).is_break() {
+                    break;
+                }
+            }
+            Ok(())
+        })
+    }
+
+    fn ingest(&self, bytes: usize, changes: &mut dyn Iterator<Item = Change>) -> Result<(), StoreError> {
+        self.revive()?;
+        if self.free_bytes()? < FREE_BYTES_MIN + 2 * bytes as u64 {
+            return Err(StoreError::DiskFull);
+        }
+        self.with(|open| {
+            let failed = |e: fjall::Error| of("writing to the engine", &e);
+            let mut ingestion = open.versions.start_ingestion().map_err(failed)?;
+            for (key, value) in changes {
+                match value {
+                    Some(value) => ingestion.write(key, value),
+                    None => ingestion.write_tombstone(key),
+                }
+                .map_err(failed)?;
+            }
+            ingestion.finish().map_err(failed)
+        })
+    }
+
+    fn sync(&self) -> Result<(), StoreError> {
+        // An ingestion is durable when it returns.
+        Ok(())
+    }
+
+    fn disk_bytes(&self) -> u64 {
+        self.open.read().as_ref().map_or(0, |open| open.versions.disk_space())
+    }
+}

@@ -1,0 +1,93 @@
+//! `Versions` against a dumb oracle, on fjall, with reopening; and what fjall must keep.
+
+mod model;
+
+use bytes::Bytes;
+use model::{World, step};
+use proptest::prelude::*;
+use std::ops::ControlFlow;
+use store::{Engine, FjallEngine, FjallOptions};
+use tempfile::TempDir;
+
+fn options() -> FjallOptions {
+    FjallOptions { cache_bytes: 1 << 20 }
+}
+
+struct OnDisk(TempDir);
+
+impl World for OnDisk {
+    type E = FjallEngine;
+    fn open(&mut self) -> FjallEngine {
+        FjallEngine::open(self.0.path(), options()).unwrap()
+    }
+    fn crash(&mut self, _: u8) {}
+    fn set_full(&mut self, _: bool) {}
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 12, failure_persistence: None, ..ProptestConfig::default() })]
+    #[test]
+    fn versions_agree_with_the_oracle(steps in prop::collection::vec(step(), 1..100), dice in any::<u8>()) {
+        model::run(&mut OnDisk(tempfile::tempdir().unwrap()), &steps, dice)?;
+    }
+}
+
+fn put(engine: &FjallEngine, entries: &[(&'static str, Option<&'static str>)]) {
+    let mut changes = entries.iter().map(|(k, v)| (Bytes::from(*k), v.map(Bytes::from)));
+    engine.ingest(0, &mut changes).unwrap();
+}
+
+fn all(engine: &FjallEngine, reverse: bool) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    engine
+        .scan(b"", b"~", reverse, &mut |key, value| {
+            found.push((String::from_utf8_lossy(key).into(), String::from_utf8_lossy(&value).into()));
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+    found
+}
+
+#[test]
+fn the_newest_ingestion_wins_also_after_reopening() {
+    let dir = tempfile::tempdir().unwrap();
+    for round in ["one", "two", "three"] {
+        let engine = FjallEngine::open(dir.path(), options()).unwrap();
+        for again in 0..6 {
+            put(&engine, &[("a", Some(round)), ("b", Some("b")), (["c", "d", "e", "f", "g", "h"][again], Some(round))]);
+        }
+        put(&engine, &[("b", None)]);
+        assert_eq!(engine.get(b"a").unwrap().unwrap(), round);
+        assert_eq!(engine.get(b"b").unwrap(), None);
+        drop(engine);
+        let engine = FjallEngine::open(dir.path(), options()).unwrap();
+        let forward = all(&engine, false);
+        assert_eq!(forward.iter().map(|(k, _)| k.as_str()).collect::<String>(), "acdefgh");
+        assert!(forward.iter().all(|(_, v)| v == round), "{forward:?}");
+        let mut backward = all(&engine, true);
+        backward.reverse();
+        assert_eq!(forward, backward);
+        assert!(engine.disk_bytes() > 0);
+    }
+}
+
+#[test]
+fn an_ingestion_that_was_not_finished_leaves_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let engine = FjallEngine::open(dir.path(), options()).unwrap();
+    put(&engine, &[("a", Some("1"))]);
+    let stopped = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        let mut changes = (0..3).map(|n| {
+            assert!(n < 2, "the process dies here");
+            (Bytes::from(format!("k{n}")), Some(Bytes::from_static(b"v")))
+        });
+        engine.ingest(0, &mut changes)
+    }));
+    assert!(stopped.is_err());
+    assert_eq!(all(&engine, false).len(), 1);
+    drop(engine);
+    let engine = FjallEngine::open(dir.path(), options()).unwrap();
+    assert_eq!(all(&engine, false).len(), 1);
+    put(&engine, &[("a", Some("2"))]);
+    assert_eq!(engine.get(b"a").unwrap().unwrap(), "2");
+}
