@@ -162,14 +162,33 @@ impl Log {
         }
     }
 
+    /// Returns once `position` is durable: by somebody else's write, or by its own. Whoever comes first leads, and writes for
+    /// all who appended meanwhile.
+    ///
+    /// # Errors
+    /// As [`Log::write_and_sync`].
+    pub fn sync_to(&self, position: u64) -> Result<(), LogError> {
+        while self.durable() < position {
+            let mut tail = self.tail.lock();
+            // Those who waited for the leader leave at once: a write for each of them would be a sync for each of them.
+            if self.durable() < position {
+                self.write_tail(&mut tail)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Writes and syncs everything that waits, in one write where it fits a frame; gives the durable position. Others may
-    /// append meanwhile; a second caller waits for the first, and then usually finds its own record durable.
+    /// append meanwhile; a second caller waits for the first.
     ///
     /// # Errors
     /// [`LogError::Broken`]: nothing more will be taken. [`LogError::DiskFull`] only from file systems that copy on
     /// write: the records still wait, call again.
     pub fn write_and_sync(&self) -> Result<u64, LogError> {
-        let mut tail = self.tail.lock();
+        self.write_tail(&mut self.tail.lock())
+    }
+
+    fn write_tail(&self, tail: &mut Tail) -> Result<u64, LogError> {
         let (cost, bytes) = {
             let mut pending = self.pending.lock();
             if let Some(error) = &pending.broken {
@@ -182,7 +201,7 @@ impl Log {
         if tail.batch.is_empty() {
             return Ok(self.durable());
         }
-        let result = self.write_batch(&mut tail);
+        let result = self.write_batch(tail);
         let mut pending = self.pending.lock();
         pending.current_left = reserve::usable(tail.bytes - tail.offset);
         match result {

@@ -414,7 +414,7 @@ impl<E: Engine> Versions<E> {
         if layers.retired == retired && layers.newest_first().all(|layer| layer.get(key, Timestamp::MAX).is_none()) {
             // A copy: what the engine gives may be a slice of a whole block, which the cache would keep.
             let value = version.value.as_deref().map(Bytes::copy_from_slice);
-            self.cache.put(&Bytes::copy_from_slice(key), Version { ts: version.ts, value });
+            self.cache.put(key, Version { ts: version.ts, value });
         }
     }
 }

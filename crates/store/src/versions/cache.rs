@@ -5,6 +5,7 @@
 //! from the engine. Eviction is a clock hand per shard.
 
 use super::Version;
+use super::overlay::Key;
 use bytes::Bytes;
 use clock::Timestamp;
 use foldhash::fast::FixedState;
@@ -20,7 +21,7 @@ const ENTRY_OVERHEAD: usize = 160;
 const HAND_STEPS_MAX: usize = 64;
 
 struct Slot {
-    key: Bytes,
+    key: Key,
     version: Version,
     used: bool,
 }
@@ -39,7 +40,7 @@ pub(super) struct RowCache {
     shard_bytes_max: usize,
 }
 
-fn cost(key: &Bytes, version: &Version) -> usize {
+fn cost(key: &[u8], version: &Version) -> usize {
     key.len() + version.value.as_ref().map_or(0, Bytes::len) + ENTRY_OVERHEAD
 }
 
@@ -75,7 +76,7 @@ impl RowCache {
     }
 
     /// Puts the newest version of a key; an older one than the cache holds is ignored.
-    pub fn put(&self, key: &Bytes, version: Version) {
+    pub fn put(&self, key: &[u8], version: Version) {
         let (hash, shard) = self.locate(key);
         let cost = cost(key, &version);
         let mut shard = shard.lock();
@@ -94,7 +95,7 @@ impl RowCache {
         }
         shard.make_room(&self.hasher, self.shard_bytes_max - cost);
         let place = shard.slots.len() as u32;
-        shard.slots.push(Slot { key: key.clone(), version, used: false });
+        shard.slots.push(Slot { key: Key::from_slice(key), version, used: false });
         shard.bytes += cost;
         let Shard { index, slots, .. } = &mut *shard;
         index.insert_unique(hash, place, |at| self.hasher.hash_one(&slots[*at as usize].key[..]));
@@ -108,7 +109,7 @@ impl RowCache {
 
 impl Shard {
     fn find(&self, hash: u64, key: &[u8]) -> Option<usize> {
-        self.index.find(hash, |at| self.slots[*at as usize].key == key).map(|at| *at as usize)
+        self.index.find(hash, |at| self.slots[*at as usize].key[..] == *key).map(|at| *at as usize)
     }
 
     fn make_room(&mut self, hasher: &FixedState, bytes_max: usize) {
@@ -128,7 +129,7 @@ impl Shard {
 
     fn evict(&mut self, hasher: &FixedState, at: usize) {
         let last = self.slots.len() - 1;
-        let hash = |key: &Bytes| hasher.hash_one(&key[..]);
+        let hash = |key: &Key| hasher.hash_one(&key[..]);
         if let Ok(entry) = self.index.find_entry(hash(&self.slots[at].key), |i| *i as usize == at) {
             entry.remove();
         }

@@ -147,13 +147,14 @@ fn changes(layer: &Layer, collected: Timestamp) -> impl Iterator<Item = Change> 
 
 /// Least and greatest key of each prefix of a layer.
 fn ends(layer: &Layer) -> Vec<(Prefix, Bytes, Bytes)> {
-    let mut out: Vec<(Prefix, Bytes, Bytes)> = Vec::new();
+    let mut out: Vec<(Prefix, &[u8], &[u8])> = Vec::new();
     for (key, _) in layer.chains() {
         let prefix = prefix_of(key);
         match out.last_mut() {
-            Some(last) if last.0 == prefix => last.2 = key.clone(),
-            _ => out.push((prefix, key.clone(), key.clone())),
+            Some(last) if last.0 == prefix => last.2 = key,
+            _ => out.push((prefix, key, key)),
         }
     }
-    out
+    let copy = Bytes::copy_from_slice;
+    out.into_iter().map(|(prefix, least, greatest)| (prefix, copy(least), copy(greatest))).collect()
 }

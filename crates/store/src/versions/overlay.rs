@@ -15,6 +15,8 @@ const ENTRY_OVERHEAD: usize = 120;
 /// What one more version in a chain costs beside its value.
 const VERSION_OVERHEAD: usize = 40;
 
+/// A key, inside the map's node while it is short: a search then follows no pointer per comparison.
+pub(super) type Key = SmallVec<[u8; 24]>;
 /// The versions of one key in this layer, oldest first.
 pub(super) type Chain = SmallVec<[Version; 1]>;
 
@@ -26,7 +28,7 @@ pub(super) struct Seen {
 
 #[derive(Default)]
 pub(super) struct Layer {
-    map: BTreeMap<Bytes, Chain>,
+    map: BTreeMap<Key, Chain>,
     newest: BTreeMap<Prefix, Timestamp>,
     /// About what it holds of memory.
     pub bytes: usize,
@@ -55,9 +57,9 @@ impl Layer {
         let newest = self.newest.entry(prefix_of(key)).or_default();
         *newest = ts.max(*newest);
         let size = version.value.as_ref().map_or(0, Bytes::len);
-        let Some(chain) = self.map.get_mut(key) else {
+        let Some(chain) = self.map.get_mut(&key[..]) else {
             self.bytes += key.len() + size + ENTRY_OVERHEAD;
-            self.map.insert(key.clone(), SmallVec::from_buf([version]));
+            self.map.insert(Key::from_slice(key), SmallVec::from_buf([version]));
             return;
         };
         self.bytes += size + VERSION_OVERHEAD;
@@ -113,14 +115,14 @@ impl Layer {
             if out.len() == limit {
                 return (out, true);
             }
-            out.push(Seen { key: key.clone(), version: version.clone() });
+            out.push(Seen { key: Bytes::copy_from_slice(key), version: version.clone() });
         }
         (out, false)
     }
 
     /// All that the layer holds, in key order.
-    pub fn chains(&self) -> impl Iterator<Item = (&Bytes, &Chain)> {
-        self.map.iter()
+    pub fn chains(&self) -> impl Iterator<Item = (&[u8], &Chain)> {
+        self.map.iter().map(|(key, chain)| (&key[..], chain))
     }
 
     /// The greatest timestamp per prefix.
