@@ -48,8 +48,8 @@ pub enum Input {
     AppendFailed {
         /// The first place refused.
         from: LogIndex,
-        /// Whether it was for lack of space; otherwise the disk is broken and no write is taken any more.
-        full: bool,
+        /// Why.
+        why: AppendError,
     },
     /// Time passed: the gate, undecided transactions, what is owed.
     Tick,
@@ -57,6 +57,17 @@ pub enum Input {
     Replay(Record),
     /// The log has no more records: undecided transactions are resolved.
     Recovered,
+}
+
+/// Why an append failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AppendError {
+    /// No space: nothing of it is on the disk, and later appends may succeed.
+    Full,
+    /// Too much waits for the disk: nothing of it is on the disk, and later appends may succeed.
+    Busy,
+    /// The disk is broken: what it holds is unknown, and no write is taken any more.
+    Broken,
 }
 
 /// What a core wants done.
@@ -164,7 +175,7 @@ impl<E: Engine> Core<E> {
                     self.apply(now, entry, out)?;
                 }
             }
-            Input::AppendFailed { from, full } => self.append_failed(from, full, out),
+            Input::AppendFailed { from, why } => self.append_failed(from, why, out),
             Input::Tick => self.tick(now, out),
             Input::Replay(record) => self.replay(&record)?,
             Input::Recovered => self.recovered(now),
@@ -299,9 +310,11 @@ impl<E: Engine> Core<E> {
             }
             let (commit, gated) = entry.remove_entry();
             for one in gated {
-                if one.reply.is_some() {
+                if let Some(reply) = &one.reply {
+                    let waited_ns = now.now_ns.saturating_sub(one.since_ns);
+                    reply.held_back(waited_ns);
                     self.shared.counters.txn_commit_waits.one();
-                    self.shared.counters.commit_wait_nanos.add(now.now_ns.saturating_sub(one.since_ns));
+                    self.shared.counters.commit_wait_nanos.add(waited_ns);
                 }
                 self.show(commit, one, out);
             }

@@ -1,15 +1,15 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 macro_rules! counters {
-    ($($(#[$doc:meta])* $name:ident),* $(,)?) => {
+    ($(#[doc = $doc:literal] $name:ident),* $(,)?) => {
         /// What happened so far; each only grows.
         #[derive(Debug, Default)]
-        pub struct Counters { $($(#[$doc])* pub $name: Counter,)* }
+        pub struct Counters { $(#[doc = $doc] pub $name: Counter,)* }
 
         impl Counters {
-            /// Every counter with its name, in the order of declaration.
-            pub fn all(&self) -> impl Iterator<Item = (&'static str, u64)> {
-                [$((stringify!($name), self.$name.get()),)*].into_iter()
+            /// Every counter: its name, what it counts, its value.
+            pub fn all(&self) -> impl Iterator<Item = (&'static str, &'static str, u64)> {
+                [$((stringify!($name), $doc.trim_ascii(), self.$name.get()),)*].into_iter()
             }
         }
     };

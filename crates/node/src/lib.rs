@@ -48,7 +48,7 @@ mod state;
 mod transaction;
 mod versions;
 
-pub use crate::core::{Input, LogBatch, Outputs, QUEUE_MAX};
+pub use crate::core::{AppendError, Input, LogBatch, Outputs, QUEUE_MAX};
 pub use crate::node::{Node, Ticket};
 pub use counters::{Counter, Counters};
 pub use error::TxnError;

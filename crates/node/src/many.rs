@@ -1,6 +1,6 @@
 //! Transactions of many ranges, and what a tick, a failed append and a restart make of them.
 
-use crate::core::{Core, FORGET_GROUP, Gated, Outputs, Pending, QUEUE_MAX, answer, damaged};
+use crate::core::{AppendError, Core, FORGET_GROUP, Gated, Outputs, Pending, QUEUE_MAX, answer, damaged};
 use crate::reply::{CommitError, Reply};
 use clock::{Reading, Timestamp};
 use protocol::log::LogIndex;
@@ -237,11 +237,15 @@ impl<E: Engine> Core<E> {
     }
 
     /// The disk holds nothing from `from` on: what stood there never happened.
-    pub(crate) fn append_failed(&mut self, from: LogIndex, full: bool, out: &mut Outputs) {
-        let error = if full { CommitError::DiskFull } else { CommitError::Unknown };
-        if !full {
-            self.closed = Some(CommitError::Unknown);
-        }
+    pub(crate) fn append_failed(&mut self, from: LogIndex, why: AppendError, out: &mut Outputs) {
+        let error = match why {
+            AppendError::Full => CommitError::DiskFull,
+            AppendError::Busy => CommitError::Overloaded,
+            AppendError::Broken => {
+                self.closed = Some(CommitError::Unknown);
+                CommitError::Unknown
+            }
+        };
         self.batch = crate::core::LogBatch::default();
         for entry in self.log.failed(from) {
             let range = entry.payload.range;

@@ -26,11 +26,12 @@ pub(crate) struct Reply(Mutex<State>);
 struct State {
     result: Option<Result<Timestamp, CommitError>>,
     waker: Option<Waker>,
+    waited_ns: u64,
 }
 
 impl Reply {
     pub fn new(waker: &Waker) -> Self {
-        Reply(Mutex::new(State { result: None, waker: Some(waker.clone()) }))
+        Reply(Mutex::new(State { result: None, waker: Some(waker.clone()), waited_ns: 0 }))
     }
     /// The result, if it is there; otherwise `waker` will be woken.
     pub fn poll(&self, waker: &Waker) -> Option<Result<Timestamp, CommitError>> {
@@ -44,6 +45,14 @@ impl Reply {
         let mut state = self.0.lock();
         state.result = Some(result);
         wakers.extend(state.waker.take());
+    }
+    /// The result is held back for rule 1, so long already: nanoseconds.
+    pub fn held_back(&self, ns: u64) {
+        self.0.lock().waited_ns += ns;
+    }
+    /// How long the result was held back for rule 1, nanoseconds.
+    pub fn waited_ns(&self) -> u64 {
+        self.0.lock().waited_ns
     }
     /// The owner's waker: whoever finished with the disk wakes the next to use it.
     pub fn waker(&self) -> Option<Waker> {

@@ -259,7 +259,7 @@ fn a_full_disk_refuses_writes_and_reads_go_on() {
     assert!(txn.commit(&w.now(), Waker::noop()).is_pending());
     let mut batch = LogBatch::default();
     w.node.take_batch(&mut batch);
-    w.node.step(&w.now(), Input::AppendFailed { from: batch.first, full: true }).unwrap();
+    w.node.step(&w.now(), Input::AppendFailed { from: batch.first, why: AppendError::Full }).unwrap();
     assert!(matches!(txn.commit(&w.now(), Waker::noop()), Poll::Ready(Err(TxnError::DiskFull))));
     assert_eq!(w.value("a").as_deref(), Some("1"));
     w.set(&[("a", "3")]);

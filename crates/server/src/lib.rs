@@ -1,12 +1,13 @@
 //! The real world: sockets, files, threads, configuration, metrics.
 //!
 //! [`Server`] binds the sockets and owns the threads; [`wire`] is the protocol as bytes, [`connection`] one client's thread,
-//! [`registry`] all of them. `kv` is the blocking shell around the node core.
+//! [`registry`] all of them. [`kv`] is the blocking shell around the node core.
 // This is a shell: clocks, threads and sockets are its work.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
 pub mod connection;
 pub mod http;
+pub mod kv;
 pub mod listener;
 pub mod log;
 pub mod metrics;

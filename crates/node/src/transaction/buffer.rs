@@ -5,8 +5,10 @@ use protocol::txn::Write;
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
-/// Bytes of keys and values that one transaction may write.
-pub const MAX_TXN_BYTES: usize = 1 << 30;
+/// Bytes of keys and values, and [`WRITE_OVERHEAD`] for each, that one transaction may write: one record must hold it.
+pub const MAX_TXN_BYTES: usize = 900 << 20;
+/// What a write takes in a record beside its key and value, bytes, at most.
+const WRITE_OVERHEAD: usize = 24;
 /// Bytes of one value.
 pub const MAX_VALUE_BYTES: usize = 64 << 20;
 /// Bytes of one key.
@@ -42,8 +44,8 @@ impl Buffer {
         let size = value.as_ref().map_or(0, Bytes::len);
         limit("a key", key.len(), MAX_KEY_BYTES)?;
         limit("a value", size, MAX_VALUE_BYTES)?;
-        limit("the transaction", self.bytes + key.len() + size, MAX_TXN_BYTES)?;
-        self.bytes += key.len() + size;
+        limit("the transaction", self.bytes + key.len() + size + WRITE_OVERHEAD, MAX_TXN_BYTES)?;
+        self.bytes += key.len() + size + WRITE_OVERHEAD;
         let track = !self.marks.is_empty();
         let undo_key = track.then(|| key.clone());
         let before = match self.writes.entry(key) {

@@ -23,9 +23,9 @@ impl<E: Engine> Transaction<E> {
             let batch = self.batch(txn);
             self.propose(now, batch, waker);
         }
-        let Some(result) = self.commit.as_ref().and_then(|reply| reply.poll(waker)) else {
-            return Poll::Pending;
-        };
+        let Some(reply) = &self.commit else { return Poll::Pending };
+        let Some(result) = reply.poll(waker) else { return Poll::Pending };
+        self.stats.commit_wait_ns = reply.waited_ns();
         let counters = &self.node.shared.counters;
         if result.is_ok() {
             counters.txn_commits.one()

@@ -57,6 +57,8 @@ pub struct Stats {
     pub uncertainty_restarts: u64,
     /// Times the snapshot moved up.
     pub refreshes: u64,
+    /// Nanoseconds that the commit was held back for rule 1, after it was durable.
+    pub commit_wait_ns: u64,
 }
 
 /// See the module.

@@ -167,3 +167,14 @@ pub enum Command {
         threshold: Timestamp,
     },
 }
+
+impl Command {
+    /// Copies keys and values apart, so that none of them keeps the record that they were decoded from in memory.
+    pub fn unshare(&mut self) {
+        let (Command::Commit(batch) | Command::Prepare { batch, .. }) = self else { return };
+        for write in &mut batch.writes {
+            write.key = Bytes::copy_from_slice(&write.key);
+            write.value = write.value.as_ref().map(|v| Bytes::copy_from_slice(v));
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! SQL's words and the node's.
+
+use node::TxnError;
+use sql::KvError;
+use sql::transaction as theirs;
+
+pub(super) fn isolation(isolation: theirs::Isolation) -> node::Isolation {
+    match isolation {
+        theirs::Isolation::Serializable => node::Isolation::Serializable,
+        theirs::Isolation::RepeatableRead => node::Isolation::Snapshot,
+        theirs::Isolation::ReadCommitted => node::Isolation::ReadCommitted,
+    }
+}
+
+pub(super) fn consistency(consistency: theirs::Consistency) -> node::Consistency {
+    match consistency {
+        theirs::Consistency::Auto => node::Consistency::Auto,
+        theirs::Consistency::Strict => node::Consistency::Strict,
+        theirs::Consistency::Hybrid => node::Consistency::Hybrid,
+        theirs::Consistency::Token => node::Consistency::Token,
+        theirs::Consistency::None => node::Consistency::None,
+    }
+}
+
+pub(super) fn settled(consistency: node::Consistency) -> theirs::Consistency {
+    match consistency {
+        node::Consistency::Auto => theirs::Consistency::Auto,
+        node::Consistency::Strict => theirs::Consistency::Strict,
+        node::Consistency::Hybrid => theirs::Consistency::Hybrid,
+        node::Consistency::Token => theirs::Consistency::Token,
+        node::Consistency::None => theirs::Consistency::None,
+    }
+}
+
+pub(super) fn when_locked(wait: theirs::LockWait) -> node::WhenLocked {
+    match wait {
+        theirs::LockWait::Wait => node::WhenLocked::Wait,
+        theirs::LockWait::NoWait => node::WhenLocked::Fail,
+        theirs::LockWait::Skip => node::WhenLocked::Skip,
+    }
+}
+
+pub(super) fn error(e: TxnError) -> KvError {
+    match e {
+        TxnError::Restart { reason } => KvError::Restart { reason },
+        TxnError::Deadlock { detail } => KvError::Deadlock { detail },
+        TxnError::LockNotAvailable => KvError::LockNotAvailable,
+        TxnError::DiskFull => KvError::DiskFull,
+        TxnError::TooLarge { what, bytes, limit } => KvError::TooLarge { what, bytes, limit },
+        TxnError::ReadOnly => KvError::ReadOnly,
+        TxnError::SnapshotUnavailable { asked, reason } => KvError::SnapshotUnavailable { asked, reason },
+        TxnError::ClockUnavailable(why) => KvError::ClockUnavailable(why),
+        TxnError::Storage(why) => KvError::Storage(why),
+        TxnError::ShuttingDown => KvError::ShuttingDown,
+    }
+}

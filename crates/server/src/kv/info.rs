@@ -1,0 +1,100 @@
+//! What a node says of itself: rows for `timeball_internal`, fields for `/health`, metrics.
+
+use super::{Inner, KvNode};
+use crate::metrics::MetricsText;
+use node::Span;
+use std::fmt::Write as _;
+use store::Engine;
+
+type Table = (Vec<String>, Vec<Vec<Option<String>>>);
+
+pub(super) fn table<E: Engine>(inner: &Inner<E>, name: &str) -> Option<Table> {
+    match name {
+        "clocks" => Some(clocks(inner)),
+        "ranges" => Some(ranges(inner)),
+        _ => None,
+    }
+}
+
+fn named(columns: &[&str]) -> Vec<String> {
+    columns.iter().map(|c| (*c).to_owned()).collect()
+}
+
+fn clocks<E: Engine>(inner: &Inner<E>) -> Table {
+    let now = inner.clock.read();
+    let columns = named(&["node_id", "source", "status", "bound_ns", "earliest_ns", "latest_ns", "hybrid", "max_drift_ppb"]);
+    let row = vec![
+        Some(inner.node.options().node.to_string()),
+        Some(inner.clock.name()),
+        Some(now.status.name().to_owned()),
+        Some(now.interval.error_ns().to_string()),
+        Some(now.interval.earliest_ns.to_string()),
+        Some(now.interval.latest_ns.to_string()),
+        Some(inner.node.clock_last().to_string()),
+        Some(now.max_drift_ppb.to_string()),
+    ];
+    (columns, vec![row])
+}
+
+fn hex(key: &[u8]) -> String {
+    key.iter().fold(String::new(), |mut out, byte| {
+        let _ = write!(out, "{byte:02x}");
+        out
+    })
+}
+
+fn ranges<E: Engine>(inner: &Inner<E>) -> Table {
+    let columns = named(&["range_id", "start_key", "end_key", "log", "leader_node_id"]);
+    let ranges = inner.node.ranges(&Span::ALL);
+    let ends = ranges.iter().skip(1).map(|(start, _)| Some(hex(start))).chain([None]);
+    let row = |((start, id), end): (&(bytes::Bytes, node::RangeId), Option<String>)| {
+        vec![
+            Some(id.0.to_string()),
+            Some(hex(start)),
+            end,
+            Some("single".to_owned()),
+            Some(inner.node.options().node.to_string()),
+        ]
+    };
+    (columns, ranges.iter().zip(ends).map(row).collect())
+}
+
+impl<E: Engine> crate::NodeView for KvNode<E> {
+    fn health(&self) -> Vec<(&'static str, String)> {
+        let inner = &self.inner;
+        let now = inner.clock.read();
+        let status = if self.is_healthy() { "\"ok\"" } else { "\"failed\"" };
+        let mut fields = vec![
+            ("status", status.to_owned()),
+            ("node", inner.node.options().node.to_string()),
+            ("clock_source", format!("{:?}", inner.clock.name())),
+            ("clock_status", format!("{:?}", now.status.name())),
+            ("clock_bound_ns", now.interval.error_ns().to_string()),
+        ];
+        if let Some(cause) = &*inner.broken.lock() {
+            fields.push(("cause", format!("{cause:?}")));
+        }
+        fields
+    }
+    fn is_healthy(&self) -> bool {
+        self.inner.broken.lock().is_none()
+    }
+    fn render(&self, text: &mut MetricsText) {
+        let inner = &self.inner;
+        for (name, help, value) in inner.node.counters().all() {
+            text.counter(name, help, value);
+        }
+        let now = inner.clock.read();
+        text.gauge("clock_bound_nanos", "Half the width of the clock's interval", now.interval.error_ns());
+        text.gauge("clock_status", "0 unknown, 1 synchronized, 2 free running, 3 disrupted", now.status as u64);
+        let (locked, queued) = inner.node.lock_counts();
+        text.gauge("lock_keys", "Rows locked", locked as u64);
+        text.gauge("lock_waiters", "Transactions that queue for a row", queued as u64);
+        text.gauge("ranges", "Ranges on this node", inner.node.ranges(&Span::ALL).len() as u64);
+        text.gauge("log_segments", "Segments of the log in use", inner.driver.log().segments() as u64);
+        let versions = inner.node.versions();
+        text.gauge("store_overlay_bytes", "Versions in memory that the engine does not hold yet", versions.overlay_bytes() as u64);
+        text.gauge("store_cache_bytes", "Rows cached", versions.cache_bytes() as u64);
+        text.gauge("store_frozen_layers", "Layers that wait for the engine", versions.frozen_layers() as u64);
+    }
+}

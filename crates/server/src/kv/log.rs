@@ -1,0 +1,172 @@
+//! Who writes the log: leader and followers.
+//!
+//! A committing thread whose record waits tries to take the baton. The one that gets it takes *all* records that wait, writes and
+//! syncs them once, passes the baton on, tells the core, and wakes those whose commits are done. While it syncs, others add
+//! their records; the first of them gets the baton next. So a single client never switches threads, and many share a sync.
+//!
+//! The baton is passed after the sync and before the core is told: the next sync overlaps the applying of this one.
+//!
+//! Why no record is forgotten (invariant 2 of the module): a thread adds its record, then tries the baton. If it fails, the holder
+//! had it at that moment; the holder puts it down and *then* looks for records that wait, so it sees this one and wakes its owner,
+//! or the timer thread where a record has no owner.
+
+use super::{Inner, park};
+use bytes::Bytes;
+use node::{AppendError, Input, LogBatch, Outputs};
+use parking_lot::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::task::{Poll, Waker};
+use store::Engine;
+
+/// Where records become durable.
+pub trait RecordLog: Send + Sync + 'static {
+    /// Appends the records and returns once they are durable; the first gets the place `first`.
+    ///
+    /// # Errors
+    /// Why not; except for [`AppendError::Broken`] nothing of them is on the disk.
+    fn append(&self, first: u64, records: Vec<Bytes>) -> Result<(), AppendError>;
+    /// Records up to this place are not needed any more.
+    ///
+    /// # Errors
+    /// What the disk says.
+    fn truncate(&self, applied: u64) -> Result<(), String>;
+    /// Makes space ready ahead; called in the background.
+    ///
+    /// # Errors
+    /// What the disk says.
+    fn prepare(&self) -> Result<(), String>;
+    /// Segments in use: the longer the log, the longer a restart.
+    fn segments(&self) -> usize;
+}
+
+/// A log that forgets everything: for tests and measurements.
+#[derive(Debug, Default)]
+pub struct MemoryLog {
+    /// How long a sync takes, microseconds.
+    pub sync_us: u64,
+}
+
+impl RecordLog for MemoryLog {
+    fn append(&self, _first: u64, _records: Vec<Bytes>) -> Result<(), AppendError> {
+        if self.sync_us > 0 {
+            std::thread::sleep(std::time::Duration::from_micros(self.sync_us));
+        }
+        Ok(())
+    }
+    fn truncate(&self, _applied: u64) -> Result<(), String> {
+        Ok(())
+    }
+    fn prepare(&self) -> Result<(), String> {
+        Ok(())
+    }
+    fn segments(&self) -> usize {
+        1
+    }
+}
+
+pub(crate) struct Driver<E> {
+    log: Box<dyn RecordLog>,
+    baton: AtomicBool,
+    spare: Mutex<LogBatch>,
+    timer: super::timer::Handle,
+    _engine: std::marker::PhantomData<fn() -> E>,
+}
+
+impl<E: Engine> Driver<E> {
+    pub fn new(log: Box<dyn RecordLog>, timer: super::timer::Handle) -> Self {
+        let spare = Mutex::new(LogBatch::default());
+        Driver { log, baton: AtomicBool::new(false), spare, timer, _engine: std::marker::PhantomData }
+    }
+    pub fn log(&self) -> &dyn RecordLog {
+        &*self.log
+    }
+
+    /// Waits for something that becomes ready as the log is driven; drives it meanwhile.
+    pub fn wait<R>(&self, inner: &Inner<E>, mut poll: impl FnMut(&Waker) -> Poll<R>) -> R {
+        loop {
+            if let Poll::Ready(result) = park::with_waker(&mut poll) {
+                return result;
+            }
+            if !self.lead(inner) {
+                park::park();
+            }
+        }
+    }
+
+    /// Takes the baton, if it is free and there is work. `false`: it did nothing.
+    pub fn lead(&self, inner: &Inner<E>) -> bool {
+        loop {
+            if self.baton.swap(true, SeqCst) {
+                return false;
+            }
+            let mut batch = std::mem::take(&mut *self.spare.lock());
+            inner.node.take_batch(&mut batch);
+            if !batch.is_empty() {
+                self.write(inner, batch);
+                return true;
+            }
+            *self.spare.lock() = batch;
+            self.baton.store(false, SeqCst);
+            if !inner.node.has_batch() {
+                return false;
+            }
+        }
+    }
+
+    fn write(&self, inner: &Inner<E>, mut batch: LogBatch) {
+        let (first, last) = (batch.first, batch.last());
+        let bytes = Bytes::from(std::mem::take(&mut batch.bytes));
+        let mut start = 0;
+        let records = batch.ends.iter().map(|end| bytes.slice(std::mem::replace(&mut start, *end)..*end)).collect();
+        let result = self.log.append(first.0, records);
+        let input = match result {
+            Ok(()) => {
+                self.pass_on(inner);
+                Input::Durable(last)
+            }
+            Err(why) => {
+                if why == AppendError::Broken {
+                    inner.fail("the log cannot be written");
+                }
+                Input::AppendFailed { from: first, why }
+            }
+        };
+        self.step(inner, input);
+        if result.is_err() {
+            self.pass_on(inner);
+        }
+        *self.spare.lock() = batch;
+    }
+
+    /// Puts the baton down and wakes who takes it next.
+    fn pass_on(&self, inner: &Inner<E>) {
+        self.baton.store(false, SeqCst);
+        match inner.node.next_in_batch() {
+            (false, _) => {}
+            (true, Some(waker)) => waker.wake(),
+            (true, None) => self.timer.poke(),
+        }
+    }
+
+    /// One input to the core, and its outputs.
+    pub fn step(&self, inner: &Inner<E>, input: Input) {
+        match inner.node.step(&inner.clock.read(), input) {
+            Ok(Outputs { wakers, timer }) => {
+                wakers.into_iter().for_each(Waker::wake);
+                if let Some(at) = timer {
+                    self.timer.set(at);
+                }
+            }
+            Err(e) => inner.fail(&e.to_string()),
+        }
+    }
+
+    /// Writes until nothing waits.
+    pub fn drain(&self, inner: &Inner<E>) {
+        while inner.node.has_batch() && inner.broken.lock().is_none() {
+            if !self.lead(inner) {
+                std::thread::yield_now();
+            }
+        }
+    }
+}

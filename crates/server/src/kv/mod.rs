@@ -1,0 +1,159 @@
+//! The blocking shell around the node core: real threads, a real clock, a real disk.
+//!
+//! # Problem
+//! The core ([`node`]) has operations that are polled, records that somebody must write, and a time that somebody must tell. SQL
+//! wants calls that block.
+//!
+//! # Idea
+//! Each session thread runs the core's operations itself. Where one is pending the thread parks, and the core's waker unparks it.
+//! A thread whose commit is pending first tries to *lead*: it takes all records that wait, writes and syncs them once, tells the core,
+//! and wakes the others (leader and followers, no thread of the log's own; see `log`). Two threads work in the background:
+//! one for what becomes due with time (`timer`), one for space (`maintenance`).
+//!
+//! # Invariants
+//! 1. Nothing is acknowledged before its record is synced and its timestamp past: the core does not answer earlier.
+//! 2. If records wait for the disk, somebody is leading, or will be woken to lead.
+//! 3. After a failure of the store or the log that is not a full disk, no write is taken until a restart.
+//!
+//! # Caveats
+//! A commit cannot be interrupted once it is proposed: its outcome would be unknown.
+
+mod convert;
+mod info;
+mod log;
+mod maintenance;
+mod open;
+mod park;
+mod timer;
+mod transaction;
+
+pub use log::{MemoryLog, RecordLog};
+pub use open::{KvOptions, OpenError};
+
+use bytes::Bytes;
+use clocksource::ClockSource;
+use log::Driver;
+use node::{BeginOptions, Node, Span};
+use parking_lot::Mutex;
+use sql::transaction::{Admin, AdminReply, BeginOptions as SqlOptions};
+use sql::{Kv, KvError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use store::Engine;
+use transaction::KvTransaction;
+
+/// A split that meets an undecided transaction is tried again this often, with a tick between.
+const SPLIT_TRIES: usize = 200;
+
+/// What the threads of one node share.
+pub(crate) struct Inner<E> {
+    pub node: Arc<Node<E>>,
+    pub clock: Arc<dyn ClockSource>,
+    pub driver: Driver<E>,
+    pub options: KvOptions,
+    /// The versions in memory outgrow the engine: commits wait.
+    pub crowded: AtomicBool,
+    pub stopping: AtomicBool,
+    /// Why no write is taken any more.
+    pub broken: Mutex<Option<String>>,
+}
+
+/// One node on a real disk, as SQL wants it.
+pub struct KvNode<E: Engine> {
+    inner: Arc<Inner<E>>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+impl<E: Engine> Inner<E> {
+    pub fn begin(self: &Arc<Self>, options: &SqlOptions) -> Result<KvTransaction<E>, KvError> {
+        let now = self.clock.read();
+        let begin = BeginOptions {
+            isolation: convert::isolation(options.isolation),
+            consistency: convert::consistency(options.consistency),
+            token: options.token,
+            read_only: options.read_only,
+            as_of: options.as_of,
+        };
+        let txn = node::Transaction::begin(&self.node, &now, &begin).map_err(convert::error)?;
+        Ok(KvTransaction::new(self.clone(), txn, options))
+    }
+
+    /// A failure that is not a full disk: reads go on, writes stop.
+    pub fn fail(&self, what: &str) {
+        let mut broken = self.broken.lock();
+        if broken.is_none() {
+            crate::log::error("storage failed, writes are refused until a restart", &[("cause", &what)]);
+            *broken = Some(what.to_owned());
+            self.node.close();
+        }
+    }
+}
+
+impl<E: Engine> KvNode<E> {
+    /// The node core, for figures.
+    pub fn node(&self) -> &Arc<Node<E>> {
+        &self.inner.node
+    }
+
+    /// Stops: refuses new commits, writes out what waits, ends the threads. Once.
+    pub fn shutdown(&self) {
+        if self.inner.stopping.swap(true, Ordering::SeqCst) {
+            return;
+        }
+        self.inner.node.close();
+        for thread in self.threads.lock().drain(..) {
+            thread.thread().unpark();
+            if thread.join().is_err() {
+                crate::log::error("a background thread ended by a panic", &[]);
+            }
+        }
+        self.inner.driver.drain(&self.inner);
+        maintenance::flush_all(&self.inner);
+    }
+
+    fn split(&self, key: Bytes) -> Result<(), KvError> {
+        for _ in 0..SPLIT_TRIES {
+            let ticket = self.inner.node.split(&self.inner.clock.read(), key.clone(), &park::waker());
+            let result = self.inner.driver.wait(&self.inner, |waker| ticket.poll(waker));
+            match result {
+                Ok(()) => return Ok(()),
+                Err(node::CommitError::Refused(_)) => park::pause(std::time::Duration::from_millis(5)),
+                Err(other) => return Err(convert::error(other.into())),
+            }
+        }
+        Err(KvError::Restart { reason: "the range has transactions that are committing".into() })
+    }
+}
+
+impl<E: Engine> Drop for KvNode<E> {
+    fn drop(&mut self) {
+        self.shutdown();
+    }
+}
+
+impl<E: Engine> Kv for KvNode<E> {
+    fn begin(&self, options: &SqlOptions) -> Result<Box<dyn sql::Transaction>, KvError> {
+        Ok(Box::new(self.inner.begin(options)?))
+    }
+    fn unique_id(&self) -> u64 {
+        self.inner.node.unique_id(&self.inner.clock.read())
+    }
+    fn now_us(&self) -> i64 {
+        let interval = self.inner.clock.read().interval;
+        let middle_ns = interval.earliest_ns + (interval.latest_ns - interval.earliest_ns) / 2;
+        i64::try_from(middle_ns / 1000).unwrap_or(i64::MAX)
+    }
+    fn admin(&self, request: Admin) -> Result<AdminReply, KvError> {
+        match request {
+            Admin::Split(key) => self.split(key).map(|()| AdminReply::Done),
+            Admin::Ranges(span) => {
+                let ranges = self.inner.node.ranges(&Span::new(span.start, span.end));
+                Ok(AdminReply::Ranges(ranges.into_iter().map(|(start, id)| (start, id.0)).collect()))
+            }
+        }
+    }
+    fn internal_table(&self, name: &str) -> Option<(Vec<String>, Vec<Vec<Option<String>>>)> {
+        info::table(&self.inner, name)
+    }
+}

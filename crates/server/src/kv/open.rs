@@ -1,0 +1,106 @@
+//! From files to a node that serves.
+
+use super::log::Driver;
+use super::{Inner, KvNode, RecordLog, maintenance, timer};
+use bytes::Bytes;
+use clocksource::ClockSource;
+use node::{Input, Node, NodeOptions, Record};
+use parking_lot::Mutex;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+use store::{Engine, StoreError, Versions};
+
+/// Settings of the shell.
+#[derive(Clone, Debug)]
+pub struct KvOptions {
+    /// The node core's settings.
+    pub node: NodeOptions,
+    /// Versions younger than this can be read with `AS OF SYSTEM TIME`, seconds.
+    pub gc_ttl_seconds: u64,
+}
+
+impl Default for KvOptions {
+    fn default() -> Self {
+        KvOptions { node: NodeOptions::default(), gc_ttl_seconds: 600 }
+    }
+}
+
+/// The node cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The store is damaged, or its disk fails.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The log is damaged, or its disk fails.
+    #[error("{0}")]
+    Log(String),
+    /// A thread cannot be started.
+    #[error("cannot start a background thread: {0}")]
+    Thread(#[from] std::io::Error),
+}
+
+impl<E: Engine> KvNode<E> {
+    /// A node over versions and a log, whose records after [`node::Node::applied`] are `replay`.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub fn start(
+        versions: Versions<E>,
+        log: Box<dyn RecordLog>,
+        replay: impl IntoIterator<Item = Bytes>,
+        clock: Arc<dyn ClockSource>,
+        options: KvOptions,
+    ) -> Result<Arc<Self>, OpenError> {
+        let node = Arc::new(Node::open(options.node.clone(), Arc::new(versions), &clock.read())?);
+        for bytes in replay {
+            replay_one(&node, &*clock, bytes)?;
+        }
+        node.step(&clock.read(), Input::Recovered)?;
+        let timer = timer::Handle::default();
+        let inner = Arc::new(Inner {
+            node,
+            clock,
+            driver: Driver::new(log, timer.clone()),
+            options,
+            crowded: AtomicBool::new(false),
+            stopping: AtomicBool::new(false),
+            broken: Mutex::new(None),
+        });
+        inner.driver.drain(&inner);
+        wait_until_past(&inner);
+        let mut threads = Vec::new();
+        let shared = inner.clone();
+        threads.push(std::thread::Builder::new().name("timer".into()).spawn(move || timer::run(&shared, &timer))?);
+        let shared = inner.clone();
+        threads.push(std::thread::Builder::new().name("maintenance".into()).spawn(move || maintenance::run(&shared))?);
+        Ok(Arc::new(KvNode { inner, threads: Mutex::new(threads) }))
+    }
+}
+
+/// Records larger than this are copied apart when replayed, so that one row in a cache does not keep the whole record in memory.
+const SHARE_BYTES_MAX: usize = 64 << 10;
+
+pub(super) fn replay_one<E: Engine>(node: &Node<E>, clock: &dyn ClockSource, bytes: Bytes) -> Result<(), OpenError> {
+    let mut record = Record::decode(&bytes).map_err(|e| OpenError::Log(e.to_string()))?;
+    if bytes.len() > SHARE_BYTES_MAX {
+        record.command.unshare();
+    }
+    node.step(&clock.read(), Input::Replay(record))?;
+    Ok(())
+}
+
+/// Rule 1 for what was replayed: a commit that was ahead of true time when the node stopped is shown once it is past.
+fn wait_until_past<E: Engine>(inner: &Inner<E>) {
+    let ready = inner.node.ready_at();
+    while !inner.clock.read().interval.is_past(ready) {
+        let missing_us = ready.physical_us().saturating_sub(inner.clock.read().interval.earliest_ns / 1000);
+        if missing_us > 10_000_000 {
+            crate::log::warning(
+                "the clock is behind the last commit in the log: waiting until it is past",
+                &[("behind_us", &missing_us), ("last_commit", &ready)],
+            );
+        }
+        std::thread::sleep(Duration::from_micros(missing_us.clamp(1, 1_000_000)));
+    }
+}

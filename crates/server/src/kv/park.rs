@@ -1,0 +1,41 @@
+//! A thread that waits: its waker unparks it.
+
+use std::sync::Arc;
+use std::task::{Wake, Waker};
+use std::thread::Thread;
+use std::time::Duration;
+
+struct Parked(Thread);
+
+impl Wake for Parked {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+thread_local! {
+    static WAKER: Waker = Waker::from(Arc::new(Parked(std::thread::current())));
+}
+
+/// The waker of this thread.
+pub(super) fn waker() -> Waker {
+    WAKER.with(Waker::clone)
+}
+
+/// Runs `f` with the waker of this thread.
+pub(super) fn with_waker<R>(f: impl FnOnce(&Waker) -> R) -> R {
+    WAKER.with(f)
+}
+
+/// Waits for a wake-up, or a spurious one.
+pub(super) fn park() {
+    std::thread::park();
+}
+
+/// Waits for a wake-up, at most so long.
+pub(super) fn pause(at_most: Duration) {
+    std::thread::park_timeout(at_most);
+}

@@ -1,0 +1,66 @@
+//! The thread for what becomes due with time: rule 1's gate, undecided transactions, records without an owner.
+
+use super::Inner;
+use clock::Timestamp;
+use node::Input;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::sync::{Arc, OnceLock};
+use std::thread::Thread;
+use std::time::Duration;
+use store::Engine;
+
+/// A tick comes at least this often.
+const TICK_EVERY: Duration = Duration::from_secs(1);
+/// The least nap: below it the thread only yields.
+const NAP_MIN: Duration = Duration::from_micros(20);
+
+/// What others use to reach the timer.
+#[derive(Clone, Default)]
+pub(crate) struct Handle(Arc<Shared>);
+
+struct Shared {
+    due: AtomicU64,
+    thread: OnceLock<Thread>,
+}
+
+impl Default for Shared {
+    fn default() -> Self {
+        Shared { due: AtomicU64::new(u64::MAX), thread: OnceLock::new() }
+    }
+}
+
+impl Handle {
+    /// Asks for a tick once `at` is past.
+    pub fn set(&self, at: Timestamp) {
+        if self.0.due.fetch_min(at.as_u64(), SeqCst) > at.as_u64() {
+            self.poke();
+        }
+    }
+    /// Asks for a look at the log.
+    pub fn poke(&self) {
+        if let Some(thread) = self.0.thread.get() {
+            thread.unpark();
+        }
+    }
+}
+
+pub(super) fn run<E: Engine>(inner: &Inner<E>, handle: &Handle) {
+    let _ = handle.0.thread.set(std::thread::current());
+    let mut last_ns = 0;
+    while !inner.stopping.load(SeqCst) {
+        let now = inner.clock.read();
+        let due = Timestamp::from_u64(handle.0.due.load(SeqCst));
+        let passed = Duration::from_nanos(now.now_ns.saturating_sub(last_ns));
+        if now.interval.is_past(due) || passed >= TICK_EVERY {
+            last_ns = now.now_ns;
+            let _ = handle.0.due.compare_exchange(due.as_u64(), u64::MAX, SeqCst, SeqCst);
+            inner.driver.step(inner, Input::Tick);
+        }
+        if inner.node.has_batch() && inner.driver.lead(inner) {
+            continue;
+        }
+        let due_us = Timestamp::from_u64(handle.0.due.load(SeqCst)).physical_us();
+        let until_due = Duration::from_micros(due_us.saturating_sub(now.interval.earliest_ns / 1000));
+        std::thread::park_timeout(until_due.clamp(NAP_MIN, TICK_EVERY));
+    }
+}
