@@ -22,7 +22,8 @@ fn named(columns: &[&str]) -> Vec<String> {
 
 fn clocks<E: Engine>(inner: &Inner<E>) -> Table {
     let now = inner.clock.read();
-    let columns = named(&["node_id", "source", "status", "bound_ns", "earliest_ns", "latest_ns", "hybrid", "max_drift_ppb"]);
+    let columns =
+        named(&["node_id", "source", "status", "bound_ns", "earliest_ns", "latest_ns", "hybrid", "max_drift_ppb"]);
     let row = vec![
         Some(inner.node.options().node.to_string()),
         Some(inner.clock.name()),
@@ -93,7 +94,11 @@ impl<E: Engine> crate::NodeView for KvNode<E> {
         text.gauge("ranges", "Ranges on this node", inner.node.ranges(&Span::ALL).len() as u64);
         text.gauge("log_segments", "Segments of the log in use", inner.driver.log().segments() as u64);
         let versions = inner.node.versions();
-        text.gauge("store_overlay_bytes", "Versions in memory that the engine does not hold yet", versions.overlay_bytes() as u64);
+        text.gauge(
+            "store_overlay_bytes",
+            "Versions in memory that the engine does not hold yet",
+            versions.overlay_bytes() as u64,
+        );
         text.gauge("store_cache_bytes", "Rows cached", versions.cache_bytes() as u64);
         text.gauge("store_frozen_layers", "Layers that wait for the engine", versions.frozen_layers() as u64);
     }

@@ -19,6 +19,7 @@
 //! A commit cannot be interrupted once it is proposed: its outcome would be unknown.
 
 mod convert;
+mod disk_log;
 mod info;
 mod log;
 mod maintenance;
@@ -66,7 +67,7 @@ pub struct KvNode<E: Engine> {
 }
 
 impl<E: Engine> Inner<E> {
-    pub fn begin(self: &Arc<Self>, options: &SqlOptions) -> Result<KvTransaction<E>, KvError> {
+    fn begin(self: &Arc<Self>, options: &SqlOptions) -> Result<KvTransaction<E>, KvError> {
         let now = self.clock.read();
         let begin = BeginOptions {
             isolation: convert::isolation(options.isolation),

@@ -1,15 +1,16 @@
 //! From files to a node that serves.
 
 use super::log::Driver;
-use super::{Inner, KvNode, RecordLog, maintenance, timer};
+use super::{Inner, KvNode, MemoryLog, RecordLog, disk_log, maintenance, timer};
 use bytes::Bytes;
 use clocksource::ClockSource;
 use node::{Input, Node, NodeOptions, Record};
 use parking_lot::Mutex;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
-use store::{Engine, StoreError, Versions};
+use store::{Engine, MemoryEngine, StoreError, Versions, VersionsConfig};
 
 /// Settings of the shell.
 #[derive(Clone, Debug)]
@@ -40,22 +41,47 @@ pub enum OpenError {
     Thread(#[from] std::io::Error),
 }
 
+/// What is called for each record of a log, oldest first: its place and bytes. An error ends the opening.
+pub type Visit<'a> = dyn FnMut(u64, Bytes) -> Result<(), String> + 'a;
+
+impl KvNode<MemoryEngine> {
+    /// A node that forgets everything when it is dropped: for tests and measurements.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub fn in_memory(clock: Arc<dyn ClockSource>, options: KvOptions) -> Result<Arc<Self>, OpenError> {
+        let versions = Versions::open(MemoryEngine::default(), VersionsConfig::default())?;
+        Self::start(versions, clock, options, |_| Ok(Box::new(MemoryLog::default())))
+    }
+}
+
 impl<E: Engine> KvNode<E> {
-    /// A node over versions and a log, whose records after [`node::Node::applied`] are `replay`.
+    /// A node over versions, with its log in the directory `dir`.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub fn with_log_in(
+        dir: &Path,
+        versions: Versions<E>,
+        clock: Arc<dyn ClockSource>,
+        options: KvOptions,
+    ) -> Result<Arc<Self>, OpenError> {
+        let applied = versions.recovered().position;
+        Self::start(versions, clock, options, |visit| disk_log::open(dir, applied, visit))
+    }
+
+    /// A node over versions and a log: `open_log` opens it and hands every record to the visitor that it is given.
     ///
     /// # Errors
     /// See [`OpenError`].
     pub fn start(
         versions: Versions<E>,
-        log: Box<dyn RecordLog>,
-        replay: impl IntoIterator<Item = Bytes>,
         clock: Arc<dyn ClockSource>,
         options: KvOptions,
+        open_log: impl FnOnce(&mut Visit<'_>) -> Result<Box<dyn RecordLog>, OpenError>,
     ) -> Result<Arc<Self>, OpenError> {
         let node = Arc::new(Node::open(options.node.clone(), Arc::new(versions), &clock.read())?);
-        for bytes in replay {
-            replay_one(&node, &*clock, bytes)?;
-        }
+        let log = open_log(&mut |place, bytes| replay_one(&node, &*clock, place, bytes))?;
         node.step(&clock.read(), Input::Recovered)?;
         let timer = timer::Handle::default();
         let inner = Arc::new(Inner {
@@ -78,15 +104,27 @@ impl<E: Engine> KvNode<E> {
     }
 }
 
-/// Records larger than this are copied apart when replayed, so that one row in a cache does not keep the whole record in memory.
+/// Records larger than this are copied apart when replayed, so that one row in a cache does not keep the whole record in
+/// memory.
 const SHARE_BYTES_MAX: usize = 64 << 10;
 
-pub(super) fn replay_one<E: Engine>(node: &Node<E>, clock: &dyn ClockSource, bytes: Bytes) -> Result<(), OpenError> {
-    let mut record = Record::decode(&bytes).map_err(|e| OpenError::Log(e.to_string()))?;
+fn replay_one<E: Engine>(node: &Node<E>, clock: &dyn ClockSource, place: u64, bytes: Bytes) -> Result<(), String> {
+    let applied = node.applied().0;
+    if place <= applied {
+        return Ok(());
+    }
+    if place != applied + 1 {
+        return Err(format!("the log goes on at {place}, and the engine ends at {applied}: what is between is lost"));
+    }
+    let mut record = Record::decode(&bytes).map_err(|e| e.to_string())?;
     if bytes.len() > SHARE_BYTES_MAX {
         record.command.unshare();
     }
-    node.step(&clock.read(), Input::Replay(record))?;
+    node.step(&clock.read(), Input::Replay(record)).map_err(|e| e.to_string())?;
+    if node.versions().freeze_due() {
+        node.freeze();
+        node.versions().flush().map_err(|e| e.to_string())?;
+    }
     Ok(())
 }
 

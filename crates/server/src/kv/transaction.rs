@@ -98,7 +98,8 @@ impl<E: Engine> sql::Transaction for KvTransaction<E> {
         }
         let when = convert::when_locked(wait);
         let timeout_ns = self.lock_timeout_ns;
-        let (locked, waited) = self.block(timeout_ns, |inner, txn, waker| txn.lock(&inner.clock.read(), key, when, waker));
+        let (locked, waited) =
+            self.block(timeout_ns, |inner, txn, waker| txn.lock(&inner.clock.read(), key, when, waker));
         self.lock_wait_ns += waited;
         locked
     }
@@ -131,7 +132,8 @@ impl<E: Engine> sql::Transaction for KvTransaction<E> {
             }
         }
         let (inner, txn) = (&self.inner, &mut self.txn);
-        let timestamp = inner.driver.wait(inner, |waker| txn.commit(&inner.clock.read(), waker)).map_err(convert::error)?;
+        let timestamp =
+            inner.driver.wait(inner, |waker| txn.commit(&inner.clock.read(), waker)).map_err(convert::error)?;
         Ok(Committed { timestamp })
     }
     fn rollback(&mut self) {

@@ -1,0 +1,73 @@
+//! The log on a real disk.
+
+use super::log::RecordLog;
+use super::open::{OpenError, Visit};
+use bytes::Bytes;
+use node::AppendError;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use store::disk::real::RealDisk;
+use store::{Log, LogError, LogOptions};
+
+/// A file system that copies on write may find itself full after the log has reserved its space; the write is tried again this often.
+const FULL_TRIES: usize = 50;
+/// Between two tries.
+const FULL_PAUSE: Duration = Duration::from_millis(100);
+
+/// Opens the log in a directory and hands every record to `visit`.
+pub(super) fn open(dir: &Path, applied: u64, visit: &mut Visit<'_>) -> Result<Box<dyn RecordLog>, OpenError> {
+    let failed = |e: LogError| OpenError::Log(e.to_string());
+    let disk = RealDisk::open(dir).map_err(|e| OpenError::Log(e.to_string()))?;
+    let salt = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_nanos() as u64);
+    let options = LogOptions { salt, ..LogOptions::default() };
+    let (log, recovery) = Log::open(Arc::new(disk), &options, visit).map_err(failed)?;
+    if let Some((file, offset)) = &recovery.torn {
+        crate::log::info("cut a torn write off the log", &[("file", file), ("offset", offset)]);
+    }
+    if recovery.last < applied {
+        let last = recovery.last;
+        return Err(OpenError::Log(format!(
+            "the log ends at record {last} and the engine holds {applied}: files of the log are missing; restore them, or the store from a backup"
+        )));
+    }
+    Ok(Box::new(log))
+}
+
+impl RecordLog for Log {
+    fn append(&self, first: u64, records: Vec<Bytes>) -> Result<(), AppendError> {
+        let count = records.len() as u64;
+        let last = self.append_all(records).map_err(|e| match e {
+            LogError::DiskFull => AppendError::Full,
+            LogError::Busy { .. } | LogError::TooLarge { .. } => AppendError::Busy,
+            _ => AppendError::Broken,
+        })?;
+        if last + 1 != first + count {
+            crate::log::error(
+                "the log and the node count differently",
+                &[("log", &last), ("node", &(first + count - 1))],
+            );
+            return Err(AppendError::Broken);
+        }
+        for _ in 0..FULL_TRIES {
+            match self.write_and_sync() {
+                Ok(_) => return Ok(()),
+                Err(LogError::DiskFull) => std::thread::sleep(FULL_PAUSE),
+                Err(e) => {
+                    crate::log::error("the log cannot be written", &[("cause", &e)]);
+                    return Err(AppendError::Broken);
+                }
+            }
+        }
+        Err(AppendError::Broken)
+    }
+    fn truncate(&self, applied: u64) -> Result<(), String> {
+        Log::truncate(self, applied).map(drop).map_err(|e| e.to_string())
+    }
+    fn prepare(&self) -> Result<(), String> {
+        self.reserve().map_err(|e| e.to_string())
+    }
+    fn segments(&self) -> usize {
+        Log::segments(self)
+    }
+}

@@ -1,0 +1,165 @@
+//! The blocking shell on a real log: many threads, a restart.
+
+use bytes::Bytes;
+use clocksource::{Clock, ClockSource};
+use server::kv::{KvNode, KvOptions};
+use sql::transaction::{Admin, BeginOptions, Consistency, LockWait, ScanRequest};
+use sql::{Kv, KvError};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use store::{MemoryEngine, Versions, VersionsConfig};
+
+struct Dir(PathBuf);
+
+impl Dir {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("timeball-kv-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        Dir(path)
+    }
+}
+
+impl Drop for Dir {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn clock(spec: &str) -> Arc<dyn ClockSource> {
+    Clock::open(&spec.parse().unwrap()).unwrap()
+}
+
+fn open(dir: &Path) -> Arc<KvNode<MemoryEngine>> {
+    let versions = Versions::open(MemoryEngine::default(), VersionsConfig::default()).unwrap();
+    KvNode::with_log_in(dir, versions, clock("same-host"), KvOptions::default()).unwrap()
+}
+
+fn key(i: u64) -> Bytes {
+    Bytes::from([&[0, 0, 0, 7][..], &i.to_be_bytes()].concat())
+}
+
+fn number(value: Option<Bytes>) -> u64 {
+    value.map_or(0, |v| u64::from_be_bytes(v[..8].try_into().unwrap()))
+}
+
+fn add(kv: &dyn Kv, i: u64, more: u64) -> Result<(), KvError> {
+    let mut txn = kv.begin(&BeginOptions::default())?;
+    txn.lock(&key(i), LockWait::Wait)?;
+    let old = number(txn.get(&key(i))?);
+    txn.put(key(i), Bytes::copy_from_slice(&(old + more).to_be_bytes()))?;
+    txn.commit().map(drop)
+}
+
+fn sum(kv: &dyn Kv) -> u64 {
+    let mut txn = kv.begin(&BeginOptions::default()).unwrap();
+    let mut rest = Some(key(0)..key(u64::MAX));
+    let mut sum = 0;
+    while let Some(span) = rest {
+        let chunk = txn.scan(&ScanRequest { span, reverse: false, limit: 3 }).unwrap();
+        sum += chunk.rows.into_iter().map(|(_, v)| number(Some(v))).sum::<u64>();
+        rest = chunk.rest;
+    }
+    sum
+}
+
+#[test]
+fn hot_rows_queue_without_a_single_restart_and_survive() {
+    let dir = Dir::new("hot");
+    let kv = open(&dir.0);
+    let workers: Vec<_> = (0..16u64)
+        .map(|t| {
+            let kv = kv.clone();
+            std::thread::spawn(move || (0..50).for_each(|i| add(&*kv, (t + i) % 10, 1).unwrap()))
+        })
+        .collect();
+    workers.into_iter().for_each(|w| w.join().unwrap());
+    assert_eq!(sum(&*kv), 16 * 50);
+    drop(kv);
+    let kv = open(&dir.0);
+    assert_eq!(sum(&*kv), 16 * 50);
+}
+
+/// Moves money between two rows of different ranges; retries conflicts, as the SQL layer does.
+fn transfer(kv: &dyn Kv, from: u64, to: u64) {
+    let attempt = || {
+        let mut txn = kv.begin(&BeginOptions::default())?;
+        for i in [from.min(to), from.max(to)] {
+            txn.lock(&key(i), LockWait::Wait)?;
+        }
+        let a = number(txn.get(&key(from))?);
+        txn.put(key(from), Bytes::copy_from_slice(&a.wrapping_sub(1).to_be_bytes()))?;
+        let b = number(txn.get(&key(to))?);
+        txn.put(key(to), Bytes::copy_from_slice(&b.wrapping_add(1).to_be_bytes()))?;
+        txn.commit().map(drop)
+    };
+    loop {
+        match attempt() {
+            Ok(()) => return,
+            Err(e) if e.retry() => {}
+            Err(e) => panic!("{e}"),
+        }
+    }
+}
+
+#[test]
+fn transfers_across_ranges_keep_the_total_while_ranges_split() {
+    let dir = Dir::new("bank");
+    let kv = open(&dir.0);
+    (0..10).for_each(|i| add(&*kv, i, 1000).unwrap());
+    let workers: Vec<_> = (0..8u64)
+        .map(|t| {
+            let kv = kv.clone();
+            std::thread::spawn(move || {
+                for i in 0..40 {
+                    transfer(&*kv, (t + i) % 10, (t + 3 * i + 1) % 10);
+                    if i % 10 == 0 {
+                        assert_eq!(sum(&*kv), 10_000, "a snapshot is never torn");
+                    }
+                }
+            })
+        })
+        .collect();
+    for i in [5, 3, 8] {
+        kv.admin(Admin::Split(key(i))).unwrap();
+    }
+    workers.into_iter().for_each(|w| w.join().unwrap());
+    assert_eq!(sum(&*kv), 10_000);
+    assert!(kv.node().counters().txn_commits_multirange.get() > 0);
+    drop(kv);
+    let kv = open(&dir.0);
+    assert_eq!(sum(&*kv), 10_000);
+    assert_eq!(kv.internal_table("ranges").unwrap().1.len(), 4);
+}
+
+#[test]
+fn a_strict_commit_waits_for_the_bound_and_counts_it() {
+    let kv = KvNode::in_memory(clock("static:5ms"), KvOptions::default()).unwrap();
+    let commit = |consistency| {
+        let mut txn = kv.begin(&BeginOptions { consistency, ..BeginOptions::default() }).unwrap();
+        txn.put(key(1), Bytes::from_static(&[0; 8])).unwrap();
+        txn.commit().unwrap();
+        txn.stats().commit_wait_ns
+    };
+    assert_eq!(commit(Consistency::Hybrid), 0);
+    assert!(commit(Consistency::Strict) > 0);
+    assert_eq!(kv.node().counters().txn_commit_waits.get(), 1);
+}
+
+#[test]
+fn an_interrupt_and_a_timeout_end_a_lock_wait() {
+    let kv = KvNode::in_memory(clock("same-host"), KvOptions::default()).unwrap();
+    let mut holder = kv.begin(&BeginOptions::default()).unwrap();
+    assert!(holder.lock(&key(1), LockWait::Wait).unwrap());
+    let options = BeginOptions { lock_timeout_ms: 1, ..BeginOptions::default() };
+    let mut waiter = kv.begin(&options).unwrap();
+    assert_eq!(waiter.lock(&key(1), LockWait::Wait), Err(KvError::LockNotAvailable));
+    assert_eq!(waiter.lock(&key(1), LockWait::NoWait), Err(KvError::LockNotAvailable));
+    assert_eq!(waiter.lock(&key(1), LockWait::Skip), Ok(false));
+    let options = BeginOptions::default();
+    options.interrupt.raise();
+    let mut waiter = kv.begin(&options).unwrap();
+    assert_eq!(waiter.lock(&key(1), LockWait::Wait), Err(KvError::Interrupted));
+    holder.rollback();
+    options.interrupt.clear();
+    assert_eq!(waiter.lock(&key(1), LockWait::Wait), Ok(true));
+}
