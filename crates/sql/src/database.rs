@@ -1,6 +1,11 @@
 //! The database as one process holds it: the layers below, and what all sessions share.
 
 use crate::SqlError;
+use crate::catalog::garbage::{Loads, drain};
+use crate::catalog::oid::Oids;
+use crate::catalog::{Cache, bootstrap};
+use crate::sequence::Numbers;
+use crate::session::TextCache;
 use crate::transaction::Kv;
 use std::sync::Arc;
 
@@ -23,6 +28,11 @@ impl Default for DatabaseOptions {
 pub struct Database {
     pub(crate) kv: Arc<dyn Kv>,
     pub(crate) options: DatabaseOptions,
+    pub(crate) catalog: Cache,
+    pub(crate) oids: Oids,
+    pub(crate) numbers: Arc<Numbers>,
+    pub(crate) loads: Loads,
+    pub(crate) texts: TextCache,
 }
 
 impl Database {
@@ -31,6 +41,32 @@ impl Database {
     /// # Errors
     /// Those of the layers below; 58030 if the catalog was written by a newer version.
     pub fn open(kv: Arc<dyn Kv>, options: DatabaseOptions) -> Result<Arc<Database>, SqlError> {
-        Ok(Arc::new(Database { kv, options }))
+        bootstrap::bootstrap(kv.as_ref())?;
+        Ok(Arc::new(Database {
+            kv,
+            options,
+            catalog: Cache::default(),
+            oids: Oids::default(),
+            numbers: Arc::default(),
+            loads: Loads::default(),
+            texts: TextCache::default(),
+        }))
+    }
+
+    /// Deletes some rows of dropped or truncated tables; `false` if there are none. For a maintenance thread, which calls it
+    /// again while it answers `true`, and now and then.
+    ///
+    /// # Errors
+    /// Those of the layers below; one that says to retry means to call again.
+    pub fn drain_garbage(&self) -> Result<bool, SqlError> {
+        drain(self.kv.as_ref(), &self.catalog, &self.loads)
+    }
+
+    /// Returns unused sequence numbers: at a clean stop, when all sessions have ended.
+    ///
+    /// # Errors
+    /// Those of the layers below; sequences then skip some numbers, and nothing else is lost.
+    pub fn close(&self) -> Result<(), SqlError> {
+        self.numbers.give_back(self.kv.as_ref())
     }
 }

@@ -12,6 +12,7 @@ pub mod exec;
 pub mod expr;
 pub mod output;
 pub mod plan;
+pub mod sequence;
 pub mod session;
 pub mod syntax;
 pub mod transaction;

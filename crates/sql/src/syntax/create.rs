@@ -86,7 +86,8 @@ fn view(r: &mut Reader, or_replace: bool) -> Result<Command, SqlError> {
     let columns = if r.peek() == Some(&Token::LParen) { r.identifiers_in_parens()? } else { Vec::new() };
     r.expect("AS")?;
     // WITH [CASCADED | LOCAL] CHECK OPTION says something about writes, which views do not take.
-    let checked = r.rest().len().checked_sub(2).is_some_and(|n| r.is_word_at(n, "CHECK") && r.is_word_at(n + 1, "OPTION"));
+    let checked =
+        r.rest().len().checked_sub(2).is_some_and(|n| r.is_word_at(n, "CHECK") && r.is_word_at(n + 1, "OPTION"));
     if checked {
         return Err(SqlError::unsupported("WITH CHECK OPTION").hint("Views are read-only: leave it out."));
     }

@@ -1,0 +1,20 @@
+//! Sequences: numbers that no transaction gives back.
+//!
+//! Problem: `nextval` must not make transactions conflict, must never give a number twice, and may not cost a durable commit
+//! each. Idea: a process takes blocks of numbers in transactions of their own, and hands them out from memory.
+//!
+//! 1. A number is handed out only after a durable record says that it is taken.
+//! 2. In one process without a crash numbers are dense: a block continues the one before, and [`Numbers::give_back`] returns
+//!    what is left at a clean stop. A crash loses at most [`BLOCK_MAX`] numbers of a sequence.
+//!
+//! Caveats: ALTER SEQUENCE .. RESTART and TRUNCATE .. RESTART IDENTITY do not roll back. Several nodes hand out their
+//! blocks side by side, so numbers do not follow time across nodes.
+
+mod numbers;
+mod session;
+
+pub use numbers::{BLOCK_MAX, BLOCK_MIN, Numbers, Position};
+pub use session::SessionSequences;
+
+#[cfg(test)]
+mod tests;

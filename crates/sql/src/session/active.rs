@@ -1,0 +1,281 @@
+//! A session's transaction in the layers below: how it begins and ends.
+
+use super::settings::Settings;
+use super::{Block, PG_EPOCH_US, Session};
+use crate::catalog::view::View;
+use crate::context::{MemoryBudget, StatementContext};
+use crate::syntax::Modes;
+use crate::transaction::{BeginOptions, Isolation, TxnRef};
+use crate::types::Value;
+use crate::{SqlError, SqlState};
+use clock::Timestamp;
+use std::sync::Arc;
+
+/// See the module.
+pub(super) struct Active {
+    pub(super) txn: TxnRef,
+    pub(super) view: Arc<View>,
+    pub(super) isolation: Isolation,
+    pub(super) as_of: Option<Timestamp>,
+    pub(super) began_us: i64,
+    pub(super) savepoints: Vec<Savepoint>,
+    /// Statements that have run in it.
+    pub(super) statements: u64,
+    /// Settings to go back to.
+    pub(super) settings: Option<Box<(Settings, Option<Settings>)>>,
+    /// Indexes that are being loaded outside it, to become visible with it.
+    pub(super) loads: Vec<u32>,
+    /// Tables that it created or truncated, in this very (sub)transaction: COPY FREEZE may load them.
+    pub(super) fresh: Vec<u32>,
+    /// It changed the catalog: its plans are of no use to others until it commits.
+    pub(super) changed_catalog: bool,
+}
+
+/// SAVEPOINT
+pub(super) struct Savepoint {
+    pub(super) name: String,
+    pub(super) mark: u32,
+    pub(super) settings: (Settings, Option<Settings>),
+    pub(super) fresh: usize,
+}
+
+impl Session {
+    /// How the next transaction begins.
+    fn begin_options(&self, as_of: Option<Timestamp>) -> BeginOptions {
+        let timeouts = [self.settings.lock_timeout_ms, self.settings.statement_timeout_ms];
+        BeginOptions {
+            isolation: self.modes.isolation.unwrap_or(self.settings.isolation),
+            consistency: self.settings.consistency,
+            token: self.token,
+            read_only: self.modes.read_only.unwrap_or(self.settings.read_only),
+            as_of,
+            interrupt: self.interrupt.clone(),
+            lock_timeout_ms: timeouts.into_iter().filter(|ms| *ms > 0).min().unwrap_or(0),
+        }
+    }
+
+    /// Makes sure that there is a transaction, and that the view of the catalog is the one that it sees.
+    pub(super) fn ensure_active(&mut self, as_of: Option<Timestamp>) -> Result<&mut Active, SqlError> {
+        if self.active.is_none() {
+            let active = self.begin(as_of)?;
+            return Ok(self.active.insert(active));
+        }
+        if let Some(active) = self.active.as_mut()
+            && active.isolation == Isolation::ReadCommitted
+            && active.as_of.is_none()
+        {
+            let known = active.view.snapshot().clone();
+            let catalog = active.txn.with(|t| {
+                t.begin_statement()?;
+                self.db.catalog.current(t, Some(&known))
+            })?;
+            if catalog.version() != known.version() {
+                let view = Arc::new(View::new(catalog, self.database.clone(), &self.settings.eval.search_path));
+                self.sequences.use_catalog(view.snapshot());
+                active.view = view;
+            }
+        }
+        self.active.as_mut().ok_or_else(|| SqlError::new(SqlState::INTERNAL_ERROR, "the transaction has gone"))
+    }
+
+    fn begin(&mut self, as_of: Option<Timestamp>) -> Result<Active, SqlError> {
+        let as_of = match as_of {
+            Some(time) => Some(time),
+            None => self.modes.as_of.clone().map(|a| self.resolve_as_of(&a)).transpose()?.flatten(),
+        };
+        let options = self.begin_options(as_of);
+        let mut txn = self.db.kv.begin(&options)?;
+        let known = self.view.as_ref().map(|v| v.snapshot());
+        let catalog = self.db.catalog.current(txn.as_mut(), known)?;
+        let view = match &self.view {
+            Some(view) if Arc::ptr_eq(view.snapshot(), &catalog) => view.clone(),
+            _ => {
+                let view = Arc::new(View::new(catalog, self.database.clone(), &self.settings.eval.search_path));
+                self.sequences.use_catalog(view.snapshot());
+                self.view = Some(view.clone());
+                view
+            }
+        };
+        let began_us = match self.block_began_us {
+            Some(us) => us,
+            None => self.db.kv.now_us() - PG_EPOCH_US,
+        };
+        Ok(Active {
+            txn: TxnRef::new(txn),
+            view,
+            isolation: options.isolation,
+            as_of,
+            began_us,
+            savepoints: Vec::new(),
+            statements: 0,
+            settings: None,
+            loads: Vec::new(),
+            fresh: Vec::new(),
+            changed_catalog: false,
+        })
+    }
+
+    /// The search path has changed inside a transaction: names resolve anew.
+    pub(super) fn rebuild_view(&mut self) {
+        let path = &self.settings.eval.search_path;
+        if let Some(active) = self.active.as_mut() {
+            active.view = Arc::new(View::new(active.view.snapshot().clone(), self.database.clone(), path));
+            self.sequences.use_catalog(active.view.snapshot());
+        }
+    }
+
+    /// What a statement runs with. There must be a transaction.
+    pub(super) fn statement_context(&mut self, params: Vec<Value>) -> Result<Arc<StatementContext>, SqlError> {
+        let Some(active) = self.active.as_ref() else {
+            return Err(SqlError::new(SqlState::INTERNAL_ERROR, "a statement runs without a transaction"));
+        };
+        let statement_us = if active.statements == 0 && self.block == Block::None {
+            active.began_us
+        } else {
+            self.db.kv.now_us() - PG_EPOCH_US
+        };
+        if self.settings.statement_timeout_ms > 0 {
+            let timeout_us = self.settings.statement_timeout_ms as i64 * 1000;
+            self.deadline_us = Some(statement_us + PG_EPOCH_US + timeout_us);
+        }
+        Ok(Arc::new(StatementContext {
+            txn: active.txn.clone(),
+            catalog: active.view.clone(),
+            kv: self.db.kv.clone(),
+            sequences: self.sequences.clone(),
+            params,
+            settings: self.settings.eval.clone(),
+            transaction_us: active.began_us,
+            statement_us,
+            interrupt: self.interrupt.clone(),
+            memory: Arc::new(MemoryBudget::new(self.settings.query_memory_bytes)),
+        }))
+    }
+
+    /// Between rows: was the statement cancelled, or did its time run out?
+    pub(super) fn check_interrupt(&self) -> Result<(), SqlError> {
+        if let Some(deadline) = self.deadline_us
+            && self.db.kv.now_us() >= deadline
+        {
+            return Err(SqlError::new(SqlState::QUERY_CANCELED, "canceling statement due to statement timeout"));
+        }
+        if self.interrupt.is_raised() {
+            return Err(SqlError::new(SqlState::QUERY_CANCELED, "canceling statement due to user request"));
+        }
+        Ok(())
+    }
+
+    /// Remembers the settings as they were before the first change in this transaction.
+    pub(super) fn keep_settings(&mut self) {
+        let kept = (self.settings.clone(), self.lasting.clone());
+        if let Some(active) = self.active.as_mut()
+            && active.settings.is_none()
+        {
+            active.settings = Some(Box::new(kept));
+        }
+    }
+
+    /// Commits the transaction, if there is one, and ends the block.
+    pub(super) fn commit(&mut self) -> Result<(), SqlError> {
+        let held = if self.portals.has_held() { self.materialise_held() } else { Ok(()) };
+        let Some(mut active) = self.active.take() else {
+            self.end_block();
+            return Ok(());
+        };
+        let result = match held {
+            Ok(()) => active.txn.with(|t| t.commit()).map_err(SqlError::from),
+            Err(e) => {
+                active.txn.with(|t| t.rollback());
+                Err(e)
+            }
+        };
+        for index in active.loads.drain(..) {
+            self.db.loads.end(index);
+        }
+        match result {
+            Ok(committed) => {
+                self.token = self.token.max(committed.timestamp);
+                self.end_block();
+                Ok(())
+            }
+            Err(e) => {
+                self.portals.end_transaction(false);
+                self.restore_settings(active.settings.take());
+                self.end_block();
+                Err(e)
+            }
+        }
+    }
+
+    /// Gives the transaction up, if there is one, and ends the block.
+    pub(super) fn rollback(&mut self) {
+        self.drop_active();
+        self.end_block();
+    }
+
+    /// Gives the transaction up, if there is one; the block goes on.
+    pub(super) fn drop_active(&mut self) {
+        self.portals.end_transaction(false);
+        if let Some(mut active) = self.active.take() {
+            active.txn.with(|t| t.rollback());
+            for index in active.loads.drain(..) {
+                self.db.loads.end(index);
+            }
+            self.restore_settings(active.settings.take());
+        }
+    }
+
+    pub(super) fn restore_settings(&mut self, kept: Option<Box<(Settings, Option<Settings>)>>) {
+        if let Some(kept) = kept {
+            (self.settings, self.lasting) = *kept;
+            self.settings_changed();
+        }
+    }
+
+    fn end_block(&mut self) {
+        if let Some(lasting) = self.lasting.take() {
+            self.settings = lasting;
+            self.settings_changed();
+        }
+        self.block = Block::None;
+        self.modes = Modes::default();
+        self.block_began_us = None;
+        self.deadline_us = None;
+        self.portals.end_transaction(true);
+    }
+
+    /// A statement failed: an implicit transaction is over, a block waits for its end.
+    pub(super) fn failed(&mut self) {
+        self.deadline_us = None;
+        self.rest = None;
+        self.copy = None;
+        match self.block {
+            Block::None => self.rollback(),
+            // Its work is committed: only COMMIT is left to say.
+            Block::Released => {}
+            Block::Open => {
+                self.block = Block::Failed;
+                let keep = self.active.as_ref().is_some_and(|a| !a.savepoints.is_empty());
+                if !keep {
+                    self.drop_active();
+                }
+            }
+            Block::Failed => {}
+        }
+    }
+
+    /// 25P02 in a failed block.
+    pub(super) fn refuse_in_failed_block(&self) -> Result<(), SqlError> {
+        match self.block {
+            Block::Failed => Err(SqlError::new(
+                SqlState::IN_FAILED_TRANSACTION,
+                "current transaction is aborted, commands ignored until end of transaction block",
+            )),
+            Block::Released => Err(SqlError::new(
+                SqlState::INVALID_TRANSACTION_STATE,
+                "current transaction is committed, commands ignored until end of transaction block",
+            )),
+            Block::None | Block::Open => Ok(()),
+        }
+    }
+}

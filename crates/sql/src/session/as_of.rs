@@ -1,0 +1,84 @@
+//! AS OF SYSTEM TIME: what a reader of the past may say, as a timestamp.
+
+use super::{PG_EPOCH_US, Session};
+use crate::syntax::AsOf;
+use crate::types::{SqlType, Value};
+use crate::{SqlError, SqlState};
+use clock::Timestamp;
+
+/// How old `follower_read_timestamp()` is, microseconds: old enough that every replica has it.
+pub const FOLLOWER_READ_AGE_US: i64 = 4_200_000;
+/// Decimals from here on are nanoseconds since the Unix epoch (CockroachDB's form), below it microseconds (a token's).
+const NANOSECONDS_FROM: u64 = 100_000_000_000_000_000;
+
+impl Session {
+    /// `None`: the present.
+    pub(super) fn resolve_as_of(&self, as_of: &AsOf) -> Result<Option<Timestamp>, SqlError> {
+        let now_us = self.db.kv.now_us();
+        match as_of {
+            AsOf::FollowerRead => Ok(Some(at(now_us - FOLLOWER_READ_AGE_US))),
+            // The freshest snapshot within the bound: on one node, that is the present.
+            AsOf::MaxStaleness(text) => {
+                self.interval_us(text)?;
+                Ok(None)
+            }
+            AsOf::MinTimestamp(text) => {
+                let least = self.instant(text, now_us)?;
+                if least > at(now_us) {
+                    return Err(SqlError::new(SqlState::INVALID_PARAMETER, "with_min_timestamp lies in the future"));
+                }
+                Ok(None)
+            }
+            AsOf::Text(text) => self.instant(text, now_us).map(Some),
+        }
+    }
+
+    fn instant(&self, text: &str, now_us: i64) -> Result<Timestamp, SqlError> {
+        let text = text.trim();
+        if let Some(time) = decimal(text) {
+            return Ok(time);
+        }
+        let relative = text.starts_with('-') || text.starts_with('+');
+        if relative {
+            let us = self.interval_us(text)?;
+            if us > 0 {
+                return Err(SqlError::new(
+                    SqlState::INVALID_PARAMETER,
+                    format!("AS OF SYSTEM TIME: the interval '{text}' is not negative, so it lies in the future"),
+                )
+                .hint("Write it with a minus sign: '-10s'."));
+            }
+            return Ok(at(now_us + us));
+        }
+        match Value::parse_text(&SqlType::Timestamptz, text, &self.settings.eval) {
+            Ok(Value::Timestamptz(us)) => Ok(at(us.saturating_add(PG_EPOCH_US))),
+            _ => Err(SqlError::new(SqlState::INVALID_PARAMETER, format!("AS OF SYSTEM TIME: \"{text}\" is no time"))
+                .hint("Give a negative interval such as '-10s', a timestamp, or a decimal of nanoseconds since 1970.")),
+        }
+    }
+
+    fn interval_us(&self, text: &str) -> Result<i64, SqlError> {
+        match Value::parse_text(&SqlType::Interval, text, &self.settings.eval)? {
+            Value::Interval(interval) => i64::try_from(interval.total_us())
+                .map_err(|_| SqlError::new(SqlState::DATETIME_OVERFLOW, format!("interval out of range: \"{text}\""))),
+            _ => Err(SqlError::new(SqlState::INVALID_DATETIME, format!("\"{text}\" is no interval"))),
+        }
+    }
+}
+
+fn at(us: i64) -> Timestamp {
+    Timestamp::new(us.max(0) as u64, 0)
+}
+
+/// `1750000000123456789.0000000001`: nanoseconds and a logical part; or a token, microseconds and a logical part.
+fn decimal(text: &str) -> Option<Timestamp> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let number: u64 = whole.parse().ok()?;
+    if whole.len() < 14 {
+        return None;
+    }
+    if number >= NANOSECONDS_FROM {
+        return Some(Timestamp::new(number / 1000, Timestamp::LOGICAL_MAX.min(fraction.parse().unwrap_or(0))));
+    }
+    text.parse().ok().or(Some(Timestamp::new(number, 0)))
+}

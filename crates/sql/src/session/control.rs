@@ -1,0 +1,391 @@
+//! Statements that need no plan: transaction control, settings, prepared statements, cursors.
+
+use super::active::Savepoint;
+use super::portal::Portal;
+use super::run::{How, Outcome};
+use super::settings::{parse_token, unknown};
+use super::{Block, PG_EPOCH_US, Session};
+use crate::output::Output;
+use crate::syntax::{Command, Discard, Modes};
+use crate::{SqlError, SqlState};
+
+/// The savepoint by which CockroachDB's clients retry.
+const RESTART_SAVEPOINT: &str = "cockroach_restart";
+
+fn tag(text: &str) -> Result<Outcome, SqlError> {
+    Ok(Outcome::Tag(text.into()))
+}
+
+impl Session {
+    pub(super) fn run_control(
+        &mut self,
+        command: &Command,
+        portal: &mut Portal,
+        how: How,
+        out: &mut dyn Output,
+    ) -> Result<Outcome, SqlError> {
+        match command {
+            Command::Commit { chain } => return self.run_commit(*chain, out),
+            Command::Rollback { chain } => return self.run_rollback(*chain, out),
+            Command::RollbackTo(name) => return self.rollback_to(name, out),
+            _ => self.refuse_in_failed_block()?,
+        }
+        let outcome = match command {
+            Command::Begin(modes) => self.run_begin(modes, out)?,
+            Command::Savepoint(name) => self.savepoint(name)?,
+            Command::Release(name) => self.release(name)?,
+            Command::SetTransaction(modes) => self.set_transaction(modes, out)?,
+            Command::SetCharacteristics(modes) => self.set_characteristics(modes)?,
+            Command::SetConstraints => Outcome::Tag("SET CONSTRAINTS".into()),
+            Command::Set { local, name, value } => {
+                self.set_setting(*local, name, value.as_deref(), out)?;
+                let reset = portal.prepared.text.get(..5).is_some_and(|word| word.eq_ignore_ascii_case("RESET"));
+                Outcome::Tag(if reset { "RESET" } else { "SET" }.into())
+            }
+            Command::ResetAll => {
+                self.change_settings(false, |s| {
+                    s.reset_all();
+                    Ok(())
+                })?;
+                self.report_settings(out);
+                Outcome::Tag("RESET".into())
+            }
+            Command::Show(name) => self.run_show(name, how, portal, out)?,
+            Command::ShowAll => self.run_show_all(how, portal, out)?,
+            Command::Discard(what) => self.run_discard(*what, out)?,
+            Command::Nothing { tag, notice, outside_block } => {
+                if *outside_block && self.block != Block::None {
+                    return Err(SqlError::new(
+                        SqlState::ACTIVE_TRANSACTION,
+                        format!("{tag} cannot run inside a transaction block"),
+                    ));
+                }
+                if let Some(notice) = notice {
+                    out.notice(&SqlError::new(SqlState::SUCCESS, notice.clone()));
+                }
+                Outcome::Tag((*tag).into())
+            }
+            Command::LockTable(names) => self.lock_tables(names)?,
+            _ => return self.run_cursor(command, portal, how, out),
+        };
+        // A lone statement is its own transaction: SET TRANSACTION and the like must not leave one behind.
+        if how.commit && self.block == Block::None && self.active.is_some() {
+            self.commit()?;
+        }
+        Ok(outcome)
+    }
+
+    fn warn(&self, state: SqlState, message: &str, out: &mut dyn Output) {
+        out.notice(&SqlError::new(state, message));
+    }
+
+    fn run_begin(&mut self, modes: &Modes, out: &mut dyn Output) -> Result<Outcome, SqlError> {
+        if self.block != Block::None {
+            self.warn(SqlState::ACTIVE_TRANSACTION, "there is already a transaction in progress", out);
+            return tag("BEGIN");
+        }
+        if self.active.as_ref().is_some_and(|a| a.statements == 0) {
+            // Only a Parse needed it.
+            self.drop_active();
+        }
+        self.block = Block::Open;
+        self.block_began_us = Some(self.db.kv.now_us() - PG_EPOCH_US);
+        self.modes = modes.clone();
+        tag("BEGIN")
+    }
+
+    fn run_commit(&mut self, chain: bool, out: &mut dyn Output) -> Result<Outcome, SqlError> {
+        let modes = self.modes.clone();
+        let result = match self.block {
+            Block::None => {
+                self.warn(SqlState::NO_ACTIVE_TRANSACTION, "there is no transaction in progress", out);
+                self.commit()?;
+                "COMMIT"
+            }
+            Block::Failed => {
+                self.rollback();
+                "ROLLBACK"
+            }
+            Block::Open | Block::Released => {
+                self.commit()?;
+                "COMMIT"
+            }
+        };
+        self.report_settings(out);
+        self.chain(chain, modes);
+        tag(result)
+    }
+
+    fn run_rollback(&mut self, chain: bool, out: &mut dyn Output) -> Result<Outcome, SqlError> {
+        if self.block == Block::None {
+            self.warn(SqlState::NO_ACTIVE_TRANSACTION, "there is no transaction in progress", out);
+        }
+        let modes = self.modes.clone();
+        self.rollback();
+        self.report_settings(out);
+        self.chain(chain, modes);
+        tag("ROLLBACK")
+    }
+
+    fn chain(&mut self, chain: bool, modes: Modes) {
+        if chain {
+            self.block = Block::Open;
+            self.block_began_us = Some(self.db.kv.now_us() - PG_EPOCH_US);
+            self.modes = modes;
+        }
+    }
+
+    fn need_block(&self, what: &str) -> Result<(), SqlError> {
+        if self.block == Block::None {
+            return Err(SqlError::new(
+                SqlState::NO_ACTIVE_TRANSACTION,
+                format!("{what} can only be used in transaction blocks"),
+            ));
+        }
+        Ok(())
+    }
+
+    fn savepoint(&mut self, name: &str) -> Result<Outcome, SqlError> {
+        self.need_block("SAVEPOINT")?;
+        let settings = (self.settings.clone(), self.lasting.clone());
+        let active = self.ensure_active(None)?;
+        let mark = active.txn.with(|t| t.savepoint());
+        let fresh = active.fresh.len();
+        active.savepoints.push(Savepoint { name: name.into(), mark, settings, fresh });
+        tag("SAVEPOINT")
+    }
+
+    fn find_savepoint(&self, name: &str) -> Result<usize, SqlError> {
+        let found = self.active.as_ref().and_then(|a| a.savepoints.iter().rposition(|s| s.name == name));
+        found.ok_or_else(|| SqlError::new(SqlState::INVALID_SAVEPOINT, format!("savepoint \"{name}\" does not exist")))
+    }
+
+    fn release(&mut self, name: &str) -> Result<Outcome, SqlError> {
+        self.need_block("RELEASE SAVEPOINT")?;
+        let index = self.find_savepoint(name)?;
+        if name == RESTART_SAVEPOINT && index == 0 {
+            // CockroachDB's protocol: the commit happens here, so that its failure can still be retried.
+            return self.release_restart();
+        }
+        if let Some(active) = self.active.as_mut() {
+            active.savepoints.truncate(index);
+        }
+        tag("RELEASE")
+    }
+
+    fn release_restart(&mut self) -> Result<Outcome, SqlError> {
+        let modes = self.modes.clone();
+        match self.commit() {
+            Ok(()) => {
+                self.block = Block::Released;
+                tag("RELEASE")
+            }
+            Err(e) => {
+                self.block = Block::Failed;
+                self.modes = modes;
+                Err(e)
+            }
+        }
+    }
+
+    fn rollback_to(&mut self, name: &str, out: &mut dyn Output) -> Result<Outcome, SqlError> {
+        self.need_block("ROLLBACK TO SAVEPOINT")?;
+        let restart = name == RESTART_SAVEPOINT
+            && self.block != Block::Released
+            && self.active.as_ref().is_none_or(|a| a.savepoints.first().is_some_and(|s| s.name == name));
+        if restart {
+            self.drop_active();
+            self.block = Block::Open;
+            self.savepoint(name)?;
+            return tag("ROLLBACK");
+        }
+        let index = self.find_savepoint(name)?;
+        let Some(active) = self.active.as_mut() else {
+            return Err(SqlError::new(SqlState::INTERNAL_ERROR, "no transaction"));
+        };
+        active.savepoints.truncate(index + 1);
+        let savepoint = &active.savepoints[index];
+        let mark = savepoint.mark;
+        let settings = savepoint.settings.clone();
+        active.fresh.truncate(savepoint.fresh);
+        let known = active.view.snapshot().clone();
+        let catalog = active.txn.with(|t| {
+            t.rollback_to(mark);
+            self.db.catalog.current(t, Some(&known))
+        })?;
+        if catalog.version() != known.version() {
+            active.view = std::sync::Arc::new(crate::catalog::view::View::new(
+                catalog,
+                self.database.clone(),
+                &settings.0.eval.search_path,
+            ));
+            self.sequences.use_catalog(active.view.snapshot());
+        }
+        self.portals.close_cursors();
+        (self.settings, self.lasting) = settings;
+        self.settings_changed();
+        self.report_settings(out);
+        self.block = Block::Open;
+        tag("ROLLBACK")
+    }
+
+    fn set_transaction(&mut self, modes: &Modes, out: &mut dyn Output) -> Result<Outcome, SqlError> {
+        if self.block == Block::None {
+            self.warn(SqlState::NO_ACTIVE_TRANSACTION, "SET TRANSACTION can only be used in transaction blocks", out);
+            return tag("SET");
+        }
+        if let Some(active) = &self.active {
+            if active.statements > 0 {
+                return Err(SqlError::new(
+                    SqlState::ACTIVE_TRANSACTION,
+                    "SET TRANSACTION must be called before any query",
+                ));
+            }
+            if !active.savepoints.is_empty() && (modes.isolation.is_some() || modes.as_of.is_some()) {
+                return Err(SqlError::new(
+                    SqlState::ACTIVE_TRANSACTION,
+                    "SET TRANSACTION must not be called in a subtransaction",
+                ));
+            }
+            self.drop_active();
+        }
+        let known = std::mem::take(&mut self.modes);
+        self.modes = Modes {
+            isolation: modes.isolation.or(known.isolation),
+            read_only: modes.read_only.or(known.read_only),
+            deferrable: modes.deferrable.or(known.deferrable),
+            as_of: modes.as_of.clone().or(known.as_of),
+        };
+        tag("SET")
+    }
+
+    fn set_characteristics(&mut self, modes: &Modes) -> Result<Outcome, SqlError> {
+        let modes = modes.clone();
+        self.change_settings(false, |s| {
+            if let Some(isolation) = modes.isolation {
+                s.set("default_transaction_isolation", Some(super::settings::isolation_name(isolation)))?;
+            }
+            if let Some(read_only) = modes.read_only {
+                s.set("default_transaction_read_only", Some(if read_only { "on" } else { "off" }))?;
+            }
+            Ok(())
+        })?;
+        tag("SET")
+    }
+
+    /// Sets a setting, of whatever kind.
+    pub(super) fn set_setting(
+        &mut self,
+        local: bool,
+        name: &str,
+        value: Option<&str>,
+        out: &mut dyn Output,
+    ) -> Result<(), SqlError> {
+        if local && self.block == Block::None {
+            self.warn(SqlState::NO_ACTIVE_TRANSACTION, "SET LOCAL can only be used in transaction blocks", out);
+        }
+        match name {
+            "timeball.token" => {
+                let token = parse_token(value.unwrap_or("0.0000"))?;
+                self.token = self.token.max(token);
+            }
+            "transaction_isolation" => {
+                let isolation = value
+                    .and_then(super::settings::parse_isolation)
+                    .ok_or_else(|| super::settings::invalid(name, value.unwrap_or_default()))?;
+                self.set_transaction(&Modes { isolation: Some(isolation), ..Modes::default() }, out)?;
+            }
+            "transaction_read_only" => {
+                let read_only = Some(matches!(value, Some("on" | "true" | "1")));
+                self.set_transaction(&Modes { read_only, ..Modes::default() }, out)?;
+            }
+            _ => {
+                self.change_settings(local, |s| s.set(name, value))?;
+                self.report_settings(out);
+            }
+        }
+        Ok(())
+    }
+
+    /// Changes settings, for the session or until the transaction ends; a rollback takes it back.
+    fn change_settings(
+        &mut self,
+        local: bool,
+        change: impl Fn(&mut super::settings::Settings) -> Result<(), SqlError>,
+    ) -> Result<(), SqlError> {
+        if self.block != Block::None {
+            self.ensure_active(None)?;
+        }
+        self.keep_settings();
+        let mut changed = self.settings.clone();
+        change(&mut changed)?;
+        if local && self.lasting.is_none() && self.block != Block::None {
+            self.lasting = Some(self.settings.clone());
+        } else if !local && let Some(lasting) = self.lasting.as_mut() {
+            change(lasting)?;
+        }
+        if local && self.block == Block::None {
+            return Ok(());
+        }
+        self.settings = changed;
+        self.settings_changed();
+        self.rebuild_view();
+        Ok(())
+    }
+
+    fn run_discard(&mut self, what: Discard, out: &mut dyn Output) -> Result<Outcome, SqlError> {
+        match what {
+            Discard::All => {
+                if self.block != Block::None {
+                    return Err(SqlError::new(
+                        SqlState::ACTIVE_TRANSACTION,
+                        "DISCARD ALL cannot run inside a transaction block",
+                    ));
+                }
+                self.rollback();
+                self.settings.reset_all();
+                self.settings_changed();
+                self.report_settings(out);
+                self.prepared.clear();
+                self.portals = Default::default();
+                self.sequences.forget();
+                tag("DISCARD ALL")
+            }
+            Discard::Plans => tag("DISCARD PLANS"),
+            Discard::Sequences => {
+                self.sequences.forget();
+                tag("DISCARD SEQUENCES")
+            }
+            Discard::Temp => tag("DISCARD TEMP"),
+        }
+    }
+
+    fn lock_tables(&mut self, names: &[crate::syntax::Name]) -> Result<Outcome, SqlError> {
+        self.need_block("LOCK TABLE")?;
+        let active = self.ensure_active(None)?;
+        for name in names {
+            if active.view.named(name.schema.as_deref(), &name.name).is_none() {
+                return Err(SqlError::new(SqlState::UNDEFINED_TABLE, format!("relation \"{name}\" does not exist")));
+            }
+        }
+        // Certification keeps isolation without table locks, so there is nothing to take.
+        tag("LOCK TABLE")
+    }
+
+    /// A setting as SHOW gives it.
+    pub(super) fn show(&self, name: &str) -> Result<String, SqlError> {
+        Ok(match name {
+            "timeball.token" => self.token.to_string(),
+            "transaction_isolation" => {
+                let isolation = self.modes.isolation.unwrap_or(self.settings.isolation);
+                super::settings::isolation_name(isolation).into()
+            }
+            "transaction_read_only" => {
+                let as_of = self.active.as_ref().is_some_and(|a| a.as_of.is_some());
+                let read_only = as_of || self.modes.read_only.unwrap_or(self.settings.read_only);
+                if read_only { "on".into() } else { "off".into() }
+            }
+            _ => return self.settings.show(name).ok_or_else(|| unknown(name)),
+        })
+    }
+}

@@ -1,0 +1,288 @@
+//! PREPARE, EXECUTE, DEALLOCATE; DECLARE, FETCH, MOVE, CLOSE.
+
+use super::portal::{Portal, PortalState};
+use super::prepared::{Prepared, Statement};
+use super::run::{How, Outcome, next_rows};
+use super::{Block, Session};
+use crate::output::Output;
+use crate::syntax::{self, Command, Planned};
+use crate::types::{SqlType, Value};
+use crate::{SqlError, SqlState};
+use std::sync::Arc;
+
+/// Rows that MOVE and held cursors pull at once.
+const PULL_ROWS: usize = 256;
+
+impl Session {
+    pub(super) fn run_cursor(
+        &mut self,
+        command: &Command,
+        portal: &mut Portal,
+        how: How,
+        out: &mut dyn Output,
+    ) -> Result<Outcome, SqlError> {
+        match command {
+            Command::Prepare { name, types, statement, text } => {
+                let declared =
+                    types.iter().map(|t| Ok(SqlType::from_ast(t)?.oid())).collect::<Result<_, SqlError>>()?;
+                self.run_prepare(name, declared, statement, text, how)
+            }
+            Command::Execute { name, arguments } => self.run_execute(name, arguments, portal, how, out),
+            Command::Deallocate(Some(name)) => {
+                self.find_prepared(name)?;
+                self.prepared.remove(name);
+                Ok(Outcome::Tag("DEALLOCATE".into()))
+            }
+            Command::Deallocate(None) => {
+                self.prepared.clear();
+                Ok(Outcome::Tag("DEALLOCATE ALL".into()))
+            }
+            Command::Declare { name, hold, query, text } => self.run_declare(name, *hold, query, text, how),
+            Command::Fetch { name, count, skip } => self.run_fetch(name, *count, *skip, portal, how, out),
+            Command::Close(Some(name)) => {
+                if !self.portals.close(name) {
+                    return Err(unknown_cursor(name));
+                }
+                Ok(Outcome::Tag("CLOSE CURSOR".into()))
+            }
+            Command::Close(None) => {
+                self.portals.close_cursors();
+                Ok(Outcome::Tag("CLOSE CURSOR ALL".into()))
+            }
+            _ => Err(SqlError::unsupported("this statement")),
+        }
+    }
+
+    fn run_prepare(
+        &mut self,
+        name: &str,
+        declared: Vec<u32>,
+        statement: &Arc<Planned>,
+        text: &Arc<str>,
+        how: How,
+    ) -> Result<Outcome, SqlError> {
+        if self.prepared.contains_key(name) {
+            return Err(SqlError::new(
+                SqlState::DUPLICATE_PREPARED_STATEMENT,
+                format!("prepared statement \"{name}\" already exists"),
+            ));
+        }
+        let prepared = Prepared::new(text.clone(), Statement::Inner(statement.clone()), declared, 0);
+        self.ensure_active(None)?;
+        self.plan_of(&prepared)?;
+        self.keep_prepared(name, prepared)?;
+        self.end_lone(how)?;
+        Ok(Outcome::Tag("PREPARE".into()))
+    }
+
+    fn run_execute(
+        &mut self,
+        name: &str,
+        arguments: &[String],
+        portal: &mut Portal,
+        how: How,
+        out: &mut dyn Output,
+    ) -> Result<Outcome, SqlError> {
+        let prepared = self.find_prepared(name)?.clone();
+        self.ensure_active(None)?;
+        let plan = self.plan_of(&prepared)?;
+        let types = plan.parameters().to_vec();
+        if types.len() != arguments.len() {
+            return Err(SqlError::new(
+                SqlState::SYNTAX_ERROR,
+                format!("wrong number of parameters for prepared statement \"{name}\""),
+            )
+            .detail(format!("Expected {} parameters but got {}.", types.len(), arguments.len())));
+        }
+        let mut params = Vec::with_capacity(types.len());
+        for (argument, ty) in arguments.iter().zip(&types) {
+            params.push(self.constant(argument, ty)?);
+        }
+        let mut inner = Portal {
+            prepared,
+            params,
+            formats: portal.formats.clone(),
+            plan: None,
+            fields: Vec::new(),
+            state: std::mem::take(&mut portal.state),
+            cursor: false,
+            hold: false,
+            kept: false,
+        };
+        inner.plan = matches!(inner.state, PortalState::Running(..) | PortalState::Buffered(..)).then_some(plan);
+        let outcome = self.run_retrying(&mut inner, how, out)?;
+        portal.state = inner.state;
+        portal.fields = inner.plan.as_ref().map_or(Vec::new(), |p| p.fields().to_vec());
+        Ok(outcome)
+    }
+
+    /// A constant expression of a type, evaluated by a query of its own. There must be a transaction.
+    pub(super) fn constant(&mut self, text: &str, ty: &SqlType) -> Result<Value, SqlError> {
+        let name = match ty {
+            SqlType::Unknown => "text".to_string(),
+            ty => ty.to_string(),
+        };
+        let query = format!("SELECT CAST({text} AS {name})");
+        let all = self.db.texts.parse(&query)?;
+        let prepared = Prepared::parsed(&all, 0, Vec::new());
+        let plan = self.plan_of(&prepared)?;
+        let context = self.statement_context(Vec::new())?;
+        match plan.execute(&context)? {
+            crate::plan::Execution::Rows(mut rows) => {
+                let row = rows.next(1)?.into_iter().next().and_then(|r| r.into_iter().next());
+                Ok(row.unwrap_or(Value::Null))
+            }
+            crate::plan::Execution::Done { .. } => Ok(Value::Null),
+        }
+    }
+
+    /// A statement that needs a transaction only for itself ends it.
+    fn end_lone(&mut self, how: How) -> Result<(), SqlError> {
+        if how.commit && self.block == Block::None { self.commit() } else { Ok(()) }
+    }
+
+    fn run_declare(
+        &mut self,
+        name: &str,
+        hold: bool,
+        query: &Arc<Planned>,
+        text: &Arc<str>,
+        how: How,
+    ) -> Result<Outcome, SqlError> {
+        if self.block == Block::None && !hold && how.commit {
+            return Err(SqlError::new(
+                SqlState::NO_ACTIVE_TRANSACTION,
+                "DECLARE CURSOR can only be used in transaction blocks",
+            ));
+        }
+        if !matches!(query.statement, sqlparser::ast::Statement::Query(_)) {
+            return Err(SqlError::new(SqlState::SYNTAX_ERROR, "DECLARE CURSOR must be of a query"));
+        }
+        let prepared = Arc::new(Prepared::new(text.clone(), Statement::Inner(query.clone()), Vec::new(), 0));
+        let as_of = query.as_of.as_ref().map(|a| self.resolve_as_of(a)).transpose()?.flatten();
+        self.ensure_active(as_of)?;
+        let plan = self.plan_of(&prepared)?;
+        let portal = Portal {
+            prepared,
+            params: Vec::new(),
+            formats: Vec::new(),
+            plan: Some(plan),
+            fields: Vec::new(),
+            state: PortalState::Ready,
+            cursor: true,
+            hold,
+            kept: false,
+        };
+        self.portals.put(name, portal)?;
+        self.end_lone(how)?;
+        Ok(Outcome::Tag("DECLARE CURSOR".into()))
+    }
+
+    fn run_fetch(
+        &mut self,
+        name: &str,
+        count: Option<u64>,
+        skip: bool,
+        portal: &mut Portal,
+        how: How,
+        out: &mut dyn Output,
+    ) -> Result<Outcome, SqlError> {
+        let Some(mut cursor) = self.portals.take(name) else { return Err(unknown_cursor(name)) };
+        let result = self.fetch_from(&mut cursor, count, skip, portal, how, out);
+        self.portals.put_back(name, cursor);
+        Ok(Outcome::Tag(format!("{} {}", if skip { "MOVE" } else { "FETCH" }, result?)))
+    }
+
+    fn fetch_from(
+        &mut self,
+        cursor: &mut Portal,
+        count: Option<u64>,
+        skip: bool,
+        portal: &Portal,
+        how: How,
+        out: &mut dyn Output,
+    ) -> Result<u64, SqlError> {
+        self.start_cursor(cursor)?;
+        if how.describe && !skip {
+            out.row_description(cursor.fields(), &portal.formats);
+        }
+        let settings = self.settings.eval.clone();
+        let mut left = count.unwrap_or(u64::MAX);
+        let mut sent = 0;
+        while left > 0 {
+            let rows = next_rows(&mut cursor.state, usize::try_from(left).unwrap_or(usize::MAX).min(PULL_ROWS))?;
+            if rows.is_empty() {
+                cursor.state = PortalState::Done;
+                break;
+            }
+            left -= rows.len() as u64;
+            sent += rows.len() as u64;
+            if !skip {
+                for row in &rows {
+                    out.row(row, cursor.fields(), &portal.formats, &settings)?;
+                }
+            }
+            self.check_interrupt()?;
+        }
+        Ok(sent)
+    }
+
+    /// Runs a cursor's query up to its first row.
+    fn start_cursor(&mut self, cursor: &mut Portal) -> Result<(), SqlError> {
+        if !matches!(cursor.state, PortalState::Ready) {
+            return Ok(());
+        }
+        self.ensure_active(None)?;
+        let prepared = cursor.prepared.clone();
+        let plan = self.plan_of(&prepared)?;
+        let context = self.statement_context(cursor.params.clone())?;
+        cursor.state = match plan.execute(&context)? {
+            crate::plan::Execution::Rows(rows) => PortalState::Running(rows, 0),
+            crate::plan::Execution::Done { rows, .. } => PortalState::Buffered(rows.into(), 0, None),
+        };
+        cursor.plan = Some(plan);
+        if let Some(active) = self.active.as_mut() {
+            active.statements += 1;
+        }
+        Ok(())
+    }
+
+    /// Before a commit: cursors WITH HOLD take their remaining rows into memory.
+    pub(super) fn materialise_held(&mut self) -> Result<(), SqlError> {
+        let budget = crate::context::MemoryBudget::new(self.settings.query_memory_bytes);
+        let mut portals = std::mem::take(&mut self.portals);
+        let mut result = Ok(());
+        for portal in portals.held() {
+            result = result.and_then(|()| {
+                self.start_cursor(portal)?;
+                let mut all = std::collections::VecDeque::new();
+                loop {
+                    let rows = next_rows(&mut portal.state, PULL_ROWS)?;
+                    if rows.is_empty() {
+                        break;
+                    }
+                    // An estimate: the values themselves and their heads.
+                    budget.take(rows.iter().map(|r| r.len() * std::mem::size_of::<Value>() * 2).sum())?;
+                    all.extend(rows);
+                }
+                portal.state = PortalState::Buffered(all, 0, None);
+                Ok(())
+            });
+        }
+        self.portals = portals;
+        result
+    }
+}
+
+fn unknown_cursor(name: &str) -> SqlError {
+    SqlError::new(SqlState::INVALID_CURSOR_NAME, format!("cursor \"{name}\" does not exist"))
+}
+
+/// The one statement of a text that the session made itself.
+pub(super) fn only(text: &str) -> Result<syntax::Parsed, SqlError> {
+    let mut all = syntax::parse(text)?;
+    match all.len() {
+        1 => Ok(all.remove(0)),
+        _ => Err(SqlError::new(SqlState::INTERNAL_ERROR, "one statement was expected")),
+    }
+}

@@ -1,0 +1,299 @@
+//! The extended protocol: Parse, Bind, Describe, Execute, Close, Sync.
+
+use super::portal::{Portal, PortalState, unknown_portal};
+use super::prepared::{Prepared, Statement};
+use super::run::How;
+use super::startup::Executed;
+use super::{Block, PREPARED_MAX, Session, VALUE_BYTES_MAX};
+use crate::output::{Field, Output};
+use crate::syntax::Command;
+use crate::types::{SqlType, Value};
+use crate::{SqlError, SqlState};
+use std::sync::Arc;
+
+impl Session {
+    /// A Parse message; type 0 leaves a parameter to be inferred.
+    ///
+    /// # Errors
+    /// Syntax and binding errors; 42P05 if the name is taken.
+    pub fn parse(&mut self, name: &str, sql: &str, param_oids: &[u32]) -> Result<(), SqlError> {
+        self.interrupt.clear();
+        let result = self.parse_new(name, sql, param_oids);
+        if result.is_err() {
+            self.failed();
+        }
+        result
+    }
+
+    fn parse_new(&mut self, name: &str, sql: &str, param_oids: &[u32]) -> Result<(), SqlError> {
+        if name.is_empty() {
+            self.unnamed = None;
+        } else if self.prepared.contains_key(name) {
+            return Err(SqlError::new(
+                SqlState::DUPLICATE_PREPARED_STATEMENT,
+                format!("prepared statement \"{name}\" already exists"),
+            ));
+        }
+        let all = self.db.texts.parse(sql)?;
+        let prepared = match all.len() {
+            0 => Prepared::new("".into(), Statement::Empty, Vec::new(), 0),
+            1 => Prepared::parsed(&all, 0, param_oids.to_vec()),
+            _ => {
+                return Err(SqlError::new(
+                    SqlState::SYNTAX_ERROR,
+                    "cannot insert multiple commands into a prepared statement",
+                ));
+            }
+        };
+        if prepared.planned().is_some() {
+            self.refuse_in_failed_block()?;
+            self.ensure_active(None)?;
+            self.plan_of(&prepared).map_err(|e| prepared.place(e))?;
+        }
+        self.keep_prepared(name, prepared)
+    }
+
+    /// Keeps a prepared statement under a name that is free.
+    pub(super) fn keep_prepared(&mut self, name: &str, prepared: Prepared) -> Result<(), SqlError> {
+        if name.is_empty() {
+            self.unnamed = Some(Arc::new(prepared));
+            return Ok(());
+        }
+        if self.prepared.len() >= PREPARED_MAX {
+            return Err(SqlError::new(
+                SqlState::PROGRAM_LIMIT_EXCEEDED,
+                format!("the session has {PREPARED_MAX} prepared statements, which is the limit"),
+            )
+            .hint("Close or DEALLOCATE some."));
+        }
+        self.prepared.insert(name.into(), Arc::new(prepared));
+        Ok(())
+    }
+
+    pub(super) fn find_prepared(&self, name: &str) -> Result<&Arc<Prepared>, SqlError> {
+        let found = if name.is_empty() { self.unnamed.as_ref() } else { self.prepared.get(name) };
+        found.ok_or_else(|| {
+            let message = match name {
+                "" => "unnamed prepared statement does not exist".to_string(),
+                name => format!("prepared statement \"{name}\" does not exist"),
+            };
+            SqlError::new(SqlState::INVALID_STATEMENT_NAME, message)
+        })
+    }
+
+    /// A Bind message: none = all text, one format = for all, else one each (0 text, 1 binary).
+    ///
+    /// # Errors
+    /// 26000 for an unknown statement, 08P01 for a wrong number of values, 22P02/22P03 for malformed ones.
+    pub fn bind(
+        &mut self,
+        portal: &str,
+        statement: &str,
+        params: &[Option<&[u8]>],
+        param_formats: &[i16],
+        result_formats: &[i16],
+    ) -> Result<(), SqlError> {
+        let result = self.bind_new(portal, statement, params, param_formats, result_formats);
+        if result.is_err() {
+            self.failed();
+        }
+        result
+    }
+
+    fn bind_new(
+        &mut self,
+        name: &str,
+        statement: &str,
+        params: &[Option<&[u8]>],
+        param_formats: &[i16],
+        result_formats: &[i16],
+    ) -> Result<(), SqlError> {
+        let prepared = self.find_prepared(statement)?.clone();
+        let (plan, fields) = match prepared.planned() {
+            Some(_) => {
+                self.refuse_in_failed_block()?;
+                self.ensure_active(None)?;
+                (Some(self.plan_of(&prepared)?), Vec::new())
+            }
+            None => (None, self.fields_of(&prepared)?),
+        };
+        let types = plan.as_ref().map_or(&[][..], |p| p.parameters());
+        if params.len() != types.len() {
+            return Err(SqlError::new(
+                SqlState::PROTOCOL_VIOLATION,
+                format!(
+                    "bind message supplies {} parameters, but prepared statement \"{statement}\" requires {}",
+                    params.len(),
+                    types.len()
+                ),
+            ));
+        }
+        let mut values = Vec::with_capacity(params.len());
+        for (index, (bytes, ty)) in params.iter().zip(types).enumerate() {
+            values.push(self.read_parameter(index, *bytes, ty, format_of(param_formats, index)?)?);
+        }
+        let portal = Portal {
+            prepared,
+            params: values,
+            formats: result_formats.to_vec(),
+            plan,
+            fields,
+            state: PortalState::Ready,
+            cursor: false,
+            hold: false,
+            kept: false,
+        };
+        self.portals.put(name, portal)
+    }
+
+    fn read_parameter(&self, index: usize, bytes: Option<&[u8]>, ty: &SqlType, format: i16) -> Result<Value, SqlError> {
+        let Some(bytes) = bytes else { return Ok(Value::Null) };
+        if bytes.len() > VALUE_BYTES_MAX {
+            return Err(SqlError::new(
+                SqlState::PROGRAM_LIMIT_EXCEEDED,
+                format!("parameter ${} has {} bytes, more than the limit of {VALUE_BYTES_MAX}", index + 1, bytes.len()),
+            ));
+        }
+        if format == 1 {
+            return Value::parse_binary(ty, bytes);
+        }
+        let text = std::str::from_utf8(bytes).ok().filter(|t| !t.contains('\0')).ok_or_else(|| {
+            SqlError::new(SqlState(*b"22021"), format!("parameter ${} is not valid UTF8 text", index + 1))
+        })?;
+        Value::parse_text(ty, text, &self.settings.eval)
+    }
+
+    /// Parameter type OIDs and the result's shape (empty: NoData).
+    ///
+    /// # Errors
+    /// 26000 for an unknown statement.
+    pub fn describe_statement(&mut self, name: &str) -> Result<(Vec<u32>, Vec<Field>), SqlError> {
+        let result = self.describe_new(name);
+        if result.is_err() {
+            self.failed();
+        }
+        result
+    }
+
+    fn describe_new(&mut self, name: &str) -> Result<(Vec<u32>, Vec<Field>), SqlError> {
+        let prepared = self.find_prepared(name)?.clone();
+        if prepared.planned().is_none() {
+            return Ok((Vec::new(), self.fields_of(&prepared)?));
+        }
+        self.refuse_in_failed_block()?;
+        self.ensure_active(None)?;
+        let plan = self.plan_of(&prepared)?;
+        let types = plan.parameters().iter().map(|ty| match ty {
+            SqlType::Unknown => SqlType::Text.oid(),
+            ty => ty.oid(),
+        });
+        Ok((types.collect(), plan.fields().to_vec()))
+    }
+
+    /// The result's shape (empty: NoData) and its formats as given at bind. Borrowed: libpq asks for it at every execution.
+    ///
+    /// # Errors
+    /// 34000 for an unknown portal.
+    pub fn describe_portal(&mut self, name: &str) -> Result<(&[Field], &[i16]), SqlError> {
+        if self.portals.get(name).is_none() {
+            self.failed();
+            return Err(unknown_portal(name));
+        }
+        let portal = self.portals.get(name).ok_or_else(|| unknown_portal(name))?;
+        Ok((portal.fields(), &portal.formats))
+    }
+
+    /// An Execute message; 0 rows means all. `sync_follows`: the next message in the caller's buffer is Sync, so a lone
+    /// statement may commit here, and be retried here.
+    ///
+    /// # Errors
+    /// The statement's, or the commit's.
+    pub fn execute(
+        &mut self,
+        portal: &str,
+        max_rows: u32,
+        sync_follows: bool,
+        out: &mut dyn Output,
+    ) -> Result<Executed, SqlError> {
+        let Some(mut running) = self.portals.take(portal) else {
+            self.failed();
+            return Err(unknown_portal(portal));
+        };
+        if matches!(running.prepared.statement, Statement::Empty) {
+            out.empty_query();
+            self.portals.put_back(portal, running);
+            return Ok(Executed::Complete);
+        }
+        let how = How { describe: false, max_rows: u64::from(max_rows), commit: sync_follows };
+        let done = self.run_portal(&mut running, how, out)?;
+        if self.active.is_some() && done != Executed::CopyIn {
+            self.portals.put_back(portal, running);
+        }
+        Ok(done)
+    }
+
+    /// A Close message for a statement; an unknown name is no error.
+    pub fn close_statement(&mut self, name: &str) {
+        if name.is_empty() {
+            self.unnamed = None;
+        } else {
+            self.prepared.remove(name);
+        }
+    }
+
+    /// A Close message for a portal; an unknown name is no error.
+    pub fn close_portal(&mut self, name: &str) {
+        self.portals.close(name);
+    }
+
+    /// A Sync message: commits an implicit transaction.
+    ///
+    /// # Errors
+    /// The commit's.
+    pub fn sync(&mut self) -> Result<(), SqlError> {
+        if self.block == Block::None && self.active.is_some() {
+            return self.commit();
+        }
+        Ok(())
+    }
+
+    /// The wire failed a message by itself, or skips to Sync after an error that the session did not see: an implicit
+    /// transaction is rolled back, a block fails.
+    pub fn fail(&mut self) {
+        self.failed();
+    }
+
+    /// The shape of a statement without a plan of its own.
+    fn fields_of(&mut self, prepared: &Prepared) -> Result<Vec<Field>, SqlError> {
+        Ok(match prepared.command() {
+            Some(Command::Show(name)) => vec![super::text_field(name)],
+            Some(Command::ShowAll) => super::show::all_fields(),
+            Some(Command::Explain { .. }) => super::explain::fields(),
+            Some(Command::Fetch { name, skip: false, .. }) => match self.portals.get(name) {
+                Some(cursor) => cursor.fields().to_vec(),
+                None => Vec::new(),
+            },
+            Some(Command::Execute { name, .. }) => {
+                let inner = self.find_prepared(name)?.clone();
+                if inner.planned().is_none() {
+                    return Ok(Vec::new());
+                }
+                self.ensure_active(None)?;
+                self.plan_of(&inner)?.fields().to_vec()
+            }
+            _ => Vec::new(),
+        })
+    }
+}
+
+fn format_of(formats: &[i16], index: usize) -> Result<i16, SqlError> {
+    let format = match formats {
+        [] => 0,
+        [one] => *one,
+        many => many.get(index).copied().unwrap_or(0),
+    };
+    if format == 0 || format == 1 {
+        return Ok(format);
+    }
+    Err(SqlError::new(SqlState::PROTOCOL_VIOLATION, format!("unsupported format code: {format}")))
+}

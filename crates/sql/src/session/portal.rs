@@ -1,0 +1,131 @@
+//! Portals: statements bound to values, and how far each has run. Cursors are portals with a name that SQL knows.
+
+use super::prepared::Prepared;
+use crate::output::Field;
+use crate::plan::{Plan, RowSource};
+use crate::types::{Row, Value};
+use crate::{SqlError, SqlState};
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+/// See the module.
+pub(super) struct Portal {
+    pub(super) prepared: Arc<Prepared>,
+    pub(super) params: Vec<Value>,
+    pub(super) formats: Vec<i16>,
+    /// The plan as bound, for its shape; `None` for a statement without one.
+    pub(super) plan: Option<Arc<dyn Plan>>,
+    /// The shape of a statement without a plan.
+    pub(super) fields: Vec<Field>,
+    pub(super) state: PortalState,
+    /// DECLARE: FETCH knows it, and it is not run by itself.
+    pub(super) cursor: bool,
+    /// WITH HOLD
+    pub(super) hold: bool,
+    /// WITH HOLD, and its transaction has committed.
+    pub(super) kept: bool,
+}
+
+/// How far a portal has run.
+#[derive(Default)]
+pub(super) enum PortalState {
+    /// Not begun.
+    #[default]
+    Ready,
+    /// Rows are being pulled; so many have left.
+    Running(Box<dyn RowSource>, u64),
+    /// Rows are all there; so many have left, and the tag at the end, if it is not `SELECT n`.
+    Buffered(VecDeque<Row>, u64, Option<String>),
+    /// At its end.
+    Done,
+}
+
+impl Portal {
+    pub(super) fn fields(&self) -> &[Field] {
+        match &self.plan {
+            Some(plan) => plan.fields(),
+            None => &self.fields,
+        }
+    }
+}
+
+/// All portals of a session.
+#[derive(Default)]
+pub(super) struct Portals {
+    unnamed: Option<Portal>,
+    named: HashMap<String, Portal>,
+    held: usize,
+}
+
+impl Portals {
+    pub(super) fn get(&self, name: &str) -> Option<&Portal> {
+        if name.is_empty() { self.unnamed.as_ref() } else { self.named.get(name) }
+    }
+    pub(super) fn get_mut(&mut self, name: &str) -> Option<&mut Portal> {
+        if name.is_empty() { self.unnamed.as_mut() } else { self.named.get_mut(name) }
+    }
+    /// Takes a portal out, to run it; [`Portals::put_back`] follows.
+    pub(super) fn take(&mut self, name: &str) -> Option<Portal> {
+        if name.is_empty() { self.unnamed.take() } else { self.named.remove(name) }
+    }
+    pub(super) fn put_back(&mut self, name: &str, portal: Portal) {
+        if name.is_empty() {
+            self.unnamed = Some(portal);
+        } else {
+            self.named.insert(name.into(), portal);
+        }
+    }
+    /// Adds one.
+    pub(super) fn put(&mut self, name: &str, portal: Portal) -> Result<(), SqlError> {
+        if name.is_empty() {
+            self.unnamed = Some(portal);
+            return Ok(());
+        }
+        if self.named.contains_key(name) {
+            return Err(SqlError::new(SqlState::DUPLICATE_CURSOR, format!("cursor \"{name}\" already exists")));
+        }
+        if self.named.len() >= super::PORTALS_MAX {
+            return Err(SqlError::new(
+                SqlState::PROGRAM_LIMIT_EXCEEDED,
+                format!("the session has {} open portals, which is the limit", super::PORTALS_MAX),
+            )
+            .hint("Close some, or end the transaction."));
+        }
+        self.held += usize::from(portal.hold);
+        self.named.insert(name.into(), portal);
+        Ok(())
+    }
+    pub(super) fn close(&mut self, name: &str) -> bool {
+        let portal = self.take(name);
+        self.held -= usize::from(portal.as_ref().is_some_and(|p| p.hold));
+        portal.is_some()
+    }
+    pub(super) fn close_cursors(&mut self) {
+        self.named.retain(|_, p| !p.cursor);
+        self.held = 0;
+    }
+    pub(super) fn has_held(&self) -> bool {
+        self.held > 0
+    }
+    pub(super) fn held(&mut self) -> impl Iterator<Item = &mut Portal> {
+        self.named.values_mut().filter(|p| p.hold)
+    }
+    /// A transaction ends: portals end with it, unless held over a commit.
+    pub(super) fn end_transaction(&mut self, committed: bool) {
+        self.unnamed = None;
+        if self.named.is_empty() {
+            return;
+        }
+        self.named.retain(|_, p| {
+            let full = matches!(p.state, PortalState::Buffered(..) | PortalState::Done);
+            p.kept |= p.hold && committed && full;
+            p.kept
+        });
+        self.held = self.named.len();
+    }
+}
+
+/// 34000
+pub(super) fn unknown_portal(name: &str) -> SqlError {
+    SqlError::new(SqlState::INVALID_CURSOR_NAME, format!("portal \"{name}\" does not exist"))
+}

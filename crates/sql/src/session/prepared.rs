@@ -1,0 +1,156 @@
+//! A prepared statement, named or not.
+
+use super::Session;
+use super::text_cache::PlanKey;
+use crate::plan::{self, Plan, PlanContext};
+use crate::syntax::{Command, Parsed, Planned};
+use crate::types::SqlType;
+use crate::{SqlError, SqlState};
+use parking_lot::Mutex;
+use std::sync::Arc;
+
+/// See the module.
+pub(super) struct Prepared {
+    pub(super) text: Arc<str>,
+    pub(super) statement: Statement,
+    /// Types that the client declared; 0 is to be inferred.
+    pub(super) declared: Vec<u32>,
+    /// Characters of the client's text before this statement.
+    pub(super) offset: u32,
+    plan: Mutex<Option<Current>>,
+}
+
+/// What a prepared statement holds on to.
+#[derive(Clone)]
+pub(super) enum Statement {
+    /// A statement of a text.
+    Parsed(Arc<[Parsed]>, usize),
+    /// A statement inside another: EXECUTE's, DECLARE's.
+    Inner(Arc<Planned>),
+    /// An empty text.
+    Empty,
+}
+
+/// A plan, and what it was made for.
+struct Current {
+    version: u64,
+    generation: u64,
+    plan: Arc<dyn Plan>,
+}
+
+impl Prepared {
+    pub(super) fn new(text: Arc<str>, statement: Statement, declared: Vec<u32>, offset: u32) -> Prepared {
+        Prepared { text, statement, declared, offset, plan: Mutex::new(None) }
+    }
+    pub(super) fn parsed(all: &Arc<[Parsed]>, index: usize, declared: Vec<u32>) -> Prepared {
+        let parsed = &all[index];
+        Prepared::new(parsed.text.clone(), Statement::Parsed(all.clone(), index), declared, parsed.offset)
+    }
+    /// `None`: an empty text, or a statement inside another.
+    pub(super) fn command(&self) -> Option<&Command> {
+        match &self.statement {
+            Statement::Parsed(all, index) => Some(&all[*index].command),
+            Statement::Inner(_) | Statement::Empty => None,
+        }
+    }
+    pub(super) fn planned(&self) -> Option<&Planned> {
+        match &self.statement {
+            Statement::Inner(planned) => Some(planned),
+            _ => match self.command() {
+                Some(Command::Planned(planned)) => Some(planned),
+                _ => None,
+            },
+        }
+    }
+    /// Moves an error's place from the statement to the client's text.
+    pub(super) fn place(&self, mut error: SqlError) -> SqlError {
+        if self.offset > 0 {
+            error.position = error.position.map(|p| p + self.offset);
+        }
+        error
+    }
+}
+
+impl Session {
+    /// The plan of a prepared statement, made again if the catalog or the settings have changed. There must be a transaction.
+    pub(super) fn plan_of(&mut self, prepared: &Prepared) -> Result<Arc<dyn Plan>, SqlError> {
+        let Some(active) = self.active.as_ref() else {
+            return Err(SqlError::new(SqlState::INTERNAL_ERROR, "a statement is planned without a transaction"));
+        };
+        let version = active.view.snapshot().version();
+        let mut held = prepared.plan.lock();
+        if let Some(current) = held.as_ref().filter(|c| c.version == version && c.generation == self.generation) {
+            return Ok(current.plan.clone());
+        }
+        let Some(planned) = prepared.planned() else {
+            return Err(SqlError::new(SqlState::INTERNAL_ERROR, "this statement has no plan"));
+        };
+        let (plan, lasting) = self.plan_statement(planned, &prepared.text, &prepared.declared)?;
+        if let Some(old) = held.as_ref()
+            && (old.plan.fields() != plan.fields() || old.plan.parameters() != plan.parameters())
+        {
+            return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, "cached plan must not change result type")
+                .hint("Prepare the statement again."));
+        }
+        if lasting {
+            *held = Some(Current { version, generation: self.generation, plan: plan.clone() });
+        }
+        Ok(plan)
+    }
+
+    /// A plan, and whether it holds for the next execution too.
+    fn plan_statement(
+        &mut self,
+        planned: &Planned,
+        text: &Arc<str>,
+        declared: &[u32],
+    ) -> Result<(Arc<dyn Plan>, bool), SqlError> {
+        let Some(active) = self.active.as_ref() else {
+            return Err(SqlError::new(SqlState::INTERNAL_ERROR, "a statement is planned without a transaction"));
+        };
+        let version = active.view.snapshot().version();
+        let key = PlanKey { text: text.clone(), parameters: declared.to_vec(), settings: self.plan_settings.clone() };
+        if let Some(plan) = self.db.texts.plan(&key, version) {
+            return Ok((plan, true));
+        }
+        let context = PlanContext {
+            catalog: active.view.clone(),
+            kv: self.db.kv.clone(),
+            settings: self.settings.eval.clone(),
+            parameter_hints: hints(declared)?,
+            overriding: planned.overriding,
+        };
+        let volatile = self.setting_functions(&planned.statement)?;
+        let plan = plan::prepare(volatile.as_ref().unwrap_or(&planned.statement), text, &context)?;
+        if volatile.is_none() {
+            self.db.texts.keep_plan(key, version, plan.clone());
+        }
+        Ok((plan, volatile.is_none()))
+    }
+
+    /// What planning depends on now. There must be a transaction.
+    pub(super) fn plan_context(&self) -> Result<PlanContext, SqlError> {
+        let Some(active) = self.active.as_ref() else {
+            return Err(SqlError::new(SqlState::INTERNAL_ERROR, "a statement is planned without a transaction"));
+        };
+        Ok(PlanContext {
+            catalog: active.view.clone(),
+            kv: self.db.kv.clone(),
+            settings: self.settings.eval.clone(),
+            parameter_hints: Vec::new(),
+            overriding: None,
+        })
+    }
+}
+
+fn hints(declared: &[u32]) -> Result<Vec<Option<SqlType>>, SqlError> {
+    let hint = |oid: &u32| match *oid {
+        0 => Ok(None),
+        // 705 is "unknown": to be inferred, too.
+        705 => Ok(None),
+        oid => SqlType::from_oid(oid)
+            .map(Some)
+            .ok_or_else(|| SqlError::new(SqlState::UNDEFINED_OBJECT, format!("type with OID {oid} does not exist"))),
+    };
+    declared.iter().map(hint).collect()
+}

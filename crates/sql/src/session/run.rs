@@ -1,0 +1,296 @@
+//! Runs one statement: plans it, pulls its rows, commits if the transaction is its own, and tries again if it may.
+
+use super::portal::{Portal, PortalState};
+use super::prepared::Prepared;
+use super::startup::Executed;
+use super::{Block, STATEMENT_ATTEMPTS_MAX, Session};
+use crate::output::{Field, Output};
+use crate::plan::Execution;
+use crate::syntax::{Command, Planned};
+use crate::transaction::Isolation;
+use crate::{SqlError, SqlState};
+use clock::Timestamp;
+use sqlparser::ast::Statement;
+use std::collections::VecDeque;
+
+/// Rows pulled at once.
+const PULL_ROWS: usize = 256;
+
+/// How a run is to go.
+#[derive(Clone, Copy)]
+pub(super) struct How {
+    /// Send the shape first (simple protocol).
+    pub(super) describe: bool,
+    /// Most rows; 0 is all.
+    pub(super) max_rows: u64,
+    /// The statement is its whole transaction: commit.
+    pub(super) commit: bool,
+}
+
+/// What a run came to.
+pub(super) enum Outcome {
+    /// Done: the tag to send.
+    Tag(String),
+    /// Done: the tag is `SELECT n`.
+    Selected(u64),
+    /// The row limit was reached.
+    Suspended,
+    /// COPY FROM STDIN has begun.
+    CopyIn,
+}
+
+impl Session {
+    /// Runs a portal to its end or limit, and sends its CommandComplete.
+    pub(super) fn run_portal(
+        &mut self,
+        portal: &mut Portal,
+        how: How,
+        out: &mut dyn Output,
+    ) -> Result<Executed, SqlError> {
+        self.interrupt.clear();
+        let outcome = match self.run_outcome(portal, how, out) {
+            Ok(outcome) => outcome,
+            Err(e) => {
+                let e = portal.prepared.place(self.timed_out(e));
+                self.failed();
+                return Err(e);
+            }
+        };
+        self.deadline_us = None;
+        match outcome {
+            Outcome::Tag(tag) => out.command_complete(&tag),
+            Outcome::Selected(rows) => selected(rows, out),
+            Outcome::Suspended => return Ok(Executed::Suspended),
+            Outcome::CopyIn => return Ok(Executed::CopyIn),
+        }
+        Ok(Executed::Complete)
+    }
+
+    fn run_outcome(&mut self, portal: &mut Portal, how: How, out: &mut dyn Output) -> Result<Outcome, SqlError> {
+        let prepared = portal.prepared.clone();
+        match prepared.command() {
+            None if prepared.planned().is_some() => self.run_retrying(portal, how, out),
+            Some(Command::Planned(_) | Command::Ddl(_) | Command::Explain { .. } | Command::Copy(_)) => {
+                self.refuse_in_failed_block()?;
+                self.run_retrying(portal, how, out)
+            }
+            Some(command) => self.run_control(command, portal, how, out),
+            None => Ok(Outcome::Tag(String::new())),
+        }
+    }
+
+    /// A cancelled statement whose time had run out says so.
+    fn timed_out(&self, e: SqlError) -> SqlError {
+        let late = self.deadline_us.is_some_and(|d| self.db.kv.now_us() >= d);
+        if late && (e.state == SqlState::QUERY_CANCELED || e.state == SqlState::LOCK_NOT_AVAILABLE) {
+            return SqlError::new(SqlState::QUERY_CANCELED, "canceling statement due to statement timeout");
+        }
+        e
+    }
+
+    /// Runs until it works, or cannot be repeated, or has been tried often enough (invariant 2).
+    pub(super) fn run_retrying(
+        &mut self,
+        portal: &mut Portal,
+        how: How,
+        out: &mut dyn Output,
+    ) -> Result<Outcome, SqlError> {
+        let mark = out.mark();
+        let repeatable = matches!(portal.state, PortalState::Ready);
+        for _ in 1..STATEMENT_ATTEMPTS_MAX {
+            let alone = repeatable && self.active.as_ref().is_none_or(|a| a.statements == 0 && a.savepoints.is_empty());
+            let savepoint = self.statement_savepoint(repeatable && !alone);
+            let e = match self.attempt(portal, how, out) {
+                Err(e) if SqlError::retry(&e) => e,
+                other => return other,
+            };
+            if !(alone || savepoint.is_some()) || !out.rewind(mark) {
+                return Err(e);
+            }
+            portal.state = PortalState::Ready;
+            match savepoint {
+                Some(savepoint) => {
+                    if let Some(active) = self.active.as_ref() {
+                        active.txn.with(|t| t.rollback_to(savepoint));
+                    }
+                }
+                None => self.restart(),
+            }
+        }
+        self.attempt(portal, how, out)
+    }
+
+    /// READ COMMITTED repeats a statement inside its transaction, with a new snapshot.
+    fn statement_savepoint(&self, wanted: bool) -> Option<u32> {
+        let active = self.active.as_ref()?;
+        (wanted && active.isolation == Isolation::ReadCommitted).then(|| active.txn.with(|t| t.savepoint()))
+    }
+
+    /// Begins the transaction anew; a block stays open.
+    fn restart(&mut self) {
+        let block = (self.block, self.modes.clone(), self.block_began_us);
+        self.drop_active();
+        (self.block, self.modes, self.block_began_us) = block;
+        self.deadline_us = None;
+    }
+
+    fn attempt(&mut self, portal: &mut Portal, how: How, out: &mut dyn Output) -> Result<Outcome, SqlError> {
+        let prepared = portal.prepared.clone();
+        let commit = how.commit && self.block == Block::None;
+        let outcome = match prepared.command() {
+            Some(Command::Ddl(ddl)) => {
+                self.ensure_active(None)?;
+                self.run_ddl(ddl, out)?
+            }
+            Some(Command::Explain { analyze, statement, text }) => {
+                return self.run_explain(portal, how, *analyze, statement, text, out);
+            }
+            Some(Command::Copy(copy)) => {
+                self.ensure_active(None)?;
+                self.run_copy(copy, out)?
+            }
+            _ => self.run_planned(portal, &prepared, how, out)?,
+        };
+        if let Some(active) = self.active.as_mut() {
+            active.statements += 1;
+        }
+        if commit && !matches!(outcome, Outcome::Suspended | Outcome::CopyIn) {
+            // What still holds the snapshot goes before it does.
+            portal.state = PortalState::Done;
+            self.commit()?;
+        }
+        Ok(outcome)
+    }
+
+    fn run_planned(
+        &mut self,
+        portal: &mut Portal,
+        prepared: &Prepared,
+        how: How,
+        out: &mut dyn Output,
+    ) -> Result<Outcome, SqlError> {
+        if matches!(portal.state, PortalState::Ready) {
+            let as_of = match prepared.planned() {
+                Some(planned) => self.statement_as_of(planned)?,
+                None => None,
+            };
+            self.ensure_active(as_of)?;
+            let plan = self.plan_of(prepared)?;
+            if portal.params.len() < plan.parameters().len() {
+                let number = portal.params.len() + 1;
+                return Err(SqlError::new(SqlState::UNDEFINED_PARAMETER, format!("there is no parameter ${number}")));
+            }
+            let context = self.statement_context(portal.params.clone())?;
+            portal.plan = Some(plan.clone());
+            if how.describe && !plan.fields().is_empty() {
+                out.row_description(plan.fields(), &portal.formats);
+            }
+            match plan.execute(&context)? {
+                Execution::Rows(rows) => portal.state = PortalState::Running(rows, 0),
+                Execution::Done { tag, rows } if rows.is_empty() => {
+                    portal.state = PortalState::Done;
+                    return Ok(Outcome::Tag(tag));
+                }
+                Execution::Done { tag, rows } => portal.state = PortalState::Buffered(rows.into(), 0, Some(tag)),
+            }
+        } else if how.describe {
+            out.row_description(portal.fields(), &portal.formats);
+        }
+        self.pull(portal, how.max_rows, out)
+    }
+
+    /// Sends rows of a portal that has begun, up to a limit (0: all).
+    pub(super) fn pull(
+        &mut self,
+        portal: &mut Portal,
+        max_rows: u64,
+        out: &mut dyn Output,
+    ) -> Result<Outcome, SqlError> {
+        let limit = if max_rows == 0 { u64::MAX } else { max_rows };
+        let settings = self.settings.eval.clone();
+        let plan = portal.plan.clone();
+        let fields: &[Field] = plan.as_ref().map_or(&portal.fields, |p| p.fields());
+        let mut sent = 0;
+        loop {
+            let wanted = usize::try_from(limit - sent).unwrap_or(usize::MAX).min(PULL_ROWS);
+            if wanted == 0 {
+                return Ok(Outcome::Suspended);
+            }
+            let rows = next_rows(&mut portal.state, wanted)?;
+            if rows.is_empty() {
+                break;
+            }
+            sent += rows.len() as u64;
+            for row in &rows {
+                out.row(row, fields, &portal.formats, &settings)?;
+            }
+            self.check_interrupt()?;
+        }
+        Ok(match std::mem::replace(&mut portal.state, PortalState::Done) {
+            PortalState::Buffered(_, _, Some(tag)) => Outcome::Tag(tag),
+            PortalState::Running(_, all) | PortalState::Buffered(_, all, None) => {
+                // Each execution of a suspended portal counts its own rows, as in PostgreSQL.
+                Outcome::Selected(if max_rows == 0 { sent.max(all.min(sent)) } else { sent })
+            }
+            _ => Outcome::Selected(0),
+        })
+    }
+
+    /// The time in the past that a statement outside a block, or first in one, is to read.
+    fn statement_as_of(&mut self, planned: &Planned) -> Result<Option<Timestamp>, SqlError> {
+        let Some(as_of) = &planned.as_of else {
+            let query = matches!(&planned.statement, Statement::Query(q) if q.locks.is_empty());
+            if self.settings.max_staleness_us > 0 && self.block == Block::None && self.active.is_none() && query {
+                let us = self.db.kv.now_us() - self.settings.max_staleness_us;
+                return Ok(Some(Timestamp::new(us.max(0) as u64, 0)));
+            }
+            return Ok(None);
+        };
+        let time = self.resolve_as_of(as_of)?;
+        match (&self.active, time) {
+            (None, time) => Ok(time),
+            (Some(active), Some(time)) if active.as_of == Some(time) => Ok(Some(time)),
+            (Some(_), None) => Ok(None),
+            (Some(active), Some(_)) if active.statements == 0 && active.savepoints.is_empty() => {
+                self.restart();
+                Ok(time)
+            }
+            (Some(_), Some(_)) => Err(SqlError::new(
+                SqlState::ACTIVE_TRANSACTION,
+                "AS OF SYSTEM TIME must come with the first statement of a transaction",
+            )
+            .hint("Begin the transaction with BEGIN AS OF SYSTEM TIME.")),
+        }
+    }
+}
+
+/// `SELECT n` without an allocation for the short ones.
+fn selected(rows: u64, out: &mut dyn Output) {
+    match rows {
+        0 => out.command_complete("SELECT 0"),
+        1 => out.command_complete("SELECT 1"),
+        n => out.command_complete(&format!("SELECT {n}")),
+    }
+}
+
+/// Up to `wanted` further rows; none at the end.
+pub(super) fn next_rows(state: &mut PortalState, wanted: usize) -> Result<Vec<crate::types::Row>, SqlError> {
+    match state {
+        PortalState::Running(source, count) => {
+            let rows = source.next(wanted)?;
+            *count += rows.len() as u64;
+            Ok(rows)
+        }
+        PortalState::Buffered(rows, count, _) => {
+            let rows: Vec<_> = take_front(rows, wanted);
+            *count += rows.len() as u64;
+            Ok(rows)
+        }
+        PortalState::Ready | PortalState::Done => Ok(Vec::new()),
+    }
+}
+
+fn take_front<T>(rows: &mut VecDeque<T>, wanted: usize) -> Vec<T> {
+    let n = rows.len().min(wanted);
+    rows.drain(..n).collect()
+}

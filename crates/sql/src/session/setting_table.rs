@@ -1,0 +1,272 @@
+//! Every setting: its kind, default, and what it does.
+
+use super::settings::invalid;
+use crate::{SqlError, SqlState};
+
+/// One setting.
+#[derive(Clone, Copy, Debug)]
+pub struct Setting {
+    /// Its name, lower case.
+    pub name: &'static str,
+    /// What values it takes.
+    pub kind: Kind,
+    /// Its default, as shown.
+    pub default: &'static str,
+    /// What it does.
+    pub description: &'static str,
+}
+
+/// What values a setting takes.
+#[derive(Clone, Copy, Debug)]
+pub enum Kind {
+    /// Cannot be changed.
+    Fixed,
+    /// on or off
+    Flag,
+    /// A whole number within bounds.
+    Number(i64, i64),
+    /// A time, milliseconds if without a unit.
+    Duration,
+    /// Bytes, or with a unit.
+    Bytes,
+    /// One of these words.
+    OneOf(&'static [&'static str]),
+    /// Any text.
+    Text,
+    /// UTF8 under any of its names.
+    Encoding,
+    /// DateStyle: ISO output only.
+    DateStyle,
+}
+
+const ISOLATIONS: &[&str] = &["serializable", "repeatable read", "read committed", "read uncommitted"];
+const LEVELS: &[&str] = &[
+    "debug5", "debug4", "debug3", "debug2", "debug1", "debug", "log", "notice", "info", "warning", "error", "fatal",
+    "panic",
+];
+
+const fn s(name: &'static str, kind: Kind, default: &'static str, description: &'static str) -> Setting {
+    Setting { name, kind, default, description }
+}
+
+/// Sorted by name.
+pub const TABLE: &[Setting] = &[
+    s("application_name", Kind::Text, "", "Name of the application, shown among the sessions."),
+    s("bytea_output", Kind::OneOf(&["hex", "escape"]), "hex", "Text form of bytea."),
+    s("check_function_bodies", Kind::Flag, "on", "Accepted without effect."),
+    s("client_encoding", Kind::Encoding, "UTF8", "Always UTF8."),
+    s("client_min_messages", Kind::OneOf(LEVELS), "notice", "Accepted without effect."),
+    s("datestyle", Kind::DateStyle, "ISO, MDY", "Text form of dates: ISO."),
+    s("default_table_access_method", Kind::Text, "heap", "Accepted without effect."),
+    s("default_tablespace", Kind::Text, "", "Accepted without effect."),
+    s("default_text_search_config", Kind::Text, "pg_catalog.simple", "Accepted without effect."),
+    s("default_toast_compression", Kind::Text, "pglz", "Accepted without effect."),
+    s("default_transaction_deferrable", Kind::Flag, "off", "Accepted without effect: readers never abort."),
+    s("default_transaction_isolation", Kind::OneOf(ISOLATIONS), "serializable", "Isolation of new transactions."),
+    s("default_transaction_read_only", Kind::Flag, "off", "Whether new transactions may not write."),
+    s("effective_cache_size", Kind::Text, "4GB", "Accepted without effect."),
+    s("enable_hashjoin", Kind::Flag, "on", "Accepted without effect."),
+    s("enable_mergejoin", Kind::Flag, "on", "Accepted without effect."),
+    s("enable_nestloop", Kind::Flag, "on", "Accepted without effect."),
+    s("enable_seqscan", Kind::Flag, "on", "Accepted without effect."),
+    s("escape_string_warning", Kind::Flag, "on", "Accepted without effect."),
+    s("extra_float_digits", Kind::Number(-15, 3), "1", "Digits of floats in text: above 0 the shortest exact form."),
+    s("force_parallel_mode", Kind::Text, "off", "Accepted without effect."),
+    s("geqo", Kind::Flag, "on", "Accepted without effect."),
+    s("gin_pending_list_limit", Kind::Text, "4MB", "Accepted without effect."),
+    s(
+        "idle_in_transaction_session_timeout",
+        Kind::Duration,
+        "0",
+        "Ends a session that waits this long inside a transaction.",
+    ),
+    s("idle_session_timeout", Kind::Duration, "0", "Ends a session that waits this long."),
+    s("in_hot_standby", Kind::Fixed, "off", "Whether this is a standby."),
+    s("integer_datetimes", Kind::Fixed, "on", "Times are whole microseconds."),
+    s("intervalstyle", Kind::OneOf(&["postgres"]), "postgres", "Text form of intervals."),
+    s("is_superuser", Kind::Fixed, "on", "Every user may do everything."),
+    s("jit", Kind::Flag, "off", "Accepted without effect."),
+    s("lc_collate", Kind::Fixed, "C", "Text is in byte order."),
+    s("lc_ctype", Kind::Fixed, "C.UTF-8", "Classes of characters."),
+    s("lc_messages", Kind::Text, "C", "Messages are in English."),
+    s("lc_monetary", Kind::Text, "C", "Accepted without effect."),
+    s("lc_numeric", Kind::Text, "C", "Accepted without effect."),
+    s("lc_time", Kind::Text, "C", "Accepted without effect."),
+    s("lock_timeout", Kind::Duration, "0", "Longest wait for one lock."),
+    s("maintenance_work_mem", Kind::Text, "64MB", "Accepted without effect."),
+    s("max_connections", Kind::Fixed, "1000", "Set when the server starts."),
+    s("max_identifier_length", Kind::Fixed, "63", "Longest name, bytes."),
+    s("max_index_keys", Kind::Fixed, "32", "Most columns of an index."),
+    s("max_parallel_workers_per_gather", Kind::Text, "0", "Accepted without effect."),
+    s("password_encryption", Kind::Text, "scram-sha-256", "Accepted without effect."),
+    s(
+        "plan_cache_mode",
+        Kind::OneOf(&["auto", "force_generic_plan", "force_custom_plan"]),
+        "auto",
+        "Plans are always generic.",
+    ),
+    s("quote_all_identifiers", Kind::Flag, "off", "Accepted without effect."),
+    s("role", Kind::Text, "none", "Accepted without effect."),
+    s("row_security", Kind::Flag, "on", "Accepted without effect."),
+    s("search_path", Kind::Text, "\"$user\", public", "Schemas in which unqualified names are looked up."),
+    s("seq_page_cost", Kind::Text, "1", "Accepted without effect."),
+    s("server_encoding", Kind::Fixed, "UTF8", "Always UTF8."),
+    s("server_version", Kind::Fixed, "15.10", "The PostgreSQL version that clients should expect."),
+    s("server_version_num", Kind::Fixed, "150010", "The same as a number."),
+    s("session_authorization", Kind::Text, "root", "Accepted without effect."),
+    s("session_replication_role", Kind::Text, "origin", "Accepted without effect."),
+    s("shared_buffers", Kind::Fixed, "128MB", "Not used."),
+    s("ssl", Kind::Fixed, "off", "Whether TLS is on."),
+    s("standard_conforming_strings", Kind::OneOf(&["on"]), "on", "Backslashes in plain strings are ordinary."),
+    s("statement_timeout", Kind::Duration, "0", "Longest time for one statement."),
+    s("synchronize_seqscans", Kind::Flag, "on", "Accepted without effect."),
+    s("synchronous_commit", Kind::Text, "on", "Commits are always durable."),
+    s("temp_buffers", Kind::Text, "8MB", "Accepted without effect."),
+    s("temp_tablespaces", Kind::Text, "", "Accepted without effect."),
+    s(
+        "timeball.consistency",
+        Kind::OneOf(&["auto", "strict", "hybrid", "token", "none"]),
+        "auto",
+        "What a new transaction is sure to see.",
+    ),
+    s("timeball.max_staleness", Kind::Duration, "0", "Reads outside blocks may be this old; 0 reads the present."),
+    s("timeball.query_memory_bytes", Kind::Bytes, "268435456", "Memory that one statement may use."),
+    s("timezone", Kind::Text, "UTC", "Time zone of timestamptz in text."),
+    s("transaction_deferrable", Kind::Fixed, "off", "Of the present transaction."),
+    s("transaction_timeout", Kind::Duration, "0", "Accepted without effect."),
+    s("vacuum_cost_delay", Kind::Text, "0", "Accepted without effect."),
+    s("wal_level", Kind::Fixed, "replica", "Not used."),
+    s("work_mem", Kind::Text, "4MB", "Accepted without effect: see timeball.query_memory_bytes."),
+    s("xmloption", Kind::Text, "content", "Accepted without effect."),
+];
+
+/// Parameters that are reported to the client at the start and when they change, under these names.
+pub const REPORTED: &[(&str, &str)] = &[
+    ("application_name", "application_name"),
+    ("client_encoding", "client_encoding"),
+    ("datestyle", "DateStyle"),
+    ("default_transaction_read_only", "default_transaction_read_only"),
+    ("in_hot_standby", "in_hot_standby"),
+    ("integer_datetimes", "integer_datetimes"),
+    ("intervalstyle", "IntervalStyle"),
+    ("is_superuser", "is_superuser"),
+    ("server_encoding", "server_encoding"),
+    ("server_version", "server_version"),
+    ("session_authorization", "session_authorization"),
+    ("standard_conforming_strings", "standard_conforming_strings"),
+    ("timezone", "TimeZone"),
+];
+
+/// A setting by name.
+pub fn find(name: &str) -> Option<&'static Setting> {
+    TABLE.binary_search_by(|s| s.name.cmp(name)).ok().map(|i| &TABLE[i])
+}
+
+impl Kind {
+    /// Checks a value; gives the form that SHOW shows.
+    pub(super) fn normalize(self, name: &str, value: &str) -> Result<String, SqlError> {
+        let bad = || invalid(name, value);
+        match self {
+            Kind::Fixed if find(name).is_some_and(|s| s.default == value) => Ok(value.into()),
+            Kind::Fixed => Err(SqlError::new(SqlState(*b"55P02"), format!("parameter \"{name}\" cannot be changed"))),
+            Kind::Flag => parse_flag(value).map(|on| if on { "on" } else { "off" }.to_string()).ok_or_else(bad),
+            Kind::Number(min, max) => {
+                let number: i64 = value.trim().parse().map_err(|_| bad())?;
+                if number < min || number > max {
+                    return Err(SqlError::new(
+                        SqlState::INVALID_PARAMETER,
+                        format!("{number} is outside the valid range for parameter \"{name}\" ({min} .. {max})"),
+                    ));
+                }
+                Ok(number.to_string())
+            }
+            Kind::Duration => parse_duration_ms(value).map(show_duration).ok_or_else(|| {
+                bad().hint("Valid units for this parameter are \"us\", \"ms\", \"s\", \"min\", \"h\", and \"d\".")
+            }),
+            Kind::Bytes => {
+                let bytes = parse_bytes(value)
+                    .filter(|b| *b > 0)
+                    .ok_or_else(|| bad().hint("Give bytes, or a number with kB, MB or GB."))?;
+                Ok(bytes.to_string())
+            }
+            Kind::OneOf(words) => {
+                let word = value.trim().to_ascii_lowercase();
+                let word = match parse_flag(&word) {
+                    Some(true) if words == ["on"] => "on".into(),
+                    _ => word,
+                };
+                if words.contains(&word.as_str()) {
+                    return Ok(word);
+                }
+                Err(bad().hint(format!("Available values: {}.", words.join(", "))))
+            }
+            Kind::Text => Ok(value.into()),
+            Kind::Encoding => {
+                let plain = value.trim().to_ascii_lowercase().replace(['-', '_'], "");
+                if matches!(plain.as_str(), "utf8" | "unicode" | "sqlascii" | "default") {
+                    return Ok("UTF8".into());
+                }
+                Err(SqlError::unsupported(format!("the client encoding \"{value}\"")).hint("Use UTF8."))
+            }
+            Kind::DateStyle => {
+                let plain = value.to_ascii_lowercase();
+                let known = plain.split(',').map(str::trim).all(|w| matches!(w, "iso" | "mdy" | "default" | ""));
+                if known {
+                    return Ok("ISO, MDY".into());
+                }
+                Err(SqlError::unsupported(format!("the date style \"{value}\"")).hint("Use ISO, MDY."))
+            }
+        }
+    }
+}
+
+fn parse_flag(value: &str) -> Option<bool> {
+    match value.trim().to_ascii_lowercase().as_str() {
+        "on" | "true" | "yes" | "1" | "t" | "y" => Some(true),
+        "off" | "false" | "no" | "0" | "f" | "n" => Some(false),
+        _ => None,
+    }
+}
+
+fn split_unit(value: &str) -> Option<(f64, &str)> {
+    let value = value.trim();
+    let end = value.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(value.len());
+    Some((value[..end].parse().ok()?, value[end..].trim()))
+}
+
+/// A time in milliseconds; the unit may be missing.
+pub(super) fn parse_duration_ms(value: &str) -> Option<u64> {
+    let (number, unit) = split_unit(value)?;
+    let factor = match unit {
+        "us" => 0.001,
+        "" | "ms" => 1.0,
+        "s" => 1000.0,
+        "min" => 60_000.0,
+        "h" => 3_600_000.0,
+        "d" => 86_400_000.0,
+        _ => return None,
+    };
+    let ms = number * factor;
+    (ms <= i32::MAX as f64).then(|| ms.round() as u64)
+}
+
+fn show_duration(ms: u64) -> String {
+    for (factor, unit) in [(86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1000, "s")] {
+        if ms >= factor && ms % factor == 0 {
+            return format!("{}{unit}", ms / factor);
+        }
+    }
+    if ms == 0 { "0".into() } else { format!("{ms}ms") }
+}
+
+fn parse_bytes(value: &str) -> Option<u64> {
+    let (number, unit) = split_unit(value)?;
+    let factor: u64 = match unit {
+        "" | "B" => 1,
+        "kB" => 1 << 10,
+        "MB" => 1 << 20,
+        "GB" => 1 << 30,
+        _ => return None,
+    };
+    Some((number * factor as f64) as u64)
+}

@@ -1,0 +1,265 @@
+//! Settings of a session: those that do something are typed, the rest are remembered for the client's sake.
+
+use super::setting_table::{Kind, TABLE, find};
+use crate::catalog::Oid;
+use crate::context::EvalSettings;
+use crate::transaction::{Consistency, Isolation};
+use crate::types::calendar::zone_by_name;
+use crate::{SqlError, SqlState};
+use clock::Timestamp;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// What sessions run with. Cheap to keep a copy of: see [`Settings::values`].
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// What evaluation reads.
+    pub eval: Arc<EvalSettings>,
+    /// `default_transaction_isolation`
+    pub isolation: Isolation,
+    /// `default_transaction_read_only`
+    pub read_only: bool,
+    /// `timeball.consistency`
+    pub consistency: Consistency,
+    /// `timeball.max_staleness`, microseconds; 0 reads the present.
+    pub max_staleness_us: i64,
+    /// `statement_timeout`, milliseconds; 0 is never.
+    pub statement_timeout_ms: u64,
+    /// `lock_timeout`, milliseconds; 0 is never.
+    pub lock_timeout_ms: u64,
+    /// `idle_in_transaction_session_timeout`, milliseconds; 0 is never.
+    pub idle_in_transaction_ms: u64,
+    /// `idle_session_timeout`, milliseconds; 0 is never.
+    pub idle_session_ms: u64,
+    /// `timeball.query_memory_bytes`
+    pub query_memory_bytes: usize,
+    /// As shown, by name; what is absent shows its default.
+    values: Arc<BTreeMap<String, String>>,
+    /// What RESET goes back to: start-up parameters.
+    initial: Arc<BTreeMap<String, String>>,
+    /// Database, for messages.
+    database: Oid,
+}
+
+impl Settings {
+    /// Defaults, for a user and a database.
+    pub fn new(
+        user: &str,
+        database: (Oid, &str),
+        backend_pid: i32,
+        version: &str,
+        query_memory_bytes: usize,
+    ) -> Settings {
+        let eval =
+            EvalSettings { user: user.into(), database: database.1.into(), backend_pid, ..EvalSettings::default() };
+        let fixed = [
+            ("session_authorization", user.to_string()),
+            ("server_version", format!("15.10 (Timeball {version})")),
+            ("timeball.query_memory_bytes", query_memory_bytes.to_string()),
+        ];
+        let values: BTreeMap<String, String> = fixed.into_iter().map(|(n, v)| (n.to_string(), v)).collect();
+        Settings {
+            eval: Arc::new(eval),
+            isolation: Isolation::Serializable,
+            read_only: false,
+            consistency: Consistency::Auto,
+            max_staleness_us: 0,
+            statement_timeout_ms: 0,
+            lock_timeout_ms: 0,
+            idle_in_transaction_ms: 0,
+            idle_session_ms: 0,
+            query_memory_bytes,
+            initial: Arc::new(values.clone()),
+            values: Arc::new(values),
+            database: database.0,
+        }
+    }
+
+    /// A setting as SHOW gives it; `None` if there is none of that name.
+    pub fn show(&self, name: &str) -> Option<String> {
+        if let Some(value) = self.values.get(name) {
+            return Some(value.clone());
+        }
+        find(name).map(|s| s.default.to_string())
+    }
+
+    /// Names, values and descriptions of all, in order.
+    pub fn all(&self) -> Vec<(String, String, &'static str)> {
+        let mut all: BTreeMap<String, (String, &'static str)> = BTreeMap::new();
+        for s in TABLE {
+            all.insert(s.name.into(), (self.show(s.name).unwrap_or_default(), s.description));
+        }
+        for (name, value) in self.values.iter() {
+            all.entry(name.clone()).or_insert_with(|| (value.clone(), "A setting of the client's own."));
+        }
+        all.into_iter().map(|(name, (value, description))| (name, value, description)).collect()
+    }
+
+    /// Marks the present values as those that RESET goes back to: after start-up.
+    pub fn seal(&mut self) {
+        self.initial = self.values.clone();
+    }
+
+    /// SET, or RESET without a value.
+    ///
+    /// # Errors
+    /// 42704 for an unknown name, 55P02 for one that cannot be changed, 22023 for a bad value.
+    pub fn set(&mut self, name: &str, value: Option<&str>) -> Result<(), SqlError> {
+        let name = match name {
+            "time zone" => "timezone",
+            "role" => "role",
+            other => other,
+        };
+        let known = find(name);
+        if known.is_none() && !name.contains('.') {
+            return Err(unknown(name));
+        }
+        if name.starts_with("timeball.") && known.is_none() {
+            return Err(unknown(name));
+        }
+        let value = match value {
+            Some(value) => value.to_string(),
+            None => match self.initial.get(name) {
+                Some(initial) => initial.clone(),
+                None => known.map_or(String::new(), |s| s.default.to_string()),
+            },
+        };
+        let shown = match known {
+            Some(s) => self.apply(s.name, s.kind, &value)?,
+            None => value,
+        };
+        Arc::make_mut(&mut self.values).insert(name.into(), shown);
+        Ok(())
+    }
+
+    /// RESET ALL
+    pub fn reset_all(&mut self) {
+        let names: Vec<String> = self.values.keys().cloned().collect();
+        for name in names {
+            // A value that was accepted before is accepted again; what is fixed keeps its value.
+            let _ = self.set(&name, None);
+        }
+    }
+
+    /// Checks a value and makes it effective; gives the form that SHOW shows.
+    fn apply(&mut self, name: &str, kind: Kind, value: &str) -> Result<String, SqlError> {
+        let shown = kind.normalize(name, value)?;
+        match name {
+            "timezone" => {
+                let zone = zone_by_name(value).or_else(|| fixed_offset(value)).ok_or_else(|| invalid(name, value))?;
+                Arc::make_mut(&mut self.eval).time_zone = zone;
+                return Ok(zone.name().to_string());
+            }
+            "search_path" => {
+                let path = split_list(value);
+                Arc::make_mut(&mut self.eval).search_path = path.iter().map(|n| self.resolve_user(n)).collect();
+            }
+            "application_name" => Arc::make_mut(&mut self.eval).application_name = value.into(),
+            "extra_float_digits" => Arc::make_mut(&mut self.eval).extra_float_digits = shown.parse().unwrap_or(1),
+            "bytea_output" => Arc::make_mut(&mut self.eval).bytea_escape = shown == "escape",
+            "default_transaction_isolation" => self.isolation = parse_isolation(&shown).unwrap_or_default(),
+            "default_transaction_read_only" => self.read_only = shown == "on",
+            "timeball.consistency" => self.consistency = parse_consistency(&shown).unwrap_or_default(),
+            "timeball.max_staleness" => self.max_staleness_us = milliseconds(&shown) as i64 * 1000,
+            "statement_timeout" => self.statement_timeout_ms = milliseconds(&shown),
+            "lock_timeout" => self.lock_timeout_ms = milliseconds(&shown),
+            "idle_in_transaction_session_timeout" => self.idle_in_transaction_ms = milliseconds(&shown),
+            "idle_session_timeout" => self.idle_session_ms = milliseconds(&shown),
+            "timeball.query_memory_bytes" => self.query_memory_bytes = shown.parse().unwrap_or(self.query_memory_bytes),
+            _ => {}
+        }
+        Ok(shown)
+    }
+
+    fn resolve_user(&self, name: &str) -> String {
+        if name == "$user" { self.eval.user.clone() } else { name.into() }
+    }
+}
+
+/// `UTC+3`-like and numeric zones: only whole hours have a name.
+fn fixed_offset(value: &str) -> Option<chrono_tz::Tz> {
+    let hours: i32 = value.trim().parse().ok()?;
+    // POSIX's sign: Etc/GMT-3 is three hours east.
+    match hours {
+        0 => Some(chrono_tz::UTC),
+        1..=14 => zone_by_name(&format!("Etc/GMT-{hours}")),
+        -12..=-1 => zone_by_name(&format!("Etc/GMT+{}", -hours)),
+        _ => None,
+    }
+}
+
+/// Splits a list of names; quotes are taken off, the rest is folded.
+pub fn split_list(value: &str) -> Vec<String> {
+    let mut items = Vec::new();
+    let mut rest = value.trim();
+    while !rest.is_empty() {
+        if let Some(quoted) = rest.strip_prefix('"') {
+            let end = quoted.find('"').unwrap_or(quoted.len());
+            items.push(quoted[..end].to_string());
+            rest = quoted.get(end + 1..).unwrap_or("").trim_start().trim_start_matches(',').trim_start();
+        } else {
+            let (item, tail) = rest.split_once(',').unwrap_or((rest, ""));
+            items.push(item.trim().to_lowercase());
+            rest = tail.trim_start();
+        }
+    }
+    items.retain(|i| !i.is_empty());
+    items
+}
+
+pub(super) fn milliseconds(shown: &str) -> u64 {
+    super::setting_table::parse_duration_ms(shown).unwrap_or(0)
+}
+
+pub(super) fn parse_isolation(text: &str) -> Option<Isolation> {
+    match text {
+        "serializable" => Some(Isolation::Serializable),
+        "repeatable read" => Some(Isolation::RepeatableRead),
+        "read committed" | "read uncommitted" => Some(Isolation::ReadCommitted),
+        _ => None,
+    }
+}
+
+pub(super) fn isolation_name(isolation: Isolation) -> &'static str {
+    match isolation {
+        Isolation::Serializable => "serializable",
+        Isolation::RepeatableRead => "repeatable read",
+        Isolation::ReadCommitted => "read committed",
+    }
+}
+
+pub(super) fn parse_consistency(text: &str) -> Option<Consistency> {
+    match text {
+        "auto" => Some(Consistency::Auto),
+        "strict" => Some(Consistency::Strict),
+        "hybrid" => Some(Consistency::Hybrid),
+        "token" => Some(Consistency::Token),
+        "none" => Some(Consistency::None),
+        _ => None,
+    }
+}
+
+pub(super) fn consistency_name(consistency: Consistency) -> &'static str {
+    match consistency {
+        Consistency::Auto => "auto",
+        Consistency::Strict => "strict",
+        Consistency::Hybrid => "hybrid",
+        Consistency::Token => "token",
+        Consistency::None => "none",
+    }
+}
+
+/// Reads a session token.
+pub(super) fn parse_token(text: &str) -> Result<Timestamp, SqlError> {
+    text.trim()
+        .parse()
+        .map_err(|_| invalid("timeball.token", text).hint("Give what SHOW timeball.token answered in another session."))
+}
+
+pub(super) fn unknown(name: &str) -> SqlError {
+    SqlError::new(SqlState::UNDEFINED_OBJECT, format!("unrecognized configuration parameter \"{name}\""))
+}
+
+pub(super) fn invalid(name: &str, value: &str) -> SqlError {
+    SqlError::new(SqlState::INVALID_PARAMETER, format!("invalid value for parameter \"{name}\": \"{value}\""))
+}

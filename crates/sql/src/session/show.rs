@@ -1,0 +1,58 @@
+//! SHOW.
+
+use super::portal::{Portal, PortalState};
+use super::run::{How, Outcome};
+use super::{Session, text_field};
+use crate::SqlError;
+use crate::output::{Field, Output};
+use crate::types::{Row, Value};
+
+/// The shape of SHOW ALL.
+pub(super) fn all_fields() -> Vec<Field> {
+    ["name", "setting", "description"].into_iter().map(text_field).collect()
+}
+
+impl Session {
+    pub(super) fn run_show(
+        &mut self,
+        name: &str,
+        how: How,
+        portal: &mut Portal,
+        out: &mut dyn Output,
+    ) -> Result<Outcome, SqlError> {
+        let value = self.show(name)?;
+        let shown = if name == "timezone" { "TimeZone" } else { name };
+        self.send_rows(vec![text_field(shown)], vec![vec![Value::text(value)]], "SHOW", how, portal, out)
+    }
+
+    pub(super) fn run_show_all(
+        &mut self,
+        how: How,
+        portal: &mut Portal,
+        out: &mut dyn Output,
+    ) -> Result<Outcome, SqlError> {
+        let rows = self.settings.all().into_iter();
+        let rows = rows.map(|(n, v, d)| vec![Value::text(n), Value::text(v), Value::text(d)]).collect();
+        self.send_rows(all_fields(), rows, "SHOW", how, portal, out)
+    }
+
+    /// Sends rows that the session made itself.
+    pub(super) fn send_rows(
+        &mut self,
+        fields: Vec<Field>,
+        rows: Vec<Row>,
+        tag: &str,
+        how: How,
+        portal: &mut Portal,
+        out: &mut dyn Output,
+    ) -> Result<Outcome, SqlError> {
+        if matches!(portal.state, PortalState::Ready) {
+            if how.describe {
+                out.row_description(&fields, &portal.formats);
+            }
+            portal.fields = fields;
+            portal.state = PortalState::Buffered(rows.into(), 0, Some(tag.into()));
+        }
+        self.pull(portal, how.max_rows, out)
+    }
+}

@@ -1,0 +1,86 @@
+//! The simple protocol: a text of statements, one implicit transaction unless it says otherwise.
+
+use super::portal::{Portal, PortalState};
+use super::prepared::Prepared;
+use super::run::How;
+use super::startup::Executed;
+use super::{Block, STATEMENT_ATTEMPTS_MAX, Session};
+use crate::SqlError;
+use crate::output::Output;
+use crate::syntax::{Command, Parsed};
+use std::sync::Arc;
+
+impl Session {
+    /// A Query message. On error the rest of the text is skipped; the caller sends the error, then ReadyForQuery. When
+    /// [`Session::in_copy`] holds afterwards, the caller feeds `copy_data` and sends ReadyForQuery only after `copy_done` or
+    /// `copy_fail` has returned with `in_copy` false.
+    ///
+    /// # Errors
+    /// The statement's.
+    pub fn simple_query(&mut self, sql: &str, out: &mut dyn Output) -> Result<(), SqlError> {
+        self.unnamed = None;
+        let all = match self.db.texts.parse(sql) {
+            Ok(all) => all,
+            Err(e) => {
+                self.failed();
+                return Err(e);
+            }
+        };
+        if all.is_empty() {
+            out.empty_query();
+            return Ok(());
+        }
+        if all.len() == 1 || self.block != Block::None || !all.iter().all(|p| is_plain(&p.command)) {
+            return self.run_batch(&all, 0, out);
+        }
+        // Several statements that are one transaction: it can be repeated as a whole.
+        let mark = out.mark();
+        for _ in 1..STATEMENT_ATTEMPTS_MAX {
+            match self.run_batch(&all, 0, out) {
+                Err(e) if SqlError::retry(&e) && out.rewind(mark) => {}
+                other => return other,
+            }
+        }
+        self.run_batch(&all, 0, out)
+    }
+
+    /// Runs the statements of a text from one on.
+    pub(super) fn run_batch(&mut self, all: &Arc<[Parsed]>, from: usize, out: &mut dyn Output) -> Result<(), SqlError> {
+        for index in from..all.len() {
+            let last = index + 1 == all.len();
+            let mut portal = Portal {
+                prepared: Arc::new(Prepared::parsed(all, index, Vec::new())),
+                params: Vec::new(),
+                formats: Vec::new(),
+                plan: None,
+                fields: Vec::new(),
+                state: PortalState::Ready,
+                cursor: false,
+                hold: false,
+                kept: false,
+            };
+            let how = How { describe: true, max_rows: 0, commit: last };
+            if self.run_portal(&mut portal, how, out)? == Executed::CopyIn {
+                self.rest = (!last).then(|| (all.clone(), index + 1));
+                return Ok(());
+            }
+        }
+        if self.block == Block::None && self.active.is_some() {
+            self.commit()?;
+        }
+        Ok(())
+    }
+
+    /// Ends the transaction of a simple query whose last statement was a COPY, or goes on with what follows.
+    pub(super) fn after_copy(&mut self, out: &mut dyn Output) -> Result<(), SqlError> {
+        match self.rest.take() {
+            Some((all, from)) => self.run_batch(&all, from, out),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Statements that leave nothing behind in the session when their transaction is given up.
+fn is_plain(command: &Command) -> bool {
+    matches!(command, Command::Planned(_) | Command::Ddl(_) | Command::Set { .. } | Command::Show(_))
+}

@@ -1,0 +1,98 @@
+//! What texts were parsed and planned to, shared by all sessions of a process.
+//!
+//! A statement sent by the simple protocol, or prepared again by each connection, is parsed and planned once. Entries age in
+//! two generations: a hit moves an entry to the young one; when that is full, the old one is forgotten.
+
+use crate::SqlError;
+use crate::plan::Plan;
+use crate::syntax::{self, Parsed};
+use parking_lot::Mutex;
+use std::borrow::Borrow;
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::sync::Arc;
+
+/// Entries of one generation.
+pub const GENERATION_ENTRIES_MAX: usize = 2048;
+/// Longest text that is kept, bytes.
+pub const CACHED_TEXT_BYTES_MAX: usize = 16 << 10;
+
+struct Generations<K, V> {
+    young: HashMap<K, V>,
+    old: HashMap<K, V>,
+}
+
+impl<K, V> Default for Generations<K, V> {
+    fn default() -> Self {
+        Generations { young: HashMap::new(), old: HashMap::new() }
+    }
+}
+
+impl<K: Hash + Eq, V: Clone> Generations<K, V> {
+    fn get<Q: Hash + Eq + ?Sized>(&mut self, key: &Q) -> Option<V>
+    where
+        K: Borrow<Q>,
+    {
+        if let Some(value) = self.young.get(key) {
+            return Some(value.clone());
+        }
+        let (key, value) = self.old.remove_entry(key)?;
+        self.put(key, value.clone());
+        Some(value)
+    }
+    fn put(&mut self, key: K, value: V) {
+        if self.young.len() >= GENERATION_ENTRIES_MAX {
+            self.old = std::mem::take(&mut self.young);
+        }
+        self.young.insert(key, value);
+    }
+}
+
+/// What a plan depends on beside the catalog's version.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct PlanKey {
+    /// The statement's text.
+    pub text: Arc<str>,
+    /// Declared parameter types; 0 is to be inferred.
+    pub parameters: Vec<u32>,
+    /// Settings that planning reads.
+    pub settings: Arc<str>,
+}
+
+/// See the module.
+#[derive(Default)]
+pub struct TextCache {
+    parsed: Mutex<Generations<Arc<str>, Arc<[Parsed]>>>,
+    planned: Mutex<Generations<PlanKey, (u64, Arc<dyn Plan>)>>,
+}
+
+impl TextCache {
+    /// Parses a text, or remembers what it was parsed to.
+    ///
+    /// # Errors
+    /// As [`syntax::parse`].
+    pub fn parse(&self, text: &str) -> Result<Arc<[Parsed]>, SqlError> {
+        if text.len() > CACHED_TEXT_BYTES_MAX {
+            return Ok(syntax::parse(text)?.into());
+        }
+        if let Some(found) = self.parsed.lock().get(text) {
+            return Ok(found);
+        }
+        let parsed: Arc<[Parsed]> = syntax::parse(text)?.into();
+        self.parsed.lock().put(text.into(), parsed.clone());
+        Ok(parsed)
+    }
+
+    /// A plan for a version of the catalog.
+    pub fn plan(&self, key: &PlanKey, version: u64) -> Option<Arc<dyn Plan>> {
+        let (planned_for, plan) = self.planned.lock().get(key)?;
+        (planned_for == version).then_some(plan)
+    }
+
+    /// Keeps a plan.
+    pub fn keep_plan(&self, key: PlanKey, version: u64, plan: Arc<dyn Plan>) {
+        if key.text.len() <= CACHED_TEXT_BYTES_MAX {
+            self.planned.lock().put(key, (version, plan));
+        }
+    }
+}

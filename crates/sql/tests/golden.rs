@@ -1,0 +1,214 @@
+//! Golden scripts: stories of sessions over the in-memory database, one file each under `tests/golden`.
+//!
+//! ```text
+//! # what the story shows
+//!
+//! [b] SELECT 1;       one simple query, of session b (none: session a); it may have several lines
+//! ----
+//! a:int4              the answer, up to an empty line
+//! 1
+//! SELECT 1
+//! ```
+//! A block of `\extended` sends its first further line through Parse, Bind, Describe, Execute and Sync, with the next lines as
+//! values (`\N` is NULL). `\copy` sends its first further line as a query, and the rest as the data of its COPY.
+//!
+//! `BLESS=1 cargo test -p timeball-sql --no-default-features --test golden` writes the answers anew.
+
+use sql::context::EvalSettings;
+use sql::output::Mark;
+use sql::transaction::Interrupt;
+use sql::transaction::memory::MemoryKv;
+use sql::types::Value;
+use sql::{Database, DatabaseOptions, Field, Output, Session, SqlError, Startup};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+#[derive(Default)]
+struct Collector {
+    lines: Vec<String>,
+}
+
+impl Output for Collector {
+    fn row_description(&mut self, fields: &[Field], _formats: &[i16]) {
+        let fields: Vec<_> = fields.iter().map(|f| format!("{}:{}", f.name, f.ty.typname())).collect();
+        self.lines.push(fields.join(" | "));
+    }
+    fn row(&mut self, values: &[Value], fields: &[Field], _: &[i16], settings: &EvalSettings) -> Result<(), SqlError> {
+        assert_eq!(values.len(), fields.len(), "a row has as many values as the result has columns");
+        let shown = |(v, f): (&Value, &Field)| if v.is_null() { "NULL".into() } else { v.to_text(&f.ty, settings) };
+        let row: Vec<_> = values.iter().zip(fields).map(shown).collect();
+        self.lines.push(row.join(" | "));
+        Ok(())
+    }
+    fn command_complete(&mut self, tag: &str) {
+        self.lines.push(tag.into());
+    }
+    fn empty_query(&mut self) {
+        self.lines.push("(empty)".into());
+    }
+    fn notice(&mut self, notice: &SqlError) {
+        let level = if notice.state.as_str() == "00000" { "NOTICE" } else { "WARNING" };
+        self.lines.push(format!("{level}: {}", notice.message));
+    }
+    fn parameter_status(&mut self, name: &str, value: &str) {
+        self.lines.push(format!("({name} = {value})"));
+    }
+    fn copy_in(&mut self, columns: usize) {
+        self.lines.push(format!("(copy in, {columns} columns)"));
+    }
+    fn copy_out(&mut self, columns: usize) {
+        self.lines.push(format!("(copy out, {columns} columns)"));
+    }
+    fn copy_data(&mut self, line: &[u8]) -> Result<(), SqlError> {
+        self.lines.push(String::from_utf8_lossy(line).trim_end_matches('\n').into());
+        Ok(())
+    }
+    fn copy_done(&mut self) {
+        self.lines.push("(copy done)".into());
+    }
+    fn mark(&self) -> Mark {
+        Mark(self.lines.len() as u64)
+    }
+    fn rewind(&mut self, mark: Mark) -> bool {
+        self.lines.truncate(mark.0 as usize);
+        true
+    }
+}
+
+struct Story {
+    db: Arc<Database>,
+    sessions: BTreeMap<String, Session>,
+}
+
+impl Story {
+    fn new() -> Self {
+        let db = Database::open(Arc::new(MemoryKv::new()), DatabaseOptions::default()).expect("open");
+        Story { db, sessions: BTreeMap::new() }
+    }
+
+    fn session(&mut self, name: &str) -> &mut Session {
+        let db = self.db.clone();
+        self.sessions.entry(name.into()).or_insert_with(|| {
+            let startup = Startup { user: "root".into(), database: "postgres".into(), ..Startup::default() };
+            let mut session = Session::new(db, startup, Interrupt::default()).expect("session");
+            session.initial_parameters();
+            session
+        })
+    }
+
+    fn run(&mut self, input: &str) -> String {
+        let (name, text) = match input.strip_prefix('[').and_then(|rest| rest.split_once("] ")) {
+            Some((name, text)) => (name, text),
+            None => ("a", input),
+        };
+        let session = self.session(name);
+        let mut out = Collector::default();
+        let result = if let Some(text) = text.strip_prefix("\\extended\n") {
+            extended(session, text, &mut out)
+        } else if let Some(text) = text.strip_prefix("\\copy\n") {
+            copy(session, text, &mut out)
+        } else {
+            session.simple_query(text, &mut out)
+        };
+        if let Err(e) = result {
+            out.lines.push(show_error(&e));
+        }
+        let mut shown = out.lines.join("\n");
+        match session.transaction_status() {
+            sql::TransactionStatus::Idle => {}
+            sql::TransactionStatus::InBlock => shown.push_str("\n(in block)"),
+            sql::TransactionStatus::Failed => shown.push_str("\n(failed)"),
+        }
+        shown
+    }
+}
+
+fn extended(session: &mut Session, text: &str, out: &mut Collector) -> Result<(), SqlError> {
+    let mut lines = text.lines();
+    let sql = lines.next().unwrap_or_default();
+    let params: Vec<Option<&[u8]>> = lines.map(|l| if l == "\\N" { None } else { Some(l.as_bytes()) }).collect();
+    let result = (|| {
+        session.parse("", sql, &[])?;
+        session.bind("", "", &params, &[], &[])?;
+        let (fields, formats) = session.describe_portal("")?;
+        out.row_description(fields, formats);
+        session.execute("", 0, true, out)?;
+        Ok(())
+    })();
+    result.and(session.sync())
+}
+
+fn copy(session: &mut Session, text: &str, out: &mut Collector) -> Result<(), SqlError> {
+    let (sql, data) = text.split_once('\n').unwrap_or((text, ""));
+    session.simple_query(sql, out)?;
+    assert!(session.in_copy(), "a COPY FROM STDIN is under way after {sql}");
+    // In pieces that do not respect lines, as a network delivers them.
+    for piece in format!("{data}\n").as_bytes().chunks(7) {
+        session.copy_data(piece)?;
+    }
+    session.copy_done(out)
+}
+
+fn show_error(e: &SqlError) -> String {
+    let mut shown = format!("ERROR {}: {}", e.state.as_str(), e.message);
+    for (name, value) in [("detail", &e.detail), ("hint", &e.hint), ("constraint", &e.constraint)] {
+        if let Some(value) = value {
+            let _ = write!(shown, "\n  {name}: {value}");
+        }
+    }
+    if let Some(position) = e.position {
+        let _ = write!(shown, "\n  position: {position}");
+    }
+    shown
+}
+
+/// Runs a script; gives it with the answers that came.
+fn replay(script: &str) -> String {
+    let mut story = Story::new();
+    let mut shown = String::new();
+    for block in script.trim_end().split("\n\n") {
+        let block = block.trim_matches('\n');
+        if block.lines().all(|l| l.starts_with('#')) {
+            let _ = write!(shown, "{block}\n\n");
+            continue;
+        }
+        let input = block.split("\n----").next().unwrap_or(block);
+        let comments: Vec<_> = input.lines().take_while(|l| l.starts_with("# ")).collect();
+        let text: Vec<_> = input.lines().skip(comments.len()).collect();
+        let answer = story.run(&text.join("\n"));
+        let _ = write!(shown, "{input}\n----\n{}\n\n", answer.replace("\n\n", "\n"));
+    }
+    format!("{}\n", shown.trim_end())
+}
+
+fn check(path: &Path) {
+    let script = std::fs::read_to_string(path).expect("read");
+    let shown = replay(&script);
+    if std::env::var_os("BLESS").is_some() {
+        std::fs::write(path, shown).expect("write");
+        return;
+    }
+    if shown != script {
+        let differing = shown.lines().zip(script.lines()).position(|(a, b)| a != b).unwrap_or(0);
+        panic!(
+            "{} differs from line {}; what came:\n{}\nBLESS=1 cargo test -p timeball-sql --no-default-features --test golden",
+            path.display(),
+            differing + 1,
+            shown.lines().skip(differing.saturating_sub(3)).take(25).collect::<Vec<_>>().join("\n")
+        );
+    }
+}
+
+#[test]
+fn golden_scripts() {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+    let mut files: Vec<PathBuf> = std::fs::read_dir(dir).expect("dir").map(|e| e.expect("entry").path()).collect();
+    files.retain(|p| p.extension().is_some_and(|e| e == "sql"));
+    files.sort();
+    assert!(!files.is_empty());
+    for file in files {
+        check(&file);
+    }
+}
