@@ -77,6 +77,8 @@ pub struct Outputs {
     pub wakers: Vec<Waker>,
     /// Step [`Input::Tick`] once this is past: what the gate waits for first.
     pub timer: Option<Timestamp>,
+    /// Records wait for the disk: somebody must take a batch.
+    pub records: bool,
 }
 
 /// Records for the disk, to be appended and synced together.
@@ -181,6 +183,7 @@ impl<E: Engine> Core<E> {
             Input::Recovered => self.recovered(now),
         }
         out.timer = self.gate.keys().next().copied();
+        out.records = !self.batch.is_empty();
         Ok(())
     }
 

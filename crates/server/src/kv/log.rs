@@ -141,6 +141,11 @@ impl<E: Engine> Driver<E> {
     /// Puts the baton down and wakes who takes it next.
     fn pass_on(&self, inner: &Inner<E>) {
         self.baton.store(false, SeqCst);
+        self.call_leader(inner);
+    }
+
+    /// Records wait, perhaps: wakes somebody to lead.
+    fn call_leader(&self, inner: &Inner<E>) {
         match inner.node.next_in_batch() {
             (false, _) => {}
             (true, Some(waker)) => waker.wake(),
@@ -151,10 +156,14 @@ impl<E: Engine> Driver<E> {
     /// One input to the core, and its outputs.
     pub fn step(&self, inner: &Inner<E>, input: Input) {
         match inner.node.step(&inner.clock.read(), input) {
-            Ok(Outputs { wakers, timer }) => {
+            Ok(Outputs { wakers, timer, records }) => {
                 wakers.into_iter().for_each(Waker::wake);
                 if let Some(at) = timer {
                     self.timer.set(at);
+                }
+                // Applying may itself propose: outcomes, mostly.
+                if records && !self.baton.load(SeqCst) {
+                    self.call_leader(inner);
                 }
             }
             Err(e) => inner.fail(&e.to_string()),

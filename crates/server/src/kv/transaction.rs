@@ -58,6 +58,10 @@ impl<E: Engine> KvTransaction<E> {
                 self.txn.stop_waiting();
                 return (Err(error), waited);
             }
+            // What it waits for may itself wait for the disk.
+            if self.inner.driver.lead(&self.inner) {
+                continue;
+            }
             let patience = if timeout_ns > 0 { Duration::from_nanos(timeout_ns - waited) } else { LOOK_EVERY };
             park::pause(patience.min(LOOK_EVERY));
         }
