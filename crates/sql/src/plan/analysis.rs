@@ -66,6 +66,19 @@ impl<'a> Analysis<'a> {
         (self.parameters.types().to_vec(), self.context)
     }
 
+    /// Types of the user's parameters so far, as hints for a query inside the statement.
+    pub fn hints(&self) -> Vec<Option<SqlType>> {
+        let known = &self.parameters.types()[..self.subqueries.first];
+        known.iter().map(|ty| (*ty != SqlType::Unknown).then(|| ty.clone())).collect()
+    }
+
+    /// Takes the types of parameters that a query inside the statement has found.
+    pub fn learn(&mut self, found: &[SqlType]) {
+        for (index, ty) in found.iter().enumerate().take(self.subqueries.first) {
+            self.parameters.set(index, ty);
+        }
+    }
+
     /// Places of a joined row so far.
     pub fn width(&self) -> usize {
         self.scope.columns().len()
@@ -170,6 +183,11 @@ impl<'a> Analysis<'a> {
     fn condition(&mut self, condition: &ast::Expr, clause: &str) -> Planned<Expr> {
         let context = bind_context(self.context);
         Ok(expr::bind_condition(condition, clause, &self.scope, &mut self.parameters, &context)?)
+    }
+
+    /// WHERE, whole.
+    pub fn bind_where(&mut self, condition: &ast::Expr) -> Planned<Expr> {
+        self.condition(condition, "WHERE")
     }
 
     /// HAVING and its kind: one condition.

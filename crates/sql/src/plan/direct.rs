@@ -2,7 +2,7 @@
 
 use super::analysis::Analysis;
 use super::refusal::Planned;
-use super::{Plan, PlanContext, modify, select};
+use super::{Plan, PlanContext, insert, modify, select};
 use crate::SqlError;
 use sqlparser::ast::Statement;
 use std::sync::Arc;
@@ -11,6 +11,7 @@ use std::sync::Arc;
 pub fn plan(statement: &Statement, context: &PlanContext) -> Planned<Arc<dyn Plan>> {
     match statement {
         Statement::Query(query) => Ok(Arc::new(select::plan(query, Analysis::new(query, context))?)),
+        Statement::Insert(insert) => Ok(Arc::new(insert::plan(insert, context)?)),
         Statement::Update(update) => Ok(Arc::new(modify::plan_update(update, context)?)),
         Statement::Delete(delete) => Ok(Arc::new(modify::plan_delete(delete, context)?)),
         other => Err(SqlError::unsupported(format!("this statement ({})", first_words(other))).into()),

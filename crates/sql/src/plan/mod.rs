@@ -5,6 +5,7 @@ pub mod analysis;
 pub mod direct;
 pub mod explain;
 pub mod grouping;
+pub mod insert;
 pub mod loops;
 pub mod modify;
 pub mod refusal;
@@ -78,8 +79,7 @@ pub fn row_inserter(
     columns: &[u16],
     context: &PlanContext,
 ) -> Result<Box<dyn RowInserter>, SqlError> {
-    let _ = (table, columns, context);
-    Err(SqlError::unsupported("COPY FROM"))
+    Ok(Box::new(insert::bulk(table, columns, context)?))
 }
 
 /// Plans one SELECT, VALUES, INSERT, UPDATE, DELETE (or a set operation or WITH over them): directly where the statement is

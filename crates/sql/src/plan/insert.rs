@@ -1,0 +1,343 @@
+//! Plans INSERT, and the inserter of COPY FROM.
+
+use super::analysis::Analysis;
+use super::explain;
+use super::modify::{bind_set, column_slot, is_default, target};
+use super::refusal::Planned;
+use super::scope;
+use super::select::select_items;
+use super::shape;
+use super::subquery::Subqueries;
+use super::{Execution, Overriding, Plan, PlanContext};
+use crate::catalog::{Identity, Relation, Table};
+use crate::context::StatementContext;
+use crate::exec::insert::{BulkInsert, Conflict, ConflictUpdate, Insert, Source};
+use crate::exec::target::Target;
+use crate::exec::write::Touch;
+use crate::expr::Expr;
+use crate::output::Field;
+use crate::types::{SqlType, Value};
+use crate::{SqlError, SqlState};
+use sqlparser::ast::{
+    self, AssignmentTarget, ConflictTarget, OnConflict, OnConflictAction, OnInsert, Query, SelectItem, SetExpr,
+    Statement, TableObject, visit_relations,
+};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+/// A planned INSERT.
+pub struct InsertPlan {
+    parameters: Vec<SqlType>,
+    fields: Vec<Field>,
+    insert: Insert,
+    subqueries: Subqueries,
+}
+
+impl Plan for InsertPlan {
+    fn parameters(&self) -> &[SqlType] {
+        &self.parameters
+    }
+    fn fields(&self) -> &[Field] {
+        &self.fields
+    }
+    fn execute(&self, context: &Arc<StatementContext>) -> Result<Execution, SqlError> {
+        let context = self.subqueries.evaluate(context)?;
+        let (count, rows) = self.insert.run(&context)?;
+        Ok(Execution::Done { tag: format!("INSERT 0 {count}"), rows })
+    }
+    fn explain(&self) -> Vec<String> {
+        let mut out = vec![format!("Insert on {}", self.insert.target.access.table.name)];
+        match &self.insert.source {
+            Source::Values(rows) if rows.len() > 1 => explain::nest(&["Values Scan".into()], &mut out),
+            Source::Values(_) => explain::nest(&["Result".into()], &mut out),
+            Source::Plan { plan, .. } => explain::nest(&plan.explain(), &mut out),
+        }
+        out
+    }
+    fn is_read_only(&self) -> bool {
+        false
+    }
+}
+
+/// Plans an INSERT.
+pub fn plan(insert: &ast::Insert, context: &PlanContext) -> Planned<InsertPlan> {
+    refuse_dialects(insert)?;
+    let mut analysis = Analysis::new(insert, context);
+    let mut insert = insert.clone();
+    // The query of INSERT .. SELECT keeps its subqueries: it is planned by itself.
+    let query = insert.source.take();
+    analysis.take_subqueries(&mut insert)?;
+    let TableObject::TableName(name) = &insert.table else {
+        return Err(SqlError::unsupported("INSERT INTO a function").into());
+    };
+    let target = target(name, context)?;
+    let table = &target.access.table;
+    let slots = columns(&insert, &target)?;
+    let source = match query {
+        None => Source::Values(vec![target.defaults.clone()]),
+        Some(query) => source(*query, &slots, &target, &mut analysis)?,
+    };
+    let alias = insert.table_alias.as_ref().map(|alias| shape::fold(&alias.alias));
+    let sources = [analysis.add_table(table, alias.as_deref(), target.access.clone(), &[])?];
+    let items = match &insert.returning {
+        Some(list) => Some(select_items(list, &sources, &mut analysis, |expr, analysis| analysis.bind(expr))?),
+        None => None,
+    };
+    let conflict = match &insert.on {
+        None => None,
+        Some(OnInsert::OnConflict(conflict)) => Some(on_conflict(conflict, &target, &mut analysis)?),
+        Some(_) => return Err(SqlError::unsupported("ON DUPLICATE KEY UPDATE").hint("Say ON CONFLICT.").into()),
+    };
+    let fields = items.iter().flatten().map(|item| item.field.clone()).collect();
+    let returning = items.map(|items| items.into_iter().map(|item| item.expr).collect());
+    let (parameters, subqueries) = analysis.finish()?;
+    Ok(InsertPlan { parameters, fields, insert: Insert { target, source, conflict, returning }, subqueries })
+}
+
+fn refuse_dialects(insert: &ast::Insert) -> Result<(), SqlError> {
+    let foreign = insert.or.is_some()
+        || insert.ignore
+        || insert.overwrite
+        || !insert.assignments.is_empty()
+        || insert.partitioned.is_some()
+        || !insert.after_columns.is_empty()
+        || insert.output.is_some()
+        || insert.replace_into
+        || insert.priority.is_some()
+        || insert.insert_alias.is_some()
+        || insert.settings.is_some()
+        || insert.format_clause.is_some()
+        || insert.multi_table_insert_type.is_some();
+    if foreign {
+        return Err(SqlError::new(SqlState::SYNTAX_ERROR, "this form of INSERT belongs to another dialect"));
+    }
+    Ok(())
+}
+
+/// Slots of the columns that the statement gives, in its order.
+fn columns(insert: &ast::Insert, target: &Target) -> Result<Vec<usize>, SqlError> {
+    let table = &target.access.table;
+    if insert.columns.is_empty() {
+        return Ok((0..table.columns.len()).collect());
+    }
+    let mut out = Vec::with_capacity(insert.columns.len());
+    for name in &insert.columns {
+        let slot = column_slot(table, name)?;
+        if out.contains(&slot) {
+            return Err(SqlError::new(
+                SqlState::DUPLICATE_COLUMN,
+                format!("column \"{}\" specified more than once", table.columns[slot].name),
+            ));
+        }
+        out.push(slot);
+    }
+    Ok(out)
+}
+
+/// Where rows come from.
+fn source(query: Query, slots: &[usize], target: &Arc<Target>, analysis: &mut Analysis<'_>) -> Planned<Source> {
+    let plain = query.with.is_none()
+        && query.order_by.is_none()
+        && query.limit_clause.is_none()
+        && query.fetch.is_none()
+        && query.locks.is_empty();
+    if plain && let SetExpr::Values(values) = query.body.as_ref() {
+        let mut values = values.clone();
+        analysis.take_subqueries(&mut values)?;
+        let rows = values.rows.iter().map(|row| values_row(&row.content, slots, target, analysis));
+        return Ok(Source::Values(rows.collect::<Planned<_>>()?));
+    }
+    from_query(query, slots, target, analysis)
+}
+
+/// One row of VALUES, by slot.
+fn values_row(
+    row: &[ast::Expr],
+    slots: &[usize],
+    target: &Target,
+    analysis: &mut Analysis<'_>,
+) -> Planned<Vec<Option<Expr>>> {
+    let table = &target.access.table;
+    check_count(row.len(), slots, table)?;
+    let mut out = target.defaults.clone();
+    for (value, &slot) in row.iter().zip(slots) {
+        if is_default(value) || !takes_value(table, slot, analysis.context)? {
+            continue;
+        }
+        let column = &table.columns[slot];
+        let bound = analysis.bind_alone(value)?;
+        out[slot] = Some(analysis.assign(bound, &column.name, &column.ty)?);
+    }
+    Ok(out)
+}
+
+/// 42601 unless there are as many values as columns. Without a list of columns there may be fewer.
+fn check_count(values: usize, slots: &[usize], table: &Table) -> Result<(), SqlError> {
+    if values > slots.len() {
+        return Err(SqlError::new(SqlState::SYNTAX_ERROR, "INSERT has more expressions than target columns"));
+    }
+    if values < slots.len() && slots.len() != table.columns.len() {
+        return Err(SqlError::new(SqlState::SYNTAX_ERROR, "INSERT has more target columns than expressions"));
+    }
+    Ok(())
+}
+
+/// Whether a column takes the value given: an identity column may insist on its own.
+///
+/// # Errors
+/// 428C9 for a value given to a column GENERATED ALWAYS.
+fn takes_value(table: &Table, slot: usize, context: &PlanContext) -> Result<bool, SqlError> {
+    let column = &table.columns[slot];
+    match (column.identity, context.overriding) {
+        (None, _) | (Some(_), Some(Overriding::System)) | (Some(Identity::ByDefault), None) => Ok(true),
+        (Some(_), Some(Overriding::User)) => Ok(false),
+        (Some(Identity::Always), None) => Err(SqlError::new(
+            SqlState(*b"428C9"),
+            format!("cannot insert a non-DEFAULT value into column \"{}\"", column.name),
+        )
+        .detail(format!("Column \"{}\" is an identity column defined as GENERATED ALWAYS.", column.name))
+        .hint("Use OVERRIDING SYSTEM VALUE to override.")),
+    }
+}
+
+/// INSERT .. SELECT, and VALUES with an ORDER BY or LIMIT.
+fn from_query(mut query: Query, slots: &[usize], target: &Arc<Target>, analysis: &mut Analysis<'_>) -> Planned<Source> {
+    let table = &target.access.table;
+    type_items(&mut query, slots, table)?;
+    let materialise = reads(&query, &table.name);
+    let statement = Statement::Query(Box::new(query));
+    let mut context = analysis.context.clone();
+    context.parameter_hints = analysis.hints();
+    let plan = super::prepare(&statement, &statement.to_string(), &context)?;
+    analysis.learn(plan.parameters());
+    check_count(plan.fields().len(), slots, table)?;
+    let mut columns = target.defaults.clone();
+    for (place, (field, &slot)) in plan.fields().iter().zip(slots).enumerate() {
+        if !takes_value(table, slot, analysis.context)? {
+            continue;
+        }
+        let column = &table.columns[slot];
+        let given = Expr::Column { index: place, ty: field.ty.clone() };
+        columns[slot] = Some(analysis.assign(given, &column.name, &column.ty)?);
+    }
+    Ok(Source::Plan { plan, columns, materialise })
+}
+
+/// Bare literals and parameters of the select list take the type of the column that they fill.
+fn type_items(query: &mut Query, slots: &[usize], table: &Table) -> Result<(), SqlError> {
+    let SetExpr::Select(select) = query.body.as_mut() else { return Ok(()) };
+    for (item, &slot) in select.projection.iter_mut().zip(slots) {
+        let (SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }) = item else { return Ok(()) };
+        let ast::Expr::Value(value) = &*expr else { continue };
+        let open =
+            matches!(value.value, ast::Value::Placeholder(_) | ast::Value::SingleQuotedString(_) | ast::Value::Null);
+        if open {
+            *expr = scope::parse(&format!("CAST({expr} AS {})", table.columns[slot].ty.base()))?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether a query may read a table (or a view that does): if it names it, or anything that is not a table.
+fn reads(query: &Query, table: &str) -> bool {
+    visit_relations(query, |name| match shape::table_name(name) {
+        Ok((_, name)) if name != table => ControlFlow::Continue(()),
+        _ => ControlFlow::Break(()),
+    })
+    .is_break()
+}
+
+fn on_conflict(conflict: &OnConflict, target: &Arc<Target>, analysis: &mut Analysis<'_>) -> Planned<Conflict> {
+    let access = &target.access;
+    let arbiters = match &conflict.conflict_target {
+        None => None,
+        Some(ConflictTarget::Columns(columns)) => Some(arbiters_of_columns(columns, target)?),
+        Some(ConflictTarget::OnConstraint(name)) => {
+            let name = name.0.last().and_then(|part| part.as_ident()).map(shape::fold).unwrap_or_default();
+            let found = (0..=access.indexes.len()).find(|&i| {
+                access.index(i).name == name && access.index(i).unique && (i > 0 || access.table.has_primary_key)
+            });
+            Some(vec![found.ok_or_else(|| {
+                SqlError::new(
+                    SqlState::UNDEFINED_OBJECT,
+                    format!("constraint \"{name}\" for table \"{}\" does not exist", access.table.name),
+                )
+            })?])
+        }
+    };
+    let update = match &conflict.action {
+        OnConflictAction::DoNothing => None,
+        OnConflictAction::DoUpdate(update) => {
+            if arbiters.is_none() {
+                return Err(SqlError::new(
+                    SqlState::SYNTAX_ERROR,
+                    "ON CONFLICT DO UPDATE requires inference specification or constraint name",
+                )
+                .hint("For example, ON CONFLICT (column_name).")
+                .into());
+            }
+            analysis.add_excluded(&access.table);
+            let mut set = Vec::new();
+            for assignment in &update.assignments {
+                match (&assignment.target, &assignment.value) {
+                    (AssignmentTarget::ColumnName(name), value) => set.push((name, value)),
+                    (AssignmentTarget::Tuple(names), ast::Expr::Tuple(values)) if names.len() == values.len() => {
+                        set.extend(names.iter().zip(values));
+                    }
+                    _ => return Err(SqlError::unsupported("this form of SET").into()),
+                }
+            }
+            let set = bind_set(&set, target, analysis)?;
+            let condition = update.selection.as_ref().map(|selection| analysis.bind_where(selection)).transpose()?;
+            let slots: Vec<usize> = set.iter().map(|(slot, _)| *slot).collect();
+            Some(ConflictUpdate { touch: Touch::new(access, &slots), set, condition })
+        }
+    };
+    Ok(Conflict { arbiters, update })
+}
+
+/// Unique indexes on exactly these columns.
+fn arbiters_of_columns(columns: &[ast::Ident], target: &Target) -> Result<Vec<usize>, SqlError> {
+    let access = &target.access;
+    let mut slots = Vec::new();
+    for column in columns {
+        slots.push(column_slot(&access.table, &ast::ObjectName::from(column.clone()))?);
+    }
+    slots.sort_unstable();
+    slots.dedup();
+    let found: Vec<usize> = (0..=access.indexes.len())
+        .filter(|&i| {
+            let index = access.index(i);
+            let mut own: Vec<usize> = index.columns.iter().filter_map(|column| column.slot).collect();
+            own.sort_unstable();
+            index.unique && own == slots && (i > 0 || access.table.has_primary_key)
+        })
+        .collect();
+    if found.is_empty() {
+        return Err(SqlError::new(
+            SqlState::INVALID_COLUMN_REFERENCE,
+            "there is no unique or exclusion constraint matching the ON CONFLICT specification",
+        ));
+    }
+    Ok(found)
+}
+
+/// An inserter for COPY FROM: the columns given (by id) take COPY's values, the others their defaults.
+pub fn bulk(table: &Arc<Relation>, columns: &[u16], context: &PlanContext) -> Result<BulkInsert, SqlError> {
+    let Relation::Table(table) = table.as_ref() else {
+        return Err(SqlError::new(SqlState::WRONG_OBJECT_TYPE, "COPY FROM fills tables only"));
+    };
+    let target = Target::new(table, context)?;
+    let mut out = target.defaults.clone();
+    for (place, &id) in columns.iter().enumerate() {
+        let slot = target.access.slot(id).ok_or_else(|| {
+            SqlError::new(SqlState::UNDEFINED_COLUMN, format!("table \"{}\" has no column number {id}", table.name))
+        })?;
+        out[slot] = Some(Expr::Column { index: place, ty: table.columns[slot].ty.clone() });
+    }
+    for (slot, expr) in out.iter_mut().enumerate() {
+        // What is neither given nor has a default is NULL, said once here instead of for each row.
+        expr.get_or_insert_with(|| Expr::Literal(Value::Null, table.columns[slot].ty.clone()));
+    }
+    Ok(BulkInsert { target, columns: out })
+}
