@@ -1,8 +1,11 @@
 //! Workloads and experiments, against any database that speaks the Postgres protocol.
 //!
-//! [`client`] is a small blocking client, [`bench`] the workloads that it runs.
+//! [`client`] is a small blocking client, [`bench`] the workloads that it runs. [`clock`] looks at bounded clocks and
+//! repeats 000's measurements of them, [`plot`] draws.
 // This is a shell: clocks, threads and sockets are its work.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
 pub mod bench;
 pub mod client;
+pub mod clock;
+pub mod plot;
