@@ -1,0 +1,150 @@
+//! Clients that people use: psql, pgbench, psycopg, SQLAlchemy, pgx. Each of them speaks the protocol in its own way.
+
+use crate::node::{Node, Scratch, has_program, repeat_with, skip};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn clients_dir() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/e2e/clients")
+}
+
+/// Where tools are installed once for all runs.
+fn tools_dir() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join("e2e-tools")
+}
+
+fn text(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+fn succeed(command: &mut Command) -> String {
+    let output = command.output().unwrap_or_else(|e| panic!("{command:?}: {e}"));
+    assert!(output.status.success(), "{command:?}\n{}", text(&output));
+    text(&output)
+}
+
+fn node() -> (Scratch, Node) {
+    let scratch = Scratch::new();
+    let node = Node::start(&scratch.path().join("store"), &[]);
+    (scratch, node)
+}
+
+#[test]
+fn psql() {
+    repeat_with("clients::psql");
+    if !has_program("psql") {
+        return skip("psql is missing");
+    }
+    let (_scratch, node) = node();
+    let script = "CREATE TABLE t (id int PRIMARY KEY, s text);
+        INSERT INTO t VALUES (1, 'one'), (2, NULL);
+        SELECT * FROM t ORDER BY id;
+        BEGIN; UPDATE t SET s = 'two' WHERE id = 2; COMMIT;
+        SELECT s FROM t WHERE id = 2;";
+    let url = node.url();
+    let out = succeed(Command::new("psql").args(["-X", "-A", "-t", "-v", "ON_ERROR_STOP=1", &url, "-c", script]));
+    assert!(out.contains("1|one\n2|\n"), "{out}");
+    assert!(out.ends_with("COMMIT\ntwo\n"), "{out}");
+    let version = succeed(Command::new("psql").args(["-X", "-A", "-t", &url, "-c", "SHOW server_version"]));
+    assert!(version.starts_with("15."), "{version}");
+    for command in ["\\l", "\\dt", "\\d t", "\\di", "\\conninfo"] {
+        let out = succeed(Command::new("psql").args(["-X", "-v", "ON_ERROR_STOP=1", &url, "-c", command]));
+        assert!(!out.contains("ERROR"), "{command}: {out}");
+    }
+}
+
+#[test]
+fn our_shell() {
+    repeat_with("clients::our_shell");
+    let (_scratch, node) = node();
+    let url = node.url();
+    let sql = |args: &[&str]| Command::new(env!("CARGO_BIN_EXE_timeball")).args(["sql", "--url", &url]).args(args).output().unwrap();
+    let made = sql(&["-e", "CREATE TABLE t (id int PRIMARY KEY, s text); INSERT INTO t VALUES (1, 'a,b'), (2, NULL)"]);
+    assert_eq!(String::from_utf8_lossy(&made.stdout), "CREATE TABLE\nINSERT 0 2\n");
+    let table = sql(&["-e", "SELECT * FROM t ORDER BY id"]);
+    assert_eq!(String::from_utf8_lossy(&table.stdout), " id |  s  \n----+-----\n  1 | a,b\n  2 |\n(2 rows)\n\n");
+    let csv = sql(&["--format", "csv", "-e", "SELECT * FROM t ORDER BY id"]);
+    assert_eq!(String::from_utf8_lossy(&csv.stdout), "id,s\n1,\"a,b\"\n2,\n");
+    let json = sql(&["--format", "json", "-e", "SELECT * FROM t ORDER BY id"]);
+    assert_eq!(String::from_utf8_lossy(&json.stdout), "[{\"id\":1,\"s\":\"a,b\"},\n {\"id\":2,\"s\":null}]\n");
+    let failed = sql(&["-e", "INSERT INTO t VALUES (1, 'again')"]);
+    assert!(!failed.status.success());
+    let said = String::from_utf8_lossy(&failed.stderr).into_owned();
+    assert!(said.contains("ERROR:") && said.contains("(23505)") && said.contains("DETAIL:"), "{said}");
+}
+
+/// `pgbench -i`, then its three built-in scripts in each of its three ways to send a statement: no client-visible failure.
+#[test]
+fn pgbench() {
+    repeat_with("clients::pgbench");
+    if !has_program("pgbench") {
+        return skip("pgbench is missing");
+    }
+    let (_scratch, node) = node();
+    let (host, port) = node.sql.split_once(':').unwrap();
+    let bench = |args: &[&str]| {
+        succeed(Command::new("pgbench").args(["-h", host, "-p", port, "-U", "root"]).args(args).arg("postgres"))
+    };
+    bench(&["-i", "-s", "1"]);
+    for mode in ["simple", "extended", "prepared"] {
+        for script in ["-S", "-N", "-b tpcb-like"] {
+            let out = bench(&[&["-M", mode, "-c", "4", "-j", "2", "-t", "25"], &script.split(' ').collect::<Vec<_>>()[..]].concat());
+            assert!(out.contains("number of transactions actually processed: 100/100"), "{mode} {script}: {out}");
+            assert!(out.contains("number of failed transactions: 0"), "{mode} {script}: {out}");
+        }
+    }
+    let sums = "SELECT (SELECT sum(bbalance) FROM pgbench_branches), (SELECT sum(tbalance) FROM pgbench_tellers)";
+    let row = node.connect().query_one(sums, &[]).unwrap();
+    assert_eq!(row.get::<_, Option<i64>>(0), row.get::<_, Option<i64>>(1), "TPC-B's books balance");
+}
+
+/// A virtual environment with the packages of `requirements.txt`; `None` where it cannot be made.
+fn python() -> Option<PathBuf> {
+    let venv = tools_dir().join("venv");
+    let interpreter = venv.join("bin/python");
+    let requirements = clients_dir().join("requirements.txt");
+    let stamp = venv.join("installed");
+    if std::fs::read(&stamp).ok() == std::fs::read(&requirements).ok() && stamp.exists() {
+        return Some(interpreter);
+    }
+    std::fs::create_dir_all(tools_dir()).ok()?;
+    let made = Command::new("python3").args(["-m", "venv"]).arg(&venv).output().ok()?;
+    let installed = made.status.success().then(|| {
+        Command::new(&interpreter).args(["-m", "pip", "install", "--quiet", "--requirement"]).arg(&requirements).output().ok()
+    })??;
+    if !installed.status.success() {
+        eprintln!("{}", text(&installed));
+        return None;
+    }
+    std::fs::copy(&requirements, &stamp).ok()?;
+    Some(interpreter)
+}
+
+#[test]
+fn python_drivers() {
+    repeat_with("clients::python_drivers");
+    let Some(python) = python() else { return skip("python3 with psycopg and SQLAlchemy cannot be set up") };
+    let (_scratch, node) = node();
+    for script in ["psycopg_client.py", "sqlalchemy_client.py"] {
+        let out = succeed(Command::new(&python).arg(clients_dir().join(script)).arg(node.url()));
+        assert!(out.contains("all fine"), "{script}: {out}");
+    }
+}
+
+#[test]
+fn go_pgx() {
+    repeat_with("clients::go_pgx");
+    if !has_program("go") {
+        return skip("go is missing");
+    }
+    let (_scratch, node) = node();
+    let binary = tools_dir().join("pgx_client");
+    std::fs::create_dir_all(tools_dir()).unwrap();
+    let built = Command::new("go").args(["build", "-o"]).arg(&binary).arg(".").current_dir(clients_dir().join("pgx")).output().unwrap();
+    if !built.status.success() {
+        eprintln!("{}", text(&built));
+        return skip("the pgx client cannot be built");
+    }
+    let out = succeed(Command::new(&binary).arg(node.url()));
+    assert!(out.contains("all fine"), "{out}");
+}

@@ -1,0 +1,141 @@
+//! Start, stop, restart.
+
+use crate::node::{Node, PATIENCE, Scratch, repeat_with, state};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+#[test]
+fn a_second_start_is_refused() {
+    repeat_with("lifecycle::a_second_start_is_refused");
+    let scratch = Scratch::new();
+    let store = scratch.path().join("store");
+    let node = Node::start(&store, &[]);
+    let before = node.log().len();
+    let Err(log) = Node::try_start(&store, &[]) else { panic!("two nodes on one store") };
+    let said = &log[before..];
+    assert!(said.contains(&format!("in use by process {}", node.pid())), "{said}");
+    node.connect().batch_execute("SELECT 1").unwrap();
+}
+
+#[test]
+fn only_loopback_unless_told() {
+    repeat_with("lifecycle::only_loopback_unless_told");
+    let scratch = Scratch::new();
+    let start = |flags: &[&str]| {
+        let store = scratch.path().join("store");
+        Command::new(env!("CARGO_BIN_EXE_timeball")).args(["start", "--store"]).arg(store).args(flags).output().unwrap()
+    };
+    let refused = start(&["--listen-addr", "0.0.0.0:0", "--http-addr", "127.0.0.1:0"]);
+    assert!(!refused.status.success());
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("--insecure"));
+    let nonsense = start(&["--clock", "sundial"]);
+    assert!(!nonsense.status.success());
+    assert!(String::from_utf8_lossy(&nonsense.stderr).contains("there is no clock source"));
+}
+
+/// SIGTERM: an idle session hears 57P01, one inside a transaction too, a statement that waits for ever is interrupted, and the
+/// process ends with 0 within ten seconds.
+#[test]
+fn sigterm_drains() {
+    repeat_with("lifecycle::sigterm_drains");
+    let scratch = Scratch::new();
+    let node = Node::start(&scratch.path().join("store"), &[]);
+    let mut holder = node.connect();
+    holder.batch_execute("CREATE TABLE t (id int4 PRIMARY KEY, n int4); INSERT INTO t VALUES (1, 0)").unwrap();
+    holder.batch_execute("BEGIN; UPDATE t SET n = 1 WHERE id = 1").unwrap();
+    let (mut idle, mut stuck) = (node.connect(), node.connect());
+    idle.batch_execute("SELECT 1").unwrap();
+    let stuck = std::thread::spawn(move || stuck.batch_execute("UPDATE t SET n = 2 WHERE id = 1"));
+    let began = Instant::now();
+    node.terminate();
+    let log = scratch.path().join("store.log");
+    let status = node.wait();
+    let took = began.elapsed();
+    assert!(status.success(), "{status}: {}", std::fs::read_to_string(log).unwrap());
+    assert!(took < Duration::from_secs(10), "{took:?}");
+    let told = idle.batch_execute("SELECT 1").unwrap_err();
+    assert!(told.is_closed() || state(&told) == "57P01", "{told}");
+    assert!(stuck.join().unwrap().is_err());
+    assert!(holder.batch_execute("COMMIT").is_err());
+}
+
+#[test]
+fn an_idle_drain_is_quick_and_a_restart_keeps_data() {
+    repeat_with("lifecycle::an_idle_drain_is_quick_and_a_restart_keeps_data");
+    let scratch = Scratch::new();
+    let store = scratch.path().join("store");
+    let node = Node::start(&store, &[]);
+    let mut client = node.connect();
+    client.batch_execute("CREATE TABLE t (id int4 PRIMARY KEY, s text); CREATE INDEX t_s ON t (s)").unwrap();
+    for id in 0..100 {
+        client.execute("INSERT INTO t VALUES ($1, $2)", &[&id, &format!("s{}", id % 7)]).unwrap();
+    }
+    client.batch_execute("UPDATE t SET s = 'new' WHERE id < 10; DELETE FROM t WHERE id >= 90").unwrap();
+    node.terminate();
+    assert!(node.wait().success());
+    for _ in 0..3 {
+        let node = Node::start(&store, &[]);
+        let mut client = node.connect();
+        let rows = client.query("SELECT id, s FROM t ORDER BY id", &[]).unwrap();
+        assert_eq!(rows.len(), 90);
+        assert_eq!(rows[3].get::<_, &str>(1), "new");
+        assert_eq!(rows[50].get::<_, &str>(1), "s1");
+        assert_eq!(client.query("SELECT id FROM t WHERE s = 'new'", &[]).unwrap().len(), 10);
+        // Without a drain: the log is replayed.
+        node.kill();
+    }
+}
+
+#[test]
+fn health_and_metrics() {
+    repeat_with("lifecycle::health_and_metrics");
+    let scratch = Scratch::new();
+    let node = Node::start(&scratch.path().join("store"), &["--clock", "static:5ms"]);
+    let health = node.get("/health");
+    assert!(health.starts_with("HTTP/1.1 200 "), "{health}");
+    for part in ["\"status\":\"serving\"", "\"source\":\"static:5ms\"", "\"bound_ns\":5000000"] {
+        assert!(health.contains(part), "{part} in {health}");
+    }
+    let mut client = node.connect();
+    client.batch_execute("SELECT 1").unwrap();
+    assert_eq!(node.metric("sql_conns"), Some(1.0));
+    assert!(node.metric("sql_query_count").unwrap() >= 1.0);
+    assert_eq!(node.metric("clock_bound_nanos"), Some(5e6));
+    let metrics = node.get("/metrics");
+    for name in [
+        "sql_latency_count",
+        "clock_status{status=\"synchronized\"} 1",
+        "txn_commits",
+        "txn_restarts_readwithinuncertainty",
+        "txn_commit_waits",
+        "commit_wait_nanos",
+    ] {
+        assert!(metrics.lines().any(|l| l.starts_with(name)), "{name} in {metrics}");
+    }
+    assert!(node.get("/nothing").starts_with("HTTP/1.1 404 "));
+}
+
+/// `demo --no-shell` serves the posts and likes of the seed.
+#[test]
+fn demo_serves_its_data() {
+    repeat_with("lifecycle::demo_serves_its_data");
+    use std::io::{BufRead, BufReader};
+    let mut child = Command::new(env!("CARGO_BIN_EXE_timeball"))
+        .args(["demo", "--no-shell", "--listen-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0"])
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let url = lines.find_map(|l| Some(l.ok()?.trim().strip_prefix("sql ")?.trim().to_owned())).unwrap();
+    let mut client = postgres::Client::connect(&url, postgres::NoTls).unwrap();
+    let counts = client.query_one("SELECT (SELECT count(*) FROM posts), (SELECT count(*) FROM likes)", &[]).unwrap();
+    assert_eq!((counts.get::<_, i64>(0), counts.get::<_, i64>(1)), (100, 1000));
+    let front = "SELECT posts.id, posts.title, COUNT(*) FROM posts LEFT JOIN likes ON posts.id = likes.post_id \
+                 GROUP BY posts.id ORDER BY COUNT(*) DESC LIMIT 3";
+    assert_eq!(client.query(front, &[]).unwrap().len(), 3);
+    let terminated = Command::new("kill").arg("-TERM").arg(child.id().to_string()).status().unwrap();
+    assert!(terminated.success());
+    let began = Instant::now();
+    assert!(child.wait().unwrap().success());
+    assert!(began.elapsed() < PATIENCE);
+}

@@ -1,0 +1,177 @@
+//! A node as a process of its own, on a store of its own.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+/// A condition that does not come true by then never will.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Says how to repeat a test alone.
+pub fn repeat_with(name: &str) {
+    eprintln!("repeat with: cargo test -p timeball --test e2e -- --exact {name} --nocapture");
+}
+
+/// Says why a test does not run here; fails where CI promised that it can.
+pub fn skip(why: &str) {
+    assert!(std::env::var_os("TIMEBALL_E2E_REQUIRE").is_none(), "{why}, but TIMEBALL_E2E_REQUIRE is set");
+    eprintln!("SKIPPED: {why}");
+}
+
+/// Whether a program can be run.
+pub fn has_program(name: &str) -> bool {
+    Command::new(name).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok()
+        || Command::new(name).arg("version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok()
+}
+
+/// A directory for one test, removed when the test passes.
+pub struct Scratch(PathBuf);
+
+impl Scratch {
+    pub fn new() -> Scratch {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let n = NEXT.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("timeball-e2e-{}-{n}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Scratch(path)
+    }
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("kept for a look: {}", self.0.display());
+        } else {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
+    }
+}
+
+/// A node that runs.
+pub struct Node {
+    child: Child,
+    /// `127.0.0.1:port` of SQL.
+    pub sql: String,
+    /// `127.0.0.1:port` of HTTP.
+    pub http: String,
+    log: PathBuf,
+}
+
+impl Node {
+    /// A node on a store, ready for clients; more flags may be given.
+    pub fn start(store: &Path, flags: &[&str]) -> Node {
+        Self::try_start(store, flags).unwrap_or_else(|log| panic!("the node did not start:\n{log}"))
+    }
+
+    /// As [`Node::start`]; what it logged, if it ends instead.
+    pub fn try_start(store: &Path, flags: &[&str]) -> Result<Node, String> {
+        let log = store.with_extension("log");
+        let to = std::fs::OpenOptions::new().create(true).append(true).open(&log).unwrap();
+        let mut child = Command::new(env!("CARGO_BIN_EXE_timeball"))
+            .args(["start", "--listen-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0", "--store"])
+            .arg(store)
+            .args(flags)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(to)
+            .spawn()
+            .unwrap();
+        let (mut sql, mut http) = (None, None);
+        for line in BufReader::new(child.stdout.take().unwrap()).lines() {
+            let line = line.unwrap();
+            if let Some(url) = line.strip_prefix("sql ") {
+                let address = url.trim().strip_prefix("postgresql://root@").unwrap();
+                sql = Some(address.split('/').next().unwrap().to_owned());
+            } else if let Some(url) = line.strip_prefix("http ") {
+                http = Some(url.trim().strip_prefix("http://").unwrap().to_owned());
+            }
+            if let (Some(sql), Some(http)) = (&sql, &http) {
+                return Ok(Node { child, sql: sql.clone(), http: http.clone(), log });
+            }
+        }
+        let _ = child.wait();
+        Err(std::fs::read_to_string(&log).unwrap_or_default())
+    }
+
+    pub fn url(&self) -> String {
+        format!("postgresql://root@{}/postgres", self.sql)
+    }
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+    /// A connection of an independent client.
+    pub fn connect(&self) -> postgres::Client {
+        postgres::Client::connect(&self.url(), postgres::NoTls).unwrap_or_else(|e| panic!("cannot connect: {e}"))
+    }
+    /// A bare socket.
+    pub fn socket(&self) -> TcpStream {
+        let socket = TcpStream::connect(&self.sql).unwrap();
+        socket.set_read_timeout(Some(PATIENCE)).unwrap();
+        socket
+    }
+    /// What it logged so far.
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(&self.log).unwrap_or_default()
+    }
+    /// A page of its HTTP server: head and body.
+    pub fn get(&self, path: &str) -> String {
+        let mut socket = TcpStream::connect(&self.http).unwrap();
+        socket.set_read_timeout(Some(PATIENCE)).unwrap();
+        write!(socket, "GET {path} HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+        let mut page = String::new();
+        socket.read_to_string(&mut page).unwrap();
+        page
+    }
+    /// A metric without labels.
+    pub fn metric(&self, name: &str) -> Option<f64> {
+        let page = self.get("/metrics");
+        page.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok())
+    }
+    /// `kill -9`.
+    pub fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+    /// Sends SIGTERM.
+    pub fn terminate(&self) {
+        let status = Command::new("kill").arg("-TERM").arg(self.pid().to_string()).status().unwrap();
+        assert!(status.success());
+    }
+    /// Waits for its end.
+    pub fn wait(mut self) -> ExitStatus {
+        until("the node ends", || self.child.try_wait().unwrap())
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("the node's log:\n{}", self.log());
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Asks until there is an answer.
+pub fn until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
+    let began = Instant::now();
+    loop {
+        if let Some(answer) = ask() {
+            return answer;
+        }
+        assert!(began.elapsed() < PATIENCE, "waited {PATIENCE:?} in vain: {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// SQLSTATE of an error.
+pub fn state(error: &postgres::Error) -> &str {
+    error.code().map_or("none", |c| c.code())
+}
