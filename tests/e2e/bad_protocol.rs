@@ -129,7 +129,7 @@ fn huge_lengths() {
         let mut socket = node.socket();
         socket.write_all(&startup()).unwrap();
         read_ready(&mut socket);
-        socket.write_all(&[&[b'Q'], length.to_be_bytes().as_slice()].concat()).unwrap();
+        socket.write_all(&[b"Q", length.to_be_bytes().as_slice()].concat()).unwrap();
         let answer = read_all(&socket);
         assert!(says(&answer, "FATAL") && says(&answer, "C08P01"), "length {length}: {answer:?}");
     }

@@ -58,7 +58,9 @@ fn our_shell() {
     repeat_with("clients::our_shell");
     let (_scratch, node) = node();
     let url = node.url();
-    let sql = |args: &[&str]| Command::new(env!("CARGO_BIN_EXE_timeball")).args(["sql", "--url", &url]).args(args).output().unwrap();
+    let sql = |args: &[&str]| {
+        Command::new(env!("CARGO_BIN_EXE_timeball")).args(["sql", "--url", &url]).args(args).output().unwrap()
+    };
     let made = sql(&["-e", "CREATE TABLE t (id int PRIMARY KEY, s text); INSERT INTO t VALUES (1, 'a,b'), (2, NULL)"]);
     assert_eq!(String::from_utf8_lossy(&made.stdout), "CREATE TABLE\nINSERT 0 2\n");
     let table = sql(&["-e", "SELECT * FROM t ORDER BY id"]);
@@ -88,7 +90,9 @@ fn pgbench() {
     bench(&["-i", "-s", "1"]);
     for mode in ["simple", "extended", "prepared"] {
         for script in ["-S", "-N", "-b tpcb-like"] {
-            let out = bench(&[&["-M", mode, "-c", "4", "-j", "2", "-t", "25"], &script.split(' ').collect::<Vec<_>>()[..]].concat());
+            let out = bench(
+                &[&["-M", mode, "-c", "4", "-j", "2", "-t", "25"], &script.split(' ').collect::<Vec<_>>()[..]].concat(),
+            );
             assert!(out.contains("number of transactions actually processed: 100/100"), "{mode} {script}: {out}");
             assert!(out.contains("number of failed transactions: 0"), "{mode} {script}: {out}");
         }
@@ -110,7 +114,11 @@ fn python() -> Option<PathBuf> {
     std::fs::create_dir_all(tools_dir()).ok()?;
     let made = Command::new("python3").args(["-m", "venv"]).arg(&venv).output().ok()?;
     let installed = made.status.success().then(|| {
-        Command::new(&interpreter).args(["-m", "pip", "install", "--quiet", "--requirement"]).arg(&requirements).output().ok()
+        Command::new(&interpreter)
+            .args(["-m", "pip", "install", "--quiet", "--requirement"])
+            .arg(&requirements)
+            .output()
+            .ok()
     })??;
     if !installed.status.success() {
         eprintln!("{}", text(&installed));
@@ -140,7 +148,13 @@ fn go_pgx() {
     let (_scratch, node) = node();
     let binary = tools_dir().join("pgx_client");
     std::fs::create_dir_all(tools_dir()).unwrap();
-    let built = Command::new("go").args(["build", "-o"]).arg(&binary).arg(".").current_dir(clients_dir().join("pgx")).output().unwrap();
+    let built = Command::new("go")
+        .args(["build", "-o"])
+        .arg(&binary)
+        .arg(".")
+        .current_dir(clients_dir().join("pgx"))
+        .output()
+        .unwrap();
     if !built.status.success() {
         eprintln!("{}", text(&built));
         return skip("the pgx client cannot be built");

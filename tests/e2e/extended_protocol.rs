@@ -23,7 +23,10 @@ fn prepared_statements_and_types() {
     assert_eq!(insert.params()[0], Type::INT8);
     for id in 0..10i64 {
         let text = (id % 3 != 0).then(|| format!("row {id} ä"));
-        let n = client.execute(&insert, &[&id, &text, &(id as f64 / 4.0), &(id % 2 == 0), &vec![id as u8; 3], &vec![id as i32, -1]]);
+        let n = client.execute(
+            &insert,
+            &[&id, &text, &(id as f64 / 4.0), &(id % 2 == 0), &vec![id as u8; 3], &vec![id as i32, -1]],
+        );
         assert_eq!(n.unwrap(), 1);
     }
     let select = client.prepare("SELECT id, s, f, b, bin, a FROM t WHERE id = $1").unwrap();

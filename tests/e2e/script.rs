@@ -94,7 +94,11 @@ impl Play<'_> {
         session.statements.send(text.to_owned()).unwrap();
         if !waits {
             let answer = session.answer(line);
-            return if name == SETUP { answer.into_iter().filter(|l| l.starts_with("ERROR")).collect() } else { answer };
+            return if name == SETUP {
+                answer.into_iter().filter(|l| l.starts_with("ERROR")).collect()
+            } else {
+                answer
+            };
         }
         self.waiting += 1;
         let (node, waiting) = (self.node, self.waiting);
