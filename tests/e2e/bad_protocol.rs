@@ -238,3 +238,35 @@ fn too_many_connections() {
     until("a place is free", || postgres::Client::connect(&node.url(), postgres::NoTls).ok());
     first.batch_execute("SELECT 1").unwrap();
 }
+
+/// Statements that nest or chain deeper than any stack: refused or answered, never fatal to the process.
+#[test]
+fn deep_statements() {
+    repeat_with("bad_protocol::deep_statements");
+    let scratch = Scratch::new();
+    let node = Node::start(&scratch.path().join("store"), &[]);
+    let mut bystander = node.connect();
+    bystander.batch_execute("CREATE TABLE t (id int4 PRIMARY KEY)").unwrap();
+    let n = 50_000;
+    for text in [
+        format!("SELECT {}1{}", "(".repeat(n), ")".repeat(n)),
+        format!("SELECT 1{}", " + 1".repeat(n)),
+        format!("SELECT {}1", "- ".repeat(n)),
+        format!("SELECT {}true", "NOT ".repeat(n)),
+        format!("SELECT * FROM t WHERE id = 0{}", " OR id = 1".repeat(n)),
+        format!("SELECT * FROM t WHERE id = 0{}", " AND id = 1".repeat(n)),
+        format!("SELECT 'a'{}", " || 'b'".repeat(n)),
+        format!("SELECT 1{}", "::int8".repeat(n)),
+        format!("SELECT 1{}", " UNION ALL SELECT 1".repeat(n)),
+        format!("SELECT {}1{}", "(SELECT ".repeat(n), ")".repeat(n)),
+        format!("SELECT {}1{}", "CASE WHEN true THEN ".repeat(n), " END".repeat(n)),
+        format!("DELETE FROM t WHERE id IN (0{})", ", 1".repeat(n)),
+        format!("INSERT INTO t VALUES ({}1{})", "abs(".repeat(n), ")".repeat(n)),
+    ] {
+        let mut client = node.connect();
+        if let Err(e) = client.simple_query(&text) {
+            assert!(matches!(state(&e), "54001" | "42601" | "0A000" | "53200" | "54000"), "{e}: {:.60}", text);
+        }
+        assert_others_live(&node, &mut bystander);
+    }
+}

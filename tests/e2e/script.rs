@@ -13,7 +13,7 @@
 //! ```
 //!
 //! Each session is a connection of its own. A step marked `-- waits` must be blocked before the next one begins: the node says
-//! in its metrics (`txn_lock_waiters`) how many sessions wait for a lock, and the script waits for that number. `goes on`
+//! in its metrics (`lock_waiters`) how many sessions wait for a lock, and the script waits for that number. `goes on`
 //! collects the answer of such a session. Rows are values between bars; an error is its SQLSTATE and the words before the
 //! first colon (what follows may name transactions and timestamps).
 //!
@@ -106,7 +106,7 @@ impl Play<'_> {
             if let Ok(early) = session.answers.recv_timeout(Duration::ZERO) {
                 panic!("it should wait, but was answered {early:?}: {line}");
             }
-            (node.metric("txn_lock_waiters")? as usize == waiting).then_some(())
+            (node.metric("lock_waiters")? as usize == waiting).then_some(())
         });
         Vec::new()
     }
