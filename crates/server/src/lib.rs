@@ -4,6 +4,8 @@
 //! [`registry`] all of them. [`kv`] is the blocking shell around the node core.
 // This is a shell: clocks, threads and sockets are its work.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
+// `SqlError` is wide on purpose: it is rare, and it is what a user reads.
+#![allow(clippy::result_large_err)]
 
 pub mod connection;
 pub mod http;

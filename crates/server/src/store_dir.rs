@@ -7,6 +7,11 @@ use std::path::{Path, PathBuf};
 /// Name of the file that is locked.
 const LOCK_FILE: &str = "LOCK";
 
+/// Says which layout the directory has.
+const FORMAT_FILE: &str = "FORMAT";
+/// The layout that this version writes.
+const FORMAT: &str = "timeball store 1\n";
+
 /// Why a store's directory cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreDirError {
@@ -17,6 +22,16 @@ pub enum StoreDirError {
         path: PathBuf,
         /// Who wrote the lock file.
         holder: String,
+    },
+    /// Another version wrote it.
+    #[error(
+        "the store {path} has the format {found:?}, and this version reads {FORMAT:?}: use the version that wrote it"
+    )]
+    Format {
+        /// The directory.
+        path: PathBuf,
+        /// What its file says.
+        found: String,
     },
     /// The directory cannot be made or locked.
     #[error("cannot open the store {path}: {error}")]
@@ -57,12 +72,26 @@ impl StoreDir {
         }
         let pid = std::process::id();
         lock.set_len(0).and_then(|()| lock.rewind()).and_then(|()| writeln!(lock, "{pid}")).map_err(failed)?;
+        check_format(path)?;
         Ok(StoreDir { path: path.to_owned(), _lock: lock })
     }
 
     /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+}
+
+/// Reads the format, or writes it into a new store.
+fn check_format(path: &Path) -> Result<(), StoreDirError> {
+    let failed = |error| StoreDirError::Io { path: path.to_owned(), error };
+    let file = path.join(FORMAT_FILE);
+    match std::fs::read_to_string(&file) {
+        // An empty file: the node died before it was written.
+        Ok(found) if found == FORMAT => Ok(()),
+        Ok(found) if !found.is_empty() => Err(StoreDirError::Format { path: path.to_owned(), found }),
+        Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(failed(e)),
+        _ => std::fs::write(&file, FORMAT).and_then(|()| File::open(&file)?.sync_all()).map_err(failed),
     }
 }
 
@@ -78,6 +107,8 @@ mod tests {
         assert!(refused.contains(&format!("in use by process {}", std::process::id())), "{refused}");
         drop(first);
         StoreDir::open(&path).unwrap();
+        std::fs::write(path.join(FORMAT_FILE), "timeball store 99\n").unwrap();
+        assert!(StoreDir::open(&path).unwrap_err().to_string().contains("store 99"));
         std::fs::remove_dir_all(&path).unwrap();
     }
 }

@@ -2,14 +2,17 @@
 
 use crate::args::NodeOptions;
 use clocksource::{Clock, ClockSource, Poller};
-use server::metrics::MetricsText;
-use server::{NodeView, Server, StoreDir, log};
-use sql::transaction::Kv;
-use sql::transaction::memory::MemoryKv;
+use server::kv::{KvNode, KvOptions};
+use server::{Server, StoreDir, log};
 use sql::{Database, DatabaseOptions};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+use store::{FjallEngine, FjallOptions, Versions, VersionsConfig};
+
+/// Below the store's directory: the engine's files, and the log's.
+const ENGINE_DIR: &str = "engine";
+const LOG_DIR: &str = "log";
 
 /// A stop that takes longer than this is cut off, in seconds: the promise is ten.
 const STOP_SECONDS_MAX: u64 = 9;
@@ -17,6 +20,7 @@ const STOP_SECONDS_MAX: u64 = 9;
 /// A running node.
 pub struct Serving {
     server: Server,
+    node: Arc<KvNode<FjallEngine>>,
     _poller: Option<Poller>,
     _store: StoreDir,
 }
@@ -32,10 +36,10 @@ impl Serving {
             clock.needs_polling().then(|| clock.start_poller(|event| log::warning("clock", &[("event", event)])));
         let poller = poller.transpose().map_err(|e| e.to_string())?;
         log_clock(&clock);
-        let kv: Arc<dyn Kv> = Arc::new(MemoryKv::new());
-        let db = Database::open(kv, DatabaseOptions::default()).map_err(|e| e.to_string())?;
-        let server = Server::start(&options.server, db, Arc::new(View { clock })).map_err(|e| e.to_string())?;
-        Ok(Serving { server, _poller: poller, _store: store })
+        let node = open_node(&store, clock)?;
+        let db = Database::open(node.clone(), DatabaseOptions::default()).map_err(|e| e.to_string())?;
+        let server = Server::start(&options.server, db, node.clone()).map_err(|e| e.to_string())?;
+        Ok(Serving { server, node, _poller: poller, _store: store })
     }
 
     /// A URL for clients.
@@ -51,13 +55,15 @@ impl Serving {
     pub fn stop(self) {
         let cut_off = std::thread::Builder::new().name("stop-limit".into()).spawn(|| {
             std::thread::sleep(Duration::from_secs(STOP_SECONDS_MAX));
-            log::error("stop_cut_off", &[("seconds", &STOP_SECONDS_MAX)]);
-            std::process::exit(1);
+            // What was acknowledged is in the log: the next start replays it.
+            log::warning("stop_cut_off", &[("seconds", &STOP_SECONDS_MAX)]);
+            std::process::exit(0);
         });
         if let Err(e) = cut_off {
             log::warning("stop_has_no_limit", &[("error", &e)]);
         }
         self.server.drain();
+        self.node.shutdown();
         log::info("stopped", &[]);
     }
 }
@@ -71,34 +77,20 @@ fn log_clock(clock: &Clock) {
     );
 }
 
-struct View {
-    clock: Arc<Clock>,
-}
-
-impl NodeView for View {
-    fn health(&self) -> Vec<(&'static str, String)> {
-        let (reading, report) = (self.clock.read(), self.clock.report());
-        let clock = format!(
-            "{{\"source\":{},\"status\":\"{}\",\"bound_ns\":{}}}",
-            log::quoted(&report.source),
-            reading.status,
-            reading.interval.error_ns()
-        );
-        vec![("status", "\"serving\"".into()), ("clock", clock)]
-    }
-    fn is_healthy(&self) -> bool {
-        true
-    }
-    fn render(&self, text: &mut MetricsText) {
-        let reading = self.clock.read();
-        text.gauge("clock_bound_nanos", "Half the width of the clock's interval", reading.interval.error_ns());
-        let states = ["unknown", "synchronized", "free_running", "disrupted"];
-        text.state(
-            "clock_status",
-            "What the clock source says of itself",
-            "status",
-            &states,
-            &reading.status.to_string(),
-        );
-    }
+/// Recovers the versions and the log below a store's directory.
+fn open_node(store: &StoreDir, clock: Arc<Clock>) -> Result<Arc<KvNode<FjallEngine>>, String> {
+    let began = Instant::now();
+    let engine =
+        FjallEngine::open(&store.path().join(ENGINE_DIR), FjallOptions::default()).map_err(|e| e.to_string())?;
+    let versions = Versions::open(engine, VersionsConfig::default()).map_err(|e| e.to_string())?;
+    let flushed = versions.recovered().position;
+    let log_dir = store.path().join(LOG_DIR);
+    let node = KvNode::with_log_in(&log_dir, versions, clock, KvOptions::default()).map_err(|e| e.to_string())?;
+    let (applied, millis) = (node.node().applied().0, began.elapsed().as_millis());
+    let replayed = applied.saturating_sub(flushed);
+    log::info(
+        "recovered",
+        &[("store", &store.path().display()), ("applied", &applied), ("replayed", &replayed), ("millis", &millis)],
+    );
+    Ok(node)
 }
