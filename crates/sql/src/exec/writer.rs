@@ -251,6 +251,10 @@ impl<'a> Writer<'a> {
                 };
             }
             self.update(&child, &touch, &Old { key: &row_key, stored: &stored, row: &row }, &changed)?;
+            if action == ReferentialAction::SetDefault {
+                // Also a default that the row had already must find its row.
+                self.refer(&child, &changed, None)?;
+            }
         }
         self.depth -= 1;
         Ok(())

@@ -1,0 +1,114 @@
+-- UPDATE FROM, DELETE USING, subqueries in DML, INSERT .. SELECT.
+
+CREATE TABLE item (id int PRIMARY KEY, price int, kind text);
+-- CREATE TABLE
+CREATE TABLE change (id int PRIMARY KEY, item int, price int);
+-- CREATE TABLE
+INSERT INTO item VALUES (1, 10, 'a'), (2, 20, 'b'), (3, 30, 'a');
+-- INSERT 0 3
+INSERT INTO change VALUES (1, 1, 11), (2, 3, 33), (3, 9, 99), (4, 1, 12);
+-- INSERT 0 4
+UPDATE item SET price = change.price FROM change WHERE item.id = change.item AND change.id < 4 RETURNING item.id, item.price, change.id AS by;
+-- 1|11|1
+-- 3|33|2
+-- UPDATE 2
+UPDATE item i SET price = price * 2 WHERE i.id IN (SELECT item FROM change WHERE price > 30);
+-- UPDATE 1
+SELECT * FROM item ORDER BY id;
+-- 1|11|a
+-- 2|20|b
+-- 3|66|a
+-- SELECT 3
+UPDATE item SET price = (SELECT max(price) FROM change) WHERE id = 2;
+-- UPDATE 1
+DELETE FROM item USING change WHERE item.id = change.item AND change.price = 33 RETURNING *;
+-- 3|66|a|2|3|33
+-- DELETE 1
+DELETE FROM change WHERE NOT EXISTS (SELECT 1 FROM item WHERE kind = 'zz') AND id = 4;
+-- DELETE 1
+INSERT INTO item SELECT id + 100, price, 'copied' FROM item RETURNING id;
+-- 101
+-- 102
+-- INSERT 0 2
+INSERT INTO item (id, kind) SELECT 1000, 'lit';
+-- INSERT 0 1
+INSERT INTO item (id, price, kind) VALUES ((SELECT max(id) FROM item) + 1, 5, upper('sub'));
+-- ERROR 42883: function upper(unknown) does not exist
+SELECT * FROM item ORDER BY id;
+-- 1|11|a
+-- 2|99|b
+-- 101|11|copied
+-- 102|99|copied
+-- 1000|NULL|lit
+-- SELECT 5
+UPDATE item SET id = id + 1;
+-- ERROR 23505: duplicate key value violates unique constraint "item_pkey"
+-- DETAIL: Key (id)=(2) already exists.
+SELECT id FROM item ORDER BY id;
+-- 1
+-- 2
+-- 101
+-- 102
+-- 1000
+-- SELECT 5
+EXPLAIN UPDATE item SET price = 1 WHERE id = 5;
+-- Update on item
+--   ->  Point Lookup using item_pkey on item
+--         Index Cond: (id = ..)
+--         Locks rows
+EXPLAIN DELETE FROM item;
+-- Delete on item
+--   ->  Seq Scan on item
+EXPLAIN INSERT INTO item VALUES (1, 2, '3');
+-- Insert on item
+--   ->  Result
+
+CREATE TABLE log (at int, what text);
+-- CREATE TABLE
+INSERT INTO log VALUES (1, 'x'), (1, 'x'), (2, NULL);
+-- INSERT 0 3
+UPDATE log SET at = at + 1 WHERE what = 'x';
+-- UPDATE 2
+SELECT * FROM log ORDER BY at, what;
+-- 2|x
+-- 2|x
+-- 2|NULL
+-- SELECT 3
+DELETE FROM log WHERE what IS NULL;
+-- DELETE 1
+SELECT count(*) FROM log;
+-- 2
+-- SELECT 1
+
+CREATE TABLE auto (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, v varchar(3), k smallint);
+-- CREATE TABLE
+INSERT INTO auto (v) VALUES ('a'), ('b') RETURNING id;
+-- ERROR 42883: function nextval(regclass) does not exist
+INSERT INTO auto VALUES (7, 'x');
+-- ERROR 42883: function nextval(regclass) does not exist
+INSERT INTO auto VALUES (DEFAULT, 'x') RETURNING id;
+-- ERROR 42883: function nextval(regclass) does not exist
+INSERT INTO auto (v) VALUES ('long');
+-- ERROR 42883: function nextval(regclass) does not exist
+INSERT INTO auto (k) VALUES (40000);
+-- ERROR 42883: function nextval(regclass) does not exist
+INSERT INTO auto (k) VALUES ('x');
+-- ERROR 42883: function nextval(regclass) does not exist
+UPDATE auto SET id = 5;
+-- ERROR 42883: function nextval(regclass) does not exist
+UPDATE auto SET v = 'toolong' WHERE id = 1;
+-- ERROR 42883: function nextval(regclass) does not exist
+
+CREATE TABLE checked (id int PRIMARY KEY, n int CHECK (n > 0), m int, CONSTRAINT more CHECK (m > n));
+-- CREATE TABLE
+INSERT INTO checked VALUES (1, 1, 2), (2, NULL, NULL);
+-- INSERT 0 2
+INSERT INTO checked VALUES (3, 0, 2);
+-- ERROR 23514: new row for relation "checked" violates check constraint "checked_n_check"
+-- DETAIL: Failing row contains (3, 0, 2).
+INSERT INTO checked VALUES (3, 3, 2);
+-- ERROR 23514: new row for relation "checked" violates check constraint "more"
+-- DETAIL: Failing row contains (3, 3, 2).
+UPDATE checked SET n = 5 WHERE id = 1;
+-- ERROR 23514: new row for relation "checked" violates check constraint "more"
+-- DETAIL: Failing row contains (1, 5, 2).
