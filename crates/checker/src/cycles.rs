@@ -1,0 +1,237 @@
+//! Cycles of dependencies: the anomalies that no single read shows.
+//!
+//! Edges of the mixed graph (Adya §5.5): ww and wr for all committed transactions, rw where the reader asked for
+//! isolation that forbids the cycle: one rw alone for snapshot and serializable readers, several for serializable ones.
+//!
+//! Caveat: a transaction has one timestamp for all its writes, so versions ordered by timestamps cannot make a G0. Writes
+//! that were applied in other orders show as `HalfApplied` or `SameTimestamp` ([`crate::storage`], [`crate::updates`]).
+
+use crate::history::Isolation;
+use crate::index::Index;
+use crate::verdict::{Anomaly, Verdict};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Edge {
+    Ww,
+    Wr,
+    Rw,
+}
+
+type Graph = BTreeMap<usize, BTreeMap<usize, BTreeSet<Edge>>>;
+
+/// Judges the whole history. At most one cycle is told per kind and component: one wrong edge makes many.
+pub fn judge(index: &Index<'_>, verdict: &mut Verdict) {
+    let graph = build(index);
+    let steps: [(&[Edge], Anomaly); 2] = [(&[Edge::Ww], Anomaly::G0), (&[Edge::Ww, Edge::Wr], Anomaly::G1c)];
+    for (edges, kind) in steps {
+        for component in components(&graph, edges) {
+            if let Some(cycle) = cycle_in(&graph, &component, edges) {
+                tell(index, &graph, &cycle, kind, verdict);
+                return;
+            }
+        }
+    }
+    if single(index, &graph, verdict) {
+        return;
+    }
+    let serializable = |at: &usize| index.txn(*at).isolation == Isolation::Serializable;
+    let mut strict = graph.clone();
+    for (from, targets) in &mut strict {
+        if !serializable(from) {
+            targets.retain(|_, edges| {
+                edges.remove(&Edge::Rw);
+                !edges.is_empty()
+            });
+        }
+    }
+    let all = [Edge::Ww, Edge::Wr, Edge::Rw];
+    for component in components(&strict, &all) {
+        if let Some(cycle) = cycle_in(&strict, &component, &all) {
+            tell(index, &strict, &cycle, Anomaly::G2, verdict);
+        }
+    }
+}
+
+fn build(index: &Index<'_>) -> Graph {
+    let mut graph = Graph::new();
+    let mut add = |from: usize, to: usize, edge| {
+        if from != to {
+            graph.entry(from).or_default().entry(to).or_default().insert(edge);
+        }
+    };
+    for (_, chain) in index.chains() {
+        for pair in chain.windows(2) {
+            add(pair[0].txn, pair[1].txn, Edge::Ww);
+        }
+    }
+    for (at, txn) in index.committed() {
+        for read in index.seen(txn) {
+            let Some(place) = index.place(read.found) else { continue };
+            if let Some(version) = place.checked_sub(1).and_then(|n| index.versions(read.key).get(n)) {
+                add(version.txn, at, Edge::Wr);
+            }
+            if let Some(next) = index.next(read.key, place)
+                && txn.isolation != Isolation::ReadCommitted
+            {
+                add(at, next.txn, Edge::Rw);
+            }
+        }
+    }
+    graph
+}
+
+/// A cycle with exactly one rw edge, whoever of snapshot or serializable has it.
+fn single(index: &Index<'_>, graph: &Graph, verdict: &mut Verdict) -> bool {
+    for (from, targets) in graph {
+        for (to, _) in targets.iter().filter(|(_, edges)| edges.contains(&Edge::Rw)) {
+            if let Some(mut cycle) = path(graph, *to, *from, &[Edge::Ww, Edge::Wr], None) {
+                cycle.insert(0, *from);
+                cycle.pop();
+                tell(index, graph, &cycle, Anomaly::GSingle, verdict);
+                return true;
+            }
+        }
+    }
+    false
+}
+
+fn has(edges: &BTreeSet<Edge>, wanted: &[Edge]) -> bool {
+    wanted.iter().any(|edge| edges.contains(edge))
+}
+
+/// The shortest path along the wanted edges, both ends included.
+fn path(
+    graph: &Graph,
+    from: usize,
+    to: usize,
+    wanted: &[Edge],
+    within: Option<&BTreeSet<usize>>,
+) -> Option<Vec<usize>> {
+    let mut before: BTreeMap<usize, usize> = BTreeMap::new();
+    let mut queue = VecDeque::from([from]);
+    while let Some(at) = queue.pop_front() {
+        let targets = graph.get(&at).into_iter().flatten();
+        for (next, _) in targets.filter(|(_, edges)| has(edges, wanted)) {
+            if within.is_some_and(|w| !w.contains(next)) || before.contains_key(next) {
+                continue;
+            }
+            before.insert(*next, at);
+            if *next == to {
+                let mut path = vec![to];
+                while let Some(at) = path.last().and_then(|at| before.get(at)) {
+                    path.push(*at);
+                    if *at == from {
+                        break;
+                    }
+                }
+                path.reverse();
+                return Some(path);
+            }
+            queue.push_back(*next);
+        }
+    }
+    None
+}
+
+/// The shortest cycle through the first node of a component that has one.
+fn cycle_in(graph: &Graph, component: &BTreeSet<usize>, wanted: &[Edge]) -> Option<Vec<usize>> {
+    let mut cycle = component.iter().find_map(|at| path(graph, *at, *at, wanted, Some(component)))?;
+    cycle.pop();
+    Some(cycle)
+}
+
+/// Strongly connected components of more than one node (Tarjan, without recursion).
+fn components(graph: &Graph, wanted: &[Edge]) -> Vec<BTreeSet<usize>> {
+    let mut search = Search { graph, wanted, ..Search::new(graph, wanted) };
+    for node in graph.keys() {
+        if !search.number.contains_key(node) {
+            search.from(*node);
+        }
+    }
+    search.found
+}
+
+struct Search<'g> {
+    graph: &'g Graph,
+    wanted: &'g [Edge],
+    number: BTreeMap<usize, usize>,
+    low: BTreeMap<usize, usize>,
+    stack: Vec<usize>,
+    on_stack: BTreeSet<usize>,
+    found: Vec<BTreeSet<usize>>,
+}
+
+impl<'g> Search<'g> {
+    fn new(graph: &'g Graph, wanted: &'g [Edge]) -> Self {
+        let (number, low, stack, on_stack) = Default::default();
+        Search { graph, wanted, number, low, stack, on_stack, found: Vec::new() }
+    }
+
+    fn enter(&mut self, node: usize) -> std::vec::IntoIter<usize> {
+        let number = self.number.len();
+        self.number.insert(node, number);
+        self.low.insert(node, number);
+        self.stack.push(node);
+        self.on_stack.insert(node);
+        let targets = self.graph.get(&node).into_iter().flatten();
+        let next: Vec<usize> = targets.filter(|(_, e)| has(e, self.wanted)).map(|(to, _)| *to).collect();
+        next.into_iter()
+    }
+
+    fn lower(&mut self, node: usize, to: usize) {
+        let low = self.low.entry(node).or_insert(to);
+        *low = to.min(*low);
+    }
+
+    fn from(&mut self, root: usize) {
+        let mut work = vec![(root, self.enter(root))];
+        while let Some((node, rest)) = work.last_mut() {
+            let node = *node;
+            if let Some(next) = rest.next() {
+                match self.number.get(&next).copied() {
+                    None => {
+                        let rest = self.enter(next);
+                        work.push((next, rest));
+                    }
+                    Some(number) if self.on_stack.contains(&next) => self.lower(node, number),
+                    Some(_) => {}
+                }
+                continue;
+            }
+            work.pop();
+            if let Some((above, _)) = work.last() {
+                let low = self.low[&node];
+                self.lower(*above, low);
+            }
+            if self.low[&node] == self.number[&node] {
+                self.close(node);
+            }
+        }
+    }
+
+    fn close(&mut self, node: usize) {
+        let mut component = BTreeSet::new();
+        while let Some(member) = self.stack.pop() {
+            self.on_stack.remove(&member);
+            component.insert(member);
+            if member == node {
+                break;
+            }
+        }
+        if component.len() > 1 {
+            self.found.push(component);
+        }
+    }
+}
+
+fn tell(index: &Index<'_>, graph: &Graph, cycle: &[usize], kind: Anomaly, verdict: &mut Verdict) {
+    let mut what = String::new();
+    for (n, at) in cycle.iter().enumerate() {
+        let next = cycle[(n + 1) % cycle.len()];
+        let edges = graph.get(at).and_then(|targets| targets.get(&next));
+        what.push_str(&format!("{} -{:?}-> ", index.txn(*at).id, edges.into_iter().flatten().collect::<Vec<_>>()));
+    }
+    what.push_str(&index.txn(cycle[0]).id.to_string());
+    verdict.add(kind, what);
+}

@@ -1,0 +1,35 @@
+//! Sessions: what a session saw or wrote it sees ever after.
+
+use crate::history::{Action, Key, Recency};
+use crate::index::{Index, Place};
+use crate::verdict::{Anomaly, Verdict};
+use std::collections::BTreeMap;
+
+/// Judges sessions that carry their token (every recency but `Any`). Transactions of a session stand in the history in the
+/// order in which it ran them.
+pub fn judge(index: &Index<'_>, verdict: &mut Verdict) {
+    let mut known: BTreeMap<(u32, Key), (Place, u64)> = BTreeMap::new();
+    for (_, txn) in index.committed() {
+        let seen = index.seen(txn);
+        for read in &seen {
+            let Some(place) = index.place(read.found) else { continue };
+            let last = known.entry((txn.session, read.key)).or_default();
+            if place < last.0 && txn.recency != Recency::Any {
+                let what = format!(
+                    "session {} saw less of key {} in transaction {} than in transaction {}",
+                    txn.session, read.key, txn.id, last.1
+                );
+                verdict.add(Anomaly::Session, what);
+            }
+            *last = (*last).max((place, txn.id));
+        }
+        for op in &txn.ops {
+            if let Action::Write { key, value } = op.action
+                && let Some(place) = index.place(Some(value))
+            {
+                let last = known.entry((txn.session, key)).or_default();
+                *last = (*last).max((place, txn.id));
+            }
+        }
+    }
+}
