@@ -1,5 +1,100 @@
-//! date_operators
+//! Operators between dates, times and intervals.
 
-use super::super::function::Function;
+use super::super::function::{Arguments, Function, Sig};
+use super::date::{add_local, add_zoned};
+use super::{day_at, float_at, int_at, interval_at, micros_at};
+use crate::types::calendar::DAY_US;
+use crate::types::{Interval, SqlType as T, Value, checked_day, division_by_zero};
+use crate::{SqlError, SqlState};
 
-pub(super) static TABLE: &[Function] = &[];
+type R = Result<Value, SqlError>;
+
+const I4: Sig = Sig::Is(T::Int4);
+const F8: Sig = Sig::Is(T::Float8);
+const BOOL: Sig = Sig::Is(T::Bool);
+const DATE: Sig = Sig::Is(T::Date);
+const TIME: Sig = Sig::Is(T::Time);
+const TS: Sig = Sig::Is(T::Timestamp);
+const TSTZ: Sig = Sig::Is(T::Timestamptz);
+const IV: Sig = Sig::Is(T::Interval);
+
+pub(super) static TABLE: &[Function] = &[
+    Function::pure("+", &[DATE, I4], DATE, |v, _| date_plus(day_at(v, 0)?, int_at(v, 1)?)),
+    Function::pure("+", &[I4, DATE], DATE, |v, _| date_plus(day_at(v, 1)?, int_at(v, 0)?)),
+    Function::pure("-", &[DATE, I4], DATE, |v, _| date_plus(day_at(v, 0)?, -int_at(v, 1)?)),
+    Function::pure("-", &[DATE, DATE], I4, |v, _| {
+        let (a, b) = (day_at(v, 0)?, day_at(v, 1)?);
+        if [a, b].iter().any(|d| matches!(*d, i32::MIN | i32::MAX)) {
+            return Err(SqlError::new(SqlState::DATETIME_OVERFLOW, "cannot subtract infinite dates"));
+        }
+        Ok(Value::Int4(a - b))
+    }),
+    Function::pure("+", &[DATE, IV], TS, |v, _| Ok(Value::Timestamp(add_local(midnight(v, 0)?, interval_at(v, 1)?)?))),
+    Function::pure("+", &[IV, DATE], TS, |v, _| Ok(Value::Timestamp(add_local(midnight(v, 1)?, interval_at(v, 0)?)?))),
+    Function::pure("-", &[DATE, IV], TS, |v, _| Ok(Value::Timestamp(add_local(midnight(v, 0)?, interval_at(v, 1)?.neg()?)?))),
+    Function::pure("+", &[DATE, TIME], TS, |v, _| Ok(Value::Timestamp(midnight(v, 0)? + micros_at(v, 1)?))),
+    Function::pure("+", &[TIME, DATE], TS, |v, _| Ok(Value::Timestamp(midnight(v, 1)? + micros_at(v, 0)?))),
+    Function::pure("+", &[TS, IV], TS, |v, _| Ok(Value::Timestamp(add_local(micros_at(v, 0)?, interval_at(v, 1)?)?))),
+    Function::pure("+", &[IV, TS], TS, |v, _| Ok(Value::Timestamp(add_local(micros_at(v, 1)?, interval_at(v, 0)?)?))),
+    Function::pure("-", &[TS, IV], TS, |v, _| Ok(Value::Timestamp(add_local(micros_at(v, 0)?, interval_at(v, 1)?.neg()?)?))),
+    Function::stable("+", &[TSTZ, IV], TSTZ, |v, a| zoned(micros_at(v, 0)?, interval_at(v, 1)?, a)),
+    Function::stable("+", &[IV, TSTZ], TSTZ, |v, a| zoned(micros_at(v, 1)?, interval_at(v, 0)?, a)),
+    Function::stable("-", &[TSTZ, IV], TSTZ, |v, a| zoned(micros_at(v, 0)?, interval_at(v, 1)?.neg()?, a)),
+    Function::pure("-", &[TS, TS], IV, difference),
+    Function::pure("-", &[TSTZ, TSTZ], IV, difference),
+    Function::pure("+", &[TIME, IV], TIME, |v, _| Ok(Value::Time((micros_at(v, 0)? + interval_at(v, 1)?.micros).rem_euclid(DAY_US)))),
+    Function::pure("+", &[IV, TIME], TIME, |v, _| Ok(Value::Time((micros_at(v, 1)? + interval_at(v, 0)?.micros).rem_euclid(DAY_US)))),
+    Function::pure("-", &[TIME, IV], TIME, |v, _| Ok(Value::Time((micros_at(v, 0)? - interval_at(v, 1)?.micros).rem_euclid(DAY_US)))),
+    Function::pure("-", &[TIME, TIME], IV, |v, _| {
+        Ok(Value::Interval(Interval { months: 0, days: 0, micros: micros_at(v, 0)? - micros_at(v, 1)? }))
+    }),
+    Function::pure("+", &[IV, IV], IV, |v, _| Ok(Value::Interval(interval_at(v, 0)?.add(&interval_at(v, 1)?)?))),
+    Function::pure("-", &[IV, IV], IV, |v, _| Ok(Value::Interval(interval_at(v, 0)?.add(&interval_at(v, 1)?.neg()?)?))),
+    Function::pure("-", &[IV], IV, |v, _| Ok(Value::Interval(interval_at(v, 0)?.neg()?))),
+    Function::pure("*", &[IV, F8], IV, |v, _| Ok(Value::Interval(interval_at(v, 0)?.mul(float_at(v, 1)?)?))),
+    Function::pure("*", &[F8, IV], IV, |v, _| Ok(Value::Interval(interval_at(v, 1)?.mul(float_at(v, 0)?)?))),
+    Function::pure("/", &[IV, F8], IV, |v, _| {
+        let by = float_at(v, 1)?;
+        if by == 0.0 {
+            return Err(division_by_zero());
+        }
+        Ok(Value::Interval(interval_at(v, 0)?.mul(1.0 / by)?))
+    }),
+    Function::pure("overlaps", &[TS, TS, TS, TS], BOOL, overlaps),
+    Function::pure("overlaps", &[TSTZ, TSTZ, TSTZ, TSTZ], BOOL, overlaps),
+];
+
+fn date_plus(day: i32, by: i64) -> R {
+    if matches!(day, i32::MIN | i32::MAX) {
+        return Ok(Value::Date(day));
+    }
+    Ok(Value::Date(checked_day(i64::from(day) + by)?))
+}
+
+fn midnight(values: &[Value], i: usize) -> Result<i64, SqlError> {
+    Ok(match day_at(values, i)? {
+        i32::MIN => i64::MIN,
+        i32::MAX => i64::MAX,
+        day => i64::from(day).saturating_mul(DAY_US),
+    })
+}
+
+fn zoned(us: i64, by: Interval, arguments: &Arguments<'_>) -> R {
+    Ok(Value::Timestamptz(add_zoned(us, by, arguments.settings().time_zone)?))
+}
+
+fn difference(values: &[Value], _: &Arguments<'_>) -> R {
+    let (a, b) = (micros_at(values, 0)?, micros_at(values, 1)?);
+    if [a, b].iter().any(|us| matches!(*us, i64::MIN | i64::MAX)) {
+        return Err(SqlError::new(SqlState::DATETIME_OVERFLOW, "cannot subtract infinite timestamps"));
+    }
+    let us = a - b;
+    Ok(Value::Interval(Interval { months: 0, days: (us / DAY_US) as i32, micros: us % DAY_US }))
+}
+
+fn overlaps(values: &[Value], _: &Arguments<'_>) -> R {
+    let at = |i: usize| micros_at(values, i);
+    let (a, b) = (at(0)?.min(at(1)?), at(0)?.max(at(1)?));
+    let (c, d) = (at(2)?.min(at(3)?), at(2)?.max(at(3)?));
+    Ok(Value::Bool(if a == c { true } else if a < c { c < b } else { a < d }))
+}

@@ -1,6 +1,360 @@
-//! string
+//! Strings and patterns. Positions and lengths count characters, from 1.
 
-use super::super::function::Function;
+use super::super::function::{Arguments, Function, Sig};
+use super::super::pattern::{like, similar_to_regex, with_regex};
+use super::{bytes_at, check_length, int_at, shown, str_at, wrong_type};
+use crate::types::{SqlType as T, Value};
+use crate::{SqlError, SqlState};
 
-pub(super) static TABLE: &[Function] = &[];
-pub(super) static PATTERNS: &[Function] = &[];
+type R = Result<Value, SqlError>;
+
+const TEXT: Sig = Sig::Is(T::Text);
+const CHAR: Sig = Sig::Is(T::Char(0));
+const NAME: Sig = Sig::Is(T::Name);
+const I4: Sig = Sig::Is(T::Int4);
+const BYTEA: Sig = Sig::Is(T::Bytea);
+const BOOL: Sig = Sig::Is(T::Bool);
+
+pub(super) static TABLE: &[Function] = &[
+    Function::pure("||", &[TEXT, TEXT], TEXT, |v, _| joined(&[str_at(v, 0)?, str_at(v, 1)?])),
+    Function::stable("||", &[Sig::Any, TEXT], TEXT, |v, a| joined(&[&shown(v, 0, a)?, str_at(v, 1)?])),
+    Function::stable("||", &[TEXT, Sig::Any], TEXT, |v, a| joined(&[str_at(v, 0)?, &shown(v, 1, a)?])),
+    Function::pure("||", &[BYTEA, BYTEA], BYTEA, |v, _| Ok(Value::Bytea([bytes_at(v, 0)?, bytes_at(v, 1)?].concat().into()))),
+    Function::pure("length", &[TEXT], I4, |v, _| count(str_at(v, 0)?)),
+    Function::pure("length", &[CHAR], I4, |v, _| count(str_at(v, 0)?.trim_end_matches(' '))),
+    Function::pure("length", &[BYTEA], I4, |v, _| Ok(Value::Int4(bytes_at(v, 0)?.len() as i32))),
+    Function::pure("char_length", &[TEXT], I4, |v, _| count(str_at(v, 0)?)),
+    Function::pure("char_length", &[CHAR], I4, |v, _| count(str_at(v, 0)?.trim_end_matches(' '))),
+    Function::pure("character_length", &[TEXT], I4, |v, _| count(str_at(v, 0)?)),
+    Function::pure("octet_length", &[TEXT], I4, |v, _| Ok(Value::Int4(str_at(v, 0)?.len() as i32))),
+    Function::pure("octet_length", &[CHAR], I4, |v, _| Ok(Value::Int4(str_at(v, 0)?.len() as i32))),
+    Function::pure("octet_length", &[BYTEA], I4, |v, _| Ok(Value::Int4(bytes_at(v, 0)?.len() as i32))),
+    Function::pure("bit_length", &[TEXT], I4, |v, _| Ok(Value::Int4(str_at(v, 0)?.len() as i32 * 8))),
+    Function::pure("lower", &[TEXT], TEXT, |v, _| Ok(Value::text(str_at(v, 0)?.to_lowercase()))),
+    Function::pure("upper", &[TEXT], TEXT, |v, _| Ok(Value::text(str_at(v, 0)?.to_uppercase()))),
+    Function::pure("initcap", &[TEXT], TEXT, initcap),
+    Function::pure("substring", &[TEXT, I4], TEXT, |v, _| substring(str_at(v, 0)?, int_at(v, 1)?, None)),
+    Function::pure("substring", &[TEXT, I4, I4], TEXT, |v, _| substring(str_at(v, 0)?, int_at(v, 1)?, Some(int_at(v, 2)?))),
+    Function::pure("substring", &[BYTEA, I4], BYTEA, |v, _| sub_bytes(bytes_at(v, 0)?, int_at(v, 1)?, None)),
+    Function::pure("substring", &[BYTEA, I4, I4], BYTEA, |v, _| sub_bytes(bytes_at(v, 0)?, int_at(v, 1)?, Some(int_at(v, 2)?))),
+    Function::pure("substring", &[TEXT, TEXT], TEXT, |v, _| substring_regex(str_at(v, 0)?, str_at(v, 1)?)),
+    Function::pure("substr", &[TEXT, I4], TEXT, |v, _| substring(str_at(v, 0)?, int_at(v, 1)?, None)),
+    Function::pure("substr", &[TEXT, I4, I4], TEXT, |v, _| substring(str_at(v, 0)?, int_at(v, 1)?, Some(int_at(v, 2)?))),
+    Function::pure("position", &[TEXT, TEXT], I4, |v, _| Ok(Value::Int4(place(str_at(v, 0)?, str_at(v, 1)?)))),
+    Function::pure("strpos", &[TEXT, TEXT], I4, |v, _| Ok(Value::Int4(place(str_at(v, 0)?, str_at(v, 1)?)))),
+    Function::pure("btrim", &[TEXT], TEXT, |v, _| Ok(Value::text(str_at(v, 0)?.trim_matches(' ')))),
+    Function::pure("btrim", &[TEXT, TEXT], TEXT, |v, _| {
+        let set = str_at(v, 1)?;
+        Ok(Value::text(str_at(v, 0)?.trim_matches(|c| set.contains(c))))
+    }),
+    Function::pure("ltrim", &[TEXT], TEXT, |v, _| Ok(Value::text(str_at(v, 0)?.trim_start_matches(' ')))),
+    Function::pure("ltrim", &[TEXT, TEXT], TEXT, |v, _| {
+        let set = str_at(v, 1)?;
+        Ok(Value::text(str_at(v, 0)?.trim_start_matches(|c| set.contains(c))))
+    }),
+    Function::pure("rtrim", &[TEXT], TEXT, |v, _| Ok(Value::text(str_at(v, 0)?.trim_end_matches(' ')))),
+    Function::pure("rtrim", &[TEXT, TEXT], TEXT, |v, _| {
+        let set = str_at(v, 1)?;
+        Ok(Value::text(str_at(v, 0)?.trim_end_matches(|c| set.contains(c))))
+    }),
+    Function::pure("lpad", &[TEXT, I4], TEXT, |v, _| pad(str_at(v, 0)?, int_at(v, 1)?, " ", true)),
+    Function::pure("lpad", &[TEXT, I4, TEXT], TEXT, |v, _| pad(str_at(v, 0)?, int_at(v, 1)?, str_at(v, 2)?, true)),
+    Function::pure("rpad", &[TEXT, I4], TEXT, |v, _| pad(str_at(v, 0)?, int_at(v, 1)?, " ", false)),
+    Function::pure("rpad", &[TEXT, I4, TEXT], TEXT, |v, _| pad(str_at(v, 0)?, int_at(v, 1)?, str_at(v, 2)?, false)),
+    Function::pure("replace", &[TEXT, TEXT, TEXT], TEXT, replace),
+    Function::pure("split_part", &[TEXT, TEXT, I4], TEXT, split_part),
+    Function::pure("left", &[TEXT, I4], TEXT, |v, _| {
+        let (text, n) = (str_at(v, 0)?, int_at(v, 1)?);
+        let keep = if n < 0 { text.chars().count() as i64 + n } else { n };
+        Ok(Value::text(text.chars().take(keep.max(0) as usize).collect::<String>()))
+    }),
+    Function::pure("right", &[TEXT, I4], TEXT, |v, _| {
+        let (text, n) = (str_at(v, 0)?, int_at(v, 1)?);
+        let length = text.chars().count() as i64;
+        let skip = if n < 0 { -n } else { length - n };
+        Ok(Value::text(text.chars().skip(skip.max(0) as usize).collect::<String>()))
+    }),
+    Function::pure("reverse", &[TEXT], TEXT, |v, _| Ok(Value::text(str_at(v, 0)?.chars().rev().collect::<String>()))),
+    Function::pure("repeat", &[TEXT, I4], TEXT, |v, _| {
+        let (text, n) = (str_at(v, 0)?, int_at(v, 1)?.max(0) as usize);
+        check_length(text.len().saturating_mul(n))?;
+        Ok(Value::text(text.repeat(n)))
+    }),
+    Function::pure("chr", &[I4], TEXT, chr),
+    Function::pure("ascii", &[TEXT], I4, |v, _| Ok(Value::Int4(str_at(v, 0)?.chars().next().map_or(0, |c| c as i32)))),
+    Function::pure("translate", &[TEXT, TEXT, TEXT], TEXT, translate),
+    Function::pure("overlay", &[TEXT, TEXT, I4], TEXT, overlay),
+    Function::pure("overlay", &[TEXT, TEXT, I4, I4], TEXT, overlay),
+    Function::pure("starts_with", &[TEXT, TEXT], BOOL, |v, _| Ok(Value::Bool(str_at(v, 0)?.starts_with(str_at(v, 1)?)))),
+    Function::stable("concat", &[Sig::Any], TEXT, concat).many().lax(),
+    Function::stable("concat_ws", &[TEXT, Sig::Any], TEXT, concat_ws).many().lax(),
+    Function::pure("string_to_array", &[TEXT, TEXT], Sig::ArrayOf(T::Text), string_to_array).lax(),
+    Function::pure("string_to_array", &[TEXT, TEXT, TEXT], Sig::ArrayOf(T::Text), string_to_array).lax(),
+];
+
+pub(super) static PATTERNS: &[Function] = &[
+    Function::pure("~~", &[TEXT, TEXT], BOOL, |v, _| is(like(str_at(v, 0)?, str_at(v, 1)?, Some('\\')))),
+    Function::pure("~~", &[TEXT, TEXT, TEXT], BOOL, |v, _| is(like(str_at(v, 0)?, str_at(v, 1)?, str_at(v, 2)?.chars().next()))),
+    Function::pure("~~", &[CHAR, TEXT], BOOL, |v, _| is(like(str_at(v, 0)?, str_at(v, 1)?, Some('\\')))),
+    Function::pure("~~", &[NAME, TEXT], BOOL, |v, _| is(like(str_at(v, 0)?, str_at(v, 1)?, Some('\\')))),
+    Function::pure("!~~", &[TEXT, TEXT], BOOL, |v, _| not(like(str_at(v, 0)?, str_at(v, 1)?, Some('\\')))),
+    Function::pure("~~*", &[TEXT, TEXT], BOOL, |v, _| is(ilike(v, Some('\\')))),
+    Function::pure("~~*", &[TEXT, TEXT, TEXT], BOOL, |v, _| is(ilike(v, str_at(v, 2)?.chars().next()))),
+    Function::pure("!~~*", &[TEXT, TEXT], BOOL, |v, _| not(ilike(v, Some('\\')))),
+    Function::pure("similar to", &[TEXT, TEXT], BOOL, |v, _| is(similar(v, Some('\\')))),
+    Function::pure("similar to", &[TEXT, TEXT, TEXT], BOOL, |v, _| is(similar(v, str_at(v, 2)?.chars().next()))),
+    Function::pure("~", &[TEXT, TEXT], BOOL, |v, _| is(regex(v, ""))),
+    Function::pure("~", &[NAME, TEXT], BOOL, |v, _| is(regex(v, ""))),
+    Function::pure("~*", &[TEXT, TEXT], BOOL, |v, _| is(regex(v, "i"))),
+    Function::pure("!~", &[TEXT, TEXT], BOOL, |v, _| not(regex(v, ""))),
+    Function::pure("!~", &[NAME, TEXT], BOOL, |v, _| not(regex(v, ""))),
+    Function::pure("!~*", &[TEXT, TEXT], BOOL, |v, _| not(regex(v, "i"))),
+    Function::pure("^@", &[TEXT, TEXT], BOOL, |v, _| Ok(Value::Bool(str_at(v, 0)?.starts_with(str_at(v, 1)?)))),
+    Function::pure("regexp_replace", &[TEXT, TEXT, TEXT], TEXT, |v, _| regexp_replace(v, "")),
+    Function::pure("regexp_replace", &[TEXT, TEXT, TEXT, TEXT], TEXT, |v, _| regexp_replace(v, str_at(v, 3)?)),
+    Function::pure("regexp_match", &[TEXT, TEXT], Sig::ArrayOf(T::Text), |v, _| regexp_match(v, "")),
+    Function::pure("regexp_match", &[TEXT, TEXT, TEXT], Sig::ArrayOf(T::Text), |v, _| regexp_match(v, str_at(v, 2)?)),
+    Function::pure("regexp_like", &[TEXT, TEXT], BOOL, |v, _| is(regex(v, ""))),
+    Function::pure("regexp_like", &[TEXT, TEXT, TEXT], BOOL, |v, _| is(regex(v, str_at(v, 2)?))),
+    Function::pure("regexp_count", &[TEXT, TEXT], I4, |v, _| {
+        with_regex(str_at(v, 1)?, "", |regex| regex.find_iter(v[0].as_str().unwrap_or("")).count()).map(|n| Value::Int4(n as i32))
+    }),
+    Function::pure("regexp_substr", &[TEXT, TEXT], TEXT, |v, _| {
+        with_regex(str_at(v, 1)?, "", |regex| {
+            regex.find(v[0].as_str().unwrap_or("")).map_or(Value::Null, |found| Value::text(found.as_str()))
+        })
+    }),
+    Function::pure("regexp_split_to_array", &[TEXT, TEXT], Sig::ArrayOf(T::Text), |v, _| regexp_split(v, "")),
+    Function::pure("regexp_split_to_array", &[TEXT, TEXT, TEXT], Sig::ArrayOf(T::Text), |v, _| regexp_split(v, str_at(v, 2)?)),
+];
+
+fn is(result: Result<bool, SqlError>) -> R {
+    result.map(Value::Bool)
+}
+
+fn not(result: Result<bool, SqlError>) -> R {
+    result.map(|matched| Value::Bool(!matched))
+}
+
+fn joined(parts: &[&str]) -> R {
+    Ok(Value::text(parts.concat()))
+}
+
+fn count(text: &str) -> R {
+    Ok(Value::Int4(text.chars().count() as i32))
+}
+
+fn initcap(values: &[Value], _: &Arguments<'_>) -> R {
+    let mut out = String::new();
+    let mut inside = false;
+    for c in str_at(values, 0)?.chars() {
+        if inside {
+            out.extend(c.to_lowercase());
+        } else {
+            out.extend(c.to_uppercase());
+        }
+        inside = c.is_alphanumeric();
+    }
+    Ok(Value::text(out))
+}
+
+/// First and one past the last place of a substring, counted from 0 and cut to what exists.
+fn bounds(start: i64, length: Option<i64>) -> Result<(usize, usize), SqlError> {
+    let end = match length {
+        Some(length) if length < 0 => {
+            return Err(SqlError::new(SqlState(*b"22011"), "negative substring length not allowed"));
+        }
+        Some(length) => start.saturating_add(length),
+        None => i64::MAX,
+    };
+    Ok(((start.max(1) - 1) as usize, (end.max(1) - 1) as usize))
+}
+
+fn substring(text: &str, start: i64, length: Option<i64>) -> R {
+    let (from, to) = bounds(start, length)?;
+    Ok(Value::text(text.chars().skip(from).take(to.saturating_sub(from)).collect::<String>()))
+}
+
+fn sub_bytes(bytes: &[u8], start: i64, length: Option<i64>) -> R {
+    let (from, to) = bounds(start, length)?;
+    let (from, to) = (from.min(bytes.len()), to.min(bytes.len()));
+    Ok(Value::Bytea(bytes[from..to.max(from)].to_vec().into()))
+}
+
+fn substring_regex(text: &str, pattern: &str) -> R {
+    with_regex(pattern, "", |regex| match regex.captures(text) {
+        Some(found) => found.get(1).or_else(|| found.get(0)).map_or(Value::Null, |part| Value::text(part.as_str())),
+        None => Value::Null,
+    })
+}
+
+fn place(text: &str, part: &str) -> i32 {
+    text.find(part).map_or(0, |at| text[..at].chars().count() as i32 + 1)
+}
+
+fn pad(text: &str, length: i64, fill: &str, left: bool) -> R {
+    let length = length.max(0) as usize;
+    check_length(length)?;
+    let have = text.chars().count();
+    if have >= length {
+        return Ok(Value::text(text.chars().take(length).collect::<String>()));
+    }
+    if fill.is_empty() {
+        return Ok(Value::text(text));
+    }
+    let filling: String = fill.chars().cycle().take(length - have).collect();
+    Ok(Value::text(if left { format!("{filling}{text}") } else { format!("{text}{filling}") }))
+}
+
+fn replace(values: &[Value], _: &Arguments<'_>) -> R {
+    let (text, from, to) = (str_at(values, 0)?, str_at(values, 1)?, str_at(values, 2)?);
+    if from.is_empty() {
+        return Ok(values[0].clone());
+    }
+    check_length(text.len() + text.matches(from).count().saturating_mul(to.len()))?;
+    Ok(Value::text(text.replace(from, to)))
+}
+
+fn split_part(values: &[Value], _: &Arguments<'_>) -> R {
+    let (text, delimiter, n) = (str_at(values, 0)?, str_at(values, 1)?, int_at(values, 2)?);
+    if n == 0 {
+        return Err(SqlError::new(SqlState::INVALID_PARAMETER, "field position must not be zero"));
+    }
+    if delimiter.is_empty() {
+        return Ok(if n == 1 || n == -1 { values[0].clone() } else { Value::text("") });
+    }
+    let index = (n.unsigned_abs() - 1) as usize;
+    let part = if n > 0 { text.split(delimiter).nth(index) } else { text.rsplit(delimiter).nth(index) };
+    Ok(Value::text(part.unwrap_or("")))
+}
+
+fn chr(values: &[Value], _: &Arguments<'_>) -> R {
+    let code = int_at(values, 0)?;
+    if code == 0 {
+        return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, "null character not permitted"));
+    }
+    let c = u32::try_from(code).ok().and_then(char::from_u32);
+    c.map(|c| Value::text(c.to_string())).ok_or_else(|| {
+        SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, format!("requested character not valid for encoding: {code}"))
+    })
+}
+
+fn translate(values: &[Value], _: &Arguments<'_>) -> R {
+    let (text, from, to) = (str_at(values, 0)?, str_at(values, 1)?, str_at(values, 2)?);
+    let to: Vec<char> = to.chars().collect();
+    let out: String = text
+        .chars()
+        .filter_map(|c| match from.chars().position(|f| f == c) {
+            Some(i) => to.get(i).copied(),
+            None => Some(c),
+        })
+        .collect();
+    Ok(Value::text(out))
+}
+
+fn overlay(values: &[Value], _: &Arguments<'_>) -> R {
+    let (text, new, from) = (str_at(values, 0)?, str_at(values, 1)?, int_at(values, 2)?);
+    let length = match values.get(3) {
+        Some(value) => value.as_i64().ok_or_else(wrong_type)?,
+        None => new.chars().count() as i64,
+    };
+    if from <= 0 {
+        return Err(SqlError::new(SqlState(*b"22011"), "negative substring length not allowed"));
+    }
+    let head: String = text.chars().take((from - 1) as usize).collect();
+    let tail: String = text.chars().skip((from - 1 + length).max(0) as usize).collect();
+    Ok(Value::text(format!("{head}{new}{tail}")))
+}
+
+fn concat(values: &[Value], arguments: &Arguments<'_>) -> R {
+    let mut out = String::new();
+    for i in 0..values.len() {
+        if !values[i].is_null() {
+            out.push_str(&shown(values, i, arguments)?);
+        }
+    }
+    Ok(Value::text(out))
+}
+
+fn concat_ws(values: &[Value], arguments: &Arguments<'_>) -> R {
+    let Some(separator) = values.first().and_then(Value::as_str) else { return Ok(Value::Null) };
+    let mut parts = Vec::new();
+    for i in 1..values.len() {
+        if !values[i].is_null() {
+            parts.push(shown(values, i, arguments)?);
+        }
+    }
+    Ok(Value::text(parts.join(separator)))
+}
+
+fn text_array(parts: impl Iterator<Item = Value>) -> Value {
+    Value::Array(crate::types::Array::from_values(T::Text, parts.collect()).into())
+}
+
+fn string_to_array(values: &[Value], _: &Arguments<'_>) -> R {
+    let Some(text) = values[0].as_str() else { return Ok(Value::Null) };
+    let null = values.get(2).and_then(Value::as_str);
+    let item = |part: &str| if Some(part) == null { Value::Null } else { Value::text(part) };
+    if text.is_empty() {
+        return Ok(text_array(std::iter::empty()));
+    }
+    Ok(match values[1].as_str() {
+        None => text_array(text.chars().map(|c| item(c.encode_utf8(&mut [0; 4])))),
+        Some("") => text_array(std::iter::once(item(text))),
+        Some(delimiter) => text_array(text.split(delimiter).map(item)),
+    })
+}
+
+fn ilike(values: &[Value], escape: Option<char>) -> Result<bool, SqlError> {
+    like(&str_at(values, 0)?.to_lowercase(), &str_at(values, 1)?.to_lowercase(), escape)
+}
+
+fn similar(values: &[Value], escape: Option<char>) -> Result<bool, SqlError> {
+    let pattern = similar_to_regex(str_at(values, 1)?, escape)?;
+    let text = str_at(values, 0)?;
+    with_regex(&pattern, "", |regex| regex.is_match(text))
+}
+
+fn regex(values: &[Value], flags: &str) -> Result<bool, SqlError> {
+    let text = str_at(values, 0)?;
+    with_regex(str_at(values, 1)?, flags, |regex| regex.is_match(text))
+}
+
+fn regexp_replace(values: &[Value], flags: &str) -> R {
+    let (text, new) = (str_at(values, 0)?, str_at(values, 2)?);
+    // \1 and \& are references; a dollar is itself.
+    let mut template = String::new();
+    let mut chars = new.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '$' => template.push_str("$$"),
+            '\\' => match chars.next() {
+                Some('&') => template.push_str("${0}"),
+                Some(digit) if digit.is_ascii_digit() => template.push_str(&format!("${{{digit}}}")),
+                Some(other) => template.push(other),
+                None => template.push('\\'),
+            },
+            c => template.push(c),
+        }
+    }
+    let all = flags.contains('g');
+    let flags: String = flags.chars().filter(|c| *c != 'g').collect();
+    with_regex(str_at(values, 1)?, &flags, |regex| {
+        let replaced = if all { regex.replace_all(text, &template) } else { regex.replace(text, &template) };
+        Value::text(replaced.as_ref())
+    })
+}
+
+fn regexp_match(values: &[Value], flags: &str) -> R {
+    let text = str_at(values, 0)?;
+    with_regex(str_at(values, 1)?, flags, |regex| {
+        let Some(found) = regex.captures(text) else { return Value::Null };
+        let part = |i: usize| found.get(i).map_or(Value::Null, |part| Value::text(part.as_str()));
+        if found.len() == 1 { text_array(std::iter::once(part(0))) } else { text_array((1..found.len()).map(part)) }
+    })
+}
+
+fn regexp_split(values: &[Value], flags: &str) -> R {
+    let text = str_at(values, 0)?;
+    with_regex(str_at(values, 1)?, flags, |regex| text_array(regex.split(text).map(Value::text)))
+}
