@@ -91,20 +91,10 @@ pub fn prepare(statement: &Statement, text: &str, context: &PlanContext) -> Resu
     match direct::plan(statement, context) {
         Ok(plan) => Ok(plan),
         Err(refusal) if refusal.is_for_engine() && direct::may_run_in_engine(statement) => {
-            engine_prepare(statement, text, context, refusal)
+            crate::engine::prepare(statement, text, context)
         }
         Err(refusal) => Err(refusal.into_error()),
     }
-}
-
-/// The query engine, where there is one: what it takes from here.
-fn engine_prepare(
-    _: &Statement,
-    _: &str,
-    _: &PlanContext,
-    refusal: refusal::Refusal,
-) -> Result<Arc<dyn Plan>, SqlError> {
-    Err(refusal.into_error())
 }
 
 /// A planned statement: immutable, shared between sessions, valid for one version of the catalog.

@@ -1,0 +1,437 @@
+//! Aggregate functions: their result types, and their running states.
+//!
+//! Sums of integers run in 128 bits, which 2^64 values of int8 cannot overflow; sums and variances of integers are numeric, as in
+//! PostgreSQL.
+
+use super::node::SortKey;
+use super::scalar::Scalar;
+use crate::types::{Array, Interval, Numeric, SqlType, Value};
+use crate::{SqlError, SqlState};
+use bigdecimal::BigDecimal;
+use bigdecimal::num_bigint::BigInt;
+use std::sync::Arc;
+
+/// Which.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Function {
+    Count,
+    Sum,
+    Avg,
+    Min,
+    Max,
+    BoolAnd,
+    BoolOr,
+    BitAnd,
+    BitOr,
+    BitXor,
+    AnyValue,
+    StringAgg,
+    ArrayAgg,
+    /// json_agg, jsonb_agg: the argument is already json.
+    JsonAgg {
+        binary: bool,
+    },
+    /// json_object_agg, jsonb_object_agg: key as text, value as json.
+    JsonObjectAgg {
+        binary: bool,
+    },
+    /// var_pop, var_samp, stddev_pop, stddev_samp.
+    Variance {
+        sample: bool,
+        root: bool,
+    },
+    /// percentile_cont, percentile_disc, mode: over WITHIN GROUP's one key.
+    PercentileCont,
+    PercentileDisc,
+    Mode,
+}
+
+impl Function {
+    /// By name.
+    pub(super) fn named(name: &str) -> Option<Function> {
+        use Function::*;
+        Some(match name {
+            "count" => Count,
+            "sum" => Sum,
+            "avg" => Avg,
+            "min" => Min,
+            "max" => Max,
+            "bool_and" | "every" => BoolAnd,
+            "bool_or" => BoolOr,
+            "bit_and" => BitAnd,
+            "bit_or" => BitOr,
+            "bit_xor" => BitXor,
+            "any_value" => AnyValue,
+            "string_agg" => StringAgg,
+            "array_agg" => ArrayAgg,
+            "json_agg" => JsonAgg { binary: false },
+            "jsonb_agg" => JsonAgg { binary: true },
+            "json_object_agg" => JsonObjectAgg { binary: false },
+            "jsonb_object_agg" => JsonObjectAgg { binary: true },
+            "var_pop" => Variance { sample: false, root: false },
+            "variance" | "var_samp" => Variance { sample: true, root: false },
+            "stddev_pop" => Variance { sample: false, root: true },
+            "stddev" | "stddev_samp" => Variance { sample: true, root: true },
+            "percentile_cont" => PercentileCont,
+            "percentile_disc" => PercentileDisc,
+            "mode" => Mode,
+            _ => return None,
+        })
+    }
+
+    /// Type of the result for types of arguments; `None` if there is no such function.
+    pub(super) fn result(self, args: &[SqlType]) -> Option<SqlType> {
+        use SqlType as T;
+        let first = args.first();
+        Some(match (self, first) {
+            (Function::Count, _) if args.len() <= 1 => T::Int8,
+            (Function::Sum, Some(T::Int2 | T::Int4)) => T::Int8,
+            (Function::Sum, Some(T::Int8 | T::Numeric(_))) => T::Numeric(None),
+            (Function::Sum, Some(T::Float4)) => T::Float4,
+            (Function::Sum | Function::Avg, Some(T::Float8)) => T::Float8,
+            (Function::Sum | Function::Avg, Some(T::Interval)) => T::Interval,
+            (Function::Avg, Some(T::Int2 | T::Int4 | T::Int8 | T::Numeric(_))) => T::Numeric(None),
+            (Function::Avg, Some(T::Float4)) => T::Float8,
+            (Function::Min | Function::Max, Some(T::Varchar(_) | T::Name | T::Unknown)) => T::Text,
+            (Function::Min | Function::Max, Some(T::Bool | T::Json | T::Jsonb | T::Uuid | T::Record | T::Void)) => {
+                return None;
+            }
+            (Function::Min | Function::Max, Some(ty)) => ty.base(),
+            (Function::BoolAnd | Function::BoolOr, Some(T::Bool | T::Unknown)) => T::Bool,
+            (Function::BitAnd | Function::BitOr | Function::BitXor, Some(ty @ (T::Int2 | T::Int4 | T::Int8))) => {
+                ty.clone()
+            }
+            (Function::AnyValue | Function::Mode, Some(ty)) => ty.clone(),
+            (Function::StringAgg, Some(ty)) if args.len() == 2 && ty.is_string() => T::Text,
+            (Function::ArrayAgg, Some(T::Array(_))) => return None,
+            (Function::ArrayAgg, Some(T::Unknown)) => T::Array(Box::new(T::Text)),
+            (Function::ArrayAgg, Some(ty)) => T::Array(Box::new(ty.base())),
+            (Function::JsonAgg { binary }, Some(_)) => {
+                if binary {
+                    T::Jsonb
+                } else {
+                    T::Json
+                }
+            }
+            (Function::JsonObjectAgg { binary }, Some(_)) if args.len() == 2 => {
+                if binary {
+                    T::Jsonb
+                } else {
+                    T::Json
+                }
+            }
+            (Function::Variance { .. }, Some(T::Float4 | T::Float8)) => T::Float8,
+            (Function::Variance { .. }, Some(ty)) if ty.is_number() => T::Numeric(None),
+            (Function::PercentileCont, Some(T::Interval)) => return None,
+            (Function::PercentileCont, Some(ty)) if ty.is_number() => T::Float8,
+            (Function::PercentileDisc, Some(ty)) => ty.clone(),
+            _ => return None,
+        })
+    }
+
+    /// Whether its argument comes from WITHIN GROUP.
+    pub(super) fn is_ordered_set(self) -> bool {
+        matches!(self, Function::PercentileCont | Function::PercentileDisc | Function::Mode)
+    }
+
+    fn keeps_nulls(self) -> bool {
+        matches!(self, Function::ArrayAgg | Function::JsonAgg { .. } | Function::JsonObjectAgg { .. })
+    }
+}
+
+/// One aggregate of a query.
+#[derive(Debug)]
+pub(super) struct AggregateCall {
+    pub(super) function: Function,
+    /// None for `count(*)`. For an ordered-set aggregate: the sorted value, then the fraction.
+    pub(super) args: Vec<Scalar>,
+    pub(super) distinct: bool,
+    /// ORDER BY within the call, over the same row as the arguments.
+    pub(super) order: Vec<SortKey>,
+    pub(super) filter: Option<Scalar>,
+    pub(super) ty: SqlType,
+}
+
+/// A running aggregate.
+#[derive(Clone, Debug)]
+pub(super) struct Accumulator {
+    function: Function,
+    argument: SqlType,
+    result: SqlType,
+    count: i64,
+    integer: i128,
+    float: f64,
+    squares: f64,
+    numeric: Numeric,
+    numeric_squares: Numeric,
+    interval: Interval,
+    best: Value,
+    text: String,
+    values: Vec<Value>,
+    fraction: f64,
+}
+
+fn overflow(ty: &str) -> SqlError {
+    SqlError::new(SqlState::OUT_OF_RANGE, format!("{ty} out of range"))
+}
+
+impl AggregateCall {
+    /// Starts.
+    pub(super) fn start(&self) -> Accumulator {
+        Accumulator {
+            function: self.function,
+            argument: self.args.first().map_or(SqlType::Unknown, |arg| arg.ty.clone()),
+            result: self.ty.clone(),
+            count: 0,
+            integer: 0,
+            float: 0.0,
+            squares: 0.0,
+            numeric: Numeric::from(0),
+            numeric_squares: Numeric::from(0),
+            interval: Interval::default(),
+            best: Value::Null,
+            text: String::new(),
+            values: Vec::new(),
+            fraction: 0.5,
+        }
+    }
+}
+
+fn as_numeric(value: &Value) -> Option<Numeric> {
+    match value {
+        Value::Numeric(n) => Some(n.clone()),
+        other => other.as_i64().map(Numeric::from),
+    }
+}
+
+fn as_float(value: &Value) -> f64 {
+    match value {
+        Value::Float4(v) => f64::from(*v),
+        Value::Float8(v) => *v,
+        Value::Numeric(v) => v.to_f64(),
+        other => other.as_i64().map_or(f64::NAN, |n| n as f64),
+    }
+}
+
+impl Accumulator {
+    /// Takes the arguments of one row.
+    pub(super) fn add(&mut self, args: &[Value]) -> Result<(), SqlError> {
+        let Some(value) = args.first() else {
+            self.count += 1;
+            return Ok(());
+        };
+        if value.is_null() && !self.function.keeps_nulls() {
+            return Ok(());
+        }
+        self.count += 1;
+        match self.function {
+            Function::Count => {}
+            Function::Sum | Function::Avg => self.sum(value)?,
+            Function::Min | Function::BoolAnd => self.replace_if(value, |order| order.is_lt()),
+            Function::Max | Function::BoolOr => self.replace_if(value, |order| order.is_gt()),
+            Function::AnyValue => self.replace_if(value, |_| false),
+            Function::BitAnd => self.bits(value, |a, b| a & b),
+            Function::BitOr => self.bits(value, |a, b| a | b),
+            Function::BitXor => self.bits(value, |a, b| a ^ b),
+            Function::StringAgg => self.concatenate(value, args.get(1)),
+            Function::JsonAgg { .. } => {
+                let separator = if self.count > 1 { ", " } else { "" };
+                self.text += separator;
+                self.text += value.as_str().unwrap_or("null");
+            }
+            Function::JsonObjectAgg { .. } => self.member(value, args.get(1))?,
+            Function::ArrayAgg => self.values.push(value.clone()),
+            Function::Variance { .. } => self.square(value)?,
+            Function::PercentileCont | Function::PercentileDisc | Function::Mode => {
+                self.fraction = args.get(1).map_or(0.5, as_float);
+                self.values.push(value.clone());
+            }
+        }
+        Ok(())
+    }
+
+    fn replace_if(&mut self, value: &Value, better: impl Fn(std::cmp::Ordering) -> bool) {
+        if self.count == 1 || better(value.compare(&self.best, &self.argument)) {
+            self.best = value.clone();
+        }
+    }
+
+    fn bits(&mut self, value: &Value, op: impl Fn(i64, i64) -> i64) {
+        let value = value.as_i64().unwrap_or(0);
+        self.integer = if self.count == 1 { i128::from(value) } else { i128::from(op(self.integer as i64, value)) };
+    }
+
+    fn concatenate(&mut self, value: &Value, delimiter: Option<&Value>) {
+        if self.count > 1 {
+            self.text += delimiter.and_then(Value::as_str).unwrap_or("");
+        }
+        self.text += value.as_str().unwrap_or("");
+    }
+
+    fn member(&mut self, key: &Value, value: Option<&Value>) -> Result<(), SqlError> {
+        let Some(key) = key.as_str() else {
+            return Err(SqlError::new(SqlState(*b"22004"), "field name must not be null"));
+        };
+        if self.count > 1 {
+            self.text += ", ";
+        }
+        crate::types::json::write_string(key, &mut self.text);
+        self.text += if matches!(self.function, Function::JsonObjectAgg { binary: true }) { ": " } else { " : " };
+        self.text += value.and_then(Value::as_str).unwrap_or("null");
+        Ok(())
+    }
+
+    fn sum(&mut self, value: &Value) -> Result<(), SqlError> {
+        match value {
+            Value::Float4(v) if self.function == Function::Sum => self.float = f64::from(self.float as f32 + v),
+            Value::Float4(v) => self.float += f64::from(*v),
+            Value::Float8(v) => self.float += v,
+            Value::Numeric(v) => self.numeric = self.numeric.add(v)?,
+            Value::Interval(v) => self.interval = self.interval.add(v)?,
+            other => self.integer += i128::from(other.as_i64().unwrap_or(0)),
+        }
+        Ok(())
+    }
+
+    fn square(&mut self, value: &Value) -> Result<(), SqlError> {
+        match as_numeric(value) {
+            Some(n) => {
+                self.numeric = self.numeric.add(&n)?;
+                self.numeric_squares = self.numeric_squares.add(&n.mul(&n)?)?;
+            }
+            None => {
+                // Youngs and Cramer, as PostgreSQL does: no cancellation between two large sums.
+                let x = as_float(value);
+                let n = self.count as f64;
+                self.float += x;
+                if self.count > 1 {
+                    let deviation = x * n - self.float;
+                    self.squares += deviation * deviation / (n * (n - 1.0));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn total(&self) -> Numeric {
+        Numeric::Finite(BigDecimal::from(BigInt::from(self.integer)))
+    }
+
+    /// The result.
+    pub(super) fn finish(mut self) -> Result<Value, SqlError> {
+        if self.function == Function::Count {
+            return Ok(Value::Int8(self.count));
+        }
+        if self.count == 0 {
+            return Ok(Value::Null);
+        }
+        Ok(match self.function {
+            Function::Sum | Function::Avg => self.finish_sum()?,
+            Function::BitAnd | Function::BitOr | Function::BitXor => match self.result {
+                SqlType::Int2 => Value::Int2(self.integer as i16),
+                SqlType::Int4 => Value::Int4(self.integer as i32),
+                _ => Value::Int8(self.integer as i64),
+            },
+            Function::StringAgg => Value::Text(self.text.into()),
+            Function::ArrayAgg => {
+                let element = if let SqlType::Array(element) = self.result { *element } else { SqlType::Text };
+                Value::Array(Arc::new(Array::from_values(element, self.values)))
+            }
+            Function::JsonAgg { binary } => json(format!("[{}]", self.text), binary)?,
+            Function::JsonObjectAgg { binary: true } => json(format!("{{{}}}", self.text), true)?,
+            Function::JsonObjectAgg { binary: false } => json(format!("{{ {} }}", self.text), false)?,
+            Function::Variance { sample, root } => self.finish_variance(sample, root)?,
+            Function::PercentileCont | Function::PercentileDisc | Function::Mode => self.finish_ordered()?,
+            _ => std::mem::take(&mut self.best),
+        })
+    }
+
+    fn finish_sum(&self) -> Result<Value, SqlError> {
+        let average = self.function == Function::Avg;
+        let n = self.count as f64;
+        Ok(match (&self.argument, average) {
+            (SqlType::Int2 | SqlType::Int4, false) => {
+                Value::Int8(i64::try_from(self.integer).map_err(|_| overflow("bigint"))?)
+            }
+            (SqlType::Int8, false) => Value::Numeric(self.total()),
+            (SqlType::Int2 | SqlType::Int4 | SqlType::Int8, true) => {
+                Value::Numeric(self.total().div(&Numeric::from(self.count))?)
+            }
+            (SqlType::Numeric(_), false) => Value::Numeric(self.numeric.clone()),
+            (SqlType::Numeric(_), true) => Value::Numeric(self.numeric.div(&Numeric::from(self.count))?),
+            (SqlType::Interval, false) => Value::Interval(self.interval),
+            (SqlType::Interval, true) => Value::Interval(self.interval.mul(1.0 / n)?),
+            (SqlType::Float4, false) => Value::Float4(self.float as f32),
+            (_, false) => Value::Float8(self.float),
+            (_, true) => Value::Float8(self.float / n),
+        })
+    }
+
+    fn finish_variance(&self, sample: bool, root: bool) -> Result<Value, SqlError> {
+        if sample && self.count < 2 {
+            return Ok(Value::Null);
+        }
+        let divisor = if sample { self.count - 1 } else { self.count };
+        if self.result == SqlType::Float8 {
+            let variance = self.squares / divisor as f64;
+            return Ok(Value::Float8(if root { variance.sqrt() } else { variance }));
+        }
+        let n = Numeric::from(self.count);
+        let spread = n.mul(&self.numeric_squares)?.sub(&self.numeric.mul(&self.numeric)?)?;
+        if spread.signum() <= 0 {
+            return Ok(Value::Numeric(Numeric::from(0)));
+        }
+        let variance = spread.div(&n.mul(&Numeric::from(divisor))?)?;
+        Ok(Value::Numeric(match (root, &variance) {
+            (true, Numeric::Finite(value)) => {
+                let scale = variance.scale().max(16);
+                value.sqrt().map_or(variance.clone(), |root| Numeric::Finite(root.round(scale)))
+            }
+            _ => variance,
+        }))
+    }
+
+    fn finish_ordered(&mut self) -> Result<Value, SqlError> {
+        let ty = self.argument.clone();
+        self.values.sort_by(|a, b| a.compare(b, &ty));
+        let last = self.values.len() - 1;
+        if self.function == Function::Mode {
+            return Ok(self.most_frequent(&ty));
+        }
+        if !(0.0..=1.0).contains(&self.fraction) {
+            let message = format!("percentile value {} is not between 0 and 1", self.fraction);
+            return Err(SqlError::new(SqlState::OUT_OF_RANGE, message));
+        }
+        if self.function == Function::PercentileDisc {
+            let place = (self.fraction * (last + 1) as f64).ceil() as usize;
+            return Ok(self.values[place.saturating_sub(1).min(last)].clone());
+        }
+        let place = self.fraction * last as f64;
+        let (low, high) =
+            (as_float(&self.values[place.floor() as usize]), as_float(&self.values[place.ceil() as usize]));
+        Ok(Value::Float8(low + (high - low) * (place - place.floor())))
+    }
+
+    fn most_frequent(&self, ty: &SqlType) -> Value {
+        let mut best = (0, 0);
+        let mut start = 0;
+        for end in 1..=self.values.len() {
+            if end == self.values.len() || !self.values[end].same(&self.values[start], ty) {
+                if end - start > best.1 {
+                    best = (start, end - start);
+                }
+                start = end;
+            }
+        }
+        self.values[best.0].clone()
+    }
+}
+
+fn json(text: String, binary: bool) -> Result<Value, SqlError> {
+    if !binary {
+        return Ok(Value::Json(text.into()));
+    }
+    let mut out = String::new();
+    crate::types::json::Json::parse(&text)?.normalize().write(&mut out);
+    Ok(Value::Jsonb(out.into()))
+}

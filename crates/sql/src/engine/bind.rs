@@ -1,0 +1,561 @@
+//! The binder: from the syntax tree to the tree of nodes.
+//!
+//! Expressions go through three steps: [`Binder::take`] resolves names and takes out what needs a query; [`Binder::compile`] turns
+//! what was taken into steps and gives the rest to [`crate::expr`], whose rules of types are PostgreSQL's; clauses coerce results
+//! where they must agree.
+
+use super::aggregate::{AggregateCall, Function as Aggregate};
+use super::keys;
+use super::node::{Node, SortKey};
+use super::scalar::{Scalar, Step, Subplan};
+use super::scope::{Scope, fold, slot_expr, slot_of};
+use super::take::{Clause, Held, Taker, call_args, call_expr, function_name, mark_of};
+use crate::catalog::Oid;
+use crate::expr::{self, BindContext, Parameters};
+use crate::plan::PlanContext;
+use crate::types::{CastKind, RegKind, SqlType};
+use crate::{SqlError, SqlState};
+use sqlparser::ast::{
+    self, BinaryOperator, DuplicateTreatment, Expr, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
+    FunctionArguments, OrderByExpr, VisitMut, VisitorMut,
+};
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+/// Queries within queries, at most.
+const DEPTH_MAX: usize = 48;
+
+/// A column of a query's result.
+#[derive(Clone, Debug)]
+pub(super) struct Output {
+    pub(super) name: String,
+    pub(super) ty: SqlType,
+    /// Table and column it comes from.
+    pub(super) origin: Option<(Oid, u16)>,
+}
+
+/// A planned query: its rows are the prefix and the columns.
+#[derive(Clone, Debug)]
+pub(super) struct Planned {
+    pub(super) node: Arc<Node>,
+    pub(super) columns: Vec<Output>,
+}
+
+/// A common table expression that can be named.
+#[derive(Clone, Debug)]
+pub(super) struct Cte {
+    pub(super) name: String,
+    pub(super) columns: Vec<Output>,
+    pub(super) node: Arc<Node>,
+}
+
+/// The binder of one statement.
+pub(super) struct Binder<'c> {
+    pub(super) context: &'c PlanContext,
+    pub(super) params: Parameters,
+    /// What marks stand for.
+    pub(super) held: Vec<Held>,
+    /// Window and set functions of the query being bound, in `held`.
+    pub(super) windows: Vec<usize>,
+    pub(super) sets: Vec<usize>,
+    pub(super) ctes: Vec<Cte>,
+    /// Words of the statement: a column whose name is none of them is not read. `None`: every column may be.
+    pub(super) words: Option<BTreeSet<String>>,
+    next_id: usize,
+    depth: usize,
+}
+
+/// The grouping of a query whose select list is bound.
+pub(super) struct Grouping<'s> {
+    /// Names before grouping.
+    pub(super) from: &'s Scope<'s>,
+    /// Keys: their canonical text, and their slot.
+    pub(super) keys: Vec<(String, usize)>,
+    /// Slot of the first aggregate.
+    pub(super) first: usize,
+    pub(super) calls: Vec<AggregateCall>,
+    texts: Vec<String>,
+}
+
+impl<'s> Grouping<'s> {
+    pub(super) fn new(from: &'s Scope<'s>, keys: Vec<(String, usize)>, first: usize) -> Self {
+        Grouping { from, keys, first, calls: Vec::new(), texts: Vec::new() }
+    }
+
+    /// The slot of a grouping key that an expression is.
+    pub(super) fn key_of(&self, expr: &Expr) -> Option<usize> {
+        let simple = matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_));
+        if !simple && self.keys.iter().all(|(text, _)| text.starts_with("\"#")) {
+            return None;
+        }
+        let text = canonical(expr, self.from)?;
+        self.keys.iter().find(|(key, _)| *key == text).map(|(_, slot)| *slot)
+    }
+
+    /// The slot of an aggregate's value.
+    pub(super) fn call(&mut self, binder: &mut Binder<'_>, function: ast::Function) -> Result<Expr, SqlError> {
+        let text = canonical(&Expr::Function(function.clone()), self.from);
+        if let Some(place) = text.as_ref().and_then(|text| self.texts.iter().position(|known| known == text)) {
+            return Ok(slot_expr(self.first + place));
+        }
+        let mut taken = Expr::Function(function);
+        if let Expr::Function(function) = &mut taken {
+            let clause = Clause::plain("aggregate function calls");
+            let mut taker = Taker { binder, scope: self.from, grouping: None, clause };
+            taker.run(&mut function.args)?;
+            taker.run(&mut function.filter)?;
+            taker.run(&mut function.within_group)?;
+            let call = binder.aggregate(function, self.from)?;
+            self.calls.push(call);
+            self.texts.push(text.unwrap_or_default());
+        }
+        Ok(slot_expr(self.first + self.calls.len() - 1))
+    }
+}
+
+/// Resolves columns and nothing else.
+struct Canonical<'a, 's>(&'a Scope<'s>);
+
+impl VisitorMut for Canonical<'_, '_> {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, _: &mut ast::Query) -> ControlFlow<()> {
+        ControlFlow::Break(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        let parts = match expr {
+            _ if slot_of(expr).is_some() => return ControlFlow::Continue(()),
+            Expr::Identifier(ident) => vec![fold(ident)],
+            Expr::CompoundIdentifier(parts) => parts.iter().map(fold).collect(),
+            Expr::Function(function) => {
+                if let Some((_, name)) = function_name(&function.name) {
+                    function.name = ast::ObjectName(vec![ast::ObjectNamePart::Identifier(ast::Ident::new(name))]);
+                }
+                return ControlFlow::Continue(());
+            }
+            Expr::Nested(inner) => {
+                *expr = std::mem::replace(inner.as_mut(), Expr::value(ast::Value::Null));
+                return self.pre_visit_expr(expr);
+            }
+            _ => return ControlFlow::Continue(()),
+        };
+        match self.0.find(&parts) {
+            Ok(Some(found)) => {
+                *expr = found.expr;
+                ControlFlow::Continue(())
+            }
+            _ => ControlFlow::Break(()),
+        }
+    }
+}
+
+/// The text of an expression with its columns resolved: equal for expressions that mean the same column or call. `None` for what
+/// holds a subquery or a name that is not known.
+pub(super) fn canonical(expr: &Expr, scope: &Scope<'_>) -> Option<String> {
+    let mut copy = expr.clone();
+    match copy.visit(&mut Canonical(scope)) {
+        ControlFlow::Continue(()) => Some(copy.to_string()),
+        ControlFlow::Break(()) => None,
+    }
+}
+
+/// Turns marks into slots of steps.
+struct Lower<'a, 'c, 's> {
+    binder: &'a mut Binder<'c>,
+    scope: &'a Scope<'s>,
+    types: Vec<SqlType>,
+    steps: Vec<Step>,
+}
+
+impl VisitorMut for Lower<'_, '_, '_> {
+    type Break = SqlError;
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<SqlError> {
+        match self.lower(expr) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => ControlFlow::Break(error),
+        }
+    }
+}
+
+impl Lower<'_, '_, '_> {
+    fn run(&mut self, expr: &mut Expr) -> Result<(), SqlError> {
+        match expr.visit(self) {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(error) => Err(error),
+        }
+    }
+
+    fn step(&mut self, step: Step, ty: SqlType) -> Expr {
+        self.steps.push(step);
+        self.types.push(ty);
+        slot_expr(self.types.len() - 1)
+    }
+
+    /// Binds an argument of a step.
+    fn argument(&mut self, mut expr: Expr) -> Result<expr::Expr, SqlError> {
+        self.run(&mut expr)?;
+        self.binder.bind(&expr, &self.types)
+    }
+
+    fn arguments(&mut self, exprs: Vec<Expr>) -> Result<Vec<expr::Expr>, SqlError> {
+        exprs.into_iter().map(|expr| self.argument(expr)).collect()
+    }
+
+    fn lower(&mut self, expr: &mut Expr) -> Result<(), SqlError> {
+        let Some(place) = mark_of(expr) else { return self.cast(expr) };
+        *expr = match self.binder.held[place].clone() {
+            Held::Slot(slot) => slot_expr(slot),
+            Held::Subquery(query) => {
+                let (plan, columns) = self.binder.subplan(&query, self.scope)?;
+                let [column] = columns.as_slice() else { return Err(one_column()) };
+                self.step(Step::Subquery(plan), column.ty.clone())
+            }
+            Held::Exists(query) => {
+                let (plan, _) = self.binder.subplan(&query, self.scope)?;
+                self.step(Step::Exists(plan), SqlType::Bool)
+            }
+            Held::Array(query) => {
+                let (plan, columns) = self.binder.subplan(&query, self.scope)?;
+                let [column] = columns.as_slice() else { return Err(one_column()) };
+                let element = column.ty.base();
+                self.step(Step::Array(plan, element.clone()), SqlType::Array(Box::new(element)))
+            }
+            Held::Quantified { left, op, all, query } => self.quantified(left, &op, all, &query)?,
+            Held::Catalog(name, args) => {
+                let args = self.arguments(args)?;
+                let args = self.binder.catalog_arguments(name, args)?;
+                let result = crate::pg_catalog::functions::find(name).map_or(SqlType::Text, |f| f.result.clone());
+                self.step(Step::Catalog { name, args }, result)
+            }
+            Held::ToReg(kind, arg) => {
+                let arg = self.argument(arg)?;
+                let arg = self.binder.text_if_unknown(arg)?;
+                self.step(Step::ToReg(kind, arg), SqlType::Reg(kind))
+            }
+            Held::Field(arg, index) => {
+                let arg = self.argument(arg)?;
+                self.step(Step::Field(arg, index), SqlType::Int4)
+            }
+            Held::Record(fields) => {
+                let fields = self.arguments(fields)?;
+                self.step(Step::Record(fields), SqlType::Record)
+            }
+            Held::Window(_) | Held::Set(..) => {
+                return Err(SqlError::new(SqlState::INTERNAL_ERROR, "a window or a set was not planned"));
+            }
+        };
+        Ok(())
+    }
+
+    /// A cast of a reg-type to a text needs the catalog.
+    fn cast(&mut self, expr: &mut Expr) -> Result<(), SqlError> {
+        let Expr::Cast { expr: inner, data_type, .. } = expr else { return Ok(()) };
+        let Some(kind) = slot_of(inner).and_then(|slot| self.reg_kind(slot)) else { return Ok(()) };
+        if SqlType::from_ast(data_type).is_ok_and(|ty| ty.is_string()) {
+            let arg = self.binder.bind(inner, &self.types)?;
+            **inner = self.step(Step::FromReg(kind, arg), SqlType::Text);
+        }
+        Ok(())
+    }
+
+    fn reg_kind(&self, slot: usize) -> Option<RegKind> {
+        match self.types.get(slot) {
+            Some(SqlType::Reg(kind)) => Some(*kind),
+            _ => None,
+        }
+    }
+
+    fn quantified(
+        &mut self,
+        left: Vec<Expr>,
+        op: &BinaryOperator,
+        all: bool,
+        query: &ast::Query,
+    ) -> Result<Expr, SqlError> {
+        let left = self.arguments(left)?;
+        let (plan, columns) = self.binder.subplan(query, self.scope)?;
+        if left.len() != columns.len() {
+            let many = if columns.len() > left.len() { "many" } else { "few" };
+            return Err(SqlError::new(SqlState::SYNTAX_ERROR, format!("subquery has too {many} columns")));
+        }
+        let kinds: Option<Vec<_>> = left.iter().zip(&columns).map(|(l, c)| keys::kind(&l.ty(), &c.ty)).collect();
+        if let (BinaryOperator::Eq, false, Some(kinds)) = (op, all, kinds)
+            && !left.iter().any(|l| l.ty() == SqlType::Unknown)
+        {
+            return Ok(self.step(Step::In { left, kinds, plan }, SqlType::Bool));
+        }
+        // The test is bound over the row so far, the left side's values and the subquery's columns.
+        let mut types = self.types.clone();
+        let first = types.len();
+        types.extend(left.iter().map(expr::Expr::ty));
+        types.extend(columns.iter().map(|column| column.ty.clone()));
+        let pair = |i: usize| Expr::BinaryOp {
+            left: Box::new(slot_expr(first + i)),
+            op: op.clone(),
+            right: Box::new(slot_expr(first + left.len() + i)),
+        };
+        let and = |a: Expr, b: Expr| Expr::BinaryOp { left: Box::new(a), op: BinaryOperator::And, right: Box::new(b) };
+        let Some(test) = (0..left.len()).map(pair).reduce(and) else { return Err(one_column()) };
+        let test = self.binder.bind(&test, &types)?;
+        Ok(self.step(Step::Quantified { left, test, all, plan }, SqlType::Bool))
+    }
+}
+
+fn one_column() -> SqlError {
+    SqlError::new(SqlState::SYNTAX_ERROR, "subquery must return only one column")
+}
+
+impl<'c> Binder<'c> {
+    pub(super) fn new(context: &'c PlanContext, words: Option<BTreeSet<String>>) -> Binder<'c> {
+        let declared: Vec<SqlType> =
+            context.parameter_hints.iter().map(|hint| hint.clone().unwrap_or(SqlType::Unknown)).collect();
+        Binder {
+            context,
+            params: Parameters::new(&declared),
+            held: Vec::new(),
+            windows: Vec::new(),
+            sets: Vec::new(),
+            ctes: Vec::new(),
+            words,
+            next_id: 0,
+            depth: 0,
+        }
+    }
+
+    pub(super) fn id(&mut self) -> usize {
+        self.next_id += 1;
+        self.next_id
+    }
+
+    pub(super) fn hold(&mut self, held: Held) -> usize {
+        self.held.push(held);
+        self.held.len() - 1
+    }
+
+    /// Goes one query deeper.
+    pub(super) fn nested<R>(&mut self, f: impl FnOnce(&mut Self) -> Result<R, SqlError>) -> Result<R, SqlError> {
+        if self.depth >= DEPTH_MAX {
+            return Err(SqlError::new(SqlState::TOO_COMPLEX, format!("queries are nested more than {DEPTH_MAX} deep")));
+        }
+        self.depth += 1;
+        let (windows, sets) = (std::mem::take(&mut self.windows), std::mem::take(&mut self.sets));
+        let result = f(self);
+        self.depth -= 1;
+        (self.windows, self.sets) = (windows, sets);
+        result
+    }
+
+    /// Resolves the names of an expression outside a grouped select list.
+    pub(super) fn take(&mut self, mut expr: Expr, scope: &Scope<'_>, clause: Clause) -> Result<Expr, SqlError> {
+        Taker { binder: self, scope, grouping: None, clause }.run(&mut expr)?;
+        Ok(expr)
+    }
+
+    /// Binds an expression without marks over slots of these types.
+    pub(super) fn bind(&mut self, expr: &Expr, types: &[SqlType]) -> Result<expr::Expr, SqlError> {
+        let mut scope = expr::Scope::new();
+        for (slot, ty) in types.iter().enumerate() {
+            scope.add_column(expr::ScopeColumn {
+                relation: String::new(),
+                schema: None,
+                name: format!("#{slot}"),
+                ty: ty.clone(),
+                qualified_only: false,
+            });
+        }
+        let context = BindContext { settings: &self.context.settings, catalog: Some(self.context.catalog.as_ref()) };
+        expr::bind(expr, &scope, &mut self.params, &context).map_err(expr::BindError::into_sql)
+    }
+
+    /// Turns an expression whose names are resolved into one that can be evaluated on rows of the scope.
+    pub(super) fn compile(&mut self, mut expr: Expr, scope: &Scope<'_>) -> Result<Scalar, SqlError> {
+        let mut lower = Lower { binder: self, scope, types: scope.types.clone(), steps: Vec::new() };
+        lower.run(&mut expr)?;
+        let Lower { types, steps, .. } = lower;
+        let expr = self.bind(&expr, &types)?;
+        Ok(Scalar { ty: expr.ty(), expr, steps, width: scope.width() })
+    }
+
+    /// A slot as an expression.
+    pub(super) fn slot(slot: usize, ty: &SqlType, width: usize) -> Scalar {
+        Scalar { steps: Vec::new(), expr: expr::Expr::Column { index: slot, ty: ty.clone() }, ty: ty.clone(), width }
+    }
+
+    /// As [`Binder::take`] and [`Binder::compile`].
+    pub(super) fn scalar(&mut self, expr: &Expr, scope: &Scope<'_>, clause: Clause) -> Result<Scalar, SqlError> {
+        let taken = self.take(expr.clone(), scope, clause)?;
+        self.compile(taken, scope)
+    }
+
+    /// Brings an expression to a type.
+    pub(super) fn coerce(&mut self, scalar: Scalar, to: &SqlType, kind: CastKind) -> Result<Option<Scalar>, SqlError> {
+        let context = BindContext { settings: &self.context.settings, catalog: Some(self.context.catalog.as_ref()) };
+        let Scalar { steps, expr, width, .. } = scalar;
+        let expr = expr::coerce(expr, to, kind, &mut self.params, &context)?;
+        Ok(expr.map(|expr| Scalar { ty: expr.ty(), expr, steps, width }))
+    }
+
+    /// A condition: boolean, or an error that names its clause.
+    pub(super) fn condition(&mut self, scalar: Scalar, clause: &str) -> Result<Scalar, SqlError> {
+        let ty = scalar.ty.clone();
+        self.coerce(scalar, &SqlType::Bool, CastKind::Implicit)?.ok_or_else(|| {
+            SqlError::new(
+                SqlState::DATATYPE_MISMATCH,
+                format!("argument of {clause} must be type boolean, not type {ty}"),
+            )
+        })
+    }
+
+    /// A literal or parameter of no type becomes a text.
+    pub(super) fn known(&mut self, scalar: Scalar) -> Result<Scalar, SqlError> {
+        if scalar.ty != SqlType::Unknown {
+            return Ok(scalar);
+        }
+        let Scalar { steps, expr, width, .. } = scalar;
+        let expr = self.text_if_unknown(expr)?;
+        Ok(Scalar { ty: expr.ty(), expr, steps, width })
+    }
+
+    fn text_if_unknown(&mut self, expr: expr::Expr) -> Result<expr::Expr, SqlError> {
+        if expr.ty() != SqlType::Unknown {
+            return Ok(expr);
+        }
+        let context = BindContext { settings: &self.context.settings, catalog: Some(self.context.catalog.as_ref()) };
+        let copy = expr.clone();
+        Ok(expr::coerce(expr, &SqlType::Text, CastKind::Implicit, &mut self.params, &context)?.unwrap_or(copy))
+    }
+
+    /// Plans a query inside an expression.
+    pub(super) fn subplan(
+        &mut self,
+        query: &ast::Query,
+        scope: &Scope<'_>,
+    ) -> Result<(Subplan, Vec<Output>), SqlError> {
+        // A frame of its own, so that references to the row around it are noticed.
+        let frame = Scope::inside(Some(scope));
+        let planned = self.query(query, &frame)?;
+        let planned = self.known_columns(planned, frame.width());
+        let plan =
+            Subplan { id: self.id(), node: planned.node, prefix: scope.width(), correlated: frame.uses_parent.get() };
+        Ok((plan, planned.columns))
+    }
+
+    /// Types of the arguments of a function of the catalogs: OIDs may come as text, numbers as text.
+    fn catalog_arguments(&mut self, name: &str, args: Vec<expr::Expr>) -> Result<Vec<expr::Expr>, SqlError> {
+        let mut out = Vec::with_capacity(args.len());
+        for (place, arg) in args.into_iter().enumerate() {
+            let unknown = arg.ty() == SqlType::Unknown;
+            let by_name = name.ends_with("_size") || name.starts_with("to_reg") || name == "pg_get_serial_sequence";
+            let ty = if place > 0 || by_name || name.starts_with("quote") || name == "pg_char_to_encoding" {
+                SqlType::Text
+            } else {
+                SqlType::Oid
+            };
+            if !unknown {
+                out.push(arg);
+                continue;
+            }
+            let context =
+                BindContext { settings: &self.context.settings, catalog: Some(self.context.catalog.as_ref()) };
+            let copy = arg.clone();
+            out.push(expr::coerce(arg, &ty, CastKind::Implicit, &mut self.params, &context)?.unwrap_or(copy));
+        }
+        Ok(out)
+    }
+
+    /// An aggregate whose arguments have their names resolved, over rows of a scope.
+    pub(super) fn aggregate(&mut self, function: &ast::Function, scope: &Scope<'_>) -> Result<AggregateCall, SqlError> {
+        let name = function_name(&function.name).map_or_else(String::new, |(_, name)| name);
+        let Some(kind) = Aggregate::named(&name) else {
+            return Err(SqlError::unsupported(format!("the aggregate {name}")));
+        };
+        let star = matches!(&function.args, FunctionArguments::List(list)
+            if matches!(list.args.as_slice(), [FunctionArg::Unnamed(FunctionArgExpr::Wildcard | FunctionArgExpr::QualifiedWildcard(_))]));
+        let mut args = if star { Vec::new() } else { call_args(function)? };
+        let mut order = Vec::new();
+        let mut distinct = false;
+        if let FunctionArguments::List(list) = &function.args {
+            distinct = list.duplicate_treatment == Some(DuplicateTreatment::Distinct);
+            for clause in &list.clauses {
+                match clause {
+                    FunctionArgumentClause::OrderBy(keys) => order = self.sort_keys(keys, scope)?,
+                    other => return Err(SqlError::unsupported(format!("{other} in a call"))),
+                }
+            }
+        }
+        if kind.is_ordered_set() {
+            let [key] = function.within_group.as_slice() else {
+                return Err(SqlError::new(
+                    SqlState::SYNTAX_ERROR,
+                    format!("WITHIN GROUP is required for ordered-set aggregate {name}"),
+                ));
+            };
+            args.insert(0, key.expr.clone());
+        }
+        match kind {
+            Aggregate::JsonAgg { binary } => wrap(&mut args, 0, binary),
+            Aggregate::JsonObjectAgg { binary } => {
+                wrap(&mut args, 1, binary);
+                if let Some(key) = args.first_mut() {
+                    let inner = std::mem::replace(key, Expr::value(ast::Value::Null));
+                    *key = super::types::cast_expr(inner, &SqlType::Text);
+                }
+            }
+            _ => {}
+        }
+        let mut scalars = Vec::with_capacity(args.len());
+        for arg in args {
+            let scalar = self.compile(arg, scope)?;
+            scalars.push(self.known(scalar)?);
+        }
+        let types: Vec<SqlType> = scalars.iter().map(|scalar| scalar.ty.clone()).collect();
+        let Some(ty) = kind.result(&types).filter(|_| star || kind == Aggregate::Count || !types.is_empty()) else {
+            let list = types.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+            let message = format!("function {name}({list}) does not exist");
+            let hint =
+                "No function matches the given name and argument types. You might need to add explicit type casts.";
+            return Err(SqlError::new(SqlState::UNDEFINED_FUNCTION, message).hint(hint));
+        };
+        if kind == Aggregate::Count && !star && types.is_empty() {
+            let message = "count(*) must be used to call a parameterless aggregate function";
+            return Err(SqlError::new(SqlState::WRONG_OBJECT_TYPE, message));
+        }
+        let filter = match &function.filter {
+            Some(filter) => {
+                let scalar = self.compile(filter.as_ref().clone(), scope)?;
+                Some(self.condition(scalar, "FILTER")?)
+            }
+            None => None,
+        };
+        Ok(AggregateCall { function: kind, args: scalars, distinct, order, filter, ty })
+    }
+
+    /// Sort keys whose names are resolved.
+    pub(super) fn sort_keys(&mut self, keys: &[OrderByExpr], scope: &Scope<'_>) -> Result<Vec<SortKey>, SqlError> {
+        let mut out = Vec::with_capacity(keys.len());
+        for key in keys {
+            let by = self.compile(key.expr.clone(), scope)?;
+            let by = self.known(by)?;
+            let (descending, nulls_first) = direction(key);
+            out.push(SortKey { by, descending, nulls_first });
+        }
+        Ok(out)
+    }
+}
+
+/// Descending, and where NULLs go: last when ascending, first when descending.
+pub(super) fn direction(key: &OrderByExpr) -> (bool, bool) {
+    let descending = key.options.asc == Some(false);
+    (descending, key.options.nulls_first.unwrap_or(descending))
+}
+
+/// Wraps an argument in to_json or to_jsonb.
+fn wrap(args: &mut [Expr], place: usize, binary: bool) {
+    if let Some(arg) = args.get_mut(place) {
+        let inner = std::mem::replace(arg, Expr::value(ast::Value::Null));
+        *arg = call_expr(if binary { "to_jsonb" } else { "to_json" }, vec![inner]);
+    }
+}

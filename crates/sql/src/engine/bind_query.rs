@@ -1,0 +1,401 @@
+//! Queries: WITH, set operations, VALUES, and the ORDER BY and LIMIT around them.
+
+use super::bind::{Binder, Cte, Output, Planned, direction};
+use super::node::{Node, SetKind, SortKey};
+use super::scalar::Scalar;
+use super::scope::{Place, Scope, ScopeColumn, ScopeRelation, fold};
+use super::take::Clause;
+use super::types::common;
+use crate::types::{CastKind, SqlType};
+use crate::{SqlError, SqlState};
+use sqlparser::ast::{self, Expr, LimitClause, OrderBy, OrderByKind, Query, SetExpr, SetOperator, SetQuantifier};
+use std::sync::Arc;
+
+/// What follows the body of a query.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Tail<'q> {
+    pub(super) order: Option<&'q OrderBy>,
+    pub(super) limit: Option<&'q Expr>,
+    pub(super) offset: Option<&'q Expr>,
+    pub(super) with_ties: bool,
+}
+
+fn tail(query: &Query) -> Result<Tail<'_>, SqlError> {
+    let (mut limit, offset) = match &query.limit_clause {
+        None => (None, None),
+        Some(LimitClause::LimitOffset { limit, offset, limit_by }) if limit_by.is_empty() => {
+            (limit.as_ref(), offset.as_ref().map(|offset| &offset.value))
+        }
+        Some(other) => return Err(SqlError::unsupported(other)),
+    };
+    let mut with_ties = false;
+    if let Some(fetch) = &query.fetch {
+        if fetch.percent {
+            return Err(SqlError::unsupported("FETCH .. PERCENT"));
+        }
+        with_ties = fetch.with_ties;
+        limit = fetch.quantity.as_ref();
+    }
+    Ok(Tail { order: query.order_by.as_ref(), limit, offset, with_ties })
+}
+
+/// Refuses what PostgreSQL does not have or what this engine would have to leave out.
+fn refuse(query: &Query) -> Result<(), SqlError> {
+    if !query.locks.is_empty() {
+        return Err(SqlError::unsupported("FOR UPDATE in this query").hint(
+            "It locks rows of one table found by its keys: simplify the query, or lock the rows first by their keys.",
+        ));
+    }
+    if query.for_clause.is_some()
+        || query.settings.is_some()
+        || query.format_clause.is_some()
+        || !query.pipe_operators.is_empty()
+    {
+        return Err(SqlError::new(SqlState::SYNTAX_ERROR, "syntax error: this clause is not PostgreSQL's"));
+    }
+    Ok(())
+}
+
+/// The keys of an ORDER BY.
+pub(super) fn order_keys(order: &OrderBy) -> Result<&[ast::OrderByExpr], SqlError> {
+    match &order.kind {
+        OrderByKind::Expressions(keys) if order.interpolate.is_none() => Ok(keys),
+        _ => Err(SqlError::new(SqlState::SYNTAX_ERROR, "syntax error in ORDER BY")),
+    }
+}
+
+/// An ordinal in ORDER BY or GROUP BY: the place of an output column.
+pub(super) fn ordinal(expr: &Expr, count: usize, clause: &str) -> Result<Option<usize>, SqlError> {
+    let Expr::Value(value) = expr else { return Ok(None) };
+    let ast::Value::Number(text, _) = &value.value else { return Ok(None) };
+    match text.parse::<usize>() {
+        Ok(n) if (1..=count).contains(&n) => Ok(Some(n - 1)),
+        Ok(n) => Err(SqlError::new(
+            SqlState::INVALID_COLUMN_REFERENCE,
+            format!("{clause} position {n} is not in select list"),
+        )),
+        Err(_) => Err(SqlError::new(SqlState::SYNTAX_ERROR, format!("non-integer constant in {clause}"))),
+    }
+}
+
+impl Binder<'_> {
+    /// Plans a query inside a scope.
+    pub(super) fn query(&mut self, query: &Query, outer: &Scope<'_>) -> Result<Planned, SqlError> {
+        refuse(query)?;
+        let visible = self.ctes.len();
+        let planned = self.nested(|binder| {
+            if let Some(with) = &query.with {
+                binder.with(with, outer)?;
+            }
+            let tail = tail(query)?;
+            match query.body.as_ref() {
+                SetExpr::Select(select) => binder.select(select, tail, outer),
+                body => {
+                    let planned = binder.body(body, outer)?;
+                    binder.finish(planned, tail, outer)
+                }
+            }
+        });
+        self.ctes.truncate(visible);
+        planned
+    }
+
+    fn body(&mut self, body: &SetExpr, outer: &Scope<'_>) -> Result<Planned, SqlError> {
+        match body {
+            SetExpr::Select(select) => {
+                let tail = Tail { order: None, limit: None, offset: None, with_ties: false };
+                self.nested(|binder| binder.select(select, tail, outer))
+            }
+            SetExpr::Query(query) => self.query(query, outer),
+            SetExpr::Values(values) => self.values(values, outer),
+            SetExpr::SetOperation { left, op, set_quantifier, right } => {
+                self.nested(|binder| binder.set_operation(left, *op, *set_quantifier, right, outer))
+            }
+            SetExpr::Table(table) => {
+                let (schema, Some(name)) = (table.schema_name.clone(), table.table_name.clone()) else {
+                    return Err(SqlError::new(SqlState::SYNTAX_ERROR, "TABLE needs a name"));
+                };
+                let name = schema
+                    .into_iter()
+                    .chain([name])
+                    .map(ast::Ident::new)
+                    .map(ast::ObjectNamePart::Identifier)
+                    .collect();
+                self.whole_table(&ast::ObjectName(name), outer)
+            }
+            _ => Err(SqlError::unsupported("a data-modifying statement inside a query")),
+        }
+    }
+
+    fn values(&mut self, values: &ast::Values, outer: &Scope<'_>) -> Result<Planned, SqlError> {
+        let mut rows: Vec<Vec<Scalar>> = Vec::with_capacity(values.rows.len());
+        for row in &values.rows {
+            let row: Vec<Scalar> = row
+                .content
+                .iter()
+                .map(|expr| self.scalar(expr, outer, Clause::plain("VALUES")))
+                .collect::<Result<_, _>>()?;
+            if rows.first().is_some_and(|first| first.len() != row.len()) {
+                return Err(SqlError::new(SqlState::SYNTAX_ERROR, "VALUES lists must all be the same length"));
+            }
+            rows.push(row);
+        }
+        let width = rows.first().map_or(0, Vec::len);
+        let mut columns = Vec::with_capacity(width);
+        for place in 0..width {
+            let mut ty = SqlType::Unknown;
+            for row in &rows {
+                ty = common(&ty, &row[place].ty, "VALUES")?;
+            }
+            if ty == SqlType::Unknown {
+                ty = SqlType::Text;
+            }
+            columns.push(Output { name: format!("column{}", place + 1), ty, origin: None });
+        }
+        let mut out = Vec::with_capacity(rows.len());
+        for row in rows {
+            let row = row.into_iter().zip(&columns).map(|(scalar, column)| self.must_coerce(scalar, &column.ty));
+            out.push(row.collect::<Result<_, _>>()?);
+        }
+        Ok(Planned { node: Arc::new(Node::Values(out)), columns })
+    }
+
+    fn must_coerce(&mut self, scalar: Scalar, to: &SqlType) -> Result<Scalar, SqlError> {
+        let from = scalar.ty.clone();
+        self.coerce(scalar, to, CastKind::Assignment)?.ok_or_else(|| {
+            SqlError::new(
+                SqlState::DATATYPE_MISMATCH,
+                format!("types {} and {} cannot be matched", from.base(), to.base()),
+            )
+        })
+    }
+
+    fn set_operation(
+        &mut self,
+        left: &SetExpr,
+        op: SetOperator,
+        quantifier: SetQuantifier,
+        right: &SetExpr,
+        outer: &Scope<'_>,
+    ) -> Result<Planned, SqlError> {
+        let (kind, name) = match op {
+            SetOperator::Union => (SetKind::Union, "UNION"),
+            SetOperator::Intersect => (SetKind::Intersect, "INTERSECT"),
+            SetOperator::Except | SetOperator::Minus => (SetKind::Except, "EXCEPT"),
+        };
+        let all = match quantifier {
+            SetQuantifier::All => true,
+            SetQuantifier::Distinct | SetQuantifier::None => false,
+            _ => return Err(SqlError::new(SqlState::SYNTAX_ERROR, "syntax error: BY NAME is not PostgreSQL's")),
+        };
+        let left = self.body(left, outer)?;
+        let right = self.body(right, outer)?;
+        let columns = agree(&left.columns, &right.columns, name)?;
+        let prefix = outer.width();
+        let left = self.cast_columns(left, &columns, prefix)?;
+        let right = self.cast_columns(right, &columns, prefix)?;
+        Ok(Planned { node: Arc::new(Node::Set { kind, all, prefix, left, right }), columns })
+    }
+
+    /// Brings the columns of a query to the types of others.
+    pub(super) fn cast_columns(
+        &mut self,
+        planned: Planned,
+        to: &[Output],
+        prefix: usize,
+    ) -> Result<Arc<Node>, SqlError> {
+        if planned.columns.iter().zip(to).all(|(from, to)| from.ty == to.ty) {
+            return Ok(planned.node);
+        }
+        let width = prefix + planned.columns.len();
+        let mut columns = Vec::with_capacity(to.len());
+        for (place, (from, to)) in planned.columns.iter().zip(to).enumerate() {
+            // A literal of no type is a text, read as the type.
+            let unknown = from.ty == SqlType::Unknown;
+            let ty = if unknown { SqlType::Text } else { from.ty.clone() };
+            let scalar = Self::slot(prefix + place, &ty, width);
+            let kind = if unknown { CastKind::Explicit } else { CastKind::Assignment };
+            let message = format!("types {} and {} cannot be matched", from.ty.base(), to.ty.base());
+            columns.push(
+                self.coerce(scalar, &to.ty, kind)?
+                    .ok_or_else(|| SqlError::new(SqlState::DATATYPE_MISMATCH, message))?,
+            );
+        }
+        Ok(Arc::new(Node::Project { input: planned.node, prefix, columns }))
+    }
+
+    /// Columns of unknown type become texts: their values are texts already.
+    pub(super) fn known_columns(&mut self, mut planned: Planned, _prefix: usize) -> Planned {
+        for column in planned.columns.iter_mut().filter(|column| column.ty == SqlType::Unknown) {
+            column.ty = SqlType::Text;
+        }
+        planned
+    }
+
+    /// ORDER BY and LIMIT over the columns of a set operation or VALUES.
+    fn finish(&mut self, planned: Planned, tail: Tail<'_>, outer: &Scope<'_>) -> Result<Planned, SqlError> {
+        let planned = self.known_columns(planned, outer.width());
+        let scope = output_scope(&planned.columns, outer);
+        let mut node = planned.node;
+        if let Some(order) = tail.order {
+            let mut keys = Vec::new();
+            for key in order_keys(order)? {
+                let by = match ordinal(&key.expr, planned.columns.len(), "ORDER BY")? {
+                    Some(place) => Self::slot(outer.width() + place, &planned.columns[place].ty, scope.width()),
+                    None => self.scalar(&key.expr, &scope, Clause::plain("ORDER BY"))?,
+                };
+                let (descending, nulls_first) = direction(key);
+                keys.push(SortKey { by, descending, nulls_first });
+            }
+            let limit = self.sort_limit(&tail, outer)?;
+            node = Arc::new(Node::Sort { input: node, keys, limit });
+        }
+        let node = self.limited(node, &tail, Vec::new(), outer)?;
+        Ok(Planned { node, columns: planned.columns })
+    }
+
+    /// What a sort may use of the LIMIT behind it.
+    pub(super) fn sort_limit(
+        &mut self,
+        tail: &Tail<'_>,
+        outer: &Scope<'_>,
+    ) -> Result<Option<(Option<Scalar>, Scalar)>, SqlError> {
+        let Some(limit) = tail.limit.filter(|_| !tail.with_ties) else { return Ok(None) };
+        let offset = tail.offset.map(|offset| self.row_count(offset, "OFFSET", outer)).transpose()?;
+        Ok(Some((offset, self.row_count(limit, "LIMIT", outer)?)))
+    }
+
+    fn row_count(&mut self, expr: &Expr, word: &'static str, outer: &Scope<'_>) -> Result<Scalar, SqlError> {
+        let scalar = self.scalar(expr, outer, Clause::plain(word))?;
+        let ty = scalar.ty.clone();
+        let message = format!("argument of {word} must be type bigint, not type {ty}");
+        self.coerce(scalar, &SqlType::Int8, CastKind::Assignment)?
+            .ok_or_else(|| SqlError::new(SqlState::DATATYPE_MISMATCH, message))
+    }
+
+    /// LIMIT and OFFSET.
+    pub(super) fn limited(
+        &mut self,
+        node: Arc<Node>,
+        tail: &Tail<'_>,
+        ties: Vec<Scalar>,
+        outer: &Scope<'_>,
+    ) -> Result<Arc<Node>, SqlError> {
+        let limit = tail.limit.map(|limit| self.row_count(limit, "LIMIT", outer)).transpose()?;
+        let offset = tail.offset.map(|offset| self.row_count(offset, "OFFSET", outer)).transpose()?;
+        if limit.is_none() && offset.is_none() {
+            return Ok(node);
+        }
+        Ok(Arc::new(Node::Limit { input: node, offset, limit, ties }))
+    }
+
+    fn with(&mut self, with: &ast::With, outer: &Scope<'_>) -> Result<(), SqlError> {
+        for cte in &with.cte_tables {
+            let name = fold(&cte.alias.name);
+            let recursive = with.recursive && mentions(&cte.query, &name);
+            let (planned, shared) = if recursive {
+                (self.recursive(cte, &name, outer)?, false)
+            } else {
+                let frame = Scope::inside(Some(outer));
+                let planned = self.query(&cte.query, &frame)?;
+                (self.known_columns(planned, outer.width()), !frame.uses_parent.get())
+            };
+            let columns = renamed(planned.columns, &cte.alias.columns, &name)?;
+            let node = Arc::new(Node::Cte { id: self.id(), plan: planned.node, prefix: outer.width(), shared });
+            self.ctes.push(Cte { name, columns, node });
+        }
+        Ok(())
+    }
+
+    fn recursive(&mut self, cte: &ast::Cte, name: &str, outer: &Scope<'_>) -> Result<Planned, SqlError> {
+        let SetExpr::SetOperation { left, op: SetOperator::Union, set_quantifier, right } = cte.query.body.as_ref()
+        else {
+            let message = format!(
+                "recursive query \"{name}\" does not have the form non-recursive-term UNION [ALL] recursive-term"
+            );
+            return Err(SqlError::new(SqlState(*b"42P19"), message));
+        };
+        if cte.query.order_by.is_some() || cte.query.limit_clause.is_some() || cte.query.with.is_some() {
+            return Err(SqlError::unsupported("ORDER BY, LIMIT or WITH in a recursive query"));
+        }
+        let base = self.body(left, outer)?;
+        let base = self.known_columns(base, outer.width());
+        let columns = renamed(base.columns.clone(), &cte.alias.columns, name)?;
+        let id = self.id();
+        self.ctes.push(Cte { name: name.to_string(), columns: columns.clone(), node: Arc::new(Node::Working { id }) });
+        let step = self.body(right, outer);
+        self.ctes.pop();
+        let step = step?;
+        agree(&columns, &step.columns, "UNION")?;
+        let step = self.cast_columns(step, &columns, outer.width())?;
+        let all = *set_quantifier == SetQuantifier::All;
+        let node = Node::Recursive { id, prefix: outer.width(), base: base.node, step, all };
+        Ok(Planned { node: Arc::new(node), columns })
+    }
+}
+
+/// The columns of a set operation: the left names, types that both sides can take.
+fn agree(left: &[Output], right: &[Output], name: &str) -> Result<Vec<Output>, SqlError> {
+    if left.len() != right.len() {
+        return Err(SqlError::new(
+            SqlState::SYNTAX_ERROR,
+            format!("each {name} query must have the same number of columns"),
+        ));
+    }
+    let both = left.iter().zip(right);
+    both.map(|(l, r)| {
+        let ty = match common(&l.ty, &r.ty, name)? {
+            SqlType::Unknown => SqlType::Text,
+            ty => ty,
+        };
+        Ok(Output { name: l.name.clone(), ty, origin: None })
+    })
+    .collect()
+}
+
+/// A scope of the columns of a result, after the prefix.
+pub(super) fn output_scope<'p>(columns: &[Output], outer: &'p Scope<'p>) -> Scope<'p> {
+    let mut scope = Scope::inside(Some(outer));
+    scope.relations.push(ScopeRelation { alias: String::new(), schema: None, table: None });
+    for (number, column) in columns.iter().enumerate() {
+        let place = Place::Slot(scope.width());
+        let name = column.name.clone();
+        scope.types.push(column.ty.clone());
+        scope.columns.push(ScopeColumn {
+            relation: 0,
+            number,
+            name,
+            place,
+            origin: None,
+            shadowed: false,
+            merged: false,
+        });
+    }
+    scope
+}
+
+/// Columns under the names of an alias.
+pub(super) fn renamed(
+    mut columns: Vec<Output>,
+    names: &[ast::TableAliasColumnDef],
+    table: &str,
+) -> Result<Vec<Output>, SqlError> {
+    if names.len() > columns.len() {
+        let message =
+            format!("table \"{table}\" has {} columns available but {} columns specified", columns.len(), names.len());
+        return Err(SqlError::new(SqlState::INVALID_COLUMN_REFERENCE, message));
+    }
+    for (column, name) in columns.iter_mut().zip(names) {
+        column.name = fold(&name.name);
+    }
+    Ok(columns)
+}
+
+/// Whether a query reads a table of this name.
+fn mentions(query: &Query, name: &str) -> bool {
+    let found = ast::visit_relations(query, |relation| match relation.0.as_slice() {
+        [part] if part.as_ident().is_some_and(|ident| fold(ident) == name) => std::ops::ControlFlow::Break(()),
+        _ => std::ops::ControlFlow::Continue(()),
+    });
+    found.is_break()
+}

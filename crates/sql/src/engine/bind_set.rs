@@ -1,0 +1,267 @@
+//! Functions that return sets: in FROM, and in the select list.
+
+use super::bind::Binder;
+use super::node::Node;
+use super::scalar::Scalar;
+use super::scope::{Scope, slot_expr};
+use super::set_function::{SetCall, SetFunction};
+use super::take::{Clause, Held, call_args, call_expr, function_name};
+use super::types::cast_expr;
+use crate::pg_catalog::functions;
+use crate::types::{CastKind, SqlType};
+use crate::{SqlError, SqlState};
+use sqlparser::ast::{self, Expr};
+use std::sync::Arc;
+
+/// A call in FROM, and the names of its columns.
+pub(super) struct FromCall {
+    pub(super) call: SetCall,
+    pub(super) names: Vec<String>,
+}
+
+const SETS: &[&str] = &[
+    "_pg_expandarray",
+    "generate_series",
+    "generate_subscripts",
+    "json_array_elements",
+    "json_array_elements_text",
+    "json_each",
+    "json_each_text",
+    "json_object_keys",
+    "jsonb_array_elements",
+    "jsonb_array_elements_text",
+    "jsonb_each",
+    "jsonb_each_text",
+    "jsonb_object_keys",
+    "regexp_matches",
+    "regexp_split_to_table",
+    "string_to_table",
+    "unnest",
+];
+
+/// Whether a name is a set's.
+pub(super) fn is_set(name: &str) -> bool {
+    SETS.contains(&name) || functions::set_columns(name).is_some()
+}
+
+/// The place of a field of a set function's composite rows.
+pub(super) fn field_place(name: &str, field: &str) -> Option<usize> {
+    match (name, field) {
+        ("_pg_expandarray", "x") => Some(0),
+        ("_pg_expandarray", "n") => Some(1),
+        ("json_each" | "jsonb_each" | "json_each_text" | "jsonb_each_text", "key") => Some(0),
+        ("json_each" | "jsonb_each" | "json_each_text" | "jsonb_each_text", "value") => Some(1),
+        _ => functions::set_columns(name)?.iter().position(|(column, _)| *column == field),
+    }
+}
+
+fn undefined(name: &str, types: &[SqlType]) -> SqlError {
+    let list = types.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    SqlError::new(SqlState::UNDEFINED_FUNCTION, format!("function {name}({list}) does not exist"))
+        .hint("No function matches the given name and argument types. You might need to add explicit type casts.")
+}
+
+impl Binder<'_> {
+    /// Calls in FROM: one, or one for each array of unnest.
+    pub(super) fn from_calls(
+        &mut self,
+        name: &str,
+        args: Vec<Expr>,
+        scope: &Scope<'_>,
+    ) -> Result<Vec<FromCall>, SqlError> {
+        let clause = Clause::plain("functions in FROM");
+        if name == "unnest" && args.len() > 1 {
+            let mut calls = Vec::with_capacity(args.len());
+            for arg in args {
+                calls.extend(self.from_calls(name, vec![arg], scope)?);
+            }
+            return Ok(calls);
+        }
+        let mut taken = Vec::with_capacity(args.len());
+        for arg in args {
+            taken.push(self.take(arg, scope, clause)?);
+        }
+        if is_set(name) {
+            return Ok(vec![self.set_call(name, taken, scope)?]);
+        }
+        // A function that gives one value: a table of one row.
+        let call = self.take(call_expr(name, taken), scope, clause)?;
+        let scalar = self.compile(call, scope)?;
+        let scalar = self.known(scalar)?;
+        let columns = vec![scalar.ty.clone()];
+        let call = SetCall { function: SetFunction::Value, args: vec![scalar], columns };
+        Ok(vec![FromCall { call, names: vec![name.to_string()] }])
+    }
+
+    fn compiled(&mut self, args: Vec<Expr>, scope: &Scope<'_>) -> Result<Vec<Scalar>, SqlError> {
+        args.into_iter().map(|arg| self.compile(arg, scope)).collect()
+    }
+
+    /// A set function whose arguments have their names resolved.
+    fn set_call(&mut self, name: &str, args: Vec<Expr>, scope: &Scope<'_>) -> Result<FromCall, SqlError> {
+        let names = |names: &[&str]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
+        if let Some(columns) = functions::set_columns(name) {
+            let args = self.compiled(args, scope)?;
+            let args = args.into_iter().map(|arg| self.known(arg)).collect::<Result<_, _>>()?;
+            let function = functions::find_set(name).map_or(SetFunction::Value, SetFunction::Catalog);
+            let (labels, types): (Vec<&str>, Vec<SqlType>) = columns.into_iter().unzip();
+            return Ok(FromCall { call: SetCall { function, args, columns: types }, names: names(&labels) });
+        }
+        // Sets that are an array's elements in disguise.
+        let array = match name {
+            "regexp_split_to_table" => Some("regexp_split_to_array"),
+            "string_to_table" => Some("string_to_array"),
+            _ => None,
+        };
+        if let Some(array) = array {
+            let inner = self.set_call("unnest", vec![call_expr(array, args)], scope)?;
+            return Ok(FromCall { names: names(&[name]), ..inner });
+        }
+        if name == "regexp_matches" {
+            if args.len() > 2 {
+                return Err(SqlError::unsupported("regexp_matches with flags"));
+            }
+            let args = self.compiled(vec![call_expr("regexp_match", args)], scope)?;
+            let columns = vec![SqlType::Array(Box::new(SqlType::Text))];
+            return Ok(FromCall {
+                call: SetCall { function: SetFunction::OneIfAny, args, columns },
+                names: names(&[name]),
+            });
+        }
+        if name == "generate_series" {
+            return self.series(args, scope);
+        }
+        let args = self.compiled(args, scope)?;
+        let types: Vec<SqlType> = args.iter().map(|arg| arg.ty.clone()).collect();
+        let binary = name.starts_with("jsonb");
+        let json = if binary { SqlType::Jsonb } else { SqlType::Json };
+        let text = name.ends_with("_text");
+        let value = if text { SqlType::Text } else { json.clone() };
+        let (function, columns, labels): (SetFunction, Vec<SqlType>, &[&str]) = match (name, types.first()) {
+            ("unnest", Some(ty)) => {
+                (SetFunction::Unnest, vec![element(ty).ok_or_else(|| undefined(name, &types))?], &["unnest"])
+            }
+            ("_pg_expandarray", Some(ty)) => (
+                SetFunction::Expand,
+                vec![element(ty).ok_or_else(|| undefined(name, &types))?, SqlType::Int4],
+                &["x", "n"],
+            ),
+            ("generate_subscripts", Some(ty)) if element(ty).is_some() && types.len() >= 2 => {
+                (SetFunction::Subscripts, vec![SqlType::Int4], &["generate_subscripts"])
+            }
+            ("json_object_keys" | "jsonb_object_keys", Some(_)) => {
+                (SetFunction::JsonKeys, vec![SqlType::Text], &["key"])
+            }
+            (_, Some(_)) if name.contains("array_elements") => {
+                (SetFunction::JsonElements { text, binary }, vec![value], &["value"])
+            }
+            (_, Some(_)) if name.contains("_each") => {
+                (SetFunction::JsonEach { text, binary }, vec![SqlType::Text, value], &["key", "value"])
+            }
+            _ => return Err(undefined(name, &types)),
+        };
+        let mut out = Vec::with_capacity(args.len());
+        for arg in args {
+            let wanted = if name.starts_with("json") { Some(&json) } else { None };
+            out.push(match wanted {
+                Some(ty) => {
+                    let types = types.clone();
+                    self.coerce(arg, ty, CastKind::Implicit)?.ok_or_else(|| undefined(name, &types))?
+                }
+                None => self.known(arg)?,
+            });
+        }
+        Ok(FromCall { call: SetCall { function, args: out, columns }, names: names(labels) })
+    }
+
+    fn series(&mut self, args: Vec<Expr>, scope: &Scope<'_>) -> Result<FromCall, SqlError> {
+        use SqlType as T;
+        let compiled = self.compiled(args.clone(), scope)?;
+        let types: Vec<SqlType> = compiled.iter().map(|arg| arg.ty.clone()).collect();
+        let name = "generate_series";
+        if !(2..=3).contains(&types.len()) {
+            return Err(undefined(name, &types));
+        }
+        let any = |wanted: fn(&SqlType) -> bool| types.iter().any(wanted);
+        let (ty, step) = if any(|ty| *ty == T::Timestamptz) {
+            (T::Timestamptz, T::Interval)
+        } else if any(|ty| matches!(ty, T::Timestamp)) {
+            (T::Timestamp, T::Interval)
+        } else if any(|ty| matches!(ty, T::Date)) {
+            (T::Timestamptz, T::Interval)
+        } else if any(|ty| matches!(ty, T::Numeric(_))) {
+            (T::Numeric(None), T::Numeric(None))
+        } else if any(|ty| *ty == T::Int8) {
+            (T::Int8, T::Int8)
+        } else {
+            (T::Int4, T::Int4)
+        };
+        let mut out = Vec::with_capacity(args.len());
+        for (place, arg) in compiled.into_iter().enumerate() {
+            let to = if place == 2 { &step } else { &ty };
+            let types = types.clone();
+            out.push(self.coerce(arg, to, CastKind::Implicit)?.ok_or_else(|| undefined(name, &types))?);
+        }
+        let function = match ty {
+            T::Int4 | T::Int8 => SetFunction::Integers,
+            T::Numeric(_) => SetFunction::Numerics,
+            _ => {
+                let sum = Expr::BinaryOp {
+                    left: Box::new(slot_expr(0)),
+                    op: ast::BinaryOperator::Plus,
+                    right: Box::new(slot_expr(1)),
+                };
+                let sum = cast_expr(sum, &ty);
+                SetFunction::Times(self.bind(&sum, &[ty.clone(), T::Interval])?)
+            }
+        };
+        Ok(FromCall { call: SetCall { function, args: out, columns: vec![ty] }, names: vec![name.to_string()] })
+    }
+
+    /// Plans the set functions taken out of a select list: their columns come after the row.
+    pub(super) fn plan_sets(&mut self, node: Arc<Node>, scope: &mut Scope<'_>) -> Result<Arc<Node>, SqlError> {
+        let places = std::mem::take(&mut self.sets);
+        if places.is_empty() {
+            return Ok(node);
+        }
+        let mut calls: Vec<SetCall> = Vec::with_capacity(places.len());
+        let mut known: Vec<(String, usize, Vec<SqlType>)> = Vec::new();
+        let mut next = scope.width();
+        let mut added = Vec::new();
+        for place in places {
+            let Held::Set(function, column) = self.held[place].clone() else { continue };
+            let text = function.to_string();
+            let (first, types) = match known.iter().find(|(other, ..)| *other == text) {
+                Some((_, first, types)) => (*first, types.clone()),
+                None => {
+                    let name = function_name(&function.name).map_or_else(String::new, |(_, name)| name);
+                    let call = self.set_call(&name, call_args(&function)?, scope)?.call;
+                    let (first, types) = (next, call.columns.clone());
+                    next += types.len();
+                    added.extend(types.iter().cloned());
+                    known.push((text, first, types.clone()));
+                    calls.push(call);
+                    (first, types)
+                }
+            };
+            // A composite in the select list becomes a record of its columns.
+            self.held[place] = match column {
+                usize::MAX if types.len() > 1 => Held::Record((first..first + types.len()).map(slot_expr).collect()),
+                usize::MAX => Held::Slot(first),
+                column => Held::Slot(first + column),
+            };
+        }
+        scope.types.extend(added);
+        Ok(Arc::new(Node::ProjectSet { input: node, calls }))
+    }
+}
+
+/// The element type of an array.
+fn element(ty: &SqlType) -> Option<SqlType> {
+    match ty {
+        SqlType::Array(element) => Some(element.as_ref().clone()),
+        SqlType::Int2Vector => Some(SqlType::Int2),
+        SqlType::OidVector => Some(SqlType::Oid),
+        _ => None,
+    }
+}

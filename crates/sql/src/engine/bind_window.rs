@@ -1,0 +1,175 @@
+//! Window functions: their calls, windows and frames.
+
+use super::aggregate;
+use super::bind::Binder;
+use super::node::Node;
+use super::scalar::Scalar;
+use super::scope::{Scope, fold};
+use super::take::{Clause, Held, Taker, call_args, function_name};
+use super::window::{Bound, Frame, Function, Units, WindowCall};
+use crate::types::{CastKind, SqlType};
+use crate::{SqlError, SqlState};
+use sqlparser::ast::{self, NamedWindowExpr, Select, WindowFrameBound, WindowFrameUnits, WindowSpec, WindowType};
+use std::sync::Arc;
+
+impl Binder<'_> {
+    /// Plans the window functions taken out of a select list: their values come after the row.
+    pub(super) fn plan_windows(
+        &mut self,
+        node: Arc<Node>,
+        scope: &mut Scope<'_>,
+        select: &Select,
+    ) -> Result<Arc<Node>, SqlError> {
+        let places = std::mem::take(&mut self.windows);
+        if places.is_empty() {
+            return Ok(node);
+        }
+        let mut calls = Vec::with_capacity(places.len());
+        let mut types = Vec::with_capacity(places.len());
+        for place in places {
+            let Held::Window(function) = self.held[place].clone() else { continue };
+            let call = self.window(&function, scope, select)?;
+            let args: Vec<SqlType> = call.args.iter().map(|arg| arg.ty.clone()).collect();
+            let Some(ty) = call.function.result(&args) else {
+                return Err(SqlError::new(
+                    SqlState::UNDEFINED_FUNCTION,
+                    format!("function {} does not exist", function.name),
+                ));
+            };
+            self.settle(place, scope.width() + calls.len());
+            types.push(ty);
+            calls.push(call);
+        }
+        scope.types.extend(types);
+        Ok(Arc::new(Node::Window { input: node, calls }))
+    }
+
+    fn window(&mut self, function: &ast::Function, scope: &Scope<'_>, select: &Select) -> Result<WindowCall, SqlError> {
+        let name = function_name(&function.name).map_or_else(String::new, |(_, name)| name);
+        let spec = match &function.over {
+            Some(WindowType::WindowSpec(spec)) => self.whole_spec(spec.clone(), select, scope, 0)?,
+            Some(WindowType::NamedWindow(name)) => self.named_window(&fold(name), select, scope, 0)?,
+            None => return Err(SqlError::new(SqlState::INTERNAL_ERROR, "a window function without a window")),
+        };
+        let mut partition = Vec::with_capacity(spec.partition_by.len());
+        for expr in &spec.partition_by {
+            let scalar = self.compile(expr.clone(), scope)?;
+            partition.push(self.known(scalar)?);
+        }
+        let order = self.sort_keys(&spec.order_by, scope)?;
+        let frame = self.frame(spec.window_frame.as_ref(), scope)?;
+        if aggregate::Function::named(&name).is_some() {
+            let call = self.aggregate(function, scope)?;
+            if call.distinct || !call.order.is_empty() {
+                return Err(SqlError::unsupported("DISTINCT or ORDER BY within a window function's call"));
+            }
+            return Ok(WindowCall { function: Function::Aggregate(call), args: Vec::new(), partition, order, frame });
+        }
+        let Some(kind) = Function::named(&name) else {
+            let message = format!("OVER specified, but {name} is not a window function nor an aggregate function");
+            return Err(SqlError::new(SqlState::WRONG_OBJECT_TYPE, message));
+        };
+        if function.null_treatment == Some(ast::NullTreatment::IgnoreNulls) {
+            return Err(SqlError::unsupported("IGNORE NULLS"));
+        }
+        let mut args = Vec::new();
+        for arg in call_args(function)? {
+            let scalar = self.compile(arg, scope)?;
+            args.push(self.known(scalar)?);
+        }
+        if let (Function::Shift(_), 3) = (&kind, args.len()) {
+            let (ty, default) = (args[0].ty.clone(), args.remove(2));
+            let from = default.ty.clone();
+            let message = format!("function {name}({ty}, integer, {from}) does not exist");
+            args.push(
+                self.coerce(default, &ty, CastKind::Implicit)?
+                    .ok_or_else(|| SqlError::new(SqlState::UNDEFINED_FUNCTION, message))?,
+            );
+        }
+        Ok(WindowCall { function: kind, args, partition, order, frame })
+    }
+
+    /// A window with what it takes over from the window that it names.
+    fn whole_spec(
+        &mut self,
+        spec: WindowSpec,
+        select: &Select,
+        scope: &Scope<'_>,
+        depth: usize,
+    ) -> Result<WindowSpec, SqlError> {
+        let Some(name) = &spec.window_name else { return Ok(spec) };
+        let base = self.named_window(&fold(name), select, scope, depth + 1)?;
+        let order_by = if spec.order_by.is_empty() { base.order_by } else { spec.order_by };
+        Ok(WindowSpec {
+            window_name: None,
+            partition_by: base.partition_by,
+            order_by,
+            window_frame: spec.window_frame.or(base.window_frame),
+        })
+    }
+
+    fn named_window(
+        &mut self,
+        name: &str,
+        select: &Select,
+        scope: &Scope<'_>,
+        depth: usize,
+    ) -> Result<WindowSpec, SqlError> {
+        let found = select.named_window.iter().find(|definition| fold(&definition.0) == name);
+        let Some(definition) = found.filter(|_| depth <= select.named_window.len()) else {
+            return Err(SqlError::new(SqlState::UNDEFINED_OBJECT, format!("window \"{name}\" does not exist")));
+        };
+        match &definition.1 {
+            NamedWindowExpr::NamedWindow(other) => self.named_window(&fold(other), select, scope, depth + 1),
+            NamedWindowExpr::WindowSpec(spec) => {
+                let mut spec = spec.clone();
+                Taker { binder: self, scope, grouping: None, clause: Clause::plain("window definitions") }
+                    .run(&mut spec)?;
+                self.whole_spec(spec, select, scope, depth)
+            }
+        }
+    }
+
+    fn frame(&mut self, frame: Option<&ast::WindowFrame>, scope: &Scope<'_>) -> Result<Frame, SqlError> {
+        let Some(frame) = frame else {
+            return Ok(Frame { units: Units::Range, start: Bound::Unbounded, end: Bound::Current });
+        };
+        let units = match frame.units {
+            WindowFrameUnits::Rows => Units::Rows,
+            WindowFrameUnits::Range => Units::Range,
+            WindowFrameUnits::Groups => Units::Groups,
+        };
+        let start = self.bound(&frame.start_bound, scope, units)?;
+        let end = match &frame.end_bound {
+            None => Bound::Current,
+            Some(bound) => self.bound(bound, scope, units)?,
+        };
+        let backwards = matches!(frame.start_bound, WindowFrameBound::Following(None))
+            || matches!(frame.end_bound, Some(WindowFrameBound::Preceding(None)));
+        if backwards {
+            return Err(SqlError::new(
+                SqlState(*b"42P20"),
+                "frame start cannot be UNBOUNDED FOLLOWING, nor its end UNBOUNDED PRECEDING",
+            ));
+        }
+        Ok(Frame { units, start, end })
+    }
+
+    fn bound(&mut self, bound: &WindowFrameBound, scope: &Scope<'_>, units: Units) -> Result<Bound, SqlError> {
+        let mut offset = |expr: &ast::Expr| -> Result<Scalar, SqlError> {
+            let scalar = self.compile(expr.clone(), scope)?;
+            if units == Units::Range {
+                return Ok(scalar);
+            }
+            let message = "argument of a frame's bound must be type bigint";
+            self.coerce(scalar, &SqlType::Int8, CastKind::Assignment)?
+                .ok_or_else(|| SqlError::new(SqlState::DATATYPE_MISMATCH, message))
+        };
+        Ok(match bound {
+            WindowFrameBound::CurrentRow => Bound::Current,
+            WindowFrameBound::Preceding(None) | WindowFrameBound::Following(None) => Bound::Unbounded,
+            WindowFrameBound::Preceding(Some(expr)) => Bound::Preceding(offset(expr)?),
+            WindowFrameBound::Following(Some(expr)) => Bound::Following(offset(expr)?),
+        })
+    }
+}

@@ -1,0 +1,442 @@
+//! Joins before they are nodes, and their building.
+
+use super::bind::{Binder, Output};
+use super::bind_from::Items;
+use super::keys;
+use super::node::{Join, JoinKey, JoinKind, Node};
+use super::scalar::Scalar;
+use super::scan;
+use super::scope::{Scope, fold, item_of};
+use super::take::Clause;
+use crate::SqlError;
+use crate::catalog::Relation;
+use crate::exec::table::TableAccess;
+use crate::pg_catalog::VirtualTable;
+use sqlparser::ast::{BinaryOperator, Expr, Visit, Visitor};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+/// One item of FROM.
+pub(super) struct Item {
+    pub(super) alias: String,
+    pub(super) schema: Option<String>,
+    pub(super) table: Option<Arc<Relation>>,
+    pub(super) columns: Vec<Output>,
+    pub(super) source: ItemSource,
+    /// Its prefix is the row of the items before it.
+    pub(super) lateral: bool,
+}
+
+/// Where an item's rows come from.
+pub(super) enum ItemSource {
+    Table(Arc<TableAccess>),
+    Virtual(&'static VirtualTable),
+    Node(Arc<Node>),
+}
+
+/// A part of a condition that must hold by itself, and the items it names, as bits.
+#[derive(Clone, Debug)]
+pub(super) struct Conjunct {
+    pub(super) expr: Expr,
+    pub(super) items: u64,
+}
+
+impl Conjunct {
+    fn within(&self, items: u64) -> bool {
+        self.items & !items == 0
+    }
+}
+
+/// Joins of items.
+pub(super) enum Tree {
+    Leaf(usize),
+    Join { kind: JoinKind, left: Box<Tree>, right: Box<Tree>, on: Vec<Conjunct> },
+}
+
+impl Tree {
+    pub(super) fn inner(left: Tree, right: Tree, on: Vec<Conjunct>) -> Tree {
+        Tree::Join { kind: JoinKind::Inner, left: Box::new(left), right: Box::new(right), on }
+    }
+    pub(super) fn left(left: Tree, right: Tree, on: Vec<Conjunct>) -> Tree {
+        Tree::Join { kind: JoinKind::Left, left: Box::new(left), right: Box::new(right), on }
+    }
+    pub(super) fn full(left: Tree, right: Tree, on: Vec<Conjunct>) -> Tree {
+        Tree::Join { kind: JoinKind::Full, left: Box::new(left), right: Box::new(right), on }
+    }
+
+    /// Its items, as written.
+    pub(super) fn items(&self) -> Vec<usize> {
+        match self {
+            Tree::Leaf(item) => vec![*item],
+            Tree::Join { left, right, .. } => [left.items(), right.items()].concat(),
+        }
+    }
+
+    fn bits(&self) -> u64 {
+        self.items().iter().fold(0, |bits, item| bits | 1 << item)
+    }
+
+    pub(super) fn is_lateral(&self, items: &Items) -> bool {
+        self.items().iter().any(|item| items.list[*item].lateral)
+    }
+
+    /// Takes inner joins apart: the trees between them, and their conditions.
+    fn flatten<'t>(&'t self, units: &mut Vec<&'t Tree>, pool: &mut Vec<Conjunct>) {
+        match self {
+            Tree::Join { kind: JoinKind::Inner, left, right, on } => {
+                left.flatten(units, pool);
+                right.flatten(units, pool);
+                pool.extend(on.iter().cloned());
+            }
+            other => units.push(other),
+        }
+    }
+}
+
+/// Finds the items that an expression names.
+struct Names<'a, 's> {
+    scope: &'a Scope<'s>,
+    items: u64,
+}
+
+impl Visitor for Names<'_, '_> {
+    type Break = ();
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+        let parts = match expr {
+            _ if item_of(expr).is_some() => {
+                self.items |= item_of(expr).map_or(0, |item| 1 << item);
+                return ControlFlow::Continue(());
+            }
+            Expr::Identifier(ident) => vec![fold(ident)],
+            Expr::CompoundIdentifier(parts) => parts.iter().map(fold).collect(),
+            // t.column[1] is read as a chain from t.
+            Expr::CompoundFieldAccess { .. } => return ControlFlow::Continue(()),
+            _ => return ControlFlow::Continue(()),
+        };
+        self.items |= self.scope.relations_of(&parts);
+        ControlFlow::Continue(())
+    }
+}
+
+/// Cuts a condition at its ANDs.
+pub(super) fn conjuncts(expr: &Expr, scope: &Scope<'_>) -> Vec<Conjunct> {
+    match expr {
+        Expr::BinaryOp { left, op: BinaryOperator::And, right } => {
+            [conjuncts(left, scope), conjuncts(right, scope)].concat()
+        }
+        Expr::Nested(inner) => conjuncts(inner, scope),
+        other => {
+            let mut names = Names { scope, items: 0 };
+            let _ = other.visit(&mut names);
+            vec![Conjunct { expr: other.clone(), items: names.items }]
+        }
+    }
+}
+
+/// A built part of FROM: its rows are the prefix, then the columns of the items in this order.
+pub(super) struct Built {
+    pub(super) node: Arc<Node>,
+    pub(super) order: Vec<usize>,
+}
+
+/// Takes out of a pool what names only these items.
+fn within(pool: &mut Vec<Conjunct>, items: u64) -> Vec<Conjunct> {
+    let (taken, rest) = std::mem::take(pool).into_iter().partition(|conjunct| conjunct.within(items));
+    *pool = rest;
+    taken
+}
+
+fn bits(order: &[usize]) -> u64 {
+    order.iter().fold(0, |bits, item| bits | 1 << item)
+}
+
+impl Binder<'_> {
+    /// Builds a tree under conditions, all of which are on its items.
+    pub(super) fn build(
+        &mut self,
+        tree: &Tree,
+        mut pool: Vec<Conjunct>,
+        items: &Items,
+        outer: &Scope<'_>,
+    ) -> Result<Built, SqlError> {
+        match tree {
+            Tree::Leaf(item) => self.build_leaf(*item, &pool, items, outer),
+            Tree::Join { kind: JoinKind::Inner, .. } => {
+                let mut units = Vec::new();
+                tree.flatten(&mut units, &mut pool);
+                self.build_inner(units, pool, items, outer)
+            }
+            Tree::Join { kind, left, right, on } => {
+                let mut on = on.clone();
+                let (above, below_left, below_right) = if *kind == JoinKind::Left {
+                    let below_left = within(&mut pool, left.bits());
+                    // A condition that names nothing stays at the join: it decides matches, not rows.
+                    let (below_right, rest) = on.into_iter().partition(|c| c.items != 0 && c.within(right.bits()));
+                    on = rest;
+                    (pool, below_left, below_right)
+                } else {
+                    (pool, Vec::new(), Vec::new())
+                };
+                let left = self.build(left, below_left, items, outer)?;
+                let built = self.join_with(left, right, *kind, below_right, on, items, outer)?;
+                self.filtered(built, above, items, outer)
+            }
+        }
+    }
+
+    fn filtered(
+        &mut self,
+        built: Built,
+        conditions: Vec<Conjunct>,
+        items: &Items,
+        outer: &Scope<'_>,
+    ) -> Result<Built, SqlError> {
+        if conditions.is_empty() {
+            return Ok(built);
+        }
+        let scope = items.scope(&built.order, outer);
+        let conditions = self.conditions(&conditions, &scope, "WHERE")?;
+        Ok(Built { node: Arc::new(Node::Filter { input: built.node, conditions }), order: built.order })
+    }
+
+    fn conditions(
+        &mut self,
+        conjuncts: &[Conjunct],
+        scope: &Scope<'_>,
+        clause: &'static str,
+    ) -> Result<Vec<Scalar>, SqlError> {
+        let mut out = Vec::with_capacity(conjuncts.len());
+        for conjunct in conjuncts {
+            let scalar = self.scalar(&conjunct.expr, scope, Clause::plain(clause))?;
+            out.push(self.condition(scalar, clause)?);
+        }
+        Ok(out)
+    }
+
+    fn build_leaf(
+        &mut self,
+        item: usize,
+        conditions: &[Conjunct],
+        items: &Items,
+        outer: &Scope<'_>,
+    ) -> Result<Built, SqlError> {
+        let scope = items.scope(&[item], outer);
+        let order = vec![item];
+        let filter = self.conditions(conditions, &scope, "WHERE")?;
+        let node = match &items.list[item].source {
+            ItemSource::Table(access) => {
+                let chosen = scan::plan(access, outer.width(), filter, self.words.as_ref())?;
+                Node::Table(chosen.scan)
+            }
+            ItemSource::Virtual(table) => {
+                let relation = self.wanted_relation(table, conditions, &scope, outer)?;
+                Node::Virtual { table, relation, filter }
+            }
+            ItemSource::Node(node) if filter.is_empty() => return Ok(Built { node: node.clone(), order }),
+            ItemSource::Node(node) => Node::Filter { input: node.clone(), conditions: filter },
+        };
+        Ok(Built { node: Arc::new(node), order })
+    }
+
+    /// The OID that conditions on a virtual table ask for, if they do.
+    fn wanted_relation(
+        &mut self,
+        table: &VirtualTable,
+        conditions: &[Conjunct],
+        scope: &Scope<'_>,
+        outer: &Scope<'_>,
+    ) -> Result<Option<Scalar>, SqlError> {
+        let key = match table.name {
+            "pg_class" | "pg_constraint" if table.schema == "pg_catalog" && table.name == "pg_class" => "oid",
+            "pg_attribute" => "attrelid",
+            "pg_attrdef" => "adrelid",
+            "pg_index" => "indrelid",
+            "pg_constraint" => "conrelid",
+            _ => return Ok(None),
+        };
+        for conjunct in conditions {
+            let Expr::BinaryOp { left, op: BinaryOperator::Eq, right } = &conjunct.expr else { continue };
+            for (column, value) in [(left, right), (right, left)] {
+                let named = match column.as_ref() {
+                    Expr::Identifier(ident) => fold(ident) == key,
+                    Expr::CompoundIdentifier(parts) => parts.last().is_some_and(|ident| fold(ident) == key),
+                    _ => false,
+                };
+                let mut names = Names { scope, items: 0 };
+                let _ = value.visit(&mut names);
+                if named && names.items == 0 {
+                    return self.scalar(value, outer, Clause::plain("WHERE")).map(Some);
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    fn build_inner(
+        &mut self,
+        units: Vec<&Tree>,
+        mut pool: Vec<Conjunct>,
+        items: &Items,
+        outer: &Scope<'_>,
+    ) -> Result<Built, SqlError> {
+        let mut left: Vec<&Tree> = units;
+        let first = if items.fixed { 0 } else { starting_unit(&left, &pool) };
+        let unit = left.remove(first);
+        let below = if unit.is_lateral(items) { Vec::new() } else { within(&mut pool, unit.bits()) };
+        let mut built = self.build(unit, below, items, outer)?;
+        while !left.is_empty() {
+            let joined = bits(&built.order);
+            let connected = |tree: &&Tree| {
+                pool.iter().any(|c| {
+                    is_equality(&c.expr)
+                        && c.items & joined != 0
+                        && c.items & tree.bits() != 0
+                        && c.within(joined | tree.bits())
+                })
+            };
+            let next = if items.fixed { 0 } else { left.iter().position(|tree| connected(tree)).unwrap_or(0) };
+            let unit = left.remove(next);
+            let below = if unit.is_lateral(items) { Vec::new() } else { within(&mut pool, unit.bits()) };
+            let on = within(&mut pool, joined | unit.bits());
+            built = self.join_with(built, unit, JoinKind::Inner, below, on, items, outer)?;
+        }
+        self.filtered(built, pool, items, outer)
+    }
+
+    /// Joins what is built with one more tree. `below` are conditions for the right side alone.
+    #[allow(clippy::too_many_arguments)]
+    fn join_with(
+        &mut self,
+        left: Built,
+        right: &Tree,
+        kind: JoinKind,
+        below: Vec<Conjunct>,
+        on: Vec<Conjunct>,
+        items: &Items,
+        outer: &Scope<'_>,
+    ) -> Result<Built, SqlError> {
+        let left_scope = items.scope(&left.order, outer);
+        let left_width = left_scope.width();
+        if let Tree::Leaf(item) = right
+            && items.list[*item].lateral
+            && let ItemSource::Node(node) = &items.list[*item].source
+        {
+            let order = [left.order, vec![*item]].concat();
+            let scope = items.scope(&order, outer);
+            let on = self.conditions(&[below, on].concat(), &scope, "JOIN/ON")?;
+            let join = Join {
+                left: left.node,
+                right: node.clone(),
+                kind,
+                left_width,
+                right_width: items.list[*item].columns.len(),
+                lateral: true,
+                keys: Vec::new(),
+                on,
+                lookup: None,
+            };
+            return Ok(Built { node: Arc::new(Node::Join(join)), order });
+        }
+        let lookup = match right {
+            Tree::Leaf(item) if kind != JoinKind::Full => self.lookup(&left, *item, &below, &on, items, outer)?,
+            _ => None,
+        };
+        let right = self.build(right, below, items, outer)?;
+        let right_scope = items.scope(&right.order, outer);
+        let right_width = right_scope.width() - outer.width();
+        let order = [left.order.clone(), right.order.clone()].concat();
+        let scope = items.scope(&order, outer);
+        let mut keys = Vec::new();
+        let mut rest = Vec::new();
+        for conjunct in on {
+            match self.join_key(&conjunct, (bits(&left.order), &left_scope), (bits(&right.order), &right_scope))? {
+                Some(key) => keys.push(key),
+                None => rest.push(conjunct),
+            }
+        }
+        let on = self.conditions(&rest, &scope, "JOIN/ON")?;
+        let join = Join {
+            left: left.node,
+            right: right.node,
+            kind,
+            left_width,
+            right_width,
+            lateral: false,
+            keys,
+            on,
+            lookup,
+        };
+        Ok(Built { node: Arc::new(Node::Join(join)), order })
+    }
+
+    /// An equality of one side with the other, if their types can be hashed.
+    fn join_key(
+        &mut self,
+        conjunct: &Conjunct,
+        left: (u64, &Scope<'_>),
+        right: (u64, &Scope<'_>),
+    ) -> Result<Option<JoinKey>, SqlError> {
+        let (a, b, null_equal) = match &conjunct.expr {
+            Expr::BinaryOp { left: a, op: BinaryOperator::Eq, right: b } => (a.as_ref(), b.as_ref(), false),
+            Expr::IsNotDistinctFrom(a, b) => (a.as_ref(), b.as_ref(), true),
+            _ => return Ok(None),
+        };
+        let named = |expr: &Expr| {
+            let mut items = 0;
+            for scope in [left.1, right.1] {
+                let mut names = Names { scope, items: 0 };
+                let _ = expr.visit(&mut names);
+                items |= names.items;
+            }
+            items
+        };
+        let (a_items, b_items) = (named(a), named(b));
+        let (l, r) = if a_items != 0 && a_items & !left.0 == 0 && b_items != 0 && b_items & !right.0 == 0 {
+            (a, b)
+        } else if b_items != 0 && b_items & !left.0 == 0 && a_items != 0 && a_items & !right.0 == 0 {
+            (b, a)
+        } else {
+            return Ok(None);
+        };
+        let l = self.scalar(l, left.1, Clause::plain("JOIN/ON"))?;
+        let r = self.scalar(r, right.1, Clause::plain("JOIN/ON"))?;
+        Ok(keys::kind(&l.ty, &r.ty).map(|_| JoinKey { left: l, right: r, null_equal }))
+    }
+
+    /// The right table found by key from a left row, if it has an index for that.
+    fn lookup(
+        &mut self,
+        left: &Built,
+        item: usize,
+        below: &[Conjunct],
+        on: &[Conjunct],
+        items: &Items,
+        outer: &Scope<'_>,
+    ) -> Result<Option<Arc<Node>>, SqlError> {
+        let ItemSource::Table(access) = &items.list[item].source else { return Ok(None) };
+        let order = [left.order.clone(), vec![item]].concat();
+        let scope = items.scope(&order, outer);
+        let base = items.scope(&left.order, outer).width();
+        let on: Vec<Conjunct> = on.iter().filter(|c| c.items & 1 << item != 0).cloned().collect();
+        if !on.iter().any(|c| is_equality(&c.expr)) {
+            return Ok(None);
+        }
+        let conditions = self.conditions(&[below.to_vec(), on].concat(), &scope, "JOIN/ON")?;
+        let chosen = scan::plan(access, base, conditions, self.words.as_ref())?;
+        let leads = chosen.scan.levels.first().is_some_and(|level| !level.path.prefix.is_empty());
+        Ok((chosen.by_key && leads).then(|| Arc::new(Node::Table(chosen.scan))))
+    }
+}
+
+fn is_equality(expr: &Expr) -> bool {
+    matches!(expr, Expr::BinaryOp { op: BinaryOperator::Eq, .. } | Expr::IsNotDistinctFrom(..))
+}
+
+/// The unit to begin with: the first that has an equality of its own, else the first with a condition of its own, else the first.
+fn starting_unit(units: &[&Tree], pool: &[Conjunct]) -> usize {
+    let own = |unit: &&Tree, conjunct: &Conjunct| conjunct.items != 0 && conjunct.within(unit.bits());
+    let leaf = |unit: &&Tree| matches!(unit, Tree::Leaf(_));
+    let equal = units.iter().position(|unit| leaf(unit) && pool.iter().any(|c| own(unit, c) && is_equality(&c.expr)));
+    equal.or_else(|| units.iter().position(|unit| pool.iter().any(|c| own(unit, c)))).unwrap_or(0)
+}

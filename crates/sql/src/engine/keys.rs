@@ -1,0 +1,146 @@
+//! Values as bytes that are equal exactly when the values are: the keys of hash joins, groups, DISTINCT and set operations.
+//!
+//! Unlike the keys of indexes these have no order, and numbers of different types meet in them: `1::int4 = 1.0::numeric`.
+
+use crate::types::{Numeric, SqlType, Value};
+
+/// How two types are compared for equality.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum KeyKind {
+    /// By their own form: the types are the same.
+    Plain,
+    /// As exact numbers.
+    Number,
+    /// As double precision.
+    Float,
+    /// As char(n): trailing blanks do not count.
+    Blank,
+}
+
+/// How values of two types can be hashed to the same keys; `None` if they must be compared one by one.
+pub(super) fn kind(left: &SqlType, right: &SqlType) -> Option<KeyKind> {
+    use SqlType::{Char, Float4, Float8, Int2, Int4, Int8, Json, Name, Numeric, Oid, Reg, Text, Unknown, Varchar};
+    let integer = |ty: &SqlType| matches!(ty, Int2 | Int4 | Int8 | Oid | Reg(_));
+    let string = |ty: &SqlType| matches!(ty, Text | Varchar(_) | Name | Unknown | SqlType::SingleChar);
+    let float = |ty: &SqlType| matches!(ty, Float4 | Float8);
+    let number = |ty: &SqlType| integer(ty) || matches!(ty, Numeric(_));
+    match (left, right) {
+        (Json, _) | (_, Json) => None,
+        (l, r) if integer(l) && integer(r) => Some(KeyKind::Plain),
+        (l, r) if number(l) && number(r) => Some(KeyKind::Number),
+        (l, r) if (float(l) || number(l)) && (float(r) || number(r)) => Some(KeyKind::Float),
+        (l, r) if string(l) && string(r) => Some(KeyKind::Plain),
+        (Char(_), Char(_)) => Some(KeyKind::Blank),
+        (l, r) if l.base() == r.base() => Some(KeyKind::Plain),
+        _ => None,
+    }
+}
+
+/// How values of one type are hashed.
+pub(super) fn own_kind(ty: &SqlType) -> KeyKind {
+    match ty {
+        SqlType::Numeric(_) => KeyKind::Number,
+        SqlType::Float4 | SqlType::Float8 => KeyKind::Float,
+        SqlType::Char(_) => KeyKind::Blank,
+        _ => KeyKind::Plain,
+    }
+}
+
+fn sized(out: &mut Vec<u8>, tag: u8, bytes: &[u8]) {
+    out.push(tag);
+    out.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
+    out.extend_from_slice(bytes);
+}
+
+fn integer(out: &mut Vec<u8>, n: i64) {
+    out.push(b'i');
+    out.extend_from_slice(&n.to_le_bytes());
+}
+
+fn float(out: &mut Vec<u8>, value: f64) {
+    // -0 equals 0, and all NaN are equal.
+    let bits = if value.is_nan() { f64::NAN.to_bits() } else { (value + 0.0).to_bits() };
+    out.push(b'f');
+    out.extend_from_slice(&bits.to_le_bytes());
+}
+
+fn numeric(out: &mut Vec<u8>, value: &Numeric) {
+    match value {
+        Numeric::NaN => out.push(b'N'),
+        Numeric::Infinity => out.push(b'P'),
+        Numeric::NegInfinity => out.push(b'M'),
+        Numeric::Finite(_) => {
+            let (digits, scale) = value.normalized();
+            match (scale, i64::try_from(&digits)) {
+                (0, Ok(n)) => integer(out, n),
+                _ => {
+                    sized(out, b'n', &digits.to_signed_bytes_le());
+                    out.extend_from_slice(&scale.to_le_bytes());
+                }
+            }
+        }
+    }
+}
+
+fn as_float(value: &Value) -> Option<f64> {
+    Some(match value {
+        Value::Float4(v) => f64::from(*v),
+        Value::Float8(v) => *v,
+        Value::Int2(v) => f64::from(*v),
+        Value::Int4(v) => f64::from(*v),
+        Value::Int8(v) => *v as f64,
+        Value::Oid(v) => f64::from(*v),
+        Value::Numeric(v) => v.to_f64(),
+        _ => return None,
+    })
+}
+
+/// Appends the key of a value.
+pub(super) fn encode(value: &Value, kind: KeyKind, out: &mut Vec<u8>) {
+    if kind == KeyKind::Float
+        && let Some(v) = as_float(value)
+    {
+        return float(out, v);
+    }
+    match value {
+        Value::Null => out.push(0),
+        Value::Bool(v) => out.extend_from_slice(&[b'b', u8::from(*v)]),
+        Value::Int2(v) => integer(out, i64::from(*v)),
+        Value::Int4(v) => integer(out, i64::from(*v)),
+        Value::Int8(v) => integer(out, *v),
+        Value::Oid(v) => integer(out, i64::from(*v)),
+        Value::Float4(v) => float(out, f64::from(*v)),
+        Value::Float8(v) => float(out, *v),
+        Value::Numeric(v) => numeric(out, v),
+        Value::Text(v) if kind == KeyKind::Blank => sized(out, b't', v.trim_end_matches(' ').as_bytes()),
+        Value::Text(v) => sized(out, b't', v.as_bytes()),
+        Value::Json(v) | Value::Jsonb(v) => sized(out, b'j', v.as_bytes()),
+        Value::Bytea(v) => sized(out, b'y', v),
+        Value::Date(v) => integer(out, i64::from(*v)),
+        Value::Time(v) | Value::Timestamp(v) | Value::Timestamptz(v) => integer(out, *v),
+        Value::Interval(v) => {
+            out.push(b'v');
+            out.extend_from_slice(&v.total_us().to_le_bytes());
+        }
+        Value::Uuid(v) => sized(out, b'u', v),
+        Value::Array(array) => {
+            sized(out, b'a', &(array.dimensions.len() as u32).to_le_bytes());
+            for (length, lower) in &array.dimensions {
+                integer(out, i64::from(*length));
+                integer(out, i64::from(*lower));
+            }
+            array.values.iter().for_each(|value| encode(value, KeyKind::Plain, out));
+        }
+        Value::Record(values) => {
+            sized(out, b'r', &(values.len() as u32).to_le_bytes());
+            values.iter().for_each(|value| encode(value, KeyKind::Plain, out));
+        }
+    }
+}
+
+/// The key of a whole row.
+pub(super) fn row_key(values: &[Value]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(values.len() * 10);
+    values.iter().for_each(|value| encode(value, KeyKind::Plain, &mut out));
+    out
+}

@@ -1,0 +1,49 @@
+//! The query engine: every SELECT, VALUES, WITH and set operation that the direct path does not take.
+//!
+//! ```text
+//! syntax tree --bind--> nodes --open--> rows
+//!   scope: names         joins, groups,   pulled one at a time,
+//!   take, compile:       sorts, windows   within the statement's memory
+//!   expressions
+//! ```
+//!
+//! **Idea.** Rows of [`Value`](crate::types::Value)s are pulled through a tree of nodes; scalar expressions are those of
+//! [`crate::expr`], so types, casts, errors and functions are the same as on the direct path, and the same as PostgreSQL's. A row
+//! carries the row of the query around it as its prefix ([`scope`]), so correlated subqueries and LATERAL are ordinary: a subquery
+//! is a plan that is run with a prefix. What is not correlated is run once.
+//!
+//! **Why not only DataFusion**: docs/decisions/0071-two-engines.md.
+//!
+//! **Invariants.**
+//! 1. Every row of a node has the prefix of its query, then the columns that the node declares.
+//! 2. What a node holds is within the memory of the statement (53200 beyond it); a leaf asks for cancellation.
+//! 3. Nothing in the syntax tree is dropped silently: what is not planned is refused (0A000, or 42601 for what is not PostgreSQL's).
+//!
+//! **Caveats.** Sorts and hash tables do not spill. There are no statistics: see [`run`] and [`bind_from`] for the rules.
+
+mod aggregate;
+mod bind;
+mod bind_from;
+mod bind_query;
+mod bind_select;
+mod bind_set;
+mod bind_window;
+mod explain;
+mod join_tree;
+mod keys;
+mod node;
+mod query;
+mod run;
+mod scalar;
+mod scan;
+mod scope;
+mod set_function;
+mod take;
+mod types;
+mod window;
+
+pub use query::prepare;
+use query::words_of;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,150 @@
+//! Sources without an input: tables, virtual tables, VALUES, functions.
+
+use super::{Prefix, ROWS_PER_CHECK, Rows, Run, Source, listed};
+use crate::engine::node::Node;
+use crate::engine::scalar::{Scalar, all_true};
+use crate::engine::set_function::SetRows;
+use crate::exec::cursor::Cursor;
+use crate::pg_catalog::{self, VirtualTable};
+use crate::types::{Row, Value};
+use crate::{SqlError, SqlState};
+use std::sync::Arc;
+
+pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<Source, SqlError> {
+    Ok(match node.as_ref() {
+        Node::One => listed(vec![prefix.to_vec()]),
+        Node::Values(rows) => {
+            let row = |exprs: &Vec<Scalar>| {
+                let mut row = prefix.to_vec();
+                for expr in exprs {
+                    row.push(expr.value(prefix, run)?);
+                }
+                Ok(row)
+            };
+            listed(rows.iter().map(row).collect::<Result<_, SqlError>>()?)
+        }
+        Node::Table(scan) => {
+            let mut cursor = Cursor::new(&run.context, &scan.levels, scan.width, None);
+            cursor.row_mut()[..prefix.len()].clone_from_slice(prefix);
+            Box::new(TableRows { cursor, node: node.clone(), run: run.clone(), read: 0 })
+        }
+        Node::Virtual { table, relation, filter } => {
+            listed(virtual_rows(table, relation.as_ref(), filter, prefix, run)?)
+        }
+        Node::Internal { name } => listed(internal(name, prefix, run)?),
+        Node::Sequence { id } => {
+            let mut row = prefix.to_vec();
+            row.extend(sequence(*id, run)?);
+            listed(vec![row])
+        }
+        Node::Function { calls, ordinality } => {
+            let rows = SetRows::start(calls, prefix, run)?;
+            Box::new(Function { rows, prefix: prefix.clone(), ordinality: *ordinality, count: 0, run: run.clone() })
+        }
+        _ => listed(Vec::new()),
+    })
+}
+
+struct TableRows {
+    cursor: Cursor,
+    node: Arc<Node>,
+    run: Arc<Run>,
+    read: usize,
+}
+
+impl Rows for TableRows {
+    fn next(&mut self) -> Result<Option<Row>, SqlError> {
+        let Node::Table(scan) = self.node.as_ref() else { return Ok(None) };
+        while self.cursor.advance()? {
+            self.read += 1;
+            if self.read.is_multiple_of(ROWS_PER_CHECK) {
+                self.run.check()?;
+            }
+            if all_true(&scan.filter, self.cursor.row(), &self.run)? {
+                return Ok(Some(self.cursor.row().to_vec()));
+            }
+        }
+        Ok(None)
+    }
+}
+
+fn virtual_rows(
+    table: &'static VirtualTable,
+    relation: Option<&Scalar>,
+    filter: &[Scalar],
+    prefix: &Prefix,
+    run: &Arc<Run>,
+) -> Result<Vec<Row>, SqlError> {
+    let relation = match relation.map(|scalar| scalar.value(prefix, run)).transpose()? {
+        Some(Value::Null) => return Ok(Vec::new()),
+        Some(Value::Oid(oid)) => Some(oid),
+        Some(Value::Int4(n)) => u32::try_from(n).ok(),
+        Some(Value::Int8(n)) => u32::try_from(n).ok(),
+        Some(Value::Text(text)) => text.trim().parse().ok(),
+        _ => None,
+    };
+    let source =
+        pg_catalog::Source { catalog: run.context.catalog.as_ref(), settings: &run.context.settings, relation };
+    let mut rows = Vec::new();
+    for found in table.rows(&source)? {
+        let mut row = prefix.to_vec();
+        row.extend(found);
+        if all_true(filter, &row, run)? {
+            rows.push(row);
+        }
+    }
+    Ok(rows)
+}
+
+fn internal(name: &str, prefix: &Prefix, run: &Run) -> Result<Vec<Row>, SqlError> {
+    let Some((_, rows)) = run.context.kv.internal_table(name) else {
+        return Err(SqlError::new(
+            SqlState::UNDEFINED_TABLE,
+            format!("relation \"timeball_internal.{name}\" does not exist"),
+        ));
+    };
+    let row = |cells: Vec<Option<String>>| {
+        let cells = cells.into_iter().map(|cell| cell.map_or(Value::Null, |text| Value::Text(text.into())));
+        prefix.iter().cloned().chain(cells).collect()
+    };
+    Ok(rows.into_iter().map(row).collect())
+}
+
+/// `SELECT * FROM sequence`: last_value, log_cnt, is_called.
+fn sequence(id: u32, run: &Run) -> Result<Row, SqlError> {
+    match run.context.sequences.current(id) {
+        Ok(value) => Ok(vec![Value::Int8(value), Value::Int8(0), Value::Bool(true)]),
+        Err(error) if error.state == SqlState::NOT_IN_PREREQUISITE_STATE => {
+            let start = match run.context.catalog.relation_by_id(id)?.as_deref() {
+                Some(crate::catalog::Relation::Sequence(sequence)) => sequence.start,
+                _ => 1,
+            };
+            Ok(vec![Value::Int8(start), Value::Int8(0), Value::Bool(false)])
+        }
+        Err(error) => Err(error),
+    }
+}
+
+struct Function {
+    rows: SetRows,
+    prefix: Prefix,
+    ordinality: bool,
+    count: i64,
+    run: Arc<Run>,
+}
+
+impl Rows for Function {
+    fn next(&mut self) -> Result<Option<Row>, SqlError> {
+        let Some(values) = self.rows.next() else { return Ok(None) };
+        self.count += 1;
+        if self.count as usize % ROWS_PER_CHECK == 0 {
+            self.run.check()?;
+        }
+        let mut row = self.prefix.to_vec();
+        row.extend(values);
+        if self.ordinality {
+            row.push(Value::Int8(self.count));
+        }
+        Ok(Some(row))
+    }
+}

@@ -1,0 +1,143 @@
+//! Running a plan: rows are pulled through a tree of sources, one at a time.
+//!
+//! What a source must hold (a sort's rows, a hash join's one side, groups) it takes from the statement's memory budget, and gives
+//! back when it is dropped. The interrupt is asked for every [`ROWS_PER_CHECK`] rows of a leaf.
+
+mod aggregate;
+mod join;
+mod leaf;
+mod recursive;
+mod shape;
+mod sort;
+mod window;
+
+use super::node::Node;
+use super::scalar::InSet;
+use crate::context::StatementContext;
+use crate::exec::sort::{Reserved, row_bytes};
+use crate::types::{Row, Value};
+use crate::{KvError, SqlError};
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// How often a leaf asks whether the statement was cancelled.
+const ROWS_PER_CHECK: usize = 256;
+
+/// Rows that begin with the prefix.
+pub(super) trait Rows: Send {
+    /// The next row; `None` at the end (and ever after).
+    fn next(&mut self) -> Result<Option<Row>, SqlError>;
+}
+
+/// A source of rows.
+pub(super) type Source = Box<dyn Rows>;
+
+/// The row around a query.
+pub(super) type Prefix = Arc<[Value]>;
+
+/// Rows computed once for the whole statement, and the memory that they hold.
+struct Kept {
+    rows: Arc<Vec<Row>>,
+    _reserved: Reservation,
+}
+
+/// One execution of a plan.
+pub(super) struct Run {
+    pub(super) context: Arc<StatementContext>,
+    kept: Mutex<BTreeMap<usize, Kept>>,
+    sets: Mutex<BTreeMap<usize, Arc<InSet>>>,
+    working: Mutex<BTreeMap<usize, Arc<Vec<Row>>>>,
+}
+
+/// Memory taken from the statement's budget until dropped.
+pub(super) struct Reservation(Reserved);
+
+impl Reservation {
+    /// Takes what a row needs.
+    pub(super) fn row(&mut self, row: &[Value]) -> Result<(), SqlError> {
+        self.0.take(row_bytes(row))
+    }
+
+    /// Takes bytes.
+    pub(super) fn bytes(&mut self, bytes: usize) -> Result<(), SqlError> {
+        self.0.take(bytes)
+    }
+}
+
+impl Run {
+    pub(super) fn new(context: &Arc<StatementContext>) -> Arc<Run> {
+        let context = context.clone();
+        Arc::new(Run { context, kept: Mutex::default(), sets: Mutex::default(), working: Mutex::default() })
+    }
+
+    pub(super) fn reserve(&self) -> Reservation {
+        Reservation(Reserved::new(&self.context.memory))
+    }
+
+    /// Fails if the statement was cancelled.
+    pub(super) fn check(&self) -> Result<(), SqlError> {
+        if self.context.interrupt.is_raised() { Err(KvError::Interrupted.into()) } else { Ok(()) }
+    }
+
+    pub(super) fn cached_rows(&self, id: usize) -> Option<Arc<Vec<Row>>> {
+        self.kept.lock().get(&id).map(|kept| kept.rows.clone())
+    }
+
+    pub(super) fn cache_rows(&self, id: usize, rows: Arc<Vec<Row>>, reserved: Reservation) {
+        self.kept.lock().insert(id, Kept { rows, _reserved: reserved });
+    }
+
+    pub(super) fn cached_set(&self, id: usize) -> Option<Arc<InSet>> {
+        self.sets.lock().get(&id).cloned()
+    }
+
+    pub(super) fn cache_set(&self, id: usize, set: Arc<InSet>) {
+        self.sets.lock().insert(id, set);
+    }
+}
+
+/// Rows that are already there.
+struct Listed(std::vec::IntoIter<Row>);
+
+impl Rows for Listed {
+    fn next(&mut self) -> Result<Option<Row>, SqlError> {
+        Ok(self.0.next())
+    }
+}
+
+/// A source of rows that are already there.
+fn listed(rows: Vec<Row>) -> Source {
+    Box::new(Listed(rows.into_iter()))
+}
+
+/// All rows of a source, within the budget.
+fn collect(mut source: Source, reserved: &mut Reservation) -> Result<Vec<Row>, SqlError> {
+    let mut rows = Vec::new();
+    while let Some(row) = source.next()? {
+        reserved.row(&row)?;
+        rows.push(row);
+    }
+    Ok(rows)
+}
+
+/// Starts a node on a prefix.
+pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<Source, SqlError> {
+    match node.as_ref() {
+        Node::One | Node::Values(_) | Node::Table(_) | Node::Virtual { .. } | Node::Internal { .. } => {
+            leaf::open(node, prefix, run)
+        }
+        Node::Sequence { .. } | Node::Function { .. } => leaf::open(node, prefix, run),
+        Node::Filter { .. }
+        | Node::Project { .. }
+        | Node::Cut { .. }
+        | Node::ProjectSet { .. }
+        | Node::Limit { .. } => shape::open(node, prefix, run),
+        Node::Distinct { .. } | Node::Set { .. } => shape::open(node, prefix, run),
+        Node::Join(_) => join::open(node, prefix, run),
+        Node::Aggregate { .. } => aggregate::open(node, prefix, run),
+        Node::Window { .. } => window::open(node, prefix, run),
+        Node::Sort { .. } => sort::open(node, prefix, run),
+        Node::Cte { .. } | Node::Recursive { .. } | Node::Working { .. } => recursive::open(node, prefix, run),
+    }
+}

@@ -1,0 +1,95 @@
+//! Common table expressions, recursive ones among them.
+
+use super::{Kept, Prefix, Rows, Run, Source, collect, listed, open as open_node};
+use crate::SqlError;
+use crate::engine::keys::row_key;
+use crate::engine::node::Node;
+use crate::types::Row;
+use std::collections::HashSet;
+use std::sync::Arc;
+
+pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<Source, SqlError> {
+    match node.as_ref() {
+        Node::Cte { id, plan, prefix: width, shared } => {
+            // The query that defines it is around the one that uses it, so its prefix is the front of ours.
+            let outer: Prefix = Arc::from(&prefix[..*width]);
+            let rows = match run.cached_rows(*id) {
+                Some(rows) if *shared => rows,
+                _ => {
+                    let mut reserved = run.reserve();
+                    let rows = Arc::new(collect(open_node(plan, &outer, run)?, &mut reserved)?);
+                    if *shared {
+                        run.kept.lock().insert(*id, Kept { rows: rows.clone(), _reserved: reserved });
+                    }
+                    rows
+                }
+            };
+            Ok(Box::new(Again { rows, place: 0, skip: *width, prefix: prefix.clone() }))
+        }
+        Node::Working { id } => {
+            let rows = run.working.lock().get(id).cloned().unwrap_or_default();
+            Ok(Box::new(Again { rows, place: 0, skip: 0, prefix: prefix.clone() }))
+        }
+        Node::Recursive { id, prefix: width, base, step, all } => recurse(*id, *width, base, step, *all, prefix, run),
+        _ => Ok(listed(Vec::new())),
+    }
+}
+
+/// Rows kept elsewhere: their first `skip` slots give way to the prefix.
+struct Again {
+    rows: Arc<Vec<Row>>,
+    place: usize,
+    skip: usize,
+    prefix: Prefix,
+}
+
+impl Rows for Again {
+    fn next(&mut self) -> Result<Option<Row>, SqlError> {
+        let Some(row) = self.rows.get(self.place) else { return Ok(None) };
+        self.place += 1;
+        let mut out = Vec::with_capacity(self.prefix.len() + row.len() - self.skip);
+        out.extend_from_slice(&self.prefix);
+        out.extend_from_slice(&row[self.skip..]);
+        Ok(Some(out))
+    }
+}
+
+fn recurse(
+    id: usize,
+    width: usize,
+    base: &Arc<Node>,
+    step: &Arc<Node>,
+    all: bool,
+    prefix: &Prefix,
+    run: &Arc<Run>,
+) -> Result<Source, SqlError> {
+    let mut reserved = run.reserve();
+    let mut seen = HashSet::new();
+    let mut fresh = |rows: Vec<Row>| -> Vec<Row> {
+        // The working table is read without a prefix.
+        let rows = rows.into_iter().filter(|row| all || seen.insert(row_key(&row[width..])));
+        rows.collect()
+    };
+    let mut out = Vec::new();
+    let mut round = fresh(collect(open_node(base, prefix, run)?, &mut reserved)?);
+    while !round.is_empty() {
+        run.check()?;
+        let bare = round.iter().map(|row| row[width..].to_vec()).collect();
+        run.working.lock().insert(id, Arc::new(bare));
+        out.append(&mut round);
+        round = fresh(collect(open_node(step, prefix, run)?, &mut reserved)?);
+    }
+    run.working.lock().remove(&id);
+    Ok(Box::new(Sized { rows: out.into_iter(), _reserved: reserved }))
+}
+
+struct Sized {
+    rows: std::vec::IntoIter<Row>,
+    _reserved: super::Reservation,
+}
+
+impl Rows for Sized {
+    fn next(&mut self) -> Result<Option<Row>, SqlError> {
+        Ok(self.rows.next())
+    }
+}

@@ -1,0 +1,281 @@
+//! Window functions: the input is held, each call sorts it by partition and order, and its values are added to the rows.
+//!
+//! A frame that starts with its partition only grows, so an aggregate over it takes each row once; other frames are computed anew
+//! for each row.
+
+use super::aggregate::feed;
+use super::sort::{compare_rows, key_values};
+use super::{Prefix, Reservation, Rows, Run, Source, collect, listed, open as open_node};
+use crate::engine::keys::row_key;
+use crate::engine::node::Node;
+use crate::engine::window::{Bound, Function, Units, WindowCall};
+use crate::types::{Row, Value};
+use crate::{SqlError, SqlState};
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<Source, SqlError> {
+    let Node::Window { input, calls } = node.as_ref() else { return Ok(listed(Vec::new())) };
+    let mut reserved = run.reserve();
+    let mut rows = collect(open_node(input, prefix, run)?, &mut reserved)?;
+    let mut columns = Vec::with_capacity(calls.len());
+    for call in calls {
+        reserved.bytes(rows.len() * 2 * size_of::<Value>())?;
+        columns.push(compute(call, &rows, run)?);
+    }
+    for column in columns {
+        for (row, value) in rows.iter_mut().zip(column) {
+            row.push(value);
+        }
+    }
+    Ok(Box::new(Held { rows: rows.into_iter(), _reserved: reserved }))
+}
+
+struct Held {
+    rows: std::vec::IntoIter<Row>,
+    _reserved: Reservation,
+}
+
+impl Rows for Held {
+    fn next(&mut self) -> Result<Option<Row>, SqlError> {
+        Ok(self.rows.next())
+    }
+}
+
+/// A partition in order: places of its rows, their sort keys, and for each the number of its group of peers.
+struct Partition {
+    places: Vec<usize>,
+    keys: Vec<Row>,
+    /// First position of each group of peers, and the end.
+    groups: Vec<usize>,
+    /// The group of each position.
+    group_of: Vec<usize>,
+}
+
+impl Partition {
+    fn peers(&self, at: usize) -> Range<usize> {
+        let group = self.group_of[at];
+        self.groups[group]..self.groups[group + 1]
+    }
+}
+
+fn partitions(call: &WindowCall, rows: &[Row], run: &Arc<Run>) -> Result<Vec<Partition>, SqlError> {
+    let mut places: HashMap<Vec<u8>, usize> = HashMap::new();
+    let mut lists: Vec<Vec<(Row, usize)>> = Vec::new();
+    for (place, row) in rows.iter().enumerate() {
+        let key = row_key(&call.partition.iter().map(|by| by.value(row, run)).collect::<Result<Row, _>>()?);
+        let number = *places.entry(key).or_insert_with(|| {
+            lists.push(Vec::new());
+            lists.len() - 1
+        });
+        lists[number].push((key_values(&call.order, row, run)?, place));
+    }
+    let partition = |mut list: Vec<(Row, usize)>| {
+        list.sort_by(|(a, _), (b, _)| compare_rows(a, b, &call.order));
+        let mut groups = Vec::new();
+        let mut group_of = Vec::with_capacity(list.len());
+        for at in 0..list.len() {
+            if at == 0 || compare_rows(&list[at - 1].0, &list[at].0, &call.order).is_ne() {
+                groups.push(at);
+            }
+            group_of.push(groups.len() - 1);
+        }
+        groups.push(list.len());
+        let (keys, places) = list.into_iter().unzip();
+        Partition { places, keys, groups, group_of }
+    };
+    Ok(lists.into_iter().map(partition).collect())
+}
+
+fn compute(call: &WindowCall, rows: &[Row], run: &Arc<Run>) -> Result<Vec<Value>, SqlError> {
+    let mut out = vec![Value::Null; rows.len()];
+    for partition in partitions(call, rows, run)? {
+        run.check()?;
+        if let Function::Aggregate(_) = call.function {
+            aggregate(call, &partition, rows, run, &mut out)?;
+            continue;
+        }
+        for at in 0..partition.places.len() {
+            out[partition.places[at]] = one(call, &partition, at, rows, run)?;
+        }
+    }
+    Ok(out)
+}
+
+fn one(call: &WindowCall, partition: &Partition, at: usize, rows: &[Row], run: &Arc<Run>) -> Result<Value, SqlError> {
+    let count = partition.places.len();
+    let row_at = |at: usize| &rows[partition.places[at]];
+    let peers = partition.peers(at);
+    let arg =
+        |number: usize, at: usize| call.args.get(number).map_or(Ok(Value::Null), |arg| arg.value(row_at(at), run));
+    Ok(match call.function {
+        Function::RowNumber => Value::Int8(at as i64 + 1),
+        Function::Rank => Value::Int8(peers.start as i64 + 1),
+        Function::DenseRank => Value::Int8(partition.group_of[at] as i64 + 1),
+        Function::PercentRank if count < 2 => Value::Float8(0.0),
+        Function::PercentRank => Value::Float8(peers.start as f64 / (count - 1) as f64),
+        Function::CumeDist => Value::Float8(peers.end as f64 / count as f64),
+        Function::Ntile => ntile(arg(0, at)?, at, count)?,
+        Function::Shift(sign) => {
+            let offset = if call.args.len() > 1 { arg(1, at)?.as_i64() } else { Some(1) };
+            let Some(offset) = offset else { return Ok(Value::Null) };
+            match usize::try_from(at as i64 + sign * offset).ok().filter(|to| *to < count) {
+                Some(to) => arg(0, to)?,
+                None => arg(2, at)?,
+            }
+        }
+        Function::FirstValue | Function::LastValue | Function::NthValue => {
+            let frame = frame(call, partition, at, rows, run)?;
+            let to = match call.function {
+                Function::FirstValue => Some(frame.start),
+                Function::LastValue => frame.end.checked_sub(1),
+                _ => match arg(1, at)?.as_i64() {
+                    Some(n) if n > 0 => Some(frame.start + n as usize - 1),
+                    _ => {
+                        return Err(SqlError::new(
+                            SqlState(*b"22016"),
+                            "argument of nth_value must be greater than zero",
+                        ));
+                    }
+                },
+            };
+            match to.filter(|to| frame.contains(to)) {
+                Some(to) => arg(0, to)?,
+                None => Value::Null,
+            }
+        }
+        Function::Aggregate(_) => Value::Null,
+    })
+}
+
+fn ntile(buckets: Value, at: usize, count: usize) -> Result<Value, SqlError> {
+    let Some(buckets) = buckets.as_i64() else { return Ok(Value::Null) };
+    let Some(buckets) = usize::try_from(buckets).ok().filter(|n| *n > 0) else {
+        return Err(SqlError::new(SqlState(*b"22014"), "argument of ntile must be greater than zero"));
+    };
+    let (size, longer) = (count / buckets, count % buckets);
+    let bucket =
+        if at < longer * (size + 1) { at / (size + 1) } else { longer + (at - longer * (size + 1)) / size.max(1) };
+    Ok(Value::Int4(bucket as i32 + 1))
+}
+
+fn aggregate(
+    call: &WindowCall,
+    partition: &Partition,
+    rows: &[Row],
+    run: &Arc<Run>,
+    out: &mut [Value],
+) -> Result<(), SqlError> {
+    let Function::Aggregate(aggregate) = &call.function else { return Ok(()) };
+    let grows = matches!(call.frame.start, Bound::Unbounded);
+    let mut running = aggregate.start();
+    let mut taken = 0;
+    for at in 0..partition.places.len() {
+        let frame = frame(call, partition, at, rows, run)?;
+        if !grows || frame.end < taken {
+            running = aggregate.start();
+            taken = frame.start;
+        }
+        for place in &partition.places[taken..frame.end.max(taken)] {
+            feed(aggregate, &mut running, &rows[*place], run)?;
+        }
+        taken = frame.end.max(taken);
+        // Peers share a frame, and so a result.
+        out[partition.places[at]] = running.clone().finish()?;
+    }
+    Ok(())
+}
+
+/// The rows of the frame of the row at a position.
+fn frame(
+    call: &WindowCall,
+    partition: &Partition,
+    at: usize,
+    rows: &[Row],
+    run: &Arc<Run>,
+) -> Result<Range<usize>, SqlError> {
+    let count = partition.places.len();
+    let row = &rows[partition.places[at]];
+    let start = match &call.frame.start {
+        Bound::Unbounded => 0,
+        bound => edge(call, partition, at, bound, row, run)?.start,
+    };
+    let end = match &call.frame.end {
+        Bound::Unbounded => count,
+        bound => edge(call, partition, at, bound, row, run)?.end,
+    };
+    Ok(start.min(count)..end.clamp(start.min(count), count))
+}
+
+/// The row or group of rows at one end of a frame.
+fn edge(
+    call: &WindowCall,
+    partition: &Partition,
+    at: usize,
+    bound: &Bound,
+    row: &[Value],
+    run: &Arc<Run>,
+) -> Result<Range<usize>, SqlError> {
+    let (scalar, sign) = match bound {
+        Bound::Unbounded | Bound::Current => {
+            return Ok(if call.frame.units == Units::Rows { at..at + 1 } else { partition.peers(at) });
+        }
+        Bound::Preceding(scalar) => (scalar, -1i64),
+        Bound::Following(scalar) => (scalar, 1),
+    };
+    let offset = scalar.value(row, run)?;
+    let whole = offset.as_i64();
+    if whole.is_some_and(|n| n < 0) {
+        return Err(SqlError::new(SqlState(*b"22013"), "frame starting or ending offset must not be negative"));
+    }
+    let count = partition.places.len() as i64;
+    let moved = |from: usize| (from as i64).saturating_add(sign.saturating_mul(whole.unwrap_or(0)));
+    Ok(match call.frame.units {
+        Units::Rows => {
+            let to = moved(at).clamp(-1, count);
+            (to.max(0) as usize)..((to + 1).max(0) as usize)
+        }
+        Units::Groups => {
+            let groups = partition.groups.len() as i64 - 1;
+            match moved(partition.group_of[at]) {
+                to if to < 0 => 0..0,
+                to if to >= groups => count as usize..count as usize,
+                to => partition.groups[to as usize]..partition.groups[to as usize + 1],
+            }
+        }
+        Units::Range => range_edge(call, partition, at, sign, &offset)?,
+    })
+}
+
+/// RANGE with a distance: over one number as the sort key.
+fn range_edge(
+    call: &WindowCall,
+    partition: &Partition,
+    at: usize,
+    sign: i64,
+    offset: &Value,
+) -> Result<Range<usize>, SqlError> {
+    let number = |value: &Value| match value {
+        Value::Float4(v) => Some(f64::from(*v)),
+        Value::Float8(v) => Some(*v),
+        Value::Numeric(v) => Some(v.to_f64()),
+        other => other.as_i64().map(|n| n as f64),
+    };
+    let (Some(offset), [key]) = (number(offset), call.order.as_slice()) else {
+        return Err(SqlError::unsupported("RANGE with an offset over this sort key"));
+    };
+    let here = &partition.keys[at][0];
+    let Some(value) = number(here) else { return Ok(partition.peers(at)) };
+    let direction = if key.descending { -1.0 } else { 1.0 };
+    let limit = value * direction + sign as f64 * offset;
+    let place = |at: &Row| number(&at[0]).map(|n| n * direction);
+    // Rows before the limit, and rows up to and with it, among those whose key is no NULL.
+    let known: Vec<(usize, f64)> =
+        partition.keys.iter().enumerate().filter_map(|(i, row)| place(row).map(|n| (i, n))).collect();
+    let end = known.iter().rev().find(|(_, n)| *n <= limit).map(|(i, _)| i + 1);
+    let start = known.iter().find(|(_, n)| *n >= limit).map(|(i, _)| *i);
+    let first = known.first().map_or(0, |(i, _)| *i);
+    let last = known.last().map_or(0, |(i, _)| i + 1);
+    Ok(start.unwrap_or(last)..end.unwrap_or(first))
+}

@@ -1,0 +1,249 @@
+//! Expressions of the engine: those of [`crate::expr`], plus what needs a query or the catalog to be computed.
+//!
+//! A subquery, or a call of a catalog function, is a *step*: its value is computed first and put in a slot after the row, where
+//! the rest of the expression finds it. So the evaluator below knows nothing of queries.
+
+use super::keys::{self, KeyKind};
+use super::node::Node;
+use super::run::{Run, open};
+use crate::exec::evaluate;
+use crate::expr::Expr;
+use crate::pg_catalog::{functions, names};
+use crate::types::{Array, RegKind, Row, SqlType, Value};
+use crate::{SqlError, SqlState};
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// A query inside an expression. Its prefix is the row that the expression is evaluated on.
+#[derive(Debug)]
+pub(super) struct Subplan {
+    pub(super) id: usize,
+    pub(super) node: Arc<Node>,
+    /// Slots of its prefix.
+    pub(super) prefix: usize,
+    /// It refers to the query around it, or is volatile: it runs for every row.
+    pub(super) correlated: bool,
+}
+
+/// Something computed before the expression proper.
+#[derive(Debug)]
+pub(super) enum Step {
+    /// `(SELECT ..)`: one column, at most one row.
+    Subquery(Subplan),
+    /// `EXISTS (SELECT ..)`
+    Exists(Subplan),
+    /// `ARRAY(SELECT ..)`
+    Array(Subplan, SqlType),
+    /// `x IN (SELECT ..)`, by hash.
+    In { left: Vec<Expr>, kinds: Vec<KeyKind>, plan: Subplan },
+    /// `x op ANY (SELECT ..)`, `x op ALL (SELECT ..)`: `test` is over the row, then the left side's values, then the subquery's row.
+    Quantified { left: Vec<Expr>, test: Expr, all: bool, plan: Subplan },
+    /// A function of the catalogs.
+    Catalog { name: &'static str, args: Vec<Expr> },
+    /// `x::regclass` and its kin.
+    ToReg(RegKind, Expr),
+    /// `regclass::text` and its kin.
+    FromReg(RegKind, Expr),
+    /// `(record).field`
+    Field(Expr, usize),
+    /// `ROW(..)` or a whole row.
+    Record(Vec<Expr>),
+}
+
+/// An expression over rows of `width` slots.
+#[derive(Debug)]
+pub(super) struct Scalar {
+    pub(super) steps: Vec<Step>,
+    pub(super) expr: Expr,
+    pub(super) ty: SqlType,
+    pub(super) width: usize,
+}
+
+/// Result of an IN against a set, in three-valued logic.
+fn in_set(left: &[Value], kinds: &[KeyKind], set: &InSet) -> Value {
+    if set.empty {
+        return Value::Bool(false);
+    }
+    if left.iter().any(|value| *value == Value::Null) {
+        return Value::Null;
+    }
+    let mut key = Vec::new();
+    left.iter().zip(kinds).for_each(|(value, kind)| keys::encode(value, *kind, &mut key));
+    if set.keys.contains(&key) {
+        Value::Bool(true)
+    } else if set.has_null {
+        Value::Null
+    } else {
+        Value::Bool(false)
+    }
+}
+
+/// The rows of an IN's subquery, as keys.
+#[derive(Debug, Default)]
+pub(super) struct InSet {
+    keys: HashSet<Vec<u8>>,
+    has_null: bool,
+    empty: bool,
+}
+
+impl Scalar {
+    /// Its value.
+    pub(super) fn value(&self, row: &[Value], run: &Arc<Run>) -> Result<Value, SqlError> {
+        if self.steps.is_empty() {
+            return evaluate::value(&self.expr, row, &run.context);
+        }
+        let mut scratch = row[..self.width].to_vec();
+        for step in &self.steps {
+            let value = step.value(&scratch, run)?;
+            scratch.push(value);
+        }
+        evaluate::value(&self.expr, &scratch, &run.context)
+    }
+
+    /// Whether it is true (not false, not NULL).
+    pub(super) fn truth(&self, row: &[Value], run: &Arc<Run>) -> Result<bool, SqlError> {
+        Ok(matches!(self.value(row, run)?, Value::Bool(true)))
+    }
+}
+
+/// Whether all conditions are true.
+pub(super) fn all_true(conditions: &[Scalar], row: &[Value], run: &Arc<Run>) -> Result<bool, SqlError> {
+    for condition in conditions {
+        if !condition.truth(row, run)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn values(exprs: &[Expr], row: &[Value], run: &Run) -> Result<Row, SqlError> {
+    exprs.iter().map(|expr| evaluate::value(expr, row, &run.context)).collect()
+}
+
+impl Step {
+    fn value(&self, row: &[Value], run: &Arc<Run>) -> Result<Value, SqlError> {
+        match self {
+            Step::Subquery(plan) => plan.scalar(row, run),
+            Step::Exists(plan) => Ok(Value::Bool(plan.exists(row, run)?)),
+            Step::Array(plan, element) => {
+                let rows = plan.rows(row, run)?;
+                let values = rows.iter().map(|row| row[0].clone()).collect();
+                Ok(Value::Array(Arc::new(Array::from_values(element.clone(), values))))
+            }
+            Step::In { left, kinds, plan } => {
+                let left = values(left, row, run)?;
+                let set = plan.set(kinds, row, run)?;
+                Ok(in_set(&left, kinds, &set))
+            }
+            Step::Quantified { left, test, all, plan } => quantified(left, test, *all, plan, row, run),
+            Step::Catalog { name, args } => functions::call(name, &values(args, row, run)?, &run.context),
+            Step::ToReg(kind, arg) => match evaluate::value(arg, row, &run.context)? {
+                Value::Text(name) => Ok(Value::Oid(names::resolve(*kind, &name, &run.context)?)),
+                Value::Int2(n) => Ok(Value::Oid(n as u32)),
+                Value::Int4(n) => Ok(Value::Oid(n as u32)),
+                Value::Int8(n) => Ok(Value::Oid(n as u32)),
+                other => Ok(other),
+            },
+            Step::FromReg(kind, arg) => match evaluate::value(arg, row, &run.context)? {
+                Value::Oid(oid) => Ok(Value::Text(names::print(*kind, oid, &run.context)?.into())),
+                other => Ok(other),
+            },
+            Step::Field(arg, index) => match evaluate::value(arg, row, &run.context)? {
+                Value::Record(fields) => Ok(fields.get(*index).cloned().unwrap_or(Value::Null)),
+                _ => Ok(Value::Null),
+            },
+            Step::Record(fields) => Ok(Value::Record(values(fields, row, run)?.into())),
+        }
+    }
+}
+
+fn quantified(
+    left: &[Expr],
+    test: &Expr,
+    all: bool,
+    plan: &Subplan,
+    row: &[Value],
+    run: &Arc<Run>,
+) -> Result<Value, SqlError> {
+    let mut scratch = row.to_vec();
+    scratch.extend(values(left, row, run)?);
+    let width = scratch.len();
+    let mut unknown = false;
+    for candidate in plan.rows(row, run)?.iter() {
+        scratch.truncate(width);
+        scratch.extend_from_slice(candidate);
+        match evaluate::value(test, &scratch, &run.context)? {
+            Value::Bool(holds) if holds != all => return Ok(Value::Bool(!all)),
+            Value::Bool(_) => {}
+            _ => unknown = true,
+        }
+    }
+    Ok(if unknown { Value::Null } else { Value::Bool(all) })
+}
+
+impl Subplan {
+    /// Its rows, without the prefix; computed once if it does not depend on the row.
+    fn rows(&self, row: &[Value], run: &Arc<Run>) -> Result<Arc<Vec<Row>>, SqlError> {
+        if !self.correlated
+            && let Some(rows) = run.cached_rows(self.id)
+        {
+            return Ok(rows);
+        }
+        let mut source = open(&self.node, &Arc::from(&row[..self.prefix]), run)?;
+        let mut rows = Vec::new();
+        let mut reserved = run.reserve();
+        while let Some(mut row) = source.next()? {
+            row.drain(..self.prefix);
+            reserved.row(&row)?;
+            rows.push(row);
+        }
+        let rows = Arc::new(rows);
+        if !self.correlated {
+            run.cache_rows(self.id, rows.clone(), reserved);
+        }
+        Ok(rows)
+    }
+
+    fn scalar(&self, row: &[Value], run: &Arc<Run>) -> Result<Value, SqlError> {
+        let rows = self.rows(row, run)?;
+        match rows.as_slice() {
+            [] => Ok(Value::Null),
+            [row] => Ok(row[0].clone()),
+            _ => Err(SqlError::new(
+                SqlState::CARDINALITY_VIOLATION,
+                "more than one row returned by a subquery used as an expression",
+            )),
+        }
+    }
+
+    fn exists(&self, row: &[Value], run: &Arc<Run>) -> Result<bool, SqlError> {
+        if self.correlated {
+            return Ok(open(&self.node, &Arc::from(&row[..self.prefix]), run)?.next()?.is_some());
+        }
+        Ok(!self.rows(row, run)?.is_empty())
+    }
+
+    fn set(&self, kinds: &[KeyKind], row: &[Value], run: &Arc<Run>) -> Result<Arc<InSet>, SqlError> {
+        if !self.correlated
+            && let Some(set) = run.cached_set(self.id)
+        {
+            return Ok(set);
+        }
+        let mut set = InSet { empty: true, ..InSet::default() };
+        for row in self.rows(row, run)?.iter() {
+            set.empty = false;
+            if row.iter().any(|value| *value == Value::Null) {
+                set.has_null = true;
+                continue;
+            }
+            let mut key = Vec::new();
+            row.iter().zip(kinds).for_each(|(value, kind)| keys::encode(value, *kind, &mut key));
+            set.keys.insert(key);
+        }
+        let set = Arc::new(set);
+        if !self.correlated {
+            run.cache_set(self.id, set.clone());
+        }
+        Ok(set)
+    }
+}

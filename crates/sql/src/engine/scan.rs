@@ -1,0 +1,63 @@
+//! Reading one table: the conditions that become keys, and those that stay.
+
+use super::scalar::Scalar;
+use crate::SqlError;
+use crate::exec::cursor::Level;
+use crate::exec::table::TableAccess;
+use crate::expr::Expr;
+use crate::plan::access::{Wish, choose};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// A scan of a table. Its rows are the prefix and all columns of the table; columns that the statement does not name are NULL.
+#[derive(Debug)]
+pub(super) struct TableScan {
+    /// One level of sqlc's nested loops: the path and the columns to decode.
+    pub(super) levels: Arc<[Level]>,
+    pub(super) width: usize,
+    /// What the keys do not say.
+    pub(super) filter: Vec<Scalar>,
+}
+
+/// A scan, and what is known of it.
+pub(super) struct Chosen {
+    pub(super) scan: TableScan,
+    /// Whether the keys narrow it: it does not read the whole table.
+    pub(super) by_key: bool,
+}
+
+/// Plans a scan of a table whose columns begin at slot `base`, under conditions over its rows.
+pub(super) fn plan(
+    access: &Arc<TableAccess>,
+    base: usize,
+    conditions: Vec<Scalar>,
+    words: Option<&BTreeSet<String>>,
+) -> Result<Chosen, SqlError> {
+    // A condition with a step (a subquery) cannot be a key.
+    let (plain, mut filter): (Vec<Scalar>, Vec<Scalar>) =
+        conditions.into_iter().partition(|scalar| scalar.steps.is_empty());
+    let exprs: Vec<Expr> = plain.iter().map(|scalar| scalar.expr.clone()).collect();
+    let known = |slot: usize| slot < base;
+    let choice = choose(&Wish { access, base, conditions: &exprs, known: &known, order: &[], limited: false });
+    let by_key = !choice.path.prefix.is_empty() || choice.path.range.is_some();
+    let rest =
+        plain.into_iter().enumerate().filter(|(place, _)| !choice.used.contains(place)).map(|(_, scalar)| scalar);
+    // Cheap conditions first.
+    let mut kept: Vec<Scalar> = rest.collect();
+    kept.append(&mut filter);
+    let named =
+        |slot: &usize| words.is_none_or(|words| words.contains(&access.table.columns[*slot].name.to_lowercase()));
+    let slots: Vec<usize> = (0..access.columns.len()).filter(named).collect();
+    let level = Level {
+        access: access.clone(),
+        base,
+        slots,
+        path: choice.path,
+        filter: None,
+        outer: false,
+        after: None,
+        lock: None,
+    };
+    let width = base + access.columns.len();
+    Ok(Chosen { scan: TableScan { levels: Arc::from(vec![level]), width, filter: kept }, by_key })
+}

@@ -1,0 +1,252 @@
+//! What names mean: the relations in FROM, their columns, and where a column's value lies in a row.
+//!
+//! A row of a query begins with the row of the query around it (its *prefix*), so a slot number means the same in both, and a
+//! correlated reference is an ordinary one.
+
+use crate::catalog::{Oid, Relation};
+use crate::types::SqlType;
+use crate::{SqlError, SqlState};
+use sqlparser::ast::{Expr, Ident};
+use std::cell::Cell;
+use std::sync::Arc;
+
+/// An identifier as PostgreSQL reads it: folded unless quoted.
+pub(super) fn fold(ident: &Ident) -> String {
+    if ident.quote_style.is_some() { ident.value.clone() } else { ident.value.to_lowercase() }
+}
+
+/// The expression that stands for a slot after names are resolved: an identifier that no user can write.
+pub(super) fn slot_expr(slot: usize) -> Expr {
+    Expr::Identifier(Ident {
+        value: format!("#{slot}"),
+        quote_style: Some('"'),
+        span: sqlparser::tokenizer::Span::empty(),
+    })
+}
+
+/// The slot that an expression of [`slot_expr`] stands for.
+pub(super) fn slot_of(expr: &Expr) -> Option<usize> {
+    match expr {
+        Expr::Identifier(ident) if ident.quote_style == Some('"') => ident.value.strip_prefix('#')?.parse().ok(),
+        _ => None,
+    }
+}
+
+/// The expression that stands for a column of a relation in FROM, wherever its slot will be.
+pub(super) fn item_expr(relation: usize, number: usize) -> Expr {
+    Expr::Identifier(Ident {
+        value: format!("@{relation}.{number}"),
+        quote_style: Some('"'),
+        span: sqlparser::tokenizer::Span::empty(),
+    })
+}
+
+/// The relation of an expression of [`item_expr`].
+pub(super) fn item_of(expr: &Expr) -> Option<usize> {
+    match expr {
+        Expr::Identifier(ident) if ident.quote_style == Some('"') => {
+            ident.value.strip_prefix('@')?.split_once('.')?.0.parse().ok()
+        }
+        _ => None,
+    }
+}
+
+/// Where a column's value comes from.
+#[derive(Clone, Debug)]
+pub(super) enum Place {
+    /// A slot of the row.
+    Slot(usize),
+    /// An expression over slots: a column merged by USING in a full join.
+    Merged(Box<Expr>),
+    /// Nowhere: the query is grouped, and the column is neither grouped nor depends on what is.
+    Ungrouped,
+}
+
+/// A column that can be named.
+#[derive(Clone, Debug)]
+pub(super) struct ScopeColumn {
+    pub(super) relation: usize,
+    /// Its place among the columns of its relation.
+    pub(super) number: usize,
+    pub(super) name: String,
+    pub(super) place: Place,
+    /// Table and column number it comes from.
+    pub(super) origin: Option<(Oid, u16)>,
+    /// Merged into another by USING: only its qualified name finds it, and `*` leaves it out.
+    pub(super) shadowed: bool,
+    /// Made by USING: `*` shows it before the others.
+    pub(super) merged: bool,
+}
+
+/// A relation in FROM.
+#[derive(Clone, Debug)]
+pub(super) struct ScopeRelation {
+    pub(super) alias: String,
+    /// Schema, if it was named with one and has no alias.
+    pub(super) schema: Option<String>,
+    /// The table behind it, if it is one: for functional dependency.
+    pub(super) table: Option<Arc<Relation>>,
+}
+
+/// The names that an expression may use.
+#[derive(Debug, Default)]
+pub(super) struct Scope<'p> {
+    pub(super) parent: Option<&'p Scope<'p>>,
+    pub(super) relations: Vec<ScopeRelation>,
+    pub(super) columns: Vec<ScopeColumn>,
+    /// The type of each slot of the row, the prefix included.
+    pub(super) types: Vec<SqlType>,
+    /// Whether a name was found in a scope around this one.
+    pub(super) uses_parent: Cell<bool>,
+}
+
+/// What a name was found to be.
+#[derive(Clone, Debug)]
+pub(super) struct Found {
+    /// The expression over slots.
+    pub(super) expr: Expr,
+    pub(super) origin: Option<(Oid, u16)>,
+}
+
+impl<'p> Scope<'p> {
+    /// A scope without relations, inside another.
+    pub(super) fn inside(parent: Option<&'p Scope<'p>>) -> Scope<'p> {
+        Scope { parent, types: parent.map_or_else(Vec::new, |p| p.types.clone()), ..Scope::default() }
+    }
+
+    /// A scope of the same row layout as `parent` in which none of its names are known: for views.
+    pub(super) fn opaque(parent: Option<&Scope<'_>>) -> Scope<'static> {
+        Scope { types: parent.map_or_else(Vec::new, |p| p.types.clone()), ..Scope::default() }
+    }
+
+    /// Slots of a row.
+    pub(super) fn width(&self) -> usize {
+        self.types.len()
+    }
+
+    fn error(&self, parts: &[String]) -> SqlError {
+        match parts {
+            [name] => SqlError::new(SqlState::UNDEFINED_COLUMN, format!("column \"{name}\" does not exist")),
+            [.., relation, name] if self.knows(relation) => {
+                SqlError::new(SqlState::UNDEFINED_COLUMN, format!("column {relation}.{name} does not exist"))
+            }
+            [.., relation, _] => {
+                SqlError::new(SqlState::UNDEFINED_TABLE, format!("missing FROM-clause entry for table \"{relation}\""))
+            }
+            [] => SqlError::new(SqlState::SYNTAX_ERROR, "an empty name"),
+        }
+    }
+
+    fn knows(&self, alias: &str) -> bool {
+        self.relations.iter().any(|r| r.alias == alias) || self.parent.is_some_and(|parent| parent.knows(alias))
+    }
+
+    /// Relations that the qualifiers of a name may mean here.
+    fn qualified(&self, qualifiers: &[String], relation: usize) -> bool {
+        let relation = &self.relations[relation];
+        match qualifiers {
+            [] => true,
+            [alias] => relation.alias == *alias,
+            [.., schema, alias] => relation.alias == *alias && relation.schema.as_deref() == Some(schema),
+        }
+    }
+
+    fn here(&self, parts: &[String]) -> Result<Option<&ScopeColumn>, SqlError> {
+        let Some((name, qualifiers)) = parts.split_last() else { return Ok(None) };
+        let mut found: Option<&ScopeColumn> = None;
+        for column in &self.columns {
+            let visible = !column.shadowed || !qualifiers.is_empty();
+            if visible && column.name == *name && self.qualified(qualifiers, column.relation) {
+                if found.is_some() {
+                    let message = format!("column reference \"{name}\" is ambiguous");
+                    return Err(SqlError::new(SqlState::AMBIGUOUS_COLUMN, message));
+                }
+                found = Some(column);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Finds a column by its name.
+    pub(super) fn column(&self, parts: &[String]) -> Result<Found, SqlError> {
+        self.find(parts)?.ok_or_else(|| self.error(parts))
+    }
+
+    /// Finds a column by its name; `None` if there is none here or around.
+    pub(super) fn find(&self, parts: &[String]) -> Result<Option<Found>, SqlError> {
+        if let Some(column) = self.here(parts)? {
+            return self.place(column).map(Some);
+        }
+        match self.parent {
+            None => Ok(None),
+            Some(parent) => {
+                let found = parent.find(parts)?;
+                self.uses_parent.set(self.uses_parent.get() || found.is_some());
+                Ok(found)
+            }
+        }
+    }
+
+    fn place(&self, column: &ScopeColumn) -> Result<Found, SqlError> {
+        let expr = match &column.place {
+            Place::Slot(slot) => slot_expr(*slot),
+            Place::Merged(expr) => expr.as_ref().clone(),
+            Place::Ungrouped => {
+                let name = format!("{}.{}", self.relations[column.relation].alias, column.name);
+                let message =
+                    format!("column \"{name}\" must appear in the GROUP BY clause or be used in an aggregate function");
+                return Err(SqlError::new(SqlState::GROUPING_ERROR, message));
+            }
+        };
+        Ok(Found { expr, origin: column.origin })
+    }
+
+    /// The columns of `*`, or of `alias.*`.
+    pub(super) fn star(&self, qualifiers: &[String]) -> Result<Vec<(String, Found)>, SqlError> {
+        let columns = self.columns.iter().filter(|column| {
+            if qualifiers.is_empty() { !column.shadowed } else { self.qualified(qualifiers, column.relation) }
+        });
+        if let Some(alias) = qualifiers.last()
+            && !self.relations.iter().any(|r| r.alias == *alias)
+        {
+            if let Some(parent) = self.parent.filter(|parent| parent.knows(alias)) {
+                self.uses_parent.set(true);
+                return parent.star(qualifiers);
+            }
+            let message = format!("missing FROM-clause entry for table \"{alias}\"");
+            return Err(SqlError::new(SqlState::UNDEFINED_TABLE, message));
+        }
+        let mut columns: Vec<&ScopeColumn> = columns.collect();
+        if qualifiers.is_empty() {
+            columns.sort_by_key(|column| !column.merged);
+        }
+        columns.into_iter().map(|column| Ok((column.name.clone(), self.place(column)?))).collect()
+    }
+
+    /// The column that [`item_expr`] stands for.
+    pub(super) fn item(&self, expr: &Expr) -> Option<Expr> {
+        let Expr::Identifier(ident) = expr else { return None };
+        let (relation, number) = ident.value.strip_prefix('@')?.split_once('.')?;
+        let (relation, number) = (relation.parse::<usize>().ok()?, number.parse::<usize>().ok()?);
+        let column = self
+            .columns
+            .iter()
+            .find(|c| c.relation == relation && c.number == number && !matches!(c.place, Place::Merged(_)))?;
+        self.place(column).ok().map(|found| found.expr)
+    }
+
+    /// Relations here (not around) that a name may be a column of, as a set of bits.
+    pub(super) fn relations_of(&self, parts: &[String]) -> u64 {
+        match self.here(parts) {
+            Ok(Some(column)) if matches!(column.place, Place::Merged(_)) => {
+                u64::MAX >> (64 - self.relations.len().clamp(1, 64))
+            }
+            Ok(Some(column)) => 1 << column.relation,
+            // Either the name of a relation (its whole row), or not known here.
+            _ => match parts {
+                [name] => self.relations.iter().position(|r| r.alias == *name).map_or(0, |place| 1 << place),
+                _ => 0,
+            },
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! Objects as SQL text, in the words of PostgreSQL's `ruleutils`.
+
+use super::Objects;
+use crate::SqlError;
+use crate::catalog::{Check, Column, ForeignKey, Index, ReferentialAction, Relation, Table};
+use crate::context::CatalogView;
+
+/// Words that cannot stand unquoted as a column's name (reserved, or reserved but for function and type names).
+pub(super) const RESERVED: &[&str] = &[
+    "all",
+    "analyse",
+    "analyze",
+    "and",
+    "any",
+    "array",
+    "as",
+    "asc",
+    "asymmetric",
+    "authorization",
+    "between",
+    "bigint",
+    "binary",
+    "bit",
+    "boolean",
+    "both",
+    "case",
+    "cast",
+    "char",
+    "character",
+    "check",
+    "coalesce",
+    "collate",
+    "collation",
+    "column",
+    "concurrently",
+    "constraint",
+    "create",
+    "cross",
+    "current_catalog",
+    "current_date",
+    "current_role",
+    "current_schema",
+    "current_time",
+    "current_timestamp",
+    "current_user",
+    "dec",
+    "decimal",
+    "default",
+    "deferrable",
+    "desc",
+    "distinct",
+    "do",
+    "else",
+    "end",
+    "except",
+    "exists",
+    "extract",
+    "false",
+    "fetch",
+    "float",
+    "for",
+    "foreign",
+    "freeze",
+    "from",
+    "full",
+    "grant",
+    "greatest",
+    "group",
+    "grouping",
+    "having",
+    "ilike",
+    "in",
+    "initially",
+    "inner",
+    "inout",
+    "int",
+    "integer",
+    "intersect",
+    "interval",
+    "into",
+    "is",
+    "isnull",
+    "join",
+    "lateral",
+    "leading",
+    "least",
+    "left",
+    "like",
+    "limit",
+    "localtime",
+    "localtimestamp",
+    "national",
+    "natural",
+    "nchar",
+    "none",
+    "not",
+    "notnull",
+    "null",
+    "nullif",
+    "numeric",
+    "offset",
+    "on",
+    "only",
+    "or",
+    "order",
+    "out",
+    "outer",
+    "overlaps",
+    "overlay",
+    "placing",
+    "position",
+    "precision",
+    "primary",
+    "real",
+    "references",
+    "returning",
+    "right",
+    "row",
+    "select",
+    "session_user",
+    "setof",
+    "similar",
+    "smallint",
+    "some",
+    "substring",
+    "symmetric",
+    "table",
+    "tablesample",
+    "then",
+    "time",
+    "timestamp",
+    "to",
+    "trailing",
+    "treat",
+    "trim",
+    "true",
+    "union",
+    "unique",
+    "user",
+    "using",
+    "values",
+    "varchar",
+    "variadic",
+    "verbose",
+    "when",
+    "where",
+    "window",
+    "with",
+];
+
+/// An identifier as SQL text, quoted only if it must be.
+pub fn quote_ident(name: &str) -> String {
+    let plain = name
+        .bytes()
+        .enumerate()
+        .all(|(i, b)| b.is_ascii_lowercase() || b == b'_' || (i > 0 && (b.is_ascii_digit() || b == b'$')));
+    if plain && !name.is_empty() && RESERVED.binary_search(&name).is_err() {
+        name.to_string()
+    } else {
+        format!("\"{}\"", name.replace('"', "\"\""))
+    }
+}
+
+pub(super) fn column_name(table: &Table, id: u16) -> &str {
+    table.columns.iter().find(|column: &&Column| column.id == id).map_or("?", |column| column.name.as_str())
+}
+
+fn list<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    names.map(quote_ident).collect::<Vec<_>>().join(", ")
+}
+
+/// `pg_get_indexdef`: of the whole index, or of its column `part` from 1.
+pub(super) fn index(schema: &str, table: &Table, index: &Index, part: usize) -> String {
+    let column = |place: usize| {
+        let part = &index.columns[place];
+        quote_ident(column_name(table, part.column))
+    };
+    if part > 0 {
+        return if part <= index.columns.len() { column(part - 1) } else { String::new() };
+    }
+    let columns: Vec<String> = (0..index.columns.len())
+        .map(|place| column(place) + if index.columns[place].descending { " DESC" } else { "" })
+        .collect();
+    format!(
+        "CREATE {}INDEX {} ON {}.{} USING btree ({})",
+        if index.unique { "UNIQUE " } else { "" },
+        quote_ident(&index.name),
+        quote_ident(schema),
+        quote_ident(&table.name),
+        columns.join(", ")
+    )
+}
+
+/// `pg_get_constraintdef` of a PRIMARY KEY or UNIQUE constraint.
+pub(super) fn unique(table: &Table, index: &Index) -> String {
+    let kind = if table.has_primary_key && index.id == table.primary.id { "PRIMARY KEY" } else { "UNIQUE" };
+    format!("{kind} ({})", list(index.columns.iter().map(|part| column_name(table, part.column))))
+}
+
+/// `pg_get_constraintdef` of a CHECK constraint.
+pub(super) fn check(check: &Check) -> String {
+    format!("CHECK ({})", parenthesized(&check.expression))
+}
+
+fn parenthesized(expression: &str) -> String {
+    let trimmed = expression.trim();
+    if is_wrapped(trimmed) { trimmed.to_string() } else { format!("({trimmed})") }
+}
+
+/// Whether the first character is a parenthesis that the last one closes.
+fn is_wrapped(text: &str) -> bool {
+    let mut depth = 0i32;
+    let mut quoted = false;
+    for (i, c) in text.char_indices() {
+        match c {
+            '\'' => quoted = !quoted,
+            '(' if !quoted => depth += 1,
+            ')' if !quoted => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 && i + c.len_utf8() < text.len() {
+            return false;
+        }
+    }
+    depth == 0 && text.starts_with('(')
+}
+
+fn action(action: ReferentialAction) -> Option<&'static str> {
+    Some(match action {
+        ReferentialAction::NoAction => return None,
+        ReferentialAction::Restrict => "RESTRICT",
+        ReferentialAction::Cascade => "CASCADE",
+        ReferentialAction::SetNull => "SET NULL",
+        ReferentialAction::SetDefault => "SET DEFAULT",
+    })
+}
+
+/// `pg_get_constraintdef` of a foreign key.
+pub(super) fn foreign_key(
+    catalog: &dyn CatalogView,
+    objects: &Objects,
+    path: &[String],
+    table: &Table,
+    key: &ForeignKey,
+) -> Result<String, SqlError> {
+    let columns = list(key.columns.iter().map(|id| column_name(table, *id)));
+    let target = catalog.relation_by_id(key.referenced_table)?;
+    let (name, referenced) = match target.as_deref() {
+        Some(Relation::Table(target)) => {
+            let schema = objects.schema_name(target.schema);
+            let bare = quote_ident(&target.name);
+            let name = if path.iter().any(|s| s == schema) { bare } else { format!("{}.{bare}", quote_ident(schema)) };
+            (name, list(key.referenced_columns.iter().map(|id| column_name(target, *id))))
+        }
+        _ => ("?".to_string(), String::new()),
+    };
+    let mut text = format!("FOREIGN KEY ({columns}) REFERENCES {name}({referenced})");
+    if let Some(word) = action(key.on_update) {
+        text += &format!(" ON UPDATE {word}");
+    }
+    if let Some(word) = action(key.on_delete) {
+        text += &format!(" ON DELETE {word}");
+    }
+    Ok(text)
+}

@@ -1,0 +1,342 @@
+//! The functions that read the catalogs: `pg_get_indexdef`, `format_type`, `pg_table_is_visible` and their kind.
+//!
+//! They need the statement's catalog, so they are not in the registry of plain scalar functions. All are strict but for those in
+//! [`call`] that say otherwise.
+
+use super::relations::indexes;
+use super::{Objects, Source, definition, names};
+use crate::catalog::{Oid, Relation, Table};
+use crate::context::StatementContext;
+use crate::types::{RegKind, Row, SqlType, Value};
+use crate::{SqlError, SqlState};
+use sqlparser::ast::Expr;
+use sqlparser::dialect::PostgreSqlDialect;
+use sqlparser::parser::Parser;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+/// A function's result type, and how many arguments it takes.
+#[derive(Debug)]
+pub struct CatalogFunction {
+    /// Its name, without a schema.
+    pub name: &'static str,
+    /// Fewest arguments.
+    pub least: usize,
+    /// Most arguments.
+    pub most: usize,
+    /// Its result's type.
+    pub result: SqlType,
+}
+
+const fn function(name: &'static str, least: usize, most: usize, result: SqlType) -> CatalogFunction {
+    CatalogFunction { name, least, most, result }
+}
+
+const FUNCTIONS: &[CatalogFunction] = &[
+    function("format_type", 2, 2, SqlType::Text),
+    function("pg_get_expr", 2, 3, SqlType::Text),
+    function("pg_get_indexdef", 1, 3, SqlType::Text),
+    function("pg_get_constraintdef", 1, 2, SqlType::Text),
+    function("pg_get_viewdef", 1, 2, SqlType::Text),
+    function("pg_get_triggerdef", 1, 2, SqlType::Text),
+    function("pg_get_ruledef", 1, 2, SqlType::Text),
+    function("pg_get_functiondef", 1, 1, SqlType::Text),
+    function("pg_get_function_arguments", 1, 1, SqlType::Text),
+    function("pg_get_function_identity_arguments", 1, 1, SqlType::Text),
+    function("pg_get_function_result", 1, 1, SqlType::Text),
+    function("pg_get_function_sqlbody", 1, 1, SqlType::Text),
+    function("pg_get_partkeydef", 1, 1, SqlType::Text),
+    function("pg_get_partition_constraintdef", 1, 1, SqlType::Text),
+    function("pg_get_statisticsobjdef", 1, 1, SqlType::Text),
+    function("pg_get_statisticsobjdef_columns", 1, 1, SqlType::Text),
+    function("pg_get_userbyid", 1, 1, SqlType::Name),
+    function("pg_get_serial_sequence", 2, 2, SqlType::Text),
+    function("pg_table_is_visible", 1, 1, SqlType::Bool),
+    function("pg_type_is_visible", 1, 1, SqlType::Bool),
+    function("pg_function_is_visible", 1, 1, SqlType::Bool),
+    function("pg_operator_is_visible", 1, 1, SqlType::Bool),
+    function("pg_opclass_is_visible", 1, 1, SqlType::Bool),
+    function("pg_opfamily_is_visible", 1, 1, SqlType::Bool),
+    function("pg_collation_is_visible", 1, 1, SqlType::Bool),
+    function("pg_conversion_is_visible", 1, 1, SqlType::Bool),
+    function("pg_statistics_obj_is_visible", 1, 1, SqlType::Bool),
+    function("pg_ts_config_is_visible", 1, 1, SqlType::Bool),
+    function("pg_ts_dict_is_visible", 1, 1, SqlType::Bool),
+    function("pg_ts_parser_is_visible", 1, 1, SqlType::Bool),
+    function("pg_ts_template_is_visible", 1, 1, SqlType::Bool),
+    function("obj_description", 1, 2, SqlType::Text),
+    function("col_description", 2, 2, SqlType::Text),
+    function("shobj_description", 2, 2, SqlType::Text),
+    function("pg_encoding_to_char", 1, 1, SqlType::Name),
+    function("pg_char_to_encoding", 1, 1, SqlType::Int4),
+    function("getdatabaseencoding", 0, 0, SqlType::Name),
+    function("pg_client_encoding", 0, 0, SqlType::Name),
+    function("pg_relation_size", 1, 2, SqlType::Int8),
+    function("pg_total_relation_size", 1, 1, SqlType::Int8),
+    function("pg_table_size", 1, 1, SqlType::Int8),
+    function("pg_indexes_size", 1, 1, SqlType::Int8),
+    function("pg_database_size", 1, 1, SqlType::Int8),
+    function("pg_tablespace_size", 1, 1, SqlType::Int8),
+    function("pg_relation_filenode", 1, 1, SqlType::Oid),
+    function("pg_tablespace_location", 1, 1, SqlType::Text),
+    function("pg_relation_is_publishable", 1, 1, SqlType::Bool),
+    function("pg_relation_is_updatable", 2, 2, SqlType::Int4),
+    function("pg_is_other_temp_schema", 1, 1, SqlType::Bool),
+    function("pg_my_temp_schema", 0, 0, SqlType::Oid),
+    function("pg_is_in_recovery", 0, 0, SqlType::Bool),
+    function("pg_sequence_last_value", 1, 1, SqlType::Int8),
+    function("pg_index_column_has_property", 3, 3, SqlType::Bool),
+    function("has_table_privilege", 2, 3, SqlType::Bool),
+    function("has_any_column_privilege", 2, 3, SqlType::Bool),
+    function("has_column_privilege", 3, 4, SqlType::Bool),
+    function("has_schema_privilege", 2, 3, SqlType::Bool),
+    function("has_database_privilege", 2, 3, SqlType::Bool),
+    function("has_sequence_privilege", 2, 3, SqlType::Bool),
+    function("has_function_privilege", 2, 3, SqlType::Bool),
+    function("has_tablespace_privilege", 2, 3, SqlType::Bool),
+    function("has_type_privilege", 2, 3, SqlType::Bool),
+    function("has_language_privilege", 2, 3, SqlType::Bool),
+    function("pg_has_role", 2, 3, SqlType::Bool),
+    function("row_security_active", 1, 1, SqlType::Bool),
+    function("to_regclass", 1, 1, SqlType::Reg(RegKind::Class)),
+    function("to_regtype", 1, 1, SqlType::Reg(RegKind::Type)),
+    function("to_regproc", 1, 1, SqlType::Reg(RegKind::Proc)),
+    function("to_regnamespace", 1, 1, SqlType::Reg(RegKind::Namespace)),
+    function("inet_server_addr", 0, 0, SqlType::Text),
+    function("inet_server_port", 0, 0, SqlType::Int4),
+    function("inet_client_addr", 0, 0, SqlType::Text),
+    function("inet_client_port", 0, 0, SqlType::Int4),
+    function("quote_ident", 1, 1, SqlType::Text),
+    function("pg_stat_get_numscans", 1, 1, SqlType::Int8),
+    function("pg_stat_get_live_tuples", 1, 1, SqlType::Int8),
+    function("pg_stat_get_dead_tuples", 1, 1, SqlType::Int8),
+];
+
+/// A function of the catalogs by its name (lower case, without a schema).
+pub fn find(name: &str) -> Option<&'static CatalogFunction> {
+    FUNCTIONS.iter().find(|function| function.name == name)
+}
+
+fn text(value: impl AsRef<str>) -> Value {
+    Value::Text(Arc::from(value.as_ref()))
+}
+
+fn oid(value: &Value, context: &StatementContext) -> Result<Oid, SqlError> {
+    Ok(match value {
+        Value::Oid(oid) => *oid,
+        Value::Int2(n) => *n as Oid,
+        Value::Int4(n) => *n as Oid,
+        Value::Int8(n) => *n as Oid,
+        Value::Text(name) => names::resolve(RegKind::Class, name, context)?,
+        _ => 0,
+    })
+}
+
+/// Calls a function of the catalogs.
+///
+/// # Errors
+/// 42P01 for a name that does not exist where a relation is asked for by name, and those of reading the catalog.
+pub fn call(name: &str, args: &[Value], context: &StatementContext) -> Result<Value, SqlError> {
+    if name == "format_type" {
+        return Ok(format_type(args, context)?.map_or(Value::Null, text));
+    }
+    if args.iter().any(|arg| *arg == Value::Null) {
+        return Ok(Value::Null);
+    }
+    Ok(match name {
+        "pg_get_expr" => args[0].clone(),
+        "pg_get_indexdef" => index_definition(args, context)?.map_or(Value::Null, text),
+        "pg_get_constraintdef" => constraint_definition(oid(&args[0], context)?, context)?.map_or(Value::Null, text),
+        "pg_get_viewdef" => match context.catalog.relation_by_id(oid(&args[0], context)?)?.as_deref() {
+            Some(Relation::View(view)) => text(format!(" {};", view.query.trim_end_matches(';'))),
+            _ => Value::Null,
+        },
+        "pg_get_userbyid" => text(if oid(&args[0], context)? == super::OWNER_OID {
+            context.settings.user.clone()
+        } else {
+            format!("unknown (OID={})", oid(&args[0], context)?)
+        }),
+        "pg_get_serial_sequence" => serial_sequence(&args[0], &args[1], context)?,
+        "pg_table_is_visible" => Value::Bool(names::is_visible(oid(&args[0], context)?, context)?),
+        "pg_encoding_to_char" => text(if matches!(args[0], Value::Int4(6)) { "UTF8" } else { "" }),
+        "pg_char_to_encoding" => Value::Int4(
+            if matches!(&args[0], Value::Text(name) if matches!(name.to_ascii_lowercase().as_str(), "utf8" | "utf-8")) {
+                6
+            } else {
+                -1
+            },
+        ),
+        "getdatabaseencoding" | "pg_client_encoding" => text("UTF8"),
+        "pg_relation_size" | "pg_total_relation_size" | "pg_table_size" | "pg_indexes_size" => {
+            oid(&args[0], context)?;
+            Value::Int8(0)
+        }
+        "pg_database_size"
+        | "pg_tablespace_size"
+        | "pg_stat_get_numscans"
+        | "pg_stat_get_live_tuples"
+        | "pg_stat_get_dead_tuples" => Value::Int8(0),
+        "pg_relation_filenode" => Value::Oid(oid(&args[0], context)?),
+        "pg_tablespace_location" => text(""),
+        "pg_relation_is_updatable" => Value::Int4(28),
+        "pg_relation_is_publishable" => Value::Bool(oid(&args[0], context)? >= crate::catalog::FIRST_USER_OID),
+        "pg_is_other_temp_schema" | "pg_is_in_recovery" | "row_security_active" => Value::Bool(false),
+        "pg_my_temp_schema" => Value::Oid(0),
+        "to_regclass" => names::to_reg(RegKind::Class, &args[0], context)?,
+        "to_regtype" => names::to_reg(RegKind::Type, &args[0], context)?,
+        "to_regproc" => names::to_reg(RegKind::Proc, &args[0], context)?,
+        "to_regnamespace" => names::to_reg(RegKind::Namespace, &args[0], context)?,
+        "quote_ident" => match &args[0] {
+            Value::Text(name) => text(definition::quote_ident(name)),
+            other => other.clone(),
+        },
+        _ if name.ends_with("_is_visible") || name.starts_with("has_") || name == "pg_has_role" => Value::Bool(true),
+        // Descriptions, statistics objects, functions' and triggers' texts: there are none.
+        _ => Value::Null,
+    })
+}
+
+fn format_type(args: &[Value], context: &StatementContext) -> Result<Option<String>, SqlError> {
+    if args[0] == Value::Null {
+        return Ok(None);
+    }
+    let typmod = match args[1] {
+        Value::Int4(n) => n,
+        Value::Int8(n) => n as i32,
+        Value::Int2(n) => i32::from(n),
+        _ => -1,
+    };
+    let oid = oid(&args[0], context)?;
+    Ok(Some(names::type_name(oid, typmod)))
+}
+
+fn find_index<R>(
+    context: &StatementContext,
+    wanted: Oid,
+    f: impl Fn(&Objects, &Table, &crate::catalog::Index) -> R,
+) -> Result<Option<R>, SqlError> {
+    let source = Source { catalog: context.catalog.as_ref(), settings: &context.settings, relation: None };
+    let objects = Objects::read(&source)?;
+    for table in super::relations::user(&objects) {
+        if let Some(index) = indexes(table).find(|index| index.id == wanted) {
+            return Ok(Some(f(&objects, table, index)));
+        }
+    }
+    Ok(None)
+}
+
+fn index_definition(args: &[Value], context: &StatementContext) -> Result<Option<String>, SqlError> {
+    let part = match args.get(1) {
+        Some(Value::Int4(n)) => usize::try_from(*n).unwrap_or(0),
+        Some(Value::Int2(n)) => usize::try_from(*n).unwrap_or(0),
+        Some(Value::Int8(n)) => usize::try_from(*n).unwrap_or(0),
+        _ => 0,
+    };
+    find_index(context, oid(&args[0], context)?, |objects, table, index| {
+        definition::index(objects.schema_name(table.schema), table, index, part)
+    })
+}
+
+fn constraint_definition(wanted: Oid, context: &StatementContext) -> Result<Option<String>, SqlError> {
+    let source = Source { catalog: context.catalog.as_ref(), settings: &context.settings, relation: None };
+    let objects = Objects::read(&source)?;
+    for table in super::relations::user(&objects) {
+        if let Some(index) = indexes(table).find(|index| index.id == wanted && index.constraint) {
+            return Ok(Some(definition::unique(table, index)));
+        }
+        if let Some(key) = table.foreign_keys.iter().find(|key| key.id == wanted) {
+            let path = &context.settings.search_path;
+            return definition::foreign_key(context.catalog.as_ref(), &objects, path, table, key).map(Some);
+        }
+        for (place, check) in table.checks.iter().enumerate() {
+            if super::constraints::check_oid(table, place) == wanted {
+                return Ok(Some(definition::check(check)));
+            }
+        }
+    }
+    Ok(None)
+}
+
+fn serial_sequence(table: &Value, column: &Value, context: &StatementContext) -> Result<Value, SqlError> {
+    let relation = context.catalog.relation_by_id(oid(table, context)?)?;
+    let (Some(Relation::Table(table)), Value::Text(column)) = (relation.as_deref(), column) else {
+        return Ok(Value::Null);
+    };
+    let Some(found) = table.columns.iter().find(|c| c.name == **column) else {
+        let message = format!("column \"{column}\" of relation \"{}\" does not exist", table.name);
+        return Err(SqlError::new(SqlState::UNDEFINED_COLUMN, message));
+    };
+    let Some(sequence) = found.owned_sequence else { return Ok(Value::Null) };
+    let sequence = context.catalog.relation_by_id(sequence)?;
+    let Some(Relation::Sequence(sequence)) = sequence.as_deref() else { return Ok(Value::Null) };
+    let schemas = context.catalog.schemas()?;
+    let schema = schemas.iter().find(|s| s.id == sequence.schema).map_or("public", |s| s.name.as_str());
+    Ok(text(format!("{}.{}", definition::quote_ident(schema), definition::quote_ident(&sequence.name))))
+}
+
+/// Numbers of the columns of a table that an expression's text names.
+pub(super) fn columns_of(expression: &str, table: &Table) -> Vec<i16> {
+    let dialect = PostgreSqlDialect {};
+    let Ok(parsed) = Parser::new(&dialect).try_with_sql(expression).and_then(|mut parser| parser.parse_expr()) else {
+        return Vec::new();
+    };
+    let mut found = Vec::new();
+    let _ = sqlparser::ast::visit_expressions(&parsed, |expr| {
+        let name = match expr {
+            Expr::Identifier(name) => Some(name),
+            Expr::CompoundIdentifier(parts) => parts.last(),
+            _ => None,
+        };
+        if let Some(name) = name {
+            let matches = |c: &&crate::catalog::Column| {
+                c.name == name.value || (name.quote_style.is_none() && c.name == name.value.to_lowercase())
+            };
+            if let Some(column) = table.columns.iter().find(matches)
+                && !found.contains(&(column.id as i16))
+            {
+                found.push(column.id as i16);
+            }
+        }
+        ControlFlow::<()>::Continue(())
+    });
+    found
+}
+
+/// Rows of a function of the catalogs that returns a set, with the names and types of its columns; `None` if it is not one.
+pub fn set_columns(name: &str) -> Option<Vec<(&'static str, SqlType)>> {
+    Some(match name {
+        "pg_partition_ancestors" => vec![("relid", SqlType::Reg(RegKind::Class))],
+        "pg_get_keywords" => vec![
+            ("word", SqlType::Text),
+            ("catcode", SqlType::SingleChar),
+            ("barelabel", SqlType::Bool),
+            ("catdesc", SqlType::Text),
+            ("baredesc", SqlType::Text),
+        ],
+        "pg_options_to_table" => vec![("option_name", SqlType::Text), ("option_value", SqlType::Text)],
+        "aclexplode" => vec![
+            ("grantor", SqlType::Oid),
+            ("grantee", SqlType::Oid),
+            ("privilege_type", SqlType::Text),
+            ("is_grantable", SqlType::Bool),
+        ],
+        "pg_listening_channels" => vec![("pg_listening_channels", SqlType::Text)],
+        _ => return None,
+    })
+}
+
+/// The name of a function of [`set_columns`].
+pub fn find_set(name: &str) -> Option<&'static str> {
+    let names =
+        ["pg_partition_ancestors", "pg_get_keywords", "pg_options_to_table", "aclexplode", "pg_listening_channels"];
+    names.into_iter().find(|known| *known == name)
+}
+
+/// The rows of a function of [`set_columns`].
+pub fn set_rows(name: &str) -> Vec<Row> {
+    if name != "pg_get_keywords" {
+        return Vec::new();
+    }
+    let row = |word: &&str| vec![text(word), text("R"), Value::Bool(true), text("reserved"), text("can be bare label")];
+    definition::RESERVED.iter().map(row).collect()
+}

@@ -1,0 +1,195 @@
+//! Objects by name and OIDs as names: what the reg-types (`regclass` and its kin) read and print.
+
+use super::definition::quote_ident;
+use super::relations::indexes;
+use super::{Objects, PG_CATALOG_OID, Source, lookup};
+use crate::catalog::{Oid, Relation};
+use crate::context::StatementContext;
+use crate::types::{RegKind, SqlType, Value};
+use crate::{SqlError, SqlState};
+
+/// A name as SQL writes it, split at its dots: unquoted parts folded to lower case.
+fn split(name: &str) -> Vec<String> {
+    let mut parts = vec![String::new()];
+    let mut quoted = false;
+    let mut chars = name.trim().chars().peekable();
+    while let Some(c) = chars.next() {
+        let part = parts.len() - 1;
+        match c {
+            '"' if quoted && chars.peek() == Some(&'"') => {
+                chars.next();
+                parts[part].push('"');
+            }
+            '"' => quoted = !quoted,
+            '.' if !quoted => parts.push(String::new()),
+            c if quoted => parts[part].push(c),
+            c => parts[part].extend(c.to_lowercase()),
+        }
+    }
+    parts
+}
+
+/// `'name'::regclass` and its kin.
+///
+/// # Errors
+/// 42P01 and the like if there is no such object.
+pub fn resolve(kind: RegKind, name: &str, context: &StatementContext) -> Result<Oid, SqlError> {
+    if let Ok(oid) = name.trim().parse() {
+        return Ok(oid);
+    }
+    if name.trim() == "-" {
+        return Ok(0);
+    }
+    find(kind, name, context)?.ok_or_else(|| {
+        let (state, what) = match kind {
+            RegKind::Class => (SqlState::UNDEFINED_TABLE, "relation"),
+            RegKind::Type => (SqlState::UNDEFINED_OBJECT, "type"),
+            RegKind::Proc => (SqlState::UNDEFINED_FUNCTION, "function"),
+            RegKind::Namespace => (SqlState::INVALID_SCHEMA_NAME, "schema"),
+        };
+        SqlError::new(state, format!("{what} \"{}\" does not exist", split(name).join(".")))
+    })
+}
+
+/// `to_regclass` and its kin: NULL if there is no such object.
+pub(super) fn to_reg(kind: RegKind, name: &Value, context: &StatementContext) -> Result<Value, SqlError> {
+    let Value::Text(name) = name else { return Ok(Value::Null) };
+    Ok(find(kind, name, context)?.map_or(Value::Null, Value::Oid))
+}
+
+fn find(kind: RegKind, name: &str, context: &StatementContext) -> Result<Option<Oid>, SqlError> {
+    let parts = split(name);
+    let (schema, bare) = match parts.as_slice() {
+        [bare] => (None, bare.as_str()),
+        [.., schema, bare] => (Some(schema.as_str()), bare.as_str()),
+        [] => return Ok(None),
+    };
+    match kind {
+        RegKind::Class => class(schema, bare, context),
+        RegKind::Type => {
+            let name = name.trim();
+            let name = name.strip_prefix("pg_catalog.").unwrap_or(name);
+            let (name, typmod_free) = name.split_once('(').map_or((name, true), |(name, _)| (name.trim(), true));
+            Ok(SqlType::from_name(name).filter(|_| typmod_free).map(|ty| ty.oid()))
+        }
+        RegKind::Proc => Ok(functions().find(|(_, function)| *function == bare).map(|(oid, _)| oid)),
+        RegKind::Namespace => {
+            let schemas = context.catalog.schemas()?;
+            Ok(schemas.iter().find(|schema| schema.name == bare).map(Objects::schema_oid))
+        }
+    }
+}
+
+fn class(schema: Option<&str>, name: &str, context: &StatementContext) -> Result<Option<Oid>, SqlError> {
+    if let Some(system) = lookup(schema, name) {
+        return Ok(Some(system.oid));
+    }
+    if let Some(relation) = context.catalog.relation(schema, name)? {
+        return Ok(Some(relation_parts(&relation).0));
+    }
+    let source = Source { catalog: context.catalog.as_ref(), settings: &context.settings, relation: None };
+    let objects = Objects::read(&source)?;
+    for table in super::relations::user(&objects) {
+        let home = objects.schema_name(table.schema);
+        let reachable =
+            schema.map_or_else(|| context.settings.search_path.iter().any(|s| s == home), |schema| schema == home);
+        if let Some(index) = indexes(table).find(|index| reachable && index.name == name) {
+            return Ok(Some(index.id));
+        }
+    }
+    Ok(None)
+}
+
+/// OID, schema and name of a relation.
+fn relation_parts(relation: &Relation) -> (Oid, Oid, &str) {
+    match relation {
+        Relation::Table(t) => (t.id, t.schema, &t.name),
+        Relation::View(v) => (v.id, v.schema, &v.name),
+        Relation::Sequence(s) => (s.id, s.schema, &s.name),
+    }
+}
+
+/// Schema, name, and whether the bare name finds it.
+struct Found {
+    schema: String,
+    name: String,
+    visible: bool,
+}
+
+fn find_class(oid: Oid, context: &StatementContext) -> Result<Option<Found>, SqlError> {
+    if let Some(system) = super::by_oid(oid) {
+        let visible = system.schema_oid() == PG_CATALOG_OID;
+        return Ok(Some(Found { schema: system.schema.into(), name: system.name.into(), visible }));
+    }
+    let schemas = context.catalog.schemas()?;
+    let schema_name = |id: Oid| schemas.iter().find(|s| s.id == id).map_or("public", |s| s.name.as_str()).to_string();
+    if let Some(relation) = context.catalog.relation_by_id(oid)? {
+        let (_, schema, name) = relation_parts(&relation);
+        let first = context.catalog.relation(None, name)?;
+        let visible = first.is_some_and(|first| relation_parts(&first).0 == oid);
+        return Ok(Some(Found { schema: schema_name(schema), name: name.into(), visible }));
+    }
+    let source = Source { catalog: context.catalog.as_ref(), settings: &context.settings, relation: None };
+    let objects = Objects::read(&source)?;
+    for table in super::relations::user(&objects) {
+        if let Some(index) = indexes(table).find(|index| index.id == oid) {
+            let schema = schema_name(table.schema);
+            let visible = context.settings.search_path.contains(&schema);
+            return Ok(Some(Found { schema, name: index.name.clone(), visible }));
+        }
+    }
+    Ok(None)
+}
+
+/// `pg_table_is_visible`
+pub(super) fn is_visible(oid: Oid, context: &StatementContext) -> Result<bool, SqlError> {
+    Ok(find_class(oid, context)?.is_some_and(|found| found.visible))
+}
+
+/// What an OID of a reg-type prints as.
+///
+/// # Errors
+/// Those of reading the catalog.
+pub fn print(kind: RegKind, oid: Oid, context: &StatementContext) -> Result<String, SqlError> {
+    if oid == 0 {
+        return Ok("-".into());
+    }
+    let name = match kind {
+        RegKind::Class => find_class(oid, context)?.map(|found| {
+            let name = quote_ident(&found.name);
+            if found.visible { name } else { format!("{}.{name}", quote_ident(&found.schema)) }
+        }),
+        RegKind::Type => Some(type_name(oid, -1)).filter(|name| name != "???"),
+        RegKind::Proc => functions().find(|(id, _)| *id == oid).map(|(_, name)| name.to_string()),
+        RegKind::Namespace => {
+            let schemas = context.catalog.schemas()?;
+            schemas.iter().find(|schema| Objects::schema_oid(schema) == oid).map(|schema| quote_ident(&schema.name))
+        }
+    };
+    Ok(name.unwrap_or_else(|| oid.to_string()))
+}
+
+/// `format_type`
+pub(super) fn type_name(oid: Oid, typmod: i32) -> String {
+    match SqlType::from_oid(oid) {
+        _ if oid == 0 => "-".into(),
+        Some(ty) => ty.with_typmod(typmod).to_string(),
+        // Types that we list but do not have: their name in pg_type.
+        None => types().find(|(id, _)| *id == oid).map_or_else(|| "???".into(), |(_, name)| name.to_string()),
+    }
+}
+
+fn first_two(text: &'static str) -> impl Iterator<Item = (Oid, &'static str)> {
+    text.lines().filter_map(|line| {
+        let mut cells = line.split('\t');
+        Some((cells.next()?.parse().ok()?, cells.next()?))
+    })
+}
+
+fn functions() -> impl Iterator<Item = (Oid, &'static str)> {
+    first_two(include_str!("data/pg_proc.tsv"))
+}
+
+fn types() -> impl Iterator<Item = (Oid, &'static str)> {
+    first_two(include_str!("data/pg_type.tsv"))
+}
