@@ -5,7 +5,7 @@ use crate::serving::Serving;
 use crate::{shell, signals};
 use lab::bench::{self, PostsAndLikes};
 use lab::client::{Client, Url};
-use std::io::{IsTerminal, Write as _};
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 /// Seed of the data: the same at every start.
@@ -26,14 +26,13 @@ pub fn run(options: &DemoOptions) -> Result<(), String> {
     let serving = Serving::start(&store.0, &options.node)?;
     load(&serving).map_err(|e| format!("cannot load the demo's data: {e}"))?;
     let url = serving.url("demo");
-    println!("A Timeball node, with 100 posts and 1000 likes in the database `demo` (on temporary storage).\n");
-    println!("  sql   {url}\n  psql  psql \"{url}\"\n  http  {0}/health  {0}/metrics\n", serving.http());
     let interactive = std::io::stdin().is_terminal() && !options.no_shell;
-    println!(
-        "{}",
-        if interactive { "\\q leaves the shell and stops the node." } else { "Stop with Ctrl-C or SIGTERM." }
-    );
-    let _ = std::io::stdout().flush();
+    let stop = if interactive { "\\q leaves the shell and stops the node." } else { "Stop with Ctrl-C or SIGTERM." };
+    let http = serving.http();
+    crate::say(&format!(
+        "A Timeball node, with 100 posts and 1000 likes in the database `demo` (on temporary storage).\n\n  \
+         sql   {url}\n  psql  psql \"{url}\"\n  http  {http}/health  {http}/metrics\n\n{stop}\n",
+    ));
     if interactive {
         leave_on_terminate(&store.0);
         shell::interactive(&Url::parse(&url).map_err(|e| e.to_string())?, Format::Table)?;

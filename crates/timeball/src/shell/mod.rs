@@ -9,7 +9,7 @@ use crate::args::{Format, SqlOptions};
 use crate::signals::{self, Signal};
 use lab::client::{CancelKey, Client, ClientError, Column, Event, ServerMessage, TextRow, Url};
 use rustyline::error::ReadlineError;
-use std::io::{BufRead, IsTerminal, Write};
+use std::io::{BufRead, IsTerminal};
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::Instant;
@@ -240,8 +240,7 @@ impl View<'_> {
             // COPY TO STDOUT: lines as they came.
             (None, _) => rows.into_iter().flatten().flatten().map(|line| line + "\n").collect(),
         };
-        // Whoever closed our standard output does not want to know.
-        let _ = std::io::stdout().write_all(text.as_bytes());
+        crate::say(&text);
     }
 }
 
