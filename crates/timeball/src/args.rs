@@ -1,5 +1,6 @@
 //! The command line as a value.
 
+use crate::clock::{self, ClockCommand};
 use clocksource::Spec;
 use lab::bench::Statement;
 use lexopt::prelude::*;
@@ -15,6 +16,7 @@ timeball demo    a node on temporary storage, with data, and a SQL shell
 timeball start   a node on a store of its own
 timeball sql     a SQL shell for any node
 timeball bench   a workload against any database that speaks the Postgres protocol
+timeball clock   look at a bounded clock, record it, draw it, improve it
 timeball version
 
 timeball help COMMAND says more.
@@ -24,7 +26,8 @@ timeball start --store DIR [options]
   --store DIR             where the data lives; one process at a time
   --listen-addr HOST:PORT where SQL is spoken (127.0.0.1:26257); port 0 takes a free one and prints it
   --http-addr HOST:PORT   /health and /metrics (127.0.0.1:8080)
-  --clock SOURCE          same-host, static:<error> (static:5ms), or kernel (same-host)
+  --clock SOURCE          same-host, static:<error> (static:5ms), auto, chrony, clockbound, ptp, kernel,
+                          ntp:<server>,<server>,... (same-host)
   --max-connections N     sessions at a time (600)
   --log text|json         form of the log on standard error (text)
   --insecure              allow addresses other than loopback: there is no TLS and no password yet
@@ -65,6 +68,7 @@ pub enum Command {
     Demo(DemoOptions),
     Sql(SqlOptions),
     Bench(BenchOptions),
+    Clock(ClockCommand),
 }
 
 /// What `start` and `demo` share.
@@ -134,6 +138,9 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Command, lexopt
             Some("demo") => demo(&mut parser),
             Some("sql") => sql(&mut parser),
             Some("bench") => bench(&mut parser),
+            Some("clock") => {
+                Ok(clock::parse(&mut parser, duration)?.map_or(Command::Help(clock::HELP), Command::Clock))
+            }
             Some("version") => Ok(Command::Version),
             Some("help") => Ok(Command::Help(help(parser.optional_value().or(parser.value().ok())))),
             _ => Err(format!("there is no command {command:?}").into()),
@@ -148,6 +155,7 @@ fn help(topic: Option<OsString>) -> &'static str {
         Some("demo") => HELP_DEMO,
         Some("sql") => HELP_SQL,
         Some("bench") => HELP_BENCH,
+        Some("clock") => clock::HELP,
         _ => HELP,
     }
 }
@@ -321,6 +329,23 @@ mod tests {
         };
         assert_eq!((o.store, o.node.log), (PathBuf::from("/x"), LogFormat::Json));
         assert_eq!(o.node.clock, Spec::Static(Duration::from_millis(5)));
+    }
+
+    #[test]
+    fn clock_commands() {
+        let Ok(Command::Clock(ClockCommand::Watch(spec, look))) = line("timeball clock --json --clock chrony") else {
+            panic!("refused")
+        };
+        assert_eq!((spec.to_string().as_str(), look.count), ("chrony", Some(1)));
+        let Ok(Command::Clock(ClockCommand::Record(_, tape, Some(out)))) =
+            line("timeball clock record --duration 12h --every 250ms --bucket 5m --out F")
+        else {
+            panic!("refused")
+        };
+        assert_eq!((tape, out), (lab::clock::record::RecordOptions::default(), PathBuf::from("F")));
+        assert!(matches!(line("timeball clock plot F"), Ok(Command::Clock(ClockCommand::Plot { .. }))));
+        assert!(matches!(line("timeball clock doctor"), Ok(Command::Clock(ClockCommand::Doctor(_)))));
+        assert!(line("timeball clock tick").unwrap_err().contains("clock tick"));
     }
 
     #[test]

@@ -6,6 +6,7 @@
 
 mod args;
 mod bench;
+mod clock;
 mod demo;
 mod serving;
 mod shell;
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
         Command::Demo(options) => demo::run(&options),
         Command::Sql(options) => shell::run(&options),
         Command::Bench(options) => bench::run(&options),
+        Command::Clock(command) => clock::run(&command),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
