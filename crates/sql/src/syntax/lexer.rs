@@ -32,6 +32,7 @@ impl<'a> Lexed<'a> {
             Ok(tokens) => {
                 lexed.tokens = tokens;
                 lexed.tokens.retain(|t| !matches!(t.token, Token::Whitespace(_) | Token::EOF));
+                super::links::check(&lexed.tokens)?;
                 Ok(lexed)
             }
             Err(e) => {

@@ -7,11 +7,12 @@
 //!
 //! 1. A whole text is parsed before any of it runs: a syntax error anywhere stops all of it, as in PostgreSQL.
 //! 2. Every word of a statement is read or refused; nothing is dropped without a notice.
-//! 3. Depth and length are bounded: [`DEPTH_MAX`], [`TEXT_BYTES_MAX`].
+//! 3. Depth, length and chains of operators are bounded: [`DEPTH_MAX`], [`TEXT_BYTES_MAX`], `links`.
 
 pub mod command;
 pub mod ddl;
 mod lexer;
+mod links;
 mod name;
 mod reader;
 mod rewrite;
