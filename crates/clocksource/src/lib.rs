@@ -37,6 +37,8 @@
 
 mod anchor;
 pub mod auto;
+#[cfg(feature = "c-abi")]
+pub mod capi;
 mod cell;
 pub mod chrony;
 mod clock;

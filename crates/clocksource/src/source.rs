@@ -50,14 +50,24 @@ pub trait ClockSource: Send + Sync {
     /// # Errors
     /// [`Untrusted`] as soon as the bound may no longer be relied upon.
     fn wait_until_after(&self, ts: Timestamp) -> Result<(), Untrusted> {
-        loop {
-            let now = self.now()?;
-            if now.is_past(ts) {
-                return Ok(());
-            }
-            let missing_us = ts.physical_us().saturating_sub(now.earliest_ns / 1000);
-            std::thread::sleep(Duration::from_micros(missing_us.max(1)).min(NAP_MAX));
-        }
+        wait_while(self, |now| (!now.is_past(ts)).then(|| ts.physical_us().saturating_mul(1000)))
+    }
+    /// Blocks the calling thread until `unix_ns`, nanoseconds since the Unix epoch, is certainly past.
+    ///
+    /// # Errors
+    /// [`Untrusted`] as soon as the bound may no longer be relied upon.
+    fn wait_until_after_ns(&self, unix_ns: u64) -> Result<(), Untrusted> {
+        wait_while(self, |now| (now.earliest_ns <= unix_ns).then_some(unix_ns))
+    }
+}
+
+/// Sleeps as long as `missing` names a time (nanoseconds since the Unix epoch) that `earliest` has yet to pass.
+fn wait_while<S: ClockSource + ?Sized>(clock: &S, missing: impl Fn(&Interval) -> Option<u64>) -> Result<(), Untrusted> {
+    loop {
+        let now = clock.now()?;
+        let Some(target_ns) = missing(&now) else { return Ok(()) };
+        let nap = Duration::from_nanos(target_ns.saturating_sub(now.earliest_ns).max(1_000));
+        std::thread::sleep(nap.min(NAP_MAX));
     }
 }
 
