@@ -5,6 +5,7 @@
 
 pub mod catalog;
 pub mod context;
+pub mod copy;
 pub mod database;
 pub mod encoding;
 pub mod engine;

@@ -1,0 +1,20 @@
+//! The formats of COPY: text and csv, as PostgreSQL reads and writes them.
+//!
+//! ```text
+//! bytes in any chunks --LineSplitter--> lines --CopyFormat::decode--> values
+//! values --CopyFormat::encode--> one line each
+//! ```
+//!
+//! The splitter knows just enough of a format to find where a row ends: in csv a newline within quotes is data, in text one behind a
+//! backslash. A line longer than [`LINE_BYTES_MAX`] is refused before it fills memory.
+
+mod decode;
+mod encode;
+mod format;
+mod splitter;
+
+pub use format::CopyFormat;
+pub use splitter::{LINE_BYTES_MAX, LineSplitter};
+
+#[cfg(test)]
+mod tests;
