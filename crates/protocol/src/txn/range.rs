@@ -184,7 +184,11 @@ impl Range {
         versions: &V,
     ) -> Result<Verdict, V::Error> {
         let Some(prepared) = self.prepared.remove(&txn) else {
-            return Ok(Verdict::Done);
+            // An abort can overtake the prepare: it must refuse it as a fence would.
+            return Ok(match commit {
+                None => self.fence(txn),
+                Some(_) => Verdict::Done,
+            });
         };
         let Some(commit) = commit else {
             self.outcomes.insert(txn, Outcome::Aborted);

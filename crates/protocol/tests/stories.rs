@@ -1,0 +1,236 @@
+//! Golden scripts of transactions: `tests/golden/*.txt`. A line is a command, then ` -> ` and what it gave.
+//! `BLESS=1 cargo test -p timeball-protocol --test stories` writes the results anew; read the diff.
+
+mod model;
+
+use bytes::Bytes;
+use clock::Timestamp;
+use model::Model;
+use protocol::txn::{
+    Answer, Batch, Cause, Command, Coordinator, LockReply, LockTable, LockWait, Outcome, Range, RangeId, Read, Record,
+    Refusal, Span, Standing, TxnId, Verdict, Write, encode_record,
+};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+#[derive(Default)]
+struct World {
+    versions: Model,
+    ranges: BTreeMap<RangeId, Range>,
+    coordinators: BTreeMap<TxnId, Coordinator>,
+    locks: LockTable,
+}
+
+fn time(word: &str) -> Timestamp {
+    Timestamp::from_u64(word.parse().expect("a timestamp"))
+}
+fn txn(word: &str) -> TxnId {
+    TxnId { serial: word[1..].parse().expect("a transaction"), node: 0 }
+}
+fn range(word: &str) -> RangeId {
+    RangeId(word[1..].parse().expect("a range"))
+}
+fn ranges(word: &str) -> Vec<RangeId> {
+    word.split(',').map(range).collect()
+}
+fn key(word: &str) -> Bytes {
+    Bytes::copy_from_slice(word.as_bytes())
+}
+fn show_txn(id: TxnId) -> String {
+    format!("t{}", id.serial)
+}
+fn show_key(key: &[u8]) -> String {
+    String::from_utf8_lossy(key).into_owned()
+}
+
+/// `since 5 read a read b..d write x=1 delete y`
+fn batch(id: TxnId, words: &[&str]) -> Batch {
+    let mut batch = Batch { txn: id, ..Batch::default() };
+    let mut since = Timestamp::MIN;
+    for pair in words.chunks(2) {
+        match pair {
+            ["since", at] => since = time(at),
+            ["read", what] => batch.reads.push(match what.split_once("..") {
+                Some((start, end)) => Read::Span { span: Span::new(key(start), key(end)), since },
+                None => Read::Key { key: key(what), since },
+            }),
+            ["write", what] => {
+                let (name, value) = what.split_once('=').expect("key=value");
+                batch.writes.push(Write { key: key(name), value: Some(key(value)), since });
+            }
+            ["delete", name] => batch.writes.push(Write { key: key(name), value: None, since }),
+            other => panic!("unknown part {other:?}"),
+        }
+    }
+    batch.writes.sort_by(|a, b| a.key.cmp(&b.key));
+    batch
+}
+
+fn show_refusal(refusal: &Refusal) -> String {
+    let at = show_key(&refusal.key);
+    match &refusal.cause {
+        Cause::WriteChanged { at: t } => format!("refused: {at} was written at {}", t.as_u64()),
+        Cause::ReadChanged { at: t } => format!("refused: {at} was read, and written at {}", t.as_u64()),
+        Cause::Undecided { txn } => format!("refused: {at} is held by {}", show_txn(*txn)),
+        Cause::TooOld { threshold } => format!("refused: older than {}", threshold.as_u64()),
+        Cause::Fenced => "refused: fenced or repeated".to_owned(),
+        Cause::Moved => format!("refused: {at} is in another range"),
+    }
+}
+
+fn show_decision(decision: Option<Option<Timestamp>>) -> String {
+    match decision {
+        None => "undecided".to_owned(),
+        Some(None) => "aborted".to_owned(),
+        Some(Some(at)) => format!("committed at {}", at.as_u64()),
+    }
+}
+
+impl World {
+    fn run(&mut self, words: &[&str]) -> String {
+        match words {
+            ["range", id, start, end] => {
+                let end = if *end == "-" { Bytes::new() } else { key(end) };
+                self.ranges.insert(range(id), Range::new(range(id), Span::new(key(start), end)));
+                String::new()
+            }
+            ["get", name, "at", at] => match self.versions.get(name.as_bytes(), time(at)) {
+                None => "nothing".to_owned(),
+                Some((t, None)) => format!("deleted at {}", t.as_u64()),
+                Some((t, Some(v))) => format!("{} from {}", show_key(&v), t.as_u64()),
+            },
+            ["ask", id, t] => match self.ranges[&range(id)].standing(txn(t)) {
+                Standing::Prepared(at) => format!("prepared at {}", at.as_u64()),
+                Standing::Decided(Outcome::Aborted) => "aborted".to_owned(),
+                Standing::Decided(Outcome::Committed(at)) => format!("committed at {}", at.as_u64()),
+                Standing::Unknown => "unknown".to_owned(),
+            },
+            ["restart", id] => {
+                let before = self.ranges.remove(&range(id)).expect("a range");
+                let after = Range::decode(&Bytes::from(before.encode())).expect("the state decodes");
+                assert_eq!(before, after);
+                self.ranges.insert(range(id), after);
+                String::new()
+            }
+            ["coordinate" | "recover", t, who] => {
+                self.coordinators.insert(txn(t), Coordinator::new(txn(t), &ranges(who)));
+                String::new()
+            }
+            ["answer", t, who, rest @ ..] => self.answer(txn(t), range(who), rest),
+            ["informed", t, who] => {
+                let all = self.coordinators.get_mut(&txn(t)).expect("a coordinator").informed(range(who));
+                if all { "all know".to_owned() } else { "others do not know".to_owned() }
+            }
+            ["lock", t, name] => self.lock(t, name, LockWait::Wait),
+            ["nowait", t, name] => self.lock(t, name, LockWait::NoWait),
+            ["cancel", t] => {
+                self.locks.cancel(txn(t));
+                String::new()
+            }
+            ["end", t] => {
+                let mut woken = Vec::new();
+                self.locks.release(txn(t), &mut woken);
+                let woken: Vec<String> = woken.iter().map(|w| show_txn(w.0)).collect();
+                if woken.is_empty() { String::new() } else { format!("wakes {}", woken.join(" ")) }
+            }
+            ["at", at, id, rest @ ..] => self.apply(time(at), range(id), rest),
+            other => panic!("unknown command {other:?}"),
+        }
+    }
+
+    fn answer(&mut self, id: TxnId, who: RangeId, words: &[&str]) -> String {
+        let answer = match words {
+            ["prepared", at] => Answer::Prepared(time(at)),
+            ["refused"] => Answer::Refused,
+            ["committed", at] => Answer::Known(Outcome::Committed(time(at))),
+            ["aborted"] => Answer::Known(Outcome::Aborted),
+            other => panic!("unknown answer {other:?}"),
+        };
+        let coordinator = self.coordinators.get_mut(&id).expect("a coordinator");
+        coordinator.answer(who, answer);
+        show_decision(coordinator.decision())
+    }
+
+    fn lock(&mut self, t: &str, name: &str, wait: LockWait) -> String {
+        let mut woken = Vec::new();
+        let reply = match self.locks.request(txn(t), name.as_bytes(), wait, &mut woken) {
+            LockReply::Granted { waited: false } => "granted".to_owned(),
+            LockReply::Granted { waited: true } => "granted after a wait".to_owned(),
+            LockReply::Queued => "waits".to_owned(),
+            LockReply::Busy => "busy".to_owned(),
+            LockReply::Deadlock(cycle) => {
+                format!("deadlock: {}", cycle.into_iter().map(show_txn).collect::<Vec<_>>().join(" waits for "))
+            }
+        };
+        let woken: Vec<String> = woken.iter().map(|w| show_txn(w.0)).collect();
+        if woken.is_empty() { reply } else { format!("{reply}; wakes {}", woken.join(" ")) }
+    }
+
+    fn apply(&mut self, at: Timestamp, id: RangeId, words: &[&str]) -> String {
+        let command = match words {
+            ["commit", t, rest @ ..] => Command::Commit(batch(txn(t), rest)),
+            ["prepare", t, "with", who, rest @ ..] => {
+                Command::Prepare { batch: batch(txn(t), rest), participants: ranges(who) }
+            }
+            ["fence", t] => Command::Fence { txn: txn(t) },
+            ["outcome", t, "abort"] => Command::Outcome { txn: txn(t), commit: None },
+            ["outcome", t, "commit", c] => Command::Outcome { txn: txn(t), commit: Some(time(c)) },
+            ["forget", t] => Command::Forget { txns: vec![txn(t)] },
+            ["split", name, right] => Command::Split { at: key(name), right: range(right) },
+            ["collect", threshold] => Command::Collect { threshold: time(threshold) },
+            other => panic!("unknown record {other:?}"),
+        };
+        let mut bytes = Vec::new();
+        encode_record(id, at, &command, &mut bytes);
+        let record = Record::decode(&Bytes::from(bytes)).expect("a record decodes");
+        assert_eq!(record, Record { range: id, at, command });
+        let machine = self.ranges.get_mut(&id).expect("a range");
+        match machine.apply(at, &record.command, &self.versions).unwrap_or_else(|never| match never {}) {
+            Verdict::Committed => "committed".to_owned(),
+            Verdict::Prepared => "prepared".to_owned(),
+            Verdict::Refused(refusal) => show_refusal(&refusal),
+            Verdict::Applied(commit) => format!("applied, committed at {}", commit.as_u64()),
+            Verdict::Aborted => "aborted".to_owned(),
+            Verdict::NotFenced => "not fenced".to_owned(),
+            Verdict::Split(right) => {
+                let text = format!("split: r{} begins at {}", right.id().0, show_key(&right.span().start));
+                self.ranges.insert(right.id(), *right);
+                text
+            }
+            Verdict::Done => "done".to_owned(),
+        }
+    }
+}
+
+fn play(script: &str) -> String {
+    let (mut world, mut out) = (World::default(), String::new());
+    for line in script.lines() {
+        let command = line.split(" -> ").next().unwrap_or_default().trim_end();
+        if command.is_empty() || command.starts_with('#') {
+            writeln!(out, "{line}").expect("a string");
+            continue;
+        }
+        match world.run(&command.split_whitespace().collect::<Vec<_>>()).as_str() {
+            "" => writeln!(out, "{command}").expect("a string"),
+            result => writeln!(out, "{command} -> {result}").expect("a string"),
+        }
+    }
+    out
+}
+
+#[test]
+fn stories() {
+    let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden");
+    let mut files: Vec<_> = std::fs::read_dir(dir).expect("the scripts").map(|e| e.expect("a file").path()).collect();
+    files.sort();
+    assert!(!files.is_empty());
+    for path in files {
+        let script = std::fs::read_to_string(&path).expect("a script");
+        let played = play(&script);
+        if std::env::var_os("BLESS").is_some() {
+            std::fs::write(&path, played).expect("a script");
+        } else {
+            assert_eq!(script, played, "{}: BLESS=1 cargo test -p timeball-protocol --test stories", path.display());
+        }
+    }
+}
