@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use clock::{Reading, Timestamp};
 use node::{
+    AppendError,
     BeginOptions, Consistency, Input, Isolation, LogBatch, Node, NodeOptions, Record, Span, Transaction, TxnError,
     WhenLocked,
 };
