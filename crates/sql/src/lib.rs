@@ -7,6 +7,7 @@ pub mod catalog;
 pub mod context;
 pub mod copy;
 pub mod database;
+pub mod ddl;
 pub mod encoding;
 pub mod engine;
 pub mod error;

@@ -82,6 +82,10 @@ impl Numbers {
             return Ok(block.last.value);
         }
         let length = slot.as_ref().map_or(BLOCK_MIN, |b| b.next_length);
+        if let Some(block) = slot.take() {
+            // The sequence was altered: it goes on from where it stands, not from the end of the block.
+            return_rest(kv, sequence.id, &block)?;
+        }
         let (last, taken) = update(kv, sequence.id, |stored| take(sequence, stored, length))?;
         let first = step(sequence, last)?;
         *slot = Some(Block {
@@ -137,14 +141,21 @@ impl Numbers {
     pub fn give_back(&self, kv: &dyn Kv) -> Result<(), SqlError> {
         let slots: Vec<_> = self.0.lock().iter().map(|(id, slot)| (*id, slot.clone())).collect();
         for (id, slot) in slots {
-            let mut slot = slot.lock();
-            let Some(block) = slot.take().filter(|b| b.left > 0) else { continue };
-            let end = advance(&block.sequence, block.last, block.left);
-            // Only if nobody has moved it since.
-            update(kv, id, |stored| Ok((if stored == end { block.last } else { stored.unwrap_or(block.last) }, ())))?;
+            if let Some(block) = slot.lock().take() {
+                return_rest(kv, id, &block)?;
+            }
         }
         Ok(())
     }
+}
+
+/// Gives back what is left of a block, unless somebody has moved the sequence since it was taken.
+fn return_rest(kv: &dyn Kv, id: Oid, block: &Block) -> Result<(), SqlError> {
+    if block.left == 0 {
+        return Ok(());
+    }
+    let end = advance(&block.sequence, block.last, block.left);
+    update(kv, id, |stored| Ok((if stored == end { block.last } else { stored.unwrap_or(block.last) }, ())))
 }
 
 /// Whether two descriptors of a sequence give the same numbers.

@@ -27,8 +27,6 @@ pub(super) struct Active {
     pub(super) loads: Vec<u32>,
     /// Tables that it created or truncated, in this very (sub)transaction: COPY FREEZE may load them.
     pub(super) fresh: Vec<u32>,
-    /// It changed the catalog: its plans are of no use to others until it commits.
-    pub(super) changed_catalog: bool,
 }
 
 /// SAVEPOINT
@@ -111,7 +109,6 @@ impl Session {
             settings: None,
             loads: Vec::new(),
             fresh: Vec::new(),
-            changed_catalog: false,
         })
     }
 

@@ -2,13 +2,44 @@
 
 use super::Session;
 use super::run::Outcome;
-use crate::SqlError;
+use crate::catalog::view::View;
+use crate::ddl::{Done, Run};
 use crate::output::Output;
 use crate::syntax::Ddl;
+use crate::{SqlError, SqlState};
+use std::sync::Arc;
 
 impl Session {
+    /// Runs a DDL statement. There must be a transaction.
     pub(super) fn run_ddl(&mut self, ddl: &Ddl, out: &mut dyn Output) -> Result<Outcome, SqlError> {
-        let _ = (ddl, out);
-        Err(SqlError::unsupported("this statement"))
+        let statement = self.statement_context(Vec::new())?;
+        let db = self.db.clone();
+        let mut run = Run::begin(&db, &self.database, statement)?;
+        // Places in the texts of expressions and queries inside a definition are not places in the client's text.
+        let result = run.execute(ddl).map_err(|e| SqlError { position: None, ..e });
+        let loads = run.take_loads();
+        self.remember_loads(loads);
+        let Done { tag, notices, snapshot, fresh } = run.finish(result?)?;
+        for notice in &notices {
+            out.notice(notice);
+        }
+        let Some(active) = self.active.as_mut() else {
+            return Err(SqlError::new(SqlState::INTERNAL_ERROR, "a DDL statement ran without a transaction"));
+        };
+        active.fresh.extend(fresh);
+        if let Some(snapshot) = snapshot {
+            let view = View::new(snapshot, self.database.clone(), &self.settings.eval.search_path);
+            active.view = Arc::new(view);
+            self.sequences.use_catalog(active.view.snapshot());
+        }
+        Ok(Outcome::Tag(tag))
+    }
+
+    /// Loads end with the transaction; without one, at once.
+    fn remember_loads(&mut self, loads: Vec<u32>) {
+        match self.active.as_mut() {
+            Some(active) => active.loads.extend(loads),
+            None => loads.into_iter().for_each(|index| self.db.loads.end(index)),
+        }
     }
 }

@@ -172,4 +172,6 @@ SELECT a, b FROM s WHERE c = 'x' ORDER BY d DESC NULLS LAST LIMIT 1 FOR UPDATE S
 SELECT count(*) FROM s FOR UPDATE;
 -- ERROR 0A000: FOR UPDATE is not allowed with aggregate functions or GROUP BY clause
 SELECT a FROM s WHERE c LIKE 'x%' AND NOT a = 1;
--- ERROR 42883: operator does not exist: text ~~ unknown
+-- 2
+-- 3
+-- SELECT 2

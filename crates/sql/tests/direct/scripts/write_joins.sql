@@ -33,14 +33,15 @@ INSERT INTO item SELECT id + 100, price, 'copied' FROM item RETURNING id;
 INSERT INTO item (id, kind) SELECT 1000, 'lit';
 -- INSERT 0 1
 INSERT INTO item (id, price, kind) VALUES ((SELECT max(id) FROM item) + 1, 5, upper('sub'));
--- ERROR 42883: function upper(unknown) does not exist
+-- INSERT 0 1
 SELECT * FROM item ORDER BY id;
 -- 1|11|a
 -- 2|99|b
 -- 101|11|copied
 -- 102|99|copied
 -- 1000|NULL|lit
--- SELECT 5
+-- 1001|5|SUB
+-- SELECT 6
 UPDATE item SET id = id + 1;
 -- ERROR 23505: duplicate key value violates unique constraint "item_pkey"
 -- DETAIL: Key (id)=(2) already exists.
@@ -50,7 +51,8 @@ SELECT id FROM item ORDER BY id;
 -- 101
 -- 102
 -- 1000
--- SELECT 5
+-- 1001
+-- SELECT 6
 EXPLAIN UPDATE item SET price = 1 WHERE id = 5;
 -- Update on item
 --   ->  Point Lookup using item_pkey on item
@@ -83,21 +85,26 @@ SELECT count(*) FROM log;
 CREATE TABLE auto (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, v varchar(3), k smallint);
 -- CREATE TABLE
 INSERT INTO auto (v) VALUES ('a'), ('b') RETURNING id;
--- ERROR 42883: function nextval(regclass) does not exist
+-- 1
+-- 2
+-- INSERT 0 2
 INSERT INTO auto VALUES (7, 'x');
--- ERROR 42883: function nextval(regclass) does not exist
+-- ERROR 428C9: cannot insert a non-DEFAULT value into column "id"
+-- DETAIL: Column "id" is an identity column defined as GENERATED ALWAYS.
 INSERT INTO auto VALUES (DEFAULT, 'x') RETURNING id;
--- ERROR 42883: function nextval(regclass) does not exist
+-- 3
+-- INSERT 0 1
 INSERT INTO auto (v) VALUES ('long');
--- ERROR 42883: function nextval(regclass) does not exist
+-- ERROR 22001: value too long for type character varying(3)
 INSERT INTO auto (k) VALUES (40000);
--- ERROR 42883: function nextval(regclass) does not exist
+-- ERROR 22003: smallint out of range
 INSERT INTO auto (k) VALUES ('x');
--- ERROR 42883: function nextval(regclass) does not exist
+-- ERROR 22P02: invalid input syntax for type smallint: "x"
 UPDATE auto SET id = 5;
--- ERROR 42883: function nextval(regclass) does not exist
+-- ERROR 428C9: column "id" can only be updated to DEFAULT
+-- DETAIL: Column "id" is an identity column defined as GENERATED ALWAYS.
 UPDATE auto SET v = 'toolong' WHERE id = 1;
--- ERROR 42883: function nextval(regclass) does not exist
+-- ERROR 22001: value too long for type character varying(3)
 
 CREATE TABLE checked (id int PRIMARY KEY, n int CHECK (n > 0), m int, CONSTRAINT more CHECK (m > n));
 -- CREATE TABLE

@@ -1,0 +1,150 @@
+//! Columns: from their definition to descriptors, with the sequences that they own.
+
+use super::naming::qualified;
+use super::{Run, TABLE_COLUMNS_MAX};
+use crate::catalog::{Column, Identity, Relation, Schema, Sequence, Table};
+use crate::syntax::{ColumnConstraintKind as Kind, ColumnDef, SequenceOptions, quote_literal};
+use crate::types::{DeclaredType, SqlType};
+use crate::{SqlError, SqlState};
+
+/// A column, and what else its definition asks for.
+pub(super) struct Defined {
+    pub(super) column: Column,
+    /// A sequence to create for it.
+    pub(super) sequence: Option<SequenceOptions>,
+    /// SERIAL: the sequence is its DEFAULT.
+    pub(super) serial: bool,
+}
+
+impl Run<'_> {
+    /// The column of a definition, with the next id of its table; key and foreign constraints are left to the caller.
+    pub(super) fn define_column(&self, table: &mut Table, def: &ColumnDef) -> Result<Defined, SqlError> {
+        if table.columns.iter().any(|c| c.name == def.name) {
+            return Err(SqlError::new(
+                SqlState::DUPLICATE_COLUMN,
+                format!("column \"{}\" specified more than once", def.name),
+            ));
+        }
+        if table.columns.len() >= TABLE_COLUMNS_MAX {
+            return Err(SqlError::new(
+                SqlState::PROGRAM_LIMIT_EXCEEDED,
+                format!("tables can have at most {TABLE_COLUMNS_MAX} columns"),
+            ));
+        }
+        let declared = DeclaredType::from_ast(&def.ty)?;
+        refuse_pseudo(&def.name, &declared.ty)?;
+        let mut column = Column {
+            id: table.next_column,
+            name: def.name.clone(),
+            ty: declared.ty,
+            nullable: !declared.serial,
+            default: None,
+            missing: None,
+            identity: None,
+            owned_sequence: None,
+        };
+        let mut sequence = declared.serial.then(SequenceOptions::default);
+        apply(&mut column, def, &mut sequence)?;
+        table.next_column += 1;
+        Ok(Defined { column, sequence, serial: declared.serial })
+    }
+
+    /// Creates the sequence that a column owns.
+    pub(super) fn own_sequence(
+        &mut self,
+        schema: &Schema,
+        table: &Table,
+        defined: &mut Defined,
+    ) -> Result<(), SqlError> {
+        let Some(options) = defined.sequence.take() else { return Ok(()) };
+        let name = match &options.name {
+            Some(name) => name.name.clone(),
+            None => self.free_name(schema.id, &[&table.name, &defined.column.name], "seq", &[]),
+        };
+        let id = self.new_oid()?;
+        let sequence = Sequence {
+            id,
+            database: schema.database,
+            schema: schema.id,
+            name: name.clone(),
+            ty: defined.column.ty.clone(),
+            owner: Some((table.id, defined.column.id)),
+            ..super::sequence::blank()
+        };
+        let sequence = super::sequence::with_options(sequence, &options, true)?;
+        self.touch().put_relation(Relation::Sequence(sequence))?;
+        defined.column.owned_sequence = Some(id);
+        if defined.serial {
+            defined.column.default = Some(sequence_default(&schema.name, &name));
+        }
+        Ok(())
+    }
+}
+
+/// `nextval('s'::regclass)`
+pub(super) fn sequence_default(schema: &str, name: &str) -> String {
+    format!("nextval({}::regclass)", quote_literal(&qualified(schema, name)))
+}
+
+/// 42P16 for types that no column can have.
+pub(super) fn refuse_pseudo(name: &str, ty: &SqlType) -> Result<(), SqlError> {
+    if matches!(ty, SqlType::Record | SqlType::Void | SqlType::Unknown) {
+        return Err(SqlError::new(
+            SqlState::INVALID_TABLE_DEFINITION,
+            format!("column \"{name}\" has pseudo-type {ty}"),
+        ));
+    }
+    Ok(())
+}
+
+fn apply(column: &mut Column, def: &ColumnDef, sequence: &mut Option<SequenceOptions>) -> Result<(), SqlError> {
+    let (mut not_null, mut null) = (false, false);
+    for constraint in &def.constraints {
+        match &constraint.kind {
+            Kind::NotNull => not_null = true,
+            Kind::Null => null = true,
+            Kind::PrimaryKey => column.nullable = false,
+            Kind::Default(text) => {
+                if column.default.is_some() || sequence.is_some() {
+                    return Err(SqlError::new(
+                        SqlState::SYNTAX_ERROR,
+                        format!("multiple default values specified for column \"{}\"", def.name),
+                    ));
+                }
+                column.default = (!text.eq_ignore_ascii_case("NULL")).then(|| text.clone());
+            }
+            Kind::Identity(identity, options) => {
+                add_identity(column, *identity)?;
+                *sequence = Some(options.clone());
+            }
+            Kind::Unique | Kind::Check(_) | Kind::References(_) => {}
+        }
+    }
+    if not_null && null {
+        return Err(SqlError::new(
+            SqlState::SYNTAX_ERROR,
+            format!("conflicting NULL/NOT NULL declarations for column \"{}\"", def.name),
+        ));
+    }
+    column.nullable &= !not_null;
+    Ok(())
+}
+
+/// Makes a column an identity column.
+pub(super) fn add_identity(column: &mut Column, identity: Identity) -> Result<(), SqlError> {
+    if !matches!(column.ty, SqlType::Int2 | SqlType::Int4 | SqlType::Int8) {
+        return Err(SqlError::new(
+            SqlState::INVALID_PARAMETER,
+            "identity column type must be smallint, integer, or bigint",
+        ));
+    }
+    if column.default.is_some() {
+        return Err(SqlError::new(
+            SqlState::SYNTAX_ERROR,
+            format!("both default and identity specified for column \"{}\"", column.name),
+        ));
+    }
+    column.identity = Some(identity);
+    column.nullable = false;
+    Ok(())
+}

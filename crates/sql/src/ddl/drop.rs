@@ -1,0 +1,294 @@
+//! DROP, with what depends on what goes.
+
+use super::Run;
+use super::run::{undefined, wrong_kind};
+use crate::catalog::{Named, Oid, Relation, Table, View};
+use crate::syntax::{Name, ObjectKind};
+use crate::{SqlError, SqlState};
+
+impl Run<'_> {
+    pub(super) fn drop(
+        &mut self,
+        kind: ObjectKind,
+        names: &[Name],
+        if_exists: bool,
+        cascade: bool,
+    ) -> Result<&'static str, SqlError> {
+        for name in names {
+            match kind {
+                ObjectKind::Table | ObjectKind::View | ObjectKind::Sequence => {
+                    let Some(relation) = self.to_drop(kind, name, if_exists)? else { continue };
+                    self.drop_relation(&relation, cascade, names)?;
+                }
+                ObjectKind::Index => self.drop_index(name, if_exists, cascade)?,
+                ObjectKind::Schema => self.drop_schema(&name.name, if_exists, cascade)?,
+                ObjectKind::Database => self.drop_database(&name.name, if_exists)?,
+            }
+        }
+        Ok(match kind {
+            ObjectKind::Table => "DROP TABLE",
+            ObjectKind::View => "DROP VIEW",
+            ObjectKind::Index => "DROP INDEX",
+            ObjectKind::Sequence => "DROP SEQUENCE",
+            ObjectKind::Schema => "DROP SCHEMA",
+            ObjectKind::Database => "DROP DATABASE",
+        })
+    }
+
+    fn missing(&mut self, kind: ObjectKind, name: &Name, if_exists: bool) -> Result<(), SqlError> {
+        if if_exists {
+            self.notice(format!("{} \"{name}\" does not exist, skipping", kind.word()));
+            return Ok(());
+        }
+        let mut error = undefined(kind, name);
+        if matches!(kind, ObjectKind::Table | ObjectKind::View | ObjectKind::Sequence) {
+            error.message = format!("{} \"{name}\" does not exist", kind.word());
+        }
+        Err(error)
+    }
+
+    fn to_drop(&mut self, kind: ObjectKind, name: &Name, if_exists: bool) -> Result<Option<Relation>, SqlError> {
+        let Some(named) = self.named(name)? else {
+            self.missing(kind, name, if_exists)?;
+            return Ok(None);
+        };
+        let relation = match named {
+            Named::Relation(id) => self.catalog().relation(id).map(|r| (**r).clone()),
+            Named::Index { .. } => None,
+        };
+        let (wanted, hint) = match (kind, &relation) {
+            (ObjectKind::Table, Some(Relation::Table(_)))
+            | (ObjectKind::View, Some(Relation::View(_)))
+            | (ObjectKind::Sequence, Some(Relation::Sequence(_))) => return Ok(relation),
+            (ObjectKind::Table, _) => ("a table", hint_for(&relation)),
+            (ObjectKind::View, _) => ("a view", hint_for(&relation)),
+            _ => ("a sequence", hint_for(&relation)),
+        };
+        Err(wrong_kind(name, wanted).hint(hint))
+    }
+
+    fn drop_relation(&mut self, relation: &Relation, cascade: bool, together: &[Name]) -> Result<(), SqlError> {
+        match relation {
+            // Another name of the same statement may have taken it along.
+            _ if self.catalog().relation(crate::catalog::snapshot::id_of(relation)).is_none() => Ok(()),
+            Relation::Table(table) => self.drop_table(table.id, cascade, together),
+            Relation::View(view) => {
+                self.drop_views_of(view.id, &format!("view {}", view.name), cascade)?;
+                self.touch().remove_relation(view.id)
+            }
+            Relation::Sequence(sequence) => {
+                if let Some((table, column)) = sequence.owner {
+                    self.release_sequence(table, column, &sequence.name, cascade)?;
+                }
+                self.touch().remove_relation(sequence.id)
+            }
+        }
+    }
+
+    fn release_sequence(&mut self, table: Oid, column: u16, name: &str, cascade: bool) -> Result<(), SqlError> {
+        let Some(mut table) = self.catalog().table(table).cloned() else { return Ok(()) };
+        let table_name = table.name.clone();
+        let Some(column) = table.columns.iter_mut().find(|c| c.id == column) else { return Ok(()) };
+        let used = column.identity.is_some() || column.default.as_deref().is_some_and(|d| d.contains(name));
+        if column.identity.is_some() {
+            return Err(SqlError::new(
+                SqlState::DEPENDENT_OBJECTS,
+                format!("cannot drop sequence {name} because column {} of table {table_name} requires it", column.name),
+            )
+            .hint(format!("You can drop column {} of table {table_name} instead.", column.name)));
+        }
+        if used && !cascade {
+            return Err(dependents(
+                &format!("sequence {name}"),
+                &format!("default value for column {} of table {table_name} depends on sequence {name}", column.name),
+            ));
+        }
+        column.owned_sequence = None;
+        if used {
+            column.default = None;
+            let message = format!("drop cascades to default value for column {} of table {table_name}", column.name);
+            self.notice(message);
+        }
+        self.put_table(table)
+    }
+
+    fn drop_table(&mut self, id: Oid, cascade: bool, together: &[Name]) -> Result<(), SqlError> {
+        let table = self.table(id)?;
+        for child in table.referenced_by.iter().filter(|c| **c != id) {
+            let mut child = self.table(*child)?;
+            let goes_too = together.iter().any(|n| n.name == child.name);
+            for key in child.foreign_keys.clone().iter().filter(|f| f.referenced_table == id) {
+                if !cascade && !goes_too {
+                    return Err(dependents(
+                        &format!("table {}", table.name),
+                        &format!("constraint {} on table {} depends on table {}", key.name, child.name, table.name),
+                    ));
+                }
+                if !goes_too {
+                    self.notice(format!("drop cascades to constraint {} on table {}", key.name, child.name));
+                }
+                child.foreign_keys.retain(|f| f.id != key.id);
+            }
+            self.put_table(child)?;
+        }
+        self.drop_views_of(id, &format!("table {}", table.name), cascade)?;
+        self.discard_table(table)
+    }
+
+    /// Removes a table that nothing else needs, its sequences and its data.
+    fn discard_table(&mut self, table: Table) -> Result<(), SqlError> {
+        let parents: Vec<Oid> = table.foreign_keys.iter().map(|f| f.referenced_table).collect();
+        let mut bare = Table { foreign_keys: Vec::new(), ..table };
+        for parent in parents {
+            self.forget_reference(&mut bare, parent)?;
+        }
+        for sequence in bare.columns.iter().filter_map(|c| c.owned_sequence) {
+            self.touch().remove_relation(sequence)?;
+        }
+        for index in std::iter::once(&bare.primary).chain(&bare.indexes) {
+            self.touch().discard_index(index.id)?;
+        }
+        self.touch().remove_relation(bare.id)
+    }
+
+    fn views_of(&self, id: Oid) -> Vec<View> {
+        let all = self.catalog().relations(self.database.id).into_iter();
+        all.filter_map(|r| match &*r {
+            Relation::View(view) if view.reads.contains(&id) => Some(view.clone()),
+            _ => None,
+        })
+        .collect()
+    }
+
+    /// Views that read a relation that goes: refused, or dropped with it.
+    fn drop_views_of(&mut self, id: Oid, what: &str, cascade: bool) -> Result<(), SqlError> {
+        for view in self.views_of(id) {
+            if !cascade {
+                return Err(dependents(what, &format!("view {} depends on {what}", view.name)));
+            }
+            self.notice(format!("drop cascades to view {}", view.name));
+            self.drop_views_of(view.id, &format!("view {}", view.name), true)?;
+            self.touch().remove_relation(view.id)?;
+        }
+        Ok(())
+    }
+
+    /// A table has changed: views over it that can no longer be planned are refused, or dropped.
+    pub(super) fn check_views(&mut self, id: Oid, cascade: bool, what: &str) -> Result<(), SqlError> {
+        for view in self.views_of(id) {
+            if self.view_still_works(&view) {
+                continue;
+            }
+            if !cascade {
+                return Err(SqlError::new(
+                    SqlState::DEPENDENT_OBJECTS,
+                    format!("cannot {what} because view {} depends on it", view.name),
+                )
+                .hint("Drop the view first, and create it again."));
+            }
+            self.notice(format!("drop cascades to view {}", view.name));
+            self.drop_views_of(view.id, &format!("view {}", view.name), true)?;
+            self.touch().remove_relation(view.id)?;
+        }
+        Ok(())
+    }
+
+    fn drop_index(&mut self, name: &Name, if_exists: bool, cascade: bool) -> Result<(), SqlError> {
+        let (table, index) = match self.named(name)? {
+            Some(Named::Index { table, index }) => (table, index),
+            Some(Named::Relation(_)) => return Err(wrong_kind(name, "an index")),
+            None => return self.missing(ObjectKind::Index, name, if_exists),
+        };
+        let mut table = self.table(table)?;
+        let constraint = table.primary.id == index || table.indexes.iter().any(|i| i.id == index && i.constraint);
+        if constraint {
+            return Err(SqlError::new(
+                SqlState::DEPENDENT_OBJECTS,
+                format!(
+                    "cannot drop index {} because constraint {} on table {} requires it",
+                    name.name, name.name, table.name
+                ),
+            )
+            .hint(format!("You can drop constraint {} on table {} instead.", name.name, table.name)));
+        }
+        if let Some(gone) = table.indexes.iter().find(|i| i.id == index).cloned()
+            && gone.unique
+        {
+            self.release_index(&mut table, &gone, cascade)?;
+        }
+        table.indexes.retain(|i| i.id != index);
+        self.touch().discard_index(index)?;
+        self.put_table(table)
+    }
+
+    fn drop_schema(&mut self, name: &str, if_exists: bool, cascade: bool) -> Result<(), SqlError> {
+        let Some(schema) = self.catalog().schema(self.database.id, name).cloned() else {
+            return self.missing(ObjectKind::Schema, &Name::bare(name), if_exists);
+        };
+        let inside: Vec<_> = self
+            .catalog()
+            .relations(self.database.id)
+            .into_iter()
+            .filter(|r| crate::catalog::snapshot::schema_of(r) == schema.id)
+            .collect();
+        if let Some(first) = inside.first()
+            && !cascade
+        {
+            let shown = self.shown(first);
+            return Err(dependents(&format!("schema {name}"), &format!("{shown} depends on schema {name}")));
+        }
+        for relation in inside {
+            let shown = self.shown(&relation);
+            if let Relation::Sequence(s) = &*relation
+                && s.owner.is_some()
+            {
+                continue;
+            }
+            self.drop_relation(&relation, true, &[])?;
+            self.notice(format!("drop cascades to {shown}"));
+        }
+        self.touch().remove_schema(schema.id)
+    }
+
+    fn drop_database(&mut self, name: &str, if_exists: bool) -> Result<(), SqlError> {
+        let Some(database) = self.catalog().database(name).cloned() else {
+            return self.missing(ObjectKind::Database, &Name::bare(name), if_exists);
+        };
+        if database.id == self.database.id {
+            return Err(SqlError::new(SqlState(*b"55006"), "cannot drop the currently open database")
+                .hint("Connect to another database first."));
+        }
+        for relation in self.catalog().relations(database.id) {
+            match &*relation {
+                Relation::Table(table) => {
+                    for index in std::iter::once(&table.primary).chain(&table.indexes) {
+                        self.touch().discard_index(index.id)?;
+                    }
+                    self.touch().remove_relation(table.id)?;
+                }
+                other => self.touch().remove_relation(crate::catalog::snapshot::id_of(other))?,
+            }
+        }
+        let schemas: Vec<Oid> = self.catalog().schemas(database.id).map(|s| s.id).collect();
+        for schema in schemas {
+            self.touch().remove_schema(schema)?;
+        }
+        self.touch().remove_database(database.id)
+    }
+}
+
+fn hint_for(relation: &Option<Relation>) -> String {
+    match relation {
+        Some(Relation::Table(_)) => "Use DROP TABLE to remove a table.".into(),
+        Some(Relation::View(_)) => "Use DROP VIEW to remove a view.".into(),
+        Some(Relation::Sequence(_)) => "Use DROP SEQUENCE to remove a sequence.".into(),
+        None => "Use DROP INDEX to remove an index.".into(),
+    }
+}
+
+/// 2BP01
+fn dependents(what: &str, detail: &str) -> SqlError {
+    SqlError::new(SqlState::DEPENDENT_OBJECTS, format!("cannot drop {what} because other objects depend on it"))
+        .detail(detail)
+        .hint("Use DROP ... CASCADE to drop the dependent objects too.")
+}

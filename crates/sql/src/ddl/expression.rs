@@ -1,0 +1,116 @@
+//! Expressions that DDL evaluates by itself: constants, and values over a row.
+
+use super::Run;
+use crate::catalog::Table;
+use crate::exec::evaluate;
+use crate::expr::{self, BindContext, Expr, Parameters, Scope, assign};
+use crate::plan::PlanContext;
+use crate::plan::scope::parse;
+use crate::types::{SqlType, Value};
+use crate::{SqlError, SqlState};
+use sqlparser::ast;
+use std::ops::ControlFlow;
+
+/// Functions whose value differs from row to row.
+const VOLATILE: &[&str] = &[
+    "nextval",
+    "setval",
+    "random",
+    "gen_random_uuid",
+    "uuid_generate_v4",
+    "clock_timestamp",
+    "timeofday",
+    "unique_rowid",
+];
+
+impl Run<'_> {
+    /// A constant expression as a value of a type.
+    pub(super) fn constant(&self, text: &str, column: &str, ty: &SqlType) -> Result<Value, SqlError> {
+        let context = self.plan_context();
+        let bound = bind(text, &Scope::new(), column, ty, &context)?;
+        evaluate::value(&bound, &[], &self.statement)
+    }
+
+    /// An expression over the columns of a table (by slot), as a value of a type.
+    pub(super) fn over_row(&self, text: &str, table: &Table, column: &str, ty: &SqlType) -> Result<Expr, SqlError> {
+        let mut scope = Scope::new();
+        scope.add_relation(None, &table.name, table.columns.iter().map(|c| (c.name.as_str(), &c.ty)));
+        bind(text, &scope, column, ty, &self.plan_context())
+    }
+}
+
+fn bind(text: &str, scope: &Scope, column: &str, ty: &SqlType, context: &PlanContext) -> Result<Expr, SqlError> {
+    let bind_context = BindContext { settings: &context.settings, catalog: Some(context.catalog.as_ref()) };
+    let mut none = Parameters::none();
+    let bound = expr::bind(&parse(text)?, scope, &mut none, &bind_context).map_err(expr::BindError::into_sql)?;
+    assign(bound, column, ty, &mut none, &bind_context)
+}
+
+/// Whether an expression's value may differ from row to row.
+pub(super) fn is_volatile(text: &str) -> bool {
+    let lower = text.to_ascii_lowercase();
+    VOLATILE.iter().any(|name| lower.contains(name))
+}
+
+/// Whether an expression names a column.
+pub(super) fn mentions(text: &str, column: &str) -> bool {
+    let Ok(tree) = parse(text) else { return false };
+    ast::visit_expressions(&tree, |e| match last_name(e) {
+        Some(ident) if crate::syntax::fold(ident) == column => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    })
+    .is_break()
+}
+
+/// An expression with a column renamed.
+pub(super) fn rename_column(text: &str, from: &str, to: &str) -> String {
+    let Ok(mut tree) = parse(text) else { return text.into() };
+    let _ = ast::visit_expressions_mut(&mut tree, |e| {
+        let ident = match e {
+            ast::Expr::Identifier(ident) => Some(ident),
+            ast::Expr::CompoundIdentifier(parts) => parts.last_mut(),
+            _ => None,
+        };
+        if let Some(ident) = ident
+            && crate::syntax::fold(ident) == from
+        {
+            *ident = ast::Ident::with_quote('"', to);
+        }
+        ControlFlow::<()>::Continue(())
+    });
+    tree.to_string()
+}
+
+fn last_name(e: &ast::Expr) -> Option<&ast::Ident> {
+    match e {
+        ast::Expr::Identifier(ident) => Some(ident),
+        ast::Expr::CompoundIdentifier(parts) => parts.last(),
+        _ => None,
+    }
+}
+
+/// Values of a column's type that are kept in a descriptor: as text.
+pub(super) fn as_text(value: &Value, ty: &SqlType) -> Option<String> {
+    if value.is_null() {
+        return None;
+    }
+    Some(value.to_text(ty, &crate::context::EvalSettings::default()))
+}
+
+/// 42703
+pub(super) fn column_missing(table: &Table, name: &str) -> SqlError {
+    SqlError::new(
+        SqlState::UNDEFINED_COLUMN,
+        format!("column \"{name}\" of relation \"{}\" does not exist", table.name),
+    )
+}
+
+/// The place of a column by name.
+pub(super) fn column_at(table: &Table, name: &str) -> Result<usize, SqlError> {
+    table.columns.iter().position(|c| c.name == name).ok_or_else(|| column_missing(table, name))
+}
+
+/// The place of a column by id.
+pub(super) fn column_by_id(table: &Table, id: u16) -> Option<&crate::catalog::Column> {
+    table.columns.iter().find(|c| c.id == id)
+}

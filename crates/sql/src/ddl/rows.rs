@@ -1,0 +1,114 @@
+//! Reads every row of a table, and writes tables and indexes anew.
+
+use super::{Loader, Run};
+use crate::SqlError;
+use crate::catalog::Table;
+use crate::exec::table::TableAccess;
+use crate::exec::target::Target;
+use crate::exec::write::RowImage;
+use crate::transaction::ScanRequest;
+use crate::types::{Row, Value};
+use bytes::Bytes;
+
+/// Rows read at once.
+const CHUNK_ROWS: usize = 4096;
+
+impl Run<'_> {
+    /// Calls `f` with the key and the values (by slot) of every row of a table, in order. Reads are certified.
+    pub(super) fn each_row(
+        &self,
+        access: &TableAccess,
+        slots: &[usize],
+        mut f: impl FnMut(&Bytes, &mut Row) -> Result<(), SqlError>,
+    ) -> Result<(), SqlError> {
+        let mut rest = Some(access.primary.span());
+        let mut row: Row = vec![Value::Null; access.columns.len()];
+        while let Some(span) = rest {
+            let request = ScanRequest { span, reverse: false, limit: CHUNK_ROWS };
+            let chunk = self.statement.txn.with(|t| t.scan_certified(&request))?;
+            for (key, stored) in &chunk.rows {
+                access.decode(stored, slots, &mut row)?;
+                f(key, &mut row)?;
+            }
+            if self.statement.interrupt.is_raised() {
+                return Err(crate::KvError::Interrupted.into());
+            }
+            rest = chunk.rest;
+        }
+        Ok(())
+    }
+
+    /// Whether a table has a row.
+    pub(super) fn has_rows(&self, table: &Table) -> Result<bool, SqlError> {
+        let span = crate::encoding::index_span(table.primary.id);
+        let request = ScanRequest { span, reverse: false, limit: 1 };
+        Ok(!self.statement.txn.with(|t| t.scan_certified(&request))?.rows.is_empty())
+    }
+
+    /// Fills one index of a table (its ordinal: see [`TableAccess::index`]) from the rows.
+    pub(super) fn fill_index(&mut self, target: &Target, ordinal: usize) -> Result<(), SqlError> {
+        let access = target.access.clone();
+        let index = access.index(ordinal);
+        let slots: Vec<usize> = index.columns.iter().filter_map(|c| c.slot).collect();
+        let mut loader = Loader::new(vec![index.id]);
+        let result = self.each_row(&access, &slots, |row_key, row| {
+            let (key, value) = index.entry(row, row_key)?;
+            if index.guards(row) && loader.contains(self.db, &key)?.is_some() {
+                return Err(duplicate(target.unique_violation(ordinal, row, &self.statement.settings), &index.name));
+            }
+            loader.put(self.db, key, value)
+        });
+        self.end_load(loader, result)
+    }
+
+    /// Copies every row of `old` to `new`, whose index ids are all fresh; `map` turns an old row into a new one.
+    pub(super) fn rewrite(
+        &mut self,
+        old: &TableAccess,
+        new: &Target,
+        mut map: impl FnMut(&mut Row) -> Result<Row, SqlError>,
+    ) -> Result<(), SqlError> {
+        let slots: Vec<usize> = (0..old.columns.len()).collect();
+        let access = new.access.clone();
+        let ids = (0..=access.indexes.len()).map(|i| access.index(i).id).collect();
+        let mut loader = Loader::new(ids);
+        let keyed = access.table.has_primary_key;
+        let result = self.each_row(old, &slots, |_, row| {
+            let row = map(row)?;
+            new.check(&row, None, &self.statement)?;
+            let row_id = if keyed { 0 } else { self.db.kv.unique_id() };
+            let image = RowImage::new(&access, &row, row_id)?;
+            for ordinal in 0..=access.indexes.len() {
+                let index = access.index(ordinal);
+                let guarded = if ordinal == 0 { keyed } else { index.guards(&row) };
+                let (key, value) = match ordinal {
+                    0 => (image.key.clone(), image.value.clone()),
+                    _ => index.entry(&row, &image.key)?,
+                };
+                if guarded && loader.contains(self.db, &key)?.is_some() {
+                    let error = new.unique_violation(ordinal, &row, &self.statement.settings);
+                    return Err(duplicate(error, &index.name));
+                }
+                loader.put(self.db, key, value)?;
+            }
+            Ok(())
+        });
+        self.end_load(loader, result)
+    }
+
+    /// Ends a load, done or failed, and remembers it until the transaction ends.
+    pub(super) fn end_load(&mut self, mut loader: Loader, result: Result<(), SqlError>) -> Result<(), SqlError> {
+        let txn = self.statement.txn.clone();
+        let result = result.and_then(|()| loader.finish(self.db, &txn).map(|_| ()));
+        if loader.is_large() {
+            self.loads.extend_from_slice(loader.indexes());
+        }
+        result
+    }
+}
+
+/// 23505 in the words of an index being made.
+fn duplicate(error: SqlError, index: &str) -> SqlError {
+    let detail = error.detail.as_deref().map(|d| d.replace("already exists.", "is duplicated."));
+    SqlError { message: format!("could not create unique index \"{index}\""), detail, ..error }
+}

@@ -1,0 +1,246 @@
+//! One DDL statement under way: the change, the names in it, what it will have left behind.
+
+use crate::catalog::view::View;
+use crate::catalog::{Change, Named, Oid, Relation, Schema, Snapshot, Table, snapshot};
+use crate::context::StatementContext;
+use crate::database::Database;
+use crate::plan::PlanContext;
+use crate::sequence::SessionSequences;
+use crate::syntax::{Name, ObjectKind};
+use crate::{SqlError, SqlState};
+use std::sync::Arc;
+
+/// See the module.
+pub struct Run<'a> {
+    pub(super) db: &'a Database,
+    pub(super) statement: Arc<StatementContext>,
+    pub(super) change: Change<'a>,
+    pub(super) database: Arc<crate::catalog::Database>,
+    pub(super) notices: Vec<SqlError>,
+    pub(super) loads: Vec<Oid>,
+    pub(super) fresh: Vec<Oid>,
+    changed: bool,
+}
+
+/// What a statement came to.
+pub struct Done {
+    /// Its tag.
+    pub tag: String,
+    /// What the client is told.
+    pub notices: Vec<SqlError>,
+    /// The catalog to go on with, if it has changed.
+    pub snapshot: Option<Arc<Snapshot>>,
+    /// Tables that are new or empty.
+    pub fresh: Vec<Oid>,
+}
+
+impl<'a> Run<'a> {
+    /// Begins: waits for other changes of the catalog.
+    ///
+    /// # Errors
+    /// Those of the transaction.
+    pub fn begin(
+        db: &'a Database,
+        database: &Arc<crate::catalog::Database>,
+        statement: Arc<StatementContext>,
+    ) -> Result<Run<'a>, SqlError> {
+        let change = Change::begin(&statement.txn, db.kv.as_ref(), &db.catalog)?;
+        Ok(Run {
+            db,
+            statement,
+            change,
+            database: database.clone(),
+            notices: Vec::new(),
+            loads: Vec::new(),
+            fresh: Vec::new(),
+            changed: false,
+        })
+    }
+
+    /// Ends: the catalog takes a new version, unless nothing has changed.
+    ///
+    /// # Errors
+    /// Those of the transaction.
+    pub fn finish(self, tag: String) -> Result<Done, SqlError> {
+        let snapshot = if self.changed { Some(self.change.finish(&self.db.catalog)?) } else { None };
+        Ok(Done { tag, notices: self.notices, snapshot, fresh: self.fresh })
+    }
+
+    /// Indexes loaded outside the transaction, whether the statement worked or failed: to be reported as ended with it.
+    pub fn take_loads(&mut self) -> Vec<Oid> {
+        std::mem::take(&mut self.loads)
+    }
+
+    pub(super) fn catalog(&self) -> &Snapshot {
+        self.change.snapshot()
+    }
+    pub(super) fn touch(&mut self) -> &mut Change<'a> {
+        self.changed = true;
+        &mut self.change
+    }
+    pub(super) fn new_oid(&self) -> Result<Oid, SqlError> {
+        self.db.oids.next(self.db.kv.as_ref())
+    }
+    pub(super) fn notice(&mut self, message: impl Into<String>) {
+        self.notices.push(SqlError::new(SqlState::SUCCESS, message));
+    }
+
+    /// The catalog as changed so far, as planning and evaluation see it.
+    pub(super) fn view(&self) -> Arc<View> {
+        let path = &self.statement.settings.search_path;
+        Arc::new(View::new(Arc::new(self.catalog().clone()), self.database.clone(), path))
+    }
+    pub(super) fn plan_context(&self) -> PlanContext {
+        PlanContext {
+            catalog: self.view(),
+            kv: self.statement.kv.clone(),
+            settings: self.statement.settings.clone(),
+            parameter_hints: Vec::new(),
+            overriding: None,
+        }
+    }
+
+    /// The statement's context with the catalog as changed so far: expressions may draw from new sequences.
+    pub(super) fn statement_now(&self) -> Arc<StatementContext> {
+        let old = &self.statement;
+        let view = self.view();
+        let sequences = SessionSequences::new(old.kv.clone(), self.db.numbers.clone());
+        sequences.use_catalog(view.snapshot());
+        Arc::new(StatementContext {
+            txn: old.txn.clone(),
+            catalog: view,
+            kv: old.kv.clone(),
+            sequences: Arc::new(sequences),
+            params: Vec::new(),
+            settings: old.settings.clone(),
+            transaction_us: old.transaction_us,
+            statement_us: old.statement_us,
+            interrupt: old.interrupt.clone(),
+            memory: old.memory.clone(),
+        })
+    }
+
+    /// The schema of a name that is to be created.
+    pub(super) fn schema_for(&self, name: &Name) -> Result<Arc<Schema>, SqlError> {
+        self.check_database(name)?;
+        match &name.schema {
+            Some(schema) => self.schema_named(schema),
+            None => {
+                let path = &self.statement.settings.search_path;
+                let first = path.iter().find_map(|s| self.catalog().schema(self.database.id, s));
+                first.cloned().ok_or_else(|| {
+                    SqlError::new(SqlState::INVALID_SCHEMA_NAME, "no schema has been selected to create in")
+                        .hint("Name the schema, or SET search_path.")
+                })
+            }
+        }
+    }
+
+    pub(super) fn schema_named(&self, name: &str) -> Result<Arc<Schema>, SqlError> {
+        if matches!(name, "pg_catalog" | "information_schema" | "timeball_internal") {
+            return Err(SqlError::new(
+                SqlState::INSUFFICIENT_PRIVILEGE,
+                format!("permission denied for schema {name}"),
+            ));
+        }
+        self.catalog()
+            .schema(self.database.id, name)
+            .cloned()
+            .ok_or_else(|| SqlError::new(SqlState::INVALID_SCHEMA_NAME, format!("schema \"{name}\" does not exist")))
+    }
+
+    fn check_database(&self, name: &Name) -> Result<(), SqlError> {
+        match &name.database {
+            Some(database) if *database != self.database.name => {
+                Err(SqlError::unsupported(format!("a reference to another database ({database})"))
+                    .hint(format!("Connect to {database}.")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What a name stands for.
+    pub(super) fn named(&self, name: &Name) -> Result<Option<Named>, SqlError> {
+        self.check_database(name)?;
+        let catalog = self.catalog();
+        let find = |schema: &str| catalog.named(catalog.schema(self.database.id, schema)?.id, &name.name);
+        Ok(match &name.schema {
+            Some(schema) => find(schema),
+            None => self.statement.settings.search_path.iter().find_map(|s| find(s)),
+        })
+    }
+
+    /// The relation of a name.
+    pub(super) fn relation(&self, name: &Name) -> Result<Option<Arc<Relation>>, SqlError> {
+        Ok(match self.named(name)? {
+            Some(Named::Relation(id)) => self.catalog().relation(id).cloned(),
+            _ => None,
+        })
+    }
+
+    /// The table of a name.
+    pub(super) fn table_named(&self, name: &Name) -> Result<Table, SqlError> {
+        match self.named(name)? {
+            None => Err(undefined(ObjectKind::Table, name)),
+            Some(Named::Relation(id)) => match self.catalog().table(id) {
+                Some(table) => Ok(table.clone()),
+                None => Err(wrong_kind(name, "a table")),
+            },
+            Some(Named::Index { .. }) => Err(wrong_kind(name, "a table")),
+        }
+    }
+
+    /// The table of an OID that a descriptor names.
+    pub(super) fn table(&self, id: Oid) -> Result<Table, SqlError> {
+        self.catalog().table(id).cloned().ok_or_else(|| {
+            SqlError::new(SqlState::INTERNAL_ERROR, format!("the catalog names a table {id} that does not exist"))
+        })
+    }
+
+    /// 42P07 if a schema has the name already; with IF NOT EXISTS a notice, and `true`.
+    pub(super) fn taken(&mut self, schema: &Schema, name: &str, if_not_exists: bool) -> Result<bool, SqlError> {
+        if self.catalog().named(schema.id, name).is_none() {
+            return Ok(false);
+        }
+        if if_not_exists {
+            self.notice(format!("relation \"{name}\" already exists, skipping"));
+            return Ok(true);
+        }
+        Err(SqlError::new(SqlState::DUPLICATE_TABLE, format!("relation \"{name}\" already exists")))
+    }
+
+    /// Puts a table into the catalog.
+    pub(super) fn put_table(&mut self, table: Table) -> Result<(), SqlError> {
+        self.touch().put_relation(Relation::Table(table)).map(|_| ())
+    }
+
+    /// A name with its schema, unless that is the first of the search path.
+    pub(super) fn shown(&self, relation: &Relation) -> String {
+        let schema = self.catalog().schema_by_id(snapshot::schema_of(relation));
+        let name = snapshot::name_of(relation);
+        match schema {
+            Some(schema) if self.statement.settings.search_path.contains(&schema.name) => name.to_string(),
+            Some(schema) => format!("{}.{name}", schema.name),
+            None => name.to_string(),
+        }
+    }
+}
+
+/// 42P01 and its kind.
+pub(super) fn undefined(kind: ObjectKind, name: &Name) -> SqlError {
+    match kind {
+        ObjectKind::Table | ObjectKind::View | ObjectKind::Sequence => {
+            SqlError::new(SqlState::UNDEFINED_TABLE, format!("relation \"{name}\" does not exist"))
+        }
+        ObjectKind::Index => SqlError::new(SqlState::UNDEFINED_OBJECT, format!("index \"{name}\" does not exist")),
+        ObjectKind::Schema => SqlError::new(SqlState::INVALID_SCHEMA_NAME, format!("schema \"{name}\" does not exist")),
+        ObjectKind::Database => {
+            SqlError::new(SqlState::INVALID_CATALOG_NAME, format!("database \"{name}\" does not exist"))
+        }
+    }
+}
+
+/// 42809
+pub(super) fn wrong_kind(name: &Name, wanted: &str) -> SqlError {
+    SqlError::new(SqlState::WRONG_OBJECT_TYPE, format!("\"{}\" is not {wanted}", name.name))
+}

@@ -1,0 +1,39 @@
+//! CREATE SCHEMA and DATABASE.
+
+use super::Run;
+use crate::catalog::{Database, Schema};
+use crate::{SqlError, SqlState};
+
+impl Run<'_> {
+    pub(super) fn create_schema(&mut self, name: &str, if_not_exists: bool) -> Result<&'static str, SqlError> {
+        if name.starts_with("pg_") || name == "information_schema" || name == "timeball_internal" {
+            return Err(SqlError::new(SqlState(*b"42939"), format!("unacceptable schema name \"{name}\""))
+                .detail("The prefix \"pg_\" is reserved for system schemas."));
+        }
+        if self.catalog().schema(self.database.id, name).is_some() {
+            if if_not_exists {
+                self.notice(format!("schema \"{name}\" already exists, skipping"));
+                return Ok("CREATE SCHEMA");
+            }
+            return Err(SqlError::new(SqlState::DUPLICATE_SCHEMA, format!("schema \"{name}\" already exists")));
+        }
+        let schema = Schema { id: self.new_oid()?, database: self.database.id, name: name.into() };
+        self.touch().put_schema(schema)?;
+        Ok("CREATE SCHEMA")
+    }
+
+    pub(super) fn create_database(&mut self, name: &str, if_not_exists: bool) -> Result<&'static str, SqlError> {
+        if self.catalog().database(name).is_some() {
+            if if_not_exists {
+                self.notice(format!("database \"{name}\" already exists, skipping"));
+                return Ok("CREATE DATABASE");
+            }
+            return Err(SqlError::new(SqlState::DUPLICATE_DATABASE, format!("database \"{name}\" already exists")));
+        }
+        let database = Database { id: self.new_oid()?, name: name.into() };
+        let public = Schema { id: self.new_oid()?, database: database.id, name: "public".into() };
+        self.touch().put_database(database)?;
+        self.touch().put_schema(public)?;
+        Ok("CREATE DATABASE")
+    }
+}

@@ -1,0 +1,217 @@
+//! Views: a query's text with the schemas of its relations written out, so that it means the same under any search path.
+
+use super::Run;
+use super::run::wrong_kind;
+use crate::catalog::{Oid, Relation, View, snapshot};
+use crate::plan;
+use crate::syntax::{Name, Planned, fold};
+use crate::types::SqlType;
+use crate::{SqlError, SqlState};
+use sqlparser::ast::{self, Ident, ObjectName, ObjectNamePart, Statement};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+impl Run<'_> {
+    pub(super) fn create_view(
+        &mut self,
+        name: &Name,
+        or_replace: bool,
+        if_not_exists: bool,
+        columns: &[String],
+        query: &Arc<Planned>,
+        text: &str,
+    ) -> Result<&'static str, SqlError> {
+        let Statement::Query(_) = &query.statement else {
+            return Err(SqlError::new(SqlState::INVALID_TABLE_DEFINITION, "a view must be of a query"));
+        };
+        let schema = self.schema_for(name)?;
+        let existing = match self.relation(&Name { schema: Some(schema.name.clone()), ..name.clone() })?.as_deref() {
+            Some(Relation::View(view)) if or_replace => Some(view.clone()),
+            Some(_) if or_replace => return Err(wrong_kind(name, "a view")),
+            _ => None,
+        };
+        if existing.is_none() && self.taken(&schema, &name.name, if_not_exists)? {
+            return Ok("CREATE VIEW");
+        }
+        let mut statement = query.statement.clone();
+        let reads = self.qualify(&mut statement)?;
+        let plan = plan::prepare(&statement, text, &self.plan_context())?;
+        if !plan.parameters().is_empty() {
+            return Err(SqlError::new(SqlState::UNDEFINED_PARAMETER, "there is no parameter $1"));
+        }
+        let columns = view_columns(plan.fields(), columns)?;
+        if let Some(old) = &existing {
+            check_replaced(old, &columns)?;
+        }
+        let id = match existing {
+            Some(old) => old.id,
+            None => self.new_oid()?,
+        };
+        if reads.contains(&id) {
+            return Err(SqlError::new(
+                SqlState::INVALID_OBJECT_DEFINITION,
+                format!("infinite recursion detected in rules for relation \"{}\"", name.name),
+            ));
+        }
+        let view = View {
+            id,
+            database: schema.database,
+            schema: schema.id,
+            name: name.name.clone(),
+            columns,
+            query: statement.to_string(),
+            reads,
+        };
+        self.touch().put_relation(Relation::View(view))?;
+        Ok("CREATE VIEW")
+    }
+
+    /// Writes the schema of every relation into a query; gives the relations.
+    fn qualify(&self, statement: &mut Statement) -> Result<Vec<Oid>, SqlError> {
+        let inner = common_tables(statement);
+        let mut reads = Vec::new();
+        let mut wrong = None;
+        let _ = ast::visit_relations_mut(statement, |object| {
+            let Some(name) = Name::from_object(object) else { return ControlFlow::Continue(()) };
+            if name.schema.is_none() && inner.contains(&name.name) {
+                return ControlFlow::Continue(());
+            }
+            match self.relation(&name) {
+                Ok(Some(relation)) => {
+                    reads.push(snapshot::id_of(&relation));
+                    if let Some(schema) = self.catalog().schema_by_id(snapshot::schema_of(&relation)) {
+                        *object = qualified(&schema.name, &name.name);
+                    }
+                    ControlFlow::Continue(())
+                }
+                // A virtual table, or nothing: planning tells.
+                Ok(None) => ControlFlow::Continue(()),
+                Err(e) => {
+                    wrong = Some(e);
+                    ControlFlow::Break(())
+                }
+            }
+        });
+        reads.sort_unstable();
+        reads.dedup();
+        match wrong {
+            Some(e) => Err(e),
+            None => Ok(reads),
+        }
+    }
+
+    /// Whether a view can still be planned, with the same columns.
+    pub(super) fn view_still_works(&self, view: &View) -> bool {
+        let Ok(parsed) = crate::syntax::parse(&view.query) else { return false };
+        let Some(crate::syntax::Command::Planned(planned)) = parsed.first().map(|p| &p.command) else { return false };
+        match plan::prepare(&planned.statement, &view.query, &self.plan_context()) {
+            Ok(plan) => {
+                let same = |(field, (_, ty)): (&crate::Field, &(String, SqlType))| field.ty == *ty;
+                plan.fields().len() == view.columns.len() && plan.fields().iter().zip(&view.columns).all(same)
+            }
+            Err(_) => false,
+        }
+    }
+
+    /// A relation has another name or schema: the text of views over it follows.
+    pub(super) fn follow_in_views(&mut self, before: &Relation) -> Result<(), SqlError> {
+        let id = snapshot::id_of(before);
+        let Some(after) = self.catalog().relation(id).cloned() else { return Ok(()) };
+        let old_schema = self.catalog().schema_by_id(snapshot::schema_of(before)).map(|s| s.name.clone());
+        let Some(new_schema) = self.catalog().schema_by_id(snapshot::schema_of(&after)).map(|s| s.name.clone()) else {
+            return Ok(());
+        };
+        for relation in self.catalog().relations(self.database.id) {
+            let Relation::View(view) = &*relation else { continue };
+            if !view.reads.contains(&id) {
+                continue;
+            }
+            let parsed = crate::syntax::parse(&view.query)?;
+            let Some(crate::syntax::Command::Planned(planned)) = parsed.into_iter().next().map(|p| p.command) else {
+                continue;
+            };
+            let mut statement = planned.statement;
+            let _ = ast::visit_relations_mut(&mut statement, |object| {
+                let named = Name::from_object(object);
+                let is_it = named.is_some_and(|n| n.schema == old_schema && n.name == snapshot::name_of(before));
+                if is_it {
+                    *object = qualified(&new_schema, snapshot::name_of(&after));
+                }
+                ControlFlow::<()>::Continue(())
+            });
+            // Columns named through the table (`t.a`) keep the old name as an alias would: such a view is refused.
+            let changed = View { query: statement.to_string(), ..view.clone() };
+            self.touch().put_relation(Relation::View(changed.clone()))?;
+            if !self.view_still_works(&changed) {
+                return Err(SqlError::unsupported(format!(
+                    "renaming \"{}\", whose columns the view \"{}\" names through it",
+                    snapshot::name_of(before),
+                    view.name
+                ))
+                .hint("Drop the view, rename, and create it again."));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn qualified(schema: &str, name: &str) -> ObjectName {
+    let ident = |text: &str| {
+        let plain = crate::syntax::quote_identifier(text) == text;
+        ObjectNamePart::Identifier(if plain { Ident::new(text) } else { Ident::with_quote('"', text) })
+    };
+    ObjectName(vec![ident(schema), ident(name)])
+}
+
+/// Names of the statement's WITH queries, at any depth.
+fn common_tables(statement: &Statement) -> Vec<String> {
+    struct Names(Vec<String>);
+    impl ast::Visitor for Names {
+        type Break = ();
+        fn pre_visit_query(&mut self, query: &ast::Query) -> ControlFlow<()> {
+            if let Some(with) = &query.with {
+                self.0.extend(with.cte_tables.iter().map(|c| fold(&c.alias.name)));
+            }
+            ControlFlow::Continue(())
+        }
+    }
+    let mut names = Names(Vec::new());
+    let _ = ast::Visit::visit(statement, &mut names);
+    names.0
+}
+
+fn view_columns(fields: &[crate::Field], names: &[String]) -> Result<Vec<(String, SqlType)>, SqlError> {
+    if names.len() > fields.len() {
+        return Err(SqlError::new(SqlState::SYNTAX_ERROR, "CREATE VIEW specifies more column names than columns"));
+    }
+    let mut columns: Vec<(String, SqlType)> = Vec::with_capacity(fields.len());
+    for (at, field) in fields.iter().enumerate() {
+        let name = names.get(at).unwrap_or(&field.name).clone();
+        let ty = if field.ty == SqlType::Unknown { SqlType::Text } else { field.ty.clone() };
+        if columns.iter().any(|(n, _)| *n == name) {
+            return Err(SqlError::new(
+                SqlState::DUPLICATE_COLUMN,
+                format!("column \"{name}\" specified more than once"),
+            ));
+        }
+        columns.push((name, ty));
+    }
+    Ok(columns)
+}
+
+/// CREATE OR REPLACE may only add columns at the end.
+fn check_replaced(old: &View, columns: &[(String, SqlType)]) -> Result<(), SqlError> {
+    let wrong = |message: String| Err(SqlError::new(SqlState::INVALID_TABLE_DEFINITION, message));
+    if columns.len() < old.columns.len() {
+        return wrong("cannot drop columns from view".into());
+    }
+    for ((old_name, old_ty), (name, ty)) in old.columns.iter().zip(columns) {
+        if old_name != name {
+            return wrong(format!("cannot change name of view column \"{old_name}\" to \"{name}\""));
+        }
+        if old_ty != ty {
+            return wrong(format!("cannot change data type of view column \"{name}\" from {old_ty} to {ty}"));
+        }
+    }
+    Ok(())
+}
