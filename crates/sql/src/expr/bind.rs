@@ -168,6 +168,8 @@ impl Binder<'_> {
             E::ILike { negated, expr, pattern, escape_char, any: false } => {
                 self.like("~~*", *negated, expr, pattern, escape_char.as_ref())
             }
+            E::Like { negated, expr, pattern, any: true, .. } => self.like_any("~~", *negated, expr, pattern),
+            E::ILike { negated, expr, pattern, any: true, .. } => self.like_any("~~*", *negated, expr, pattern),
             E::SimilarTo { negated, expr, pattern, escape_char } => {
                 self.like("similar to", *negated, expr, pattern, escape_char.as_ref())
             }

@@ -44,18 +44,19 @@ pub(super) fn bind(binder: &mut Binder<'_>, function: &ast::Function) -> Result<
         }
     };
     let mut args = Vec::with_capacity(list.len());
-    for (i, arg) in list.iter().enumerate() {
-        let expr = match arg {
-            FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => expr,
+    for arg in list {
+        match arg {
+            FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => args.push(binder.expr(expr)?),
             FunctionArg::Named { arg: FunctionArgExpr::Expr(expr), name: arg_name, .. } => {
-                match named_place(&name, &identifier(arg_name)) {
-                    Some(place) if place == i => expr,
-                    _ => return Err(SqlError::unsupported("an argument by name").into()),
-                }
+                let bound = binder.expr(expr)?;
+                place_named(&name, &identifier(arg_name), bound, &mut args)?;
+            }
+            FunctionArg::ExprNamed { arg: FunctionArgExpr::Expr(expr), name: ast::Expr::Identifier(arg_name), .. } => {
+                let bound = binder.expr(expr)?;
+                place_named(&name, &identifier(arg_name), bound, &mut args)?;
             }
             _ => return Err(BindError::NeedsEngine("an aggregate function")),
-        };
-        args.push(binder.expr(expr)?);
+        }
     }
     if args.len() > ARGUMENTS_MAX {
         return Err(SqlError::new(SqlState(*b"54023"), format!("cannot pass more than {ARGUMENTS_MAX} arguments to a function")).into());
@@ -70,13 +71,21 @@ pub(super) fn bind(binder: &mut Binder<'_>, function: &ast::Function) -> Result<
     }
 }
 
-/// Places of the few named arguments in use.
-fn named_place(function: &str, arg: &str) -> Option<usize> {
+/// Puts an argument given by name in its place; those left out before it are 0. Only `make_interval` is called that way in practice.
+fn place_named(function: &str, name: &str, value: Expr, args: &mut Vec<Expr>) -> Result<(), BindError> {
     let names: &[&str] = match function {
         "make_interval" => &["years", "months", "weeks", "days", "hours", "mins", "secs"],
-        _ => return None,
+        _ => return Err(SqlError::unsupported(format!("calling {function} with arguments by name")).into()),
     };
-    names.iter().position(|name| *name == arg)
+    let Some(place) = names.iter().position(|known| *known == name) else {
+        return Err(undefined(function, &[value.ty()]).into());
+    };
+    let zero = || Expr::Literal(Value::Int4(0), SqlType::Int4);
+    while args.len() <= place {
+        args.push(zero());
+    }
+    args[place] = value;
+    Ok(())
 }
 
 /// A function that is written without parentheses.
@@ -124,7 +133,7 @@ pub(super) fn call(binder: &mut Binder<'_>, name: &str, args: Vec<Expr>) -> Resu
 
 /// Casts the arguments to what the function takes.
 pub(super) fn make_call(binder: &mut Binder<'_>, chosen: Candidate, args: Vec<Expr>) -> Result<Expr, BindError> {
-    let Candidate { function, args: wanted, result } = chosen;
+    let Candidate { function, args: wanted, result, .. } = chosen;
     let mut cast = Vec::with_capacity(args.len());
     let mut types = Vec::with_capacity(args.len());
     for (arg, to) in args.into_iter().zip(&wanted) {

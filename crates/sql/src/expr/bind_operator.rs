@@ -89,6 +89,11 @@ impl Binder<'_> {
         if let (Some(op), ast::Expr::Tuple(left), ast::Expr::Tuple(right)) = (compare_op(op), left, right) {
             return self.compare_rows(op, left, right);
         }
+        if let (B::Overlaps, ast::Expr::Tuple(left), ast::Expr::Tuple(right)) = (op, left, right) {
+            let mut args = self.list(left)?;
+            args.extend(self.list(right)?);
+            return super::bind_function::call(self, "overlaps", args);
+        }
         let (left, right) = (self.expr(left)?, self.expr(right)?);
         self.binary_bound(left, op, right)
     }
@@ -349,6 +354,19 @@ impl Binder<'_> {
         };
         let parts: Result<Vec<Expr>, BindError> = array.elem.iter().map(|item| self.binary(left, op, item)).collect();
         Ok(if all { Expr::And(parts?) } else { Expr::Or(parts?) })
+    }
+
+    /// `x LIKE ANY (ARRAY[...])`
+    pub(super) fn like_any(&mut self, symbol: &str, negated: bool, expr: &ast::Expr, patterns: &ast::Expr) -> Result<Expr, BindError> {
+        let list: &[ast::Expr] = match patterns {
+            ast::Expr::Array(array) => &array.elem,
+            ast::Expr::Tuple(list) => list,
+            ast::Expr::Nested(inner) => return self.like_any(symbol, negated, expr, inner),
+            _ => return Err(SqlError::unsupported("LIKE ANY of an array that is not written out").into()),
+        };
+        let parts: Result<Vec<Expr>, BindError> =
+            list.iter().map(|pattern| self.like(symbol, negated, expr, pattern, None)).collect();
+        Ok(Expr::Or(parts?))
     }
 
     pub(super) fn like(

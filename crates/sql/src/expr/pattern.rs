@@ -33,7 +33,15 @@ pub(super) fn like(text: &str, pattern: &str, escape: Option<char>) -> Result<bo
             }
             Some('_') if escape != Some('_') => t.chars().next().map(|c| c.len_utf8()),
             Some(c) => {
-                let wanted = if Some(c) == escape { rest.next().ok_or_else(bad)? } else { c };
+                let wanted = if Some(c) != escape {
+                    c
+                } else {
+                    match rest.next() {
+                        Some(escaped) => escaped,
+                        None if t.is_empty() => return Ok(false),
+                        None => return Err(bad()),
+                    }
+                };
                 t.starts_with(wanted).then_some(wanted.len_utf8())
             }
             None if t.is_empty() => return Ok(true),

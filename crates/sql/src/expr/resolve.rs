@@ -13,6 +13,8 @@ pub(super) struct Candidate {
     pub function: &'static Function,
     pub args: Vec<SqlType>,
     pub result: SqlType,
+    /// Arguments of polymorphic type: they fit, but never exactly.
+    open: Vec<bool>,
 }
 
 /// Why none was chosen.
@@ -68,7 +70,8 @@ fn concrete(function: &'static Function, types: &[SqlType]) -> Option<Candidate>
     };
     let args: Vec<SqlType> = types.iter().enumerate().map(|(i, ty)| fill(sig(i), ty)).collect();
     let result = fill(&function.result, &SqlType::Text);
-    Some(Candidate { function, args, result })
+    let open = (0..types.len()).map(|i| !matches!(sig(i), Sig::Is(_) | Sig::ArrayOf(_))).collect();
+    Some(Candidate { function, args, result, open })
 }
 
 fn accepts(from: &SqlType, to: &SqlType) -> bool {
@@ -88,13 +91,17 @@ pub(super) fn choose(candidates: &[&'static Function], types: &[SqlType]) -> Res
         .filter_map(|function| concrete(function, &types))
         .filter(|candidate| types.iter().zip(&candidate.args).all(|(from, to)| accepts(from, to)))
         .collect();
-    let exact = |candidate: &Candidate| types.iter().zip(&candidate.args).filter(|(a, b)| a == b).count();
+    let exact = |c: &Candidate| (0..types.len()).filter(|&i| !c.open[i] && types[i] == c.args[i]).count();
     if left.len() > 1 {
         left = keep_best(left, exact);
     }
     if left.len() > 1 {
         left = keep_best(left, |candidate| {
-            types.iter().zip(&candidate.args).filter(|(from, to)| from == to || preferred_for(from, to)).count()
+            let fits = |i: &usize| {
+                let (from, to) = (&types[*i], &candidate.args[*i]);
+                !candidate.open[*i] && (from == to || preferred_for(from, to))
+            };
+            (0..types.len()).filter(fits).count()
         });
     }
     if left.len() > 1 && types.contains(&SqlType::Unknown) {
@@ -117,18 +124,20 @@ fn preferred_for(from: &SqlType, to: &SqlType) -> bool {
 
 fn by_unknowns(mut left: Vec<Candidate>, types: &[SqlType]) -> Vec<Candidate> {
     let before = left.clone();
+    // What is polymorphic is of no category.
+    let category = |candidate: &Candidate, i: usize| if candidate.open[i] { 'P' } else { candidate.args[i].category() };
     for (i, _) in types.iter().enumerate().filter(|(_, ty)| **ty == SqlType::Unknown) {
-        let category = if left.iter().any(|candidate| candidate.args[i].category() == 'S') {
+        let chosen = if left.iter().any(|candidate| category(candidate, i) == 'S') {
             Some('S')
         } else {
-            let first = left.first().map(|candidate| candidate.args[i].category());
-            first.filter(|c| left.iter().all(|candidate| candidate.args[i].category() == *c))
+            let first = left.first().map(|candidate| category(candidate, i));
+            first.filter(|c| left.iter().all(|candidate| category(candidate, i) == *c))
         };
-        let Some(category) = category else {
+        let Some(chosen) = chosen else {
             left = before.clone();
             break;
         };
-        left.retain(|candidate| candidate.args[i].category() == category);
+        left.retain(|candidate| category(candidate, i) == chosen);
         if left.iter().any(|candidate| candidate.args[i].is_preferred()) {
             left.retain(|candidate| candidate.args[i].is_preferred());
         }

@@ -75,7 +75,13 @@ pub(super) static TABLE: &[Function] = &[
     Function::pure("make_timestamptz", &[I4, I4, I4, I4, I4, F8, TEXT], TSTZ, |v, _| {
         Ok(Value::Timestamptz(to_utc(zone(str_at(v, 6)?)?, make_timestamp(v)?)))
     }),
-    Function::pure("make_interval", &[I4], INTERVAL, make_interval).many(),
+    Function::pure("make_interval", &[], INTERVAL, make_interval),
+    Function::pure("make_interval", &[I4], INTERVAL, make_interval),
+    Function::pure("make_interval", &[I4, I4], INTERVAL, make_interval),
+    Function::pure("make_interval", &[I4, I4, I4], INTERVAL, make_interval),
+    Function::pure("make_interval", &[I4, I4, I4, I4], INTERVAL, make_interval),
+    Function::pure("make_interval", &[I4, I4, I4, I4, I4], INTERVAL, make_interval),
+    Function::pure("make_interval", &[I4, I4, I4, I4, I4, I4], INTERVAL, make_interval),
     Function::pure("make_interval", &[I4, I4, I4, I4, I4, I4, F8], INTERVAL, make_interval),
     Function::pure("to_timestamp", &[F8], TSTZ, |v, _| {
         let seconds = float_at(v, 0)?;
@@ -95,7 +101,7 @@ pub(super) static TABLE: &[Function] = &[
     Function::pure("justify_hours", &[INTERVAL], INTERVAL, |v, _| Ok(Value::Interval(justify_hours(interval_at(v, 0)?)))),
     Function::pure("justify_days", &[INTERVAL], INTERVAL, |v, _| Ok(Value::Interval(justify_days(interval_at(v, 0)?)))),
     Function::pure("justify_interval", &[INTERVAL], INTERVAL, |v, _| {
-        Ok(Value::Interval(justify_days(justify_hours(interval_at(v, 0)?))))
+        Ok(Value::Interval(justify_interval(interval_at(v, 0)?)))
     }),
     Function::pure("isfinite", &[DATE], Sig::Is(T::Bool), |v, _| Ok(Value::Bool(!matches!(v[0], Value::Date(i32::MIN | i32::MAX))))),
     Function::pure("isfinite", &[TS], Sig::Is(T::Bool), |v, _| Ok(Value::Bool(!is_infinite(micros_at(v, 0)?)))),
@@ -514,6 +520,24 @@ fn justify_days(value: Interval) -> Interval {
         (months, days) = (months + 1, days - 30);
     }
     Interval { months, days, ..value }
+}
+
+fn justify_interval(value: Interval) -> Interval {
+    let mut days = value.days + (value.micros / DAY_US) as i32;
+    let mut micros = value.micros % DAY_US;
+    let mut months = value.months + days / 30;
+    days %= 30;
+    if months > 0 && (days < 0 || (days == 0 && micros < 0)) {
+        (months, days) = (months - 1, days + 30);
+    } else if months < 0 && (days > 0 || (days == 0 && micros > 0)) {
+        (months, days) = (months + 1, days - 30);
+    }
+    if days > 0 && micros < 0 {
+        (days, micros) = (days - 1, micros + DAY_US);
+    } else if days < 0 && micros > 0 {
+        (days, micros) = (days + 1, micros - DAY_US);
+    }
+    Interval { months, days, micros }
 }
 
 /// Adds an interval to a local time: months first, then days, then microseconds.

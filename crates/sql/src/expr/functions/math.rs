@@ -162,7 +162,8 @@ fn checked(result: f64, input: f64) -> R {
 
 /// A transcendental function of a numeric is computed as a float8: 15 digits, where PostgreSQL has 16 or more.
 fn from_float(value: f64) -> R {
-    Ok(Value::Numeric(Numeric::from_f64(value)))
+    let scale = if value == 0.0 { 16 } else { (15 - value.abs().log10().floor() as i64).clamp(0, 1000) };
+    Ok(Value::Numeric(Numeric::from_f64(value).round(scale)?))
 }
 
 fn same_width(like: &Value, value: i64) -> R {
@@ -337,12 +338,11 @@ fn power_numeric(values: &[Value], _: &Arguments<'_>) -> R {
     let (Some(whole), Numeric::Finite(_)) = (whole, base) else {
         return from_float(base.to_f64().powf(exponent.to_f64()));
     };
-    // Digits of the result: 16 significant ones at least, as PostgreSQL chooses.
     let magnitude = (base.to_f64().abs().log10() * whole as f64).clamp(-2_000.0, 200_000.0);
     if magnitude > 131_072.0 {
         return Err(SqlError::new(SqlState::OUT_OF_RANGE, "value overflows numeric format"));
     }
-    let scale = ((16.0 - magnitude) as i64).max(base.scale()).max(exponent.scale()).clamp(0, 1000);
+    let scale = base.scale().clamp(16, 1000);
     let mut result = Numeric::from(1);
     let mut square = base.clone();
     let mut rest = whole.unsigned_abs();
@@ -380,8 +380,7 @@ fn logarithm(x: f64, f: fn(f64) -> f64) -> R {
 fn numeric_logarithm(x: &Numeric, f: fn(f64) -> f64) -> R {
     match logarithm(x.to_f64(), f)? {
         Value::Float8(value) => {
-            let scale = if value == 0.0 { 16 } else { (16 - value.abs().log10().floor() as i64 - 1).clamp(0, 1000) };
-            Ok(Value::Numeric(Numeric::from_f64(value).round(scale)?))
+            from_float(value)
         }
         other => Ok(other),
     }

@@ -2,7 +2,7 @@
 
 use super::super::function::{Arguments, Function, Sig};
 use super::{bytes_at, shown, str_at};
-use crate::types::{SqlType as T, Value, parse_bytea, parse_hex, quote_identifier, write_bytea};
+use crate::types::{SqlType as T, Value, parse_bytea, parse_hex, quote_identifier};
 use crate::{SqlError, SqlState};
 
 type R = Result<Value, SqlError>;
@@ -55,15 +55,23 @@ fn encode(bytes: &[u8], form: &str) -> R {
     let text = match form.to_ascii_lowercase().as_str() {
         "hex" => bytes.iter().map(|b| format!("{b:02x}")).collect(),
         "base64" => base64(bytes),
-        "escape" => {
-            let mut out = Vec::new();
-            write_bytea(bytes, true, &mut out);
-            // `encode` leaves printable control-free text as it is, like the escape output.
-            String::from_utf8(out).unwrap_or_default()
-        }
+        "escape" => escape(bytes),
         _ => return Err(unknown_encoding(form)),
     };
     Ok(Value::text(text))
+}
+
+/// Only zero bytes and those above ASCII are escaped.
+fn escape(bytes: &[u8]) -> String {
+    let mut out = String::new();
+    for &b in bytes {
+        match b {
+            b'\\' => out.push_str("\\\\"),
+            0 | 0x80.. => out.push_str(&format!("\\{b:03o}")),
+            b => out.push(b as char),
+        }
+    }
+    out
 }
 
 fn decode(text: &str, form: &str) -> R {

@@ -1,0 +1,131 @@
+//! Expressions answer as PostgreSQL does: every line of `golden/expressions.txt`, which PostgreSQL 15 wrote.
+//!
+//! `golden/expressions.known` lists the lines that differ, with our answer beside: a new difference fails, and so does one that is gone.
+//! Set `BLESS=1` to write that file again.
+
+use sql::catalog::{Database, Relation, Schema};
+use sql::context::{CatalogView, EvalSettings, MemoryBudget, Sequences, StatementContext};
+use sql::expr::{BindContext, Parameters, Scope, bind};
+use sql::transaction::{BeginOptions, Kv, TxnRef, memory::MemoryKv};
+use sql::types::{CastContext, CastKind, SqlType};
+use sql::{SqlError, SqlState};
+use sqlparser::ast::{SelectItem, SetExpr, Statement};
+use std::fmt::Write as _;
+use std::path::Path;
+use std::sync::Arc;
+
+struct NoCatalog;
+
+impl CatalogView for NoCatalog {
+    fn relation(&self, _: Option<&str>, _: &str) -> Result<Option<Arc<Relation>>, SqlError> {
+        Ok(None)
+    }
+    fn relation_by_id(&self, _: u32) -> Result<Option<Arc<Relation>>, SqlError> {
+        Ok(None)
+    }
+    fn relations(&self) -> Result<Vec<Arc<Relation>>, SqlError> {
+        Ok(vec![])
+    }
+    fn schemas(&self) -> Result<Vec<Schema>, SqlError> {
+        Ok(vec![])
+    }
+    fn databases(&self) -> Result<Vec<Database>, SqlError> {
+        Ok(vec![])
+    }
+    fn current_database(&self) -> Database {
+        Database { id: 1, name: "postgres".into() }
+    }
+    fn version(&self) -> u64 {
+        0
+    }
+}
+
+impl Sequences for NoCatalog {
+    fn next(&self, _: u32) -> Result<i64, SqlError> {
+        Ok(1)
+    }
+    fn current(&self, _: u32) -> Result<i64, SqlError> {
+        Ok(1)
+    }
+    fn last(&self) -> Result<i64, SqlError> {
+        Ok(1)
+    }
+    fn set(&self, _: u32, value: i64, _: bool) -> Result<i64, SqlError> {
+        Ok(value)
+    }
+}
+
+fn context() -> Arc<StatementContext> {
+    let kv: Arc<dyn Kv> = Arc::new(MemoryKv::default());
+    let txn = kv.begin(&BeginOptions::default()).expect("a transaction begins");
+    let settings = EvalSettings { time_zone: chrono_tz::Europe::Berlin, ..EvalSettings::default() };
+    Arc::new(StatementContext {
+        txn: TxnRef::new(txn),
+        catalog: Arc::new(NoCatalog),
+        kv,
+        sequences: Arc::new(NoCatalog),
+        params: vec![],
+        settings: Arc::new(settings),
+        transaction_us: 0,
+        statement_us: 0,
+        interrupt: Default::default(),
+        memory: Arc::new(MemoryBudget::new(1 << 20)),
+    })
+}
+
+fn parse(text: &str) -> Result<sqlparser::ast::Expr, SqlError> {
+    let syntax = |what: String| SqlError::new(SqlState::SYNTAX_ERROR, what);
+    let dialect = sqlparser::dialect::PostgreSqlDialect {};
+    let mut statements =
+        sqlparser::parser::Parser::parse_sql(&dialect, &format!("SELECT {text}")).map_err(|e| syntax(e.to_string()))?;
+    let Some(Statement::Query(query)) = statements.pop() else { return Err(syntax("no query".into())) };
+    let SetExpr::Select(mut select) = *query.body else { return Err(syntax("no select".into())) };
+    match select.projection.pop() {
+        Some(SelectItem::UnnamedExpr(expr)) => Ok(expr),
+        other => Err(syntax(format!("no expression: {other:?}"))),
+    }
+}
+
+fn evaluate(text: &str, context: &Arc<StatementContext>) -> Result<String, SqlError> {
+    let expr = parse(text)?;
+    let bind_context = BindContext { settings: &context.settings, catalog: Some(context.catalog.as_ref()) };
+    let mut parameters = Parameters::none();
+    let mut bound = bind(&expr, &Scope::new(), &mut parameters, &bind_context).map_err(|e| e.into_sql())?;
+    if bound.ty() == SqlType::Unknown {
+        bound = sql::expr::coerce(bound, &SqlType::Text, CastKind::Implicit, &mut parameters, &bind_context)?
+            .expect("unknown becomes text");
+    }
+    let ty = bound.ty();
+    let value = bound.eval(&[], context)?;
+    let casts = CastContext { settings: &context.settings, catalog: Some(context.catalog.as_ref()), now_us: None };
+    let shown = match (&value, &ty) {
+        (value, _) if value.is_null() => "<NULL>".to_owned(),
+        (value, SqlType::Reg(_)) => value.to_output(&ty, &casts)?,
+        (value, ty) => value.to_text(ty, &context.settings),
+    };
+    Ok(format!("{}\t{}", ty.base(), shown.replace('\n', "\\n")))
+}
+
+#[test]
+fn expressions_answer_as_postgresql() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+    let golden = std::fs::read_to_string(folder.join("expressions.txt")).expect("the golden file is there");
+    let context = context();
+    let mut differences = String::new();
+    for line in golden.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        let (expression, wanted) = line.split_once('\t').expect("an expression, a tab and an answer");
+        let found = match evaluate(expression, &context) {
+            Ok(text) => text,
+            Err(error) => format!("! {} {}", error.state.as_str(), error.message),
+        };
+        if found != wanted {
+            writeln!(differences, "{expression}\n    PostgreSQL: {wanted}\n    Timeball:   {found}").expect("a string grows");
+        }
+    }
+    let known = folder.join("expressions.known");
+    if std::env::var_os("BLESS").is_some() {
+        std::fs::write(&known, &differences).expect("the file of differences is written");
+    }
+    let expected = std::fs::read_to_string(&known).unwrap_or_default();
+    assert!(differences == expected, "differences from PostgreSQL have changed; now they are:\n{differences}");
+}
