@@ -163,3 +163,73 @@ fn copy_begin(out: &mut Vec<u8>, tag: u8, columns: usize) {
     out.resize(out.len() + 2 * columns, 0);
     backend::end(out, at);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn field(name: &str, ty: SqlType) -> Field {
+        Field { name: name.into(), ty, table_oid: 7, column: 2 }
+    }
+
+    #[test]
+    fn rows_follow_their_formats() {
+        let mut out = Outbox::new(Vec::new());
+        let fields = [field("a", SqlType::Int4), field("b", SqlType::Int4), field("c", SqlType::Text)];
+        let settings = EvalSettings::default();
+        let row = [Value::Int4(7), Value::Int4(7), Value::Null];
+        out.row(&row, &fields, &[0, 1, 0], &settings).unwrap();
+        let expected = b"D\0\0\0\x17\0\x03\0\0\0\x017\0\0\0\x04\0\0\0\x07\xff\xff\xff\xff";
+        assert_eq!(out.buffer, expected);
+        out.buffer.clear();
+        out.row_description(&fields[..1], &[]);
+        assert_eq!(out.buffer, b"T\0\0\0\x1a\0\x01a\0\0\0\0\x07\0\x02\0\0\0\x17\0\x04\xff\xff\xff\xff\0\0");
+    }
+
+    #[test]
+    fn what_has_left_is_not_taken_back() {
+        let mut out = Outbox::new(Vec::new());
+        out.command_complete("A");
+        let mark = out.mark();
+        out.command_complete("B");
+        assert!(out.rewind(mark));
+        out.flush().unwrap();
+        assert_eq!(out.stream, b"C\0\0\0\x06A\0");
+        assert!(out.rewind(mark), "nothing was written since");
+        out.command_complete("C");
+        out.flush().unwrap();
+        assert!(!out.rewind(mark));
+    }
+
+    #[test]
+    fn a_full_buffer_leaves_by_itself() {
+        let mut out = Outbox::new(Vec::new());
+        let line = vec![b'x'; 1 << 10];
+        for _ in 0..300 {
+            out.copy_data(&line).unwrap();
+        }
+        assert!(out.stream.len() >= SEND_BYTES && out.buffer.len() < SEND_BYTES);
+        assert_eq!(out.mark(), Mark(300 * (5 + (1 << 10))));
+    }
+
+    /// Takes nothing.
+    struct Gone;
+    impl Write for Gone {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(io::ErrorKind::BrokenPipe.into())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_client_that_went_away_ends_the_statement() {
+        let mut out = Outbox::new(Gone);
+        let line = vec![b'x'; SEND_BYTES];
+        assert_eq!(out.copy_data(&line).unwrap_err().state, SqlState(*b"08006"));
+        assert!(out.is_broken());
+        assert!(out.copy_data(&line).is_err(), "it stays gone, and nothing piles up");
+        assert!(out.buffer.is_empty());
+    }
+}
