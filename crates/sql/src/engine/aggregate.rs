@@ -427,7 +427,8 @@ impl Accumulator {
     }
 }
 
-fn json(text: String, binary: bool) -> Result<Value, SqlError> {
+/// A text as json, normalised if it is jsonb.
+pub(super) fn json(text: String, binary: bool) -> Result<Value, SqlError> {
     if !binary {
         return Ok(Value::Json(text.into()));
     }

@@ -243,6 +243,11 @@ impl Lower<'_, '_, '_> {
                 let fields = self.arguments(fields)?;
                 self.step(Step::Record(fields), SqlType::Record)
             }
+            Held::RowJson { names, values, binary } => {
+                let values = self.arguments(values)?;
+                let ty = if binary { SqlType::Jsonb } else { SqlType::Json };
+                self.step(Step::RowJson { names, values, binary }, ty)
+            }
             Held::Window(_) | Held::Set(..) => {
                 return Err(SqlError::new(SqlState::INTERNAL_ERROR, "a window or a set was not planned"));
             }

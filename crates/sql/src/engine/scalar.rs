@@ -48,6 +48,8 @@ pub(super) enum Step {
     Field(Expr, usize),
     /// `ROW(..)` or a whole row.
     Record(Vec<Expr>),
+    /// `row_to_json(t)`: names, and values that are json already.
+    RowJson { names: Vec<String>, values: Vec<Expr>, binary: bool },
 }
 
 /// An expression over rows of `width` slots.
@@ -153,8 +155,27 @@ impl Step {
                 _ => Ok(Value::Null),
             },
             Step::Record(fields) => Ok(Value::Record(values(fields, row, run)?.into())),
+            Step::RowJson { names, values: fields, binary } => {
+                let fields = values(fields, row, run)?;
+                super::aggregate::json(object(names, &fields), *binary)
+            }
         }
     }
+}
+
+/// The text of an object.
+fn object(names: &[String], values: &[Value]) -> String {
+    let mut out = String::from("{");
+    for (place, (name, value)) in names.iter().zip(values).enumerate() {
+        if place > 0 {
+            out.push(',');
+        }
+        crate::types::json::write_string(name, &mut out);
+        out.push(':');
+        out += value.as_str().unwrap_or("null");
+    }
+    out.push('}');
+    out
 }
 
 fn quantified(

@@ -155,7 +155,10 @@ impl<'p> Scope<'p> {
         let Some((name, qualifiers)) = parts.split_last() else { return Ok(None) };
         let mut found: Option<&ScopeColumn> = None;
         for column in &self.columns {
-            let visible = !column.shadowed || !qualifiers.is_empty();
+            let qualified = !qualifiers.is_empty();
+            // A merged column has no relation to be named with.
+            let visible =
+                if matches!(column.place, Place::Merged(_)) { !qualified } else { !column.shadowed || qualified };
             if visible && column.name == *name && self.qualified(qualifiers, column.relation) {
                 if found.is_some() {
                     let message = format!("column reference \"{name}\" is ambiguous");

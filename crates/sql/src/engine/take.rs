@@ -31,6 +31,12 @@ pub(super) enum Held {
     ToReg(RegKind, Expr),
     Field(Expr, usize),
     Record(Vec<Expr>),
+    /// An object of a relation's row: names, and values that are json already.
+    RowJson {
+        names: Vec<String>,
+        values: Vec<Expr>,
+        binary: bool,
+    },
     /// A window function's call, until the windows are planned.
     Window(Box<ast::Function>),
     /// A set function's call, until the sets are planned; the column of it that is meant.
@@ -338,6 +344,14 @@ impl Taker<'_, '_, '_, '_> {
             function.name = ObjectName(vec![ObjectNamePart::Identifier(Ident::new(name.clone()))]);
         }
         self.json_of_row(function, &name)?;
+        if matches!(name.as_str(), "row_to_json" | "to_json" | "to_jsonb")
+            && let [built] = call_args(function)?.as_slice()
+            && mark_of(built).is_some_and(|place| matches!(self.binder.held[place], Held::RowJson { .. }))
+        {
+            // An object already.
+            *expr = built.clone();
+            return Ok(());
+        }
         if function.over.is_some() {
             if !self.clause.windows {
                 let message = format!("window functions are not allowed in {}", self.clause.name);
@@ -393,9 +407,11 @@ impl Taker<'_, '_, '_, '_> {
                 continue;
             }
             let Ok(columns) = scope.star(&names) else { continue };
-            let label = |name: String| Expr::value(ast::Value::SingleQuotedString(name));
-            let pairs = columns.into_iter().flat_map(|(name, found)| [label(name), found.expr]).collect();
-            *arg = call_expr(if name.contains("jsonb") { "jsonb_build_object" } else { "json_build_object" }, pairs);
+            let binary = name.contains("jsonb");
+            let json = if binary { "to_jsonb" } else { "to_json" };
+            let (names, values) =
+                columns.into_iter().map(|(name, found)| (name, call_expr(json, vec![found.expr]))).unzip();
+            *arg = mark_expr(self.binder.hold(Held::RowJson { names, values, binary }));
         }
         Ok(())
     }

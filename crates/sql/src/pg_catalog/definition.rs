@@ -170,7 +170,7 @@ fn list<'a>(names: impl Iterator<Item = &'a str>) -> String {
 }
 
 /// `pg_get_indexdef`: of the whole index, or of its column `part` from 1.
-pub(super) fn index(schema: &str, table: &Table, index: &Index, part: usize) -> String {
+pub(super) fn index(schema: Option<&str>, table: &Table, index: &Index, part: usize) -> String {
     let column = |place: usize| {
         let part = &index.columns[place];
         quote_ident(column_name(table, part.column))
@@ -182,13 +182,21 @@ pub(super) fn index(schema: &str, table: &Table, index: &Index, part: usize) -> 
         .map(|place| column(place) + if index.columns[place].descending { " DESC" } else { "" })
         .collect();
     format!(
-        "CREATE {}INDEX {} ON {}.{} USING btree ({})",
+        "CREATE {}INDEX {} ON {}{} USING btree ({})",
         if index.unique { "UNIQUE " } else { "" },
         quote_ident(&index.name),
-        quote_ident(schema),
+        schema.map_or_else(String::new, |schema| quote_ident(schema) + "."),
         quote_ident(&table.name),
         columns.join(", ")
     )
+}
+
+/// A column's default as PostgreSQL shows it: a bare string literal with its type.
+pub(super) fn default_text(column: &Column) -> Option<String> {
+    let text = column.default.as_deref().filter(|_| column.identity.is_none())?;
+    let inner = text.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\''));
+    let literal = inner.is_some_and(|inner| !inner.replace("''", "").contains('\''));
+    Some(if literal { format!("{text}::{}", column.ty.base()) } else { text.to_string() })
 }
 
 /// `pg_get_constraintdef` of a PRIMARY KEY or UNIQUE constraint.

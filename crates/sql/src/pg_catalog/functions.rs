@@ -232,8 +232,12 @@ fn index_definition(args: &[Value], context: &StatementContext) -> Result<Option
         Some(Value::Int8(n)) => usize::try_from(*n).unwrap_or(0),
         _ => 0,
     };
+    // Pretty: without the schema where the bare name finds the table.
+    let pretty = args.get(2) == Some(&Value::Bool(true));
     find_index(context, oid(&args[0], context)?, |objects, table, index| {
-        definition::index(objects.schema_name(table.schema), table, index, part)
+        let schema = objects.schema_name(table.schema);
+        let hidden = pretty && context.settings.search_path.iter().any(|s| s == schema);
+        definition::index((!hidden).then_some(schema), table, index, part)
     })
 }
 

@@ -182,7 +182,7 @@ fn columns(table: &VirtualTable, source: &Source<'_>, objects: &Objects) -> Vec<
 }
 
 fn table_column(table: &VirtualTable, source: &Source<'_>, relation: (&str, &str), c: &Column) -> Row {
-    let default = if c.identity.is_some() { None } else { c.default.as_deref() };
+    let default = super::definition::default_text(c);
     let generation = c.identity.map(|identity| match identity {
         Identity::Always => "ALWAYS",
         Identity::ByDefault => "BY DEFAULT",

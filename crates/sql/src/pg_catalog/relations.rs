@@ -235,13 +235,13 @@ fn table_attributes(table: &VirtualTable, t: &Table, rows: &mut Vec<Row>) {
 fn defaults(table: &VirtualTable, _: &Source<'_>, objects: &Objects) -> Vec<Row> {
     let mut rows = Vec::new();
     for t in user(objects) {
-        for column in t.columns.iter().filter(|column| column.identity.is_none()) {
-            if let Some(default) = &column.default {
+        for column in &t.columns {
+            if let Some(default) = super::definition::default_text(column) {
                 let row = RowBuilder::new(table)
                     .set("oid", t.id.wrapping_mul(1024).wrapping_add(u32::from(column.id)))
                     .set("adrelid", t.id)
                     .set("adnum", i64::from(column.id))
-                    .set("adbin", default.as_str());
+                    .set("adbin", default);
                 rows.push(row.done());
             }
         }
@@ -291,7 +291,7 @@ fn index_definitions(table: &VirtualTable, _: &Source<'_>, objects: &Objects) ->
                 .set("schemaname", schema)
                 .set("tablename", t.name.as_str())
                 .set("indexname", index.name.as_str())
-                .set("indexdef", super::definition::index(schema, t, index, 0));
+                .set("indexdef", super::definition::index(Some(schema), t, index, 0));
             rows.push(row.done());
         }
     }

@@ -89,6 +89,10 @@ pub fn row_inserter(
 /// PostgreSQL's binding errors (42P01, 42703, 42804, ...); 0A000 for what neither path can do.
 pub fn prepare(statement: &Statement, text: &str, context: &PlanContext) -> Result<Arc<dyn Plan>, SqlError> {
     match direct::plan(statement, context) {
+        // Reg-types leave as names, which the engine knows to find.
+        Ok(plan) if direct::may_run_in_engine(statement) && plan.fields().iter().any(|f| matches!(f.ty, SqlType::Reg(_))) => {
+            crate::engine::prepare(statement, text, context)
+        }
         Ok(plan) => Ok(plan),
         Err(refusal) if refusal.is_for_engine() && direct::may_run_in_engine(statement) => {
             crate::engine::prepare(statement, text, context)

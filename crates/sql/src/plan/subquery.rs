@@ -99,6 +99,9 @@ impl VisitorMut for Taker<'_> {
                     })
                 }
             }
+            Expr::AnyOp { right, .. } | Expr::AllOp { right, .. } if matches!(**right, Expr::Subquery(_)) => {
+                Err(Refusal::Engine("ANY or ALL of a subquery"))
+            }
             _ => return ControlFlow::Continue(()),
         };
         match replaced {

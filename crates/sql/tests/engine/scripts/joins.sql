@@ -1,0 +1,197 @@
+-- Joins of every kind, subqueries, set operations.
+
+CREATE TABLE posts (id int PRIMARY KEY, title text, author int);
+CREATE TABLE likes (post_id int, user_id int, weight numeric(6,2), PRIMARY KEY (post_id, user_id));
+CREATE TABLE authors (id int PRIMARY KEY, name text NOT NULL);
+INSERT INTO posts VALUES (1, 'one', 10), (2, 'two', 20), (3, 'three', NULL), (4, 'four', 10);
+INSERT INTO likes VALUES (1, 1, 1.50), (1, 2, 2.25), (2, 1, 3), (9, 9, NULL);
+INSERT INTO authors VALUES (10, 'ann'), (20, 'bob'), (30, 'cyd');
+SELECT posts.id, posts.title, COUNT(*) FROM posts LEFT JOIN likes ON posts.id = likes.post_id GROUP BY posts.id ORDER BY COUNT(*) DESC, posts.id LIMIT 3;
+-- 1|one|2
+-- 2|two|1
+-- 3|three|1
+SELECT p.title, a.name FROM posts p JOIN authors a ON p.author = a.id ORDER BY p.id;
+-- one|ann
+-- two|bob
+-- four|ann
+SELECT p.title, a.name FROM posts p LEFT JOIN authors a ON p.author = a.id ORDER BY p.id;
+-- one|ann
+-- two|bob
+-- three|NULL
+-- four|ann
+SELECT p.title, a.name FROM posts p RIGHT JOIN authors a ON p.author = a.id ORDER BY a.id, p.id;
+-- one|ann
+-- four|ann
+-- two|bob
+-- NULL|cyd
+SELECT p.title, l.user_id FROM posts p FULL JOIN likes l ON p.id = l.post_id ORDER BY p.id NULLS LAST, l.user_id;
+-- one|1
+-- one|2
+-- two|1
+-- three|NULL
+-- four|NULL
+-- NULL|9
+SELECT count(*) FROM posts, authors;
+-- 12
+SELECT * FROM posts p CROSS JOIN authors a WHERE p.author = a.id AND a.name = 'ann' ORDER BY p.id;
+-- 1|one|10|10|ann
+-- 4|four|10|10|ann
+SELECT p.id, x.n FROM posts p, LATERAL (SELECT count(*) AS n FROM likes l WHERE l.post_id = p.id) x ORDER BY p.id;
+-- 1|2
+-- 2|1
+-- 3|0
+-- 4|0
+SELECT p.id, x.user_id FROM posts p LEFT JOIN LATERAL (SELECT user_id FROM likes l WHERE l.post_id = p.id ORDER BY user_id DESC LIMIT 1) x ON true ORDER BY p.id;
+-- 1|2
+-- 2|1
+-- 3|NULL
+-- 4|NULL
+SELECT id, (SELECT max(user_id) FROM likes WHERE post_id = posts.id) AS m FROM posts ORDER BY id;
+-- 1|2
+-- 2|1
+-- 3|NULL
+-- 4|NULL
+SELECT id FROM posts p WHERE EXISTS (SELECT 1 FROM likes l WHERE l.post_id = p.id) ORDER BY id;
+-- 1
+-- 2
+SELECT id FROM posts p WHERE NOT EXISTS (SELECT 1 FROM likes l WHERE l.post_id = p.id) ORDER BY id;
+-- 3
+-- 4
+SELECT id FROM posts WHERE id IN (SELECT post_id FROM likes) ORDER BY id;
+-- 1
+-- 2
+SELECT id FROM posts WHERE author NOT IN (SELECT id FROM authors WHERE id > 10) ORDER BY id;
+-- 1
+-- 4
+SELECT id FROM posts WHERE author NOT IN (SELECT NULL::int) ORDER BY id;
+SELECT id FROM posts WHERE (id, author) IN (SELECT 1, 10) ORDER BY id;
+-- 1
+SELECT id FROM posts WHERE id > ALL (SELECT user_id FROM likes WHERE user_id < 3) ORDER BY id;
+-- 3
+-- 4
+SELECT id FROM posts WHERE id = ANY (SELECT post_id + 1 FROM likes) ORDER BY id;
+-- 2
+-- 3
+SELECT (SELECT id FROM posts);
+-- ERROR 21000: more than one row returned by a subquery used as an expression
+SELECT (SELECT id, title FROM posts LIMIT 1);
+-- ERROR 42601: subquery must return only one column
+SELECT id FROM posts UNION SELECT id FROM authors ORDER BY 1;
+-- 1
+-- 2
+-- 3
+-- 4
+-- 10
+-- 20
+-- 30
+SELECT 1 AS a UNION ALL SELECT 1 UNION ALL SELECT 2 ORDER BY a;
+-- 1
+-- 1
+-- 2
+SELECT id FROM posts INTERSECT SELECT user_id FROM likes ORDER BY id;
+-- 1
+-- 2
+SELECT id FROM posts EXCEPT SELECT user_id FROM likes ORDER BY id;
+-- 3
+-- 4
+SELECT 1 UNION SELECT 2.5 ORDER BY 1;
+-- 1
+-- 2.5
+SELECT 'a' UNION SELECT 1;
+-- ERROR 22P02: invalid input syntax for type integer: "a"
+SELECT 1, 2 UNION SELECT 1;
+-- ERROR 42601: each UNION query must have the same number of columns
+VALUES (1, 'a'), (2, NULL) ORDER BY 1 DESC;
+-- 2|NULL
+-- 1|a
+SELECT * FROM (VALUES (1, 'x'), (2, 'y')) AS v(n, s) WHERE n > 1;
+-- 2|y
+WITH liked AS (SELECT post_id, count(*) AS n FROM likes GROUP BY post_id) SELECT p.title, liked.n FROM posts p JOIN liked ON liked.post_id = p.id ORDER BY 1;
+-- one|2
+-- two|1
+WITH RECURSIVE t(n) AS (VALUES (1) UNION ALL SELECT n + 1 FROM t WHERE n < 5) SELECT sum(n), count(*) FROM t;
+-- 15|5
+WITH RECURSIVE t(n) AS (SELECT 1 UNION SELECT n % 3 + 1 FROM t) SELECT n FROM t ORDER BY n;
+-- 1
+-- 2
+-- 3
+SELECT a.id, b.id FROM authors a JOIN authors b USING (id) WHERE a.name <> 'bob' ORDER BY 1;
+-- 10|10
+-- 30|30
+SELECT * FROM posts NATURAL JOIN (SELECT id, name FROM authors) a;
+SELECT * FROM posts p JOIN (SELECT id AS author, name FROM authors) a USING (author) ORDER BY p.id;
+-- 10|1|one|ann
+-- 20|2|two|bob
+-- 10|4|four|ann
+SELECT coalesce(x.a, 0), a FROM (VALUES (1), (2)) x(a) FULL JOIN (VALUES (2), (3)) y(a) USING (a) ORDER BY 2;
+-- 1|1
+-- 2|2
+-- 0|3
+SELECT p.* FROM posts p WHERE p.id = 2;
+-- 2|two|20
+SELECT nope FROM posts;
+-- ERROR 42703: column "nope" does not exist
+SELECT x.id FROM posts;
+-- ERROR 42P01: missing FROM-clause entry for table "x"
+SELECT posts.nope FROM posts;
+-- ERROR 42703: column posts.nope does not exist
+SELECT id FROM posts, authors;
+-- ERROR 42702: column reference "id" is ambiguous
+SELECT * FROM nope;
+-- ERROR 42P01: relation "nope" does not exist
+SELECT * FROM nope.nope;
+-- ERROR 42P01: relation "nope.nope" does not exist
+SELECT * FROM posts, posts;
+-- ERROR 42712: table name "posts" specified more than once
+SELECT DISTINCT author FROM posts ORDER BY author;
+-- 10
+-- 20
+-- NULL
+SELECT DISTINCT ON (author) author, id FROM posts ORDER BY author, id DESC;
+-- 10|4
+-- 20|2
+-- NULL|3
+SELECT DISTINCT author FROM posts ORDER BY id;
+-- ERROR 42P10: for SELECT DISTINCT, ORDER BY expressions must appear in select list
+SELECT id FROM posts ORDER BY title DESC OFFSET 1 LIMIT 2;
+-- 3
+-- 1
+SELECT id FROM posts ORDER BY author, id FETCH FIRST 2 ROWS ONLY;
+-- 1
+-- 4
+SELECT author FROM posts ORDER BY author FETCH FIRST 1 ROWS WITH TIES;
+-- 10
+-- 10
+SELECT id FROM posts LIMIT -1;
+-- ERROR 2201W: LIMIT must not be negative
+SELECT id FROM posts ORDER BY 9;
+-- ERROR 42P10: ORDER BY position 9 is not in select list
+SELECT s, s * 2 FROM generate_series(1, 3) s;
+-- 1|2
+-- 2|4
+-- 3|6
+SELECT * FROM generate_series(5, 1, -2) WITH ORDINALITY;
+-- 5|1
+-- 3|2
+-- 1|3
+SELECT generate_series(1, 3), id FROM authors WHERE id = 10;
+-- 1|10
+-- 2|10
+-- 3|10
+SELECT unnest(ARRAY[1, 2, 3]) AS u, unnest(ARRAY['a', 'b']) AS v;
+-- 1|a
+-- 2|b
+-- 3|NULL
+SELECT p.id, g FROM posts p, generate_series(1, p.id) g WHERE p.id < 3 ORDER BY 1, 2;
+-- 1|1
+-- 2|1
+-- 2|2
+SELECT ARRAY(SELECT id FROM posts ORDER BY id DESC);
+-- {4,3,2,1}
+SELECT p.id FROM posts p JOIN likes l ON p.id = l.post_id AND l.weight > 2 ORDER BY 1;
+-- 1
+-- 2
+SELECT a.name, count(p.id) FROM authors a LEFT JOIN posts p ON p.author = a.id AND p.id < 4 GROUP BY a.name ORDER BY 2 DESC, 1;
+-- ann|1
+-- bob|1
+-- cyd|0
