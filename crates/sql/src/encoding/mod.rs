@@ -11,3 +11,6 @@ pub mod span;
 pub use key::{decode_key, decode_value, encode_key, encode_value, skip_value};
 pub use row::{RowDecoder, RowEncoder, WantedColumn};
 pub use span::{index_prefix, index_span, prefix_end, prefix_span, range_span};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,251 @@
+use super::key::{decode_value, encode_value, is_exact, skip_value};
+use super::row::{RowDecoder, RowEncoder, WantedColumn};
+use super::span;
+use crate::context::EvalSettings;
+use crate::types::{Array, Interval, Numeric, SqlType, Value};
+use proptest::prelude::*;
+use std::ops::Bound;
+use std::sync::Arc;
+
+fn numeric() -> impl Strategy<Value = Numeric> {
+    prop_oneof![
+        6 => (any::<i64>(), 0i64..25).prop_map(|(digits, scale)| Numeric::Finite(bigdecimal::BigDecimal::new(digits.into(), scale))),
+        2 => (-200i64..200, 0i64..4).prop_map(|(digits, scale)| Numeric::Finite(bigdecimal::BigDecimal::new(digits.into(), scale))),
+        1 => "-?[1-9][0-9]{0,40}(\\.[0-9]{1,30})?".prop_map(|text| Numeric::parse(&text).unwrap()),
+        1 => prop_oneof![Just(Numeric::NaN), Just(Numeric::Infinity), Just(Numeric::NegInfinity)],
+    ]
+}
+
+fn text() -> impl Strategy<Value = String> {
+    prop_oneof![any::<String>(), "[ab\u{0}\u{1}\u{ff} ]{0,6}"]
+}
+
+fn json() -> impl Strategy<Value = String> {
+    let leaf = prop_oneof![
+        Just("null".to_owned()),
+        Just("true".to_owned()),
+        "-?[1-9][0-9]{0,3}(\\.[0-9])?",
+        "[a-c]{0,3}".prop_map(|s| format!("\"{s}\"")),
+    ];
+    leaf.prop_recursive(3, 16, 4, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(|list| format!("[{}]", list.join(","))),
+            prop::collection::vec(("[a-c]{1,2}", inner), 0..4).prop_map(|list| {
+                let members: Vec<String> = list.into_iter().map(|(key, value)| format!("\"{key}\":{value}")).collect();
+                format!("{{{}}}", members.join(","))
+            }),
+        ]
+    })
+}
+
+/// Values of one type.
+fn values_of(ty: &SqlType) -> BoxedStrategy<Value> {
+    let plain = match ty {
+        SqlType::Bool => any::<bool>().prop_map(Value::Bool).boxed(),
+        SqlType::Int2 => any::<i16>().prop_map(Value::Int2).boxed(),
+        SqlType::Int4 => any::<i32>().prop_map(Value::Int4).boxed(),
+        SqlType::Int8 => any::<i64>().prop_map(Value::Int8).boxed(),
+        SqlType::Oid => any::<u32>().prop_map(Value::Oid).boxed(),
+        SqlType::Float4 => prop_oneof![any::<f32>(), Just(0.0), Just(-0.0), Just(f32::NAN)].prop_map(Value::Float4).boxed(),
+        SqlType::Float8 => prop_oneof![any::<f64>(), Just(0.0), Just(-0.0), Just(f64::NAN)].prop_map(Value::Float8).boxed(),
+        SqlType::Numeric(_) => numeric().prop_map(Value::Numeric).boxed(),
+        SqlType::Char(_) => "[ab\u{1} ]{0,4}".prop_map(|s| Value::fit_string(&s, &SqlType::Char(5), true).unwrap()).boxed(),
+        SqlType::Bytea => prop::collection::vec(prop_oneof![any::<u8>(), Just(0), Just(0xff)], 0..6)
+            .prop_map(|b| Value::Bytea(b.into()))
+            .boxed(),
+        SqlType::Date => any::<i32>().prop_map(Value::Date).boxed(),
+        SqlType::Time => (0i64..=86_400_000_000).prop_map(Value::Time).boxed(),
+        SqlType::Timestamp => any::<i64>().prop_map(Value::Timestamp).boxed(),
+        SqlType::Timestamptz => any::<i64>().prop_map(Value::Timestamptz).boxed(),
+        SqlType::Interval => prop_oneof![
+            (any::<i16>(), any::<i16>(), any::<i64>()),
+            (-3i16..3, -40i16..40, -90_000_000_000i64..90_000_000_000),
+        ]
+        .prop_map(|(months, days, micros)| Value::Interval(Interval { months: months.into(), days: days.into(), micros }))
+        .boxed(),
+        SqlType::Uuid => any::<[u8; 16]>().prop_map(Value::Uuid).boxed(),
+        SqlType::Jsonb => {
+            json().prop_map(|j| Value::parse_text(&SqlType::Jsonb, &j, &EvalSettings::default()).unwrap()).boxed()
+        }
+        SqlType::Array(element) => {
+            let element = (**element).clone();
+            prop::collection::vec(values_of(&element), 0..4)
+                .prop_map(move |values| Value::Array(Arc::new(Array::from_values(element.clone(), values))))
+                .boxed()
+        }
+        _ => text().prop_map(Value::text).boxed(),
+    };
+    prop_oneof![9 => plain, 1 => Just(Value::Null)].boxed()
+}
+
+fn types() -> Vec<SqlType> {
+    let mut types = vec![
+        SqlType::Bool, SqlType::Int2, SqlType::Int4, SqlType::Int8, SqlType::Oid, SqlType::Float4, SqlType::Float8,
+        SqlType::Numeric(None), SqlType::Text, SqlType::Varchar(None), SqlType::Char(5), SqlType::Bytea, SqlType::Date,
+        SqlType::Time, SqlType::Timestamp, SqlType::Timestamptz, SqlType::Interval, SqlType::Uuid, SqlType::Jsonb,
+    ];
+    types.extend([SqlType::Int4, SqlType::Text, SqlType::Numeric(None)].map(|ty| SqlType::Array(Box::new(ty))));
+    types
+}
+
+fn typed_pair() -> impl Strategy<Value = (SqlType, Value, Value)> {
+    prop::sample::select(types()).prop_flat_map(|ty| (Just(ty.clone()), values_of(&ty), values_of(&ty)))
+}
+
+fn encoded(value: &Value, ty: &SqlType, descending: bool) -> Vec<u8> {
+    let mut out = Vec::new();
+    encode_value(value, ty, descending, &mut out);
+    out
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 4000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn keys_order_as_values_do((ty, a, b) in typed_pair()) {
+        let wanted = a.compare(&b, &ty);
+        prop_assert_eq!(encoded(&a, &ty, false).cmp(&encoded(&b, &ty, false)), wanted, "ascending {}", ty);
+        prop_assert_eq!(encoded(&a, &ty, true).cmp(&encoded(&b, &ty, true)), wanted.reverse(), "descending {}", ty);
+    }
+
+    #[test]
+    fn keys_are_read_back_and_delimit_themselves((ty, a, b) in typed_pair(), descending: bool) {
+        let mut key = encoded(&a, &ty, descending);
+        encode_value(&b, &ty, !descending, &mut key);
+        let mut rest = key.as_slice();
+        let first = decode_value(&mut rest, &ty, descending).unwrap();
+        let second = decode_value(&mut rest, &ty, !descending).unwrap();
+        prop_assert!(rest.is_empty());
+        prop_assert!(first.same(&a, &ty) && second.same(&b, &ty), "{:?} {:?}", first, second);
+        if is_exact(&ty) {
+            prop_assert_eq!(&first, &a);
+        }
+        let mut skipped = key.as_slice();
+        skip_value(&mut skipped, &ty, descending).unwrap();
+        let behind = encoded(&b, &ty, !descending);
+        prop_assert_eq!(skipped, behind.as_slice());
+    }
+
+    #[test]
+    fn no_key_of_another_value_begins_with_a_key((ty, a, b) in typed_pair()) {
+        let (a_key, b_key) = (encoded(&a, &ty, false), encoded(&b, &ty, false));
+        prop_assert!(a_key == b_key || !b_key.starts_with(&a_key));
+    }
+
+    #[test]
+    fn damaged_keys_are_refused_not_fatal(ty in prop::sample::select(types()), bytes in prop::collection::vec(any::<u8>(), 0..40)) {
+        for descending in [false, true] {
+            let mut rest = bytes.as_slice();
+            let _ = decode_value(&mut rest, &ty, descending);
+            let mut rest = bytes.as_slice();
+            let _ = skip_value(&mut rest, &ty, descending);
+        }
+        let decoder = RowDecoder::new(vec![WantedColumn { id: 1, ty, target: 0, missing: Value::Null }]);
+        let _ = decoder.decode(&bytes, &mut [Value::Null]);
+    }
+
+    #[test]
+    fn rows_are_read_back(columns in prop::collection::btree_map(1u16..400, prop::sample::select(types()).prop_flat_map(|ty| (Just(ty.clone()), values_of(&ty))), 0..8), wanted in prop::collection::btree_set(1u16..400, 0..8)) {
+        let mut row = RowEncoder::new();
+        for (id, (_, value)) in &columns {
+            row.column(*id, value);
+        }
+        let bytes = row.finish();
+        let missing = Value::Int4(42);
+        // All columns, and some that the row does not have.
+        let ids: Vec<u16> = columns.keys().copied().chain(wanted.iter().copied().filter(|id| !columns.contains_key(id))).collect();
+        let decoder = RowDecoder::new(ids.iter().enumerate().map(|(target, id)| WantedColumn {
+            id: *id,
+            ty: columns.get(id).map_or(SqlType::Int4, |c| c.0.clone()),
+            target,
+            missing: missing.clone(),
+        }).collect());
+        let mut found = vec![Value::Null; ids.len()];
+        decoder.decode(&bytes, &mut found).unwrap();
+        for (id, value) in ids.iter().zip(&found) {
+            match columns.get(id) {
+                // NaN differs from itself by `==`.
+                Some((ty, written)) => prop_assert!(value.same(written, ty), "{:?} {:?}", value, written),
+                None => prop_assert_eq!(value, &missing),
+            }
+        }
+        // One column alone.
+        if let Some((id, (ty, written))) = columns.iter().next_back() {
+            let decoder = RowDecoder::new(vec![WantedColumn { id: *id, ty: ty.clone(), target: 0, missing: Value::Null }]);
+            let mut found = [Value::Null];
+            decoder.decode(&bytes, &mut found).unwrap();
+            prop_assert!(found[0].same(written, ty));
+        }
+    }
+
+    #[test]
+    fn binary_form_is_read_back((ty, a, _) in typed_pair()) {
+        let in_range = match &a {
+            Value::Date(d) => crate::types::checked_day(i64::from(*d)).is_ok(),
+            Value::Timestamp(t) | Value::Timestamptz(t) => crate::types::checked_timestamp(*t).is_ok(),
+            _ => true,
+        };
+        let holds_zero_byte = matches!(&a, Value::Text(text) if text.contains('\0'))
+            || matches!(&a, Value::Array(array) if array.values.iter().any(|v| v.as_str().is_some_and(|s| s.contains('\0'))));
+        if !a.is_null() && in_range && !holds_zero_byte {
+            let mut bytes = Vec::new();
+            a.write_binary(&ty, &mut bytes);
+            let back = Value::parse_binary(&ty, &bytes).unwrap();
+            prop_assert!(back.same(&a, &ty), "{:?} {:?}", back, a);
+        }
+    }
+
+    #[test]
+    fn text_form_is_read_back((ty, a, _) in typed_pair()) {
+        let in_range = match &a {
+            Value::Date(d) => crate::types::checked_day(i64::from(*d)).is_ok(),
+            Value::Timestamp(t) | Value::Timestamptz(t) => crate::types::checked_timestamp(*t).is_ok(),
+            _ => true,
+        };
+        if !a.is_null() && in_range {
+            let settings = EvalSettings::default();
+            let text = a.to_text(&ty, &settings);
+            let back = Value::parse_text(&ty, &text, &settings).unwrap();
+            prop_assert!(back.same(&a, &ty), "{:?} {:?} {}", back, a, text);
+        }
+    }
+
+    #[test]
+    fn a_range_holds_what_satisfies_it((low, high, x) in (any::<i8>(), any::<i8>(), any::<i8>()), closed: (bool, bool), descending: bool) {
+        let value = |v: i8| Value::Int4(i32::from(v));
+        let (low_value, high_value) = (value(low), value(high));
+        let bound = |v, closed: bool| if closed { Bound::Included(v) } else { Bound::Excluded(v) };
+        let span = span::range_span(b"\0\0\0\x07", bound(&low_value, closed.0), bound(&high_value, closed.1), &SqlType::Int4, descending);
+        let mut key = b"\0\0\0\x07".to_vec();
+        encode_value(&value(x), &SqlType::Int4, descending, &mut key);
+        key.push(1);
+        let holds = (x > low || (closed.0 && x == low)) && (x < high || (closed.1 && x == high));
+        prop_assert_eq!(key >= span.start.to_vec() && key < span.end.to_vec(), holds);
+        let open = span::range_span(b"\0\0\0\x07", bound(&low_value, closed.0), Bound::Unbounded, &SqlType::Int4, descending);
+        prop_assert_eq!(key >= open.start.to_vec() && key < open.end.to_vec(), x > low || (closed.0 && x == low));
+        let mut null = b"\0\0\0\x07".to_vec();
+        encode_value(&Value::Null, &SqlType::Int4, descending, &mut null);
+        prop_assert!(!(null >= open.start.to_vec() && null < open.end.to_vec()), "NULL satisfies no range");
+    }
+}
+
+#[test]
+fn the_end_of_a_prefix() {
+    assert_eq!(span::prefix_end(b"ab"), b"ac");
+    assert_eq!(span::prefix_end(b"a\xff"), b"b");
+    assert_eq!(span::prefix_end(b"\xff\xff"), b"");
+    assert_eq!(span::index_of(&span::index_prefix(7)), Some(7));
+}
+
+#[test]
+fn a_row_written_before_a_column_was_added_has_its_missing_value() {
+    let mut row = RowEncoder::new();
+    row.column(1, &Value::Int4(1));
+    row.column(3, &Value::Null);
+    let bytes = row.finish();
+    let wanted = |id, target, missing| WantedColumn { id, ty: SqlType::Int4, target, missing };
+    let decoder = RowDecoder::new(vec![wanted(5, 0, Value::Int4(50)), wanted(3, 1, Value::Int4(30)), wanted(2, 2, Value::Null)]);
+    let mut found = vec![Value::Int4(0); 3];
+    decoder.decode(&bytes, &mut found).unwrap();
+    assert_eq!(found, vec![Value::Int4(50), Value::Null, Value::Null]);
+}
