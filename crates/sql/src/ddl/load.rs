@@ -87,10 +87,7 @@ impl Loader {
     /// Writes the chunk in a transaction of its own.
     fn flush(&mut self, db: &Database) -> Result<(), SqlError> {
         if !self.announced {
-            for index in &self.indexes {
-                db.loads.begin(*index);
-                garbage::announce(db.kv.as_ref(), *index)?;
-            }
+            announce(db, &self.indexes)?;
             self.announced = true;
         }
         let rows = std::mem::take(&mut self.rows);
@@ -121,16 +118,36 @@ impl Loader {
         if !self.rows.is_empty() {
             self.flush(db)?;
         }
-        txn.with(|t| {
-            for index in &self.indexes {
-                let record = key::object(key::GARBAGE, *index);
-                t.lock(&record, LockWait::Wait)?;
-                t.delete(Bytes::copy_from_slice(&record))?;
-            }
-            Ok::<_, SqlError>(())
-        })?;
+        adopt(txn, &self.indexes)?;
         Ok(self.indexes.clone())
     }
+}
+
+/// Puts a load on record, before its first chunk (invariant 1).
+///
+/// # Errors
+/// Those of the layers below.
+pub fn announce(db: &Database, indexes: &[Oid]) -> Result<(), SqlError> {
+    for index in indexes {
+        db.loads.begin(*index);
+        garbage::announce(db.kv.as_ref(), *index)?;
+    }
+    Ok(())
+}
+
+/// Makes what was loaded part of a transaction, and visible to it.
+///
+/// # Errors
+/// A restart if the transaction's snapshot cannot move up.
+pub fn adopt(txn: &TxnRef, indexes: &[Oid]) -> Result<(), SqlError> {
+    txn.with(|t| {
+        for index in indexes {
+            let record = key::object(key::GARBAGE, *index);
+            t.lock(&record, LockWait::Wait)?;
+            t.delete(Bytes::copy_from_slice(&record))?;
+        }
+        Ok(())
+    })
 }
 
 fn prefix_of(row: &[u8]) -> Option<[u8; 4]> {

@@ -33,7 +33,7 @@ mod table_as;
 mod truncate;
 mod view;
 
-pub use load::{CHUNK_BYTES_MAX, CHUNK_ROWS_MAX, Loader};
+pub use load::{CHUNK_BYTES_MAX, CHUNK_ROWS_MAX, Loader, SMALL_BYTES_MAX, SMALL_ROWS_MAX, adopt, announce};
 pub use run::{Done, Run};
 
 use crate::SqlError;

@@ -1,18 +1,169 @@
 //! COPY, both ways.
+//!
+//! A COPY FROM into a table that its own transaction created or truncated, and that has nothing to look up (no unique key, no
+//! foreign key), is loaded in chunks outside the transaction: see [`crate::ddl`]'s `load`. All else goes through the transaction.
 
-use super::Session;
-use super::run::Outcome;
+use super::portal::PortalState;
+use super::prepared::Prepared;
+use super::run::{How, Outcome, next_rows};
+use super::{Block, Session};
+use crate::catalog::{Relation, Table};
+use crate::context::StatementContext;
+use crate::copy::{CopyFormat, LineSplitter};
+use crate::ddl::{CHUNK_BYTES_MAX, CHUNK_ROWS_MAX, SMALL_BYTES_MAX, SMALL_ROWS_MAX, adopt, announce};
 use crate::output::Output;
-use crate::syntax::Copy;
+use crate::plan::{Execution, RowInserter, row_inserter};
+use crate::syntax::{Copy, CopySource, Name, quote_identifier};
+use crate::transaction::{BeginOptions, Isolation, TxnRef};
+use crate::types::{Row, SqlType};
 use crate::{SqlError, SqlState};
+use std::sync::Arc;
+
+/// Rows written to the transaction at once.
+const BATCH_ROWS: usize = 1024;
+/// Rows pulled at once.
+const PULL_ROWS: usize = 1024;
 
 /// A COPY FROM STDIN under way.
-pub(super) struct CopyIn {}
+pub(super) struct CopyIn {
+    table: String,
+    format: CopyFormat,
+    splitter: LineSplitter,
+    inserter: Box<dyn RowInserter>,
+    context: Arc<StatementContext>,
+    rows: Vec<Row>,
+    bytes: usize,
+    count: u64,
+    /// Index ids to load outside the transaction, if the table is fresh.
+    fresh: Option<Vec<u32>>,
+    announced: bool,
+    commit: bool,
+}
 
 impl Session {
-    pub(super) fn run_copy(&mut self, copy: &Copy, out: &mut dyn Output) -> Result<Outcome, SqlError> {
-        let _ = (copy, out);
-        Err(SqlError::unsupported("this statement"))
+    pub(super) fn run_copy(&mut self, copy: &Copy, how: How, out: &mut dyn Output) -> Result<Outcome, SqlError> {
+        match &copy.source {
+            CopySource::Table(name, columns) if copy.from => self.begin_copy_in(name, columns, copy, how, out),
+            CopySource::Table(name, columns) => {
+                let (table, ids) = self.copy_columns(name, columns, "from")?;
+                let named = ids.iter().filter_map(|id| table.columns.iter().find(|c| c.id == *id));
+                let list: Vec<_> = named.map(|c| quote_identifier(&c.name)).collect();
+                let schema = name.schema.as_ref().map_or(String::new(), |s| format!("{}.", quote_identifier(s)));
+                let text = format!("SELECT {} FROM {schema}{}", list.join(", "), quote_identifier(&name.name));
+                let all = self.db.texts.parse(&text)?;
+                self.copy_out(&Prepared::parsed(&all, 0, Vec::new()), copy, out)
+            }
+            CopySource::Query(query, text) => {
+                let statement = super::prepared::Statement::Inner(query.clone());
+                self.copy_out(&Prepared::new(text.clone(), statement, Vec::new(), 0), copy, out)
+            }
+        }
+    }
+
+    /// A table by name, and the ids of some of its columns (none named: all).
+    fn copy_columns(&self, name: &Name, columns: &[String], word: &str) -> Result<(Table, Vec<u16>), SqlError> {
+        let Some(active) = self.active.as_ref() else {
+            return Err(SqlError::new(SqlState::INTERNAL_ERROR, "COPY runs without a transaction"));
+        };
+        let relation = crate::context::CatalogView::relation(active.view.as_ref(), name.schema.as_deref(), &name.name)?;
+        let table = match relation.as_deref() {
+            Some(Relation::Table(table)) => table.clone(),
+            None => {
+                return Err(SqlError::new(SqlState::UNDEFINED_TABLE, format!("relation \"{name}\" does not exist")));
+            }
+            Some(other) => {
+                let kind = if matches!(other, Relation::View(_)) { "view" } else { "sequence" };
+                let error = SqlError::new(
+                    SqlState::WRONG_OBJECT_TYPE,
+                    format!("cannot copy {} {kind} \"{name}\"", if word == "from" { "from" } else { "to" }),
+                );
+                return Err(error.hint("Try the COPY (SELECT ...) TO variant."));
+            }
+        };
+        if columns.is_empty() {
+            let ids = table.columns.iter().map(|c| c.id).collect();
+            return Ok((table, ids));
+        }
+        let mut ids = Vec::with_capacity(columns.len());
+        for column in columns {
+            let found = table.columns.iter().find(|c| c.name == *column).ok_or_else(|| {
+                let message = format!("column \"{column}\" of relation \"{}\" does not exist", table.name);
+                SqlError::new(SqlState::UNDEFINED_COLUMN, message)
+            })?;
+            if ids.contains(&found.id) {
+                let message = format!("column \"{column}\" specified more than once");
+                return Err(SqlError::new(SqlState::DUPLICATE_COLUMN, message));
+            }
+            ids.push(found.id);
+        }
+        Ok((table, ids))
+    }
+
+    fn copy_out(&mut self, prepared: &Prepared, copy: &Copy, out: &mut dyn Output) -> Result<Outcome, SqlError> {
+        let plan = self.plan_of(prepared)?;
+        let columns: Vec<(String, SqlType)> = plan.fields().iter().map(|f| (f.name.clone(), f.ty.clone())).collect();
+        let width = columns.len();
+        let format = CopyFormat::new(&copy.options, columns)?;
+        let context = self.statement_context(Vec::new())?;
+        let mut state = match plan.execute(&context)? {
+            Execution::Rows(rows) => PortalState::Running(rows, 0),
+            Execution::Done { rows, .. } => PortalState::Buffered(rows.into(), 0, None),
+        };
+        out.copy_out(width);
+        let mut line = Vec::new();
+        if format.header {
+            format.encode_header(&mut line);
+            out.copy_data(&line)?;
+        }
+        let mut count = 0;
+        loop {
+            let rows = next_rows(&mut state, PULL_ROWS)?;
+            if rows.is_empty() {
+                break;
+            }
+            for row in &rows {
+                line.clear();
+                format.encode(row, &context.settings, &mut line);
+                out.copy_data(&line)?;
+            }
+            count += rows.len();
+            self.check_interrupt()?;
+        }
+        out.copy_done();
+        Ok(Outcome::Tag(format!("COPY {count}")))
+    }
+
+    fn begin_copy_in(
+        &mut self,
+        name: &Name,
+        columns: &[String],
+        copy: &Copy,
+        how: How,
+        out: &mut dyn Output,
+    ) -> Result<Outcome, SqlError> {
+        let (table, ids) = self.copy_columns(name, columns, "to")?;
+        let context = self.statement_context(Vec::new())?;
+        let named = ids.iter().filter_map(|id| table.columns.iter().find(|c| c.id == *id));
+        let format = CopyFormat::new(&copy.options, named.map(|c| (c.name.clone(), c.ty.clone())).collect())?;
+        let fresh = self.active.as_ref().is_some_and(|a| a.fresh.contains(&table.id)) && has_nothing_to_look_up(&table);
+        let indexes = std::iter::once(&table.primary).chain(&table.indexes).map(|i| i.id).collect();
+        let name = table.name.clone();
+        let inserter = row_inserter(&Arc::new(Relation::Table(table)), &ids, &self.plan_context()?)?;
+        self.copy = Some(CopyIn {
+            table: name,
+            splitter: LineSplitter::new(&format),
+            format,
+            inserter,
+            context,
+            rows: Vec::new(),
+            bytes: 0,
+            count: 0,
+            fresh: fresh.then_some(indexes),
+            announced: false,
+            commit: how.commit && self.block == Block::None,
+        });
+        out.copy_in(ids.len());
+        Ok(Outcome::CopyIn)
     }
 
     /// Whether a COPY FROM STDIN is under way.
@@ -25,8 +176,72 @@ impl Session {
     /// # Errors
     /// 22P04 and those of the rows; the COPY is over then, and the caller skips to CopyDone or CopyFail.
     pub fn copy_data(&mut self, data: &[u8]) -> Result<(), SqlError> {
-        let _ = data;
-        Err(SqlError::unsupported("COPY"))
+        let Some(mut copy) = self.copy.take() else { return Ok(()) };
+        let result = copy.splitter.push(data).and_then(|()| self.take_lines(&mut copy));
+        self.keep_or_fail(copy, result)
+    }
+
+    fn keep_or_fail(&mut self, copy: CopyIn, result: Result<(), SqlError>) -> Result<(), SqlError> {
+        match result {
+            Ok(()) => {
+                self.copy = Some(copy);
+                Ok(())
+            }
+            Err(e) => {
+                self.remember_copy(&copy);
+                drop(copy);
+                self.failed();
+                Err(e)
+            }
+        }
+    }
+
+    /// Loads end with the transaction.
+    fn remember_copy(&mut self, copy: &CopyIn) {
+        if let (true, Some(indexes), Some(active)) = (copy.announced, &copy.fresh, self.active.as_mut()) {
+            active.loads.extend_from_slice(indexes);
+        }
+    }
+
+    fn take_lines(&mut self, copy: &mut CopyIn) -> Result<(), SqlError> {
+        loop {
+            let before = copy.splitter.lines();
+            let Some(line) = copy.splitter.next_line() else { return Ok(()) };
+            if before == 0 && copy.format.header {
+                continue;
+            }
+            let mut row = Row::with_capacity(copy.format.columns.len());
+            copy.format
+                .decode(line, before + 1, &copy.context.settings, &mut row)
+                .map_err(|e| place(e, &copy.table))?;
+            copy.bytes += line.len() + row.len() * std::mem::size_of::<crate::types::Value>();
+            copy.rows.push(row);
+            let (rows, bytes) =
+                if copy.fresh.is_some() { (CHUNK_ROWS_MAX, CHUNK_BYTES_MAX) } else { (BATCH_ROWS, CHUNK_BYTES_MAX) };
+            if copy.rows.len() >= rows || copy.bytes >= bytes {
+                self.flush_copy(copy)?;
+            }
+        }
+    }
+
+    fn flush_copy(&mut self, copy: &mut CopyIn) -> Result<(), SqlError> {
+        self.check_interrupt()?;
+        let rows = std::mem::take(&mut copy.rows);
+        copy.bytes = 0;
+        let Some(indexes) = &copy.fresh else {
+            copy.count += copy.inserter.insert(&copy.context, rows)?;
+            return Ok(());
+        };
+        if !copy.announced {
+            copy.announced = true;
+            announce(&self.db, indexes)?;
+        }
+        let options = BeginOptions { isolation: Isolation::RepeatableRead, ..BeginOptions::default() };
+        let txn = TxnRef::new(self.db.kv.begin(&options)?);
+        let context = Arc::new(with_transaction(&copy.context, txn.clone()));
+        copy.count += copy.inserter.insert(&context, rows)?;
+        txn.with(|t| t.commit())?;
+        Ok(())
     }
 
     /// CopyDone; goes on with the rest of a simple query.
@@ -34,12 +249,78 @@ impl Session {
     /// # Errors
     /// Those of the rows, or of the statements that follow.
     pub fn copy_done(&mut self, out: &mut dyn Output) -> Result<(), SqlError> {
+        let Some(mut copy) = self.copy.take() else { return Ok(()) };
+        copy.splitter.finish();
+        let result = self.finish_copy(&mut copy);
+        let count = copy.count;
+        self.remember_copy(&copy);
+        let commit = copy.commit;
+        drop(copy);
+        let result = match result {
+            Ok(()) if commit => self.commit(),
+            other => other,
+        };
+        self.deadline_us = None;
+        if let Err(e) = result {
+            self.failed();
+            return Err(e);
+        }
+        out.command_complete(&format!("COPY {count}"));
         self.after_copy(out)
+    }
+
+    fn finish_copy(&mut self, copy: &mut CopyIn) -> Result<(), SqlError> {
+        self.take_lines(copy)?;
+        let small = copy.rows.len() <= SMALL_ROWS_MAX && copy.bytes <= SMALL_BYTES_MAX;
+        if !copy.announced && small {
+            copy.fresh = None;
+        }
+        if !copy.rows.is_empty() {
+            self.flush_copy(copy)?;
+        }
+        match &copy.fresh {
+            Some(indexes) if copy.announced => adopt(&copy.context.txn, indexes),
+            _ => Ok(()),
+        }
     }
 
     /// CopyFail: gives the error to send.
     pub fn copy_fail(&mut self, message: &str) -> SqlError {
+        if let Some(copy) = self.copy.take() {
+            self.remember_copy(&copy);
+        }
         self.failed();
         SqlError::new(SqlState::QUERY_CANCELED, format!("COPY from stdin failed: {message}"))
+    }
+}
+
+fn has_nothing_to_look_up(table: &Table) -> bool {
+    !table.has_primary_key && table.foreign_keys.is_empty() && table.indexes.iter().all(|i| !i.unique)
+}
+
+/// The same statement through another transaction.
+fn with_transaction(context: &StatementContext, txn: TxnRef) -> StatementContext {
+    StatementContext {
+        txn,
+        catalog: context.catalog.clone(),
+        kv: context.kv.clone(),
+        sequences: context.sequences.clone(),
+        params: Vec::new(),
+        settings: context.settings.clone(),
+        transaction_us: context.transaction_us,
+        statement_us: context.statement_us,
+        interrupt: context.interrupt.clone(),
+        memory: context.memory.clone(),
+    }
+}
+
+/// The context line of an error names the table, as PostgreSQL's does.
+fn place(e: SqlError, table: &str) -> SqlError {
+    match e.detail.as_deref().and_then(|d| d.strip_prefix("COPY line ")) {
+        Some(rest) => {
+            let detail = format!("COPY {table}, line {rest}");
+            e.detail(detail)
+        }
+        None => e,
     }
 }

@@ -5,7 +5,7 @@ use super::prepared::{Prepared, Statement};
 use super::run::{How, Outcome, next_rows};
 use super::{Block, Session};
 use crate::output::Output;
-use crate::syntax::{self, Command, Planned};
+use crate::syntax::{Command, Planned};
 use crate::types::{SqlType, Value};
 use crate::{SqlError, SqlState};
 use std::sync::Arc;
@@ -276,13 +276,4 @@ impl Session {
 
 fn unknown_cursor(name: &str) -> SqlError {
     SqlError::new(SqlState::INVALID_CURSOR_NAME, format!("cursor \"{name}\" does not exist"))
-}
-
-/// The one statement of a text that the session made itself.
-pub(super) fn only(text: &str) -> Result<syntax::Parsed, SqlError> {
-    let mut all = syntax::parse(text)?;
-    match all.len() {
-        1 => Ok(all.remove(0)),
-        _ => Err(SqlError::new(SqlState::INTERNAL_ERROR, "one statement was expected")),
-    }
 }

@@ -266,7 +266,7 @@ impl Session {
     /// The shape of a statement without a plan of its own.
     fn fields_of(&mut self, prepared: &Prepared) -> Result<Vec<Field>, SqlError> {
         Ok(match prepared.command() {
-            Some(Command::Show(name)) => vec![super::text_field(name)],
+            Some(Command::Show(name)) => vec![super::show::field(name)],
             Some(Command::ShowAll) => super::show::all_fields(),
             Some(Command::Explain { .. }) => super::explain::fields(),
             Some(Command::Fetch { name, skip: false, .. }) => match self.portals.get(name) {

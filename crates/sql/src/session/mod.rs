@@ -120,7 +120,7 @@ impl Session {
         let database = find_database(&db, name)?;
         let mut settings = Settings::new(
             user,
-            (database.id, &database.name),
+            &database.name,
             startup.backend_pid,
             &db.options.product_version,
             db.options.query_memory_bytes,

@@ -61,9 +61,6 @@ impl Portals {
     pub(super) fn get(&self, name: &str) -> Option<&Portal> {
         if name.is_empty() { self.unnamed.as_ref() } else { self.named.get(name) }
     }
-    pub(super) fn get_mut(&mut self, name: &str) -> Option<&mut Portal> {
-        if name.is_empty() { self.unnamed.as_mut() } else { self.named.get_mut(name) }
-    }
     /// Takes a portal out, to run it; [`Portals::put_back`] follows.
     pub(super) fn take(&mut self, name: &str) -> Option<Portal> {
         if name.is_empty() { self.unnamed.take() } else { self.named.remove(name) }

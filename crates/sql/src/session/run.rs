@@ -147,7 +147,7 @@ impl Session {
             }
             Some(Command::Copy(copy)) => {
                 self.ensure_active(None)?;
-                self.run_copy(copy, out)?
+                self.run_copy(copy, how, out)?
             }
             _ => self.run_planned(portal, &prepared, how, out)?,
         };

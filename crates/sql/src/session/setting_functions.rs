@@ -5,8 +5,8 @@ use crate::SqlError;
 use crate::output::{Field, Mark, Output};
 use crate::types::Value;
 use sqlparser::ast::{
-    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, ObjectNamePart, Statement, Value as Literal,
-    ValueWithSpan, visit_expressions, visit_expressions_mut,
+    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, ObjectNamePart, SelectItem, SetExpr, Statement,
+    Value as Literal, ValueWithSpan, visit_expressions, visit_expressions_mut,
 };
 use sqlparser::tokenizer::Span;
 use std::ops::ControlFlow;
@@ -40,6 +40,7 @@ impl Session {
             });
         }
         let mut answered = statement.clone();
+        keep_names(&mut answered);
         let mut answers = answers.into_iter();
         let _ = visit_expressions_mut(&mut answered, |e| {
             if call_of(e).is_some()
@@ -50,6 +51,20 @@ impl Session {
             ControlFlow::<()>::Continue(())
         });
         Ok(Some(answered))
+    }
+}
+
+/// A column without an alias is named after its function, also when only the value is left.
+fn keep_names(statement: &mut Statement) {
+    let Statement::Query(query) = statement else { return };
+    let SetExpr::Select(select) = query.body.as_mut() else { return };
+    for item in &mut select.projection {
+        if let SelectItem::UnnamedExpr(expr) = item
+            && let Expr::Function(function) = expr
+            && let Some(ObjectNamePart::Identifier(alias)) = function.name.0.last()
+        {
+            *item = SelectItem::ExprWithAlias { alias: alias.clone(), expr: expr.clone() };
+        }
     }
 }
 

@@ -1,7 +1,6 @@
 //! Settings of a session: those that do something are typed, the rest are remembered for the client's sake.
 
 use super::setting_table::{Kind, TABLE, find};
-use crate::catalog::Oid;
 use crate::context::EvalSettings;
 use crate::transaction::{Consistency, Isolation};
 use crate::types::calendar::zone_by_name;
@@ -37,21 +36,13 @@ pub struct Settings {
     values: Arc<BTreeMap<String, String>>,
     /// What RESET goes back to: start-up parameters.
     initial: Arc<BTreeMap<String, String>>,
-    /// Database, for messages.
-    database: Oid,
 }
 
 impl Settings {
     /// Defaults, for a user and a database.
-    pub fn new(
-        user: &str,
-        database: (Oid, &str),
-        backend_pid: i32,
-        version: &str,
-        query_memory_bytes: usize,
-    ) -> Settings {
+    pub fn new(user: &str, database: &str, backend_pid: i32, version: &str, query_memory_bytes: usize) -> Settings {
         let eval =
-            EvalSettings { user: user.into(), database: database.1.into(), backend_pid, ..EvalSettings::default() };
+            EvalSettings { user: user.into(), database: database.into(), backend_pid, ..EvalSettings::default() };
         let fixed = [
             ("session_authorization", user.to_string()),
             ("server_version", format!("15.10 (Timeball {version})")),
@@ -71,7 +62,6 @@ impl Settings {
             query_memory_bytes,
             initial: Arc::new(values.clone()),
             values: Arc::new(values),
-            database: database.0,
         }
     }
 

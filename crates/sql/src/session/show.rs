@@ -12,6 +12,11 @@ pub(super) fn all_fields() -> Vec<Field> {
     ["name", "setting", "description"].into_iter().map(text_field).collect()
 }
 
+/// The shape of SHOW.
+pub(super) fn field(name: &str) -> Field {
+    text_field(if name == "timezone" { "TimeZone" } else { name })
+}
+
 impl Session {
     pub(super) fn run_show(
         &mut self,
@@ -21,8 +26,7 @@ impl Session {
         out: &mut dyn Output,
     ) -> Result<Outcome, SqlError> {
         let value = self.show(name)?;
-        let shown = if name == "timezone" { "TimeZone" } else { name };
-        self.send_rows(vec![text_field(shown)], vec![vec![Value::text(value)]], "SHOW", how, portal, out)
+        self.send_rows(vec![field(name)], vec![vec![Value::text(value)]], "SHOW", how, portal, out)
     }
 
     pub(super) fn run_show_all(

@@ -1,0 +1,379 @@
+//! What golden scripts cannot tell: conflicts, retries, large loads, the commit inside an execution.
+
+use sql::context::EvalSettings;
+use sql::output::Mark;
+use sql::transaction::memory::MemoryKv;
+use sql::transaction::{
+    Admin, AdminReply, BeginOptions, Committed, Interrupt, LockWait, ScanChunk, ScanRequest, TxnStats,
+};
+use sql::types::Value;
+use sql::{
+    Database, DatabaseOptions, Executed, Field, Kv, KvError, Output, Session, SqlError, Startup, Transaction,
+    TransactionStatus,
+};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Collects rows as text; says no to a rewind when told that rows have left.
+#[derive(Default)]
+struct Rows {
+    rows: Vec<String>,
+    tags: Vec<String>,
+    sent: bool,
+}
+
+impl Output for Rows {
+    fn row_description(&mut self, _: &[Field], _: &[i16]) {}
+    fn row(&mut self, values: &[Value], fields: &[Field], _: &[i16], settings: &EvalSettings) -> Result<(), SqlError> {
+        let row: Vec<_> = values.iter().zip(fields).map(|(v, f)| v.to_text(&f.ty, settings)).collect();
+        self.rows.push(row.join("|"));
+        Ok(())
+    }
+    fn command_complete(&mut self, tag: &str) {
+        self.tags.push(tag.into());
+    }
+    fn empty_query(&mut self) {}
+    fn notice(&mut self, _: &SqlError) {}
+    fn parameter_status(&mut self, _: &str, _: &str) {}
+    fn copy_in(&mut self, _: usize) {}
+    fn copy_out(&mut self, _: usize) {}
+    fn copy_data(&mut self, _: &[u8]) -> Result<(), SqlError> {
+        Ok(())
+    }
+    fn copy_done(&mut self) {}
+    fn mark(&self) -> Mark {
+        Mark((self.rows.len() * 1000 + self.tags.len()) as u64)
+    }
+    fn rewind(&mut self, mark: Mark) -> bool {
+        if self.sent {
+            return false;
+        }
+        self.rows.truncate(mark.0 as usize / 1000);
+        self.tags.truncate(mark.0 as usize % 1000);
+        true
+    }
+}
+
+fn session(db: &Arc<Database>) -> Session {
+    let startup = Startup { user: "root".into(), database: "postgres".into(), ..Startup::default() };
+    Session::new(db.clone(), startup, Interrupt::default()).expect("session")
+}
+
+fn open(kv: impl Kv) -> Arc<Database> {
+    Database::open(Arc::new(kv), DatabaseOptions::default()).expect("open")
+}
+
+fn run(session: &mut Session, sql: &str) -> Vec<String> {
+    let mut out = Rows::default();
+    session.simple_query(sql, &mut out).unwrap_or_else(|e| panic!("{sql}: {e}"));
+    out.rows
+}
+
+fn state_of(session: &mut Session, sql: &str) -> String {
+    match session.simple_query(sql, &mut Rows::default()) {
+        Ok(()) => "00000".into(),
+        Err(e) => e.state.as_str().into(),
+    }
+}
+
+/// A database whose first commits with writes fail as if another transaction had come first.
+struct Conflicting {
+    kv: MemoryKv,
+    left: Arc<AtomicUsize>,
+}
+struct ConflictingTxn {
+    txn: Box<dyn Transaction>,
+    left: Arc<AtomicUsize>,
+}
+impl Kv for Conflicting {
+    fn begin(&self, options: &BeginOptions) -> Result<Box<dyn Transaction>, KvError> {
+        Ok(Box::new(ConflictingTxn { txn: self.kv.begin(options)?, left: self.left.clone() }))
+    }
+    fn unique_id(&self) -> u64 {
+        self.kv.unique_id()
+    }
+    fn now_us(&self) -> i64 {
+        self.kv.now_us()
+    }
+    fn admin(&self, request: Admin) -> Result<AdminReply, KvError> {
+        self.kv.admin(request)
+    }
+    fn internal_table(&self, name: &str) -> Option<(Vec<String>, Vec<Vec<Option<String>>>)> {
+        self.kv.internal_table(name)
+    }
+}
+impl Transaction for ConflictingTxn {
+    fn snapshot(&self) -> clock::Timestamp {
+        self.txn.snapshot()
+    }
+    fn get(&mut self, key: &[u8]) -> Result<Option<bytes::Bytes>, KvError> {
+        self.txn.get(key)
+    }
+    fn get_certified(&mut self, key: &[u8]) -> Result<Option<bytes::Bytes>, KvError> {
+        self.txn.get_certified(key)
+    }
+    fn scan(&mut self, request: &ScanRequest) -> Result<ScanChunk, KvError> {
+        self.txn.scan(request)
+    }
+    fn scan_certified(&mut self, request: &ScanRequest) -> Result<ScanChunk, KvError> {
+        self.txn.scan_certified(request)
+    }
+    fn lock(&mut self, key: &[u8], wait: LockWait) -> Result<bool, KvError> {
+        self.txn.lock(key, wait)
+    }
+    fn put(&mut self, key: bytes::Bytes, value: bytes::Bytes) -> Result<(), KvError> {
+        self.txn.put(key, value)
+    }
+    fn delete(&mut self, key: bytes::Bytes) -> Result<(), KvError> {
+        self.txn.delete(key)
+    }
+    fn begin_statement(&mut self) -> Result<(), KvError> {
+        self.txn.begin_statement()
+    }
+    fn savepoint(&mut self) -> u32 {
+        self.txn.savepoint()
+    }
+    fn rollback_to(&mut self, savepoint: u32) {
+        self.txn.rollback_to(savepoint);
+    }
+    fn has_writes(&self) -> bool {
+        self.txn.has_writes()
+    }
+    fn commit(&mut self) -> Result<Committed, KvError> {
+        let fails = self.txn.has_writes()
+            && self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_sub(1)).is_ok();
+        if fails {
+            self.txn.rollback();
+            return Err(KvError::Restart { reason: "somebody came first".into() });
+        }
+        self.txn.commit()
+    }
+    fn rollback(&mut self) {
+        self.txn.rollback();
+    }
+    fn stats(&self) -> TxnStats {
+        self.txn.stats()
+    }
+}
+
+fn conflicting() -> (Session, Arc<AtomicUsize>) {
+    let left = Arc::new(AtomicUsize::new(0));
+    let db = open(Conflicting { kv: MemoryKv::new(), left: left.clone() });
+    let mut a = session(&db);
+    run(&mut a, "CREATE TABLE t (id int PRIMARY KEY, v int); INSERT INTO t VALUES (1, 0)");
+    (a, left)
+}
+
+#[test]
+fn a_lone_statement_is_repeated_until_it_commits() {
+    let (mut a, left) = conflicting();
+    left.store(5, Ordering::Relaxed);
+    let mut out = Rows::default();
+    a.simple_query("UPDATE t SET v = v + 1 WHERE id = 1 RETURNING v", &mut out).expect("repeated");
+    assert_eq!((out.rows, out.tags), (vec!["1".to_string()], vec!["UPDATE 1".to_string()]));
+    left.store(2, Ordering::Relaxed);
+    run(&mut a, "UPDATE t SET v = v + 1 WHERE id = 1; UPDATE t SET v = v + 1 WHERE id = 1");
+    assert_eq!(run(&mut a, "SELECT v FROM t"), ["3"]);
+}
+
+#[test]
+fn what_has_left_for_the_client_is_not_repeated() {
+    let (mut a, left) = conflicting();
+    left.store(1, Ordering::Relaxed);
+    let mut out = Rows { sent: true, ..Rows::default() };
+    let e = a.simple_query("UPDATE t SET v = 1 WHERE id = 1", &mut out).expect_err("not repeated");
+    assert_eq!(e.state.as_str(), "40001");
+    assert!(e.message.starts_with("restart transaction"), "{}", e.message);
+    assert_eq!(a.transaction_status(), TransactionStatus::Idle);
+}
+
+#[test]
+fn attempts_are_bounded_and_a_block_is_told() {
+    let (mut a, left) = conflicting();
+    left.store(usize::MAX, Ordering::Relaxed);
+    assert_eq!(state_of(&mut a, "UPDATE t SET v = 1 WHERE id = 1"), "40001");
+    left.store(1, Ordering::Relaxed);
+    run(&mut a, "BEGIN; UPDATE t SET v = 1 WHERE id = 1");
+    assert_eq!(state_of(&mut a, "COMMIT"), "40001");
+    assert_eq!(a.transaction_status(), TransactionStatus::Idle);
+}
+
+#[test]
+fn the_retry_protocol_of_cockroachdb() {
+    let (mut a, left) = conflicting();
+    run(&mut a, "BEGIN; SAVEPOINT cockroach_restart; UPDATE t SET v = v + 1 WHERE id = 1");
+    left.store(1, Ordering::Relaxed);
+    assert_eq!(state_of(&mut a, "RELEASE SAVEPOINT cockroach_restart"), "40001");
+    assert_eq!(a.transaction_status(), TransactionStatus::Failed);
+    run(&mut a, "ROLLBACK TO SAVEPOINT cockroach_restart; UPDATE t SET v = v + 1 WHERE id = 1");
+    run(&mut a, "RELEASE SAVEPOINT cockroach_restart; COMMIT");
+    assert_eq!(run(&mut a, "SELECT v FROM t"), ["1"]);
+}
+
+#[test]
+fn the_first_statement_of_a_block_moves_with_the_world_and_later_ones_fail() {
+    let db = open(MemoryKv::new());
+    let (mut a, mut b) = (session(&db), session(&db));
+    run(&mut a, "CREATE TABLE t (id int PRIMARY KEY, v int); INSERT INTO t VALUES (1, 0), (2, 0)");
+    run(&mut a, "BEGIN; SELECT v FROM t WHERE id = 1");
+    run(&mut b, "UPDATE t SET v = 5 WHERE id = 1");
+    assert_eq!(state_of(&mut a, "UPDATE t SET v = v + 1 WHERE id = 1"), "40001");
+    assert_eq!(state_of(&mut a, "SELECT 1"), "25P02");
+    run(&mut a, "ROLLBACK");
+    // Nothing was read: the snapshot moves up.
+    run(&mut a, "BEGIN");
+    run(&mut b, "UPDATE t SET v = 7 WHERE id = 1");
+    run(&mut a, "UPDATE t SET v = v + 1 WHERE id = 1; COMMIT");
+    assert_eq!(run(&mut a, "SELECT v FROM t WHERE id = 1"), ["8"]);
+}
+
+#[test]
+fn a_change_of_the_catalog_ends_transactions_that_used_it() {
+    let db = open(MemoryKv::new());
+    let (mut a, mut b) = (session(&db), session(&db));
+    run(&mut a, "CREATE TABLE t (id int PRIMARY KEY, v int)");
+    run(&mut a, "BEGIN; INSERT INTO t VALUES (1, 1)");
+    run(&mut b, "ALTER TABLE t DROP COLUMN v");
+    assert_eq!(state_of(&mut a, "COMMIT"), "40001");
+    assert_eq!(run(&mut a, "SELECT * FROM t"), Vec::<String>::new());
+}
+
+#[test]
+fn the_extended_protocol_commits_in_execute_and_keeps_plans() {
+    let db = open(MemoryKv::new());
+    let (mut a, mut b) = (session(&db), session(&db));
+    run(&mut a, "CREATE TABLE t (id int PRIMARY KEY, v int); INSERT INTO t VALUES (1, 10), (2, 20), (3, 30)");
+    a.parse("s", "SELECT v FROM t WHERE id >= $1 ORDER BY id", &[]).expect("parse");
+    assert_eq!(a.describe_statement("s").expect("describe").0, [23]);
+    a.sync().expect("sync");
+    let mut out = Rows::default();
+    a.bind("", "s", &[Some(&2i32.to_be_bytes())], &[1], &[]).expect("bind");
+    assert_eq!(a.execute("", 1, false, &mut out).expect("execute"), Executed::Suspended);
+    assert_eq!(a.execute("", 1, false, &mut out).expect("execute"), Executed::Suspended);
+    assert_eq!(a.execute("", 1, false, &mut out).expect("execute"), Executed::Complete);
+    a.sync().expect("sync");
+    assert_eq!((out.rows, out.tags), (vec!["20".to_string(), "30".into()], vec!["SELECT 0".to_string()]));
+    assert_eq!(a.execute("", 0, false, &mut Rows::default()).expect_err("gone").state.as_str(), "34000");
+    // A plan follows the catalog; one whose result changes is refused.
+    run(&mut b, "CREATE INDEX ON t (v)");
+    let mut out = Rows::default();
+    a.bind("", "s", &[Some(b"3")], &[], &[]).expect("bind");
+    a.execute("", 0, true, &mut out).expect("execute");
+    a.sync().expect("sync");
+    assert_eq!(out.rows, ["30"]);
+    run(&mut b, "ALTER TABLE t ALTER COLUMN v TYPE bigint");
+    let e = a.bind("", "s", &[Some(b"3")], &[], &[]).expect_err("another result type");
+    assert_eq!((e.state.as_str(), e.message.as_str()), ("0A000", "cached plan must not change result type"));
+    a.sync().expect("sync");
+    assert_eq!(a.parse("s", "SELECT 1", &[]).expect_err("taken").state.as_str(), "42P05");
+    assert_eq!(a.bind("", "s", &[], &[], &[]).expect_err("too few").state.as_str(), "0A000");
+}
+
+#[test]
+fn a_pipeline_is_one_transaction() {
+    let db = open(MemoryKv::new());
+    let mut a = session(&db);
+    run(&mut a, "CREATE TABLE t (id int PRIMARY KEY)");
+    let mut out = Rows::default();
+    for value in ["1", "2", "1"] {
+        a.parse("", "INSERT INTO t VALUES ($1)", &[]).expect("parse");
+        a.bind("", "", &[Some(value.as_bytes())], &[], &[]).expect("bind");
+        if let Err(e) = a.execute("", 0, false, &mut out) {
+            assert_eq!(e.state.as_str(), "23505");
+        }
+    }
+    a.sync().expect("sync");
+    assert_eq!(run(&mut a, "SELECT count(*) FROM t"), ["0"]);
+}
+
+#[test]
+fn the_past_is_read() {
+    let kv = MemoryKv::new();
+    let db = open(kv.clone());
+    let mut a = session(&db);
+    run(&mut a, "CREATE TABLE t (id int PRIMARY KEY, v int); INSERT INTO t VALUES (1, 1)");
+    kv.advance_us(10_000_000);
+    run(&mut a, "UPDATE t SET v = 2");
+    assert_eq!(run(&mut a, "SELECT v FROM t AS OF SYSTEM TIME '-5s'"), ["1"]);
+    assert_eq!(run(&mut a, "BEGIN AS OF SYSTEM TIME '-5s'; SELECT v FROM t; COMMIT"), ["1"]);
+    assert_eq!(state_of(&mut a, "BEGIN AS OF SYSTEM TIME '-5s'; UPDATE t SET v = 3"), "25006");
+    run(&mut a, "ROLLBACK");
+    assert_eq!(state_of(&mut a, "SELECT v FROM t AS OF SYSTEM TIME '5s'"), "22023");
+    // Before the table: the catalog of the past has none.
+    kv.advance_us(10_000_000);
+    assert_eq!(state_of(&mut a, "SELECT v FROM t AS OF SYSTEM TIME '2020-01-01'"), "22023");
+    run(&mut a, "SET timeball.max_staleness = '15s'");
+    assert_eq!(run(&mut a, "SELECT v FROM t"), ["1"]);
+    let token = run(&mut a, "SHOW timeball.token").remove(0);
+    run(&mut a, &format!("SET timeball.token = '{token}'"));
+}
+
+#[test]
+fn large_tables_are_loaded_and_keyed_outside_the_transaction() {
+    const ROWS: usize = 70_000;
+    let kv = MemoryKv::new();
+    let db = open(kv.clone());
+    let mut a = session(&db);
+    run(&mut a, "CREATE TABLE t (a int NOT NULL, b int, f char(20))");
+    run(&mut a, "BEGIN; TRUNCATE t");
+    let mut out = Rows::default();
+    a.simple_query("COPY t FROM STDIN WITH (FREEZE ON)", &mut out).expect("copy");
+    for i in 0..ROWS {
+        a.copy_data(format!("{i}\t{}\t\n", i % 7).as_bytes()).expect("row");
+    }
+    a.copy_done(&mut out).expect("done");
+    assert_eq!(out.tags, [format!("COPY {ROWS}")]);
+    // Visible inside the transaction already, and to nobody else.
+    assert_eq!(run(&mut a, "SELECT count(*) FROM t"), [ROWS.to_string()]);
+    assert_eq!(run(&mut session(&db), "SELECT count(*) FROM t"), ["0"]);
+    run(&mut a, "COMMIT");
+    run(&mut a, "ALTER TABLE t ADD PRIMARY KEY (a)");
+    assert_eq!(run(&mut a, "SELECT b FROM t WHERE a = 69999"), ["6"]);
+    run(&mut a, "CREATE INDEX ON t (b)");
+    assert_eq!(run(&mut a, "SELECT count(*) FROM t WHERE b = 3"), ["10000"]);
+    assert_eq!(state_of(&mut a, "CREATE UNIQUE INDEX ON t (b)"), "23505");
+    // Nothing of the old indexes and of the failed one stays.
+    let live = kv.live_keys();
+    while db.drain_garbage().expect("drain") {}
+    assert!(kv.live_keys() < live - ROWS, "{} of {live}", kv.live_keys());
+    assert!(kv.live_keys() < 2 * ROWS + 100, "{}", kv.live_keys());
+    assert_eq!(run(&mut a, "SELECT count(*) FROM t"), [ROWS.to_string()]);
+    run(&mut a, "DROP TABLE t");
+    while db.drain_garbage().expect("drain") {}
+    assert!(kv.live_keys() < 20, "{}", kv.live_keys());
+}
+
+#[test]
+fn a_rolled_back_load_leaves_nothing() {
+    let kv = MemoryKv::new();
+    let db = open(kv.clone());
+    let mut a = session(&db);
+    run(&mut a, "BEGIN; CREATE TABLE t (a int)");
+    let mut out = Rows::default();
+    a.simple_query("COPY t FROM STDIN", &mut out).expect("copy");
+    for i in 0..40_000 {
+        a.copy_data(format!("{i}\n").as_bytes()).expect("row");
+    }
+    assert!(!db.drain_garbage().expect("a load under way is left alone"));
+    let e = a.copy_fail("changed my mind");
+    assert_eq!(e.state.as_str(), "57014");
+    run(&mut a, "ROLLBACK");
+    while db.drain_garbage().expect("drain") {}
+    assert!(kv.live_keys() < 20, "{}", kv.live_keys());
+}
+
+#[test]
+fn settings_and_limits() {
+    let db = open(MemoryKv::new());
+    let mut a = session(&db);
+    run(&mut a, "SET statement_timeout = 1");
+    assert_eq!(a.statement_timeout_ms(), 1);
+    let long = format!("SELECT '{}'", "x".repeat(17 << 20));
+    assert_eq!(state_of(&mut a, &long), "54000");
+    let e = Session::new(
+        db.clone(),
+        Startup { user: "root".into(), database: "nowhere".into(), ..Startup::default() },
+        Interrupt::default(),
+    );
+    assert_eq!(e.err().map(|e| e.state.as_str().to_string()).as_deref(), Some("3D000"));
+}
