@@ -1,0 +1,167 @@
+//! CPU per execution of the hot statements, over a store that costs next to nothing: `cargo bench -p timeball-sql
+//! --no-default-features --bench direct`. A figure is the median of rounds, nanoseconds.
+#![allow(clippy::disallowed_methods, missing_docs)]
+
+#[path = "../tests/direct/world.rs"]
+#[allow(dead_code)]
+mod world;
+
+use bytes::Bytes;
+use clock::Timestamp;
+use sql::plan::{Execution, Plan};
+use sql::transaction::{
+    Committed, Kv, LockWait, ScanChunk, ScanRequest, Transaction, TxnRef, TxnStats, memory::MemoryKv,
+};
+use sql::types::Value;
+use sql::KvError;
+use std::collections::BTreeMap;
+use std::hint::black_box;
+use std::sync::Arc;
+use std::time::Instant;
+use world::World;
+
+/// Keeps what is put; forgets nothing, certifies nothing.
+struct Free(BTreeMap<Bytes, Bytes>);
+
+impl Transaction for Free {
+    fn snapshot(&self) -> Timestamp {
+        Timestamp::default()
+    }
+    fn get(&mut self, key: &[u8]) -> Result<Option<Bytes>, KvError> {
+        Ok(self.0.get(key).cloned())
+    }
+    fn get_certified(&mut self, key: &[u8]) -> Result<Option<Bytes>, KvError> {
+        self.get(key)
+    }
+    fn scan(&mut self, request: &ScanRequest) -> Result<ScanChunk, KvError> {
+        let rows: Vec<(Bytes, Bytes)> =
+            self.0.range(request.span.clone()).take(request.limit).map(|(k, v)| (k.clone(), v.clone())).collect();
+        let rest = (rows.len() == request.limit).then(|| {
+            let mut next = rows[rows.len() - 1].0.to_vec();
+            next.push(0);
+            Bytes::from(next)..request.span.end.clone()
+        });
+        Ok(ScanChunk { rows, rest })
+    }
+    fn scan_certified(&mut self, request: &ScanRequest) -> Result<ScanChunk, KvError> {
+        self.scan(request)
+    }
+    fn lock(&mut self, _: &[u8], _: LockWait) -> Result<bool, KvError> {
+        Ok(true)
+    }
+    fn put(&mut self, key: Bytes, value: Bytes) -> Result<(), KvError> {
+        self.0.insert(key, value);
+        Ok(())
+    }
+    fn delete(&mut self, key: Bytes) -> Result<(), KvError> {
+        self.0.remove(&key);
+        Ok(())
+    }
+    fn begin_statement(&mut self) -> Result<(), KvError> {
+        Ok(())
+    }
+    fn savepoint(&mut self) -> u32 {
+        0
+    }
+    fn rollback_to(&mut self, _: u32) {}
+    fn has_writes(&self) -> bool {
+        true
+    }
+    fn commit(&mut self) -> Result<Committed, KvError> {
+        Ok(Committed::default())
+    }
+    fn rollback(&mut self) {}
+    fn stats(&self) -> TxnStats {
+        TxnStats::default()
+    }
+}
+
+const ROUNDS: usize = 15;
+const RUNS: usize = 20_000;
+
+fn measure(name: &str, mut run: impl FnMut(usize)) {
+    let mut times: Vec<f64> = (0..ROUNDS)
+        .map(|round| {
+            let start = Instant::now();
+            (0..RUNS).for_each(|i| run(round * RUNS + i));
+            start.elapsed().as_nanos() as f64 / RUNS as f64
+        })
+        .collect();
+    times.sort_by(f64::total_cmp);
+    println!("{name:<44} {:>8.0} ns", times[ROUNDS / 2]);
+}
+
+fn main() {
+    let _ = MemoryKv::new().now_us();
+    let world = World::new();
+    for text in [
+        "CREATE TABLE pgbench_accounts (aid int PRIMARY KEY, bid int, abalance int, filler char(84))",
+        "CREATE TABLE pgbench_history (tid int, bid int, aid int, delta int, mtime timestamp, filler char(22))",
+        "CREATE TABLE sbtest1 (id int PRIMARY KEY, k int, c char(120), pad char(60))",
+        "CREATE INDEX k_1 ON sbtest1 (k)",
+    ] {
+        world.run(text).unwrap();
+    }
+    let txn = TxnRef::new(Box::new(Free(BTreeMap::new())));
+    for i in 1..=1000 {
+        let text = format!("INSERT INTO pgbench_accounts VALUES ({i}, 1, 0, 'x')");
+        world.run_in(&txn, &text, Vec::new()).unwrap();
+        world.run_in(&txn, &format!("INSERT INTO sbtest1 VALUES ({i}, {i}, 'c', 'p')"), Vec::new()).unwrap();
+    }
+    let prepare = |text: &str| world.prepare(text).unwrap();
+    let run = |plan: &Arc<dyn Plan>, params: Vec<Value>| {
+        let context = world.context(&txn, params);
+        match plan.execute(&context).unwrap() {
+            Execution::Rows(mut rows) => {
+                while !black_box(rows.next(1024).unwrap()).is_empty() {}
+            }
+            done => {
+                black_box(done);
+            }
+        }
+    };
+    let id = |i: usize| Value::Int4((i * 7919 % 1000 + 1) as i32);
+
+    measure("context alone", |_| {
+        black_box(world.context(&txn, vec![Value::Int4(1)]));
+    });
+    let key = {
+        let Value::Int4(_) = id(1) else { return };
+        Bytes::from_static(&[0; 9])
+    };
+    measure("get of the store alone", |_| {
+        black_box(txn.with(|txn| txn.get(&key))).unwrap();
+    });
+    let plan = prepare("SELECT abalance FROM pgbench_accounts WHERE aid = $1");
+    measure("pgbench select", |i| run(&plan, vec![id(i)]));
+    let plan = prepare("UPDATE pgbench_accounts SET abalance = abalance + $1 WHERE aid = $2");
+    measure("pgbench update", |i| run(&plan, vec![Value::Int4(5), id(i)]));
+    let plan = prepare(
+        "INSERT INTO pgbench_history (tid, bid, aid, delta, mtime) VALUES ($1, $2, $3, $4, '2026-01-01 00:00:00')",
+    );
+    measure("pgbench insert into history", |i| {
+        run(&plan, vec![Value::Int4(1), Value::Int4(1), id(i), Value::Int4(5)]);
+    });
+    let plan = prepare("SELECT c FROM sbtest1 WHERE id = $1");
+    measure("sysbench point select", |i| run(&plan, vec![id(i)]));
+    let plan = prepare("UPDATE sbtest1 SET k = k + 1 WHERE id = $1");
+    measure("sysbench update_index", |i| run(&plan, vec![id(i)]));
+    let plan = prepare("SELECT sum(k) FROM sbtest1 WHERE id BETWEEN $1 AND $2");
+    let range = |i: usize| vec![Value::Int4((i % 900) as i32), Value::Int4((i % 900) as i32 + 99)];
+    measure("sysbench sum range (100 rows)", |i| if i % 20 == 0 { run(&plan, range(i)) });
+    let plan = prepare("SELECT c FROM sbtest1 WHERE id BETWEEN $1 AND $2 ORDER BY c");
+    measure("sysbench order range (100 rows), of 20", |i| if i % 20 == 0 { run(&plan, range(i)) });
+    let mut inserter = world.inserter("pgbench_accounts");
+    let mut next = 1_000_000;
+    measure("COPY, a row, in batches of 1000", |i| {
+        if i % 1000 == 0 {
+            let rows = (0..1000)
+                .map(|_| {
+                    next += 1;
+                    vec![Value::Int4(next), Value::Int4(1), Value::Int4(0), Value::Text("x".into())]
+                })
+                .collect();
+            inserter.insert(&world.context(&txn, Vec::new()), rows).unwrap();
+        }
+    });
+}
