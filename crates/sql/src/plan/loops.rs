@@ -1,6 +1,7 @@
 //! From tables and conditions to nested loops: the order of the tables, how each is read, where each condition is asked.
 
 use super::access::{self, Choice, Order, Wish};
+use super::implied;
 use super::refusal::{Planned, Refusal};
 use super::tree;
 use crate::exec::cursor::Level;
@@ -9,7 +10,7 @@ use crate::expr::{Expr, conjunction};
 use crate::transaction::LockWait;
 use std::sync::Arc;
 
-/// Work, in rows read, above which a join is left to the query engine where there is one.
+/// Work, in rows read, above which a join is left to the query engine.
 const JOIN_ROWS_MAX: f64 = 50_000.0;
 
 /// One table of a statement.
@@ -44,6 +45,8 @@ pub struct Goal<'a> {
     pub order: Option<Vec<(usize, bool, bool)>>,
     /// There is a LIMIT, and nothing between it and the rows but the order.
     pub limited: bool,
+    /// A join of many rows is wanted all the same.
+    pub wide: bool,
     /// Places that are read above the loops.
     pub output: Vec<usize>,
 }
@@ -69,14 +72,6 @@ impl Loops {
     pub fn none(constant: Option<Expr>) -> Self {
         Loops { levels: Vec::new(), sources: Vec::new(), constant, ordered: false, points: Vec::new(), cost: 0.0 }
     }
-
-    /// Leaves a statement whose rows are probably many to the query engine, where there is one.
-    pub fn refuse_wide(&self, part: &'static str) -> Planned<()> {
-        if cfg!(feature = "query-engine") && self.cost > JOIN_ROWS_MAX {
-            return Err(Refusal::Engine(part));
-        }
-        Ok(())
-    }
 }
 
 struct Attempt {
@@ -87,8 +82,10 @@ struct Attempt {
 
 /// Plans the loops.
 pub fn plan(goal: Goal<'_>) -> Planned<Loops> {
+    let mut conditions = goal.conditions.clone();
+    implied::add(&mut conditions, goal.sources);
     let (constant, conditions): (Vec<Expr>, Vec<Expr>) =
-        goal.conditions.iter().cloned().partition(|condition| tree::reads_only(condition, &|_| false));
+        conditions.into_iter().partition(|condition| tree::reads_only(condition, &|_| false));
     let sequences = sequences(goal.sources);
     let best = sequences
         .into_iter()
@@ -96,7 +93,7 @@ pub fn plan(goal: Goal<'_>) -> Planned<Loops> {
         .reduce(|best, next| if next.cost < best.cost { next } else { best });
     let Some(best) = best else { return Err(Refusal::Engine("a SELECT without tables")) };
     let nested = best.sequence.len() > 1;
-    if cfg!(feature = "query-engine") && nested && !goal.limited && best.cost > JOIN_ROWS_MAX {
+    if nested && !goal.wide && !goal.limited && best.cost > JOIN_ROWS_MAX {
         return Err(Refusal::Engine("a join of many rows"));
     }
     let ordered = best.choices.first().is_some_and(|choice| choice.ordered) && goal.order.is_some();

@@ -5,6 +5,7 @@ pub mod analysis;
 pub mod direct;
 pub mod explain;
 pub mod grouping;
+pub mod implied;
 pub mod insert;
 pub mod loops;
 pub mod modify;

@@ -142,15 +142,16 @@ pub fn delete_shape(delete: &Delete) -> Planned<Shape<'_>> {
 /// Plans an UPDATE.
 pub fn plan_update(update: &Update, context: &PlanContext) -> Planned<ModifyPlan> {
     update_shape(update)?;
-    let direct = || {
+    let direct = |wide| {
         let mut analysis = Analysis::new(update, context);
         let mut update = update.clone();
         analysis.take_subqueries(&mut update)?;
-        by_loops(&update_shape(&update)?, analysis)
+        by_loops(&update_shape(&update)?, analysis, wide)
     };
-    match direct() {
+    match direct(false) {
         Err(refusal) if refusal.is_for_engine() => {
-            by_query(&update_shape(update)?, Analysis::new(update, context), refusal)
+            let located = by_query(&update_shape(update)?, Analysis::new(update, context), refusal);
+            located.or_else(|error| direct(true).map_err(|_| error))
         }
         other => other,
     }
@@ -159,15 +160,16 @@ pub fn plan_update(update: &Update, context: &PlanContext) -> Planned<ModifyPlan
 /// Plans a DELETE.
 pub fn plan_delete(delete: &Delete, context: &PlanContext) -> Planned<ModifyPlan> {
     delete_shape(delete)?;
-    let direct = || {
+    let direct = |wide| {
         let mut analysis = Analysis::new(delete, context);
         let mut delete = delete.clone();
         analysis.take_subqueries(&mut delete)?;
-        by_loops(&delete_shape(&delete)?, analysis)
+        by_loops(&delete_shape(&delete)?, analysis, wide)
     };
-    match direct() {
+    match direct(false) {
         Err(refusal) if refusal.is_for_engine() => {
-            by_query(&delete_shape(delete)?, Analysis::new(delete, context), refusal)
+            let located = by_query(&delete_shape(delete)?, Analysis::new(delete, context), refusal);
+            located.or_else(|error| direct(true).map_err(|_| error))
         }
         other => other,
     }
@@ -249,7 +251,7 @@ pub fn bind_set(
 }
 
 /// Plans by nested loops.
-fn by_loops(shape: &Shape<'_>, mut analysis: Analysis<'_>) -> Planned<ModifyPlan> {
+fn by_loops(shape: &Shape<'_>, mut analysis: Analysis<'_>, wide: bool) -> Planned<ModifyPlan> {
     let target = target(shape.table, analysis.context)?;
     let alias = shape.alias.map(|alias| shape::fold(&alias.name));
     let mut first = analysis.add_table(&target.access.table, alias.as_deref(), target.access.clone(), &[])?;
@@ -287,7 +289,7 @@ fn by_loops(shape: &Shape<'_>, mut analysis: Analysis<'_>) -> Planned<ModifyPlan
     let width = analysis.width();
     let output = needed(&action, &target, items.as_deref(), &conditions);
     let recheck = conjunction(conditions.clone());
-    let loops = loops::plan(Goal { sources: &sources, conditions, order: None, limited: false, output })?;
+    let loops = loops::plan(Goal { sources: &sources, conditions, order: None, limited: false, wide, output })?;
     let at = loops.sources.iter().position(|&source| source == 0).unwrap_or(0);
     let immediate = is_immediate(&loops, &action);
     let find = Find::Loops { levels: loops.levels.into(), at, width, constant: loops.constant, recheck, immediate };
@@ -328,6 +330,11 @@ fn by_query(shape: &Shape<'_>, mut analysis: Analysis<'_>, refusal: Refusal) -> 
     let table = &target.access.table;
     if !table.has_primary_key {
         return Err(refusal.into_error().hint("A table with a primary key allows more.").into());
+    }
+    let wildcard = |item: &SelectItem| matches!(item, SelectItem::Wildcard(_));
+    if !shape.others.is_empty() && shape.returning.is_some_and(|list| list.iter().any(wildcard)) {
+        // The query gives keys and values to set, not the other tables' rows.
+        return Err(refusal.into_error().into());
     }
     let alias = shape.alias.map_or_else(|| table.name.clone(), |alias| shape::fold(&alias.name));
     let quoted = |name: &str| crate::types::quote_identifier(name);

@@ -10,7 +10,7 @@ use super::subquery::Subqueries;
 use super::tree;
 use super::{Execution, Plan};
 use crate::context::StatementContext;
-use crate::exec::select::{Project, RowLock, Select};
+use crate::exec::select::{Grouping, Project, RowLock, Select};
 use crate::exec::sort::SortKey;
 use crate::expr::{Expr, conjunction, output_name};
 use crate::output::Field;
@@ -63,89 +63,122 @@ pub fn plan(query: &Query, mut analysis: Analysis<'_>) -> Planned<SelectPlan> {
     shape::select(query)?;
     let mut query = query.clone();
     analysis.take_subqueries(&mut query)?;
-    let shape = shape::select(&query)?;
-    let mut sources = analysis.from(&shape.from)?;
-    let width = analysis.width();
-    let mut conditions = analysis.on_conditions(&shape.from, &mut sources)?;
-    if let Some(selection) = shape.selection {
-        conditions.extend(analysis.conditions(selection)?);
-    }
-    let locks = lock_sources(shape.locks, &mut sources)?;
-    let mut groups = grouping::prepare(&shape, &mut analysis)?;
-    let mut items = items(&shape, &sources, &mut analysis, &mut groups)?;
-    let mut order = order(&shape, &mut analysis, &mut groups, &items)?;
-    if groups.is_some() || shape.distinct {
-        refuse_locks(&shape)?;
-    }
-    let limit = shape.limit.map(|limit| analysis.count(limit)).transpose()?;
-    let offset = shape.offset.map(|offset| analysis.count(offset)).transpose()?;
-    let grouping = groups.map(|groups| groups.finish(&sources, &mut items, &mut order)).transpose()?;
-
-    let streamed = grouping.is_none() && !shape.distinct;
-    let mut output = Vec::new();
-    match &grouping {
-        None => {
-            items.iter().for_each(|item| tree::columns(&item.expr, &mut output));
-            order.iter().for_each(|key| tree::columns(&key.expr, &mut output));
-        }
-        Some(grouping) => {
-            grouping.keys.iter().for_each(|(key, _)| tree::columns(key, &mut output));
-            let arguments = grouping.aggregates.iter().filter_map(|aggregate| aggregate.argument.as_ref());
-            arguments.for_each(|argument| tree::columns(argument, &mut output));
-        }
-    }
-    let extreme = grouping.as_ref().and_then(grouping::extreme);
-    let wanted = match extreme {
-        Some(key) => Some(vec![key]),
-        None if streamed => order.iter().map(column_order).collect(),
-        None => None,
-    };
-    let recheck = if locks.is_empty() { None } else { conjunction(conditions.clone()) };
-    if let Some(recheck) = &recheck {
-        tree::columns(recheck, &mut output);
-    }
-    let mut loops = if sources.is_empty() {
-        Loops::none(conjunction(conditions))
-    } else {
-        let limited = limit.is_some() && streamed || extreme.is_some();
-        loops::plan(Goal { sources: &sources, conditions, order: wanted, limited, output })?
-    };
-    if grouping.as_ref().is_some_and(|grouping| !grouping.keys.is_empty()) {
-        loops.refuse_wide("GROUP BY over many rows")?;
-    }
-    let mut grouping = grouping;
-    if let Some(grouping) = &mut grouping {
-        grouping.first = extreme.is_some() && loops.ordered && loops.levels.len() == 1;
-    }
-    if loops.ordered && streamed {
-        order.clear();
-    }
-    // A lock before the read would take more rows than a sort with a limit lets through.
-    if !order.is_empty() && limit.is_some() {
-        loops.levels.iter_mut().for_each(|level| level.lock = None);
-    }
-    let locks = row_locks(&locks, &loops);
-    let fields: Vec<Field> = items.iter().map(|item| item.field.clone()).collect();
-    if shape.distinct {
-        order = distinct_order(order, &items)?;
-    }
-    let single = loops.levels.len() <= 1 && locks.is_empty();
-    let select = Select {
-        levels: loops.levels.into(),
-        width,
-        constant: loops.constant,
-        recheck,
-        locks,
-        distinct: shape.distinct.then(|| fields.iter().map(|field| field.ty.clone()).collect()),
-        project: project(items, single && grouping.is_none() && !shape.distinct),
-        grouping,
-        order,
-        limit,
-        offset,
-    };
+    let bound = Bound::new(&shape::select(&query)?, &mut analysis)?;
+    let fields: Vec<Field> = bound.items.iter().map(|item| item.field.clone()).collect();
+    let select = bound.assemble()?;
     let lines = explain::select(&select);
     let (parameters, subqueries) = analysis.finish()?;
     Ok(SelectPlan { parameters, fields, select: Arc::new(select), subqueries, lines })
+}
+
+/// A SELECT with its names and types settled, before it is known how its tables are read.
+struct Bound {
+    sources: Vec<Source>,
+    width: usize,
+    conditions: Vec<Expr>,
+    locks: Vec<(usize, LockWait)>,
+    items: Vec<Item>,
+    order: Vec<SortKey>,
+    grouping: Option<Grouping>,
+    distinct: bool,
+    limit: Option<Expr>,
+    offset: Option<Expr>,
+}
+
+impl Bound {
+    fn new(shape: &SelectShape<'_>, analysis: &mut Analysis<'_>) -> Planned<Self> {
+        let mut sources = analysis.from(&shape.from)?;
+        let width = analysis.width();
+        let mut conditions = analysis.on_conditions(&shape.from, &mut sources)?;
+        if let Some(selection) = shape.selection {
+            conditions.extend(analysis.conditions(selection)?);
+        }
+        let locks = lock_sources(shape.locks, &mut sources)?;
+        let mut groups = grouping::prepare(shape, analysis)?;
+        let mut items = items(shape, &sources, analysis, &mut groups)?;
+        let mut order = order(shape, analysis, &mut groups, &items)?;
+        if groups.is_some() || shape.distinct {
+            refuse_locks(shape)?;
+        }
+        let limit = shape.limit.map(|limit| analysis.count(limit)).transpose()?;
+        let offset = shape.offset.map(|offset| analysis.count(offset)).transpose()?;
+        let grouping = groups.map(|groups| groups.finish(&sources, &mut items, &mut order)).transpose()?;
+        let distinct = shape.distinct;
+        Ok(Bound { sources, width, conditions, locks, items, order, grouping, distinct, limit, offset })
+    }
+
+    /// Whether rows leave the loops one by one, but for a sort.
+    fn streams(&self) -> bool {
+        self.grouping.is_none() && !self.distinct
+    }
+
+    /// Places of the joined row that are read above the loops.
+    fn output(&self) -> Vec<usize> {
+        let mut out = Vec::new();
+        match &self.grouping {
+            None => {
+                self.items.iter().for_each(|item| tree::columns(&item.expr, &mut out));
+                self.order.iter().for_each(|key| tree::columns(&key.expr, &mut out));
+            }
+            Some(grouping) => {
+                grouping.keys.iter().for_each(|(key, _)| tree::columns(key, &mut out));
+                let arguments = grouping.aggregates.iter().filter_map(|aggregate| aggregate.argument.as_ref());
+                arguments.for_each(|argument| tree::columns(argument, &mut out));
+            }
+        }
+        if !self.locks.is_empty() {
+            self.conditions.iter().for_each(|condition| tree::columns(condition, &mut out));
+        }
+        out
+    }
+
+    /// Chooses how the tables are read, and what is left to do above.
+    fn assemble(mut self) -> Planned<Select> {
+        let streams = self.streams();
+        let extreme = self.grouping.as_ref().and_then(grouping::extreme);
+        let recheck = if self.locks.is_empty() { None } else { conjunction(self.conditions.clone()) };
+        let output = self.output();
+        let conditions = std::mem::take(&mut self.conditions);
+        let mut loops = if self.sources.is_empty() {
+            Loops::none(conjunction(conditions))
+        } else {
+            let order = match extreme {
+                Some(key) => Some(vec![key]),
+                None if streams => self.order.iter().map(column_order).collect(),
+                None => None,
+            };
+            let limited = self.limit.is_some() && streams || extreme.is_some();
+            loops::plan(Goal { sources: &self.sources, conditions, order, limited, wide: false, output })?
+        };
+        if let Some(grouping) = &mut self.grouping {
+            grouping.first = extreme.is_some() && loops.ordered && loops.levels.len() == 1;
+        }
+        if loops.ordered && streams {
+            self.order.clear();
+        }
+        // A lock before the read would take more rows than a sort with a limit lets through.
+        if !self.order.is_empty() && self.limit.is_some() {
+            loops.levels.iter_mut().for_each(|level| level.lock = None);
+        }
+        let locks = row_locks(&self.locks, &loops);
+        let order = if self.distinct { distinct_order(self.order, &self.items)? } else { self.order };
+        let types = || self.items.iter().map(|item| item.field.ty.clone()).collect();
+        let distinct = self.distinct.then(types);
+        let movable = loops.levels.len() <= 1 && locks.is_empty() && streams;
+        Ok(Select {
+            levels: loops.levels.into(),
+            width: self.width,
+            constant: loops.constant,
+            recheck,
+            locks,
+            distinct,
+            project: project(self.items, movable),
+            grouping: self.grouping,
+            order,
+            limit: self.limit,
+            offset: self.offset,
+        })
+    }
 }
 
 /// A sort key as the order of a column, if it is one.

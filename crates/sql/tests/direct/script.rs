@@ -35,7 +35,7 @@ fn run(text: &str) -> String {
     let world = World::new();
     let mut out = String::new();
     let mut statement = String::new();
-    let mut open: Option<TxnRef> = None;
+    let mut open: [Option<TxnRef>; 2] = [None, None];
     let mut head = true;
     for line in text.lines() {
         if line.starts_with("--") {
@@ -56,7 +56,15 @@ fn run(text: &str) -> String {
             continue;
         }
         out.push_str(&statement);
-        for line in execute(&world, &mut open, statement.trim().trim_end_matches(';')) {
+        let text = statement.trim().trim_end_matches(';');
+        let lines = match text.strip_prefix("@2 ") {
+            Some(text) => {
+                open[1].get_or_insert_with(|| world.begin());
+                execute(&world, &mut open[1], text)
+            }
+            None => execute(&world, &mut open[0], text),
+        };
+        for line in lines {
             let _ = writeln!(out, "-- {line}");
         }
         statement.clear();

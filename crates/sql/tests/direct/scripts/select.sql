@@ -175,3 +175,16 @@ SELECT a FROM s WHERE c LIKE 'x%' AND NOT a = 1;
 -- 2
 -- 3
 -- SELECT 2
+EXPLAIN SELECT a FROM s WHERE c LIKE 'x%';
+-- Index Scan using s_c on s
+--   Index Cond: (c >= .. AND c < ..)
+--   Filter: yes
+SELECT a, b FROM s WHERE c LIKE 'x%' ORDER BY a;
+-- 1|1
+-- 2|1
+-- 3|1
+-- SELECT 3
+SELECT a FROM s WHERE d LIKE 'd_1' ORDER BY a;
+-- 2
+-- 3
+-- SELECT 2
