@@ -219,4 +219,7 @@ impl ClockSource for Clock {
     fn name(&self) -> String {
         self.spec.clone()
     }
+    fn source(&self) -> String {
+        self.report().source
+    }
 }

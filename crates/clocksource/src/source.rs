@@ -22,6 +22,10 @@ pub trait ClockSource: Send + Sync {
     fn read(&self) -> Reading;
     /// The source's name, as `--clock` spells it.
     fn name(&self) -> String;
+    /// The source in use, where the clock chooses among several (`auto`).
+    fn source(&self) -> String {
+        self.name()
+    }
 
     /// `[earliest, latest]`, if the bound may be relied upon.
     ///
@@ -77,5 +81,8 @@ impl<S: ClockSource + ?Sized> ClockSource for std::sync::Arc<S> {
     }
     fn name(&self) -> String {
         (**self).name()
+    }
+    fn source(&self) -> String {
+        (**self).source()
     }
 }

@@ -21,18 +21,30 @@ fn named(columns: &[&str]) -> Vec<String> {
 }
 
 fn clocks<E: Engine>(inner: &Inner<E>) -> Table {
-    let now = inner.clock.read();
-    let columns =
-        named(&["node_id", "source", "status", "bound_ns", "earliest_ns", "latest_ns", "hybrid", "max_drift_ppb"]);
+    let (now, (level, reason)) = (inner.clock.read(), inner.clock.level());
+    let columns = named(&[
+        "node_id",
+        "source",
+        "status",
+        "bound_ns",
+        "earliest_ns",
+        "latest_ns",
+        "hybrid",
+        "max_drift_ppb",
+        "level",
+        "reason",
+    ]);
     let row = vec![
         Some(inner.node.options().node.to_string()),
-        Some(inner.clock.name()),
+        Some(inner.clock.source()),
         Some(now.status.name().to_owned()),
         Some(now.interval.error_ns().to_string()),
         Some(now.interval.earliest_ns.to_string()),
         Some(now.interval.latest_ns.to_string()),
         Some(inner.node.clock_last().to_string()),
         Some(now.max_drift_ppb.to_string()),
+        Some(level.name().to_owned()),
+        Some(reason),
     ];
     (columns, vec![row])
 }
@@ -63,14 +75,16 @@ fn ranges<E: Engine>(inner: &Inner<E>) -> Table {
 impl<E: Engine> crate::NodeView for KvNode<E> {
     fn health(&self) -> Vec<(&'static str, String)> {
         let inner = &self.inner;
-        let now = inner.clock.read();
+        let (now, (level, reason)) = (inner.clock.read(), inner.clock.level());
         let status = if self.is_healthy() { "\"ok\"" } else { "\"failed\"" };
         let mut fields = vec![
             ("status", status.to_owned()),
             ("node", inner.node.options().node.to_string()),
-            ("clock_source", format!("{:?}", inner.clock.name())),
+            ("clock_source", format!("{:?}", inner.clock.source())),
             ("clock_status", format!("{:?}", now.status.name())),
             ("clock_bound_ns", now.interval.error_ns().to_string()),
+            ("clock_level", format!("{:?}", level.name())),
+            ("clock_reason", format!("{reason:?}")),
         ];
         if let Some(cause) = &*inner.broken.lock() {
             fields.push(("cause", format!("{cause:?}")));
@@ -88,6 +102,8 @@ impl<E: Engine> crate::NodeView for KvNode<E> {
         let now = inner.clock.read();
         text.gauge("clock_bound_nanos", "Half the width of the clock's interval", now.interval.error_ns());
         text.gauge("clock_status", "0 unknown, 1 synchronized, 2 free running, 3 disrupted", now.status as u64);
+        let level = inner.clock.level().0;
+        text.gauge("clock_level", "0 waiting, 1 synchronized, 2 degraded, 3 too wide, 4 untrusted", level as u64);
         let (locked, queued) = inner.node.lock_counts();
         text.gauge("lock_keys", "Rows locked", locked as u64);
         text.gauge("lock_waiters", "Transactions that queue for a row", queued as u64);

@@ -23,6 +23,7 @@ mod disk_log;
 mod info;
 mod log;
 mod maintenance;
+mod node_clock;
 mod open;
 mod park;
 mod timer;
@@ -32,9 +33,9 @@ pub use log::{MemoryLog, RecordLog};
 pub use open::{KvOptions, OpenError};
 
 use bytes::Bytes;
-use clocksource::ClockSource;
 use log::Driver;
 use node::{BeginOptions, Node, Span};
+use node_clock::NodeClock;
 use parking_lot::Mutex;
 use sql::transaction::{Admin, AdminReply, BeginOptions as SqlOptions};
 use sql::{Kv, KvError};
@@ -50,7 +51,7 @@ const SPLIT_TRIES: usize = 200;
 /// What the threads of one node share.
 pub(crate) struct Inner<E> {
     pub node: Arc<Node<E>>,
-    pub clock: Arc<dyn ClockSource>,
+    pub clock: Arc<NodeClock>,
     pub driver: Driver<E>,
     pub options: KvOptions,
     /// The versions in memory outgrow the engine: commits wait.
@@ -76,6 +77,7 @@ impl<E: Engine> Inner<E> {
             read_only: options.read_only,
             as_of: options.as_of,
         };
+        self.clock.admit(&now, begin.consistency).map_err(KvError::ClockUnavailable)?;
         let txn = node::Transaction::begin(&self.node, &now, &begin).map_err(convert::error)?;
         Ok(KvTransaction::new(self.clone(), txn, options))
     }

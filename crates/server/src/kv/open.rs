@@ -1,8 +1,10 @@
 //! From files to a node that serves.
 
 use super::log::Driver;
+use super::node_clock::NodeClock;
 use super::{Inner, KvNode, MemoryLog, RecordLog, disk_log, maintenance, timer};
 use bytes::Bytes;
+use clock::LadderLimits;
 use clocksource::ClockSource;
 use node::{Input, Node, NodeOptions, Record};
 use parking_lot::Mutex;
@@ -19,11 +21,13 @@ pub struct KvOptions {
     pub node: NodeOptions,
     /// Versions younger than this can be read with `AS OF SYSTEM TIME`, seconds.
     pub gc_ttl_seconds: u64,
+    /// At which error of the clock the node degrades.
+    pub clock_limits: LadderLimits,
 }
 
 impl Default for KvOptions {
     fn default() -> Self {
-        KvOptions { node: NodeOptions::default(), gc_ttl_seconds: 600 }
+        KvOptions { node: NodeOptions::default(), gc_ttl_seconds: 600, clock_limits: LadderLimits::default() }
     }
 }
 
@@ -80,8 +84,9 @@ impl<E: Engine> KvNode<E> {
         options: KvOptions,
         open_log: impl FnOnce(&mut Visit<'_>) -> Result<Box<dyn RecordLog>, OpenError>,
     ) -> Result<Arc<Self>, OpenError> {
+        let clock = Arc::new(NodeClock::new(clock, options.node.alone, options.clock_limits));
         let node = Arc::new(Node::open(options.node.clone(), Arc::new(versions), &clock.read())?);
-        let log = open_log(&mut |place, bytes| replay_one(&node, &*clock, place, bytes))?;
+        let log = open_log(&mut |place, bytes| replay_one(&node, &clock, place, bytes))?;
         node.step(&clock.read(), Input::Recovered)?;
         let timer = timer::Handle::default();
         let inner = Arc::new(Inner {
@@ -108,7 +113,7 @@ impl<E: Engine> KvNode<E> {
 /// memory.
 const SHARE_BYTES_MAX: usize = 64 << 10;
 
-fn replay_one<E: Engine>(node: &Node<E>, clock: &dyn ClockSource, place: u64, bytes: Bytes) -> Result<(), String> {
+fn replay_one<E: Engine>(node: &Node<E>, clock: &NodeClock, place: u64, bytes: Bytes) -> Result<(), String> {
     let applied = node.applied().0;
     if place <= applied {
         return Ok(());
