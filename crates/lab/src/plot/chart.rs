@@ -10,6 +10,8 @@ const TOP: f64 = 56.0;
 const BOTTOM: f64 = 64.0;
 const INK: Color = (40, 40, 48);
 const FAINT: Color = (222, 222, 228);
+/// Width of a letter of the legend, whichever canvas draws it.
+const LETTER: f64 = 9.2;
 /// Gridlines aimed at on either axis.
 const TICKS: f64 = 8.0;
 
@@ -94,7 +96,7 @@ impl Chart {
         for series in &self.series {
             canvas.path(&[(at, TOP - 12.0), (at + 22.0, TOP - 12.0)], 2.0, series.color, series.dashed);
             canvas.text((at + 28.0, TOP - 8.0), &series.name, Align::Left, INK);
-            at += 28.0 + series.name.chars().count() as f64 * 7.2 + 18.0;
+            at += 28.0 + series.name.chars().count() as f64 * LETTER + 18.0;
         }
     }
 
