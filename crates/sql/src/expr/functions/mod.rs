@@ -6,6 +6,7 @@ mod date_format;
 mod date_operators;
 mod json;
 mod math;
+mod number_format;
 mod string;
 mod string_format;
 mod system;
