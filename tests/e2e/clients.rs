@@ -102,8 +102,11 @@ fn pgbench() {
     assert_eq!(row.get::<_, Option<i64>>(0), row.get::<_, Option<i64>>(1), "TPC-B's books balance");
 }
 
-/// A virtual environment with the packages of `requirements.txt`; `None` where it cannot be made.
+/// A Python with the packages of `requirements.txt`: the one that CI made, or a virtual environment; `None` where neither is.
 fn python() -> Option<PathBuf> {
+    if let Some(given) = std::env::var_os("TIMEBALL_TEST_PYTHON") {
+        return Some(given.into());
+    }
     let venv = tools_dir().join("venv");
     let interpreter = venv.join("bin/python");
     let requirements = clients_dir().join("requirements.txt");

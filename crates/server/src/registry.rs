@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
 use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 /// Connections beyond the limit of sessions that may exist while they start: to be told 53300, or to cancel.
@@ -23,7 +24,6 @@ struct State {
     entries: BTreeMap<i32, Entry>,
     sessions: usize,
     last_pid: i32,
-    draining: bool,
 }
 
 /// The open connections of a server.
@@ -33,6 +33,8 @@ pub struct Registry {
     /// Secrets are a keyed hash of the process id, under keys that the system drew at random.
     secrets: RandomState,
     state: Mutex<State>,
+    /// Set under the lock, so that nobody is admitted after a drain has told everybody; read without it.
+    draining: AtomicBool,
     left: Condvar,
 }
 
@@ -40,13 +42,19 @@ impl Registry {
     /// At most `sessions_max` sessions at a time.
     pub fn new(sessions_max: usize) -> Arc<Self> {
         let secrets = RandomState::new();
-        Arc::new(Registry { sessions_max, secrets, state: Mutex::default(), left: Condvar::new() })
+        Arc::new(Registry {
+            sessions_max,
+            secrets,
+            state: Mutex::default(),
+            draining: AtomicBool::new(false),
+            left: Condvar::new(),
+        })
     }
 
     /// Takes a connection in; `None` if there are too many, or the server is stopping.
     pub fn admit(self: &Arc<Self>, stream: TcpStream) -> Option<Ticket> {
         let mut state = self.state.lock();
-        if state.draining || state.entries.len() >= self.sessions_max + STARTING_MAX {
+        if self.is_draining() || state.entries.len() >= self.sessions_max + STARTING_MAX {
             return None;
         }
         let mut pid = state.last_pid;
@@ -87,13 +95,13 @@ impl Registry {
 
     /// Whether [`Registry::drain`] was called.
     pub fn is_draining(&self) -> bool {
-        self.state.lock().draining
+        self.draining.load(Ordering::SeqCst)
     }
 
     /// Admits nobody any more and ends every session where it next waits for its client. Statements that run go on.
     pub fn drain(&self) {
-        let mut state = self.state.lock();
-        state.draining = true;
+        let state = self.state.lock();
+        self.draining.store(true, Ordering::SeqCst);
         for entry in state.entries.values() {
             // Wakes a blocked `recv`. A socket that is already closed needs no waking.
             let _ = entry.stream.shutdown(Shutdown::Read);

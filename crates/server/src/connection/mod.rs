@@ -141,6 +141,9 @@ fn converse(shared: &Shared, stream: &TcpStream, ticket: &Ticket) -> Result<(), 
     loop {
         if inbox.peek().is_none() {
             conversation.before_waiting()?;
+            if shared.registry.is_draining() {
+                return Err(End::Inbox(InboxError::Closed));
+            }
             idle.set(stream, conversation.idle_timeout_ms());
         }
         let message = match inbox.next(&mut &*stream) {
