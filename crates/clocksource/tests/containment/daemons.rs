@@ -78,6 +78,7 @@ impl Place {
     pub fn create() -> io::Result<Self> {
         let base = std::env::temp_dir().join(format!("tb-chrony-{}", std::process::id()));
         std::fs::create_dir_all(base.join("run"))?;
+        std::fs::create_dir_all(base.join("clockbound"))?;
         // chronyd insists: its own directory, nobody else's.
         run(&format!("chown _chrony:_chrony {}", base.join("run").display()))
             .or_else(|_| run(&format!("chown chrony:chrony {}", base.join("run").display())))?;
@@ -99,7 +100,7 @@ impl Place {
                 c.args(["netns", "exec", &ns.name, "chronyd"]);
                 c
             }
-            None => Command::new("chronyd"),
+            None => self.at_usual_paths(Path::new("chronyd")),
         };
         let log = std::fs::File::create(self.0.join(format!("{name}.log")))?;
         let child = command.args(["-x", "-d", "-f"]).arg(&file).stdout(Stdio::null()).stderr(log).spawn()?;
@@ -115,6 +116,27 @@ impl Place {
             socket.display()
         );
         self.daemon("client", &config, None)
+    }
+    /// ClockBound's daemon over the client, if this machine has it (`cargo install clock-bound-d`): its paths are fixed, so it sees
+    /// this place's directories at them, in a mount namespace of its own.
+    pub fn clockbound(&self) -> Option<(Daemon, PathBuf)> {
+        let given = std::env::var_os("TIMEBALL_CLOCKBOUND").map(PathBuf::from);
+        let home = std::env::var_os("HOME").map(|h| PathBuf::from(h).join(".cargo/bin/clockbound"));
+        let program = given.into_iter().chain(home).find(|p| p.exists())?;
+        let segments = self.0.join("clockbound");
+        let log = std::fs::File::create(self.0.join("clockbound.log")).ok()?;
+        let child =
+            self.at_usual_paths(&program).args(["-d", "-m", "50"]).stdout(log.try_clone().ok()?).stderr(log).spawn();
+        Some((Daemon(child.ok()?), segments.join("shm0")))
+    }
+    /// A program that sees this place's directories where daemons usually put theirs. chronyd too: it answers ClockBound at a path.
+    fn at_usual_paths(&self, program: &Path) -> Command {
+        let script = "mkdir -p /run/chrony /run/clockbound && mount --bind \"$1\" /run/chrony \
+             && mount --bind \"$2\" /run/clockbound && shift 2 && exec \"$@\"";
+        let mut command = Command::new("unshare");
+        command.args(["--mount", "--propagation", "private", "sh", "-c", script, "sh"]);
+        command.arg(self.0.join("run")).arg(self.0.join("clockbound")).arg(program);
+        command
     }
     pub fn log(&self, name: &str) -> String {
         std::fs::read_to_string(Path::new(&self.0).join(format!("{name}.log"))).unwrap_or_default()
