@@ -86,13 +86,6 @@ pub fn encode_value(value: &Value, ty: &SqlType, descending: bool, out: &mut Vec
     }
 }
 
-/// Appends values of several columns: (type, descending) beside each.
-pub fn encode_key<'a>(values: impl IntoIterator<Item = (&'a Value, &'a SqlType, bool)>, out: &mut Vec<u8>) {
-    for (value, ty, descending) in values {
-        encode_value(value, ty, descending, out);
-    }
-}
-
 fn encode_body(value: &Value, ty: &SqlType, out: &mut Vec<u8>) {
     match value {
         Value::Null => {}
@@ -430,12 +423,4 @@ pub fn skip_value(rest: &mut &[u8], ty: &SqlType, descending: bool) -> Result<()
     };
     *rest = rest.get(1 + fixed..).ok_or_else(|| corrupt(ty))?;
     Ok(())
-}
-
-/// Reads the values of several columns: (type, descending) each.
-///
-/// # Errors
-/// As [`decode_value`].
-pub fn decode_key<'a>(mut key: &[u8], columns: impl IntoIterator<Item = (&'a SqlType, bool)>) -> Result<Vec<Value>, SqlError> {
-    columns.into_iter().map(|(ty, descending)| decode_value(&mut key, ty, descending)).collect()
 }

@@ -1,11 +1,8 @@
-//! Spans of keys: an index, the rows with given values in its first columns, a range of the next column.
+//! Keys of an index: they begin with its OID.
 
-use super::key::encode_value;
 use crate::catalog::Oid;
 use crate::transaction::Span;
-use crate::types::{SqlType, Value};
 use bytes::Bytes;
-use std::ops::Bound;
 
 /// Bytes of the index id at the start of each key.
 pub const INDEX_PREFIX_BYTES: usize = 4;
@@ -40,35 +37,4 @@ pub fn prefix_span(prefix: &[u8]) -> Span {
 /// All keys of an index.
 pub fn index_span(index: Oid) -> Span {
     prefix_span(&index_prefix(index))
-}
-
-/// Keys that begin with `prefix` (index id and equality columns) and whose next column lies between two bounds. NULL is
-/// never within: comparisons with NULL are not true.
-pub fn range_span(prefix: &[u8], low: Bound<&Value>, high: Bound<&Value>, ty: &SqlType, descending: bool) -> Span {
-    let key = |value: &Value| {
-        let mut key = prefix.to_vec();
-        encode_value(value, ty, descending, &mut key);
-        key
-    };
-    // Bounds change places in a descending column.
-    let (low, high) = if descending { (high, low) } else { (low, high) };
-    let start = match low {
-        Bound::Included(value) => key(value),
-        Bound::Excluded(value) => prefix_end(&key(value)),
-        // NULLs come first in a descending column.
-        Bound::Unbounded if descending => prefix_end(&key(&Value::Null)),
-        Bound::Unbounded => prefix.to_vec(),
-    };
-    let end = match high {
-        Bound::Included(value) => prefix_end(&key(value)),
-        Bound::Excluded(value) => key(value),
-        Bound::Unbounded if descending => prefix_end(prefix),
-        Bound::Unbounded => key(&Value::Null),
-    };
-    if !end.is_empty() && start >= end { Bytes::new()..Bytes::from_static(&[0]) } else { start.into()..end.into() }
-}
-
-/// Whether a span holds no key of ours: the result of [`range_span`] for bounds that contradict each other.
-pub fn is_empty(span: &Span) -> bool {
-    span.start.is_empty() && span.end.as_ref() == [0]
 }

@@ -1,10 +1,8 @@
 use super::key::{decode_value, encode_value, is_exact, skip_value};
-use super::row::{RowDecoder, RowEncoder, WantedColumn};
 use super::span;
 use crate::context::EvalSettings;
 use crate::types::{Array, Interval, Numeric, SqlType, Value};
 use proptest::prelude::*;
-use std::ops::Bound;
 use std::sync::Arc;
 
 fn numeric() -> impl Strategy<Value = Numeric> {
@@ -140,42 +138,6 @@ proptest! {
             let mut rest = bytes.as_slice();
             let _ = skip_value(&mut rest, &ty, descending);
         }
-        let decoder = RowDecoder::new(vec![WantedColumn { id: 1, ty, target: 0, missing: Value::Null }]);
-        let _ = decoder.decode(&bytes, &mut [Value::Null]);
-    }
-
-    #[test]
-    fn rows_are_read_back(columns in prop::collection::btree_map(1u16..400, prop::sample::select(types()).prop_flat_map(|ty| (Just(ty.clone()), values_of(&ty))), 0..8), wanted in prop::collection::btree_set(1u16..400, 0..8)) {
-        let mut row = RowEncoder::new();
-        for (id, (_, value)) in &columns {
-            row.column(*id, value);
-        }
-        let bytes = row.finish();
-        let missing = Value::Int4(42);
-        // All columns, and some that the row does not have.
-        let ids: Vec<u16> = columns.keys().copied().chain(wanted.iter().copied().filter(|id| !columns.contains_key(id))).collect();
-        let decoder = RowDecoder::new(ids.iter().enumerate().map(|(target, id)| WantedColumn {
-            id: *id,
-            ty: columns.get(id).map_or(SqlType::Int4, |c| c.0.clone()),
-            target,
-            missing: missing.clone(),
-        }).collect());
-        let mut found = vec![Value::Null; ids.len()];
-        decoder.decode(&bytes, &mut found).unwrap();
-        for (id, value) in ids.iter().zip(&found) {
-            match columns.get(id) {
-                // NaN differs from itself by `==`.
-                Some((ty, written)) => prop_assert!(value.same(written, ty), "{:?} {:?}", value, written),
-                None => prop_assert_eq!(value, &missing),
-            }
-        }
-        // One column alone.
-        if let Some((id, (ty, written))) = columns.iter().next_back() {
-            let decoder = RowDecoder::new(vec![WantedColumn { id: *id, ty: ty.clone(), target: 0, missing: Value::Null }]);
-            let mut found = [Value::Null];
-            decoder.decode(&bytes, &mut found).unwrap();
-            prop_assert!(found[0].same(written, ty));
-        }
     }
 
     #[test]
@@ -209,24 +171,6 @@ proptest! {
             prop_assert!(back.same(&a, &ty), "{:?} {:?} {}", back, a, text);
         }
     }
-
-    #[test]
-    fn a_range_holds_what_satisfies_it((low, high, x) in (any::<i8>(), any::<i8>(), any::<i8>()), closed: (bool, bool), descending: bool) {
-        let value = |v: i8| Value::Int4(i32::from(v));
-        let (low_value, high_value) = (value(low), value(high));
-        let bound = |v, closed: bool| if closed { Bound::Included(v) } else { Bound::Excluded(v) };
-        let span = span::range_span(b"\0\0\0\x07", bound(&low_value, closed.0), bound(&high_value, closed.1), &SqlType::Int4, descending);
-        let mut key = b"\0\0\0\x07".to_vec();
-        encode_value(&value(x), &SqlType::Int4, descending, &mut key);
-        key.push(1);
-        let holds = (x > low || (closed.0 && x == low)) && (x < high || (closed.1 && x == high));
-        prop_assert_eq!(key >= span.start.to_vec() && key < span.end.to_vec(), holds);
-        let open = span::range_span(b"\0\0\0\x07", bound(&low_value, closed.0), Bound::Unbounded, &SqlType::Int4, descending);
-        prop_assert_eq!(key >= open.start.to_vec() && key < open.end.to_vec(), x > low || (closed.0 && x == low));
-        let mut null = b"\0\0\0\x07".to_vec();
-        encode_value(&Value::Null, &SqlType::Int4, descending, &mut null);
-        prop_assert!(!(null >= open.start.to_vec() && null < open.end.to_vec()), "NULL satisfies no range");
-    }
 }
 
 #[test]
@@ -235,17 +179,4 @@ fn the_end_of_a_prefix() {
     assert_eq!(span::prefix_end(b"a\xff"), b"b");
     assert_eq!(span::prefix_end(b"\xff\xff"), b"");
     assert_eq!(span::index_of(&span::index_prefix(7)), Some(7));
-}
-
-#[test]
-fn a_row_written_before_a_column_was_added_has_its_missing_value() {
-    let mut row = RowEncoder::new();
-    row.column(1, &Value::Int4(1));
-    row.column(3, &Value::Null);
-    let bytes = row.finish();
-    let wanted = |id, target, missing| WantedColumn { id, ty: SqlType::Int4, target, missing };
-    let decoder = RowDecoder::new(vec![wanted(5, 0, Value::Int4(50)), wanted(3, 1, Value::Int4(30)), wanted(2, 2, Value::Null)]);
-    let mut found = vec![Value::Int4(0); 3];
-    decoder.decode(&bytes, &mut found).unwrap();
-    assert_eq!(found, vec![Value::Int4(50), Value::Null, Value::Null]);
 }

@@ -31,7 +31,7 @@ mod pattern;
 mod resolve;
 mod scope;
 
-pub use analysis::{ColumnComparison, KeyBound, conjunction, split_conjuncts};
+pub use analysis::{conjunction, split_conjuncts};
 pub use bind::{BindContext, BindError, bind, bind_condition};
 pub use coerce::{assign, coerce};
 pub use function::{Arguments, Function, Volatility};

@@ -65,23 +65,6 @@ pub(super) fn like(text: &str, pattern: &str, escape: Option<char>) -> Result<bo
     }
 }
 
-/// The literal text at the start of a LIKE pattern, up to its first wildcard.
-pub(super) fn like_prefix(pattern: &str) -> String {
-    let mut prefix = String::new();
-    let mut chars = pattern.chars();
-    while let Some(c) = chars.next() {
-        match c {
-            '%' | '_' => break,
-            '\\' => match chars.next() {
-                Some(c) => prefix.push(c),
-                None => break,
-            },
-            c => prefix.push(c),
-        }
-    }
-    prefix
-}
-
 /// Runs `f` with the compiled expression.
 ///
 /// # Errors
