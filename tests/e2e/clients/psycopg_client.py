@@ -49,7 +49,8 @@ with psycopg.connect(url) as conn:
         with cur.copy("COPY py (id, n) FROM STDIN") as copy:
             for i in range(100, 200):
                 copy.write_row((i, decimal.Decimal(i) / 4))
-        lines = b"".join(bytes(data) for data in cur.copy("COPY py (id) TO STDOUT").__enter__())
+        with cur.copy("COPY py (id) TO STDOUT") as copy:
+            lines = b"".join(bytes(data) for data in copy)
         assert lines.count(b"\n") == 103, lines.count(b"\n")
     conn.commit()
     with conn.pipeline():
