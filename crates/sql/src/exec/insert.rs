@@ -74,6 +74,7 @@ struct Run<'a> {
     affected: BTreeSet<Bytes>,
     count: u64,
     returned: Vec<Row>,
+    reserved: Reserved,
 }
 
 impl Insert {
@@ -86,6 +87,7 @@ impl Insert {
             affected: BTreeSet::new(),
             count: 0,
             returned: Vec::new(),
+            reserved: Reserved::new(&context.memory),
         };
         match &self.source {
             Source::Values(rows) => {
@@ -152,7 +154,9 @@ impl Run<'_> {
     fn done(&mut self, row: &[Value]) -> Result<(), SqlError> {
         self.count += 1;
         if let Some(exprs) = &self.insert.returning {
-            self.returned.push(evaluate::row(exprs, row, self.context)?);
+            let row = evaluate::row(exprs, row, self.context)?;
+            self.reserved.take(row_bytes(&row))?;
+            self.returned.push(row);
         }
         Ok(())
     }

@@ -9,12 +9,12 @@ use super::sort::{Reserved, row_bytes};
 use super::target::Target;
 use super::write::{Old, Touch};
 use super::writer::Writer;
-use crate::SqlError;
 use crate::context::StatementContext;
 use crate::expr::Expr;
 use crate::plan::{Execution, Plan};
 use crate::transaction::LockWait;
 use crate::types::{Row, Value};
+use crate::{KvError, SqlError};
 use bytes::Bytes;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -84,6 +84,7 @@ struct Run<'a> {
     new: Row,
     count: u64,
     returned: Vec<Row>,
+    reserved: Reserved,
 }
 
 impl Modify {
@@ -97,6 +98,7 @@ impl Modify {
             new: Vec::new(),
             count: 0,
             returned: Vec::new(),
+            reserved: Reserved::new(&context.memory),
         };
         match &self.find {
             Find::Loops { levels, at, width, constant, recheck, immediate } => {
@@ -163,6 +165,9 @@ impl Run<'_> {
     }
 
     fn lock(&self, key: &Bytes) -> Result<Option<Bytes>, SqlError> {
+        if self.context.interrupt.is_raised() {
+            return Err(KvError::Interrupted.into());
+        }
         self.context.txn.with(|txn| {
             txn.lock(key, LockWait::Wait)?;
             Ok(txn.get(key)?)
@@ -194,7 +199,9 @@ impl Run<'_> {
     fn returning(&mut self, row: &[Value]) -> Result<(), SqlError> {
         self.count += 1;
         if let Some(exprs) = &self.modify.returning {
-            self.returned.push(evaluate::row(exprs, row, self.context)?);
+            let row = evaluate::row(exprs, row, self.context)?;
+            self.reserved.take(row_bytes(&row))?;
+            self.returned.push(row);
         }
         Ok(())
     }

@@ -84,8 +84,9 @@ struct Attempt {
 pub fn plan(goal: Goal<'_>) -> Planned<Loops> {
     let mut conditions = goal.conditions.clone();
     implied::add(&mut conditions, goal.sources);
-    let (constant, conditions): (Vec<Expr>, Vec<Expr>) =
-        conditions.into_iter().partition(|condition| tree::reads_only(condition, &|_| false));
+    let (constant, conditions): (Vec<Expr>, Vec<Expr>) = conditions
+        .into_iter()
+        .partition(|condition| tree::reads_only(condition, &|_| false) && !tree::is_volatile(condition));
     let sequences = sequences(goal.sources);
     let best = sequences
         .into_iter()

@@ -91,7 +91,10 @@ pub fn row_inserter(
 pub fn prepare(statement: &Statement, text: &str, context: &PlanContext) -> Result<Arc<dyn Plan>, SqlError> {
     match direct::plan(statement, context) {
         // Reg-types leave as names, which the engine knows to find.
-        Ok(plan) if direct::may_run_in_engine(statement) && plan.fields().iter().any(|f| matches!(f.ty, SqlType::Reg(_))) => {
+        Ok(plan)
+            if direct::may_run_in_engine(statement)
+                && plan.fields().iter().any(|f| matches!(f.ty, SqlType::Reg(_))) =>
+        {
             crate::engine::prepare(statement, text, context)
         }
         Ok(plan) => Ok(plan),

@@ -24,7 +24,7 @@ use crate::types::SqlType;
 use crate::{SqlError, SqlState};
 use sqlparser::ast::{
     self, Assignment, AssignmentTarget, Delete, FromTable, ObjectName, SelectItem, Statement, TableAlias,
-    TableWithJoins, Update, UpdateTableFromKind,
+    TableWithJoins, Update, UpdateTableFromKind, With,
 };
 use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::parser::Parser;
@@ -140,7 +140,7 @@ pub fn delete_shape(delete: &Delete) -> Planned<Shape<'_>> {
 }
 
 /// Plans an UPDATE.
-pub fn plan_update(update: &Update, context: &PlanContext) -> Planned<ModifyPlan> {
+pub fn plan_update(update: &Update, with: Option<&With>, context: &PlanContext) -> Planned<ModifyPlan> {
     update_shape(update)?;
     let direct = |wide| {
         let mut analysis = Analysis::new(update, context);
@@ -148,9 +148,14 @@ pub fn plan_update(update: &Update, context: &PlanContext) -> Planned<ModifyPlan
         analysis.take_subqueries(&mut update)?;
         by_loops(&update_shape(&update)?, analysis, wide)
     };
-    match direct(false) {
+    // Nested loops know tables only.
+    let first = if with.is_some() { Err(Refusal::Engine("WITH")) } else { direct(false) };
+    match first {
         Err(refusal) if refusal.is_for_engine() => {
-            let located = by_query(&update_shape(update)?, Analysis::new(update, context), refusal);
+            let located = by_query(&update_shape(update)?, with, Analysis::new(update, context), refusal);
+            if with.is_some() {
+                return located;
+            }
             located.or_else(|error| direct(true).map_err(|_| error))
         }
         other => other,
@@ -158,7 +163,7 @@ pub fn plan_update(update: &Update, context: &PlanContext) -> Planned<ModifyPlan
 }
 
 /// Plans a DELETE.
-pub fn plan_delete(delete: &Delete, context: &PlanContext) -> Planned<ModifyPlan> {
+pub fn plan_delete(delete: &Delete, with: Option<&With>, context: &PlanContext) -> Planned<ModifyPlan> {
     delete_shape(delete)?;
     let direct = |wide| {
         let mut analysis = Analysis::new(delete, context);
@@ -166,9 +171,14 @@ pub fn plan_delete(delete: &Delete, context: &PlanContext) -> Planned<ModifyPlan
         analysis.take_subqueries(&mut delete)?;
         by_loops(&delete_shape(&delete)?, analysis, wide)
     };
-    match direct(false) {
+    // Nested loops know tables only.
+    let first = if with.is_some() { Err(Refusal::Engine("WITH")) } else { direct(false) };
+    match first {
         Err(refusal) if refusal.is_for_engine() => {
-            let located = by_query(&delete_shape(delete)?, Analysis::new(delete, context), refusal);
+            let located = by_query(&delete_shape(delete)?, with, Analysis::new(delete, context), refusal);
+            if with.is_some() {
+                return located;
+            }
             located.or_else(|error| direct(true).map_err(|_| error))
         }
         other => other,
@@ -325,7 +335,12 @@ fn is_immediate(loops: &loops::Loops, action: &Action) -> bool {
 }
 
 /// Plans by a query that locates the rows.
-fn by_query(shape: &Shape<'_>, mut analysis: Analysis<'_>, refusal: Refusal) -> Planned<ModifyPlan> {
+fn by_query(
+    shape: &Shape<'_>,
+    with: Option<&With>,
+    mut analysis: Analysis<'_>,
+    refusal: Refusal,
+) -> Planned<ModifyPlan> {
     let target = target(shape.table, analysis.context)?;
     let table = &target.access.table;
     if !table.has_primary_key {
@@ -360,7 +375,8 @@ fn by_query(shape: &Shape<'_>, mut analysis: Analysis<'_>, refusal: Refusal) -> 
         }
         None => None,
     };
-    let mut text = format!("SELECT {} FROM {} AS {}", list.join(", "), shape.table, quoted(&alias));
+    let mut text = with.map_or_else(String::new, |with| format!("{with} "));
+    let _ = write!(text, "SELECT {} FROM {} AS {}", list.join(", "), shape.table, quoted(&alias));
     for other in shape.others {
         let _ = write!(text, ", {other}");
     }
@@ -425,6 +441,8 @@ fn locate(text: &str, analysis: Analysis<'_>, refusal: &Refusal) -> Planned<(Vec
         other => other?,
     };
     let mut parameters = types;
+    // WITH may name parameters that the rest does not.
+    parameters.resize(parameters.len().max(plan.parameters().len()), SqlType::Unknown);
     for (ty, found) in parameters.iter_mut().zip(plan.parameters()) {
         if *ty == SqlType::Unknown {
             *ty = found.clone();

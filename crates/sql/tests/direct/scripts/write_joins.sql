@@ -119,3 +119,25 @@ INSERT INTO checked VALUES (3, 3, 2);
 UPDATE checked SET n = 5 WHERE id = 1;
 -- ERROR 23514: new row for relation "checked" violates check constraint "more"
 -- DETAIL: Failing row contains (1, 5, 2).
+
+CREATE TABLE w (id int PRIMARY KEY, n int, up int);
+-- CREATE TABLE
+WITH x AS (SELECT 1 AS a, 2 AS b) INSERT INTO w (id, n) SELECT a, b FROM x;
+-- INSERT 0 1
+INSERT INTO w VALUES (2, 5, 1), (3, 6, 1), (4, 7, 2);
+-- INSERT 0 3
+WITH x AS (SELECT up, sum(n) AS total FROM w GROUP BY up) UPDATE w SET n = x.total FROM x WHERE w.id = x.up;
+-- UPDATE 2
+UPDATE w SET n = (SELECT count(*) FROM w c WHERE c.up = w.id) + 100 WHERE id IN (1, 4) RETURNING *;
+-- 1|102|NULL
+-- 4|100|2
+-- UPDATE 2
+DELETE FROM w WHERE EXISTS (SELECT 1 FROM w c WHERE c.id = w.up AND c.up IS NULL) RETURNING id;
+-- 2
+-- 3
+-- DELETE 2
+WITH x AS (SELECT 4 AS id) DELETE FROM w USING x WHERE w.id = x.id;
+-- DELETE 1
+SELECT * FROM w ORDER BY id;
+-- 1|102|NULL
+-- SELECT 1
