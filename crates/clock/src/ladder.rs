@@ -172,7 +172,7 @@ impl fmt::Display for Change {
 /// A statement that depends on the bound is refused at this level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the clock is {level} ({reason}): strict and hybrid consistency are refused; wait for the clock, or use timeball.consistency = 'token' or 'none', or read the past"
+    "the clock is {level} ({reason}), and this consistency needs its bound: wait for the clock, or use timeball.consistency = 'token' or 'none', or read the past"
 )]
 pub struct ClockRefusal {
     /// Where the ladder stands.

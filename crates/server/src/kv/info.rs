@@ -38,7 +38,7 @@ fn clocks<E: Engine>(inner: &Inner<E>) -> Table {
         Some(inner.node.options().node.to_string()),
         Some(inner.clock.source()),
         Some(now.status.name().to_owned()),
-        Some(now.interval.error_ns().to_string()),
+        inner.clock.error_ns().map(|ns| ns.to_string()),
         Some(now.interval.earliest_ns.to_string()),
         Some(now.interval.latest_ns.to_string()),
         Some(inner.node.clock_last().to_string()),
@@ -82,7 +82,7 @@ impl<E: Engine> crate::NodeView for KvNode<E> {
             ("node", inner.node.options().node.to_string()),
             ("clock_source", format!("{:?}", inner.clock.source())),
             ("clock_status", format!("{:?}", now.status.name())),
-            ("clock_bound_ns", now.interval.error_ns().to_string()),
+            ("clock_bound_ns", inner.clock.error_ns().map_or("null".to_owned(), |ns| ns.to_string())),
             ("clock_level", format!("{:?}", level.name())),
             ("clock_reason", format!("{reason:?}")),
         ];
@@ -100,7 +100,11 @@ impl<E: Engine> crate::NodeView for KvNode<E> {
             text.counter(name, help, value);
         }
         let now = inner.clock.read();
-        text.gauge("clock_bound_nanos", "Half the width of the clock's interval", now.interval.error_ns());
+        text.gauge(
+            "clock_bound_nanos",
+            "Half the width of the clock's interval",
+            inner.clock.error_ns().unwrap_or(u64::MAX),
+        );
         text.gauge("clock_status", "0 unknown, 1 synchronized, 2 free running, 3 disrupted", now.status as u64);
         let level = inner.clock.level().0;
         text.gauge("clock_level", "0 waiting, 1 synchronized, 2 degraded, 3 too wide, 4 untrusted", level as u64);

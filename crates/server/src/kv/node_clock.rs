@@ -24,6 +24,14 @@ impl NodeClock {
     pub fn new(source: Arc<dyn ClockSource>, alone: bool, limits: LadderLimits) -> Self {
         let clock = NodeClock { source, alone, ladder: Mutex::new(Ladder::new(limits)) };
         clock.watch(&clock.read());
+        let (level, reason) = clock.level();
+        if level == Level::Waiting {
+            // The start gate: who wants `strict` waits for this.
+            let limit_ms = limits.hybrid_error_ns / 1_000_000;
+            let fields: [(&str, &dyn std::fmt::Display); 3] =
+                [("reason", &reason), ("limit_ms", &limit_ms), ("source", &clock.source())];
+            crate::log::warning("clock_waits_for_a_bound", &fields);
+        }
         clock
     }
     /// The reading that the node goes by.
@@ -34,6 +42,11 @@ impl NodeClock {
             return stand_in(reading);
         }
         reading
+    }
+    /// Half the width of the bound, nanoseconds, if the source gives one.
+    pub fn error_ns(&self) -> Option<u64> {
+        let reading = self.source.read();
+        (reading.status != Status::Unknown).then(|| reading.interval.error_ns())
     }
     /// The source in use.
     pub fn source(&self) -> String {
