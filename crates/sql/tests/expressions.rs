@@ -1,7 +1,8 @@
-//! Expressions answer as PostgreSQL does: every line of `golden/expressions.txt`, which PostgreSQL 15 wrote.
+//! Expressions answer as PostgreSQL does: every line of `golden/expressions.txt` and `golden/expressions_random.txt`, which
+//! PostgreSQL 15 wrote.
 //!
-//! `golden/expressions.known` lists the lines that differ, with our answer beside: a new difference fails, and so does one that is gone.
-//! Set `BLESS=1` to write that file again.
+//! The `.known` file beside each lists the lines that differ, with our answer: a new difference fails, and so does one that is gone.
+//! Set `BLESS=1` to write those files again.
 
 use sql::catalog::{Database, Relation, Schema};
 use sql::context::{CatalogView, EvalSettings, MemoryBudget, Sequences, StatementContext};
@@ -106,10 +107,9 @@ fn evaluate(text: &str, context: &Arc<StatementContext>) -> Result<String, SqlEr
     Ok(format!("{}\t{}", ty.base(), shown.replace('\n', "\\n")))
 }
 
-#[test]
-fn expressions_answer_as_postgresql() {
+fn compare(name: &str) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
-    let golden = std::fs::read_to_string(folder.join("expressions.txt")).expect("the golden file is there");
+    let golden = std::fs::read_to_string(folder.join(format!("{name}.txt"))).expect("the golden file is there");
     let context = context();
     let mut differences = String::new();
     for line in golden.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
@@ -122,10 +122,20 @@ fn expressions_answer_as_postgresql() {
             writeln!(differences, "{expression}\n    PostgreSQL: {wanted}\n    Timeball:   {found}").expect("a string grows");
         }
     }
-    let known = folder.join("expressions.known");
+    let known = folder.join(format!("{name}.known"));
     if std::env::var_os("BLESS").is_some() {
         std::fs::write(&known, &differences).expect("the file of differences is written");
     }
     let expected = std::fs::read_to_string(&known).unwrap_or_default();
     assert!(differences == expected, "differences from PostgreSQL have changed; now they are:\n{differences}");
+}
+
+#[test]
+fn expressions_answer_as_postgresql() {
+    compare("expressions");
+}
+
+#[test]
+fn random_expressions_answer_as_postgresql() {
+    compare("expressions_random");
 }

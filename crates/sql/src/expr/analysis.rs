@@ -44,13 +44,9 @@ impl Expr {
                 f(left);
                 f(array);
             }
-            Expr::NullIf { left, right, compared, .. } => {
+            Expr::NullIf { left, right, .. } => {
                 f(left);
                 f(right);
-                if let Some(pair) = compared {
-                    f(&pair.0);
-                    f(&pair.1);
-                }
             }
             Expr::Subscript { array, indexes, .. } => {
                 f(array);
@@ -92,13 +88,9 @@ impl Expr {
                 f(left);
                 f(array);
             }
-            Expr::NullIf { left, right, compared, .. } => {
+            Expr::NullIf { left, right, .. } => {
                 f(left);
                 f(right);
-                if let Some(pair) = compared {
-                    f(&mut pair.0);
-                    f(&mut pair.1);
-                }
             }
             Expr::Subscript { array, indexes, .. } => {
                 f(array);

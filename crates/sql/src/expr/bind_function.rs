@@ -158,10 +158,9 @@ fn nullif(binder: &mut Binder<'_>, args: Vec<Expr>) -> Result<Expr, BindError> {
     let Ok([left, right]) = <[Expr; 2]>::try_from(args) else {
         return Err(syntax("NULLIF needs two arguments").into());
     };
-    let (a, b, ty) = binder.comparable(left.clone(), right.clone(), "=")?;
-    let left = if left.ty() == SqlType::Unknown { a.clone() } else { left };
-    let compared = if a == left && b == right { None } else { Some(Box::new((a, b.clone()))) };
-    Ok(Expr::NullIf { left: Box::new(left), right: Box::new(b), compared, ty })
+    // The result has the type in which the two are compared, as in PostgreSQL.
+    let (left, right, ty) = binder.comparable(left, right, "=")?;
+    Ok(Expr::NullIf { left: Box::new(left), right: Box::new(right), ty })
 }
 
 fn extreme(binder: &mut Binder<'_>, args: Vec<Expr>, greatest: bool) -> Result<Expr, BindError> {
@@ -198,7 +197,7 @@ pub(super) fn bind_special(binder: &mut Binder<'_>, expr: &ast::Expr) -> Result<
             let (needle, hay) = (binder.expr(expr)?, binder.expr(r#in)?);
             call(binder, "position", vec![hay, needle])
         }
-        E::Substring { expr, substring_from, substring_for, .. } => {
+        E::Substring { expr, substring_from, substring_for, shorthand, .. } => {
             let mut args = vec![binder.expr(expr)?];
             match (substring_from, substring_for) {
                 (Some(from), Some(length)) => args.extend([binder.expr(from)?, binder.expr(length)?]),
@@ -209,7 +208,7 @@ pub(super) fn bind_special(binder: &mut Binder<'_>, expr: &ast::Expr) -> Result<
                 }
                 (None, None) => return Err(syntax("SUBSTRING needs FROM or FOR").into()),
             }
-            call(binder, "substring", args)
+            call(binder, if *shorthand { "substr" } else { "substring" }, args)
         }
         E::Trim { expr, trim_where, trim_what, trim_characters } => {
             let name = match trim_where {

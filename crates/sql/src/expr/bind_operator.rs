@@ -223,10 +223,8 @@ impl Binder<'_> {
             Failure::None => not_found(symbol, &types),
             Failure::Ambiguous => {
                 let shown: Vec<String> = types.iter().map(|ty| ty.base().to_string()).collect();
-                SqlError::new(
-                    SqlState::AMBIGUOUS_FUNCTION,
-                    format!("operator is not unique: {}", shown.join(&format!(" {symbol} "))),
-                )
+                let shown = if let [one] = shown.as_slice() { format!("{symbol} {one}") } else { shown.join(&format!(" {symbol} ")) };
+                SqlError::new(SqlState::AMBIGUOUS_FUNCTION, format!("operator is not unique: {shown}"))
                 .hint("Could not choose a best candidate operator. You might need to add explicit type casts.")
             }
         })?;

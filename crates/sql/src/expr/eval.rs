@@ -142,18 +142,10 @@ impl Expr {
                 }
                 Ok(Value::Null)
             }
-            Expr::NullIf { left, right, compared, ty } => {
+            Expr::NullIf { left, right, ty } => {
                 let value = left.eval_in(row, statement)?;
-                let equal = match compared {
-                    Some(pair) => {
-                        let (a, b) = (pair.0.operand(row, statement)?, pair.1.operand(row, statement)?);
-                        !a.is_null() && !b.is_null() && a.compare(&b, ty).is_eq()
-                    }
-                    None => {
-                        let other = right.operand(row, statement)?;
-                        !value.is_null() && !other.is_null() && value.compare(&other, ty).is_eq()
-                    }
-                };
+                let other = right.operand(row, statement)?;
+                let equal = !value.is_null() && !other.is_null() && value.compare(&other, ty).is_eq();
                 Ok(if equal { Value::Null } else { value })
             }
             Expr::Extreme { list, ty, greatest } => {

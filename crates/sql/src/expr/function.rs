@@ -30,6 +30,8 @@ pub enum Sig {
     ArrayOfElement,
     /// Any type, each its own (`"any"`).
     Any,
+    /// Any type but an array (`anynonarray`).
+    NonArray,
 }
 
 /// What a function gets beside its arguments.

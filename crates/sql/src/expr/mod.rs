@@ -30,6 +30,8 @@ mod parameters;
 mod pattern;
 mod resolve;
 mod scope;
+#[cfg(test)]
+mod tests;
 
 pub use analysis::{conjunction, split_conjuncts};
 pub use bind::{BindContext, BindError, bind, bind_condition};
@@ -241,8 +243,6 @@ pub enum Expr {
         left: Box<Expr>,
         /// Right operand.
         right: Box<Expr>,
-        /// Both, cast for comparison, if that needs a cast.
-        compared: Option<Box<(Expr, Expr)>>,
         /// Type of the comparison.
         ty: SqlType,
     },

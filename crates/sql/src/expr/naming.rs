@@ -50,10 +50,6 @@ fn strong_name(expr: &ast::Expr) -> Option<(String, bool)> {
         E::Overlay { .. } => strong("overlay"),
         E::AtTimeZone { .. } => strong("timezone"),
         E::Exists { .. } => strong("exists"),
-        E::Value(value) => match value.value {
-            ast::Value::Boolean(_) => Some(("bool".into(), false)),
-            _ => None,
-        },
         E::Subquery(query) => match query.body.as_ref() {
             ast::SetExpr::Select(select) => match select.projection.first() {
                 Some(ast::SelectItem::ExprWithAlias { alias, .. }) => Some((identifier(alias), true)),

@@ -36,7 +36,7 @@ fn unify(known: &SqlType) -> SqlType {
 /// Fills a signature in for arguments of these types; `None` if the number or a polymorphic type does not fit.
 fn concrete(function: &'static Function, types: &[SqlType]) -> Option<Candidate> {
     let fixed = function.args.len();
-    let fits = if function.variadic { types.len() + 1 >= fixed } else { types.len() == fixed };
+    let fits = if function.variadic { types.len() >= fixed } else { types.len() == fixed };
     if !fits {
         return None;
     }
@@ -49,7 +49,7 @@ fn concrete(function: &'static Function, types: &[SqlType]) -> Option<Candidate>
             (Sig::ArrayOfElement, SqlType::Array(element)) => element.base(),
             (Sig::ArrayOfElement, SqlType::Int2Vector) => SqlType::Int2,
             (Sig::ArrayOfElement, SqlType::OidVector) => SqlType::Oid,
-            (Sig::ArrayOfElement, _) => return None,
+            (Sig::ArrayOfElement, _) | (Sig::NonArray, SqlType::Array(_)) => return None,
             _ => continue,
         };
         match &element {
@@ -66,7 +66,7 @@ fn concrete(function: &'static Function, types: &[SqlType]) -> Option<Candidate>
         Sig::ArrayOf(ty) => SqlType::Array(Box::new(ty.clone())),
         Sig::Element => element.clone(),
         Sig::ArrayOfElement => SqlType::Array(Box::new(element.clone())),
-        Sig::Any => unify(ty),
+        Sig::Any | Sig::NonArray => unify(ty),
     };
     let args: Vec<SqlType> = types.iter().enumerate().map(|(i, ty)| fill(sig(i), ty)).collect();
     let result = fill(&function.result, &SqlType::Text);
@@ -174,7 +174,7 @@ pub(super) fn choose_operator(candidates: &[&'static Function], types: &[SqlType
             let exact = candidates.iter().filter_map(|function| concrete(function, &[ty.clone(), ty.clone()])).find(
                 |candidate| {
                     candidate.args.iter().all(|arg| *arg == ty)
-                        && candidate.function.args.iter().all(|sig| !matches!(sig, Sig::Any))
+                        && candidate.function.args.iter().all(|sig| !matches!(sig, Sig::Any | Sig::NonArray))
                 },
             );
             if let Some(candidate) = exact {

@@ -115,12 +115,31 @@ pub fn iso_weekday(day: i64) -> i64 {
     (day + 5).rem_euclid(7) + 1
 }
 
+/// First year that is mapped to an earlier one of the same calendar: the tables of zones end some time after it.
+const LAST_TABLE_YEAR: i64 = 2037;
+
+/// An instant of the same place in a year with the same calendar that the tables know: rules go on as they are.
+fn within_tables(utc_us: i64) -> i64 {
+    let day = utc_us.div_euclid(DAY_US);
+    let (year, _, _) = date_of(day);
+    if year <= LAST_TABLE_YEAR {
+        return utc_us;
+    }
+    let first = day_of(year, 1, 1);
+    let same = |y: &i64| is_leap(*y) == is_leap(year) && iso_weekday(day_of(*y, 1, 1)) == iso_weekday(first);
+    // 28 years hold every calendar.
+    match (LAST_TABLE_YEAR - 27..=LAST_TABLE_YEAR).find(same) {
+        Some(like) => utc_us - (first - day_of(like, 1, 1)) * DAY_US,
+        None => utc_us,
+    }
+}
+
 /// Seconds east of UTC at an instant.
 pub fn offset_at(zone: Tz, utc_us: i64) -> i64 {
     if zone == Tz::UTC {
         return 0;
     }
-    naive(utc_us).map_or(0, |at| i64::from(zone.offset_from_utc_datetime(&at).fix().local_minus_utc()))
+    naive(within_tables(utc_us)).map_or(0, |at| i64::from(zone.offset_from_utc_datetime(&at).fix().local_minus_utc()))
 }
 
 /// Local time of an instant.

@@ -183,7 +183,7 @@ fn parse(ty: &SqlType, text: &str) -> Result<Parsed, SqlError> {
     for field in fields {
         if field.eq_ignore_ascii_case("-infinity") || field.eq_ignore_ascii_case("-inf") {
             parsed.special = Some(Special::NegInfinity);
-        } else if field.contains(':') {
+        } else if field.contains(':') && !field.starts_with(['+', '-']) {
             read_time_field(field, &mut parsed, ty, text)?;
         } else if field.as_bytes()[0].is_ascii_alphabetic() {
             read_word(field, &mut parsed, &mut month_name, ty, text)?;

@@ -15,7 +15,7 @@ fn invalid(text: &str) -> SqlError {
 }
 
 fn overflow(text: &str) -> SqlError {
-    SqlError::new(SqlState::DATETIME_OVERFLOW, format!("interval field value out of range: \"{text}\""))
+    SqlError::new(SqlState(*b"22015"), format!("interval field value out of range: \"{text}\""))
 }
 
 /// 22008 for a result that an interval cannot hold.
@@ -245,6 +245,9 @@ fn parse_iso(body: &str, text: &str) -> Result<Interval, SqlError> {
     if rest.is_empty() {
         return Err(invalid(text));
     }
+    if !rest.contains(|c: char| c.is_ascii_alphabetic() && c != 'T') {
+        return parse_iso_alternative(rest, text);
+    }
     while !rest.is_empty() {
         if let Some(after) = rest.strip_prefix('T') {
             in_time = true;
@@ -265,6 +268,22 @@ fn parse_iso(body: &str, text: &str) -> Result<Interval, SqlError> {
         };
         sum.add(number, unit);
         rest = &rest[end + 1..];
+    }
+    sum.finish(text)
+}
+
+/// `P0001-02-03T04:05:06`
+fn parse_iso_alternative(body: &str, text: &str) -> Result<Interval, SqlError> {
+    let (date, time) = body.split_once('T').unwrap_or((body, ""));
+    let mut sum = Sum::default();
+    if !date.is_empty() {
+        for (part, unit) in date.splitn(3, '-').zip([Unit::Year, Unit::Month, Unit::Day]) {
+            sum.add(parse_decimal(part).ok_or_else(|| invalid(text))?, unit);
+        }
+    }
+    if !time.is_empty() {
+        let (negative, micros) = parse_clock(time, Unit::Hour).ok_or_else(|| invalid(text))?;
+        sum.micros += i128::from(if negative { -micros } else { micros });
     }
     sum.finish(text)
 }

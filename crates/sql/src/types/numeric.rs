@@ -51,8 +51,9 @@ fn checked(digits: BigInt, scale: i64) -> Result<Numeric, SqlError> {
     };
     let value = if scale > MAX_SCALE { round_digits(&digits, scale, MAX_SCALE) } else { digits };
     let scale = scale.min(MAX_SCALE);
-    // 3.3 bits a digit: a cheap upper bound before the digits are counted.
-    if (value.bits() as i64) / 4 > MAX_WHOLE_DIGITS + scale {
+    // 0.3 is below log10(2): only numbers near the limit are compared with it.
+    let may_be_long = value.bits() * 3 / 10 > (MAX_WHOLE_DIGITS + scale) as u64 - 1_000;
+    if may_be_long && value.magnitude() >= power_of_ten(MAX_WHOLE_DIGITS + scale).magnitude() {
         return Err(overflow());
     }
     Ok(Numeric::Finite(BigDecimal::new(value, scale)))

@@ -22,6 +22,11 @@ pub(super) static TABLE: &[Function] = &[
         0 => Ok(Value::Null),
         n => Ok(Value::Int4(n as i32)),
     }),
+    Function::pure("array_dims", &[ARRAY], TEXT, |v, _| {
+        let bounds = array_at(v, 0)?.dimensions.iter().map(|(length, lower)| format!("[{lower}:{}]", lower + length - 1));
+        let text: String = bounds.collect();
+        Ok(if text.is_empty() { Value::Null } else { Value::text(text) })
+    }),
     Function::pure("cardinality", &[ARRAY], I4, |v, _| Ok(Value::Int4(array_at(v, 0)?.values.len() as i32))),
     Function::stable("array_to_string", &[ARRAY, TEXT], TEXT, array_to_string),
     Function::stable("array_to_string", &[ARRAY, TEXT, TEXT], TEXT, array_to_string).lax(),

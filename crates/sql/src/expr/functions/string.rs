@@ -17,8 +17,8 @@ const BOOL: Sig = Sig::Is(T::Bool);
 
 pub(super) static TABLE: &[Function] = &[
     Function::pure("||", &[TEXT, TEXT], TEXT, |v, _| joined(&[str_at(v, 0)?, str_at(v, 1)?])),
-    Function::stable("||", &[Sig::Any, TEXT], TEXT, |v, a| joined(&[&v[0].to_output(&a.types[0], &a.cast_context())?, str_at(v, 1)?])),
-    Function::stable("||", &[TEXT, Sig::Any], TEXT, |v, a| joined(&[str_at(v, 0)?, &v[1].to_output(&a.types[1], &a.cast_context())?])),
+    Function::stable("||", &[Sig::NonArray, TEXT], TEXT, |v, a| joined(&[&v[0].to_output(&a.types[0], &a.cast_context())?, str_at(v, 1)?])),
+    Function::stable("||", &[TEXT, Sig::NonArray], TEXT, |v, a| joined(&[str_at(v, 0)?, &v[1].to_output(&a.types[1], &a.cast_context())?])),
     Function::pure("||", &[BYTEA, BYTEA], BYTEA, |v, _| Ok(Value::Bytea([bytes_at(v, 0)?, bytes_at(v, 1)?].concat().into()))),
     Function::pure("length", &[TEXT], I4, |v, _| count(str_at(v, 0)?)),
     Function::pure("length", &[CHAR], I4, |v, _| count(str_at(v, 0)?.trim_end_matches(' '))),
@@ -230,6 +230,9 @@ fn split_part(values: &[Value], _: &Arguments<'_>) -> R {
 
 fn chr(values: &[Value], _: &Arguments<'_>) -> R {
     let code = int_at(values, 0)?;
+    if code < 0 {
+        return Err(SqlError::new(SqlState::INVALID_PARAMETER, "character number must be positive"));
+    }
     if code == 0 {
         return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, "null character not permitted"));
     }
