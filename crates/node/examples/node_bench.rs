@@ -70,7 +70,9 @@ fn main() {
         txn.put(key(i), Bytes::from(vec![7u8; 100])).unwrap();
     }
     commit(&node, &mut txn, &mut batch);
-    time("a clock reading", |_| drop(std::hint::black_box(now())));
+    time("a clock reading", |_| {
+        std::hint::black_box(now());
+    });
     time("begin, drop", |_| drop(begin()));
     time("begin, get, commit", |i| {
         let mut txn = begin();

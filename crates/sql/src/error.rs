@@ -170,8 +170,14 @@ impl fmt::Debug for SqlState {
 }
 
 /// What a user is told. The message names the statement's object and the value; the hint names the remedy.
+///
+/// One word wide, so that a result which is almost always `Ok` stays small; the parts are read through it (`error.state`).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SqlError {
+pub struct SqlError(Box<Report>);
+
+/// The parts of a [`SqlError`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
     /// Its class, for programs.
     pub state: SqlState,
     /// One line, in PostgreSQL's words where it has them.
@@ -193,7 +199,7 @@ pub struct SqlError {
 impl SqlError {
     /// An error with a state and a message.
     pub fn new(state: SqlState, message: impl Into<String>) -> Self {
-        SqlError {
+        SqlError(Box::new(Report {
             state,
             message: message.into(),
             detail: None,
@@ -202,11 +208,16 @@ impl SqlError {
             table: None,
             column: None,
             constraint: None,
-        }
+        }))
     }
     /// 0A000 with a remedy.
     pub fn unsupported(what: impl fmt::Display) -> Self {
         Self::new(SqlState::FEATURE_NOT_SUPPORTED, format!("{what} is not supported"))
+    }
+    /// The same error with other parts.
+    pub fn with(mut self, change: impl FnOnce(&mut Report)) -> Self {
+        change(&mut self.0);
+        self
     }
     /// Adds a detail.
     pub fn detail(mut self, detail: impl Into<String>) -> Self {
@@ -227,6 +238,18 @@ impl SqlError {
     /// Whether the server may run the transaction again by itself.
     pub fn retry(&self) -> bool {
         self.state == SqlState::SERIALIZATION_FAILURE
+    }
+}
+
+impl std::ops::Deref for SqlError {
+    type Target = Report;
+    fn deref(&self) -> &Report {
+        &self.0
+    }
+}
+impl std::ops::DerefMut for SqlError {
+    fn deref_mut(&mut self) -> &mut Report {
+        &mut self.0
     }
 }
 

@@ -21,7 +21,7 @@ fn read(format: &CopyFormat, input: &[u8], chunk: usize) -> Vec<String> {
             let Some(line) = splitter.next_line() else { break };
             rows.push(match format.decode(line, number, &settings, &mut row) {
                 Ok(()) => row.iter().map(|v| v.to_text(&SqlType::Text, &settings).replace('\n', "<nl>") + if v.is_null() { "NULL" } else { "" }).collect::<Vec<_>>().join("|"),
-                Err(error) => format!("{} {}", error.message, error.detail.unwrap_or_default()),
+                Err(error) => format!("{} {}", error.message, error.detail.as_deref().unwrap_or_default()),
             });
         }
     };
@@ -93,7 +93,7 @@ fn options_that_contradict_are_refused() {
     let refuse = |csv: bool, change: &dyn Fn(&mut CopyOptions)| {
         let mut options = CopyOptions { csv, ..CopyOptions::default() };
         change(&mut options);
-        CopyFormat::new(&options, vec![("a".into(), SqlType::Int4)]).unwrap_err().message
+        CopyFormat::new(&options, vec![("a".into(), SqlType::Int4)]).unwrap_err().message.clone()
     };
     assert_eq!(refuse(false, &|o| o.quote = Some('"')), "COPY quote available only in CSV mode");
     assert_eq!(refuse(true, &|o| o.quote = Some(',')), "COPY delimiter and quote must be different");

@@ -150,7 +150,10 @@ impl Run<'_> {
             }
             let message =
                 format!("check constraint \"{}\" of relation \"{}\" is violated by some row", check.name, table.name);
-            SqlError { message, detail: None, ..e }
+            e.with(|e| {
+                e.message = message;
+                e.detail = None;
+            })
         })
     }
 

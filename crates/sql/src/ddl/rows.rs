@@ -110,5 +110,8 @@ impl Run<'_> {
 /// 23505 in the words of an index being made.
 fn duplicate(error: SqlError, index: &str) -> SqlError {
     let detail = error.detail.as_deref().map(|d| d.replace("already exists.", "is duplicated."));
-    SqlError { message: format!("could not create unique index \"{index}\""), detail, ..error }
+    error.with(|e| {
+        e.message = format!("could not create unique index \"{index}\"");
+        e.detail = detail;
+    })
 }

@@ -295,7 +295,7 @@ impl Binder<'_> {
                         && c.within(joined | tree.bits())
                 })
             };
-            let next = if items.fixed { 0 } else { left.iter().position(|tree| connected(tree)).unwrap_or(0) };
+            let next = if items.fixed { 0 } else { left.iter().position(connected).unwrap_or(0) };
             let unit = left.remove(next);
             let below = if unit.is_lateral(items) { Vec::new() } else { within(&mut pool, unit.bits()) };
             let on = within(&mut pool, joined | unit.bits());

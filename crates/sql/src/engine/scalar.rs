@@ -66,7 +66,7 @@ fn in_set(left: &[Value], kinds: &[KeyKind], set: &InSet) -> Value {
     if set.empty {
         return Value::Bool(false);
     }
-    if left.iter().any(|value| *value == Value::Null) {
+    if left.contains(&Value::Null) {
         return Value::Null;
     }
     let mut key = Vec::new();
@@ -253,7 +253,7 @@ impl Subplan {
         let mut set = InSet { empty: true, ..InSet::default() };
         for row in self.rows(row, run)?.iter() {
             set.empty = false;
-            if row.iter().any(|value| *value == Value::Null) {
+            if row.contains(&Value::Null) {
                 set.has_null = true;
                 continue;
             }

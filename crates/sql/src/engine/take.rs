@@ -238,12 +238,12 @@ impl Taker<'_, '_, '_, '_> {
             Err(error) if error.state == SqlState::UNDEFINED_COLUMN && names.len() == 1 => {
                 // The name of a relation means its whole row.
                 let Ok(columns) = self.scope.star(&names) else {
-                    return Err(SqlError { position: place_of(parts.first()), ..error });
+                    return Err(error.with(|e| e.position = place_of(parts.first())));
                 };
                 let record = Held::Record(columns.into_iter().map(|(_, found)| found.expr).collect());
                 return Ok(mark_expr(self.binder.hold(record)));
             }
-            Err(error) => return Err(SqlError { position: place_of(parts.first()), ..error }),
+            Err(error) => return Err(error.with(|e| e.position = place_of(parts.first()))),
         };
         Ok(found.expr)
     }
@@ -428,11 +428,7 @@ impl Taker<'_, '_, '_, '_> {
         let Expr::Function(mut function) = call else { return Ok(()) };
         if !self.clause.sets {
             let message = format!("set-returning functions are not allowed in {}", self.clause.name);
-            return Err(SqlError::unsupported("").detail(message.clone())).map_err(|e| SqlError {
-                message,
-                detail: None,
-                ..e
-            });
+            return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
         }
         self.inside(&mut function)?;
         let held = self.binder.hold(Held::Set(Box::new(function), place));

@@ -39,9 +39,7 @@ pub(super) fn common(left: &SqlType, right: &SqlType, what: &str) -> Result<SqlT
         return Ok(left.clone());
     }
     if let (Some(l), Some(r)) = (rank(left), rank(right)) {
-        return Ok(if l == r {
-            left.base()
-        } else if l > r {
+        return Ok(if l >= r {
             left.base()
         } else {
             right.base()

@@ -116,6 +116,7 @@ impl TableAccess {
     }
 
     /// The primary index (0) or a secondary one (from 1): how access paths name them.
+    #[allow(clippy::should_implement_trait)] // an ordinal is not a place in a container
     pub fn index(&self, ordinal: usize) -> &IndexAccess {
         if ordinal == 0 { &self.primary } else { &self.indexes[ordinal - 1] }
     }

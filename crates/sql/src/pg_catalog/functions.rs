@@ -140,7 +140,7 @@ pub fn call(name: &str, args: &[Value], context: &StatementContext) -> Result<Va
     if name == "format_type" {
         return Ok(format_type(args, context)?.map_or(Value::Null, text));
     }
-    if args.iter().any(|arg| *arg == Value::Null) {
+    if args.contains(&Value::Null) {
         return Ok(Value::Null);
     }
     Ok(match name {

@@ -16,7 +16,7 @@ impl Session {
         let db = self.db.clone();
         let mut run = Run::begin(&db, &self.database, statement)?;
         // Places in the texts of expressions and queries inside a definition are not places in the client's text.
-        let result = run.execute(ddl).map_err(|e| SqlError { position: None, ..e });
+        let result = run.execute(ddl).map_err(|e| e.with(|e| e.position = None));
         let loads = run.take_loads();
         self.remember_loads(loads);
         let Done { tag, notices, snapshot, fresh } = run.finish(result?)?;

@@ -252,7 +252,7 @@ pub(super) fn parse_duration_ms(value: &str) -> Option<u64> {
 
 fn show_duration(ms: u64) -> String {
     for (factor, unit) in [(86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1000, "s")] {
-        if ms >= factor && ms % factor == 0 {
+        if ms >= factor && ms.is_multiple_of(factor) {
             return format!("{}{unit}", ms / factor);
         }
     }

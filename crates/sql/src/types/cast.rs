@@ -215,7 +215,7 @@ fn to_integer(value: &Value, to: &SqlType) -> Result<Value, SqlError> {
 
 fn float_to_i64(value: f64) -> Option<i64> {
     let rounded = value.round_ties_even();
-    (rounded >= -9_223_372_036_854_775_808.0 && rounded < 9_223_372_036_854_775_808.0).then_some(rounded as i64)
+    (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&rounded).then_some(rounded as i64)
 }
 
 fn to_float(value: &Value, to: &SqlType) -> Result<Value, SqlError> {

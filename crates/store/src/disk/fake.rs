@@ -114,7 +114,7 @@ impl State {
                     Crash::LoseUnsynced => false,
                     Crash::KeepAll => true,
                     Crash::TearLast => n < whole || (n == whole && sector < torn_at),
-                    Crash::Scatter => self.draw() % 2 == 0,
+                    Crash::Scatter => self.draw().is_multiple_of(2),
                 };
                 if keep {
                     let from = sector * SECTOR;

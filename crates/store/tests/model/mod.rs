@@ -46,7 +46,7 @@ pub fn step() -> impl Strategy<Value = Step> {
 fn key(n: u8) -> Bytes {
     let (table, row) = (n % 4, n / 4 % 6);
     let mut key = vec![0, 0, 0, table];
-    key.extend_from_slice(&[&[][..], &[0], &[0, 0], &[0, 1], &[7], &[7, 0xff]][row as usize]);
+    key.extend_from_slice([&[][..], &[0], &[0, 0], &[0, 1], &[7], &[7, 0xff]][row as usize]);
     if table == 3 {
         key.truncate(2 + row as usize % 3);
     }

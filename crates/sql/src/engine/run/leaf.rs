@@ -137,7 +137,7 @@ impl Rows for Function {
     fn next(&mut self) -> Result<Option<Row>, SqlError> {
         let Some(values) = self.rows.next() else { return Ok(None) };
         self.count += 1;
-        if self.count as usize % ROWS_PER_CHECK == 0 {
+        if (self.count as usize).is_multiple_of(ROWS_PER_CHECK) {
             self.run.check()?;
         }
         let mut row = self.prefix.to_vec();
