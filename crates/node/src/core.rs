@@ -14,7 +14,7 @@
 //! 3. A commit is acknowledged, and leaves flight, only when its timestamp is certainly past (rule 1), and never before it is
 //!    durable and applied. The wait overlaps the sync: it counts from the timestamp on.
 //! 4. A transaction of many ranges is acknowledged when its last prepare is durable: its outcome is then a function of the
-//!    log. Its versions become visible when its outcomes are applied.
+//!    log. Its versions become visible at once, too (see `decide`).
 //! 5. `visible` is at least every commit timestamp that was ever acknowledged.
 
 use crate::counters::Counters;
@@ -132,7 +132,7 @@ pub(crate) struct Pending {
 /// A commit whose timestamp is not certainly past yet.
 #[derive(Debug)]
 pub(crate) struct Gated {
-    pub flight: Option<Timestamp>,
+    pub flights: Vec<Timestamp>,
     pub reply: Option<Arc<Reply>>,
     pub since_ns: u64,
 }
@@ -178,9 +178,9 @@ impl<E: Engine> Core<E> {
                 }
             }
             Input::AppendFailed { from, why } => self.append_failed(from, why, out),
-            Input::Tick => self.tick(now, out),
+            Input::Tick => self.tick(now, out)?,
             Input::Replay(record) => self.replay(&record)?,
-            Input::Recovered => self.recovered(now),
+            Input::Recovered => self.recovered(now, out)?,
         }
         out.timer = self.gate.keys().next().copied();
         out.records = !self.batch.is_empty();
@@ -254,8 +254,8 @@ impl<E: Engine> Core<E> {
         let id = payload.range;
         match payload.command {
             Command::Commit(batch) => self.commit_applied(now, at, batch, verdict, payload.reply, out),
-            Command::Prepare { batch, .. } => self.prepare_applied(now, at, id, batch, verdict, out),
-            Command::Fence { txn } => self.fence_applied(now, id, txn, out),
+            Command::Prepare { batch, .. } => self.prepare_applied(now, at, id, batch, verdict, out)?,
+            Command::Fence { txn } => self.fence_applied(now, id, txn, out)?,
             Command::Outcome { txn, .. } => self.outcome_applied(now, id, txn, flight, &verdict, out),
             Command::Split { .. } => self.split_applied(verdict, payload.reply, out),
             Command::Collect { threshold } => self.collect_at = Some((threshold, index)),
@@ -284,7 +284,7 @@ impl<E: Engine> Core<E> {
                 self.shared.counters.txn_certification_failures.one();
                 answer(reply, Err(CommitError::Refused(refusal)), out);
             }
-            (_, reply) => self.acknowledge(now, at, Gated { flight: Some(at), reply, since_ns: now.now_ns }, out),
+            (_, reply) => self.acknowledge(now, at, Gated { flights: vec![at], reply, since_ns: now.now_ns }, out),
         }
     }
 
@@ -299,7 +299,7 @@ impl<E: Engine> Core<E> {
 
     fn show(&mut self, commit: Timestamp, gated: Gated, out: &mut Outputs) {
         self.shared.visible.fetch_max(commit.as_u64(), SeqCst);
-        if let Some(flight) = gated.flight {
+        for flight in gated.flights {
             self.shared.inflight.leave(flight, &mut out.wakers);
         }
         answer(gated.reply, Ok(commit), out);

@@ -4,7 +4,10 @@ use crate::core::{AppendError, Core, FORGET_GROUP, Gated, Outputs, Pending, QUEU
 use crate::reply::{CommitError, Reply};
 use clock::{Reading, Timestamp};
 use protocol::log::LogIndex;
-use protocol::txn::{Answer, Batch, Command, Coordinator, Prepared, RangeId, Read, Record, Standing, TxnId, Verdict};
+use protocol::txn::{
+    Answer, Batch, Cause, Command, Coordinator, Prepared, RangeId, Read, Record, Refusal, Standing, TxnId, Verdict,
+    VersionStore,
+};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use store::{Engine, StoreError};
@@ -28,6 +31,7 @@ impl<E: Engine> Core<E> {
         if self.log.len() >= QUEUE_MAX {
             return answer(Some(reply.clone()), Err(CommitError::Overloaded), out);
         }
+        self.propose_owed(now);
         let early = self.shared.sabotage.ack_before_durable();
         let at = match self.only_range(&batch) {
             Some(range) => self.propose(now, floor, range, Command::Commit(batch), Some(reply.clone())),
@@ -91,7 +95,7 @@ impl<E: Engine> Core<E> {
         batch: Batch,
         verdict: Verdict,
         out: &mut Outputs,
-    ) {
+    ) -> Result<(), StoreError> {
         let reply = match verdict {
             Verdict::Refused(refusal) => {
                 self.shared.inflight.leave(at, &mut out.wakers);
@@ -101,14 +105,26 @@ impl<E: Engine> Core<E> {
                 }
                 Answer::Refused
             }
-            _ => Answer::Prepared(at),
+            _ => {
+                let decision = self.pending.get(&batch.txn).and_then(|p| p.coordinator.decision());
+                if decision == Some(None) {
+                    self.shared.inflight.leave(at, &mut out.wakers);
+                }
+                Answer::Prepared(at)
+            }
         };
-        self.participant_answered(now, batch.txn, range, reply, out);
+        self.participant_answered(now, batch.txn, range, reply, out)
     }
 
-    pub(crate) fn fence_applied(&mut self, now: &Reading, range: RangeId, txn: TxnId, out: &mut Outputs) {
+    pub(crate) fn fence_applied(
+        &mut self,
+        now: &Reading,
+        range: RangeId,
+        txn: TxnId,
+        out: &mut Outputs,
+    ) -> Result<(), StoreError> {
         let answer = self.standing(range, txn).unwrap_or(Answer::Refused);
-        self.participant_answered(now, txn, range, answer, out);
+        self.participant_answered(now, txn, range, answer, out)
     }
 
     fn standing(&self, range: RangeId, txn: TxnId) -> Option<Answer> {
@@ -119,35 +135,62 @@ impl<E: Engine> Core<E> {
         }
     }
 
-    fn participant_answered(&mut self, now: &Reading, txn: TxnId, range: RangeId, answer: Answer, out: &mut Outputs) {
-        let Some(pending) = self.pending.get_mut(&txn) else { return };
-        if let Some(decision) = pending.coordinator.answer(range, answer) {
-            self.decide(now, txn, decision, out);
+    fn participant_answered(
+        &mut self,
+        now: &Reading,
+        txn: TxnId,
+        range: RangeId,
+        answer: Answer,
+        out: &mut Outputs,
+    ) -> Result<(), StoreError> {
+        let Some(pending) = self.pending.get_mut(&txn) else { return Ok(()) };
+        match pending.coordinator.answer(range, answer) {
+            Some(decision) => self.decide(now, txn, decision, out),
+            None => Ok(()),
         }
     }
 
     /// The decision is a function of the log now: answers the client, and tells the participants.
-    fn decide(&mut self, now: &Reading, txn: TxnId, decision: Option<Timestamp>, out: &mut Outputs) {
-        let Some(pending) = self.pending.get_mut(&txn) else { return };
+    ///
+    /// A commit is also shown now, before its outcomes are durable: readers need not wait for another sync, nor for a full
+    /// disk. It changes no verdict: until the outcome is applied the prepare refuses whatever touches these keys, here as in
+    /// a replay, and a replay decides the same.
+    fn decide(
+        &mut self,
+        now: &Reading,
+        txn: TxnId,
+        decision: Option<Timestamp>,
+        out: &mut Outputs,
+    ) -> Result<(), StoreError> {
+        let Some(pending) = self.pending.get_mut(&txn) else { return Ok(()) };
         let reply = pending.reply.take();
         let decision = decision.filter(|_| reply.is_some() || !self.shared.sabotage.abort_prepared());
         let refusal = pending.refusal.take();
         let participants: Vec<RangeId> = pending.coordinator.participants().collect();
+        let prepared = participants.iter().filter_map(|range| self.ranges.get(range)?.prepared().get(&txn));
         match decision {
             Some(commit) => {
                 self.shared.clock.ratchet(commit);
-                self.acknowledge(now, commit, Gated { flight: None, reply, since_ns: now.now_ns }, out);
+                let mut flights = Vec::with_capacity(participants.len());
+                for Prepared { at, batch, .. } in prepared {
+                    self.shared.store.write(&batch.writes, commit, *at)?;
+                    flights.push(*at);
+                }
+                self.acknowledge(now, commit, Gated { flights, reply, since_ns: now.now_ns }, out);
             }
             None => {
-                let fenced = protocol::txn::Refusal { key: bytes::Bytes::new(), cause: protocol::txn::Cause::Fenced };
+                prepared.for_each(|p| self.shared.inflight.leave(p.at, &mut out.wakers));
+                let fenced = Refusal { key: bytes::Bytes::new(), cause: Cause::Fenced };
                 answer(reply, Err(refusal.unwrap_or(CommitError::Refused(fenced))), out);
             }
         }
         for range in participants {
             self.propose(now, Timestamp::MIN, range, Command::Outcome { txn, commit: decision }, None);
         }
+        Ok(())
     }
 
+    /// `flight`: the timestamp of the prepare that this ends.
     pub(crate) fn outcome_applied(
         &mut self,
         now: &Reading,
@@ -157,15 +200,12 @@ impl<E: Engine> Core<E> {
         verdict: &Verdict,
         out: &mut Outputs,
     ) {
-        if let Some(flight) = flight {
+        let decided_here = self.pending.get(&txn).is_some_and(|p| p.coordinator.decision().is_some());
+        if let (Some(flight), false) = (flight, decided_here) {
             match verdict {
                 Verdict::Applied(commit) => {
-                    self.acknowledge(
-                        now,
-                        *commit,
-                        Gated { flight: Some(flight), reply: None, since_ns: now.now_ns },
-                        out,
-                    );
+                    let gated = Gated { flights: vec![flight], reply: None, since_ns: now.now_ns };
+                    self.acknowledge(now, *commit, gated, out);
                 }
                 _ => self.shared.inflight.leave(flight, &mut out.wakers),
             }
@@ -193,24 +233,29 @@ impl<E: Engine> Core<E> {
         }
     }
 
-    pub(crate) fn tick(&mut self, now: &Reading, out: &mut Outputs) {
-        self.open_gate(now, out);
-        if self.closed.is_some() {
-            return;
-        }
+    /// What a full disk refused, again: before anything new, which may rely on it.
+    fn propose_owed(&mut self, now: &Reading) {
         for (range, command) in std::mem::take(&mut self.owed) {
             self.propose(now, Timestamp::MIN, range, command, None);
         }
+    }
+
+    pub(crate) fn tick(&mut self, now: &Reading, out: &mut Outputs) -> Result<(), StoreError> {
+        self.open_gate(now, out);
+        if self.closed.is_some() {
+            return Ok(());
+        }
+        self.propose_owed(now);
         for (range, txns) in std::mem::take(&mut self.forget) {
             if !txns.is_empty() {
                 self.propose(now, Timestamp::MIN, range, Command::Forget { txns }, None);
             }
         }
-        self.resolve_undecided(now, UNDECIDED_AFTER_NS, out);
+        self.resolve_undecided(now, UNDECIDED_AFTER_NS, out)
     }
 
     /// Looks into every prepare that has been undecided for longer than `after_ns` and asks all its participants.
-    fn resolve_undecided(&mut self, now: &Reading, after_ns: u64, out: &mut Outputs) {
+    fn resolve_undecided(&mut self, now: &Reading, after_ns: u64, out: &mut Outputs) -> Result<(), StoreError> {
         let prepared = self.ranges.values().flat_map(|r| r.prepared().iter());
         let undecided: BTreeMap<TxnId, Vec<RangeId>> =
             prepared.map(|(txn, p)| (*txn, p.participants.clone())).collect();
@@ -229,11 +274,12 @@ impl<E: Engine> Core<E> {
             self.shared.counters.txn_recoveries.one();
             for range in self.pending.get(&txn).map(|p| p.coordinator.unanswered()).unwrap_or_default() {
                 match self.standing(range, txn) {
-                    Some(answer) => self.participant_answered(now, txn, range, answer, out),
+                    Some(answer) => self.participant_answered(now, txn, range, answer, out)?,
                     None => drop(self.propose(now, Timestamp::MIN, range, Command::Fence { txn }, None)),
                 }
             }
         }
+        Ok(())
     }
 
     /// The disk holds nothing from `from` on: what stood there never happened.
@@ -303,7 +349,7 @@ impl<E: Engine> Core<E> {
     }
 
     /// Undecided prepares go back into flight, at their timestamps, and are resolved.
-    pub(crate) fn recovered(&mut self, now: &Reading) {
+    pub(crate) fn recovered(&mut self, now: &Reading, out: &mut Outputs) -> Result<(), StoreError> {
         let visible = self.log.closed();
         self.shared.clock.ratchet(visible);
         self.shared.visible.fetch_max(visible.as_u64(), std::sync::atomic::Ordering::SeqCst);
@@ -312,9 +358,9 @@ impl<E: Engine> Core<E> {
             let announced = self.shared.inflight.announce(&batch.writes);
             self.shared.inflight.enter(announced, || *at);
         }
-        let mut out = Outputs::default();
-        self.resolve_undecided(now, 0, &mut out);
+        self.resolve_undecided(now, 0, out)?;
         self.forget_known(now);
+        Ok(())
     }
 
     /// Outcomes remembered from before a crash: on this node every participant can be asked at once.

@@ -183,11 +183,14 @@ impl<E: Engine> Node<E> {
     }
 
     /// Proposes, in every range, that versions that no snapshot from `threshold` on sees may go. Never above an open snapshot.
-    /// Returns the threshold proposed; `None` if it would not rise. Call [`Versions::collect`] with [`Node::collectable`] later.
+    /// Returns the threshold proposed; `None` if it would not rise, or if the last one is not [`Node::collectable`] yet. Call [`Versions::collect`] with [`Node::collectable`] later.
     pub fn collect(&self, now: &Reading, threshold: Timestamp) -> Option<Timestamp> {
         let open = self.versions().oldest_snapshot().unwrap_or(Timestamp::MAX);
         let threshold = threshold.min(open).min(self.visible());
         let mut core = self.core.lock();
+        if core.collect_at.is_some_and(|(_, index)| self.versions().flushed_position() < index.0) {
+            return None;
+        }
         let ranges: Vec<RangeId> = core.ranges.values().filter(|r| r.collected() < threshold).map(|r| r.id()).collect();
         for range in &ranges {
             core.propose(now, Timestamp::MIN, *range, Command::Collect { threshold }, None);

@@ -3,9 +3,8 @@
 use bytes::Bytes;
 use clock::{Reading, Timestamp};
 use node::{
-    AppendError,
-    BeginOptions, Consistency, Input, Isolation, LogBatch, Node, NodeOptions, Record, Span, Transaction, TxnError,
-    WhenLocked,
+    AppendError, BeginOptions, Consistency, Input, Isolation, LogBatch, Node, NodeOptions, Record, Span, Transaction,
+    TxnError, WhenLocked,
 };
 use std::sync::Arc;
 use std::task::{Poll, Waker};

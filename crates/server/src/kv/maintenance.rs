@@ -15,8 +15,10 @@ const RETRY_AFTER: Duration = Duration::from_millis(500);
 const SEGMENTS_MAX: usize = 12;
 /// Frozen layers at which commits wait for the engine.
 const CROWDED_LAYERS: usize = 4;
-/// Looks between two collections.
-const COLLECT_EVERY_LOOKS: u32 = 600;
+/// Collections begin at least this far apart, and half a retention window: each walks the whole engine.
+const COLLECT_EVERY_NS_MIN: u64 = 1_000_000_000;
+/// Versions go to the engine at least this often, however few: it bounds the replay of a restart, and lets collection go on.
+const FREEZE_EVERY_NS: u64 = 120_000_000_000;
 
 /// How far a collection has come.
 #[derive(Default)]
@@ -26,25 +28,32 @@ struct Sweep {
 }
 
 pub(super) fn run<E: Engine>(inner: &Inner<E>) {
-    let mut looks = 0u32;
+    let collect_every_ns = (inner.options.gc_ttl_seconds * 500_000_000).max(COLLECT_EVERY_NS_MIN);
+    let mut frozen_ns = inner.clock.read().now_ns;
+    let mut collected_ns = frozen_ns;
     let mut sweep = Sweep::default();
     while !inner.stopping.load(SeqCst) {
         std::thread::park_timeout(LOOK_EVERY);
-        looks = looks.wrapping_add(1);
-        let versions = inner.node.versions();
-        if versions.freeze_due() || inner.driver.log().segments() > SEGMENTS_MAX {
+        let now_ns = inner.clock.read().now_ns;
+        let due = inner.node.versions().freeze_due() || inner.driver.log().segments() > SEGMENTS_MAX;
+        if due || now_ns.saturating_sub(frozen_ns) >= FREEZE_EVERY_NS.min(collect_every_ns) {
+            frozen_ns = now_ns;
             inner.node.freeze();
         }
         let full = flush_some(inner).is_err();
-        if let Err(e) = inner.driver.log().prepare() {
-            crate::log::warning("no space could be made ready for the log", &[("cause", &e)]);
-        }
-        if looks.is_multiple_of(COLLECT_EVERY_LOOKS) {
-            propose_collection(inner);
-        }
-        collect_some(inner, &mut sweep);
+        inner.full.store(full, SeqCst);
         if full {
             std::thread::park_timeout(RETRY_AFTER);
+            continue;
+        }
+        if let Err(e) = inner.driver.log().prepare() {
+            crate::log::warning("no space could be made ready for the log", &[("cause", &e)]);
+            std::thread::park_timeout(RETRY_AFTER);
+        }
+        collect_some(inner, &mut sweep);
+        if now_ns.saturating_sub(collected_ns) >= collect_every_ns {
+            collected_ns = now_ns;
+            propose_collection(inner);
         }
     }
 }

@@ -56,6 +56,8 @@ pub(crate) struct Inner<E> {
     pub options: KvOptions,
     /// The versions in memory outgrow the engine: commits wait.
     pub crowded: AtomicBool,
+    /// The engine's disk is full.
+    pub full: AtomicBool,
     pub stopping: AtomicBool,
     /// Why no write is taken any more.
     pub broken: Mutex<Option<String>>,

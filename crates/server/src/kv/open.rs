@@ -95,6 +95,7 @@ impl<E: Engine> KvNode<E> {
             driver: Driver::new(log, timer.clone()),
             options,
             crowded: AtomicBool::new(false),
+            full: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
             broken: Mutex::new(None),
         });

@@ -67,6 +67,20 @@ impl<E: Engine> KvTransaction<E> {
         }
     }
 
+    /// Holds a commit back while the versions in memory outgrow what the engine takes.
+    fn wait_for_room(&self) -> Result<(), KvError> {
+        while self.inner.crowded.load(SeqCst) && self.inner.broken.lock().is_none() {
+            if self.interrupt.is_raised() {
+                return Err(KvError::Interrupted);
+            }
+            if self.inner.full.load(SeqCst) {
+                return Err(KvError::DiskFull);
+            }
+            park::pause(Duration::from_millis(1));
+        }
+        Ok(())
+    }
+
     fn read(&mut self, key: &[u8], certified: bool) -> Result<Option<Bytes>, KvError> {
         let now = self.inner.clock.read();
         self.block(0, |_, txn, waker| txn.get(&now, key, certified, waker)).0
@@ -128,12 +142,7 @@ impl<E: Engine> sql::Transaction for KvTransaction<E> {
     }
     fn commit(&mut self) -> Result<Committed, KvError> {
         if self.txn.has_writes() {
-            while self.inner.crowded.load(SeqCst) && self.inner.broken.lock().is_none() {
-                if self.interrupt.is_raised() {
-                    return Err(KvError::Interrupted);
-                }
-                park::pause(Duration::from_millis(1));
-            }
+            self.wait_for_room()?;
         }
         let (inner, txn) = (&self.inner, &mut self.txn);
         let timestamp =
