@@ -10,9 +10,9 @@ use sql::transaction::{BeginOptions, LockWait};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
-use store::{MemoryEngine, Versions, VersionsConfig};
+use store::{Engine, FjallEngine, FjallOptions, Versions, VersionsConfig};
 
-const KEYS: u64 = 100_000;
+const KEYS: u64 = 1_000_000;
 
 fn key(i: u64) -> Bytes {
     let mut key = vec![0, 0, 0, 9];
@@ -81,17 +81,19 @@ fn main() {
     let args: Vec<String> = std::env::args().collect();
     let seconds = args.get(2).map_or(2.0, |s| s.parse().unwrap());
     let clock = Clock::open(&"same-host".parse().unwrap()).unwrap();
-    let node = match args.get(1).map(String::as_str) {
-        None | Some("-") => KvNode::in_memory(clock, KvOptions::default()).unwrap(),
+    match args.get(1).map(String::as_str) {
+        None | Some("-") => measure(KvNode::in_memory(clock, KvOptions::default()).unwrap(), seconds),
         Some(dir) => {
-            let versions = Versions::open(
-                MemoryEngine::default(),
-                VersionsConfig { freeze_bytes: usize::MAX, ..VersionsConfig::default() },
-            )
-            .unwrap();
-            KvNode::with_log_in(std::path::Path::new(dir), versions, clock, KvOptions::default()).unwrap()
+            let dir = std::path::Path::new(dir);
+            std::fs::create_dir_all(dir).unwrap();
+            let engine = FjallEngine::open(&dir.join("engine"), FjallOptions::default()).unwrap();
+            let versions = Versions::open(engine, VersionsConfig::default()).unwrap();
+            measure(KvNode::with_log_in(&dir.join("log"), versions, clock, KvOptions::default()).unwrap(), seconds);
         }
-    };
+    }
+}
+
+fn measure<E: Engine>(node: Arc<KvNode<E>>, seconds: f64) {
     let kv: Arc<dyn Kv> = node.clone();
     let mut txn = kv.begin(&BeginOptions::default()).unwrap();
     for i in 0..KEYS {

@@ -1,5 +1,8 @@
 //! The blocking shell on a real log: many threads, a restart.
 
+// A shell's test: it runs threads.
+#![allow(clippy::disallowed_methods)]
+
 use bytes::Bytes;
 use clocksource::{Clock, ClockSource};
 use server::kv::{KvNode, KvOptions};

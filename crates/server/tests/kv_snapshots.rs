@@ -1,5 +1,8 @@
 //! Snapshots under concurrent writers, on threads: pairs that are written together are never read apart.
 
+// A shell's test: it runs threads.
+#![allow(clippy::disallowed_methods)]
+
 use bytes::Bytes;
 use clocksource::Clock;
 use node::{AppendError, NodeOptions};
@@ -18,7 +21,8 @@ fn key(i: u64) -> Bytes {
 fn start(alone: bool, clock: &str, gc_ttl_seconds: u64, log: impl RecordLog) -> Arc<KvNode<MemoryEngine>> {
     let versions = Versions::open(MemoryEngine::default(), VersionsConfig::default()).unwrap();
     let clock = Clock::open(&clock.parse().unwrap()).unwrap();
-    let options = KvOptions { node: NodeOptions { alone, ..NodeOptions::default() }, gc_ttl_seconds };
+    let node = NodeOptions { alone, ..NodeOptions::default() };
+    let options = KvOptions { node, gc_ttl_seconds, ..KvOptions::default() };
     KvNode::start(versions, clock, options, move |_| Ok(Box::new(log))).unwrap()
 }
 
