@@ -133,7 +133,10 @@ fn extended(session: &mut Session, text: &str, out: &mut Collector) -> Result<()
         session.parse("", sql, &[])?;
         session.bind("", "", &params, &[], &[])?;
         let (fields, formats) = session.describe_portal("")?;
-        out.row_description(fields, formats);
+        match fields {
+            [] => out.lines.push("(no data)".into()),
+            fields => out.row_description(fields, formats),
+        }
         session.execute("", 0, true, out)?;
         Ok(())
     })();

@@ -113,7 +113,8 @@ impl Session {
     /// Opens a session.
     ///
     /// # Errors
-    /// 3D000 if the database does not exist, 28000 for an unknown user, 22023 for a bad start-up parameter.
+    /// 3D000 if the database does not exist, 22023 for a bad start-up parameter. Any user name is taken: who may connect is
+    /// settled before.
     pub fn new(db: Arc<Database>, startup: Startup, interrupt: Interrupt) -> Result<Session, SqlError> {
         let user = if startup.user.is_empty() { "root" } else { &startup.user };
         let name = if startup.database.is_empty() { user } else { &startup.database };

@@ -170,14 +170,41 @@ fn index_column(r: &mut Reader) -> Result<(String, bool), SqlError> {
 pub(super) fn storage(r: &mut Reader) -> Result<(), SqlError> {
     loop {
         if r.peek_words("WITH") && r.peek_nth(1) == Some(&Token::LParen) {
-            r.next();
-            r.parens()?;
+            r.at += 2;
+            r.separated(parameter)?;
+            r.expect_token(&Token::RParen)?;
         } else if r.take("TABLESPACE") {
             r.identifier()?;
         } else {
             return Ok(());
         }
     }
+}
+
+/// `name [= value]`
+fn parameter(r: &mut Reader) -> Result<(), SqlError> {
+    let name = r.name()?;
+    let mut value = String::new();
+    if r.take_token(&Token::Eq) {
+        value = match r.peek().and_then(string_of) {
+            Some(text) => {
+                r.next();
+                text
+            }
+            None => r.expression_text()?.1,
+        };
+    }
+    let ours = name.name == "replication";
+    let known = ["fillfactor", "parallel_workers", "oids", "user_catalog_table", "deduplicate_items", "fastupdate"];
+    if ours && !value.eq_ignore_ascii_case("single") {
+        return Err(SqlError::unsupported(format!("replication = '{value}' on one node"))
+            .hint("Leave it out, or use replication = 'single'."));
+    }
+    let prefixes = ["autovacuum_", "toast", "log_autovacuum", "vacuum_"];
+    if ours || known.contains(&name.name.as_str()) || prefixes.iter().any(|p| name.to_string().starts_with(p)) {
+        return Ok(());
+    }
+    Err(SqlError::new(SqlState::INVALID_PARAMETER, format!("unrecognized parameter \"{name}\"")))
 }
 
 fn schema(r: &mut Reader) -> Result<Command, SqlError> {

@@ -75,6 +75,10 @@ fn explain(r: &mut Reader) -> Result<Command, SqlError> {
             let on = match r.peek_word() {
                 Some(word) => {
                     r.next();
+                    if name == "format" && !word.eq_ignore_ascii_case("text") {
+                        return Err(SqlError::unsupported(format!("EXPLAIN (FORMAT {})", word.to_uppercase()))
+                            .hint("Leave FORMAT out: the plan comes as text."));
+                    }
                     !matches!(word.to_ascii_lowercase().as_str(), "off" | "false")
                 }
                 None => true,

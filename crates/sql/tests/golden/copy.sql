@@ -166,14 +166,8 @@ INSERT INTO t (a, b) VALUES ($1, $2)
 77
 \N
 ----
-
+(no data)
 INSERT 0 1
-
-INSERT 0 1
-----
-ERROR 42601: syntax error at or near "0"
-  detail: Expected: identifier, found: 0
-  position: 8
 
 \extended
 SHOW timezone
@@ -263,3 +257,36 @@ EXPLAIN SELECT a FROM t;
 QUERY PLAN:text
 Seq Scan on t
 EXPLAIN
+
+EXPLAIN ANALYZE SELECT a FROM t WHERE a < 3;
+----
+QUERY PLAN:text
+Seq Scan on t
+  Filter: yes
+Rows: 2
+Execution time: 0.001 ms
+Consistency: auto
+Clock bound at start: 0.000000 ms
+Uncertainty restarts: 0
+Snapshot refreshes: 0
+Lock wait: 0.000 ms
+Commit wait beyond replication: 0.000 ms
+EXPLAIN
+
+EXPLAIN (FORMAT JSON) SELECT 1;
+----
+ERROR 0A000: EXPLAIN (FORMAT JSON) is not supported
+  hint: Leave FORMAT out: the plan comes as text.
+
+CREATE TABLE options (a int) WITH (fillfactor = 70, autovacuum_enabled = off) TABLESPACE x;
+----
+CREATE TABLE
+
+CREATE TABLE options2 (a int) WITH (replication = 'clock-rsm');
+----
+ERROR 0A000: replication = 'clock-rsm' on one node is not supported
+  hint: Leave it out, or use replication = 'single'.
+
+CREATE TABLE options2 (a int) WITH (nonsense = 1);
+----
+ERROR 22023: unrecognized parameter "nonsense"

@@ -1,0 +1,78 @@
+//! Nanoseconds that a session spends on one statement over the in-memory database, whose own cost is in the figure:
+//! `cargo bench -p timeball-sql --no-default-features --bench session`.
+#![allow(clippy::disallowed_methods, reason = "a measurement reads the clock")]
+
+use sql::context::EvalSettings;
+use sql::output::Mark;
+use sql::transaction::Interrupt;
+use sql::transaction::memory::MemoryKv;
+use sql::types::Value;
+use sql::{Database, DatabaseOptions, Field, Output, Session, SqlError, Startup};
+use std::sync::Arc;
+use std::time::Instant;
+
+struct Nowhere;
+impl Output for Nowhere {
+    fn row_description(&mut self, _: &[Field], _: &[i16]) {}
+    fn row(&mut self, _: &[Value], _: &[Field], _: &[i16], _: &EvalSettings) -> Result<(), SqlError> {
+        Ok(())
+    }
+    fn command_complete(&mut self, _: &str) {}
+    fn empty_query(&mut self) {}
+    fn notice(&mut self, _: &SqlError) {}
+    fn parameter_status(&mut self, _: &str, _: &str) {}
+    fn copy_in(&mut self, _: usize) {}
+    fn copy_out(&mut self, _: usize) {}
+    fn copy_data(&mut self, _: &[u8]) -> Result<(), SqlError> {
+        Ok(())
+    }
+    fn copy_done(&mut self) {}
+    fn mark(&self) -> Mark {
+        Mark(0)
+    }
+    fn rewind(&mut self, _: Mark) -> bool {
+        true
+    }
+}
+
+fn main() -> Result<(), SqlError> {
+    let db = Database::open(Arc::new(MemoryKv::new()), DatabaseOptions::default())?;
+    let startup = Startup { user: "root".into(), database: "postgres".into(), ..Startup::default() };
+    let mut s = Session::new(db, startup, Interrupt::default())?;
+    let mut out = Nowhere;
+    s.simple_query("CREATE TABLE t (id int PRIMARY KEY, v int, f char(84))", &mut out)?;
+    for i in 0..10_000 {
+        s.simple_query(&format!("INSERT INTO t VALUES ({i}, 0, '')"), &mut out)?;
+    }
+    s.parse("q", "SELECT v FROM t WHERE id = $1", &[])?;
+    s.parse("u", "UPDATE t SET v = v + $1 WHERE id = $2", &[])?;
+    s.sync()?;
+    for round in 0..3 {
+        const N: u32 = 200_000;
+        let start = Instant::now();
+        for i in 0..N {
+            let id = (i * 7919 % 10_000).to_string();
+            s.bind("", "q", &[Some(id.as_bytes())], &[], &[])?;
+            let (fields, _) = s.describe_portal("")?;
+            std::hint::black_box(fields.len());
+            s.execute("", 0, true, &mut out)?;
+            s.sync()?;
+        }
+        println!("round {round}: point select {} ns", start.elapsed().as_nanos() / u128::from(N));
+        let start = Instant::now();
+        for i in 0..N / 4 {
+            let id = (i * 7919 % 10_000).to_string();
+            s.bind("", "u", &[Some(b"1"), Some(id.as_bytes())], &[], &[])?;
+            s.execute("", 0, true, &mut out)?;
+            s.sync()?;
+        }
+        println!("round {round}: update {} ns", start.elapsed().as_nanos() / u128::from(N / 4));
+        let start = Instant::now();
+        for i in 0..N / 4 {
+            let text = format!("SELECT v FROM t WHERE id = {}", i * 7919 % 10_000);
+            s.simple_query(&text, &mut out)?;
+        }
+        println!("round {round}: simple select, 10,000 texts {} ns", start.elapsed().as_nanos() / u128::from(N / 4));
+    }
+    Ok(())
+}
