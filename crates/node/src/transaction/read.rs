@@ -183,9 +183,10 @@ impl<E: Engine> Transaction<E> {
         merged
     }
 
-    /// Reads are remembered to be certified, or to let the snapshot move up.
+    /// Reads are remembered to be certified, or to let the snapshot move up: that of a read-only transaction moves too, when it
+    /// meets an uncertain version.
     fn remembers(&self, certified: bool) -> bool {
-        certified || !self.read_only
+        certified || !self.read_only || self.limit.is_some()
     }
     fn must_certify(&self, certified: bool) -> bool {
         certified || self.isolation == Isolation::Serializable

@@ -23,6 +23,10 @@ impl Limit {
     pub fn up_to(latest: Timestamp) -> Self {
         Limit { latest, observed: None }
     }
+    /// Whether a version may be uncertain at all.
+    pub fn is_some(self) -> bool {
+        self.latest > Timestamp::MIN
+    }
     /// The limit on this node, whose clock says `clock` at the first contact.
     pub fn settle(&mut self, clock: impl FnOnce() -> Timestamp) -> Timestamp {
         if self.latest == Timestamp::MIN {
