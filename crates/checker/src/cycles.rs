@@ -23,6 +23,12 @@ type Graph = BTreeMap<usize, BTreeMap<usize, BTreeSet<Edge>>>;
 /// Judges the whole history. At most one cycle is told per kind and component: one wrong edge makes many.
 pub fn judge(index: &Index<'_>, verdict: &mut Verdict) {
     let graph = build(index);
+    let all = [Edge::Ww, Edge::Wr, Edge::Rw];
+    // A cycle lies within one component, and good histories have few and small ones.
+    let cyclic = components(&graph, &all);
+    if cyclic.is_empty() {
+        return;
+    }
     let steps: [(&[Edge], Anomaly); 2] = [(&[Edge::Ww], Anomaly::G0), (&[Edge::Ww, Edge::Wr], Anomaly::G1c)];
     for (edges, kind) in steps {
         for component in components(&graph, edges) {
@@ -32,7 +38,7 @@ pub fn judge(index: &Index<'_>, verdict: &mut Verdict) {
             }
         }
     }
-    if single(index, &graph, verdict) {
+    if cyclic.iter().any(|component| single(index, &graph, component, verdict)) {
         return;
     }
     let serializable = |at: &usize| index.txn(*at).isolation == Isolation::Serializable;
@@ -45,7 +51,6 @@ pub fn judge(index: &Index<'_>, verdict: &mut Verdict) {
             });
         }
     }
-    let all = [Edge::Ww, Edge::Wr, Edge::Rw];
     for component in components(&strict, &all) {
         if let Some(cycle) = cycle_in(&strict, &component, &all) {
             tell(index, &strict, &cycle, Anomaly::G2, verdict);
@@ -82,10 +87,15 @@ fn build(index: &Index<'_>) -> Graph {
 }
 
 /// A cycle with exactly one rw edge, whoever of snapshot or serializable has it.
-fn single(index: &Index<'_>, graph: &Graph, verdict: &mut Verdict) -> bool {
-    for (from, targets) in graph {
-        for (to, _) in targets.iter().filter(|(_, edges)| edges.contains(&Edge::Rw)) {
-            if let Some(mut cycle) = path(graph, *to, *from, &[Edge::Ww, Edge::Wr], None) {
+fn single(index: &Index<'_>, graph: &Graph, component: &BTreeSet<usize>, verdict: &mut Verdict) -> bool {
+    let forward = [Edge::Ww, Edge::Wr];
+    let rank = ranks(index, graph, component, &forward);
+    for (from, targets) in graph.iter().filter(|(from, _)| component.contains(from)) {
+        let last = rank.get(from);
+        let back = targets.iter().filter(|(to, edges)| edges.contains(&Edge::Rw) && rank.get(to) < last);
+        for (to, _) in back.filter(|(to, _)| component.contains(to)) {
+            let within = |node: &usize| rank.get(node).is_some_and(|r| Some(r) <= last);
+            if let Some(mut cycle) = path(graph, *to, *from, &forward, &within) {
                 cycle.insert(0, *from);
                 cycle.pop();
                 tell(index, graph, &cycle, Anomaly::GSingle, verdict);
@@ -96,24 +106,45 @@ fn single(index: &Index<'_>, graph: &Graph, verdict: &mut Verdict) -> bool {
     false
 }
 
+/// A topological order of a component along edges that have no cycle; by position where they leave it open. An edge that
+/// leads onward in it needs no search for a way back.
+fn ranks(index: &Index<'_>, graph: &Graph, component: &BTreeSet<usize>, wanted: &[Edge]) -> BTreeMap<usize, usize> {
+    let next = |node: &usize| {
+        let targets = graph.get(node).into_iter().flatten();
+        targets.filter(|(to, edges)| has(edges, wanted) && component.contains(to)).map(|(to, _)| *to)
+    };
+    let mut open: BTreeMap<usize, usize> = component.iter().map(|node| (*node, 0)).collect();
+    for to in component.iter().flat_map(next) {
+        *open.entry(to).or_default() += 1;
+    }
+    let key = |node: usize| (index.txn(node).position, node);
+    let mut ready: BTreeSet<(u64, usize)> = open.iter().filter(|(_, n)| **n == 0).map(|(node, _)| key(*node)).collect();
+    let mut rank = BTreeMap::new();
+    while let Some((_, node)) = ready.pop_first() {
+        rank.insert(node, rank.len());
+        for to in next(&node) {
+            let left = open.entry(to).or_default();
+            *left = left.saturating_sub(1);
+            if *left == 0 {
+                ready.insert(key(to));
+            }
+        }
+    }
+    rank
+}
+
 fn has(edges: &BTreeSet<Edge>, wanted: &[Edge]) -> bool {
     wanted.iter().any(|edge| edges.contains(edge))
 }
 
 /// The shortest path along the wanted edges, both ends included.
-fn path(
-    graph: &Graph,
-    from: usize,
-    to: usize,
-    wanted: &[Edge],
-    within: Option<&BTreeSet<usize>>,
-) -> Option<Vec<usize>> {
+fn path(graph: &Graph, from: usize, to: usize, wanted: &[Edge], within: &dyn Fn(&usize) -> bool) -> Option<Vec<usize>> {
     let mut before: BTreeMap<usize, usize> = BTreeMap::new();
     let mut queue = VecDeque::from([from]);
     while let Some(at) = queue.pop_front() {
         let targets = graph.get(&at).into_iter().flatten();
         for (next, _) in targets.filter(|(_, edges)| has(edges, wanted)) {
-            if within.is_some_and(|w| !w.contains(next)) || before.contains_key(next) {
+            if !within(next) || before.contains_key(next) {
                 continue;
             }
             before.insert(*next, at);
@@ -136,14 +167,14 @@ fn path(
 
 /// The shortest cycle through the first node of a component that has one.
 fn cycle_in(graph: &Graph, component: &BTreeSet<usize>, wanted: &[Edge]) -> Option<Vec<usize>> {
-    let mut cycle = component.iter().find_map(|at| path(graph, *at, *at, wanted, Some(component)))?;
+    let mut cycle = component.iter().find_map(|at| path(graph, *at, *at, wanted, &|node| component.contains(node)))?;
     cycle.pop();
     Some(cycle)
 }
 
 /// Strongly connected components of more than one node (Tarjan, without recursion).
 fn components(graph: &Graph, wanted: &[Edge]) -> Vec<BTreeSet<usize>> {
-    let mut search = Search { graph, wanted, ..Search::new(graph, wanted) };
+    let mut search = Search::new(graph, wanted);
     for node in graph.keys() {
         if !search.number.contains_key(node) {
             search.from(*node);

@@ -5,8 +5,8 @@ use crate::index::{Index, Place};
 use crate::verdict::{Anomaly, Verdict};
 use std::collections::BTreeMap;
 
-/// Judges sessions that carry their token (every recency but `Any`). Transactions of a session stand in the history in the
-/// order in which it ran them.
+/// Judges sessions that carry their token. What `Any` reads is neither judged nor remembered, since it moves no token; what it
+/// writes is. Transactions of a session stand in the history in the order in which it ran them.
 pub fn judge(index: &Index<'_>, verdict: &mut Verdict) {
     let mut known: BTreeMap<(u32, Key), (Place, u64)> = BTreeMap::new();
     for (_, txn) in index.committed() {
@@ -14,7 +14,10 @@ pub fn judge(index: &Index<'_>, verdict: &mut Verdict) {
         for read in &seen {
             let Some(place) = index.place(read.found) else { continue };
             let last = known.entry((txn.session, read.key)).or_default();
-            if place < last.0 && txn.recency != Recency::Any {
+            if txn.recency == Recency::Any {
+                continue;
+            }
+            if place < last.0 {
                 let what = format!(
                     "session {} saw less of key {} in transaction {} than in transaction {}",
                     txn.session, read.key, txn.id, last.1
