@@ -319,6 +319,26 @@ impl<E: Engine> Versions<E> {
         Ok(found)
     }
 
+    /// Every version of `key` that is still stored, oldest first: for inspection, not for transactions.
+    ///
+    /// # Errors
+    /// What the engine says.
+    pub fn history(&self, key: &[u8]) -> Result<Vec<Version>, StoreError> {
+        let mut found = std::collections::BTreeMap::new();
+        {
+            let layers = self.layers.read();
+            let chains = layers.newest_first().filter_map(|layer| layer.chain(key));
+            found.extend(chains.flatten().map(|v| (v.ts, v.value.clone())));
+        }
+        self.engine.scan(&keys::lower(key), &keys::upper(key), false, &mut |physical, value| {
+            if let Some(parts) = keys::split(physical) {
+                found.entry(parts.ts).or_insert_with(|| (!parts.tombstone).then_some(value));
+            }
+            ControlFlow::Continue(())
+        })?;
+        Ok(found.into_iter().map(|(ts, value)| Version { ts, value }).collect())
+    }
+
     /// Opens a snapshot: until the guard is dropped, what it can read is not collected.
     ///
     /// # Errors

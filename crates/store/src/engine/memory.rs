@@ -19,6 +19,7 @@ struct State {
     /// What each step since the last sync replaced, in order.
     undo: Vec<Vec<Change>>,
     full: bool,
+    failing_syncs: u32,
 }
 
 impl MemoryEngine {
@@ -46,6 +47,11 @@ impl MemoryEngine {
     /// From now on the disk is full, or no longer.
     pub fn set_full(&self, full: bool) {
         self.state.write().full = full;
+    }
+
+    /// The next `n` syncs fail: what they should have made durable may be lost by a crash.
+    pub fn fail_syncs(&self, n: u32) {
+        self.state.write().failing_syncs = n;
     }
 
     /// Steps that a crash may lose now.
@@ -93,6 +99,10 @@ impl Engine for MemoryEngine {
 
     fn sync(&self) -> Result<(), StoreError> {
         let mut state = self.state.write();
+        if state.failing_syncs > 0 {
+            state.failing_syncs -= 1;
+            return Err(StoreError::Failed { doing: "syncing", cause: "the device reports an error".into() });
+        }
         if state.full && !state.undo.is_empty() {
             return Err(StoreError::DiskFull);
         }

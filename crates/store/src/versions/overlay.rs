@@ -82,6 +82,11 @@ impl Layer {
         Some((at(chain, snapshot), chain.last()?.ts))
     }
 
+    /// The versions of `key` here, oldest first.
+    pub fn chain(&self, key: &[u8]) -> Option<&[Version]> {
+        self.map.get(key).map(|chain| &chain[..])
+    }
+
     /// The newest version of `key` in `(lo, hi]`.
     pub fn between(&self, key: &[u8], lo: Timestamp, hi: Timestamp) -> Option<Timestamp> {
         if self.max_ts <= lo {
