@@ -1,1 +1,37 @@
-//! The simulated world: virtual time, disks, faults, scenarios.
+//! The simulated world: virtual time, a disk that loses and tears, clocks that drift, step and lie, crashes; around the very
+//! node core that the server runs.
+//!
+//! Problem: the bugs of a database live where a crash meets a clock step meets a full disk, and no test on real machines gets
+//! there twice. Idea: the node core takes time, disk and wake-ups as arguments, so a seeded event loop can be its whole world.
+//! One integer reproduces a run: `cargo x sim --seed N`.
+//!
+//! ```text
+//!   sessions ──poll──► Transaction ──► Node ──batch──► Log ──► FakeDisk      (loses, tears, fills up)
+//!      ▲                                │  └─flush──► Versions ──► MemoryEngine (forgets unsynced steps)
+//!      └───── wakers, true time ────────┘
+//!   what sessions saw ──► checker ──► verdict
+//! ```
+//!
+//! A run: load, chaos with faults from a plan drawn from the seed, rest (everything that runs must end), a last crash, then the
+//! checker judges. A run fails on a verdict, a hang, or an error that the product must not give.
+//!
+//! Caveats: one machine until there is a cluster. A sync is one event, but a crash may fall between its write and its sync.
+#![warn(missing_docs)]
+
+mod client;
+mod command;
+mod machine;
+mod probes;
+mod rng;
+mod run;
+mod time;
+mod workload;
+mod world;
+
+pub use command::main;
+pub use machine::{Prepare, SimNode};
+pub use probes::{Probes, WANTED};
+pub use rng::Rng;
+pub use run::{Report, run};
+pub use time::{ClockKind, SimClock};
+pub use world::{Plan, START_NS};

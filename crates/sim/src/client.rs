@@ -1,0 +1,311 @@
+//! One session: runs scripts, one operation at a time, and writes down what it saw.
+
+use crate::machine::{Engine, SimNode};
+use crate::probes::Probes;
+use crate::rng::Rng;
+use crate::workload::{
+    ACCOUNTS, FIRST_BALANCE, Script, Step, decode_key, decode_value, encode_key, encode_value, script,
+};
+use checker::{Action, Isolation, Key, Op, Outcome, Recency, Txn, Value};
+use clock::{Reading, Timestamp};
+use node::{BeginOptions, Consistency, Transaction, TxnError, WhenLocked};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::task::{Poll, Waker};
+use store::Span;
+
+/// What a session wants next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// To be called again at this time.
+    At(u64),
+    /// To be woken.
+    Wait,
+}
+
+struct Running {
+    txn: Transaction<Engine>,
+    steps: VecDeque<Step>,
+    record: Txn,
+    read: BTreeMap<Key, Value>,
+    /// When the statement that runs began.
+    statement: u64,
+    /// Rows of a scan that is not at its end, and what is left of it.
+    rows: Vec<(Key, Value)>,
+    rest: Option<Span>,
+    committing: bool,
+}
+
+/// A session.
+pub struct Client {
+    number: u32,
+    rng: Rng,
+    token: Timestamp,
+    running: Option<Running>,
+    /// Scripts are repeated after a restart error, as a driver does.
+    again: Option<Script>,
+    current: Option<Script>,
+    /// What it did.
+    pub done: Vec<Txn>,
+}
+
+/// What a session needs of the world for one call.
+pub struct Turn<'w> {
+    /// True time, nanoseconds.
+    pub true_ns: u64,
+    /// What the machine's clock says.
+    pub now: Reading,
+    /// The node.
+    pub node: &'w Arc<SimNode>,
+    /// To be woken by.
+    pub waker: &'w Waker,
+    /// The last number given to a transaction or value.
+    pub last_id: &'w mut u64,
+    /// Rare paths.
+    pub probes: &'w mut Probes,
+    /// No new transactions.
+    pub draining: bool,
+}
+
+impl Turn<'_> {
+    fn id(&mut self) -> u64 {
+        *self.last_id += 1;
+        *self.last_id
+    }
+}
+
+impl Client {
+    /// Session `number`.
+    pub fn new(number: u32, rng: Rng) -> Self {
+        let (token, running, again, current, done) = Default::default();
+        Client { number, rng, token, running, again, current, done }
+    }
+
+    /// Whether a transaction runs.
+    pub fn is_busy(&self) -> bool {
+        self.running.is_some()
+    }
+
+    /// Queues a script to run before any drawn one.
+    pub fn run(&mut self, script: Script) {
+        self.again = Some(script);
+    }
+
+    /// The machine crashed under it.
+    pub fn disconnected(&mut self) {
+        if let Some(running) = self.running.take() {
+            let outcome = if running.committing { Outcome::Unknown } else { Outcome::Aborted };
+            self.finish(running, outcome, 0, u64::MAX);
+        }
+    }
+
+    /// Goes on as far as it can.
+    pub fn turn(&mut self, turn: &mut Turn<'_>) -> Next {
+        if self.running.is_none() {
+            if turn.draining && self.again.is_none() {
+                return Next::Wait;
+            }
+            if !self.begin(turn) {
+                return Next::At(turn.true_ns + self.rng.range(100_000, 2_000_000));
+            }
+        }
+        loop {
+            let Some(mut running) = self.running.take() else {
+                return Next::At(turn.true_ns + self.rng.range(10_000, 3_000_000));
+            };
+            let Some(step) = running.steps.front().cloned() else {
+                self.finish(running, Outcome::Aborted, 0, turn.true_ns);
+                continue;
+            };
+            if let Step::Think(ns) = step {
+                running.steps.pop_front();
+                self.running = Some(running);
+                return Next::At(turn.true_ns + ns + 1);
+            }
+            match running.step(&step, turn) {
+                Poll::Pending => {
+                    self.running = Some(running);
+                    return Next::Wait;
+                }
+                Poll::Ready(Ok(None)) => {
+                    running.steps.pop_front();
+                    self.running = Some(running);
+                }
+                Poll::Ready(Ok(Some(position))) => {
+                    self.finish(running, Outcome::Committed, position.as_u64(), turn.true_ns);
+                }
+                Poll::Ready(Err(error)) => self.failed(running, &error, turn),
+            }
+        }
+    }
+
+    fn begin(&mut self, turn: &mut Turn<'_>) -> bool {
+        let script = self.again.take().unwrap_or_else(|| script(&mut self.rng));
+        let mut options = BeginOptions { token: self.token, ..script.options.clone() };
+        if script.past_us > 0 {
+            let physical = turn.now.interval.earliest().physical_us().saturating_sub(script.past_us);
+            options.as_of = Some(Timestamp::new(physical, 0));
+        }
+        let txn = match Transaction::begin(turn.node, &turn.now, &options) {
+            Ok(txn) => txn,
+            Err(TxnError::SnapshotUnavailable { .. }) if script.past_us > 0 => {
+                turn.probes.hit("past refused as collected");
+                return false;
+            }
+            Err(_) => return false,
+        };
+        let recency = match txn.stats().consistency {
+            _ if script.past_us > 0 => Recency::Any,
+            Consistency::Strict => Recency::Strict,
+            Consistency::Hybrid | Consistency::Auto => Recency::Hybrid,
+            Consistency::Token => Recency::Token,
+            Consistency::None => Recency::Any,
+        };
+        let record = Txn {
+            id: turn.id(),
+            session: self.number,
+            isolation: match options.isolation {
+                node::Isolation::Serializable => Isolation::Serializable,
+                node::Isolation::Snapshot => Isolation::Snapshot,
+                node::Isolation::ReadCommitted => Isolation::ReadCommitted,
+            },
+            recency,
+            began: turn.true_ns,
+            ended: u64::MAX,
+            outcome: Outcome::Unknown,
+            position: 0,
+            ops: Vec::new(),
+        };
+        let steps = script.steps.iter().cloned().collect();
+        let statement = turn.true_ns;
+        let (read, rows, rest) = Default::default();
+        self.running = Some(Running { txn, steps, record, read, statement, rows, rest, committing: false });
+        self.current = Some(script);
+        true
+    }
+
+    fn failed(&mut self, running: Running, error: &TxnError, turn: &mut Turn<'_>) {
+        let retry = matches!(error, TxnError::Restart { .. } | TxnError::Deadlock { .. });
+        let unknown = running.committing && matches!(error, TxnError::Storage(_));
+        let outcome = if unknown { Outcome::Unknown } else { Outcome::Aborted };
+        self.finish(running, outcome, 0, turn.true_ns);
+        if retry && self.rng.chance(60) && !turn.draining {
+            self.again = self.current.take();
+        }
+    }
+
+    fn finish(&mut self, mut running: Running, outcome: Outcome, position: u64, ended: u64) {
+        if outcome == Outcome::Committed {
+            // What `Any` reads moves no token; what it writes does.
+            let counts = running.record.recency != Recency::Any || running.record.writes();
+            if counts {
+                self.token = self.token.max(Timestamp::from_u64(position));
+            }
+        }
+        running.record.outcome = outcome;
+        running.record.position = position;
+        running.record.ended = ended;
+        self.done.push(running.record);
+    }
+}
+
+impl Running {
+    /// One step; `Some` when the transaction committed.
+    fn step(&mut self, step: &Step, turn: &mut Turn<'_>) -> Poll<Result<Option<Timestamp>, TxnError>> {
+        match step {
+            Step::Statement => {
+                self.statement = turn.true_ns;
+                Poll::Ready(self.txn.begin_statement(&turn.now).map(|()| None))
+            }
+            Step::Lock(key) => {
+                let locked = self.txn.lock(&turn.now, &encode_key(*key), WhenLocked::Wait, turn.waker);
+                locked.map(|done| done.map(|_| None))
+            }
+            Step::Get(key) => self.get(*key, turn),
+            Step::Scan(span, reverse) => self.scan(span.start, span.end, *reverse, turn),
+            Step::Put(key) => {
+                let amount = if ACCOUNTS.contains(key) { FIRST_BALANCE } else { 0 };
+                let value = Value { id: turn.id(), amount };
+                Poll::Ready(self.put(*key, value).map(|()| None))
+            }
+            Step::Add(key, change) => {
+                let Some(old) = self.read.get(key).copied() else { return Poll::Ready(Ok(None)) };
+                let value = Value { id: turn.id(), amount: old.amount + change };
+                Poll::Ready(self.put(*key, value).map(|()| None))
+            }
+            Step::Think(_) => Poll::Ready(Ok(None)),
+            Step::Rollback => {
+                self.txn.rollback();
+                self.steps.clear();
+                self.steps.push_back(Step::Rollback);
+                Poll::Ready(Ok(None))
+            }
+            Step::Commit => {
+                self.committing = self.txn.has_writes() || self.committing;
+                self.txn.commit(&turn.now, turn.waker).map(|done| done.map(Some))
+            }
+        }
+    }
+
+    fn note(&mut self, action: Action) {
+        self.record.ops.push(Op { began: self.statement, action });
+    }
+
+    fn wrote(&self, wanted: Key) -> bool {
+        self.record.ops.iter().any(|op| matches!(op.action, Action::Write { key, .. } if key == wanted))
+    }
+
+    fn get(&mut self, key: Key, turn: &mut Turn<'_>) -> Poll<Result<Option<Timestamp>, TxnError>> {
+        let Poll::Ready(result) = self.txn.get(&turn.now, &encode_key(key), false, turn.waker) else {
+            return Poll::Pending;
+        };
+        Poll::Ready(result.map(|found| {
+            let found = found.map(|raw| decode_value(&raw).unwrap_or(Value { id: u64::MAX, amount: 0 }));
+            let snapshot = (!self.wrote(key)).then(|| self.txn.snapshot().as_u64());
+            if let Some(value) = found {
+                self.read.insert(key, value);
+            }
+            if self.record.recency == Recency::Any {
+                turn.probes.hit("one row read from the past");
+            }
+            self.note(Action::Read { key, snapshot, found });
+            None
+        }))
+    }
+
+    fn scan(
+        &mut self,
+        from: Key,
+        to: Key,
+        reverse: bool,
+        turn: &mut Turn<'_>,
+    ) -> Poll<Result<Option<Timestamp>, TxnError>> {
+        loop {
+            let span = self.rest.clone().unwrap_or_else(|| encode_key(from)..encode_key(to));
+            let chunk = match self.txn.scan(&turn.now, &span, reverse, 3, false, turn.waker) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(Err(e)) => return Poll::Ready(Err(e)),
+                Poll::Ready(Ok(chunk)) => chunk,
+            };
+            for (key, value) in &chunk.rows {
+                let garbage = Value { id: u64::MAX, amount: 0 };
+                self.rows.push((decode_key(key).unwrap_or(0), decode_value(value).unwrap_or(garbage)));
+            }
+            self.rest = chunk.rest;
+            if self.rest.is_none() {
+                break;
+            }
+        }
+        let mut found = std::mem::take(&mut self.rows);
+        found.sort_unstable();
+        let snapshot = Some(self.txn.snapshot().as_u64());
+        self.note(Action::Scan { from, to, snapshot, found });
+        Poll::Ready(Ok(None))
+    }
+
+    fn put(&mut self, key: Key, value: Value) -> Result<(), TxnError> {
+        self.txn.put(encode_key(key), encode_value(value))?;
+        self.note(Action::Write { key, value });
+        Ok(())
+    }
+}

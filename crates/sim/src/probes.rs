@@ -1,0 +1,65 @@
+//! Rare paths, counted: a simulator that never reaches them proves nothing about them.
+
+use std::collections::BTreeMap;
+
+/// What a good batch of seeds reaches at least once.
+pub const WANTED: &[&str] = &[
+    "commit in one range",
+    "commit in many ranges",
+    "split",
+    "certification refused",
+    "uncertain version met",
+    "snapshot refreshed",
+    "refresh failed",
+    "read waited for a write in flight",
+    "commit waited for rule 1",
+    "lock queue",
+    "deadlock",
+    "crash",
+    "torn tail cut off",
+    "undecided prepare recovered",
+    "unknown outcome was committed",
+    "unknown outcome was aborted",
+    "disk full refused a commit",
+    "flush",
+    "flush failed",
+    "log segment recycled",
+    "collected",
+    "restart from a flushed state",
+    "clock stepped",
+    "past refused as collected",
+    "one row read from the past",
+];
+
+/// Counts by name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Probes(BTreeMap<&'static str, u64>);
+
+impl Probes {
+    /// Counts one.
+    pub fn hit(&mut self, name: &'static str) {
+        self.add(name, 1);
+    }
+    /// Counts several.
+    pub fn add(&mut self, name: &'static str, n: u64) {
+        if n > 0 {
+            *self.0.entry(name).or_default() += n;
+        }
+    }
+    /// Takes in the counts of another run.
+    pub fn merge(&mut self, other: &Probes) {
+        other.0.iter().for_each(|(name, n)| self.add(name, *n));
+    }
+    /// Rare paths that were never reached.
+    pub fn missing(&self) -> Vec<&'static str> {
+        WANTED.iter().copied().filter(|name| !self.0.contains_key(name)).collect()
+    }
+    /// How often.
+    pub fn count(&self, name: &str) -> u64 {
+        self.0.get(name).copied().unwrap_or(0)
+    }
+    /// All counts.
+    pub fn all(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
+        self.0.iter().map(|(name, n)| (*name, *n))
+    }
+}

@@ -1,0 +1,532 @@
+//! The event loop: virtual time, one machine, several sessions, faults.
+//!
+//! One law: one event, then everything that it woke, later. Nothing here reads a real clock or an unseeded number, and all
+//! containers are ordered, so one seed gives one trace.
+
+use crate::client::{Client, Next, Turn};
+use crate::machine::{Failure, Machine, Prepare};
+use crate::probes::Probes;
+use crate::rng::Rng;
+use crate::time::{ClockKind, SimClock};
+use crate::workload::{ACCOUNTS, REGISTERS, Script, Step, decode_value, encode_key};
+use checker::storage::Stored;
+use checker::{History, Key};
+use clock::Timestamp;
+use node::{NodeOptions, Outputs, Ticket};
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::task::{Poll, Wake, Waker};
+use store::VersionsConfig;
+
+/// True time at which every run begins, nanoseconds since the Unix epoch.
+pub const START_NS: u64 = 1_700_000_000_000_000_000;
+/// A run that has not come to rest this long after its last fault hangs.
+const REST_NS: u64 = 20_000_000_000;
+
+/// What happens next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Event {
+    /// A session goes on.
+    Client(usize),
+    /// The sync that was on its way is done; counts only for the life of the machine that began it.
+    Synced(u64),
+    /// Time passes for the node, now and then.
+    Tick(u64),
+    /// What the node's gate waits for is past.
+    Timer(u64),
+    /// Freeze, flush, truncate.
+    Flush,
+    /// Raise the threshold of collection, or collect.
+    Collect,
+    /// Split a range.
+    Split,
+    /// The clock steps.
+    ClockStep,
+    /// The disk fills up, or has space again.
+    DiskFull(bool),
+    /// Power fails.
+    Crash,
+    /// Power returns.
+    Start,
+}
+
+/// Wakes sessions: written by the node's wakers, read by the loop.
+#[derive(Default)]
+struct Woken(Mutex<Vec<usize>>);
+
+struct ClientWaker {
+    woken: Arc<Woken>,
+    client: usize,
+}
+
+impl Wake for ClientWaker {
+    fn wake(self: Arc<Self>) {
+        self.woken.0.lock().push(self.client);
+    }
+}
+
+/// How a run is laid out: all of it drawn from the seed.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The clock.
+    pub clock: ClockKind,
+    /// Sessions.
+    pub clients: usize,
+    /// How long sessions begin transactions, nanoseconds.
+    pub length_ns: u64,
+    /// Mean time between crashes, nanoseconds; 0: none.
+    pub crash_ns: u64,
+    /// The node knows that it leads everything.
+    pub alone: bool,
+}
+
+impl Plan {
+    /// From a seed.
+    pub fn draw(rng: &mut Rng) -> Self {
+        Plan {
+            clock: rng
+                .pick(&[ClockKind::Exact, ClockKind::Honest, ClockKind::Honest, ClockKind::Lying])
+                .unwrap_or(ClockKind::Exact),
+            clients: usize::try_from(rng.range(2, 9)).unwrap_or(2),
+            length_ns: rng.range(1, 6) * 1_000_000_000,
+            crash_ns: rng.pick(&[0, 300_000_000, 1_000_000_000]).unwrap_or(0),
+            alone: rng.chance(40),
+        }
+    }
+}
+
+/// The simulated world.
+pub struct World {
+    rng: Rng,
+    plan: Plan,
+    machine: Machine,
+    clients: Vec<Client>,
+    wakers: Vec<Waker>,
+    woken: Arc<Woken>,
+    queue: BTreeMap<(u64, u64), Event>,
+    sequence: u64,
+    true_ns: u64,
+    /// Counts the lives of the machine.
+    era: u64,
+    /// Before this the node may not serve: what was replayed is not certainly past.
+    ready: bool,
+    last_id: u64,
+    draining: bool,
+    tickets: Vec<Ticket>,
+    /// When each session's next planned event is.
+    due: Vec<u64>,
+    /// When the next timer rings.
+    timer: Option<u64>,
+    earlier: BTreeMap<u64, u64>,
+    hash: u64,
+    shown: bool,
+    /// Rare paths.
+    pub probes: Probes,
+}
+
+impl World {
+    /// A world from a seed. `show` prints each event.
+    pub fn new(seed: u64, prepare: Option<Prepare>, show: bool) -> Self {
+        let mut rng = Rng::new(seed);
+        let plan = Plan::draw(&mut rng);
+        let clock = SimClock::new(plan.clock, START_NS, &mut rng);
+        let options = NodeOptions { alone: plan.alone, ..NodeOptions::default() };
+        let cache_bytes = rng.pick(&[0, 30_000, 1 << 20]).unwrap_or(0);
+        let config = VersionsConfig { cache_bytes, ..VersionsConfig::default() };
+        let mut machine = Machine::new(rng.draw(), clock, options, config);
+        machine.prepare_with(prepare);
+        let woken = Arc::new(Woken::default());
+        let clients: Vec<Client> =
+            (0..plan.clients).map(|n| Client::new(u32::try_from(n).unwrap_or(0), rng.fork())).collect();
+        let waker = |client| Waker::from(Arc::new(ClientWaker { woken: woken.clone(), client }));
+        let wakers = (0..plan.clients).map(waker).collect();
+        let plan_clients = plan.clients;
+        let mut world = World {
+            rng,
+            plan,
+            machine,
+            clients,
+            wakers,
+            woken,
+            queue: BTreeMap::new(),
+            sequence: 0,
+            true_ns: START_NS,
+            era: 0,
+            ready: false,
+            last_id: 0,
+            draining: false,
+            tickets: Vec::new(),
+            due: vec![0; plan_clients],
+            timer: None,
+            earlier: BTreeMap::new(),
+            hash: 0xcbf2_9ce4_8422_2325,
+            shown: show,
+            probes: Probes::default(),
+        };
+        world.trace(&format!("seed {seed}, {:?}", world.plan));
+        world
+    }
+
+    /// The layout of this run.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Whether clock bounds hold in this run.
+    pub fn bounds_hold(&self) -> bool {
+        self.machine.clock.is_honest()
+    }
+
+    /// The hash of everything that happened.
+    pub fn hash(&self) -> u64 {
+        self.hash
+    }
+
+    fn trace(&mut self, what: &str) {
+        for byte in what.bytes() {
+            self.hash = (self.hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+        if self.shown {
+            let us = (self.true_ns - START_NS) / 1000;
+            #[allow(clippy::print_stdout, reason = "asked for on the command line")]
+            {
+                println!("{us:>12} {what}");
+            }
+        }
+    }
+
+    fn at(&mut self, when: u64, event: Event) {
+        self.sequence += 1;
+        self.queue.insert((when.max(self.true_ns), self.sequence), event);
+    }
+
+    fn after(&mut self, ns: u64, event: Event) {
+        self.at(self.true_ns + ns, event);
+    }
+
+    /// Runs to the end: load, chaos, rest, a last crash; gives what clients saw and what is stored.
+    ///
+    /// # Errors
+    /// The product broke a rule that ends the run: it says which.
+    pub fn run(&mut self) -> Result<(History, Stored), Failure> {
+        self.start()?;
+        self.load()?;
+        self.schedule_faults();
+        let end = self.true_ns + self.plan.length_ns;
+        self.until(|world| world.true_ns >= end, end + REST_NS)?;
+        self.rest()?;
+        let before = self.dump()?;
+        self.crash();
+        self.start()?;
+        let deadline = self.true_ns + REST_NS;
+        self.until(|world| world.ready && world.is_quiet(), deadline)?;
+        let stored = self.dump()?;
+        self.machine.count(&mut self.probes);
+        if let Some(what) = differs(&before, &stored) {
+            return Err(Failure(format!("the last crash changed what is stored: {what}")));
+        }
+        let mut txns: Vec<checker::Txn> = self.clients.iter_mut().flat_map(|c| std::mem::take(&mut c.done)).collect();
+        txns.sort_by_key(|t| t.id);
+        for txn in &txns {
+            self.trace(&format!("{txn:?}"));
+        }
+        Ok((History { txns }, stored))
+    }
+
+    /// Fills registers and accounts in one transaction, before there are faults.
+    fn load(&mut self) -> Result<(), Failure> {
+        let puts = (0..REGISTERS).chain(ACCOUNTS).map(Step::Put);
+        let steps = std::iter::once(Step::Statement).chain(puts).chain([Step::Commit]).collect();
+        self.clients[0].run(Script { options: node::BeginOptions::default(), past_us: 0, steps });
+        self.draining = true;
+        self.after(1000, Event::Client(0));
+        let deadline = self.true_ns + REST_NS;
+        self.until(|world| world.clients[0].done.len() == 1 && world.is_quiet(), deadline)?;
+        self.draining = false;
+        for n in 0..self.clients.len() {
+            let delay = self.rng.below(5_000_000);
+            self.after(delay, Event::Client(n));
+        }
+        Ok(())
+    }
+
+    fn schedule_faults(&mut self) {
+        let length = self.plan.length_ns;
+        let end = self.true_ns + length;
+        for (event, mean) in [
+            (Event::Flush, 150_000_000),
+            (Event::Collect, 300_000_000),
+            (Event::Split, 400_000_000),
+            (Event::ClockStep, 500_000_000),
+            (Event::DiskFull(true), 2_000_000_000),
+            (Event::Crash, self.plan.crash_ns),
+        ] {
+            let mut when = self.true_ns;
+            while mean > 0 {
+                when += self.rng.range(mean / 4, mean * 2);
+                if when >= end {
+                    break;
+                }
+                self.at(when, event);
+            }
+        }
+    }
+
+    /// No more faults and no new transactions: everything that runs must end.
+    fn rest(&mut self) -> Result<(), Failure> {
+        self.trace("rest");
+        self.draining = true;
+        self.machine.disk.set_capacity(None);
+        self.queue.retain(|_, e| !matches!(e, Event::Crash | Event::DiskFull(true) | Event::Split | Event::Collect));
+        let deadline = self.true_ns + REST_NS;
+        self.until(|world| world.ready && world.clients.iter().all(|c| !c.is_busy()), deadline)?;
+        // Undecided transactions are looked into by ticks, and what a full disk refused is proposed again by them.
+        let settled = self.true_ns + 3 * node::UNDECIDED_AFTER_NS;
+        self.until(|world| world.true_ns >= settled && world.is_quiet(), deadline + REST_NS)
+    }
+
+    /// Nothing is on its way to the disk, and no prepare is undecided.
+    fn is_quiet(&self) -> bool {
+        self.machine.is_quiet()
+    }
+
+    fn until(&mut self, done: impl Fn(&World) -> bool, deadline: u64) -> Result<(), Failure> {
+        while !done(self) {
+            let Some(((when, _), event)) = self.queue.pop_first() else {
+                return Err(Failure("nothing is left to happen, and the run is not at its end".into()));
+            };
+            self.true_ns = when;
+            if when > deadline {
+                let busy: Vec<usize> = (0..self.clients.len()).filter(|n| self.clients[*n].is_busy()).collect();
+                return Err(Failure(format!("the run hangs: sessions {busy:?} wait for ever")));
+            }
+            self.event(event)?;
+            self.settle()?;
+        }
+        Ok(())
+    }
+
+    fn event(&mut self, event: Event) -> Result<(), Failure> {
+        if !matches!(event, Event::Client(_) | Event::Tick(_) | Event::Timer(_)) {
+            self.trace(&format!("{event:?}"));
+        }
+        let mut out = Vec::new();
+        match event {
+            Event::Client(n) => self.client(n),
+            Event::Synced(era) if era == self.era => self.machine.sync_done(self.true_ns, &mut out)?,
+            Event::Tick(era) if era == self.era => {
+                self.machine.tick(self.true_ns, &mut out)?;
+                self.after(200_000_000, Event::Tick(era));
+            }
+            Event::Timer(era) if era == self.era => {
+                self.timer = None;
+                self.machine.tick(self.true_ns, &mut out)?;
+            }
+            Event::Synced(_) | Event::Tick(_) | Event::Timer(_) => {}
+            Event::Flush => self.machine.flush(&mut self.probes)?,
+            Event::Collect => self.collect()?,
+            Event::Split => self.split(),
+            Event::ClockStep => {
+                self.probes.hit("clock stepped");
+                self.machine.clock.step(self.true_ns, &mut self.rng);
+            }
+            Event::DiskFull(full) => {
+                self.machine.disk.set_capacity(full.then_some(0));
+                self.machine.engine.set_full(full);
+                if full {
+                    let delay = self.rng.range(10_000_000, 300_000_000);
+                    self.after(delay, Event::DiskFull(false));
+                }
+            }
+            Event::Crash => {
+                self.crash();
+                let delay = self.rng.range(1_000_000, 100_000_000);
+                self.after(delay, Event::Start);
+            }
+            Event::Start => self.start()?,
+        }
+        self.take(out);
+        Ok(())
+    }
+
+    /// Wakers and timers of the node's outputs.
+    fn take(&mut self, outputs: Vec<Outputs>) {
+        for out in outputs {
+            out.wakers.into_iter().for_each(Waker::wake);
+            if let Some(timer) = out.timer {
+                let when = self.machine.clock.when(timer.physical_us(), self.true_ns);
+                if self.timer.is_none_or(|known| when < known) {
+                    let era = self.era;
+                    self.timer = Some(when);
+                    self.at(when, Event::Timer(era));
+                }
+            }
+        }
+    }
+
+    /// What an event left to do: the log, the woken.
+    fn settle(&mut self) -> Result<(), Failure> {
+        let mut out = Vec::new();
+        if self.machine.append(self.true_ns, &mut out, &mut self.probes)? {
+            let delay =
+                if self.rng.chance(5) { self.rng.range(1, 40) * 1_000_000 } else { self.rng.range(60_000, 300_000) };
+            let era = self.era;
+            self.after(delay, Event::Synced(era));
+        }
+        self.take(out);
+        let woken = std::mem::take(&mut *self.woken.0.lock());
+        for n in woken {
+            let delay = self.rng.below(50_000);
+            self.after(delay, Event::Client(n));
+        }
+        // Spurious wake-ups are allowed, so they happen.
+        if self.rng.chance(1) {
+            let n = usize::try_from(self.rng.below(self.clients.len() as u64)).unwrap_or(0);
+            if self.clients[n].is_busy() {
+                self.after(1, Event::Client(n));
+            }
+        }
+        self.probe_tickets();
+        Ok(())
+    }
+
+    fn client(&mut self, n: usize) {
+        let Some(node) = self.machine.node().cloned() else { return };
+        if !self.ready {
+            let now = self.machine.now(self.true_ns);
+            if !now.interval.is_past(node.ready_at()) {
+                self.after(1_000_000, Event::Client(n));
+                return;
+            }
+            self.ready = true;
+        }
+        let now = self.machine.now(self.true_ns);
+        let before = self.clients[n].done.len();
+        let next = self.clients[n].turn(&mut Turn {
+            true_ns: self.true_ns,
+            now,
+            node: &node,
+            waker: &self.wakers[n],
+            last_id: &mut self.last_id,
+            probes: &mut self.probes,
+            draining: self.draining,
+        });
+        for at in before..self.clients[n].done.len() {
+            let txn = &self.clients[n].done[at];
+            let line = format!("session {n}: {} {:?} {:?} at {}", txn.id, txn.isolation, txn.outcome, txn.position);
+            self.trace(&line);
+        }
+        // One event per session is planned, however often it was woken meanwhile: else events breed events.
+        if let Next::At(when) = next
+            && (self.due[n] <= self.true_ns || when < self.due[n])
+        {
+            self.due[n] = when;
+            self.at(when, Event::Client(n));
+        }
+    }
+
+    fn start(&mut self) -> Result<(), Failure> {
+        self.era += 1;
+        self.ready = false;
+        let ready = self.machine.start(self.true_ns, &mut self.probes)?;
+        let era = self.era;
+        self.after(1_000_000, Event::Tick(era));
+        self.trace(&format!("started, serves from {ready}"));
+        self.remember()?;
+        for n in 0..self.clients.len() {
+            let delay = self.rng.range(1_000, 2_000_000);
+            self.after(delay, Event::Client(n));
+        }
+        Ok(())
+    }
+
+    fn crash(&mut self) {
+        self.timer = None;
+        self.tickets.clear();
+        for client in &mut self.clients {
+            client.disconnected();
+        }
+        self.machine.crash(&mut self.rng, &mut self.probes);
+        self.era += 1;
+        self.ready = false;
+    }
+
+    fn split(&mut self) {
+        let Some(node) = self.machine.node().cloned() else { return };
+        let key =
+            if self.rng.chance(50) { self.rng.below(REGISTERS) } else { self.rng.range(ACCOUNTS.start, ACCOUNTS.end) };
+        let now = self.machine.now(self.true_ns);
+        self.tickets.push(node.split(&now, encode_key(key), Waker::noop()));
+    }
+
+    fn probe_tickets(&mut self) {
+        let probes = &mut self.probes;
+        self.tickets.retain(|ticket| match ticket.poll(Waker::noop()) {
+            Poll::Pending => true,
+            Poll::Ready(result) => {
+                if result.is_ok() {
+                    probes.hit("split");
+                }
+                false
+            }
+        });
+    }
+
+    fn collect(&mut self) -> Result<(), Failure> {
+        let Some(node) = self.machine.node().cloned() else { return Ok(()) };
+        let now = self.machine.now(self.true_ns);
+        let physical = now.interval.earliest().physical_us();
+        let age = self.rng.below(1_500_000);
+        node.collect(&now, Timestamp::new(physical.saturating_sub(age), 0));
+        if let Some(threshold) = node.collectable() {
+            self.remember()?;
+            // A full disk or a failed sync: the next call goes on.
+            if let Ok(done) = node.versions().collect(threshold, None) {
+                self.probes.add("collected", done.removed as u64);
+            }
+        }
+        Ok(())
+    }
+
+    /// Remembers what is stored now: it may be collected before the end.
+    fn remember(&mut self) -> Result<(), Failure> {
+        let stored = self.dump()?;
+        for (at, id) in stored.versions.into_values().flatten() {
+            self.earlier.insert(id, at);
+        }
+        Ok(())
+    }
+
+    /// Everything that is stored.
+    fn dump(&mut self) -> Result<Stored, Failure> {
+        let Some(node) = self.machine.node() else { return Ok(Stored::default()) };
+        let versions = node.versions();
+        let mut stored =
+            Stored { collected: versions.collected().as_u64(), earlier: self.earlier.clone(), ..Stored::default() };
+        let failed = |e: store::StoreError| Failure(format!("what is stored cannot be read: {e}"));
+        for name in (0..REGISTERS).chain(ACCOUNTS) {
+            let chain: &mut Vec<(u64, u64)> = stored.versions.entry(name as Key).or_default();
+            for version in versions.history(&encode_key(name)).map_err(failed)? {
+                let value = version.value.as_deref().and_then(decode_value);
+                chain.push((version.ts.as_u64(), value.map_or(0, |v| v.id)));
+            }
+        }
+        Ok(stored)
+    }
+}
+
+/// What a snapshot at or above the threshold sees differently; what lies below it may be collected or not.
+fn differs(before: &Stored, after: &Stored) -> Option<String> {
+    let threshold = before.collected.max(after.collected);
+    let readable = |stored: &Stored, key: Key| {
+        let mut chain = stored.versions.get(&key).cloned().unwrap_or_default();
+        chain.sort_unstable();
+        chain.split_off(chain.partition_point(|(at, _)| *at <= threshold).saturating_sub(1))
+    };
+    let mut keys = before.versions.keys().chain(after.versions.keys());
+    keys.find_map(|key| {
+        let (a, b) = (readable(before, *key), readable(after, *key));
+        (a != b).then(|| format!("key {key}, from {threshold} on: {a:?} before, {b:?} after"))
+    })
+}

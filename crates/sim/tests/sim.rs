@@ -1,0 +1,76 @@
+//! The simulator itself: one seed, one trace; good nodes pass; a node with one rule broken is caught.
+
+use sim::{Prepare, Report, run};
+
+#[test]
+fn one_seed_twice_gives_one_trace() {
+    for seed in [3, 10] {
+        let (first, second) = (run(seed, None, false), run(seed, None, false));
+        assert_eq!(first.hash, second.hash);
+        assert_eq!(first.probes, second.probes);
+    }
+    assert_ne!(run(3, None, false).hash, run(4, None, false).hash);
+}
+
+#[test]
+fn seeds_are_good() {
+    for seed in 1000..1012 {
+        let report = run(seed, None, false);
+        assert!(report.is_good(), "{:?}\n{}repeat: cargo x sim --seed {seed}", report.failure, report.verdict);
+    }
+}
+
+/// Runs seeds until one is caught; the seeds to try are few, so the checker has to be sharp.
+#[track_caller]
+fn caught(prepare: Prepare, tries: u64) -> Report {
+    for seed in 0..tries {
+        let report = run(seed, Some(prepare), false);
+        if !report.is_good() {
+            return report;
+        }
+    }
+    panic!("the broken rule was not noticed in {tries} seeds");
+}
+
+/// What the checker found, as text.
+fn kinds(report: &Report) -> String {
+    let mut kinds: Vec<String> = report.verdict.found.iter().map(|(kind, _)| kind.to_string()).collect();
+    kinds.dedup();
+    format!("{} {:?}", kinds.join(" "), report.failure)
+}
+
+#[test]
+fn skipped_read_certification_is_caught() {
+    let report = caught(|node| node.sabotage().set_skip_read_certification(true), 20);
+    assert!(kinds(&report).contains("G"), "{}", kinds(&report));
+}
+
+#[test]
+fn skipped_write_certification_is_caught() {
+    let report = caught(|node| node.sabotage().set_skip_write_certification(true), 20);
+    assert!(["LostUpdate", "G", "Bank"].iter().any(|k| kinds(&report).contains(k)), "{}", kinds(&report));
+}
+
+#[test]
+fn acknowledgement_before_the_sync_is_caught() {
+    let report = caught(|node| node.sabotage().set_ack_before_durable(true), 20);
+    assert!(!report.is_good());
+}
+
+#[test]
+fn readers_that_do_not_wait_for_writes_in_flight_are_caught() {
+    let report = caught(|node| node.sabotage().set_ignore_inflight(true), 20);
+    assert!(kinds(&report).contains("TornSnapshot"), "{}", kinds(&report));
+}
+
+#[test]
+fn a_skipped_rule_one_is_caught() {
+    let report = caught(|node| node.sabotage().set_skip_rule_one(true), 60);
+    assert!(!report.is_good());
+}
+
+#[test]
+fn a_prepared_transaction_that_is_aborted_is_caught() {
+    let report = caught(|node| node.sabotage().set_abort_prepared(true), 200);
+    assert!(!report.is_good());
+}
