@@ -9,6 +9,9 @@ use crate::types::{SqlType, Value};
 use crate::{SqlError, SqlState};
 use sqlparser::ast::{self, BinaryOperator as B, UnaryOperator as U};
 
+/// Longest chain of operators: it is evaluated by descending.
+const CHAIN_MAX: usize = 2_000;
+
 pub(super) fn not_found(symbol: &str, types: &[SqlType]) -> SqlError {
     let shown = match types {
         [operand] => format!("{symbol} {}", operand.base()),
@@ -94,8 +97,35 @@ impl Binder<'_> {
             args.extend(self.list(right)?);
             return super::bind_function::call(self, "overlaps", args);
         }
+        if compare_op(op).is_none() {
+            return self.chain(left, op, right);
+        }
         let (left, right) = (self.expr(left)?, self.expr(right)?);
         self.binary_bound(left, op, right)
+    }
+
+    /// `a + b + c ...` nests to the left as deep as it is long: walked, not descended.
+    fn chain(&mut self, left: &ast::Expr, op: &B, right: &ast::Expr) -> Result<Expr, BindError> {
+        let mut links = vec![(op, right)];
+        let mut first = left;
+        while let ast::Expr::BinaryOp { left, op, right } = first {
+            if compare_op(op).is_some() || matches!(op, B::And | B::Or | B::Overlaps | B::PGCustomBinaryOperator(_)) {
+                break;
+            }
+            links.push((op, right));
+            first = left;
+        }
+        if links.len() > CHAIN_MAX {
+            return Err(SqlError::new(SqlState::TOO_COMPLEX, "stack depth limit exceeded")
+                .hint(format!("An expression chains at most {CHAIN_MAX} operators other than AND and OR."))
+                .into());
+        }
+        let mut whole = self.expr(first)?;
+        for (op, right) in links.into_iter().rev() {
+            let right = self.expr(right)?;
+            whole = self.binary_bound(whole, op, right)?;
+        }
+        Ok(whole)
     }
 
     pub(super) fn binary_bound(&mut self, left: Expr, op: &B, right: Expr) -> Result<Expr, BindError> {

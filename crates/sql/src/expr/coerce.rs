@@ -45,7 +45,8 @@ pub fn coerce(
             if known != SqlType::Unknown {
                 return coerce(Expr::Parameter { index, ty: known }, to, kind, parameters, context);
             }
-            let ty = to.base();
+            // Names of relations come as text: binary and text forms alike would need the catalog to be read.
+            let ty = if matches!(to, SqlType::Reg(_)) { SqlType::Text } else { to.base() };
             parameters.set(index, &ty);
             Ok(Some(with_modifier(Expr::Parameter { index, ty: ty.clone() }, &ty, to, explicit)))
         }

@@ -76,6 +76,7 @@ fn parameters_take_the_type_of_what_they_meet() {
         ("nullif($1, 'x')", "text"),
         ("CASE WHEN $1 THEN $2 ELSE t.i END", "boolean, integer"),
         ("$1::int8", "bigint"),
+        ("$1::regclass", "text"),
         ("CAST($1 AS date)", "date"),
         ("f AND $1", "boolean"),
         ("NOT $1", "boolean"),
@@ -168,6 +169,10 @@ fn long_chains_and_deep_nests() {
     let chain = vec!["f"; 5_000].join(" OR ");
     let (expr, _) = bound(&chain, &[]).unwrap();
     assert!(matches!(expr, Expr::Or(parts) if parts.len() == 5_000));
+    let sum = format!("t.i{}", " + 1".repeat(1_500));
+    assert!(matches!(bound(&sum, &[]).unwrap().0, Expr::Arithmetic { .. }));
+    let too_long = format!("t.i{}", " + 1".repeat(2_500));
+    assert!(matches!(bound(&too_long, &[]), Err(BindError::Sql(error)) if error.state == SqlState::TOO_COMPLEX));
     let parts = split_conjuncts(bound("f AND (t.i = 1 AND (b = 2 AND true)) AND (f OR f)", &[]).unwrap().0);
     assert_eq!(parts.len(), 4);
 }
