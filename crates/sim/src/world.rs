@@ -263,7 +263,10 @@ impl World {
             (Event::Crash, self.plan.crash_ns),
         ] {
             let mut when = self.true_ns;
-            while mean > 0 {
+            if mean == 0 {
+                continue;
+            }
+            loop {
                 when += self.rng.range(mean / 4, mean * 2);
                 if when >= end {
                     break;
