@@ -1,6 +1,6 @@
 //! Clients that people use: psql, pgbench, psycopg, SQLAlchemy, pgx. Each of them speaks the protocol in its own way.
 
-use crate::node::{Node, Scratch, has_program, repeat_with, skip};
+use crate::node::{Node, Scratch, binary, has_program, repeat_with, skip};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -58,9 +58,7 @@ fn our_shell() {
     repeat_with("clients::our_shell");
     let (_scratch, node) = node();
     let url = node.url();
-    let sql = |args: &[&str]| {
-        Command::new(env!("CARGO_BIN_EXE_timeball")).args(["sql", "--url", &url]).args(args).output().unwrap()
-    };
+    let sql = |args: &[&str]| Command::new(binary()).args(["sql", "--url", &url]).args(args).output().unwrap();
     let made = sql(&["-e", "CREATE TABLE t (id int PRIMARY KEY, s text); INSERT INTO t VALUES (1, 'a,b'), (2, NULL)"]);
     assert_eq!(String::from_utf8_lossy(&made.stdout), "CREATE TABLE\nINSERT 0 2\n");
     let table = sql(&["-e", "SELECT * FROM t ORDER BY id"]);

@@ -1,5 +1,6 @@
 //! A node as a process of its own, on a store of its own.
 
+use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
@@ -19,6 +20,11 @@ pub fn repeat_with(name: &str) {
 pub fn skip(why: &str) {
     assert!(std::env::var_os("TIMEBALL_E2E_REQUIRE").is_none(), "{why}, but TIMEBALL_E2E_REQUIRE is set");
     eprintln!("SKIPPED: {why}");
+}
+
+/// The binary under test; `TIMEBALL_BINARY` names another one, such as a release build.
+pub fn binary() -> OsString {
+    std::env::var_os("TIMEBALL_BINARY").unwrap_or_else(|| env!("CARGO_BIN_EXE_timeball").into())
 }
 
 /// Whether a program can be run.
@@ -73,7 +79,7 @@ impl Node {
     pub fn try_start(store: &Path, flags: &[&str]) -> Result<Node, String> {
         let log = store.with_extension("log");
         let to = std::fs::OpenOptions::new().create(true).append(true).open(&log).unwrap();
-        let mut child = Command::new(env!("CARGO_BIN_EXE_timeball"))
+        let mut child = Command::new(binary())
             .args(["start", "--listen-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0", "--store"])
             .arg(store)
             .args(flags)

@@ -41,6 +41,8 @@ pub struct WireMetrics {
     pub protocol_errors: AtomicU64,
     /// Sessions ended by a panic.
     pub panics: AtomicU64,
+    /// Statements that run now.
+    pub active: AtomicU64,
     /// Statements run.
     pub queries: AtomicU64,
     /// Statements that failed.
@@ -65,6 +67,7 @@ impl WireMetrics {
             self.protocol_errors.load(Relaxed),
         );
         text.counter("sql_session_panics", "Sessions ended by a fault of the server", self.panics.load(Relaxed));
+        text.gauge("sql_statements_active", "Statements that run now", self.active.load(Relaxed));
         text.counter("sql_query_count", "Statements run", self.queries.load(Relaxed));
         text.counter("sql_failure_count", "Statements that failed", self.failures.load(Relaxed));
         text.histogram("sql_latency", "Seconds that statements took in the server", &self.latency);

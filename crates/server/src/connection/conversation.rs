@@ -133,9 +133,9 @@ impl<'a> Conversation<'a> {
     }
 
     fn query(&mut self, text: &str) -> io::Result<()> {
-        let began = Instant::now();
+        let running = Running::new(self.metrics);
         let done = self.session.simple_query(text, &mut self.outbox);
-        self.count(began);
+        drop(running);
         if let Err(error) = done {
             self.failed(&error);
         }
@@ -144,9 +144,9 @@ impl<'a> Conversation<'a> {
     }
 
     fn execute(&mut self, portal: &str, max_rows: u32, follows: Option<u8>) -> Result<(), SqlError> {
-        let began = Instant::now();
+        let running = Running::new(self.metrics);
         let done = self.session.execute(portal, max_rows, follows == Some(b'S'), &mut self.outbox);
-        self.count(began);
+        drop(running);
         match done? {
             Executed::Complete => {}
             Executed::Suspended => backend::bare(self.outbox.buffer(), b's'),
@@ -224,10 +224,26 @@ impl<'a> Conversation<'a> {
         self.metrics.failures.fetch_add(1, Relaxed);
         self.outbox.error(error);
     }
+}
 
-    fn count(&self, began: Instant) {
+/// A statement that runs; dropping it counts it, also in a panic.
+struct Running<'a> {
+    metrics: &'a WireMetrics,
+    began: Instant,
+}
+
+impl<'a> Running<'a> {
+    fn new(metrics: &'a WireMetrics) -> Self {
+        metrics.active.fetch_add(1, Relaxed);
+        Running { metrics, began: Instant::now() }
+    }
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.metrics.active.fetch_sub(1, Relaxed);
         self.metrics.queries.fetch_add(1, Relaxed);
-        self.metrics.latency.record(began.elapsed().as_micros() as u64);
+        self.metrics.latency.record(self.began.elapsed().as_micros() as u64);
     }
 }
 
