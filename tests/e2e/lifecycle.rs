@@ -50,8 +50,8 @@ fn sigterm_drains() {
     let mut waiter = Client::connect(&Url::parse(&node.url()).unwrap()).unwrap();
     let waiting = std::thread::spawn(move || waiter.query("UPDATE t SET n = 2 WHERE id = 1"));
     until("the statement waits for the lock", || (node.metric("lock_waiters")? == 1.0).then_some(()));
-    let began = Instant::now();
     node.terminate();
+    let began = Instant::now();
     let log = scratch.path().join("store.log");
     let status = node.wait();
     let took = began.elapsed();
@@ -75,8 +75,8 @@ fn sigterm_interrupts_what_takes_too_long() {
     let mut sleeper = node.connect();
     let sleeping = std::thread::spawn(move || sleeper.batch_execute("SELECT pg_sleep(3600)"));
     until("the statement runs", || (node.metric("sql_statements_active")? == 1.0).then_some(()));
-    let began = Instant::now();
     node.terminate();
+    let began = Instant::now();
     assert!(node.wait().success());
     assert!(began.elapsed() < Duration::from_secs(10));
     let told = sleeping.join().unwrap().unwrap_err();

@@ -12,9 +12,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// A drain lets statements run for so long, in seconds, before it interrupts them.
-pub const DRAIN_STATEMENT_SECONDS: u64 = 5;
+pub const DRAIN_STATEMENT_SECONDS: u64 = 4;
 /// An interrupted statement may take so long to notice, in seconds, before it is left behind.
-pub const DRAIN_INTERRUPT_SECONDS: u64 = 3;
+pub const DRAIN_INTERRUPT_SECONDS: u64 = 2;
 
 /// Where to listen, and for how many.
 #[derive(Clone, Debug)]

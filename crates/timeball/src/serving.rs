@@ -15,7 +15,7 @@ const ENGINE_DIR: &str = "engine";
 const LOG_DIR: &str = "log";
 
 /// A stop that takes longer than this is cut off, in seconds: the promise is ten.
-const STOP_SECONDS_MAX: u64 = 9;
+const STOP_SECONDS_MAX: u64 = 8;
 
 /// A running node.
 pub struct Serving {
