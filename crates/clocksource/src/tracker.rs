@@ -29,7 +29,8 @@ use crate::moment::Moment;
 use clock::{Interval, Status};
 use std::fmt;
 
-/// Without news for this long (nanoseconds) an anchor is void, however wide its bound (ClockBound: 1000 s).
+/// Without an answer for this long (nanoseconds) an anchor is void, however wide its bound (ClockBound: 1000 s). It counts from the
+/// source's answer, not from its reference's: chronyd may hear from a server every 1024 s, and its bound has that age in it.
 pub const VOID_AFTER_NS: u64 = 1_000_000_000_000;
 /// The bound is widened from this long before an announced leap second (nanoseconds)...
 pub const LEAP_BEFORE_NS: u64 = 10_000_000_000;
@@ -288,7 +289,7 @@ fn is_leap_step(leap: Leap, step_ns: i64) -> bool {
 fn anchor_of(m: &Measurement, status: Status) -> Anchor {
     Anchor {
         as_of_ns: m.moment.boot_ns,
-        void_after_ns: m.updated_ns.saturating_add(VOID_AFTER_NS),
+        void_after_ns: m.moment.boot_ns.saturating_add(VOID_AFTER_NS),
         at: m.interval,
         max_drift_ppb: m.max_drift_ppb,
         status,

@@ -127,6 +127,16 @@ fn a_dead_daemon_lets_the_bound_grow_until_it_is_void_and_comes_back() {
 }
 
 #[test]
+fn a_daemon_that_polls_rarely_stays_synchronized() {
+    let mut w = World::at(NOON);
+    w.poll(MS, true);
+    for _ in 0..1030 {
+        w.pass(S, 40);
+        assert_eq!(w.poll(2 * MS, false).status, Status::Synchronized, "its last news are old, its answers are not");
+    }
+}
+
+#[test]
 fn a_step_of_the_system_clock_does_not_move_the_interval() {
     for step in [-5 * S, 3 * MS, 7200 * S] {
         let mut w = World::at(NOON);
