@@ -2,7 +2,7 @@
 
 use clocksource::chrony::{Chrony, ChronyAddress};
 use clocksource::{Clock, Settings, Spec};
-use lab::clock::{doctor, figure, record, watch};
+use lab::clock::{doctor, figure, peers, record, watch};
 use lexopt::prelude::*;
 use std::fs;
 use std::io::{self, IsTerminal, Write};
@@ -15,6 +15,7 @@ timeball clock [options]            what the clock says, live
   --json                  one JSON object a line instead of the view
   --count N               readings (goes on until stopped; 1 with --json)
   --every D               time between readings (250ms)
+  --url URL               the clocks of this node and its peers instead, by SQL
 timeball clock record [options]     the width of the bound over time
   --clock SOURCE          the source (auto)
   --duration D            how long (12h)
@@ -32,6 +33,7 @@ Sources: same-host, static:<error>, auto, chrony, clockbound, ptp, kernel, ntp:<
 #[derive(Debug, PartialEq)]
 pub enum ClockCommand {
     Watch(Spec, watch::WatchOptions),
+    Peers(String, watch::WatchOptions),
     Record(Spec, record::RecordOptions, Option<PathBuf>),
     Plot { recording: PathBuf, svg: PathBuf, png: PathBuf },
     Doctor(ChronyAddress),
@@ -42,13 +44,14 @@ pub fn parse(
     parser: &mut lexopt::Parser,
     duration: fn(&str) -> Result<Duration, String>,
 ) -> Result<Option<ClockCommand>, lexopt::Error> {
-    let (mut spec, mut files, mut words) = (Spec::Auto, [None, None, None], Vec::new());
+    let (mut spec, mut files, mut words, mut url) = (Spec::Auto, [None, None, None], Vec::new(), None);
     let mut look = watch::WatchOptions { json: false, count: None, every: Duration::from_millis(250), live: false };
     let mut tape = record::RecordOptions::default();
     while let Some(arg) = parser.next()? {
         match arg {
             Long("help") | Short('h') => return Ok(None),
             Long("clock") => spec = parser.value()?.parse()?,
+            Long("url") => url = Some(parser.value()?.string()?),
             Long("json") => look.json = true,
             Long("count") => look.count = Some(parser.value()?.parse()?),
             Long("every") => {
@@ -72,7 +75,10 @@ pub fn parse(
     Ok(Some(match (words.as_slice(), spec) {
         ([], spec) => {
             look.count = look.count.or(look.json.then_some(1));
-            ClockCommand::Watch(spec, look)
+            match url {
+                Some(url) => ClockCommand::Peers(url, look),
+                None => ClockCommand::Watch(spec, look),
+            }
         }
         (["record"], spec) => ClockCommand::Record(spec, tape, out),
         (["plot", file], _) => {
@@ -95,6 +101,10 @@ pub fn run(command: &ClockCommand) -> Result<(), String> {
             let _poller = clock.start_poller(|event| eprintln!("{event}")).map_err(|e| e.to_string())?;
             let options = watch::WatchOptions { live: !options.json && io::stdout().is_terminal(), ..*options };
             watch::watch(&clock, options, &mut io::stdout().lock(), &|| false).map_err(|e| e.to_string())
+        }
+        ClockCommand::Peers(url, options) => {
+            let url = lab::client::Url::parse(url).map_err(|e| e.to_string())?;
+            peers::watch(&url, options.count, options.every, &mut io::stdout().lock()).map_err(|e| e.to_string())
         }
         ClockCommand::Record(spec, options, out) => {
             let clock = Clock::open(spec).map_err(|e| e.to_string())?;
