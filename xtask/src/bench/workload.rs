@@ -44,7 +44,16 @@ pub struct Sample {
 /// Loads pgbench's tables and sysbench's table.
 pub fn load(system: &dyn System, binary: &Path, scale: u32) -> Result<(), String> {
     capture(Command::new("pgbench").args(["-i", "-q", "-s", &scale.to_string(), &system.url()]))?;
-    capture(Command::new(binary).args(["bench", "update-index", "--init-only", "--url", &system.url()]))?;
+    capture(Command::new(binary).args([
+        "bench",
+        "update-index",
+        "--duration",
+        "1s",
+        "--ramp-up",
+        "0s",
+        "--url",
+        &system.url(),
+    ]))?;
     Ok(())
 }
 
@@ -60,7 +69,16 @@ impl Workload {
             }
             UpdateIndex(clients) => {
                 let mut command = Command::new(binary);
-                command.args(["bench", "update-index", "--no-init", "--json", "--clients", &clients.to_string()]);
+                command.args([
+                    "bench",
+                    "update-index",
+                    "--no-load",
+                    "--ramp-up",
+                    "1s",
+                    "--json",
+                    "--clients",
+                    &clients.to_string(),
+                ]);
                 command.args(["--duration", &format!("{seconds}s"), "--url", &system.url()]);
                 json_sample(&capture(&mut command)?)
             }
@@ -94,6 +112,7 @@ fn json_sample(text: &str) -> Result<Sample, String> {
         .find_map(|l| serde_json::from_str(l).ok())
         .or_else(|| serde_json::from_str(text).ok())
         .ok_or("no JSON")?;
-    let tps = json["throughput_per_s"].as_f64().ok_or_else(|| format!("no throughput_per_s in {json}"))?;
-    Ok(Sample { tps, failed: json["errors"].as_u64().unwrap_or(0) })
+    let all = json["operations"].as_array().and_then(|o| o.iter().find(|o| o["operation"] == "all"));
+    let tps = all.and_then(|o| o["per_second"].as_f64()).ok_or_else(|| format!("no rate in {json}"))?;
+    Ok(Sample { tps, failed: json["failures"].as_u64().unwrap_or(0) })
 }
