@@ -65,7 +65,11 @@ pub fn parse(text: &str) -> Result<Vec<Parsed>, SqlError> {
         let mut reader = Reader::new(&lexed, tokens);
         let command = statement(&mut reader)?;
         reader.expect_end()?;
-        all.push(Parsed { command, text: text[start.0..end].into(), offset: start.1 });
+        match command {
+            // Short for a query: it is that query from here on.
+            Command::ShowQuery(query) => all.extend(parse(&query)?),
+            command => all.push(Parsed { command, text: text[start.0..end].into(), offset: start.1 }),
+        }
     }
     Ok(all)
 }

@@ -139,3 +139,8 @@ SHOW
 DISCARD ALL;
 ----
 DISCARD ALL
+
+SHOW CLOCKS;
+----
+ERROR 42P01: relation "timeball_internal.clocks" does not exist
+  position: 15

@@ -81,7 +81,7 @@ pub(super) static TABLE: &[Function] = &[
 
 /// As `version()` answers: clients read the number behind "PostgreSQL".
 pub(crate) fn version() -> String {
-    format!("PostgreSQL 15.0 (Timeball {})", env!("CARGO_PKG_VERSION"))
+    format!("PostgreSQL 15.10 (Timeball {})", env!("CARGO_PKG_VERSION"))
 }
 
 fn user(_: &[Value], arguments: &Arguments<'_>) -> R {
