@@ -62,6 +62,8 @@ pub(super) struct Binder<'c> {
     pub(super) ctes: Vec<Cte>,
     /// Words of the statement: a column whose name is none of them is not read. `None`: every column may be.
     pub(super) words: Option<BTreeSet<String>>,
+    /// A whole row is used: columns without a word of theirs are needed after all.
+    pub(super) whole_rows: bool,
     next_id: usize,
     depth: usize,
 }
@@ -286,6 +288,11 @@ impl Lower<'_, '_, '_> {
             let many = if columns.len() > left.len() { "many" } else { "few" };
             return Err(SqlError::new(SqlState::SYNTAX_ERROR, format!("subquery has too {many} columns")));
         }
+        let mut typed = Vec::with_capacity(left.len());
+        for (value, column) in left.into_iter().zip(&columns) {
+            typed.push(self.binder.as_type_if_unknown(value, &column.ty)?);
+        }
+        let left = typed;
         let kinds: Option<Vec<_>> = left.iter().zip(&columns).map(|(l, c)| keys::kind(&l.ty(), &c.ty)).collect();
         if let (BinaryOperator::Eq, false, Some(kinds)) = (op, all, kinds)
             && !left.iter().any(|l| l.ty() == SqlType::Unknown)
@@ -325,6 +332,7 @@ impl<'c> Binder<'c> {
             sets: Vec::new(),
             ctes: Vec::new(),
             words,
+            whole_rows: false,
             next_id: 0,
             depth: 0,
         }
@@ -425,12 +433,16 @@ impl<'c> Binder<'c> {
     }
 
     fn text_if_unknown(&mut self, expr: expr::Expr) -> Result<expr::Expr, SqlError> {
+        self.as_type_if_unknown(expr, &SqlType::Text)
+    }
+
+    fn as_type_if_unknown(&mut self, expr: expr::Expr, ty: &SqlType) -> Result<expr::Expr, SqlError> {
         if expr.ty() != SqlType::Unknown {
             return Ok(expr);
         }
         let context = BindContext { settings: &self.context.settings, catalog: Some(self.context.catalog.as_ref()) };
         let copy = expr.clone();
-        Ok(expr::coerce(expr, &SqlType::Text, CastKind::Implicit, &mut self.params, &context)?.unwrap_or(copy))
+        Ok(expr::coerce(expr, ty, CastKind::Implicit, &mut self.params, &context)?.unwrap_or(copy))
     }
 
     /// Plans a query inside an expression.

@@ -381,6 +381,10 @@ impl Binder<'_> {
             error.position = super::take::place_of(name.0.first().and_then(|part| part.as_ident()));
             error
         })?;
+        if alias.is_some_and(|alias| !alias.columns.is_empty()) {
+            // Its columns go by other names than their own.
+            self.words = None;
+        }
         let shown = alias.map_or_else(|| table.to_string(), |alias| fold(&alias.name));
         let columns = super::bind_query::renamed(columns, alias.map_or(&[], |alias| &alias.columns), &shown)?;
         let schema = if alias.is_some() { None } else { schema.map(str::to_string) };

@@ -310,7 +310,11 @@ impl Binder<'_> {
         let mut columns = Vec::with_capacity(taken.items.len());
         let mut outputs = Vec::with_capacity(taken.items.len());
         for item in taken.items {
-            let scalar = self.compile(item.expr, &scope)?;
+            let mut scalar = self.compile(item.expr, &scope)?;
+            // A literal may still become what a set operation or an INSERT makes of it; nothing else tells a parameter's type.
+            if !matches!(scalar.expr, crate::expr::Expr::Literal(..)) {
+                scalar = self.known(scalar)?;
+            }
             outputs.push(Output { name: item.name, ty: scalar.ty.clone(), origin: item.origin });
             columns.push(scalar);
         }

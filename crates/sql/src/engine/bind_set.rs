@@ -99,79 +99,68 @@ impl Binder<'_> {
 
     /// A set function whose arguments have their names resolved.
     fn set_call(&mut self, name: &str, args: Vec<Expr>, scope: &Scope<'_>) -> Result<FromCall, SqlError> {
-        let names = |names: &[&str]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
         if let Some(columns) = functions::set_columns(name) {
             let args = self.compiled(args, scope)?;
             let args = args.into_iter().map(|arg| self.known(arg)).collect::<Result<_, _>>()?;
             let function = functions::find_set(name).map_or(SetFunction::Value, SetFunction::Catalog);
             let (labels, types): (Vec<&str>, Vec<SqlType>) = columns.into_iter().unzip();
-            return Ok(FromCall { call: SetCall { function, args, columns: types }, names: names(&labels) });
+            return Ok(FromCall { call: SetCall { function, args, columns: types }, names: owned(&labels) });
         }
-        // Sets that are an array's elements in disguise.
-        let array = match name {
-            "regexp_split_to_table" => Some("regexp_split_to_array"),
-            "string_to_table" => Some("string_to_array"),
-            _ => None,
-        };
-        if let Some(array) = array {
-            let inner = self.set_call("unnest", vec![call_expr(array, args)], scope)?;
-            return Ok(FromCall { names: names(&[name]), ..inner });
-        }
-        if name == "regexp_matches" {
-            if args.len() > 2 {
-                return Err(SqlError::unsupported("regexp_matches with flags"));
+        match name {
+            "generate_series" => self.series(args, scope),
+            // Sets that are an array's elements in disguise.
+            "regexp_split_to_table" | "string_to_table" => {
+                let array = if name == "string_to_table" { "string_to_array" } else { "regexp_split_to_array" };
+                let inner = self.set_call("unnest", vec![call_expr(array, args)], scope)?;
+                Ok(FromCall { names: owned(&[name]), ..inner })
             }
-            let args = self.compiled(vec![call_expr("regexp_match", args)], scope)?;
-            let columns = vec![SqlType::Array(Box::new(SqlType::Text))];
-            return Ok(FromCall {
-                call: SetCall { function: SetFunction::OneIfAny, args, columns },
-                names: names(&[name]),
-            });
+            "regexp_matches" if args.len() > 2 => Err(SqlError::unsupported("regexp_matches with flags")),
+            "regexp_matches" => {
+                let args = self.compiled(vec![call_expr("regexp_match", args)], scope)?;
+                let columns = vec![SqlType::Array(Box::new(SqlType::Text))];
+                let call = SetCall { function: SetFunction::OneIfAny, args, columns };
+                Ok(FromCall { call, names: owned(&[name]) })
+            }
+            _ => self.elements(name, args, scope),
         }
-        if name == "generate_series" {
-            return self.series(args, scope);
-        }
+    }
+
+    /// The elements or members of an array or a json value.
+    fn elements(&mut self, name: &str, args: Vec<Expr>, scope: &Scope<'_>) -> Result<FromCall, SqlError> {
         let args = self.compiled(args, scope)?;
         let types: Vec<SqlType> = args.iter().map(|arg| arg.ty.clone()).collect();
+        let wrong = || undefined(name, &types);
         let binary = name.starts_with("jsonb");
         let json = if binary { SqlType::Jsonb } else { SqlType::Json };
         let text = name.ends_with("_text");
         let value = if text { SqlType::Text } else { json.clone() };
-        let (function, columns, labels): (SetFunction, Vec<SqlType>, &[&str]) = match (name, types.first()) {
-            ("unnest", Some(ty)) => {
-                (SetFunction::Unnest, vec![element(ty).ok_or_else(|| undefined(name, &types))?], &["unnest"])
-            }
-            ("_pg_expandarray", Some(ty)) => (
-                SetFunction::Expand,
-                vec![element(ty).ok_or_else(|| undefined(name, &types))?, SqlType::Int4],
-                &["x", "n"],
-            ),
-            ("generate_subscripts", Some(ty)) if element(ty).is_some() && types.len() >= 2 => {
+        let first = types.first().ok_or_else(wrong)?;
+        let of_array = || element(first).ok_or_else(wrong);
+        let (function, columns, labels): (SetFunction, Vec<SqlType>, &[&str]) = match name {
+            "unnest" => (SetFunction::Unnest, vec![of_array()?], &["unnest"]),
+            "_pg_expandarray" => (SetFunction::Expand, vec![of_array()?, SqlType::Int4], &["x", "n"]),
+            "generate_subscripts" if types.len() >= 2 => {
+                of_array()?;
                 (SetFunction::Subscripts, vec![SqlType::Int4], &["generate_subscripts"])
             }
-            ("json_object_keys" | "jsonb_object_keys", Some(_)) => {
-                (SetFunction::JsonKeys, vec![SqlType::Text], &["key"])
-            }
-            (_, Some(_)) if name.contains("array_elements") => {
+            "json_object_keys" | "jsonb_object_keys" => (SetFunction::JsonKeys, vec![SqlType::Text], &["key"]),
+            _ if name.contains("array_elements") => {
                 (SetFunction::JsonElements { text, binary }, vec![value], &["value"])
             }
-            (_, Some(_)) if name.contains("_each") => {
+            _ if name.contains("_each") => {
                 (SetFunction::JsonEach { text, binary }, vec![SqlType::Text, value], &["key", "value"])
             }
-            _ => return Err(undefined(name, &types)),
+            _ => return Err(wrong()),
         };
         let mut out = Vec::with_capacity(args.len());
         for arg in args {
-            let wanted = if name.starts_with("json") { Some(&json) } else { None };
-            out.push(match wanted {
-                Some(ty) => {
-                    let types = types.clone();
-                    self.coerce(arg, ty, CastKind::Implicit)?.ok_or_else(|| undefined(name, &types))?
-                }
-                None => self.known(arg)?,
+            out.push(if name.starts_with("json") {
+                self.coerce(arg, &json, CastKind::Implicit)?.ok_or_else(wrong)?
+            } else {
+                self.known(arg)?
             });
         }
-        Ok(FromCall { call: SetCall { function, args: out, columns }, names: names(labels) })
+        Ok(FromCall { call: SetCall { function, args: out, columns }, names: owned(labels) })
     }
 
     fn series(&mut self, args: Vec<Expr>, scope: &Scope<'_>) -> Result<FromCall, SqlError> {
@@ -254,6 +243,10 @@ impl Binder<'_> {
         scope.types.extend(added);
         Ok(Arc::new(Node::ProjectSet { input: node, calls }))
     }
+}
+
+fn owned(names: &[&str]) -> Vec<String> {
+    names.iter().map(ToString::to_string).collect()
 }
 
 /// The element type of an array.

@@ -121,17 +121,21 @@ impl Visitor for Names<'_, '_> {
 
 /// Cuts a condition at its ANDs.
 pub(super) fn conjuncts(expr: &Expr, scope: &Scope<'_>) -> Vec<Conjunct> {
-    match expr {
-        Expr::BinaryOp { left, op: BinaryOperator::And, right } => {
-            [conjuncts(left, scope), conjuncts(right, scope)].concat()
-        }
-        Expr::Nested(inner) => conjuncts(inner, scope),
-        other => {
-            let mut names = Names { scope, items: 0 };
-            let _ = other.visit(&mut names);
-            vec![Conjunct { expr: other.clone(), items: names.items }]
+    let mut out = Vec::new();
+    // A chain of ANDs leans to the left, and may be long.
+    let mut rest = vec![expr];
+    while let Some(expr) = rest.pop() {
+        match expr {
+            Expr::BinaryOp { left, op: BinaryOperator::And, right } => rest.extend([right.as_ref(), left.as_ref()]),
+            Expr::Nested(inner) => rest.push(inner),
+            other => {
+                let mut names = Names { scope, items: 0 };
+                let _ = other.visit(&mut names);
+                out.push(Conjunct { expr: other.clone(), items: names.items });
+            }
         }
     }
+    out
 }
 
 /// A built part of FROM: its rows are the prefix, then the columns of the items in this order.

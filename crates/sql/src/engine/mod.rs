@@ -44,6 +44,3 @@ mod window;
 
 pub use query::prepare;
 use query::words_of;
-
-#[cfg(test)]
-mod tests;

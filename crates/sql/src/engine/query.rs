@@ -23,8 +23,13 @@ pub fn prepare(statement: &Statement, text: &str, context: &PlanContext) -> Resu
     let Statement::Query(query) = statement else {
         return Err(SqlError::unsupported(format!("{statement} in the query engine")));
     };
-    let mut binder = Binder::new(context, words_of(text));
-    let planned = binder.query(query, &Scope::default())?;
+    let words = words_of(text);
+    let mut binder = Binder::new(context, words.clone());
+    let mut planned = binder.query(query, &Scope::default())?;
+    if binder.whole_rows && words.is_some() {
+        binder = Binder::new(context, None);
+        planned = binder.query(query, &Scope::default())?;
+    }
     let mut planned = binder.known_columns(planned, 0);
     planned.node = explain::simplify(planned.node);
     let parameters = binder.params.finish()?;
@@ -45,9 +50,8 @@ pub(super) fn words_of(text: &str) -> Option<BTreeSet<String>> {
     }
     let words: BTreeSet<String> =
         lower.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '$')).map(str::to_string).collect();
-    let whole_rows = ["natural", "row_to_json", "to_json", "to_jsonb", "json_agg", "jsonb_agg", "table", "record"];
     // A quoted name may hold anything.
-    if lower.contains('"') || whole_rows.iter().any(|word| words.contains(*word)) {
+    if lower.contains('"') || words.contains("natural") {
         return None;
     }
     Some(words)

@@ -20,7 +20,7 @@ use crate::catalog::Relation;
 use crate::context::{CatalogView, EvalSettings, StatementContext};
 use crate::output::Field;
 use crate::types::{Row, SqlType};
-use crate::{Kv, SqlError};
+use crate::{Kv, SqlError, SqlState};
 use sqlparser::ast::Statement;
 use std::sync::Arc;
 
@@ -99,6 +99,12 @@ pub fn prepare(statement: &Statement, text: &str, context: &PlanContext) -> Resu
         }
         Ok(plan) => Ok(plan),
         Err(refusal) if refusal.is_for_engine() && direct::may_run_in_engine(statement) => {
+            crate::engine::prepare(statement, text, context)
+        }
+        // The name of a table may stand for its whole row, which only the engine knows.
+        Err(refusal::Refusal::Wrong(error))
+            if error.state == SqlState::UNDEFINED_COLUMN && direct::may_run_in_engine(statement) =>
+        {
             crate::engine::prepare(statement, text, context)
         }
         Err(refusal) => Err(refusal.into_error()),

@@ -103,3 +103,54 @@ fn scripts_give_what_postgres_gives() {
     let repeat = "cargo test -p timeball-sql --no-default-features --test engine";
     assert!(wrong.is_empty(), "{}\n{} differ; repeat: {repeat}", wrong.join("\n"), wrong.len());
 }
+
+/// Runs a query under other limits than the world's.
+fn run_limited(text: &str, limit: impl FnOnce(&mut sql::context::StatementContext)) -> Result<usize, sql::SqlError> {
+    let world = World::new();
+    let plan = world.prepare(text)?;
+    let txn = world.begin();
+    let mut context = std::sync::Arc::into_inner(world.context(&txn, Vec::new())).unwrap();
+    limit(&mut context);
+    let sql::plan::Execution::Rows(mut rows) = plan.execute(&std::sync::Arc::new(context))? else { return Ok(0) };
+    let mut count = 0;
+    loop {
+        match rows.next(1000)?.len() {
+            0 => return Ok(count),
+            more => count += more,
+        }
+    }
+}
+
+#[test]
+fn what_a_query_holds_is_bounded() {
+    let small = |context: &mut sql::context::StatementContext| {
+        context.memory = std::sync::Arc::new(sql::context::MemoryBudget::new(1 << 20));
+    };
+    for text in [
+        "SELECT g FROM generate_series(1, 1000000) g ORDER BY 1",
+        "SELECT g, count(*) FROM generate_series(1, 1000000) g GROUP BY g",
+        "SELECT DISTINCT g FROM generate_series(1, 1000000) g",
+        "SELECT count(*) FROM generate_series(1, 1000000) a JOIN generate_series(1, 1000000) b ON a = b",
+        "SELECT array_agg(g) FROM generate_series(1, 1000000) g",
+        "SELECT sum(g) OVER () FROM generate_series(1, 1000000) g",
+        "WITH c AS (SELECT g FROM generate_series(1, 1000000) g) SELECT count(*) FROM c a, c b",
+        "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT count(*) FROM r",
+    ] {
+        assert_eq!(run_limited(text, small).unwrap_err().state.as_str(), "53200", "{text}");
+    }
+    // What is only passed on needs none of it, and a sort under a LIMIT only what can come out.
+    assert_eq!(run_limited("SELECT g FROM generate_series(1, 100000) g", small).unwrap(), 100_000);
+    assert_eq!(run_limited("SELECT g FROM generate_series(1, 100000) g ORDER BY g DESC LIMIT 3", small).unwrap(), 3);
+}
+
+#[test]
+fn a_cancelled_query_ends() {
+    let cancelled = |context: &mut sql::context::StatementContext| context.interrupt.raise();
+    for text in [
+        "SELECT count(*) FROM generate_series(1, 1000000000000) g",
+        "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT count(*) FROM r",
+        "SELECT count(*) FROM generate_series(1, 3000) a, generate_series(1, 3000) b, generate_series(1, 3000) c",
+    ] {
+        assert_eq!(run_limited(text, cancelled).unwrap_err().state.as_str(), "57014", "{text}");
+    }
+}

@@ -121,3 +121,9 @@ SELECT count(*) OVER (), x FROM (VALUES (1), (2)) q(x) ORDER BY x LIMIT 1;
 SELECT rank() OVER (ORDER BY sum(y) DESC), x FROM (VALUES (1, 5), (1, 6), (2, 20)) q(x, y) GROUP BY x ORDER BY 1;
 -- 1|2
 -- 2|1
+SELECT w.x, w.y, w.a FROM v AS w(x, y) WHERE x = 1;
+-- 1|a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11|{1,2,3}
+SELECT count(w) FROM v w;
+-- 2
+SELECT w IS NULL FROM (SELECT 1) w;
+-- f
