@@ -25,6 +25,8 @@ use std::sync::Arc;
 
 /// Queries within queries, at most.
 const DEPTH_MAX: usize = 48;
+/// UNION, INTERSECT and EXCEPT in one statement, at most: a chain of them is as deep as it is long.
+const BRANCHES_MAX: usize = 500;
 
 /// A column of a query's result.
 #[derive(Clone, Debug)]
@@ -66,6 +68,7 @@ pub(super) struct Binder<'c> {
     pub(super) whole_rows: bool,
     next_id: usize,
     depth: usize,
+    branches: usize,
 }
 
 /// The grouping of a query whose select list is bound.
@@ -335,6 +338,7 @@ impl<'c> Binder<'c> {
             whole_rows: false,
             next_id: 0,
             depth: 0,
+            branches: 0,
         }
     }
 
@@ -359,6 +363,16 @@ impl<'c> Binder<'c> {
         self.depth -= 1;
         (self.windows, self.sets) = (windows, sets);
         result
+    }
+
+    /// Counts a set operation.
+    pub(super) fn branch(&mut self) -> Result<(), SqlError> {
+        self.branches += 1;
+        if self.branches > BRANCHES_MAX {
+            let message = format!("a statement has more than {BRANCHES_MAX} set operations");
+            return Err(SqlError::new(SqlState::TOO_COMPLEX, message));
+        }
+        Ok(())
     }
 
     /// Resolves the names of an expression outside a grouped select list.

@@ -109,7 +109,8 @@ impl Binder<'_> {
             SetExpr::Query(query) => self.query(query, outer),
             SetExpr::Values(values) => self.values(values, outer),
             SetExpr::SetOperation { left, op, set_quantifier, right } => {
-                self.nested(|binder| binder.set_operation(left, *op, *set_quantifier, right, outer))
+                self.branch()?;
+                self.set_operation(left, *op, *set_quantifier, right, outer)
             }
             SetExpr::Table(table) => {
                 let (schema, Some(name)) = (table.schema_name.clone(), table.table_name.clone()) else {

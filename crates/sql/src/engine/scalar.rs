@@ -238,10 +238,18 @@ impl Subplan {
     }
 
     fn exists(&self, row: &[Value], run: &Arc<Run>) -> Result<bool, SqlError> {
-        if self.correlated {
-            return Ok(open(&self.node, &Arc::from(&row[..self.prefix]), run)?.next()?.is_some());
+        if !self.correlated
+            && let Some(rows) = run.cached_rows(self.id)
+        {
+            return Ok(!rows.is_empty());
         }
-        Ok(!self.rows(row, run)?.is_empty())
+        // The first row is enough.
+        let first = open(&self.node, &Arc::from(&row[..self.prefix]), run)?.next()?;
+        let found = first.is_some();
+        if !self.correlated {
+            run.cache_rows(self.id, Arc::new(first.into_iter().collect()), run.reserve());
+        }
+        Ok(found)
     }
 
     fn set(&self, kinds: &[KeyKind], row: &[Value], run: &Arc<Run>) -> Result<Arc<InSet>, SqlError> {

@@ -206,7 +206,10 @@ pub(super) fn unique(table: &Table, index: &Index) -> String {
 }
 
 /// `pg_get_constraintdef` of a CHECK constraint.
-pub(super) fn check(check: &Check) -> String {
+pub(super) fn check(check: &Check, pretty: bool) -> String {
+    if pretty {
+        return format!("CHECK {}", parenthesized(&check.expression));
+    }
     format!("CHECK ({})", parenthesized(&check.expression))
 }
 

@@ -77,6 +77,7 @@ const FUNCTIONS: &[CatalogFunction] = &[
     function("pg_indexes_size", 1, 1, SqlType::Int8),
     function("pg_database_size", 1, 1, SqlType::Int8),
     function("pg_tablespace_size", 1, 1, SqlType::Int8),
+    function("pg_size_pretty", 1, 1, SqlType::Text),
     function("pg_relation_filenode", 1, 1, SqlType::Oid),
     function("pg_tablespace_location", 1, 1, SqlType::Text),
     function("pg_relation_is_publishable", 1, 1, SqlType::Bool),
@@ -146,7 +147,10 @@ pub fn call(name: &str, args: &[Value], context: &StatementContext) -> Result<Va
     Ok(match name {
         "pg_get_expr" => args[0].clone(),
         "pg_get_indexdef" => index_definition(args, context)?.map_or(Value::Null, text),
-        "pg_get_constraintdef" => constraint_definition(oid(&args[0], context)?, context)?.map_or(Value::Null, text),
+        "pg_get_constraintdef" => {
+            let pretty = args.get(1) == Some(&Value::Bool(true));
+            constraint_definition(oid(&args[0], context)?, pretty, context)?.map_or(Value::Null, text)
+        }
         "pg_get_viewdef" => match context.catalog.relation_by_id(oid(&args[0], context)?)?.as_deref() {
             Some(Relation::View(view)) => text(format!(" {};", view.query.trim_end_matches(';'))),
             _ => Value::Null,
@@ -176,6 +180,7 @@ pub fn call(name: &str, args: &[Value], context: &StatementContext) -> Result<Va
         | "pg_stat_get_numscans"
         | "pg_stat_get_live_tuples"
         | "pg_stat_get_dead_tuples" => Value::Int8(0),
+        "pg_size_pretty" => text(size_text(&args[0])),
         "pg_relation_filenode" => Value::Oid(oid(&args[0], context)?),
         "pg_tablespace_location" => text(""),
         "pg_relation_is_updatable" => Value::Int4(28),
@@ -194,6 +199,28 @@ pub fn call(name: &str, args: &[Value], context: &StatementContext) -> Result<Va
         // Descriptions, statistics objects, functions' and triggers' texts: there are none.
         _ => Value::Null,
     })
+}
+
+/// `pg_size_pretty`: in the greatest unit that leaves at least five digits' worth, rounded half away from zero.
+fn size_text(size: &Value) -> String {
+    let mut size = match size {
+        Value::Numeric(n) => n.trunc(0).ok().and_then(|n| n.to_i64()).unwrap_or(i64::MAX),
+        other => other.as_i64().unwrap_or(0),
+    };
+    let mut unit = "bytes";
+    // From kB on the number is kept doubled, so that half a unit is not lost.
+    for next in ["kB", "MB", "GB", "TB", "PB"] {
+        let (limit, shift) = if unit == "bytes" { (10 * 1024, 9) } else { (20 * 1024 - 1, 10) };
+        if size.unsigned_abs() < limit {
+            break;
+        }
+        size /= 1 << shift;
+        unit = next;
+    }
+    if unit != "bytes" {
+        size = (size + size.signum()) / 2;
+    }
+    format!("{size} {unit}")
 }
 
 fn format_type(args: &[Value], context: &StatementContext) -> Result<Option<String>, SqlError> {
@@ -241,7 +268,7 @@ fn index_definition(args: &[Value], context: &StatementContext) -> Result<Option
     })
 }
 
-fn constraint_definition(wanted: Oid, context: &StatementContext) -> Result<Option<String>, SqlError> {
+fn constraint_definition(wanted: Oid, pretty: bool, context: &StatementContext) -> Result<Option<String>, SqlError> {
     let source = Source { catalog: context.catalog.as_ref(), settings: &context.settings, relation: None };
     let objects = Objects::read(&source)?;
     for table in super::relations::user(&objects) {
@@ -254,7 +281,7 @@ fn constraint_definition(wanted: Oid, context: &StatementContext) -> Result<Opti
         }
         for (place, check) in table.checks.iter().enumerate() {
             if super::constraints::check_oid(table, place) == wanted {
-                return Ok(Some(definition::check(check)));
+                return Ok(Some(definition::check(check, pretty)));
             }
         }
     }

@@ -266,7 +266,7 @@ fn check_constraints(table: &VirtualTable, source: &Source<'_>, objects: &Object
     for t in user(objects) {
         let schema = objects.schema_name(t.schema);
         for check in &t.checks {
-            let text = super::definition::check(check);
+            let text = super::definition::check(check, false);
             let clause = text.strip_prefix("CHECK ").unwrap_or(&text);
             rows.push(constrained(table, source, schema, &check.name).set("check_clause", clause).done());
         }
