@@ -64,7 +64,7 @@ impl<E: Engine> Node<E> {
             collect_at: None,
             closed: None,
         };
-        let first = last.max(now.interval.latest()).as_u64();
+        let first = last.max(now.interval.earliest()).as_u64();
         Ok(Node {
             options,
             shared,

@@ -68,6 +68,7 @@ pub struct Transaction<E: Engine> {
     mode: Consistency,
     read_only: bool,
     past: bool,
+    began_ns: u64,
     token: Timestamp,
     floor: Timestamp,
     snapshot: Timestamp,
@@ -95,6 +96,10 @@ impl<E: Engine> Transaction<E> {
             Some(at) => (at, Limit::NONE),
             None => node.present(now, mode, token),
         };
+        if options.as_of.is_some_and(|at| now.interval.is_future(at)) {
+            let reason = format!("it lies in the future: true time is at most {}", now.interval.latest());
+            return Err(TxnError::SnapshotUnavailable { asked: snapshot, reason });
+        }
         node.admit(now, snapshot)?;
         let guard = node.versions().open_snapshot(snapshot)?;
         node.shared.counters.txn_begins.one();
@@ -105,6 +110,7 @@ impl<E: Engine> Transaction<E> {
             mode,
             read_only: options.read_only || options.as_of.is_some(),
             past: options.as_of.is_some(),
+            began_ns: now.now_ns,
             token,
             floor,
             snapshot,

@@ -8,6 +8,9 @@ use protocol::txn::Span;
 use std::task::{Poll, Waker};
 use store::Engine;
 
+/// A transaction that did nothing for longer than this takes a new snapshot at its first statement, nanoseconds.
+const IDLE_NS: u64 = 1_000_000;
+
 /// The uncertainty limit: a version in `(snapshot, limit]` may have been acknowledged before the transaction began.
 ///
 /// True time at begin is at most `latest`. And what this node acknowledged before it was first asked is at most what its clock
@@ -53,12 +56,14 @@ impl<E: Engine> Node<E> {
 }
 
 impl<E: Engine> Transaction<E> {
-    /// A statement begins. READ COMMITTED takes a new snapshot; so does any transaction that has not read or written yet.
+    /// A statement begins. READ COMMITTED takes a new snapshot; so does any transaction that began a while ago and has neither
+    /// read nor written yet.
     ///
     /// # Errors
     /// The snapshot cannot be taken.
     pub fn begin_statement(&mut self, now: &Reading) -> Result<(), TxnError> {
-        let untouched = self.reads.is_empty() && self.buffer.is_empty() && !self.locked && !self.read_only;
+        let idle = now.now_ns.saturating_sub(self.began_ns) > IDLE_NS;
+        let untouched = idle && self.reads.is_empty() && self.buffer.is_empty() && !self.locked && !self.read_only;
         if self.past || !(untouched || self.isolation == Isolation::ReadCommitted) {
             return Ok(());
         }

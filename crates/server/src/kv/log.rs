@@ -18,6 +18,9 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::task::{Poll, Waker};
 use store::Engine;
 
+/// A thread that waits for the log looks around this often, though it will be woken.
+const LOOK_EVERY: std::time::Duration = std::time::Duration::from_millis(100);
+
 /// Where records become durable.
 pub trait RecordLog: Send + Sync + 'static {
     /// Appends the records and returns once they are durable; the first gets the place `first`.
@@ -88,7 +91,11 @@ impl<E: Engine> Driver<E> {
                 return result;
             }
             if !self.lead(inner) {
-                park::park();
+                park::pause(LOOK_EVERY);
+                // The timer has gone home first.
+                if inner.stopping.load(SeqCst) {
+                    self.step(inner, Input::Tick);
+                }
             }
         }
     }

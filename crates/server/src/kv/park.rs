@@ -30,12 +30,7 @@ pub(super) fn with_waker<R>(f: impl FnOnce(&Waker) -> R) -> R {
     WAKER.with(f)
 }
 
-/// Waits for a wake-up, or a spurious one.
-pub(super) fn park() {
-    std::thread::park();
-}
-
-/// Waits for a wake-up, at most so long.
+/// Waits for a wake-up, at most so long; spurious ones happen.
 pub(super) fn pause(at_most: Duration) {
     std::thread::park_timeout(at_most);
 }
