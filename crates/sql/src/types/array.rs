@@ -170,6 +170,9 @@ pub(crate) fn parse(element: &SqlType, text: &str, settings: &EvalSettings) -> R
                 .ok()
                 .zip(to.trim().parse().ok())
                 .ok_or_else(|| malformed(text, "\"[\" must introduce explicitly-specified array dimensions."))?;
+            if to == i32::MAX {
+                return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, format!("array upper bound is too large: {to}")));
+            }
             if to < from {
                 return Err(SqlError::new(SqlState(*b"2202E"), "upper bound cannot be less than lower bound"));
             }

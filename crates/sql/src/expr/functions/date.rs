@@ -96,8 +96,8 @@ pub(super) static TABLE: &[Function] = &[
     }),
     Function::pure("timezone", &[TEXT, TS], TSTZ, |v, _| Ok(Value::Timestamptz(zone_to_utc(str_at(v, 0)?, micros_at(v, 1)?)?))),
     Function::pure("timezone", &[TEXT, TSTZ], TS, |v, _| Ok(Value::Timestamp(utc_to_zone(str_at(v, 0)?, micros_at(v, 1)?)?))),
-    Function::pure("timezone", &[INTERVAL, TS], TSTZ, |v, _| Ok(Value::Timestamptz(micros_at(v, 1)? - interval_at(v, 0)?.micros))),
-    Function::pure("timezone", &[INTERVAL, TSTZ], TS, |v, _| Ok(Value::Timestamp(micros_at(v, 1)? + interval_at(v, 0)?.micros))),
+    Function::pure("timezone", &[INTERVAL, TS], TSTZ, |v, _| shifted(micros_at(v, 1)?, -i128::from(interval_at(v, 0)?.micros)).map(Value::Timestamptz)),
+    Function::pure("timezone", &[INTERVAL, TSTZ], TS, |v, _| shifted(micros_at(v, 1)?, interval_at(v, 0)?.micros.into()).map(Value::Timestamp)),
     Function::pure("justify_hours", &[INTERVAL], INTERVAL, |v, _| Ok(Value::Interval(justify_hours(interval_at(v, 0)?)))),
     Function::pure("justify_days", &[INTERVAL], INTERVAL, |v, _| Ok(Value::Interval(justify_days(interval_at(v, 0)?)))),
     Function::pure("justify_interval", &[INTERVAL], INTERVAL, |v, _| {
@@ -160,6 +160,14 @@ fn utc_to_zone(name: &str, utc: i64) -> Result<i64, SqlError> {
         Some(seconds) => Ok(utc + seconds * SECOND_US),
         None => Ok(to_local(zone(name)?, utc)),
     }
+}
+
+/// An instant moved by microseconds.
+fn shifted(us: i64, by: i128) -> Result<i64, SqlError> {
+    if is_infinite(us) {
+        return Ok(us);
+    }
+    checked_timestamp(i64::try_from(i128::from(us) + by).unwrap_or(i64::MAX))
 }
 
 /// What fields a value has.
@@ -471,8 +479,9 @@ fn make_date(values: &[Value], _: &Arguments<'_>) -> R {
 
 fn clock(values: &[Value], from: usize) -> Result<i64, SqlError> {
     let (h, m, s) = (int_at(values, from)?, int_at(values, from + 1)?, float_at(values, from + 2)?);
-    let us = h * HOUR_US + m * MINUTE_US + (s * 1e6).round() as i64;
-    if !(0..=24).contains(&h) || !(0..60).contains(&m) || !(0.0..=60.0).contains(&s) || us > DAY_US {
+    let fits = (0..=24).contains(&h) && (0..60).contains(&m) && (0.0..=60.0).contains(&s);
+    let us = if fits { h * HOUR_US + m * MINUTE_US + (s * 1e6).round() as i64 } else { i64::MAX };
+    if us > DAY_US {
         return Err(SqlError::new(SqlState::DATETIME_OVERFLOW, format!("time field value out of range: {h}:{m:02}:{s:02}")));
     }
     Ok(us)
@@ -503,7 +512,7 @@ fn make_interval(values: &[Value], _: &Arguments<'_>) -> R {
 }
 
 fn justify_hours(value: Interval) -> Interval {
-    let (mut days, mut micros) = (value.days + (value.micros / DAY_US) as i32, value.micros % DAY_US);
+    let (mut days, mut micros) = (value.days.saturating_add((value.micros / DAY_US) as i32), value.micros % DAY_US);
     if days > 0 && micros < 0 {
         (days, micros) = (days - 1, micros + DAY_US);
     } else if days < 0 && micros > 0 {
@@ -513,7 +522,7 @@ fn justify_hours(value: Interval) -> Interval {
 }
 
 fn justify_days(value: Interval) -> Interval {
-    let (mut months, mut days) = (value.months + value.days / 30, value.days % 30);
+    let (mut months, mut days) = (value.months.saturating_add(value.days / 30), value.days % 30);
     if months > 0 && days < 0 {
         (months, days) = (months - 1, days + 30);
     } else if months < 0 && days > 0 {
@@ -523,9 +532,9 @@ fn justify_days(value: Interval) -> Interval {
 }
 
 fn justify_interval(value: Interval) -> Interval {
-    let mut days = value.days + (value.micros / DAY_US) as i32;
+    let mut days = value.days.saturating_add((value.micros / DAY_US) as i32);
     let mut micros = value.micros % DAY_US;
-    let mut months = value.months + days / 30;
+    let mut months = value.months.saturating_add(days / 30);
     days %= 30;
     if months > 0 && (days < 0 || (days == 0 && micros < 0)) {
         (months, days) = (months - 1, days + 30);

@@ -4,7 +4,7 @@ use super::super::function::{Arguments, Function, Sig};
 use super::date::{add_local, add_zoned};
 use super::{day_at, float_at, int_at, interval_at, micros_at};
 use crate::types::calendar::DAY_US;
-use crate::types::{Interval, SqlType as T, Value, checked_day, division_by_zero};
+use crate::types::{Interval, SqlType as T, Value, checked_day, checked_timestamp, division_by_zero};
 use crate::{SqlError, SqlState};
 
 type R = Result<Value, SqlError>;
@@ -32,8 +32,8 @@ pub(super) static TABLE: &[Function] = &[
     Function::pure("+", &[DATE, IV], TS, |v, _| Ok(Value::Timestamp(add_local(midnight(v, 0)?, interval_at(v, 1)?)?))),
     Function::pure("+", &[IV, DATE], TS, |v, _| Ok(Value::Timestamp(add_local(midnight(v, 1)?, interval_at(v, 0)?)?))),
     Function::pure("-", &[DATE, IV], TS, |v, _| Ok(Value::Timestamp(add_local(midnight(v, 0)?, interval_at(v, 1)?.neg()?)?))),
-    Function::pure("+", &[DATE, TIME], TS, |v, _| Ok(Value::Timestamp(midnight(v, 0)? + micros_at(v, 1)?))),
-    Function::pure("+", &[TIME, DATE], TS, |v, _| Ok(Value::Timestamp(midnight(v, 1)? + micros_at(v, 0)?))),
+    Function::pure("+", &[DATE, TIME], TS, |v, _| at_time(midnight(v, 0)?, micros_at(v, 1)?)),
+    Function::pure("+", &[TIME, DATE], TS, |v, _| at_time(midnight(v, 1)?, micros_at(v, 0)?)),
     Function::pure("+", &[TS, IV], TS, |v, _| Ok(Value::Timestamp(add_local(micros_at(v, 0)?, interval_at(v, 1)?)?))),
     Function::pure("+", &[IV, TS], TS, |v, _| Ok(Value::Timestamp(add_local(micros_at(v, 1)?, interval_at(v, 0)?)?))),
     Function::pure("-", &[TS, IV], TS, |v, _| Ok(Value::Timestamp(add_local(micros_at(v, 0)?, interval_at(v, 1)?.neg()?)?))),
@@ -42,9 +42,9 @@ pub(super) static TABLE: &[Function] = &[
     Function::stable("-", &[TSTZ, IV], TSTZ, |v, a| zoned(micros_at(v, 0)?, interval_at(v, 1)?.neg()?, a)),
     Function::pure("-", &[TS, TS], IV, difference),
     Function::pure("-", &[TSTZ, TSTZ], IV, difference),
-    Function::pure("+", &[TIME, IV], TIME, |v, _| Ok(Value::Time((micros_at(v, 0)? + interval_at(v, 1)?.micros).rem_euclid(DAY_US)))),
-    Function::pure("+", &[IV, TIME], TIME, |v, _| Ok(Value::Time((micros_at(v, 1)? + interval_at(v, 0)?.micros).rem_euclid(DAY_US)))),
-    Function::pure("-", &[TIME, IV], TIME, |v, _| Ok(Value::Time((micros_at(v, 0)? - interval_at(v, 1)?.micros).rem_euclid(DAY_US)))),
+    Function::pure("+", &[TIME, IV], TIME, |v, _| time_plus(micros_at(v, 0)?, interval_at(v, 1)?.micros)),
+    Function::pure("+", &[IV, TIME], TIME, |v, _| time_plus(micros_at(v, 1)?, interval_at(v, 0)?.micros)),
+    Function::pure("-", &[TIME, IV], TIME, |v, _| time_plus(micros_at(v, 0)?, -(interval_at(v, 1)?.micros % DAY_US))),
     Function::pure("-", &[TIME, TIME], IV, |v, _| {
         Ok(Value::Interval(Interval { months: 0, days: 0, micros: micros_at(v, 0)? - micros_at(v, 1)? }))
     }),
@@ -79,6 +79,18 @@ fn midnight(values: &[Value], i: usize) -> Result<i64, SqlError> {
     })
 }
 
+fn at_time(midnight: i64, time: i64) -> R {
+    if matches!(midnight, i64::MIN | i64::MAX) {
+        return Ok(Value::Timestamp(midnight));
+    }
+    Ok(Value::Timestamp(checked_timestamp(midnight.saturating_add(time))?))
+}
+
+/// A time of day goes round.
+fn time_plus(time: i64, by: i64) -> R {
+    Ok(Value::Time((time + by % DAY_US).rem_euclid(DAY_US)))
+}
+
 fn zoned(us: i64, by: Interval, arguments: &Arguments<'_>) -> R {
     Ok(Value::Timestamptz(add_zoned(us, by, arguments.settings().time_zone)?))
 }
@@ -88,7 +100,7 @@ fn difference(values: &[Value], _: &Arguments<'_>) -> R {
     if [a, b].iter().any(|us| matches!(*us, i64::MIN | i64::MAX)) {
         return Err(SqlError::new(SqlState::DATETIME_OVERFLOW, "cannot subtract infinite timestamps"));
     }
-    let us = a - b;
+    let us = a.checked_sub(b).ok_or_else(|| SqlError::new(SqlState::DATETIME_OVERFLOW, "interval out of range"))?;
     Ok(Value::Interval(Interval { months: 0, days: (us / DAY_US) as i32, micros: us % DAY_US }))
 }
 
