@@ -78,6 +78,7 @@ const FUNCTIONS: &[CatalogFunction] = &[
     function("pg_database_size", 1, 1, SqlType::Int8),
     function("pg_tablespace_size", 1, 1, SqlType::Int8),
     function("pg_size_pretty", 1, 1, SqlType::Text),
+    function("current_setting", 1, 2, SqlType::Text),
     function("pg_relation_filenode", 1, 1, SqlType::Oid),
     function("pg_tablespace_location", 1, 1, SqlType::Text),
     function("pg_relation_is_publishable", 1, 1, SqlType::Bool),
@@ -180,6 +181,7 @@ pub fn call(name: &str, args: &[Value], context: &StatementContext) -> Result<Va
         | "pg_stat_get_numscans"
         | "pg_stat_get_live_tuples"
         | "pg_stat_get_dead_tuples" => Value::Int8(0),
+        "current_setting" => setting(&args[0], args.get(1) == Some(&Value::Bool(true)), context)?,
         "pg_size_pretty" => text(size_text(&args[0])),
         "pg_relation_filenode" => Value::Oid(oid(&args[0], context)?),
         "pg_tablespace_location" => text(""),
@@ -199,6 +201,26 @@ pub fn call(name: &str, args: &[Value], context: &StatementContext) -> Result<Va
         // Descriptions, statistics objects, functions' and triggers' texts: there are none.
         _ => Value::Null,
     })
+}
+
+/// `current_setting` of a name that is known only now; the session answers those in its text.
+fn setting(name: &Value, missing_ok: bool, context: &StatementContext) -> Result<Value, SqlError> {
+    let name = name.as_str().unwrap_or("").to_lowercase();
+    let source = Source { catalog: context.catalog.as_ref(), settings: &context.settings, relation: None };
+    let rows = match super::lookup(None, "pg_settings") {
+        Some(table) => table.rows(&source)?,
+        None => Vec::new(),
+    };
+    let found = rows.iter().find(|row| row[0].as_str().is_some_and(|known| known.eq_ignore_ascii_case(&name)));
+    match found {
+        Some(row) => Ok(row[1].clone()),
+        None if name == "default_tablespace" => Ok(text("")),
+        None if missing_ok => Ok(Value::Null),
+        None => {
+            let message = format!("unrecognized configuration parameter \"{name}\"");
+            Err(SqlError::new(SqlState::UNDEFINED_OBJECT, message))
+        }
+    }
 }
 
 /// `pg_size_pretty`: in the greatest unit that leaves at least five digits' worth, rounded half away from zero.

@@ -241,3 +241,20 @@ SELECT relname FROM pg_class WHERE relname LIKE 'likes%' ORDER BY 1;
 -- likes
 -- likes_pkey
 -- likes_user
+SELECT pg_size_pretty(n) FROM (VALUES (0::bigint), (10239), (10240), (20000), (1048576), (10485760), (123456789012), (-20000)) v(n);
+-- 0 bytes
+-- 10239 bytes
+-- 10 kB
+-- 20 kB
+-- 1024 kB
+-- 10 MB
+-- 115 GB
+-- -20 kB
+SELECT current_setting(x) FROM (VALUES ('server_encoding'), ('max_index_keys')) v(x);
+-- UTF8
+-- 32
+SELECT current_setting(x) FROM (VALUES ('no_such_setting')) v(x);
+-- ERROR 42704: unrecognized configuration parameter "no_such_setting"
+--- differs: expressions are shown as they were written
+SELECT pg_get_constraintdef(oid, true) FROM pg_constraint WHERE conname = 'likes_weight_check';
+-- CHECK (weight >= 0)
