@@ -12,7 +12,7 @@ const HELP: &str = "\
 cargo x <command>
 
   check                  format, lints, every test, a round of the simulator: what CI runs
-  check --fast           the same without the general query engine (a minute or two from an empty cache)
+  check --fast           format, lints and the tests below the shells
   bless [filter]         rewrite the expectations of golden scripts from what the code does now; read the diff
   sim --seed N           one run of the simulator, traced
   sim --seeds A..B       many runs; the first failure prints the one command that repeats it

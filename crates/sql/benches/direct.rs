@@ -8,10 +8,10 @@ mod world;
 
 use bytes::Bytes;
 use clock::Timestamp;
+use sql::KvError;
 use sql::plan::{Execution, Plan};
 use sql::transaction::{Committed, LockWait, ScanChunk, ScanRequest, Transaction, TxnRef, TxnStats};
 use sql::types::Value;
-use sql::KvError;
 use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::sync::Arc;
@@ -116,9 +116,7 @@ fn main() {
     let run = |plan: &Arc<dyn Plan>, params: Vec<Value>| {
         let context = world.context(&txn, params);
         match plan.execute(&context).unwrap() {
-            Execution::Rows(mut rows) => {
-                while !black_box(rows.next(1024).unwrap()).is_empty() {}
-            }
+            Execution::Rows(mut rows) => while !black_box(rows.next(1024).unwrap()).is_empty() {},
             done => {
                 black_box(done);
             }
@@ -149,9 +147,17 @@ fn main() {
     measure("sysbench update_index", |i| run(&plan, vec![id(i)]));
     let plan = prepare("SELECT sum(k) FROM sbtest1 WHERE id BETWEEN $1 AND $2");
     let range = |i: usize| vec![Value::Int4((i % 900) as i32), Value::Int4((i % 900) as i32 + 99)];
-    measure("sysbench sum range (100 rows)", |i| if i % 20 == 0 { run(&plan, range(i)) });
+    measure("sysbench sum range (100 rows)", |i| {
+        if i % 20 == 0 {
+            run(&plan, range(i))
+        }
+    });
     let plan = prepare("SELECT c FROM sbtest1 WHERE id BETWEEN $1 AND $2 ORDER BY c");
-    measure("sysbench order range (100 rows), of 20", |i| if i % 20 == 0 { run(&plan, range(i)) });
+    measure("sysbench order range (100 rows), of 20", |i| {
+        if i % 20 == 0 {
+            run(&plan, range(i))
+        }
+    });
     let mut inserter = world.inserter("pgbench_accounts");
     let mut next = 1_000_000;
     measure("COPY, a row, in batches of 1000", |i| {

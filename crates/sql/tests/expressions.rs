@@ -119,7 +119,8 @@ fn compare(name: &str) {
             Err(error) => format!("! {} {}", error.state.as_str(), error.message),
         };
         if found != wanted {
-            writeln!(differences, "{expression}\n    PostgreSQL: {wanted}\n    Timeball:   {found}").expect("a string grows");
+            writeln!(differences, "{expression}\n    PostgreSQL: {wanted}\n    Timeball:   {found}")
+                .expect("a string grows");
         }
     }
     let known = folder.join(format!("{name}.known"));

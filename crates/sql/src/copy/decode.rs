@@ -23,9 +23,16 @@ impl CopyFormat {
     ///
     /// # Errors
     /// 22P04 for a line with too few or too many fields, else what is wrong with a value; the message's detail names line and column.
-    pub fn decode(&self, line: &[u8], number: u64, settings: &EvalSettings, row: &mut Vec<Value>) -> Result<(), SqlError> {
+    pub fn decode(
+        &self,
+        line: &[u8],
+        number: u64,
+        settings: &EvalSettings,
+        row: &mut Vec<Value>,
+    ) -> Result<(), SqlError> {
         row.clear();
-        let result = if self.csv { self.decode_csv(line, settings, row) } else { self.decode_text(line, settings, row) };
+        let result =
+            if self.csv { self.decode_csv(line, settings, row) } else { self.decode_text(line, settings, row) };
         result.map_err(|error| self.place(error, number, row.len()))
     }
 
@@ -39,7 +46,8 @@ impl CopyFormat {
     }
 
     fn value(&self, index: usize, field: &[u8], settings: &EvalSettings) -> Result<Value, SqlError> {
-        let (_, ty) = self.columns.get(index).ok_or_else(|| bad_format("extra data after last expected column".into()))?;
+        let (_, ty) =
+            self.columns.get(index).ok_or_else(|| bad_format("extra data after last expected column".into()))?;
         if matches!(ty, SqlType::Int4)
             && let Some(value) = small_int(field)
         {
@@ -99,7 +107,11 @@ impl CopyFormat {
             let is_null_text = field.as_ref() == self.null.as_bytes();
             let flag = |flags: &[bool]| flags.get(index).copied().unwrap_or(false);
             let is_null = is_null_text && if quoted { flag(&self.force_null) } else { !flag(&self.force_not_null) };
-            row.push(if is_null && index < self.columns.len() { Value::Null } else { self.value(index, &field, settings)? });
+            row.push(if is_null && index < self.columns.len() {
+                Value::Null
+            } else {
+                self.value(index, &field, settings)?
+            });
             match next {
                 Some(next) => at = next,
                 None => return self.enough(row.len()),

@@ -38,7 +38,11 @@ impl CopyFormat {
             if i > 0 {
                 out.push(self.delimiter);
             }
-            if self.csv { self.put_csv(name.as_bytes(), false, false, out) } else { self.put_text(name.as_bytes(), out) }
+            if self.csv {
+                self.put_csv(name.as_bytes(), false, false, out)
+            } else {
+                self.put_text(name.as_bytes(), out)
+            }
         }
         out.push(b'\n');
     }

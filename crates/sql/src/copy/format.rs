@@ -62,7 +62,10 @@ impl CopyFormat {
         }
         for (given, name) in [(options.quote.is_some(), "quote"), (options.escape.is_some(), "escape")] {
             if given && !csv {
-                return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, format!("COPY {name} available only in CSV mode")));
+                return Err(SqlError::new(
+                    SqlState::FEATURE_NOT_SUPPORTED,
+                    format!("COPY {name} available only in CSV mode"),
+                ));
             }
         }
         for (given, name) in [
@@ -71,7 +74,10 @@ impl CopyFormat {
             (!options.force_null.is_empty(), "force null"),
         ] {
             if given && !csv {
-                return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, format!("COPY {name} available only in CSV mode")));
+                return Err(SqlError::new(
+                    SqlState::FEATURE_NOT_SUPPORTED,
+                    format!("COPY {name} available only in CSV mode"),
+                ));
             }
         }
         if csv && delimiter == quote {
@@ -87,7 +93,10 @@ impl CopyFormat {
             let mut flags = vec![false; columns.len()];
             for name in names {
                 let place = columns.iter().position(|(column, _)| column == name).ok_or_else(|| {
-                    SqlError::new(SqlState::UNDEFINED_COLUMN, format!("column \"{name}\" is not one of the columns copied"))
+                    SqlError::new(
+                        SqlState::UNDEFINED_COLUMN,
+                        format!("column \"{name}\" is not one of the columns copied"),
+                    )
                 })?;
                 flags[place] = true;
             }

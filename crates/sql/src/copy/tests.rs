@@ -20,7 +20,14 @@ fn read(format: &CopyFormat, input: &[u8], chunk: usize) -> Vec<String> {
             let number = splitter.lines() + 1;
             let Some(line) = splitter.next_line() else { break };
             rows.push(match format.decode(line, number, &settings, &mut row) {
-                Ok(()) => row.iter().map(|v| v.to_text(&SqlType::Text, &settings).replace('\n', "<nl>") + if v.is_null() { "NULL" } else { "" }).collect::<Vec<_>>().join("|"),
+                Ok(()) => row
+                    .iter()
+                    .map(|v| {
+                        v.to_text(&SqlType::Text, &settings).replace('\n', "<nl>")
+                            + if v.is_null() { "NULL" } else { "" }
+                    })
+                    .collect::<Vec<_>>()
+                    .join("|"),
                 Err(error) => format!("{} {}", error.message, error.detail.as_deref().unwrap_or_default()),
             });
         }
@@ -39,8 +46,14 @@ fn text_is_read_whatever_the_chunks() {
     let text = format(false, |_| {});
     let input = b"1\tone\n2\t\\N\n3\ta\\tb\\\\\\x41\\101\n4\tline\\\nbreak\r\n5\t\n6\nx\ty\n7\ta\tb\n8\tlast\n\\.\n9\tignored\n";
     let wanted = vec![
-        "1|one", "2|NULL", "3|a\tb\\AA", "4|line<nl>break", "5|", "missing data for column \"b\" COPY line 6, column b.",
-        "invalid input syntax for type integer: \"x\" COPY line 7, column a.", "extra data after last expected column COPY line 8.",
+        "1|one",
+        "2|NULL",
+        "3|a\tb\\AA",
+        "4|line<nl>break",
+        "5|",
+        "missing data for column \"b\" COPY line 6, column b.",
+        "invalid input syntax for type integer: \"x\" COPY line 7, column a.",
+        "extra data after last expected column COPY line 8.",
         "8|last",
     ];
     for chunk in [1, 2, 3, 7, 1000] {
@@ -63,7 +76,10 @@ fn csv_is_read_whatever_the_chunks() {
         o.force_null = vec!["b".into()];
     });
     for chunk in [1, 2, 1000] {
-        assert_eq!(read(&escaped, b"1;'a\\'b\\\\'\n2;''\n3;'x;y\nz'\n", chunk), vec!["1|a'b\\", "2|NULL", "3|x;y<nl>z"]);
+        assert_eq!(
+            read(&escaped, b"1;'a\\'b\\\\'\n2;''\n3;'x;y\nz'\n", chunk),
+            vec!["1|a'b\\", "2|NULL", "3|x;y<nl>z"]
+        );
     }
     assert_eq!(read(&csv, b"1,\"open\n2,x", 100), vec!["unterminated CSV quoted field COPY line 1, column b."]);
 }
@@ -98,7 +114,10 @@ fn options_that_contradict_are_refused() {
     assert_eq!(refuse(false, &|o| o.quote = Some('"')), "COPY quote available only in CSV mode");
     assert_eq!(refuse(true, &|o| o.quote = Some(',')), "COPY delimiter and quote must be different");
     assert_eq!(refuse(false, &|o| o.delimiter = Some('a')), "COPY delimiter cannot be \"a\"");
-    assert_eq!(refuse(true, &|o| o.null = Some("a,b".into())), "COPY delimiter must not appear in the NULL specification");
+    assert_eq!(
+        refuse(true, &|o| o.null = Some("a,b".into())),
+        "COPY delimiter must not appear in the NULL specification"
+    );
 }
 
 #[test]

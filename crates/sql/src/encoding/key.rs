@@ -354,9 +354,12 @@ impl Reader<'_, '_> {
             }
             SqlType::Numeric(_) => Value::Numeric(self.numeric()?),
             SqlType::Char(_) => Value::fit_string(&self.text()?, ty, true)?,
-            SqlType::Text | SqlType::Varchar(_) | SqlType::Name | SqlType::SingleChar | SqlType::Unknown | SqlType::Void => {
-                Value::text(self.text()?)
-            }
+            SqlType::Text
+            | SqlType::Varchar(_)
+            | SqlType::Name
+            | SqlType::SingleChar
+            | SqlType::Unknown
+            | SqlType::Void => Value::text(self.text()?),
             SqlType::Json => Value::Json(self.text()?.into()),
             SqlType::Jsonb => Value::Jsonb(self.json(0)?.to_string().into()),
             SqlType::Bytea => Value::Bytea(Bytes::from(self.bytes()?)),

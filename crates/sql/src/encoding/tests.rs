@@ -44,10 +44,16 @@ fn values_of(ty: &SqlType) -> BoxedStrategy<Value> {
         SqlType::Int4 => any::<i32>().prop_map(Value::Int4).boxed(),
         SqlType::Int8 => any::<i64>().prop_map(Value::Int8).boxed(),
         SqlType::Oid => any::<u32>().prop_map(Value::Oid).boxed(),
-        SqlType::Float4 => prop_oneof![any::<f32>(), Just(0.0), Just(-0.0), Just(f32::NAN)].prop_map(Value::Float4).boxed(),
-        SqlType::Float8 => prop_oneof![any::<f64>(), Just(0.0), Just(-0.0), Just(f64::NAN)].prop_map(Value::Float8).boxed(),
+        SqlType::Float4 => {
+            prop_oneof![any::<f32>(), Just(0.0), Just(-0.0), Just(f32::NAN)].prop_map(Value::Float4).boxed()
+        }
+        SqlType::Float8 => {
+            prop_oneof![any::<f64>(), Just(0.0), Just(-0.0), Just(f64::NAN)].prop_map(Value::Float8).boxed()
+        }
         SqlType::Numeric(_) => numeric().prop_map(Value::Numeric).boxed(),
-        SqlType::Char(_) => "[ab\u{1} ]{0,4}".prop_map(|s| Value::fit_string(&s, &SqlType::Char(5), true).unwrap()).boxed(),
+        SqlType::Char(_) => {
+            "[ab\u{1} ]{0,4}".prop_map(|s| Value::fit_string(&s, &SqlType::Char(5), true).unwrap()).boxed()
+        }
         SqlType::Bytea => prop::collection::vec(prop_oneof![any::<u8>(), Just(0), Just(0xff)], 0..6)
             .prop_map(|b| Value::Bytea(b.into()))
             .boxed(),
@@ -59,7 +65,9 @@ fn values_of(ty: &SqlType) -> BoxedStrategy<Value> {
             (any::<i16>(), any::<i16>(), any::<i64>()),
             (-3i16..3, -40i16..40, -90_000_000_000i64..90_000_000_000),
         ]
-        .prop_map(|(months, days, micros)| Value::Interval(Interval { months: months.into(), days: days.into(), micros }))
+        .prop_map(|(months, days, micros)| {
+            Value::Interval(Interval { months: months.into(), days: days.into(), micros })
+        })
         .boxed(),
         SqlType::Uuid => any::<[u8; 16]>().prop_map(Value::Uuid).boxed(),
         SqlType::Jsonb => {
@@ -78,9 +86,25 @@ fn values_of(ty: &SqlType) -> BoxedStrategy<Value> {
 
 fn types() -> Vec<SqlType> {
     let mut types = vec![
-        SqlType::Bool, SqlType::Int2, SqlType::Int4, SqlType::Int8, SqlType::Oid, SqlType::Float4, SqlType::Float8,
-        SqlType::Numeric(None), SqlType::Text, SqlType::Varchar(None), SqlType::Char(5), SqlType::Bytea, SqlType::Date,
-        SqlType::Time, SqlType::Timestamp, SqlType::Timestamptz, SqlType::Interval, SqlType::Uuid, SqlType::Jsonb,
+        SqlType::Bool,
+        SqlType::Int2,
+        SqlType::Int4,
+        SqlType::Int8,
+        SqlType::Oid,
+        SqlType::Float4,
+        SqlType::Float8,
+        SqlType::Numeric(None),
+        SqlType::Text,
+        SqlType::Varchar(None),
+        SqlType::Char(5),
+        SqlType::Bytea,
+        SqlType::Date,
+        SqlType::Time,
+        SqlType::Timestamp,
+        SqlType::Timestamptz,
+        SqlType::Interval,
+        SqlType::Uuid,
+        SqlType::Jsonb,
     ];
     types.extend([SqlType::Int4, SqlType::Text, SqlType::Numeric(None)].map(|ty| SqlType::Array(Box::new(ty))));
     types

@@ -39,11 +39,7 @@ pub(super) fn common(left: &SqlType, right: &SqlType, what: &str) -> Result<SqlT
         return Ok(left.clone());
     }
     if let (Some(l), Some(r)) = (rank(left), rank(right)) {
-        return Ok(if l >= r {
-            left.base()
-        } else {
-            right.base()
-        });
+        return Ok(if l >= r { left.base() } else { right.base() });
     }
     Ok(match (left, right) {
         (Unknown, other) | (other, Unknown) => other.clone(),

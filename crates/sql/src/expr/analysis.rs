@@ -27,7 +27,9 @@ impl Expr {
     pub fn for_each_child<'a>(&'a self, f: &mut dyn FnMut(&'a Expr)) {
         match self {
             Expr::Literal(..) | Expr::Column { .. } | Expr::Parameter { .. } => {}
-            Expr::Compare { left, right, .. } | Expr::Arithmetic { left, right, .. } | Expr::IsDistinct { left, right, .. } => {
+            Expr::Compare { left, right, .. }
+            | Expr::Arithmetic { left, right, .. }
+            | Expr::IsDistinct { left, right, .. } => {
                 f(left);
                 f(right);
             }
@@ -35,7 +37,9 @@ impl Expr {
             Expr::Extreme { list, .. } => list.iter().for_each(f),
             Expr::Call { args, .. } => args.iter().for_each(f),
             Expr::Array { items, .. } => items.iter().for_each(f),
-            Expr::Not(expr) | Expr::IsNull { expr, .. } | Expr::IsBool { expr, .. } | Expr::Cast { expr, .. } => f(expr),
+            Expr::Not(expr) | Expr::IsNull { expr, .. } | Expr::IsBool { expr, .. } | Expr::Cast { expr, .. } => {
+                f(expr)
+            }
             Expr::InList { expr, list, .. } => {
                 f(expr);
                 list.iter().for_each(f);
@@ -71,7 +75,9 @@ impl Expr {
     pub fn for_each_child_mut(&mut self, f: &mut dyn FnMut(&mut Expr)) {
         match self {
             Expr::Literal(..) | Expr::Column { .. } | Expr::Parameter { .. } => {}
-            Expr::Compare { left, right, .. } | Expr::Arithmetic { left, right, .. } | Expr::IsDistinct { left, right, .. } => {
+            Expr::Compare { left, right, .. }
+            | Expr::Arithmetic { left, right, .. }
+            | Expr::IsDistinct { left, right, .. } => {
                 f(left);
                 f(right);
             }
@@ -79,7 +85,9 @@ impl Expr {
             Expr::Extreme { list, .. } => list.iter_mut().for_each(f),
             Expr::Call { args, .. } => args.iter_mut().for_each(f),
             Expr::Array { items, .. } => items.iter_mut().for_each(f),
-            Expr::Not(expr) | Expr::IsNull { expr, .. } | Expr::IsBool { expr, .. } | Expr::Cast { expr, .. } => f(expr),
+            Expr::Not(expr) | Expr::IsNull { expr, .. } | Expr::IsBool { expr, .. } | Expr::Cast { expr, .. } => {
+                f(expr)
+            }
             Expr::InList { expr, list, .. } => {
                 f(expr);
                 list.iter_mut().for_each(f);

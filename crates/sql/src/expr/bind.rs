@@ -416,23 +416,31 @@ impl Binder<'_> {
             let Some(index) = index else { continue };
             let index = self.expr(index)?;
             let ty = index.ty();
-            let index = coerce(index, &SqlType::Int4, CastKind::Assignment, self.parameters, self.context)?.ok_or_else(|| {
-                SqlError::new(SqlState::DATATYPE_MISMATCH, format!("array subscript must have type integer, not {ty}"))
-            })?;
+            let index = coerce(index, &SqlType::Int4, CastKind::Assignment, self.parameters, self.context)?
+                .ok_or_else(|| {
+                    SqlError::new(
+                        SqlState::DATATYPE_MISMATCH,
+                        format!("array subscript must have type integer, not {ty}"),
+                    )
+                })?;
             indexes.push(index);
         }
         Ok(Expr::Subscript { array: Box::new(array), indexes, ty: element })
     }
 
     fn collate(&mut self, expr: &ast::Expr, collation: &ast::ObjectName) -> Result<Expr, BindError> {
-        let name = collation.0.last().and_then(|part| part.as_ident()).map(|ident| ident.value.clone()).unwrap_or_default();
+        let name =
+            collation.0.last().and_then(|part| part.as_ident()).map(|ident| ident.value.clone()).unwrap_or_default();
         // All comparisons are by bytes, which is what these collations mean.
         if matches!(name.as_str(), "C" | "POSIX" | "default" | "ucs_basic") {
             return self.expr(expr);
         }
-        Err(SqlError::new(SqlState::UNDEFINED_OBJECT, format!("collation \"{name}\" for encoding \"UTF8\" does not exist"))
-            .hint("Texts are compared by bytes: the collation \"C\".")
-            .into())
+        Err(SqlError::new(
+            SqlState::UNDEFINED_OBJECT,
+            format!("collation \"{name}\" for encoding \"UTF8\" does not exist"),
+        )
+        .hint("Texts are compared by bytes: the collation \"C\".")
+        .into())
     }
 }
 

@@ -20,7 +20,9 @@ pub(super) fn bind(binder: &mut Binder<'_>, function: &ast::Function) -> Result<
         [name] => name.clone(),
         [schema, name] if schema == "pg_catalog" || schema == "public" => name.clone(),
         [schema, _] => {
-            return Err(SqlError::new(SqlState::INVALID_SCHEMA_NAME, format!("schema \"{schema}\" does not exist")).into());
+            return Err(
+                SqlError::new(SqlState::INVALID_SCHEMA_NAME, format!("schema \"{schema}\" does not exist")).into()
+            );
         }
         _ => return Err(syntax("a function's name is malformed").into()),
     };
@@ -51,7 +53,9 @@ pub(super) fn bind(binder: &mut Binder<'_>, function: &ast::Function) -> Result<
                 let bound = binder.expr(expr)?;
                 place_named(&name, &identifier(arg_name), bound, &mut args)?;
             }
-            FunctionArg::ExprNamed { arg: FunctionArgExpr::Expr(expr), name: ast::Expr::Identifier(arg_name), .. } => {
+            FunctionArg::ExprNamed {
+                arg: FunctionArgExpr::Expr(expr), name: ast::Expr::Identifier(arg_name), ..
+            } => {
                 let bound = binder.expr(expr)?;
                 place_named(&name, &identifier(arg_name), bound, &mut args)?;
             }
@@ -59,7 +63,11 @@ pub(super) fn bind(binder: &mut Binder<'_>, function: &ast::Function) -> Result<
         }
     }
     if args.len() > ARGUMENTS_MAX {
-        return Err(SqlError::new(SqlState(*b"54023"), format!("cannot pass more than {ARGUMENTS_MAX} arguments to a function")).into());
+        return Err(SqlError::new(
+            SqlState(*b"54023"),
+            format!("cannot pass more than {ARGUMENTS_MAX} arguments to a function"),
+        )
+        .into());
     }
     match name.as_str() {
         "coalesce" => coalesce(binder, args),
@@ -91,8 +99,17 @@ fn place_named(function: &str, name: &str, value: Expr, args: &mut Vec<Expr>) ->
 /// A function that is written without parentheses.
 pub(super) fn bare_name(binder: &mut Binder<'_>, name: &str) -> Option<Result<Expr, BindError>> {
     const BARE: &[&str] = &[
-        "current_catalog", "current_date", "current_role", "current_schema", "current_time", "current_timestamp", "current_user",
-        "localtime", "localtimestamp", "session_user", "user",
+        "current_catalog",
+        "current_date",
+        "current_role",
+        "current_schema",
+        "current_time",
+        "current_timestamp",
+        "current_user",
+        "localtime",
+        "localtimestamp",
+        "session_user",
+        "user",
     ];
     BARE.contains(&name).then(|| call(binder, name, vec![]))
 }
@@ -122,8 +139,11 @@ pub(super) fn call(binder: &mut Binder<'_>, name: &str, args: Vec<Expr>) -> Resu
                 Failure::None => undefined(name, &types),
                 Failure::Ambiguous => {
                     let shown: Vec<String> = types.iter().map(|ty| ty.base().to_string()).collect();
-                    SqlError::new(SqlState::AMBIGUOUS_FUNCTION, format!("function {name}({}) is not unique", shown.join(", ")))
-                        .hint("Could not choose a best candidate function. You might need to add explicit type casts.")
+                    SqlError::new(
+                        SqlState::AMBIGUOUS_FUNCTION,
+                        format!("function {name}({}) is not unique", shown.join(", ")),
+                    )
+                    .hint("Could not choose a best candidate function. You might need to add explicit type casts.")
                 }
             }
             .into())
@@ -139,7 +159,13 @@ pub(super) fn make_call(binder: &mut Binder<'_>, chosen: Candidate, args: Vec<Ex
     for (arg, to) in args.into_iter().zip(&wanted) {
         let from = arg.ty();
         let arg = if from.base() == *to { arg } else { binder.must(arg, to)? };
-        types.push(if from == SqlType::Unknown { to.clone() } else if from.base() == *to { from } else { to.clone() });
+        types.push(if from == SqlType::Unknown {
+            to.clone()
+        } else if from.base() == *to {
+            from
+        } else {
+            to.clone()
+        });
         cast.push(arg);
     }
     let expr = Expr::Call { function, args: cast, types, ty: result };
@@ -170,7 +196,11 @@ fn extreme(binder: &mut Binder<'_>, args: Vec<Expr>, greatest: bool) -> Result<E
     }
     let (list, ty) = binder.common(args, what)?;
     if !ty.is_orderable() {
-        return Err(SqlError::new(SqlState::UNDEFINED_FUNCTION, format!("could not identify a comparison function for type {ty}")).into());
+        return Err(SqlError::new(
+            SqlState::UNDEFINED_FUNCTION,
+            format!("could not identify a comparison function for type {ty}"),
+        )
+        .into());
     }
     Ok(Expr::Extreme { list, ty, greatest })
 }
@@ -235,7 +265,12 @@ pub(super) fn bind_special(binder: &mut Binder<'_>, expr: &ast::Expr) -> Result<
     }
 }
 
-fn rounding(binder: &mut Binder<'_>, name: &str, expr: &ast::Expr, field: &ast::CeilFloorKind) -> Result<Expr, BindError> {
+fn rounding(
+    binder: &mut Binder<'_>,
+    name: &str,
+    expr: &ast::Expr,
+    field: &ast::CeilFloorKind,
+) -> Result<Expr, BindError> {
     if !matches!(field, ast::CeilFloorKind::DateTimeField(ast::DateTimeField::NoDateTime)) {
         return Err(SqlError::unsupported("CEIL and FLOOR to a field").into());
     }

@@ -176,9 +176,15 @@ impl Binder<'_> {
     }
 
     /// Brings two operands to the type in which they are compared.
-    pub(super) fn comparable(&mut self, left: Expr, right: Expr, symbol: &str) -> Result<(Expr, Expr, SqlType), BindError> {
+    pub(super) fn comparable(
+        &mut self,
+        left: Expr,
+        right: Expr,
+        symbol: &str,
+    ) -> Result<(Expr, Expr, SqlType), BindError> {
         let (left_ty, right_ty) = (left.ty(), right.ty());
-        let ty = resolve::comparison_type(&left_ty, &right_ty).ok_or_else(|| no_operator(symbol, &[&left_ty, &right_ty]))?;
+        let ty =
+            resolve::comparison_type(&left_ty, &right_ty).ok_or_else(|| no_operator(symbol, &[&left_ty, &right_ty]))?;
         if ty == SqlType::Record {
             return Ok((left, right, ty));
         }
@@ -253,9 +259,13 @@ impl Binder<'_> {
             Failure::None => not_found(symbol, &types),
             Failure::Ambiguous => {
                 let shown: Vec<String> = types.iter().map(|ty| ty.base().to_string()).collect();
-                let shown = if let [one] = shown.as_slice() { format!("{symbol} {one}") } else { shown.join(&format!(" {symbol} ")) };
+                let shown = if let [one] = shown.as_slice() {
+                    format!("{symbol} {one}")
+                } else {
+                    shown.join(&format!(" {symbol} "))
+                };
                 SqlError::new(SqlState::AMBIGUOUS_FUNCTION, format!("operator is not unique: {shown}"))
-                .hint("Could not choose a best candidate operator. You might need to add explicit type casts.")
+                    .hint("Could not choose a best candidate operator. You might need to add explicit type casts.")
             }
         })?;
         super::bind_function::make_call(self, chosen, args)
@@ -349,7 +359,13 @@ impl Binder<'_> {
         Ok(if negated { Expr::Not(Box::new(any)) } else { any })
     }
 
-    pub(super) fn any_all(&mut self, left: &ast::Expr, op: &B, right: &ast::Expr, all: bool) -> Result<Expr, BindError> {
+    pub(super) fn any_all(
+        &mut self,
+        left: &ast::Expr,
+        op: &B,
+        right: &ast::Expr,
+        all: bool,
+    ) -> Result<Expr, BindError> {
         if matches!(right, ast::Expr::Subquery(_)) {
             return Err(BindError::NeedsEngine("a subquery"));
         }
@@ -366,10 +382,15 @@ impl Binder<'_> {
             SqlType::OidVector => SqlType::Oid,
             SqlType::Unknown => left.ty(),
             _ => {
-                return Err(SqlError::new(SqlState::WRONG_OBJECT_TYPE, "op ANY/ALL (array) requires array on right side").into());
+                return Err(SqlError::new(
+                    SqlState::WRONG_OBJECT_TYPE,
+                    "op ANY/ALL (array) requires array on right side",
+                )
+                .into());
             }
         };
-        let ty = resolve::comparison_type(&left.ty(), &element).ok_or_else(|| no_operator(op.symbol(), &[&left.ty(), &element]))?;
+        let ty = resolve::comparison_type(&left.ty(), &element)
+            .ok_or_else(|| no_operator(op.symbol(), &[&left.ty(), &element]))?;
         let left = Box::new(self.must(left, &ty)?);
         let array = Box::new(self.must(array, &SqlType::Array(Box::new(ty.clone())))?);
         Ok(Expr::AnyAll { op, ty, left, array, all })
@@ -378,14 +399,23 @@ impl Binder<'_> {
     /// `x LIKE ANY (ARRAY[...])` over a written-out array.
     fn any_all_pattern(&mut self, left: &ast::Expr, op: &B, right: &ast::Expr, all: bool) -> Result<Expr, BindError> {
         let ast::Expr::Array(array) = right else {
-            return Err(SqlError::unsupported(format!("the operator {op} with ANY or ALL of an array that is not written out")).into());
+            return Err(SqlError::unsupported(format!(
+                "the operator {op} with ANY or ALL of an array that is not written out"
+            ))
+            .into());
         };
         let parts: Result<Vec<Expr>, BindError> = array.elem.iter().map(|item| self.binary(left, op, item)).collect();
         Ok(if all { Expr::And(parts?) } else { Expr::Or(parts?) })
     }
 
     /// `x LIKE ANY (ARRAY[...])`
-    pub(super) fn like_any(&mut self, symbol: &str, negated: bool, expr: &ast::Expr, patterns: &ast::Expr) -> Result<Expr, BindError> {
+    pub(super) fn like_any(
+        &mut self,
+        symbol: &str,
+        negated: bool,
+        expr: &ast::Expr,
+        patterns: &ast::Expr,
+    ) -> Result<Expr, BindError> {
         let list: &[ast::Expr] = match patterns {
             ast::Expr::Array(array) => &array.elem,
             ast::Expr::Tuple(list) => list,

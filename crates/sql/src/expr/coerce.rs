@@ -103,9 +103,12 @@ fn literal(text: &str, to: &SqlType, explicit: bool, context: &BindContext<'_>) 
     let source = Value::text(text);
     let value = match to {
         SqlType::Varchar(_) | SqlType::Char(_) => source.cast(&SqlType::Text, to, explicit, &casts)?,
-        SqlType::Numeric(Some(_)) => {
-            Value::parse_text(&SqlType::Numeric(None), text, context.settings)?.cast(&SqlType::Numeric(None), to, explicit, &casts)?
-        }
+        SqlType::Numeric(Some(_)) => Value::parse_text(&SqlType::Numeric(None), text, context.settings)?.cast(
+            &SqlType::Numeric(None),
+            to,
+            explicit,
+            &casts,
+        )?,
         SqlType::Unknown => return Ok(Expr::Literal(source, SqlType::Unknown)),
         _ => source.cast(&SqlType::Text, to, explicit, &casts)?,
     };

@@ -72,7 +72,8 @@ impl Expr {
                     [a] => function.call(&[a.eval_in(row, statement)?], &arguments),
                     [a, b] => function.call(&[a.eval_in(row, statement)?, b.eval_in(row, statement)?], &arguments),
                     many => {
-                        let values: Result<Vec<Value>, SqlError> = many.iter().map(|arg| arg.eval_in(row, statement)).collect();
+                        let values: Result<Vec<Value>, SqlError> =
+                            many.iter().map(|arg| arg.eval_in(row, statement)).collect();
                         function.call(&values?, &arguments)
                     }
                 }
@@ -153,7 +154,12 @@ impl Expr {
                 for item in list {
                     let value = item.eval_in(row, statement)?;
                     let better = best.is_null()
-                        || (!value.is_null() && if *greatest { value.compare(&best, ty).is_gt() } else { value.compare(&best, ty).is_lt() });
+                        || (!value.is_null()
+                            && if *greatest {
+                                value.compare(&best, ty).is_gt()
+                            } else {
+                                value.compare(&best, ty).is_lt()
+                            });
                     if better {
                         best = value;
                     }
@@ -161,16 +167,19 @@ impl Expr {
                 Ok(best)
             }
             Expr::Array { items, element } => {
-                let values: Result<Vec<Value>, SqlError> = items.iter().map(|item| item.eval_in(row, statement)).collect();
+                let values: Result<Vec<Value>, SqlError> =
+                    items.iter().map(|item| item.eval_in(row, statement)).collect();
                 build_array(values?, element)
             }
             Expr::Subscript { array, indexes, .. } => {
                 let array = array.operand(row, statement)?;
-                let indexes: Result<Vec<Value>, SqlError> = indexes.iter().map(|index| index.eval_in(row, statement)).collect();
+                let indexes: Result<Vec<Value>, SqlError> =
+                    indexes.iter().map(|index| index.eval_in(row, statement)).collect();
                 Ok(subscript(&array, &indexes?))
             }
             Expr::Row(fields) => {
-                let values: Result<Vec<Value>, SqlError> = fields.iter().map(|field| field.eval_in(row, statement)).collect();
+                let values: Result<Vec<Value>, SqlError> =
+                    fields.iter().map(|field| field.eval_in(row, statement)).collect();
                 Ok(Value::Record(values?.into()))
             }
             // The rest is in `eval_in`.
@@ -251,7 +260,10 @@ pub(super) fn build_array(items: Vec<Value>, element: &SqlType) -> Result<Value,
         return Ok(Value::Array(Arc::new(Array::from_values(element.clone(), items))));
     }
     let mismatch = || {
-        SqlError::new(SqlState(*b"2202E"), "multidimensional arrays must have array expressions with matching dimensions")
+        SqlError::new(
+            SqlState(*b"2202E"),
+            "multidimensional arrays must have array expressions with matching dimensions",
+        )
     };
     let count = items.len() as i32;
     let mut inner: Option<Vec<(i32, i32)>> = None;

@@ -42,7 +42,15 @@ pub(super) fn cast_is_immutable(from: &SqlType, to: &SqlType) -> bool {
     let settled = |ty: &T| {
         !matches!(
             ty,
-            T::Timestamptz | T::Reg(_) | T::Date | T::Timestamp | T::Time | T::Interval | T::Bytea | T::Float4 | T::Float8
+            T::Timestamptz
+                | T::Reg(_)
+                | T::Date
+                | T::Timestamp
+                | T::Time
+                | T::Interval
+                | T::Bytea
+                | T::Float4
+                | T::Float8
         )
     };
     match (from, to) {

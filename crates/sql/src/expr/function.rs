@@ -57,7 +57,8 @@ impl<'a> Arguments<'a> {
     /// # Errors
     /// XX000 if there is none; only volatile and stable functions ask, and those are not folded.
     pub fn statement(&self) -> Result<&'a StatementContext, SqlError> {
-        self.statement.ok_or_else(|| SqlError::new(SqlState::INTERNAL_ERROR, "a stable function was called without a statement"))
+        self.statement
+            .ok_or_else(|| SqlError::new(SqlState::INTERNAL_ERROR, "a stable function was called without a statement"))
     }
 
     /// What casts need.
@@ -184,16 +185,68 @@ pub fn by_name(name: &str) -> &'static [&'static Function] {
 
 /// Names of aggregates: they need the engine.
 pub const AGGREGATES: &[&str] = &[
-    "any_value", "array_agg", "avg", "bit_and", "bit_or", "bit_xor", "bool_and", "bool_or", "corr", "count", "covar_pop",
-    "covar_samp", "every", "grouping", "json_agg", "json_object_agg", "jsonb_agg", "jsonb_object_agg", "max", "min", "mode",
-    "percentile_cont", "percentile_disc", "regr_avgx", "regr_avgy", "regr_count", "regr_intercept", "regr_r2", "regr_slope",
-    "regr_sxx", "regr_sxy", "regr_syy", "stddev", "stddev_pop", "stddev_samp", "string_agg", "sum", "var_pop", "var_samp",
-    "variance", "median", "approx_distinct", "approx_percentile_cont",
+    "any_value",
+    "array_agg",
+    "avg",
+    "bit_and",
+    "bit_or",
+    "bit_xor",
+    "bool_and",
+    "bool_or",
+    "corr",
+    "count",
+    "covar_pop",
+    "covar_samp",
+    "every",
+    "grouping",
+    "json_agg",
+    "json_object_agg",
+    "jsonb_agg",
+    "jsonb_object_agg",
+    "max",
+    "min",
+    "mode",
+    "percentile_cont",
+    "percentile_disc",
+    "regr_avgx",
+    "regr_avgy",
+    "regr_count",
+    "regr_intercept",
+    "regr_r2",
+    "regr_slope",
+    "regr_sxx",
+    "regr_sxy",
+    "regr_syy",
+    "stddev",
+    "stddev_pop",
+    "stddev_samp",
+    "string_agg",
+    "sum",
+    "var_pop",
+    "var_samp",
+    "variance",
+    "median",
+    "approx_distinct",
+    "approx_percentile_cont",
 ];
 
 /// Names of functions that give rows: they need the engine.
 pub const SET_RETURNING: &[&str] = &[
-    "generate_series", "generate_subscripts", "json_array_elements", "json_array_elements_text", "json_each", "json_each_text",
-    "json_object_keys", "jsonb_array_elements", "jsonb_array_elements_text", "jsonb_each", "jsonb_each_text",
-    "jsonb_object_keys", "pg_get_keywords", "regexp_matches", "regexp_split_to_table", "string_to_table", "unnest",
+    "generate_series",
+    "generate_subscripts",
+    "json_array_elements",
+    "json_array_elements_text",
+    "json_each",
+    "json_each_text",
+    "json_object_keys",
+    "jsonb_array_elements",
+    "jsonb_array_elements_text",
+    "jsonb_each",
+    "jsonb_each_text",
+    "jsonb_object_keys",
+    "pg_get_keywords",
+    "regexp_matches",
+    "regexp_split_to_table",
+    "string_to_table",
+    "unnest",
 ];

@@ -123,7 +123,9 @@ fn compile(pattern: &str, flags: &str) -> Result<Regex, SqlError> {
         .build()
         .map_err(|error| match error {
             regex::Error::CompiledTooBig(_) => invalid("regular expression is too complex"),
-            other => invalid(other.to_string().lines().last().unwrap_or("syntax error").trim_start_matches("error: ").to_owned()),
+            other => invalid(
+                other.to_string().lines().last().unwrap_or("syntax error").trim_start_matches("error: ").to_owned(),
+            ),
         })
 }
 

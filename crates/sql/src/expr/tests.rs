@@ -1,4 +1,7 @@
-use super::{BindContext, BindError, Expr, Parameters, Scope, ScopeColumn, Volatility, bind, bind_condition, output_name, split_conjuncts};
+use super::{
+    BindContext, BindError, Expr, Parameters, Scope, ScopeColumn, Volatility, bind, bind_condition, output_name,
+    split_conjuncts,
+};
 use crate::SqlState;
 use crate::context::EvalSettings;
 use crate::types::{SqlType, Value};
@@ -20,9 +23,17 @@ fn scope() -> Scope {
     let mut scope = Scope::new();
     let array = SqlType::Array(Box::new(SqlType::Int4));
     let columns = [
-        ("i", SqlType::Int4), ("b", SqlType::Int8), ("n", SqlType::Numeric(None)), ("t", SqlType::Text),
-        ("v", SqlType::Varchar(Some(10))), ("c", SqlType::Char(5)), ("d", SqlType::Date), ("ts", SqlType::Timestamptz),
-        ("a", array), ("j", SqlType::Jsonb), ("f", SqlType::Bool),
+        ("i", SqlType::Int4),
+        ("b", SqlType::Int8),
+        ("n", SqlType::Numeric(None)),
+        ("t", SqlType::Text),
+        ("v", SqlType::Varchar(Some(10))),
+        ("c", SqlType::Char(5)),
+        ("d", SqlType::Date),
+        ("ts", SqlType::Timestamptz),
+        ("a", array),
+        ("j", SqlType::Jsonb),
+        ("f", SqlType::Bool),
     ];
     scope.add_relation(Some("public"), "t", columns.iter().map(|(name, ty)| (*name, ty)));
     scope.add_relation(None, "u", [("i", &SqlType::Int4), ("Quoted", &SqlType::Int4)]);
@@ -150,7 +161,15 @@ fn what_is_constant_is_folded_and_what_is_not_is_told() {
     assert!(matches!(bound("1 + 2 * 3", &[]).unwrap().0, Expr::Literal(Value::Int4(7), SqlType::Int4)));
     assert!(matches!(bound("upper('a') || 'b'", &[]).unwrap().0, Expr::Literal(Value::Text(_), SqlType::Text)));
     assert!(matches!(bound("date '2020-01-01' + 1", &[]).unwrap().0, Expr::Literal(Value::Date(_), SqlType::Date)));
-    for text in ["now()", "current_date", "timestamptz '2020-01-01'", "date 'today'", "$1 = t.i", "ts + interval '1 day'", "ts::text"] {
+    for text in [
+        "now()",
+        "current_date",
+        "timestamptz '2020-01-01'",
+        "date 'today'",
+        "$1 = t.i",
+        "ts + interval '1 day'",
+        "ts::text",
+    ] {
         assert_eq!(volatility(text), Volatility::Stable, "{text}");
     }
     for text in ["random()", "gen_random_uuid()", "clock_timestamp()"] {
@@ -180,12 +199,30 @@ fn long_chains_and_deep_nests() {
 #[test]
 fn result_columns_are_named_as_postgresql_names_them() {
     for (text, wanted) in [
-        ("t.i", "i"), ("1 + 1", "?column?"), ("lower('x')", "lower"), ("'1'::int", "int4"), ("t.i::int8", "i"),
-        ("CASE WHEN f THEN t.i END", "case"), ("CASE WHEN f THEN 1 ELSE t.i END", "i"), ("coalesce(t.t, 'x')", "coalesce"),
-        ("ARRAY[1]", "array"), ("ROW(1, 2)", "row"), ("extract(year from d)", "extract"), ("current_date", "current_date"),
-        ("date '2020-01-01'", "date"), ("interval '1 day'", "interval"), ("\"Quoted\"", "Quoted"), ("(SELECT 1 AS x)", "x"),
-        ("EXISTS (SELECT 1)", "exists"), ("trim(t.t)", "btrim"), ("substring(t.t from 1)", "substring"), ("true", "?column?"),
-        ("a[1]", "a"), ("t.i = 1", "?column?"), ("ts AT TIME ZONE 'UTC'", "timezone"), ("nullif(1, 2)", "nullif"),
+        ("t.i", "i"),
+        ("1 + 1", "?column?"),
+        ("lower('x')", "lower"),
+        ("'1'::int", "int4"),
+        ("t.i::int8", "i"),
+        ("CASE WHEN f THEN t.i END", "case"),
+        ("CASE WHEN f THEN 1 ELSE t.i END", "i"),
+        ("coalesce(t.t, 'x')", "coalesce"),
+        ("ARRAY[1]", "array"),
+        ("ROW(1, 2)", "row"),
+        ("extract(year from d)", "extract"),
+        ("current_date", "current_date"),
+        ("date '2020-01-01'", "date"),
+        ("interval '1 day'", "interval"),
+        ("\"Quoted\"", "Quoted"),
+        ("(SELECT 1 AS x)", "x"),
+        ("EXISTS (SELECT 1)", "exists"),
+        ("trim(t.t)", "btrim"),
+        ("substring(t.t from 1)", "substring"),
+        ("true", "?column?"),
+        ("a[1]", "a"),
+        ("t.i = 1", "?column?"),
+        ("ts AT TIME ZONE 'UTC'", "timezone"),
+        ("nullif(1, 2)", "nullif"),
     ] {
         assert_eq!(output_name(&parse(text)), wanted, "{text}");
     }

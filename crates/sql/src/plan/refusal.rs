@@ -31,7 +31,7 @@ impl Refusal {
             Refusal::Wrong(error) | Refusal::Unknown(error) => *error,
             Refusal::Engine(part) => {
                 SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, format!("{part} is not supported here"))
-                    .hint("Builds with the feature query-engine do more in SELECT.")
+                    .hint("A SELECT can do it: run that first, and write this statement over its result.")
             }
         }
     }

@@ -115,7 +115,9 @@ impl Reader<'_> {
                     None => return Err(malformed(self.text, "Unexpected end of input.")),
                     Some(b'"') => break self.at += 1,
                     Some(b'\\') => {
-                        item.push(*bytes.get(self.at + 1).ok_or_else(|| malformed(self.text, "Unexpected end of input."))?);
+                        item.push(
+                            *bytes.get(self.at + 1).ok_or_else(|| malformed(self.text, "Unexpected end of input."))?,
+                        );
                         self.at += 2;
                     }
                     Some(b) => {
@@ -130,7 +132,9 @@ impl Reader<'_> {
                     b'"' => return Err(malformed(self.text, "Unexpected array element.")),
                     b'{' => return Err(malformed(self.text, "Unexpected \"{\" character.")),
                     b'\\' => {
-                        item.push(*bytes.get(self.at + 1).ok_or_else(|| malformed(self.text, "Unexpected end of input."))?);
+                        item.push(
+                            *bytes.get(self.at + 1).ok_or_else(|| malformed(self.text, "Unexpected end of input."))?,
+                        );
                         self.at += 2;
                         keep = item.len();
                     }
@@ -171,7 +175,10 @@ pub(crate) fn parse(element: &SqlType, text: &str, settings: &EvalSettings) -> R
                 .zip(to.trim().parse().ok())
                 .ok_or_else(|| malformed(text, "\"[\" must introduce explicitly-specified array dimensions."))?;
             if to == i32::MAX {
-                return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, format!("array upper bound is too large: {to}")));
+                return Err(SqlError::new(
+                    SqlState::PROGRAM_LIMIT_EXCEEDED,
+                    format!("array upper bound is too large: {to}"),
+                ));
             }
             if to < from {
                 return Err(SqlError::new(SqlState(*b"2202E"), "upper bound cannot be less than lower bound"));
@@ -197,7 +204,10 @@ pub(crate) fn parse(element: &SqlType, text: &str, settings: &EvalSettings) -> R
     let lengths: Vec<usize> = reader.lengths.iter().map(|l| l.unwrap_or(0)).collect();
     if !lower.is_empty()
         && (lower.len() != lengths.len()
-            || lower.iter().zip(&lengths).any(|((from, to), length)| i64::from(*to) - i64::from(*from) + 1 != *length as i64))
+            || lower
+                .iter()
+                .zip(&lengths)
+                .any(|((from, to), length)| i64::from(*to) - i64::from(*from) + 1 != *length as i64))
     {
         return Err(malformed(text, "Specified array dimensions do not match array contents."));
     }

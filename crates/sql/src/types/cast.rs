@@ -64,12 +64,18 @@ pub fn cast_kind(from: &SqlType, to: &SqlType) -> Option<CastKind> {
         (T::Name, T::Varchar(_) | T::Char(_)) => Assignment,
         (T::Text, T::Reg(RegKind::Class)) => Implicit,
         (a, b) if is_stringlike(a) && is_stringlike(b) => Implicit,
-        (T::SingleChar, b) if is_stringlike(b) => if *to == T::Text { Implicit } else { Assignment },
+        (T::SingleChar, b) if is_stringlike(b) => {
+            if *to == T::Text {
+                Implicit
+            } else {
+                Assignment
+            }
+        }
         (a, T::SingleChar) if is_stringlike(a) => Assignment,
         (T::Date, T::Timestamp | T::Timestamptz) | (T::Timestamp, T::Timestamptz) | (T::Time, T::Interval) => Implicit,
-        (T::Timestamp, T::Date | T::Time) | (T::Timestamptz, T::Date | T::Time | T::Timestamp) | (T::Interval, T::Time) => {
-            Assignment
-        }
+        (T::Timestamp, T::Date | T::Time)
+        | (T::Timestamptz, T::Date | T::Time | T::Timestamp)
+        | (T::Interval, T::Time) => Assignment,
         (T::Json, T::Jsonb) | (T::Jsonb, T::Json) => Assignment,
         (T::Jsonb, T::Bool) => Explicit,
         (T::Jsonb, b) if b.is_number() => Explicit,
@@ -93,7 +99,13 @@ impl Value {
     ///
     /// # Errors
     /// As the input function of `to`; 22003 for numbers beyond it; 42846 if there is no such cast.
-    pub fn cast(&self, from: &SqlType, to: &SqlType, explicit: bool, context: &CastContext<'_>) -> Result<Value, SqlError> {
+    pub fn cast(
+        &self,
+        from: &SqlType,
+        to: &SqlType,
+        explicit: bool,
+        context: &CastContext<'_>,
+    ) -> Result<Value, SqlError> {
         use SqlType as T;
         if self.is_null() {
             return Ok(Value::Null);
@@ -105,7 +117,11 @@ impl Value {
                 _ => self.clone(),
             },
             (Value::Text(text), T::Varchar(_) | T::Char(_) | T::Name) => {
-                let text = if matches!((from, to), (T::Char(_), T::Varchar(_) | T::Name)) { text.trim_end_matches(' ') } else { text };
+                let text = if matches!((from, to), (T::Char(_), T::Varchar(_) | T::Name)) {
+                    text.trim_end_matches(' ')
+                } else {
+                    text
+                };
                 Value::fit_string(text, to, explicit)?
             }
             (Value::Text(text), _) => from_string(text, from, to, context)?,
@@ -117,7 +133,9 @@ impl Value {
             (_, T::Float4 | T::Float8) => to_float(self, to)?,
             (_, T::Numeric(limits)) => to_numeric(self, *limits)?,
             (Value::Int4(v), T::Bool) => Value::Bool(*v != 0),
-            (Value::Int4(v), T::SingleChar) => Value::text(u8::try_from(*v).map_or(String::new(), |b| (b as char).to_string())),
+            (Value::Int4(v), T::SingleChar) => {
+                Value::text(u8::try_from(*v).map_or(String::new(), |b| (b as char).to_string()))
+            }
             (Value::Jsonb(text), T::Bool) => match Json::parse(text)? {
                 Json::Bool(v) => Value::Bool(v),
                 other => return Err(json_mismatch(&other, to)),
@@ -148,10 +166,12 @@ fn from_string(text: &str, from: &SqlType, to: &SqlType, context: &CastContext<'
         SqlType::Int4 if matches!(from, SqlType::SingleChar) => {
             Ok(Value::Int4(trimmed.bytes().next().map_or(0, |b| i32::from(b as i8))))
         }
-        SqlType::Date | SqlType::Timestamp | SqlType::Timestamptz | SqlType::Time => match special_time(trimmed, context) {
-            Some(instant) => to_time(&Value::Timestamptz(instant), &SqlType::Timestamptz, to, context),
-            None => Value::parse_text(to, trimmed, context.settings),
-        },
+        SqlType::Date | SqlType::Timestamp | SqlType::Timestamptz | SqlType::Time => {
+            match special_time(trimmed, context) {
+                Some(instant) => to_time(&Value::Timestamptz(instant), &SqlType::Timestamptz, to, context),
+                None => Value::parse_text(to, trimmed, context.settings),
+            }
+        }
         _ => Value::parse_text(to, trimmed, context.settings),
     }
 }
@@ -185,7 +205,9 @@ fn to_integer(value: &Value, to: &SqlType) -> Result<Value, SqlError> {
         Value::Float4(v) => float_to_i64(f64::from(*v)),
         Value::Float8(v) => float_to_i64(*v),
         Value::Numeric(v) => match v {
-            Numeric::NaN => return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, format!("cannot convert NaN to {to}"))),
+            Numeric::NaN => {
+                return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, format!("cannot convert NaN to {to}")));
+            }
             Numeric::Infinity | Numeric::NegInfinity => {
                 return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, format!("cannot convert infinity to {to}")));
             }
@@ -207,7 +229,11 @@ fn to_integer(value: &Value, to: &SqlType) -> Result<Value, SqlError> {
             SqlType::Int4 => Value::Int4(i32::try_from(v).ok()?),
             SqlType::Int8 => Value::Int8(v),
             // int4 to oid keeps the bits.
-            _ => Value::Oid(if matches!(value, Value::Int2(_) | Value::Int4(_)) { v as u32 } else { u32::try_from(v).ok()? }),
+            _ => Value::Oid(if matches!(value, Value::Int2(_) | Value::Int4(_)) {
+                v as u32
+            } else {
+                u32::try_from(v).ok()?
+            }),
         })
     };
     number.and_then(fit).ok_or_else(|| out_of_range(if matches!(to, SqlType::Reg(_)) { &SqlType::Oid } else { to }))
@@ -298,7 +324,10 @@ fn to_time(value: &Value, from: &SqlType, to: &SqlType, context: &CastContext<'_
     let midnight = |day: i32| match day {
         i32::MIN => Ok(i64::MIN),
         i32::MAX => Ok(i64::MAX),
-        day => i64::from(day).checked_mul(DAY_US).ok_or_else(date_too_far).and_then(|us| date_time::checked_timestamp(us).map_err(|_| date_too_far())),
+        day => i64::from(day)
+            .checked_mul(DAY_US)
+            .ok_or_else(date_too_far)
+            .and_then(|us| date_time::checked_timestamp(us).map_err(|_| date_too_far())),
     };
     Ok(match (value, to) {
         (Value::Date(v), SqlType::Date) => Value::Date(*v),
@@ -328,7 +357,11 @@ fn date_too_far() -> SqlError {
 fn cast_array(array: &Array, element: &SqlType, explicit: bool, context: &CastContext<'_>) -> Result<Value, SqlError> {
     let values: Result<Vec<Value>, SqlError> =
         array.values.iter().map(|value| value.cast(&array.element, element, explicit, context)).collect();
-    Ok(Value::Array(Arc::new(Array { element: element.clone(), dimensions: array.dimensions.clone(), values: values? })))
+    Ok(Value::Array(Arc::new(Array {
+        element: element.clone(),
+        dimensions: array.dimensions.clone(),
+        values: values?,
+    })))
 }
 
 /// Splits `schema.name`, unquoting and folding case.
@@ -378,9 +411,11 @@ fn reg_from_name(text: &str, kind: RegKind, context: &CastContext<'_>) -> Result
         return Ok(number);
     }
     match kind {
-        RegKind::Type => SqlType::from_name(text.trim().trim_start_matches("pg_catalog.")).map(|ty| ty.oid()).ok_or_else(|| {
-            SqlError::new(SqlState::UNDEFINED_OBJECT, format!("type \"{}\" does not exist", text.trim()))
-        }),
+        RegKind::Type => {
+            SqlType::from_name(text.trim().trim_start_matches("pg_catalog.")).map(|ty| ty.oid()).ok_or_else(|| {
+                SqlError::new(SqlState::UNDEFINED_OBJECT, format!("type \"{}\" does not exist", text.trim()))
+            })
+        }
         RegKind::Class => relation_oid(text, context),
         RegKind::Namespace => {
             let name = split_name(text)?.pop().unwrap_or_default();
@@ -390,7 +425,9 @@ fn reg_from_name(text: &str, kind: RegKind, context: &CastContext<'_>) -> Result
                 SqlError::new(SqlState::INVALID_SCHEMA_NAME, format!("schema \"{name}\" does not exist"))
             })
         }
-        RegKind::Proc => Err(SqlError::new(SqlState::UNDEFINED_FUNCTION, format!("function \"{text}\" does not exist"))),
+        RegKind::Proc => {
+            Err(SqlError::new(SqlState::UNDEFINED_FUNCTION, format!("function \"{text}\" does not exist")))
+        }
     }
 }
 
@@ -517,19 +554,148 @@ pub fn quote_identifier(name: &str) -> String {
 }
 
 const RESERVED: &[&str] = &[
-    "all", "analyse", "analyze", "and", "any", "array", "as", "asc", "asymmetric", "between", "bigint", "bit", "boolean", "both",
-    "case", "cast", "char", "character", "check", "coalesce", "collate", "column", "constraint", "create", "current_catalog",
-    "current_date", "current_role", "current_time", "current_timestamp", "current_user", "dec", "decimal", "default",
-    "deferrable", "desc", "distinct", "do", "else", "end", "except", "exists", "extract", "false", "fetch", "float", "for",
-    "foreign", "from", "grant", "greatest", "group", "grouping", "having", "in", "initially", "inner", "inout", "int", "integer",
-    "intersect", "interval", "into", "is", "isnull", "join", "lateral", "leading", "least", "left", "like", "limit",
-    "localtime", "localtimestamp", "national", "natural", "nchar", "none", "normalize", "not", "notnull", "null", "nullif",
-    "numeric", "offset", "on", "only", "or", "order", "out", "outer", "overlaps", "overlay", "placing", "position", "precision",
-    "primary", "real", "references", "returning", "right", "row", "select", "session_user", "setof", "similar", "smallint",
-    "some", "substring", "symmetric", "table", "tablesample", "then", "time", "timestamp", "to", "trailing", "treat", "trim",
-    "true", "union", "unique", "user", "using", "values", "varchar", "variadic", "verbose", "when", "where", "window", "with",
-    "xmlattributes", "xmlconcat", "xmlelement", "xmlexists", "xmlforest", "xmlnamespaces", "xmlparse", "xmlpi", "xmlroot",
-    "xmlserialize", "xmltable",
+    "all",
+    "analyse",
+    "analyze",
+    "and",
+    "any",
+    "array",
+    "as",
+    "asc",
+    "asymmetric",
+    "between",
+    "bigint",
+    "bit",
+    "boolean",
+    "both",
+    "case",
+    "cast",
+    "char",
+    "character",
+    "check",
+    "coalesce",
+    "collate",
+    "column",
+    "constraint",
+    "create",
+    "current_catalog",
+    "current_date",
+    "current_role",
+    "current_time",
+    "current_timestamp",
+    "current_user",
+    "dec",
+    "decimal",
+    "default",
+    "deferrable",
+    "desc",
+    "distinct",
+    "do",
+    "else",
+    "end",
+    "except",
+    "exists",
+    "extract",
+    "false",
+    "fetch",
+    "float",
+    "for",
+    "foreign",
+    "from",
+    "grant",
+    "greatest",
+    "group",
+    "grouping",
+    "having",
+    "in",
+    "initially",
+    "inner",
+    "inout",
+    "int",
+    "integer",
+    "intersect",
+    "interval",
+    "into",
+    "is",
+    "isnull",
+    "join",
+    "lateral",
+    "leading",
+    "least",
+    "left",
+    "like",
+    "limit",
+    "localtime",
+    "localtimestamp",
+    "national",
+    "natural",
+    "nchar",
+    "none",
+    "normalize",
+    "not",
+    "notnull",
+    "null",
+    "nullif",
+    "numeric",
+    "offset",
+    "on",
+    "only",
+    "or",
+    "order",
+    "out",
+    "outer",
+    "overlaps",
+    "overlay",
+    "placing",
+    "position",
+    "precision",
+    "primary",
+    "real",
+    "references",
+    "returning",
+    "right",
+    "row",
+    "select",
+    "session_user",
+    "setof",
+    "similar",
+    "smallint",
+    "some",
+    "substring",
+    "symmetric",
+    "table",
+    "tablesample",
+    "then",
+    "time",
+    "timestamp",
+    "to",
+    "trailing",
+    "treat",
+    "trim",
+    "true",
+    "union",
+    "unique",
+    "user",
+    "using",
+    "values",
+    "varchar",
+    "variadic",
+    "verbose",
+    "when",
+    "where",
+    "window",
+    "with",
+    "xmlattributes",
+    "xmlconcat",
+    "xmlelement",
+    "xmlexists",
+    "xmlforest",
+    "xmlnamespaces",
+    "xmlparse",
+    "xmlpi",
+    "xmlroot",
+    "xmlserialize",
+    "xmltable",
 ];
 
 /// Adds months to a day, the last day of the month kept within it.

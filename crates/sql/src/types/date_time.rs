@@ -6,8 +6,8 @@
 
 use super::SqlType;
 use super::calendar::{
-    DAY_US, END_DAY, END_TIMESTAMP_US, Fields, HOUR_US, MIN_DAY, MIN_TIMESTAMP_US, MINUTE_US, SECOND_US, date_of, day_of,
-    days_in_month, fields_of, offset_at, to_utc, zone_by_name,
+    DAY_US, END_DAY, END_TIMESTAMP_US, Fields, HOUR_US, MIN_DAY, MIN_TIMESTAMP_US, MINUTE_US, SECOND_US, date_of,
+    day_of, days_in_month, fields_of, offset_at, to_utc, zone_by_name,
 };
 use crate::{SqlError, SqlState};
 use bytes::BufMut;
@@ -148,7 +148,10 @@ fn special_us(parsed: &Parsed) -> Option<i64> {
 fn local_us(parsed: &Parsed, ty: &SqlType, text: &str) -> Result<i64, SqlError> {
     let (y, m, d) = parsed.date.ok_or_else(|| invalid(ty, text))?;
     let out = || SqlError::new(SqlState::DATETIME_OVERFLOW, format!("timestamp out of range: \"{text}\""));
-    let us = day_of(y, m, d).checked_mul(DAY_US).and_then(|us| us.checked_add(parsed.time_us.unwrap_or(0))).ok_or_else(out)?;
+    let us = day_of(y, m, d)
+        .checked_mul(DAY_US)
+        .and_then(|us| us.checked_add(parsed.time_us.unwrap_or(0)))
+        .ok_or_else(out)?;
     checked_timestamp(us).map_err(|_| out())
 }
 
@@ -235,7 +238,13 @@ fn set_zone(parsed: &mut Parsed, zone: Zone, ty: &SqlType, text: &str) -> Result
     if parsed.zone.replace(zone).is_some() { Err(invalid(ty, text)) } else { Ok(()) }
 }
 
-fn read_word(field: &str, parsed: &mut Parsed, month: &mut Option<u32>, ty: &SqlType, text: &str) -> Result<(), SqlError> {
+fn read_word(
+    field: &str,
+    parsed: &mut Parsed,
+    month: &mut Option<u32>,
+    ty: &SqlType,
+    text: &str,
+) -> Result<(), SqlError> {
     let lower = field.trim_end_matches('.').to_ascii_lowercase();
     match lower.as_str() {
         "infinity" | "inf" => parsed.special = Some(Special::Infinity),
@@ -259,7 +268,9 @@ fn read_word(field: &str, parsed: &mut Parsed, month: &mut Option<u32>, ty: &Sql
                     return Err(unknown_zone(field));
                 }
                 parsed.date = Some(loose_date(&rest, *month, text).ok_or_else(|| invalid(ty, text))?);
-            } else if let Some(zone) = abbreviation(word).map(Zone::Offset).or_else(|| zone_by_name(field).map(Zone::Named)) {
+            } else if let Some(zone) =
+                abbreviation(word).map(Zone::Offset).or_else(|| zone_by_name(field).map(Zone::Named))
+            {
                 if parsed.time_us.is_none() && parsed.date.is_none() {
                     return Err(invalid(ty, text));
                 }
@@ -372,7 +383,18 @@ fn loose_date(numbers: &[&str], month: Option<u32>, text: &str) -> Option<(i64, 
 
 fn month_by_name(word: &str) -> Option<u32> {
     const MONTHS: [&str; 12] = [
-        "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december",
+        "january",
+        "february",
+        "march",
+        "april",
+        "may",
+        "june",
+        "july",
+        "august",
+        "september",
+        "october",
+        "november",
+        "december",
     ];
     if word == "sept" {
         return Some(9);
@@ -382,7 +404,8 @@ fn month_by_name(word: &str) -> Option<u32> {
 
 fn is_weekday(word: &str) -> bool {
     const DAYS: [&str; 7] = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
-    DAYS.iter().any(|name| *name == word || &name[..3] == word) || matches!(word, "tues" | "wednes" | "weds" | "thur" | "thurs")
+    DAYS.iter().any(|name| *name == word || &name[..3] == word)
+        || matches!(word, "tues" | "wednes" | "weds" | "thur" | "thurs")
 }
 
 /// Seconds east of UTC of the abbreviations that PostgreSQL's default set has and people use.
@@ -541,7 +564,13 @@ pub(crate) fn write_time(us: i64, out: &mut impl BufMut) {
 fn put_local(fields: &Fields, out: &mut impl BufMut) {
     put_date(fields.year, fields.month, fields.day, out);
     out.put_u8(b' ');
-    put_clock(u64::from(fields.hour), u64::from(fields.minute), u64::from(fields.second), u64::from(fields.micros), out);
+    put_clock(
+        u64::from(fields.hour),
+        u64::from(fields.minute),
+        u64::from(fields.second),
+        u64::from(fields.micros),
+        out,
+    );
 }
 
 fn put_infinite(us: i64, out: &mut impl BufMut) -> bool {

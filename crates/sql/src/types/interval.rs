@@ -11,7 +11,10 @@ use bytes::BufMut;
 use std::cmp::Ordering;
 
 fn invalid(text: &str) -> SqlError {
-    SqlError::new(SqlState::INVALID_DATETIME, format!("invalid input syntax for type {}: \"{text}\"", SqlType::Interval))
+    SqlError::new(
+        SqlState::INVALID_DATETIME,
+        format!("invalid input syntax for type {}: \"{text}\"", SqlType::Interval),
+    )
 }
 
 fn overflow(text: &str) -> SqlError {
@@ -43,8 +46,12 @@ pub(crate) enum Unit {
 impl Unit {
     pub(crate) fn by_name(name: &str) -> Option<Unit> {
         Some(match name.to_ascii_lowercase().as_str() {
-            "us" | "usec" | "usecs" | "usecond" | "useconds" | "microsecond" | "microseconds" | "microsecon" => Unit::Microsecond,
-            "ms" | "msec" | "msecs" | "msecond" | "mseconds" | "millisecond" | "milliseconds" | "millisecon" => Unit::Millisecond,
+            "us" | "usec" | "usecs" | "usecond" | "useconds" | "microsecond" | "microseconds" | "microsecon" => {
+                Unit::Microsecond
+            }
+            "ms" | "msec" | "msecs" | "msecond" | "mseconds" | "millisecond" | "milliseconds" | "millisecon" => {
+                Unit::Millisecond
+            }
             "s" | "sec" | "secs" | "second" | "seconds" => Unit::Second,
             "m" | "min" | "mins" | "minute" | "minutes" => Unit::Minute,
             "h" | "hr" | "hrs" | "hour" | "hours" => Unit::Hour,
@@ -161,7 +168,11 @@ pub(crate) fn parse(text: &str, unit: Option<Unit>) -> Result<Interval, SqlError
             sum.negate();
             at += 1;
         } else if word.contains(':') {
-            let fields = if matches!(unit, Some(Unit::Second)) && word.matches(':').count() == 1 { Unit::Second } else { Unit::Hour };
+            let fields = if matches!(unit, Some(Unit::Second)) && word.matches(':').count() == 1 {
+                Unit::Second
+            } else {
+                Unit::Hour
+            };
             let (negative, micros) = parse_clock(word, fields).ok_or_else(|| invalid(text))?;
             sum.micros += i128::from(if negative { -micros } else { micros });
             at += 1;

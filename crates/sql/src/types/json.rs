@@ -59,7 +59,9 @@ impl<'a> Reader<'a> {
     fn token(&self) -> &'a str {
         let rest = &self.text[self.at..];
         let first = rest.chars().next().map_or(0, char::len_utf8);
-        let end = rest.find(|c: char| !(c.is_alphanumeric() || c == '_' || c == '.' || c == '-' || c == '+')).unwrap_or(rest.len());
+        let end = rest
+            .find(|c: char| !(c.is_alphanumeric() || c == '_' || c == '.' || c == '-' || c == '+'))
+            .unwrap_or(rest.len());
         &rest[..end.max(first)]
     }
 
@@ -198,7 +200,9 @@ impl<'a> Reader<'a> {
             }
             out.push_str(&self.text[start..self.at]);
             match self.peek() {
-                None => return Err(invalid(format!("Token \"{}\" is invalid.", &self.text[start.saturating_sub(1)..]))),
+                None => {
+                    return Err(invalid(format!("Token \"{}\" is invalid.", &self.text[start.saturating_sub(1)..])));
+                }
                 Some(b'"') => {
                     self.at += 1;
                     return Ok(out);
@@ -419,9 +423,7 @@ impl Json {
             (Json::Object(a), Json::Object(b)) => a.len().cmp(&b.len()).then_with(|| {
                 a.iter()
                     .zip(b)
-                    .map(|((ka, va), (kb, vb))| {
-                        ka.cmp(kb).then_with(|| va.compare(vb))
-                    })
+                    .map(|((ka, va), (kb, vb))| ka.cmp(kb).then_with(|| va.compare(vb)))
                     .find(|o| o.is_ne())
                     .unwrap_or(Ordering::Equal)
             }),
@@ -473,7 +475,9 @@ pub fn raw_step<'a>(text: &'a str, step: &str, by_index: Option<i64>) -> Result<
     let mut reader = Reader::new(text);
     reader.blanks();
     match reader.peek() {
-        Some(b'{') if by_index.is_none() => raw_members(&mut reader, |key, _| key == Some(step)).map(|mut found| found.pop()),
+        Some(b'{') if by_index.is_none() => {
+            raw_members(&mut reader, |key, _| key == Some(step)).map(|mut found| found.pop())
+        }
         Some(b'[') => {
             let Some(index) = by_index.or_else(|| step.trim().parse().ok()) else { return Ok(None) };
             let all = raw_members(&mut reader, |_, _| true)?;
@@ -485,7 +489,10 @@ pub fn raw_step<'a>(text: &'a str, step: &str, by_index: Option<i64>) -> Result<
 }
 
 /// The texts of the members of the object or array at the reader that are wanted.
-fn raw_members<'a>(reader: &mut Reader<'a>, wanted: impl Fn(Option<&str>, usize) -> bool) -> Result<Vec<&'a str>, SqlError> {
+fn raw_members<'a>(
+    reader: &mut Reader<'a>,
+    wanted: impl Fn(Option<&str>, usize) -> bool,
+) -> Result<Vec<&'a str>, SqlError> {
     let is_object = reader.peek() == Some(b'{');
     let mut found = Vec::new();
     reader.at += 1;

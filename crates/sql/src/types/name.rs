@@ -123,10 +123,9 @@ impl DeclaredType {
             DataType::Float(info) => float_type(info)?,
             DataType::Numeric(info) | DataType::Decimal(info) | DataType::Dec(info) => numeric_type(info)?,
             DataType::Text | DataType::String(_) => SqlType::Text,
-            DataType::Varchar(n)
-            | DataType::CharacterVarying(n)
-            | DataType::CharVarying(n)
-            | DataType::Nvarchar(n) => SqlType::Varchar(length(n.as_ref(), "varchar")?),
+            DataType::Varchar(n) | DataType::CharacterVarying(n) | DataType::CharVarying(n) | DataType::Nvarchar(n) => {
+                SqlType::Varchar(length(n.as_ref(), "varchar")?)
+            }
             DataType::Char(n) | DataType::Character(n) => SqlType::Char(length(n.as_ref(), "char")?.unwrap_or(1)),
             DataType::Bytea => SqlType::Bytea,
             DataType::Date => SqlType::Date,
@@ -160,7 +159,9 @@ impl DeclaredType {
 fn fraction_digits(precision: Option<u64>, name: &str) -> Result<(), SqlError> {
     match precision {
         // Values keep microseconds whatever the declared precision; fewer digits would need rounding at assignment.
-        Some(p) if p < 6 => Err(SqlError::unsupported(format!("type {name}({p})")).hint(format!("Use {name} without a precision."))),
+        Some(p) if p < 6 => {
+            Err(SqlError::unsupported(format!("type {name}({p})")).hint(format!("Use {name} without a precision.")))
+        }
         _ => Ok(()),
     }
 }

@@ -43,10 +43,7 @@ pub(crate) fn parse_int(ty: &SqlType, text: &str, min: i64, max: i64) -> Result<
     for b in digits.bytes() {
         let digit = i64::from(b - b'0');
         // Counted downwards, since i64::MIN has no positive twin.
-        value = value
-            .checked_mul(10)
-            .and_then(|v| v.checked_sub(digit))
-            .ok_or_else(|| value_out_of_range(ty, text))?;
+        value = value.checked_mul(10).and_then(|v| v.checked_sub(digit)).ok_or_else(|| value_out_of_range(ty, text))?;
     }
     let value = if negative { Some(value) } else { value.checked_neg() };
     match value {

@@ -109,10 +109,11 @@ impl Numeric {
         let mut digits = Vec::with_capacity(whole.len() + fraction.len());
         digits.extend_from_slice(whole.as_bytes());
         digits.extend_from_slice(fraction.as_bytes());
-        let mut value = match std::str::from_utf8(&digits).ok().filter(|d| d.len() <= 18).and_then(|d| d.parse::<i64>().ok()) {
-            Some(small) => BigInt::from(small),
-            None => BigInt::parse_bytes(&digits, 10).ok_or_else(bad)?,
-        };
+        let mut value =
+            match std::str::from_utf8(&digits).ok().filter(|d| d.len() <= 18).and_then(|d| d.parse::<i64>().ok()) {
+                Some(small) => BigInt::from(small),
+                None => BigInt::parse_bytes(&digits, 10).ok_or_else(bad)?,
+            };
         if negative {
             value = -value;
         }
@@ -316,9 +317,8 @@ impl Numeric {
     /// # Errors
     /// 22003 if it has too many digits before the point.
     pub fn fit(&self, precision: u16, scale: i16) -> Result<Numeric, SqlError> {
-        let field_overflow = |limit: String| {
-            SqlError::new(SqlState::OUT_OF_RANGE, "numeric field overflow").detail(limit)
-        };
+        let field_overflow =
+            |limit: String| SqlError::new(SqlState::OUT_OF_RANGE, "numeric field overflow").detail(limit);
         match self {
             Numeric::NaN => Ok(Numeric::NaN),
             Numeric::Infinity | Numeric::NegInfinity => Err(field_overflow(format!(
@@ -414,7 +414,8 @@ impl Numeric {
         let have = (count as i64 - 1 - weight) * 4;
         let Numeric::Finite(exact) = checked(value, have)? else { return Err(bad()) };
         let (digits, have) = exact.into_bigint_and_scale();
-        let digits = if have > scale { digits / power_of_ten(have - scale) } else { digits * power_of_ten(scale - have) };
+        let digits =
+            if have > scale { digits / power_of_ten(have - scale) } else { digits * power_of_ten(scale - have) };
         checked(digits, scale)
     }
 

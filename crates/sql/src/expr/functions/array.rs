@@ -15,15 +15,23 @@ const ARRAY: Sig = Sig::ArrayOfElement;
 const ELEMENT: Sig = Sig::Element;
 
 pub(super) static TABLE: &[Function] = &[
-    Function::pure("array_length", &[ARRAY, I4], I4, |v, _| Ok(dimension(v)?.map_or(Value::Null, |d| Value::Int4(d.0)))),
+    Function::pure(
+        "array_length",
+        &[ARRAY, I4],
+        I4,
+        |v, _| Ok(dimension(v)?.map_or(Value::Null, |d| Value::Int4(d.0))),
+    ),
     Function::pure("array_lower", &[ARRAY, I4], I4, |v, _| Ok(dimension(v)?.map_or(Value::Null, |d| Value::Int4(d.1)))),
-    Function::pure("array_upper", &[ARRAY, I4], I4, |v, _| Ok(dimension(v)?.map_or(Value::Null, |d| Value::Int4(d.0 + d.1 - 1)))),
+    Function::pure("array_upper", &[ARRAY, I4], I4, |v, _| {
+        Ok(dimension(v)?.map_or(Value::Null, |d| Value::Int4(d.0 + d.1 - 1)))
+    }),
     Function::pure("array_ndims", &[ARRAY], I4, |v, _| match array_at(v, 0)?.dimensions.len() {
         0 => Ok(Value::Null),
         n => Ok(Value::Int4(n as i32)),
     }),
     Function::pure("array_dims", &[ARRAY], TEXT, |v, _| {
-        let bounds = array_at(v, 0)?.dimensions.iter().map(|(length, lower)| format!("[{lower}:{}]", lower + length - 1));
+        let bounds =
+            array_at(v, 0)?.dimensions.iter().map(|(length, lower)| format!("[{lower}:{}]", lower + length - 1));
         let text: String = bounds.collect();
         Ok(if text.is_empty() { Value::Null } else { Value::text(text) })
     }),
@@ -36,7 +44,10 @@ pub(super) static TABLE: &[Function] = &[
     Function::pure("||", &[ARRAY, ELEMENT], ARRAY, |v, a| append(&v[0], &v[1], a)).lax(),
     Function::pure("||", &[ELEMENT, ARRAY], ARRAY, |v, a| prepend(&v[0], &v[1], a)).lax(),
     Function::pure("||", &[ARRAY, ARRAY], ARRAY, |v, _| cat(&v[0], &v[1])).lax(),
-    Function::pure("array_position", &[ARRAY, ELEMENT], I4, |v, _| Ok(positions(v)?.first().cloned().unwrap_or(Value::Null))).lax(),
+    Function::pure("array_position", &[ARRAY, ELEMENT], I4, |v, _| {
+        Ok(positions(v)?.first().cloned().unwrap_or(Value::Null))
+    })
+    .lax(),
     Function::pure("array_positions", &[ARRAY, ELEMENT], Sig::ArrayOf(T::Int4), |v, _| {
         Ok(Value::Array(Array::from_values(T::Int4, positions(v)?).into()))
     })
@@ -206,9 +217,10 @@ fn array_fill(values: &[Value], arguments: &Arguments<'_>) -> R {
     let mut total = 1usize;
     let mut dimensions = Vec::new();
     for length in &lengths.values {
-        let length = length.as_i64().filter(|n| *n >= 0).ok_or_else(|| {
-            SqlError::new(SqlState(*b"22004"), "dimension values cannot be null")
-        })?;
+        let length = length
+            .as_i64()
+            .filter(|n| *n >= 0)
+            .ok_or_else(|| SqlError::new(SqlState(*b"22004"), "dimension values cannot be null"))?;
         total = total.saturating_mul(length as usize);
         dimensions.push((length as i32, 1));
     }

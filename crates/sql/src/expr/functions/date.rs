@@ -3,8 +3,8 @@
 use super::super::function::{Arguments, Function, Sig};
 use super::{float_at, int_at, interval_at, micros_at, str_at, wrong_type};
 use crate::types::calendar::{
-    DAY_US, EPOCH_OFFSET_DAYS, EPOCH_OFFSET_US, Fields, HOUR_US, MINUTE_US, SECOND_US, day_of, days_in_month, fields_of,
-    iso_week, iso_weekday, offset_at, to_local, to_utc, zone_by_name,
+    DAY_US, EPOCH_OFFSET_DAYS, EPOCH_OFFSET_US, Fields, HOUR_US, MINUTE_US, SECOND_US, day_of, days_in_month,
+    fields_of, iso_week, iso_weekday, offset_at, to_local, to_utc, zone_by_name,
 };
 use crate::types::{Interval, Numeric, SqlType as T, Value, add_months, checked_day, checked_timestamp};
 use crate::{SqlError, SqlState};
@@ -51,7 +51,9 @@ pub(super) static TABLE: &[Function] = &[
     Function::pure("date_part", &[TEXT, TS], F8, |v, _| as_float(extract(v, Form::Timestamp)?)),
     Function::stable("date_part", &[TEXT, TSTZ], F8, |v, a| as_float(extract_zoned(v, a)?)),
     Function::pure("date_part", &[TEXT, INTERVAL], F8, |v, _| as_float(extract_interval(v)?)),
-    Function::pure("date_trunc", &[TEXT, TS], TS, |v, _| Ok(Value::Timestamp(truncate(str_at(v, 0)?, micros_at(v, 1)?, "timestamp without time zone")?))),
+    Function::pure("date_trunc", &[TEXT, TS], TS, |v, _| {
+        Ok(Value::Timestamp(truncate(str_at(v, 0)?, micros_at(v, 1)?, "timestamp without time zone")?))
+    }),
     Function::stable("date_trunc", &[TEXT, TSTZ], TSTZ, |v, a| truncate_zoned(v, a.settings().time_zone)),
     Function::pure("date_trunc", &[TEXT, TSTZ, TEXT], TSTZ, |v, _| truncate_zoned(v, zone(str_at(v, 2)?)?)),
     Function::pure("date_trunc", &[TEXT, INTERVAL], INTERVAL, truncate_interval),
@@ -94,16 +96,28 @@ pub(super) static TABLE: &[Function] = &[
         }
         Ok(Value::Timestamptz(checked_timestamp((us as i64).saturating_sub(EPOCH_OFFSET_US))?))
     }),
-    Function::pure("timezone", &[TEXT, TS], TSTZ, |v, _| Ok(Value::Timestamptz(zone_to_utc(str_at(v, 0)?, micros_at(v, 1)?)?))),
-    Function::pure("timezone", &[TEXT, TSTZ], TS, |v, _| Ok(Value::Timestamp(utc_to_zone(str_at(v, 0)?, micros_at(v, 1)?)?))),
-    Function::pure("timezone", &[INTERVAL, TS], TSTZ, |v, _| shifted(micros_at(v, 1)?, -i128::from(interval_at(v, 0)?.micros)).map(Value::Timestamptz)),
-    Function::pure("timezone", &[INTERVAL, TSTZ], TS, |v, _| shifted(micros_at(v, 1)?, interval_at(v, 0)?.micros.into()).map(Value::Timestamp)),
-    Function::pure("justify_hours", &[INTERVAL], INTERVAL, |v, _| Ok(Value::Interval(justify_hours(interval_at(v, 0)?)))),
+    Function::pure("timezone", &[TEXT, TS], TSTZ, |v, _| {
+        Ok(Value::Timestamptz(zone_to_utc(str_at(v, 0)?, micros_at(v, 1)?)?))
+    }),
+    Function::pure("timezone", &[TEXT, TSTZ], TS, |v, _| {
+        Ok(Value::Timestamp(utc_to_zone(str_at(v, 0)?, micros_at(v, 1)?)?))
+    }),
+    Function::pure("timezone", &[INTERVAL, TS], TSTZ, |v, _| {
+        shifted(micros_at(v, 1)?, -i128::from(interval_at(v, 0)?.micros)).map(Value::Timestamptz)
+    }),
+    Function::pure("timezone", &[INTERVAL, TSTZ], TS, |v, _| {
+        shifted(micros_at(v, 1)?, interval_at(v, 0)?.micros.into()).map(Value::Timestamp)
+    }),
+    Function::pure("justify_hours", &[INTERVAL], INTERVAL, |v, _| {
+        Ok(Value::Interval(justify_hours(interval_at(v, 0)?)))
+    }),
     Function::pure("justify_days", &[INTERVAL], INTERVAL, |v, _| Ok(Value::Interval(justify_days(interval_at(v, 0)?)))),
     Function::pure("justify_interval", &[INTERVAL], INTERVAL, |v, _| {
         Ok(Value::Interval(justify_interval(interval_at(v, 0)?)))
     }),
-    Function::pure("isfinite", &[DATE], Sig::Is(T::Bool), |v, _| Ok(Value::Bool(!matches!(v[0], Value::Date(i32::MIN | i32::MAX))))),
+    Function::pure("isfinite", &[DATE], Sig::Is(T::Bool), |v, _| {
+        Ok(Value::Bool(!matches!(v[0], Value::Date(i32::MIN | i32::MAX))))
+    }),
     Function::pure("isfinite", &[TS], Sig::Is(T::Bool), |v, _| Ok(Value::Bool(!is_infinite(micros_at(v, 0)?)))),
     Function::pure("isfinite", &[TSTZ], Sig::Is(T::Bool), |v, _| Ok(Value::Bool(!is_infinite(micros_at(v, 0)?)))),
 ];
@@ -132,9 +146,8 @@ fn round_micros(us: i64, digits: i64) -> i64 {
 
 /// The zone of a name.
 pub(super) fn zone(name: &str) -> Result<chrono_tz::Tz, SqlError> {
-    zone_by_name(name).ok_or_else(|| {
-        SqlError::new(SqlState::INVALID_PARAMETER, format!("time zone \"{name}\" not recognized"))
-    })
+    zone_by_name(name)
+        .ok_or_else(|| SqlError::new(SqlState::INVALID_PARAMETER, format!("time zone \"{name}\" not recognized")))
 }
 
 /// Seconds east of UTC of `+02:00`, whose sign in SQL's POSIX manner is the other way round.
@@ -258,8 +271,21 @@ fn extract_zoned(values: &[Value], arguments: &Arguments<'_>) -> R {
 fn extract_field(name: &str, us: i64, infinite: bool, form: Form, ty: &str) -> R {
     let field = field_name(name);
     let time_fields = ["hour", "minute", "second", "milliseconds", "microseconds"];
-    let date_fields =
-        ["year", "month", "day", "decade", "century", "millennium", "quarter", "week", "dow", "isodow", "doy", "isoyear", "julian"];
+    let date_fields = [
+        "year",
+        "month",
+        "day",
+        "decade",
+        "century",
+        "millennium",
+        "quarter",
+        "week",
+        "dow",
+        "isodow",
+        "doy",
+        "isoyear",
+        "julian",
+    ];
     let is_time = time_fields.contains(&field.as_str());
     let is_date = date_fields.contains(&field.as_str());
     if !is_time && !is_date && field != "epoch" {
@@ -308,8 +334,20 @@ fn date_field(field: &str, f: &Fields, day: i64) -> i64 {
         "day" => i64::from(f.day),
         "quarter" => i64::from((f.month - 1) / 3 + 1),
         "decade" => f.year.div_euclid(10),
-        "century" => if f.year > 0 { (f.year + 99) / 100 } else { -((99 - (f.year - 1)) / 100) },
-        "millennium" => if f.year > 0 { (f.year + 999) / 1000 } else { -((999 - (f.year - 1)) / 1000) },
+        "century" => {
+            if f.year > 0 {
+                (f.year + 99) / 100
+            } else {
+                -((99 - (f.year - 1)) / 100)
+            }
+        }
+        "millennium" => {
+            if f.year > 0 {
+                (f.year + 999) / 1000
+            } else {
+                -((999 - (f.year - 1)) / 1000)
+            }
+        }
         "week" => i64::from(iso_week(day).1),
         "isoyear" => match iso_week(day).0 {
             year if year > 0 => year,
@@ -381,7 +419,9 @@ fn truncate(name: &str, us: i64, ty: &str) -> Result<i64, SqlError> {
         "month" => day_of(f.year, f.month, 1) * DAY_US,
         "quarter" => day_of(f.year, (f.month - 1) / 3 * 3 + 1, 1) * DAY_US,
         "year" | "decade" | "century" | "millennium" => day_of(first_year_of(&field, f.year), 1, 1) * DAY_US,
-        "dow" | "isodow" | "doy" | "isoyear" | "epoch" | "julian" | "timezone" => return Err(not_supported(&field, ty)),
+        "dow" | "isodow" | "doy" | "isoyear" | "epoch" | "julian" | "timezone" => {
+            return Err(not_supported(&field, ty));
+        }
         _ => return Err(not_recognized(name, ty)),
     })
 }
@@ -432,7 +472,8 @@ fn bin(values: &[Value]) -> Result<i64, SqlError> {
     if is_infinite(at) || is_infinite(origin) {
         return Ok(at);
     }
-    let distance = at.checked_sub(origin).ok_or_else(|| SqlError::new(SqlState::DATETIME_OVERFLOW, "interval out of range"))?;
+    let distance =
+        at.checked_sub(origin).ok_or_else(|| SqlError::new(SqlState::DATETIME_OVERFLOW, "interval out of range"))?;
     checked_timestamp(origin + distance.div_euclid(stride) * stride)
 }
 
@@ -468,7 +509,10 @@ fn make_day(values: &[Value]) -> Result<i64, SqlError> {
     let year = year_argument(y)?;
     let exists = y != 0 && (1..=12).contains(&m) && d >= 1 && d <= i64::from(days_in_month(year, m as u32));
     if !exists || !(-4_713..=5_874_897).contains(&year) {
-        return Err(SqlError::new(SqlState::DATETIME_OVERFLOW, format!("date field value out of range: {y}-{m:02}-{d:02}")));
+        return Err(SqlError::new(
+            SqlState::DATETIME_OVERFLOW,
+            format!("date field value out of range: {y}-{m:02}-{d:02}"),
+        ));
     }
     Ok(day_of(year, m as u32, d as u32))
 }
@@ -482,7 +526,10 @@ fn clock(values: &[Value], from: usize) -> Result<i64, SqlError> {
     let fits = (0..=24).contains(&h) && (0..60).contains(&m) && (0.0..=60.0).contains(&s);
     let us = if fits { h * HOUR_US + m * MINUTE_US + (s * 1e6).round() as i64 } else { i64::MAX };
     if us > DAY_US {
-        return Err(SqlError::new(SqlState::DATETIME_OVERFLOW, format!("time field value out of range: {h}:{m:02}:{s:02}")));
+        return Err(SqlError::new(
+            SqlState::DATETIME_OVERFLOW,
+            format!("time field value out of range: {h}:{m:02}:{s:02}"),
+        ));
     }
     Ok(us)
 }

@@ -6,8 +6,8 @@
 use super::super::function::{Function, Sig};
 use super::{day_at, interval_at, micros_at, number_format, str_at};
 use crate::types::calendar::{
-    DAY_US, EPOCH_JULIAN, HOUR_US, MINUTE_US, SECOND_US, abbreviation_at, day_of, days_in_month, fields_of, iso_week, iso_weekday,
-    offset_at, to_local, to_utc,
+    DAY_US, EPOCH_JULIAN, HOUR_US, MINUTE_US, SECOND_US, abbreviation_at, day_of, days_in_month, fields_of, iso_week,
+    iso_weekday, offset_at, to_local, to_utc,
 };
 use crate::types::{SqlType as T, Value};
 use crate::{SqlError, SqlState};
@@ -31,7 +31,9 @@ pub(super) static TABLE: &[Function] = &[
     Function::pure("to_char", &[Sig::Is(T::Date), TEXT], TEXT, |v, _| {
         format(&Moment::of_local(i64::from(day_at(v, 0)?).saturating_mul(DAY_US)), str_at(v, 1)?)
     }),
-    Function::pure("to_char", &[Sig::Is(T::Time), TEXT], TEXT, |v, _| format(&Moment::of_local(micros_at(v, 0)?), str_at(v, 1)?)),
+    Function::pure("to_char", &[Sig::Is(T::Time), TEXT], TEXT, |v, _| {
+        format(&Moment::of_local(micros_at(v, 0)?), str_at(v, 1)?)
+    }),
     Function::pure("to_char", &[Sig::Is(T::Interval), TEXT], TEXT, |v, _| {
         let interval = interval_at(v, 0)?;
         format(&Moment::of_interval(interval.months, interval.days, interval.micros), str_at(v, 1)?)
@@ -55,7 +57,18 @@ pub(super) static TABLE: &[Function] = &[
 ];
 
 const MONTHS: [&str; 12] = [
-    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December",
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
 ];
 const DAYS: [&str; 7] = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
 
@@ -117,10 +130,11 @@ enum Part {
 
 /// Field names, longer ones before their beginnings.
 const FIELDS: &[&str] = &[
-    "Y,YYY", "YYYY", "YYY", "YY", "Y", "IYYY", "IYY", "IY", "IDDD", "ID", "IW", "I", "SSSSS", "SSSS", "SS", "HH24", "HH12", "HH", "MI",
-    "MS", "US", "FF1", "FF2", "FF3", "FF4", "FF5", "FF6", "A.M.", "P.M.", "AM", "PM", "a.m.", "p.m.", "am", "pm", "MONTH", "Month",
-    "month", "MON", "Mon", "mon", "MM", "DAY", "Day", "day", "DDD", "DD", "DY", "Dy", "dy", "D", "WW", "W", "CC", "Q", "J", "B.C.",
-    "A.D.", "BC", "AD", "b.c.", "a.d.", "bc", "ad", "TZH", "TZM", "TZ", "tz", "OF",
+    "Y,YYY", "YYYY", "YYY", "YY", "Y", "IYYY", "IYY", "IY", "IDDD", "ID", "IW", "I", "SSSSS", "SSSS", "SS", "HH24",
+    "HH12", "HH", "MI", "MS", "US", "FF1", "FF2", "FF3", "FF4", "FF5", "FF6", "A.M.", "P.M.", "AM", "PM", "a.m.",
+    "p.m.", "am", "pm", "MONTH", "Month", "month", "MON", "Mon", "mon", "MM", "DAY", "Day", "day", "DDD", "DD", "DY",
+    "Dy", "dy", "D", "WW", "W", "CC", "Q", "J", "B.C.", "A.D.", "BC", "AD", "b.c.", "a.d.", "bc", "ad", "TZH", "TZM",
+    "TZ", "tz", "OF",
 ];
 
 fn cut(template: &str) -> Vec<Part> {
@@ -153,7 +167,8 @@ fn cut(template: &str) -> Vec<Part> {
         let exact = FIELDS.iter().find(|name| rest.starts_with(**name));
         let either = || {
             FIELDS.iter().find(|name| {
-                rest.get(..name.len()).is_some_and(|head| head.eq_ignore_ascii_case(name)) && !name.bytes().any(|b| b.is_ascii_lowercase())
+                rest.get(..name.len()).is_some_and(|head| head.eq_ignore_ascii_case(name))
+                    && !name.bytes().any(|b| b.is_ascii_lowercase())
             })
         };
         if let Some(name) = exact.or_else(either) {
@@ -286,12 +301,18 @@ fn field(m: &Moment, name: &str, fill: bool) -> Result<String, SqlError> {
         "J" => (needs_day()? + EPOCH_JULIAN).to_string(),
         "TZ" => m.zone.to_uppercase(),
         "tz" => m.zone.to_lowercase(),
-        "TZH" => m.offset.map_or_else(String::new, |o| format!("{}{:02}", if o < 0 { '-' } else { '+' }, o.abs() / 3600)),
+        "TZH" => {
+            m.offset.map_or_else(String::new, |o| format!("{}{:02}", if o < 0 { '-' } else { '+' }, o.abs() / 3600))
+        }
         "TZM" => m.offset.map_or_else(String::new, |o| format!("{:02}", o.abs() / 60 % 60)),
         "OF" => m.offset.map_or_else(String::new, |o| {
             let sign = if o < 0 { '-' } else { '+' };
             let minutes = o.abs() / 60 % 60;
-            if minutes == 0 { format!("{sign}{:02}", o.abs() / 3600) } else { format!("{sign}{:02}:{minutes:02}", o.abs() / 3600) }
+            if minutes == 0 {
+                format!("{sign}{:02}", o.abs() / 3600)
+            } else {
+                format!("{sign}{:02}:{minutes:02}", o.abs() / 3600)
+            }
         }),
         _ => String::new(),
     })
@@ -376,14 +397,22 @@ fn read_field<'a>(read: &mut Read, name: &str, rest: &'a str, tight: bool) -> Re
         "YYY" | "YY" | "Y" => {
             let (year, after) = digits(rest, wide(name.len()), name)?;
             // Two digits mean the year nearest to 2020.
-            read.year = Some(if year < 70 { year + 2000 } else if year < 100 { year + 1900 } else { year });
+            read.year = Some(if year < 70 {
+                year + 2000
+            } else if year < 100 {
+                year + 1900
+            } else {
+                year
+            });
             return Ok(after);
         }
         "MONTH" | "Month" | "month" | "MON" | "Mon" | "mon" => {
             let full = name.len() == 5;
-            let found = MONTHS.iter().position(|m| lower.starts_with(&m.to_lowercase()[..if full { m.len() } else { 3 }]));
+            let found =
+                MONTHS.iter().position(|m| lower.starts_with(&m.to_lowercase()[..if full { m.len() } else { 3 }]));
             let index = found.ok_or_else(|| {
-                invalid_value(rest, name).detail("The given value did not match any of the allowed values for this field.")
+                invalid_value(rest, name)
+                    .detail("The given value did not match any of the allowed values for this field.")
             })?;
             read.month = Some(index as i64 + 1);
             return Ok(&rest[if full { MONTHS[index].len() } else { 3 }..]);
@@ -406,8 +435,12 @@ fn read_field<'a>(read: &mut Read, name: &str, rest: &'a str, tight: bool) -> Re
             return Ok(&rest[count..]);
         }
         "TZH" | "OF" => {
-            let end = rest.bytes().position(|b| !(b.is_ascii_digit() || matches!(b, b'+' | b'-' | b':'))).unwrap_or(rest.len());
-            let signed = if rest.starts_with(['+', '-']) { rest[..end].to_owned() } else { format!("+{}", &rest[..end]) };
+            let end = rest
+                .bytes()
+                .position(|b| !(b.is_ascii_digit() || matches!(b, b'+' | b'-' | b':')))
+                .unwrap_or(rest.len());
+            let signed =
+                if rest.starts_with(['+', '-']) { rest[..end].to_owned() } else { format!("+{}", &rest[..end]) };
             read.offset = crate::types::parse_offset(&signed);
             return Ok(&rest[end..]);
         }
@@ -441,8 +474,11 @@ fn finish(read: Read, text: &str) -> Result<(i64, Option<i64>), SqlError> {
     let mut hour = read.hour;
     if let Some(afternoon) = read.afternoon {
         if !(1..=12).contains(&hour) {
-            return Err(SqlError::new(SqlState::INVALID_DATETIME, format!("hour \"{hour}\" is invalid for the 12-hour clock"))
-                .hint("Use the 24-hour clock, or give an hour between 1 and 12."));
+            return Err(SqlError::new(
+                SqlState::INVALID_DATETIME,
+                format!("hour \"{hour}\" is invalid for the 12-hour clock"),
+            )
+            .hint("Use the 24-hour clock, or give an hour between 1 and 12."));
         }
         hour = hour % 12 + if afternoon { 12 } else { 0 };
     }

@@ -31,12 +31,16 @@ pub(super) static TABLE: &[Function] = &[
     }),
     Function::pure("+", &[DATE, IV], TS, |v, _| Ok(Value::Timestamp(add_local(midnight(v, 0)?, interval_at(v, 1)?)?))),
     Function::pure("+", &[IV, DATE], TS, |v, _| Ok(Value::Timestamp(add_local(midnight(v, 1)?, interval_at(v, 0)?)?))),
-    Function::pure("-", &[DATE, IV], TS, |v, _| Ok(Value::Timestamp(add_local(midnight(v, 0)?, interval_at(v, 1)?.neg()?)?))),
+    Function::pure("-", &[DATE, IV], TS, |v, _| {
+        Ok(Value::Timestamp(add_local(midnight(v, 0)?, interval_at(v, 1)?.neg()?)?))
+    }),
     Function::pure("+", &[DATE, TIME], TS, |v, _| at_time(midnight(v, 0)?, micros_at(v, 1)?)),
     Function::pure("+", &[TIME, DATE], TS, |v, _| at_time(midnight(v, 1)?, micros_at(v, 0)?)),
     Function::pure("+", &[TS, IV], TS, |v, _| Ok(Value::Timestamp(add_local(micros_at(v, 0)?, interval_at(v, 1)?)?))),
     Function::pure("+", &[IV, TS], TS, |v, _| Ok(Value::Timestamp(add_local(micros_at(v, 1)?, interval_at(v, 0)?)?))),
-    Function::pure("-", &[TS, IV], TS, |v, _| Ok(Value::Timestamp(add_local(micros_at(v, 0)?, interval_at(v, 1)?.neg()?)?))),
+    Function::pure("-", &[TS, IV], TS, |v, _| {
+        Ok(Value::Timestamp(add_local(micros_at(v, 0)?, interval_at(v, 1)?.neg()?)?))
+    }),
     Function::stable("+", &[TSTZ, IV], TSTZ, |v, a| zoned(micros_at(v, 0)?, interval_at(v, 1)?, a)),
     Function::stable("+", &[IV, TSTZ], TSTZ, |v, a| zoned(micros_at(v, 1)?, interval_at(v, 0)?, a)),
     Function::stable("-", &[TSTZ, IV], TSTZ, |v, a| zoned(micros_at(v, 0)?, interval_at(v, 1)?.neg()?, a)),
@@ -108,5 +112,11 @@ fn overlaps(values: &[Value], _: &Arguments<'_>) -> R {
     let at = |i: usize| micros_at(values, i);
     let (a, b) = (at(0)?.min(at(1)?), at(0)?.max(at(1)?));
     let (c, d) = (at(2)?.min(at(3)?), at(2)?.max(at(3)?));
-    Ok(Value::Bool(if a == c { true } else if a < c { c < b } else { a < d }))
+    Ok(Value::Bool(if a == c {
+        true
+    } else if a < c {
+        c < b
+    } else {
+        a < d
+    }))
 }

@@ -64,15 +64,21 @@ pub(super) static TABLE: &[Function] = &[
     }),
     Function::stable("to_json", &[Sig::Any], JSON, |v, a| Ok(Value::Json(written(v, 0, a, false)?.into()))),
     Function::stable("to_jsonb", &[Sig::Any], JSONB, |v, a| normal(&written(v, 0, a, true)?)),
-    Function::stable("row_to_json", &[Sig::Is(T::Record)], JSON, |v, a| Ok(Value::Json(written(v, 0, a, false)?.into()))),
+    Function::stable("row_to_json", &[Sig::Is(T::Record)], JSON, |v, a| {
+        Ok(Value::Json(written(v, 0, a, false)?.into()))
+    }),
     Function::stable("array_to_json", &[Sig::Any], JSON, |v, a| Ok(Value::Json(written(v, 0, a, false)?.into()))),
     Function::pure("json_build_object", &[], JSON, |_, _| Ok(Value::Json("{}".into()))),
     Function::pure("jsonb_build_object", &[], JSONB, |_, _| Ok(Value::Jsonb("{}".into()))),
     Function::pure("json_build_array", &[], JSON, |_, _| Ok(Value::Json("[]".into()))),
     Function::pure("jsonb_build_array", &[], JSONB, |_, _| Ok(Value::Jsonb("[]".into()))),
-    Function::stable("json_build_object", &[Sig::Any], JSON, |v, a| Ok(Value::Json(object(v, a, false)?.into()))).many().lax(),
+    Function::stable("json_build_object", &[Sig::Any], JSON, |v, a| Ok(Value::Json(object(v, a, false)?.into())))
+        .many()
+        .lax(),
     Function::stable("jsonb_build_object", &[Sig::Any], JSONB, |v, a| normal(&object(v, a, true)?)).many().lax(),
-    Function::stable("json_build_array", &[Sig::Any], JSON, |v, a| Ok(Value::Json(array(v, a, false)?.into()))).many().lax(),
+    Function::stable("json_build_array", &[Sig::Any], JSON, |v, a| Ok(Value::Json(array(v, a, false)?.into())))
+        .many()
+        .lax(),
     Function::stable("jsonb_build_array", &[Sig::Any], JSONB, |v, a| normal(&array(v, a, true)?)).many().lax(),
 ];
 
@@ -107,7 +113,9 @@ fn element(values: &[Value]) -> Result<Option<Json>, SqlError> {
 /// Steps of a path; a NULL among them leads nowhere.
 fn path(values: &[Value]) -> Result<Vec<String>, SqlError> {
     match values.get(1) {
-        Some(Value::Array(array)) => Ok(array.values.iter().filter_map(|step| step.as_str().map(str::to_owned)).collect()),
+        Some(Value::Array(array)) => {
+            Ok(array.values.iter().filter_map(|step| step.as_str().map(str::to_owned)).collect())
+        }
         _ => Err(wrong_type()),
     }
 }
@@ -195,9 +203,9 @@ fn scalar_delete() -> SqlError {
 fn remove(value: Json, gone: impl Fn(&str) -> bool) -> R {
     match value {
         Json::Object(members) => jsonb(Json::Object(members.into_iter().filter(|(key, _)| !gone(key)).collect())),
-        Json::Array(elements) => {
-            jsonb(Json::Array(elements.into_iter().filter(|e| !matches!(e, Json::String(text) if gone(text))).collect()))
-        }
+        Json::Array(elements) => jsonb(Json::Array(
+            elements.into_iter().filter(|e| !matches!(e, Json::String(text) if gone(text))).collect(),
+        )),
         _ => Err(scalar_delete()),
     }
 }
@@ -212,7 +220,9 @@ fn remove_at(values: &[Value], _: &Arguments<'_>) -> R {
             }
             jsonb(Json::Array(elements))
         }
-        Json::Object(_) => Err(SqlError::new(SqlState::INVALID_PARAMETER, "cannot delete from object using integer index")),
+        Json::Object(_) => {
+            Err(SqlError::new(SqlState::INVALID_PARAMETER, "cannot delete from object using integer index"))
+        }
         _ => Err(scalar_delete()),
     }
 }
@@ -432,6 +442,7 @@ fn object(values: &[Value], arguments: &Arguments<'_>, _binary: bool) -> Result<
 }
 
 fn array(values: &[Value], arguments: &Arguments<'_>, binary: bool) -> Result<String, SqlError> {
-    let parts: Result<Vec<String>, SqlError> = (0..values.len()).map(|i| written(values, i, arguments, binary)).collect();
+    let parts: Result<Vec<String>, SqlError> =
+        (0..values.len()).map(|i| written(values, i, arguments, binary)).collect();
     Ok(format!("[{}]", parts?.join(", ")))
 }

@@ -245,7 +245,10 @@ fn lcm(values: &[Value], arguments: &Arguments<'_>) -> R {
     if a == 0 || b == 0 {
         return same_width(&values[0], 0);
     }
-    let result = (a / gcd_of(a, b) as i64).checked_mul(b).and_then(i64::checked_abs).ok_or_else(|| out_of_range(arguments.result))?;
+    let result = (a / gcd_of(a, b) as i64)
+        .checked_mul(b)
+        .and_then(i64::checked_abs)
+        .ok_or_else(|| out_of_range(arguments.result))?;
     fit(&values[0], result, arguments)
 }
 
@@ -296,7 +299,11 @@ fn sqrt_numeric(values: &[Value], _: &Arguments<'_>) -> R {
     // The root of digits * 10^(2 * (scale + 1)) has one digit more than wanted, to round by.
     let shift = 2 * (scale + 1) - have;
     let ten = bigdecimal::num_bigint::BigInt::from(10u8);
-    let scaled = if shift >= 0 { digits.into_owned() * ten.pow(shift as u32) } else { digits.into_owned() / ten.pow(-shift as u32) };
+    let scaled = if shift >= 0 {
+        digits.into_owned() * ten.pow(shift as u32)
+    } else {
+        digits.into_owned() / ten.pow(-shift as u32)
+    };
     let root = Numeric::Finite(bigdecimal::BigDecimal::new(scaled.sqrt(), scale + 1));
     Ok(Value::Numeric(root.round(scale)?))
 }
@@ -334,7 +341,8 @@ fn power_numeric(values: &[Value], _: &Arguments<'_>) -> R {
     if let Some(error) = power_error(base.to_f64(), exponent.to_f64()) {
         return Err(error);
     }
-    let whole = exponent.to_i64().filter(|n| Numeric::from(*n).compare(exponent) == Ordering::Equal && n.abs() <= 10_000);
+    let whole =
+        exponent.to_i64().filter(|n| Numeric::from(*n).compare(exponent) == Ordering::Equal && n.abs() <= 10_000);
     let (Some(whole), Numeric::Finite(_)) = (whole, base) else {
         return from_float(base.to_f64().powf(exponent.to_f64()));
     };
@@ -379,9 +387,7 @@ fn logarithm(x: f64, f: fn(f64) -> f64) -> R {
 
 fn numeric_logarithm(x: &Numeric, f: fn(f64) -> f64) -> R {
     match logarithm(x.to_f64(), f)? {
-        Value::Float8(value) => {
-            from_float(value)
-        }
+        Value::Float8(value) => from_float(value),
         other => Ok(other),
     }
 }
@@ -411,7 +417,13 @@ fn width_bucket(values: &[Value], _: &Arguments<'_>) -> R {
         return Err(invalid("lower bound cannot equal upper bound"));
     }
     let place = (x - low) / (high - low);
-    let bucket = if place < 0.0 { 0 } else if place >= 1.0 { count + 1 } else { (place * count as f64) as i64 + 1 };
+    let bucket = if place < 0.0 {
+        0
+    } else if place >= 1.0 {
+        count + 1
+    } else {
+        (place * count as f64) as i64 + 1
+    };
     Ok(Value::Int4(i32::try_from(bucket).map_err(|_| out_of_range(&T::Int4))?))
 }
 

@@ -14,7 +14,9 @@ type R = Result<Value, SqlError>;
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Token {
     /// 9 or 0
-    Digit { zero: bool },
+    Digit {
+        zero: bool,
+    },
     Group,
     Point,
     /// S at the place where it stands.
@@ -23,7 +25,9 @@ enum Token {
     Plus,
     PlusMinus,
     Currency,
-    Ordinal { upper: bool },
+    Ordinal {
+        upper: bool,
+    },
     Literal(char),
 }
 
@@ -116,7 +120,8 @@ pub(super) fn to_char(values: &[Value], _: &Arguments<'_>) -> R {
         return scientific(&number, &template);
     }
     let (before, after) = digit_counts(&template);
-    let scaled = if template.shift > 0 { number.mul(&Numeric::parse(&format!("1e{}", template.shift))?)? } else { number };
+    let scaled =
+        if template.shift > 0 { number.mul(&Numeric::parse(&format!("1e{}", template.shift))?)? } else { number };
     let rounded = scaled.round(after as i64)?;
     let negative = rounded.signum() < 0;
     let text = rounded.to_string();
@@ -139,7 +144,11 @@ fn digit_counts(template: &Template) -> (usize, usize) {
 fn lay_out(template: &Template, whole: &str, fraction: &str, before: usize, negative: bool) -> String {
     let has = |wanted: &dyn Fn(&Token) -> bool| template.tokens.iter().any(wanted);
     let own_sign = has(&|t| matches!(t, Token::Sign | Token::Minus | Token::PlusMinus)) || template.brackets;
-    let leading_zero = template.tokens.iter().filter(|t| matches!(t, Token::Digit { .. })).position(|t| *t == Token::Digit { zero: true });
+    let leading_zero = template
+        .tokens
+        .iter()
+        .filter(|t| matches!(t, Token::Digit { .. }))
+        .position(|t| *t == Token::Digit { zero: true });
     let first_shown = before.saturating_sub(whole.len()).min(leading_zero.unwrap_or(usize::MAX));
     let sign = if negative { '-' } else { '+' };
     let mut out = String::new();
@@ -227,7 +236,11 @@ fn lay_out(template: &Template, whole: &str, fraction: &str, before: usize, nega
         }
     }
     if template.brackets {
-        if negative { out.push('>') } else if template.fill { out.push(' ') }
+        if negative {
+            out.push('>')
+        } else if template.fill {
+            out.push(' ')
+        }
     }
     out
 }
@@ -235,8 +248,19 @@ fn lay_out(template: &Template, whole: &str, fraction: &str, before: usize, nega
 fn roman(number: &Numeric, upper: bool, fill: bool) -> String {
     const WIDTH: usize = 15;
     const PARTS: [(i64, &str); 13] = [
-        (1000, "M"), (900, "CM"), (500, "D"), (400, "CD"), (100, "C"), (90, "XC"), (50, "L"), (40, "XL"), (10, "X"), (9, "IX"),
-        (5, "V"), (4, "IV"), (1, "I"),
+        (1000, "M"),
+        (900, "CM"),
+        (500, "D"),
+        (400, "CD"),
+        (100, "C"),
+        (90, "XC"),
+        (50, "L"),
+        (40, "XL"),
+        (10, "X"),
+        (9, "IX"),
+        (5, "V"),
+        (4, "IV"),
+        (1, "I"),
     ];
     let Some(mut rest) = number.to_i64().filter(|n| (1..4000).contains(n)) else { return "#".repeat(WIDTH) };
     let mut out = String::new();
@@ -276,7 +300,10 @@ pub(super) fn to_number(values: &[Value], _: &Arguments<'_>) -> R {
         }
     }
     if whole.is_empty() && fraction.is_empty() {
-        return Err(SqlError::new(SqlState::INVALID_TEXT, format!("invalid input syntax for type numeric: \"{text}\"")));
+        return Err(SqlError::new(
+            SqlState::INVALID_TEXT,
+            format!("invalid input syntax for type numeric: \"{text}\""),
+        ));
     }
     let sign = if negative { "-" } else { "" };
     let point = if fraction.is_empty() { "" } else { "." };

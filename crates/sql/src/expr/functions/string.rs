@@ -17,9 +17,15 @@ const BOOL: Sig = Sig::Is(T::Bool);
 
 pub(super) static TABLE: &[Function] = &[
     Function::pure("||", &[TEXT, TEXT], TEXT, |v, _| joined(&[str_at(v, 0)?, str_at(v, 1)?])),
-    Function::stable("||", &[Sig::NonArray, TEXT], TEXT, |v, a| joined(&[&v[0].to_output(&a.types[0], &a.cast_context())?, str_at(v, 1)?])),
-    Function::stable("||", &[TEXT, Sig::NonArray], TEXT, |v, a| joined(&[str_at(v, 0)?, &v[1].to_output(&a.types[1], &a.cast_context())?])),
-    Function::pure("||", &[BYTEA, BYTEA], BYTEA, |v, _| Ok(Value::Bytea([bytes_at(v, 0)?, bytes_at(v, 1)?].concat().into()))),
+    Function::stable("||", &[Sig::NonArray, TEXT], TEXT, |v, a| {
+        joined(&[&v[0].to_output(&a.types[0], &a.cast_context())?, str_at(v, 1)?])
+    }),
+    Function::stable("||", &[TEXT, Sig::NonArray], TEXT, |v, a| {
+        joined(&[str_at(v, 0)?, &v[1].to_output(&a.types[1], &a.cast_context())?])
+    }),
+    Function::pure("||", &[BYTEA, BYTEA], BYTEA, |v, _| {
+        Ok(Value::Bytea([bytes_at(v, 0)?, bytes_at(v, 1)?].concat().into()))
+    }),
     Function::pure("length", &[TEXT], I4, |v, _| count(str_at(v, 0)?)),
     Function::pure("length", &[CHAR], I4, |v, _| count(str_at(v, 0)?.trim_end_matches(' '))),
     Function::pure("length", &[BYTEA], I4, |v, _| Ok(Value::Int4(bytes_at(v, 0)?.len() as i32))),
@@ -34,12 +40,18 @@ pub(super) static TABLE: &[Function] = &[
     Function::pure("upper", &[TEXT], TEXT, |v, _| Ok(Value::text(str_at(v, 0)?.to_uppercase()))),
     Function::pure("initcap", &[TEXT], TEXT, initcap),
     Function::pure("substring", &[TEXT, I4], TEXT, |v, _| substring(str_at(v, 0)?, int_at(v, 1)?, None)),
-    Function::pure("substring", &[TEXT, I4, I4], TEXT, |v, _| substring(str_at(v, 0)?, int_at(v, 1)?, Some(int_at(v, 2)?))),
+    Function::pure("substring", &[TEXT, I4, I4], TEXT, |v, _| {
+        substring(str_at(v, 0)?, int_at(v, 1)?, Some(int_at(v, 2)?))
+    }),
     Function::pure("substring", &[BYTEA, I4], BYTEA, |v, _| sub_bytes(bytes_at(v, 0)?, int_at(v, 1)?, None)),
-    Function::pure("substring", &[BYTEA, I4, I4], BYTEA, |v, _| sub_bytes(bytes_at(v, 0)?, int_at(v, 1)?, Some(int_at(v, 2)?))),
+    Function::pure("substring", &[BYTEA, I4, I4], BYTEA, |v, _| {
+        sub_bytes(bytes_at(v, 0)?, int_at(v, 1)?, Some(int_at(v, 2)?))
+    }),
     Function::pure("substring", &[TEXT, TEXT], TEXT, |v, _| substring_regex(str_at(v, 0)?, str_at(v, 1)?)),
     Function::pure("substr", &[TEXT, I4], TEXT, |v, _| substring(str_at(v, 0)?, int_at(v, 1)?, None)),
-    Function::pure("substr", &[TEXT, I4, I4], TEXT, |v, _| substring(str_at(v, 0)?, int_at(v, 1)?, Some(int_at(v, 2)?))),
+    Function::pure("substr", &[TEXT, I4, I4], TEXT, |v, _| {
+        substring(str_at(v, 0)?, int_at(v, 1)?, Some(int_at(v, 2)?))
+    }),
     Function::pure("position", &[TEXT, TEXT], I4, |v, _| Ok(Value::Int4(place(str_at(v, 0)?, str_at(v, 1)?)))),
     Function::pure("strpos", &[TEXT, TEXT], I4, |v, _| Ok(Value::Int4(place(str_at(v, 0)?, str_at(v, 1)?)))),
     Function::pure("btrim", &[TEXT], TEXT, |v, _| Ok(Value::text(str_at(v, 0)?.trim_matches(' ')))),
@@ -85,7 +97,9 @@ pub(super) static TABLE: &[Function] = &[
     Function::pure("translate", &[TEXT, TEXT, TEXT], TEXT, translate),
     Function::pure("overlay", &[TEXT, TEXT, I4], TEXT, overlay),
     Function::pure("overlay", &[TEXT, TEXT, I4, I4], TEXT, overlay),
-    Function::pure("starts_with", &[TEXT, TEXT], BOOL, |v, _| Ok(Value::Bool(str_at(v, 0)?.starts_with(str_at(v, 1)?)))),
+    Function::pure("starts_with", &[TEXT, TEXT], BOOL, |v, _| {
+        Ok(Value::Bool(str_at(v, 0)?.starts_with(str_at(v, 1)?)))
+    }),
     Function::stable("concat", &[Sig::Any], TEXT, concat).many().lax(),
     Function::stable("concat_ws", &[TEXT, Sig::Any], TEXT, concat_ws).many().lax(),
     Function::pure("string_to_array", &[TEXT, TEXT], Sig::ArrayOf(T::Text), string_to_array).lax(),
@@ -94,7 +108,9 @@ pub(super) static TABLE: &[Function] = &[
 
 pub(super) static PATTERNS: &[Function] = &[
     Function::pure("~~", &[TEXT, TEXT], BOOL, |v, _| is(like(str_at(v, 0)?, str_at(v, 1)?, Some('\\')))),
-    Function::pure("~~", &[TEXT, TEXT, TEXT], BOOL, |v, _| is(like(str_at(v, 0)?, str_at(v, 1)?, str_at(v, 2)?.chars().next()))),
+    Function::pure("~~", &[TEXT, TEXT, TEXT], BOOL, |v, _| {
+        is(like(str_at(v, 0)?, str_at(v, 1)?, str_at(v, 2)?.chars().next()))
+    }),
     Function::pure("~~", &[CHAR, TEXT], BOOL, |v, _| is(like(str_at(v, 0)?, str_at(v, 1)?, Some('\\')))),
     Function::pure("~~", &[NAME, TEXT], BOOL, |v, _| is(like(str_at(v, 0)?, str_at(v, 1)?, Some('\\')))),
     Function::pure("!~~", &[TEXT, TEXT], BOOL, |v, _| not(like(str_at(v, 0)?, str_at(v, 1)?, Some('\\')))),
@@ -117,7 +133,8 @@ pub(super) static PATTERNS: &[Function] = &[
     Function::pure("regexp_like", &[TEXT, TEXT], BOOL, |v, _| is(regex(v, ""))),
     Function::pure("regexp_like", &[TEXT, TEXT, TEXT], BOOL, |v, _| is(regex(v, str_at(v, 2)?))),
     Function::pure("regexp_count", &[TEXT, TEXT], I4, |v, _| {
-        with_regex(str_at(v, 1)?, "", |regex| regex.find_iter(v[0].as_str().unwrap_or("")).count()).map(|n| Value::Int4(n as i32))
+        with_regex(str_at(v, 1)?, "", |regex| regex.find_iter(v[0].as_str().unwrap_or("")).count())
+            .map(|n| Value::Int4(n as i32))
     }),
     Function::pure("regexp_substr", &[TEXT, TEXT], TEXT, |v, _| {
         with_regex(str_at(v, 1)?, "", |regex| {
@@ -125,7 +142,9 @@ pub(super) static PATTERNS: &[Function] = &[
         })
     }),
     Function::pure("regexp_split_to_array", &[TEXT, TEXT], Sig::ArrayOf(T::Text), |v, _| regexp_split(v, "")),
-    Function::pure("regexp_split_to_array", &[TEXT, TEXT, TEXT], Sig::ArrayOf(T::Text), |v, _| regexp_split(v, str_at(v, 2)?)),
+    Function::pure("regexp_split_to_array", &[TEXT, TEXT, TEXT], Sig::ArrayOf(T::Text), |v, _| {
+        regexp_split(v, str_at(v, 2)?)
+    }),
 ];
 
 fn is(result: Result<bool, SqlError>) -> R {

@@ -156,9 +156,8 @@ fn format(values: &[Value], arguments: &Arguments<'_>) -> R {
             out.push('%');
             continue;
         }
-        let unterminated = || {
-            invalid("unterminated format() type specifier".into()).hint("For a single \"%\" use \"%%\".")
-        };
+        let unterminated =
+            || invalid("unterminated format() type specifier".into()).hint("For a single \"%\" use \"%%\".");
         let mut number = String::new();
         let mut left = false;
         let mut position = None;

@@ -37,8 +37,12 @@ pub(super) static TABLE: &[Function] = &[
     }),
     Function::volatile("gen_random_uuid", &[], Sig::Is(T::Uuid), random_uuid),
     Function::volatile("uuid_generate_v4", &[], Sig::Is(T::Uuid), random_uuid),
-    Function::volatile("nextval", &[CLASS], I8, |v, a| Ok(Value::Int8(a.statement()?.sequences.next(int_at(v, 0)? as u32)?))),
-    Function::volatile("currval", &[CLASS], I8, |v, a| Ok(Value::Int8(a.statement()?.sequences.current(int_at(v, 0)? as u32)?))),
+    Function::volatile("nextval", &[CLASS], I8, |v, a| {
+        Ok(Value::Int8(a.statement()?.sequences.next(int_at(v, 0)? as u32)?))
+    }),
+    Function::volatile("currval", &[CLASS], I8, |v, a| {
+        Ok(Value::Int8(a.statement()?.sequences.current(int_at(v, 0)? as u32)?))
+    }),
     Function::volatile("lastval", &[], I8, |_, a| Ok(Value::Int8(a.statement()?.sequences.last()?))),
     Function::volatile("setval", &[CLASS, I8], I8, |v, a| {
         Ok(Value::Int8(a.statement()?.sequences.set(int_at(v, 0)? as u32, int_at(v, 1)?, true)?))
@@ -76,7 +80,9 @@ pub(super) static TABLE: &[Function] = &[
     Function::stable("has_sequence_privilege", &[Sig::Any, TEXT], BOOL, |_, _| Ok(Value::Bool(true))),
     Function::stable("pg_get_serial_sequence", &[TEXT, TEXT], TEXT, serial_sequence),
     Function::volatile("pg_sleep", &[Sig::Is(T::Float8)], Sig::Is(T::Void), sleep),
-    Function::volatile("txid_current", &[], I8, |_, a| Ok(Value::Int8(a.statement()?.txn.with(|txn| txn.snapshot()).physical_us() as i64))),
+    Function::volatile("txid_current", &[], I8, |_, a| {
+        Ok(Value::Int8(a.statement()?.txn.with(|txn| txn.snapshot()).physical_us() as i64))
+    }),
 ];
 
 /// As `version()` answers: clients read the number behind "PostgreSQL".
@@ -160,7 +166,8 @@ fn serial_sequence(values: &[Value], arguments: &Arguments<'_>) -> R {
     };
     let Some(sequence) = column.owned_sequence else { return Ok(Value::Null) };
     let name = relation_name(sequence, statement.catalog.as_ref(), &statement.settings)?;
-    let schema = statement.catalog.schemas()?.into_iter().find(|schema| schema.id == table.schema).map(|schema| schema.name);
+    let schema =
+        statement.catalog.schemas()?.into_iter().find(|schema| schema.id == table.schema).map(|schema| schema.name);
     Ok(match (schema, name) {
         (_, Some(name)) if name.contains('.') => Value::text(name),
         (Some(schema), Some(name)) => Value::text(format!("{}.{name}", quote_identifier(&schema))),
