@@ -207,6 +207,7 @@ impl World {
         }
     }
 
+    #[allow(dead_code)] // for benches/direct.rs
     pub fn inserter(&self, table: &str) -> Box<dyn RowInserter> {
         let table = self.catalog.table(table).unwrap();
         let columns: Vec<u16> = table.columns.iter().map(|column| column.id).collect();
@@ -435,6 +436,7 @@ pub fn error_lines(error: &SqlError) -> Vec<String> {
 }
 
 /// The state of an error.
+#[allow(dead_code)] // for benches/direct.rs
 pub fn state<T: std::fmt::Debug>(result: Result<T, SqlError>) -> SqlState {
     result.unwrap_err().state
 }
