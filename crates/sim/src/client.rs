@@ -86,6 +86,18 @@ impl Client {
         self.running.is_some()
     }
 
+    /// What it is at, for a report.
+    pub fn describe(&self) -> String {
+        match &self.running {
+            None => format!("session {} rests", self.number),
+            Some(r) => {
+                let (step, id, began) = (r.steps.front(), r.record.id, r.record.began);
+                let options = self.current.as_ref().map(|s| &s.options);
+                format!("session {} in {id} since {began} at {step:?} of {options:?}", self.number)
+            }
+        }
+    }
+
     /// Queues a script to run before any drawn one.
     pub fn run(&mut self, script: Script) {
         self.again = Some(script);

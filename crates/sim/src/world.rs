@@ -301,8 +301,10 @@ impl World {
             };
             self.true_ns = when;
             if when > deadline {
-                let busy: Vec<usize> = (0..self.clients.len()).filter(|n| self.clients[*n].is_busy()).collect();
-                return Err(Failure(format!("the run hangs: sessions {busy:?} wait for ever")));
+                let busy = self.clients.iter().filter(|c| c.is_busy()).map(Client::describe);
+                let busy = busy.collect::<Vec<_>>().join("; ");
+                let node = self.machine.node().map(|n| (n.lock_counts(), n.ready_at(), n.clock_last()));
+                return Err(Failure(format!("the run hangs: ready {}, node {node:?}: {busy}", self.ready)));
             }
             self.event(event)?;
             self.settle()?;
@@ -342,6 +344,8 @@ impl World {
                     self.after(delay, Event::DiskFull(false));
                 }
             }
+            // A machine that is off cannot crash again: its start is on its way already.
+            Event::Crash if self.machine.running.is_none() => {}
             Event::Crash => {
                 self.crash();
                 let delay = self.rng.range(1_000_000, 100_000_000);
