@@ -148,70 +148,63 @@ impl Cursor {
 
     /// Next row of one level; `false` at its end.
     fn step(&mut self, at: usize) -> Result<bool, SqlError> {
-        let levels = self.levels.clone();
-        let level = &levels[at];
-        while self.fetch(at, level)? {
-            let stored = &self.states[at].stored;
-            let end = level.base + level.access.columns.len();
-            level.access.decode(stored, &level.slots, &mut self.row[level.base..end])?;
-            if let Some(filter) = &level.filter
-                && !evaluate::truth(filter, &self.row, &self.context)?
-            {
-                continue;
-            }
-            self.states[at].matched = true;
-            if self.passes(level)? {
-                return Ok(true);
+        let Cursor { context, levels, states, row, .. } = self;
+        let (level, state) = (&levels[at], &mut states[at]);
+        let places = level.base..level.base + level.access.columns.len();
+        while fetch(state, level, context)? {
+            level.access.decode(&state.stored, &level.slots, &mut row[places.clone()])?;
+            if holds(level.filter.as_ref(), row, context)? {
+                state.matched = true;
+                if holds(level.after.as_ref(), row, context)? {
+                    return Ok(true);
+                }
             }
         }
-        if level.outer && !self.states[at].matched {
-            let state = &mut self.states[at];
+        if level.outer && !state.matched {
             state.matched = true;
             state.key = Bytes::new();
             state.stored = Bytes::new();
-            self.row[level.base..level.base + level.access.columns.len()].fill(Value::Null);
-            return self.passes(level);
+            row[places].fill(Value::Null);
+            return holds(level.after.as_ref(), row, context);
         }
         Ok(false)
     }
+}
 
-    fn passes(&self, level: &Level) -> Result<bool, SqlError> {
-        level.after.as_ref().map_or(Ok(true), |after| evaluate::truth(after, &self.row, &self.context))
-    }
+#[inline]
+fn holds(condition: Option<&Expr>, row: &[Value], context: &StatementContext) -> Result<bool, SqlError> {
+    condition.map_or(Ok(true), |condition| evaluate::truth(condition, row, context))
+}
 
-    /// Next stored row of one level into its state; `false` at the end.
-    fn fetch(&mut self, at: usize, level: &Level) -> Result<bool, SqlError> {
-        let state = &mut self.states[at];
-        let context = &self.context;
-        loop {
-            if let Some((key, value)) = state.rows.next() {
-                if level.path.index == 0 {
-                    (state.key, state.stored) = (key, value);
-                    return Ok(true);
-                }
-                let row_key = level.access.row_key_of_entry(&key, &value)?;
-                if let Some(stored) = context.txn.with(|txn| txn.get(&row_key))? {
-                    (state.key, state.stored) = (row_key, stored);
-                    return Ok(true);
-                }
-            } else if let Some(span) = state.rest.take() {
-                if context.interrupt.is_raised() {
-                    return Err(KvError::Interrupted.into());
-                }
-                let request = ScanRequest { span, reverse: level.path.reverse, limit: state.chunk };
-                let ScanChunk { rows, rest } = context.txn.with(|txn| txn.scan(&request))?;
-                (state.rows, state.rest) = (rows.into_iter(), rest);
-                state.chunk = (state.chunk * 2).min(CHUNK_ROWS_MAX);
-            } else {
-                match state.keys.pop() {
-                    None => return Ok(false),
-                    Some(Keys::Span(span)) => state.rest = Some(span),
-                    Some(Keys::One(key)) => {
-                        let found = context.txn.with(|txn| one(txn, level, key))?;
-                        if let Some((key, stored)) = found {
-                            (state.key, state.stored) = (key, stored);
-                            return Ok(true);
-                        }
+/// Next stored row of one level into its state; `false` at the end.
+fn fetch(state: &mut State, level: &Level, context: &StatementContext) -> Result<bool, SqlError> {
+    loop {
+        if let Some((key, value)) = state.rows.next() {
+            if level.path.index == 0 {
+                (state.key, state.stored) = (key, value);
+                return Ok(true);
+            }
+            let row_key = level.access.row_key_of_entry(&key, &value)?;
+            if let Some(stored) = context.txn.with(|txn| txn.get(&row_key))? {
+                (state.key, state.stored) = (row_key, stored);
+                return Ok(true);
+            }
+        } else if let Some(span) = state.rest.take() {
+            if context.interrupt.is_raised() {
+                return Err(KvError::Interrupted.into());
+            }
+            let request = ScanRequest { span, reverse: level.path.reverse, limit: state.chunk };
+            let ScanChunk { rows, rest } = context.txn.with(|txn| txn.scan(&request))?;
+            (state.rows, state.rest) = (rows.into_iter(), rest);
+            state.chunk = (state.chunk * 2).min(CHUNK_ROWS_MAX);
+        } else {
+            match state.keys.pop() {
+                None => return Ok(false),
+                Some(Keys::Span(span)) => state.rest = Some(span),
+                Some(Keys::One(key)) => {
+                    if let Some((key, stored)) = context.txn.with(|txn| one(txn, level, key))? {
+                        (state.key, state.stored) = (key, stored);
+                        return Ok(true);
                     }
                 }
             }

@@ -251,12 +251,12 @@ impl<'a> Writer<'a> {
                 };
             }
             self.update(&child, &touch, &Old { key: &row_key, stored: &stored, row: &row }, &changed)?;
-            if action == ReferentialAction::SetDefault {
-                // Also a default that the row had already must find its row.
-                self.refer(&child, &changed, None)?;
-            }
         }
         self.depth -= 1;
+        if action == ReferentialAction::SetDefault {
+            // A row whose default is what it held still points at what went.
+            self.gone.push(Gone { target: target.clone(), key, values });
+        }
         Ok(())
     }
 

@@ -5,7 +5,7 @@ use super::explain;
 use super::modify::{bind_set, column_slot, is_default, target};
 use super::refusal::Planned;
 use super::scope;
-use super::select::select_items;
+use super::select::{keep_names, select_items};
 use super::shape;
 use super::subquery::Subqueries;
 use super::{Execution, Overriding, Plan, PlanContext};
@@ -66,6 +66,7 @@ pub fn plan(insert: &ast::Insert, context: &PlanContext) -> Planned<InsertPlan> 
     let mut insert = insert.clone();
     // The query of INSERT .. SELECT keeps its subqueries: it is planned by itself.
     let query = insert.source.take();
+    keep_names(insert.returning.as_deref_mut().unwrap_or_default());
     analysis.take_subqueries(&mut insert)?;
     let TableObject::TableName(name) = &insert.table else {
         return Err(SqlError::unsupported("INSERT INTO a function").into());
@@ -232,7 +233,7 @@ fn type_items(query: &mut Query, slots: &[usize], table: &Table) -> Result<(), S
         let open =
             matches!(value.value, ast::Value::Placeholder(_) | ast::Value::SingleQuotedString(_) | ast::Value::Null);
         if open {
-            *expr = scope::parse(&format!("CAST({expr} AS {})", table.columns[slot].ty.base()))?;
+            *expr = scope::parse(&format!("CAST({expr} AS {})", scope::open_type(&table.columns[slot].ty)))?;
         }
     }
     Ok(())

@@ -7,7 +7,8 @@ use super::analysis::{self, Analysis};
 use super::explain;
 use super::loops::{self, Goal, Source};
 use super::refusal::{Planned, Refusal};
-use super::select::{Item, select_items};
+use super::scope;
+use super::select::{Item, keep_names, select_items};
 use super::shape;
 use super::subquery::Subqueries;
 use super::tree;
@@ -145,6 +146,7 @@ pub fn plan_update(update: &Update, with: Option<&With>, context: &PlanContext) 
     let direct = |wide| {
         let mut analysis = Analysis::new(update, context);
         let mut update = update.clone();
+        keep_names(update.returning.as_deref_mut().unwrap_or_default());
         analysis.take_subqueries(&mut update)?;
         by_loops(&update_shape(&update)?, analysis, wide)
     };
@@ -168,6 +170,7 @@ pub fn plan_delete(delete: &Delete, with: Option<&With>, context: &PlanContext) 
     let direct = |wide| {
         let mut analysis = Analysis::new(delete, context);
         let mut delete = delete.clone();
+        keep_names(delete.returning.as_deref_mut().unwrap_or_default());
         analysis.take_subqueries(&mut delete)?;
         by_loops(&delete_shape(&delete)?, analysis, wide)
     };
@@ -417,8 +420,9 @@ fn located_value(
         return Err(error.as_ref().clone().into());
     }
     // The cast gives the query's literals and parameters the column's type.
-    list.push(format!("CAST({value} AS {})", column.ty.base()));
-    let given = Expr::Column { index: place, ty: column.ty.base() };
+    let open = scope::open_type(&column.ty);
+    list.push(format!("CAST({value} AS {open})"));
+    let given = Expr::Column { index: place, ty: open };
     Ok((slot, analysis.assign(given, &column.name, &column.ty)?))
 }
 

@@ -5,6 +5,7 @@ use super::analysis::bind_context;
 use crate::SqlError;
 use crate::catalog::Table;
 use crate::expr::{self, Expr, Parameters, Scope, assign};
+use crate::types::SqlType;
 use sqlparser::ast;
 use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::parser::Parser;
@@ -44,6 +45,15 @@ pub fn defaults(table: &Table, context: &PlanContext) -> Result<Vec<Option<Expr>
             assign(bound, &column.name, &column.ty, &mut none, &context).map(Some)
         })
         .collect()
+}
+
+/// The type that a value takes on its way into a column: without a length or precision, which assignment then applies. A
+/// `CAST` to plain `character` would cut to one.
+pub fn open_type(ty: &SqlType) -> SqlType {
+    match ty {
+        SqlType::Char(_) => SqlType::Text,
+        other => other.base(),
+    }
 }
 
 /// Parses an expression of a descriptor.

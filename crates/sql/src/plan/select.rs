@@ -18,7 +18,7 @@ use crate::transaction::LockWait;
 use crate::types::SqlType;
 use crate::{SqlError, SqlState};
 use sqlparser::ast::{
-    self, LockClause, NonBlock, ObjectName, OrderByExpr, Query, SelectItem, SelectItemQualifiedWildcardKind,
+    self, LockClause, NonBlock, ObjectName, OrderByExpr, Query, SelectItem, SelectItemQualifiedWildcardKind, SetExpr,
 };
 use std::sync::Arc;
 
@@ -62,6 +62,9 @@ pub struct Item {
 pub fn plan(query: &Query, mut analysis: Analysis<'_>) -> Planned<SelectPlan> {
     shape::select(query)?;
     let mut query = query.clone();
+    if let SetExpr::Select(select) = query.body.as_mut() {
+        keep_names(&mut select.projection);
+    }
     analysis.take_subqueries(&mut query)?;
     let bound = Bound::new(&shape::select(&query)?, &mut analysis)?;
     let fields: Vec<Field> = bound.items.iter().map(|item| item.field.clone()).collect();
@@ -205,6 +208,19 @@ fn project(items: Vec<Item>, movable: bool) -> Project {
             Project::Columns { places, once }
         }
         None => Project::Exprs(items.into_iter().map(|item| item.expr).collect()),
+    }
+}
+
+/// Gives items the names that they have before subqueries are taken out of them.
+pub fn keep_names(list: &mut [SelectItem]) {
+    for item in list {
+        if let SelectItem::UnnamedExpr(expr) = item
+            && let name = output_name(expr)
+            && name != "?column?"
+        {
+            let alias = ast::Ident::with_quote('"', name);
+            *item = SelectItem::ExprWithAlias { expr: expr.clone(), alias };
+        }
     }
 }
 
@@ -378,7 +394,11 @@ fn refuse_locks(shape: &SelectShape<'_>) -> Result<(), SqlError> {
     if shape.locks.is_empty() {
         return Ok(());
     }
-    let clause = if shape.distinct { "DISTINCT clause" } else { "aggregate functions or GROUP BY clause" };
+    let clause = match (shape.distinct, shape.group.is_empty()) {
+        (true, _) => "DISTINCT clause",
+        (false, false) => "GROUP BY clause",
+        (false, true) => "aggregate functions",
+    };
     Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, format!("FOR UPDATE is not allowed with {clause}")))
 }
 

@@ -82,8 +82,8 @@ SELECT * FROM hold;
 -- 1|1|3
 -- SELECT 1
 DELETE FROM keep WHERE id = 1;
--- ERROR 23503: insert or update on table "hold" violates foreign key constraint "hold_kid_fkey"
--- DETAIL: Key (kid)=(1) is not present in table "keep".
+-- ERROR 23503: update or delete on table "keep" violates foreign key constraint "hold_kid_fkey" on table "hold"
+-- DETAIL: Key (id)=(1) is still referenced from table "hold".
 
 CREATE TABLE pair (a int, b text, PRIMARY KEY (a, b));
 -- CREATE TABLE

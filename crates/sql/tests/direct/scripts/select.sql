@@ -170,7 +170,7 @@ SELECT a, b FROM s WHERE c = 'x' ORDER BY d DESC NULLS LAST LIMIT 1 FOR UPDATE S
 -- 3|1
 -- SELECT 1
 SELECT count(*) FROM s FOR UPDATE;
--- ERROR 0A000: FOR UPDATE is not allowed with aggregate functions or GROUP BY clause
+-- ERROR 0A000: FOR UPDATE is not allowed with aggregate functions
 SELECT a FROM s WHERE c LIKE 'x%' AND NOT a = 1;
 -- 2
 -- 3

@@ -141,3 +141,21 @@ WITH x AS (SELECT 4 AS id) DELETE FROM w USING x WHERE w.id = x.id;
 SELECT * FROM w ORDER BY id;
 -- 1|102|NULL
 -- SELECT 1
+
+CREATE TABLE padded (id int PRIMARY KEY, c char(4), v varchar(3), n numeric(4,1), a int[]);
+-- CREATE TABLE
+INSERT INTO padded SELECT 1, 'abcd', 'abc', 12.34, '{1,2}';
+-- INSERT 0 1
+INSERT INTO padded SELECT 2, 'abcde', 'abc', 12.34, NULL;
+-- ERROR 22001: value too long for type character(4)
+INSERT INTO padded SELECT 2, 'ab', 'abcd', 12.34, NULL;
+-- ERROR 22001: value too long for type character varying(3)
+UPDATE padded SET c = (SELECT 'wxyz' FROM padded p WHERE p.id = padded.id) RETURNING *;
+-- 1|wxyz|abc|12.3|{1,2}
+-- UPDATE 1
+SELECT id FROM padded WHERE c = 'wxyz' AND v = 'abc';
+-- 1
+-- SELECT 1
+SELECT (SELECT max(id) FROM padded), EXISTS (SELECT 1);
+-- 1|t
+-- SELECT 1
