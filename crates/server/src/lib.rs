@@ -8,6 +8,7 @@
 #![allow(clippy::result_large_err)]
 
 pub mod connection;
+pub mod garbage;
 pub mod http;
 pub mod kv;
 pub mod listener;

@@ -1,6 +1,7 @@
 //! The sockets of a node, and their orderly end.
 
 use crate::connection::Shared;
+use crate::garbage::Collector;
 use crate::http::{self, Handler, Page};
 use crate::metrics::{MetricsText, WireMetrics};
 use crate::registry::Registry;
@@ -90,6 +91,7 @@ pub struct Server {
     sql_addr: SocketAddr,
     http_addr: SocketAddr,
     http_stop: Arc<AtomicBool>,
+    garbage: Collector,
 }
 
 impl Server {
@@ -104,12 +106,13 @@ impl Server {
         let shared = Arc::new(Shared { db, registry, metrics: WireMetrics::default() });
         let http_stop = Arc::new(AtomicBool::new(false));
         http::serve(http, pages(shared.clone(), node), http_stop.clone()).map_err(StartError::Thread)?;
+        let garbage = Collector::start(shared.db.clone()).map_err(StartError::Thread)?;
         listener::listen(sql, shared.clone()).map_err(StartError::Thread)?;
         log::info(
             "listening",
             &[("sql", &sql_addr), ("http", &http_addr), ("connections_max", &options.connections_max)],
         );
-        Ok(Server { shared, sql_addr, http_addr, http_stop })
+        Ok(Server { shared, sql_addr, http_addr, http_stop, garbage })
     }
 
     /// Where SQL is spoken.
@@ -135,6 +138,10 @@ impl Server {
             log::warning("drain_interrupts", &[("sessions", &registry.sessions())]);
             registry.interrupt_all();
             empty = registry.wait_empty(patience + Duration::from_secs(DRAIN_INTERRUPT_SECONDS));
+        }
+        self.garbage.stop();
+        if empty && let Err(error) = self.shared.db.close() {
+            log::warning("sequences_not_given_back", &[("error", &error)]);
         }
         self.http_stop.store(true, Ordering::SeqCst);
         wake(self.http_addr);

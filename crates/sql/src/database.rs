@@ -1,7 +1,7 @@
 //! The database as one process holds it: the layers below, and what all sessions share.
 
 use crate::SqlError;
-use crate::catalog::garbage::{Loads, drain};
+use crate::catalog::garbage::{Loads, Progress, drain};
 use crate::catalog::oid::Oids;
 use crate::catalog::{Cache, bootstrap};
 use crate::sequence::Numbers;
@@ -32,6 +32,7 @@ pub struct Database {
     pub(crate) oids: Oids,
     pub(crate) numbers: Arc<Numbers>,
     pub(crate) loads: Loads,
+    drained: Progress,
     pub(crate) texts: TextCache,
 }
 
@@ -49,6 +50,7 @@ impl Database {
             oids: Oids::default(),
             numbers: Arc::default(),
             loads: Loads::default(),
+            drained: Progress::default(),
             texts: TextCache::default(),
         }))
     }
@@ -59,7 +61,7 @@ impl Database {
     /// # Errors
     /// Those of the layers below; one that says to retry means to call again.
     pub fn drain_garbage(&self) -> Result<bool, SqlError> {
-        drain(self.kv.as_ref(), &self.catalog, &self.loads)
+        drain(self.kv.as_ref(), &self.catalog, &self.loads, &self.drained)
     }
 
     /// Returns unused sequence numbers: at a clean stop, when all sessions have ended.

@@ -42,12 +42,17 @@ impl Loads {
     }
 }
 
+/// Where a drain goes on: from the start it would pass over all that it has deleted already. Lost with the process.
+#[derive(Debug, Default)]
+pub struct Progress(Mutex<Option<(u32, Bytes)>>);
+
 /// Deletes up to [`DRAIN_ROWS_MAX`] rows of one index that is garbage; `false` if there is none. Maintenance calls it again
 /// and again, at its own pace.
 ///
 /// # Errors
 /// Those of the layers below; a restart means to call again.
-pub fn drain(kv: &dyn Kv, cache: &super::Cache, loads: &Loads) -> Result<bool, SqlError> {
+pub fn drain(kv: &dyn Kv, cache: &super::Cache, loads: &Loads, progress: &Progress) -> Result<bool, SqlError> {
+    let mut progress = progress.0.lock();
     let mut txn = kv.begin(&BeginOptions::default())?;
     let catalog = cache.current(txn.as_mut(), None)?;
     for (record, value) in read_area(txn.as_mut(), key::GARBAGE)? {
@@ -55,7 +60,11 @@ pub fn drain(kv: &dyn Kv, cache: &super::Cache, loads: &Loads) -> Result<bool, S
         if loads.contains(index) || (value[..] == LOADING && in_use(&catalog, index)) {
             continue;
         }
-        let chunk = txn.scan(&ScanRequest { span: key::index_span(index), reverse: false, limit: DRAIN_ROWS_MAX })?;
+        let mut span = key::index_span(index);
+        if let Some((_, from)) = progress.as_ref().filter(|(at, _)| *at == index) {
+            span.start = from.clone();
+        }
+        let chunk = txn.scan(&ScanRequest { span, reverse: false, limit: DRAIN_ROWS_MAX })?;
         for (row, _) in chunk.rows {
             txn.delete(row)?;
         }
@@ -63,6 +72,7 @@ pub fn drain(kv: &dyn Kv, cache: &super::Cache, loads: &Loads) -> Result<bool, S
             txn.delete(record)?;
         }
         txn.commit()?;
+        *progress = chunk.rest.map(|rest| (index, rest.start));
         return Ok(true);
     }
     Ok(false)

@@ -1,0 +1,69 @@
+//! Deletes the rows of dropped and truncated tables, chunk by chunk, in the background.
+
+use crate::log;
+use parking_lot::Mutex;
+use sql::Database;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// Between two chunks: clients go first.
+const PAUSE: Duration = Duration::from_millis(20);
+/// While there is nothing to delete.
+const IDLE_PAUSE: Duration = Duration::from_secs(2);
+/// After a failure that is no conflict: a full disk, say.
+const FAILED_PAUSE: Duration = Duration::from_secs(30);
+
+/// The thread, and how it is stopped.
+pub struct Collector {
+    stop: Arc<AtomicBool>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Collector {
+    /// Starts it.
+    ///
+    /// # Errors
+    /// The system's, if no thread can be started.
+    pub fn start(db: Arc<Database>) -> std::io::Result<Collector> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = stop.clone();
+        let run = move || {
+            while !stopped.load(Ordering::Acquire) {
+                std::thread::park_timeout(collect(&db));
+            }
+        };
+        let thread = std::thread::Builder::new().name("garbage".into()).spawn(run)?;
+        Ok(Collector { stop, thread: Mutex::new(Some(thread)) })
+    }
+
+    /// Stops it, and waits for the chunk under way.
+    pub fn stop(&self) {
+        self.stop.store(true, Ordering::Release);
+        let Some(thread) = self.thread.lock().take() else { return };
+        thread.thread().unpark();
+        if thread.join().is_err() {
+            log::error("the garbage collector ended by a panic", &[]);
+        }
+    }
+}
+
+impl Drop for Collector {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// One chunk; gives how long to wait for the next.
+fn collect(db: &Database) -> Duration {
+    match db.drain_garbage() {
+        Ok(true) => PAUSE,
+        Ok(false) => IDLE_PAUSE,
+        Err(error) if error.retry() => PAUSE,
+        Err(error) => {
+            log::warning("garbage_not_deleted", &[("error", &error)]);
+            FAILED_PAUSE
+        }
+    }
+}
