@@ -17,6 +17,10 @@ use args::Command;
 use std::io::Write as _;
 use std::process::ExitCode;
 
+/// Rows are many small values on many threads: docs/decisions/0006-mimalloc.md.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let command = match args::parse(std::env::args_os()) {
         Ok(command) => command,

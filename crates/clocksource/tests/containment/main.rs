@@ -65,7 +65,7 @@ fn wait_for(what: &str, clock: &Clock, log: impl Fn() -> String, good: impl Fn()
     let start = Instant::now();
     while !good() {
         assert!(start.elapsed() < PATIENCE, "waited in vain for {what}: {:?}\n{}", clock.report(), log());
-        std::thread::sleep(Duration::from_millis(20));
+        std::thread::sleep(Duration::from_millis(20)); // poll: the daemon answers
     }
 }
 
@@ -117,7 +117,7 @@ fn true_time_stays_inside_whatever_the_network_does() {
             for (tally, (_, clock)) in season.iter_mut().zip(clocks) {
                 tally.sample(clock, truth);
             }
-            std::thread::sleep(SAMPLE_EVERY);
+            std::thread::sleep(SAMPLE_EVERY); // poll: the next sample is due
         }
         for ((tally, total), (source, _)) in season.iter().zip(&mut totals).zip(clocks) {
             println!("{name:<28} {source:<10} {}", line(tally));

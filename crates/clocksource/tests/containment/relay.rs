@@ -118,7 +118,7 @@ fn run(front: &UdpSocket, server: SocketAddr, truth: Truth, shared: &Shared) {
                 Way::There(packet, client) => backs.entry(client).or_insert_with(|| towards(server)).send(&packet),
             };
         }
-        std::thread::sleep(Duration::from_micros(50));
+        std::thread::sleep(Duration::from_micros(50)); // poll: the next packet is due
     }
 }
 

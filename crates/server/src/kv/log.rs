@@ -1,10 +1,11 @@
 //! Who writes the log: leader and followers.
 //!
 //! A committing thread whose record waits tries to take the baton. The one that gets it takes *all* records that wait, writes and
-//! syncs them once, passes the baton on, tells the core, and wakes those whose commits are done. While it syncs, others add
-//! their records; the first of them gets the baton next. So a single client never switches threads, and many share a sync.
+//! syncs them once, tells the core, and wakes those whose commits are done. While it syncs, others add their records: it leaves the
+//! baton to the `writer` thread, which goes on until nothing waits. So a single client never switches threads, and many
+//! share a sync without a switch between two syncs.
 //!
-//! The baton is passed after the sync and before the core is told: the next sync overlaps the applying of this one.
+//! The baton is left to the writer after the sync and before the core is told: the next sync overlaps the applying of this one.
 //!
 //! Why no record is forgotten (invariant 2 of the module): a thread adds its record, then tries the baton. If it fails, the holder
 //! had it at that moment; the holder puts it down and *then* looks for records that wait, so it sees this one and wakes its owner,
@@ -72,13 +73,14 @@ pub(crate) struct Driver<E> {
     baton: AtomicBool,
     spare: Mutex<LogBatch>,
     timer: super::timer::Handle,
+    writer: super::writer::Handle,
     _engine: std::marker::PhantomData<fn() -> E>,
 }
 
 impl<E: Engine> Driver<E> {
-    pub fn new(log: Box<dyn RecordLog>, timer: super::timer::Handle) -> Self {
+    pub fn new(log: Box<dyn RecordLog>, timer: super::timer::Handle, writer: super::writer::Handle) -> Self {
         let spare = Mutex::new(LogBatch::default());
-        Driver { log, baton: AtomicBool::new(false), spare, timer, _engine: std::marker::PhantomData }
+        Driver { log, baton: AtomicBool::new(false), spare, timer, writer, _engine: std::marker::PhantomData }
     }
     pub fn log(&self) -> &dyn RecordLog {
         &*self.log
@@ -120,29 +122,53 @@ impl<E: Engine> Driver<E> {
         }
     }
 
-    fn write(&self, inner: &Inner<E>, mut batch: LogBatch) {
+    /// Writes, syncs and reports one batch; afterwards the baton is somebody else's, or free.
+    fn write(&self, inner: &Inner<E>, batch: LogBatch) {
+        let mut batch = batch;
+        let input = self.append(inner, &mut batch);
+        let durable = matches!(input, Input::Durable(_));
+        if durable && !(inner.node.has_batch() && self.writer.call()) {
+            self.pass_on(inner);
+        }
+        self.step(inner, input);
+        if !durable {
+            self.pass_on(inner);
+        }
+        *self.spare.lock() = batch;
+    }
+
+    /// Writes batch after batch, by the thread that was left the baton, until nothing waits.
+    pub fn write_all(&self, inner: &Inner<E>) {
+        let mut batch = LogBatch::default();
+        loop {
+            inner.node.take_batch(&mut batch);
+            if !batch.is_empty() {
+                let input = self.append(inner, &mut batch);
+                self.step(inner, input);
+                continue;
+            }
+            self.baton.store(false, SeqCst);
+            if !inner.node.has_batch() || self.baton.swap(true, SeqCst) {
+                return;
+            }
+        }
+    }
+
+    /// Makes a batch durable: what the core is to be told.
+    fn append(&self, inner: &Inner<E>, batch: &mut LogBatch) -> Input {
         let (first, last) = (batch.first, batch.last());
         let bytes = Bytes::from(std::mem::take(&mut batch.bytes));
         let mut start = 0;
         let records = batch.ends.iter().map(|end| bytes.slice(std::mem::replace(&mut start, *end)..*end)).collect();
-        let result = self.log.append(first.0, records);
-        let input = match result {
-            Ok(()) => {
-                self.pass_on(inner);
-                Input::Durable(last)
-            }
+        match self.log.append(first.0, records) {
+            Ok(()) => Input::Durable(last),
             Err(why) => {
                 if why == AppendError::Broken {
                     inner.fail("the log cannot be written");
                 }
                 Input::AppendFailed { from: first, why }
             }
-        };
-        self.step(inner, input);
-        if result.is_err() {
-            self.pass_on(inner);
         }
-        *self.spare.lock() = batch;
     }
 
     /// Puts the baton down and wakes who takes it next.

@@ -7,8 +7,8 @@
 //! # Idea
 //! Each session thread runs the core's operations itself. Where one is pending the thread parks, and the core's waker unparks it.
 //! A thread whose commit is pending first tries to *lead*: it takes all records that wait, writes and syncs them once, tells the core,
-//! and wakes the others (leader and followers, no thread of the log's own; see `log`). Two threads work in the background:
-//! one for what becomes due with time (`timer`), one for space (`maintenance`).
+//! and wakes the others (leader and followers; see `log`). Three threads work in the background: one for what becomes due with
+//! time (`timer`), one for space (`maintenance`), one that takes over the log while it is busy (`writer`).
 //!
 //! # Invariants
 //! 1. Nothing is acknowledged before its record is synced and its timestamp past: the core does not answer earlier.
@@ -28,6 +28,7 @@ mod open;
 mod park;
 mod timer;
 mod transaction;
+mod writer;
 
 pub use log::{MemoryLog, RecordLog};
 pub use open::{KvOptions, OpenError};

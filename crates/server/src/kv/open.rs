@@ -2,7 +2,7 @@
 
 use super::log::Driver;
 use super::node_clock::NodeClock;
-use super::{Inner, KvNode, MemoryLog, RecordLog, disk_log, maintenance, timer};
+use super::{Inner, KvNode, MemoryLog, RecordLog, disk_log, maintenance, timer, writer};
 use bytes::Bytes;
 use clock::LadderLimits;
 use clocksource::ClockSource;
@@ -89,10 +89,11 @@ impl<E: Engine> KvNode<E> {
         let log = open_log(&mut |place, bytes| replay_one(&node, &clock, place, bytes))?;
         node.step(&clock.read(), Input::Recovered)?;
         let timer = timer::Handle::default();
+        let writer = writer::Handle::default();
         let inner = Arc::new(Inner {
             node,
             clock,
-            driver: Driver::new(log, timer.clone()),
+            driver: Driver::new(log, timer.clone(), writer.clone()),
             options,
             crowded: AtomicBool::new(false),
             full: AtomicBool::new(false),
@@ -104,6 +105,8 @@ impl<E: Engine> KvNode<E> {
         let mut threads = Vec::new();
         let shared = inner.clone();
         threads.push(std::thread::Builder::new().name("timer".into()).spawn(move || timer::run(&shared, &timer))?);
+        let shared = inner.clone();
+        threads.push(std::thread::Builder::new().name("log".into()).spawn(move || writer::run(&shared, &writer))?);
         let shared = inner.clone();
         threads.push(std::thread::Builder::new().name("maintenance".into()).spawn(move || maintenance::run(&shared))?);
         Ok(Arc::new(KvNode { inner, threads: Mutex::new(threads) }))
