@@ -60,7 +60,7 @@ pub const FREEZE_BYTES: usize = 64 << 20;
 /// Frozen layers above which the caller should hold writers back until a flush is done.
 pub const FROZEN_LAYERS_MAX: usize = 4;
 /// Default of [`VersionsConfig::cache_bytes`].
-pub const CACHE_BYTES: usize = 256 << 20;
+pub const CACHE_BYTES: usize = 512 << 20;
 
 /// Sizes, in bytes.
 #[derive(Clone, Debug)]
