@@ -1,5 +1,5 @@
 //! Point reads and single-row updates straight at the key-value layer, without SQL: `cargo run --release -p timeball-server
-//! --no-default-features --example kv_bench -- [DIR] [SECONDS]`.
+//! --example kv_bench -- [DIR] [SECONDS]`.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, clippy::unwrap_used)]
 
 use bytes::Bytes;

@@ -1,5 +1,5 @@
 //! CPU per execution of the hot statements, over a store that costs next to nothing: `cargo bench -p timeball-sql
-//! --no-default-features --bench direct`. A figure is the median of rounds, nanoseconds of the thread's CPU time.
+//! --bench direct`. A figure is the median of rounds, nanoseconds of the thread's CPU time.
 #![allow(missing_docs)]
 
 #[path = "../tests/direct/world.rs"]

@@ -1,5 +1,5 @@
 //! Nanoseconds that a session spends on one statement over the in-memory database, whose own cost is in the figure:
-//! `cargo bench -p timeball-sql --no-default-features --bench session`.
+//! `cargo bench -p timeball-sql --bench session`.
 #![allow(clippy::disallowed_methods, reason = "a measurement reads the clock")]
 
 use sql::context::EvalSettings;

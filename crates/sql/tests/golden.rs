@@ -12,7 +12,7 @@
 //! A block of `\extended` sends its first further line through Parse, Bind, Describe, Execute and Sync, with the next lines as
 //! values (`\N` is NULL). `\copy` sends its first further line as a query, and the rest as the data of its COPY.
 //!
-//! `BLESS=1 cargo test -p timeball-sql --no-default-features --test golden` writes the answers anew.
+//! `BLESS=1 cargo test -p timeball-sql --test golden` writes the answers anew.
 
 use sql::context::EvalSettings;
 use sql::output::Mark;
@@ -196,7 +196,7 @@ fn check(path: &Path) {
     if shown != script {
         let differing = shown.lines().zip(script.lines()).position(|(a, b)| a != b).unwrap_or(0);
         panic!(
-            "{} differs from line {}; what came:\n{}\nBLESS=1 cargo test -p timeball-sql --no-default-features --test golden",
+            "{} differs from line {}; what came:\n{}\nBLESS=1 cargo test -p timeball-sql --test golden",
             path.display(),
             differing + 1,
             shown.lines().skip(differing.saturating_sub(3)).take(25).collect::<Vec<_>>().join("\n")

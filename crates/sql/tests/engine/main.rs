@@ -1,7 +1,7 @@
 //! The query engine and the catalogs against PostgreSQL's answers.
 //!
 //! A script is SQL; below each statement stand, as comments, the rows or the error that PostgreSQL 15 gave for it (`bless.py` writes
-//! them). After a line `--- differs: why` stands Timeball's own answer. `BLESS=1 cargo test -p timeball-sql --no-default-features
+//! them). After a line `--- differs: why` stands Timeball's own answer. `BLESS=1 cargo test -p timeball-sql
 //! --test engine` writes what Timeball gives: look at the difference before you keep it.
 
 #[path = "../direct/world.rs"]
@@ -100,7 +100,7 @@ fn scripts_give_what_postgres_gives() {
             wrong.extend(differences(&path, &kept, &now));
         }
     }
-    let repeat = "cargo test -p timeball-sql --no-default-features --test engine";
+    let repeat = "cargo test -p timeball-sql --test engine";
     assert!(wrong.is_empty(), "{}\n{} differ; repeat: {repeat}", wrong.join("\n"), wrong.len());
 }
 
