@@ -13,6 +13,7 @@ pub mod engine;
 pub mod error;
 pub mod exec;
 pub mod expr;
+pub mod identifier;
 pub mod output;
 pub mod pg_catalog;
 pub mod plan;

@@ -7,7 +7,8 @@ use crate::catalog::{Column, IndexColumn, Relation, Sequence, Table};
 use crate::exec::evaluate;
 use crate::exec::table::TableAccess;
 use crate::exec::target::Target;
-use crate::syntax::{ColumnChange, SequenceOptions, quote_identifier};
+use crate::identifier::quote_identifier;
+use crate::syntax::{ColumnChange, SequenceOptions};
 use crate::types::SqlType;
 use crate::{SqlError, SqlState};
 

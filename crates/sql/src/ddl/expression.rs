@@ -56,7 +56,7 @@ pub(super) fn is_volatile(text: &str) -> bool {
 pub(super) fn mentions(text: &str, column: &str) -> bool {
     let Ok(tree) = parse(text) else { return false };
     ast::visit_expressions(&tree, |e| match last_name(e) {
-        Some(ident) if crate::syntax::fold(ident) == column => ControlFlow::Break(()),
+        Some(ident) if crate::identifier::fold(ident) == column => ControlFlow::Break(()),
         _ => ControlFlow::Continue(()),
     })
     .is_break()
@@ -72,7 +72,7 @@ pub(super) fn rename_column(text: &str, from: &str, to: &str) -> String {
             _ => None,
         };
         if let Some(ident) = ident
-            && crate::syntax::fold(ident) == from
+            && crate::identifier::fold(ident) == from
         {
             *ident = ast::Ident::with_quote('"', to);
         }

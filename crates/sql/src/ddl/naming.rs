@@ -2,10 +2,7 @@
 
 use super::Run;
 use crate::catalog::{Oid, Table};
-use crate::syntax::quote_identifier;
-
-/// Longest name, bytes.
-const NAME_BYTES_MAX: usize = 63;
+use crate::identifier::{NAME_BYTES_MAX, cut, quote_qualified};
 
 impl Run<'_> {
     /// A name for an object of a schema, not taken yet, nor among `also`.
@@ -31,10 +28,7 @@ pub(super) fn constraint_names(table: &Table) -> impl Iterator<Item = &str> {
 fn choose(parts: &[&str], suffix: &str, taken: impl Fn(&str) -> bool) -> String {
     let mut base = parts.join("_");
     let room = NAME_BYTES_MAX - suffix.len() - 4;
-    if base.len() > room {
-        let end = (0..=room).rev().find(|i| base.is_char_boundary(*i)).unwrap_or(0);
-        base.truncate(end);
-    }
+    base.truncate(cut(&base, room).len());
     let first = format!("{base}_{suffix}");
     if !taken(&first) {
         return first;
@@ -44,9 +38,5 @@ fn choose(parts: &[&str], suffix: &str, taken: impl Fn(&str) -> bool) -> String 
 
 /// A relation's name as the text of a DEFAULT names it.
 pub(super) fn qualified(schema: &str, name: &str) -> String {
-    if schema == "public" {
-        quote_identifier(name)
-    } else {
-        format!("{}.{}", quote_identifier(schema), quote_identifier(name))
-    }
+    quote_qualified(Some(schema).filter(|schema| *schema != "public"), name)
 }

@@ -3,8 +3,9 @@
 use super::Run;
 use super::run::wrong_kind;
 use crate::catalog::{Oid, Relation, View, snapshot};
+use crate::identifier::{fold, is_bare};
 use crate::plan;
-use crate::syntax::{Name, Planned, fold};
+use crate::syntax::{Name, Planned};
 use crate::types::SqlType;
 use crate::{SqlError, SqlState};
 use sqlparser::ast::{self, Ident, ObjectName, ObjectNamePart, Statement};
@@ -157,8 +158,7 @@ impl Run<'_> {
 
 fn qualified(schema: &str, name: &str) -> ObjectName {
     let ident = |text: &str| {
-        let plain = crate::syntax::quote_identifier(text) == text;
-        ObjectNamePart::Identifier(if plain { Ident::new(text) } else { Ident::with_quote('"', text) })
+        ObjectNamePart::Identifier(if is_bare(text) { Ident::new(text) } else { Ident::with_quote('"', text) })
     };
     ObjectName(vec![ident(schema), ident(name)])
 }

@@ -10,9 +10,10 @@
 use super::bind::{Binder, Output};
 use super::join_tree::{Conjunct, Item, ItemSource, Tree, conjuncts};
 use super::node::Node;
-use super::scope::{Place, Scope, ScopeColumn, ScopeRelation, fold, item_expr};
+use super::scope::{Place, Scope, ScopeColumn, ScopeRelation, item_expr};
 use super::take::{Clause, call_args, call_expr, function_name, list_args};
 use crate::catalog::Relation;
+use crate::identifier::fold;
 use crate::pg_catalog::{self, VirtualTable};
 use crate::types::SqlType;
 use crate::{SqlError, SqlState};

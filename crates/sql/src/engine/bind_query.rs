@@ -3,9 +3,10 @@
 use super::bind::{Binder, Cte, Output, Planned, direction};
 use super::node::{Node, SetKind, SortKey};
 use super::scalar::Scalar;
-use super::scope::{Place, Scope, ScopeColumn, ScopeRelation, fold};
+use super::scope::{Place, Scope, ScopeColumn, ScopeRelation};
 use super::take::Clause;
 use super::types::common;
+use crate::identifier::fold;
 use crate::types::{CastKind, SqlType};
 use crate::{SqlError, SqlState};
 use sqlparser::ast::{self, Expr, LimitClause, OrderBy, OrderByKind, Query, SetExpr, SetOperator, SetQuantifier};

@@ -4,9 +4,10 @@ use super::bind::{Binder, Grouping, Output, Planned, canonical, direction};
 use super::bind_query::{Tail, order_keys, ordinal};
 use super::node::{Node, SortKey};
 use super::scalar::Scalar;
-use super::scope::{Place, Scope, fold, slot_expr, slot_of};
+use super::scope::{Place, Scope, slot_expr, slot_of};
 use super::take::{Clause, Held, Taker, column_label, function_name};
 use crate::catalog::{Oid, Relation};
+use crate::identifier::fold;
 use crate::types::SqlType;
 use crate::{SqlError, SqlState};
 use sqlparser::ast::{

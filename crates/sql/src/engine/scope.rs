@@ -10,11 +10,6 @@ use sqlparser::ast::{Expr, Ident};
 use std::cell::Cell;
 use std::sync::Arc;
 
-/// An identifier as PostgreSQL reads it: folded unless quoted.
-pub(super) fn fold(ident: &Ident) -> String {
-    if ident.quote_style.is_some() { ident.value.clone() } else { ident.value.to_lowercase() }
-}
-
 /// The expression that stands for a slot after names are resolved: an identifier that no user can write.
 pub(super) fn slot_expr(slot: usize) -> Expr {
     Expr::Identifier(Ident {

@@ -4,8 +4,9 @@
 //! functions of the catalogs become marks (`"?5"`) that stand for an entry of [`Binder::held`]. What remains is plain scalar SQL.
 
 use super::bind::{Binder, Grouping};
-use super::scope::{Scope, fold, slot_expr, slot_of};
+use super::scope::{Scope, slot_expr, slot_of};
 use crate::expr::output_name;
+use crate::identifier::fold;
 use crate::pg_catalog::functions;
 use crate::types::{RegKind, SqlType};
 use crate::{SqlError, SqlState};

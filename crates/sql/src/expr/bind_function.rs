@@ -3,9 +3,9 @@
 use super::bind::{BindError, Binder, syntax};
 use super::fold::fold;
 use super::function::{AGGREGATES, SET_RETURNING, by_name};
-use super::naming::identifier;
 use super::resolve::{self, Candidate, Failure};
 use super::{Expr, Volatility};
+use crate::identifier;
 use crate::types::{CastKind, SqlType, Value, cast_kind};
 use crate::{SqlError, SqlState};
 use sqlparser::ast::{self, FunctionArg, FunctionArgExpr, FunctionArguments};
@@ -15,7 +15,7 @@ const ARGUMENTS_MAX: usize = 100;
 
 /// Binds a call as written.
 pub(super) fn bind(binder: &mut Binder<'_>, function: &ast::Function) -> Result<Expr, BindError> {
-    let parts: Vec<String> = function.name.0.iter().filter_map(|part| part.as_ident()).map(identifier).collect();
+    let parts: Vec<String> = function.name.0.iter().filter_map(|part| part.as_ident()).map(identifier::fold).collect();
     let name = match parts.as_slice() {
         [name] => name.clone(),
         [schema, name] if schema == "pg_catalog" || schema == "public" => name.clone(),
@@ -51,13 +51,13 @@ pub(super) fn bind(binder: &mut Binder<'_>, function: &ast::Function) -> Result<
             FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => args.push(binder.expr(expr)?),
             FunctionArg::Named { arg: FunctionArgExpr::Expr(expr), name: arg_name, .. } => {
                 let bound = binder.expr(expr)?;
-                place_named(&name, &identifier(arg_name), bound, &mut args)?;
+                place_named(&name, &identifier::fold(arg_name), bound, &mut args)?;
             }
             FunctionArg::ExprNamed {
                 arg: FunctionArgExpr::Expr(expr), name: ast::Expr::Identifier(arg_name), ..
             } => {
                 let bound = binder.expr(expr)?;
-                place_named(&name, &identifier(arg_name), bound, &mut args)?;
+                place_named(&name, &identifier::fold(arg_name), bound, &mut args)?;
             }
             _ => return Err(BindError::NeedsEngine("an aggregate function")),
         }

@@ -37,7 +37,7 @@ pub use analysis::{conjunction, split_conjuncts};
 pub use bind::{BindContext, BindError, bind, bind_condition};
 pub use coerce::{assign, coerce};
 pub use function::{Arguments, Function, Volatility};
-pub use naming::{identifier, output_name};
+pub use naming::output_name;
 pub use parameters::Parameters;
 pub use scope::{Scope, ScopeColumn};
 

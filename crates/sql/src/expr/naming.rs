@@ -1,14 +1,7 @@
-//! Names: identifiers as they are meant, and the names of result columns.
+//! The names of result columns.
 
+use crate::identifier::fold;
 use sqlparser::ast;
-
-/// What an identifier means: folded to lower case unless quoted.
-pub fn identifier(ident: &ast::Ident) -> String {
-    match ident.quote_style {
-        Some(_) => ident.value.clone(),
-        None => ident.value.to_lowercase(),
-    }
-}
 
 /// The name of a result column without an alias, as PostgreSQL chooses it.
 pub fn output_name(expr: &ast::Expr) -> String {
@@ -20,9 +13,9 @@ fn strong_name(expr: &ast::Expr) -> Option<(String, bool)> {
     use ast::Expr as E;
     let strong = |name: &str| Some((name.to_owned(), true));
     match expr {
-        E::Identifier(ident) => Some((identifier(ident), true)),
-        E::CompoundIdentifier(parts) => parts.last().map(|ident| (identifier(ident), true)),
-        E::Function(function) => function.name.0.last()?.as_ident().map(|ident| (identifier(ident), true)),
+        E::Identifier(ident) => Some((fold(ident), true)),
+        E::CompoundIdentifier(parts) => parts.last().map(|ident| (fold(ident), true)),
+        E::Function(function) => function.name.0.last()?.as_ident().map(|ident| (fold(ident), true)),
         E::Nested(inner) | E::Collate { expr: inner, .. } => strong_name(inner),
         E::Cast { expr, data_type, .. } => match strong_name(expr) {
             Some((name, true)) => Some((name, true)),
@@ -52,7 +45,7 @@ fn strong_name(expr: &ast::Expr) -> Option<(String, bool)> {
         E::Exists { .. } => strong("exists"),
         E::Subquery(query) => match query.body.as_ref() {
             ast::SetExpr::Select(select) => match select.projection.first() {
-                Some(ast::SelectItem::ExprWithAlias { alias, .. }) => Some((identifier(alias), true)),
+                Some(ast::SelectItem::ExprWithAlias { alias, .. }) => Some((fold(alias), true)),
                 Some(ast::SelectItem::UnnamedExpr(expr)) => strong_name(expr),
                 _ => None,
             },

@@ -1,6 +1,6 @@
 //! Which column a name means.
 
-use super::naming::identifier;
+use crate::identifier::fold;
 use crate::types::SqlType;
 use crate::{SqlError, SqlState};
 use sqlparser::ast::Ident;
@@ -71,7 +71,7 @@ impl Scope {
     /// # Errors
     /// 42703 if there is none, 42702 if there are several, 42P01 if the relation is not here.
     pub fn resolve(&self, parts: &[Ident]) -> Result<usize, SqlError> {
-        let names: Vec<String> = parts.iter().map(identifier).collect();
+        let names: Vec<String> = parts.iter().map(fold).collect();
         let result = match names.as_slice() {
             [name] => self.find(name, name, |column| !column.qualified_only),
             [relation, name] => {

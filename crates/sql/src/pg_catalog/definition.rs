@@ -4,176 +4,21 @@ use super::Objects;
 use crate::SqlError;
 use crate::catalog::{Check, Column, ForeignKey, Index, ReferentialAction, Relation, Table};
 use crate::context::CatalogView;
-
-/// Words that cannot stand unquoted as a column's name (reserved, or reserved but for function and type names).
-pub(super) const RESERVED: &[&str] = &[
-    "all",
-    "analyse",
-    "analyze",
-    "and",
-    "any",
-    "array",
-    "as",
-    "asc",
-    "asymmetric",
-    "authorization",
-    "between",
-    "bigint",
-    "binary",
-    "bit",
-    "boolean",
-    "both",
-    "case",
-    "cast",
-    "char",
-    "character",
-    "check",
-    "coalesce",
-    "collate",
-    "collation",
-    "column",
-    "concurrently",
-    "constraint",
-    "create",
-    "cross",
-    "current_catalog",
-    "current_date",
-    "current_role",
-    "current_schema",
-    "current_time",
-    "current_timestamp",
-    "current_user",
-    "dec",
-    "decimal",
-    "default",
-    "deferrable",
-    "desc",
-    "distinct",
-    "do",
-    "else",
-    "end",
-    "except",
-    "exists",
-    "extract",
-    "false",
-    "fetch",
-    "float",
-    "for",
-    "foreign",
-    "freeze",
-    "from",
-    "full",
-    "grant",
-    "greatest",
-    "group",
-    "grouping",
-    "having",
-    "ilike",
-    "in",
-    "initially",
-    "inner",
-    "inout",
-    "int",
-    "integer",
-    "intersect",
-    "interval",
-    "into",
-    "is",
-    "isnull",
-    "join",
-    "lateral",
-    "leading",
-    "least",
-    "left",
-    "like",
-    "limit",
-    "localtime",
-    "localtimestamp",
-    "national",
-    "natural",
-    "nchar",
-    "none",
-    "not",
-    "notnull",
-    "null",
-    "nullif",
-    "numeric",
-    "offset",
-    "on",
-    "only",
-    "or",
-    "order",
-    "out",
-    "outer",
-    "overlaps",
-    "overlay",
-    "placing",
-    "position",
-    "precision",
-    "primary",
-    "real",
-    "references",
-    "returning",
-    "right",
-    "row",
-    "select",
-    "session_user",
-    "setof",
-    "similar",
-    "smallint",
-    "some",
-    "substring",
-    "symmetric",
-    "table",
-    "tablesample",
-    "then",
-    "time",
-    "timestamp",
-    "to",
-    "trailing",
-    "treat",
-    "trim",
-    "true",
-    "union",
-    "unique",
-    "user",
-    "using",
-    "values",
-    "varchar",
-    "variadic",
-    "verbose",
-    "when",
-    "where",
-    "window",
-    "with",
-];
-
-/// An identifier as SQL text, quoted only if it must be.
-pub fn quote_ident(name: &str) -> String {
-    let plain = name
-        .bytes()
-        .enumerate()
-        .all(|(i, b)| b.is_ascii_lowercase() || b == b'_' || (i > 0 && (b.is_ascii_digit() || b == b'$')));
-    if plain && !name.is_empty() && RESERVED.binary_search(&name).is_err() {
-        name.to_string()
-    } else {
-        format!("\"{}\"", name.replace('"', "\"\""))
-    }
-}
+use crate::identifier::{quote_identifier, quote_qualified};
 
 pub(super) fn column_name(table: &Table, id: u16) -> &str {
     table.columns.iter().find(|column: &&Column| column.id == id).map_or("?", |column| column.name.as_str())
 }
 
 fn list<'a>(names: impl Iterator<Item = &'a str>) -> String {
-    names.map(quote_ident).collect::<Vec<_>>().join(", ")
+    names.map(quote_identifier).collect::<Vec<_>>().join(", ")
 }
 
 /// `pg_get_indexdef`: of the whole index, or of its column `part` from 1.
 pub(super) fn index(schema: Option<&str>, table: &Table, index: &Index, part: usize) -> String {
     let column = |place: usize| {
         let part = &index.columns[place];
-        quote_ident(column_name(table, part.column))
+        quote_identifier(column_name(table, part.column))
     };
     if part > 0 {
         return if part <= index.columns.len() { column(part - 1) } else { String::new() };
@@ -182,11 +27,10 @@ pub(super) fn index(schema: Option<&str>, table: &Table, index: &Index, part: us
         .map(|place| column(place) + if index.columns[place].descending { " DESC" } else { "" })
         .collect();
     format!(
-        "CREATE {}INDEX {} ON {}{} USING btree ({})",
+        "CREATE {}INDEX {} ON {} USING btree ({})",
         if index.unique { "UNIQUE " } else { "" },
-        quote_ident(&index.name),
-        schema.map_or_else(String::new, |schema| quote_ident(schema) + "."),
-        quote_ident(&table.name),
+        quote_identifier(&index.name),
+        quote_qualified(schema, &table.name),
         columns.join(", ")
     )
 }
@@ -259,8 +103,8 @@ pub(super) fn foreign_key(
     let (name, referenced) = match target.as_deref() {
         Some(Relation::Table(target)) => {
             let schema = objects.schema_name(target.schema);
-            let bare = quote_ident(&target.name);
-            let name = if path.iter().any(|s| s == schema) { bare } else { format!("{}.{bare}", quote_ident(schema)) };
+            let hidden = path.iter().all(|s| s != schema);
+            let name = quote_qualified(hidden.then_some(schema), &target.name);
             (name, list(key.referenced_columns.iter().map(|id| column_name(target, *id))))
         }
         _ => ("?".to_string(), String::new()),

@@ -7,6 +7,8 @@ use super::relations::indexes;
 use super::{Objects, Source, definition, names};
 use crate::catalog::{Oid, Relation, Table};
 use crate::context::StatementContext;
+use crate::identifier::keyword::{KEYWORDS, Keyword};
+use crate::identifier::quote_qualified;
 use crate::types::{RegKind, Row, SqlType, Value};
 use crate::{SqlError, SqlState};
 use sqlparser::ast::Expr;
@@ -108,7 +110,6 @@ const FUNCTIONS: &[CatalogFunction] = &[
     function("inet_server_port", 0, 0, SqlType::Int4),
     function("inet_client_addr", 0, 0, SqlType::Text),
     function("inet_client_port", 0, 0, SqlType::Int4),
-    function("quote_ident", 1, 1, SqlType::Text),
     function("pg_stat_get_numscans", 1, 1, SqlType::Int8),
     function("pg_stat_get_live_tuples", 1, 1, SqlType::Int8),
     function("pg_stat_get_dead_tuples", 1, 1, SqlType::Int8),
@@ -193,10 +194,6 @@ pub fn call(name: &str, args: &[Value], context: &StatementContext) -> Result<Va
         "to_regtype" => names::to_reg(RegKind::Type, &args[0], context)?,
         "to_regproc" => names::to_reg(RegKind::Proc, &args[0], context)?,
         "to_regnamespace" => names::to_reg(RegKind::Namespace, &args[0], context)?,
-        "quote_ident" => match &args[0] {
-            Value::Text(name) => text(definition::quote_ident(name)),
-            other => other.clone(),
-        },
         _ if name.ends_with("_is_visible") || name.starts_with("has_") || name == "pg_has_role" => Value::Bool(true),
         // Descriptions, statistics objects, functions' and triggers' texts: there are none.
         _ => Value::Null,
@@ -324,7 +321,7 @@ fn serial_sequence(table: &Value, column: &Value, context: &StatementContext) ->
     let Some(Relation::Sequence(sequence)) = sequence.as_deref() else { return Ok(Value::Null) };
     let schemas = context.catalog.schemas()?;
     let schema = schemas.iter().find(|s| s.id == sequence.schema).map_or("public", |s| s.name.as_str());
-    Ok(text(format!("{}.{}", definition::quote_ident(schema), definition::quote_ident(&sequence.name))))
+    Ok(text(quote_qualified(Some(schema), &sequence.name)))
 }
 
 /// Numbers of the columns of a table that an expression's text names.
@@ -390,6 +387,9 @@ pub fn set_rows(name: &str) -> Vec<Row> {
     if name != "pg_get_keywords" {
         return Vec::new();
     }
-    let row = |word: &&str| vec![text(word), text("R"), Value::Bool(true), text("reserved"), text("can be bare label")];
-    definition::RESERVED.iter().map(row).collect()
+    let row = |keyword: &Keyword| {
+        let (category, bare_label) = (keyword.category, Value::Bool(keyword.bare_label));
+        vec![text(keyword.word), text(category.code()), bare_label, text(category.description()), text(keyword.label())]
+    };
+    KEYWORDS.iter().map(row).collect()
 }

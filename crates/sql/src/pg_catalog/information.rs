@@ -271,7 +271,7 @@ fn check_constraints(table: &VirtualTable, source: &Source<'_>, objects: &Object
             rows.push(constrained(table, source, schema, &check.name).set("check_clause", clause).done());
         }
         for column in t.columns.iter().filter(|column| !column.nullable) {
-            let clause = format!("{} IS NOT NULL", super::quote_ident(&column.name));
+            let clause = format!("{} IS NOT NULL", crate::identifier::quote_identifier(&column.name));
             rows.push(
                 constrained(table, source, schema, &not_null_name(t.schema, t, column))
                     .set("check_clause", clause)

@@ -29,7 +29,6 @@ use crate::SqlError;
 use crate::catalog::{Oid, Relation, Schema};
 use crate::context::{CatalogView, EvalSettings};
 use crate::types::{Row, SqlType};
-pub use definition::quote_ident;
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 

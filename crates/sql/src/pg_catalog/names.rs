@@ -1,33 +1,12 @@
 //! Objects by name and OIDs as names: what the reg-types (`regclass` and its kin) read and print.
 
-use super::definition::quote_ident;
 use super::relations::indexes;
 use super::{Objects, PG_CATALOG_OID, Source, lookup};
 use crate::catalog::{Oid, Relation};
 use crate::context::StatementContext;
+use crate::identifier::{quote_identifier, quote_qualified, split_name};
 use crate::types::{RegKind, SqlType, Value};
 use crate::{SqlError, SqlState};
-
-/// A name as SQL writes it, split at its dots: unquoted parts folded to lower case.
-fn split(name: &str) -> Vec<String> {
-    let mut parts = vec![String::new()];
-    let mut quoted = false;
-    let mut chars = name.trim().chars().peekable();
-    while let Some(c) = chars.next() {
-        let part = parts.len() - 1;
-        match c {
-            '"' if quoted && chars.peek() == Some(&'"') => {
-                chars.next();
-                parts[part].push('"');
-            }
-            '"' => quoted = !quoted,
-            '.' if !quoted => parts.push(String::new()),
-            c if quoted => parts[part].push(c),
-            c => parts[part].extend(c.to_lowercase()),
-        }
-    }
-    parts
-}
 
 /// `'name'::regclass` and its kin.
 ///
@@ -47,7 +26,8 @@ pub fn resolve(kind: RegKind, name: &str, context: &StatementContext) -> Result<
             RegKind::Proc => (SqlState::UNDEFINED_FUNCTION, "function"),
             RegKind::Namespace => (SqlState::INVALID_SCHEMA_NAME, "schema"),
         };
-        SqlError::new(state, format!("{what} \"{}\" does not exist", split(name).join(".")))
+        let shown = split_name(name).map_or_else(|_| name.trim().to_owned(), |parts| parts.join("."));
+        SqlError::new(state, format!("{what} \"{shown}\" does not exist"))
     })
 }
 
@@ -58,25 +38,21 @@ pub(super) fn to_reg(kind: RegKind, name: &Value, context: &StatementContext) ->
 }
 
 fn find(kind: RegKind, name: &str, context: &StatementContext) -> Result<Option<Oid>, SqlError> {
-    let parts = split(name);
-    let (schema, bare) = match parts.as_slice() {
-        [bare] => (None, bare.as_str()),
-        [.., schema, bare] => (Some(schema.as_str()), bare.as_str()),
-        [] => return Ok(None),
-    };
+    if kind == RegKind::Type {
+        let name = name.trim();
+        let name = name.strip_prefix("pg_catalog.").unwrap_or(name);
+        let name = name.split_once('(').map_or(name, |(name, _)| name.trim());
+        return Ok(SqlType::from_name(name).map(|ty| ty.oid()));
+    }
+    let mut parts = split_name(name)?;
+    let Some(bare) = parts.pop() else { return Ok(None) };
     match kind {
-        RegKind::Class => class(schema, bare, context),
-        RegKind::Type => {
-            let name = name.trim();
-            let name = name.strip_prefix("pg_catalog.").unwrap_or(name);
-            let (name, typmod_free) = name.split_once('(').map_or((name, true), |(name, _)| (name.trim(), true));
-            Ok(SqlType::from_name(name).filter(|_| typmod_free).map(|ty| ty.oid()))
-        }
         RegKind::Proc => Ok(functions().find(|(_, function)| *function == bare).map(|(oid, _)| oid)),
         RegKind::Namespace => {
             let schemas = context.catalog.schemas()?;
             Ok(schemas.iter().find(|schema| schema.name == bare).map(Objects::schema_oid))
         }
+        RegKind::Class | RegKind::Type => class(parts.last().map(String::as_str), &bare, context),
     }
 }
 
@@ -155,15 +131,16 @@ pub fn print(kind: RegKind, oid: Oid, context: &StatementContext) -> Result<Stri
         return Ok("-".into());
     }
     let name = match kind {
-        RegKind::Class => find_class(oid, context)?.map(|found| {
-            let name = quote_ident(&found.name);
-            if found.visible { name } else { format!("{}.{name}", quote_ident(&found.schema)) }
-        }),
+        RegKind::Class => find_class(oid, context)?
+            .map(|found| quote_qualified(Some(found.schema.as_str()).filter(|_| !found.visible), &found.name)),
         RegKind::Type => Some(type_name(oid, -1)).filter(|name| name != "???"),
         RegKind::Proc => functions().find(|(id, _)| *id == oid).map(|(_, name)| name.to_string()),
         RegKind::Namespace => {
             let schemas = context.catalog.schemas()?;
-            schemas.iter().find(|schema| Objects::schema_oid(schema) == oid).map(|schema| quote_ident(&schema.name))
+            schemas
+                .iter()
+                .find(|schema| Objects::schema_oid(schema) == oid)
+                .map(|schema| quote_identifier(&schema.name))
         }
     };
     Ok(name.unwrap_or_else(|| oid.to_string()))

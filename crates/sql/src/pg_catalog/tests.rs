@@ -162,13 +162,3 @@ fn asking_for_one_relation_leaves_the_others_out() {
     assert_eq!(of_table, 2);
     assert!(!names.iter().any(|row| row[0] == Value::Oid(1259)));
 }
-
-#[test]
-fn identifiers_are_quoted_only_if_they_must_be() {
-    for (name, quoted) in
-        [("abc", "abc"), ("Abc", "\"Abc\""), ("a b", "\"a b\""), ("user", "\"user\""), ("1a", "\"1a\"")]
-    {
-        assert_eq!(quote_ident(name), quoted);
-    }
-    assert_eq!(quote_ident("a\"b"), "\"a\"\"b\"");
-}

@@ -10,6 +10,7 @@ use crate::exec::table::TableAccess;
 use crate::expr::{
     self, BindContext, BindError, Expr, Parameters, Scope, ScopeColumn, assign, coerce, split_conjuncts,
 };
+use crate::identifier::fold;
 use crate::types::{CastKind, SqlType};
 use crate::{SqlError, SqlState};
 use sqlparser::ast::{self, ObjectName, VisitMut};
@@ -108,7 +109,7 @@ impl<'a> Analysis<'a> {
             let Relation::Table(table) = relation.as_ref() else {
                 return Err(Refusal::Engine("a view or a sequence in FROM"));
             };
-            let alias = item.alias.map(|alias| shape::fold(&alias.name));
+            let alias = item.alias.map(|alias| fold(&alias.name));
             let mut source = self.add_table(table, alias.as_deref(), Arc::new(TableAccess::new(table)?), &out)?;
             source.outer = item.outer;
             out.push(source);
@@ -225,7 +226,7 @@ impl<'a> Analysis<'a> {
 
     /// LIMIT or OFFSET.
     pub fn count(&mut self, expr: &ast::Expr) -> Planned<Expr> {
-        if matches!(expr, ast::Expr::Identifier(ident) if shape::fold(ident) == "all") {
+        if matches!(expr, ast::Expr::Identifier(ident) if fold(ident) == "all") {
             return Ok(Expr::Literal(crate::types::Value::Null, SqlType::Int8));
         }
         let bound = self.bind_alone(expr)?;

@@ -7,11 +7,12 @@ use super::analysis::Analysis;
 use super::loops::Source;
 use super::refusal::{Planned, Refusal};
 use super::select::Item;
-use super::shape::{self, SelectShape};
+use super::shape::SelectShape;
 use crate::exec::aggregate::{Aggregate, Function};
 use crate::exec::select::Grouping;
 use crate::exec::sort::SortKey;
 use crate::expr::Expr;
+use crate::identifier::fold;
 use crate::types::SqlType;
 use crate::{SqlError, SqlState};
 use sqlparser::ast::{
@@ -70,7 +71,7 @@ fn has_aggregate(expr: &ast::Expr) -> bool {
 fn call(expr: &ast::Expr) -> Option<(&ast::Function, Function)> {
     let ast::Expr::Function(function) = expr else { return None };
     let [name] = function.name.0.as_slice() else { return None };
-    Function::named(&shape::fold(name.as_ident()?)).map(|kind| (function, kind))
+    Function::named(&fold(name.as_ident()?)).map(|kind| (function, kind))
 }
 
 impl Groups {
@@ -93,11 +94,11 @@ impl Groups {
             };
         }
         if let ast::Expr::Identifier(ident) = key
-            && !analysis.has_column(&shape::fold(ident))
+            && !analysis.has_column(&fold(ident))
         {
-            let name = shape::fold(ident);
+            let name = fold(ident);
             let named = shape.items.iter().find_map(|item| match item {
-                SelectItem::ExprWithAlias { expr, alias } if shape::fold(alias) == name => Some(expr),
+                SelectItem::ExprWithAlias { expr, alias } if fold(alias) == name => Some(expr),
                 _ => None,
             });
             if let Some(expr) = named {

@@ -15,6 +15,7 @@ use crate::exec::insert::{BulkInsert, Conflict, ConflictUpdate, Insert, Source};
 use crate::exec::target::Target;
 use crate::exec::write::Touch;
 use crate::expr::Expr;
+use crate::identifier::fold;
 use crate::output::Field;
 use crate::types::{SqlType, Value};
 use crate::{SqlError, SqlState};
@@ -78,7 +79,7 @@ pub fn plan(insert: &ast::Insert, context: &PlanContext) -> Planned<InsertPlan> 
         None => Source::Values(vec![target.defaults.clone()]),
         Some(query) => source(*query, &slots, &target, &mut analysis)?,
     };
-    let alias = insert.table_alias.as_ref().map(|alias| shape::fold(&alias.alias));
+    let alias = insert.table_alias.as_ref().map(|alias| fold(&alias.alias));
     let sources = [analysis.add_table(table, alias.as_deref(), target.access.clone(), &[])?];
     let items = match &insert.returning {
         Some(list) => Some(select_items(list, &sources, &mut analysis, |expr, analysis| analysis.bind(expr))?),
@@ -254,7 +255,7 @@ fn on_conflict(conflict: &OnConflict, target: &Arc<Target>, analysis: &mut Analy
         None => None,
         Some(ConflictTarget::Columns(columns)) => Some(arbiters_of_columns(columns, target)?),
         Some(ConflictTarget::OnConstraint(name)) => {
-            let name = name.0.last().and_then(|part| part.as_ident()).map(shape::fold).unwrap_or_default();
+            let name = name.0.last().and_then(|part| part.as_ident()).map(fold).unwrap_or_default();
             let found = (0..=access.indexes.len()).find(|&i| {
                 access.index(i).name == name && access.index(i).unique && (i > 0 || access.table.has_primary_key)
             });

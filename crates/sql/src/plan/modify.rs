@@ -19,6 +19,7 @@ use crate::exec::modify::{Action, Find, Modify};
 use crate::exec::target::Target;
 use crate::exec::write::Touch;
 use crate::expr::{Expr, conjunction};
+use crate::identifier::{fold, quote_identifier, quote_qualified};
 use crate::output::Field;
 use crate::transaction::LockWait;
 use crate::types::SqlType;
@@ -212,7 +213,7 @@ pub fn target(name: &ObjectName, context: &PlanContext) -> Planned<Arc<Target>> 
 
 /// The slot of a column that SET or INSERT names.
 pub fn column_slot(table: &Table, name: &ObjectName) -> Result<usize, SqlError> {
-    let column = name.0.last().and_then(|part| part.as_ident()).map(shape::fold).unwrap_or_default();
+    let column = name.0.last().and_then(|part| part.as_ident()).map(fold).unwrap_or_default();
     table.columns.iter().position(|c| c.name == column).ok_or_else(|| {
         SqlError::new(
             SqlState::UNDEFINED_COLUMN,
@@ -266,7 +267,7 @@ pub fn bind_set(
 /// Plans by nested loops.
 fn by_loops(shape: &Shape<'_>, mut analysis: Analysis<'_>, wide: bool) -> Planned<ModifyPlan> {
     let target = target(shape.table, analysis.context)?;
-    let alias = shape.alias.map(|alias| shape::fold(&alias.name));
+    let alias = shape.alias.map(|alias| fold(&alias.name));
     let mut first = analysis.add_table(&target.access.table, alias.as_deref(), target.access.clone(), &[])?;
     first.lock = Some(LockWait::Wait);
     let others = shape::tables(shape.others)?;
@@ -354,11 +355,9 @@ fn by_query(
         // The query gives keys and values to set, not the other tables' rows.
         return Err(refusal.into_error().into());
     }
-    let alias = shape.alias.map_or_else(|| table.name.clone(), |alias| shape::fold(&alias.name));
-    let quoted = |name: &str| crate::types::quote_identifier(name);
+    let alias = shape.alias.map_or_else(|| table.name.clone(), |alias| fold(&alias.name));
     let key = target.access.primary.columns.iter().filter_map(|column| column.slot);
-    let mut list: Vec<String> =
-        key.map(|slot| format!("{}.{}", quoted(&alias), quoted(&table.columns[slot].name))).collect();
+    let mut list: Vec<String> = key.map(|slot| quote_qualified(Some(&alias), &table.columns[slot].name)).collect();
     let source = analysis.add_table(table, Some(&alias), target.access.clone(), &[])?;
     let width = analysis.width();
     let mut set = Vec::new();
@@ -379,7 +378,7 @@ fn by_query(
         None => None,
     };
     let mut text = with.map_or_else(String::new, |with| format!("{with} "));
-    let _ = write!(text, "SELECT {} FROM {} AS {}", list.join(", "), shape.table, quoted(&alias));
+    let _ = write!(text, "SELECT {} FROM {} AS {}", list.join(", "), shape.table, quote_identifier(&alias));
     for other in shape.others {
         let _ = write!(text, ", {other}");
     }

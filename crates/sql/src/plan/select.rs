@@ -13,6 +13,7 @@ use crate::context::StatementContext;
 use crate::exec::select::{Grouping, Project, RowLock, Select};
 use crate::exec::sort::SortKey;
 use crate::expr::{Expr, conjunction, output_name};
+use crate::identifier::fold;
 use crate::output::Field;
 use crate::transaction::LockWait;
 use crate::types::SqlType;
@@ -255,7 +256,7 @@ pub fn select_items<'a>(
             SelectItem::ExprWithAlias { expr, alias } => {
                 let bound = bind(expr, analysis)?;
                 let bound = analysis.output(bound)?;
-                out.push(Item { field: field(shape::fold(alias), &bound, sources), expr: bound });
+                out.push(Item { field: field(fold(alias), &bound, sources), expr: bound });
             }
             SelectItem::Wildcard(options) if is_plain(options) => {
                 if sources.is_empty() {
@@ -358,7 +359,7 @@ fn output_column(expr: &ast::Expr, shape: &SelectShape<'_>, items: &[Item]) -> P
             _ => Ok(None),
         },
         ast::Expr::Identifier(ident) => {
-            let name = shape::fold(ident);
+            let name = fold(ident);
             let mut found = (0..items.len()).filter(|&i| items[i].field.name == name);
             let Some(first) = found.next() else { return Ok(None) };
             if found.any(|other| items[other].expr != items[first].expr) {

@@ -2,10 +2,11 @@
 //! that the parser has read is ever ignored: a field that is set and not known here is a refusal.
 
 use super::refusal::{Planned, Refusal};
+use crate::identifier::fold;
 use crate::{SqlError, SqlState};
 use sqlparser::ast::{
-    Distinct, Expr, GroupByExpr, Ident, Join, JoinConstraint, JoinOperator, LimitClause, LockClause, ObjectName,
-    OrderByExpr, OrderByKind, Query, Select, SelectItem, SetExpr, TableAlias, TableFactor, TableWithJoins,
+    Distinct, Expr, GroupByExpr, Join, JoinConstraint, JoinOperator, LimitClause, LockClause, ObjectName, OrderByExpr,
+    OrderByKind, Query, Select, SelectItem, SetExpr, TableAlias, TableFactor, TableWithJoins,
 };
 
 /// Most tables of one nested loop.
@@ -227,11 +228,6 @@ pub fn table(factor: &TableFactor) -> Planned<(&ObjectName, Option<&TableAlias>)
         return Err(Refusal::Engine("an alias with column names"));
     }
     Ok((name, alias.as_ref()))
-}
-
-/// An identifier as the catalog knows it: folded unless quoted.
-pub fn fold(ident: &Ident) -> String {
-    if ident.quote_style.is_some() { ident.value.clone() } else { ident.value.to_lowercase() }
 }
 
 /// `[schema.]name`, folded.

@@ -11,9 +11,10 @@ use crate::catalog::{Relation, Table};
 use crate::context::StatementContext;
 use crate::copy::{CopyFormat, LineSplitter};
 use crate::ddl::{CHUNK_BYTES_MAX, CHUNK_ROWS_MAX, SMALL_BYTES_MAX, SMALL_ROWS_MAX, adopt, announce};
+use crate::identifier::{quote_identifier, quote_qualified};
 use crate::output::Output;
 use crate::plan::{Execution, RowInserter, row_inserter};
-use crate::syntax::{Copy, CopySource, Name, quote_identifier};
+use crate::syntax::{Copy, CopySource, Name};
 use crate::transaction::{BeginOptions, Isolation, TxnRef};
 use crate::types::{Row, SqlType};
 use crate::{SqlError, SqlState};
@@ -48,8 +49,8 @@ impl Session {
                 let (table, ids) = self.copy_columns(name, columns, "from")?;
                 let named = ids.iter().filter_map(|id| table.columns.iter().find(|c| c.id == *id));
                 let list: Vec<_> = named.map(|c| quote_identifier(&c.name)).collect();
-                let schema = name.schema.as_ref().map_or(String::new(), |s| format!("{}.", quote_identifier(s)));
-                let text = format!("SELECT {} FROM {schema}{}", list.join(", "), quote_identifier(&name.name));
+                let from = quote_qualified(name.schema.as_deref(), &name.name);
+                let text = format!("SELECT {} FROM {from}", list.join(", "));
                 let all = self.db.texts.parse(&text)?;
                 self.copy_out(&Prepared::parsed(&all, 0, Vec::new()), copy, out)
             }

@@ -28,7 +28,7 @@ mod setting;
 
 pub use command::*;
 pub use ddl::*;
-pub use name::{Name, fold, quote_identifier, quote_literal};
+pub use name::{Name, quote_literal};
 
 use crate::SqlError;
 use lexer::Lexed;

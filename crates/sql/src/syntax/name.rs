@@ -1,28 +1,8 @@
-//! Names: folding, quoting, qualification.
+//! Names: qualification; literals.
 
-use sqlparser::ast::{Ident, ObjectName, ObjectNamePart};
+use crate::identifier::fold;
+use sqlparser::ast::{ObjectName, ObjectNamePart};
 use std::fmt;
-
-/// Longest name, bytes; the rest is cut off, as in PostgreSQL.
-pub const NAME_BYTES_MAX: usize = 63;
-
-/// The name that an identifier stands for: lower case unless quoted.
-pub fn fold(ident: &Ident) -> String {
-    let mut name = if ident.quote_style.is_some() { ident.value.clone() } else { ident.value.to_lowercase() };
-    if name.len() > NAME_BYTES_MAX {
-        let end = (0..=NAME_BYTES_MAX).rev().find(|i| name.is_char_boundary(*i)).unwrap_or(0);
-        name.truncate(end);
-    }
-    name
-}
-
-/// A name as it must be written to be read back.
-pub fn quote_identifier(name: &str) -> String {
-    let plain = name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_')
-        && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
-        && !sqlparser::keywords::ALL_KEYWORDS.contains(&name.to_ascii_uppercase().as_str());
-    if plain { name.into() } else { format!("\"{}\"", name.replace('"', "\"\"")) }
-}
 
 /// A string as a literal.
 pub fn quote_literal(text: &str) -> String {

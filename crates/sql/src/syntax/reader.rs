@@ -1,8 +1,9 @@
 //! Reads one statement's tokens: by our own words, or by the library for expressions, types and queries.
 
 use super::lexer::Lexed;
-use super::name::{Name, fold};
+use super::name::Name;
 use super::{DEPTH_MAX, TEXT_BYTES_MAX};
+use crate::identifier::fold;
 use crate::{SqlError, SqlState};
 use sqlparser::ast::{DataType, Expr, Statement};
 use sqlparser::dialect::PostgreSqlDialect;

@@ -8,6 +8,7 @@ use super::reader::{Reader, word_of};
 use crate::SqlError;
 use crate::plan::Overriding;
 use sqlparser::ast::{Query, SetExpr, Statement};
+use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 use std::sync::Arc;
 
@@ -102,8 +103,16 @@ fn rewrite(r: &mut Reader, found: &mut Found) -> Result<Vec<TokenWithSpan>, SqlE
             r.at += 2;
             continue;
         }
-        out.push(r.lexed.tokens[r.at].clone());
+        let mut token = r.lexed.tokens[r.at].clone();
         r.at += 1;
+        let calls = r.peek() == Some(&Token::LParen);
+        if let Token::Word(word) = &mut token.token
+            && (word.keyword == Keyword::TOP || (word.keyword == Keyword::UNNEST && !calls))
+        {
+            // A name to PostgreSQL, which has no SELECT TOP.
+            word.keyword = Keyword::NoKeyword;
+        }
+        out.push(token);
     }
     if matches!(out.first().map(|t| &t.token), Some(Token::Word(w)) if w.quote_style.is_none() && w.value.eq_ignore_ascii_case("TABLE"))
         && out.len() > 1

@@ -6,6 +6,7 @@ use super::number::out_of_range;
 use super::{Array, Interval, Numeric, RegKind, SqlType, Value, date_time};
 use crate::catalog::{Oid, Relation};
 use crate::context::{CatalogView, EvalSettings};
+use crate::identifier::{quote_identifier, quote_qualified, split_name};
 use crate::{SqlError, SqlState};
 use std::sync::Arc;
 
@@ -364,45 +365,6 @@ fn cast_array(array: &Array, element: &SqlType, explicit: bool, context: &CastCo
     })))
 }
 
-/// Splits `schema.name`, unquoting and folding case.
-pub fn split_name(text: &str) -> Result<Vec<String>, SqlError> {
-    let invalid = || SqlError::new(SqlState(*b"42602"), "invalid name syntax");
-    let mut parts = Vec::new();
-    let mut rest = text.trim();
-    loop {
-        if let Some(quoted) = rest.strip_prefix('"') {
-            let mut part = String::new();
-            let mut chars = quoted.char_indices().peekable();
-            let end = loop {
-                match chars.next() {
-                    Some((_, '"')) if chars.peek().is_some_and(|(_, c)| *c == '"') => {
-                        chars.next();
-                        part.push('"');
-                    }
-                    Some((at, '"')) => break at + 1,
-                    Some((_, c)) => part.push(c),
-                    None => return Err(invalid()),
-                }
-            };
-            parts.push(part);
-            rest = &quoted[end..];
-        } else {
-            let end = rest.find('.').unwrap_or(rest.len());
-            let part = rest[..end].trim();
-            if part.is_empty() {
-                return Err(invalid());
-            }
-            parts.push(part.to_lowercase());
-            rest = &rest[end..];
-        }
-        match rest.strip_prefix('.') {
-            Some(after) => rest = after,
-            None if rest.trim().is_empty() => return Ok(parts),
-            None => return Err(invalid()),
-        }
-    }
-}
-
 fn reg_from_name(text: &str, kind: RegKind, context: &CastContext<'_>) -> Result<Oid, SqlError> {
     if text == "-" {
         return Ok(0);
@@ -523,7 +485,7 @@ pub fn relation_name(oid: Oid, catalog: &dyn CatalogView, settings: &EvalSetting
         let schema = schemas.iter().find(|s| s.id == schema).map(|s| s.name.clone());
         Ok(match schema {
             Some(schema) if !settings.search_path.contains(&schema) && schema != "pg_catalog" => {
-                format!("{}.{}", quote_identifier(&schema), quote_identifier(name))
+                quote_qualified(Some(&schema), name)
             }
             _ => quote_identifier(name),
         })
@@ -544,159 +506,6 @@ pub fn relation_name(oid: Oid, catalog: &dyn CatalogView, settings: &EvalSetting
     }
     Ok(None)
 }
-
-/// An identifier as SQL must write it: quoted if it is not plain lower case, or is a reserved word.
-pub fn quote_identifier(name: &str) -> String {
-    let plain = name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_')
-        && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
-        && !RESERVED.contains(&name);
-    if plain { name.to_owned() } else { format!("\"{}\"", name.replace('"', "\"\"")) }
-}
-
-const RESERVED: &[&str] = &[
-    "all",
-    "analyse",
-    "analyze",
-    "and",
-    "any",
-    "array",
-    "as",
-    "asc",
-    "asymmetric",
-    "between",
-    "bigint",
-    "bit",
-    "boolean",
-    "both",
-    "case",
-    "cast",
-    "char",
-    "character",
-    "check",
-    "coalesce",
-    "collate",
-    "column",
-    "constraint",
-    "create",
-    "current_catalog",
-    "current_date",
-    "current_role",
-    "current_time",
-    "current_timestamp",
-    "current_user",
-    "dec",
-    "decimal",
-    "default",
-    "deferrable",
-    "desc",
-    "distinct",
-    "do",
-    "else",
-    "end",
-    "except",
-    "exists",
-    "extract",
-    "false",
-    "fetch",
-    "float",
-    "for",
-    "foreign",
-    "from",
-    "grant",
-    "greatest",
-    "group",
-    "grouping",
-    "having",
-    "in",
-    "initially",
-    "inner",
-    "inout",
-    "int",
-    "integer",
-    "intersect",
-    "interval",
-    "into",
-    "is",
-    "isnull",
-    "join",
-    "lateral",
-    "leading",
-    "least",
-    "left",
-    "like",
-    "limit",
-    "localtime",
-    "localtimestamp",
-    "national",
-    "natural",
-    "nchar",
-    "none",
-    "normalize",
-    "not",
-    "notnull",
-    "null",
-    "nullif",
-    "numeric",
-    "offset",
-    "on",
-    "only",
-    "or",
-    "order",
-    "out",
-    "outer",
-    "overlaps",
-    "overlay",
-    "placing",
-    "position",
-    "precision",
-    "primary",
-    "real",
-    "references",
-    "returning",
-    "right",
-    "row",
-    "select",
-    "session_user",
-    "setof",
-    "similar",
-    "smallint",
-    "some",
-    "substring",
-    "symmetric",
-    "table",
-    "tablesample",
-    "then",
-    "time",
-    "timestamp",
-    "to",
-    "trailing",
-    "treat",
-    "trim",
-    "true",
-    "union",
-    "unique",
-    "user",
-    "using",
-    "values",
-    "varchar",
-    "variadic",
-    "verbose",
-    "when",
-    "where",
-    "window",
-    "with",
-    "xmlattributes",
-    "xmlconcat",
-    "xmlelement",
-    "xmlexists",
-    "xmlforest",
-    "xmlnamespaces",
-    "xmlparse",
-    "xmlpi",
-    "xmlroot",
-    "xmlserialize",
-    "xmltable",
-];
 
 /// Adds months to a day, the last day of the month kept within it.
 pub(crate) fn add_months(day: i64, months: i64) -> i64 {

@@ -21,15 +21,11 @@ mod text_form;
 pub use array::MAX_DIMENSIONS;
 pub(crate) use bytea::{parse_bytea, parse_hex};
 pub(crate) use cast::add_months;
-pub use cast::{
-    CastContext, CastKind, SYSTEM_RELATIONS, cannot_cast, cast_kind, is_special_time, quote_identifier, relation_name,
-    split_name,
-};
+pub use cast::{CastContext, CastKind, SYSTEM_RELATIONS, cannot_cast, cast_kind, is_special_time, relation_name};
 pub(crate) use date_time::{checked_day, checked_timestamp, has_zone, parse_offset};
 pub use name::DeclaredType;
 pub(crate) use number::out_of_range;
 pub(crate) use numeric::division_by_zero;
-pub use text_form::NAME_BYTES_MAX;
 
 use bigdecimal::BigDecimal;
 use bytes::Bytes;

@@ -2,12 +2,10 @@
 
 use super::{Array, SqlType, Value, array, bytea, date_time, interval, json, number};
 use crate::context::EvalSettings;
+use crate::identifier::{NAME_BYTES_MAX, cut};
 use crate::{SqlError, SqlState};
 use bytes::BufMut;
 use std::sync::Arc;
-
-/// Longest name, bytes: longer ones are cut, as PostgreSQL does.
-pub const NAME_BYTES_MAX: usize = 63;
 
 impl Value {
     /// Whether it is NULL.
@@ -64,7 +62,7 @@ impl Value {
                     None => value,
                 })
             }
-            SqlType::Name => Value::text(cut_name(text)),
+            SqlType::Name => Value::text(cut(text, NAME_BYTES_MAX)),
             SqlType::SingleChar => Value::text(text.chars().next().map_or(String::new(), String::from)),
             SqlType::Bytea => Value::Bytea(bytea::parse_bytea(text)?.into()),
             SqlType::Date => Value::Date(date_time::parse_date(text)?),
@@ -139,7 +137,7 @@ impl Value {
         let (limit, pad) = match ty {
             SqlType::Varchar(Some(n)) => (*n as usize, false),
             SqlType::Char(n) if *n > 0 => (*n as usize, true),
-            SqlType::Name => return Ok(Value::text(cut_name(text))),
+            SqlType::Name => return Ok(Value::text(cut(text, NAME_BYTES_MAX))),
             _ => return Ok(Value::text(text)),
         };
         // Bytes are at least characters: most texts need no count.
@@ -159,17 +157,6 @@ impl Value {
         }
         Ok(Value::text(text))
     }
-}
-
-fn cut_name(text: &str) -> &str {
-    if text.len() <= NAME_BYTES_MAX {
-        return text;
-    }
-    let mut end = NAME_BYTES_MAX;
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    &text[..end]
 }
 
 /// As `parse_bool`: unique prefixes of true, false, yes, no, on, off; 1 and 0.

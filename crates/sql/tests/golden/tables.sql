@@ -335,3 +335,75 @@ INSERT INTO parent DEFAULT VALUES RETURNING id;
 id:int4
 1
 INSERT 0 1
+
+# names that are long, or words to the library that reads queries but not to PostgreSQL
+CREATE TABLE words (id int PRIMARY KEY, top int, "unnest" int, "normalize" text, "a$b" int, abcdefghijklmnopqrstuvwxyz_abcdefghijklmnopqrstuvwxyz_abcdefghijklmnopqrstuvwxyz int);
+----
+CREATE TABLE
+
+INSERT INTO words (id, top, abcdefghijklmnopqrstuvwxyz_abcdefghijklmnopqrstuvwxyz_abcdefghijklmnopqrstuvwxyz) VALUES (1, 2, 3);
+----
+INSERT 0 1
+
+SELECT top, abcdefghijklmnopqrstuvwxyz_abcdefghijklmnopqrstuvwxyz_abcdefghijklmnopqrstuvwxyz FROM words;
+----
+top:int4 | abcdefghijklmnopqrstuvwxyz_abcdefghijklmnopqrstuvwxyz_abcdefghi:int4
+2 | 3
+SELECT 1
+
+SELECT top.top, max(top.abcdefghijklmnopqrstuvwxyz_abcdefghijklmnopqrstuvwxyz_abcdefghijklmnopqrstuvwxyz) FROM words top GROUP BY 1;
+----
+top:int4 | max:int4
+2 | 3
+SELECT 1
+
+CREATE INDEX words_i ON words ("normalize", "a$b", top);
+----
+CREATE INDEX
+
+SELECT pg_get_indexdef('words_i'::regclass), quote_ident('a$b'), to_regclass('"words_i"');
+----
+pg_get_indexdef:text | quote_ident:text | to_regclass:regclass
+CREATE INDEX words_i ON public.words USING btree ("normalize", "a$b", top) | "a$b" | words_i
+SELECT 1
+
+COPY words (top, "unnest", "normalize") TO STDOUT;
+----
+(copy out, 3 columns)
+2	\N	\N
+(copy done)
+COPY 1
+
+SELECT word, catcode, barelabel FROM pg_get_keywords() WHERE word IN ('abort', 'between', 'day', 'full', 'isnull', 'precision', 'table', 'union') ORDER BY 1;
+----
+word:text | catcode:char | barelabel:bool
+abort | U | t
+between | C | t
+day | U | f
+full | T | t
+isnull | T | f
+precision | C | f
+table | R | t
+union | R | f
+SELECT 8
+
+SELECT catcode, barelabel, catdesc, baredesc, count(*) FROM pg_get_keywords() GROUP BY 1, 2, 3, 4 ORDER BY 1, 2;
+----
+catcode:char | barelabel:bool | catdesc:text | baredesc:text | count:int8
+C | f | unreserved (cannot be function or type name) | requires AS | 3
+C | t | unreserved (cannot be function or type name) | can be bare label | 48
+R | f | reserved | requires AS | 22
+R | t | reserved | can be bare label | 55
+T | f | reserved (can be function or type name) | requires AS | 3
+T | t | reserved (can be function or type name) | can be bare label | 20
+U | f | unreserved | requires AS | 11
+U | t | unreserved | can be bare label | 298
+SELECT 8
+
+SELECT 'no such'::regclass;
+----
+ERROR 42602: invalid name syntax
+
+DROP TABLE words;
+----
+DROP TABLE

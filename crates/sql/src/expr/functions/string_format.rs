@@ -2,7 +2,9 @@
 
 use super::super::function::{Arguments, Function, Sig};
 use super::{bytes_at, shown, str_at};
-use crate::types::{SqlType as T, Value, parse_bytea, parse_hex, quote_identifier};
+use crate::identifier::quote_identifier;
+use crate::syntax::quote_literal;
+use crate::types::{SqlType as T, Value, parse_bytea, parse_hex};
 use crate::{SqlError, SqlState};
 
 type R = Result<Value, SqlError>;
@@ -37,11 +39,6 @@ pub(super) static TABLE: &[Function] = &[
         Ok(Value::Int4(hash as i32))
     }),
 ];
-
-pub(super) fn quote_literal(text: &str) -> String {
-    let quoted = text.replace('\'', "''");
-    if text.contains('\\') { format!("E'{}'", quoted.replace('\\', "\\\\")) } else { format!("'{quoted}'") }
-}
 
 fn md5_hex(bytes: &[u8]) -> String {
     format!("{:x}", md5::compute(bytes))

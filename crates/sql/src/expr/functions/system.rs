@@ -2,7 +2,8 @@
 
 use super::super::function::{Arguments, Function, Sig};
 use super::{int_at, mix, str_at};
-use crate::types::{RegKind, SqlType as T, Value, quote_identifier, relation_name};
+use crate::identifier::quote_identifier;
+use crate::types::{RegKind, SqlType as T, Value, relation_name};
 use crate::{SqlError, SqlState};
 
 type R = Result<Value, SqlError>;
