@@ -8,7 +8,7 @@ use super::scope::Scope;
 use crate::SqlError;
 use crate::context::StatementContext;
 use crate::output::Field;
-use crate::pg_catalog::names;
+use crate::pg_catalog::{self, names};
 use crate::plan::{Execution, Plan, PlanContext, RowSource};
 use crate::types::{RegKind, Row, SqlType, Value};
 use sqlparser::ast::Statement;
@@ -110,7 +110,8 @@ impl RowSource for Running {
             let Some(mut row) = self.source.next()? else { break };
             for (place, kind) in &self.printed {
                 if let Value::Oid(oid) = row[*place] {
-                    row[*place] = Value::Text(names::print(*kind, oid, &self.run.context)?.into());
+                    row[*place] =
+                        Value::Text(names::print(*kind, oid, Some(&pg_catalog::Source::of(&self.run.context)))?.into());
                 }
             }
             rows.push(row);

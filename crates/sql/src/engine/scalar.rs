@@ -8,7 +8,7 @@ use super::node::Node;
 use super::run::{Run, open};
 use crate::exec::evaluate;
 use crate::expr::Expr;
-use crate::pg_catalog::{functions, names};
+use crate::pg_catalog::{Source, functions, names};
 use crate::types::{Array, RegKind, Row, SqlType, Value};
 use crate::{SqlError, SqlState};
 use std::collections::HashSet;
@@ -140,14 +140,14 @@ impl Step {
             Step::Quantified { left, test, all, plan } => quantified(left, test, *all, plan, row, run),
             Step::Catalog { name, args } => functions::call(name, &values(args, row, run)?, &run.context),
             Step::ToReg(kind, arg) => match evaluate::value(arg, row, &run.context)? {
-                Value::Text(name) => Ok(Value::Oid(names::resolve(*kind, &name, &run.context)?)),
+                Value::Text(name) => Ok(Value::Oid(names::resolve(*kind, &name, Some(&Source::of(&run.context)))?)),
                 Value::Int2(n) => Ok(Value::Oid(n as u32)),
                 Value::Int4(n) => Ok(Value::Oid(n as u32)),
                 Value::Int8(n) => Ok(Value::Oid(n as u32)),
                 other => Ok(other),
             },
             Step::FromReg(kind, arg) => match evaluate::value(arg, row, &run.context)? {
-                Value::Oid(oid) => Ok(Value::Text(names::print(*kind, oid, &run.context)?.into())),
+                Value::Oid(oid) => Ok(Value::Text(names::print(*kind, oid, Some(&Source::of(&run.context)))?.into())),
                 other => Ok(other),
             },
             Step::Field(arg, index) => match evaluate::value(arg, row, &run.context)? {

@@ -130,7 +130,7 @@ fn oid(value: &Value, context: &StatementContext) -> Result<Oid, SqlError> {
         Value::Int2(n) => *n as Oid,
         Value::Int4(n) => *n as Oid,
         Value::Int8(n) => *n as Oid,
-        Value::Text(name) => names::resolve(RegKind::Class, name, context)?,
+        Value::Text(name) => names::resolve(RegKind::Class, name, Some(&Source::of(context)))?,
         _ => 0,
     })
 }
@@ -163,7 +163,9 @@ pub fn call(name: &str, args: &[Value], context: &StatementContext) -> Result<Va
             format!("unknown (OID={})", oid(&args[0], context)?)
         }),
         "pg_get_serial_sequence" => serial_sequence(&args[0], &args[1], context)?,
-        "pg_table_is_visible" => Value::Bool(names::is_visible(oid(&args[0], context)?, context)?),
+        "pg_table_is_visible" => {
+            names::is_visible(oid(&args[0], context)?, &Source::of(context))?.map_or(Value::Null, Value::Bool)
+        }
         "pg_encoding_to_char" => text(if matches!(args[0], Value::Int4(6)) { "UTF8" } else { "" }),
         "pg_char_to_encoding" => Value::Int4(
             if matches!(&args[0], Value::Text(name) if matches!(name.to_ascii_lowercase().as_str(), "utf8" | "utf-8")) {
@@ -190,10 +192,10 @@ pub fn call(name: &str, args: &[Value], context: &StatementContext) -> Result<Va
         "pg_relation_is_publishable" => Value::Bool(oid(&args[0], context)? >= crate::catalog::FIRST_USER_OID),
         "pg_is_other_temp_schema" | "pg_is_in_recovery" | "row_security_active" => Value::Bool(false),
         "pg_my_temp_schema" => Value::Oid(0),
-        "to_regclass" => names::to_reg(RegKind::Class, &args[0], context)?,
-        "to_regtype" => names::to_reg(RegKind::Type, &args[0], context)?,
-        "to_regproc" => names::to_reg(RegKind::Proc, &args[0], context)?,
-        "to_regnamespace" => names::to_reg(RegKind::Namespace, &args[0], context)?,
+        "to_regclass" => names::to_reg(RegKind::Class, &args[0], &Source::of(context))?,
+        "to_regtype" => names::to_reg(RegKind::Type, &args[0], &Source::of(context))?,
+        "to_regproc" => names::to_reg(RegKind::Proc, &args[0], &Source::of(context))?,
+        "to_regnamespace" => names::to_reg(RegKind::Namespace, &args[0], &Source::of(context))?,
         _ if name.ends_with("_is_visible") || name.starts_with("has_") || name == "pg_has_role" => Value::Bool(true),
         // Descriptions, statistics objects, functions' and triggers' texts: there are none.
         _ => Value::Null,
@@ -203,7 +205,7 @@ pub fn call(name: &str, args: &[Value], context: &StatementContext) -> Result<Va
 /// `current_setting` of a name that is known only now; the session answers those in its text.
 fn setting(name: &Value, missing_ok: bool, context: &StatementContext) -> Result<Value, SqlError> {
     let name = name.as_str().unwrap_or("").to_lowercase();
-    let source = Source { catalog: context.catalog.as_ref(), settings: &context.settings, relation: None };
+    let source = Source::of(context);
     let rows = match super::lookup(None, "pg_settings") {
         Some(table) => table.rows(&source)?,
         None => Vec::new(),
@@ -261,7 +263,7 @@ fn find_index<R>(
     wanted: Oid,
     f: impl Fn(&Objects, &Table, &crate::catalog::Index) -> R,
 ) -> Result<Option<R>, SqlError> {
-    let source = Source { catalog: context.catalog.as_ref(), settings: &context.settings, relation: None };
+    let source = Source::of(context);
     let objects = Objects::read(&source)?;
     for table in super::relations::user(&objects) {
         if let Some(index) = indexes(table).find(|index| index.id == wanted) {
@@ -288,7 +290,7 @@ fn index_definition(args: &[Value], context: &StatementContext) -> Result<Option
 }
 
 fn constraint_definition(wanted: Oid, pretty: bool, context: &StatementContext) -> Result<Option<String>, SqlError> {
-    let source = Source { catalog: context.catalog.as_ref(), settings: &context.settings, relation: None };
+    let source = Source::of(context);
     let objects = Objects::read(&source)?;
     for table in super::relations::user(&objects) {
         if let Some(index) = indexes(table).find(|index| index.id == wanted && index.constraint) {

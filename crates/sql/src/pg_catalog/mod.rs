@@ -27,7 +27,7 @@ mod rows;
 
 use crate::SqlError;
 use crate::catalog::{Oid, Relation, Schema};
-use crate::context::{CatalogView, EvalSettings};
+use crate::context::{CatalogView, EvalSettings, StatementContext};
 use crate::types::{Row, SqlType};
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -74,6 +74,13 @@ pub struct Source<'a> {
     pub settings: &'a EvalSettings,
     /// Only rows on this relation are wanted (its `pg_class`, `pg_attribute`, `pg_index`, ... rows); others may be left out.
     pub relation: Option<Oid>,
+}
+
+impl<'a> Source<'a> {
+    /// All relations, as a statement sees them.
+    pub fn of(context: &'a StatementContext) -> Source<'a> {
+        Source { catalog: context.catalog.as_ref(), settings: &context.settings, relation: None }
+    }
 }
 
 /// What users made, read once per use of a virtual table.

@@ -3,23 +3,22 @@
 use super::relations::indexes;
 use super::{Objects, PG_CATALOG_OID, Source, lookup};
 use crate::catalog::{Oid, Relation};
-use crate::context::StatementContext;
 use crate::identifier::{quote_identifier, quote_qualified, split_name};
 use crate::types::{RegKind, SqlType, Value};
 use crate::{SqlError, SqlState};
 
-/// `'name'::regclass` and its kin.
+/// `'name'::regclass` and its kin. Relations and schemas need a source; a type or a function is found without one.
 ///
 /// # Errors
-/// 42P01 and the like if there is no such object.
-pub fn resolve(kind: RegKind, name: &str, context: &StatementContext) -> Result<Oid, SqlError> {
+/// 42P01 and the like if there is no such object; 42602 if the text is no name.
+pub fn resolve(kind: RegKind, name: &str, source: Option<&Source<'_>>) -> Result<Oid, SqlError> {
     if let Ok(oid) = name.trim().parse() {
         return Ok(oid);
     }
     if name.trim() == "-" {
         return Ok(0);
     }
-    find(kind, name, context)?.ok_or_else(|| {
+    find(kind, name, source)?.ok_or_else(|| {
         let (state, what) = match kind {
             RegKind::Class => (SqlState::UNDEFINED_TABLE, "relation"),
             RegKind::Type => (SqlState::UNDEFINED_OBJECT, "type"),
@@ -32,43 +31,48 @@ pub fn resolve(kind: RegKind, name: &str, context: &StatementContext) -> Result<
 }
 
 /// `to_regclass` and its kin: NULL if there is no such object.
-pub(super) fn to_reg(kind: RegKind, name: &Value, context: &StatementContext) -> Result<Value, SqlError> {
+pub(super) fn to_reg(kind: RegKind, name: &Value, source: &Source<'_>) -> Result<Value, SqlError> {
     let Value::Text(name) = name else { return Ok(Value::Null) };
-    Ok(find(kind, name, context)?.map_or(Value::Null, Value::Oid))
+    Ok(find(kind, name, Some(source))?.map_or(Value::Null, Value::Oid))
 }
 
-fn find(kind: RegKind, name: &str, context: &StatementContext) -> Result<Option<Oid>, SqlError> {
-    if kind == RegKind::Type {
-        let name = name.trim();
-        let name = name.strip_prefix("pg_catalog.").unwrap_or(name);
-        let name = name.split_once('(').map_or(name, |(name, _)| name.trim());
-        return Ok(SqlType::from_name(name).map(|ty| ty.oid()));
-    }
-    let mut parts = split_name(name)?;
-    let Some(bare) = parts.pop() else { return Ok(None) };
+fn find(kind: RegKind, name: &str, source: Option<&Source<'_>>) -> Result<Option<Oid>, SqlError> {
+    let needed = |what| source.ok_or_else(|| SqlError::unsupported(what));
     match kind {
-        RegKind::Proc => Ok(functions().find(|(_, function)| *function == bare).map(|(oid, _)| oid)),
-        RegKind::Namespace => {
-            let schemas = context.catalog.schemas()?;
-            Ok(schemas.iter().find(|schema| schema.name == bare).map(Objects::schema_oid))
+        RegKind::Type => {
+            let name = name.trim();
+            let name = name.strip_prefix("pg_catalog.").unwrap_or(name);
+            let name = name.split_once('(').map_or(name, |(name, _)| name.trim());
+            Ok(SqlType::from_name(name).map(|ty| ty.oid()))
         }
-        RegKind::Class | RegKind::Type => class(parts.last().map(String::as_str), &bare, context),
+        RegKind::Proc => {
+            let name = split_name(name)?.pop();
+            Ok(functions().find(|(_, function)| Some(*function) == name.as_deref()).map(|(oid, _)| oid))
+        }
+        RegKind::Namespace => {
+            let (name, schemas) = (split_name(name)?.pop(), needed("a schema name here")?.catalog.schemas()?);
+            Ok(schemas.iter().find(|schema| Some(&schema.name) == name.as_ref()).map(Objects::schema_oid))
+        }
+        RegKind::Class => {
+            let mut parts = split_name(name)?;
+            let name = parts.pop().unwrap_or_default();
+            class(parts.last().map(String::as_str), &name, needed("a relation name here")?)
+        }
     }
 }
 
-fn class(schema: Option<&str>, name: &str, context: &StatementContext) -> Result<Option<Oid>, SqlError> {
+fn class(schema: Option<&str>, name: &str, source: &Source<'_>) -> Result<Option<Oid>, SqlError> {
     if let Some(system) = lookup(schema, name) {
         return Ok(Some(system.oid));
     }
-    if let Some(relation) = context.catalog.relation(schema, name)? {
+    if let Some(relation) = source.catalog.relation(schema, name)? {
         return Ok(Some(relation_parts(&relation).0));
     }
-    let source = Source { catalog: context.catalog.as_ref(), settings: &context.settings, relation: None };
-    let objects = Objects::read(&source)?;
+    let objects = Objects::read(source)?;
     for table in super::relations::user(&objects) {
         let home = objects.schema_name(table.schema);
         let reachable =
-            schema.map_or_else(|| context.settings.search_path.iter().any(|s| s == home), |schema| schema == home);
+            schema.map_or_else(|| source.settings.search_path.iter().any(|s| s == home), |schema| schema == home);
         if let Some(index) = indexes(table).find(|index| reachable && index.name == name) {
             return Ok(Some(index.id));
         }
@@ -92,56 +96,54 @@ struct Found {
     visible: bool,
 }
 
-fn find_class(oid: Oid, context: &StatementContext) -> Result<Option<Found>, SqlError> {
+fn find_class(oid: Oid, source: &Source<'_>) -> Result<Option<Found>, SqlError> {
     if let Some(system) = super::by_oid(oid) {
         let visible = system.schema_oid() == PG_CATALOG_OID;
         return Ok(Some(Found { schema: system.schema.into(), name: system.name.into(), visible }));
     }
-    let schemas = context.catalog.schemas()?;
+    let schemas = source.catalog.schemas()?;
     let schema_name = |id: Oid| schemas.iter().find(|s| s.id == id).map_or("public", |s| s.name.as_str()).to_string();
-    if let Some(relation) = context.catalog.relation_by_id(oid)? {
+    if let Some(relation) = source.catalog.relation_by_id(oid)? {
         let (_, schema, name) = relation_parts(&relation);
-        let first = context.catalog.relation(None, name)?;
+        let first = source.catalog.relation(None, name)?;
         let visible = first.is_some_and(|first| relation_parts(&first).0 == oid);
         return Ok(Some(Found { schema: schema_name(schema), name: name.into(), visible }));
     }
-    let source = Source { catalog: context.catalog.as_ref(), settings: &context.settings, relation: None };
-    let objects = Objects::read(&source)?;
+    let objects = Objects::read(source)?;
     for table in super::relations::user(&objects) {
         if let Some(index) = indexes(table).find(|index| index.id == oid) {
             let schema = schema_name(table.schema);
-            let visible = context.settings.search_path.contains(&schema);
+            let visible = source.settings.search_path.contains(&schema);
             return Ok(Some(Found { schema, name: index.name.clone(), visible }));
         }
     }
     Ok(None)
 }
 
-/// `pg_table_is_visible`
-pub(super) fn is_visible(oid: Oid, context: &StatementContext) -> Result<bool, SqlError> {
-    Ok(find_class(oid, context)?.is_some_and(|found| found.visible))
+/// `pg_table_is_visible`: `None` if there is no such relation.
+pub(super) fn is_visible(oid: Oid, source: &Source<'_>) -> Result<Option<bool>, SqlError> {
+    Ok(find_class(oid, source)?.map(|found| found.visible))
 }
 
-/// What an OID of a reg-type prints as.
+/// What an OID of a reg-type prints as: a name, with its schema if the bare name would not find it, or the number if it names nothing.
 ///
 /// # Errors
 /// Those of reading the catalog.
-pub fn print(kind: RegKind, oid: Oid, context: &StatementContext) -> Result<String, SqlError> {
+pub fn print(kind: RegKind, oid: Oid, source: Option<&Source<'_>>) -> Result<String, SqlError> {
     if oid == 0 {
         return Ok("-".into());
     }
-    let name = match kind {
-        RegKind::Class => find_class(oid, context)?
+    let name = match (kind, source) {
+        (RegKind::Class, Some(source)) => find_class(oid, source)?
             .map(|found| quote_qualified(Some(found.schema.as_str()).filter(|_| !found.visible), &found.name)),
-        RegKind::Type => Some(type_name(oid, -1)).filter(|name| name != "???"),
-        RegKind::Proc => functions().find(|(id, _)| *id == oid).map(|(_, name)| name.to_string()),
-        RegKind::Namespace => {
-            let schemas = context.catalog.schemas()?;
-            schemas
-                .iter()
-                .find(|schema| Objects::schema_oid(schema) == oid)
-                .map(|schema| quote_identifier(&schema.name))
+        (RegKind::Namespace, Some(source)) => {
+            let schemas = source.catalog.schemas()?;
+            let found = schemas.iter().find(|schema| Objects::schema_oid(schema) == oid);
+            found.map(|schema| quote_identifier(&schema.name))
         }
+        (RegKind::Class | RegKind::Namespace, None) => None,
+        (RegKind::Type, _) => Some(type_name(oid, -1)).filter(|name| name != "???"),
+        (RegKind::Proc, _) => functions().find(|(id, _)| *id == oid).map(|(_, name)| name.to_string()),
     };
     Ok(name.unwrap_or_else(|| oid.to_string()))
 }

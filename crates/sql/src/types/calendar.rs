@@ -193,3 +193,11 @@ pub fn zone_by_name(name: &str) -> Option<Tz> {
     }
     chrono_tz::TZ_VARIANTS.iter().copied().find(|zone| zone.name().eq_ignore_ascii_case(name))
 }
+
+/// Adds months to a day, the last day of the month kept within it.
+pub(crate) fn add_months(day: i64, months: i64) -> i64 {
+    let (y, m, d) = date_of(day);
+    let total = y * 12 + i64::from(m) - 1 + months;
+    let (y, m) = (total.div_euclid(12), total.rem_euclid(12) as u32 + 1);
+    day_of(y, m, d.min(days_in_month(y, m)))
+}

@@ -20,8 +20,8 @@ mod text_form;
 
 pub use array::MAX_DIMENSIONS;
 pub(crate) use bytea::{parse_bytea, parse_hex};
-pub(crate) use cast::add_months;
-pub use cast::{CastContext, CastKind, SYSTEM_RELATIONS, cannot_cast, cast_kind, is_special_time, relation_name};
+pub(crate) use calendar::add_months;
+pub use cast::{CastContext, CastKind, cannot_cast, cast_kind, is_special_time};
 pub(crate) use date_time::{checked_day, checked_timestamp, has_zone, parse_offset};
 pub use name::DeclaredType;
 pub(crate) use number::out_of_range;

@@ -407,3 +407,39 @@ ERROR 42602: invalid name syntax
 DROP TABLE words;
 ----
 DROP TABLE
+
+# what asks the catalogs answers the same in a write, which the engine does not see, as in a query
+CREATE SCHEMA s;
+----
+CREATE SCHEMA
+
+CREATE TABLE s.hidden (id int PRIMARY KEY, n serial);
+----
+CREATE TABLE
+
+CREATE TABLE notes (id int PRIMARY KEY, a text, b text, c text, d text, e bool, f bool, g text);
+----
+CREATE TABLE
+
+INSERT INTO notes VALUES (1, 's.hidden'::regclass::text, 'information_schema.tables'::regclass::text, to_regclass('hidden')::text, pg_get_userbyid(99), pg_table_is_visible('s.hidden'::regclass), pg_table_is_visible(99999), pg_get_serial_sequence('s.hidden', 'n'));
+----
+INSERT 0 1
+
+INSERT INTO notes SELECT 2, 's.hidden'::regclass::text, 'information_schema.tables'::regclass::text, to_regclass('hidden')::text, pg_get_userbyid(99), pg_table_is_visible('s.hidden'::regclass), pg_table_is_visible(99999), pg_get_serial_sequence('s.hidden', 'n') FROM (VALUES (1)) one (x) GROUP BY 1;
+----
+INSERT 0 1
+
+TABLE notes;
+----
+id:int4 | a:text | b:text | c:text | d:text | e:bool | f:bool | g:text
+1 | s.hidden | information_schema.tables | NULL | unknown (OID=99) | f | NULL | s.hidden_n_seq
+2 | s.hidden | information_schema.tables | NULL | unknown (OID=99) | f | NULL | s.hidden_n_seq
+SELECT 2
+
+DROP TABLE notes, s.hidden;
+----
+DROP TABLE
+
+DROP SCHEMA s;
+----
+DROP SCHEMA

@@ -1,6 +1,7 @@
 //! The functions, by subject. Each module is a table of signatures and the bodies under it.
 
 mod array;
+mod catalog;
 mod date;
 mod date_format;
 mod date_operators;
@@ -28,6 +29,7 @@ pub(super) static TABLES: &[&[Function]] = &[
     json::TABLE,
     array::TABLE,
     system::TABLE,
+    catalog::TABLE,
 ];
 
 /// An argument was not of its declared type: binding prevents it.

@@ -1,10 +1,9 @@
 //! The session, sequences, identity and what administration tools ask.
 
 use super::super::function::{Arguments, Function, Sig};
-use super::{int_at, mix, str_at};
-use crate::identifier::quote_identifier;
-use crate::types::{RegKind, SqlType as T, Value, relation_name};
-use crate::{SqlError, SqlState};
+use super::{int_at, mix};
+use crate::SqlError;
+use crate::types::{RegKind, SqlType as T, Value};
 
 type R = Result<Value, SqlError>;
 
@@ -13,7 +12,6 @@ const NAME: Sig = Sig::Is(T::Name);
 const BOOL: Sig = Sig::Is(T::Bool);
 const I4: Sig = Sig::Is(T::Int4);
 const I8: Sig = Sig::Is(T::Int8);
-const OID: Sig = Sig::Is(T::Oid);
 const CLASS: Sig = Sig::Is(T::Reg(RegKind::Class));
 
 pub(super) static TABLE: &[Function] = &[
@@ -27,12 +25,6 @@ pub(super) static TABLE: &[Function] = &[
     Function::stable("current_schemas", &[BOOL], Sig::ArrayOf(T::Name), current_schemas),
     Function::stable("version", &[], TEXT, |_, _| Ok(Value::text(version()))),
     Function::volatile("pg_backend_pid", &[], I4, |_, a| Ok(Value::Int4(a.statement()?.settings.backend_pid))),
-    Function::stable("inet_server_addr", &[], TEXT, |_, _| Ok(Value::Null)),
-    Function::stable("inet_client_addr", &[], TEXT, |_, _| Ok(Value::Null)),
-    Function::stable("inet_server_port", &[], I4, |_, _| Ok(Value::Null)),
-    Function::stable("pg_is_in_recovery", &[], BOOL, |_, _| Ok(Value::Bool(false))),
-    Function::stable("pg_is_other_temp_schema", &[OID], BOOL, |_, _| Ok(Value::Bool(false))),
-    Function::stable("pg_my_temp_schema", &[], OID, |_, _| Ok(Value::Oid(0))),
     Function::stable("pg_postmaster_start_time", &[], Sig::Is(T::Timestamptz), |_, a| {
         Ok(Value::Timestamptz(a.statement()?.transaction_us))
     }),
@@ -51,35 +43,10 @@ pub(super) static TABLE: &[Function] = &[
     Function::volatile("setval", &[CLASS, I8, BOOL], I8, |v, a| {
         Ok(Value::Int8(a.statement()?.sequences.set(int_at(v, 0)? as u32, int_at(v, 1)?, super::bool_at(v, 2)?)?))
     }),
-    Function::stable("format_type", &[OID, I4], TEXT, format_type).lax(),
     Function::stable("pg_typeof", &[Sig::Any], Sig::Is(T::Reg(RegKind::Type)), |_, a| {
         Ok(Value::Oid(a.types.first().map_or(0, T::oid)))
     })
     .lax(),
-    Function::stable("to_regclass", &[TEXT], CLASS, to_regclass),
-    Function::stable("to_regtype", &[TEXT], Sig::Is(T::Reg(RegKind::Type)), |v, _| {
-        Ok(T::from_name(str_at(v, 0)?).map_or(Value::Null, |ty| Value::Oid(ty.oid())))
-    }),
-    Function::stable("pg_table_is_visible", &[OID], BOOL, |_, _| Ok(Value::Bool(true))),
-    Function::stable("pg_type_is_visible", &[OID], BOOL, |_, _| Ok(Value::Bool(true))),
-    Function::stable("pg_function_is_visible", &[OID], BOOL, |_, _| Ok(Value::Bool(true))),
-    Function::stable("pg_encoding_to_char", &[I4], NAME, |_, _| Ok(Value::text("UTF8"))),
-    Function::stable("pg_client_encoding", &[], NAME, |_, _| Ok(Value::text("UTF8"))),
-    Function::stable("getdatabaseencoding", &[], NAME, |_, _| Ok(Value::text("UTF8"))),
-    Function::stable("pg_get_userbyid", &[OID], NAME, user),
-    Function::stable("obj_description", &[OID, NAME], TEXT, |_, _| Ok(Value::Null)),
-    Function::stable("obj_description", &[OID], TEXT, |_, _| Ok(Value::Null)),
-    Function::stable("shobj_description", &[OID, NAME], TEXT, |_, _| Ok(Value::Null)),
-    Function::stable("col_description", &[OID, I4], TEXT, |_, _| Ok(Value::Null)),
-    Function::stable("has_table_privilege", &[Sig::Any, TEXT], BOOL, |_, _| Ok(Value::Bool(true))),
-    Function::stable("has_table_privilege", &[NAME, Sig::Any, TEXT], BOOL, |_, _| Ok(Value::Bool(true))),
-    Function::stable("has_schema_privilege", &[Sig::Any, TEXT], BOOL, |_, _| Ok(Value::Bool(true))),
-    Function::stable("has_schema_privilege", &[NAME, Sig::Any, TEXT], BOOL, |_, _| Ok(Value::Bool(true))),
-    Function::stable("has_database_privilege", &[Sig::Any, TEXT], BOOL, |_, _| Ok(Value::Bool(true))),
-    Function::stable("has_database_privilege", &[NAME, Sig::Any, TEXT], BOOL, |_, _| Ok(Value::Bool(true))),
-    Function::stable("has_column_privilege", &[Sig::Any, Sig::Any, TEXT], BOOL, |_, _| Ok(Value::Bool(true))),
-    Function::stable("has_sequence_privilege", &[Sig::Any, TEXT], BOOL, |_, _| Ok(Value::Bool(true))),
-    Function::stable("pg_get_serial_sequence", &[TEXT, TEXT], TEXT, serial_sequence),
     Function::volatile("pg_sleep", &[Sig::Is(T::Float8)], Sig::Is(T::Void), sleep),
     Function::volatile("txid_current", &[], I8, |_, a| {
         Ok(Value::Int8(a.statement()?.txn.with(|txn| txn.snapshot()).physical_us() as i64))
@@ -132,48 +99,6 @@ fn random_uuid(_: &[Value], arguments: &Arguments<'_>) -> R {
     bytes[6] = bytes[6] & 0x0f | 0x40;
     bytes[8] = bytes[8] & 0x3f | 0x80;
     Ok(Value::Uuid(bytes))
-}
-
-fn format_type(values: &[Value], _: &Arguments<'_>) -> R {
-    let Some(oid) = values.first().and_then(Value::as_i64) else { return Ok(Value::Null) };
-    let typmod = values.get(1).and_then(Value::as_i64).unwrap_or(-1);
-    Ok(match T::from_oid(oid as u32) {
-        _ if oid == 0 => Value::text("-"),
-        Some(ty) => Value::text(ty.with_typmod(typmod as i32).to_string()),
-        None => Value::text("???"),
-    })
-}
-
-fn to_regclass(values: &[Value], arguments: &Arguments<'_>) -> R {
-    match values[0].cast(&T::Text, &T::Reg(RegKind::Class), true, &arguments.cast_context()) {
-        Err(error) if error.state == SqlState::UNDEFINED_TABLE => Ok(Value::Null),
-        other => other,
-    }
-}
-
-fn serial_sequence(values: &[Value], arguments: &Arguments<'_>) -> R {
-    let statement = arguments.statement()?;
-    let context = arguments.cast_context();
-    let table = values[0].cast(&T::Text, &T::Reg(RegKind::Class), true, &context)?;
-    let oid = table.as_i64().unwrap_or(0) as u32;
-    let column = str_at(values, 1)?;
-    let relation = statement.catalog.relation_by_id(oid)?;
-    let Some(crate::catalog::Relation::Table(table)) = relation.as_deref() else { return Ok(Value::Null) };
-    let Some(column) = table.columns.iter().find(|c| c.name == column) else {
-        return Err(SqlError::new(
-            SqlState::UNDEFINED_COLUMN,
-            format!("column \"{column}\" of relation \"{}\" does not exist", table.name),
-        ));
-    };
-    let Some(sequence) = column.owned_sequence else { return Ok(Value::Null) };
-    let name = relation_name(sequence, statement.catalog.as_ref(), &statement.settings)?;
-    let schema =
-        statement.catalog.schemas()?.into_iter().find(|schema| schema.id == table.schema).map(|schema| schema.name);
-    Ok(match (schema, name) {
-        (_, Some(name)) if name.contains('.') => Value::text(name),
-        (Some(schema), Some(name)) => Value::text(format!("{}.{name}", quote_identifier(&schema))),
-        _ => Value::Null,
-    })
 }
 
 /// How often `pg_sleep` looks at the clock and the interrupt.

@@ -1,0 +1,76 @@
+//! Casts between dates, times and intervals, and the texts that mean an instant.
+
+use super::CastContext;
+use super::kind::cannot_cast;
+use crate::types::calendar::{DAY_US, to_local, to_utc};
+use crate::types::{Interval, SqlType, Value, date_time};
+use crate::{SqlError, SqlState};
+
+/// Whether a text means another instant each time it is read.
+pub fn is_special_time(text: &str) -> bool {
+    matches!(text.trim().to_ascii_lowercase().as_str(), "now" | "today" | "tomorrow" | "yesterday")
+}
+
+/// The instant of `now`, `today`, `tomorrow`, `yesterday`.
+pub(super) fn special_time(text: &str, context: &CastContext<'_>) -> Option<i64> {
+    if !is_special_time(text) {
+        return None;
+    }
+    let now = context.now_us?;
+    let zone = context.settings.time_zone;
+    let midnight = |days: i64| {
+        let local = to_local(zone, now);
+        to_utc(zone, local - local.rem_euclid(DAY_US) + days * DAY_US)
+    };
+    Some(match text.trim().to_ascii_lowercase().as_str() {
+        "today" => midnight(0),
+        "tomorrow" => midnight(1),
+        "yesterday" => midnight(-1),
+        _ => now,
+    })
+}
+
+pub(super) fn to_time(
+    value: &Value,
+    from: &SqlType,
+    to: &SqlType,
+    context: &CastContext<'_>,
+) -> Result<Value, SqlError> {
+    let zone = context.settings.time_zone;
+    let day_part = |us: i64| match us {
+        i64::MIN => i32::MIN,
+        i64::MAX => i32::MAX,
+        us => us.div_euclid(DAY_US) as i32,
+    };
+    let midnight = |day: i32| match day {
+        i32::MIN => Ok(i64::MIN),
+        i32::MAX => Ok(i64::MAX),
+        day => i64::from(day)
+            .checked_mul(DAY_US)
+            .ok_or_else(date_too_far)
+            .and_then(|us| date_time::checked_timestamp(us).map_err(|_| date_too_far())),
+    };
+    Ok(match (value, to) {
+        (Value::Date(v), SqlType::Date) => Value::Date(*v),
+        (Value::Time(v), SqlType::Time) => Value::Time(*v),
+        (Value::Timestamp(v), SqlType::Timestamp) => Value::Timestamp(*v),
+        (Value::Timestamptz(v), SqlType::Timestamptz) => Value::Timestamptz(*v),
+        (Value::Interval(v), SqlType::Interval) => Value::Interval(*v),
+        (Value::Date(v), SqlType::Timestamp) => Value::Timestamp(midnight(*v)?),
+        (Value::Date(v), SqlType::Timestamptz) => Value::Timestamptz(to_utc(zone, midnight(*v)?)),
+        (Value::Timestamp(v), SqlType::Timestamptz) => Value::Timestamptz(to_utc(zone, *v)),
+        (Value::Timestamptz(v), SqlType::Timestamp) => Value::Timestamp(to_local(zone, *v)),
+        (Value::Timestamp(v), SqlType::Date) => Value::Date(day_part(*v)),
+        (Value::Timestamptz(v), SqlType::Date) => Value::Date(day_part(to_local(zone, *v))),
+        (Value::Timestamp(i64::MIN | i64::MAX) | Value::Timestamptz(i64::MIN | i64::MAX), SqlType::Time) => Value::Null,
+        (Value::Timestamp(v), SqlType::Time) => Value::Time(v.rem_euclid(DAY_US)),
+        (Value::Timestamptz(v), SqlType::Time) => Value::Time(to_local(zone, *v).rem_euclid(DAY_US)),
+        (Value::Time(v), SqlType::Interval) => Value::Interval(Interval { months: 0, days: 0, micros: *v }),
+        (Value::Interval(v), SqlType::Time) => Value::Time(v.micros.rem_euclid(DAY_US)),
+        _ => return Err(cannot_cast(from, to)),
+    })
+}
+
+fn date_too_far() -> SqlError {
+    SqlError::new(SqlState::DATETIME_OVERFLOW, "date out of range for timestamp")
+}
