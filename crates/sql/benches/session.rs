@@ -2,38 +2,12 @@
 //! `cargo bench -p timeball-sql --bench session`.
 #![allow(clippy::disallowed_methods, reason = "a measurement reads the clock")]
 
-use sql::context::EvalSettings;
-use sql::output::Mark;
+use sql::output::Nowhere;
 use sql::transaction::Interrupt;
 use sql::transaction::memory::MemoryKv;
-use sql::types::Value;
-use sql::{Database, DatabaseOptions, Field, Output, Session, SqlError, Startup};
+use sql::{Database, DatabaseOptions, Session, SqlError, Startup};
 use std::sync::Arc;
 use std::time::Instant;
-
-struct Nowhere;
-impl Output for Nowhere {
-    fn row_description(&mut self, _: &[Field], _: &[i16]) {}
-    fn row(&mut self, _: &[Value], _: &[Field], _: &[i16], _: &EvalSettings) -> Result<(), SqlError> {
-        Ok(())
-    }
-    fn command_complete(&mut self, _: &str) {}
-    fn empty_query(&mut self) {}
-    fn notice(&mut self, _: &SqlError) {}
-    fn parameter_status(&mut self, _: &str, _: &str) {}
-    fn copy_in(&mut self, _: usize) {}
-    fn copy_out(&mut self, _: usize) {}
-    fn copy_data(&mut self, _: &[u8]) -> Result<(), SqlError> {
-        Ok(())
-    }
-    fn copy_done(&mut self) {}
-    fn mark(&self) -> Mark {
-        Mark(0)
-    }
-    fn rewind(&mut self, _: Mark) -> bool {
-        true
-    }
-}
 
 fn main() -> Result<(), SqlError> {
     let db = Database::open(Arc::new(MemoryKv::new()), DatabaseOptions::default())?;

@@ -55,3 +55,30 @@ pub trait Output {
     /// Takes back everything since the mark; `false` (and no change) if some of it has left for the client.
     fn rewind(&mut self, mark: Mark) -> bool;
 }
+
+/// Takes everything, and drops it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Nowhere;
+
+impl Output for Nowhere {
+    fn row_description(&mut self, _: &[Field], _: &[i16]) {}
+    fn row(&mut self, _: &[Value], _: &[Field], _: &[i16], _: &EvalSettings) -> Result<(), SqlError> {
+        Ok(())
+    }
+    fn command_complete(&mut self, _: &str) {}
+    fn empty_query(&mut self) {}
+    fn notice(&mut self, _: &SqlError) {}
+    fn parameter_status(&mut self, _: &str, _: &str) {}
+    fn copy_in(&mut self, _: usize) {}
+    fn copy_out(&mut self, _: usize) {}
+    fn copy_data(&mut self, _: &[u8]) -> Result<(), SqlError> {
+        Ok(())
+    }
+    fn copy_done(&mut self) {}
+    fn mark(&self) -> Mark {
+        Mark(0)
+    }
+    fn rewind(&mut self, _: Mark) -> bool {
+        true
+    }
+}

@@ -11,6 +11,17 @@ use crate::syntax::References;
 use crate::types::{CastKind, SqlType, cast_kind};
 use crate::{SqlError, SqlState};
 
+/// The id of a column that a foreign key names.
+fn key_column(table: &Table, name: &str) -> Result<u16, SqlError> {
+    let at = column_at(table, name).map_err(|_| {
+        SqlError::new(
+            SqlState::UNDEFINED_COLUMN,
+            format!("column \"{name}\" referenced in foreign key constraint does not exist"),
+        )
+    })?;
+    Ok(table.columns[at].id)
+}
+
 impl Run<'_> {
     /// Adds a foreign key to a table and to the table that it points at. Rows are not looked at.
     pub(super) fn add_foreign_key(
@@ -39,13 +50,7 @@ impl Run<'_> {
         };
         let mut here = Vec::with_capacity(columns.len());
         for column in columns {
-            let at = column_at(table, column).map_err(|_| {
-                SqlError::new(
-                    SqlState::UNDEFINED_COLUMN,
-                    format!("column \"{column}\" referenced in foreign key constraint does not exist"),
-                )
-            })?;
-            here.push(table.columns[at].id);
+            here.push(key_column(table, column)?);
         }
         let there = referenced_columns(&parent, references)?;
         if here.len() != there.len() {
@@ -142,13 +147,7 @@ fn referenced_columns(parent: &Table, references: &References) -> Result<Vec<u16
     }
     let mut ids = Vec::with_capacity(references.columns.len());
     for name in &references.columns {
-        let at = column_at(parent, name).map_err(|_| {
-            SqlError::new(
-                SqlState::UNDEFINED_COLUMN,
-                format!("column \"{name}\" referenced in foreign key constraint does not exist"),
-            )
-        })?;
-        ids.push(parent.columns[at].id);
+        ids.push(key_column(parent, name)?);
     }
     let matches = unique_indexes(parent)
         .any(|i| i.columns.len() == ids.len() && i.columns.iter().all(|c| ids.contains(&c.column)));

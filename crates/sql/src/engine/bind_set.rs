@@ -7,6 +7,7 @@ use super::scope::{Scope, slot_expr};
 use super::set_function::{SetCall, SetFunction};
 use super::take::{Clause, Held, call_args, call_expr, function_name};
 use super::types::cast_expr;
+use crate::expr::function::is_set_returning;
 use crate::pg_catalog::functions;
 use crate::types::{CastKind, SqlType};
 use crate::{SqlError, SqlState};
@@ -17,31 +18,6 @@ use std::sync::Arc;
 pub(super) struct FromCall {
     pub(super) call: SetCall,
     pub(super) names: Vec<String>,
-}
-
-const SETS: &[&str] = &[
-    "_pg_expandarray",
-    "generate_series",
-    "generate_subscripts",
-    "json_array_elements",
-    "json_array_elements_text",
-    "json_each",
-    "json_each_text",
-    "json_object_keys",
-    "jsonb_array_elements",
-    "jsonb_array_elements_text",
-    "jsonb_each",
-    "jsonb_each_text",
-    "jsonb_object_keys",
-    "regexp_matches",
-    "regexp_split_to_table",
-    "string_to_table",
-    "unnest",
-];
-
-/// Whether a name is a set's.
-pub(super) fn is_set(name: &str) -> bool {
-    SETS.contains(&name) || functions::set_columns(name).is_some()
 }
 
 /// The place of a field of a set function's composite rows.
@@ -81,7 +57,7 @@ impl Binder<'_> {
         for arg in args {
             taken.push(self.take(arg, scope, clause)?);
         }
-        if is_set(name) {
+        if is_set_returning(name) {
             return Ok(vec![self.set_call(name, taken, scope)?]);
         }
         // A function that gives one value: a table of one row.

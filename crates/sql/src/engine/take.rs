@@ -5,6 +5,8 @@
 
 use super::bind::{Binder, Grouping};
 use super::scope::{Scope, slot_expr, slot_of};
+use crate::expr::function::is_set_returning;
+use crate::expr::operator_named;
 use crate::expr::output_name;
 use crate::identifier::fold;
 use crate::pg_catalog::functions;
@@ -375,7 +377,7 @@ impl Taker<'_, '_, '_, '_> {
             *expr = grouping.call(self.binder, function)?;
             return Ok(());
         }
-        if super::bind_set::is_set(&name) {
+        if is_set_returning(&name) {
             let whole = expr.clone();
             return self.set_call(expr, whole, usize::MAX);
         }
@@ -465,30 +467,9 @@ fn custom_operator(op: &mut BinaryOperator) -> Result<(), SqlError> {
 
 /// `OPERATOR(pg_catalog.~)` without its schema.
 fn plain_operator(parts: &[String]) -> Result<BinaryOperator, SqlError> {
-    use BinaryOperator as B;
-    Ok(match parts.last().map_or("", String::as_str) {
-        "=" => B::Eq,
-        "<>" | "!=" => B::NotEq,
-        "<" => B::Lt,
-        "<=" => B::LtEq,
-        ">" => B::Gt,
-        ">=" => B::GtEq,
-        "+" => B::Plus,
-        "-" => B::Minus,
-        "*" => B::Multiply,
-        "/" => B::Divide,
-        "%" => B::Modulo,
-        "||" => B::StringConcat,
-        "~" => B::PGRegexMatch,
-        "~*" => B::PGRegexIMatch,
-        "!~" => B::PGRegexNotMatch,
-        "!~*" => B::PGRegexNotIMatch,
-        "~~" => B::PGLikeMatch,
-        "~~*" => B::PGILikeMatch,
-        "!~~" => B::PGNotLikeMatch,
-        "!~~*" => B::PGNotILikeMatch,
-        other => return Err(SqlError::new(SqlState::UNDEFINED_FUNCTION, format!("operator does not exist: {other}"))),
-    })
+    let symbol = parts.last().map_or("", String::as_str);
+    operator_named(symbol)
+        .ok_or_else(|| SqlError::new(SqlState::UNDEFINED_FUNCTION, format!("operator does not exist: {symbol}")))
 }
 
 /// The name of an output column.

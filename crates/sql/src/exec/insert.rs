@@ -8,6 +8,7 @@ use super::sort::{Reserved, row_bytes};
 use super::target::Target;
 use super::write::{Old, RowImage, Taken, Touch};
 use super::writer::Writer;
+use super::written::Written;
 use crate::context::StatementContext;
 use crate::expr::Expr;
 use crate::plan::{Execution, Plan, RowInserter};
@@ -72,9 +73,7 @@ struct Run<'a> {
     writer: Writer<'a>,
     /// Keys of rows that this statement inserted or updated: DO UPDATE may not meet one again.
     affected: BTreeSet<Bytes>,
-    count: u64,
-    returned: Vec<Row>,
-    reserved: Reserved,
+    written: Written,
 }
 
 impl Insert {
@@ -85,9 +84,7 @@ impl Insert {
             context,
             writer: Writer::new(context),
             affected: BTreeSet::new(),
-            count: 0,
-            returned: Vec::new(),
-            reserved: Reserved::new(&context.memory),
+            written: Written::new(&context.memory),
         };
         match &self.source {
             Source::Values(rows) => {
@@ -98,7 +95,7 @@ impl Insert {
             Source::Plan { plan, columns, materialise } => run.from_plan(plan.as_ref(), columns, *materialise)?,
         }
         run.writer.finish()?;
-        Ok((run.count, run.returned))
+        Ok(run.written.finish())
     }
 }
 
@@ -152,13 +149,7 @@ impl Run<'_> {
     }
 
     fn done(&mut self, row: &[Value]) -> Result<(), SqlError> {
-        self.count += 1;
-        if let Some(exprs) = &self.insert.returning {
-            let row = evaluate::row(exprs, row, self.context)?;
-            self.reserved.take(row_bytes(&row))?;
-            self.returned.push(row);
-        }
-        Ok(())
+        self.written.add(self.insert.returning.as_deref(), row, self.context)
     }
 
     fn insert_or(&mut self, target: &Arc<Target>, conflict: &Conflict, row: Row) -> Result<(), SqlError> {

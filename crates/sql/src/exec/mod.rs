@@ -17,3 +17,4 @@ pub mod table;
 pub mod target;
 pub mod write;
 pub mod writer;
+mod written;

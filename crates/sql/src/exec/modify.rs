@@ -9,6 +9,7 @@ use super::sort::{Reserved, row_bytes};
 use super::target::Target;
 use super::write::{Old, Touch};
 use super::writer::Writer;
+use super::written::Written;
 use crate::context::StatementContext;
 use crate::expr::Expr;
 use crate::plan::{Execution, Plan};
@@ -82,9 +83,7 @@ struct Run<'a> {
     base: usize,
     /// Scratch for the new row.
     new: Row,
-    count: u64,
-    returned: Vec<Row>,
-    reserved: Reserved,
+    written: Written,
 }
 
 impl Modify {
@@ -96,9 +95,7 @@ impl Modify {
             writer: Writer::new(context),
             base: 0,
             new: Vec::new(),
-            count: 0,
-            returned: Vec::new(),
-            reserved: Reserved::new(&context.memory),
+            written: Written::new(&context.memory),
         };
         match &self.find {
             Find::Loops { levels, at, width, constant, recheck, immediate } => {
@@ -121,7 +118,7 @@ impl Modify {
             Find::Plan(plan) => run.located(plan.as_ref())?,
         }
         run.writer.finish()?;
-        Ok((run.count, run.returned))
+        Ok(run.written.finish())
     }
 }
 
@@ -193,17 +190,7 @@ impl Run<'_> {
                 }
             }
         }
-        self.returning(row)
-    }
-
-    fn returning(&mut self, row: &[Value]) -> Result<(), SqlError> {
-        self.count += 1;
-        if let Some(exprs) = &self.modify.returning {
-            let row = evaluate::row(exprs, row, self.context)?;
-            self.reserved.take(row_bytes(&row))?;
-            self.returned.push(row);
-        }
-        Ok(())
+        self.written.add(self.modify.returning.as_deref(), row, self.context)
     }
 
     /// Writes the rows that a query located by their primary keys.

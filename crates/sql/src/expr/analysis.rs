@@ -22,101 +22,54 @@ pub fn conjunction(mut parts: Vec<Expr>) -> Option<Expr> {
     }
 }
 
-impl Expr {
-    /// Calls `f` on each direct part.
-    pub fn for_each_child<'a>(&'a self, f: &mut dyn FnMut(&'a Expr)) {
-        match self {
+/// Calls `$f` on each direct part of an expression; `$iter` is `iter` or `iter_mut`, as the expression is borrowed.
+macro_rules! each_child {
+    ($expr:expr, $f:expr, $iter:ident) => {
+        match $expr {
             Expr::Literal(..) | Expr::Column { .. } | Expr::Parameter { .. } => {}
             Expr::Compare { left, right, .. }
             | Expr::Arithmetic { left, right, .. }
-            | Expr::IsDistinct { left, right, .. } => {
-                f(left);
-                f(right);
+            | Expr::IsDistinct { left, right, .. }
+            | Expr::NullIf { left, right, .. }
+            | Expr::AnyAll { left, array: right, .. } => {
+                $f(left);
+                $f(right);
             }
-            Expr::And(list) | Expr::Or(list) | Expr::Coalesce(list, _) | Expr::Row(list) => list.iter().for_each(f),
-            Expr::Extreme { list, .. } => list.iter().for_each(f),
-            Expr::Call { args, .. } => args.iter().for_each(f),
-            Expr::Array { items, .. } => items.iter().for_each(f),
+            Expr::And(list)
+            | Expr::Or(list)
+            | Expr::Coalesce(list, _)
+            | Expr::Row(list)
+            | Expr::Extreme { list, .. }
+            | Expr::Call { args: list, .. }
+            | Expr::Array { items: list, .. } => list.$iter().for_each($f),
             Expr::Not(expr) | Expr::IsNull { expr, .. } | Expr::IsBool { expr, .. } | Expr::Cast { expr, .. } => {
-                f(expr)
+                $f(expr)
             }
-            Expr::InList { expr, list, .. } => {
-                f(expr);
-                list.iter().for_each(f);
-            }
-            Expr::AnyAll { left, array, .. } => {
-                f(left);
-                f(array);
-            }
-            Expr::NullIf { left, right, .. } => {
-                f(left);
-                f(right);
-            }
-            Expr::Subscript { array, indexes, .. } => {
-                f(array);
-                indexes.iter().for_each(f);
+            Expr::InList { expr: first, list, .. } | Expr::Subscript { array: first, indexes: list, .. } => {
+                $f(first);
+                list.$iter().for_each($f);
             }
             Expr::Case { operand, branches, otherwise, .. } => {
-                if let Some((operand, _)) = operand {
-                    f(operand);
-                }
+                operand.$iter().for_each(|(operand, _)| $f(operand));
                 for (when, then) in branches {
-                    f(when);
-                    f(then);
+                    $f(when);
+                    $f(then);
                 }
-                if let Some(otherwise) = otherwise {
-                    f(otherwise);
-                }
+                otherwise.$iter().for_each(|otherwise| $f(otherwise));
             }
         }
+    };
+}
+
+impl Expr {
+    /// Calls `f` on each direct part.
+    pub fn for_each_child<'a>(&'a self, f: &mut dyn FnMut(&'a Expr)) {
+        each_child!(self, f, iter);
     }
 
     /// Calls `f` on each direct part, to change it.
     pub fn for_each_child_mut(&mut self, f: &mut dyn FnMut(&mut Expr)) {
-        match self {
-            Expr::Literal(..) | Expr::Column { .. } | Expr::Parameter { .. } => {}
-            Expr::Compare { left, right, .. }
-            | Expr::Arithmetic { left, right, .. }
-            | Expr::IsDistinct { left, right, .. } => {
-                f(left);
-                f(right);
-            }
-            Expr::And(list) | Expr::Or(list) | Expr::Coalesce(list, _) | Expr::Row(list) => list.iter_mut().for_each(f),
-            Expr::Extreme { list, .. } => list.iter_mut().for_each(f),
-            Expr::Call { args, .. } => args.iter_mut().for_each(f),
-            Expr::Array { items, .. } => items.iter_mut().for_each(f),
-            Expr::Not(expr) | Expr::IsNull { expr, .. } | Expr::IsBool { expr, .. } | Expr::Cast { expr, .. } => {
-                f(expr)
-            }
-            Expr::InList { expr, list, .. } => {
-                f(expr);
-                list.iter_mut().for_each(f);
-            }
-            Expr::AnyAll { left, array, .. } => {
-                f(left);
-                f(array);
-            }
-            Expr::NullIf { left, right, .. } => {
-                f(left);
-                f(right);
-            }
-            Expr::Subscript { array, indexes, .. } => {
-                f(array);
-                indexes.iter_mut().for_each(f);
-            }
-            Expr::Case { operand, branches, otherwise, .. } => {
-                if let Some((operand, _)) = operand {
-                    f(operand);
-                }
-                for (when, then) in branches {
-                    f(when);
-                    f(then);
-                }
-                if let Some(otherwise) = otherwise {
-                    f(otherwise);
-                }
-            }
-        }
+        each_child!(self, f, iter_mut);
     }
 
     /// Calls `f` on this expression and all its parts.

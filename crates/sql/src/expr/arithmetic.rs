@@ -31,8 +31,11 @@ pub(super) fn apply(op: ArithmeticOp, left: &Value, right: &Value) -> Result<Val
         (Value::Int4(a), Value::Int4(b)) => integers!(op, *a, *b, Value::Int4, SqlType::Int4),
         (Value::Int8(a), Value::Int8(b)) => integers!(op, *a, *b, Value::Int8, SqlType::Int8),
         (Value::Int2(a), Value::Int2(b)) => integers!(op, *a, *b, Value::Int2, SqlType::Int2),
-        (Value::Float8(a), Value::Float8(b)) => float8(op, *a, *b).map(Value::Float8),
-        (Value::Float4(a), Value::Float4(b)) => float4(op, *a, *b).map(Value::Float4),
+        (Value::Float8(a), Value::Float8(b)) => float(op, *a, *b, |v| v).map(Value::Float8),
+        (Value::Float4(a), Value::Float4(b)) => {
+            let narrow = |v: f64| f64::from(v as f32);
+            float(op, f64::from(*a), f64::from(*b), narrow).map(|v| Value::Float4(v as f32))
+        }
         (Value::Numeric(a), Value::Numeric(b)) => Ok(Value::Numeric(match op {
             ArithmeticOp::Add => a.add(b)?,
             ArithmeticOp::Sub => a.sub(b)?,
@@ -56,38 +59,18 @@ pub(super) fn underflow() -> SqlError {
     SqlError::new(SqlState::OUT_OF_RANGE, "value out of range: underflow")
 }
 
-fn float8(op: ArithmeticOp, a: f64, b: f64) -> Result<f64, SqlError> {
-    let result = match op {
+/// Floats of both widths: `round` cuts a float8 to the width. A float4's result rounded twice is the one rounded once, since 53 bits
+/// are more than two times 24 and two.
+#[inline]
+fn float(op: ArithmeticOp, a: f64, b: f64, round: impl Fn(f64) -> f64) -> Result<f64, SqlError> {
+    let result = round(match op {
         ArithmeticOp::Add => a + b,
         ArithmeticOp::Sub => a - b,
         ArithmeticOp::Mul => a * b,
         ArithmeticOp::Div if b == 0.0 && !a.is_nan() => return Err(division_by_zero()),
         ArithmeticOp::Div => a / b,
         ArithmeticOp::Mod => a % b,
-    };
-    if result.is_infinite() && a.is_finite() && b.is_finite() {
-        return Err(overflow());
-    }
-    let vanished = match op {
-        ArithmeticOp::Mul => a != 0.0 && b != 0.0,
-        ArithmeticOp::Div => a != 0.0 && b.is_finite(),
-        _ => false,
-    };
-    if result == 0.0 && vanished {
-        return Err(underflow());
-    }
-    Ok(result)
-}
-
-fn float4(op: ArithmeticOp, a: f32, b: f32) -> Result<f32, SqlError> {
-    let result = match op {
-        ArithmeticOp::Add => a + b,
-        ArithmeticOp::Sub => a - b,
-        ArithmeticOp::Mul => a * b,
-        ArithmeticOp::Div if b == 0.0 && !a.is_nan() => return Err(division_by_zero()),
-        ArithmeticOp::Div => a / b,
-        ArithmeticOp::Mod => a % b,
-    };
+    });
     if result.is_infinite() && a.is_finite() && b.is_finite() {
         return Err(overflow());
     }

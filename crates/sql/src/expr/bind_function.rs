@@ -2,7 +2,7 @@
 
 use super::bind::{BindError, Binder, syntax};
 use super::fold::fold;
-use super::function::{AGGREGATES, SET_RETURNING, by_name};
+use super::function::{AGGREGATES, by_name, is_set_returning};
 use super::resolve::{self, Candidate, Failure};
 use super::{Expr, Volatility};
 use crate::identifier;
@@ -32,7 +32,7 @@ pub(super) fn bind(binder: &mut Binder<'_>, function: &ast::Function) -> Result<
     if AGGREGATES.contains(&name.as_str()) || function.filter.is_some() || !function.within_group.is_empty() {
         return Err(BindError::NeedsEngine("an aggregate function"));
     }
-    if SET_RETURNING.contains(&name.as_str()) {
+    if is_set_returning(&name) {
         return Err(BindError::NeedsEngine("a set-returning function"));
     }
     let list: &[FunctionArg] = match &function.args {

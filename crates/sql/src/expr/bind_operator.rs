@@ -83,7 +83,7 @@ impl Binder<'_> {
             B::And | B::Or => return self.logic(left, op, right),
             B::PGCustomBinaryOperator(parts) => {
                 // OPERATOR(pg_catalog.=)
-                if let Some(known) = parts.last().and_then(|symbol| known_operator(symbol)) {
+                if let Some(known) = parts.last().and_then(|symbol| operator_named(symbol)) {
                     return self.binary(left, &known, right);
                 }
             }
@@ -450,7 +450,8 @@ impl Binder<'_> {
     }
 }
 
-fn known_operator(symbol: &str) -> Option<B> {
+/// The library's word for an operator's symbol.
+pub(crate) fn operator_named(symbol: &str) -> Option<B> {
     Some(match symbol {
         "=" => B::Eq,
         "<>" | "!=" => B::NotEq,
@@ -463,8 +464,15 @@ fn known_operator(symbol: &str) -> Option<B> {
         "*" => B::Multiply,
         "/" => B::Divide,
         "%" => B::Modulo,
-        "~" => B::PGRegexMatch,
         "||" => B::StringConcat,
+        "~" => B::PGRegexMatch,
+        "~*" => B::PGRegexIMatch,
+        "!~" => B::PGRegexNotMatch,
+        "!~*" => B::PGRegexNotIMatch,
+        "~~" => B::PGLikeMatch,
+        "~~*" => B::PGILikeMatch,
+        "!~~" => B::PGNotLikeMatch,
+        "!~~*" => B::PGNotILikeMatch,
         _ => return None,
     })
 }

@@ -230,8 +230,9 @@ pub const AGGREGATES: &[&str] = &[
     "approx_percentile_cont",
 ];
 
-/// Names of functions that give rows: they need the engine.
-pub const SET_RETURNING: &[&str] = &[
+/// Functions that give rows and do not read the catalogs: they need the engine.
+const SETS: &[&str] = &[
+    "_pg_expandarray",
     "generate_series",
     "generate_subscripts",
     "json_array_elements",
@@ -244,9 +245,13 @@ pub const SET_RETURNING: &[&str] = &[
     "jsonb_each",
     "jsonb_each_text",
     "jsonb_object_keys",
-    "pg_get_keywords",
     "regexp_matches",
     "regexp_split_to_table",
     "string_to_table",
     "unnest",
 ];
+
+/// Whether a function gives rows.
+pub fn is_set_returning(name: &str) -> bool {
+    SETS.contains(&name) || crate::pg_catalog::functions::set_columns(name).is_some()
+}

@@ -35,6 +35,7 @@ mod tests;
 
 pub use analysis::{conjunction, split_conjuncts};
 pub use bind::{BindContext, BindError, bind, bind_condition};
+pub(crate) use bind_operator::operator_named;
 pub use coerce::{assign, coerce};
 pub use function::{Arguments, Function, Volatility};
 pub use naming::output_name;

@@ -1,6 +1,7 @@
+use super::arithmetic;
 use super::{
-    BindContext, BindError, Expr, Parameters, Scope, ScopeColumn, Volatility, bind, bind_condition, output_name,
-    split_conjuncts,
+    ArithmeticOp, BindContext, BindError, Expr, Parameters, Scope, ScopeColumn, Volatility, bind, bind_condition,
+    output_name, split_conjuncts,
 };
 use crate::SqlState;
 use crate::context::EvalSettings;
@@ -225,5 +226,33 @@ fn result_columns_are_named_as_postgresql_names_them() {
         ("nullif(1, 2)", "nullif"),
     ] {
         assert_eq!(output_name(&parse(text)), wanted, "{text}");
+    }
+}
+
+/// Float4 is computed in float8 and rounded: the machine's own float4 is the oracle, subnormal numbers included.
+#[test]
+fn float4_arithmetic_is_that_of_the_machine() {
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut any = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 32) as u32
+    };
+    for turn in 0..40_000 {
+        // Of the least exponents; beside it another, or one about 1, by which it is multiplied and divided into subnormal numbers.
+        let (a, b) = (f32::from_bits(any() & 0x87ff_ffff), any());
+        let b = f32::from_bits(if turn % 2 == 0 { b & 0x87ff_ffff } else { b & 0x83ff_ffff | 0x3c00_0000 });
+        for (op, expected) in [
+            (ArithmeticOp::Add, a + b),
+            (ArithmeticOp::Sub, a - b),
+            (ArithmeticOp::Mul, a * b),
+            (ArithmeticOp::Div, a / b),
+            (ArithmeticOp::Mod, a % b),
+        ] {
+            if let Ok(Value::Float4(result)) = arithmetic::apply(op, &Value::Float4(a), &Value::Float4(b)) {
+                assert_eq!(result.to_bits(), expected.to_bits(), "{a:e} {op:?} {b:e}");
+            }
+        }
     }
 }

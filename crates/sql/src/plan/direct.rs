@@ -15,8 +15,8 @@ pub fn plan(statement: &Statement, context: &PlanContext) -> Planned<Arc<dyn Pla
             _ => Ok(Arc::new(select::plan(query, Analysis::new(query, context))?)),
         },
         Statement::Insert(insert) => Ok(Arc::new(insert::plan(insert, context)?)),
-        Statement::Update(update) => Ok(Arc::new(modify::plan_update(update, None, context)?)),
-        Statement::Delete(delete) => Ok(Arc::new(modify::plan_delete(delete, None, context)?)),
+        Statement::Update(update) => Ok(Arc::new(modify::plan(update, None, context)?)),
+        Statement::Delete(delete) => Ok(Arc::new(modify::plan(delete, None, context)?)),
         other => Err(SqlError::unsupported(format!("this statement ({})", first_words(other))).into()),
     }
 }
@@ -35,8 +35,8 @@ fn with(query: &Query, inner: &Statement, context: &PlanContext) -> Planned<Arc<
             }
             Ok(Arc::new(insert::plan(&insert, context)?))
         }
-        Statement::Update(update) => Ok(Arc::new(modify::plan_update(update, Some(with), context)?)),
-        Statement::Delete(delete) => Ok(Arc::new(modify::plan_delete(delete, Some(with), context)?)),
+        Statement::Update(update) => Ok(Arc::new(modify::plan(update, Some(with), context)?)),
+        Statement::Delete(delete) => Ok(Arc::new(modify::plan(delete, Some(with), context)?)),
         other => plan(other, context),
     }
 }

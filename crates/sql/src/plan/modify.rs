@@ -75,7 +75,7 @@ pub struct Shape<'a> {
 }
 
 /// Takes an UPDATE apart.
-pub fn update_shape(update: &Update) -> Planned<Shape<'_>> {
+fn update_shape(update: &Update) -> Planned<Shape<'_>> {
     if update.output.is_some() || update.or.is_some() || !update.order_by.is_empty() || update.limit.is_some() {
         return Err(SqlError::new(SqlState::SYNTAX_ERROR, "UPDATE takes no ORDER BY, LIMIT or OUTPUT").into());
     }
@@ -119,7 +119,7 @@ pub fn update_shape(update: &Update) -> Planned<Shape<'_>> {
 }
 
 /// Takes a DELETE apart.
-pub fn delete_shape(delete: &Delete) -> Planned<Shape<'_>> {
+fn delete_shape(delete: &Delete) -> Planned<Shape<'_>> {
     if delete.output.is_some() || !delete.order_by.is_empty() || delete.limit.is_some() || !delete.tables.is_empty() {
         return Err(SqlError::new(SqlState::SYNTAX_ERROR, "DELETE takes no ORDER BY, LIMIT or OUTPUT").into());
     }
@@ -141,45 +141,53 @@ pub fn delete_shape(delete: &Delete) -> Planned<Shape<'_>> {
     })
 }
 
-/// Plans an UPDATE.
-pub fn plan_update(update: &Update, with: Option<&With>, context: &PlanContext) -> Planned<ModifyPlan> {
-    update_shape(update)?;
-    let direct = |wide| {
-        let mut analysis = Analysis::new(update, context);
-        let mut update = update.clone();
-        keep_names(update.returning.as_deref_mut().unwrap_or_default());
-        analysis.take_subqueries(&mut update)?;
-        by_loops(&update_shape(&update)?, analysis, wide)
-    };
-    // Nested loops know tables only.
-    let first = if with.is_some() { Err(Refusal::Engine("WITH")) } else { direct(false) };
-    match first {
-        Err(refusal) if refusal.is_for_engine() => {
-            let located = by_query(&update_shape(update)?, with, Analysis::new(update, context), refusal);
-            if with.is_some() {
-                return located;
-            }
-            located.or_else(|error| direct(true).map_err(|_| error))
-        }
-        other => other,
+/// UPDATE or DELETE.
+pub trait Modification: ast::Visit + ast::VisitMut + Clone {
+    /// Takes it apart.
+    ///
+    /// # Errors
+    /// What the syntax tree can say and PostgreSQL does not take.
+    fn shape(&self) -> Planned<Shape<'_>>;
+    /// RETURNING.
+    fn returning_mut(&mut self) -> Option<&mut Vec<SelectItem>>;
+}
+
+impl Modification for Update {
+    fn shape(&self) -> Planned<Shape<'_>> {
+        update_shape(self)
+    }
+    fn returning_mut(&mut self) -> Option<&mut Vec<SelectItem>> {
+        self.returning.as_mut()
     }
 }
 
-/// Plans a DELETE.
-pub fn plan_delete(delete: &Delete, with: Option<&With>, context: &PlanContext) -> Planned<ModifyPlan> {
-    delete_shape(delete)?;
+impl Modification for Delete {
+    fn shape(&self) -> Planned<Shape<'_>> {
+        delete_shape(self)
+    }
+    fn returning_mut(&mut self) -> Option<&mut Vec<SelectItem>> {
+        self.returning.as_mut()
+    }
+}
+
+/// Plans an UPDATE or a DELETE.
+///
+/// # Errors
+/// What is wrong with it, or who else must plan it.
+pub fn plan<M: Modification>(statement: &M, with: Option<&With>, context: &PlanContext) -> Planned<ModifyPlan> {
+    let shape = statement.shape()?;
     let direct = |wide| {
-        let mut analysis = Analysis::new(delete, context);
-        let mut delete = delete.clone();
-        keep_names(delete.returning.as_deref_mut().unwrap_or_default());
-        analysis.take_subqueries(&mut delete)?;
-        by_loops(&delete_shape(&delete)?, analysis, wide)
+        let mut analysis = Analysis::new(statement, context);
+        let mut statement = statement.clone();
+        keep_names(statement.returning_mut().map_or(&mut [], Vec::as_mut_slice));
+        analysis.take_subqueries(&mut statement)?;
+        by_loops(&statement.shape()?, analysis, wide)
     };
     // Nested loops know tables only.
     let first = if with.is_some() { Err(Refusal::Engine("WITH")) } else { direct(false) };
     match first {
         Err(refusal) if refusal.is_for_engine() => {
-            let located = by_query(&delete_shape(delete)?, with, Analysis::new(delete, context), refusal);
+            let located = by_query(&shape, with, Analysis::new(statement, context), refusal);
             if with.is_some() {
                 return located;
             }

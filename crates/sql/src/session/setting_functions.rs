@@ -2,8 +2,7 @@
 
 use super::Session;
 use crate::SqlError;
-use crate::output::{Field, Mark, Output};
-use crate::types::Value;
+use crate::output::Nowhere;
 use sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, ObjectNamePart, SelectItem, SetExpr, Statement,
     Value as Literal, ValueWithSpan, visit_expressions, visit_expressions_mut,
@@ -114,31 +113,5 @@ fn flag(literal: &Literal) -> Option<bool> {
         Literal::Boolean(b) => Some(*b),
         Literal::SingleQuotedString(s) => Some(matches!(s.as_str(), "t" | "true" | "on")),
         _ => None,
-    }
-}
-
-/// While planning there is no output; changed parameters are reported by the next SET.
-struct Nowhere;
-
-impl Output for Nowhere {
-    fn row_description(&mut self, _: &[Field], _: &[i16]) {}
-    fn row(&mut self, _: &[Value], _: &[Field], _: &[i16], _: &crate::context::EvalSettings) -> Result<(), SqlError> {
-        Ok(())
-    }
-    fn command_complete(&mut self, _: &str) {}
-    fn empty_query(&mut self) {}
-    fn notice(&mut self, _: &SqlError) {}
-    fn parameter_status(&mut self, _: &str, _: &str) {}
-    fn copy_in(&mut self, _: usize) {}
-    fn copy_out(&mut self, _: usize) {}
-    fn copy_data(&mut self, _: &[u8]) -> Result<(), SqlError> {
-        Ok(())
-    }
-    fn copy_done(&mut self) {}
-    fn mark(&self) -> Mark {
-        Mark(0)
-    }
-    fn rewind(&mut self, _: Mark) -> bool {
-        true
     }
 }

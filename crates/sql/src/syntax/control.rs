@@ -167,12 +167,7 @@ pub(super) fn upkeep(r: &mut Reader) -> Result<Command, SqlError> {
 
 fn lock(r: &mut Reader) -> Result<Command, SqlError> {
     r.take("TABLE");
-    let names = r.separated(|r| {
-        r.take("ONLY");
-        let name = r.name()?;
-        r.take_token(&Token::Mul);
-        Ok(name)
-    })?;
+    let names = r.tables()?;
     if r.take("IN") {
         while !r.at_end() && !r.peek_words("MODE") {
             r.identifier()?;

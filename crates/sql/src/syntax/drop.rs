@@ -86,12 +86,7 @@ fn other(r: &mut Reader) -> Result<Command, SqlError> {
 
 fn truncate(r: &mut Reader) -> Result<Command, SqlError> {
     r.take("TABLE");
-    let names = r.separated(|r| {
-        r.take("ONLY");
-        let name = r.name()?;
-        r.take_token(&Token::Mul);
-        Ok(name)
-    })?;
+    let names = r.tables()?;
     let restart_identity = r.take("RESTART IDENTITY");
     if !restart_identity {
         r.take("CONTINUE IDENTITY");

@@ -136,6 +136,15 @@ impl<'a> Reader<'a> {
         }
         Ok(items)
     }
+    /// `[ONLY] a [*], b, ..`: tables have no children, so both words say nothing.
+    pub(super) fn tables(&mut self) -> Result<Vec<Name>, SqlError> {
+        self.separated(|r| {
+            r.take("ONLY");
+            let name = r.name()?;
+            r.take_token(&Token::Mul);
+            Ok(name)
+        })
+    }
     /// `( a, b, .. )` of identifiers.
     pub(super) fn identifiers_in_parens(&mut self) -> Result<Vec<String>, SqlError> {
         self.expect_token(&Token::LParen)?;

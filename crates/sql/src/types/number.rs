@@ -54,31 +54,22 @@ pub(crate) fn parse_int(ty: &SqlType, text: &str, min: i64, max: i64) -> Result<
 
 /// Reads a float8. Rust's parser is correctly rounded, as C's is.
 pub(crate) fn parse_f64(ty: &SqlType, text: &str) -> Result<f64, SqlError> {
-    let body = trim(text);
-    if let Some(special) = special_float(body) {
-        return Ok(special);
-    }
-    if !looks_like_float(body) {
-        return Err(invalid_syntax(ty, text));
-    }
-    let value: f64 = body.parse().map_err(|_| invalid_syntax(ty, text))?;
-    let is_zero_text = !mantissa(body).bytes().any(|b| (b'1'..=b'9').contains(&b));
-    if value.is_infinite() || (value == 0.0 && !is_zero_text) {
-        return Err(SqlError::new(SqlState::OUT_OF_RANGE, format!("\"{text}\" is out of range for type {ty}")));
-    }
-    Ok(value)
+    parse_float(ty, text, |body| body.parse().ok())
 }
 
 /// Reads a float4.
 pub(crate) fn parse_f32(ty: &SqlType, text: &str) -> Result<f32, SqlError> {
+    // Parsed at its own width: rounding a float8 would round twice.
+    parse_float(ty, text, |body| body.parse().ok().map(|value: f32| f64::from(value))).map(|value| value as f32)
+}
+
+fn parse_float(ty: &SqlType, text: &str, parse: impl Fn(&str) -> Option<f64>) -> Result<f64, SqlError> {
     let body = trim(text);
     if let Some(special) = special_float(body) {
-        return Ok(special as f32);
+        return Ok(special);
     }
-    if !looks_like_float(body) {
-        return Err(invalid_syntax(ty, text));
-    }
-    let value: f32 = body.parse().map_err(|_| invalid_syntax(ty, text))?;
+    let value = Some(body).filter(|body| looks_like_float(body)).and_then(parse);
+    let value = value.ok_or_else(|| invalid_syntax(ty, text))?;
     let is_zero_text = !mantissa(body).bytes().any(|b| (b'1'..=b'9').contains(&b));
     if value.is_infinite() || (value == 0.0 && !is_zero_text) {
         return Err(SqlError::new(SqlState::OUT_OF_RANGE, format!("\"{text}\" is out of range for type {ty}")));
