@@ -93,18 +93,22 @@ pub fn parse(
     }))
 }
 
+/// A view is rewritten in place only where somebody looks at it.
+fn on_terminal(options: &watch::WatchOptions) -> watch::WatchOptions {
+    watch::WatchOptions { live: !options.json && io::stdout().is_terminal(), ..*options }
+}
+
 /// Does it; what there is to say goes to standard output.
 pub fn run(command: &ClockCommand) -> Result<(), String> {
     match command {
         ClockCommand::Watch(spec, options) => {
             let clock = Clock::open(spec).map_err(|e| e.to_string())?;
             let _poller = clock.start_poller(|event| eprintln!("{event}")).map_err(|e| e.to_string())?;
-            let options = watch::WatchOptions { live: !options.json && io::stdout().is_terminal(), ..*options };
-            watch::watch(&clock, options, &mut io::stdout().lock(), &|| false).map_err(|e| e.to_string())
+            watch::watch(&clock, on_terminal(options), &mut io::stdout().lock(), &|| false).map_err(|e| e.to_string())
         }
         ClockCommand::Peers(url, options) => {
             let url = lab::client::Url::parse(url).map_err(|e| e.to_string())?;
-            peers::watch(&url, options.count, options.every, &mut io::stdout().lock()).map_err(|e| e.to_string())
+            peers::watch(&url, on_terminal(options), &mut io::stdout().lock()).map_err(|e| e.to_string())
         }
         ClockCommand::Record(spec, options, out) => {
             let clock = Clock::open(spec).map_err(|e| e.to_string())?;

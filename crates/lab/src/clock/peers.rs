@@ -1,28 +1,74 @@
 //! The clocks of a node or cluster, as SQL shows them (`timeball_internal.clocks`).
 
 use super::ClockError;
-use super::watch::human_error;
+use super::watch::{WatchOptions, human_error, sparkline};
 use crate::client::{Client, TextRow, Url};
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write as _;
 use std::io::Write;
-use std::time::Duration;
 
-const QUERY: &str =
-    "SELECT node_id, source, status, level, bound_ns, reason FROM timeball_internal.clocks ORDER BY node_id";
-const COLUMNS: [&str; 6] = ["node", "source", "status", "level", "error", "reason"];
+const QUERY: &str = "SELECT node_id, source, status, level, bound_ns, reason, earliest_ns, latest_ns FROM timeball_internal.clocks ORDER BY node_id";
+const COLUMNS: [&str; 7] = ["node", "source", "status", "level", "error", "over time", "reason"];
+/// Errors that a node's sparkline shows.
+const HISTORY: usize = 20;
+
+/// One node's clock, as its row says.
+#[derive(Debug)]
+struct NodeClock<'a>(&'a TextRow);
+
+impl NodeClock<'_> {
+    fn text(&self, column: usize) -> Option<&str> {
+        self.0.get(column)?.as_deref()
+    }
+    fn number(&self, column: usize) -> Option<u64> {
+        self.text(column)?.parse().ok()
+    }
+    /// Half the width of its interval; nothing while there is no bound.
+    fn error_ns(&self) -> Option<u64> {
+        self.number(4)
+    }
+    /// The keys of `timeball clock --json`, and the node.
+    fn json(&self) -> serde_json::Value {
+        let known = self.error_ns().is_some();
+        serde_json::json!({
+            "node_id": self.number(0),
+            "source": self.text(1),
+            "status": self.text(2),
+            "level": self.text(3),
+            "error_ns": self.error_ns(),
+            "earliest_ns": self.number(6).filter(|_| known),
+            "latest_ns": self.number(7).filter(|_| known),
+            "reason": self.text(5),
+        })
+    }
+}
+
+/// The errors of each node lately.
+#[derive(Debug, Default)]
+struct Past(BTreeMap<String, VecDeque<u64>>);
+
+impl Past {
+    /// Takes in a row; no bound is a gap of 0, as in the view of one clock.
+    fn note(&mut self, node: &NodeClock<'_>) -> String {
+        let errors = self.0.entry(node.text(0).unwrap_or_default().to_owned()).or_default();
+        if errors.len() == HISTORY {
+            errors.pop_front();
+        }
+        errors.push_back(node.error_ns().unwrap_or(0));
+        sparkline(errors.iter().copied())
+    }
+}
 
 /// The rows as a table for people.
-fn table(rows: &[TextRow]) -> String {
-    let cell = |row: &TextRow, i: usize| {
-        let text = row.get(i).cloned().flatten();
-        match text.as_deref().map(str::parse::<u64>) {
-            Some(Ok(ns)) if i == 4 => human_error(ns),
-            _ => text.unwrap_or_else(|| "-".into()),
-        }
-    };
+fn table(rows: &[TextRow], past: &mut Past) -> String {
     let mut lines = vec![COLUMNS.map(str::to_owned)];
-    lines.extend(rows.iter().map(|row| std::array::from_fn(|i| cell(row, i))));
-    let widths: [usize; 6] = std::array::from_fn(|i| lines.iter().map(|l| l[i].chars().count()).max().unwrap_or(0));
+    for row in rows {
+        let node = NodeClock(row);
+        let cell = |i: usize| node.text(i).unwrap_or("-").to_owned();
+        let error = node.error_ns().map_or("-".into(), human_error);
+        lines.push([cell(0), cell(1), cell(2), cell(3), error, past.note(&node), cell(5)]);
+    }
+    let widths: [usize; 7] = std::array::from_fn(|i| lines.iter().map(|l| l[i].chars().count()).max().unwrap_or(0));
     let mut out = String::new();
     for line in lines {
         let padded: Vec<String> = line.iter().zip(widths).map(|(c, w)| format!("{c:<w$}")).collect();
@@ -32,18 +78,31 @@ fn table(rows: &[TextRow]) -> String {
     out
 }
 
-/// Shows the clocks that the node at `url` knows, `count` times (`None` goes on).
+/// `text` over the last `lines` lines of a terminal.
+fn over(text: &str, lines: usize) -> String {
+    let up = if lines > 0 { format!("\x1b[{lines}A\x1b[J") } else { String::new() };
+    up + text
+}
+
+/// Shows the clocks that the node at `url` knows: a table, or one JSON object a node and line.
 ///
 /// # Errors
 /// [`ClockError::Node`] where it cannot be asked.
-pub fn watch(url: &Url, count: Option<u64>, every: Duration, out: &mut dyn Write) -> Result<(), ClockError> {
+pub fn watch(url: &Url, options: WatchOptions, out: &mut dyn Write) -> Result<(), ClockError> {
     let mut client = Client::connect(url)?;
-    let mut shown = 0;
-    while count.is_none_or(|n| shown < n) {
+    let (mut shown, mut height, mut past) = (0, 0, Past::default());
+    while options.count.is_none_or(|n| shown < n) {
         if shown > 0 {
-            std::thread::sleep(every);
+            std::thread::sleep(options.every);
         }
-        write!(out, "{}", table(&client.query(QUERY)?))?;
+        let rows = client.query(QUERY)?;
+        if options.json {
+            rows.iter().try_for_each(|row| writeln!(out, "{}", NodeClock(row).json()))?;
+        } else {
+            let text = table(&rows, &mut past);
+            write!(out, "{}", over(&text, if options.live { height } else { 0 }))?;
+            height = text.lines().count();
+        }
         out.flush()?;
         shown += 1;
     }
@@ -54,25 +113,35 @@ pub fn watch(url: &Url, count: Option<u64>, every: Duration, out: &mut dyn Write
 mod tests {
     use super::*;
 
+    fn rows() -> [TextRow; 2] {
+        let row = |cells: [Option<&str>; 8]| cells.map(|c| c.map(str::to_owned)).to_vec();
+        let (why, no) = ("the clock source is unknown", None);
+        [
+            row(["1", "chrony", "synchronized", "synchronized", "90728", "fine", "5", "181461"].map(Some)),
+            row([Some("12"), Some("kernel"), Some("unknown"), Some("waiting"), no, Some(why), Some("0"), Some("9")]),
+        ]
+    }
+
     #[test]
     fn a_table_of_clocks() {
-        let row = |cells: [Option<&str>; 6]| cells.map(|c| c.map(str::to_owned)).to_vec();
-        let rows = [
-            row([Some("1"), Some("chrony"), Some("synchronized"), Some("synchronized"), Some("90728"), Some("fine")]),
-            row([
-                Some("12"),
-                Some("kernel"),
-                Some("unknown"),
-                Some("waiting"),
-                None,
-                Some("the clock source is unknown"),
-            ]),
-        ];
+        let mut past = Past::default();
         let expected = "\
-node  source  status        level         error    reason
-1     chrony  synchronized  synchronized  90.7 us  fine
-12    kernel  unknown       waiting       -        the clock source is unknown
+node  source  status        level         error    over time  reason
+1     chrony  synchronized  synchronized  90.7 us  █          fine
+12    kernel  unknown       waiting       -        ▁          the clock source is unknown
 ";
-        assert_eq!(table(&rows), expected);
+        assert_eq!(table(&rows(), &mut past), expected);
+        assert!(table(&rows(), &mut past).contains("██         fine"));
+        (0..2 * HISTORY).for_each(|_| drop(table(&rows(), &mut past)));
+        assert!(past.0.values().all(|errors| errors.len() == HISTORY));
+        assert_eq!((over("x\n", 0), over("x\n", 3)), ("x\n".to_owned(), "\x1b[3A\x1b[Jx\n".to_owned()));
+    }
+
+    #[test]
+    fn json_has_the_bound_or_null() {
+        let [good, lost] = rows().map(|row| NodeClock(&row).json());
+        assert_eq!((good["node_id"].as_u64(), good["error_ns"].as_u64()), (Some(1), Some(90_728)));
+        assert_eq!((good["source"].as_str(), good["earliest_ns"].as_u64()), (Some("chrony"), Some(5)));
+        assert!(lost["error_ns"].is_null() && lost["latest_ns"].is_null() && lost["level"] == "waiting");
     }
 }
