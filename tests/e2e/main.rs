@@ -1,7 +1,7 @@
 //! End to end: real processes, real clients.
 //!
 //! Run all of it with `cargo test -p timeball --test e2e`; every test prints the line that repeats it alone. Tests that need a
-//! tool that is missing (psql, pgbench, python3, go, root) say so and pass, unless `TIMEBALL_E2E_REQUIRE=1`, as in CI. `TIMEBALL_BINARY` runs them
+//! tool that is missing (psql, pgbench, python3, go, root, chronyd) say so and pass, unless `TIMEBALL_E2E_REQUIRE=1`, as in CI. `TIMEBALL_BINARY` runs them
 //! against another binary, such as a release build.
 // Tests own processes, sockets and threads, and may end in a panic.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, missing_docs)]
@@ -10,7 +10,12 @@ mod anomalies;
 mod bad_protocol;
 mod bank;
 mod clients;
+mod clocks;
 mod crash;
+// The chronyds of the clock library's own test, and less of it.
+#[allow(dead_code)]
+#[path = "../../crates/clocksource/tests/containment/daemons.rs"]
+mod daemons;
 mod disk_full;
 mod extended_protocol;
 mod lifecycle;

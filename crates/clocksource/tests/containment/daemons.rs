@@ -1,6 +1,9 @@
 //! Two chronyds: a reference in a network namespace of its own, and a client of it here. Neither touches the system clock.
+//!
+//! The end-to-end story of the clocks (`tests/e2e/clocks.rs`) starts the same ones.
 
 use std::io;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -32,6 +35,12 @@ fn run(line: &str) -> io::Result<()> {
 
 /// A child that is killed when dropped.
 pub struct Daemon(Child);
+
+impl Daemon {
+    pub fn pid(&self) -> u32 {
+        self.0.id()
+    }
+}
 
 impl Drop for Daemon {
     fn drop(&mut self) {
@@ -109,10 +118,15 @@ impl Place {
     pub fn reference(&self, ns: &Namespace) -> io::Result<Daemon> {
         self.daemon("reference", "local stratum 8\nallow\ncmdport 0\nbindcmdaddress /", Some(ns))
     }
-    pub fn client(&self, relay_port: u16) -> io::Result<Daemon> {
-        let socket = self.socket();
+    /// A chronyd that follows `server` and answers at [`Place::socket`] only.
+    pub fn client(&self, server: SocketAddr) -> io::Result<Daemon> {
+        self.client_at(server, 0)
+    }
+    /// As [`Place::client`]; it answers on this UDP port of loopback too, unless that is 0.
+    pub fn client_at(&self, server: SocketAddr, command_port: u16) -> io::Result<Daemon> {
+        let (socket, (host, port)) = (self.socket(), (server.ip(), server.port()));
         let config = format!(
-            "server 127.0.0.1 port {relay_port} iburst minpoll -1 maxpoll 0\nmaxclockerror 50\ncmdport 0\nport 0\nbindcmdaddress {}",
+            "server {host} port {port} iburst minpoll -1 maxpoll 0\nmaxclockerror 50\ncmdport {command_port}\nport 0\nbindcmdaddress {}",
             socket.display()
         );
         self.daemon("client", &config, None)
@@ -130,7 +144,7 @@ impl Place {
         Some((Daemon(child.ok()?), segments.join("shm0")))
     }
     /// A program that sees this place's directories where daemons usually put theirs. chronyd too: it answers ClockBound at a path.
-    fn at_usual_paths(&self, program: &Path) -> Command {
+    pub fn at_usual_paths(&self, program: &Path) -> Command {
         let script = "mkdir -p /run/chrony /run/clockbound && mount --bind \"$1\" /run/chrony \
              && mount --bind \"$2\" /run/clockbound && shift 2 && exec \"$@\"";
         let mut command = Command::new("unshare");

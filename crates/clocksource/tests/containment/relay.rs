@@ -64,6 +64,10 @@ impl Relay {
         let thread = std::thread::spawn(move || run(&front, server, truth, &told));
         Relay { port, shared, thread: Some(thread) }
     }
+    /// Where clients of the server ask.
+    pub fn address(&self) -> SocketAddr {
+        ([127, 0, 0, 1], self.port).into()
+    }
     pub fn set(&self, w: Weather) {
         self.shared.there_us.store(w.there_us, Ordering::Relaxed);
         self.shared.back_us.store(w.back_us, Ordering::Relaxed);
