@@ -39,6 +39,40 @@ fn check(out: &str, yes: &str, no: &str) {
     );
 }
 
+/// The words of `text` between `from` and the next `to`, for each `from`.
+fn between<'a>(text: &'a str, from: &str, to: char) -> Vec<&'a str> {
+    text.split(from).skip(1).filter_map(|rest| rest.split(to).next()).map(str::trim).collect()
+}
+
+/// The header declares the functions that the library has, with as many parameters, and the reading's fields in their order.
+#[test]
+fn the_header_is_that_of_the_library() {
+    let file = |path: &str| std::fs::read_to_string(format!("{CRATE}/{path}")).unwrap();
+    let (header, code) = (file("include/timeball_clock.h"), file("src/capi.rs"));
+    let parameters = |list: &str| list.split(',').filter(|p| !p.trim().is_empty()).count();
+    let functions = |text: &str, from: &str| -> Vec<(String, usize)> {
+        let found = text.split(from).skip(1).filter_map(|rest| rest.split_once('(')?.1.split_once(')'));
+        let names = text.split(from).skip(1).filter_map(|rest| rest.split('(').next());
+        let mut all: Vec<_> = names.zip(found).map(|(n, (list, _))| (n.to_owned(), parameters(list))).collect();
+        all.sort_unstable();
+        all
+    };
+    let declarations: String = header.lines().filter(|l| !l.starts_with(" *") && l.ends_with(");")).collect();
+    let ours = functions(&code, "extern \"C\" fn timeball_clock_");
+    assert_eq!(functions(&declarations.replace("*timeball_clock_", " timeball_clock_"), " timeball_clock_"), ours);
+    assert_eq!(ours.len(), 8);
+    let fields = between(&header, "typedef struct {", '}')[0]
+        .lines()
+        .filter_map(|l| l.split(';').next()?.split_whitespace().nth(1));
+    let reading = between(&code, "pub struct TimeballReading {", '}')[0].lines().filter_map(|l| l.split(':').next());
+    assert_eq!(fields.collect::<Vec<_>>(), reading.map(str::trim).filter(|f| !f.is_empty()).collect::<Vec<_>>());
+    for (name, number) in
+        [("UNKNOWN", 0), ("SYNCHRONIZED", 1), ("FREE_RUNNING", 2), ("DISRUPTED", 3), ("INVALID", -1), ("UNTRUSTED", -2)]
+    {
+        assert!(header.contains(&format!("TIMEBALL_{name} = {number}")), "{name}");
+    }
+}
+
 #[test]
 fn the_examples_of_other_languages_run() {
     if !has("cc") {
@@ -58,6 +92,12 @@ fn the_examples_of_other_languages_run() {
     check(&run(Command::new(&program).arg("static:5ms")), "1", "0");
     let refused = Command::new(&program).arg("sundial").output().unwrap();
     assert!(String::from_utf8_lossy(&refused.stderr).contains("choose one of"), "{refused:?}");
+    // The header also serves C++.
+    if has("c++") {
+        run(Command::new("c++")
+            .args(["-std=c++11", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-x", "c++-header"])
+            .arg(format!("{CRATE}/include/timeball_clock.h")));
+    }
     // The same program, dynamically.
     run(Command::new("cc")
         .arg("-I")
@@ -69,19 +109,61 @@ fn the_examples_of_other_languages_run() {
         .arg(&program));
     check(&run(Command::new(&program).arg("static:5ms").env("LD_LIBRARY_PATH", &libraries)), "1", "0");
 
+    python(&libraries);
+}
+
+/// The wheel is installed as a user would, and says of itself what its library needs.
+fn python(libraries: &Path) {
     if !has("python3") {
         println!("SKIPPED: this machine has no Python");
         return;
     }
-    let wheel = run(Command::new("python3")
-        .arg(format!("{CRATE}/python/build_wheel.py"))
-        .arg(libraries.join("libclocksource.so"))
-        .arg(libraries.join("wheel")));
-    // A wheel is a zip file that is unpacked where Python looks; `pip install` does no more.
-    let installed = libraries.join("site");
-    run(Command::new("python3").args(["-m", "zipfile", "-e", wheel.trim()]).arg(&installed));
-    let example = format!("{CRATE}/python/examples/now.py");
-    check(&run(Command::new("python3").arg(&example).arg("static:5ms").env("PYTHONPATH", &installed)), "True", "False");
-    let refused = Command::new("python3").args([&example, "sundial"]).env("PYTHONPATH", &installed).output().unwrap();
+    let python = |args: &[&str]| run(Command::new("python3").args(args).env("PYTHONDONTWRITEBYTECODE", "1"));
+    let (here, library) = (format!("{CRATE}/python"), libraries.join("libclocksource.so"));
+    python(&[&format!("{here}/test_platform_tag.py")]);
+    let _ = std::fs::remove_dir_all(libraries.join("wheel"));
+    let out = libraries.join("wheel");
+    let wheel = python(&[&format!("{here}/build_wheel.py"), library.to_str().unwrap(), out.to_str().unwrap()]);
+    tag_is_what_readelf_says(wheel.trim(), &library);
+    let refused =
+        Command::new("python3").arg(format!("{here}/build_wheel.py")).args([file!(), "/tmp"]).output().unwrap();
+    assert!(!refused.status.success());
+
+    let venv = libraries.join("venv");
+    let made = Command::new("python3").args(["-m", "venv"]).arg(&venv).output().unwrap();
+    let (interpreter, path) = if made.status.success() {
+        let interpreter = venv.join("bin/python");
+        let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-index", "--force-reinstall"];
+        run(Command::new(&interpreter).args(pip).arg(wheel.trim()));
+        (interpreter, PathBuf::new())
+    } else {
+        // Debian without python3-venv. A wheel is a zip file that is unpacked where Python looks; `pip install` does little more.
+        println!("NOT COVERED: `pip install`, for this machine cannot make a virtual environment");
+        let installed = libraries.join("site");
+        python(&["-m", "zipfile", "-e", wheel.trim(), installed.to_str().unwrap()]);
+        ("python3".into(), installed)
+    };
+    let example = |source: &str| {
+        let mut command = Command::new(&interpreter);
+        command.args([&format!("{here}/examples/now.py"), source]).env("PYTHONPATH", &path);
+        command
+    };
+    check(&run(&mut example("static:5ms")), "True", "False");
+    let refused = example("sundial").output().unwrap();
     assert!(String::from_utf8_lossy(&refused.stderr).contains("choose one of"), "{refused:?}");
+}
+
+/// The newest glibc symbol version in `readelf`'s words is the wheel's promise.
+fn tag_is_what_readelf_says(wheel: &str, library: &Path) {
+    if !has("readelf") {
+        println!("NOT COVERED: the wheel's tag, for this machine has no readelf");
+        return;
+    }
+    let said = run(Command::new("readelf").arg("--version-info").arg("--wide").arg(library));
+    let minor = |text: &str| text.split(|c: char| !c.is_ascii_digit()).next().and_then(|n| n.parse::<u32>().ok());
+    let newest = said.split("GLIBC_2.").skip(1).filter_map(minor).max().unwrap().max(17);
+    let name = wheel.rsplit('/').next().unwrap();
+    println!("{name}: readelf says GLIBC_2.{newest}");
+    let expected = format!("-py3-none-manylinux_2_{newest}_{}.", std::env::consts::ARCH);
+    assert!(name.contains(&expected), "{name} is not {expected}");
 }
