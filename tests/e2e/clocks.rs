@@ -142,7 +142,7 @@ fn a_node_outlives_its_time_daemon() {
     let daemon = place.client_at(server, port).unwrap();
     let source = format!("chrony:{}", place.socket().display());
     until("chronyd is synchronised", || clock(&["--clock", &source]).is("synchronized").then_some(()));
-    looks(&source, port, &place);
+    looks(&source, port, &place, daemon.pid());
 
     let scratch = Scratch::new();
     let node = Node::start(&scratch.path().join("store"), &["--clock", &source]);
@@ -186,12 +186,21 @@ fn say_clock(flags: &[&str]) -> String {
 }
 
 /// Every way to look at a daemon without a node.
-fn looks(source: &str, port: u16, place: &Place) {
+fn looks(source: &str, port: u16, place: &Place, pid: u32) {
     let text = say_clock(&["--json", "--clock", source]);
     let said: Value = serde_json::from_str(&text).unwrap();
     assert!(said["detail"].as_str().unwrap().contains("chronyd follows 10.77."), "{text}");
-    let udp = clock(&["--clock", &format!("chrony:127.0.0.1:{port}")]);
+    let by_udp = format!("chrony:127.0.0.1:{port}");
+    let udp = clock(&["--clock", &by_udp]);
     assert!(udp.is("synchronized"), "{udp:?}");
+    // Other chronyds may run here; it is this one's file that is read.
+    let file = place.0.join("client");
+    for address in [source, &by_udp] {
+        let advice = say_clock(&["doctor", "--clock", address]);
+        assert!(advice.contains(&format!("daemon: process {pid} (")), "{advice}");
+        assert!(advice.contains(&format!("settings: {}\n", file.display())), "{advice}");
+        assert!(advice.contains("maxclockerror is 50 ppm"), "{advice}");
+    }
     let live = say_clock(&["--count", "3", "--every", "50ms", "--clock", source]);
     assert!(
         live.contains("chrony ") && live.contains("synchronized") && live.contains("± ") && live.contains('█'),

@@ -18,10 +18,11 @@
 //! **Caveats.** The bound is as good as the server's own: root delay and dispersion are summed up from there.
 //! The daemon answers in 20 to 60 µs; it is asked by the poller, never by a reader.
 
+mod credentials;
 mod transport;
 mod wire;
 
-pub use transport::ChronyAddress;
+pub use transport::{Answered, ChronyAddress};
 pub use wire::{SourceReport, Tracking};
 
 use crate::measurement::{Leap, Measurement, Probe, ProbeError};
@@ -71,6 +72,10 @@ impl Chrony {
         (0..count)
             .map(|i| SourceReport::decode(&self.transport.ask(&wire::Request::Source(i))?).map_err(malformed))
             .collect()
+    }
+    /// Who gave the last answer; nothing before the first.
+    pub fn answered(&self) -> Option<Answered> {
+        self.transport.answered()
     }
     /// Where the daemon was reached last.
     pub fn place(&self) -> String {

@@ -3,6 +3,7 @@
 //! The Unix socket needs a place for our own end in the daemon's directory, so it takes root or the daemon's group. UDP port 323
 //! answers monitoring requests of anyone on the machine. The Unix socket is tried first: nobody else can answer there.
 
+use super::credentials;
 use super::wire::Request;
 use crate::measurement::ProbeError;
 use crate::moment;
@@ -34,6 +35,15 @@ pub enum ChronyAddress {
     Udp(SocketAddr),
 }
 
+/// Who gave the last answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answered {
+    /// A process over a Unix socket; `None` where it lives outside of this process id namespace.
+    Process(Option<u32>),
+    /// Whoever has this UDP address.
+    Address(SocketAddr),
+}
+
 #[derive(Debug)]
 enum Socket {
     Unix(UnixDatagram, PathBuf),
@@ -50,6 +60,7 @@ impl Socket {
         std::fs::set_permissions(&own, std::fs::Permissions::from_mode(0o666))?;
         if let Socket::Unix(s, _) = &socket {
             s.connect(server)?;
+            credentials::ask_for(s)?;
             s.set_read_timeout(Some(PATIENCE))?;
             s.set_write_timeout(Some(PATIENCE))?;
         }
@@ -72,10 +83,10 @@ impl Socket {
             Socket::Udp(s) => s.send(datagram),
         }
     }
-    fn recv(&self, buffer: &mut [u8]) -> io::Result<usize> {
+    fn recv(&self, buffer: &mut [u8]) -> io::Result<(usize, Answered)> {
         match self {
-            Socket::Unix(s, _) => s.recv(buffer),
-            Socket::Udp(s) => s.recv(buffer),
+            Socket::Unix(s, _) => credentials::recv(s, buffer).map(|(n, process)| (n, Answered::Process(process))),
+            Socket::Udp(s) => Ok((s.recv(buffer)?, Answered::Address(s.peer_addr()?))),
         }
     }
 }
@@ -94,12 +105,16 @@ impl Drop for Socket {
 pub(super) struct Transport {
     address: ChronyAddress,
     socket: Option<Socket>,
+    answered: Option<Answered>,
     sequence: u32,
 }
 
 impl Transport {
     pub(super) fn new(address: ChronyAddress) -> Self {
-        Transport { address, socket: None, sequence: moment::boot_ns() as u32 }
+        Transport { address, socket: None, answered: None, sequence: moment::boot_ns() as u32 }
+    }
+    pub(super) fn answered(&self) -> Option<Answered> {
+        self.answered
     }
     pub(super) fn place(&self) -> String {
         match (&self.socket, &self.address) {
@@ -150,9 +165,9 @@ impl Transport {
         socket.send(&request.encode(self.sequence))?;
         let mut buffer = [0; 512];
         for _ in 0..STRAYS_MAX {
-            let n = socket.recv(&mut buffer)?;
+            let (n, answered) = socket.recv(&mut buffer)?;
             if let Some(reply) = request.open(self.sequence, &buffer[..n]) {
-                self.socket = Some(socket);
+                (self.socket, self.answered) = (Some(socket), Some(answered));
                 return Ok(reply);
             }
         }

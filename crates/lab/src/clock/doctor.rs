@@ -1,10 +1,17 @@
 //! `timeball clock doctor`: what keeps the bound wide, and what a change would gain.
 //!
 //! Everything is judged from [`Facts`], a value; gathering them from the machine is apart. The bound of chronyd is a sum, so each
-//! advice says which term it shrinks and by how much.
+//! advice says which term it shrinks and by how much. The settings are those of the chronyd that answers ([`daemon`]), from the files
+//! that it reads ([`settings`]); where it cannot be known which these are, that is said, and nothing is concluded from any.
+
+pub mod daemon;
+pub mod settings;
+#[cfg(test)]
+mod tree;
 
 use clocksource::chrony::{Chrony, SourceReport, Tracking};
 use clocksource::{KernelTime, ProbeError};
+use daemon::Daemon;
 use std::fmt::Write;
 use std::path::Path;
 
@@ -14,8 +21,10 @@ const DRIFT: f64 = 50e-6;
 const POLL_ADVISED_S: f64 = 16.0;
 /// Round trips below this (seconds) are of a local network, where polling every second is welcome.
 const LOCAL_DELAY_S: f64 = 0.001;
-/// Where distributions put chronyd's settings.
-const SETTINGS: [&str; 2] = ["/etc/chrony/chrony.conf", "/etc/chrony.conf"];
+/// The mode of a source that is a clock of this machine.
+const REFERENCE_CLOCK: u16 = 2;
+/// Lines that name servers.
+const SERVERS: [&str; 3] = ["server", "pool", "peer"];
 /// Clock sources of the kernel that it can read without a system call.
 const FAST_COUNTERS: [&str; 4] = ["tsc", "kvm-clock", "hyperv_clocksource_tsc_page", "arch_sys_counter"];
 
@@ -28,10 +37,8 @@ pub struct Facts {
     pub trouble: String,
     /// chronyd's sources.
     pub sources: Vec<SourceReport>,
-    /// chronyd's settings, as far as they were found.
-    pub settings: String,
-    /// Where.
-    pub settings_path: String,
+    /// The chronyd that answered and its settings, or why it is not known which one that is.
+    pub daemon: Option<Result<Daemon, String>>,
     /// The kernel's counter.
     pub counter: String,
     /// PTP hardware clocks.
@@ -64,14 +71,13 @@ impl Facts {
             ) => (None, e.to_string()),
         };
         let sources = if tracking.is_some() { chrony.sources().unwrap_or_default() } else { Vec::new() };
-        let settings_path = SETTINGS.into_iter().find(|p| Path::new(p).exists()).unwrap_or_default().to_string();
+        let daemon = tracking.is_some().then(|| Daemon::find(chrony.answered(), Path::new("/proc")));
         let since_epoch = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
         Facts {
             tracking,
             trouble,
             sources,
-            settings: read(&settings_path),
-            settings_path,
+            daemon,
             counter: read("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
             hardware_clocks: (0..8).map(|n| format!("/dev/ptp{n}")).filter(|p| Path::new(p).exists()).collect(),
             kernel: KernelTime::query().ok(),
@@ -79,13 +85,20 @@ impl Facts {
         }
     }
 
-    /// The number after a word in the settings.
-    fn setting(&self, word: &str) -> Option<f64> {
-        let lines = self.settings.lines().map(|l| l.split(['#', '!', ';', '%']).next().unwrap_or(""));
-        let mut words = lines.flat_map(str::split_whitespace);
-        words.by_ref().find(|w| w.eq_ignore_ascii_case(word))?;
-        words.next()?.parse().ok()
+    /// The daemon, where it is known.
+    fn known(&self) -> Option<&Daemon> {
+        self.daemon.as_ref()?.as_ref().ok()
     }
+    /// Whether the daemon follows a clock on this machine's hardware.
+    fn follows_hardware(&self) -> bool {
+        let told = |d: &Daemon| d.settings.named("refclock").any(|line| line.words.iter().any(|w| w == "PHC"));
+        self.known().is_some_and(told) || self.sources.iter().any(|s| s.mode == REFERENCE_CLOCK)
+    }
+}
+
+/// A file as people read it.
+fn place(file: &Path) -> String {
+    if file.as_os_str().is_empty() { "chronyd's command line".into() } else { file.display().to_string() }
 }
 
 /// The terms of chronyd's bound, seconds.
@@ -114,13 +127,17 @@ fn chrony_findings(facts: &Facts, t: &Tracking, out: &mut Vec<Finding>) {
             "write `minpoll 4 maxpoll 4` behind the server; less often lets the clock drift for longer"
         };
         let gain = (t.update_interval_s - target) * DRIFT;
-        say(format!("chronyd updates the clock every {:.0} s", t.update_interval_s), advice, Some(gain));
+        let lines =
+            SERVERS.into_iter().flat_map(|word| facts.known().into_iter().flat_map(move |d| d.settings.named(word)));
+        let lines: Vec<_> = lines.map(|l| format!("`{}` in {}", l.words.join(" "), place(&l.file))).collect();
+        let told = if lines.is_empty() { String::new() } else { format!(" ({})", lines.join(", ")) };
+        say(format!("chronyd updates the clock every {:.0} s{told}", t.update_interval_s), advice, Some(gain));
     }
-    match facts.setting("maxclockerror") {
-        Some(ppm) if ppm > 5.0 => {
+    match facts.known().and_then(|d| d.settings.number("maxclockerror")) {
+        Some((ppm, file)) if ppm > 5.0 => {
             let gain = t.update_interval_s * ppm * 1e-6;
             say(
-                format!("maxclockerror is {ppm} ppm"),
+                format!("maxclockerror is {ppm} ppm in {}", place(file)),
                 "ClockBound needs it; Timeball's `chrony` source adds 50 ppm of its own, so without ClockBound the line can go",
                 Some(gain),
             );
@@ -163,7 +180,7 @@ pub fn diagnose(facts: &Facts) -> Vec<Finding> {
             gain_s: None,
         }),
     }
-    if !facts.hardware_clocks.is_empty() && !facts.settings.contains("PHC") {
+    if !facts.hardware_clocks.is_empty() && !facts.follows_hardware() {
         out.push(Finding {
             what: format!("this machine has a PTP hardware clock ({})", facts.hardware_clocks.join(", ")),
             advice: format!(
@@ -180,6 +197,19 @@ pub fn diagnose(facts: &Facts) -> Vec<Finding> {
             gain_s: None,
         });
     }
+    out
+}
+
+/// Which daemon answered and what was read of its settings, line by line.
+fn known(daemon: &Daemon) -> Vec<String> {
+    let (told_by, line) = (&daemon.told_by, daemon.arguments.join(" "));
+    let mut out = vec![format!("daemon: process {} ({told_by}): {line}", daemon.process)];
+    let read = daemon.settings.files.iter().map(|f| format!("settings: {}", f.display()));
+    out.extend(read);
+    if daemon.settings.directives.iter().any(|d| d.file.as_os_str().is_empty()) {
+        out.push("settings: its command line".into());
+    }
+    out.extend(daemon.settings.troubles.iter().map(|t| format!("settings: not all of them are known: {t}")));
     out
 }
 
@@ -207,8 +237,10 @@ pub fn report(facts: &Facts) -> String {
         let word = if k.state == 5 { "not synchronised" } else { "synchronised" };
         say(format_args!("kernel: {word}, maximum error {} us, counter {}", k.maxerror_us, facts.counter));
     }
-    if !facts.settings_path.is_empty() {
-        say(format_args!("settings: {}", facts.settings_path));
+    match &facts.daemon {
+        Some(Ok(daemon)) => known(daemon).into_iter().for_each(|line| say(format_args!("{line}"))),
+        Some(Err(why)) => say(format_args!("settings: not known, for {why}; nothing is said about them")),
+        None => {}
     }
     let findings = diagnose(facts);
     say(format_args!(""));
@@ -217,14 +249,27 @@ pub fn report(facts: &Facts) -> String {
     }
     for (n, f) in findings.iter().enumerate() {
         let gain = f.gain_s.map_or(String::new(), |s| format!(" (gains up to {:.1} us)", s * 1e6));
-        say(format_args!("{}. {}.\n   {}{gain}.", n + 1, f.what.trim_end_matches('.'), f.advice));
+        let end = if f.what.ends_with(['.', '?']) { "" } else { "." };
+        say(format_args!("{}. {}{end}\n   {}{gain}.", n + 1, f.what, f.advice));
     }
     out
 }
 
 #[cfg(test)]
 mod tests {
+    use super::settings::Settings;
+    use super::tree::Tree;
     use super::*;
+
+    fn daemon(settings: &str) -> Daemon {
+        let tree = Tree::new(&[("my.conf", settings)]);
+        Daemon {
+            process: 42,
+            arguments: ["chronyd", "-f", "/my.conf"].map(str::to_owned).to_vec(),
+            told_by: "it sent the answer".into(),
+            settings: Settings::read(tree.path(), Path::new("/my.conf")),
+        }
+    }
 
     fn facts() -> Facts {
         let t = Tracking {
@@ -245,7 +290,7 @@ mod tests {
         Facts {
             tracking: Some(t),
             sources: vec![source("10.0.0.1", 0, 255), source("10.0.0.2", 2, 255), source("10.0.0.3", 1, 0)],
-            settings: "server 10.0.0.1\n# maxclockerror 7\nMaxClockError 50 # for ClockBound".into(),
+            daemon: Some(Ok(daemon("server 10.0.0.1 iburst\n# maxclockerror 7\nMaxClockError 50"))),
             counter: "tsc".into(),
             now_ns: 1_100_000_000_000,
             ..Facts::default()
@@ -260,14 +305,24 @@ mod tests {
     fn a_machine_with_the_usual_faults() {
         let found = diagnose(&facts());
         let close = |a: Option<Option<f64>>, b: f64| a.flatten().is_some_and(|a| (a - b).abs() < 1e-9);
-        assert!(close(gain(&found, "updates the clock every 1036 s"), 1020.0 * 50e-6), "{found:?}");
-        assert!(close(gain(&found, "maxclockerror is 50"), 1036.0 * 50e-6));
+        assert!(
+            close(
+                gain(&found, "updates the clock every 1036 s (`server 10.0.0.1 iburst` in /my.conf)"),
+                1020.0 * 50e-6
+            ),
+            "{found:?}"
+        );
+        assert!(close(gain(&found, "maxclockerror is 50 ppm in /my.conf"), 1036.0 * 50e-6));
         assert!(close(gain(&found, "takes 30.000 ms"), 0.015));
         assert_eq!(gain(&found, "10.0.0.3 does not answer"), Some(None));
         assert_eq!(gain(&found, "10.0.0.2 disagrees"), Some(None));
         assert_eq!(gain(&found, "2 usable"), Some(None));
         assert_eq!(found.len(), 6);
         let text = report(&facts());
+        assert!(
+            text.contains("daemon: process 42 (it sent the answer): chronyd -f /my.conf\nsettings: /my.conf\n"),
+            "{text}"
+        );
         assert!(text.contains("drift since the last update") && text.contains("5000.0 us"), "{text}");
     }
 
@@ -281,9 +336,21 @@ mod tests {
     }
 
     #[test]
+    fn nothing_is_concluded_from_settings_that_may_be_those_of_another_daemon() {
+        let unknown = Facts { daemon: Some(Err("several chronyds run here".into())), ..facts() };
+        assert!(gain(&diagnose(&unknown), "maxclockerror").is_none());
+        let text = report(&unknown);
+        assert!(text.contains("settings: not known, for several chronyds run here;"), "{text}");
+        let mut part = facts();
+        part.daemon = Some(Ok(daemon("include /x[1]")));
+        assert!(report(&part).contains("not all of them are known: /x[1]: "), "{}", report(&part));
+    }
+
+    #[test]
     fn a_machine_without_faults() {
         let mut good = facts();
-        good.settings = String::new();
+        good.daemon = Some(Ok(daemon("refclock PHC /dev/ptp0 poll 0")));
+        good.hardware_clocks = vec!["/dev/ptp0".into()];
         good.sources = vec![SourceReport { reachability: 255, ..SourceReport::default() }; 4];
         good.tracking = good.tracking.map(|t| Tracking { root_delay_s: 0.0001, update_interval_s: 1.0, ..t });
         assert!(report(&good).contains("Nothing to improve"), "{}", report(&good));
