@@ -233,7 +233,7 @@ mod tests {
         );
         let mut files = vec![
             ("net/udp", udp.as_str()),
-            ("41/cmdline", "/usr/sbin/chronyd\0-F\01\0"),
+            ("41/cmdline", "/usr/sbin/chronyd\0-F\x001\0"),
             ("41/comm", "chronyd\n"),
             ("41/root/etc/chrony.conf", "server of-41\n"),
             ("42/cmdline", "chronyd\0-xdf/my.conf\0"),
