@@ -6,7 +6,8 @@
 //! **Invariants.**
 //! 1. With `n` servers configured, `(n - 1) / 2` of them may lie in any way. With two, none may: they only narrow each other.
 //! 2. A majority of the *configured* servers must have answered lately, else the source runs free.
-//! 3. Public servers are asked at most every [`POLL_PUBLIC_NS`], and less often when one says so.
+//! 3. A minority can neither hide an announced leap second nor claim that it is smeared away.
+//! 4. Public servers are asked at most every [`POLL_PUBLIC_NS`], and less often when one says so.
 //!
 //! **Caveats.** Plain NTP is not authenticated; whoever sits on the path can lie as a server can. If something else slews the system
 //! clock meanwhile (chronyd may, by 8 %), the drift allowance does not hold: then use that daemon as the source.
@@ -201,6 +202,19 @@ impl Peer {
     }
 }
 
+/// What servers announce of which `wrong` may lie in any way, and so may keep quiet: only more than that can say that there is no leap
+/// second. A liar may so bring one about, which widens the bound around midnight and does no other harm.
+fn leap_of(counting: &[&Peer], wrong: usize) -> Leap {
+    let count = |says: fn(&Peer) -> bool| counting.iter().filter(|p| says(p)).count();
+    let (insert, delete) = (count(|p| p.leap == 1), count(|p| p.leap == 2));
+    match () {
+        () if counting.len() - insert - delete > wrong && count(|p| p.smeared) > wrong => Leap::Smeared,
+        () if counting.len() - insert - delete > wrong => Leap::None,
+        () if insert >= delete => Leap::Insert,
+        () => Leap::Delete,
+    }
+}
+
 /// A fixed mixing function (the finalizer of SplitMix64).
 fn mix(mut x: u64) -> u64 {
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -241,13 +255,8 @@ impl Probe for Ntp {
             }
         })?;
         let updated_ns = counting.iter().filter_map(|p| p.samples.newest_ns()).max().unwrap_or(0);
-        let says = |leap: u8| counting.iter().filter(|p| p.leap == leap).count() * 2 > counting.len();
-        let leap = match () {
-            () if counting.iter().any(|p| p.smeared) => Leap::Smeared,
-            () if says(1) => Leap::Insert,
-            () if says(2) => Leap::Delete,
-            () => Leap::None,
-        };
+        let leap = leap_of(&counting, marzullo::tolerable(self.peers.len()));
+        let smeared = if leap == Leap::Smeared { "; they smear leap seconds" } else { "" };
         Ok(Measurement {
             moment,
             interval,
@@ -255,7 +264,7 @@ impl Probe for Ntp {
             max_drift_ppb: self.max_drift_ppb,
             status: Status::Synchronized,
             leap,
-            detail: format!("{} of {} NTP servers agree", intervals.len(), self.peers.len()),
+            detail: format!("{} of {} NTP servers agree{smeared}", intervals.len(), self.peers.len()),
         })
     }
 }

@@ -1,0 +1,149 @@
+//! The NTP client against servers of this file, on loopback: some lie, some are silent, some announce leap seconds.
+
+#![allow(clippy::disallowed_methods, clippy::disallowed_types)]
+
+use clocksource::ntp::Ntp;
+use clocksource::{Leap, Measurement, Probe, ProbeError};
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// Seconds from NTP's epoch to Unix's.
+const EPOCH_S: u64 = 2_208_988_800;
+/// A condition that does not come true by then never will.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What a server says. The truth here is the system clock.
+#[derive(Clone, Copy)]
+struct Says {
+    offset_s: i64,
+    leap: u8,
+    stratum: u8,
+    reference: [u8; 4],
+}
+
+const HONEST: Says = Says { offset_s: 0, leap: 0, stratum: 2, reference: [10, 0, 0, 1] };
+const SMEARED: Says = Says { reference: [254, 0, 0, 1], ..HONEST };
+const INSERT: Says = Says { leap: 1, ..HONEST };
+const DELETE: Says = Says { leap: 2, ..HONEST };
+const LIAR: Says = Says { offset_s: 10, ..HONEST };
+const REFUSES: Says = Says { stratum: 0, reference: *b"RATE", ..HONEST };
+
+fn real_ns() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as u64
+}
+
+impl Says {
+    fn answer(&self, request: &[u8]) -> [u8; 48] {
+        let mut p = [0; 48];
+        (p[0], p[1], p[3]) = (self.leap << 6 | 4 << 3 | 4, self.stratum, -20i8 as u8);
+        p[8..12].copy_from_slice(&66u32.to_be_bytes()); // a dispersion of 1 ms
+        p[12..16].copy_from_slice(&self.reference);
+        p[24..32].copy_from_slice(&request[40..48]);
+        let now = real_ns();
+        let seconds = (now / 1_000_000_000 + EPOCH_S).wrapping_add_signed(self.offset_s) as u32;
+        let fraction = ((now % 1_000_000_000) << 32).div_ceil(1_000_000_000) as u32;
+        for at in [32, 40] {
+            p[at..at + 4].copy_from_slice(&seconds.to_be_bytes());
+            p[at + 4..at + 8].copy_from_slice(&fraction.to_be_bytes());
+        }
+        p
+    }
+}
+
+/// A server until it is dropped; one without a word never answers.
+struct Server {
+    address: SocketAddr,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Server {
+    fn start(says: Option<Says>) -> Server {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        socket.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
+        let (address, stop) = (socket.local_addr().unwrap(), Arc::new(AtomicBool::new(false)));
+        let told = Arc::clone(&stop);
+        let thread = std::thread::spawn(move || {
+            let mut request = [0; 64];
+            while !told.load(Ordering::Relaxed) {
+                if let (Ok((48, from)), Some(says)) = (socket.recv_from(&mut request), says) {
+                    socket.send_to(&says.answer(&request), from).unwrap();
+                }
+            }
+        });
+        Server { address, stop, thread: Some(thread) }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Asks these servers until the outcome is as it should be.
+fn ask<T>(servers: &[Option<Says>], good: impl Fn(Result<Measurement, ProbeError>) -> Result<T, String>) -> T {
+    let servers: Vec<Server> = servers.iter().map(|says| Server::start(*says)).collect();
+    let names: Vec<String> = servers.iter().map(|s| s.address.to_string()).collect();
+    let (mut ntp, began) = (Ntp::new(&names, 200_000), Instant::now());
+    loop {
+        match good(ntp.probe()) {
+            Ok(found) => return found,
+            Err(last) => assert!(began.elapsed() < PATIENCE, "{last}"),
+        }
+        std::thread::sleep(Duration::from_millis(10)); // poll: all servers were heard
+    }
+}
+
+/// The measurement as soon as so many servers agree on it; true time must be inside every one.
+fn agreed(servers: &[Option<Says>], many: usize) -> Measurement {
+    ask(servers, |outcome| {
+        let m = outcome.map_err(|e| e.to_string())?;
+        let (earliest, real) = (m.interval.earliest_ns, m.moment.real_ns);
+        assert!(earliest <= real && real <= m.interval.latest_ns, "{m:?}");
+        if m.detail.starts_with(&format!("{many} of ")) { Ok(m) } else { Err(m.detail) }
+    })
+}
+
+#[test]
+fn a_minority_of_liars_is_outvoted() {
+    let m = agreed(&[Some(HONEST), Some(LIAR), Some(HONEST)], 3);
+    assert_eq!((m.leap, m.detail.as_str()), (Leap::None, "3 of 3 NTP servers agree"));
+    assert!(m.interval.error_ns() < 5_000_000_000, "the liar is 10 s off: {m:?}");
+    agreed(&[Some(HONEST), None, Some(HONEST)], 2);
+}
+
+#[test]
+fn without_a_majority_there_is_no_bound() {
+    let reason = |servers: &[Option<Says>], part: &str| {
+        ask(servers, |outcome| match outcome {
+            Err(ProbeError::Unsynchronised { reason, .. }) if reason.contains(part) => Ok(reason),
+            other => Err(format!("{other:?}")),
+        })
+    };
+    let silent = reason(&[Some(HONEST), None, None], "no reply");
+    assert!(silent.contains("no majority of the 3 servers agrees"), "{silent}");
+    assert!(reason(&[Some(HONEST), Some(LIAR)], "answers; ").ends_with("answers)"), "two that contradict each other");
+    reason(&[Some(REFUSES)], "the server refuses: RATE");
+}
+
+#[test]
+fn a_minority_cannot_hide_a_leap_second_nor_smear_it_away() {
+    let leap = |servers: &[Says]| agreed(&servers.iter().copied().map(Some).collect::<Vec<_>>(), servers.len()).leap;
+    assert_eq!(leap(&[INSERT, INSERT, HONEST]), Leap::Insert);
+    assert_eq!(leap(&[INSERT, INSERT, SMEARED]), Leap::Insert);
+    assert_eq!(leap(&[DELETE, DELETE, INSERT]), Leap::Delete);
+    assert_eq!(leap(&[HONEST, HONEST, INSERT]), Leap::None);
+    assert_eq!(leap(&[HONEST, HONEST, SMEARED]), Leap::None);
+    assert_eq!(leap(&[SMEARED, SMEARED, HONEST]), Leap::Smeared);
+    let one = agreed(&[Some(SMEARED)], 1);
+    assert_eq!((one.leap, one.detail.as_str()), (Leap::Smeared, "1 of 1 NTP servers agree; they smear leap seconds"));
+    // Two of five are silent; of the three others two may lie, and keep quiet.
+    assert_eq!(agreed(&[Some(INSERT), Some(HONEST), Some(HONEST), None, None], 3).leap, Leap::Insert);
+}
