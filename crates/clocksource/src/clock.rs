@@ -42,8 +42,8 @@ struct Polled {
 }
 
 impl Polled {
-    fn new(probe: Box<dyn Probe>) -> Self {
-        let vmclock = VmClock::open().and_then(|v| v.disruption_marker().map(|m| (v, m))).ok();
+    fn new(probe: Box<dyn Probe>, vmclock: Option<VmClock>) -> Self {
+        let vmclock = vmclock.and_then(|v| v.disruption_marker().map(|m| (v, m)).ok());
         Polled { probe, tracker: Tracker::default(), vmclock }
     }
     /// Whether the hypervisor disturbed the clock since the last call.
@@ -137,20 +137,23 @@ impl Clock {
             Spec::Ntp(servers) => Box::new(Ntp::new(servers, settings.undisciplined_drift_ppb)),
             Spec::Auto => Box::new(Auto::new(drift)),
         };
-        let clock = Self::build(Face::Anchored, Some(probe), spec.to_string());
+        let clock = Self::build(Face::Anchored, Some(Polled::new(probe, VmClock::open().ok())), spec.to_string());
         clock.poll();
         Ok(clock)
     }
 
     /// A clock over a probe of the caller's own.
     pub fn with_probe(probe: Box<dyn Probe>) -> Arc<Self> {
+        Self::with_probe_on(probe, VmClock::open().ok())
+    }
+    /// As [`Clock::with_probe`], on a machine whose hypervisor tells of disruptions by the device `vmclock`.
+    pub fn with_probe_on(probe: Box<dyn Probe>, vmclock: Option<VmClock>) -> Arc<Self> {
         let name = probe.name().to_string();
-        Self::build(Face::Anchored, Some(probe), name)
+        Self::build(Face::Anchored, Some(Polled::new(probe, vmclock)), name)
     }
 
-    fn build(face: Face, probe: Option<Box<dyn Probe>>, spec: String) -> Arc<Self> {
+    fn build(face: Face, polled: Option<Polled>, spec: String) -> Arc<Self> {
         let report = Report { source: spec.clone(), ..Report::default() };
-        let polled = probe.map(Polled::new);
         Arc::new(Clock {
             cell: AnchorCell::default(),
             face,

@@ -79,6 +79,10 @@ impl ClockBound {
     pub fn new(path: PathBuf) -> Self {
         ClockBound { path, vmclock: VmClock::open().ok() }
     }
+    /// As [`ClockBound::new`], with a given device for the hypervisor's marker.
+    pub fn with_vmclock(path: PathBuf, vmclock: VmClock) -> Self {
+        ClockBound { path, vmclock: Some(vmclock) }
+    }
     /// The usual path that exists.
     pub fn usual_path() -> PathBuf {
         let found = PATHS.into_iter().find(|p| Path::new(p).exists());

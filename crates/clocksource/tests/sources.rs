@@ -251,23 +251,87 @@ fn auto_without_any_source_says_why_each_was_refused() {
     assert!(error.contains("a is not synchronised: gone; b is not synchronised: gone"), "{error}");
 }
 
-#[test]
-fn a_vmclock_tells_of_disruptions() {
-    use std::io::Write;
-    let path = std::env::temp_dir().join(format!("tb-vmclock-{}", std::process::id()));
-    let write = |magic: u32, sequence: u32, marker: u64| {
+/// A hypervisor's device, as a file.
+struct Hypervisor(std::path::PathBuf);
+
+impl Hypervisor {
+    fn new(name: &str) -> Self {
+        Hypervisor(std::env::temp_dir().join(format!("tb-vmclock-{name}-{}", std::process::id())))
+    }
+    fn write(&self, magic: u32, sequence: u32, marker: u64) {
+        use std::io::{Seek, Write};
         let mut page = vec![0u8; 24];
         page[0..4].copy_from_slice(&magic.to_le_bytes());
         page[12..16].copy_from_slice(&sequence.to_le_bytes());
         page[16..24].copy_from_slice(&marker.to_le_bytes());
-        File::create(&path).unwrap().write_all(&page).unwrap();
-    };
-    write(0x4b4c_4356, 2, 1 << 40 | 7);
-    let clock = clocksource::VmClock::open_at(&path).unwrap();
+        // In place: the device stays the same, and who has it open sees the change.
+        let mut file = File::options().create(true).truncate(false).write(true).open(&self.0).unwrap();
+        file.rewind().unwrap();
+        file.write_all(&page).unwrap();
+    }
+    fn disturb(&self, marker: u64) {
+        self.write(0x4b4c_4356, 2, marker);
+    }
+    fn open(&self) -> clocksource::VmClock {
+        clocksource::VmClock::open_at(&self.0).unwrap()
+    }
+}
+
+impl Drop for Hypervisor {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+#[test]
+fn a_vmclock_tells_of_disruptions() {
+    let device = Hypervisor::new("plain");
+    device.disturb(1 << 40 | 7);
+    let clock = device.open();
     assert_eq!(clock.disruption_marker().unwrap(), 1 << 40 | 7);
-    write(0x4b4c_4356, 3, 8);
+    device.write(0x4b4c_4356, 3, 8);
     assert!(clock.disruption_marker().is_err(), "an update that never ends");
-    write(1, 2, 8);
+    device.write(1, 2, 8);
     assert!(clock.disruption_marker().is_err());
+}
+
+/// Whatever the source: the marker moved, so nothing is trusted until the source has heard from its reference again.
+#[test]
+fn a_clock_on_a_machine_that_was_moved_is_disrupted() {
+    use clocksource::{Clock, ClockSource, Event};
+    let (device, error) = (Hypervisor::new("clock"), Arc::new(AtomicI64::new(1_000)));
+    device.disturb(1);
+    let clock = Clock::with_probe_on(Box::new(Fake("fake", error, 0)), Some(device.open()));
+    let moved = |events: &[Event]| events.contains(&Event::Moved);
+    assert!(!moved(&clock.poll()));
+    assert_eq!(clock.read().status, Status::Synchronized);
+    device.disturb(2);
+    assert!(moved(&clock.poll()));
+    assert_eq!(clock.read().status, Status::Disrupted);
+    assert!(clock.now().is_err());
+    // The fake hears from its reference with every question.
+    assert!(!moved(&clock.poll()));
+    assert_eq!(clock.read().status, Status::Synchronized);
+}
+
+/// A segment that was copied with its machine carries the old machine's marker.
+#[test]
+fn a_clockbound_segment_from_before_a_disruption_is_not_believed() {
+    let device = Hypervisor::new("segment");
+    let now = Moment::capture();
+    let written =
+        Written { as_of_ns: now.mono_ns, void_after_ns: now.mono_ns + 1_000 * S, marker: 7, ..Default::default() };
+    let path = std::env::temp_dir().join(format!("tb-shm-marker-{}", std::process::id()));
+    let status = |known: u8, marker: u64| {
+        let mut bytes = written.bytes();
+        bytes[72] = known;
+        std::fs::write(&path, bytes).unwrap();
+        device.disturb(marker);
+        let m = clocksource::clockbound::ClockBound::with_vmclock(path.clone(), device.open()).probe().unwrap();
+        (m.status, m.detail.contains("moved this machine"))
+    };
+    assert_eq!(status(1, 7), (Status::Synchronized, false));
+    assert_eq!(status(1, 8), (Status::Disrupted, true));
+    assert_eq!(status(0, 8), (Status::Synchronized, false), "a daemon that does not watch the marker leaves it at 0");
     std::fs::remove_file(&path).unwrap();
 }
