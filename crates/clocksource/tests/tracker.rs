@@ -200,6 +200,29 @@ fn a_machine_that_was_frozen_unnoticed_shows_as_a_contradiction() {
     w.assert_contains();
 }
 
+/// A daemon whose own statistics are wrong: it claims microseconds and is off by more with every answer. Each answer alone looks good.
+#[test]
+fn a_source_that_lies_within_its_own_statistics_is_not_trusted_while_it_lies() {
+    let mut w = World::at(NOON);
+    assert_eq!(w.poll(10_000, true).status, Status::Synchronized);
+    for n in 1..=20 {
+        w.pass(S, 0);
+        w.updated = w.boot;
+        let reading = w.poll_as(w.truth + n * 5 * MS, 10_000, Status::Synchronized);
+        assert_eq!((reading.status, reading.trusted()), (Status::Disrupted, None), "answer {n}");
+    }
+    let contradictions = w.events.iter().filter(|e| matches!(e, Event::Contradiction(gap) if *gap > 4 * MS as u64));
+    assert_eq!(contradictions.count(), 20);
+    // It is honest again: its return is one more contradiction, then it must be consistent for a while.
+    let honest = (0..50).map(|_| {
+        w.pass(S, 0);
+        w.poll(10_000, true).status
+    });
+    let trusted_after = honest.take_while(|s| *s == Status::Disrupted).count();
+    assert_eq!(trusted_after, clocksource::Tracker::CONSISTENT_AFTER as usize - 1);
+    w.assert_contains();
+}
+
 #[test]
 fn a_source_that_loses_its_reference_never_narrows_the_bound() {
     let mut w = World::at(NOON);
