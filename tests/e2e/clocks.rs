@@ -3,7 +3,8 @@
 //!
 //! `cargo test -p timeball --test e2e -- --ignored --nocapture clocks::`
 //!
-//! Needs root, chronyd and `ip` (Debian: chrony, iproute2); says so where they are missing. Takes half a minute. No timing is asserted:
+//! Needs root, chronyd and `ip` (Debian: chrony, iproute2); says so where they are missing. Takes half a minute, and the
+//! same again where there is a ClockBound daemon, which comes and goes under `auto`. No timing is asserted:
 //! the bound is compared with itself and with [`BOUND_NS_MAX`].
 
 use crate::daemons::{Namespace, Place, missing};
@@ -71,8 +72,8 @@ fn clock(flags: &[&str]) -> Seen {
 struct Watch(Child, Lines<BufReader<ChildStdout>>);
 
 impl Watch {
-    fn start(source: &str) -> Watch {
-        let mut command = timeball(&["clock", "--json", "--count", "1000000", "--every", "50ms", "--clock", source]);
+    fn start(mut command: Command, source: &str) -> Watch {
+        command.args(["clock", "--json", "--count", "1000000", "--every", "50ms", "--clock", source]);
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
         Watch(child, lines)
@@ -151,7 +152,7 @@ fn a_node_outlives_its_time_daemon() {
         let text = say_clock(&[&["--url", &node.url()], flags].concat());
         assert!(text.contains("chrony") && text.contains("synchronized"), "{text}");
     }
-    let mut watch = Watch::start(&source);
+    let mut watch = Watch::start(timeball(&[]), &source);
     watch.until("all is well", |seen| seen.is("synchronized"));
 
     drop(daemon);
@@ -209,7 +210,8 @@ fn looks(source: &str, port: u16, place: &Place, pid: u32) {
     auto(place);
 }
 
-/// Where chronyd is at its usual path and there is no ClockBound, `auto` takes chronyd. A mount namespace makes it so.
+/// Where chronyd is at its usual path and there is no ClockBound, `auto` takes chronyd; while there is one, ClockBound. A mount
+/// namespace makes it so.
 fn auto(place: &Place) {
     let bounded_ptp = |n| Path::new(&format!("/sys/class/ptp/ptp{n}/device/phc_error_bound")).exists();
     if (0..8).any(bounded_ptp) {
@@ -218,9 +220,22 @@ fn auto(place: &Place) {
         );
         return;
     }
-    let mut command = place.at_usual_paths(Path::new(&binary()));
+    let at_usual_paths = || place.at_usual_paths(Path::new(&binary()));
+    let mut command = at_usual_paths();
     command.args(["clock", "--json", "--clock", "auto"]);
     let said = serde_json::from_str(&say(command)).unwrap();
     let seen = Seen::of(&said, "error_ns");
     assert!(seen.source == "chrony" && seen.is("synchronized"), "{said}");
+
+    let mut watch = Watch::start(at_usual_paths(), "auto");
+    watch.until("auto has chronyd only", |seen| seen.source == "chrony" && seen.is("synchronized"));
+    let Some((clockbound, _)) = place.clockbound() else {
+        println!(
+            "NOT COVERED: this machine has no ClockBound daemon (cargo install clock-bound-d, or TIMEBALL_CLOCKBOUND)"
+        );
+        return;
+    };
+    watch.until("auto takes a better source", |seen| seen.source == "clockbound" && seen.is("synchronized"));
+    drop(clockbound);
+    watch.until("auto falls back", |seen| seen.source == "chrony" && seen.is("synchronized"));
 }
