@@ -2,6 +2,7 @@
 //!
 //! The end-to-end story of the clocks (`tests/e2e/clocks.rs`) starts the same ones.
 
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -9,24 +10,40 @@ use std::process::{Child, Command, Stdio};
 
 /// What the test needs and this machine lacks, if anything.
 pub fn missing() -> Option<&'static str> {
-    let found = |program: &str| {
-        std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default())
-            .chain(["/usr/sbin".into(), "/sbin".into()])
-            .any(|d: PathBuf| d.join(program).exists())
-    };
+    let found = |program: &str| std::env::split_paths(&path()).any(|d| d.join(program).exists());
     // SAFETY: always succeeds.
     if unsafe { libc::geteuid() } != 0 {
         return Some("root");
     }
-    [("chronyd", "chronyd (apt-get install chrony)"), ("ip", "ip (apt-get install iproute2)")]
-        .into_iter()
-        .find(|(p, _)| !found(p))
-        .map(|(_, what)| what)
+    let programs = [
+        ("chronyd", "chronyd (apt-get install chrony)"),
+        ("ip", "ip (apt-get install iproute2)"),
+        ("unshare", "unshare (apt-get install util-linux)"),
+    ];
+    if let Some((_, what)) = programs.into_iter().find(|(p, _)| !found(p)) {
+        return Some(what);
+    }
+    let namespaces = with_path("unshare").args(["--net", "--mount", "true"]).output();
+    (!namespaces.is_ok_and(|o| o.status.success()))
+        .then_some("right to make namespaces (a container without CAP_SYS_ADMIN?)")
+}
+
+/// Where programs are, those of root too.
+fn path() -> OsString {
+    let mut path = std::env::var_os("PATH").unwrap_or_default();
+    path.push(":/usr/sbin:/sbin");
+    path
+}
+
+fn with_path(name: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new(name);
+    command.env("PATH", path());
+    command
 }
 
 fn run(line: &str) -> io::Result<()> {
     let words: Vec<_> = line.split_whitespace().collect();
-    let done = Command::new(words[0]).args(&words[1..]).output()?;
+    let done = with_path(words[0]).args(&words[1..]).output()?;
     if done.status.success() {
         return Ok(());
     }
@@ -105,7 +122,7 @@ impl Place {
         std::fs::write(&file, format!("{config}\npidfile {}\n", pid.display()))?;
         let mut command = match inside {
             Some(ns) => {
-                let mut c = Command::new("ip");
+                let mut c = with_path("ip");
                 c.args(["netns", "exec", &ns.name, "chronyd"]);
                 c
             }
@@ -147,7 +164,7 @@ impl Place {
     pub fn at_usual_paths(&self, program: &Path) -> Command {
         let script = "mkdir -p /run/chrony /run/clockbound && mount --bind \"$1\" /run/chrony \
              && mount --bind \"$2\" /run/clockbound && shift 2 && exec \"$@\"";
-        let mut command = Command::new("unshare");
+        let mut command = with_path("unshare");
         command.args(["--mount", "--propagation", "private", "sh", "-c", script, "sh"]);
         command.arg(self.0.join("run")).arg(self.0.join("clockbound")).arg(program);
         command
