@@ -3,9 +3,9 @@
 use crate::catalog::{Database, Relation, Schema};
 use crate::transaction::{Interrupt, Kv, TxnRef};
 use crate::types::Value;
-use crate::{SqlError, SqlState};
+use crate::{KvError, SqlError, SqlState};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 
 /// The catalog as the statement's transaction sees it. Every lookup is a certified read, cached by version.
 pub trait CatalogView: Send + Sync {
@@ -112,7 +112,35 @@ impl MemoryBudget {
     }
 }
 
+/// When the session's present statement must end: the session sets it, the loops of the statement look. A portal that goes on under a
+/// later message shares it, and so never meets the time of the message before.
+#[derive(Clone, Debug)]
+pub struct Deadline(Arc<AtomicI64>);
+
+impl Default for Deadline {
+    fn default() -> Self {
+        Deadline(Arc::new(AtomicI64::new(i64::MAX)))
+    }
+}
+
+impl Deadline {
+    /// Sets it, microseconds since the Unix epoch.
+    pub fn set(&self, deadline_us: i64) {
+        self.0.store(deadline_us, Ordering::Relaxed);
+    }
+    /// The statement may take as long as it needs.
+    pub fn clear(&self) {
+        self.set(i64::MAX);
+    }
+    /// Whether the time is over. The clock is read only if there is a deadline.
+    pub fn has_passed(&self, kv: &dyn Kv) -> bool {
+        let deadline_us = self.0.load(Ordering::Relaxed);
+        deadline_us != i64::MAX && kv.now_us() >= deadline_us
+    }
+}
+
 /// All that one statement runs with.
+#[derive(Clone)]
 pub struct StatementContext {
     /// The transaction.
     pub txn: TxnRef,
@@ -132,6 +160,24 @@ pub struct StatementContext {
     pub statement_us: i64,
     /// Raised to end the statement.
     pub interrupt: Interrupt,
+    /// When `statement_timeout` ends the statement.
+    pub deadline: Deadline,
     /// Memory of this statement.
     pub memory: Arc<MemoryBudget>,
+}
+
+impl StatementContext {
+    /// Ends the statement if it was cancelled, or if its time is over. Every loop over rows asks, the longer ones every few hundred rows.
+    ///
+    /// # Errors
+    /// 57014.
+    pub fn check(&self) -> Result<(), SqlError> {
+        if self.interrupt.is_raised() {
+            return Err(KvError::Interrupted.into());
+        }
+        if self.deadline.has_passed(self.kv.as_ref()) {
+            return Err(SqlError::new(SqlState::QUERY_CANCELED, "canceling statement due to statement timeout"));
+        }
+        Ok(())
+    }
 }

@@ -70,6 +70,7 @@ fn context() -> Arc<StatementContext> {
         transaction_us: 0,
         statement_us: 0,
         interrupt: Default::default(),
+        deadline: Default::default(),
         memory: Arc::new(MemoryBudget::new(1 << 20)),
     })
 }

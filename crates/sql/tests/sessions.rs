@@ -368,6 +368,8 @@ fn settings_and_limits() {
     let mut a = session(&db);
     run(&mut a, "SET statement_timeout = 1");
     assert_eq!(a.statement_timeout_ms(), 1);
+    // It gives no row before its time is over.
+    assert_eq!(state_of(&mut a, "SELECT count(*) FROM generate_series(1, 1000000000000) g"), "57014");
     let long = format!("SELECT '{}'", "x".repeat(17 << 20));
     assert_eq!(state_of(&mut a, &long), "54000");
     let e = Session::new(

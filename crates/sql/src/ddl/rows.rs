@@ -30,9 +30,7 @@ impl Run<'_> {
                 access.decode(stored, slots, &mut row)?;
                 f(key, &mut row)?;
             }
-            if self.statement.interrupt.is_raised() {
-                return Err(crate::KvError::Interrupted.into());
-            }
+            self.statement.check()?;
             rest = chunk.rest;
         }
         Ok(())

@@ -107,16 +107,10 @@ impl<'a> Run<'a> {
         let sequences = SessionSequences::new(old.kv.clone(), self.db.numbers.clone());
         sequences.use_catalog(view.snapshot());
         Arc::new(StatementContext {
-            txn: old.txn.clone(),
             catalog: view,
-            kv: old.kv.clone(),
             sequences: Arc::new(sequences),
             params: Vec::new(),
-            settings: old.settings.clone(),
-            transaction_us: old.transaction_us,
-            statement_us: old.statement_us,
-            interrupt: old.interrupt.clone(),
-            memory: old.memory.clone(),
+            ..StatementContext::clone(old)
         })
     }
 

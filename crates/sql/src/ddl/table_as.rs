@@ -97,9 +97,7 @@ impl Run<'_> {
                     return Ok(());
                 }
                 add(rows)?;
-                if self.statement.interrupt.is_raised() {
-                    return Err(crate::KvError::Interrupted.into());
-                }
+                self.statement.check()?;
             },
         }
     }

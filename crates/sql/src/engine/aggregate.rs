@@ -5,6 +5,8 @@
 
 use super::node::SortKey;
 use super::scalar::Scalar;
+use crate::context::StatementContext;
+use crate::exec::sort::in_order;
 use crate::types::{Array, Interval, Numeric, SqlType, Value};
 use crate::{SqlError, SqlState};
 use bigdecimal::BigDecimal;
@@ -318,7 +320,7 @@ impl Accumulator {
     }
 
     /// The result.
-    pub(super) fn finish(mut self) -> Result<Value, SqlError> {
+    pub(super) fn finish(mut self, context: &StatementContext) -> Result<Value, SqlError> {
         if self.function == Function::Count {
             return Ok(Value::Int8(self.count));
         }
@@ -341,7 +343,7 @@ impl Accumulator {
             Function::JsonObjectAgg { binary: true } => json(format!("{{{}}}", self.text), true)?,
             Function::JsonObjectAgg { binary: false } => json(format!("{{ {} }}", self.text), false)?,
             Function::Variance { sample, root } => self.finish_variance(sample, root)?,
-            Function::PercentileCont | Function::PercentileDisc | Function::Mode => self.finish_ordered()?,
+            Function::PercentileCont | Function::PercentileDisc | Function::Mode => self.finish_ordered(context)?,
             _ => std::mem::take(&mut self.best),
         })
     }
@@ -391,9 +393,9 @@ impl Accumulator {
         }))
     }
 
-    fn finish_ordered(&mut self) -> Result<Value, SqlError> {
+    fn finish_ordered(&mut self, context: &StatementContext) -> Result<Value, SqlError> {
         let ty = self.argument.clone();
-        self.values.sort_by(|a, b| a.compare(b, &ty));
+        self.values = in_order(std::mem::take(&mut self.values), |a, b| a.compare(b, &ty), context)?;
         let last = self.values.len() - 1;
         if self.function == Function::Mode {
             return Ok(self.most_frequent(&ty));

@@ -108,6 +108,7 @@ impl RowSource for Running {
         let mut rows = Vec::new();
         while rows.len() < max.max(1) {
             let Some(mut row) = self.source.next()? else { break };
+            self.run.tick()?;
             for (place, kind) in &self.printed {
                 if let Value::Oid(oid) = row[*place] {
                     row[*place] =

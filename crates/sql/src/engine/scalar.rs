@@ -191,6 +191,7 @@ fn quantified(
     let width = scratch.len();
     let mut unknown = false;
     for candidate in plan.rows(row, run)?.iter() {
+        run.tick()?;
         scratch.truncate(width);
         scratch.extend_from_slice(candidate);
         match evaluate::value(test, &scratch, &run.context)? {
@@ -214,6 +215,7 @@ impl Subplan {
         let mut rows = Vec::new();
         let mut reserved = run.reserve();
         while let Some(mut row) = source.next()? {
+            run.tick()?;
             row.drain(..self.prefix);
             reserved.row(&row)?;
             rows.push(row);
@@ -260,6 +262,7 @@ impl Subplan {
         }
         let mut set = InSet { empty: true, ..InSet::default() };
         for row in self.rows(row, run)?.iter() {
+            run.tick()?;
             set.empty = false;
             if row.contains(&Value::Null) {
                 set.has_null = true;

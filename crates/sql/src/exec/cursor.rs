@@ -13,11 +13,11 @@ use super::evaluate;
 use super::path::Path;
 use super::span::Keys;
 use super::table::TableAccess;
+use crate::SqlError;
 use crate::context::StatementContext;
 use crate::expr::Expr;
 use crate::transaction::{LockWait, ScanChunk, ScanRequest, Span, Transaction};
 use crate::types::Value;
-use crate::{KvError, SqlError};
 use bytes::Bytes;
 use std::sync::Arc;
 
@@ -190,9 +190,7 @@ fn fetch(state: &mut State, level: &Level, context: &StatementContext) -> Result
                 return Ok(true);
             }
         } else if let Some(span) = state.rest.take() {
-            if context.interrupt.is_raised() {
-                return Err(KvError::Interrupted.into());
-            }
+            context.check()?;
             let request = ScanRequest { span, reverse: level.path.reverse, limit: state.chunk };
             let ScanChunk { rows, rest } = context.txn.with(|txn| txn.scan(&request))?;
             (state.rows, state.rest) = (rows.into_iter(), rest);

@@ -121,9 +121,6 @@ impl Run<'_> {
             if rows.is_empty() {
                 break;
             }
-            if self.context.interrupt.is_raised() {
-                return Err(KvError::Interrupted.into());
-            }
             for row in rows {
                 let row = make_row(columns, &row, self.context)?;
                 if materialise {
@@ -138,6 +135,7 @@ impl Run<'_> {
     }
 
     fn insert(&mut self, row: Row) -> Result<(), SqlError> {
+        self.context.check()?;
         let target = &self.insert.target;
         match &self.insert.conflict {
             None => {

@@ -10,12 +10,12 @@ use super::target::Target;
 use super::write::{Old, Touch};
 use super::writer::Writer;
 use super::written::Written;
+use crate::SqlError;
 use crate::context::StatementContext;
 use crate::expr::Expr;
 use crate::plan::{Execution, Plan};
 use crate::transaction::LockWait;
 use crate::types::{Row, Value};
-use crate::{KvError, SqlError};
 use bytes::Bytes;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -162,9 +162,7 @@ impl Run<'_> {
     }
 
     fn lock(&self, key: &Bytes) -> Result<Option<Bytes>, SqlError> {
-        if self.context.interrupt.is_raised() {
-            return Err(KvError::Interrupted.into());
-        }
+        self.context.check()?;
         self.context.txn.with(|txn| {
             txn.lock(key, LockWait::Wait)?;
             Ok(txn.get(key)?)

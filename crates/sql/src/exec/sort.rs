@@ -86,12 +86,69 @@ pub fn sort(rows: Vec<Row>, keys: &[SortKey], context: &StatementContext) -> Res
         let by = keys.iter().map(|key| evaluate::value(&key.expr, &row, context)).collect::<Result<Row, _>>()?;
         keyed.push((by, row));
     }
-    keyed.sort_by(|(a, _), (b, _)| {
+    let order = |(a, _): &(Row, Row), (b, _): &(Row, Row)| {
         keys.iter()
             .enumerate()
             .map(|(i, key)| compare(&a[i], &b[i], key))
             .find(|order| order.is_ne())
             .unwrap_or(Ordering::Equal)
-    });
-    Ok(keyed.into_iter().map(|(_, row)| row).collect())
+    };
+    Ok(in_order(keyed, order, context)?.into_iter().map(|(_, row)| row).collect())
+}
+
+/// Items that are sorted, or merged, between two looks at the interrupt.
+const RUN_ITEMS: usize = 16_384;
+
+/// Sorts items; equal ones keep their order. The library's sort cannot be stopped, so it sorts runs, which are merged here.
+///
+/// # Errors
+/// 57014 if the statement ends meanwhile.
+pub fn in_order<T>(
+    mut items: Vec<T>,
+    order: impl Fn(&T, &T) -> Ordering,
+    context: &StatementContext,
+) -> Result<Vec<T>, SqlError> {
+    context.check()?;
+    if items.len() <= RUN_ITEMS {
+        items.sort_by(order);
+        return Ok(items);
+    }
+    let mut runs = Vec::with_capacity(items.len() / RUN_ITEMS + 1);
+    let mut items = items.into_iter();
+    while items.len() > 0 {
+        let mut run: Vec<T> = items.by_ref().take(RUN_ITEMS).collect();
+        context.check()?;
+        run.sort_by(&order);
+        runs.push(run);
+    }
+    while runs.len() > 1 {
+        let mut pairs = std::mem::take(&mut runs).into_iter();
+        while let Some(left) = pairs.next() {
+            runs.push(match pairs.next() {
+                Some(right) => merge(left, right, &order, context)?,
+                None => left,
+            });
+        }
+    }
+    Ok(runs.pop().unwrap_or_default())
+}
+
+/// Two sorted runs as one; of equal items those of the left run come first.
+fn merge<T>(
+    left: Vec<T>,
+    right: Vec<T>,
+    order: &impl Fn(&T, &T) -> Ordering,
+    context: &StatementContext,
+) -> Result<Vec<T>, SqlError> {
+    let mut out = Vec::with_capacity(left.len() + right.len());
+    let (mut left, mut right) = (left.into_iter().peekable(), right.into_iter().peekable());
+    while let (Some(a), Some(b)) = (left.peek(), right.peek()) {
+        if out.len().is_multiple_of(RUN_ITEMS) {
+            context.check()?;
+        }
+        out.extend(if order(b, a).is_lt() { right.next() } else { left.next() });
+    }
+    out.extend(left);
+    out.extend(right);
+    Ok(out)
 }

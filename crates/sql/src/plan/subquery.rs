@@ -187,18 +187,7 @@ impl Subqueries {
             let value = subquery.value(context)?;
             params.push(value);
         }
-        Ok(Arc::new(StatementContext {
-            txn: context.txn.clone(),
-            catalog: context.catalog.clone(),
-            kv: context.kv.clone(),
-            sequences: context.sequences.clone(),
-            params,
-            settings: context.settings.clone(),
-            transaction_us: context.transaction_us,
-            statement_us: context.statement_us,
-            interrupt: context.interrupt.clone(),
-            memory: context.memory.clone(),
-        }))
+        Ok(Arc::new(StatementContext { params, ..StatementContext::clone(context) }))
     }
 }
 

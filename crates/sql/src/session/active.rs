@@ -133,7 +133,7 @@ impl Session {
         };
         if self.settings.statement_timeout_ms > 0 {
             let timeout_us = self.settings.statement_timeout_ms as i64 * 1000;
-            self.deadline_us = Some(statement_us + PG_EPOCH_US + timeout_us);
+            self.deadline.set(statement_us + PG_EPOCH_US + timeout_us);
         }
         Ok(Arc::new(StatementContext {
             txn: active.txn.clone(),
@@ -145,15 +145,14 @@ impl Session {
             transaction_us: active.began_us,
             statement_us,
             interrupt: self.interrupt.clone(),
+            deadline: self.deadline.clone(),
             memory: Arc::new(MemoryBudget::new(self.settings.query_memory_bytes)),
         }))
     }
 
     /// Between rows: was the statement cancelled, or did its time run out?
     pub(super) fn check_interrupt(&self) -> Result<(), SqlError> {
-        if let Some(deadline) = self.deadline_us
-            && self.db.kv.now_us() >= deadline
-        {
+        if self.deadline.has_passed(self.db.kv.as_ref()) {
             return Err(SqlError::new(SqlState::QUERY_CANCELED, "canceling statement due to statement timeout"));
         }
         if self.interrupt.is_raised() {
@@ -237,13 +236,13 @@ impl Session {
         self.block = Block::None;
         self.modes = Modes::default();
         self.block_began_us = None;
-        self.deadline_us = None;
+        self.deadline.clear();
         self.portals.end_transaction(true);
     }
 
     /// A statement failed: an implicit transaction is over, a block waits for its end.
     pub(super) fn failed(&mut self) {
-        self.deadline_us = None;
+        self.deadline.clear();
         self.rest = None;
         self.copy = None;
         match self.block {

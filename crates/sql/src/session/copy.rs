@@ -261,7 +261,7 @@ impl Session {
             Ok(()) if commit => self.commit(),
             other => other,
         };
-        self.deadline_us = None;
+        self.deadline.clear();
         if let Err(e) = result {
             self.failed();
             return Err(e);
@@ -301,18 +301,7 @@ fn has_nothing_to_look_up(table: &Table) -> bool {
 
 /// The same statement through another transaction.
 fn with_transaction(context: &StatementContext, txn: TxnRef) -> StatementContext {
-    StatementContext {
-        txn,
-        catalog: context.catalog.clone(),
-        kv: context.kv.clone(),
-        sequences: context.sequences.clone(),
-        params: Vec::new(),
-        settings: context.settings.clone(),
-        transaction_us: context.transaction_us,
-        statement_us: context.statement_us,
-        interrupt: context.interrupt.clone(),
-        memory: context.memory.clone(),
-    }
+    StatementContext { txn, params: Vec::new(), ..context.clone() }
 }
 
 /// The context line of an error names the table, as PostgreSQL's does.

@@ -38,7 +38,7 @@ pub use startup::{Executed, Startup, TransactionStatus};
 pub use text_cache::TextCache;
 
 use crate::catalog::view::View;
-use crate::context::EvalSettings;
+use crate::context::{Deadline, EvalSettings};
 use crate::database::Database;
 use crate::output::{Field, Output};
 use crate::sequence::SessionSequences;
@@ -106,7 +106,7 @@ pub struct Session {
     rest: Option<(Arc<[crate::syntax::Parsed]>, usize)>,
     reported: HashMap<&'static str, String>,
     /// When the running statement is to be stopped, microseconds since the Unix epoch.
-    deadline_us: Option<i64>,
+    deadline: Deadline,
 }
 
 impl Session {
@@ -155,7 +155,7 @@ impl Session {
             copy: None,
             rest: None,
             reported: HashMap::new(),
-            deadline_us: None,
+            deadline: Deadline::default(),
         };
         session.settings_changed();
         Ok(session)

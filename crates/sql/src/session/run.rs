@@ -56,7 +56,7 @@ impl Session {
                 return Err(e);
             }
         };
-        self.deadline_us = None;
+        self.deadline.clear();
         match outcome {
             Outcome::Tag(tag) => out.command_complete(&tag),
             Outcome::Selected(rows) => selected(rows, out),
@@ -81,7 +81,7 @@ impl Session {
 
     /// A cancelled statement whose time had run out says so.
     fn timed_out(&self, e: SqlError) -> SqlError {
-        let late = self.deadline_us.is_some_and(|d| self.db.kv.now_us() >= d);
+        let late = self.deadline.has_passed(self.db.kv.as_ref());
         if late && (e.state == SqlState::QUERY_CANCELED || e.state == SqlState::LOCK_NOT_AVAILABLE) {
             return SqlError::new(SqlState::QUERY_CANCELED, "canceling statement due to statement timeout");
         }
@@ -131,7 +131,7 @@ impl Session {
         let block = (self.block, self.modes.clone(), self.block_began_us);
         self.drop_active();
         (self.block, self.modes, self.block_began_us) = block;
-        self.deadline_us = None;
+        self.deadline.clear();
     }
 
     fn attempt(&mut self, portal: &mut Portal, how: How, out: &mut dyn Output) -> Result<Outcome, SqlError> {

@@ -159,6 +159,7 @@ impl World {
             transaction_us: 0,
             statement_us: 0,
             interrupt: Interrupt::default(),
+            deadline: Default::default(),
             memory: Arc::new(MemoryBudget::new(64 << 20)),
         })
     }

@@ -8,8 +8,13 @@
 #[allow(dead_code)]
 mod world;
 
+use sql::SqlError;
+use sql::context::{Sequences, StatementContext};
+use sql::exec::sort::in_order;
+use sql::transaction::Interrupt;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use world::World;
 
 fn answer(world: &World, statement: &str) -> Vec<String> {
@@ -152,5 +157,107 @@ fn a_cancelled_query_ends() {
         "SELECT count(*) FROM generate_series(1, 3000) a, generate_series(1, 3000) b, generate_series(1, 3000) c",
     ] {
         assert_eq!(run_limited(text, cancelled).unwrap_err().state.as_str(), "57014", "{text}");
+    }
+}
+
+/// Sequences of which one look raises the interrupt: `lastval()` cancels the query that calls it.
+struct Trip(Interrupt);
+
+impl Sequences for Trip {
+    fn next(&self, _: u32) -> Result<i64, SqlError> {
+        Ok(0)
+    }
+    fn current(&self, _: u32) -> Result<i64, SqlError> {
+        Ok(0)
+    }
+    fn last(&self) -> Result<i64, SqlError> {
+        self.0.raise();
+        Ok(0)
+    }
+    fn set(&self, _: u32, value: i64, _: bool) -> Result<i64, SqlError> {
+        Ok(value)
+    }
+}
+
+/// Each query is cancelled by the third of 2000 rows inside the loop of one operator, which must end it: nothing else is asked after.
+#[test]
+fn every_operator_ends_when_it_is_cancelled_on_its_way() {
+    let trip = |context: &mut StatementContext| context.sequences = Arc::new(Trip(context.interrupt.clone()));
+    for text in [
+        "SELECT g FROM d WHERE g < $",
+        "SELECT DISTINCT $ FROM d",
+        "SELECT max($) FROM d",
+        "SELECT array_agg(g ORDER BY $) FROM d",
+        "SELECT mode() WITHIN GROUP (ORDER BY $) FROM d",
+        "SELECT g FROM d ORDER BY $ LIMIT 1",
+        "SELECT $ FROM d OFFSET 1999",
+        "SELECT $ FROM d UNION SELECT 0",
+        "SELECT $ FROM d EXCEPT SELECT 0",
+        "SELECT 7 INTERSECT SELECT $ FROM d",
+        "SELECT 1 FROM (VALUES (1)) a(x) JOIN d ON x + $ > 1",
+        "SELECT 1 FROM (VALUES (-1)) a(x) JOIN d ON x = $",
+        "SELECT 1 FROM (VALUES (1)) a(x), LATERAL (SELECT x + $ AS y FROM d) l WHERE y < 0",
+        "SELECT max(s) FROM (SELECT sum($) OVER (ORDER BY g) s FROM d) w",
+        "SELECT max(s) FROM (SELECT sum($) OVER (ORDER BY g ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) s FROM d) w",
+        "SELECT max(s) FROM (SELECT lag($) OVER (ORDER BY g) s FROM d) w",
+        "SELECT max(s) FROM (SELECT rank() OVER (ORDER BY $) s FROM d) w",
+        "SELECT 5 > ALL (SELECT $ FROM d)",
+        "SELECT 5 IN (SELECT $ FROM d)",
+        "SELECT ARRAY(SELECT $ FROM d)",
+        "SELECT max(s) FROM (SELECT lastval(), generate_series(1, 2000) s) x",
+        "SELECT max(s) FROM generate_series(1, 2000) s WHERE s > $",
+        "SELECT max(n) FROM (WITH RECURSIVE r(n) AS (SELECT 1::int8 UNION ALL SELECT n + 1 + CASE WHEN n = 3 THEN lastval() ELSE 0 END FROM r WHERE n < 2000) SELECT n FROM r) x",
+    ] {
+        let place = if text.contains(" s WHERE") { "s" } else { "g" };
+        let tripping = format!("CASE WHEN {place} = 3 THEN lastval() ELSE 0 END");
+        let query = text.replace('$', &tripping);
+        let text = format!("WITH d AS MATERIALIZED (SELECT g FROM generate_series(1, 2000) g) {query}");
+        let state = run_limited(&text, trip).map_err(|error| error.state.as_str().to_string());
+        assert_eq!(state, Err("57014".into()), "{query}");
+    }
+}
+
+#[test]
+fn a_query_past_its_time_ends() {
+    for text in [
+        "SELECT max(s) FROM (SELECT generate_series(1, 1000000000000) s) x",
+        "SELECT count(*) FROM generate_series(1, 1000000) a JOIN generate_series(1, 1000000) b ON a + b < 0",
+        "SELECT pg_sleep(1000000)",
+    ] {
+        let past = |context: &mut StatementContext| context.deadline.set(0);
+        let error = run_limited(text, past).unwrap_err();
+        assert_eq!(error.state.as_str(), "57014", "{text}");
+        assert!(error.message.contains("statement timeout"), "{}", error.message);
+    }
+}
+
+#[test]
+fn a_sort_of_many_runs_is_stable_and_ends_when_it_is_cancelled() {
+    let world = World::new();
+    let context = world.context(&world.begin(), Vec::new());
+    let items: Vec<(u32, usize)> =
+        (0..100_000).map(|place| ((place as u32).wrapping_mul(2_654_435_761) >> 24, place)).collect();
+    let mut expected = items.clone();
+    expected.sort();
+    let by_first = |a: &(u32, usize), b: &(u32, usize)| a.0.cmp(&b.0);
+    let made = std::cell::Cell::new(0);
+    let sort_until = |cancelled_at: usize| {
+        made.set(0);
+        context.interrupt.clear();
+        let order = |a: &(u32, usize), b: &(u32, usize)| {
+            made.set(made.get() + 1);
+            if made.get() == cancelled_at {
+                context.interrupt.raise();
+            }
+            by_first(a, b)
+        };
+        in_order(items.clone(), order, &context)
+    };
+    assert_eq!(sort_until(usize::MAX).unwrap(), expected);
+    // Cancelled while the first run is sorted, and while the last two are merged.
+    let all = made.get();
+    for cancelled_at in [1000, all - items.len() / 2] {
+        assert_eq!(sort_until(cancelled_at).unwrap_err().state.as_str(), "57014");
+        assert!(made.get() < all, "it ended on its way");
     }
 }

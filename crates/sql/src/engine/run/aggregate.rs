@@ -1,13 +1,14 @@
 //! GROUP BY by hash, one pass for all grouping sets.
 
 use super::sort::{compare_rows, key_values};
-use super::{Prefix, Reservation, Rows, Run, Source, listed, open as open_node};
+use super::{Prefix, Reservation, Rows, Run, Seen, Source, listed, open as open_node};
 use crate::SqlError;
 use crate::engine::aggregate::{Accumulator, AggregateCall};
 use crate::engine::keys::{encode, own_kind};
 use crate::engine::node::Node;
+use crate::exec::sort::in_order;
 use crate::types::{Row, Value};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// One group: its keys and the states of its aggregates.
@@ -19,7 +20,7 @@ struct Group {
 /// An aggregate of one group; rows are kept if they must be sorted first.
 struct State {
     accumulator: Accumulator,
-    seen: Option<HashSet<Vec<u8>>>,
+    seen: Option<Seen>,
     kept: Vec<(Row, Row)>,
 }
 
@@ -28,6 +29,7 @@ pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<
     let mut source = open_node(input, prefix, run)?;
     let mut groups = Groups { places: HashMap::new(), list: Vec::new(), reserved: run.reserve() };
     while let Some(row) = source.next()? {
+        run.tick()?;
         let values = keys.iter().map(|key| key.value(&row, run)).collect::<Result<Row, _>>()?;
         for (number, set) in sets.iter().enumerate() {
             let mut key = vec![number as u8];
@@ -50,7 +52,13 @@ pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<
         }
     }
     let Groups { list, reserved, .. } = groups;
-    Ok(Box::new(Finished { groups: list.into_iter(), node: node.clone(), prefix: prefix.clone(), _reserved: reserved }))
+    Ok(Box::new(Finished {
+        groups: list.into_iter(),
+        node: node.clone(),
+        prefix: prefix.clone(),
+        run: run.clone(),
+        _reserved: reserved,
+    }))
 }
 
 struct Groups {
@@ -76,7 +84,7 @@ impl Groups {
         self.reserved.bytes(key.len() + calls.len() * size_of::<State>() + 64)?;
         let states = calls.iter().map(|call| State {
             accumulator: call.start(),
-            seen: call.distinct.then(HashSet::new),
+            seen: call.distinct.then(Seen::default),
             kept: Vec::new(),
         });
         self.list.push(Group { keys, states: states.collect() });
@@ -104,10 +112,9 @@ fn step(
     if let Some(seen) = &mut state.seen {
         let mut key = Vec::new();
         args.iter().zip(&call.args).for_each(|(value, scalar)| encode(value, own_kind(&scalar.ty), &mut key));
-        if !seen.insert(key) {
+        if !seen.is_new(key, reserved)? {
             return Ok(());
         }
-        reserved.bytes(64)?;
     }
     if call.order.is_empty() {
         if holds_values(call) {
@@ -135,6 +142,7 @@ struct Finished {
     groups: std::vec::IntoIter<Group>,
     node: Arc<Node>,
     prefix: Prefix,
+    run: Arc<Run>,
     _reserved: Reservation,
 }
 
@@ -145,18 +153,19 @@ impl Rows for Finished {
         let mut row = self.prefix.to_vec();
         row.extend(group.keys);
         for (call, state) in calls.iter().zip(group.states) {
-            row.push(finish(call, state)?);
+            row.push(finish(call, state, &self.run)?);
         }
         Ok(Some(row))
     }
 }
 
-fn finish(call: &AggregateCall, mut state: State) -> Result<Value, SqlError> {
-    state.kept.sort_by(|(a, _), (b, _)| compare_rows(a, b, &call.order));
-    for (_, args) in &state.kept {
+fn finish(call: &AggregateCall, mut state: State, run: &Run) -> Result<Value, SqlError> {
+    let kept = in_order(state.kept, |(a, _), (b, _)| compare_rows(a, b, &call.order), &run.context)?;
+    for (_, args) in &kept {
+        run.tick()?;
         state.accumulator.add(args)?;
     }
-    state.accumulator.finish()
+    state.accumulator.finish(&run.context)
 }
 
 /// Aggregates as window functions feed rows that were sorted before: DISTINCT is not allowed there.

@@ -89,6 +89,7 @@ impl Rows for Lateral {
         loop {
             if let Some((left, source, matched)) = &mut self.current {
                 while let Some(row) = source.next()? {
+                    self.run.tick()?;
                     if all_true(&join.on, &row, &self.run)? {
                         *matched = true;
                         return Ok(Some(row));
@@ -101,7 +102,7 @@ impl Rows for Lateral {
                 }
             }
             let Some(left) = self.left.next()? else { return Ok(None) };
-            self.run.check()?;
+            self.run.tick()?;
             let source = open_node(&self.right, &Arc::from(left.as_slice()), &self.run)?;
             self.current = Some((left, source, false));
         }
@@ -170,11 +171,12 @@ fn right_key(join: &Join, row: &[Value], run: &Arc<Run>) -> Result<Option<Vec<u8
 impl Hashed {
     fn start(node: &Arc<Node>, join: &Join, left: Source, prefix: &Prefix, run: &Arc<Run>) -> Result<Source, SqlError> {
         let mut reserved = run.reserve();
-        let mut rows = collect(open_node(&join.right, prefix, run)?, &mut reserved)?;
+        let mut rows = collect(open_node(&join.right, prefix, run)?, &mut reserved, run)?;
         let mut table = None;
         if !join.keys.is_empty() {
             let mut map: HashMap<Vec<u8>, Vec<u32>> = HashMap::with_capacity(rows.len());
             for (place, row) in rows.iter().enumerate() {
+                run.tick()?;
                 if let Some(key) = right_key(join, row, run)? {
                     reserved.bytes(key.len() + 56)?;
                     map.entry(key).or_default().push(place as u32);
@@ -230,6 +232,7 @@ impl Rows for Hashed {
         while !self.left_done {
             if let Some(current) = &mut self.current {
                 while let Some(place) = current.candidates.next(self.rows.len()) {
+                    self.run.tick()?;
                     let mut row = current.row.clone();
                     row.extend_from_slice(&self.rows[place]);
                     if all_true(&join.on, &row, &self.run)? {
@@ -249,7 +252,7 @@ impl Rows for Hashed {
             }
             match self.left.next()? {
                 Some(row) => {
-                    self.run.check()?;
+                    self.run.tick()?;
                     let candidates = self.candidates(join, &row)?;
                     self.current = Some(Current { row, candidates, matched: false });
                 }
@@ -260,6 +263,7 @@ impl Rows for Hashed {
         while self.tail < self.matched.len() {
             let place = self.tail;
             self.tail += 1;
+            self.run.tick()?;
             if !self.matched[place] {
                 let mut row = with_nulls(self.prefix.to_vec(), join.left_width - self.prefix.len());
                 row.extend_from_slice(&self.rows[place]);

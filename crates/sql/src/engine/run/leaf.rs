@@ -1,6 +1,6 @@
 //! Sources without an input: tables, virtual tables, VALUES, functions.
 
-use super::{Prefix, ROWS_PER_CHECK, Rows, Run, Source, listed};
+use super::{Prefix, Rows, Run, Source, listed};
 use crate::engine::node::Node;
 use crate::engine::scalar::{Scalar, all_true};
 use crate::engine::set_function::SetRows;
@@ -26,7 +26,7 @@ pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<
         Node::Table(scan) => {
             let mut cursor = Cursor::new(&run.context, &scan.levels, scan.width, None);
             cursor.row_mut()[..prefix.len()].clone_from_slice(prefix);
-            Box::new(TableRows { cursor, node: node.clone(), run: run.clone(), read: 0 })
+            Box::new(TableRows { cursor, node: node.clone(), run: run.clone() })
         }
         Node::Virtual { table, relation, filter } => {
             listed(virtual_rows(table, relation.as_ref(), filter, prefix, run)?)
@@ -49,17 +49,13 @@ struct TableRows {
     cursor: Cursor,
     node: Arc<Node>,
     run: Arc<Run>,
-    read: usize,
 }
 
 impl Rows for TableRows {
     fn next(&mut self) -> Result<Option<Row>, SqlError> {
         let Node::Table(scan) = self.node.as_ref() else { return Ok(None) };
         while self.cursor.advance()? {
-            self.read += 1;
-            if self.read.is_multiple_of(ROWS_PER_CHECK) {
-                self.run.check()?;
-            }
+            self.run.tick()?;
             if all_true(&scan.filter, self.cursor.row(), &self.run)? {
                 return Ok(Some(self.cursor.row().to_vec()));
             }
@@ -87,6 +83,7 @@ fn virtual_rows(
         pg_catalog::Source { catalog: run.context.catalog.as_ref(), settings: &run.context.settings, relation };
     let mut rows = Vec::new();
     for found in table.rows(&source)? {
+        run.tick()?;
         let mut row = prefix.to_vec();
         row.extend(found);
         if all_true(filter, &row, run)? {
@@ -137,9 +134,7 @@ impl Rows for Function {
     fn next(&mut self) -> Result<Option<Row>, SqlError> {
         let Some(values) = self.rows.next() else { return Ok(None) };
         self.count += 1;
-        if (self.count as usize).is_multiple_of(ROWS_PER_CHECK) {
-            self.run.check()?;
-        }
+        self.run.tick()?;
         let mut row = self.prefix.to_vec();
         row.extend(values);
         if self.ordinality {

@@ -1,7 +1,10 @@
 //! Running a plan: rows are pulled through a tree of sources, one at a time.
 //!
 //! What a source must hold (a sort's rows, a hash join's one side, groups) it takes from the statement's memory budget, and gives
-//! back when it is dropped. The interrupt is asked for every [`ROWS_PER_CHECK`] rows of a leaf.
+//! back when it is dropped.
+//!
+//! Every loop over rows, whichever operator it is in, calls [`Run::tick`] once a row; so a cancelled statement ends within
+//! [`ROWS_PER_CHECK`] rows of all its loops together. Sorts end within a run of theirs (`exec::sort::in_order`).
 
 mod aggregate;
 mod join;
@@ -13,16 +16,18 @@ mod window;
 
 use super::node::Node;
 use super::scalar::InSet;
+use crate::SqlError;
 use crate::context::StatementContext;
 use crate::exec::sort::{Reserved, row_bytes};
 use crate::types::{Row, Value};
-use crate::{KvError, SqlError};
 use parking_lot::Mutex;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::Relaxed;
 
-/// How often a leaf asks whether the statement was cancelled.
-const ROWS_PER_CHECK: usize = 256;
+/// Rows, of all loops of a statement together, between two looks at whether it was cancelled or its time is over.
+const ROWS_PER_CHECK: u32 = 256;
 
 /// Rows that begin with the prefix.
 pub(super) trait Rows: Send {
@@ -48,6 +53,8 @@ pub(super) struct Run {
     kept: Mutex<BTreeMap<usize, Kept>>,
     sets: Mutex<BTreeMap<usize, Arc<InSet>>>,
     working: Mutex<BTreeMap<usize, Arc<Vec<Row>>>>,
+    /// Rows since the statement began, of all its loops. One thread runs them: a count may be lost, never a check for long.
+    ticks: AtomicU32,
 }
 
 /// Memory taken from the statement's budget until dropped.
@@ -68,16 +75,30 @@ impl Reservation {
 impl Run {
     pub(super) fn new(context: &Arc<StatementContext>) -> Arc<Run> {
         let context = context.clone();
-        Arc::new(Run { context, kept: Mutex::default(), sets: Mutex::default(), working: Mutex::default() })
+        Arc::new(Run {
+            context,
+            kept: Mutex::default(),
+            sets: Mutex::default(),
+            working: Mutex::default(),
+            ticks: AtomicU32::new(0),
+        })
     }
 
     pub(super) fn reserve(&self) -> Reservation {
         Reservation(Reserved::new(&self.context.memory))
     }
 
-    /// Fails if the statement was cancelled.
+    /// One row of a loop: fails, every [`ROWS_PER_CHECK`] rows, if the statement was cancelled or its time is over.
+    #[inline]
+    pub(super) fn tick(&self) -> Result<(), SqlError> {
+        let ticks = self.ticks.load(Relaxed).wrapping_add(1);
+        self.ticks.store(ticks, Relaxed);
+        if ticks.is_multiple_of(ROWS_PER_CHECK) { self.context.check() } else { Ok(()) }
+    }
+
+    /// Fails if the statement was cancelled or its time is over.
     pub(super) fn check(&self) -> Result<(), SqlError> {
-        if self.context.interrupt.is_raised() { Err(KvError::Interrupted.into()) } else { Ok(()) }
+        self.context.check()
     }
 
     pub(super) fn cached_rows(&self, id: usize) -> Option<Arc<Vec<Row>>> {
@@ -97,24 +118,51 @@ impl Run {
     }
 }
 
-/// Rows that are already there.
-struct Listed(std::vec::IntoIter<Row>);
+/// Rows that are already there, and the memory that they hold.
+struct Listed<I> {
+    rows: I,
+    _reserved: Option<Reservation>,
+}
 
-impl Rows for Listed {
+impl<I: Iterator<Item = Row> + Send> Rows for Listed<I> {
     fn next(&mut self) -> Result<Option<Row>, SqlError> {
-        Ok(self.0.next())
+        Ok(self.rows.next())
     }
 }
 
 /// A source of rows that are already there.
 fn listed(rows: Vec<Row>) -> Source {
-    Box::new(Listed(rows.into_iter()))
+    Box::new(Listed { rows: rows.into_iter(), _reserved: None })
+}
+
+/// A source of rows that an operator holds.
+fn held(rows: impl Iterator<Item = Row> + Send + 'static, reserved: Reservation) -> Source {
+    Box::new(Listed { rows, _reserved: Some(reserved) })
+}
+
+/// What a set of keys needs for each beside its bytes.
+const KEY_BYTES: usize = 48;
+
+/// Keys that were met before.
+#[derive(Default)]
+struct Seen(HashSet<Vec<u8>>);
+
+impl Seen {
+    /// Whether a key is met for the first time.
+    fn is_new(&mut self, key: Vec<u8>, reserved: &mut Reservation) -> Result<bool, SqlError> {
+        if self.0.contains(&key) {
+            return Ok(false);
+        }
+        reserved.bytes(key.len() + KEY_BYTES)?;
+        Ok(self.0.insert(key))
+    }
 }
 
 /// All rows of a source, within the budget.
-fn collect(mut source: Source, reserved: &mut Reservation) -> Result<Vec<Row>, SqlError> {
+fn collect(mut source: Source, reserved: &mut Reservation, run: &Run) -> Result<Vec<Row>, SqlError> {
     let mut rows = Vec::new();
     while let Some(row) = source.next()? {
+        run.tick()?;
         reserved.row(&row)?;
         rows.push(row);
     }

@@ -1,11 +1,10 @@
 //! Common table expressions, recursive ones among them.
 
-use super::{Kept, Prefix, Rows, Run, Source, collect, listed, open as open_node};
+use super::{Kept, Prefix, Rows, Run, Seen, Source, collect, held, listed, open as open_node};
 use crate::SqlError;
 use crate::engine::keys::row_key;
 use crate::engine::node::Node;
 use crate::types::Row;
-use std::collections::HashSet;
 use std::sync::Arc;
 
 pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<Source, SqlError> {
@@ -17,7 +16,7 @@ pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<
                 Some(rows) if *shared => rows,
                 _ => {
                     let mut reserved = run.reserve();
-                    let rows = Arc::new(collect(open_node(plan, &outer, run)?, &mut reserved)?);
+                    let rows = Arc::new(collect(open_node(plan, &outer, run)?, &mut reserved, run)?);
                     if *shared {
                         run.kept.lock().insert(*id, Kept { rows: rows.clone(), _reserved: reserved });
                     }
@@ -64,32 +63,27 @@ fn recurse(
     run: &Arc<Run>,
 ) -> Result<Source, SqlError> {
     let mut reserved = run.reserve();
-    let mut seen = HashSet::new();
-    let mut fresh = |rows: Vec<Row>| -> Vec<Row> {
-        // The working table is read without a prefix.
-        let rows = rows.into_iter().filter(|row| all || seen.insert(row_key(&row[width..])));
-        rows.collect()
+    let mut seen = Seen::default();
+    let mut fresh = |node| -> Result<Vec<Row>, SqlError> {
+        let mut rows = Vec::new();
+        for row in collect(open_node(node, prefix, run)?, &mut reserved, run)? {
+            run.tick()?;
+            // The working table is read without a prefix.
+            if all || seen.is_new(row_key(&row[width..]), &mut reserved)? {
+                rows.push(row);
+            }
+        }
+        Ok(rows)
     };
     let mut out = Vec::new();
-    let mut round = fresh(collect(open_node(base, prefix, run)?, &mut reserved)?);
+    let mut round = fresh(base)?;
     while !round.is_empty() {
         run.check()?;
         let bare = round.iter().map(|row| row[width..].to_vec()).collect();
         run.working.lock().insert(id, Arc::new(bare));
         out.append(&mut round);
-        round = fresh(collect(open_node(step, prefix, run)?, &mut reserved)?);
+        round = fresh(step)?;
     }
     run.working.lock().remove(&id);
-    Ok(Box::new(Sized { rows: out.into_iter(), _reserved: reserved }))
-}
-
-struct Sized {
-    rows: std::vec::IntoIter<Row>,
-    _reserved: super::Reservation,
-}
-
-impl Rows for Sized {
-    fn next(&mut self) -> Result<Option<Row>, SqlError> {
-        Ok(self.rows.next())
-    }
+    Ok(held(out.into_iter(), reserved))
 }

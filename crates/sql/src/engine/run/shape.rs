@@ -1,13 +1,13 @@
 //! Sources that pass rows on: filters, projections, limits, DISTINCT, set operations.
 
-use super::{Prefix, Reservation, Rows, Run, Source, open as open_node};
+use super::{Prefix, Reservation, Rows, Run, Seen, Source, open as open_node};
 use crate::engine::keys::row_key;
 use crate::engine::node::{Node, SetKind};
 use crate::engine::scalar::{Scalar, all_true};
 use crate::engine::set_function::SetRows;
 use crate::types::{Row, Value};
 use crate::{SqlError, SqlState};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<Source, SqlError> {
@@ -26,7 +26,7 @@ pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<
             Box::new(Limit { base: base(input)?, skip, take, last: None })
         }
         Node::Distinct { input, .. } => {
-            Box::new(Distinct { base: base(input)?, seen: HashSet::new(), reserved: run.reserve() })
+            Box::new(Distinct { base: base(input)?, seen: Seen::default(), reserved: run.reserve() })
         }
         Node::Set { kind, all, prefix: width, left, right } => {
             set_operation(*kind, *all, *width, (left, right), prefix, run)?
@@ -69,6 +69,7 @@ impl Rows for Filter {
     fn next(&mut self) -> Result<Option<Row>, SqlError> {
         let Node::Filter { conditions, .. } = self.0.node.as_ref() else { return Ok(None) };
         while let Some(row) = self.0.input.next()? {
+            self.0.run.tick()?;
             if all_true(conditions, &row, &self.0.run)? {
                 return Ok(Some(row));
             }
@@ -118,11 +119,13 @@ impl Rows for ProjectSet {
             if let Some(sets) = &mut self.sets
                 && let Some(values) = sets.next()
             {
+                self.base.run.tick()?;
                 let mut row = self.row.clone();
                 row.extend(values);
                 return Ok(Some(row));
             }
             let Some(row) = self.base.input.next()? else { return Ok(None) };
+            self.base.run.tick()?;
             self.sets = Some(SetRows::start(calls, &row, &self.base.run)?);
             self.row = row;
         }
@@ -140,6 +143,7 @@ impl Rows for Limit {
     fn next(&mut self) -> Result<Option<Row>, SqlError> {
         while self.skip > 0 {
             self.skip -= 1;
+            self.base.run.tick()?;
             if self.base.input.next()?.is_none() {
                 return Ok(None);
             }
@@ -168,7 +172,7 @@ impl Rows for Limit {
 
 struct Distinct {
     base: Base,
-    seen: HashSet<Vec<u8>>,
+    seen: Seen,
     reserved: Reservation,
 }
 
@@ -176,18 +180,16 @@ impl Rows for Distinct {
     fn next(&mut self) -> Result<Option<Row>, SqlError> {
         let Node::Distinct { prefix, on, .. } = self.base.node.as_ref() else { return Ok(None) };
         while let Some(row) = self.base.input.next()? {
+            self.base.run.tick()?;
             let key = match on {
                 None => row_key(&row[*prefix..]),
                 Some(on) => {
                     row_key(&on.iter().map(|expr| expr.value(&row, &self.base.run)).collect::<Result<Row, _>>()?)
                 }
             };
-            if self.seen.contains(&key) {
-                continue;
+            if self.seen.is_new(key, &mut self.reserved)? {
+                return Ok(Some(row));
             }
-            self.reserved.bytes(key.len() + 48)?;
-            self.seen.insert(key);
-            return Ok(Some(row));
         }
         Ok(None)
     }
@@ -208,7 +210,8 @@ fn set_operation(
     if kind == SetKind::Union {
         let both = Union {
             inputs: [Some(left), Some(right)],
-            seen: (!all).then(HashSet::new),
+            seen: (!all).then(Seen::default),
+            run: run.clone(),
             width,
             reserved: run.reserve(),
         };
@@ -217,6 +220,7 @@ fn set_operation(
     let mut reserved = run.reserve();
     let mut counts: HashMap<Vec<u8>, usize> = HashMap::new();
     while let Some(row) = right.next()? {
+        run.tick()?;
         let key = row_key(&row[width..]);
         reserved.bytes(key.len() + 56)?;
         *counts.entry(key).or_default() += 1;
@@ -224,7 +228,8 @@ fn set_operation(
     Ok(Box::new(Matching {
         left,
         counts,
-        seen: HashSet::new(),
+        seen: Seen::default(),
+        run: run.clone(),
         keep_matched: kind == SetKind::Intersect,
         all,
         width,
@@ -234,7 +239,8 @@ fn set_operation(
 
 struct Union {
     inputs: [Option<Source>; 2],
-    seen: Option<HashSet<Vec<u8>>>,
+    seen: Option<Seen>,
+    run: Arc<Run>,
     width: usize,
     reserved: Reservation,
 }
@@ -247,11 +253,9 @@ impl Rows for Union {
                     *input = None;
                     break;
                 };
+                self.run.tick()?;
                 let Some(seen) = &mut self.seen else { return Ok(Some(row)) };
-                let key = row_key(&row[self.width..]);
-                if !seen.contains(&key) {
-                    self.reserved.bytes(key.len() + 48)?;
-                    seen.insert(key);
+                if seen.is_new(row_key(&row[self.width..]), &mut self.reserved)? {
                     return Ok(Some(row));
                 }
             }
@@ -264,7 +268,8 @@ impl Rows for Union {
 struct Matching {
     left: Source,
     counts: HashMap<Vec<u8>, usize>,
-    seen: HashSet<Vec<u8>>,
+    seen: Seen,
+    run: Arc<Run>,
     keep_matched: bool,
     all: bool,
     width: usize,
@@ -274,6 +279,7 @@ struct Matching {
 impl Rows for Matching {
     fn next(&mut self) -> Result<Option<Row>, SqlError> {
         while let Some(row) = self.left.next()? {
+            self.run.tick()?;
             let key = row_key(&row[self.width..]);
             let matched = match self.counts.get_mut(&key) {
                 Some(0) | None => false,
@@ -283,17 +289,9 @@ impl Rows for Matching {
                 }
                 Some(_) => true,
             };
-            if matched != self.keep_matched {
-                continue;
+            if matched == self.keep_matched && (self.all || self.seen.is_new(key, &mut self.reserved)?) {
+                return Ok(Some(row));
             }
-            if !self.all {
-                if self.seen.contains(&key) {
-                    continue;
-                }
-                self.reserved.bytes(key.len() + 48)?;
-                self.seen.insert(key);
-            }
-            return Ok(Some(row));
         }
         Ok(None)
     }

@@ -1,9 +1,10 @@
 //! ORDER BY, in memory. Under a LIMIT only the rows that can still come out are kept.
 
 use super::shape::count;
-use super::{Prefix, Run, Source, listed, open as open_node};
+use super::{Prefix, Run, Source, held, listed, open as open_node};
 use crate::SqlError;
 use crate::engine::node::{Node, SortKey};
+use crate::exec::sort::in_order;
 use crate::types::{Row, Value};
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -45,6 +46,7 @@ pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<
     let mut rows: Vec<(Row, Row)> = Vec::new();
     let order = |(a, _): &(Row, Row), (b, _): &(Row, Row)| compare_rows(a, b, keys);
     while let Some(row) = source.next()? {
+        run.tick()?;
         if most.is_none_or(|most| rows.len() < most.saturating_mul(2)) {
             reserved.row(&row)?;
         }
@@ -52,24 +54,13 @@ pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<
         if let Some(most) = most
             && rows.len() >= most.saturating_mul(2).max(64)
         {
-            rows.sort_by(order);
+            rows = in_order(rows, order, &run.context)?;
             rows.truncate(most);
         }
     }
-    rows.sort_by(order);
+    rows = in_order(rows, order, &run.context)?;
     if let Some(most) = most {
         rows.truncate(most);
     }
-    Ok(Box::new(Sorted { rows: rows.into_iter(), _reserved: reserved }))
-}
-
-struct Sorted {
-    rows: std::vec::IntoIter<(Row, Row)>,
-    _reserved: super::Reservation,
-}
-
-impl super::Rows for Sorted {
-    fn next(&mut self) -> Result<Option<Row>, SqlError> {
-        Ok(self.rows.next().map(|(_, row)| row))
-    }
+    Ok(held(rows.into_iter().map(|(_, row)| row), reserved))
 }

@@ -5,10 +5,11 @@
 
 use super::aggregate::feed;
 use super::sort::{compare_rows, key_values};
-use super::{Prefix, Reservation, Rows, Run, Source, collect, listed, open as open_node};
+use super::{Prefix, Run, Source, collect, held, listed, open as open_node};
 use crate::engine::keys::row_key;
 use crate::engine::node::Node;
 use crate::engine::window::{Bound, Function, Units, WindowCall};
+use crate::exec::sort::in_order;
 use crate::types::{Row, Value};
 use crate::{SqlError, SqlState};
 use std::collections::HashMap;
@@ -18,7 +19,7 @@ use std::sync::Arc;
 pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<Source, SqlError> {
     let Node::Window { input, calls } = node.as_ref() else { return Ok(listed(Vec::new())) };
     let mut reserved = run.reserve();
-    let mut rows = collect(open_node(input, prefix, run)?, &mut reserved)?;
+    let mut rows = collect(open_node(input, prefix, run)?, &mut reserved, run)?;
     let mut columns = Vec::with_capacity(calls.len());
     for call in calls {
         reserved.bytes(rows.len() * 2 * size_of::<Value>())?;
@@ -29,18 +30,7 @@ pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<
             row.push(value);
         }
     }
-    Ok(Box::new(Held { rows: rows.into_iter(), _reserved: reserved }))
-}
-
-struct Held {
-    rows: std::vec::IntoIter<Row>,
-    _reserved: Reservation,
-}
-
-impl Rows for Held {
-    fn next(&mut self) -> Result<Option<Row>, SqlError> {
-        Ok(self.rows.next())
-    }
+    Ok(held(rows.into_iter(), reserved))
 }
 
 /// A partition in order: places of its rows, their sort keys, and for each the number of its group of peers.
@@ -64,6 +54,7 @@ fn partitions(call: &WindowCall, rows: &[Row], run: &Arc<Run>) -> Result<Vec<Par
     let mut places: HashMap<Vec<u8>, usize> = HashMap::new();
     let mut lists: Vec<Vec<(Row, usize)>> = Vec::new();
     for (place, row) in rows.iter().enumerate() {
+        run.tick()?;
         let key = row_key(&call.partition.iter().map(|by| by.value(row, run)).collect::<Result<Row, _>>()?);
         let number = *places.entry(key).or_insert_with(|| {
             lists.push(Vec::new());
@@ -71,11 +62,12 @@ fn partitions(call: &WindowCall, rows: &[Row], run: &Arc<Run>) -> Result<Vec<Par
         });
         lists[number].push((key_values(&call.order, row, run)?, place));
     }
-    let partition = |mut list: Vec<(Row, usize)>| {
-        list.sort_by(|(a, _), (b, _)| compare_rows(a, b, &call.order));
+    let partition = |list: Vec<(Row, usize)>| -> Result<Partition, SqlError> {
+        let list = in_order(list, |(a, _), (b, _)| compare_rows(a, b, &call.order), &run.context)?;
         let mut groups = Vec::new();
         let mut group_of = Vec::with_capacity(list.len());
         for at in 0..list.len() {
+            run.tick()?;
             if at == 0 || compare_rows(&list[at - 1].0, &list[at].0, &call.order).is_ne() {
                 groups.push(at);
             }
@@ -83,9 +75,9 @@ fn partitions(call: &WindowCall, rows: &[Row], run: &Arc<Run>) -> Result<Vec<Par
         }
         groups.push(list.len());
         let (keys, places) = list.into_iter().unzip();
-        Partition { places, keys, groups, group_of }
+        Ok(Partition { places, keys, groups, group_of })
     };
-    Ok(lists.into_iter().map(partition).collect())
+    lists.into_iter().map(partition).collect()
 }
 
 fn compute(call: &WindowCall, rows: &[Row], run: &Arc<Run>) -> Result<Vec<Value>, SqlError> {
@@ -97,6 +89,7 @@ fn compute(call: &WindowCall, rows: &[Row], run: &Arc<Run>) -> Result<Vec<Value>
             continue;
         }
         for at in 0..partition.places.len() {
+            run.tick()?;
             out[partition.places[at]] = one(call, &partition, at, rows, run)?;
         }
     }
@@ -172,17 +165,19 @@ fn aggregate(
     let mut running = aggregate.start();
     let mut taken = 0;
     for at in 0..partition.places.len() {
+        run.tick()?;
         let frame = frame(call, partition, at, rows, run)?;
         if !grows || frame.end < taken {
             running = aggregate.start();
             taken = frame.start;
         }
         for place in &partition.places[taken..frame.end.max(taken)] {
+            run.tick()?;
             feed(aggregate, &mut running, &rows[*place], run)?;
         }
         taken = frame.end.max(taken);
         // Peers share a frame, and so a result.
-        out[partition.places[at]] = running.clone().finish()?;
+        out[partition.places[at]] = running.clone().finish(&run.context)?;
     }
     Ok(())
 }
@@ -244,7 +239,11 @@ fn edge(
                 to => partition.groups[to as usize]..partition.groups[to as usize + 1],
             }
         }
-        Units::Range => range_edge(call, partition, at, sign, &offset)?,
+        Units::Range => {
+            // It looks at the whole partition.
+            run.check()?;
+            range_edge(call, partition, at, sign, &offset)?
+        }
     })
 }
 

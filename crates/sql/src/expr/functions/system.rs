@@ -111,9 +111,7 @@ fn sleep(values: &[Value], arguments: &Arguments<'_>) -> R {
     let until = statement.kv.now_us().saturating_add((seconds.clamp(0.0, 1e9) * 1e6) as i64);
     let (mutex, unnotified) = (parking_lot::Mutex::new(()), parking_lot::Condvar::new());
     while statement.kv.now_us() < until {
-        if statement.interrupt.is_raised() {
-            return Err(crate::KvError::Interrupted.into());
-        }
+        statement.check()?;
         // Nobody notifies: the wait ends by its timeout.
         unnotified.wait_for(&mut mutex.lock(), std::time::Duration::from_millis(SLEEP_STEP_MS));
     }
