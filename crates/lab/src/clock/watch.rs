@@ -26,7 +26,7 @@ pub fn json(reading: &Reading, report: &Report, ladder: &Ladder) -> serde_json::
         "earliest_ns": known.then_some(reading.interval.earliest_ns),
         "latest_ns": known.then_some(reading.interval.latest_ns),
         "error_ns": known.then(|| reading.interval.error_ns()),
-        "age_ns": reading.now_ns.saturating_sub(reading.as_of_ns),
+        "age_ns": known.then(|| reading.now_ns.saturating_sub(reading.as_of_ns)),
         "void_in_ns": (reading.void_after_ns != u64::MAX).then(|| reading.void_after_ns.saturating_sub(reading.now_ns)),
         "max_drift_ppb": reading.max_drift_ppb,
         "trusted": reading.trusted().is_some(),
@@ -86,7 +86,8 @@ pub fn watch(
                 history.pop_front();
             }
             history.push_back(if reading.status == Status::Unknown { 0 } else { reading.interval.error_ns() });
-            view(out, &reading, &report, &ladder, &history, options.live && shown > 0)?;
+            let text = view(&reading, &report, &ladder, &history);
+            write!(out, "{}", if options.live { over(&text, if shown > 0 { VIEW_LINES } else { 0 }) } else { text })?;
             if let Some(change) = change.filter(|_| !options.live) {
                 writeln!(out, "  {change}")?;
             }
@@ -97,28 +98,26 @@ pub fn watch(
     Ok(())
 }
 
-fn view(
-    out: &mut dyn Write,
-    reading: &Reading,
-    report: &Report,
-    ladder: &Ladder,
-    history: &VecDeque<u64>,
-    over: bool,
-) -> std::io::Result<()> {
-    // Back over the last view, line by line.
-    let (up, clear) = if over { ("\x1b[4A", "\x1b[K") } else { ("", "") };
-    let error = match reading.status {
-        Status::Unknown => "no bound".into(),
-        _ => format!("± {}", human_error(reading.interval.error_ns())),
+/// `text` over the last `lines` lines of a terminal. Lines that are too long are cut there: wrapped ones would not be written over.
+pub(super) fn over(text: &str, lines: usize) -> String {
+    let up = if lines > 0 { format!("\x1b[{lines}A\x1b[J") } else { String::new() };
+    format!("{up}\x1b[?7l{text}\x1b[?7h")
+}
+
+/// Lines of [`view`].
+const VIEW_LINES: usize = 4;
+
+fn view(reading: &Reading, report: &Report, ladder: &Ladder, history: &VecDeque<u64>) -> String {
+    let (error, span) = match reading.status {
+        Status::Unknown => ("no bound".into(), "time is not known".into()),
+        _ => (
+            format!("± {}", human_error(reading.interval.error_ns())),
+            format!("[{}, {}]", unix(reading.interval.earliest_ns), unix(reading.interval.latest_ns)),
+        ),
     };
-    let span = match reading.status {
-        Status::Unknown => "time is not known".into(),
-        _ => format!("[{}, {}]", unix(reading.interval.earliest_ns), unix(reading.interval.latest_ns)),
-    };
-    writeln!(out, "{up}{clear}{:<12} {:<13} {:<13} {error}", report.source, reading.status, ladder.level().name())?;
-    writeln!(out, "{clear}{span}")?;
-    writeln!(out, "{clear}{}", sparkline(history.iter().copied()))?;
-    writeln!(out, "{clear}{}", report.detail)
+    let (source, status, level) = (&report.source, reading.status, ladder.level().name());
+    let (line, detail) = (sparkline(history.iter().copied()), report.detail.replace(['\n', '\r'], " "));
+    format!("{source:<12} {status:<13} {level:<13} {error}\n{span}\n{line}\n{detail}\n")
 }
 
 fn unix(ns: u64) -> String {
@@ -148,7 +147,22 @@ mod tests {
         assert_eq!((lines[0]["error_ns"].as_u64(), lines[0]["status"].as_str()), (Some(250_000), Some("synchronized")));
         assert_eq!(lines[0]["level"], "synchronized");
         let unknown = json(&clocksource::Anchor::UNKNOWN.read(5), &Report::default(), &Ladder::default());
-        assert!(unknown["error_ns"].is_null() && unknown["trusted"] == false);
+        assert!(unknown["error_ns"].is_null() && unknown["age_ns"].is_null() && unknown["trusted"] == false);
+    }
+
+    #[test]
+    fn a_live_view_is_written_over_itself() {
+        let clock = Clock::open(&"static:250us".parse().unwrap()).unwrap();
+        let mut out = Vec::new();
+        let options = WatchOptions { json: false, count: Some(2), every: Duration::ZERO, live: true };
+        watch(&clock, options, &mut out, &|| false).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        let views: Vec<&str> = text.split("\x1b[4A\x1b[J").collect();
+        assert_eq!(views.len(), 2, "{text:?}");
+        for view in views {
+            assert_eq!(view.lines().count(), VIEW_LINES + 1, "and the end of what cuts lines: {view:?}");
+            assert!(view.starts_with("\x1b[?7lstatic:250µs") && view.ends_with("\n\x1b[?7h"), "{view:?}");
+        }
     }
 
     #[test]
