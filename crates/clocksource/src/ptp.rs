@@ -59,9 +59,10 @@ impl Ptp {
 impl PtpDevice {
     /// The error that the driver states now.
     pub fn driver_error(&self) -> Option<Duration> {
-        let name = self.path.file_name()?.to_str()?;
-        let text =
-            std::fs::read_to_string(Path::new("/sys/class/ptp").join(name).join("device/phc_error_bound")).ok()?;
+        self.driver_error_in(Path::new("/sys/class/ptp"))
+    }
+    fn driver_error_in(&self, class: &Path) -> Option<Duration> {
+        let text = std::fs::read_to_string(class.join(self.path.file_name()?).join("device/phc_error_bound")).ok()?;
         text.trim().parse().ok().filter(|ns| *ns > 0).map(Duration::from_nanos)
     }
 }
@@ -176,6 +177,23 @@ mod tests {
             assert!((i.earliest_ns..=i.latest_ns).contains(&1_000_500), "{at}: {i:?}");
             assert_eq!(i.latest_ns - i.earliest_ns, 100 + 14);
         }
+    }
+
+    #[test]
+    fn the_drivers_word_on_its_error_is_read_and_0_is_no_word() {
+        let class = std::env::temp_dir().join(format!("tb-ptp-{}", std::process::id()));
+        std::fs::create_dir_all(class.join("ptp0/device")).unwrap();
+        let stated = |text: Option<&str>| {
+            let file = class.join("ptp0/device/phc_error_bound");
+            match text {
+                Some(text) => std::fs::write(file, text).unwrap(),
+                None => std::fs::remove_file(file).unwrap(),
+            }
+            PtpDevice { path: "/dev/ptp0".into(), error: None, tai: false }.driver_error_in(&class)
+        };
+        assert_eq!(stated(Some("12345\n")), Some(Duration::from_nanos(12_345)));
+        assert_eq!([stated(Some("0\n")), stated(Some("-1")), stated(Some("")), stated(None)], [None; 4]);
+        std::fs::remove_dir_all(&class).unwrap();
     }
 
     #[test]

@@ -7,6 +7,9 @@ use std::process::Command;
 
 const CRATE: &str = env!("CARGO_MANIFEST_DIR");
 
+/// A source that has nothing to say.
+const ABSENT: &str = "clockbound:/nonexistent/shm0";
+
 fn run(command: &mut Command) -> String {
     let done = command.output().unwrap_or_else(|e| panic!("{command:?}: {e}"));
     let (out, err) = (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
@@ -92,6 +95,10 @@ fn the_examples_of_other_languages_run() {
     check(&run(Command::new(&program).arg("static:5ms")), "1", "0");
     let refused = Command::new(&program).arg("sundial").output().unwrap();
     assert!(String::from_utf8_lossy(&refused.stderr).contains("choose one of"), "{refused:?}");
+    // A source that is not there yet opens, and gives no bound.
+    let waiting = Command::new(&program).arg(ABSENT).output().unwrap();
+    let said = String::from_utf8_lossy(&waiting.stdout);
+    assert!(waiting.status.code() == Some(2) && said.contains("no bound that may be relied upon"), "{waiting:?}");
     // The header also serves C++.
     if has("c++") {
         run(Command::new("c++")
@@ -151,6 +158,8 @@ fn python(libraries: &Path) {
     check(&run(&mut example("static:5ms")), "True", "False");
     let refused = example("sundial").output().unwrap();
     assert!(String::from_utf8_lossy(&refused.stderr).contains("choose one of"), "{refused:?}");
+    let waiting = example(ABSENT).output().unwrap();
+    assert!(String::from_utf8_lossy(&waiting.stderr).contains("timeball_clock.Untrusted: clockbound"), "{waiting:?}");
 }
 
 /// The newest glibc symbol version in `readelf`'s words is the wheel's promise.

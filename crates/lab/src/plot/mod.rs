@@ -1,7 +1,7 @@
 //! Line charts as SVG and PNG, without a graphics library.
 //!
-//! A [`Chart`] is data; [`Chart::draw`] lays it out once, on anything that can draw a line and a word ([`Canvas`]). [`svg`] writes
-//! text, [`png`] paints pixels with a small font of its own, so both show the same picture.
+//! A [`Chart`] is data; [`Chart::draw`] lays it out once, on anything that can draw a line and a word ([`Canvas`]). `svg` writes
+//! text, `png` paints pixels with a small font of its own, so both show the same picture.
 
 mod chart;
 mod font;
