@@ -42,6 +42,16 @@ pub trait Engine: Send + Sync + 'static {
     /// [`StoreError::DiskFull`] where nothing changed; else [`StoreError::Failed`].
     fn ingest(&self, bytes: usize, changes: &mut dyn Iterator<Item = Change>) -> Result<(), StoreError>;
 
+    /// Sorted runs that wait to be merged. A read that no row cache answers looks into each of them, so the caller holds
+    /// ingestions back while there are many. An engine that keeps one run has none.
+    fn unmerged_runs(&self) -> usize {
+        0
+    }
+
+    /// Asks an engine that merges in the background to go on with it: a hint, which returns at once. To be given now and
+    /// then, most of all while ingestions are held back.
+    fn merge(&self) {}
+
     /// Makes everything ingested so far durable.
     ///
     /// # Errors
@@ -61,6 +71,12 @@ impl<E: Engine> Engine for std::sync::Arc<E> {
     }
     fn ingest(&self, bytes: usize, changes: &mut dyn Iterator<Item = Change>) -> Result<(), StoreError> {
         E::ingest(self, bytes, changes)
+    }
+    fn unmerged_runs(&self) -> usize {
+        E::unmerged_runs(self)
+    }
+    fn merge(&self) {
+        E::merge(self);
     }
     fn sync(&self) -> Result<(), StoreError> {
         E::sync(self)

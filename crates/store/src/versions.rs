@@ -18,7 +18,8 @@
 //!    certification of a replayed command must not meet versions of later commands.
 //! 3. A reader looks at memory first and at the engine second; what moves in between moves towards it.
 //! 4. A cached version is the newest of its key.
-//! 5. Collection removes only what a newer version at or below its threshold hides, and never passes an open snapshot.
+//! 5. The engine has at most [`UNMERGED_RUNS_MAX`] runs to merge: above that, layers stay frozen, and then writers are held back.
+//! 6. Collection removes only what a newer version at or below its threshold hides, and never passes an open snapshot.
 //!
 //! Caveats: `apply` makes a command visible key by key where it holds more than [`APPLY_KEYS_MAX`] keys; readers at or
 //! above its timestamp are kept out by the caller (design §3: reads wait for undecided writes at or below their
@@ -59,6 +60,11 @@ pub const APPLY_KEYS_MAX: usize = 4096;
 pub const FREEZE_BYTES: usize = 64 << 20;
 /// Frozen layers above which the caller should hold writers back until a flush is done.
 pub const FROZEN_LAYERS_MAX: usize = 4;
+/// Runs that the engine has still to merge, at which flushes wait for it: below memory, a read costs about a block per run.
+/// Twice what makes the engine merge, so that it always has work while a flush may go on.
+pub const UNMERGED_RUNS_MAX: usize = 8;
+/// The same for collections, whose runs are small: they must not keep flushes out.
+pub const COLLECT_RUNS_MAX: usize = UNMERGED_RUNS_MAX / 2;
 /// Default of [`VersionsConfig::cache_bytes`].
 pub const CACHE_BYTES: usize = 512 << 20;
 

@@ -1,7 +1,7 @@
 //! Collection: removing versions that no snapshot can read any more.
 
 use super::flush::Header;
-use super::{Versions, damaged_key};
+use super::{COLLECT_RUNS_MAX, Versions, damaged_key};
 use crate::engine::Change;
 use crate::{Engine, StoreError, keys};
 use bytes::Bytes;
@@ -57,13 +57,18 @@ impl Sweep {
 
 impl<E: Engine> Versions<E> {
     /// Raises the threshold to at most `threshold` and removes from the engine what it hides, walking a bounded part that
-    /// starts at user key `from` (`None`: the first). For a background thread.
+    /// starts at user key `from` (`None`: the first). Walks nothing where the engine has to merge first. For a background
+    /// thread.
     ///
     /// # Errors
     /// What the engine says; nothing was removed then.
     pub fn collect(&self, threshold: Timestamp, from: Option<&Bytes>) -> Result<Collected, StoreError> {
         let _writer = self.writer.lock();
         let threshold = self.snapshots.raise(threshold);
+        self.engine.merge();
+        if self.engine.unmerged_runs() >= COLLECT_RUNS_MAX {
+            return Ok(Collected { threshold, removed: 0, next: Some(from.cloned().unwrap_or_default()) });
+        }
         let mut sweep = Sweep { threshold, stem: Vec::new(), hidden: false, steps: 0, removals: Vec::new() };
         let mut next = None;
         let mut damaged: Option<Bytes> = None;

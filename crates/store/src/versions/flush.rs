@@ -2,7 +2,7 @@
 
 use super::overlay::{Layer, visible_from};
 use super::prefixes::{Prefix, prefix_of};
-use super::{Frozen, Versions};
+use super::{Frozen, UNMERGED_RUNS_MAX, Versions};
 use crate::engine::Change;
 use crate::{Engine, StoreError, keys};
 use bytes::{Buf, BufMut, Bytes};
@@ -104,12 +104,17 @@ impl<E: Engine> Versions<E> {
     }
 
     /// Writes the oldest frozen layer to the engine and syncs it: slow, for a background thread. Gives `false` where
-    /// none waits. After an error the layer is still in memory: call again later.
+    /// none waits, and where the engine has to merge first: call again later, as after an error; the layer is still in
+    /// memory. Meanwhile [`Versions::frozen_layers`] tells when to hold writers back.
     ///
     /// # Errors
     /// What the engine says.
     pub fn flush(&self) -> Result<bool, StoreError> {
         let _writer = self.writer.lock();
+        self.engine.merge();
+        if self.engine.unmerged_runs() >= UNMERGED_RUNS_MAX {
+            return Ok(false);
+        }
         let Some(frozen) = self.layers.read().frozen.first().cloned() else {
             return Ok(false);
         };

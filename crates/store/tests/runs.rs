@@ -1,0 +1,147 @@
+//! How many runs a read may meet: flushes and collections wait for an engine that has to merge.
+
+use bytes::Bytes;
+use clock::Timestamp;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use store::engine::Visit;
+use store::versions::{COLLECT_RUNS_MAX, UNMERGED_RUNS_MAX};
+use store::{Change, Engine, FjallEngine, FjallOptions, MemoryEngine, StoreError, Versions, VersionsConfig};
+
+fn ts(n: u64) -> Timestamp {
+    Timestamp::from_u64(n)
+}
+
+/// The engine in memory, which counts ingestions as runs until it is told that they are merged.
+#[derive(Default)]
+struct Counting {
+    engine: MemoryEngine,
+    runs: AtomicUsize,
+    hints: AtomicUsize,
+}
+
+impl Engine for Counting {
+    fn get(&self, key: &[u8]) -> Result<Option<Bytes>, StoreError> {
+        self.engine.get(key)
+    }
+    fn scan(&self, from: &[u8], to: &[u8], reverse: bool, visit: &mut Visit<'_>) -> Result<(), StoreError> {
+        self.engine.scan(from, to, reverse, visit)
+    }
+    fn ingest(&self, bytes: usize, changes: &mut dyn Iterator<Item = Change>) -> Result<(), StoreError> {
+        self.runs.fetch_add(1, Ordering::Relaxed);
+        self.engine.ingest(bytes, changes)
+    }
+    fn unmerged_runs(&self) -> usize {
+        self.runs.load(Ordering::Relaxed)
+    }
+    fn merge(&self) {
+        self.hints.fetch_add(1, Ordering::Relaxed);
+    }
+    fn sync(&self) -> Result<(), StoreError> {
+        self.engine.sync()
+    }
+    fn disk_bytes(&self) -> u64 {
+        self.engine.disk_bytes()
+    }
+}
+
+fn counting() -> (Arc<Counting>, Versions<Arc<Counting>>) {
+    let engine = Arc::new(Counting::default());
+    let config = VersionsConfig { cache_bytes: 0, ..VersionsConfig::default() };
+    (engine.clone(), Versions::open(engine, config).unwrap())
+}
+
+/// Writes one key at a time and closes the layer.
+fn layer(store: &Versions<impl Engine>, at: u64) {
+    store.apply(ts(at), &[(Bytes::from_static(b"key"), Some(Bytes::from(format!("{at}"))))]);
+    assert!(store.freeze(at, Bytes::new()));
+}
+
+#[test]
+fn a_flush_waits_while_the_engine_has_to_merge() {
+    let (engine, store) = counting();
+    let bound = UNMERGED_RUNS_MAX as u64;
+    (1..=bound + 2).for_each(|at| layer(&store, at));
+    for _ in 0..bound {
+        assert!(store.flush().unwrap());
+    }
+    let hints = engine.hints.load(Ordering::Relaxed);
+    assert!(!store.flush().unwrap(), "one run more than a read should meet");
+    assert!(engine.hints.load(Ordering::Relaxed) > hints, "who waits has the engine go on");
+    assert_eq!((store.frozen_layers(), store.flushed_position()), (2, bound));
+    assert_eq!(store.get(b"key", ts(bound + 2)).unwrap().unwrap().0, ts(bound + 2), "what waits can be read");
+    engine.runs.store(0, Ordering::Relaxed);
+    while store.flush().unwrap() {}
+    assert_eq!((store.frozen_layers(), store.flushed_position()), (0, bound + 2));
+}
+
+#[test]
+fn a_collection_leaves_room_for_flushes() {
+    let (engine, store) = counting();
+    (1..=COLLECT_RUNS_MAX as u64).for_each(|at| layer(&store, at));
+    while store.flush().unwrap() {}
+    let put_off = store.collect(ts(3), None).unwrap();
+    assert_eq!((put_off.threshold, put_off.removed, put_off.next.clone()), (ts(3), 0, Some(Bytes::new())));
+    assert!(store.open_snapshot(ts(2)).is_err(), "the threshold is raised all the same");
+    let from = Bytes::from_static(b"kex");
+    assert_eq!(store.collect(ts(3), Some(&from)).unwrap().next, Some(from), "it goes on where it was");
+    layer(&store, 9);
+    assert!(store.flush().unwrap());
+    engine.runs.store(0, Ordering::Relaxed);
+    let done = store.collect(ts(3), put_off.next.as_ref()).unwrap();
+    assert_eq!((done.removed, done.next), (2, None));
+}
+
+#[test]
+fn level_0_stays_below_its_bound_under_a_load_of_random_keys() {
+    const LAYERS: u64 = 40;
+    const ROWS: u64 = 4_000;
+    let dir = tempfile::tempdir().unwrap();
+    let engine = FjallEngine::open(dir.path(), FjallOptions { cache_bytes: 1 << 20 }).unwrap();
+    let store = Versions::open(engine, VersionsConfig { cache_bytes: 0, ..VersionsConfig::default() }).unwrap();
+    let key = |n: u64| Bytes::from(n.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes().to_vec());
+    for layer in 0..LAYERS {
+        for n in layer * ROWS..(layer + 1) * ROWS {
+            store.apply(ts(n + 1), &[(key(n), Some(Bytes::from(vec![7; 100])))]);
+        }
+        store.freeze((layer + 1) * ROWS, Bytes::new());
+    }
+    // All at once, so that merging cannot keep pace by itself.
+    while store.frozen_layers() > 0 {
+        if !store.flush().unwrap() {
+            std::thread::yield_now();
+        }
+        let runs = store.engine().unmerged_runs();
+        assert!(runs <= UNMERGED_RUNS_MAX, "{runs} runs, {} layers to go", store.frozen_layers());
+    }
+    // Hints alone bring it to rest, whatever fjall looked for by itself.
+    while store.engine().unmerged_runs() >= COLLECT_RUNS_MAX {
+        assert!(!store.flush().unwrap());
+        std::thread::yield_now();
+    }
+    assert_eq!(store.get(&key(5), ts(u64::MAX)).unwrap().unwrap().0, ts(6));
+    assert_eq!(store.flushed_position(), LAYERS * ROWS);
+}
+
+#[test]
+fn a_hint_leaves_no_file_behind() {
+    let dir = tempfile::tempdir().unwrap();
+    let engine = FjallEngine::open(dir.path(), FjallOptions { cache_bytes: 1 << 20 }).unwrap();
+    // One table only moves down, so that no merge takes a number for a file at the same time.
+    engine.ingest(0, &mut std::iter::once((Bytes::from_static(b"key"), Some(Bytes::new())))).unwrap();
+    for _ in 0..10_000 {
+        engine.merge();
+        std::thread::yield_now();
+    }
+    drop(engine);
+    assert_eq!(empty_files(dir.path()), 0);
+}
+
+fn empty_files(dir: &std::path::Path) -> usize {
+    let entries = std::fs::read_dir(dir).unwrap().map(Result::unwrap);
+    let count = |entry: std::fs::DirEntry| match entry.metadata().unwrap() {
+        meta if meta.is_dir() => empty_files(&entry.path()),
+        meta => usize::from(meta.len() == 0 && entry.path().parent().unwrap().ends_with("tables")),
+    };
+    entries.map(count).sum()
+}
