@@ -20,4 +20,5 @@ mod disk_full;
 mod extended_protocol;
 mod lifecycle;
 mod node;
+mod rechecks;
 mod script;

@@ -76,17 +76,37 @@ fn state_of(session: &mut Session, sql: &str) -> String {
     }
 }
 
-/// A database whose first commits with writes fail as if another transaction had come first.
+/// How many calls are still to fail as if another transaction had come first, and what was begun.
+#[derive(Default)]
+struct Conflicts {
+    /// Commits with writes.
+    commits: AtomicUsize,
+    /// Locks, which are taken nevertheless: what was read had changed.
+    locks: AtomicUsize,
+    /// Transactions begun.
+    begun: AtomicUsize,
+}
+
+/// Whether a call fails, one time less.
+fn fails(left: &AtomicUsize) -> Result<(), KvError> {
+    match left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_sub(1)) {
+        Ok(_) => Err(KvError::Restart { reason: "somebody came first".into() }),
+        Err(_) => Ok(()),
+    }
+}
+
+/// A database with conflicts.
 struct Conflicting {
     kv: MemoryKv,
-    left: Arc<AtomicUsize>,
+    left: Arc<Conflicts>,
 }
 struct ConflictingTxn {
     txn: Box<dyn Transaction>,
-    left: Arc<AtomicUsize>,
+    left: Arc<Conflicts>,
 }
 impl Kv for Conflicting {
     fn begin(&self, options: &BeginOptions) -> Result<Box<dyn Transaction>, KvError> {
+        self.left.begun.fetch_add(1, Ordering::Relaxed);
         Ok(Box::new(ConflictingTxn { txn: self.kv.begin(options)?, left: self.left.clone() }))
     }
     fn unique_id(&self) -> u64 {
@@ -119,7 +139,8 @@ impl Transaction for ConflictingTxn {
         self.txn.scan_certified(request)
     }
     fn lock(&mut self, key: &[u8], wait: LockWait) -> Result<bool, KvError> {
-        self.txn.lock(key, wait)
+        let locked = self.txn.lock(key, wait)?;
+        fails(&self.left.locks).map(|()| locked)
     }
     fn put(&mut self, key: bytes::Bytes, value: bytes::Bytes) -> Result<(), KvError> {
         self.txn.put(key, value)
@@ -140,11 +161,11 @@ impl Transaction for ConflictingTxn {
         self.txn.has_writes()
     }
     fn commit(&mut self) -> Result<Committed, KvError> {
-        let fails = self.txn.has_writes()
-            && self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_sub(1)).is_ok();
-        if fails {
+        if self.txn.has_writes()
+            && let Err(error) = fails(&self.left.commits)
+        {
             self.txn.rollback();
-            return Err(KvError::Restart { reason: "somebody came first".into() });
+            return Err(error);
         }
         self.txn.commit()
     }
@@ -156,8 +177,8 @@ impl Transaction for ConflictingTxn {
     }
 }
 
-fn conflicting() -> (Session, Arc<AtomicUsize>) {
-    let left = Arc::new(AtomicUsize::new(0));
+fn conflicting() -> (Session, Arc<Conflicts>) {
+    let left = Arc::new(Conflicts::default());
     let db = open(Conflicting { kv: MemoryKv::new(), left: left.clone() });
     let mut a = session(&db);
     run(&mut a, "CREATE TABLE t (id int PRIMARY KEY, v int); INSERT INTO t VALUES (1, 0)");
@@ -167,19 +188,41 @@ fn conflicting() -> (Session, Arc<AtomicUsize>) {
 #[test]
 fn a_lone_statement_is_repeated_until_it_commits() {
     let (mut a, left) = conflicting();
-    left.store(5, Ordering::Relaxed);
+    left.commits.store(5, Ordering::Relaxed);
     let mut out = Rows::default();
     a.simple_query("UPDATE t SET v = v + 1 WHERE id = 1 RETURNING v", &mut out).expect("repeated");
     assert_eq!((out.rows, out.tags), (vec!["1".to_string()], vec!["UPDATE 1".to_string()]));
-    left.store(2, Ordering::Relaxed);
+    left.commits.store(2, Ordering::Relaxed);
     run(&mut a, "UPDATE t SET v = v + 1 WHERE id = 1; UPDATE t SET v = v + 1 WHERE id = 1");
     assert_eq!(run(&mut a, "SELECT v FROM t"), ["3"]);
 }
 
 #[test]
+fn at_read_committed_a_lone_statement_is_repeated_with_its_locks() {
+    let (mut a, left) = conflicting();
+    for (isolation, begun) in [("read committed", 0), ("serializable", 4)] {
+        run(&mut a, &format!("SET default_transaction_isolation = '{isolation}'; UPDATE t SET v = 0 WHERE id = 1"));
+        left.locks.store(4, Ordering::Relaxed);
+        left.begun.store(0, Ordering::Relaxed);
+        run(&mut a, "UPDATE t SET v = v + 1 WHERE id = 1");
+        assert_eq!(left.begun.swap(0, Ordering::Relaxed), 1 + begun, "{isolation}: transactions begun");
+        // It does not keep them for ever.
+        left.locks.store(12, Ordering::Relaxed);
+        run(&mut a, "UPDATE t SET v = v + 1 WHERE id = 1");
+        let anew = if begun == 0 { 2 } else { 12 };
+        assert_eq!(left.begun.swap(0, Ordering::Relaxed), 1 + anew, "{isolation}: transactions begun");
+        // Its commit ends it in any case.
+        left.commits.store(2, Ordering::Relaxed);
+        run(&mut a, "UPDATE t SET v = v + 1 WHERE id = 1");
+        assert_eq!(left.begun.load(Ordering::Relaxed), 3, "{isolation}: transactions begun");
+        assert_eq!(run(&mut a, "SELECT v FROM t"), ["3"], "{isolation}");
+    }
+}
+
+#[test]
 fn what_has_left_for_the_client_is_not_repeated() {
     let (mut a, left) = conflicting();
-    left.store(1, Ordering::Relaxed);
+    left.commits.store(1, Ordering::Relaxed);
     let mut out = Rows { sent: true, ..Rows::default() };
     let e = a.simple_query("UPDATE t SET v = 1 WHERE id = 1", &mut out).expect_err("not repeated");
     assert_eq!(e.state.as_str(), "40001");
@@ -190,9 +233,9 @@ fn what_has_left_for_the_client_is_not_repeated() {
 #[test]
 fn attempts_are_bounded_and_a_block_is_told() {
     let (mut a, left) = conflicting();
-    left.store(usize::MAX, Ordering::Relaxed);
+    left.commits.store(usize::MAX, Ordering::Relaxed);
     assert_eq!(state_of(&mut a, "UPDATE t SET v = 1 WHERE id = 1"), "40001");
-    left.store(1, Ordering::Relaxed);
+    left.commits.store(1, Ordering::Relaxed);
     run(&mut a, "BEGIN; UPDATE t SET v = 1 WHERE id = 1");
     assert_eq!(state_of(&mut a, "COMMIT"), "40001");
     assert_eq!(a.transaction_status(), TransactionStatus::Idle);
@@ -202,7 +245,7 @@ fn attempts_are_bounded_and_a_block_is_told() {
 fn the_retry_protocol_of_cockroachdb() {
     let (mut a, left) = conflicting();
     run(&mut a, "BEGIN; SAVEPOINT cockroach_restart; UPDATE t SET v = v + 1 WHERE id = 1");
-    left.store(1, Ordering::Relaxed);
+    left.commits.store(1, Ordering::Relaxed);
     assert_eq!(state_of(&mut a, "RELEASE SAVEPOINT cockroach_restart"), "40001");
     assert_eq!(a.transaction_status(), TransactionStatus::Failed);
     run(&mut a, "ROLLBACK TO SAVEPOINT cockroach_restart; UPDATE t SET v = v + 1 WHERE id = 1");

@@ -4,6 +4,7 @@ pub mod aggregate;
 pub mod cursor;
 pub mod evaluate;
 pub mod insert;
+mod located;
 pub mod lookup;
 pub mod modify;
 pub mod path;

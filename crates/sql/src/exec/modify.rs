@@ -5,6 +5,7 @@
 
 use super::cursor::{Cursor, Level};
 use super::evaluate;
+use super::located::{self, Located};
 use super::sort::{Reserved, row_bytes};
 use super::target::Target;
 use super::write::{Old, Touch};
@@ -13,15 +14,12 @@ use super::written::Written;
 use crate::SqlError;
 use crate::context::StatementContext;
 use crate::expr::Expr;
-use crate::plan::{Execution, Plan};
+use crate::plan::Plan;
 use crate::transaction::LockWait;
 use crate::types::{Row, Value};
 use bytes::Bytes;
 use std::collections::BTreeSet;
 use std::sync::Arc;
-
-/// Rows pulled at a time from a plan that locates rows.
-const LOCATED_ROWS: usize = 1024;
 
 /// An UPDATE or DELETE, settled when it is planned.
 pub struct Modify {
@@ -52,7 +50,7 @@ pub enum Find {
         /// Rows are found by key and nothing written can change that: no need to find all before writing.
         immediate: bool,
     },
-    /// By a query whose rows are primary keys, then values that SET uses: they stand behind the row's columns.
+    /// By a query whose rows are primary keys, then values that SET uses: they stand behind the row's columns. See [`super::located`].
     Plan(Arc<dyn Plan>),
 }
 
@@ -191,35 +189,11 @@ impl Run<'_> {
         self.written.add(self.modify.returning.as_deref(), row, self.context)
     }
 
-    /// Writes the rows that a query located by their primary keys.
+    /// Writes the rows that a query located.
     fn located(&mut self, plan: &dyn Plan) -> Result<(), SqlError> {
         let access = &self.modify.target.access;
-        let Execution::Rows(mut source) = plan.execute(self.context)? else { return Ok(()) };
-        let key_slots: Vec<usize> = access.primary.columns.iter().filter_map(|c| c.slot).collect();
         let all: Vec<usize> = (0..access.columns.len()).collect();
-        let mut reserved = Reserved::new(&self.context.memory);
-        let mut located: Vec<(Bytes, Row)> = Vec::new();
-        let mut seen = BTreeSet::new();
-        loop {
-            let rows = source.next(LOCATED_ROWS)?;
-            if rows.is_empty() {
-                break;
-            }
-            for mut values in rows {
-                let mut row = vec![Value::Null; access.columns.len()];
-                for (&slot, value) in key_slots.iter().zip(values.drain(..key_slots.len())) {
-                    row[slot] = value;
-                }
-                let key = access.row_key(&row, 0)?;
-                if seen.insert(key.clone()) {
-                    reserved.take(key.len() + row_bytes(&values))?;
-                    located.push((key, values));
-                }
-            }
-        }
-        drop(source);
-        for (key, values) in located {
-            let Some(stored) = self.lock(&key)? else { continue };
+        for Located { key, stored, values } in located::lock(plan, access, self.context)? {
             let mut row = vec![Value::Null; access.columns.len()];
             access.decode(&stored, &all, &mut row)?;
             row.extend(values);

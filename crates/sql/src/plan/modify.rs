@@ -21,15 +21,14 @@ use crate::exec::write::Touch;
 use crate::expr::{Expr, conjunction};
 use crate::identifier::{fold, quote_identifier, quote_qualified};
 use crate::output::Field;
+use crate::syntax::{self, Command};
 use crate::transaction::LockWait;
 use crate::types::SqlType;
 use crate::{SqlError, SqlState};
 use sqlparser::ast::{
-    self, Assignment, AssignmentTarget, Delete, FromTable, ObjectName, SelectItem, Statement, TableAlias,
-    TableWithJoins, Update, UpdateTableFromKind, With,
+    self, Assignment, AssignmentTarget, Delete, FromTable, ObjectName, SelectItem, TableAlias, TableWithJoins, Update,
+    UpdateTableFromKind, With,
 };
-use sqlparser::dialect::PostgreSqlDialect;
-use sqlparser::parser::Parser;
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -435,14 +434,17 @@ fn located_value(
 
 /// Plans the query that locates rows; its parameters are the statement's.
 fn locate(text: &str, analysis: Analysis<'_>, refusal: &Refusal) -> Planned<(Vec<SqlType>, Arc<dyn Plan>)> {
-    let statement = Parser::parse_sql(&PostgreSqlDialect {}, text)
-        .ok()
-        .and_then(|mut statements| statements.pop())
-        .ok_or_else(|| SqlError::new(SqlState::INTERNAL_ERROR, "a statement could not be written as a query"))?;
+    let statement = match syntax::parse(text).ok().and_then(|mut parsed| parsed.pop()).map(|parsed| parsed.command) {
+        Some(Command::Planned(planned)) => planned.statement,
+        _ => {
+            let message = "a statement could not be written as a query";
+            return Err(SqlError::new(SqlState::INTERNAL_ERROR, message).into());
+        }
+    };
     let (types, context) = analysis.partial();
     let mut context = context.clone();
     context.parameter_hints = types.iter().map(|ty| (*ty != SqlType::Unknown).then(|| ty.clone())).collect();
-    let plan = match super::prepare(&Statement::clone(&statement), text, &context) {
+    let plan = match super::prepare(&statement, text, &context) {
         Err(error) if error.state == SqlState::FEATURE_NOT_SUPPORTED => {
             if let Refusal::Engine(part) = refusal {
                 return Err(Refusal::Engine(part).into_error().into());

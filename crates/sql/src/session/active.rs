@@ -19,6 +19,8 @@ pub(super) struct Active {
     pub(super) as_of: Option<Timestamp>,
     pub(super) began_us: i64,
     pub(super) savepoints: Vec<Savepoint>,
+    /// READ COMMITTED: before its first statement.
+    pub(super) beginning: Option<u32>,
     /// Statements that have run in it.
     pub(super) statements: u64,
     /// Settings to go back to.
@@ -98,6 +100,7 @@ impl Session {
             Some(us) => us,
             None => self.db.kv.now_us() - PG_EPOCH_US,
         };
+        let beginning = (options.isolation == Isolation::ReadCommitted && as_of.is_none()).then(|| txn.savepoint());
         Ok(Active {
             txn: TxnRef::new(txn),
             view,
@@ -105,6 +108,7 @@ impl Session {
             as_of,
             began_us,
             savepoints: Vec::new(),
+            beginning,
             statements: 0,
             settings: None,
             loads: Vec::new(),

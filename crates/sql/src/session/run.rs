@@ -39,6 +39,9 @@ pub(super) enum Outcome {
     CopyIn,
 }
 
+/// So often a READ COMMITTED statement is tried before its transaction begins anew.
+const KEPT_ATTEMPTS: usize = 5;
+
 impl Session {
     /// Runs a portal to its end or limit, and sends its CommandComplete.
     pub(super) fn run_portal(
@@ -97,7 +100,7 @@ impl Session {
     ) -> Result<Outcome, SqlError> {
         let mark = out.mark();
         let repeatable = matches!(portal.state, PortalState::Ready);
-        for _ in 1..STATEMENT_ATTEMPTS_MAX {
+        for attempt in 1..STATEMENT_ATTEMPTS_MAX {
             let alone = repeatable && self.active.as_ref().is_none_or(|a| a.statements == 0 && a.savepoints.is_empty());
             let savepoint = self.statement_savepoint(repeatable && !alone);
             let e = match self.attempt(portal, how, out) {
@@ -108,7 +111,8 @@ impl Session {
                 return Err(e);
             }
             portal.state = PortalState::Ready;
-            match savepoint {
+            let keeps = !attempt.is_multiple_of(KEPT_ATTEMPTS);
+            match savepoint.or_else(|| self.beginning(portal).filter(|_| keeps)) {
                 Some(savepoint) => {
                     if let Some(active) = self.active.as_ref() {
                         active.txn.with(|t| t.rollback_to(savepoint));
@@ -124,6 +128,13 @@ impl Session {
     fn statement_savepoint(&self, wanted: bool) -> Option<u32> {
         let active = self.active.as_ref()?;
         (wanted && active.isolation == Isolation::ReadCommitted).then(|| active.txn.with(|t| t.savepoint()))
+    }
+
+    /// READ COMMITTED: the mark before the transaction's first statement, unless it has come to its end. Repeated from there it keeps
+    /// its locks: were they given up, others could change the rows again and again. It keeps its certified reads, too, which no later
+    /// snapshot mends if they have changed: hence [`KEPT_ATTEMPTS`].
+    fn beginning(&self, portal: &Portal) -> Option<u32> {
+        self.active.as_ref().filter(|_| portal.prepared.planned().is_some())?.beginning
     }
 
     /// Begins the transaction anew; a block stays open.

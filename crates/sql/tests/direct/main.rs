@@ -4,5 +4,6 @@
 //! writes them anew.
 
 mod oracle;
+mod recheck;
 mod script;
 mod world;

@@ -357,6 +357,12 @@ top:int4 | max:int4
 2 | 3
 SELECT 1
 
+UPDATE words AS top SET top = top.top + x.d FROM (SELECT 1 AS d GROUP BY 1) x WHERE top.id = x.d RETURNING top.top;
+----
+top:int4
+3
+UPDATE 1
+
 CREATE INDEX words_i ON words ("normalize", "a$b", top);
 ----
 CREATE INDEX
@@ -370,7 +376,7 @@ SELECT 1
 COPY words (top, "unnest", "normalize") TO STDOUT;
 ----
 (copy out, 3 columns)
-2	\N	\N
+3	\N	\N
 (copy done)
 COPY 1
 
