@@ -7,6 +7,9 @@
 //!                     | status 4 | disruption known 1 | period shift 1 | error shift 1 | 5
 //! ```
 //!
+//! The version's lower byte is the newest layout that the body serves, the upper one the oldest: 3 is written as 0x0303. Version 2 daemons
+//! leave the upper byte at 0 and mean 2 alone.
+//!
 //! Everything is in the machine's byte order; times are seconds and nanoseconds of eight bytes each. Version 2 bounds the error of
 //! `CLOCK_REALTIME` and dates by `CLOCK_MONOTONIC`. Version 3 keeps a clock of its own: `as_of` is true time when the processor's
 //! counter showed `counter`, a tick lasts `period / 2^(64 + shift)` seconds.
@@ -14,8 +17,11 @@
 //! The segment is read like any file, header, body, header again: the page cache is the very memory that the daemon writes. It is
 //! slower than a mapping (2 µs) and cannot fault when the file is cut; the poller does it a few times a second.
 //!
+//! While a version 3 daemon slews the system clock towards its own, `CLOCK_BOOTTIME` gains or loses by as much as the two still differ, and
+//! a reading lives on `CLOCK_BOOTTIME`. So the difference widens the interval on the side where true time then lies.
+//!
 //! **Invariants.** 1. A body counts only between two equal, even generations. 2. A segment that is older than
-//! [`GRACE_NS`] is `FreeRunning`, past its `void_after` it is unknown. 3. A disruption marker that differs from the
+//! [`GRACE_NS`] (version 3: [`GRACE_V3_NS`]) is `FreeRunning`, past its `void_after` it is unknown. 3. A disruption marker that differs from the
 //! hypervisor's (VMClock) means that the machine was cloned or moved since: `Disrupted`.
 //!
 //! **Caveats.** Version 3 needs the processor's counter; it is read here for x86-64 and aarch64 only.
@@ -41,6 +47,8 @@ const BODY_V3: usize = 88;
 const TRIES: usize = 100;
 /// The daemon writes every second; a segment older than this (nanoseconds) means that it is gone.
 pub const GRACE_NS: u64 = 5_000_000_000;
+/// The version 3 daemon writes when it hears from a source, which may be every 16 s; its own client waits this long.
+pub const GRACE_V3_NS: u64 = 60_000_000_000;
 /// A drift beyond this (parts per billion) is a broken segment.
 const DRIFT_SANE_PPB: u32 = 1_000_000_000;
 
@@ -79,9 +87,9 @@ impl ClockBound {
     pub fn new(path: PathBuf) -> Self {
         ClockBound { path, vmclock: VmClock::open().ok() }
     }
-    /// As [`ClockBound::new`], with a given device for the hypervisor's marker.
-    pub fn with_vmclock(path: PathBuf, vmclock: VmClock) -> Self {
-        ClockBound { path, vmclock: Some(vmclock) }
+    /// As [`ClockBound::new`], with a given device for the hypervisor's marker, or none.
+    pub fn with_vmclock(path: PathBuf, vmclock: Option<VmClock>) -> Self {
+        ClockBound { path, vmclock }
     }
     /// The usual path that exists.
     pub fn usual_path() -> PathBuf {
@@ -128,12 +136,15 @@ impl Segment {
     pub fn read(file: &File) -> Result<Self, ProbeError> {
         for _ in 0..TRIES {
             let before = Self::header(file)?;
-            let (version, generation) = before;
-            let size = match version {
-                2 => BODY_V2,
-                3 => BODY_V3,
-                0 => return Err(malformed("the daemon has not written the segment yet")),
-                v => return Err(malformed(format!("the segment has layout version {v}; 2 and 3 are known here"))),
+            let (versions, generation) = before;
+            let (version, size) = match (versions >> 8, versions & 0xff) {
+                (0, 2) => (2, BODY_V2),
+                (1..=3, 3..) => (3, BODY_V3),
+                (0, 0) => return Err(malformed("the daemon has not written the segment yet")),
+                (oldest, newest) => {
+                    let what = format!("the segment has layout versions {oldest} to {newest}; 2 and 3 are known here");
+                    return Err(malformed(what));
+                }
             };
             let mut body = [0; BODY_V3];
             file.read_exact_at(&mut body[..size], HEADER as u64)
@@ -146,7 +157,7 @@ impl Segment {
         Err(malformed("the daemon stopped in the middle of a write"))
     }
 
-    /// Version and generation.
+    /// Versions and generation.
     fn header(file: &File) -> Result<(u16, u16), ProbeError> {
         let mut header = [0; HEADER];
         file.read_exact_at(&mut header, 0).map_err(|e| malformed(format!("the segment has no header: {e}")))?;
@@ -217,18 +228,24 @@ impl Segment {
             let reason = format!("its statistics are {:.0} s old and void; is the daemon alive?", age_ns as f64 / 1e9);
             return Err(ProbeError::Unsynchronised { source_name: NAME, reason });
         }
-        let period_error = self.counter.map_or(0.0, |(_, _, e)| e);
+        let (period_error, grace_ns) = match self.counter {
+            Some((_, _, error)) => (error, GRACE_V3_NS),
+            None => (0.0, GRACE_NS),
+        };
         let growth = age_ns as f64 * (f64::from(self.max_drift_ppb) / 1e9 + period_error);
         let error_ns = self.bound_ns.saturating_add(growth.ceil() as u64).saturating_add(gap_ns);
+        // What the system clock has still to gain or lose (nothing in version 2, whose middle it is).
+        let (behind_ns, ahead_ns) =
+            (middle_ns.saturating_sub(moment.real_ns), moment.real_ns.saturating_sub(middle_ns));
         let status = match self.status {
-            Status::Synchronized if age_ns > GRACE_NS => Status::FreeRunning,
+            Status::Synchronized if age_ns > grace_ns => Status::FreeRunning,
             s => s,
         };
         Ok(Measurement {
             moment,
             interval: Interval {
-                earliest_ns: middle_ns.saturating_sub(error_ns),
-                latest_ns: middle_ns.saturating_add(error_ns),
+                earliest_ns: middle_ns.saturating_sub(error_ns).saturating_sub(behind_ns),
+                latest_ns: middle_ns.saturating_add(error_ns).saturating_add(ahead_ns),
             },
             updated_ns: moment.boot_ns.saturating_sub(age_ns),
             max_drift_ppb: self.max_drift_ppb,
@@ -280,10 +297,17 @@ impl Probe for ClockBound {
         let before = counter();
         let moment = Moment::capture();
         let mut measurement = segment.measure(moment, before.zip(counter()))?;
-        let marker = self.vmclock.as_ref().and_then(|v| v.disruption_marker().ok());
-        if segment.disruption_known && marker.is_some_and(|m| m != segment.disruption_marker) {
-            measurement.status = Status::Disrupted;
-            measurement.detail.push_str("; the hypervisor moved this machine since");
+        if segment.disruption_known {
+            match self.vmclock.as_ref().map(VmClock::disruption_marker) {
+                Some(Ok(marker)) if marker == segment.disruption_marker => {}
+                Some(Ok(_)) => {
+                    measurement.status = Status::Disrupted;
+                    measurement.detail.push_str("; the hypervisor moved this machine since");
+                }
+                Some(Err(_)) | None => measurement.detail.push_str(
+                    "; /dev/vmclock0 cannot be read here, so a move of this machine shows only once the daemon has seen it",
+                ),
+            }
         }
         Ok(measurement)
     }

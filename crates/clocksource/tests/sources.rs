@@ -3,7 +3,7 @@
 use clock::{Interval, Status};
 use clocksource::auto::{Auto, Candidate, FAILURES_MAX};
 use clocksource::chrony::Tracking;
-use clocksource::clockbound::{GRACE_NS, Segment};
+use clocksource::clockbound::{GRACE_NS, GRACE_V3_NS, Segment};
 use clocksource::{Leap, Measurement, Moment, Probe, ProbeError};
 use std::fs::File;
 use std::sync::Arc;
@@ -93,7 +93,9 @@ impl Written {
         let mut b = Vec::new();
         b.extend([0x414d_5a4e_u32.to_ne_bytes(), 0x4342_0200_u32.to_ne_bytes()].concat());
         b.extend(if self.version == 3 { 104u32 } else { 80 }.to_ne_bytes());
-        b.extend([self.version.to_ne_bytes(), self.generation.to_ne_bytes()].concat());
+        // Version 3 daemons also write the oldest version that they serve.
+        let versions = if self.version == 3 { 0x0303 } else { self.version };
+        b.extend([versions.to_ne_bytes(), self.generation.to_ne_bytes()].concat());
         if self.version == 3 {
             b.extend(self.counter.to_ne_bytes());
         }
@@ -148,13 +150,26 @@ fn clockbound_version_3_keeps_its_own_clock() {
     let unix = 1_800_000_000 * S;
     let written = Written { version: 3, as_of_ns: unix, void_after_ns: unix + 1_000 * S, ..Default::default() };
     let segment = written.read().unwrap();
-    let m = segment.measure(moment(), Some((1_000 + 2 * S, 1_000 + 2 * S + 500))).unwrap();
-    let middle = (m.interval.earliest_ns + m.interval.latest_ns) / 2;
-    assert!(middle.abs_diff(unix + 2 * S) < 5, "{middle}");
+    let counter = |age_ns: u64| Some((1_000 + age_ns, 1_000 + age_ns + 500));
+    // The system clock shows what the segment's does, or is 3 ms slow or fast.
+    let at = |real_ns: u64| segment.measure(Moment { real_ns, ..moment() }, counter(2 * S)).unwrap().interval;
+    let truth = unix + 2 * S;
+    let even = at(truth);
+    assert!(even.earliest_ns.abs_diff(truth - 170_500) < 5 && even.latest_ns.abs_diff(truth + 170_500) < 5, "{even:?}");
+    // 70 us, two seconds at 50 ppm, and the gap of the counter. What the system clock has still to gain, or to lose, is on the one side
+    // where true time is then.
+    let (slow, fast) = (at(truth - 3_000_000), at(truth + 3_000_000));
     assert!(
-        m.interval.error_ns().abs_diff(70_000 + 100_000 + 500) < 5,
-        "two seconds at 50 ppm, and the gap of the counter"
+        slow.earliest_ns.abs_diff(even.earliest_ns - 3_000_000) < 5 && slow.latest_ns == even.latest_ns,
+        "{slow:?}"
     );
+    assert!(
+        fast.latest_ns.abs_diff(even.latest_ns + 3_000_000) < 5 && fast.earliest_ns == even.earliest_ns,
+        "{fast:?}"
+    );
+    let status = |age_ns: u64| segment.measure(moment(), counter(age_ns)).unwrap().status;
+    assert_eq!(status(GRACE_NS + S), Status::Synchronized, "the daemon may hear from its source every 16 s");
+    assert_eq!(status(GRACE_V3_NS + S), Status::FreeRunning);
     assert!(segment.measure(moment(), None).is_err());
 }
 
@@ -171,6 +186,8 @@ fn a_clockbound_segment_that_cannot_be_relied_upon_is_refused() {
         Written { generation: 0, ..Default::default() },
         Written { version: 0, ..Default::default() },
         Written { version: 4, ..Default::default() },
+        Written { version: 0x0404, ..Default::default() },
+        Written { version: 0x0202, ..Default::default() },
         Written { bound_ns: -1, ..Default::default() },
         Written { drift_ppb: u32::MAX, ..Default::default() },
     ] {
@@ -322,16 +339,24 @@ fn a_clockbound_segment_from_before_a_disruption_is_not_believed() {
     let written =
         Written { as_of_ns: now.mono_ns, void_after_ns: now.mono_ns + 1_000 * S, marker: 7, ..Default::default() };
     let path = std::env::temp_dir().join(format!("tb-shm-marker-{}", std::process::id()));
-    let status = |known: u8, marker: u64| {
+    let status = |known: u8, marker: Option<u64>| {
         let mut bytes = written.bytes();
         bytes[72] = known;
         std::fs::write(&path, bytes).unwrap();
-        device.disturb(marker);
-        let m = clocksource::clockbound::ClockBound::with_vmclock(path.clone(), device.open()).probe().unwrap();
-        (m.status, m.detail.contains("moved this machine"))
+        let vmclock = marker.map(|marker| {
+            device.disturb(marker);
+            device.open()
+        });
+        let m = clocksource::clockbound::ClockBound::with_vmclock(path.clone(), vmclock).probe().unwrap();
+        (m.status, m.detail.contains("moved this machine"), m.detail.contains("cannot be read here"))
     };
-    assert_eq!(status(1, 7), (Status::Synchronized, false));
-    assert_eq!(status(1, 8), (Status::Disrupted, true));
-    assert_eq!(status(0, 8), (Status::Synchronized, false), "a daemon that does not watch the marker leaves it at 0");
+    assert_eq!(status(1, Some(7)), (Status::Synchronized, false, false));
+    assert_eq!(status(1, Some(8)), (Status::Disrupted, true, false));
+    assert_eq!(status(1, None), (Status::Synchronized, false, true), "the daemon's word alone, and said");
+    assert_eq!(
+        status(0, Some(8)),
+        (Status::Synchronized, false, false),
+        "a daemon that does not watch the marker leaves it at 0"
+    );
     std::fs::remove_file(&path).unwrap();
 }
