@@ -49,6 +49,7 @@ const TRIES: usize = 100;
 pub const GRACE_NS: u64 = 5_000_000_000;
 /// The version 3 daemon writes when it hears from a source, which may be every 16 s; its own client waits this long.
 pub const GRACE_V3_NS: u64 = 60_000_000_000;
+const UNWRITTEN: &str = "the daemon has not written the segment yet; it waits for its own sources";
 /// A drift beyond this (parts per billion) is a broken segment.
 const DRIFT_SANE_PPB: u32 = 1_000_000_000;
 
@@ -140,17 +141,20 @@ impl Segment {
             let (version, size) = match (versions >> 8, versions & 0xff) {
                 (0, 2) => (2, BODY_V2),
                 (1..=3, 3..) => (3, BODY_V3),
-                (0, 0) => return Err(malformed("the daemon has not written the segment yet")),
+                (0, 0) => return Err(malformed(UNWRITTEN)),
                 (oldest, newest) => {
                     let what = format!("the segment has layout versions {oldest} to {newest}; 2 and 3 are known here");
                     return Err(malformed(what));
                 }
             };
+            if generation == 0 {
+                return Err(malformed(UNWRITTEN));
+            }
             let mut body = [0; BODY_V3];
             file.read_exact_at(&mut body[..size], HEADER as u64)
                 .map_err(|e| malformed(format!("the segment is cut: {e}")))?;
             fence(Ordering::Acquire);
-            if generation != 0 && generation & 1 == 0 && Self::header(file)? == before {
+            if generation & 1 == 0 && Self::header(file)? == before {
                 return Self::decode(version, &body);
             }
         }

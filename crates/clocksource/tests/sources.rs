@@ -193,6 +193,9 @@ fn a_clockbound_segment_that_cannot_be_relied_upon_is_refused() {
     ] {
         assert!(bad.read().is_err());
     }
+    // A version 3 daemon says its layout before it has anything to say in it.
+    let unwritten = Written { version: 3, generation: 0, ..Default::default() }.read().unwrap_err();
+    assert!(unwritten.to_string().contains("not written the segment yet"), "{unwritten}");
     let whole = Written::default().bytes();
     assert!((0..whole.len()).all(|n| read_bytes(&whole[..n]).is_err()), "cut anywhere");
     let mut flipped = whole;
