@@ -65,10 +65,7 @@ impl Auto {
         Self::among(
             vec![
                 Box::new(move || Ptp::usual_device().map(|d| Box::new(Ptp::new(d, max_drift_ppb)) as Box<dyn Probe>)),
-                Box::new(|| {
-                    let path = ClockBound::usual_path();
-                    path.exists().then(|| Box::new(ClockBound::new(path)) as Box<dyn Probe>)
-                }),
+                Box::new(|| ClockBound::is_here().then(|| Box::new(ClockBound::usual()) as Box<dyn Probe>)),
                 Box::new(move || Some(Box::new(Chrony::new(ChronyAddress::Usual, max_drift_ppb)))),
                 Box::new(|| Some(Box::new(Kernel))),
             ],

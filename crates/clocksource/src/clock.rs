@@ -129,7 +129,7 @@ impl Clock {
             }
             Spec::Kernel => Box::new(Kernel),
             Spec::Chrony(address) => Box::new(Chrony::new(address.clone(), drift)),
-            Spec::ClockBound(path) => Box::new(ClockBound::new(path.clone().unwrap_or_else(ClockBound::usual_path))),
+            Spec::ClockBound(path) => Box::new(path.clone().map_or_else(ClockBound::usual, ClockBound::new)),
             Spec::Ptp(device) => {
                 let device = device.clone().or_else(Ptp::usual_device).ok_or(OpenError::NoPtpDevice)?;
                 Box::new(Ptp::new(device, drift))

@@ -24,7 +24,7 @@
 //! [`GRACE_NS`] (version 3: [`GRACE_V3_NS`]) is `FreeRunning`, past its `void_after` it is unknown. 3. A disruption marker that differs from the
 //! hypervisor's (VMClock) means that the machine was cloned or moved since: `Disrupted`.
 //!
-//! **Caveats.** Version 3 needs the processor's counter; it is read here for x86-64 and aarch64 only.
+//! **Caveats.** Version 3 was measured with 3.0.0-rc.0. It needs the processor's counter; it is read here for x86-64 and aarch64 only.
 
 use crate::measurement::{Leap, Measurement, Probe, ProbeError};
 use crate::moment::Moment;
@@ -37,8 +37,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{Ordering, fence};
 
 const NAME: &str = "clockbound";
-/// Where the daemon puts its segment; version 3 daemons serve the second, and the first for older clients.
-pub(crate) const PATHS: [&str; 2] = ["/var/run/clockbound/shm0", "/var/run/clockbound/shm1"];
+/// Where the daemon puts its segment. Version 3 daemons serve the first, and the second for older clients: those give up on it after
+/// 5 s, though it may be written every 16 s, so the first is asked first.
+const PATHS: [&str; 2] = ["/var/run/clockbound/shm1", "/var/run/clockbound/shm0"];
 const MAGIC: [u32; 2] = [0x414d_5a4e, 0x4342_0200];
 const HEADER: usize = 16;
 const BODY_V2: usize = 64;
@@ -49,6 +50,8 @@ const TRIES: usize = 100;
 pub const GRACE_NS: u64 = 5_000_000_000;
 /// The version 3 daemon writes when it hears from a source, which may be every 16 s; its own client waits this long.
 pub const GRACE_V3_NS: u64 = 60_000_000_000;
+/// The drift of a disciplined oscillator (parts per billion) that ClockBound 2 takes unless told otherwise.
+const SYSTEM_DRIFT_PPB: u32 = 50_000;
 const UNWRITTEN: &str = "the daemon has not written the segment yet; it waits for its own sources";
 /// A drift beyond this (parts per billion) is a broken segment.
 const DRIFT_SANE_PPB: u32 = 1_000_000_000;
@@ -79,23 +82,27 @@ pub struct Segment {
 /// The probe.
 #[derive(Debug)]
 pub struct ClockBound {
-    path: PathBuf,
+    /// Segments, best first.
+    paths: Vec<PathBuf>,
     vmclock: Option<VmClock>,
 }
 
 impl ClockBound {
     /// Reads the segment at `path`, and the hypervisor's marker if there is one.
     pub fn new(path: PathBuf) -> Self {
-        ClockBound { path, vmclock: VmClock::open().ok() }
+        Self::among(vec![path], VmClock::open().ok())
     }
-    /// As [`ClockBound::new`], with a given device for the hypervisor's marker, or none.
-    pub fn with_vmclock(path: PathBuf, vmclock: Option<VmClock>) -> Self {
-        ClockBound { path, vmclock }
+    /// Reads the best segment at the usual paths that is of use.
+    pub fn usual() -> Self {
+        Self::among(PATHS.map(PathBuf::from).to_vec(), VmClock::open().ok())
     }
-    /// The usual path that exists.
-    pub fn usual_path() -> PathBuf {
-        let found = PATHS.into_iter().find(|p| Path::new(p).exists());
-        found.unwrap_or(PATHS[0]).into()
+    /// Reads the best of these segments that is of use, and the hypervisor's marker from a given device.
+    pub fn among(paths: Vec<PathBuf>, vmclock: Option<VmClock>) -> Self {
+        ClockBound { paths, vmclock }
+    }
+    /// Whether there is a segment at a usual path.
+    pub fn is_here() -> bool {
+        PATHS.into_iter().any(|p| Path::new(p).exists())
     }
 }
 
@@ -252,7 +259,7 @@ impl Segment {
                 latest_ns: middle_ns.saturating_add(error_ns).saturating_add(ahead_ns),
             },
             updated_ns: moment.boot_ns.saturating_sub(age_ns),
-            max_drift_ppb: self.max_drift_ppb,
+            max_drift_ppb: self.drift_of_the_system_ppb(),
             status,
             leap: Leap::None,
             detail: format!(
@@ -262,6 +269,19 @@ impl Segment {
                 self.bound_ns as f64 / 1e6
             ),
         })
+    }
+}
+
+impl Segment {
+    /// How far `CLOCK_BOOTTIME` may drift until the next poll. Version 2 states just that. Version 3 states what its own clock does; the
+    /// system clock that it disciplines is not taken to be better, nor better than the oscillators that ClockBound 2 assumes.
+    fn drift_of_the_system_ppb(&self) -> u32 {
+        match self.counter {
+            None => self.max_drift_ppb,
+            Some((_, _, period_error)) => {
+                self.max_drift_ppb.saturating_add((period_error * 1e9).ceil() as u32).max(SYSTEM_DRIFT_PPB)
+            }
+        }
     }
 }
 
@@ -286,14 +306,11 @@ fn counter() -> Option<u64> {
     None
 }
 
-impl Probe for ClockBound {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-    fn probe(&mut self) -> Result<Measurement, ProbeError> {
-        let file = File::open(&self.path).map_err(|error: io::Error| ProbeError::Unreachable {
+impl ClockBound {
+    fn measure(&self, path: &Path) -> Result<Measurement, ProbeError> {
+        let file = File::open(path).map_err(|error: io::Error| ProbeError::Unreachable {
             source_name: NAME,
-            place: self.path.display().to_string(),
+            place: path.display().to_string(),
             error,
             advice: "Is the ClockBound daemon running on this machine?",
         })?;
@@ -314,5 +331,30 @@ impl Probe for ClockBound {
             }
         }
         Ok(measurement)
+    }
+}
+
+impl Probe for ClockBound {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+    fn probe(&mut self) -> Result<Measurement, ProbeError> {
+        let mut best = None;
+        for path in &self.paths {
+            let outcome = self.measure(path);
+            if matches!(&outcome, Ok(m) if m.status == Status::Synchronized) {
+                return outcome;
+            }
+            // What was found tells more than what was not; where nothing was, the path that all daemons serve is named.
+            let told = |o: &Result<_, ProbeError>| match o {
+                Ok(_) => 2,
+                Err(ProbeError::Unreachable { .. }) => 0,
+                Err(_) => 1,
+            };
+            if best.as_ref().is_none_or(|b| told(b) < told(&outcome) || told(b) == 0) {
+                best = Some(outcome);
+            }
+        }
+        best.unwrap_or_else(|| Err(malformed("no segment was named")))
     }
 }
