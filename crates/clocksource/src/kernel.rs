@@ -59,6 +59,22 @@ impl KernelTime {
         })
     }
 
+    /// The leap second that somebody told the kernel to execute; none any more once it has (the flag stays until the daemon clears it).
+    pub fn leap(&self) -> Leap {
+        match (self.state, self.status) {
+            (libc::TIME_OOP | libc::TIME_WAIT, _) => Leap::None,
+            (libc::TIME_INS, _) => Leap::Insert,
+            (libc::TIME_DEL, _) => Leap::Delete,
+            (_, s) if s & libc::STA_INS != 0 => Leap::Insert,
+            (_, s) if s & libc::STA_DEL != 0 => Leap::Delete,
+            _ => Leap::None,
+        }
+    }
+    /// What the kernel was told of a leap second, for sources whose own protocol has no word for it.
+    pub(crate) fn announced_leap() -> Leap {
+        Self::query().map_or(Leap::None, |kernel| kernel.leap())
+    }
+
     /// The measurement at `moment`.
     ///
     /// # Errors
@@ -80,13 +96,6 @@ impl KernelTime {
             self.offset.unsigned_abs().saturating_mul(if self.status & libc::STA_NANO != 0 { 1 } else { 1000 });
         let error_ns =
             (self.maxerror_us as u64).saturating_mul(1000).saturating_add(offset_ns).saturating_add(moment.width_ns);
-        let leap = match (self.state, self.status) {
-            (libc::TIME_INS, _) => Leap::Insert,
-            (libc::TIME_DEL, _) => Leap::Delete,
-            (_, s) if s & libc::STA_INS != 0 => Leap::Insert,
-            (_, s) if s & libc::STA_DEL != 0 => Leap::Delete,
-            _ => Leap::None,
-        };
         Ok(Measurement {
             moment,
             interval: Interval {
@@ -96,7 +105,7 @@ impl KernelTime {
             updated_ns: moment.boot_ns,
             max_drift_ppb: u32::try_from((self.tolerance.max(0) as u64).saturating_mul(1000) >> 16).unwrap_or(u32::MAX),
             status: Status::Synchronized,
-            leap,
+            leap: self.leap(),
             detail: format!("adjtimex: maximum error {} us, offset {} ns", self.maxerror_us, offset_ns),
         })
     }

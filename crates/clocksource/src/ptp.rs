@@ -5,13 +5,13 @@
 //! (Amazon's ENA: `phc_error_bound`), otherwise the operator does (`ptp:/dev/ptp0,error=2us`). Without either there is no bound.
 //!
 //! **Invariants.** 1. No error, no bound. 2. A hardware clock on the TAI scale is shifted by the kernel's TAI offset, and refused
-//! while the kernel does not know it.
+//! while the kernel does not know it. 3. A leap second that the kernel was told of counts as announced: the device has no word for it.
 //!
 //! **Caveats.** Whether the clock shows UTC or TAI cannot be read from it: PTP proper is TAI (`ptp:/dev/ptp0,tai`), cloud devices show
 //! UTC. The kernel clock drifts between polls at `max_drift`, whether or not somebody disciplines it.
 
 use crate::kernel::KernelTime;
-use crate::measurement::{Leap, Measurement, Probe, ProbeError};
+use crate::measurement::{Measurement, Probe, ProbeError};
 use crate::moment::{self, Moment};
 use clock::{Interval, Status};
 use std::fs::File;
@@ -153,7 +153,7 @@ impl Probe for Ptp {
             updated_ns: moment.boot_ns,
             max_drift_ppb: self.max_drift_ppb,
             status: Status::Synchronized,
-            leap: Leap::None,
+            leap: KernelTime::announced_leap(),
             detail: format!(
                 "{}: device error {:.3} us, reading took {} ns",
                 self.device.path.display(),

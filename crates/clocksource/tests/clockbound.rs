@@ -2,7 +2,7 @@
 
 use clock::{Interval, Status};
 use clocksource::clockbound::{ClockBound, GRACE_NS, GRACE_V3_NS, Segment};
-use clocksource::{Clock, ClockSource, Event, Leap, Measurement, Moment, Probe, ProbeError, VmClock};
+use clocksource::{Clock, ClockSource, Event, KernelTime, Leap, Measurement, Moment, Probe, ProbeError, VmClock};
 use std::fs::File;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -199,7 +199,10 @@ fn the_best_clockbound_segment_that_is_of_use_is_taken() {
     std::fs::write(&new, unwritten).unwrap();
     assert!(matches!(ask(), Err(ProbeError::Malformed { .. })), "what was found, not what was not");
     std::fs::write(&old, segment(now.mono_ns, 70_000)).unwrap();
-    assert!(ask().unwrap().detail.contains("bound 0.070000 ms"));
+    let found = ask().unwrap();
+    assert!(found.detail.contains("bound 0.070000 ms"));
+    let told = KernelTime::query().map_or(Leap::None, |kernel| kernel.leap());
+    assert_eq!(found.leap, told, "the segment has no word for leap seconds, the kernel has");
     std::fs::write(&new, segment(now.mono_ns, 30_000)).unwrap();
     assert!(ask().unwrap().detail.contains("bound 0.030000 ms"), "the better one is in use now");
     // Its daemon is gone: the other segment still has one.

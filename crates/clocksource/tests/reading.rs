@@ -72,6 +72,10 @@ fn an_unsynchronised_kernel_is_not_trusted() {
     assert_eq!((m.max_drift_ppb, m.leap), (500_000, Leap::None));
     assert_eq!(KernelTime { state: 1, ..good }.measure(moment).unwrap().leap, Leap::Insert);
     assert_eq!(KernelTime { state: 2, ..good }.measure(moment).unwrap().leap, Leap::Delete);
+    // The flags say what is to be done at midnight; while it happens and afterwards they still stand.
+    let told = |state: i32, flag: i32| KernelTime { state, status: good.status | flag, ..good }.leap();
+    assert_eq!((told(0, 0x10), told(0, 0x20), told(0, 0)), (Leap::Insert, Leap::Delete, Leap::None));
+    assert_eq!([told(3, 0x10), told(4, 0x10), told(4, 0x20)], [Leap::None; 3]);
     for bad in [
         KernelTime { state: 5, ..good },
         KernelTime { status: 0x2041, ..good },

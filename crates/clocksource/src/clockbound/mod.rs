@@ -30,6 +30,7 @@ mod segment;
 
 pub use segment::{GRACE_NS, GRACE_V3_NS, Segment};
 
+use crate::kernel::KernelTime;
 use crate::measurement::{Measurement, Probe, ProbeError};
 use crate::moment::Moment;
 use crate::vmclock::VmClock;
@@ -104,6 +105,8 @@ impl ClockBound {
         let before = counter();
         let moment = Moment::capture();
         let mut measurement = segment.measure(moment, before.zip(counter()))?;
+        // The segment does not mention leap seconds; chronyd leaves them to the kernel unless its `leapsecmode` says otherwise.
+        measurement.leap = KernelTime::announced_leap();
         if segment.disruption_known {
             match self.vmclock.as_ref().map(VmClock::disruption_marker) {
                 Some(Ok(marker)) if marker == segment.disruption_marker => {}
