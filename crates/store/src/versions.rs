@@ -316,13 +316,16 @@ impl<E: Engine> Versions<E> {
         if found.is_some() || !self.prefixes.read().may_hold_newer(from, to, lo) {
             return Ok(found);
         }
-        let mut found = None;
+        let (mut found, mut damaged) = (None, None);
         self.engine.scan(&keys::lower(&span.start), &keys::lower(&span.end), false, &mut |key, _| {
-            let ts = keys::split(key).map(|p| p.ts).filter(|ts| *ts > lo && *ts <= hi);
-            found = found.max(ts);
+            let Some(parts) = keys::split(key) else {
+                damaged = Some(damaged_key(key));
+                return ControlFlow::Break(());
+            };
+            found = found.max(Some(parts.ts).filter(|ts| *ts > lo && *ts <= hi));
             ControlFlow::Continue(())
         })?;
-        Ok(found)
+        damaged.map_or(Ok(found), Err)
     }
 
     /// Every version of `key` that is still stored, oldest first: for inspection, not for transactions.
@@ -423,15 +426,19 @@ impl<E: Engine> Versions<E> {
 
     /// The least or greatest user key of a prefix in the engine.
     fn end_of(&self, prefix: Prefix, greatest: bool) -> Result<Option<Bytes>, StoreError> {
-        let mut found = None;
+        let (mut found, mut damaged) = (None, None);
         // Keys shorter than a prefix are filled up with zeroes in the map: they sort below it, so start from their stem.
         let from = prefix.to_be_bytes();
         let shortest = &from[..from.iter().rposition(|b| *b != 0).map_or(0, |at| at + 1)];
         self.engine.scan(&keys::lower(shortest), &keys::prefix_upper(&from), greatest, &mut |physical, _| {
-            found = keys::split(physical).map(|p| keys::user_key(p.stem));
+            match keys::split(physical) {
+                Some(parts) => found = Some(keys::user_key(parts.stem)),
+                // No bound at all would say that the prefix is empty.
+                None => damaged = Some(damaged_key(physical)),
+            }
             ControlFlow::Break(())
         })?;
-        Ok(found)
+        damaged.map_or(Ok(found), Err)
     }
 
     /// Remembers what was read from the engine, unless something moved since memory was looked at.

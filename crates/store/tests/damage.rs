@@ -1,0 +1,112 @@
+//! Entries of the engine that are not what the store wrote: named, never taken for data.
+
+use bytes::{BufMut, Bytes};
+use clock::Timestamp;
+use std::sync::Arc;
+use store::{Engine, MemoryEngine, StoreError, Versions, VersionsConfig, keys};
+
+fn ts(n: u64) -> Timestamp {
+    Timestamp::from_u64(n)
+}
+
+fn put(engine: &MemoryEngine, key: Bytes, value: Bytes) {
+    engine.ingest(0, &mut std::iter::once((key, Some(value)))).unwrap();
+}
+
+fn open(engine: &Arc<MemoryEngine>) -> Result<Versions<Arc<MemoryEngine>>, StoreError> {
+    Versions::open(engine.clone(), VersionsConfig::default())
+}
+
+/// An engine with one flushed key.
+fn flushed() -> Arc<MemoryEngine> {
+    let engine = Arc::new(MemoryEngine::new());
+    let store = open(&engine).unwrap();
+    store.apply(ts(3), &[(Bytes::from_static(b"key"), Some(Bytes::from_static(b"value")))]);
+    store.freeze(7, Bytes::from_static(b"state"));
+    store.flush().unwrap();
+    engine
+}
+
+#[test]
+fn a_flipped_bit_anywhere_in_the_header_is_refused() {
+    let header = flushed().get(&keys::meta("header")).unwrap().unwrap();
+    for at in 0..header.len() * 8 {
+        let engine = flushed();
+        let mut hurt = header.to_vec();
+        hurt[at / 8] ^= 1 << (at % 8);
+        put(&engine, keys::meta("header"), Bytes::from(hurt));
+        assert!(matches!(open(&engine).map(drop), Err(StoreError::Corrupt { .. })), "bit {at}");
+    }
+    let recovered = open(&flushed()).unwrap().recovered().clone();
+    assert_eq!((recovered.position, &recovered.state[..], recovered.max_ts), (7, &b"state"[..], ts(3)));
+}
+
+#[test]
+fn a_header_cut_short_is_refused_at_every_length() {
+    let header = flushed().get(&keys::meta("header")).unwrap().unwrap();
+    for length in 0..header.len() {
+        let engine = flushed();
+        put(&engine, keys::meta("header"), header.slice(..length));
+        assert!(matches!(open(&engine).map(drop), Err(StoreError::Corrupt { .. })), "{length} bytes");
+    }
+    for length in 0..28 {
+        let engine = flushed();
+        let mut short = vec![0; length];
+        short.put_u32(crc32fast::hash(&short));
+        put(&engine, keys::meta("header"), Bytes::from(short));
+        assert!(matches!(open(&engine).map(drop), Err(StoreError::Corrupt { .. })), "{length} bytes and their sum");
+    }
+}
+
+#[test]
+fn a_header_of_another_format_is_named() {
+    let engine = flushed();
+    let mut other = engine.get(&keys::meta("header")).unwrap().unwrap().to_vec();
+    other.truncate(other.len() - 4);
+    other[..4].copy_from_slice(&9u32.to_be_bytes());
+    other.put_u32(crc32fast::hash(&other));
+    put(&engine, keys::meta("header"), Bytes::from(other));
+    let error = open(&engine).map(drop).unwrap_err().to_string();
+    assert!(error.contains("format 9") && error.contains("format 1"), "{error}");
+}
+
+#[test]
+fn an_entry_that_is_no_version_stops_whoever_meets_it() {
+    for at in ["among the versions of a key", "between keys"] {
+        let engine = flushed();
+        let mut odd = keys::lower(b"key");
+        match at {
+            "between keys" => odd = b"\x01keyless".to_vec(),
+            _ => odd.extend_from_slice(b"?"),
+        }
+        put(&engine, Bytes::from(odd), Bytes::new());
+        let store = open(&engine).unwrap();
+        let corrupt = |result: Result<(), StoreError>| matches!(result, Err(StoreError::Corrupt { .. }));
+        let span = Bytes::from_static(b"k")..Bytes::from_static(b"l");
+        assert!(corrupt(store.scan(&span, ts(9), false, 10).map(drop)), "{at}");
+        assert!(corrupt(store.scan(&span, ts(9), true, 10).map(drop)), "{at}, backwards");
+        assert!(corrupt(store.collect(ts(9), None).map(drop)), "{at}, collecting");
+        assert!(corrupt(store.newest_in(&span, ts(0)).map(drop)), "{at}, certifying");
+        let got = store.get(b"key", ts(9));
+        assert_eq!(corrupt(got.map(drop)), at != "between keys", "{at}");
+    }
+}
+
+#[test]
+fn a_full_disk_loses_nothing_and_resumes() {
+    let engine = flushed();
+    let store = open(&engine).unwrap();
+    store.apply(ts(5), &[(Bytes::from_static(b"key"), Some(Bytes::from_static(b"newer")))]);
+    store.freeze(8, Bytes::new());
+    engine.set_full(true);
+    assert_eq!(store.flush(), Err(StoreError::DiskFull));
+    assert_eq!((store.frozen_layers(), store.flushed_position()), (1, 7));
+    assert_eq!(store.get(b"key", ts(5)).unwrap().unwrap().0, ts(5));
+    engine.set_full(false);
+    assert!(store.flush().unwrap());
+    assert_eq!((store.frozen_layers(), store.flushed_position()), (0, 8));
+    engine.set_full(true);
+    assert_eq!(store.collect(ts(5), None), Err(StoreError::DiskFull), "removing needs room, too");
+    engine.set_full(false);
+    assert_eq!(store.collect(ts(5), None).unwrap().removed, 1);
+}
