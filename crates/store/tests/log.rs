@@ -56,6 +56,38 @@ fn records_come_back_in_order_across_segments_and_pieces() {
 }
 
 #[test]
+fn a_record_of_any_length_comes_back_wherever_it_ends() {
+    // Past a sector, a frame and the first segment's end, with another record in the same frame and one in the next.
+    for bytes in 0..4200 {
+        let disk = FakeDisk::new(1);
+        let (log, _, _) = open(&disk);
+        log.append_all([record(1, bytes), record(2, 3)]).unwrap();
+        log.write_and_sync().unwrap();
+        log.append(record(3, bytes / 2)).unwrap();
+        log.write_and_sync().unwrap();
+        drop(log);
+        let (log, found, records) = open(&disk);
+        assert_eq!((found.last, &found.torn), (3, &None), "{bytes} bytes");
+        assert!(records == [(1, record(1, bytes)), (2, record(2, 3)), (3, record(3, bytes / 2))], "{bytes} bytes");
+        assert_eq!(log.append(record(4, 1)).unwrap(), 4);
+    }
+}
+
+#[test]
+fn a_record_that_is_too_large_is_refused_and_the_next_is_not() {
+    let disk = FakeDisk::new(1);
+    let (log, _, _) = open(&disk);
+    // Never touched, so it takes no memory.
+    let large = Bytes::from(vec![0; store::log::RECORD_BYTES_MAX + 1]);
+    let refused = log.append_all([record(1, 5), large]);
+    assert!(matches!(refused, Err(LogError::TooLarge { bytes, limit }) if bytes == limit + 1), "{refused:?}");
+    assert_eq!((log.last(), log.pending_bytes()), (0, 0), "none of them was taken");
+    assert_eq!(log.append_all([]).unwrap(), 0);
+    assert_eq!(log.append(record(1, 5)).unwrap(), 1);
+    assert_eq!(log.write_and_sync().unwrap(), 1);
+}
+
+#[test]
 fn one_sync_serves_all_that_wait() {
     let disk = FakeDisk::new(1);
     let (log, _, _) = open(&disk);

@@ -1,0 +1,149 @@
+//! What is bounded: scans and collections come in chunks, long chains are trimmed, large commands are applied in parts.
+
+use bytes::Bytes;
+use clock::Timestamp;
+use std::ops::Range;
+use store::versions::{APPLY_KEYS_MAX, Scan};
+use store::{MemoryEngine, Span, Versions, VersionsConfig, Write};
+
+fn ts(n: u64) -> Timestamp {
+    Timestamp::from_u64(n)
+}
+
+fn key(n: u64) -> Bytes {
+    let mut key = vec![0, 0, 0, 7];
+    key.extend_from_slice(&n.to_be_bytes());
+    Bytes::from(key)
+}
+
+fn span(keys: Range<u64>) -> Span {
+    key(keys.start)..key(keys.end)
+}
+
+fn store() -> Versions<MemoryEngine> {
+    let config = VersionsConfig { cache_bytes: 1 << 20, ..VersionsConfig::default() };
+    Versions::open(MemoryEngine::new(), config).unwrap()
+}
+
+fn flush(store: &Versions<MemoryEngine>, position: u64) {
+    assert!(store.freeze(position, Bytes::new()));
+    assert!(store.flush().unwrap());
+}
+
+/// All chunks of a scan.
+fn chunks(store: &Versions<MemoryEngine>, keys: Range<u64>, at: u64, reverse: bool) -> Vec<Scan> {
+    let (mut chunks, mut rest) = (Vec::new(), Some(span(keys)));
+    while let Some(span) = rest.take() {
+        let chunk = store.scan(&span, ts(at), reverse, usize::MAX).unwrap();
+        rest.clone_from(&chunk.rest);
+        assert!(rest != Some(span), "a chunk moves on");
+        chunks.push(chunk);
+    }
+    chunks
+}
+
+fn keys_of(chunks: &[Scan]) -> Vec<Bytes> {
+    chunks.iter().flat_map(|c| c.rows.iter().map(|(key, _, _)| key.clone())).collect()
+}
+
+#[test]
+fn a_large_command_is_whole_in_memory_and_in_the_engine() {
+    let store = store();
+    let rows = APPLY_KEYS_MAX as u64 * 2 + 1;
+    let writes: Vec<Write> = (0..rows).map(|n| (key(n), Some(Bytes::from(n.to_string())))).collect();
+    store.apply(ts(5), &writes);
+    for _ in 0..2 {
+        for reverse in [false, true] {
+            let chunks = chunks(&store, 0..rows, 5, reverse);
+            let mut keys = keys_of(&chunks);
+            if reverse {
+                keys.reverse();
+            }
+            assert!(keys.iter().eq(writes.iter().map(|(key, _)| key)));
+            assert!(chunks.len() > 1, "no chunk has more than its bound");
+        }
+        assert!(chunks(&store, 0..rows, 4, false).iter().all(|c| c.rows.is_empty()));
+        store.freeze(1, Bytes::new());
+        store.flush().unwrap();
+    }
+}
+
+#[test]
+fn rows_that_nobody_sees_end_a_chunk_too() {
+    let store = store();
+    let rows = 70_000;
+    let writes: Vec<Write> = (0..rows).map(|n| (key(n), Some(Bytes::new()))).collect();
+    store.apply(ts(9), &writes);
+    store.apply(ts(2), &[(key(0), Some(Bytes::new())), (key(rows - 1), Some(Bytes::new()))]);
+    flush(&store, 1);
+    for reverse in [false, true] {
+        let chunks = chunks(&store, 0..rows, 2, reverse);
+        assert!(chunks.len() > 1, "a walk over {rows} entries is no single step");
+        assert_eq!(keys_of(&chunks).len(), 2);
+    }
+}
+
+#[test]
+fn many_bytes_end_a_chunk() {
+    let store = store();
+    let value = Bytes::from(vec![1; 3 << 20]);
+    for n in 0..4 {
+        store.apply(ts(1), &[(key(n), Some(value.clone()))]);
+    }
+    for _ in 0..2 {
+        let found = chunks(&store, 0..4, 1, false);
+        assert_eq!(found.iter().map(|c| c.rows.len()).filter(|rows| *rows > 0).collect::<Vec<_>>(), [2, 2]);
+        store.freeze(1, Bytes::new());
+        store.flush().unwrap();
+    }
+}
+
+#[test]
+fn a_collection_goes_on_where_it_stopped() {
+    let store = store();
+    let rows = 140_000;
+    for at in [1, 2] {
+        let writes: Vec<Write> = (0..rows).map(|n| (key(n), Some(Bytes::from_static(b"x")))).collect();
+        store.apply(ts(at), &writes);
+    }
+    flush(&store, 1);
+    let first = store.collect(ts(2), None).unwrap();
+    assert!(first.removed > 0 && first.next.is_some(), "280,000 versions are more than one step: {first:?}");
+    let second = store.collect(ts(2), first.next.as_ref()).unwrap();
+    assert_eq!((first.removed + second.removed, second.next), (usize::try_from(rows).unwrap(), None));
+    assert!(store.history(&key(0)).unwrap().len() == 1 && store.history(&key(rows - 1)).unwrap().len() == 1);
+    assert_eq!(store.collect(ts(2), None).unwrap().removed, 0, "nothing is left");
+}
+
+#[test]
+fn a_hot_row_keeps_what_can_be_read_and_little_else() {
+    let store = store();
+    let (writes, keep) = (1000, 900);
+    for at in 1..=writes {
+        store.collect(ts(at.min(keep)), None).unwrap();
+        store.apply(ts(at), &[(key(1), Some(Bytes::from(at.to_string())))]);
+    }
+    assert!(store.history(&key(1)).unwrap().len() < 500, "a chain is trimmed while it grows");
+    for _ in 0..2 {
+        for at in keep..=writes {
+            assert_eq!(store.get(&key(1), ts(at)).unwrap(), Some((ts(at), Bytes::from(at.to_string()))));
+        }
+        store.freeze(1, Bytes::new());
+        store.flush().unwrap();
+    }
+}
+
+#[test]
+fn spans_that_hold_nothing_give_nothing() {
+    let store = store();
+    store.apply(ts(1), &[(key(5), Some(Bytes::new()))]);
+    for flushed in [false, true] {
+        for (from, to) in [(5, 5), (6, 5), (6, 9), (0, 5)] {
+            let empty = span(from..to);
+            assert_eq!(store.scan(&empty, ts(9), false, 10).unwrap(), Scan::default(), "{from}..{to} {flushed}");
+            assert_eq!(store.newest_in(&empty, ts(0)).unwrap(), None, "{from}..{to} {flushed}");
+        }
+        store.freeze(1, Bytes::new());
+        store.flush().unwrap();
+    }
+}
