@@ -1,16 +1,13 @@
 //! Aggregate functions: their result types, and their running states.
-//!
-//! Sums of integers run in 128 bits, which 2^64 values of int8 cannot overflow; sums and variances of integers are numeric, as in
-//! PostgreSQL.
 
 use super::node::SortKey;
 use super::scalar::Scalar;
+use super::spread::Spread;
 use crate::context::StatementContext;
 use crate::exec::sort::in_order;
-use crate::types::{Array, Interval, Numeric, SqlType, Value};
+use crate::exec::total::Total;
+use crate::types::{Array, SqlType, Value};
 use crate::{SqlError, SqlState};
-use bigdecimal::BigDecimal;
-use bigdecimal::num_bigint::BigInt;
 use std::sync::Arc;
 
 /// Which.
@@ -161,20 +158,13 @@ pub(super) struct Accumulator {
     argument: SqlType,
     result: SqlType,
     count: i64,
-    integer: i128,
-    float: f64,
-    squares: f64,
-    numeric: Numeric,
-    numeric_squares: Numeric,
-    interval: Interval,
+    total: Total,
+    bits: i64,
+    spread: Spread,
     best: Value,
     text: String,
     values: Vec<Value>,
     fraction: f64,
-}
-
-fn overflow(ty: &str) -> SqlError {
-    SqlError::new(SqlState::OUT_OF_RANGE, format!("{ty} out of range"))
 }
 
 impl AggregateCall {
@@ -185,12 +175,9 @@ impl AggregateCall {
             argument: self.args.first().map_or(SqlType::Unknown, |arg| arg.ty.clone()),
             result: self.ty.clone(),
             count: 0,
-            integer: 0,
-            float: 0.0,
-            squares: 0.0,
-            numeric: Numeric::from(0),
-            numeric_squares: Numeric::from(0),
-            interval: Interval::default(),
+            total: Total::default(),
+            bits: 0,
+            spread: Spread::default(),
             best: Value::Null,
             text: String::new(),
             values: Vec::new(),
@@ -199,14 +186,7 @@ impl AggregateCall {
     }
 }
 
-fn as_numeric(value: &Value) -> Option<Numeric> {
-    match value {
-        Value::Numeric(n) => Some(n.clone()),
-        other => other.as_i64().map(Numeric::from),
-    }
-}
-
-fn as_float(value: &Value) -> f64 {
+pub(super) fn as_float(value: &Value) -> f64 {
     match value {
         Value::Float4(v) => f64::from(*v),
         Value::Float8(v) => *v,
@@ -228,7 +208,7 @@ impl Accumulator {
         self.count += 1;
         match self.function {
             Function::Count => {}
-            Function::Sum | Function::Avg => self.sum(value)?,
+            Function::Sum | Function::Avg => self.total.add(value)?,
             Function::Min | Function::BoolAnd => self.replace_if(value, |order| order.is_lt()),
             Function::Max | Function::BoolOr => self.replace_if(value, |order| order.is_gt()),
             Function::AnyValue => self.replace_if(value, |_| false),
@@ -243,7 +223,7 @@ impl Accumulator {
             }
             Function::JsonObjectAgg { .. } => self.member(value, args.get(1))?,
             Function::ArrayAgg => self.values.push(value.clone()),
-            Function::Variance { .. } => self.square(value)?,
+            Function::Variance { .. } => self.spread.add(value)?,
             Function::PercentileCont | Function::PercentileDisc | Function::Mode => {
                 self.fraction = args.get(1).map_or(0.5, as_float);
                 self.values.push(value.clone());
@@ -260,7 +240,7 @@ impl Accumulator {
 
     fn bits(&mut self, value: &Value, op: impl Fn(i64, i64) -> i64) {
         let value = value.as_i64().unwrap_or(0);
-        self.integer = if self.count == 1 { i128::from(value) } else { i128::from(op(self.integer as i64, value)) };
+        self.bits = if self.count == 1 { value } else { op(self.bits, value) };
     }
 
     fn concatenate(&mut self, value: &Value, delimiter: Option<&Value>) {
@@ -283,42 +263,6 @@ impl Accumulator {
         Ok(())
     }
 
-    fn sum(&mut self, value: &Value) -> Result<(), SqlError> {
-        match value {
-            Value::Float4(v) if self.function == Function::Sum => self.float = f64::from(self.float as f32 + v),
-            Value::Float4(v) => self.float += f64::from(*v),
-            Value::Float8(v) => self.float += v,
-            Value::Numeric(v) => self.numeric = self.numeric.add(v)?,
-            Value::Interval(v) => self.interval = self.interval.add(v)?,
-            other => self.integer += i128::from(other.as_i64().unwrap_or(0)),
-        }
-        Ok(())
-    }
-
-    fn square(&mut self, value: &Value) -> Result<(), SqlError> {
-        match as_numeric(value) {
-            Some(n) => {
-                self.numeric = self.numeric.add(&n)?;
-                self.numeric_squares = self.numeric_squares.add(&n.mul(&n)?)?;
-            }
-            None => {
-                // Youngs and Cramer, as PostgreSQL does: no cancellation between two large sums.
-                let x = as_float(value);
-                let n = self.count as f64;
-                self.float += x;
-                if self.count > 1 {
-                    let deviation = x * n - self.float;
-                    self.squares += deviation * deviation / (n * (n - 1.0));
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn total(&self) -> Numeric {
-        Numeric::Finite(BigDecimal::from(BigInt::from(self.integer)))
-    }
-
     /// The result.
     pub(super) fn finish(mut self, context: &StatementContext) -> Result<Value, SqlError> {
         if self.function == Function::Count {
@@ -328,11 +272,12 @@ impl Accumulator {
             return Ok(Value::Null);
         }
         Ok(match self.function {
-            Function::Sum | Function::Avg => self.finish_sum()?,
+            Function::Sum => self.total.sum(&self.argument)?,
+            Function::Avg => self.total.average(&self.argument)?,
             Function::BitAnd | Function::BitOr | Function::BitXor => match self.result {
-                SqlType::Int2 => Value::Int2(self.integer as i16),
-                SqlType::Int4 => Value::Int4(self.integer as i32),
-                _ => Value::Int8(self.integer as i64),
+                SqlType::Int2 => Value::Int2(self.bits as i16),
+                SqlType::Int4 => Value::Int4(self.bits as i32),
+                _ => Value::Int8(self.bits),
             },
             Function::StringAgg => Value::Text(self.text.into()),
             Function::ArrayAgg => {
@@ -342,55 +287,10 @@ impl Accumulator {
             Function::JsonAgg { binary } => json(format!("[{}]", self.text), binary)?,
             Function::JsonObjectAgg { binary: true } => json(format!("{{{}}}", self.text), true)?,
             Function::JsonObjectAgg { binary: false } => json(format!("{{ {} }}", self.text), false)?,
-            Function::Variance { sample, root } => self.finish_variance(sample, root)?,
+            Function::Variance { sample, root } => self.spread.finish(&self.result, sample, root)?,
             Function::PercentileCont | Function::PercentileDisc | Function::Mode => self.finish_ordered(context)?,
             _ => std::mem::take(&mut self.best),
         })
-    }
-
-    fn finish_sum(&self) -> Result<Value, SqlError> {
-        let average = self.function == Function::Avg;
-        let n = self.count as f64;
-        Ok(match (&self.argument, average) {
-            (SqlType::Int2 | SqlType::Int4, false) => {
-                Value::Int8(i64::try_from(self.integer).map_err(|_| overflow("bigint"))?)
-            }
-            (SqlType::Int8, false) => Value::Numeric(self.total()),
-            (SqlType::Int2 | SqlType::Int4 | SqlType::Int8, true) => {
-                Value::Numeric(self.total().div(&Numeric::from(self.count))?)
-            }
-            (SqlType::Numeric(_), false) => Value::Numeric(self.numeric.clone()),
-            (SqlType::Numeric(_), true) => Value::Numeric(self.numeric.div(&Numeric::from(self.count))?),
-            (SqlType::Interval, false) => Value::Interval(self.interval),
-            (SqlType::Interval, true) => Value::Interval(self.interval.mul(1.0 / n)?),
-            (SqlType::Float4, false) => Value::Float4(self.float as f32),
-            (_, false) => Value::Float8(self.float),
-            (_, true) => Value::Float8(self.float / n),
-        })
-    }
-
-    fn finish_variance(&self, sample: bool, root: bool) -> Result<Value, SqlError> {
-        if sample && self.count < 2 {
-            return Ok(Value::Null);
-        }
-        let divisor = if sample { self.count - 1 } else { self.count };
-        if self.result == SqlType::Float8 {
-            let variance = self.squares / divisor as f64;
-            return Ok(Value::Float8(if root { variance.sqrt() } else { variance }));
-        }
-        let n = Numeric::from(self.count);
-        let spread = n.mul(&self.numeric_squares)?.sub(&self.numeric.mul(&self.numeric)?)?;
-        if spread.signum() <= 0 {
-            return Ok(Value::Numeric(Numeric::from(0)));
-        }
-        let variance = spread.div(&n.mul(&Numeric::from(divisor))?)?;
-        Ok(Value::Numeric(match (root, &variance) {
-            (true, Numeric::Finite(value)) => {
-                let scale = variance.scale().max(16);
-                value.sqrt().map_or(variance.clone(), |root| Numeric::Finite(root.round(scale)))
-            }
-            _ => variance,
-        }))
     }
 
     fn finish_ordered(&mut self, context: &StatementContext) -> Result<Value, SqlError> {

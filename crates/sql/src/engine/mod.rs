@@ -38,6 +38,7 @@ mod scalar;
 mod scan;
 mod scope;
 mod set_function;
+mod spread;
 mod take;
 mod types;
 mod window;

@@ -1,15 +1,12 @@
 //! count, sum, avg, min, max, bool_and, bool_or, with PostgreSQL's result types: a sum of int4 is int8, of int8 numeric; an
 //! average of integers is numeric.
-//!
-//! Sums of integers run in 128 bits, which 2^64 values of int8 cannot overflow.
 
 use super::evaluate;
+use super::total::Total;
+use crate::SqlError;
 use crate::context::StatementContext;
 use crate::expr::Expr;
-use crate::types::{Numeric, SqlType, Value};
-use crate::{SqlError, SqlState};
-use bigdecimal::BigDecimal;
-use bigdecimal::num_bigint::BigInt;
+use crate::types::{SqlType, Value};
 
 /// Which.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,9 +83,7 @@ pub struct Accumulator {
     function: Function,
     ty: SqlType,
     count: i64,
-    integer: i128,
-    float: f64,
-    numeric: Numeric,
+    total: Total,
     best: Value,
 }
 
@@ -99,9 +94,7 @@ impl Aggregate {
             function: self.function,
             ty: self.ty.clone(),
             count: 0,
-            integer: 0,
-            float: 0.0,
-            numeric: Numeric::Finite(BigDecimal::from(0)),
+            total: Total::default(),
             best: Value::Null,
         }
     }
@@ -126,7 +119,7 @@ impl Accumulator {
         self.count += 1;
         match self.function {
             Function::Count => {}
-            Function::Sum | Function::Avg => self.sum(&value)?,
+            Function::Sum | Function::Avg => self.total.add(&value)?,
             Function::Min | Function::BoolAnd => {
                 if self.count == 1 || value.compare(&self.best, &self.ty).is_lt() {
                     self.best = value;
@@ -137,19 +130,6 @@ impl Accumulator {
                     self.best = value;
                 }
             }
-        }
-        Ok(())
-    }
-
-    fn sum(&mut self, value: &Value) -> Result<(), SqlError> {
-        match value {
-            Value::Int2(v) => self.integer += *v as i128,
-            Value::Int4(v) => self.integer += *v as i128,
-            Value::Int8(v) => self.integer += *v as i128,
-            Value::Float4(v) => self.float += *v as f64,
-            Value::Float8(v) => self.float += v,
-            Value::Numeric(v) => self.numeric = self.numeric.add(v)?,
-            _ => return Err(SqlError::new(SqlState::INTERNAL_ERROR, "a sum met a value that is no number")),
         }
         Ok(())
     }
@@ -167,20 +147,10 @@ impl Accumulator {
         if self.count == 0 {
             return Ok(Value::Null);
         }
-        let sum_numeric = |integer: i128| Numeric::Finite(BigDecimal::from(BigInt::from(integer)));
-        Ok(match (self.function, &self.ty) {
-            (Function::Sum, SqlType::Int2 | SqlType::Int4) => Value::Int8(
-                i64::try_from(self.integer)
-                    .map_err(|_| SqlError::new(SqlState::OUT_OF_RANGE, "bigint out of range"))?,
-            ),
-            (Function::Sum, SqlType::Int8) => Value::Numeric(sum_numeric(self.integer)),
-            (Function::Sum, SqlType::Float4) => Value::Float4(self.float as f32),
-            (Function::Sum, SqlType::Float8) => Value::Float8(self.float),
-            (Function::Sum, _) => Value::Numeric(self.numeric),
-            (Function::Avg, SqlType::Float4 | SqlType::Float8) => Value::Float8(self.float / self.count as f64),
-            (Function::Avg, SqlType::Numeric(_)) => Value::Numeric(self.numeric.div(&Numeric::from(self.count))?),
-            (Function::Avg, _) => Value::Numeric(sum_numeric(self.integer).div(&Numeric::from(self.count))?),
-            _ => self.best,
-        })
+        match self.function {
+            Function::Sum => self.total.sum(&self.ty),
+            Function::Avg => self.total.average(&self.ty),
+            _ => Ok(self.best),
+        }
     }
 }

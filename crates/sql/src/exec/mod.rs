@@ -16,6 +16,7 @@ pub mod sort;
 pub mod span;
 pub mod table;
 pub mod target;
+pub(crate) mod total;
 pub mod write;
 pub mod writer;
 mod written;

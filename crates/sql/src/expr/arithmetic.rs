@@ -1,7 +1,7 @@
 //! Arithmetic on numbers of one type.
 
 use super::ArithmeticOp;
-use crate::types::{SqlType, Value, division_by_zero, out_of_range};
+use crate::types::{SqlType, Value, division_by_zero, float_overflow, float_underflow, out_of_range};
 use crate::{SqlError, SqlState};
 
 macro_rules! integers {
@@ -50,15 +50,6 @@ pub(super) fn apply(op: ArithmeticOp, left: &Value, right: &Value) -> Result<Val
     }
 }
 
-/// 22003 for floats.
-pub(super) fn overflow() -> SqlError {
-    SqlError::new(SqlState::OUT_OF_RANGE, "value out of range: overflow")
-}
-
-pub(super) fn underflow() -> SqlError {
-    SqlError::new(SqlState::OUT_OF_RANGE, "value out of range: underflow")
-}
-
 /// Floats of both widths: `round` cuts a float8 to the width. A float4's result rounded twice is the one rounded once, since 53 bits
 /// are more than two times 24 and two.
 #[inline]
@@ -72,7 +63,7 @@ fn float(op: ArithmeticOp, a: f64, b: f64, round: impl Fn(f64) -> f64) -> Result
         ArithmeticOp::Mod => a % b,
     });
     if result.is_infinite() && a.is_finite() && b.is_finite() {
-        return Err(overflow());
+        return Err(float_overflow());
     }
     let vanished = match op {
         ArithmeticOp::Mul => a != 0.0 && b != 0.0,
@@ -80,7 +71,7 @@ fn float(op: ArithmeticOp, a: f64, b: f64, round: impl Fn(f64) -> f64) -> Result
         _ => false,
     };
     if result == 0.0 && vanished {
-        return Err(underflow());
+        return Err(float_underflow());
     }
     Ok(result)
 }

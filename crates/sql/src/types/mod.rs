@@ -24,7 +24,7 @@ pub(crate) use calendar::add_months;
 pub use cast::{CastContext, CastKind, cannot_cast, cast_kind, is_special_time};
 pub(crate) use date_time::{checked_day, checked_timestamp, has_zone, parse_offset};
 pub use name::DeclaredType;
-pub(crate) use number::out_of_range;
+pub(crate) use number::{float_overflow, float_underflow, out_of_range};
 pub(crate) use numeric::division_by_zero;
 
 use bigdecimal::BigDecimal;

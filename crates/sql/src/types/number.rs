@@ -52,6 +52,16 @@ pub(crate) fn parse_int(ty: &SqlType, text: &str, min: i64, max: i64) -> Result<
     }
 }
 
+/// 22003 for floats too large.
+pub(crate) fn float_overflow() -> SqlError {
+    SqlError::new(SqlState::OUT_OF_RANGE, "value out of range: overflow")
+}
+
+/// 22003 for floats too small.
+pub(crate) fn float_underflow() -> SqlError {
+    SqlError::new(SqlState::OUT_OF_RANGE, "value out of range: underflow")
+}
+
 /// Reads a float8. Rust's parser is correctly rounded, as C's is.
 pub(crate) fn parse_f64(ty: &SqlType, text: &str) -> Result<f64, SqlError> {
     parse_float(ty, text, |body| body.parse().ok())

@@ -1,9 +1,8 @@
 //! Numbers.
 
-use super::super::arithmetic::{overflow, underflow};
 use super::super::function::{Arguments, Function, Sig};
 use super::{float_at, int_at, mix, numeric_at, wrong_type};
-use crate::types::{Numeric, SqlType as T, Value, division_by_zero, out_of_range};
+use crate::types::{Numeric, SqlType as T, Value, division_by_zero, float_overflow, float_underflow, out_of_range};
 use crate::{SqlError, SqlState};
 use std::cmp::Ordering;
 
@@ -152,10 +151,10 @@ fn f8(value: f64) -> R {
 
 fn checked(result: f64, input: f64) -> R {
     if result.is_infinite() && input.is_finite() {
-        return Err(overflow());
+        return Err(float_overflow());
     }
     if result == 0.0 && input.is_finite() {
-        return Err(underflow());
+        return Err(float_underflow());
     }
     f8(result)
 }
@@ -328,10 +327,10 @@ fn power(values: &[Value], _: &Arguments<'_>) -> R {
     }
     let result = base.powf(exponent);
     if result.is_infinite() && base.is_finite() && exponent.is_finite() {
-        return Err(overflow());
+        return Err(float_overflow());
     }
     if result == 0.0 && base != 0.0 && base.is_finite() && exponent.is_finite() {
-        return Err(underflow());
+        return Err(float_underflow());
     }
     f8(result)
 }

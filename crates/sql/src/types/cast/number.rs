@@ -2,7 +2,7 @@
 
 use super::kind::cannot_cast;
 use crate::types::json::Json;
-use crate::types::number::out_of_range;
+use crate::types::number::{float_overflow, float_underflow, out_of_range};
 use crate::types::{Numeric, SqlType, Value};
 use crate::{SqlError, SqlState};
 
@@ -80,10 +80,10 @@ pub(super) fn to_float(value: &Value, to: &SqlType) -> Result<Value, SqlError> {
     }
     let small = number as f32;
     if small.is_infinite() && number.is_finite() {
-        return Err(SqlError::new(SqlState::OUT_OF_RANGE, "value out of range: overflow"));
+        return Err(float_overflow());
     }
     if small == 0.0 && number != 0.0 {
-        return Err(SqlError::new(SqlState::OUT_OF_RANGE, "value out of range: underflow"));
+        return Err(float_underflow());
     }
     Ok(Value::Float4(small))
 }

@@ -166,3 +166,30 @@ SELECT max(ARRAY[1, n]) FROM s;
 -- {1,NULL}
 SELECT sum(i) FROM (VALUES (interval '1 day'), (interval '2 hours')) v(i);
 -- 1 day 02:00:00
+
+CREATE TABLE floats (id int PRIMARY KEY, g int, f real, d double precision);
+INSERT INTO floats VALUES (1, 1, 16777216, 1e100), (2, 1, 1, 1), (3, 1, 1, 1), (4, 2, 3e38, 1e308), (5, 2, 3e38, 1e308), (6, 3, 'inf', 'inf'), (7, 3, 1, 1e308), (8, 3, NULL, NULL);
+SELECT sum(f), avg(f), sum(d), avg(d) FROM floats WHERE g = 1;
+-- 1.6777216e+07|5592406|1e+100|3.333333333333333e+99
+SELECT sum(f), avg(f), sum(d), avg(d) FROM (SELECT * FROM floats) x WHERE g = 1 GROUP BY g;
+-- 1.6777216e+07|5592406|1e+100|3.333333333333333e+99
+SELECT sum(f) FROM floats WHERE g = 2;
+-- ERROR 22003: value out of range: overflow
+SELECT sum(f) FROM (SELECT * FROM floats) x WHERE g = 2 GROUP BY g;
+-- ERROR 22003: value out of range: overflow
+SELECT avg(f) FROM floats WHERE g = 2;
+-- 3.0000000054977558e+38
+SELECT avg(f) FROM (SELECT * FROM floats) x WHERE g = 2 GROUP BY g;
+-- 3.0000000054977558e+38
+SELECT sum(d) FROM floats WHERE g = 2;
+-- ERROR 22003: value out of range: overflow
+SELECT sum(d) FROM (SELECT * FROM floats) x WHERE g = 2 GROUP BY g;
+-- ERROR 22003: value out of range: overflow
+SELECT avg(d) FROM floats WHERE g = 2;
+-- ERROR 22003: value out of range: overflow
+SELECT avg(d) FROM (SELECT * FROM floats) x WHERE g = 2 GROUP BY g;
+-- ERROR 22003: value out of range: overflow
+SELECT sum(f), avg(f), sum(d), avg(d), count(f) FROM floats WHERE g = 3;
+-- Infinity|Infinity|Infinity|Infinity|2
+SELECT sum(f), avg(f), sum(d), avg(d), count(f) FROM (SELECT * FROM floats) x WHERE g = 3 GROUP BY g;
+-- Infinity|Infinity|Infinity|Infinity|2
