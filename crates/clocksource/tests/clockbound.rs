@@ -209,6 +209,10 @@ fn the_best_clockbound_segment_that_is_of_use_is_taken() {
     std::fs::write(&new, segment(now.mono_ns.saturating_sub(GRACE_NS + S), 30_000)).unwrap();
     let m = ask().unwrap();
     assert!(m.status == Status::Synchronized && m.detail.contains("bound 0.070000 ms"), "{m:?}");
+    let disrupted =
+        Written { as_of_ns: now.mono_ns, void_after_ns: now.mono_ns + 1_000 * S, status: 3, ..Default::default() };
+    std::fs::write(&new, disrupted.bytes()).unwrap();
+    assert_eq!(ask().unwrap().status, Status::Disrupted, "though the other does not know of it yet");
     std::fs::remove_dir_all(&place).unwrap();
 }
 

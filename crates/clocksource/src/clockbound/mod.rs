@@ -131,7 +131,8 @@ impl Probe for ClockBound {
         let mut best = None;
         for path in &self.paths {
             let outcome = self.measure(path);
-            if matches!(&outcome, Ok(m) if m.status == Status::Synchronized) {
+            // A disruption is of the machine: a segment that does not know of it yet is no help.
+            if matches!(&outcome, Ok(m) if matches!(m.status, Status::Synchronized | Status::Disrupted)) {
                 return outcome;
             }
             // What was found tells more than what was not; where nothing was, the path that all daemons serve is named.

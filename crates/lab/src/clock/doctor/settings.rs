@@ -207,4 +207,35 @@ mod tests {
         let given = Settings::of_lines(tree.path(), ["server y", "include /d/?"]);
         assert_eq!((lines(&given), given.files), (vec!["server y".to_owned()], vec![PathBuf::from("/d/x")]));
     }
+    /// chronyd is the judge of what it reads (`-p` prints that, since 4.1; sources of directories it reads later and does not print).
+    #[test]
+    fn chronyd_itself_reads_the_same_lines() {
+        let tree = Tree::new(&[
+            ("a/1.conf", "rtcsync"),
+            ("a/2.conf", "makestep 1 3"),
+            ("b/2.conf", "MakeStep 2 3"),
+            ("b/3.confx", "no"),
+            ("x/p.inc", "  logchange   1"),
+            ("x/.q.inc", "logchange 2"),
+            ("x/o.inc", "\tpool  o.example  iburst"),
+            ("s/s.sources", "server 10.0.0.9"),
+        ]);
+        let (at, file) = (tree.path().display(), tree.path().join("main"));
+        let text = format!(
+            "server 10.0.0.1\n ! server no\n; server no\n% no\n#no\nConfDir {at}/b {at}/a\ninclude {at}/x/?.i*\n\
+             sourcedir {at}/none {at}/s\nmaxclockerror 9\ninclude {at}/none*.conf\ninclude {at}/none\n"
+        );
+        std::fs::write(&file, text).unwrap();
+        let asked = ["chronyd", "/usr/sbin/chronyd"]
+            .map(|program| std::process::Command::new(program).args(["-p", "-f"]).arg(&file).output());
+        let Some(said) = asked.into_iter().flatten().find(|o| o.status.success()) else {
+            return println!("NOT COVERED: this machine has no chronyd that prints its settings (chrony 4.1)");
+        };
+        let said = String::from_utf8_lossy(&said.stdout).into_owned();
+        let expected: Vec<&str> = said.lines().filter(|l| !l.starts_with("sourcedir ")).collect();
+        let settings = Settings::read(Path::new("/"), &file);
+        let found: Vec<_> = lines(&settings).into_iter().filter(|l| l != "server 10.0.0.9").collect();
+        assert_eq!(found, expected);
+        assert!(settings.troubles.is_empty() && settings.named("server").count() == 2, "{settings:?}");
+    }
 }
