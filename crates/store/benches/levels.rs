@@ -130,7 +130,8 @@ fn main() {
     let layers = std::env::args().filter_map(|a| a.parse().ok()).next().unwrap_or(LAYERS);
     let dir = std::env::temp_dir().join(format!("timeball-levels-bench-{}", std::process::id()));
     let config = VersionsConfig { cache_bytes: 0, ..VersionsConfig::default() };
-    let store = &Versions::open(FjallEngine::open(&dir, FjallOptions::default()).unwrap(), config).unwrap();
+    let opened = Versions::open(FjallEngine::open(&dir, FjallOptions::default()).unwrap(), config).unwrap();
+    let store = &opened;
     let (mut load, mut during) = (Load::default(), Reads::default());
     for layer in 1..=layers {
         load.layer(store);
@@ -152,5 +153,6 @@ fn main() {
     let mut reads = Reads::default();
     reads.take(store, 5 * READS, 1 << 31);
     reads.print("once quiet     ");
+    drop(opened);
     let _ = std::fs::remove_dir_all(&dir);
 }
