@@ -7,7 +7,7 @@
 //!
 //! ```text
 //!   Waiting ──▶ Synchronized ◀──▶ Degraded ◀──▶ TooWide        (by the reading)
-//!                     └──────────────┴──────────────┴──▶ Untrusted   (by proofs of peers; back when they cease)
+//!                     └──────────────┴──────────────┴──▶ Untrusted   (by proofs; back when they cease)
 //! ```
 //!
 //! | level | `strict` | `hybrid` | `token`, the past, `none` |
@@ -16,11 +16,12 @@
 //! | `Synchronized`: error at most `strict_error_ns` | served | served | served |
 //! | `Degraded`: error at most `hybrid_error_ns` | served when asked for by name (it waits longer); `auto` is `hybrid` | served | served |
 //! | `TooWide`: wider, void, unknown or disrupted | refused | refused | served |
-//! | `Untrusted`: peers proved that this node's bound is broken | refused | refused | served |
+//! | `Untrusted`: it is proved that this node's bound is or was broken | refused | refused | served |
 //!
 //! A proof (design §2): a message carries its sender's interval; if the receiver's `latest` is below the sender's `earliest`,
 //! one of the two bounds is broken. One proof accuses two nodes. A node whose intervals miss those of `fence_peers` different
-//! peers within `proof_memory_ns` takes itself to be the broken one.
+//! peers within `proof_memory_ns` takes itself to be the broken one. The node's own past is a witness as well: where its hybrid
+//! clock lies beyond all that `latest` allows, the clock has been set back, and a bound that it relied upon was broken.
 //!
 //! **Invariants.**
 //! 1. Down at once, up with slack: a level is regained only at `RISE_PERCENT` of its limit, so that a bound that saws around a
@@ -51,7 +52,7 @@ pub enum Level {
     Degraded,
     /// `strict` and `hybrid` are refused.
     TooWide,
-    /// `strict` and `hybrid` are refused: peers proved that the bound is broken.
+    /// `strict` and `hybrid` are refused: it is proved that the bound is or was broken.
     Untrusted,
 }
 
@@ -87,7 +88,8 @@ impl fmt::Display for Level {
 pub struct LadderLimits {
     /// Greatest error (half the width) at which `auto` is `strict`, nanoseconds. Half of the commit-wait budget of 10 ms.
     pub strict_error_ns: u64,
-    /// Greatest error at which `hybrid` is served, nanoseconds.
+    /// Greatest error at which `hybrid` is served, nanoseconds. The default has room for an announced leap second, which adds
+    /// half a second.
     pub hybrid_error_ns: u64,
     /// Different peers whose proofs fence this node. A majority of its peers is a good choice.
     pub fence_peers: usize,
@@ -99,7 +101,7 @@ impl Default for LadderLimits {
     fn default() -> Self {
         LadderLimits {
             strict_error_ns: 5_000_000,
-            hybrid_error_ns: 500_000_000,
+            hybrid_error_ns: 1_000_000_000,
             fence_peers: 2,
             proof_memory_ns: 60_000_000_000,
         }
@@ -132,6 +134,11 @@ pub enum Reason {
         /// The widest gap between the intervals, nanoseconds.
         gap_ns: u64,
     },
+    /// The clock was set back: timestamps were given out that lie beyond all that it allows now.
+    SetBack {
+        /// By how much, nanoseconds: in so long it is trusted again, unless it is repaired.
+        by_ns: u64,
+    },
 }
 
 impl fmt::Display for Reason {
@@ -147,6 +154,10 @@ impl fmt::Display for Reason {
             Reason::Void { age_ns } => write!(f, "the last word of the clock source is {:.1} s old", ms(age_ns) / 1e3),
             Reason::Proofs { peers, gap_ns } => {
                 write!(f, "the clocks of {peers} peers prove this node's bound wrong, by up to {:.3} ms", ms(gap_ns))
+            }
+            Reason::SetBack { by_ns } => {
+                let seconds = ms(by_ns) / 1e3;
+                write!(f, "the clock was set back: it is {seconds:.3} s behind timestamps that this node gave out")
             }
         }
     }
@@ -224,6 +235,19 @@ impl Ladder {
         if self.level.serves_now() { Ok(()) } else { Err(ClockRefusal { level: self.level, reason: self.reason }) }
     }
 
+    /// Whether the level holds for this reading too, so that no step is needed: for whoever asks often.
+    pub const fn level_holds(level: Level, limits: &LadderLimits, reading: &Reading) -> bool {
+        let limit_ns = match level {
+            Level::Synchronized => limits.strict_error_ns,
+            Level::Degraded => limits.hybrid_error_ns,
+            Level::Waiting | Level::TooWide | Level::Untrusted => return false,
+        };
+        match reading.trusted() {
+            Some(interval) => interval.error_ns() <= limit_ns,
+            None => false,
+        }
+    }
+
     /// A peer's interval and ours did not meet, by `gap_ns`, when our monotonic clock showed `at_ns`
     /// ([`Reading::now_ns`]). Counts from the next step on.
     pub fn accuse(&mut self, peer: u64, gap_ns: u64, at_ns: u64) {
@@ -236,21 +260,22 @@ impl Ladder {
         }
     }
 
-    /// Takes the current reading; says whether the level changed.
-    pub fn step(&mut self, reading: &Reading) -> Option<Change> {
+    /// Takes the current reading, and how far the node's hybrid clock lies beyond all that `latest` allows, nanoseconds (0 unless
+    /// the clock was set back); says whether the level changed.
+    pub fn step(&mut self, reading: &Reading, set_back_ns: u64) -> Option<Change> {
         for slot in &mut self.proofs {
             if slot.is_some_and(|p| reading.now_ns.saturating_sub(p.at_ns) > self.limits.proof_memory_ns) {
                 *slot = None;
             }
         }
-        let (to, reason) = self.judge(reading);
+        let (to, reason) = self.judge(reading, set_back_ns);
         let from = core::mem::replace(&mut self.level, to);
         self.reason = reason;
         self.started |= to.serves_now();
         (from != to).then_some(Change { from, to, reason })
     }
 
-    fn judge(&self, reading: &Reading) -> (Level, Reason) {
+    fn judge(&self, reading: &Reading, set_back_ns: u64) -> (Level, Reason) {
         let peers = self.proofs.iter().flatten().count();
         // Once fenced, every remembered proof must have aged away; it takes `fence_peers` of them to be fenced.
         let enough = if self.level == Level::Untrusted { 1 } else { self.limits.fence_peers.max(1) };
@@ -264,6 +289,9 @@ impl Ladder {
             let void = reading.is_void() && reading.as_of_ns > 0;
             return (bottom, if void { Reason::Void { age_ns } } else { Reason::Status(reading.status) });
         };
+        if set_back_ns > 0 {
+            return (Level::Untrusted, Reason::SetBack { by_ns: set_back_ns });
+        }
         let error_ns = interval.error_ns();
         let (strict_ns, hybrid_ns) = (
             self.limit_of(Level::Synchronized, self.limits.strict_error_ns),

@@ -81,6 +81,14 @@ impl Reading {
             Interval { earliest_ns: unix_ns.saturating_sub(error_ns), latest_ns: unix_ns.saturating_add(error_ns) };
         r
     }
+    /// What a node that is alone goes by while its source knows nothing at all: the system clock (`unix_ns`) at its word. The status
+    /// stays `Unknown`, so nothing that needs the bound relies on it.
+    pub const fn or_stand_in(mut self, unix_ns: u64) -> Self {
+        if matches!(self.status, Status::Unknown) && self.interval.latest_ns == u64::MAX {
+            self.interval = Interval { earliest_ns: unix_ns, latest_ns: unix_ns };
+        }
+        self
+    }
     /// Whether the bound is past its expiry.
     pub const fn is_void(&self) -> bool {
         self.now_ns > self.void_after_ns

@@ -1,6 +1,6 @@
 //! Golden script of the ladder: `tests/golden/ladder.txt`. `TIMEBALL_BLESS=1 cargo test -p timeball-clock` rewrites it.
 
-use clock::{Ladder, Level, PROOF_PEERS_MAX, Reading, Status};
+use clock::{Ladder, LadderLimits, Level, PROOF_PEERS_MAX, Reading, Status};
 use std::fmt::Write;
 
 const S: f64 = 1e9;
@@ -13,7 +13,7 @@ fn reading(at_s: f64, status: Status, error_ms: f64) -> Reading {
 
 fn run(ladder: &mut Ladder, words: &[&str]) -> String {
     let number = |s: &str| s.parse::<f64>().expect("a number");
-    let stepped = |ladder: &mut Ladder, r: &Reading| match ladder.step(r) {
+    let stepped = |ladder: &mut Ladder, r: &Reading| match ladder.step(r, 0) {
         Some(change) => change.to_string(),
         None => format!("stays {}: {}", ladder.level(), ladder.reason()),
     };
@@ -32,6 +32,13 @@ fn run(ladder: &mut Ladder, words: &[&str]) -> String {
             ladder.accuse(number(peer) as u64, (number(gap) * 1e6) as u64, (number(t) * S) as u64);
             String::new()
         }
+        ["back", t, seconds] => {
+            let r = reading(number(t), Status::Synchronized, 1.0);
+            match ladder.step(&r, (number(seconds) * S) as u64) {
+                Some(change) => change.to_string(),
+                None => format!("stays {}: {}", ladder.level(), ladder.reason()),
+            }
+        }
         ["admit"] => ladder.admit().map_or_else(|e| e.to_string(), |()| "yes".into()),
         other => panic!("unknown command {other:?}"),
     }
@@ -41,7 +48,8 @@ fn run(ladder: &mut Ladder, words: &[&str]) -> String {
 fn the_ladder_as_a_story() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/ladder.txt");
     let script = std::fs::read_to_string(path).unwrap();
-    let (mut ladder, mut out) = (Ladder::default(), String::new());
+    let limits = LadderLimits { hybrid_error_ns: 500_000_000, ..LadderLimits::default() };
+    let (mut ladder, mut out) = (Ladder::new(limits), String::new());
     for line in script.lines() {
         let command = line.split(" -> ").next().unwrap_or_default().trim_end();
         if command.is_empty() || line.starts_with('#') {
@@ -66,5 +74,5 @@ fn more_accusers_than_are_remembered_still_fence() {
     for peer in 0..PROOF_PEERS_MAX as u64 * 3 {
         ladder.accuse(peer, 1, 1_000 + peer);
     }
-    assert_eq!(ladder.step(&reading(0.001, Status::Synchronized, 1.0)).unwrap().to, Level::Untrusted);
+    assert_eq!(ladder.step(&reading(0.001, Status::Synchronized, 1.0), 0).unwrap().to, Level::Untrusted);
 }

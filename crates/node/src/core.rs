@@ -19,9 +19,11 @@
 
 use crate::counters::Counters;
 use crate::inflight::InFlight;
+use crate::options::NodeOptions;
 use crate::reply::{CommitError, Reply};
 use crate::sabotage::Sabotage;
 use crate::versions::Store;
+use crate::watch::{PeerWord, Watch};
 use bytes::Bytes;
 use clock::{HybridClock, Reading, Timestamp};
 use protocol::log::{Entry, LogIndex, Single};
@@ -51,8 +53,10 @@ pub enum Input {
         /// Why.
         why: AppendError,
     },
-    /// Time passed: the gate, undecided transactions, what is owed.
+    /// Time passed: the clock's level, the gate, undecided transactions, what is owed.
     Tick,
+    /// A message of a peer arrived, with its clock's interval.
+    Heard(PeerWord),
     /// One record read back from the log at start, in order.
     Replay(Record),
     /// The log has no more records: undecided transactions are resolved.
@@ -79,6 +83,8 @@ pub struct Outputs {
     pub timer: Option<Timestamp>,
     /// Records wait for the disk: somebody must take a batch.
     pub records: bool,
+    /// What happened to the clock's level, for the log.
+    pub clock_changes: Vec<clock::Change>,
 }
 
 /// Records for the disk, to be appended and synced together.
@@ -145,6 +151,18 @@ pub(crate) struct Shared<E> {
     pub visible: AtomicU64,
     pub counters: Counters,
     pub sabotage: Sabotage,
+    pub options: NodeOptions,
+}
+
+impl<E> Shared<E> {
+    /// Rule 1: whether a commit may be acknowledged and shown.
+    ///
+    /// A node that is alone does not wait for a clock that was set back (it might be an hour): nobody else reads, and its own
+    /// order is the hybrid clock's. Until the clock has caught up the node is `Untrusted` and refuses `strict`.
+    pub fn may_show(&self, now: &Reading, commit: Timestamp) -> bool {
+        let set_back = || self.options.alone && Watch::set_back_ns(&self.options, now, commit) > 0;
+        now.interval.is_past(commit) || self.sabotage.skip_rule_one() || set_back()
+    }
 }
 
 /// See the module.
@@ -179,6 +197,7 @@ impl<E: Engine> Core<E> {
             }
             Input::AppendFailed { from, why } => self.append_failed(from, why, out),
             Input::Tick => self.tick(now, out)?,
+            Input::Heard(_) => {}
             Input::Replay(record) => self.replay(&record)?,
             Input::Recovered => self.recovered(now, out)?,
         }
@@ -290,7 +309,7 @@ impl<E: Engine> Core<E> {
 
     /// Rule 1: at once if the timestamp is past, through the gate if not.
     pub(crate) fn acknowledge(&mut self, now: &Reading, commit: Timestamp, gated: Gated, out: &mut Outputs) {
-        if now.interval.is_past(commit) || self.shared.sabotage.skip_rule_one() {
+        if self.shared.may_show(now, commit) {
             self.show(commit, gated, out);
         } else {
             self.gate.entry(commit).or_default().push(gated);
@@ -308,7 +327,7 @@ impl<E: Engine> Core<E> {
     /// Opens the gate for what is past now.
     pub(crate) fn open_gate(&mut self, now: &Reading, out: &mut Outputs) {
         while let Some(entry) = self.gate.first_entry() {
-            if !now.interval.is_past(*entry.key()) {
+            if !self.shared.may_show(now, *entry.key()) {
                 return;
             }
             let (commit, gated) = entry.remove_entry();

@@ -4,7 +4,7 @@
 //! The server and the simulator drive the same code:
 //!
 //! 1. **Open.** [`Node::open`] over [`store::Versions`]; [`Input::Replay`] for each record of the log after [`Node::applied`], in
-//!    order; [`Input::Recovered`]; drive the log until [`Node::has_batch`] is false; wait until [`Node::ready_at`] is past.
+//!    order; [`Input::Recovered`]; drive the log until [`Node::has_batch`] is false; wait until [`Node::is_ready`].
 //! 2. **Transactions.** [`Transaction::begin`], then its operations. One that returns [`std::task::Poll::Pending`] has kept the
 //!    [`std::task::Waker`] that it was given; call it again with the same arguments after the wake-up (spurious ones are
 //!    harmless). Dropping a transaction rolls it back.
@@ -12,7 +12,8 @@
 //!    its records; [`Node::step`] with [`Input::Durable`] and the batch's last place (or [`Input::AppendFailed`] with its
 //!    first, if nothing of it is on the disk); then wake [`Outputs::wakers`]. One taker at a time; steps may come late and out of order.
 //! 4. **Time.** When [`Outputs::timer`] is past (rule 1: `earliest` reached it), and at least every second, [`Input::Tick`]. A
-//!    tick may propose records: look at [`Node::has_batch`] after it.
+//!    tick may propose records: look at [`Node::has_batch`] after it. [`Input::Heard`] for what a peer's message says of clocks.
+//!    Log [`Outputs::clock_changes`].
 //! 5. **Space.** [`Node::freeze`], then [`store::Versions::flush`]; the log up to [`store::Versions::flushed_position`] may go.
 //!    [`Node::collect`] now and then, drive the log, and once [`Node::collectable`] allows it [`store::Versions::collect`].
 //!
@@ -47,6 +48,7 @@ mod sabotage;
 mod state;
 mod transaction;
 mod versions;
+mod watch;
 
 pub use crate::core::{AppendError, Input, LogBatch, Outputs, QUEUE_MAX};
 pub use crate::node::{Node, Ticket};
@@ -57,6 +59,7 @@ pub use options::{BeginOptions, Consistency, Isolation, NodeOptions};
 pub use protocol::log::LogIndex;
 pub use protocol::txn::{RangeId, Record, Refusal, Span, TxnId};
 pub use reply::CommitError;
+pub use watch::{PeerClock, PeerWord};
 pub use sabotage::Sabotage;
 pub use transaction::{
     Chunk, MAX_KEY_BYTES, MAX_READ_KEYS, MAX_READ_SPANS, MAX_TXN_BYTES, MAX_VALUE_BYTES, Op, Stats, Transaction,

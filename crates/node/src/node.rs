@@ -7,9 +7,10 @@ use crate::sabotage::Sabotage;
 use crate::state::State;
 use crate::transaction::Limit;
 use crate::versions::Store;
+use crate::watch::{PeerClock, Watch};
 use crate::{CommitError, TxnError};
 use bytes::Bytes;
-use clock::{Reading, Status, Timestamp};
+use clock::{Level, Reading, Reason, Timestamp};
 use parking_lot::Mutex;
 use protocol::log::{LogIndex, Single};
 use protocol::txn::{Batch, Command, RangeId, Span, TxnId};
@@ -21,17 +22,17 @@ use store::{Engine, StoreError, Versions};
 
 /// One whole node, without a disk, a clock or a thread of its own. See the crate.
 pub struct Node<E> {
-    pub(crate) options: NodeOptions,
     pub(crate) shared: Arc<Shared<E>>,
     pub(crate) locks: Locks,
     core: Mutex<Core<E>>,
+    watch: Watch,
     serial: AtomicU64,
     unique: AtomicU64,
 }
 
 impl<E: Engine> Node<E> {
     /// A node over versions as the engine kept them. Before the first transaction: [`Input::Replay`] each record of the log after
-    /// [`Node::applied`], then [`Input::Recovered`], and wait until [`Node::ready_at`] is past.
+    /// [`Node::applied`], then [`Input::Recovered`], and wait until [`Node::is_ready`].
     ///
     /// # Errors
     /// The state beside the versions is damaged.
@@ -47,6 +48,7 @@ impl<E: Engine> Node<E> {
             visible: AtomicU64::new(last.as_u64()),
             counters: Counters::default(),
             sabotage: Sabotage::default(),
+            options,
         });
         let routes = state.ranges.values().map(|r| (r.span().start.clone(), r.id())).collect();
         let core = Core {
@@ -65,11 +67,13 @@ impl<E: Engine> Node<E> {
             closed: None,
         };
         let first = last.max(now.interval.earliest()).as_u64();
+        let watch = Watch::new(&shared.options);
+        watch.step(now, 0);
         Ok(Node {
-            options,
             shared,
             locks: Locks::default(),
             core: Mutex::new(core),
+            watch,
             serial: AtomicU64::new(first),
             unique: AtomicU64::new(first),
         })
@@ -81,6 +85,16 @@ impl<E: Engine> Node<E> {
     /// The store failed: stop the node.
     pub fn step(&self, now: &Reading, input: Input) -> Result<Outputs, StoreError> {
         let mut out = Outputs::default();
+        match &input {
+            Input::Heard(word) if !self.shared.sabotage.ignore_proofs() => self.watch.hear(now, *word),
+            Input::Heard(_) => {}
+            Input::Tick => {
+                let set_back_ns = Watch::set_back_ns(&self.shared.options, now, self.shared.clock.last());
+                self.watch.step(now, set_back_ns);
+                out.clock_changes = self.watch.take_changes();
+            }
+            _ => {}
+        }
         let mut core = self.core.lock();
         if matches!(input, Input::Recovered) {
             let last = core.log.closed().as_u64();
@@ -118,7 +132,11 @@ impl<E: Engine> Node<E> {
         self.core.lock().applied
     }
 
-    /// Every record replayed is visible from here on: wait until this is past before the first transaction.
+    /// Whether the first transaction may begin: every record replayed is past (or the clock was set back, and nobody else reads).
+    pub fn is_ready(&self, now: &Reading) -> bool {
+        self.shared.may_show(now, self.ready_at())
+    }
+    /// Every record replayed is visible from here on.
     pub fn ready_at(&self) -> Timestamp {
         Timestamp::from_u64(self.shared.visible.load(SeqCst))
     }
@@ -144,7 +162,15 @@ impl<E: Engine> Node<E> {
     }
     /// The node's settings.
     pub fn options(&self) -> &NodeOptions {
-        &self.options
+        &self.shared.options
+    }
+    /// What the clock allowed at the last look, and why.
+    pub fn clock_level(&self) -> (Level, Reason) {
+        self.watch.reason()
+    }
+    /// Peers' clocks as last heard of.
+    pub fn peer_clocks(&self) -> Vec<PeerClock> {
+        self.watch.peers()
     }
     /// Row locks held, and transactions that queue for one.
     pub fn lock_counts(&self) -> (usize, usize) {
@@ -214,7 +240,7 @@ impl<E: Engine> Node<E> {
     }
 
     pub(crate) fn next_txn(&self) -> TxnId {
-        TxnId { serial: self.serial.fetch_add(1, SeqCst) + 1, node: self.options.node }
+        TxnId { serial: self.serial.fetch_add(1, SeqCst) + 1, node: self.shared.options.node }
     }
 
     pub(crate) fn propose(&self, now: &Reading, floor: Timestamp, batch: Batch, reply: &Arc<Reply>) {
@@ -225,26 +251,8 @@ impl<E: Engine> Node<E> {
 
     /// The mode in force: `auto` resolved, and refused where the clock cannot give it.
     pub(crate) fn settle(&self, now: &Reading, wanted: Consistency) -> Result<Consistency, TxnError> {
-        let trusted = matches!(now.status, Status::Synchronized | Status::FreeRunning) && !now.is_void();
-        let narrow = now.interval.error_ns().saturating_mul(2) <= self.options.strict_budget_us.saturating_mul(1000);
-        match wanted {
-            Consistency::Auto if trusted && narrow => Ok(Consistency::Strict),
-            Consistency::Auto if trusted || self.options.alone => Ok(Consistency::Hybrid),
-            Consistency::Strict if !trusted => Err(self.untrusted(now, "strict")),
-            Consistency::Auto | Consistency::Hybrid if !trusted && !self.options.alone => {
-                Err(self.untrusted(now, "hybrid"))
-            }
-            other => Ok(other),
-        }
-    }
-
-    fn untrusted(&self, now: &Reading, mode: &str) -> TxnError {
-        TxnError::ClockUnavailable(format!(
-            "consistency {mode} needs a clock bound, and the clock source says {:?} (error {} ms{}): use 'token' or 'none', or repair the clock",
-            now.status,
-            now.interval.error_ns() / 1_000_000,
-            if now.is_void() { ", expired" } else { "" },
-        ))
+        let shared = &self.shared;
+        self.watch.settle(&shared.options, &shared.sabotage, now, shared.clock.last(), wanted)
     }
 
     /// A snapshot of the present for this mode (rule 2), and the limit up to which a version is uncertain.
@@ -258,7 +266,7 @@ impl<E: Engine> Node<E> {
             return (earliest, Limit::NONE);
         }
         let hybrid = shared.clock.last().max(earliest).max(token);
-        if self.options.alone {
+        if shared.options.alone {
             let visible = self.visible().max(token);
             let least = if shared.inflight.total() == 0 { None } else { shared.inflight.least() };
             let snapshot = least.map_or(hybrid, |least| least.prev().max(visible).min(hybrid));

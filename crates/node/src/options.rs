@@ -1,4 +1,4 @@
-use clock::Timestamp;
+use clock::{LadderLimits, Timestamp};
 
 /// Isolation level (design §4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -51,14 +51,14 @@ pub struct NodeOptions {
     /// This node leads every range of the cluster. Then a snapshot at the last visible commit already covers everything that
     /// was ever acknowledged, so no reader waits for a write that is on its way to the disk, and no read is uncertain.
     pub alone: bool,
-    /// `auto` is strict while twice the clock's error is at most this, microseconds.
-    pub strict_budget_us: u64,
+    /// At which error of the clock `auto` is strict, and at which nothing that needs the bound is served.
+    pub ladder: LadderLimits,
     /// A timestamp from outside may lie this far beyond `latest`, microseconds.
     pub tolerance_us: u64,
 }
 
 impl Default for NodeOptions {
     fn default() -> Self {
-        NodeOptions { node: 1, alone: true, strict_budget_us: 10_000, tolerance_us: 1_000_000 }
+        NodeOptions { node: 1, alone: true, ladder: LadderLimits::default(), tolerance_us: 1_000_000 }
     }
 }

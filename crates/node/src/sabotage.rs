@@ -39,6 +39,10 @@ switches! {
     ack_before_durable: set_ack_before_durable,
     /// Readers do not wait for writes in flight.
     ignore_inflight: set_ignore_inflight,
+    /// `strict` is served whatever the clock is worth.
+    skip_ladder: set_skip_ladder,
+    /// What peers say of clocks is not heard.
+    ignore_proofs: set_ignore_proofs,
     /// A prepared transaction is resolved as aborted although all its participants prepared.
     abort_prepared: set_abort_prepared,
 }

@@ -1,7 +1,7 @@
 //! One node, one thread, an engine in memory: the life of transactions.
 
 use bytes::Bytes;
-use clock::{Reading, Timestamp};
+use clock::{Level, Reading, Timestamp};
 use node::{
     AppendError, BeginOptions, Consistency, Input, Isolation, LogBatch, Node, NodeOptions, Record, Span, Transaction,
     TxnError, WhenLocked,
@@ -248,6 +248,55 @@ fn strict_waits_out_the_clock_error_and_hybrid_does_not() {
         assert!(txn.commit(&w.now(), Waker::noop()).is_ready() || !waits);
         assert_eq!(w.node.counters().txn_commit_waits.get(), u64::from(waits));
     }
+}
+
+/// A lone node must not wait an hour for a clock that was set back by an hour: neither a commit, nor a start.
+#[test]
+fn a_clock_that_is_set_back_costs_strict_and_nothing_else() {
+    let mut w = World::new();
+    let before = w.set(&[("a", "1")]);
+    let hour_ns = 3_600_000_000_000;
+    w.ns = START_NS + hour_ns;
+    let ahead = w.set(&[("a", "2")]);
+    w.ns = START_NS + 1_000_000_000;
+    let after = w.set(&[("a", "3")]);
+    assert!(before < ahead && ahead < after, "{before} {ahead} {after}");
+    assert_eq!(w.value("a").as_deref(), Some("3"));
+    w.pass(1_000_000_000);
+    assert_eq!(w.node.clock_level().0, Level::Untrusted);
+    let strict = BeginOptions { consistency: Consistency::Strict, ..BeginOptions::default() };
+    let refused = Transaction::begin(&w.node, &w.now(), &strict).err().unwrap().to_string();
+    assert!(refused.contains("the clock was set back"), "{refused}");
+    w.crash();
+    assert!(w.node.is_ready(&w.now()));
+    assert_eq!(w.value("a").as_deref(), Some("3"));
+    w.set(&[("a", "4")]);
+    w.ns = START_NS + hour_ns;
+    w.pass(1_000_000_000);
+    assert_eq!(w.node.clock_level().0, Level::Synchronized);
+    assert!(Transaction::begin(&w.node, &w.now(), &strict).is_ok());
+}
+
+/// With readers elsewhere the same commit must wait: they may still take a snapshot below it.
+#[test]
+fn with_other_nodes_a_commit_waits_for_a_clock_that_was_set_back() {
+    let options = NodeOptions { alone: false, ..NodeOptions::default() };
+    let mut w = World { node: open(&[], START_NS, options), disk: Vec::new(), ns: START_NS, error_ns: 0 };
+    w.ns = START_NS + 60_000_000_000;
+    w.set(&[("a", "1")]);
+    w.ns = START_NS + 1_000_000_000;
+    let mut txn = Transaction::begin(
+        &w.node,
+        &w.now(),
+        &BeginOptions { consistency: Consistency::Token, ..BeginOptions::default() },
+    )
+    .unwrap();
+    txn.put(bytes("a"), bytes("2")).unwrap();
+    assert!(txn.commit(&w.now(), Waker::noop()).is_pending());
+    w.sync();
+    assert!(txn.commit(&w.now(), Waker::noop()).is_pending(), "acknowledged before it was past");
+    w.pass(60_000_000_000);
+    assert!(txn.commit(&w.now(), Waker::noop()).is_ready());
 }
 
 #[test]

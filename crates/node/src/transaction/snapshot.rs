@@ -45,7 +45,7 @@ impl<E: Engine> Node<E> {
         if snapshot <= self.shared.clock.last() {
             return Ok(());
         }
-        self.shared.clock.observe(snapshot, now.interval, self.options.tolerance_us).map_err(|refused| {
+        self.shared.clock.observe(snapshot, now.interval, self.shared.options.tolerance_us).map_err(|refused| {
             self.shared.counters.clock_future_timestamps.one();
             TxnError::SnapshotUnavailable {
                 asked: snapshot,

@@ -2,7 +2,7 @@
 
 use super::{Inner, KvNode};
 use crate::metrics::MetricsText;
-use node::Span;
+use node::{PeerClock, PeerWord, Span};
 use std::fmt::Write as _;
 use store::Engine;
 
@@ -21,7 +21,7 @@ fn named(columns: &[&str]) -> Vec<String> {
 }
 
 fn clocks<E: Engine>(inner: &Inner<E>) -> Table {
-    let (now, (level, reason)) = (inner.clock.read(), inner.clock.level());
+    let (now, (level, reason)) = (inner.clock.read(), inner.node.clock_level());
     let columns = named(&[
         "node_id",
         "source",
@@ -44,9 +44,27 @@ fn clocks<E: Engine>(inner: &Inner<E>) -> Table {
         Some(inner.node.clock_last().to_string()),
         Some(now.max_drift_ppb.to_string()),
         Some(level.name().to_owned()),
-        Some(reason),
+        Some(reason.to_string()),
     ];
-    (columns, vec![row])
+    let peers = inner.node.peer_clocks().into_iter().map(peer_clock);
+    (columns, std::iter::once(row).chain(peers).collect())
+}
+
+/// What a peer's last message said; what it did not say is null.
+fn peer_clock(clock: PeerClock) -> Vec<Option<String>> {
+    let PeerClock { word: PeerWord { peer, interval, .. }, .. } = clock;
+    vec![
+        Some(peer.to_string()),
+        None,
+        None,
+        Some(interval.error_ns().to_string()),
+        Some(interval.earliest_ns.to_string()),
+        Some(interval.latest_ns.to_string()),
+        None,
+        None,
+        None,
+        None,
+    ]
 }
 
 fn hex(key: &[u8]) -> String {
@@ -75,7 +93,7 @@ fn ranges<E: Engine>(inner: &Inner<E>) -> Table {
 impl<E: Engine> crate::NodeView for KvNode<E> {
     fn health(&self) -> Vec<(&'static str, String)> {
         let inner = &self.inner;
-        let (now, (level, reason)) = (inner.clock.read(), inner.clock.level());
+        let (now, (level, reason)) = (inner.clock.read(), inner.node.clock_level());
         let status = if self.is_healthy() { "\"ok\"" } else { "\"failed\"" };
         let mut fields = vec![
             ("status", status.to_owned()),
@@ -84,7 +102,7 @@ impl<E: Engine> crate::NodeView for KvNode<E> {
             ("clock_status", format!("{:?}", now.status.name())),
             ("clock_bound_ns", inner.clock.error_ns().map_or("null".to_owned(), |ns| ns.to_string())),
             ("clock_level", format!("{:?}", level.name())),
-            ("clock_reason", format!("{reason:?}")),
+            ("clock_reason", format!("{:?}", reason.to_string())),
         ];
         if let Some(cause) = &*inner.broken.lock() {
             fields.push(("cause", format!("{cause:?}")));
@@ -106,7 +124,7 @@ impl<E: Engine> crate::NodeView for KvNode<E> {
             inner.clock.error_ns().unwrap_or(u64::MAX),
         );
         text.gauge("clock_status", "0 unknown, 1 synchronized, 2 free running, 3 disrupted", now.status as u64);
-        let level = inner.clock.level().0;
+        let level = inner.node.clock_level().0;
         text.gauge("clock_level", "0 waiting, 1 synchronized, 2 degraded, 3 too wide, 4 untrusted", level as u64);
         let (locked, queued) = inner.node.lock_counts();
         text.gauge("lock_keys", "Rows locked", locked as u64);

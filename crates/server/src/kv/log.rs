@@ -189,7 +189,8 @@ impl<E: Engine> Driver<E> {
     /// One input to the core, and its outputs.
     pub fn step(&self, inner: &Inner<E>, input: Input) {
         match inner.node.step(&inner.clock.read(), input) {
-            Ok(Outputs { wakers, timer, records }) => {
+            Ok(Outputs { wakers, timer, records, clock_changes }) => {
+                inner.clock.log_changes(&clock_changes);
                 wakers.into_iter().for_each(Waker::wake);
                 if let Some(at) = timer {
                     self.timer.set(at);

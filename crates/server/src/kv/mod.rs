@@ -80,7 +80,6 @@ impl<E: Engine> Inner<E> {
             read_only: options.read_only,
             as_of: options.as_of,
         };
-        self.clock.admit(&now, begin.consistency).map_err(KvError::ClockUnavailable)?;
         let txn = node::Transaction::begin(&self.node, &now, &begin).map_err(convert::error)?;
         Ok(KvTransaction::new(self.clone(), txn, options))
     }

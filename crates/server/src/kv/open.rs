@@ -4,7 +4,6 @@ use super::log::Driver;
 use super::node_clock::NodeClock;
 use super::{Inner, KvNode, MemoryLog, RecordLog, disk_log, maintenance, timer, writer};
 use bytes::Bytes;
-use clock::LadderLimits;
 use clocksource::ClockSource;
 use node::{Input, Node, NodeOptions, Record};
 use parking_lot::Mutex;
@@ -21,13 +20,11 @@ pub struct KvOptions {
     pub node: NodeOptions,
     /// Versions younger than this can be read with `AS OF SYSTEM TIME`, seconds.
     pub gc_ttl_seconds: u64,
-    /// At which error of the clock the node degrades.
-    pub clock_limits: LadderLimits,
 }
 
 impl Default for KvOptions {
     fn default() -> Self {
-        KvOptions { node: NodeOptions::default(), gc_ttl_seconds: 600, clock_limits: LadderLimits::default() }
+        KvOptions { node: NodeOptions::default(), gc_ttl_seconds: 600 }
     }
 }
 
@@ -84,10 +81,11 @@ impl<E: Engine> KvNode<E> {
         options: KvOptions,
         open_log: impl FnOnce(&mut Visit<'_>) -> Result<Box<dyn RecordLog>, OpenError>,
     ) -> Result<Arc<Self>, OpenError> {
-        let clock = Arc::new(NodeClock::new(clock, options.node.alone, options.clock_limits));
+        let clock = Arc::new(NodeClock::new(clock, options.node.alone));
         let node = Arc::new(Node::open(options.node.clone(), Arc::new(versions), &clock.read())?);
         let log = open_log(&mut |place, bytes| replay_one(&node, &clock, place, bytes))?;
         node.step(&clock.read(), Input::Recovered)?;
+        clock.log_gate(node.clock_level(), node.options());
         let timer = timer::Handle::default();
         let writer = writer::Handle::default();
         let inner = Arc::new(Inner {
@@ -140,8 +138,18 @@ fn replay_one<E: Engine>(node: &Node<E>, clock: &NodeClock, place: u64, bytes: B
 /// Rule 1 for what was replayed: a commit that was ahead of true time when the node stopped is shown once it is past.
 fn wait_until_past<E: Engine>(inner: &Inner<E>) {
     let ready = inner.node.ready_at();
-    while !inner.clock.read().interval.is_past(ready) {
-        let missing_us = ready.physical_us().saturating_sub(inner.clock.read().interval.earliest_ns / 1000);
+    loop {
+        let now = inner.clock.read();
+        let missing_us = ready.physical_us().saturating_sub(now.interval.earliest_ns / 1000);
+        if inner.node.is_ready(&now) {
+            if missing_us > 0 {
+                crate::log::warning(
+                    "the clock was set back behind the last commit in the log: order is kept, strict is refused until the clock has caught up",
+                    &[("behind_us", &missing_us), ("last_commit", &ready)],
+                );
+            }
+            return;
+        }
         if missing_us > 10_000_000 {
             crate::log::warning(
                 "the clock is behind the last commit in the log: waiting until it is past",

@@ -53,7 +53,6 @@ pub(super) fn run<E: Engine>(inner: &Inner<E>, handle: &Handle) {
         let passed = Duration::from_nanos(now.now_ns.saturating_sub(last_ns));
         if now.interval.is_past(due) || passed >= TICK_EVERY {
             last_ns = now.now_ns;
-            inner.clock.watch(&now);
             let _ = handle.0.due.compare_exchange(due.as_u64(), u64::MAX, SeqCst, SeqCst);
             inner.driver.step(inner, Input::Tick);
         }

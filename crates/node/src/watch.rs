@@ -1,0 +1,252 @@
+//! The watch over the node's clock: what it may promise now, what its peers' clocks say.
+//!
+//! Every transaction that needs the bound asks here, so the common answer must cost next to nothing: the level is one atomic, and
+//! [`Ladder::level_holds`] says whether the reading of this moment still fits it. Only where it does not, or a tick passes, is the
+//! [`Ladder`] itself stepped, under a lock. Changes are kept until the next step of the node hands them to its shell for the log.
+//!
+//! Invariants:
+//! 1. Nothing that needs the bound begins on a reading that its level does not allow, however long ago the last tick was.
+//! 2. A node that was set back (see [`Watch::set_back_ns`]) is `Untrusted` until its clock has caught up.
+
+use crate::TxnError;
+use crate::options::{Consistency, NodeOptions};
+use crate::sabotage::Sabotage;
+use clock::{Change, ClockRefusal, Interval, Ladder, Level, PROOF_PEERS_MAX, Reading, Reason, Timestamp};
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU8, Ordering::SeqCst};
+
+/// Changes of the level that wait to be logged, at most; older ones are dropped.
+const CHANGES_MAX: usize = 64;
+
+/// What a peer's message said of clocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PeerWord {
+    /// Who.
+    pub peer: u32,
+    /// Its interval when it sent the message.
+    pub interval: Interval,
+    /// It has proof against this node: our `earliest` lay beyond its `latest` by so much, nanoseconds; 0: none.
+    pub accuses_ns: u64,
+}
+
+/// A peer's clock as last heard of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PeerClock {
+    /// What it said.
+    pub word: PeerWord,
+    /// When, on this node's monotonic clock, nanoseconds.
+    pub heard_ns: u64,
+}
+
+#[derive(Debug)]
+struct State {
+    ladder: Ladder,
+    changes: Vec<Change>,
+    peers: BTreeMap<u32, PeerClock>,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    level: AtomicU8,
+    state: Mutex<State>,
+}
+
+/// In the order of their numbers.
+const LEVELS: [Level; 5] =
+    [Level::Waiting, Level::Synchronized, Level::Degraded, Level::TooWide, Level::Untrusted];
+
+impl Watch {
+    pub fn new(options: &NodeOptions) -> Self {
+        let state = State { ladder: Ladder::new(options.ladder), changes: Vec::new(), peers: BTreeMap::new() };
+        Watch { level: AtomicU8::new(Level::Waiting as u8), state: Mutex::new(state) }
+    }
+
+    /// How far the hybrid clock lies beyond all that `latest` allows, nanoseconds; 0 unless the clock was set back.
+    ///
+    /// Timestamps are taken at `earliest`, from a strict floor at `latest`, or up to the tolerance beyond `latest` from a peer; and
+    /// a bound may have narrowed since. What lies further ahead was taken from a bound that did not hold.
+    pub fn set_back_ns(options: &NodeOptions, now: &Reading, last: Timestamp) -> u64 {
+        let slack_ns = options.tolerance_us * 1000 + 2 * options.ladder.hybrid_error_ns;
+        (last.physical_us() * 1000).saturating_sub(now.interval.latest_ns.saturating_add(slack_ns))
+    }
+
+    /// The level at the moment of `now`.
+    pub fn level(&self, options: &NodeOptions, now: &Reading, last: Timestamp) -> Level {
+        let level = self.settled();
+        let set_back_ns = Self::set_back_ns(options, now, last);
+        if set_back_ns == 0 && Ladder::level_holds(level, &options.ladder, now) {
+            return level;
+        }
+        self.step(now, set_back_ns);
+        self.settled()
+    }
+
+    /// The level at the last step.
+    pub fn settled(&self) -> Level {
+        LEVELS.get(usize::from(self.level.load(SeqCst))).copied().unwrap_or_default()
+    }
+
+    /// The level at the last step, and why.
+    pub fn reason(&self) -> (Level, Reason) {
+        let state = self.state.lock();
+        (state.ladder.level(), state.ladder.reason())
+    }
+
+    /// Puts a reading in.
+    pub fn step(&self, now: &Reading, set_back_ns: u64) {
+        let mut state = self.state.lock();
+        if let Some(change) = state.ladder.step(now, set_back_ns) {
+            if state.changes.len() == CHANGES_MAX {
+                state.changes.remove(0);
+            }
+            state.changes.push(change);
+            self.level.store(change.to as u8, SeqCst);
+        }
+    }
+
+    /// A peer's word: a proof counts from the next step on (design §2, bound violations are detected).
+    pub fn hear(&self, now: &Reading, word: PeerWord) {
+        let mut state = self.state.lock();
+        let late_ns = word.interval.earliest_ns.saturating_sub(now.interval.latest_ns);
+        let gap_ns = late_ns.max(word.accuses_ns);
+        if gap_ns > 0 {
+            state.ladder.accuse(u64::from(word.peer), gap_ns, now.now_ns);
+        }
+        if state.peers.len() < PROOF_PEERS_MAX || state.peers.contains_key(&word.peer) {
+            state.peers.insert(word.peer, PeerClock { word, heard_ns: now.now_ns });
+        }
+    }
+
+    /// Peers heard of, by number.
+    pub fn peers(&self) -> Vec<PeerClock> {
+        self.state.lock().peers.values().copied().collect()
+    }
+
+    /// The changes since the last call.
+    pub fn take_changes(&self) -> Vec<Change> {
+        std::mem::take(&mut self.state.lock().changes)
+    }
+
+    /// The mode in force: `auto` resolved.
+    ///
+    /// # Errors
+    /// [`TxnError::ClockUnavailable`], with what the clock lacks in numbers.
+    pub fn settle(
+        &self,
+        options: &NodeOptions,
+        sabotage: &Sabotage,
+        now: &Reading,
+        last: Timestamp,
+        wanted: Consistency,
+    ) -> Result<Consistency, TxnError> {
+        let alone = options.alone;
+        match wanted {
+            Consistency::Token | Consistency::None => return Ok(wanted),
+            // Alone, nothing was acknowledged elsewhere: the hybrid clock is enough, whatever the bound.
+            Consistency::Hybrid if alone => return Ok(wanted),
+            Consistency::Auto if alone && !self.settled().serves_now() => return Ok(Consistency::Hybrid),
+            Consistency::Strict if sabotage.skip_ladder() => return Ok(wanted),
+            Consistency::Auto | Consistency::Strict | Consistency::Hybrid => {}
+        }
+        let level = self.level(options, now, last);
+        match wanted {
+            Consistency::Auto if level.auto_is_strict() => Ok(Consistency::Strict),
+            Consistency::Auto if level.serves_now() || alone => Ok(Consistency::Hybrid),
+            _ if level.serves_now() => Ok(wanted),
+            _ => {
+                let (level, reason) = self.reason();
+                Err(TxnError::ClockUnavailable(ClockRefusal { level, reason }.to_string()))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clock::Status;
+
+    const T: u64 = 1_800_000_000_000_000_000;
+
+    fn reading(error_ms: u64, status: Status) -> Reading {
+        let mut r = Reading::with_error(T, error_ms * 1_000_000);
+        r.status = status;
+        r
+    }
+
+    struct Node(NodeOptions, Watch);
+
+    impl Node {
+        fn new(alone: bool) -> Self {
+            let options = NodeOptions { alone, ..NodeOptions::default() };
+            let watch = Watch::new(&options);
+            Node(options, watch)
+        }
+        fn settle(&self, now: &Reading, wanted: Consistency) -> Result<Consistency, String> {
+            let settled = self.1.settle(&self.0, &Sabotage::default(), now, now.interval.earliest(), wanted);
+            settled.map_err(|e| e.to_string())
+        }
+    }
+
+    #[test]
+    fn strict_waits_for_the_bound_and_is_refused_when_it_is_lost() {
+        let node = Node::new(true);
+        let unknown = reading(0, Status::Unknown);
+        assert!(node.settle(&unknown, Consistency::Strict).unwrap_err().contains("the clock source is unknown"));
+        assert_eq!(node.settle(&unknown, Consistency::Auto), Ok(Consistency::Hybrid));
+        assert_eq!(node.settle(&unknown, Consistency::Token), Ok(Consistency::Token));
+        let wide = node.settle(&reading(1500, Status::Synchronized), Consistency::Strict).unwrap_err();
+        assert!(wide.contains("1500.000 ms is beyond the limit of 1000.000 ms"), "{wide}");
+        assert_eq!(node.settle(&reading(1, Status::Synchronized), Consistency::Strict), Ok(Consistency::Strict));
+        assert_eq!(node.settle(&reading(1, Status::Synchronized), Consistency::Auto), Ok(Consistency::Strict));
+        // No tick comes between: each is judged by the reading of its own moment.
+        assert_eq!(node.settle(&reading(20, Status::FreeRunning), Consistency::Auto), Ok(Consistency::Hybrid));
+        assert_eq!(node.settle(&reading(20, Status::FreeRunning), Consistency::Strict), Ok(Consistency::Strict));
+        assert!(node.settle(&reading(1, Status::Disrupted), Consistency::Strict).unwrap_err().contains("disrupted"));
+        assert_eq!(node.settle(&reading(1, Status::Synchronized), Consistency::Strict), Ok(Consistency::Strict));
+        let steps: Vec<Level> = node.1.take_changes().into_iter().map(|c| c.to).collect();
+        assert_eq!(steps, [Level::Synchronized, Level::Degraded, Level::TooWide, Level::Synchronized]);
+    }
+
+    #[test]
+    fn with_other_nodes_hybrid_needs_the_bound_too() {
+        let node = Node::new(false);
+        let lost = reading(1, Status::Disrupted);
+        for refused in [Consistency::Auto, Consistency::Hybrid, Consistency::Strict] {
+            assert!(node.settle(&lost, refused).is_err(), "{refused:?}");
+        }
+        assert_eq!(node.settle(&lost, Consistency::None), Ok(Consistency::None));
+        assert_eq!(node.settle(&reading(1, Status::Synchronized), Consistency::Hybrid), Ok(Consistency::Hybrid));
+    }
+
+    #[test]
+    fn two_peers_fence_and_the_last_words_are_kept() {
+        let node = Node::new(false);
+        let now = reading(1, Status::Synchronized);
+        let ahead = Interval { earliest_ns: T + 3_000_000, latest_ns: T + 4_000_000 };
+        let meets = Interval { earliest_ns: T, latest_ns: T + 1_000_000 };
+        node.1.hear(&now, PeerWord { peer: 2, interval: ahead, accuses_ns: 0 });
+        node.1.hear(&now, PeerWord { peer: 3, interval: meets, accuses_ns: 0 });
+        node.1.step(&now, 0);
+        assert_eq!(node.settle(&now, Consistency::Hybrid), Ok(Consistency::Hybrid), "one proof accuses both sides");
+        node.1.hear(&now, PeerWord { peer: 3, interval: meets, accuses_ns: 9_000_000 });
+        node.1.step(&now, 0);
+        let fenced = node.settle(&now, Consistency::Hybrid).unwrap_err();
+        assert!(fenced.contains("2 peers prove this node's bound wrong, by up to 9.000 ms"), "{fenced}");
+        let peers: Vec<u32> = node.1.peers().iter().map(|p| p.word.peer).collect();
+        assert_eq!(peers, [2, 3]);
+    }
+
+    #[test]
+    fn a_clock_that_was_set_back_is_not_trusted_until_it_has_caught_up() {
+        let node = Node::new(true);
+        let now = reading(1, Status::Synchronized);
+        let last = Timestamp::new((T + 3_600_000_000_000) / 1000, 0);
+        let settle = |last| node.1.settle(&node.0, &Sabotage::default(), &now, last, Consistency::Strict);
+        let refused = settle(last).unwrap_err().to_string();
+        assert!(refused.contains("the clock was set back"), "{refused}");
+        assert_eq!(settle(now.interval.latest()), Ok(Consistency::Strict));
+    }
+}
