@@ -21,6 +21,7 @@
 //! 3. Without a measurement for [`VOID_AFTER_NS`] the reading is void.
 //!
 //! **Caveats.** A step smaller than the noise of reading two clocks (about 1 µs) is not seen; it is inside every bound's rounding.
+//! A step between the source's last update and the first poll of a new process is not seen either: the source must notice it.
 //! Between waking up and the first poll after it (at most one poll interval) a short sleep goes unnoticed.
 
 use crate::anchor::Anchor;

@@ -65,9 +65,25 @@ pub struct Turn<'w> {
     pub probes: &'w mut Probes,
     /// No new transactions.
     pub draining: bool,
+    /// Peers have proved for a while that the node's bound is wrong.
+    pub fenced: bool,
+    /// What the node served and must not.
+    pub broken: &'w mut Option<String>,
 }
 
 impl Turn<'_> {
+    /// What needs the bound must not begin without one, nor while peers prove it wrong.
+    fn check_promise(&mut self, recency: Recency) {
+        let options = self.node.options();
+        let needs_bound = recency == Recency::Strict || (recency == Recency::Hybrid && !options.alone);
+        let limit_ns = options.ladder.hybrid_error_ns;
+        if needs_bound && self.now.trusted().is_none_or(|interval| interval.error_ns() > limit_ns) {
+            *self.broken = Some(format!("{recency:?} was served on a clock that gives no bound for it: {:?}", self.now));
+        }
+        if needs_bound && self.fenced {
+            *self.broken = Some(format!("{recency:?} was served although the peers prove the bound wrong: {:?}", self.now));
+        }
+    }
     fn id(&mut self) -> u64 {
         *self.last_id += 1;
         *self.last_id
@@ -164,15 +180,14 @@ impl Client {
                 turn.probes.hit("past refused as collected");
                 return false;
             }
+            Err(TxnError::ClockUnavailable(_)) => {
+                turn.probes.hit("refused for the clock");
+                return false;
+            }
             Err(_) => return false,
         };
-        let recency = match txn.stats().consistency {
-            _ if script.past_us > 0 => Recency::Any,
-            Consistency::Strict => Recency::Strict,
-            Consistency::Hybrid | Consistency::Auto => Recency::Hybrid,
-            Consistency::Token => Recency::Token,
-            Consistency::None => Recency::Any,
-        };
+        let recency = if script.past_us > 0 { Recency::Any } else { recency(txn.stats().consistency) };
+        turn.check_promise(recency);
         let record = Txn {
             id: turn.id(),
             session: self.number,
@@ -221,13 +236,27 @@ impl Client {
     }
 }
 
+fn recency(mode: Consistency) -> Recency {
+    match mode {
+        Consistency::Strict => Recency::Strict,
+        Consistency::Hybrid | Consistency::Auto => Recency::Hybrid,
+        Consistency::Token => Recency::Token,
+        Consistency::None => Recency::Any,
+    }
+}
+
 impl Running {
     /// One step; `Some` when the transaction committed.
     fn step(&mut self, step: &Step, turn: &mut Turn<'_>) -> Poll<Result<Option<Timestamp>, TxnError>> {
         match step {
             Step::Statement => {
                 self.statement = turn.true_ns;
-                Poll::Ready(self.txn.begin_statement(&turn.now).map(|()| None))
+                let begun = self.txn.begin_statement(&turn.now);
+                // `auto` may have settled for less since the transaction began.
+                if self.record.recency == Recency::Strict {
+                    self.record.recency = recency(self.txn.stats().consistency);
+                }
+                Poll::Ready(begun.map(|()| None))
             }
             Step::Lock(key) => {
                 let locked = self.txn.lock(&turn.now, &encode_key(*key), WhenLocked::Wait, turn.waker);

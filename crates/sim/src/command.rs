@@ -3,6 +3,7 @@
 
 use crate::probes::Probes;
 use crate::run::{Report, run};
+use crate::world::Controls;
 
 const USAGE: &str = "usage: cargo x sim --seed N [--trace] | --seeds A..B";
 
@@ -24,7 +25,7 @@ fn many(from: u64, to: u64) -> bool {
     let mut probes = Probes::default();
     let mut committed = 0;
     for seed in from..to {
-        let report = run(seed, None, false);
+        let report = run(seed, Controls::default(), false);
         if !report.is_good() {
             tell(&report);
             return false;
@@ -53,7 +54,7 @@ pub fn main(args: &[String]) -> bool {
                 println!("{USAGE}");
                 return false;
             };
-            let report = run(seed, None, parsed.len() == 3);
+            let report = run(seed, Controls::default(), parsed.len() == 3);
             tell(&report);
             for (name, times) in report.probes.all() {
                 println!("{times:>9} {name}");

@@ -19,19 +19,19 @@
 #![warn(missing_docs)]
 
 mod client;
+mod clock;
 mod command;
 mod machine;
 mod probes;
 mod rng;
 mod run;
-mod time;
 mod workload;
 mod world;
 
+pub use clock::{Blind, ClockKind, Health, SimClock, Trouble};
 pub use command::main;
 pub use machine::{Prepare, SimNode};
 pub use probes::{Probes, WANTED};
 pub use rng::Rng;
 pub use run::{Report, run};
-pub use time::{ClockKind, SimClock};
-pub use world::{Plan, START_NS};
+pub use world::{Controls, Plan, START_NS};

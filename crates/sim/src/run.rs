@@ -1,9 +1,9 @@
 //! One run from one seed, judged.
 
-use crate::machine::{Failure, Prepare};
+use crate::machine::Failure;
 use crate::probes::Probes;
 use crate::workload::{ACCOUNTS, FIRST_BALANCE};
-use crate::world::{Plan, World};
+use crate::world::{Controls, Plan, World};
 use checker::bank::Bank;
 use checker::storage::settle;
 use checker::{Outcome, Promises, Verdict, judge};
@@ -36,9 +36,9 @@ impl Report {
     }
 }
 
-/// Runs a seed. `prepare` is called with each node that is opened; `show` prints the trace.
-pub fn run(seed: u64, prepare: Option<Prepare>, show: bool) -> Report {
-    let mut world = World::new(seed, prepare, show);
+/// Runs a seed. `controls` break rules; `show` prints the trace.
+pub fn run(seed: u64, controls: Controls, show: bool) -> Report {
+    let mut world = World::new(seed, controls, show);
     let promises = Promises {
         bounds_hold: world.bounds_hold(),
         bank: Some(Bank { accounts: ACCOUNTS, total: FIRST_BALANCE * (ACCOUNTS.end - ACCOUNTS.start).cast_signed() }),

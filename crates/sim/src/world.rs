@@ -1,17 +1,22 @@
 //! The event loop: virtual time, one machine, several sessions, faults.
 //!
+//! What happens to the clock is in `weather`.
+//!
 //! One law: one event, then everything that it woke, later. Nothing here reads a real clock or an unseeded number, and all
 //! containers are ordered, so one seed gives one trace.
 
+mod weather;
+
 use crate::client::{Client, Next, Turn};
+use crate::clock::{Blind, ClockKind, MIDNIGHT_NS, SimClock};
 use crate::machine::{Failure, Machine, Prepare};
 use crate::probes::Probes;
 use crate::rng::Rng;
-use crate::time::{ClockKind, SimClock};
 use crate::workload::{ACCOUNTS, REGISTERS, Script, Step, decode_value, encode_key};
 use checker::storage::Stored;
 use checker::{History, Key};
-use clock::Timestamp;
+use clock::{LadderLimits, Timestamp};
+use clocksource::Leap;
 use node::{NodeOptions, Outputs, Ticket};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -20,7 +25,7 @@ use std::task::{Poll, Wake, Waker};
 use store::VersionsConfig;
 
 /// True time at which every run begins, nanoseconds since the Unix epoch.
-pub const START_NS: u64 = 1_700_000_000_000_000_000;
+pub const START_NS: u64 = MIDNIGHT_NS - 3_000_000_000;
 /// A run that has not come to rest this long after its last fault hangs.
 const REST_NS: u64 = 20_000_000_000;
 
@@ -41,8 +46,12 @@ enum Event {
     Collect,
     /// Split a range.
     Split,
-    /// The clock steps.
-    ClockStep,
+    /// Something happens to the clock.
+    Trouble,
+    /// The clock's poller asks the daemon; counts only for the life of the process that began it.
+    Poll(u64),
+    /// A peer's message arrives, with its interval.
+    Peer(u32),
     /// The disk fills up, or has space again.
     DiskFull(bool),
     /// Power fails.
@@ -79,6 +88,10 @@ pub struct Plan {
     pub crash_ns: u64,
     /// The node knows that it leads everything.
     pub alone: bool,
+    /// A leap second at midnight, in the middle of the run.
+    pub leap: Leap,
+    /// The limits of the ladder.
+    pub ladder: LadderLimits,
 }
 
 impl Plan {
@@ -86,14 +99,42 @@ impl Plan {
     pub fn draw(rng: &mut Rng) -> Self {
         Plan {
             clock: rng
-                .pick(&[ClockKind::Exact, ClockKind::Honest, ClockKind::Honest, ClockKind::Lying])
+                .pick(&[
+                    ClockKind::Exact,
+                    ClockKind::Honest,
+                    ClockKind::Honest,
+                    ClockKind::Honest,
+                    ClockKind::Lying,
+                    ClockKind::Lying,
+                    ClockKind::Set,
+                ])
                 .unwrap_or(ClockKind::Exact),
             clients: usize::try_from(rng.range(2, 9)).unwrap_or(2),
             length_ns: rng.range(1, 6) * 1_000_000_000,
             crash_ns: rng.pick(&[0, 300_000_000, 1_000_000_000]).unwrap_or(0),
             alone: rng.chance(40),
+            leap: match rng.below(10) {
+                0 => Leap::Insert,
+                1 => Leap::Delete,
+                _ => Leap::None,
+            },
+            ladder: LadderLimits {
+                strict_error_ns: 5_000_000,
+                hybrid_error_ns: rng.pick(&[15_000_000, 100_000_000, 1_000_000_000]).unwrap_or(0),
+                fence_peers: 2,
+                proof_memory_ns: rng.pick(&[500_000_000, 2_000_000_000]).unwrap_or(0),
+            },
         }
     }
+}
+
+/// Rules to break in a run: none, unless the simulator itself is tested.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Controls {
+    /// Called with each node that is opened.
+    pub prepare: Option<Prepare>,
+    /// What the clock's tracker is not told of.
+    pub blind: Option<Blind>,
 }
 
 /// The simulated world.
@@ -118,6 +159,11 @@ pub struct World {
     due: Vec<u64>,
     /// When the next timer rings.
     timer: Option<u64>,
+    /// How long the machine slept altogether: no deadline counts it.
+    slept_ns: u64,
+    /// Since when all peers prove the node's bound wrong.
+    proved_ns: Option<u64>,
+    proofs: BTreeMap<u32, bool>,
     earlier: BTreeMap<u64, u64>,
     hash: u64,
     shown: bool,
@@ -127,15 +173,16 @@ pub struct World {
 
 impl World {
     /// A world from a seed. `show` prints each event.
-    pub fn new(seed: u64, prepare: Option<Prepare>, show: bool) -> Self {
+    pub fn new(seed: u64, controls: Controls, show: bool) -> Self {
         let mut rng = Rng::new(seed);
         let plan = Plan::draw(&mut rng);
-        let clock = SimClock::new(plan.clock, START_NS, &mut rng);
-        let options = NodeOptions { alone: plan.alone, ..NodeOptions::default() };
+        let mut clock = SimClock::new(plan.clock, START_NS, plan.leap, plan.alone, &mut rng);
+        clock.blind(controls.blind);
+        let options = NodeOptions { alone: plan.alone, ladder: plan.ladder, ..NodeOptions::default() };
         let cache_bytes = rng.pick(&[0, 30_000, 1 << 20]).unwrap_or(0);
         let config = VersionsConfig { cache_bytes, ..VersionsConfig::default() };
         let mut machine = Machine::new(rng.draw(), clock, options, config);
-        machine.prepare_with(prepare);
+        machine.prepare_with(controls.prepare);
         let woken = Arc::new(Woken::default());
         let clients: Vec<Client> =
             (0..plan.clients).map(|n| Client::new(u32::try_from(n).unwrap_or(0), rng.fork())).collect();
@@ -159,6 +206,9 @@ impl World {
             tickets: Vec::new(),
             due: vec![0; plan_clients],
             timer: None,
+            slept_ns: 0,
+            proved_ns: None,
+            proofs: BTreeMap::new(),
             earlier: BTreeMap::new(),
             hash: 0xcbf2_9ce4_8422_2325,
             shown: show,
@@ -213,13 +263,13 @@ impl World {
         self.start()?;
         self.load()?;
         self.schedule_faults();
-        let end = self.true_ns + self.plan.length_ns;
-        self.until(|world| world.true_ns >= end, end + REST_NS)?;
+        let end = self.awake_ns() + self.plan.length_ns;
+        self.until(|world| world.awake_ns() >= end, end + REST_NS)?;
         self.rest()?;
         let before = self.dump()?;
         self.crash();
         self.start()?;
-        let deadline = self.true_ns + REST_NS;
+        let deadline = self.awake_ns() + REST_NS;
         self.until(|world| world.ready && world.is_quiet(), deadline)?;
         let stored = self.dump()?;
         self.machine.count(&mut self.probes);
@@ -238,10 +288,12 @@ impl World {
     fn load(&mut self) -> Result<(), Failure> {
         let puts = (0..REGISTERS).chain(ACCOUNTS).map(Step::Put);
         let steps = std::iter::once(Step::Statement).chain(puts).chain([Step::Commit]).collect();
-        self.clients[0].run(Script { options: node::BeginOptions::default(), past_us: 0, steps });
+        // Whatever the clock is worth.
+        let options = node::BeginOptions { consistency: node::Consistency::Token, ..node::BeginOptions::default() };
+        self.clients[0].run(Script { options, past_us: 0, steps });
         self.draining = true;
         self.after(1000, Event::Client(0));
-        let deadline = self.true_ns + REST_NS;
+        let deadline = self.awake_ns() + REST_NS;
         self.until(|world| world.clients[0].done.len() == 1 && world.is_quiet(), deadline)?;
         self.draining = false;
         for n in 0..self.clients.len() {
@@ -258,7 +310,7 @@ impl World {
             (Event::Flush, 150_000_000),
             (Event::Collect, 300_000_000),
             (Event::Split, 400_000_000),
-            (Event::ClockStep, 500_000_000),
+            (Event::Trouble, 300_000_000),
             (Event::DiskFull(true), 2_000_000_000),
             (Event::Crash, self.plan.crash_ns),
         ] {
@@ -281,12 +333,16 @@ impl World {
         self.trace("rest");
         self.draining = true;
         self.machine.disk.set_capacity(None);
-        self.queue.retain(|_, e| !matches!(e, Event::Crash | Event::DiskFull(true) | Event::Split | Event::Collect));
-        let deadline = self.true_ns + REST_NS;
+        let ends = |e: &Event| {
+            matches!(e, Event::Crash | Event::DiskFull(true) | Event::Split | Event::Collect | Event::Trouble)
+        };
+        self.queue.retain(|_, e| !ends(e));
+        self.machine.clock.heal(self.true_ns);
+        let deadline = self.awake_ns() + REST_NS;
         self.until(|world| world.ready && world.clients.iter().all(|c| !c.is_busy()), deadline)?;
         // Undecided transactions are looked into by ticks, and what a full disk refused is proposed again by them.
-        let settled = self.true_ns + 3 * node::UNDECIDED_AFTER_NS;
-        self.until(|world| world.true_ns >= settled && world.is_quiet(), deadline + REST_NS)
+        let settled = self.awake_ns() + 3 * node::UNDECIDED_AFTER_NS;
+        self.until(|world| world.awake_ns() >= settled && world.is_quiet(), deadline + REST_NS)
     }
 
     /// Nothing is on its way to the disk, and no prepare is undecided.
@@ -300,7 +356,7 @@ impl World {
                 return Err(Failure("nothing is left to happen, and the run is not at its end".into()));
             };
             self.true_ns = when;
-            if when > deadline {
+            if self.awake_ns() > deadline {
                 let busy = self.clients.iter().filter(|c| c.is_busy()).map(Client::describe);
                 let busy = busy.collect::<Vec<_>>().join("; ");
                 let node = self.machine.node().map(|n| (n.lock_counts(), n.ready_at(), n.clock_last()));
@@ -313,12 +369,12 @@ impl World {
     }
 
     fn event(&mut self, event: Event) -> Result<(), Failure> {
-        if !matches!(event, Event::Client(_) | Event::Tick(_) | Event::Timer(_)) {
+        if !matches!(event, Event::Client(_) | Event::Tick(_) | Event::Timer(_) | Event::Poll(_) | Event::Peer(_)) {
             self.trace(&format!("{event:?}"));
         }
         let mut out = Vec::new();
         match event {
-            Event::Client(n) => self.client(n),
+            Event::Client(n) => self.client(n)?,
             Event::Synced(era) if era == self.era => self.machine.sync_done(self.true_ns, &mut out)?,
             Event::Tick(era) if era == self.era => {
                 self.machine.tick(self.true_ns, &mut out)?;
@@ -332,10 +388,10 @@ impl World {
             Event::Flush => self.machine.flush(&mut self.probes)?,
             Event::Collect => self.collect()?,
             Event::Split => self.split(),
-            Event::ClockStep => {
-                self.probes.hit("clock stepped");
-                self.machine.clock.step(self.true_ns, &mut self.rng);
-            }
+            Event::Trouble => self.trouble()?,
+            Event::Poll(era) if era == self.era => self.poll(),
+            Event::Poll(_) => {}
+            Event::Peer(peer) => self.peer(peer, &mut out)?,
             Event::DiskFull(full) => {
                 self.machine.disk.set_capacity(full.then_some(0));
                 self.machine.engine.set_full(full);
@@ -360,6 +416,7 @@ impl World {
     /// Wakers and timers of the node's outputs.
     fn take(&mut self, outputs: Vec<Outputs>) {
         for out in outputs {
+            self.note_levels(&out.clock_changes);
             out.wakers.into_iter().for_each(Waker::wake);
             if let Some(timer) = out.timer {
                 let when = self.machine.clock.when(timer.physical_us(), self.true_ns);
@@ -398,17 +455,19 @@ impl World {
         Ok(())
     }
 
-    fn client(&mut self, n: usize) {
-        let Some(node) = self.machine.node().cloned() else { return };
+    fn client(&mut self, n: usize) -> Result<(), Failure> {
+        let Some(node) = self.machine.node().cloned() else { return Ok(()) };
+        let now = self.machine.now(self.true_ns);
+        self.check_bound()?;
         if !self.ready {
-            let now = self.machine.now(self.true_ns);
-            if !now.interval.is_past(node.ready_at()) {
+            if !node.is_ready(&now) {
                 self.after(1_000_000, Event::Client(n));
-                return;
+                return Ok(());
             }
             self.ready = true;
         }
-        let now = self.machine.now(self.true_ns);
+        let mut broken = None;
+        let fenced = self.is_proved();
         let before = self.clients[n].done.len();
         let next = self.clients[n].turn(&mut Turn {
             true_ns: self.true_ns,
@@ -418,7 +477,12 @@ impl World {
             last_id: &mut self.last_id,
             probes: &mut self.probes,
             draining: self.draining,
+            fenced,
+            broken: &mut broken,
         });
+        if let Some(what) = broken {
+            return Err(Failure(what));
+        }
         for at in before..self.clients[n].done.len() {
             let txn = &self.clients[n].done[at];
             let line = format!("session {n}: {} {:?} {:?} at {}", txn.id, txn.isolation, txn.outcome, txn.position);
@@ -431,14 +495,19 @@ impl World {
             self.due[n] = when;
             self.at(when, Event::Client(n));
         }
+        Ok(())
     }
 
     fn start(&mut self) -> Result<(), Failure> {
         self.era += 1;
         self.ready = false;
-        let ready = self.machine.start(self.true_ns, &mut self.probes)?;
+        let ready = self.machine.start(self.true_ns, &mut self.rng, &mut self.probes)?;
         let era = self.era;
         self.after(1_000_000, Event::Tick(era));
+        self.after(crate::clock::POLL_EVERY_NS, Event::Poll(era));
+        if era == 1 && !self.plan.alone {
+            (2..2 + weather::PEERS).for_each(|peer| self.after(weather::PEER_EVERY_NS, Event::Peer(peer)));
+        }
         self.trace(&format!("started, serves from {ready}"));
         self.remember()?;
         for n in 0..self.clients.len() {

@@ -1,21 +1,21 @@
 //! The simulator itself: one seed, one trace; good nodes pass; a node with one rule broken is caught.
 
-use sim::{Prepare, Report, run};
+use sim::{Blind, Controls, Prepare, Report, run};
 
 #[test]
 fn one_seed_twice_gives_one_trace() {
     for seed in [3, 10] {
-        let (first, second) = (run(seed, None, false), run(seed, None, false));
+        let (first, second) = (run(seed, Controls::default(), false), run(seed, Controls::default(), false));
         assert_eq!(first.hash, second.hash);
         assert_eq!(first.probes, second.probes);
     }
-    assert_ne!(run(3, None, false).hash, run(4, None, false).hash);
+    assert_ne!(run(3, Controls::default(), false).hash, run(4, Controls::default(), false).hash);
 }
 
 #[test]
 fn seeds_are_good() {
     for seed in 1000..1012 {
-        let report = run(seed, None, false);
+        let report = run(seed, Controls::default(), false);
         assert!(report.is_good(), "{:?}\n{}repeat: cargo x sim --seed {seed}", report.failure, report.verdict);
     }
 }
@@ -23,8 +23,13 @@ fn seeds_are_good() {
 /// Runs seeds until one is caught; the seeds to try are few, so the checker has to be sharp.
 #[track_caller]
 fn caught(prepare: Prepare, tries: u64) -> Report {
+    caught_with(Controls { prepare: Some(prepare), ..Controls::default() }, tries)
+}
+
+#[track_caller]
+fn caught_with(controls: Controls, tries: u64) -> Report {
     for seed in 0..tries {
-        let report = run(seed, Some(prepare), false);
+        let report = run(seed, controls, false);
         if !report.is_good() {
             return report;
         }
@@ -73,4 +78,26 @@ fn a_skipped_rule_one_is_caught() {
 fn a_prepared_transaction_that_is_aborted_is_caught() {
     let report = caught(|node| node.sabotage().set_abort_prepared(true), 200);
     assert!(!report.is_good());
+}
+
+/// A tracker that is not told of an event gives readings that miss true time.
+#[test]
+fn a_tracker_that_overlooks_something_is_caught() {
+    for blind in [Blind::Steps, Blind::Sleeps, Blind::Moves, Blind::Leaps] {
+        let report = caught_with(Controls { blind: Some(blind), ..Controls::default() }, 100);
+        let failure = report.failure.unwrap_or_default();
+        assert!(failure.contains("outside of the trusted reading"), "{blind:?}: {failure}");
+    }
+}
+
+#[test]
+fn a_node_that_serves_whatever_its_clock_is_worth_is_caught() {
+    let report = caught(|node| node.sabotage().set_skip_ladder(true), 60);
+    assert!(report.failure.is_some_and(|f| f.contains("a clock that gives no bound")));
+}
+
+#[test]
+fn a_node_that_does_not_hear_its_peers_proofs_is_caught() {
+    let report = caught(|node| node.sabotage().set_ignore_proofs(true), 100);
+    assert!(report.failure.is_some_and(|f| f.contains("the peers prove the bound wrong")));
 }

@@ -65,6 +65,8 @@ pub struct Stats {
 pub struct Transaction<E: Engine> {
     node: Arc<Node<E>>,
     isolation: Isolation,
+    /// As asked for, and as settled for now.
+    wanted: Consistency,
     mode: Consistency,
     read_only: bool,
     past: bool,
@@ -107,6 +109,7 @@ impl<E: Engine> Transaction<E> {
         Ok(Transaction {
             node: node.clone(),
             isolation: options.isolation,
+            wanted: options.consistency,
             mode,
             read_only: options.read_only || options.as_of.is_some(),
             past: options.as_of.is_some(),

@@ -57,16 +57,21 @@ impl<E: Engine> Node<E> {
 
 impl<E: Engine> Transaction<E> {
     /// A statement begins. READ COMMITTED takes a new snapshot; so does any transaction that began a while ago and has neither
-    /// read nor written yet.
+    /// read nor written yet. What the clock is worth is asked again, too: `auto` may settle for `hybrid` now.
     ///
     /// # Errors
-    /// The snapshot cannot be taken.
+    /// The snapshot cannot be taken, or the clock cannot give the consistency asked for any more.
     pub fn begin_statement(&mut self, now: &Reading) -> Result<(), TxnError> {
         let idle = now.now_ns.saturating_sub(self.began_ns) > IDLE_NS;
         let untouched = idle && self.reads.is_empty() && self.buffer.is_empty() && !self.locked && !self.read_only;
         if self.past || !(untouched || self.isolation == Isolation::ReadCommitted) {
             return Ok(());
         }
+        self.mode = self.node.settle(now, self.wanted)?;
+        if self.mode == Consistency::Strict {
+            self.floor = self.floor.max(now.interval.latest());
+        }
+        self.stats.consistency = self.mode;
         let (snapshot, limit) = self.node.present(now, self.mode, self.token);
         self.reads.forget_uncertified();
         self.move_to(now, snapshot)?;
