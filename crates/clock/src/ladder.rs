@@ -10,7 +10,7 @@
 //!                     └──────────────┴──────────────┴──▶ Untrusted   (by proofs; back when they cease)
 //! ```
 //!
-//! | level | `strict` | `hybrid` | `token`, the past, `none` |
+//! | level | `strict` | `hybrid` | `token`, the past, `none` (with peers, writes wait for a bound) |
 //! | --- | --- | --- | --- |
 //! | `Waiting`: started, no good bound yet | refused | refused | served |
 //! | `Synchronized`: error at most `strict_error_ns` | served | served | served |

@@ -111,9 +111,18 @@ pub struct Tracker {
     slept: bool,
     /// Measurements that must still be consistent before the source is believed again.
     on_probation: u32,
-    /// An announced leap second, and the realtime at which it takes place.
-    leap: Option<(Leap, u64)>,
+    leap: Option<Announced>,
     status: Status,
+}
+
+/// A leap second that was announced.
+#[derive(Clone, Copy, Debug)]
+struct Announced {
+    leap: Leap,
+    /// The midnight at which it takes place, Unix nanoseconds.
+    at_ns: u64,
+    /// The kernel has executed it.
+    done: bool,
 }
 
 impl Tracker {
@@ -123,6 +132,7 @@ impl Tracker {
     /// Takes the outcome of one poll at `moment`; gives the anchor to publish, and says what happened.
     pub fn step(&mut self, moment: Moment, answer: Result<Measurement, ProbeError>, events: &mut Vec<Event>) -> Anchor {
         self.notice_disruption(moment, events);
+        let announced = answer.as_ref().map_or(Leap::None, |m| m.leap);
         let (anchor, reason) = match answer {
             Ok(m) if m.status == Status::Synchronized && m.updated_ns > self.stale_before_ns => {
                 let reason = m.detail.clone();
@@ -134,7 +144,9 @@ impl Tracker {
             Ok(m) => (self.doubt(&m), m.detail),
             Err(error) => (self.coast(), error.to_string()),
         };
-        let anchor = self.widen_around_leap(anchor, moment);
+        self.note_leap(announced, anchor.interval(moment.boot_ns), events);
+        let mut anchor = anchor;
+        anchor.at = self.widen(anchor.at, anchor.interval(moment.boot_ns));
         let reading = anchor.read(moment.boot_ns);
         if reading.status != self.status {
             let error_ns = reading.interval.error_ns();
@@ -166,8 +178,9 @@ impl Tracker {
             return;
         }
         match self.leap {
-            Some((leap, at)) if is_leap_step(leap, step) && moment.real_ns.abs_diff(at) < LEAP_AFTER_NS => {
-                self.shift(step)
+            Some(a) if !a.done && is_leap_step(a.leap, step) && moment.real_ns.abs_diff(a.at_ns) < LEAP_AFTER_NS => {
+                self.leap = Some(Announced { done: true, ..a });
+                self.shift(step);
             }
             _ => {
                 events.push(Event::Stepped(step));
@@ -186,15 +199,23 @@ impl Tracker {
 
     /// A measurement of a synchronised source.
     fn believe(&mut self, m: &Measurement, events: &mut Vec<Event>) -> Anchor {
-        self.note_leap(m, events);
         if let (Some(old), false) = (self.anchor, self.slept) {
-            let old = self.widen_around_leap(old, m.moment).interval(m.moment.boot_ns);
-            let new = self.widen(m.interval, m.moment.real_ns);
+            let old = old.interval(m.moment.boot_ns);
+            let old = self.widen(old, old);
+            let new = self.widen(m.interval, m.interval);
             if !old.meets(new) {
                 let gap =
                     new.earliest_ns.saturating_sub(old.latest_ns).max(old.earliest_ns.saturating_sub(new.latest_ns));
                 events.push(Event::Contradiction(gap));
                 self.on_probation = Self::CONSISTENT_AFTER;
+            }
+        }
+        if let Some(a) = self.leap.filter(|a| m.interval.earliest_ns > a.at_ns.saturating_add(LEAP_AFTER_NS)) {
+            // Some daemons pass a month's announcement on early: then every midnight is treated as the one.
+            let again = Announced { at_ns: next_midnight_ns(m.interval.earliest_ns), done: false, ..a };
+            self.leap = (m.leap == a.leap).then_some(again);
+            if self.leap.is_none() {
+                events.push(Event::Leap(Leap::None));
             }
         }
         self.slept = false;
@@ -234,42 +255,34 @@ impl Tracker {
         *self.anchor.insert(anchor)
     }
 
-    fn note_leap(&mut self, m: &Measurement, events: &mut Vec<Event>) {
-        let announced = matches!(m.leap, Leap::Insert | Leap::Delete);
-        match self.leap {
-            None if announced => {
-                self.leap = Some((m.leap, next_midnight_ns(m.moment.real_ns)));
-                events.push(Event::Leap(m.leap));
-            }
-            Some((_, at)) if m.moment.real_ns > at.saturating_add(LEAP_AFTER_NS) => {
-                // Some daemons pass a month's announcement on early: then every midnight is treated as the one.
-                self.leap = announced.then(|| (m.leap, next_midnight_ns(m.moment.real_ns)));
-                if !announced {
-                    events.push(Event::Leap(Leap::None));
-                }
-            }
-            _ => {}
+    /// A leap second is announced: for the midnight that follows `now`, the interval that the node goes by. Not for the system
+    /// clock's midnight: that may be off.
+    fn note_leap(&mut self, leap: Leap, now: Interval, events: &mut Vec<Event>) {
+        let known = now.earliest_ns > 0;
+        if self.leap.is_none() && known && matches!(leap, Leap::Insert | Leap::Delete) {
+            self.leap = Some(Announced { leap, at_ns: next_midnight_ns(now.earliest_ns), done: false });
+            events.push(Event::Leap(leap));
         }
     }
 
-    fn widen_around_leap(&self, mut anchor: Anchor, moment: Moment) -> Anchor {
-        anchor.at = self.widen(anchor.at, moment.real_ns);
-        anchor
-    }
-    fn widen(&self, mut interval: Interval, real_ns: u64) -> Interval {
-        match self.leap {
-            Some((leap, at))
-                if real_ns.saturating_add(LEAP_BEFORE_NS) >= at && real_ns <= at.saturating_add(LEAP_AFTER_NS) =>
-            {
-                match leap {
-                    Leap::Insert => interval.earliest_ns = interval.earliest_ns.saturating_sub(SECOND_NS),
-                    Leap::Delete => interval.latest_ns = interval.latest_ns.saturating_add(SECOND_NS),
-                    Leap::None | Leap::Smeared => {}
-                }
-                interval
-            }
-            _ => interval,
+    /// Around an announced leap second, covers both names of the moment, by the old and by the new second: until the source has been
+    /// heard of long enough after it. (Kernel, daemon and true time take the step at slightly different moments, and a daemon
+    /// that slews takes none.)
+    fn widen(&self, mut interval: Interval, now: Interval) -> Interval {
+        let Some(a) = self.leap.filter(|a| now.latest_ns.saturating_add(LEAP_BEFORE_NS) >= a.at_ns) else {
+            return interval;
+        };
+        let down = match a.leap {
+            Leap::Insert => !a.done,
+            Leap::Delete => a.done,
+            Leap::None | Leap::Smeared => return interval,
+        };
+        if down {
+            interval.earliest_ns = interval.earliest_ns.saturating_sub(SECOND_NS);
+        } else {
+            interval.latest_ns = interval.latest_ns.saturating_add(SECOND_NS);
         }
+        interval
     }
 }
 

@@ -263,6 +263,52 @@ fn a_leap_second_widens_the_bound_around_it_and_order_holds() {
     }
 }
 
+/// The daemon dies before the leap second that it announced: nobody says whether it took place, so both names are covered.
+#[test]
+fn a_leap_second_after_the_daemon_died_stays_inside_the_bound() {
+    for (leap, by) in [(Leap::Insert, -S), (Leap::Delete, S)] {
+        for kernel_leaps in [true, false] {
+            let midnight = NOON + 12 * 3600 * S;
+            let mut w = World::at(midnight - 60 * S);
+            w.leap = leap;
+            w.poll(MS, true);
+            let mut leapt = false;
+            for _ in 0..1200 {
+                w.pass(S / 4, 20);
+                if !leapt && w.truth >= midnight {
+                    (w.truth, leapt) = (w.truth + by, true);
+                    w.real += if kernel_leaps { by } else { 0 };
+                }
+                w.poll_fails();
+                w.assert_contains();
+            }
+        }
+    }
+}
+
+/// The system clock is ahead, so the kernel takes the leap second early; and it is its midnight that counts for nothing.
+#[test]
+fn a_kernel_that_leaps_early_stays_inside_the_bound() {
+    let midnight = NOON + 12 * 3600 * S;
+    let mut w = World::at(midnight - 2 * S);
+    w.real += 700 * MS;
+    w.leap = Leap::Insert;
+    for tick in 0..400 {
+        w.pass(S / 100, 0);
+        if tick == 130 {
+            w.real -= S;
+        }
+        if tick == 200 {
+            w.truth -= S;
+        }
+        // The daemon adds what it knew before to a clock that has leapt.
+        let believed = w.real - 700 * MS;
+        w.updated = w.boot;
+        w.poll_as(believed, MS, Status::Synchronized);
+        w.assert_contains();
+    }
+}
+
 #[test]
 fn a_leap_second_that_the_daemon_slews_away_is_inside_the_bound() {
     let midnight = NOON + 12 * 3600 * S;

@@ -19,6 +19,7 @@
 
 use crate::counters::Counters;
 use crate::inflight::InFlight;
+use crate::lease::Lease;
 use crate::options::NodeOptions;
 use crate::reply::{CommitError, Reply};
 use crate::sabotage::Sabotage;
@@ -149,6 +150,8 @@ pub(crate) struct Shared<E> {
     pub store: Store<E>,
     pub inflight: InFlight,
     pub visible: AtomicU64,
+    pub lease_end: AtomicU64,
+    pub ready_at: AtomicU64,
     pub counters: Counters,
     pub sabotage: Sabotage,
     pub options: NodeOptions,
@@ -157,11 +160,17 @@ pub(crate) struct Shared<E> {
 impl<E> Shared<E> {
     /// Rule 1: whether a commit may be acknowledged and shown.
     ///
-    /// A node that is alone does not wait for a clock that was set back (it might be an hour): nobody else reads, and its own
-    /// order is the hybrid clock's. Until the clock has caught up the node is `Untrusted` and refuses `strict`.
+    /// A reading that may not be relied upon proves nothing past: others may already know better, and read below the commit.
+    /// A node that is alone has no others. It goes by any reading, and does not wait for a clock that was set back (it might be an
+    /// hour): its own order is the hybrid clock's. Until the clock has caught up it is `Untrusted` and refuses `strict`.
     pub fn may_show(&self, now: &Reading, commit: Timestamp) -> bool {
-        let set_back = || self.options.alone && Watch::set_back_ns(&self.options, now, commit) > 0;
-        now.interval.is_past(commit) || self.sabotage.skip_rule_one() || set_back()
+        if self.sabotage.skip_rule_one() {
+            return true;
+        }
+        match self.options.alone {
+            true => now.interval.is_past(commit) || Watch::set_back_ns(&self.options, now, commit) > 0,
+            false => now.trusted().is_some_and(|interval| interval.is_past(commit)),
+        }
     }
 }
 
@@ -179,6 +188,7 @@ pub(crate) struct Core<E> {
     pub(crate) forget: BTreeMap<RangeId, Vec<TxnId>>,
     pub(crate) owed: Vec<(RangeId, Command)>,
     pub(crate) collect_at: Option<(Timestamp, LogIndex)>,
+    pub(crate) lease: Lease,
     pub(crate) closed: Option<CommitError>,
 }
 
@@ -201,7 +211,9 @@ impl<E: Engine> Core<E> {
             Input::Replay(record) => self.replay(&record)?,
             Input::Recovered => self.recovered(now, out)?,
         }
-        out.timer = self.gate.keys().next().copied();
+        // Where nothing is certainly past whatever the clock shows, the ticks look at the gate.
+        let told_by_time = self.shared.options.alone || now.trusted().is_some();
+        out.timer = self.gate.keys().next().copied().filter(|_| told_by_time);
         out.records = !self.batch.is_empty();
         Ok(())
     }
@@ -278,6 +290,7 @@ impl<E: Engine> Core<E> {
             Command::Outcome { txn, .. } => self.outcome_applied(now, id, txn, flight, &verdict, out),
             Command::Split { .. } => self.split_applied(verdict, payload.reply, out),
             Command::Collect { threshold } => self.collect_at = Some((threshold, index)),
+            Command::Lease { end } => self.lease_applied(end, out),
             Command::Forget { .. } => {}
         }
         Ok(())

@@ -192,16 +192,6 @@ impl InFlight {
             None => false,
         }
     }
-
-    /// How many records are in flight.
-    pub fn total(&self) -> usize {
-        self.total.load(SeqCst)
-    }
-
-    /// The least timestamp in flight.
-    pub fn least(&self) -> Option<Timestamp> {
-        self.table.read().flights.keys().next().copied()
-    }
 }
 
 impl Table {

@@ -39,6 +39,7 @@ mod core;
 mod counters;
 mod error;
 mod inflight;
+mod lease;
 mod locks;
 mod many;
 mod node;
@@ -59,9 +60,9 @@ pub use options::{BeginOptions, Consistency, Isolation, NodeOptions};
 pub use protocol::log::LogIndex;
 pub use protocol::txn::{RangeId, Record, Refusal, Span, TxnId};
 pub use reply::CommitError;
-pub use watch::{PeerClock, PeerWord};
 pub use sabotage::Sabotage;
 pub use transaction::{
     Chunk, MAX_KEY_BYTES, MAX_READ_KEYS, MAX_READ_SPANS, MAX_TXN_BYTES, MAX_VALUE_BYTES, Op, Stats, Transaction,
     WhenLocked,
 };
+pub use watch::{PeerClock, PeerWord};

@@ -246,6 +246,7 @@ impl<E: Engine> Core<E> {
             return Ok(());
         }
         self.propose_owed(now);
+        self.renew_lease(now);
         for (range, txns) in std::mem::take(&mut self.forget) {
             if !txns.is_empty() {
                 self.propose(now, Timestamp::MIN, range, Command::Forget { txns }, None);
@@ -309,6 +310,7 @@ impl<E: Engine> Core<E> {
                 }
                 Command::Split { .. } => answer(entry.payload.reply, Err(error.clone()), out),
                 Command::Collect { .. } => {}
+                Command::Lease { .. } => self.lease_failed(&error, out),
                 command => self.owed.push((range, command)),
             }
         }
@@ -353,6 +355,7 @@ impl<E: Engine> Core<E> {
         let visible = self.log.closed();
         self.shared.clock.ratchet(visible);
         self.shared.visible.fetch_max(visible.as_u64(), std::sync::atomic::Ordering::SeqCst);
+        self.adopt_lease();
         for prepared in self.ranges.values().flat_map(|r| r.prepared().values()) {
             let Prepared { at, batch, .. } = prepared;
             let announced = self.shared.inflight.announce(&batch.writes);

@@ -1,5 +1,6 @@
 use crate::core::{Core, Input, LogBatch, Outputs, Shared};
 use crate::counters::Counters;
+use crate::lease::Lease;
 use crate::locks::Locks;
 use crate::options::{Consistency, NodeOptions};
 use crate::reply::Reply;
@@ -24,7 +25,7 @@ use store::{Engine, StoreError, Versions};
 pub struct Node<E> {
     pub(crate) shared: Arc<Shared<E>>,
     pub(crate) locks: Locks,
-    core: Mutex<Core<E>>,
+    pub(crate) core: Mutex<Core<E>>,
     watch: Watch,
     serial: AtomicU64,
     unique: AtomicU64,
@@ -46,6 +47,8 @@ impl<E: Engine> Node<E> {
             store: Store(versions),
             inflight: Default::default(),
             visible: AtomicU64::new(last.as_u64()),
+            lease_end: AtomicU64::new(0),
+            ready_at: AtomicU64::new(last.as_u64()),
             counters: Counters::default(),
             sabotage: Sabotage::default(),
             options,
@@ -64,6 +67,7 @@ impl<E: Engine> Node<E> {
             forget: BTreeMap::new(),
             owed: Vec::new(),
             collect_at: None,
+            lease: Lease::default(),
             closed: None,
         };
         let first = last.max(now.interval.earliest()).as_u64();
@@ -136,9 +140,9 @@ impl<E: Engine> Node<E> {
     pub fn is_ready(&self, now: &Reading) -> bool {
         self.shared.may_show(now, self.ready_at())
     }
-    /// Every record replayed is visible from here on.
+    /// Every record replayed is visible from here on, and every snapshot that an earlier life of this node served lies at or below.
     pub fn ready_at(&self) -> Timestamp {
-        Timestamp::from_u64(self.shared.visible.load(SeqCst))
+        Timestamp::from_u64(self.shared.ready_at.load(SeqCst))
     }
 
     /// Freezes the versions in memory together with the ranges' state, ready for [`Versions::flush`]. `false`: nothing changed.
@@ -258,20 +262,17 @@ impl<E: Engine> Node<E> {
     /// A snapshot of the present for this mode (rule 2), and the limit up to which a version is uncertain.
     ///
     /// Alone, every acknowledged commit is at or below `visible`, so a snapshot there misses none; it stays below what is on
-    /// its way to the disk, and no read waits for that. Otherwise: the mode's own snapshot, and what this node's clock says.
+    /// its way to the disk, so no read waits for that, and no crash forgets it. Otherwise: the mode's own snapshot, and what this node's clock says.
     pub(crate) fn present(&self, now: &Reading, mode: Consistency, token: Timestamp) -> (Timestamp, Limit) {
         let shared = &self.shared;
         let earliest = now.interval.earliest();
         if mode == Consistency::None {
             return (earliest, Limit::NONE);
         }
-        let hybrid = shared.clock.last().max(earliest).max(token);
         if shared.options.alone {
-            let visible = self.visible().max(token);
-            let least = if shared.inflight.total() == 0 { None } else { shared.inflight.least() };
-            let snapshot = least.map_or(hybrid, |least| least.prev().max(visible).min(hybrid));
-            return (snapshot, Limit::NONE);
+            return (self.visible().max(token), Limit::NONE);
         }
+        let hybrid = shared.clock.last().max(earliest).max(token);
         match mode {
             Consistency::Strict => (now.interval.latest().max(token), Limit::NONE),
             Consistency::Hybrid | Consistency::Auto => (hybrid, Limit::up_to(now.interval.latest())),

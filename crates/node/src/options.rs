@@ -53,12 +53,21 @@ pub struct NodeOptions {
     pub alone: bool,
     /// At which error of the clock `auto` is strict, and at which nothing that needs the bound is served.
     pub ladder: LadderLimits,
+    /// A node that is not alone promises its readers at most this much of the future, nanoseconds; a restart after a crash waits
+    /// it out.
+    pub lease_ns: u64,
     /// A timestamp from outside may lie this far beyond `latest`, microseconds.
     pub tolerance_us: u64,
 }
 
 impl Default for NodeOptions {
     fn default() -> Self {
-        NodeOptions { node: 1, alone: true, ladder: LadderLimits::default(), tolerance_us: 1_000_000 }
+        NodeOptions {
+            node: 1,
+            alone: true,
+            ladder: LadderLimits::default(),
+            lease_ns: 2_000_000_000,
+            tolerance_us: 1_000_000,
+        }
     }
 }

@@ -41,6 +41,8 @@ switches! {
     ignore_inflight: set_ignore_inflight,
     /// `strict` is served whatever the clock is worth.
     skip_ladder: set_skip_ladder,
+    /// Snapshots are served that no lease covers.
+    ignore_leases: set_ignore_leases,
     /// What peers say of clocks is not heard.
     ignore_proofs: set_ignore_proofs,
     /// A prepared transaction is resolved as aborted although all its participants prepared.

@@ -54,8 +54,7 @@ pub(crate) struct Watch {
 }
 
 /// In the order of their numbers.
-const LEVELS: [Level; 5] =
-    [Level::Waiting, Level::Synchronized, Level::Degraded, Level::TooWide, Level::Untrusted];
+const LEVELS: [Level; 5] = [Level::Waiting, Level::Synchronized, Level::Degraded, Level::TooWide, Level::Untrusted];
 
 impl Watch {
     pub fn new(options: &NodeOptions) -> Self {

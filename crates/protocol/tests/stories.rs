@@ -177,6 +177,7 @@ impl World {
             ["outcome", t, "commit", c] => Command::Outcome { txn: txn(t), commit: Some(time(c)) },
             ["forget", t] => Command::Forget { txns: vec![txn(t)] },
             ["split", name, right] => Command::Split { at: key(name), right: range(right) },
+            ["lease", end] => Command::Lease { end: time(end) },
             ["collect", threshold] => Command::Collect { threshold: time(threshold) },
             other => panic!("unknown record {other:?}"),
         };

@@ -78,10 +78,12 @@ impl Turn<'_> {
         let needs_bound = recency == Recency::Strict || (recency == Recency::Hybrid && !options.alone);
         let limit_ns = options.ladder.hybrid_error_ns;
         if needs_bound && self.now.trusted().is_none_or(|interval| interval.error_ns() > limit_ns) {
-            *self.broken = Some(format!("{recency:?} was served on a clock that gives no bound for it: {:?}", self.now));
+            *self.broken =
+                Some(format!("{recency:?} was served on a clock that gives no bound for it: {:?}", self.now));
         }
         if needs_bound && self.fenced {
-            *self.broken = Some(format!("{recency:?} was served although the peers prove the bound wrong: {:?}", self.now));
+            *self.broken =
+                Some(format!("{recency:?} was served although the peers prove the bound wrong: {:?}", self.now));
         }
     }
     fn id(&mut self) -> u64 {

@@ -1,8 +1,8 @@
 //! One simulated machine: the very node core, the very log and store, over a disk and an engine that lose and tear.
 
+use crate::clock::SimClock;
 use crate::probes::Probes;
 use crate::rng::Rng;
-use crate::clock::SimClock;
 use bytes::Bytes;
 use clock::{Reading, Timestamp};
 use node::{AppendError, Input, LogBatch, LogIndex, Node, NodeOptions, Outputs, Record};
@@ -71,8 +71,7 @@ impl Machine {
     }
 
     /// Starts: recovery of log and store, replay.
-    pub fn start(&mut self, true_ns: u64, rng: &mut Rng, probes: &mut Probes) -> Result<Timestamp, Failure> {
-        self.clock.restart(true_ns, rng);
+    pub fn start(&mut self, true_ns: u64, probes: &mut Probes) -> Result<Timestamp, Failure> {
         let now = self.now(true_ns);
         let mut records: Vec<(u64, Bytes)> = Vec::new();
         let options = LogOptions { segment_bytes: SEGMENT_BYTES, first_segment_bytes: SEGMENT_BYTES, salt: 7 };

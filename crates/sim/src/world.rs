@@ -97,7 +97,7 @@ pub struct Plan {
 impl Plan {
     /// From a seed.
     pub fn draw(rng: &mut Rng) -> Self {
-        Plan {
+        let mut plan = Plan {
             clock: rng
                 .pick(&[
                     ClockKind::Exact,
@@ -124,6 +124,19 @@ impl Plan {
                 fence_peers: 2,
                 proof_memory_ns: rng.pick(&[500_000_000, 2_000_000_000]).unwrap_or(0),
             },
+        };
+        if plan.leap != Leap::None {
+            // Past midnight.
+            plan.length_ns = plan.length_ns.max(4_000_000_000);
+        }
+        plan
+    }
+
+    /// Lays the run out so that this blindness shows.
+    fn expose(&mut self, blind: Blind) {
+        self.clock = ClockKind::Honest;
+        if blind == Blind::Leaps {
+            (self.leap, self.length_ns) = (Leap::Insert, 4_000_000_000);
         }
     }
 }
@@ -175,10 +188,14 @@ impl World {
     /// A world from a seed. `show` prints each event.
     pub fn new(seed: u64, controls: Controls, show: bool) -> Self {
         let mut rng = Rng::new(seed);
-        let plan = Plan::draw(&mut rng);
+        let mut plan = Plan::draw(&mut rng);
+        if let Some(blind) = controls.blind {
+            plan.expose(blind);
+        }
         let mut clock = SimClock::new(plan.clock, START_NS, plan.leap, plan.alone, &mut rng);
         clock.blind(controls.blind);
-        let options = NodeOptions { alone: plan.alone, ladder: plan.ladder, ..NodeOptions::default() };
+        let lease_ns = rng.pick(&[10_000_000, 100_000_000]).unwrap_or(0);
+        let options = NodeOptions { alone: plan.alone, ladder: plan.ladder, lease_ns, ..NodeOptions::default() };
         let cache_bytes = rng.pick(&[0, 30_000, 1 << 20]).unwrap_or(0);
         let config = VersionsConfig { cache_bytes, ..VersionsConfig::default() };
         let mut machine = Machine::new(rng.draw(), clock, options, config);
@@ -501,7 +518,9 @@ impl World {
     fn start(&mut self) -> Result<(), Failure> {
         self.era += 1;
         self.ready = false;
-        let ready = self.machine.start(self.true_ns, &mut self.rng, &mut self.probes)?;
+        let events = self.machine.clock.restart(self.true_ns, &mut self.rng);
+        self.note_clock(&events);
+        let ready = self.machine.start(self.true_ns, &mut self.probes)?;
         let era = self.era;
         self.after(1_000_000, Event::Tick(era));
         self.after(crate::clock::POLL_EVERY_NS, Event::Poll(era));
@@ -520,6 +539,8 @@ impl World {
     fn crash(&mut self) {
         self.timer = None;
         self.tickets.clear();
+        // The next life has to hear its peers anew.
+        (self.proved_ns, self.proofs) = Default::default();
         for client in &mut self.clients {
             client.disconnected();
         }

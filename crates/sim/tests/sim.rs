@@ -84,7 +84,7 @@ fn a_prepared_transaction_that_is_aborted_is_caught() {
 #[test]
 fn a_tracker_that_overlooks_something_is_caught() {
     for blind in [Blind::Steps, Blind::Sleeps, Blind::Moves, Blind::Leaps] {
-        let report = caught_with(Controls { blind: Some(blind), ..Controls::default() }, 100);
+        let report = caught_with(Controls { blind: Some(blind), ..Controls::default() }, 60);
         let failure = report.failure.unwrap_or_default();
         assert!(failure.contains("outside of the trusted reading"), "{blind:?}: {failure}");
     }
@@ -100,4 +100,11 @@ fn a_node_that_serves_whatever_its_clock_is_worth_is_caught() {
 fn a_node_that_does_not_hear_its_peers_proofs_is_caught() {
     let report = caught(|node| node.sabotage().set_ignore_proofs(true), 100);
     assert!(report.failure.is_some_and(|f| f.contains("the peers prove the bound wrong")));
+}
+
+/// A crash forgets how far the hybrid clock was ratcheted; then something is written below a snapshot that was read.
+#[test]
+fn snapshots_beyond_the_lease_are_caught() {
+    let report = caught(|node| node.sabotage().set_ignore_leases(true), 400);
+    assert!(kinds(&report).contains("TornSnapshot"), "{}", kinds(&report));
 }

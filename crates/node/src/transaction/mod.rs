@@ -17,7 +17,8 @@
 //! 2. What is certified at commit: each write since the snapshot at which it was buffered; each read of a SERIALIZABLE transaction,
 //!    and each constraint read at every level, since the snapshot at which it was last known unchanged.
 //! 3. The hybrid clock was ratcheted to the snapshot before the first read at it, so the commit timestamp lies above it.
-//! 4. A transaction holds its locks until its commit is visible.
+//! 4. Nothing is read from a snapshot beyond the lease and the log (see `lease`): so a restart, whatever its clock says, writes above it.
+//! 5. A transaction holds its locks until its commit is visible.
 
 mod buffer;
 mod commit;
@@ -63,7 +64,7 @@ pub struct Stats {
 
 /// See the module.
 pub struct Transaction<E: Engine> {
-    node: Arc<Node<E>>,
+    pub(crate) node: Arc<Node<E>>,
     isolation: Isolation,
     /// As asked for, and as settled for now.
     wanted: Consistency,
@@ -73,7 +74,7 @@ pub struct Transaction<E: Engine> {
     began_ns: u64,
     token: Timestamp,
     floor: Timestamp,
-    snapshot: Timestamp,
+    pub(crate) snapshot: Timestamp,
     limit: Limit,
     guard: Option<SnapshotGuard>,
     id: Option<TxnId>,
@@ -81,6 +82,7 @@ pub struct Transaction<E: Engine> {
     buffer: Buffer,
     reads: Reads,
     refreshing: Option<Timestamp>,
+    pub(crate) lease: Option<Arc<Reply>>,
     commit: Option<Arc<Reply>>,
     ended: bool,
     stats: Stats,
@@ -124,6 +126,7 @@ impl<E: Engine> Transaction<E> {
             buffer: Buffer::default(),
             reads: Reads::default(),
             refreshing: None,
+            lease: None,
             commit: None,
             ended: false,
             stats: Stats { consistency: mode, bound_ns: now.interval.error_ns(), ..Stats::default() },

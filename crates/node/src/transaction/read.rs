@@ -26,6 +26,10 @@ impl<E: Engine> Transaction<E> {
             if let Some(own) = self.buffer.get(key) {
                 return Poll::Ready(Ok(own.value.clone()));
             }
+            match self.under_lease(now, waker) {
+                Poll::Ready(Ok(())) => {}
+                other => return other.map(|done| done.map(|()| None)),
+            }
             if self.wait_for_key(key, self.snapshot, waker) {
                 return Poll::Pending;
             }
@@ -59,6 +63,10 @@ impl<E: Engine> Transaction<E> {
         waker: &Waker,
     ) -> Op<Chunk> {
         loop {
+            match self.under_lease(now, waker) {
+                Poll::Ready(Ok(())) => {}
+                other => return other.map(|done| done.map(|()| Chunk::default())),
+            }
             let Some(clear) = self.clear_part(span, reverse, waker) else { return Poll::Pending };
             let scan = match self.node.versions().scan(&clear, self.snapshot, reverse, limit) {
                 Ok(scan) => scan,

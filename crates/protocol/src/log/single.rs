@@ -14,7 +14,7 @@
 //! 4. `closed()` never decreases, and no later entry has a timestamp at or below it.
 //!
 //! # Caveats
-//! There is one leader for ever, so its lease has no end; the lease becomes real with the replicated logs.
+//! There is one leader at a time, the node itself; what a lease is for, with one node, is a restart (see `node::lease`).
 
 use clock::Timestamp;
 use std::collections::VecDeque;

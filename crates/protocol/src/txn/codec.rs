@@ -22,6 +22,7 @@ const OUTCOME: u8 = 4;
 const FORGET: u8 = 5;
 const SPLIT: u8 = 6;
 const COLLECT: u8 = 7;
+const LEASE: u8 = 8;
 
 const READ_KEY: u8 = 0;
 const READ_SPAN: u8 = 1;
@@ -96,6 +97,10 @@ pub fn encode_record(range: RangeId, at: Timestamp, command: &Command, out: &mut
             w.byte(COLLECT);
             w.time(*threshold);
         }
+        Command::Lease { end } => {
+            w.byte(LEASE);
+            w.time(*end);
+        }
     }
 }
 
@@ -144,6 +149,7 @@ fn read_command(r: &mut Reader) -> Result<Command, DecodeError> {
         }
         SPLIT => Command::Split { at: r.bytes("split key")?, right: RangeId(r.fixed("new range")?) },
         COLLECT => Command::Collect { threshold: r.time("threshold")? },
+        LEASE => Command::Lease { end: r.time("end of the lease")? },
         _ => return Err(DecodeError::Damaged("kind")),
     })
 }

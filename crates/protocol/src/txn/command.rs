@@ -166,6 +166,11 @@ pub enum Command {
         /// The threshold.
         threshold: Timestamp,
     },
+    /// The leader may serve snapshots up to `end`; whoever leads after it starts above.
+    Lease {
+        /// The last timestamp of the lease.
+        end: Timestamp,
+    },
 }
 
 impl Command {

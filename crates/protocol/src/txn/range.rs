@@ -64,6 +64,7 @@ pub struct Range {
     pub(super) span: Span,
     pub(super) applied: Timestamp,
     pub(super) collected: Timestamp,
+    pub(super) lease_end: Timestamp,
     pub(super) prepared: BTreeMap<TxnId, Prepared>,
     pub(super) outcomes: BTreeMap<TxnId, Outcome>,
 }
@@ -76,6 +77,7 @@ impl Range {
             span,
             applied: Timestamp::MIN,
             collected: Timestamp::MIN,
+            lease_end: Timestamp::MIN,
             prepared: BTreeMap::new(),
             outcomes: BTreeMap::new(),
         }
@@ -95,6 +97,10 @@ impl Range {
     /// No snapshot below this can be read or certified.
     pub fn collected(&self) -> Timestamp {
         self.collected
+    }
+    /// Snapshots up to here may have been served: no later leader writes at or below it.
+    pub fn lease_end(&self) -> Timestamp {
+        self.lease_end
     }
     /// Prepared, undecided transactions.
     pub fn prepared(&self) -> &BTreeMap<TxnId, Prepared> {
@@ -137,6 +143,10 @@ impl Range {
             Command::Split { at: key, right } => Ok(self.split(key, *right)),
             Command::Collect { threshold } => {
                 self.collected = self.collected.max(*threshold);
+                Ok(Verdict::Done)
+            }
+            Command::Lease { end } => {
+                self.lease_end = self.lease_end.max(*end);
                 Ok(Verdict::Done)
             }
         }
@@ -221,6 +231,7 @@ impl Range {
         let mut new = Range::new(right, Span::new(key.clone(), self.span.end.clone()));
         new.applied = self.applied;
         new.collected = self.collected;
+        new.lease_end = self.lease_end;
         self.span.end = key.clone();
         Verdict::Split(Box::new(new))
     }

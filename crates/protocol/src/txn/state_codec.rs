@@ -6,7 +6,9 @@ use super::{DecodeError, Outcome, Prepared, Range, RangeId, Span};
 use crate::wire::{Reader, Writer};
 use bytes::Bytes;
 
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
+/// Without a lease.
+const VERSION_WITHOUT_LEASE: u8 = 1;
 const ABORTED: u8 = 0;
 const COMMITTED: u8 = 1;
 
@@ -21,6 +23,7 @@ impl Range {
         w.bytes(&self.span.end);
         w.time(self.applied);
         w.time(self.collected);
+        w.time(self.lease_end);
         w.number(self.prepared.len() as u64);
         for prepared in self.prepared.values() {
             w.time(prepared.at);
@@ -47,15 +50,18 @@ impl Range {
     /// The bytes are not a state of this version.
     pub fn decode(bytes: &Bytes) -> Result<Range, DecodeError> {
         let mut r = Reader(bytes.clone());
-        match r.byte("version")? {
-            VERSION => {}
-            other => return Err(DecodeError::Version(other)),
+        let version = r.byte("version")?;
+        if !matches!(version, VERSION | VERSION_WITHOUT_LEASE) {
+            return Err(DecodeError::Version(version));
         }
         let id = RangeId(r.fixed("range")?);
         let span = Span { start: r.bytes("range start")?, end: r.bytes("range end")? };
         let mut range = Range::new(id, span);
         range.applied = r.time("applied")?;
         range.collected = r.time("collected")?;
+        if version != VERSION_WITHOUT_LEASE {
+            range.lease_end = r.time("end of the lease")?;
+        }
         for _ in 0..r.count("prepared")? {
             let at = r.time("prepare timestamp")?;
             let participants = read_ranges(&mut r)?;

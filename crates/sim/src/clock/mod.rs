@@ -118,12 +118,12 @@ impl SimClock {
     }
 
     /// The machine was off: daemon and tracker begin anew, and the system clock comes from a battery clock.
-    pub fn restart(&mut self, now: u64, rng: &mut Rng) {
+    pub fn restart(&mut self, now: u64, rng: &mut Rng) -> Vec<Event> {
         (self.tracker, self.anchor, self.moved) = (Tracker::default(), Anchor::UNKNOWN, false);
         self.daemon.restart();
         let reach = if self.kind == ClockKind::Exact { 0 } else { 500_000_000 };
         self.kernel.boot(now, rng.below(2 * reach + 1).cast_signed() - reach.cast_signed());
-        self.poll(now, rng);
+        self.poll(now, rng)
     }
 
     /// The poller asks the daemon.
@@ -155,10 +155,8 @@ impl SimClock {
     pub fn read(&self, now: u64) -> Reading {
         let (boot_ns, real_ns) = (self.kernel.boot_ns(now), self.kernel.real_ns(now));
         let stated = |error_ns: u64| {
-            let interval = Interval {
-                earliest_ns: real_ns.saturating_sub(error_ns),
-                latest_ns: real_ns.saturating_add(error_ns),
-            };
+            let interval =
+                Interval { earliest_ns: real_ns.saturating_sub(error_ns), latest_ns: real_ns.saturating_add(error_ns) };
             Reading { interval, now_ns: boot_ns, as_of_ns: boot_ns, ..Reading::exact(real_ns) }
         };
         match self.kind {

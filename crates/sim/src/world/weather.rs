@@ -80,6 +80,7 @@ impl World {
         let delay = self.rng.range(PEER_EVERY_NS / 2, PEER_EVERY_NS);
         self.after(delay, Event::Peer(peer));
         let Some(node) = self.machine.node() else {
+            // It hears nothing.
             (self.proved_ns, self.proofs) = Default::default();
             return Ok(());
         };
@@ -116,7 +117,7 @@ impl World {
         }
     }
 
-    fn note_clock(&mut self, events: &[ClockEvent]) {
+    pub(super) fn note_clock(&mut self, events: &[ClockEvent]) {
         for event in events {
             self.trace(&event.to_string());
             self.probes.hit(match event {
