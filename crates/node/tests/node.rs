@@ -1,7 +1,7 @@
 //! One node, one thread, an engine in memory: the life of transactions.
 
 use bytes::Bytes;
-use clock::{Level, Reading, Timestamp};
+use clock::{Level, Reading, Status, Timestamp};
 use node::{
     AppendError, BeginOptions, Consistency, Input, Isolation, LogBatch, Node, NodeOptions, Record, Span, Transaction,
     TxnError, WhenLocked,
@@ -297,6 +297,45 @@ fn with_other_nodes_a_commit_waits_for_a_clock_that_was_set_back() {
     assert!(txn.commit(&w.now(), Waker::noop()).is_pending(), "acknowledged before it was past");
     w.pass(60_000_000_000);
     assert!(txn.commit(&w.now(), Waker::noop()).is_ready());
+}
+
+/// What a clock shows while it may not be relied upon proves nothing past.
+#[test]
+fn with_other_nodes_an_untrusted_clock_acknowledges_nothing() {
+    let options = NodeOptions { alone: false, ..NodeOptions::default() };
+    let mut w = World { node: open(&[], START_NS, options), disk: Vec::new(), ns: START_NS, error_ns: 0 };
+    let token = BeginOptions { consistency: Consistency::Token, ..BeginOptions::default() };
+    let mut txn = Transaction::begin(&w.node, &w.now(), &token).unwrap();
+    txn.put(bytes("a"), bytes("1")).unwrap();
+    assert!(txn.commit(&w.now(), Waker::noop()).is_pending());
+    let batch = w.append();
+    w.ns += 60_000_000_000;
+    let disrupted = Reading { status: Status::Disrupted, ..w.now() };
+    let out = w.node.step(&disrupted, Input::Durable(batch.last())).unwrap();
+    assert!(out.timer.is_none(), "no time would open the gate");
+    w.node.step(&disrupted, Input::Tick).unwrap();
+    assert!(txn.commit(&disrupted, Waker::noop()).is_pending());
+    w.pass(1);
+    assert!(txn.commit(&w.now(), Waker::noop()).is_ready());
+}
+
+/// A snapshot of the last moments stands in the log before it is read; after a restart nothing is written below it, wherever the
+/// clock is.
+#[test]
+fn a_snapshot_that_was_read_is_not_written_below_after_a_restart() {
+    let mut w = World::new();
+    w.set(&[("a", "1")]);
+    w.pass(10_000_000_000);
+    let at = w.now().interval.earliest();
+    let past = BeginOptions { as_of: Some(at), ..BeginOptions::default() };
+    let mut txn = Transaction::begin(&w.node, &w.now(), &past).unwrap();
+    assert!(txn.get(&w.now(), b"a", false, Waker::noop()).is_pending(), "read beyond the log and the lease");
+    w.sync();
+    assert_eq!(w.get(&mut txn, "a").as_deref(), Some("1"));
+    drop(txn);
+    w.ns = START_NS + 1_000_000_000;
+    w.crash();
+    assert!(w.set(&[("a", "2")]) > at);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The command line as a value.
 
 use crate::clock::{self, ClockCommand};
+use clock::LadderLimits;
 use clocksource::Spec;
 use lab::bench::Statement;
 use lexopt::prelude::*;
@@ -28,6 +29,8 @@ timeball start --store DIR [options]
   --http-addr HOST:PORT   /health and /metrics (127.0.0.1:8080)
   --clock SOURCE          same-host, static:<error> (static:5ms), auto, chrony, clockbound, ptp, kernel,
                           ntp:<server>,<server>,... (same-host)
+  --strict-error-max D    up to this clock error `auto` is strict (5ms)
+  --hybrid-error-max D    beyond this clock error nothing that needs the bound is served (1s)
   --max-connections N     sessions at a time (600)
   --log text|json         form of the log on standard error (text)
   --insecure              allow addresses other than loopback: there is no TLS and no password yet
@@ -38,7 +41,7 @@ timeball demo [options]
   A node on temporary storage that is removed at the end, with the database `demo`: 100 posts, 1000 likes.
   Opens a SQL shell when standard input is a terminal. \\q, SIGTERM or Ctrl-C stops it.
   --no-shell              keep serving, without a shell
-  --listen-addr, --http-addr, --clock, --log, --insecure as for `timeball start`
+  --listen-addr, --http-addr, --clock, --strict-error-max, --hybrid-error-max, --log, --insecure as for `timeball start`
 ";
 const HELP_SQL: &str = "\
 timeball sql --url URL [options]
@@ -76,6 +79,7 @@ pub enum Command {
 pub struct NodeOptions {
     pub server: server::Options,
     pub clock: Spec,
+    pub ladder: LadderLimits,
     pub log: LogFormat,
 }
 
@@ -161,7 +165,12 @@ fn help(topic: Option<OsString>) -> &'static str {
 }
 
 fn node_defaults() -> NodeOptions {
-    NodeOptions { server: server::Options::default(), clock: Spec::SameHost, log: LogFormat::Text }
+    NodeOptions {
+        server: server::Options::default(),
+        clock: Spec::SameHost,
+        ladder: LadderLimits::default(),
+        log: LogFormat::Text,
+    }
 }
 
 /// Takes a flag that `start` and `demo` share; gives back one that it does not know.
@@ -172,6 +181,8 @@ fn node_flag(node: &mut NodeOptions, flag: &str, parser: &mut lexopt::Parser) ->
         "max-connections" => node.server.connections_max = parser.value()?.parse()?,
         "insecure" => node.server.insecure = true,
         "clock" => node.clock = parser.value()?.parse()?,
+        "strict-error-max" => node.ladder.strict_error_ns = nanos(parser.value()?.parse_with(duration)?),
+        "hybrid-error-max" => node.ladder.hybrid_error_ns = nanos(parser.value()?.parse_with(duration)?),
         "log" => {
             node.log = match parser.value()?.to_str() {
                 Some("text") => LogFormat::Text,
@@ -182,6 +193,10 @@ fn node_flag(node: &mut NodeOptions, flag: &str, parser: &mut lexopt::Parser) ->
         _ => return Ok(false),
     }
     Ok(true)
+}
+
+fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 fn start(parser: &mut lexopt::Parser) -> Result<Command, lexopt::Error> {
@@ -322,13 +337,14 @@ mod tests {
 
     #[test]
     fn start_options() {
-        let Ok(Command::Start(o)) =
-            line("timeball start --store=/x --listen-addr 127.0.0.1:0 --clock static:5ms --log json")
-        else {
+        let Ok(Command::Start(o)) = line(
+            "timeball start --store=/x --listen-addr 127.0.0.1:0 --clock static:5ms --log json --strict-error-max 2ms",
+        ) else {
             panic!("refused")
         };
         assert_eq!((o.store, o.node.log), (PathBuf::from("/x"), LogFormat::Json));
         assert_eq!(o.node.clock, Spec::Static(Duration::from_millis(5)));
+        assert_eq!((o.node.ladder.strict_error_ns, o.node.ladder.hybrid_error_ns), (2_000_000, 1_000_000_000));
     }
 
     #[test]

@@ -36,7 +36,7 @@ impl Serving {
             clock.needs_polling().then(|| clock.start_poller(|event| log::warning("clock", &[("event", event)])));
         let poller = poller.transpose().map_err(|e| e.to_string())?;
         log_clock(&clock);
-        let node = open_node(&store, clock)?;
+        let node = open_node(&store, clock, options)?;
         let db = Database::open(node.clone(), DatabaseOptions::default()).map_err(|e| e.to_string())?;
         let server = Server::start(&options.server, db, node.clone()).map_err(|e| e.to_string())?;
         Ok(Serving { server, node, _poller: poller, _store: store })
@@ -78,14 +78,16 @@ fn log_clock(clock: &Clock) {
 }
 
 /// Recovers the versions and the log below a store's directory.
-fn open_node(store: &StoreDir, clock: Arc<Clock>) -> Result<Arc<KvNode<FjallEngine>>, String> {
+fn open_node(store: &StoreDir, clock: Arc<Clock>, options: &NodeOptions) -> Result<Arc<KvNode<FjallEngine>>, String> {
     let began = Instant::now();
     let engine =
         FjallEngine::open(&store.path().join(ENGINE_DIR), FjallOptions::default()).map_err(|e| e.to_string())?;
     let versions = Versions::open(engine, VersionsConfig::default()).map_err(|e| e.to_string())?;
     let flushed = versions.recovered().position;
+    let kv = KvOptions::default();
+    let kv = KvOptions { node: node::NodeOptions { ladder: options.ladder, ..kv.node.clone() }, ..kv };
     let log_dir = store.path().join(LOG_DIR);
-    let node = KvNode::with_log_in(&log_dir, versions, clock, KvOptions::default()).map_err(|e| e.to_string())?;
+    let node = KvNode::with_log_in(&log_dir, versions, clock, kv).map_err(|e| e.to_string())?;
     let (applied, millis) = (node.node().applied().0, began.elapsed().as_millis());
     let replayed = applied.saturating_sub(flushed);
     log::info(

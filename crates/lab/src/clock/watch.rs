@@ -78,7 +78,7 @@ pub fn watch(
             std::thread::sleep(options.every);
         }
         let (reading, report) = (clock.read(), clock.report());
-        let change = ladder.step(&reading);
+        let change = ladder.step(&reading, 0);
         if options.json {
             writeln!(out, "{}", json(&reading, &report, &ladder))?;
         } else {
