@@ -100,7 +100,7 @@ impl Drop for Watch {
     }
 }
 
-/// The four ways to ask a node: the command, SQL, `/health`, `/metrics` (which has numbers only).
+/// The four ways to ask a node: the command, SQL, `/health`, `/metrics`.
 fn four_views(node: &Node) -> [Seen; 4] {
     let mut client = node.connect();
     let query = "SELECT source, status, bound_ns::int8 FROM timeball_internal.clocks";
@@ -110,8 +110,10 @@ fn four_views(node: &Node) -> [Seen; 4] {
     let page = node.get("/health");
     let health = serde_json::from_str(page.split("\r\n\r\n").nth(1).unwrap()).unwrap();
     let names = ["unknown", "synchronized", "free_running", "disrupted"];
+    let metrics = node.get("/metrics");
+    let label = metrics.lines().find_map(|line| line.strip_prefix("clock_source{source=\"")?.strip_suffix("\"} 1"));
     let metrics = Seen {
-        source: sql.source.clone(),
+        source: label.unwrap_or_default().to_owned(),
         status: names[node.metric("clock_status").unwrap() as usize].into(),
         bound_ns: node.metric("clock_bound_nanos").map(|ns| ns as u64),
     };

@@ -99,6 +99,12 @@ impl MetricsText {
             let _ = writeln!(self.0, "{name}{{{label}=\"{state}\"}} {}", u8::from(*state == present));
         }
     }
+    /// A name: one series with the value 1, whose label says it.
+    pub fn named(&mut self, name: &str, help: &str, label: &str, value: &str) {
+        self.head(name, help, "gauge");
+        let value = value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+        let _ = writeln!(self.0, "{name}{{{label}=\"{value}\"}} 1");
+    }
     /// A latency histogram, in seconds.
     pub fn histogram(&mut self, name: &str, help: &str, histogram: &Histogram) {
         self.head(name, help, "histogram");
@@ -138,5 +144,12 @@ mod tests {
         ] {
             assert!(text.lines().any(|l| l == line), "{line} in\n{text}");
         }
+    }
+
+    #[test]
+    fn a_name_is_a_label() {
+        let mut text = MetricsText::default();
+        text.named("clock_source", "x", "source", "chrony:/a \"b\"");
+        assert!(text.finish().ends_with("\nclock_source{source=\"chrony:/a \\\"b\\\"\"} 1\n"));
     }
 }

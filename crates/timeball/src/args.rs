@@ -1,7 +1,7 @@
 //! The command line as a value.
 
 use crate::clock::{self, ClockCommand};
-use clock::LadderLimits;
+use ::clock::LadderLimits;
 use clocksource::Spec;
 use lab::bench::Statement;
 use lexopt::prelude::*;

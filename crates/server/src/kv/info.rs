@@ -123,6 +123,7 @@ impl<E: Engine> crate::NodeView for KvNode<E> {
             "Half the width of the clock's interval",
             inner.clock.error_ns().unwrap_or(u64::MAX),
         );
+        text.named("clock_source", "What the clock follows", "source", &inner.clock.source());
         text.gauge("clock_status", "0 unknown, 1 synchronized, 2 free running, 3 disrupted", now.status as u64);
         let level = inner.node.clock_level().0;
         text.gauge("clock_level", "0 waiting, 1 synchronized, 2 degraded, 3 too wide, 4 untrusted", level as u64);
