@@ -13,7 +13,8 @@
 //! The local clock is `CLOCK_BOOTTIME`. It is slewed like `CLOCK_REALTIME` but not stepped, so a step cannot move the lines
 //! behind the poller's back, and it counts the time that a machine was suspended, so an anchor expires meanwhile.
 //!
-//! **Invariants.** 1. Rounding is outwards. 2. Beyond `void_after_ns` a reading says `Unknown`.
+//! **Invariants.** 1. Rounding is outwards. 2. Beyond `void_after_ns` a reading says `Unknown`. 3. Beyond `late_after_ns` it says
+//! `Disrupted`: the poller did not come, so the machine may have slept, and nobody has looked yet how well it counted that.
 
 use clock::{Interval, Reading, Status};
 
@@ -29,6 +30,8 @@ pub struct Anchor {
     pub as_of_ns: u64,
     /// Boot-time nanoseconds after which they must not be used.
     pub void_after_ns: u64,
+    /// Boot-time nanoseconds after which the poller is late.
+    pub late_after_ns: u64,
     /// Where true time lies at `as_of_ns`.
     pub at: Interval,
     /// How fast the bound opens on either side, parts per billion.
@@ -42,6 +45,7 @@ impl Anchor {
     pub const UNKNOWN: Anchor = Anchor {
         as_of_ns: 0,
         void_after_ns: 0,
+        late_after_ns: 0,
         at: Interval { earliest_ns: 0, latest_ns: u64::MAX },
         max_drift_ppb: 0,
         status: Status::Unknown,
@@ -62,7 +66,8 @@ impl Anchor {
     /// The reading when the boot-time clock shows `now_ns`.
     #[inline]
     pub fn read(&self, now_ns: u64) -> Reading {
-        let status = if now_ns > self.void_after_ns { Status::Unknown } else { self.status };
+        let in_time = now_ns <= self.void_after_ns && now_ns <= self.late_after_ns;
+        let status = if in_time { self.status } else { self.status_when_late(now_ns) };
         Reading {
             interval: self.interval(now_ns),
             as_of_ns: self.as_of_ns,
@@ -70,6 +75,15 @@ impl Anchor {
             now_ns,
             max_drift_ppb: self.max_drift_ppb,
             status,
+        }
+    }
+
+    #[cold]
+    const fn status_when_late(&self, now_ns: u64) -> Status {
+        match self.status {
+            _ if now_ns > self.void_after_ns => Status::Unknown,
+            Status::Unknown => Status::Unknown,
+            _ => Status::Disrupted,
         }
     }
 }

@@ -149,6 +149,7 @@ impl Auto {
                 let line = Anchor {
                     as_of_ns: old.moment.boot_ns,
                     void_after_ns: *until,
+                    late_after_ns: *until,
                     at: old.interval,
                     max_drift_ppb: old.max_drift_ppb,
                     status: old.status,

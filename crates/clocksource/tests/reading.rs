@@ -16,7 +16,8 @@ proptest! {
         share in -1_000i128..=1_000,
     ) {
         let at = Interval { earliest_ns: truth - error, latest_ns: truth + error };
-        let anchor = Anchor { as_of_ns: 7, void_after_ns: u64::MAX, at, max_drift_ppb: ppb, status: Status::Synchronized };
+        let late_after_ns = u64::MAX;
+        let anchor = Anchor { as_of_ns: 7, void_after_ns: u64::MAX, late_after_ns, at, max_drift_ppb: ppb, status: Status::Synchronized };
         let got = anchor.interval(7 + elapsed);
         // True time passed is the local elapsed time plus at most ppb of it, either way.
         let drift = i128::from(elapsed) * i128::from(ppb) * share / 1_000_000_000_000;
@@ -33,12 +34,28 @@ proptest! {
     }
 }
 
+/// The machine slept, perhaps: its poller did not come. The interval grows on, but is not relied upon.
+#[test]
+fn a_reading_long_after_the_last_poll_is_not_trusted() {
+    let at = Interval { earliest_ns: 1_000_000, latest_ns: 2_000_000 };
+    let anchor =
+        |status| Anchor { as_of_ns: 10, void_after_ns: 2_000, late_after_ns: 1_000, at, max_drift_ppb: 0, status };
+    let status = |of, now_ns| anchor(of).read(now_ns).status;
+    assert_eq!(status(Status::Synchronized, 1_000), Status::Synchronized);
+    assert_eq!(status(Status::Synchronized, 1_001), Status::Disrupted);
+    assert_eq!(status(Status::FreeRunning, 1_001), Status::Disrupted);
+    assert_eq!(status(Status::Unknown, 1_001), Status::Unknown);
+    assert_eq!(status(Status::Synchronized, 2_001), Status::Unknown);
+    assert_eq!(anchor(Status::Synchronized).read(1_001).interval.earliest_ns, at.earliest_ns + 990);
+}
+
 #[test]
 fn readers_never_see_half_an_anchor() {
     let (cell, done) = (AnchorCell::default(), AtomicBool::new(false));
     let anchor = |n: u64| Anchor {
         as_of_ns: n,
         void_after_ns: n,
+        late_after_ns: n,
         at: Interval { earliest_ns: n, latest_ns: n },
         max_drift_ppb: n as u32,
         status: Status::Synchronized,

@@ -1,9 +1,10 @@
 //! One run from one seed, judged.
 
 use crate::machine::Failure;
+use crate::plan::Plan;
 use crate::probes::Probes;
 use crate::workload::{ACCOUNTS, FIRST_BALANCE};
-use crate::world::{Controls, Plan, World};
+use crate::world::{Controls, World};
 use checker::bank::Bank;
 use checker::storage::settle;
 use checker::{Outcome, Promises, Verdict, judge};
