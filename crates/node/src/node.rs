@@ -274,7 +274,12 @@ impl<E: Engine> Node<E> {
         }
         let hybrid = shared.clock.last().max(earliest).max(token);
         match mode {
-            Consistency::Strict => (now.interval.latest().max(token), Limit::NONE),
+            // A strict transaction that goes on while the clock is lost moves up with the hybrid clock: the `latest` of a bound
+            // that is void may be far in the future.
+            Consistency::Strict => {
+                let latest = now.trusted().map_or(hybrid, |interval| interval.latest());
+                (latest.max(token), Limit::NONE)
+            }
             Consistency::Hybrid | Consistency::Auto => (hybrid, Limit::up_to(now.interval.latest())),
             Consistency::Token | Consistency::None => (hybrid, Limit::NONE),
         }

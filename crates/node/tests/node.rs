@@ -319,6 +319,22 @@ fn with_other_nodes_an_untrusted_clock_acknowledges_nothing() {
     assert!(txn.commit(&w.now(), Waker::noop()).is_ready());
 }
 
+/// A strict transaction goes on while the bound is lost: it must not take the hybrid clock along to the `latest` of a void bound.
+#[test]
+fn a_void_bound_does_not_push_the_hybrid_clock() {
+    let options = NodeOptions { alone: false, ..NodeOptions::default() };
+    let mut w = World { node: open(&[], START_NS, options), disk: Vec::new(), ns: START_NS, error_ns: 0 };
+    let strict = BeginOptions { consistency: Consistency::Strict, ..BeginOptions::default() };
+    let mut txn = Transaction::begin(&w.node, &w.now(), &strict).unwrap();
+    w.set(&[("a", "1")]);
+    w.error_ns = 20_000_000_000;
+    let lost = Reading { status: Status::Unknown, ..w.now() };
+    let locked = txn.lock(&lost, b"a", WhenLocked::Wait, Waker::noop());
+    assert!(matches!(locked, Poll::Ready(Ok(_))), "{locked:?}");
+    let ahead_us = w.node.clock_last().physical_us().saturating_sub(w.ns / 1000);
+    assert!(ahead_us < 1_000_000, "the hybrid clock is {ahead_us} us ahead");
+}
+
 /// A snapshot of the last moments stands in the log before it is read; after a restart nothing is written below it, wherever the
 /// clock is.
 #[test]
