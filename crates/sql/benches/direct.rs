@@ -6,83 +6,20 @@
 #[allow(dead_code)]
 mod world;
 
+#[path = "../tests/direct/free.rs"]
+mod free;
+
 use bytes::Bytes;
-use clock::Timestamp;
-use sql::KvError;
+use free::{Free, cpu_ns};
 use sql::plan::{Execution, Plan};
-use sql::transaction::{Committed, LockWait, ScanChunk, ScanRequest, Transaction, TxnRef, TxnStats};
+use sql::transaction::TxnRef;
 use sql::types::Value;
-use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::sync::Arc;
 use world::World;
 
-/// Keeps what is put; forgets nothing, certifies nothing.
-struct Free(BTreeMap<Bytes, Bytes>);
-
-impl Transaction for Free {
-    fn snapshot(&self) -> Timestamp {
-        Timestamp::default()
-    }
-    fn get(&mut self, key: &[u8]) -> Result<Option<Bytes>, KvError> {
-        Ok(self.0.get(key).cloned())
-    }
-    fn get_certified(&mut self, key: &[u8]) -> Result<Option<Bytes>, KvError> {
-        self.get(key)
-    }
-    fn scan(&mut self, request: &ScanRequest) -> Result<ScanChunk, KvError> {
-        let rows: Vec<(Bytes, Bytes)> =
-            self.0.range(request.span.clone()).take(request.limit).map(|(k, v)| (k.clone(), v.clone())).collect();
-        let rest = (rows.len() == request.limit).then(|| {
-            let mut next = rows[rows.len() - 1].0.to_vec();
-            next.push(0);
-            Bytes::from(next)..request.span.end.clone()
-        });
-        Ok(ScanChunk { rows, rest })
-    }
-    fn scan_certified(&mut self, request: &ScanRequest) -> Result<ScanChunk, KvError> {
-        self.scan(request)
-    }
-    fn lock(&mut self, _: &[u8], _: LockWait) -> Result<bool, KvError> {
-        Ok(true)
-    }
-    fn put(&mut self, key: Bytes, value: Bytes) -> Result<(), KvError> {
-        self.0.insert(key, value);
-        Ok(())
-    }
-    fn delete(&mut self, key: Bytes) -> Result<(), KvError> {
-        self.0.remove(&key);
-        Ok(())
-    }
-    fn begin_statement(&mut self) -> Result<(), KvError> {
-        Ok(())
-    }
-    fn savepoint(&mut self) -> u32 {
-        0
-    }
-    fn rollback_to(&mut self, _: u32) {}
-    fn has_writes(&self) -> bool {
-        true
-    }
-    fn commit(&mut self) -> Result<Committed, KvError> {
-        Ok(Committed::default())
-    }
-    fn rollback(&mut self) {}
-    fn stats(&self) -> TxnStats {
-        TxnStats::default()
-    }
-}
-
 const ROUNDS: usize = 15;
 const RUNS: usize = 20_000;
-
-/// CPU time of this thread: other work on the machine does not count.
-fn cpu_ns() -> f64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the call fills the struct that it is given.
-    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
-    time.tv_sec as f64 * 1e9 + time.tv_nsec as f64
-}
 
 fn measure(name: &str, mut run: impl FnMut(usize)) {
     let mut times: Vec<f64> = (0..ROUNDS)
@@ -106,7 +43,7 @@ fn main() {
     ] {
         world.run(text).unwrap();
     }
-    let txn = TxnRef::new(Box::new(Free(BTreeMap::new())));
+    let txn = TxnRef::new(Box::new(Free::default()));
     for i in 1..=1000 {
         let text = format!("INSERT INTO pgbench_accounts VALUES ({i}, 1, 0, 'x')");
         world.run_in(&txn, &text, Vec::new()).unwrap();

@@ -133,6 +133,15 @@ impl Function {
         matches!(self, Function::PercentileCont | Function::PercentileDisc | Function::Mode)
     }
 
+    /// Whether its accumulator grows with its rows.
+    pub(super) fn holds_values(self) -> bool {
+        self.is_ordered_set()
+            || matches!(
+                self,
+                Function::StringAgg | Function::ArrayAgg | Function::JsonAgg { .. } | Function::JsonObjectAgg { .. }
+            )
+    }
+
     fn keeps_nulls(self) -> bool {
         matches!(self, Function::ArrayAgg | Function::JsonAgg { .. } | Function::JsonObjectAgg { .. })
     }
@@ -160,7 +169,8 @@ pub(super) struct Accumulator {
     count: i64,
     total: Total,
     bits: i64,
-    spread: Spread,
+    /// Of variances only: it is large, and groups may be many.
+    spread: Option<Box<Spread>>,
     best: Value,
     text: String,
     values: Vec<Value>,
@@ -168,6 +178,11 @@ pub(super) struct Accumulator {
 }
 
 impl AggregateCall {
+    /// Whether each row is taken as it comes, and none of it is kept beyond the state's own size.
+    pub(super) fn is_plain(&self) -> bool {
+        !self.distinct && self.order.is_empty() && !self.function.holds_values()
+    }
+
     /// Starts.
     pub(super) fn start(&self) -> Accumulator {
         Accumulator {
@@ -177,7 +192,7 @@ impl AggregateCall {
             count: 0,
             total: Total::default(),
             bits: 0,
-            spread: Spread::default(),
+            spread: None,
             best: Value::Null,
             text: String::new(),
             values: Vec::new(),
@@ -223,7 +238,7 @@ impl Accumulator {
             }
             Function::JsonObjectAgg { .. } => self.member(value, args.get(1))?,
             Function::ArrayAgg => self.values.push(value.clone()),
-            Function::Variance { .. } => self.spread.add(value)?,
+            Function::Variance { .. } => self.spread.get_or_insert_default().add(value)?,
             Function::PercentileCont | Function::PercentileDisc | Function::Mode => {
                 self.fraction = args.get(1).map_or(0.5, as_float);
                 self.values.push(value.clone());
@@ -287,7 +302,10 @@ impl Accumulator {
             Function::JsonAgg { binary } => json(format!("[{}]", self.text), binary)?,
             Function::JsonObjectAgg { binary: true } => json(format!("{{{}}}", self.text), true)?,
             Function::JsonObjectAgg { binary: false } => json(format!("{{ {} }}", self.text), false)?,
-            Function::Variance { sample, root } => self.spread.finish(&self.result, sample, root)?,
+            Function::Variance { sample, root } => match &self.spread {
+                Some(spread) => spread.finish(&self.result, sample, root)?,
+                None => Value::Null,
+            },
             Function::PercentileCont | Function::PercentileDisc | Function::Mode => self.finish_ordered(context)?,
             _ => std::mem::take(&mut self.best),
         })

@@ -65,8 +65,8 @@ pub(super) struct Binder<'c> {
     pub(super) ctes: Vec<Cte>,
     /// Words of the statement: a column whose name is none of them is not read. `None`: every column may be.
     pub(super) words: Option<BTreeSet<String>>,
-    /// A whole row is used: columns without a word of theirs are needed after all.
-    pub(super) whole_rows: bool,
+    /// Columns that are read without a word of theirs: by `*`, by NATURAL, as part of a whole row.
+    pub(super) unsaid: BTreeSet<String>,
     next_id: usize,
     depth: usize,
     branches: usize,
@@ -336,11 +336,16 @@ impl<'c> Binder<'c> {
             sets: Vec::new(),
             ctes: Vec::new(),
             words,
-            whole_rows: false,
+            unsaid: BTreeSet::new(),
             next_id: 0,
             depth: 0,
             branches: 0,
         }
+    }
+
+    /// Says that columns are read which no word of the statement may name.
+    pub(super) fn read_unsaid<'n>(&mut self, names: impl IntoIterator<Item = &'n String>) {
+        self.unsaid.extend(names.into_iter().map(|name| name.to_lowercase()));
     }
 
     pub(super) fn id(&mut self) -> usize {

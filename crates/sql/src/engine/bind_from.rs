@@ -219,7 +219,9 @@ impl Binder<'_> {
                         .collect()
                 };
                 let right = visible(&r);
-                visible(&l).into_iter().filter(|name| right.contains(name)).collect()
+                let both: Vec<String> = visible(&l).into_iter().filter(|name| right.contains(name)).collect();
+                self.read_unsaid(&both);
+                both
             }
         };
         let mut on = Vec::new();

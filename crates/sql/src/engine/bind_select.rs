@@ -131,7 +131,9 @@ impl Binder<'_> {
                 }
                 other => return Err(SqlError::unsupported(format!("{other} in the select list"))),
             };
-            for (name, found) in from.star(&qualifiers)? {
+            let columns = from.star(&qualifiers)?;
+            self.read_unsaid(columns.iter().map(|(name, _)| name));
+            for (name, found) in columns {
                 items.push(Item { name, expr: found.expr, origin: found.origin });
             }
         }

@@ -53,8 +53,9 @@ fn sized(out: &mut Vec<u8>, tag: u8, bytes: &[u8]) {
 }
 
 fn integer(out: &mut Vec<u8>, n: i64) {
-    out.push(b'i');
-    out.extend_from_slice(&n.to_le_bytes());
+    let mut bytes = [b'i'; 9];
+    bytes[1..].copy_from_slice(&n.to_le_bytes());
+    out.extend_from_slice(&bytes);
 }
 
 fn float(out: &mut Vec<u8>, value: f64) {
@@ -138,9 +139,8 @@ pub(super) fn encode(value: &Value, kind: KeyKind, out: &mut Vec<u8>) {
     }
 }
 
-/// The key of a whole row.
-pub(super) fn row_key(values: &[Value]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(values.len() * 10);
-    values.iter().for_each(|value| encode(value, KeyKind::Plain, &mut out));
-    out
+/// The key of a whole row, in place of what `out` held.
+pub(super) fn row_key(values: &[Value], out: &mut Vec<u8>) {
+    out.clear();
+    values.iter().for_each(|value| encode(value, KeyKind::Plain, out));
 }

@@ -10,7 +10,8 @@
 //! **Idea.** Rows of [`Value`](crate::types::Value)s are pulled through a tree of nodes; scalar expressions are those of
 //! [`crate::expr`], so types, casts, errors and functions are the same as on the direct path, and the same as PostgreSQL's. A row
 //! carries the row of the query around it as its prefix ([`scope`]), so correlated subqueries and LATERAL are ordinary: a subquery
-//! is a plan that is run with a prefix. What is not correlated is run once.
+//! is a plan that is run with a prefix. What is not correlated is run once. A row is put where its reader says, so a row that
+//! nobody keeps costs no allocation ([`run::Rows`]); keys of groups, joins and sets are bytes in one table ([`key_table`]).
 //!
 //! **Why not only DataFusion**: docs/decisions/0071-two-engines.md.
 //!
@@ -30,6 +31,7 @@ mod bind_set;
 mod bind_window;
 mod explain;
 mod join_tree;
+mod key_table;
 mod keys;
 mod node;
 mod query;

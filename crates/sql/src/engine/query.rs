@@ -23,11 +23,14 @@ pub fn prepare(statement: &Statement, text: &str, context: &PlanContext) -> Resu
     let Statement::Query(query) = statement else {
         return Err(SqlError::unsupported(format!("{statement} in the query engine")));
     };
-    let words = words_of(text);
-    let mut binder = Binder::new(context, words.clone());
+    let mut binder = Binder::new(context, words_of(text));
     let mut planned = binder.query(query, &Scope::default())?;
-    if binder.whole_rows && words.is_some() {
-        binder = Binder::new(context, None);
+    let unsaid = std::mem::take(&mut binder.unsaid);
+    if let Some(mut words) = words_of(text)
+        && !unsaid.is_subset(&words)
+    {
+        words.extend(unsaid);
+        binder = Binder::new(context, Some(words));
         planned = binder.query(query, &Scope::default())?;
     }
     let mut planned = binder.known_columns(planned, 0);
@@ -42,19 +45,17 @@ pub fn prepare(statement: &Statement, text: &str, context: &PlanContext) -> Resu
     Ok(Arc::new(QueryPlan { node: planned.node, parameters, fields, printed }))
 }
 
-/// The words of a statement, folded; `None` if it may name columns without a word of theirs (`*`, NATURAL).
+/// The words of a statement, folded, and all that may be a quoted name in it; `None` if a name may be written in yet another way.
+/// What is read without a word is [`Binder::unsaid`].
 pub(super) fn words_of(text: &str) -> Option<BTreeSet<String>> {
     let lower = text.to_lowercase();
-    if lower.replace("(*)", "").contains('*') {
+    if lower.contains("\"\"") || lower.contains("u&\"") {
         return None;
     }
-    let words: BTreeSet<String> =
-        lower.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '$')).map(str::to_string).collect();
-    // A quoted name may hold anything.
-    if lower.contains('"') || words.contains("natural") {
-        return None;
-    }
-    Some(words)
+    // A quoted name stands between two quotes that follow each other, wherever a string or a comment has more of them.
+    let quoted = lower.split('"').filter(|_| lower.contains('"'));
+    let words = lower.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '$'));
+    Some(words.chain(quoted).map(str::to_string).collect())
 }
 
 fn field(output: &Output) -> Field {
@@ -107,7 +108,10 @@ impl RowSource for Running {
     fn next(&mut self, max: usize) -> Result<Vec<Row>, SqlError> {
         let mut rows = Vec::new();
         while rows.len() < max.max(1) {
-            let Some(mut row) = self.source.next()? else { break };
+            let mut row = Row::new();
+            if !self.source.next(&mut row)? {
+                break;
+            }
             self.run.tick()?;
             for (place, kind) in &self.printed {
                 if let Value::Oid(oid) = row[*place] {

@@ -3,6 +3,7 @@
 //! A subquery, or a call of a catalog function, is a *step*: its value is computed first and put in a slot after the row, where
 //! the rest of the expression finds it. So the evaluator below knows nothing of queries.
 
+use super::key_table::KeyTable;
 use super::keys::{self, KeyKind};
 use super::node::Node;
 use super::run::{Run, open};
@@ -11,7 +12,7 @@ use crate::expr::Expr;
 use crate::pg_catalog::{Source, functions, names};
 use crate::types::{Array, RegKind, Row, SqlType, Value};
 use crate::{SqlError, SqlState};
-use std::collections::HashSet;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// A query inside an expression. Its prefix is the row that the expression is evaluated on.
@@ -71,7 +72,7 @@ fn in_set(left: &[Value], kinds: &[KeyKind], set: &InSet) -> Value {
     }
     let mut key = Vec::new();
     left.iter().zip(kinds).for_each(|(value, kind)| keys::encode(value, *kind, &mut key));
-    if set.keys.contains(&key) {
+    if set.keys.find(&key).is_some() {
         Value::Bool(true)
     } else if set.has_null {
         Value::Null
@@ -83,7 +84,7 @@ fn in_set(left: &[Value], kinds: &[KeyKind], set: &InSet) -> Value {
 /// The rows of an IN's subquery, as keys.
 #[derive(Debug, Default)]
 pub(super) struct InSet {
-    keys: HashSet<Vec<u8>>,
+    keys: KeyTable,
     has_null: bool,
     empty: bool,
 }
@@ -100,6 +101,15 @@ impl Scalar {
             scratch.push(value);
         }
         evaluate::value(&self.expr, &scratch, &run.context)
+    }
+
+    /// Its value, borrowed from the row (or the statement) where it stands there.
+    #[inline]
+    pub(super) fn value_ref<'a>(&'a self, row: &'a [Value], run: &'a Arc<Run>) -> Result<Cow<'a, Value>, SqlError> {
+        if self.steps.is_empty() {
+            return self.expr.eval_ref(row, &run.context);
+        }
+        self.value(row, run).map(Cow::Owned)
     }
 
     /// Whether it is true (not false, not NULL).
@@ -214,11 +224,12 @@ impl Subplan {
         let mut source = open(&self.node, &Arc::from(&row[..self.prefix]), run)?;
         let mut rows = Vec::new();
         let mut reserved = run.reserve();
-        while let Some(mut row) = source.next()? {
+        let mut row = Row::new();
+        while source.next(&mut row)? {
             run.tick()?;
             row.drain(..self.prefix);
             reserved.row(&row)?;
-            rows.push(row);
+            rows.push(std::mem::take(&mut row));
         }
         let rows = Arc::new(rows);
         if !self.correlated {
@@ -246,10 +257,10 @@ impl Subplan {
             return Ok(!rows.is_empty());
         }
         // The first row is enough.
-        let first = open(&self.node, &Arc::from(&row[..self.prefix]), run)?.next()?;
-        let found = first.is_some();
+        let mut first = Row::new();
+        let found = open(&self.node, &Arc::from(&row[..self.prefix]), run)?.next(&mut first)?;
         if !self.correlated {
-            run.cache_rows(self.id, Arc::new(first.into_iter().collect()), run.reserve());
+            run.cache_rows(self.id, Arc::new(found.then_some(first).into_iter().collect()), run.reserve());
         }
         Ok(found)
     }
@@ -261,6 +272,7 @@ impl Subplan {
             return Ok(set);
         }
         let mut set = InSet { empty: true, ..InSet::default() };
+        let mut key = Vec::new();
         for row in self.rows(row, run)?.iter() {
             run.tick()?;
             set.empty = false;
@@ -268,9 +280,9 @@ impl Subplan {
                 set.has_null = true;
                 continue;
             }
-            let mut key = Vec::new();
+            key.clear();
             row.iter().zip(kinds).for_each(|(value, kind)| keys::encode(value, *kind, &mut key));
-            set.keys.insert(key);
+            set.keys.number(&key);
         }
         let set = Arc::new(set);
         if !self.correlated {

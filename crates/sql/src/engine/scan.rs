@@ -3,6 +3,7 @@
 use super::scalar::Scalar;
 use crate::SqlError;
 use crate::exec::cursor::Level;
+use crate::exec::evaluate;
 use crate::exec::table::TableAccess;
 use crate::expr::Expr;
 use crate::plan::access::{Wish, choose};
@@ -15,6 +16,8 @@ pub(super) struct TableScan {
     /// One level of sqlc's nested loops: the path and the columns to decode.
     pub(super) levels: Arc<[Level]>,
     pub(super) width: usize,
+    /// Columns that only rows which pass the filter need.
+    pub(super) late: Vec<usize>,
     /// What the keys do not say.
     pub(super) filter: Vec<Scalar>,
 }
@@ -47,7 +50,12 @@ pub(super) fn plan(
     kept.append(&mut filter);
     let named =
         |slot: &usize| words.is_none_or(|words| words.contains(&access.table.columns[*slot].name.to_lowercase()));
-    let slots: Vec<usize> = (0..access.columns.len()).filter(named).collect();
+    let mut places: Vec<usize> = Vec::new();
+    kept.iter().for_each(|scalar| evaluate::columns(&scalar.expr, &mut places));
+    // A step may look at the whole row.
+    let all = kept.is_empty() || kept.iter().any(|scalar| !scalar.steps.is_empty());
+    let (slots, late): (Vec<usize>, Vec<usize>) =
+        (0..access.columns.len()).filter(named).partition(|slot| all || places.contains(&(base + slot)));
     let level = Level {
         access: access.clone(),
         base,
@@ -59,5 +67,5 @@ pub(super) fn plan(
         lock: None,
     };
     let width = base + access.columns.len();
-    Ok(Chosen { scan: TableScan { levels: Arc::from(vec![level]), width, filter: kept }, by_key })
+    Ok(Chosen { scan: TableScan { levels: Arc::from(vec![level]), width, late, filter: kept }, by_key })
 }

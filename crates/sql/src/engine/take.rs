@@ -243,7 +243,7 @@ impl Taker<'_, '_, '_, '_> {
                 let Ok(columns) = self.scope.star(&names) else {
                     return Err(error.with(|e| e.position = place_of(parts.first())));
                 };
-                self.binder.whole_rows = true;
+                self.binder.read_unsaid(columns.iter().map(|(name, _)| name));
                 let record = Held::Record(columns.into_iter().map(|(_, found)| found.expr).collect());
                 return Ok(mark_expr(self.binder.hold(record)));
             }
@@ -411,7 +411,7 @@ impl Taker<'_, '_, '_, '_> {
                 continue;
             }
             let Ok(columns) = scope.star(&names) else { continue };
-            self.binder.whole_rows = true;
+            self.binder.read_unsaid(columns.iter().map(|(name, _)| name));
             let binary = name.contains("jsonb");
             let json = if binary { "to_jsonb" } else { "to_json" };
             let (names, values) =

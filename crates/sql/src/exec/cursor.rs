@@ -105,6 +105,13 @@ impl Cursor {
         &self.states[level].stored
     }
 
+    /// Decodes further columns of the current row of the last level: those that only rows which the caller wants need.
+    pub fn decode(&mut self, slots: &[usize]) -> Result<(), SqlError> {
+        let (Some(level), Some(state)) = (self.levels.last(), self.states.last()) else { return Ok(()) };
+        let places = level.base..level.base + level.access.columns.len();
+        if slots.is_empty() { Ok(()) } else { level.access.decode(&state.stored, slots, &mut self.row[places]) }
+    }
+
     /// Moves to the next joined row; `false` at the end.
     pub fn advance(&mut self) -> Result<bool, SqlError> {
         let last = self.levels.len() - 1;

@@ -213,27 +213,26 @@ impl Rows {
         if grouping.keys.is_empty() {
             groups.insert(Vec::new(), (Vec::new(), start()));
         }
-        let types: Vec<SqlType> = grouping.keys.iter().map(|(_, ty)| ty.clone()).collect();
         let context = self.context.clone();
+        let (mut keys, mut key) = (Row::new(), Vec::new());
         'rows: while self.joined()? {
             let Some(cursor) = &self.cursor else { break };
             let row = cursor.row();
             let accumulators = if grouping.keys.is_empty() {
                 groups.values_mut().next().map(|(_, accumulators)| accumulators)
             } else {
-                let keys: Row = grouping
-                    .keys
-                    .iter()
-                    .map(|(key, _)| evaluate::value(key, row, &context))
-                    .collect::<Result<_, _>>()?;
-                let group = match groups.entry(hash_key(&keys, &types)) {
-                    std::collections::btree_map::Entry::Occupied(entry) => entry.into_mut(),
-                    std::collections::btree_map::Entry::Vacant(entry) => {
-                        reserved.take(sort::row_bytes(&keys) + size_of::<Accumulator>() * grouping.aggregates.len())?;
-                        entry.insert((keys, start()))
-                    }
-                };
-                Some(&mut group.1)
+                keys.clear();
+                key.clear();
+                for (expr, ty) in &grouping.keys {
+                    let value = evaluate::value(expr, row, &context)?;
+                    value.write_hash_key(ty, &mut key);
+                    keys.push(value);
+                }
+                if !groups.contains_key(&key) {
+                    reserved.take(sort::row_bytes(&keys) + size_of::<Accumulator>() * grouping.aggregates.len())?;
+                    groups.insert(key.clone(), (std::mem::take(&mut keys), start()));
+                }
+                groups.get_mut(&key).map(|(_, accumulators)| accumulators)
             };
             let Some(accumulators) = accumulators else { break };
             for (aggregate, accumulator) in grouping.aggregates.iter().zip(accumulators) {

@@ -4,18 +4,12 @@ use super::sort::{compare_rows, key_values};
 use super::{Prefix, Reservation, Rows, Run, Seen, Source, listed, open as open_node};
 use crate::SqlError;
 use crate::engine::aggregate::{Accumulator, AggregateCall};
-use crate::engine::keys::{encode, own_kind};
+use crate::engine::key_table::{KEY_BYTES, KeyTable};
+use crate::engine::keys::{KeyKind, encode, own_kind};
 use crate::engine::node::Node;
 use crate::exec::sort::in_order;
 use crate::types::{Row, Value};
-use std::collections::HashMap;
 use std::sync::Arc;
-
-/// One group: its keys and the states of its aggregates.
-struct Group {
-    keys: Row,
-    states: Vec<State>,
-}
 
 /// An aggregate of one group; rows are kept if they must be sorted first.
 struct State {
@@ -27,20 +21,24 @@ struct State {
 pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<Source, SqlError> {
     let Node::Aggregate { input, keys, calls, sets, .. } = node.as_ref() else { return Ok(listed(Vec::new())) };
     let mut source = open_node(input, prefix, run)?;
-    let mut groups = Groups { places: HashMap::new(), list: Vec::new(), reserved: run.reserve() };
-    while let Some(row) = source.next()? {
+    let mut groups = Groups::new(run.reserve());
+    let kinds: Vec<KeyKind> = keys.iter().map(|key| own_kind(&key.ty)).collect();
+    let (mut row, mut values, mut key, mut scratch) = (Row::new(), Row::new(), Vec::new(), Scratch::default());
+    while source.next(&mut row)? {
         run.tick()?;
-        let values = keys.iter().map(|key| key.value(&row, run)).collect::<Result<Row, _>>()?;
+        values.clear();
+        for scalar in keys {
+            values.push(scalar.value(&row, run)?);
+        }
         for (number, set) in sets.iter().enumerate() {
-            let mut key = vec![number as u8];
-            for ((value, scalar), within) in values.iter().zip(keys).zip(set) {
-                if *within {
-                    encode(value, own_kind(&scalar.ty), &mut key);
-                }
-            }
-            let place = groups.place(key, &values, set, calls)?;
-            for (call, state) in calls.iter().zip(&mut groups.list[place].states) {
-                step(call, state, &row, run, &mut groups.reserved)?;
+            key.clear();
+            key.push(number as u8);
+            let within = values.iter().zip(&kinds).zip(set).filter(|(_, within)| **within);
+            within.for_each(|((value, kind), _)| encode(value, *kind, &mut key));
+            let place = groups.place(&key, &values, set, calls)?;
+            let states = &mut groups.states[place * calls.len()..][..calls.len()];
+            for (call, state) in calls.iter().zip(states) {
+                step(call, state, &row, run, &mut groups.reserved, &mut scratch)?;
             }
         }
     }
@@ -48,49 +46,62 @@ pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<
     for (number, set) in sets.iter().enumerate() {
         if !set.contains(&true) {
             let values = vec![Value::Null; keys.len()];
-            groups.place(vec![number as u8], &values, set, calls)?;
+            groups.place(&[number as u8], &values, set, calls)?;
         }
     }
-    let Groups { list, reserved, .. } = groups;
     Ok(Box::new(Finished {
-        groups: list.into_iter(),
+        left: groups.table.len(),
+        keys: groups.keys.into_iter(),
+        states: groups.states.into_iter(),
         node: node.clone(),
         prefix: prefix.clone(),
         run: run.clone(),
-        _reserved: reserved,
+        _reserved: groups.reserved,
     }))
 }
 
+/// Groups by number: their keys and the states of their aggregates, one group after the other.
 struct Groups {
-    places: HashMap<Vec<u8>, usize>,
-    list: Vec<Group>,
+    table: KeyTable,
+    keys: Vec<Value>,
+    states: Vec<State>,
     reserved: Reservation,
 }
 
 impl Groups {
+    fn new(reserved: Reservation) -> Groups {
+        Groups { table: KeyTable::default(), keys: Vec::new(), states: Vec::new(), reserved }
+    }
+
+    /// The number of a group.
     fn place(
         &mut self,
-        key: Vec<u8>,
+        key: &[u8],
         values: &[Value],
         set: &[bool],
         calls: &[AggregateCall],
     ) -> Result<usize, SqlError> {
-        if let Some(place) = self.places.get(&key) {
-            return Ok(*place);
+        let (place, new) = self.table.number(key);
+        if new {
+            self.reserved.row(values)?;
+            self.reserved.bytes(key.len() + KEY_BYTES + calls.len() * size_of::<State>())?;
+            let keys = values.iter().zip(set);
+            self.keys.extend(keys.map(|(value, within)| if *within { value.clone() } else { Value::Null }));
+            self.states.extend(calls.iter().map(|call| State {
+                accumulator: call.start(),
+                seen: call.distinct.then(Seen::default),
+                kept: Vec::new(),
+            }));
         }
-        let keys: Row =
-            values.iter().zip(set).map(|(value, within)| if *within { value.clone() } else { Value::Null }).collect();
-        self.reserved.row(&keys)?;
-        self.reserved.bytes(key.len() + calls.len() * size_of::<State>() + 64)?;
-        let states = calls.iter().map(|call| State {
-            accumulator: call.start(),
-            seen: call.distinct.then(Seen::default),
-            kept: Vec::new(),
-        });
-        self.list.push(Group { keys, states: states.collect() });
-        self.places.insert(key, self.list.len() - 1);
-        Ok(self.list.len() - 1)
+        Ok(place)
     }
+}
+
+/// Room for the arguments of a call, and for their key.
+#[derive(Default)]
+struct Scratch {
+    args: Row,
+    key: Vec<u8>,
 }
 
 fn step(
@@ -99,47 +110,46 @@ fn step(
     row: &[Value],
     run: &Arc<Run>,
     reserved: &mut Reservation,
+    scratch: &mut Scratch,
 ) -> Result<(), SqlError> {
     if let Some(filter) = &call.filter
         && !filter.truth(row, run)?
     {
         return Ok(());
     }
-    if call.args.is_empty() {
-        return state.accumulator.add(&[]);
+    match call.args.as_slice() {
+        [] => return state.accumulator.add(&[]),
+        [arg] if call.is_plain() => return state.accumulator.add(std::slice::from_ref(&*arg.value_ref(row, run)?)),
+        _ => {}
     }
-    let args = call.args.iter().map(|arg| arg.value(row, run)).collect::<Result<Row, _>>()?;
+    let Scratch { args, key } = scratch;
+    args.clear();
+    for arg in &call.args {
+        args.push(arg.value(row, run)?);
+    }
     if let Some(seen) = &mut state.seen {
-        let mut key = Vec::new();
-        args.iter().zip(&call.args).for_each(|(value, scalar)| encode(value, own_kind(&scalar.ty), &mut key));
+        key.clear();
+        args.iter().zip(&call.args).for_each(|(value, scalar)| encode(value, own_kind(&scalar.ty), key));
         if !seen.is_new(key, reserved)? {
             return Ok(());
         }
     }
     if call.order.is_empty() {
-        if holds_values(call) {
-            reserved.row(&args)?;
+        if call.function.holds_values() {
+            reserved.row(args)?;
         }
-        return state.accumulator.add(&args);
+        return state.accumulator.add(args);
     }
-    reserved.row(&args)?;
-    state.kept.push((key_values(&call.order, row, run)?, args));
+    reserved.row(args)?;
+    state.kept.push((key_values(&call.order, row, run)?, std::mem::take(args)));
     Ok(())
 }
 
-/// Whether an accumulator of the call grows with its rows.
-fn holds_values(call: &AggregateCall) -> bool {
-    use crate::engine::aggregate::Function;
-    let function = call.function;
-    function.is_ordered_set()
-        || matches!(
-            function,
-            Function::StringAgg | Function::ArrayAgg | Function::JsonAgg { .. } | Function::JsonObjectAgg { .. }
-        )
-}
-
 struct Finished {
-    groups: std::vec::IntoIter<Group>,
+    /// Groups still to give.
+    left: usize,
+    keys: std::vec::IntoIter<Value>,
+    states: std::vec::IntoIter<State>,
     node: Arc<Node>,
     prefix: Prefix,
     run: Arc<Run>,
@@ -147,15 +157,20 @@ struct Finished {
 }
 
 impl Rows for Finished {
-    fn next(&mut self) -> Result<Option<Row>, SqlError> {
-        let Node::Aggregate { calls, .. } = self.node.as_ref() else { return Ok(None) };
-        let Some(group) = self.groups.next() else { return Ok(None) };
-        let mut row = self.prefix.to_vec();
-        row.extend(group.keys);
-        for (call, state) in calls.iter().zip(group.states) {
+    fn next(&mut self, row: &mut Row) -> Result<bool, SqlError> {
+        let Node::Aggregate { keys, calls, .. } = self.node.as_ref() else { return Ok(false) };
+        if self.left == 0 {
+            return Ok(false);
+        }
+        self.left -= 1;
+        row.clear();
+        row.reserve(self.prefix.len() + keys.len() + calls.len());
+        row.extend_from_slice(&self.prefix);
+        row.extend(self.keys.by_ref().take(keys.len()));
+        for (call, state) in calls.iter().zip(self.states.by_ref()) {
             row.push(finish(call, state, &self.run)?);
         }
-        Ok(Some(row))
+        Ok(true)
     }
 }
 
@@ -180,6 +195,9 @@ pub(super) fn feed(
     {
         return Ok(());
     }
-    let args = call.args.iter().map(|arg| arg.value(row, run)).collect::<Result<Row, _>>()?;
-    accumulator.add(&args)
+    match call.args.as_slice() {
+        [] => accumulator.add(&[]),
+        [arg] => accumulator.add(std::slice::from_ref(&*arg.value_ref(row, run)?)),
+        args => accumulator.add(&args.iter().map(|arg| arg.value(row, run)).collect::<Result<Row, _>>()?),
+    }
 }

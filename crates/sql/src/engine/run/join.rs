@@ -6,11 +6,11 @@
 
 use super::{Prefix, Reservation, Rows, Run, Source, collect, listed, open as open_node};
 use crate::SqlError;
+use crate::engine::key_table::{KEY_BYTES, KeyTable};
 use crate::engine::keys::{self, KeyKind};
-use crate::engine::node::{Join, JoinKind, Node};
+use crate::engine::node::{Join, JoinKey, JoinKind, Node};
 use crate::engine::scalar::{Scalar, all_true};
 use crate::types::{Row, Value};
-use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Left rows up to which each is looked up in the right side's index.
@@ -32,7 +32,8 @@ pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<
         let mut reserved = run.reserve();
         let mut first = Vec::new();
         while first.len() <= LOOKUP_ROWS_MAX {
-            let Some(row) = left.next()? else {
+            let mut row = Row::new();
+            if !left.next(&mut row)? {
                 let left = listed(first);
                 return Ok(Box::new(Lateral {
                     left,
@@ -41,7 +42,7 @@ pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<
                     run: run.clone(),
                     current: None,
                 }));
-            };
+            }
             reserved.row(&row)?;
             first.push(row);
         }
@@ -57,11 +58,12 @@ struct Chained {
 }
 
 impl Rows for Chained {
-    fn next(&mut self) -> Result<Option<Row>, SqlError> {
+    fn next(&mut self, row: &mut Row) -> Result<bool, SqlError> {
         match self.first.next() {
-            Some(row) => Ok(Some(row)),
-            None => self.rest.next(),
+            Some(first) => *row = first,
+            None => return self.rest.next(row),
         }
+        Ok(true)
     }
 }
 
@@ -69,9 +71,8 @@ fn join_of(node: &Node) -> Option<&Join> {
     if let Node::Join(join) = node { Some(join) } else { None }
 }
 
-fn with_nulls(mut row: Row, width: usize) -> Row {
+fn add_nulls(row: &mut Row, width: usize) {
     row.resize(row.len() + width, Value::Null);
-    row
 }
 
 /// The right side runs once for each left row, which is its prefix.
@@ -84,24 +85,29 @@ struct Lateral {
 }
 
 impl Rows for Lateral {
-    fn next(&mut self) -> Result<Option<Row>, SqlError> {
-        let Some(join) = join_of(&self.node) else { return Ok(None) };
+    fn next(&mut self, row: &mut Row) -> Result<bool, SqlError> {
+        let Some(join) = join_of(&self.node) else { return Ok(false) };
         loop {
             if let Some((left, source, matched)) = &mut self.current {
-                while let Some(row) = source.next()? {
+                while source.next(row)? {
                     self.run.tick()?;
-                    if all_true(&join.on, &row, &self.run)? {
+                    if all_true(&join.on, row, &self.run)? {
                         *matched = true;
-                        return Ok(Some(row));
+                        return Ok(true);
                     }
                 }
                 let (unmatched, left) = (!*matched, std::mem::take(left));
                 self.current = None;
                 if unmatched && join.kind == JoinKind::Left {
-                    return Ok(Some(with_nulls(left, join.right_width)));
+                    *row = left;
+                    add_nulls(row, join.right_width);
+                    return Ok(true);
                 }
             }
-            let Some(left) = self.left.next()? else { return Ok(None) };
+            let mut left = Row::new();
+            if !self.left.next(&mut left)? {
+                return Ok(false);
+            }
             self.run.tick()?;
             let source = open_node(&self.right, &Arc::from(left.as_slice()), &self.run)?;
             self.current = Some((left, source, false));
@@ -109,81 +115,107 @@ impl Rows for Lateral {
     }
 }
 
-/// The right side in memory, in a hash table if there are keys.
+/// The right side in memory, by key if there are keys.
 struct Hashed {
     left: Source,
     node: Arc<Node>,
     run: Arc<Run>,
     /// Right rows without their prefix.
     rows: Vec<Row>,
+    buckets: Option<Buckets>,
+    /// Full join: which right rows had a match.
     matched: Vec<bool>,
-    table: Option<HashMap<Vec<u8>, Vec<u32>>>,
     prefix: Prefix,
-    current: Option<Current>,
+    /// The left row, and the next right row to try with it; none: it is done.
+    row: Row,
+    at: Option<usize>,
+    /// It had a match.
+    found: bool,
     /// Full join: the next right row to give if it had no match.
     tail: usize,
     left_done: bool,
     _reserved: Reservation,
 }
 
-/// A left row, and the candidates still to try.
-struct Current {
-    row: Row,
-    candidates: Candidates,
-    matched: bool,
+/// Right rows by key: those of one key are a chain, in their order.
+struct Buckets {
+    keys: KeyTable,
+    kinds: Vec<KeyKind>,
+    /// By number of the key; by right row.
+    first: Vec<u32>,
+    next: Vec<u32>,
+    /// Room for a left row's key.
+    key: Vec<u8>,
 }
 
-enum Candidates {
-    All(usize),
-    Listed(std::vec::IntoIter<u32>),
+/// The end of a chain: no right row has this place.
+const END: u32 = u32::MAX;
+
+impl Buckets {
+    fn new(join: &Join, rows: &[Row], reserved: &mut Reservation, run: &Arc<Run>) -> Result<Buckets, SqlError> {
+        let kind = |key: &JoinKey| keys::kind(&key.left.ty, &key.right.ty).unwrap_or(KeyKind::Plain);
+        let kinds: Vec<KeyKind> = join.keys.iter().map(kind).collect();
+        let (mut keys, mut first, mut next) = (KeyTable::default(), Vec::new(), vec![END; rows.len()]);
+        let (mut last, mut key) = (Vec::new(), Vec::new());
+        for (place, row) in rows.iter().enumerate() {
+            run.tick()?;
+            reserved.bytes(size_of::<u32>())?;
+            if !write_key(join.keys.iter().map(side_right), &kinds, row, run, &mut key)? {
+                continue;
+            }
+            let (number, new) = keys.number(&key);
+            if new {
+                reserved.bytes(key.len() + KEY_BYTES + 2 * size_of::<u32>())?;
+                first.push(place as u32);
+                last.push(place);
+            } else {
+                next[std::mem::replace(&mut last[number], place)] = place as u32;
+            }
+        }
+        Ok(Buckets { keys, kinds, first, next, key })
+    }
+
+    /// The first right row for a left row; beyond all rows if there is none.
+    fn first(&mut self, join: &Join, row: &[Value], run: &Arc<Run>) -> Result<usize, SqlError> {
+        if !write_key(join.keys.iter().map(side_left), &self.kinds, row, run, &mut self.key)? {
+            return Ok(END as usize);
+        }
+        Ok(self.keys.find(&self.key).map_or(END, |number| self.first[number]) as usize)
+    }
 }
 
-/// The key of a row; `None` if a NULL in it makes it equal to nothing.
-fn key<'a>(
-    sides: impl Iterator<Item = (&'a Scalar, KeyKind, bool)>,
+fn side_left(key: &JoinKey) -> (&Scalar, bool) {
+    (&key.left, key.null_equal)
+}
+
+fn side_right(key: &JoinKey) -> (&Scalar, bool) {
+    (&key.right, key.null_equal)
+}
+
+/// Writes the key of a row; `false` if a NULL in it makes it equal to nothing.
+fn write_key<'a>(
+    sides: impl Iterator<Item = (&'a Scalar, bool)>,
+    kinds: &[KeyKind],
     row: &[Value],
     run: &Arc<Run>,
-) -> Result<Option<Vec<u8>>, SqlError> {
-    let mut out = Vec::new();
-    for (side, kind, null_equal) in sides {
-        let value = side.value(row, run)?;
-        if value == Value::Null && !null_equal {
-            return Ok(None);
+    key: &mut Vec<u8>,
+) -> Result<bool, SqlError> {
+    key.clear();
+    for ((side, null_equal), kind) in sides.zip(kinds) {
+        let value = side.value_ref(row, run)?;
+        if value.is_null() && !null_equal {
+            return Ok(false);
         }
-        keys::encode(&value, kind, &mut out);
+        keys::encode(&value, *kind, key);
     }
-    Ok(Some(out))
-}
-
-fn key_kind(join: &Join, place: usize) -> KeyKind {
-    let key = &join.keys[place];
-    keys::kind(&key.left.ty, &key.right.ty).unwrap_or(KeyKind::Plain)
-}
-
-fn left_key(join: &Join, row: &[Value], run: &Arc<Run>) -> Result<Option<Vec<u8>>, SqlError> {
-    key(join.keys.iter().enumerate().map(|(i, k)| (&k.left, key_kind(join, i), k.null_equal)), row, run)
-}
-
-fn right_key(join: &Join, row: &[Value], run: &Arc<Run>) -> Result<Option<Vec<u8>>, SqlError> {
-    key(join.keys.iter().enumerate().map(|(i, k)| (&k.right, key_kind(join, i), k.null_equal)), row, run)
+    Ok(true)
 }
 
 impl Hashed {
     fn start(node: &Arc<Node>, join: &Join, left: Source, prefix: &Prefix, run: &Arc<Run>) -> Result<Source, SqlError> {
         let mut reserved = run.reserve();
         let mut rows = collect(open_node(&join.right, prefix, run)?, &mut reserved, run)?;
-        let mut table = None;
-        if !join.keys.is_empty() {
-            let mut map: HashMap<Vec<u8>, Vec<u32>> = HashMap::with_capacity(rows.len());
-            for (place, row) in rows.iter().enumerate() {
-                run.tick()?;
-                if let Some(key) = right_key(join, row, run)? {
-                    reserved.bytes(key.len() + 56)?;
-                    map.entry(key).or_default().push(place as u32);
-                }
-            }
-            table = Some(map);
-        }
+        let buckets = if join.keys.is_empty() { None } else { Some(Buckets::new(join, &rows, &mut reserved, run)?) };
         if !prefix.is_empty() {
             rows.iter_mut().for_each(|row| drop(row.drain(..prefix.len())));
         }
@@ -193,71 +225,75 @@ impl Hashed {
             node: node.clone(),
             run: run.clone(),
             rows,
+            buckets,
             matched,
-            table,
             prefix: prefix.clone(),
-            current: None,
+            row: Row::new(),
+            at: None,
+            found: false,
             tail: 0,
             left_done: false,
             _reserved: reserved,
         }))
     }
 
-    fn candidates(&self, join: &Join, row: &[Value]) -> Result<Candidates, SqlError> {
-        let Some(table) = &self.table else { return Ok(Candidates::All(0)) };
-        let places = match left_key(join, row, &self.run)? {
-            Some(key) => table.get(&key).cloned().unwrap_or_default(),
-            None => Vec::new(),
-        };
-        Ok(Candidates::Listed(places.into_iter()))
-    }
-}
-
-impl Candidates {
-    fn next(&mut self, count: usize) -> Option<usize> {
-        match self {
-            Candidates::All(place) => {
-                *place += 1;
-                (*place <= count).then(|| *place - 1)
+    /// Joins the left row with the next right row that matches it; `false` if there is none.
+    fn matching(&mut self, join: &Join, row: &mut Row) -> Result<bool, SqlError> {
+        while let Some(place) = self.at.take_if(|at| *at < self.rows.len()) {
+            self.run.tick()?;
+            let next = self.buckets.as_ref().map_or(place + 1, |buckets| buckets.next[place] as usize);
+            let last = next >= self.rows.len();
+            if last {
+                // The left row is needed no more if it matches.
+                std::mem::swap(row, &mut self.row);
+            } else {
+                row.clear();
+                row.extend_from_slice(&self.row);
             }
-            Candidates::Listed(places) => places.next().map(|place| place as usize),
+            row.extend_from_slice(&self.rows[place]);
+            self.at = Some(next);
+            if all_true(&join.on, row, &self.run)? {
+                self.found = true;
+                if let Some(matched) = self.matched.get_mut(place) {
+                    *matched = true;
+                }
+                return Ok(true);
+            }
+            if last {
+                row.truncate(join.left_width);
+                std::mem::swap(row, &mut self.row);
+            }
         }
+        Ok(false)
     }
 }
 
 impl Rows for Hashed {
-    fn next(&mut self) -> Result<Option<Row>, SqlError> {
+    fn next(&mut self, row: &mut Row) -> Result<bool, SqlError> {
         let node = self.node.clone();
-        let Some(join) = join_of(&node) else { return Ok(None) };
+        let Some(join) = join_of(&node) else { return Ok(false) };
         while !self.left_done {
-            if let Some(current) = &mut self.current {
-                while let Some(place) = current.candidates.next(self.rows.len()) {
-                    self.run.tick()?;
-                    let mut row = current.row.clone();
-                    row.extend_from_slice(&self.rows[place]);
-                    if all_true(&join.on, &row, &self.run)? {
-                        current.matched = true;
-                        if let Some(matched) = self.matched.get_mut(place) {
-                            *matched = true;
-                        }
-                        return Ok(Some(row));
-                    }
+            if self.at.is_some() {
+                if self.matching(join, row)? {
+                    return Ok(true);
                 }
-                let unmatched = !current.matched;
-                let row = std::mem::take(&mut current.row);
-                self.current = None;
-                if unmatched && join.kind != JoinKind::Inner {
-                    return Ok(Some(with_nulls(row, join.right_width)));
+                self.at = None;
+                if !self.found && join.kind != JoinKind::Inner {
+                    std::mem::swap(row, &mut self.row);
+                    add_nulls(row, join.right_width);
+                    return Ok(true);
                 }
             }
-            match self.left.next()? {
-                Some(row) => {
-                    self.run.tick()?;
-                    let candidates = self.candidates(join, &row)?;
-                    self.current = Some(Current { row, candidates, matched: false });
-                }
-                None => self.left_done = true,
+            if !self.left.next(&mut self.row)? {
+                self.left_done = true;
+                break;
             }
+            self.run.tick()?;
+            let first = match &mut self.buckets {
+                Some(buckets) => buckets.first(join, &self.row, &self.run)?,
+                None => 0,
+            };
+            (self.at, self.found) = (Some(first), false);
         }
         // Full join: right rows that no left row matched.
         while self.tail < self.matched.len() {
@@ -265,11 +301,13 @@ impl Rows for Hashed {
             self.tail += 1;
             self.run.tick()?;
             if !self.matched[place] {
-                let mut row = with_nulls(self.prefix.to_vec(), join.left_width - self.prefix.len());
+                row.clear();
+                row.extend_from_slice(&self.prefix);
+                add_nulls(row, join.left_width - self.prefix.len());
                 row.extend_from_slice(&self.rows[place]);
-                return Ok(Some(row));
+                return Ok(true);
             }
         }
-        Ok(None)
+        Ok(false)
     }
 }

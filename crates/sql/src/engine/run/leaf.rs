@@ -26,7 +26,7 @@ pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<
         Node::Table(scan) => {
             let mut cursor = Cursor::new(&run.context, &scan.levels, scan.width, None);
             cursor.row_mut()[..prefix.len()].clone_from_slice(prefix);
-            Box::new(TableRows { cursor, node: node.clone(), run: run.clone() })
+            Box::new(TableRows { cursor, node: node.clone(), prefix: prefix.len(), run: run.clone() })
         }
         Node::Virtual { table, relation, filter } => {
             listed(virtual_rows(table, relation.as_ref(), filter, prefix, run)?)
@@ -48,19 +48,28 @@ pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<
 struct TableRows {
     cursor: Cursor,
     node: Arc<Node>,
+    /// Slots of the prefix.
+    prefix: usize,
     run: Arc<Run>,
 }
 
 impl Rows for TableRows {
-    fn next(&mut self) -> Result<Option<Row>, SqlError> {
-        let Node::Table(scan) = self.node.as_ref() else { return Ok(None) };
+    fn next(&mut self, row: &mut Row) -> Result<bool, SqlError> {
+        let Node::Table(scan) = self.node.as_ref() else { return Ok(false) };
         while self.cursor.advance()? {
             self.run.tick()?;
             if all_true(&scan.filter, self.cursor.row(), &self.run)? {
-                return Ok(Some(self.cursor.row().to_vec()));
+                self.cursor.decode(&scan.late)?;
+                let (outer, own) = self.cursor.row_mut().split_at_mut(self.prefix);
+                row.clear();
+                row.reserve(scan.width);
+                row.extend_from_slice(outer);
+                // The cursor decodes its columns anew for each row.
+                row.extend(own.iter_mut().map(std::mem::take));
+                return Ok(true);
             }
         }
-        Ok(None)
+        Ok(false)
     }
 }
 
@@ -131,15 +140,16 @@ struct Function {
 }
 
 impl Rows for Function {
-    fn next(&mut self) -> Result<Option<Row>, SqlError> {
-        let Some(values) = self.rows.next() else { return Ok(None) };
+    fn next(&mut self, row: &mut Row) -> Result<bool, SqlError> {
+        let Some(values) = self.rows.next() else { return Ok(false) };
         self.count += 1;
         self.run.tick()?;
-        let mut row = self.prefix.to_vec();
+        row.clear();
+        row.extend_from_slice(&self.prefix);
         row.extend(values);
         if self.ordinality {
             row.push(Value::Int8(self.count));
         }
-        Ok(Some(row))
+        Ok(true)
     }
 }

@@ -14,6 +14,7 @@ mod shape;
 mod sort;
 mod window;
 
+use super::key_table::{KEY_BYTES, KeyTable};
 use super::node::Node;
 use super::scalar::InSet;
 use crate::SqlError;
@@ -21,7 +22,7 @@ use crate::context::StatementContext;
 use crate::exec::sort::{Reserved, row_bytes};
 use crate::types::{Row, Value};
 use parking_lot::Mutex;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
@@ -31,8 +32,11 @@ const ROWS_PER_CHECK: u32 = 256;
 
 /// Rows that begin with the prefix.
 pub(super) trait Rows: Send {
-    /// The next row; `None` at the end (and ever after).
-    fn next(&mut self) -> Result<Option<Row>, SqlError>;
+    /// Puts the next row in place of what `row` holds; `false` at the end (and ever after), when `row` may hold anything.
+    ///
+    /// A reader that looks at each row and goes on gives the same `row` again, so nothing is allocated; a reader that keeps rows
+    /// takes them out of it.
+    fn next(&mut self, row: &mut Row) -> Result<bool, SqlError>;
 }
 
 /// A source of rows.
@@ -125,8 +129,11 @@ struct Listed<I> {
 }
 
 impl<I: Iterator<Item = Row> + Send> Rows for Listed<I> {
-    fn next(&mut self) -> Result<Option<Row>, SqlError> {
-        Ok(self.rows.next())
+    fn next(&mut self, row: &mut Row) -> Result<bool, SqlError> {
+        let next = self.rows.next();
+        let found = next.is_some();
+        *row = next.unwrap_or_default();
+        Ok(found)
     }
 }
 
@@ -140,31 +147,29 @@ fn held(rows: impl Iterator<Item = Row> + Send + 'static, reserved: Reservation)
     Box::new(Listed { rows, _reserved: Some(reserved) })
 }
 
-/// What a set of keys needs for each beside its bytes.
-const KEY_BYTES: usize = 48;
-
 /// Keys that were met before.
 #[derive(Default)]
-struct Seen(HashSet<Vec<u8>>);
+struct Seen(KeyTable);
 
 impl Seen {
     /// Whether a key is met for the first time.
-    fn is_new(&mut self, key: Vec<u8>, reserved: &mut Reservation) -> Result<bool, SqlError> {
-        if self.0.contains(&key) {
-            return Ok(false);
+    fn is_new(&mut self, key: &[u8], reserved: &mut Reservation) -> Result<bool, SqlError> {
+        let (_, new) = self.0.number(key);
+        if new {
+            reserved.bytes(key.len() + KEY_BYTES)?;
         }
-        reserved.bytes(key.len() + KEY_BYTES)?;
-        Ok(self.0.insert(key))
+        Ok(new)
     }
 }
 
 /// All rows of a source, within the budget.
 fn collect(mut source: Source, reserved: &mut Reservation, run: &Run) -> Result<Vec<Row>, SqlError> {
     let mut rows = Vec::new();
-    while let Some(row) = source.next()? {
+    let mut row = Row::new();
+    while source.next(&mut row)? {
         run.tick()?;
         reserved.row(&row)?;
-        rows.push(row);
+        rows.push(std::mem::take(&mut row));
     }
     Ok(rows)
 }

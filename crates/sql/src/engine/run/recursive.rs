@@ -43,13 +43,14 @@ struct Again {
 }
 
 impl Rows for Again {
-    fn next(&mut self) -> Result<Option<Row>, SqlError> {
-        let Some(row) = self.rows.get(self.place) else { return Ok(None) };
+    fn next(&mut self, row: &mut Row) -> Result<bool, SqlError> {
+        let Some(kept) = self.rows.get(self.place) else { return Ok(false) };
         self.place += 1;
-        let mut out = Vec::with_capacity(self.prefix.len() + row.len() - self.skip);
-        out.extend_from_slice(&self.prefix);
-        out.extend_from_slice(&row[self.skip..]);
-        Ok(Some(out))
+        row.clear();
+        row.reserve(self.prefix.len() + kept.len() - self.skip);
+        row.extend_from_slice(&self.prefix);
+        row.extend_from_slice(&kept[self.skip..]);
+        Ok(true)
     }
 }
 
@@ -63,13 +64,14 @@ fn recurse(
     run: &Arc<Run>,
 ) -> Result<Source, SqlError> {
     let mut reserved = run.reserve();
-    let mut seen = Seen::default();
+    let (mut seen, mut key) = (Seen::default(), Vec::new());
     let mut fresh = |node| -> Result<Vec<Row>, SqlError> {
         let mut rows = Vec::new();
         for row in collect(open_node(node, prefix, run)?, &mut reserved, run)? {
             run.tick()?;
             // The working table is read without a prefix.
-            if all || seen.is_new(row_key(&row[width..]), &mut reserved)? {
+            row_key(&row[width..], &mut key);
+            if all || seen.is_new(&key, &mut reserved)? {
                 rows.push(row);
             }
         }

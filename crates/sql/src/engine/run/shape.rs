@@ -1,13 +1,13 @@
 //! Sources that pass rows on: filters, projections, limits, DISTINCT, set operations.
 
 use super::{Prefix, Reservation, Rows, Run, Seen, Source, open as open_node};
-use crate::engine::keys::row_key;
+use crate::engine::key_table::{KEY_BYTES, KeyTable};
+use crate::engine::keys::{KeyKind, encode, row_key};
 use crate::engine::node::{Node, SetKind};
 use crate::engine::scalar::{Scalar, all_true};
 use crate::engine::set_function::SetRows;
 use crate::types::{Row, Value};
 use crate::{SqlError, SqlState};
-use std::collections::HashMap;
 use std::sync::Arc;
 
 pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<Source, SqlError> {
@@ -16,7 +16,7 @@ pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<
     };
     Ok(match node.as_ref() {
         Node::Filter { input, .. } => Box::new(Filter(base(input)?)),
-        Node::Project { input, .. } => Box::new(Project(base(input)?)),
+        Node::Project { input, .. } => Box::new(Project { base: base(input)?, row: Row::new() }),
         Node::Cut { input, .. } => Box::new(Cut(base(input)?)),
         Node::ProjectSet { input, .. } => Box::new(ProjectSet { base: base(input)?, row: Vec::new(), sets: None }),
         Node::Limit { input, offset, limit, .. } => {
@@ -26,7 +26,8 @@ pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<
             Box::new(Limit { base: base(input)?, skip, take, last: None })
         }
         Node::Distinct { input, .. } => {
-            Box::new(Distinct { base: base(input)?, seen: Seen::default(), reserved: run.reserve() })
+            let (seen, key) = (Seen::default(), Vec::new());
+            Box::new(Distinct { base: base(input)?, seen, key, reserved: run.reserve() })
         }
         Node::Set { kind, all, prefix: width, left, right } => {
             set_operation(*kind, *all, *width, (left, right), prefix, run)?
@@ -57,6 +58,15 @@ pub(super) fn count(scalar: &Scalar, word: &str, prefix: &Prefix, run: &Arc<Run>
     })
 }
 
+/// The key that expressions have on a row, in place of what `key` held.
+fn key_of(exprs: &[Scalar], row: &[Value], run: &Arc<Run>, key: &mut Vec<u8>) -> Result<(), SqlError> {
+    key.clear();
+    for expr in exprs {
+        encode(&*expr.value_ref(row, run)?, KeyKind::Plain, key);
+    }
+    Ok(())
+}
+
 struct Base {
     input: Source,
     node: Arc<Node>,
@@ -66,43 +76,48 @@ struct Base {
 struct Filter(Base);
 
 impl Rows for Filter {
-    fn next(&mut self) -> Result<Option<Row>, SqlError> {
-        let Node::Filter { conditions, .. } = self.0.node.as_ref() else { return Ok(None) };
-        while let Some(row) = self.0.input.next()? {
+    fn next(&mut self, row: &mut Row) -> Result<bool, SqlError> {
+        let Node::Filter { conditions, .. } = self.0.node.as_ref() else { return Ok(false) };
+        while self.0.input.next(row)? {
             self.0.run.tick()?;
-            if all_true(conditions, &row, &self.0.run)? {
-                return Ok(Some(row));
+            if all_true(conditions, row, &self.0.run)? {
+                return Ok(true);
             }
         }
-        Ok(None)
+        Ok(false)
     }
 }
 
-struct Project(Base);
+struct Project {
+    base: Base,
+    /// The input's row.
+    row: Row,
+}
 
 impl Rows for Project {
-    fn next(&mut self) -> Result<Option<Row>, SqlError> {
-        let Node::Project { prefix, columns, .. } = self.0.node.as_ref() else { return Ok(None) };
-        let Some(row) = self.0.input.next()? else { return Ok(None) };
-        let mut out = Vec::with_capacity(prefix + columns.len());
-        out.extend_from_slice(&row[..*prefix]);
-        for column in columns {
-            out.push(column.value(&row, &self.0.run)?);
+    fn next(&mut self, row: &mut Row) -> Result<bool, SqlError> {
+        let Node::Project { prefix, columns, .. } = self.base.node.as_ref() else { return Ok(false) };
+        if !self.base.input.next(&mut self.row)? {
+            return Ok(false);
         }
-        Ok(Some(out))
+        row.clear();
+        row.reserve(prefix + columns.len());
+        row.extend_from_slice(&self.row[..*prefix]);
+        for column in columns {
+            row.push(column.value(&self.row, &self.base.run)?);
+        }
+        Ok(true)
     }
 }
 
 struct Cut(Base);
 
 impl Rows for Cut {
-    fn next(&mut self) -> Result<Option<Row>, SqlError> {
-        let Node::Cut { width, .. } = self.0.node.as_ref() else { return Ok(None) };
-        let mut row = self.0.input.next()?;
-        if let Some(row) = &mut row {
-            row.truncate(*width);
-        }
-        Ok(row)
+    fn next(&mut self, row: &mut Row) -> Result<bool, SqlError> {
+        let Node::Cut { width, .. } = self.0.node.as_ref() else { return Ok(false) };
+        let found = self.0.input.next(row)?;
+        row.truncate(*width);
+        Ok(found)
     }
 }
 
@@ -113,21 +128,23 @@ struct ProjectSet {
 }
 
 impl Rows for ProjectSet {
-    fn next(&mut self) -> Result<Option<Row>, SqlError> {
-        let Node::ProjectSet { calls, .. } = self.base.node.as_ref() else { return Ok(None) };
+    fn next(&mut self, row: &mut Row) -> Result<bool, SqlError> {
+        let Node::ProjectSet { calls, .. } = self.base.node.as_ref() else { return Ok(false) };
         loop {
             if let Some(sets) = &mut self.sets
                 && let Some(values) = sets.next()
             {
                 self.base.run.tick()?;
-                let mut row = self.row.clone();
+                row.clear();
+                row.extend_from_slice(&self.row);
                 row.extend(values);
-                return Ok(Some(row));
+                return Ok(true);
             }
-            let Some(row) = self.base.input.next()? else { return Ok(None) };
+            if !self.base.input.next(&mut self.row)? {
+                return Ok(false);
+            }
             self.base.run.tick()?;
-            self.sets = Some(SetRows::start(calls, &row, &self.base.run)?);
-            self.row = row;
+            self.sets = Some(SetRows::start(calls, &self.row, &self.base.run)?);
         }
     }
 }
@@ -136,62 +153,65 @@ struct Limit {
     base: Base,
     skip: usize,
     take: Option<usize>,
-    last: Option<Row>,
+    /// WITH TIES: the key of the last row.
+    last: Option<Vec<u8>>,
 }
 
 impl Rows for Limit {
-    fn next(&mut self) -> Result<Option<Row>, SqlError> {
+    fn next(&mut self, row: &mut Row) -> Result<bool, SqlError> {
         while self.skip > 0 {
             self.skip -= 1;
             self.base.run.tick()?;
-            if self.base.input.next()?.is_none() {
-                return Ok(None);
+            if !self.base.input.next(row)? {
+                return Ok(false);
             }
         }
-        let Node::Limit { ties, .. } = self.base.node.as_ref() else { return Ok(None) };
+        let Node::Limit { ties, .. } = self.base.node.as_ref() else { return Ok(false) };
         let beyond = self.take == Some(0);
         match &mut self.take {
-            None => return self.base.input.next(),
-            Some(0) if self.last.is_none() => return Ok(None),
+            None => return self.base.input.next(row),
+            Some(0) if self.last.is_none() => return Ok(false),
             Some(0) => {}
             Some(left) => *left -= 1,
         }
-        let Some(row) = self.base.input.next()? else { return Ok(None) };
+        if !self.base.input.next(row)? {
+            return Ok(false);
+        }
         if !ties.is_empty() {
-            let keys = ties.iter().map(|tie| tie.value(&row, &self.base.run)).collect::<Result<Row, _>>()?;
-            if beyond && self.last.as_ref().is_some_and(|last| row_key(last) != row_key(&keys)) {
+            let mut key = Vec::new();
+            key_of(ties, row, &self.base.run, &mut key)?;
+            if beyond && self.last.as_ref().is_some_and(|last| *last != key) {
                 // Beyond the limit and no tie: nothing more follows.
                 self.last = None;
-                return Ok(None);
+                return Ok(false);
             }
-            self.last = Some(keys);
+            self.last = Some(key);
         }
-        Ok(Some(row))
+        Ok(true)
     }
 }
 
 struct Distinct {
     base: Base,
     seen: Seen,
+    key: Vec<u8>,
     reserved: Reservation,
 }
 
 impl Rows for Distinct {
-    fn next(&mut self) -> Result<Option<Row>, SqlError> {
-        let Node::Distinct { prefix, on, .. } = self.base.node.as_ref() else { return Ok(None) };
-        while let Some(row) = self.base.input.next()? {
+    fn next(&mut self, row: &mut Row) -> Result<bool, SqlError> {
+        let Node::Distinct { prefix, on, .. } = self.base.node.as_ref() else { return Ok(false) };
+        while self.base.input.next(row)? {
             self.base.run.tick()?;
-            let key = match on {
-                None => row_key(&row[*prefix..]),
-                Some(on) => {
-                    row_key(&on.iter().map(|expr| expr.value(&row, &self.base.run)).collect::<Result<Row, _>>()?)
-                }
-            };
-            if self.seen.is_new(key, &mut self.reserved)? {
-                return Ok(Some(row));
+            match on {
+                None => row_key(&row[*prefix..], &mut self.key),
+                Some(on) => key_of(on, row, &self.base.run, &mut self.key)?,
+            }
+            if self.seen.is_new(&self.key, &mut self.reserved)? {
+                return Ok(true);
             }
         }
-        Ok(None)
+        Ok(false)
     }
 }
 
@@ -211,6 +231,7 @@ fn set_operation(
         let both = Union {
             inputs: [Some(left), Some(right)],
             seen: (!all).then(Seen::default),
+            key: Vec::new(),
             run: run.clone(),
             width,
             reserved: run.reserve(),
@@ -218,17 +239,24 @@ fn set_operation(
         return Ok(Box::new(both));
     }
     let mut reserved = run.reserve();
-    let mut counts: HashMap<Vec<u8>, usize> = HashMap::new();
-    while let Some(row) = right.next()? {
+    let (mut keys, mut counts) = (KeyTable::default(), Vec::new());
+    let (mut row, mut key) = (Row::new(), Vec::new());
+    while right.next(&mut row)? {
         run.tick()?;
-        let key = row_key(&row[width..]);
-        reserved.bytes(key.len() + 56)?;
-        *counts.entry(key).or_default() += 1;
+        row_key(&row[width..], &mut key);
+        let (number, new) = keys.number(&key);
+        if new {
+            reserved.bytes(key.len() + KEY_BYTES + size_of::<usize>())?;
+            counts.push(0);
+        }
+        counts[number] += 1;
     }
     Ok(Box::new(Matching {
         left,
+        keys,
         counts,
         seen: Seen::default(),
+        key,
         run: run.clone(),
         keep_matched: kind == SetKind::Intersect,
         all,
@@ -240,35 +268,40 @@ fn set_operation(
 struct Union {
     inputs: [Option<Source>; 2],
     seen: Option<Seen>,
+    key: Vec<u8>,
     run: Arc<Run>,
     width: usize,
     reserved: Reservation,
 }
 
 impl Rows for Union {
-    fn next(&mut self) -> Result<Option<Row>, SqlError> {
+    fn next(&mut self, row: &mut Row) -> Result<bool, SqlError> {
         for input in &mut self.inputs {
             while let Some(source) = input {
-                let Some(row) = source.next()? else {
+                if !source.next(row)? {
                     *input = None;
                     break;
-                };
+                }
                 self.run.tick()?;
-                let Some(seen) = &mut self.seen else { return Ok(Some(row)) };
-                if seen.is_new(row_key(&row[self.width..]), &mut self.reserved)? {
-                    return Ok(Some(row));
+                let Some(seen) = &mut self.seen else { return Ok(true) };
+                row_key(&row[self.width..], &mut self.key);
+                if seen.is_new(&self.key, &mut self.reserved)? {
+                    return Ok(true);
                 }
             }
         }
-        Ok(None)
+        Ok(false)
     }
 }
 
 /// INTERSECT and EXCEPT.
 struct Matching {
     left: Source,
-    counts: HashMap<Vec<u8>, usize>,
+    /// Rows of the right side, and how often each is there.
+    keys: KeyTable,
+    counts: Vec<usize>,
     seen: Seen,
+    key: Vec<u8>,
     run: Arc<Run>,
     keep_matched: bool,
     all: bool,
@@ -277,11 +310,11 @@ struct Matching {
 }
 
 impl Rows for Matching {
-    fn next(&mut self) -> Result<Option<Row>, SqlError> {
-        while let Some(row) = self.left.next()? {
+    fn next(&mut self, row: &mut Row) -> Result<bool, SqlError> {
+        while self.left.next(row)? {
             self.run.tick()?;
-            let key = row_key(&row[self.width..]);
-            let matched = match self.counts.get_mut(&key) {
+            row_key(&row[self.width..], &mut self.key);
+            let matched = match self.keys.find(&self.key).map(|number| &mut self.counts[number]) {
                 Some(0) | None => false,
                 Some(count) if self.all => {
                     *count -= 1;
@@ -289,10 +322,10 @@ impl Rows for Matching {
                 }
                 Some(_) => true,
             };
-            if matched == self.keep_matched && (self.all || self.seen.is_new(key, &mut self.reserved)?) {
-                return Ok(Some(row));
+            if matched == self.keep_matched && (self.all || self.seen.is_new(&self.key, &mut self.reserved)?) {
+                return Ok(true);
             }
         }
-        Ok(None)
+        Ok(false)
     }
 }

@@ -4,8 +4,10 @@ use super::shape::count;
 use super::{Prefix, Run, Source, held, listed, open as open_node};
 use crate::SqlError;
 use crate::engine::node::{Node, SortKey};
+use crate::engine::scalar::Scalar;
+use crate::exec::evaluate;
 use crate::exec::sort::in_order;
-use crate::types::{Row, Value};
+use crate::types::{Row, SqlType, Value};
 use std::cmp::Ordering;
 use std::sync::Arc;
 
@@ -32,6 +34,88 @@ pub(super) fn key_values(keys: &[SortKey], row: &[Value], run: &Arc<Run>) -> Res
     keys.iter().map(|key| key.by.value(row, run)).collect()
 }
 
+/// A number that orders values as a sort key does: of different numbers the lesser comes first, equal ones say nothing. Most
+/// comparisons of a sort end with it, without a look at the values.
+pub(super) fn lead(value: &Value, key: &SortKey) -> u64 {
+    const BITS: u32 = 62;
+    let signed = |n: i64| (n.clamp(-1 << (BITS - 1), (1 << (BITS - 1)) - 1) + (1 << (BITS - 1))) as u64;
+    let float = |v: f64| match (v + 0.0).to_bits() {
+        _ if v.is_nan() => u64::MAX,
+        bits if bits >> 63 == 1 => !bits,
+        bits => bits | 1 << 63,
+    };
+    let word = match value {
+        Value::Null => return if key.nulls_first { 0 } else { u64::MAX },
+        Value::Text(text) if !matches!(key.by.ty, SqlType::Char(_)) => {
+            let mut first = [0; 8];
+            let length = text.len().min(8);
+            first[..length].copy_from_slice(&text.as_bytes()[..length]);
+            u64::from_be_bytes(first) >> (64 - BITS)
+        }
+        Value::Float4(v) => float(f64::from(*v)) >> (64 - BITS),
+        Value::Float8(v) => float(*v) >> (64 - BITS),
+        Value::Date(v) => signed(i64::from(*v)),
+        Value::Time(v) | Value::Timestamp(v) | Value::Timestamptz(v) => signed(*v),
+        Value::Int2(_) | Value::Int4(_) | Value::Int8(_) => value.as_i64().map_or(0, signed),
+        _ => 0,
+    };
+    // NULLs are before or after all.
+    1 + if key.descending { (1 << BITS) - 1 - word } else { word }
+}
+
+/// A row to be sorted, behind it the keys that are no column of it.
+struct Keyed {
+    lead: u64,
+    row: Row,
+}
+
+/// The keys of a sort, and where in its rows they are.
+struct Order<'a> {
+    keys: &'a [SortKey],
+    places: Vec<usize>,
+    /// Keys to be computed.
+    computed: Vec<&'a Scalar>,
+    run: &'a Arc<Run>,
+}
+
+impl<'a> Order<'a> {
+    fn new(keys: &'a [SortKey], run: &'a Arc<Run>) -> Order<'a> {
+        Order { keys, places: Vec::new(), computed: Vec::new(), run }
+    }
+
+    /// Adds to a row what it is sorted by.
+    fn keyed(&mut self, mut row: Row) -> Result<Keyed, SqlError> {
+        if self.places.is_empty() {
+            for key in self.keys {
+                let column = evaluate::column(&key.by.expr).filter(|_| key.by.steps.is_empty());
+                self.places.push(column.unwrap_or(row.len() + self.computed.len()));
+                self.computed.extend(column.is_none().then_some(&key.by));
+            }
+        }
+        row.reserve(self.computed.len());
+        for scalar in &self.computed {
+            let value = scalar.value(&row, self.run)?;
+            row.push(value);
+        }
+        let first = self.places.first().map(|place| lead(&row[*place], &self.keys[0]));
+        Ok(Keyed { lead: first.unwrap_or(0), row })
+    }
+
+    fn compare(&self, a: &Keyed, b: &Keyed) -> Ordering {
+        a.lead.cmp(&b.lead).then_with(|| {
+            let mut orders = self.places.iter().zip(self.keys).map(|(at, key)| compare(&a.row[*at], &b.row[*at], key));
+            orders.find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
+        })
+    }
+
+    /// The row as it was.
+    fn bare(&self, keyed: Keyed) -> Row {
+        let mut row = keyed.row;
+        row.truncate(row.len() - self.computed.len());
+        row
+    }
+}
+
 pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<Source, SqlError> {
     let Node::Sort { input, keys, limit } = node.as_ref() else { return Ok(listed(Vec::new())) };
     let most = match limit {
@@ -43,24 +127,34 @@ pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<
     };
     let mut source = open_node(input, prefix, run)?;
     let mut reserved = run.reserve();
-    let mut rows: Vec<(Row, Row)> = Vec::new();
-    let order = |(a, _): &(Row, Row), (b, _): &(Row, Row)| compare_rows(a, b, keys);
-    while let Some(row) = source.next()? {
+    let mut order = Order::new(keys, run);
+    let mut rows: Vec<Keyed> = Vec::new();
+    // The last of the rows that were the first ones so far: what does not come before it is not kept.
+    let mut worst: Option<usize> = None;
+    let mut row = Row::new();
+    while source.next(&mut row)? {
         run.tick()?;
-        if most.is_none_or(|most| rows.len() < most.saturating_mul(2)) {
-            reserved.row(&row)?;
+        let keyed = order.keyed(std::mem::take(&mut row))?;
+        if worst.is_some_and(|worst| order.compare(&keyed, &rows[worst]).is_ge()) {
+            row = keyed.row;
+            continue;
         }
-        rows.push((key_values(keys, &row, run)?, row));
+        if most.is_none_or(|most| rows.len() < most.saturating_mul(2)) {
+            reserved.row(&keyed.row)?;
+        }
+        rows.push(keyed);
         if let Some(most) = most
             && rows.len() >= most.saturating_mul(2).max(64)
         {
-            rows = in_order(rows, order, &run.context)?;
+            rows = in_order(rows, |a, b| order.compare(a, b), &run.context)?;
             rows.truncate(most);
+            worst = most.checked_sub(1);
         }
     }
-    rows = in_order(rows, order, &run.context)?;
+    rows = in_order(rows, |a, b| order.compare(a, b), &run.context)?;
     if let Some(most) = most {
         rows.truncate(most);
     }
-    Ok(held(rows.into_iter().map(|(_, row)| row), reserved))
+    let rows: Vec<Row> = rows.into_iter().map(|keyed| order.bare(keyed)).collect();
+    Ok(held(rows.into_iter(), reserved))
 }

@@ -4,15 +4,15 @@
 //! for each row.
 
 use super::aggregate::feed;
-use super::sort::{compare_rows, key_values};
+use super::sort::{compare_rows, lead};
 use super::{Prefix, Run, Source, collect, held, listed, open as open_node};
-use crate::engine::keys::row_key;
+use crate::engine::key_table::{KEY_BYTES, KeyTable};
+use crate::engine::keys::{KeyKind, encode};
 use crate::engine::node::Node;
 use crate::engine::window::{Bound, Function, Units, WindowCall};
 use crate::exec::sort::in_order;
 use crate::types::{Row, Value};
 use crate::{SqlError, SqlState};
-use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -33,10 +33,10 @@ pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<
     Ok(held(rows.into_iter(), reserved))
 }
 
-/// A partition in order: places of its rows, their sort keys, and for each the number of its group of peers.
+/// A partition in order: places of its rows, their sort keys if there is one each, and for each the number of its group of peers.
 struct Partition {
     places: Vec<usize>,
-    keys: Vec<Row>,
+    keys: Vec<Value>,
     /// First position of each group of peers, and the end.
     groups: Vec<usize>,
     /// The group of each position.
@@ -51,30 +51,47 @@ impl Partition {
 }
 
 fn partitions(call: &WindowCall, rows: &[Row], run: &Arc<Run>) -> Result<Vec<Partition>, SqlError> {
-    let mut places: HashMap<Vec<u8>, usize> = HashMap::new();
-    let mut lists: Vec<Vec<(Row, usize)>> = Vec::new();
+    let mut reserved = run.reserve();
+    let (mut numbers, mut key) = (KeyTable::default(), Vec::new());
+    // A row's place behind the lead of its first sort key, by partition; its sort keys by place.
+    let mut lists: Vec<Vec<(u64, usize)>> = Vec::new();
+    let mut keys: Vec<Value> = Vec::with_capacity(rows.len() * call.order.len());
     for (place, row) in rows.iter().enumerate() {
         run.tick()?;
-        let key = row_key(&call.partition.iter().map(|by| by.value(row, run)).collect::<Result<Row, _>>()?);
-        let number = *places.entry(key).or_insert_with(|| {
+        key.clear();
+        for by in &call.partition {
+            encode(&*by.value_ref(row, run)?, KeyKind::Plain, &mut key);
+        }
+        let (number, new) = numbers.number(&key);
+        if new {
+            reserved.bytes(key.len() + KEY_BYTES)?;
             lists.push(Vec::new());
-            lists.len() - 1
-        });
-        lists[number].push((key_values(&call.order, row, run)?, place));
+        }
+        for by in &call.order {
+            keys.push(by.by.value(row, run)?);
+        }
+        let first = call.order.first().map_or(0, |by| lead(&keys[place * call.order.len()], by));
+        lists[number].push((first, place));
     }
-    let partition = |list: Vec<(Row, usize)>| -> Result<Partition, SqlError> {
-        let list = in_order(list, |(a, _), (b, _)| compare_rows(a, b, &call.order), &run.context)?;
+    let keys_of = |place: usize| &keys[place * call.order.len()..][..call.order.len()];
+    let order = |a: &(u64, usize), b: &(u64, usize)| {
+        a.0.cmp(&b.0).then_with(|| compare_rows(keys_of(a.1), keys_of(b.1), &call.order))
+    };
+    let partition = |list: Vec<(u64, usize)>| -> Result<Partition, SqlError> {
+        let list = in_order(list, order, &run.context)?;
         let mut groups = Vec::new();
         let mut group_of = Vec::with_capacity(list.len());
         for at in 0..list.len() {
             run.tick()?;
-            if at == 0 || compare_rows(&list[at - 1].0, &list[at].0, &call.order).is_ne() {
+            if at == 0 || order(&list[at - 1], &list[at]).is_ne() {
                 groups.push(at);
             }
             group_of.push(groups.len() - 1);
         }
         groups.push(list.len());
-        let (keys, places) = list.into_iter().unzip();
+        let places: Vec<usize> = list.into_iter().map(|(_, place)| place).collect();
+        let single = call.order.len() == 1;
+        let keys = places.iter().filter(|_| single).map(|place| keys[*place].clone()).collect();
         Ok(Partition { places, keys, groups, group_of })
     };
     lists.into_iter().map(partition).collect()
@@ -264,14 +281,14 @@ fn range_edge(
     let (Some(offset), [key]) = (number(offset), call.order.as_slice()) else {
         return Err(SqlError::unsupported("RANGE with an offset over this sort key"));
     };
-    let here = &partition.keys[at][0];
+    let here = &partition.keys[at];
     let Some(value) = number(here) else { return Ok(partition.peers(at)) };
     let direction = if key.descending { -1.0 } else { 1.0 };
     let limit = value * direction + sign as f64 * offset;
-    let place = |at: &Row| number(&at[0]).map(|n| n * direction);
+    let place = |key: &Value| number(key).map(|n| n * direction);
     // Rows before the limit, and rows up to and with it, among those whose key is no NULL.
     let known: Vec<(usize, f64)> =
-        partition.keys.iter().enumerate().filter_map(|(i, row)| place(row).map(|n| (i, n))).collect();
+        partition.keys.iter().enumerate().filter_map(|(i, key)| place(key).map(|n| (i, n))).collect();
     let end = known.iter().rev().find(|(_, n)| *n <= limit).map(|(i, _)| i + 1);
     let start = known.iter().find(|(_, n)| *n >= limit).map(|(i, _)| *i);
     let first = known.first().map_or(0, |(i, _)| *i);

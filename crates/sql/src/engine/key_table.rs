@@ -1,0 +1,160 @@
+//! Keys that are numbered as they are met: under groups, DISTINCT, set operations, hash joins and partitions.
+//!
+//! A key is bytes (see [`super::keys`]). All of them lie one after the other in one buffer, and the table over them holds a hash and a
+//! number in eight bytes: a new key allocates nothing of its own, a key that was met before is found without being copied.
+//!
+//! Invariant: numbers are given from 0 in the order in which keys were first met.
+//!
+//! Caveat: the hash has no seed, as PostgreSQL's has none: whoever chooses the keys of his own query can make it slow.
+
+/// Keys and their numbers.
+#[derive(Debug, Default)]
+pub(super) struct KeyTable {
+    bytes: Vec<u8>,
+    /// Where each key ends.
+    ends: Vec<usize>,
+    /// By hash, with linear probing: hash in the upper half, number + 1 in the lower; 0 is free. A power of two of them.
+    slots: Vec<u64>,
+}
+
+/// What a key needs beside its bytes: its end, and its share of the slots.
+pub(super) const KEY_BYTES: usize = 32;
+
+const SLOTS_FIRST: usize = 16;
+
+/// Where a key is, or would be.
+enum Probe {
+    Found(usize),
+    Free(usize),
+}
+
+impl KeyTable {
+    /// How many keys there are.
+    pub(super) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// The number of a key, if it was met.
+    pub(super) fn find(&self, key: &[u8]) -> Option<usize> {
+        if self.slots.is_empty() {
+            return None;
+        }
+        match self.probe(hash(key), key) {
+            Probe::Found(number) => Some(number),
+            Probe::Free(_) => None,
+        }
+    }
+
+    /// The number of a key, and whether it is met for the first time.
+    pub(super) fn number(&mut self, key: &[u8]) -> (usize, bool) {
+        if self.slots.len() * 3 <= self.len() * 4 {
+            self.grow();
+        }
+        let hash = hash(key);
+        match self.probe(hash, key) {
+            Probe::Found(number) => (number, false),
+            Probe::Free(at) => {
+                let number = self.len();
+                // The statement's memory ends long before.
+                assert!(number < u32::MAX as usize, "a table of keys is full");
+                self.slots[at] = u64::from(hash) << 32 | (number as u64 + 1);
+                self.bytes.extend_from_slice(key);
+                self.ends.push(self.bytes.len());
+                (number, true)
+            }
+        }
+    }
+
+    fn key(&self, number: usize) -> &[u8] {
+        let start = number.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.bytes[start..self.ends[number]]
+    }
+
+    fn probe(&self, hash: u32, key: &[u8]) -> Probe {
+        let mask = self.slots.len() - 1;
+        let mut at = hash as usize & mask;
+        loop {
+            match self.slots[at] {
+                0 => return Probe::Free(at),
+                slot if (slot >> 32) as u32 == hash => {
+                    let number = slot as u32 as usize - 1;
+                    if self.key(number) == key {
+                        return Probe::Found(number);
+                    }
+                }
+                _ => {}
+            }
+            at = (at + 1) & mask;
+        }
+    }
+
+    fn grow(&mut self) {
+        let count = (self.slots.len() * 2).max(SLOTS_FIRST);
+        let old = std::mem::replace(&mut self.slots, vec![0; count]);
+        for slot in old.into_iter().filter(|slot| *slot != 0) {
+            let mut at = (slot >> 32) as usize & (count - 1);
+            while self.slots[at] != 0 {
+                at = (at + 1) & (count - 1);
+            }
+            self.slots[at] = slot;
+        }
+    }
+}
+
+/// Eight bytes at a time: both halves of a product with an odd constant (the fraction of the golden ratio).
+fn hash(key: &[u8]) -> u32 {
+    let fold = |state: u64, word: u64| {
+        let product = u128::from(state ^ word) * 0x9e37_79b9_7f4a_7c15_u128;
+        (product as u64) ^ (product >> 64) as u64
+    };
+    let (words, rest) = key.as_chunks::<8>();
+    let mut state = words.iter().fold(key.len() as u64, |state, word| fold(state, u64::from_le_bytes(*word)));
+    let mut last = [0; 8];
+    last[..rest.len()].copy_from_slice(rest);
+    state = fold(state, u64::from_le_bytes(last));
+    (state ^ state >> 32) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_given_in_order_of_first_sight_and_found_again() {
+        let mut table = KeyTable::default();
+        assert_eq!(table.find(b"a"), None);
+        let keys: Vec<Vec<u8>> = (0..5000u32).map(|n| n.to_be_bytes()[..(n % 5) as usize].to_vec()).collect();
+        let mut first: Vec<&[u8]> = Vec::new();
+        for key in &keys {
+            let known = first.iter().position(|met| met == key);
+            assert_eq!(table.find(key), known);
+            assert_eq!(table.number(key), (known.unwrap_or(first.len()), known.is_none()));
+            if known.is_none() {
+                first.push(key);
+            }
+        }
+        assert_eq!(table.len(), first.len());
+    }
+
+    #[test]
+    fn keys_that_differ_in_length_alone_are_two() {
+        let mut table = KeyTable::default();
+        for (number, length) in (0..40).enumerate() {
+            assert_eq!(table.number(&vec![0; length]), (number, true));
+        }
+        (0..40).for_each(|length| assert_eq!(table.number(&vec![0; length]), (length, false)));
+    }
+
+    /// Keys of numbers in a row must not crowd: a bad hash makes this test hang rather than fail.
+    #[test]
+    fn many_numbers_in_a_row_are_told_apart() {
+        let mut table = KeyTable::default();
+        for step in [1u64, 1 << 20, 1 << 40] {
+            let before = table.len();
+            for n in 0..100_000u64 {
+                table.number(&(n * step + 1).to_le_bytes());
+            }
+            assert!(table.len() > before + 90_000);
+        }
+    }
+}
