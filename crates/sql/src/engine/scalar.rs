@@ -67,10 +67,10 @@ fn in_set(left: &[Value], kinds: &[KeyKind], set: &InSet) -> Value {
     if set.empty {
         return Value::Bool(false);
     }
-    if left.contains(&Value::Null) {
+    if left.iter().any(Value::is_null) {
         return Value::Null;
     }
-    let mut key = Vec::new();
+    let mut key = Vec::with_capacity(left.len() * 16);
     left.iter().zip(kinds).for_each(|(value, kind)| keys::encode(value, *kind, &mut key));
     if set.keys.find(&key).is_some() {
         Value::Bool(true)
@@ -94,6 +94,12 @@ impl Scalar {
     pub(super) fn value(&self, row: &[Value], run: &Arc<Run>) -> Result<Value, SqlError> {
         if self.steps.is_empty() {
             return evaluate::value(&self.expr, row, &run.context);
+        }
+        if let ([step], Expr::Column { index, .. }) = (self.steps.as_slice(), &self.expr)
+            && *index == self.width
+        {
+            // A condition that is one subquery needs no copy of the row.
+            return step.value(&row[..self.width], run);
         }
         let mut scratch = row[..self.width].to_vec();
         for step in &self.steps {

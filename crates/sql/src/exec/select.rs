@@ -149,6 +149,9 @@ impl Select {
     }
 }
 
+/// Under a LIMIT, rows that a sort holds at least before it drops those that cannot come out.
+const TOP_ROWS_MIN: usize = 64;
+
 impl Rows {
     /// The next joined row that passed its locks.
     fn joined(&mut self) -> Result<bool, SqlError> {
@@ -173,7 +176,11 @@ impl Rows {
         let mut rows = match &select.grouping {
             Some(grouping) => self.group(grouping, &mut reserved)?,
             None => {
-                let mut rows = Vec::new();
+                // Only the first rows in order can come out; a lock may drop some of them.
+                let ordered = !select.order.is_empty() && select.distinct.is_none() && select.locks.is_empty();
+                let most = if ordered { self.left.saturating_add(self.skip) } else { usize::MAX };
+                let kept_max = most.saturating_mul(2).max(TOP_ROWS_MIN);
+                let (mut rows, mut taken) = (Vec::new(), 0);
                 while self.joined()? {
                     let Some(cursor) = &mut self.cursor else { break };
                     let row = match &select.distinct {
@@ -184,7 +191,14 @@ impl Rows {
                             row
                         }
                     };
-                    reserved.take(sort::row_bytes(&row))?;
+                    if rows.len() >= kept_max {
+                        rows = sort::sort(rows, &select.order, &self.context)?;
+                        rows.truncate(most);
+                    }
+                    if taken < kept_max {
+                        taken += 1;
+                        reserved.take(sort::row_bytes(&row))?;
+                    }
                     rows.push(row);
                 }
                 rows

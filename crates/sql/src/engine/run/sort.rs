@@ -6,8 +6,8 @@ use crate::SqlError;
 use crate::engine::node::{Node, SortKey};
 use crate::engine::scalar::Scalar;
 use crate::exec::evaluate;
-use crate::exec::sort::in_order;
-use crate::types::{Row, SqlType, Value};
+use crate::exec::sort::{self, in_order};
+use crate::types::{Row, Value};
 use std::cmp::Ordering;
 use std::sync::Arc;
 
@@ -34,33 +34,9 @@ pub(super) fn key_values(keys: &[SortKey], row: &[Value], run: &Arc<Run>) -> Res
     keys.iter().map(|key| key.by.value(row, run)).collect()
 }
 
-/// A number that orders values as a sort key does: of different numbers the lesser comes first, equal ones say nothing. Most
-/// comparisons of a sort end with it, without a look at the values.
+/// What [`sort::lead`] says of a value under a key.
 pub(super) fn lead(value: &Value, key: &SortKey) -> u64 {
-    const BITS: u32 = 62;
-    let signed = |n: i64| (n.clamp(-1 << (BITS - 1), (1 << (BITS - 1)) - 1) + (1 << (BITS - 1))) as u64;
-    let float = |v: f64| match (v + 0.0).to_bits() {
-        _ if v.is_nan() => u64::MAX,
-        bits if bits >> 63 == 1 => !bits,
-        bits => bits | 1 << 63,
-    };
-    let word = match value {
-        Value::Null => return if key.nulls_first { 0 } else { u64::MAX },
-        Value::Text(text) if !matches!(key.by.ty, SqlType::Char(_)) => {
-            let mut first = [0; 8];
-            let length = text.len().min(8);
-            first[..length].copy_from_slice(&text.as_bytes()[..length]);
-            u64::from_be_bytes(first) >> (64 - BITS)
-        }
-        Value::Float4(v) => float(f64::from(*v)) >> (64 - BITS),
-        Value::Float8(v) => float(*v) >> (64 - BITS),
-        Value::Date(v) => signed(i64::from(*v)),
-        Value::Time(v) | Value::Timestamp(v) | Value::Timestamptz(v) => signed(*v),
-        Value::Int2(_) | Value::Int4(_) | Value::Int8(_) => value.as_i64().map_or(0, signed),
-        _ => 0,
-    };
-    // NULLs are before or after all.
-    1 + if key.descending { (1 << BITS) - 1 - word } else { word }
+    sort::lead(value, &key.by.ty, key.descending, key.nulls_first)
 }
 
 /// A row to be sorted, behind it the keys that are no column of it.
