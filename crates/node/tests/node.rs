@@ -333,6 +333,11 @@ fn a_void_bound_does_not_push_the_hybrid_clock() {
     assert!(matches!(locked, Poll::Ready(Ok(_))), "{locked:?}");
     let ahead_us = w.node.clock_last().physical_us().saturating_sub(w.ns / 1000);
     assert!(ahead_us < 1_000_000, "the hybrid clock is {ahead_us} us ahead");
+    // Nor does a token from somewhere.
+    let token = Timestamp::new((w.ns + 15_000_000_000) / 1000, 0);
+    let stranger = BeginOptions { consistency: Consistency::Token, token, ..BeginOptions::default() };
+    let refused = Transaction::begin(&w.node, &lost, &stranger).err().map(|e| e.to_string());
+    assert!(refused.is_some_and(|e| e.contains("lies in the future")));
 }
 
 /// A snapshot of the last moments stands in the log before it is read; after a restart nothing is written below it, wherever the

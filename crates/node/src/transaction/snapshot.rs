@@ -42,10 +42,16 @@ impl Limit {
 impl<E: Engine> Node<E> {
     /// Ratchets the hybrid clock to a snapshot (invariant 3 of `transaction`), unless that lies in the future.
     pub(crate) fn admit(&self, now: &Reading, snapshot: Timestamp) -> Result<(), TxnError> {
-        if snapshot <= self.shared.clock.last() {
+        let last = self.shared.clock.last();
+        if snapshot <= last {
             return Ok(());
         }
-        self.shared.clock.observe(snapshot, now.interval, self.shared.options.tolerance_us).map_err(|refused| {
+        let mut known = now.interval;
+        if now.trusted().is_none() {
+            // The `latest` of a bound that is void may be far in the future: what was seen is the better guide.
+            known.latest_ns = known.earliest_ns.max(last.physical_us().saturating_mul(1000));
+        }
+        self.shared.clock.observe(snapshot, known, self.shared.options.tolerance_us).map_err(|refused| {
             self.shared.counters.clock_future_timestamps.one();
             TxnError::SnapshotUnavailable {
                 asked: snapshot,
