@@ -228,8 +228,8 @@ impl SimClock {
                 let error_ns = rng.below(2 * reach + 1).cast_signed() - reach.cast_signed();
                 self.kernel.sleep(slept_ns, error_ns);
                 // After a long sleep readers see by themselves that the poller is late.
-                let short = slept_ns <= clocksource::LATE_AFTER_NS;
-                return if short { self.poll(now, rng) } else { Vec::new() };
+                let late = self.kernel.boot_ns(now) > self.anchor.late_after_ns;
+                return if late { Vec::new() } else { self.poll(now, rng) };
             }
             Trouble::Move(still_ns) => {
                 self.kernel.stand_still(still_ns);
