@@ -267,7 +267,9 @@ impl<E: Engine> Node<E> {
         let shared = &self.shared;
         let earliest = now.interval.earliest();
         if mode == Consistency::None {
-            return (earliest, Limit::NONE);
+            // Alone, nothing lies between what is visible and the physical clock, and what is visible needs no lease.
+            let snapshot = if shared.options.alone { earliest.min(self.visible()) } else { earliest };
+            return (snapshot, Limit::NONE);
         }
         if shared.options.alone {
             return (self.visible().max(token), Limit::NONE);

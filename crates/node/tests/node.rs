@@ -340,6 +340,22 @@ fn a_void_bound_does_not_push_the_hybrid_clock() {
     assert!(refused.is_some_and(|e| e.contains("lies in the future")));
 }
 
+/// Reads of the present never wait for the disk on a node that is alone, in no mode.
+#[test]
+fn reads_of_the_present_need_no_lease() {
+    let mut w = World::new();
+    w.set(&[("a", "1")]);
+    w.pass(10_000_000_000);
+    for consistency in
+        [Consistency::Auto, Consistency::Strict, Consistency::Hybrid, Consistency::Token, Consistency::None]
+    {
+        let options = BeginOptions { consistency, ..BeginOptions::default() };
+        let mut txn = Transaction::begin(&w.node, &w.now(), &options).unwrap();
+        assert_eq!(w.get(&mut txn, "a").as_deref(), Some("1"), "{consistency:?}");
+    }
+    assert!(!w.node.has_batch());
+}
+
 /// A snapshot of the last moments stands in the log before it is read; after a restart nothing is written below it, wherever the
 /// clock is.
 #[test]
