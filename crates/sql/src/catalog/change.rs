@@ -49,7 +49,7 @@ impl<'a> Change<'a> {
         if let Relation::Table(table) = &mut relation {
             table.version += 1;
         }
-        self.put(key::RELATIONS, id_of(&relation), codec::encode(&relation)?)?;
+        self.put(key::RELATIONS, id_of(&relation), codec::encode_relation(&relation)?)?;
         let relation = Arc::new(relation);
         self.snapshot.put_relation(relation.clone());
         Ok(relation)

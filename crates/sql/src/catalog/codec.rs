@@ -2,20 +2,41 @@
 //!
 //! JSON, because a descriptor is decoded once per change and process, so speed matters little, while a field added later
 //! with a default leaves old records readable, and a record can be read by eye. Decision 0050.
+//!
+//! A field that an older version must not pass over (an index that does not hold every row, say) makes a record of the second form,
+//! which that version refuses instead of writing rows without it.
 
+use super::{Index, Relation};
 use crate::{SqlError, SqlState};
 use bytes::Bytes;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 const JSON: u8 = 1;
+const JSON_WITH_FORMULAS: u8 = 2;
 
 /// Encodes a descriptor.
 ///
 /// # Errors
 /// XX000 if it cannot be written as JSON, which no descriptor of ours causes.
 pub fn encode<T: Serialize>(descriptor: &T) -> Result<Bytes, SqlError> {
-    let mut bytes = vec![JSON];
+    encode_as(JSON, descriptor)
+}
+
+/// Encodes a relation: a table with indexes that are more than columns is of the second form.
+///
+/// # Errors
+/// As [`encode`].
+pub fn encode_relation(relation: &Relation) -> Result<Bytes, SqlError> {
+    let form = match relation {
+        Relation::Table(table) if !table.indexes.iter().all(Index::is_plain) => JSON_WITH_FORMULAS,
+        _ => JSON,
+    };
+    encode_as(form, relation)
+}
+
+fn encode_as<T: Serialize>(form: u8, descriptor: &T) -> Result<Bytes, SqlError> {
+    let mut bytes = vec![form];
     serde_json::to_writer(&mut bytes, descriptor)
         .map_err(|e| SqlError::new(SqlState::INTERNAL_ERROR, format!("a catalog record cannot be encoded: {e}")))?;
     Ok(bytes.into())
@@ -27,7 +48,7 @@ pub fn encode<T: Serialize>(descriptor: &T) -> Result<Bytes, SqlError> {
 /// 58030: unknown form (a newer version wrote it), or damaged.
 pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, SqlError> {
     match bytes {
-        [JSON, json @ ..] => serde_json::from_slice(json)
+        [JSON | JSON_WITH_FORMULAS, json @ ..] => serde_json::from_slice(json)
             .map_err(|e| SqlError::new(SqlState::IO_ERROR, format!("a catalog record cannot be read: {e}"))),
         [form, ..] => Err(SqlError::new(
             SqlState::IO_ERROR,
@@ -35,5 +56,19 @@ pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, SqlError> {
         )
         .hint("Open the store with the version that wrote it, or a newer one.")),
         [] => Err(SqlError::new(SqlState::IO_ERROR, "a catalog record is empty")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalog::IndexColumn;
+
+    #[test]
+    fn indexes_of_stores_before_partial_ones_are_read_and_written_alike() {
+        let old = r#"{"id":9,"name":"i","columns":[{"column":2,"descending":true}],"unique":true,"constraint":false}"#;
+        let index: Index = decode(&[&[JSON], old.as_bytes()].concat()).unwrap();
+        assert_eq!((index.is_plain(), &index.columns), (true, &vec![IndexColumn::column(2, true)]));
+        assert_eq!(encode(&index).unwrap()[1..], *old.as_bytes());
     }
 }

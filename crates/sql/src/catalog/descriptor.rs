@@ -108,15 +108,59 @@ pub struct Index {
     pub unique: bool,
     /// Made by a UNIQUE or PRIMARY KEY constraint of the same name (not by CREATE INDEX).
     pub constraint: bool,
+    /// INCLUDE: ids of columns that are said to be stored beside the key. They are not: an entry leads to its row.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub include: Vec<u16>,
+    /// A partial index: only rows for which this holds have entries, and only they must be unique. SQL text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub predicate: Option<String>,
+}
+
+impl Index {
+    /// Its expressions and its predicate.
+    pub fn texts(&self) -> impl Iterator<Item = &String> {
+        self.columns.iter().filter_map(|part| part.expression.as_ref()).chain(&self.predicate)
+    }
+
+    /// Its expressions and its predicate, to change them.
+    pub fn texts_mut(&mut self) -> impl Iterator<Item = &mut String> {
+        self.columns.iter_mut().filter_map(|part| part.expression.as_mut()).chain(&mut self.predicate)
+    }
+
+    /// Whether its entries stand for every row, by columns alone: what a foreign key or a constraint can lean on.
+    pub fn is_plain(&self) -> bool {
+        self.predicate.is_none() && self.columns.iter().all(|part| part.expression.is_none())
+    }
+}
+
+/// Names of an index's columns as PostgreSQL chooses them: one that is there already takes a number.
+pub fn key_names<'a>(names: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let mut out: Vec<String> = Vec::new();
+    for name in names {
+        let numbered = (1..).map(|n| format!("{name}{n}"));
+        let free = std::iter::once(name.to_string()).chain(numbered).find(|name| !out.contains(name));
+        out.extend(free);
+    }
+    out
 }
 
 /// A column of an index.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct IndexColumn {
-    /// Id of the column.
+    /// Id of the column; 0 for an expression.
     pub column: u16,
     /// Descending.
     pub descending: bool,
+    /// An immutable expression over the row instead of a column, as SQL text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expression: Option<String>,
+}
+
+impl IndexColumn {
+    /// A column of the table.
+    pub fn column(column: u16, descending: bool) -> Self {
+        IndexColumn { column, descending, expression: None }
+    }
 }
 
 /// A CHECK constraint.

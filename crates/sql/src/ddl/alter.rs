@@ -144,11 +144,11 @@ impl Run<'_> {
         match &constraint.kind {
             TableConstraintKind::PrimaryKey(columns) => {
                 let old = table.clone();
-                let primary = self.primary_key(table.schema, &mut table, name, columns)?;
+                let primary = self.primary_key(table.schema, &mut table, constraint, columns)?;
                 self.change_primary(&old, table, primary, true)
             }
             TableConstraintKind::Unique(columns) => {
-                let index = self.unique_key(table.schema, &table, name, columns)?;
+                let index = self.unique_key(table.schema, &table, constraint, columns)?;
                 table.indexes.push(index);
                 let ordinal = table.indexes.len();
                 self.put_table(table.clone())?;
@@ -184,6 +184,14 @@ impl Run<'_> {
         if !table.indexes[at].unique {
             return Err(SqlError::new(SqlState::WRONG_OBJECT_TYPE, format!("\"{index}\" is not a unique index")));
         }
+        let refusal = match table.indexes[at].predicate {
+            Some(_) => Some(format!("\"{index}\" is a partial index")),
+            None => (!table.indexes[at].is_plain()).then(|| format!("index \"{index}\" contains expressions")),
+        };
+        if let Some(message) = refusal {
+            return Err(SqlError::new(SqlState::WRONG_OBJECT_TYPE, message)
+                .detail("Cannot create a primary key or unique constraint using such an index."));
+        }
         if !primary {
             table.indexes[at].constraint = true;
             if let Some(name) = name {
@@ -199,9 +207,11 @@ impl Run<'_> {
             .filter_map(|c| Some(table.columns.iter().find(|k| k.id == c.column)?.name.clone()))
             .collect();
         self.touch().discard_index(gone.id)?;
-        let new = self.primary_key(table.schema, &mut table, None, &columns)?;
+        let kind = TableConstraintKind::PrimaryKey(columns.clone());
+        let constraint = TableConstraint { name: None, kind, include: Vec::new() };
+        let new = self.primary_key(table.schema, &mut table, &constraint, &columns)?;
         let named = name.unwrap_or(index).to_string();
-        self.change_primary(&old, table, Index { name: named, ..new }, true)
+        self.change_primary(&old, table, Index { name: named, include: gone.include, ..new }, true)
     }
 
     /// Gives a table another primary key: every row, and every entry that leads to it, is written anew.
@@ -327,6 +337,11 @@ impl Run<'_> {
                 check.expression = rename_column(&check.expression, name, to);
             }
         }
+        for text in table.indexes.iter_mut().flat_map(Index::texts_mut) {
+            if mentions(text, name) {
+                *text = rename_column(text, name, to);
+            }
+        }
         let id = table.id;
         self.put_table(table)?;
         self.check_views(id, false, "rename the column")
@@ -341,7 +356,10 @@ impl Run<'_> {
             return Err(column_missing(&table, name));
         };
         let column = table.columns[at].clone();
-        let uses = |i: &Index| i.columns.iter().any(|c| c.column == column.id);
+        let uses = |i: &Index| {
+            let ids = i.columns.iter().map(|c| c.column).chain(i.include.iter().copied());
+            ids.into_iter().any(|id| id == column.id) || i.texts().any(|text| mentions(text, name))
+        };
         for index in super::foreign_key::unique_indexes(&table.clone()).filter(|i| uses(i)) {
             self.release_index(&mut table, index, cascade)?;
         }

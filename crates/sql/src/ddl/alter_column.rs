@@ -165,8 +165,9 @@ impl Run<'_> {
         let column = &mut table.columns[at];
         *column = Column { id: new, ty, missing: None, ..column.clone() };
         let indexes = std::iter::once(&mut table.primary).chain(&mut table.indexes);
-        for key in indexes.flat_map(|i| i.columns.iter_mut()).filter(|c: &&mut IndexColumn| c.column == old) {
-            key.column = new;
+        for index in indexes {
+            let keys = index.columns.iter_mut().map(|key: &mut IndexColumn| &mut key.column);
+            keys.chain(&mut index.include).filter(|id| **id == old).for_each(|id| *id = new);
         }
         if let Some(id) = table.columns[at].owned_sequence
             && let Some(mut sequence) = self.owned(id)

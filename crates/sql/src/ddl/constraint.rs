@@ -1,16 +1,15 @@
 //! Constraints of a table: made with it, added to it, dropped from it.
 
 use super::Run;
-use super::expression::{column_at, mentions};
+use super::expression::{column_at, mentions, refuse_rows};
 use super::naming::{constraint_name, constraint_names};
 use crate::catalog::{Check, Index, IndexColumn, Oid, Schema, Table};
+use crate::exec::formula::Formulas;
+use crate::exec::index::EXPRESSION_REFUSAL;
 use crate::exec::target::Target;
-use crate::plan::scope::parse;
-use crate::syntax::{TableConstraint, TableConstraintKind as Kind};
+use crate::syntax::{IndexKey, IndexValue, TableConstraint, TableConstraintKind as Kind};
 use crate::types::Value;
 use crate::{SqlError, SqlState};
-use sqlparser::ast;
-use std::ops::ControlFlow;
 
 impl Run<'_> {
     /// Adds a constraint to a table that has no rows yet. The table is not in the catalog, or will be put there again.
@@ -22,13 +21,13 @@ impl Run<'_> {
     ) -> Result<(), SqlError> {
         match &constraint.kind {
             Kind::PrimaryKey(columns) => {
-                let primary = self.primary_key(schema.id, table, constraint.name.as_deref(), columns)?;
+                let primary = self.primary_key(schema.id, table, constraint, columns)?;
                 let id = table.primary.id;
                 table.primary = Index { id, ..primary };
                 table.has_primary_key = true;
             }
             Kind::Unique(columns) => {
-                let index = self.unique_key(schema.id, table, constraint.name.as_deref(), columns)?;
+                let index = self.unique_key(schema.id, table, constraint, columns)?;
                 if !is_covered(table, &index) {
                     table.indexes.push(index);
                 }
@@ -50,7 +49,7 @@ impl Run<'_> {
         &self,
         schema: Oid,
         table: &mut Table,
-        name: Option<&str>,
+        constraint: &TableConstraint,
         columns: &[String],
     ) -> Result<Index, SqlError> {
         if table.has_primary_key {
@@ -59,7 +58,7 @@ impl Run<'_> {
                 format!("multiple primary keys for table \"{}\" are not allowed", table.name),
             ));
         }
-        let index = self.key_index(schema, table, name, columns, "pkey")?;
+        let index = self.key_index(schema, table, constraint, columns, "pkey")?;
         for column in &index.columns {
             if let Some(column) = table.columns.iter_mut().find(|c| c.id == column.column) {
                 column.nullable = false;
@@ -73,34 +72,46 @@ impl Run<'_> {
         &self,
         schema: Oid,
         table: &Table,
-        name: Option<&str>,
+        constraint: &TableConstraint,
         columns: &[String],
     ) -> Result<Index, SqlError> {
-        self.key_index(schema, table, name, columns, "key")
+        self.key_index(schema, table, constraint, columns, "key")
     }
 
     fn key_index(
         &self,
         schema: Oid,
         table: &Table,
-        name: Option<&str>,
+        constraint: &TableConstraint,
         columns: &[String],
         suffix: &str,
     ) -> Result<Index, SqlError> {
-        let name = match name {
+        let name = match constraint.name.as_deref() {
             Some(name) => self.given_name(schema, table, name)?,
             None => {
                 let mut parts = vec![table.name.as_str()];
                 if suffix != "pkey" {
-                    parts.extend(columns.iter().map(String::as_str));
+                    parts.extend(columns.iter().chain(&constraint.include).map(String::as_str));
                 }
                 let also: Vec<String> = own_index_names(table).collect();
                 self.free_name(schema, &parts, suffix, &also)
             }
         };
-        let columns: Vec<_> = columns.iter().map(|c| (c.clone(), false)).collect();
-        let columns = index_columns(table, &columns)?;
-        Ok(Index { id: self.new_oid()?, name, columns, unique: true, constraint: true })
+        let key = |name: &String| IndexKey { value: IndexValue::Column(name.clone()), descending: false };
+        let keys: Vec<IndexKey> = columns.iter().map(key).collect();
+        let columns = index_columns(table, &keys, true)?;
+        let include = included_columns(table, &constraint.include, true)?;
+        let mut seen = Vec::new();
+        for (column, name) in columns.iter().zip(&keys) {
+            if seen.contains(&column.column) {
+                return Err(SqlError::new(
+                    SqlState::DUPLICATE_COLUMN,
+                    format!("column \"{}\" appears twice in the key", name.name()),
+                ));
+            }
+            seen.push(column.column);
+        }
+        Ok(Index { id: self.new_oid()?, name, columns, unique: true, constraint: true, include, predicate: None })
     }
 
     /// A name that the user gave to a constraint with an index.
@@ -128,14 +139,7 @@ impl Run<'_> {
                 }
             }
         };
-        let tree = parse(text)?;
-        let subquery = ast::visit_expressions(&tree, |e| match e {
-            ast::Expr::Subquery(_) | ast::Expr::Exists { .. } | ast::Expr::InSubquery { .. } => ControlFlow::Break(()),
-            _ => ControlFlow::Continue(()),
-        });
-        if subquery.is_break() {
-            return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, "cannot use subquery in check constraint"));
-        }
+        refuse_rows(text, "check constraint")?;
         Ok(Check { name, expression: text.to_string() })
     }
 
@@ -203,34 +207,50 @@ fn is_covered(table: &Table, index: &Index) -> bool {
     table.has_primary_key && table.primary.columns == index.columns
 }
 
-/// The columns of an index by name.
-pub(super) fn index_columns(table: &Table, columns: &[(String, bool)]) -> Result<Vec<IndexColumn>, SqlError> {
-    if columns.len() > super::INDEX_COLUMNS_MAX {
+/// 42703 for a column that an index names.
+fn key_column(table: &Table, name: &str, constraint: bool) -> Result<usize, SqlError> {
+    column_at(table, name).map_err(|_| {
+        let named = if constraint { " named in key" } else { "" };
+        SqlError::new(SqlState::UNDEFINED_COLUMN, format!("column \"{name}\"{named} does not exist"))
+    })
+}
+
+/// The columns of INCLUDE by name.
+pub(super) fn included_columns(table: &Table, names: &[String], constraint: bool) -> Result<Vec<u16>, SqlError> {
+    names.iter().map(|name| Ok(table.columns[key_column(table, name, constraint)?].id)).collect()
+}
+
+/// The columns of an index by name; those of a constraint are called so.
+pub(super) fn index_columns(table: &Table, keys: &[IndexKey], constraint: bool) -> Result<Vec<IndexColumn>, SqlError> {
+    if keys.len() > super::INDEX_COLUMNS_MAX {
         return Err(SqlError::new(
             SqlState::PROGRAM_LIMIT_EXCEEDED,
             format!("cannot use more than {} columns in an index", super::INDEX_COLUMNS_MAX),
         ));
     }
-    let mut out: Vec<IndexColumn> = Vec::with_capacity(columns.len());
-    for (name, descending) in columns {
-        let at = column_at(table, name).map_err(|_| {
-            SqlError::new(SqlState::UNDEFINED_COLUMN, format!("column \"{name}\" named in key does not exist"))
-        })?;
-        let column = &table.columns[at];
-        if !column.ty.is_orderable() {
+    let formulas = Formulas::new(table);
+    let mut out: Vec<IndexColumn> = Vec::with_capacity(keys.len());
+    for IndexKey { value, descending } in keys {
+        let (part, ty) = match value {
+            IndexValue::Column(name) => {
+                let column = &table.columns[key_column(table, name, constraint)?];
+                (IndexColumn::column(column.id, *descending), column.ty.clone())
+            }
+            IndexValue::Expression(text, _) => {
+                refuse_rows(text, "index expression")?;
+                let ty = formulas.value(text, EXPRESSION_REFUSAL)?.ty();
+                let expression = Some(text.clone());
+                (IndexColumn { column: 0, descending: *descending, expression }, ty)
+            }
+        };
+        if !ty.is_orderable() {
             return Err(SqlError::new(
                 SqlState::UNDEFINED_OBJECT,
-                format!("data type {} has no default operator class for access method \"btree\"", column.ty),
+                format!("data type {ty} has no default operator class for access method \"btree\""),
             )
             .hint("Index a column of an ordered type that holds what is searched for."));
         }
-        if out.iter().any(|c| c.column == column.id) {
-            return Err(SqlError::new(
-                SqlState::DUPLICATE_COLUMN,
-                format!("column \"{name}\" appears twice in the key"),
-            ));
-        }
-        out.push(IndexColumn { column: column.id, descending: *descending });
+        out.push(part);
     }
     Ok(out)
 }

@@ -32,9 +32,11 @@ pub(super) fn row_id_index(table: &str, id: Oid) -> Index {
     Index {
         id,
         name: format!("{table}_rowid"),
-        columns: vec![IndexColumn { column: ROW_ID_COLUMN, descending: false }],
+        columns: vec![IndexColumn::column(ROW_ID_COLUMN, false)],
         unique: true,
         constraint: false,
+        include: Vec::new(),
+        predicate: None,
     }
 }
 
@@ -106,5 +108,5 @@ pub(super) fn of_table(column: &str, constraint: &ColumnConstraint) -> Option<Ta
         Kind::References(references) => TableConstraintKind::ForeignKey(columns, references.clone()),
         Kind::NotNull | Kind::Null | Kind::Default(_) | Kind::Identity(..) => return None,
     };
-    Some(TableConstraint { name: constraint.name.clone(), kind })
+    Some(TableConstraint { name: constraint.name.clone(), kind, include: Vec::new() })
 }

@@ -52,6 +52,39 @@ pub(super) fn is_volatile(text: &str) -> bool {
     VOLATILE.iter().any(|name| lower.contains(name))
 }
 
+/// Refuses what needs other rows than the one at hand; `what` is the place of the expression, in PostgreSQL's words.
+///
+/// # Errors
+/// 0A000 for a subquery or a function that gives rows, 42803 for an aggregate, 42P20 for a window function.
+pub(super) fn refuse_rows(text: &str, what: &str) -> Result<(), SqlError> {
+    let mut found = Ok(());
+    let _ = ast::visit_expressions(&parse(text)?, |e| {
+        let (state, message) = match e {
+            ast::Expr::Subquery(_) | ast::Expr::Exists { .. } | ast::Expr::InSubquery { .. } => {
+                (SqlState::FEATURE_NOT_SUPPORTED, format!("cannot use subquery in {what}"))
+            }
+            ast::Expr::Function(call) => {
+                let name = call.name.0.last().and_then(|part| part.as_ident()).map(crate::identifier::fold);
+                let name = name.unwrap_or_default();
+                if call.over.is_some() {
+                    (SqlState(*b"42P20"), format!("window functions are not allowed in {what}s"))
+                } else if expr::function::AGGREGATES.contains(&name.as_str()) {
+                    (SqlState::GROUPING_ERROR, format!("aggregate functions are not allowed in {what}s"))
+                } else if expr::function::is_set_returning(&name) {
+                    let message = format!("set-returning functions are not allowed in {what}s");
+                    (SqlState::FEATURE_NOT_SUPPORTED, message)
+                } else {
+                    return ControlFlow::Continue(());
+                }
+            }
+            _ => return ControlFlow::Continue(()),
+        };
+        found = Err(SqlError::new(state, message));
+        ControlFlow::Break(())
+    });
+    found
+}
+
 /// Whether an expression names a column.
 pub(super) fn mentions(text: &str, column: &str) -> bool {
     let Ok(tree) = parse(text) else { return false };

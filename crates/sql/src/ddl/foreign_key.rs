@@ -163,7 +163,7 @@ fn referenced_columns(parent: &Table, references: &References) -> Result<Vec<u16
 /// Indexes by which a foreign key can point at a table.
 pub(super) fn unique_indexes(table: &Table) -> impl Iterator<Item = &crate::catalog::Index> {
     let primary = table.has_primary_key.then_some(&table.primary);
-    primary.into_iter().chain(table.indexes.iter().filter(|i| i.unique))
+    primary.into_iter().chain(table.indexes.iter().filter(|i| i.unique && i.is_plain()))
 }
 
 fn check_types(table: &Table, here: &[u16], parent: &Table, there: &[u16], name: &str) -> Result<(), SqlError> {

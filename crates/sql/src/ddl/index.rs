@@ -1,10 +1,13 @@
 //! CREATE INDEX.
 
 use super::Run;
-use super::constraint::{index_columns, own_index_names};
-use crate::catalog::{Index, Schema, Table};
+use super::constraint::{included_columns, index_columns, own_index_names};
+use super::expression::refuse_rows;
+use crate::catalog::{Index, Schema, Table, key_names};
+use crate::exec::formula::Formulas;
+use crate::exec::index::PREDICATE_REFUSAL;
 use crate::exec::target::Target;
-use crate::syntax::CreateIndex;
+use crate::syntax::{CreateIndex, IndexKey};
 use crate::{SqlError, SqlState};
 
 impl Run<'_> {
@@ -38,7 +41,13 @@ impl Run<'_> {
         table: &mut Table,
         create: &CreateIndex,
     ) -> Result<(), SqlError> {
-        let columns = index_columns(table, &create.columns)?;
+        let predicate = create.predicate.clone();
+        if let Some(text) = &predicate {
+            refuse_rows(text, "index predicate")?;
+            Formulas::new(table).condition(text, PREDICATE_REFUSAL)?;
+        }
+        let columns = index_columns(table, &create.keys, false)?;
+        let include = included_columns(table, &create.include, false)?;
         let name = match &create.name {
             Some(name) => {
                 if own_index_names(table).any(|n| n == *name) {
@@ -51,12 +60,15 @@ impl Run<'_> {
             }
             None => {
                 let mut parts = vec![table.name.as_str()];
-                parts.extend(create.columns.iter().map(|(c, _)| c.as_str()));
+                let names =
+                    key_names(create.keys.iter().map(IndexKey::name).chain(create.include.iter().map(String::as_str)));
+                parts.extend(names.iter().map(String::as_str));
                 let also: Vec<String> = own_index_names(table).collect();
                 self.free_name(schema.id, &parts, "idx", &also)
             }
         };
-        table.indexes.push(Index { id: self.new_oid()?, name, columns, unique: create.unique, constraint: false });
+        let id = self.new_oid()?;
+        table.indexes.push(Index { id, name, columns, unique: create.unique, constraint: false, include, predicate });
         Ok(())
     }
 }

@@ -3,6 +3,7 @@
 use super::{Loader, Run};
 use crate::SqlError;
 use crate::catalog::Table;
+use crate::exec::index::Entry;
 use crate::exec::table::TableAccess;
 use crate::exec::target::Target;
 use crate::exec::write::RowImage;
@@ -47,11 +48,11 @@ impl Run<'_> {
     pub(super) fn fill_index(&mut self, target: &Target, ordinal: usize) -> Result<(), SqlError> {
         let access = target.access.clone();
         let index = access.index(ordinal);
-        let slots: Vec<usize> = index.columns.iter().filter_map(|c| c.slot).collect();
+        let slots = index.slots.clone();
         let mut loader = Loader::new(vec![index.id]);
         let result = self.each_row(&access, &slots, |row_key, row| {
-            let (key, value) = index.entry(row, row_key)?;
-            if index.guards(row) && loader.contains(self.db, &key)?.is_some() {
+            let Some(Entry { key, value, guarded }) = index.entry(row, row_key)? else { return Ok(()) };
+            if guarded && loader.contains(self.db, &key)?.is_some() {
                 return Err(duplicate(target.unique_violation(ordinal, row, &self.statement.settings), &index.name));
             }
             loader.put(self.db, key, value)
@@ -78,11 +79,11 @@ impl Run<'_> {
             let image = RowImage::new(&access, &row, row_id)?;
             for ordinal in 0..=access.indexes.len() {
                 let index = access.index(ordinal);
-                let guarded = if ordinal == 0 { keyed } else { index.guards(&row) };
-                let (key, value) = match ordinal {
-                    0 => (image.key.clone(), image.value.clone()),
+                let entry = match ordinal {
+                    0 => Some(Entry { key: image.key.clone(), value: image.value.clone(), guarded: keyed }),
                     _ => index.entry(&row, &image.key)?,
                 };
+                let Some(Entry { key, value, guarded }) = entry else { continue };
                 if guarded && loader.contains(self.db, &key)?.is_some() {
                     let error = new.unique_violation(ordinal, &row, &self.statement.settings);
                     return Err(duplicate(error, &index.name));

@@ -97,6 +97,7 @@ impl<'a> Run<'a> {
             settings: self.statement.settings.clone(),
             parameter_hints: Vec::new(),
             overriding: None,
+            inference: None,
         }
     }
 

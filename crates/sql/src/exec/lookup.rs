@@ -35,6 +35,9 @@ impl Lookup {
         let mut best: Option<(usize, Vec<usize>, bool)> = None;
         for ordinal in 0..=access.indexes.len() {
             let index = access.index(ordinal);
+            if index.predicate.is_some() {
+                continue;
+            }
             let Some(head) = index.columns.get(..slots.len()) else { continue };
             let places: Option<Vec<usize>> =
                 head.iter().map(|column| slots.iter().position(|&slot| column.slot == Some(slot))).collect();

@@ -3,6 +3,8 @@
 pub mod aggregate;
 pub mod cursor;
 pub mod evaluate;
+pub mod formula;
+pub mod index;
 pub mod insert;
 mod located;
 pub mod lookup;

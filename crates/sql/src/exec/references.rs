@@ -85,6 +85,7 @@ impl Outbound {
             .chain(&parent.indexes)
             .find(|index| {
                 index.unique
+                    && index.is_plain()
                     && index.columns.len() == wanted.len()
                     && index.columns.iter().all(|c| c.slot.is_some_and(|slot| wanted.contains(&slot)))
             })
@@ -183,6 +184,9 @@ impl Inbound {
 pub fn child_keys(access: &TableAccess, slots: &[usize], values: &[Value]) -> Option<(usize, Keys)> {
     for ordinal in 0..=access.indexes.len() {
         let index = access.index(ordinal);
+        if index.predicate.is_some() {
+            continue;
+        }
         let Some(head) = index.columns.get(..slots.len()) else { continue };
         let prefix: Option<Vec<Value>> = head
             .iter()

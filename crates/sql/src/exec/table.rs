@@ -12,12 +12,15 @@
 //!
 //! Invariants
 //! 1. A row's key never changes; an UPDATE of a key column deletes the row and writes another.
-//! 2. An entry exists exactly when its row does: every write goes through [`super::write`].
+//! 2. An entry exists exactly when its row does, and satisfies the predicate of a partial index: every write goes through
+//!    [`super::write`].
 
+use super::formula::LazyFormulas;
+use super::index::{ENTRY_HOLDS_TAIL, ENTRY_KEY_HOLDS_TAIL};
+pub use super::index::{IndexAccess, KeyColumn};
 use super::row::{self, RowView, Source, Stored};
-use crate::catalog::{Index, Oid, ROW_ID_COLUMN, Table};
+use crate::catalog::Table;
 use crate::context::EvalSettings;
-use crate::encoding::key;
 use crate::types::{SqlType, Value};
 use crate::{SqlError, SqlState};
 use bytes::Bytes;
@@ -26,9 +29,6 @@ use bytes::Bytes;
 pub const PREFIX_BYTES: usize = 4;
 /// Greatest length of a key, bytes.
 pub const KEY_MAX_BYTES: usize = 8 << 10;
-
-const ENTRY_HOLDS_TAIL: u8 = 0;
-const ENTRY_KEY_HOLDS_TAIL: u8 = 1;
 
 /// A table, compiled. Columns are named by *slot*: their place among the descriptor's columns, from 0.
 #[derive(Debug, Clone)]
@@ -60,30 +60,6 @@ pub struct ColumnAccess {
     pub missing: Value,
 }
 
-/// An index.
-#[derive(Debug, Clone)]
-pub struct IndexAccess {
-    /// Its OID, first in its keys.
-    pub id: Oid,
-    /// Its name.
-    pub name: String,
-    /// No two rows share a key without NULLs.
-    pub unique: bool,
-    /// Its columns.
-    pub columns: Vec<KeyColumn>,
-}
-
-/// A column of a key.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KeyColumn {
-    /// Its slot; `None` is the hidden row id.
-    pub slot: Option<usize>,
-    /// Its type.
-    pub ty: SqlType,
-    /// Descending.
-    pub descending: bool,
-}
-
 impl TableAccess {
     /// Compiles a descriptor.
     ///
@@ -104,9 +80,10 @@ impl TableAccess {
             };
             columns.push(ColumnAccess { id: column.id, ty: column.ty.clone(), nullable: column.nullable, missing });
         }
-        let primary = IndexAccess::new(&table.primary, &slot_of, &columns)?;
-        let indexes =
-            table.indexes.iter().map(|i| IndexAccess::new(i, &slot_of, &columns)).collect::<Result<_, _>>()?;
+        let formulas = LazyFormulas::new(table);
+        let compile = |index| IndexAccess::new(index, &slot_of, &columns, &formulas);
+        let primary = compile(&table.primary)?;
+        let indexes = table.indexes.iter().map(compile).collect::<Result<_, _>>()?;
         Ok(TableAccess { table: table.clone(), columns, primary, indexes, width, slot_of })
     }
 
@@ -185,91 +162,7 @@ impl TableAccess {
     /// Key of a row given by slot; `row_id` for tables without a primary key.
     pub fn row_key(&self, row: &[Value], row_id: u64) -> Result<Bytes, SqlError> {
         let mut out = Vec::with_capacity(PREFIX_BYTES + 12 * self.primary.columns.len());
-        self.primary.encode_columns(row, row_id, &mut out);
+        self.primary.encode_columns(row, row_id, &mut out)?;
         self.primary.checked(out)
-    }
-}
-
-impl IndexAccess {
-    fn new(index: &Index, slot_of: &[Option<usize>], all: &[ColumnAccess]) -> Result<Self, SqlError> {
-        let columns = index
-            .columns
-            .iter()
-            .map(|c| {
-                if c.column == ROW_ID_COLUMN {
-                    return Ok(KeyColumn { slot: None, ty: SqlType::Int8, descending: c.descending });
-                }
-                let slot = slot_of.get(c.column as usize - 1).copied().flatten();
-                match slot {
-                    Some(slot) => {
-                        Ok(KeyColumn { slot: Some(slot), ty: all[slot].ty.clone(), descending: c.descending })
-                    }
-                    None => Err(SqlError::new(
-                        SqlState::INTERNAL_ERROR,
-                        format!("index \"{}\" names a column that is gone", index.name),
-                    )),
-                }
-            })
-            .collect::<Result<_, _>>()?;
-        Ok(IndexAccess { id: index.id, name: index.name.clone(), unique: index.unique, columns })
-    }
-
-    /// The span of the whole index.
-    pub fn span(&self) -> std::ops::Range<Bytes> {
-        Bytes::copy_from_slice(&self.id.to_be_bytes())..Bytes::copy_from_slice(&self.id.wrapping_add(1).to_be_bytes())
-    }
-
-    /// Appends the index id and the key columns of a row.
-    pub fn encode_columns(&self, row: &[Value], row_id: u64, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.id.to_be_bytes());
-        for column in &self.columns {
-            match column.slot {
-                Some(slot) => key::encode_value(&row[slot], &column.ty, column.descending, out),
-                None => key::encode_value(&Value::Int8(row_id as i64), &column.ty, column.descending, out),
-            }
-        }
-    }
-
-    /// Whether a row's key in this index has a NULL.
-    pub fn has_null(&self, row: &[Value]) -> bool {
-        self.columns.iter().any(|c| c.slot.is_some_and(|slot| matches!(row[slot], Value::Null)))
-    }
-
-    /// Whether an index key of this row must be alone.
-    pub fn guards(&self, row: &[Value]) -> bool {
-        self.unique && !self.has_null(row)
-    }
-
-    /// The entry of a row: its key and value.
-    pub fn entry(&self, row: &[Value], row_key: &[u8]) -> Result<(Bytes, Bytes), SqlError> {
-        let tail = &row_key[PREFIX_BYTES..];
-        let mut key = Vec::with_capacity(PREFIX_BYTES + 12 * self.columns.len() + tail.len());
-        self.encode_columns(row, 0, &mut key);
-        if self.guards(row) {
-            let mut value = Vec::with_capacity(1 + tail.len());
-            value.push(ENTRY_HOLDS_TAIL);
-            value.extend_from_slice(tail);
-            Ok((self.checked(key)?, Bytes::from(value)))
-        } else {
-            key.extend_from_slice(tail);
-            let [high, low] = (tail.len() as u16).to_be_bytes();
-            Ok((self.checked(key)?, Bytes::copy_from_slice(&[ENTRY_KEY_HOLDS_TAIL, high, low])))
-        }
-    }
-
-    fn checked(&self, key: Vec<u8>) -> Result<Bytes, SqlError> {
-        if key.len() > KEY_MAX_BYTES {
-            return Err(SqlError::new(
-                SqlState::PROGRAM_LIMIT_EXCEEDED,
-                format!("index row size {} exceeds maximum {KEY_MAX_BYTES} for index \"{}\"", key.len(), self.name),
-            )
-            .hint("Values larger than the maximum cannot be indexed. Index a hash of the value instead."));
-        }
-        Ok(Bytes::from(key))
-    }
-
-    /// Whether any of its columns is marked.
-    pub fn touches(&self, marked: &[bool]) -> bool {
-        self.columns.iter().any(|c| c.slot.is_some_and(|slot| marked[slot]))
     }
 }

@@ -65,7 +65,7 @@ impl Target {
 
     /// Slots that [`super::writer::Writer::delete`] needs of the row.
     pub fn delete_needs(&self) -> Vec<usize> {
-        let columns = self.access.indexes.iter().flat_map(|index| index.columns.iter().filter_map(|c| c.slot));
+        let columns = self.access.indexes.iter().flat_map(|index| index.slots.iter().copied());
         let mut out: Vec<usize> =
             columns.chain(self.inbound.iter().flat_map(|key| key.slots.iter().copied())).collect();
         out.sort_unstable();
@@ -151,12 +151,11 @@ impl Target {
     /// 23505 for a unique key that is taken.
     pub fn unique_violation(&self, index: usize, row: &[Value], settings: &EvalSettings) -> SqlError {
         let index: &table::IndexAccess = self.access.index(index);
-        let slots: Vec<usize> = index.columns.iter().filter_map(|c| c.slot).collect();
         SqlError::new(
             SqlState::UNIQUE_VIOLATION,
             format!("duplicate key value violates unique constraint \"{}\"", index.name),
         )
-        .detail(format!("{} already exists.", references::key_text(&self.access, &slots, row, settings)))
+        .detail(format!("{} already exists.", index.key_text(&self.access, row, settings)))
         .constraint(&self.access.table.name, &index.name)
     }
 }

@@ -5,8 +5,9 @@
 //!
 //! Invariants
 //! 1. Each function leaves the row and its entries in step (invariant 2 of [`super::table`]), or writes nothing.
-//! 2. An update that changes no column of an index does not touch that index.
+//! 2. An update that changes nothing that an index's entries depend on does not touch that index.
 
+use super::index::Entry;
 use super::table::{IndexAccess, TableAccess};
 use crate::encoding::key;
 use crate::transaction::Transaction;
@@ -20,14 +21,8 @@ pub struct RowImage {
     pub key: Bytes,
     /// The row.
     pub value: Bytes,
-    /// Entries of the secondary indexes, in their order.
-    entries: Vec<Entry>,
-}
-
-struct Entry {
-    key: Bytes,
-    value: Bytes,
-    guarded: bool,
+    /// Entries of the secondary indexes, in their order; none where a predicate leaves the row out.
+    entries: Vec<Option<Entry>>,
 }
 
 /// A unique key that is taken.
@@ -44,14 +39,7 @@ impl RowImage {
     pub fn new(access: &TableAccess, row: &[Value], row_id: u64) -> Result<Self, SqlError> {
         let key = access.row_key(row, row_id)?;
         let value = access.encode(row)?;
-        let entries = access
-            .indexes
-            .iter()
-            .map(|index| {
-                let (entry_key, entry_value) = index.entry(row, &key)?;
-                Ok(Entry { key: entry_key, value: entry_value, guarded: index.guards(row) })
-            })
-            .collect::<Result<_, SqlError>>()?;
+        let entries = access.indexes.iter().map(|index| index.entry(row, &key)).collect::<Result<_, SqlError>>()?;
         Ok(RowImage { key, value, entries })
     }
 
@@ -71,7 +59,8 @@ impl RowImage {
             return Ok(Some(Taken { index: 0, row_key: self.key.clone() }));
         }
         for (i, entry) in self.entries.iter().enumerate() {
-            if entry.guarded
+            if let Some(entry) = entry
+                && entry.guarded
                 && consider(i + 1)
                 && let Some(value) = txn.get_certified(&entry.key)?
             {
@@ -88,7 +77,7 @@ impl RowImage {
     /// Writes the row and its entries.
     pub fn put(self, txn: &mut dyn Transaction) -> Result<(), KvError> {
         txn.put(self.key, self.value)?;
-        for entry in self.entries {
+        for entry in self.entries.into_iter().flatten() {
             txn.put(entry.key, entry.value)?;
         }
         Ok(())
@@ -101,15 +90,19 @@ impl RowImage {
         consider: impl Fn(usize) -> bool + 'a,
     ) -> impl Iterator<Item = &'a Bytes> {
         let primary = (access.table.has_primary_key && consider(0)).then_some(&self.key);
-        let entries = self.entries.iter().enumerate().filter(move |(i, entry)| entry.guarded && consider(i + 1));
-        primary.into_iter().chain(entries.map(|(_, entry)| &entry.key))
+        let entries = self.entries.iter().enumerate().filter_map(move |(i, entry)| {
+            entry.as_ref().filter(|entry| entry.guarded && consider(i + 1)).map(|entry| &entry.key)
+        });
+        primary.into_iter().chain(entries)
     }
 }
 
 /// Deletes a row (its columns given by slot: those of indexes must be decoded) and its entries.
 pub fn delete(txn: &mut dyn Transaction, access: &TableAccess, row_key: &Bytes, row: &[Value]) -> Result<(), SqlError> {
     for index in &access.indexes {
-        txn.delete(index.entry(row, row_key)?.0)?;
+        if let Some(entry) = index.entry(row, row_key)? {
+            txn.delete(entry.key)?;
+        }
     }
     txn.delete(row_key.clone())?;
     Ok(())
@@ -144,7 +137,7 @@ impl Touch {
         let mut out: Vec<usize> = if self.key {
             (0..access.columns.len()).collect()
         } else {
-            self.indexes.iter().flat_map(|&i| access.index(i).columns.iter().filter_map(|c| c.slot)).collect()
+            self.indexes.iter().flat_map(|&i| access.index(i).slots.iter().copied()).collect()
         };
         out.sort_unstable();
         out.dedup();
@@ -177,21 +170,25 @@ pub fn update(
     let mut moves = Vec::new();
     for &ordinal in &touch.indexes {
         let index = access.index(ordinal);
-        let (old_key, _) = index.entry(old.row, old.key)?;
-        let (new_key, new_value) = index.entry(row, old.key)?;
-        if old_key == new_key {
+        let (before, after) = (index.entry(old.row, old.key)?, index.entry(row, old.key)?);
+        if before.as_ref().map(|entry| &entry.key) == after.as_ref().map(|entry| &entry.key) {
             continue;
         }
-        if index.guards(row)
-            && let Some(found) = txn.get_certified(&new_key)?
+        if let Some(entry) = &after
+            && entry.guarded
+            && let Some(found) = txn.get_certified(&entry.key)?
         {
-            return Ok(Err(Taken { index: ordinal, row_key: access.row_key_of_entry(&new_key, &found)? }));
+            return Ok(Err(Taken { index: ordinal, row_key: access.row_key_of_entry(&entry.key, &found)? }));
         }
-        moves.push((old_key, new_key, new_value));
+        moves.push((before, after));
     }
-    for (old_key, new_key, new_value) in moves {
-        txn.delete(old_key)?;
-        txn.put(new_key, new_value)?;
+    for (before, after) in moves {
+        if let Some(entry) = before {
+            txn.delete(entry.key)?;
+        }
+        if let Some(entry) = after {
+            txn.put(entry.key, entry.value)?;
+        }
     }
     txn.put(old.key.clone(), value)?;
     Ok(Ok(old.key.clone()))

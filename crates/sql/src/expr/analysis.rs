@@ -2,7 +2,7 @@
 
 use super::fold::cast_is_immutable;
 use super::{Expr, Volatility};
-use crate::types::Value;
+use crate::types::{SqlType, Value};
 
 /// Cuts a condition at its ANDs.
 pub fn split_conjuncts(expr: Expr) -> Vec<Expr> {
@@ -112,6 +112,21 @@ impl Expr {
             worst = worst.max(own);
         });
         worst
+    }
+
+    /// Whether its value depends on nothing but the row, today and after any upgrade: what an index may keep. Texts of times and
+    /// dates are left out, as in PostgreSQL, where they follow settings.
+    pub fn is_immutable(&self) -> bool {
+        use SqlType::{Char, Date, Interval, Name, Text, Time, Timestamp, Timestamptz, Unknown, Varchar};
+        let time = |ty: &SqlType| matches!(ty, Date | Time | Timestamp | Timestamptz | Interval);
+        let string = |ty: &SqlType| matches!(ty, Text | Varchar(_) | Char(_) | Name | Unknown);
+        let mut fixed = self.volatility() == Volatility::Immutable;
+        self.visit(&mut |expr| {
+            if let Expr::Cast { from, to, .. } = expr {
+                fixed &= !(time(from) && string(to) || string(from) && time(to));
+            }
+        });
+        fixed
     }
 
     /// Whether its value is the same for all rows of a statement: no columns, nothing volatile.

@@ -22,6 +22,15 @@ impl Expr {
         self.eval_in(row, Some(context))
     }
 
+    /// The value of an immutable expression, which needs no statement.
+    ///
+    /// # Errors
+    /// As [`Expr::eval`]; XX000 if it is not immutable.
+    #[inline]
+    pub fn eval_alone(&self, row: &[Value]) -> Result<Value, SqlError> {
+        self.eval_in(row, None)
+    }
+
     /// Whether it is true for a row: NULL is not.
     ///
     /// # Errors

@@ -21,6 +21,7 @@ mod bind;
 mod bind_function;
 mod bind_operator;
 mod coerce;
+pub mod deparse;
 mod eval;
 mod fold;
 pub mod function;

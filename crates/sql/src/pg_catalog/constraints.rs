@@ -24,12 +24,13 @@ fn index_rows(table: &VirtualTable, objects: &Objects) -> Vec<Row> {
     for t in user(objects) {
         for index in indexes(t) {
             let (collations, classes) = index_vectors(t, index);
+            let keys = index.columns.iter().map(|part| part.column).chain(index.include.iter().copied());
             // Bit 0: descending; bit 1: NULLs first, which goes with descending.
             let options = index.columns.iter().map(|part| if part.descending { 3 } else { 0 });
             let row = RowBuilder::new(table)
                 .set("indexrelid", index.id)
                 .set("indrelid", t.id)
-                .set("indnatts", index.columns.len() as i64)
+                .set("indnatts", (index.columns.len() + index.include.len()) as i64)
                 .set("indnkeyatts", index.columns.len() as i64)
                 .set("indisunique", index.unique)
                 .set("indisprimary", t.has_primary_key && index.id == t.primary.id)
@@ -37,10 +38,12 @@ fn index_rows(table: &VirtualTable, objects: &Objects) -> Vec<Row> {
                 .set("indisvalid", true)
                 .set("indisready", true)
                 .set("indislive", true)
-                .set("indkey", int2_vector(index.columns.iter().map(|part| part.column as i16)))
+                .set("indkey", int2_vector(keys.map(|id| id as i16)))
                 .set("indcollation", collations)
                 .set("indclass", classes)
-                .set("indoption", int2_vector(options));
+                .set("indoption", int2_vector(options))
+                .set("indexprs", super::definition::expressions(t, index))
+                .set("indpred", super::definition::predicate(t, index, false));
             rows.push(row.done());
         }
     }
@@ -150,7 +153,7 @@ fn foreign_key(
 pub(super) fn referenced_index<'a>(target: &'a Table, key: &ForeignKey) -> Option<&'a Index> {
     let mut wanted = key.referenced_columns.clone();
     wanted.sort_unstable();
-    indexes(target).filter(|index| index.unique).find(|index| {
+    indexes(target).filter(|index| index.unique && index.is_plain()).find(|index| {
         let mut columns: Vec<u16> = index.columns.iter().map(|part| part.column).collect();
         columns.sort_unstable();
         columns == wanted

@@ -2,8 +2,11 @@
 
 use super::Objects;
 use crate::SqlError;
-use crate::catalog::{Check, Column, ForeignKey, Index, ReferentialAction, Relation, Table};
+use crate::catalog::{Check, Column, ForeignKey, Index, IndexColumn, ReferentialAction, Relation, Table};
 use crate::context::CatalogView;
+use crate::exec::formula::Formulas;
+use crate::exec::index::{EXPRESSION_REFUSAL, PREDICATE_REFUSAL};
+use crate::expr::{Expr, deparse::Deparse, output_name};
 use crate::identifier::{quote_identifier, quote_qualified};
 
 pub(super) fn column_name(table: &Table, id: u16) -> &str {
@@ -14,25 +17,95 @@ fn list<'a>(names: impl Iterator<Item = &'a str>) -> String {
     names.map(quote_identifier).collect::<Vec<_>>().join(", ")
 }
 
-/// `pg_get_indexdef`: of the whole index, or of its column `part` from 1.
-pub(super) fn index(schema: Option<&str>, table: &Table, index: &Index, part: usize) -> String {
-    let column = |place: usize| {
-        let part = &index.columns[place];
-        quote_identifier(column_name(table, part.column))
-    };
-    if part > 0 {
-        return if part <= index.columns.len() { column(part - 1) } else { String::new() };
+/// A key of an index that is an expression, bound.
+pub(super) fn expression(table: &Table, part: &IndexColumn) -> Option<Expr> {
+    Formulas::new(table).value(part.expression.as_deref()?, EXPRESSION_REFUSAL).ok()
+}
+
+/// Writes an expression over a table's row.
+fn deparsed<R>(table: &Table, pretty: bool, write: impl FnOnce(&Deparse<'_>) -> R) -> R {
+    write(&Deparse { names: &|slot| table.columns.get(slot).map_or("?", |column| column.name.as_str()), pretty })
+}
+
+/// A key of an index: a column, or an expression as it stands in an index's definition.
+fn key(table: &Table, part: &IndexColumn, pretty: bool) -> String {
+    match &part.expression {
+        None => quote_identifier(column_name(table, part.column)),
+        Some(text) => match expression(table, part) {
+            Some(expr) => deparsed(table, pretty, |deparse| deparse.key(&expr)),
+            None => format!("({text})"),
+        },
     }
-    let columns: Vec<String> = (0..index.columns.len())
-        .map(|place| column(place) + if index.columns[place].descending { " DESC" } else { "" })
+}
+
+/// The names that an index's columns have as attributes.
+pub(super) fn key_names(table: &Table, index: &Index) -> Vec<String> {
+    let name = |part: &IndexColumn| match &part.expression {
+        None => column_name(table, part.column).to_string(),
+        Some(text) => match crate::plan::scope::parse(text).map(|expr| output_name(&expr)) {
+            Ok(name) if name != "?column?" => name,
+            _ => "expr".into(),
+        },
+    };
+    let included = index.include.iter().map(|id| column_name(table, *id).to_string());
+    let names: Vec<String> = index.columns.iter().map(name).chain(included).collect();
+    crate::catalog::key_names(names.iter().map(String::as_str))
+}
+
+/// The expressions of an index, as `pg_get_expr` shows `pg_index.indexprs`.
+pub(super) fn expressions(table: &Table, index: &Index) -> Option<String> {
+    let found = index.columns.iter().filter(|part| part.expression.is_some());
+    let texts: Vec<String> = found
+        .map(|part| match expression(table, part) {
+            Some(expr) => deparsed(table, false, |deparse| deparse.text(&expr)),
+            None => part.expression.clone().unwrap_or_default(),
+        })
         .collect();
-    format!(
+    (!texts.is_empty()).then(|| texts.join(", "))
+}
+
+/// The predicate of a partial index.
+pub(super) fn predicate(table: &Table, index: &Index, pretty: bool) -> Option<String> {
+    let text = index.predicate.as_deref()?;
+    Some(match Formulas::new(table).condition(text, PREDICATE_REFUSAL) {
+        Ok(expr) => deparsed(table, pretty, |deparse| deparse.text(&expr)),
+        Err(_) => text.to_string(),
+    })
+}
+
+/// `pg_get_indexdef`: of the whole index, or of its column `part` from 1.
+pub(super) fn index(schema: Option<&str>, table: &Table, index: &Index, part: usize, pretty: bool) -> String {
+    if part > 0 {
+        let included = || index.include.get(part - 1 - index.columns.len());
+        return match index.columns.get(part - 1) {
+            Some(part) => key(table, part, pretty),
+            None => included().map_or_else(String::new, |id| quote_identifier(column_name(table, *id))),
+        };
+    }
+    let columns: Vec<String> = index
+        .columns
+        .iter()
+        .map(|part| key(table, part, pretty) + if part.descending { " DESC" } else { "" })
+        .collect();
+    let mut text = format!(
         "CREATE {}INDEX {} ON {} USING btree ({})",
         if index.unique { "UNIQUE " } else { "" },
         quote_identifier(&index.name),
         quote_qualified(schema, &table.name),
         columns.join(", ")
-    )
+    );
+    text += &include(table, index);
+    if let Some(predicate) = predicate(table, index, pretty) {
+        text += &format!(" WHERE {predicate}");
+    }
+    text
+}
+
+fn include(table: &Table, index: &Index) -> String {
+    match index.include.as_slice() {
+        [] => String::new(),
+        ids => format!(" INCLUDE ({})", list(ids.iter().map(|id| column_name(table, *id)))),
+    }
 }
 
 /// A column's default as PostgreSQL shows it: a bare string literal with its type.
@@ -46,7 +119,8 @@ pub(super) fn default_text(column: &Column) -> Option<String> {
 /// `pg_get_constraintdef` of a PRIMARY KEY or UNIQUE constraint.
 pub(super) fn unique(table: &Table, index: &Index) -> String {
     let kind = if table.has_primary_key && index.id == table.primary.id { "PRIMARY KEY" } else { "UNIQUE" };
-    format!("{kind} ({})", list(index.columns.iter().map(|part| column_name(table, part.column))))
+    let columns = list(index.columns.iter().map(|part| column_name(table, part.column)));
+    format!("{kind} ({columns}){}", include(table, index))
 }
 
 /// `pg_get_constraintdef` of a CHECK constraint.

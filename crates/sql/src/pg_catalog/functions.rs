@@ -285,7 +285,7 @@ fn index_definition(args: &[Value], context: &StatementContext) -> Result<Option
     find_index(context, oid(&args[0], context)?, |objects, table, index| {
         let schema = objects.schema_name(table.schema);
         let hidden = pretty && context.settings.search_path.iter().any(|s| s == schema);
-        definition::index((!hidden).then_some(schema), table, index, part)
+        definition::index((!hidden).then_some(schema), table, index, part, pretty)
     })
 }
 

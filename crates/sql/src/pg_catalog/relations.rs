@@ -3,7 +3,7 @@
 use super::rows::{RowBuilder, oid_vector};
 use super::{OWNER_OID, Objects, Source, VirtualTable, tables};
 use crate::SqlError;
-use crate::catalog::{Identity, Index, Oid, Relation, Table};
+use crate::catalog::{Identity, Index, IndexColumn, Oid, Relation, Table};
 use crate::types::{Row, SqlType, Value};
 
 /// OID of the default collation.
@@ -97,7 +97,7 @@ fn classes(table: &VirtualTable, source: &Source<'_>, objects: &Objects) -> Vec<
                     .set("relchecks", t.checks.len() as i64);
                 rows.push(row.set("relhastriggers", keys).done());
                 for index in indexes(t) {
-                    let columns = index.columns.len();
+                    let columns = index.columns.len() + index.include.len();
                     let kind = Class {
                         oid: index.id,
                         name: &index.name,
@@ -224,10 +224,9 @@ fn table_attributes(table: &VirtualTable, t: &Table, rows: &mut Vec<Row>) {
         rows.push(row.done());
     }
     for index in indexes(t) {
-        for (part, number) in index.columns.iter().zip(1..) {
-            if let Some(column) = t.columns.iter().find(|column| column.id == part.column) {
-                rows.push(attribute(table, index.id, &column.name, number, &column.ty).done());
-            }
+        let (names, types) = (super::definition::key_names(t, index), index_types(t, index));
+        for ((name, ty), number) in names.iter().zip(&types).zip(1..) {
+            rows.push(attribute(table, index.id, name, number, ty).done());
         }
     }
 }
@@ -291,7 +290,7 @@ fn index_definitions(table: &VirtualTable, _: &Source<'_>, objects: &Objects) ->
                 .set("schemaname", schema)
                 .set("tablename", t.name.as_str())
                 .set("indexname", index.name.as_str())
-                .set("indexdef", super::definition::index(Some(schema), t, index, 0));
+                .set("indexdef", super::definition::index(Some(schema), t, index, 0, false));
             rows.push(row.done());
         }
     }
@@ -390,12 +389,19 @@ pub(super) fn operator_class(ty: &SqlType) -> Oid {
     }
 }
 
-/// Vectors of an index's columns: collations and operator classes.
-pub(super) fn index_vectors(table: &Table, index: &Index) -> (Value, Value) {
-    let types = || {
-        let find =
-            |id: u16| table.columns.iter().find(|column| column.id == id).map_or(&SqlType::Text, |column| &column.ty);
-        index.columns.iter().map(move |part| find(part.column))
+/// Types of an index's columns, INCLUDE's behind the keys.
+fn index_types(table: &Table, index: &Index) -> Vec<SqlType> {
+    let column = |part: &IndexColumn| match &part.expression {
+        Some(_) => super::definition::expression(table, part).map(|expr| expr.ty()),
+        None => table.columns.iter().find(|column| column.id == part.column).map(|column| column.ty.clone()),
     };
-    (oid_vector(types().map(collation)), oid_vector(types().map(operator_class)))
+    let included = index.include.iter().map(|id| IndexColumn::column(*id, false)).collect::<Vec<_>>();
+    index.columns.iter().chain(&included).map(|part| column(part).unwrap_or(SqlType::Text)).collect()
+}
+
+/// Vectors of an index's keys: collations and operator classes.
+pub(super) fn index_vectors(table: &Table, index: &Index) -> (Value, Value) {
+    let mut types = index_types(table, index);
+    types.truncate(index.columns.len());
+    (oid_vector(types.iter().map(collation)), oid_vector(types.iter().map(operator_class)))
 }

@@ -50,9 +50,11 @@ fn table() -> Table {
     let index = |id, name: &str, column, constraint| Index {
         id,
         name: name.into(),
-        columns: vec![IndexColumn { column, descending: true }],
+        columns: vec![IndexColumn::column(column, true)],
         unique: true,
         constraint,
+        include: Vec::new(),
+        predicate: None,
     };
     let id = FIRST_USER_OID;
     Table {

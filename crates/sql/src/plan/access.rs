@@ -4,9 +4,10 @@
 //! the next column a twentieth (two) or a fifth (one), and a row read through a secondary index costs three rows read in order.
 //! An index that gives the order wanted saves the sort, and, under a LIMIT, most of the reading.
 
+use super::implication::implies;
 use super::tree;
 use crate::exec::path::{Operand, Path, Range, Term};
-use crate::exec::table::{IndexAccess, TableAccess};
+use crate::exec::table::{IndexAccess, KeyColumn, TableAccess};
 use crate::expr::{CompareOp, Expr};
 use crate::types::SqlType;
 
@@ -14,6 +15,15 @@ use crate::types::SqlType;
 const ASSUMED_ROWS: f64 = 100_000.0;
 /// Rows that a LIMIT is taken to want.
 const LIMITED_ROWS: f64 = 100.0;
+
+/// How many times fewer rows a partial index is taken to have: `deleted_at IS NULL` leaves most rows in, `NOT done` few.
+fn partial_factor(predicate: Option<&Expr>) -> f64 {
+    match predicate {
+        None => 1.0,
+        Some(Expr::IsNull { .. }) => 2.0,
+        Some(_) => 10.0,
+    }
+}
 
 /// What a condition says of one column.
 enum Say<'a> {
@@ -34,6 +44,41 @@ pub struct Order {
     pub descending: bool,
     /// Where NULLs go.
     pub nulls_first: bool,
+}
+
+/// A column of an index, as conditions name it.
+struct Key<'a> {
+    column: &'a KeyColumn,
+    /// Its place in the row, if it is a column.
+    place: Option<usize>,
+    /// Over the row's places, if it is an expression.
+    expression: Option<Expr>,
+}
+
+impl<'a> Key<'a> {
+    /// `None` for the hidden row id, which no condition names.
+    fn new(column: &'a KeyColumn, base: usize) -> Option<Self> {
+        let place = column.slot.map(|slot| base + slot);
+        let expression = column.expression.as_ref().map(|expression| placed(expression, base));
+        (place.is_some() || expression.is_some()).then_some(Key { column, place, expression })
+    }
+
+    /// Whether an expression is this column, itself or widened: `int4 = int8` is compared as int8.
+    fn is(&self, expr: &Expr) -> bool {
+        let own = match (expr, &self.expression) {
+            (Expr::Column { index, .. }, None) => self.place == Some(*index),
+            (expr, Some(expression)) => expr == expression,
+            _ => false,
+        };
+        own || matches!(expr, Expr::Cast { expr, from, to, .. } if is_widening(from, to) && self.is(expr))
+    }
+}
+
+/// An expression over a table's slots, over the places of a joined row.
+fn placed(expr: &Expr, base: usize) -> Expr {
+    let mut expr = expr.clone();
+    expr.map_columns(&|slot| base + slot);
+    expr
 }
 
 /// What is asked of an access path.
@@ -69,9 +114,14 @@ pub struct Choice {
     pub cost: f64,
 }
 
-/// Chooses the best path.
+/// Chooses the best path. A partial index is a candidate where the conditions imply its predicate.
 pub fn choose(wish: &Wish<'_>) -> Choice {
+    let implied = |index: &usize| match &wish.access.index(*index).predicate {
+        None => true,
+        Some(predicate) => implies(wish.conditions, &placed(predicate, wish.base)),
+    };
     (0..=wish.access.indexes.len())
+        .filter(implied)
         .map(|index| consider(wish, index))
         .reduce(|best, next| if next.cost < best.cost { next } else { best })
         .unwrap_or_else(|| consider(wish, 0))
@@ -81,12 +131,12 @@ fn consider(wish: &Wish<'_>, ordinal: usize) -> Choice {
     let index = wish.access.index(ordinal);
     let mut path = Path::full(ordinal);
     let mut used = Vec::new();
-    let mut rows = ASSUMED_ROWS;
+    let mut rows = ASSUMED_ROWS / partial_factor(index.predicate.as_ref());
     let mut listed = false;
     for column in &index.columns {
-        let Some(slot) = column.slot else { break };
-        let Some((at, term)) = equality(wish, slot, listed) else {
-            rows /= bounds(wish, slot, &mut path, &mut used);
+        let Some(key) = Key::new(column, wish.base) else { break };
+        let Some((at, term)) = equality(wish, &key, listed) else {
+            rows /= bounds(wish, &key, &mut path, &mut used);
             break;
         };
         rows /= 100.0;
@@ -118,12 +168,12 @@ fn consider(wish: &Wish<'_>, ordinal: usize) -> Choice {
 }
 
 /// A condition that says what a column equals.
-fn equality(wish: &Wish<'_>, slot: usize, listed: bool) -> Option<(usize, Term)> {
-    let ty = &wish.access.columns[slot].ty;
+fn equality(wish: &Wish<'_>, key: &Key<'_>, listed: bool) -> Option<(usize, Term)> {
+    let ty = &key.column.ty;
     let mut list = None;
     for (at, condition) in wish.conditions.iter().enumerate() {
         let operand = |expr: &Expr| Operand { expr: expr.clone(), ty: ty.clone() };
-        match say(wish, condition, slot) {
+        match say(wish, condition, key) {
             Some(Say::Equal(expr)) => return Some((at, Term::One(operand(expr)))),
             Some(Say::Null) => return Some((at, Term::Null)),
             Some(Say::In(exprs)) if !listed => {
@@ -139,15 +189,15 @@ fn equality(wish: &Wish<'_>, slot: usize, listed: bool) -> Option<(usize, Term)>
 }
 
 /// Bounds of the column behind the equalities; answers with how much smaller they make the answer.
-fn bounds(wish: &Wish<'_>, slot: usize, path: &mut Path, used: &mut Vec<usize>) -> f64 {
-    let ty = &wish.access.columns[slot].ty;
+fn bounds(wish: &Wish<'_>, key: &Key<'_>, path: &mut Path, used: &mut Vec<usize>) -> f64 {
+    let ty = &key.column.ty;
     if matches!(ty, SqlType::Jsonb | SqlType::Json) {
         return 1.0;
     }
     let mut range = Range::default();
     for (at, condition) in wish.conditions.iter().enumerate() {
         let operand = |expr: &Expr| Operand { expr: expr.clone(), ty: ty.clone() };
-        match say(wish, condition, slot) {
+        match say(wish, condition, key) {
             Some(Say::Low(expr, inclusive)) if range.low.is_none() => range.low = Some((operand(expr), inclusive)),
             Some(Say::High(expr, inclusive)) if range.high.is_none() => range.high = Some((operand(expr), inclusive)),
             _ => continue,
@@ -174,18 +224,17 @@ fn is_exact(ty: &SqlType) -> bool {
     )
 }
 
-/// What a condition says of the column in `slot`, if it says it with what is known before the table is read.
-fn say<'a>(wish: &Wish<'_>, condition: &'a Expr, slot: usize) -> Option<Say<'a>> {
-    let place = wish.base + slot;
-    let ty = &wish.access.columns[slot].ty;
+/// What a condition says of a column of an index, if it says it with what is known before the table is read.
+fn say<'a>(wish: &Wish<'_>, condition: &'a Expr, key: &Key<'_>) -> Option<Say<'a>> {
+    let ty = &key.column.ty;
     let usable = |expr: &Expr, compared: &SqlType| {
         comparable(ty, compared, &expr.ty()) && tree::reads_only(expr, wish.known) && !tree::is_volatile(expr)
     };
     match condition {
         Expr::Compare { op, ty: compared, left, right } => {
-            let (op, other) = if is_column(left, place) {
+            let (op, other) = if key.is(left) {
                 (*op, right)
-            } else if is_column(right, place) {
+            } else if key.is(right) {
                 (op.flipped(), left)
             } else {
                 return None;
@@ -203,17 +252,17 @@ fn say<'a>(wish: &Wish<'_>, condition: &'a Expr, slot: usize) -> Option<Say<'a>>
                 CompareOp::NotEq => return None,
             })
         }
-        Expr::InList { ty: compared, expr, list, negated: false } if is_column(expr, place) => {
+        Expr::InList { ty: compared, expr, list, negated: false } if key.is(expr) => {
             list.iter().all(|item| usable(item, compared)).then_some(Say::In(list))
         }
-        Expr::AnyAll { op: CompareOp::Eq, ty: compared, left, array, all: false } if is_column(left, place) => {
+        Expr::AnyAll { op: CompareOp::Eq, ty: compared, left, array, all: false } if key.is(left) => {
             let SqlType::Array(element) = array.ty() else { return None };
             (comparable(ty, compared, &element) && tree::reads_only(array, wish.known) && !tree::is_volatile(array))
                 .then_some(Say::AnyOf(array))
         }
-        Expr::IsNull { expr, negated: false } if is_column(expr, place) => Some(Say::Null),
+        Expr::IsNull { expr, negated: false } if key.is(expr) => Some(Say::Null),
         // A boolean column by itself.
-        Expr::Column { index, ty: SqlType::Bool } if *index == place => {
+        condition if *ty == SqlType::Bool && key.is(condition) => {
             const TRUE: &Expr = &Expr::Literal(crate::types::Value::Bool(true), SqlType::Bool);
             Some(Say::Equal(TRUE))
         }
@@ -234,15 +283,6 @@ fn comparable(column: &SqlType, compared: &SqlType, other: &SqlType) -> bool {
         Numeric(_) => matches!(compared, Numeric(_)) && (matches!(other, Numeric(_)) || integer(other)),
         Jsonb | Json | Interval | Float4 | Float8 => false,
         _ => column.base() == compared.base() && column.base() == other.base(),
-    }
-}
-
-/// A column, itself or widened: `int4 = int8` is compared as int8.
-fn is_column(expr: &Expr, place: usize) -> bool {
-    match expr {
-        Expr::Column { index, .. } => *index == place,
-        Expr::Cast { expr, from, to, .. } => is_widening(from, to) && is_column(expr, place),
-        _ => false,
     }
 }
 
@@ -276,13 +316,20 @@ fn order(wish: &Wish<'_>, index: &IndexAccess, path: &Path, single: bool) -> (bo
         .filter(|(_, term)| matches!(term, Term::One(_) | Term::Null))
         .filter_map(|(column, _)| column.slot)
         .collect();
-    let mut columns = index.columns.iter().filter(|c| c.slot.is_none_or(|slot| !fixed.contains(&slot)));
+    let single = |place: usize| matches!(path.prefix.get(place), Some(Term::One(_) | Term::Null));
+    let open = |(place, c): &(usize, &KeyColumn)| match c.slot {
+        Some(slot) => !fixed.contains(&slot),
+        None => !single(*place),
+    };
+    let mut columns = index.columns.iter().enumerate().filter(open).map(|(_, column)| column);
     let mut reverse = None;
     for key in wish.order.iter().filter(|key| !fixed.contains(&key.slot)) {
         let Some(column) = columns.next() else {
             // Every column of a unique key is used up: what follows cannot matter, unless NULLs repeat.
-            let never_null =
-                index.columns.iter().all(|c| c.slot.is_none_or(|slot| !wish.access.columns[slot].nullable));
+            let never_null = index
+                .columns
+                .iter()
+                .all(|c| c.expression.is_none() && c.slot.is_none_or(|slot| !wish.access.columns[slot].nullable));
             return (index.unique && never_null, reverse.unwrap_or(false));
         };
         if column.slot != Some(key.slot) {

@@ -24,10 +24,7 @@ pub fn access_line(level: &Level) -> String {
 /// What the keys are made of: `Index Cond: (aid = ..)`.
 fn condition_line(level: &Level) -> Option<String> {
     let index = level.access.index(level.path.index);
-    let name = |at: usize| {
-        let slot = index.columns.get(at)?.slot?;
-        Some(level.access.table.columns[slot].name.as_str())
-    };
+    let name = |at: usize| Some(index.column_name(&level.access, index.columns.get(at)?));
     let mut parts = Vec::new();
     for (at, term) in level.path.prefix.iter().enumerate() {
         let name = name(at)?;

@@ -2,16 +2,18 @@
 
 use super::analysis::Analysis;
 use super::explain;
+use super::implication::implies;
 use super::modify::{bind_set, column_slot, is_default, target};
 use super::refusal::Planned;
 use super::scope;
 use super::select::{keep_names, select_items};
 use super::shape;
 use super::subquery::Subqueries;
-use super::{Execution, Overriding, Plan, PlanContext};
+use super::{Execution, Inference, Overriding, Plan, PlanContext};
 use crate::catalog::{Identity, Relation, Table};
 use crate::context::StatementContext;
 use crate::exec::insert::{BulkInsert, Conflict, ConflictUpdate, Insert, Source};
+use crate::exec::table::IndexAccess;
 use crate::exec::target::Target;
 use crate::exec::write::Touch;
 use crate::expr::Expr;
@@ -252,12 +254,21 @@ fn reads(query: &Query, table: &str) -> bool {
 fn on_conflict(conflict: &OnConflict, target: &Arc<Target>, analysis: &mut Analysis<'_>) -> Planned<Conflict> {
     let access = &target.access;
     let arbiters = match &conflict.conflict_target {
-        None => None,
-        Some(ConflictTarget::Columns(columns)) => Some(arbiters_of_columns(columns, target)?),
+        None => match analysis.context.inference.clone() {
+            Some(inference) => Some(inferred(&inference, target, analysis)?),
+            None => None,
+        },
+        Some(ConflictTarget::Columns(columns)) => {
+            let keys = columns.iter().map(|column| ast::Expr::Identifier(column.clone())).collect();
+            Some(inferred(&Inference { keys, predicate: None }, target, analysis)?)
+        }
         Some(ConflictTarget::OnConstraint(name)) => {
             let name = name.0.last().and_then(|part| part.as_ident()).map(fold).unwrap_or_default();
             let found = (0..=access.indexes.len()).find(|&i| {
-                access.index(i).name == name && access.index(i).unique && (i > 0 || access.table.has_primary_key)
+                access.index(i).name == name
+                    && access.index(i).unique
+                    && access.index(i).is_plain()
+                    && (i > 0 || access.table.has_primary_key)
             });
             Some(vec![found.ok_or_else(|| {
                 SqlError::new(
@@ -298,30 +309,57 @@ fn on_conflict(conflict: &OnConflict, target: &Arc<Target>, analysis: &mut Analy
     Ok(Conflict { arbiters, update })
 }
 
-/// Unique indexes on exactly these columns.
-fn arbiters_of_columns(columns: &[ast::Ident], target: &Target) -> Result<Vec<usize>, SqlError> {
+/// Unique indexes on exactly these columns and expressions; partial ones where the predicate given implies theirs.
+fn inferred(inference: &Inference, target: &Target, analysis: &mut Analysis<'_>) -> Planned<Vec<usize>> {
     let access = &target.access;
-    let mut slots = Vec::new();
-    for column in columns {
-        slots.push(column_slot(&access.table, &ast::ObjectName::from(column.clone()))?);
+    let (mut slots, mut expressions) = (Vec::new(), Vec::new());
+    for key in &inference.keys {
+        match key {
+            ast::Expr::Identifier(column) => {
+                slots.push(column_slot(&access.table, &ast::ObjectName::from(column.clone()))?);
+            }
+            expression => match analysis.bind(strip(expression))? {
+                Expr::Column { index, .. } => slots.push(index),
+                bound => expressions.push(bound),
+            },
+        }
     }
     slots.sort_unstable();
     slots.dedup();
+    let given = match &inference.predicate {
+        Some(predicate) => analysis.conditions(predicate)?,
+        None => Vec::new(),
+    };
+    let meant = |index: &IndexAccess| {
+        let mut own: Vec<usize> = index.columns.iter().filter_map(|column| column.slot).collect();
+        own.sort_unstable();
+        own.dedup();
+        let mut keys = index.columns.iter().filter_map(|column| column.expression.as_ref());
+        index.unique
+            && own == slots
+            && keys.all(|key| expressions.contains(key))
+            && expressions.iter().all(|wanted| index.columns.iter().any(|c| c.expression.as_ref() == Some(wanted)))
+            && index.predicate.as_ref().is_none_or(|predicate| implies(&given, predicate))
+    };
     let found: Vec<usize> = (0..=access.indexes.len())
-        .filter(|&i| {
-            let index = access.index(i);
-            let mut own: Vec<usize> = index.columns.iter().filter_map(|column| column.slot).collect();
-            own.sort_unstable();
-            index.unique && own == slots && (i > 0 || access.table.has_primary_key)
-        })
+        .filter(|&i| (i > 0 || access.table.has_primary_key) && meant(access.index(i)))
         .collect();
     if found.is_empty() {
         return Err(SqlError::new(
             SqlState::INVALID_COLUMN_REFERENCE,
             "there is no unique or exclusion constraint matching the ON CONFLICT specification",
-        ));
+        )
+        .into());
     }
     Ok(found)
+}
+
+/// An expression without its parentheses.
+fn strip(expr: &ast::Expr) -> &ast::Expr {
+    match expr {
+        ast::Expr::Nested(inner) => strip(inner),
+        other => other,
+    }
 }
 
 /// An inserter for COPY FROM: the columns given (by id) take COPY's values, the others their defaults.

@@ -5,6 +5,7 @@ pub mod analysis;
 pub mod direct;
 pub mod explain;
 pub mod grouping;
+pub mod implication;
 pub mod implied;
 pub mod insert;
 pub mod loops;
@@ -37,6 +38,8 @@ pub struct PlanContext {
     pub parameter_hints: Vec<Option<SqlType>>,
     /// INSERT said OVERRIDING SYSTEM VALUE (or USER VALUE), which the syntax tree cannot say.
     pub overriding: Option<Overriding>,
+    /// ON CONFLICT names more than columns, which the syntax tree cannot say.
+    pub inference: Option<Arc<Inference>>,
 }
 
 impl PlanContext {
@@ -48,8 +51,18 @@ impl PlanContext {
             settings: context.settings.clone(),
             parameter_hints: Vec::new(),
             overriding: None,
+            inference: None,
         }
     }
+}
+
+/// `ON CONFLICT (keys) WHERE predicate`: which unique indexes are meant.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Inference {
+    /// Columns and expressions.
+    pub keys: Vec<sqlparser::ast::Expr>,
+    /// The predicate of a partial index.
+    pub predicate: Option<sqlparser::ast::Expr>,
 }
 
 /// `INSERT .. OVERRIDING { SYSTEM | USER } VALUE`

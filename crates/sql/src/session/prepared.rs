@@ -119,6 +119,7 @@ impl Session {
             settings: self.settings.eval.clone(),
             parameter_hints: hints(declared)?,
             overriding: planned.overriding,
+            inference: planned.inference.clone(),
         };
         let volatile = self.setting_functions(&planned.statement)?;
         let plan = plan::prepare(volatile.as_ref().unwrap_or(&planned.statement), text, &context)?;
@@ -139,6 +140,7 @@ impl Session {
             settings: self.settings.eval.clone(),
             parameter_hints: Vec::new(),
             overriding: None,
+            inference: None,
         })
     }
 }

@@ -2,7 +2,7 @@
 
 use super::ddl::Ddl;
 use super::name::Name;
-use crate::plan::Overriding;
+use crate::plan::{Inference, Overriding};
 use crate::transaction::Isolation;
 use sqlparser::ast::{DataType, Expr, Statement};
 use std::sync::Arc;
@@ -132,6 +132,8 @@ pub struct Planned {
     pub as_of: Option<AsOf>,
     /// OVERRIDING.
     pub overriding: Option<Overriding>,
+    /// ON CONFLICT with expressions or a predicate.
+    pub inference: Option<Arc<Inference>>,
 }
 
 /// AS OF SYSTEM TIME: an expression that is evaluated before the transaction begins.

@@ -2,10 +2,13 @@
 
 use super::command::Command;
 use super::create_table;
-use super::ddl::{CreateIndex, Ddl, SequenceOptions};
+use super::ddl::{CreateIndex, Ddl, IndexKey, IndexValue, SequenceOptions};
 use super::reader::{Reader, string_of};
 use super::{cursor, name::Name};
+use crate::expr::output_name;
+use crate::identifier::fold;
 use crate::{SqlError, SqlState};
+use sqlparser::ast;
 use sqlparser::tokenizer::Token;
 
 pub(super) fn ddl(ddl: Ddl) -> Command {
@@ -107,12 +110,12 @@ fn index(r: &mut Reader, unique: bool) -> Result<Command, SqlError> {
     r.expect("ON")?;
     r.take("ONLY");
     let table = r.name()?;
-    let columns = index_body(r)?;
-    Ok(ddl(Ddl::CreateIndex(CreateIndex { name, table, columns, unique, if_not_exists, concurrently })))
+    let body = index_body(r)?;
+    Ok(ddl(Ddl::CreateIndex(CreateIndex { name, table, unique, if_not_exists, concurrently, ..body })))
 }
 
-/// `[USING method] (columns) [INCLUDE ..] [WITH ..] [TABLESPACE ..] [WHERE ..]`
-pub(super) fn index_body(r: &mut Reader) -> Result<Vec<(String, bool)>, SqlError> {
+/// `[USING method] (keys) [INCLUDE ..] [WITH ..] [TABLESPACE ..] [WHERE ..]`
+pub(super) fn index_body(r: &mut Reader) -> Result<CreateIndex, SqlError> {
     if r.take("USING") {
         let method = r.identifier()?;
         if method != "btree" {
@@ -121,28 +124,36 @@ pub(super) fn index_body(r: &mut Reader) -> Result<Vec<(String, bool)>, SqlError
         }
     }
     r.expect_token(&Token::LParen)?;
-    let columns = r.separated(index_column)?;
+    let keys = r.separated(index_key)?;
     r.expect_token(&Token::RParen)?;
-    if r.peek_words("INCLUDE") || r.peek_words("STORING") || r.peek_words("COVERING") {
-        return Err(SqlError::unsupported("an index with INCLUDE columns").hint("Add the columns to the index's key."));
-    }
+    let include = included(r)?;
     if r.take("NULLS NOT DISTINCT") {
         return Err(SqlError::unsupported("NULLS NOT DISTINCT").hint("Declare the columns NOT NULL."));
     }
     r.take("NULLS DISTINCT");
     storage(r)?;
-    if r.peek_words("WHERE") {
-        return Err(SqlError::unsupported("a partial index").hint("Leave WHERE out: index all rows."));
+    let predicate = if r.take("WHERE") { Some(r.expression_text()?.1) } else { None };
+    Ok(CreateIndex { keys, include, predicate, ..CreateIndex::default() })
+}
+
+/// `INCLUDE (a, b)`, or CockroachDB's words for it.
+pub(super) fn included(r: &mut Reader) -> Result<Vec<String>, SqlError> {
+    if !(r.take("INCLUDE") || r.take("STORING") || r.take("COVERING")) {
+        return Ok(Vec::new());
     }
+    r.expect_token(&Token::LParen)?;
+    let columns = r.separated(|r| match index_value(r)? {
+        IndexValue::Column(name) => Ok(name),
+        IndexValue::Expression(..) => {
+            Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, "expressions are not supported in included columns"))
+        }
+    })?;
+    r.expect_token(&Token::RParen)?;
     Ok(columns)
 }
 
-fn index_column(r: &mut Reader) -> Result<(String, bool), SqlError> {
-    let expression = || SqlError::unsupported("an index on an expression").hint("Index a column that holds its value.");
-    if r.peek() == Some(&Token::LParen) || r.peek_nth(1) == Some(&Token::LParen) {
-        return Err(expression());
-    }
-    let name = r.identifier()?;
+fn index_key(r: &mut Reader) -> Result<IndexKey, SqlError> {
+    let value = index_value(r)?;
     if r.take("COLLATE") {
         let collation = r.name()?;
         if !matches!(collation.name.as_str(), "C" | "POSIX" | "default") {
@@ -163,7 +174,33 @@ fn index_column(r: &mut Reader) -> Result<(String, bool), SqlError> {
         return Err(SqlError::unsupported("this place of NULLs in an index").hint("Leave NULLS FIRST or LAST out."));
     }
     r.take(if descending { "NULLS FIRST" } else { "NULLS LAST" });
-    Ok((name, descending))
+    Ok(IndexKey { value, descending })
+}
+
+/// A column, a call, or an expression in parentheses.
+fn index_value(r: &mut Reader) -> Result<IndexValue, SqlError> {
+    if r.take_token(&Token::LParen) {
+        let (expr, text) = r.expression_text()?;
+        r.expect_token(&Token::RParen)?;
+        return Ok(value_of(&expr, text));
+    }
+    let call = (1..=5).step_by(2).find(|n| r.peek_nth(*n) != Some(&Token::Period));
+    if call.is_some_and(|n| r.peek_nth(n) == Some(&Token::LParen)) {
+        let (expr, text) = r.expression_text()?;
+        return Ok(value_of(&expr, text));
+    }
+    Ok(IndexValue::Column(r.identifier()?))
+}
+
+fn value_of(expr: &ast::Expr, text: String) -> IndexValue {
+    match expr {
+        ast::Expr::Nested(inner) => value_of(inner, text),
+        ast::Expr::Identifier(name) => IndexValue::Column(fold(name)),
+        _ => {
+            let name = output_name(expr);
+            IndexValue::Expression(text, if name == "?column?" { "expr".into() } else { name })
+        }
+    }
 }
 
 /// Storage parameters that another engine needs: `WITH (fillfactor = 100)`, `TABLESPACE x`.

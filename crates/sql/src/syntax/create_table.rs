@@ -1,7 +1,7 @@
 //! CREATE TABLE, its columns and constraints.
 
 use super::command::Command;
-use super::create::{ddl, index_body, sequence_options, storage};
+use super::create::{ddl, included, index_body, sequence_options, storage};
 use super::cursor;
 use super::ddl::{
     ColumnConstraint, ColumnConstraintKind, ColumnDef, CreateIndex, CreateTable, Ddl, References, SequenceOptions,
@@ -137,8 +137,8 @@ fn inline_index(r: &mut Reader, table: &CreateTable) -> Result<Option<CreateInde
     }
     r.at += at + 1;
     let name = if named { Some(r.identifier()?) } else { None };
-    let columns = index_body(r)?;
-    Ok(Some(CreateIndex { name, table: table.name.clone(), columns, unique, ..CreateIndex::default() }))
+    let body = index_body(r)?;
+    Ok(Some(CreateIndex { name, table: table.name.clone(), unique, ..body }))
 }
 
 /// A column with its type and constraints.
@@ -298,6 +298,7 @@ fn nulls_distinct(r: &mut Reader) -> Result<(), SqlError> {
 /// A constraint of a table, if one begins here.
 pub(super) fn table_constraint(r: &mut Reader) -> Result<Option<TableConstraint>, SqlError> {
     let name = if r.take("CONSTRAINT") { Some(r.identifier()?) } else { None };
+    let mut include = Vec::new();
     let kind = if r.peek_words("PRIMARY KEY") || r.peek_words("UNIQUE") {
         let primary = r.take("PRIMARY KEY");
         if !primary {
@@ -308,9 +309,7 @@ pub(super) fn table_constraint(r: &mut Reader) -> Result<Option<TableConstraint>
             TableConstraintKind::UsingIndex { primary, index: r.identifier()? }
         } else {
             let columns = r.identifiers_in_parens()?;
-            if r.peek_words("INCLUDE") {
-                return Err(SqlError::unsupported("an index with INCLUDE columns").hint("Leave INCLUDE out."));
-            }
+            include = included(r)?;
             storage(r)?;
             if r.take("USING INDEX TABLESPACE") {
                 r.identifier()?;
@@ -330,5 +329,5 @@ pub(super) fn table_constraint(r: &mut Reader) -> Result<Option<TableConstraint>
         return Ok(None);
     };
     characteristics(r)?;
-    Ok(Some(TableConstraint { name, kind }))
+    Ok(Some(TableConstraint { name, kind, include }))
 }

@@ -239,6 +239,8 @@ pub struct TableConstraint {
     pub name: Option<String>,
     /// What it says.
     pub kind: TableConstraintKind,
+    /// INCLUDE, of a key
+    pub include: Vec<String>,
 }
 
 /// What a table's constraint says.
@@ -268,14 +270,45 @@ pub struct CreateIndex {
     pub name: Option<String>,
     /// The table.
     pub table: Name,
-    /// Columns, and whether each descends.
-    pub columns: Vec<(String, bool)>,
+    /// What it orders.
+    pub keys: Vec<IndexKey>,
+    /// INCLUDE
+    pub include: Vec<String>,
+    /// WHERE, as SQL text
+    pub predicate: Option<String>,
     /// UNIQUE
     pub unique: bool,
     /// IF NOT EXISTS
     pub if_not_exists: bool,
     /// CONCURRENTLY: without effect, nothing blocks here.
     pub concurrently: bool,
+}
+
+/// One key of an index as declared.
+#[derive(Clone, Debug)]
+pub struct IndexKey {
+    /// What it holds.
+    pub value: IndexValue,
+    /// DESC
+    pub descending: bool,
+}
+
+/// What a key of an index holds.
+#[derive(Clone, Debug)]
+pub enum IndexValue {
+    /// A column.
+    Column(String),
+    /// An expression, as SQL text, and the name that PostgreSQL would give it.
+    Expression(String, String),
+}
+
+impl IndexKey {
+    /// Its column, or the name of its expression.
+    pub fn name(&self) -> &str {
+        match &self.value {
+            IndexValue::Column(name) | IndexValue::Expression(_, name) => name,
+        }
+    }
 }
 
 /// Options of a sequence; what is not said keeps its value.

@@ -6,7 +6,7 @@ use super::ddl::Ddl;
 use super::name::Name;
 use super::reader::{Reader, word_of};
 use crate::SqlError;
-use crate::plan::Overriding;
+use crate::plan::{Inference, Overriding};
 use sqlparser::ast::{Query, SetExpr, Statement};
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
@@ -28,7 +28,7 @@ pub(super) fn query_or_dml(r: &mut Reader) -> Result<Command, SqlError> {
     if let Some(name) = select_into(&mut statement) {
         let Some(name) = Name::from_object(&name) else { return Err(r.error_at(start)) };
         // The text keeps its INTO; the planner goes by the tree.
-        let query = Arc::new(Planned { statement, as_of: found.as_of, overriding: None });
+        let query = Arc::new(Planned { statement, as_of: found.as_of, overriding: None, inference: None });
         return Ok(Command::Ddl(Box::new(Ddl::CreateTableAs {
             name,
             columns: Vec::new(),
@@ -38,7 +38,8 @@ pub(super) fn query_or_dml(r: &mut Reader) -> Result<Command, SqlError> {
             no_data: false,
         })));
     }
-    Ok(Command::Planned(Planned { statement, as_of: found.as_of, overriding: found.overriding }))
+    let Found { as_of, overriding, inference } = found;
+    Ok(Command::Planned(Planned { statement, as_of, overriding, inference }))
 }
 
 fn select_into(statement: &mut Statement) -> Option<sqlparser::ast::ObjectName> {
@@ -57,6 +58,7 @@ fn select_into(statement: &mut Statement) -> Option<sqlparser::ast::ObjectName> 
 struct Found {
     as_of: Option<super::command::AsOf>,
     overriding: Option<Overriding>,
+    inference: Option<Arc<Inference>>,
 }
 
 /// The statement's tokens as the library can read them.
@@ -86,6 +88,12 @@ fn rewrite(r: &mut Reader, found: &mut Found) -> Result<Vec<TokenWithSpan>, SqlE
         }
         if first == Some(b'O') && r.take("OVERRIDING USER VALUE") {
             found.overriding = Some(Overriding::User);
+            continue;
+        }
+        if first == Some(b'O') && r.peek_words("ON CONFLICT") && r.peek_nth(2) == Some(&Token::LParen) {
+            out.extend((0..2).map(|n| r.lexed.tokens[r.at + n].clone()));
+            r.at += 2;
+            inference(r, found, &mut out)?;
             continue;
         }
         if first == Some(b'F') && (r.peek_words("FOR NO KEY UPDATE") || r.peek_words("FOR KEY SHARE")) {
@@ -130,4 +138,28 @@ fn table_query(r: &mut Reader, tokens: Vec<TokenWithSpan>) -> Result<Vec<TokenWi
     out.extend(tokens.into_iter().skip(1));
     let _ = r;
     Ok(out)
+}
+
+/// The target of ON CONFLICT: columns stay in the tokens; expressions and a predicate, which the library cannot read, are taken out.
+fn inference(r: &mut Reader, found: &mut Found, out: &mut Vec<TokenWithSpan>) -> Result<(), SqlError> {
+    let start = r.at;
+    let inside = r.parens()?;
+    let plain = r.lexed.tokens[inside].iter().all(|t| matches!(t.token, Token::Word(_) | Token::Comma));
+    if plain && !r.peek_words("WHERE") {
+        out.extend(r.lexed.tokens[start..r.at].iter().cloned());
+        return Ok(());
+    }
+    r.at = start + 1;
+    let keys = r.separated(|r| {
+        let key = r.expression()?;
+        // COLLATE is the expression's; an operator class says nothing here.
+        if r.peek_word().is_some_and(|word| word.to_ascii_lowercase().ends_with("_ops")) {
+            r.next();
+        }
+        Ok(key)
+    })?;
+    r.expect_token(&Token::RParen)?;
+    let predicate = if r.take("WHERE") { Some(r.expression()?) } else { None };
+    found.inference = Some(Arc::new(Inference { keys, predicate }));
+    Ok(())
 }

@@ -35,7 +35,15 @@ fn comparison() -> impl Strategy<Value = String> {
             let list: Vec<String> = list.iter().map(i32::to_string).collect();
             format!("a = ANY ('{{{}}}'::int[])", list.join(","))
         });
-        prop_oneof![4 => plain, 1 => turned, 2 => list, 2 => between, 1 => null, 1 => wide, 1 => any]
+        let formula = prop_oneof![
+            Just("f".to_string()),
+            Just("NOT f".to_string()),
+            (-3i32..8).prop_map(|v| format!("a + b = {v}")),
+            (-3i32..8).prop_map(|v| format!("a + b < {v}")),
+            "[AB]{0,2}".prop_map(|v| format!("upper(c) >= '{v}'")),
+            "[AB]{0,2}".prop_map(|v| format!("upper(c) IN ('{v}', 'A')")),
+        ];
+        prop_oneof![4 => plain, 1 => turned, 2 => list, 2 => between, 1 => null, 1 => wide, 1 => any, 3 => formula]
     })
 }
 
@@ -62,19 +70,33 @@ fn row() -> impl Strategy<Value = String> {
         .prop_map(|(a, b, c, n, f)| format!("{a}, {b}, {c}, {n}, {f}"))
 }
 
-fn world(rows: &[String]) -> World {
+static COLUMNS: [&str; 5] = [
+    "INDEX i_b ON indexed (b)",
+    "INDEX i_cb ON indexed (c DESC, b)",
+    "INDEX i_n ON indexed (n)",
+    "UNIQUE INDEX i_id ON indexed (id DESC)",
+    "INDEX i_fa ON indexed (f, a DESC, c)",
+];
+static FORMULAS: [&str; 7] = [
+    "INDEX p_b ON indexed (b) WHERE f",
+    "INDEX p_c ON indexed (c DESC, a) WHERE b > 0",
+    "INDEX p_n ON indexed (n, b DESC) WHERE c IS NOT NULL",
+    "UNIQUE INDEX p_id ON indexed (id DESC) WHERE a < 3 AND NOT f",
+    "INDEX e_ab ON indexed ((a + b), c)",
+    "UNIQUE INDEX e_id ON indexed ((id + 0) DESC, b)",
+    "INDEX e_c ON indexed (upper(c) DESC) WHERE a IN (1, 2, 3)",
+];
+
+fn world(rows: &[String], indexes: &[&str]) -> World {
     let world = World::new();
     let columns = "id int, a int NOT NULL, b smallint, c text, n numeric(6,1), f bool";
-    for statement in [
-        format!("CREATE TABLE plain ({columns})"),
-        format!("CREATE TABLE indexed ({columns}, PRIMARY KEY (a, id))"),
-        "CREATE INDEX i_b ON indexed (b)".into(),
-        "CREATE INDEX i_cb ON indexed (c DESC, b)".into(),
-        "CREATE INDEX i_n ON indexed (n)".into(),
-        "CREATE UNIQUE INDEX i_id ON indexed (id DESC)".into(),
-        "CREATE INDEX i_fa ON indexed (f, a DESC, c)".into(),
-    ] {
+    for statement in
+        [format!("CREATE TABLE plain ({columns})"), format!("CREATE TABLE indexed ({columns}, PRIMARY KEY (a, id))")]
+    {
         world.run(&statement).unwrap();
+    }
+    for index in indexes {
+        world.run(&format!("CREATE {index}")).unwrap();
     }
     let mut values = String::new();
     for (id, row) in rows.iter().enumerate() {
@@ -94,14 +116,15 @@ fn both(world: &World, text: &str) -> (Vec<String>, Vec<String>) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
 
     #[test]
     fn indexes_change_nothing_but_the_speed(
         rows in prop::collection::vec(row(), 1..ROWS),
+        indexes in prop_oneof![Just(COLUMNS.as_slice()), Just(FORMULAS.as_slice())],
         queries in prop::collection::vec((predicate(), order(), prop::option::of((0usize..5, 0usize..4))), 1..12),
     ) {
-        let world = world(&rows);
+        let world = world(&rows, indexes);
         for (predicate, order, limit) in queries {
             let limit = limit.map_or(String::new(), |(n, skip)| format!(" LIMIT {n} OFFSET {skip}"));
             let text = format!("SELECT * FROM TABLE WHERE {predicate} ORDER BY {order}{limit}");
@@ -116,10 +139,11 @@ proptest! {
     #[test]
     fn writes_keep_indexes_in_step(
         rows in prop::collection::vec(row(), 1..ROWS),
+        indexes in prop_oneof![Just(COLUMNS.as_slice()), Just(FORMULAS.as_slice())],
         writes in prop::collection::vec((predicate(), prop_oneof![Just("a"), Just("b"), Just("c"), Just("f")], any::<bool>(), row()), 1..6),
         checks in prop::collection::vec(predicate(), 6),
     ) {
-        let world = world(&rows);
+        let world = world(&rows, indexes);
         for (i, (predicate, column, delete, row)) in writes.into_iter().enumerate() {
             let value = match column {
                 "a" => "a + 100",

@@ -145,6 +145,7 @@ impl World {
             settings: Arc::new(EvalSettings::default()),
             parameter_hints: Vec::new(),
             overriding: None,
+            inference: None,
         }
     }
 
@@ -229,15 +230,20 @@ impl World {
                     .columns
                     .iter()
                     .map(|column| {
-                        let name = column.column.expr.to_string();
-                        IndexColumn {
-                            column: column_id(&table, &name),
-                            descending: column.column.options.asc == Some(false),
+                        let descending = column.column.options.asc == Some(false);
+                        match &column.column.expr {
+                            ast::Expr::Identifier(name) => {
+                                IndexColumn::column(column_id(&table, &name.to_string()), descending)
+                            }
+                            expr => IndexColumn { column: 0, descending, expression: Some(expr.to_string()) },
                         }
                     })
                     .collect();
                 let name = create.name.map(|name| name.to_string()).unwrap_or_default();
-                table.indexes.push(Index { id: self.oid(), name, columns, unique: create.unique, constraint: false });
+                let predicate = create.predicate.map(|predicate| predicate.to_string());
+                let index =
+                    Index { predicate, constraint: false, unique: create.unique, ..self.index(&name, Vec::new()) };
+                table.indexes.push(Index { columns, ..index });
                 self.catalog.put(table);
                 "CREATE INDEX"
             }
@@ -306,8 +312,16 @@ impl World {
     }
 
     fn index(&self, name: &str, columns: Vec<u16>) -> Index {
-        let columns = columns.into_iter().map(|column| IndexColumn { column, descending: false }).collect();
-        Index { id: self.oid(), name: name.into(), columns, unique: true, constraint: true }
+        let columns = columns.into_iter().map(|column| IndexColumn::column(column, false)).collect();
+        Index {
+            id: self.oid(),
+            name: name.into(),
+            columns,
+            unique: true,
+            constraint: true,
+            include: Vec::new(),
+            predicate: None,
+        }
     }
 
     fn set_primary(&self, table: &mut Table, columns: Vec<u16>) {
