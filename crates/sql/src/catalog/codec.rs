@@ -23,13 +23,17 @@ pub fn encode<T: Serialize>(descriptor: &T) -> Result<Bytes, SqlError> {
     encode_as(JSON, descriptor)
 }
 
-/// Encodes a relation: a table with indexes that are more than columns is of the second form.
+/// Encodes a relation: a table with generated columns, or indexes that are more than columns, is of the second form.
 ///
 /// # Errors
 /// As [`encode`].
 pub fn encode_relation(relation: &Relation) -> Result<Bytes, SqlError> {
     let form = match relation {
-        Relation::Table(table) if !table.indexes.iter().all(Index::is_plain) => JSON_WITH_FORMULAS,
+        Relation::Table(table)
+            if !table.indexes.iter().all(Index::is_plain) || table.columns.iter().any(|c| c.generated.is_some()) =>
+        {
+            JSON_WITH_FORMULAS
+        }
         _ => JSON,
     };
     encode_as(form, relation)

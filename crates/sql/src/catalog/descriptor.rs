@@ -84,6 +84,9 @@ pub struct Column {
     pub identity: Option<Identity>,
     /// Sequence owned by the column (SERIAL, IDENTITY).
     pub owned_sequence: Option<Oid>,
+    /// GENERATED ALWAYS AS (..) STORED: an immutable expression over the row, as SQL text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub generated: Option<String>,
 }
 
 /// GENERATED { ALWAYS | BY DEFAULT } AS IDENTITY

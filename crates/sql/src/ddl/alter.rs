@@ -1,14 +1,14 @@
 //! ALTER TABLE, action by action; each sees what the ones before it did.
 
 use super::Run;
-use super::column::Defined;
+use super::column::{Defined, check_generated};
 use super::constraint::{contains_nulls, own_index_names};
 use super::create_table::{of_table, row_id_index};
 use super::expression::{as_text, column_at, column_missing, is_volatile, mentions, rename_column};
 use super::naming::constraint_names;
 use super::rename::rename_index;
 use super::run::undefined;
-use crate::catalog::{Index, Oid, Table};
+use crate::catalog::{Column, Index, Oid, Table};
 use crate::exec::evaluate;
 use crate::exec::table::TableAccess;
 use crate::exec::target::Target;
@@ -94,7 +94,9 @@ impl Run<'_> {
         let mut defined = self.define_column(&mut table, def)?;
         self.own_sequence(&schema, &table, &mut defined)?;
         let Defined { mut column, .. } = defined;
-        let drawn = column.identity.is_some() || column.default.as_deref().is_some_and(is_volatile);
+        let drawn = column.identity.is_some()
+            || column.generated.is_some()
+            || column.default.as_deref().is_some_and(is_volatile);
         if !drawn && let Some(default) = &column.default {
             let value = self.constant(default, &column.name, &column.ty)?;
             column.missing = as_text(&value, &column.ty);
@@ -104,6 +106,7 @@ impl Run<'_> {
             return Err(contains_nulls(&table, &column.name));
         }
         table.columns.push(column);
+        check_generated(&table)?;
         if drawn && !empty {
             self.fill_new_column(&old, &mut table)?;
         } else {
@@ -337,7 +340,8 @@ impl Run<'_> {
                 check.expression = rename_column(&check.expression, name, to);
             }
         }
-        for text in table.indexes.iter_mut().flat_map(Index::texts_mut) {
+        let generated = table.columns.iter_mut().filter_map(|c| c.generated.as_mut());
+        for text in table.indexes.iter_mut().flat_map(Index::texts_mut).chain(generated) {
             if mentions(text, name) {
                 *text = rename_column(text, name, to);
             }
@@ -356,6 +360,25 @@ impl Run<'_> {
             return Err(column_missing(&table, name));
         };
         let column = table.columns[at].clone();
+        let follows = |c: &&Column| c.generated.as_ref().is_some_and(|text| mentions(text, name));
+        let generated: Vec<String> = table.columns.iter().filter(follows).map(|c| c.name.clone()).collect();
+        if let Some(first) = generated.first() {
+            if !cascade {
+                let table = &table.name;
+                let depends =
+                    |by: &String| format!("column {by} of table {table} depends on column {name} of table {table}");
+                return Err(SqlError::new(
+                    SqlState::DEPENDENT_OBJECTS,
+                    format!("cannot drop column {name} of table {table} because other objects depend on it"),
+                )
+                .detail(generated.iter().map(depends).collect::<Vec<_>>().join("\n"))
+                .hint("Use DROP ... CASCADE to drop the dependent objects too."));
+            }
+            self.notice(format!("drop cascades to column {first} of table {}", table.name));
+            let id = table.id;
+            self.drop_column(table, first, false, true)?;
+            return self.drop_column(self.table(id)?, name, false, true);
+        }
         let uses = |i: &Index| {
             let ids = i.columns.iter().map(|c| c.column).chain(i.include.iter().copied());
             ids.into_iter().any(|id| id == column.id) || i.texts().any(|text| mentions(text, name))

@@ -2,7 +2,7 @@
 
 use super::Run;
 use super::column::{add_identity, refuse_pseudo};
-use super::expression::column_at;
+use super::expression::{column_at, mentions};
 use crate::catalog::{Column, IndexColumn, Relation, Sequence, Table};
 use crate::exec::evaluate;
 use crate::exec::table::TableAccess;
@@ -15,6 +15,20 @@ use crate::{SqlError, SqlState};
 impl Run<'_> {
     pub(super) fn alter_column(&mut self, mut table: Table, name: &str, change: &ColumnChange) -> Result<(), SqlError> {
         let at = column_at(&table, name)?;
+        if table.columns[at].generated.is_some()
+            && matches!(change, ColumnChange::SetDefault(_) | ColumnChange::DropDefault | ColumnChange::AddIdentity(..))
+        {
+            let error = SqlError::new(
+                SqlState::SYNTAX_ERROR,
+                format!("column \"{name}\" of relation \"{}\" is a generated column", table.name),
+            );
+            return Err(match change {
+                ColumnChange::DropDefault => {
+                    error.hint("Use ALTER TABLE ... ALTER COLUMN ... DROP EXPRESSION instead.")
+                }
+                _ => error,
+            });
+        }
         match change {
             ColumnChange::SetDefault(text) => {
                 if table.columns[at].identity.is_some() {
@@ -75,6 +89,18 @@ impl Run<'_> {
                 self.touch().remove_relation(sequence.id)?;
                 self.put_table(table)
             }
+            ColumnChange::DropExpression { if_exists } => {
+                if table.columns[at].generated.take().is_some() {
+                    return self.put_table(table);
+                }
+                let message =
+                    format!("column \"{name}\" of relation \"{}\" is not a stored generated column", table.name);
+                if !if_exists {
+                    return Err(SqlError::new(SqlState::NOT_IN_PREREQUISITE_STATE, message));
+                }
+                self.notice(format!("{message}, skipping"));
+                Ok(())
+            }
             ColumnChange::Ignored => Ok(()),
         }
     }
@@ -124,6 +150,14 @@ impl Run<'_> {
         let id = table.columns[at].id;
         if from == ty && using.is_none() {
             return self.put_table(table);
+        }
+        let follows = |c: &&Column| c.generated.as_ref().is_some_and(|text| mentions(text, &name));
+        if let Some(generated) = table.columns.iter().find(follows) {
+            return Err(SqlError::new(
+                SqlState::FEATURE_NOT_SUPPORTED,
+                "cannot alter type of a column used by a generated column",
+            )
+            .detail(format!("Column \"{name}\" is used by generated column \"{}\".", generated.name)));
         }
         self.refuse_keys_between_tables(&table, id)?;
         if using.is_none() && widens(&from, &ty) {

@@ -1,8 +1,10 @@
 //! Columns: from their definition to descriptors, with the sequences that they own.
 
+use super::expression::{mentions, refuse_rows};
 use super::naming::qualified;
 use super::{Run, TABLE_COLUMNS_MAX};
 use crate::catalog::{Column, Identity, Relation, Schema, Sequence, Table};
+use crate::exec::formula::Formulas;
 use crate::syntax::{ColumnConstraintKind as Kind, ColumnDef, SequenceOptions, quote_literal};
 use crate::types::{DeclaredType, SqlType};
 use crate::{SqlError, SqlState};
@@ -42,9 +44,11 @@ impl Run<'_> {
             missing: None,
             identity: None,
             owned_sequence: None,
+            generated: None,
         };
         let mut sequence = declared.serial.then(SequenceOptions::default);
         apply(&mut column, def, &mut sequence)?;
+        refuse_two_values(&table.name, &column)?;
         table.next_column += 1;
         Ok(Defined { column, sequence, serial: declared.serial })
     }
@@ -117,6 +121,7 @@ fn apply(column: &mut Column, def: &ColumnDef, sequence: &mut Option<SequenceOpt
                 add_identity(column, *identity)?;
                 *sequence = Some(options.clone());
             }
+            Kind::Generated(text) => column.generated = Some(text.clone()),
             Kind::Unique | Kind::Check(_) | Kind::References(_) => {}
         }
     }
@@ -146,5 +151,38 @@ pub(super) fn add_identity(column: &mut Column, identity: Identity) -> Result<()
     }
     column.identity = Some(identity);
     column.nullable = false;
+    Ok(())
+}
+
+/// 42601 for a generated column that says where else its value comes from.
+fn refuse_two_values(table: &str, column: &Column) -> Result<(), SqlError> {
+    let other = match (&column.generated, &column.default, column.identity) {
+        (Some(_), _, Some(_)) => "identity",
+        (Some(_), Some(_), None) => "default",
+        _ => return Ok(()),
+    };
+    Err(SqlError::new(
+        SqlState::SYNTAX_ERROR,
+        format!("both {other} and generation expression specified for column \"{}\" of table \"{table}\"", column.name),
+    ))
+}
+
+/// Checks the expressions of a table's generated columns.
+///
+/// # Errors
+/// 42P17 for one that is not immutable or reads a generated column; what binding finds wrong.
+pub(super) fn check_generated(table: &Table) -> Result<(), SqlError> {
+    for column in &table.columns {
+        let Some(text) = &column.generated else { continue };
+        refuse_rows(text, "column generation expression")?;
+        if let Some(read) = table.columns.iter().find(|c| c.generated.is_some() && mentions(text, &c.name)) {
+            return Err(SqlError::new(
+                SqlState::INVALID_OBJECT_DEFINITION,
+                format!("cannot use generated column \"{}\" in column generation expression", read.name),
+            )
+            .detail("A generated column cannot reference another generated column."));
+        }
+        Formulas::new(table).assigned(text, &column.name, &column.ty)?;
+    }
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! CREATE TABLE.
 
 use super::Run;
+use super::column::check_generated;
 use crate::catalog::{Index, IndexColumn, Oid, ROW_ID_COLUMN, Schema, Table};
 use crate::exec::target::Target;
 use crate::syntax::{
@@ -56,6 +57,7 @@ impl Run<'_> {
             self.own_sequence(&schema, &table, &mut defined)?;
             table.columns.push(defined.column);
         }
+        check_generated(&table)?;
         let mut constraints = Vec::new();
         for def in &create.columns {
             constraints.extend(def.constraints.iter().filter_map(|c| of_table(&def.name, c)));
@@ -106,7 +108,7 @@ pub(super) fn of_table(column: &str, constraint: &ColumnConstraint) -> Option<Ta
         Kind::Unique => TableConstraintKind::Unique(columns),
         Kind::Check(text) => TableConstraintKind::Check(text.clone()),
         Kind::References(references) => TableConstraintKind::ForeignKey(columns, references.clone()),
-        Kind::NotNull | Kind::Null | Kind::Default(_) | Kind::Identity(..) => return None,
+        Kind::NotNull | Kind::Null | Kind::Default(_) | Kind::Identity(..) | Kind::Generated(_) => return None,
     };
     Some(TableConstraint { name: constraint.name.clone(), kind, include: Vec::new() })
 }

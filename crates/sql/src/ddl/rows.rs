@@ -73,7 +73,8 @@ impl Run<'_> {
         let mut loader = Loader::new(ids);
         let keyed = access.table.has_primary_key;
         let result = self.each_row(old, &slots, |_, row| {
-            let row = map(row)?;
+            let mut row = map(row)?;
+            access.generate(None, &mut row)?;
             new.check(&row, None, &self.statement)?;
             let row_id = if keyed { 0 } else { self.db.kv.unique_id() };
             let image = RowImage::new(&access, &row, row_id)?;

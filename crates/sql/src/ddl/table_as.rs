@@ -58,6 +58,7 @@ impl Run<'_> {
                 missing: None,
                 identity: None,
                 owned_sequence: None,
+                generated: None,
             });
             table.next_column += 1;
         }

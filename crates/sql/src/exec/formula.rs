@@ -11,6 +11,9 @@ use crate::types::SqlType;
 use crate::{SqlError, SqlState};
 use std::cell::OnceCell;
 
+/// What 42P17 says of a generated column's expression.
+const GENERATED_REFUSAL: &str = "generation expression is not immutable";
+
 /// Binds expressions of a table over its columns by slot.
 pub struct Formulas {
     scope: Scope,
@@ -57,6 +60,24 @@ impl Formulas {
             _ => bound,
         };
         immutable(bound, refusal)
+    }
+
+    /// A generated column's value, brought to its type.
+    ///
+    /// # Errors
+    /// As [`Formulas::value`]; 42804 if the column cannot hold it.
+    pub fn assigned(&self, text: &str, column: &str, ty: &SqlType) -> Result<Expr, SqlError> {
+        let settings = EvalSettings::default();
+        let context = BindContext { settings: &settings, catalog: None };
+        let mut none = Parameters::none();
+        let bound = expr::bind(&parse(text)?, &self.scope, &mut none, &context).map_err(expr::BindError::into_sql)?;
+        let bound = immutable(bound, GENERATED_REFUSAL)?;
+        let assigned = expr::assign(bound, column, ty, &mut none, &context).map_err(|error| {
+            // PostgreSQL calls it a default here.
+            let message = error.message.replace("but expression is", "but default expression is");
+            error.with(|error| error.message = message)
+        })?;
+        immutable(assigned, GENERATED_REFUSAL)
     }
 
     /// A condition.

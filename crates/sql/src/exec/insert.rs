@@ -134,9 +134,10 @@ impl Run<'_> {
         held.into_iter().try_for_each(|row| self.insert(row))
     }
 
-    fn insert(&mut self, row: Row) -> Result<(), SqlError> {
+    fn insert(&mut self, mut row: Row) -> Result<(), SqlError> {
         self.context.check()?;
         let target = &self.insert.target;
+        target.access.generate(None, &mut row)?;
         match &self.insert.conflict {
             None => {
                 self.writer.insert(target, &row)?;
@@ -213,6 +214,7 @@ impl Run<'_> {
         for (slot, expr) in &update.set {
             new[*slot] = evaluate::value(expr, &both, self.context)?;
         }
+        target.access.generate(Some(&update.touch.changed), &mut new)?;
         let old = Old { key: &taken.row_key, stored: &stored, row: &existing };
         let key = self.writer.update(target, &update.touch, &old, &new)?;
         self.affected.insert(key);
@@ -236,7 +238,8 @@ impl RowInserter for BulkInsert {
         let mut writer = Writer::new(context);
         let mut batch = Vec::with_capacity(rows.len());
         for row in rows {
-            let row = if self.is_plain() { row } else { make_row(&self.columns, &row, context)? };
+            let mut row = if self.is_plain() { row } else { make_row(&self.columns, &row, context)? };
+            target.access.generate(None, &mut row)?;
             target.check(&row, None, context)?;
             let image = RowImage::new(&target.access, &row, writer.row_id(target))?;
             batch.push((row, image));

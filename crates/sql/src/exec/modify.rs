@@ -179,6 +179,7 @@ impl Run<'_> {
                 for (slot, expr) in set {
                     self.new[*slot] = evaluate::value(expr, row, self.context)?;
                 }
+                target.access.generate(Some(&touch.changed), &mut self.new)?;
                 let old = Old { key, stored, row: &row[places.clone()] };
                 self.writer.update(target, touch, &old, &self.new)?;
                 if self.modify.returning.is_some() {

@@ -21,6 +21,7 @@ pub use super::index::{IndexAccess, KeyColumn};
 use super::row::{self, RowView, Source, Stored};
 use crate::catalog::Table;
 use crate::context::EvalSettings;
+use crate::expr::Expr;
 use crate::types::{SqlType, Value};
 use crate::{SqlError, SqlState};
 use bytes::Bytes;
@@ -41,6 +42,8 @@ pub struct TableAccess {
     pub primary: IndexAccess,
     /// The others.
     pub indexes: Vec<IndexAccess>,
+    /// Generated columns: slots, and their values over the row by slot.
+    pub generated: Vec<(usize, Expr)>,
     /// Greatest column id: how many positions a row has.
     pub width: usize,
     /// Slot of a position (column id - 1); `None` for dropped columns.
@@ -84,7 +87,13 @@ impl TableAccess {
         let compile = |index| IndexAccess::new(index, &slot_of, &columns, &formulas);
         let primary = compile(&table.primary)?;
         let indexes = table.indexes.iter().map(compile).collect::<Result<_, _>>()?;
-        Ok(TableAccess { table: table.clone(), columns, primary, indexes, width, slot_of })
+        let mut generated = Vec::new();
+        for (slot, column) in table.columns.iter().enumerate() {
+            if let Some(text) = &column.generated {
+                generated.push((slot, formulas.get().assigned(text, &column.name, &column.ty)?));
+            }
+        }
+        Ok(TableAccess { table: table.clone(), columns, primary, indexes, generated, width, slot_of })
     }
 
     /// Slot of the column with this id.
@@ -157,6 +166,16 @@ impl TableAccess {
         out.extend_from_slice(&self.primary.id.to_be_bytes());
         out.extend_from_slice(tail);
         Ok(Bytes::from(out))
+    }
+
+    /// Computes the generated columns of a row, given by slot; of an update, those that it changes.
+    pub fn generate(&self, changed: Option<&[bool]>, row: &mut [Value]) -> Result<(), SqlError> {
+        for (slot, value) in &self.generated {
+            if changed.is_none_or(|changed| changed[*slot]) {
+                row[*slot] = value.eval_alone(row)?;
+            }
+        }
+        Ok(())
     }
 
     /// Key of a row given by slot; `row_id` for tables without a primary key.

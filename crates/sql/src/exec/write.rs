@@ -111,7 +111,7 @@ pub fn delete(txn: &mut dyn Transaction, access: &TableAccess, row_key: &Bytes, 
 /// What an UPDATE statement touches of a table, settled when it is planned.
 #[derive(Debug, Clone)]
 pub struct Touch {
-    /// Slots that SET names.
+    /// Slots that SET names, and those of generated columns that follow them.
     pub changed: Vec<bool>,
     /// Ordinals (from 1) of secondary indexes with a changed column.
     pub indexes: Vec<usize>,
@@ -126,6 +126,9 @@ impl Touch {
         for &slot in set {
             changed[slot] = true;
         }
+        for (slot, value) in &access.generated {
+            changed[*slot] = changed[*slot] || value.columns().iter().any(|&slot| changed[slot]);
+        }
         let indexes =
             (0..access.indexes.len()).filter(|&i| access.indexes[i].touches(&changed)).map(|i| i + 1).collect();
         let key = access.primary.touches(&changed);
@@ -139,6 +142,8 @@ impl Touch {
         } else {
             self.indexes.iter().flat_map(|&i| access.index(i).slots.iter().copied()).collect()
         };
+        let generated = access.generated.iter().filter(|(slot, _)| self.changed[*slot]);
+        generated.for_each(|(_, value)| out.extend(value.columns()));
         out.sort_unstable();
         out.dedup();
         out

@@ -250,6 +250,7 @@ impl<'a> Writer<'a> {
                     (_, None) => Value::Null,
                 };
             }
+            child.access.generate(Some(&touch.changed), &mut changed)?;
             self.update(&child, &touch, &Old { key: &row_key, stored: &stored, row: &row }, &changed)?;
         }
         self.depth -= 1;

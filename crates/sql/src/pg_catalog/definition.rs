@@ -108,6 +108,20 @@ fn include(table: &Table, index: &Index) -> String {
     }
 }
 
+/// The expression of a generated column.
+pub(super) fn generated(table: &Table, column: &Column) -> Option<String> {
+    let text = column.generated.as_deref()?;
+    Some(match Formulas::new(table).assigned(text, &column.name, &column.ty) {
+        Ok(expr) => deparsed(table, false, |deparse| deparse.text(&expr)),
+        Err(_) => format!("({text})"),
+    })
+}
+
+/// An expression without the parentheses around it: what the pretty form leaves out.
+pub(super) fn unwrapped(text: &str) -> &str {
+    if is_wrapped(text) { &text[1..text.len() - 1] } else { text }
+}
+
 /// A column's default as PostgreSQL shows it: a bare string literal with its type.
 pub(super) fn default_text(column: &Column) -> Option<String> {
     let text = column.default.as_deref().filter(|_| column.identity.is_none())?;

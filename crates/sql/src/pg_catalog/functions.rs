@@ -147,7 +147,10 @@ pub fn call(name: &str, args: &[Value], context: &StatementContext) -> Result<Va
         return Ok(Value::Null);
     }
     Ok(match name {
-        "pg_get_expr" => args[0].clone(),
+        "pg_get_expr" => match &args[0] {
+            Value::Text(expr) if args.get(2) == Some(&Value::Bool(true)) => text(definition::unwrapped(expr)),
+            expr => expr.clone(),
+        },
         "pg_get_indexdef" => index_definition(args, context)?.map_or(Value::Null, text),
         "pg_get_constraintdef" => {
             let pretty = args.get(1) == Some(&Value::Bool(true));

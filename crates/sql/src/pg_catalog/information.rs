@@ -160,7 +160,7 @@ fn columns(table: &VirtualTable, source: &Source<'_>, objects: &Objects) -> Vec<
         match relation.as_ref() {
             Relation::Table(t) => {
                 let name = (objects.schema_name(t.schema), t.name.as_str());
-                rows.extend(t.columns.iter().map(|c| table_column(table, source, name, c)));
+                rows.extend(t.columns.iter().map(|c| table_column(table, source, name, t, c)));
             }
             Relation::View(v) => {
                 let name = (objects.schema_name(v.schema), v.name.as_str());
@@ -181,7 +181,13 @@ fn columns(table: &VirtualTable, source: &Source<'_>, objects: &Objects) -> Vec<
     rows
 }
 
-fn table_column(table: &VirtualTable, source: &Source<'_>, relation: (&str, &str), c: &Column) -> Row {
+fn table_column(
+    table: &VirtualTable,
+    source: &Source<'_>,
+    relation: (&str, &str),
+    t: &crate::catalog::Table,
+    c: &Column,
+) -> Row {
     let default = super::definition::default_text(c);
     let generation = c.identity.map(|identity| match identity {
         Identity::Always => "ALWAYS",
@@ -192,6 +198,8 @@ fn table_column(table: &VirtualTable, source: &Source<'_>, relation: (&str, &str
         .set("is_nullable", yes_no(c.nullable))
         .set("is_identity", yes_no(c.identity.is_some()))
         .set("identity_generation", generation)
+        .set("is_generated", if c.generated.is_some() { "ALWAYS" } else { "NEVER" })
+        .set("generation_expression", super::definition::generated(t, c))
         .set("is_updatable", "YES")
         .done()
 }

@@ -219,7 +219,8 @@ fn table_attributes(table: &VirtualTable, t: &Table, rows: &mut Vec<Row>) {
         };
         let row = attribute(table, t.id, &column.name, i64::from(column.id), &column.ty)
             .set("attnotnull", !column.nullable)
-            .set("atthasdef", column.default.is_some() && column.identity.is_none())
+            .set("atthasdef", column.generated.is_some() || column.default.is_some() && column.identity.is_none())
+            .set("attgenerated", if column.generated.is_some() { "s" } else { "" })
             .set("attidentity", identity);
         rows.push(row.done());
     }
@@ -235,7 +236,8 @@ fn defaults(table: &VirtualTable, _: &Source<'_>, objects: &Objects) -> Vec<Row>
     let mut rows = Vec::new();
     for t in user(objects) {
         for column in &t.columns {
-            if let Some(default) = super::definition::default_text(column) {
+            let generated = super::definition::generated(t, column);
+            if let Some(default) = generated.or_else(|| super::definition::default_text(column)) {
                 let row = RowBuilder::new(table)
                     .set("oid", t.id.wrapping_mul(1024).wrapping_add(u32::from(column.id)))
                     .set("adrelid", t.id)

@@ -46,6 +46,7 @@ fn table() -> Table {
         missing: None,
         identity,
         owned_sequence: None,
+        generated: None,
     };
     let index = |id, name: &str, column, constraint| Index {
         id,

@@ -192,6 +192,13 @@ fn check_count(values: usize, slots: &[usize], table: &Table) -> Result<(), SqlE
 /// 428C9 for a value given to a column GENERATED ALWAYS.
 fn takes_value(table: &Table, slot: usize, context: &PlanContext) -> Result<bool, SqlError> {
     let column = &table.columns[slot];
+    if column.generated.is_some() {
+        return Err(SqlError::new(
+            SqlState(*b"428C9"),
+            format!("cannot insert a non-DEFAULT value into column \"{}\"", column.name),
+        )
+        .detail(format!("Column \"{}\" is a generated column.", column.name)));
+    }
     match (column.identity, context.overriding) {
         (None, _) | (Some(_), Some(Overriding::System)) | (Some(Identity::ByDefault), None) => Ok(true),
         (Some(_), Some(Overriding::User)) => Ok(false),

@@ -255,12 +255,17 @@ pub fn bind_set(
         let expr = if is_default(value) {
             target.defaults[slot].clone().unwrap_or(Expr::Literal(crate::types::Value::Null, column.ty.clone()))
         } else {
-            if column.identity == Some(Identity::Always) {
+            let kind = match (column.identity, &column.generated) {
+                (Some(Identity::Always), _) => Some("an identity column defined as GENERATED ALWAYS"),
+                (_, Some(_)) => Some("a generated column"),
+                _ => None,
+            };
+            if let Some(kind) = kind {
                 return Err(SqlError::new(
                     SqlState(*b"428C9"),
                     format!("column \"{}\" can only be updated to DEFAULT", column.name),
                 )
-                .detail(format!("Column \"{}\" is an identity column defined as GENERATED ALWAYS.", column.name))
+                .detail(format!("Column \"{}\" is {kind}.", column.name))
                 .into());
             }
             let bound = analysis.bind(value)?;

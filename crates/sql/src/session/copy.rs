@@ -82,7 +82,7 @@ impl Session {
             }
         };
         if columns.is_empty() {
-            let ids = table.columns.iter().map(|c| c.id).collect();
+            let ids = table.columns.iter().filter(|c| c.generated.is_none()).map(|c| c.id).collect();
             return Ok((table, ids));
         }
         let mut ids = Vec::with_capacity(columns.len());
@@ -94,6 +94,13 @@ impl Session {
             if ids.contains(&found.id) {
                 let message = format!("column \"{column}\" specified more than once");
                 return Err(SqlError::new(SqlState::DUPLICATE_COLUMN, message));
+            }
+            if found.generated.is_some() {
+                return Err(SqlError::new(
+                    SqlState::INVALID_COLUMN_REFERENCE,
+                    format!("column \"{column}\" is a generated column"),
+                )
+                .detail("Generated columns cannot be used in COPY."));
             }
             ids.push(found.id);
         }

@@ -199,6 +199,9 @@ fn column_change(r: &mut Reader) -> Result<ColumnChange, SqlError> {
     if r.take("DROP IDENTITY") {
         return Ok(ColumnChange::DropIdentity { if_exists: r.take("IF EXISTS") });
     }
+    if r.take("DROP EXPRESSION") {
+        return Ok(ColumnChange::DropExpression { if_exists: r.take("IF EXISTS") });
+    }
     if r.take("SET STATISTICS") {
         r.integer()?;
         return Ok(ColumnChange::Ignored);

@@ -183,8 +183,13 @@ fn column_constraint(r: &mut Reader) -> Result<Option<ColumnConstraint>, SqlErro
     } else if r.take("REFERENCES") {
         ColumnConstraintKind::References(references(r)?)
     } else if r.take("GENERATED") {
-        let (identity, options) = generated(r)?;
-        ColumnConstraintKind::Identity(identity, options)
+        match computed(r)? {
+            Some(text) => ColumnConstraintKind::Generated(text),
+            None => {
+                let (identity, options) = generated(r)?;
+                ColumnConstraintKind::Identity(identity, options)
+            }
+        }
     } else if name.is_some() {
         return Err(r.error_here());
     } else {
@@ -194,13 +199,30 @@ fn column_constraint(r: &mut Reader) -> Result<Option<ColumnConstraint>, SqlErro
     Ok(Some(ColumnConstraint { name, kind }))
 }
 
+/// `GENERATED ALWAYS AS (expression) STORED`, after its first word; `None` if it is an identity.
+fn computed(r: &mut Reader) -> Result<Option<String>, SqlError> {
+    let (always, by_default) = (r.peek_words("ALWAYS AS"), r.peek_words("BY DEFAULT AS"));
+    let words = if always { 2 } else { 3 };
+    if !(always || by_default) || r.peek_nth(words) != Some(&Token::LParen) {
+        return Ok(None);
+    }
+    r.at += words + 1;
+    let (_, text) = r.expression_text()?;
+    r.expect_token(&Token::RParen)?;
+    r.expect("STORED")?;
+    if by_default {
+        return Err(SqlError::new(
+            crate::SqlState::SYNTAX_ERROR,
+            "for a generated column, GENERATED ALWAYS must be specified",
+        ));
+    }
+    Ok(Some(text))
+}
+
 /// `GENERATED { ALWAYS | BY DEFAULT } AS IDENTITY [(..)]`, after its first word.
 pub(super) fn generated(r: &mut Reader) -> Result<(Identity, SequenceOptions), SqlError> {
     let identity = identity_kind(r)?;
     r.expect("AS")?;
-    if r.peek() == Some(&Token::LParen) {
-        return Err(SqlError::unsupported("a generated column").hint("Compute the value in a view, or when writing."));
-    }
     r.expect("IDENTITY")?;
     let mut options = SequenceOptions::default();
     if r.take_token(&Token::LParen) {

@@ -217,6 +217,8 @@ pub enum ColumnConstraintKind {
     References(References),
     /// GENERATED .. AS IDENTITY
     Identity(Identity, SequenceOptions),
+    /// GENERATED ALWAYS AS (..) STORED, as SQL text
+    Generated(String),
 }
 
 /// The other side of a foreign key.
@@ -420,6 +422,11 @@ pub enum ColumnChange {
     AddIdentity(Identity, SequenceOptions),
     /// SET GENERATED, and options of the sequence
     SetIdentity(Option<Identity>, SequenceOptions),
+    /// DROP EXPRESSION
+    DropExpression {
+        /// IF EXISTS
+        if_exists: bool,
+    },
     /// DROP IDENTITY
     DropIdentity {
         /// IF EXISTS

@@ -149,7 +149,6 @@ fn tables_of_the_seed_and_of_pgbench() {
         "create unique index on t (a) nulls not distinct",
         "create table t (like u)",
         "create temp table t (a int)",
-        "create table t (a int generated always as (1) stored)",
     ] {
         assert_eq!(error(text).state, SqlState::FEATURE_NOT_SUPPORTED, "{text}");
     }

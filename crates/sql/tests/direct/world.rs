@@ -280,6 +280,7 @@ impl World {
                 missing: None,
                 identity: None,
                 owned_sequence: None,
+                generated: None,
             });
         }
         for (i, column) in create.columns.iter().enumerate() {
