@@ -117,9 +117,19 @@ pub(super) fn generated(table: &Table, column: &Column) -> Option<String> {
     })
 }
 
-/// An expression without the parentheses around it: what the pretty form leaves out.
-pub(super) fn unwrapped(text: &str) -> &str {
-    if is_wrapped(text) { &text[1..text.len() - 1] } else { text }
+/// The pretty form of an expression as it was shown of a table. What is not a formula only loses the parentheses around it.
+pub(super) fn pretty(table: Option<&Table>, shown: &str) -> String {
+    let formula = |table: &Table| {
+        let mut generated = table.columns.iter().filter_map(|column| self::generated(table, column));
+        let mut predicates = table.indexes.iter().filter_map(|index| predicate(table, index, false));
+        if !generated.any(|own| own == shown) && !predicates.any(|own| own == shown) {
+            return None;
+        }
+        let expr = Formulas::new(table).value(shown, EXPRESSION_REFUSAL).ok()?;
+        Some(deparsed(table, true, |deparse| deparse.text(&expr)))
+    };
+    let bare = || if is_wrapped(shown) { shown[1..shown.len() - 1].to_string() } else { shown.to_string() };
+    table.and_then(formula).unwrap_or_else(bare)
 }
 
 /// A column's default as PostgreSQL shows it: a bare string literal with its type.

@@ -148,7 +148,14 @@ pub fn call(name: &str, args: &[Value], context: &StatementContext) -> Result<Va
     }
     Ok(match name {
         "pg_get_expr" => match &args[0] {
-            Value::Text(expr) if args.get(2) == Some(&Value::Bool(true)) => text(definition::unwrapped(expr)),
+            Value::Text(expr) if args.get(2) == Some(&Value::Bool(true)) => {
+                let relation = context.catalog.relation_by_id(oid(&args[1], context)?)?;
+                let table = match relation.as_deref() {
+                    Some(Relation::Table(table)) => Some(table),
+                    _ => None,
+                };
+                text(definition::pretty(table, expr))
+            }
             expr => expr.clone(),
         },
         "pg_get_indexdef" => index_definition(args, context)?.map_or(Value::Null, text),

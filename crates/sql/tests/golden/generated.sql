@@ -108,7 +108,7 @@ w | f |  | NULL | NULL
 h | f |  | NULL | NULL
 area | t | s | (w * h) | w * h
 name | f |  | NULL | NULL
-slug | t | s | lower((name)::text) | lower((name)::text)
+slug | t | s | lower((name)::text) | lower(name::text)
 SELECT 6
 
 SELECT column_name, column_default, is_generated, generation_expression FROM information_schema.columns WHERE table_name = 'boxes' ORDER BY ordinal_position;
