@@ -100,7 +100,7 @@ impl Kernel {
         self.boot_then_ns = self.boot_then_ns.saturating_add_signed(error_ns);
     }
     /// The machine, moved by its hypervisor, did not count the last so many nanoseconds.
-    pub fn stand_still(&mut self, still_ns: u64) {
-        self.boot_then_ns = self.boot_then_ns.saturating_sub(still_ns);
+    pub fn stand_still(&mut self, now: u64, still_ns: u64) {
+        (self.boot_then_ns, self.since_ns) = (self.boot_ns(now - still_ns), now);
     }
 }

@@ -232,7 +232,7 @@ impl SimClock {
                 return if late { Vec::new() } else { self.poll(now, rng) };
             }
             Trouble::Move(still_ns) => {
-                self.kernel.stand_still(still_ns);
+                self.kernel.stand_still(now, still_ns);
                 self.moved = true;
                 return self.poll(now, rng);
             }
