@@ -1,6 +1,7 @@
 //! What one statement runs with: its transaction, catalog, parameters, settings, limits. Shared by every operator of the statement.
 
 use crate::catalog::{Database, Relation, Schema};
+use crate::exec::deferred::Deferred;
 use crate::transaction::{Interrupt, Kv, TxnRef};
 use crate::types::Value;
 use crate::{KvError, SqlError, SqlState};
@@ -164,6 +165,8 @@ pub struct StatementContext {
     pub deadline: Deadline,
     /// Memory of this statement.
     pub memory: Arc<MemoryBudget>,
+    /// Foreign keys that are checked before the commit.
+    pub deferred: Arc<Deferred>,
 }
 
 impl StatementContext {

@@ -131,6 +131,8 @@ states! {
     DEPENDENT_OBJECTS = b"2BP01";
     /// object_not_in_prerequisite_state
     NOT_IN_PREREQUISITE_STATE = b"55000";
+    /// object_in_use
+    OBJECT_IN_USE = b"55006";
     /// lock_not_available
     LOCK_NOT_AVAILABLE = b"55P03";
     /// disk_full
@@ -194,6 +196,8 @@ pub struct Report {
     pub column: Option<String>,
     /// See `table`.
     pub constraint: Option<String>,
+    /// PostgreSQL's routine that reports it, where a driver asks for it.
+    pub routine: Option<&'static str>,
 }
 
 impl SqlError {
@@ -208,6 +212,7 @@ impl SqlError {
             table: None,
             column: None,
             constraint: None,
+            routine: None,
         }))
     }
     /// 0A000 with a remedy.

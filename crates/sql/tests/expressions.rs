@@ -72,6 +72,7 @@ fn context() -> Arc<StatementContext> {
         interrupt: Default::default(),
         deadline: Default::default(),
         memory: Arc::new(MemoryBudget::new(1 << 20)),
+        deferred: Default::default(),
     })
 }
 

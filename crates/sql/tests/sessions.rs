@@ -307,6 +307,7 @@ fn the_extended_protocol_commits_in_execute_and_keeps_plans() {
     run(&mut b, "ALTER TABLE t ALTER COLUMN v TYPE bigint");
     let e = a.bind("", "s", &[Some(b"3")], &[], &[]).expect_err("another result type");
     assert_eq!((e.state.as_str(), e.message.as_str()), ("0A000", "cached plan must not change result type"));
+    assert_eq!(e.routine, Some("RevalidateCachedQuery"), "JDBC prepares again by itself when it reads this");
     a.sync().expect("sync");
     assert_eq!(a.parse("s", "SELECT 1", &[]).expect_err("taken").state.as_str(), "42P05");
     assert_eq!(a.bind("", "s", &[], &[], &[]).expect_err("too few").state.as_str(), "0A000");

@@ -125,6 +125,9 @@ pub fn error(out: &mut Vec<u8>, severity: Severity, error: &SqlError) {
             field(code, text);
         }
     }
+    if let Some(routine) = error.routine {
+        field(b'R', routine);
+    }
     out.push(0);
     end(out, at);
 }

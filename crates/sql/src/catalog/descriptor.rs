@@ -4,6 +4,7 @@
 
 use crate::types::SqlType;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// OID of any object: tables, indexes, schemas, databases, sequences and types share one space; ours start at
 /// [`FIRST_USER_OID`], so that they never meet PostgreSQL's built-in ones.
@@ -58,6 +59,9 @@ pub struct Table {
     pub referenced_by: Vec<Oid>,
     /// Next column id.
     pub next_column: u16,
+    /// COMMENT ON: of the table under 0, of columns under their ids.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub comments: BTreeMap<u16, String>,
     /// Grows with each change of this descriptor.
     pub version: u64,
 }
@@ -192,6 +196,27 @@ pub struct ForeignKey {
     pub on_delete: ReferentialAction,
     /// ON UPDATE.
     pub on_update: ReferentialAction,
+    /// When it is checked.
+    #[serde(default, skip_serializing_if = "Deferral::is_not")]
+    pub deferral: Deferral,
+}
+
+/// When a constraint is checked, unless SET CONSTRAINTS says otherwise.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Deferral {
+    /// At the end of each statement, always.
+    #[default]
+    NotDeferrable,
+    /// DEFERRABLE: at the end of each statement.
+    InitiallyImmediate,
+    /// DEFERRABLE INITIALLY DEFERRED: before the commit.
+    InitiallyDeferred,
+}
+
+impl Deferral {
+    fn is_not(&self) -> bool {
+        *self == Deferral::NotDeferrable
+    }
 }
 
 /// What happens to referencing rows.

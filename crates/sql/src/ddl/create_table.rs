@@ -24,6 +24,7 @@ pub(super) fn empty_table(schema: &Schema, name: &str, id: Oid, primary: Oid) ->
         foreign_keys: Vec::new(),
         referenced_by: Vec::new(),
         next_column: 1,
+        comments: Default::default(),
         version: 0,
     }
 }

@@ -68,6 +68,7 @@ impl Run<'_> {
             referenced_columns: there,
             on_delete: references.on_delete,
             on_update: references.on_update,
+            deferral: references.deferral,
         });
         if itself {
             add_once(&mut table.referenced_by, table.id);

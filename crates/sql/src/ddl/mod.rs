@@ -15,6 +15,7 @@
 mod alter;
 mod alter_column;
 mod column;
+mod comment;
 mod constraint;
 mod create_table;
 mod drop;
@@ -55,6 +56,7 @@ impl Run<'_> {
             Ddl::CreateTableAs { name, columns, if_not_exists, query, text, no_data } => {
                 return self.create_table_as(name, columns, *if_not_exists, query, text, *no_data);
             }
+            Ddl::Comment { table, column, text } => self.comment(table, column.as_deref(), text.as_deref())?,
             Ddl::AlterTable { name, if_exists, actions } => self.alter_table(name, *if_exists, actions)?,
             Ddl::CreateIndex(index) => self.create_index(index)?,
             Ddl::CreateSequence { name, if_not_exists, options } => {

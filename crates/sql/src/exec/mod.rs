@@ -2,6 +2,7 @@
 
 pub mod aggregate;
 pub mod cursor;
+pub mod deferred;
 pub mod evaluate;
 pub mod formula;
 pub mod index;

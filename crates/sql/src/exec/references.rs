@@ -1,7 +1,7 @@
 //! Foreign keys: what a row must find, and what happens to the rows that point at one that goes.
 //!
 //! A reference is checked as a certified read of the referenced unique key, at the end of the statement, so that rows which one
-//! statement writes may point at each other. Referential actions run at once, row by row, depth first.
+//! statement writes may point at each other; a deferred one at the end of the transaction ([`super::deferred`]). Referential actions run at once, row by row, depth first.
 //!
 //! Invariants
 //! 1. A row is written only with its checks queued; a statement ends only with its queue checked ([`super::writer`]).
@@ -13,7 +13,7 @@
 use super::path::{Fit, fit};
 use super::span::{self, Keys};
 use super::table::{IndexAccess, TableAccess};
-use crate::catalog::{ForeignKey, Oid, ReferentialAction, Relation, Table};
+use crate::catalog::{Deferral, ForeignKey, Oid, ReferentialAction, Relation, Table};
 use crate::context::{CatalogView, EvalSettings};
 use crate::types::{SqlType, Value};
 use crate::{SqlError, SqlState};
@@ -22,6 +22,10 @@ use bytes::Bytes;
 /// A foreign key, seen from the table that has it.
 #[derive(Debug, Clone)]
 pub struct Outbound {
+    /// OID of the constraint.
+    pub id: Oid,
+    /// When it is checked.
+    pub deferral: Deferral,
     /// Name of the constraint.
     pub name: String,
     /// Its columns' slots, in the order declared.
@@ -96,6 +100,8 @@ impl Outbound {
             Some((here[at], parent.columns[slot].ty.clone()))
         });
         Ok(Outbound {
+            id: key.id,
+            deferral: key.deferral,
             name: key.name.clone(),
             slots: here.clone(),
             parent: table.name.clone(),

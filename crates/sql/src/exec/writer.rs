@@ -26,7 +26,7 @@ const CHILD_CHUNK_ROWS: usize = 256;
 pub struct Writer<'a> {
     context: &'a Arc<StatementContext>,
     /// Referenced keys that must exist at the end, each with one row that needs it.
-    parents: BTreeMap<Bytes, Reference>,
+    parents: BTreeMap<(Bytes, Oid), Reference>,
     /// Keys that nothing may point at in the end, unless they are back.
     gone: Vec<Gone>,
     /// Tables that referential actions reached.
@@ -96,7 +96,7 @@ impl<'a> Writer<'a> {
                 continue;
             }
             let Some(key) = outbound.key(&target.access, row, &self.context.settings)? else { continue };
-            self.parents.entry(key).or_insert_with(|| {
+            self.parents.entry((key, outbound.id)).or_insert_with(|| {
                 let mut kept = vec![Value::Null; row.len()];
                 outbound.slots.iter().for_each(|&slot| kept[slot] = row[slot].clone());
                 Reference { target: target.clone(), key: i, row: kept }
@@ -156,30 +156,25 @@ impl<'a> Writer<'a> {
     /// # Errors
     /// 23503.
     pub fn finish(mut self) -> Result<(), SqlError> {
-        for (key, reference) in std::mem::take(&mut self.parents) {
-            if self.context.txn.with(|txn| txn.get_certified(&key))?.is_none() {
-                let target = &reference.target;
-                return Err(target.outbound[reference.key].violation(
-                    &target.access,
-                    &reference.row,
-                    &self.context.settings,
-                ));
+        let deferred = &self.context.deferred;
+        for ((parent, _), Reference { target, key, row }) in std::mem::take(&mut self.parents) {
+            if self.context.txn.with(|txn| txn.get_certified(&parent))?.is_none() {
+                let outbound = &target.outbound[key];
+                let error = outbound.violation(&target.access, &row, &self.context.settings);
+                deferred.hold(outbound, target.access.table.id, &row, parent, error)?;
             }
         }
         for gone in std::mem::take(&mut self.gone) {
             let inbound = &gone.target.inbound[gone.key];
             let child = self.related(inbound.child)?;
-            let Some((_, row)) = self.children(&child, inbound, &gone.values, 1)?.pop() else { continue };
-            let back = match child.outbound.iter().find(|outbound| outbound.name == inbound.key.name) {
-                Some(outbound) => match outbound.key(&child.access, &row, &self.context.settings)? {
-                    Some(key) => self.context.txn.with(|txn| txn.get_certified(&key))?.is_some(),
-                    None => true,
-                },
-                None => false,
-            };
-            if !back {
-                let settings = &self.context.settings;
-                return Err(inbound.violation(&gone.target.access, &child.access.table, &gone.values, settings));
+            let slots = child_slots(&child, inbound)?;
+            let Some((_, row)) = self.children(&child, &slots, &gone.values, 1)?.pop() else { continue };
+            let settings = &self.context.settings;
+            let error = || inbound.violation(&gone.target.access, &child.access.table, &gone.values, settings);
+            let outbound = child.outbound.iter().find(|outbound| outbound.id == inbound.key.id).ok_or_else(error)?;
+            let Some(parent) = outbound.key(&child.access, &row, settings)? else { continue };
+            if self.context.txn.with(|txn| txn.get_certified(&parent))?.is_none() {
+                deferred.hold(outbound, inbound.child, &row, parent, error())?;
             }
         }
         Ok(())
@@ -189,7 +184,7 @@ impl<'a> Writer<'a> {
     fn restrict(&mut self, target: &Arc<Target>, inbound: &Inbound, row: &[Value]) -> Result<(), SqlError> {
         let Some(values) = inbound.values(row) else { return Ok(()) };
         let child = self.related(inbound.child)?;
-        if self.children(&child, inbound, &values, 1)?.is_empty() {
+        if self.children(&child, &child_slots(&child, inbound)?, &values, 1)?.is_empty() {
             return Ok(());
         }
         Err(inbound.violation(&target.access, &child.access.table, &values, &self.context.settings))
@@ -225,7 +220,7 @@ impl<'a> Writer<'a> {
         let child = self.related(inbound.child)?;
         let slots = child_slots(&child, inbound)?;
         let touch = Touch::new(&child.access, &slots);
-        for (row_key, row) in self.children(&child, inbound, &values, usize::MAX)? {
+        for (row_key, row) in self.children(&child, &slots, &values, usize::MAX)? {
             // An action before this one may have moved the row.
             let Some(stored) = self.context.txn.with(|txn| txn.get_certified(&row_key))? else { continue };
             if action == ReferentialAction::Cascade && new.is_none() {
@@ -261,7 +256,8 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    fn related(&mut self, id: Oid) -> Result<Arc<Target>, SqlError> {
+    /// A table that foreign keys lead to.
+    pub(super) fn related(&mut self, id: Oid) -> Result<Arc<Target>, SqlError> {
         if let Some(target) = self.related.get(&id) {
             return Ok(target.clone());
         }
@@ -274,19 +270,17 @@ impl<'a> Writer<'a> {
         Ok(target)
     }
 
-    /// Rows whose foreign key holds these values: their keys and all their columns.
-    fn children(
+    /// Rows whose foreign key, in these slots, holds these values: their keys and all their columns.
+    pub(super) fn children(
         &self,
         child: &Target,
-        inbound: &Inbound,
+        slots: &[usize],
         values: &[Value],
         limit: usize,
     ) -> Result<Vec<(Bytes, Row)>, SqlError> {
-        let slots = child_slots(child, inbound)?;
         let access = &child.access;
         let all: Vec<usize> = (0..access.columns.len()).collect();
-        let (index, keys) =
-            child_keys(access, &slots, values).unwrap_or_else(|| (0, Keys::Span(access.primary.span())));
+        let (index, keys) = child_keys(access, slots, values).unwrap_or_else(|| (0, Keys::Span(access.primary.span())));
         let mut rest = match keys {
             Keys::Span(span) => Some(span),
             Keys::One(key) => {

@@ -1,14 +1,11 @@
 //! Catalogs of indexes, constraints and dependencies.
 
-use super::relations::{index_vectors, indexes, user};
+use super::relations::{PG_CLASS_OID, index_vectors, indexes, user};
 use super::rows::{RowBuilder, int2_array, int2_vector};
 use super::{CHECK_OID_BASE, Objects, Source, VirtualTable};
 use crate::SqlError;
-use crate::catalog::{FIRST_USER_OID, ForeignKey, Index, Oid, ReferentialAction, Relation, Table};
+use crate::catalog::{Deferral, FIRST_USER_OID, ForeignKey, Index, Oid, ReferentialAction, Relation, Table};
 use crate::types::Row;
-
-/// OID of `pg_class` as a catalog: what `pg_depend` says an object is.
-const PG_CLASS_OID: Oid = 1259;
 
 pub(super) fn rows(table: &VirtualTable, source: &Source<'_>) -> Result<Option<Vec<Row>>, SqlError> {
     Ok(Some(match table.name {
@@ -144,6 +141,8 @@ fn foreign_key(
         .set("confupdtype", action_letter(key.on_update))
         .set("confdeltype", action_letter(key.on_delete))
         .set("connoinherit", true)
+        .set("condeferrable", key.deferral != Deferral::NotDeferrable)
+        .set("condeferred", key.deferral == Deferral::InitiallyDeferred)
         .set("conkey", int2_array(key.columns.iter().map(|id| *id as i16)))
         .set("confkey", int2_array(key.referenced_columns.iter().map(|id| *id as i16)))
         .done())

@@ -2,7 +2,7 @@
 
 use super::Objects;
 use crate::SqlError;
-use crate::catalog::{Check, Column, ForeignKey, Index, IndexColumn, ReferentialAction, Relation, Table};
+use crate::catalog::{Check, Column, Deferral, ForeignKey, Index, IndexColumn, ReferentialAction, Relation, Table};
 use crate::context::CatalogView;
 use crate::exec::formula::Formulas;
 use crate::exec::index::{EXPRESSION_REFUSAL, PREDICATE_REFUSAL};
@@ -214,5 +214,10 @@ pub(super) fn foreign_key(
     if let Some(word) = action(key.on_delete) {
         text += &format!(" ON DELETE {word}");
     }
+    text += match key.deferral {
+        Deferral::NotDeferrable => "",
+        Deferral::InitiallyImmediate => " DEFERRABLE",
+        Deferral::InitiallyDeferred => " DEFERRABLE INITIALLY DEFERRED",
+    };
     Ok(text)
 }

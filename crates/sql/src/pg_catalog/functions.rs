@@ -81,6 +81,7 @@ const FUNCTIONS: &[CatalogFunction] = &[
     function("pg_tablespace_size", 1, 1, SqlType::Int8),
     function("pg_size_pretty", 1, 1, SqlType::Text),
     function("current_setting", 1, 2, SqlType::Text),
+    function("set_config", 3, 3, SqlType::Text),
     function("pg_relation_filenode", 1, 1, SqlType::Oid),
     function("pg_tablespace_location", 1, 1, SqlType::Text),
     function("pg_relation_is_publishable", 1, 1, SqlType::Bool),
@@ -195,6 +196,13 @@ pub fn call(name: &str, args: &[Value], context: &StatementContext) -> Result<Va
         | "pg_stat_get_live_tuples"
         | "pg_stat_get_dead_tuples" => Value::Int8(0),
         "current_setting" => setting(&args[0], args.get(1) == Some(&Value::Bool(true)), context)?,
+        "set_config" => {
+            return Err(SqlError::unsupported("set_config with arguments that are not literals").hint("Use SET."));
+        }
+        "col_description" => description(oid(&args[0], context)?, args[1].as_i64().unwrap_or(-1), context)?,
+        "obj_description" if args.get(1).is_none_or(|catalog| catalog.as_str() == Some("pg_class")) => {
+            description(oid(&args[0], context)?, 0, context)?
+        }
         "pg_size_pretty" => text(size_text(&args[0])),
         "pg_relation_filenode" => Value::Oid(oid(&args[0], context)?),
         "pg_tablespace_location" => text(""),
@@ -207,9 +215,18 @@ pub fn call(name: &str, args: &[Value], context: &StatementContext) -> Result<Va
         "to_regproc" => names::to_reg(RegKind::Proc, &args[0], &Source::of(context))?,
         "to_regnamespace" => names::to_reg(RegKind::Namespace, &args[0], &Source::of(context))?,
         _ if name.ends_with("_is_visible") || name.starts_with("has_") || name == "pg_has_role" => Value::Bool(true),
-        // Descriptions, statistics objects, functions' and triggers' texts: there are none.
+        // Descriptions of other objects, statistics objects, functions' and triggers' texts: there are none.
         _ => Value::Null,
     })
+}
+
+/// The comment on a table (place 0) or on one of its columns.
+fn description(relation: Oid, place: i64, context: &StatementContext) -> Result<Value, SqlError> {
+    let relation = context.catalog.relation_by_id(relation)?;
+    let Some(Relation::Table(table)) = relation.as_deref() else { return Ok(Value::Null) };
+    let there = place == 0 || table.columns.iter().any(|column| i64::from(column.id) == place);
+    let comment = u16::try_from(place).ok().filter(|_| there).and_then(|place| table.comments.get(&place));
+    Ok(comment.map_or(Value::Null, |comment| text(comment.as_str())))
 }
 
 /// `current_setting` of a name that is known only now; the session answers those in its text.
@@ -223,7 +240,7 @@ fn setting(name: &Value, missing_ok: bool, context: &StatementContext) -> Result
     let found = rows.iter().find(|row| row[0].as_str().is_some_and(|known| known.eq_ignore_ascii_case(&name)));
     match found {
         Some(row) => Ok(row[1].clone()),
-        None if name == "default_tablespace" => Ok(text("")),
+        None if let Some(default) = crate::session::setting_default(&name) => Ok(text(default)),
         None if missing_ok => Ok(Value::Null),
         None => {
             let message = format!("unrecognized configuration parameter \"{name}\"");

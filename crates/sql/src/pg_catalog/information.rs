@@ -6,7 +6,7 @@ use super::relations::{collation, indexes, user};
 use super::rows::RowBuilder;
 use super::{Objects, Source, VirtualTable, tables};
 use crate::SqlError;
-use crate::catalog::{Column, ForeignKey, Identity, Index, ReferentialAction, Relation, Table};
+use crate::catalog::{Column, Deferral, ForeignKey, Identity, Index, ReferentialAction, Relation, Table};
 use crate::types::{Row, SqlType};
 
 pub(super) fn rows(table: &VirtualTable, source: &Source<'_>) -> Result<Vec<Row>, SqlError> {
@@ -247,24 +247,26 @@ fn table_constraints(table: &VirtualTable, source: &Source<'_>, objects: &Object
     let mut rows = Vec::new();
     for t in user(objects) {
         let schema = objects.schema_name(t.schema);
-        let mut add = |name: &str, kind: &str| {
+        let mut add = |name: &str, kind: &str, deferral: Deferral| {
             let row = constrained(table, source, schema, name)
                 .set("table_catalog", source.settings.database.as_str())
                 .set("table_schema", schema)
                 .set("table_name", t.name.as_str())
                 .set("constraint_type", kind)
-                .set("is_deferrable", "NO")
-                .set("initially_deferred", "NO")
+                .set("is_deferrable", yes_no(deferral != Deferral::NotDeferrable))
+                .set("initially_deferred", yes_no(deferral == Deferral::InitiallyDeferred))
                 .set("enforced", "YES")
                 .set("nulls_distinct", (kind == "UNIQUE").then_some("YES"));
             rows.push(row.done());
         };
         for index in indexes(t).filter(|index| index.constraint) {
-            add(&index.name, if is_primary(t, index) { "PRIMARY KEY" } else { "UNIQUE" });
+            add(&index.name, if is_primary(t, index) { "PRIMARY KEY" } else { "UNIQUE" }, Deferral::NotDeferrable);
         }
-        t.checks.iter().for_each(|check| add(&check.name, "CHECK"));
-        t.foreign_keys.iter().for_each(|key| add(&key.name, "FOREIGN KEY"));
-        t.columns.iter().filter(|c| !c.nullable).for_each(|c| add(&not_null_name(t.schema, t, c), "CHECK"));
+        t.checks.iter().for_each(|check| add(&check.name, "CHECK", Deferral::NotDeferrable));
+        t.foreign_keys.iter().for_each(|key| add(&key.name, "FOREIGN KEY", key.deferral));
+        for column in t.columns.iter().filter(|c| !c.nullable) {
+            add(&not_null_name(t.schema, t, column), "CHECK", Deferral::NotDeferrable);
+        }
     }
     rows
 }

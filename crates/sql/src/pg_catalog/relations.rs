@@ -6,6 +6,8 @@ use crate::SqlError;
 use crate::catalog::{Identity, Index, IndexColumn, Oid, Relation, Table};
 use crate::types::{Row, SqlType, Value};
 
+/// OID of `pg_class` as a catalog: what `pg_depend` and `pg_description` say an object is.
+pub(super) const PG_CLASS_OID: Oid = 1259;
 /// OID of the default collation.
 const DEFAULT_COLLATION: Oid = 100;
 /// OID of the collation "C", which names have.
@@ -31,6 +33,7 @@ pub(super) fn rows(table: &VirtualTable, source: &Source<'_>) -> Result<Option<V
         "pg_class" => classes,
         "pg_attribute" => attributes,
         "pg_attrdef" => defaults,
+        "pg_description" => descriptions,
         "pg_namespace" => namespaces,
         "pg_tables" => user_tables,
         "pg_views" => views,
@@ -230,6 +233,23 @@ fn table_attributes(table: &VirtualTable, t: &Table, rows: &mut Vec<Row>) {
             rows.push(attribute(table, index.id, name, number, ty).done());
         }
     }
+}
+
+/// Comments on tables and their columns.
+fn descriptions(table: &VirtualTable, _: &Source<'_>, objects: &Objects) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for t in user(objects) {
+        let there = |place: u16| place == 0 || t.columns.iter().any(|column| column.id == place);
+        for (place, text) in t.comments.iter().filter(|(place, _)| there(**place)) {
+            let row = RowBuilder::new(table)
+                .set("objoid", t.id)
+                .set("classoid", PG_CLASS_OID)
+                .set("objsubid", i64::from(*place))
+                .set("description", text.as_str());
+            rows.push(row.done());
+        }
+    }
+    rows
 }
 
 fn defaults(table: &VirtualTable, _: &Source<'_>, objects: &Objects) -> Vec<Row> {

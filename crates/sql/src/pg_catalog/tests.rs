@@ -79,9 +79,11 @@ fn table() -> Table {
             referenced_columns: vec![1],
             on_delete: ReferentialAction::SetNull,
             on_update: ReferentialAction::Cascade,
+            deferral: Default::default(),
         }],
         referenced_by: vec![id],
         next_column: 4,
+        comments: Default::default(),
         version: 1,
     }
 }

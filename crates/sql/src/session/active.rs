@@ -4,7 +4,8 @@ use super::settings::Settings;
 use super::{Block, PG_EPOCH_US, Session};
 use crate::catalog::view::View;
 use crate::context::{MemoryBudget, StatementContext};
-use crate::syntax::Modes;
+use crate::exec::deferred::Modes;
+use crate::syntax;
 use crate::transaction::{BeginOptions, Isolation, TxnRef};
 use crate::types::Value;
 use crate::{SqlError, SqlState};
@@ -37,6 +38,8 @@ pub(super) struct Savepoint {
     pub(super) mark: u32,
     pub(super) settings: (Settings, Option<Settings>),
     pub(super) fresh: usize,
+    /// What SET CONSTRAINTS had said, and how many broken references were held.
+    pub(super) constraints: (Modes, usize),
 }
 
 impl Session {
@@ -84,6 +87,7 @@ impl Session {
             None => self.modes.as_of.clone().map(|a| self.resolve_as_of(&a)).transpose()?.flatten(),
         };
         let options = self.begin_options(as_of);
+        self.deferred.truncate(0);
         let mut txn = self.db.kv.begin(&options)?;
         let known = self.view.as_ref().map(|v| v.snapshot());
         let catalog = self.db.catalog.current(txn.as_mut(), known)?;
@@ -151,6 +155,7 @@ impl Session {
             interrupt: self.interrupt.clone(),
             deadline: self.deadline.clone(),
             memory: Arc::new(MemoryBudget::new(self.settings.query_memory_bytes)),
+            deferred: self.deferred.clone(),
         }))
     }
 
@@ -177,7 +182,7 @@ impl Session {
 
     /// Commits the transaction, if there is one, and ends the block.
     pub(super) fn commit(&mut self) -> Result<(), SqlError> {
-        let held = if self.portals.has_held() { self.materialise_held() } else { Ok(()) };
+        let held = self.before_commit();
         let Some(mut active) = self.active.take() else {
             self.end_block();
             return Ok(());
@@ -205,6 +210,18 @@ impl Session {
                 Err(e)
             }
         }
+    }
+
+    /// What may still fail: results that outlive the transaction, deferred foreign keys.
+    fn before_commit(&mut self) -> Result<(), SqlError> {
+        if self.portals.has_held() {
+            self.materialise_held()?;
+        }
+        if self.active.is_some() && !self.deferred.is_empty() {
+            self.ensure_active(None)?;
+            self.deferred.clone().check(&self.statement_context(Vec::new())?, None)?;
+        }
+        Ok(())
     }
 
     /// Gives the transaction up, if there is one, and ends the block.
@@ -238,7 +255,8 @@ impl Session {
             self.settings_changed();
         }
         self.block = Block::None;
-        self.modes = Modes::default();
+        self.modes = syntax::Modes::default();
+        self.deferred.set_modes(Modes::default());
         self.block_began_us = None;
         self.deadline.clear();
         self.portals.end_transaction(true);

@@ -36,7 +36,7 @@ impl Session {
             Command::Release(name) => self.release(name)?,
             Command::SetTransaction(modes) => self.set_transaction(modes, out)?,
             Command::SetCharacteristics(modes) => self.set_characteristics(modes)?,
-            Command::SetConstraints => Outcome::Tag("SET CONSTRAINTS".into()),
+            Command::SetConstraints { names, deferred } => self.set_constraints(names.as_deref(), *deferred, out)?,
             Command::Set { local, name, value } => {
                 self.set_setting(*local, name, value.as_deref(), out)?;
                 let reset = portal.prepared.text.get(..5).is_some_and(|word| word.eq_ignore_ascii_case("RESET"));
@@ -75,7 +75,7 @@ impl Session {
         Ok(outcome)
     }
 
-    fn warn(&self, state: SqlState, message: &str, out: &mut dyn Output) {
+    pub(super) fn warn(&self, state: SqlState, message: &str, out: &mut dyn Output) {
         out.notice(&SqlError::new(state, message));
     }
 
@@ -135,7 +135,7 @@ impl Session {
         }
     }
 
-    fn need_block(&self, what: &str) -> Result<(), SqlError> {
+    pub(super) fn need_block(&self, what: &str) -> Result<(), SqlError> {
         if self.block == Block::None {
             return Err(SqlError::new(
                 SqlState::NO_ACTIVE_TRANSACTION,
@@ -148,10 +148,11 @@ impl Session {
     fn savepoint(&mut self, name: &str) -> Result<Outcome, SqlError> {
         self.need_block("SAVEPOINT")?;
         let settings = (self.settings.clone(), self.lasting.clone());
+        let constraints = (self.deferred.modes(), self.deferred.len());
         let active = self.ensure_active(None)?;
         let mark = active.txn.with(|t| t.savepoint());
         let fresh = active.fresh.len();
-        active.savepoints.push(Savepoint { name: name.into(), mark, settings, fresh });
+        active.savepoints.push(Savepoint { name: name.into(), mark, settings, fresh, constraints });
         tag("SAVEPOINT")
     }
 
@@ -207,6 +208,8 @@ impl Session {
         let savepoint = &active.savepoints[index];
         let mark = savepoint.mark;
         let settings = savepoint.settings.clone();
+        self.deferred.truncate(savepoint.constraints.1);
+        self.deferred.set_modes(savepoint.constraints.0.clone());
         active.fresh.truncate(savepoint.fresh);
         let known = active.view.snapshot().clone();
         let catalog = active.txn.with(|t| {

@@ -17,6 +17,7 @@
 
 mod active;
 mod as_of;
+mod constraints;
 mod control;
 mod copy;
 mod cursor;
@@ -40,6 +41,7 @@ pub use text_cache::TextCache;
 use crate::catalog::view::View;
 use crate::context::{Deadline, EvalSettings};
 use crate::database::Database;
+use crate::exec::deferred::Deferred;
 use crate::output::{Field, Output};
 use crate::sequence::SessionSequences;
 use crate::syntax::Modes;
@@ -105,6 +107,8 @@ pub struct Session {
     /// The rest of a simple query that waits for its COPY.
     rest: Option<(Arc<[crate::syntax::Parsed]>, usize)>,
     reported: HashMap<&'static str, String>,
+    /// Foreign keys that are checked before the commit.
+    deferred: Arc<Deferred>,
     /// When the running statement is to be stopped, microseconds since the Unix epoch.
     deadline: Deadline,
 }
@@ -156,6 +160,7 @@ impl Session {
             rest: None,
             reported: HashMap::new(),
             deadline: Deadline::default(),
+            deferred: Default::default(),
         };
         session.settings_changed();
         Ok(session)
@@ -225,6 +230,11 @@ impl Session {
             }
         }
     }
+}
+
+/// The default of a setting; `None` if there is none of that name.
+pub(crate) fn setting_default(name: &str) -> Option<&'static str> {
+    setting_table::find(name).map(|setting| setting.default)
 }
 
 fn find_database(db: &Database, name: &str) -> Result<Arc<catalog::Database>, SqlError> {

@@ -90,7 +90,9 @@ impl Session {
             && (old.plan.fields() != plan.fields() || old.plan.parameters() != plan.parameters())
         {
             return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, "cached plan must not change result type")
-                .hint("Prepare the statement again."));
+                .hint("Prepare the statement again.")
+                // By this name JDBC knows that it may do so by itself.
+                .with(|e| e.routine = Some("RevalidateCachedQuery")));
         }
         if lasting {
             *held = Some(Current { version, generation: self.generation, plan: plan.clone() });

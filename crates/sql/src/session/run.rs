@@ -187,6 +187,9 @@ impl Session {
             };
             self.ensure_active(as_of)?;
             let plan = self.plan_of(prepared)?;
+            if !plan.is_read_only() {
+                self.refuse_in_read_only(prepared)?;
+            }
             if portal.params.len() < plan.parameters().len() {
                 let number = portal.params.len() + 1;
                 return Err(SqlError::new(SqlState::UNDEFINED_PARAMETER, format!("there is no parameter ${number}")));
@@ -208,6 +211,21 @@ impl Session {
             out.row_description(portal.fields(), &portal.formats);
         }
         self.pull(portal, how.max_rows, out)
+    }
+
+    /// A statement that may write is refused before it finds out whether it will.
+    fn refuse_in_read_only(&self, prepared: &Prepared) -> Result<(), SqlError> {
+        if !self.modes.read_only.unwrap_or(self.settings.read_only) {
+            return Ok(());
+        }
+        let what = match prepared.planned().map(|planned| &planned.statement) {
+            Some(Statement::Insert(_)) => "INSERT",
+            Some(Statement::Update { .. }) => "UPDATE",
+            Some(Statement::Delete(_)) => "DELETE",
+            _ => "this statement",
+        };
+        let message = format!("cannot execute {what} in a read-only transaction");
+        Err(SqlError::new(SqlState::READ_ONLY_TRANSACTION, message))
     }
 
     /// Sends rows of a portal that has begun, up to a limit (0: all).

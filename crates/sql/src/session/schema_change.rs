@@ -12,6 +12,7 @@ use std::sync::Arc;
 impl Session {
     /// Runs a DDL statement. There must be a transaction.
     pub(super) fn run_ddl(&mut self, ddl: &Ddl, out: &mut dyn Output) -> Result<Outcome, SqlError> {
+        self.settle_before_ddl()?;
         let statement = self.statement_context(Vec::new())?;
         let db = self.db.clone();
         let mut run = Run::begin(&db, &self.database, statement)?;

@@ -34,8 +34,13 @@ pub enum Command {
     SetTransaction(Modes),
     /// SET SESSION CHARACTERISTICS AS TRANSACTION
     SetCharacteristics(Modes),
-    /// SET CONSTRAINTS: constraints are checked at once here
-    SetConstraints,
+    /// SET CONSTRAINTS
+    SetConstraints {
+        /// Which; `None` is ALL.
+        names: Option<Vec<Name>>,
+        /// DEFERRED, else IMMEDIATE.
+        deferred: bool,
+    },
     /// SET, RESET (no value)
     Set {
         /// LOCAL: until the transaction ends.

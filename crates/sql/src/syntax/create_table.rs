@@ -8,8 +8,8 @@ use super::ddl::{
     TableConstraint, TableConstraintKind,
 };
 use super::reader::Reader;
-use crate::SqlError;
-use crate::catalog::{Identity, ReferentialAction};
+use crate::catalog::{Deferral, Identity, ReferentialAction};
+use crate::{SqlError, SqlState};
 use sqlparser::tokenizer::Token;
 
 pub(super) fn parse(r: &mut Reader, temporary: bool, unlogged: bool) -> Result<Command, SqlError> {
@@ -165,7 +165,7 @@ fn column_constraint(r: &mut Reader) -> Result<Option<ColumnConstraint>, SqlErro
         return column_constraint(r);
     }
     let name = if r.take("CONSTRAINT") { Some(r.identifier()?) } else { None };
-    let kind = if r.take("NOT NULL") {
+    let mut kind = if r.take("NOT NULL") {
         ColumnConstraintKind::NotNull
     } else if r.take("NULL") {
         ColumnConstraintKind::Null
@@ -195,7 +195,10 @@ fn column_constraint(r: &mut Reader) -> Result<Option<ColumnConstraint>, SqlErro
     } else {
         return Ok(None);
     };
-    characteristics(r)?;
+    match &mut kind {
+        ColumnConstraintKind::References(references) => references.deferral = deferral(r)?,
+        _ => characteristics(r)?,
+    }
     Ok(Some(ColumnConstraint { name, kind }))
 }
 
@@ -242,9 +245,8 @@ pub(super) fn identity_kind(r: &mut Reader) -> Result<Identity, SqlError> {
 
 /// The text of a DEFAULT expression: up to the next word that begins another constraint.
 pub(super) fn default_text(r: &mut Reader) -> Result<String, SqlError> {
-    // The library would read `DEFAULT 1 NOT NULL` as far as it can: `NOT NULL` is no operator of its grammar here, but
-    // `DEFAULT 'x' COLLATE ..` is. Both are as PostgreSQL reads them.
-    Ok(r.expression_text()?.1)
+    // The library reads `1 NOT NULL` as a question; in PostgreSQL a constraint begins there.
+    r.expression_text_before_not_null()
 }
 
 fn check_text(r: &mut Reader) -> Result<String, SqlError> {
@@ -260,8 +262,13 @@ fn check_text(r: &mut Reader) -> Result<String, SqlError> {
 fn references(r: &mut Reader) -> Result<References, SqlError> {
     let table = r.name()?;
     let columns = if r.peek() == Some(&Token::LParen) { r.identifiers_in_parens()? } else { Vec::new() };
-    let mut references =
-        References { table, columns, on_delete: ReferentialAction::NoAction, on_update: ReferentialAction::NoAction };
+    let mut references = References {
+        table,
+        columns,
+        on_delete: ReferentialAction::NoAction,
+        on_update: ReferentialAction::NoAction,
+        deferral: Deferral::NotDeferrable,
+    };
     loop {
         if r.take("MATCH FULL") || r.take("MATCH PARTIAL") {
             return Err(SqlError::unsupported("MATCH FULL or PARTIAL").hint("Use MATCH SIMPLE and NOT NULL columns."));
@@ -296,16 +303,42 @@ fn action(r: &mut Reader) -> Result<ReferentialAction, SqlError> {
     Ok(action)
 }
 
+/// When a constraint is checked that is not a foreign key: by each statement.
 fn characteristics(r: &mut Reader) -> Result<(), SqlError> {
+    if deferral(r)? != Deferral::NotDeferrable {
+        return Err(SqlError::unsupported("a deferrable constraint that is not a foreign key")
+            .hint("Leave DEFERRABLE out: the constraint is checked by each statement."));
+    }
+    Ok(())
+}
+
+/// When a foreign key is checked.
+fn deferral(r: &mut Reader) -> Result<Deferral, SqlError> {
+    let (mut deferrable, mut initially) = (None, None);
     loop {
-        if r.take("NOT DEFERRABLE") || r.take("INITIALLY IMMEDIATE") {
-            continue;
+        let start = r.at;
+        let twice = if r.take("NOT DEFERRABLE") {
+            deferrable.replace(false).is_some()
+        } else if r.take("DEFERRABLE") {
+            deferrable.replace(true).is_some()
+        } else if r.take("INITIALLY IMMEDIATE") {
+            initially.replace(false).is_some()
+        } else if r.take("INITIALLY DEFERRED") {
+            initially.replace(true).is_some()
+        } else {
+            break;
+        };
+        if twice {
+            return Err(r.error_at(start));
         }
-        if r.peek_words("DEFERRABLE") || r.peek_words("INITIALLY DEFERRED") {
-            return Err(SqlError::unsupported("a deferrable constraint")
-                .hint("Leave DEFERRABLE out: constraints are checked by each statement."));
+    }
+    match (deferrable, initially) {
+        (Some(false), Some(true)) => {
+            Err(SqlError::new(SqlState::SYNTAX_ERROR, "constraint declared INITIALLY DEFERRED must be DEFERRABLE"))
         }
-        return Ok(());
+        (_, Some(true)) => Ok(Deferral::InitiallyDeferred),
+        (Some(true), _) => Ok(Deferral::InitiallyImmediate),
+        _ => Ok(Deferral::NotDeferrable),
     }
 }
 
@@ -321,7 +354,7 @@ fn nulls_distinct(r: &mut Reader) -> Result<(), SqlError> {
 pub(super) fn table_constraint(r: &mut Reader) -> Result<Option<TableConstraint>, SqlError> {
     let name = if r.take("CONSTRAINT") { Some(r.identifier()?) } else { None };
     let mut include = Vec::new();
-    let kind = if r.peek_words("PRIMARY KEY") || r.peek_words("UNIQUE") {
+    let mut kind = if r.peek_words("PRIMARY KEY") || r.peek_words("UNIQUE") {
         let primary = r.take("PRIMARY KEY");
         if !primary {
             r.take("UNIQUE");
@@ -350,6 +383,9 @@ pub(super) fn table_constraint(r: &mut Reader) -> Result<Option<TableConstraint>
     } else {
         return Ok(None);
     };
-    characteristics(r)?;
+    match &mut kind {
+        TableConstraintKind::ForeignKey(_, references) => references.deferral = deferral(r)?,
+        _ => characteristics(r)?,
+    }
     Ok(Some(TableConstraint { name, kind, include }))
 }

@@ -2,7 +2,7 @@
 
 use super::command::Planned;
 use super::name::Name;
-use crate::catalog::{Identity, ReferentialAction};
+use crate::catalog::{Deferral, Identity, ReferentialAction};
 use sqlparser::ast::DataType;
 use std::sync::Arc;
 
@@ -25,6 +25,15 @@ pub enum Ddl {
         text: Arc<str>,
         /// WITH NO DATA
         no_data: bool,
+    },
+    /// COMMENT ON TABLE or COLUMN
+    Comment {
+        /// The table.
+        table: Name,
+        /// Its column; `None` is the table itself.
+        column: Option<String>,
+        /// The text; `None` removes it.
+        text: Option<String>,
     },
     /// ALTER TABLE
     AlterTable {
@@ -232,6 +241,8 @@ pub struct References {
     pub on_delete: ReferentialAction,
     /// ON UPDATE
     pub on_update: ReferentialAction,
+    /// DEFERRABLE, INITIALLY
+    pub deferral: Deferral,
 }
 
 /// A constraint of a table.

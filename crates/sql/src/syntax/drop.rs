@@ -1,4 +1,4 @@
-//! DROP, TRUNCATE, and the statements about objects that have no effect here: COMMENT, GRANT, REVOKE.
+//! DROP, TRUNCATE, and the statements about objects that have little effect here: COMMENT, GRANT, REVOKE.
 
 use super::command::Command;
 use super::create::ddl;
@@ -15,9 +15,10 @@ pub(super) fn parse(r: &mut Reader) -> Result<Command, SqlError> {
     if r.take("TRUNCATE") {
         return truncate(r);
     }
-    let (tag, notice) = if r.take("COMMENT ON") {
-        ("COMMENT", Some("comments are not kept".to_string()))
-    } else if r.take("GRANT") {
+    if r.take("COMMENT ON") {
+        return comment(r);
+    }
+    let (tag, notice) = if r.take("GRANT") {
         ("GRANT", Some("privileges have no effect: every user may do everything".to_string()))
     } else {
         r.expect("REVOKE")?;
@@ -25,6 +26,25 @@ pub(super) fn parse(r: &mut Reader) -> Result<Command, SqlError> {
     };
     r.skip_all();
     Ok(Command::Nothing { tag, notice, outside_block: false })
+}
+
+fn comment(r: &mut Reader) -> Result<Command, SqlError> {
+    let column = r.take("COLUMN");
+    if !column && !r.take("TABLE") {
+        r.skip_all();
+        let notice = Some("only comments on tables and their columns are kept".to_string());
+        return Ok(Command::Nothing { tag: "COMMENT", notice, outside_block: false });
+    }
+    let mut parts = vec![r.identifier()?];
+    while r.take_token(&Token::Period) {
+        parts.push(r.identifier()?);
+    }
+    let column = if column { parts.pop() } else { None };
+    let (Some(name), schema) = (parts.pop(), parts.pop()) else { return Err(r.error_here()) };
+    r.expect("IS")?;
+    let text = if r.take("NULL") { None } else { Some(r.string()?) };
+    let table = Name { schema, ..Name::bare(name) };
+    Ok(ddl(Ddl::Comment { table, column, text: text.filter(|text| !text.is_empty()) }))
 }
 
 fn drop(r: &mut Reader) -> Result<Command, SqlError> {

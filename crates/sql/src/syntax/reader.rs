@@ -201,6 +201,28 @@ impl<'a> Reader<'a> {
         let expr = self.expression()?;
         Ok((expr, self.lexed.slice(start..self.at).to_string()))
     }
+    /// The text of an expression that ends, at the latest, before a NOT NULL outside of parentheses.
+    pub(super) fn expression_text_before_not_null(&mut self) -> Result<String, SqlError> {
+        let whole = self.end;
+        let mut depth = 0usize;
+        for at in self.at..whole {
+            match &self.lexed.tokens[at].token {
+                Token::LParen => depth += 1,
+                Token::RParen if depth == 0 => break,
+                Token::RParen => depth -= 1,
+                Token::Comma if depth == 0 => break,
+                _ => {}
+            }
+            let n = at - self.at;
+            if depth == 0 && n > 0 && self.is_word_at(n, "NOT") && self.is_word_at(n + 1, "NULL") {
+                self.end = at;
+                break;
+            }
+        }
+        let text = self.expression_text();
+        self.end = whole;
+        Ok(text?.1)
+    }
     /// A type, read by the library.
     pub(super) fn data_type(&mut self) -> Result<DataType, SqlError> {
         self.library(|p| p.parse_data_type())

@@ -38,8 +38,12 @@ fn set(r: &mut Reader) -> Result<Command, SqlError> {
         return Ok(Command::SetCharacteristics(modes(r)?));
     }
     if r.take("CONSTRAINTS") {
-        r.skip_all();
-        return Ok(Command::SetConstraints);
+        let names = if r.take("ALL") { None } else { Some(r.names()?) };
+        let deferred = r.take("DEFERRED");
+        if !deferred {
+            r.expect("IMMEDIATE")?;
+        }
+        return Ok(Command::SetConstraints { names, deferred });
     }
     let local = r.take("LOCAL");
     if !local && !r.peek_words("SESSION AUTHORIZATION") {

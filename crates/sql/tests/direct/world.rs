@@ -162,6 +162,7 @@ impl World {
             interrupt: Interrupt::default(),
             deadline: Default::default(),
             memory: Arc::new(MemoryBudget::new(64 << 20)),
+            deferred: Default::default(),
         })
     }
 
@@ -268,6 +269,7 @@ impl World {
             foreign_keys: Vec::new(),
             referenced_by: Vec::new(),
             next_column: 1,
+            comments: Default::default(),
             version: 1,
         };
         for (i, column) in create.columns.iter().enumerate() {
@@ -420,6 +422,7 @@ impl World {
             referenced_columns,
             on_delete: action(on_delete),
             on_update: action(on_update),
+            deferral: Default::default(),
         });
     }
 }

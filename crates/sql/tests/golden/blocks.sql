@@ -174,3 +174,44 @@ GRANT ALL ON t TO root;
 ----
 NOTICE: privileges have no effect: every user may do everything
 GRANT
+
+# A read-only transaction refuses what may write, also where it would find nothing to write.
+CREATE TABLE readable (id int PRIMARY KEY);
+----
+CREATE TABLE
+
+BEGIN READ ONLY; DELETE FROM readable;
+----
+BEGIN
+ERROR 25006: cannot execute DELETE in a read-only transaction
+(failed)
+
+ROLLBACK; BEGIN READ ONLY; UPDATE readable SET id = 1;
+----
+ROLLBACK
+BEGIN
+ERROR 25006: cannot execute UPDATE in a read-only transaction
+(failed)
+
+ROLLBACK; BEGIN READ ONLY; INSERT INTO readable SELECT 1 WHERE false;
+----
+ROLLBACK
+BEGIN
+ERROR 25006: cannot execute INSERT in a read-only transaction
+(failed)
+
+ROLLBACK; BEGIN READ ONLY; SELECT * FROM readable;
+----
+ROLLBACK
+BEGIN
+id:int4
+SELECT 0
+(in block)
+
+ROLLBACK;
+----
+ROLLBACK
+
+DROP TABLE readable;
+----
+DROP TABLE
