@@ -1,8 +1,9 @@
-//! Clients that people use: psql, pgbench, psycopg, SQLAlchemy, pgx. Each of them speaks the protocol in its own way.
+//! Clients that people use: psql, pgbench, psycopg, SQLAlchemy, alembic, Django, pgx, pgjdbc, node-postgres. Each of them speaks the protocol in its own way.
 
 use crate::node::{Node, Scratch, binary, has_program, repeat_with, skip};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::Mutex;
 
 fn clients_dir() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/e2e/clients")
@@ -105,6 +106,9 @@ fn python() -> Option<PathBuf> {
     if let Some(given) = std::env::var_os("TIMEBALL_TEST_PYTHON") {
         return Some(given.into());
     }
+    // Several tests want it; one makes it.
+    static MAKING: Mutex<()> = Mutex::new(());
+    let _making = MAKING.lock();
     let venv = tools_dir().join("venv");
     let interpreter = venv.join("bin/python");
     let requirements = clients_dir().join("requirements.txt");
@@ -129,15 +133,105 @@ fn python() -> Option<PathBuf> {
     Some(interpreter)
 }
 
-#[test]
-fn python_drivers() {
-    repeat_with("clients::python_drivers");
-    let Some(python) = python() else { return skip("python3 with psycopg and SQLAlchemy cannot be set up") };
+/// Runs scripts against one node, one after another.
+fn python_scripts(scripts: &[&str]) {
+    let Some(python) = python() else { return skip("python3 with the packages of requirements.txt cannot be set up") };
     let (_scratch, node) = node();
-    for script in ["psycopg_client.py", "sqlalchemy_client.py"] {
+    for script in scripts {
         let out = succeed(Command::new(&python).arg(clients_dir().join(script)).arg(node.url()));
         assert!(out.contains("all fine"), "{script}: {out}");
     }
+}
+
+#[test]
+fn python_drivers() {
+    repeat_with("clients::python_drivers");
+    python_scripts(&["psycopg_client.py", "sqlalchemy_client.py"]);
+}
+
+#[test]
+fn alembic() {
+    repeat_with("clients::alembic");
+    python_scripts(&["alembic_client.py"]);
+}
+
+#[test]
+fn django() {
+    repeat_with("clients::django");
+    python_scripts(&["django_client.py"]);
+}
+
+/// pgjdbc's jar, from Maven Central; `None` where it cannot be had.
+fn pgjdbc() -> Option<PathBuf> {
+    const JAR: &str = "postgresql-42.7.4.jar";
+    let jar = tools_dir().join(JAR);
+    if !jar.exists() {
+        std::fs::create_dir_all(tools_dir()).ok()?;
+        let part = tools_dir().join("pgjdbc.part");
+        let from = format!("org/postgresql/postgresql/42.7.4/{JAR}");
+        let got = Command::new("curl").args(["-fsSL", "--retry", "3", "-o"]).arg(&part).arg(from).output().ok()?;
+        if !got.status.success() {
+            eprintln!("{}", text(&got));
+            return None;
+        }
+        std::fs::rename(part, &jar).ok()?;
+    }
+    Some(jar)
+}
+
+#[test]
+fn java_pgjdbc() {
+    repeat_with("clients::java_pgjdbc");
+    if !has_program("javac") {
+        return skip("javac is missing");
+    }
+    let Some(jar) = pgjdbc() else { return skip("pgjdbc cannot be downloaded") };
+    let classes = tools_dir().join("jdbc-classes");
+    succeed(
+        Command::new("javac")
+            .args(["-encoding", "UTF-8", "-cp"])
+            .arg(&jar)
+            .arg("-d")
+            .arg(&classes)
+            .arg(clients_dir().join("jdbc/Client.java")),
+    );
+    let (_scratch, node) = node();
+    let path = std::env::join_paths([&classes, &jar]).unwrap();
+    let url = format!("jdbc:postgresql://{}/postgres?user=root", node.sql);
+    let out = succeed(Command::new("java").arg("-cp").arg(path).args(["Client", &url]));
+    assert!(out.contains("all fine"), "{out}");
+}
+
+/// Where node-postgres is installed; `None` where it cannot be.
+fn node_modules() -> Option<PathBuf> {
+    let (wanted, here) = (clients_dir().join("node/package.json"), tools_dir().join("node"));
+    let stamp = here.join("installed");
+    if std::fs::read(&stamp).ok() != std::fs::read(&wanted).ok() {
+        std::fs::create_dir_all(&here).ok()?;
+        std::fs::copy(&wanted, here.join("package.json")).ok()?;
+        let flags = ["install", "--no-audit", "--no-fund", "--loglevel=error"];
+        let installed = Command::new("npm").args(flags).current_dir(&here).output().ok()?;
+        if !installed.status.success() {
+            eprintln!("{}", text(&installed));
+            return None;
+        }
+        std::fs::copy(&wanted, &stamp).ok()?;
+    }
+    Some(here.join("node_modules"))
+}
+
+#[test]
+fn node_postgres() {
+    repeat_with("clients::node_postgres");
+    if !has_program("node") || !has_program("npm") {
+        return skip("node or npm is missing");
+    }
+    let Some(modules) = node_modules() else { return skip("node-postgres cannot be installed") };
+    let (_scratch, node) = node();
+    let out = succeed(
+        Command::new("node").env("NODE_PATH", modules).arg(clients_dir().join("node/client.js")).arg(node.url()),
+    );
+    assert!(out.contains("all fine"), "{out}");
 }
 
 #[test]
