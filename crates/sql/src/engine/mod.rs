@@ -13,7 +13,7 @@
 //! is a plan that is run with a prefix. What is not correlated is run once. A row is put where its reader says, so a row that
 //! nobody keeps costs no allocation ([`run::Rows`]); keys of groups, joins and sets are bytes in one table ([`key_table`]).
 //!
-//! **Why not only DataFusion**: docs/decisions/0071-two-engines.md.
+//! **Why not only DataFusion**: docs/decisions/0071-own-query-engine.md.
 //!
 //! **Invariants.**
 //! 1. Every row of a node has the prefix of its query, then the columns that the node declares.

@@ -79,33 +79,48 @@ pub fn compare(a: &Value, b: &Value, key: &SortKey) -> Ordering {
     }
 }
 
-/// A number that orders values as a sort key does: of different numbers the lesser comes first, equal ones say nothing. Most
+/// A value and the key that it is sorted by: type, descending, NULLs first.
+pub type Lead<'a> = (&'a Value, &'a SqlType, bool, bool);
+
+/// A number that orders rows as their first two sort keys do: of different numbers the lesser comes first, equal ones say nothing. Most
 /// comparisons of a sort end with it, without a look at the values.
-pub fn lead(value: &Value, ty: &SqlType, descending: bool, nulls_first: bool) -> u64 {
+pub fn leads<'a>(mut keys: impl Iterator<Item = Lead<'a>>) -> u128 {
+    let Some((first, exact)) = keys.next().map(lead) else { return 0 };
+    // The second key counts only among equals of the first.
+    let second = if exact { keys.next().map_or(0, |key| lead(key).0) } else { 0 };
+    u128::from(first) << 64 | u128::from(second)
+}
+
+/// One key's part of [`leads`], and whether only equal values share it.
+fn lead((value, ty, descending, nulls_first): Lead<'_>) -> (u64, bool) {
     const BITS: u32 = 62;
-    let signed = |n: i64| (n.clamp(-1 << (BITS - 1), (1 << (BITS - 1)) - 1) + (1 << (BITS - 1))) as u64;
+    const LIMIT: i64 = 1 << (BITS - 1);
+    let signed = |n: i64| ((n.clamp(-LIMIT, LIMIT - 1) + LIMIT) as u64, n > -LIMIT && n < LIMIT - 1);
     let float = |v: f64| match (v + 0.0).to_bits() {
-        _ if v.is_nan() => u64::MAX,
-        bits if bits >> 63 == 1 => !bits,
-        bits => bits | 1 << 63,
+        _ if v.is_nan() => (u64::MAX >> (64 - BITS), false),
+        bits if bits >> 63 == 1 => (!bits >> (64 - BITS), false),
+        bits => ((bits | 1 << 63) >> (64 - BITS), false),
     };
-    let word = match value {
-        Value::Null => return if nulls_first { 0 } else { u64::MAX },
+    let (word, exact) = match value {
+        Value::Null => return (if nulls_first { 0 } else { u64::MAX }, true),
         Value::Text(text) if !matches!(ty, SqlType::Char(_)) => {
             let mut first = [0; 8];
             let length = text.len().min(8);
             first[..length].copy_from_slice(&text.as_bytes()[..length]);
-            u64::from_be_bytes(first) >> (64 - BITS)
+            // A text has no byte 0, so a short one is like no other.
+            (u64::from_be_bytes(first) >> (64 - BITS), length < 8)
         }
-        Value::Float4(v) => float(f64::from(*v)) >> (64 - BITS),
-        Value::Float8(v) => float(*v) >> (64 - BITS),
+        Value::Float4(v) => float(f64::from(*v)),
+        Value::Float8(v) => float(*v),
         Value::Date(v) => signed(i64::from(*v)),
         Value::Time(v) | Value::Timestamp(v) | Value::Timestamptz(v) => signed(*v),
-        Value::Int2(_) | Value::Int4(_) | Value::Int8(_) => value.as_i64().map_or(0, signed),
-        _ => 0,
+        Value::Int2(v) => signed(i64::from(*v)),
+        Value::Int4(v) => signed(i64::from(*v)),
+        Value::Int8(v) => signed(*v),
+        _ => (0, false),
     };
     // NULLs are before or after all.
-    1 + if descending { (1 << BITS) - 1 - word } else { word }
+    (1 + if descending { (1 << BITS) - 1 - word } else { word }, exact)
 }
 
 /// Sorts rows by keys. Equal rows keep their order.
@@ -113,10 +128,10 @@ pub fn sort(rows: Vec<Row>, keys: &[SortKey], context: &StatementContext) -> Res
     let mut keyed = Vec::with_capacity(rows.len());
     for row in rows {
         let by = keys.iter().map(|key| evaluate::value(&key.expr, &row, context)).collect::<Result<Row, _>>()?;
-        let first = keys.first().map_or(0, |key| lead(&by[0], &key.ty, key.descending, key.nulls_first));
+        let first = leads(by.iter().zip(keys).map(|(value, key)| (value, &key.ty, key.descending, key.nulls_first)));
         keyed.push((first, by, row));
     }
-    let order = |(first, a, _): &(u64, Row, Row), (second, b, _): &(u64, Row, Row)| {
+    let order = |(first, a, _): &(u128, Row, Row), (second, b, _): &(u128, Row, Row)| {
         first.cmp(second).then_with(|| {
             let mut orders = keys.iter().enumerate().map(|(i, key)| compare(&a[i], &b[i], key));
             orders.find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
@@ -203,10 +218,14 @@ mod tests {
             values.push(Value::Null);
             for (descending, nulls_first) in [(false, false), (false, true), (true, false), (true, true)] {
                 let key = SortKey { expr: Expr::literal(Value::Null), ty: ty.clone(), descending, nulls_first };
-                let leads: Vec<u64> = values.iter().map(|v| lead(v, &ty, descending, nulls_first)).collect();
-                for (a, first) in values.iter().zip(&leads) {
-                    for (b, second) in values.iter().zip(&leads) {
-                        let (order, leads) = (compare(a, b, &key), first.cmp(second));
+                let pairs: Vec<(&Value, &Value)> =
+                    values.iter().flat_map(|a| values.iter().map(move |b| (a, b))).collect();
+                let of = |value| (value, &ty, descending, nulls_first);
+                let known: Vec<u128> = pairs.iter().map(|(a, b)| leads([of(*a), of(*b)].into_iter())).collect();
+                for (a, first) in pairs.iter().zip(&known) {
+                    for (b, second) in pairs.iter().zip(&known) {
+                        let order = compare(a.0, b.0, &key).then_with(|| compare(a.1, b.1, &key));
+                        let leads = first.cmp(second);
                         assert!(leads.is_eq() || leads == order, "{a:?} {b:?} {key:?}");
                     }
                 }

@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// An aggregate of one group; rows are kept if they must be sorted first.
 struct State {
     accumulator: Accumulator,
-    seen: Option<Seen>,
+    seen: Option<Box<Seen>>,
     kept: Vec<(Row, Row)>,
 }
 
@@ -36,7 +36,8 @@ pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<
             let within = values.iter().zip(&kinds).zip(set).filter(|(_, within)| **within);
             within.for_each(|((value, kind), _)| encode(value, *kind, &mut key));
             let place = groups.place(&key, &values, set, calls)?;
-            let states = &mut groups.states[place * calls.len()..][..calls.len()];
+            let block = &mut groups.states[place / BLOCK_GROUPS];
+            let states = &mut block[place % BLOCK_GROUPS * calls.len()..][..calls.len()];
             for (call, state) in calls.iter().zip(states) {
                 step(call, state, &row, run, &mut groups.reserved, &mut scratch)?;
             }
@@ -52,7 +53,7 @@ pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<
     Ok(Box::new(Finished {
         left: groups.table.len(),
         keys: groups.keys.into_iter(),
-        states: groups.states.into_iter(),
+        states: groups.states.into_iter().flatten(),
         node: node.clone(),
         prefix: prefix.clone(),
         run: run.clone(),
@@ -60,11 +61,14 @@ pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<
     }))
 }
 
+/// Groups whose states lie in one piece: what is large is not moved when there are more of them.
+const BLOCK_GROUPS: usize = 256;
+
 /// Groups by number: their keys and the states of their aggregates, one group after the other.
 struct Groups {
     table: KeyTable,
     keys: Vec<Value>,
-    states: Vec<State>,
+    states: Vec<Vec<State>>,
     reserved: Reservation,
 }
 
@@ -87,9 +91,12 @@ impl Groups {
             self.reserved.bytes(key.len() + KEY_BYTES + calls.len() * size_of::<State>())?;
             let keys = values.iter().zip(set);
             self.keys.extend(keys.map(|(value, within)| if *within { value.clone() } else { Value::Null }));
-            self.states.extend(calls.iter().map(|call| State {
+            if place % BLOCK_GROUPS == 0 {
+                self.states.push(Vec::new());
+            }
+            self.states[place / BLOCK_GROUPS].extend(calls.iter().map(|call| State {
                 accumulator: call.start(),
-                seen: call.distinct.then(Seen::default),
+                seen: call.distinct.then(Box::default),
                 kept: Vec::new(),
             }));
         }
@@ -149,7 +156,7 @@ struct Finished {
     /// Groups still to give.
     left: usize,
     keys: std::vec::IntoIter<Value>,
-    states: std::vec::IntoIter<State>,
+    states: std::iter::Flatten<std::vec::IntoIter<Vec<State>>>,
     node: Arc<Node>,
     prefix: Prefix,
     run: Arc<Run>,

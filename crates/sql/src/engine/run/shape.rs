@@ -6,6 +6,7 @@ use crate::engine::keys::{KeyKind, encode, row_key};
 use crate::engine::node::{Node, SetKind};
 use crate::engine::scalar::{Scalar, all_true};
 use crate::engine::set_function::SetRows;
+use crate::exec::evaluate;
 use crate::types::{Row, Value};
 use crate::{SqlError, SqlState};
 use std::sync::Arc;
@@ -16,7 +17,9 @@ pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<
     };
     Ok(match node.as_ref() {
         Node::Filter { input, .. } => Box::new(Filter(base(input)?)),
-        Node::Project { input, .. } => Box::new(Project { base: base(input)?, row: Row::new() }),
+        Node::Project { input, prefix, columns } => {
+            Box::new(Project { base: base(input)?, row: Row::new(), once: read_once(columns, *prefix) })
+        }
         Node::Cut { input, .. } => Box::new(Cut(base(input)?)),
         Node::ProjectSet { input, .. } => Box::new(ProjectSet { base: base(input)?, row: Vec::new(), sets: None }),
         Node::Limit { input, offset, limit, .. } => {
@@ -92,6 +95,18 @@ struct Project {
     base: Base,
     /// The input's row.
     row: Row,
+    /// Columns that are a slot of it which nothing else reads: their values are moved, not copied.
+    once: Vec<Option<usize>>,
+}
+
+/// For each expression its slot, if it is a column after the prefix and no other expression reads it.
+fn read_once(columns: &[Scalar], prefix: usize) -> Vec<Option<usize>> {
+    let mut read = Vec::new();
+    columns.iter().for_each(|scalar| evaluate::columns(&scalar.expr, &mut read));
+    // A step may read the whole row.
+    let plain = columns.iter().all(|scalar| scalar.steps.is_empty());
+    let alone = |slot: &usize| plain && *slot >= prefix && read.iter().filter(|other| *other == slot).count() == 1;
+    columns.iter().map(|scalar| evaluate::column(&scalar.expr).filter(alone)).collect()
 }
 
 impl Rows for Project {
@@ -103,8 +118,11 @@ impl Rows for Project {
         row.clear();
         row.reserve(prefix + columns.len());
         row.extend_from_slice(&self.row[..*prefix]);
-        for column in columns {
-            row.push(column.value(&self.row, &self.base.run)?);
+        for (column, once) in columns.iter().zip(&self.once) {
+            row.push(match once {
+                Some(slot) => std::mem::take(&mut self.row[*slot]),
+                None => column.value(&self.row, &self.base.run)?,
+            });
         }
         Ok(true)
     }

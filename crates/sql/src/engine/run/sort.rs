@@ -34,14 +34,14 @@ pub(super) fn key_values(keys: &[SortKey], row: &[Value], run: &Arc<Run>) -> Res
     keys.iter().map(|key| key.by.value(row, run)).collect()
 }
 
-/// What [`sort::lead`] says of a value under a key.
-pub(super) fn lead(value: &Value, key: &SortKey) -> u64 {
-    sort::lead(value, &key.by.ty, key.descending, key.nulls_first)
+/// What [`sort::leads`] says of the values of keys.
+pub(super) fn leads<'a>(values: impl Iterator<Item = &'a Value>, keys: &'a [SortKey]) -> u128 {
+    sort::leads(values.zip(keys).map(|(value, key)| (value, &key.by.ty, key.descending, key.nulls_first)))
 }
 
 /// A row to be sorted, behind it the keys that are no column of it.
 struct Keyed {
-    lead: u64,
+    leads: u128,
     row: Row,
 }
 
@@ -73,12 +73,12 @@ impl<'a> Order<'a> {
             let value = scalar.value(&row, self.run)?;
             row.push(value);
         }
-        let first = self.places.first().map(|place| lead(&row[*place], &self.keys[0]));
-        Ok(Keyed { lead: first.unwrap_or(0), row })
+        let leads = leads(self.places.iter().map(|place| &row[*place]), self.keys);
+        Ok(Keyed { leads, row })
     }
 
     fn compare(&self, a: &Keyed, b: &Keyed) -> Ordering {
-        a.lead.cmp(&b.lead).then_with(|| {
+        a.leads.cmp(&b.leads).then_with(|| {
             let mut orders = self.places.iter().zip(self.keys).map(|(at, key)| compare(&a.row[*at], &b.row[*at], key));
             orders.find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
         })

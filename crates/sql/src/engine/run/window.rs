@@ -4,7 +4,7 @@
 //! for each row.
 
 use super::aggregate::feed;
-use super::sort::{compare_rows, lead};
+use super::sort::{compare_rows, leads};
 use super::{Prefix, Run, Source, collect, held, listed, open as open_node};
 use crate::engine::key_table::{KEY_BYTES, KeyTable};
 use crate::engine::keys::{KeyKind, encode};
@@ -53,8 +53,8 @@ impl Partition {
 fn partitions(call: &WindowCall, rows: &[Row], run: &Arc<Run>) -> Result<Vec<Partition>, SqlError> {
     let mut reserved = run.reserve();
     let (mut numbers, mut key) = (KeyTable::default(), Vec::new());
-    // A row's place behind the lead of its first sort key, by partition; its sort keys by place.
-    let mut lists: Vec<Vec<(u64, usize)>> = Vec::new();
+    // A row's place behind the leads of its sort keys, by partition; its sort keys by place.
+    let mut lists: Vec<Vec<(u128, usize)>> = Vec::new();
     let mut keys: Vec<Value> = Vec::with_capacity(rows.len() * call.order.len());
     for (place, row) in rows.iter().enumerate() {
         run.tick()?;
@@ -70,14 +70,13 @@ fn partitions(call: &WindowCall, rows: &[Row], run: &Arc<Run>) -> Result<Vec<Par
         for by in &call.order {
             keys.push(by.by.value(row, run)?);
         }
-        let first = call.order.first().map_or(0, |by| lead(&keys[place * call.order.len()], by));
-        lists[number].push((first, place));
+        lists[number].push((leads(keys[place * call.order.len()..].iter(), &call.order), place));
     }
     let keys_of = |place: usize| &keys[place * call.order.len()..][..call.order.len()];
-    let order = |a: &(u64, usize), b: &(u64, usize)| {
+    let order = |a: &(u128, usize), b: &(u128, usize)| {
         a.0.cmp(&b.0).then_with(|| compare_rows(keys_of(a.1), keys_of(b.1), &call.order))
     };
-    let partition = |list: Vec<(u64, usize)>| -> Result<Partition, SqlError> {
+    let partition = |list: Vec<(u128, usize)>| -> Result<Partition, SqlError> {
         let list = in_order(list, order, &run.context)?;
         let mut groups = Vec::new();
         let mut group_of = Vec::with_capacity(list.len());
