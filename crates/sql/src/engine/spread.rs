@@ -3,6 +3,8 @@
 use super::aggregate::as_float;
 use crate::SqlError;
 use crate::types::{Numeric, SqlType, Value};
+use bigdecimal::BigDecimal;
+use bigdecimal::num_bigint::BigInt;
 
 /// The values so far: sums of them and of their squares, exact or in floats.
 #[derive(Clone, Debug)]
@@ -10,33 +12,47 @@ pub(super) struct Spread {
     count: i64,
     float: f64,
     squares: f64,
+    /// Sums of integers, until they are too large; then they are added to those of numerics.
+    integer: i128,
+    integer_squares: i128,
     numeric: Numeric,
     numeric_squares: Numeric,
 }
 
 impl Default for Spread {
     fn default() -> Self {
-        Spread { count: 0, float: 0.0, squares: 0.0, numeric: Numeric::from(0), numeric_squares: Numeric::from(0) }
+        let zero = || Numeric::from(0);
+        let (numeric, numeric_squares) = (zero(), zero());
+        Spread { count: 0, float: 0.0, squares: 0.0, integer: 0, integer_squares: 0, numeric, numeric_squares }
     }
 }
 
-fn as_numeric(value: &Value) -> Option<Numeric> {
-    match value {
-        Value::Numeric(n) => Some(n.clone()),
-        other => other.as_i64().map(Numeric::from),
-    }
+fn exact(n: i128) -> Numeric {
+    Numeric::Finite(BigDecimal::from(BigInt::from(n)))
 }
 
 impl Spread {
     /// Takes a value.
     pub(super) fn add(&mut self, value: &Value) -> Result<(), SqlError> {
         self.count += 1;
-        match as_numeric(value) {
-            Some(n) => {
-                self.numeric = self.numeric.add(&n)?;
-                self.numeric_squares = self.numeric_squares.add(&n.mul(&n)?)?;
+        match (value, value.as_i64()) {
+            (_, Some(n)) => {
+                let square = i128::from(n) * i128::from(n);
+                match self.integer_squares.checked_add(square) {
+                    Some(sum) => self.integer_squares = sum,
+                    None => {
+                        self.numeric_squares = self.numeric_squares.add(&exact(self.integer_squares))?;
+                        self.integer_squares = square;
+                    }
+                }
+                // 2^64 values of int8 do not overflow it.
+                self.integer += i128::from(n);
             }
-            None => {
+            (Value::Numeric(n), None) => {
+                self.numeric = self.numeric.add(n)?;
+                self.numeric_squares = self.numeric_squares.add(&n.mul(n)?)?;
+            }
+            _ => {
                 // Youngs and Cramer, as PostgreSQL does: no cancellation between two large sums.
                 let x = as_float(value);
                 let n = self.count as f64;
@@ -61,7 +77,9 @@ impl Spread {
             return Ok(Value::Float8(if root { variance.sqrt() } else { variance }));
         }
         let n = Numeric::from(self.count);
-        let spread = n.mul(&self.numeric_squares)?.sub(&self.numeric.mul(&self.numeric)?)?;
+        let sum = self.numeric.add(&exact(self.integer))?;
+        let squares = self.numeric_squares.add(&exact(self.integer_squares))?;
+        let spread = n.mul(&squares)?.sub(&sum.mul(&sum)?)?;
         if spread.signum() <= 0 {
             return Ok(Value::Numeric(Numeric::from(0)));
         }

@@ -111,7 +111,12 @@ impl TableAccess {
     pub fn decode(&self, stored: &[u8], slots: &[usize], row: &mut [Value]) -> Result<(), SqlError> {
         let view = RowView::new(stored)?;
         for &slot in slots {
-            row[slot] = self.decode_column(&view, slot)?;
+            let column = &self.columns[slot];
+            match view.column(column.id)? {
+                Stored::Bytes(bytes) => row::decode_to(&column.ty, bytes, &mut row[slot])?,
+                Stored::Null => row[slot] = Value::Null,
+                Stored::Missing => row[slot] = column.missing.clone(),
+            }
         }
         Ok(())
     }
