@@ -56,8 +56,12 @@ impl Moment {
         let asleep = |m: &Moment| i128::from(m.boot_ns) - i128::from(m.mono_ns);
         self.beyond_noise(earlier, asleep(self) - asleep(earlier)).max(0) as u64
     }
+    /// How far the differences of two captures may be off, nanoseconds.
+    pub(crate) fn noise_ns(&self, earlier: &Moment) -> u64 {
+        self.width_ns.saturating_add(earlier.width_ns).saturating_add(1_000)
+    }
     fn beyond_noise(&self, earlier: &Moment, moved: i128) -> i64 {
-        let noise = i128::from(self.width_ns) + i128::from(earlier.width_ns) + 1_000;
+        let noise = i128::from(self.noise_ns(earlier));
         if moved.abs() > noise { moved.clamp(i64::MIN.into(), i64::MAX.into()) as i64 } else { 0 }
     }
 }

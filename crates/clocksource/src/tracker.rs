@@ -183,9 +183,14 @@ impl Tracker {
             return;
         }
         match self.leap {
-            Some(a) if !a.done && is_leap_step(a.leap, step) && moment.real_ns.abs_diff(a.at_ns) < LEAP_AFTER_NS => {
+            // Kernel leaps are exact: anything more is a step of somebody's, perhaps at the same time.
+            Some(a)
+                if !a.done
+                    && (step - leap_step_ns(a.leap)).unsigned_abs() <= moment.noise_ns(&previous)
+                    && moment.real_ns.abs_diff(a.at_ns) < LEAP_AFTER_NS =>
+            {
                 self.leap = Some(Announced { done: true, ..a });
-                self.shift(step);
+                self.shift(leap_step_ns(a.leap));
             }
             _ => {
                 events.push(Event::Stepped(step));
@@ -295,14 +300,13 @@ fn next_midnight_ns(real_ns: u64) -> u64 {
     (real_ns / DAY_NS + 1).saturating_mul(DAY_NS)
 }
 
-fn is_leap_step(leap: Leap, step_ns: i64) -> bool {
-    let expected = match leap {
+/// By how much the kernel steps its real-time clock for it, nanoseconds.
+fn leap_step_ns(leap: Leap) -> i64 {
+    match leap {
         Leap::Insert => -(SECOND_NS as i64),
         Leap::Delete => SECOND_NS as i64,
-        Leap::None | Leap::Smeared => return false,
-    };
-    // Kernel leaps are exact; the slack is for the noise of capturing two clocks.
-    (step_ns - expected).unsigned_abs() < 1_000_000
+        Leap::None | Leap::Smeared => 0,
+    }
 }
 
 fn anchor_of(m: &Measurement, status: Status) -> Anchor {

@@ -286,6 +286,23 @@ fn a_leap_second_after_the_daemon_died_stays_inside_the_bound() {
     }
 }
 
+/// Somebody sets the clock by less than a millisecond between the two polls around the leap second: the daemon does not know yet.
+#[test]
+fn a_step_together_with_a_leap_second_is_still_a_step() {
+    let midnight = NOON + 12 * 3600 * S;
+    for (leap, by) in [(Leap::Insert, -S), (Leap::Delete, S)] {
+        let mut w = World::at(midnight - S / 10);
+        w.leap = leap;
+        w.poll(MS / 100, true);
+        w.pass(S / 4, 0);
+        (w.truth, w.real) = (w.truth + by, w.real + by - 770_000);
+        // What the daemon last heard is from before: it adds nothing to the clock.
+        w.poll_as(w.real, MS / 100, Status::Synchronized);
+        w.assert_contains();
+        assert!(w.saw(|e| matches!(e, Event::Stepped(_))), "{:?}", w.events);
+    }
+}
+
 /// The system clock is ahead, so the kernel takes the leap second early; and it is its midnight that counts for nothing.
 #[test]
 fn a_kernel_that_leaps_early_stays_inside_the_bound() {
