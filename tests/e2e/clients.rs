@@ -161,22 +161,22 @@ fn django() {
     python_scripts(&["django_client.py"]);
 }
 
-/// pgjdbc's jar, from Maven Central; `None` where it cannot be had.
+/// pgjdbc's jar, fetched by Maven; `None` where it cannot be had.
 fn pgjdbc() -> Option<PathBuf> {
-    const JAR: &str = "postgresql-42.7.4.jar";
-    let jar = tools_dir().join(JAR);
+    const VERSION: &str = "42.7.4";
+    let jar = tools_dir().join(format!("postgresql-{VERSION}.jar"));
     if !jar.exists() {
         std::fs::create_dir_all(tools_dir()).ok()?;
-        let part = tools_dir().join("pgjdbc.part");
-        let from = format!("org/postgresql/postgresql/42.7.4/{JAR}");
-        let got = Command::new("curl").args(["-fsSL", "--retry", "3", "-o"]).arg(&part).arg(from).output().ok()?;
+        let mut maven = Command::new("mvn");
+        maven.args(["--batch-mode", "--quiet", "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy"]);
+        maven.arg(format!("-Dartifact=org.postgresql:postgresql:{VERSION}"));
+        maven.arg(format!("-DoutputDirectory={}", tools_dir().display()));
+        let got = maven.output().ok()?;
         if !got.status.success() {
             eprintln!("{}", text(&got));
-            return None;
         }
-        std::fs::rename(part, &jar).ok()?;
     }
-    Some(jar)
+    jar.exists().then_some(jar)
 }
 
 #[test]
