@@ -72,7 +72,7 @@ impl<E: Engine> Node<E> {
         };
         let first = last.max(now.interval.earliest()).as_u64();
         let watch = Watch::new(&shared.options);
-        watch.step(now, 0);
+        watch.step(&shared.options, now, Timestamp::MIN);
         Ok(Node {
             shared,
             locks: Locks::default(),
@@ -93,8 +93,7 @@ impl<E: Engine> Node<E> {
             Input::Heard(word) if !self.shared.sabotage.ignore_proofs() => self.watch.hear(now, *word),
             Input::Heard(_) => {}
             Input::Tick => {
-                let set_back_ns = Watch::set_back_ns(&self.shared.options, now, self.shared.clock.last());
-                self.watch.step(now, set_back_ns);
+                self.watch.step(&self.shared.options, now, self.shared.clock.last());
                 out.clock_changes = self.watch.take_changes();
             }
             _ => {}

@@ -67,18 +67,19 @@ impl Watch {
     /// Timestamps are taken at `earliest`, from a strict floor at `latest`, or up to the tolerance beyond `latest` from a peer; and
     /// a bound may have narrowed since. What lies further ahead was taken from a bound that did not hold.
     pub fn set_back_ns(options: &NodeOptions, now: &Reading, last: Timestamp) -> u64 {
-        let slack_ns = options.tolerance_us * 1000 + 2 * options.ladder.hybrid_error_ns;
+        // The operator's limits may be as wide as a number goes.
+        let tolerance_ns = options.tolerance_us.saturating_mul(1000);
+        let slack_ns = options.ladder.hybrid_error_ns.saturating_mul(2).saturating_add(tolerance_ns);
         (last.physical_us() * 1000).saturating_sub(now.interval.latest_ns.saturating_add(slack_ns))
     }
 
     /// The level at the moment of `now`.
     pub fn level(&self, options: &NodeOptions, now: &Reading, last: Timestamp) -> Level {
         let level = self.settled();
-        let set_back_ns = Self::set_back_ns(options, now, last);
-        if set_back_ns == 0 && Ladder::level_holds(level, &options.ladder, now) {
+        if Self::set_back_ns(options, now, last) == 0 && Ladder::level_holds(level, &options.ladder, now) {
             return level;
         }
-        self.step(now, set_back_ns);
+        self.step(options, now, last);
         self.settled()
     }
 
@@ -93,10 +94,10 @@ impl Watch {
         (state.ladder.level(), state.ladder.reason())
     }
 
-    /// Puts a reading in.
-    pub fn step(&self, now: &Reading, set_back_ns: u64) {
+    /// Puts a reading in; `last` is the hybrid clock's.
+    pub fn step(&self, options: &NodeOptions, now: &Reading, last: Timestamp) {
         let mut state = self.state.lock();
-        if let Some(change) = state.ladder.step(now, set_back_ns) {
+        if let Some(change) = state.ladder.step(now, Self::set_back_ns(options, now, last)) {
             if state.changes.len() == CHANGES_MAX {
                 state.changes.remove(0);
             }
@@ -228,14 +229,21 @@ mod tests {
         let meets = Interval { earliest_ns: T, latest_ns: T + 1_000_000 };
         node.1.hear(&now, PeerWord { peer: 2, interval: ahead, accuses_ns: 0 });
         node.1.hear(&now, PeerWord { peer: 3, interval: meets, accuses_ns: 0 });
-        node.1.step(&now, 0);
+        node.1.step(&node.0, &now, Timestamp::MIN);
         assert_eq!(node.settle(&now, Consistency::Hybrid), Ok(Consistency::Hybrid), "one proof accuses both sides");
         node.1.hear(&now, PeerWord { peer: 3, interval: meets, accuses_ns: 9_000_000 });
-        node.1.step(&now, 0);
+        node.1.step(&node.0, &now, Timestamp::MIN);
         let fenced = node.settle(&now, Consistency::Hybrid).unwrap_err();
         assert!(fenced.contains("2 peers prove this node's bound wrong, by up to 9.000 ms"), "{fenced}");
         let peers: Vec<u32> = node.1.peers().iter().map(|p| p.word.peer).collect();
         assert_eq!(peers, [2, 3]);
+    }
+
+    #[test]
+    fn limits_as_wide_as_a_number_goes_say_nothing_of_a_clock_that_was_set_back() {
+        let ladder = clock::LadderLimits { hybrid_error_ns: u64::MAX, ..Default::default() };
+        let options = NodeOptions { ladder, ..NodeOptions::default() };
+        assert_eq!(Watch::set_back_ns(&options, &reading(1, Status::Synchronized), Timestamp::MAX), 0);
     }
 
     #[test]

@@ -32,7 +32,13 @@ fn open(disk: &[Bytes], ns: u64, options: NodeOptions) -> Arc<Node<MemoryEngine>
 
 impl World {
     fn new() -> Self {
-        World { node: open(&[], START_NS, NodeOptions::default()), disk: Vec::new(), ns: START_NS, error_ns: 0 }
+        Self::over(NodeOptions::default())
+    }
+    fn with_other_nodes() -> Self {
+        Self::over(NodeOptions { alone: false, ..NodeOptions::default() })
+    }
+    fn over(options: NodeOptions) -> Self {
+        World { node: open(&[], START_NS, options), disk: Vec::new(), ns: START_NS, error_ns: 0 }
     }
     fn now(&self) -> Reading {
         Reading::with_error(self.ns, self.error_ns)
@@ -280,8 +286,7 @@ fn a_clock_that_is_set_back_costs_strict_and_nothing_else() {
 /// With readers elsewhere the same commit must wait: they may still take a snapshot below it.
 #[test]
 fn with_other_nodes_a_commit_waits_for_a_clock_that_was_set_back() {
-    let options = NodeOptions { alone: false, ..NodeOptions::default() };
-    let mut w = World { node: open(&[], START_NS, options), disk: Vec::new(), ns: START_NS, error_ns: 0 };
+    let mut w = World::with_other_nodes();
     w.ns = START_NS + 60_000_000_000;
     w.set(&[("a", "1")]);
     w.ns = START_NS + 1_000_000_000;
@@ -302,8 +307,7 @@ fn with_other_nodes_a_commit_waits_for_a_clock_that_was_set_back() {
 /// What a clock shows while it may not be relied upon proves nothing past.
 #[test]
 fn with_other_nodes_an_untrusted_clock_acknowledges_nothing() {
-    let options = NodeOptions { alone: false, ..NodeOptions::default() };
-    let mut w = World { node: open(&[], START_NS, options), disk: Vec::new(), ns: START_NS, error_ns: 0 };
+    let mut w = World::with_other_nodes();
     let token = BeginOptions { consistency: Consistency::Token, ..BeginOptions::default() };
     let mut txn = Transaction::begin(&w.node, &w.now(), &token).unwrap();
     txn.put(bytes("a"), bytes("1")).unwrap();
@@ -322,8 +326,7 @@ fn with_other_nodes_an_untrusted_clock_acknowledges_nothing() {
 /// A strict transaction goes on while the bound is lost: it must not take the hybrid clock along to the `latest` of a void bound.
 #[test]
 fn a_void_bound_does_not_push_the_hybrid_clock() {
-    let options = NodeOptions { alone: false, ..NodeOptions::default() };
-    let mut w = World { node: open(&[], START_NS, options), disk: Vec::new(), ns: START_NS, error_ns: 0 };
+    let mut w = World::with_other_nodes();
     let strict = BeginOptions { consistency: Consistency::Strict, ..BeginOptions::default() };
     let mut txn = Transaction::begin(&w.node, &w.now(), &strict).unwrap();
     w.set(&[("a", "1")]);

@@ -84,8 +84,8 @@ fn open_node(store: &StoreDir, clock: Arc<Clock>, options: &NodeOptions) -> Resu
         FjallEngine::open(&store.path().join(ENGINE_DIR), FjallOptions::default()).map_err(|e| e.to_string())?;
     let versions = Versions::open(engine, VersionsConfig::default()).map_err(|e| e.to_string())?;
     let flushed = versions.recovered().position;
-    let kv = KvOptions::default();
-    let kv = KvOptions { node: node::NodeOptions { ladder: options.ladder, ..kv.node.clone() }, ..kv };
+    let core = node::NodeOptions { ladder: options.ladder, ..node::NodeOptions::default() };
+    let kv = KvOptions { node: core, ..KvOptions::default() };
     let log_dir = store.path().join(LOG_DIR);
     let node = KvNode::with_log_in(&log_dir, versions, clock, kv).map_err(|e| e.to_string())?;
     let (applied, millis) = (node.node().applied().0, began.elapsed().as_millis());
