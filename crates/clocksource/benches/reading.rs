@@ -33,6 +33,7 @@ impl Probe for Steady {
             interval: Interval { earliest_ns: moment.real_ns - 50_000, latest_ns: moment.real_ns + 50_000 },
             updated_ns: moment.boot_ns,
             max_drift_ppb: 50_000,
+            steady_ppb: 0,
             status: Status::Synchronized,
             leap: Default::default(),
             detail: String::new(),

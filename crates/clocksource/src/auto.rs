@@ -151,7 +151,7 @@ impl Auto {
                     void_after_ns: *until,
                     late_after_ns: *until,
                     at: old.interval,
-                    max_drift_ppb: old.max_drift_ppb,
+                    max_drift_ppb: old.growth_ppb(old.moment.steering_ppb).max(old.growth_ppb(m.moment.steering_ppb)),
                     status: old.status,
                 };
                 m.interval = m.interval.hull(line.interval(m.moment.boot_ns));

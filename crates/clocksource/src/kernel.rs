@@ -4,7 +4,8 @@
 //! per second from there until the daemon speaks again; after about nine hours it gives up and reports `TIME_ERROR`.
 //!
 //! **Invariants.** 1. An unsynchronised kernel (`TIME_ERROR`, `STA_UNSYNC`) gives no bound, however small `maxerror` is. 2. A
-//! `maxerror` of 0 is an unset field, not a perfect clock. 3. What remains to be slewed (`offset`) is part of the error.
+//! `maxerror` of 0 is an unset field, not a perfect clock. 3. What remains to be slewed (`offset`) is part of the error. 4. While the
+//! clock is steered by more than the tolerance there is no bound: that is a slew of the daemon's own, which `maxerror` leaves out.
 //!
 //! **Caveats.** The daemon decides what it counts into `maxerror`. chronyd leaves out a correction that it is still slewing; its own
 //! source (`chrony`) has it. The kernel cannot say when it last heard from the daemon, so a dead one shows only by growth.
@@ -28,6 +29,10 @@ pub struct KernelTime {
     pub tolerance: i64,
     /// International atomic time minus UTC, seconds; 0 if nobody told the kernel.
     pub tai_s: i32,
+    /// What a daemon adds to the oscillator's frequency, parts per million times 65,536...
+    pub frequency: i64,
+    /// ...and the coarse part of it: microseconds that a tick counts for, [`KernelTime::TICK_US`] if left alone.
+    pub tick_us: i64,
 }
 
 /// The probe.
@@ -37,6 +42,9 @@ pub struct Kernel;
 const NAME: &str = "kernel";
 
 impl KernelTime {
+    /// A tick of an unsteered clock (microseconds): the system call counts 100 of them in a second on every architecture in use.
+    pub const TICK_US: i64 = 10_000;
+
     /// Asks the kernel, changing nothing.
     ///
     /// # Errors
@@ -56,7 +64,15 @@ impl KernelTime {
             offset: t.offset as i64,
             tolerance: t.tolerance as i64,
             tai_s: t.tai as i32,
+            frequency: t.freq as i64,
+            tick_us: t.tick as i64,
         })
+    }
+
+    /// How much faster than the oscillator the clocks run, parts per billion.
+    pub fn steering_ppb(&self) -> i64 {
+        let coarse = self.tick_us.saturating_sub(Self::TICK_US).saturating_mul(1_000_000_000 / Self::TICK_US);
+        coarse.saturating_add(self.frequency.saturating_mul(1000) >> 16)
     }
 
     /// The leap second that somebody told the kernel to execute; none any more once it has (the flag stays until the daemon clears it).
@@ -92,6 +108,15 @@ impl KernelTime {
                 "adjtimex reports a maximum error of 0, which no clock has: the daemon does not maintain it".into(),
             );
         }
+        // Parts per million times 65,536.
+        let tolerance_ppb = self.tolerance.max(0).saturating_mul(1000) >> 16;
+        if moment.steering_ppb.saturating_abs() > tolerance_ppb {
+            return unsynchronised(format!(
+                "the system clock is being slewed at {:.1} ppm, which its maximum error of {} us does not count",
+                moment.steering_ppb as f64 / 1e3,
+                self.maxerror_us
+            ));
+        }
         let offset_ns =
             self.offset.unsigned_abs().saturating_mul(if self.status & libc::STA_NANO != 0 { 1 } else { 1000 });
         let error_ns =
@@ -103,7 +128,8 @@ impl KernelTime {
                 latest_ns: moment.real_ns.saturating_add(error_ns),
             },
             updated_ns: moment.boot_ns,
-            max_drift_ppb: u32::try_from((self.tolerance.max(0) as u64).saturating_mul(1000) >> 16).unwrap_or(u32::MAX),
+            max_drift_ppb: u32::try_from(tolerance_ppb).unwrap_or(u32::MAX),
+            steady_ppb: moment.steering_ppb,
             status: Status::Synchronized,
             leap: self.leap(),
             detail: format!("adjtimex: maximum error {} us, offset {} ns", self.maxerror_us, offset_ns),

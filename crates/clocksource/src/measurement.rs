@@ -28,14 +28,39 @@ pub struct Measurement {
     pub interval: Interval,
     /// Boot-time nanoseconds at which the source last heard from its reference.
     pub updated_ns: u64,
-    /// How far the local clock may drift from `moment` on, parts per billion.
+    /// How far the local clock may drift from `moment` on, parts per billion, while it is steered as the source wants it in the long run.
     pub max_drift_ppb: u32,
+    /// That steering ([`Moment::steering_ppb`]), parts per billion. What the clock is steered beyond it is a slew, which ends only if
+    /// somebody ends it.
+    pub steady_ppb: i64,
     /// The source's word on itself.
     pub status: Status,
     /// An announced leap second.
     pub leap: Leap,
     /// What the source follows and why its bound is what it is, for people.
     pub detail: String,
+}
+
+impl Measurement {
+    /// How fast the bound opens while the clock is steered by `steering_ppb`, parts per billion of the local clock's time: a slew may go
+    /// on for ever, since nobody ends it once the daemon that began it was killed.
+    pub fn growth_ppb(&self, steering_ppb: i64) -> u32 {
+        growth_ppb(self.max_drift_ppb, steering_ppb.saturating_sub(self.steady_ppb))
+    }
+}
+
+/// See [`Measurement::growth_ppb`].
+pub(crate) fn growth_ppb(max_drift_ppb: u32, slew_ppb: i64) -> u32 {
+    if slew_ppb == 0 {
+        return max_drift_ppb;
+    }
+    // A clock that is slow by a tenth of true time is off by a ninth of its own.
+    let of_true_time = u64::from(max_drift_ppb).saturating_add(slew_ppb.unsigned_abs());
+    let rest = 1_000_000_000u64.saturating_sub(of_true_time);
+    match of_true_time.saturating_mul(1_000_000_000).checked_div(rest) {
+        Some(of_local_time) => u32::try_from(of_local_time.saturating_add(1)).unwrap_or(u32::MAX),
+        None => u32::MAX,
+    }
 }
 
 /// Why a source gave no measurement.

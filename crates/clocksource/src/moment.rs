@@ -7,6 +7,9 @@
 //! | `CLOCK_BOOTTIME` | yes | no | yes |
 //!
 //! So `realtime - boottime` moves exactly when somebody steps the clock, and `boottime - monotonic` exactly when the machine slept.
+//! A slew shows in none of the differences, but in the rate at which the kernel was told to run its clocks: the *steering*.
+
+use crate::kernel::KernelTime;
 
 /// Tries at reading the three clocks within [`GOOD_WIDTH_NS`]; the best one is kept.
 const TRIES: usize = 8;
@@ -24,6 +27,8 @@ pub struct Moment {
     pub real_ns: u64,
     /// Boot-time nanoseconds that passed while the three were read: the error of their differences.
     pub width_ns: u64,
+    /// How much faster than the oscillator the kernel was told to run its clocks, parts per billion; 0 where it cannot be asked.
+    pub steering_ppb: i64,
 }
 
 impl Moment {
@@ -39,12 +44,13 @@ impl Moment {
                 best = next;
             }
         }
+        best.steering_ppb = KernelTime::query().map_or(0, |kernel| kernel.steering_ppb());
         best
     }
     fn capture_once() -> Self {
         let boot_ns = boot_ns();
         let (real_ns, mono_ns) = (real_ns(), mono_ns());
-        Moment { boot_ns, mono_ns, real_ns, width_ns: self::boot_ns().saturating_sub(boot_ns) }
+        Moment { boot_ns, mono_ns, real_ns, width_ns: self::boot_ns().saturating_sub(boot_ns), steering_ppb: 0 }
     }
     /// How far `CLOCK_REALTIME` was stepped since `earlier`, nanoseconds, forward positive; 0 if within what the captures can tell.
     pub fn stepped_since(&self, earlier: &Moment) -> i64 {

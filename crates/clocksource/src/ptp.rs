@@ -8,7 +8,8 @@
 //! while the kernel does not know it. 3. A leap second that the kernel was told of counts as announced: the device has no word for it.
 //!
 //! **Caveats.** Whether the clock shows UTC or TAI cannot be read from it: PTP proper is TAI (`ptp:/dev/ptp0,tai`), cloud devices show
-//! UTC. The kernel clock drifts between polls at `max_drift`, whether or not somebody disciplines it.
+//! UTC. Between polls the kernel clock drifts at `max_drift` and by all that it is steered: whether that is a correction of the oscillator or
+//! a slew, nobody says. A slew that begins after a poll shows at the next one.
 
 use crate::kernel::KernelTime;
 use crate::measurement::{Measurement, Probe, ProbeError};
@@ -152,6 +153,7 @@ impl Probe for Ptp {
             interval: sandwich.interval(error_ns, moment.boot_ns),
             updated_ns: moment.boot_ns,
             max_drift_ppb: self.max_drift_ppb,
+            steady_ppb: 0,
             status: Status::Synchronized,
             leap: KernelTime::announced_leap(),
             detail: format!(

@@ -10,6 +10,7 @@
 //! | all is well | a measurement | its interval, growing at the drift rate |
 //! | the daemon died or lost its reference | an error, or status FreeRunning | the last anchor, growing on, FreeRunning |
 //! | the clock was stepped | `realtime - boottime` moved | the last anchor (it does not depend on realtime), FreeRunning, until the source has heard from its reference again |
+//! | the daemon was killed while it slewed the clock | the steering is not the one that it wants in the long run | the anchor, opening as fast as the slew may lead it away |
 //! | the machine was suspended | `boottime - monotonic` moved | Disrupted until the source has heard from its reference again |
 //! | the hypervisor moved the machine | its VMClock marker changed | Disrupted until the source has heard from its reference again |
 //! | the source contradicts itself | its new interval does not meet the old one | Disrupted until it has been consistent [`Tracker::CONSISTENT_AFTER`] times |
@@ -19,14 +20,18 @@
 //! 1. A published anchor is never narrower than what its source said.
 //! 2. After a step or suspend nothing of the source is believed that it learned before.
 //! 3. Without a measurement for [`VOID_AFTER_NS`] the reading is void.
+//! 4. An anchor opens at least as fast as the clock may run wrong: by drift, and by what it is steered beyond what its source wants in
+//!    the long run. Where the steering changed since the last poll, it is taken to have changed right after that.
 //!
 //! **Caveats.** A step smaller than the noise of reading two clocks (about 1 µs) is not seen; it is inside every bound's rounding.
+//! A slew that begins after a poll shows at the next one; if its daemon is killed in between, readings of that poll interval (250 ms) may
+//! be off by what it made of it. `adjtime` (500 ppm) does not show in the steering.
 //! A step between the source's last update and the first poll of a new process is not seen either: the source must notice it.
 //! Between waking up and the first poll after it (at most one poll interval) a sleep shorter than
 //! [`LATE_AFTER_NS`] goes unnoticed; longer ones the reader sees by itself.
 
 use crate::anchor::Anchor;
-use crate::measurement::{Leap, Measurement, ProbeError};
+use crate::measurement::{Leap, Measurement, ProbeError, growth_ppb};
 use crate::moment::Moment;
 use clock::{Interval, Status};
 use std::fmt;
@@ -108,6 +113,9 @@ impl fmt::Display for Event {
 #[derive(Debug, Default)]
 pub struct Tracker {
     anchor: Option<Anchor>,
+    /// Of the measurement that the anchor is made from: its drift, and the steering without a slew, parts per billion.
+    max_drift_ppb: u32,
+    steady_ppb: i64,
     previous: Option<Moment>,
     /// Measurements whose source last heard from its reference before this boot time are not believed (step, suspend).
     stale_before_ns: u64,
@@ -136,6 +144,7 @@ impl Tracker {
     /// Takes the outcome of one poll at `moment`; gives the anchor to publish, and says what happened.
     pub fn step(&mut self, moment: Moment, answer: Result<Measurement, ProbeError>, events: &mut Vec<Event>) -> Anchor {
         self.notice_disruption(moment, events);
+        self.notice_slew(moment);
         let announced = answer.as_ref().map_or(Leap::None, |m| m.leap);
         let (anchor, reason) = match answer {
             Ok(m) if m.status == Status::Synchronized && m.updated_ns > self.stale_before_ns => {
@@ -199,6 +208,25 @@ impl Tracker {
         }
     }
 
+    /// The clock is steered differently since some time after the last poll.
+    fn notice_slew(&mut self, moment: Moment) {
+        let (Some(previous), Some(anchor)) = (self.previous, &mut self.anchor) else { return };
+        let change_ppb = moment.steering_ppb.abs_diff(previous.steering_ppb);
+        if change_ppb == 0 {
+            return;
+        }
+        let elapsed = moment.boot_ns.saturating_sub(previous.boot_ns);
+        let astray = u64::from(growth_ppb(0, i64::try_from(change_ppb).unwrap_or(i64::MAX)));
+        let astray_ns = (u128::from(elapsed) * u128::from(astray)).div_ceil(1_000_000_000) as u64;
+        let now = anchor.interval(moment.boot_ns);
+        anchor.at = Interval {
+            earliest_ns: now.earliest_ns.saturating_sub(astray_ns),
+            latest_ns: now.latest_ns.saturating_add(astray_ns),
+        };
+        anchor.as_of_ns = moment.boot_ns;
+        anchor.max_drift_ppb = growth_ppb(self.max_drift_ppb, moment.steering_ppb.saturating_sub(self.steady_ppb));
+    }
+
     /// The kernel executed an announced leap second: the same instant now has another name.
     fn shift(&mut self, by: i64) {
         if let Some(a) = &mut self.anchor {
@@ -231,19 +259,26 @@ impl Tracker {
         self.slept = false;
         self.on_probation = self.on_probation.saturating_sub(1);
         let status = if self.on_probation > 0 { Status::Disrupted } else { Status::Synchronized };
-        *self.anchor.insert(anchor_of(m, status))
+        self.hold(anchor_of(m, status), m)
+    }
+
+    /// From now on by this measurement.
+    fn hold(&mut self, anchor: Anchor, m: &Measurement) -> Anchor {
+        (self.max_drift_ppb, self.steady_ppb) = (m.max_drift_ppb, m.steady_ppb);
+        *self.anchor.insert(anchor)
     }
 
     /// A measurement of a source that says of itself that it is not synchronised.
     fn doubt(&mut self, m: &Measurement) -> Anchor {
         match (m.status, self.anchor) {
             // It knows its bound, and we know no better one.
-            (Status::FreeRunning, None) => *self.anchor.insert(anchor_of(m, Status::FreeRunning)),
+            (Status::FreeRunning, None) => self.hold(anchor_of(m, Status::FreeRunning), m),
             (Status::FreeRunning, Some(old)) => {
                 let (old, new) = (old.interval(m.moment.boot_ns), m.interval);
                 let mut anchor = anchor_of(m, Status::FreeRunning);
                 anchor.at = old.hull(new);
                 anchor.void_after_ns = self.anchor.map_or(anchor.void_after_ns, |a| a.void_after_ns);
+                let anchor = self.hold(anchor, m);
                 self.coast_on(anchor)
             }
             (Status::Disrupted, _) => {
@@ -315,7 +350,7 @@ fn anchor_of(m: &Measurement, status: Status) -> Anchor {
         void_after_ns: m.moment.boot_ns.saturating_add(VOID_AFTER_NS),
         late_after_ns: u64::MAX,
         at: m.interval,
-        max_drift_ppb: m.max_drift_ppb,
+        max_drift_ppb: m.growth_ppb(m.moment.steering_ppb),
         status,
     }
 }

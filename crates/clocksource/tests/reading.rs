@@ -81,9 +81,19 @@ fn readers_never_see_half_an_anchor() {
 
 #[test]
 fn an_unsynchronised_kernel_is_not_trusted() {
-    let moment = Moment::capture();
-    let good =
-        KernelTime { state: 0, status: 0x2001, maxerror_us: 700, offset: -20_000, tolerance: 500 << 16, tai_s: 37 };
+    let moment = Moment { steering_ppb: -30_000, ..Moment::capture() };
+    let good = KernelTime {
+        status: 0x2001,
+        maxerror_us: 700,
+        offset: -20_000,
+        tolerance: 500 << 16,
+        tai_s: 37,
+        tick_us: 10_000,
+        frequency: -30 << 16,
+        ..KernelTime::default()
+    };
+    assert_eq!(good.steering_ppb(), moment.steering_ppb);
+    assert_eq!(KernelTime { tick_us: 10_833, frequency: 33 << 16, ..good }.steering_ppb(), 83_333_000);
     let m = good.measure(moment).unwrap();
     assert_eq!(m.interval.error_ns(), 700_000 + 20_000 + moment.width_ns);
     assert_eq!((m.max_drift_ppb, m.leap), (500_000, Leap::None));
@@ -101,6 +111,8 @@ fn an_unsynchronised_kernel_is_not_trusted() {
     ] {
         assert!(matches!(bad.measure(moment), Err(ProbeError::Unsynchronised { .. })), "{bad:?}");
     }
+    let slewed = good.measure(Moment { steering_ppb: 83_333_000, ..moment }).unwrap_err().to_string();
+    assert!(slewed.contains("being slewed at 83333.0 ppm"), "{slewed}");
 }
 
 #[test]

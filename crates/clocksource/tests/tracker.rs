@@ -14,6 +14,8 @@ struct World {
     boot: i64,
     mono: i64,
     real: i64,
+    steering: i64,
+    steady: i64,
     updated: i64,
     leap: Leap,
     tracker: Tracker,
@@ -29,6 +31,8 @@ impl World {
             boot: 500 * S,
             mono: 400 * S,
             real: truth,
+            steering: 0,
+            steady: 0,
             updated: 500 * S,
             leap: Leap::None,
             tracker,
@@ -48,7 +52,13 @@ impl World {
         (self.boot, self.real) = (self.boot + ns + wrong, self.real + ns + wrong);
     }
     fn moment(&self) -> Moment {
-        Moment { boot_ns: self.boot as u64, mono_ns: self.mono as u64, real_ns: self.real as u64, width_ns: 100 }
+        Moment {
+            boot_ns: self.boot as u64,
+            mono_ns: self.mono as u64,
+            real_ns: self.real as u64,
+            width_ns: 100,
+            steering_ppb: self.steering,
+        }
     }
     /// A poll that finds a source with this error; `fresh` says whether it has just heard from its reference.
     fn poll(&mut self, error: i64, fresh: bool) -> Reading {
@@ -63,6 +73,7 @@ impl World {
             interval: Interval { earliest_ns: (middle - error) as u64, latest_ns: (middle + error) as u64 },
             updated_ns: self.updated as u64,
             max_drift_ppb: 50_000,
+            steady_ppb: self.steady,
             status,
             leap: self.leap,
             detail: "test".into(),
@@ -124,6 +135,48 @@ fn a_dead_daemon_lets_the_bound_grow_until_it_is_void_and_comes_back() {
     assert_eq!(w.poll_fails().trusted(), None);
     assert_eq!(w.poll(MS, true).status, Status::Synchronized);
     assert!(w.read().interval.error_ns() <= first + 10);
+}
+
+/// chronyd, killed while it takes 40 ms off a clock that is fast: nobody ends the slew.
+#[test]
+fn a_slew_that_a_killed_daemon_left_behind_stays_inside_the_bound() {
+    for (behind, steering, ppm) in [(-40 * MS, -83_333_000, -83_333), (40 * MS, 83_333_000, 83_333)] {
+        let mut w = World::at(NOON);
+        (w.real, w.steady) = (w.truth - behind, -20_000);
+        w.steering = steering + w.steady;
+        assert_eq!(w.poll_as(w.real, behind.abs() + MS, Status::Synchronized).status, Status::Synchronized);
+        for _ in 0..200 {
+            w.pass(S / 20, ppm);
+            w.assert_contains();
+            assert_eq!(w.poll_fails().status, Status::FreeRunning);
+            w.assert_contains();
+        }
+        // Somebody sees to it: from here on it is only the oscillator that drifts.
+        w.steering = w.steady;
+        let wide = w.poll_fails().interval.error_ns();
+        w.pass(S, 49);
+        w.assert_contains();
+        assert!(w.poll_fails().interval.error_ns() < wide + 60_000, "it still opens at the rate of the slew");
+    }
+}
+
+#[test]
+fn a_slew_that_begins_after_the_daemon_died_is_seen_at_the_next_poll() {
+    for ppm in [-100_000, -400, 400, 100_000] {
+        let mut w = World::at(NOON);
+        w.poll(MS, true);
+        w.pass(10 * S, 30);
+        w.poll_fails();
+        // It began right after that poll.
+        w.pass(S / 4, ppm + 30);
+        w.steering = ppm * 1000;
+        for _ in 0..40 {
+            w.poll_fails();
+            w.assert_contains();
+            w.pass(S / 4, ppm + 30);
+            w.assert_contains();
+        }
+    }
 }
 
 #[test]

@@ -27,6 +27,7 @@ pub const WANTED: &[&str] = &[
     "collected",
     "restart from a flushed state",
     "clock stepped",
+    "clock left slewing",
     "clock source changed its status",
     "clock source contradicted itself",
     "machine slept",

@@ -6,14 +6,20 @@
 //!   |offset to be corrected| + root dispersion + root delay / 2 + drift since chronyd's last update
 //! ```
 //!
+//! and from there on it opens at `max_drift` + skew + residual frequency + whatever the clock is slewed by.
+//!
 //! The first term is there because chronyd slews: for seconds or hours the system clock is knowingly off. It makes the interval
 //! symmetrical around the clock that everybody reads, and true while the slew goes on. The last term is there because chronyd's
-//! own dispersion grows by `maxclockerror` (1 ppm unless set), which no crystal keeps.
+//! own dispersion grows by `maxclockerror` (1 ppm unless set), which no crystal keeps. Skew and residual frequency say how well chronyd
+//! knows the frequency that it set: after its first few samples that can be seconds a second. And a slew goes on for ever when chronyd
+//! is killed while it slews (up to 8 %): only an orderly end of chronyd stops it.
 //!
 //! **Invariants.**
 //! 1. An unsynchronised chronyd gives no bound. Neither does one that serves its own clock (`local stratum`): it reports a
 //!    delay and dispersion of 0 and means that it does not know.
 //! 2. Without an update for [`UPDATES_MISSED`] of its own update intervals it is `FreeRunning`, whatever it says.
+//!
+//! 3. A chronyd that may be wrong by a second a second knows nothing.
 //!
 //! **Caveats.** The bound is as good as the server's own: root delay and dispersion are summed up from there.
 //! The daemon answers in 20 to 60 µs; it is asked by the poller, never by a reader.
@@ -41,6 +47,8 @@ const LOCAL_REFERENCE: u32 = 0x7f7f_0101;
 const ERROR_MIN_NS: f64 = 1_000.0;
 /// A delay, dispersion or correction beyond this (seconds) is a broken answer, not a clock.
 const SANE_S: f64 = 1e6;
+/// A frequency beyond this (parts per million) is a broken answer: Linux steers by a tenth of it at most.
+const SANE_PPM: f64 = 1e6;
 
 /// The probe.
 #[derive(Debug)]
@@ -111,6 +119,13 @@ impl Tracking {
         if self.root_delay_s <= 0.0 && self.root_dispersion_s <= 0.0 {
             return unsynchronised("root delay and root dispersion are both 0, which no clock has");
         }
+        if !self.frequency_ppm.is_finite() || self.frequency_ppm.abs() > SANE_PPM {
+            return Err(malformed(format!("a frequency of {} ppm", self.frequency_ppm)));
+        }
+        let unsure_ppm = self.skew_ppm.abs() + self.residual_ppm.abs();
+        if unsure_ppm.is_nan() || unsure_ppm >= SANE_PPM {
+            return unsynchronised("chronyd has too few samples to know the clock's frequency; wait for more");
+        }
         let age_ns = moment.real_ns.saturating_sub(self.reference_unix_ns);
         let stated_ns =
             (self.current_correction_s.abs() + self.root_dispersion_s.max(0.0) + self.root_delay_s.abs() / 2.0) * 1e9;
@@ -125,17 +140,20 @@ impl Tracking {
                 latest_ns: moment.real_ns.saturating_add(error_ns),
             },
             updated_ns: moment.boot_ns.saturating_sub(age_ns),
-            max_drift_ppb,
+            max_drift_ppb: max_drift_ppb.saturating_add((unsure_ppm * 1e3).ceil() as u32),
+            // It counts by how much the clock runs fast without it.
+            steady_ppb: -(self.frequency_ppm * 1e3) as i64,
             status: if late { Status::FreeRunning } else { Status::Synchronized },
             leap,
             detail: format!(
-                "chronyd follows {} (stratum {}), updated {:.1} s ago: correction {:+.6} ms, dispersion {:.6} ms, delay {:.6} ms",
+                "chronyd follows {} (stratum {}), updated {:.1} s ago: correction {:+.6} ms, dispersion {:.6} ms, delay {:.6} ms, frequency known to {:.3} ppm",
                 self.reference(),
                 self.stratum,
                 age_ns as f64 / 1e9,
                 self.current_correction_s * 1e3,
                 self.root_dispersion_s * 1e3,
                 self.root_delay_s * 1e3,
+                unsure_ppm,
             ),
         })
     }

@@ -147,8 +147,10 @@ pub struct Tracking {
     pub last_offset_s: f64,
     /// Long-term average of the offset, seconds.
     pub rms_offset_s: f64,
-    /// How fast the system clock would run without chronyd, ppm.
+    /// By how much the system clock would run fast without chronyd, ppm.
     pub frequency_ppm: f64,
+    /// What the last update made of the frequency, beyond `frequency_ppm`, ppm.
+    pub residual_ppm: f64,
     /// How well the frequency is known, ppm.
     pub skew_ppm: f64,
     /// Network delay to the primary clock and back, seconds.
@@ -167,7 +169,7 @@ impl Tracking {
     fn read(r: &mut Reader<'_>) -> Option<Self> {
         let (reference_id, address, stratum, leap_status) = (r.u32()?, r.address()?, r.u16()?, r.u16()?);
         let reference_unix_ns = r.unix_ns()?;
-        let [current, last, rms, frequency, _residual, skew, delay, dispersion, interval] = {
+        let [current, last, rms, frequency, residual, skew, delay, dispersion, interval] = {
             let mut all = [0.0; 9];
             for slot in &mut all {
                 *slot = r.float()?;
@@ -184,6 +186,7 @@ impl Tracking {
             last_offset_s: last,
             rms_offset_s: rms,
             frequency_ppm: frequency,
+            residual_ppm: residual,
             skew_ppm: skew,
             root_delay_s: delay,
             root_dispersion_s: dispersion,

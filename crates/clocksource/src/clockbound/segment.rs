@@ -1,7 +1,7 @@
 //! The segment's bytes, and what they say of true time.
 
 use super::NAME;
-use crate::measurement::{Leap, Measurement, ProbeError};
+use crate::measurement::{Leap, Measurement, ProbeError, growth_ppb};
 use crate::moment::Moment;
 use clock::{Interval, Status};
 use std::fs::File;
@@ -184,7 +184,11 @@ impl Segment {
             Some((_, _, error)) => (error, GRACE_V3_NS),
             None => (0.0, GRACE_NS),
         };
-        let growth = age_ns as f64 * (f64::from(self.max_drift_ppb) / 1e9 + period_error);
+        // The segment does not say what its daemon's chronyd takes for the oscillator's own error. So much may be that; more is a slew.
+        let max_drift_ppb = self.drift_of_the_system_ppb();
+        let steady_ppb = moment.steering_ppb.clamp(-i64::from(max_drift_ppb), max_drift_ppb.into());
+        let slew_ppb = if self.counter.is_none() { moment.steering_ppb.saturating_sub(steady_ppb) } else { 0 };
+        let growth = age_ns as f64 * (f64::from(growth_ppb(self.max_drift_ppb, slew_ppb)) / 1e9 + period_error);
         let error_ns = self.bound_ns.saturating_add(growth.ceil() as u64).saturating_add(gap_ns);
         // What the system clock has still to gain or lose (nothing in version 2, whose middle it is).
         let (behind_ns, ahead_ns) =
@@ -200,7 +204,8 @@ impl Segment {
                 latest_ns: middle_ns.saturating_add(error_ns).saturating_add(ahead_ns),
             },
             updated_ns: moment.boot_ns.saturating_sub(age_ns),
-            max_drift_ppb: self.drift_of_the_system_ppb(),
+            max_drift_ppb,
+            steady_ppb,
             status,
             leap: Leap::None,
             detail: format!(

@@ -9,14 +9,16 @@
 //! 3. A minority can neither hide an announced leap second nor claim that it is smeared away.
 //! 4. Public servers are asked at most every [`POLL_PUBLIC_NS`], and less often when one says so.
 //!
-//! **Caveats.** Plain NTP is not authenticated; whoever sits on the path can lie as a server can. If something else slews the system
-//! clock meanwhile (chronyd may, by 8 %), the drift allowance does not hold: then use that daemon as the source.
+//! 5. If something else slews the system clock (chronyd may, by 8 %), the bound opens as fast: then better use that daemon as the source.
+//!
+//! **Caveats.** Plain NTP is not authenticated; whoever sits on the path can lie as a server can. A slew shows in the kernel's steering
+//! when the servers are asked (every [`crate::POLL_EVERY`]): one that began and ended in between does not.
 
 pub mod marzullo;
 pub mod packet;
 pub mod server;
 
-use crate::measurement::{Leap, Measurement, Probe, ProbeError};
+use crate::measurement::{Leap, Measurement, Probe, ProbeError, growth_ppb};
 use crate::moment::{self, Moment};
 use clock::Status;
 use packet::BadReply;
@@ -88,8 +90,14 @@ impl Ntp {
         Ntp { peers: peers.collect(), max_drift_ppb, last: None }
     }
 
+    /// The drift between two moments, parts per billion: nobody says what part of the steering is a correction of the oscillator.
+    fn drift_ppb(&self, from: &Moment, to: &Moment) -> u32 {
+        let steered_ppb = from.steering_ppb.unsigned_abs().max(to.steering_ppb.unsigned_abs());
+        growth_ppb(self.max_drift_ppb, i64::try_from(steered_ppb).unwrap_or(i64::MAX))
+    }
+
     /// Asks every server that is due and collects replies until all have come or patience ends.
-    fn exchange(&mut self) {
+    fn exchange(&mut self, drift_ppb: u32) {
         let start = moment::boot_ns();
         for (i, peer) in self.peers.iter_mut().enumerate().filter(|(_, p)| p.due_ns <= start) {
             peer.ask(i as u64);
@@ -98,7 +106,7 @@ impl Ntp {
         for _ in 0..DATAGRAMS_MAX {
             let Some(left) = deadline.checked_sub(moment::boot_ns()).filter(|l| *l > 0) else { break };
             let Some(i) = wait_readable(&self.peers, left) else { break };
-            self.peers[i].hear(self.max_drift_ppb);
+            self.peers[i].hear(drift_ppb);
         }
         for peer in self.peers.iter_mut().filter(|p| p.asked_ns > 0) {
             peer.asked_ns = 0;
@@ -231,12 +239,14 @@ impl Probe for Ntp {
         if self.last.is_some_and(|last| before.suspended_since(&last) > 0) {
             self.peers.iter_mut().for_each(|p| p.samples.clear());
         }
-        self.exchange();
+        let so_far_ppb = self.drift_ppb(&self.last.unwrap_or(before), &before);
+        self.peers.iter_mut().for_each(|p| p.samples.carry(before.boot_ns, so_far_ppb));
+        self.exchange(self.drift_ppb(&before, &before));
         let moment = Moment::capture();
+        let drift_ppb = self.drift_ppb(&before, &moment);
         self.last = Some(moment);
         let counting: Vec<&Peer> = self.peers.iter().filter(|p| p.counts(moment.boot_ns)).collect();
-        let intervals: Vec<_> =
-            counting.iter().filter_map(|p| p.samples.interval(moment.boot_ns, self.max_drift_ppb)).collect();
+        let intervals: Vec<_> = counting.iter().filter_map(|p| p.samples.interval(moment.boot_ns, drift_ppb)).collect();
         // The silent ones may be the right ones: as many may lie among those that answered as among all.
         let enough = intervals.len() >= self.peers.len().div_ceil(2);
         let agreed = enough.then(|| marzullo::agree(&intervals, marzullo::tolerable(self.peers.len()))).flatten();
@@ -262,6 +272,7 @@ impl Probe for Ntp {
             interval,
             updated_ns,
             max_drift_ppb: self.max_drift_ppb,
+            steady_ppb: 0,
             status: Status::Synchronized,
             leap,
             detail: format!("{} of {} NTP servers agree{smeared}", intervals.len(), self.peers.len()),

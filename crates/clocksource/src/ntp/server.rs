@@ -23,8 +23,11 @@ const SAMPLES_MAX: usize = 8;
 /// One exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Sample {
-    boot_ns: u64,
+    /// When it ended, on the boot-time clock, nanoseconds.
+    heard_ns: u64,
+    /// Where true time lay at `as_of_ns`.
     at: Interval,
+    as_of_ns: u64,
 }
 
 /// The samples of one server.
@@ -51,7 +54,7 @@ impl Samples {
             earliest_ns: reply.sent_ns.saturating_sub(reply.distance_ns),
             latest_ns: carried(received, b4_ns.saturating_sub(b1_ns), max_drift_ppb).latest_ns,
         };
-        let sample = Sample { boot_ns: b4_ns, at };
+        let sample = Sample { heard_ns: b4_ns, at, as_of_ns: b4_ns };
         self.inconsistent = self.interval(b4_ns, max_drift_ppb).is_some_and(|known| !known.meets(at));
         if self.inconsistent {
             self.recent.clear();
@@ -65,16 +68,23 @@ impl Samples {
     pub fn interval(&self, boot_ns: u64, max_drift_ppb: u32) -> Option<Interval> {
         self.recent
             .iter()
-            .map(|s| carried(s.at, boot_ns.saturating_sub(s.boot_ns), max_drift_ppb))
+            .map(|s| carried(s.at, boot_ns.saturating_sub(s.as_of_ns), max_drift_ppb))
             .reduce(|a, b| Interval {
                 earliest_ns: a.earliest_ns.max(b.earliest_ns),
                 latest_ns: a.latest_ns.min(b.latest_ns),
             })
             .filter(|i| i.earliest_ns <= i.latest_ns)
     }
+    /// Carries all samples on to boot time `boot_ns`; from there on another drift may hold.
+    pub fn carry(&mut self, boot_ns: u64, max_drift_ppb: u32) {
+        for s in &mut self.recent {
+            let elapsed = boot_ns.saturating_sub(s.as_of_ns);
+            (s.at, s.as_of_ns) = (carried(s.at, elapsed, max_drift_ppb), s.as_of_ns.saturating_add(elapsed));
+        }
+    }
     /// Boot time of the newest sample.
     pub fn newest_ns(&self) -> Option<u64> {
-        self.recent.back().map(|s| s.boot_ns)
+        self.recent.back().map(|s| s.heard_ns)
     }
     /// Whether the newest sample contradicted the ones before.
     pub fn inconsistent(&self) -> bool {
@@ -98,6 +108,7 @@ mod tests {
             exchanges in prop::collection::vec((0..50_000_000u64, 0..50_000_000u64, 0..1_000_000u64, -1_000i64..=1_000), 1..20),
             pause_ns in 1_000_000..60_000_000_000u64,
             share in -1_000i128..=1_000,
+            carries in 0..4u64,
         ) {
             let (ppb, distance_ns) = (200_000u32, 1_000_000u64);
             let mut samples = Samples::default();
@@ -119,9 +130,14 @@ mod tests {
                 samples.add(&reply, b1, boot_at(truth), ppb);
                 prop_assert!(!samples.inconsistent());
                 for wait in [0, pause_ns] {
+                    for _ in 0..carries {
+                        truth += wait / 7;
+                        samples.carry(boot_at(truth), ppb);
+                    }
                     truth += wait;
                     let i = samples.interval(boot_at(truth), ppb).unwrap();
-                    prop_assert!(i.earliest_ns <= truth + 2 && truth <= i.latest_ns + 2, "{} in {:?}", truth, i);
+                    let rounding = 2 + 2 * carries;
+                    prop_assert!(i.earliest_ns <= truth + rounding && truth <= i.latest_ns + rounding, "{} in {:?}", truth, i);
                 }
             }
         }

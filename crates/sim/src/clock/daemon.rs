@@ -7,6 +7,12 @@ use clocksource::{Leap, Measurement, ProbeError};
 
 /// It hears from its reference this often, nanoseconds.
 const HEARS_EVERY_NS: u64 = 500_000_000;
+/// It slews the clock so that it is right after this long, nanoseconds...
+const SLEW_NS: u64 = 200_000_000;
+/// ...if it need not be faster than this, parts per million (chronyd's `maxslewrate`).
+const SLEW_MAX_PPM: i64 = 83_333;
+/// Its error grows by this share of the drift, percent: a clock that it slews down counts too little time.
+const DRIFT_SHARE: u64 = 115;
 
 /// How the daemon does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,8 +29,9 @@ pub enum Health {
 #[derive(Clone, Copy, Debug)]
 struct Heard {
     boot_ns: u64,
-    /// What must be added to the real-time clock.
+    /// What must be added to the real-time clock, and what slews had added to it then.
     correction_ns: i64,
+    slewed_ns: i64,
     error_ns: u64,
 }
 
@@ -38,13 +45,15 @@ pub struct Daemon {
     /// How far it is off beyond that, unknown to itself, nanoseconds.
     pub lie_ns: i64,
     drift_ppm: u64,
+    /// It slews the system clock until that is right; others tell only how wrong it is.
+    slews: bool,
     heard: Option<Heard>,
 }
 
 impl Daemon {
     /// A daemon that has heard nothing yet, on an oscillator that drifts by at most so much.
-    pub fn new(accuracy_ns: u64, drift_ppm: u64) -> Self {
-        Daemon { health: Health::Well, accuracy_ns, lie_ns: 0, drift_ppm, heard: None }
+    pub fn new(accuracy_ns: u64, drift_ppm: u64, slews: bool) -> Self {
+        Daemon { health: Health::Well, accuracy_ns, lie_ns: 0, drift_ppm, slews, heard: None }
     }
     /// A new process, which has heard nothing yet.
     pub fn restart(&mut self) {
@@ -56,8 +65,8 @@ impl Daemon {
     }
 
     /// What it answers when it is asked at true time `now`.
-    pub fn answer(&mut self, kernel: &Kernel, now: u64, rng: &mut Rng) -> Result<Measurement, ProbeError> {
-        let moment = kernel.moment(now);
+    pub fn answer(&mut self, kernel: &mut Kernel, now: u64, rng: &mut Rng) -> Result<Measurement, ProbeError> {
+        let mut moment = kernel.moment(now);
         let silent = |reason: &str| ProbeError::Unsynchronised { source_name: "simulated", reason: reason.to_owned() };
         if self.health == Health::Dead {
             return Err(silent("the daemon is dead"));
@@ -67,13 +76,25 @@ impl Daemon {
             let noise_ns = rng.below(2 * self.accuracy_ns + 1).cast_signed() - self.accuracy_ns.cast_signed();
             let name_ns = clock_name_ns(now, kernel.leap()).saturating_add_signed(noise_ns + self.lie_ns);
             let correction_ns = name_ns.wrapping_sub(moment.real_ns).cast_signed();
-            self.heard = Some(Heard { boot_ns: moment.boot_ns, correction_ns, error_ns: self.accuracy_ns });
+            let slewed_ns = kernel.slewed_ns(now);
+            self.heard = Some(Heard { boot_ns: moment.boot_ns, correction_ns, slewed_ns, error_ns: self.accuracy_ns });
+            if self.slews {
+                let ppm = (correction_ns / (SLEW_NS / 1_000_000).cast_signed()).clamp(-SLEW_MAX_PPM, SLEW_MAX_PPM);
+                let for_us = correction_ns.checked_div(ppm).unwrap_or(0).unsigned_abs();
+                kernel.slew(now, ppm, for_us * 1_000_000);
+                moment = kernel.moment(now);
+            }
         }
         let Some(heard) = self.heard else { return Err(silent("it has not heard from its reference yet")) };
         // In nanoseconds: microseconds passed times parts per million, over 1000, rounded up; and its own clock may drift the other way.
         let age_us = moment.boot_ns.saturating_sub(heard.boot_ns).div_ceil(1000);
-        let error_ns = heard.error_ns + (age_us * self.drift_ppm).div_ceil(1000) * 102 / 100 + 2;
-        let middle_ns = moment.real_ns.saturating_add_signed(heard.correction_ns);
+        let error_ns = heard.error_ns + (age_us * self.drift_ppm).div_ceil(1000) * DRIFT_SHARE / 100 + 2;
+        let left_ns = heard.correction_ns - (kernel.slewed_ns(now) - heard.slewed_ns);
+        // As chronyd's: around the clock that everybody reads while that is being slewed.
+        let (middle_ns, error_ns) = match self.slews {
+            true => (moment.real_ns, error_ns + left_ns.unsigned_abs()),
+            false => (moment.real_ns.saturating_add_signed(left_ns), error_ns),
+        };
         Ok(Measurement {
             moment,
             interval: Interval {
@@ -82,6 +103,7 @@ impl Daemon {
             },
             updated_ns: heard.boot_ns,
             max_drift_ppb: u32::try_from(self.drift_ppm * 1020).unwrap_or(u32::MAX),
+            steady_ppb: 0,
             status: if self.health == Health::Well { Status::Synchronized } else { Status::FreeRunning },
             leap: if kernel.leap_is_ahead(now) { kernel.leap() } else { Leap::None },
             detail: "simulated".to_owned(),

@@ -1,4 +1,4 @@
-//! The kernel's clocks, on an oscillator that drifts.
+//! The kernel's clocks, on an oscillator that drifts, slewed by a daemon.
 
 use clocksource::{Leap, Moment};
 
@@ -17,12 +17,25 @@ fn leap_step(leap: Leap) -> Option<(u64, i64)> {
     }
 }
 
+/// What a clock that runs fast by so much gains while so much true time passes, nanoseconds.
+fn gained_ns(passed_ns: u64, ppm: i64) -> i64 {
+    i64::try_from(i128::from(passed_ns) * i128::from(ppm) / 1_000_000).unwrap_or(0)
+}
+
 /// What Unix time calls the true time `now`.
 pub(super) fn clock_name_ns(now: u64, leap: Leap) -> u64 {
     match leap_step(leap) {
         Some((at, step)) if now >= at => now.saturating_add_signed(step),
         _ => now,
     }
+}
+
+/// What a daemon adds to the rate of the clocks, until it stops that.
+#[derive(Clone, Copy, Debug, Default)]
+struct Slew {
+    ppm: i64,
+    /// True time.
+    until_ns: u64,
 }
 
 /// `CLOCK_BOOTTIME`, `CLOCK_MONOTONIC` and `CLOCK_REALTIME` of one machine.
@@ -33,6 +46,9 @@ pub struct Kernel {
     since_ns: u64,
     boot_then_ns: u64,
     drift_ppm: i64,
+    slew: Slew,
+    /// What slews have added to the clocks before `since_ns`.
+    slewed_then_ns: i64,
     asleep_ns: u64,
     /// The real-time clock less the boot clock, without a leap second.
     real_ahead_ns: u64,
@@ -46,6 +62,8 @@ impl Kernel {
             since_ns: now,
             boot_then_ns: UPTIME_NS,
             drift_ppm: 0,
+            slew: Slew::default(),
+            slewed_then_ns: 0,
             asleep_ns: 0,
             real_ahead_ns: now - UPTIME_NS,
         }
@@ -57,8 +75,15 @@ impl Kernel {
     /// `CLOCK_BOOTTIME`.
     pub fn boot_ns(&self, now: u64) -> u64 {
         let passed = now.saturating_sub(self.since_ns);
-        let gained = i128::from(passed) * i128::from(self.drift_ppm) / 1_000_000;
-        self.boot_then_ns.saturating_add(passed).saturating_add_signed(i64::try_from(gained).unwrap_or(0))
+        let gained = gained_ns(passed, self.drift_ppm).saturating_add(self.slewed_since_ns(now));
+        self.boot_then_ns.saturating_add(passed).saturating_add_signed(gained)
+    }
+    fn slewed_since_ns(&self, now: u64) -> i64 {
+        gained_ns(now.min(self.slew.until_ns).saturating_sub(self.since_ns), self.slew.ppm)
+    }
+    /// What slews have added to the clocks up to `now`, nanoseconds.
+    pub fn slewed_ns(&self, now: u64) -> i64 {
+        self.slewed_then_ns.saturating_add(self.slewed_since_ns(now))
     }
     /// `CLOCK_REALTIME`. The kernel executes leap seconds by true time: chrony and its like see to that.
     pub fn real_ns(&self, now: u64) -> u64 {
@@ -75,13 +100,15 @@ impl Kernel {
     /// All three at once.
     pub fn moment(&self, now: u64) -> Moment {
         let boot_ns = self.boot_ns(now);
-        Moment { boot_ns, mono_ns: boot_ns - self.asleep_ns, real_ns: self.real_ns(now), width_ns: 0 }
+        let steering_ppb = if now < self.slew.until_ns { self.slew.ppm * 1000 } else { 0 };
+        Moment { boot_ns, mono_ns: boot_ns - self.asleep_ns, real_ns: self.real_ns(now), width_ns: 0, steering_ppb }
     }
 
     /// The machine starts, with a battery clock that is off by so much.
     pub fn boot(&mut self, now: u64, off_ns: i64) {
         let name_ns = clock_name_ns(now, self.leap).saturating_add_signed(off_ns);
         (self.since_ns, self.boot_then_ns, self.asleep_ns) = (now, UPTIME_NS, 0);
+        (self.slew, self.slewed_then_ns) = Default::default();
         self.real_ahead_ns = 0;
         self.real_ahead_ns = name_ns - self.real_ns(now);
     }
@@ -91,16 +118,36 @@ impl Kernel {
     }
     /// The oscillator runs at another rate from `now` on.
     pub fn drift(&mut self, now: u64, ppm: i64) {
-        self.boot_then_ns = self.boot_ns(now);
-        (self.since_ns, self.drift_ppm) = (now, ppm);
+        self.settle(now);
+        self.drift_ppm = ppm;
     }
-    /// The machine slept for so long, up to now, and believes it was `error_ns` longer.
-    pub fn sleep(&mut self, slept_ns: u64, error_ns: i64) {
-        self.asleep_ns += slept_ns.saturating_add_signed(error_ns);
-        self.boot_then_ns = self.boot_then_ns.saturating_add_signed(error_ns);
+    /// What was so far is counted: from `now` on, other rates may hold.
+    fn settle(&mut self, now: u64) {
+        (self.boot_then_ns, self.slewed_then_ns) = (self.boot_ns(now), self.slewed_ns(now));
+        self.since_ns = now;
+    }
+    /// A daemon lets the clocks run faster by so much for so long; 0 ends what it began.
+    pub fn slew(&mut self, now: u64, ppm: i64, for_ns: u64) {
+        self.settle(now);
+        self.slew = Slew { ppm, until_ns: now.saturating_add(for_ns) };
+    }
+    /// The daemon that slews the clocks, if one does, will not end it.
+    pub fn leave_slewing(&mut self, now: u64) {
+        if now < self.slew.until_ns {
+            self.slew.until_ns = u64::MAX;
+        }
+    }
+    /// The machine slept for so long, up to `now`, and believes it was `error_ns` longer.
+    pub fn sleep(&mut self, now: u64, slept_ns: u64, error_ns: i64) {
+        // A battery clock counted meanwhile, which nobody slews.
+        let counted = slept_ns.saturating_add_signed(error_ns);
+        self.stand_still(now, slept_ns);
+        (self.asleep_ns, self.boot_then_ns) = (self.asleep_ns + counted, self.boot_then_ns + counted);
     }
     /// The machine, moved by its hypervisor, did not count the last so many nanoseconds.
     pub fn stand_still(&mut self, now: u64, still_ns: u64) {
-        (self.boot_then_ns, self.since_ns) = (self.boot_ns(now - still_ns), now);
+        self.settle(now - still_ns);
+        self.since_ns = now;
+        self.slew.until_ns = self.slew.until_ns.saturating_add(still_ns);
     }
 }

@@ -1,7 +1,7 @@
 //! Clocks of the simulated world: a kernel, a time daemon, and the product's own way from them to a reading.
 //!
 //! ```text
-//!   true time ─► Kernel (drift, steps, sleep, leap) ─► Daemon (hears from its reference, dies, lies) ─► Measurement
+//!   true time ─► Kernel (drift, steps, sleep, leap) ◄─► Daemon (hears from its reference, slews, dies, lies) ─► Measurement
 //!                  └──────────────── Moment ──────────────────────────────────────────────┐              │
 //!                                     what a node reads ◄── Anchor ◄── clocksource::Tracker ◄─────────────┘
 //! ```
@@ -52,6 +52,8 @@ pub enum Blind {
     Moves,
     /// A leap second was announced.
     Leaps,
+    /// The daemon slews the system clock.
+    Slews,
 }
 
 /// Something that happens to a clock.
@@ -102,7 +104,7 @@ impl SimClock {
         SimClock {
             kind,
             kernel: Kernel::new(now, leap),
-            daemon: Daemon::new(accuracy_ns, drift_ppm),
+            daemon: Daemon::new(accuracy_ns, drift_ppm, rng.chance(50)),
             tracker: Tracker::default(),
             anchor: Anchor::UNKNOWN,
             static_ns: accuracy_ns,
@@ -132,16 +134,19 @@ impl SimClock {
         if matches!(self.kind, ClockKind::Exact | ClockKind::Set) {
             return events;
         }
-        let mut moment = self.kernel.moment(now);
-        let answer = self.daemon.answer(&self.kernel, now, rng).map(|mut m| {
-            if self.blind == Some(Blind::Leaps) {
-                m.leap = Leap::None;
+        let answer = self.daemon.answer(&mut self.kernel, now, rng).map(|mut m| {
+            match self.blind {
+                Some(Blind::Leaps) => m.leap = Leap::None,
+                Some(Blind::Slews) => m.moment.steering_ppb = 0,
+                _ => {}
             }
             m
         });
+        let mut moment = self.kernel.moment(now);
         match self.blind {
             Some(Blind::Steps) => moment.real_ns = moment.boot_ns,
             Some(Blind::Sleeps) => moment.mono_ns = moment.boot_ns,
+            Some(Blind::Slews) => moment.steering_ppb = 0,
             _ => {}
         }
         if std::mem::take(&mut self.moved) && self.blind != Some(Blind::Moves) {
@@ -186,6 +191,11 @@ impl SimClock {
         name.saturating_sub(interval.latest_ns).max(interval.earliest_ns.saturating_sub(name))
     }
 
+    /// Whether a slew goes on that nobody will end.
+    pub fn is_left_slewing(&self, now: u64) -> bool {
+        self.daemon.health == Health::Dead && self.kernel.moment(now).steering_ppb != 0
+    }
+
     /// What Unix time calls the true time `now`.
     pub fn name_ns(&self, now: u64) -> u64 {
         clock_name_ns(now, self.kernel.leap())
@@ -226,7 +236,7 @@ impl SimClock {
                 // Battery clocks count in steps, some of them of a second.
                 let reach = slept_ns.min(200_000_000) / 2;
                 let error_ns = rng.below(2 * reach + 1).cast_signed() - reach.cast_signed();
-                self.kernel.sleep(slept_ns, error_ns);
+                self.kernel.sleep(now, slept_ns, error_ns);
                 // After a long sleep readers see by themselves that the poller is late.
                 let late = self.kernel.boot_ns(now) > self.anchor.late_after_ns;
                 return if late { Vec::new() } else { self.poll(now, rng) };
@@ -236,18 +246,30 @@ impl SimClock {
                 self.moved = true;
                 return self.poll(now, rng);
             }
-            Trouble::Die => self.daemon.health = Health::Dead,
-            Trouble::Lose => self.daemon.health = Health::Lost,
-            Trouble::Recover => self.daemon.health = Health::Well,
+            Trouble::Die => {
+                self.daemon.health = Health::Dead;
+                self.kernel.leave_slewing(now);
+            }
+            Trouble::Lose => self.live(now, Health::Lost),
+            Trouble::Recover => self.live(now, Health::Well),
             Trouble::Accuracy(ns) => self.daemon.accuracy_ns = ns,
             Trouble::Lie(ns) => self.daemon.lie_ns = ns,
         }
         Vec::new()
     }
 
+    /// The daemon runs; if it was dead it begins by ending a slew that it finds.
+    fn live(&mut self, now: u64, health: Health) {
+        if self.daemon.health == Health::Dead {
+            self.kernel.slew(now, 0, 0);
+        }
+        self.daemon.health = health;
+    }
+
     /// All is well from now on.
     pub fn heal(&mut self, now: u64) {
-        (self.daemon.health, self.daemon.accuracy_ns, self.daemon.lie_ns) = (Health::Well, 10_000, 0);
+        self.live(now, Health::Well);
+        (self.daemon.accuracy_ns, self.daemon.lie_ns) = (10_000, 0);
         self.kernel.drift(now, 0);
     }
 

@@ -44,6 +44,9 @@ impl World {
         }
         let events = self.machine.clock.suffer(self.true_ns, trouble, &mut self.rng);
         self.note_clock(&events);
+        if trouble == Trouble::Die && self.machine.clock.is_left_slewing(self.true_ns) {
+            self.probes.hit("clock left slewing");
+        }
         self.check_bound()
     }
 
