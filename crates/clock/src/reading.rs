@@ -56,7 +56,7 @@ pub struct Reading {
     pub void_after_ns: u64,
     /// Monotonic nanoseconds of this reading.
     pub now_ns: u64,
-    /// Greatest drift of the local oscillator, parts per billion.
+    /// How fast the bound opens on either side, parts per billion of the local clock's time.
     pub max_drift_ppb: u32,
     /// The source's word on itself.
     pub status: Status,

@@ -13,10 +13,20 @@
 //! The local clock is `CLOCK_BOOTTIME`. It is slewed like `CLOCK_REALTIME` but not stepped, so a step cannot move the lines
 //! behind the poller's back, and it counts the time that a machine was suspended, so an anchor expires meanwhile.
 //!
-//! **Invariants.** 1. Rounding is outwards. 2. Beyond `void_after_ns` a reading says `Unknown`. 3. Beyond `late_after_ns` it says
-//! `Disrupted`: the poller did not come, so the machine may have slept, and nobody has looked yet how well it counted that.
+//! **Invariants.**
+//! 1. Rounding is outwards.
+//! 2. Beyond `void_after_ns` a reading says `Unknown`.
+//! 3. Once the poller is overdue ([`LOOK_AFTER_NS`]) a reader looks whether the machine has slept since the last poll; then it says
+//!    `Disrupted`, since nobody has looked yet how well the sleep was counted. This costs the rare reader a second `clock_gettime`.
+//! 4. When the poller has not come for [`LATE_AFTER_NS`] it says `Disrupted` in any case.
 
 use clock::{Interval, Reading, Status};
+
+/// A reading so long after the last poll (nanoseconds) looks for itself whether the machine slept: the poller missed a turn.
+pub const LOOK_AFTER_NS: u64 = 500_000_000;
+/// A reading so long after the last poll (nanoseconds) does not trust the anchor: the poller hangs, and what it would have noticed
+/// nobody knows. Sources answer or fail within a second, all of them together.
+pub const LATE_AFTER_NS: u64 = 3_000_000_000;
 
 /// Parts per billion as a fraction of 2^32, rounded up.
 const fn rate_q32(ppb: u32) -> u64 {
@@ -30,8 +40,10 @@ pub struct Anchor {
     pub as_of_ns: u64,
     /// Boot-time nanoseconds after which they must not be used.
     pub void_after_ns: u64,
-    /// Boot-time nanoseconds after which the poller is late.
-    pub late_after_ns: u64,
+    /// Boot-time nanoseconds after which the poller is overdue.
+    pub look_after_ns: u64,
+    /// For how long the machine had been suspended by the last poll (`boottime - monotonic`), nanoseconds, rounded up.
+    pub asleep_ns: u64,
     /// Where true time lies at `as_of_ns`.
     pub at: Interval,
     /// How fast the bound opens on either side, parts per billion.
@@ -45,7 +57,8 @@ impl Anchor {
     pub const UNKNOWN: Anchor = Anchor {
         as_of_ns: 0,
         void_after_ns: 0,
-        late_after_ns: 0,
+        look_after_ns: 0,
+        asleep_ns: 0,
         at: Interval { earliest_ns: 0, latest_ns: u64::MAX },
         max_drift_ppb: 0,
         status: Status::Unknown,
@@ -63,11 +76,12 @@ impl Anchor {
         }
     }
 
-    /// The reading when the boot-time clock shows `now_ns`.
+    /// The reading when the boot-time clock shows `now_ns`. `asleep_ns` is asked seldom: for how long the machine has been suspended,
+    /// as `boottime - monotonic` has it, nanoseconds, rounded down.
     #[inline]
-    pub fn read(&self, now_ns: u64) -> Reading {
-        let in_time = now_ns <= self.void_after_ns && now_ns <= self.late_after_ns;
-        let status = if in_time { self.status } else { self.status_when_late(now_ns) };
+    pub fn read(&self, now_ns: u64, asleep_ns: impl FnOnce() -> u64) -> Reading {
+        let in_time = now_ns <= self.void_after_ns && now_ns <= self.look_after_ns;
+        let status = if in_time { self.status } else { self.status_when_late(now_ns, asleep_ns()) };
         Reading {
             interval: self.interval(now_ns),
             as_of_ns: self.as_of_ns,
@@ -79,11 +93,13 @@ impl Anchor {
     }
 
     #[cold]
-    const fn status_when_late(&self, now_ns: u64) -> Status {
+    const fn status_when_late(&self, now_ns: u64, asleep_ns: u64) -> Status {
+        let late_after_ns = self.look_after_ns.saturating_add(LATE_AFTER_NS - LOOK_AFTER_NS);
         match self.status {
             _ if now_ns > self.void_after_ns => Status::Unknown,
             Status::Unknown => Status::Unknown,
-            _ => Status::Disrupted,
+            _ if asleep_ns > self.asleep_ns || now_ns > late_after_ns => Status::Disrupted,
+            status => status,
         }
     }
 }

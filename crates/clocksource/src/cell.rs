@@ -1,6 +1,6 @@
 //! The cell through which the poller hands anchors to readers.
 //!
-//! **Problem.** An anchor is six words and readers on every core want it in nanoseconds, while one writer replaces it a few
+//! **Problem.** An anchor is seven words and readers on every core want it in nanoseconds, while one writer replaces it a few
 //! times a second. A lock costs more than the clock itself; a plain sequence lock makes readers wait for a writer that was
 //! scheduled out in the middle.
 //!
@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicU64, Ordering, fence};
 /// One anchor as plain words, on a cache line of its own.
 #[repr(align(64))]
 #[derive(Debug, Default)]
-struct Slot([AtomicU64; 6]);
+struct Slot([AtomicU64; 7]);
 
 /// A single-writer, many-reader cell that holds an [`Anchor`].
 #[derive(Debug)]
@@ -69,7 +69,8 @@ impl AnchorCell {
         let words = [
             anchor.as_of_ns,
             anchor.void_after_ns,
-            anchor.late_after_ns,
+            anchor.look_after_ns,
+            anchor.asleep_ns,
             anchor.at.earliest_ns,
             anchor.at.latest_ns,
             (u64::from(anchor.max_drift_ppb) << 8) | status_bits(anchor.status),
@@ -86,14 +87,15 @@ impl AnchorCell {
         loop {
             let generation = self.generation.load(Ordering::Acquire);
             let words = &self.slots[(generation & 1) as usize].0;
-            let [as_of_ns, void_after_ns, late_after_ns, earliest_ns, latest_ns, packed] =
+            let [as_of_ns, void_after_ns, look_after_ns, asleep_ns, earliest_ns, latest_ns, packed] =
                 std::array::from_fn(|i| words[i].load(Ordering::Relaxed));
             fence(Ordering::Acquire);
             if self.generation.load(Ordering::Relaxed) == generation {
                 return Anchor {
                     as_of_ns,
                     void_after_ns,
-                    late_after_ns,
+                    look_after_ns,
+                    asleep_ns,
                     at: Interval { earliest_ns, latest_ns },
                     max_drift_ppb: (packed >> 8) as u32,
                     status: status_from_bits(packed & 0xff),

@@ -213,7 +213,8 @@ impl ClockSource for Clock {
         match self.face {
             Face::Anchored => {
                 let anchor = self.cell.load();
-                anchor.read(moment::boot_ns())
+                let now_ns = moment::boot_ns();
+                anchor.read(now_ns, || now_ns.saturating_sub(moment::mono_ns()))
             }
             Face::SameHost => Reading::exact(moment::real_ns()),
             Face::Static(error_ns) => Reading::with_error(moment::real_ns(), error_ns),

@@ -55,7 +55,7 @@ mod tracker;
 mod vmclock;
 
 pub use crate::clock::{Clock, OpenError, POLL_EVERY, Report, Settings};
-pub use anchor::Anchor;
+pub use anchor::{Anchor, LATE_AFTER_NS, LOOK_AFTER_NS};
 pub use cell::AnchorCell;
 pub use kernel::{Kernel, KernelTime};
 pub use measurement::{Leap, Measurement, Probe, ProbeError};
@@ -63,5 +63,5 @@ pub use moment::Moment;
 pub use poller::Poller;
 pub use source::{ClockSource, Untrusted};
 pub use spec::{ParseSpecError, Spec};
-pub use tracker::{Event, LATE_AFTER_NS, LEAP_AFTER_NS, LEAP_BEFORE_NS, Tracker, VOID_AFTER_NS};
+pub use tracker::{Event, LEAP_AFTER_NS, LEAP_BEFORE_NS, Tracker, VOID_AFTER_NS};
 pub use vmclock::VmClock;

@@ -62,6 +62,10 @@ impl Moment {
         let asleep = |m: &Moment| i128::from(m.boot_ns) - i128::from(m.mono_ns);
         self.beyond_noise(earlier, asleep(self) - asleep(earlier)).max(0) as u64
     }
+    /// For how long the machine has been suspended since it booted, at most, nanoseconds.
+    pub(crate) fn asleep_ns_max(&self) -> u64 {
+        self.boot_ns.saturating_add(self.width_ns).saturating_sub(self.mono_ns)
+    }
     /// How far the differences of two captures may be off, nanoseconds.
     pub(crate) fn noise_ns(&self, earlier: &Moment) -> u64 {
         self.width_ns.saturating_add(earlier.width_ns).saturating_add(1_000)

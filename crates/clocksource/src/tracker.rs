@@ -27,10 +27,10 @@
 //! A slew that begins after a poll shows at the next one; if its daemon is killed in between, readings of that poll interval (250 ms) may
 //! be off by what it made of it. `adjtime` (500 ppm) does not show in the steering.
 //! A step between the source's last update and the first poll of a new process is not seen either: the source must notice it.
-//! Between waking up and the first poll after it (at most one poll interval) a sleep shorter than
-//! [`LATE_AFTER_NS`] goes unnoticed; longer ones the reader sees by itself.
+//! Between waking up and the first poll after it (at most one poll interval) a sleep that ended within
+//! [`crate::anchor::LOOK_AFTER_NS`] of the last poll goes unnoticed; others the reader sees by itself.
 
-use crate::anchor::Anchor;
+use crate::anchor::{Anchor, LOOK_AFTER_NS};
 use crate::measurement::{Leap, Measurement, ProbeError, growth_ppb};
 use crate::moment::Moment;
 use clock::{Interval, Status};
@@ -39,9 +39,6 @@ use std::fmt;
 /// Without an answer for this long (nanoseconds) an anchor is void, however wide its bound (ClockBound: 1000 s). It counts from the
 /// source's answer, not from its reference's: chronyd may hear from a server every 1024 s, and its bound has that age in it.
 pub const VOID_AFTER_NS: u64 = 1_000_000_000_000;
-/// A reading so long after the last poll (nanoseconds) does not trust the anchor: the machine slept, or the poller hangs. Sources
-/// answer or fail within a second, all of them together.
-pub const LATE_AFTER_NS: u64 = 3_000_000_000;
 /// The bound is widened from this long before an announced leap second (nanoseconds)...
 pub const LEAP_BEFORE_NS: u64 = 10_000_000_000;
 /// ...until this long after it: time for a daemon that slews the second away.
@@ -160,8 +157,9 @@ impl Tracker {
         self.note_leap(announced, anchor.interval(moment.boot_ns), events);
         let mut anchor = anchor;
         anchor.at = self.widen(anchor.at, anchor.interval(moment.boot_ns));
-        anchor.late_after_ns = moment.boot_ns.saturating_add(LATE_AFTER_NS);
-        let reading = anchor.read(moment.boot_ns);
+        anchor.look_after_ns = moment.boot_ns.saturating_add(LOOK_AFTER_NS);
+        anchor.asleep_ns = moment.asleep_ns_max();
+        let reading = anchor.read(moment.boot_ns, || 0);
         if reading.status != self.status {
             let error_ns = reading.interval.error_ns();
             events.push(Event::Status { from: self.status, to: reading.status, error_ns, reason });
@@ -348,7 +346,8 @@ fn anchor_of(m: &Measurement, status: Status) -> Anchor {
     Anchor {
         as_of_ns: m.moment.boot_ns,
         void_after_ns: m.moment.boot_ns.saturating_add(VOID_AFTER_NS),
-        late_after_ns: u64::MAX,
+        look_after_ns: u64::MAX,
+        asleep_ns: m.moment.asleep_ns_max(),
         at: m.interval,
         max_drift_ppb: m.growth_ppb(m.moment.steering_ppb),
         status,

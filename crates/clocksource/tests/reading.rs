@@ -1,7 +1,10 @@
 //! Anchors, the cell, the text of sources, and what the kernel says.
 
 use clock::{Interval, Status, Timestamp};
-use clocksource::{Anchor, AnchorCell, Clock, ClockSource, KernelTime, Leap, Moment, ParseSpecError, ProbeError, Spec};
+use clocksource::{
+    Anchor, AnchorCell, Clock, ClockSource, KernelTime, LATE_AFTER_NS, LOOK_AFTER_NS, Leap, Moment, ParseSpecError,
+    ProbeError, Spec,
+};
 use proptest::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -16,8 +19,7 @@ proptest! {
         share in -1_000i128..=1_000,
     ) {
         let at = Interval { earliest_ns: truth - error, latest_ns: truth + error };
-        let late_after_ns = u64::MAX;
-        let anchor = Anchor { as_of_ns: 7, void_after_ns: u64::MAX, late_after_ns, at, max_drift_ppb: ppb, status: Status::Synchronized };
+        let anchor = Anchor { as_of_ns: 7, at, max_drift_ppb: ppb, ..Anchor::UNKNOWN };
         let got = anchor.interval(7 + elapsed);
         // True time passed is the local elapsed time plus at most ppb of it, either way.
         let drift = i128::from(elapsed) * i128::from(ppb) * share / 1_000_000_000_000;
@@ -34,19 +36,31 @@ proptest! {
     }
 }
 
-/// The machine slept, perhaps: its poller did not come. The interval grows on, but is not relied upon.
+/// The poller is overdue: the machine slept, or the poller hangs. The interval grows on, but is not relied upon.
 #[test]
-fn a_reading_long_after_the_last_poll_is_not_trusted() {
-    let at = Interval { earliest_ns: 1_000_000, latest_ns: 2_000_000 };
-    let anchor =
-        |status| Anchor { as_of_ns: 10, void_after_ns: 2_000, late_after_ns: 1_000, at, max_drift_ppb: 0, status };
-    let status = |of, now_ns| anchor(of).read(now_ns).status;
-    assert_eq!(status(Status::Synchronized, 1_000), Status::Synchronized);
-    assert_eq!(status(Status::Synchronized, 1_001), Status::Disrupted);
-    assert_eq!(status(Status::FreeRunning, 1_001), Status::Disrupted);
-    assert_eq!(status(Status::Unknown, 1_001), Status::Unknown);
-    assert_eq!(status(Status::Synchronized, 2_001), Status::Unknown);
-    assert_eq!(anchor(Status::Synchronized).read(1_001).interval.earliest_ns, at.earliest_ns + 990);
+fn a_reading_long_after_the_last_poll_looks_whether_the_machine_slept() {
+    let (at, look) = (Interval { earliest_ns: 1_000_000, latest_ns: 2_000_000 }, 1_000);
+    let (late, void) = (look + LATE_AFTER_NS - LOOK_AFTER_NS, look + 2 * LATE_AFTER_NS);
+    let anchor = |status| Anchor {
+        as_of_ns: 10,
+        void_after_ns: void,
+        look_after_ns: look,
+        asleep_ns: 7,
+        at,
+        max_drift_ppb: 0,
+        status,
+    };
+    let status = |of, now_ns, asleep_ns| anchor(of).read(now_ns, || asleep_ns).status;
+    assert_eq!(status(Status::Synchronized, look, 8), Status::Synchronized, "a reader in time does not look");
+    for known in [Status::Synchronized, Status::FreeRunning, Status::Disrupted] {
+        assert_eq!(status(known, look + 1, 7), known);
+        assert_eq!(status(known, late, 7), known);
+        assert_eq!(status(known, look + 1, 8), Status::Disrupted, "it slept");
+        assert_eq!(status(known, late + 1, 7), Status::Disrupted, "the poller hangs");
+        assert_eq!(status(known, void + 1, 7), Status::Unknown);
+    }
+    assert_eq!(status(Status::Unknown, look + 1, 8), Status::Unknown);
+    assert_eq!(anchor(Status::Synchronized).read(1_001, || 8).interval.earliest_ns, at.earliest_ns + 991 - 1);
 }
 
 #[test]
@@ -55,7 +69,8 @@ fn readers_never_see_half_an_anchor() {
     let anchor = |n: u64| Anchor {
         as_of_ns: n,
         void_after_ns: n,
-        late_after_ns: n,
+        look_after_ns: n,
+        asleep_ns: n,
         at: Interval { earliest_ns: n, latest_ns: n },
         max_drift_ppb: n as u32,
         status: Status::Synchronized,

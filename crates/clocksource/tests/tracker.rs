@@ -87,7 +87,7 @@ impl World {
         self.read()
     }
     fn read(&self) -> Reading {
-        self.anchor.read(self.boot as u64)
+        self.anchor.read(self.boot as u64, || (self.boot - self.mono) as u64)
     }
     fn assert_contains(&self) {
         let i = self.read().interval;
@@ -212,7 +212,10 @@ fn a_step_of_the_system_clock_does_not_move_the_interval() {
 fn after_a_suspend_nothing_is_trusted_until_the_source_has_news() {
     let mut w = World::at(NOON);
     w.poll(MS, true);
-    w.sleep(60 * S, -700 * MS);
+    w.pass(S, 0);
+    assert_eq!(w.read().status, Status::Synchronized, "the poller missed a turn or two, and nothing happened");
+    w.sleep(S, -700 * MS);
+    assert_eq!(w.read().status, Status::Disrupted, "readers do not wait for the poller to see it");
     assert_eq!(w.poll(MS, false).status, Status::Disrupted);
     assert!(w.saw(|e| matches!(e, Event::Suspended(_))));
     w.pass(2 * S, 0);

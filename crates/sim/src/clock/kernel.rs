@@ -97,6 +97,10 @@ impl Kernel {
     pub fn leap_is_ahead(&self, now: u64) -> bool {
         leap_step(self.leap).is_some_and(|(at, _)| now < at)
     }
+    /// For how long the machine has slept since it booted, nanoseconds.
+    pub fn asleep_ns(&self) -> u64 {
+        self.asleep_ns
+    }
     /// All three at once.
     pub fn moment(&self, now: u64) -> Moment {
         let boot_ns = self.boot_ns(now);

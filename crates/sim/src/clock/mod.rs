@@ -11,7 +11,7 @@
 //! oscillator keeps to its drift: the world checks that at every reading. With [`Blind`] the tracker is not told of one kind of
 //! event, and the check must notice.
 //!
-//! Caveat: the machine's poller runs first after a short sleep or a move. A real one runs within a poll interval.
+//! Caveat: after a move, or a sleep that ends soon after the last poll, the machine's poller runs first. A real one runs within a poll interval.
 
 mod daemon;
 mod kernel;
@@ -168,7 +168,8 @@ impl SimClock {
             ClockKind::Exact => stated(0),
             ClockKind::Set => stated(self.static_ns),
             ClockKind::Honest | ClockKind::Lying => {
-                let reading = self.anchor.read(boot_ns);
+                let asleep_ns = || if self.blind == Some(Blind::Sleeps) { 0 } else { self.kernel.asleep_ns() };
+                let reading = self.anchor.read(boot_ns, asleep_ns);
                 if self.alone { reading.or_stand_in(real_ns) } else { reading }
             }
         }
@@ -237,9 +238,9 @@ impl SimClock {
                 let reach = slept_ns.min(200_000_000) / 2;
                 let error_ns = rng.below(2 * reach + 1).cast_signed() - reach.cast_signed();
                 self.kernel.sleep(now, slept_ns, error_ns);
-                // After a long sleep readers see by themselves that the poller is late.
-                let late = self.kernel.boot_ns(now) > self.anchor.late_after_ns;
-                return if late { Vec::new() } else { self.poll(now, rng) };
+                // Else readers see by themselves that the poller is overdue, and why.
+                let soon = self.kernel.boot_ns(now) <= self.anchor.look_after_ns;
+                return if soon { self.poll(now, rng) } else { Vec::new() };
             }
             Trouble::Move(still_ns) => {
                 self.kernel.stand_still(now, still_ns);
