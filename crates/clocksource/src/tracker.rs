@@ -25,7 +25,8 @@
 //!
 //! **Caveats.** A step smaller than the noise of reading two clocks (about 1 µs) is not seen; it is inside every bound's rounding.
 //! A slew that begins after a poll shows at the next one; if its daemon is killed in between, readings of that poll interval (250 ms) may
-//! be off by what it made of it. `adjtime` (500 ppm) does not show in the steering.
+//! be off by what it made of it. `adjtime` (500 ppm) does not show in the steering, and nothing does where a
+//! sandbox forbids `adjtimex`.
 //! A step between the source's last update and the first poll of a new process is not seen either: the source must notice it.
 //! Between waking up and the first poll after it (at most one poll interval) a sleep that ended within
 //! [`crate::anchor::LOOK_AFTER_NS`] of the last poll goes unnoticed; others the reader sees by itself.
