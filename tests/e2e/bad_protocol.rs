@@ -168,7 +168,8 @@ fn slow_startup() {
     let mut trickling = node.socket();
     let silent = node.socket();
     for byte in startup().iter().take(12) {
-        trickling.write_all(&[*byte]).unwrap();
+        // On a slow machine the ten seconds may end on the way.
+        let _ = trickling.write_all(&[*byte]);
         assert_others_live(&node, &mut bystander);
     }
     for socket in [&trickling, &silent] {

@@ -3,6 +3,7 @@
 use crate::args::NodeOptions;
 use clocksource::{Clock, ClockSource, Poller};
 use server::kv::{KvNode, KvOptions};
+use server::server::{DRAIN_INTERRUPT_SECONDS, DRAIN_STATEMENT_SECONDS};
 use server::{Server, StoreDir, log};
 use sql::{Database, DatabaseOptions};
 use std::path::Path;
@@ -16,6 +17,8 @@ const LOG_DIR: &str = "log";
 
 /// A stop that takes longer than this is cut off, in seconds: the promise is ten.
 const STOP_SECONDS_MAX: u64 = 8;
+/// Statements have their time to end and to be interrupted before the stop is cut off.
+const _: () = assert!(DRAIN_STATEMENT_SECONDS + DRAIN_INTERRUPT_SECONDS < STOP_SECONDS_MAX && STOP_SECONDS_MAX < 10);
 
 /// A running node.
 pub struct Serving {
