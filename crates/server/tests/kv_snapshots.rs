@@ -142,10 +142,16 @@ fn a_full_disk_refuses_writes_until_space_returns() {
 #[test]
 fn the_past_is_readable_until_it_is_collected() {
     let kv = start(true, "same-host", 0, MemoryLog::default());
-    let first = put(&*kv, &[1], "first").unwrap();
-    let second = put(&*kv, &[1], "second").unwrap();
     let past = |at| BeginOptions { as_of: Some(at), ..BeginOptions::default() };
-    let mut open = kv.begin(&past(first)).unwrap();
+    // The background thread collects from the first second on, and may come between.
+    let (first, second, mut open) = loop {
+        let first = put(&*kv, &[1], "first").unwrap();
+        let second = put(&*kv, &[1], "second").unwrap();
+        match kv.begin(&past(first)) {
+            Ok(open) => break (first, second, open),
+            Err(e) => assert!(matches!(e, KvError::SnapshotUnavailable { .. }), "{e}"),
+        }
+    };
     assert_eq!(open.get(&key(1)).unwrap(), Some(Bytes::from_static(b"first")));
     assert!(matches!(open.put(key(1), Bytes::new()), Err(KvError::ReadOnly)));
     drop(open);
