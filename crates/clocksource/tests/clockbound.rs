@@ -203,27 +203,28 @@ fn the_best_clockbound_segment_that_is_of_use_is_taken() {
     let (new, old) = (place.join("shm1"), place.join("shm0"));
     let ask = || ClockBound::among(vec![new.clone(), old.clone()], None).probe();
     assert!(matches!(ask(), Err(ProbeError::Unreachable { .. })));
-    let now = Moment::capture();
-    let segment = |as_of_ns: u64, bound_ns: i64| {
-        Written { as_of_ns, void_after_ns: as_of_ns + 1_000 * S, bound_ns, ..Default::default() }.bytes()
+    // Written for each question anew: the test may take longer than a segment stays fresh.
+    let segment = |age_ns: u64, bound_ns: i64, status: u32| {
+        let as_of_ns = Moment::capture().mono_ns.saturating_sub(age_ns);
+        let void_after_ns = as_of_ns + 1_000 * S;
+        Written { as_of_ns, void_after_ns, bound_ns, status, ..Default::default() }.bytes()
     };
     let unwritten = Written { version: 3, generation: 0, ..Default::default() }.bytes();
     std::fs::write(&new, unwritten).unwrap();
     assert!(matches!(ask(), Err(ProbeError::Malformed { .. })), "what was found, not what was not");
-    std::fs::write(&old, segment(now.mono_ns, 70_000)).unwrap();
+    std::fs::write(&old, segment(0, 70_000, 1)).unwrap();
     let found = ask().unwrap();
     assert!(found.detail.contains("bound 0.070000 ms"));
     let told = KernelTime::query().map_or(Leap::None, |kernel| kernel.leap());
     assert_eq!(found.leap, told, "the segment has no word for leap seconds, the kernel has");
-    std::fs::write(&new, segment(now.mono_ns, 30_000)).unwrap();
+    std::fs::write(&new, segment(0, 30_000, 1)).unwrap();
     assert!(ask().unwrap().detail.contains("bound 0.030000 ms"), "the better one is in use now");
     // Its daemon is gone: the other segment still has one.
-    std::fs::write(&new, segment(now.mono_ns.saturating_sub(GRACE_NS + S), 30_000)).unwrap();
+    std::fs::write(&new, segment(GRACE_NS + S, 30_000, 1)).unwrap();
+    std::fs::write(&old, segment(0, 70_000, 1)).unwrap();
     let m = ask().unwrap();
     assert!(m.status == Status::Synchronized && m.detail.contains("bound 0.070000 ms"), "{m:?}");
-    let disrupted =
-        Written { as_of_ns: now.mono_ns, void_after_ns: now.mono_ns + 1_000 * S, status: 3, ..Default::default() };
-    std::fs::write(&new, disrupted.bytes()).unwrap();
+    std::fs::write(&new, segment(0, 70_000, 3)).unwrap();
     assert_eq!(ask().unwrap().status, Status::Disrupted, "though the other does not know of it yet");
     std::fs::remove_dir_all(&place).unwrap();
 }
@@ -302,26 +303,28 @@ fn a_clock_on_a_machine_that_was_moved_is_disrupted() {
     device.disturb(1);
     let clock = Clock::with_probe_on(Box::new(Steady), Some(device.open()));
     let moved = |events: &[Event]| events.contains(&Event::Moved);
-    assert!(!moved(&clock.poll()));
-    assert_eq!(clock.read().status, Status::Synchronized);
+    // A reading that comes long after its poll is not trusted, whatever else: on a busy machine, asked again.
+    let synchronized = || {
+        assert!(!moved(&clock.poll()));
+        clock.read().status == Status::Synchronized
+    };
+    assert!((0..100).any(|_| synchronized()));
     device.disturb(2);
     assert!(moved(&clock.poll()));
     assert_eq!(clock.read().status, Status::Disrupted);
     assert!(clock.now().is_err());
     // The source hears from its reference with every question.
-    assert!(!moved(&clock.poll()));
-    assert_eq!(clock.read().status, Status::Synchronized);
+    assert!((0..100).any(|_| synchronized()));
 }
 
 /// A segment that was copied with its machine carries the old machine's marker.
 #[test]
 fn a_clockbound_segment_from_before_a_disruption_is_not_believed() {
     let device = Hypervisor::new("segment");
-    let now = Moment::capture();
-    let written =
-        Written { as_of_ns: now.mono_ns, void_after_ns: now.mono_ns + 1_000 * S, marker: 7, ..Default::default() };
     let path = std::env::temp_dir().join(format!("tb-shm-marker-{}", std::process::id()));
     let status = |known: u8, marker: Option<u64>| {
+        let now_ns = Moment::capture().mono_ns;
+        let written = Written { as_of_ns: now_ns, void_after_ns: now_ns + 1_000 * S, marker: 7, ..Default::default() };
         let mut bytes = written.bytes();
         bytes[72] = known;
         std::fs::write(&path, bytes).unwrap();

@@ -2,6 +2,7 @@
 
 #![allow(clippy::disallowed_methods)]
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -15,6 +16,11 @@ fn run(command: &mut Command) -> String {
     let (out, err) = (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
     assert!(done.status.success(), "{command:?}\n{out}{err}");
     out.into_owned()
+}
+
+/// Not by `println!`, which the test runner keeps to itself for a test that passes.
+fn say(what: &str) {
+    let _ = std::io::stderr().write_all(format!("{what}\n").as_bytes());
 }
 
 fn has(program: &str) -> bool {
@@ -33,13 +39,17 @@ fn libraries() -> PathBuf {
     target.join("debug")
 }
 
-fn check(out: &str, yes: &str, no: &str) {
-    assert!(out.contains("static:5ms") && out.contains("error 5000000 ns"), "{out}");
-    assert!(out.contains(&format!("before waiting: after(latest) = {no}")), "{out}");
-    assert!(
-        out.contains(&format!("after(latest) = {yes}\n")) || out.contains(&format!("after(latest) = {yes},")),
-        "{out}"
-    );
+/// Runs an example on `static:5ms`: the latest that time can be is not past before the wait, and past after it.
+fn check(example: &mut Command, yes: &str, no: &str) {
+    let ran = |_| {
+        let out = run(example);
+        assert!(out.contains("static:5ms") && out.contains("error 5000000 ns"), "{out}");
+        let waited = out.split_once("waited").unwrap().1;
+        assert!(waited.contains(&format!("after(latest) = {yes}")), "{out}");
+        // A busy machine may put the example aside for the 10 ms from the first line to the second; then it is run again.
+        out.contains(&format!("before waiting: after(latest) = {no}"))
+    };
+    assert!((0..100).any(ran), "nothing is left to wait for");
 }
 
 /// The words of `text` between `from` and the next `to`, for each `from`.
@@ -79,7 +89,7 @@ fn the_header_is_that_of_the_library() {
 #[test]
 fn the_examples_of_other_languages_run() {
     if !has("cc") {
-        println!("SKIPPED: this machine has no C compiler");
+        say("SKIPPED: this machine has no C compiler");
         return;
     }
     let libraries = libraries();
@@ -92,7 +102,7 @@ fn the_examples_of_other_languages_run() {
         .arg(libraries.join("libclocksource.a"))
         .args(["-lpthread", "-ldl", "-lm", "-o"])
         .arg(&program));
-    check(&run(Command::new(&program).arg("static:5ms")), "1", "0");
+    check(Command::new(&program).arg("static:5ms"), "1", "0");
     let refused = Command::new(&program).arg("sundial").output().unwrap();
     assert!(String::from_utf8_lossy(&refused.stderr).contains("choose one of"), "{refused:?}");
     // A source that is not there yet opens, and gives no bound.
@@ -114,7 +124,7 @@ fn the_examples_of_other_languages_run() {
         .arg(&libraries)
         .args(["-lclocksource", "-o"])
         .arg(&program));
-    check(&run(Command::new(&program).arg("static:5ms").env("LD_LIBRARY_PATH", &libraries)), "1", "0");
+    check(Command::new(&program).arg("static:5ms").env("LD_LIBRARY_PATH", &libraries), "1", "0");
 
     python(&libraries);
 }
@@ -122,7 +132,7 @@ fn the_examples_of_other_languages_run() {
 /// The wheel is installed as a user would, and says of itself what its library needs.
 fn python(libraries: &Path) {
     if !has("python3") {
-        println!("SKIPPED: this machine has no Python");
+        say("SKIPPED: this machine has no Python");
         return;
     }
     let python = |args: &[&str]| run(Command::new("python3").args(args).env("PYTHONDONTWRITEBYTECODE", "1"));
@@ -145,7 +155,7 @@ fn python(libraries: &Path) {
         (interpreter, PathBuf::new())
     } else {
         // Debian without python3-venv. A wheel is a zip file that is unpacked where Python looks; `pip install` does little more.
-        println!("NOT COVERED: `pip install`, for this machine cannot make a virtual environment");
+        say("NOT COVERED: `pip install`, for this machine cannot make a virtual environment");
         let installed = libraries.join("site");
         python(&["-m", "zipfile", "-e", wheel.trim(), installed.to_str().unwrap()]);
         ("python3".into(), installed)
@@ -155,7 +165,7 @@ fn python(libraries: &Path) {
         command.args([&format!("{here}/examples/now.py"), source]).env("PYTHONPATH", &path);
         command
     };
-    check(&run(&mut example("static:5ms")), "True", "False");
+    check(&mut example("static:5ms"), "True", "False");
     let refused = example("sundial").output().unwrap();
     assert!(String::from_utf8_lossy(&refused.stderr).contains("choose one of"), "{refused:?}");
     let waiting = example(ABSENT).output().unwrap();
@@ -165,7 +175,7 @@ fn python(libraries: &Path) {
 /// The newest glibc symbol version in `readelf`'s words is the wheel's promise.
 fn tag_is_what_readelf_says(wheel: &str, library: &Path) {
     if !has("readelf") {
-        println!("NOT COVERED: the wheel's tag, for this machine has no readelf");
+        say("NOT COVERED: the wheel's tag, for this machine has no readelf");
         return;
     }
     let said = run(Command::new("readelf").arg("--version-info").arg("--wide").arg(library));

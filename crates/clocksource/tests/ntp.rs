@@ -13,7 +13,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 /// Seconds from NTP's epoch to Unix's.
 const EPOCH_S: u64 = 2_208_988_800;
 /// A condition that does not come true by then never will.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(600);
 
 /// What a server says. The truth here is the system clock.
 #[derive(Clone, Copy)]
@@ -28,7 +28,8 @@ const HONEST: Says = Says { offset_s: 0, leap: 0, stratum: 2, reference: [10, 0,
 const SMEARED: Says = Says { reference: [254, 0, 0, 1], ..HONEST };
 const INSERT: Says = Says { leap: 1, ..HONEST };
 const DELETE: Says = Says { leap: 2, ..HONEST };
-const LIAR: Says = Says { offset_s: 10, ..HONEST };
+/// Far beyond what an exchange with an honest server can take on a machine that stands still for a while.
+const LIAR: Says = Says { offset_s: 3600, ..HONEST };
 const REFUSES: Says = Says { stratum: 0, reference: *b"RATE", ..HONEST };
 
 fn real_ns() -> u64 {
@@ -115,7 +116,7 @@ fn agreed(servers: &[Option<Says>], many: usize) -> Measurement {
 fn a_minority_of_liars_is_outvoted() {
     let m = agreed(&[Some(HONEST), Some(LIAR), Some(HONEST)], 3);
     assert_eq!((m.leap, m.detail.as_str()), (Leap::None, "3 of 3 NTP servers agree"));
-    assert!(m.interval.error_ns() < 5_000_000_000, "the liar is 10 s off: {m:?}");
+    assert!(m.interval.error_ns() < 1_800_000_000_000, "the liar is an hour off: {m:?}");
     agreed(&[Some(HONEST), None, Some(HONEST)], 2);
 }
 

@@ -132,13 +132,20 @@ fn an_unsynchronised_kernel_is_not_trusted() {
 
 #[test]
 fn a_clock_over_this_kernel_agrees_with_the_kernel() {
-    let clock = Clock::open(&Spec::Kernel).unwrap();
-    let reading = clock.read();
-    match KernelTime::query().unwrap().measure(Moment::capture()) {
-        Ok(_) => assert_eq!(reading.status, Status::Synchronized),
+    let kernel = || KernelTime::query().unwrap().measure(Moment::capture()).map(drop).map_err(|e| e.to_string());
+    // A daemon of this machine may set the kernel's state meanwhile, and a reading that comes long after its poll is not trusted.
+    let quietly = (0..100).find_map(|_| {
+        let before = kernel();
+        let clock = Clock::open(&Spec::Kernel).unwrap();
+        let reading = clock.read();
+        (before == kernel() && reading.status != Status::Disrupted).then_some((clock, reading, before))
+    });
+    let (clock, reading, said) = quietly.expect("the kernel's state changes all the time");
+    match said {
+        Ok(()) => assert_eq!(reading.status, Status::Synchronized),
         Err(e) => {
             assert_eq!(reading.trusted(), None);
-            assert_eq!(clock.report().error.as_deref(), Some(e.to_string().as_str()));
+            assert_eq!(clock.report().error, Some(e));
         }
     }
     let poller = clock.start_poller(|_| {}).unwrap();
@@ -155,8 +162,8 @@ fn same_host_and_static_read_the_system_clock() {
     assert_eq!((a.error_ns(), b.error_ns()), (0, 5_000_000));
     assert!(b.earliest_ns + 5_000_000 >= a.earliest_ns && b.latest_ns - 5_000_000 <= c.latest_ns);
     assert_eq!(fixed.name(), "static:5ms");
-    let soon = Timestamp::new(b.latest_ns / 1000 + 1_000_000, 0);
-    assert_eq!((fixed.after(soon), fixed.before(soon)), (Ok(false), Ok(true)));
+    let tomorrow = Timestamp::new(b.latest_ns / 1000 + 86_400_000_000, 0);
+    assert_eq!((fixed.after(tomorrow), fixed.before(tomorrow)), (Ok(false), Ok(true)));
     let ts = host.now().unwrap().latest();
     host.wait_until_after(ts).unwrap();
     assert_eq!(host.after(ts), Ok(true));
