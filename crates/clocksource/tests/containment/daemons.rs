@@ -24,8 +24,11 @@ pub fn missing() -> Option<&'static str> {
         return Some(what);
     }
     let namespaces = with_path("unshare").args(["--net", "--mount", "true"]).output();
-    (!namespaces.is_ok_and(|o| o.status.success()))
-        .then_some("right to make namespaces (a container without CAP_SYS_ADMIN?)")
+    if !namespaces.is_ok_and(|o| o.status.success()) {
+        return Some("right to make namespaces (a container without CAP_SYS_ADMIN?)");
+    }
+    // Sandboxes may allow them and still have no such links.
+    Namespace::create().is_err().then_some("virtual links between network namespaces (`ip link add type veth`)")
 }
 
 /// Where programs are, those of root too.
@@ -74,12 +77,23 @@ pub struct Namespace {
 }
 
 impl Namespace {
+    /// One with a number that nobody has: another run may go on, or have been killed and left its own behind.
     pub fn create() -> io::Result<Self> {
-        let id = std::process::id() % 250;
+        let mut outcome = Err(io::ErrorKind::NotFound.into());
+        for n in 0..250 {
+            outcome = Self::numbered((std::process::id() + n) % 250);
+            if !outcome.as_ref().is_err_and(|e| e.to_string().contains("File exists")) {
+                break;
+            }
+        }
+        outcome
+    }
+    fn numbered(id: u32) -> io::Result<Self> {
         let (name, link, address) = (format!("tbref{id}"), format!("tbv{id}"), format!("10.77.{id}.1"));
+        // Before there is a value whose end would remove somebody else's.
+        run(&format!("ip netns add {name}"))?;
         let ns = Namespace { name, link, address };
         let Namespace { name, link, address } = &ns;
-        run(&format!("ip netns add {name}"))?;
         run(&format!("ip link add {link} type veth peer name eth0 netns {name}"))?;
         run(&format!("ip addr add 10.77.{id}.2/24 dev {link}"))?;
         run(&format!("ip link set {link} up"))?;
@@ -103,6 +117,8 @@ pub struct Place(pub PathBuf);
 impl Place {
     pub fn create() -> io::Result<Self> {
         let base = std::env::temp_dir().join(format!("tb-chrony-{}", std::process::id()));
+        // Of a process of the same number that was killed.
+        let _ = std::fs::remove_dir_all(&base);
         std::fs::create_dir_all(base.join("run"))?;
         std::fs::create_dir_all(base.join("clockbound"))?;
         // chronyd insists: its own directory, nobody else's.

@@ -11,7 +11,7 @@
 mod daemons;
 mod relay;
 
-use clock::Status;
+use clock::{Reading, Status};
 use clocksource::{Clock, ClockSource, Spec};
 use relay::{Relay, Truth, Weather, real_ns};
 use std::sync::Arc;
@@ -33,8 +33,10 @@ const SEASONS: [(&str, Weather); 7] = [
 ];
 const SEASON: Duration = Duration::from_secs(5);
 const SAMPLE_EVERY: Duration = Duration::from_millis(2);
-/// Time for daemons to start and to come back.
-const PATIENCE: Duration = Duration::from_secs(40);
+/// Time for daemons to start and to come back, on the slowest machine: only a failure costs it.
+const PATIENCE: Duration = Duration::from_secs(600);
+/// So many samples prove something, if most of them were trusted.
+const SAMPLES_MIN: u64 = 1_000;
 
 #[derive(Default, Debug)]
 struct Tally {
@@ -46,6 +48,9 @@ struct Tally {
 }
 
 impl Tally {
+    fn is_enough(&self) -> bool {
+        self.samples > SAMPLES_MIN && self.untrusted < self.samples / 2
+    }
     /// One sample: true time lay between its values just before and just after the reading.
     fn sample(&mut self, clock: &Clock, truth: Truth) {
         let before = truth.at(real_ns());
@@ -63,9 +68,14 @@ impl Tally {
     }
 }
 
-fn wait_for(what: &str, clock: &Clock, log: impl Fn() -> String, good: impl Fn() -> bool) {
+/// The first reading that is as it should be.
+fn wait_for(what: &str, clock: &Clock, log: impl Fn() -> String, good: impl Fn(&Reading) -> bool) -> Reading {
     let start = Instant::now();
-    while !good() {
+    loop {
+        let reading = clock.read();
+        if good(&reading) {
+            return reading;
+        }
         assert!(start.elapsed() < PATIENCE, "waited in vain for {what}: {:?}\n{}", clock.report(), log());
         std::thread::sleep(Duration::from_millis(20)); // poll: the daemon answers
     }
@@ -106,7 +116,7 @@ fn true_time_stays_inside_whatever_the_network_does() {
     clocks.extend(clockbound.iter().map(|(clock, _)| ("clockbound", clock)));
     let clocks = clocks.as_slice();
     for (_, clock) in clocks {
-        wait_for("synchronisation", clock, || place.log("client"), || clock.read().status == Status::Synchronized);
+        wait_for("synchronisation", clock, || place.log("client"), |r| r.status == Status::Synchronized);
     }
 
     println!("true time is 37 ms ahead of the system clock and gains 20 ppm");
@@ -115,7 +125,17 @@ fn true_time_stays_inside_whatever_the_network_does() {
     for (name, w) in SEASONS {
         relay.set(w);
         let (start, mut season) = (Instant::now(), fresh());
-        while start.elapsed() < SEASON {
+        // A busy machine samples rarely and polls late: there the last, calm season goes on until it has made up for it.
+        let last = name == SEASONS[SEASONS.len() - 1].0;
+        let lacks = |season: &[Tally]| {
+            let so_far = season.iter().zip(&totals).map(|(tally, total)| Tally {
+                samples: tally.samples + total.samples,
+                untrusted: tally.untrusted + total.untrusted,
+                ..Tally::default()
+            });
+            last && start.elapsed() < PATIENCE && !so_far.into_iter().all(|t| t.is_enough())
+        };
+        while start.elapsed() < SEASON || lacks(&season) {
             for (tally, (_, clock)) in season.iter_mut().zip(clocks) {
                 tally.sample(clock, truth);
             }
@@ -133,7 +153,7 @@ fn true_time_stays_inside_whatever_the_network_does() {
     for (total, (source, _)) in totals.iter().zip(clocks) {
         println!("{:<28} {source:<10} {}", "ALL", line(total));
         assert_eq!(total.violations, 0, "{source}");
-        assert!(total.samples > 1_000 && total.untrusted < total.samples / 2, "{source}: {total:?}");
+        assert!(total.is_enough(), "{source}: {total:?}");
     }
     a_dead_daemon_and_its_return(&place, &relay, &chrony, client);
 }
@@ -151,13 +171,12 @@ fn line(t: &Tally) -> String {
 
 fn a_dead_daemon_and_its_return(place: &daemons::Place, relay: &Relay, chrony: &Arc<Clock>, client: daemons::Daemon) {
     drop(client);
-    wait_for("FreeRunning", chrony, String::new, || chrony.read().status == Status::FreeRunning);
-    let first = chrony.read().interval.error_ns();
-    wait_for("growth", chrony, String::new, || chrony.read().interval.error_ns() > first + 50_000);
-    let grown = chrony.read();
-    assert_eq!(grown.status, Status::FreeRunning);
+    let alone = |r: &Reading| r.status == Status::FreeRunning;
+    let first = wait_for("FreeRunning", chrony, String::new, alone).interval.error_ns();
+    let grown = |r: &Reading| alone(r) && r.interval.error_ns() > first + 50_000;
+    let before = wait_for("growth", chrony, String::new, grown).interval.error_ns();
     let _client = place.client(relay.address()).unwrap();
-    wait_for("its return", chrony, || place.log("client"), || chrony.read().status == Status::Synchronized);
-    let (before, after) = (grown.interval.error_ns(), chrony.read().interval.error_ns());
+    let back = wait_for("its return", chrony, || place.log("client"), |r| r.status == Status::Synchronized);
+    let after = back.interval.error_ns();
     println!("chronyd killed: FreeRunning, error {first} ns grew to {before} ns; back: {after} ns");
 }
