@@ -15,13 +15,19 @@ fn tools_dir() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("e2e-tools")
 }
 
-/// A client that knows of the node what it is told, whatever this machine's settings for other servers are, and speaks English.
+/// A client that knows of the node what it is told, whatever this machine's settings for other servers are.
 fn client(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(program);
     for (name, _) in std::env::vars_os().filter(|(name, _)| name.as_encoded_bytes().starts_with(b"PG")) {
         command.env_remove(name);
     }
-    command.env_remove("LC_ALL").env_remove("LANGUAGE").env("LC_MESSAGES", "C");
+    command
+}
+
+/// A tool of PostgreSQL, in English; Debian's wrapper complains where the user's locale is not installed.
+fn tool(program: &str) -> Command {
+    let mut command = client(program);
+    command.env("LC_ALL", "C").env_remove("LANGUAGE");
     command
 }
 
@@ -61,7 +67,7 @@ fn psql() {
         SELECT s FROM t WHERE id = 2;";
     let url = node.url();
     let run = |arguments: &[&str]| {
-        succeed(client("psql").args(["-X", "-v", "ON_ERROR_STOP=1", &url]).args(arguments).stdin(Stdio::null()))
+        succeed(tool("psql").args(["-X", "-v", "ON_ERROR_STOP=1", &url]).args(arguments).stdin(Stdio::null()))
     };
     // All in one message; psql before 15 shows the last answer only.
     let out = run(&["-A", "-t", "-c", script]);
@@ -105,7 +111,7 @@ fn pgbench() {
     let (_scratch, node) = node();
     let (host, port) = node.sql.split_once(':').unwrap();
     let bench = |args: &[&str]| {
-        succeed(client("pgbench").args(["-h", host, "-p", port, "-U", "root"]).args(args).arg("postgres"))
+        succeed(tool("pgbench").args(["-h", host, "-p", port, "-U", "root"]).args(args).arg("postgres"))
     };
     bench(&["-i", "-s", "1"]);
     for mode in ["simple", "extended", "prepared"] {
