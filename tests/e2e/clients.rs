@@ -130,10 +130,16 @@ fn pgbench() {
     assert_eq!(row.get::<_, Option<i64>>(0), row.get::<_, Option<i64>>(1), "TPC-B's books balance");
 }
 
+/// Whether this Python runs and has the packages. A virtual environment may outlive the Python that it was made from.
+fn has_packages(python: &Path) -> bool {
+    let tried = Command::new(python).args(["-c", "import psycopg, sqlalchemy, alembic, django"]).output();
+    tried.is_ok_and(|o| o.status.success())
+}
+
 /// A Python with the packages of `requirements.txt`: the one that CI made, or a virtual environment; `None` where neither is.
 fn python() -> Option<PathBuf> {
     if let Some(given) = std::env::var_os("TIMEBALL_TEST_PYTHON") {
-        return Some(given.into());
+        return Some(PathBuf::from(given)).filter(|p| has_packages(p));
     }
     // Several tests want it; one makes it.
     static MAKING: Mutex<()> = Mutex::new(());
@@ -142,11 +148,11 @@ fn python() -> Option<PathBuf> {
     let interpreter = venv.join("bin/python");
     let requirements = clients_dir().join("requirements.txt");
     let stamp = venv.join("installed");
-    if std::fs::read(&stamp).ok() == std::fs::read(&requirements).ok() && stamp.exists() {
+    if std::fs::read(&stamp).ok() == std::fs::read(&requirements).ok() && has_packages(&interpreter) {
         return Some(interpreter);
     }
     std::fs::create_dir_all(tools_dir()).ok()?;
-    let made = Command::new("python3").args(["-m", "venv"]).arg(&venv).output().ok()?;
+    let made = Command::new("python3").args(["-m", "venv", "--clear"]).arg(&venv).output().ok()?;
     let installed = made.status.success().then(|| {
         Command::new(&interpreter)
             .args(["-m", "pip", "install", "--quiet", "--requirement"])
