@@ -167,6 +167,8 @@ pub struct StatementContext {
     pub memory: Arc<MemoryBudget>,
     /// Foreign keys that are checked before the commit.
     pub deferred: Arc<Deferred>,
+    /// Of hash tables: see [`crate::DatabaseOptions`].
+    pub hash_seed: u64,
 }
 
 impl StatementContext {

@@ -16,11 +16,18 @@ pub struct DatabaseOptions {
     pub product_version: String,
     /// Memory that one statement may use unless the session says otherwise, bytes (`timeball.query_memory_bytes`).
     pub query_memory_bytes: usize,
+    /// Seed of the hash tables of queries. No answer depends on it; one that clients cannot guess keeps them from choosing keys that
+    /// make a query slow. The default is always the same: draw one where there is chance.
+    pub hash_seed: u64,
 }
 
 impl Default for DatabaseOptions {
     fn default() -> Self {
-        DatabaseOptions { product_version: env!("CARGO_PKG_VERSION").into(), query_memory_bytes: 256 << 20 }
+        DatabaseOptions {
+            product_version: env!("CARGO_PKG_VERSION").into(),
+            query_memory_bytes: 256 << 20,
+            hash_seed: 0,
+        }
     }
 }
 

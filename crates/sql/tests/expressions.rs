@@ -73,6 +73,7 @@ fn context() -> Arc<StatementContext> {
         deadline: Default::default(),
         memory: Arc::new(MemoryBudget::new(1 << 20)),
         deferred: Default::default(),
+        hash_seed: 0,
     })
 }
 

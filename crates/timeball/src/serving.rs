@@ -6,6 +6,7 @@ use server::kv::{KvNode, KvOptions};
 use server::server::{DRAIN_INTERRUPT_SECONDS, DRAIN_STATEMENT_SECONDS};
 use server::{Server, StoreDir, log};
 use sql::{Database, DatabaseOptions};
+use std::hash::{BuildHasher, RandomState};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -19,6 +20,11 @@ const LOG_DIR: &str = "log";
 const STOP_SECONDS_MAX: u64 = 8;
 /// Statements have their time to end and to be interrupted before the stop is cut off.
 const _: () = assert!(DRAIN_STATEMENT_SECONDS + DRAIN_INTERRUPT_SECONDS < STOP_SECONDS_MAX && STOP_SECONDS_MAX < 10);
+
+/// A seed of its own for each process.
+fn sql_options() -> DatabaseOptions {
+    DatabaseOptions { hash_seed: RandomState::new().hash_one(0), ..DatabaseOptions::default() }
+}
 
 /// A running node.
 pub struct Serving {
@@ -40,7 +46,7 @@ impl Serving {
         let poller = poller.transpose().map_err(|e| e.to_string())?;
         log_clock(&clock);
         let node = open_node(&store, clock, options)?;
-        let db = Database::open(node.clone(), DatabaseOptions::default()).map_err(|e| e.to_string())?;
+        let db = Database::open(node.clone(), sql_options()).map_err(|e| e.to_string())?;
         let server = Server::start(&options.server, db, node.clone()).map_err(|e| e.to_string())?;
         Ok(Serving { server, node, _poller: poller, _store: store })
     }

@@ -5,16 +5,57 @@
 //!
 //! Invariant: numbers are given from 0 in the order in which keys were first met.
 //!
-//! Caveat: the hash has no seed, as PostgreSQL's has none: whoever chooses the keys of his own query can make it slow.
+//! The hash has a seed that comes from above ([`crate::DatabaseOptions::hash_seed`]): whoever chooses keys does not know which of them
+//! meet. What a table answers does not depend on it, since numbers follow first sight.
+//!
+//! Caveat: the hash is quick, not cryptographic: it withstands keys chosen without looking, not a patient observer of running times.
 
 /// Keys and their numbers.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct KeyTable {
+    seed: Seed,
     bytes: Vec<u8>,
     /// Where each key ends.
     ends: Vec<usize>,
     /// By hash, with linear probing: hash in the upper half, number + 1 in the lower; 0 is free. A power of two of them.
     slots: Vec<u64>,
+}
+
+/// What the hash begins with, and what it multiplies by: an odd number.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Seed {
+    start: u64,
+    factor: u64,
+}
+
+impl Seed {
+    /// Two words of one.
+    pub(super) fn new(seed: u64) -> Seed {
+        Seed { start: scramble(seed), factor: scramble(!seed) | 1 }
+    }
+
+    /// Eight bytes at a time: both halves of a product.
+    fn hash(&self, key: &[u8]) -> u32 {
+        let fold = |state: u64, word: u64| {
+            let product = u128::from(state ^ word) * u128::from(self.factor);
+            (product as u64) ^ (product >> 64) as u64
+        };
+        let (words, rest) = key.as_chunks::<8>();
+        let first = self.start ^ key.len() as u64;
+        let mut state = words.iter().fold(first, |state, word| fold(state, u64::from_le_bytes(*word)));
+        let mut last = [0; 8];
+        last[..rest.len()].copy_from_slice(rest);
+        state = fold(state, u64::from_le_bytes(last));
+        (state ^ state >> 32) as u32
+    }
+}
+
+/// The finalizer of splitmix64: neighbouring seeds give words that have nothing to do with each other.
+fn scramble(word: u64) -> u64 {
+    let word = word.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let word = (word ^ word >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let word = (word ^ word >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    word ^ word >> 31
 }
 
 /// What a key needs beside its bytes: its end, and its share of the slots.
@@ -29,6 +70,11 @@ enum Probe {
 }
 
 impl KeyTable {
+    /// An empty table.
+    pub(super) fn new(seed: Seed) -> KeyTable {
+        KeyTable { seed, bytes: Vec::new(), ends: Vec::new(), slots: Vec::new() }
+    }
+
     /// How many keys there are.
     pub(super) fn len(&self) -> usize {
         self.ends.len()
@@ -39,7 +85,7 @@ impl KeyTable {
         if self.slots.is_empty() {
             return None;
         }
-        match self.probe(hash(key), key) {
+        match self.probe(self.seed.hash(key), key) {
             Probe::Found(number) => Some(number),
             Probe::Free(_) => None,
         }
@@ -50,7 +96,7 @@ impl KeyTable {
         if self.slots.len() * 3 <= self.len() * 4 {
             self.grow();
         }
-        let hash = hash(key);
+        let hash = self.seed.hash(key);
         match self.probe(hash, key) {
             Probe::Found(number) => (number, false),
             Probe::Free(at) => {
@@ -101,27 +147,13 @@ impl KeyTable {
     }
 }
 
-/// Eight bytes at a time: both halves of a product with an odd constant (the fraction of the golden ratio).
-fn hash(key: &[u8]) -> u32 {
-    let fold = |state: u64, word: u64| {
-        let product = u128::from(state ^ word) * 0x9e37_79b9_7f4a_7c15_u128;
-        (product as u64) ^ (product >> 64) as u64
-    };
-    let (words, rest) = key.as_chunks::<8>();
-    let mut state = words.iter().fold(key.len() as u64, |state, word| fold(state, u64::from_le_bytes(*word)));
-    let mut last = [0; 8];
-    last[..rest.len()].copy_from_slice(rest);
-    state = fold(state, u64::from_le_bytes(last));
-    (state ^ state >> 32) as u32
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn numbers_are_given_in_order_of_first_sight_and_found_again() {
-        let mut table = KeyTable::default();
+        let mut table = KeyTable::new(Seed::new(7));
         assert_eq!(table.find(b"a"), None);
         let keys: Vec<Vec<u8>> = (0..5000u32).map(|n| n.to_be_bytes()[..(n % 5) as usize].to_vec()).collect();
         let mut first: Vec<&[u8]> = Vec::new();
@@ -138,7 +170,7 @@ mod tests {
 
     #[test]
     fn keys_that_differ_in_length_alone_are_two() {
-        let mut table = KeyTable::default();
+        let mut table = KeyTable::new(Seed::new(7));
         for (number, length) in (0..40).enumerate() {
             assert_eq!(table.number(&vec![0; length]), (number, true));
         }
@@ -148,7 +180,7 @@ mod tests {
     /// Keys of numbers in a row must not crowd: a bad hash makes this test hang rather than fail.
     #[test]
     fn many_numbers_in_a_row_are_told_apart() {
-        let mut table = KeyTable::default();
+        let mut table = KeyTable::new(Seed::new(7));
         for step in [1u64, 1 << 20, 1 << 40] {
             let before = table.len();
             for n in 0..100_000u64 {
@@ -156,5 +188,29 @@ mod tests {
             }
             assert!(table.len() > before + 90_000);
         }
+    }
+
+    /// Keys that all meet under one seed: they must not under another. Without a seed there would be no other.
+    #[test]
+    fn keys_chosen_against_one_seed_do_not_meet_under_another() {
+        let (known, other) = (Seed::new(1), Seed::new(2));
+        let mut all = (0..1u64 << 22).map(|n| n.to_le_bytes());
+        let chosen: Vec<[u8; 8]> = all.by_ref().filter(|key| known.hash(key) & 0xfff == 0).collect();
+        assert!(chosen.len() > 500, "{}", chosen.len());
+        let mut places: Vec<u32> = chosen.iter().map(|key| other.hash(key) & 0xfff).collect();
+        places.sort_unstable();
+        let most = places.chunk_by(|a, b| a == b).map(<[u32]>::len).max();
+        assert!(most < Some(chosen.len() / 20), "{most:?} of {} share a place", chosen.len());
+    }
+
+    #[test]
+    fn numbers_do_not_depend_on_the_seed() {
+        let keys: Vec<Vec<u8>> = (0..3000u32).map(|n| (n % 701).to_le_bytes()[..(n % 5) as usize].to_vec()).collect();
+        let numbers = |seed| {
+            let mut table = KeyTable::new(Seed::new(seed));
+            keys.iter().map(|key| table.number(key)).collect::<Vec<_>>()
+        };
+        let first = numbers(0);
+        (1..20).chain([u64::MAX]).for_each(|seed| assert_eq!(numbers(seed), first));
     }
 }

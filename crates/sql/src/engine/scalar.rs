@@ -82,7 +82,7 @@ fn in_set(left: &[Value], kinds: &[KeyKind], set: &InSet) -> Value {
 }
 
 /// The rows of an IN's subquery, as keys.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct InSet {
     keys: KeyTable,
     has_null: bool,
@@ -277,7 +277,7 @@ impl Subplan {
         {
             return Ok(set);
         }
-        let mut set = InSet { empty: true, ..InSet::default() };
+        let mut set = InSet { keys: KeyTable::new(run.seed), has_null: false, empty: true };
         let mut key = Vec::new();
         for row in self.rows(row, run)?.iter() {
             run.tick()?;

@@ -156,6 +156,7 @@ impl Session {
             deadline: self.deadline.clone(),
             memory: Arc::new(MemoryBudget::new(self.settings.query_memory_bytes)),
             deferred: self.deferred.clone(),
+            hash_seed: self.db.options.hash_seed,
         }))
     }
 

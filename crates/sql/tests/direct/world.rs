@@ -86,6 +86,7 @@ pub struct World {
     pub catalog: Arc<Tables>,
     sequences: Arc<Counters>,
     next: Mutex<Oid>,
+    pub hash_seed: u64,
 }
 
 /// What a statement gave.
@@ -125,6 +126,7 @@ impl World {
             catalog: Arc::default(),
             sequences: Arc::default(),
             next: Mutex::new(20_000),
+            hash_seed: 0,
         }
     }
 
@@ -163,6 +165,7 @@ impl World {
             deadline: Default::default(),
             memory: Arc::new(MemoryBudget::new(64 << 20)),
             deferred: Default::default(),
+            hash_seed: self.hash_seed,
         })
     }
 

@@ -4,7 +4,7 @@ use super::sort::{compare_rows, key_values};
 use super::{Prefix, Reservation, Rows, Run, Seen, Source, listed, open as open_node};
 use crate::SqlError;
 use crate::engine::aggregate::{Accumulator, AggregateCall};
-use crate::engine::key_table::{KEY_BYTES, KeyTable};
+use crate::engine::key_table::{KEY_BYTES, KeyTable, Seed};
 use crate::engine::keys::{KeyKind, encode, own_kind};
 use crate::engine::node::Node;
 use crate::exec::sort::in_order;
@@ -21,7 +21,7 @@ struct State {
 pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<Source, SqlError> {
     let Node::Aggregate { input, keys, calls, sets, .. } = node.as_ref() else { return Ok(listed(Vec::new())) };
     let mut source = open_node(input, prefix, run)?;
-    let mut groups = Groups::new(run.reserve());
+    let mut groups = Groups::new(run);
     let kinds: Vec<KeyKind> = keys.iter().map(|key| own_kind(&key.ty)).collect();
     let (mut row, mut values, mut key, mut scratch) = (Row::new(), Row::new(), Vec::new(), Scratch::default());
     while source.next(&mut row)? {
@@ -67,14 +67,21 @@ const BLOCK_GROUPS: usize = 256;
 /// Groups by number: their keys and the states of their aggregates, one group after the other.
 struct Groups {
     table: KeyTable,
+    seed: Seed,
     keys: Vec<Value>,
     states: Vec<Vec<State>>,
     reserved: Reservation,
 }
 
 impl Groups {
-    fn new(reserved: Reservation) -> Groups {
-        Groups { table: KeyTable::default(), keys: Vec::new(), states: Vec::new(), reserved }
+    fn new(run: &Run) -> Groups {
+        Groups {
+            table: KeyTable::new(run.seed),
+            seed: run.seed,
+            keys: Vec::new(),
+            states: Vec::new(),
+            reserved: run.reserve(),
+        }
     }
 
     /// The number of a group.
@@ -96,7 +103,7 @@ impl Groups {
             }
             self.states[place / BLOCK_GROUPS].extend(calls.iter().map(|call| State {
                 accumulator: call.start(),
-                seen: call.distinct.then(Box::default),
+                seen: call.distinct.then(|| Box::new(Seen::new(self.seed))),
                 kept: Vec::new(),
             }));
         }

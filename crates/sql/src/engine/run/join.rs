@@ -155,7 +155,7 @@ impl Buckets {
     fn new(join: &Join, rows: &[Row], reserved: &mut Reservation, run: &Arc<Run>) -> Result<Buckets, SqlError> {
         let kind = |key: &JoinKey| keys::kind(&key.left.ty, &key.right.ty).unwrap_or(KeyKind::Plain);
         let kinds: Vec<KeyKind> = join.keys.iter().map(kind).collect();
-        let (mut keys, mut first, mut next) = (KeyTable::default(), Vec::new(), vec![END; rows.len()]);
+        let (mut keys, mut first, mut next) = (KeyTable::new(run.seed), Vec::new(), vec![END; rows.len()]);
         let (mut last, mut key) = (Vec::new(), Vec::new());
         for (place, row) in rows.iter().enumerate() {
             run.tick()?;

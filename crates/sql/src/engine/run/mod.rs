@@ -14,7 +14,7 @@ mod shape;
 mod sort;
 mod window;
 
-use super::key_table::{KEY_BYTES, KeyTable};
+use super::key_table::{KEY_BYTES, KeyTable, Seed};
 use super::node::Node;
 use super::scalar::InSet;
 use crate::SqlError;
@@ -57,6 +57,8 @@ pub(super) struct Run {
     kept: Mutex<BTreeMap<usize, Kept>>,
     sets: Mutex<BTreeMap<usize, Arc<InSet>>>,
     working: Mutex<BTreeMap<usize, Arc<Vec<Row>>>>,
+    /// Of every table of keys.
+    pub(super) seed: Seed,
     /// Rows since the statement began, of all its loops. One thread runs them: a count may be lost, never a check for long.
     ticks: AtomicU32,
 }
@@ -78,9 +80,9 @@ impl Reservation {
 
 impl Run {
     pub(super) fn new(context: &Arc<StatementContext>) -> Arc<Run> {
-        let context = context.clone();
         Arc::new(Run {
-            context,
+            context: context.clone(),
+            seed: Seed::new(context.hash_seed),
             kept: Mutex::default(),
             sets: Mutex::default(),
             working: Mutex::default(),
@@ -148,10 +150,13 @@ fn held(rows: impl Iterator<Item = Row> + Send + 'static, reserved: Reservation)
 }
 
 /// Keys that were met before.
-#[derive(Default)]
 struct Seen(KeyTable);
 
 impl Seen {
+    fn new(seed: Seed) -> Seen {
+        Seen(KeyTable::new(seed))
+    }
+
     /// Whether a key is met for the first time.
     fn is_new(&mut self, key: &[u8], reserved: &mut Reservation) -> Result<bool, SqlError> {
         let (_, new) = self.0.number(key);

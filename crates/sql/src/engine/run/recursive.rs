@@ -64,7 +64,7 @@ fn recurse(
     run: &Arc<Run>,
 ) -> Result<Source, SqlError> {
     let mut reserved = run.reserve();
-    let (mut seen, mut key) = (Seen::default(), Vec::new());
+    let (mut seen, mut key) = (Seen::new(run.seed), Vec::new());
     let mut fresh = |node| -> Result<Vec<Row>, SqlError> {
         let mut rows = Vec::new();
         for row in collect(open_node(node, prefix, run)?, &mut reserved, run)? {

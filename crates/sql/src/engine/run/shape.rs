@@ -29,7 +29,7 @@ pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<
             Box::new(Limit { base: base(input)?, skip, take, last: None })
         }
         Node::Distinct { input, .. } => {
-            let (seen, key) = (Seen::default(), Vec::new());
+            let (seen, key) = (Seen::new(run.seed), Vec::new());
             Box::new(Distinct { base: base(input)?, seen, key, reserved: run.reserve() })
         }
         Node::Set { kind, all, prefix: width, left, right } => {
@@ -248,7 +248,7 @@ fn set_operation(
     if kind == SetKind::Union {
         let both = Union {
             inputs: [Some(left), Some(right)],
-            seen: (!all).then(Seen::default),
+            seen: (!all).then(|| Seen::new(run.seed)),
             key: Vec::new(),
             run: run.clone(),
             width,
@@ -257,7 +257,7 @@ fn set_operation(
         return Ok(Box::new(both));
     }
     let mut reserved = run.reserve();
-    let (mut keys, mut counts) = (KeyTable::default(), Vec::new());
+    let (mut keys, mut counts) = (KeyTable::new(run.seed), Vec::new());
     let (mut row, mut key) = (Row::new(), Vec::new());
     while right.next(&mut row)? {
         run.tick()?;
@@ -273,7 +273,7 @@ fn set_operation(
         left,
         keys,
         counts,
-        seen: Seen::default(),
+        seen: Seen::new(run.seed),
         key,
         run: run.clone(),
         keep_matched: kind == SetKind::Intersect,

@@ -52,7 +52,7 @@ impl Partition {
 
 fn partitions(call: &WindowCall, rows: &[Row], run: &Arc<Run>) -> Result<Vec<Partition>, SqlError> {
     let mut reserved = run.reserve();
-    let (mut numbers, mut key) = (KeyTable::default(), Vec::new());
+    let (mut numbers, mut key) = (KeyTable::new(run.seed), Vec::new());
     // A row's place behind the leads of its sort keys, by partition; its sort keys by place.
     let mut lists: Vec<Vec<(u128, usize)>> = Vec::new();
     let mut keys: Vec<Value> = Vec::with_capacity(rows.len() * call.order.len());
