@@ -142,6 +142,15 @@ impl Function {
             )
     }
 
+    /// Whether its result may be another for another order of its rows.
+    pub(super) fn heeds_order(self, args: &[SqlType]) -> bool {
+        let float = matches!(args.first(), Some(SqlType::Float4 | SqlType::Float8));
+        match self {
+            Function::Sum | Function::Avg | Function::Variance { .. } => float,
+            _ => self.holds_values() && !self.is_ordered_set(),
+        }
+    }
+
     fn keeps_nulls(self) -> bool {
         matches!(self, Function::ArrayAgg | Function::JsonAgg { .. } | Function::JsonObjectAgg { .. })
     }
@@ -154,7 +163,8 @@ pub(super) struct AggregateCall {
     /// None for `count(*)`. For an ordered-set aggregate: the sorted value, then the fraction.
     pub(super) args: Vec<Scalar>,
     pub(super) distinct: bool,
-    /// ORDER BY within the call, over the same row as the arguments.
+    /// ORDER BY within the call, over the same row as the arguments. With DISTINCT: every argument is among the keys, or there are none
+    /// because the order does not matter.
     pub(super) order: Vec<SortKey>,
     pub(super) filter: Option<Scalar>,
     pub(super) ty: SqlType,

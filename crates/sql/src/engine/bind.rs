@@ -516,16 +516,20 @@ impl<'c> Binder<'c> {
         let star = matches!(&function.args, FunctionArguments::List(list)
             if matches!(list.args.as_slice(), [FunctionArg::Unnamed(FunctionArgExpr::Wildcard | FunctionArgExpr::QualifiedWildcard(_))]));
         let mut args = if star { Vec::new() } else { call_args(function)? };
-        let mut order = Vec::new();
+        let mut keys: &[OrderByExpr] = &[];
         let mut distinct = false;
         if let FunctionArguments::List(list) = &function.args {
             distinct = list.duplicate_treatment == Some(DuplicateTreatment::Distinct);
             for clause in &list.clauses {
                 match clause {
-                    FunctionArgumentClause::OrderBy(keys) => order = self.sort_keys(keys, scope)?,
+                    FunctionArgumentClause::OrderBy(by) => keys = by,
                     other => return Err(SqlError::unsupported(format!("{other} in a call"))),
                 }
             }
+        }
+        let mut order = self.sort_keys(keys, scope)?;
+        if distinct {
+            self.sort_distinct(&mut order, keys, &args, scope)?;
         }
         if kind.is_ordered_set() {
             let [key] = function.within_group.as_slice() else {
@@ -571,7 +575,36 @@ impl<'c> Binder<'c> {
             }
             None => None,
         };
+        if distinct && !kind.heeds_order(&types) {
+            order.clear();
+        }
         Ok(AggregateCall { function: kind, args: scalars, distinct, order, filter, ty })
+    }
+
+    /// DISTINCT within a call sorts: by the call's ORDER BY, which must be arguments, then by the other arguments.
+    fn sort_distinct(
+        &mut self,
+        order: &mut Vec<SortKey>,
+        keys: &[OrderByExpr],
+        args: &[Expr],
+        scope: &Scope<'_>,
+    ) -> Result<(), SqlError> {
+        let texts: Vec<String> = args.iter().map(ToString::to_string).collect();
+        let sorted: Vec<String> = keys.iter().map(|key| key.expr.to_string()).collect();
+        if sorted.iter().any(|key| !texts.contains(key)) {
+            let message = "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list";
+            return Err(SqlError::new(SqlState::INVALID_COLUMN_REFERENCE, message));
+        }
+        for (arg, text) in args.iter().zip(&texts) {
+            if !sorted.contains(text) {
+                let by = self.compile(arg.clone(), scope)?;
+                order.push(SortKey { by: self.known(by)?, descending: false, nulls_first: false });
+            }
+        }
+        match order.iter().find(|key| key.by.ty == SqlType::Json) {
+            Some(key) => Err(no_equality(&key.by.ty)),
+            None => Ok(()),
+        }
     }
 
     /// Sort keys whose names are resolved.
@@ -591,6 +624,12 @@ impl<'c> Binder<'c> {
 pub(super) fn direction(key: &OrderByExpr) -> (bool, bool) {
     let descending = key.options.asc == Some(false);
     (descending, key.options.nulls_first.unwrap_or(descending))
+}
+
+/// What cannot be told apart cannot be made distinct.
+pub(super) fn no_equality(ty: &SqlType) -> SqlError {
+    let message = format!("could not identify an equality operator for type {ty}");
+    SqlError::new(SqlState::UNDEFINED_FUNCTION, message)
 }
 
 /// Wraps an argument in to_json or to_jsonb.

@@ -61,8 +61,17 @@ impl Binder<'_> {
         let frame = self.frame(spec.window_frame.as_ref(), scope)?;
         if aggregate::Function::named(&name).is_some() {
             let call = self.aggregate(function, scope)?;
-            if call.distinct || !call.order.is_empty() {
-                return Err(SqlError::unsupported("DISTINCT or ORDER BY within a window function's call"));
+            if call.distinct {
+                return Err(SqlError::new(
+                    SqlState::FEATURE_NOT_SUPPORTED,
+                    "DISTINCT is not implemented for window functions",
+                ));
+            }
+            if !call.order.is_empty() {
+                return Err(SqlError::new(
+                    SqlState::FEATURE_NOT_SUPPORTED,
+                    "aggregate ORDER BY is not implemented for window functions",
+                ));
             }
             return Ok(WindowCall { function: Function::Aggregate(call), args: Vec::new(), partition, order, frame });
         }

@@ -141,9 +141,15 @@ fn step(
     for arg in &call.args {
         args.push(arg.value(row, run)?);
     }
+    let sort = key_values(&call.order, row, run)?;
     if let Some(seen) = &mut state.seen {
         key.clear();
-        args.iter().zip(&call.args).for_each(|(value, scalar)| encode(value, own_kind(&scalar.ty), key));
+        if call.order.is_empty() {
+            args.iter().zip(&call.args).for_each(|(value, scalar)| encode(value, own_kind(&scalar.ty), key));
+        } else {
+            // What the arguments were before they were written as json.
+            sort.iter().zip(&call.order).for_each(|(value, by)| encode(value, own_kind(&by.by.ty), key));
+        }
         if !seen.is_new(key, reserved)? {
             return Ok(());
         }
@@ -155,7 +161,7 @@ fn step(
         return state.accumulator.add(args);
     }
     reserved.row(args)?;
-    state.kept.push((key_values(&call.order, row, run)?, std::mem::take(args)));
+    state.kept.push((sort, std::mem::take(args)));
     Ok(())
 }
 

@@ -193,3 +193,45 @@ SELECT sum(f), avg(f), sum(d), avg(d), count(f) FROM floats WHERE g = 3;
 -- Infinity|Infinity|Infinity|Infinity|2
 SELECT sum(f), avg(f), sum(d), avg(d), count(f) FROM (SELECT * FROM floats) x WHERE g = 3 GROUP BY g;
 -- Infinity|Infinity|Infinity|Infinity|2
+
+--- DISTINCT within a call sorts.
+CREATE TABLE w (id int PRIMARY KEY, v varchar(9), x text, n int, f float8, d numeric(6,2), c char(3), h date);
+INSERT INTO w VALUES (1, 'pear', 'b', 3, 0.1, 2.50, 'z', '2024-03-01'), (2, 'fig', 'a', 1, 0.2, 1.5, 'y', '2024-01-01'), (3, 'pear', NULL, 3, 0.3, 2.5, 'z', NULL), (4, 'apple', 'c', NULL, 1e17, NULL, NULL, '2024-02-01'), (5, NULL, 'a', 2, -1e17, 1.5, 'a', '2024-01-01');
+SELECT array_agg(DISTINCT n), array_agg(DISTINCT n ORDER BY n DESC), array_agg(DISTINCT n ORDER BY n NULLS FIRST) FROM w;
+-- {1,2,3,NULL}|{NULL,3,2,1}|{NULL,1,2,3}
+SELECT string_agg(DISTINCT x, ','), string_agg(DISTINCT x, ',' ORDER BY x DESC), string_agg(DISTINCT v, ',' ORDER BY v) FROM w;
+-- a,b,c|c,b,a|apple,fig,pear
+SELECT string_agg(DISTINCT x, v) FROM w;
+-- aapearbapplec
+SELECT string_agg(DISTINCT x, v ORDER BY v, x) FROM w;
+-- cfigapearba
+SELECT array_agg(DISTINCT c), array_agg(DISTINCT d), array_agg(DISTINCT h), array_agg(DISTINCT f) FROM w;
+-- {"a  ","y  ","z  ",NULL}|{1.50,2.50,NULL}|{2024-01-01,2024-02-01,2024-03-01,NULL}|{-1e+17,0.1,0.2,0.3,1e+17}
+SELECT json_agg(DISTINCT n), jsonb_agg(DISTINCT x ORDER BY x DESC), json_agg(DISTINCT h) FROM w;
+-- [1, 2, 3, null]|[null, "c", "b", "a"]|["2024-01-01", "2024-02-01", "2024-03-01", null]
+SELECT json_object_agg(DISTINCT id, x) FROM w WHERE id < 3;
+-- { "1" : "b", "2" : "a" }
+SELECT sum(DISTINCT f), sum(DISTINCT n), avg(DISTINCT d), count(DISTINCT x), max(DISTINCT v) FROM w;
+-- 0|6|2.0000000000000000|3|pear
+SELECT n % 2, array_agg(DISTINCT x), count(DISTINCT v) FILTER (WHERE id > 1) FROM w GROUP BY n % 2 ORDER BY 1;
+-- 0|{a}|0
+-- 1|{a,b,NULL}|2
+-- NULL|{c}|1
+SELECT array_agg(DISTINCT upper(x) ORDER BY upper(x) DESC) FROM w;
+-- {NULL,C,B,A}
+SELECT string_agg(DISTINCT x, ',' ORDER BY id) FROM w;
+-- ERROR 42P10: in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list
+SELECT string_agg(DISTINCT v::text, ',' ORDER BY v) FROM w;
+-- ERROR 42P10: in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list
+SELECT string_agg(DISTINCT v, ',' ORDER BY v::text) FROM w;
+-- ERROR 42P10: in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list
+SELECT string_agg(DISTINCT v::text, ',' ORDER BY v::text) FROM w;
+-- apple,fig,pear
+SELECT count(DISTINCT x ORDER BY n) FROM w;
+-- ERROR 42P10: in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list
+SELECT json_agg(DISTINCT to_json(n)) FROM w;
+-- ERROR 42883: could not identify an equality operator for type json
+SELECT count(DISTINCT x) OVER () FROM w;
+-- ERROR 0A000: DISTINCT is not implemented for window functions
+SELECT array_agg(x ORDER BY id) OVER () FROM w;
+-- ERROR 0A000: aggregate ORDER BY is not implemented for window functions
