@@ -8,6 +8,7 @@ use super::aggregate::{AggregateCall, Function as Aggregate};
 use super::keys;
 use super::node::{Node, SortKey};
 use super::scalar::{Scalar, Step, Subplan};
+use super::scan::Names;
 use super::scope::{Scope, slot_expr, slot_of};
 use super::take::{Clause, Held, Taker, call_args, call_expr, function_name, mark_of};
 use crate::catalog::Oid;
@@ -63,10 +64,13 @@ pub(super) struct Binder<'c> {
     pub(super) windows: Vec<usize>,
     pub(super) sets: Vec<usize>,
     pub(super) ctes: Vec<Cte>,
-    /// Words of the statement: a column whose name is none of them is not read. `None`: every column may be.
-    pub(super) words: Option<BTreeSet<String>>,
+    /// Words of the statement and of its views: a column whose name is none of them is not read.
+    words: BTreeSet<String>,
+    /// Columns may be read by names that are not their own: a scan planned now reads them all.
+    pub(super) every: bool,
     /// Columns that are read without a word of theirs: by `*`, by NATURAL, as part of a whole row.
-    pub(super) unsaid: BTreeSet<String>,
+    unsaid: BTreeSet<String>,
+    names: Names,
     next_id: usize,
     depth: usize,
     branches: usize,
@@ -335,8 +339,10 @@ impl<'c> Binder<'c> {
             windows: Vec::new(),
             sets: Vec::new(),
             ctes: Vec::new(),
-            words,
+            every: words.is_none(),
+            words: words.unwrap_or_default(),
             unsaid: BTreeSet::new(),
+            names: Names::default(),
             next_id: 0,
             depth: 0,
             branches: 0,
@@ -346,6 +352,27 @@ impl<'c> Binder<'c> {
     /// Says that columns are read which no word of the statement may name.
     pub(super) fn read_unsaid<'n>(&mut self, names: impl IntoIterator<Item = &'n String>) {
         self.unsaid.extend(names.into_iter().map(|name| name.to_lowercase()));
+    }
+
+    /// Takes the words of a view's query.
+    pub(super) fn add_words(&mut self, text: &str) {
+        match super::words_of(text) {
+            Some(more) => self.words.extend(more),
+            None => self.every = true,
+        }
+    }
+
+    /// The columns that a scan planned now reads: those in words, and those that will have been read without one when all is bound.
+    pub(super) fn names(&self) -> Option<Names> {
+        (!self.every).then(|| self.names.clone())
+    }
+
+    /// The statement is bound: nothing more is read.
+    pub(super) fn settle_names(&mut self) {
+        let mut names = std::mem::take(&mut self.words);
+        names.append(&mut self.unsaid);
+        // It is set once: a binder binds one statement.
+        let _ = self.names.set(names);
     }
 
     pub(super) fn id(&mut self) -> usize {

@@ -360,9 +360,9 @@ impl Binder<'_> {
         let item = self.table(name, None, outer)?;
         let mut items = Items::default();
         let tree = self.leaf(item, &mut items)?;
-        let words = self.words.take();
+        let every = std::mem::replace(&mut self.every, true);
         let built = self.build(&tree, Vec::new(), &items, outer);
-        self.words = words;
+        self.every = every;
         Ok(super::bind::Planned { node: built?.node, columns: items.list[0].columns.clone() })
     }
 
@@ -386,7 +386,7 @@ impl Binder<'_> {
         })?;
         if alias.is_some_and(|alias| !alias.columns.is_empty()) {
             // Its columns go by other names than their own.
-            self.words = None;
+            self.every = true;
         }
         let shown = alias.map_or_else(|| table.to_string(), |alias| fold(&alias.name));
         let columns = super::bind_query::renamed(columns, alias.map_or(&[], |alias| &alias.columns), &shown)?;
@@ -457,12 +457,7 @@ impl Binder<'_> {
                 format!("the query of view \"{}\" cannot be read", view.name),
             ));
         };
-        if let Some(words) = &mut self.words {
-            match super::words_of(&view.query) {
-                Some(more) => words.extend(more),
-                None => self.words = None,
-            }
-        }
+        self.add_words(&view.query);
         let ctes = std::mem::take(&mut self.ctes);
         let opaque = Scope::opaque(Some(outer));
         let planned = self.query(query, &opaque);

@@ -34,10 +34,9 @@ fn join_name(join: &Join) -> String {
 }
 
 fn table_name(scan: &super::scan::TableScan) -> String {
-    let Some(level) = scan.levels.first() else { return "Scan".into() };
-    let index = level.access.index(level.path.index);
-    let table = &level.access.table.name;
-    let how = if level.path.prefix.is_empty() && level.path.range.is_none() { "Scan" } else { "Index Scan" };
+    let index = scan.access.index(scan.path.index);
+    let table = &scan.access.table.name;
+    let how = if scan.path.prefix.is_empty() && scan.path.range.is_none() { "Scan" } else { "Index Scan" };
     format!("{how} on {table} using {}", index.name)
 }
 

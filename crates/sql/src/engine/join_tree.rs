@@ -231,7 +231,7 @@ impl Binder<'_> {
         let filter = self.conditions(conditions, &scope, "WHERE")?;
         let node = match &items.list[item].source {
             ItemSource::Table(access) => {
-                let chosen = scan::plan(access, outer.width(), filter, self.words.as_ref())?;
+                let chosen = scan::plan(access, outer.width(), filter, self.names())?;
                 Node::Table(chosen.scan)
             }
             ItemSource::Virtual(table) => {
@@ -428,8 +428,8 @@ impl Binder<'_> {
             return Ok(None);
         }
         let conditions = self.conditions(&[below.to_vec(), on].concat(), &scope, "JOIN/ON")?;
-        let chosen = scan::plan(access, base, conditions, self.words.as_ref())?;
-        let leads = chosen.scan.levels.first().is_some_and(|level| !level.path.prefix.is_empty());
+        let chosen = scan::plan(access, base, conditions, self.names())?;
+        let leads = !chosen.scan.path.prefix.is_empty();
         Ok((chosen.by_key && leads).then(|| Arc::new(Node::Table(chosen.scan))))
     }
 }

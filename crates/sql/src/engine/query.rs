@@ -24,15 +24,8 @@ pub fn prepare(statement: &Statement, text: &str, context: &PlanContext) -> Resu
         return Err(SqlError::unsupported(format!("{statement} in the query engine")));
     };
     let mut binder = Binder::new(context, words_of(text));
-    let mut planned = binder.query(query, &Scope::default())?;
-    let unsaid = std::mem::take(&mut binder.unsaid);
-    if let Some(mut words) = words_of(text)
-        && !unsaid.is_subset(&words)
-    {
-        words.extend(unsaid);
-        binder = Binder::new(context, Some(words));
-        planned = binder.query(query, &Scope::default())?;
-    }
+    let planned = binder.query(query, &Scope::default())?;
+    binder.settle_names();
     let mut planned = binder.known_columns(planned, 0);
     planned.node = explain::simplify(planned.node);
     let parameters = binder.params.finish()?;
@@ -46,7 +39,7 @@ pub fn prepare(statement: &Statement, text: &str, context: &PlanContext) -> Resu
 }
 
 /// The words of a statement, folded, and all that may be a quoted name in it; `None` if a name may be written in yet another way.
-/// What is read without a word is [`Binder::unsaid`].
+/// What is read without a word: [`Binder::read_unsaid`].
 pub(super) fn words_of(text: &str) -> Option<BTreeSet<String>> {
     let lower = text.to_lowercase();
     if lower.contains("\"\"") || lower.contains("u&\"") {

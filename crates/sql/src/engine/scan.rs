@@ -4,22 +4,67 @@ use super::scalar::Scalar;
 use crate::SqlError;
 use crate::exec::cursor::Level;
 use crate::exec::evaluate;
+use crate::exec::path::Path;
 use crate::exec::table::TableAccess;
 use crate::expr::Expr;
 use crate::plan::access::{Wish, choose};
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-/// A scan of a table. Its rows are the prefix and all columns of the table; columns that the statement does not name are NULL.
+/// Names of columns that a statement may read, in lower case: known when the whole of it is bound. All its scans share them.
+pub(super) type Names = Arc<OnceLock<BTreeSet<String>>>;
+
+/// A scan of a table. Its rows are the prefix and all columns of the table; columns that the statement does not read are NULL.
 #[derive(Debug)]
 pub(super) struct TableScan {
-    /// One level of sqlc's nested loops: the path and the columns to decode.
-    pub(super) levels: Arc<[Level]>,
+    pub(super) access: Arc<TableAccess>,
+    pub(super) path: Path,
     pub(super) width: usize,
-    /// Columns that only rows which pass the filter need.
-    pub(super) late: Vec<usize>,
     /// What the keys do not say.
     pub(super) filter: Vec<Scalar>,
+    base: usize,
+    /// None: every column is read.
+    names: Option<Names>,
+    reading: OnceLock<Reading>,
+}
+
+/// What a scan decodes.
+#[derive(Debug)]
+pub(super) struct Reading {
+    /// One level of the direct path's nested loops: the path and the columns that the filter needs.
+    pub(super) levels: Arc<[Level]>,
+    /// Columns that only rows which pass the filter need.
+    pub(super) late: Vec<usize>,
+}
+
+impl TableScan {
+    /// What it decodes. Not to be asked before the statement is bound.
+    pub(super) fn reading(&self) -> &Reading {
+        self.reading.get_or_init(|| self.read())
+    }
+
+    fn read(&self) -> Reading {
+        let names = self.names.as_ref().map(|names| names.get_or_init(BTreeSet::new));
+        let columns = &self.access.table.columns;
+        let named = |slot: &usize| names.is_none_or(|names| names.contains(&columns[*slot].name.to_lowercase()));
+        let mut places: Vec<usize> = Vec::new();
+        self.filter.iter().for_each(|scalar| evaluate::columns(&scalar.expr, &mut places));
+        // A step may look at the whole row.
+        let all = self.filter.is_empty() || self.filter.iter().any(|scalar| !scalar.steps.is_empty());
+        let (slots, late): (Vec<usize>, Vec<usize>) =
+            (0..self.access.columns.len()).filter(named).partition(|slot| all || places.contains(&(self.base + slot)));
+        let level = Level {
+            access: self.access.clone(),
+            base: self.base,
+            slots,
+            path: self.path.clone(),
+            filter: None,
+            outer: false,
+            after: None,
+            lock: None,
+        };
+        Reading { levels: Arc::from(vec![level]), late }
+    }
 }
 
 /// A scan, and what is known of it.
@@ -34,7 +79,7 @@ pub(super) fn plan(
     access: &Arc<TableAccess>,
     base: usize,
     conditions: Vec<Scalar>,
-    words: Option<&BTreeSet<String>>,
+    names: Option<Names>,
 ) -> Result<Chosen, SqlError> {
     // A condition with a step (a subquery) cannot be a key.
     let (plain, mut filter): (Vec<Scalar>, Vec<Scalar>) =
@@ -48,24 +93,8 @@ pub(super) fn plan(
     // Cheap conditions first.
     let mut kept: Vec<Scalar> = rest.collect();
     kept.append(&mut filter);
-    let named =
-        |slot: &usize| words.is_none_or(|words| words.contains(&access.table.columns[*slot].name.to_lowercase()));
-    let mut places: Vec<usize> = Vec::new();
-    kept.iter().for_each(|scalar| evaluate::columns(&scalar.expr, &mut places));
-    // A step may look at the whole row.
-    let all = kept.is_empty() || kept.iter().any(|scalar| !scalar.steps.is_empty());
-    let (slots, late): (Vec<usize>, Vec<usize>) =
-        (0..access.columns.len()).filter(named).partition(|slot| all || places.contains(&(base + slot)));
-    let level = Level {
-        access: access.clone(),
-        base,
-        slots,
-        path: choice.path,
-        filter: None,
-        outer: false,
-        after: None,
-        lock: None,
-    };
     let width = base + access.columns.len();
-    Ok(Chosen { scan: TableScan { levels: Arc::from(vec![level]), width, late, filter: kept }, by_key })
+    let (access, path) = (access.clone(), choice.path);
+    let scan = TableScan { access, path, width, filter: kept, base, names, reading: OnceLock::new() };
+    Ok(Chosen { scan, by_key })
 }

@@ -16,10 +16,13 @@ use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::parser::Parser;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 #[derive(Default)]
 pub struct Tables {
     tables: Mutex<BTreeMap<Oid, Arc<Relation>>>,
+    /// How often a name was looked up.
+    pub looked_up: AtomicUsize,
 }
 
 impl Tables {
@@ -37,6 +40,7 @@ impl Tables {
 
 impl CatalogView for Tables {
     fn relation(&self, _: Option<&str>, name: &str) -> Result<Option<Arc<Relation>>, SqlError> {
+        self.looked_up.fetch_add(1, Ordering::Relaxed);
         Ok(self.table(name).map(|table| Arc::new(Relation::Table(table))))
     }
     fn relation_by_id(&self, id: u32) -> Result<Option<Arc<Relation>>, SqlError> {

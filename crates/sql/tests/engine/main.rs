@@ -15,6 +15,7 @@ use sql::transaction::Interrupt;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use world::World;
 
 fn answer(world: &World, statement: &str) -> Vec<String> {
@@ -125,6 +126,23 @@ fn scripts_give_what_postgres_gives() {
     }
     let repeat = "cargo test -p timeball-sql --test engine";
     assert!(wrong.is_empty(), "{}\n{} differ; repeat: {repeat}", wrong.join("\n"), wrong.len());
+}
+
+#[test]
+fn a_query_with_a_star_is_planned_once() {
+    let world = World::new();
+    world.run("CREATE TABLE a (id int PRIMARY KEY, x int, y int)").unwrap();
+    world.run("CREATE TABLE b (id int PRIMARY KEY, z int)").unwrap();
+    let lookups = |text: &str| {
+        let before = world.catalog.looked_up.load(Relaxed);
+        world.prepare(text).unwrap();
+        world.catalog.looked_up.load(Relaxed) - before
+    };
+    let said = lookups("SELECT a.id, x, y, b.id, z FROM a FULL JOIN b ON a.id = b.id");
+    assert!(said >= 2, "{said}");
+    for text in ["SELECT * FROM a FULL JOIN b ON a.id = b.id", "SELECT a FROM a NATURAL FULL JOIN b"] {
+        assert_eq!(lookups(text), said, "{text}");
+    }
 }
 
 /// Runs a query under other limits than the world's.

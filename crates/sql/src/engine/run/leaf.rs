@@ -24,7 +24,7 @@ pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<
             listed(rows.iter().map(row).collect::<Result<_, SqlError>>()?)
         }
         Node::Table(scan) => {
-            let mut cursor = Cursor::new(&run.context, &scan.levels, scan.width, None);
+            let mut cursor = Cursor::new(&run.context, &scan.reading().levels, scan.width, None);
             cursor.row_mut()[..prefix.len()].clone_from_slice(prefix);
             Box::new(TableRows { cursor, node: node.clone(), prefix: prefix.len(), run: run.clone() })
         }
@@ -59,7 +59,7 @@ impl Rows for TableRows {
         while self.cursor.advance()? {
             self.run.tick()?;
             if all_true(&scan.filter, self.cursor.row(), &self.run)? {
-                self.cursor.decode(&scan.late)?;
+                self.cursor.decode(&scan.reading().late)?;
                 let (outer, own) = self.cursor.row_mut().split_at_mut(self.prefix);
                 row.clear();
                 row.reserve(scan.width);
