@@ -9,7 +9,7 @@ use super::keys;
 use super::node::{Node, SortKey};
 use super::scalar::{Scalar, Step, Subplan};
 use super::scan::Names;
-use super::scope::{Scope, slot_expr, slot_of};
+use super::scope::{Scope, slot_expr, slot_of, slot_of_text};
 use super::take::{Clause, Held, Taker, call_args, call_expr, function_name, mark_of};
 use crate::catalog::Oid;
 use crate::expr::{self, BindContext, Parameters};
@@ -71,6 +71,8 @@ pub(super) struct Binder<'c> {
     /// Columns that are read without a word of theirs: by `*`, by NATURAL, as part of a whole row.
     unsaid: BTreeSet<String>,
     names: Names,
+    /// Names that stand alone in the statement or in its views: a relation's whole row may be read by them.
+    pub(super) alone: BTreeSet<String>,
     next_id: usize,
     depth: usize,
     branches: usize,
@@ -96,7 +98,7 @@ impl<'s> Grouping<'s> {
     /// The slot of a grouping key that an expression is.
     pub(super) fn key_of(&self, expr: &Expr) -> Option<usize> {
         let simple = matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_));
-        if !simple && self.keys.iter().all(|(text, _)| text.starts_with("\"#")) {
+        if !simple && self.keys.iter().all(|(text, _)| slot_of_text(text).is_some()) {
             return None;
         }
         let text = canonical(expr, self.from)?;
@@ -249,14 +251,16 @@ impl Lower<'_, '_, '_> {
                 let arg = self.argument(arg)?;
                 self.step(Step::Field(arg, index), SqlType::Int4)
             }
-            Held::Record(fields) => {
+            Held::Record { fields, mark } => {
                 let fields = self.arguments(fields)?;
-                self.step(Step::Record(fields), SqlType::Record)
+                let mark = mark.map(|mark| self.argument(mark)).transpose()?;
+                self.step(Step::Record { fields, mark }, SqlType::Record)
             }
-            Held::RowJson { names, values, binary } => {
+            Held::RowJson { names, values, mark, binary } => {
                 let values = self.arguments(values)?;
+                let mark = mark.map(|mark| self.argument(mark)).transpose()?;
                 let ty = if binary { SqlType::Jsonb } else { SqlType::Json };
-                self.step(Step::RowJson { names, values, binary }, ty)
+                self.step(Step::RowJson { names, values, mark, binary }, ty)
             }
             Held::Window(_) | Held::Set(..) => {
                 return Err(SqlError::new(SqlState::INTERNAL_ERROR, "a window or a set was not planned"));
@@ -343,6 +347,7 @@ impl<'c> Binder<'c> {
             words: words.unwrap_or_default(),
             unsaid: BTreeSet::new(),
             names: Names::default(),
+            alone: BTreeSet::new(),
             next_id: 0,
             depth: 0,
             branches: 0,

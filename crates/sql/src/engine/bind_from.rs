@@ -10,6 +10,7 @@
 use super::bind::{Binder, Output};
 use super::join_tree::{Conjunct, Item, ItemSource, Tree, conjuncts};
 use super::node::Node;
+use super::presence::{has_outer_join, is_mark, names_alone};
 use super::scope::{Place, Scope, ScopeColumn, ScopeRelation, item_expr};
 use super::take::{Clause, call_args, call_expr, function_name, list_args};
 use crate::catalog::Relation;
@@ -35,6 +36,8 @@ pub(super) struct Items {
     pub(super) merged: Vec<(String, Expr)>,
     /// An item depends on those before it: the order stays.
     pub(super) fixed: bool,
+    /// An outer join puts NULLs in the place of rows.
+    outer_joined: bool,
 }
 
 impl Items {
@@ -102,7 +105,7 @@ impl Binder<'_> {
         selection: Option<&Expr>,
         outer: &'p Scope<'p>,
     ) -> Result<(Arc<Node>, Scope<'p>), SqlError> {
-        let mut items = Items::default();
+        let mut items = Items { outer_joined: has_outer_join(from), ..Items::default() };
         let mut tree: Option<Tree> = None;
         for table in from {
             let next = self.table_with_joins(table, &mut items, outer)?;
@@ -214,7 +217,7 @@ impl Binder<'_> {
                         .iter()
                         .flat_map(|item| items.list[*item].columns.iter().enumerate().map(move |(n, c)| (*item, n, c)));
                     columns
-                        .filter(|(item, n, _)| !items.shadowed.contains(&(*item, *n)))
+                        .filter(|(item, n, c)| !items.shadowed.contains(&(*item, *n)) && !is_mark(&c.name))
                         .map(|(_, _, c)| c.name.clone())
                         .collect()
                 };
@@ -281,12 +284,12 @@ impl Binder<'_> {
                         self.function_item(name, exprs, *with_ordinality, alias.as_ref(), items, outer)?
                     }
                 };
-                self.leaf(item, items)
+                self.leaf(item, items, outer)
             }
             TableFactor::Function { name, args, with_ordinality, alias, .. } => {
                 let exprs = list_args(args)?;
                 let item = self.function_item(name, exprs, *with_ordinality, alias.as_ref(), items, outer)?;
-                self.leaf(item, items)
+                self.leaf(item, items, outer)
             }
             TableFactor::UNNEST { alias, array_exprs, with_offset, with_ordinality, .. } => {
                 if *with_offset {
@@ -295,14 +298,14 @@ impl Binder<'_> {
                 let name = ObjectName(vec![ast::ObjectNamePart::Identifier(ast::Ident::new("unnest"))]);
                 let item =
                     self.function_item(&name, array_exprs.clone(), *with_ordinality, alias.as_ref(), items, outer)?;
-                self.leaf(item, items)
+                self.leaf(item, items, outer)
             }
             TableFactor::Derived { lateral, subquery, alias, sample } => {
                 if sample.is_some() {
                     return Err(SqlError::unsupported("TABLESAMPLE"));
                 }
                 let item = self.derived(*lateral, subquery, alias.as_ref(), items, outer)?;
-                self.leaf(item, items)
+                self.leaf(item, items, outer)
             }
             TableFactor::NestedJoin { table_with_joins, alias } => {
                 if alias.is_some() {
@@ -314,7 +317,7 @@ impl Binder<'_> {
         }
     }
 
-    fn leaf(&mut self, item: Item, items: &mut Items) -> Result<Tree, SqlError> {
+    fn leaf(&mut self, mut item: Item, items: &mut Items, outer: &Scope<'_>) -> Result<Tree, SqlError> {
         if items.list.iter().any(|other| {
             other.alias == item.alias
                 && (other.schema == item.schema || other.schema.is_none() || item.schema.is_none())
@@ -323,6 +326,13 @@ impl Binder<'_> {
             return Err(SqlError::new(SqlState(*b"42712"), message));
         }
         items.fixed |= item.lateral;
+        if items.outer_joined && self.alone.contains(&item.alias) {
+            item.add_mark();
+            if let ItemSource::Node(node) = &item.source {
+                let prefix = if item.lateral { items.scope(&items.written(), outer).width() } else { outer.width() };
+                item.source = ItemSource::Node(item.marked(node.clone(), prefix));
+            }
+        }
         items.list.push(item);
         Ok(Tree::Leaf(items.list.len() - 1))
     }
@@ -359,7 +369,7 @@ impl Binder<'_> {
     ) -> Result<super::bind::Planned, SqlError> {
         let item = self.table(name, None, outer)?;
         let mut items = Items::default();
-        let tree = self.leaf(item, &mut items)?;
+        let tree = self.leaf(item, &mut items, outer)?;
         let every = std::mem::replace(&mut self.every, true);
         let built = self.build(&tree, Vec::new(), &items, outer);
         self.every = every;
@@ -458,6 +468,7 @@ impl Binder<'_> {
             ));
         };
         self.add_words(&view.query);
+        self.alone.append(&mut names_alone(query));
         let ctes = std::mem::take(&mut self.ctes);
         let opaque = Scope::opaque(Some(outer));
         let planned = self.query(query, &opaque);

@@ -4,7 +4,7 @@ use super::bind::{Binder, Grouping, Output, Planned, canonical, direction};
 use super::bind_query::{Tail, order_keys, ordinal};
 use super::node::{Node, SortKey};
 use super::scalar::Scalar;
-use super::scope::{Place, Scope, slot_expr, slot_of};
+use super::scope::{Place, Scope, slot_expr, slot_of, slot_of_text};
 use super::take::{Clause, Held, Taker, column_label, function_name};
 use crate::catalog::{Oid, Relation};
 use crate::identifier::fold;
@@ -471,10 +471,6 @@ fn dependent_columns(from: &Scope<'_>, keys: &[Expr]) -> Vec<Expr> {
 
 fn place_slot(place: &Place) -> Option<usize> {
     if let Place::Slot(slot) = place { Some(*slot) } else { None }
-}
-
-fn slot_of_text(text: &str) -> Option<usize> {
-    text.strip_prefix("\"#")?.strip_suffix('"')?.parse().ok()
 }
 
 /// The columns as they can be named after grouping.

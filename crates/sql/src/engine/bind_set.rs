@@ -211,7 +211,9 @@ impl Binder<'_> {
             };
             // A composite in the select list becomes a record of its columns.
             self.held[place] = match column {
-                usize::MAX if types.len() > 1 => Held::Record((first..first + types.len()).map(slot_expr).collect()),
+                usize::MAX if types.len() > 1 => {
+                    Held::Record { fields: (first..first + types.len()).map(slot_expr).collect(), mark: None }
+                }
                 usize::MAX => Held::Slot(first),
                 column => Held::Slot(first + column),
             };

@@ -4,6 +4,7 @@ use super::bind::{Binder, Output};
 use super::bind_from::Items;
 use super::keys;
 use super::node::{Join, JoinKey, JoinKind, Node};
+use super::presence::above;
 use super::scalar::Scalar;
 use super::scan;
 use super::scope::{Scope, item_of};
@@ -229,19 +230,21 @@ impl Binder<'_> {
         let scope = items.scope(&[item], outer);
         let order = vec![item];
         let filter = self.conditions(conditions, &scope, "WHERE")?;
-        let node = match &items.list[item].source {
+        let found = &items.list[item];
+        let node = match &found.source {
             ItemSource::Table(access) => {
+                let (filter, rest) = found.beside_mark(filter);
                 let chosen = scan::plan(access, outer.width(), filter, self.names())?;
-                Node::Table(chosen.scan)
+                above(found.marked(Arc::new(Node::Table(chosen.scan)), outer.width()), rest)
             }
             ItemSource::Virtual(table) => {
                 let relation = self.wanted_relation(table, conditions, &scope, outer)?;
-                Node::Virtual { table, relation, filter }
+                let (filter, rest) = found.beside_mark(filter);
+                above(found.marked(Arc::new(Node::Virtual { table, relation, filter }), outer.width()), rest)
             }
-            ItemSource::Node(node) if filter.is_empty() => return Ok(Built { node: node.clone(), order }),
-            ItemSource::Node(node) => Node::Filter { input: node.clone(), conditions: filter },
+            ItemSource::Node(node) => above(node.clone(), filter),
         };
-        Ok(Built { node: Arc::new(node), order })
+        Ok(Built { node, order })
     }
 
     /// The OID that conditions on a virtual table ask for, if they do.
@@ -428,9 +431,11 @@ impl Binder<'_> {
             return Ok(None);
         }
         let conditions = self.conditions(&[below.to_vec(), on].concat(), &scope, "JOIN/ON")?;
+        let found = &items.list[item];
+        let (conditions, rest) = found.beside_mark(conditions);
         let chosen = scan::plan(access, base, conditions, self.names())?;
         let leads = !chosen.scan.path.prefix.is_empty();
-        Ok((chosen.by_key && leads).then(|| Arc::new(Node::Table(chosen.scan))))
+        Ok((chosen.by_key && leads).then(|| above(found.marked(Arc::new(Node::Table(chosen.scan)), base), rest)))
     }
 }
 

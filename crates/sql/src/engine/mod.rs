@@ -34,6 +34,7 @@ mod join_tree;
 mod key_table;
 mod keys;
 mod node;
+mod presence;
 mod query;
 mod run;
 mod scalar;

@@ -3,6 +3,7 @@
 use super::bind::{Binder, Output};
 use super::explain;
 use super::node::Node;
+use super::presence::names_alone;
 use super::run::{Prefix, Run, Source, open};
 use super::scope::Scope;
 use crate::SqlError;
@@ -24,6 +25,7 @@ pub fn prepare(statement: &Statement, text: &str, context: &PlanContext) -> Resu
         return Err(SqlError::unsupported(format!("{statement} in the query engine")));
     };
     let mut binder = Binder::new(context, words_of(text));
+    binder.alone = names_alone(query);
     let planned = binder.query(query, &Scope::default())?;
     binder.settle_names();
     let mut planned = binder.known_columns(planned, 0);

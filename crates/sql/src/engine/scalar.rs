@@ -47,10 +47,10 @@ pub(super) enum Step {
     FromReg(RegKind, Expr),
     /// `(record).field`
     Field(Expr, usize),
-    /// `ROW(..)` or a whole row.
-    Record(Vec<Expr>),
+    /// A whole row: NULL if its mark is (see [`super::presence`]).
+    Record { fields: Vec<Expr>, mark: Option<Expr> },
     /// `row_to_json(t)`: names, and values that are json already.
-    RowJson { names: Vec<String>, values: Vec<Expr>, binary: bool },
+    RowJson { names: Vec<String>, values: Vec<Expr>, mark: Option<Expr>, binary: bool },
 }
 
 /// An expression over rows of `width` slots.
@@ -170,8 +170,13 @@ impl Step {
                 Value::Record(fields) => Ok(fields.get(*index).cloned().unwrap_or(Value::Null)),
                 _ => Ok(Value::Null),
             },
-            Step::Record(fields) => Ok(Value::Record(values(fields, row, run)?.into())),
-            Step::RowJson { names, values: fields, binary } => {
+            Step::Record { mark: Some(mark), .. } | Step::RowJson { mark: Some(mark), .. }
+                if evaluate::value(mark, row, &run.context)?.is_null() =>
+            {
+                Ok(Value::Null)
+            }
+            Step::Record { fields, .. } => Ok(Value::Record(values(fields, row, run)?.into())),
+            Step::RowJson { names, values: fields, binary, .. } => {
                 let fields = values(fields, row, run)?;
                 super::aggregate::json(object(names, &fields), *binary)
             }

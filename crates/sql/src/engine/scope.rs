@@ -3,6 +3,7 @@
 //! A row of a query begins with the row of the query around it (its *prefix*), so a slot number means the same in both, and a
 //! correlated reference is an ordinary one.
 
+use super::presence::is_mark;
 use crate::catalog::{Oid, Relation};
 use crate::types::SqlType;
 use crate::{SqlError, SqlState};
@@ -25,6 +26,11 @@ pub(super) fn slot_of(expr: &Expr) -> Option<usize> {
         Expr::Identifier(ident) if ident.quote_style == Some('"') => ident.value.strip_prefix('#')?.parse().ok(),
         _ => None,
     }
+}
+
+/// The slot that the text of such an expression stands for.
+pub(super) fn slot_of_text(text: &str) -> Option<usize> {
+    text.strip_prefix("\"#")?.strip_suffix('"')?.parse().ok()
 }
 
 /// The expression that stands for a column of a relation in FROM, wherever its slot will be.
@@ -147,7 +153,7 @@ impl<'p> Scope<'p> {
     }
 
     fn here(&self, parts: &[String]) -> Result<Option<&ScopeColumn>, SqlError> {
-        let Some((name, qualifiers)) = parts.split_last() else { return Ok(None) };
+        let Some((name, qualifiers)) = parts.split_last().filter(|(name, _)| !is_mark(name)) else { return Ok(None) };
         let mut found: Option<&ScopeColumn> = None;
         for column in &self.columns {
             let qualified = !qualifiers.is_empty();
@@ -185,12 +191,14 @@ impl<'p> Scope<'p> {
         }
     }
 
-    fn place(&self, column: &ScopeColumn) -> Result<Found, SqlError> {
+    pub(super) fn place(&self, column: &ScopeColumn) -> Result<Found, SqlError> {
         let expr = match &column.place {
             Place::Slot(slot) => slot_expr(*slot),
             Place::Merged(expr) => expr.as_ref().clone(),
             Place::Ungrouped => {
-                let name = format!("{}.{}", self.relations[column.relation].alias, column.name);
+                // A mark stands for the whole row.
+                let shown = if is_mark(&column.name) { "*" } else { &column.name };
+                let name = format!("{}.{shown}", self.relations[column.relation].alias);
                 let message =
                     format!("column \"{name}\" must appear in the GROUP BY clause or be used in an aggregate function");
                 return Err(SqlError::new(SqlState::GROUPING_ERROR, message));
@@ -201,7 +209,8 @@ impl<'p> Scope<'p> {
 
     /// The columns of `*`, or of `alias.*`.
     pub(super) fn star(&self, qualifiers: &[String]) -> Result<Vec<(String, Found)>, SqlError> {
-        let columns = self.columns.iter().filter(|column| {
+        let named = self.columns.iter().filter(|column| !is_mark(&column.name));
+        let columns = named.filter(|column| {
             if qualifiers.is_empty() { !column.shadowed } else { self.qualified(qualifiers, column.relation) }
         });
         if let Some(alias) = qualifiers.last()

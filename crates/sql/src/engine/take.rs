@@ -33,11 +33,16 @@ pub(super) enum Held {
     Catalog(&'static str, Vec<Expr>),
     ToReg(RegKind, Expr),
     Field(Expr, usize),
-    Record(Vec<Expr>),
+    /// A whole row: NULL if its mark is.
+    Record {
+        fields: Vec<Expr>,
+        mark: Option<Expr>,
+    },
     /// An object of a relation's row: names, and values that are json already.
     RowJson {
         names: Vec<String>,
         values: Vec<Expr>,
+        mark: Option<Expr>,
         binary: bool,
     },
     /// A window function's call, until the windows are planned.
@@ -244,8 +249,9 @@ impl Taker<'_, '_, '_, '_> {
                     return Err(error.with(|e| e.position = place_of(parts.first())));
                 };
                 self.binder.read_unsaid(columns.iter().map(|(name, _)| name));
-                let record = Held::Record(columns.into_iter().map(|(_, found)| found.expr).collect());
-                return Ok(mark_expr(self.binder.hold(record)));
+                let fields = columns.into_iter().map(|(_, found)| found.expr).collect();
+                let mark = self.scope.mark(&names[0])?;
+                return Ok(mark_expr(self.binder.hold(Held::Record { fields, mark })));
             }
             Err(error) => return Err(error.with(|e| e.position = place_of(parts.first()))),
         };
@@ -412,11 +418,12 @@ impl Taker<'_, '_, '_, '_> {
             }
             let Ok(columns) = scope.star(&names) else { continue };
             self.binder.read_unsaid(columns.iter().map(|(name, _)| name));
+            let mark = scope.mark(&names[0])?;
             let binary = name.contains("jsonb");
             let json = if binary { "to_jsonb" } else { "to_json" };
             let (names, values) =
                 columns.into_iter().map(|(name, found)| (name, call_expr(json, vec![found.expr]))).unzip();
-            *arg = mark_expr(self.binder.hold(Held::RowJson { names, values, binary }));
+            *arg = mark_expr(self.binder.hold(Held::RowJson { names, values, mark, binary }));
         }
         Ok(())
     }
