@@ -121,6 +121,11 @@ impl Function {
             }
             (Function::Variance { .. }, Some(T::Float4 | T::Float8)) => T::Float8,
             (Function::Variance { .. }, Some(ty)) if ty.is_number() => T::Numeric(None),
+            (Function::PercentileCont | Function::PercentileDisc, Some(_))
+                if matches!(args.get(1), Some(T::Array(_))) =>
+            {
+                return None;
+            }
             (Function::PercentileCont, Some(T::Interval)) => return None,
             (Function::PercentileCont, Some(ty)) if ty.is_number() => T::Float8,
             (Function::PercentileDisc, Some(ty)) => ty.clone(),
@@ -168,6 +173,8 @@ pub(super) struct AggregateCall {
     pub(super) order: Vec<SortKey>,
     pub(super) filter: Option<Scalar>,
     pub(super) ty: SqlType,
+    /// json_agg starts a line for each element.
+    pub(super) lines: bool,
 }
 
 /// A running aggregate.
@@ -185,6 +192,7 @@ pub(super) struct Accumulator {
     text: String,
     values: Vec<Value>,
     fraction: f64,
+    lines: bool,
 }
 
 impl AggregateCall {
@@ -207,6 +215,7 @@ impl AggregateCall {
             text: String::new(),
             values: Vec::new(),
             fraction: 0.5,
+            lines: self.lines,
         }
     }
 }
@@ -242,8 +251,11 @@ impl Accumulator {
             Function::BitXor => self.bits(value, |a, b| a ^ b),
             Function::StringAgg => self.concatenate(value, args.get(1)),
             Function::JsonAgg { .. } => {
-                let separator = if self.count > 1 { ", " } else { "" };
-                self.text += separator;
+                self.text += match self.count {
+                    1 => "",
+                    _ if self.lines && !value.is_null() => ", \n ",
+                    _ => ", ",
+                };
                 self.text += value.as_str().unwrap_or("null");
             }
             Function::JsonObjectAgg { .. } => self.member(value, args.get(1))?,

@@ -564,6 +564,9 @@ impl<'c> Binder<'c> {
             self.sort_distinct(&mut order, keys, &args, scope)?;
         }
         if kind.is_ordered_set() {
+            if distinct {
+                return Err(SqlError::new(SqlState::SYNTAX_ERROR, "cannot use DISTINCT with WITHIN GROUP"));
+            }
             let [key] = function.within_group.as_slice() else {
                 return Err(SqlError::new(
                     SqlState::SYNTAX_ERROR,
@@ -572,6 +575,14 @@ impl<'c> Binder<'c> {
             };
             args.insert(0, key.expr.clone());
         }
+        // PostgreSQL starts a line for each element that is an array or a row.
+        let lines = match (kind, args.first()) {
+            (Aggregate::JsonAgg { binary: false }, Some(arg)) => {
+                mark_of(arg).is_some_and(|place| matches!(self.held[place], Held::RowJson { .. }))
+                    || matches!(self.compile(arg.clone(), scope)?.ty, SqlType::Array(_) | SqlType::Record)
+            }
+            _ => false,
+        };
         match kind {
             Aggregate::JsonAgg { binary } => wrap(&mut args, 0, binary),
             Aggregate::JsonObjectAgg { binary } => {
@@ -610,7 +621,7 @@ impl<'c> Binder<'c> {
         if distinct && !kind.heeds_order(&types) {
             order.clear();
         }
-        Ok(AggregateCall { function: kind, args: scalars, distinct, order, filter, ty })
+        Ok(AggregateCall { function: kind, args: scalars, distinct, order, filter, ty, lines })
     }
 
     /// DISTINCT within a call sorts: by the call's ORDER BY, which must be arguments, then by the other arguments.
@@ -633,10 +644,7 @@ impl<'c> Binder<'c> {
                 order.push(SortKey { by: self.known(by)?, descending: false, nulls_first: false });
             }
         }
-        match order.iter().find(|key| key.by.ty == SqlType::Json) {
-            Some(key) => Err(no_equality(&key.by.ty)),
-            None => Ok(()),
-        }
+        order.iter().try_for_each(|key| key.by.ty.check_equality())
     }
 
     /// Sort keys whose names are resolved.
@@ -645,6 +653,7 @@ impl<'c> Binder<'c> {
         for key in keys {
             let by = self.compile(key.expr.clone(), scope)?;
             let by = self.known(by)?;
+            by.ty.check_order()?;
             let (descending, nulls_first) = direction(key);
             out.push(SortKey { by, descending, nulls_first });
         }
@@ -656,12 +665,6 @@ impl<'c> Binder<'c> {
 pub(super) fn direction(key: &OrderByExpr) -> (bool, bool) {
     let descending = key.options.asc == Some(false);
     (descending, key.options.nulls_first.unwrap_or(descending))
-}
-
-/// What cannot be told apart cannot be made distinct.
-pub(super) fn no_equality(ty: &SqlType) -> SqlError {
-    let message = format!("could not identify an equality operator for type {ty}");
-    SqlError::new(SqlState::UNDEFINED_FUNCTION, message)
 }
 
 /// Wraps an argument in to_json or to_jsonb.

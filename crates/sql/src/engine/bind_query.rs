@@ -193,6 +193,9 @@ impl Binder<'_> {
         let left = self.body(left, outer)?;
         let right = self.body(right, outer)?;
         let columns = agree(&left.columns, &right.columns, name)?;
+        if !all {
+            columns.iter().try_for_each(|column| column.ty.check_equality())?;
+        }
         let prefix = outer.width();
         let left = self.cast_columns(left, &columns, prefix)?;
         let right = self.cast_columns(right, &columns, prefix)?;

@@ -25,6 +25,7 @@ struct Item {
 }
 
 /// A sort key before it is compiled: an output column, or an expression of its own.
+#[derive(PartialEq)]
 enum OrderKey {
     Output(usize),
     Hidden(Expr),
@@ -224,8 +225,13 @@ impl Binder<'_> {
             }
             if let Expr::Identifier(name) = expr {
                 let name = fold(name);
-                if let Some(place) = items.iter().position(|item| item.name == name) {
-                    return Ok(OrderKey::Output(place));
+                let mut named = (0..items.len()).filter(|place| items[*place].name == name);
+                if let Some(first) = named.next() {
+                    if named.any(|other| items[other].expr != items[first].expr) {
+                        let message = format!("{clause} \"{name}\" is ambiguous");
+                        return Err(SqlError::new(SqlState::AMBIGUOUS_COLUMN, message));
+                    }
+                    return Ok(OrderKey::Output(first));
                 }
             }
             let mut expr = expr.clone();
@@ -250,6 +256,9 @@ impl Binder<'_> {
         {
             let message = "for SELECT DISTINCT, ORDER BY expressions must appear in select list";
             return Err(SqlError::new(SqlState::INVALID_COLUMN_REFERENCE, message));
+        }
+        if !on.is_empty() && !order.is_empty() {
+            lead_with(&on, &order)?;
         }
         Ok(Taken { items, having, order, on })
     }
@@ -276,6 +285,7 @@ impl Binder<'_> {
             let taken = self.take(key.clone(), from, Clause::plain("GROUP BY"))?;
             let scalar = self.compile(taken, from)?;
             let scalar = self.known(scalar)?;
+            scalar.ty.check_equality()?;
             named.push((text.unwrap_or_default(), after.width()));
             after.types.push(scalar.ty.clone());
             scalars.push(scalar);
@@ -335,6 +345,7 @@ impl Binder<'_> {
         let slot = |place: usize| Self::slot(prefix + place, &types[place], width);
         node = Arc::new(Node::Project { input: node, prefix, columns });
         if matches!(select.distinct, Some(Distinct::Distinct)) {
+            outputs.iter().try_for_each(|output| output.ty.check_equality())?;
             node = Arc::new(Node::Distinct { input: node, prefix, on: None });
         }
         let keys = |slots: &[(usize, (bool, bool))]| -> Vec<SortKey> {
@@ -347,6 +358,8 @@ impl Binder<'_> {
                 })
                 .collect()
         };
+        on.iter().try_for_each(|place| types[*place].check_equality())?;
+        slots.iter().try_for_each(|(place, _)| types[*place].check_order())?;
         if !slots.is_empty() {
             let limit = if on.is_empty() { self.sort_limit(&tail, outer)? } else { None };
             node = Arc::new(Node::Sort { input: node, keys: keys(&slots), limit });
@@ -378,6 +391,18 @@ impl Binder<'_> {
     pub(super) fn settle(&mut self, place: usize, slot: usize) {
         self.held[place] = Held::Slot(slot);
     }
+}
+
+/// DISTINCT ON keeps the first row of each group, so ORDER BY begins with its expressions, in whatever order.
+fn lead_with(on: &[OrderKey], order: &[(OrderKey, (bool, bool))]) -> Result<(), SqlError> {
+    let leading = order.iter().take_while(|(key, _)| on.contains(key)).count();
+    let later = order[leading..].iter().any(|(key, _)| on.contains(key));
+    let missing = on.iter().any(|key| !order.iter().any(|(other, _)| other == key));
+    if leading < order.len() && (later || missing) {
+        let message = "SELECT DISTINCT ON expressions must match initial ORDER BY expressions";
+        return Err(SqlError::new(SqlState::INVALID_COLUMN_REFERENCE, message));
+    }
+    Ok(())
 }
 
 /// The select list and its companions, before names are resolved.

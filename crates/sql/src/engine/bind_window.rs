@@ -13,6 +13,23 @@ use crate::{SqlError, SqlState};
 use sqlparser::ast::{self, NamedWindowExpr, Select, WindowFrameBound, WindowFrameUnits, WindowSpec, WindowType};
 use std::sync::Arc;
 
+const WINDOWING_ERROR: SqlState = SqlState(*b"42P20");
+
+/// What is wrong with a frame whose end lies before its start, whatever the rows.
+fn backwards(frame: &ast::WindowFrame) -> Option<&'static str> {
+    use WindowFrameBound::{CurrentRow, Following, Preceding};
+    match (&frame.start_bound, &frame.end_bound) {
+        (Following(None), _) => Some("frame start cannot be UNBOUNDED FOLLOWING"),
+        (_, Some(Preceding(None))) => Some("frame end cannot be UNBOUNDED PRECEDING"),
+        (Following(_), None) => Some("frame starting from following row cannot end with current row"),
+        (CurrentRow, Some(Preceding(_))) => Some("frame starting from current row cannot have preceding rows"),
+        (Following(_), Some(Preceding(_) | CurrentRow)) => {
+            Some("frame starting from following row cannot have preceding rows")
+        }
+        _ => None,
+    }
+}
+
 impl Binder<'_> {
     /// Plans the window functions taken out of a select list: their values come after the row.
     pub(super) fn plan_windows(
@@ -108,14 +125,22 @@ impl Binder<'_> {
         depth: usize,
     ) -> Result<WindowSpec, SqlError> {
         let Some(name) = &spec.window_name else { return Ok(spec) };
-        let base = self.named_window(&fold(name), select, scope, depth + 1)?;
+        let name = fold(name);
+        let base = self.named_window(&name, select, scope, depth + 1)?;
+        let refused = if !spec.partition_by.is_empty() {
+            Some(format!("cannot override PARTITION BY clause of window \"{name}\""))
+        } else if !spec.order_by.is_empty() && !base.order_by.is_empty() {
+            Some(format!("cannot override ORDER BY clause of window \"{name}\""))
+        } else if base.window_frame.is_some() {
+            Some(format!("cannot copy window \"{name}\" because it has a frame clause"))
+        } else {
+            None
+        };
+        if let Some(message) = refused {
+            return Err(SqlError::new(WINDOWING_ERROR, message));
+        }
         let order_by = if spec.order_by.is_empty() { base.order_by } else { spec.order_by };
-        Ok(WindowSpec {
-            window_name: None,
-            partition_by: base.partition_by,
-            order_by,
-            window_frame: spec.window_frame.or(base.window_frame),
-        })
+        Ok(WindowSpec { window_name: None, partition_by: base.partition_by, order_by, window_frame: spec.window_frame })
     }
 
     fn named_window(
@@ -154,13 +179,8 @@ impl Binder<'_> {
             None => Bound::Current,
             Some(bound) => self.bound(bound, scope, units)?,
         };
-        let backwards = matches!(frame.start_bound, WindowFrameBound::Following(None))
-            || matches!(frame.end_bound, Some(WindowFrameBound::Preceding(None)));
-        if backwards {
-            return Err(SqlError::new(
-                SqlState(*b"42P20"),
-                "frame start cannot be UNBOUNDED FOLLOWING, nor its end UNBOUNDED PRECEDING",
-            ));
+        if let Some(message) = backwards(frame) {
+            return Err(SqlError::new(WINDOWING_ERROR, message));
         }
         Ok(Frame { units, start, end })
     }

@@ -62,31 +62,48 @@ pub(super) struct Scalar {
     pub(super) width: usize,
 }
 
-/// Result of an IN against a set, in three-valued logic.
-fn in_set(left: &[Value], kinds: &[KeyKind], set: &InSet) -> Value {
-    if set.empty {
-        return Value::Bool(false);
-    }
-    if left.iter().any(Value::is_null) {
-        return Value::Null;
-    }
-    let mut key = Vec::with_capacity(left.len() * 16);
-    left.iter().zip(kinds).for_each(|(value, kind)| keys::encode(value, *kind, &mut key));
-    if set.keys.find(&key).is_some() {
-        Value::Bool(true)
-    } else if set.has_null {
-        Value::Null
-    } else {
-        Value::Bool(false)
-    }
-}
-
 /// The rows of an IN's subquery, as keys.
 #[derive(Debug)]
 pub(super) struct InSet {
     keys: KeyTable,
-    has_null: bool,
-    empty: bool,
+    rows: Arc<Vec<Row>>,
+    /// Places of rows that hold a NULL: they have no key.
+    partial: Vec<usize>,
+}
+
+impl InSet {
+    /// Whether a row is in it, in three-valued logic: NULL if it would be with other values in the place of NULLs.
+    fn holds(&self, left: &[Value], kinds: &[KeyKind], run: &Run) -> Result<Value, SqlError> {
+        let open = |rows: &mut dyn Iterator<Item = &Row>| -> Result<Value, SqlError> {
+            for row in rows {
+                run.tick()?;
+                if may_equal(left, row, kinds) {
+                    return Ok(Value::Null);
+                }
+            }
+            Ok(Value::Bool(false))
+        };
+        if left.iter().any(Value::is_null) {
+            return open(&mut self.rows.iter());
+        }
+        let mut key = Vec::with_capacity(left.len() * 16);
+        left.iter().zip(kinds).for_each(|(value, kind)| keys::encode(value, *kind, &mut key));
+        if self.keys.find(&key).is_some() {
+            return Ok(Value::Bool(true));
+        }
+        open(&mut self.partial.iter().map(|place| &self.rows[*place]))
+    }
+}
+
+/// Whether no pair of values is told apart: NULL is told apart from nothing.
+fn may_equal(left: &[Value], right: &[Value], kinds: &[KeyKind]) -> bool {
+    let key = |value: &Value, kind: KeyKind| {
+        let mut key = Vec::new();
+        keys::encode(value, kind, &mut key);
+        key
+    };
+    let mut pairs = left.iter().zip(right).zip(kinds);
+    pairs.all(|((l, r), kind)| l.is_null() || r.is_null() || key(l, *kind) == key(r, *kind))
 }
 
 impl Scalar {
@@ -151,7 +168,7 @@ impl Step {
             Step::In { left, kinds, plan } => {
                 let left = values(left, row, run)?;
                 let set = plan.set(kinds, row, run)?;
-                Ok(in_set(&left, kinds, &set))
+                set.holds(&left, kinds, run)
             }
             Step::Quantified { left, test, all, plan } => quantified(left, test, *all, plan, row, run),
             Step::Catalog { name, args } => functions::call(name, &values(args, row, run)?, &run.context),
@@ -282,13 +299,13 @@ impl Subplan {
         {
             return Ok(set);
         }
-        let mut set = InSet { keys: KeyTable::new(run.seed), has_null: false, empty: true };
+        let rows = self.rows(row, run)?;
+        let mut set = InSet { keys: KeyTable::new(run.seed), rows: rows.clone(), partial: Vec::new() };
         let mut key = Vec::new();
-        for row in self.rows(row, run)?.iter() {
+        for (place, row) in rows.iter().enumerate() {
             run.tick()?;
-            set.empty = false;
             if row.contains(&Value::Null) {
-                set.has_null = true;
+                set.partial.push(place);
                 continue;
             }
             key.clear();

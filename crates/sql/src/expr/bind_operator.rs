@@ -77,6 +77,20 @@ fn symbol(op: &B) -> Option<String> {
     )
 }
 
+/// Whether an expression is a power without parentheses: a minus before it belongs to its base, though the library reads it otherwise.
+fn leads_power(expr: &ast::Expr) -> bool {
+    matches!(expr, ast::Expr::BinaryOp { op: B::PGExp, .. })
+}
+
+/// Puts a minus before the first base of a chain of powers.
+fn negate_first(mut expr: &mut ast::Expr) {
+    while let ast::Expr::BinaryOp { left, op: B::PGExp, .. } = expr {
+        expr = left;
+    }
+    let base = std::mem::replace(expr, ast::Expr::value(ast::Value::Null));
+    *expr = ast::Expr::UnaryOp { op: U::Minus, expr: Box::new(base) };
+}
+
 impl Binder<'_> {
     pub(super) fn binary(&mut self, left: &ast::Expr, op: &B, right: &ast::Expr) -> Result<Expr, BindError> {
         match op {
@@ -276,6 +290,11 @@ impl Binder<'_> {
             U::Not | U::BangNot => {
                 let inner = self.expr(expr)?;
                 Ok(Expr::Not(Box::new(self.boolean(inner, "NOT")?)))
+            }
+            U::Minus if leads_power(expr) => {
+                let mut whole = expr.clone();
+                negate_first(&mut whole);
+                self.expr(&whole)
             }
             U::Minus => {
                 // The sign belongs to the literal: -2147483648 is an int4.

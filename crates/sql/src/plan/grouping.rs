@@ -50,6 +50,7 @@ pub fn prepare(shape: &SelectShape<'_>, analysis: &mut Analysis<'_>) -> Planned<
     let mut groups = Groups { keys: Vec::new(), aggregates: Vec::new(), calls: Vec::new(), having: None, width };
     for key in shape.group {
         let bound = groups.bind_key(key, shape, analysis)?;
+        bound.ty().check_equality()?;
         groups.keys.push(bound);
     }
     if let Some(having) = shape.having {

@@ -167,6 +167,9 @@ impl Bound {
         let locks = row_locks(&self.locks, &loops);
         let order = if self.distinct { distinct_order(self.order, &self.items)? } else { self.order };
         let types = || self.items.iter().map(|item| item.field.ty.clone()).collect();
+        if self.distinct {
+            self.items.iter().try_for_each(|item| item.field.ty.check_equality())?;
+        }
         let distinct = self.distinct.then(types);
         let movable = loops.levels.len() <= 1 && locks.is_empty() && streams;
         Ok(Select {
@@ -339,6 +342,7 @@ fn order(
             // A constant orders nothing.
             continue;
         }
+        ty.check_order()?;
         out.push(SortKey { expr: bound, ty, descending, nulls_first: options.nulls_first.unwrap_or(descending) });
     }
     Ok(out)

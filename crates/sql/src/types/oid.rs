@@ -2,6 +2,7 @@
 
 use super::{RegKind, SqlType};
 use crate::catalog::Oid;
+use crate::{SqlError, SqlState};
 
 /// (type, oid, oid of its array type, length, pg_type.typname)
 const SCALARS: &[(SqlType, Oid, Oid, i16, &str)] = &[
@@ -175,6 +176,39 @@ impl SqlType {
         match self {
             SqlType::Json | SqlType::Unknown | SqlType::Void | SqlType::Record => false,
             SqlType::Array(element) => element.is_orderable(),
+            _ => true,
+        }
+    }
+
+    /// Whether its values can be told apart: to be made distinct, grouped, matched by a set operation.
+    ///
+    /// # Errors
+    /// 42883 for json.
+    pub fn check_equality(&self) -> Result<(), SqlError> {
+        if self.is_comparable() {
+            return Ok(());
+        }
+        let message = format!("could not identify an equality operator for type {self}");
+        Err(SqlError::new(SqlState::UNDEFINED_FUNCTION, message))
+    }
+
+    /// Whether its values can be sorted.
+    ///
+    /// # Errors
+    /// 42883 for json.
+    pub fn check_order(&self) -> Result<(), SqlError> {
+        if self.is_comparable() {
+            return Ok(());
+        }
+        let message = format!("could not identify an ordering operator for type {self}");
+        let hint = "Use an explicit ordering operator or modify the query.";
+        Err(SqlError::new(SqlState::UNDEFINED_FUNCTION, message).hint(hint))
+    }
+
+    fn is_comparable(&self) -> bool {
+        match self {
+            SqlType::Json => false,
+            SqlType::Array(element) => element.is_comparable(),
             _ => true,
         }
     }

@@ -236,13 +236,17 @@ fn array_fill(values: &[Value], arguments: &Arguments<'_>) -> R {
 fn array_slice(values: &[Value], _: &Arguments<'_>) -> R {
     let Value::Array(array) = &values[0] else { return Ok(Value::Null) };
     let empty = || Value::Array(Array::from_values(array.element.clone(), vec![]).into());
-    let [(length, lower)] = array.dimensions.as_slice() else { return Ok(empty()) };
+    let Some(((length, lower), inner)) = array.dimensions.split_first() else { return Ok(empty()) };
     let (first, last) = (i64::from(*lower), i64::from(*lower) + i64::from(*length) - 1);
     let low = values[1].as_i64().unwrap_or(first).max(first);
     let high = values[2].as_i64().unwrap_or(last).min(last);
     if low > high {
         return Ok(empty());
     }
-    let part = array.values[(low - first) as usize..=(high - first) as usize].to_vec();
-    Ok(Value::Array(Array::from_values(array.element.clone(), part).into()))
+    // The dimensions that have no bounds stay whole; all count from 1.
+    let each = inner.iter().map(|(length, _)| *length as usize).product::<usize>();
+    let values = array.values[(low - first) as usize * each..((high - first) as usize + 1) * each].to_vec();
+    let inner = inner.iter().map(|(length, _)| (*length, 1));
+    let dimensions = std::iter::once(((high - low + 1) as i32, 1)).chain(inner).collect();
+    Ok(Value::Array(Array { element: array.element.clone(), dimensions, values }.into()))
 }

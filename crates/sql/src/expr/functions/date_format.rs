@@ -133,8 +133,8 @@ const FIELDS: &[&str] = &[
     "Y,YYY", "YYYY", "YYY", "YY", "Y", "IYYY", "IYY", "IY", "IDDD", "ID", "IW", "I", "SSSSS", "SSSS", "SS", "HH24",
     "HH12", "HH", "MI", "MS", "US", "FF1", "FF2", "FF3", "FF4", "FF5", "FF6", "A.M.", "P.M.", "AM", "PM", "a.m.",
     "p.m.", "am", "pm", "MONTH", "Month", "month", "MON", "Mon", "mon", "MM", "DAY", "Day", "day", "DDD", "DD", "DY",
-    "Dy", "dy", "D", "WW", "W", "CC", "Q", "J", "B.C.", "A.D.", "BC", "AD", "b.c.", "a.d.", "bc", "ad", "TZH", "TZM",
-    "TZ", "tz", "OF",
+    "Dy", "dy", "D", "RM", "rm", "WW", "W", "CC", "Q", "J", "B.C.", "A.D.", "BC", "AD", "b.c.", "a.d.", "bc", "ad",
+    "TZH", "TZM", "TZ", "tz", "OF",
 ];
 
 fn cut(template: &str) -> Vec<Part> {
@@ -289,6 +289,7 @@ fn field(m: &Moment, name: &str, fill: bool) -> Result<String, SqlError> {
         "MONTH" | "Month" | "month" => word(month_name(m, needs_day)?, name, fill, 9),
         "MON" | "Mon" | "mon" => word(&month_name(m, needs_day)?[..3], name, fill, 3),
         "MM" => padded(m.month.into(), 2, fill),
+        "RM" | "rm" => word(ROMAN[(m.month.clamp(1, 12) - 1) as usize], name, fill, 4),
         "DAY" | "Day" | "day" => word(DAYS[(iso_weekday(needs_day()?) % 7) as usize], name, fill, 9),
         "DY" | "Dy" | "dy" => word(&DAYS[(iso_weekday(needs_day()?) % 7) as usize][..3], name, fill, 3),
         "DDD" => padded(needs_day()? - day_of(m.year, 1, 1) + 1, 3, fill),
@@ -317,6 +318,8 @@ fn field(m: &Moment, name: &str, fill: bool) -> Result<String, SqlError> {
         _ => String::new(),
     })
 }
+
+const ROMAN: [&str; 12] = ["I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII"];
 
 fn month_name(m: &Moment, needs_day: impl Fn() -> Result<i64, SqlError>) -> Result<&'static str, SqlError> {
     needs_day()?;

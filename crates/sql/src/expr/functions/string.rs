@@ -36,8 +36,8 @@ pub(super) static TABLE: &[Function] = &[
     Function::pure("octet_length", &[CHAR], I4, |v, _| Ok(Value::Int4(str_at(v, 0)?.len() as i32))),
     Function::pure("octet_length", &[BYTEA], I4, |v, _| Ok(Value::Int4(bytes_at(v, 0)?.len() as i32))),
     Function::pure("bit_length", &[TEXT], I4, |v, _| Ok(Value::Int4(str_at(v, 0)?.len() as i32 * 8))),
-    Function::pure("lower", &[TEXT], TEXT, |v, _| Ok(Value::text(str_at(v, 0)?.to_lowercase()))),
-    Function::pure("upper", &[TEXT], TEXT, |v, _| Ok(Value::text(str_at(v, 0)?.to_uppercase()))),
+    Function::pure("lower", &[TEXT], TEXT, |v, _| Ok(Value::text(each(str_at(v, 0)?, lower)))),
+    Function::pure("upper", &[TEXT], TEXT, |v, _| Ok(Value::text(each(str_at(v, 0)?, upper)))),
     Function::pure("initcap", &[TEXT], TEXT, initcap),
     Function::pure("substring", &[TEXT, I4], TEXT, |v, _| substring(str_at(v, 0)?, int_at(v, 1)?, None)),
     Function::pure("substring", &[TEXT, I4, I4], TEXT, |v, _| {
@@ -163,14 +163,29 @@ fn count(text: &str) -> R {
     Ok(Value::Int4(text.chars().count() as i32))
 }
 
+/// A character's other case, if that is one character: a text keeps its length, as in PostgreSQL (`ß` has no upper case).
+fn upper(c: char) -> char {
+    let mut cased = c.to_uppercase();
+    cased.next().filter(|_| cased.next().is_none()).unwrap_or(c)
+}
+
+fn lower(c: char) -> char {
+    let mut cased = c.to_lowercase();
+    cased.next().filter(|_| cased.next().is_none()).unwrap_or(c)
+}
+
+fn each(text: &str, case: fn(char) -> char) -> String {
+    text.chars().map(case).collect()
+}
+
 fn initcap(values: &[Value], _: &Arguments<'_>) -> R {
     let mut out = String::new();
     let mut inside = false;
     for c in str_at(values, 0)?.chars() {
         if inside {
-            out.extend(c.to_lowercase());
+            out.push(lower(c));
         } else {
-            out.extend(c.to_uppercase());
+            out.push(upper(c));
         }
         inside = c.is_alphanumeric();
     }
