@@ -72,7 +72,9 @@ impl Binder<'_> {
         let mut partition = Vec::with_capacity(spec.partition_by.len());
         for expr in &spec.partition_by {
             let scalar = self.compile(expr.clone(), scope)?;
-            partition.push(self.known(scalar)?);
+            let scalar = self.known(scalar)?;
+            scalar.ty.check_equality()?;
+            partition.push(scalar);
         }
         let order = self.sort_keys(&spec.order_by, scope)?;
         let frame = self.frame(spec.window_frame.as_ref(), scope)?;

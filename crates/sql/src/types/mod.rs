@@ -11,6 +11,7 @@ mod cast;
 mod date_time;
 mod interval;
 pub mod json;
+mod logarithm;
 mod name;
 mod number;
 pub mod numeric;

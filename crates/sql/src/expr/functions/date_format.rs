@@ -334,6 +334,10 @@ struct Read {
     day: Option<i64>,
     day_of_year: Option<i64>,
     julian: Option<i64>,
+    week: Option<i64>,
+    day_of_week: Option<i64>,
+    /// The year is one of ISO weeks.
+    iso: bool,
     hour: i64,
     minute: i64,
     second: i64,
@@ -395,7 +399,17 @@ fn read_field<'a>(read: &mut Read, name: &str, rest: &'a str, tight: bool) -> Re
         "YYYY" | "IYYY" => {
             let (year, after) = digits(rest, wide(4), name)?;
             read.year = Some(year);
+            read.iso = name == "IYYY";
             return Ok(after);
+        }
+        "RM" | "rm" => {
+            let months = ROMAN.iter().enumerate().filter(|(_, roman)| lower.starts_with(&roman.to_ascii_lowercase()));
+            let (index, roman) = months.max_by_key(|(_, roman)| roman.len()).ok_or_else(|| {
+                invalid_value(rest, name)
+                    .detail("The given value did not match any of the allowed values for this field.")
+            })?;
+            read.month = Some(index as i64 + 1);
+            return Ok(&rest[roman.len()..]);
         }
         "YYY" | "YY" | "Y" => {
             let (year, after) = digits(rest, wide(name.len()), name)?;
@@ -461,6 +475,8 @@ fn read_field<'a>(read: &mut Read, name: &str, rest: &'a str, tight: bool) -> Re
         "DD" => read.day = Some(number),
         "DDD" => read.day_of_year = Some(number),
         "J" => read.julian = Some(number),
+        "WW" | "IW" => read.week = Some(number),
+        "ID" => read.day_of_week = Some(number),
         "HH" | "HH12" | "HH24" => read.hour = number,
         "MI" => read.minute = number,
         "SS" => read.second = number,
@@ -496,6 +512,12 @@ fn finish(read: Read, text: &str) -> Result<(i64, Option<i64>), SqlError> {
     }
     let day = if let Some(julian) = read.julian {
         julian - EPOCH_JULIAN
+    } else if let (true, Some(week)) = (read.iso, read.week) {
+        // The week that holds January 4 is the first.
+        let fourth = day_of(year, 1, 4);
+        fourth - (iso_weekday(fourth) - 1) + (week - 1) * 7 + read.day_of_week.unwrap_or(1) - 1
+    } else if let (false, Some(week), None) = (read.iso, read.week, read.month) {
+        day_of(year, 1, 1) + (week - 1) * 7
     } else if let Some(day) = read.day_of_year {
         day_of(year, 1, 1) + day - 1
     } else {

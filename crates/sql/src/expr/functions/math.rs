@@ -50,22 +50,24 @@ pub(super) static TABLE: &[Function] = &[
     Function::pure("pow", &[F8, F8], F8, power),
     Function::pure("pow", &[N, N], N, power_numeric),
     Function::pure("exp", &[F8], F8, |v, _| checked(float_at(v, 0)?.exp(), float_at(v, 0)?)),
-    Function::pure("exp", &[N], N, |v, _| from_float(numeric_at(v, 0)?.to_f64().exp())),
+    Function::pure("exp", &[N], N, |v, _| {
+        let x = numeric_at(v, 0)?;
+        exact(x.exp()?, || x.to_f64().exp())
+    }),
     Function::pure("ln", &[F8], F8, |v, _| logarithm(float_at(v, 0)?, f64::ln)),
-    Function::pure("ln", &[N], N, |v, _| numeric_logarithm(numeric_at(v, 0)?, f64::ln)),
+    Function::pure("ln", &[N], N, |v, _| numeric_logarithm(numeric_at(v, 0)?, None)),
     Function::pure("log", &[F8], F8, |v, _| logarithm(float_at(v, 0)?, f64::log10)),
-    Function::pure("log", &[N], N, |v, _| numeric_logarithm(numeric_at(v, 0)?, f64::log10)),
+    Function::pure("log", &[N], N, |v, _| numeric_logarithm(numeric_at(v, 0)?, Some(&Numeric::from(10)))),
     Function::pure("log10", &[F8], F8, |v, _| logarithm(float_at(v, 0)?, f64::log10)),
-    Function::pure("log10", &[N], N, |v, _| numeric_logarithm(numeric_at(v, 0)?, f64::log10)),
+    Function::pure("log10", &[N], N, |v, _| numeric_logarithm(numeric_at(v, 0)?, Some(&Numeric::from(10)))),
     Function::pure("log", &[N, N], N, |v, _| {
-        let (base, x) = (numeric_at(v, 0)?.to_f64(), numeric_at(v, 1)?.to_f64());
-        if base <= 0.0 || x <= 0.0 {
-            logarithm(base.min(x), f64::ln)?;
-        }
-        if base == 1.0 {
+        let (base, x) = (numeric_at(v, 0)?, numeric_at(v, 1)?);
+        has_logarithm(base.signum())?;
+        has_logarithm(x.signum())?;
+        if base.compare(&Numeric::from(1)) == Ordering::Equal {
             return Err(division_by_zero());
         }
-        from_float(x.ln() / base.ln())
+        numeric_logarithm(x, Some(base))
     }),
     Function::pure("mod", &[I2, I2], I2, modulo),
     Function::pure("mod", &[I4, I4], I4, modulo),
@@ -343,7 +345,10 @@ fn power_numeric(values: &[Value], _: &Arguments<'_>) -> R {
     let whole =
         exponent.to_i64().filter(|n| Numeric::from(*n).compare(exponent) == Ordering::Equal && n.abs() <= 10_000);
     let (Some(whole), Numeric::Finite(_)) = (whole, base) else {
-        return from_float(base.to_f64().powf(exponent.to_f64()));
+        if matches!((base, exponent), (Numeric::Finite(_), Numeric::Finite(_))) && base.signum() == 0 {
+            return Ok(Value::Numeric(Numeric::from(0).round(16)?));
+        }
+        return exact(base.power(exponent)?, || base.to_f64().powf(exponent.to_f64()));
     };
     let magnitude = (base.to_f64().abs().log10() * whole as f64).clamp(-2_000.0, 200_000.0);
     if magnitude > 131_072.0 {
@@ -375,20 +380,31 @@ fn shorten(value: Numeric, scale: i64) -> Result<Numeric, SqlError> {
 }
 
 fn logarithm(x: f64, f: fn(f64) -> f64) -> R {
-    if x == 0.0 {
-        return Err(SqlError::new(SqlState(*b"2201E"), "cannot take logarithm of zero"));
-    }
-    if x < 0.0 {
-        return Err(SqlError::new(SqlState(*b"2201E"), "cannot take logarithm of a negative number"));
-    }
+    has_logarithm(if x < 0.0 { -1 } else { i32::from(x != 0.0) })?;
     f8(f(x))
 }
 
-fn numeric_logarithm(x: &Numeric, f: fn(f64) -> f64) -> R {
-    match logarithm(x.to_f64(), f)? {
-        Value::Float8(value) => from_float(value),
-        other => Ok(other),
+fn has_logarithm(sign: i32) -> Result<(), SqlError> {
+    let what = match sign {
+        0 => "zero",
+        1.. => return Ok(()),
+        _ => "a negative number",
+    };
+    Err(SqlError::new(SqlState(*b"2201E"), format!("cannot take logarithm of {what}")))
+}
+
+/// To a base, or natural.
+fn numeric_logarithm(x: &Numeric, base: Option<&Numeric>) -> R {
+    has_logarithm(x.signum())?;
+    match base {
+        None => exact(x.ln()?, || x.to_f64().ln()),
+        Some(base) => exact(x.log(base)?, || x.to_f64().ln() / base.to_f64().ln()),
     }
+}
+
+/// A number, or what floats say where there is none: of infinities and NaN.
+fn exact(known: Option<Numeric>, float: impl Fn() -> f64) -> R {
+    known.map_or_else(|| from_float(float()), |known| Ok(Value::Numeric(known)))
 }
 
 fn trigonometric(x: f64, f: fn(f64) -> f64) -> R {
