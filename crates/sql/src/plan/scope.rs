@@ -64,5 +64,7 @@ pub fn parse(text: &str) -> Result<ast::Expr, SqlError> {
     };
     let dialect = PostgreSqlDialect {};
     let mut parser = Parser::new(&dialect).try_with_sql(text).map_err(wrong)?;
-    parser.parse_expr().map_err(wrong)
+    let mut expr = parser.parse_expr().map_err(wrong)?;
+    crate::syntax::distinct_from::mend(&mut expr);
+    Ok(expr)
 }

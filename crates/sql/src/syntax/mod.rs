@@ -11,6 +11,7 @@
 
 pub mod command;
 pub mod ddl;
+pub(crate) mod distinct_from;
 mod lexer;
 mod links;
 mod name;

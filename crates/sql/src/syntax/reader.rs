@@ -2,7 +2,7 @@
 
 use super::lexer::Lexed;
 use super::name::Name;
-use super::{DEPTH_MAX, TEXT_BYTES_MAX};
+use super::{DEPTH_MAX, TEXT_BYTES_MAX, distinct_from};
 use crate::identifier::fold;
 use crate::{SqlError, SqlState};
 use sqlparser::ast::{DataType, Expr, Statement};
@@ -193,7 +193,9 @@ impl<'a> Reader<'a> {
 
     /// An expression, read by the library.
     pub(super) fn expression(&mut self) -> Result<Expr, SqlError> {
-        self.library(|p| p.parse_expr())
+        let mut expr = self.library(|p| p.parse_expr())?;
+        distinct_from::mend(&mut expr);
+        Ok(expr)
     }
     /// An expression with the text that it was written as.
     pub(super) fn expression_text(&mut self) -> Result<(Expr, String), SqlError> {
@@ -239,7 +241,11 @@ impl<'a> Reader<'a> {
     pub(super) fn library_statement(&mut self, tokens: Vec<TokenWithSpan>) -> Result<Statement, SqlError> {
         let end = tokens.len();
         let spans: Vec<Location> = tokens.iter().map(|t| t.span.start).collect();
-        let (statement, used) = self.library_on(tokens, |p| p.parse_statement())?;
+        let mend = distinct_from::is_in(&tokens);
+        let (mut statement, used) = self.library_on(tokens, |p| p.parse_statement())?;
+        if mend {
+            distinct_from::mend(&mut statement);
+        }
         if used < end {
             return Err(self.error_at_location(spans[used]));
         }
