@@ -330,6 +330,8 @@ impl Binder<'_> {
             && items.list[*item].lateral
             && let ItemSource::Node(node) = &items.list[*item].source
         {
+            let left = as_written(left, *item, items, outer)?;
+            let left_width = items.scope(&left.order, outer).width();
             let order = [left.order, vec![*item]].concat();
             let scope = items.scope(&order, outer);
             let on = self.conditions(&[below, on].concat(), &scope, "JOIN/ON")?;
@@ -437,6 +439,34 @@ impl Binder<'_> {
         let leads = !chosen.scan.path.prefix.is_empty();
         Ok((chosen.by_key && leads).then(|| above(found.marked(Arc::new(Node::Table(chosen.scan)), base), rest)))
     }
+}
+
+/// Brings the items before a lateral one into the order in which it was bound to them: a RIGHT JOIN has them the other way round.
+///
+/// # Errors
+/// 0A000 if some of them are not joined yet, as within parentheses on the right of a join.
+fn as_written(built: Built, lateral: usize, items: &Items, outer: &Scope<'_>) -> Result<Built, SqlError> {
+    let written: Vec<usize> = (0..lateral).collect();
+    if built.order == written {
+        return Ok(built);
+    }
+    if built.order.len() < written.len() {
+        return Err(SqlError::unsupported("LATERAL within parentheses on the right of a join")
+            .hint("Join the items before it first, without the parentheses."));
+    }
+    let width = items.scope(&built.order, outer).width();
+    let mut columns = Vec::with_capacity(width - outer.width());
+    for item in &written {
+        let mut slot = outer.width();
+        for before in built.order.iter().take_while(|before| *before != item) {
+            slot += items.list[*before].columns.len();
+        }
+        columns.extend(
+            items.list[*item].columns.iter().enumerate().map(|(n, column)| Binder::slot(slot + n, &column.ty, width)),
+        );
+    }
+    let node = Node::Project { input: built.node, prefix: outer.width(), columns };
+    Ok(Built { node: Arc::new(node), order: written })
 }
 
 fn is_equality(expr: &Expr) -> bool {

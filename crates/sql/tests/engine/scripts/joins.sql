@@ -199,3 +199,47 @@ SELECT sum(x) FROM (SELECT 1 AS x UNION ALL SELECT 2 AS x UNION ALL SELECT 3 AS 
 -- 5050
 SELECT EXISTS (SELECT 1 FROM posts WHERE id > 3), EXISTS (SELECT 1 FROM posts WHERE id > 4);
 -- t|f
+
+--- LATERAL after a RIGHT JOIN, whose rows lie the other way round.
+CREATE TABLE la (id int PRIMARY KEY, a int);
+CREATE TABLE lb (id int PRIMARY KEY, a int, b text);
+INSERT INTO la VALUES (1, 10), (2, 20), (3, NULL);
+INSERT INTO lb VALUES (7, 1, 'x'), (8, 2, 'y'), (9, 5, 'z');
+SELECT la.id, lb.id, l.s FROM la RIGHT JOIN lb ON la.id = lb.a CROSS JOIN LATERAL (SELECT la.a + lb.id AS s) l ORDER BY 2;
+-- 1|7|17
+-- 2|8|28
+-- NULL|9|NULL
+SELECT la.id, lb.id, l.s FROM la RIGHT JOIN lb ON la.id = lb.a, LATERAL (SELECT lb.b || coalesce(la.a, 0) AS s) l ORDER BY 2;
+-- 1|7|x10
+-- 2|8|y20
+-- NULL|9|z0
+SELECT la.id, lb.id, g FROM la RIGHT JOIN lb ON la.id = lb.a LEFT JOIN LATERAL generate_series(1, la.id) g ON g > 1 ORDER BY 2, 3;
+-- 1|7|NULL
+-- 2|8|2
+-- NULL|9|NULL
+SELECT * FROM la RIGHT JOIN lb ON la.id = lb.a CROSS JOIN LATERAL (SELECT la.a + lb.id AS s) l ORDER BY 3;
+-- 1|10|7|1|x|17
+-- 2|20|8|2|y|28
+-- NULL|NULL|9|5|z|NULL
+SELECT la, lb.id, l FROM la RIGHT JOIN lb ON la.id = lb.a LEFT JOIN LATERAL (SELECT la.a + lb.id AS s, la IS NULL AS n) l ON l.s > 20 ORDER BY 2;
+-- (1,10)|7|NULL
+-- (2,20)|8|(28,f)
+-- NULL|9|NULL
+SELECT la.id, x.id, lb.id, l.s FROM la JOIN (la x RIGHT JOIN lb ON x.id = lb.a) ON la.id < lb.id CROSS JOIN LATERAL (SELECT la.a + lb.id + coalesce(x.a, 0) AS s) l ORDER BY 1, 3;
+-- 1|1|7|27
+-- 1|2|8|38
+-- 1|NULL|9|19
+-- 2|1|7|37
+-- 2|2|8|48
+-- 2|NULL|9|29
+-- 3|1|7|NULL
+-- 3|2|8|NULL
+-- 3|NULL|9|NULL
+SELECT la.id, lb.id, l.s FROM la FULL JOIN lb ON la.id = lb.a CROSS JOIN LATERAL (SELECT coalesce(la.a, lb.id) AS s) l ORDER BY 1, 2;
+-- 1|7|10
+-- 2|8|20
+-- 3|NULL|NULL
+-- NULL|9|9
+--- differs: refused, since its rows lack what stands before the parentheses
+SELECT la.id, lb.id, l.s FROM la LEFT JOIN (lb CROSS JOIN LATERAL (SELECT lb.a * 2 AS s) l) ON la.id = lb.a ORDER BY 1;
+-- ERROR 0A000: LATERAL within parentheses on the right of a join is not supported
