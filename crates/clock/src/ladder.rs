@@ -19,7 +19,8 @@
 //! | `Untrusted`: it is proved that this node's bound is or was broken | refused | refused | served |
 //!
 //! A proof (design §2): a message carries its sender's interval; if the receiver's `latest` is below the sender's `earliest`,
-//! one of the two bounds is broken. One proof accuses two nodes. A node whose intervals miss those of `fence_peers` different
+//! one of the two bounds is broken. It takes two claims: a reading that is not trusted claims nothing, proves nothing, and is not
+//! proved wrong. One proof accuses two nodes. A node whose intervals miss those of `fence_peers` different
 //! peers within `proof_memory_ns` takes itself to be the broken one. The node's own past is a witness as well: where its hybrid
 //! clock lies beyond all that `latest` allows, the clock has been set back, and a bound that it relied upon was broken.
 //!
@@ -153,7 +154,11 @@ impl fmt::Display for Reason {
             Reason::Status(status) => write!(f, "the clock source is {status}"),
             Reason::Void { age_ns } => write!(f, "the last word of the clock source is {:.1} s old", ms(age_ns) / 1e3),
             Reason::Proofs { peers, gap_ns } => {
-                write!(f, "the clocks of {peers} peers prove this node's bound wrong, by up to {:.3} ms", ms(gap_ns))
+                match peers {
+                    1 => f.write_str("the clock of 1 peer proves")?,
+                    _ => write!(f, "the clocks of {peers} peers prove")?,
+                }
+                write!(f, " this node's bound wrong, by up to {:.3} ms", ms(gap_ns))
             }
             Reason::SetBack { by_ns } => {
                 let seconds = ms(by_ns) / 1e3;
@@ -248,7 +253,7 @@ impl Ladder {
         }
     }
 
-    /// A peer's interval and ours did not meet, by `gap_ns`, when our monotonic clock showed `at_ns`
+    /// A peer's interval and ours, both claimed, did not meet, by `gap_ns`, when our monotonic clock showed `at_ns`
     /// ([`Reading::now_ns`]). Counts from the next step on.
     pub fn accuse(&mut self, peer: u64, gap_ns: u64, at_ns: u64) {
         let proof = Some(Proof { peer, at_ns, gap_ns });
@@ -277,8 +282,10 @@ impl Ladder {
 
     fn judge(&self, reading: &Reading, set_back_ns: u64) -> (Level, Reason) {
         let peers = self.proofs.iter().flatten().count();
-        // Once fenced, every remembered proof must have aged away; it takes `fence_peers` of them to be fenced.
-        let enough = if self.level == Level::Untrusted { 1 } else { self.limits.fence_peers.max(1) };
+        // Once fenced by proofs, every remembered one must have aged away; it takes `fence_peers` of them to be fenced, also
+        // while the level is `Untrusted` for another reason.
+        let fenced = self.level == Level::Untrusted && matches!(self.reason, Reason::Proofs { .. });
+        let enough = if fenced { 1 } else { self.limits.fence_peers.max(1) };
         if peers >= enough {
             let gap_ns = self.proofs.iter().flatten().map(|p| p.gap_ns).max().unwrap_or(0);
             return (Level::Untrusted, Reason::Proofs { peers, gap_ns });

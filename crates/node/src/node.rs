@@ -90,7 +90,9 @@ impl<E: Engine> Node<E> {
     pub fn step(&self, now: &Reading, input: Input) -> Result<Outputs, StoreError> {
         let mut out = Outputs::default();
         match &input {
-            Input::Heard(word) if !self.shared.sabotage.ignore_proofs() => self.watch.hear(now, *word),
+            Input::Heard(word) if !self.shared.sabotage.ignore_proofs() => {
+                self.watch.hear(&self.shared.sabotage, now, *word);
+            }
             Input::Heard(_) => {}
             Input::Tick => {
                 self.watch.step(&self.shared.options, now, self.shared.clock.last());

@@ -45,6 +45,8 @@ switches! {
     ignore_leases: set_ignore_leases,
     /// What peers say of clocks is not heard.
     ignore_proofs: set_ignore_proofs,
+    /// What a peer claims is held also against a reading that is not trusted.
+    always_claim: set_always_claim,
     /// A prepared transaction is resolved as aborted although all its participants prepared.
     abort_prepared: set_abort_prepared,
 }

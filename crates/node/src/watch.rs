@@ -24,9 +24,9 @@ const CHANGES_MAX: usize = 64;
 pub struct PeerWord {
     /// Who.
     pub peer: u32,
-    /// Its interval when it sent the message.
-    pub interval: Interval,
-    /// It has proof against this node: our `earliest` lay beyond its `latest` by so much, nanoseconds; 0: none.
+    /// What it claims: its interval when it sent the message, if its reading was trusted. `None`: it claims nothing.
+    pub claim: Option<Interval>,
+    /// It has proof against this node: the `earliest` of a claim of ours lay beyond its `latest` by so much, nanoseconds; 0: none.
     pub accuses_ns: u64,
 }
 
@@ -107,9 +107,21 @@ impl Watch {
     }
 
     /// A peer's word: a proof counts from the next step on (design §2, bound violations are detected).
-    pub fn hear(&self, now: &Reading, word: PeerWord) {
+    ///
+    /// A proof takes two claims. What the peer claims is held against our reading only if that is trusted: otherwise it claims
+    /// nothing, and would fence the node for the memory of proofs after it has recovered.
+    ///
+    /// An accusation speaks of a claim that we made before, in a message. It counts whatever our reading is worth now: that we
+    /// withdrew the claim meanwhile does not make it true, others may have relied on it, and a reference that misled us may still do
+    /// so when the reading is trusted again. Counting it only while we are trusted would leave it to chance, to which of two
+    /// things is noticed first, whether the node is fenced.
+    pub fn hear(&self, sabotage: &Sabotage, now: &Reading, word: PeerWord) {
         let mut state = self.state.lock();
-        let late_ns = word.interval.earliest_ns.saturating_sub(now.interval.latest_ns);
+        let ours = if sabotage.always_claim() { Some(now.interval) } else { now.trusted() };
+        let late_ns = match (word.claim, ours) {
+            (Some(theirs), Some(ours)) => theirs.earliest_ns.saturating_sub(ours.latest_ns),
+            _ => 0,
+        };
         let gap_ns = late_ns.max(word.accuses_ns);
         if gap_ns > 0 {
             state.ladder.accuse(u64::from(word.peer), gap_ns, now.now_ns);
@@ -184,6 +196,9 @@ mod tests {
             let watch = Watch::new(&options);
             Node(options, watch)
         }
+        fn hear(&self, now: &Reading, word: PeerWord) {
+            self.1.hear(&Sabotage::default(), now, word);
+        }
         fn settle(&self, now: &Reading, wanted: Consistency) -> Result<Consistency, String> {
             let settled = self.1.settle(&self.0, &Sabotage::default(), now, now.interval.earliest(), wanted);
             settled.map_err(|e| e.to_string())
@@ -227,16 +242,44 @@ mod tests {
         let now = reading(1, Status::Synchronized);
         let ahead = Interval { earliest_ns: T + 3_000_000, latest_ns: T + 4_000_000 };
         let meets = Interval { earliest_ns: T, latest_ns: T + 1_000_000 };
-        node.1.hear(&now, PeerWord { peer: 2, interval: ahead, accuses_ns: 0 });
-        node.1.hear(&now, PeerWord { peer: 3, interval: meets, accuses_ns: 0 });
+        node.hear(&now, PeerWord { peer: 2, claim: Some(ahead), accuses_ns: 0 });
+        node.hear(&now, PeerWord { peer: 3, claim: Some(meets), accuses_ns: 0 });
         node.1.step(&node.0, &now, Timestamp::MIN);
         assert_eq!(node.settle(&now, Consistency::Hybrid), Ok(Consistency::Hybrid), "one proof accuses both sides");
-        node.1.hear(&now, PeerWord { peer: 3, interval: meets, accuses_ns: 9_000_000 });
+        node.hear(&now, PeerWord { peer: 3, claim: Some(meets), accuses_ns: 9_000_000 });
         node.1.step(&node.0, &now, Timestamp::MIN);
         let fenced = node.settle(&now, Consistency::Hybrid).unwrap_err();
         assert!(fenced.contains("2 peers prove this node's bound wrong, by up to 9.000 ms"), "{fenced}");
         let peers: Vec<u32> = node.1.peers().iter().map(|p| p.word.peer).collect();
         assert_eq!(peers, [2, 3]);
+    }
+
+    /// What a peer claims proves nothing against a reading that claims nothing; nor does a peer that claims nothing.
+    #[test]
+    fn a_proof_takes_two_claims() {
+        let node = Node::new(false);
+        let (lost, well) = (reading(1, Status::Disrupted), reading(1, Status::Synchronized));
+        let ahead = Interval { earliest_ns: T + 3_000_000, latest_ns: T + 4_000_000 };
+        for peer in 2..5 {
+            node.hear(&lost, PeerWord { peer, claim: Some(ahead), accuses_ns: 0 });
+            node.hear(&well, PeerWord { peer, claim: None, accuses_ns: 0 });
+        }
+        node.1.step(&node.0, &well, Timestamp::MIN);
+        assert_eq!(node.settle(&well, Consistency::Hybrid), Ok(Consistency::Hybrid));
+    }
+
+    /// An accusation that comes late speaks of what this node claimed before.
+    #[test]
+    fn an_accusation_counts_although_the_claim_was_withdrawn() {
+        let node = Node::new(false);
+        let lost = reading(1, Status::Disrupted);
+        for peer in 2..4 {
+            node.hear(&lost, PeerWord { peer, claim: None, accuses_ns: 9_000_000 });
+        }
+        let well = reading(1, Status::Synchronized);
+        node.1.step(&node.0, &well, Timestamp::MIN);
+        let fenced = node.settle(&well, Consistency::Hybrid).unwrap_err();
+        assert!(fenced.contains("2 peers prove this node's bound wrong"), "{fenced}");
     }
 
     #[test]

@@ -111,6 +111,8 @@ pub struct World {
     /// Since when all peers prove the node's bound wrong.
     proved_ns: Option<u64>,
     proofs: BTreeMap<u32, bool>,
+    /// What each peer's next message says against the node's last claim, nanoseconds.
+    accusations: BTreeMap<u32, u64>,
     earlier: BTreeMap<u64, u64>,
     hash: u64,
     shown: bool,
@@ -160,6 +162,7 @@ impl World {
             slept_ns: 0,
             proved_ns: None,
             proofs: BTreeMap::new(),
+            accusations: BTreeMap::new(),
             earlier: BTreeMap::new(),
             hash: 0xcbf2_9ce4_8422_2325,
             shown: show,
@@ -360,14 +363,13 @@ impl World {
             }
             Event::Start => self.start()?,
         }
-        self.take(out);
-        Ok(())
+        self.take(out)
     }
 
     /// Wakers and timers of the node's outputs.
-    fn take(&mut self, outputs: Vec<Outputs>) {
+    fn take(&mut self, outputs: Vec<Outputs>) -> Result<(), Failure> {
         for out in outputs {
-            self.note_levels(&out.clock_changes);
+            self.note_levels(&out.clock_changes)?;
             out.wakers.into_iter().for_each(Waker::wake);
             if let Some(timer) = out.timer {
                 let when = self.machine.clock.when(timer.physical_us(), self.true_ns);
@@ -378,6 +380,7 @@ impl World {
                 }
             }
         }
+        Ok(())
     }
 
     /// What an event left to do: the log, the woken.
@@ -389,7 +392,7 @@ impl World {
             let era = self.era;
             self.after(delay, Event::Synced(era));
         }
-        self.take(out);
+        self.take(out)?;
         let woken = std::mem::take(&mut *self.woken.0.lock());
         for n in woken {
             let delay = self.rng.below(50_000);
@@ -474,7 +477,7 @@ impl World {
         self.timer = None;
         self.tickets.clear();
         // The next life has to hear its peers anew.
-        (self.proved_ns, self.proofs) = Default::default();
+        (self.proved_ns, self.proofs, self.accusations) = Default::default();
         for client in &mut self.clients {
             client.disconnected();
         }

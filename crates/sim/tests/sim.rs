@@ -102,6 +102,13 @@ fn a_node_that_does_not_hear_its_peers_proofs_is_caught() {
     assert!(report.failure.is_some_and(|f| f.contains("the peers prove the bound wrong")));
 }
 
+/// The claims of peers, held against readings that claim nothing, fence a node whose bound holds.
+#[test]
+fn proofs_against_a_reading_that_claims_nothing_are_caught() {
+    let report = caught(|node| node.sabotage().set_always_claim(true), 200);
+    assert!(report.failure.is_some_and(|f| f.contains("fenced although its bound holds")));
+}
+
 /// A crash forgets how far the hybrid clock was ratcheted; then something is written below a snapshot that was read.
 #[test]
 fn snapshots_beyond_the_lease_are_caught() {

@@ -52,14 +52,14 @@ fn clocks<E: Engine>(inner: &Inner<E>) -> Table {
 
 /// What a peer's last message said; what it did not say is null.
 fn peer_clock(clock: PeerClock) -> Vec<Option<String>> {
-    let PeerClock { word: PeerWord { peer, interval, .. }, .. } = clock;
+    let PeerClock { word: PeerWord { peer, claim, .. }, .. } = clock;
     vec![
         Some(peer.to_string()),
         None,
         None,
-        Some(interval.error_ns().to_string()),
-        Some(interval.earliest_ns.to_string()),
-        Some(interval.latest_ns.to_string()),
+        claim.map(|interval| interval.error_ns().to_string()),
+        claim.map(|interval| interval.earliest_ns.to_string()),
+        claim.map(|interval| interval.latest_ns.to_string()),
         None,
         None,
         None,

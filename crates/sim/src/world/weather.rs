@@ -1,7 +1,8 @@
 //! What happens to the clock, and what must hold then.
 //!
 //! Checked at every turn of a session: a trusted reading of an honest source contains true time. Checked at every begin: what needs
-//! the bound (`strict`, and with peers `hybrid`) has one within the limits, and is not served while peers prove it wrong.
+//! the bound (`strict`, and with peers `hybrid`) has one within the limits, and is not served while peers prove it wrong. Checked at
+//! every change of the level: a node whose bound holds is not fenced.
 
 use super::{Event, World};
 use crate::clock::{POLL_EVERY_NS, Trouble};
@@ -72,10 +73,9 @@ impl World {
         let name_ns = self.machine.clock.name_ns(self.true_ns);
         let interval = Interval { earliest_ns: name_ns - PEER_ERROR_NS, latest_ns: name_ns + PEER_ERROR_NS };
         let now = self.machine.now(self.true_ns);
-        let accuses_ns = match now.trusted() {
-            Some(ours) => ours.earliest_ns.saturating_sub(interval.latest_ns),
-            None => 0,
-        };
+        // What the node claims now is answered with the peer's next message.
+        let wrong_ns = now.trusted().map_or(0, |ours| ours.earliest_ns.saturating_sub(interval.latest_ns));
+        let accuses_ns = self.accusations.insert(peer, wrong_ns).unwrap_or(0);
         let proof = now.trusted().is_some_and(|ours| !ours.meets(interval));
         self.proofs.insert(peer, proof);
         let all = self.proofs.values().filter(|proof| **proof).count() == PEERS as usize;
@@ -84,10 +84,10 @@ impl World {
         self.after(delay, Event::Peer(peer));
         let Some(node) = self.machine.node() else {
             // It hears nothing.
-            (self.proved_ns, self.proofs) = Default::default();
+            (self.proved_ns, self.proofs, self.accusations) = Default::default();
             return Ok(());
         };
-        let heard = Input::Heard(PeerWord { peer, interval, accuses_ns });
+        let heard = Input::Heard(PeerWord { peer, claim: Some(interval), accuses_ns });
         out.push(node.step(&now, heard).map_err(|e| Failure(format!("the node fails: {e}")))?);
         Ok(())
     }
@@ -97,9 +97,13 @@ impl World {
         self.proved_ns.is_some_and(|since| self.true_ns - since > FENCED_AFTER_NS)
     }
 
-    pub(super) fn note_levels(&mut self, changes: &[Change]) {
+    /// The changes of the level. Peers whose clocks are right have no proof against a bound that holds.
+    pub(super) fn note_levels(&mut self, changes: &[Change]) -> Result<(), Failure> {
         for change in changes {
             self.trace(&change.to_string());
+            if self.bounds_hold() && matches!(change.reason, Reason::Proofs { .. }) {
+                return Err(Failure(format!("fenced although its bound holds: {change}")));
+            }
             self.probes.hit(match (change.from, change.to) {
                 (Level::Waiting, _) => "clock: the gate opened",
                 (_, Level::Waiting) => "clock: waiting",
@@ -118,6 +122,7 @@ impl World {
                 },
             });
         }
+        Ok(())
     }
 
     pub(super) fn note_clock(&mut self, events: &[ClockEvent]) {
