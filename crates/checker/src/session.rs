@@ -1,4 +1,5 @@
-//! Sessions: what a session saw or wrote it sees ever after.
+//! Sessions: what a session saw or wrote it sees ever after, once it has learned that the transaction committed: its token comes with
+//! that. Where the answer never came (a crash), the outcome was settled by what is stored, and the session does not know.
 
 use crate::history::{Action, Key, Recency};
 use crate::index::{Index, Place};
@@ -11,6 +12,7 @@ pub fn judge(index: &Index<'_>, verdict: &mut Verdict) {
     let mut known: BTreeMap<(u32, Key), (Place, u64)> = BTreeMap::new();
     for (_, txn) in index.committed() {
         let seen = index.seen(txn);
+        let learned = txn.ended != u64::MAX;
         for read in &seen {
             let Some(place) = index.place(read.found) else { continue };
             let last = known.entry((txn.session, read.key)).or_default();
@@ -24,10 +26,13 @@ pub fn judge(index: &Index<'_>, verdict: &mut Verdict) {
                 );
                 verdict.add(Anomaly::Session, what);
             }
-            *last = (*last).max((place, txn.id));
+            if learned {
+                *last = (*last).max((place, txn.id));
+            }
         }
         for op in &txn.ops {
             if let Action::Write { key, value } = op.action
+                && learned
                 && let Some(place) = index.place(Some(value))
             {
                 let last = known.entry((txn.session, key)).or_default();

@@ -261,6 +261,18 @@ fn sessions() {
     );
 }
 
+/// A session that was never told of its commit has no token of it.
+#[test]
+fn a_session_knows_nothing_of_an_outcome_that_was_settled_later() {
+    let text = format!(
+        "T1 s1 ser token 10-{} @15 ok : w 1=101
+         T2 s1 ser token 30-40 @12 ok : r 1@12=0",
+        u64::MAX
+    );
+    let promises = Promises { bounds_hold: false, bank: None };
+    assert!(!judge(&history(&text), &promises).has(Anomaly::Session));
+}
+
 #[test]
 fn the_bank_loses_money() {
     let promises = Promises { bounds_hold: true, bank: Some(Bank { accounts: 1..3, total: 203 }) };
