@@ -288,10 +288,10 @@ impl<E: Engine> Core<E> {
             Command::Prepare { batch, .. } => self.prepare_applied(now, at, id, batch, verdict, out)?,
             Command::Fence { txn } => self.fence_applied(now, id, txn, out)?,
             Command::Outcome { txn, .. } => self.outcome_applied(now, id, txn, flight, &verdict, out),
-            Command::Split { .. } => self.split_applied(verdict, payload.reply, out),
+            Command::Split { .. } => self.split_applied(now, verdict, payload.reply, out),
             Command::Collect { threshold } => self.collect_at = Some((threshold, index)),
             Command::Lease { end } => self.lease_applied(end, out),
-            Command::Forget { .. } => {}
+            Command::Forget { .. } | Command::Release => {}
         }
         Ok(())
     }
@@ -356,10 +356,12 @@ impl<E: Engine> Core<E> {
         }
     }
 
-    fn split_applied(&mut self, verdict: Verdict, reply: Option<Arc<Reply>>, out: &mut Outputs) {
+    fn split_applied(&mut self, now: &Reading, verdict: Verdict, reply: Option<Arc<Reply>>, out: &mut Outputs) {
         let result = match verdict {
             Verdict::Split(right) => {
+                let id = right.id();
                 self.insert_range(*right);
+                self.release_too(now, id);
                 Ok(Timestamp::MIN)
             }
             Verdict::Refused(refusal) => Err(CommitError::Refused(refusal)),

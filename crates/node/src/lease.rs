@@ -11,9 +11,17 @@
 //! for a sync. A node that is alone reads at what was acknowledged, which is in the log anyway: only a read of the last moments by
 //! `AS OF SYSTEM TIME`, or with a token from elsewhere, asks for one.
 //!
+//! # A clean stop
+//! A node that stops gives back what is left of its lease ([`Node::give_back_lease`]), so that its next life need not wait for it. First it
+//! serves nothing beyond the log any more, then it proposes a release, whose own timestamp cuts the lease. That suffices: a reader
+//! ratchets the clock to its snapshot and *then* looks whether a lease covers it (both are sequentially consistent). If it saw the
+//! lease, its ratchet came before the lease was withdrawn, and hence before the clock ticked for the release: its snapshot lies
+//! below. What is not durable of it (a full disk, `kill -9`) leaves the lease as it was, and the next life waits.
+//!
 //! # Invariants
-//! 1. A snapshot is read only at or below the last acknowledged commit or the end of a lease that is durable.
-//! 2. After a restart no timestamp at or below the end of a lease in the log is given out.
+//! 1. A snapshot is read only at or below the last acknowledged commit or the end of a lease that is durable and was not given back.
+//! 2. After a restart no timestamp at or below the end of a lease in the log is given out, nor at or below its release.
+//! 3. A lease that was given back is not taken up again, also not by a record of it that was on its way.
 //!
 //! # Caveats
 //! All ranges of a node share one log, and its lease, which is kept in the first of them. With a full disk a snapshot that needs a
@@ -24,7 +32,7 @@ use crate::reply::{CommitError, Reply};
 use crate::transaction::{Op, Transaction};
 use crate::{Node, TxnError};
 use clock::{Reading, Timestamp};
-use protocol::txn::Command;
+use protocol::txn::{Command, RangeId};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 use std::task::{Poll, Waker};
@@ -35,6 +43,7 @@ use store::Engine;
 pub(crate) struct Lease {
     proposed: Timestamp,
     waiting: Vec<Arc<Reply>>,
+    given_back: bool,
 }
 
 impl<E> Shared<E> {
@@ -72,13 +81,41 @@ impl<E: Engine> Core<E> {
     }
 
     pub(crate) fn lease_applied(&mut self, end: Timestamp, out: &mut Outputs) {
-        self.shared.lease_end.fetch_max(end.as_u64(), SeqCst);
+        if !self.lease.given_back {
+            self.shared.lease_end.fetch_max(end.as_u64(), SeqCst);
+        }
         self.lease.waiting.drain(..).for_each(|reply| answer(Some(reply), Ok(end), out));
+    }
+
+    /// See "A clean stop". Nothing where the lease covers no more than the clock has passed.
+    fn give_back_lease(&mut self, now: &Reading) {
+        let unused = |end: Timestamp| end > self.shared.clock.last();
+        if self.lease.given_back || !unused(self.lease.proposed) {
+            return;
+        }
+        self.lease.given_back = true;
+        if !self.shared.sabotage.serve_after_release() {
+            self.shared.lease_end.store(0, SeqCst);
+        }
+        // The first range holds the lease, perhaps in a record on its way; ranges that were split off it hold what it was then.
+        let first = self.ranges.keys().next().copied();
+        let held = self.ranges.values().filter(|range| Some(range.id()) == first || unused(range.lease_end()));
+        let held: Vec<RangeId> = held.map(|range| range.id()).collect();
+        for range in held {
+            self.propose(now, Timestamp::MIN, range, Command::Release, None);
+        }
     }
 
     pub(crate) fn lease_failed(&mut self, why: &CommitError, out: &mut Outputs) {
         self.lease.proposed = Timestamp::from_u64(self.shared.lease_end.load(SeqCst));
         self.lease.waiting.drain(..).for_each(|reply| answer(Some(reply), Err(why.clone()), out));
+    }
+
+    /// A range that was split off while the release was on its way has a copy of the lease from before.
+    pub(crate) fn release_too(&mut self, now: &Reading, range: RangeId) {
+        if self.lease.given_back {
+            self.propose(now, Timestamp::MIN, range, Command::Release, None);
+        }
     }
 
     /// After a restart: what an earlier life promised.
@@ -92,6 +129,16 @@ impl<E: Engine> Core<E> {
 }
 
 impl<E: Engine> Node<E> {
+    /// The last act of a node that stops, after [`Node::close`]: gives back what is left of its lease. Snapshots beyond the log are
+    /// refused from now on. Drive the log until [`Node::has_batch`] is false.
+    pub fn give_back_lease(&self, now: &Reading) {
+        let mut core = self.core.lock();
+        // A disk that failed takes nothing.
+        if *core.closed.get_or_insert(CommitError::ShuttingDown) == CommitError::ShuttingDown {
+            core.give_back_lease(now);
+        }
+    }
+
     fn lease_to(&self, now: &Reading, snapshot: Timestamp, waker: &Waker) -> Arc<Reply> {
         let reply = Arc::new(Reply::new(waker));
         let mut core = self.core.lock();

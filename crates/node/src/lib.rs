@@ -17,6 +17,9 @@
 //! 5. **Space.** [`Node::freeze`], then [`store::Versions::flush`]; the log up to [`store::Versions::flushed_position`] may go.
 //!    [`Node::collect`] now and then, drive the log, and once [`Node::collectable`] allows it [`store::Versions::collect`].
 //!
+//! 6. **Stop.** [`Node::close`], [`Node::give_back_lease`], drive the log until [`Node::has_batch`] is false. Or a crash: nothing is
+//!    lost, but with peers the next start waits for the lease.
+//!
 //! Log places ([`LogIndex`]) are dense and begin at 1; a record read back is decoded with [`Record::decode`]. What a restart
 //! must know beside versions and log (ranges, undecided prepares) travels with [`Node::freeze`].
 //!

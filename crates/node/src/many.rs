@@ -309,7 +309,8 @@ impl<E: Engine> Core<E> {
                     self.drop_prepare(batch.txn, range, &error, out);
                 }
                 Command::Split { .. } => answer(entry.payload.reply, Err(error.clone()), out),
-                Command::Collect { .. } => {}
+                // Without the release the next life waits for the end of the lease.
+                Command::Collect { .. } | Command::Release => {}
                 Command::Lease { .. } => self.lease_failed(&error, out),
                 command => self.owed.push((range, command)),
             }

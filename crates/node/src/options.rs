@@ -54,7 +54,7 @@ pub struct NodeOptions {
     /// At which error of the clock `auto` is strict, and at which nothing that needs the bound is served.
     pub ladder: LadderLimits,
     /// A node that is not alone promises its readers at most this much of the future, nanoseconds; a restart after a crash waits
-    /// it out.
+    /// it out (a clean stop gives it back).
     pub lease_ns: u64,
     /// A timestamp from outside may lie this far beyond `latest`, microseconds.
     pub tolerance_us: u64,

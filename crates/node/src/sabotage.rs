@@ -43,6 +43,8 @@ switches! {
     skip_ladder: set_skip_ladder,
     /// Snapshots are served that no lease covers.
     ignore_leases: set_ignore_leases,
+    /// Snapshots are served by a lease that was given back.
+    serve_after_release: set_serve_after_release,
     /// What peers say of clocks is not heard.
     ignore_proofs: set_ignore_proofs,
     /// What a peer claims is held also against a reading that is not trusted.

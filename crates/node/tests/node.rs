@@ -378,6 +378,92 @@ fn a_snapshot_that_was_read_is_not_written_below_after_a_restart() {
     assert!(w.set(&[("a", "2")]) > at);
 }
 
+fn strict() -> BeginOptions {
+    BeginOptions { consistency: Consistency::Strict, ..BeginOptions::default() }
+}
+
+/// A node with peers that was stopped cleanly serves at once when it starts; after a crash it waits for its lease.
+#[test]
+fn a_clean_stop_gives_the_lease_back() {
+    for clean in [false, true] {
+        let mut w = World::with_other_nodes();
+        w.set(&[("a", "1"), ("z", "1")]);
+        w.pass(1_000_000_000);
+        w.sync();
+        // A range that is split off under the lease has a copy of it.
+        w.split("m");
+        let mut txn = Transaction::begin(&w.node, &w.now(), &strict()).unwrap();
+        assert_eq!(w.get(&mut txn, "a").as_deref(), Some("1"));
+        let read_at = txn.snapshot();
+        if clean {
+            w.node.close();
+            w.node.give_back_lease(&w.now());
+            w.sync();
+        }
+        drop(txn);
+        w.ns += 1_000;
+        w.node = open(&w.disk, w.ns, NodeOptions { alone: false, ..NodeOptions::default() });
+        assert_eq!(w.node.is_ready(&w.now()), clean);
+        w.pass(4_000_000_000);
+        assert!(w.node.is_ready(&w.now()));
+        assert!(w.set(&[("a", "2")]) > read_at);
+    }
+}
+
+/// Once the lease is given back nothing beyond the log is read, also where a longer lease was on its way to the disk.
+#[test]
+fn a_lease_that_was_given_back_covers_no_reader() {
+    let mut w = World::with_other_nodes();
+    w.set(&[("a", "1")]);
+    w.pass(3_000_000_000);
+    assert!(w.node.has_batch(), "a longer lease is on its way");
+    w.node.close();
+    w.node.give_back_lease(&w.now());
+    w.node.give_back_lease(&w.now());
+    w.ns += 1_000_000;
+    let late = |w: &mut World| {
+        let mut txn = Transaction::begin(&w.node, &w.now(), &strict()).unwrap();
+        txn.get(&w.now(), b"a", false, Waker::noop())
+    };
+    assert_eq!(late(&mut w), Poll::Ready(Err(TxnError::ShuttingDown)));
+    w.sync();
+    assert_eq!(late(&mut w), Poll::Ready(Err(TxnError::ShuttingDown)));
+    // What was acknowledged stays readable.
+    let as_of = BeginOptions { as_of: Some(w.node.visible()), ..BeginOptions::default() };
+    let mut txn = Transaction::begin(&w.node, &w.now(), &as_of).unwrap();
+    assert_eq!(w.get(&mut txn, "a").as_deref(), Some("1"));
+    // The next life may begin as soon as the release is past, which the clock now is.
+    w.node = open(&w.disk, w.ns, NodeOptions { alone: false, ..NodeOptions::default() });
+    assert!(w.node.is_ready(&w.now()));
+}
+
+/// The simulator found this one at seed 3000265.
+#[test]
+fn a_range_that_splits_off_while_the_node_stops_gives_its_copy_back() {
+    let mut w = World::with_other_nodes();
+    w.set(&[("a", "1"), ("z", "1")]);
+    w.pass(1_000_000_000);
+    w.sync();
+    let split = w.node.split(&w.now(), bytes("m"), Waker::noop());
+    w.node.close();
+    w.node.give_back_lease(&w.now());
+    w.sync();
+    assert_eq!(split.poll(Waker::noop()), Poll::Ready(Ok(())));
+    w.node = open(&w.disk, w.ns, NodeOptions { alone: false, ..NodeOptions::default() });
+    assert_eq!(w.node.ranges(&Span::ALL).len(), 2);
+    assert!(w.node.is_ready(&w.now()));
+}
+
+/// A lone node that needed no lease writes nothing when it stops.
+#[test]
+fn a_lone_node_has_nothing_to_give_back() {
+    let mut w = World::new();
+    w.set(&[("a", "1")]);
+    w.node.close();
+    w.node.give_back_lease(&w.now());
+    assert!(!w.node.has_batch());
+}
+
 #[test]
 fn a_full_disk_refuses_writes_and_reads_go_on() {
     let mut w = World::new();

@@ -105,6 +105,7 @@ impl World {
                 Standing::Decided(Outcome::Committed(at)) => format!("committed at {}", at.as_u64()),
                 Standing::Unknown => "unknown".to_owned(),
             },
+            ["lease", id] => format!("ends at {}", self.ranges[&range(id)].lease_end().as_u64()),
             ["restart", id] => {
                 let before = self.ranges.remove(&range(id)).expect("a range");
                 let after = Range::decode(&Bytes::from(before.encode())).expect("the state decodes");
@@ -178,6 +179,7 @@ impl World {
             ["forget", t] => Command::Forget { txns: vec![txn(t)] },
             ["split", name, right] => Command::Split { at: key(name), right: range(right) },
             ["lease", end] => Command::Lease { end: time(end) },
+            ["release"] => Command::Release,
             ["collect", threshold] => Command::Collect { threshold: time(threshold) },
             other => panic!("unknown record {other:?}"),
         };
@@ -234,4 +236,21 @@ fn stories() {
             assert_eq!(script, played, "{}: BLESS=1 cargo test -p timeball-protocol --test stories", path.display());
         }
     }
+}
+
+/// An older program reads every record but the newest kind, and says of that one that it is too new.
+#[test]
+fn only_a_release_has_the_newer_version() {
+    let encoded = |command: &Command| {
+        let mut bytes = Vec::new();
+        encode_record(RangeId(1), Timestamp::from_u64(7), command, &mut bytes);
+        bytes
+    };
+    assert_eq!(encoded(&Command::Lease { end: Timestamp::from_u64(9) })[0], 1);
+    let mut release = encoded(&Command::Release);
+    assert_eq!(release[0], 2);
+    assert!(Record::decode(&Bytes::from(release.clone())).is_ok());
+    release[0] = 3;
+    let refused = Record::decode(&Bytes::from(release)).expect_err("a version that is not known");
+    assert!(refused.to_string().contains("newer version"), "{refused}");
 }

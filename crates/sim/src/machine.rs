@@ -189,6 +189,16 @@ impl Machine {
         self.engine.crash(usize::try_from(rng.below(2)).unwrap_or(0));
     }
 
+    /// The process ends by itself: nothing of what it wrote is lost.
+    pub fn off(&mut self, probes: &mut Probes) -> Result<(), Failure> {
+        probes.hit("clean stop");
+        self.flush(probes)?;
+        if let Some(running) = self.running.take() {
+            count(&running.node, probes);
+        }
+        Ok(())
+    }
+
     /// Whether nothing waits for the disk or is on its way to it.
     pub fn is_quiet(&self) -> bool {
         self.running.as_ref().is_some_and(|r| r.syncing.is_none() && !r.node.has_batch())

@@ -16,6 +16,7 @@ pub const WANTED: &[&str] = &[
     "lock queue",
     "deadlock",
     "crash",
+    "clean stop",
     "torn tail cut off",
     "undecided prepare recovered",
     "unknown outcome was committed",

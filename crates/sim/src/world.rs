@@ -56,7 +56,11 @@ enum Event {
     DiskFull(bool),
     /// Power fails.
     Crash,
-    /// Power returns.
+    /// The node is asked to stop.
+    Stop,
+    /// Its process ends; counts only for the life of the machine that was asked to stop.
+    Off(u64),
+    /// Power returns, or the node is started again.
     Start,
 }
 
@@ -102,6 +106,10 @@ pub struct World {
     last_id: u64,
     draining: bool,
     tickets: Vec<Ticket>,
+    /// Mean time between clean stops, nanoseconds; 0: none.
+    stop_ns: u64,
+    /// The node was asked to stop and has not ended; what a full disk had refused by then.
+    stopping: Option<u64>,
     /// When each session's next planned event is.
     due: Vec<u64>,
     /// When the next timer rings.
@@ -132,6 +140,7 @@ impl World {
         clock.blind(controls.blind);
         let lease_ns = rng.pick(&[10_000_000, 100_000_000]).unwrap_or(0);
         let options = NodeOptions { alone: plan.alone, ladder: plan.ladder, lease_ns, ..NodeOptions::default() };
+        let stop_ns = rng.pick(&[0, 500_000_000, 2_000_000_000]).unwrap_or(0);
         let cache_bytes = rng.pick(&[0, 30_000, 1 << 20]).unwrap_or(0);
         let config = VersionsConfig { cache_bytes, ..VersionsConfig::default() };
         let mut machine = Machine::new(rng.draw(), clock, options, config);
@@ -157,6 +166,8 @@ impl World {
             last_id: 0,
             draining: false,
             tickets: Vec::new(),
+            stop_ns,
+            stopping: None,
             due: vec![0; plan_clients],
             timer: None,
             slept_ns: 0,
@@ -267,6 +278,7 @@ impl World {
             (Event::Trouble, 300_000_000),
             (Event::DiskFull(true), 2_000_000_000),
             (Event::Crash, self.plan.crash_ns),
+            (Event::Stop, self.stop_ns),
         ] {
             let mut when = self.true_ns;
             if mean == 0 {
@@ -288,7 +300,10 @@ impl World {
         self.draining = true;
         self.machine.disk.set_capacity(None);
         let ends = |e: &Event| {
-            matches!(e, Event::Crash | Event::DiskFull(true) | Event::Split | Event::Collect | Event::Trouble)
+            matches!(
+                e,
+                Event::Crash | Event::Stop | Event::DiskFull(true) | Event::Split | Event::Collect | Event::Trouble
+            )
         };
         self.queue.retain(|_, e| !ends(e));
         self.machine.clock.heal(self.true_ns);
@@ -361,6 +376,9 @@ impl World {
                 let delay = self.rng.range(1_000_000, 100_000_000);
                 self.after(delay, Event::Start);
             }
+            Event::Stop => self.stop(),
+            Event::Off(era) if era == self.era => self.off()?,
+            Event::Off(_) => {}
             Event::Start => self.start()?,
         }
         self.take(out)
@@ -474,6 +492,12 @@ impl World {
     }
 
     fn crash(&mut self) {
+        self.machine.crash(&mut self.rng, &mut self.probes);
+        self.gone();
+    }
+
+    /// The process is gone, and what it knew.
+    fn gone(&mut self) {
         self.timer = None;
         self.tickets.clear();
         // The next life has to hear its peers anew.
@@ -481,9 +505,42 @@ impl World {
         for client in &mut self.clients {
             client.disconnected();
         }
-        self.machine.crash(&mut self.rng, &mut self.probes);
         self.era += 1;
-        self.ready = false;
+        (self.ready, self.stopping) = (false, None);
+    }
+
+    /// A clean stop begins: sessions that are still there go on reading until the process ends.
+    fn stop(&mut self) {
+        let Some(node) = self.machine.node().filter(|_| self.ready && self.stopping.is_none()).cloned() else { return };
+        self.stopping = Some(self.refused());
+        node.close();
+        node.give_back_lease(&self.machine.now(self.true_ns));
+        let (delay, era) = (self.rng.range(1_000_000, 30_000_000), self.era);
+        self.after(delay, Event::Off(era));
+    }
+
+    /// A clean stop ends, once nothing waits for the disk. The next life need not wait for the lease of this one.
+    fn off(&mut self) -> Result<(), Failure> {
+        if !self.is_quiet() {
+            let era = self.era;
+            self.after(1_000_000, Event::Off(era));
+            return Ok(());
+        }
+        let last = self.machine.node().map(|node| node.clock_last());
+        let refused = self.stopping != Some(self.refused());
+        self.machine.off(&mut self.probes)?;
+        self.gone();
+        self.start()?;
+        let ready = self.machine.node().map(|node| node.ready_at());
+        if ready > last && !refused {
+            return Err(Failure(format!("after a clean stop at {last:?} the node waits until {ready:?}")));
+        }
+        Ok(())
+    }
+
+    /// How often a full disk refused records, a release perhaps.
+    fn refused(&self) -> u64 {
+        self.probes.count("disk full refused a commit")
     }
 
     fn split(&mut self) {

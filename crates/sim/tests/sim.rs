@@ -90,6 +90,13 @@ fn a_tracker_that_overlooks_something_is_caught() {
     }
 }
 
+/// Readers that are still there while a node stops must not read beyond what it says it promised.
+#[test]
+fn snapshots_by_a_lease_that_was_given_back_are_caught() {
+    let report = caught(|node| node.sabotage().set_serve_after_release(true), 400);
+    assert!(kinds(&report).contains("TornSnapshot"), "{}", kinds(&report));
+}
+
 #[test]
 fn a_node_that_serves_whatever_its_clock_is_worth_is_caught() {
     let report = caught(|node| node.sabotage().set_skip_ladder(true), 60);

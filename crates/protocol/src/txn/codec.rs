@@ -4,6 +4,7 @@
 //! version u8 | range u64 | timestamp u64 | kind u8 | body
 //! ```
 //! The header has a fixed size, so a body is encoded before its timestamp is known (outside every lock) and stamped later.
+//! A record has the least version that knows its kind: an older program refuses what it does not know, and reads the rest.
 //! Snapshots inside a batch are written as the distance below the batch's greatest one: usually one byte, a zero.
 
 use super::{Batch, Command, RangeId, Read, Span, TxnId, Write};
@@ -12,6 +13,8 @@ use bytes::Bytes;
 use clock::Timestamp;
 
 const VERSION: u8 = 1;
+/// The first with [`Command::Release`].
+const VERSION_RELEASE: u8 = 2;
 /// Bytes before the command.
 pub const HEADER_BYTES: usize = 17;
 
@@ -23,6 +26,7 @@ const FORGET: u8 = 5;
 const SPLIT: u8 = 6;
 const COLLECT: u8 = 7;
 const LEASE: u8 = 8;
+const RELEASE: u8 = 9;
 
 const READ_KEY: u8 = 0;
 const READ_SPAN: u8 = 1;
@@ -61,7 +65,7 @@ pub struct Record {
 /// Appends the record to `out`. With [`Timestamp::MIN`], [`stamp_record`] sets the time later.
 pub fn encode_record(range: RangeId, at: Timestamp, command: &Command, out: &mut Vec<u8>) {
     let mut w = Writer(out);
-    w.byte(VERSION);
+    w.byte(if matches!(command, Command::Release) { VERSION_RELEASE } else { VERSION });
     w.fixed(range.0);
     w.time(at);
     match command {
@@ -101,6 +105,7 @@ pub fn encode_record(range: RangeId, at: Timestamp, command: &Command, out: &mut
             w.byte(LEASE);
             w.time(*end);
         }
+        Command::Release => w.byte(RELEASE),
     }
 }
 
@@ -118,7 +123,7 @@ impl Record {
     pub fn decode(bytes: &Bytes) -> Result<Record, DecodeError> {
         let mut r = Reader(bytes.clone());
         match r.byte("version")? {
-            VERSION => {}
+            VERSION | VERSION_RELEASE => {}
             other => return Err(DecodeError::Version(other)),
         }
         let range = RangeId(r.fixed("range")?);
@@ -150,6 +155,7 @@ fn read_command(r: &mut Reader) -> Result<Command, DecodeError> {
         SPLIT => Command::Split { at: r.bytes("split key")?, right: RangeId(r.fixed("new range")?) },
         COLLECT => Command::Collect { threshold: r.time("threshold")? },
         LEASE => Command::Lease { end: r.time("end of the lease")? },
+        RELEASE => Command::Release,
         _ => return Err(DecodeError::Damaged("kind")),
     })
 }

@@ -171,6 +171,8 @@ pub enum Command {
         /// The last timestamp of the lease.
         end: Timestamp,
     },
+    /// The leader stops: it served no snapshot at or above this record's timestamp, and serves none from now on.
+    Release,
 }
 
 impl Command {

@@ -149,6 +149,10 @@ impl Range {
                 self.lease_end = self.lease_end.max(*end);
                 Ok(Verdict::Done)
             }
+            Command::Release => {
+                self.lease_end = self.lease_end.min(at);
+                Ok(Verdict::Done)
+            }
         }
     }
 

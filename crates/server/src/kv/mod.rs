@@ -113,6 +113,7 @@ impl<E: Engine> KvNode<E> {
                 crate::log::error("a background thread ended by a panic", &[]);
             }
         }
+        self.inner.node.give_back_lease(&self.inner.clock.read());
         self.inner.driver.drain(&self.inner);
         maintenance::flush_all(&self.inner);
     }
