@@ -158,6 +158,14 @@ pub(crate) struct Shared<E> {
 }
 
 impl<E> Shared<E> {
+    /// Whether the clock tells when a commit of this moment will be past. With peers it does not while it may not be relied upon, or
+    /// where it was set back: then a commit would wait at the gate for nobody knows how long.
+    pub fn clock_tells(&self, now: &Reading) -> bool {
+        self.options.alone
+            || self.sabotage.skip_rule_one()
+            || (now.trusted().is_some() && Watch::set_back_ns(&self.options, now, self.clock.last()) == 0)
+    }
+
     /// Rule 1: whether a commit may be acknowledged and shown.
     ///
     /// A reading that may not be relied upon proves nothing past: others may already know better, and read below the commit.
@@ -190,6 +198,8 @@ pub(crate) struct Core<E> {
     pub(crate) collect_at: Option<(Timestamp, LogIndex)>,
     pub(crate) lease: Lease,
     pub(crate) closed: Option<CommitError>,
+    /// Commits that are held back until the clock tells when they would be past.
+    pub(crate) held: Vec<Waker>,
 }
 
 impl<E: Engine> Core<E> {
@@ -325,6 +335,9 @@ impl<E: Engine> Core<E> {
         if self.shared.may_show(now, commit) {
             self.show(commit, gated, out);
         } else {
+            if let Some(reply) = &gated.reply {
+                reply.committed(commit);
+            }
             self.gate.entry(commit).or_default().push(gated);
         }
     }

@@ -47,6 +47,16 @@ pub enum TxnError {
     /// The clock's bound does not allow this consistency now: use another, or repair the clock.
     #[error("{0}")]
     ClockUnavailable(String),
+    /// The transaction has committed, for certain, and its owner gave up waiting until that is shown. Do not run it again.
+    #[error(
+        "the transaction has committed at {at}, and is seen once that is certainly past; the wait for it was ended, as {clock}"
+    )]
+    Unacknowledged {
+        /// The commit timestamp.
+        at: Timestamp,
+        /// What the clock lacks, in numbers.
+        clock: String,
+    },
     /// The disk failed or its data is damaged: the node must stop. Whether a commit that gets this error took place is unknown until then.
     #[error("{0}")]
     Storage(String),

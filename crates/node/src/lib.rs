@@ -7,7 +7,7 @@
 //!    order; [`Input::Recovered`]; drive the log until [`Node::has_batch`] is false; wait until [`Node::is_ready`].
 //! 2. **Transactions.** [`Transaction::begin`], then its operations. One that returns [`std::task::Poll::Pending`] has kept the
 //!    [`std::task::Waker`] that it was given; call it again with the same arguments after the wake-up (spurious ones are
-//!    harmless). Dropping a transaction rolls it back.
+//!    harmless). Dropping a transaction rolls it back; [`Transaction::give_up_commit`] ends the wait for a commit that the clock holds back.
 //! 3. **The log.** While [`Transaction::commit`] is pending somebody must drive the log: [`Node::take_batch`]; append and sync
 //!    its records; [`Node::step`] with [`Input::Durable`] and the batch's last place (or [`Input::AppendFailed`] with its
 //!    first, if nothing of it is on the disk); then wake [`Outputs::wakers`]. One taker at a time; steps may come late and out of order.

@@ -242,6 +242,9 @@ impl<E: Engine> Core<E> {
 
     pub(crate) fn tick(&mut self, now: &Reading, out: &mut Outputs) -> Result<(), StoreError> {
         self.open_gate(now, out);
+        if self.closed.is_some() || self.shared.clock_tells(now) {
+            out.wakers.append(&mut self.held);
+        }
         if self.closed.is_some() {
             return Ok(());
         }

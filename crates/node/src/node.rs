@@ -69,6 +69,7 @@ impl<E: Engine> Node<E> {
             collect_at: None,
             lease: Lease::default(),
             closed: None,
+            held: Vec::new(),
         };
         let first = last.max(now.interval.earliest()).as_u64();
         let watch = Watch::new(&shared.options);
@@ -173,6 +174,11 @@ impl<E: Engine> Node<E> {
     pub fn clock_level(&self) -> (Level, Reason) {
         self.watch.reason()
     }
+    /// As [`Node::clock_level`], by the reading of this moment.
+    pub(crate) fn clock_level_of(&self, now: &Reading) -> (Level, Reason) {
+        self.watch.level(&self.shared.options, now, self.shared.clock.last());
+        self.watch.reason()
+    }
     /// Peers' clocks as last heard of.
     pub fn peer_clocks(&self) -> Vec<PeerClock> {
         self.watch.peers()
@@ -246,6 +252,21 @@ impl<E: Engine> Node<E> {
 
     pub(crate) fn next_txn(&self) -> TxnId {
         TxnId { serial: self.serial.fetch_add(1, SeqCst) + 1, node: self.shared.options.node }
+    }
+
+    /// Whether a commit must wait before it is proposed (see [`Shared::clock_tells`]); its waker is kept.
+    pub(crate) fn holds_back(&self, now: &Reading, waker: &Waker) -> bool {
+        if self.shared.clock_tells(now) {
+            return false;
+        }
+        let mut core = self.core.lock();
+        if core.closed.is_some() {
+            return false;
+        }
+        if !core.held.iter().any(|held| held.will_wake(waker)) {
+            core.held.push(waker.clone());
+        }
+        true
     }
 
     pub(crate) fn propose(&self, now: &Reading, floor: Timestamp, batch: Batch, reply: &Arc<Reply>) {

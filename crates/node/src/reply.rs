@@ -25,13 +25,14 @@ pub(crate) struct Reply(Mutex<State>);
 #[derive(Debug)]
 struct State {
     result: Option<Result<Timestamp, CommitError>>,
+    committed: Option<Timestamp>,
     waker: Option<Waker>,
     waited_ns: u64,
 }
 
 impl Reply {
     pub fn new(waker: &Waker) -> Self {
-        Reply(Mutex::new(State { result: None, waker: Some(waker.clone()), waited_ns: 0 }))
+        Reply(Mutex::new(State { result: None, committed: None, waker: Some(waker.clone()), waited_ns: 0 }))
     }
     /// The result, if it is there; otherwise `waker` will be woken.
     pub fn poll(&self, waker: &Waker) -> Option<Result<Timestamp, CommitError>> {
@@ -45,6 +46,15 @@ impl Reply {
         let mut state = self.0.lock();
         state.result = Some(result);
         wakers.extend(state.waker.take());
+    }
+    /// It is committed at `at`, for certain; the result is held back for rule 1.
+    pub fn committed(&self, at: Timestamp) {
+        self.0.lock().committed = Some(at);
+    }
+    /// Where it is known to be committed although the result is held back.
+    pub fn committed_at(&self) -> Option<Timestamp> {
+        let state = self.0.lock();
+        state.committed.filter(|_| state.result.is_none())
     }
     /// The result is held back for rule 1, so long already: nanoseconds.
     pub fn held_back(&self, ns: u64) {

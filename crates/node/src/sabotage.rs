@@ -47,6 +47,8 @@ switches! {
     serve_after_release: set_serve_after_release,
     /// What peers say of clocks is not heard.
     ignore_proofs: set_ignore_proofs,
+    /// Of a commit that waits to be shown it is said that it did not happen.
+    deny_commits: set_deny_commits,
     /// What a peer claims is held also against a reading that is not trusted.
     always_claim: set_always_claim,
     /// A prepared transaction is resolved as aborted although all its participants prepared.

@@ -283,44 +283,94 @@ fn a_clock_that_is_set_back_costs_strict_and_nothing_else() {
     assert!(Transaction::begin(&w.node, &w.now(), &strict).is_ok());
 }
 
-/// With readers elsewhere the same commit must wait: they may still take a snapshot below it.
+/// With readers elsewhere the same commit must wait: they may still take a snapshot below it. It is not even proposed: nobody waits
+/// for it, and it can be given up.
 #[test]
 fn with_other_nodes_a_commit_waits_for_a_clock_that_was_set_back() {
     let mut w = World::with_other_nodes();
     w.ns = START_NS + 60_000_000_000;
     w.set(&[("a", "1")]);
     w.ns = START_NS + 1_000_000_000;
-    let mut txn = Transaction::begin(
-        &w.node,
-        &w.now(),
-        &BeginOptions { consistency: Consistency::Token, ..BeginOptions::default() },
-    )
-    .unwrap();
+    let mut txn = Transaction::begin(&w.node, &w.now(), &token()).unwrap();
     txn.put(bytes("a"), bytes("2")).unwrap();
-    assert!(txn.commit(&w.now(), Waker::noop()).is_pending());
     w.sync();
-    assert!(txn.commit(&w.now(), Waker::noop()).is_pending(), "acknowledged before it was past");
+    assert!(txn.commit(&w.now(), Waker::noop()).is_pending());
+    assert!(!w.node.has_batch(), "it is proposed while nobody knows when it would be past");
     w.pass(60_000_000_000);
-    assert!(txn.commit(&w.now(), Waker::noop()).is_ready());
+    w.commit(&mut txn).unwrap();
+    assert_eq!(w.value("a").as_deref(), Some("2"));
 }
 
-/// What a clock shows while it may not be relied upon proves nothing past.
+fn token() -> BeginOptions {
+    BeginOptions { consistency: Consistency::Token, ..BeginOptions::default() }
+}
+
+/// A waker that counts.
+#[derive(Default)]
+struct Woken(std::sync::atomic::AtomicUsize);
+
+impl std::task::Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+    }
+}
+
+/// While the clock may not be relied upon, a write waits before it is proposed: given up, it is certain that nothing happened. Once
+/// the clock is back it is woken.
+#[test]
+fn with_other_nodes_a_commit_is_held_back_until_the_clock_is_trusted() {
+    let mut w = World::with_other_nodes();
+    w.set(&[("a", "1")]);
+    w.sync();
+    let lost = |w: &World| Reading { status: Status::Disrupted, ..w.now() };
+    let write = |w: &World| {
+        let mut txn = Transaction::begin(&w.node, &w.now(), &token()).unwrap();
+        txn.put(bytes("a"), bytes("2")).unwrap();
+        txn
+    };
+    let mut given_up = write(&w);
+    assert!(given_up.commit(&lost(&w), Waker::noop()).is_pending());
+    let Some(TxnError::ClockUnavailable(why)) = given_up.give_up_commit(&lost(&w)) else {
+        panic!("it is not given up")
+    };
+    assert!(why.contains("the clock source is disrupted") && why.contains("nothing was written"), "{why}");
+    assert!(given_up.give_up_commit(&lost(&w)).is_none(), "once");
+    let woken = Arc::new(Woken::default());
+    let mut txn = write(&w);
+    assert!(txn.commit(&lost(&w), &Waker::from(woken.clone())).is_pending());
+    let ticked = w.node.step(&lost(&w), Input::Tick).unwrap();
+    assert!(ticked.wakers.is_empty(), "woken too early");
+    assert!(!w.node.has_batch());
+    let ticked = w.node.step(&w.now(), Input::Tick).unwrap();
+    ticked.wakers.into_iter().for_each(Waker::wake);
+    assert_eq!(woken.0.load(std::sync::atomic::Ordering::SeqCst), 1);
+    assert!(txn.give_up_commit(&w.now()).is_none(), "it will be past soon");
+    w.commit(&mut txn).unwrap();
+    assert_eq!(w.value("a").as_deref(), Some("2"));
+}
+
+/// What a clock shows while it may not be relied upon proves nothing past. A commit that is on its way already is not given up; one
+/// that waits to be shown is, and the news is that it has committed.
 #[test]
 fn with_other_nodes_an_untrusted_clock_acknowledges_nothing() {
     let mut w = World::with_other_nodes();
-    let token = BeginOptions { consistency: Consistency::Token, ..BeginOptions::default() };
-    let mut txn = Transaction::begin(&w.node, &w.now(), &token).unwrap();
+    let mut txn = Transaction::begin(&w.node, &w.now(), &token()).unwrap();
     txn.put(bytes("a"), bytes("1")).unwrap();
     assert!(txn.commit(&w.now(), Waker::noop()).is_pending());
     let batch = w.append();
     w.ns += 60_000_000_000;
     let disrupted = Reading { status: Status::Disrupted, ..w.now() };
+    assert!(txn.give_up_commit(&disrupted).is_none(), "its outcome is unknown");
     let out = w.node.step(&disrupted, Input::Durable(batch.last())).unwrap();
     assert!(out.timer.is_none(), "no time would open the gate");
     w.node.step(&disrupted, Input::Tick).unwrap();
     assert!(txn.commit(&disrupted, Waker::noop()).is_pending());
+    let Some(TxnError::Unacknowledged { at, clock }) = txn.give_up_commit(&disrupted) else { panic!("not given up") };
+    assert!(clock.contains("disrupted"), "{clock}");
     w.pass(1);
-    assert!(txn.commit(&w.now(), Waker::noop()).is_ready());
+    w.sync();
+    assert_eq!(w.value("a").as_deref(), Some("1"));
+    assert!(w.node.visible() >= at);
 }
 
 /// A strict transaction goes on while the bound is lost: it must not take the hybrid clock along to the `latest` of a void bound.

@@ -4,7 +4,9 @@ use parking_lot::{Condvar, Mutex};
 use sql::transaction::Interrupt;
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
+use std::io::ErrorKind;
 use std::net::{Shutdown, TcpStream};
+use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -66,6 +68,8 @@ impl Registry {
         }
         state.last_pid = pid;
         let interrupt = Interrupt::default();
+        let registry = Arc::downgrade(self);
+        interrupt.set_probe(move || registry.upgrade().is_some_and(|registry| registry.is_gone(pid)));
         state.entries.insert(pid, Entry { stream, interrupt: interrupt.clone(), session: false });
         Some(Ticket { registry: Arc::clone(self), pid, interrupt })
     }
@@ -108,6 +112,16 @@ impl Registry {
         }
     }
 
+    /// Whether the client of a connection has closed it, as far as a look at its socket tells: what it sent before stands in front. A
+    /// drain closes the reading side itself, so nobody counts as gone then.
+    fn is_gone(&self, pid: i32) -> bool {
+        let state = self.state.lock();
+        if self.is_draining() {
+            return false;
+        }
+        state.entries.get(&pid).is_some_and(|entry| is_closed(&entry.stream))
+    }
+
     /// Raises the interrupt of every connection.
     pub fn interrupt_all(&self) {
         for entry in self.state.lock().entries.values() {
@@ -125,6 +139,19 @@ impl Registry {
         }
         true
     }
+}
+
+/// Whether the other side closed the connection and nothing that it sent waits. Does not block.
+fn is_closed(stream: &TcpStream) -> bool {
+    let mut byte = 0u8;
+    let flags = libc::MSG_PEEK | libc::MSG_DONTWAIT;
+    // SAFETY: the descriptor is open while `stream` lives, and the buffer is one byte, as said.
+    let got = unsafe { libc::recv(stream.as_raw_fd(), (&raw mut byte).cast(), 1, flags) };
+    let waits = || {
+        let kind = std::io::Error::last_os_error().kind();
+        matches!(kind, ErrorKind::WouldBlock | ErrorKind::Interrupted)
+    };
+    got == 0 || (got < 0 && !waits())
 }
 
 /// A connection's place; dropping it leaves.
@@ -202,6 +229,23 @@ mod tests {
         assert!(!ticket.interrupt().is_raised());
         registry.cancel(ticket.pid(), ticket.secret());
         assert!(ticket.interrupt().is_raised());
+    }
+
+    /// A wait that takes long looks for its client; during a drain nobody counts as gone.
+    #[test]
+    fn a_client_that_has_gone_raises_the_interrupt_of_who_looks() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let registry = Registry::new(4);
+        let ticket = registry.admit(listener.accept().unwrap().0).unwrap();
+        assert!(!ticket.interrupt().look());
+        drop(client);
+        while !ticket.interrupt().look() {
+            std::thread::yield_now();
+        }
+        let ticket = registry.admit(stream()).unwrap();
+        registry.drain();
+        assert!(!ticket.interrupt().look());
     }
 
     #[test]

@@ -34,6 +34,9 @@ struct Running {
     rows: Vec<(Key, Value)>,
     rest: Option<Span>,
     committing: bool,
+    /// How long it waits for a commit that the clock holds back, nanoseconds, and since when it waits.
+    patience_ns: u64,
+    waits_since: Option<u64>,
 }
 
 /// A session.
@@ -154,8 +157,14 @@ impl Client {
             }
             match running.step(&step, turn) {
                 Poll::Pending => {
+                    if let Some(error) = running.lose_patience(turn) {
+                        self.failed(running, &error, turn);
+                        continue;
+                    }
+                    let held = running.committing && running.txn.is_held_back(&turn.now);
+                    let next = if held { Next::At(turn.true_ns + running.patience_ns) } else { Next::Wait };
                     self.running = Some(running);
-                    return Next::Wait;
+                    return next;
                 }
                 Poll::Ready(Ok(None)) => {
                     running.steps.pop_front();
@@ -208,12 +217,20 @@ impl Client {
         let steps = script.steps.iter().cloned().collect();
         let statement = turn.true_ns;
         let (read, rows, rest) = Default::default();
-        self.running = Some(Running { txn, steps, record, read, statement, rows, rest, committing: false });
+        let patience_ns = self.rng.range(1_000_000, 500_000_000);
+        let (committing, waits_since) = (false, None);
+        self.running =
+            Some(Running { txn, steps, record, read, statement, rows, rest, committing, patience_ns, waits_since });
         self.current = Some(script);
         true
     }
 
     fn failed(&mut self, running: Running, error: &TxnError, turn: &mut Turn<'_>) {
+        if let TxnError::Unacknowledged { at, .. } = error {
+            // It is told that it has committed, and that nobody may rely on that yet.
+            turn.probes.hit("gave up a commit that waited to be shown");
+            return self.finish(running, Outcome::Committed, at.as_u64(), u64::MAX);
+        }
         let retry = matches!(error, TxnError::Restart { .. } | TxnError::Deadlock { .. });
         let unknown = running.committing && matches!(error, TxnError::Storage(_));
         let outcome = if unknown { Outcome::Unknown } else { Outcome::Aborted };
@@ -224,7 +241,7 @@ impl Client {
     }
 
     fn finish(&mut self, mut running: Running, outcome: Outcome, position: u64, ended: u64) {
-        if outcome == Outcome::Committed {
+        if outcome == Outcome::Committed && ended != u64::MAX {
             // What `Any` reads moves no token; what it writes does.
             let counts = running.record.recency != Recency::Any || running.record.writes();
             if counts {
@@ -288,6 +305,22 @@ impl Running {
                 self.txn.commit(&turn.now, turn.waker).map(|done| done.map(Some))
             }
         }
+    }
+
+    /// Gives up a commit that the clock holds back for too long.
+    fn lose_patience(&mut self, turn: &mut Turn<'_>) -> Option<TxnError> {
+        if !self.committing {
+            return None;
+        }
+        let since = *self.waits_since.get_or_insert(turn.true_ns);
+        if turn.true_ns - since < self.patience_ns {
+            return None;
+        }
+        let error = self.txn.give_up_commit(&turn.now)?;
+        if matches!(error, TxnError::ClockUnavailable(_)) {
+            turn.probes.hit("gave up a commit that was held back");
+        }
+        Some(error)
     }
 
     fn note(&mut self, action: Action) {

@@ -13,6 +13,8 @@ pub const WANTED: &[&str] = &[
     "refresh failed",
     "read waited for a write in flight",
     "commit waited for rule 1",
+    "gave up a commit that was held back",
+    "gave up a commit that waited to be shown",
     "lock queue",
     "deadlock",
     "crash",

@@ -97,6 +97,13 @@ fn snapshots_by_a_lease_that_was_given_back_are_caught() {
     assert!(kinds(&report).contains("TornSnapshot"), "{}", kinds(&report));
 }
 
+/// Who gives up a commit that waits to be shown must not hear that nothing happened.
+#[test]
+fn a_commit_that_is_denied_is_caught() {
+    let report = caught(|node| node.sabotage().set_deny_commits(true), 400);
+    assert!(kinds(&report).contains("HalfApplied"), "{}", kinds(&report));
+}
+
 #[test]
 fn a_node_that_serves_whatever_its_clock_is_worth_is_caught() {
     let report = caught(|node| node.sabotage().set_skip_ladder(true), 60);

@@ -2,11 +2,12 @@
 
 use crate::catalog::{Database, Relation, Schema};
 use crate::exec::deferred::Deferred;
+pub use crate::transaction::Deadline;
 use crate::transaction::{Interrupt, Kv, TxnRef};
 use crate::types::Value;
 use crate::{KvError, SqlError, SqlState};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The catalog as the statement's transaction sees it. Every lookup is a certified read, cached by version.
 pub trait CatalogView: Send + Sync {
@@ -110,33 +111,6 @@ impl MemoryBudget {
     /// Gives bytes back.
     pub fn give(&self, bytes: usize) {
         self.used_bytes.fetch_sub(bytes, Ordering::Relaxed);
-    }
-}
-
-/// When the session's present statement must end: the session sets it, the loops of the statement look. A portal that goes on under a
-/// later message shares it, and so never meets the time of the message before.
-#[derive(Clone, Debug)]
-pub struct Deadline(Arc<AtomicI64>);
-
-impl Default for Deadline {
-    fn default() -> Self {
-        Deadline(Arc::new(AtomicI64::new(i64::MAX)))
-    }
-}
-
-impl Deadline {
-    /// Sets it, microseconds since the Unix epoch.
-    pub fn set(&self, deadline_us: i64) {
-        self.0.store(deadline_us, Ordering::Relaxed);
-    }
-    /// The statement may take as long as it needs.
-    pub fn clear(&self) {
-        self.set(i64::MAX);
-    }
-    /// Whether the time is over. The clock is read only if there is a deadline.
-    pub fn has_passed(&self, kv: &dyn Kv) -> bool {
-        let deadline_us = self.0.load(Ordering::Relaxed);
-        deadline_us != i64::MAX && kv.now_us() >= deadline_us
     }
 }
 

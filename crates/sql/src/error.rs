@@ -75,6 +75,8 @@ states! {
     INVALID_SAVEPOINT = b"3B001";
     /// serialization_failure
     SERIALIZATION_FAILURE = b"40001";
+    /// statement_completion_unknown
+    STATEMENT_COMPLETION_UNKNOWN = b"40003";
     /// deadlock_detected
     DEADLOCK = b"40P01";
     /// insufficient_privilege
@@ -271,7 +273,8 @@ impl From<KvError> for SqlError {
             KvError::Restart { .. } => SqlState::SERIALIZATION_FAILURE,
             KvError::Deadlock { .. } => SqlState::DEADLOCK,
             KvError::LockNotAvailable => SqlState::LOCK_NOT_AVAILABLE,
-            KvError::Interrupted => SqlState::QUERY_CANCELED,
+            KvError::Interrupted | KvError::TimedOut => SqlState::QUERY_CANCELED,
+            KvError::Unacknowledged(_) => SqlState::STATEMENT_COMPLETION_UNKNOWN,
             KvError::DiskFull => SqlState::DISK_FULL,
             KvError::TooLarge { .. } => SqlState::PROGRAM_LIMIT_EXCEEDED,
             KvError::ReadOnly => SqlState::READ_ONLY_TRANSACTION,
@@ -283,6 +286,7 @@ impl From<KvError> for SqlError {
         let err = SqlError::new(state, e.to_string());
         match e {
             KvError::Restart { .. } => err.hint("Run the transaction again from its start."),
+            KvError::Unacknowledged(_) => err.hint("Do not run the transaction again: it has committed."),
             KvError::DiskFull => err.hint("Free space on the store's disk; the node notices by itself."),
             _ => err,
         }

@@ -4,14 +4,16 @@
 //! Calls block. A transaction that must wait (for a lock, an undecided writer, rule 1) waits inside the call, until its
 //! [`Interrupt`] is raised or its statement's deadline passes.
 
+mod interrupt;
 pub mod memory;
+
+pub use interrupt::{Deadline, Interrupt};
 
 use bytes::Bytes;
 use clock::Timestamp;
 use parking_lot::Mutex;
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A half-open span of keys.
 pub type Span = Range<Bytes>;
@@ -44,25 +46,6 @@ pub enum Consistency {
     None,
 }
 
-/// Raised by another thread to end the current statement (cancel request, drain, closed connection).
-#[derive(Clone, Debug, Default)]
-pub struct Interrupt(Arc<AtomicBool>);
-
-impl Interrupt {
-    /// Raises it.
-    pub fn raise(&self) {
-        self.0.store(true, Ordering::Release);
-    }
-    /// Lowers it: at the start of a statement.
-    pub fn clear(&self) {
-        self.0.store(false, Ordering::Release);
-    }
-    /// Whether it was raised. Long loops ask every few hundred rows.
-    pub fn is_raised(&self) -> bool {
-        self.0.load(Ordering::Acquire)
-    }
-}
-
 /// How a transaction begins.
 #[derive(Clone, Debug, Default)]
 pub struct BeginOptions {
@@ -78,6 +61,8 @@ pub struct BeginOptions {
     pub as_of: Option<Timestamp>,
     /// Raised to end a wait.
     pub interrupt: Interrupt,
+    /// When the present statement must end; waits look at it, too.
+    pub deadline: Deadline,
     /// Longest wait for one lock, milliseconds; 0 waits for ever (`lock_timeout`).
     pub lock_timeout_ms: u64,
 }
@@ -159,6 +144,12 @@ pub enum KvError {
     /// 57014.
     #[error("canceling statement due to user request")]
     Interrupted,
+    /// 57014.
+    #[error("canceling statement due to statement timeout")]
+    TimedOut,
+    /// 40003: the transaction has committed, for certain, and the wait for its acknowledgement was ended.
+    #[error("{0}")]
+    Unacknowledged(String),
     /// 53100.
     #[error("the disk is full: writes are refused until space is freed, reads go on")]
     DiskFull,
@@ -227,6 +218,10 @@ pub trait Kv: Send + Sync + 'static {
     fn unique_id(&self) -> u64;
     /// Microseconds since the Unix epoch, for `now()` and its kind.
     fn now_us(&self) -> i64;
+    /// Microseconds since some moment, for timeouts: goes on evenly wherever the clock is set. Unless overridden: [`Kv::now_us`].
+    fn monotonic_us(&self) -> i64 {
+        self.now_us()
+    }
     /// An operator's request.
     fn admin(&self, request: Admin) -> Result<AdminReply, KvError>;
     /// Rows of a `timeball_internal` table by name (`clocks`, `ranges`, ...): column names and rows of text; `None` if unknown.

@@ -12,12 +12,18 @@ impl<E: Engine> Transaction<E> {
     /// Commits. Gives the commit timestamp (the snapshot, where nothing was written) once it is durable and certainly past.
     ///
     /// While this is pending, somebody must drive the log: see [`crate::Node::take_batch`].
+    ///
+    /// With peers, nothing is proposed while the clock does not tell when it would be past: readers need not wait for it, and
+    /// [`Transaction::give_up_commit`] can still take it back.
     pub fn commit(&mut self, now: &Reading, waker: &Waker) -> Op<Timestamp> {
         if self.commit.is_none() {
             if self.buffer.is_empty() {
                 self.node.shared.counters.txn_commits_readonly.one();
                 self.end();
                 return Poll::Ready(Ok(self.snapshot));
+            }
+            if self.node.holds_back(now, waker) {
+                return Poll::Pending;
             }
             let txn = self.id_or_new();
             let batch = self.batch(txn);
@@ -34,6 +40,41 @@ impl<E: Engine> Transaction<E> {
         }
         self.end();
         Poll::Ready(result.map_err(TxnError::from))
+    }
+
+    /// Ends the wait of a pending commit, where the clock holds it back for nobody knows how long; the error says what became of it.
+    /// `None`: it cannot be ended. It is on its way to the disk, or will be past within the clock's error.
+    ///
+    /// The outcome is certain: [`TxnError::ClockUnavailable`], it was not proposed, and nothing happened;
+    /// [`TxnError::Unacknowledged`], it is committed, and only the answer is missing.
+    pub fn give_up_commit(&mut self, now: &Reading) -> Option<TxnError> {
+        if !self.is_held_back(now) {
+            return None;
+        }
+        let committed = match &self.commit {
+            None => None,
+            Some(reply) => Some(reply.committed_at()?),
+        };
+        let (level, reason) = self.node.clock_level_of(now);
+        let clock = format!("the clock is {level} ({reason})");
+        let counters = &self.node.shared.counters;
+        if committed.is_some() {
+            counters.txn_commits.one()
+        } else {
+            counters.txn_aborts.one()
+        }
+        self.end();
+        Some(match committed.filter(|_| !self.node.shared.sabotage.deny_commits()) {
+            None => TxnError::ClockUnavailable(format!(
+                "{clock}, and with other nodes a write waits until its bound is known: nothing was written, run the transaction again later"
+            )),
+            Some(at) => TxnError::Unacknowledged { at, clock },
+        })
+    }
+
+    /// Whether a commit that is pending now may wait for nobody knows how long. Cheap.
+    pub fn is_held_back(&self, now: &Reading) -> bool {
+        !self.ended && !self.node.shared.clock_tells(now)
     }
 
     fn propose(&mut self, now: &Reading, batch: Batch, waker: &Waker) {

@@ -50,6 +50,7 @@ pub(super) fn error(e: TxnError) -> KvError {
         TxnError::ReadOnly => KvError::ReadOnly,
         TxnError::SnapshotUnavailable { asked, reason } => KvError::SnapshotUnavailable { asked, reason },
         TxnError::ClockUnavailable(why) => KvError::ClockUnavailable(why),
+        unacknowledged @ TxnError::Unacknowledged { .. } => KvError::Unacknowledged(unacknowledged.to_string()),
         TxnError::Storage(why) => KvError::Storage(why),
         TxnError::ShuttingDown => KvError::ShuttingDown,
     }

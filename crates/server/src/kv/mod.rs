@@ -16,7 +16,8 @@
 //! 3. After a failure of the store or the log that is not a full disk, no write is taken until a restart.
 //!
 //! # Caveats
-//! A commit cannot be interrupted once it is proposed: its outcome would be unknown.
+//! A commit cannot be interrupted while it is on its way to the disk: its outcome would be unknown. Where the clock holds it back, before it
+//! or after, it can ([`node::Transaction::give_up_commit`]), and its outcome is certain.
 
 mod convert;
 mod disk_log;
@@ -55,6 +56,8 @@ pub(crate) struct Inner<E> {
     pub clock: Arc<NodeClock>,
     pub driver: Driver<E>,
     pub options: KvOptions,
+    /// What timeouts count from.
+    pub began: std::time::Instant,
     /// The versions in memory outgrow the engine: commits wait.
     pub crowded: AtomicBool,
     /// The engine's disk is full.
@@ -82,6 +85,11 @@ impl<E: Engine> Inner<E> {
         };
         let txn = node::Transaction::begin(&self.node, &now, &begin).map_err(convert::error)?;
         Ok(KvTransaction::new(self.clone(), txn, options))
+    }
+
+    /// Microseconds since the start, wherever the clock is set.
+    pub fn monotonic_us(&self) -> i64 {
+        i64::try_from(self.began.elapsed().as_micros()).unwrap_or(i64::MAX)
     }
 
     /// A failure that is not a full disk: reads go on, writes stop.
@@ -149,6 +157,9 @@ impl<E: Engine> Kv for KvNode<E> {
         let interval = self.inner.clock.read().interval;
         let middle_ns = interval.earliest_ns + (interval.latest_ns - interval.earliest_ns) / 2;
         i64::try_from(middle_ns / 1000).unwrap_or(i64::MAX)
+    }
+    fn monotonic_us(&self) -> i64 {
+        self.inner.monotonic_us()
     }
     fn admin(&self, request: Admin) -> Result<AdminReply, KvError> {
         match request {

@@ -93,6 +93,7 @@ impl<E: Engine> KvNode<E> {
             clock,
             driver: Driver::new(log, timer.clone(), writer.clone()),
             options,
+            began: std::time::Instant::now(),
             crowded: AtomicBool::new(false),
             full: AtomicBool::new(false),
             stopping: AtomicBool::new(false),

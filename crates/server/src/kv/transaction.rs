@@ -4,7 +4,7 @@ use super::{Inner, convert, park};
 use bytes::Bytes;
 use clock::Timestamp;
 use sql::KvError;
-use sql::transaction::{BeginOptions, Committed, Interrupt, LockWait, ScanChunk, ScanRequest, TxnStats};
+use sql::transaction::{BeginOptions, Committed, Deadline, Interrupt, LockWait, ScanChunk, ScanRequest, TxnStats};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 use std::task::{Poll, Waker};
@@ -13,6 +13,8 @@ use store::Engine;
 
 /// A waiting thread looks for an interrupt this often.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
+/// And for its client at every so many of these looks.
+const LOOKS_PER_PROBE: u32 = 10;
 
 type Node<E> = node::Transaction<E>;
 
@@ -20,6 +22,7 @@ pub(super) struct KvTransaction<E: Engine> {
     inner: Arc<Inner<E>>,
     txn: Node<E>,
     interrupt: Interrupt,
+    deadline: Deadline,
     lock_timeout_ns: u64,
     lock_wait_ns: u64,
 }
@@ -30,6 +33,7 @@ impl<E: Engine> KvTransaction<E> {
             inner,
             txn,
             interrupt: options.interrupt.clone(),
+            deadline: options.deadline.clone(),
             lock_timeout_ns: options.lock_timeout_ms.saturating_mul(1_000_000),
             lock_wait_ns: 0,
         }
@@ -42,6 +46,7 @@ impl<E: Engine> KvTransaction<E> {
         mut poll: impl FnMut(&Inner<E>, &mut Node<E>, &Waker) -> node::Op<R>,
     ) -> (Result<R, KvError>, u64) {
         let mut began_ns = None;
+        let mut looks = 0;
         loop {
             if let Poll::Ready(result) = park::with_waker(|waker| poll(&self.inner, &mut self.txn, waker)) {
                 let waited = began_ns.map_or(0, |began| self.inner.clock.read().now_ns.saturating_sub(began));
@@ -49,12 +54,10 @@ impl<E: Engine> KvTransaction<E> {
             }
             let now_ns = self.inner.clock.read().now_ns;
             let waited = now_ns.saturating_sub(*began_ns.get_or_insert(now_ns));
-            let stop = match () {
-                () if self.interrupt.is_raised() => Some(KvError::Interrupted),
-                () if timeout_ns > 0 && waited >= timeout_ns => Some(KvError::LockNotAvailable),
-                () => None,
-            };
-            if let Some(error) = stop {
+            looks += 1;
+            let timed_out = timeout_ns > 0 && waited >= timeout_ns;
+            let stop = self.stop(looks % LOOKS_PER_PROBE == 0);
+            if let Some(error) = stop.or(timed_out.then_some(KvError::LockNotAvailable)) {
                 self.txn.stop_waiting();
                 return (Err(error), waited);
             }
@@ -67,11 +70,41 @@ impl<E: Engine> KvTransaction<E> {
         }
     }
 
+    /// Why a wait must end now, if it must. `probe`: look for the client, too.
+    fn stop(&self, probe: bool) -> Option<KvError> {
+        let raised = if probe { self.interrupt.look() } else { self.interrupt.is_raised() };
+        if raised {
+            return Some(KvError::Interrupted);
+        }
+        self.deadline.has_passed_at(|| self.inner.monotonic_us()).then_some(KvError::TimedOut)
+    }
+
+    /// Waits until the commit is acknowledged. Where the clock holds it back, an interrupt, a timeout or the client's absence end the
+    /// wait: with their own error where nothing was written (a timeout: with what the clock lacks), else with the news that it has
+    /// committed.
+    fn wait_for_commit(&mut self) -> Result<Timestamp, KvError> {
+        let inner = self.inner.clone();
+        inner.driver.wait(&inner, |waker| {
+            let now = inner.clock.read();
+            match self.txn.commit(&now, waker) {
+                Poll::Ready(result) => return Poll::Ready(result.map_err(convert::error)),
+                Poll::Pending if !self.txn.is_held_back(&now) => return Poll::Pending,
+                Poll::Pending => {}
+            }
+            let Some(why) = self.stop(true) else { return Poll::Pending };
+            match self.txn.give_up_commit(&now).map(convert::error) {
+                None => Poll::Pending,
+                Some(KvError::ClockUnavailable(_)) if why == KvError::Interrupted => Poll::Ready(Err(why)),
+                Some(error) => Poll::Ready(Err(error)),
+            }
+        })
+    }
+
     /// Holds a commit back while the versions in memory outgrow what the engine takes.
     fn wait_for_room(&self) -> Result<(), KvError> {
         while self.inner.crowded.load(SeqCst) && self.inner.broken.lock().is_none() {
-            if self.interrupt.is_raised() {
-                return Err(KvError::Interrupted);
+            if let Some(why) = self.stop(false) {
+                return Err(why);
             }
             if self.inner.full.load(SeqCst) {
                 return Err(KvError::DiskFull);
@@ -144,10 +177,7 @@ impl<E: Engine> sql::Transaction for KvTransaction<E> {
         if self.txn.has_writes() {
             self.wait_for_room()?;
         }
-        let (inner, txn) = (&self.inner, &mut self.txn);
-        let timestamp =
-            inner.driver.wait(inner, |waker| txn.commit(&inner.clock.read(), waker)).map_err(convert::error)?;
-        Ok(Committed { timestamp })
+        Ok(Committed { timestamp: self.wait_for_commit()? })
     }
     fn rollback(&mut self) {
         self.txn.rollback();

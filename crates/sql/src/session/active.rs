@@ -53,6 +53,7 @@ impl Session {
             read_only: self.modes.read_only.unwrap_or(self.settings.read_only),
             as_of,
             interrupt: self.interrupt.clone(),
+            deadline: self.deadline.clone(),
             lock_timeout_ms: timeouts.into_iter().filter(|ms| *ms > 0).min().unwrap_or(0),
         }
     }
@@ -139,10 +140,7 @@ impl Session {
         } else {
             self.db.kv.now_us() - PG_EPOCH_US
         };
-        if self.settings.statement_timeout_ms > 0 {
-            let timeout_us = self.settings.statement_timeout_ms as i64 * 1000;
-            self.deadline.set(statement_us + PG_EPOCH_US + timeout_us);
-        }
+        self.start_deadline();
         Ok(Arc::new(StatementContext {
             txn: active.txn.clone(),
             catalog: active.view.clone(),
@@ -158,6 +156,14 @@ impl Session {
             deferred: self.deferred.clone(),
             hash_seed: self.db.options.hash_seed,
         }))
+    }
+
+    /// `statement_timeout` counts from here, unless it counts already.
+    fn start_deadline(&self) {
+        if self.settings.statement_timeout_ms > 0 && !self.deadline.is_set() {
+            let timeout_us = i64::try_from(self.settings.statement_timeout_ms).unwrap_or(i64::MAX).saturating_mul(1000);
+            self.deadline.set(self.db.kv.monotonic_us().saturating_add(timeout_us));
+        }
     }
 
     /// Between rows: was the statement cancelled, or did its time run out?
@@ -183,6 +189,7 @@ impl Session {
 
     /// Commits the transaction, if there is one, and ends the block.
     pub(super) fn commit(&mut self) -> Result<(), SqlError> {
+        self.start_deadline();
         let held = self.before_commit();
         let Some(mut active) = self.active.take() else {
             self.end_block();

@@ -1,0 +1,171 @@
+//! A node with peers whose clock may not be relied upon: its writes wait, and the wait can be ended. The error says what is certain.
+
+// A shell's test: it runs threads.
+#![allow(clippy::disallowed_methods)]
+
+use bytes::Bytes;
+use clock::{Reading, Status};
+use clocksource::{Clock, ClockSource};
+use node::{AppendError, NodeOptions};
+use server::kv::{KvNode, KvOptions, RecordLog};
+use sql::output::Nowhere;
+use sql::transaction::Interrupt;
+use sql::{Database, DatabaseOptions, Session, SqlError, Startup};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use store::{MemoryEngine, Versions, VersionsConfig};
+
+/// A clock that is lost and found, and a log that loses it at its next append if it is told to.
+#[derive(Clone)]
+struct Weather {
+    source: Arc<dyn ClockSource>,
+    lost: Arc<AtomicBool>,
+    lose_at_append: Arc<AtomicBool>,
+}
+
+impl ClockSource for Weather {
+    fn read(&self) -> Reading {
+        let reading = self.source.read();
+        if self.lost.load(SeqCst) { Reading { status: Status::Disrupted, ..reading } } else { reading }
+    }
+    fn name(&self) -> String {
+        "weather".into()
+    }
+}
+
+impl RecordLog for Weather {
+    fn append(&self, _first: u64, _records: Vec<Bytes>) -> Result<(), AppendError> {
+        if self.lose_at_append.swap(false, SeqCst) {
+            self.lost.store(true, SeqCst);
+        }
+        Ok(())
+    }
+    fn truncate(&self, _applied: u64) -> Result<(), String> {
+        Ok(())
+    }
+    fn prepare(&self) -> Result<(), String> {
+        Ok(())
+    }
+    fn segments(&self) -> usize {
+        1
+    }
+}
+
+struct Node {
+    weather: Weather,
+    db: Arc<Database>,
+}
+
+impl Node {
+    fn start() -> Self {
+        let source = Clock::open(&"static:100us".parse().unwrap()).unwrap();
+        let weather = Weather { source, lost: Arc::default(), lose_at_append: Arc::default() };
+        let versions = Versions::open(MemoryEngine::default(), VersionsConfig::default()).unwrap();
+        let node = NodeOptions { alone: false, ..NodeOptions::default() };
+        let options = KvOptions { node, ..KvOptions::default() };
+        let log = weather.clone();
+        let kv = KvNode::start(versions, Arc::new(weather.clone()), options, |_| Ok(Box::new(log))).unwrap();
+        let node = Node { weather, db: Database::open(kv, DatabaseOptions::default()).unwrap() };
+        run(&mut node.session(&Interrupt::default()), "CREATE TABLE t (id INT PRIMARY KEY)").unwrap();
+        node
+    }
+    fn session(&self, interrupt: &Interrupt) -> Session {
+        let startup = Startup { user: "root".into(), database: "postgres".into(), ..Startup::default() };
+        let mut session = Session::new(self.db.clone(), startup, interrupt.clone()).unwrap();
+        run(&mut session, "SET timeball.consistency = 'token'").unwrap();
+        session
+    }
+    fn lose_clock(&self, lost: bool) {
+        self.weather.lost.store(lost, SeqCst);
+    }
+}
+
+fn run(session: &mut Session, sql: &str) -> Result<(), SqlError> {
+    session.simple_query(sql, &mut Nowhere)
+}
+
+/// Dividing by nothing is refused.
+fn holds(session: &mut Session, id: u32) -> bool {
+    run(session, &format!("SELECT 1 / count(*) FROM t WHERE id = {id}")).is_ok()
+}
+
+#[test]
+fn a_timeout_ends_the_wait_with_what_the_clock_lacks() {
+    let node = Node::start();
+    let mut session = node.session(&Interrupt::default());
+    run(&mut session, "SET statement_timeout = '50ms'").unwrap();
+    node.lose_clock(true);
+    for sql in ["INSERT INTO t VALUES (1)", "BEGIN; INSERT INTO t VALUES (1); COMMIT"] {
+        let refused = run(&mut session, sql).unwrap_err();
+        assert_eq!(refused.state.as_str(), "57P03", "{sql}: {refused}");
+        let text = refused.to_string();
+        assert!(text.contains("the clock source is disrupted") && text.contains("nothing was written"), "{text}");
+        run(&mut session, "ROLLBACK").unwrap();
+        assert!(!holds(&mut session, 1), "readers go on, and nothing was written");
+    }
+    node.lose_clock(false);
+    run(&mut session, "SET statement_timeout = 0").unwrap();
+    run(&mut session, "INSERT INTO t VALUES (1)").unwrap();
+    assert!(holds(&mut session, 1));
+}
+
+#[test]
+fn a_cancel_ends_the_wait_and_nothing_was_written() {
+    let node = Node::start();
+    let interrupt = Interrupt::default();
+    let mut session = node.session(&interrupt);
+    node.lose_clock(true);
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        // Whenever the statement begins it is cancelled after that.
+        scope.spawn(|| {
+            while !done.load(SeqCst) {
+                interrupt.raise();
+                std::thread::yield_now();
+            }
+        });
+        let cancelled = run(&mut session, "INSERT INTO t VALUES (1)").unwrap_err();
+        done.store(true, SeqCst);
+        assert_eq!(cancelled.state.as_str(), "57014", "{cancelled}");
+    });
+    node.lose_clock(false);
+    assert!(!holds(&mut session, 1));
+}
+
+#[test]
+fn a_client_that_has_gone_ends_the_wait() {
+    let node = Node::start();
+    let (interrupt, gone) = (Interrupt::default(), Arc::new(AtomicBool::new(false)));
+    let seen = gone.clone();
+    interrupt.set_probe(move || seen.load(SeqCst));
+    let mut session = node.session(&interrupt);
+    node.lose_clock(true);
+    gone.store(true, SeqCst);
+    let ended = run(&mut session, "INSERT INTO t VALUES (1)").unwrap_err();
+    assert_eq!(ended.state.as_str(), "57014", "{ended}");
+    gone.store(false, SeqCst);
+    assert!(!holds(&mut session, 1));
+}
+
+/// The clock is lost while the commit is on its way to the disk: it has committed, and the error says so.
+#[test]
+fn a_commit_that_waits_to_be_shown_is_not_called_off() {
+    let node = Node::start();
+    let mut session = node.session(&Interrupt::default());
+    // A lease that is renewed now is not renewed below.
+    holds(&mut session, 1);
+    run(&mut session, "SET statement_timeout = '50ms'").unwrap();
+    run(&mut session, "BEGIN; INSERT INTO t VALUES (1)").unwrap();
+    node.weather.lose_at_append.store(true, SeqCst);
+    let ended = run(&mut session, "COMMIT").unwrap_err();
+    assert_eq!(ended.state.as_str(), "40003", "{ended}");
+    let text = ended.to_string();
+    assert!(text.contains("the transaction has committed at") && text.contains("disrupted"), "{text}");
+    assert!(!holds(&mut session, 1), "it is not shown before it is certainly past");
+    node.lose_clock(false);
+    run(&mut session, "SET statement_timeout = 0").unwrap();
+    // Nothing else is waited for: a write of the same row waits until the commit is shown, and finds it.
+    let taken = run(&mut session, "INSERT INTO t VALUES (1)").unwrap_err();
+    assert_eq!(taken.state.as_str(), "23505", "{taken}");
+    assert!(holds(&mut session, 1));
+}
