@@ -8,8 +8,8 @@
 //! # Idea
 //! A lease is a grant of timestamps (design §2). Snapshots are served up to its end, which stands in the log; the next life ratchets its
 //! clock to it, and begins to serve when it is past. A node with peers renews its lease ahead of need, so that readers seldom wait
-//! for a sync. A node that is alone reads at what was acknowledged, which is in the log anyway: only a read of the last moments by
-//! `AS OF SYSTEM TIME`, or with a token from elsewhere, asks for one.
+//! for a sync. A node that is alone reads at what was acknowledged, which is in the log anyway: only a read at a timestamp of the last
+//! moments that the client names (`AS OF SYSTEM TIME` with a time, a token from elsewhere) asks for one.
 //!
 //! # A clean stop
 //! A node that stops gives back what is left of its lease ([`Node::give_back_lease`]), so that its next life need not wait for it. First it
@@ -25,7 +25,8 @@
 //!
 //! # Caveats
 //! All ranges of a node share one log, and its lease, which is kept in the first of them. With a full disk a snapshot that needs a
-//! new lease cannot be read.
+//! new lease cannot be read. Nothing but the log could keep the promise: the same time, named again after a restart with the clock
+//! set back, must show the same, and be written below by nobody.
 
 use crate::core::{Core, Outputs, Shared, answer};
 use crate::reply::{CommitError, Reply};

@@ -50,6 +50,7 @@ mod options;
 mod reply;
 mod sabotage;
 mod state;
+mod timeline;
 mod transaction;
 mod versions;
 mod watch;

@@ -6,6 +6,7 @@ use crate::options::{Consistency, NodeOptions};
 use crate::reply::Reply;
 use crate::sabotage::Sabotage;
 use crate::state::State;
+use crate::timeline::Timeline;
 use crate::transaction::Limit;
 use crate::versions::Store;
 use crate::watch::{PeerClock, Watch};
@@ -27,6 +28,7 @@ pub struct Node<E> {
     pub(crate) locks: Locks,
     pub(crate) core: Mutex<Core<E>>,
     watch: Watch,
+    timeline: Mutex<Timeline>,
     serial: AtomicU64,
     unique: AtomicU64,
 }
@@ -79,6 +81,7 @@ impl<E: Engine> Node<E> {
             locks: Locks::default(),
             core: Mutex::new(core),
             watch,
+            timeline: Mutex::default(),
             serial: AtomicU64::new(first),
             unique: AtomicU64::new(first),
         })
@@ -107,7 +110,12 @@ impl<E: Engine> Node<E> {
             self.serial.fetch_max(last, SeqCst);
             self.unique.fetch_max(last, SeqCst);
         }
+        let passes = matches!(input, Input::Tick | Input::Recovered);
         core.step(now, input, &mut out)?;
+        drop(core);
+        if passes {
+            self.timeline.lock().note(now, self.visible());
+        }
         Ok(out)
     }
 
@@ -194,6 +202,23 @@ impl<E: Engine> Node<E> {
     /// The greatest timestamp at or below which every acknowledged commit lies.
     pub fn visible(&self) -> Timestamp {
         Timestamp::from_u64(self.shared.visible.load(SeqCst))
+    }
+
+    /// The moment `age_us` microseconds ago, as a snapshot to read: the physical clock's, or what was visible then where the clock was set back
+    /// since (see `timeline`). Whatever was acknowledged a second or more before that moment lies at or below it.
+    ///
+    /// Alone, never beyond what is visible now: nothing was acknowledged above that, and it is in the log. So a relative time asks for no lease,
+    /// which a full disk could not give.
+    pub fn ago(&self, now: &Reading, age_us: u64) -> Timestamp {
+        let interval = now.interval;
+        let middle_us = (interval.earliest_ns + (interval.latest_ns - interval.earliest_ns) / 2) / 1000;
+        let physical = Timestamp::new(middle_us.saturating_sub(age_us), 0);
+        if self.shared.sabotage.ago_by_the_clock() {
+            return physical;
+        }
+        let visible = if age_us == 0 { self.visible() } else { self.timeline.lock().ago(now, age_us) };
+        let at = physical.max(visible);
+        if self.shared.options.alone { at.min(self.visible()) } else { at }
     }
 
     /// Refuses every commit from now on.

@@ -47,6 +47,8 @@ switches! {
     serve_after_release: set_serve_after_release,
     /// What peers say of clocks is not heard.
     ignore_proofs: set_ignore_proofs,
+    /// Relative times go by the physical clock only.
+    ago_by_the_clock: set_ago_by_the_clock,
     /// Of a commit that waits to be shown it is said that it did not happen.
     deny_commits: set_deny_commits,
     /// What a peer claims is held also against a reading that is not trusted.

@@ -544,6 +544,53 @@ fn the_past_stays_readable() {
     assert!(matches!(Transaction::begin(&w.node, &w.now(), &options), Err(TxnError::SnapshotUnavailable { .. })));
 }
 
+/// Five seconds ago is what was there five seconds ago, also where the clock was set back by an hour meanwhile.
+#[test]
+fn a_relative_time_sees_what_was_visible_then_although_the_clock_was_set_back() {
+    let mut w = World::new();
+    let hour_ns = 3_600_000_000_000;
+    let second_ns = 1_000_000_000;
+    w.ns = START_NS + hour_ns;
+    w.set(&[("a", "1")]);
+    w.pass(10 * second_ns);
+    w.ns -= hour_ns;
+    let after = w.set(&[("a", "2")]);
+    for _ in 0..10 {
+        w.pass(second_ns);
+    }
+    w.set(&[("a", "3")]);
+    let read = |w: &mut World, age_us| {
+        let at = w.node.ago(&w.now(), age_us);
+        let past = BeginOptions { as_of: Some(at), ..BeginOptions::default() };
+        let mut txn = Transaction::begin(&w.node, &w.now(), &past).unwrap();
+        w.get(&mut txn, "a")
+    };
+    assert_eq!(read(&mut w, 5_000_000).as_deref(), Some("2"));
+    assert_eq!(read(&mut w, 15_000_000).as_deref(), Some("1"));
+    assert!(w.now().interval.is_future(after));
+    // What was visible is not refused as the future, and it needs no lease.
+    let exact = BeginOptions { as_of: Some(after), ..BeginOptions::default() };
+    let mut txn = Transaction::begin(&w.node, &w.now(), &exact).unwrap();
+    assert_eq!(w.get(&mut txn, "a").as_deref(), Some("2"));
+}
+
+/// While the clock runs on evenly a relative time is the clock's; alone, it is never beyond the last commit, and so needs no lease.
+#[test]
+fn a_relative_time_after_the_last_commit_needs_no_lease() {
+    for alone in [true, false] {
+        let mut w = World::over(NodeOptions { alone, ..NodeOptions::default() });
+        let last = w.set(&[("a", "1")]);
+        w.ns += 60_000_000_000;
+        let at = w.node.ago(&w.now(), 5_000_000);
+        let clock = Timestamp::new(w.ns / 1000 - 5_000_000, 0);
+        assert_eq!(at, if alone { last } else { clock });
+        let past = BeginOptions { as_of: Some(at), ..BeginOptions::default() };
+        let mut txn = Transaction::begin(&w.node, &w.now(), &past).unwrap();
+        let read = txn.get(&w.now(), b"a", false, Waker::noop());
+        assert_eq!(read.is_ready(), alone, "{read:?}");
+    }
+}
+
 #[test]
 fn savepoints_and_own_writes() {
     let mut w = World::new();

@@ -68,6 +68,10 @@ pub struct Turn<'w> {
     pub probes: &'w mut Probes,
     /// No new transactions.
     pub draining: bool,
+    /// How long the machine was awake in its time, nanoseconds.
+    pub awake_ns: u64,
+    /// What this life of the node acknowledged: when, by `awake_ns`, and at which timestamp.
+    pub acknowledged: &'w [(u64, Timestamp)],
     /// Peers have proved for a while that the node's bound is wrong.
     pub fenced: bool,
     /// What the node served and must not.
@@ -87,6 +91,20 @@ impl Turn<'_> {
         if needs_bound && self.fenced {
             *self.broken =
                 Some(format!("{recency:?} was served although the peers prove the bound wrong: {:?}", self.now));
+        }
+    }
+    /// So long ago is not before what was acknowledged longer ago than that, wherever the clock was set.
+    fn check_past(&mut self, past_us: u64, at: Timestamp) {
+        // Ticks and samples come a while apart, and oscillators drift.
+        let reach_ns = past_us * 1020 + 1_500_000_000;
+        let Some(before_ns) = self.awake_ns.checked_sub(reach_ns) else { return };
+        let known = self.acknowledged.partition_point(|(when, _)| *when <= before_ns);
+        let missed = self.acknowledged[..known].iter().map(|(_, commit)| *commit).max().filter(|commit| *commit > at);
+        if let Some(commit) = missed {
+            *self.broken = Some(format!("{past_us} us ago is {at}, and {commit} was acknowledged before"));
+        }
+        if known > 0 {
+            self.probes.hit("past checked against what was acknowledged");
         }
     }
     fn id(&mut self) -> u64 {
@@ -182,8 +200,14 @@ impl Client {
         let script = self.again.take().unwrap_or_else(|| script(&mut self.rng));
         let mut options = BeginOptions { token: self.token, ..script.options.clone() };
         if script.past_us > 0 {
-            let physical = turn.now.interval.earliest().physical_us().saturating_sub(script.past_us);
-            options.as_of = Some(Timestamp::new(physical, 0));
+            // Half of them name the time.
+            let named_us = turn.now.interval.earliest().physical_us().saturating_sub(script.past_us);
+            let mut at = Timestamp::new(named_us, 0);
+            if script.past_us.is_multiple_of(2) {
+                at = turn.node.ago(&turn.now, script.past_us);
+                turn.check_past(script.past_us, at);
+            }
+            options.as_of = Some(at);
         }
         let txn = match Transaction::begin(turn.node, &turn.now, &options) {
             Ok(txn) => txn,

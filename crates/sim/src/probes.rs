@@ -49,6 +49,7 @@ pub const WANTED: &[&str] = &[
     "refused for the clock",
     "past refused as collected",
     "one row read from the past",
+    "past checked against what was acknowledged",
 ];
 
 /// Counts by name.

@@ -122,6 +122,8 @@ pub struct World {
     /// What each peer's next message says against the node's last claim, nanoseconds.
     accusations: BTreeMap<u32, u64>,
     earlier: BTreeMap<u64, u64>,
+    /// What this life of the node acknowledged, and when.
+    acknowledged: Vec<(u64, Timestamp)>,
     hash: u64,
     shown: bool,
     /// Rare paths.
@@ -175,6 +177,7 @@ impl World {
             proofs: BTreeMap::new(),
             accusations: BTreeMap::new(),
             earlier: BTreeMap::new(),
+            acknowledged: Vec::new(),
             hash: 0xcbf2_9ce4_8422_2325,
             shown: show,
             probes: Probes::default(),
@@ -449,6 +452,8 @@ impl World {
             last_id: &mut self.last_id,
             probes: &mut self.probes,
             draining: self.draining,
+            awake_ns: self.true_ns - self.slept_ns,
+            acknowledged: &self.acknowledged,
             fenced,
             broken: &mut broken,
         });
@@ -457,6 +462,9 @@ impl World {
         }
         for at in before..self.clients[n].done.len() {
             let txn = &self.clients[n].done[at];
+            if txn.outcome == checker::Outcome::Committed && txn.writes() && txn.ended != u64::MAX {
+                self.acknowledged.push((self.true_ns - self.slept_ns, Timestamp::from_u64(txn.position)));
+            }
             let line = format!("session {n}: {} {:?} {:?} at {}", txn.id, txn.isolation, txn.outcome, txn.position);
             self.trace(&line);
         }
@@ -500,6 +508,7 @@ impl World {
     fn gone(&mut self) {
         self.timer = None;
         self.tickets.clear();
+        self.acknowledged.clear();
         // The next life has to hear its peers anew.
         (self.proved_ns, self.proofs, self.accusations) = Default::default();
         for client in &mut self.clients {

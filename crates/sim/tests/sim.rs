@@ -105,6 +105,12 @@ fn a_commit_that_is_denied_is_caught() {
 }
 
 #[test]
+fn a_past_that_goes_by_a_clock_that_was_set_back_is_caught() {
+    let report = caught(|node| node.sabotage().set_ago_by_the_clock(true), 200);
+    assert!(report.failure.is_some_and(|f| f.contains("was acknowledged before")));
+}
+
+#[test]
 fn a_node_that_serves_whatever_its_clock_is_worth_is_caught() {
     let report = caught(|node| node.sabotage().set_skip_ladder(true), 60);
     assert!(report.failure.is_some_and(|f| f.contains("a clock that gives no bound")));

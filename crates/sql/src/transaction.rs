@@ -222,6 +222,11 @@ pub trait Kv: Send + Sync + 'static {
     fn monotonic_us(&self) -> i64 {
         self.now_us()
     }
+    /// The moment so many microseconds ago, as a snapshot for `AS OF SYSTEM TIME`: what was acknowledged a second or more before it lies
+    /// at or below it, wherever the clock was set. Unless overridden: [`Kv::now_us`] less that.
+    fn ago(&self, age_us: u64) -> Timestamp {
+        Timestamp::new(u64::try_from(self.now_us()).unwrap_or(0).saturating_sub(age_us), 0)
+    }
     /// An operator's request.
     fn admin(&self, request: Admin) -> Result<AdminReply, KvError>;
     /// Rows of a `timeball_internal` table by name (`clocks`, `ranges`, ...): column names and rows of text; `None` if unknown.

@@ -100,7 +100,8 @@ impl<E: Engine> Transaction<E> {
             Some(at) => (at, Limit::NONE),
             None => node.present(now, mode, token),
         };
-        if options.as_of.is_some_and(|at| now.interval.is_future(at)) {
+        // What is visible is no future, wherever the clock was set back to.
+        if options.as_of.is_some_and(|at| at > node.visible() && now.interval.is_future(at)) {
             let reason = format!("it lies in the future: true time is at most {}", now.interval.latest());
             return Err(TxnError::SnapshotUnavailable { asked: snapshot, reason });
         }

@@ -35,6 +35,7 @@ pub use log::{MemoryLog, RecordLog};
 pub use open::{KvOptions, OpenError};
 
 use bytes::Bytes;
+use clock::Timestamp;
 use log::Driver;
 use node::{BeginOptions, Node, Span};
 use node_clock::NodeClock;
@@ -160,6 +161,9 @@ impl<E: Engine> Kv for KvNode<E> {
     }
     fn monotonic_us(&self) -> i64 {
         self.inner.monotonic_us()
+    }
+    fn ago(&self, age_us: u64) -> Timestamp {
+        self.inner.node.ago(&self.inner.clock.read(), age_us)
     }
     fn admin(&self, request: Admin) -> Result<AdminReply, KvError> {
         match request {

@@ -46,7 +46,7 @@ impl<E: Engine> KvTransaction<E> {
         mut poll: impl FnMut(&Inner<E>, &mut Node<E>, &Waker) -> node::Op<R>,
     ) -> (Result<R, KvError>, u64) {
         let mut began_ns = None;
-        let mut looks = 0;
+        let mut looks = 0u32;
         loop {
             if let Poll::Ready(result) = park::with_waker(|waker| poll(&self.inner, &mut self.txn, waker)) {
                 let waited = began_ns.map_or(0, |began| self.inner.clock.read().now_ns.saturating_sub(began));
@@ -56,7 +56,7 @@ impl<E: Engine> KvTransaction<E> {
             let waited = now_ns.saturating_sub(*began_ns.get_or_insert(now_ns));
             looks += 1;
             let timed_out = timeout_ns > 0 && waited >= timeout_ns;
-            let stop = self.stop(looks % LOOKS_PER_PROBE == 0);
+            let stop = self.stop(looks.is_multiple_of(LOOKS_PER_PROBE));
             if let Some(error) = stop.or(timed_out.then_some(KvError::LockNotAvailable)) {
                 self.txn.stop_waiting();
                 return (Err(error), waited);

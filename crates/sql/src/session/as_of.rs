@@ -7,33 +7,32 @@ use crate::{SqlError, SqlState};
 use clock::Timestamp;
 
 /// How old `follower_read_timestamp()` is, microseconds: old enough that every replica has it.
-pub const FOLLOWER_READ_AGE_US: i64 = 4_200_000;
+pub const FOLLOWER_READ_AGE_US: u64 = 4_200_000;
 /// Decimals from here on are nanoseconds since the Unix epoch (CockroachDB's form), below it microseconds (a token's).
 const NANOSECONDS_FROM: u64 = 100_000_000_000_000_000;
 
 impl Session {
     /// `None`: the present.
     pub(super) fn resolve_as_of(&self, as_of: &AsOf) -> Result<Option<Timestamp>, SqlError> {
-        let now_us = self.db.kv.now_us();
         match as_of {
-            AsOf::FollowerRead => Ok(Some(at(now_us - FOLLOWER_READ_AGE_US))),
+            AsOf::FollowerRead => Ok(Some(self.db.kv.ago(FOLLOWER_READ_AGE_US))),
             // The freshest snapshot within the bound: on one node, that is the present.
             AsOf::MaxStaleness(text) => {
                 self.interval_us(text)?;
                 Ok(None)
             }
             AsOf::MinTimestamp(text) => {
-                let least = self.instant(text, now_us)?;
-                if least > at(now_us) {
+                let least = self.instant(text)?;
+                if least > self.db.kv.ago(0) {
                     return Err(SqlError::new(SqlState::INVALID_PARAMETER, "with_min_timestamp lies in the future"));
                 }
                 Ok(None)
             }
-            AsOf::Text(text) => self.instant(text, now_us).map(Some),
+            AsOf::Text(text) => self.instant(text).map(Some),
         }
     }
 
-    fn instant(&self, text: &str, now_us: i64) -> Result<Timestamp, SqlError> {
+    fn instant(&self, text: &str) -> Result<Timestamp, SqlError> {
         let text = text.trim();
         if let Some(time) = decimal(text) {
             return Ok(time);
@@ -48,7 +47,7 @@ impl Session {
                 )
                 .hint("Write it with a minus sign: '-10s'."));
             }
-            return Ok(at(now_us + us));
+            return Ok(self.db.kv.ago(us.unsigned_abs()));
         }
         match Value::parse_text(&SqlType::Timestamptz, text, &self.settings.eval) {
             Ok(Value::Timestamptz(us)) => Ok(at(us.saturating_add(PG_EPOCH_US))),

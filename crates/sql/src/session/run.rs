@@ -270,8 +270,7 @@ impl Session {
         let Some(as_of) = &planned.as_of else {
             let query = matches!(&planned.statement, Statement::Query(q) if q.locks.is_empty());
             if self.settings.max_staleness_us > 0 && self.block == Block::None && self.active.is_none() && query {
-                let us = self.db.kv.now_us() - self.settings.max_staleness_us;
-                return Ok(Some(Timestamp::new(us.max(0) as u64, 0)));
+                return Ok(Some(self.db.kv.ago(self.settings.max_staleness_us.unsigned_abs())));
             }
             return Ok(None);
         };
