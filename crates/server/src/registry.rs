@@ -4,7 +4,6 @@ use parking_lot::{Condvar, Mutex};
 use sql::transaction::Interrupt;
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
-use std::io::ErrorKind;
 use std::net::{Shutdown, TcpStream};
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
@@ -112,8 +111,8 @@ impl Registry {
         }
     }
 
-    /// Whether the client of a connection has closed it, as far as a look at its socket tells: what it sent before stands in front. A
-    /// drain closes the reading side itself, so nobody counts as gone then.
+    /// Whether the client of a connection has closed it, as far as a look at its socket tells. A drain closes the reading side itself,
+    /// so nobody counts as gone then.
     fn is_gone(&self, pid: i32) -> bool {
         let state = self.state.lock();
         if self.is_draining() {
@@ -141,17 +140,13 @@ impl Registry {
     }
 }
 
-/// Whether the other side closed the connection and nothing that it sent waits. Does not block.
+/// Whether the other side closed the connection, whatever it sent before: clients say goodbye first. One that only shut down its
+/// sending side counts as gone, as with PostgreSQL's `client_connection_check_interval`: the two cannot be told apart. Does not block.
 fn is_closed(stream: &TcpStream) -> bool {
-    let mut byte = 0u8;
-    let flags = libc::MSG_PEEK | libc::MSG_DONTWAIT;
-    // SAFETY: the descriptor is open while `stream` lives, and the buffer is one byte, as said.
-    let got = unsafe { libc::recv(stream.as_raw_fd(), (&raw mut byte).cast(), 1, flags) };
-    let waits = || {
-        let kind = std::io::Error::last_os_error().kind();
-        matches!(kind, ErrorKind::WouldBlock | ErrorKind::Interrupted)
-    };
-    got == 0 || (got < 0 && !waits())
+    let mut socket = libc::pollfd { fd: stream.as_raw_fd(), events: libc::POLLRDHUP, revents: 0 };
+    // SAFETY: the descriptor is open while `stream` lives, and the array has one element, as said.
+    let ready = unsafe { libc::poll(&raw mut socket, 1, 0) };
+    ready > 0 && socket.revents & (libc::POLLRDHUP | libc::POLLHUP | libc::POLLERR) != 0
 }
 
 /// A connection's place; dropping it leaves.
@@ -201,6 +196,7 @@ impl Drop for Ticket {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Write;
     use std::net::TcpListener;
     use std::time::Duration;
 
@@ -231,18 +227,24 @@ mod tests {
         assert!(ticket.interrupt().is_raised());
     }
 
-    /// A wait that takes long looks for its client; during a drain nobody counts as gone.
+    /// A wait that takes long looks for its client, behind what it has sent; during a drain nobody counts as gone.
     #[test]
     fn a_client_that_has_gone_raises_the_interrupt_of_who_looks() {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        let registry = Registry::new(4);
-        let ticket = registry.admit(listener.accept().unwrap().0).unwrap();
-        assert!(!ticket.interrupt().look());
-        drop(client);
-        while !ticket.interrupt().look() {
-            std::thread::yield_now();
+        for (half, goodbye) in [(false, &b""[..]), (false, b"X\0\0\0\x04"), (true, b""), (true, b"X\0\0\0\x04")] {
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+            let registry = Registry::new(4);
+            let ticket = registry.admit(listener.accept().unwrap().0).unwrap();
+            client.write_all(goodbye).unwrap();
+            assert!(!ticket.interrupt().look(), "what it sends is no end");
+            let _listens = half.then(|| client.shutdown(Shutdown::Write).map(|()| client).unwrap());
+            let late = Instant::now() + Duration::from_secs(60);
+            while !ticket.interrupt().look() {
+                assert!(Instant::now() < late, "nobody noticed");
+                std::thread::yield_now();
+            }
         }
+        let registry = Registry::new(4);
         let ticket = registry.admit(stream()).unwrap();
         registry.drain();
         assert!(!ticket.interrupt().look());
