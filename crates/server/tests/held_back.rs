@@ -13,6 +13,7 @@ use sql::transaction::Interrupt;
 use sql::{Database, DatabaseOptions, Session, SqlError, Startup};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::time::Duration;
 use store::{MemoryEngine, Versions, VersionsConfig};
 
 /// A clock that is lost and found, and a log that loses it at its next append if it is told to.
@@ -84,9 +85,18 @@ fn run(session: &mut Session, sql: &str) -> Result<(), SqlError> {
     session.simple_query(sql, &mut Nowhere)
 }
 
-/// Dividing by nothing is refused.
+/// Whether the table has the row.
+fn read(session: &mut Session, id: u32) -> Result<bool, SqlError> {
+    match run(session, &format!("SELECT 1 / count(*) FROM t WHERE id = {id}")) {
+        Ok(()) => Ok(true),
+        // Division by zero: there are no rows.
+        Err(e) if e.state.as_str() == "22012" => Ok(false),
+        Err(e) => Err(e),
+    }
+}
+
 fn holds(session: &mut Session, id: u32) -> bool {
-    run(session, &format!("SELECT 1 / count(*) FROM t WHERE id = {id}")).is_ok()
+    read(session, id).unwrap()
 }
 
 /// Runs the statements under longer and longer timeouts until one is not over before the wait begins.
@@ -123,17 +133,21 @@ fn a_cancel_ends_the_wait_and_nothing_was_written() {
     let interrupt = Interrupt::default();
     let mut session = node.session(&interrupt);
     node.lose_clock(true);
-    let done = AtomicBool::new(false);
+    // Only a wait looks for its client: the cancel comes in the midst of it.
+    let (looks, waits) = std::sync::mpsc::channel();
+    interrupt.set_probe(move || {
+        // Looks after the first one have nobody to tell.
+        let _ = looks.send(());
+        false
+    });
+    let cancel = interrupt.clone();
     std::thread::scope(|scope| {
-        // Whenever the statement begins it is cancelled after that.
-        scope.spawn(|| {
-            while !done.load(SeqCst) {
-                interrupt.raise();
-                std::thread::yield_now();
-            }
+        scope.spawn(move || {
+            let waits = waits.recv_timeout(Duration::from_secs(60));
+            cancel.raise();
+            waits.expect("nobody waited");
         });
         let cancelled = run(&mut session, "INSERT INTO t VALUES (1)").unwrap_err();
-        done.store(true, SeqCst);
         assert_eq!(cancelled.state.as_str(), "57014", "{cancelled}");
     });
     node.lose_clock(false);
@@ -178,7 +192,8 @@ fn a_commit_that_waits_to_be_shown_is_not_called_off() {
     assert!(text.contains("the transaction has committed at") && text.contains("disrupted"), "{text}");
     // A reader of the row waits for it, as long as it may.
     run(&mut session, "SET statement_timeout = '50ms'").unwrap();
-    assert!(!holds(&mut session, id), "it is not shown before it is certainly past");
+    let unseen = read(&mut session, id).expect_err("it is not shown before it is certainly past");
+    assert_eq!(unseen.state.as_str(), "57014", "{unseen}");
     node.lose_clock(false);
     run(&mut session, "SET statement_timeout = 0").unwrap();
     // Nothing else is waited for: a write of the same row waits until the commit is shown, and finds it.

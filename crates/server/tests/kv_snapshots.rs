@@ -14,6 +14,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use store::{MemoryEngine, Versions, VersionsConfig};
 
+/// Attempts to open a snapshot before it is collected, which happens about once a second.
+const PAST_TRIES: usize = 1000;
+
 fn key(i: u64) -> Bytes {
     Bytes::from([&[0, 0, 0, 7][..], &i.to_be_bytes()].concat())
 }
@@ -144,14 +147,16 @@ fn the_past_is_readable_until_it_is_collected() {
     let kv = start(true, "same-host", 0, MemoryLog::default());
     let past = |at| BeginOptions { as_of: Some(at), ..BeginOptions::default() };
     // The background thread collects from the first second on, and may come between.
-    let (first, second, mut open) = loop {
+    let in_time = || {
         let first = put(&*kv, &[1], "first").unwrap();
         let second = put(&*kv, &[1], "second").unwrap();
         match kv.begin(&past(first)) {
-            Ok(open) => break (first, second, open),
-            Err(e) => assert!(matches!(e, KvError::SnapshotUnavailable { .. }), "{e}"),
+            Ok(open) => Some((first, second, open)),
+            Err(KvError::SnapshotUnavailable { .. }) => None,
+            Err(e) => panic!("{e}"),
         }
     };
+    let (first, second, mut open) = (0..PAST_TRIES).find_map(|_| in_time()).expect("it was always collected before");
     assert_eq!(open.get(&key(1)).unwrap(), Some(Bytes::from_static(b"first")));
     assert!(matches!(open.put(key(1), Bytes::new()), Err(KvError::ReadOnly)));
     drop(open);
