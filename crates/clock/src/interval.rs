@@ -30,6 +30,10 @@ impl Interval {
     pub const fn error_ns(self) -> u64 {
         self.latest_ns.saturating_sub(self.earliest_ns) / 2
     }
+    /// The middle, nanoseconds since the Unix epoch: the best guess where a single number is wanted.
+    pub const fn middle_ns(self) -> u64 {
+        self.earliest_ns + (self.latest_ns - self.earliest_ns) / 2
+    }
     /// The greatest timestamp that is certainly past: `earliest` rounded down to microseconds, with no logical part.
     pub const fn earliest(self) -> Timestamp {
         Timestamp::new(self.earliest_ns / 1000, 0)

@@ -56,7 +56,7 @@ pub enum Input {
     },
     /// Time passed: the clock's level, the gate, undecided transactions, what is owed.
     Tick,
-    /// A message of a peer arrived, with its clock's interval.
+    /// A message of a peer arrived, with its clock's interval if it has one.
     Heard(PeerWord),
     /// One record read back from the log at start, in order.
     Replay(Record),
@@ -198,7 +198,7 @@ pub(crate) struct Core<E> {
     pub(crate) collect_at: Option<(Timestamp, LogIndex)>,
     pub(crate) lease: Lease,
     pub(crate) closed: Option<CommitError>,
-    /// Commits that are held back until the clock tells when they would be past.
+    /// Commits that are held back until the clock tells when they would be past; woken at every tick. One for each caller, at most.
     pub(crate) held: Vec<Waker>,
 }
 

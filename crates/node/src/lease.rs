@@ -130,8 +130,8 @@ impl<E: Engine> Core<E> {
 }
 
 impl<E: Engine> Node<E> {
-    /// The last act of a node that stops, after [`Node::close`]: gives back what is left of its lease. Snapshots beyond the log are
-    /// refused from now on. Drive the log until [`Node::has_batch`] is false.
+    /// The last act of a node that stops, after [`Node::close`]: gives back what is left of its lease. Where there is
+    /// something to give back, snapshots beyond the log are refused from now on. Drive the log until [`Node::has_batch`] is false.
     pub fn give_back_lease(&self, now: &Reading) {
         let mut core = self.core.lock();
         // A disk that failed takes nothing.

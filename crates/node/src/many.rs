@@ -242,9 +242,8 @@ impl<E: Engine> Core<E> {
 
     pub(crate) fn tick(&mut self, now: &Reading, out: &mut Outputs) -> Result<(), StoreError> {
         self.open_gate(now, out);
-        if self.closed.is_some() || self.shared.clock_tells(now) {
-            out.wakers.append(&mut self.held);
-        }
+        // All of them, also while the clock does not tell: who still waits comes again, who gave up does not stay.
+        out.wakers.append(&mut self.held);
         if self.closed.is_some() {
             return Ok(());
         }

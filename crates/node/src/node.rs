@@ -210,9 +210,7 @@ impl<E: Engine> Node<E> {
     /// Alone, never beyond what is visible now: nothing was acknowledged above that, and it is in the log. So a relative time asks for no lease,
     /// which a full disk could not give.
     pub fn ago(&self, now: &Reading, age_us: u64) -> Timestamp {
-        let interval = now.interval;
-        let middle_us = (interval.earliest_ns + (interval.latest_ns - interval.earliest_ns) / 2) / 1000;
-        let physical = Timestamp::new(middle_us.saturating_sub(age_us), 0);
+        let physical = Timestamp::new((now.interval.middle_ns() / 1000).saturating_sub(age_us), 0);
         if self.shared.sabotage.ago_by_the_clock() {
             return physical;
         }

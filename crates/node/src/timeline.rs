@@ -11,20 +11,22 @@
 //! clock's.
 //!
 //! # Invariants
-//! 1. Whatever this life of the node acknowledged at least `age` and one sample ago lies at or below [`Timeline::ago`]`(age)`.
+//! 1. Whatever this life of the node acknowledged at least `age` and one sample ago lies at or below [`Timeline::ago`]`(age)`, as far
+//!    back as there are samples.
 //! 2. What `ago` gives was visible, or lies below the physical clock.
 //!
 //! # Caveats
 //! Sources whose monotonic scale is the system clock's (`same-host`, `static`) pass no time where that is set back. A restart
-//! forgets: what is older than it counts back from what was visible then.
+//! forgets, and so does time: what is older than the first sample counts back from what was visible then, by the clock. A clock that was
+//! set forward and back again leaves a time that passed too fast: for so long, "ago" is nearer than was asked for.
 
 use clock::{Reading, Timestamp};
 use std::collections::VecDeque;
 
 /// Samples are at least this far apart, nanoseconds.
 const EVERY_NS: u64 = 500_000_000;
-/// So many are kept: more than the default retention of old versions at one a second.
-const SAMPLES_MAX: usize = 1024;
+/// So many are kept: 17 minutes at least, which is more than the default retention of old versions.
+const SAMPLES_MAX: usize = 2048;
 
 /// See the module.
 #[derive(Debug, Default)]

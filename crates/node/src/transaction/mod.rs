@@ -18,7 +18,8 @@
 //!    and each constraint read at every level, since the snapshot at which it was last known unchanged.
 //! 3. The hybrid clock was ratcheted to the snapshot before the first read at it, so the commit timestamp lies above it.
 //! 4. Nothing is read from a snapshot beyond the lease and the log (see `lease`): so a restart, whatever its clock says, writes above it.
-//! 5. A transaction holds its locks until its commit is visible.
+//! 5. A transaction holds its locks until its commit is visible, or until its caller gives up waiting for that: then whoever locks a
+//!    row next waits for what is in flight.
 
 mod buffer;
 mod commit;

@@ -29,12 +29,12 @@ struct Sweep {
 
 pub(super) fn run<E: Engine>(inner: &Inner<E>) {
     let collect_every_ns = (inner.options.gc_ttl_seconds * 500_000_000).max(COLLECT_EVERY_NS_MIN);
-    let mut frozen_ns = inner.clock.read().now_ns;
+    let mut frozen_ns = inner.monotonic_ns();
     let mut collected_ns = frozen_ns;
     let mut sweep = Sweep::default();
     while !inner.stopping.load(SeqCst) {
         std::thread::park_timeout(LOOK_EVERY);
-        let now_ns = inner.clock.read().now_ns;
+        let now_ns = inner.monotonic_ns();
         let due = inner.node.versions().freeze_due() || inner.driver.log().segments() > SEGMENTS_MAX;
         if due || now_ns.saturating_sub(frozen_ns) >= FREEZE_EVERY_NS.min(collect_every_ns) {
             frozen_ns = now_ns;

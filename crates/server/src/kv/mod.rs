@@ -90,7 +90,11 @@ impl<E: Engine> Inner<E> {
 
     /// Microseconds since the start, wherever the clock is set.
     pub fn monotonic_us(&self) -> i64 {
-        i64::try_from(self.began.elapsed().as_micros()).unwrap_or(i64::MAX)
+        i64::try_from(self.monotonic_ns() / 1000).unwrap_or(i64::MAX)
+    }
+    /// Nanoseconds since the start, wherever the clock is set: for timeouts and intervals.
+    pub fn monotonic_ns(&self) -> u64 {
+        u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
 
     /// A failure that is not a full disk: reads go on, writes stop.
@@ -155,9 +159,7 @@ impl<E: Engine> Kv for KvNode<E> {
         self.inner.node.unique_id(&self.inner.clock.read())
     }
     fn now_us(&self) -> i64 {
-        let interval = self.inner.clock.read().interval;
-        let middle_ns = interval.earliest_ns + (interval.latest_ns - interval.earliest_ns) / 2;
-        i64::try_from(middle_ns / 1000).unwrap_or(i64::MAX)
+        i64::try_from(self.inner.clock.read().interval.middle_ns() / 1000).unwrap_or(i64::MAX)
     }
     fn monotonic_us(&self) -> i64 {
         self.inner.monotonic_us()

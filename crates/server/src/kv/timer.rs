@@ -11,6 +11,7 @@ use store::Engine;
 
 /// A tick comes at least this often.
 const TICK_EVERY: Duration = Duration::from_secs(1);
+const TICK_EVERY_NS: u64 = TICK_EVERY.as_nanos() as u64;
 /// The least nap: below it the thread only yields.
 const NAP_MIN: Duration = Duration::from_micros(20);
 
@@ -46,13 +47,15 @@ impl Handle {
 
 pub(super) fn run<E: Engine>(inner: &Inner<E>, handle: &Handle) {
     let _ = handle.0.thread.set(std::thread::current());
-    let mut last_ns = 0;
+    // Not by the node's clock, which somebody may set back: then no tick would come until it has caught up.
+    let mut last_ns = None;
     while !inner.stopping.load(SeqCst) {
         let now = inner.clock.read();
         let due = Timestamp::from_u64(handle.0.due.load(SeqCst));
-        let passed = Duration::from_nanos(now.now_ns.saturating_sub(last_ns));
-        if now.interval.is_past(due) || passed >= TICK_EVERY {
-            last_ns = now.now_ns;
+        let now_ns = inner.monotonic_ns();
+        let overdue = last_ns.is_none_or(|last: u64| now_ns - last >= TICK_EVERY_NS);
+        if now.interval.is_past(due) || overdue {
+            last_ns = Some(now_ns);
             let _ = handle.0.due.compare_exchange(due.as_u64(), u64::MAX, SeqCst, SeqCst);
             inner.driver.step(inner, Input::Tick);
         }

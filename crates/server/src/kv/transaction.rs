@@ -49,10 +49,10 @@ impl<E: Engine> KvTransaction<E> {
         let mut looks = 0u32;
         loop {
             if let Poll::Ready(result) = park::with_waker(|waker| poll(&self.inner, &mut self.txn, waker)) {
-                let waited = began_ns.map_or(0, |began| self.inner.clock.read().now_ns.saturating_sub(began));
+                let waited = began_ns.map_or(0, |began| self.inner.monotonic_ns().saturating_sub(began));
                 return (result.map_err(convert::error), waited);
             }
-            let now_ns = self.inner.clock.read().now_ns;
+            let now_ns = self.inner.monotonic_ns();
             let waited = now_ns.saturating_sub(*began_ns.get_or_insert(now_ns));
             looks += 1;
             let timed_out = timeout_ns > 0 && waited >= timeout_ns;

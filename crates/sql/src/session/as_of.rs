@@ -23,7 +23,8 @@ impl Session {
             }
             AsOf::MinTimestamp(text) => {
                 let least = self.instant(text)?;
-                if least > self.db.kv.ago(0) {
+                // Nothing may be visible yet of the last moments, nor of what lies ahead of a clock that was set back.
+                if least > at(self.db.kv.now_us()).max(self.db.kv.ago(0)) {
                     return Err(SqlError::new(SqlState::INVALID_PARAMETER, "with_min_timestamp lies in the future"));
                 }
                 Ok(None)

@@ -1,0 +1,92 @@
+//! A node that is alone, on a system clock that somebody sets back: time goes on.
+
+// A shell's test: it runs threads.
+#![allow(clippy::disallowed_methods)]
+
+use bytes::Bytes;
+use clock::{Interval, Reading, Timestamp};
+use clocksource::{Clock, ClockSource};
+use server::kv::{KvNode, KvOptions, MemoryLog};
+use sql::output::Nowhere;
+use sql::transaction::{BeginOptions, Interrupt};
+use sql::{Database, DatabaseOptions, Kv, Session, Startup};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::time::{Duration, Instant};
+use store::{MemoryEngine, Versions, VersionsConfig};
+
+/// What does not come true by then never will.
+const PATIENCE: Duration = Duration::from_secs(600);
+const HOUR_NS: u64 = 3_600_000_000_000;
+
+/// `same-host`, set back by so many nanoseconds.
+#[derive(Clone)]
+struct SetBack(Arc<dyn ClockSource>, Arc<AtomicU64>);
+
+impl ClockSource for SetBack {
+    fn read(&self) -> Reading {
+        let (r, by) = (self.0.read(), self.1.load(SeqCst));
+        let Interval { earliest_ns, latest_ns } = r.interval;
+        let interval = Interval { earliest_ns: earliest_ns - by, latest_ns: latest_ns - by };
+        Reading { interval, now_ns: r.now_ns - by, as_of_ns: r.as_of_ns - by, ..r }
+    }
+    fn name(&self) -> String {
+        self.0.name()
+    }
+}
+
+fn start() -> (SetBack, Arc<KvNode<MemoryEngine>>) {
+    let clock = SetBack(Clock::open(&"same-host".parse().unwrap()).unwrap(), Arc::default());
+    let versions = Versions::open(MemoryEngine::default(), VersionsConfig::default()).unwrap();
+    let log = Box::new(MemoryLog { sync_us: 0 });
+    let kv = KvNode::start(versions, Arc::new(clock.clone()), KvOptions::default(), |_| Ok(log)).unwrap();
+    (clock, kv)
+}
+
+fn write(kv: &KvNode<MemoryEngine>, value: &'static str) -> Timestamp {
+    let mut txn = kv.begin(&BeginOptions::default()).unwrap();
+    txn.put(Bytes::from_static(b"\0\0\0\x07k"), Bytes::from_static(value.as_bytes())).unwrap();
+    txn.commit().unwrap().timestamp
+}
+
+/// A clock that was set back by an hour does not keep relative times from seeing what was written since.
+#[test]
+fn what_was_written_after_a_clock_was_set_back_is_seen_from_now() {
+    let (clock, kv) = start();
+    let seen_a_second_later = |commit: Timestamp| {
+        let began = Instant::now();
+        while kv.ago(1_000_000) < commit {
+            assert!(began.elapsed() < PATIENCE, "a second ago is {}, the commit was at {commit}", kv.ago(1_000_000));
+            std::thread::yield_now();
+        }
+    };
+    // By then the node's threads run.
+    seen_a_second_later(write(&kv, "before"));
+    clock.1.store(HOUR_NS, SeqCst);
+    seen_a_second_later(write(&kv, "after"));
+}
+
+/// Nothing was written for a while: a moment since the last commit is in the past nevertheless.
+#[test]
+fn the_least_timestamp_of_a_read_may_lie_after_the_last_commit() {
+    let (_, kv) = start();
+    let db = Database::open(kv.clone(), DatabaseOptions::default()).unwrap();
+    let startup = Startup { user: "root".into(), database: "postgres".into(), ..Startup::default() };
+    let mut session = Session::new(db, startup, Interrupt::default()).unwrap();
+    let mut run = |sql: &str| session.simple_query(sql, &mut Nowhere).map_err(|e| e.to_string());
+    run("CREATE TABLE t (id INT PRIMARY KEY)").unwrap();
+    let last_us = kv.ago(0).physical_us();
+    let began = Instant::now();
+    let now_us = loop {
+        let now_us = u64::try_from(kv.now_us()).unwrap();
+        if now_us > last_us + 2000 {
+            break now_us;
+        }
+        assert!(began.elapsed() < PATIENCE, "the clock stands still");
+        std::thread::yield_now();
+    };
+    let least = |ns: u64| format!("SELECT * FROM t AS OF SYSTEM TIME with_min_timestamp('{ns}')");
+    run(&least((now_us - 1000) * 1000)).unwrap();
+    let refused = run(&least((now_us + 86_400_000_000) * 1000)).unwrap_err();
+    assert!(refused.contains("lies in the future"), "{refused}");
+}
