@@ -42,8 +42,9 @@ pub struct Anchor {
     pub void_after_ns: u64,
     /// Boot-time nanoseconds after which the poller is overdue.
     pub look_after_ns: u64,
-    /// For how long the machine had been suspended by the last poll (`boottime - monotonic`), nanoseconds, rounded up.
-    pub asleep_ns: u64,
+    /// For how long the machine had been suspended by the last poll (`boottime - monotonic`, which a time namespace may shift),
+    /// nanoseconds, rounded up.
+    pub asleep_ns: i64,
     /// Where true time lies at `as_of_ns`.
     pub at: Interval,
     /// How fast the bound opens on either side, parts per billion.
@@ -79,7 +80,7 @@ impl Anchor {
     /// The reading when the boot-time clock shows `now_ns`. `asleep_ns` is asked seldom: for how long the machine has been suspended,
     /// as `boottime - monotonic` has it, nanoseconds, rounded down.
     #[inline]
-    pub fn read(&self, now_ns: u64, asleep_ns: impl FnOnce() -> u64) -> Reading {
+    pub fn read(&self, now_ns: u64, asleep_ns: impl FnOnce() -> i64) -> Reading {
         let in_time = now_ns <= self.void_after_ns && now_ns <= self.look_after_ns;
         let status = if in_time { self.status } else { self.status_when_late(now_ns, asleep_ns()) };
         Reading {
@@ -93,7 +94,7 @@ impl Anchor {
     }
 
     #[cold]
-    const fn status_when_late(&self, now_ns: u64, asleep_ns: u64) -> Status {
+    const fn status_when_late(&self, now_ns: u64, asleep_ns: i64) -> Status {
         let late_after_ns = self.look_after_ns.saturating_add(LATE_AFTER_NS - LOOK_AFTER_NS);
         match self.status {
             _ if now_ns > self.void_after_ns => Status::Unknown,

@@ -150,7 +150,7 @@ impl Auto {
                     as_of_ns: old.moment.boot_ns,
                     void_after_ns: *until,
                     look_after_ns: *until,
-                    asleep_ns: u64::MAX,
+                    asleep_ns: i64::MAX,
                     at: old.interval,
                     max_drift_ppb: old.growth_ppb(old.moment.steering_ppb).max(old.growth_ppb(m.moment.steering_ppb)),
                     status: old.status,

@@ -49,9 +49,12 @@ impl Measurement {
     }
 }
 
+/// Up to here (parts per billion) a share of true time is the same share of the local clock's, to within a thousandth.
+const NEGLIGIBLE_PPB: u32 = 1_000_000;
+
 /// See [`Measurement::growth_ppb`].
 pub(crate) fn growth_ppb(max_drift_ppb: u32, slew_ppb: i64) -> u32 {
-    if slew_ppb == 0 {
+    if slew_ppb == 0 && max_drift_ppb <= NEGLIGIBLE_PPB {
         return max_drift_ppb;
     }
     // A clock that is slow by a tenth of true time is off by a ninth of its own.

@@ -63,8 +63,8 @@ impl Moment {
         self.beyond_noise(earlier, asleep(self) - asleep(earlier)).max(0) as u64
     }
     /// For how long the machine has been suspended since it booted, at most, nanoseconds.
-    pub(crate) fn asleep_ns_max(&self) -> u64 {
-        self.boot_ns.saturating_add(self.width_ns).saturating_sub(self.mono_ns)
+    pub(crate) fn asleep_ns_max(&self) -> i64 {
+        self.boot_ns.saturating_add(self.width_ns).wrapping_sub(self.mono_ns).cast_signed()
     }
     /// How far the differences of two captures may be off, nanoseconds.
     pub(crate) fn noise_ns(&self, earlier: &Moment) -> u64 {

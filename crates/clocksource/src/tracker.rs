@@ -215,7 +215,9 @@ impl Tracker {
             return;
         }
         let elapsed = moment.boot_ns.saturating_sub(previous.boot_ns);
-        let astray = u64::from(growth_ppb(0, i64::try_from(change_ppb).unwrap_or(i64::MAX)));
+        // Since the last poll it may have gone astray by the old slew and the change together; the anchor has counted some of it.
+        let slew_ppb = self.steady_ppb.abs_diff(previous.steering_ppb).saturating_add(change_ppb);
+        let astray = growth_ppb(self.max_drift_ppb, i64::try_from(slew_ppb).unwrap_or(i64::MAX));
         let astray_ns = (u128::from(elapsed) * u128::from(astray)).div_ceil(1_000_000_000) as u64;
         let now = anchor.interval(moment.boot_ns);
         anchor.at = Interval {

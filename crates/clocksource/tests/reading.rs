@@ -70,7 +70,7 @@ fn readers_never_see_half_an_anchor() {
         as_of_ns: n,
         void_after_ns: n,
         look_after_ns: n,
-        asleep_ns: n,
+        asleep_ns: n.cast_signed(),
         at: Interval { earliest_ns: n, latest_ns: n },
         max_drift_ppb: n as u32,
         status: Status::Synchronized,

@@ -87,7 +87,7 @@ impl World {
         self.read()
     }
     fn read(&self) -> Reading {
-        self.anchor.read(self.boot as u64, || (self.boot - self.mono) as u64)
+        self.anchor.read(self.boot as u64, || self.boot - self.mono)
     }
     fn assert_contains(&self) {
         let i = self.read().interval;

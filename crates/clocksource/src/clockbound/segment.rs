@@ -184,9 +184,11 @@ impl Segment {
             Some((_, _, error)) => (error, GRACE_V3_NS),
             None => (0.0, GRACE_NS),
         };
-        // The segment does not say what its daemon's chronyd takes for the oscillator's own error. So much may be that; more is a slew.
+        // The segment does not say what its daemon's chronyd takes for the oscillator's own error. While the steering can be that, it is
+        // taken for it, as ClockBound's own client does; beyond it there is a slew, and nobody knows which part it is.
         let max_drift_ppb = self.drift_of_the_system_ppb();
-        let steady_ppb = moment.steering_ppb.clamp(-i64::from(max_drift_ppb), max_drift_ppb.into());
+        let can_be_drift = moment.steering_ppb.unsigned_abs() <= max_drift_ppb.into();
+        let steady_ppb = if can_be_drift { moment.steering_ppb } else { 0 };
         let slew_ppb = if self.counter.is_none() { moment.steering_ppb.saturating_sub(steady_ppb) } else { 0 };
         let growth = age_ns as f64 * (f64::from(growth_ppb(self.max_drift_ppb, slew_ppb)) / 1e9 + period_error);
         let error_ns = self.bound_ns.saturating_add(growth.ceil() as u64).saturating_add(gap_ns);

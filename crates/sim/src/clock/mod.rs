@@ -168,7 +168,8 @@ impl SimClock {
             ClockKind::Exact => stated(0),
             ClockKind::Set => stated(self.static_ns),
             ClockKind::Honest | ClockKind::Lying => {
-                let asleep_ns = || if self.blind == Some(Blind::Sleeps) { 0 } else { self.kernel.asleep_ns() };
+                let asleep_ns =
+                    || if self.blind == Some(Blind::Sleeps) { 0 } else { self.kernel.asleep_ns().cast_signed() };
                 let reading = self.anchor.read(boot_ns, asleep_ns);
                 if self.alone { reading.or_stand_in(real_ns) } else { reading }
             }
