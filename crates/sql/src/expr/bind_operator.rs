@@ -8,6 +8,7 @@ use super::{ArithmeticOp, CompareOp, Expr};
 use crate::types::{SqlType, Value};
 use crate::{SqlError, SqlState};
 use sqlparser::ast::{self, BinaryOperator as B, UnaryOperator as U};
+use std::borrow::Cow;
 
 /// Longest chain of operators: it is evaluated by descending.
 const CHAIN_MAX: usize = 2_000;
@@ -91,6 +92,26 @@ fn negate_first(mut expr: &mut ast::Expr) {
     *expr = ast::Expr::UnaryOp { op: U::Minus, expr: Box::new(base) };
 }
 
+/// Adds a power to a chain that is gathered from its end. In `a ^ -b ^ c` the library reads `-(b ^ c)` as the exponent: it is `(a ^ -b) ^ c`.
+fn link_power<'e>(links: &mut Vec<(&'e B, Cow<'e, ast::Expr>)>, op: &'e B, exponent: &'e ast::Expr) {
+    let mut signs = Vec::new();
+    let mut base = exponent;
+    while let ast::Expr::UnaryOp { op: sign @ (U::Minus | U::Plus), expr } = base {
+        signs.push(*sign);
+        base = expr;
+    }
+    if signs.is_empty() || !leads_power(base) {
+        links.push((op, Cow::Borrowed(exponent)));
+        return;
+    }
+    while let ast::Expr::BinaryOp { left, op: inner @ B::PGExp, right } = base {
+        link_power(links, inner, right);
+        base = left;
+    }
+    let signed = signs.into_iter().rfold(base.clone(), |expr, op| ast::Expr::UnaryOp { op, expr: Box::new(expr) });
+    links.push((op, Cow::Owned(signed)));
+}
+
 impl Binder<'_> {
     pub(super) fn binary(&mut self, left: &ast::Expr, op: &B, right: &ast::Expr) -> Result<Expr, BindError> {
         match op {
@@ -120,13 +141,18 @@ impl Binder<'_> {
 
     /// `a + b + c ...` nests to the left as deep as it is long: walked, not descended.
     fn chain(&mut self, left: &ast::Expr, op: &B, right: &ast::Expr) -> Result<Expr, BindError> {
-        let mut links = vec![(op, right)];
+        let mut links = Vec::new();
+        let link = |links: &mut Vec<_>, op, right| match op {
+            &B::PGExp => link_power(links, op, right),
+            _ => links.push((op, Cow::Borrowed(right))),
+        };
+        link(&mut links, op, right);
         let mut first = left;
         while let ast::Expr::BinaryOp { left, op, right } = first {
             if compare_op(op).is_some() || matches!(op, B::And | B::Or | B::Overlaps | B::PGCustomBinaryOperator(_)) {
                 break;
             }
-            links.push((op, right));
+            link(&mut links, op, right);
             first = left;
         }
         if links.len() > CHAIN_MAX {
@@ -136,7 +162,7 @@ impl Binder<'_> {
         }
         let mut whole = self.expr(first)?;
         for (op, right) in links.into_iter().rev() {
-            let right = self.expr(right)?;
+            let right = self.expr(&right)?;
             whole = self.binary_bound(whole, op, right)?;
         }
         Ok(whole)

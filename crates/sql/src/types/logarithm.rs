@@ -7,7 +7,7 @@
 
 use super::Numeric;
 use super::numeric::overflow;
-use crate::SqlError;
+use crate::{SqlError, SqlState};
 use bigdecimal::BigDecimal;
 use bigdecimal::num_bigint::{BigInt, Sign};
 
@@ -17,6 +17,9 @@ const SIGNIFICANT: i64 = 16;
 const SCALE_MAX: i64 = 1_000;
 /// Places beyond those asked for, which take up what rounding loses.
 const GUARD: i64 = 20;
+/// Places of a calculation, at most: time grows with their cube, and nothing here can be cancelled. It allows all results that have
+/// [`SCALE_MAX`] digits after the point, of all but bases so near 1 that only enormous exponents bring them away from it.
+const PLACES_MAX: i64 = 4_000;
 /// Beyond it an exponential overflows, below its negative it is zero.
 const EXPONENT_MAX: f64 = 6_000.0;
 /// log10(e)
@@ -39,7 +42,28 @@ fn weight(value: &BigDecimal) -> (i64, BigInt, i64) {
     (count - scale, digits, count)
 }
 
-/// atanh of `1 / n`, or of a value between -1/5 and 1/5.
+/// The places of a calculation, if they are not too many.
+fn bounded(places: i64) -> Result<i64, SqlError> {
+    if places <= PLACES_MAX {
+        return Ok(places);
+    }
+    let message = format!("the calculation needs {places} digits after the point, more than the limit of {PLACES_MAX}");
+    Err(SqlError::new(SqlState::OUT_OF_RANGE, message).hint("Round the arguments, or calculate with double precision."))
+}
+
+/// atanh of `1 / n`.
+fn atanh_of_inverse(n: u32, one: &BigInt) -> BigInt {
+    let mut power = one / n;
+    let (mut sum, mut divisor) = (power.clone(), 1u32);
+    while power.sign() != Sign::NoSign {
+        power /= n * n;
+        divisor += 2;
+        sum += &power / divisor;
+    }
+    sum
+}
+
+/// atanh of a value between -1/5 and 1/5.
 fn atanh(z: BigInt, one: &BigInt) -> BigInt {
     let square = &z * &z / one;
     let (mut sum, mut term, mut divisor) = (z.clone(), z, 1u32);
@@ -53,8 +77,8 @@ fn atanh(z: BigInt, one: &BigInt) -> BigInt {
 
 /// ln(2) and ln(10).
 fn constants(one: &BigInt) -> (BigInt, BigInt) {
-    let ln2 = atanh(one / 3, one) * 2;
-    let ln10 = &ln2 * 3 + atanh(one / 9, one) * 2;
+    let ln2 = atanh_of_inverse(3, one) * 2;
+    let ln10 = &ln2 * 3 + atanh_of_inverse(9, one) * 2;
     (ln2, ln10)
 }
 
@@ -140,12 +164,12 @@ impl Numeric {
     /// The logarithm to a base other than 1; `None` unless both are positive finite values.
     ///
     /// # Errors
-    /// 22003 on overflow.
+    /// 22003 on overflow, and for what needs too many digits.
     pub fn log(&self, base: &Numeric) -> Result<Option<Numeric>, SqlError> {
         let (Some(value), Some(by)) = (self.positive(), base.positive()) else { return Ok(None) };
         let scale = scale_of(logarithm_weight(value) - logarithm_weight(by), &[self, base]);
         // A base near 1 has a small logarithm: its zeros must not cost digits.
-        let places = scale + GUARD + 2 * logarithm_weight(by).abs() + logarithm_weight(value).abs();
+        let places = bounded(scale + GUARD + 2 * logarithm_weight(by).abs() + logarithm_weight(value).abs())?;
         let quotient = ln_fixed(value, places) * ten_to(places) / ln_fixed(by, places);
         rounded(BigDecimal::new(quotient, places), scale).map(Some)
     }
@@ -173,11 +197,16 @@ impl Numeric {
     /// A power whose base is positive; `None` unless both are finite and the base is positive.
     ///
     /// # Errors
-    /// 22003 on overflow.
+    /// 22003 on overflow, and for what needs too many digits.
     pub fn power(&self, exponent: &Numeric) -> Result<Option<Numeric>, SqlError> {
         let (Some(base), Numeric::Finite(by)) = (self.positive(), exponent) else { return Ok(None) };
+        let near = logarithm_weight(base);
+        // What the power differs from 1 by cannot be shown.
+        if self.compare(&Numeric::from(1)).is_eq() || near + weight(by).0 < -SCALE_MAX - GUARD {
+            return rounded(BigDecimal::from(1), scale_of(0, &[self, exponent])).map(Some);
+        }
         let estimate = {
-            let places = 8 + logarithm_weight(base).abs();
+            let places = bounded(8 + near.abs())?;
             Numeric::Finite(BigDecimal::new(ln_fixed(base, places), places) * by).to_f64()
         };
         if estimate.abs() > EXPONENT_MAX * 1.003 {
@@ -187,7 +216,7 @@ impl Numeric {
         let scale = scale_of(tens, &[self, exponent]);
         let places = (scale + tens).max(0) + GUARD;
         // The exponent multiplies the error of the logarithm.
-        let within = places + weight(by).0.max(0) + GUARD;
+        let within = bounded(places + weight(by).0.max(0) + GUARD)?;
         let product = BigDecimal::new(ln_fixed(base, within), within) * by;
         rounded(exp_fixed(&fixed(&product, places), places), scale).map(Some)
     }

@@ -171,3 +171,19 @@ SELECT to_date('2024-W10-1', 'IYYY-"W"IW-ID'), to_date('2021 01', 'IYYY IW'), to
 
 SELECT count(*) OVER (PARTITION BY info) FROM e;
 -- ERROR 42883: could not identify an equality operator for type json
+
+--- A minus within an exponent belongs to its number alone.
+SELECT 2 ^ -1 ^ 2, 2 ^ - -1 ^ 2 ^ 3, 2 * 3 ^ -1 ^ -1 * 2, -2 ^ -1 ^ 2, 2 ^ -(1 ^ 2), 2 ^ (-1 ^ 2), 2 ^ -1;
+-- 0.25|64|12|0.25|0.5|2|0.5
+
+--- Powers and logarithms are bounded.
+SELECT 1.0 ^ '1e100000'::numeric, round(1 ^ 1e-16383, 16), 1.000 ^ 12345678.5, (1 + 1e-16000) ^ 0.5 = 1, scale((1 + 1e-1050) ^ 0.5);
+-- 1.0000000000000000|1.0000000000000000|1.0000000000000000|t|1000
+SELECT log(1 + 1e-16000, 2);
+-- ERROR 22003: the calculation needs 33020 digits after the point, more than the limit of 4000
+SELECT (1 + 1e-10000) ^ 1e9999;
+-- ERROR 22003: the calculation needs 10008 digits after the point, more than the limit of 4000
+SELECT round((1 + 1e-500) ^ 1e500, 20);
+-- 2.71828182845904523536
+SELECT round((1 + 1e-300) ^ 1e300, 20), round(log(1 + 1e-300, 2) / 1e300, 20);
+-- 2.71828182845904523536|0.69314718055994530942
