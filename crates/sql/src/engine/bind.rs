@@ -9,8 +9,8 @@ use super::keys;
 use super::node::{Node, SortKey};
 use super::scalar::{Scalar, Step, Subplan};
 use super::scan::Names;
-use super::scope::{Scope, slot_expr, slot_of, slot_of_text};
-use super::take::{Clause, Held, Taker, call_args, call_expr, function_name, mark_of};
+use super::scope::{Scope, slot_expr, slot_name, slot_of, slot_of_text};
+use super::take::{Clause, Held, Taker, call_args, call_expr, function_name, mark_expr, mark_of};
 use crate::catalog::Oid;
 use crate::expr::{self, BindContext, Parameters};
 use crate::identifier::fold;
@@ -256,7 +256,7 @@ impl Lower<'_, '_, '_> {
                 let mark = mark.map(|mark| self.argument(mark)).transpose()?;
                 self.step(Step::Record { fields, mark }, SqlType::Record)
             }
-            Held::RowJson { names, values, mark, binary } => {
+            Held::RowJson { names, values, mark, binary, .. } => {
                 let values = self.arguments(values)?;
                 let mark = mark.map(|mark| self.argument(mark)).transpose()?;
                 let ty = if binary { SqlType::Jsonb } else { SqlType::Json };
@@ -426,7 +426,7 @@ impl<'c> Binder<'c> {
             scope.add_column(expr::ScopeColumn {
                 relation: String::new(),
                 schema: None,
-                name: format!("#{slot}"),
+                name: slot_name(slot),
                 ty: ty.clone(),
                 qualified_only: false,
             });
@@ -578,7 +578,7 @@ impl<'c> Binder<'c> {
         // PostgreSQL starts a line for each element that is an array or a row.
         let lines = match (kind, args.first()) {
             (Aggregate::JsonAgg { binary: false }, Some(arg)) => {
-                mark_of(arg).is_some_and(|place| matches!(self.held[place], Held::RowJson { .. }))
+                mark_of(arg).is_some_and(|place| matches!(self.held[place], Held::RowJson { row: true, .. }))
                     || matches!(self.compile(arg.clone(), scope)?.ty, SqlType::Array(_) | SqlType::Record)
             }
             _ => false,
@@ -632,19 +632,33 @@ impl<'c> Binder<'c> {
         args: &[Expr],
         scope: &Scope<'_>,
     ) -> Result<(), SqlError> {
-        let texts: Vec<String> = args.iter().map(ToString::to_string).collect();
-        let sorted: Vec<String> = keys.iter().map(|key| key.expr.to_string()).collect();
-        if sorted.iter().any(|key| !texts.contains(key)) {
+        let args: Vec<Expr> = args.iter().map(|arg| self.row_of(arg)).collect();
+        let plain: Vec<Expr> = args.iter().map(|arg| self.plain(arg)).collect();
+        let sorted: Vec<Expr> = keys.iter().map(|key| self.plain(&key.expr)).collect();
+        if sorted.iter().any(|key| !plain.contains(key)) {
             let message = "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list";
             return Err(SqlError::new(SqlState::INVALID_COLUMN_REFERENCE, message));
         }
-        for (arg, text) in args.iter().zip(&texts) {
-            if !sorted.contains(text) {
-                let by = self.compile(arg.clone(), scope)?;
+        for (arg, plain) in args.into_iter().zip(&plain) {
+            if !sorted.contains(plain) {
+                let by = self.compile(arg, scope)?;
                 order.push(SortKey { by: self.known(by)?, descending: false, nulls_first: false });
             }
         }
         order.iter().try_for_each(|key| key.by.ty.check_equality())
+    }
+
+    /// The row that an argument of `json_agg` is, which the aggregate's own argument holds as json already.
+    fn row_of(&mut self, arg: &Expr) -> Expr {
+        let Some(place) = mark_of(arg) else { return arg.clone() };
+        let Held::RowJson { values, mark, row: true, .. } = &self.held[place] else { return arg.clone() };
+        // Each value is a call of to_json or to_jsonb on the column.
+        let column = |value: &Expr| match value {
+            Expr::Function(call) => call_args(call).ok().and_then(|mut args| args.pop()),
+            _ => None,
+        };
+        let Some(fields) = values.iter().map(column).collect() else { return arg.clone() };
+        mark_expr(self.hold(Held::Record { fields, mark: mark.clone() }))
     }
 
     /// Sort keys whose names are resolved.

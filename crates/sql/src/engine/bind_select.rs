@@ -14,6 +14,7 @@ use sqlparser::ast::{
     self, Distinct, Expr, GroupByExpr, GroupByWithModifier, Select, SelectItem, SelectItemQualifiedWildcardKind, Visit,
     Visitor,
 };
+use std::cell::OnceCell;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -24,11 +25,20 @@ struct Item {
     origin: Option<(Oid, u16)>,
 }
 
-/// A sort key before it is compiled: an output column, or an expression of its own.
-#[derive(PartialEq)]
+/// A sort key before it is compiled: an output column, or an expression of its own, also in the spelling that it is compared by.
 enum OrderKey {
     Output(usize),
-    Hidden(Expr),
+    Hidden { expr: Expr, plain: Expr },
+}
+
+impl PartialEq for OrderKey {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (OrderKey::Output(a), OrderKey::Output(b)) => a == b,
+            (OrderKey::Hidden { plain: a, .. }, OrderKey::Hidden { plain: b, .. }) => a == b,
+            _ => false,
+        }
+    }
 }
 
 /// Finds aggregates that belong to the query itself.
@@ -219,6 +229,9 @@ impl Binder<'_> {
             Taker { binder: self, scope, grouping: grouping.as_deref_mut(), clause: Clause::plain("HAVING") }
                 .run(having)?;
         }
+        // Most lists are never compared.
+        let spelled: Vec<OnceCell<Expr>> = vec![OnceCell::new(); items.len()];
+        let plain = |binder: &Self, place: usize| spelled[place].get_or_init(|| binder.plain(&items[place].expr));
         let mut own = |binder: &mut Self, expr: &Expr, clause: &'static str| -> Result<OrderKey, SqlError> {
             if let Some(place) = ordinal(expr, items.len(), clause)? {
                 return Ok(OrderKey::Output(place));
@@ -227,7 +240,7 @@ impl Binder<'_> {
                 let name = fold(name);
                 let mut named = (0..items.len()).filter(|place| items[*place].name == name);
                 if let Some(first) = named.next() {
-                    if named.any(|other| items[other].expr != items[first].expr) {
+                    if named.any(|other| plain(binder, other) != plain(binder, first)) {
                         let message = format!("{clause} \"{name}\" is ambiguous");
                         return Err(SqlError::new(SqlState::AMBIGUOUS_COLUMN, message));
                     }
@@ -237,10 +250,10 @@ impl Binder<'_> {
             let mut expr = expr.clone();
             let clause = Clause { name: clause, ..Clause::SELECT };
             Taker { binder, scope, grouping: grouping.as_deref_mut(), clause }.run(&mut expr)?;
-            let text = expr.to_string();
-            Ok(match items.iter().position(|item| item.expr.to_string() == text) {
+            let key = binder.plain(&expr);
+            Ok(match (0..items.len()).find(|place| *plain(binder, *place) == key) {
                 Some(place) => OrderKey::Output(place),
-                None => OrderKey::Hidden(expr),
+                None => OrderKey::Hidden { expr, plain: key },
             })
         };
         let mut order = Vec::with_capacity(list.order.len());
@@ -252,7 +265,7 @@ impl Binder<'_> {
             on.push(own(self, expr, "DISTINCT ON")?);
         }
         if matches!(select.distinct, Some(Distinct::Distinct))
-            && order.iter().any(|(key, _)| matches!(key, OrderKey::Hidden(_)))
+            && order.iter().any(|(key, _)| matches!(key, OrderKey::Hidden { .. }))
         {
             let message = "for SELECT DISTINCT, ORDER BY expressions must appear in select list";
             return Err(SqlError::new(SqlState::INVALID_COLUMN_REFERENCE, message));
@@ -380,7 +393,7 @@ impl Binder<'_> {
     fn order_slot(&mut self, key: OrderKey, columns: &mut Vec<Scalar>, scope: &Scope<'_>) -> Result<usize, SqlError> {
         match key {
             OrderKey::Output(place) => Ok(place),
-            OrderKey::Hidden(expr) => {
+            OrderKey::Hidden { expr, .. } => {
                 columns.push(self.compile(expr, scope)?);
                 Ok(columns.len() - 1)
             }

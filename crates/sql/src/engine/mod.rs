@@ -37,6 +37,7 @@ mod node;
 mod presence;
 mod query;
 mod run;
+mod same;
 mod scalar;
 mod scan;
 mod scope;

@@ -11,10 +11,26 @@ use sqlparser::ast::{Expr, Ident};
 use std::cell::Cell;
 use std::sync::Arc;
 
+/// Begins the identifiers that stand for something after names are resolved. No text of a statement holds it: a user's `"#3"` is a name.
+pub(super) const RESERVED: char = '\0';
+
+/// What follows the sign that tells one kind of such identifiers from another.
+pub(super) fn reserved(expr: &Expr, sign: char) -> Option<&str> {
+    match expr {
+        Expr::Identifier(ident) => ident.value.strip_prefix(RESERVED)?.strip_prefix(sign),
+        _ => None,
+    }
+}
+
+/// The name of a slot's column.
+pub(super) fn slot_name(slot: usize) -> String {
+    format!("{RESERVED}#{slot}")
+}
+
 /// The expression that stands for a slot after names are resolved: an identifier that no user can write.
 pub(super) fn slot_expr(slot: usize) -> Expr {
     Expr::Identifier(Ident {
-        value: format!("#{slot}"),
+        value: slot_name(slot),
         quote_style: Some('"'),
         span: sqlparser::tokenizer::Span::empty(),
     })
@@ -22,21 +38,18 @@ pub(super) fn slot_expr(slot: usize) -> Expr {
 
 /// The slot that an expression of [`slot_expr`] stands for.
 pub(super) fn slot_of(expr: &Expr) -> Option<usize> {
-    match expr {
-        Expr::Identifier(ident) if ident.quote_style == Some('"') => ident.value.strip_prefix('#')?.parse().ok(),
-        _ => None,
-    }
+    reserved(expr, '#')?.parse().ok()
 }
 
 /// The slot that the text of such an expression stands for.
 pub(super) fn slot_of_text(text: &str) -> Option<usize> {
-    text.strip_prefix("\"#")?.strip_suffix('"')?.parse().ok()
+    text.strip_prefix('"')?.strip_prefix(RESERVED)?.strip_prefix('#')?.strip_suffix('"')?.parse().ok()
 }
 
 /// The expression that stands for a column of a relation in FROM, wherever its slot will be.
 pub(super) fn item_expr(relation: usize, number: usize) -> Expr {
     Expr::Identifier(Ident {
-        value: format!("@{relation}.{number}"),
+        value: format!("{RESERVED}@{relation}.{number}"),
         quote_style: Some('"'),
         span: sqlparser::tokenizer::Span::empty(),
     })
@@ -44,12 +57,7 @@ pub(super) fn item_expr(relation: usize, number: usize) -> Expr {
 
 /// The relation of an expression of [`item_expr`].
 pub(super) fn item_of(expr: &Expr) -> Option<usize> {
-    match expr {
-        Expr::Identifier(ident) if ident.quote_style == Some('"') => {
-            ident.value.strip_prefix('@')?.split_once('.')?.0.parse().ok()
-        }
-        _ => None,
-    }
+    reserved(expr, '@')?.split_once('.')?.0.parse().ok()
 }
 
 /// Where a column's value comes from.
@@ -232,8 +240,7 @@ impl<'p> Scope<'p> {
 
     /// The column that [`item_expr`] stands for.
     pub(super) fn item(&self, expr: &Expr) -> Option<Expr> {
-        let Expr::Identifier(ident) = expr else { return None };
-        let (relation, number) = ident.value.strip_prefix('@')?.split_once('.')?;
+        let (relation, number) = reserved(expr, '@')?.split_once('.')?;
         let (relation, number) = (relation.parse::<usize>().ok()?, number.parse::<usize>().ok()?);
         let column = self
             .columns

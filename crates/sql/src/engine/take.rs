@@ -1,10 +1,10 @@
 //! Resolving the names of an expression, and taking out of it what the evaluator does not know.
 //!
-//! [`take`](Binder::take) walks the syntax tree once. Columns become slots (`"#3"`); subqueries, aggregates, windows, sets and
-//! functions of the catalogs become marks (`"?5"`) that stand for an entry of [`Binder::held`]. What remains is plain scalar SQL.
+//! [`take`](Binder::take) walks the syntax tree once. Columns become slots (`#3`); subqueries, aggregates, windows, sets and
+//! functions of the catalogs become marks (`?5`) that stand for an entry of [`Binder::held`]. What remains is plain scalar SQL.
 
 use super::bind::{Binder, Grouping};
-use super::scope::{Scope, slot_expr, slot_of};
+use super::scope::{RESERVED, Scope, reserved, slot_expr, slot_of};
 use crate::expr::function::is_set_returning;
 use crate::expr::operator_named;
 use crate::expr::output_name;
@@ -44,6 +44,8 @@ pub(super) enum Held {
         values: Vec<Expr>,
         mark: Option<Expr>,
         binary: bool,
+        /// It is the argument of an aggregate, which is the row itself.
+        row: bool,
     },
     /// A window function's call, until the windows are planned.
     Window(Box<ast::Function>),
@@ -73,7 +75,7 @@ impl Clause {
 /// The mark for an entry of [`Binder::held`].
 pub(super) fn mark_expr(place: usize) -> Expr {
     Expr::Identifier(Ident {
-        value: format!("?{place}"),
+        value: format!("{RESERVED}?{place}"),
         quote_style: Some('"'),
         span: sqlparser::tokenizer::Span::empty(),
     })
@@ -81,10 +83,7 @@ pub(super) fn mark_expr(place: usize) -> Expr {
 
 /// The entry that a mark stands for.
 pub(super) fn mark_of(expr: &Expr) -> Option<usize> {
-    match expr {
-        Expr::Identifier(ident) if ident.quote_style == Some('"') => ident.value.strip_prefix('?')?.parse().ok(),
-        _ => None,
-    }
+    reserved(expr, '?')?.parse().ok()
 }
 
 /// The parts of a function's name: its schema if it is one of the system's, and its name.
@@ -419,11 +418,11 @@ impl Taker<'_, '_, '_, '_> {
             let Ok(columns) = scope.star(&names) else { continue };
             self.binder.read_unsaid(columns.iter().map(|(name, _)| name));
             let mark = scope.mark(&names[0])?;
-            let binary = name.contains("jsonb");
+            let (binary, row) = (name.contains("jsonb"), name.ends_with("agg"));
             let json = if binary { "to_jsonb" } else { "to_json" };
             let (names, values) =
                 columns.into_iter().map(|(name, found)| (name, call_expr(json, vec![found.expr]))).unzip();
-            *arg = mark_expr(self.binder.hold(Held::RowJson { names, values, mark, binary }));
+            *arg = mark_expr(self.binder.hold(Held::RowJson { names, values, mark, binary, row }));
         }
         Ok(())
     }

@@ -32,6 +32,7 @@ impl<'a> Lexed<'a> {
             Ok(tokens) => {
                 lexed.tokens = tokens;
                 lexed.tokens.retain(|t| !matches!(t.token, Token::Whitespace(_) | Token::EOF));
+                lexed.names()?;
                 super::links::check(&lexed.tokens)?;
                 Ok(lexed)
             }
@@ -41,6 +42,22 @@ impl<'a> Lexed<'a> {
                 Err(error)
             }
         }
+    }
+
+    /// Refuses names that the planner keeps for itself: the empty one, and those with a zero character.
+    fn names(&self) -> Result<(), SqlError> {
+        for token in &self.tokens {
+            let Token::Word(word) = &token.token else { continue };
+            let message = match word.value.as_str() {
+                "" => "zero-length delimited identifier at or near \"\"\"\"",
+                name if name.contains('\0') => "an identifier holds a zero character",
+                _ => continue,
+            };
+            let mut error = SqlError::new(SqlState::SYNTAX_ERROR, message);
+            error.position = Some(self.place(token.span.start).1 + 1);
+            return Err(error);
+        }
+        Ok(())
     }
 
     /// The statements' tokens, between semicolons.

@@ -33,6 +33,8 @@ fn syntax_errors_name_the_token_and_its_place() {
         ("begin foo", "syntax error at or near \"foo\"", 7),
         ("select 1;\nselect a b c", "syntax error at or near \"c\"", 22),
         ("insert into t values 1", "syntax error at or near \"1\"", 22),
+        ("select 1 as \"\"", "zero-length delimited identifier at or near \"\"\"\"", 13),
+        ("select \"a\0\"", "an identifier holds a zero character", 8),
     ] {
         let e = error(text);
         assert_eq!((e.message.as_str(), e.position), (message, Some(position)), "{text}: {:?}", e.detail);

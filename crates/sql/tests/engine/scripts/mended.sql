@@ -187,3 +187,70 @@ SELECT round((1 + 1e-500) ^ 1e500, 20);
 -- 2.71828182845904523536
 SELECT round((1 + 1e-300) ^ 1e300, 20), round(log(1 + 1e-300, 2) / 1e300, 20);
 -- 2.71828182845904523536|0.69314718055994530942
+
+--- DISTINCT and ORDER BY agree on what is the same, however it is spelled.
+SELECT string_agg(DISTINCT id::regclass::text, ',' ORDER BY id::regclass::text) FROM e;
+-- 1,2,3
+SELECT string_agg(DISTINCT lower(name), ',' ORDER BY LOWER(name) DESC), array_agg(DISTINCT id ORDER BY (id) DESC), array_agg(DISTINCT id::text ORDER BY CAST(id AS TEXT)) FROM e;
+-- bob,ada|{3,2,1}|{1,2,3}
+SELECT array_agg(DISTINCT (SELECT max(x.id) FROM e x WHERE x.g = e.g) ORDER BY (SELECT MAX(x.id) FROM E x WHERE x.g = e.g)) FROM e;
+-- {2,NULL}
+SELECT array_agg(DISTINCT (id + 1) * 2 ORDER BY id + 1 * 2) FROM e;
+-- ERROR 42P10: in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list
+SELECT array_agg(DISTINCT id::regclass::text ORDER BY g::regclass::text) FROM e;
+-- ERROR 42P10: in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list
+SELECT json_agg(DISTINCT t ORDER BY t DESC), jsonb_agg(DISTINCT t), count(DISTINCT t) FROM (VALUES (2, 'b'), (10, 'a'), (2, 'b')) t(x, y);
+-- [{"x":10,"y":"a"}, 
+--  {"x":2,"y":"b"}]|[{"x": 2, "y": "b"}, {"x": 10, "y": "a"}]|2
+SELECT json_agg(DISTINCT row_to_json(t)) FROM (VALUES (1)) t(x);
+-- ERROR 42883: could not identify an equality operator for type json
+SELECT json_agg(row_to_json(t)), json_agg(t) FROM (VALUES (1), (2)) t(x);
+-- [{"x":1}, {"x":2}]|[{"x":1}, 
+--  {"x":2}]
+SELECT json_agg(DISTINCT e) FROM e;
+-- [{"id":1,"g":1,"name":"ada","info":{"x":1},"tags":["a","b"]}, 
+--  {"id":2,"g":1,"name":"bob","info":null,"tags":[["x","y"],["z","w"]]}, 
+--  {"id":3,"g":null,"name":null,"info":[],"tags":null}]
+SELECT DISTINCT ON (oid::regclass) relname FROM pg_class WHERE relname = 'e' ORDER BY oid::regclass, relname;
+-- e
+SELECT DISTINCT ON (LOWER(name)) id, name FROM e ORDER BY lower(name), id DESC;
+-- 1|ada
+-- 2|bob
+-- 3|NULL
+SELECT DISTINCT ON ((g)) id FROM e ORDER BY g, id DESC;
+-- 2
+-- 3
+SELECT DISTINCT ON ((SELECT x.g FROM e x WHERE x.id = e.id)) id FROM e ORDER BY (SELECT x.g FROM e x WHERE x.id = e.id), id DESC;
+-- 2
+-- 3
+SELECT DISTINCT ON (id % 2) id FROM e ORDER BY id % 3, id % 2;
+-- ERROR 42P10: SELECT DISTINCT ON expressions must match initial ORDER BY expressions
+SELECT DISTINCT LOWER(name), (SELECT x.g FROM e x WHERE x.id = e.id) FROM e ORDER BY (SELECT x.g FROM e x WHERE x.id = e.id), lower(name);
+-- ada|1
+-- bob|1
+-- NULL|NULL
+SELECT lower(name) AS v, LOWER(name) AS v FROM e ORDER BY v;
+-- ada|ada
+-- bob|bob
+-- NULL|NULL
+SELECT lower(name) AS v, upper(name) AS v FROM e ORDER BY v;
+-- ERROR 42702: ORDER BY "v" is ambiguous
+SELECT DISTINCT row_number() OVER (ORDER BY id), id FROM e ORDER BY row_number() OVER (ORDER BY id) DESC;
+-- 3|3
+-- 2|2
+-- 1|1
+SELECT generate_series(1, 3) FROM e WHERE id = 1 ORDER BY generate_series(1, 3) DESC;
+-- 3
+-- 2
+-- 1
+SELECT DISTINCT ON (count(*)) g, count(*) FROM e GROUP BY g ORDER BY COUNT(*), g;
+-- NULL|1
+-- 1|2
+
+--- Marks of the planner are no names.
+SELECT "?0"::regclass;
+-- ERROR 42703: column "?0" does not exist
+SELECT "#0", "@0.0" FROM e;
+-- ERROR 42703: column "#0" does not exist
+SELECT "#0"::regclass, ("?0") FROM (SELECT 'e' AS "#0", 1 AS "?0", 3 AS "@0.0") s GROUP BY "?0", "#0" ORDER BY "#0";
+-- e|1
