@@ -3,8 +3,8 @@
 use crate::log;
 use parking_lot::Mutex;
 use sql::Database;
+use sql::transaction::Interrupt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ const FAILED_PAUSE: Duration = Duration::from_secs(30);
 
 /// The thread, and how it is stopped.
 pub struct Collector {
-    stop: Arc<AtomicBool>,
+    stop: Interrupt,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -27,20 +27,20 @@ impl Collector {
     /// # Errors
     /// The system's, if no thread can be started.
     pub fn start(db: Arc<Database>) -> std::io::Result<Collector> {
-        let stop = Arc::new(AtomicBool::new(false));
+        let stop = Interrupt::default();
         let stopped = stop.clone();
         let run = move || {
-            while !stopped.load(Ordering::Acquire) {
-                std::thread::park_timeout(collect(&db));
+            while !stopped.is_raised() {
+                std::thread::park_timeout(collect(&db, &stopped));
             }
         };
         let thread = std::thread::Builder::new().name("garbage".into()).spawn(run)?;
         Ok(Collector { stop, thread: Mutex::new(Some(thread)) })
     }
 
-    /// Stops it, and waits for the chunk under way.
+    /// Stops it, and waits for the chunk under way; where that waits for the clock it is given up.
     pub fn stop(&self) {
-        self.stop.store(true, Ordering::Release);
+        self.stop.raise();
         let Some(thread) = self.thread.lock().take() else { return };
         thread.thread().unpark();
         if thread.join().is_err() {
@@ -56,11 +56,11 @@ impl Drop for Collector {
 }
 
 /// One chunk; gives how long to wait for the next.
-fn collect(db: &Database) -> Duration {
-    match db.drain_garbage() {
+fn collect(db: &Database, stop: &Interrupt) -> Duration {
+    match db.drain_garbage(stop) {
         Ok(true) => PAUSE,
         Ok(false) => IDLE_PAUSE,
-        Err(error) if error.retry() => PAUSE,
+        Err(error) if error.retry() || stop.is_raised() => PAUSE,
         Err(error) => {
             log::warning("garbage_not_deleted", &[("error", &error)]);
             FAILED_PAUSE

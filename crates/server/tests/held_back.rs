@@ -201,3 +201,23 @@ fn a_commit_that_waits_to_be_shown_is_not_called_off() {
     assert_eq!(taken.state.as_str(), "23505", "{taken}");
     assert!(holds(&mut session, id));
 }
+
+/// The block of numbers was taken and nobody has it; that its transaction has committed is nothing to the client.
+#[test]
+fn a_statement_has_not_committed_because_one_beside_it_has() {
+    let node = Node::start();
+    let mut session = node.session(&Interrupt::default());
+    let ended = (1..100).find_map(|n| {
+        run(&mut session, &format!("CREATE SEQUENCE s{n}")).unwrap();
+        run(&mut session, "BEGIN; SET statement_timeout = '50ms'").unwrap();
+        node.weather.lose_at_append.store(true, SeqCst);
+        let ended = run(&mut session, &format!("SELECT nextval('s{n}')")).unwrap_err();
+        node.lose_clock(false);
+        node.weather.lose_at_append.store(false, SeqCst);
+        run(&mut session, "ROLLBACK; SET statement_timeout = 0").unwrap();
+        // Where a lease was renewed at that moment, or the timeout came before the wait, nothing was taken: once more.
+        run(&mut session, &format!("SELECT 1 / (nextval('s{n}') - 1)")).is_ok().then_some(ended)
+    });
+    let ended = ended.expect("no block was taken");
+    assert_eq!(ended.state.as_str(), "57014", "{ended}");
+}

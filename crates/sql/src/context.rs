@@ -3,7 +3,7 @@
 use crate::catalog::{Database, Relation, Schema};
 use crate::exec::deferred::Deferred;
 pub use crate::transaction::Deadline;
-use crate::transaction::{Interrupt, Kv, TxnRef};
+use crate::transaction::{Interrupt, Kv, Patience, TxnRef};
 use crate::types::Value;
 use crate::{KvError, SqlError, SqlState};
 use std::sync::Arc;
@@ -146,6 +146,10 @@ pub struct StatementContext {
 }
 
 impl StatementContext {
+    /// What the transactions that the statement runs beside its own wait with.
+    pub fn patience(&self) -> Patience {
+        Patience { interrupt: self.interrupt.clone(), deadline: self.deadline.clone() }
+    }
     /// Ends the statement if it was cancelled, or if its time is over. Every loop over rows asks, the longer ones every few hundred rows.
     ///
     /// # Errors

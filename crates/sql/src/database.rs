@@ -6,8 +6,11 @@ use crate::catalog::oid::Oids;
 use crate::catalog::{Cache, bootstrap};
 use crate::sequence::Numbers;
 use crate::session::TextCache;
-use crate::transaction::Kv;
+use crate::transaction::{Interrupt, Kv, Patience};
 use std::sync::Arc;
+
+/// How long a clean stop waits to return the numbers of sequences, microseconds.
+pub const CLOSE_WAIT_US: i64 = 1_000_000;
 
 /// What [`Database::open`] may be told.
 #[derive(Clone, Debug)]
@@ -63,19 +66,23 @@ impl Database {
     }
 
     /// Deletes some rows of dropped or truncated tables; `false` if there are none. For a maintenance thread, which calls it
-    /// again while it answers `true`, and now and then.
+    /// again while it answers `true`, and now and then. Raising the interrupt ends its waits.
     ///
     /// # Errors
     /// Those of the layers below; one that says to retry means to call again.
-    pub fn drain_garbage(&self) -> Result<bool, SqlError> {
-        drain(self.kv.as_ref(), &self.catalog, &self.loads, &self.drained)
+    pub fn drain_garbage(&self, interrupt: &Interrupt) -> Result<bool, SqlError> {
+        let patience = Patience { interrupt: interrupt.clone(), ..Patience::default() };
+        drain(self.kv.as_ref(), &patience, &self.catalog, &self.loads, &self.drained)
     }
 
-    /// Returns unused sequence numbers: at a clean stop, when all sessions have ended.
+    /// Returns unused sequence numbers: at a clean stop, when all sessions have ended. A clock that cannot be relied upon is waited for
+    /// no longer than [`CLOSE_WAIT_US`].
     ///
     /// # Errors
     /// Those of the layers below; sequences then skip some numbers, and nothing else is lost.
     pub fn close(&self) -> Result<(), SqlError> {
-        self.numbers.give_back(self.kv.as_ref())
+        let patience = Patience::default();
+        patience.deadline.set(self.kv.monotonic_us().saturating_add(CLOSE_WAIT_US));
+        self.numbers.give_back(self.kv.as_ref(), &patience)
     }
 }

@@ -6,8 +6,10 @@
 
 mod interrupt;
 pub mod memory;
+mod patience;
 
 pub use interrupt::{Deadline, Interrupt};
+pub use patience::Patience;
 
 use bytes::Bytes;
 use clock::Timestamp;

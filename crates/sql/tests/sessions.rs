@@ -1,18 +1,20 @@
 //! What golden scripts cannot tell: conflicts, retries, large loads, the commit inside an execution.
 
+use sql::catalog::oid::BLOCK;
 use sql::context::EvalSettings;
 use sql::output::Mark;
+use sql::sequence::BLOCK_MIN;
 use sql::transaction::memory::MemoryKv;
 use sql::transaction::{
-    Admin, AdminReply, BeginOptions, Committed, Interrupt, LockWait, ScanChunk, ScanRequest, TxnStats,
+    Admin, AdminReply, BeginOptions, Committed, Interrupt, LockWait, Patience, ScanChunk, ScanRequest, TxnStats,
 };
 use sql::types::Value;
 use sql::{
     Database, DatabaseOptions, Executed, Field, Kv, KvError, Output, Session, SqlError, Startup, Transaction,
     TransactionStatus,
 };
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 /// Collects rows as text; says no to a rewind when told that rows have left.
 #[derive(Default)]
@@ -85,6 +87,10 @@ struct Conflicts {
     locks: AtomicUsize,
     /// Transactions begun.
     begun: AtomicUsize,
+    /// Commits that come to be and are not acknowledged in time.
+    unacknowledged: AtomicUsize,
+    /// What ends the waits of the transactions begun.
+    patience: Mutex<Vec<Patience>>,
 }
 
 /// Whether a call fails, one time less.
@@ -107,6 +113,8 @@ struct ConflictingTxn {
 impl Kv for Conflicting {
     fn begin(&self, options: &BeginOptions) -> Result<Box<dyn Transaction>, KvError> {
         self.left.begun.fetch_add(1, Ordering::Relaxed);
+        let (interrupt, deadline) = (options.interrupt.clone(), options.deadline.clone());
+        self.left.patience.lock().unwrap().push(Patience { interrupt, deadline });
         Ok(Box::new(ConflictingTxn { txn: self.kv.begin(options)?, left: self.left.clone() }))
     }
     fn unique_id(&self) -> u64 {
@@ -167,7 +175,9 @@ impl Transaction for ConflictingTxn {
             self.txn.rollback();
             return Err(error);
         }
-        self.txn.commit()
+        let late = self.txn.has_writes() && fails(&self.left.unacknowledged).is_err();
+        let committed = self.txn.commit()?;
+        if late { Err(KvError::Unacknowledged("the transaction has committed".into())) } else { Ok(committed) }
     }
     fn rollback(&mut self) {
         self.txn.rollback();
@@ -183,6 +193,61 @@ fn conflicting() -> (Session, Arc<Conflicts>) {
     let mut a = session(&db);
     run(&mut a, "CREATE TABLE t (id int PRIMARY KEY, v int); INSERT INTO t VALUES (1, 0)");
     (a, left)
+}
+
+/// Sequences, OIDs and bulk loads write in transactions of their own.
+#[test]
+fn what_a_statement_writes_beside_its_transaction_waits_no_longer_than_it() {
+    let (mut a, left) = conflicting();
+    run(&mut a, "CREATE SEQUENCE s; CREATE TABLE i (id int GENERATED ALWAYS AS IDENTITY)");
+    let objects: String = (0..2 * BLOCK).map(|n| format!("CREATE SEQUENCE s{n}; ")).collect();
+    for (sql, beside) in [
+        ("SELECT nextval('s')", 1),
+        ("SELECT setval('s', 7)", 1),
+        ("ALTER SEQUENCE s RESTART", 1),
+        ("TRUNCATE i RESTART IDENTITY", 1),
+        (&format!("BEGIN; {objects}; COMMIT"), 2),
+        // The record of the load, a chunk; for the index with keys that do not ascend reads, too.
+        ("CREATE TABLE big AS SELECT 100000 - a AS a FROM generate_series(1, 40000) AS g (a)", 3),
+        ("CREATE UNIQUE INDEX ON big (a)", 3),
+        ("BEGIN; CREATE TABLE c (a int); COPY c FROM STDIN", 2),
+    ] {
+        left.patience.lock().unwrap().clear();
+        run(&mut a, sql);
+        if a.in_copy() {
+            a.copy_data(&b"1\n".repeat(3000)).unwrap();
+            a.copy_done(&mut Rows::default()).unwrap();
+            run(&mut a, "COMMIT");
+        }
+        let all = std::mem::take(&mut *left.patience.lock().unwrap());
+        assert!(all.len() > beside, "{sql}: {} transactions", all.len());
+        // The session's own is the first one, and it shares what ends it with the others.
+        all[0].interrupt.raise();
+        all[0].deadline.set(0);
+        let ended = all.iter().filter(|p| p.interrupt.is_raised() && p.deadline.is_set()).count();
+        assert_eq!(ended, all.len(), "{sql}");
+        all[0].deadline.clear();
+    }
+}
+
+/// That one of its transactions has committed is nothing to the client.
+#[test]
+fn a_statement_has_not_committed_because_one_beside_it_has() {
+    let left = Arc::new(Conflicts::default());
+    let db = open(Conflicting { kv: MemoryKv::new(), left: left.clone() });
+    let mut a = session(&db);
+    run(&mut a, "CREATE SEQUENCE s");
+    left.unacknowledged.store(1, Ordering::Relaxed);
+    assert_eq!(state_of(&mut a, "SELECT nextval('s')"), "57014");
+    assert_eq!(run(&mut a, "SELECT nextval('s')"), [(BLOCK_MIN + 1).to_string()], "a block is lost");
+    left.unacknowledged.store(1, Ordering::Relaxed);
+    assert_eq!(state_of(&mut a, "CREATE TABLE big AS SELECT generate_series(1, 3000)"), "57014");
+    let stop = Interrupt::default();
+    assert!(db.drain_garbage(&stop).expect("drain"), "the load has ended");
+    stop.raise();
+    assert!(left.patience.lock().unwrap().last().expect("the drain's").interrupt.is_raised());
+    left.unacknowledged.store(1, Ordering::Relaxed);
+    assert_eq!(state_of(&mut a, "CREATE TABLE t (id int)"), "40003", "its own");
 }
 
 #[test]
@@ -378,12 +443,12 @@ fn large_tables_are_loaded_and_keyed_outside_the_transaction() {
     assert_eq!(state_of(&mut a, "CREATE UNIQUE INDEX ON t (b)"), "23505");
     // Nothing of the old indexes and of the failed one stays.
     let live = kv.live_keys();
-    while db.drain_garbage().expect("drain") {}
+    while db.drain_garbage(&Interrupt::default()).expect("drain") {}
     assert!(kv.live_keys() < live - ROWS, "{} of {live}", kv.live_keys());
     assert!(kv.live_keys() < 2 * ROWS + 100, "{}", kv.live_keys());
     assert_eq!(run(&mut a, "SELECT count(*) FROM t"), [ROWS.to_string()]);
     run(&mut a, "DROP TABLE t");
-    while db.drain_garbage().expect("drain") {}
+    while db.drain_garbage(&Interrupt::default()).expect("drain") {}
     assert!(kv.live_keys() < 20, "{}", kv.live_keys());
 }
 
@@ -398,11 +463,11 @@ fn a_rolled_back_load_leaves_nothing() {
     for i in 0..40_000 {
         a.copy_data(format!("{i}\n").as_bytes()).expect("row");
     }
-    assert!(!db.drain_garbage().expect("a load under way is left alone"));
+    assert!(!db.drain_garbage(&Interrupt::default()).expect("a load under way is left alone"));
     let e = a.copy_fail("changed my mind");
     assert_eq!(e.state.as_str(), "57014");
     run(&mut a, "ROLLBACK");
-    while db.drain_garbage().expect("drain") {}
+    while db.drain_garbage(&Interrupt::default()).expect("drain") {}
     assert!(kv.live_keys() < 20, "{}", kv.live_keys());
 }
 

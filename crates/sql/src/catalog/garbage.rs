@@ -12,7 +12,7 @@
 
 use super::{Relation, Snapshot, key, snapshot::read_area};
 use crate::SqlError;
-use crate::transaction::{BeginOptions, Kv, ScanRequest};
+use crate::transaction::{Isolation, Kv, Patience, ScanRequest};
 use bytes::Bytes;
 use parking_lot::Mutex;
 use std::collections::BTreeSet;
@@ -51,9 +51,15 @@ pub struct Progress(Mutex<Option<(u32, Bytes)>>);
 ///
 /// # Errors
 /// Those of the layers below; a restart means to call again.
-pub fn drain(kv: &dyn Kv, cache: &super::Cache, loads: &Loads, progress: &Progress) -> Result<bool, SqlError> {
-    let mut progress = progress.0.lock();
-    let mut txn = kv.begin(&BeginOptions::default())?;
+pub fn drain(
+    kv: &dyn Kv,
+    patience: &Patience,
+    cache: &super::Cache,
+    loads: &Loads,
+    progress: &Progress,
+) -> Result<bool, SqlError> {
+    let mut progress = patience.lock(kv, &progress.0)?;
+    let mut txn = patience.begin(kv, Isolation::default())?;
     let catalog = cache.current(txn.as_mut(), None)?;
     for (record, value) in read_area(txn.as_mut(), key::GARBAGE)? {
         let Some(index) = key::object_id(&record) else { continue };
@@ -71,7 +77,7 @@ pub fn drain(kv: &dyn Kv, cache: &super::Cache, loads: &Loads, progress: &Progre
         if chunk.rest.is_none() {
             txn.delete(record)?;
         }
-        txn.commit()?;
+        patience.commit(txn.as_mut())?;
         *progress = chunk.rest.map(|rest| (index, rest.start));
         return Ok(true);
     }
@@ -89,9 +95,9 @@ fn in_use(catalog: &Snapshot, index: u32) -> bool {
 ///
 /// # Errors
 /// Those of the layers below.
-pub fn announce(kv: &dyn Kv, index: u32) -> Result<(), SqlError> {
-    let mut txn = kv.begin(&BeginOptions::default())?;
+pub fn announce(kv: &dyn Kv, patience: &Patience, index: u32) -> Result<(), SqlError> {
+    let mut txn = patience.begin(kv, Isolation::default())?;
     txn.put(Bytes::copy_from_slice(&key::object(key::GARBAGE, index)), Bytes::from_static(&LOADING))?;
-    txn.commit()?;
+    patience.commit(txn.as_mut())?;
     Ok(())
 }

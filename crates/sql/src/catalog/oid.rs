@@ -1,7 +1,7 @@
 //! Hands OIDs out: in durable blocks, outside transactions, so that no two objects ever share one.
 
 use super::{FIRST_USER_OID, Oid, key};
-use crate::transaction::{BeginOptions, Kv, KvError, LockWait};
+use crate::transaction::{Isolation, Kv, KvError, LockWait, Patience};
 use crate::{SqlError, SqlState};
 use bytes::Bytes;
 use parking_lot::Mutex;
@@ -21,10 +21,10 @@ impl Oids {
     ///
     /// # Errors
     /// Those of the layers below; 54000 when all are used.
-    pub fn next(&self, kv: &dyn Kv) -> Result<Oid, SqlError> {
-        let mut block = self.0.lock();
+    pub fn next(&self, kv: &dyn Kv, patience: &Patience) -> Result<Oid, SqlError> {
+        let mut block = patience.lock(kv, &self.0)?;
         if block.is_empty() {
-            *block = take_block(kv)?;
+            *block = take_block(kv, patience)?;
         }
         let id = block.start;
         block.start += 1;
@@ -32,10 +32,10 @@ impl Oids {
     }
 }
 
-fn take_block(kv: &dyn Kv) -> Result<Range<Oid>, SqlError> {
+fn take_block(kv: &dyn Kv, patience: &Patience) -> Result<Range<Oid>, SqlError> {
     let mut last = None;
     for _ in 0..ATTEMPTS_MAX {
-        match try_take(kv) {
+        match try_take(kv, patience) {
             Ok(range) => return Ok(range),
             Err(e) if e.retry() => last = Some(e),
             Err(e) => return Err(e),
@@ -44,8 +44,8 @@ fn take_block(kv: &dyn Kv) -> Result<Range<Oid>, SqlError> {
     Err(last.unwrap_or_else(|| SqlError::new(SqlState::INTERNAL_ERROR, "no OID could be taken")))
 }
 
-fn try_take(kv: &dyn Kv) -> Result<Range<Oid>, SqlError> {
-    let mut txn = kv.begin(&BeginOptions::default())?;
+fn try_take(kv: &dyn Kv, patience: &Patience) -> Result<Range<Oid>, SqlError> {
+    let mut txn = patience.begin(kv, Isolation::default())?;
     txn.lock(&key::NEXT_OID_KEY, LockWait::Wait)?;
     let stored = txn.get_certified(&key::NEXT_OID_KEY)?;
     let start = match stored {
@@ -61,6 +61,6 @@ fn try_take(kv: &dyn Kv) -> Result<Range<Oid>, SqlError> {
         .checked_add(BLOCK)
         .ok_or_else(|| SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, "all object identifiers have been used"))?;
     txn.put(Bytes::from_static(&key::NEXT_OID_KEY), Bytes::copy_from_slice(&end.to_be_bytes()))?;
-    txn.commit()?;
+    patience.commit(txn.as_mut())?;
     Ok(start..end)
 }

@@ -14,7 +14,7 @@
 use crate::SqlError;
 use crate::catalog::{Oid, garbage, key};
 use crate::database::Database;
-use crate::transaction::{BeginOptions, Isolation, Kv, LockWait, TxnRef};
+use crate::transaction::{Isolation, Kv, LockWait, Patience, TxnRef};
 use bytes::Bytes;
 use std::collections::{BTreeMap, HashMap};
 
@@ -32,6 +32,7 @@ pub const CHUNK_ATTEMPTS_MAX: usize = 16;
 /// See the module.
 pub struct Loader {
     indexes: Vec<Oid>,
+    patience: Patience,
     rows: BTreeMap<Bytes, Bytes>,
     bytes: usize,
     /// Greatest key written so far, by index id.
@@ -40,9 +41,9 @@ pub struct Loader {
 }
 
 impl Loader {
-    /// A load of these indexes, which must be fresh.
-    pub fn new(indexes: Vec<Oid>) -> Loader {
-        Loader { indexes, rows: BTreeMap::new(), bytes: 0, greatest: HashMap::new(), announced: false }
+    /// A load of these indexes, which must be fresh, by a statement of such patience.
+    pub fn new(indexes: Vec<Oid>, patience: Patience) -> Loader {
+        Loader { indexes, patience, rows: BTreeMap::new(), bytes: 0, greatest: HashMap::new(), announced: false }
     }
 
     /// Whether anything has been written outside the main transaction.
@@ -66,8 +67,7 @@ impl Loader {
         if !self.announced || self.greatest.get(&prefix).is_none_or(|greatest| row > greatest.as_ref()) {
             return Ok(None);
         }
-        let options = BeginOptions { isolation: Isolation::RepeatableRead, ..BeginOptions::default() };
-        let mut txn = db.kv.begin(&options)?;
+        let mut txn = self.patience.begin(db.kv.as_ref(), Isolation::RepeatableRead)?;
         let found = txn.get(row)?;
         txn.rollback();
         Ok(found)
@@ -87,12 +87,13 @@ impl Loader {
     /// Writes the chunk in a transaction of its own.
     fn flush(&mut self, db: &Database) -> Result<(), SqlError> {
         if !self.announced {
-            announce(db, &self.indexes)?;
+            // Even where it fails: that the load has ended is reported all the same.
             self.announced = true;
+            announce(db, &self.patience, &self.indexes)?;
         }
         let rows = std::mem::take(&mut self.rows);
         self.bytes = 0;
-        write_chunk(db.kv.as_ref(), &rows)?;
+        write_chunk(db.kv.as_ref(), &self.patience, &rows)?;
         for (row, _) in rows {
             if let Some(prefix) = prefix_of(&row)
                 && self.greatest.get(&prefix).is_none_or(|greatest| row > *greatest)
@@ -127,10 +128,10 @@ impl Loader {
 ///
 /// # Errors
 /// Those of the layers below.
-pub fn announce(db: &Database, indexes: &[Oid]) -> Result<(), SqlError> {
+pub fn announce(db: &Database, patience: &Patience, indexes: &[Oid]) -> Result<(), SqlError> {
     for index in indexes {
         db.loads.begin(*index);
-        garbage::announce(db.kv.as_ref(), *index)?;
+        garbage::announce(db.kv.as_ref(), patience, *index)?;
     }
     Ok(())
 }
@@ -154,14 +155,13 @@ fn prefix_of(row: &[u8]) -> Option<[u8; 4]> {
     row.get(..4)?.try_into().ok()
 }
 
-fn write_chunk(kv: &dyn Kv, rows: &BTreeMap<Bytes, Bytes>) -> Result<(), SqlError> {
-    let options = BeginOptions { isolation: Isolation::RepeatableRead, ..BeginOptions::default() };
+fn write_chunk(kv: &dyn Kv, patience: &Patience, rows: &BTreeMap<Bytes, Bytes>) -> Result<(), SqlError> {
     let attempt = || {
-        let mut txn = kv.begin(&options)?;
+        let mut txn = patience.begin(kv, Isolation::RepeatableRead)?;
         for (row, value) in rows {
             txn.put(row.clone(), value.clone())?;
         }
-        txn.commit()
+        patience.commit(txn.as_mut())
     };
     let mut result = attempt();
     for _ in 1..CHUNK_ATTEMPTS_MAX {

@@ -49,7 +49,7 @@ impl Run<'_> {
         let access = target.access.clone();
         let index = access.index(ordinal);
         let slots = index.slots.clone();
-        let mut loader = Loader::new(vec![index.id]);
+        let mut loader = Loader::new(vec![index.id], self.statement.patience());
         let result = self.each_row(&access, &slots, |row_key, row| {
             let Some(Entry { key, value, guarded }) = index.entry(row, row_key)? else { return Ok(()) };
             if guarded && loader.contains(self.db, &key)?.is_some() {
@@ -70,7 +70,7 @@ impl Run<'_> {
         let slots: Vec<usize> = (0..old.columns.len()).collect();
         let access = new.access.clone();
         let ids = (0..=access.indexes.len()).map(|i| access.index(i).id).collect();
-        let mut loader = Loader::new(ids);
+        let mut loader = Loader::new(ids, self.statement.patience());
         let keyed = access.table.has_primary_key;
         let result = self.each_row(old, &slots, |_, row| {
             let mut row = map(row)?;

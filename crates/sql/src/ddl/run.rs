@@ -79,7 +79,7 @@ impl<'a> Run<'a> {
         &mut self.change
     }
     pub(super) fn new_oid(&self) -> Result<Oid, SqlError> {
-        self.db.oids.next(self.db.kv.as_ref())
+        self.db.oids.next(self.db.kv.as_ref(), &self.statement.patience())
     }
     pub(super) fn notice(&mut self, message: impl Into<String>) {
         self.notices.push(SqlError::new(SqlState::SUCCESS, message));
@@ -105,7 +105,7 @@ impl<'a> Run<'a> {
     pub(super) fn statement_now(&self) -> Arc<StatementContext> {
         let old = &self.statement;
         let view = self.view();
-        let sequences = SessionSequences::new(old.kv.clone(), self.db.numbers.clone());
+        let sequences = SessionSequences::new(old.kv.clone(), self.db.numbers.clone(), old.patience());
         sequences.use_catalog(view.snapshot());
         Arc::new(StatementContext {
             catalog: view,

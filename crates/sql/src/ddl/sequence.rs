@@ -152,7 +152,8 @@ impl Run<'_> {
         }
         if let Some(restart) = options.restart {
             let value = restart.unwrap_or(changed.start);
-            self.db.numbers.set(self.db.kv.as_ref(), &changed, value, false)?;
+            let patience = self.statement.patience();
+            self.db.numbers.set(self.db.kv.as_ref(), &patience, &changed, value, false)?;
         }
         self.touch().put_relation(Relation::Sequence(changed)).map(|_| ())
     }

@@ -68,7 +68,7 @@ impl Run<'_> {
         if no_data {
             return Ok("CREATE TABLE AS".into());
         }
-        let mut loader = Loader::new(vec![primary]);
+        let mut loader = Loader::new(vec![primary], self.statement.patience());
         let mut count = 0;
         let result = self.copy_rows(plan.as_ref(), &access, &mut loader, &mut count);
         self.end_load(loader, result)?;

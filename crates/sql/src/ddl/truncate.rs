@@ -43,7 +43,8 @@ impl Run<'_> {
     fn restart_sequences(&self, table: &Table) -> Result<(), SqlError> {
         for id in table.columns.iter().filter_map(|c| c.owned_sequence) {
             if let Some(sequence) = self.owned(id) {
-                self.db.numbers.set(self.db.kv.as_ref(), &sequence, sequence.start, false)?;
+                let patience = self.statement.patience();
+                self.db.numbers.set(self.db.kv.as_ref(), &patience, &sequence, sequence.start, false)?;
             }
         }
         Ok(())

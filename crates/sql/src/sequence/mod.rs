@@ -5,7 +5,8 @@
 //!
 //! 1. A number is handed out only after a durable record says that it is taken.
 //! 2. In one process without a crash numbers are dense: a block continues the one before, and [`Numbers::give_back`] returns
-//!    what is left at a clean stop. A crash loses at most [`BLOCK_MAX`] numbers of a sequence.
+//!    what is left at a clean stop. A crash loses at most [`BLOCK_MAX`] numbers of a sequence, and so does a statement that is
+//!    ended while it waits for a block.
 //!
 //! Caveats: ALTER SEQUENCE .. RESTART and TRUNCATE .. RESTART IDENTITY do not roll back. Several nodes hand out their
 //! blocks side by side, so numbers do not follow time across nodes.

@@ -1,7 +1,7 @@
 //! The numbers of all sequences, as one process holds them.
 
 use crate::catalog::{Oid, Sequence, key};
-use crate::transaction::{BeginOptions, Kv, LockWait};
+use crate::transaction::{Isolation, Kv, LockWait, Patience};
 use crate::{SqlError, SqlState};
 use bytes::Bytes;
 use parking_lot::Mutex;
@@ -73,9 +73,9 @@ impl Numbers {
     ///
     /// # Errors
     /// 2200H at the end of a sequence that does not cycle; those of the layers below.
-    pub fn next(&self, kv: &dyn Kv, sequence: &Sequence) -> Result<i64, SqlError> {
+    pub fn next(&self, kv: &dyn Kv, patience: &Patience, sequence: &Sequence) -> Result<i64, SqlError> {
         let slot = self.slot(sequence.id);
-        let mut slot = slot.lock();
+        let mut slot = patience.lock(kv, &slot)?;
         if let Some(block) = slot.as_mut().filter(|b| b.left > 0 && same_numbers(&b.sequence, sequence)) {
             block.last = step(sequence, block.last)?;
             block.left -= 1;
@@ -84,9 +84,9 @@ impl Numbers {
         let length = slot.as_ref().map_or(BLOCK_MIN, |b| b.next_length);
         if let Some(block) = slot.take() {
             // The sequence was altered: it goes on from where it stands, not from the end of the block.
-            return_rest(kv, sequence.id, &block)?;
+            return_rest(kv, patience, sequence.id, &block)?;
         }
-        let (last, taken) = update(kv, sequence.id, |stored| take(sequence, stored, length))?;
+        let (last, taken) = update(kv, patience, sequence.id, |stored| take(sequence, stored, length))?;
         let first = step(sequence, last)?;
         *slot = Some(Block {
             sequence: sequence.clone(),
@@ -101,7 +101,14 @@ impl Numbers {
     ///
     /// # Errors
     /// 22003 outside its bounds; those of the layers below.
-    pub fn set(&self, kv: &dyn Kv, sequence: &Sequence, value: i64, is_called: bool) -> Result<(), SqlError> {
+    pub fn set(
+        &self,
+        kv: &dyn Kv,
+        patience: &Patience,
+        sequence: &Sequence,
+        value: i64,
+        is_called: bool,
+    ) -> Result<(), SqlError> {
         if value < sequence.min || value > sequence.max {
             return Err(SqlError::new(
                 SqlState::OUT_OF_RANGE,
@@ -112,22 +119,22 @@ impl Numbers {
             ));
         }
         let slot = self.slot(sequence.id);
-        let mut slot = slot.lock();
+        let mut slot = patience.lock(kv, &slot)?;
         *slot = None;
-        update(kv, sequence.id, |_| Ok((Position { value, is_called }, ())))
+        update(kv, patience, sequence.id, |_| Ok((Position { value, is_called }, ())))
     }
 
     /// Where a sequence stands.
     ///
     /// # Errors
     /// Those of the layers below.
-    pub fn position(&self, kv: &dyn Kv, sequence: &Sequence) -> Result<Position, SqlError> {
+    pub fn position(&self, kv: &dyn Kv, patience: &Patience, sequence: &Sequence) -> Result<Position, SqlError> {
         let slot = self.slot(sequence.id);
-        let slot = slot.lock();
+        let slot = patience.lock(kv, &slot)?;
         if let Some(block) = slot.as_ref().filter(|b| same_numbers(&b.sequence, sequence)) {
             return Ok(block.last);
         }
-        let mut txn = kv.begin(&BeginOptions::default())?;
+        let mut txn = patience.begin(kv, Isolation::default())?;
         match txn.get(&key::object(key::SEQUENCES, sequence.id))? {
             Some(bytes) => Position::decode(&bytes),
             None => Ok(Position::initial(sequence)),
@@ -138,11 +145,11 @@ impl Numbers {
     ///
     /// # Errors
     /// Those of the layers below.
-    pub fn give_back(&self, kv: &dyn Kv) -> Result<(), SqlError> {
+    pub fn give_back(&self, kv: &dyn Kv, patience: &Patience) -> Result<(), SqlError> {
         let slots: Vec<_> = self.0.lock().iter().map(|(id, slot)| (*id, slot.clone())).collect();
         for (id, slot) in slots {
-            if let Some(block) = slot.lock().take() {
-                return_rest(kv, id, &block)?;
+            if let Some(block) = patience.lock(kv, &slot)?.take() {
+                return_rest(kv, patience, id, &block)?;
             }
         }
         Ok(())
@@ -150,12 +157,12 @@ impl Numbers {
 }
 
 /// Gives back what is left of a block, unless somebody has moved the sequence since it was taken.
-fn return_rest(kv: &dyn Kv, id: Oid, block: &Block) -> Result<(), SqlError> {
+fn return_rest(kv: &dyn Kv, patience: &Patience, id: Oid, block: &Block) -> Result<(), SqlError> {
     if block.left == 0 {
         return Ok(());
     }
     let end = advance(&block.sequence, block.last, block.left);
-    update(kv, id, |stored| Ok((if stored == end { block.last } else { stored.unwrap_or(block.last) }, ())))
+    update(kv, patience, id, |stored| Ok((if stored == end { block.last } else { stored.unwrap_or(block.last) }, ())))
 }
 
 /// Whether two descriptors of a sequence give the same numbers.
@@ -210,17 +217,18 @@ fn take(sequence: &Sequence, stored: Option<Position>, length: u64) -> Result<(P
 /// Changes the record of a sequence in a transaction of its own.
 fn update<R>(
     kv: &dyn Kv,
+    patience: &Patience,
     id: Oid,
     change: impl Fn(Option<Position>) -> Result<(Position, R), SqlError>,
 ) -> Result<R, SqlError> {
     let record = key::object(key::SEQUENCES, id);
     let attempt = || {
-        let mut txn = kv.begin(&BeginOptions::default())?;
+        let mut txn = patience.begin(kv, Isolation::default())?;
         txn.lock(&record, LockWait::Wait)?;
         let stored = txn.get_certified(&record)?.map(|bytes| Position::decode(&bytes)).transpose()?;
         let (position, result) = change(stored)?;
         txn.put(Bytes::copy_from_slice(&record), position.encode())?;
-        txn.commit()?;
+        patience.commit(txn.as_mut())?;
         Ok(result)
     };
     let mut last = attempt();

@@ -3,7 +3,7 @@
 use super::Numbers;
 use crate::catalog::{Oid, Relation, Sequence, Snapshot};
 use crate::context::Sequences;
-use crate::transaction::Kv;
+use crate::transaction::{Kv, Patience};
 use crate::{SqlError, SqlState};
 use parking_lot::Mutex;
 use std::collections::HashMap;
@@ -13,6 +13,7 @@ use std::sync::Arc;
 pub struct SessionSequences {
     kv: Arc<dyn Kv>,
     numbers: Arc<Numbers>,
+    patience: Patience,
     state: Mutex<State>,
 }
 
@@ -24,9 +25,9 @@ struct State {
 }
 
 impl SessionSequences {
-    /// For a new session.
-    pub fn new(kv: Arc<dyn Kv>, numbers: Arc<Numbers>) -> Self {
-        SessionSequences { kv, numbers, state: Mutex::default() }
+    /// For a new session, whose statements have this patience.
+    pub fn new(kv: Arc<dyn Kv>, numbers: Arc<Numbers>, patience: Patience) -> Self {
+        SessionSequences { kv, numbers, patience, state: Mutex::default() }
     }
     /// The catalog of the transaction that begins, or has changed it.
     pub fn use_catalog(&self, catalog: &Arc<Snapshot>) {
@@ -62,7 +63,7 @@ fn sequence_of(relation: &Relation) -> Result<&Sequence, SqlError> {
 impl Sequences for SessionSequences {
     fn next(&self, sequence: u32) -> Result<i64, SqlError> {
         let relation = self.find(sequence)?;
-        let value = self.numbers.next(self.kv.as_ref(), sequence_of(&relation)?)?;
+        let value = self.numbers.next(self.kv.as_ref(), &self.patience, sequence_of(&relation)?)?;
         let mut state = self.state.lock();
         state.drawn.insert(sequence, value);
         state.last = Some(sequence);
@@ -89,7 +90,7 @@ impl Sequences for SessionSequences {
 
     fn set(&self, sequence: u32, value: i64, is_called: bool) -> Result<i64, SqlError> {
         let relation = self.find(sequence)?;
-        self.numbers.set(self.kv.as_ref(), sequence_of(&relation)?, value, is_called)?;
+        self.numbers.set(self.kv.as_ref(), &self.patience, sequence_of(&relation)?, value, is_called)?;
         if is_called {
             self.state.lock().drawn.insert(sequence, value);
         }

@@ -15,7 +15,7 @@ use crate::identifier::{quote_identifier, quote_qualified};
 use crate::output::Output;
 use crate::plan::{Execution, RowInserter, row_inserter};
 use crate::syntax::{Copy, CopySource, Name};
-use crate::transaction::{BeginOptions, Isolation, TxnRef};
+use crate::transaction::{Isolation, TxnRef};
 use crate::types::{Row, SqlType};
 use crate::{SqlError, SqlState};
 use std::sync::Arc;
@@ -240,15 +240,15 @@ impl Session {
             copy.count += copy.inserter.insert(&copy.context, rows)?;
             return Ok(());
         };
+        let patience = copy.context.patience();
         if !copy.announced {
             copy.announced = true;
-            announce(&self.db, indexes)?;
+            announce(&self.db, &patience, indexes)?;
         }
-        let options = BeginOptions { isolation: Isolation::RepeatableRead, ..BeginOptions::default() };
-        let txn = TxnRef::new(self.db.kv.begin(&options)?);
+        let txn = TxnRef::new(patience.begin(self.db.kv.as_ref(), Isolation::RepeatableRead)?);
         let context = Arc::new(with_transaction(&copy.context, txn.clone()));
         copy.count += copy.inserter.insert(&context, rows)?;
-        txn.with(|t| t.commit())?;
+        txn.with(|t| patience.commit(t))?;
         Ok(())
     }
 

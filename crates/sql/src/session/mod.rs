@@ -45,7 +45,7 @@ use crate::exec::deferred::Deferred;
 use crate::output::{Field, Output};
 use crate::sequence::SessionSequences;
 use crate::syntax::Modes;
-use crate::transaction::Interrupt;
+use crate::transaction::{Interrupt, Patience};
 use crate::{SqlError, SqlState, catalog};
 use active::Active;
 use clock::Timestamp;
@@ -137,7 +137,9 @@ impl Session {
             }
         }
         settings.seal();
-        let sequences = Arc::new(SessionSequences::new(db.kv.clone(), db.numbers.clone()));
+        let patience = Patience { interrupt: interrupt.clone(), deadline: Deadline::default() };
+        let deadline = patience.deadline.clone();
+        let sequences = Arc::new(SessionSequences::new(db.kv.clone(), db.numbers.clone(), patience));
         let mut session = Session {
             db,
             interrupt,
@@ -159,7 +161,7 @@ impl Session {
             copy: None,
             rest: None,
             reported: HashMap::new(),
-            deadline: Deadline::default(),
+            deadline,
             deferred: Default::default(),
         };
         session.settings_changed();
