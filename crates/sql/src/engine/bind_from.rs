@@ -8,7 +8,7 @@
 //! comes in. Conditions of an outer join's ON go only to its inner side, those of WHERE only to its outer side.
 
 use super::bind::{Binder, Output};
-use super::join_tree::{Conjunct, Item, ItemSource, Tree, conjuncts};
+use super::join_tree::{Conjunct, Item, ItemSource, Tree, conjuncts, own_names};
 use super::node::Node;
 use super::presence::{has_outer_join, is_mark, names_alone};
 use super::scope::{Place, Scope, ScopeColumn, ScopeRelation, item_expr};
@@ -111,7 +111,7 @@ impl Binder<'_> {
             let next = self.table_with_joins(table, &mut items, outer)?;
             tree = Some(match tree {
                 None => next,
-                Some(left) => Tree::inner(left, next, Vec::new()),
+                Some(before) => Tree::comma(before, next, &items)?,
             });
         }
         let Some(tree) = tree else {
@@ -184,6 +184,10 @@ impl Binder<'_> {
                 return Err(SqlError::unsupported("RIGHT JOIN beside LATERAL").hint("Write it as a LEFT JOIN."));
             }
             J::Right(_) | J::RightOuter(_) => Tree::left(right, left, on),
+            J::FullOuter(_) if matches!(&right, Tree::Leaf(item) if items.list[*item].lateral) => {
+                return Err(SqlError::unsupported("FULL JOIN of a LATERAL item")
+                    .hint("The combining JOIN type must be INNER or LEFT for a LATERAL reference."));
+            }
             J::FullOuter(_) => Tree::full(left, right, on),
             _ => Tree::inner(left, right, on),
         })
@@ -206,7 +210,12 @@ impl Binder<'_> {
             JoinConstraint::None => return Ok(Vec::new()),
             JoinConstraint::On(expr) => {
                 let order: Vec<usize> = l.iter().chain(&r).copied().collect();
-                return Ok(conjuncts(expr, &items.scope(&order, outer)));
+                let scope = items.scope(&order, outer);
+                if order.len() == items.list.len() {
+                    return Ok(conjuncts(expr, &scope));
+                }
+                let own = own_names(expr, &scope, &items.scope(&items.written(), outer))?;
+                return Ok(conjuncts(&own, &scope));
             }
             JoinConstraint::Using(names) => {
                 names.iter().filter_map(|name| name.0.last()?.as_ident().map(fold)).collect()

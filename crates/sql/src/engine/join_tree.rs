@@ -7,14 +7,14 @@ use super::node::{Join, JoinKey, JoinKind, Node};
 use super::presence::above;
 use super::scalar::Scalar;
 use super::scan;
-use super::scope::{Scope, item_of};
-use super::take::Clause;
-use crate::SqlError;
+use super::scope::{Place, Scope, item_expr, item_of};
+use super::take::{Clause, place_of};
 use crate::catalog::Relation;
 use crate::exec::table::TableAccess;
 use crate::identifier::fold;
 use crate::pg_catalog::VirtualTable;
-use sqlparser::ast::{BinaryOperator, Expr, Visit, Visitor};
+use crate::{SqlError, SqlState};
+use sqlparser::ast::{BinaryOperator, Expr, Query, Visit, VisitMut, Visitor, VisitorMut};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -64,6 +64,26 @@ impl Tree {
     }
     pub(super) fn full(left: Tree, right: Tree, on: Vec<Conjunct>) -> Tree {
         Tree::Join { kind: JoinKind::Full, left: Box::new(left), right: Box::new(right), on }
+    }
+
+    /// The cross join that a comma is. A lateral item needs a row of all items before it, so those go below it:
+    /// `a, b LEFT JOIN l` is `(a, b) LEFT JOIN l` as long as the joins on the way keep every row of their left side as it is.
+    ///
+    /// # Errors
+    /// 0A000 if a FULL JOIN is on the way.
+    pub(super) fn comma(before: Tree, next: Tree, items: &Items) -> Result<Tree, SqlError> {
+        if !next.is_lateral(items) {
+            return Ok(Tree::inner(before, next, Vec::new()));
+        }
+        match next {
+            Tree::Leaf(_) => Ok(Tree::inner(before, next, Vec::new())),
+            Tree::Join { kind: kind @ (JoinKind::Inner | JoinKind::Left), left, right, on } => {
+                let left = Box::new(Tree::comma(before, *left, items)?);
+                Ok(Tree::Join { kind, left, right, on })
+            }
+            Tree::Join { .. } => Err(SqlError::unsupported("FULL JOIN of a LATERAL item after a comma")
+                .hint("Write CROSS JOIN in the place of the comma, or the FULL JOIN as a subquery.")),
+        }
     }
 
     /// Its items, as written.
@@ -138,6 +158,86 @@ pub(super) fn conjuncts(expr: &Expr, scope: &Scope<'_>) -> Vec<Conjunct> {
         }
     }
     out
+}
+
+/// Resolves the names of a join's ON to its own items, where there are others beside it: the row that ON is evaluated on may hold
+/// their columns too. Names within subqueries stay as they are.
+struct OwnNames<'a, 's> {
+    scope: &'a Scope<'s>,
+    /// All items so far.
+    all: &'a Scope<'s>,
+    /// Queries around, and accesses to a field, which may begin with the name of a relation.
+    depth: usize,
+}
+
+impl OwnNames<'_, '_> {
+    fn resolve(&self, expr: &mut Expr) -> Result<(), SqlError> {
+        let idents = match expr {
+            Expr::Identifier(ident) => std::slice::from_ref(ident),
+            Expr::CompoundIdentifier(parts) => parts.as_slice(),
+            _ => return Ok(()),
+        };
+        let parts: Vec<String> = idents.iter().map(fold).collect();
+        match self.scope.here(&parts)? {
+            Some(column) if matches!(column.place, Place::Merged(_)) => {}
+            Some(column) => *expr = item_expr(column.relation, column.number),
+            None if matches!(self.all.here(&parts), Ok(None)) => {}
+            None => {
+                // What is found is in a query around, whose slots are the same in every row here.
+                if let Some(found) = self.scope.find(&parts)? {
+                    *expr = found.expr;
+                    return Ok(());
+                }
+                let error = if let [.., relation, _] = parts.as_slice() {
+                    let message = format!("invalid reference to FROM-clause entry for table \"{relation}\"");
+                    SqlError::new(SqlState::UNDEFINED_TABLE, message)
+                } else {
+                    SqlError::new(SqlState::UNDEFINED_COLUMN, format!("column \"{}\" does not exist", parts.join(".")))
+                };
+                return Err(error.with(|e| e.position = place_of(idents.first())));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl VisitorMut for OwnNames<'_, '_> {
+    type Break = SqlError;
+
+    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<SqlError> {
+        self.depth += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<SqlError> {
+        self.depth -= 1;
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<SqlError> {
+        self.depth += usize::from(matches!(expr, Expr::CompoundFieldAccess { .. }));
+        if self.depth > 0 {
+            return ControlFlow::Continue(());
+        }
+        self.resolve(expr).map_or_else(ControlFlow::Break, ControlFlow::Continue)
+    }
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<SqlError> {
+        self.depth -= usize::from(matches!(expr, Expr::CompoundFieldAccess { .. }));
+        ControlFlow::Continue(())
+    }
+}
+
+/// An ON whose names mean columns of its own items, whatever else the row has.
+///
+/// # Errors
+/// 42P01, 42703 for a column of another item, 42702 for a name that is not clear.
+pub(super) fn own_names(expr: &Expr, scope: &Scope<'_>, all: &Scope<'_>) -> Result<Expr, SqlError> {
+    let mut own = expr.clone();
+    match VisitMut::visit(&mut own, &mut OwnNames { scope, all, depth: 0 }) {
+        ControlFlow::Continue(()) => Ok(own),
+        ControlFlow::Break(error) => Err(error),
+    }
 }
 
 /// A built part of FROM: its rows are the prefix, then the columns of the items in this order.
@@ -227,6 +327,9 @@ impl Binder<'_> {
         items: &Items,
         outer: &Scope<'_>,
     ) -> Result<Built, SqlError> {
+        if items.list[item].lateral {
+            return Err(lateral_in_parentheses());
+        }
         let scope = items.scope(&[item], outer);
         let order = vec![item];
         let filter = self.conditions(conditions, &scope, "WHERE")?;
@@ -451,8 +554,7 @@ fn as_written(built: Built, lateral: usize, items: &Items, outer: &Scope<'_>) ->
         return Ok(built);
     }
     if built.order.len() < written.len() {
-        return Err(SqlError::unsupported("LATERAL within parentheses on the right of a join")
-            .hint("Join the items before it first, without the parentheses."));
+        return Err(lateral_in_parentheses());
     }
     let width = items.scope(&built.order, outer).width();
     let mut columns = Vec::with_capacity(width - outer.width());
@@ -467,6 +569,12 @@ fn as_written(built: Built, lateral: usize, items: &Items, outer: &Scope<'_>) ->
     }
     let node = Node::Project { input: built.node, prefix: outer.width(), columns };
     Ok(Built { node: Arc::new(node), order: written })
+}
+
+/// A lateral item whose row of the items before it is not there where it is joined.
+fn lateral_in_parentheses() -> SqlError {
+    SqlError::unsupported("LATERAL within parentheses on the right of a join")
+        .hint("Join the items before it first, without the parentheses.")
 }
 
 fn is_equality(expr: &Expr) -> bool {

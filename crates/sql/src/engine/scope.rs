@@ -160,7 +160,7 @@ impl<'p> Scope<'p> {
         }
     }
 
-    fn here(&self, parts: &[String]) -> Result<Option<&ScopeColumn>, SqlError> {
+    pub(super) fn here(&self, parts: &[String]) -> Result<Option<&ScopeColumn>, SqlError> {
         let Some((name, qualifiers)) = parts.split_last().filter(|(name, _)| !is_mark(name)) else { return Ok(None) };
         let mut found: Option<&ScopeColumn> = None;
         for column in &self.columns {
