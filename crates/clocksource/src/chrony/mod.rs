@@ -18,7 +18,6 @@
 //! 1. An unsynchronised chronyd gives no bound. Neither does one that serves its own clock (`local stratum`): it reports a
 //!    delay and dispersion of 0 and means that it does not know.
 //! 2. Without an update for [`UPDATES_MISSED`] of its own update intervals it is `FreeRunning`, whatever it says.
-//!
 //! 3. A chronyd that may be wrong by a second a second knows nothing.
 //!
 //! **Caveats.** The bound is as good as the server's own: root delay and dispersion are summed up from there.

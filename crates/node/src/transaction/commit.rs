@@ -32,13 +32,7 @@ impl<E: Engine> Transaction<E> {
         let Some(reply) = &self.commit else { return Poll::Pending };
         let Some(result) = reply.poll(waker) else { return Poll::Pending };
         self.stats.commit_wait_ns = reply.waited_ns();
-        let counters = &self.node.shared.counters;
-        if result.is_ok() {
-            counters.txn_commits.one()
-        } else {
-            counters.txn_aborts.one()
-        }
-        self.end();
+        self.conclude(result.is_ok());
         Poll::Ready(result.map_err(TxnError::from))
     }
 
@@ -57,19 +51,24 @@ impl<E: Engine> Transaction<E> {
         };
         let (level, reason) = self.node.clock_level_of(now);
         let clock = format!("the clock is {level} ({reason})");
-        let counters = &self.node.shared.counters;
-        if committed.is_some() {
-            counters.txn_commits.one()
-        } else {
-            counters.txn_aborts.one()
-        }
-        self.end();
+        self.conclude(committed.is_some());
         Some(match committed.filter(|_| !self.node.shared.sabotage.deny_commits()) {
             None => TxnError::ClockUnavailable(format!(
                 "{clock}, and with other nodes a write waits until its bound is known: nothing was written, run the transaction again later"
             )),
             Some(at) => TxnError::Unacknowledged { at, clock },
         })
+    }
+
+    /// Counts what became of it, and ends it.
+    fn conclude(&mut self, committed: bool) {
+        let counters = &self.node.shared.counters;
+        if committed {
+            counters.txn_commits.one()
+        } else {
+            counters.txn_aborts.one()
+        }
+        self.end();
     }
 
     /// Whether a commit that is pending now may wait for nobody knows how long. Cheap.
