@@ -1,5 +1,5 @@
-//! Expressions answer as PostgreSQL does: every line of `golden/expressions.txt` and `golden/expressions_random.txt`, which
-//! PostgreSQL 15 wrote.
+//! Expressions answer as PostgreSQL does: every line of `golden/expressions.txt`, `golden/expressions_random.txt` and
+//! `golden/functions.txt`, which PostgreSQL 15 wrote.
 //!
 //! The `.known` file beside each lists the lines that differ, with our answer: a new difference fails, and so does one that is gone.
 //! Set `BLESS=1` to write those files again.
@@ -78,15 +78,16 @@ fn context() -> Arc<StatementContext> {
 }
 
 fn parse(text: &str) -> Result<sqlparser::ast::Expr, SqlError> {
-    let syntax = |what: String| SqlError::new(SqlState::SYNTAX_ERROR, what);
-    let dialect = sqlparser::dialect::PostgreSqlDialect {};
-    let mut statements =
-        sqlparser::parser::Parser::parse_sql(&dialect, &format!("SELECT {text}")).map_err(|e| syntax(e.to_string()))?;
-    let Some(Statement::Query(query)) = statements.pop() else { return Err(syntax("no query".into())) };
-    let SetExpr::Select(mut select) = *query.body else { return Err(syntax("no select".into())) };
+    let no_expression = || SqlError::new(SqlState::SYNTAX_ERROR, "no expression");
+    let mut statements = sql::syntax::parse(&format!("SELECT {text}"))?;
+    let Some(sql::syntax::Command::Planned(planned)) = statements.pop().map(|parsed| parsed.command) else {
+        return Err(no_expression());
+    };
+    let Statement::Query(query) = planned.statement else { return Err(no_expression()) };
+    let SetExpr::Select(mut select) = *query.body else { return Err(no_expression()) };
     match select.projection.pop() {
         Some(SelectItem::UnnamedExpr(expr)) => Ok(expr),
-        other => Err(syntax(format!("no expression: {other:?}"))),
+        _ => Err(no_expression()),
     }
 }
 
@@ -142,4 +143,9 @@ fn expressions_answer_as_postgresql() {
 #[test]
 fn random_expressions_answer_as_postgresql() {
     compare("expressions_random");
+}
+
+#[test]
+fn functions_answer_as_postgresql() {
+    compare("functions");
 }

@@ -469,15 +469,11 @@ impl Binder<'_> {
 
     /// A view's query: it sees none of the names around it.
     fn view(&mut self, view: &crate::catalog::View, outer: &Scope<'_>) -> Result<super::bind::Planned, SqlError> {
-        let mut statements =
-            sqlparser::parser::Parser::parse_sql(&sqlparser::dialect::PostgreSqlDialect {}, &view.query);
-        let Ok([ast::Statement::Query(query)]) = statements.as_deref_mut() else {
-            return Err(SqlError::new(
-                SqlState::INTERNAL_ERROR,
-                format!("the query of view \"{}\" cannot be read", view.name),
-            ));
-        };
-        crate::syntax::distinct_from::mend(query);
+        let unreadable =
+            || SqlError::new(SqlState::INTERNAL_ERROR, format!("the query of view \"{}\" cannot be read", view.name));
+        let command = crate::syntax::parse(&view.query)?.pop().map(|parsed| parsed.command);
+        let Some(crate::syntax::Command::Planned(mut planned)) = command else { return Err(unreadable()) };
+        let ast::Statement::Query(query) = &mut planned.statement else { return Err(unreadable()) };
         self.add_words(&view.query);
         self.alone.append(&mut names_alone(query));
         let ctes = std::mem::take(&mut self.ctes);

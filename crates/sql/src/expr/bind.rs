@@ -4,7 +4,7 @@ use super::coerce::coerce;
 use super::fold::fold;
 use super::{Expr, Parameters, Scope, bind_function, bind_operator, resolve};
 use crate::context::{CatalogView, EvalSettings};
-use crate::types::{CastKind, Interval, Numeric, SqlType, Value, cannot_cast};
+use crate::types::{CastKind, Field, Interval, IntervalModifier, Numeric, SqlType, TimeModifier, Value, cannot_cast};
 use crate::{SqlError, SqlState};
 use sqlparser::ast;
 
@@ -175,9 +175,8 @@ impl Binder<'_> {
             }
             E::Cast { expr, data_type, .. } => self.cast(expr, data_type),
             E::TypedString(typed) => {
-                let ty = SqlType::from_ast(&typed.data_type)?;
                 let text = text_of(&typed.value.value).ok_or_else(|| syntax("a typed literal needs a string"))?;
-                self.explicit(Expr::Literal(Value::text(text), SqlType::Unknown), &ty)
+                self.cast_bound(Expr::Literal(Value::text(text), SqlType::Unknown), &typed.data_type)
             }
             E::Interval(interval) => self.interval(interval),
             E::Case { operand, conditions, else_result, .. } => {
@@ -224,6 +223,8 @@ impl Binder<'_> {
             ast::Value::HexStringLiteral(_) | ast::Value::SingleQuotedByteStringLiteral(_) => {
                 return Err(SqlError::unsupported("a bit string").into());
             }
+            // N'..' is a character(n) of its own length, as the standard has it.
+            ast::Value::NationalStringLiteral(text) => Expr::Literal(Value::text(text.as_str()), SqlType::Char(0)),
             other => match text_of(other) {
                 Some(text) => Expr::Literal(Value::text(text), SqlType::Unknown),
                 None => return Err(syntax(&format!("the literal {other} is not understood")).into()),
@@ -255,12 +256,32 @@ impl Binder<'_> {
     }
 
     fn cast(&mut self, expr: &ast::Expr, data_type: &ast::DataType) -> Result<Expr, BindError> {
-        let ty = SqlType::from_ast(data_type)?;
-        if let (ast::Expr::Array(array), SqlType::Array(element)) = (expr, &ty) {
-            return self.array(&array.elem, Some(element));
+        if let ast::Expr::Array(array) = expr
+            && let SqlType::Array(element) = SqlType::from_ast(data_type)?
+        {
+            return self.array(&array.elem, Some(&element));
         }
         let inner = self.expr(expr)?;
-        self.explicit(inner, &ty)
+        self.cast_bound(inner, data_type)
+    }
+
+    fn cast_bound(&mut self, inner: Expr, data_type: &ast::DataType) -> Result<Expr, BindError> {
+        let (plain, modifier) = TimeModifier::split(data_type);
+        let ty = SqlType::from_ast(&plain)?;
+        let number = match modifier {
+            None => return self.explicit(inner, &ty),
+            Some(TimeModifier::Fraction(digits)) => digits as i32,
+            Some(TimeModifier::Interval(modifier)) => {
+                if let Expr::Literal(Value::Text(text), SqlType::Unknown) = &inner {
+                    let value = Interval::parse(text, modifier)?;
+                    return Ok(Expr::Literal(Value::Interval(value), SqlType::Interval));
+                }
+                modifier.to_number()
+            }
+        };
+        let cast = self.explicit(inner, &ty)?;
+        let number = Expr::Literal(Value::Int4(number), SqlType::Int4);
+        bind_function::call(self, &ty.typname(), vec![cast, number])
     }
 
     fn interval(&mut self, interval: &ast::Interval) -> Result<Expr, BindError> {
@@ -271,8 +292,14 @@ impl Binder<'_> {
             },
             _ => return Err(SqlError::unsupported("an interval of an expression").into()),
         };
-        let unit = interval.last_field.as_ref().or(interval.leading_field.as_ref());
-        let value = Interval::parse(&text, unit.map(ToString::to_string).as_deref())?;
+        let field = |field: &Option<ast::DateTimeField>| field.as_ref().map(interval_field).transpose();
+        let (first, last) = (field(&interval.leading_field)?, field(&interval.last_field)?);
+        let digits = interval.fractional_seconds_precision.or(interval.leading_precision);
+        let modifier = IntervalModifier {
+            fields: first.map(|first| (first, last.unwrap_or(first))),
+            precision: digits.map(|digits| digits.min(6) as u32),
+        };
+        let value = Interval::parse(&text, modifier)?;
         Ok(Expr::Literal(Value::Interval(value), SqlType::Interval))
     }
 
@@ -453,6 +480,18 @@ pub(super) fn no_operator(symbol: &str, types: &[&SqlType]) -> SqlError {
 }
 
 /// The text of a string literal.
+fn interval_field(field: &ast::DateTimeField) -> Result<Field, SqlError> {
+    Ok(match field {
+        ast::DateTimeField::Year => Field::Year,
+        ast::DateTimeField::Month => Field::Month,
+        ast::DateTimeField::Day => Field::Day,
+        ast::DateTimeField::Hour => Field::Hour,
+        ast::DateTimeField::Minute => Field::Minute,
+        ast::DateTimeField::Second => Field::Second,
+        other => return Err(syntax(&format!("syntax error at or near \"{other}\""))),
+    })
+}
+
 pub(super) fn text_of(value: &ast::Value) -> Option<&str> {
     match value {
         ast::Value::SingleQuotedString(text)

@@ -215,7 +215,9 @@ pub(super) fn bind_special(binder: &mut Binder<'_>, expr: &ast::Expr) -> Result<
     match expr {
         E::Extract { field, expr, .. } => {
             let value = binder.expr(expr)?;
-            call(binder, "extract", vec![text(&field.to_string().to_lowercase()), value])
+            // The field may be written as a string.
+            let field = field.to_string().to_lowercase();
+            call(binder, "extract", vec![text(field.trim_matches('\'')), value])
         }
         E::AtTimeZone { timestamp, time_zone } => {
             let (value, zone) = (binder.expr(timestamp)?, binder.expr(time_zone)?);

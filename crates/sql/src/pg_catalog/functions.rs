@@ -12,8 +12,6 @@ use crate::identifier::quote_qualified;
 use crate::types::{RegKind, Row, SqlType, Value};
 use crate::{SqlError, SqlState};
 use sqlparser::ast::Expr;
-use sqlparser::dialect::PostgreSqlDialect;
-use sqlparser::parser::Parser;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -355,10 +353,7 @@ fn serial_sequence(table: &Value, column: &Value, context: &StatementContext) ->
 
 /// Numbers of the columns of a table that an expression's text names.
 pub(super) fn columns_of(expression: &str, table: &Table) -> Vec<i16> {
-    let dialect = PostgreSqlDialect {};
-    let Ok(parsed) = Parser::new(&dialect).try_with_sql(expression).and_then(|mut parser| parser.parse_expr()) else {
-        return Vec::new();
-    };
+    let Ok(parsed) = crate::syntax::parse_expression(expression) else { return Vec::new() };
     let mut found = Vec::new();
     let _ = sqlparser::ast::visit_expressions(&parsed, |expr| {
         let name = match expr {

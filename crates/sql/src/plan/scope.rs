@@ -7,8 +7,6 @@ use crate::catalog::Table;
 use crate::expr::{self, Expr, Parameters, Scope, assign};
 use crate::types::SqlType;
 use sqlparser::ast;
-use sqlparser::dialect::PostgreSqlDialect;
-use sqlparser::parser::Parser;
 
 /// CHECK constraints of a table: names, and conditions over its columns by slot.
 pub fn checks(table: &Table, context: &PlanContext) -> Result<Vec<(String, Expr)>, SqlError> {
@@ -58,13 +56,8 @@ pub fn open_type(ty: &SqlType) -> SqlType {
 
 /// Parses an expression of a descriptor.
 pub fn parse(text: &str) -> Result<ast::Expr, SqlError> {
-    let wrong = |error: sqlparser::parser::ParserError| {
-        SqlError::new(crate::SqlState::INTERNAL_ERROR, format!("an expression of the catalog cannot be read: {error}"))
-            .detail(text.to_string())
-    };
-    let dialect = PostgreSqlDialect {};
-    let mut parser = Parser::new(&dialect).try_with_sql(text).map_err(wrong)?;
-    let mut expr = parser.parse_expr().map_err(wrong)?;
-    crate::syntax::distinct_from::mend(&mut expr);
-    Ok(expr)
+    crate::syntax::parse_expression(text).map_err(|error| {
+        let message = format!("an expression of the catalog cannot be read: {}", error.message);
+        SqlError::new(crate::SqlState::INTERNAL_ERROR, message).detail(text.to_string())
+    })
 }

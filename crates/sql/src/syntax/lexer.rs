@@ -1,9 +1,8 @@
 //! Tokens of a text, with places in bytes and characters.
 
-use super::{STATEMENTS_MAX, TEXT_BYTES_MAX};
+use super::{STATEMENTS_MAX, TEXT_BYTES_MAX, operator};
 use crate::{SqlError, SqlState};
-use sqlparser::dialect::PostgreSqlDialect;
-use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
+use sqlparser::tokenizer::{Location, Token, TokenWithSpan};
 use std::ops::Range;
 
 /// A text in tokens; white space and comments are left out.
@@ -27,12 +26,12 @@ impl<'a> Lexed<'a> {
             .hint("Split it, or load data with COPY."));
         }
         let mut lexed = Lexed { text, tokens: Vec::new(), lines: lines(text) };
-        let mut tokenizer = Tokenizer::new(&PostgreSqlDialect {}, text);
-        match tokenizer.tokenize_with_location() {
+        match operator::tokens(text) {
             Ok(tokens) => {
                 lexed.tokens = tokens;
                 lexed.tokens.retain(|t| !matches!(t.token, Token::Whitespace(_) | Token::EOF));
                 lexed.names()?;
+                super::forms::tell(&mut lexed.tokens);
                 super::links::check(&lexed.tokens)?;
                 Ok(lexed)
             }

@@ -12,9 +12,11 @@
 pub mod command;
 pub mod ddl;
 pub(crate) mod distinct_from;
+mod forms;
 mod lexer;
 mod links;
 mod name;
+mod operator;
 mod reader;
 mod rewrite;
 
@@ -73,6 +75,18 @@ pub fn parse(text: &str) -> Result<Vec<Parsed>, SqlError> {
         }
     }
     Ok(all)
+}
+
+/// Parses an expression alone, as the catalog keeps it.
+///
+/// # Errors
+/// As [`parse`].
+pub fn parse_expression(text: &str) -> Result<sqlparser::ast::Expr, SqlError> {
+    let lexed = Lexed::new(text)?;
+    let mut reader = Reader::new(&lexed, 0..lexed.tokens.len());
+    let expr = reader.expression()?;
+    reader.expect_end()?;
+    Ok(expr)
 }
 
 /// One statement, up to its end or to what cannot be part of it.

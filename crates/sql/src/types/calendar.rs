@@ -28,6 +28,13 @@ pub const MIN_TIMESTAMP_US: i64 = -211_813_488_000_000_000;
 /// First microsecond beyond a timestamp: 294277-01-01.
 pub const END_TIMESTAMP_US: i64 = 9_223_371_331_200_000_000;
 
+/// Microseconds rounded to so many digits of a second, halves away from zero.
+pub fn round_fraction(us: i64, digits: u32) -> i64 {
+    let unit = 10i64.pow(6 - digits.min(6));
+    let up = |us: i64| us.saturating_add(unit / 2) / unit * unit;
+    if us >= 0 { up(us) } else { up(us.saturating_neg()).saturating_neg() }
+}
+
 /// Fields of a point in time without zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fields {

@@ -6,8 +6,8 @@
 
 use super::SqlType;
 use super::calendar::{
-    DAY_US, END_DAY, END_TIMESTAMP_US, Fields, HOUR_US, MIN_DAY, MIN_TIMESTAMP_US, MINUTE_US, SECOND_US, date_of,
-    day_of, days_in_month, fields_of, offset_at, to_utc, zone_by_name,
+    DAY_US, END_DAY, END_TIMESTAMP_US, EPOCH_JULIAN, Fields, HOUR_US, MIN_DAY, MIN_TIMESTAMP_US, MINUTE_US, SECOND_US,
+    date_of, day_of, days_in_month, fields_of, offset_at, to_utc, zone_by_name,
 };
 use crate::{SqlError, SqlState};
 use bytes::BufMut;
@@ -39,6 +39,11 @@ enum Special {
 }
 
 fn invalid(ty: &SqlType, text: &str) -> SqlError {
+    let ty = match ty {
+        SqlType::Time => "time".to_owned(),
+        SqlType::Timestamp => "timestamp".to_owned(),
+        other => other.to_string(),
+    };
     SqlError::new(SqlState::INVALID_DATETIME, format!("invalid input syntax for type {ty}: \"{text}\""))
 }
 
@@ -166,9 +171,12 @@ fn split_fields(text: &str) -> Vec<&str> {
         let t = bytes.iter().position(|b| *b == b'T' || *b == b't').filter(|&at| {
             at > 0 && bytes[at - 1].is_ascii_digit() && bytes.get(at + 1).is_some_and(u8::is_ascii_digit)
         });
-        match t {
-            Some(at) => fields.extend([&word[..at], &word[at + 1..]]),
-            None => fields.push(word),
+        // A zone may stand right behind a date, too: 1970-01-01+00.
+        let zone = word.find('+').filter(|&at| at > 0 && !word[..at].contains(|c: char| c == ':' || c.is_alphabetic()));
+        match (t, zone) {
+            (Some(at), _) => fields.extend([&word[..at], &word[at + 1..]]),
+            (None, Some(at)) => fields.extend([&word[..at], &word[at..]]),
+            (None, None) => fields.push(word),
         }
     }
     fields
@@ -190,8 +198,9 @@ fn parse(ty: &SqlType, text: &str) -> Result<Parsed, SqlError> {
             read_time_field(field, &mut parsed, ty, text)?;
         } else if field.as_bytes()[0].is_ascii_alphabetic() {
             read_word(field, &mut parsed, &mut month_name, ty, text)?;
-        } else if field.starts_with(['+', '-']) && parsed.time_us.is_some() {
-            set_zone(&mut parsed, Zone::Offset(parse_offset(field).ok_or_else(|| invalid(ty, text))?), ty, text)?;
+        } else if field.starts_with(['+', '-']) && (parsed.time_us.is_some() || parsed.date.is_some()) {
+            let offset = parse_offset(field).ok_or_else(|| bad_offset(field, ty, text))?;
+            set_zone(&mut parsed, Zone::Offset(offset), ty, text)?;
         } else if field.as_bytes()[0].is_ascii_digit() {
             read_number_field(field, &mut parsed, &mut loose, &mut month_name, ty, text)?;
         } else {
@@ -238,6 +247,31 @@ fn set_zone(parsed: &mut Parsed, zone: Zone, ty: &SqlType, text: &str) -> Result
     if parsed.zone.replace(zone).is_some() { Err(invalid(ty, text)) } else { Ok(()) }
 }
 
+fn bad_offset(field: &str, ty: &SqlType, text: &str) -> SqlError {
+    let is_offset = field[1..].split(':').all(|part| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit()));
+    if is_offset {
+        SqlError::new(SqlState(*b"22009"), format!("time zone displacement out of range: \"{text}\""))
+    } else {
+        invalid(ty, text)
+    }
+}
+
+/// `J2458883`: a day of the Julian calendar's count.
+fn julian_date(word: &str) -> Option<(i64, u32, u32)> {
+    let digits = word.strip_prefix('j').filter(|d| (1..=9).contains(&d.len()))?;
+    digits.parse::<i64>().ok().filter(|_| digits.bytes().all(|b| b.is_ascii_digit())).map(|n| date_of(n - EPOCH_JULIAN))
+}
+
+/// `2020-034`: a day of a year.
+fn ordinal_date(parts: &[&str]) -> Option<(i64, u32, u32)> {
+    let [year, day] = parts else { return None };
+    if year.len() < 4 || day.len() != 3 || !year.bytes().chain(day.bytes()).all(|b| b.is_ascii_digit()) {
+        return None;
+    }
+    let (year, day) = (year_of(year)?, day.parse::<i64>().ok().filter(|day| (1..=366).contains(day))?);
+    Some(date_of(day_of(year, 1, 1) + day - 1))
+}
+
 fn read_word(
     field: &str,
     parsed: &mut Parsed,
@@ -258,6 +292,8 @@ fn read_word(
         word => {
             if let Some(number) = month_by_name(word) {
                 *month = Some(number);
+            } else if let Some(date) = julian_date(word).filter(|_| parsed.date.is_none()) {
+                parsed.date = Some(date);
             } else if is_weekday(word) {
             } else if word.contains('-') && word.as_bytes()[word.len() - 1].is_ascii_digit() {
                 // Jan-08-1999
@@ -311,6 +347,10 @@ fn read_number_field<'a>(
                 return Ok(());
             }
             parsed.date = Some(three_numbers(&parts, text).ok_or_else(|| invalid(ty, text))?);
+            return Ok(());
+        }
+        if let Some(date) = ordinal_date(&parts).filter(|_| parsed.date.is_none() && separator == '-') {
+            parsed.date = Some(date);
             return Ok(());
         }
         if separator != '.' || *ty != SqlType::Time {
@@ -445,7 +485,8 @@ pub(crate) fn parse_offset(text: &str) -> Option<i64> {
     } else {
         return None;
     };
-    (h <= 15 && m < 60 && s < 60).then_some(sign * (h * 3600 + m * 60 + s))
+    let fits = (0..=15).contains(&h) && (0..60).contains(&m) && (0..60).contains(&s);
+    fits.then(|| sign * (h * 3600 + m * 60 + s))
 }
 
 fn clock_us(h: Option<i64>, m: Option<i64>, s: Option<i64>, micros: i64) -> Option<i64> {

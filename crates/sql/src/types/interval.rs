@@ -29,7 +29,7 @@ pub(crate) fn out_of_range() -> SqlError {
 /// A unit of an interval's text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Unit {
-    Microsecond,
+    Microsecond = 0,
     Millisecond,
     Second,
     Minute,
@@ -149,8 +149,116 @@ impl Sum {
     }
 }
 
-/// Reads an interval. `unit` is the unit of a bare number (`INTERVAL '3' DAY`); seconds if none.
-pub(crate) fn parse(text: &str, unit: Option<Unit>) -> Result<Interval, SqlError> {
+/// What a type says of an interval's fields: `day to second(2)`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct IntervalModifier {
+    /// The greatest and the least field named.
+    pub fields: Option<(Field, Field)>,
+    /// Digits behind the point of seconds.
+    pub precision: Option<u32>,
+}
+
+/// A field of an interval that a type can name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Field {
+    Year,
+    Month,
+    Day,
+    Hour,
+    Minute,
+    Second,
+}
+
+impl Field {
+    const ALL: [Field; 6] = [Field::Year, Field::Month, Field::Day, Field::Hour, Field::Minute, Field::Second];
+
+    /// Its bit in the catalog's mask of fields.
+    fn bit(self) -> u8 {
+        match self {
+            Field::Year => 2,
+            Field::Month => 1,
+            Field::Day => 3,
+            Field::Hour => 10,
+            Field::Minute => 11,
+            Field::Second => 12,
+        }
+    }
+}
+
+impl IntervalModifier {
+    /// As the number beside a type in the catalog: a mask of fields above the digits.
+    pub fn to_number(self) -> i32 {
+        let digits = self.precision.map_or(0xffff, |digits| digits as i32);
+        let mask = match self.fields {
+            None => 0x7fff,
+            Some((greatest, least)) => Field::ALL
+                .iter()
+                .filter(|field| (greatest as u8..=least as u8).contains(&(**field as u8)))
+                .fold(0, |mask, field| mask | 1 << field.bit()),
+        };
+        mask << 16 | digits
+    }
+
+    /// From that number.
+    pub fn from_number(number: i32) -> IntervalModifier {
+        let (mask, digits) = (number >> 16 & 0x7fff, number & 0xffff);
+        let named = |field: &&Field| mask & (1 << field.bit()) != 0;
+        let (greatest, least) = (Field::ALL.iter().find(named), Field::ALL.iter().rfind(named));
+        let fields = if mask == 0x7fff { None } else { greatest.copied().zip(least.copied()) };
+        IntervalModifier { fields, precision: (digits <= 6).then_some(digits as u32) }
+    }
+
+    /// The unit of a number without one.
+    fn unit(&self) -> Unit {
+        match self.fields.map(|(_, least)| least) {
+            Some(Field::Year) => Unit::Year,
+            Some(Field::Month) => Unit::Month,
+            Some(Field::Day) => Unit::Day,
+            Some(Field::Hour) => Unit::Hour,
+            Some(Field::Minute) => Unit::Minute,
+            Some(Field::Second) | None => Unit::Second,
+        }
+    }
+
+    /// Cuts what is smaller than the least field, and rounds seconds.
+    pub fn adjust(&self, value: Interval) -> Interval {
+        let cut = match self.fields.map(|(_, least)| least) {
+            Some(Field::Year) => Interval { months: value.months / 12 * 12, days: 0, micros: 0 },
+            Some(Field::Month) => Interval { days: 0, micros: 0, ..value },
+            Some(Field::Day) => Interval { micros: 0, ..value },
+            Some(Field::Hour) => Interval { micros: value.micros / HOUR_US * HOUR_US, ..value },
+            Some(Field::Minute) => Interval { micros: value.micros / MINUTE_US * MINUTE_US, ..value },
+            Some(Field::Second) | None => value,
+        };
+        match self.precision {
+            Some(digits) => Interval { micros: super::calendar::round_fraction(cut.micros, digits), ..cut },
+            None => cut,
+        }
+    }
+}
+
+/// Fields that a text has named: none may be named twice.
+#[derive(Default)]
+struct Named(u16);
+
+impl Named {
+    const TIME: u16 = 1 << Unit::Hour as u16 | 1 << Unit::Minute as u16 | Named::SECONDS;
+    const SECONDS: u16 = 1 << Unit::Second as u16 | 1 << Unit::Millisecond as u16 | 1 << Unit::Microsecond as u16;
+
+    fn add(&mut self, mask: u16) -> Option<()> {
+        let fresh = self.0 & mask == 0;
+        self.0 |= mask;
+        fresh.then_some(())
+    }
+    fn add_unit(&mut self, unit: Unit, number: Decimal) -> Option<()> {
+        let whole = number.fraction == 0.0;
+        self.add(if unit == Unit::Second && !whole { Named::SECONDS } else { 1 << unit as u16 })
+    }
+}
+
+/// Reads an interval as a type of these fields has it. Words are read from the last to the first: `1 2:03` has its days before its time.
+pub(crate) fn parse(text: &str, modifier: IntervalModifier) -> Result<Interval, SqlError> {
     let body = text.trim();
     if let Some(iso) = body.strip_prefix('P') {
         return parse_iso(iso, text);
@@ -159,44 +267,46 @@ pub(crate) fn parse(text: &str, unit: Option<Unit>) -> Result<Interval, SqlError
     if words.is_empty() {
         return Err(invalid(text));
     }
-    let mut sum = Sum::default();
-    let mut at = 0;
-    while at < words.len() {
-        let word = words[at];
-        let next = words.get(at + 1).copied();
-        if word.eq_ignore_ascii_case("ago") && at > 0 && next.is_none() {
-            sum.negate();
-            at += 1;
-        } else if word.contains(':') {
-            let fields = if matches!(unit, Some(Unit::Second)) && word.matches(':').count() == 1 {
-                Unit::Second
-            } else {
-                Unit::Hour
-            };
-            let (negative, micros) = parse_clock(word, fields).ok_or_else(|| invalid(text))?;
-            sum.micros += i128::from(if negative { -micros } else { micros });
-            at += 1;
-        } else if let Some((years, months)) = year_month(word) {
-            sum.months += i128::from(years) * 12 + i128::from(months);
-            at += 1;
-        } else {
-            let number = parse_decimal(word).ok_or_else(|| invalid(text))?;
-            match next.and_then(Unit::by_name) {
-                Some(named) => {
-                    sum.add(number, named);
-                    at += 2;
-                }
-                None if next.is_some_and(|n| n.contains(':')) => {
-                    sum.add(number, Unit::Day);
-                    at += 1;
-                }
-                None if next.is_none() || next.is_some_and(|n| n.eq_ignore_ascii_case("ago")) => {
-                    sum.add(number, unit.unwrap_or(Unit::Second));
-                    at += 1;
-                }
-                None => return Err(invalid(text)),
+    let bad = || invalid(text);
+    let minutes = modifier.fields == Some((Field::Minute, Field::Second));
+    let (mut sum, mut named) = (Sum::default(), Named::default());
+    // The unit written behind a number, and that of a number with none.
+    let (mut written, mut implied) = (None, None);
+    let mut ago = false;
+    for (back, word) in words.iter().rev().enumerate() {
+        if back == 0 && words.len() > 1 && word.eq_ignore_ascii_case("ago") {
+            ago = true;
+        } else if word.starts_with(|c: char| c.is_ascii_alphabetic()) {
+            if written.is_some() {
+                return Err(bad());
             }
+            written = Some(Unit::by_name(word).ok_or_else(bad)?);
+        } else if word.contains(':') {
+            let first = if minutes { Unit::Second } else { Unit::Hour };
+            let (negative, micros) = parse_clock(word, first).filter(|_| written.is_none()).ok_or_else(bad)?;
+            named.add(Named::TIME).ok_or_else(bad)?;
+            sum.micros += i128::from(if negative { -micros } else { micros });
+            implied = Some(Unit::Day);
+        } else if let Some((years, months)) = year_month(word) {
+            named
+                .add(1 << Unit::Year as u16 | 1 << Unit::Month as u16)
+                .filter(|()| written.is_none())
+                .ok_or_else(bad)?;
+            sum.months += i128::from(years) * 12 + i128::from(months);
+            implied = Some(Unit::Day);
+        } else {
+            let number = parse_decimal(word).ok_or_else(bad)?;
+            let unit = written.take().or(implied).unwrap_or_else(|| modifier.unit());
+            named.add_unit(unit, number).ok_or_else(bad)?;
+            sum.add(number, unit);
+            implied = Some(if unit == Unit::Hour { Unit::Day } else { unit });
         }
+    }
+    if written.is_some() {
+        return Err(bad());
+    }
+    if ago {
+        sum.negate();
     }
     sum.finish(text)
 }
@@ -333,22 +443,12 @@ pub(crate) fn write(value: Interval, out: &mut impl BufMut) {
 }
 
 impl Interval {
-    /// Reads an interval; `unit` is what SQL writes behind it (`INTERVAL '3' DAY`).
+    /// Reads an interval; `modifier` is what SQL writes beside it (`INTERVAL '3' DAY`).
     ///
     /// # Errors
     /// 22007 for what is no interval, 22008 for one too long.
-    pub fn parse(text: &str, unit: Option<&str>) -> Result<Interval, SqlError> {
-        let unit = unit.and_then(Unit::by_name);
-        let value = parse(text, unit)?;
-        // The smallest field named cuts what is smaller.
-        Ok(match unit {
-            Some(Unit::Year) => Interval { months: value.months / 12 * 12, days: 0, micros: 0 },
-            Some(Unit::Month) => Interval { days: 0, micros: 0, ..value },
-            Some(Unit::Day) => Interval { micros: 0, ..value },
-            Some(Unit::Hour) => Interval { micros: value.micros / HOUR_US * HOUR_US, ..value },
-            Some(Unit::Minute) => Interval { micros: value.micros / MINUTE_US * MINUTE_US, ..value },
-            _ => value,
-        })
+    pub fn parse(text: &str, modifier: IntervalModifier) -> Result<Interval, SqlError> {
+        Ok(modifier.adjust(parse(text, modifier)?))
     }
 
     /// Its length for comparison: months of 30 days, days of 24 hours.

@@ -24,7 +24,8 @@ pub(crate) use bytea::{parse_bytea, parse_hex};
 pub(crate) use calendar::add_months;
 pub use cast::{CastContext, CastKind, cannot_cast, cast_kind, is_special_time};
 pub(crate) use date_time::{checked_day, checked_timestamp, has_zone, parse_offset};
-pub use name::DeclaredType;
+pub use interval::{Field, IntervalModifier};
+pub use name::{DeclaredType, TimeModifier};
 pub(crate) use number::{float_overflow, float_underflow, out_of_range};
 pub(crate) use numeric::division_by_zero;
 

@@ -1,8 +1,10 @@
 //! Types by name: `format_type` and what the parser gives.
 
-use super::{RegKind, SqlType};
+use super::{Field, IntervalModifier, RegKind, SqlType};
 use crate::{SqlError, SqlState};
-use sqlparser::ast::{self, ArrayElemTypeDef, CharacterLength, DataType, ExactNumberInfo, TimezoneInfo};
+use sqlparser::ast::{
+    self, ArrayElemTypeDef, CharacterLength, DataType, ExactNumberInfo, IntervalFields, TimezoneInfo,
+};
 use std::fmt;
 
 /// A column's declared type: SERIAL kinds are an integer plus a sequence.
@@ -99,6 +101,58 @@ impl SqlType {
     }
 }
 
+/// What a cast to a type of times does to the value beside changing its type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimeModifier {
+    /// Digits behind the point of seconds.
+    Fraction(u32),
+    /// Fields and digits of an interval.
+    Interval(IntervalModifier),
+}
+
+impl TimeModifier {
+    /// Takes the modifier off a type: columns do not keep one, casts apply it.
+    pub fn split(ty: &DataType) -> (DataType, Option<TimeModifier>) {
+        let digits = |precision: &Option<u64>| precision.map(|p| p.min(6) as u32);
+        match ty {
+            DataType::Timestamp(precision @ Some(_), zone) => {
+                (DataType::Timestamp(None, *zone), digits(precision).map(TimeModifier::Fraction))
+            }
+            DataType::Time(precision @ Some(_), zone) => {
+                (DataType::Time(None, *zone), digits(precision).map(TimeModifier::Fraction))
+            }
+            DataType::Interval { fields, precision } if fields.is_some() || precision.is_some() => {
+                let modifier =
+                    IntervalModifier { fields: fields.as_ref().map(named_fields), precision: digits(precision) };
+                (DataType::Interval { fields: None, precision: None }, Some(TimeModifier::Interval(modifier)))
+            }
+            DataType::Custom(name, modifiers) if name.to_string().eq_ignore_ascii_case("timestamptz") => {
+                let digits = modifiers.first().and_then(|text| text.trim().parse::<u32>().ok());
+                (DataType::Timestamp(None, TimezoneInfo::Tz), digits.map(|d| TimeModifier::Fraction(d.min(6))))
+            }
+            plain => (plain.clone(), None),
+        }
+    }
+}
+
+fn named_fields(fields: &IntervalFields) -> (Field, Field) {
+    match fields {
+        IntervalFields::Year => (Field::Year, Field::Year),
+        IntervalFields::Month => (Field::Month, Field::Month),
+        IntervalFields::Day => (Field::Day, Field::Day),
+        IntervalFields::Hour => (Field::Hour, Field::Hour),
+        IntervalFields::Minute => (Field::Minute, Field::Minute),
+        IntervalFields::Second => (Field::Second, Field::Second),
+        IntervalFields::YearToMonth => (Field::Year, Field::Month),
+        IntervalFields::DayToHour => (Field::Day, Field::Hour),
+        IntervalFields::DayToMinute => (Field::Day, Field::Minute),
+        IntervalFields::DayToSecond => (Field::Day, Field::Second),
+        IntervalFields::HourToMinute => (Field::Hour, Field::Minute),
+        IntervalFields::HourToSecond => (Field::Hour, Field::Second),
+        IntervalFields::MinuteToSecond => (Field::Minute, Field::Second),
+    }
+}
+
 fn undefined_type(ty: &DataType) -> SqlError {
     SqlError::new(SqlState::UNDEFINED_OBJECT, format!("type \"{}\" does not exist", ty.to_string().to_lowercase()))
 }
@@ -144,7 +198,14 @@ impl DeclaredType {
                 }
             }
             DataType::Datetime(_) | DataType::TimestampNtz(_) => return Err(undefined_type(ty)),
-            DataType::Interval { .. } => SqlType::Interval,
+            DataType::Interval { fields: None, precision } => {
+                fraction_digits(*precision, "interval")?;
+                SqlType::Interval
+            }
+            DataType::Interval { .. } => {
+                return Err(SqlError::unsupported(format!("type {}", ty.to_string().to_lowercase()))
+                    .hint("Use interval without fields and cast what is written into it."));
+            }
             DataType::Uuid => SqlType::Uuid,
             DataType::JSON => SqlType::Json,
             DataType::JSONB => SqlType::Jsonb,

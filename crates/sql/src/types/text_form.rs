@@ -1,6 +1,6 @@
 //! Text form of values of every type: what clients send and read, what COPY moves, what casts to and from text give.
 
-use super::{Array, SqlType, Value, array, bytea, date_time, interval, json, number};
+use super::{Array, IntervalModifier, SqlType, Value, array, bytea, date_time, interval, json, number};
 use crate::context::EvalSettings;
 use crate::identifier::{NAME_BYTES_MAX, cut};
 use crate::{SqlError, SqlState};
@@ -69,7 +69,7 @@ impl Value {
             SqlType::Time => Value::Time(date_time::parse_time(text)?),
             SqlType::Timestamp => Value::Timestamp(date_time::parse_timestamp(text)?),
             SqlType::Timestamptz => Value::Timestamptz(date_time::parse_timestamptz(text, settings.time_zone)?),
-            SqlType::Interval => Value::Interval(interval::parse(text, None)?),
+            SqlType::Interval => Value::Interval(interval::parse(text, IntervalModifier::default())?),
             SqlType::Uuid => Value::Uuid(bytea::parse_uuid(text)?),
             SqlType::Json => {
                 json::Json::parse(text)?;

@@ -4,9 +4,11 @@ use super::super::function::{Arguments, Function, Sig};
 use super::{float_at, int_at, interval_at, micros_at, str_at, wrong_type};
 use crate::types::calendar::{
     DAY_US, EPOCH_OFFSET_DAYS, EPOCH_OFFSET_US, Fields, HOUR_US, MINUTE_US, SECOND_US, day_of, days_in_month,
-    fields_of, iso_week, iso_weekday, offset_at, to_local, to_utc, zone_by_name,
+    fields_of, iso_week, iso_weekday, offset_at, round_fraction, to_local, to_utc, zone_by_name,
 };
-use crate::types::{Interval, Numeric, SqlType as T, Value, add_months, checked_day, checked_timestamp};
+use crate::types::{
+    Interval, IntervalModifier, Numeric, SqlType as T, Value, add_months, checked_day, checked_timestamp,
+};
 use crate::{SqlError, SqlState};
 use bigdecimal::BigDecimal;
 
@@ -85,6 +87,16 @@ pub(super) static TABLE: &[Function] = &[
     Function::pure("make_interval", &[I4, I4, I4, I4, I4], INTERVAL, make_interval),
     Function::pure("make_interval", &[I4, I4, I4, I4, I4, I4], INTERVAL, make_interval),
     Function::pure("make_interval", &[I4, I4, I4, I4, I4, I4, F8], INTERVAL, make_interval),
+    Function::pure("timestamp", &[TS, I4], TS, |v, _| Ok(Value::Timestamp(rounded(v)?))),
+    Function::pure("timestamptz", &[TSTZ, I4], TSTZ, |v, _| Ok(Value::Timestamptz(rounded(v)?))),
+    Function::pure("time", &[TIME, I4], TIME, |v, _| {
+        Ok(Value::Time(round_fraction(micros_at(v, 0)?, int_at(v, 1)?.clamp(0, 6) as u32)))
+    }),
+    Function::pure("interval", &[INTERVAL, I4], INTERVAL, |v, _| {
+        let modifier = IntervalModifier::from_number(int_at(v, 1)? as i32);
+        Ok(Value::Interval(modifier.adjust(interval_at(v, 0)?)))
+    }),
+    Function::pure("isfinite", &[INTERVAL], Sig::Is(T::Bool), |_, _| Ok(Value::Bool(true))),
     Function::pure("to_timestamp", &[F8], TSTZ, |v, _| {
         let seconds = float_at(v, 0)?;
         if seconds.is_infinite() {
@@ -137,6 +149,15 @@ fn midnight(arguments: &Arguments<'_>) -> Result<i64, SqlError> {
 
 fn is_infinite(us: i64) -> bool {
     us == i64::MIN || us == i64::MAX
+}
+
+/// A timestamp rounded to the digits of its type.
+fn rounded(values: &[Value]) -> Result<i64, SqlError> {
+    let us = micros_at(values, 0)?;
+    if is_infinite(us) {
+        return Ok(us);
+    }
+    checked_timestamp(round_fraction(us, int_at(values, 1)?.clamp(0, 6) as u32))
 }
 
 fn round_micros(us: i64, digits: i64) -> i64 {
@@ -209,6 +230,12 @@ fn decimal(digits: i64, scale: i64) -> R {
     Ok(Value::Numeric(Numeric::Finite(BigDecimal::new(digits.into(), scale))))
 }
 
+/// Seconds since 1970: the last years have more microseconds since then than an `i64` holds.
+fn epoch(us: i64) -> R {
+    let since = i128::from(us) + i128::from(EPOCH_OFFSET_US);
+    Ok(Value::Numeric(Numeric::Finite(BigDecimal::new(since.into(), 6))))
+}
+
 fn as_float(value: Value) -> R {
     Ok(match value {
         Value::Numeric(n) => Value::Float8(n.to_f64()),
@@ -260,7 +287,7 @@ fn extract_zoned(values: &[Value], arguments: &Arguments<'_>) -> R {
     let name = field_name(str_at(values, 0)?);
     let zone = arguments.settings().time_zone;
     match name.as_str() {
-        "epoch" if !is_infinite(utc) => decimal(utc + EPOCH_OFFSET_US, 6),
+        "epoch" if !is_infinite(utc) => epoch(utc),
         "timezone" => integer(offset_at(zone, utc)),
         "timezone_hour" => integer(offset_at(zone, utc) / 3600),
         "timezone_minute" => integer(offset_at(zone, utc) / 60 % 60),
@@ -305,7 +332,7 @@ fn extract_field(name: &str, us: i64, infinite: bool, form: Form, ty: &str) -> R
     match field.as_str() {
         "epoch" if form == Form::Date => integer((day + EPOCH_OFFSET_DAYS) * 86_400),
         "epoch" if form == Form::Time => decimal(us, 6),
-        "epoch" => decimal(us + EPOCH_OFFSET_US, 6),
+        "epoch" => epoch(us),
         "hour" => integer(i64::from(f.hour)),
         "minute" => integer(i64::from(f.minute)),
         "second" => decimal(i64::from(f.second) * SECOND_US + i64::from(f.micros), 6),

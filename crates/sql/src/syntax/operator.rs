@@ -1,0 +1,292 @@
+//! Where one operator ends and the next begins, by PostgreSQL's rule.
+//!
+//! The library takes as many characters as may stand in an operator: `1>=-1` has its `>=-`, which nobody defined. PostgreSQL takes as
+//! many, but not the start of a comment, and no `+` or `-` at the end, unless one of ``~ ! @ # % ^ & | ` ?`` stands before it. So the text is
+//! walked once, beside strings, names, numbers and comments; where the library would cut otherwise, it is given the text in pieces.
+
+use sqlparser::dialect::PostgreSqlDialect;
+use sqlparser::tokenizer::{Location, Span, Token, TokenWithSpan, Tokenizer, TokenizerError};
+use std::ops::Range;
+
+/// Operators of several characters that the library reads as PostgreSQL does, if no other operator's character follows.
+const KNOWN: &[&str] = &[
+    "<=", ">=", "<>", "!=", "=>", "<<", ">>", "||", "&&", "->", "->>", "#>", "#>>", "#-", "@>", "<@", "@@", "@?", "?|",
+    "?&", "~*", "!~", "!~*", "~~", "~~*", "!~~", "!~~*", "^@", "|/", "||/",
+];
+
+fn is_part(byte: u8) -> bool {
+    matches!(
+        byte,
+        b'+' | b'-'
+            | b'*'
+            | b'/'
+            | b'<'
+            | b'>'
+            | b'='
+            | b'~'
+            | b'!'
+            | b'@'
+            | b'#'
+            | b'%'
+            | b'^'
+            | b'&'
+            | b'|'
+            | b'`'
+            | b'?'
+    )
+}
+
+fn frees_sign(byte: u8) -> bool {
+    matches!(byte, b'~' | b'!' | b'@' | b'#' | b'%' | b'^' | b'&' | b'|' | b'`' | b'?')
+}
+
+fn is_name_start(byte: u8) -> bool {
+    byte.is_ascii_alphabetic() || byte == b'_' || byte >= 0x80
+}
+
+/// Where the operator that begins at `at` ends.
+fn operator_end(bytes: &[u8], at: usize) -> usize {
+    let mut end = at;
+    while end < bytes.len() && is_part(bytes[end]) && !(end > at && starts_comment(&bytes[end..])) {
+        end += 1;
+    }
+    while end - at > 1 && matches!(bytes[end - 1], b'+' | b'-') && !bytes[at..end - 1].iter().copied().any(frees_sign) {
+        end -= 1;
+    }
+    end
+}
+
+fn starts_comment(bytes: &[u8]) -> bool {
+    bytes.starts_with(b"--") || bytes.starts_with(b"/*")
+}
+
+/// Walks a text and names the operators in it.
+struct Walk<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl Iterator for Walk<'_> {
+    type Item = Range<usize>;
+
+    fn next(&mut self) -> Option<Range<usize>> {
+        while let Some(&byte) = self.bytes.get(self.at) {
+            match byte {
+                b'\'' => self.quoted(b'\'', false),
+                b'"' => self.quoted(b'"', false),
+                b'$' => self.dollar(),
+                b'0'..=b'9' => self.number(),
+                b'.' if self.bytes.get(self.at + 1).is_some_and(u8::is_ascii_digit) => self.number(),
+                byte if is_name_start(byte) => self.name(),
+                b'-' if self.bytes[self.at..].starts_with(b"--") => self.line(),
+                b'/' if self.bytes[self.at..].starts_with(b"/*") => self.block(),
+                byte if is_part(byte) => {
+                    let start = self.at;
+                    self.at = operator_end(self.bytes, start);
+                    return Some(start..self.at);
+                }
+                _ => self.at += 1,
+            }
+        }
+        None
+    }
+}
+
+impl Walk<'_> {
+    fn quoted(&mut self, quote: u8, escapes: bool) {
+        self.at += 1;
+        while let Some(&byte) = self.bytes.get(self.at) {
+            self.at += if escapes && byte == b'\\' { 2 } else { 1 };
+            if byte == quote {
+                if self.bytes.get(self.at) != Some(&quote) {
+                    return;
+                }
+                self.at += 1;
+            }
+        }
+    }
+
+    /// `$tag$ ... $tag$`, or a parameter.
+    fn dollar(&mut self) {
+        let rest = &self.bytes[self.at + 1..];
+        let is_tag = |byte: &u8| is_name_start(*byte) || byte.is_ascii_digit();
+        let length = rest.iter().take_while(|byte| is_tag(byte)).count();
+        let opens = rest.get(length) == Some(&b'$') && !rest.first().is_some_and(u8::is_ascii_digit);
+        if !opens {
+            self.at += 1 + length;
+            return;
+        }
+        let tag = &self.bytes[self.at..self.at + length + 2];
+        let body = self.at + tag.len();
+        self.at = memchr::memmem::find(&self.bytes[body..], tag).map_or(self.bytes.len(), |end| body + end + tag.len());
+    }
+
+    fn number(&mut self) {
+        let digits =
+            |at: usize| self.bytes[at.min(self.bytes.len())..].iter().take_while(|b| b.is_ascii_digit()).count();
+        let mut at = self.at + digits(self.at);
+        if self.bytes.get(at) == Some(&b'.') {
+            at += 1 + digits(at + 1);
+        }
+        if matches!(self.bytes.get(at), Some(b'e' | b'E')) {
+            let sign = usize::from(matches!(self.bytes.get(at + 1), Some(b'+' | b'-')));
+            let exponent = digits(at + 1 + sign);
+            if exponent > 0 {
+                at += 1 + sign + exponent;
+            }
+        }
+        self.at = at;
+    }
+
+    fn name(&mut self) {
+        let start = self.at;
+        while self.bytes.get(self.at).is_some_and(|b| is_name_start(*b) || b.is_ascii_digit() || *b == b'$') {
+            self.at += 1;
+        }
+        let word = &self.bytes[start..self.at];
+        match (word, self.bytes.get(self.at), self.bytes.get(self.at + 1)) {
+            (b"e" | b"E", Some(b'\''), _) => self.quoted(b'\'', true),
+            // U&'...' and U&"..." have no operator.
+            (b"u" | b"U", Some(b'&'), Some(b'\'' | b'"')) => self.at += 1,
+            _ => {}
+        }
+    }
+
+    fn line(&mut self) {
+        self.at = memchr::memchr(b'\n', &self.bytes[self.at..]).map_or(self.bytes.len(), |end| self.at + end + 1);
+    }
+
+    fn block(&mut self) {
+        let mut depth = 0usize;
+        while self.at < self.bytes.len() {
+            let rest = &self.bytes[self.at..];
+            if rest.starts_with(b"/*") {
+                depth += 1;
+                self.at += 2;
+            } else if rest.starts_with(b"*/") {
+                depth -= 1;
+                self.at += 2;
+                if depth == 0 {
+                    return;
+                }
+            } else {
+                self.at += 1;
+            }
+        }
+    }
+}
+
+/// The operators of a text that the library would cut otherwise.
+fn misread(text: &str) -> Vec<Range<usize>> {
+    let bytes = text.as_bytes();
+    Walk { bytes, at: 0 }
+        .filter(|operator| {
+            let followed = bytes.get(operator.end).is_some_and(|byte| is_part(*byte));
+            followed || (operator.len() > 1 && !KNOWN.contains(&&text[operator.clone()]))
+        })
+        .collect()
+}
+
+/// An operator alone: the library's token if it has one.
+fn token(operator: &str) -> Token {
+    let alone = Tokenizer::new(&PostgreSqlDialect {}, operator).tokenize();
+    match alone.as_deref() {
+        Ok([token]) if operator.len() == 1 || KNOWN.contains(&operator) => token.clone(),
+        _ => Token::CustomBinaryOperator(operator.to_owned()),
+    }
+}
+
+/// A place in a text, moved along pieces of it.
+struct Cursor {
+    line: u64,
+    column: u64,
+}
+
+impl Cursor {
+    fn location(&self) -> Location {
+        Location { line: self.line, column: self.column }
+    }
+    fn pass(&mut self, piece: &str) {
+        match piece.rfind('\n') {
+            Some(last) => {
+                self.line += memchr::memchr_iter(b'\n', piece.as_bytes()).count() as u64;
+                self.column = 1 + piece[last + 1..].chars().count() as u64;
+            }
+            None => self.column += piece.chars().count() as u64,
+        }
+    }
+    /// A place in the piece that begins here, as one in the whole text.
+    fn moved(&self, at: Location) -> Location {
+        let column = if at.line == 1 { at.column + self.column - 1 } else { at.column };
+        Location { line: at.line + self.line - 1, column }
+    }
+}
+
+/// All tokens of a text, white space and comments among them.
+pub(super) fn tokens(text: &str) -> Result<Vec<TokenWithSpan>, TokenizerError> {
+    let misread = misread(text);
+    let mut all = Vec::new();
+    if misread.is_empty() {
+        Tokenizer::new(&PostgreSqlDialect {}, text).tokenize_with_location_into_buf(&mut all)?;
+        return Ok(all);
+    }
+    let mut cursor = Cursor { line: 1, column: 1 };
+    let mut at = 0;
+    for operator in misread.into_iter().map(Some).chain([None]) {
+        let piece = &text[at..operator.as_ref().map_or(text.len(), |o| o.start)];
+        let moved = |t: TokenWithSpan| TokenWithSpan {
+            token: t.token,
+            span: Span { start: cursor.moved(t.span.start), end: cursor.moved(t.span.end) },
+        };
+        Tokenizer::new(&PostgreSqlDialect {}, piece)
+            .tokenize_with_location_into_buf_with_mapper(&mut all, moved)
+            .map_err(|e| TokenizerError { message: e.message, location: cursor.moved(e.location) })?;
+        cursor.pass(piece);
+        let Some(operator) = operator else { break };
+        at = operator.end;
+        let start = cursor.location();
+        cursor.pass(&text[operator.clone()]);
+        all.push(TokenWithSpan { token: token(&text[operator]), span: Span { start, end: cursor.location() } });
+    }
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cut(text: &str) -> Vec<String> {
+        let all = tokens(text).expect("the text has tokens");
+        all.iter().filter(|t| !matches!(t.token, Token::Whitespace(_))).map(|t| t.token.to_string()).collect()
+    }
+
+    #[test]
+    fn signs_end_an_operator_only_behind_special_characters() {
+        assert_eq!(cut("1>=-1"), ["1", ">=", "-", "1"]);
+        assert_eq!(cut("a*-b"), ["a", "*", "-", "b"]);
+        assert_eq!(cut("1+-+-1"), ["1", "+", "-", "+", "-", "1"]);
+        assert_eq!(cut("a<@-b"), ["a", "<@-", "b"]);
+        assert_eq!(cut("a#-b"), ["a", "#-", "b"]);
+        assert_eq!(cut("2^-1"), ["2", "^-", "1"]);
+        assert_eq!(cut("1e-5-2e+3"), ["1e-5", "-", "2e+3"]);
+        assert_eq!(cut("'a>-b'>-$1"), ["'a>-b'", ">", "-", "$1"]);
+        assert_eq!(cut("$x$ >- $$ >- $x$>-1"), ["$x$ >- $$ >- $x$", ">", "-", "1"]);
+        assert_eq!(cut("E'\\'>-'>-1"), ["E''>-'", ">", "-", "1"]);
+    }
+
+    #[test]
+    fn comments_end_an_operator() {
+        assert_eq!(cut("1>/* ' */=2"), ["1", ">", "=", "2"]);
+        assert_eq!(cut("1+--'\n-1"), ["1", "+", "-", "1"]);
+        assert_eq!(cut("1+/* /* >- */ */-1"), ["1", "+", "-", "1"]);
+    }
+
+    #[test]
+    fn pieces_know_their_places() {
+        let all = tokens("é >-\n  1 >- 'ü' x").expect("the text has tokens");
+        let last = all.last().expect("a last one");
+        assert_eq!((last.span.start.line, last.span.start.column), (2, 12));
+        let error = tokens("1 >-\n >- 'open").expect_err("the string has no end");
+        assert_eq!(error.location.line, 2);
+    }
+}
