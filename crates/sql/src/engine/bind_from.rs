@@ -8,36 +8,64 @@
 //! comes in. Conditions of an outer join's ON go only to its inner side, those of WHERE only to its outer side.
 
 use super::bind::{Binder, Output};
+use super::item_set::{ITEMS_MAX, ItemSet};
 use super::join_tree::{Conjunct, Item, ItemSource, Tree, conjuncts, own_names};
 use super::node::Node;
 use super::presence::{has_outer_join, is_mark, names_alone};
-use super::scope::{Place, Scope, ScopeColumn, ScopeRelation, item_expr};
-use super::take::{Clause, call_args, call_expr, function_name, list_args};
+use super::scope::{Place, Scope, ScopeColumn, ScopeRelation, Visible, item_expr, item_of};
+use super::take::{Clause, call_expr, function_name, list_args};
+use super::types::{cast_expr, common};
 use crate::catalog::Relation;
 use crate::identifier::fold;
 use crate::pg_catalog::{self, VirtualTable};
 use crate::types::SqlType;
 use crate::{SqlError, SqlState};
 use sqlparser::ast::{self, Expr, JoinConstraint, JoinOperator, ObjectName, TableAlias, TableFactor, TableWithJoins};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// Items in one FROM, at most: conditions keep them as bits.
-const ITEMS_MAX: usize = 60;
+/// A column of a FROM that `*` shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Shown {
+    /// Item and column.
+    Column(usize, usize),
+    /// A column merged by USING.
+    Merged(usize),
+}
+
+/// A column merged by USING that is not simply one of the two.
+struct Merged {
+    name: String,
+    /// Over columns of items.
+    expr: Expr,
+    ty: SqlType,
+    items: ItemSet,
+    /// Merged into another in its turn.
+    hidden: bool,
+}
+
+/// A part of FROM, and what `*` shows of it.
+struct Side {
+    tree: Tree,
+    shown: Vec<Shown>,
+}
 
 /// The items of one FROM.
 #[derive(Default)]
 pub(super) struct Items {
     pub(super) list: Vec<Item>,
     /// Columns hidden by USING: item and column.
-    pub(super) shadowed: Vec<(usize, usize)>,
-    /// Columns shown first by `*`.
-    pub(super) front: Vec<(usize, usize)>,
-    /// Columns merged by USING in a full join.
-    pub(super) merged: Vec<(String, Expr)>,
+    shadowed: BTreeSet<(usize, usize)>,
+    merged: Vec<Merged>,
+    /// Where `*` shows columns, if not in the order of the items.
+    ranks: BTreeMap<Shown, usize>,
     /// An item depends on those before it: the order stays.
     pub(super) fixed: bool,
     /// An outer join puts NULLs in the place of rows.
     outer_joined: bool,
+    /// USING or NATURAL may give a name another meaning later.
+    merging: bool,
 }
 
 impl Items {
@@ -49,11 +77,14 @@ impl Items {
             bases[item] = Some(scope.width());
             scope.types.extend(self.list[item].columns.iter().map(|column| column.ty.clone()));
         }
+        let rank = |shown: Shown| self.ranks.get(&shown).copied().unwrap_or(0);
         for (relation, item) in self.list.iter().enumerate() {
             scope.relations.push(ScopeRelation {
                 alias: item.alias.clone(),
                 schema: item.schema.clone(),
                 table: item.table.clone(),
+                scalar: item.scalar,
+                visible: Visible::Yes,
             });
             let Some(base) = bases[relation] else { continue };
             for (number, column) in item.columns.iter().enumerate() {
@@ -64,36 +95,131 @@ impl Items {
                     place: Place::Slot(base + number),
                     origin: column.origin,
                     shadowed: self.shadowed.contains(&(relation, number)),
-                    merged: self.front.contains(&(relation, number)),
+                    rank: rank(Shown::Column(relation, number)),
                 });
             }
         }
-        self.add_merged(&mut scope);
+        for (number, merged) in self.merged.iter().enumerate() {
+            let Some(expr) = over_slots(&merged.expr, &scope) else { continue };
+            scope.columns.push(ScopeColumn {
+                relation: usize::MAX,
+                number,
+                name: merged.name.clone(),
+                place: Place::Merged(Box::new(expr), merged.items),
+                origin: None,
+                shadowed: merged.hidden,
+                rank: rank(Shown::Merged(number)),
+            });
+        }
         scope
     }
 
-    fn add_merged(&self, scope: &mut Scope<'_>) {
-        for (name, expr) in &self.merged {
-            let Expr::Function(function) = expr else { continue };
-            let Ok(args) = call_args(function) else { continue };
-            let Some(slots) = args.iter().map(|arg| scope.item(arg)).collect::<Option<Vec<_>>>() else { continue };
-            let place = Place::Merged(Box::new(call_expr("coalesce", slots)));
-            let name = name.clone();
-            scope.columns.push(ScopeColumn {
-                relation: 0,
-                number: usize::MAX,
-                name,
-                place,
-                origin: None,
-                shadowed: false,
-                merged: true,
-            });
-        }
+    /// A merged column over the columns of items.
+    pub(super) fn merged_expr(&self, column: &ScopeColumn) -> Option<Expr> {
+        self.merged.get(column.number).map(|merged| merged.expr.clone())
     }
 
     /// All items, as written.
     pub(super) fn written(&self) -> Vec<usize> {
         (0..self.list.len()).collect()
+    }
+
+    fn name(&self, shown: Shown) -> &str {
+        match shown {
+            Shown::Column(item, number) => &self.list[item].columns[number].name,
+            Shown::Merged(number) => &self.merged[number].name,
+        }
+    }
+
+    fn ty(&self, shown: Shown) -> SqlType {
+        match shown {
+            Shown::Column(item, number) => self.list[item].columns[number].ty.clone(),
+            Shown::Merged(number) => self.merged[number].ty.clone(),
+        }
+    }
+
+    fn expr(&self, shown: Shown) -> Expr {
+        match shown {
+            Shown::Column(item, number) => item_expr(item, number),
+            Shown::Merged(number) => self.merged[number].expr.clone(),
+        }
+    }
+
+    fn items_of(&self, shown: Shown) -> ItemSet {
+        match shown {
+            Shown::Column(item, _) => ItemSet::one(item),
+            Shown::Merged(number) => self.merged[number].items,
+        }
+    }
+
+    fn hide(&mut self, shown: Shown) {
+        match shown {
+            Shown::Column(item, number) => {
+                self.shadowed.insert((item, number));
+            }
+            Shown::Merged(number) => self.merged[number].hidden = true,
+        }
+    }
+
+    /// What USING makes of two columns: the kept one as it is, if that has the type of both, else an expression.
+    fn merge(&mut self, name: &str, kept: Shown, other: Shown, full: bool) -> Result<Shown, SqlError> {
+        let ty = common(&self.ty(kept), &self.ty(other), "JOIN/USING")?;
+        self.hide(other);
+        if !full && self.ty(kept) == ty {
+            return Ok(kept);
+        }
+        let expr = if full {
+            call_expr("coalesce", vec![self.expr(kept), self.expr(other)])
+        } else {
+            cast_expr(self.expr(kept), &ty)
+        };
+        let items = if full { self.items_of(kept).and(self.items_of(other)) } else { self.items_of(kept) };
+        self.hide(kept);
+        self.merged.push(Merged { name: name.to_string(), expr, ty, items, hidden: false });
+        Ok(Shown::Merged(self.merged.len() - 1))
+    }
+}
+
+/// An expression over columns of items, over slots; `None` if not all of them are in the row.
+fn over_slots(expr: &Expr, scope: &Scope<'_>) -> Option<Expr> {
+    let mut copy = expr.clone();
+    let slots = ast::visit_expressions_mut(&mut copy, |part| {
+        if item_of(part).is_none() {
+            return ControlFlow::Continue(());
+        }
+        match scope.item(part) {
+            Some(slot) => {
+                *part = slot;
+                ControlFlow::Continue(())
+            }
+            None => ControlFlow::Break(()),
+        }
+    });
+    slots.is_continue().then_some(copy)
+}
+
+/// Whether a join in FROM merges columns.
+fn merges(from: &[TableWithJoins]) -> bool {
+    let nested = |factor: &TableFactor| match factor {
+        TableFactor::NestedJoin { table_with_joins, .. } => merges(std::slice::from_ref(table_with_joins)),
+        _ => false,
+    };
+    let merging = |operator: &JoinOperator| {
+        matches!(constraint_of(operator), Some(JoinConstraint::Using(_) | JoinConstraint::Natural))
+    };
+    from.iter().any(|table| {
+        nested(&table.relation) || table.joins.iter().any(|join| merging(&join.join_operator) || nested(&join.relation))
+    })
+}
+
+fn constraint_of(operator: &JoinOperator) -> Option<&JoinConstraint> {
+    use JoinOperator as J;
+    match operator {
+        J::Join(c) | J::Inner(c) | J::Left(c) | J::LeftOuter(c) | J::Right(c) | J::RightOuter(c) | J::FullOuter(c) => {
+            Some(c)
+        }
+        J::CrossJoin(_) => Some(&JoinConstraint::None),
+        _ => None,
     }
 }
 
@@ -105,14 +231,19 @@ impl Binder<'_> {
         selection: Option<&Expr>,
         outer: &'p Scope<'p>,
     ) -> Result<(Arc<Node>, Scope<'p>), SqlError> {
-        let mut items = Items { outer_joined: has_outer_join(from), ..Items::default() };
+        let mut items = Items { outer_joined: has_outer_join(from), merging: merges(from), ..Items::default() };
         let mut tree: Option<Tree> = None;
+        let mut shown = Vec::new();
         for table in from {
             let next = self.table_with_joins(table, &mut items, outer)?;
+            shown.extend(next.shown);
             tree = Some(match tree {
-                None => next,
-                Some(before) => Tree::comma(before, next, &items)?,
+                None => next.tree,
+                Some(before) => Tree::comma(before, next.tree, &items)?,
             });
+        }
+        if items.merging {
+            items.ranks = shown.into_iter().zip(0..).collect();
         }
         let Some(tree) = tree else {
             let scope = Scope::inside(Some(outer));
@@ -125,7 +256,7 @@ impl Binder<'_> {
             return Ok((node, scope));
         };
         let all = items.scope(&items.written(), outer);
-        let pool: Vec<Conjunct> = selection.map_or_else(Vec::new, |selection| conjuncts(selection, &all));
+        let pool: Vec<Conjunct> = selection.map_or_else(Vec::new, |selection| conjuncts(selection, &all, None));
         let built = self.build(&tree, pool, &items, outer)?;
         let scope = items.scope(&built.order, outer);
         Ok((built.node, scope))
@@ -136,49 +267,35 @@ impl Binder<'_> {
         table: &TableWithJoins,
         items: &mut Items,
         outer: &Scope<'_>,
-    ) -> Result<Tree, SqlError> {
-        let mut tree = self.factor(&table.relation, items, outer)?;
+    ) -> Result<Side, SqlError> {
+        let mut side = self.factor(&table.relation, items, outer)?;
         for join in &table.joins {
             let right = self.factor(&join.relation, items, outer)?;
-            tree = self.join(tree, right, &join.join_operator, items, outer)?;
+            side = self.join(side, right, &join.join_operator, items, outer)?;
         }
-        Ok(tree)
+        Ok(side)
     }
 
     fn join(
         &mut self,
-        left: Tree,
-        right: Tree,
+        left: Side,
+        right: Side,
         operator: &JoinOperator,
         items: &mut Items,
         outer: &Scope<'_>,
-    ) -> Result<Tree, SqlError> {
+    ) -> Result<Side, SqlError> {
         use JoinOperator as J;
-        let none = JoinConstraint::None;
-        let constraint = match operator {
-            J::Join(c)
-            | J::Inner(c)
-            | J::Left(c)
-            | J::LeftOuter(c)
-            | J::Right(c)
-            | J::RightOuter(c)
-            | J::FullOuter(c) => c,
-            J::CrossJoin(_) => &none,
-            other => {
-                return Err(SqlError::new(SqlState::SYNTAX_ERROR, format!("syntax error at this join: {other:?}")));
-            }
+        let Some(constraint) = constraint_of(operator) else {
+            return Err(SqlError::new(SqlState::SYNTAX_ERROR, format!("syntax error at this join: {operator:?}")));
         };
-        let full = matches!(operator, J::FullOuter(_));
-        let on = self.constraint(
-            constraint,
-            &left,
-            &right,
-            items,
-            full,
-            matches!(operator, J::Right(_) | J::RightOuter(_)),
-            outer,
-        )?;
-        Ok(match operator {
+        let kept = match operator {
+            J::FullOuter(_) => Kept::Both,
+            J::Right(_) | J::RightOuter(_) => Kept::Right,
+            _ => Kept::Left,
+        };
+        let (on, shown) = self.constraint(constraint, &left, &right, items, kept, outer)?;
+        let (left, right) = (left.tree, right.tree);
+        let tree = match operator {
             J::Left(_) | J::LeftOuter(_) => Tree::left(left, right, on),
             J::Right(_) | J::RightOuter(_) if right.is_lateral(items) || items.fixed => {
                 return Err(SqlError::unsupported("RIGHT JOIN beside LATERAL").hint("Write it as a LEFT JOIN."));
@@ -190,75 +307,73 @@ impl Binder<'_> {
             }
             J::FullOuter(_) => Tree::full(left, right, on),
             _ => Tree::inner(left, right, on),
-        })
+        };
+        Ok(Side { tree, shown })
     }
 
-    /// ON, USING and NATURAL as conjuncts.
-    #[allow(clippy::too_many_arguments)]
+    /// ON, USING and NATURAL as conjuncts, and what `*` shows of the join.
     fn constraint(
         &mut self,
         constraint: &JoinConstraint,
-        left: &Tree,
-        right: &Tree,
+        left: &Side,
+        right: &Side,
         items: &mut Items,
-        full: bool,
-        keep_right: bool,
+        kept: Kept,
         outer: &Scope<'_>,
-    ) -> Result<Vec<Conjunct>, SqlError> {
-        let (l, r) = (left.items(), right.items());
+    ) -> Result<(Vec<Conjunct>, Vec<Shown>), SqlError> {
+        let both = || [left.shown.as_slice(), right.shown.as_slice()].concat();
         let names: Vec<String> = match constraint {
-            JoinConstraint::None => return Ok(Vec::new()),
+            JoinConstraint::None => return Ok((Vec::new(), both())),
             JoinConstraint::On(expr) => {
-                let order: Vec<usize> = l.iter().chain(&r).copied().collect();
+                let order = [left.tree.items(), right.tree.items()].concat();
+                let own = Some(order.iter().copied().collect());
                 let scope = items.scope(&order, outer);
-                if order.len() == items.list.len() {
-                    return Ok(conjuncts(expr, &scope));
+                if order.len() == items.list.len() && !items.merging {
+                    return Ok((conjuncts(expr, &scope, own), both()));
                 }
-                let own = own_names(expr, &scope, &items.scope(&items.written(), outer))?;
-                return Ok(conjuncts(&own, &scope));
+                let resolved = own_names(expr, &scope, &items.scope(&items.written(), outer), items)?;
+                return Ok((conjuncts(&resolved, &scope, own), both()));
             }
             JoinConstraint::Using(names) => {
                 names.iter().filter_map(|name| name.0.last()?.as_ident().map(fold)).collect()
             }
             JoinConstraint::Natural => {
-                let visible = |side: &[usize]| -> Vec<String> {
-                    let columns = side
-                        .iter()
-                        .flat_map(|item| items.list[*item].columns.iter().enumerate().map(move |(n, c)| (*item, n, c)));
-                    columns
-                        .filter(|(item, n, c)| !items.shadowed.contains(&(*item, *n)) && !is_mark(&c.name))
-                        .map(|(_, _, c)| c.name.clone())
-                        .collect()
+                let named = |side: &Side| -> Vec<String> {
+                    let names = side.shown.iter().map(|shown| items.name(*shown));
+                    names.filter(|name| !is_mark(name)).map(str::to_string).collect()
                 };
-                let right = visible(&r);
-                let both: Vec<String> = visible(&l).into_iter().filter(|name| right.contains(name)).collect();
-                self.read_unsaid(&both);
-                both
+                let others = named(right);
+                let common: Vec<String> = named(left).into_iter().filter(|name| others.contains(name)).collect();
+                self.read_unsaid(&common);
+                common
             }
         };
-        let mut on = Vec::new();
-        for name in names {
-            let a = using_column(items, &l, &name, "left")?;
-            let b = using_column(items, &r, &name, "right")?;
-            let expr = Expr::BinaryOp {
-                left: Box::new(item_expr(a.0, a.1)),
-                op: ast::BinaryOperator::Eq,
-                right: Box::new(item_expr(b.0, b.1)),
-            };
-            on.push(Conjunct { expr, items: 1 << a.0 | 1 << b.0 });
-            if full {
-                items.shadowed.extend([a, b]);
-                items.merged.push((name, call_expr("coalesce", vec![item_expr(a.0, a.1), item_expr(b.0, b.1)])));
-            } else {
-                let (shown, hidden) = if keep_right { (b, a) } else { (a, b) };
-                items.shadowed.push(hidden);
-                items.front.push(shown);
+        let (mut on, mut shown, mut used) = (Vec::new(), Vec::new(), Vec::new());
+        for (place, name) in names.iter().enumerate() {
+            if names[..place].contains(name) {
+                let message = format!("column name \"{name}\" appears more than once in USING clause");
+                return Err(SqlError::new(SqlState::DUPLICATE_COLUMN, message));
             }
+            let l = using_column(items, &left.shown, name, "left")?;
+            let r = using_column(items, &right.shown, name, "right")?;
+            let expr = Expr::BinaryOp {
+                left: Box::new(items.expr(l)),
+                op: ast::BinaryOperator::Eq,
+                right: Box::new(items.expr(r)),
+            };
+            on.push(Conjunct { expr, items: items.items_of(l).and(items.items_of(r)), own: None });
+            shown.push(match kept {
+                Kept::Left => items.merge(name, l, r, false)?,
+                Kept::Right => items.merge(name, r, l, false)?,
+                Kept::Both => items.merge(name, l, r, true)?,
+            });
+            used.extend([l, r]);
         }
-        Ok(on)
+        shown.extend(both().into_iter().filter(|column| !used.contains(column)));
+        Ok((on, shown))
     }
 
-    fn factor(&mut self, factor: &TableFactor, items: &mut Items, outer: &Scope<'_>) -> Result<Tree, SqlError> {
+    fn factor(&mut self, factor: &TableFactor, items: &mut Items, outer: &Scope<'_>) -> Result<Side, SqlError> {
         if items.list.len() >= ITEMS_MAX {
             return Err(SqlError::new(SqlState::TOO_COMPLEX, format!("a FROM has more than {ITEMS_MAX} items")));
         }
@@ -316,17 +431,20 @@ impl Binder<'_> {
                 let item = self.derived(*lateral, subquery, alias.as_ref(), items, outer)?;
                 self.leaf(item, items, outer)
             }
-            TableFactor::NestedJoin { table_with_joins, alias } => {
-                if alias.is_some() {
-                    return Err(SqlError::unsupported("an alias of a join in parentheses"));
-                }
+            TableFactor::NestedJoin { table_with_joins, alias: None } => {
                 self.table_with_joins(table_with_joins, items, outer)
+            }
+            TableFactor::NestedJoin { table_with_joins, alias } => {
+                // Under an alias it is one relation, of the columns that `*` shows.
+                let query = whole_join(table_with_joins)?;
+                let item = self.derived(false, &query, alias.as_ref(), items, outer)?;
+                self.leaf(item, items, outer)
             }
             other => Err(SqlError::unsupported(format!("{other} in FROM"))),
         }
     }
 
-    fn leaf(&mut self, mut item: Item, items: &mut Items, outer: &Scope<'_>) -> Result<Tree, SqlError> {
+    fn leaf(&mut self, mut item: Item, items: &mut Items, outer: &Scope<'_>) -> Result<Side, SqlError> {
         if items.list.iter().any(|other| {
             other.alias == item.alias
                 && (other.schema == item.schema || other.schema.is_none() || item.schema.is_none())
@@ -342,8 +460,10 @@ impl Binder<'_> {
                 item.source = ItemSource::Node(item.marked(node.clone(), prefix));
             }
         }
+        let place = items.list.len();
+        let shown = (0..item.columns.len()).map(|number| Shown::Column(place, number)).collect();
         items.list.push(item);
-        Ok(Tree::Leaf(items.list.len() - 1))
+        Ok(Side { tree: Tree::Leaf(place), shown })
     }
 
     /// A subquery in FROM; a lateral one sees the items before it.
@@ -367,7 +487,15 @@ impl Binder<'_> {
         let planned = self.known_columns(planned, width);
         let name = alias.map_or_else(|| format!("unnamed_subquery_{}", items.list.len()), |alias| fold(&alias.name));
         let columns = super::bind_query::renamed(planned.columns, alias.map_or(&[], |alias| &alias.columns), &name)?;
-        Ok(Item { alias: name, schema: None, table: None, columns, source: ItemSource::Node(planned.node), lateral })
+        Ok(Item {
+            alias: name,
+            schema: None,
+            table: None,
+            columns,
+            source: ItemSource::Node(planned.node),
+            lateral,
+            scalar: false,
+        })
     }
 
     /// `TABLE name`
@@ -378,7 +506,7 @@ impl Binder<'_> {
     ) -> Result<super::bind::Planned, SqlError> {
         let item = self.table(name, None, outer)?;
         let mut items = Items::default();
-        let tree = self.leaf(item, &mut items, outer)?;
+        let tree = self.leaf(item, &mut items, outer)?.tree;
         let every = std::mem::replace(&mut self.every, true);
         let built = self.build(&tree, Vec::new(), &items, outer);
         self.every = every;
@@ -410,7 +538,7 @@ impl Binder<'_> {
         let shown = alias.map_or_else(|| table.to_string(), |alias| fold(&alias.name));
         let columns = super::bind_query::renamed(columns, alias.map_or(&[], |alias| &alias.columns), &shown)?;
         let schema = if alias.is_some() { None } else { schema.map(str::to_string) };
-        Ok(Item { alias: shown, schema, table: relation, columns, source, lateral: false })
+        Ok(Item { alias: shown, schema, table: relation, columns, source, lateral: false, scalar: false })
     }
 
     fn resolve_table(
@@ -513,8 +641,8 @@ impl Binder<'_> {
         let mut columns: Vec<Output> = Vec::new();
         for call in &calls {
             for (column, ty) in call.names.iter().zip(&call.call.columns) {
-                // One column takes the alias as its name.
-                let single = calls.len() == 1 && call.names.len() == 1;
+                // One column takes the alias as its name, unless the function names it.
+                let single = calls.len() == 1 && call.names.len() == 1 && *column == bare;
                 let name = if single { alias_name.clone().unwrap_or_else(|| column.clone()) } else { column.clone() };
                 columns.push(Output { name, ty: ty.clone(), origin: None });
             }
@@ -522,11 +650,12 @@ impl Binder<'_> {
         if ordinality {
             columns.push(Output { name: "ordinality".into(), ty: SqlType::Int8, origin: None });
         }
+        let scalar = columns.len() == 1 && !ordinality;
         let shown = alias_name.unwrap_or(bare);
         let columns = super::bind_query::renamed(columns, alias.map_or(&[], |alias| &alias.columns), &shown)?;
         let calls = calls.into_iter().map(|call| call.call).collect();
         let node = Arc::new(Node::Function { calls, ordinality });
-        Ok(Item { alias: shown, schema: None, table: None, columns, source: ItemSource::Node(node), lateral })
+        Ok(Item { alias: shown, schema: None, table: None, columns, source: ItemSource::Node(node), lateral, scalar })
     }
 }
 
@@ -541,22 +670,36 @@ fn virtual_columns(table: &'static VirtualTable) -> Vec<Output> {
         .collect()
 }
 
-/// The column that USING names on one side.
-fn using_column(items: &Items, side: &[usize], name: &str, which: &str) -> Result<(usize, usize), SqlError> {
-    let mut found = None;
-    for &item in side {
-        for (number, column) in items.list[item].columns.iter().enumerate() {
-            if column.name == name && !items.shadowed.contains(&(item, number)) {
-                if found.is_some() {
-                    let message = format!("common column name \"{name}\" appears more than once in {which} table");
-                    return Err(SqlError::new(SqlState::AMBIGUOUS_COLUMN, message));
-                }
-                found = Some((item, number));
-            }
-        }
+/// Whose rows an outer join keeps: USING shows their column.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kept {
+    Left,
+    Right,
+    Both,
+}
+
+/// `SELECT * FROM` a join.
+fn whole_join(join: &TableWithJoins) -> Result<ast::Query, SqlError> {
+    let dialect = sqlparser::dialect::PostgreSqlDialect {};
+    let parsed =
+        sqlparser::parser::Parser::new(&dialect).try_with_sql("SELECT * FROM x").and_then(|mut p| p.parse_query());
+    let mut query = *parsed.map_err(|error| SqlError::new(SqlState::INTERNAL_ERROR, error.to_string()))?;
+    if let ast::SetExpr::Select(select) = query.body.as_mut() {
+        select.from = vec![join.clone()];
     }
-    found.ok_or_else(|| {
+    Ok(query)
+}
+
+/// The column that USING names on one side.
+fn using_column(items: &Items, side: &[Shown], name: &str, which: &str) -> Result<Shown, SqlError> {
+    let mut found = side.iter().filter(|shown| items.name(**shown) == name);
+    let first = found.next().ok_or_else(|| {
         let message = format!("column \"{name}\" specified in USING clause does not exist in {which} table");
         SqlError::new(SqlState::UNDEFINED_COLUMN, message)
-    })
+    })?;
+    if found.next().is_some() {
+        let message = format!("common column name \"{name}\" appears more than once in {which} table");
+        return Err(SqlError::new(SqlState::AMBIGUOUS_COLUMN, message));
+    }
+    Ok(*first)
 }

@@ -3,7 +3,7 @@
 use super::bind::{Binder, Cte, Output, Planned, direction};
 use super::node::{Node, SetKind, SortKey};
 use super::scalar::Scalar;
-use super::scope::{Place, Scope, ScopeColumn, ScopeRelation};
+use super::scope::{Place, Scope, ScopeColumn, ScopeRelation, Visible};
 use super::take::Clause;
 use super::types::common;
 use crate::identifier::fold;
@@ -35,7 +35,12 @@ fn tail(query: &Query) -> Result<Tail<'_>, SqlError> {
             return Err(SqlError::unsupported("FETCH .. PERCENT"));
         }
         with_ties = fetch.with_ties;
-        limit = fetch.quantity.as_ref();
+        if with_ties && query.order_by.is_none() {
+            let message = "WITH TIES cannot be specified without ORDER BY clause";
+            return Err(SqlError::new(SqlState::SYNTAX_ERROR, message));
+        }
+        // How many may stand in a LIMIT: see `syntax::reshape`.
+        limit = fetch.quantity.as_ref().or(limit);
     }
     Ok(Tail { order: query.order_by.as_ref(), limit, offset, with_ties })
 }
@@ -93,7 +98,8 @@ impl Binder<'_> {
                 SetExpr::Select(select) => binder.select(select, tail, outer),
                 body => {
                     let planned = binder.body(body, outer)?;
-                    binder.finish(planned, tail, outer)
+                    let set = matches!(body, SetExpr::SetOperation { .. });
+                    binder.finish(planned, set, tail, outer)
                 }
             }
         });
@@ -238,24 +244,33 @@ impl Binder<'_> {
     }
 
     /// ORDER BY and LIMIT over the columns of a set operation or VALUES.
-    fn finish(&mut self, planned: Planned, tail: Tail<'_>, outer: &Scope<'_>) -> Result<Planned, SqlError> {
+    fn finish(&mut self, planned: Planned, set: bool, tail: Tail<'_>, outer: &Scope<'_>) -> Result<Planned, SqlError> {
         let planned = self.known_columns(planned, outer.width());
         let scope = output_scope(&planned.columns, outer);
         let mut node = planned.node;
+        let mut ties = Vec::new();
         if let Some(order) = tail.order {
             let mut keys = Vec::new();
             for key in order_keys(order)? {
-                let by = match ordinal(&key.expr, planned.columns.len(), "ORDER BY")? {
-                    Some(place) => Self::slot(outer.width() + place, &planned.columns[place].ty, scope.width()),
-                    None => self.scalar(&key.expr, &scope, Clause::plain("ORDER BY"))?,
+                let place = ordinal(&key.expr, planned.columns.len(), "ORDER BY")?;
+                if set && place.is_none() && !names_output(&key.expr, &planned.columns) {
+                    return Err(set_order(&key.expr, &scope));
+                }
+                let mut by = || match place {
+                    Some(place) => Ok(Self::slot(outer.width() + place, &planned.columns[place].ty, scope.width())),
+                    None => self.scalar(&key.expr, &scope, Clause::plain("ORDER BY")),
                 };
+                if tail.with_ties {
+                    ties.push(by()?);
+                }
+                let by = by()?;
                 let (descending, nulls_first) = direction(key);
                 keys.push(SortKey { by, descending, nulls_first });
             }
             let limit = self.sort_limit(&tail, outer)?;
             node = Arc::new(Node::Sort { input: node, keys, limit });
         }
-        let node = self.limited(node, &tail, Vec::new(), outer)?;
+        let node = self.limited(node, &tail, ties, outer)?;
         Ok(Planned { node, columns: planned.columns })
     }
 
@@ -358,23 +373,38 @@ fn agree(left: &[Output], right: &[Output], name: &str) -> Result<Vec<Output>, S
     .collect()
 }
 
+/// Whether a sort key is the name of an output column.
+fn names_output(key: &Expr, columns: &[Output]) -> bool {
+    matches!(key, Expr::Identifier(name) if columns.iter().any(|column| column.name == fold(name)))
+}
+
+/// The error of a sort key of a set operation that is none of its columns.
+fn set_order(key: &Expr, scope: &Scope<'_>) -> SqlError {
+    if let Expr::Identifier(name) = key
+        && let Err(error) = scope.column(&[fold(name)])
+    {
+        return error.with(|e| e.position = super::take::place_of(Some(name)));
+    }
+    SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, "invalid UNION/INTERSECT/EXCEPT ORDER BY clause")
+        .detail("Only result column names can be used, not expressions or functions.")
+        .hint("Add the expression/function to every SELECT, or move the UNION into a FROM clause.")
+}
+
 /// A scope of the columns of a result, after the prefix.
 pub(super) fn output_scope<'p>(columns: &[Output], outer: &'p Scope<'p>) -> Scope<'p> {
     let mut scope = Scope::inside(Some(outer));
-    scope.relations.push(ScopeRelation { alias: String::new(), schema: None, table: None });
+    scope.relations.push(ScopeRelation {
+        alias: String::new(),
+        schema: None,
+        table: None,
+        scalar: false,
+        visible: Visible::Yes,
+    });
     for (number, column) in columns.iter().enumerate() {
         let place = Place::Slot(scope.width());
         let name = column.name.clone();
         scope.types.push(column.ty.clone());
-        scope.columns.push(ScopeColumn {
-            relation: 0,
-            number,
-            name,
-            place,
-            origin: None,
-            shadowed: false,
-            merged: false,
-        });
+        scope.columns.push(ScopeColumn { relation: 0, number, name, place, origin: None, shadowed: false, rank: 0 });
     }
     scope
 }

@@ -516,7 +516,7 @@ fn grouped_columns(from: &Scope<'_>, keys: &[(String, usize)]) -> Vec<super::sco
     let place = |column: &super::scope::ScopeColumn| {
         let text = match &column.place {
             Place::Slot(slot) => slot_expr(*slot).to_string(),
-            Place::Merged(expr) => expr.to_string(),
+            Place::Merged(expr, _) => expr.to_string(),
             Place::Ungrouped => String::new(),
         };
         keys.iter().find(|(key, _)| *key == text).map_or(Place::Ungrouped, |(_, slot)| Place::Slot(*slot))

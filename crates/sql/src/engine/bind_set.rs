@@ -119,7 +119,7 @@ impl Binder<'_> {
                 of_array()?;
                 (SetFunction::Subscripts, vec![SqlType::Int4], &["generate_subscripts"])
             }
-            "json_object_keys" | "jsonb_object_keys" => (SetFunction::JsonKeys, vec![SqlType::Text], &["key"]),
+            "json_object_keys" | "jsonb_object_keys" => (SetFunction::JsonKeys, vec![SqlType::Text], &[name]),
             _ if name.contains("array_elements") => {
                 (SetFunction::JsonElements { text, binary }, vec![value], &["value"])
             }

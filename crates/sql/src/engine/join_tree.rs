@@ -2,6 +2,7 @@
 
 use super::bind::{Binder, Output};
 use super::bind_from::Items;
+use super::item_set::ItemSet;
 use super::keys;
 use super::node::{Join, JoinKey, JoinKind, Node};
 use super::presence::above;
@@ -27,6 +28,8 @@ pub(super) struct Item {
     pub(super) source: ItemSource,
     /// Its prefix is the row of the items before it.
     pub(super) lateral: bool,
+    /// A function that gives one value: its whole row is that value.
+    pub(super) scalar: bool,
 }
 
 /// Where an item's rows come from.
@@ -36,16 +39,18 @@ pub(super) enum ItemSource {
     Node(Arc<Node>),
 }
 
-/// A part of a condition that must hold by itself, and the items it names, as bits.
+/// A part of a condition that must hold by itself, and the items it names.
 #[derive(Clone, Debug)]
 pub(super) struct Conjunct {
     pub(super) expr: Expr,
-    pub(super) items: u64,
+    pub(super) items: ItemSet,
+    /// The items that it may name, if those are not all: those of the join whose ON it is of.
+    pub(super) own: Option<ItemSet>,
 }
 
 impl Conjunct {
-    fn within(&self, items: u64) -> bool {
-        self.items & !items == 0
+    fn within(&self, items: ItemSet) -> bool {
+        self.items.within(items)
     }
 }
 
@@ -94,8 +99,8 @@ impl Tree {
         }
     }
 
-    fn bits(&self) -> u64 {
-        self.items().iter().fold(0, |bits, item| bits | 1 << item)
+    pub(super) fn set(&self) -> ItemSet {
+        self.items().into_iter().collect()
     }
 
     pub(super) fn is_lateral(&self, items: &Items) -> bool {
@@ -118,7 +123,7 @@ impl Tree {
 /// Finds the items that an expression names.
 struct Names<'a, 's> {
     scope: &'a Scope<'s>,
-    items: u64,
+    items: ItemSet,
 }
 
 impl Visitor for Names<'_, '_> {
@@ -127,7 +132,7 @@ impl Visitor for Names<'_, '_> {
     fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
         let parts = match expr {
             _ if item_of(expr).is_some() => {
-                self.items |= item_of(expr).map_or(0, |item| 1 << item);
+                item_of(expr).into_iter().for_each(|item| self.items.add(item));
                 return ControlFlow::Continue(());
             }
             Expr::Identifier(ident) => vec![fold(ident)],
@@ -136,13 +141,13 @@ impl Visitor for Names<'_, '_> {
             Expr::CompoundFieldAccess { .. } => return ControlFlow::Continue(()),
             _ => return ControlFlow::Continue(()),
         };
-        self.items |= self.scope.relations_of(&parts);
+        self.items = self.items.and(self.scope.relations_of(&parts));
         ControlFlow::Continue(())
     }
 }
 
 /// Cuts a condition at its ANDs.
-pub(super) fn conjuncts(expr: &Expr, scope: &Scope<'_>) -> Vec<Conjunct> {
+pub(super) fn conjuncts(expr: &Expr, scope: &Scope<'_>, own: Option<ItemSet>) -> Vec<Conjunct> {
     let mut out = Vec::new();
     // A chain of ANDs leans to the left, and may be long.
     let mut rest = vec![expr];
@@ -151,9 +156,9 @@ pub(super) fn conjuncts(expr: &Expr, scope: &Scope<'_>) -> Vec<Conjunct> {
             Expr::BinaryOp { left, op: BinaryOperator::And, right } => rest.extend([right.as_ref(), left.as_ref()]),
             Expr::Nested(inner) => rest.push(inner),
             other => {
-                let mut names = Names { scope, items: 0 };
+                let mut names = Names { scope, items: ItemSet::NONE };
                 let _ = other.visit(&mut names);
-                out.push(Conjunct { expr: other.clone(), items: names.items });
+                out.push(Conjunct { expr: other.clone(), items: names.items, own });
             }
         }
     }
@@ -166,6 +171,7 @@ struct OwnNames<'a, 's> {
     scope: &'a Scope<'s>,
     /// All items so far.
     all: &'a Scope<'s>,
+    items: &'a Items,
     /// Queries around, and accesses to a field, which may begin with the name of a relation.
     depth: usize,
 }
@@ -179,7 +185,11 @@ impl OwnNames<'_, '_> {
         };
         let parts: Vec<String> = idents.iter().map(fold).collect();
         match self.scope.here(&parts)? {
-            Some(column) if matches!(column.place, Place::Merged(_)) => {}
+            Some(column) if matches!(column.place, Place::Merged(..)) => {
+                if let Some(merged) = self.items.merged_expr(column) {
+                    *expr = merged;
+                }
+            }
             Some(column) => *expr = item_expr(column.relation, column.number),
             None if matches!(self.all.here(&parts), Ok(None)) => {}
             None => {
@@ -232,9 +242,9 @@ impl VisitorMut for OwnNames<'_, '_> {
 ///
 /// # Errors
 /// 42P01, 42703 for a column of another item, 42702 for a name that is not clear.
-pub(super) fn own_names(expr: &Expr, scope: &Scope<'_>, all: &Scope<'_>) -> Result<Expr, SqlError> {
+pub(super) fn own_names(expr: &Expr, scope: &Scope<'_>, all: &Scope<'_>, items: &Items) -> Result<Expr, SqlError> {
     let mut own = expr.clone();
-    match VisitMut::visit(&mut own, &mut OwnNames { scope, all, depth: 0 }) {
+    match VisitMut::visit(&mut own, &mut OwnNames { scope, all, items, depth: 0 }) {
         ControlFlow::Continue(()) => Ok(own),
         ControlFlow::Break(error) => Err(error),
     }
@@ -247,14 +257,14 @@ pub(super) struct Built {
 }
 
 /// Takes out of a pool what names only these items.
-fn within(pool: &mut Vec<Conjunct>, items: u64) -> Vec<Conjunct> {
+fn within(pool: &mut Vec<Conjunct>, items: ItemSet) -> Vec<Conjunct> {
     let (taken, rest) = std::mem::take(pool).into_iter().partition(|conjunct| conjunct.within(items));
     *pool = rest;
     taken
 }
 
-fn bits(order: &[usize]) -> u64 {
-    order.iter().fold(0, |bits, item| bits | 1 << item)
+fn set(order: &[usize]) -> ItemSet {
+    order.iter().copied().collect()
 }
 
 impl Binder<'_> {
@@ -276,9 +286,10 @@ impl Binder<'_> {
             Tree::Join { kind, left, right, on } => {
                 let mut on = on.clone();
                 let (above, below_left, below_right) = if *kind == JoinKind::Left {
-                    let below_left = within(&mut pool, left.bits());
+                    let below_left = within(&mut pool, left.set());
                     // A condition that names nothing stays at the join: it decides matches, not rows.
-                    let (below_right, rest) = on.into_iter().partition(|c| c.items != 0 && c.within(right.bits()));
+                    let (below_right, rest) =
+                        on.into_iter().partition(|c| !c.items.is_empty() && c.within(right.set()));
                     on = rest;
                     (pool, below_left, below_right)
                 } else {
@@ -314,7 +325,9 @@ impl Binder<'_> {
     ) -> Result<Vec<Scalar>, SqlError> {
         let mut out = Vec::with_capacity(conjuncts.len());
         for conjunct in conjuncts {
-            let scalar = self.scalar(&conjunct.expr, scope, Clause::plain(clause))?;
+            let own = conjunct.own.filter(|own| (0..scope.relations.len()).any(|relation| !own.has(relation)));
+            let limited = own.map(|own| scope.limited(own));
+            let scalar = self.scalar(&conjunct.expr, limited.as_ref().unwrap_or(scope), Clause::plain(clause))?;
             out.push(self.condition(scalar, clause)?);
         }
         Ok(out)
@@ -374,9 +387,9 @@ impl Binder<'_> {
                     Expr::CompoundIdentifier(parts) => parts.last().is_some_and(|ident| fold(ident) == key),
                     _ => false,
                 };
-                let mut names = Names { scope, items: 0 };
+                let mut names = Names { scope, items: ItemSet::NONE };
                 let _ = value.visit(&mut names);
-                if named && names.items == 0 {
+                if named && names.items.is_empty() {
                     return self.scalar(value, outer, Clause::plain("WHERE")).map(Some);
                 }
             }
@@ -394,22 +407,22 @@ impl Binder<'_> {
         let mut left: Vec<&Tree> = units;
         let first = if items.fixed { 0 } else { starting_unit(&left, &pool) };
         let unit = left.remove(first);
-        let below = if unit.is_lateral(items) { Vec::new() } else { within(&mut pool, unit.bits()) };
+        let below = if unit.is_lateral(items) { Vec::new() } else { within(&mut pool, unit.set()) };
         let mut built = self.build(unit, below, items, outer)?;
         while !left.is_empty() {
-            let joined = bits(&built.order);
+            let joined = set(&built.order);
             let connected = |tree: &&Tree| {
                 pool.iter().any(|c| {
                     is_equality(&c.expr)
-                        && c.items & joined != 0
-                        && c.items & tree.bits() != 0
-                        && c.within(joined | tree.bits())
+                        && c.items.meets(joined)
+                        && c.items.meets(tree.set())
+                        && c.within(joined.and(tree.set()))
                 })
             };
             let next = if items.fixed { 0 } else { left.iter().position(connected).unwrap_or(0) };
             let unit = left.remove(next);
-            let below = if unit.is_lateral(items) { Vec::new() } else { within(&mut pool, unit.bits()) };
-            let on = within(&mut pool, joined | unit.bits());
+            let below = if unit.is_lateral(items) { Vec::new() } else { within(&mut pool, unit.set()) };
+            let on = within(&mut pool, joined.and(unit.set()));
             built = self.join_with(built, unit, JoinKind::Inner, below, on, items, outer)?;
         }
         self.filtered(built, pool, items, outer)
@@ -463,7 +476,7 @@ impl Binder<'_> {
         let mut keys = Vec::new();
         let mut rest = Vec::new();
         for conjunct in on {
-            match self.join_key(&conjunct, (bits(&left.order), &left_scope), (bits(&right.order), &right_scope))? {
+            match self.join_key(&conjunct, (set(&left.order), &left_scope), (set(&right.order), &right_scope))? {
                 Some(key) => keys.push(key),
                 None => rest.push(conjunct),
             }
@@ -487,8 +500,8 @@ impl Binder<'_> {
     fn join_key(
         &mut self,
         conjunct: &Conjunct,
-        left: (u64, &Scope<'_>),
-        right: (u64, &Scope<'_>),
+        left: (ItemSet, &Scope<'_>),
+        right: (ItemSet, &Scope<'_>),
     ) -> Result<Option<JoinKey>, SqlError> {
         let (a, b, null_equal) = match &conjunct.expr {
             Expr::BinaryOp { left: a, op: BinaryOperator::Eq, right: b } => (a.as_ref(), b.as_ref(), false),
@@ -496,18 +509,19 @@ impl Binder<'_> {
             _ => return Ok(None),
         };
         let named = |expr: &Expr| {
-            let mut items = 0;
+            let mut items = ItemSet::NONE;
             for scope in [left.1, right.1] {
-                let mut names = Names { scope, items: 0 };
+                let mut names = Names { scope, items: ItemSet::NONE };
                 let _ = expr.visit(&mut names);
-                items |= names.items;
+                items = items.and(names.items);
             }
             items
         };
         let (a_items, b_items) = (named(a), named(b));
-        let (l, r) = if a_items != 0 && a_items & !left.0 == 0 && b_items != 0 && b_items & !right.0 == 0 {
+        let of = |items: ItemSet, side: ItemSet| !items.is_empty() && items.within(side);
+        let (l, r) = if of(a_items, left.0) && of(b_items, right.0) {
             (a, b)
-        } else if b_items != 0 && b_items & !left.0 == 0 && a_items != 0 && a_items & !right.0 == 0 {
+        } else if of(b_items, left.0) && of(a_items, right.0) {
             (b, a)
         } else {
             return Ok(None);
@@ -531,7 +545,7 @@ impl Binder<'_> {
         let order = [left.order.clone(), vec![item]].concat();
         let scope = items.scope(&order, outer);
         let base = items.scope(&left.order, outer).width();
-        let on: Vec<Conjunct> = on.iter().filter(|c| c.items & 1 << item != 0).cloned().collect();
+        let on: Vec<Conjunct> = on.iter().filter(|c| c.items.has(item)).cloned().collect();
         if !on.iter().any(|c| is_equality(&c.expr)) {
             return Ok(None);
         }
@@ -583,7 +597,7 @@ fn is_equality(expr: &Expr) -> bool {
 
 /// The unit to begin with: the first that has an equality of its own, else the first with a condition of its own, else the first.
 fn starting_unit(units: &[&Tree], pool: &[Conjunct]) -> usize {
-    let own = |unit: &&Tree, conjunct: &Conjunct| conjunct.items != 0 && conjunct.within(unit.bits());
+    let own = |unit: &&Tree, conjunct: &Conjunct| !conjunct.items.is_empty() && conjunct.within(unit.set());
     let leaf = |unit: &&Tree| matches!(unit, Tree::Leaf(_));
     let equal = units.iter().position(|unit| leaf(unit) && pool.iter().any(|c| own(unit, c) && is_equality(&c.expr)));
     equal.or_else(|| units.iter().position(|unit| pool.iter().any(|c| own(unit, c)))).unwrap_or(0)

@@ -30,6 +30,7 @@ mod bind_select;
 mod bind_set;
 mod bind_window;
 mod explain;
+mod item_set;
 mod join_tree;
 mod key_table;
 mod keys;

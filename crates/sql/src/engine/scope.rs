@@ -3,6 +3,7 @@
 //! A row of a query begins with the row of the query around it (its *prefix*), so a slot number means the same in both, and a
 //! correlated reference is an ordinary one.
 
+use super::item_set::ItemSet;
 use super::presence::is_mark;
 use crate::catalog::{Oid, Relation};
 use crate::types::SqlType;
@@ -65,8 +66,8 @@ pub(super) fn item_of(expr: &Expr) -> Option<usize> {
 pub(super) enum Place {
     /// A slot of the row.
     Slot(usize),
-    /// An expression over slots: a column merged by USING in a full join.
-    Merged(Box<Expr>),
+    /// An expression over slots: a column merged by USING. It belongs to no relation.
+    Merged(Box<Expr>, ItemSet),
     /// Nowhere: the query is grouped, and the column is neither grouped nor depends on what is.
     Ungrouped,
 }
@@ -83,8 +84,8 @@ pub(super) struct ScopeColumn {
     pub(super) origin: Option<(Oid, u16)>,
     /// Merged into another by USING: only its qualified name finds it, and `*` leaves it out.
     pub(super) shadowed: bool,
-    /// Made by USING: `*` shows it before the others.
-    pub(super) merged: bool,
+    /// Its place in `*`, among those of the same rank as they come.
+    pub(super) rank: usize,
 }
 
 /// A relation in FROM.
@@ -95,6 +96,20 @@ pub(super) struct ScopeRelation {
     pub(super) schema: Option<String>,
     /// The table behind it, if it is one: for functional dependency.
     pub(super) table: Option<Arc<Relation>>,
+    /// A function that gives one value: its whole row is that value.
+    pub(super) scalar: bool,
+    /// Whether its columns may be named here.
+    pub(super) visible: Visible,
+}
+
+/// Whether an item of FROM may be named in a part of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Visible {
+    Yes,
+    /// It is there, but not for this part.
+    Hidden,
+    /// It comes later.
+    Later,
 }
 
 /// The names that an expression may use.
@@ -128,6 +143,30 @@ impl<'p> Scope<'p> {
         Scope { types: parent.map_or_else(Vec::new, |p| p.types.clone()), ..Scope::default() }
     }
 
+    /// The same rows, with only these relations to be named.
+    pub(super) fn limited(&self, own: ItemSet) -> Scope<'p> {
+        let last = (0..self.relations.len()).rev().find(|relation| own.has(*relation)).unwrap_or(0);
+        let relation = |(place, relation): (usize, &ScopeRelation)| {
+            let visible = match own.has(place) {
+                true => Visible::Yes,
+                false if place > last => Visible::Later,
+                false => Visible::Hidden,
+            };
+            ScopeRelation { visible, ..relation.clone() }
+        };
+        let within = |column: &&ScopeColumn| match &column.place {
+            Place::Merged(_, items) => items.within(own),
+            _ => own.has(column.relation),
+        };
+        Scope {
+            parent: self.parent,
+            relations: self.relations.iter().enumerate().map(relation).collect(),
+            columns: self.columns.iter().filter(within).cloned().collect(),
+            types: self.types.clone(),
+            uses_parent: Cell::new(self.uses_parent.get()),
+        }
+    }
+
     /// Slots of a row.
     pub(super) fn width(&self) -> usize {
         self.types.len()
@@ -139,6 +178,10 @@ impl<'p> Scope<'p> {
             [.., relation, name] if self.knows(relation) => {
                 SqlError::new(SqlState::UNDEFINED_COLUMN, format!("column {relation}.{name} does not exist"))
             }
+            [.., relation, _] if self.hides(relation) => {
+                let message = format!("invalid reference to FROM-clause entry for table \"{relation}\"");
+                SqlError::new(SqlState::UNDEFINED_TABLE, message)
+            }
             [.., relation, _] => {
                 SqlError::new(SqlState::UNDEFINED_TABLE, format!("missing FROM-clause entry for table \"{relation}\""))
             }
@@ -147,16 +190,35 @@ impl<'p> Scope<'p> {
     }
 
     fn knows(&self, alias: &str) -> bool {
-        self.relations.iter().any(|r| r.alias == alias) || self.parent.is_some_and(|parent| parent.knows(alias))
+        self.relations.iter().any(|r| r.alias == alias && r.visible == Visible::Yes)
+            || self.parent.is_some_and(|parent| parent.knows(alias))
+    }
+
+    fn hides(&self, alias: &str) -> bool {
+        self.relations.iter().any(|r| r.alias == alias && r.visible == Visible::Hidden)
+            || self.parent.is_some_and(|parent| parent.hides(alias))
+    }
+
+    /// The relation here whose whole row is one value, and that value's column.
+    pub(super) fn only_value(&self, alias: &str) -> Option<&ScopeColumn> {
+        match self.relations.iter().position(|relation| relation.alias == alias) {
+            Some(place) if self.relations[place].scalar => {
+                self.columns.iter().find(|column| column.relation == place && !is_mark(&column.name))
+            }
+            Some(_) => None,
+            None => self.parent.and_then(|parent| parent.only_value(alias)),
+        }
     }
 
     /// Relations that the qualifiers of a name may mean here.
     fn qualified(&self, qualifiers: &[String], relation: usize) -> bool {
-        let relation = &self.relations[relation];
-        match qualifiers {
-            [] => true,
-            [alias] => relation.alias == *alias,
-            [.., schema, alias] => relation.alias == *alias && relation.schema.as_deref() == Some(schema),
+        match (qualifiers, self.relations.get(relation)) {
+            ([], _) => true,
+            (_, None) => false,
+            ([alias], Some(relation)) => relation.alias == *alias,
+            ([.., schema, alias], Some(relation)) => {
+                relation.alias == *alias && relation.schema.as_deref() == Some(schema)
+            }
         }
     }
 
@@ -166,8 +228,11 @@ impl<'p> Scope<'p> {
         for column in &self.columns {
             let qualified = !qualifiers.is_empty();
             // A merged column has no relation to be named with.
-            let visible =
-                if matches!(column.place, Place::Merged(_)) { !qualified } else { !column.shadowed || qualified };
+            let visible = if matches!(column.place, Place::Merged(..)) {
+                !qualified && !column.shadowed
+            } else {
+                !column.shadowed || qualified
+            };
             if visible && column.name == *name && self.qualified(qualifiers, column.relation) {
                 if found.is_some() {
                     let message = format!("column reference \"{name}\" is ambiguous");
@@ -202,11 +267,14 @@ impl<'p> Scope<'p> {
     pub(super) fn place(&self, column: &ScopeColumn) -> Result<Found, SqlError> {
         let expr = match &column.place {
             Place::Slot(slot) => slot_expr(*slot),
-            Place::Merged(expr) => expr.as_ref().clone(),
+            Place::Merged(expr, _) => expr.as_ref().clone(),
             Place::Ungrouped => {
                 // A mark stands for the whole row.
                 let shown = if is_mark(&column.name) { "*" } else { &column.name };
-                let name = format!("{}.{shown}", self.relations[column.relation].alias);
+                let name = match self.relations.get(column.relation) {
+                    Some(relation) => format!("{}.{shown}", relation.alias),
+                    None => shown.to_string(),
+                };
                 let message =
                     format!("column \"{name}\" must appear in the GROUP BY clause or be used in an aggregate function");
                 return Err(SqlError::new(SqlState::GROUPING_ERROR, message));
@@ -218,22 +286,24 @@ impl<'p> Scope<'p> {
     /// The columns of `*`, or of `alias.*`.
     pub(super) fn star(&self, qualifiers: &[String]) -> Result<Vec<(String, Found)>, SqlError> {
         let named = self.columns.iter().filter(|column| !is_mark(&column.name));
-        let columns = named.filter(|column| {
-            if qualifiers.is_empty() { !column.shadowed } else { self.qualified(qualifiers, column.relation) }
+        let columns = named.filter(|column| match qualifiers {
+            [] => !column.shadowed,
+            _ => !matches!(column.place, Place::Merged(..)) && self.qualified(qualifiers, column.relation),
         });
         if let Some(alias) = qualifiers.last()
-            && !self.relations.iter().any(|r| r.alias == *alias)
+            && !self.relations.iter().any(|r| r.alias == *alias && r.visible == Visible::Yes)
         {
             if let Some(parent) = self.parent.filter(|parent| parent.knows(alias)) {
                 self.uses_parent.set(true);
                 return parent.star(qualifiers);
             }
-            let message = format!("missing FROM-clause entry for table \"{alias}\"");
+            let what = if self.hides(alias) { "invalid reference to" } else { "missing" };
+            let message = format!("{what} FROM-clause entry for table \"{alias}\"");
             return Err(SqlError::new(SqlState::UNDEFINED_TABLE, message));
         }
         let mut columns: Vec<&ScopeColumn> = columns.collect();
         if qualifiers.is_empty() {
-            columns.sort_by_key(|column| !column.merged);
+            columns.sort_by_key(|column| column.rank);
         }
         columns.into_iter().map(|column| Ok((column.name.clone(), self.place(column)?))).collect()
     }
@@ -245,21 +315,24 @@ impl<'p> Scope<'p> {
         let column = self
             .columns
             .iter()
-            .find(|c| c.relation == relation && c.number == number && !matches!(c.place, Place::Merged(_)))?;
+            .find(|c| c.relation == relation && c.number == number && !matches!(c.place, Place::Merged(..)))?;
         self.place(column).ok().map(|found| found.expr)
     }
 
-    /// Relations here (not around) that a name may be a column of, as a set of bits.
-    pub(super) fn relations_of(&self, parts: &[String]) -> u64 {
+    /// Relations here (not around) that a name may be a column of.
+    pub(super) fn relations_of(&self, parts: &[String]) -> ItemSet {
         match self.here(parts) {
-            Ok(Some(column)) if matches!(column.place, Place::Merged(_)) => {
-                u64::MAX >> (64 - self.relations.len().clamp(1, 64))
-            }
-            Ok(Some(column)) => 1 << column.relation,
+            Ok(Some(column)) => match &column.place {
+                Place::Merged(_, items) => *items,
+                _ => ItemSet::one(column.relation),
+            },
             // Either the name of a relation (its whole row), or not known here.
             _ => match parts {
-                [name] => self.relations.iter().position(|r| r.alias == *name).map_or(0, |place| 1 << place),
-                _ => 0,
+                [name] => {
+                    let found = self.relations.iter().position(|r| r.alias == *name);
+                    found.map_or(ItemSet::NONE, ItemSet::one)
+                }
+                _ => ItemSet::NONE,
             },
         }
     }

@@ -243,6 +243,11 @@ impl Taker<'_, '_, '_, '_> {
         let found = match self.scope.column(&names) {
             Ok(found) => found,
             Err(error) if error.state == SqlState::UNDEFINED_COLUMN && names.len() == 1 => {
+                if let Some(only) = self.scope.only_value(&names[0]) {
+                    let found = self.scope.column(&[names[0].clone(), only.name.clone()])?;
+                    self.binder.read_unsaid([&only.name]);
+                    return Ok(found.expr);
+                }
                 // The name of a relation means its whole row.
                 let Ok(columns) = self.scope.star(&names) else {
                     return Err(error.with(|e| e.position = place_of(parts.first())));
@@ -412,7 +417,7 @@ impl Taker<'_, '_, '_, '_> {
             let FunctionArg::Unnamed(FunctionArgExpr::Expr(arg)) = arg else { continue };
             let Expr::Identifier(ident) = arg else { continue };
             let names = [fold(ident)];
-            if scope.find(&names)?.is_some() {
+            if scope.find(&names)?.is_some() || scope.only_value(&names[0]).is_some() {
                 continue;
             }
             let Ok(columns) = scope.star(&names) else { continue };

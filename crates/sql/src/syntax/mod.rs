@@ -18,6 +18,7 @@ mod links;
 mod name;
 mod operator;
 mod reader;
+mod reshape;
 mod rewrite;
 
 mod alter;

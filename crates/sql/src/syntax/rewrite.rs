@@ -5,6 +5,7 @@ use super::control::as_of;
 use super::ddl::Ddl;
 use super::name::Name;
 use super::reader::{Reader, word_of};
+use super::reshape;
 use crate::SqlError;
 use crate::plan::{Inference, Overriding};
 use sqlparser::ast::{Query, SetExpr, Statement};
@@ -17,9 +18,12 @@ pub(super) fn query_or_dml(r: &mut Reader) -> Result<Command, SqlError> {
     let start = r.at;
     let text: Arc<str> = r.lexed.slice(r.rest()).into();
     let mut found = Found::default();
-    let tokens = rewrite(r, &mut found)?;
+    let (tokens, symmetric) = reshape::apply(rewrite(r, &mut found)?);
     r.at = start;
     let mut statement = r.library_statement(tokens)?;
+    if symmetric {
+        reshape::mend(&mut statement);
+    }
     let allowed =
         matches!(statement, Statement::Query(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_));
     if !allowed {
@@ -102,9 +106,6 @@ fn rewrite(r: &mut Reader, found: &mut Found) -> Result<Vec<TokenWithSpan>, SqlE
             out.extend(keep.iter().map(|n| r.lexed.tokens[r.at + n].clone()));
             r.at += keep[1] + 1;
             continue;
-        }
-        if first == Some(b'B') && r.peek_words("BETWEEN SYMMETRIC") {
-            return Err(SqlError::unsupported("BETWEEN SYMMETRIC").hint("Use BETWEEN least(a, b) AND greatest(a, b)."));
         }
         if first == Some(b'B') && r.peek_words("BETWEEN ASYMMETRIC") {
             out.push(r.lexed.tokens[r.at].clone());

@@ -4,6 +4,7 @@
 //! them). After a line `--- differs: why` stands Timeball's own answer. `BLESS=1 cargo test -p timeball-sql
 //! --test engine` writes what Timeball gives: look at the difference before you keep it.
 
+mod session;
 #[path = "../direct/world.rs"]
 #[allow(dead_code)]
 mod world;
@@ -29,6 +30,11 @@ fn answer(world: &World, statement: &str) -> Vec<String> {
 fn run(text: &str, hash_seed: u64) -> String {
     let mut world = World::new();
     world.hash_seed = hash_seed;
+    replay(text, |statement| answer(&world, statement))
+}
+
+/// A script with the answers that came.
+fn replay(text: &str, mut answer: impl FnMut(&str) -> Vec<String>) -> String {
     let mut out = String::new();
     let mut statement = String::new();
     let mut head = true;
@@ -46,7 +52,7 @@ fn run(text: &str, hash_seed: u64) -> String {
         statement.push('\n');
         if line.trim_end().ends_with(';') {
             out.push_str(&statement);
-            for line in answer(&world, &statement) {
+            for line in answer(&statement) {
                 let _ = writeln!(out, "-- {line}");
             }
             statement.clear();
@@ -92,7 +98,12 @@ fn answers(text: &str) -> Vec<(usize, String, Vec<String>)> {
 }
 
 fn scripts() -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/engine/scripts");
+    scripts_in(Path::new("tests/engine/scripts"))
+}
+
+/// The scripts of a folder of the crate.
+fn scripts_in(folder: &Path) -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
     let mut paths: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.retain(|path| path.extension().is_some_and(|extension| extension == "sql"));
     paths.sort();

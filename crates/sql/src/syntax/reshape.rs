@@ -1,0 +1,369 @@
+//! Forms of a query that the library does not read, put into forms that mean the same and that it does.
+//!
+//! ```text
+//! .. FOR UPDATE LIMIT 1                .. LIMIT 1 FOR UPDATE
+//! .. FETCH FIRST (1 + 1) ROWS ONLY     .. LIMIT (1 + 1)
+//! .. FETCH FIRST n ROWS WITH TIES      .. LIMIT n FETCH FIRST ROWS WITH TIES
+//! INSERT .. SELECT 5 ON CONFLICT ..    INSERT .. SELECT 5 WHERE TRUE ON CONFLICT ..
+//! a JOIN b JOIN c ON x ON y            a JOIN (b JOIN c ON x) ON y
+//! x BETWEEN SYMMETRIC a AND b          x BETWEEN <mark>(a) AND b, until it is a tree: see [`mend`]
+//! ```
+//! Each is looked for by its words first, so a statement without them costs one pass over its tokens.
+
+use sqlparser::ast::{BinaryOperator, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, VisitMut, VisitorMut};
+use sqlparser::tokenizer::{Span, Token, TokenWithSpan, Word};
+use std::ops::ControlFlow;
+
+/// The function that marks the lower bound of BETWEEN SYMMETRIC: no text of a statement holds its name.
+const SYMMETRIC: &str = "\0symmetric";
+
+/// What a statement's tokens hold.
+#[derive(Default)]
+struct Words {
+    fetch: bool,
+    lock: bool,
+    conflict: bool,
+    symmetric: bool,
+    joins: usize,
+}
+
+fn is(token: Option<&TokenWithSpan>, word: &str) -> bool {
+    matches!(token.map(|t| &t.token), Some(Token::Word(w)) if w.quote_style.is_none() && w.value.eq_ignore_ascii_case(word))
+}
+
+fn is_any(token: Option<&TokenWithSpan>, words: &[&str]) -> bool {
+    words.iter().any(|word| is(token, word))
+}
+
+fn word(text: &str, span: Span) -> TokenWithSpan {
+    TokenWithSpan { token: Token::make_keyword(text), span }
+}
+
+/// Whether the tree must be mended too.
+pub(super) type Symmetric = bool;
+
+/// The same statement in the library's forms.
+pub(super) fn apply(mut tokens: Vec<TokenWithSpan>) -> (Vec<TokenWithSpan>, Symmetric) {
+    let mut found = Words::default();
+    for token in &tokens {
+        let Token::Word(word) = &token.token else { continue };
+        if word.quote_style.is_some() {
+            continue;
+        }
+        let same = |other: &str| word.value.eq_ignore_ascii_case(other);
+        match word.value.len() {
+            3 => found.lock |= same("FOR"),
+            4 => found.joins += usize::from(same("JOIN")),
+            5 => found.fetch |= same("FETCH"),
+            8 => found.conflict |= same("CONFLICT"),
+            9 => found.symmetric |= same("SYMMETRIC"),
+            _ => {}
+        }
+    }
+    if found.conflict {
+        tokens = before_conflict(tokens);
+    }
+    if found.fetch || found.lock {
+        tokens = tails(tokens);
+    }
+    if found.joins > 1 {
+        tokens = nested_joins(tokens);
+    }
+    let mut symmetric = false;
+    if found.symmetric {
+        (tokens, symmetric) = between_symmetric(tokens);
+    }
+    (tokens, symmetric)
+}
+
+/// `SELECT 5 ON CONFLICT`: the library takes ON for the column's alias, unless a clause stands before it.
+fn before_conflict(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+    const CLAUSES: [&str; 11] =
+        ["FROM", "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "OFFSET", "FETCH", "WINDOW", "FOR", "VALUES"];
+    let mut out = Vec::with_capacity(tokens.len() + 2);
+    let mut depth = 0usize;
+    // Whether a select list without a clause behind it is open outside of parentheses.
+    let mut bare = false;
+    for (at, token) in tokens.iter().enumerate() {
+        match &token.token {
+            Token::LParen => depth += 1,
+            Token::RParen => depth = depth.saturating_sub(1),
+            Token::Word(_) if depth == 0 => {
+                if is(Some(token), "SELECT") {
+                    bare = true;
+                } else if is_any(Some(token), &CLAUSES) {
+                    bare = false;
+                } else if bare && is(Some(token), "ON") && is(tokens.get(at + 1), "CONFLICT") {
+                    out.push(word("WHERE", token.span));
+                    out.push(word("TRUE", token.span));
+                    bare = false;
+                }
+            }
+            _ => {}
+        }
+        out.push(token.clone());
+    }
+    out
+}
+
+/// What must stand last at one depth of parentheses.
+struct Held {
+    depth: usize,
+    ties: Vec<TokenWithSpan>,
+    locks: Vec<TokenWithSpan>,
+}
+
+/// Locking clauses and WITH TIES go behind LIMIT and OFFSET; FETCH is a LIMIT.
+fn tails(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+    let mut out = Vec::with_capacity(tokens.len() + 4);
+    let mut held: Vec<Held> = Vec::new();
+    let mut depth = 0usize;
+    let mut at = 0;
+    let give = |held: &mut Vec<Held>, depth: usize, out: &mut Vec<TokenWithSpan>| {
+        if let Some(last) = held.pop_if(|last| last.depth == depth) {
+            out.extend(last.ties);
+            out.extend(last.locks);
+        }
+    };
+    while let Some(token) = tokens.get(at) {
+        let next = tokens.get(at + 1);
+        match &token.token {
+            Token::LParen => depth += 1,
+            Token::RParen => {
+                give(&mut held, depth, &mut out);
+                depth = depth.saturating_sub(1);
+            }
+            Token::Word(_) if is(Some(token), "FETCH") && is_any(next, &["FIRST", "NEXT"]) => {
+                let (end, count, ties) = fetch(&tokens, at + 2);
+                if let Some(count) = count {
+                    out.push(word("LIMIT", token.span));
+                    out.extend(count);
+                    if ties {
+                        let words = ["FETCH", "FIRST", "ROWS", "WITH", "TIES"];
+                        at_depth(&mut held, depth).ties = words.iter().map(|text| word(text, token.span)).collect();
+                    }
+                    at = end;
+                    continue;
+                }
+            }
+            Token::Word(_) if is(Some(token), "FOR") && is_any(next, &["UPDATE", "SHARE"]) => {
+                let end = lock_end(&tokens, at + 2);
+                let more = is_any(tokens.get(end), &["LIMIT", "OFFSET", "FETCH"]);
+                if more || held.last().is_some_and(|last| last.depth == depth) {
+                    at_depth(&mut held, depth).locks.extend(tokens[at..end].iter().cloned());
+                    at = end;
+                    continue;
+                }
+            }
+            Token::Word(_) if is(Some(token), "RETURNING") || is(Some(token), "ON") && is(next, "CONFLICT") => {
+                give(&mut held, depth, &mut out);
+            }
+            _ => {}
+        }
+        out.push(token.clone());
+        at += 1;
+    }
+    give(&mut held, depth, &mut out);
+    out
+}
+
+fn at_depth(held: &mut Vec<Held>, depth: usize) -> &mut Held {
+    if held.last().is_none_or(|last| last.depth != depth) {
+        held.push(Held { depth, ties: Vec::new(), locks: Vec::new() });
+    }
+    let last = held.len() - 1;
+    &mut held[last]
+}
+
+/// FETCH FIRST from its count on: where it ends, the count, WITH TIES. No count if it is not one.
+fn fetch(tokens: &[TokenWithSpan], start: usize) -> (usize, Option<Vec<TokenWithSpan>>, bool) {
+    let mut depth = 0usize;
+    let mut at = start;
+    while let Some(token) = tokens.get(at) {
+        match &token.token {
+            Token::LParen => depth += 1,
+            Token::RParen if depth == 0 => break,
+            Token::RParen => depth -= 1,
+            Token::Word(_) if depth == 0 && is_any(Some(token), &["ROW", "ROWS"]) => {
+                let ties = is(tokens.get(at + 1), "WITH") && is(tokens.get(at + 2), "TIES");
+                if !ties && !is(tokens.get(at + 1), "ONLY") {
+                    break;
+                }
+                let one = || vec![TokenWithSpan { token: Token::Number("1".into(), false), span: token.span }];
+                let count = if at == start { one() } else { tokens[start..at].to_vec() };
+                return (at + if ties { 3 } else { 2 }, Some(count), ties);
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    (start, None, false)
+}
+
+/// The end of a locking clause, from the word after UPDATE or SHARE on.
+fn lock_end(tokens: &[TokenWithSpan], start: usize) -> usize {
+    let mut at = start;
+    if is(tokens.get(at), "OF") {
+        at += 2;
+        while matches!(tokens.get(at).map(|t| &t.token), Some(Token::Comma | Token::Period)) {
+            at += 2;
+        }
+    }
+    if is(tokens.get(at), "NOWAIT") {
+        at += 1;
+    } else if is(tokens.get(at), "SKIP") && is(tokens.get(at + 1), "LOCKED") {
+        at += 2;
+    }
+    at.min(tokens.len())
+}
+
+/// A join whose ON or USING has not come yet.
+struct Open {
+    depth: usize,
+    /// Where its right side begins.
+    right: usize,
+    /// Other joins stand in its right side.
+    holds_joins: bool,
+}
+
+/// Puts parentheses around the right sides of joins that hold joins.
+fn nested_joins(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+    let mut open: Vec<Open> = Vec::new();
+    let (mut starts, mut ends) = (Vec::new(), Vec::new());
+    let mut depth = 0usize;
+    for (at, token) in tokens.iter().enumerate() {
+        match &token.token {
+            Token::LParen => depth += 1,
+            Token::RParen => {
+                open.retain(|join| join.depth < depth);
+                depth = depth.saturating_sub(1);
+            }
+            Token::Comma => open.retain(|join| join.depth < depth),
+            Token::Word(_) if is(Some(token), "JOIN") => {
+                let before = |n: usize| at.checked_sub(n).and_then(|at| tokens.get(at));
+                // CROSS JOIN and NATURAL .. JOIN have no condition of their own.
+                let kind = if is(before(1), "OUTER") { 2 } else { 1 };
+                let kind = if is_any(before(kind), &["LEFT", "RIGHT", "FULL", "INNER"]) { kind + 1 } else { kind };
+                let alone = is(before(1), "CROSS") || is(before(kind), "NATURAL");
+                if let Some(last) = open.last_mut().filter(|last| last.depth == depth) {
+                    last.holds_joins = true;
+                }
+                if !alone {
+                    open.push(Open { depth, right: at + 1, holds_joins: false });
+                }
+            }
+            Token::Word(_) if is_any(Some(token), &["ON", "USING"]) => {
+                if let Some(join) = open.pop_if(|join| join.depth == depth)
+                    && join.holds_joins
+                {
+                    starts.push(join.right);
+                    ends.push(at);
+                }
+            }
+            Token::Word(_) if is_any(Some(token), &["WHERE", "GROUP", "ORDER", "SELECT"]) => {
+                open.retain(|join| join.depth < depth);
+            }
+            _ => {}
+        }
+    }
+    if starts.is_empty() {
+        return tokens;
+    }
+    let mut out = Vec::with_capacity(tokens.len() + 2 * starts.len());
+    for (at, token) in tokens.into_iter().enumerate() {
+        let span = token.span;
+        let count = |places: &[usize]| places.iter().filter(|place| **place == at).count();
+        out.extend((0..count(&ends)).map(|_| TokenWithSpan { token: Token::RParen, span }));
+        out.extend((0..count(&starts)).map(|_| TokenWithSpan { token: Token::LParen, span }));
+        out.push(token);
+    }
+    out
+}
+
+/// Marks the lower bounds.
+fn between_symmetric(tokens: Vec<TokenWithSpan>) -> (Vec<TokenWithSpan>, Symmetric) {
+    let mut out = Vec::with_capacity(tokens.len() + 3);
+    // Where the marks' parentheses close.
+    let mut ends = Vec::new();
+    let mut found = false;
+    let mut at = 0;
+    while at < tokens.len() {
+        let token = &tokens[at];
+        while ends.pop_if(|end| *end == at).is_some() {
+            out.push(TokenWithSpan { token: Token::RParen, span: token.span });
+        }
+        out.push(token.clone());
+        at += 1;
+        if is(Some(token), "BETWEEN")
+            && is(tokens.get(at), "SYMMETRIC")
+            && let Some(end) = bound_end(&tokens, at + 1)
+        {
+            let mark = Word {
+                value: SYMMETRIC.into(),
+                quote_style: Some('"'),
+                keyword: sqlparser::keywords::Keyword::NoKeyword,
+            };
+            out.push(TokenWithSpan { token: Token::Word(mark), span: token.span });
+            out.push(TokenWithSpan { token: Token::LParen, span: token.span });
+            ends.push(end);
+            found = true;
+            at += 1;
+        }
+    }
+    (out, found)
+}
+
+/// The AND behind a lower bound.
+fn bound_end(tokens: &[TokenWithSpan], start: usize) -> Option<usize> {
+    let mut depth = 0usize;
+    for (at, token) in tokens.iter().enumerate().skip(start) {
+        match &token.token {
+            Token::LParen | Token::LBracket => depth += 1,
+            Token::RParen | Token::RBracket => depth = depth.checked_sub(1)?,
+            Token::Word(_) if is(Some(token), "CASE") => depth += 1,
+            Token::Word(_) if is(Some(token), "END") => depth = depth.checked_sub(1)?,
+            Token::Word(_) if depth == 0 && is(Some(token), "AND") => return Some(at),
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Writes BETWEEN SYMMETRIC out: between the bounds in either order.
+pub(super) fn mend<T: VisitMut>(node: &mut T) {
+    let _ = node.visit(&mut Mend);
+}
+
+struct Mend;
+
+impl VisitorMut for Mend {
+    type Break = ();
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        if let Expr::Between { expr: value, negated, low, high } = expr
+            && let Some(bound) = marked(low)
+        {
+            let between = |low: &Expr, high: &Expr| Expr::Between {
+                expr: value.clone(),
+                negated: *negated,
+                low: Box::new(low.clone()),
+                high: Box::new(high.clone()),
+            };
+            let op = if *negated { BinaryOperator::And } else { BinaryOperator::Or };
+            let (left, right) = (Box::new(between(bound, high)), Box::new(between(high, bound)));
+            *expr = Expr::Nested(Box::new(Expr::BinaryOp { left, op, right }));
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// The bound in a mark.
+fn marked(low: &Expr) -> Option<&Expr> {
+    let Expr::Function(function) = low else { return None };
+    let name = function.name.0.last()?.as_ident()?;
+    let FunctionArguments::List(list) = &function.args else { return None };
+    match list.args.as_slice() {
+        [FunctionArg::Unnamed(FunctionArgExpr::Expr(bound))] if name.value == SYMMETRIC => Some(bound),
+        _ => None,
+    }
+}

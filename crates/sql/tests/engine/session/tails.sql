@@ -1,0 +1,355 @@
+-- ORDER BY, LIMIT, FETCH, DISTINCT ON, set operations, VALUES.
+
+CREATE TABLE s (id int PRIMARY KEY, g int, n text);
+INSERT INTO s VALUES (1, 1, 'a'), (2, 1, 'b'), (3, 2, 'a'), (4, 2, NULL), (5, 3, 'c');
+
+--- FETCH FIRST.
+SELECT id FROM s ORDER BY id FETCH FIRST ROW ONLY;
+-- 1
+SELECT id FROM s ORDER BY id FETCH FIRST 2 ROWS ONLY;
+-- 1
+-- 2
+SELECT id FROM s ORDER BY id FETCH NEXT 1 ROW ONLY;
+-- 1
+SELECT id FROM s ORDER BY id FETCH FIRST (1 + 1) ROWS ONLY;
+-- 1
+-- 2
+SELECT id FROM s ORDER BY id OFFSET 1 ROW FETCH NEXT (SELECT 2) ROWS ONLY;
+-- 2
+-- 3
+SELECT id FROM s ORDER BY id OFFSET 2 ROWS FETCH FIRST 1 ROW ONLY;
+-- 3
+SELECT id FROM s ORDER BY id FETCH FIRST 1 ROW ONLY OFFSET 2;
+-- 3
+SELECT id FROM s ORDER BY id FETCH FIRST 0 ROWS ONLY;
+SELECT id FROM s ORDER BY id OFFSET (1 + 2) ROWS;
+-- 4
+-- 5
+SELECT id, g FROM s ORDER BY g FETCH FIRST 1 ROW WITH TIES;
+-- 1|1
+-- 2|1
+SELECT id, g FROM s ORDER BY g, id FETCH FIRST 1 ROW WITH TIES;
+-- 1|1
+SELECT id, g FROM s ORDER BY g DESC, id FETCH FIRST 2 ROWS WITH TIES;
+-- 5|3
+-- 3|2
+SELECT g FROM s ORDER BY g FETCH FIRST 3 ROWS WITH TIES;
+-- 1
+-- 1
+-- 2
+-- 2
+SELECT g FROM s ORDER BY g OFFSET 1 FETCH FIRST 1 ROW WITH TIES;
+-- 1
+SELECT g FROM s ORDER BY g FETCH FIRST (1 + 2) ROWS WITH TIES;
+-- 1
+-- 1
+-- 2
+-- 2
+SELECT DISTINCT g FROM s ORDER BY g FETCH FIRST 2 ROWS WITH TIES;
+-- 1
+-- 2
+SELECT n FROM s ORDER BY n NULLS FIRST FETCH FIRST 2 ROWS WITH TIES;
+-- NULL
+-- a
+-- a
+SELECT id FROM s FETCH FIRST 1 ROW WITH TIES;
+-- ERROR 42601: WITH TIES cannot be specified without ORDER BY clause
+SELECT g FROM s UNION ALL SELECT g FROM s ORDER BY g FETCH FIRST 1 ROW WITH TIES;
+-- 1
+-- 1
+-- 1
+-- 1
+SELECT g FROM s UNION ALL SELECT 1 FETCH FIRST 1 ROW WITH TIES;
+-- ERROR 42601: WITH TIES cannot be specified without ORDER BY clause
+VALUES (1), (1), (2) ORDER BY 1 FETCH FIRST 1 ROW WITH TIES;
+-- 1
+-- 1
+VALUES (1), (1), (2) FETCH FIRST 2 ROWS ONLY;
+-- 1
+-- 1
+SELECT * FROM (SELECT g FROM s ORDER BY g FETCH FIRST 1 ROW WITH TIES) q;
+-- 1
+-- 1
+SELECT id FROM s ORDER BY id FETCH FIRST -1 ROWS ONLY;
+-- ERROR 2201W: LIMIT must not be negative
+SELECT id FROM s ORDER BY id LIMIT -1;
+-- ERROR 2201W: LIMIT must not be negative
+SELECT id FROM s ORDER BY id OFFSET -1;
+-- ERROR 2201X: OFFSET must not be negative
+SELECT id FROM s ORDER BY id LIMIT NULL OFFSET NULL;
+-- 1
+-- 2
+-- 3
+-- 4
+-- 5
+SELECT id FROM s ORDER BY id LIMIT ALL;
+-- 1
+-- 2
+-- 3
+-- 4
+-- 5
+SELECT id FROM s ORDER BY id LIMIT 1.5;
+-- 1
+-- 2
+SELECT id FROM s ORDER BY id LIMIT 'x';
+-- ERROR 22P02: invalid input syntax for type bigint: "x"
+SELECT id FROM s ORDER BY id LIMIT '2';
+-- 1
+-- 2
+SELECT id FROM s ORDER BY id LIMIT (SELECT count(*) FROM s WHERE g = 1);
+-- 1
+-- 2
+SELECT id FROM s ORDER BY id OFFSET 3 LIMIT 1;
+-- 4
+SELECT id FROM s ORDER BY id LIMIT 1 OFFSET 3;
+-- 4
+
+--- Locking clauses.
+SELECT id FROM s WHERE id = 1 FOR UPDATE;
+-- 1
+SELECT id FROM s ORDER BY id FOR UPDATE LIMIT 1;
+-- 1
+SELECT id FROM s ORDER BY id FOR UPDATE SKIP LOCKED LIMIT 1;
+-- 1
+SELECT id FROM s ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED;
+-- 1
+SELECT id FROM s WHERE g = 2 ORDER BY id FOR UPDATE NOWAIT LIMIT 1 OFFSET 1;
+-- 4
+SELECT id FROM s ORDER BY id FOR SHARE OFFSET 2 LIMIT 1;
+-- 3
+SELECT id FROM s ORDER BY id FOR UPDATE OF s SKIP LOCKED LIMIT 1;
+-- 1
+SELECT id FROM s ORDER BY id FOR NO KEY UPDATE SKIP LOCKED LIMIT 2;
+-- 1
+-- 2
+SELECT id FROM s ORDER BY id FOR KEY SHARE FETCH FIRST 1 ROW ONLY;
+-- 1
+SELECT id FROM s ORDER BY id FOR UPDATE FETCH FIRST (1) ROWS ONLY;
+-- 1
+UPDATE s SET n = 'z' WHERE id = (SELECT id FROM s WHERE g = 3 ORDER BY id FOR UPDATE SKIP LOCKED LIMIT 1) RETURNING id, n;
+-- 5|z
+DELETE FROM s WHERE id IN (SELECT id FROM s WHERE g = 9 ORDER BY id FOR UPDATE SKIP LOCKED LIMIT 10);
+SELECT g, count(*) FROM s GROUP BY g FOR UPDATE;
+-- ERROR 0A000: FOR UPDATE is not allowed with GROUP BY clause
+SELECT DISTINCT g FROM s FOR UPDATE;
+-- ERROR 0A000: FOR UPDATE is not allowed with DISTINCT clause
+SELECT count(*) FROM s FOR UPDATE;
+-- ERROR 0A000: FOR UPDATE is not allowed with aggregate functions
+SELECT id FROM s FOR UPDATE OF nope;
+-- ERROR 42P01: relation "nope" in FOR UPDATE clause not found in FROM clause
+
+--- DISTINCT ON.
+SELECT DISTINCT ON (g) g, id FROM s ORDER BY g, id;
+-- 1|1
+-- 2|3
+-- 3|5
+SELECT DISTINCT ON (g) g, id FROM s ORDER BY g, id DESC;
+-- 1|2
+-- 2|4
+-- 3|5
+SELECT DISTINCT ON (g) id FROM s ORDER BY g DESC, id DESC;
+-- 5
+-- 4
+-- 2
+SELECT DISTINCT ON (g % 2) g % 2, id FROM s ORDER BY g % 2, id;
+-- 0|3
+-- 1|1
+SELECT DISTINCT ON (1) g, id FROM s ORDER BY 1, 2;
+-- 1|1
+-- 2|3
+-- 3|5
+SELECT DISTINCT ON (g) g, id FROM s ORDER BY id;
+-- ERROR 42P10: SELECT DISTINCT ON expressions must match initial ORDER BY expressions
+SELECT DISTINCT ON (g) g, id FROM s ORDER BY g, id LIMIT 2;
+-- 1|1
+-- 2|3
+SELECT DISTINCT ON (g) g, id FROM s ORDER BY g, id OFFSET 1;
+-- 2|3
+-- 3|5
+SELECT DISTINCT ON (x) x, y FROM (VALUES (1, 2), (1, 1), (2, 5)) v(x, y) ORDER BY x, y;
+-- 1|1
+-- 2|5
+SELECT DISTINCT g, id % 2 FROM s ORDER BY g, id;
+-- ERROR 42P10: for SELECT DISTINCT, ORDER BY expressions must appear in select list
+SELECT DISTINCT g FROM s ORDER BY g + 1;
+-- ERROR 42P10: for SELECT DISTINCT, ORDER BY expressions must appear in select list
+SELECT DISTINCT g + 1 FROM s ORDER BY g + 1 DESC;
+-- 4
+-- 3
+-- 2
+SELECT DISTINCT ON (g) id, row_number() OVER (ORDER BY id) FROM s ORDER BY g, id;
+-- 1|1
+-- 3|3
+-- 5|5
+SELECT DISTINCT count(*) OVER (PARTITION BY g) FROM s ORDER BY 1;
+-- 1
+-- 2
+
+--- Set operations.
+SELECT g FROM s UNION SELECT 7 ORDER BY 1;
+-- 1
+-- 2
+-- 3
+-- 7
+SELECT g FROM s UNION ALL SELECT 7 ORDER BY g DESC LIMIT 3;
+-- 7
+-- 3
+-- 2
+SELECT g AS a FROM s UNION SELECT id AS b FROM s ORDER BY a LIMIT 2 OFFSET 1;
+-- 2
+-- 3
+SELECT g AS a FROM s UNION SELECT id AS b FROM s ORDER BY b;
+-- ERROR 42703: column "b" does not exist
+SELECT g FROM s UNION SELECT id FROM s ORDER BY g + 1;
+-- ERROR 0A000: invalid UNION/INTERSECT/EXCEPT ORDER BY clause
+(SELECT id FROM s ORDER BY id DESC LIMIT 1) UNION ALL (SELECT id FROM s ORDER BY id LIMIT 1);
+-- 5
+-- 1
+(SELECT id FROM s ORDER BY id DESC LIMIT 2) UNION ALL SELECT 0 ORDER BY 1;
+-- 0
+-- 4
+-- 5
+SELECT id FROM s ORDER BY id LIMIT 1 UNION ALL SELECT 1;
+-- ERROR 42601: syntax error at or near "UNION"
+SELECT g FROM s EXCEPT SELECT 1 ORDER BY 1;
+-- 2
+-- 3
+SELECT g FROM s EXCEPT ALL SELECT 1 ORDER BY 1;
+-- 1
+-- 2
+-- 2
+-- 3
+SELECT g FROM s INTERSECT SELECT id FROM s ORDER BY 1;
+-- 1
+-- 2
+-- 3
+SELECT g FROM s INTERSECT ALL SELECT g FROM s WHERE id <> 2 ORDER BY 1;
+-- 1
+-- 2
+-- 2
+-- 3
+SELECT 1 UNION SELECT 2 INTERSECT SELECT 2 ORDER BY 1;
+-- 1
+-- 2
+(SELECT 1 UNION SELECT 2) INTERSECT SELECT 2;
+-- 2
+SELECT 1 UNION ALL SELECT 1 EXCEPT SELECT 2;
+-- 1
+SELECT 1 EXCEPT SELECT 1 UNION ALL SELECT 3;
+-- 3
+SELECT NULL UNION SELECT NULL;
+-- NULL
+SELECT NULL UNION SELECT 1 ORDER BY 1;
+-- 1
+-- NULL
+SELECT 1 UNION SELECT 2.5 ORDER BY 1;
+-- 1
+-- 2.5
+SELECT 1 UNION SELECT 'a';
+-- ERROR 22P02: invalid input syntax for type integer: "a"
+SELECT '1' UNION SELECT 2 ORDER BY 1;
+-- 1
+-- 2
+SELECT 'a' UNION SELECT NULL ORDER BY 1;
+-- a
+-- NULL
+SELECT 1, 2 UNION SELECT 3;
+-- ERROR 42601: each UNION query must have the same number of columns
+SELECT NULL UNION SELECT NULL UNION SELECT 1 ORDER BY 1;
+-- ERROR 42804: UNION types text and integer cannot be matched
+SELECT n FROM s UNION SELECT NULL ORDER BY 1 NULLS FIRST LIMIT 2;
+-- NULL
+-- a
+SELECT * FROM (SELECT g FROM s UNION SELECT 9) q WHERE g > 2 ORDER BY 1;
+-- 3
+-- 9
+SELECT count(*) FROM (SELECT g FROM s INTERSECT SELECT g FROM s) q;
+-- 3
+SELECT id FROM s WHERE g IN (SELECT 1 UNION SELECT 3) ORDER BY id;
+-- 1
+-- 2
+-- 5
+SELECT id FROM s WHERE g = (SELECT max(g) FROM s UNION SELECT 0 ORDER BY 1 DESC LIMIT 1);
+-- 5
+SELECT date '2020-01-01' UNION SELECT '2021-01-01' ORDER BY 1;
+-- 2020-01-01
+-- 2021-01-01
+SELECT 1::smallint UNION ALL SELECT 2::bigint;
+-- 1
+-- 2
+SELECT (SELECT 1 UNION SELECT 1), EXISTS (SELECT 1 EXCEPT SELECT 1);
+-- 1|f
+WITH q AS (SELECT 1 AS a UNION ALL SELECT 2) SELECT a FROM q UNION ALL SELECT a * 10 FROM q ORDER BY a;
+-- 1
+-- 2
+-- 10
+-- 20
+WITH RECURSIVE q(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM q WHERE n < 4) SELECT sum(n) FROM q;
+-- 10
+WITH RECURSIVE q(n) AS (VALUES (1) UNION SELECT (n + 1) % 3 FROM q) SELECT n FROM q ORDER BY n;
+-- 0
+-- 1
+-- 2
+WITH a AS (SELECT 1 AS x), b AS (SELECT x + 1 AS x FROM a) SELECT * FROM a, b;
+-- 1|2
+WITH a (p, q) AS (SELECT 1, 2) SELECT q, p FROM a;
+-- 2|1
+WITH a AS (SELECT 1) SELECT * FROM a a1 JOIN a a2 USING ("?column?");
+-- 1
+SELECT id AS g, g AS x FROM s ORDER BY g;
+-- 1|1
+-- 2|1
+-- 3|2
+-- 4|2
+-- 5|3
+SELECT id AS k FROM s ORDER BY -k;
+-- ERROR 42703: column "k" does not exist
+SELECT id, g FROM s ORDER BY 3;
+-- ERROR 42P10: ORDER BY position 3 is not in select list
+SELECT id, id FROM s ORDER BY id LIMIT 1;
+-- 1|1
+SELECT g AS v, id AS v FROM s ORDER BY v;
+-- ERROR 42702: ORDER BY "v" is ambiguous
+SELECT id FROM s ORDER BY random() > 2, id LIMIT 1;
+-- 1
+
+--- VALUES.
+VALUES (1, 'a'), (2, NULL), (3, 'c') ORDER BY 1 DESC LIMIT 2;
+-- 3|c
+-- 2|NULL
+VALUES (1), (2.5), (NULL) ORDER BY 1;
+-- 1
+-- 2.5
+-- NULL
+VALUES (1, 2), (3);
+-- ERROR 42601: VALUES lists must all be the same length
+VALUES (1), ('a');
+-- ERROR 22P02: invalid input syntax for type integer: "a"
+VALUES (NULL), ('a'), (NULL);
+-- NULL
+-- a
+-- NULL
+SELECT column1, column2 FROM (VALUES (1, 'a'), (2, 'b')) v ORDER BY column1;
+-- 1|a
+-- 2|b
+SELECT * FROM (VALUES (1, 'a')) AS v (x);
+-- 1|a
+SELECT * FROM (VALUES (1, 'a')) AS v (x, y, z);
+-- ERROR 42P10: table "v" has 2 columns available but 3 columns specified
+SELECT x FROM (VALUES (1), (2)) v(x) WHERE x IN (VALUES (2), (3));
+-- 2
+SELECT id FROM s WHERE (id, g) IN (VALUES (1, 1), (3, 2)) ORDER BY id;
+-- 1
+-- 3
+VALUES ((SELECT max(id) FROM s), (SELECT min(id) FROM s));
+-- 5|1
+VALUES (1) UNION ALL VALUES (2) ORDER BY 1;
+-- 1
+-- 2
+SELECT pg_typeof(column1), pg_typeof(column2) FROM (VALUES (1, NULL), (2.5, 'a')) v;
+-- numeric|text
+-- numeric|text
+VALUES (array[1, 2]), (NULL), ('{3}');
+-- {1,2}
+-- NULL
+-- {3}
