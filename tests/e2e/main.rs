@@ -18,6 +18,7 @@ mod crash;
 #[allow(dead_code)]
 #[path = "../../crates/clocksource/tests/containment/daemons.rs"]
 mod daemons;
+mod differential;
 mod disk_full;
 mod extended_protocol;
 mod lifecycle;

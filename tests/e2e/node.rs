@@ -185,7 +185,7 @@ pub fn until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
             return answer;
         }
         assert!(began.elapsed() < PATIENCE, "waited {PATIENCE:?} in vain: {what}");
-        std::thread::sleep(Duration::from_millis(5));
+        std::thread::sleep(Duration::from_millis(5)); // poll: what the caller asks for
     }
 }
 

@@ -167,15 +167,60 @@ fn no_module_is_a_drawer() {
 #[test]
 fn tests_do_not_sleep() {
     let mut problems = Vec::new();
-    let tests = |path: &Path| path.components().any(|c| c.as_os_str() == "tests") || path.ends_with("tests.rs");
-    for (path, text) in sources("crates").into_iter().filter(|(p, _)| tests(p)) {
-        for (n, line) in code_lines(&text).filter(|(_, l)| l.contains("thread::sleep(") || l.contains("time::sleep(")) {
+    let tests = |path: &Path| {
+        let below = path.strip_prefix(root()).unwrap();
+        below.components().any(|c| c.as_os_str() == "tests") || path.ends_with("tests.rs")
+    };
+    let all = ["crates", "tests", "xtask"].map(sources).concat();
+    for (path, text) in all.into_iter().filter(|(p, _)| tests(p)) {
+        // In two parts, or this line would be found too.
+        let sleeps = [concat!("thread::", "sleep("), concat!("time::", "sleep(")];
+        for (n, line) in code_lines(&text).filter(|(_, l)| sleeps.iter().any(|word| l.contains(word))) {
             problems.push(format!("{}:{n}: {}", path.display(), line.trim()));
         }
     }
     // A poll of an outside process may pause between two looks, if it says what it waits for.
     problems.retain(|p| !p.contains("// poll:"));
     assert!(problems.is_empty(), "wait for a condition (`// poll: <condition>` marks one):\n{}", problems.join("\n"));
+}
+
+#[test]
+fn every_dependency_is_used() {
+    let mut problems = Vec::new();
+    for entry in std::fs::read_dir(root().join("crates")).unwrap().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let manifest: toml::Table = std::fs::read_to_string(entry.path().join("Cargo.toml")).unwrap().parse().unwrap();
+        let mut code = sources(&format!("crates/{name}/src"));
+        // An optional one is there for a feature, which may be a benchmark's.
+        code.extend(sources(&format!("crates/{name}/benches")));
+        let used = |dependency: &str| {
+            let name = dependency.trim_start_matches("timeball-").replace('-', "_");
+            code.iter().flat_map(|(_, text)| code_lines(text)).any(|(_, line)| {
+                line.match_indices(&name).any(|(at, _)| {
+                    let before = line[..at].chars().next_back();
+                    let after = line[at + name.len()..].chars().next();
+                    !before.is_some_and(|c| c.is_alphanumeric() || c == '_')
+                        && !after.is_some_and(|c| c.is_alphanumeric() || c == '_')
+                })
+            })
+        };
+        let dependencies = manifest.get("dependencies").and_then(|d| d.as_table()).cloned().unwrap_or_default();
+        problems.extend(dependencies.keys().filter(|d| !used(d)).map(|d| format!("crates/{name} names {d}")));
+    }
+    assert!(problems.is_empty(), "not used, so take it out of the manifest:\n{}", problems.join("\n"));
+}
+
+#[test]
+fn golden_files_are_blessed_by_one_name() {
+    let mut problems = Vec::new();
+    for (path, text) in ["crates", "tests"].map(sources).concat() {
+        for (n, line) in code_lines(&text).filter(|(_, l)| l.contains("BLESS") && l.contains("env::var")) {
+            if !line.contains("var_os(\"BLESS\")") {
+                problems.push(format!("{}:{n}: {}", path.display(), line.trim()));
+            }
+        }
+    }
+    assert!(problems.is_empty(), "`cargo x bless` sets BLESS, and no other name:\n{}", problems.join("\n"));
 }
 
 #[test]
@@ -222,6 +267,30 @@ fn decisions_are_numbered_once_and_linked_files_exist() {
             }
         }
     }
+}
+
+#[test]
+fn pages_that_are_named_exist() {
+    let mut named = Vec::new();
+    let mut pages = Vec::new();
+    files(&root(), ".md", &mut pages);
+    let texts = pages.into_iter().map(|path| (path.clone(), std::fs::read_to_string(path).unwrap()));
+    for (path, text) in texts.chain(["crates", "xtask/src", "tests"].map(sources).concat()) {
+        let words = text.split(|c: char| c.is_whitespace() || "`()[]<>,;:\"'".contains(c));
+        named.extend(words.filter(|w| w.len() > 3 && w.ends_with(".md")).map(|w| (path.clone(), w.to_owned())));
+    }
+    // Beside the page that names it, at the root, in docs, or in a crate.
+    let exists = |path: &Path, name: &str| {
+        let beside =
+            path.ancestors().skip(1).take_while(|dir| dir.starts_with(root())).any(|dir| dir.join(name).exists());
+        beside || ["docs", "docs/benchmarks"].iter().any(|dir| root().join(dir).join(name).exists())
+    };
+    let missing: Vec<String> = named
+        .iter()
+        .filter(|(path, name)| !name.contains(['*', '{']) && !exists(path, name))
+        .map(|(path, name)| format!("{}: {name}", path.display()))
+        .collect();
+    assert!(missing.is_empty(), "pages that are not here:\n{}", missing.join("\n"));
 }
 
 #[test]

@@ -55,10 +55,6 @@ impl Interval {
     pub const fn meets(self, other: Interval) -> bool {
         self.earliest_ns <= other.latest_ns && other.earliest_ns <= self.latest_ns
     }
-    /// Proof that a bound is broken: an interval that was sent in the past lies wholly above this one, taken now.
-    pub const fn is_before(self, sent: Interval) -> bool {
-        self.latest_ns < sent.earliest_ns
-    }
     /// The least interval that contains both.
     pub const fn hull(self, other: Interval) -> Interval {
         Interval {

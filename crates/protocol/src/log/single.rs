@@ -80,10 +80,6 @@ impl<T> Single<T> {
     pub fn last_index(&self) -> LogIndex {
         LogIndex(self.next - 1)
     }
-    /// The last place known durable.
-    pub fn durable_index(&self) -> LogIndex {
-        self.durable
-    }
     /// The greatest timestamp proposed.
     pub fn closed(&self) -> Timestamp {
         self.last

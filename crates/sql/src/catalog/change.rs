@@ -103,13 +103,6 @@ impl<'a> Change<'a> {
     pub fn discard_index(&mut self, index: Oid) -> Result<(), SqlError> {
         self.put(key::GARBAGE, index, Bytes::from_static(&super::garbage::DROPPED))
     }
-    /// Declares the data of an index live: a bulk load into it is part of this transaction now.
-    ///
-    /// # Errors
-    /// Those of the transaction.
-    pub fn adopt_index(&mut self, index: Oid) -> Result<(), SqlError> {
-        self.delete(key::GARBAGE, index)
-    }
     /// Ends: writes a new version, and gives the catalog to go on with in this transaction.
     ///
     /// # Errors

@@ -35,10 +35,6 @@ impl View {
     pub fn database(&self) -> &Arc<Database> {
         &self.database
     }
-    /// The schema in which an unqualified name is created.
-    pub fn creation_schema(&self) -> Option<&Arc<Schema>> {
-        self.snapshot.schema_by_id(*self.path.first()?)
-    }
     /// What a name stands for: along the search path unless a schema is given.
     pub fn named(&self, schema: Option<&str>, name: &str) -> Option<Named> {
         match schema {

@@ -72,11 +72,6 @@ impl LineSplitter {
         self.closed = true;
     }
 
-    /// Whether `\.` ended the data; what follows it is ignored.
-    pub fn is_ended(&self) -> bool {
-        self.ended
-    }
-
     /// Lines given so far: the number of the last one.
     pub fn lines(&self) -> u64 {
         self.lines

@@ -156,13 +156,40 @@ pub(super) fn conjuncts(expr: &Expr, scope: &Scope<'_>, own: Option<ItemSet>) ->
             Expr::BinaryOp { left, op: BinaryOperator::And, right } => rest.extend([right.as_ref(), left.as_ref()]),
             Expr::Nested(inner) => rest.push(inner),
             other => {
-                let mut names = Names { scope, items: ItemSet::NONE };
-                let _ = other.visit(&mut names);
-                out.push(Conjunct { expr: other.clone(), items: names.items, own });
+                for expr in field_equalities(other).unwrap_or_else(|| vec![other.clone()]) {
+                    let mut names = Names { scope, items: ItemSet::NONE };
+                    let _ = expr.visit(&mut names);
+                    out.push(Conjunct { expr, items: names.items, own });
+                }
             }
         }
     }
     out
+}
+
+/// `(a, b) = (c, d)` as `a = c` and `b = d`: where only true counts these are the same, and a field that is NULL on both sides is
+/// equal to nothing, unlike the rows as values.
+fn field_equalities(expr: &Expr) -> Option<Vec<Expr>> {
+    let Expr::BinaryOp { left, op: BinaryOperator::Eq, right } = expr else { return None };
+    let (Expr::Tuple(left), Expr::Tuple(right)) = (left.as_ref(), right.as_ref()) else { return None };
+    let equal = |(l, r): (&Expr, &Expr)| Expr::BinaryOp {
+        left: Box::new(Expr::Nested(Box::new(l.clone()))),
+        op: BinaryOperator::Eq,
+        right: Box::new(Expr::Nested(Box::new(r.clone()))),
+    };
+    (left.len() == right.len() && !left.is_empty()).then(|| left.iter().zip(right).map(equal).collect())
+}
+
+/// Whether an expression makes a row of fields: compared with another it is compared field by field.
+fn makes_a_row(expr: &Expr) -> bool {
+    match expr {
+        Expr::Nested(inner) => makes_a_row(inner),
+        Expr::Tuple(_) => true,
+        Expr::Function(function) => {
+            matches!(function.name.0.as_slice(), [name] if name.as_ident().is_some_and(|n| fold(n) == "row"))
+        }
+        _ => false,
+    }
 }
 
 /// Resolves the names of a join's ON to its own items, where there are others beside it: the row that ON is evaluated on may hold
@@ -504,6 +531,10 @@ impl Binder<'_> {
         right: (ItemSet, &Scope<'_>),
     ) -> Result<Option<JoinKey>, SqlError> {
         let (a, b, null_equal) = match &conjunct.expr {
+            // Rows are hashed as values, in which NULLs are equal.
+            Expr::BinaryOp { left: a, op: BinaryOperator::Eq, right: b } if makes_a_row(a) || makes_a_row(b) => {
+                return Ok(None);
+            }
             Expr::BinaryOp { left: a, op: BinaryOperator::Eq, right: b } => (a.as_ref(), b.as_ref(), false),
             Expr::IsNotDistinctFrom(a, b) => (a.as_ref(), b.as_ref(), true),
             _ => return Ok(None),

@@ -8,7 +8,6 @@ pub mod formula;
 pub mod index;
 pub mod insert;
 mod located;
-pub mod lookup;
 pub mod modify;
 pub mod path;
 pub mod references;

@@ -4,7 +4,7 @@ use super::functions;
 use crate::context::{EvalSettings, StatementContext};
 use crate::types::{CastContext, SqlType, Value};
 use crate::{SqlError, SqlState};
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 
 /// How often a function's result may differ for the same arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -137,20 +137,6 @@ impl Function {
             return Ok(Value::Null);
         }
         (self.body)(values, arguments)
-    }
-
-    /// Calls it with a statement's context, for engines that hold values of their own.
-    ///
-    /// # Errors
-    /// As [`Function::call`].
-    pub fn call_in(
-        &self,
-        values: &[Value],
-        types: &[SqlType],
-        result: &SqlType,
-        statement: &Arc<StatementContext>,
-    ) -> Result<Value, SqlError> {
-        self.call(values, &Arguments { types, result, statement: Some(statement) })
     }
 }
 

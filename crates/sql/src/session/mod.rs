@@ -39,7 +39,7 @@ pub use startup::{Executed, Startup, TransactionStatus};
 pub use text_cache::TextCache;
 
 use crate::catalog::view::View;
-use crate::context::{Deadline, EvalSettings};
+use crate::context::Deadline;
 use crate::database::Database;
 use crate::exec::deferred::Deferred;
 use crate::output::{Field, Output};
@@ -198,11 +198,6 @@ impl Session {
     /// the interrupt, which also ends waits.
     pub fn statement_timeout_ms(&self) -> u64 {
         self.settings.statement_timeout_ms
-    }
-
-    /// The settings under which values are written.
-    pub fn eval_settings(&self) -> &Arc<EvalSettings> {
-        &self.settings.eval
     }
 
     /// The settings have changed: plans made under the old ones are void.

@@ -4,7 +4,7 @@ use super::ddl::Ddl;
 use super::name::Name;
 use crate::plan::{Inference, Overriding};
 use crate::transaction::Isolation;
-use sqlparser::ast::{DataType, Expr, Statement};
+use sqlparser::ast::{DataType, Statement};
 use std::sync::Arc;
 
 /// One statement.
@@ -224,6 +224,3 @@ pub struct CopyOptions {
     /// FORCE_NULL
     pub force_null: Vec<String>,
 }
-
-/// A constant argument.
-pub type Argument = Expr;

@@ -72,11 +72,6 @@ impl SqlType {
         }
     }
 
-    /// OID of the array of this type; 0 if there is none.
-    pub fn array_oid(&self) -> Oid {
-        self.scalar_row().map_or(0, |row| row.2)
-    }
-
     /// The type of an OID, without modifiers. OID 0 is unknown.
     pub fn from_oid(oid: Oid) -> Option<SqlType> {
         if oid == 0 {
