@@ -90,11 +90,16 @@ impl Binder<'_> {
                 let inner = self.set_call("unnest", vec![call_expr(array, args)], scope)?;
                 Ok(FromCall { names: owned(&[name]), ..inner })
             }
-            "regexp_matches" if args.len() > 2 => Err(SqlError::unsupported("regexp_matches with flags")),
-            "regexp_matches" => {
-                let args = self.compiled(vec![call_expr("regexp_match", args)], scope)?;
+            "regexp_matches" if (2..=3).contains(&args.len()) => {
+                let args = self.compiled(args, scope)?;
+                let types: Vec<SqlType> = args.iter().map(|arg| arg.ty.clone()).collect();
+                let mut texts = Vec::with_capacity(args.len());
+                for arg in args {
+                    let text = self.coerce(arg, &SqlType::Text, CastKind::Implicit)?;
+                    texts.push(text.ok_or_else(|| undefined(name, &types))?);
+                }
                 let columns = vec![SqlType::Array(Box::new(SqlType::Text))];
-                let call = SetCall { function: SetFunction::OneIfAny, args, columns };
+                let call = SetCall { function: SetFunction::Matches, args: texts, columns };
                 Ok(FromCall { call, names: owned(&[name]) })
             }
             _ => self.elements(name, args, scope),

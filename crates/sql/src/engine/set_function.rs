@@ -3,9 +3,9 @@
 use super::run::Run;
 use super::scalar::Scalar;
 use crate::exec::evaluate;
-use crate::expr::Expr;
+use crate::expr::{Expr, regexp};
 use crate::pg_catalog::functions;
-use crate::types::json::Json;
+use crate::types::json::{Json, raw_parts};
 use crate::types::{Array, Interval, Numeric, Row, SqlType, Value};
 use crate::{SqlError, SqlState};
 use std::sync::Arc;
@@ -31,8 +31,8 @@ pub(super) enum SetFunction {
     JsonEach { text: bool, binary: bool },
     /// json[b]_object_keys.
     JsonKeys,
-    /// regexp_matches without flag g: at most one row, which the argument already is.
-    OneIfAny,
+    /// regexp_matches.
+    Matches,
     /// A set of the catalogs.
     Catalog(&'static str),
     /// A function that gives one value: `FROM now()`.
@@ -136,6 +136,18 @@ fn json_of(value: &Value) -> Result<Json, SqlError> {
     Json::parse(value.as_str().unwrap_or("null"))
 }
 
+/// A part of a json document: it keeps its text.
+fn raw_value(part: &str, text: bool) -> Result<Value, SqlError> {
+    Ok(match part {
+        "null" if text => Value::Null,
+        quoted if text && quoted.starts_with('"') => {
+            Json::parse(quoted)?.to_plain().map_or(Value::Null, |text| Value::Text(text.into()))
+        }
+        other if text => Value::Text(other.into()),
+        other => Value::Json(other.into()),
+    })
+}
+
 fn json_value(json: &Json, text: bool, binary: bool) -> Value {
     if text {
         return json.to_plain().map_or(Value::Null, |text| Value::Text(text.into()));
@@ -165,8 +177,38 @@ impl SetCall {
                 listed(array(&args[0]).map_or_else(Vec::new, rows))
             }
             SetFunction::Subscripts => listed(subscripts(&args)),
-            SetFunction::OneIfAny => listed(vec![args]),
+            SetFunction::Matches => {
+                let found = regexp::all_matches(&args, &|| run.context.check())?;
+                listed(found.into_iter().map(|groups| vec![groups]).collect())
+            }
             SetFunction::Catalog(name) => listed(functions::set_rows(name)),
+            SetFunction::JsonElements { text, binary: false } => {
+                let document = args[0].as_str().unwrap_or("null");
+                match raw_parts(document)?.filter(|_| document.trim_start().starts_with('[')) {
+                    Some(parts) => {
+                        let value = |(_, part): (String, &str)| Ok(vec![raw_value(part, *text)?]);
+                        listed(parts.into_iter().map(value).collect::<Result<_, SqlError>>()?)
+                    }
+                    None => Err(SqlError::new(
+                        SqlState::INVALID_PARAMETER,
+                        "cannot extract elements from a scalar or an object",
+                    )),
+                }
+            }
+            SetFunction::JsonEach { text, binary: false } => {
+                let document = args[0].as_str().unwrap_or("null");
+                match raw_parts(document)?.filter(|_| document.trim_start().starts_with('{')) {
+                    Some(parts) => {
+                        let row =
+                            |(key, part): (String, &str)| Ok(vec![Value::Text(key.into()), raw_value(part, *text)?]);
+                        listed(parts.into_iter().map(row).collect::<Result<_, SqlError>>()?)
+                    }
+                    None => Err(SqlError::new(
+                        SqlState::INVALID_PARAMETER,
+                        "cannot call a function of objects on a scalar or an array",
+                    )),
+                }
+            }
             SetFunction::JsonElements { text, binary } => match json_of(&args[0])? {
                 Json::Array(items) => listed(items.iter().map(|item| vec![json_value(item, *text, *binary)]).collect()),
                 _ => Err(SqlError::new(

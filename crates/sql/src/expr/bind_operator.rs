@@ -482,13 +482,17 @@ impl Binder<'_> {
     ) -> Result<Expr, BindError> {
         let mut args = vec![self.expr(expr)?, self.expr(pattern)?];
         if let Some(escape) = escape {
-            let text = text_of(&escape.value).ok_or_else(|| super::bind::syntax("ESCAPE needs a string"))?;
-            if text.chars().count() > 1 {
-                return Err(SqlError::new(SqlState(*b"22025"), "invalid escape string")
-                    .hint("Escape string must be empty or one character.")
-                    .into());
+            if escape.value == ast::Value::Null {
+                args.push(Expr::Literal(Value::Null, SqlType::Text));
+            } else {
+                let text = text_of(&escape.value).ok_or_else(|| super::bind::syntax("ESCAPE needs a string"))?;
+                if text.chars().count() > 1 {
+                    return Err(SqlError::new(SqlState(*b"22025"), "invalid escape string")
+                        .hint("Escape string must be empty or one character.")
+                        .into());
+                }
+                args.push(Expr::Literal(Value::text(text), SqlType::Text));
             }
-            args.push(Expr::Literal(Value::text(text), SqlType::Text));
         }
         let matched = self.operator(symbol, args)?;
         Ok(if negated { Expr::Not(Box::new(matched)) } else { matched })

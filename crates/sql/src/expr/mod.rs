@@ -29,6 +29,7 @@ mod functions;
 mod naming;
 mod parameters;
 mod pattern;
+mod regex;
 mod resolve;
 mod scope;
 #[cfg(test)]
@@ -39,6 +40,7 @@ pub use bind::{BindContext, BindError, bind, bind_condition};
 pub(crate) use bind_operator::operator_named;
 pub use coerce::{assign, coerce};
 pub use function::{Arguments, Function, Volatility};
+pub(crate) use functions::regexp;
 pub use naming::output_name;
 pub use parameters::Parameters;
 pub use scope::{Scope, ScopeColumn};

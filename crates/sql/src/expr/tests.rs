@@ -81,7 +81,7 @@ fn parameters_take_the_type_of_what_they_meet() {
         ("$1 = $2", "text, text"),
         ("$1 || 'x'", "text"),
         ("lower($1)", "text"),
-        ("substring(t.t, $1, $2)", "integer, integer"),
+        ("substring(t.t, $1, $2)", "text, text"),
         ("j -> $1", "text"),
         ("j @> $1", "jsonb"),
         ("coalesce($1, t.i)", "integer"),

@@ -4,7 +4,7 @@ use super::relations::indexes;
 use super::{Objects, PG_CATALOG_OID, Source, lookup};
 use crate::catalog::{Oid, Relation};
 use crate::identifier::{quote_identifier, quote_qualified, split_name};
-use crate::types::{RegKind, SqlType, Value};
+use crate::types::{RegKind, SqlType, TimeModifier, Value};
 use crate::{SqlError, SqlState};
 
 /// `'name'::regclass` and its kin. Relations and schemas need a source; a type or a function is found without one.
@@ -18,7 +18,16 @@ pub fn resolve(kind: RegKind, name: &str, source: Option<&Source<'_>>) -> Result
     if name.trim() == "-" {
         return Ok(0);
     }
-    find(kind, name, source)?.ok_or_else(|| {
+    if kind == RegKind::Proc && same_name(name)? > 1 {
+        let shown = split_name(name)?.join(".");
+        let message = format!("more than one function named \"{shown}\"");
+        return Err(SqlError::new(SqlState::AMBIGUOUS_FUNCTION, message));
+    }
+    if let Some(oid) = find(kind, name, source)? {
+        return Ok(oid);
+    }
+    known_schema(kind, name, source)?;
+    Err({
         let (state, what) = match kind {
             RegKind::Class => (SqlState::UNDEFINED_TABLE, "relation"),
             RegKind::Type => (SqlState::UNDEFINED_OBJECT, "type"),
@@ -28,6 +37,25 @@ pub fn resolve(kind: RegKind, name: &str, source: Option<&Source<'_>>) -> Result
         let shown = split_name(name).map_or_else(|_| name.trim().to_owned(), |parts| parts.join("."));
         SqlError::new(state, format!("{what} \"{shown}\" does not exist"))
     })
+}
+
+/// How many functions have a name.
+fn same_name(name: &str) -> Result<usize, SqlError> {
+    let name = split_name(name)?.pop();
+    Ok(functions().filter(|(_, function)| Some(*function) == name.as_deref()).count())
+}
+
+/// 3F000 if a name names a schema that there is not.
+fn known_schema(kind: RegKind, name: &str, source: Option<&Source<'_>>) -> Result<(), SqlError> {
+    let (RegKind::Class | RegKind::Type, Ok(parts), Some(source)) = (kind, split_name(name), source) else {
+        return Ok(());
+    };
+    let [schema, _] = parts.as_slice() else { return Ok(()) };
+    let built_in = ["pg_catalog", "information_schema", "pg_toast"].contains(&schema.as_str());
+    if built_in || source.catalog.schemas()?.iter().any(|known| known.name == *schema) {
+        return Ok(());
+    }
+    Err(SqlError::new(SqlState::INVALID_SCHEMA_NAME, format!("schema \"{schema}\" does not exist")))
 }
 
 /// `to_regclass` and its kin: NULL if there is no such object.
@@ -41,23 +69,49 @@ fn find(kind: RegKind, name: &str, source: Option<&Source<'_>>) -> Result<Option
     match kind {
         RegKind::Type => {
             let name = name.trim();
-            let name = name.strip_prefix("pg_catalog.").unwrap_or(name);
-            let name = name.split_once('(').map_or(name, |(name, _)| name.trim());
-            Ok(SqlType::from_name(name).map(|ty| ty.oid()))
+            let plain = name.strip_prefix("pg_catalog.").unwrap_or(name);
+            let plain = plain.split_once('(').map_or(plain, |(name, _)| name.trim());
+            match SqlType::from_name(plain) {
+                Some(ty) => Ok(Some(ty.oid())),
+                None => type_in_sql(name),
+            }
         }
         RegKind::Proc => {
+            if same_name(name)? > 1 {
+                return Ok(None);
+            }
             let name = split_name(name)?.pop();
             Ok(functions().find(|(_, function)| Some(*function) == name.as_deref()).map(|(oid, _)| oid))
         }
         RegKind::Namespace => {
             let (name, schemas) = (split_name(name)?.pop(), needed("a schema name here")?.catalog.schemas()?);
+            if name.as_deref() == Some("pg_catalog") {
+                return Ok(Some(PG_CATALOG_OID));
+            }
             Ok(schemas.iter().find(|schema| Some(&schema.name) == name.as_ref()).map(Objects::schema_oid))
         }
         RegKind::Class => {
             let mut parts = split_name(name)?;
+            if parts.len() > 3 {
+                let message = format!("improper relation name (too many dotted names): {}", name.trim());
+                return Err(SqlError::new(SqlState::SYNTAX_ERROR, message));
+            }
             let name = parts.pop().unwrap_or_default();
             class(parts.last().map(String::as_str), &name, needed("a relation name here")?)
         }
+    }
+}
+
+/// A type as SQL writes it: `"pg_catalog"."int4"[]`, `interval second`.
+fn type_in_sql(name: &str) -> Result<Option<Oid>, SqlError> {
+    if name.is_empty() {
+        return Err(SqlError::new(SqlState::SYNTAX_ERROR, "invalid type name \"\""));
+    }
+    let (parsed, _) = TimeModifier::split(&crate::syntax::parse_type(name)?);
+    match SqlType::from_ast(&parsed) {
+        Ok(ty) => Ok(Some(ty.oid())),
+        Err(error) if error.state == SqlState::UNDEFINED_OBJECT => Ok(None),
+        Err(error) => Err(error),
     }
 }
 
@@ -136,6 +190,7 @@ pub fn print(kind: RegKind, oid: Oid, source: Option<&Source<'_>>) -> Result<Str
     let name = match (kind, source) {
         (RegKind::Class, Some(source)) => find_class(oid, source)?
             .map(|found| quote_qualified(Some(found.schema.as_str()).filter(|_| !found.visible), &found.name)),
+        (RegKind::Namespace, _) if oid == PG_CATALOG_OID => Some("pg_catalog".into()),
         (RegKind::Namespace, Some(source)) => {
             let schemas = source.catalog.schemas()?;
             let found = schemas.iter().find(|schema| Objects::schema_oid(schema) == oid);

@@ -6,6 +6,7 @@
 //! | `substring(x similar y escape z)` | `substring(x, y, z)` |
 //! | `substring(x for y from z)` | `substring(x from z for y)` |
 //! | `type array[3]` | `type[3]` |
+//! | `interval(3) '..'` | `interval '..' second(3)` |
 //!
 //! All is done on tokens, before any of them is read, so that it holds wherever an expression may stand. Inner forms are told before outer
 //! ones (from the right to the left), and nothing descends.
@@ -79,6 +80,9 @@ const REMOVED: Token = Token::EOF;
 pub(super) fn tell(tokens: &mut Vec<TokenWithSpan>) {
     if tokens.iter().any(|t| is_word(t, "array")) {
         *tokens = arrays(std::mem::take(tokens));
+    }
+    if tokens.windows(2).any(|pair| is_word(&pair[0], "interval") && pair[1].token == Token::LParen) {
+        *tokens = intervals(std::mem::take(tokens));
     }
     if !tokens.iter().any(|t| is_word(t, "trim") || is_word(t, "substring")) {
         return;
@@ -186,6 +190,32 @@ fn arrays(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
             out.push(token);
         } else if next != Some(&Token::LBracket) {
             out.extend([Token::LBracket, Token::RBracket].map(|t| TokenWithSpan { token: t, span: token.span }));
+        }
+    }
+    out
+}
+
+/// `interval(3) '1.2345'`
+fn intervals(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+    let is_text = |t: &Token| matches!(t, Token::SingleQuotedString(_) | Token::EscapedStringLiteral(_));
+    let mut out = Vec::with_capacity(tokens.len() + 4);
+    let mut at = 0;
+    while let Some(token) = tokens.get(at) {
+        out.push(token.clone());
+        at += 1;
+        let precise = is_word(token, "interval")
+            && tokens.get(at..at + 4).is_some_and(|next| {
+                next[0].token == Token::LParen
+                    && matches!(next[1].token, Token::Number(..))
+                    && next[2].token == Token::RParen
+                    && is_text(&next[3].token)
+            });
+        if precise {
+            let span = tokens[at + 3].span;
+            out.push(tokens[at + 3].clone());
+            out.push(TokenWithSpan { token: Token::make_keyword("SECOND"), span });
+            out.extend_from_slice(&tokens[at..at + 3]);
+            at += 4;
         }
     }
     out

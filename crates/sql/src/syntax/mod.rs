@@ -90,6 +90,18 @@ pub fn parse_expression(text: &str) -> Result<sqlparser::ast::Expr, SqlError> {
     Ok(expr)
 }
 
+/// Parses the name of a type alone.
+///
+/// # Errors
+/// As [`parse`].
+pub fn parse_type(text: &str) -> Result<sqlparser::ast::DataType, SqlError> {
+    let lexed = Lexed::new(text)?;
+    let mut reader = Reader::new(&lexed, 0..lexed.tokens.len());
+    let ty = reader.data_type()?;
+    reader.expect_end()?;
+    Ok(ty)
+}
+
 /// One statement, up to its end or to what cannot be part of it.
 fn statement(r: &mut Reader) -> Result<Command, SqlError> {
     let Some(first) = r.peek_word() else {

@@ -70,7 +70,7 @@ impl Value {
             SqlType::Uuid => Value::Uuid(fixed(ty, bytes)?),
             SqlType::Json => {
                 let text = utf8(bytes)?;
-                json::Json::parse(text)?;
+                json::Json::check(text)?;
                 Value::Json(text.into())
             }
             SqlType::Jsonb => match bytes.split_first() {

@@ -38,11 +38,13 @@ struct Reader<'a> {
     text: &'a str,
     at: usize,
     depth: usize,
+    /// Only the form matters: `json` keeps escapes that no text could hold.
+    form_only: bool,
 }
 
 impl<'a> Reader<'a> {
     fn new(text: &'a str) -> Self {
-        Reader { text, at: 0, depth: 0 }
+        Reader { text, at: 0, depth: 0, form_only: false }
     }
 
     fn peek(&self) -> Option<u8> {
@@ -239,6 +241,9 @@ impl<'a> Reader<'a> {
 
     fn unicode(&mut self) -> Result<char, SqlError> {
         let unit = self.four_hex()?;
+        if self.form_only {
+            return Ok(char::from_u32(unit).unwrap_or(char::REPLACEMENT_CHARACTER));
+        }
         let code = match unit {
             0 => {
                 return Err(SqlError::new(SqlState(*b"22P05"), "unsupported Unicode escape sequence")
@@ -273,6 +278,19 @@ impl Json {
             return Err(reader.unexpected("end of input"));
         }
         Ok(value)
+    }
+
+    /// Checks the form of a document, which stays text.
+    ///
+    /// # Errors
+    /// As [`Json::parse`], but for escapes that no text could hold.
+    pub fn check(text: &str) -> Result<(), SqlError> {
+        let mut reader = Reader { form_only: true, ..Reader::new(text) };
+        reader.value()?;
+        if reader.at < text.len() {
+            return Err(reader.unexpected("end of input"));
+        }
+        Ok(())
     }
 
     /// Sorts keys and drops duplicates, as jsonb does.
@@ -476,11 +494,12 @@ pub fn raw_step<'a>(text: &'a str, step: &str, by_index: Option<i64>) -> Result<
     reader.blanks();
     match reader.peek() {
         Some(b'{') if by_index.is_none() => {
-            raw_members(&mut reader, |key, _| key == Some(step)).map(|mut found| found.pop())
+            let mut found = raw_members(&mut reader, |key| key == step)?;
+            Ok(found.pop().map(|(_, value)| value))
         }
         Some(b'[') => {
             let Some(index) = by_index.or_else(|| step.trim().parse().ok()) else { return Ok(None) };
-            let all = raw_members(&mut reader, |_, _| true)?;
+            let all: Vec<&str> = raw_members(&mut reader, |_| true)?.into_iter().map(|(_, value)| value).collect();
             let index = if index < 0 { all.len() as i64 + index } else { index };
             Ok(usize::try_from(index).ok().and_then(|i| all.get(i).copied()))
         }
@@ -488,15 +507,25 @@ pub fn raw_step<'a>(text: &'a str, step: &str, by_index: Option<i64>) -> Result<
     }
 }
 
-/// The texts of the members of the object or array at the reader that are wanted.
-fn raw_members<'a>(
-    reader: &mut Reader<'a>,
-    wanted: impl Fn(Option<&str>, usize) -> bool,
-) -> Result<Vec<&'a str>, SqlError> {
+/// The members of an object or array, each as it stands there; names of an array's are empty. `None` for a scalar.
+///
+/// # Errors
+/// As [`Json::parse`].
+pub fn raw_parts(text: &str) -> Result<Option<Vec<(String, &str)>>, SqlError> {
+    let mut reader = Reader::new(text);
+    reader.blanks();
+    match reader.peek() {
+        Some(b'{' | b'[') => raw_members(&mut reader, |_| true).map(Some),
+        _ => Ok(None),
+    }
+}
+
+/// Names and texts of the members of the object or array at the reader that are wanted.
+fn raw_members<'a>(reader: &mut Reader<'a>, wanted: impl Fn(&str) -> bool) -> Result<Vec<(String, &'a str)>, SqlError> {
     let is_object = reader.peek() == Some(b'{');
     let mut found = Vec::new();
     reader.at += 1;
-    for index in 0.. {
+    loop {
         reader.blanks();
         if matches!(reader.peek(), Some(b'}' | b']')) {
             break;
@@ -509,14 +538,16 @@ fn raw_members<'a>(
             reader.blanks();
             reader.at += 1;
             reader.blanks();
-            Some(key)
+            key
         } else {
-            None
+            String::new()
         };
         let start = reader.at;
+        reader.form_only = true;
         reader.value()?;
-        if wanted(key.as_deref(), index) {
-            found.push(reader.text[start..reader.at].trim_end_matches([' ', '\t', '\n', '\r']));
+        reader.form_only = false;
+        if wanted(&key) {
+            found.push((key, reader.text[start..reader.at].trim_end_matches([' ', '\t', '\n', '\r'])));
         }
         match reader.peek() {
             Some(b',') => reader.at += 1,
@@ -524,4 +555,37 @@ fn raw_members<'a>(
         }
     }
     Ok(found)
+}
+
+/// A value without the members of objects that are null, written anew without blanks: `json_strip_nulls`.
+///
+/// # Errors
+/// As [`Json::parse`].
+pub fn strip_nulls(text: &str, out: &mut String) -> Result<(), SqlError> {
+    let text = text.trim_matches([' ', '\t', '\n', '\r']);
+    let Some(parts) = raw_parts(text)? else {
+        match Json::parse(text)? {
+            Json::String(value) => write_string(&value, out),
+            _ => out.push_str(text),
+        }
+        return Ok(());
+    };
+    let is_object = text.starts_with('{');
+    out.push(if is_object { '{' } else { '[' });
+    let mut first = true;
+    for (key, value) in parts {
+        if is_object && value == "null" {
+            continue;
+        }
+        if !std::mem::take(&mut first) {
+            out.push(',');
+        }
+        if is_object {
+            write_string(&key, out);
+            out.push(':');
+        }
+        strip_nulls(value, out)?;
+    }
+    out.push(if is_object { '}' } else { ']' });
+    Ok(())
 }

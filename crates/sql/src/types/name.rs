@@ -66,7 +66,7 @@ impl SqlType {
     pub fn from_name(name: &str) -> Option<SqlType> {
         let name = name.trim();
         if let Some(element) = name.strip_suffix("[]") {
-            return SqlType::from_name(element).map(|ty| SqlType::Array(Box::new(ty)));
+            return SqlType::from_name(element.trim_end_matches("[]")).map(|ty| SqlType::Array(Box::new(ty)));
         }
         let lower = name.to_ascii_lowercase();
         if name != "\"char\"" && lower == "char" {
@@ -250,6 +250,15 @@ fn custom_type(name: &ast::ObjectName, modifiers: &[String], whole: &DataType) -
     };
     if last.quote_style.is_some() && last.value == "char" {
         return Ok(plain(SqlType::SingleChar));
+    }
+    if last.quote_style.is_some() {
+        // A quoted name is that of pg_type, as it stands there: no word of SQL.
+        let element = last.value.strip_prefix('_');
+        let named = |name: &str| SqlType::scalars().find(|ty| ty.typname() == name);
+        let found = named(&last.value)
+            .or_else(|| element.and_then(named).map(|ty| SqlType::Array(Box::new(ty))))
+            .ok_or_else(|| undefined_type(whole))?;
+        return Ok(plain(found));
     }
     let lower = last.value.to_ascii_lowercase();
     let serial = match lower.as_str() {

@@ -118,9 +118,8 @@ impl Numeric {
             value = -value;
         }
         let scale = fraction.len() as i64 - exponent;
-        if scale > MAX_SCALE * 2 {
-            // Too small to show: PostgreSQL rounds to zero at its greatest scale.
-            return Ok(Numeric::Finite(BigDecimal::new(BigInt::from(0), MAX_SCALE)));
+        if scale > MAX_SCALE {
+            return Err(overflow());
         }
         checked(value, scale)
     }

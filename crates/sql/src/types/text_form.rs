@@ -72,7 +72,7 @@ impl Value {
             SqlType::Interval => Value::Interval(interval::parse(text, IntervalModifier::default())?),
             SqlType::Uuid => Value::Uuid(bytea::parse_uuid(text)?),
             SqlType::Json => {
-                json::Json::parse(text)?;
+                json::Json::check(text)?;
                 Value::Json(text.into())
             }
             SqlType::Jsonb => Value::Jsonb(json::Json::parse(text)?.normalize().to_string().into()),

@@ -29,6 +29,8 @@ pub(super) static TABLE: &[Function] = &[
     asks!("format_type", [OID, I4], TEXT).lax(),
     asks!("to_regclass", [TEXT], CLASS),
     asks!("to_regtype", [TEXT], TYPE),
+    asks!("to_regproc", [TEXT], Sig::Is(T::Reg(RegKind::Proc))),
+    asks!("to_regnamespace", [TEXT], Sig::Is(T::Reg(RegKind::Namespace))),
     asks!("pg_table_is_visible", [OID], BOOL),
     asks!("pg_type_is_visible", [OID], BOOL),
     asks!("pg_function_is_visible", [OID], BOOL),

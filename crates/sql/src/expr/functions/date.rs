@@ -3,7 +3,7 @@
 use super::super::function::{Arguments, Function, Sig};
 use super::{float_at, int_at, interval_at, micros_at, str_at, wrong_type};
 use crate::types::calendar::{
-    DAY_US, EPOCH_OFFSET_DAYS, EPOCH_OFFSET_US, Fields, HOUR_US, MINUTE_US, SECOND_US, day_of, days_in_month,
+    DAY_US, EPOCH_OFFSET_DAYS, EPOCH_OFFSET_US, Fields, HOUR_US, MINUTE_US, SECOND_US, date_of, day_of, days_in_month,
     fields_of, iso_week, iso_weekday, offset_at, round_fraction, to_local, to_utc, zone_by_name,
 };
 use crate::types::{
@@ -102,11 +102,18 @@ pub(super) static TABLE: &[Function] = &[
         if seconds.is_infinite() {
             return Ok(Value::Timestamptz(if seconds > 0.0 { i64::MAX } else { i64::MIN }));
         }
-        let us = (seconds * 1e6).round();
-        if !us.is_finite() || us.abs() > 9.2e18 {
-            return Err(SqlError::new(SqlState::DATETIME_OVERFLOW, format!("timestamp out of range: \"{seconds}\"")));
+        // Counted from 2000 before it is counted in microseconds, as PostgreSQL does: later years keep their digits.
+        let since = seconds - EPOCH_OFFSET_US as f64 / 1e6;
+        let us = (since * 1e6).round();
+        let fits = us.is_finite() && us.abs() < 9.223_372e18 && checked_timestamp(us as i64).is_ok();
+        if seconds.is_nan() {
+            return Err(SqlError::new(SqlState::DATETIME_OVERFLOW, "timestamp cannot be NaN"));
         }
-        Ok(Value::Timestamptz(checked_timestamp((us as i64).saturating_sub(EPOCH_OFFSET_US))?))
+        if !fits {
+            let shown = short_float(seconds);
+            return Err(SqlError::new(SqlState::DATETIME_OVERFLOW, format!("timestamp out of range: \"{shown}\"")));
+        }
+        Ok(Value::Timestamptz(us as i64))
     }),
     Function::pure("timezone", &[TEXT, TS], TSTZ, |v, _| {
         Ok(Value::Timestamptz(zone_to_utc(str_at(v, 0)?, micros_at(v, 1)?)?))
@@ -133,6 +140,25 @@ pub(super) static TABLE: &[Function] = &[
     Function::pure("isfinite", &[TS], Sig::Is(T::Bool), |v, _| Ok(Value::Bool(!is_infinite(micros_at(v, 0)?)))),
     Function::pure("isfinite", &[TSTZ], Sig::Is(T::Bool), |v, _| Ok(Value::Bool(!is_infinite(micros_at(v, 0)?)))),
 ];
+
+/// A number with six digits that count, as C's `%g` shows it.
+fn short_float(x: f64) -> String {
+    let text = format!("{x:.5e}");
+    let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    let trim = |digits: &str| {
+        if digits.contains('.') {
+            digits.trim_end_matches('0').trim_end_matches('.').to_owned()
+        } else {
+            digits.to_owned()
+        }
+    };
+    if !(-4..6).contains(&exponent) {
+        let sign = if exponent < 0 { '-' } else { '+' };
+        return format!("{}e{sign}{:02}", trim(digits), exponent.abs());
+    }
+    trim(&format!("{x:.*}", (5 - exponent).max(0) as usize))
+}
 
 fn transaction_time(_: &[Value], arguments: &Arguments<'_>) -> R {
     Ok(Value::Timestamptz(arguments.statement()?.transaction_us))
@@ -232,8 +258,11 @@ fn decimal(digits: i64, scale: i64) -> R {
 
 /// Seconds since 1970: the last years have more microseconds since then than an `i64` holds.
 fn epoch(us: i64) -> R {
-    let since = i128::from(us) + i128::from(EPOCH_OFFSET_US);
-    Ok(Value::Numeric(Numeric::Finite(BigDecimal::new(since.into(), 6))))
+    match us.checked_add(EPOCH_OFFSET_US) {
+        Some(since) => decimal(since, 6),
+        // As PostgreSQL has them: by double precision, whose digits do not reach microseconds there.
+        None => Ok(Value::Numeric(Numeric::from_f64((us as f64 + EPOCH_OFFSET_US as f64) / 1e6).round(6)?)),
+    }
 }
 
 fn as_float(value: Value) -> R {
@@ -273,13 +302,14 @@ fn not_recognized(field: &str, ty: &str) -> SqlError {
 }
 
 fn extract(values: &[Value], form: Form) -> R {
-    let (us, infinite) = match values.get(1) {
-        Some(Value::Date(day)) => (i64::from(*day).saturating_mul(DAY_US), matches!(*day, i32::MIN | i32::MAX)),
-        Some(Value::Time(us)) => (*us, false),
-        Some(Value::Timestamp(us)) => (*us, is_infinite(*us)),
+    let (at, infinite) = match values.get(1) {
+        // The last dates have more microseconds than 64 bits hold.
+        Some(Value::Date(day)) => ((i64::from(*day), 0), matches!(*day, i32::MIN | i32::MAX)),
+        Some(Value::Time(us)) => ((us.div_euclid(DAY_US), us.rem_euclid(DAY_US)), false),
+        Some(Value::Timestamp(us)) => ((us.div_euclid(DAY_US), us.rem_euclid(DAY_US)), is_infinite(*us)),
         _ => return Err(wrong_type()),
     };
-    extract_field(str_at(values, 0)?, us, infinite, form, form.name())
+    extract_field(str_at(values, 0)?, at, infinite, form, form.name())
 }
 
 fn extract_zoned(values: &[Value], arguments: &Arguments<'_>) -> R {
@@ -291,11 +321,16 @@ fn extract_zoned(values: &[Value], arguments: &Arguments<'_>) -> R {
         "timezone" => integer(offset_at(zone, utc)),
         "timezone_hour" => integer(offset_at(zone, utc) / 3600),
         "timezone_minute" => integer(offset_at(zone, utc) / 60 % 60),
-        _ => extract_field(&name, to_local(zone, utc), is_infinite(utc), Form::Timestamp, "timestamp with time zone"),
+        _ => {
+            let local = to_local(zone, utc);
+            let at = (local.div_euclid(DAY_US), local.rem_euclid(DAY_US));
+            extract_field(&name, at, is_infinite(utc), Form::Timestamp, "timestamp with time zone")
+        }
     }
 }
 
-fn extract_field(name: &str, us: i64, infinite: bool, form: Form, ty: &str) -> R {
+/// A field of a day and a time in it.
+fn extract_field(name: &str, (day, time): (i64, i64), infinite: bool, form: Form, ty: &str) -> R {
     let field = field_name(name);
     let time_fields = ["hour", "minute", "second", "milliseconds", "microseconds"];
     let date_fields = [
@@ -324,21 +359,21 @@ fn extract_field(name: &str, us: i64, infinite: bool, form: Form, ty: &str) -> R
     if infinite {
         // Fields that grow without bound are infinite, those that go round are unknown.
         let grows = ["year", "decade", "century", "millennium", "isoyear", "julian", "epoch"].contains(&field.as_str());
-        let sign = if us > 0 { Numeric::Infinity } else { Numeric::NegInfinity };
+        let sign = if day > 0 { Numeric::Infinity } else { Numeric::NegInfinity };
         return Ok(if grows { Value::Numeric(sign) } else { Value::Null });
     }
-    let day = us.div_euclid(DAY_US);
-    let f = fields_of(us);
+    let (year, month, date) = date_of(day);
+    let f = Fields { year, month, day: date, ..fields_of(time) };
     match field.as_str() {
         "epoch" if form == Form::Date => integer((day + EPOCH_OFFSET_DAYS) * 86_400),
-        "epoch" if form == Form::Time => decimal(us, 6),
-        "epoch" => epoch(us),
+        "epoch" if form == Form::Time => decimal(day * DAY_US + time, 6),
+        "epoch" => epoch(day * DAY_US + time),
         "hour" => integer(i64::from(f.hour)),
         "minute" => integer(i64::from(f.minute)),
         "second" => decimal(i64::from(f.second) * SECOND_US + i64::from(f.micros), 6),
         "milliseconds" => decimal(i64::from(f.second) * SECOND_US + i64::from(f.micros), 3),
         "microseconds" => integer(i64::from(f.second) * SECOND_US + i64::from(f.micros)),
-        "julian" => julian(day, us.rem_euclid(DAY_US), form),
+        "julian" => julian(day, time, form),
         other => integer(date_field(other, &f, day)),
     }
 }

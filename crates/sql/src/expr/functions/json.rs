@@ -2,7 +2,7 @@
 
 use super::super::function::{Arguments, Function, Sig};
 use super::{int_at, str_at, wrong_type};
-use crate::types::json::{Json, raw_step, write_string};
+use crate::types::json::{Json, raw_step, strip_nulls, write_string};
 use crate::types::{SqlType as T, Value};
 use crate::{SqlError, SqlState};
 
@@ -51,7 +51,22 @@ pub(super) static TABLE: &[Function] = &[
     Function::pure("jsonb_set", &[JSONB, PATH, JSONB, BOOL], JSONB, set),
     Function::pure("jsonb_extract_path", &[JSONB, TEXT], JSONB, |v, _| Ok(some(walk_list(v)?.as_ref()))).many(),
     Function::pure("jsonb_extract_path_text", &[JSONB, TEXT], TEXT, |v, _| Ok(plain(walk_list(v)?.as_ref()))).many(),
-    Function::pure("json_extract_path_text", &[JSON, TEXT], TEXT, |v, _| Ok(plain(walk_list(v)?.as_ref()))).many(),
+    Function::pure("json_extract_path", &[JSON, TEXT], JSON, |v, _| Ok(raw(raw_walk_list(v)?))).many(),
+    Function::pure("json_extract_path_text", &[JSON, TEXT], TEXT, |v, _| raw_plain(raw_walk_list(v)?)).many(),
+    Function::pure("jsonb_set_lax", &[JSONB, PATH, JSONB], JSONB, set_lax).lax(),
+    Function::pure("jsonb_set_lax", &[JSONB, PATH, JSONB, BOOL], JSONB, set_lax).lax(),
+    Function::pure("jsonb_set_lax", &[JSONB, PATH, JSONB, BOOL, TEXT], JSONB, set_lax).lax(),
+    Function::pure("jsonb_insert", &[JSONB, PATH, JSONB], JSONB, insert),
+    Function::pure("jsonb_insert", &[JSONB, PATH, JSONB, BOOL], JSONB, insert),
+    Function::pure("json_object", &[PATH], JSON, |v, _| Ok(Value::Json(of_texts(v)?.into()))),
+    Function::pure("json_object", &[PATH, PATH], JSON, |v, _| Ok(Value::Json(of_texts(v)?.into()))),
+    Function::pure("jsonb_object", &[PATH], JSONB, |v, _| normal(&of_texts(v)?)),
+    Function::pure("jsonb_object", &[PATH, PATH], JSONB, |v, _| normal(&of_texts(v)?)),
+    Function::pure("json_strip_nulls", &[JSON], JSON, |v, _| {
+        let mut out = String::new();
+        strip_nulls(str_at(v, 0)?, &mut out)?;
+        Ok(Value::Json(out.into()))
+    }),
     Function::pure("jsonb_typeof", &[JSONB], TEXT, |v, _| Ok(Value::text(kind(&parse(v, 0)?)))),
     Function::pure("json_typeof", &[JSON], TEXT, |v, _| Ok(Value::text(kind(&parse(v, 0)?)))),
     Function::pure("jsonb_array_length", &[JSONB], I4, array_length),
@@ -67,6 +82,8 @@ pub(super) static TABLE: &[Function] = &[
     Function::stable("row_to_json", &[Sig::Is(T::Record)], JSON, |v, a| {
         Ok(Value::Json(written(v, 0, a, false)?.into()))
     }),
+    Function::stable("row_to_json", &[Sig::Is(T::Record), BOOL], JSON, lines),
+    Function::stable("array_to_json", &[Sig::Any, BOOL], JSON, lines),
     Function::stable("array_to_json", &[Sig::Any], JSON, |v, a| Ok(Value::Json(written(v, 0, a, false)?.into()))),
     Function::pure("json_build_object", &[], JSON, |_, _| Ok(Value::Json("{}".into()))),
     Function::pure("jsonb_build_object", &[], JSONB, |_, _| Ok(Value::Jsonb("{}".into()))),
@@ -135,6 +152,164 @@ fn walk(values: &[Value]) -> Result<Option<Json>, SqlError> {
 fn walk_list(values: &[Value]) -> Result<Option<Json>, SqlError> {
     let root = parse(values, 0)?;
     Ok(values[1..].iter().try_fold(&root, |at, step| at.step(step.as_str()?)).cloned())
+}
+
+fn raw_walk_list(values: &[Value]) -> Result<Option<&str>, SqlError> {
+    let mut at = str_at(values, 0)?.trim();
+    for step in &values[1..] {
+        match raw_step(at, step.as_str().ok_or_else(wrong_type)?, None)? {
+            Some(inner) => at = inner,
+            None => return Ok(None),
+        }
+    }
+    Ok(Some(at))
+}
+
+/// An object of texts: names and values by turns, in pairs, or in two arrays.
+fn of_texts(values: &[Value]) -> Result<String, SqlError> {
+    let subscripts = |text: &str| SqlError::new(SqlState(*b"2202E"), text.to_owned());
+    let array = |i: usize| match values.get(i) {
+        Some(Value::Array(array)) => Ok(array),
+        _ => Err(wrong_type()),
+    };
+    let names = array(0)?;
+    let pairs: Vec<(&Value, &Value)> = if values.len() > 1 {
+        let others = array(1)?;
+        if names.dimensions.len() > 1 || others.dimensions.len() > 1 {
+            return Err(subscripts("wrong number of array subscripts"));
+        }
+        if names.values.len() != others.values.len() {
+            return Err(subscripts("mismatched array dimensions"));
+        }
+        names.values.iter().zip(&others.values).collect()
+    } else {
+        match names.dimensions.as_slice() {
+            [] | [_] if !names.values.len().is_multiple_of(2) => {
+                return Err(subscripts("array must have even number of elements"));
+            }
+            [] | [_] | [_, (2, _)] => names.values.chunks_exact(2).map(|pair| (&pair[0], &pair[1])).collect(),
+            [_, _] => return Err(subscripts("array must have two columns")),
+            _ => return Err(subscripts("wrong number of array subscripts")),
+        }
+    };
+    let mut out = String::from("{");
+    for (i, (name, value)) in pairs.into_iter().enumerate() {
+        if i > 0 {
+            out.push_str(", ");
+        }
+        let name =
+            name.as_str().ok_or_else(|| SqlError::new(SqlState(*b"22004"), "null value not allowed for object key"))?;
+        write_string(name, &mut out);
+        out.push_str(" : ");
+        match value.as_str() {
+            Some(text) => write_string(text, &mut out),
+            None => out.push_str("null"),
+        }
+    }
+    out.push('}');
+    Ok(out)
+}
+
+/// `row_to_json(.., true)`, `array_to_json(.., true)`: a line for each part of the outermost.
+fn lines(values: &[Value], arguments: &Arguments<'_>) -> R {
+    let compact = written(values, 0, arguments, false)?;
+    if values.get(1) != Some(&Value::Bool(true)) {
+        return Ok(Value::Json(compact.into()));
+    }
+    let Some(parts) = crate::types::json::raw_parts(&compact)? else { return Ok(Value::Json(compact.into())) };
+    let is_object = compact.starts_with('{');
+    let mut out = String::from(if is_object { "{" } else { "[" });
+    for (i, (name, part)) in parts.into_iter().enumerate() {
+        if i > 0 {
+            out.push_str(",\n ");
+        }
+        if is_object {
+            write_string(&name, &mut out);
+            out.push(':');
+        }
+        out.push_str(part);
+    }
+    out.push(if is_object { '}' } else { ']' });
+    Ok(Value::Json(out.into()))
+}
+
+/// `jsonb_set` that says what a NULL does.
+fn set_lax(values: &[Value], arguments: &Arguments<'_>) -> R {
+    if values.iter().enumerate().any(|(i, value)| i != 2 && i != 4 && value.is_null()) {
+        return Ok(Value::Null);
+    }
+    if !values[2].is_null() {
+        return set(&values[..values.len().min(4)], arguments);
+    }
+    let root = || parse(values, 0);
+    match values.get(4).map_or(Some("use_json_null"), Value::as_str) {
+        Some("use_json_null") => {
+            let mut with_null = values[..values.len().min(4)].to_vec();
+            with_null[2] = Value::Jsonb("null".into());
+            set(&with_null, arguments)
+        }
+        Some("delete_key") => jsonb(change(root()?, &path(values)?, None, false)),
+        Some("return_target") => Ok(values[0].clone()),
+        Some("raise_exception") => Err(SqlError::new(SqlState(*b"22004"), "JSON value must not be null")
+            .detail("Exception was raised because null_value_treatment is \"raise_exception\".")
+            .hint(
+                "To avoid, either change the null_value_treatment argument or ensure that an SQL NULL is not passed.",
+            )),
+        _ => Err(SqlError::new(
+            SqlState::INVALID_PARAMETER,
+            "null_value_treatment must be \"delete_key\", \"return_target\", \"use_json_null\", or \"raise_exception\"",
+        )),
+    }
+}
+
+fn insert(values: &[Value], _: &Arguments<'_>) -> R {
+    let after = values.get(3) == Some(&Value::Bool(true));
+    let root = parse(values, 0)?;
+    if !matches!(root, Json::Object(_) | Json::Array(_)) {
+        return Err(SqlError::new(SqlState::INVALID_PARAMETER, "cannot set path in scalar"));
+    }
+    jsonb(inserted(root, &path(values)?, &parse(values, 2)?, after)?)
+}
+
+/// Puts a value in at the end of a path: before or behind an element, or as a new member.
+fn inserted(value: Json, steps: &[String], new: &Json, after: bool) -> Result<Json, SqlError> {
+    let Some((step, rest)) = steps.split_first() else { return Ok(value) };
+    Ok(match value {
+        Json::Object(mut members) => {
+            match members.iter().position(|(key, _)| key == step) {
+                Some(_) if rest.is_empty() => {
+                    return Err(SqlError::new(SqlState::INVALID_PARAMETER, "cannot replace existing key")
+                        .hint("Try using the function jsonb_set to replace key value."));
+                }
+                Some(at) => {
+                    let inner = std::mem::replace(&mut members[at].1, Json::Null);
+                    members[at].1 = inserted(inner, rest, new, after)?;
+                }
+                None if rest.is_empty() => members.push((step.clone(), new.clone())),
+                None => {}
+            }
+            Json::Object(members).normalize()
+        }
+        Json::Array(mut elements) => {
+            let Ok(index) = step.trim().parse::<i64>() else {
+                return Err(SqlError::new(
+                    SqlState::INVALID_TEXT,
+                    format!("path element at position {} is not an integer: \"{step}\"", 1),
+                ));
+            };
+            let length = elements.len() as i64;
+            let place = if index < 0 { index + length } else { index };
+            if rest.is_empty() {
+                let place = if (0..length).contains(&place) { place + i64::from(after) } else { place };
+                elements.insert(place.clamp(0, length) as usize, new.clone());
+            } else if (0..length).contains(&place) {
+                let inner = std::mem::replace(&mut elements[place as usize], Json::Null);
+                elements[place as usize] = inserted(inner, rest, new, after)?;
+            }
+            Json::Array(elements)
+        }
+        scalar => scalar,
+    })
 }
 
 fn raw(text: Option<&str>) -> Value {
@@ -432,6 +607,10 @@ fn object(values: &[Value], arguments: &Arguments<'_>, _binary: bool) -> Result<
         if values[i].is_null() {
             return Err(SqlError::new(SqlState::INVALID_PARAMETER, format!("argument {} cannot be null", i + 1))
                 .hint("Object keys should be text."));
+        }
+        if matches!(values[i], Value::Array(_) | Value::Record(_) | Value::Json(_) | Value::Jsonb(_)) {
+            let message = "key value must be scalar, not array, composite, or json";
+            return Err(SqlError::new(SqlState::INVALID_PARAMETER, message));
         }
         write_string(&super::shown(values, i, arguments)?, &mut out);
         out.push_str(" : ");

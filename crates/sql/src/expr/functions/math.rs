@@ -4,6 +4,8 @@ use super::super::function::{Arguments, Function, Sig};
 use super::{float_at, int_at, mix, numeric_at, wrong_type};
 use crate::types::{Numeric, SqlType as T, Value, division_by_zero, float_overflow, float_underflow, out_of_range};
 use crate::{SqlError, SqlState};
+use bigdecimal::BigDecimal;
+use bigdecimal::num_bigint::BigInt;
 use std::cmp::Ordering;
 
 type R = Result<Value, SqlError>;
@@ -93,6 +95,17 @@ pub(super) static TABLE: &[Function] = &[
     Function::pure("acos", &[F8], F8, |v, _| bounded(float_at(v, 0)?, f64::acos)),
     Function::pure("atan", &[F8], F8, |v, _| f8(float_at(v, 0)?.atan())),
     Function::pure("atan2", &[F8, F8], F8, |v, _| f8(float_at(v, 0)?.atan2(float_at(v, 1)?))),
+    Function::pure("asinh", &[F8], F8, |v, _| f8(float_at(v, 0)?.asinh())),
+    Function::pure("acosh", &[F8], F8, |v, _| within(float_at(v, 0)?, 1.0, f64::INFINITY, f64::acosh)),
+    Function::pure("atanh", &[F8], F8, |v, _| within(float_at(v, 0)?, -1.0, 1.0, f64::atanh)),
+    Function::pure("sind", &[F8], F8, |v, _| turned(float_at(v, 0)?, sin_degrees)),
+    Function::pure("cosd", &[F8], F8, |v, _| turned(float_at(v, 0)?, cos_degrees)),
+    Function::pure("tand", &[F8], F8, |v, _| turned(float_at(v, 0)?, |x| sin_degrees(x) / cos_degrees(x))),
+    Function::pure("cotd", &[F8], F8, |v, _| turned(float_at(v, 0)?, |x| cos_degrees(x) / sin_degrees(x))),
+    Function::pure("asind", &[F8], F8, |v, _| within(float_at(v, 0)?, -1.0, 1.0, |x| to_degrees(x.asin()))),
+    Function::pure("acosd", &[F8], F8, |v, _| within(float_at(v, 0)?, -1.0, 1.0, |x| to_degrees(x.acos()))),
+    Function::pure("atand", &[F8], F8, |v, _| f8(to_degrees(float_at(v, 0)?.atan()))),
+    Function::pure("atan2d", &[F8, F8], F8, |v, _| f8(to_degrees(float_at(v, 0)?.atan2(float_at(v, 1)?)))),
     Function::pure("sinh", &[F8], F8, |v, _| f8(float_at(v, 0)?.sinh())),
     Function::pure("cosh", &[F8], F8, |v, _| f8(float_at(v, 0)?.cosh())),
     Function::pure("tanh", &[F8], F8, |v, _| f8(float_at(v, 0)?.tanh())),
@@ -119,6 +132,8 @@ pub(super) static OPERATORS: &[Function] = &[
     Function::pure("-", &[F4], F4, negate),
     Function::pure("-", &[F8], F8, negate),
     Function::pure("-", &[N], N, negate),
+    Function::pure("@", &[I2], I2, abs),
+    Function::pure("@", &[F4], F4, abs),
     Function::pure("@", &[I4], I4, abs),
     Function::pure("@", &[I8], I8, abs),
     Function::pure("@", &[F8], F8, abs),
@@ -260,8 +275,11 @@ fn fit(like: &Value, value: i64, arguments: &Arguments<'_>) -> R {
     }
 }
 
-fn factorial(values: &[Value], _: &Arguments<'_>) -> R {
-    const MAX: i64 = 2_000;
+fn factorial(values: &[Value], arguments: &Arguments<'_>) -> R {
+    // The last whose digits a numeric holds.
+    const MAX: i64 = 32_177;
+    /// Factors that are multiplied before the long product is.
+    const CHUNK: i64 = 64;
     let n = int_at(values, 0)?;
     if n < 0 {
         return Err(SqlError::new(SqlState::OUT_OF_RANGE, "factorial of a negative number is undefined"));
@@ -269,11 +287,72 @@ fn factorial(values: &[Value], _: &Arguments<'_>) -> R {
     if n > MAX {
         return Err(SqlError::new(SqlState::OUT_OF_RANGE, "value overflows numeric format"));
     }
-    let mut product = Numeric::from(1);
-    for i in 2..=n {
-        product = product.mul(&Numeric::from(i))?;
+    let mut product = BigInt::from(1);
+    let mut next = 2;
+    while next <= n {
+        if let Some(statement) = arguments.statement {
+            statement.check()?;
+        }
+        let end = n.min(next + CHUNK - 1);
+        product *= (next..=end).map(BigInt::from).product::<BigInt>();
+        next = end + 1;
     }
-    Ok(Value::Numeric(product))
+    Ok(Value::Numeric(Numeric::Finite(BigDecimal::new(product, 0))))
+}
+
+/// A function of the numbers between two bounds.
+fn within(x: f64, least: f64, most: f64, f: impl Fn(f64) -> f64) -> R {
+    if x < least || x > most {
+        return Err(SqlError::new(SqlState::OUT_OF_RANGE, "input is out of range"));
+    }
+    f8(f(x))
+}
+
+/// A function of an angle in degrees, which has no value at infinity.
+fn turned(x: f64, f: impl Fn(f64) -> f64) -> R {
+    if x.is_infinite() {
+        return Err(SqlError::new(SqlState::OUT_OF_RANGE, "input is out of range"));
+    }
+    f8(f(x))
+}
+
+/// Degrees, exact where an angle is a whole number of them.
+fn to_degrees(radians: f64) -> f64 {
+    let degrees = radians.to_degrees();
+    if (degrees - degrees.round()).abs() < 1e-13 { degrees.round() } else { degrees }
+}
+
+/// The sine of an angle in degrees, exact where that is a well-known number.
+fn sin_degrees(degrees: f64) -> f64 {
+    let turn = degrees % 360.0;
+    let (sign, turn) = if turn < 0.0 { (-1.0, -turn) } else { (1.0, turn) };
+    let (sign, turn) = if turn > 180.0 { (-sign, turn - 180.0) } else { (sign, turn) };
+    let turn = if turn > 90.0 { 180.0 - turn } else { turn };
+    let exact = if turn == 0.0 {
+        0.0
+    } else if turn == 30.0 {
+        0.5
+    } else if turn == 90.0 {
+        1.0
+    } else {
+        turn.to_radians().sin()
+    };
+    if exact == 0.0 { 0.0 } else { sign * exact }
+}
+
+fn cos_degrees(degrees: f64) -> f64 {
+    let turn = (degrees % 360.0).abs();
+    let turn = if turn > 180.0 { 360.0 - turn } else { turn };
+    let (sign, turn) = if turn > 90.0 { (-1.0, 180.0 - turn) } else { (1.0, turn) };
+    if turn == 60.0 {
+        sign * 0.5
+    } else if turn == 90.0 {
+        0.0
+    } else if turn == 45.0 {
+        sign * sin_degrees(45.0)
+    } else {
+        sign * turn.to_radians().cos()
+    }
 }
 
 fn negative_root() -> SqlError {
@@ -342,8 +421,9 @@ fn power_numeric(values: &[Value], _: &Arguments<'_>) -> R {
     if let Some(error) = power_error(base.to_f64(), exponent.to_f64()) {
         return Err(error);
     }
-    let whole =
-        exponent.to_i64().filter(|n| Numeric::from(*n).compare(exponent) == Ordering::Equal && n.abs() <= 10_000);
+    let whole = exponent
+        .to_i64()
+        .filter(|n| Numeric::from(*n).compare(exponent) == Ordering::Equal && i32::try_from(*n).is_ok());
     let (Some(whole), Numeric::Finite(_)) = (whole, base) else {
         if matches!((base, exponent), (Numeric::Finite(_), Numeric::Finite(_))) && base.signum() == 0 {
             return Ok(Value::Numeric(Numeric::from(0).round(16)?));

@@ -8,18 +8,20 @@ mod date_operators;
 mod json;
 mod math;
 mod number_format;
+pub(crate) mod regexp;
 mod string;
 mod string_format;
 mod system;
 
 use super::function::{Arguments, Function};
-use crate::types::{Interval, Numeric, Value};
+use crate::types::{Array, Interval, Numeric, SqlType, Value};
 use crate::{SqlError, SqlState};
 
 /// Every table.
 pub(super) static TABLES: &[&[Function]] = &[
     string::TABLE,
     string::PATTERNS,
+    regexp::TABLE,
     string_format::TABLE,
     math::TABLE,
     math::OPERATORS,
@@ -95,6 +97,10 @@ fn day_at(values: &[Value], i: usize) -> Result<i32, SqlError> {
         Some(Value::Date(v)) => Ok(*v),
         _ => Err(wrong_type()),
     }
+}
+
+fn text_array(parts: impl Iterator<Item = Value>) -> Value {
+    Value::Array(Array::from_values(SqlType::Text, parts.collect()).into())
 }
 
 /// The text of an argument of any type, as output shows it.

@@ -1,8 +1,8 @@
 //! Strings and patterns. Positions and lengths count characters, from 1.
 
 use super::super::function::{Arguments, Function, Sig};
-use super::super::pattern::{like, similar_to_regex, with_regex};
-use super::{bytes_at, check_length, int_at, shown, str_at, wrong_type};
+use super::super::pattern::like;
+use super::{bytes_at, check_length, int_at, shown, str_at, text_array, wrong_type};
 use crate::types::{SqlType as T, Value};
 use crate::{SqlError, SqlState};
 
@@ -47,7 +47,6 @@ pub(super) static TABLE: &[Function] = &[
     Function::pure("substring", &[BYTEA, I4, I4], BYTEA, |v, _| {
         sub_bytes(bytes_at(v, 0)?, int_at(v, 1)?, Some(int_at(v, 2)?))
     }),
-    Function::pure("substring", &[TEXT, TEXT], TEXT, |v, _| substring_regex(str_at(v, 0)?, str_at(v, 1)?)),
     Function::pure("substr", &[TEXT, I4], TEXT, |v, _| substring(str_at(v, 0)?, int_at(v, 1)?, None)),
     Function::pure("substr", &[TEXT, I4, I4], TEXT, |v, _| {
         substring(str_at(v, 0)?, int_at(v, 1)?, Some(int_at(v, 2)?))
@@ -69,6 +68,9 @@ pub(super) static TABLE: &[Function] = &[
         let set = str_at(v, 1)?;
         Ok(Value::text(str_at(v, 0)?.trim_end_matches(|c| set.contains(c))))
     }),
+    Function::pure("btrim", &[BYTEA, BYTEA], BYTEA, |v, _| trim_bytes(v, true, true)),
+    Function::pure("ltrim", &[BYTEA, BYTEA], BYTEA, |v, _| trim_bytes(v, true, false)),
+    Function::pure("rtrim", &[BYTEA, BYTEA], BYTEA, |v, _| trim_bytes(v, false, true)),
     Function::pure("lpad", &[TEXT, I4], TEXT, |v, _| pad(str_at(v, 0)?, int_at(v, 1)?, " ", true)),
     Function::pure("lpad", &[TEXT, I4, TEXT], TEXT, |v, _| pad(str_at(v, 0)?, int_at(v, 1)?, str_at(v, 2)?, true)),
     Function::pure("rpad", &[TEXT, I4], TEXT, |v, _| pad(str_at(v, 0)?, int_at(v, 1)?, " ", false)),
@@ -117,34 +119,7 @@ pub(super) static PATTERNS: &[Function] = &[
     Function::pure("~~*", &[TEXT, TEXT], BOOL, |v, _| is(ilike(v, Some('\\')))),
     Function::pure("~~*", &[TEXT, TEXT, TEXT], BOOL, |v, _| is(ilike(v, str_at(v, 2)?.chars().next()))),
     Function::pure("!~~*", &[TEXT, TEXT], BOOL, |v, _| not(ilike(v, Some('\\')))),
-    Function::pure("similar to", &[TEXT, TEXT], BOOL, |v, _| is(similar(v, Some('\\')))),
-    Function::pure("similar to", &[TEXT, TEXT, TEXT], BOOL, |v, _| is(similar(v, str_at(v, 2)?.chars().next()))),
-    Function::pure("~", &[TEXT, TEXT], BOOL, |v, _| is(regex(v, ""))),
-    Function::pure("~", &[NAME, TEXT], BOOL, |v, _| is(regex(v, ""))),
-    Function::pure("~*", &[TEXT, TEXT], BOOL, |v, _| is(regex(v, "i"))),
-    Function::pure("!~", &[TEXT, TEXT], BOOL, |v, _| not(regex(v, ""))),
-    Function::pure("!~", &[NAME, TEXT], BOOL, |v, _| not(regex(v, ""))),
-    Function::pure("!~*", &[TEXT, TEXT], BOOL, |v, _| not(regex(v, "i"))),
     Function::pure("^@", &[TEXT, TEXT], BOOL, |v, _| Ok(Value::Bool(str_at(v, 0)?.starts_with(str_at(v, 1)?)))),
-    Function::pure("regexp_replace", &[TEXT, TEXT, TEXT], TEXT, |v, _| regexp_replace(v, "")),
-    Function::pure("regexp_replace", &[TEXT, TEXT, TEXT, TEXT], TEXT, |v, _| regexp_replace(v, str_at(v, 3)?)),
-    Function::pure("regexp_match", &[TEXT, TEXT], Sig::ArrayOf(T::Text), |v, _| regexp_match(v, "")),
-    Function::pure("regexp_match", &[TEXT, TEXT, TEXT], Sig::ArrayOf(T::Text), |v, _| regexp_match(v, str_at(v, 2)?)),
-    Function::pure("regexp_like", &[TEXT, TEXT], BOOL, |v, _| is(regex(v, ""))),
-    Function::pure("regexp_like", &[TEXT, TEXT, TEXT], BOOL, |v, _| is(regex(v, str_at(v, 2)?))),
-    Function::pure("regexp_count", &[TEXT, TEXT], I4, |v, _| {
-        with_regex(str_at(v, 1)?, "", |regex| regex.find_iter(v[0].as_str().unwrap_or("")).count())
-            .map(|n| Value::Int4(n as i32))
-    }),
-    Function::pure("regexp_substr", &[TEXT, TEXT], TEXT, |v, _| {
-        with_regex(str_at(v, 1)?, "", |regex| {
-            regex.find(v[0].as_str().unwrap_or("")).map_or(Value::Null, |found| Value::text(found.as_str()))
-        })
-    }),
-    Function::pure("regexp_split_to_array", &[TEXT, TEXT], Sig::ArrayOf(T::Text), |v, _| regexp_split(v, "")),
-    Function::pure("regexp_split_to_array", &[TEXT, TEXT, TEXT], Sig::ArrayOf(T::Text), |v, _| {
-        regexp_split(v, str_at(v, 2)?)
-    }),
 ];
 
 fn is(result: Result<bool, SqlError>) -> R {
@@ -215,11 +190,15 @@ fn sub_bytes(bytes: &[u8], start: i64, length: Option<i64>) -> R {
     Ok(Value::Bytea(bytes[from..to.max(from)].to_vec().into()))
 }
 
-fn substring_regex(text: &str, pattern: &str) -> R {
-    with_regex(pattern, "", |regex| match regex.captures(text) {
-        Some(found) => found.get(1).or_else(|| found.get(0)).map_or(Value::Null, |part| Value::text(part.as_str())),
-        None => Value::Null,
-    })
+fn trim_bytes(values: &[Value], left: bool, right: bool) -> R {
+    let (mut bytes, set) = (bytes_at(values, 0)?, bytes_at(values, 1)?);
+    while let Some((_, rest)) = bytes.split_first().filter(|(first, _)| left && set.contains(first)) {
+        bytes = rest;
+    }
+    while let Some((_, rest)) = bytes.split_last().filter(|(last, _)| right && set.contains(last)) {
+        bytes = rest;
+    }
+    Ok(Value::Bytea(bytes.to_vec().into()))
 }
 
 fn place(text: &str, part: &str) -> i32 {
@@ -324,10 +303,6 @@ fn concat_ws(values: &[Value], arguments: &Arguments<'_>) -> R {
     Ok(Value::text(parts.join(separator)))
 }
 
-fn text_array(parts: impl Iterator<Item = Value>) -> Value {
-    Value::Array(crate::types::Array::from_values(T::Text, parts.collect()).into())
-}
-
 fn string_to_array(values: &[Value], _: &Arguments<'_>) -> R {
     let Some(text) = values[0].as_str() else { return Ok(Value::Null) };
     let null = values.get(2).and_then(Value::as_str);
@@ -344,54 +319,4 @@ fn string_to_array(values: &[Value], _: &Arguments<'_>) -> R {
 
 fn ilike(values: &[Value], escape: Option<char>) -> Result<bool, SqlError> {
     like(&str_at(values, 0)?.to_lowercase(), &str_at(values, 1)?.to_lowercase(), escape)
-}
-
-fn similar(values: &[Value], escape: Option<char>) -> Result<bool, SqlError> {
-    let pattern = similar_to_regex(str_at(values, 1)?, escape)?;
-    let text = str_at(values, 0)?;
-    with_regex(&pattern, "", |regex| regex.is_match(text))
-}
-
-fn regex(values: &[Value], flags: &str) -> Result<bool, SqlError> {
-    let text = str_at(values, 0)?;
-    with_regex(str_at(values, 1)?, flags, |regex| regex.is_match(text))
-}
-
-fn regexp_replace(values: &[Value], flags: &str) -> R {
-    let (text, new) = (str_at(values, 0)?, str_at(values, 2)?);
-    // \1 and \& are references; a dollar is itself.
-    let mut template = String::new();
-    let mut chars = new.chars();
-    while let Some(c) = chars.next() {
-        match c {
-            '$' => template.push_str("$$"),
-            '\\' => match chars.next() {
-                Some('&') => template.push_str("${0}"),
-                Some(digit) if digit.is_ascii_digit() => template.push_str(&format!("${{{digit}}}")),
-                Some(other) => template.push(other),
-                None => template.push('\\'),
-            },
-            c => template.push(c),
-        }
-    }
-    let all = flags.contains('g');
-    let flags: String = flags.chars().filter(|c| *c != 'g').collect();
-    with_regex(str_at(values, 1)?, &flags, |regex| {
-        let replaced = if all { regex.replace_all(text, &template) } else { regex.replace(text, &template) };
-        Value::text(replaced.as_ref())
-    })
-}
-
-fn regexp_match(values: &[Value], flags: &str) -> R {
-    let text = str_at(values, 0)?;
-    with_regex(str_at(values, 1)?, flags, |regex| {
-        let Some(found) = regex.captures(text) else { return Value::Null };
-        let part = |i: usize| found.get(i).map_or(Value::Null, |part| Value::text(part.as_str()));
-        if found.len() == 1 { text_array(std::iter::once(part(0))) } else { text_array((1..found.len()).map(part)) }
-    })
-}
-
-fn regexp_split(values: &[Value], flags: &str) -> R {
-    let text = str_at(values, 0)?;
-    with_regex(str_at(values, 1)?, flags, |regex| text_array(regex.split(text).map(Value::text)))
 }
