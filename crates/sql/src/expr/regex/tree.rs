@@ -82,7 +82,7 @@ impl Traits {
 
     /// Whether one preference and one span say all there is to say.
     pub(super) fn is_plain(self) -> bool {
-        !self.captures && !self.refers_back && !(self.has_longest && self.has_shortest)
+        !(self.captures || self.refers_back || (self.has_longest && self.has_shortest))
     }
 
     pub(super) fn is_shortest(self) -> bool {
