@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::Mutex;
 
-fn clients_dir() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/e2e/clients")
+/// The quick starts, which `cargo x tools` runs too.
+fn quick_starts() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/tools")
 }
 
 /// Where tools are installed once for all runs.
@@ -132,7 +133,7 @@ fn pgbench() {
 
 /// Whether this Python runs and has the packages. A virtual environment may outlive the Python that it was made from.
 fn has_packages(python: &Path) -> bool {
-    let tried = Command::new(python).args(["-c", "import psycopg, sqlalchemy, alembic, django"]).output();
+    let tried = Command::new(python).args(["-c", "import psycopg, asyncpg, sqlalchemy, alembic, django"]).output();
     tried.is_ok_and(|o| o.status.success())
 }
 
@@ -146,7 +147,7 @@ fn python() -> Option<PathBuf> {
     let _making = MAKING.lock();
     let venv = tools_dir().join("venv");
     let interpreter = venv.join("bin/python");
-    let requirements = clients_dir().join("requirements.txt");
+    let requirements = quick_starts().join("requirements.txt");
     let stamp = venv.join("installed");
     if std::fs::read(&stamp).ok() == std::fs::read(&requirements).ok() && has_packages(&interpreter) {
         return Some(interpreter);
@@ -173,7 +174,7 @@ fn python_scripts(scripts: &[&str]) {
     let Some(python) = python() else { return skip("python3 with the packages of requirements.txt cannot be set up") };
     let (_scratch, node) = node();
     for script in scripts {
-        let out = succeed(client(&python).arg(clients_dir().join(script)).arg(node.url()));
+        let out = succeed(client(&python).arg(quick_starts().join(script).join("quickstart.py")).arg(node.url()));
         assert!(out.contains("all fine"), "{script}: {out}");
     }
 }
@@ -181,37 +182,39 @@ fn python_scripts(scripts: &[&str]) {
 #[test]
 fn python_drivers() {
     repeat_with("clients::python_drivers");
-    python_scripts(&["psycopg_client.py", "sqlalchemy_client.py"]);
+    python_scripts(&["psycopg", "sqlalchemy"]);
 }
 
 #[test]
 fn alembic() {
     repeat_with("clients::alembic");
-    python_scripts(&["alembic_client.py"]);
+    python_scripts(&["alembic"]);
 }
 
 #[test]
 fn django() {
     repeat_with("clients::django");
-    python_scripts(&["django_client.py"]);
+    python_scripts(&["django"]);
 }
 
-/// pgjdbc's jar, fetched by Maven; `None` where it cannot be had.
+/// pgjdbc's jar and what it depends on, fetched by Maven; `None` where they cannot be had.
 fn pgjdbc() -> Option<PathBuf> {
-    const VERSION: &str = "42.7.4";
-    let jar = tools_dir().join(format!("postgresql-{VERSION}.jar"));
-    if !jar.exists() {
-        std::fs::create_dir_all(tools_dir()).ok()?;
+    let (wanted, jars) = (quick_starts().join("pgjdbc/pom.xml"), tools_dir().join("pgjdbc"));
+    let stamp = jars.join("installed");
+    if std::fs::read(&stamp).ok() != std::fs::read(&wanted).ok() {
+        std::fs::create_dir_all(&jars).ok()?;
         let mut maven = Command::new("mvn");
-        maven.args(["--batch-mode", "--quiet", "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy"]);
-        maven.arg(format!("-Dartifact=org.postgresql:postgresql:{VERSION}"));
-        maven.arg(format!("-DoutputDirectory={}", tools_dir().display()));
+        maven.args(["--batch-mode", "--quiet", "--file"]).arg(&wanted);
+        maven.arg("org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies");
+        maven.arg(format!("-DoutputDirectory={}", jars.display()));
         let got = maven.output().ok()?;
         if !got.status.success() {
             eprintln!("{}", text(&got));
+            return None;
         }
+        std::fs::copy(&wanted, &stamp).ok()?;
     }
-    jar.exists().then_some(jar)
+    Some(jars)
 }
 
 #[test]
@@ -221,26 +224,26 @@ fn java_pgjdbc() {
     if !has_program("java") || major("javac").is_none_or(|version| version < 17) {
         return skip("java and javac are missing, or older than 17");
     }
-    let Some(jar) = pgjdbc() else { return skip("pgjdbc cannot be downloaded") };
+    let Some(jars) = pgjdbc().map(|dir| dir.join("*")) else { return skip("pgjdbc cannot be downloaded") };
     let classes = tools_dir().join("jdbc-classes");
     succeed(
         Command::new("javac")
             .args(["-encoding", "UTF-8", "-cp"])
-            .arg(&jar)
+            .arg(&jars)
             .arg("-d")
             .arg(&classes)
-            .arg(clients_dir().join("jdbc/Client.java")),
+            .arg(quick_starts().join("pgjdbc/QuickStart.java")),
     );
     let (_scratch, node) = node();
-    let path = std::env::join_paths([&classes, &jar]).unwrap();
+    let path = std::env::join_paths([&classes, &jars]).unwrap();
     let url = format!("jdbc:postgresql://{}/postgres?user=root", node.sql);
-    let out = succeed(client("java").arg("-cp").arg(path).args(["Client", &url]));
+    let out = succeed(client("java").arg("-cp").arg(path).args(["QuickStart", &url]));
     assert!(out.contains("all fine"), "{out}");
 }
 
 /// Where node-postgres is installed; `None` where it cannot be.
 fn node_modules() -> Option<PathBuf> {
-    let (wanted, here) = (clients_dir().join("node/package.json"), tools_dir().join("node"));
+    let (wanted, here) = (quick_starts().join("node-postgres/package.json"), tools_dir().join("node"));
     let stamp = here.join("installed");
     if std::fs::read(&stamp).ok() != std::fs::read(&wanted).ok() {
         std::fs::create_dir_all(&here).ok()?;
@@ -265,8 +268,12 @@ fn node_postgres() {
     }
     let Some(modules) = node_modules() else { return skip("node-postgres cannot be installed") };
     let (_scratch, node) = node();
-    let out =
-        succeed(client("node").env("NODE_PATH", modules).arg(clients_dir().join("node/client.js")).arg(node.url()));
+    let out = succeed(
+        client("node")
+            .env("NODE_PATH", modules)
+            .arg(quick_starts().join("node-postgres/quickstart.js"))
+            .arg(node.url()),
+    );
     assert!(out.contains("all fine"), "{out}");
 }
 
@@ -283,7 +290,7 @@ fn go_pgx() {
         .args(["build", "-o"])
         .arg(&binary)
         .arg(".")
-        .current_dir(clients_dir().join("pgx"))
+        .current_dir(quick_starts().join("pgx"))
         .output()
         .unwrap();
     if !built.status.success() {

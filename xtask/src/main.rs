@@ -5,6 +5,7 @@
 mod bench;
 mod check;
 mod run;
+mod tools;
 
 use std::process::ExitCode;
 
@@ -19,6 +20,11 @@ cargo x <command>
   bench postgres [opts]  the speed table beside PostgreSQL, interleaved, medians (see docs/benchmarks/)
                          --rounds N (3)  --seconds N (10)  --scale N (10)  --only NAME
                          --write        keep the table under docs/benchmarks/
+  tools [NAME..] [opts]  installs drivers, ORMs, migration tools and job queues below target/tools, and runs the quick
+                         start of each (tests/tools/) on a node of its own (see docs/tools.md)
+                         --release      on an optimised node
+                         --url URL      on that server, such as a PostgreSQL, to judge the quick start itself
+                         --write        keep the results in docs/tools.md
 ";
 
 fn main() -> ExitCode {
@@ -28,6 +34,7 @@ fn main() -> ExitCode {
         Some("check") => check::check(rest),
         Some("bless") => check::bless(rest),
         Some("sim") => check::sim(rest),
+        Some("tools") => tools::tools(rest),
         Some("bench") => bench::bench(rest),
         _ => {
             print!("{HELP}");

@@ -2,7 +2,7 @@
 //! medians, and the ratio of each pair: absolute figures of a shared machine mean little.
 
 mod report;
-mod systems;
+pub mod systems;
 mod workload;
 
 use std::time::Duration;

@@ -93,15 +93,16 @@ fn shell(command: &str) -> Result<(), String> {
     }
 }
 
-/// One Timeball node, its flags at their defaults.
-pub struct Timeball {
+/// A process of Timeball, its flags at their defaults; stopped when dropped.
+pub struct Node {
     child: Child,
-    port: u16,
+    /// Where it speaks SQL, on loopback.
+    pub port: u16,
 }
 
-impl Timeball {
-    /// Starts a node on a fresh store and waits until it says its address.
-    pub fn start(binary: &Path, dir: &Path) -> Result<Self, String> {
+impl Node {
+    /// Starts a node on a fresh store and waits until it says its address; its log goes to `log`.
+    pub fn start(binary: &Path, dir: &Path, log: Stdio) -> Result<Self, String> {
         std::fs::create_dir_all(dir).map_err(|e| format!("{}: {e}", dir.display()))?;
         let (port, http) = (free_port()?, free_port()?);
         let mut child = Command::new(binary)
@@ -109,6 +110,7 @@ impl Timeball {
             .arg("--store")
             .arg(dir)
             .stdout(Stdio::piped())
+            .stderr(log)
             .spawn()
             .map_err(|e| format!("cannot start {}: {e}", binary.display()))?;
         let stdout = child.stdout.take().ok_or("no output")?;
@@ -119,8 +121,26 @@ impl Timeball {
         if !ready {
             return Err("timeball ended before it printed a connection URL".into());
         }
-        shell(&format!("psql -X -q -h 127.0.0.1 -p {port} -U root -d postgres -c 'CREATE DATABASE bench'"))?;
-        Ok(Timeball { child, port })
+        Ok(Node { child, port })
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        let _ = Command::new("kill").arg(self.child.id().to_string()).status();
+        let _ = self.child.wait();
+    }
+}
+
+/// One Timeball node with a database for the benchmark.
+pub struct Timeball(Node);
+
+impl Timeball {
+    /// Starts it on a fresh store.
+    pub fn start(binary: &Path, dir: &Path) -> Result<Self, String> {
+        let node = Node::start(binary, dir, Stdio::inherit())?;
+        shell(&format!("psql -X -q -h 127.0.0.1 -p {} -U root -d postgres -c 'CREATE DATABASE bench'", node.port))?;
+        Ok(Timeball(node))
     }
 }
 
@@ -129,13 +149,6 @@ impl System for Timeball {
         "Timeball"
     }
     fn url(&self) -> String {
-        format!("postgresql://root@127.0.0.1:{}/bench?sslmode=disable", self.port)
-    }
-}
-
-impl Drop for Timeball {
-    fn drop(&mut self) {
-        let _ = Command::new("kill").arg(self.child.id().to_string()).status();
-        let _ = self.child.wait();
+        format!("postgresql://root@127.0.0.1:{}/bench?sslmode=disable", self.0.port)
     }
 }
