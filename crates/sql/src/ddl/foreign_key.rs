@@ -33,7 +33,8 @@ impl Run<'_> {
     ) -> Result<(), SqlError> {
         let itself = references.table.name == table.name
             && match self.named(&references.table)? {
-                None => references.table.schema.is_none(),
+                // A table that is being created is not yet found by its name.
+                None => self.schema_for(&references.table).is_ok_and(|schema| schema.id == table.schema),
                 Some(named) => named == crate::catalog::Named::Relation(table.id),
             };
         let parent = if itself { table.clone() } else { self.parent_of(references)? };

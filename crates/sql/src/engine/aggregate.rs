@@ -43,6 +43,8 @@ pub(super) enum Function {
     PercentileCont,
     PercentileDisc,
     Mode,
+    /// grouping(): which of some keys the row's grouping set leaves out.
+    Grouping,
 }
 
 impl Function {
@@ -74,6 +76,7 @@ impl Function {
             "percentile_cont" => PercentileCont,
             "percentile_disc" => PercentileDisc,
             "mode" => Mode,
+            "grouping" => Grouping,
             _ => return None,
         })
     }
@@ -102,7 +105,7 @@ impl Function {
             }
             (Function::AnyValue | Function::Mode, Some(ty)) => ty.clone(),
             (Function::StringAgg, Some(ty)) if args.len() == 2 && ty.is_string() => T::Text,
-            (Function::ArrayAgg, Some(T::Array(_))) => return None,
+            (Function::ArrayAgg, Some(ty @ T::Array(_))) => ty.base(),
             (Function::ArrayAgg, Some(T::Unknown)) => T::Array(Box::new(T::Text)),
             (Function::ArrayAgg, Some(ty)) => T::Array(Box::new(ty.base())),
             (Function::JsonAgg { binary }, Some(_)) => {
@@ -175,6 +178,8 @@ pub(super) struct AggregateCall {
     pub(super) ty: SqlType,
     /// json_agg starts a line for each element.
     pub(super) lines: bool,
+    /// For grouping(): places of its keys.
+    pub(super) keys: Vec<usize>,
 }
 
 /// A running aggregate.
@@ -241,7 +246,7 @@ impl Accumulator {
         }
         self.count += 1;
         match self.function {
-            Function::Count => {}
+            Function::Count | Function::Grouping => {}
             Function::Sum | Function::Avg => self.total.add(value)?,
             Function::Min | Function::BoolAnd => self.replace_if(value, |order| order.is_lt()),
             Function::Max | Function::BoolOr => self.replace_if(value, |order| order.is_gt()),
@@ -319,7 +324,7 @@ impl Accumulator {
             Function::StringAgg => Value::Text(self.text.into()),
             Function::ArrayAgg => {
                 let element = if let SqlType::Array(element) = self.result { *element } else { SqlType::Text };
-                Value::Array(Arc::new(Array::from_values(element, self.values)))
+                gathered(self.values, element, &self.argument)?
             }
             Function::JsonAgg { binary } => json(format!("[{}]", self.text), binary)?,
             Function::JsonObjectAgg { binary: true } => json(format!("{{{}}}", self.text), true)?,
@@ -367,6 +372,43 @@ impl Accumulator {
         }
         self.values[best.0].clone()
     }
+}
+
+/// Dimensions of an array, at most.
+const DIMENSIONS_MAX: usize = 6;
+
+/// An array of values; of arrays, one with a dimension more.
+///
+/// # Errors
+/// 22004 for a NULL among arrays, 2202E if they are empty or differ in shape.
+pub(super) fn gathered(values: Vec<Value>, element: SqlType, of: &SqlType) -> Result<Value, SqlError> {
+    if !matches!(of, SqlType::Array(_)) || values.is_empty() {
+        return Ok(Value::Array(Arc::new(Array::from_values(element, values))));
+    }
+    let wrong = |message: &str| SqlError::new(SqlState(*b"2202E"), message);
+    let mut dimensions: Vec<(i32, i32)> = Vec::new();
+    let mut all = Vec::new();
+    for value in &values {
+        let Value::Array(array) = value else {
+            return Err(SqlError::new(SqlState(*b"22004"), "cannot accumulate null arrays"));
+        };
+        if array.dimensions.is_empty() {
+            return Err(wrong("cannot accumulate empty arrays"));
+        }
+        if dimensions.is_empty() {
+            dimensions.push((values.len() as i32, 1));
+            dimensions.extend(&array.dimensions);
+        } else if dimensions[1..] != array.dimensions {
+            return Err(wrong("cannot accumulate arrays of different dimensionality"));
+        }
+        all.extend(array.values.iter().cloned());
+    }
+    if dimensions.len() > DIMENSIONS_MAX {
+        let count = dimensions.len();
+        let message = format!("number of array dimensions ({count}) exceeds the maximum allowed ({DIMENSIONS_MAX})");
+        return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
+    }
+    Ok(Value::Array(Arc::new(Array { element, dimensions, values: all })))
 }
 
 /// A text as json, normalised if it is jsonb.

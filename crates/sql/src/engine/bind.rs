@@ -10,7 +10,7 @@ use super::node::{Node, SortKey};
 use super::scalar::{Scalar, Step, Subplan};
 use super::scan::Names;
 use super::scope::{Scope, slot_expr, slot_name, slot_of, slot_of_text};
-use super::take::{Clause, Held, Taker, call_args, call_expr, function_name, mark_expr, mark_of};
+use super::take::{Clause, Held, Quantifier, Taker, call_args, call_expr, function_name, mark_expr, mark_of};
 use crate::catalog::Oid;
 use crate::expr::{self, BindContext, Parameters};
 use crate::identifier::fold;
@@ -27,6 +27,8 @@ use std::sync::Arc;
 
 /// Queries within queries, at most.
 const DEPTH_MAX: usize = 48;
+/// Arguments of grouping(), at most: they are the bits of an int4.
+const GROUPING_ARGS_MAX: usize = 31;
 /// UNION, INTERSECT and EXCEPT in one statement, at most: a chain of them is as deep as it is long.
 const BRANCHES_MAX: usize = 500;
 
@@ -73,6 +75,10 @@ pub(super) struct Binder<'c> {
     names: Names,
     /// Names that stand alone in the statement or in its views: a relation's whole row may be read by them.
     pub(super) alone: BTreeSet<String>,
+    /// Aggregates taken out of subqueries: see [`super::lift`].
+    pub(super) lifted: Vec<ast::Function>,
+    /// What is planned now is planned for its names.
+    pub(super) names_only: bool,
     next_id: usize,
     depth: usize,
     branches: usize,
@@ -107,6 +113,9 @@ impl<'s> Grouping<'s> {
 
     /// The slot of an aggregate's value.
     pub(super) fn call(&mut self, binder: &mut Binder<'_>, function: ast::Function) -> Result<Expr, SqlError> {
+        if function_name(&function.name).is_some_and(|(_, name)| name == "grouping") {
+            return self.grouping(&function);
+        }
         let text = canonical(&Expr::Function(function.clone()), self.from);
         if let Some(place) = text.as_ref().and_then(|text| self.texts.iter().position(|known| known == text)) {
             return Ok(slot_expr(self.first + place));
@@ -122,6 +131,37 @@ impl<'s> Grouping<'s> {
             self.calls.push(call);
             self.texts.push(text.unwrap_or_default());
         }
+        Ok(slot_expr(self.first + self.calls.len() - 1))
+    }
+}
+
+impl Grouping<'_> {
+    /// The slot of `grouping(..)`: which of these keys are not in the row's grouping set, as bits.
+    fn grouping(&mut self, function: &ast::Function) -> Result<Expr, SqlError> {
+        let args = call_args(function)?;
+        if args.len() > GROUPING_ARGS_MAX {
+            let message = "GROUPING must have fewer than 32 arguments";
+            return Err(SqlError::new(SqlState(*b"54023"), message));
+        }
+        let place = |arg: &Expr| {
+            let text = canonical(arg, self.from)?;
+            self.keys.iter().position(|(key, _)| *key == text)
+        };
+        let Some(keys) = args.iter().map(place).collect::<Option<Vec<usize>>>() else {
+            let message = "arguments to GROUPING must be grouping expressions of the associated query level";
+            return Err(SqlError::new(SqlState::GROUPING_ERROR, message));
+        };
+        self.calls.push(AggregateCall {
+            function: Aggregate::Grouping,
+            args: Vec::new(),
+            distinct: false,
+            order: Vec::new(),
+            filter: None,
+            ty: SqlType::Int4,
+            lines: false,
+            keys,
+        });
+        self.texts.push(String::new());
         Ok(slot_expr(self.first + self.calls.len() - 1))
     }
 }
@@ -232,10 +272,12 @@ impl Lower<'_, '_, '_> {
             Held::Array(query) => {
                 let (plan, columns) = self.binder.subplan(&query, self.scope)?;
                 let [column] = columns.as_slice() else { return Err(one_column()) };
-                let element = column.ty.base();
-                self.step(Step::Array(plan, element.clone()), SqlType::Array(Box::new(element)))
+                let of = column.ty.base();
+                let ty =
+                    if matches!(of, SqlType::Array(_)) { of.clone() } else { SqlType::Array(Box::new(of.clone())) };
+                self.step(Step::Array(plan, of), ty)
             }
-            Held::Quantified { left, op, all, query } => self.quantified(left, &op, all, &query)?,
+            Held::Quantified { left, op, of, query } => self.quantified(left, &op, of, &query)?,
             Held::Catalog(name, args) => {
                 let args = self.arguments(args)?;
                 let args = self.binder.catalog_arguments(name, args)?;
@@ -291,7 +333,7 @@ impl Lower<'_, '_, '_> {
         &mut self,
         left: Vec<Expr>,
         op: &BinaryOperator,
-        all: bool,
+        of: Quantifier,
         query: &ast::Query,
     ) -> Result<Expr, SqlError> {
         let left = self.arguments(left)?;
@@ -306,7 +348,7 @@ impl Lower<'_, '_, '_> {
         }
         let left = typed;
         let kinds: Option<Vec<_>> = left.iter().zip(&columns).map(|(l, c)| keys::kind(&l.ty(), &c.ty)).collect();
-        if let (BinaryOperator::Eq, false, Some(kinds)) = (op, all, kinds)
+        if let (BinaryOperator::Eq, Quantifier::Any, Some(kinds)) = (op, of, kinds)
             && !left.iter().any(|l| l.ty() == SqlType::Unknown)
         {
             return Ok(self.step(Step::In { left, kinds, plan }, SqlType::Bool));
@@ -316,15 +358,14 @@ impl Lower<'_, '_, '_> {
         let first = types.len();
         types.extend(left.iter().map(expr::Expr::ty));
         types.extend(columns.iter().map(|column| column.ty.clone()));
-        let pair = |i: usize| Expr::BinaryOp {
-            left: Box::new(slot_expr(first + i)),
-            op: op.clone(),
-            right: Box::new(slot_expr(first + left.len() + i)),
+        let side = |first: usize| match left.len() {
+            1 => slot_expr(first),
+            count => Expr::Tuple((first..first + count).map(slot_expr).collect()),
         };
-        let and = |a: Expr, b: Expr| Expr::BinaryOp { left: Box::new(a), op: BinaryOperator::And, right: Box::new(b) };
-        let Some(test) = (0..left.len()).map(pair).reduce(and) else { return Err(one_column()) };
+        let (values, candidates) = (Box::new(side(first)), Box::new(side(first + left.len())));
+        let test = Expr::BinaryOp { left: values, op: op.clone(), right: candidates };
         let test = self.binder.bind(&test, &types)?;
-        Ok(self.step(Step::Quantified { left, test, all, plan }, SqlType::Bool))
+        Ok(self.step(Step::Quantified { left, test, of, plan }, SqlType::Bool))
     }
 }
 
@@ -348,6 +389,8 @@ impl<'c> Binder<'c> {
             unsaid: BTreeSet::new(),
             names: Names::default(),
             alone: BTreeSet::new(),
+            lifted: Vec::new(),
+            names_only: false,
             next_id: 0,
             depth: 0,
             branches: 0,
@@ -621,7 +664,7 @@ impl<'c> Binder<'c> {
         if distinct && !kind.heeds_order(&types) {
             order.clear();
         }
-        Ok(AggregateCall { function: kind, args: scalars, distinct, order, filter, ty, lines })
+        Ok(AggregateCall { function: kind, args: scalars, distinct, order, filter, ty, lines, keys: Vec::new() })
     }
 
     /// DISTINCT within a call sorts: by the call's ORDER BY, which must be arguments, then by the other arguments.

@@ -8,6 +8,7 @@
 //! comes in. Conditions of an outer join's ON go only to its inner side, those of WHERE only to its outer side.
 
 use super::bind::{Binder, Output};
+use super::bind_select::has_aggregate;
 use super::item_set::{ITEMS_MAX, ItemSet};
 use super::join_tree::{Conjunct, Item, ItemSource, Tree, conjuncts, own_names};
 use super::node::Node;
@@ -328,6 +329,11 @@ impl Binder<'_> {
                 let order = [left.tree.items(), right.tree.items()].concat();
                 let own = Some(order.iter().copied().collect());
                 let scope = items.scope(&order, outer);
+                if has_aggregate(expr) {
+                    let message = "aggregate functions are not allowed in JOIN conditions";
+                    return Err(SqlError::new(SqlState::GROUPING_ERROR, message));
+                }
+                self.refuse_lifted(expr, &scope, "JOIN conditions")?;
                 if order.len() == items.list.len() && !items.merging {
                     return Ok((conjuncts(expr, &scope, own), both()));
                 }
@@ -478,6 +484,7 @@ impl Binder<'_> {
         let lateral = lateral && !items.list.is_empty();
         let (planned, width) = if lateral {
             let left = items.scope(&items.written(), outer);
+            self.refuse_lifted(query, &left, "FROM clause of their own query level")?;
             let frame = Scope::inside(Some(&left));
             (self.query(query, &frame)?, left.width())
         } else {

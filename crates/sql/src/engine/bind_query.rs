@@ -309,7 +309,7 @@ impl Binder<'_> {
         Ok(Arc::new(Node::Limit { input: node, offset, limit, ties }))
     }
 
-    fn with(&mut self, with: &ast::With, outer: &Scope<'_>) -> Result<(), SqlError> {
+    pub(super) fn with(&mut self, with: &ast::With, outer: &Scope<'_>) -> Result<(), SqlError> {
         for cte in &with.cte_tables {
             let name = fold(&cte.alias.name);
             let recursive = with.recursive && mentions(&cte.query, &name);

@@ -72,7 +72,36 @@ impl Visitor for FindsAggregate {
     }
 }
 
-fn has_aggregate<T: Visit>(node: &T) -> bool {
+/// Finds aggregates within subqueries.
+struct FindsInside {
+    depth: usize,
+}
+
+impl Visitor for FindsInside {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, _: &ast::Query) -> ControlFlow<()> {
+        self.depth += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _: &ast::Query) -> ControlFlow<()> {
+        self.depth -= 1;
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+        if self.depth > 0 { FindsAggregate { depth: 0 }.pre_visit_expr(expr) } else { ControlFlow::Continue(()) }
+    }
+}
+
+/// Whether a subquery of a node holds an aggregate.
+pub(super) fn has_aggregate_inside<T: Visit>(node: &T) -> bool {
+    node.visit(&mut FindsInside { depth: 0 }).is_break()
+}
+
+/// Whether a node holds an aggregate outside of its subqueries.
+pub(super) fn has_aggregate<T: Visit>(node: &T) -> bool {
     node.visit(&mut FindsAggregate { depth: 0 }).is_break()
 }
 
@@ -100,16 +129,34 @@ impl Binder<'_> {
     pub(super) fn select(&mut self, select: &Select, tail: Tail<'_>, outer: &Scope<'_>) -> Result<Planned, SqlError> {
         refuse(select)?;
         let (node, from) = self.from(&select.from, select.selection.as_ref(), outer)?;
-        let items = self.items(select, &from)?;
-        let order = tail.order.map(order_keys).transpose()?.unwrap_or(&[]);
+        let mut items = self.items(select, &from)?;
+        let mut order = tail.order.map(order_keys).transpose()?.unwrap_or(&[]).to_vec();
+        let mut having = select.having.clone();
+        let mut lifted = false;
+        for item in &mut items {
+            lifted |= self.lift(&mut item.expr, &from)?;
+        }
+        lifted |= self.lift(&mut order, &from)?;
+        lifted |= self.lift(&mut having, &from)?;
+        if let Some(selection) = &select.selection {
+            self.refuse_lifted(selection, &from, "WHERE")?;
+        }
+        self.refuse_lifted(&select.group_by, &from, "GROUP BY")?;
+        let order = order.as_slice();
         let (keys, sets) = self.group_keys(&select.group_by, &items, &from)?;
-        let grouped = !keys.is_empty()
+        let grouped = lifted
+            || !keys.is_empty()
             || !sets.is_empty()
             || select.having.is_some()
             || items.iter().any(|item| has_aggregate(&item.expr))
             || order.iter().any(|key| has_aggregate(&key.expr));
         if grouped {
-            self.grouped(select, tail, outer, Grouped { node, from: &from, items, order, keys, sets })
+            self.grouped(
+                select,
+                tail,
+                outer,
+                Grouped { node, from: &from, items, order, having: having.as_ref(), keys, sets },
+            )
         } else {
             let mut list = List { items, order, on: distinct_on(select), having: None };
             let taken = self.take_list(&mut list, select, &from, None)?;
@@ -174,23 +221,28 @@ impl Binder<'_> {
         let mut special = false;
         for expr in exprs.iter().chain(modifiers) {
             let alternatives: Vec<Vec<Expr>> = match expr {
-                Expr::GroupingSets(sets) => sets.clone(),
-                Expr::Rollup(parts) => (0..=parts.len()).rev().map(|n| parts[..n].concat()).collect(),
-                Expr::Cube(parts) => (0..1usize << parts.len().min(12))
-                    .rev()
-                    .map(|mask| {
-                        parts
-                            .iter()
-                            .enumerate()
-                            .filter(|(i, _)| mask >> i & 1 == 1)
-                            .flat_map(|(_, p)| p.clone())
-                            .collect()
-                    })
-                    .collect(),
+                Expr::GroupingSets(sets) => {
+                    let mut all = Vec::with_capacity(sets.len());
+                    for set in sets {
+                        match set.as_slice() {
+                            [Expr::Function(call)] => {
+                                all.extend(nested_sets(call)?.unwrap_or_else(|| vec![set.clone()]))
+                            }
+                            _ => all.push(set.clone()),
+                        }
+                    }
+                    all
+                }
+                Expr::Rollup(parts) => rollup(parts),
+                Expr::Cube(parts) => cube(parts)?,
                 Expr::Tuple(parts) => vec![parts.clone()],
                 other => vec![vec![other.clone()]],
             };
             special |= matches!(expr, Expr::GroupingSets(_) | Expr::Rollup(_) | Expr::Cube(_));
+            if sets.len().saturating_mul(alternatives.len()) > SETS_MAX {
+                let message = format!("too many grouping sets present (maximum {SETS_MAX})");
+                return Err(SqlError::new(SqlState::TOO_COMPLEX, message));
+            }
             let mut next = Vec::new();
             for set in &sets {
                 for alternative in &alternatives {
@@ -283,7 +335,7 @@ impl Binder<'_> {
         outer: &Scope<'_>,
         grouped: Grouped<'_, '_>,
     ) -> Result<Planned, SqlError> {
-        let Grouped { node, from, items, order, mut keys, sets } = grouped;
+        let Grouped { node, from, items, order, having, mut keys, sets } = grouped;
         let grouped_keys = keys.len();
         if sets.is_empty() {
             keys.extend(dependent_columns(from, &keys));
@@ -305,7 +357,7 @@ impl Binder<'_> {
         }
         after.columns = grouped_columns(from, &named);
         let mut grouping = Grouping::new(from, named, after.width());
-        let mut list = List { items, order, on: distinct_on(select), having: select.having.as_ref() };
+        let mut list = List { items, order, on: distinct_on(select), having };
         let taken = self.take_list(&mut list, select, &after, Some(&mut grouping))?;
         let calls = grouping.calls;
         after.types.extend(calls.iter().map(|call| call.ty.clone()));
@@ -406,6 +458,45 @@ impl Binder<'_> {
     }
 }
 
+/// Grouping sets of one query, at most.
+const SETS_MAX: usize = 4096;
+/// Elements of one CUBE, at most.
+const CUBE_MAX: usize = 12;
+
+/// The grouping sets of ROLLUP: all parts, then one less, down to none.
+fn rollup(parts: &[Vec<Expr>]) -> Vec<Vec<Expr>> {
+    (0..=parts.len()).rev().map(|n| parts[..n].concat()).collect()
+}
+
+/// The grouping sets of CUBE: each choice of its parts.
+fn cube(parts: &[Vec<Expr>]) -> Result<Vec<Vec<Expr>>, SqlError> {
+    if parts.len() > CUBE_MAX {
+        return Err(SqlError::new(SqlState(*b"54011"), format!("CUBE is limited to {CUBE_MAX} elements")));
+    }
+    let chosen = |mask: usize| {
+        let within = parts.iter().enumerate().filter(|(place, _)| mask >> (parts.len() - 1 - place) & 1 == 1);
+        within.flat_map(|(_, part)| part.clone()).collect()
+    };
+    Ok((0..1usize << parts.len()).rev().map(chosen).collect())
+}
+
+/// ROLLUP and CUBE within GROUPING SETS, which the library reads as calls.
+fn nested_sets(call: &ast::Function) -> Result<Option<Vec<Vec<Expr>>>, SqlError> {
+    let Some((None, name)) = function_name(&call.name) else { return Ok(None) };
+    if name != "rollup" && name != "cube" {
+        return Ok(None);
+    }
+    let parts: Vec<Vec<Expr>> = super::take::call_args(call)?
+        .into_iter()
+        .map(|arg| match arg {
+            Expr::Tuple(parts) => parts,
+            Expr::Nested(inner) => vec![*inner],
+            other => vec![other],
+        })
+        .collect();
+    if name == "rollup" { Ok(Some(rollup(&parts))) } else { cube(&parts).map(Some) }
+}
+
 /// DISTINCT ON keeps the first row of each group, so ORDER BY begins with its expressions, in whatever order.
 fn lead_with(on: &[OrderKey], order: &[(OrderKey, (bool, bool))]) -> Result<(), SqlError> {
     let leading = order.iter().take_while(|(key, _)| on.contains(key)).count();
@@ -440,6 +531,7 @@ struct Grouped<'a, 's> {
     from: &'a Scope<'s>,
     items: Vec<Item>,
     order: &'a [ast::OrderByExpr],
+    having: Option<&'a Expr>,
     keys: Vec<Expr>,
     sets: Vec<Vec<bool>>,
 }

@@ -34,6 +34,7 @@ mod item_set;
 mod join_tree;
 mod key_table;
 mod keys;
+mod lift;
 mod node;
 mod presence;
 mod query;

@@ -46,8 +46,8 @@ fn spelled(held: &Held) -> Expr {
         Held::Subquery(query) => Expr::Subquery(query.clone()),
         Held::Exists(query) => shown("exists".into(), vec![subquery(query)]),
         Held::Array(query) => shown("array".into(), vec![subquery(query)]),
-        Held::Quantified { left, op, all, query } => {
-            shown(format!("{op} {all}"), vec![Expr::Tuple(left.clone()), subquery(query)])
+        Held::Quantified { left, op, of, query } => {
+            shown(format!("{op} {of:?}"), vec![Expr::Tuple(left.clone()), subquery(query)])
         }
         Held::Catalog(name, args) => call_expr(name, args.clone()),
         Held::ToReg(kind, arg) => shown(format!("{kind:?}"), vec![arg.clone()]),

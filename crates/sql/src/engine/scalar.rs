@@ -7,10 +7,11 @@ use super::key_table::KeyTable;
 use super::keys::{self, KeyKind};
 use super::node::Node;
 use super::run::{Run, open};
+use super::take::Quantifier;
 use crate::exec::evaluate;
 use crate::expr::Expr;
 use crate::pg_catalog::{Source, functions, names};
-use crate::types::{Array, RegKind, Row, SqlType, Value};
+use crate::types::{RegKind, Row, SqlType, Value};
 use crate::{SqlError, SqlState};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -33,12 +34,12 @@ pub(super) enum Step {
     Subquery(Subplan),
     /// `EXISTS (SELECT ..)`
     Exists(Subplan),
-    /// `ARRAY(SELECT ..)`
+    /// `ARRAY(SELECT ..)`, and the type of the column.
     Array(Subplan, SqlType),
     /// `x IN (SELECT ..)`, by hash.
     In { left: Vec<Expr>, kinds: Vec<KeyKind>, plan: Subplan },
     /// `x op ANY (SELECT ..)`, `x op ALL (SELECT ..)`: `test` is over the row, then the left side's values, then the subquery's row.
-    Quantified { left: Vec<Expr>, test: Expr, all: bool, plan: Subplan },
+    Quantified { left: Vec<Expr>, test: Expr, of: Quantifier, plan: Subplan },
     /// A function of the catalogs.
     Catalog { name: &'static str, args: Vec<Expr> },
     /// `x::regclass` and its kin.
@@ -160,17 +161,18 @@ impl Step {
         match self {
             Step::Subquery(plan) => plan.scalar(row, run),
             Step::Exists(plan) => Ok(Value::Bool(plan.exists(row, run)?)),
-            Step::Array(plan, element) => {
+            Step::Array(plan, of) => {
                 let rows = plan.rows(row, run)?;
                 let values = rows.iter().map(|row| row[0].clone()).collect();
-                Ok(Value::Array(Arc::new(Array::from_values(element.clone(), values))))
+                let element = if let SqlType::Array(element) = of { element.as_ref() } else { of };
+                super::aggregate::gathered(values, element.clone(), of)
             }
             Step::In { left, kinds, plan } => {
                 let left = values(left, row, run)?;
                 let set = plan.set(kinds, row, run)?;
                 set.holds(&left, kinds, run)
             }
-            Step::Quantified { left, test, all, plan } => quantified(left, test, *all, plan, row, run),
+            Step::Quantified { left, test, of, plan } => quantified(left, test, *of, plan, row, run),
             Step::Catalog { name, args } => functions::call(name, &values(args, row, run)?, &run.context),
             Step::ToReg(kind, arg) => match evaluate::value(arg, row, &run.context)? {
                 Value::Text(name) => Ok(Value::Oid(names::resolve(*kind, &name, Some(&Source::of(&run.context)))?)),
@@ -219,7 +221,7 @@ fn object(names: &[String], values: &[Value]) -> String {
 fn quantified(
     left: &[Expr],
     test: &Expr,
-    all: bool,
+    of: Quantifier,
     plan: &Subplan,
     row: &[Value],
     run: &Arc<Run>,
@@ -227,8 +229,20 @@ fn quantified(
     let mut scratch = row.to_vec();
     scratch.extend(values(left, row, run)?);
     let width = scratch.len();
+    let rows = plan.rows(row, run)?;
+    if of == Quantifier::One {
+        return match rows.as_slice() {
+            [] => Ok(Value::Null),
+            [only] => {
+                scratch.extend_from_slice(only);
+                evaluate::value(test, &scratch, &run.context)
+            }
+            _ => Err(several_rows()),
+        };
+    }
+    let all = of == Quantifier::All;
     let mut unknown = false;
-    for candidate in plan.rows(row, run)?.iter() {
+    for candidate in rows.iter() {
         run.tick()?;
         scratch.truncate(width);
         scratch.extend_from_slice(candidate);
@@ -239,6 +253,11 @@ fn quantified(
         }
     }
     Ok(if unknown { Value::Null } else { Value::Bool(all) })
+}
+
+fn several_rows() -> SqlError {
+    let message = "more than one row returned by a subquery used as an expression";
+    SqlError::new(SqlState::CARDINALITY_VIOLATION, message)
 }
 
 impl Subplan {
@@ -271,10 +290,7 @@ impl Subplan {
         match rows.as_slice() {
             [] => Ok(Value::Null),
             [row] => Ok(row[0].clone()),
-            _ => Err(SqlError::new(
-                SqlState::CARDINALITY_VIOLATION,
-                "more than one row returned by a subquery used as an expression",
-            )),
+            _ => Err(several_rows()),
         }
     }
 

@@ -132,6 +132,17 @@ pub(super) struct Found {
     pub(super) origin: Option<(Oid, u16)>,
 }
 
+/// The error of an ungrouped column, told of a query inside the grouped one.
+fn from_outside(mut error: SqlError) -> SqlError {
+    let ungrouped = "must appear in the GROUP BY clause or be used in an aggregate function";
+    if error.state == SqlState::GROUPING_ERROR
+        && let Some(column) = error.message.strip_suffix(ungrouped)
+    {
+        error.message = format!("subquery uses ungrouped {column}from outer query");
+    }
+    error
+}
+
 impl<'p> Scope<'p> {
     /// A scope without relations, inside another.
     pub(super) fn inside(parent: Option<&'p Scope<'p>>) -> Scope<'p> {
@@ -257,10 +268,18 @@ impl<'p> Scope<'p> {
         match self.parent {
             None => Ok(None),
             Some(parent) => {
-                let found = parent.find(parts)?;
+                let found = parent.find(parts).map_err(from_outside)?;
                 self.uses_parent.set(self.uses_parent.get() || found.is_some());
                 Ok(found)
             }
+        }
+    }
+
+    /// Notices that a slot is read: one of the prefix belongs to a query around.
+    pub(super) fn read_slot(&self, slot: usize) {
+        if let Some(parent) = self.parent.filter(|parent| slot < parent.width()) {
+            self.uses_parent.set(true);
+            parent.read_slot(slot);
         }
     }
 

@@ -4,10 +4,12 @@
 //! functions of the catalogs become marks (`?5`) that stand for an entry of [`Binder::held`]. What remains is plain scalar SQL.
 
 use super::bind::{Binder, Grouping};
+use super::lift::{Settle, note_of};
 use super::scope::{RESERVED, Scope, reserved, slot_expr, slot_of};
 use crate::expr::function::is_set_returning;
 use crate::expr::operator_named;
 use crate::expr::output_name;
+use crate::expr::row_fields;
 use crate::identifier::fold;
 use crate::pg_catalog::functions;
 use crate::types::{RegKind, SqlType};
@@ -27,7 +29,7 @@ pub(super) enum Held {
     Quantified {
         left: Vec<Expr>,
         op: BinaryOperator,
-        all: bool,
+        of: Quantifier,
         query: Box<Query>,
     },
     Catalog(&'static str, Vec<Expr>),
@@ -53,6 +55,15 @@ pub(super) enum Held {
     Set(Box<ast::Function>, usize),
     /// Planned: a slot.
     Slot(usize),
+}
+
+/// For how many rows of a subquery a comparison must hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Quantifier {
+    Any,
+    All,
+    /// The only row; without one the answer is NULL.
+    One,
 }
 
 /// What a clause may hold; its name is for errors.
@@ -175,6 +186,10 @@ impl Taker<'_, '_, '_, '_> {
         if mark_of(expr).is_some() {
             return Ok(());
         }
+        if note_of(expr).is_some() && self.binder.names_only {
+            *expr = Expr::value(ast::Value::Null);
+            return Ok(());
+        }
         if let Some(found) = self.scope.item(expr) {
             *expr = found;
             return Ok(());
@@ -185,7 +200,8 @@ impl Taker<'_, '_, '_, '_> {
             *expr = slot_expr(slot);
             return Ok(());
         }
-        if slot_of(expr).is_some() {
+        if let Some(slot) = slot_of(expr) {
+            self.scope.read_slot(slot);
             let error = self.grouping.as_ref().and_then(|grouping| super::bind_select::ungrouped(grouping.from, expr));
             return error.map_or(Ok(()), Err);
         }
@@ -208,12 +224,15 @@ impl Taker<'_, '_, '_, '_> {
                 if let BinaryOperator::PGCustomBinaryOperator(parts) = op {
                     *op = plain_operator(parts)?;
                 }
+                self.quantified(expr)?;
             }
             Expr::Subquery(query) => {
+                self.settle_notes(query)?;
                 let held = Held::Subquery(query.clone());
                 self.hold(expr, held);
             }
             Expr::Exists { subquery, negated } => {
+                self.settle_notes(subquery)?;
                 let (held, negated) = (Held::Exists(subquery.clone()), *negated);
                 self.hold(expr, held);
                 negate(expr, negated);
@@ -238,6 +257,29 @@ impl Taker<'_, '_, '_, '_> {
         Ok(())
     }
 
+    /// Gives aggregates of ours within a subquery their slots.
+    fn settle_notes(&mut self, query: &mut Query) -> Result<(), SqlError> {
+        if self.binder.lifted.is_empty() {
+            return Ok(());
+        }
+        let Some(grouping) = &mut self.grouping else {
+            let notes = |expr: &Expr| match note_of(expr) {
+                Some(_) => ControlFlow::Break(()),
+                None => ControlFlow::Continue(()),
+            };
+            let nested = self.clause.name == "aggregate function calls";
+            if nested && !self.binder.names_only && ast::visit_expressions(query, notes).is_break() {
+                let message = "aggregate function calls cannot be nested";
+                return Err(SqlError::new(SqlState::GROUPING_ERROR, message));
+            }
+            return Ok(());
+        };
+        match VisitMut::visit(query, &mut Settle { binder: self.binder, grouping }) {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(error) => Err(error),
+        }
+    }
+
     fn column(&mut self, parts: &[Ident]) -> Result<Expr, SqlError> {
         let names: Vec<String> = parts.iter().map(fold).collect();
         let found = match self.scope.column(&names) {
@@ -249,8 +291,14 @@ impl Taker<'_, '_, '_, '_> {
                     return Ok(found.expr);
                 }
                 // The name of a relation means its whole row.
-                let Ok(columns) = self.scope.star(&names) else {
-                    return Err(error.with(|e| e.position = place_of(parts.first())));
+                let columns = match self.scope.star(&names) {
+                    Ok(columns) => columns,
+                    Err(ungrouped) if ungrouped.state == SqlState::GROUPING_ERROR => {
+                        let what = "must appear in the GROUP BY clause or be used in an aggregate function";
+                        let message = format!("column \"{}.*\" {what}", names[0]);
+                        return Err(SqlError::new(SqlState::GROUPING_ERROR, message));
+                    }
+                    Err(_) => return Err(error.with(|e| e.position = place_of(parts.first()))),
                 };
                 self.binder.read_unsaid(columns.iter().map(|(name, _)| name));
                 let fields = columns.into_iter().map(|(_, found)| found.expr).collect();
@@ -315,29 +363,35 @@ impl Taker<'_, '_, '_, '_> {
     }
 
     fn quantified(&mut self, expr: &mut Expr) -> Result<(), SqlError> {
-        let (left, op, all, query, negated) = match expr {
+        let (left, op, of, query, negated) = match expr {
             Expr::InSubquery { expr, subquery, negated } => {
-                (expr, BinaryOperator::Eq, false, subquery.clone(), *negated)
+                (expr, BinaryOperator::Eq, Quantifier::Any, subquery.clone(), *negated)
             }
             Expr::AnyOp { left, compare_op, right, .. } => match subquery_of(right) {
-                Some(query) => (left, compare_op.clone(), false, query, false),
+                Some(query) => (left, compare_op.clone(), Quantifier::Any, query, false),
                 None => return custom_operator(compare_op),
             },
             Expr::AllOp { left, compare_op, right } => match subquery_of(right) {
-                Some(query) => (left, compare_op.clone(), true, query, false),
+                Some(query) => (left, compare_op.clone(), Quantifier::All, query, false),
                 None => return custom_operator(compare_op),
+            },
+            Expr::BinaryOp { left, op, right } => match subquery_of(right) {
+                Some(query) if row_fields(left).is_some() => (left, op.clone(), Quantifier::One, query, false),
+                _ => return Ok(()),
             },
             _ => return Ok(()),
         };
         let op = if let BinaryOperator::PGCustomBinaryOperator(parts) = &op { plain_operator(parts)? } else { op };
-        let mut left = match left.as_ref() {
-            Expr::Tuple(items) => items.clone(),
-            other => vec![other.clone()],
+        let mut left = match row_fields(left) {
+            Some(fields) => fields.into_owned(),
+            None => vec![left.as_ref().clone()],
         };
         for item in &mut left {
             self.run(item)?;
         }
-        self.hold(expr, Held::Quantified { left, op, all, query });
+        let mut query = query;
+        self.settle_notes(&mut query)?;
+        self.hold(expr, Held::Quantified { left, op, of, query });
         negate(expr, negated);
         Ok(())
     }
@@ -349,7 +403,8 @@ impl Taker<'_, '_, '_, '_> {
             let message = format!("function {}.{name} does not exist", schema.unwrap_or_default());
             return Err(SqlError::new(SqlState::UNDEFINED_FUNCTION, message));
         }
-        if let FunctionArguments::Subquery(query) = &function.args {
+        if let FunctionArguments::Subquery(query) = &mut function.args {
+            self.settle_notes(query)?;
             let held = Held::Array(query.clone());
             self.hold(expr, held);
             return Ok(());
@@ -378,10 +433,15 @@ impl Taker<'_, '_, '_, '_> {
             *expr = mark_expr(place);
             return Ok(());
         }
-        if super::aggregate::Function::named(&name).is_some() || name == "grouping" {
+        if super::aggregate::Function::named(&name).is_some() {
             let function = function.clone();
             let Some(grouping) = &mut self.grouping else {
-                let message = format!("aggregate functions are not allowed in {}", self.clause.name);
+                let message = match self.clause.name {
+                    "aggregate function calls" => "aggregate function calls cannot be nested".to_string(),
+                    clause if name == "grouping" => format!("grouping operations are not allowed in {clause}"),
+                    "JOIN/ON" => "aggregate functions are not allowed in JOIN conditions".to_string(),
+                    clause => format!("aggregate functions are not allowed in {clause}"),
+                };
                 return Err(SqlError::new(SqlState::GROUPING_ERROR, message));
             };
             *expr = grouping.call(self.binder, function)?;

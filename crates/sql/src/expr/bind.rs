@@ -1,7 +1,7 @@
 //! From the syntax tree to bound expressions.
 
 use super::coerce::coerce;
-use super::fold::fold;
+use super::fold::{fold, settle};
 use super::{Expr, Parameters, Scope, bind_function, bind_operator, resolve};
 use crate::context::{CatalogView, EvalSettings};
 use crate::types::{CastKind, Field, Interval, IntervalModifier, Numeric, SqlType, TimeModifier, Value, cannot_cast};
@@ -56,8 +56,23 @@ pub(super) struct Binder<'a> {
 /// Binds an expression.
 ///
 /// # Errors
-/// See [`BindError`].
+/// See [`BindError`]; what evaluation finds wrong with a constant that will be asked for.
 pub fn bind(
+    expr: &ast::Expr,
+    scope: &Scope,
+    parameters: &mut Parameters,
+    context: &BindContext<'_>,
+) -> Result<Expr, BindError> {
+    let bound = bind_lazily(expr, scope, parameters, context)?;
+    settle(&bound)?;
+    Ok(bound)
+}
+
+/// Binds an expression that may never be asked for: a constant in it may fail when it is.
+///
+/// # Errors
+/// See [`BindError`].
+pub fn bind_lazily(
     expr: &ast::Expr,
     scope: &Scope,
     parameters: &mut Parameters,
@@ -79,7 +94,9 @@ pub fn bind_condition(
 ) -> Result<Expr, BindError> {
     let mut binder = Binder { scope, parameters, context, depth: 0 };
     let bound = binder.expr(expr)?;
-    binder.boolean(bound, clause)
+    let bound = binder.boolean(bound, clause)?;
+    settle(&bound)?;
+    Ok(bound)
 }
 
 impl Binder<'_> {
@@ -133,7 +150,7 @@ impl Binder<'_> {
         }
         let bound = self.expr_at_depth(expr)?;
         self.depth -= 1;
-        Ok(fold(bound)?)
+        Ok(fold(bound))
     }
 
     fn expr_at_depth(&mut self, expr: &ast::Expr) -> Result<Expr, BindError> {

@@ -124,8 +124,10 @@ impl Binder<'_> {
             }
             _ => {}
         }
-        if let (Some(op), ast::Expr::Tuple(left), ast::Expr::Tuple(right)) = (compare_op(op), left, right) {
-            return self.compare_rows(op, left, right);
+        if let Some(op) = compare_op(op)
+            && let (Some(left), Some(right)) = (row_fields(left), row_fields(right))
+        {
+            return self.compare_rows(op, &left, &right);
         }
         if let (B::Overlaps, ast::Expr::Tuple(left), ast::Expr::Tuple(right)) = (op, left, right) {
             let mut args = self.list(left)?;
@@ -236,12 +238,15 @@ impl Binder<'_> {
 
     pub(super) fn compare(&mut self, op: CompareOp, left: Expr, right: Expr) -> Result<Expr, BindError> {
         let (left, right, ty) = self.comparable(left, right, op.symbol())?;
-        Ok(fold(Expr::Compare { op, ty, left: Box::new(left), right: Box::new(right) })?)
+        Ok(fold(Expr::Compare { op, ty, left: Box::new(left), right: Box::new(right) }))
     }
 
     fn compare_rows(&mut self, op: CompareOp, left: &[ast::Expr], right: &[ast::Expr]) -> Result<Expr, BindError> {
         if left.len() != right.len() {
             return Err(SqlError::new(SqlState::SYNTAX_ERROR, "unequal number of entries in row expressions").into());
+        }
+        if left.is_empty() {
+            return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, "cannot compare rows of zero length").into());
         }
         let pairs: Result<Vec<(Expr, Expr)>, BindError> =
             left.iter().zip(right).map(|(left, right)| Ok((self.expr(left)?, self.expr(right)?))).collect();
@@ -289,7 +294,7 @@ impl Binder<'_> {
         }
         let left = Box::new(self.must(left, &ty)?);
         let right = Box::new(self.must(right, &ty)?);
-        Ok(fold(Expr::Arithmetic { op, ty, left, right })?)
+        Ok(fold(Expr::Arithmetic { op, ty, left, right }))
     }
 
     /// An operator that is a function.
@@ -366,6 +371,11 @@ impl Binder<'_> {
         low: &ast::Expr,
         high: &ast::Expr,
     ) -> Result<Expr, BindError> {
+        if row_fields(expr).is_some() {
+            let above = self.binary(expr, if negated { &B::Lt } else { &B::GtEq }, low)?;
+            let below = self.binary(expr, if negated { &B::Gt } else { &B::LtEq }, high)?;
+            return Ok(if negated { Expr::Or(vec![above, below]) } else { Expr::And(vec![above, below]) });
+        }
         let value = self.expr(expr)?;
         let (low, high) = (self.expr(low)?, self.expr(high)?);
         let above = self.compare(if negated { CompareOp::Lt } else { CompareOp::GtEq }, value, low)?;
@@ -376,14 +386,18 @@ impl Binder<'_> {
     }
 
     pub(super) fn in_list(&mut self, expr: &ast::Expr, list: &[ast::Expr], negated: bool) -> Result<Expr, BindError> {
-        if let ast::Expr::Tuple(left) = expr {
-            return self.in_rows(left, list, negated);
+        if let Some(left) = row_fields(expr)
+            && list.iter().all(|item| row_fields(item).is_some())
+        {
+            return self.in_rows(&left, list, negated);
         }
         let value = self.expr(expr)?;
         let items = self.list(list)?;
         let mut ty = value.ty();
-        for item in &items {
-            let item_ty = item.ty();
+        // What has no type of its own takes that of the others.
+        let mut known: Vec<SqlType> = items.iter().map(Expr::ty).collect();
+        known.sort_by_key(|ty| *ty == SqlType::Unknown);
+        for item_ty in known {
             ty = resolve::comparison_type(&ty, &item_ty).ok_or_else(|| no_operator("=", &[&value.ty(), &item_ty]))?;
         }
         let list: Result<Vec<Expr>, BindError> = items.into_iter().map(|item| self.must(item, &ty)).collect();
@@ -395,10 +409,8 @@ impl Binder<'_> {
     fn in_rows(&mut self, left: &[ast::Expr], list: &[ast::Expr], negated: bool) -> Result<Expr, BindError> {
         let mut rows = Vec::with_capacity(list.len());
         for item in list {
-            let ast::Expr::Tuple(right) = item else {
-                return Err(SqlError::new(SqlState::UNDEFINED_FUNCTION, "IN compares a row with rows only").into());
-            };
-            rows.push(self.compare_rows(CompareOp::Eq, left, right)?);
+            let Some(right) = row_fields(item) else { continue };
+            rows.push(self.compare_rows(CompareOp::Eq, left, &right)?);
         }
         let any = Expr::Or(rows);
         Ok(if negated { Expr::Not(Box::new(any)) } else { any })
@@ -524,4 +536,30 @@ pub(crate) fn operator_named(symbol: &str) -> Option<B> {
         "!~~*" => B::PGNotILikeMatch,
         _ => return None,
     })
+}
+
+/// The fields of a row that is written out: `(a, b)`, `ROW(a)`.
+pub(crate) fn row_fields(expr: &ast::Expr) -> Option<Cow<'_, [ast::Expr]>> {
+    match expr {
+        ast::Expr::Tuple(fields) => Some(Cow::Borrowed(fields)),
+        ast::Expr::Nested(inner) if matches!(**inner, ast::Expr::Tuple(_) | ast::Expr::Function(_)) => {
+            row_fields(inner)
+        }
+        ast::Expr::Function(call) => {
+            let [part] = call.name.0.as_slice() else { return None };
+            let name = part.as_ident()?;
+            let is_row = name.quote_style.is_none() && name.value.eq_ignore_ascii_case("row") && call.over.is_none();
+            match &call.args {
+                ast::FunctionArguments::List(list) if is_row => {
+                    let field = |arg: &ast::FunctionArg| match arg {
+                        ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(expr)) => Some(expr.clone()),
+                        _ => None,
+                    };
+                    list.args.iter().map(field).collect::<Option<Vec<_>>>().map(Cow::Owned)
+                }
+                _ => None,
+            }
+        }
+        _ => None,
+    }
 }

@@ -58,7 +58,7 @@ pub fn coerce(
             match cast_kind(&from, to) {
                 Some(needed) if needed <= kind => {
                     let cast = Expr::Cast { expr: Box::new(expr), from, to: to.clone(), explicit };
-                    fold(cast).map(Some)
+                    Ok(Some(fold(cast)))
                 }
                 _ => Ok(None),
             }
@@ -102,13 +102,22 @@ fn literal(text: &str, to: &SqlType, explicit: bool, context: &BindContext<'_>) 
     let casts = CastContext { settings: context.settings, catalog: context.catalog, now_us: None };
     let source = Value::text(text);
     let value = match to {
-        SqlType::Varchar(_) | SqlType::Char(_) => source.cast(&SqlType::Text, to, explicit, &casts)?,
-        SqlType::Numeric(Some(_)) => Value::parse_text(&SqlType::Numeric(None), text, context.settings)?.cast(
-            &SqlType::Numeric(None),
-            to,
-            explicit,
-            &casts,
-        )?,
+        // What is too long for the type is an error only where it is asked for: a DEFAULT may never be.
+        SqlType::Varchar(_) | SqlType::Char(_) => match source.cast(&SqlType::Text, to, explicit, &casts) {
+            Ok(value) => value,
+            Err(_) => return Ok(later()),
+        },
+        SqlType::Numeric(Some(_)) => {
+            let open = SqlType::Numeric(None);
+            let value = Value::parse_text(&open, text, context.settings)?;
+            match value.cast(&open, to, explicit, &casts) {
+                Ok(value) => value,
+                Err(_) => {
+                    let expr = Box::new(Expr::Literal(value, open.clone()));
+                    return Ok(Expr::Cast { expr, from: open, to: to.clone(), explicit });
+                }
+            }
+        }
         SqlType::Unknown => return Ok(Expr::Literal(source, SqlType::Unknown)),
         _ => source.cast(&SqlType::Text, to, explicit, &casts)?,
     };

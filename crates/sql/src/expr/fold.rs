@@ -2,19 +2,93 @@
 
 use super::{Expr, Volatility};
 use crate::SqlError;
-use crate::types::SqlType;
+use crate::types::{SqlType, Value};
 
-/// Evaluates an expression whose parts are literals, if it is immutable.
+/// Evaluates an expression whose parts are literals, if it is immutable. One that fails stays as it is: it may stand where it is
+/// never asked for ([`settle`] tells).
+pub(super) fn fold(expr: Expr) -> Expr {
+    if matches!(expr, Expr::Literal(..)) || !foldable(&expr) {
+        return expr;
+    }
+    match expr.eval_in(&[], None) {
+        Ok(value) => Expr::Literal(value, expr.ty()),
+        Err(_) => expr,
+    }
+}
+
+/// Looks for constants that fail where they will be asked for: `1/0` fails when it is planned, as in PostgreSQL, but not in a branch
+/// that constants rule out.
 ///
 /// # Errors
-/// What evaluation finds wrong: `1/0` fails when it is bound, as in PostgreSQL.
-pub(super) fn fold(expr: Expr) -> Result<Expr, SqlError> {
-    if matches!(expr, Expr::Literal(..)) || !foldable(&expr) {
-        return Ok(expr);
+/// What evaluation finds wrong.
+pub fn settle(expr: &Expr) -> Result<(), SqlError> {
+    match expr {
+        Expr::Literal(..) | Expr::Column { .. } | Expr::Parameter { .. } => return Ok(()),
+        Expr::And(parts) => return settle_until(parts, |part| truth(part) == Some(false)),
+        Expr::Or(parts) => return settle_until(parts, |part| truth(part) == Some(true)),
+        Expr::Coalesce(parts, _) => {
+            return settle_until(parts, |part| matches!(part, Expr::Literal(value, _) if !value.is_null()));
+        }
+        Expr::Case { operand, branches, otherwise, .. } => {
+            if let Some((operand, _)) = operand {
+                settle(operand)?;
+            }
+            for (when, then) in branches {
+                settle(when)?;
+                let taken = match (operand, when) {
+                    (None, when) if is_literal(when) => Some(truth(when) == Some(true)),
+                    (Some((operand, ty)), Expr::Literal(when, _)) => match operand.as_ref() {
+                        Expr::Literal(value, _) => {
+                            Some(!value.is_null() && !when.is_null() && value.compare(when, ty).is_eq())
+                        }
+                        _ => None,
+                    },
+                    _ => None,
+                };
+                if taken != Some(false) {
+                    settle(then)?;
+                }
+                if taken == Some(true) {
+                    return Ok(());
+                }
+            }
+            return otherwise.as_deref().map_or(Ok(()), settle);
+        }
+        _ => {}
     }
-    let ty = expr.ty();
-    let value = expr.eval_in(&[], None)?;
-    Ok(Expr::Literal(value, ty))
+    let mut found = Ok(());
+    expr.for_each_child(&mut |child| {
+        if found.is_ok() {
+            found = settle(child);
+        }
+    });
+    found?;
+    if foldable(expr) {
+        expr.eval_in(&[], None)?;
+    }
+    Ok(())
+}
+
+/// The parts up to the first that decides.
+fn settle_until(parts: &[Expr], decides: impl Fn(&Expr) -> bool) -> Result<(), SqlError> {
+    for part in parts {
+        settle(part)?;
+        if decides(part) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+fn is_literal(expr: &Expr) -> bool {
+    matches!(expr, Expr::Literal(..))
+}
+
+fn truth(expr: &Expr) -> Option<bool> {
+    match expr {
+        Expr::Literal(Value::Bool(value), _) => Some(*value),
+        _ => None,
+    }
 }
 
 fn foldable(expr: &Expr) -> bool {

@@ -36,9 +36,11 @@ mod scope;
 mod tests;
 
 pub use analysis::{conjunction, split_conjuncts};
-pub use bind::{BindContext, BindError, bind, bind_condition};
+pub use bind::{BindContext, BindError, bind, bind_condition, bind_lazily};
 pub(crate) use bind_operator::operator_named;
+pub(crate) use bind_operator::row_fields;
 pub use coerce::{assign, coerce};
+pub use fold::settle;
 pub use function::{Arguments, Function, Volatility};
 pub(crate) use functions::regexp;
 pub use naming::output_name;

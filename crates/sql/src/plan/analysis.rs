@@ -211,7 +211,9 @@ impl<'a> Analysis<'a> {
     /// Brings an expression to the type of the column that it is assigned to.
     pub fn assign(&mut self, expr: Expr, column: &str, to: &SqlType) -> Planned<Expr> {
         let context = bind_context(self.context);
-        Ok(assign(expr, column, to, &mut self.parameters, &context)?)
+        let assigned = assign(expr, column, to, &mut self.parameters, &context)?;
+        expr::settle(&assigned)?;
+        Ok(assigned)
     }
 
     /// An expression of a select list: what has no type yet is text.

@@ -4,7 +4,7 @@ use super::analysis::Analysis;
 use super::explain;
 use super::implication::implies;
 use super::modify::{bind_set, column_slot, is_default, target};
-use super::refusal::Planned;
+use super::refusal::{Planned, Refusal};
 use super::scope;
 use super::select::{keep_names, select_items};
 use super::shape;
@@ -79,7 +79,7 @@ pub fn plan(insert: &ast::Insert, context: &PlanContext) -> Planned<InsertPlan> 
     let slots = columns(&insert, &target)?;
     let source = match query {
         None => Source::Values(vec![target.defaults.clone()]),
-        Some(query) => source(*query, &slots, &target, &mut analysis)?,
+        Some(query) => source(*query, &slots, !insert.columns.is_empty(), &target, &mut analysis)?,
     };
     let alias = insert.table_alias.as_ref().map(|alias| fold(&alias.alias));
     let sources = [analysis.add_table(table, alias.as_deref(), target.access.clone(), &[])?];
@@ -139,7 +139,13 @@ fn columns(insert: &ast::Insert, target: &Target) -> Result<Vec<usize>, SqlError
 }
 
 /// Where rows come from.
-fn source(query: Query, slots: &[usize], target: &Arc<Target>, analysis: &mut Analysis<'_>) -> Planned<Source> {
+fn source(
+    query: Query,
+    slots: &[usize],
+    listed: bool,
+    target: &Arc<Target>,
+    analysis: &mut Analysis<'_>,
+) -> Planned<Source> {
     let plain = query.with.is_none()
         && query.order_by.is_none()
         && query.limit_clause.is_none()
@@ -148,10 +154,16 @@ fn source(query: Query, slots: &[usize], target: &Arc<Target>, analysis: &mut An
     if plain && let SetExpr::Values(values) = query.body.as_ref() {
         let mut values = values.clone();
         analysis.take_subqueries(&mut values)?;
+        let mut lengths = values.rows.iter().map(|row| row.content.len());
+        let first = lengths.next().unwrap_or(0);
+        if lengths.any(|length| length != first) {
+            return Err(SqlError::new(SqlState::SYNTAX_ERROR, "VALUES lists must all be the same length").into());
+        }
+        check_count(first, slots, listed)?;
         let rows = values.rows.iter().map(|row| values_row(&row.content, slots, target, analysis));
         return Ok(Source::Values(rows.collect::<Planned<_>>()?));
     }
-    from_query(query, slots, target, analysis)
+    from_query(query, slots, listed, target, analysis)
 }
 
 /// One row of VALUES, by slot.
@@ -162,25 +174,29 @@ fn values_row(
     analysis: &mut Analysis<'_>,
 ) -> Planned<Vec<Option<Expr>>> {
     let table = &target.access.table;
-    check_count(row.len(), slots, table)?;
     let mut out = target.defaults.clone();
     for (value, &slot) in row.iter().zip(slots) {
         if is_default(value) || !takes_value(table, slot, analysis.context)? {
             continue;
         }
         let column = &table.columns[slot];
-        let bound = analysis.bind_alone(value)?;
+        let bound = analysis.bind_alone(value).map_err(|refusal| match refusal {
+            Refusal::Engine("an aggregate function") => {
+                SqlError::new(SqlState::GROUPING_ERROR, "aggregate functions are not allowed in VALUES").into()
+            }
+            other => other,
+        })?;
         out[slot] = Some(analysis.assign(bound, &column.name, &column.ty)?);
     }
     Ok(out)
 }
 
 /// 42601 unless there are as many values as columns. Without a list of columns there may be fewer.
-fn check_count(values: usize, slots: &[usize], table: &Table) -> Result<(), SqlError> {
+fn check_count(values: usize, slots: &[usize], listed: bool) -> Result<(), SqlError> {
     if values > slots.len() {
         return Err(SqlError::new(SqlState::SYNTAX_ERROR, "INSERT has more expressions than target columns"));
     }
-    if values < slots.len() && slots.len() != table.columns.len() {
+    if values < slots.len() && listed {
         return Err(SqlError::new(SqlState::SYNTAX_ERROR, "INSERT has more target columns than expressions"));
     }
     Ok(())
@@ -212,7 +228,13 @@ fn takes_value(table: &Table, slot: usize, context: &PlanContext) -> Result<bool
 }
 
 /// INSERT .. SELECT, and VALUES with an ORDER BY or LIMIT.
-fn from_query(mut query: Query, slots: &[usize], target: &Arc<Target>, analysis: &mut Analysis<'_>) -> Planned<Source> {
+fn from_query(
+    mut query: Query,
+    slots: &[usize],
+    listed: bool,
+    target: &Arc<Target>,
+    analysis: &mut Analysis<'_>,
+) -> Planned<Source> {
     let table = &target.access.table;
     type_items(&mut query, slots, table)?;
     let materialise = reads(&query, &table.name);
@@ -221,7 +243,7 @@ fn from_query(mut query: Query, slots: &[usize], target: &Arc<Target>, analysis:
     context.parameter_hints = analysis.hints();
     let plan = super::prepare(&statement, &statement.to_string(), &context)?;
     analysis.learn(plan.parameters());
-    check_count(plan.fields().len(), slots, table)?;
+    check_count(plan.fields().len(), slots, listed)?;
     let mut columns = target.defaults.clone();
     for (place, (field, &slot)) in plan.fields().iter().zip(slots).enumerate() {
         if !takes_value(table, slot, analysis.context)? {

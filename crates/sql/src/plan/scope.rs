@@ -38,8 +38,9 @@ pub fn defaults(table: &Table, context: &PlanContext) -> Result<Vec<Option<Expr>
             };
             let context = bind_context(context);
             let mut none = Parameters::none();
-            let bound =
-                expr::bind(&parse(&text)?, &Scope::new(), &mut none, &context).map_err(expr::BindError::into_sql)?;
+            // It may never be asked for.
+            let bound = expr::bind_lazily(&parse(&text)?, &Scope::new(), &mut none, &context)
+                .map_err(expr::BindError::into_sql)?;
             assign(bound, &column.name, &column.ty, &mut none, &context).map(Some)
         })
         .collect()

@@ -99,6 +99,10 @@ impl Bound {
         }
         let locks = lock_sources(shape.locks, &mut sources)?;
         let mut groups = grouping::prepare(shape, analysis)?;
+        if groups.is_some() && sources.is_empty() {
+            // Loops over no table see no row, where an aggregate sees one.
+            return Err(Refusal::Engine("an aggregate without FROM"));
+        }
         let mut items = items(shape, &sources, analysis, &mut groups)?;
         let mut order = order(shape, analysis, &mut groups, &items)?;
         if groups.is_some() || shape.distinct {

@@ -99,6 +99,11 @@ impl VisitorMut for Taker<'_> {
                     })
                 }
             }
+            Expr::BinaryOp { left, right, .. }
+                if matches!(**right, Expr::Subquery(_)) && crate::expr::row_fields(left).is_some() =>
+            {
+                Err(Refusal::Engine("a row beside a subquery"))
+            }
             Expr::AnyOp { right, .. } | Expr::AllOp { right, .. } if matches!(**right, Expr::Subquery(_)) => {
                 Err(Refusal::Engine("ANY or ALL of a subquery"))
             }
@@ -166,6 +171,8 @@ fn may_depend(error: &SqlError) -> bool {
             | SqlState::UNDEFINED_TABLE
             | SqlState::INDETERMINATE_DATATYPE
             | SqlState::FEATURE_NOT_SUPPORTED
+            // An aggregate may be one of the query around.
+            | SqlState::GROUPING_ERROR
     )
 }
 

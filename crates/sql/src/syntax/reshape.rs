@@ -6,6 +6,7 @@
 //! .. FETCH FIRST n ROWS WITH TIES      .. LIMIT n FETCH FIRST ROWS WITH TIES
 //! INSERT .. SELECT 5 ON CONFLICT ..    INSERT .. SELECT 5 WHERE TRUE ON CONFLICT ..
 //! a JOIN b JOIN c ON x ON y            a JOIN (b JOIN c ON x) ON y
+//! SELECT (VALUES (1))                  SELECT (SELECT * FROM (VALUES (1)) AS v)
 //! x BETWEEN SYMMETRIC a AND b          x BETWEEN <mark>(a) AND b, until it is a tree: see [`mend`]
 //! ```
 //! Each is looked for by its words first, so a statement without them costs one pass over its tokens.
@@ -24,6 +25,7 @@ struct Words {
     lock: bool,
     conflict: bool,
     symmetric: bool,
+    values: bool,
     joins: usize,
 }
 
@@ -55,10 +57,14 @@ pub(super) fn apply(mut tokens: Vec<TokenWithSpan>) -> (Vec<TokenWithSpan>, Symm
             3 => found.lock |= same("FOR"),
             4 => found.joins += usize::from(same("JOIN")),
             5 => found.fetch |= same("FETCH"),
+            6 => found.values |= same("VALUES"),
             8 => found.conflict |= same("CONFLICT"),
             9 => found.symmetric |= same("SYMMETRIC"),
             _ => {}
         }
+    }
+    if found.values {
+        tokens = values_as_value(tokens);
     }
     if found.conflict {
         tokens = before_conflict(tokens);
@@ -102,6 +108,51 @@ fn before_conflict(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
             _ => {}
         }
         out.push(token.clone());
+    }
+    out
+}
+
+/// `(VALUES ..)` where an expression stands: the library takes VALUES for a function there.
+fn values_as_value(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+    const EXPRESSIONS: [&str; 9] = ["SELECT", "EXISTS", "ARRAY", "WHERE", "AND", "OR", "NOT", "THEN", "ELSE"];
+    let wanted = |at: usize| {
+        matches!(tokens[at].token, Token::LParen)
+            && is(tokens.get(at + 1), "VALUES")
+            && matches!(tokens.get(at + 2).map(|t| &t.token), Some(Token::LParen))
+            && at.checked_sub(1).is_some_and(|before| match &tokens[before].token {
+                Token::Word(_) => is_any(tokens.get(before), &EXPRESSIONS),
+                Token::RParen | Token::RBracket | Token::SemiColon => false,
+                _ => true,
+            })
+    };
+    if !(0..tokens.len()).any(wanted) {
+        return tokens;
+    }
+    let mut out = Vec::with_capacity(tokens.len() + 8);
+    // Depths at which an opened parenthesis closes.
+    let (mut depth, mut ends) = (0usize, Vec::new());
+    for (at, token) in tokens.iter().enumerate() {
+        let span = token.span;
+        match &token.token {
+            Token::LParen => depth += 1,
+            Token::RParen => {
+                if ends.pop_if(|end| *end == depth).is_some() {
+                    out.push(TokenWithSpan { token: Token::RParen, span });
+                    out.push(word("AS", span));
+                    out.push(word("v", span));
+                }
+                depth = depth.saturating_sub(1);
+            }
+            _ => {}
+        }
+        out.push(token.clone());
+        if wanted(at) {
+            out.push(word("SELECT", span));
+            out.push(TokenWithSpan { token: Token::Mul, span });
+            out.push(word("FROM", span));
+            out.push(TokenWithSpan { token: Token::LParen, span });
+            ends.push(depth);
+        }
     }
     out
 }

@@ -64,7 +64,22 @@ fn what_the_library_cannot_read_is_taken_out() {
     assert_eq!(p.overriding, Some(crate::plan::Overriding::System));
     let Command::Planned(p) = one("table t order by a") else { panic!() };
     assert_eq!(p.statement.to_string(), "SELECT * FROM t ORDER BY a");
-    assert_eq!(error("select 1 between symmetric 2 and 0").state, SqlState::FEATURE_NOT_SUPPORTED);
+}
+
+#[test]
+fn what_the_library_cannot_read_is_put_into_its_forms() {
+    for (text, read) in [
+        ("select 1 between symmetric 2 and 0", "SELECT (1 BETWEEN 2 AND 0 OR 1 BETWEEN 0 AND 2)"),
+        ("select a from t for update skip locked limit 1", "SELECT a FROM t LIMIT 1 FOR UPDATE SKIP LOCKED"),
+        ("(select a from t for share offset 1) limit 2", "(SELECT a FROM t OFFSET 1 FOR SHARE) LIMIT 2"),
+        ("select a from t fetch first row only", "SELECT a FROM t LIMIT 1"),
+        ("select * from a join b join c on x on y", "SELECT * FROM a JOIN (b JOIN c ON x) ON y"),
+        ("select (values (1))", "SELECT (SELECT * FROM (VALUES (1)) AS v)"),
+        ("insert into t select 5 on conflict do nothing", "INSERT INTO t SELECT 5 WHERE true ON CONFLICT DO NOTHING"),
+    ] {
+        let Command::Planned(p) = one(text) else { panic!("{text}") };
+        assert_eq!(p.statement.to_string(), read);
+    }
 }
 
 #[test]

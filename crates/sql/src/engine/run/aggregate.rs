@@ -3,7 +3,7 @@
 use super::sort::{compare_rows, key_values};
 use super::{Prefix, Reservation, Rows, Run, Seen, Source, listed, open as open_node};
 use crate::SqlError;
-use crate::engine::aggregate::{Accumulator, AggregateCall};
+use crate::engine::aggregate::{Accumulator, AggregateCall, Function};
 use crate::engine::key_table::{KEY_BYTES, KeyTable, Seed};
 use crate::engine::keys::{KeyKind, encode, own_kind};
 use crate::engine::node::Node;
@@ -32,10 +32,10 @@ pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<
         }
         for (number, set) in sets.iter().enumerate() {
             key.clear();
-            key.push(number as u8);
+            key.extend_from_slice(&(number as u16).to_be_bytes());
             let within = values.iter().zip(&kinds).zip(set).filter(|(_, within)| **within);
             within.for_each(|((value, kind), _)| encode(value, *kind, &mut key));
-            let place = groups.place(&key, &values, set, calls)?;
+            let place = groups.place(&key, &values, number, set, calls)?;
             let block = &mut groups.states[place / BLOCK_GROUPS];
             let states = &mut block[place % BLOCK_GROUPS * calls.len()..][..calls.len()];
             for (call, state) in calls.iter().zip(states) {
@@ -47,12 +47,13 @@ pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<
     for (number, set) in sets.iter().enumerate() {
         if !set.contains(&true) {
             let values = vec![Value::Null; keys.len()];
-            groups.place(&[number as u8], &values, set, calls)?;
+            groups.place(&(number as u16).to_be_bytes(), &values, number, set, calls)?;
         }
     }
     Ok(Box::new(Finished {
         left: groups.table.len(),
         keys: groups.keys.into_iter(),
+        sets: groups.sets.into_iter(),
         states: groups.states.into_iter().flatten(),
         node: node.clone(),
         prefix: prefix.clone(),
@@ -69,6 +70,8 @@ struct Groups {
     table: KeyTable,
     seed: Seed,
     keys: Vec<Value>,
+    /// The grouping set of each, if there are several.
+    sets: Vec<u16>,
     states: Vec<Vec<State>>,
     reserved: Reservation,
 }
@@ -79,6 +82,7 @@ impl Groups {
             table: KeyTable::new(run.seed),
             seed: run.seed,
             keys: Vec::new(),
+            sets: Vec::new(),
             states: Vec::new(),
             reserved: run.reserve(),
         }
@@ -89,6 +93,7 @@ impl Groups {
         &mut self,
         key: &[u8],
         values: &[Value],
+        number: usize,
         set: &[bool],
         calls: &[AggregateCall],
     ) -> Result<usize, SqlError> {
@@ -96,6 +101,9 @@ impl Groups {
         if new {
             self.reserved.row(values)?;
             self.reserved.bytes(key.len() + KEY_BYTES + calls.len() * size_of::<State>())?;
+            if calls.iter().any(|call| call.function == Function::Grouping) {
+                self.sets.push(number as u16);
+            }
             let keys = values.iter().zip(set);
             self.keys.extend(keys.map(|(value, within)| if *within { value.clone() } else { Value::Null }));
             if place % BLOCK_GROUPS == 0 {
@@ -169,6 +177,7 @@ struct Finished {
     /// Groups still to give.
     left: usize,
     keys: std::vec::IntoIter<Value>,
+    sets: std::vec::IntoIter<u16>,
     states: std::iter::Flatten<std::vec::IntoIter<Vec<State>>>,
     node: Arc<Node>,
     prefix: Prefix,
@@ -178,7 +187,7 @@ struct Finished {
 
 impl Rows for Finished {
     fn next(&mut self, row: &mut Row) -> Result<bool, SqlError> {
-        let Node::Aggregate { keys, calls, .. } = self.node.as_ref() else { return Ok(false) };
+        let Node::Aggregate { keys, calls, sets, .. } = self.node.as_ref() else { return Ok(false) };
         if self.left == 0 {
             return Ok(false);
         }
@@ -187,11 +196,21 @@ impl Rows for Finished {
         row.reserve(self.prefix.len() + keys.len() + calls.len());
         row.extend_from_slice(&self.prefix);
         row.extend(self.keys.by_ref().take(keys.len()));
+        let set = self.sets.next().and_then(|number| sets.get(usize::from(number)));
         for (call, state) in calls.iter().zip(self.states.by_ref()) {
-            row.push(finish(call, state, &self.run)?);
+            row.push(match call.function {
+                Function::Grouping => Value::Int4(missing(&call.keys, set)),
+                _ => finish(call, state, &self.run)?,
+            });
         }
         Ok(true)
     }
+}
+
+/// The keys that are not in a grouping set, as bits: the last is the lowest.
+fn missing(keys: &[usize], set: Option<&Vec<bool>>) -> i32 {
+    let within = |key: usize| set.is_none_or(|set| set.get(key).copied().unwrap_or(true));
+    keys.iter().fold(0, |bits, key| bits << 1 | i32::from(!within(*key)))
 }
 
 fn finish(call: &AggregateCall, mut state: State, run: &Run) -> Result<Value, SqlError> {

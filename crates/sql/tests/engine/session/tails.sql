@@ -45,6 +45,8 @@ SELECT g FROM s ORDER BY g FETCH FIRST (1 + 2) ROWS WITH TIES;
 -- 1
 -- 2
 -- 2
+SELECT g, count(*) FROM s GROUP BY g ORDER BY count(*) DESC, g % 2 FETCH FIRST 1 ROW WITH TIES;
+-- 2|2
 SELECT DISTINCT g FROM s ORDER BY g FETCH FIRST 2 ROWS WITH TIES;
 -- 1
 -- 2
@@ -338,6 +340,8 @@ SELECT * FROM (VALUES (1, 'a')) AS v (x, y, z);
 -- ERROR 42P10: table "v" has 2 columns available but 3 columns specified
 SELECT x FROM (VALUES (1), (2)) v(x) WHERE x IN (VALUES (2), (3));
 -- 2
+SELECT (VALUES (5)), EXISTS (VALUES (1)), ARRAY(VALUES (1), (2));
+-- 5|t|{1,2}
 SELECT id FROM s WHERE (id, g) IN (VALUES (1, 1), (3, 2)) ORDER BY id;
 -- 1
 -- 3

@@ -4,6 +4,12 @@ CREATE TABLE t (id int PRIMARY KEY, a int, b int, s text);
 INSERT INTO t VALUES (1, 1, 2, 'x'), (2, 1, NULL, 'y'), (3, NULL, 2, NULL), (4, 2, 1, 'x'), (5, NULL, NULL, 'z');
 
 --- Rows with NULLs.
+SELECT ROW(1, 2) < ROW(1, NULL), ROW(1, 2) <= ROW(1, NULL), ROW(1, 2) > ROW(1, NULL), ROW(1, 2) >= ROW(1, NULL);
+-- NULL|NULL|NULL|NULL
+SELECT ROW(1, 2) = ROW(1, NULL), ROW(1, 2) = ROW(2, NULL), ROW(1, 2) <> ROW(1, NULL), ROW(1, 2) <> ROW(2, NULL);
+-- NULL|f|NULL|t
+SELECT ROW(1, NULL) < ROW(2, 1), ROW(2, NULL) < ROW(1, 1), ROW(NULL, 1) < ROW(1, 1), ROW(1, NULL, 3) < ROW(1, 2, 4);
+-- t|f|NULL|NULL
 SELECT (1, 2) < (1, 3), (1, 2) < (2, 1), (1, 2) <= (1, 2), (2, 1) > (1, 9), (1, 2) >= (1, 3);
 -- t|t|t|t|f
 SELECT (1, 'a') < (1, 'b'), (1, 'a'::text) = (1, 'a'), (1, 2.5) > (1, 2), (1::bigint, 2) = (1, 2::smallint);
@@ -12,6 +18,8 @@ SELECT (1, NULL) IS DISTINCT FROM (1, NULL), (1, 2) IS DISTINCT FROM (1, NULL), 
 -- f|t|t
 SELECT ROW(1, NULL) IS NULL, ROW(NULL, NULL) IS NULL, ROW(1, 2) IS NOT NULL, ROW(1, NULL) IS NOT NULL, ROW() IS NULL;
 -- f|t|t|f|t
+SELECT NOT (ROW(1, 2) < ROW(1, NULL)), (ROW(1, 2) < ROW(1, NULL)) IS NULL, coalesce(ROW(1, 2) < ROW(1, NULL), true);
+-- NULL|t|t
 SELECT id FROM t WHERE (a, b) < (2, 0) ORDER BY id;
 -- 1
 -- 2
@@ -44,10 +52,24 @@ SELECT id, (a, b) IN ((1, 2), (2, 1)), (a, b) < (b, a) FROM t ORDER BY id;
 -- 3|NULL|NULL
 -- 4|t|f
 -- 5|NULL|NULL
+SELECT id, (a, b) = (SELECT 1, 2), (a, b) < (SELECT 2, 0) FROM t ORDER BY id;
+-- 1|t|t
+-- 2|NULL|t
+-- 3|NULL|NULL
+-- 4|f|f
+-- 5|NULL|NULL
+SELECT (1, 2) = (SELECT 1, 2), (1, 2) = (SELECT 1, NULL::int), (1, 2) < (SELECT 1, 3), (1, 2) = (SELECT 1, 2 WHERE false);
+-- t|NULL|t|NULL
+SELECT (1, 2) = ANY (SELECT 1, 2), (1, 2) <> ALL (SELECT 1, 3), (1, 2) < ANY (SELECT 1, NULL::int);
+-- t|t|NULL
 SELECT (1, 2) < (1, 2, 3);
 -- ERROR 42601: unequal number of entries in row expressions
 SELECT (1, 2) = (1, 'x');
 -- ERROR 22P02: invalid input syntax for type integer: "x"
+SELECT (1, 2) = (SELECT 1);
+-- ERROR 42601: subquery has too few columns
+SELECT ROW(1) = ROW(1), ROW(1) < ROW(NULL), ROW() = ROW();
+-- ERROR 0A000: cannot compare rows of zero length
 SELECT (1, (2, 3)) = (1, (2, 3)), (1, (2, 3)) < (1, (2, 4));
 -- t|t
 SELECT ROW(1, 2)::text, (1, 'a b', NULL)::text, ROW(1, 2), ROW();
@@ -58,6 +80,8 @@ SELECT t = t, t < t FROM t WHERE id < 3 ORDER BY id;
 SELECT ROW(t.id, t.a) FROM t ORDER BY id LIMIT 2;
 -- (1,1)
 -- (2,1)
+SELECT (1, 2) BETWEEN (1, 1) AND (1, 3), (1, 2) BETWEEN (1, 1) AND (1, NULL);
+-- t|NULL
 SELECT id FROM t ORDER BY (a, b), id;
 -- 1
 -- 2
@@ -82,6 +106,8 @@ SELECT CASE (1, 2) WHEN (1, 2) THEN 'same' END, nullif((1, 2) = (1, 2), true);
 -- same|NULL
 
 --- IN with NULLs.
+SELECT NULL IN (NULL, 1), NULL IN (1, 2), NULL IN (NULL), 1 IN (NULL, 1), 2 IN (NULL, 1), NULL NOT IN (NULL, 1);
+-- NULL|NULL|NULL|t|NULL|NULL
 SELECT NULL IN ('a', 'b'), NULL IN (NULL, 'a'), 'a' IN (NULL, 'a'), NULL = NULL, NULL <> 1, NULL IS NULL;
 -- NULL|NULL|t|NULL|NULL|t
 SELECT 1 IN (SELECT NULL), NULL IN (SELECT NULL), NULL = ANY (ARRAY[NULL, 1]), 1 = ANY (NULL), NULL = ANY ('{1}'::int[]);
@@ -128,12 +154,34 @@ SELECT 1 AS symmetric_value, 5 BETWEEN SYMMETRIC 6 AND 4 AND 3 BETWEEN SYMMETRIC
 -- 1|t
 
 --- Branches that are never taken.
+SELECT CASE WHEN true THEN 'ok' ELSE (1/0)::text END;
+-- ok
+SELECT CASE WHEN false THEN 1/0 ELSE 2 END, CASE 1 WHEN 1 THEN 'a' WHEN 2 THEN (1/0)::text END;
+-- 2|a
+SELECT CASE WHEN true THEN 1 WHEN 1/0 = 1 THEN 2 END;
+-- 1
 SELECT CASE WHEN id > 0 THEN 1 ELSE 1/0 END FROM t WHERE id = 1;
 -- ERROR 22012: division by zero
 SELECT CASE WHEN id > 0 THEN 1 ELSE id/0 END FROM t WHERE id = 1;
 -- 1
 SELECT CASE WHEN true THEN 1 ELSE 'x'::int END;
 -- ERROR 22P02: invalid input syntax for type integer: "x"
+SELECT CASE WHEN true THEN '1' ELSE 'x'::text END, coalesce(1, 1/0), coalesce(NULL, 2, 1/0);
+-- 1|1|2
+SELECT CASE WHEN false THEN (1/0)::text END, CASE WHEN NULL THEN 1/0 ELSE 0 END;
+-- NULL|0
+SELECT true OR 1/0 = 1, false AND 1/0 = 1, NULL AND 1 = 1;
+-- t|f|NULL
+SELECT CASE 2 WHEN 1 THEN 1/0 ELSE 7 END, CASE WHEN true THEN CASE WHEN false THEN 1/0 ELSE 3 END END;
+-- 7|3
+SELECT CASE WHEN length('abc') = 3 THEN 'y' ELSE (1/0)::text END;
+-- y
+SELECT CASE WHEN 1 = 1 THEN 'ok' ELSE ('x'::text)::int::text END;
+-- ok
+SELECT 1 WHERE false AND 1/0 = 1;
+SELECT 1 FROM t WHERE false AND 1/0 = 1;
+SELECT count(*) FROM t WHERE true OR 1/0 = 1;
+-- 5
 SELECT 1/0;
 -- ERROR 22012: division by zero
 SELECT CASE WHEN false THEN 1 ELSE 1/0 END;

@@ -1,0 +1,339 @@
+//! Aggregates over columns of the query around: `SELECT (SELECT count(x.a) FROM y) FROM x` counts the rows of `x`.
+//!
+//! **Problem.** An aggregate belongs to the innermost query whose columns it names. One that names only columns of queries around its
+//! own is one of theirs, so the outer query is grouped by it, and the inner query sees its value as it sees any outer column.
+//!
+//! **Idea.** Before a query decides whether it is grouped, it takes such aggregates out of its subqueries: a *note* stays in each one's
+//! place. Where the subquery is met in the select list the note becomes the slot of the aggregate's value. Whether a name within a
+//! subquery means a column of ours is asked of the scopes in between, so FROM of these subqueries is planned once more, for its
+//! names alone; only a subquery with an aggregate all of whose names we know pays for that.
+
+use super::bind::{Binder, Grouping};
+use super::bind_select::has_aggregate_inside;
+use super::scope::{RESERVED, Scope, reserved};
+use super::take::function_name;
+use crate::identifier::fold;
+use crate::{SqlError, SqlState};
+use sqlparser::ast::{
+    self, Expr, Ident, OrderByKind, Query, Select, SelectItem, SetExpr, TableFactor, TableWithJoins, Visit, VisitMut,
+    Visitor, VisitorMut,
+};
+use std::ops::ControlFlow;
+
+/// What stands in the place of an aggregate that was taken out.
+fn note_expr(place: usize) -> Expr {
+    Expr::Identifier(Ident {
+        value: format!("{RESERVED}^{place}"),
+        quote_style: Some('"'),
+        span: sqlparser::tokenizer::Span::empty(),
+    })
+}
+
+/// The aggregate that a note stands for.
+pub(super) fn note_of(expr: &Expr) -> Option<usize> {
+    reserved(expr, '^')?.parse().ok()
+}
+
+/// Whose column a name is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Whose {
+    Inner,
+    Ours,
+    Outer,
+    Nobodys,
+}
+
+impl Scope<'_> {
+    /// Whose column a name is, seen from a query inside `ours`.
+    fn whose(&self, parts: &[String], ours: &Scope<'_>) -> Whose {
+        let mut scope = self;
+        let mut inside = true;
+        loop {
+            let found = matches!(scope.here(parts), Ok(Some(_)) | Err(_));
+            if std::ptr::addr_eq(scope, ours) {
+                if found {
+                    return Whose::Ours;
+                }
+                inside = false;
+            } else if found {
+                return if inside { Whose::Inner } else { Whose::Outer };
+            }
+            match scope.parent {
+                Some(parent) => scope = parent,
+                None => return Whose::Nobodys,
+            }
+        }
+    }
+}
+
+/// Gathers the columns that an aggregate names, but for those in subqueries.
+struct Columns {
+    depth: usize,
+    found: Vec<Vec<String>>,
+}
+
+impl Visitor for Columns {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
+        self.depth += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
+        self.depth -= 1;
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+        match expr {
+            _ if self.depth > 0 => {}
+            Expr::Identifier(ident) if !ident.value.starts_with(RESERVED) => self.found.push(vec![fold(ident)]),
+            Expr::CompoundIdentifier(parts) => self.found.push(parts.iter().map(fold).collect()),
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+fn columns(function: &ast::Function) -> Vec<Vec<String>> {
+    let mut columns = Columns { depth: 0, found: Vec::new() };
+    let _ = function.visit(&mut columns);
+    columns.found
+}
+
+fn is_aggregate(function: &ast::Function) -> bool {
+    let name = function_name(&function.name).map(|(_, name)| name);
+    function.over.is_none() && name.is_some_and(|name| super::aggregate::Function::named(&name).is_some())
+}
+
+/// Whether a subquery may hold an aggregate of ours: all of whose columns we know, one of them being ours.
+struct Plausible<'a, 's>(&'a Scope<'s>);
+
+impl Visitor for Plausible<'_, '_> {
+    type Break = ();
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+        let Expr::Function(function) = expr else { return ControlFlow::Continue(()) };
+        if !is_aggregate(function) {
+            return ControlFlow::Continue(());
+        }
+        let whose: Vec<Whose> = columns(function).iter().map(|parts| self.0.whose(parts, self.0)).collect();
+        if whose.contains(&Whose::Ours) && !whose.contains(&Whose::Nobodys) {
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// Takes our aggregates out of the expressions of one query, and goes into its subqueries.
+struct Lifter<'a, 'c, 's> {
+    binder: &'a mut Binder<'c>,
+    /// Where the expression stands.
+    scope: &'a Scope<'s>,
+    ours: &'a Scope<'s>,
+    /// Queries within the expression.
+    depth: usize,
+    found: bool,
+}
+
+impl VisitorMut for Lifter<'_, '_, '_> {
+    type Break = SqlError;
+
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<SqlError> {
+        self.depth += 1;
+        if self.depth > 1 {
+            return ControlFlow::Continue(());
+        }
+        match self.binder.lift_query(query, self.scope, self.ours) {
+            Ok(found) => {
+                self.found |= found;
+                ControlFlow::Continue(())
+            }
+            Err(error) => ControlFlow::Break(error),
+        }
+    }
+
+    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<SqlError> {
+        self.depth -= 1;
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<SqlError> {
+        let Expr::Function(function) = expr else { return ControlFlow::Continue(()) };
+        // Its own aggregates a query finds by itself.
+        if self.depth > 0 || std::ptr::addr_eq(self.scope, self.ours) || !is_aggregate(function) {
+            return ControlFlow::Continue(());
+        }
+        let whose: Vec<Whose> = columns(function).iter().map(|parts| self.scope.whose(parts, self.ours)).collect();
+        if whose.contains(&Whose::Ours) && whose.iter().all(|whose| matches!(whose, Whose::Ours | Whose::Outer)) {
+            self.binder.lifted.push(function.clone());
+            *expr = note_expr(self.binder.lifted.len() - 1);
+            self.found = true;
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+impl<'c> Binder<'c> {
+    /// Takes the aggregates over columns of `ours` out of the subqueries of an expression (or whatever holds expressions) of it;
+    /// whether there are any.
+    pub(super) fn lift<T: Visit + VisitMut>(&mut self, node: &mut T, ours: &Scope<'_>) -> Result<bool, SqlError> {
+        if !has_aggregate_inside(node) || Visit::visit(node, &mut Plausible(ours)).is_continue() {
+            return Ok(false);
+        }
+        self.lift_from(node, ours, ours)
+    }
+
+    fn lift_from<T: VisitMut>(&mut self, node: &mut T, scope: &Scope<'_>, ours: &Scope<'_>) -> Result<bool, SqlError> {
+        let mut lifter = Lifter { binder: self, scope, ours, depth: 0, found: false };
+        match VisitMut::visit(node, &mut lifter) {
+            ControlFlow::Continue(()) => Ok(lifter.found),
+            ControlFlow::Break(error) => Err(error),
+        }
+    }
+
+    fn lift_query(&mut self, query: &mut Query, outer: &Scope<'_>, ours: &Scope<'_>) -> Result<bool, SqlError> {
+        if Visit::visit(query, &mut Plausible(ours)).is_continue() {
+            return Ok(false);
+        }
+        let visible = self.ctes.len();
+        let found = self.nested(|binder| {
+            let mut found = false;
+            let frame = Scope::inside(Some(outer));
+            if let Some(with) = &mut query.with {
+                for cte in &mut with.cte_tables {
+                    found |= binder.lift_query(&mut cte.query, &frame, ours)?;
+                }
+                // What names mean is all that is asked of them here.
+                binder.naming(|binder| binder.with(with, &frame))?;
+            }
+            let order = query.order_by.as_mut().and_then(|order| match &mut order.kind {
+                OrderByKind::Expressions(keys) => Some(keys),
+                OrderByKind::All(_) => None,
+            });
+            if let SetExpr::Select(select) = query.body.as_mut() {
+                found |= binder.lift_select(select, order, &frame, ours)?;
+            } else {
+                found |= binder.lift_body(&mut query.body, &frame, ours)?;
+            }
+            Ok(found)
+        });
+        self.ctes.truncate(visible);
+        found
+    }
+
+    fn lift_body(&mut self, body: &mut SetExpr, outer: &Scope<'_>, ours: &Scope<'_>) -> Result<bool, SqlError> {
+        match body {
+            SetExpr::Select(select) => self.lift_select(select, None, outer, ours),
+            SetExpr::Query(query) => self.lift_query(query, outer, ours),
+            SetExpr::SetOperation { left, right, .. } => {
+                Ok(self.lift_body(left, outer, ours)? | self.lift_body(right, outer, ours)?)
+            }
+            SetExpr::Values(values) => self.lift_from(values, outer, ours),
+            _ => Ok(false),
+        }
+    }
+
+    fn lift_select(
+        &mut self,
+        select: &mut Select,
+        order: Option<&mut Vec<ast::OrderByExpr>>,
+        outer: &Scope<'_>,
+        ours: &Scope<'_>,
+    ) -> Result<bool, SqlError> {
+        let mut found = false;
+        for table in &mut select.from {
+            found |= self.lift_joins(table, outer, ours)?;
+        }
+        let from = select.from.clone();
+        let (_, scope) = self.naming(|binder| binder.from(&from, None, outer))?;
+        for item in &mut select.projection {
+            if let SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } = item {
+                found |= self.lift_from(expr, &scope, ours)?;
+            }
+        }
+        for expr in [&mut select.selection, &mut select.having].into_iter().flatten() {
+            found |= self.lift_from(expr, &scope, ours)?;
+        }
+        for table in &mut select.from {
+            for join in &mut table.joins {
+                found |= self.lift_from(&mut join.join_operator, &scope, ours)?;
+            }
+        }
+        found |= self.lift_from(&mut select.group_by, &scope, ours)?;
+        if let Some(keys) = order {
+            found |= self.lift_from(keys, &scope, ours)?;
+        }
+        Ok(found)
+    }
+
+    fn lift_joins(
+        &mut self,
+        table: &mut TableWithJoins,
+        outer: &Scope<'_>,
+        ours: &Scope<'_>,
+    ) -> Result<bool, SqlError> {
+        let mut found = self.lift_factor(&mut table.relation, outer, ours)?;
+        for join in &mut table.joins {
+            found |= self.lift_factor(&mut join.relation, outer, ours)?;
+        }
+        Ok(found)
+    }
+
+    fn lift_factor(&mut self, factor: &mut TableFactor, outer: &Scope<'_>, ours: &Scope<'_>) -> Result<bool, SqlError> {
+        match factor {
+            TableFactor::Derived { subquery, .. } => self.lift_query(subquery, outer, ours),
+            TableFactor::NestedJoin { table_with_joins, .. } => self.lift_joins(table_with_joins, outer, ours),
+            _ => Ok(false),
+        }
+    }
+
+    /// Plans something for the names in it; what it holds and learns on the way is forgotten.
+    fn naming<R>(&mut self, f: impl FnOnce(&mut Self) -> Result<R, SqlError>) -> Result<R, SqlError> {
+        let before = std::mem::replace(&mut self.names_only, true);
+        let result = f(self);
+        self.names_only = before;
+        result
+    }
+
+    /// Refuses an aggregate of ours in a clause that is worked out before groups are made.
+    pub(super) fn refuse_lifted<T: Visit + VisitMut + Clone>(
+        &mut self,
+        node: &T,
+        ours: &Scope<'_>,
+        clause: &str,
+    ) -> Result<(), SqlError> {
+        if !has_aggregate_inside(node) || Visit::visit(node, &mut Plausible(ours)).is_continue() {
+            return Ok(());
+        }
+        if self.lift(&mut node.clone(), ours)? {
+            let message = format!("aggregate functions are not allowed in {clause}");
+            return Err(SqlError::new(SqlState::GROUPING_ERROR, message));
+        }
+        Ok(())
+    }
+}
+
+/// Gives notes the slots of their aggregates.
+pub(super) struct Settle<'a, 'c, 'g> {
+    pub(super) binder: &'a mut Binder<'c>,
+    pub(super) grouping: &'a mut Grouping<'g>,
+}
+
+impl VisitorMut for Settle<'_, '_, '_> {
+    type Break = SqlError;
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<SqlError> {
+        let Some(function) = note_of(expr).and_then(|place| self.binder.lifted.get(place).cloned()) else {
+            return ControlFlow::Continue(());
+        };
+        match self.grouping.call(self.binder, function) {
+            Ok(slot) => {
+                *expr = slot;
+                ControlFlow::Continue(())
+            }
+            Err(error) => ControlFlow::Break(error),
+        }
+    }
+}
