@@ -9,7 +9,7 @@ use crate::types::calendar::{
     DAY_US, EPOCH_JULIAN, HOUR_US, MINUTE_US, SECOND_US, abbreviation_at, day_of, days_in_month, fields_of, iso_week,
     iso_weekday, offset_at, to_local, to_utc,
 };
-use crate::types::{SqlType as T, Value};
+use crate::types::{SqlType as T, Value, checked_timestamp};
 use crate::{SqlError, SqlState};
 
 type R = Result<Value, SqlError>;
@@ -18,18 +18,30 @@ const TEXT: Sig = Sig::Is(T::Text);
 
 pub(super) static TABLE: &[Function] = &[
     Function::pure("to_char", &[Sig::Is(T::Timestamp), TEXT], TEXT, |v, _| {
-        format(&Moment::of_local(micros_at(v, 0)?), str_at(v, 1)?)
+        let local = micros_at(v, 0)?;
+        if matches!(local, i64::MIN | i64::MAX) {
+            Ok(Value::Null)
+        } else {
+            format(&Moment::of_local(local), str_at(v, 1)?)
+        }
     }),
     Function::stable("to_char", &[Sig::Is(T::Timestamptz), TEXT], TEXT, |v, a| {
         let zone = a.settings().time_zone;
         let utc = micros_at(v, 0)?;
+        if matches!(utc, i64::MIN | i64::MAX) {
+            return Ok(Value::Null);
+        }
         let mut moment = Moment::of_local(to_local(zone, utc));
         moment.offset = Some(offset_at(zone, utc));
         moment.zone = abbreviation_at(zone, utc);
         format(&moment, str_at(v, 1)?)
     }),
     Function::pure("to_char", &[Sig::Is(T::Date), TEXT], TEXT, |v, _| {
-        format(&Moment::of_local(i64::from(day_at(v, 0)?).saturating_mul(DAY_US)), str_at(v, 1)?)
+        let day = day_at(v, 0)?;
+        if matches!(day, i32::MIN | i32::MAX) {
+            return Ok(Value::Null);
+        }
+        format(&Moment::of_local(checked_timestamp(i64::from(day).saturating_mul(DAY_US))?), str_at(v, 1)?)
     }),
     Function::pure("to_char", &[Sig::Is(T::Time), TEXT], TEXT, |v, _| {
         format(&Moment::of_local(micros_at(v, 0)?), str_at(v, 1)?)
@@ -41,6 +53,7 @@ pub(super) static TABLE: &[Function] = &[
     Function::pure("to_char", &[Sig::Is(T::Int4), TEXT], TEXT, number_format::to_char),
     Function::pure("to_char", &[Sig::Is(T::Int8), TEXT], TEXT, number_format::to_char),
     Function::pure("to_char", &[Sig::Is(T::Numeric(None)), TEXT], TEXT, number_format::to_char),
+    Function::pure("to_char", &[Sig::Is(T::Float4), TEXT], TEXT, number_format::to_char),
     Function::pure("to_char", &[Sig::Is(T::Float8), TEXT], TEXT, number_format::to_char),
     Function::pure("to_number", &[TEXT, TEXT], Sig::Is(T::Numeric(None)), number_format::to_number),
     Function::stable("to_date", &[TEXT, TEXT], Sig::Is(T::Date), |v, _| {
@@ -75,8 +88,8 @@ const DAYS: [&str; 7] = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday",
 /// What a template shows parts of.
 struct Moment {
     year: i64,
-    month: u32,
-    day: u32,
+    month: i64,
+    day: i64,
     hour: i64,
     minute: i64,
     second: i64,
@@ -93,8 +106,8 @@ impl Moment {
         let f = fields_of(us);
         Moment {
             year: f.year,
-            month: f.month,
-            day: f.day,
+            month: f.month.into(),
+            day: f.day.into(),
             hour: f.hour.into(),
             minute: f.minute.into(),
             second: f.second.into(),
@@ -108,12 +121,12 @@ impl Moment {
     fn of_interval(months: i32, days: i32, micros: i64) -> Moment {
         Moment {
             year: i64::from(months / 12),
-            month: (months % 12).unsigned_abs(),
-            day: days.unsigned_abs(),
+            month: i64::from(months % 12),
+            day: days.into(),
             hour: micros / HOUR_US,
-            minute: (micros / MINUTE_US % 60).abs(),
-            second: (micros / SECOND_US % 60).abs(),
-            micros: (micros % SECOND_US).abs(),
+            minute: micros / MINUTE_US % 60,
+            second: micros / SECOND_US % 60,
+            micros: micros % SECOND_US,
             day_number: None,
             offset: None,
             zone: String::new(),
@@ -124,11 +137,18 @@ impl Moment {
 /// A part of a template.
 #[derive(Clone, Debug, PartialEq)]
 enum Part {
-    Field { name: &'static str, fill: bool, ordinal: Option<bool> },
+    Field {
+        name: &'static str,
+        fill: bool,
+        ordinal: Option<bool>,
+    },
     Literal(String),
+    /// Text in quotes: reading passes over as many characters, whatever they are.
+    Quoted(String),
 }
 
-/// Field names, longer ones before their beginnings.
+/// Field names, longer ones before their beginnings. Names of numbers stand in capitals; they may be written in small letters, but not
+/// in both.
 const FIELDS: &[&str] = &[
     "Y,YYY", "YYYY", "YYY", "YY", "Y", "IYYY", "IYY", "IY", "IDDD", "ID", "IW", "I", "SSSSS", "SSSS", "SS", "HH24",
     "HH12", "HH", "MI", "MS", "US", "FF1", "FF2", "FF3", "FF4", "FF5", "FF6", "A.M.", "P.M.", "AM", "PM", "a.m.",
@@ -137,25 +157,55 @@ const FIELDS: &[&str] = &[
     "TZH", "TZM", "TZ", "tz", "OF",
 ];
 
+/// The field at the beginning of a text.
+fn field_at(text: &str) -> Option<&'static str> {
+    // Names of words mean their case.
+    let exact = FIELDS.iter().find(|name| text.starts_with(**name));
+    let small =
+        || FIELDS.iter().find(|name| text.get(..name.len()).is_some_and(|head| head == name.to_ascii_lowercase()));
+    exact.or_else(small).copied()
+}
+
+/// The text in quotes at the beginning of a text (behind the opening one), and what is behind the closing one.
+fn quoted(text: &str) -> (String, &str) {
+    let mut out = String::new();
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '"' => break,
+            '\\' => out.extend(chars.next()),
+            c => out.push(c),
+        }
+    }
+    (out, chars.as_str())
+}
+
 fn cut(template: &str) -> Vec<Part> {
+    fn flush(literal: &mut String, parts: &mut Vec<Part>) {
+        if !literal.is_empty() {
+            parts.push(Part::Literal(std::mem::take(literal)));
+        }
+    }
     let mut parts = Vec::new();
     let mut literal = String::new();
     let mut rest = template;
     let mut fill = true;
     while let Some(c) = rest.chars().next() {
-        if let Some(after) = rest.strip_prefix("FM").or_else(|| rest.strip_prefix("fm")) {
+        if let Some(after) = ["FM", "fm", "TM", "tm"].iter().find_map(|prefix| rest.strip_prefix(prefix)) {
+            // Names in the language of the server (TM) are not padded.
             fill = false;
             rest = after;
             continue;
         }
-        if let Some(after) = rest.strip_prefix("FX").or_else(|| rest.strip_prefix("TM")) {
+        if let Some(after) = rest.strip_prefix("FX").or_else(|| rest.strip_prefix("fx")) {
             rest = after;
             continue;
         }
-        if let Some(quoted) = rest.strip_prefix('"') {
-            let end = quoted.find('"').unwrap_or(quoted.len());
-            literal.push_str(&quoted[..end]);
-            rest = quoted.get(end + 1..).unwrap_or("");
+        if let Some(inside) = rest.strip_prefix('"') {
+            let (text, after) = quoted(inside);
+            flush(&mut literal, &mut parts);
+            parts.push(Part::Quoted(text));
+            rest = after;
             continue;
         }
         if let Some(after) = rest.strip_prefix("\\\"") {
@@ -163,25 +213,17 @@ fn cut(template: &str) -> Vec<Part> {
             rest = after;
             continue;
         }
-        // Names of words mean their case; numbers may be written in either.
-        let exact = FIELDS.iter().find(|name| rest.starts_with(**name));
-        let either = || {
-            FIELDS.iter().find(|name| {
-                rest.get(..name.len()).is_some_and(|head| head.eq_ignore_ascii_case(name))
-                    && !name.bytes().any(|b| b.is_ascii_lowercase())
-            })
-        };
-        if let Some(name) = exact.or_else(either) {
-            if !literal.is_empty() {
-                parts.push(Part::Literal(std::mem::take(&mut literal)));
-            }
+        if let Some(name) = field_at(rest) {
+            flush(&mut literal, &mut parts);
             rest = &rest[name.len()..];
-            let ordinal = match rest.get(..2) {
-                Some("TH") => Some(true),
-                Some("th") => Some(false),
-                _ => None,
-            };
-            if ordinal.is_some() {
+            let mut ordinal = None;
+            while let Some(suffix @ ("TH" | "th" | "SP" | "sp")) = rest.get(..2) {
+                // Numbers are not spelled out (SP).
+                ordinal = match suffix {
+                    "TH" => Some(true),
+                    "th" => Some(false),
+                    _ => ordinal,
+                };
                 rest = &rest[2..];
             }
             parts.push(Part::Field { name, fill, ordinal });
@@ -191,9 +233,7 @@ fn cut(template: &str) -> Vec<Part> {
         literal.push(c);
         rest = &rest[c.len_utf8()..];
     }
-    if !literal.is_empty() {
-        parts.push(Part::Literal(literal));
-    }
+    flush(&mut literal, &mut parts);
     parts
 }
 
@@ -209,10 +249,13 @@ pub(super) fn ordinal(number: i64, upper: bool) -> &'static str {
 }
 
 fn format(moment: &Moment, template: &str) -> R {
+    if template.is_empty() {
+        return Ok(Value::Null);
+    }
     let mut out = String::new();
     for part in cut(template) {
         match part {
-            Part::Literal(text) => out.push_str(&text),
+            Part::Literal(text) | Part::Quoted(text) => out.push_str(&text),
             Part::Field { name, fill, ordinal: ending } => {
                 let text = field(moment, name, fill)?;
                 out.push_str(&text);
@@ -229,7 +272,7 @@ fn padded(number: i64, width: usize, fill: bool) -> String {
     if !fill {
         return number.to_string();
     }
-    if number < 0 { format!("-{:0width$}", -number) } else { format!("{number:0width$}") }
+    if number < 0 { format!("-{:0width$}", number.unsigned_abs()) } else { format!("{number:0width$}") }
 }
 
 /// A word in the case of its field's name, padded to the longest.
@@ -252,6 +295,8 @@ fn field(m: &Moment, name: &str, fill: bool) -> Result<String, SqlError> {
     let year = if m.year <= 0 && m.day_number.is_some() { 1 - m.year } else { m.year };
     let is_bc = m.year <= 0;
     let hour12 = if m.hour % 12 == 0 { 12 } else { m.hour % 12 };
+    let is_interval = m.day_number.is_none();
+    let offset = m.offset.unwrap_or(0);
     let pick = |name: &str, first: bool, a: &str, b: &str| {
         let text = if first { a } else { b };
         let text = if name.contains('.') { format!("{}.{}.", &text[..1], &text[1..]) } else { text.to_owned() };
@@ -263,10 +308,10 @@ fn field(m: &Moment, name: &str, fill: bool) -> Result<String, SqlError> {
         "YYY" => padded(year % 1000, 3, fill),
         "YY" => padded(year % 100, 2, fill),
         "Y" => padded(year % 10, 1, fill),
-        "IYYY" => padded(iso_week(needs_day()?).0, 4, fill),
-        "IYY" => padded(iso_week(needs_day()?).0 % 1000, 3, fill),
-        "IY" => padded(iso_week(needs_day()?).0 % 100, 2, fill),
-        "I" => padded(iso_week(needs_day()?).0 % 10, 1, fill),
+        "IYYY" => padded(iso_year(needs_day()?), 4, fill),
+        "IYY" => padded(iso_year(needs_day()?) % 1000, 3, fill),
+        "IY" => padded(iso_year(needs_day()?) % 100, 2, fill),
+        "I" => padded(iso_year(needs_day()?) % 10, 1, fill),
         "IW" => padded(iso_week(needs_day()?).1.into(), 2, fill),
         "ID" => iso_weekday(needs_day()?).to_string(),
         "IDDD" => {
@@ -285,38 +330,52 @@ fn field(m: &Moment, name: &str, fill: bool) -> Result<String, SqlError> {
         "FF5" => format!("{:05}", m.micros / 10),
         "SSSS" | "SSSSS" => (m.hour * 3600 + m.minute * 60 + m.second).to_string(),
         "AM" | "PM" | "am" | "pm" | "A.M." | "P.M." | "a.m." | "p.m." => pick(name, m.hour % 24 < 12, "am", "pm"),
-        "BC" | "AD" | "bc" | "ad" | "B.C." | "A.D." | "b.c." | "a.d." => pick(name, is_bc, "bc", "ad"),
+        "BC" | "AD" | "bc" | "ad" | "B.C." | "A.D." | "b.c." | "a.d." => {
+            needs_day()?;
+            pick(name, is_bc, "bc", "ad")
+        }
         "MONTH" | "Month" | "month" => word(month_name(m, needs_day)?, name, fill, 9),
         "MON" | "Mon" | "mon" => word(&month_name(m, needs_day)?[..3], name, fill, 3),
-        "MM" => padded(m.month.into(), 2, fill),
+        "MM" => padded(m.month, 2, fill),
         "RM" | "rm" => word(ROMAN[(m.month.clamp(1, 12) - 1) as usize], name, fill, 4),
         "DAY" | "Day" | "day" => word(DAYS[(iso_weekday(needs_day()?) % 7) as usize], name, fill, 9),
         "DY" | "Dy" | "dy" => word(&DAYS[(iso_weekday(needs_day()?) % 7) as usize][..3], name, fill, 3),
+        // Months of 30 days, years of twelve.
+        "DDD" if is_interval => padded((m.year * 12 + m.month) * 30 + m.day, 3, fill),
+        "WW" if is_interval => padded(((m.year * 12 + m.month) * 30 + m.day - 1) / 7 + 1, 2, fill),
+        "CC" if is_interval => padded(m.year / 100, 2, fill),
         "DDD" => padded(needs_day()? - day_of(m.year, 1, 1) + 1, 3, fill),
-        "DD" => padded(m.day.into(), 2, fill),
+        // The sign of an interval's days takes one of the two places.
+        "DD" if m.day < 0 => m.day.to_string(),
+        "DD" => padded(m.day, 2, fill),
         "D" => (iso_weekday(needs_day()?) % 7 + 1).to_string(),
         "WW" => padded((needs_day()? - day_of(m.year, 1, 1)) / 7 + 1, 2, fill),
-        "W" => ((i64::from(m.day) - 1) / 7 + 1).to_string(),
-        "CC" => padded(if m.year > 0 { (m.year + 99) / 100 } else { (m.year - 99) / 100 }, 2, fill),
-        "Q" => ((i64::from(m.month.max(1)) - 1) / 3 + 1).to_string(),
+        "W" => ((m.day - 1) / 7 + 1).to_string(),
+        "CC" => padded(if m.year > 0 { (m.year + 99) / 100 } else { m.year / 100 - 1 }, 2, fill),
+        "Q" => ((m.month.max(1) - 1) / 3 + 1).to_string(),
         "J" => (needs_day()? + EPOCH_JULIAN).to_string(),
+        "TZ" | "tz" | "TZH" | "TZM" | "OF" if is_interval => {
+            needs_day()?;
+            String::new()
+        }
         "TZ" => m.zone.to_uppercase(),
         "tz" => m.zone.to_lowercase(),
-        "TZH" => {
-            m.offset.map_or_else(String::new, |o| format!("{}{:02}", if o < 0 { '-' } else { '+' }, o.abs() / 3600))
+        // A time without zone is one of UTC's.
+        "TZH" => format!("{}{:02}", if offset < 0 { '-' } else { '+' }, offset.abs() / 3600),
+        "TZM" => format!("{:02}", offset.abs() / 60 % 60),
+        "OF" => {
+            let (sign, minutes) = (if offset < 0 { '-' } else { '+' }, offset.abs() / 60 % 60);
+            let minutes = if minutes == 0 { String::new() } else { format!(":{minutes:02}") };
+            format!("{sign}{:02}{minutes}", offset.abs() / 3600)
         }
-        "TZM" => m.offset.map_or_else(String::new, |o| format!("{:02}", o.abs() / 60 % 60)),
-        "OF" => m.offset.map_or_else(String::new, |o| {
-            let sign = if o < 0 { '-' } else { '+' };
-            let minutes = o.abs() / 60 % 60;
-            if minutes == 0 {
-                format!("{sign}{:02}", o.abs() / 3600)
-            } else {
-                format!("{sign}{:02}:{minutes:02}", o.abs() / 3600)
-            }
-        }),
         _ => String::new(),
     })
+}
+
+/// The year of an ISO week, counted as people do: there is none before 1 but 1 BC.
+fn iso_year(day: i64) -> i64 {
+    let year = iso_week(day).0;
+    if year <= 0 { 1 - year } else { year }
 }
 
 const ROMAN: [&str; 12] = ["I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII"];
@@ -345,10 +404,19 @@ struct Read {
     afternoon: Option<bool>,
     bc: bool,
     offset: Option<i64>,
+    /// The hour was read as one of twelve.
+    twelve: bool,
+    week_of_month: Option<i64>,
+    century: Option<i64>,
 }
 
 fn invalid_value(text: &str, name: &str) -> SqlError {
-    let shown: String = text.chars().take(10).take_while(|c| !c.is_whitespace()).collect();
+    let width = match name {
+        "HH24" | "HH12" => 2,
+        "Mon" | "MON" | "mon" | "Month" | "MONTH" | "month" => 10,
+        name => name.len(),
+    };
+    let shown: String = text.chars().take(width).take_while(|c| !c.is_whitespace()).collect();
     SqlError::new(SqlState::INVALID_DATETIME, format!("invalid value \"{shown}\" for \"{name}\""))
 }
 
@@ -360,17 +428,31 @@ fn parse(text: &str, template: &str) -> Result<(i64, Option<i64>), SqlError> {
     for (i, part) in parts.iter().enumerate() {
         match part {
             Part::Literal(literal) => {
+                let signed = matches!(parts.get(i + 1), Some(Part::Field { name: "TZH", .. }));
                 // Each blank or separator of the template stands for any number of them in the text.
                 for wanted in literal.chars() {
                     if wanted.is_alphanumeric() {
                         rest = rest.strip_prefix(wanted).unwrap_or(rest);
                     } else {
                         rest = rest.trim_start_matches(|c: char| c.is_whitespace());
-                        if rest.starts_with(|c: char| !c.is_alphanumeric() && c != '+' && (c != '-' || wanted == '-')) {
+                        // A sign may belong to the zone that comes next.
+                        let is_sign =
+                            signed && rest.starts_with(['+', '-']) && !(wanted == '-' && rest.starts_with('-'));
+                        if !is_sign && rest.starts_with(|c: char| !c.is_alphanumeric()) {
                             rest = &rest[rest.chars().next().map_or(0, char::len_utf8)..];
                         }
                     }
                 }
+            }
+            Part::Quoted(text) => {
+                for _ in text.chars() {
+                    rest = &rest[rest.chars().next().map_or(0, char::len_utf8)..];
+                }
+            }
+            Part::Field { name: name @ ("TZ" | "tz" | "OF"), .. } => {
+                let message =
+                    format!("formatting field \"{}\" is only supported in to_char", name.to_ascii_uppercase());
+                return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
             }
             Part::Field { name, .. } => {
                 rest = rest.trim_start();
@@ -402,6 +484,13 @@ fn read_field<'a>(read: &mut Read, name: &str, rest: &'a str, tight: bool) -> Re
             read.iso = name == "IYYY";
             return Ok(after);
         }
+        "Y,YYY" => {
+            let (thousands, after) = digits(rest, 3, name)?;
+            let after = after.strip_prefix(',').ok_or_else(|| invalid_value(rest, name))?;
+            let (ones, after) = digits(after, 3, name)?;
+            read.year = Some(thousands * 1000 + ones);
+            return Ok(after);
+        }
         "RM" | "rm" => {
             let months = ROMAN.iter().enumerate().filter(|(_, roman)| lower.starts_with(&roman.to_ascii_lowercase()));
             let (index, roman) = months.max_by_key(|(_, roman)| roman.len()).ok_or_else(|| {
@@ -413,13 +502,13 @@ fn read_field<'a>(read: &mut Read, name: &str, rest: &'a str, tight: bool) -> Re
         }
         "YYY" | "YY" | "Y" => {
             let (year, after) = digits(rest, wide(name.len()), name)?;
-            // Two digits mean the year nearest to 2020.
-            read.year = Some(if year < 70 {
-                year + 2000
-            } else if year < 100 {
-                year + 1900
-            } else {
-                year
+            // Years of fewer than four digits are those nearest to 2020.
+            read.year = Some(match year {
+                0..70 => year + 2000,
+                70..100 => year + 1900,
+                100..520 => year + 2000,
+                520..1000 => year + 1000,
+                year => year,
             });
             return Ok(after);
         }
@@ -477,7 +566,11 @@ fn read_field<'a>(read: &mut Read, name: &str, rest: &'a str, tight: bool) -> Re
         "J" => read.julian = Some(number),
         "WW" | "IW" => read.week = Some(number),
         "ID" => read.day_of_week = Some(number),
-        "HH" | "HH12" | "HH24" => read.hour = number,
+        "HH" | "HH12" => (read.hour, read.twelve) = (number, true),
+        "HH24" => read.hour = number,
+        "W" => read.week_of_month = Some(number),
+        "CC" => read.century = Some(number),
+        "Q" => {}
         "MI" => read.minute = number,
         "SS" => read.second = number,
         "SSSS" | "SSSSS" => (read.hour, read.minute, read.second) = (number / 3600, number / 60 % 60, number % 60),
@@ -491,7 +584,7 @@ fn read_field<'a>(read: &mut Read, name: &str, rest: &'a str, tight: bool) -> Re
 fn finish(read: Read, text: &str) -> Result<(i64, Option<i64>), SqlError> {
     let out = || SqlError::new(SqlState::DATETIME_OVERFLOW, format!("date/time field value out of range: \"{text}\""));
     let mut hour = read.hour;
-    if let Some(afternoon) = read.afternoon {
+    if read.twelve || read.afternoon.is_some() {
         if !(1..=12).contains(&hour) {
             return Err(SqlError::new(
                 SqlState::INVALID_DATETIME,
@@ -499,13 +592,21 @@ fn finish(read: Read, text: &str) -> Result<(i64, Option<i64>), SqlError> {
             )
             .hint("Use the 24-hour clock, or give an hour between 1 and 12."));
         }
-        hour = hour % 12 + if afternoon { 12 } else { 0 };
+        if let Some(afternoon) = read.afternoon {
+            hour = hour % 12 + if afternoon { 12 } else { 0 };
+        }
     }
     // A year not given is 1 BC, as PostgreSQL has it.
     let year = match read.year {
         Some(year) if read.bc => 1 - year,
         Some(year) => year,
         None => 0,
+    };
+    let year = match (read.century, read.year) {
+        // The century says which hundred years a year of two digits is in; alone, its first year.
+        (Some(century), Some(_)) => (century - 1) * 100 + year.rem_euclid(100) + if year % 100 == 0 { 100 } else { 0 },
+        (Some(century), None) => (century - 1) * 100 + 1,
+        _ => year,
     };
     if hour > 24 || read.minute > 59 || read.second > 59 || year.abs() > 5_874_897 {
         return Err(out());
@@ -521,7 +622,8 @@ fn finish(read: Read, text: &str) -> Result<(i64, Option<i64>), SqlError> {
     } else if let Some(day) = read.day_of_year {
         day_of(year, 1, 1) + day - 1
     } else {
-        let (month, day) = (read.month.unwrap_or(1), read.day.unwrap_or(1));
+        let of_week = read.week_of_month.map(|week| (week - 1) * 7 + 1);
+        let (month, day) = (read.month.unwrap_or(1), read.day.or(of_week).unwrap_or(1));
         if !(1..=12).contains(&month) || day < 1 || day > i64::from(days_in_month(year, month as u32)) {
             return Err(out());
         }
@@ -529,5 +631,5 @@ fn finish(read: Read, text: &str) -> Result<(i64, Option<i64>), SqlError> {
     };
     let time = hour * HOUR_US + read.minute * MINUTE_US + read.second * SECOND_US + read.micros;
     let local = day.checked_mul(DAY_US).and_then(|us| us.checked_add(time)).ok_or_else(out)?;
-    Ok((crate::types::checked_timestamp(local)?, read.offset))
+    Ok((checked_timestamp(local)?, read.offset))
 }
