@@ -13,11 +13,15 @@
 //! The local clock is `CLOCK_BOOTTIME`. It is slewed like `CLOCK_REALTIME` but not stepped, so a step cannot move the lines
 //! behind the poller's back, and it counts the time that a machine was suspended, so an anchor expires meanwhile.
 //!
+//! Lines that must not move with a slew lie over `CLOCK_MONOTONIC_RAW` instead ([`Bare`], decision 13). That stands still while the machine
+//! sleeps, so their reader looks at both clocks.
+//!
 //! **Invariants.**
 //! 1. Rounding is outwards.
 //! 2. Beyond `void_after_ns` a reading says `Unknown`.
 //! 3. Once the poller is overdue ([`LOOK_AFTER_NS`]) a reader looks whether the machine has slept since the last poll; then it says
 //!    `Disrupted`, since nobody has looked yet how well the sleep was counted. This costs the rare reader a second `clock_gettime`.
+//!    Over the bare oscillator every reader looks, if roughly.
 //! 4. When the poller has not come for [`LATE_AFTER_NS`] it says `Disrupted` in any case.
 
 use clock::{Interval, Reading, Status};
@@ -28,15 +32,42 @@ pub const LOOK_AFTER_NS: u64 = 500_000_000;
 /// nobody knows. Sources answer or fail within a second, all of them together.
 pub const LATE_AFTER_NS: u64 = 3_000_000_000;
 
+/// The bare oscillator may seem to stand still for so long (nanoseconds): slews let the boot-time clock gain an eighth at most, and two
+/// clocks are not read at once.
+const STILL_NS_MAX: u64 = 1_000_000;
+
 /// Parts per billion as a fraction of 2^32, rounded up.
 const fn rate_q32(ppb: u32) -> u64 {
     ((ppb as u64) << 32).div_ceil(1_000_000_000)
 }
 
+/// Lines over the bare oscillator, `CLOCK_MONOTONIC_RAW`: no slew moves them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bare {
+    /// What it showed at the start of the lines, nanoseconds; never 0.
+    pub as_of_ns: u64,
+    /// How much faster than it true time runs, parts per billion; up to [`Bare::RATE_PPB_MAX`].
+    pub rate_ppb: i32,
+}
+
+impl Bare {
+    /// The greatest rate that is told (parts per billion), of either sign.
+    pub const RATE_PPB_MAX: i32 = 8_000_000;
+
+    /// True time that passed until the oscillator showed `raw_ns`, nanoseconds.
+    #[inline]
+    fn passed_ns(&self, raw_ns: u64) -> u64 {
+        let raw = raw_ns.saturating_sub(self.as_of_ns);
+        // In units of 2^-32: an exact division costs more than the reading.
+        let gained = (i128::from(raw) * i128::from((i64::from(self.rate_ppb) << 32) / 1_000_000_000)) >> 32;
+        raw.saturating_add_signed(gained as i64)
+    }
+}
+
 /// What a reading is evaluated from; published by the poller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Anchor {
-    /// Boot-time nanoseconds at which the lines start.
+    /// Boot-time nanoseconds at which the source answered, and the lines over that clock start.
     pub as_of_ns: u64,
     /// Boot-time nanoseconds after which they must not be used.
     pub void_after_ns: u64,
@@ -45,8 +76,10 @@ pub struct Anchor {
     /// For how long the machine had been suspended by the last poll (`boottime - monotonic`, which a time namespace may shift),
     /// nanoseconds, rounded up.
     pub asleep_ns: i64,
-    /// Where true time lies at `as_of_ns`.
+    /// Where true time lies at the start of the lines.
     pub at: Interval,
+    /// The lines start here, over another clock.
+    pub bare: Option<Bare>,
     /// How fast the bound opens on either side, parts per billion.
     pub max_drift_ppb: u32,
     /// The source's word on itself.
@@ -61,15 +94,23 @@ impl Anchor {
         look_after_ns: 0,
         asleep_ns: 0,
         at: Interval { earliest_ns: 0, latest_ns: u64::MAX },
+        bare: None,
         max_drift_ppb: 0,
         status: Status::Unknown,
     };
 
-    /// Where true time lies when the boot-time clock shows `now_ns`.
+    /// Where true time lies when the boot-time clock shows `boot_ns` and the bare oscillator `raw_ns`.
     #[inline]
-    pub fn interval(&self, now_ns: u64) -> Interval {
+    pub fn interval(&self, boot_ns: u64, raw_ns: u64) -> Interval {
         // A reader may have been scheduled out between loading the anchor and reading the clock, never the other way round.
-        let elapsed = now_ns.saturating_sub(self.as_of_ns);
+        self.after(match self.bare {
+            None => boot_ns.saturating_sub(self.as_of_ns),
+            Some(bare) => bare.passed_ns(raw_ns),
+        })
+    }
+
+    #[inline]
+    fn after(&self, elapsed: u64) -> Interval {
         let spread = ((u128::from(elapsed) * u128::from(rate_q32(self.max_drift_ppb))) >> 32) as u64 + 1;
         Interval {
             earliest_ns: self.at.earliest_ns.saturating_add(elapsed).saturating_sub(spread),
@@ -77,20 +118,39 @@ impl Anchor {
         }
     }
 
-    /// The reading when the boot-time clock shows `now_ns`. `asleep_ns` is asked seldom: for how long the machine has been suspended,
-    /// as `boottime - monotonic` has it, nanoseconds, rounded down.
+    /// The reading when the boot-time clock shows `now_ns`. The others are asked only where they count: `raw_ns` is the bare
+    /// oscillator; `asleep_ns`, seldom, for how long the machine has been suspended, as `boottime - monotonic` has it, nanoseconds, rounded down.
     #[inline]
-    pub fn read(&self, now_ns: u64, asleep_ns: impl FnOnce() -> i64) -> Reading {
+    pub fn read(&self, now_ns: u64, raw_ns: impl FnOnce() -> u64, asleep_ns: impl FnOnce() -> i64) -> Reading {
         let in_time = now_ns <= self.void_after_ns && now_ns <= self.look_after_ns;
-        let status = if in_time { self.status } else { self.status_when_late(now_ns, asleep_ns()) };
+        let (interval, slept) = match self.bare {
+            None => (self.after(now_ns.saturating_sub(self.as_of_ns)), false),
+            Some(bare) => {
+                let raw_ns = raw_ns();
+                (self.after(bare.passed_ns(raw_ns)), self.has_stood_still(bare, now_ns, raw_ns))
+            }
+        };
+        let status = match in_time && !slept {
+            true => self.status,
+            false => self.status_when_late(now_ns, if slept { i64::MAX } else { asleep_ns() }),
+        };
         Reading {
-            interval: self.interval(now_ns),
+            interval,
             as_of_ns: self.as_of_ns,
             void_after_ns: self.void_after_ns,
             now_ns,
             max_drift_ppb: self.max_drift_ppb,
             status,
         }
+    }
+
+    /// Whether the bare oscillator stood still for a while since the last poll, at which its lines start: beyond what a slew can make of
+    /// the boot-time clock, the machine slept.
+    #[inline]
+    const fn has_stood_still(&self, bare: Bare, now_ns: u64, raw_ns: u64) -> bool {
+        let polled_ns = self.look_after_ns.saturating_sub(LOOK_AFTER_NS);
+        let (boot, raw) = (now_ns.saturating_sub(polled_ns), raw_ns.saturating_sub(bare.as_of_ns));
+        boot > raw.saturating_add(raw / 8).saturating_add(STILL_NS_MAX)
     }
 
     #[cold]

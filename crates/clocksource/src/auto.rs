@@ -8,17 +8,18 @@
 //! | 4 | `kernel` | adjtimex says synchronised |
 //!
 //! Rank decides, not width: the kernel's estimate is narrower than chrony's because it leaves out what is still being slewed.
-//! The source in use is kept until it fails [`FAILURES_MAX`] times in a row; better ones are tried every [`RETRY_NS`].
+//! The source in use is kept until it fails [`FAILURES_MAX`] times in a row; better ones are tried every [`RETRY_NS`], and any every
+//! [`RETRY_NONE_NS`] while there is none.
 //!
 //! **Invariants.**
 //! 1. A change of source is never a jump: for [`HANDOVER_NS`] the interval contains both the old source's, carried on at its
-//!    drift rate, and the new one's.
-//! 2. Only a synchronised source is chosen.
+//!    drift rate, and the new one's. Where the two do not meet one of them is wrong: nothing is covered then, and the tracker sees the
+//!    contradiction.
+//! 2. A synchronised source is chosen before one that runs free, and that (the best such one) only while there is no other.
 //!
 //! **Caveats.** NTP servers cannot be guessed, so `ntp` is never chosen; without any source the clock stays `Unknown`, which `auto`
 //! says with the reasons of all of them.
 
-use crate::anchor::Anchor;
 use crate::chrony::{Chrony, ChronyAddress};
 use crate::clockbound::ClockBound;
 use crate::kernel::Kernel;
@@ -33,6 +34,8 @@ const NAME: &str = "auto";
 pub const FAILURES_MAX: u32 = 4;
 /// Between looks for a better source (nanoseconds).
 pub const RETRY_NS: u64 = 10_000_000_000;
+/// Between looks for any source while there is none (nanoseconds): a daemon that has just started is found soon.
+pub const RETRY_NONE_NS: u64 = 1_000_000_000;
 /// How long after a change of source the interval covers both (nanoseconds).
 pub const HANDOVER_NS: u64 = 10_000_000_000;
 
@@ -91,28 +94,38 @@ impl Auto {
     fn look(&mut self, below: usize, why: &str) -> Option<Measurement> {
         self.looked_ns = moment::boot_ns();
         self.complaints.clear();
+        let mut running_free = None;
         for (rank, make) in self.candidates.iter_mut().enumerate().take(below) {
             let Some(mut probe) = make() else { continue };
             match probe.probe() {
-                Ok(m) if m.status == Status::Synchronized => {
-                    let to = probe.name().to_string();
-                    let from = self.chosen.as_ref().map_or(String::new(), |(_, p)| p.name().into());
-                    self.handover = self.last.take().map(|last| (last, m.moment.boot_ns.saturating_add(HANDOVER_NS)));
-                    self.events.push(Event::Switched { from, to, reason: format!("{why}; {}", m.detail) });
-                    (self.chosen, self.failures) = (Some((rank, probe)), 0);
-                    return Some(m);
+                Ok(m) if m.status == Status::Synchronized => return Some(self.choose(rank, probe, m, why)),
+                Ok(m) => {
+                    self.complaints.push(format!("{}: {} ({})", probe.name(), m.status, m.detail));
+                    if m.status == Status::FreeRunning && self.chosen.is_none() {
+                        running_free.get_or_insert((rank, probe, m));
+                    }
                 }
-                Ok(m) => self.complaints.push(format!("{}: {} ({})", probe.name(), m.status, m.detail)),
                 Err(e) => self.complaints.push(e.to_string()),
             }
         }
-        None
+        let (rank, probe, m) = running_free?;
+        Some(self.choose(rank, probe, m, "no source is synchronised"))
+    }
+
+    fn choose(&mut self, rank: usize, probe: Box<dyn Probe>, m: Measurement, why: &str) -> Measurement {
+        let to = probe.name().to_string();
+        let from = self.chosen.as_ref().map_or(String::new(), |(_, p)| p.name().into());
+        self.handover = self.last.take().map(|last| (last, m.moment.boot_ns.saturating_add(HANDOVER_NS)));
+        self.events.push(Event::Switched { from, to, reason: format!("{why}; {}", m.detail) });
+        (self.chosen, self.failures) = (Some((rank, probe)), 0);
+        m
     }
 
     fn measure(&mut self) -> Result<Measurement, ProbeError> {
         let now = moment::boot_ns();
         let rank = self.chosen.as_ref().map_or(self.candidates.len(), |(rank, _)| *rank);
-        if rank > 0 && now.saturating_sub(self.looked_ns) >= self.retry_ns {
+        let retry_ns = if self.chosen.is_some() { self.retry_ns } else { self.retry_ns.min(RETRY_NONE_NS) };
+        if rank > 0 && (self.looked_ns == 0 || now.saturating_sub(self.looked_ns) >= retry_ns) {
             let why = if self.chosen.is_some() { "a better source appeared" } else { "the best source available" };
             if let Some(m) = self.look(rank, why) {
                 return Ok(m);
@@ -144,20 +157,14 @@ impl Auto {
 
     /// Widens a measurement to cover the previous source's word while the handover lasts.
     fn cover(&mut self, mut m: Measurement) -> Measurement {
-        match &self.handover {
-            Some((old, until)) if m.moment.boot_ns <= *until => {
-                let line = Anchor {
-                    as_of_ns: old.moment.boot_ns,
-                    void_after_ns: *until,
-                    look_after_ns: *until,
-                    asleep_ns: i64::MAX,
-                    at: old.interval,
-                    max_drift_ppb: old.growth_ppb(old.moment.steering_ppb).max(old.growth_ppb(m.moment.steering_ppb)),
-                    status: old.status,
-                };
-                m.interval = m.interval.hull(line.interval(m.moment.boot_ns));
-            }
-            _ => self.handover = None,
+        let Some((old, until_ns)) = &self.handover else { return m };
+        let old = old.carried_to(&m.moment);
+        if m.moment.boot_ns <= *until_ns && old.meets(m.interval) {
+            m.interval = old.hull(m.interval);
+            // What the old source said has nothing to do with how the new one steers the clock.
+            m.follows_slews = false;
+        } else {
+            self.handover = None;
         }
         m
     }

@@ -1,6 +1,6 @@
 //! The cell through which the poller hands anchors to readers.
 //!
-//! **Problem.** An anchor is seven words and readers on every core want it in nanoseconds, while one writer replaces it a few
+//! **Problem.** An anchor is eight words and readers on every core want it in nanoseconds, while one writer replaces it a few
 //! times a second. A lock costs more than the clock itself; a plain sequence lock makes readers wait for a writer that was
 //! scheduled out in the middle.
 //!
@@ -13,7 +13,7 @@
 //!    the slot's words were read, none of them had been overwritten.
 //! 2. One writer at a time (the mutex around the writer's side).
 
-use crate::anchor::Anchor;
+use crate::anchor::{Anchor, Bare};
 use clock::{Interval, Status};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicU64, Ordering, fence};
 /// One anchor as plain words, on a cache line of its own.
 #[repr(align(64))]
 #[derive(Debug, Default)]
-struct Slot([AtomicU64; 7]);
+struct Slot([AtomicU64; 8]);
 
 /// A single-writer, many-reader cell that holds an [`Anchor`].
 #[derive(Debug)]
@@ -59,6 +59,11 @@ const fn status_from_bits(bits: u64) -> Status {
     }
 }
 
+/// Drift in the upper half, then 24 bits of signed rate (see [`Bare::RATE_PPB_MAX`]) and 8 of status.
+const fn pack(max_drift_ppb: u32, rate_ppb: i32, status: Status) -> u64 {
+    (max_drift_ppb as u64) << 32 | ((rate_ppb << 8).cast_unsigned() as u64) | status_bits(status)
+}
+
 impl AnchorCell {
     /// Replaces the anchor.
     pub fn publish(&self, anchor: Anchor) {
@@ -73,7 +78,8 @@ impl AnchorCell {
             anchor.asleep_ns.cast_unsigned(),
             anchor.at.earliest_ns,
             anchor.at.latest_ns,
-            (u64::from(anchor.max_drift_ppb) << 8) | status_bits(anchor.status),
+            pack(anchor.max_drift_ppb, anchor.bare.map_or(0, |bare| bare.rate_ppb), anchor.status),
+            anchor.bare.map_or(0, |bare| bare.as_of_ns),
         ];
         for (slot, word) in self.slots[(next & 1) as usize].0.iter().zip(words) {
             slot.store(word, Ordering::Relaxed);
@@ -87,7 +93,7 @@ impl AnchorCell {
         loop {
             let generation = self.generation.load(Ordering::Acquire);
             let words = &self.slots[(generation & 1) as usize].0;
-            let [as_of_ns, void_after_ns, look_after_ns, asleep_ns, earliest_ns, latest_ns, packed] =
+            let [as_of_ns, void_after_ns, look_after_ns, asleep_ns, earliest_ns, latest_ns, packed, raw_ns] =
                 std::array::from_fn(|i| words[i].load(Ordering::Relaxed));
             fence(Ordering::Acquire);
             if self.generation.load(Ordering::Relaxed) == generation {
@@ -97,7 +103,8 @@ impl AnchorCell {
                     look_after_ns,
                     asleep_ns: asleep_ns.cast_signed(),
                     at: Interval { earliest_ns, latest_ns },
-                    max_drift_ppb: (packed >> 8) as u32,
+                    bare: (raw_ns > 0).then_some(Bare { as_of_ns: raw_ns, rate_ppb: (packed as i32) >> 8 }),
+                    max_drift_ppb: (packed >> 32) as u32,
                     status: status_from_bits(packed & 0xff),
                 };
             }

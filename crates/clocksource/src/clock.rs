@@ -28,7 +28,7 @@ enum Face {
     SameHost,
     /// `CLOCK_REALTIME`, a fixed error in nanoseconds.
     Static(u64),
-    /// The published anchor over `CLOCK_BOOTTIME`.
+    /// The published anchor.
     Anchored,
 }
 
@@ -214,7 +214,7 @@ impl ClockSource for Clock {
             Face::Anchored => {
                 let anchor = self.cell.load();
                 let now_ns = moment::boot_ns();
-                anchor.read(now_ns, || now_ns.wrapping_sub(moment::mono_ns()).cast_signed())
+                anchor.read(now_ns, moment::raw_ns, || now_ns.wrapping_sub(moment::mono_ns()).cast_signed())
             }
             Face::SameHost => Reading::exact(moment::real_ns()),
             Face::Static(error_ns) => Reading::with_error(moment::real_ns(), error_ns),

@@ -110,10 +110,11 @@ impl KernelTime {
         }
         // Parts per million times 65,536.
         let tolerance_ppb = self.tolerance.max(0).saturating_mul(1000) >> 16;
-        if moment.steering_ppb.saturating_abs() > tolerance_ppb {
+        let steering_ppb = moment.steering_ppb.unwrap_or_else(|| self.steering_ppb());
+        if steering_ppb.saturating_abs() > tolerance_ppb {
             return unsynchronised(format!(
                 "the system clock is being slewed at {:.1} ppm, which its maximum error of {} us does not count",
-                moment.steering_ppb as f64 / 1e3,
+                steering_ppb as f64 / 1e3,
                 self.maxerror_us
             ));
         }
@@ -129,7 +130,8 @@ impl KernelTime {
             },
             updated_ns: moment.boot_ns,
             max_drift_ppb: u32::try_from(tolerance_ppb).unwrap_or(u32::MAX),
-            steady_ppb: moment.steering_ppb,
+            steady_ppb: Some(steering_ppb),
+            follows_slews: true,
             status: Status::Synchronized,
             leap: self.leap(),
             detail: format!("adjtimex: maximum error {} us, offset {} ns", self.maxerror_us, offset_ns),
@@ -142,12 +144,13 @@ impl Probe for Kernel {
         NAME
     }
     fn probe(&mut self) -> Result<Measurement, ProbeError> {
+        let before = Moment::capture();
         let kernel = KernelTime::query().map_err(|error| ProbeError::Unreachable {
             source_name: NAME,
             place: "adjtimex".into(),
             error,
             advice: "The sandbox forbids the call; choose another --clock.",
         })?;
-        kernel.measure(Moment::capture())
+        kernel.measure(Moment::capture())?.answered_since(&before, NAME)
     }
 }

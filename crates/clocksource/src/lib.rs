@@ -5,8 +5,8 @@
 //! (000 §3.3.1: 50 µs for the daemon, 250 ns for the library that replaced it, 60 ns for the bare clock).
 //!
 //! **Idea.** Ask rarely, extrapolate often. A thread asks the source (chrony, the kernel, ...) a few times a second and publishes an
-//! [`Anchor`]: two straight lines over the kernel's boot-time clock between which true time lies. A reading loads the
-//! anchor, reads that clock once through the vDSO, and evaluates both lines: no lock, no system call, no daemon.
+//! [`Anchor`]: two straight lines over a clock of the kernel that nobody steps, between which true time lies. A reading loads the
+//! anchor, reads that clock through the vDSO, and evaluates both lines: no lock, no system call, no daemon.
 //!
 //! ```text
 //!   source ──probe──▶ Tracker ──anchor──▶ AnchorCell ◀──load── read() ──▶ [earliest, latest]
@@ -46,6 +46,7 @@ pub mod clockbound;
 mod kernel;
 mod measurement;
 mod moment;
+mod news;
 pub mod ntp;
 mod poller;
 pub mod ptp;
@@ -55,10 +56,10 @@ mod tracker;
 mod vmclock;
 
 pub use crate::clock::{Clock, OpenError, POLL_EVERY, Report, Settings};
-pub use anchor::{Anchor, LATE_AFTER_NS, LOOK_AFTER_NS};
+pub use anchor::{Anchor, Bare, LATE_AFTER_NS, LOOK_AFTER_NS};
 pub use cell::AnchorCell;
 pub use kernel::{Kernel, KernelTime};
-pub use measurement::{Leap, Measurement, Probe, ProbeError};
+pub use measurement::{ANSWER_NS_MAX, Leap, Measurement, Probe, ProbeError, SLEW_PPB_MAX};
 pub use moment::Moment;
 pub use poller::Poller;
 pub use source::{ClockSource, Untrusted};

@@ -1,5 +1,6 @@
 //! What a source answers when it is asked, and the trait by which it is asked.
 
+use crate::anchor::{Anchor, Bare};
 use crate::moment::Moment;
 use crate::tracker::Event;
 use clock::{Interval, Status};
@@ -26,13 +27,17 @@ pub struct Measurement {
     pub moment: Moment,
     /// Where true time lies at `moment`.
     pub interval: Interval,
-    /// Boot-time nanoseconds at which the source last heard from its reference.
+    /// Boot-time nanoseconds after which the source certainly heard from its reference last: the same number as long as it has not heard
+    /// again, a greater one after that. Never counted by the system clock: a step of that would make old news look new.
     pub updated_ns: u64,
     /// How far the local clock may drift from `moment` on, parts per billion, while it is steered as the source wants it in the long run.
     pub max_drift_ppb: u32,
-    /// That steering ([`Moment::steering_ppb`]), parts per billion. What the clock is steered beyond it is a slew, which ends only if
-    /// somebody ends it.
-    pub steady_ppb: i64,
+    /// That steering ([`Moment::steering_ppb`]), parts per billion, if the source says. What the clock is steered beyond it is a slew, which
+    /// ends only if somebody ends it.
+    pub steady_ppb: Option<i64>,
+    /// The interval lies around the system clock, and its source tells what remains to be slewed: a slew leads the clock to true time, and
+    /// the interval may move with it. Others float, whatever the system clock shows: a slew would carry them away.
+    pub follows_slews: bool,
     /// The source's word on itself.
     pub status: Status,
     /// An announced leap second.
@@ -45,9 +50,59 @@ impl Measurement {
     /// How fast the bound opens while the clock is steered by `steering_ppb`, parts per billion of the local clock's time: a slew may go
     /// on for ever, since nobody ends it once the daemon that began it was killed.
     pub fn growth_ppb(&self, steering_ppb: i64) -> u32 {
-        growth_ppb(self.max_drift_ppb, steering_ppb.saturating_sub(self.steady_ppb))
+        growth_ppb(self.max_drift_ppb, steering_ppb.saturating_sub(self.steady_ppb.unwrap_or(0)))
+    }
+    /// The lines over the bare oscillator: how much faster than it true time runs, and by how much that may be wrong, parts per billion.
+    pub(crate) fn bare_rate_ppb(&self) -> (i32, u32) {
+        let (rate_ppb, unsure_ppb) = match self.steady_ppb {
+            Some(steady) => {
+                let rate = steady.clamp(-i64::from(Bare::RATE_PPB_MAX), i64::from(Bare::RATE_PPB_MAX));
+                (rate as i32, steady.abs_diff(rate))
+            }
+            // Part of the steering makes up for the oscillator, the rest is a slew; nobody says which.
+            None => (0, self.moment.steering_ppb.map_or(u64::MAX, i64::unsigned_abs).min(OSCILLATOR_PPB_MAX)),
+        };
+        // One more for the rounding of the rate.
+        let unsure_ppb = u32::try_from(unsure_ppb.saturating_add(1)).unwrap_or(u32::MAX);
+        (rate_ppb, self.max_drift_ppb.saturating_add(unsure_ppb))
+    }
+    /// Where true time lies by this answer at a later moment, over the bare oscillator.
+    pub(crate) fn carried_to(&self, moment: &Moment) -> Interval {
+        let (rate_ppb, max_drift_ppb) = self.bare_rate_ppb();
+        let mut line = Anchor {
+            at: self.interval,
+            bare: Some(Bare { as_of_ns: self.moment.raw_ns.max(1), rate_ppb }),
+            max_drift_ppb,
+            ..Anchor::UNKNOWN
+        };
+        line.at.latest_ns = line.at.latest_ns.saturating_add(self.moment.width_ns);
+        line.interval(moment.boot_ns, moment.raw_ns)
+    }
+    /// Opens the interval by what may have happened while the source was asked, between `before` and the measurement's own moment: it
+    /// answered somewhere in between.
+    ///
+    /// # Errors
+    /// [`ProbeError::Slow`] where that took too long: the process was stopped, and what the answer says is old.
+    pub(crate) fn answered_since(mut self, before: &Moment, source_name: &'static str) -> Result<Self, ProbeError> {
+        let took_ns = self.moment.boot_ns.saturating_sub(before.boot_ns);
+        if took_ns > ANSWER_NS_MAX {
+            return Err(ProbeError::Slow { source_name, took_ms: took_ns / 1_000_000 });
+        }
+        let steering_ppb = self.moment.steering_ppb.unwrap_or(SLEW_PPB_MAX);
+        let opened = u128::from(took_ns) * u128::from(self.growth_ppb(steering_ppb));
+        let opened_ns = opened.div_ceil(1_000_000_000) as u64;
+        self.interval.earliest_ns = self.interval.earliest_ns.saturating_sub(opened_ns);
+        self.interval.latest_ns = self.interval.latest_ns.saturating_add(opened_ns);
+        Ok(self)
     }
 }
+
+/// An answer that took longer (nanoseconds) is not used. Daemons answer in 50 µs; a busy machine may need a while.
+pub const ANSWER_NS_MAX: u64 = 500_000_000;
+/// No oscillator in use is further off (parts per billion): more cannot be made up for by the kernel's frequency alone.
+const OSCILLATOR_PPB_MAX: u64 = 500_000;
+/// What a slew can do at most (parts per billion): the kernel takes no coarser tick.
+pub const SLEW_PPB_MAX: i64 = 100_000_000;
 
 /// Up to here (parts per billion) a share of true time is the same share of the local clock's, to within a thousandth.
 const NEGLIGIBLE_PPB: u32 = 1_000_000;
@@ -80,6 +135,14 @@ pub enum ProbeError {
         error: std::io::Error,
         /// What to do about it.
         advice: &'static str,
+    },
+    /// The answer came too late to say how the clock does now.
+    #[error("{source_name} took {took_ms} ms to answer: too long for an answer about now. Was this process stopped?")]
+    Slow {
+        /// Which source.
+        source_name: &'static str,
+        /// Milliseconds.
+        took_ms: u64,
     },
     /// The answer makes no sense.
     #[error("{source_name} gave an answer that cannot be used: {reason}")]

@@ -5,13 +5,18 @@
 //! | `CLOCK_REALTIME` | yes | yes | yes |
 //! | `CLOCK_MONOTONIC` | yes | no | no |
 //! | `CLOCK_BOOTTIME` | yes | no | yes |
+//! | `CLOCK_MONOTONIC_RAW` | no | no | no |
 //!
 //! So `realtime - boottime` moves exactly when somebody steps the clock, and `boottime - monotonic` exactly when the machine slept.
-//! A slew shows in none of the differences, but in the rate at which the kernel was told to run its clocks: the *steering*.
+//! A slew shows in the rate at which the kernel was told to run its clocks: the *steering*. `CLOCK_MONOTONIC_RAW` is the bare oscillator, which
+//! nobody steers.
 
 use crate::kernel::KernelTime;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{AsRawFd, FromRawFd, RawFd};
 
-/// Tries at reading the three clocks within [`GOOD_WIDTH_NS`]; the best one is kept.
+/// Tries at reading the clocks within [`GOOD_WIDTH_NS`]; the best one is kept.
 const TRIES: usize = 8;
 /// A capture this narrow (nanoseconds) is good enough.
 const GOOD_WIDTH_NS: u64 = 500;
@@ -25,10 +30,13 @@ pub struct Moment {
     pub mono_ns: u64,
     /// `CLOCK_REALTIME`.
     pub real_ns: u64,
-    /// Boot-time nanoseconds that passed while the three were read: the error of their differences.
+    /// `CLOCK_MONOTONIC_RAW`.
+    pub raw_ns: u64,
+    /// Boot-time nanoseconds that passed while they were read: the error of their differences.
     pub width_ns: u64,
-    /// How much faster than the oscillator the kernel was told to run its clocks, parts per billion; 0 where it cannot be asked.
-    pub steering_ppb: i64,
+    /// How much faster than the oscillator the kernel was told to run its clocks, parts per billion; nothing where a sandbox
+    /// forbids to ask.
+    pub steering_ppb: Option<i64>,
 }
 
 impl Moment {
@@ -44,13 +52,14 @@ impl Moment {
                 best = next;
             }
         }
-        best.steering_ppb = KernelTime::query().map_or(0, |kernel| kernel.steering_ppb());
+        best.steering_ppb = KernelTime::query().ok().map(|kernel| kernel.steering_ppb());
         best
     }
     fn capture_once() -> Self {
         let boot_ns = boot_ns();
-        let (real_ns, mono_ns) = (real_ns(), mono_ns());
-        Moment { boot_ns, mono_ns, real_ns, width_ns: self::boot_ns().saturating_sub(boot_ns), steering_ppb: 0 }
+        let (real_ns, mono_ns, raw_ns) = (real_ns(), mono_ns(), raw_ns());
+        let width_ns = self::boot_ns().saturating_sub(boot_ns);
+        Moment { boot_ns, mono_ns, real_ns, raw_ns, width_ns, steering_ppb: None }
     }
     /// How far `CLOCK_REALTIME` was stepped since `earlier`, nanoseconds, forward positive; 0 if within what the captures can tell.
     pub fn stepped_since(&self, earlier: &Moment) -> i64 {
@@ -94,8 +103,53 @@ pub(crate) fn boot_ns() -> u64 {
 pub(crate) fn mono_ns() -> u64 {
     gettime(libc::CLOCK_MONOTONIC)
 }
+/// `CLOCK_MONOTONIC_RAW`, nanoseconds.
+#[inline]
+pub(crate) fn raw_ns() -> u64 {
+    gettime(libc::CLOCK_MONOTONIC_RAW)
+}
 /// `CLOCK_REALTIME`, nanoseconds since the Unix epoch.
 #[inline]
 pub(crate) fn real_ns() -> u64 {
     gettime(libc::CLOCK_REALTIME)
+}
+
+/// The kernel's word that somebody set the system clock: its file becomes readable at once.
+#[derive(Debug)]
+pub(crate) struct TimeSet(File);
+
+impl TimeSet {
+    /// Asks to be told.
+    pub(crate) fn watch() -> io::Result<Self> {
+        // SAFETY: takes numbers, gives a file or -1.
+        let fd = unsafe { libc::timerfd_create(libc::CLOCK_REALTIME, libc::TFD_NONBLOCK | libc::TFD_CLOEXEC) };
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: it was just opened and belongs to nobody else.
+        let set = TimeSet(unsafe { File::from_raw_fd(fd) });
+        set.arm()?;
+        Ok(set)
+    }
+    pub(crate) fn as_raw_fd(&self) -> RawFd {
+        self.0.as_raw_fd()
+    }
+    /// It was heard: for the next time.
+    pub(crate) fn acknowledge(&self) {
+        // The read fails, which is what the kernel has to say (ECANCELED).
+        let _ = (&self.0).read(&mut [0; 8]);
+        // If it cannot be armed again, steps are found at the next poll.
+        let _ = self.arm();
+    }
+    /// A timer that never comes, and is called off when the clock is set.
+    fn arm(&self) -> io::Result<()> {
+        let never = libc::timespec { tv_sec: libc::time_t::MAX, tv_nsec: 0 };
+        let timer = libc::itimerspec { it_interval: libc::timespec { tv_sec: 0, tv_nsec: 0 }, it_value: never };
+        let flags = libc::TFD_TIMER_ABSTIME | libc::TFD_TIMER_CANCEL_ON_SET;
+        // SAFETY: both structures are valid for the call.
+        match unsafe { libc::timerfd_settime(self.as_raw_fd(), flags, &timer, std::ptr::null_mut()) } {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
 }

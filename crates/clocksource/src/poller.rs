@@ -1,18 +1,26 @@
 //! The thread that asks the source, off the hot path. It starts when told to and ends when its guard is dropped.
+//!
+//! Between two polls it is woken by whoever sets the system clock: a daemon that notices the step may begin to slew within the poll
+//! interval, and lines over the boot-time clock would move with it.
 
 use crate::clock::Clock;
+use crate::moment::TimeSet;
 use crate::tracker::Event;
-use std::sync::{Arc, Condvar, Mutex};
+use std::io::{self, Write};
+use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
-
-type Stop = Arc<(Mutex<bool>, Condvar)>;
 
 /// Guard of a polling thread: dropping it stops the thread and waits for it (at most one poll).
 #[derive(Debug)]
 pub struct Poller {
-    stop: Stop,
+    /// Written to, to stop it.
+    stop: UnixStream,
     thread: Option<JoinHandle<()>>,
+    /// A forked child has the guard, but not the thread.
+    process: u32,
 }
 
 impl Poller {
@@ -20,32 +28,47 @@ impl Poller {
         clock: Arc<Clock>,
         every: Duration,
         mut on_event: impl FnMut(&Event) + Send + 'static,
-    ) -> std::io::Result<Self> {
-        let stop: Stop = Stop::default();
-        let told = Arc::clone(&stop);
+    ) -> io::Result<Self> {
+        let (stop, told) = UnixStream::pair()?;
         let thread = std::thread::Builder::new().name("clock-poller".into()).spawn(move || {
-            while !wait(&told, every) {
+            // Where the kernel does not tell of steps they are found a poll interval later.
+            let set = TimeSet::watch().ok();
+            while !wait(&told, set.as_ref(), every) {
                 for event in clock.poll() {
                     on_event(&event);
                 }
             }
         })?;
-        Ok(Poller { stop, thread: Some(thread) })
+        Ok(Poller { stop, thread: Some(thread), process: std::process::id() })
     }
 }
 
-/// Waits for `every` or for the stop, whichever is first; true means stop.
-fn wait((stop, bell): &(Mutex<bool>, Condvar), every: Duration) -> bool {
-    let guard = stop.lock().unwrap_or_else(|e| e.into_inner());
-    let (guard, _) = bell.wait_timeout_while(guard, every, |stop| !*stop).unwrap_or_else(|e| e.into_inner());
-    *guard
+/// Waits for `every`, for somebody to set the system clock, or for the stop, whichever is first; true means stop.
+fn wait(told: &UnixStream, set: Option<&TimeSet>, every: Duration) -> bool {
+    let fd = |fd: RawFd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+    // A negative one is not looked at.
+    let mut fds = [fd(told.as_raw_fd()), fd(set.map_or(-1, TimeSet::as_raw_fd))];
+    let patience_ms = i32::try_from(every.as_millis()).unwrap_or(i32::MAX);
+    // SAFETY: `fds` is valid for the call, with its length.
+    unsafe { libc::poll(fds.as_mut_ptr(), fds.len() as libc::nfds_t, patience_ms) };
+    if fds[1].revents != 0
+        && let Some(set) = set
+    {
+        set.acknowledge();
+    }
+    fds[0].revents != 0
 }
 
 impl Drop for Poller {
     fn drop(&mut self) {
-        *self.stop.0.lock().unwrap_or_else(|e| e.into_inner()) = true;
-        self.stop.1.notify_all();
-        if let Some(thread) = self.thread.take() {
+        let Some(thread) = self.thread.take() else { return };
+        if self.process != std::process::id() {
+            // To wait for a thread that does not exist here would end the process.
+            std::mem::forget(thread);
+            return;
+        }
+        // It reads on the other end; should both fail, the socket is closed when this value is gone, and the thread ends by itself.
+        if self.stop.write_all(&[0]).is_ok() {
             // A panic of the poller was its own end; readings then grow void by themselves.
             let _ = thread.join();
         }

@@ -8,8 +8,8 @@
 //! while the kernel does not know it. 3. A leap second that the kernel was told of counts as announced: the device has no word for it.
 //!
 //! **Caveats.** Whether the clock shows UTC or TAI cannot be read from it: PTP proper is TAI (`ptp:/dev/ptp0,tai`), cloud devices show
-//! UTC. Between polls the kernel clock drifts at `max_drift` and by all that it is steered: whether that is a correction of the oscillator or
-//! a slew, nobody says. A slew that begins after a poll shows at the next one.
+//! UTC. Between polls the bare oscillator is read, which drifts at `max_drift` and by all that the kernel is steered to make up for it, up
+//! to 500 ppm: how much of the steering is that, and not a slew, nobody says.
 
 use crate::kernel::KernelTime;
 use crate::measurement::{Measurement, Probe, ProbeError};
@@ -128,6 +128,7 @@ impl Probe for Ptp {
     }
     fn probe(&mut self) -> Result<Measurement, ProbeError> {
         let unsynchronised = |reason: &str| ProbeError::Unsynchronised { source_name: NAME, reason: reason.into() };
+        let before = Moment::capture();
         let mut sandwich = self.read().map_err(|error| ProbeError::Unreachable {
             source_name: NAME,
             place: self.device.path.display().to_string(),
@@ -148,12 +149,13 @@ impl Probe for Ptp {
         }
         let moment = Moment::capture();
         let error_ns = u64::try_from(error.as_nanos()).unwrap_or(u64::MAX);
-        Ok(Measurement {
+        let measurement = Measurement {
             moment,
             interval: sandwich.interval(error_ns, moment.boot_ns),
             updated_ns: moment.boot_ns,
             max_drift_ppb: self.max_drift_ppb,
-            steady_ppb: 0,
+            steady_ppb: None,
+            follows_slews: false,
             status: Status::Synchronized,
             leap: KernelTime::announced_leap(),
             detail: format!(
@@ -162,7 +164,8 @@ impl Probe for Ptp {
                 error_ns as f64 / 1e3,
                 sandwich.after_ns - sandwich.before_ns
             ),
-        })
+        };
+        measurement.answered_since(&before, NAME)
     }
 }
 

@@ -9,30 +9,33 @@
 //! | --- | --- | --- |
 //! | all is well | a measurement | its interval, growing at the drift rate |
 //! | the daemon died or lost its reference | an error, or status FreeRunning | the last anchor, growing on, FreeRunning |
-//! | the clock was stepped | `realtime - boottime` moved | the last anchor (it does not depend on realtime), FreeRunning, until the source has heard from its reference again |
-//! | the daemon was killed while it slewed the clock | the steering is not the one that it wants in the long run | the anchor, opening as fast as the slew may lead it away |
+//! | the clock was stepped | `realtime - boottime` moved | the last anchor (it does not depend on realtime), FreeRunning, until the source has heard from its reference again and what it says then meets that anchor; covered for a while longer |
+//! | the clock is slewed, perhaps by a daemon that was killed meanwhile | the steering is not the one that the source wants in the long run | while the source answers, an anchor that opens as fast as the slew may lead it away; from the first poll without it, one over the bare oscillator |
 //! | the machine was suspended | `boottime - monotonic` moved | Disrupted until the source has heard from its reference again |
 //! | the hypervisor moved the machine | its VMClock marker changed | Disrupted until the source has heard from its reference again |
-//! | the source contradicts itself | its new interval does not meet the old one | Disrupted until it has been consistent [`Tracker::CONSISTENT_AFTER`] times |
+//! | the source contradicts itself | its new interval does not meet the old one | Disrupted until [`Tracker::CONSISTENT_AFTER`] news of its reference have been consistent |
 //! | a leap second is announced | the measurement says so | the interval, widened by a second around the leap |
 //!
 //! **Invariants.**
 //! 1. A published anchor is never narrower than what its source said.
-//! 2. After a step or suspend nothing of the source is believed that it learned before.
+//! 2. After a step or suspend nothing of the source is believed that it learned before. What counts is its news, not its answers: an
+//!    answer may be repeated a thousand times before the source hears from its reference again.
 //! 3. Without a measurement for [`VOID_AFTER_NS`] the reading is void.
-//! 4. An anchor opens at least as fast as the clock may run wrong: by drift, and by what it is steered beyond what its source wants in
-//!    the long run. Where the steering changed since the last poll, it is taken to have changed right after that.
+//! 4. Lines over the boot-time clock are published only while that may move with the system clock: around a clock that its daemon
+//!    leads to true time, right after the daemon said so. All others lie over the bare oscillator, which nobody slews.
+//! 5. For [`Tracker::CONSISTENT_AFTER`] news after a step the anchor from before it is covered too: a source that is asked about a clock which
+//!    somebody set behind its back mixes old samples with new ones. Where that anchor is lost (void, or the machine slept) the source must
+//!    be consistent for as long instead.
 //!
 //! **Caveats.** A step smaller than the noise of reading two clocks (about 1 µs) is not seen; it is inside every bound's rounding.
-//! A slew that begins after a poll shows at the next one; if its daemon is killed in between, readings of that poll interval (250 ms) may
-//! be off by what it made of it. `adjtime` (500 ppm) does not show in the steering, and nothing does where a
-//! sandbox forbids `adjtimex`.
 //! A step between the source's last update and the first poll of a new process is not seen either: the source must notice it.
+//! A source that does not say when it heard from its reference (ClockBound) may go by what it knew before a step that is smaller than the
+//! bound for longer than invariant 5 covers.
 //! Between waking up and the first poll after it (at most one poll interval) a sleep that ended within
 //! [`crate::anchor::LOOK_AFTER_NS`] of the last poll goes unnoticed; others the reader sees by itself.
 
-use crate::anchor::{Anchor, LOOK_AFTER_NS};
-use crate::measurement::{Leap, Measurement, ProbeError, growth_ppb};
+use crate::anchor::{Anchor, Bare, LOOK_AFTER_NS};
+use crate::measurement::{Leap, Measurement, ProbeError};
 use crate::moment::Moment;
 use clock::{Interval, Status};
 use std::fmt;
@@ -68,6 +71,8 @@ pub enum Event {
     Suspended(u64),
     /// The hypervisor moved or restored the machine.
     Moved,
+    /// The kernel does not say by how much it steers its clocks.
+    SteeringUnknown,
     /// The source contradicted itself: its new interval misses the old one by this many nanoseconds.
     Contradiction(u64),
     /// A leap second was announced, took place, or is over (`Leap::None`).
@@ -94,6 +99,9 @@ impl fmt::Display for Event {
             Event::Moved => {
                 f.write_str("the hypervisor moved or restored this machine: its clock is not trusted for now")
             }
+            Event::SteeringUnknown => f.write_str(
+                "this process may not call adjtimex (a sandbox?), so a slew of the system clock does not show: the bound opens faster",
+            ),
             Event::Contradiction(gap) => write!(
                 f,
                 "the clock source contradicts itself: its new interval misses the old one by {:.3} ms; not trusted until it is consistent",
@@ -111,18 +119,36 @@ impl fmt::Display for Event {
 #[derive(Debug, Default)]
 pub struct Tracker {
     anchor: Option<Anchor>,
-    /// Of the measurement that the anchor is made from: its drift, and the steering without a slew, parts per billion.
-    max_drift_ppb: u32,
-    steady_ppb: i64,
+    /// Of the measurement that the anchor is made from: how it goes on over the bare oscillator.
+    bare: Option<Coasting>,
     previous: Option<Moment>,
     /// Measurements whose source last heard from its reference before this boot time are not believed (step, suspend).
     stale_before_ns: u64,
     /// The machine slept: the anchor itself is not believed either.
     slept: bool,
-    /// Measurements that must still be consistent before the source is believed again.
+    /// News of the reference that must still be consistent before the source is believed again.
     on_probation: u32,
+    /// News of the reference until which the anchor from before a step is covered.
+    covering: u32,
+    /// During that time the source contradicts the anchor.
+    disputed: bool,
+    /// [`Measurement::updated_ns`] of the newest news that were counted.
+    updated_ns: u64,
+    /// For the simulator's control: invariant 5 is broken.
+    skip_cover: bool,
+    /// It was told that the steering is not known.
+    told_blind: bool,
     leap: Option<Announced>,
     status: Status,
+}
+
+/// How lines go on from a measurement without one.
+#[derive(Clone, Copy, Debug)]
+struct Coasting {
+    from: Bare,
+    max_drift_ppb: u32,
+    /// True time at the measurement may have been so much later by the bare oscillator, nanoseconds: the two clocks were not read at once.
+    apart_ns: u64,
 }
 
 /// A leap second that was announced.
@@ -136,13 +162,16 @@ struct Announced {
 }
 
 impl Tracker {
-    /// Consecutive measurements that must meet each other before a source that contradicted itself is believed again.
+    /// Consecutive news of its reference that must meet each other before a source that contradicted itself is believed again, and
+    /// after a step before it is believed alone.
     pub const CONSISTENT_AFTER: u32 = 8;
 
     /// Takes the outcome of one poll at `moment`; gives the anchor to publish, and says what happened.
     pub fn step(&mut self, moment: Moment, answer: Result<Measurement, ProbeError>, events: &mut Vec<Event>) -> Anchor {
         self.notice_disruption(moment, events);
-        self.notice_slew(moment);
+        if moment.steering_ppb.is_none() && !std::mem::replace(&mut self.told_blind, true) {
+            events.push(Event::SteeringUnknown);
+        }
         let announced = answer.as_ref().map_or(Leap::None, |m| m.leap);
         let (anchor, reason) = match answer {
             Ok(m) if m.status == Status::Synchronized && m.updated_ns > self.stale_before_ns => {
@@ -150,17 +179,18 @@ impl Tracker {
                 (self.believe(&m, events), reason)
             }
             Ok(m) if m.updated_ns <= self.stale_before_ns => {
-                (self.coast(), format!("waiting for the source to hear from its reference again ({})", m.detail))
+                (self.coast(moment), format!("waiting for the source to hear from its reference again ({})", m.detail))
             }
             Ok(m) => (self.doubt(&m), m.detail),
-            Err(error) => (self.coast(), error.to_string()),
+            Err(error) => (self.coast(moment), error.to_string()),
         };
-        self.note_leap(announced, anchor.interval(moment.boot_ns), events);
+        let now = anchor.interval(moment.boot_ns, moment.raw_ns);
+        self.note_leap(announced, now, events);
         let mut anchor = anchor;
-        anchor.at = self.widen(anchor.at, anchor.interval(moment.boot_ns));
+        anchor.at = self.widen(anchor.at, now);
         anchor.look_after_ns = moment.boot_ns.saturating_add(LOOK_AFTER_NS);
         anchor.asleep_ns = moment.asleep_ns_max();
-        let reading = anchor.read(moment.boot_ns, || 0);
+        let reading = anchor.read(moment.boot_ns, || moment.raw_ns, || 0);
         if reading.status != self.status {
             let error_ns = reading.interval.error_ns();
             events.push(Event::Status { from: self.status, to: reading.status, error_ns, reason });
@@ -168,6 +198,12 @@ impl Tracker {
         }
         self.previous = Some(moment);
         anchor
+    }
+
+    /// A negative control: after a step the source is believed as soon as it has news.
+    #[doc(hidden)]
+    pub fn set_skip_cover(&mut self, skip: bool) {
+        self.skip_cover = skip;
     }
 
     /// Somebody who can know says that the clock was disturbed (the hypervisor, after moving the machine).
@@ -203,29 +239,10 @@ impl Tracker {
             _ => {
                 events.push(Event::Stepped(step));
                 self.stale_before_ns = moment.boot_ns;
+                let covers = self.anchor.is_some() && !self.skip_cover;
+                self.covering = if covers { Self::CONSISTENT_AFTER } else { 0 };
             }
         }
-    }
-
-    /// The clock is steered differently since some time after the last poll.
-    fn notice_slew(&mut self, moment: Moment) {
-        let (Some(previous), Some(anchor)) = (self.previous, &mut self.anchor) else { return };
-        let change_ppb = moment.steering_ppb.abs_diff(previous.steering_ppb);
-        if change_ppb == 0 {
-            return;
-        }
-        let elapsed = moment.boot_ns.saturating_sub(previous.boot_ns);
-        // Since the last poll it may have gone astray by the old slew and the change together; the anchor has counted some of it.
-        let slew_ppb = self.steady_ppb.abs_diff(previous.steering_ppb).saturating_add(change_ppb);
-        let astray = growth_ppb(self.max_drift_ppb, i64::try_from(slew_ppb).unwrap_or(i64::MAX));
-        let astray_ns = (u128::from(elapsed) * u128::from(astray)).div_ceil(1_000_000_000) as u64;
-        let now = anchor.interval(moment.boot_ns);
-        anchor.at = Interval {
-            earliest_ns: now.earliest_ns.saturating_sub(astray_ns),
-            latest_ns: now.latest_ns.saturating_add(astray_ns),
-        };
-        anchor.as_of_ns = moment.boot_ns;
-        anchor.max_drift_ppb = growth_ppb(self.max_drift_ppb, moment.steering_ppb.saturating_sub(self.steady_ppb));
     }
 
     /// The kernel executed an announced leap second: the same instant now has another name.
@@ -238,15 +255,31 @@ impl Tracker {
 
     /// A measurement of a synchronised source.
     fn believe(&mut self, m: &Measurement, events: &mut Vec<Event>) -> Anchor {
-        if let (Some(old), false) = (self.anchor, self.slept) {
-            let old = old.interval(m.moment.boot_ns);
-            let old = self.widen(old, old);
-            let new = self.widen(m.interval, m.interval);
-            if !old.meets(new) {
+        let is_news = m.updated_ns > self.updated_ns;
+        self.updated_ns = self.updated_ns.max(m.updated_ns);
+        let void = self.anchor.is_some_and(|anchor| m.moment.boot_ns > anchor.void_after_ns);
+        if self.slept || void {
+            // After the step there is nothing left that could tell whether the source mixes: only its own constancy.
+            self.on_probation = self.on_probation.max(std::mem::take(&mut self.covering));
+        }
+        let mut covered = m.interval;
+        if let (Some(anchor), false) = (self.anchor, self.slept) {
+            let old = anchor.interval(m.moment.boot_ns, m.moment.raw_ns);
+            let (wide, new) = (self.widen(old, old), self.widen(m.interval, m.interval));
+            if !wide.meets(new) {
                 let gap =
-                    new.earliest_ns.saturating_sub(old.latest_ns).max(old.earliest_ns.saturating_sub(new.latest_ns));
+                    new.earliest_ns.saturating_sub(wide.latest_ns).max(wide.earliest_ns.saturating_sub(new.latest_ns));
+                if self.covering > 0 {
+                    // It has not come to terms with the step yet, or what was known before was wrong: nobody is believed until they meet.
+                    if !std::mem::replace(&mut self.disputed, true) {
+                        events.push(Event::Contradiction(gap));
+                    }
+                    return self.coast(m.moment);
+                }
                 events.push(Event::Contradiction(gap));
                 self.on_probation = Self::CONSISTENT_AFTER;
+            } else if self.covering > 0 {
+                covered = old.hull(m.interval);
             }
         }
         if let Some(a) = self.leap.filter(|a| m.interval.earliest_ns > a.at_ns.saturating_add(LEAP_AFTER_NS)) {
@@ -257,48 +290,77 @@ impl Tracker {
                 events.push(Event::Leap(Leap::None));
             }
         }
-        self.slept = false;
-        self.on_probation = self.on_probation.saturating_sub(1);
+        (self.slept, self.disputed) = (false, false);
+        self.on_probation = self.on_probation.saturating_sub(is_news.into());
         let status = if self.on_probation > 0 { Status::Disrupted } else { Status::Synchronized };
-        self.hold(anchor_of(m, status), m)
+        let covering = self.covering > 0;
+        self.covering = self.covering.saturating_sub(is_news.into());
+        self.hold(covered, status, m);
+        match m.moment.steering_ppb {
+            Some(_) if m.follows_slews && !covering => self.anchor.unwrap_or(Anchor::UNKNOWN),
+            _ => self.go_bare(m.moment),
+        }
     }
 
     /// From now on by this measurement.
-    fn hold(&mut self, anchor: Anchor, m: &Measurement) -> Anchor {
-        (self.max_drift_ppb, self.steady_ppb) = (m.max_drift_ppb, m.steady_ppb);
-        *self.anchor.insert(anchor)
+    fn hold(&mut self, at: Interval, status: Status, m: &Measurement) {
+        let anchor = Anchor {
+            as_of_ns: m.moment.boot_ns,
+            void_after_ns: m.moment.boot_ns.saturating_add(VOID_AFTER_NS),
+            look_after_ns: u64::MAX,
+            asleep_ns: m.moment.asleep_ns_max(),
+            at,
+            bare: None,
+            max_drift_ppb: m.growth_ppb(m.moment.steering_ppb.unwrap_or(0)),
+            status,
+        };
+        let (rate_ppb, max_drift_ppb) = m.bare_rate_ppb();
+        let from = Bare { as_of_ns: m.moment.raw_ns.max(1), rate_ppb };
+        self.bare = Some(Coasting { from, max_drift_ppb, apart_ns: m.moment.width_ns.saturating_add(1) });
+        self.anchor = Some(anchor);
+    }
+
+    /// The lines go on over the bare oscillator, from where it stands at `moment`.
+    fn go_bare(&mut self, moment: Moment) -> Anchor {
+        let (Some(anchor), Some(coasting)) = (&mut self.anchor, self.bare) else { return Anchor::UNKNOWN };
+        if anchor.bare.is_none() {
+            anchor.bare = Some(coasting.from);
+            anchor.max_drift_ppb = coasting.max_drift_ppb;
+            anchor.at.latest_ns = anchor.at.latest_ns.saturating_add(coasting.apart_ns);
+        }
+        anchor.at = anchor.interval(moment.boot_ns, moment.raw_ns);
+        anchor.bare = Some(Bare { as_of_ns: moment.raw_ns.max(1), ..coasting.from });
+        *anchor
     }
 
     /// A measurement of a source that says of itself that it is not synchronised.
     fn doubt(&mut self, m: &Measurement) -> Anchor {
         match (m.status, self.anchor) {
-            // It knows its bound, and we know no better one.
-            (Status::FreeRunning, None) => self.hold(anchor_of(m, Status::FreeRunning), m),
-            (Status::FreeRunning, Some(old)) => {
-                let (old, new) = (old.interval(m.moment.boot_ns), m.interval);
-                let mut anchor = anchor_of(m, Status::FreeRunning);
-                anchor.at = old.hull(new);
-                anchor.void_after_ns = self.anchor.map_or(anchor.void_after_ns, |a| a.void_after_ns);
-                let anchor = self.hold(anchor, m);
-                self.coast_on(anchor)
+            (Status::FreeRunning, old) => {
+                // It knows its bound; but if we know another one, it may not narrow that.
+                let old_at = old.map(|old| old.interval(m.moment.boot_ns, m.moment.raw_ns));
+                self.hold(old_at.map_or(m.interval, |old| old.hull(m.interval)), Status::FreeRunning, m);
+                if let (Some(anchor), Some(old)) = (&mut self.anchor, old) {
+                    anchor.void_after_ns = old.void_after_ns;
+                }
+                self.coast(m.moment)
             }
             (Status::Disrupted, _) => {
                 self.slept = true;
                 self.stale_before_ns = self.stale_before_ns.max(m.moment.boot_ns);
-                self.coast()
+                self.coast(m.moment)
             }
-            _ => self.coast(),
+            _ => self.coast(m.moment),
         }
     }
 
-    /// No news that can be used: the old lines go on, and the status says so.
-    fn coast(&mut self) -> Anchor {
-        self.anchor.map_or(Anchor::UNKNOWN, |a| self.coast_on(a))
-    }
-    fn coast_on(&mut self, mut anchor: Anchor) -> Anchor {
-        let untrusted = self.slept || self.on_probation > 0;
-        anchor.status = if untrusted { Status::Disrupted } else { Status::FreeRunning };
-        *self.anchor.insert(anchor)
+    /// No news that can be used: the old lines go on, where no slew reaches them, and the status says so.
+    fn coast(&mut self, moment: Moment) -> Anchor {
+        let untrusted = self.slept || self.on_probation > 0 || self.disputed;
+        if let Some(anchor) = &mut self.anchor {
+            anchor.status = if untrusted { Status::Disrupted } else { Status::FreeRunning };
+        }
+        self.go_bare(moment)
     }
 
     /// A leap second is announced: for the midnight that follows `now`, the interval that the node goes by. Not for the system
@@ -342,17 +404,5 @@ fn leap_step_ns(leap: Leap) -> i64 {
         Leap::Insert => -(SECOND_NS as i64),
         Leap::Delete => SECOND_NS as i64,
         Leap::None | Leap::Smeared => 0,
-    }
-}
-
-fn anchor_of(m: &Measurement, status: Status) -> Anchor {
-    Anchor {
-        as_of_ns: m.moment.boot_ns,
-        void_after_ns: m.moment.boot_ns.saturating_add(VOID_AFTER_NS),
-        look_after_ns: u64::MAX,
-        asleep_ns: m.moment.asleep_ns_max(),
-        at: m.interval,
-        max_drift_ppb: m.growth_ppb(m.moment.steering_ppb),
-        status,
     }
 }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 const S: u64 = 1_000_000_000;
 
 fn moment() -> Moment {
-    Moment { boot_ns: 5_000 * S, mono_ns: 4_000 * S, real_ns: 1_800_000_000 * S, width_ns: 0, steering_ppb: 0 }
+    Moment { boot_ns: 5_000 * S, mono_ns: 4_000 * S, real_ns: 1_800_000_000 * S, raw_ns: 3_000 * S, width_ns: 0, steering_ppb: Some(0) }
 }
 
 /// A ClockBound segment as the daemon writes it.
@@ -104,7 +104,8 @@ fn clockbound_version_2() {
 #[test]
 fn clockbound_over_a_clock_that_is_slewed_opens_as_fast_as_the_slew() {
     let segment = Written::default().read().unwrap();
-    let at = |steering_ppb: i64| segment.measure(Moment { steering_ppb, ..moment() }, None).unwrap();
+    let at =
+        |steering_ppb: i64| segment.measure(Moment { steering_ppb: Some(steering_ppb), ..moment() }, None).unwrap();
     let (still, corrected, slewed) = (at(0), at(-49_000), at(83_333_000));
     assert_eq!((corrected.interval, corrected.growth_ppb(-49_000)), (still.interval, still.growth_ppb(0)));
     assert!(slewed.growth_ppb(83_333_000) > 83_333_000 && slewed.max_drift_ppb == still.max_drift_ppb);
@@ -288,7 +289,8 @@ impl Probe for Steady {
             interval: Interval { earliest_ns: moment.real_ns - 1_000, latest_ns: moment.real_ns + 1_000 },
             updated_ns: moment.boot_ns,
             max_drift_ppb: 0,
-            steady_ppb: 0,
+            steady_ppb: Some(0),
+            follows_slews: true,
             status: Status::Synchronized,
             leap: Leap::None,
             detail: String::new(),

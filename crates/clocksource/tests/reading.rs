@@ -2,7 +2,7 @@
 
 use clock::{Interval, Status, Timestamp};
 use clocksource::{
-    Anchor, AnchorCell, Clock, ClockSource, KernelTime, LATE_AFTER_NS, LOOK_AFTER_NS, Leap, Moment, ParseSpecError,
+    Anchor, AnchorCell, Bare, Clock, ClockSource, KernelTime, LATE_AFTER_NS, LOOK_AFTER_NS, Leap, Moment, ParseSpecError,
     ProbeError, Spec,
 };
 use proptest::prelude::*;
@@ -20,7 +20,7 @@ proptest! {
     ) {
         let at = Interval { earliest_ns: truth - error, latest_ns: truth + error };
         let anchor = Anchor { as_of_ns: 7, at, max_drift_ppb: ppb, ..Anchor::UNKNOWN };
-        let got = anchor.interval(7 + elapsed);
+        let got = anchor.interval(7 + elapsed, 0);
         // True time passed is the local elapsed time plus at most ppb of it, either way.
         let drift = i128::from(elapsed) * i128::from(ppb) * share / 1_000_000_000_000;
         let now = i128::from(truth) + i128::from(elapsed) + drift;
@@ -47,10 +47,11 @@ fn a_reading_long_after_the_last_poll_looks_whether_the_machine_slept() {
         look_after_ns: look,
         asleep_ns: 7,
         at,
+        bare: None,
         max_drift_ppb: 0,
         status,
     };
-    let status = |of, now_ns, asleep_ns| anchor(of).read(now_ns, || asleep_ns).status;
+    let status = |of, now_ns, asleep_ns| anchor(of).read(now_ns, || 0, || asleep_ns).status;
     assert_eq!(status(Status::Synchronized, look, 8), Status::Synchronized, "a reader in time does not look");
     for known in [Status::Synchronized, Status::FreeRunning, Status::Disrupted] {
         assert_eq!(status(known, look + 1, 7), known);
@@ -60,7 +61,7 @@ fn a_reading_long_after_the_last_poll_looks_whether_the_machine_slept() {
         assert_eq!(status(known, void + 1, 7), Status::Unknown);
     }
     assert_eq!(status(Status::Unknown, look + 1, 8), Status::Unknown);
-    assert_eq!(anchor(Status::Synchronized).read(1_001, || 8).interval.earliest_ns, at.earliest_ns + 991 - 1);
+    assert_eq!(anchor(Status::Synchronized).read(1_001, || 0, || 8).interval.earliest_ns, at.earliest_ns + 991 - 1);
 }
 
 #[test]
@@ -72,6 +73,7 @@ fn readers_never_see_half_an_anchor() {
         look_after_ns: n,
         asleep_ns: n.cast_signed(),
         at: Interval { earliest_ns: n, latest_ns: n },
+        bare: (n % 2 == 1).then_some(Bare { as_of_ns: n, rate_ppb: 1 - n as i32 % Bare::RATE_PPB_MAX }),
         max_drift_ppb: n as u32,
         status: Status::Synchronized,
     };
@@ -96,7 +98,7 @@ fn readers_never_see_half_an_anchor() {
 
 #[test]
 fn an_unsynchronised_kernel_is_not_trusted() {
-    let moment = Moment { steering_ppb: -30_000, ..Moment::capture() };
+    let moment = Moment { steering_ppb: Some(-30_000), ..Moment::capture() };
     let good = KernelTime {
         status: 0x2001,
         maxerror_us: 700,
@@ -107,7 +109,7 @@ fn an_unsynchronised_kernel_is_not_trusted() {
         frequency: -30 << 16,
         ..KernelTime::default()
     };
-    assert_eq!(good.steering_ppb(), moment.steering_ppb);
+    assert_eq!(Some(good.steering_ppb()), moment.steering_ppb);
     assert_eq!(KernelTime { tick_us: 10_833, frequency: 33 << 16, ..good }.steering_ppb(), 83_333_000);
     let m = good.measure(moment).unwrap();
     assert_eq!(m.interval.error_ns(), 700_000 + 20_000 + moment.width_ns);
@@ -126,7 +128,7 @@ fn an_unsynchronised_kernel_is_not_trusted() {
     ] {
         assert!(matches!(bad.measure(moment), Err(ProbeError::Unsynchronised { .. })), "{bad:?}");
     }
-    let slewed = good.measure(Moment { steering_ppb: 83_333_000, ..moment }).unwrap_err().to_string();
+    let slewed = good.measure(Moment { steering_ppb: Some(83_333_000), ..moment }).unwrap_err().to_string();
     assert!(slewed.contains("being slewed at 83333.0 ppm"), "{slewed}");
 }
 

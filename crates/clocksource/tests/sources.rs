@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 const S: u64 = 1_000_000_000;
 
 fn moment() -> Moment {
-    Moment { boot_ns: 5_000 * S, mono_ns: 4_000 * S, real_ns: 1_800_000_000 * S, width_ns: 0, steering_ppb: 0 }
+    Moment { boot_ns: 5_000 * S, mono_ns: 4_000 * S, real_ns: 1_800_000_000 * S, raw_ns: 3_000 * S, width_ns: 0, steering_ppb: Some(0) }
 }
 
 fn tracking() -> Tracking {
@@ -58,7 +58,7 @@ fn chrony_that_does_not_know_gives_no_bound() {
 fn chrony_opens_the_bound_as_fast_as_it_may_be_wrong_of_the_frequency() {
     let t = Tracking { frequency_ppm: 12.5, skew_ppm: 3.0, residual_ppm: -0.5, ..tracking() };
     // Without a slew the kernel makes up for what chronyd says the clock would gain.
-    let steady = t.measure(Moment { steering_ppb: -12_500, ..moment() }, 50_000).unwrap();
+    let steady = t.measure(Moment { steering_ppb: Some(-12_500), ..moment() }, 50_000).unwrap();
     assert_eq!((steady.max_drift_ppb, steady.growth_ppb(-12_500)), (53_500, 53_500));
     // A tenth of true time is a ninth of a clock that is slow by it; and the drift on top.
     let slewed = steady.growth_ppb(-100_012_500);
@@ -94,7 +94,8 @@ impl Probe for Fake {
             interval: Interval { earliest_ns: middle - error as u64, latest_ns: middle + error as u64 },
             updated_ns: moment.boot_ns,
             max_drift_ppb: 0,
-            steady_ppb: 0,
+            steady_ppb: Some(0),
+            follows_slews: true,
             status: Status::Synchronized,
             leap: Leap::None,
             detail: String::new(),

@@ -14,9 +14,11 @@ struct World {
     boot: i64,
     mono: i64,
     real: i64,
-    steering: i64,
+    raw: i64,
+    steering: Option<i64>,
     steady: i64,
     updated: i64,
+    follows: bool,
     leap: Leap,
     tracker: Tracker,
     events: Vec<Event>,
@@ -31,9 +33,11 @@ impl World {
             boot: 500 * S,
             mono: 400 * S,
             real: truth,
-            steering: 0,
+            raw: 300 * S,
+            steering: Some(0),
             steady: 0,
             updated: 500 * S,
+            follows: true,
             leap: Leap::None,
             tracker,
             events,
@@ -42,8 +46,13 @@ impl World {
     }
     /// True time passes; the machine's clocks run `ppm` fast.
     fn pass(&mut self, ns: i64, ppm: i64) {
-        let local = ns + ns / 1_000_000 * ppm;
+        self.pass_slewed(ns, ppm, 0);
+    }
+    /// So much of it is the oscillator's fault, and so much a slew.
+    fn pass_slewed(&mut self, ns: i64, ppm: i64, slew_ppm: i64) {
+        let local = ns + ns / 1_000_000 * (ppm + slew_ppm);
         self.truth += ns;
+        self.raw += ns + ns / 1_000_000 * ppm;
         (self.boot, self.mono, self.real) = (self.boot + local, self.mono + local, self.real + local);
     }
     /// The machine sleeps; the time it believes to have slept is off by `wrong` nanoseconds.
@@ -56,6 +65,7 @@ impl World {
             boot_ns: self.boot as u64,
             mono_ns: self.mono as u64,
             real_ns: self.real as u64,
+            raw_ns: self.raw as u64,
             width_ns: 100,
             steering_ppb: self.steering,
         }
@@ -73,7 +83,8 @@ impl World {
             interval: Interval { earliest_ns: (middle - error) as u64, latest_ns: (middle + error) as u64 },
             updated_ns: self.updated as u64,
             max_drift_ppb: 50_000,
-            steady_ppb: self.steady,
+            steady_ppb: Some(self.steady),
+            follows_slews: self.follows,
             status,
             leap: self.leap,
             detail: "test".into(),
@@ -87,7 +98,7 @@ impl World {
         self.read()
     }
     fn read(&self) -> Reading {
-        self.anchor.read(self.boot as u64, || self.boot - self.mono)
+        self.anchor.read(self.boot as u64, || self.raw as u64, || self.boot - self.mono)
     }
     fn assert_contains(&self) {
         let i = self.read().interval;
@@ -143,18 +154,18 @@ fn a_slew_that_a_killed_daemon_left_behind_stays_inside_the_bound() {
     for (behind, steering, ppm) in [(-40 * MS, -83_333_000, -83_333), (40 * MS, 83_333_000, 83_333)] {
         let mut w = World::at(NOON);
         (w.real, w.steady) = (w.truth - behind, -20_000);
-        w.steering = steering + w.steady;
+        w.steering = Some(steering + w.steady);
         assert_eq!(w.poll_as(w.real, behind.abs() + MS, Status::Synchronized).status, Status::Synchronized);
         for _ in 0..200 {
-            w.pass(S / 20, ppm);
+            w.pass_slewed(S / 20, 20, ppm - 20);
             w.assert_contains();
             assert_eq!(w.poll_fails().status, Status::FreeRunning);
             w.assert_contains();
         }
         // Somebody sees to it: from here on it is only the oscillator that drifts.
-        w.steering = w.steady;
+        w.steering = Some(w.steady);
         let wide = w.poll_fails().interval.error_ns();
-        w.pass(S, 49);
+        w.pass_slewed(S, 49, -20);
         w.assert_contains();
         assert!(w.poll_fails().interval.error_ns() < wide + 60_000, "it still opens at the rate of the slew");
     }
@@ -168,12 +179,12 @@ fn a_slew_that_begins_after_the_daemon_died_is_seen_at_the_next_poll() {
         w.pass(10 * S, 30);
         w.poll_fails();
         // It began right after that poll.
-        w.pass(S / 4, ppm + 30);
-        w.steering = ppm * 1000;
+        w.pass_slewed(S / 4, 30, ppm);
+        w.steering = Some(ppm * 1000);
         for _ in 0..40 {
             w.poll_fails();
             w.assert_contains();
-            w.pass(S / 4, ppm + 30);
+            w.pass_slewed(S / 4, 30, ppm);
             w.assert_contains();
         }
     }
@@ -206,6 +217,130 @@ fn a_step_of_the_system_clock_does_not_move_the_interval() {
         assert_eq!(w.poll(MS, true).status, Status::Synchronized, "the daemon has heard from its reference since");
         w.assert_contains();
     }
+}
+
+/// Set back, the clock makes the daemon's last word look younger than the step. It stays the same word, however often it is repeated.
+#[test]
+fn after_a_step_old_news_stay_old_however_often_they_are_told() {
+    let mut w = World::at(NOON);
+    w.poll(MS, true);
+    w.pass(30 * S, 10);
+    w.real -= 9 * S;
+    for _ in 0..300 {
+        let reading = w.poll_as(w.real, MS, Status::Synchronized);
+        assert_eq!(reading.status, Status::FreeRunning);
+        w.assert_contains();
+        w.pass(S / 4, 10);
+    }
+}
+
+/// A source that mixes samples from before and after a step is wrong by up to that, and does not know it.
+#[test]
+fn after_a_step_the_news_of_a_source_that_mixes_are_not_believed_alone() {
+    // The step is smaller than the bound: nothing contradicts anything.
+    let mut w = World::at(NOON);
+    w.poll(4 * MS, true);
+    w.pass(S, 0);
+    w.real -= 3 * MS;
+    w.poll_fails();
+    for _ in 0..Tracker::CONSISTENT_AFTER {
+        w.pass(S, 0);
+        w.updated = w.boot;
+        w.poll_as(w.truth - 3 * MS, MS / 10, Status::Synchronized);
+        w.assert_contains();
+    }
+    w.pass(S, 0);
+    assert!(w.poll(MS / 10, true).interval.error_ns() < 2 * MS as u64 / 10, "in the end it is");
+
+    // Greater: it contradicts what was known, which holds; it is back as soon as it meets that again.
+    let mut w = World::at(NOON);
+    w.poll(MS, true);
+    w.pass(S, 0);
+    w.real -= 9 * S;
+    w.poll_fails();
+    for wrong in [8 * S, 5 * S, 300 * MS] {
+        for fresh in [true, false, false] {
+            w.pass(S / 4, 0);
+            w.updated = if fresh { w.boot } else { w.updated };
+            assert_eq!(w.poll_as(w.truth - wrong, MS, Status::Synchronized).trusted(), None);
+        }
+    }
+    assert_eq!(w.events.iter().filter(|e| matches!(e, Event::Contradiction(_))).count(), 1, "said once");
+    w.pass(S / 4, 0);
+    assert_eq!(w.poll(MS, true).status, Status::Synchronized);
+    w.assert_contains();
+}
+
+/// A source may repeat what contradicted its former word a thousand times in a second: that is one word.
+#[test]
+fn a_contradiction_is_outlived_by_news_not_by_polls() {
+    let mut w = World::at(NOON);
+    w.poll(MS, true);
+    w.truth += 2 * S;
+    w.pass(MS, 0);
+    assert_eq!(w.poll(MS, true).status, Status::Disrupted);
+    for _ in 0..1000 {
+        w.pass(MS, 0);
+        assert_eq!(w.poll(MS, false).status, Status::Disrupted);
+    }
+    let news = (1..20).find(|_| {
+        w.pass(S, 0);
+        w.poll(MS, true).status == Status::Synchronized
+    });
+    assert_eq!(news, Some(Tracker::CONSISTENT_AFTER as i32 - 1));
+}
+
+/// `ntp` beside a chronyd, and `chrony` after a step: the interval floats, and somebody slews the clock that readers go by.
+#[test]
+fn a_slew_of_somebody_elses_does_not_carry_a_floating_interval_away() {
+    for slew in [-83_333, 400, 83_333] {
+        let mut w = World::at(NOON);
+        w.follows = false;
+        for _ in 0..40 {
+            assert_eq!(w.poll(MS / 10, true).status, Status::Synchronized);
+            // It begins right after the poll and ends right before the next.
+            for _ in 0..5 {
+                w.pass_slewed(S / 20, 40, slew);
+                w.assert_contains();
+                assert!(w.read().interval.error_ns() < 2 * MS as u64 / 10);
+            }
+        }
+        // The daemon dies after a step: from then on the anchor floats.
+        w.follows = true;
+        w.poll(MS / 10, true);
+        w.real -= 3 * S;
+        w.poll_fails();
+        for _ in 0..40 {
+            w.pass_slewed(S / 4, 40, slew);
+            w.assert_contains();
+            assert_eq!(w.poll_fails().status, Status::FreeRunning);
+            w.assert_contains();
+        }
+    }
+}
+
+#[test]
+fn a_sleep_shows_over_the_bare_oscillator_too() {
+    let mut w = World::at(NOON);
+    w.follows = false;
+    w.poll(MS, true);
+    w.pass_slewed(S / 10, 40, -83_333);
+    assert_eq!(w.read().status, Status::Synchronized);
+    w.sleep(S / 4, 0);
+    assert_eq!(w.read().status, Status::Disrupted, "the oscillator did not count it, and the poller comes later");
+}
+
+/// Where the kernel does not say how it steers, slews are taken to go on all the time: nothing moves with them, and it is said.
+#[test]
+fn where_the_steering_is_unknown_slews_are_harmless_and_it_is_said_once() {
+    let mut w = World::at(NOON);
+    w.steering = None;
+    for _ in 0..20 {
+        assert_eq!(w.poll(MS / 10, true).status, Status::Synchronized);
+        w.pass_slewed(S / 4, 40, 83_333);
+        w.assert_contains();
+    }
+    assert_eq!(w.events.iter().filter(|e| matches!(e, Event::SteeringUnknown)).count(), 1);
 }
 
 #[test]
@@ -246,6 +381,7 @@ fn a_machine_that_was_frozen_unnoticed_shows_as_a_contradiction() {
     w.poll(MS, true);
     // A hypervisor stopped every clock of the guest for two seconds.
     w.truth += 2 * S;
+    w.pass(MS, 0);
     assert_eq!(w.poll(MS, true).status, Status::Disrupted);
     assert!(w.saw(|e| matches!(e, Event::Contradiction(gap) if *gap > 1_900 * MS as u64)));
     let polls = (1..20).find(|_| {

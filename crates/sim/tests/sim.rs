@@ -94,7 +94,7 @@ fn a_prepared_transaction_that_is_aborted_is_caught() {
 /// A tracker that is not told of an event gives readings that miss true time.
 #[test]
 fn a_tracker_that_overlooks_something_is_caught() {
-    for blind in [Blind::Steps, Blind::Sleeps, Blind::Moves, Blind::Leaps, Blind::Slews] {
+    for blind in [Blind::Steps, Blind::Sleeps, Blind::Moves, Blind::Leaps, Blind::Slews, Blind::Mixes] {
         let report = caught_with(Controls { blind: Some(blind), ..Controls::default() }, 200);
         stopped(&report, "outside of the trusted reading");
     }

@@ -17,8 +17,10 @@
 //! **Invariants.**
 //! 1. An unsynchronised chronyd gives no bound. Neither does one that serves its own clock (`local stratum`): it reports a
 //!    delay and dispersion of 0 and means that it does not know.
-//! 2. Without an update for [`UPDATES_MISSED`] of its own update intervals it is `FreeRunning`, whatever it says.
+//! 2. Without an update for [`UPDATES_MISSED`] of its own update intervals, and of those at which it asks its sources (which are longer
+//!    after a burst at the start), it is `FreeRunning`, whatever it says.
 //! 3. A chronyd that may be wrong by a second a second knows nothing.
+//! 4. A report is as old as it has been repeated, by the boot-time clock: chronyd dates it by the system clock, which may be set back.
 //!
 //! **Caveats.** The bound is as good as the server's own: root delay and dispersion are summed up from there.
 //! The daemon answers in 20 to 60 µs; it is asked by the poller, never by a reader.
@@ -32,12 +34,15 @@ pub use wire::{SourceReport, Tracking};
 
 use crate::measurement::{Leap, Measurement, Probe, ProbeError};
 use crate::moment::Moment;
+use crate::news::News;
 use clock::{Interval, Status};
 use transport::Transport;
 
 const NAME: &str = "chrony";
 /// After this many of chronyd's update intervals without an update it counts as free running (ClockBound's rule).
 pub const UPDATES_MISSED: u32 = 8;
+/// The longest interval at which chronyd asks a source, as a power of two, seconds (NTP's limit, a day and a half).
+const POLL_LOG2_MAX: i16 = 17;
 /// chronyd is given at least this long between updates (nanoseconds), for its very fast start.
 const UPDATE_AGE_MIN_NS: u64 = 16_000_000_000;
 /// The reference id of chronyd's own clock ("local stratum"), 127.127.1.1.
@@ -54,12 +59,15 @@ const SANE_PPM: f64 = 1e6;
 pub struct Chrony {
     transport: Transport,
     max_drift_ppb: u32,
+    news: News,
+    /// How often it asks its sources (seconds), and the date of the report for which it was asked about that.
+    asks_every_s: Option<(u64, f64)>,
 }
 
 impl Chrony {
     /// Asks the daemon at `address`; the local oscillator is taken to drift by at most `max_drift_ppb`.
     pub fn new(address: ChronyAddress, max_drift_ppb: u32) -> Self {
-        Chrony { transport: Transport::new(address), max_drift_ppb }
+        Chrony { transport: Transport::new(address), max_drift_ppb, news: News::default(), asks_every_s: None }
     }
     /// The daemon's tracking report.
     ///
@@ -80,6 +88,19 @@ impl Chrony {
             .map(|i| SourceReport::decode(&self.transport.ask(&wire::Request::Source(i))?).map_err(malformed))
             .collect()
     }
+    /// How often it asks the sources that it goes by, seconds; asked once for a report, when that has become old.
+    fn asks_every_s(&mut self, updated_ns: u64) -> f64 {
+        match self.asks_every_s {
+            Some((of, seconds)) if of == updated_ns => seconds,
+            _ => {
+                let in_use = |s: &SourceReport| [SourceReport::SELECTED, SourceReport::COMBINED].contains(&s.state);
+                let slowest = self.sources().unwrap_or_default().into_iter().filter(in_use).map(|s| s.poll_log2).max();
+                let seconds = slowest.map_or(0.0, |log2| 2f64.powi(i32::from(log2.min(POLL_LOG2_MAX))));
+                self.asks_every_s = Some((updated_ns, seconds));
+                seconds
+            }
+        }
+    }
     /// Who gave the last answer; nothing before the first.
     pub fn answered(&self) -> Option<Answered> {
         self.transport.answered()
@@ -95,11 +116,29 @@ fn malformed(reason: String) -> ProbeError {
 }
 
 impl Tracking {
-    /// The measurement at `moment`.
+    /// The measurement at `moment`, if nobody stepped the system clock since the daemon's last update.
     ///
     /// # Errors
     /// [`ProbeError`] where the daemon does not know its error.
     pub fn measure(&self, moment: Moment, max_drift_ppb: u32) -> Result<Measurement, ProbeError> {
+        let age_ns = self.stated_age_ns(&moment);
+        self.measure_at_age(moment, age_ns, max_drift_ppb)
+    }
+    /// How old the daemon's last update is by the system clock, nanoseconds.
+    fn stated_age_ns(&self, moment: &Moment) -> u64 {
+        moment.real_ns.saturating_sub(self.reference_unix_ns)
+    }
+    /// Tells one update from the next: what changes with each.
+    fn update_id(&self) -> u64 {
+        let parts = [self.last_offset_s.to_bits(), self.skew_ppm.to_bits(), u64::from(self.reference_id)];
+        parts.into_iter().fold(self.reference_unix_ns, |id, part| id.rotate_left(21).wrapping_add(part))
+    }
+    /// After so long (nanoseconds) an update is late, if the daemon asks its sources every `asks_every_s` seconds.
+    fn patience_ns(&self, asks_every_s: f64) -> u64 {
+        let every_s = self.update_interval_s.max(asks_every_s).clamp(0.0, SANE_S);
+        ((f64::from(UPDATES_MISSED) * every_s * 1e9) as u64).max(UPDATE_AGE_MIN_NS)
+    }
+    fn measure_at_age(&self, moment: Moment, age_ns: u64, max_drift_ppb: u32) -> Result<Measurement, ProbeError> {
         let unsynchronised =
             |reason: &str| Err(ProbeError::Unsynchronised { source_name: NAME, reason: reason.into() });
         let leap = match self.leap_status {
@@ -125,13 +164,11 @@ impl Tracking {
         if unsure_ppm.is_nan() || unsure_ppm >= SANE_PPM {
             return unsynchronised("chronyd has too few samples to know the clock's frequency; wait for more");
         }
-        let age_ns = moment.real_ns.saturating_sub(self.reference_unix_ns);
         let stated_ns =
             (self.current_correction_s.abs() + self.root_dispersion_s.max(0.0) + self.root_delay_s.abs() / 2.0) * 1e9;
         let drift_ns = age_ns as f64 * f64::from(max_drift_ppb) / 1e9;
         let error_ns = (stated_ns.max(ERROR_MIN_NS) + drift_ns).ceil() as u64 + moment.width_ns;
-        let patience_ns = (f64::from(UPDATES_MISSED) * self.update_interval_s.clamp(0.0, SANE_S) * 1e9) as u64;
-        let late = age_ns > patience_ns.max(UPDATE_AGE_MIN_NS);
+        let late = age_ns > self.patience_ns(0.0);
         Ok(Measurement {
             moment,
             interval: Interval {
@@ -141,7 +178,8 @@ impl Tracking {
             updated_ns: moment.boot_ns.saturating_sub(age_ns),
             max_drift_ppb: max_drift_ppb.saturating_add((unsure_ppm * 1e3).ceil() as u32),
             // It counts by how much the clock runs fast without it.
-            steady_ppb: -(self.frequency_ppm * 1e3) as i64,
+            steady_ppb: Some(-(self.frequency_ppm * 1e3) as i64),
+            follows_slews: true,
             status: if late { Status::FreeRunning } else { Status::Synchronized },
             leap,
             detail: format!(
@@ -166,10 +204,16 @@ impl Probe for Chrony {
         let before = Moment::capture();
         let tracking = self.tracking()?;
         let moment = Moment::capture();
-        let mut measurement = tracking.measure(moment, self.max_drift_ppb)?;
+        let dated = self.news.date(tracking.update_id(), &moment, tracking.stated_age_ns(&moment));
+        let mut measurement =
+            tracking.measure_at_age(moment, dated.age_ns, self.max_drift_ppb)?.answered_since(&before, NAME)?;
         // chronyd composed the report somewhere between the two captures; a step in between makes it worthless.
-        if moment.stepped_since(&before) != 0 {
-            measurement.updated_ns = 0;
+        measurement.updated_ns = if moment.stepped_since(&before) == 0 { dated.updated_ns } else { 0 };
+        // After a burst at the start it goes on to ask much less often than it has updated so far.
+        if measurement.status == Status::FreeRunning
+            && dated.age_ns <= tracking.patience_ns(self.asks_every_s(dated.updated_ns))
+        {
+            measurement.status = Status::Synchronized;
         }
         Ok(measurement)
     }

@@ -44,21 +44,45 @@ pub enum Answered {
     Address(SocketAddr),
 }
 
+/// Our own ends in the daemon's directory begin and end so.
+const OWN_PREFIX: &str = "timeball.";
+const OWN_SUFFIX: &str = ".sock";
+/// Names in that directory that are looked at in one sweep.
+const SWEEP_MAX: usize = 1_000;
+
+/// Removes what processes that were killed have left in the daemon's directory: ends of ours that nobody holds any more. Whether somebody
+/// does, a connection tells, also where process ids mean nothing (containers that share the directory).
+fn sweep(directory: &Path) {
+    let Ok(names) = std::fs::read_dir(directory) else { return };
+    for entry in names.take(SWEEP_MAX).flatten() {
+        let name = entry.file_name();
+        let ours = name.to_str().is_some_and(|n| n.starts_with(OWN_PREFIX) && n.ends_with(OWN_SUFFIX));
+        let Ok(probe) = UnixDatagram::unbound() else { return };
+        if ours && probe.connect(entry.path()).is_err_and(|e| e.kind() == io::ErrorKind::ConnectionRefused) {
+            // Somebody else may have been faster.
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+}
+
 #[derive(Debug)]
 enum Socket {
-    Unix(UnixDatagram, PathBuf),
+    /// With our own end, which is removed by the process that made it.
+    Unix(UnixDatagram, PathBuf, u32),
     Udp(UdpSocket),
 }
 
 impl Socket {
     fn unix(server: &Path) -> io::Result<Self> {
         let directory = server.parent().unwrap_or(Path::new("/"));
-        let own = directory.join(format!("timeball.{}.{:x}.sock", std::process::id(), moment::boot_ns()));
+        sweep(directory);
+        let process = std::process::id();
+        let own = directory.join(format!("{OWN_PREFIX}{process}.{:x}{OWN_SUFFIX}", moment::boot_ns()));
         let socket = UnixDatagram::bind(&own)?;
-        let socket = Socket::Unix(socket, own.clone());
+        let socket = Socket::Unix(socket, own.clone(), process);
         // The daemon runs as a user of its own and must be able to answer.
         std::fs::set_permissions(&own, std::fs::Permissions::from_mode(0o666))?;
-        if let Socket::Unix(s, _) = &socket {
+        if let Socket::Unix(s, ..) = &socket {
             s.connect(server)?;
             credentials::ask_for(s)?;
             s.set_read_timeout(Some(PATIENCE))?;
@@ -79,13 +103,13 @@ impl Socket {
     }
     fn send(&self, datagram: &[u8]) -> io::Result<usize> {
         match self {
-            Socket::Unix(s, _) => s.send(datagram),
+            Socket::Unix(s, ..) => s.send(datagram),
             Socket::Udp(s) => s.send(datagram),
         }
     }
     fn recv(&self, buffer: &mut [u8]) -> io::Result<(usize, Answered)> {
         match self {
-            Socket::Unix(s, _) => credentials::recv(s, buffer).map(|(n, process)| (n, Answered::Process(process))),
+            Socket::Unix(s, ..) => credentials::recv(s, buffer).map(|(n, process)| (n, Answered::Process(process))),
             Socket::Udp(s) => Ok((s.recv(buffer)?, Answered::Address(s.peer_addr()?))),
         }
     }
@@ -93,7 +117,9 @@ impl Socket {
 
 impl Drop for Socket {
     fn drop(&mut self) {
-        if let Socket::Unix(_, own) = self {
+        if let Socket::Unix(_, own, process) = self
+            && *process == std::process::id()
+        {
             // Gone already if the daemon's directory was; either way nothing is left to do.
             let _ = std::fs::remove_file(own);
         }

@@ -226,6 +226,11 @@ pub struct SourceReport {
 }
 
 impl SourceReport {
+    /// The state of the source that the daemon follows...
+    pub const SELECTED: u16 = 0;
+    /// ...and of those that it combines with it.
+    pub const COMBINED: u16 = 4;
+
     /// Reads the data of a reply.
     pub(super) fn decode(data: &[u8]) -> Result<Self, String> {
         Self::read(&mut Reader(data)).ok_or_else(|| format!("a source report of {} bytes is too short", data.len()))

@@ -33,6 +33,7 @@ pub use segment::{GRACE_NS, GRACE_V3_NS, Segment};
 use crate::kernel::KernelTime;
 use crate::measurement::{Measurement, Probe, ProbeError};
 use crate::moment::Moment;
+use crate::news::{News, SOME_TIME_AGO};
 use crate::vmclock::VmClock;
 use clock::Status;
 use segment::malformed;
@@ -48,8 +49,8 @@ const PATHS: [&str; 2] = ["/var/run/clockbound/shm1", "/var/run/clockbound/shm0"
 /// The probe.
 #[derive(Debug)]
 pub struct ClockBound {
-    /// Segments, best first.
-    paths: Vec<PathBuf>,
+    /// Segments, best first, and when each changed.
+    segments: Vec<(PathBuf, News)>,
     vmclock: Option<VmClock>,
 }
 
@@ -64,7 +65,7 @@ impl ClockBound {
     }
     /// Reads the best of these segments that is of use, and the hypervisor's marker from a given device.
     pub fn among(paths: Vec<PathBuf>, vmclock: Option<VmClock>) -> Self {
-        ClockBound { paths, vmclock }
+        ClockBound { segments: paths.into_iter().map(|path| (path, News::default())).collect(), vmclock }
     }
     /// Whether there is a segment at a usual path.
     pub fn is_here() -> bool {
@@ -94,7 +95,7 @@ fn counter() -> Option<u64> {
 }
 
 impl ClockBound {
-    fn measure(&self, path: &Path) -> Result<Measurement, ProbeError> {
+    fn measure(path: &Path, news: &mut News, vmclock: Option<&VmClock>) -> Result<Measurement, ProbeError> {
         let file = File::open(path).map_err(|error: io::Error| ProbeError::Unreachable {
             source_name: NAME,
             place: path.display().to_string(),
@@ -105,10 +106,14 @@ impl ClockBound {
         let before = counter();
         let moment = Moment::capture();
         let mut measurement = segment.measure(moment, before.zip(counter()))?;
+        let dated = news.date(segment.as_of_ns, &moment, 0);
+        if dated.updated_ns > SOME_TIME_AGO {
+            measurement.updated_ns = dated.updated_ns;
+        }
         // The segment does not mention leap seconds; chronyd leaves them to the kernel unless its `leapsecmode` says otherwise.
         measurement.leap = KernelTime::announced_leap();
         if segment.disruption_known {
-            match self.vmclock.as_ref().map(VmClock::disruption_marker) {
+            match vmclock.map(VmClock::disruption_marker) {
                 Some(Ok(marker)) if marker == segment.disruption_marker => {}
                 Some(Ok(_)) => {
                     measurement.status = Status::Disrupted;
@@ -129,8 +134,9 @@ impl Probe for ClockBound {
     }
     fn probe(&mut self) -> Result<Measurement, ProbeError> {
         let mut best = None;
-        for path in &self.paths {
-            let outcome = self.measure(path);
+        let ClockBound { segments, vmclock } = self;
+        for (path, news) in segments {
+            let outcome = Self::measure(path, news, vmclock.as_ref());
             // A disruption is of the machine: a segment that does not know of it yet is no help.
             if matches!(&outcome, Ok(m) if matches!(m.status, Status::Synchronized | Status::Disrupted)) {
                 return outcome;

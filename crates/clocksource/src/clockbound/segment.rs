@@ -1,7 +1,7 @@
 //! The segment's bytes, and what they say of true time.
 
 use super::NAME;
-use crate::measurement::{Leap, Measurement, ProbeError, growth_ppb};
+use crate::measurement::{Leap, Measurement, ProbeError, SLEW_PPB_MAX, growth_ppb};
 use crate::moment::Moment;
 use clock::{Interval, Status};
 use std::fs::File;
@@ -187,9 +187,11 @@ impl Segment {
         // The segment does not say what its daemon's chronyd takes for the oscillator's own error. While the steering can be that, it is
         // taken for it, as ClockBound's own client does; beyond it there is a slew, and nobody knows which part it is.
         let max_drift_ppb = self.drift_of_the_system_ppb();
-        let can_be_drift = moment.steering_ppb.unsigned_abs() <= max_drift_ppb.into();
-        let steady_ppb = if can_be_drift { moment.steering_ppb } else { 0 };
-        let slew_ppb = if self.counter.is_none() { moment.steering_ppb.saturating_sub(steady_ppb) } else { 0 };
+        let steady_ppb = moment.steering_ppb.filter(|steering| steering.unsigned_abs() <= max_drift_ppb.into());
+        let slew_ppb = match self.counter {
+            None => moment.steering_ppb.unwrap_or(SLEW_PPB_MAX).saturating_sub(steady_ppb.unwrap_or(0)),
+            Some(_) => 0,
+        };
         let growth = age_ns as f64 * (f64::from(growth_ppb(self.max_drift_ppb, slew_ppb)) / 1e9 + period_error);
         let error_ns = self.bound_ns.saturating_add(growth.ceil() as u64).saturating_add(gap_ns);
         // What the system clock has still to gain or lose (nothing in version 2, whose middle it is).
@@ -208,6 +210,7 @@ impl Segment {
             updated_ns: moment.boot_ns.saturating_sub(age_ns),
             max_drift_ppb,
             steady_ppb,
+            follows_slews: true,
             status,
             leap: Leap::None,
             detail: format!(

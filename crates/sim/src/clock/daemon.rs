@@ -14,6 +14,9 @@ const SLEW_MAX_PPM: i64 = 83_333;
 /// Its error grows by this share of the drift, percent: a clock that it slews down counts too little time.
 const DRIFT_SHARE: u64 = 115;
 
+/// One part in so many of what it believes is from before the last update.
+const MIXED_SHARE: i64 = 16;
+
 /// How the daemon does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Health {
@@ -33,6 +36,8 @@ struct Heard {
     correction_ns: i64,
     slewed_ns: i64,
     error_ns: u64,
+    /// Where the real-time clock was ahead of the boot clock then.
+    real_ahead_ns: u64,
 }
 
 /// The daemon.
@@ -48,16 +53,23 @@ pub struct Daemon {
     /// It slews the system clock until that is right; others tell only how wrong it is.
     slews: bool,
     heard: Option<Heard>,
+    /// What it still believes of the time before a step, which it does not notice: so much is in its correction, and what it hears next has
+    /// less of it.
+    mixed_ns: i64,
 }
 
 impl Daemon {
     /// A daemon that has heard nothing yet, on an oscillator that drifts by at most so much.
     pub fn new(accuracy_ns: u64, drift_ppm: u64, slews: bool) -> Self {
-        Daemon { health: Health::Well, accuracy_ns, lie_ns: 0, drift_ppm, slews, heard: None }
+        Daemon { health: Health::Well, accuracy_ns, lie_ns: 0, drift_ppm, slews, heard: None, mixed_ns: 0 }
     }
     /// A new process, which has heard nothing yet.
     pub fn restart(&mut self) {
-        self.heard = None;
+        (self.heard, self.mixed_ns) = (None, 0);
+    }
+    /// Whether it slews the system clock.
+    pub fn slews(&self) -> bool {
+        self.slews
     }
     /// The greatest drift of the oscillator, parts per million.
     pub fn drift_ppm(&self) -> u64 {
@@ -75,9 +87,13 @@ impl Daemon {
         if self.health == Health::Well && due {
             let noise_ns = rng.below(2 * self.accuracy_ns + 1).cast_signed() - self.accuracy_ns.cast_signed();
             let name_ns = clock_name_ns(now, kernel.leap()).saturating_add_signed(noise_ns + self.lie_ns);
-            let correction_ns = name_ns.wrapping_sub(moment.real_ns).cast_signed();
+            let real_ahead_ns = moment.real_ns.wrapping_sub(moment.boot_ns);
+            let stepped_ns = self.heard.map_or(0, |h| real_ahead_ns.wrapping_sub(h.real_ahead_ns).cast_signed());
+            // Not a leap second, which it knows of: whoever sets the clock.
+            self.mixed_ns = if stepped_ns.unsigned_abs() % 1_000_000_000 == 0 { self.mixed_ns / MIXED_SHARE } else { stepped_ns / MIXED_SHARE };
+            let correction_ns = name_ns.wrapping_sub(moment.real_ns).cast_signed() + self.mixed_ns;
             let slewed_ns = kernel.slewed_ns(now);
-            self.heard = Some(Heard { boot_ns: moment.boot_ns, correction_ns, slewed_ns, error_ns: self.accuracy_ns });
+            self.heard = Some(Heard { boot_ns: moment.boot_ns, correction_ns, slewed_ns, error_ns: self.accuracy_ns, real_ahead_ns });
             if self.slews {
                 let ppm = (correction_ns / (SLEW_NS / 1_000_000).cast_signed()).clamp(-SLEW_MAX_PPM, SLEW_MAX_PPM);
                 let for_us = correction_ns.checked_div(ppm).unwrap_or(0).unsigned_abs();
@@ -103,7 +119,8 @@ impl Daemon {
             },
             updated_ns: heard.boot_ns,
             max_drift_ppb: u32::try_from(self.drift_ppm * 1020).unwrap_or(u32::MAX),
-            steady_ppb: 0,
+            steady_ppb: Some(0),
+            follows_slews: self.slews,
             status: if self.health == Health::Well { Status::Synchronized } else { Status::FreeRunning },
             leap: if kernel.leap_is_ahead(now) { kernel.leap() } else { Leap::None },
             detail: "simulated".to_owned(),

@@ -1,4 +1,4 @@
-//! The kernel's clocks, on an oscillator that drifts, slewed by a daemon.
+//! The kernel's clocks, on an oscillator that drifts, slewed by a daemon or by somebody else.
 
 use clocksource::{Leap, Moment};
 
@@ -101,11 +101,16 @@ impl Kernel {
     pub fn asleep_ns(&self) -> u64 {
         self.asleep_ns
     }
-    /// All three at once.
+    /// `CLOCK_MONOTONIC_RAW`: it does not count sleep, and nobody slews it.
+    pub fn raw_ns(&self, now: u64) -> u64 {
+        (self.boot_ns(now) - self.asleep_ns).saturating_add_signed(-self.slewed_ns(now))
+    }
+    /// All of them at once.
     pub fn moment(&self, now: u64) -> Moment {
         let boot_ns = self.boot_ns(now);
-        let steering_ppb = if now < self.slew.until_ns { self.slew.ppm * 1000 } else { 0 };
-        Moment { boot_ns, mono_ns: boot_ns - self.asleep_ns, real_ns: self.real_ns(now), width_ns: 0, steering_ppb }
+        let steering_ppb = Some(if now < self.slew.until_ns { self.slew.ppm * 1000 } else { 0 });
+        let (mono_ns, real_ns, raw_ns) = (boot_ns - self.asleep_ns, self.real_ns(now), self.raw_ns(now));
+        Moment { boot_ns, mono_ns, real_ns, raw_ns, width_ns: 0, steering_ppb }
     }
 
     /// The machine starts, with a battery clock that is off by so much.

@@ -52,8 +52,10 @@ pub enum Blind {
     Moves,
     /// A leap second was announced.
     Leaps,
-    /// The daemon slews the system clock.
+    /// The source's interval does not move with a slew of the system clock.
     Slews,
+    /// After a step its daemon mixes what it heard before and since.
+    Mixes,
 }
 
 /// Something that happens to a clock.
@@ -75,6 +77,8 @@ pub enum Trouble {
     Recover,
     /// The reference is worse or better than it was: its error from now on, nanoseconds.
     Accuracy(u64),
+    /// Somebody slews the clocks, parts per million, beside a daemon that does not: for so long, nanoseconds.
+    Slew(i64, u64),
     /// The daemon is off by so much more than it says, nanoseconds: lying ones only.
     Lie(i64),
 }
@@ -117,11 +121,13 @@ impl SimClock {
     /// The tracker is not told of these any more.
     pub fn blind(&mut self, blind: Option<Blind>) {
         self.blind = blind;
+        self.tracker.set_skip_cover(blind == Some(Blind::Mixes));
     }
 
     /// The machine was off: daemon and tracker begin anew, and the system clock comes from a battery clock.
     pub fn restart(&mut self, now: u64, rng: &mut Rng) -> Vec<Event> {
         (self.tracker, self.anchor, self.moved) = (Tracker::default(), Anchor::UNKNOWN, false);
+        self.blind(self.blind);
         self.daemon.restart();
         let reach = if self.kind == ClockKind::Exact { 0 } else { 500_000_000 };
         self.kernel.boot(now, rng.below(2 * reach + 1).cast_signed() - reach.cast_signed());
@@ -137,7 +143,7 @@ impl SimClock {
         let answer = self.daemon.answer(&mut self.kernel, now, rng).map(|mut m| {
             match self.blind {
                 Some(Blind::Leaps) => m.leap = Leap::None,
-                Some(Blind::Slews) => m.moment.steering_ppb = 0,
+                Some(Blind::Slews) => m.follows_slews = true,
                 _ => {}
             }
             m
@@ -146,7 +152,6 @@ impl SimClock {
         match self.blind {
             Some(Blind::Steps) => moment.real_ns = moment.boot_ns,
             Some(Blind::Sleeps) => moment.mono_ns = moment.boot_ns,
-            Some(Blind::Slews) => moment.steering_ppb = 0,
             _ => {}
         }
         if std::mem::take(&mut self.moved) && self.blind != Some(Blind::Moves) {
@@ -170,7 +175,7 @@ impl SimClock {
             ClockKind::Honest | ClockKind::Lying => {
                 let asleep_ns =
                     || if self.blind == Some(Blind::Sleeps) { 0 } else { self.kernel.asleep_ns().cast_signed() };
-                let reading = self.anchor.read(boot_ns, asleep_ns);
+                let reading = self.anchor.read(boot_ns, || self.kernel.raw_ns(now), asleep_ns);
                 if self.alone { reading.or_stand_in(real_ns) } else { reading }
             }
         }
@@ -195,7 +200,7 @@ impl SimClock {
 
     /// Whether a slew goes on that nobody will end.
     pub fn is_left_slewing(&self, now: u64) -> bool {
-        self.daemon.health == Health::Dead && self.kernel.moment(now).steering_ppb != 0
+        self.daemon.health == Health::Dead && self.kernel.moment(now).steering_ppb != Some(0)
     }
 
     /// What Unix time calls the true time `now`.
@@ -225,6 +230,10 @@ impl SimClock {
                 let reach = rng.pick(&[0, 30_000_000, 200_000_000]).unwrap_or(0);
                 Some(Trouble::Lie(up_to(rng, reach)))
             }
+            // Often enough to meet both the poll interval and the next.
+            (_, 7) if !self.daemon.slews() => {
+                Some(Trouble::Slew(up_to(rng, 100_000), rng.range(1_000_000, 2_000_000_000)))
+            }
             _ => Some(Trouble::Recover),
         }
     }
@@ -234,6 +243,7 @@ impl SimClock {
         match trouble {
             Trouble::Step(by_ns) => self.kernel.step(by_ns),
             Trouble::Drift(ppm) => self.kernel.drift(now, ppm),
+            Trouble::Slew(ppm, for_ns) => self.kernel.slew(now, ppm, for_ns),
             Trouble::Sleep(slept_ns) => {
                 // Battery clocks count in steps, some of them of a second.
                 let reach = slept_ns.min(200_000_000) / 2;

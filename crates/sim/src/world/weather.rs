@@ -135,6 +135,7 @@ impl World {
                 ClockEvent::Moved => "machine moved",
                 ClockEvent::Contradiction(_) => "clock source contradicted itself",
                 ClockEvent::Leap(_) => "leap second announced",
+                ClockEvent::SteeringUnknown => "clock steering unknown",
                 ClockEvent::Switched { .. } => "clock source switched",
             });
         }
