@@ -179,6 +179,13 @@ pub struct Change {
     pub reason: Reason,
 }
 
+impl Change {
+    /// Whether more is allowed than before: good news, which nobody need be woken for.
+    pub const fn is_recovery(&self) -> bool {
+        rank(self.to) > rank(self.from)
+    }
+}
+
 impl fmt::Display for Change {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "clock level {} -> {}: {}", self.from, self.to, self.reason)

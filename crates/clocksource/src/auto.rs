@@ -70,7 +70,7 @@ impl Auto {
                 Box::new(move || Ptp::usual_device().map(|d| Box::new(Ptp::new(d, max_drift_ppb)) as Box<dyn Probe>)),
                 Box::new(|| ClockBound::is_here().then(|| Box::new(ClockBound::usual()) as Box<dyn Probe>)),
                 Box::new(move || Some(Box::new(Chrony::new(ChronyAddress::Usual, max_drift_ppb)))),
-                Box::new(|| Some(Box::new(Kernel))),
+                Box::new(|| Some(Box::<Kernel>::default())),
             ],
             RETRY_NS,
         )

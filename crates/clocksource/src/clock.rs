@@ -127,7 +127,7 @@ impl Clock {
                 let error_ns = u64::try_from(error.as_nanos()).unwrap_or(u64::MAX);
                 return Ok(Self::build(Face::Static(error_ns), None, spec.to_string()));
             }
-            Spec::Kernel => Box::new(Kernel),
+            Spec::Kernel => Box::new(Kernel::default()),
             Spec::Chrony(address) => Box::new(Chrony::new(address.clone(), drift)),
             Spec::ClockBound(path) => Box::new(path.clone().map_or_else(ClockBound::usual, ClockBound::new)),
             Spec::Ptp(device) => {
@@ -193,6 +193,16 @@ impl Clock {
         events
     }
 
+    /// Somebody may have set the system clock: from now on, before the source is asked, nothing is believed that moves with it.
+    pub(crate) fn look_for_steps(&self) -> Vec<Event> {
+        let mut events = Vec::new();
+        let mut polled = self.polled.lock().unwrap_or_else(|e| e.into_inner());
+        if let Some(anchor) = polled.as_mut().and_then(|p| p.tracker.notice_step(Moment::capture(), &mut events)) {
+            self.cell.publish(anchor);
+        }
+        events
+    }
+
     /// Starts the thread that polls until the returned guard is dropped. Each event is given to `on_event`.
     ///
     /// # Errors
@@ -225,5 +235,8 @@ impl ClockSource for Clock {
     }
     fn source(&self) -> String {
         self.report().source
+    }
+    fn detail(&self) -> String {
+        self.report().detail
     }
 }

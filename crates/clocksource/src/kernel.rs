@@ -8,10 +8,12 @@
 //! clock is steered by more than the tolerance there is no bound: that is a slew of the daemon's own, which `maxerror` leaves out.
 //!
 //! **Caveats.** The daemon decides what it counts into `maxerror`. chronyd leaves out a correction that it is still slewing; its own
-//! source (`chrony`) has it. The kernel cannot say when it last heard from the daemon, so a dead one shows only by growth.
+//! source (`chrony`) has it. The kernel does not say when it last heard from the daemon: its error shrinks then, which is how it shows, and a
+//! dead daemon shows by growth alone.
 
 use crate::measurement::{Leap, Measurement, Probe, ProbeError};
 use crate::moment::Moment;
+use crate::news::News;
 use clock::{Interval, Status};
 
 /// What `adjtimex` said, the fields that count.
@@ -37,7 +39,21 @@ pub struct KernelTime {
 
 /// The probe.
 #[derive(Debug, Default)]
-pub struct Kernel;
+pub struct Kernel {
+    news: News,
+    /// How often a daemon has told the kernel its error, as far as it showed, and the maximum error at the last look, microseconds.
+    told: u64,
+    maxerror_us: i64,
+}
+
+impl Kernel {
+    /// The kernel lets the error grow; only a daemon lets it shrink. That is its news.
+    fn told(&mut self, maxerror_us: i64) -> u64 {
+        self.told += u64::from(maxerror_us < self.maxerror_us);
+        self.maxerror_us = maxerror_us;
+        self.told
+    }
+}
 
 const NAME: &str = "kernel";
 
@@ -131,7 +147,8 @@ impl KernelTime {
             updated_ns: moment.boot_ns,
             max_drift_ppb: u32::try_from(tolerance_ppb).unwrap_or(u32::MAX),
             steady_ppb: Some(steering_ppb),
-            follows_slews: true,
+            // Whoever begins to slew does not tell the kernel where to, and how far.
+            follows_slews: false,
             status: Status::Synchronized,
             leap: self.leap(),
             detail: format!("adjtimex: maximum error {} us, offset {} ns", self.maxerror_us, offset_ns),
@@ -151,6 +168,21 @@ impl Probe for Kernel {
             error,
             advice: "The sandbox forbids the call; choose another --clock.",
         })?;
-        kernel.measure(Moment::capture())?.answered_since(&before, NAME)
+        let moment = Moment::capture();
+        let mut measurement = kernel.measure(moment)?.answered_since(&before, NAME)?;
+        let told = self.told(kernel.maxerror_us);
+        measurement.updated_ns = self.news.date(told, &moment, 0).updated_ns;
+        Ok(measurement)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_that_grows_is_no_news() {
+        let mut kernel = Kernel::default();
+        assert_eq!([100, 225, 350, 90, 90, 215, 100].map(|us| kernel.told(us)), [0, 0, 0, 1, 1, 1, 2]);
     }
 }

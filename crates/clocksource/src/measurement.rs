@@ -180,3 +180,37 @@ pub trait Probe: Send + fmt::Debug {
     /// [`ProbeError`]; the clock then runs free on its last anchor.
     fn probe(&mut self) -> Result<Measurement, ProbeError>;
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(took_ns: u64, steering_ppb: Option<i64>) -> Result<Measurement, ProbeError> {
+        let before = Moment { boot_ns: 1_000_000_000, ..Moment::default() };
+        let moment = Moment { boot_ns: before.boot_ns + took_ns, steering_ppb, ..before };
+        let interval = Interval { earliest_ns: 1_000_000_000, latest_ns: 1_000_000_000 };
+        let measurement = Measurement {
+            moment,
+            interval,
+            updated_ns: 1,
+            max_drift_ppb: 50_000,
+            steady_ppb: Some(0),
+            follows_slews: true,
+            status: Status::Synchronized,
+            leap: Leap::None,
+            detail: String::new(),
+        };
+        measurement.answered_since(&before, "test")
+    }
+
+    /// The process may be stopped between question and answer: what the daemon said is as old as that.
+    #[test]
+    fn an_answer_opens_by_what_happened_since_the_question_and_is_not_used_for_ever() {
+        let error_ns = |took_ns, steering| answer(took_ns, steering).unwrap().interval.error_ns();
+        assert_eq!(error_ns(100_000_000, Some(0)), 5_000, "a tenth of a second of drift");
+        assert!((9_000_000..9_100_000).contains(&error_ns(100_000_000, Some(-83_333_000))), "and of a slew");
+        assert!((11_000_000..11_200_000).contains(&error_ns(100_000_000, None)), "that nobody can see");
+        let late = answer(ANSWER_NS_MAX + 1, Some(0)).unwrap_err().to_string();
+        assert!(late.contains("took 500 ms"), "{late}");
+    }
+}

@@ -27,6 +27,11 @@ pub trait ClockSource: Send + Sync {
         self.name()
     }
 
+    /// What the source follows, or why it gives nothing, for people; empty where there is nothing to say. Not for the hot path.
+    fn detail(&self) -> String {
+        String::new()
+    }
+
     /// `[earliest, latest]`, if the bound may be relied upon.
     ///
     /// # Errors
@@ -84,5 +89,8 @@ impl<S: ClockSource + ?Sized> ClockSource for std::sync::Arc<S> {
     }
     fn source(&self) -> String {
         (**self).source()
+    }
+    fn detail(&self) -> String {
+        (**self).detail()
     }
 }

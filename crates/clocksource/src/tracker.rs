@@ -28,6 +28,8 @@
 //!    be consistent for as long instead.
 //!
 //! **Caveats.** A step smaller than the noise of reading two clocks (about 1 µs) is not seen; it is inside every bound's rounding.
+//! A step, the daemon's next look at its reference and the slew that follows may all come before the poller has woken up, which takes it some
+//! microseconds, or milliseconds on a busy machine: so long readings may be off by what the slew made of it, a twelfth of that.
 //! A step between the source's last update and the first poll of a new process is not seen either: the source must notice it.
 //! A source that does not say when it heard from its reference (ClockBound) may go by what it knew before a step that is smaller than the
 //! bound for longer than invariant 5 covers.
@@ -86,6 +88,22 @@ pub enum Event {
         /// Why.
         reason: String,
     },
+}
+
+impl Event {
+    /// Whether it says that all is well, or well again: nobody need be woken for it.
+    pub fn is_good_news(&self) -> bool {
+        match self {
+            Event::Status { to, .. } => *to == Status::Synchronized,
+            Event::Leap(leap) => *leap == Leap::None,
+            Event::Switched { from, .. } => from.is_empty(),
+            Event::Stepped(_)
+            | Event::Suspended(_)
+            | Event::Moved
+            | Event::SteeringUnknown
+            | Event::Contradiction(_) => false,
+        }
+    }
 }
 
 impl fmt::Display for Event {
@@ -204,6 +222,14 @@ impl Tracker {
     #[doc(hidden)]
     pub fn set_skip_cover(&mut self, skip: bool) {
         self.skip_cover = skip;
+    }
+
+    /// Gives the anchor to publish if the clock was stepped since the last poll: the source has not been asked yet.
+    pub fn notice_step(&mut self, moment: Moment, events: &mut Vec<Event>) -> Option<Anchor> {
+        let stepped = self.previous.is_some_and(|previous| moment.stepped_since(&previous) != 0);
+        let unasked =
+            || ProbeError::Unsynchronised { source_name: "the clock", reason: "somebody set the system clock".into() };
+        stepped.then(|| self.step(moment, Err(unasked()), events))
     }
 
     /// Somebody who can know says that the clock was disturbed (the hypervisor, after moving the machine).

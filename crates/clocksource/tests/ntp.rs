@@ -159,6 +159,14 @@ fn a_server_that_is_named_twice_counts_once() {
     }
 }
 
+/// A name server that is silent costs half a minute: not the poller's.
+#[test]
+fn a_name_is_looked_up_by_somebody_else() {
+    let mut ntp = Ntp::new(&["localhost:9".into()], 200_000);
+    let first = ntp.probe().unwrap_err().to_string();
+    assert!(first.contains("localhost:9: its address is being looked up"), "the first poll does not wait: {first}");
+}
+
 #[test]
 fn a_minority_cannot_hide_a_leap_second_nor_smear_it_away() {
     let leap = |servers: &[Says]| agreed(&servers.iter().copied().map(Some).collect::<Vec<_>>(), servers.len()).leap;

@@ -155,6 +155,27 @@ fn a_clock_over_this_kernel_agrees_with_the_kernel() {
     assert!(clock.needs_polling() && clock.report().polls >= 1);
 }
 
+/// The thread does not exist in a forked child: to wait for its end would end the child.
+#[test]
+fn a_forked_child_may_drop_the_clock() {
+    let clock = Clock::open(&Spec::Kernel).unwrap();
+    let poller = clock.start_poller(|_| {}).unwrap();
+    // SAFETY: the child only drops what it holds, reads a clock, and leaves without unwinding.
+    let child = unsafe { libc::fork() };
+    assert!(child >= 0);
+    if child == 0 {
+        drop(poller);
+        let _ = clock.read();
+        // SAFETY: ends the process.
+        unsafe { libc::_exit(7) };
+    }
+    let mut status = 0;
+    // SAFETY: `status` is valid for the call.
+    assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+    assert!(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 7, "the child ended with {status:#x}");
+    drop(poller);
+}
+
 #[test]
 fn same_host_and_static_read_the_system_clock() {
     let host = Clock::open(&"same-host".parse().unwrap()).unwrap();

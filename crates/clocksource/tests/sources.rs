@@ -1,11 +1,14 @@
 //! What each source makes of what its daemon says, without daemons: reports and fakes written here.
 
+#![allow(clippy::disallowed_methods, clippy::disallowed_types)]
+
 use clock::{Interval, Status};
 use clocksource::auto::{Auto, Candidate, FAILURES_MAX};
-use clocksource::chrony::Tracking;
-use clocksource::{Leap, Measurement, Moment, Probe, ProbeError};
-use std::sync::Arc;
+use clocksource::chrony::{Chrony, ChronyAddress, Tracking};
+use clocksource::{Clock, ClockSource, Event, Leap, Measurement, Moment, Probe, ProbeError};
+use std::os::unix::net::UnixDatagram;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex};
 
 const S: u64 = 1_000_000_000;
 
@@ -142,4 +145,77 @@ fn auto_without_any_source_says_why_each_was_refused() {
     let error = auto.probe().unwrap_err().to_string();
     assert!(auto.take_events().is_empty());
     assert!(error.contains("a is not synchronised: gone; b is not synchronised: gone"), "{error}");
+}
+
+/// What a source says: how far off it is and how sure, nanoseconds, and of itself; nothing, and it does not answer.
+type Word = Arc<Mutex<Option<(i64, u64, Status)>>>;
+
+#[derive(Debug)]
+struct Speaker(&'static str, Word);
+
+impl Probe for Speaker {
+    fn name(&self) -> &'static str {
+        self.0
+    }
+    fn probe(&mut self) -> Result<Measurement, ProbeError> {
+        let mut fake = Fake(self.0, Arc::new(AtomicI64::new(-1)), 0);
+        let Some((offset_ns, error_ns, status)) = *self.1.lock().unwrap() else { return fake.probe() };
+        (fake.1, fake.2) = (Arc::new(AtomicI64::new(error_ns as i64)), offset_ns);
+        Ok(Measurement { status, ..fake.probe()? })
+    }
+}
+
+fn speakers() -> (Auto, Word, Word) {
+    let (best, second) = (Word::default(), Word::default());
+    let candidate = |name, word: &Word| -> Candidate {
+        let word = Arc::clone(word);
+        Box::new(move || Some(Box::new(Speaker(name, Arc::clone(&word)))))
+    };
+    (Auto::among(vec![candidate("best", &best), candidate("second", &second)], u64::MAX), best, second)
+}
+
+/// One of two sources that contradict each other is wrong: a handover that covered both would say that all is well.
+#[test]
+fn auto_does_not_hide_that_its_sources_contradict_each_other() {
+    for (apart_ns, contradict) in [(5_000_000_000, true), (-5_000_000_000, true), (900_000, false)] {
+        let (auto, best, second) = speakers();
+        *best.lock().unwrap() = Some((0, 1_000_000, Status::Synchronized));
+        *second.lock().unwrap() = Some((apart_ns, 1_000_000, Status::Synchronized));
+        let clock = Clock::with_probe(Box::new(auto));
+        clock.poll();
+        assert_eq!((clock.read().status, clock.source().as_str()), (Status::Synchronized, "best"));
+        *best.lock().unwrap() = None;
+        let events: Vec<Event> = (0..FAILURES_MAX).flat_map(|_| clock.poll()).collect();
+        assert_eq!(clock.source(), "second");
+        let said = events.iter().any(|e| matches!(e, Event::Contradiction(_)));
+        assert_eq!((said, clock.now().is_err()), (contradict, contradict), "{events:?}");
+    }
+}
+
+#[test]
+fn auto_begins_with_a_source_that_runs_free_if_there_is_no_other() {
+    let (mut auto, best, second) = speakers();
+    *second.lock().unwrap() = Some((0, 7_000_000, Status::FreeRunning));
+    let m = auto.probe().unwrap();
+    assert_eq!((m.status, m.interval.error_ns(), auto.source().as_str()), (Status::FreeRunning, 7_000_000, "second"));
+    *best.lock().unwrap() = Some((0, 1_000_000, Status::Synchronized));
+    let looks = (1..100).find(|_| auto.probe().unwrap().status == Status::Synchronized);
+    assert!(looks <= Some(FAILURES_MAX as i32) && auto.source() == "best", "{looks:?}");
+}
+
+/// What a process that was killed has left in the daemon's directory is removed, and nothing else.
+#[test]
+fn sockets_of_processes_that_were_killed_are_removed() {
+    let directory = std::env::temp_dir().join(format!("tb-sweep-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    let at = |name: &str| directory.join(name);
+    drop(UnixDatagram::bind(at("timeball.1.dead.sock")).unwrap());
+    drop(UnixDatagram::bind(at("chronyc.1.sock")).unwrap());
+    let _alive = UnixDatagram::bind(at("timeball.1.alive.sock")).unwrap();
+    let mut chrony = Chrony::new(ChronyAddress::Unix(at("chronyd.sock")), 0);
+    assert!(chrony.tracking().is_err(), "there is no daemon");
+    let mut left: Vec<_> = std::fs::read_dir(&directory).unwrap().map(|e| e.unwrap().file_name()).collect();
+    left.sort();
+    assert_eq!(left, ["chronyc.1.sock", "timeball.1.alive.sock"]);
+    std::fs::remove_dir_all(&directory).unwrap();
 }

@@ -533,3 +533,19 @@ fn a_leap_second_that_the_daemon_slews_away_is_inside_the_bound() {
         w.assert_contains();
     }
 }
+
+#[test]
+fn good_news_wake_nobody() {
+    let mut w = World::at(NOON);
+    w.poll(MS, true);
+    assert!(w.events.iter().all(Event::is_good_news), "{:?}", w.events);
+    w.events.clear();
+    w.poll_fails();
+    w.real += 3 * S;
+    w.poll_fails();
+    assert!(w.events.len() == 2 && !w.events.iter().any(Event::is_good_news), "{:?}", w.events);
+    w.events.clear();
+    w.pass(S, 0);
+    w.poll(MS, true);
+    assert!(w.events.len() == 1 && w.events.iter().all(Event::is_good_news), "{:?}", w.events);
+}

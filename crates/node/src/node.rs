@@ -312,8 +312,10 @@ impl<E: Engine> Node<E> {
         let shared = &self.shared;
         let earliest = now.interval.earliest();
         if mode == Consistency::None {
-            // Alone, nothing lies between what is visible and the physical clock, and what is visible needs no lease.
-            let snapshot = if shared.options.alone { earliest.min(self.visible()) } else { earliest };
+            // Alone, what is visible is all that there is, and needs no lease. Nor is it in the past of a clock that was set back, where
+            // tables do not exist yet and versions are collected already.
+            let set_back = || Watch::set_back_ns(&shared.options, now, shared.clock.last()) > 0;
+            let snapshot = if shared.options.alone || set_back() { self.visible() } else { earliest };
             return (snapshot, Limit::NONE);
         }
         if shared.options.alone {

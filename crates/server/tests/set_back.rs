@@ -1,4 +1,4 @@
-//! A node that is alone, on a system clock that somebody sets back: time goes on.
+//! A node that is alone, on a system clock that somebody sets back, or with a source that knows nothing: time goes on.
 
 // A shell's test: it runs threads.
 #![allow(clippy::disallowed_methods)]
@@ -6,9 +6,11 @@
 use bytes::Bytes;
 use clock::{Interval, Reading, Timestamp};
 use clocksource::{Clock, ClockSource};
+use server::NodeView;
 use server::kv::{KvNode, KvOptions, MemoryLog};
+use server::metrics::MetricsText;
 use sql::output::Nowhere;
-use sql::transaction::{BeginOptions, Interrupt};
+use sql::transaction::{BeginOptions, Consistency, Interrupt};
 use sql::{Database, DatabaseOptions, Kv, Session, Startup};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
@@ -33,10 +35,17 @@ impl ClockSource for SetBack {
     fn name(&self) -> String {
         self.0.name()
     }
+    fn detail(&self) -> String {
+        self.0.detail()
+    }
 }
 
 fn start() -> (SetBack, Arc<KvNode<MemoryEngine>>) {
-    let clock = SetBack(Clock::open(&"same-host".parse().unwrap()).unwrap(), Arc::default());
+    start_on("same-host")
+}
+
+fn start_on(source: &str) -> (SetBack, Arc<KvNode<MemoryEngine>>) {
+    let clock = SetBack(Clock::open(&source.parse().unwrap()).unwrap(), Arc::default());
     let versions = Versions::open(MemoryEngine::default(), VersionsConfig::default()).unwrap();
     let log = Box::new(MemoryLog { sync_us: 0 });
     let kv = KvNode::start(versions, Arc::new(clock.clone()), KvOptions::default(), |_| Ok(log)).unwrap();
@@ -66,6 +75,20 @@ fn what_was_written_after_a_clock_was_set_back_is_seen_from_now() {
     seen_a_second_later(write(&kv, "after"));
 }
 
+/// The ladder promises `none` at every level: it reads what is visible, not an hour ago, when nothing was there yet.
+#[test]
+fn a_clock_that_was_set_back_does_not_take_none_into_the_past() {
+    let (clock, kv) = start();
+    write(&kv, "before");
+    for back_ns in [0, 700_000_000, HOUR_NS] {
+        clock.1.store(back_ns, SeqCst);
+        let options = BeginOptions { consistency: Consistency::None, ..BeginOptions::default() };
+        let mut txn = kv.begin(&options).unwrap();
+        let seen = txn.get(b"\0\0\0\x07k").unwrap();
+        assert_eq!(seen, Some(Bytes::from_static(b"before")), "set back by {back_ns} ns");
+    }
+}
+
 /// Nothing was written for a while: a moment since the last commit is in the past nevertheless.
 #[test]
 fn the_least_timestamp_of_a_read_may_lie_after_the_last_commit() {
@@ -89,4 +112,21 @@ fn the_least_timestamp_of_a_read_may_lie_after_the_last_commit() {
     run(&least((now_us - 1000) * 1000)).unwrap();
     let refused = run(&least((now_us + 86_400_000_000) * 1000)).unwrap_err();
     assert!(refused.contains("lies in the future"), "{refused}");
+}
+
+#[test]
+fn a_clock_that_knows_nothing_has_no_bound_and_says_why() {
+    let page = |kv: &KvNode<MemoryEngine>| {
+        let mut text = MetricsText::default();
+        kv.render(&mut text);
+        text.finish()
+    };
+    let (_, kv) = start_on("clockbound:/nonexistent/shm0");
+    assert!(!page(&kv).contains("clock_bound_nanos"), "any number would be taken for a bound");
+    let health = kv.health();
+    let field = |name: &str| health.iter().find(|(n, _)| *n == name).map(|(_, value)| value.as_str());
+    assert_eq!(field("clock_bound_ns"), Some("null"));
+    let why = field("clock_detail").unwrap();
+    assert!(why.contains("/nonexistent/shm0") && why.contains("Is the ClockBound daemon running"), "{why}");
+    assert!(page(&start().1).contains("clock_bound_nanos 0\n"));
 }

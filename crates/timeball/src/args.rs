@@ -308,16 +308,18 @@ fn bench(parser: &mut lexopt::Parser) -> Result<Command, lexopt::Error> {
     Ok(Command::Bench(options))
 }
 
-/// `30s`, `5m`, `1h`, `500ms`; a bare number is seconds.
+/// `30s`, `5m`, `1h`, `500ms`, `500us`; a bare number is seconds.
 fn duration(text: &str) -> Result<Duration, String> {
     let split = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
     let (number, unit) = text.split_at(split);
     let scale = match unit {
         "" | "s" => 1.0,
+        "ns" => 1e-9,
+        "us" | "µs" => 1e-6,
         "ms" => 1e-3,
         "m" => 60.0,
         "h" => 3600.0,
-        _ => return Err(format!("{text:?} is no duration: write 30s, 5m, 1h or 500ms")),
+        _ => return Err(format!("{text:?} is no duration: write 30s, 5m, 1h, 500ms or 500us")),
     };
     let seconds = number.parse::<f64>().map_err(|_| format!("{text:?} is no duration: write 30s"))? * scale;
     Duration::try_from_secs_f64(seconds).map_err(|e| e.to_string())
@@ -377,6 +379,9 @@ mod tests {
     fn durations() {
         assert_eq!(duration("5m"), Ok(Duration::from_secs(300)));
         assert_eq!(duration("1.5"), Ok(Duration::from_millis(1500)));
+        assert_eq!(["500us", "500µs", "500000ns"].map(duration), [(); 3].map(|()| Ok(Duration::from_micros(500))));
+        let Ok(Command::Start(o)) = line("timeball start --store=/x --strict-error-max 500us") else { panic!("refused") };
+        assert_eq!(o.node.ladder.strict_error_ns, 500_000);
         assert!(duration("5 parsecs").is_err());
     }
 }

@@ -42,7 +42,7 @@ impl Serving {
         let store = StoreDir::open(store).map_err(|e| e.to_string())?;
         let clock = Clock::open(&options.clock).map_err(|e| e.to_string())?;
         let poller =
-            clock.needs_polling().then(|| clock.start_poller(|event| log::warning("clock", &[("event", event)])));
+            clock.needs_polling().then(|| clock.start_poller(|event| log_event(event)));
         let poller = poller.transpose().map_err(|e| e.to_string())?;
         log_clock(&clock);
         let node = open_node(&store, clock, options)?;
@@ -74,6 +74,13 @@ impl Serving {
         self.server.drain();
         self.node.shutdown();
         log::info("stopped", &[]);
+    }
+}
+
+fn log_event(event: &clocksource::Event) {
+    match event.is_good_news() {
+        true => log::info("clock", &[("event", event)]),
+        false => log::warning("clock", &[("event", event)]),
     }
 }
 

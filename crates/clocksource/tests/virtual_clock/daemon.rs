@@ -138,7 +138,7 @@ impl Chronyd {
         // One that was killed leaves it behind.
         let _ = std::fs::remove_file(file("chronyd.pid"));
         let config = format!(
-            "server {} port {} iburst minpoll -1 maxpoll 0\ncmdport 0\nport 0\nrtcsync\nbindcmdaddress {}\npidfile {}\n{more}\n",
+            "server {} port {} iburst minpoll 0 maxpoll 0\ncmdport 0\nport 0\nrtcsync\nbindcmdaddress {}\npidfile {}\n{more}\n",
             server.ip(),
             server.port(),
             world.socket().display(),

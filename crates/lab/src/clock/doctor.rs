@@ -67,7 +67,10 @@ impl Facts {
         let (tracking, trouble) = match chrony.tracking() {
             Ok(t) => (Some(t), String::new()),
             Err(
-                e @ (ProbeError::Unreachable { .. } | ProbeError::Malformed { .. } | ProbeError::Unsynchronised { .. }),
+                e @ (ProbeError::Unreachable { .. }
+                | ProbeError::Slow { .. }
+                | ProbeError::Malformed { .. }
+                | ProbeError::Unsynchronised { .. }),
             ) => (None, e.to_string()),
         };
         let sources = if tracking.is_some() { chrony.sources().unwrap_or_default() } else { Vec::new() };

@@ -50,7 +50,7 @@ pub fn chart(ours: &Recording) -> Chart {
     all.extend(series(ours, &ours.source, false, 0));
     Chart {
         title: "Size of the bound (000, figure 4.17)".into(),
-        x_label: format!("share of the run, % (ours: {:.0} minutes, 000: {:.0})", minutes(ours), minutes(&theirs)),
+        x_label: format!("share of the run, % (ours: {:.1} minutes, 000: {:.0})", minutes(ours), minutes(&theirs)),
         y_label: "latest - earliest, microseconds".into(),
         series: all,
     }

@@ -12,6 +12,14 @@ const INK: Color = (40, 40, 48);
 const FAINT: Color = (222, 222, 228);
 /// Width of a letter of the legend, whichever canvas draws it.
 const LETTER: f64 = 9.2;
+/// A row of the legend, the line before a name in it, and the gap after one.
+const ROW: f64 = 18.0;
+const DASH: f64 = 28.0;
+const GAP: f64 = 18.0;
+/// Longer names are cut in the middle: an entry fits a row.
+const NAME_MAX: usize = 72;
+/// Labels from here on are written with a power of ten: the margin has room for seven digits.
+const LABEL_MAX: f64 = 1e7;
 /// Gridlines aimed at on either axis.
 const TICKS: f64 = 8.0;
 
@@ -51,7 +59,33 @@ fn step(span: f64, count: f64) -> f64 {
 
 fn label(value: f64, step: f64) -> String {
     let decimals = (-step.log10().floor()).clamp(0.0, 6.0) as usize;
-    format!("{value:.decimals$}")
+    if value.abs() >= LABEL_MAX { format!("{value:e}") } else { format!("{value:.decimals$}") }
+}
+
+/// A name as the legend has it: its ends tell it from others.
+fn short(name: &str) -> String {
+    let letters: Vec<char> = name.chars().collect();
+    if letters.len() <= NAME_MAX {
+        return name.to_owned();
+    }
+    let half = (NAME_MAX - 3) / 2;
+    let (head, tail) = (&letters[..half], &letters[letters.len() - half..]);
+    format!("{}...{}", head.iter().collect::<String>(), tail.iter().collect::<String>())
+}
+
+/// Where each name of the legend begins: x, and its row. What does not fit into a row begins the next.
+fn legend(names: &[String]) -> Vec<(f64, usize)> {
+    let (mut at, mut row) = (LEFT + 8.0, 0);
+    let place = |name: &String| {
+        let width = DASH + name.chars().count() as f64 * LETTER;
+        if at > LEFT + 8.0 && at + width > WIDTH - RIGHT {
+            (at, row) = (LEFT + 8.0, row + 1);
+        }
+        let here = (at, row);
+        at += width + GAP;
+        here
+    };
+    names.iter().map(place).collect()
 }
 
 /// An axis from data to pixels.
@@ -86,17 +120,19 @@ impl Chart {
         let (x_low, x_high) = all().fold((f64::MAX, f64::MIN), |(l, h), p| (l.min(p.0), h.max(p.0)));
         let y_high = all().fold(0.0f64, |h, p| h.max(p.1));
         let x = Axis::new(if x_low > x_high { 0.0 } else { x_low.min(0.0) }, x_high.max(0.0), LEFT, WIDTH - RIGHT);
-        let y = Axis::new(0.0, y_high, HEIGHT - BOTTOM, TOP);
+        let names: Vec<String> = self.series.iter().map(|s| short(&s.name)).collect();
+        let places = legend(&names);
+        let rows = places.last().map_or(0, |(_, row)| *row);
+        let y = Axis::new(0.0, y_high, HEIGHT - BOTTOM, TOP + rows as f64 * ROW);
         self.grid(canvas, &x, &y);
         for series in &self.series {
             let points: Vec<_> = series.points.iter().map(|(px, py)| (x.at(*px), y.at(*py))).collect();
             canvas.path(&points, if series.dashed { 1.3 } else { 2.0 }, series.color, series.dashed);
         }
-        let mut at = LEFT + 8.0;
-        for series in &self.series {
-            canvas.path(&[(at, TOP - 12.0), (at + 22.0, TOP - 12.0)], 2.0, series.color, series.dashed);
-            canvas.text((at + 28.0, TOP - 8.0), &series.name, Align::Left, INK);
-            at += 28.0 + series.name.chars().count() as f64 * LETTER + 18.0;
+        for ((series, name), (at, row)) in self.series.iter().zip(&names).zip(places) {
+            let line = TOP - 12.0 + row as f64 * ROW;
+            canvas.path(&[(at, line), (at + 22.0, line)], 2.0, series.color, series.dashed);
+            canvas.text((at + DASH, line + 4.0), name, Align::Left, INK);
         }
     }
 
@@ -108,10 +144,10 @@ impl Chart {
         }
         for value in x.ticks() {
             let at = x.at(value);
-            canvas.path(&[(at, TOP), (at, HEIGHT - BOTTOM)], 1.0, FAINT, false);
+            canvas.path(&[(at, y.to), (at, HEIGHT - BOTTOM)], 1.0, FAINT, false);
             canvas.text((at, HEIGHT - BOTTOM + 18.0), &label(value, x.step), Align::Middle, INK);
         }
-        canvas.path(&[(LEFT, TOP), (LEFT, HEIGHT - BOTTOM), (WIDTH - RIGHT, HEIGHT - BOTTOM)], 1.2, INK, false);
+        canvas.path(&[(LEFT, y.to), (LEFT, HEIGHT - BOTTOM), (WIDTH - RIGHT, HEIGHT - BOTTOM)], 1.2, INK, false);
         canvas.text((WIDTH / 2.0, 24.0), &self.title, Align::Middle, INK);
         canvas.text((WIDTH / 2.0, HEIGHT - 18.0), &self.x_label, Align::Middle, INK);
         canvas.text_up((20.0, (TOP + HEIGHT - BOTTOM) / 2.0), &self.y_label, INK);
@@ -145,6 +181,19 @@ mod tests {
     fn steps_are_round() {
         assert_eq!([step(100.0, 8.0), step(9.0, 8.0), step(0.3, 8.0), step(1354.0, 8.0)], [20.0, 2.0, 0.05, 200.0]);
         assert_eq!((label(0.05, 0.05), label(20.0, 20.0)), ("0.05".into(), "20".into()));
+        assert_eq!((label(9e6, 1e6), label(2.5e7, 5e6)), ("9000000".into(), "2.5e7".into()), "the margin is narrow");
+    }
+
+    #[test]
+    fn no_name_of_the_legend_leaves_the_figure() {
+        for source in ["chrony", "ntp:10.0.0.1,10.0.0.2,10.0.0.3", &"ntp:time.example.net,".repeat(16)] {
+            let names = ["000 P50", "000 max", source, source, source].map(short);
+            let places = legend(&names);
+            for (name, (at, _)) in names.iter().zip(&places) {
+                assert!(at + DASH + name.chars().count() as f64 * LETTER <= WIDTH - RIGHT, "{name} at {at}");
+            }
+            assert!(places.is_sorted_by(|a, b| a.1 < b.1 || a.0 < b.0), "none lies on another: {places:?}");
+        }
     }
 
     #[test]

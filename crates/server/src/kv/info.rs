@@ -103,6 +103,7 @@ impl<E: Engine> crate::NodeView for KvNode<E> {
             ("clock_bound_ns", inner.clock.error_ns().map_or("null".to_owned(), |ns| ns.to_string())),
             ("clock_level", format!("{:?}", level.name())),
             ("clock_reason", format!("{:?}", reason.to_string())),
+            ("clock_detail", format!("{:?}", inner.clock.detail())),
         ];
         if let Some(cause) = &*inner.broken.lock() {
             fields.push(("cause", format!("{cause:?}")));
@@ -118,11 +119,10 @@ impl<E: Engine> crate::NodeView for KvNode<E> {
             text.counter(name, help, value);
         }
         let now = inner.clock.read();
-        text.gauge(
-            "clock_bound_nanos",
-            "Half the width of the clock's interval",
-            inner.clock.error_ns().unwrap_or(u64::MAX),
-        );
+        // Where there is no bound there is no number: any would be taken for one.
+        if let Some(error_ns) = inner.clock.error_ns() {
+            text.gauge("clock_bound_nanos", "Half the width of the clock's interval, if it has a bound", error_ns);
+        }
         text.named("clock_source", "What the clock follows", "source", &inner.clock.source());
         text.gauge("clock_status", "0 unknown, 1 synchronized, 2 free running, 3 disrupted", now.status as u64);
         let level = inner.node.clock_level().0;

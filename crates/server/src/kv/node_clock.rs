@@ -37,6 +37,10 @@ impl NodeClock {
     pub fn source(&self) -> String {
         self.source.source()
     }
+    /// What the source follows, or why it gives nothing.
+    pub fn detail(&self) -> String {
+        self.source.detail()
+    }
     /// The start gate: says what `strict` waits for, with its numbers.
     pub fn log_gate(&self, (level, reason): (Level, clock::Reason), options: &NodeOptions) {
         if level == Level::Waiting {
@@ -51,9 +55,9 @@ impl NodeClock {
         for change in changes {
             let fields: [(&str, &dyn std::fmt::Display); 4] =
                 [("from", &change.from), ("to", &change.to), ("reason", &change.reason), ("source", &self.source())];
-            match change.to {
-                Level::Synchronized => crate::log::info("clock_level", &fields),
-                _ => crate::log::warning("clock_level", &fields),
+            match change.is_recovery() {
+                true => crate::log::info("clock_level", &fields),
+                false => crate::log::warning("clock_level", &fields),
             }
         }
     }
