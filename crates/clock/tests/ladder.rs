@@ -82,7 +82,8 @@ fn more_accusers_than_are_remembered_still_fence() {
 #[test]
 fn only_what_allows_less_is_bad_news() {
     let mut ladder = Ladder::default();
-    let mut step = |at_s: f64, status, error_ms| ladder.step(&reading(at_s, status, error_ms), 0).map(|c| c.is_recovery());
+    let mut step =
+        |at_s: f64, status, error_ms| ladder.step(&reading(at_s, status, error_ms), 0).map(|c| c.is_recovery());
     assert_eq!(step(1.0, Status::Synchronized, 100.0), Some(true), "from waiting to degraded");
     assert_eq!(step(2.0, Status::Synchronized, 1.0), Some(true));
     assert_eq!(step(3.0, Status::Synchronized, 100.0), Some(false));

@@ -9,7 +9,14 @@ use std::sync::atomic::{AtomicU32, Ordering};
 const S: u64 = 1_000_000_000;
 
 fn moment() -> Moment {
-    Moment { boot_ns: 5_000 * S, mono_ns: 4_000 * S, real_ns: 1_800_000_000 * S, raw_ns: 3_000 * S, width_ns: 0, steering_ppb: Some(0) }
+    Moment {
+        boot_ns: 5_000 * S,
+        mono_ns: 4_000 * S,
+        real_ns: 1_800_000_000 * S,
+        raw_ns: 3_000 * S,
+        width_ns: 0,
+        steering_ppb: Some(0),
+    }
 }
 
 /// A ClockBound segment as the daemon writes it.

@@ -148,7 +148,9 @@ fn a_server_that_is_named_twice_counts_once() {
         let (mut ntp, began) = (Ntp::new(&names, 200_000), Instant::now());
         let reason = loop {
             match ntp.probe() {
-                Err(ProbeError::Unsynchronised { reason, .. }) if reason.matches("answers ").count() == 2 => break reason,
+                Err(ProbeError::Unsynchronised { reason, .. }) if reason.matches("answers ").count() == 2 => {
+                    break reason;
+                }
                 Err(other) => assert!(began.elapsed() < PATIENCE, "{other}"),
                 // While a name is being looked up: the interval spans both.
                 Ok(m) => assert!(m.interval.error_ns() > 1_700_000_000_000, "{m:?}"),

@@ -2,8 +2,8 @@
 
 use clock::{Interval, Status, Timestamp};
 use clocksource::{
-    Anchor, AnchorCell, Bare, Clock, ClockSource, KernelTime, LATE_AFTER_NS, LOOK_AFTER_NS, Leap, Moment, ParseSpecError,
-    ProbeError, Spec,
+    Anchor, AnchorCell, Bare, Clock, ClockSource, KernelTime, LATE_AFTER_NS, LOOK_AFTER_NS, Leap, Moment,
+    ParseSpecError, ProbeError, Spec,
 };
 use proptest::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -380,7 +380,9 @@ mod tests {
         assert_eq!(duration("5m"), Ok(Duration::from_secs(300)));
         assert_eq!(duration("1.5"), Ok(Duration::from_millis(1500)));
         assert_eq!(["500us", "500µs", "500000ns"].map(duration), [(); 3].map(|()| Ok(Duration::from_micros(500))));
-        let Ok(Command::Start(o)) = line("timeball start --store=/x --strict-error-max 500us") else { panic!("refused") };
+        let Ok(Command::Start(o)) = line("timeball start --store=/x --strict-error-max 500us") else {
+            panic!("refused")
+        };
         assert_eq!(o.node.ladder.strict_error_ns, 500_000);
         assert!(duration("5 parsecs").is_err());
     }

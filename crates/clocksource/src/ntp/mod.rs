@@ -105,7 +105,8 @@ impl Ntp {
     /// Finds out whom the names stand for. Never waits: a name that is being looked up is asked for again at the next poll.
     fn resolve(&mut self) {
         for i in 0..self.peers.len() {
-            let taken: Vec<SocketAddr> = self.peers[..i].iter().chain(&self.peers[i + 1..]).filter_map(|p| p.address).collect();
+            let taken: Vec<SocketAddr> =
+                self.peers[..i].iter().chain(&self.peers[i + 1..]).filter_map(|p| p.address).collect();
             let peer = &mut self.peers[i];
             if peer.address.is_none() && peer.due_ns <= moment::boot_ns() {
                 peer.resolve(&taken);

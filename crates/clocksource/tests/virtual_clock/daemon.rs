@@ -65,7 +65,8 @@ impl World {
         std::fs::set_permissions(directory.join("run"), std::fs::Permissions::from_mode(0o750))?;
         let world = World { directory, owner: true };
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/virtual_clock/vclock.c");
-        let built = Command::new("cc").args(["-O2", "-shared", "-fPIC", "-o"]).arg(world.library()).arg(source).output()?;
+        let built =
+            Command::new("cc").args(["-O2", "-shared", "-fPIC", "-o"]).arg(world.library()).arg(source).output()?;
         assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
         let raw = raw_ns() as i64;
         // The words of `struct file`: generation; raw, mono, ahead, freq, tick, drift; status, maxerror, tai, esterror, constant, maxerror_raw.
@@ -149,7 +150,10 @@ impl Chronyd {
         let mut command = Command::new(CHRONYD);
         // Not `-x`: it shall set the clock, which is not the machine's. The library is inherited.
         command.args(["-d", "-u", "root", "-f"]).arg(file("chronyd.conf")).stdout(Stdio::null()).stderr(log);
-        assert!(std::env::var_os("LD_PRELOAD").is_some_and(|l| l == world.library().as_os_str()), "only on a virtual clock");
+        assert!(
+            std::env::var_os("LD_PRELOAD").is_some_and(|l| l == world.library().as_os_str()),
+            "only on a virtual clock"
+        );
         Chronyd(give_up_the_clock(&mut command).spawn().unwrap(), libc::SIGTERM)
     }
     /// SIGKILL, not in order.

@@ -173,7 +173,10 @@ fn story(world: &World) {
         watch(&mut clocks, &format!("no daemon, slewed by {ppm} ppm"), world, |_| true);
     }
     for clock in &clocks {
-        println!("ALL {:<7} trusted {} untrusted {} violations {}", clock.name, clock.trusted, clock.untrusted, clock.violations);
+        println!(
+            "ALL {:<7} trusted {} untrusted {} violations {}",
+            clock.name, clock.trusted, clock.untrusted, clock.violations
+        );
         assert_eq!(clock.violations, 0, "{}", clock.name);
         assert!(clock.trusted > SAMPLES_MIN, "{}", clock.name);
     }

@@ -90,10 +90,20 @@ impl Daemon {
             let real_ahead_ns = moment.real_ns.wrapping_sub(moment.boot_ns);
             let stepped_ns = self.heard.map_or(0, |h| real_ahead_ns.wrapping_sub(h.real_ahead_ns).cast_signed());
             // Not a leap second, which it knows of: whoever sets the clock.
-            self.mixed_ns = if stepped_ns.unsigned_abs() % 1_000_000_000 == 0 { self.mixed_ns / MIXED_SHARE } else { stepped_ns / MIXED_SHARE };
+            self.mixed_ns = if stepped_ns.unsigned_abs() % 1_000_000_000 == 0 {
+                self.mixed_ns / MIXED_SHARE
+            } else {
+                stepped_ns / MIXED_SHARE
+            };
             let correction_ns = name_ns.wrapping_sub(moment.real_ns).cast_signed() + self.mixed_ns;
             let slewed_ns = kernel.slewed_ns(now);
-            self.heard = Some(Heard { boot_ns: moment.boot_ns, correction_ns, slewed_ns, error_ns: self.accuracy_ns, real_ahead_ns });
+            self.heard = Some(Heard {
+                boot_ns: moment.boot_ns,
+                correction_ns,
+                slewed_ns,
+                error_ns: self.accuracy_ns,
+                real_ahead_ns,
+            });
             if self.slews {
                 let ppm = (correction_ns / (SLEW_NS / 1_000_000).cast_signed()).clamp(-SLEW_MAX_PPM, SLEW_MAX_PPM);
                 let for_us = correction_ns.checked_div(ppm).unwrap_or(0).unsigned_abs();
