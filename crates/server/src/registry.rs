@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
 use std::net::{Shutdown, TcpStream};
 use std::os::fd::AsRawFd;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
@@ -121,6 +121,14 @@ impl Registry {
         state.entries.get(&pid).is_some_and(|entry| is_closed(&entry.stream))
     }
 
+    /// Ends a connection where it next waits for its client; who serves it says why.
+    fn end(&self, pid: i32) {
+        if let Some(entry) = self.state.lock().entries.get(&pid) {
+            // Wakes a blocked `recv`. A socket that is already closed needs no waking.
+            let _ = entry.stream.shutdown(Shutdown::Read);
+        }
+    }
+
     /// Raises the interrupt of every connection.
     pub fn interrupt_all(&self) {
         for entry in self.state.lock().entries.values() {
@@ -149,6 +157,21 @@ fn is_closed(stream: &TcpStream) -> bool {
     ready > 0 && socket.revents & (libc::POLLRDHUP | libc::POLLHUP | libc::POLLERR) != 0
 }
 
+/// A connection, as other sessions may end it.
+#[derive(Debug)]
+struct Connection {
+    registry: Weak<Registry>,
+    pid: i32,
+}
+
+impl sql::Client for Connection {
+    fn end(&self) {
+        if let Some(registry) = self.registry.upgrade() {
+            registry.end(self.pid);
+        }
+    }
+}
+
 /// A connection's place; dropping it leaves.
 #[derive(Debug)]
 pub struct Ticket {
@@ -169,6 +192,10 @@ impl Ticket {
     /// What ends the session's statement.
     pub fn interrupt(&self) -> Interrupt {
         self.interrupt.clone()
+    }
+    /// How other sessions end it.
+    pub fn client(&self) -> Arc<dyn sql::Client> {
+        Arc::new(Connection { registry: Arc::downgrade(&self.registry), pid: self.pid })
     }
     /// Becomes a session; `false` if there are too many.
     pub fn begin_session(&self) -> bool {
@@ -225,6 +252,17 @@ mod tests {
         assert!(!ticket.interrupt().is_raised());
         registry.cancel(ticket.pid(), ticket.secret());
         assert!(ticket.interrupt().is_raised());
+    }
+
+    #[test]
+    fn a_connection_that_is_ended_hears_nothing_more() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let _client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let mut stream = listener.accept().unwrap().0;
+        let registry = Registry::new(1);
+        let ticket = registry.admit(stream.try_clone().unwrap()).unwrap();
+        ticket.client().end();
+        assert_eq!(std::io::Read::read(&mut stream, &mut [0; 1]).unwrap(), 0);
     }
 
     /// A wait that takes long looks for its client, behind what it has sent; during a drain nobody counts as gone.

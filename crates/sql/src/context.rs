@@ -5,7 +5,10 @@ use crate::exec::deferred::Deferred;
 pub use crate::transaction::Deadline;
 use crate::transaction::{Interrupt, Kv, Patience, TxnRef};
 use crate::types::Value;
-use crate::{KvError, SqlError, SqlState};
+use crate::types::calendar::TimeZone;
+use crate::{Backend, KvError, SqlError, SqlState};
+use clock::Timestamp;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -44,7 +47,7 @@ pub trait Sequences: Send + Sync {
 #[derive(Clone, Debug)]
 pub struct EvalSettings {
     /// `TimeZone`
-    pub time_zone: chrono_tz::Tz,
+    pub time_zone: TimeZone,
     /// `search_path`, without the implicit `pg_catalog`.
     pub search_path: Vec<String>,
     /// `current_user`
@@ -59,12 +62,16 @@ pub struct EvalSettings {
     pub extra_float_digits: i32,
     /// `bytea_output = escape`
     pub bytea_escape: bool,
+    /// Every setting that was set, as shown, by name; what is absent shows its default.
+    pub values: Arc<BTreeMap<String, String>>,
+    /// What RESET goes back to: start-up parameters.
+    pub initial: Arc<BTreeMap<String, String>>,
 }
 
 impl Default for EvalSettings {
     fn default() -> Self {
         EvalSettings {
-            time_zone: chrono_tz::UTC,
+            time_zone: chrono_tz::UTC.into(),
             search_path: vec!["public".into()],
             user: "root".into(),
             database: "postgres".into(),
@@ -72,6 +79,8 @@ impl Default for EvalSettings {
             backend_pid: 0,
             extra_float_digits: 1,
             bytea_escape: false,
+            values: Arc::default(),
+            initial: Arc::default(),
         }
     }
 }
@@ -143,6 +152,27 @@ pub struct StatementContext {
     pub deferred: Arc<Deferred>,
     /// Of hash tables: see [`crate::DatabaseOptions`].
     pub hash_seed: u64,
+    /// The session, and by it all others.
+    pub backend: Arc<Backend>,
+    /// What settings of the transaction show.
+    pub modes: ShownModes,
+}
+
+/// Settings that belong to the transaction, as `current_setting` shows them.
+#[derive(Clone, Copy, Debug)]
+pub struct ShownModes {
+    /// `transaction_isolation`
+    pub isolation: &'static str,
+    /// `transaction_read_only`
+    pub read_only: bool,
+    /// `timeball.token`
+    pub token: Timestamp,
+}
+
+impl Default for ShownModes {
+    fn default() -> Self {
+        ShownModes { isolation: "serializable", read_only: false, token: Timestamp::MIN }
+    }
 }
 
 impl StatementContext {

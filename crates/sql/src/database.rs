@@ -5,7 +5,8 @@ use crate::catalog::garbage::{Loads, Progress, drain};
 use crate::catalog::oid::Oids;
 use crate::catalog::{Cache, bootstrap};
 use crate::sequence::Numbers;
-use crate::session::TextCache;
+use crate::session::{PG_EPOCH_US, TextCache};
+use crate::sessions::Sessions;
 use crate::transaction::{Interrupt, Kv, Patience};
 use std::sync::Arc;
 
@@ -22,6 +23,8 @@ pub struct DatabaseOptions {
     /// Seed of the hash tables of queries. No answer depends on it; one that clients cannot guess keeps them from choosing keys that
     /// make a query slow. The default is always the same: draw one where there is chance.
     pub hash_seed: u64,
+    /// The greatest number of sessions, where whoever opens them enforces one: `max_connections`.
+    pub sessions_max: Option<usize>,
 }
 
 impl Default for DatabaseOptions {
@@ -30,6 +33,7 @@ impl Default for DatabaseOptions {
             product_version: env!("CARGO_PKG_VERSION").into(),
             query_memory_bytes: 256 << 20,
             hash_seed: 0,
+            sessions_max: None,
         }
     }
 }
@@ -44,6 +48,7 @@ pub struct Database {
     pub(crate) loads: Loads,
     drained: Progress,
     pub(crate) texts: TextCache,
+    pub(crate) sessions: Arc<Sessions>,
 }
 
 impl Database {
@@ -53,6 +58,7 @@ impl Database {
     /// Those of the layers below; 58030 if the catalog was written by a newer version.
     pub fn open(kv: Arc<dyn Kv>, options: DatabaseOptions) -> Result<Arc<Database>, SqlError> {
         bootstrap::bootstrap(kv.as_ref())?;
+        let sessions = Sessions::new(kv.now_us() - PG_EPOCH_US);
         Ok(Arc::new(Database {
             kv,
             options,
@@ -62,6 +68,7 @@ impl Database {
             loads: Loads::default(),
             drained: Progress::default(),
             texts: TextCache::default(),
+            sessions,
         }))
     }
 

@@ -3,6 +3,7 @@
 //! The crate declares what it needs of the world below ([`Kv`], [`Transaction`]) and offers the world above a [`Session`],
 //! which speaks in messages of the PostgreSQL protocol without knowing the wire.
 
+pub mod advisory;
 pub mod catalog;
 pub mod context;
 pub mod copy;
@@ -19,6 +20,7 @@ pub mod pg_catalog;
 pub mod plan;
 pub mod sequence;
 pub mod session;
+pub mod sessions;
 pub mod syntax;
 pub mod transaction;
 pub mod types;
@@ -26,5 +28,6 @@ pub mod types;
 pub use database::{Database, DatabaseOptions};
 pub use error::{SqlError, SqlState};
 pub use output::{Field, Output};
+pub use sessions::{Backend, Client, Sessions};
 pub use session::{Executed, Session, Startup, TransactionStatus};
 pub use transaction::{Kv, KvError, Transaction, TxnRef};

@@ -8,7 +8,7 @@ mod interrupt;
 pub mod memory;
 mod patience;
 
-pub use interrupt::{Deadline, Interrupt};
+pub use interrupt::{Deadline, Interrupt, Wait, Waiting};
 pub use patience::Patience;
 
 use bytes::Bytes;

@@ -59,7 +59,7 @@ impl Sequences for NoCatalog {
 fn context() -> Arc<StatementContext> {
     let kv: Arc<dyn Kv> = Arc::new(MemoryKv::default());
     let txn = kv.begin(&BeginOptions::default()).expect("a transaction begins");
-    let settings = EvalSettings { time_zone: chrono_tz::Europe::Berlin, ..EvalSettings::default() };
+    let settings = EvalSettings { time_zone: chrono_tz::Europe::Berlin.into(), ..EvalSettings::default() };
     Arc::new(StatementContext {
         txn: TxnRef::new(txn),
         catalog: Arc::new(NoCatalog),
@@ -74,6 +74,8 @@ fn context() -> Arc<StatementContext> {
         memory: Arc::new(MemoryBudget::new(1 << 20)),
         deferred: Default::default(),
         hash_seed: 0,
+        backend: sql::Backend::alone(),
+        modes: Default::default(),
     })
 }
 

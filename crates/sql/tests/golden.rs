@@ -91,7 +91,9 @@ impl Story {
     fn session(&mut self, name: &str) -> &mut Session {
         let db = self.db.clone();
         self.sessions.entry(name.into()).or_insert_with(|| {
-            let startup = Startup { user: "root".into(), database: "postgres".into(), ..Startup::default() };
+            let backend_pid = 100 + i32::from(name.as_bytes()[0] - b'a');
+            let startup =
+                Startup { user: "root".into(), database: "postgres".into(), backend_pid, ..Startup::default() };
             let mut session = Session::new(db, startup, Interrupt::default()).expect("session");
             session.initial_parameters();
             session
@@ -115,6 +117,7 @@ impl Story {
         if let Err(e) = result {
             out.lines.push(show_error(&e));
         }
+        session.wait_for_client();
         let mut shown = out.lines.join("\n");
         match session.transaction_status() {
             sql::TransactionStatus::Idle => {}

@@ -21,9 +21,10 @@ const STOP_SECONDS_MAX: u64 = 8;
 /// Statements have their time to end and to be interrupted before the stop is cut off.
 const _: () = assert!(DRAIN_STATEMENT_SECONDS + DRAIN_INTERRUPT_SECONDS < STOP_SECONDS_MAX && STOP_SECONDS_MAX < 10);
 
-/// A seed of its own for each process.
-fn sql_options() -> DatabaseOptions {
-    DatabaseOptions { hash_seed: RandomState::new().hash_one(0), ..DatabaseOptions::default() }
+/// A seed of its own for each process, and the number of sessions that the server enforces.
+fn sql_options(sessions_max: usize) -> DatabaseOptions {
+    let hash_seed = RandomState::new().hash_one(0);
+    DatabaseOptions { hash_seed, sessions_max: Some(sessions_max), ..DatabaseOptions::default() }
 }
 
 /// A running node.
@@ -45,7 +46,7 @@ impl Serving {
         let poller = poller.transpose().map_err(|e| e.to_string())?;
         log_clock(&clock);
         let node = open_node(&store, clock, options)?;
-        let db = Database::open(node.clone(), sql_options()).map_err(|e| e.to_string())?;
+        let db = Database::open(node.clone(), sql_options(options.server.connections_max)).map_err(|e| e.to_string())?;
         let server = Server::start(&options.server, db, node.clone()).map_err(|e| e.to_string())?;
         Ok(Serving { server, node, _poller: poller, _store: store })
     }

@@ -51,7 +51,15 @@ impl<'a> Conversation<'a> {
             backend::parameter_status(out, name, value);
         }
         backend::backend_key(out, ticket.pid(), ticket.secret());
+        for notice in self.session.take_start_notices() {
+            self.outbox.notice(&notice);
+        }
         self.ready()
+    }
+
+    /// Whether another session has ended this one: what is to be said of it is said when the connection closes.
+    pub fn is_ended(&self) -> bool {
+        self.session.is_ended()
     }
 
     /// For the socket's receive timeout.
@@ -211,6 +219,10 @@ impl<'a> Conversation<'a> {
     }
 
     fn ready(&mut self) -> io::Result<()> {
+        if self.is_ended() {
+            return Ok(());
+        }
+        self.session.wait_for_client();
         let status = match self.session.transaction_status() {
             TransactionStatus::Idle => b'I',
             TransactionStatus::InBlock => b'T',
@@ -222,7 +234,9 @@ impl<'a> Conversation<'a> {
 
     fn failed(&mut self, error: &SqlError) {
         self.metrics.failures.fetch_add(1, Relaxed);
-        self.outbox.error(error);
+        if !self.is_ended() {
+            self.outbox.error(error);
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use crate::wire::{Inbox, STARTUP_BYTES_MAX};
 use sql::session::Startup;
 use sql::{SqlError, SqlState};
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 /// The longest that a client may take to say who it is, in seconds.
@@ -59,15 +59,22 @@ pub fn run(inbox: &mut Inbox, stream: &TcpStream, shared: &Shared, ticket: &Tick
             }
             StartupPacket::Session { minor, parameters } => {
                 stream.set_read_timeout(None)?;
-                return settle(minor, &parameters, ticket).map(Some).map_err(End::Refused);
+                let addr = stream.peer_addr().ok();
+                return settle(minor, &parameters, addr, ticket).map(Some).map_err(End::Refused);
             }
         }
     }
     Err(End::Refused(SqlError::new(SqlState::PROTOCOL_VIOLATION, "encryption was refused, and is asked for again")))
 }
 
-fn settle(minor: u32, parameters: &[(&str, &str)], ticket: &Ticket) -> Result<Handshake, SqlError> {
-    let mut startup = Startup { backend_pid: ticket.pid(), ..Startup::default() };
+fn settle(
+    minor: u32,
+    parameters: &[(&str, &str)],
+    client_addr: Option<SocketAddr>,
+    ticket: &Ticket,
+) -> Result<Handshake, SqlError> {
+    let client = Some(ticket.client());
+    let mut startup = Startup { backend_pid: ticket.pid(), client_addr, client, ..Startup::default() };
     let mut unknown = Vec::new();
     for (name, value) in parameters {
         match *name {

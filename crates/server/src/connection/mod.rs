@@ -71,6 +71,8 @@ enum End {
     Send,
     /// It was idle for longer than its settings allow.
     Idle,
+    /// Another session ended it.
+    Terminated,
     /// The server refuses it, and says why.
     Refused(SqlError),
 }
@@ -96,6 +98,9 @@ fn farewell(shared: &Shared, stream: &TcpStream, ticket: &Ticket, end: &End) {
             shared.metrics.protocol_errors.fetch_add(1, Relaxed);
             log::warning("protocol_error", &[("pid", &ticket.pid()), ("reason", &reason)]);
             SqlError::new(SqlState::PROTOCOL_VIOLATION, reason)
+        }
+        End::Terminated => {
+            SqlError::new(SqlState::ADMIN_SHUTDOWN, "terminating connection due to administrator command")
         }
         End::Idle => SqlError::new(SqlState(*b"57P05"), "terminating connection due to idle-session timeout"),
         End::Refused(e) => {
@@ -150,9 +155,12 @@ fn converse(shared: &Shared, stream: &TcpStream, ticket: &Ticket) -> Result<(), 
             Err(InboxError::Io(e)) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
                 return Err(End::Idle);
             }
+            // Its reading side was closed to wake it.
+            Err(_) if ticket.interrupt().is_ended() => return Err(End::Terminated),
             other => other?,
         };
         match conversation.handle(message.tag, inbox.body(&message), inbox.peek())? {
+            Flow::Next if conversation.is_ended() => return Err(End::Terminated),
             Flow::Next => {}
             Flow::Goodbye => return Ok(()),
         }

@@ -4,7 +4,7 @@ use super::{Inner, convert, park};
 use bytes::Bytes;
 use clock::Timestamp;
 use sql::KvError;
-use sql::transaction::{BeginOptions, Committed, Deadline, Interrupt, LockWait, ScanChunk, ScanRequest, TxnStats};
+use sql::transaction::{BeginOptions, Committed, Deadline, Interrupt, LockWait, ScanChunk, ScanRequest, TxnStats, Wait};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 use std::task::{Poll, Waker};
@@ -47,11 +47,13 @@ impl<E: Engine> KvTransaction<E> {
     ) -> (Result<R, KvError>, u64) {
         let mut began_ns = None;
         let mut looks = 0u32;
+        let mut waiting = None;
         loop {
             if let Poll::Ready(result) = park::with_waker(|waker| poll(&self.inner, &mut self.txn, waker)) {
                 let waited = began_ns.map_or(0, |began| self.inner.monotonic_ns().saturating_sub(began));
                 return (result.map_err(convert::error), waited);
             }
+            waiting.get_or_insert_with(|| self.interrupt.begin_wait(Wait::Row));
             let now_ns = self.inner.monotonic_ns();
             let waited = now_ns.saturating_sub(*began_ns.get_or_insert(now_ns));
             looks += 1;
@@ -84,6 +86,7 @@ impl<E: Engine> KvTransaction<E> {
     /// committed.
     fn wait_for_commit(&mut self) -> Result<Timestamp, KvError> {
         let inner = self.inner.clone();
+        let _waiting = self.interrupt.begin_wait(Wait::Commit);
         inner.driver.wait(&inner, |waker| {
             let now = inner.clock.read();
             match self.txn.commit(&now, waker) {

@@ -15,7 +15,7 @@ pub fn bootstrap(kv: &dyn Kv) -> Result<(), SqlError> {
     if txn.get_certified(&key::VERSION_KEY)?.is_some() {
         return Ok(());
     }
-    let database = Database { id: POSTGRES_DATABASE, name: "postgres".into() };
+    let database = Database { id: POSTGRES_DATABASE, name: "postgres".into(), extensions: Vec::new() };
     let public = Schema { id: POSTGRES_PUBLIC, database: database.id, name: "public".into() };
     txn.put(Bytes::copy_from_slice(&key::object(key::DATABASES, database.id)), codec::encode(&database)?)?;
     txn.put(Bytes::copy_from_slice(&key::object(key::SCHEMAS, public.id)), codec::encode(&public)?)?;

@@ -19,6 +19,20 @@ pub struct Database {
     pub id: Oid,
     /// Its name.
     pub name: String,
+    /// What CREATE EXTENSION made in it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub extensions: Vec<Extension>,
+}
+
+/// An extension that was created: its functions are there with or without it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Extension {
+    /// Its OID.
+    pub id: Oid,
+    /// Its name.
+    pub name: String,
+    /// OID of its schema.
+    pub schema: Oid,
 }
 
 /// A schema of a database.

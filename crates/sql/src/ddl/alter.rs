@@ -43,8 +43,14 @@ impl Run<'_> {
 
     /// `ALTER TABLE v OWNER TO x` is also sent for views and sequences.
     fn owner_only(&self, name: &Name, actions: &[AlterAction]) -> Result<bool, SqlError> {
-        let ignored = actions.iter().all(|a| matches!(a, AlterAction::Ignored(None)));
-        Ok(ignored && self.relation(name)?.is_some_and(|r| !matches!(*r, crate::catalog::Relation::Table(_))))
+        let ignored = actions.iter().all(|a| matches!(a, AlterAction::Ignored(None) | AlterAction::Owner(_)));
+        let other = ignored && self.relation(name)?.is_some_and(|r| !matches!(*r, crate::catalog::Relation::Table(_)));
+        for action in actions.iter().filter(|_| other) {
+            if let AlterAction::Owner(role) = action {
+                self.check_owner(role.as_deref())?;
+            }
+        }
+        Ok(other)
     }
 
     fn alter(&mut self, mut table: Table, action: &AlterAction) -> Result<(), SqlError> {
@@ -67,6 +73,7 @@ impl Run<'_> {
             AlterAction::ValidateConstraint(name) => self.validate(&table, name),
             AlterAction::AlterColumn { name, change } => self.alter_column(table, name, change),
             AlterAction::SplitAt(rows) => self.split(&table, rows),
+            AlterAction::Owner(role) => self.check_owner(role.as_deref()),
             AlterAction::Ignored(notice) => {
                 if let Some(notice) = notice {
                     self.notice(notice.clone());

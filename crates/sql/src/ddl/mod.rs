@@ -20,6 +20,7 @@ mod constraint;
 mod create_table;
 mod drop;
 mod expression;
+mod extension;
 mod foreign_key;
 mod index;
 mod load;
@@ -34,6 +35,7 @@ mod table_as;
 mod truncate;
 mod view;
 
+pub use extension::{AVAILABLE, Available, available};
 pub use load::{CHUNK_BYTES_MAX, CHUNK_ROWS_MAX, Loader, SMALL_BYTES_MAX, SMALL_ROWS_MAX, adopt, announce};
 pub use run::{Done, Run};
 
@@ -63,8 +65,19 @@ impl Run<'_> {
                 self.create_sequence(name, *if_not_exists, options)?
             }
             Ddl::AlterSequence { name, if_exists, options } => self.alter_sequence(name, *if_exists, options)?,
-            Ddl::CreateSchema { name, if_not_exists } => self.create_schema(name, *if_not_exists)?,
-            Ddl::CreateDatabase { name, if_not_exists } => self.create_database(name, *if_not_exists)?,
+            Ddl::CreateSchema { name, if_not_exists, owner } => {
+                self.check_owner(owner.as_deref())?;
+                self.create_schema(name, *if_not_exists)?
+            }
+            Ddl::CreateDatabase { name, if_not_exists, owner } => {
+                self.check_owner(owner.as_deref())?;
+                self.create_database(name, *if_not_exists)?
+            }
+            Ddl::CreateExtension { name, if_not_exists, schema, version } => {
+                self.create_extension(name, *if_not_exists, schema.as_deref(), version.as_deref())?
+            }
+            Ddl::UpdateExtension { name, version } => self.update_extension(name, version.as_deref())?,
+            Ddl::DropExtension { names, if_exists } => self.drop_extensions(names, *if_exists)?,
             Ddl::CreateView { name, or_replace, if_not_exists, columns, query, text } => {
                 self.create_view(name, *or_replace, *if_not_exists, columns, query, text)?
             }

@@ -2,9 +2,19 @@
 
 use super::Run;
 use crate::catalog::{Database, Schema};
+use crate::session::{is_role, unknown_role};
 use crate::{SqlError, SqlState};
 
 impl Run<'_> {
+    /// Whoever is to own something must be a role.
+    pub(super) fn check_owner(&self, role: Option<&str>) -> Result<(), SqlError> {
+        let user = &self.statement.settings.user;
+        match role {
+            Some(role) if !is_role(role, user) => Err(unknown_role(role, user)),
+            _ => Ok(()),
+        }
+    }
+
     pub(super) fn create_schema(&mut self, name: &str, if_not_exists: bool) -> Result<&'static str, SqlError> {
         if name.starts_with("pg_") || name == "information_schema" || name == "timeball_internal" {
             return Err(SqlError::new(SqlState(*b"42939"), format!("unacceptable schema name \"{name}\""))
@@ -30,7 +40,7 @@ impl Run<'_> {
             }
             return Err(SqlError::new(SqlState::DUPLICATE_DATABASE, format!("database \"{name}\" already exists")));
         }
-        let database = Database { id: self.new_oid()?, name: name.into() };
+        let database = Database { id: self.new_oid()?, name: name.into(), extensions: Vec::new() };
         let public = Schema { id: self.new_oid()?, database: database.id, name: "public".into() };
         self.touch().put_database(database)?;
         self.touch().put_schema(public)?;

@@ -3,7 +3,10 @@
 use super::rows::{RowBuilder, parse_file};
 use super::{OWNER_OID, Source, VirtualTable};
 use crate::SqlError;
-use crate::types::Row;
+use crate::ddl::{AVAILABLE, Available, available};
+use crate::session::{all_settings, duration_ms, setting_shown};
+use crate::types::{Row, Value};
+use std::collections::BTreeSet;
 
 pub(super) fn rows(table: &VirtualTable, source: &Source<'_>) -> Result<Vec<Row>, SqlError> {
     let file = match table.name {
@@ -14,15 +17,48 @@ pub(super) fn rows(table: &VirtualTable, source: &Source<'_>) -> Result<Vec<Row>
         "pg_language" => include_str!("data/pg_language.tsv"),
         "pg_opclass" => include_str!("data/pg_opclass.tsv"),
         "pg_tablespace" => include_str!("data/pg_tablespace.tsv"),
+        "pg_extension" => return Ok(extensions(table, source)),
+        "pg_available_extensions" | "pg_available_extension_versions" => return Ok(available_extensions(table, source)),
         "pg_settings" => return Ok(settings(table, source)),
         "pg_database" => return databases(table, source),
         "pg_roles" | "pg_authid" => return Ok(vec![role(table, source)]),
         "pg_user" | "pg_shadow" => return Ok(vec![user(table, source)]),
-        "pg_stat_activity" => return Ok(vec![activity(table, source)]),
+        "pg_stat_activity" => return super::sessions::activity(table, source),
+        "pg_locks" => return Ok(super::sessions::locks(table, source)),
         "pg_stat_database" => return statistics(table, source),
         _ => return Ok(Vec::new()),
     };
     Ok(parse_file(table, file))
+}
+
+fn extensions(table: &VirtualTable, source: &Source<'_>) -> Vec<Row> {
+    let row = |extension: &crate::catalog::Extension| {
+        RowBuilder::new(table)
+            .set("oid", extension.id)
+            .set("extname", extension.name.as_str())
+            .set("extowner", OWNER_OID)
+            .set("extnamespace", extension.schema)
+            .set("extrelocatable", true)
+            .set("extversion", available(&extension.name).map(|e| e.version))
+            .done()
+    };
+    source.catalog.current_database().extensions.iter().map(row).collect()
+}
+
+fn available_extensions(table: &VirtualTable, source: &Source<'_>) -> Vec<Row> {
+    let created = source.catalog.current_database().extensions;
+    let row = |extension: &Available| {
+        let is_there = created.iter().any(|e| e.name == extension.name);
+        let row = RowBuilder::new(table).set("name", extension.name).set("comment", extension.comment);
+        if table.name == "pg_available_extensions" {
+            let installed = is_there.then_some(extension.version);
+            row.set("default_version", extension.version).set("installed_version", installed).done()
+        } else {
+            let row = row.set("version", extension.version).set("installed", is_there);
+            row.set("superuser", true).set("trusted", true).set("relocatable", true).done()
+        }
+    };
+    AVAILABLE.iter().map(row).collect()
 }
 
 fn databases(table: &VirtualTable, source: &Source<'_>) -> Result<Vec<Row>, SqlError> {
@@ -65,43 +101,39 @@ fn user(table: &VirtualTable, source: &Source<'_>) -> Row {
     ["usecreatedb", "usesuper", "userepl", "usebypassrls"].iter().fold(row, |row, flag| row.set(flag, true)).done()
 }
 
-fn activity(table: &VirtualTable, source: &Source<'_>) -> Row {
-    let settings = source.settings;
-    RowBuilder::new(table)
-        .set("datid", source.catalog.current_database().id)
-        .set("datname", settings.database.as_str())
-        .set("pid", settings.backend_pid)
-        .set("usesysid", OWNER_OID)
-        .set("usename", settings.user.as_str())
-        .set("application_name", settings.application_name.as_str())
-        .set("state", "active")
-        .set("backend_type", "client backend")
-        .done()
-}
-
-/// Settings that tools look at: their names, units and defaults from PostgreSQL, the values that differ from ours.
+/// Settings: what tools look at with units and words from PostgreSQL, the others by name; each with its value in this session.
 fn settings(table: &VirtualTable, source: &Source<'_>) -> Vec<Row> {
-    let zone = source.settings.time_zone.name().to_string();
-    let float_digits = source.settings.extra_float_digits.to_string();
-    let path = source.settings.search_path.join(", ");
-    let current = |name: &str| {
-        Some(match name {
-            "application_name" => source.settings.application_name.as_str(),
-            "TimeZone" => zone.as_str(),
-            "extra_float_digits" => float_digits.as_str(),
-            "search_path" => path.as_str(),
-            "bytea_output" if source.settings.bytea_escape => "escape",
-            "default_transaction_isolation" | "transaction_isolation" => "serializable",
-            _ => return None,
-        })
-    };
     let mut rows = parse_file(table, include_str!("data/pg_settings.tsv"));
+    let mut known = BTreeSet::new();
     for row in &mut rows {
-        if let [crate::types::Value::Text(name), setting, ..] = row.as_mut_slice()
-            && let Some(value) = current(name)
-        {
-            *setting = crate::types::Value::Text(value.into());
+        if let [Value::Text(name), setting, ..] = row.as_mut_slice() {
+            let name = name.to_lowercase();
+            let shown = match (name.as_str(), source.backend) {
+                ("transaction_isolation", _) => setting_shown(source.settings, "default_transaction_isolation"),
+                (name, _) => setting_shown(source.settings, name),
+            };
+            if let Some(shown) = shown {
+                *setting = Value::Text(without_unit(&name, &shown).into());
+            }
+            known.insert(name);
         }
     }
+    for (name, description) in all_settings(source.settings).into_iter().filter(|(name, _)| !known.contains(name)) {
+        let shown = setting_shown(source.settings, &name).unwrap_or_default();
+        let row = RowBuilder::new(table)
+            .set("name", name.as_str())
+            .set("setting", shown)
+            .set("category", "Others")
+            .set("short_desc", description)
+            .set("context", "user")
+            .set("vartype", "string")
+            .set("source", if source.settings.values.contains_key(&name) { "session" } else { "default" });
+        rows.push(row.done());
+    }
     rows
+}
+
+/// Times are shown with their unit and listed without: in milliseconds.
+fn without_unit(name: &str, shown: &str) -> String {
+    if name.ends_with("_timeout") { duration_ms(shown).to_string() } else { shown.into() }
 }

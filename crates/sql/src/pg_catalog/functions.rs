@@ -78,8 +78,6 @@ const FUNCTIONS: &[CatalogFunction] = &[
     function("pg_database_size", 1, 1, SqlType::Int8),
     function("pg_tablespace_size", 1, 1, SqlType::Int8),
     function("pg_size_pretty", 1, 1, SqlType::Text),
-    function("current_setting", 1, 2, SqlType::Text),
-    function("set_config", 3, 3, SqlType::Text),
     function("pg_relation_filenode", 1, 1, SqlType::Oid),
     function("pg_tablespace_location", 1, 1, SqlType::Text),
     function("pg_relation_is_publishable", 1, 1, SqlType::Bool),
@@ -193,10 +191,6 @@ pub fn call(name: &str, args: &[Value], context: &StatementContext) -> Result<Va
         | "pg_stat_get_numscans"
         | "pg_stat_get_live_tuples"
         | "pg_stat_get_dead_tuples" => Value::Int8(0),
-        "current_setting" => setting(&args[0], args.get(1) == Some(&Value::Bool(true)), context)?,
-        "set_config" => {
-            return Err(SqlError::unsupported("set_config with arguments that are not literals").hint("Use SET."));
-        }
         "col_description" => description(oid(&args[0], context)?, args[1].as_i64().unwrap_or(-1), context)?,
         "obj_description" if args.get(1).is_none_or(|catalog| catalog.as_str() == Some("pg_class")) => {
             description(oid(&args[0], context)?, 0, context)?
@@ -225,26 +219,6 @@ fn description(relation: Oid, place: i64, context: &StatementContext) -> Result<
     let there = place == 0 || table.columns.iter().any(|column| i64::from(column.id) == place);
     let comment = u16::try_from(place).ok().filter(|_| there).and_then(|place| table.comments.get(&place));
     Ok(comment.map_or(Value::Null, |comment| text(comment.as_str())))
-}
-
-/// `current_setting` of a name that is known only now; the session answers those in its text.
-fn setting(name: &Value, missing_ok: bool, context: &StatementContext) -> Result<Value, SqlError> {
-    let name = name.as_str().unwrap_or("").to_lowercase();
-    let source = Source::of(context);
-    let rows = match super::lookup(None, "pg_settings") {
-        Some(table) => table.rows(&source)?,
-        None => Vec::new(),
-    };
-    let found = rows.iter().find(|row| row[0].as_str().is_some_and(|known| known.eq_ignore_ascii_case(&name)));
-    match found {
-        Some(row) => Ok(row[1].clone()),
-        None if let Some(default) = crate::session::setting_default(&name) => Ok(text(default)),
-        None if missing_ok => Ok(Value::Null),
-        None => {
-            let message = format!("unrecognized configuration parameter \"{name}\"");
-            Err(SqlError::new(SqlState::UNDEFINED_OBJECT, message))
-        }
-    }
 }
 
 /// `pg_size_pretty`: in the greatest unit that leaves at least five digits' worth, rounded half away from zero.

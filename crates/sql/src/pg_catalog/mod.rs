@@ -24,8 +24,9 @@ mod information;
 pub mod names;
 mod relations;
 mod rows;
+mod sessions;
 
-use crate::SqlError;
+use crate::{Backend, SqlError};
 use crate::catalog::{Oid, Relation, Schema};
 use crate::context::{CatalogView, EvalSettings, StatementContext};
 use crate::types::{Row, SqlType};
@@ -72,6 +73,8 @@ pub struct Source<'a> {
     pub catalog: &'a dyn CatalogView,
     /// The session's settings.
     pub settings: &'a EvalSettings,
+    /// The session that asks, and by it all others; none where only names are looked up.
+    pub backend: Option<&'a Backend>,
     /// Only rows on this relation are wanted (its `pg_class`, `pg_attribute`, `pg_index`, ... rows); others may be left out.
     pub relation: Option<Oid>,
 }
@@ -79,7 +82,7 @@ pub struct Source<'a> {
 impl<'a> Source<'a> {
     /// All relations, as a statement sees them.
     pub fn of(context: &'a StatementContext) -> Source<'a> {
-        Source { catalog: context.catalog.as_ref(), settings: &context.settings, relation: None }
+        Source { catalog: context.catalog.as_ref(), settings: &context.settings, backend: Some(&context.backend), relation: None }
     }
 }
 

@@ -29,7 +29,7 @@ impl CatalogView for Fixed {
         Ok(vec![self.current_database()])
     }
     fn current_database(&self) -> Database {
-        Database { id: 5, name: "postgres".into() }
+        Database { id: 5, name: "postgres".into(), extensions: Vec::new() }
     }
     fn version(&self) -> u64 {
         1
@@ -136,7 +136,7 @@ fn fits(value: &Value, ty: &SqlType) -> bool {
 fn every_row_of_every_table_fits_its_columns() {
     let (catalog, settings) = (world(), EvalSettings::default());
     for relation in [None, Some(FIRST_USER_OID), Some(1259)] {
-        let source = Source { catalog: &catalog, settings: &settings, relation };
+        let source = Source { catalog: &catalog, settings: &settings, backend: None, relation };
         for table in tables() {
             for row in table.rows(&source).unwrap() {
                 assert_eq!(row.len(), table.columns.len(), "{}", table.name);

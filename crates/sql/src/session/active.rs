@@ -3,7 +3,7 @@
 use super::settings::Settings;
 use super::{Block, PG_EPOCH_US, Session};
 use crate::catalog::view::View;
-use crate::context::{MemoryBudget, StatementContext};
+use crate::context::{MemoryBudget, ShownModes, StatementContext};
 use crate::exec::deferred::Modes;
 use crate::syntax;
 use crate::transaction::{BeginOptions, Isolation, TxnRef};
@@ -38,6 +38,8 @@ pub(super) struct Savepoint {
     pub(super) mark: u32,
     pub(super) settings: (Settings, Option<Settings>),
     pub(super) fresh: usize,
+    /// How many advisory locks the transaction had taken.
+    pub(super) advisory: usize,
     /// What SET CONSTRAINTS had said, and how many broken references were held.
     pub(super) constraints: (Modes, usize),
 }
@@ -155,6 +157,12 @@ impl Session {
             memory: Arc::new(MemoryBudget::new(self.settings.query_memory_bytes)),
             deferred: self.deferred.clone(),
             hash_seed: self.db.options.hash_seed,
+            backend: self.backend.clone(),
+            modes: ShownModes {
+                isolation: self.shown_isolation(),
+                read_only: self.modes.read_only.unwrap_or(self.settings.read_only) || active.as_of.is_some(),
+                token: self.token,
+            },
         }))
     }
 
@@ -202,6 +210,7 @@ impl Session {
                 Err(e)
             }
         };
+        self.backend.release_transaction_locks(0);
         for index in active.loads.drain(..) {
             self.db.loads.end(index);
         }
@@ -243,6 +252,7 @@ impl Session {
         self.portals.end_transaction(false);
         if let Some(mut active) = self.active.take() {
             active.txn.with(|t| t.rollback());
+            self.backend.release_transaction_locks(0);
             for index in active.loads.drain(..) {
                 self.db.loads.end(index);
             }
@@ -275,6 +285,7 @@ impl Session {
         self.deadline.clear();
         self.rest = None;
         self.copy = None;
+        self.backend.effects.take();
         match self.block {
             Block::None => self.rollback(),
             // Its work is committed: only COMMIT is left to say.

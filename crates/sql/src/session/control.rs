@@ -3,7 +3,7 @@
 use super::active::Savepoint;
 use super::portal::Portal;
 use super::run::{How, Outcome};
-use super::settings::{parse_token, unknown};
+use super::settings::{READ_UNCOMMITTED, isolation_name, parse_token, unknown};
 use super::{Block, PG_EPOCH_US, Session};
 use crate::output::Output;
 use crate::syntax::{Command, Discard, Modes};
@@ -53,18 +53,20 @@ impl Session {
             Command::Show(name) => self.run_show(name, how, portal, out)?,
             Command::ShowAll => self.run_show_all(how, portal, out)?,
             Command::Discard(what) => self.run_discard(*what, out)?,
-            Command::Nothing { tag, notice, outside_block } => {
+            Command::Nothing { tag, notice, outside_block, mentions } => {
                 if *outside_block && self.block != Block::None {
                     return Err(SqlError::new(
                         SqlState::ACTIVE_TRANSACTION,
                         format!("{tag} cannot run inside a transaction block"),
                     ));
                 }
+                self.check_mentions(mentions)?;
                 if let Some(notice) = notice {
                     out.notice(&SqlError::new(SqlState::SUCCESS, notice.clone()));
                 }
                 Outcome::Tag((*tag).into())
             }
+            Command::Roles(roles) => self.run_roles(roles, out)?,
             Command::LockTable(names) => self.lock_tables(names)?,
             _ => return self.run_cursor(command, portal, how, out),
         };
@@ -149,10 +151,11 @@ impl Session {
         self.need_block("SAVEPOINT")?;
         let settings = (self.settings.clone(), self.lasting.clone());
         let constraints = (self.deferred.modes(), self.deferred.len());
+        let advisory = self.backend.transaction_locks();
         let active = self.ensure_active(None)?;
         let mark = active.txn.with(|t| t.savepoint());
         let fresh = active.fresh.len();
-        active.savepoints.push(Savepoint { name: name.into(), mark, settings, fresh, constraints });
+        active.savepoints.push(Savepoint { name: name.into(), mark, settings, fresh, constraints, advisory });
         tag("SAVEPOINT")
     }
 
@@ -211,6 +214,7 @@ impl Session {
         self.deferred.truncate(savepoint.constraints.1);
         self.deferred.set_modes(savepoint.constraints.0.clone());
         active.fresh.truncate(savepoint.fresh);
+        self.backend.release_transaction_locks(savepoint.advisory);
         let known = active.view.snapshot().clone();
         let catalog = active.txn.with(|t| {
             t.rollback_to(mark);
@@ -255,6 +259,7 @@ impl Session {
         let known = std::mem::take(&mut self.modes);
         self.modes = Modes {
             isolation: modes.isolation.or(known.isolation),
+            uncommitted: if modes.isolation.is_some() { modes.uncommitted } else { known.uncommitted },
             read_only: modes.read_only.or(known.read_only),
             deferrable: modes.deferrable.or(known.deferrable),
             as_of: modes.as_of.clone().or(known.as_of),
@@ -266,7 +271,9 @@ impl Session {
         let modes = modes.clone();
         self.change_settings(false, |s| {
             if let Some(isolation) = modes.isolation {
-                s.set("default_transaction_isolation", Some(super::settings::isolation_name(isolation)))?;
+                let name =
+                    if modes.uncommitted { READ_UNCOMMITTED } else { isolation_name(isolation) };
+                s.set("default_transaction_isolation", Some(name))?;
             }
             if let Some(read_only) = modes.read_only {
                 s.set("default_transaction_read_only", Some(if read_only { "on" } else { "off" }))?;
@@ -296,7 +303,8 @@ impl Session {
                 let isolation = value
                     .and_then(super::settings::parse_isolation)
                     .ok_or_else(|| super::settings::invalid(name, value.unwrap_or_default()))?;
-                self.set_transaction(&Modes { isolation: Some(isolation), ..Modes::default() }, out)?;
+                let uncommitted = value == Some(READ_UNCOMMITTED);
+                self.set_transaction(&Modes { isolation: Some(isolation), uncommitted, ..Modes::default() }, out)?;
             }
             "transaction_read_only" => {
                 let read_only = Some(matches!(value, Some("on" | "true" | "1")));
@@ -351,6 +359,7 @@ impl Session {
                 self.report_settings(out);
                 self.prepared.clear();
                 self.portals = Default::default();
+                self.backend.sessions.advisory.unlock_all(self.backend.number);
                 self.sequences.forget();
                 tag("DISCARD ALL")
             }
@@ -375,14 +384,21 @@ impl Session {
         tag("LOCK TABLE")
     }
 
+    /// The isolation as it was asked for.
+    pub(super) fn shown_isolation(&self) -> &'static str {
+        match self.modes.isolation {
+            Some(_) if self.modes.uncommitted => READ_UNCOMMITTED,
+            Some(isolation) => isolation_name(isolation),
+            None if self.settings.uncommitted => READ_UNCOMMITTED,
+            None => isolation_name(self.settings.isolation),
+        }
+    }
+
     /// A setting as SHOW gives it.
     pub(super) fn show(&self, name: &str) -> Result<String, SqlError> {
         Ok(match name {
             "timeball.token" => self.token.to_string(),
-            "transaction_isolation" => {
-                let isolation = self.modes.isolation.unwrap_or(self.settings.isolation);
-                super::settings::isolation_name(isolation).into()
-            }
+            "transaction_isolation" => self.shown_isolation().into(),
             "transaction_read_only" => {
                 let as_of = self.active.as_ref().is_some_and(|a| a.as_of.is_some());
                 let read_only = as_of || self.modes.read_only.unwrap_or(self.settings.read_only);

@@ -23,18 +23,21 @@ mod copy;
 mod cursor;
 mod explain;
 mod extended;
+mod mentions;
 mod portal;
 mod prepared;
 mod run;
 mod schema_change;
-mod setting_functions;
 mod setting_table;
 mod settings;
 mod show;
 mod simple;
 mod startup;
 mod text_cache;
+mod zone;
 
+pub(crate) use mentions::{is_role, unknown_role};
+pub(crate) use settings::{all as all_settings, milliseconds as duration_ms, show as setting_shown};
 pub use startup::{Executed, Startup, TransactionStatus};
 pub use text_cache::TextCache;
 
@@ -44,6 +47,7 @@ use crate::database::Database;
 use crate::exec::deferred::Deferred;
 use crate::output::{Field, Output};
 use crate::sequence::SessionSequences;
+use crate::sessions::{Backend, Entrance, SessionState};
 use crate::syntax::Modes;
 use crate::transaction::{Interrupt, Patience};
 use crate::{SqlError, SqlState, catalog};
@@ -107,10 +111,20 @@ pub struct Session {
     /// The rest of a simple query that waits for its COPY.
     rest: Option<(Arc<[crate::syntax::Parsed]>, usize)>,
     reported: HashMap<&'static str, String>,
+    start_notices: Vec<SqlError>,
+    /// The session as the others see it.
+    backend: Arc<Backend>,
     /// Foreign keys that are checked before the commit.
     deferred: Arc<Deferred>,
     /// When the running statement is to be stopped, microseconds since the Unix epoch.
     deadline: Deadline,
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.drop_active();
+        self.backend.leave();
+    }
 }
 
 impl Session {
@@ -127,19 +141,36 @@ impl Session {
             user,
             &database.name,
             startup.backend_pid,
-            &db.options.product_version,
-            db.options.query_memory_bytes,
+            &db.options,
         );
+        let mut start_notices = Vec::new();
         settings.set("application_name", Some(&startup.application_name))?;
         for (name, value) in &startup.parameters {
             if !matches!(name.as_str(), "user" | "database" | "replication" | "options") {
-                settings.set(&name.to_lowercase(), Some(value))?;
+                match settings.set(&name.to_lowercase(), Some(value)) {
+                    // What the session cannot give is not worth a connection: the client is told, and what it has instead. In
+                    // another encoding, though, it would misread every text.
+                    Err(e) if e.state == SqlState::FEATURE_NOT_SUPPORTED && !name.eq_ignore_ascii_case("client_encoding") => {
+                        start_notices.push(e);
+                    }
+                    other => other?,
+                }
             }
         }
         settings.seal();
         let patience = Patience { interrupt: interrupt.clone(), deadline: Deadline::default() };
         let deadline = patience.deadline.clone();
         let sequences = Arc::new(SessionSequences::new(db.kv.clone(), db.numbers.clone(), patience));
+        let entrance = Entrance {
+            pid: startup.backend_pid,
+            user: user.into(),
+            database: database.id,
+            client_addr: startup.client_addr,
+            began_us: db.kv.now_us() - PG_EPOCH_US,
+            interrupt: interrupt.clone(),
+            client: startup.client.clone(),
+        };
+        let backend = db.sessions.enter(entrance);
         let mut session = Session {
             db,
             interrupt,
@@ -161,6 +192,8 @@ impl Session {
             copy: None,
             rest: None,
             reported: HashMap::new(),
+            start_notices,
+            backend,
             deadline,
             deferred: Default::default(),
         };
@@ -177,6 +210,11 @@ impl Session {
             all.push((shown.to_string(), value));
         }
         all
+    }
+
+    /// What the client is to be warned of after a successful start: settings that it asked for and does not get.
+    pub fn take_start_notices(&mut self) -> Vec<SqlError> {
+        std::mem::take(&mut self.start_notices)
     }
 
     /// For ReadyForQuery.
@@ -208,13 +246,52 @@ impl Session {
             "{}\0{}\0{}\0{}\0{}\0{}",
             eval.database,
             eval.user,
-            eval.time_zone.name(),
+            self.settings.show("timezone").unwrap_or_default(),
             eval.search_path.join("\0"),
             eval.extra_float_digits,
             eval.bytea_escape,
         )
         .into();
         self.view = None;
+        self.backend.calls_itself(&eval.application_name);
+        self.backend.lock_timeout_ms.store(self.settings.lock_timeout_ms, std::sync::atomic::Ordering::Relaxed);
+    }
+
+    /// Whether another session has ended this one: whoever serves it closes it.
+    pub fn is_ended(&self) -> bool {
+        self.interrupt.is_ended()
+    }
+
+    /// Everything that arrived is answered: the session waits for its client.
+    pub fn wait_for_client(&mut self) {
+        let state = match self.block {
+            Block::None => SessionState::Idle,
+            Block::Open | Block::Released => SessionState::IdleInTransaction,
+            Block::Failed => SessionState::IdleInFailedTransaction,
+        };
+        self.backend.waits(state, self.db.kv.now_us() - PG_EPOCH_US, self.block_began_us);
+    }
+
+    /// A statement begins, as others see it.
+    fn show_statement(&self, text: &Arc<str>) {
+        let now_us = self.db.kv.now_us() - PG_EPOCH_US;
+        let began_us = self.block_began_us.or(self.active.as_ref().map(|active| active.began_us));
+        self.backend.begins(text, now_us, began_us.unwrap_or(now_us));
+    }
+
+    /// Does what functions of a statement that has worked asked for.
+    fn apply_effects(&mut self, out: &mut dyn Output) -> Result<(), SqlError> {
+        let Some(asked) = self.backend.effects.take() else { return Ok(()) };
+        for notice in &asked.notices {
+            out.notice(notice);
+        }
+        for change in &asked.settings {
+            // Without a block it would last no longer than the statement.
+            if !(change.local && self.block == Block::None) {
+                self.set_setting(change.local, &change.name, change.value.as_deref(), out)?;
+            }
+        }
+        Ok(())
     }
 
     /// Tells the client of settings that it follows and that have changed.
@@ -229,9 +306,9 @@ impl Session {
     }
 }
 
-/// The default of a setting; `None` if there is none of that name.
-pub(crate) fn setting_default(name: &str) -> Option<&'static str> {
-    setting_table::find(name).map(|setting| setting.default)
+/// What a setting would show after a SET.
+pub(crate) fn setting_trial(eval: &Arc<EvalSettings>, name: &str, value: Option<&str>) -> Result<String, SqlError> {
+    Settings::trial(eval, name, value)
 }
 
 fn find_database(db: &Database, name: &str) -> Result<Arc<catalog::Database>, SqlError> {

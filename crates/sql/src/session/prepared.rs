@@ -85,7 +85,7 @@ impl Session {
         let Some(planned) = prepared.planned() else {
             return Err(SqlError::new(SqlState::INTERNAL_ERROR, "this statement has no plan"));
         };
-        let (plan, lasting) = self.plan_statement(planned, &prepared.text, &prepared.declared)?;
+        let plan = self.plan_statement(planned, &prepared.text, &prepared.declared)?;
         if let Some(old) = held.as_ref()
             && (old.plan.fields() != plan.fields() || old.plan.parameters() != plan.parameters())
         {
@@ -94,26 +94,24 @@ impl Session {
                 // By this name JDBC knows that it may do so by itself.
                 .with(|e| e.routine = Some("RevalidateCachedQuery")));
         }
-        if lasting {
-            *held = Some(Current { version, generation: self.generation, plan: plan.clone() });
-        }
+        *held = Some(Current { version, generation: self.generation, plan: plan.clone() });
         Ok(plan)
     }
 
-    /// A plan, and whether it holds for the next execution too.
+    /// A plan, from the cache or made.
     fn plan_statement(
         &mut self,
         planned: &Planned,
         text: &Arc<str>,
         declared: &[u32],
-    ) -> Result<(Arc<dyn Plan>, bool), SqlError> {
+    ) -> Result<Arc<dyn Plan>, SqlError> {
         let Some(active) = self.active.as_ref() else {
             return Err(SqlError::new(SqlState::INTERNAL_ERROR, "a statement is planned without a transaction"));
         };
         let version = active.view.snapshot().version();
         let key = PlanKey { text: text.clone(), parameters: declared.to_vec(), settings: self.plan_settings.clone() };
         if let Some(plan) = self.db.texts.plan(&key, version) {
-            return Ok((plan, true));
+            return Ok(plan);
         }
         let context = PlanContext {
             catalog: active.view.clone(),
@@ -123,12 +121,9 @@ impl Session {
             overriding: planned.overriding,
             inference: planned.inference.clone(),
         };
-        let volatile = self.setting_functions(&planned.statement)?;
-        let plan = plan::prepare(volatile.as_ref().unwrap_or(&planned.statement), text, &context)?;
-        if volatile.is_none() {
-            self.db.texts.keep_plan(key, version, plan.clone());
-        }
-        Ok((plan, volatile.is_none()))
+        let plan = plan::prepare(&planned.statement, text, &context)?;
+        self.db.texts.keep_plan(key, version, plan.clone());
+        Ok(plan)
     }
 
     /// What planning depends on now. There must be a transaction.

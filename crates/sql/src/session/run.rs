@@ -51,7 +51,12 @@ impl Session {
         out: &mut dyn Output,
     ) -> Result<Executed, SqlError> {
         self.interrupt.clear();
-        let outcome = match self.run_outcome(portal, how, out) {
+        self.show_statement(&portal.prepared.text);
+        let outcome = self.run_outcome(portal, how, out).and_then(|outcome| {
+            self.apply_effects(out)?;
+            Ok(outcome)
+        });
+        let outcome = match outcome {
             Ok(outcome) => outcome,
             Err(e) => {
                 let e = portal.prepared.place(self.timed_out(e));
@@ -107,9 +112,10 @@ impl Session {
                 Err(e) if SqlError::retry(&e) => e,
                 other => return other,
             };
-            if !(alone || savepoint.is_some()) || !out.rewind(mark) {
+            if !(alone || savepoint.is_some()) || self.backend.effects.is_final() || !out.rewind(mark) {
                 return Err(e);
             }
+            self.backend.effects.take();
             portal.state = PortalState::Ready;
             let keeps = !attempt.is_multiple_of(KEPT_ATTEMPTS);
             match savepoint.or_else(|| self.beginning(portal).filter(|_| keeps)) {

@@ -2,6 +2,7 @@
 
 use super::settings::invalid;
 use crate::{SqlError, SqlState};
+use std::sync::LazyLock;
 
 /// One setting.
 #[derive(Clone, Copy, Debug)]
@@ -35,8 +36,12 @@ pub enum Kind {
     Text,
     /// UTF8 under any of its names.
     Encoding,
+    /// A role: the settings know which there are.
+    Role,
     /// DateStyle: ISO output only.
     DateStyle,
+    /// IntervalStyle: PostgreSQL's own only.
+    IntervalStyle,
 }
 
 const ISOLATIONS: &[&str] = &["serializable", "repeatable read", "read committed", "read uncommitted"];
@@ -83,7 +88,7 @@ pub const TABLE: &[Setting] = &[
     s("idle_session_timeout", Kind::Duration, "0", "Ends a session that waits this long."),
     s("in_hot_standby", Kind::Fixed, "off", "Whether this is a standby."),
     s("integer_datetimes", Kind::Fixed, "on", "Times are whole microseconds."),
-    s("intervalstyle", Kind::OneOf(&["postgres"]), "postgres", "Text form of intervals."),
+    s("intervalstyle", Kind::IntervalStyle, "postgres", "Text form of intervals."),
     s("is_superuser", Kind::Fixed, "on", "Every user may do everything."),
     s("jit", Kind::Flag, "off", "Accepted without effect."),
     s("lc_collate", Kind::Fixed, "C", "Text is in byte order."),
@@ -106,14 +111,14 @@ pub const TABLE: &[Setting] = &[
         "Plans are always generic.",
     ),
     s("quote_all_identifiers", Kind::Flag, "off", "Accepted without effect."),
-    s("role", Kind::Text, "none", "Accepted without effect."),
+    s("role", Kind::Role, "none", "The one role that there is, or none."),
     s("row_security", Kind::Flag, "on", "Accepted without effect."),
     s("search_path", Kind::Text, "\"$user\", public", "Schemas in which unqualified names are looked up."),
     s("seq_page_cost", Kind::Text, "1", "Accepted without effect."),
     s("server_encoding", Kind::Fixed, "UTF8", "Always UTF8."),
     s("server_version", Kind::Fixed, "15.10", "The PostgreSQL version that clients should expect."),
     s("server_version_num", Kind::Fixed, "150010", "The same as a number."),
-    s("session_authorization", Kind::Text, "root", "Accepted without effect."),
+    s("session_authorization", Kind::Role, "root", "Who connected."),
     s("session_replication_role", Kind::Text, "origin", "Accepted without effect."),
     s("shared_buffers", Kind::Fixed, "128MB", "Not used."),
     s("ssl", Kind::Fixed, "off", "Whether TLS is on."),
@@ -159,7 +164,38 @@ pub const REPORTED: &[(&str, &str)] = &[
 
 /// A setting by name.
 pub fn find(name: &str) -> Option<&'static Setting> {
-    TABLE.binary_search_by(|s| s.name.cmp(name)).ok().map(|i| &TABLE[i])
+    match TABLE.binary_search_by(|s| s.name.cmp(name)) {
+        Ok(place) => Some(&TABLE[place]),
+        Err(_) => {
+            let theirs = theirs();
+            theirs.binary_search_by(|s| s.name.cmp(name)).ok().map(|place| &theirs[place])
+        }
+    }
+}
+
+/// All of them: those that are read here, then the others of PostgreSQL.
+pub fn all() -> impl Iterator<Item = &'static Setting> {
+    let others = theirs().iter().filter(|s| TABLE.binary_search_by(|known| known.name.cmp(s.name)).is_err());
+    TABLE.iter().chain(others)
+}
+
+/// What a user of PostgreSQL 15 may set and nothing here reads: name, type, default and words, from its `pg_settings`. Clients send
+/// such settings at start-up.
+fn theirs() -> &'static [Setting] {
+    static THEIRS: LazyLock<Vec<Setting>> = LazyLock::new(|| {
+        let line = |line: &'static str| {
+            let mut cells = line.split('\t');
+            let (name, kind, default) = (cells.next()?, cells.next()?, cells.next()?);
+            let kind = match (kind, cells.next()) {
+                ("bool", _) => Kind::Flag,
+                ("enum", Some(words)) => Kind::OneOf(words.split(',').collect::<Vec<_>>().leak()),
+                _ => Kind::Text,
+            };
+            Some(Setting { name, kind, default, description: "Accepted without effect." })
+        };
+        include_str!("postgres_settings.tsv").lines().filter_map(line).collect()
+    });
+    &THEIRS
 }
 
 impl Kind {
@@ -200,24 +236,56 @@ impl Kind {
                 }
                 Err(bad().hint(format!("Available values: {}.", words.join(", "))))
             }
-            Kind::Text => Ok(value.into()),
+            Kind::Text | Kind::Role => Ok(value.into()),
             Kind::Encoding => {
-                let plain = value.trim().to_ascii_lowercase().replace(['-', '_'], "");
-                if matches!(plain.as_str(), "utf8" | "unicode" | "sqlascii" | "default") {
+                // As PostgreSQL: letters and digits make the name, and all else is passed over. asyncpg sends 'utf-8' in quotes.
+                let plain: String = value.chars().filter(char::is_ascii_alphanumeric).collect();
+                if matches!(plain.to_ascii_lowercase().as_str(), "utf8" | "unicode" | "sqlascii" | "default") {
                     return Ok("UTF8".into());
                 }
                 Err(SqlError::unsupported(format!("the client encoding \"{value}\"")).hint("Use UTF8."))
             }
             Kind::DateStyle => {
-                let plain = value.to_ascii_lowercase();
-                let known = plain.split(',').map(str::trim).all(|w| matches!(w, "iso" | "mdy" | "default" | ""));
-                if known {
+                let (style, order) = date_style(value).map_err(|detail| bad().detail(detail))?;
+                if matches!(style, None | Some("iso")) && matches!(order, None | Some("mdy")) {
                     return Ok("ISO, MDY".into());
                 }
                 Err(SqlError::unsupported(format!("the date style \"{value}\"")).hint("Use ISO, MDY."))
             }
+            Kind::IntervalStyle => match value.to_ascii_lowercase().as_str() {
+                "postgres" => Ok("postgres".into()),
+                "postgres_verbose" | "sql_standard" | "iso_8601" => {
+                    Err(SqlError::unsupported(format!("the interval style \"{value}\"")).hint("Use postgres."))
+                }
+                _ => Err(bad().hint("Available values: postgres, postgres_verbose, sql_standard, iso_8601.")),
+            },
         }
     }
+}
+
+/// Style and order of a DateStyle, where it says them; else what is wrong with it.
+fn date_style(value: &str) -> Result<(Option<&'static str>, Option<&'static str>), String> {
+    let (mut style, mut order) = (None, None);
+    for word in value.split(',').map(|word| word.trim().to_ascii_lowercase()).filter(|word| !word.is_empty()) {
+        let (place, meant) = match word.as_str() {
+            "iso" => (&mut style, "iso"),
+            "sql" => (&mut style, "sql"),
+            "german" => (&mut style, "german"),
+            word if word.starts_with("postgres") => (&mut style, "postgres"),
+            "ymd" => (&mut order, "ymd"),
+            "dmy" => (&mut order, "dmy"),
+            word if word.starts_with("euro") => (&mut order, "dmy"),
+            "mdy" | "us" => (&mut order, "mdy"),
+            word if word.starts_with("noneuro") => (&mut order, "mdy"),
+            "default" => continue,
+            _ => return Err(format!("Unrecognized key word: \"{word}\".")),
+        };
+        if place.is_some_and(|said| said != meant) {
+            return Err("Conflicting \"datestyle\" specifications.".into());
+        }
+        *place = Some(meant);
+    }
+    Ok((style, order))
 }
 
 fn parse_flag(value: &str) -> Option<bool> {

@@ -1,9 +1,9 @@
 //! Settings of a session: those that do something are typed, the rest are remembered for the client's sake.
 
-use super::setting_table::{Kind, TABLE, find};
+use super::setting_table::{Kind, find};
 use crate::context::EvalSettings;
+use crate::database::DatabaseOptions;
 use crate::transaction::{Consistency, Isolation};
-use crate::types::calendar::zone_by_name;
 use crate::{SqlError, SqlState};
 use clock::Timestamp;
 use std::collections::BTreeMap;
@@ -16,6 +16,8 @@ pub struct Settings {
     pub eval: Arc<EvalSettings>,
     /// `default_transaction_isolation`
     pub isolation: Isolation,
+    /// `default_transaction_isolation` is READ UNCOMMITTED, which is READ COMMITTED under another name.
+    pub uncommitted: bool,
     /// `default_transaction_read_only`
     pub read_only: bool,
     /// `timeball.consistency`
@@ -32,26 +34,47 @@ pub struct Settings {
     pub idle_session_ms: u64,
     /// `timeball.query_memory_bytes`
     pub query_memory_bytes: usize,
-    /// As shown, by name; what is absent shows its default.
-    values: Arc<BTreeMap<String, String>>,
-    /// What RESET goes back to: start-up parameters.
-    initial: Arc<BTreeMap<String, String>>,
 }
 
 impl Settings {
     /// Defaults, for a user and a database.
-    pub fn new(user: &str, database: &str, backend_pid: i32, version: &str, query_memory_bytes: usize) -> Settings {
-        let eval =
-            EvalSettings { user: user.into(), database: database.into(), backend_pid, ..EvalSettings::default() };
-        let fixed = [
+    pub fn new(user: &str, database: &str, backend_pid: i32, options: &DatabaseOptions) -> Settings {
+        let mut fixed = vec![
             ("session_authorization", user.to_string()),
-            ("server_version", format!("15.10 (Timeball {version})")),
-            ("timeball.query_memory_bytes", query_memory_bytes.to_string()),
+            ("server_version", format!("15.10 (Timeball {})", options.product_version)),
+            ("timeball.query_memory_bytes", options.query_memory_bytes.to_string()),
         ];
-        let values: BTreeMap<String, String> = fixed.into_iter().map(|(n, v)| (n.to_string(), v)).collect();
+        if let Some(sessions_max) = options.sessions_max {
+            fixed.push(("max_connections", sessions_max.to_string()));
+        }
+        let values: Arc<BTreeMap<String, String>> =
+            Arc::new(fixed.into_iter().map(|(n, v)| (n.to_string(), v)).collect());
+        Settings::of(Arc::new(EvalSettings {
+            user: user.into(),
+            database: database.into(),
+            backend_pid,
+            initial: values.clone(),
+            values,
+            ..EvalSettings::default()
+        }))
+    }
+
+    /// What a setting would show after a SET, or a RESET without a value.
+    ///
+    /// # Errors
+    /// As [`Settings::set`].
+    pub fn trial(eval: &Arc<EvalSettings>, name: &str, value: Option<&str>) -> Result<String, SqlError> {
+        let mut settings = Settings::of(eval.clone());
+        settings.set(name, value)?;
+        Ok(settings.show(name).unwrap_or_default())
+    }
+
+    fn of(eval: Arc<EvalSettings>) -> Settings {
+        let query_memory_bytes = eval.values.get("timeball.query_memory_bytes").and_then(|v| v.parse().ok());
         Settings {
-            eval: Arc::new(eval),
+            eval,
             isolation: Isolation::Serializable,
+            uncommitted: false,
             read_only: false,
             consistency: Consistency::Auto,
             max_staleness_us: 0,
@@ -59,35 +82,28 @@ impl Settings {
             lock_timeout_ms: 0,
             idle_in_transaction_ms: 0,
             idle_session_ms: 0,
-            query_memory_bytes,
-            initial: Arc::new(values.clone()),
-            values: Arc::new(values),
+            query_memory_bytes: query_memory_bytes.unwrap_or(DatabaseOptions::default().query_memory_bytes),
         }
     }
 
     /// A setting as SHOW gives it; `None` if there is none of that name.
     pub fn show(&self, name: &str) -> Option<String> {
-        if let Some(value) = self.values.get(name) {
-            return Some(value.clone());
-        }
-        find(name).map(|s| s.default.to_string())
+        show(&self.eval, name)
     }
 
     /// Names, values and descriptions of all, in order.
     pub fn all(&self) -> Vec<(String, String, &'static str)> {
-        let mut all: BTreeMap<String, (String, &'static str)> = BTreeMap::new();
-        for s in TABLE {
-            all.insert(s.name.into(), (self.show(s.name).unwrap_or_default(), s.description));
-        }
-        for (name, value) in self.values.iter() {
-            all.entry(name.clone()).or_insert_with(|| (value.clone(), "A setting of the client's own."));
-        }
-        all.into_iter().map(|(name, (value, description))| (name, value, description)).collect()
+        let row = |(name, description): (String, &'static str)| {
+            let value = self.show(&name).unwrap_or_default();
+            (name, value, description)
+        };
+        all(&self.eval).into_iter().map(row).collect()
     }
 
     /// Marks the present values as those that RESET goes back to: after start-up.
     pub fn seal(&mut self) {
-        self.initial = self.values.clone();
+        let eval = Arc::make_mut(&mut self.eval);
+        eval.initial = eval.values.clone();
     }
 
     /// SET, or RESET without a value.
@@ -109,7 +125,7 @@ impl Settings {
         }
         let value = match value {
             Some(value) => value.to_string(),
-            None => match self.initial.get(name) {
+            None => match self.eval.initial.get(name) {
                 Some(initial) => initial.clone(),
                 None => known.map_or(String::new(), |s| s.default.to_string()),
             },
@@ -118,13 +134,13 @@ impl Settings {
             Some(s) => self.apply(s.name, s.kind, &value)?,
             None => value,
         };
-        Arc::make_mut(&mut self.values).insert(name.into(), shown);
+        Arc::make_mut(&mut Arc::make_mut(&mut self.eval).values).insert(name.into(), shown);
         Ok(())
     }
 
     /// RESET ALL
     pub fn reset_all(&mut self) {
-        let names: Vec<String> = self.values.keys().cloned().collect();
+        let names: Vec<String> = self.eval.values.keys().cloned().collect();
         for name in names {
             // A value that was accepted before is accepted again; what is fixed keeps its value.
             let _ = self.set(&name, None);
@@ -136,18 +152,28 @@ impl Settings {
         let shown = kind.normalize(name, value)?;
         match name {
             "timezone" => {
-                let zone = zone_by_name(value).or_else(|| fixed_offset(value)).ok_or_else(|| invalid(name, value))?;
+                let (zone, shown) = super::zone::parse(value)?;
                 Arc::make_mut(&mut self.eval).time_zone = zone;
-                return Ok(zone.name().to_string());
+                return Ok(shown);
             }
             "search_path" => {
                 let path = split_list(value);
                 Arc::make_mut(&mut self.eval).search_path = path.iter().map(|n| self.resolve_user(n)).collect();
             }
+            "role" | "session_authorization" => {
+                let none = name == "role" && value == "none";
+                if !none && value != self.eval.user {
+                    let error = super::unknown_role(value, &self.eval.user);
+                    return Err(error.with(|e| e.state = SqlState::INVALID_PARAMETER));
+                }
+            }
             "application_name" => Arc::make_mut(&mut self.eval).application_name = value.into(),
             "extra_float_digits" => Arc::make_mut(&mut self.eval).extra_float_digits = shown.parse().unwrap_or(1),
             "bytea_output" => Arc::make_mut(&mut self.eval).bytea_escape = shown == "escape",
-            "default_transaction_isolation" => self.isolation = parse_isolation(&shown).unwrap_or_default(),
+            "default_transaction_isolation" => {
+                self.isolation = parse_isolation(&shown).unwrap_or_default();
+                self.uncommitted = shown == READ_UNCOMMITTED;
+            }
             "default_transaction_read_only" => self.read_only = shown == "on",
             "timeball.consistency" => self.consistency = parse_consistency(&shown).unwrap_or_default(),
             "timeball.max_staleness" => self.max_staleness_us = milliseconds(&shown) as i64 * 1000,
@@ -166,16 +192,22 @@ impl Settings {
     }
 }
 
-/// `UTC+3`-like and numeric zones: only whole hours have a name.
-fn fixed_offset(value: &str) -> Option<chrono_tz::Tz> {
-    let hours: i32 = value.trim().parse().ok()?;
-    // POSIX's sign: Etc/GMT-3 is three hours east.
-    match hours {
-        0 => Some(chrono_tz::UTC),
-        1..=14 => zone_by_name(&format!("Etc/GMT-{hours}")),
-        -12..=-1 => zone_by_name(&format!("Etc/GMT+{}", -hours)),
-        _ => None,
+/// A setting as SHOW gives it; `None` if there is none of that name.
+pub fn show(eval: &EvalSettings, name: &str) -> Option<String> {
+    match eval.values.get(name) {
+        Some(value) => Some(value.clone()),
+        None => find(name).map(|s| s.default.to_string()),
     }
+}
+
+/// Names and descriptions of all settings, in order.
+pub fn all(eval: &EvalSettings) -> Vec<(String, &'static str)> {
+    let mut all: BTreeMap<String, &'static str> =
+        super::setting_table::all().map(|s| (s.name.into(), s.description)).collect();
+    for name in eval.values.keys() {
+        all.entry(name.clone()).or_insert("A setting of the client's own.");
+    }
+    all.into_iter().collect()
 }
 
 /// Splits a list of names; quotes are taken off, the rest is folded.
@@ -197,9 +229,12 @@ pub fn split_list(value: &str) -> Vec<String> {
     items
 }
 
-pub(super) fn milliseconds(shown: &str) -> u64 {
+pub(crate) fn milliseconds(shown: &str) -> u64 {
     super::setting_table::parse_duration_ms(shown).unwrap_or(0)
 }
+
+/// What behaves as READ COMMITTED, as in PostgreSQL, and is shown as it was set.
+pub(super) const READ_UNCOMMITTED: &str = "read uncommitted";
 
 pub(super) fn parse_isolation(text: &str) -> Option<Isolation> {
     match text {
@@ -251,5 +286,12 @@ pub(super) fn unknown(name: &str) -> SqlError {
 }
 
 pub(super) fn invalid(name: &str, value: &str) -> SqlError {
+    // PostgreSQL writes a few of its names with capitals.
+    let name = match name {
+        "datestyle" => "DateStyle",
+        "intervalstyle" => "IntervalStyle",
+        "timezone" => "TimeZone",
+        name => name,
+    };
     SqlError::new(SqlState::INVALID_PARAMETER, format!("invalid value for parameter \"{name}\": \"{value}\""))
 }

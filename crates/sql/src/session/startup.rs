@@ -1,7 +1,12 @@
 //! What a session is opened with, and what its calls answer.
 
+use crate::sessions::Client;
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
 /// The start-up message, and what the server adds to it.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct Startup {
     /// User.
     pub user: String,
@@ -13,6 +18,24 @@ pub struct Startup {
     pub parameters: Vec<(String, String)>,
     /// Process id shown to the client.
     pub backend_pid: i32,
+    /// Where the client is, if it came by a network.
+    pub client_addr: Option<SocketAddr>,
+    /// How the connection is ended from another session; without it, it is not.
+    pub client: Option<Arc<dyn Client>>,
+}
+
+impl fmt::Debug for Startup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Startup { user, database, application_name, parameters, backend_pid, client_addr, client: _ } = self;
+        f.debug_struct("Startup")
+            .field("user", user)
+            .field("database", database)
+            .field("application_name", application_name)
+            .field("parameters", parameters)
+            .field("backend_pid", backend_pid)
+            .field("client_addr", client_addr)
+            .finish_non_exhaustive()
+    }
 }
 
 /// For ReadyForQuery.

@@ -1,11 +1,12 @@
 //! ALTER.
 
-use super::command::Command;
+use super::command::{Command, Mentions};
 use super::create::{ddl, sequence_options};
 use super::create_table::{column, default_text, generated, identity_kind, table_constraint};
 use super::ddl::{AlterAction, ColumnChange, Ddl, ObjectKind};
+use super::grant;
 use super::name::Name;
-use super::reader::Reader;
+use super::reader::{Reader, string_of};
 use crate::SqlError;
 use sqlparser::tokenizer::Token;
 
@@ -26,15 +27,13 @@ pub(super) fn parse(r: &mut Reader) -> Result<Command, SqlError> {
         if r.take("RENAME TO") {
             return Ok(ddl(Ddl::Rename { kind, name, if_exists: false, to: r.identifier()? }));
         }
-        if r.peek_words("OWNER TO") || kind == ObjectKind::Database {
-            return nothing(r, if kind == ObjectKind::Schema { "ALTER SCHEMA" } else { "ALTER DATABASE" });
-        }
-        return Err(r.error_here());
+        return space(r, kind, name.name);
     }
-    for (words, tag) in [("DEFAULT PRIVILEGES", "ALTER DEFAULT PRIVILEGES"), ("EXTENSION", "ALTER EXTENSION")] {
-        if r.take(words) {
-            return nothing(r, tag);
-        }
+    if r.take("DEFAULT PRIVILEGES") {
+        return grant::default_privileges(r);
+    }
+    if r.take("EXTENSION") {
+        return extension(r);
     }
     if let Some(word) = r.peek_word() {
         let word = word.to_ascii_uppercase();
@@ -42,15 +41,52 @@ pub(super) fn parse(r: &mut Reader) -> Result<Command, SqlError> {
             word.as_str(),
             "ROLE" | "USER" | "TYPE" | "DOMAIN" | "FUNCTION" | "SYSTEM" | "MATERIALIZED" | "POLICY"
         ) {
-            return Err(SqlError::unsupported(format!("ALTER {word}")).hint("Leave it out."));
+            let hint = match word.as_str() {
+                "ROLE" | "USER" => "There is one role, without a password; settings are made with SET, or in the connection's options.",
+                "SYSTEM" => "Settings are made with SET, or by flags when the server starts.",
+                _ => "Leave it out.",
+            };
+            return Err(SqlError::unsupported(format!("ALTER {word}")).hint(hint));
         }
     }
     Err(r.error_here())
 }
 
-fn nothing(r: &mut Reader, tag: &'static str) -> Result<Command, SqlError> {
-    r.skip_all();
-    Ok(Command::Nothing { tag, notice: Some(format!("{tag} has no effect here")), outside_block: false })
+/// ALTER SCHEMA and ALTER DATABASE, but for RENAME.
+fn space(r: &mut Reader, kind: ObjectKind, name: String) -> Result<Command, SqlError> {
+    let mut mentions = Mentions::default();
+    let tag = if kind == ObjectKind::Schema {
+        mentions.schemas.push(name);
+        "ALTER SCHEMA"
+    } else {
+        mentions.databases.push(name);
+        "ALTER DATABASE"
+    };
+    if r.take("OWNER TO") {
+        grant::role(r, &mut mentions)?;
+    } else if kind == ObjectKind::Database && r.take("RESET ALL") {
+        // Nothing can be set, so nothing is.
+    } else if kind == ObjectKind::Database && !r.at_end() {
+        let what = r.peek_word().unwrap_or_default().to_uppercase();
+        return Err(SqlError::unsupported(format!("ALTER DATABASE .. {what}"))
+            .hint("Settings are made with SET, or in the connection's options."));
+    } else {
+        return Err(r.error_here());
+    }
+    Ok(Command::Nothing { tag, notice: None, outside_block: false, mentions: Box::new(mentions) })
+}
+
+/// ALTER EXTENSION: the version there is can be asked for.
+fn extension(r: &mut Reader) -> Result<Command, SqlError> {
+    let name = r.identifier()?;
+    if !r.take("UPDATE") {
+        return Err(SqlError::unsupported("this change of an extension").hint("Leave it out."));
+    }
+    let mut version = None;
+    if r.take("TO") {
+        version = Some(if r.peek().and_then(string_of).is_some() { r.string()? } else { r.identifier()? });
+    }
+    Ok(ddl(Ddl::UpdateExtension { name, version }))
 }
 
 fn table(r: &mut Reader) -> Result<Command, SqlError> {
@@ -112,7 +148,12 @@ fn action(r: &mut Reader) -> Result<AlterAction, SqlError> {
     if r.take("VALIDATE CONSTRAINT") {
         return Ok(AlterAction::ValidateConstraint(r.identifier()?));
     }
-    if r.take("OWNER TO") || r.take("SET TABLESPACE") || r.take("CLUSTER ON") {
+    if r.take("OWNER TO") {
+        let mut mentions = Mentions::default();
+        grant::role(r, &mut mentions)?;
+        return Ok(AlterAction::Owner(mentions.roles.pop()));
+    }
+    if r.take("SET TABLESPACE") || r.take("CLUSTER ON") {
         r.identifier()?;
         return Ok(AlterAction::Ignored(None));
     }
@@ -253,12 +294,18 @@ fn object(r: &mut Reader, kind: ObjectKind) -> Result<Command, SqlError> {
         ObjectKind::View => "ALTER VIEW",
         _ => "ALTER SEQUENCE",
     };
+    let mut mentions = Mentions::default();
+    if !if_exists {
+        mentions.relations.push(name.clone());
+    }
     if r.take("OWNER TO") {
-        r.identifier()?;
-        return Ok(Command::Nothing { tag, notice: None, outside_block: false });
+        grant::role(r, &mut mentions)?;
+        return Ok(Command::Nothing { tag, notice: None, outside_block: false, mentions: Box::new(mentions) });
     }
     if kind == ObjectKind::Index && (r.peek_words("SET") || r.peek_words("RESET")) {
-        return nothing(r, tag);
+        r.skip_all();
+        let notice = Some(format!("{tag} has no effect here"));
+        return Ok(Command::Nothing { tag, notice, outside_block: false, mentions: Box::new(mentions) });
     }
     if kind == ObjectKind::Sequence {
         let start = r.at;

@@ -123,9 +123,41 @@ pub enum Command {
         notice: Option<String>,
         /// Refused inside a block (VACUUM).
         outside_block: bool,
+        /// What it names, which must exist all the same.
+        mentions: Box<Mentions>,
     },
+    /// DROP ROLE, DROP OWNED, REASSIGN OWNED: refused for the roles that exist.
+    Roles(Roles),
     /// LOCK TABLE
     LockTable(Vec<Name>),
+}
+
+/// What a statement without effect names.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Mentions {
+    /// Roles, PUBLIC and the current ones left out.
+    pub roles: Vec<String>,
+    /// Tables, views, sequences, indexes.
+    pub relations: Vec<Name>,
+    /// Schemas.
+    pub schemas: Vec<String>,
+    /// Databases.
+    pub databases: Vec<String>,
+    /// Extensions.
+    pub extensions: Vec<String>,
+}
+
+/// A statement about roles that cannot be done to the one there is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Roles {
+    /// Its command tag.
+    pub tag: &'static str,
+    /// Which.
+    pub names: Vec<String>,
+    /// IF EXISTS
+    pub if_exists: bool,
+    /// Why it cannot be done, before the role's name.
+    pub refusal: &'static str,
 }
 
 /// A statement for the planner.
@@ -159,6 +191,8 @@ pub enum AsOf {
 pub struct Modes {
     /// ISOLATION LEVEL
     pub isolation: Option<Isolation>,
+    /// READ UNCOMMITTED was said, which is READ COMMITTED under another name.
+    pub uncommitted: bool,
     /// READ ONLY or READ WRITE
     pub read_only: Option<bool>,
     /// DEFERRABLE or not: a snapshot never aborts a reader here, so there is nothing to defer

@@ -1,8 +1,10 @@
 //! Transaction control, upkeep that is not needed here, and what is refused.
 
-use super::command::{AsOf, Command, Modes};
+use super::command::{AsOf, Command, Mentions, Modes};
+use super::drop::owned;
+use super::name::Name;
 use super::reader::{Reader, string_of};
-use crate::SqlError;
+use crate::{SqlError, SqlState};
 use crate::transaction::Isolation;
 use sqlparser::tokenizer::Token;
 
@@ -61,6 +63,7 @@ pub(super) fn modes(r: &mut Reader) -> Result<Modes, SqlError> {
     let mut modes = Modes::default();
     while !r.at_end() {
         if r.take("ISOLATION LEVEL") {
+            modes.uncommitted = r.peek_words("READ UNCOMMITTED");
             modes.isolation = Some(isolation(r)?);
         } else if r.take("READ ONLY") {
             modes.read_only = Some(true);
@@ -138,8 +141,12 @@ fn cast(r: &mut Reader) -> Result<(), SqlError> {
 /// ANALYZE, VACUUM and other statements that are accepted without effect or refused.
 pub(super) fn upkeep(r: &mut Reader) -> Result<Command, SqlError> {
     let done = |r: &mut Reader, tag, outside_block| {
+        let mut mentions = Mentions::default();
+        if tag != "UNLISTEN" {
+            mentions.relations = upkept(r)?;
+        }
         r.skip_all();
-        Ok(Command::Nothing { tag, notice: None, outside_block })
+        Ok(Command::Nothing { tag, notice: None, outside_block, mentions: Box::new(mentions) })
     };
     let word = r.identifier()?;
     match word.as_str() {
@@ -149,8 +156,13 @@ pub(super) fn upkeep(r: &mut Reader) -> Result<Command, SqlError> {
         "cluster" => done(r, "CLUSTER", false),
         "reindex" => done(r, "REINDEX", false),
         "unlisten" => done(r, "UNLISTEN", false),
-        "security" => done(r, "SECURITY LABEL", false),
-        "reassign" => done(r, "REASSIGN OWNED", false),
+        "security" => {
+            Err(SqlError::new(SqlState::INVALID_PARAMETER, "no security label providers have been loaded"))
+        }
+        "reassign" => {
+            r.expect("OWNED BY")?;
+            owned(r, "REASSIGN OWNED", "cannot reassign ownership of objects owned by role")
+        }
         "lock" => lock(r),
         "listen" | "notify" => {
             Err(SqlError::unsupported(format!("{} (asynchronous notification)", word.to_uppercase()))
@@ -163,6 +175,27 @@ pub(super) fn upkeep(r: &mut Reader) -> Result<Command, SqlError> {
         "load" | "import" => Err(SqlError::unsupported(word.to_uppercase()).hint("Load data with COPY .. FROM STDIN.")),
         _ => Err(r.error_here()),
     }
+}
+
+/// The relations that VACUUM, ANALYZE, CLUSTER and REINDEX name; none where all are meant, or what holds them.
+fn upkept(r: &mut Reader) -> Result<Vec<Name>, SqlError> {
+    if r.peek() == Some(&Token::LParen) {
+        r.parens()?;
+    }
+    while ["FULL", "FREEZE", "VERBOSE", "ANALYZE", "ANALYSE"].iter().any(|word| r.take(word)) {}
+    if ["SCHEMA", "DATABASE", "SYSTEM"].iter().any(|word| r.peek_words(word)) || r.at_end() {
+        return Ok(Vec::new());
+    }
+    let _ = r.take("TABLE") || r.take("INDEX");
+    r.take("CONCURRENTLY");
+    r.separated(|r| {
+        r.take("ONLY");
+        let name = r.name()?;
+        if r.peek() == Some(&Token::LParen) {
+            r.parens()?;
+        }
+        Ok(name)
+    })
 }
 
 fn lock(r: &mut Reader) -> Result<Command, SqlError> {

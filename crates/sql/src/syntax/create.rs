@@ -1,10 +1,10 @@
 //! CREATE, of everything but tables.
 
-use super::command::Command;
+use super::command::{Command, Mentions};
 use super::create_table;
 use super::ddl::{CreateIndex, Ddl, IndexKey, IndexValue, SequenceOptions};
 use super::reader::{Reader, string_of};
-use super::{cursor, name::Name};
+use super::{cursor, grant, name::Name};
 use crate::expr::output_name;
 use crate::identifier::fold;
 use crate::{SqlError, SqlState};
@@ -57,11 +57,7 @@ pub(super) fn parse(r: &mut Reader) -> Result<Command, SqlError> {
         return database(r);
     }
     if r.take("EXTENSION") {
-        let _ = r.take("IF NOT EXISTS");
-        let name = if r.peek().and_then(string_of).is_some() { r.string()? } else { r.identifier()? };
-        r.skip_all();
-        let notice = Some(format!("extension \"{name}\" is not needed or not available here: nothing was created"));
-        return Ok(Command::Nothing { tag: "CREATE EXTENSION", notice, outside_block: false });
+        return extension(r);
     }
     refuse(r)
 }
@@ -75,7 +71,7 @@ fn refuse(r: &mut Reader) -> Result<Command, SqlError> {
             "Do the work in the application."
         }
         "MATERIALIZED" => "Use CREATE TABLE AS.",
-        "USER" | "ROLE" | "GROUP" | "POLICY" => "Connect as root: users come with passwords, in a later version.",
+        "USER" | "ROLE" | "GROUP" | "POLICY" => "There is one role, which may do everything: users come with passwords, in a later version.",
         "FOREIGN" | "SERVER" | "PUBLICATION" | "SUBSCRIPTION" | "TABLESPACE" | "COLLATION" | "CAST" | "STATISTICS"
         | "TEXT" => "Leave it out.",
         _ => return Err(r.error_here()),
@@ -244,27 +240,44 @@ fn parameter(r: &mut Reader) -> Result<(), SqlError> {
     Err(SqlError::new(SqlState::INVALID_PARAMETER, format!("unrecognized parameter \"{name}\"")))
 }
 
+/// `[IF NOT EXISTS] name [WITH] [SCHEMA s] [VERSION v] [CASCADE]`
+fn extension(r: &mut Reader) -> Result<Command, SqlError> {
+    let word = |r: &mut Reader| if r.peek().and_then(string_of).is_some() { r.string() } else { r.identifier() };
+    let if_not_exists = r.take("IF NOT EXISTS");
+    let name = word(r)?;
+    r.take("WITH");
+    let (mut schema, mut version) = (None, None);
+    loop {
+        if r.take("SCHEMA") {
+            schema = Some(r.identifier()?);
+        } else if r.take("VERSION") {
+            version = Some(word(r)?);
+        } else if !r.take("CASCADE") {
+            return Ok(ddl(Ddl::CreateExtension { name, if_not_exists, schema, version }));
+        }
+    }
+}
+
 fn schema(r: &mut Reader) -> Result<Command, SqlError> {
     let if_not_exists = r.take("IF NOT EXISTS");
-    let name = if r.take("AUTHORIZATION") {
-        r.identifier()?
-    } else {
-        let name = r.identifier()?;
-        if r.take("AUTHORIZATION") {
-            r.identifier()?;
-        }
-        name
-    };
+    let named = if r.peek_words("AUTHORIZATION") { None } else { Some(r.identifier()?) };
+    let mut mentions = Mentions::default();
+    if r.take("AUTHORIZATION") {
+        grant::role(r, &mut mentions)?;
+    }
+    let owner = mentions.roles.pop();
+    let Some(name) = named.or_else(|| owner.clone()) else { return Err(r.error_here()) };
     if !r.at_end() {
         return Err(SqlError::unsupported("CREATE SCHEMA with elements").hint("Create them afterwards, one by one."));
     }
-    Ok(ddl(Ddl::CreateSchema { name, if_not_exists }))
+    Ok(ddl(Ddl::CreateSchema { name, if_not_exists, owner }))
 }
 
 fn database(r: &mut Reader) -> Result<Command, SqlError> {
     let if_not_exists = r.take("IF NOT EXISTS");
     let name = r.identifier()?;
     r.take("WITH");
+    let mut owner = None;
     while let Some(word) = r.peek_word() {
         let word = word.to_ascii_lowercase();
         let known = ["owner", "template", "encoding", "lc_collate", "lc_ctype", "locale", "tablespace", "connection"];
@@ -277,8 +290,11 @@ fn database(r: &mut Reader) -> Result<Command, SqlError> {
         if word == "encoding" && !matches!(value.to_ascii_lowercase().replace('-', "").as_str(), "utf8" | "unicode") {
             return Err(SqlError::unsupported(format!("the encoding \"{value}\"")).hint("Use UTF8."));
         }
+        if word == "owner" && !matches!(value.as_str(), "current_user" | "current_role" | "session_user" | "default") {
+            owner = Some(value);
+        }
     }
-    Ok(ddl(Ddl::CreateDatabase { name, if_not_exists }))
+    Ok(ddl(Ddl::CreateDatabase { name, if_not_exists, owner }))
 }
 
 fn database_value(r: &mut Reader) -> Result<String, SqlError> {

@@ -70,6 +70,8 @@ pub enum Ddl {
         name: String,
         /// IF NOT EXISTS
         if_not_exists: bool,
+        /// AUTHORIZATION, by name.
+        owner: Option<String>,
     },
     /// CREATE DATABASE
     CreateDatabase {
@@ -77,6 +79,33 @@ pub enum Ddl {
         name: String,
         /// IF NOT EXISTS (an extension)
         if_not_exists: bool,
+        /// OWNER, by name.
+        owner: Option<String>,
+    },
+    /// CREATE EXTENSION
+    CreateExtension {
+        /// Its name.
+        name: String,
+        /// IF NOT EXISTS
+        if_not_exists: bool,
+        /// SCHEMA
+        schema: Option<String>,
+        /// VERSION
+        version: Option<String>,
+    },
+    /// ALTER EXTENSION .. UPDATE
+    UpdateExtension {
+        /// Its name.
+        name: String,
+        /// TO
+        version: Option<String>,
+    },
+    /// DROP EXTENSION
+    DropExtension {
+        /// Which.
+        names: Vec<String>,
+        /// IF EXISTS
+        if_exists: bool,
     },
     /// CREATE VIEW
     CreateView {
@@ -407,6 +436,8 @@ pub enum AlterAction {
     },
     /// SPLIT AT VALUES
     SplitAt(Vec<Vec<String>>),
+    /// OWNER TO: a role by name; `None` is the current one.
+    Owner(Option<String>),
     /// Accepted without effect: what the client is told, if anything.
     Ignored(Option<String>),
 }

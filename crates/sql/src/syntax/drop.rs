@@ -1,8 +1,9 @@
-//! DROP, TRUNCATE, and the statements about objects that have little effect here: COMMENT, GRANT, REVOKE.
+//! DROP, TRUNCATE, COMMENT.
 
-use super::command::Command;
+use super::command::{Command, Mentions, Roles};
 use super::create::ddl;
 use super::ddl::{Ddl, ObjectKind};
+use super::grant;
 use super::name::Name;
 use super::reader::Reader;
 use crate::SqlError;
@@ -15,25 +16,28 @@ pub(super) fn parse(r: &mut Reader) -> Result<Command, SqlError> {
     if r.take("TRUNCATE") {
         return truncate(r);
     }
-    if r.take("COMMENT ON") {
-        return comment(r);
-    }
-    let (tag, notice) = if r.take("GRANT") {
-        ("GRANT", Some("privileges have no effect: every user may do everything".to_string()))
-    } else {
-        r.expect("REVOKE")?;
-        ("REVOKE", Some("privileges have no effect: every user may do everything".to_string()))
-    };
-    r.skip_all();
-    Ok(Command::Nothing { tag, notice, outside_block: false })
+    r.expect("COMMENT ON")?;
+    comment(r)
 }
 
 fn comment(r: &mut Reader) -> Result<Command, SqlError> {
     let column = r.take("COLUMN");
     if !column && !r.take("TABLE") {
+        let mut mentions = Mentions::default();
+        if r.take("SCHEMA") {
+            mentions.schemas.push(r.identifier()?);
+        } else if r.take("DATABASE") {
+            mentions.databases.push(r.identifier()?);
+        } else if r.take("EXTENSION") {
+            mentions.extensions.push(r.identifier()?);
+        } else if r.take("ROLE") {
+            mentions.roles.push(r.identifier()?);
+        } else if r.take("VIEW") || r.take("INDEX") || r.take("SEQUENCE") {
+            mentions.relations.push(r.name()?);
+        }
         r.skip_all();
         let notice = Some("only comments on tables and their columns are kept".to_string());
-        return Ok(Command::Nothing { tag: "COMMENT", notice, outside_block: false });
+        return Ok(Command::Nothing { tag: "COMMENT", notice, outside_block: false, mentions: Box::new(mentions) });
     }
     let mut parts = vec![r.identifier()?];
     while r.take_token(&Token::Period) {
@@ -83,25 +87,56 @@ fn drop(r: &mut Reader) -> Result<Command, SqlError> {
 
 /// What does not exist here can be dropped if that is no matter.
 fn other(r: &mut Reader) -> Result<Command, SqlError> {
+    if r.take("EXTENSION") {
+        let if_exists = r.take("IF EXISTS");
+        let names = r.separated(Reader::identifier)?;
+        let _ = r.take("CASCADE") || r.take("RESTRICT");
+        return Ok(ddl(Ddl::DropExtension { names, if_exists }));
+    }
+    if r.take("OWNED BY") {
+        let refusal = "cannot drop objects owned by role";
+        return owned(r, "DROP OWNED", refusal);
+    }
+    if r.take("ROLE") || r.take("USER") || r.take("GROUP") {
+        let if_exists = r.take("IF EXISTS");
+        let mut mentions = Mentions::default();
+        grant::roles(r, &mut mentions)?;
+        let roles = Roles { tag: "DROP ROLE", names: mentions.roles, if_exists, refusal: "cannot drop role" };
+        return Ok(Command::Roles(roles));
+    }
     let kinds = [
-        ("EXTENSION", "DROP EXTENSION"),
         ("TYPE", "DROP TYPE"),
         ("DOMAIN", "DROP DOMAIN"),
         ("FUNCTION", "DROP FUNCTION"),
         ("PROCEDURE", "DROP PROCEDURE"),
+        ("AGGREGATE", "DROP AGGREGATE"),
         ("TRIGGER", "DROP TRIGGER"),
-        ("ROLE", "DROP ROLE"),
-        ("USER", "DROP USER"),
+        ("RULE", "DROP RULE"),
+        ("POLICY", "DROP POLICY"),
         ("MATERIALIZED VIEW", "DROP MATERIALIZED VIEW"),
-        ("OWNED BY", "DROP OWNED"),
     ];
     let Some((words, tag)) = kinds.into_iter().find(|(words, _)| r.take(words)) else { return Err(r.error_here()) };
-    if r.take("IF EXISTS") || tag == "DROP EXTENSION" || tag == "DROP OWNED" {
+    if r.take("IF EXISTS") {
         r.skip_all();
         let notice = Some(format!("there is no {} here, skipping", words.to_lowercase()));
-        return Ok(Command::Nothing { tag, notice, outside_block: false });
+        return Ok(Command::Nothing { tag, notice, outside_block: false, mentions: Box::default() });
     }
     Err(SqlError::unsupported(tag).hint("Leave it out: there is none."))
+}
+
+/// DROP OWNED BY and REASSIGN OWNED BY, from the roles on.
+pub(super) fn owned(r: &mut Reader, tag: &'static str, refusal: &'static str) -> Result<Command, SqlError> {
+    let mut mentions = Mentions::default();
+    let start = r.at;
+    grant::roles(r, &mut mentions)?;
+    if mentions.roles.is_empty() {
+        mentions.roles.push(r.lexed.slice(start..r.at).to_lowercase());
+    }
+    if r.take("TO") {
+        grant::role(r, &mut mentions)?;
+    }
+    let _ = r.take("CASCADE") || r.take("RESTRICT");
+    Ok(Command::Roles(Roles { tag, names: mentions.roles, if_exists: false, refusal }))
 }
 
 fn truncate(r: &mut Reader) -> Result<Command, SqlError> {

@@ -28,6 +28,7 @@ mod create;
 mod create_table;
 mod cursor;
 mod drop;
+mod grant;
 mod setting;
 
 pub use command::*;
@@ -114,7 +115,8 @@ fn statement(r: &mut Reader) -> Result<Command, SqlError> {
         "COPY" => copy::parse(r),
         "CREATE" => create::parse(r),
         "ALTER" => alter::parse(r),
-        "DROP" | "TRUNCATE" | "COMMENT" | "GRANT" | "REVOKE" => drop::parse(r),
+        "DROP" | "TRUNCATE" | "COMMENT" => drop::parse(r),
+        "GRANT" | "REVOKE" => grant::parse(r),
         "ANALYZE" | "ANALYSE" | "VACUUM" | "CHECKPOINT" | "CLUSTER" | "REINDEX" | "LOCK" | "LISTEN" | "UNLISTEN"
         | "NOTIFY" | "DO" | "CALL" | "MERGE" | "LOAD" | "REASSIGN" | "SECURITY" | "IMPORT" | "REFRESH" => {
             control::upkeep(r)

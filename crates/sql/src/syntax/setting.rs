@@ -55,9 +55,10 @@ fn set(r: &mut Reader) -> Result<Command, SqlError> {
     let name = if r.take("TIME ZONE") {
         let value = if r.take("LOCAL") || r.take("DEFAULT") { None } else { Some(zone(r)?) };
         return Ok(Command::Set { local, name: "timezone".into(), value });
-    } else if r.take("SESSION AUTHORIZATION") || r.peek_words("ROLE") {
-        r.take("ROLE");
-        "role".to_string()
+    } else if r.take("SESSION AUTHORIZATION") {
+        return Ok(Command::Set { local, name: "session_authorization".into(), value: role(r)? });
+    } else if r.take("ROLE") {
+        return Ok(Command::Set { local, name: "role".into(), value: role(r)? });
     } else if r.take("NAMES") {
         "client_encoding".to_string()
     } else if r.take("SCHEMA") {
@@ -73,11 +74,21 @@ fn set(r: &mut Reader) -> Result<Command, SqlError> {
     Ok(Command::Set { local, name, value })
 }
 
+/// A role by name or in quotes; `None` is the one that connected.
+fn role(r: &mut Reader) -> Result<Option<String>, SqlError> {
+    if r.take("DEFAULT") {
+        return Ok(None);
+    }
+    if r.peek().and_then(string_of).is_some() { r.string().map(Some) } else { r.identifier().map(Some) }
+}
+
+/// What follows TIME ZONE. An interval keeps its word, because its sign counts to the east, as that of hours does, and that of a text
+/// to the west.
 fn zone(r: &mut Reader) -> Result<String, SqlError> {
     if r.take("INTERVAL") {
         let text = r.string()?;
-        r.skip_all();
-        return Ok(text);
+        let hours = !r.take("HOUR TO MINUTE") && r.take("HOUR") && !text.contains(':');
+        return Ok(format!("interval '{}{}'", text.replace('\'', ""), if hours { " hours" } else { "" }));
     }
     values(r)
 }
@@ -100,6 +111,10 @@ fn value(r: &mut Reader) -> Result<String, SqlError> {
         Some(Token::Minus) => {
             r.next();
             Ok(format!("-{}", value(r)?))
+        }
+        Some(Token::Plus) => {
+            r.next();
+            value(r)
         }
         Some(Token::Word(word)) => {
             r.next();

@@ -2,7 +2,7 @@
 
 use super::Kv;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// Raised by another thread to end the current statement (cancel request, drain), or by a long wait that finds its client gone.
@@ -15,7 +15,51 @@ type Probe = Box<dyn Fn() -> bool + Send + Sync>;
 #[derive(Default)]
 struct Shared {
     raised: AtomicBool,
+    /// It stays raised: the session is to end.
+    ended: AtomicBool,
+    /// What the session waits for: 0, or the place of a [`Wait`] in [`Wait::ALL`], from 1.
+    waiting: AtomicU8,
     gone: OnceLock<Probe>,
+}
+
+/// What a session waits for, for those who look at it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wait {
+    /// A row that another transaction has locked or is writing.
+    Row,
+    /// An advisory lock.
+    Advisory,
+    /// `pg_sleep`
+    Sleep,
+    /// A commit on its way to the disk, or to be past.
+    Commit,
+    /// Its client.
+    Client,
+}
+
+impl Wait {
+    const ALL: [Wait; 5] = [Wait::Row, Wait::Advisory, Wait::Sleep, Wait::Commit, Wait::Client];
+
+    /// Type and name of the wait, in PostgreSQL's words.
+    pub fn names(self) -> (&'static str, &'static str) {
+        match self {
+            Wait::Row => ("Lock", "tuple"),
+            Wait::Advisory => ("Lock", "advisory"),
+            Wait::Sleep => ("Timeout", "PgSleep"),
+            Wait::Commit => ("IO", "WALSync"),
+            Wait::Client => ("Client", "ClientRead"),
+        }
+    }
+}
+
+/// A wait goes on while it lives.
+#[derive(Debug)]
+pub struct Waiting(Interrupt);
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.0.0.waiting.store(0, Ordering::Relaxed);
+    }
 }
 
 impl Interrupt {
@@ -23,9 +67,33 @@ impl Interrupt {
     pub fn raise(&self) {
         self.0.raised.store(true, Ordering::Release);
     }
-    /// Lowers it: at the start of a statement.
+    /// Lowers it: at the start of a statement. It stays raised where the session is to end.
     pub fn clear(&self) {
-        self.0.raised.store(false, Ordering::Release);
+        self.0.raised.store(false, Ordering::SeqCst);
+        // Whoever ends the session says so first and raises then.
+        if self.0.ended.load(Ordering::SeqCst) {
+            self.raise();
+        }
+    }
+    /// Raises it for good: the session is to end.
+    pub fn end(&self) {
+        self.0.ended.store(true, Ordering::SeqCst);
+        self.0.raised.store(true, Ordering::SeqCst);
+    }
+    /// Whether the session is to end.
+    pub fn is_ended(&self) -> bool {
+        self.0.ended.load(Ordering::Acquire)
+    }
+    /// A wait begins, and lasts as long as what is given.
+    pub fn begin_wait(&self, wait: Wait) -> Waiting {
+        let place = Wait::ALL.iter().position(|known| *known == wait).map_or(0, |place| place + 1);
+        self.0.waiting.store(place as u8, Ordering::Relaxed);
+        Waiting(self.clone())
+    }
+    /// What it waits for.
+    pub fn waiting(&self) -> Option<Wait> {
+        let place = usize::from(self.0.waiting.load(Ordering::Relaxed));
+        place.checked_sub(1).and_then(|place| Wait::ALL.get(place).copied())
     }
     /// Whether it was raised. Long loops ask every few hundred rows.
     pub fn is_raised(&self) -> bool {

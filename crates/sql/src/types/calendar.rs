@@ -2,7 +2,7 @@
 //!
 //! Day 0 is 2000-01-01 in the proleptic Gregorian calendar; year 0 is 1 BC.
 
-use chrono::{NaiveDateTime, Offset, TimeZone};
+use chrono::{NaiveDateTime, Offset, TimeZone as _};
 use chrono_tz::Tz;
 
 /// Microseconds of a day.
@@ -141,16 +141,33 @@ fn within_tables(utc_us: i64) -> i64 {
     }
 }
 
-/// Seconds east of UTC at an instant.
-pub fn offset_at(zone: Tz, utc_us: i64) -> i64 {
-    if zone == Tz::UTC {
-        return 0;
+/// What `TimeZone` is set to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimeZone {
+    /// A place, with its history.
+    Named(Tz),
+    /// Always so many seconds east of UTC.
+    Fixed(i32),
+}
+
+impl From<Tz> for TimeZone {
+    fn from(zone: Tz) -> Self {
+        TimeZone::Named(zone)
     }
+}
+
+/// Seconds east of UTC at an instant.
+pub fn offset_at(zone: impl Into<TimeZone>, utc_us: i64) -> i64 {
+    let zone = match zone.into() {
+        TimeZone::Fixed(east) => return i64::from(east),
+        TimeZone::Named(Tz::UTC) => return 0,
+        TimeZone::Named(zone) => zone,
+    };
     naive(within_tables(utc_us)).map_or(0, |at| i64::from(zone.offset_from_utc_datetime(&at).fix().local_minus_utc()))
 }
 
 /// Local time of an instant.
-pub fn to_local(zone: Tz, utc_us: i64) -> i64 {
+pub fn to_local(zone: impl Into<TimeZone>, utc_us: i64) -> i64 {
     if utc_us == i64::MIN || utc_us == i64::MAX {
         return utc_us;
     }
@@ -158,8 +175,9 @@ pub fn to_local(zone: Tz, utc_us: i64) -> i64 {
 }
 
 /// The instant of a local time. In a gap the offset before it is used, in an overlap standard time, as PostgreSQL does.
-pub fn to_utc(zone: Tz, local_us: i64) -> i64 {
-    if local_us == i64::MIN || local_us == i64::MAX || zone == Tz::UTC {
+pub fn to_utc(zone: impl Into<TimeZone>, local_us: i64) -> i64 {
+    let zone = zone.into();
+    if local_us == i64::MIN || local_us == i64::MAX || zone == TimeZone::Named(Tz::UTC) {
         return local_us;
     }
     let before = offset_at(zone, local_us.saturating_sub(DAY_US));
@@ -177,7 +195,16 @@ pub fn to_utc(zone: Tz, local_us: i64) -> i64 {
 }
 
 /// Abbreviation of the zone at an instant: `CET`, or `+03` where there is none.
-pub fn abbreviation_at(zone: Tz, utc_us: i64) -> String {
+pub fn abbreviation_at(zone: impl Into<TimeZone>, utc_us: i64) -> String {
+    let zone = match zone.into() {
+        TimeZone::Named(zone) => zone,
+        TimeZone::Fixed(east) => {
+            let (sign, all) = (if east < 0 { '-' } else { '+' }, east.unsigned_abs());
+            let minutes = all / 60 % 60;
+            let minutes = if minutes == 0 { String::new() } else { format!(":{minutes:02}") };
+            return format!("{sign}{:02}{minutes}", all / 3600);
+        }
+    };
     match naive(utc_us) {
         Some(at) => zone.offset_from_utc_datetime(&at).to_string(),
         None => "UTC".into(),

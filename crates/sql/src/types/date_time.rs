@@ -6,7 +6,7 @@
 
 use super::SqlType;
 use super::calendar::{
-    DAY_US, END_DAY, END_TIMESTAMP_US, EPOCH_JULIAN, Fields, HOUR_US, MIN_DAY, MIN_TIMESTAMP_US, MINUTE_US, SECOND_US,
+    DAY_US, END_DAY, END_TIMESTAMP_US, EPOCH_JULIAN, Fields, HOUR_US, MIN_DAY, MIN_TIMESTAMP_US, MINUTE_US, SECOND_US, TimeZone,
     date_of, day_of, days_in_month, fields_of, offset_at, to_utc, zone_by_name,
 };
 use crate::{SqlError, SqlState};
@@ -122,7 +122,7 @@ pub(crate) fn parse_timestamp(text: &str) -> Result<i64, SqlError> {
 }
 
 /// Reads an instant; without a zone in the text it is local to `zone`.
-pub(crate) fn parse_timestamptz(text: &str, zone: Tz) -> Result<i64, SqlError> {
+pub(crate) fn parse_timestamptz(text: &str, zone: impl Into<TimeZone>) -> Result<i64, SqlError> {
     let parsed = parse(&SqlType::Timestamptz, text)?;
     if let Some(special) = special_us(&parsed) {
         return Ok(special);
@@ -634,7 +634,7 @@ pub(crate) fn write_timestamp(us: i64, out: &mut impl BufMut) {
     }
 }
 
-pub(crate) fn write_timestamptz(us: i64, zone: Tz, out: &mut impl BufMut) {
+pub(crate) fn write_timestamptz(us: i64, zone: impl Into<TimeZone>, out: &mut impl BufMut) {
     if put_infinite(us, out) {
         return;
     }

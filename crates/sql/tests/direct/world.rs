@@ -170,6 +170,8 @@ impl World {
             memory: Arc::new(MemoryBudget::new(64 << 20)),
             deferred: Default::default(),
             hash_seed: self.hash_seed,
+            backend: sql::Backend::alone(),
+            modes: Default::default(),
         })
     }
 

@@ -172,8 +172,7 @@ ERROR 0A000: LISTEN (asynchronous notification) is not supported
 
 GRANT ALL ON t TO root;
 ----
-NOTICE: privileges have no effect: every user may do everything
-GRANT
+ERROR 42P01: relation "t" does not exist
 
 # A read-only transaction refuses what may write, also where it would find nothing to write.
 CREATE TABLE readable (id int PRIMARY KEY);

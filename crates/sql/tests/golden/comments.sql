@@ -63,8 +63,7 @@ NOTICE: only comments on tables and their columns are kept
 COMMENT
 NOTICE: only comments on tables and their columns are kept
 COMMENT
-NOTICE: only comments on tables and their columns are kept
-COMMENT
+ERROR 42P01: relation "i" does not exist
 
 # A DEFAULT ends where NOT NULL begins.
 INSERT INTO u DEFAULT VALUES; SELECT * FROM u;

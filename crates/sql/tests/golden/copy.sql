@@ -244,6 +244,7 @@ SELECT set_config('timezone', 'Asia/Tokyo', false);
 ----
 set_config:text
 Asia/Tokyo
+(TimeZone = Asia/Tokyo)
 SELECT 1
 
 SELECT current_setting('timezone'), current_setting('nothing', true);

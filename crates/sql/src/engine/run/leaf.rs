@@ -89,7 +89,7 @@ fn virtual_rows(
         _ => None,
     };
     let source =
-        pg_catalog::Source { catalog: run.context.catalog.as_ref(), settings: &run.context.settings, relation };
+        pg_catalog::Source { relation, ..pg_catalog::Source::of(&run.context) };
     let mut rows = Vec::new();
     for found in table.rows(&source)? {
         run.tick()?;

@@ -2,6 +2,7 @@
 
 use super::super::function::{Arguments, Function, Sig};
 use super::{float_at, int_at, interval_at, micros_at, str_at, wrong_type};
+use crate::types::calendar::TimeZone;
 use crate::types::calendar::{
     DAY_US, EPOCH_OFFSET_DAYS, EPOCH_OFFSET_US, Fields, HOUR_US, MINUTE_US, SECOND_US, date_of, day_of, days_in_month,
     fields_of, iso_week, iso_weekday, offset_at, round_fraction, to_local, to_utc, zone_by_name,
@@ -57,7 +58,7 @@ pub(super) static TABLE: &[Function] = &[
         Ok(Value::Timestamp(truncate(str_at(v, 0)?, micros_at(v, 1)?, "timestamp without time zone")?))
     }),
     Function::stable("date_trunc", &[TEXT, TSTZ], TSTZ, |v, a| truncate_zoned(v, a.settings().time_zone)),
-    Function::pure("date_trunc", &[TEXT, TSTZ, TEXT], TSTZ, |v, _| truncate_zoned(v, zone(str_at(v, 2)?)?)),
+    Function::pure("date_trunc", &[TEXT, TSTZ, TEXT], TSTZ, |v, _| truncate_zoned(v, zone(str_at(v, 2)?)?.into())),
     Function::pure("date_trunc", &[TEXT, INTERVAL], INTERVAL, truncate_interval),
     Function::pure("date_bin", &[INTERVAL, TS, TS], TS, |v, _| Ok(Value::Timestamp(bin(v)?))),
     Function::pure("date_bin", &[INTERVAL, TSTZ, TSTZ], TSTZ, |v, _| Ok(Value::Timestamptz(bin(v)?))),
@@ -488,7 +489,7 @@ fn truncate(name: &str, us: i64, ty: &str) -> Result<i64, SqlError> {
     })
 }
 
-fn truncate_zoned(values: &[Value], zone: chrono_tz::Tz) -> R {
+fn truncate_zoned(values: &[Value], zone: TimeZone) -> R {
     let (name, utc) = (str_at(values, 0)?, micros_at(values, 1)?);
     if is_infinite(utc) {
         return Ok(Value::Timestamptz(utc));
@@ -675,7 +676,7 @@ pub(super) fn add_local(us: i64, by: Interval) -> Result<i64, SqlError> {
 }
 
 /// Adds an interval to an instant: months and days by the local calendar.
-pub(super) fn add_zoned(utc: i64, by: Interval, zone: chrono_tz::Tz) -> Result<i64, SqlError> {
+pub(super) fn add_zoned(utc: i64, by: Interval, zone: TimeZone) -> Result<i64, SqlError> {
     if is_infinite(utc) {
         return Ok(utc);
     }

@@ -9,6 +9,7 @@ mod json;
 mod math;
 mod number_format;
 pub(crate) mod regexp;
+mod session;
 mod string;
 mod string_format;
 mod system;
@@ -31,6 +32,7 @@ pub(super) static TABLES: &[&[Function]] = &[
     json::TABLE,
     array::TABLE,
     system::TABLE,
+    session::TABLE,
     catalog::TABLE,
 ];
 

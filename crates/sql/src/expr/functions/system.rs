@@ -25,9 +25,6 @@ pub(super) static TABLE: &[Function] = &[
     Function::stable("current_schemas", &[BOOL], Sig::ArrayOf(T::Name), current_schemas),
     Function::stable("version", &[], TEXT, |_, _| Ok(Value::text(version()))),
     Function::volatile("pg_backend_pid", &[], I4, |_, a| Ok(Value::Int4(a.statement()?.settings.backend_pid))),
-    Function::stable("pg_postmaster_start_time", &[], Sig::Is(T::Timestamptz), |_, a| {
-        Ok(Value::Timestamptz(a.statement()?.transaction_us))
-    }),
     Function::volatile("gen_random_uuid", &[], Sig::Is(T::Uuid), random_uuid),
     Function::volatile("uuid_generate_v4", &[], Sig::Is(T::Uuid), random_uuid),
     Function::volatile("nextval", &[CLASS], I8, |v, a| {
@@ -108,6 +105,7 @@ const SLEEP_STEP_MS: u64 = 5;
 fn sleep(values: &[Value], arguments: &Arguments<'_>) -> R {
     let statement = arguments.statement()?;
     let seconds = super::float_at(values, 0)?;
+    let _waiting = statement.interrupt.begin_wait(crate::transaction::Wait::Sleep);
     let until = statement.kv.now_us().saturating_add((seconds.clamp(0.0, 1e9) * 1e6) as i64);
     let (mutex, unnotified) = (parking_lot::Mutex::new(()), parking_lot::Condvar::new());
     while statement.kv.now_us() < until {

@@ -35,7 +35,7 @@ impl<'a> CastContext<'a> {
 
     /// Where names of relations and schemas are looked up.
     fn names(&self) -> Option<Source<'a>> {
-        self.catalog.map(|catalog| Source { catalog, settings: self.settings, relation: None })
+        self.catalog.map(|catalog| Source { catalog, settings: self.settings, backend: None, relation: None })
     }
 }
 

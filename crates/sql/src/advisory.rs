@@ -1,0 +1,475 @@
+//! Advisory locks: locks on numbers, which mean what applications agree on. Flyway and its kind hold one while they migrate.
+//!
+//! **Problem.** They are held by sessions or by transactions, shared or alone, are counted, are waited for in order, and two sessions that
+//! wait for each other must be told so.
+//!
+//! **Idea.** One table of the process, under one lock: for each key who holds it how often, and who waits in which order. Who waits looks
+//! again whenever something was released. Cluster-wide they will be held elsewhere: hence the trait [`AdvisoryLocks`], behind which
+//! [`LocalLocks`] is the one of a single node.
+//!
+//! **Invariants.**
+//! 1. Two sessions hold one key only if both share it.
+//! 2. A request that conflicts with one which waits, waits behind it; unless its session holds the key already.
+//! 3. Nobody waits in a circle: who would close one is told 40P01 instead.
+//! 4. A session that has ended holds nothing.
+//!
+//! **Caveats.** A circle over advisory locks and rows is not seen: `lock_timeout` ends it. One that another order of the waiting could
+//! undo is reported too; PostgreSQL changes the order. What is held does not survive the process.
+
+use crate::SqlError;
+use parking_lot::{Condvar, Mutex};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::time::Duration;
+
+/// Most keys held or waited for at once, by all sessions.
+pub const KEYS_MAX: usize = 100_000;
+/// Who waits looks this often whether its statement was ended.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// What is locked: as in PostgreSQL, one number of 64 bits and two of 32 bits are different spaces, and databases are apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Key {
+    /// OID of the database.
+    pub database: u32,
+    /// The first number, or the upper half of the one.
+    pub class: u32,
+    /// The second number, or the lower half of the one.
+    pub object: u32,
+    /// Two numbers.
+    pub pair: bool,
+}
+
+/// How it is locked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Mode {
+    /// Alone.
+    Exclusive,
+    /// With others that share it.
+    Share,
+}
+
+impl Mode {
+    /// As `pg_locks` names it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Mode::Exclusive => "ExclusiveLock",
+            Mode::Share => "ShareLock",
+        }
+    }
+}
+
+/// Until when it is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Scope {
+    /// Until it is given up, or the session ends.
+    Session,
+    /// Until the transaction ends.
+    Transaction,
+}
+
+/// One request.
+#[derive(Clone, Copy, Debug)]
+pub struct Request {
+    /// The session.
+    pub session: u64,
+    /// What.
+    pub key: Key,
+    /// How.
+    pub mode: Mode,
+    /// Until when.
+    pub scope: Scope,
+}
+
+/// Why a lock was not taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// The sessions that wait for each other, the asking one first.
+    Deadlock(Vec<(u64, Key, Mode)>),
+    /// More keys than [`KEYS_MAX`].
+    Full,
+    /// What ended the wait.
+    Ended(SqlError),
+}
+
+/// One lock that is held or waited for: for `pg_locks`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shown {
+    /// The session.
+    pub session: u64,
+    /// What.
+    pub key: Key,
+    /// How.
+    pub mode: Mode,
+    /// Held, else waited for.
+    pub granted: bool,
+}
+
+/// Where advisory locks are held.
+pub trait AdvisoryLocks: Send + Sync {
+    /// Takes a lock. `stop` is asked while it waits, every now and then, and ends the wait by an error.
+    ///
+    /// # Errors
+    /// See [`Refusal`].
+    fn lock(&self, request: Request, stop: &mut dyn FnMut() -> Result<(), SqlError>) -> Result<(), Refusal>;
+    /// Takes a lock if that needs no wait; whether it did. `None`: [`Refusal::Full`].
+    fn try_lock(&self, request: Request) -> Option<bool>;
+    /// Gives a session's lock up, once; `false` if it does not hold it.
+    fn unlock(&self, session: u64, key: Key, mode: Mode) -> bool;
+    /// Gives every lock of the session scope up.
+    fn unlock_all(&self, session: u64);
+    /// How many locks the session's transaction has taken.
+    fn transaction_mark(&self, session: u64) -> usize;
+    /// Gives up what the session's transaction has taken since a mark.
+    fn release_transaction(&self, session: u64, mark: usize);
+    /// Gives up everything: the session has ended.
+    fn release_session(&self, session: u64);
+    /// All that is held and waited for.
+    fn shown(&self) -> Vec<Shown>;
+}
+
+/// How often one session holds one key.
+#[derive(Clone, Copy, Debug, Default)]
+struct Held {
+    exclusive: usize,
+    share: usize,
+}
+
+impl Held {
+    fn count(&mut self, mode: Mode) -> &mut usize {
+        match mode {
+            Mode::Exclusive => &mut self.exclusive,
+            Mode::Share => &mut self.share,
+        }
+    }
+    fn is_none(self) -> bool {
+        self.exclusive == 0 && self.share == 0
+    }
+    fn conflicts(self, mode: Mode) -> bool {
+        self.exclusive > 0 || (mode == Mode::Exclusive && self.share > 0)
+    }
+}
+
+#[derive(Debug, Default)]
+struct Entry {
+    held: BTreeMap<u64, Held>,
+    waiting: VecDeque<(u64, Mode)>,
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    keys: BTreeMap<Key, Entry>,
+    /// What each session waits for.
+    waits: BTreeMap<u64, (Key, Mode)>,
+    /// What each session has taken for its session, with how often.
+    of_session: BTreeMap<u64, BTreeMap<(Key, Mode), usize>>,
+    /// What each session has taken for its transaction, in order.
+    of_transaction: BTreeMap<u64, Vec<(Key, Mode)>>,
+}
+
+/// Advisory locks of one process.
+#[derive(Debug, Default)]
+pub struct LocalLocks {
+    table: Mutex<Table>,
+    released: Condvar,
+}
+
+fn conflict(a: Mode, b: Mode) -> bool {
+    a == Mode::Exclusive || b == Mode::Exclusive
+}
+
+impl Table {
+    /// The sessions that a request must wait for: those that hold the key, and those that have waited longer for it.
+    fn before(&self, session: u64, key: Key, mode: Mode) -> BTreeSet<u64> {
+        let Some(entry) = self.keys.get(&key) else { return BTreeSet::new() };
+        let mut before: BTreeSet<u64> =
+            entry.held.iter().filter(|(other, held)| **other != session && held.conflicts(mode)).map(|(o, _)| *o).collect();
+        if !entry.held.contains_key(&session) {
+            let ahead = entry.waiting.iter().take_while(|(other, _)| *other != session);
+            before.extend(ahead.filter(|(_, theirs)| conflict(mode, *theirs)).map(|(other, _)| *other));
+        }
+        before
+    }
+
+    /// The circle that the wait of a session closes, itself first.
+    fn circle(&self, session: u64) -> Option<Vec<(u64, Key, Mode)>> {
+        // Each level: a session on the way, and those before it that are still to be looked at.
+        let mut way: Vec<(u64, Key, Mode, Vec<u64>)> = Vec::new();
+        let mut seen = BTreeSet::new();
+        let enter = |session: u64| {
+            let (key, mode) = *self.waits.get(&session)?;
+            Some((session, key, mode, self.before(session, key, mode).into_iter().collect()))
+        };
+        way.extend(enter(session));
+        while let Some((_, _, _, open)) = way.last_mut() {
+            let Some(next) = open.pop() else {
+                way.pop();
+                continue;
+            };
+            if next == session {
+                return Some(way.into_iter().map(|(session, key, mode, _)| (session, key, mode)).collect());
+            }
+            if seen.insert(next) {
+                way.extend(enter(next));
+            }
+        }
+        None
+    }
+
+    fn grant(&mut self, request: Request) {
+        let Request { session, key, mode, scope } = request;
+        *self.keys.entry(key).or_default().held.entry(session).or_default().count(mode) += 1;
+        match scope {
+            Scope::Session => {
+                *self.of_session.entry(session).or_default().entry((key, mode)).or_default() += 1;
+            }
+            Scope::Transaction => self.of_transaction.entry(session).or_default().push((key, mode)),
+        }
+    }
+
+    /// Takes back one count of a lock.
+    fn forget(&mut self, session: u64, key: Key, mode: Mode, times: usize) {
+        let Some(entry) = self.keys.get_mut(&key) else { return };
+        if let Some(held) = entry.held.get_mut(&session) {
+            let count = held.count(mode);
+            *count = count.saturating_sub(times);
+            if held.is_none() {
+                entry.held.remove(&session);
+            }
+        }
+        if entry.held.is_empty() && entry.waiting.is_empty() {
+            self.keys.remove(&key);
+        }
+    }
+
+    fn stop_waiting(&mut self, session: u64) {
+        let Some((key, _)) = self.waits.remove(&session) else { return };
+        if let Some(entry) = self.keys.get_mut(&key) {
+            entry.waiting.retain(|(other, _)| *other != session);
+            if entry.held.is_empty() && entry.waiting.is_empty() {
+                self.keys.remove(&key);
+            }
+        }
+    }
+
+    fn is_full(&self, key: Key) -> bool {
+        self.keys.len() >= KEYS_MAX && !self.keys.contains_key(&key)
+    }
+}
+
+impl AdvisoryLocks for LocalLocks {
+    fn lock(&self, request: Request, stop: &mut dyn FnMut() -> Result<(), SqlError>) -> Result<(), Refusal> {
+        let Request { session, key, mode, .. } = request;
+        let mut table = self.table.lock();
+        if table.is_full(key) {
+            return Err(Refusal::Full);
+        }
+        if table.before(session, key, mode).is_empty() {
+            table.grant(request);
+            return Ok(());
+        }
+        table.keys.entry(key).or_default().waiting.push_back((session, mode));
+        table.waits.insert(session, (key, mode));
+        if let Some(circle) = table.circle(session) {
+            table.stop_waiting(session);
+            self.released.notify_all();
+            return Err(Refusal::Deadlock(circle));
+        }
+        loop {
+            self.released.wait_for(&mut table, LOOK_EVERY);
+            if table.before(session, key, mode).is_empty() {
+                table.stop_waiting(session);
+                table.grant(request);
+                // Who shares it may follow.
+                self.released.notify_all();
+                return Ok(());
+            }
+            // Asked without the lock: it may look at a socket.
+            drop(table);
+            let stopped = stop();
+            table = self.table.lock();
+            if let Err(e) = stopped {
+                table.stop_waiting(session);
+                self.released.notify_all();
+                return Err(Refusal::Ended(e));
+            }
+        }
+    }
+
+    fn try_lock(&self, request: Request) -> Option<bool> {
+        let mut table = self.table.lock();
+        if table.is_full(request.key) {
+            return None;
+        }
+        let free = table.before(request.session, request.key, request.mode).is_empty();
+        if free {
+            table.grant(request);
+        }
+        Some(free)
+    }
+
+    fn unlock(&self, session: u64, key: Key, mode: Mode) -> bool {
+        let mut table = self.table.lock();
+        let Some(taken) = table.of_session.get_mut(&session) else { return false };
+        let Some(count) = taken.get_mut(&(key, mode)) else { return false };
+        *count -= 1;
+        if *count == 0 {
+            taken.remove(&(key, mode));
+        }
+        table.forget(session, key, mode, 1);
+        self.released.notify_all();
+        true
+    }
+
+    fn unlock_all(&self, session: u64) {
+        let mut table = self.table.lock();
+        for ((key, mode), times) in table.of_session.remove(&session).unwrap_or_default() {
+            table.forget(session, key, mode, times);
+        }
+        self.released.notify_all();
+    }
+
+    fn transaction_mark(&self, session: u64) -> usize {
+        self.table.lock().of_transaction.get(&session).map_or(0, Vec::len)
+    }
+
+    fn release_transaction(&self, session: u64, mark: usize) {
+        let mut table = self.table.lock();
+        let Some(taken) = table.of_transaction.get_mut(&session) else { return };
+        let released = taken.split_off(mark.min(taken.len()));
+        if taken.is_empty() {
+            table.of_transaction.remove(&session);
+        }
+        for (key, mode) in released {
+            table.forget(session, key, mode, 1);
+        }
+        self.released.notify_all();
+    }
+
+    fn release_session(&self, session: u64) {
+        self.release_transaction(session, 0);
+        self.unlock_all(session);
+    }
+
+    fn shown(&self) -> Vec<Shown> {
+        let table = self.table.lock();
+        let mut shown = Vec::new();
+        for (key, entry) in &table.keys {
+            for (session, held) in &entry.held {
+                let modes = [(Mode::Exclusive, held.exclusive), (Mode::Share, held.share)];
+                let modes = modes.into_iter().filter(|(_, times)| *times > 0);
+                shown.extend(modes.map(|(mode, _)| Shown { session: *session, key: *key, mode, granted: true }));
+            }
+            let waiting = entry.waiting.iter();
+            shown.extend(waiting.map(|(session, mode)| Shown { session: *session, key: *key, mode: *mode, granted: false }));
+        }
+        shown
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    const KEY: Key = Key { database: 5, class: 0, object: 7, pair: false };
+    const OTHER: Key = Key { object: 8, ..KEY };
+
+    fn request(session: u64, key: Key, mode: Mode) -> Request {
+        Request { session, key, mode, scope: Scope::Session }
+    }
+
+    fn wait(locks: &LocalLocks, request: Request) -> Result<(), Refusal> {
+        locks.lock(request, &mut || Ok(()))
+    }
+
+    fn until(condition: impl Fn() -> bool) {
+        while !condition() {
+            std::thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn locks_are_counted_and_exclude() {
+        let locks = LocalLocks::default();
+        assert_eq!(locks.try_lock(request(1, KEY, Mode::Exclusive)), Some(true));
+        assert_eq!(locks.try_lock(request(1, KEY, Mode::Exclusive)), Some(true));
+        assert_eq!(locks.try_lock(request(2, KEY, Mode::Share)), Some(false));
+        assert!(locks.unlock(1, KEY, Mode::Exclusive));
+        assert_eq!(locks.try_lock(request(2, KEY, Mode::Share)), Some(false));
+        assert!(!locks.unlock(1, KEY, Mode::Share) && !locks.unlock(2, KEY, Mode::Exclusive));
+        assert!(locks.unlock(1, KEY, Mode::Exclusive));
+        assert!(!locks.unlock(1, KEY, Mode::Exclusive));
+        for session in [2, 3] {
+            assert_eq!(locks.try_lock(request(session, KEY, Mode::Share)), Some(true));
+        }
+        assert_eq!(locks.try_lock(request(2, KEY, Mode::Exclusive)), Some(false));
+        locks.release_session(3);
+        assert_eq!(locks.try_lock(request(2, KEY, Mode::Exclusive)), Some(true));
+        locks.release_session(2);
+        assert!(locks.shown().is_empty() && locks.table.lock().keys.is_empty());
+    }
+
+    #[test]
+    fn a_transaction_gives_up_what_it_took_since_a_mark() {
+        let locks = LocalLocks::default();
+        let take = |key| locks.try_lock(Request { scope: Scope::Transaction, ..request(1, key, Mode::Exclusive) });
+        assert_eq!(take(KEY), Some(true));
+        let mark = locks.transaction_mark(1);
+        assert_eq!((mark, take(OTHER), take(KEY)), (1, Some(true), Some(true)));
+        assert!(!locks.unlock(1, KEY, Mode::Exclusive), "it is the transaction's");
+        locks.release_transaction(1, mark);
+        assert_eq!(locks.try_lock(request(2, OTHER, Mode::Exclusive)), Some(true));
+        assert_eq!(locks.try_lock(request(2, KEY, Mode::Exclusive)), Some(false));
+        locks.release_transaction(1, 0);
+        assert_eq!(locks.try_lock(request(2, KEY, Mode::Exclusive)), Some(true));
+    }
+
+    #[test]
+    fn who_waits_is_served_in_order_and_can_be_stopped() {
+        let locks = Arc::new(LocalLocks::default());
+        assert_eq!(locks.try_lock(request(1, KEY, Mode::Share)), Some(true));
+        let writer = std::thread::spawn({
+            let locks = locks.clone();
+            move || wait(&locks, request(2, KEY, Mode::Exclusive))
+        });
+        until(|| locks.shown().len() == 2);
+        assert_eq!(locks.try_lock(request(3, KEY, Mode::Share)), Some(false), "the writer came first");
+        assert_eq!(locks.try_lock(request(1, KEY, Mode::Share)), Some(true), "it holds it already");
+        let end = SqlError::unsupported("waiting");
+        let stopped = locks.lock(request(3, KEY, Mode::Share), &mut || Err(end.clone()));
+        assert_eq!(stopped, Err(Refusal::Ended(end)));
+        locks.unlock_all(1);
+        assert_eq!(writer.join().unwrap(), Ok(()));
+        assert_eq!(locks.shown(), [Shown { session: 2, key: KEY, mode: Mode::Exclusive, granted: true }]);
+    }
+
+    #[test]
+    fn a_circle_is_found_by_who_closes_it() {
+        let locks = Arc::new(LocalLocks::default());
+        assert_eq!(locks.try_lock(request(1, KEY, Mode::Exclusive)), Some(true));
+        assert_eq!(locks.try_lock(request(2, OTHER, Mode::Exclusive)), Some(true));
+        let first = std::thread::spawn({
+            let locks = locks.clone();
+            move || wait(&locks, request(1, OTHER, Mode::Exclusive))
+        });
+        until(|| locks.shown().len() == 3);
+        let second = wait(&locks, request(2, KEY, Mode::Exclusive));
+        let circle = vec![(2, KEY, Mode::Exclusive), (1, OTHER, Mode::Exclusive)];
+        assert_eq!(second, Err(Refusal::Deadlock(circle)));
+        locks.release_session(2);
+        assert_eq!(first.join().unwrap(), Ok(()));
+    }
+
+    #[test]
+    fn keys_are_bounded() {
+        let locks = LocalLocks::default();
+        for object in 0..KEYS_MAX as u32 {
+            assert_eq!(locks.try_lock(request(1, Key { object, ..KEY }, Mode::Share)), Some(true));
+        }
+        let beyond = request(1, Key { pair: true, ..KEY }, Mode::Share);
+        assert_eq!((locks.try_lock(beyond), wait(&locks, beyond)), (None, Err(Refusal::Full)));
+        assert_eq!(locks.try_lock(request(2, KEY, Mode::Share)), Some(true));
+        locks.release_session(1);
+        assert_eq!(locks.try_lock(beyond), Some(true));
+    }
+}

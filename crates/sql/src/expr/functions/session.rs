@@ -1,0 +1,243 @@
+//! Settings, other sessions, advisory locks.
+
+use super::super::function::{Arguments, Function, Sig};
+use super::{int_at, str_at};
+use crate::advisory::{Key, Mode, Refusal, Request, Scope};
+use crate::context::StatementContext;
+use crate::session::{setting_shown, setting_trial};
+use crate::sessions::SettingChange;
+use crate::transaction::Wait;
+use crate::types::{SqlType as T, Value};
+use crate::{SqlError, SqlState};
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+type R = Result<Value, SqlError>;
+
+const TEXT: Sig = Sig::Is(T::Text);
+const BOOL: Sig = Sig::Is(T::Bool);
+const I4: Sig = Sig::Is(T::Int4);
+const I8: Sig = Sig::Is(T::Int8);
+const VOID: Sig = Sig::Is(T::Void);
+
+/// One number of 64 bits.
+const ONE: &[Sig] = &[I8];
+/// Two numbers of 32 bits.
+const PAIR: &[Sig] = &[I4, I4];
+
+pub(super) static TABLE: &[Function] = &[
+    Function::volatile("pg_advisory_lock", ONE, VOID, |v, a| lock(v, a, Mode::Exclusive, Scope::Session)),
+    Function::volatile("pg_advisory_lock", PAIR, VOID, |v, a| lock(v, a, Mode::Exclusive, Scope::Session)),
+    Function::volatile("pg_advisory_lock_shared", ONE, VOID, |v, a| lock(v, a, Mode::Share, Scope::Session)),
+    Function::volatile("pg_advisory_lock_shared", PAIR, VOID, |v, a| lock(v, a, Mode::Share, Scope::Session)),
+    Function::volatile("pg_advisory_xact_lock", ONE, VOID, |v, a| lock(v, a, Mode::Exclusive, Scope::Transaction)),
+    Function::volatile("pg_advisory_xact_lock", PAIR, VOID, |v, a| lock(v, a, Mode::Exclusive, Scope::Transaction)),
+    Function::volatile("pg_advisory_xact_lock_shared", ONE, VOID, |v, a| lock(v, a, Mode::Share, Scope::Transaction)),
+    Function::volatile("pg_advisory_xact_lock_shared", PAIR, VOID, |v, a| lock(v, a, Mode::Share, Scope::Transaction)),
+    Function::volatile("pg_try_advisory_lock", ONE, BOOL, |v, a| try_lock(v, a, Mode::Exclusive, Scope::Session)),
+    Function::volatile("pg_try_advisory_lock", PAIR, BOOL, |v, a| try_lock(v, a, Mode::Exclusive, Scope::Session)),
+    Function::volatile("pg_try_advisory_lock_shared", ONE, BOOL, |v, a| try_lock(v, a, Mode::Share, Scope::Session)),
+    Function::volatile("pg_try_advisory_lock_shared", PAIR, BOOL, |v, a| try_lock(v, a, Mode::Share, Scope::Session)),
+    Function::volatile("pg_try_advisory_xact_lock", ONE, BOOL, |v, a| try_lock(v, a, Mode::Exclusive, Scope::Transaction)),
+    Function::volatile("pg_try_advisory_xact_lock", PAIR, BOOL, |v, a| try_lock(v, a, Mode::Exclusive, Scope::Transaction)),
+    Function::volatile("pg_try_advisory_xact_lock_shared", ONE, BOOL, |v, a| try_lock(v, a, Mode::Share, Scope::Transaction)),
+    Function::volatile("pg_try_advisory_xact_lock_shared", PAIR, BOOL, |v, a| try_lock(v, a, Mode::Share, Scope::Transaction)),
+    Function::volatile("pg_advisory_unlock", ONE, BOOL, |v, a| unlock(v, a, Mode::Exclusive)),
+    Function::volatile("pg_advisory_unlock", PAIR, BOOL, |v, a| unlock(v, a, Mode::Exclusive)),
+    Function::volatile("pg_advisory_unlock_shared", ONE, BOOL, |v, a| unlock(v, a, Mode::Share)),
+    Function::volatile("pg_advisory_unlock_shared", PAIR, BOOL, |v, a| unlock(v, a, Mode::Share)),
+    Function::stable("current_setting", &[TEXT], TEXT, current_setting),
+    Function::stable("current_setting", &[TEXT, BOOL], TEXT, current_setting),
+    Function::volatile("set_config", &[TEXT, TEXT, BOOL], TEXT, set_config).lax(),
+    Function::volatile("pg_cancel_backend", &[I4], BOOL, cancel),
+    Function::volatile("pg_terminate_backend", &[I4], BOOL, terminate),
+    Function::volatile("pg_terminate_backend", &[I4, I8], BOOL, terminate),
+    Function::volatile("pg_advisory_unlock_all", &[], VOID, |_, a| {
+        let statement = a.statement()?;
+        statement.backend.effects.locked();
+        statement.backend.sessions.advisory.unlock_all(statement.backend.number);
+        Ok(Value::text(""))
+    }),
+    Function::stable("pg_postmaster_start_time", &[], Sig::Is(T::Timestamptz), opened),
+    Function::stable("pg_conf_load_time", &[], Sig::Is(T::Timestamptz), opened),
+];
+
+fn opened(_: &[Value], arguments: &Arguments<'_>) -> R {
+    Ok(Value::Timestamptz(arguments.statement()?.backend.sessions.opened_us))
+}
+
+fn current_setting(values: &[Value], arguments: &Arguments<'_>) -> R {
+    let statement = arguments.statement()?;
+    let name = str_at(values, 0)?.to_lowercase();
+    let modes = &statement.modes;
+    let shown = match name.as_str() {
+        "transaction_isolation" => Some(modes.isolation.to_string()),
+        "transaction_read_only" => Some(if modes.read_only { "on" } else { "off" }.to_string()),
+        "timeball.token" => Some(modes.token.to_string()),
+        name => statement.backend.effects.shown(name).or_else(|| setting_shown(&statement.settings, name)),
+    };
+    match shown {
+        Some(shown) => Ok(Value::text(shown)),
+        None if values.get(1) == Some(&Value::Bool(true)) => Ok(Value::Null),
+        None => Err(SqlError::new(
+            SqlState::UNDEFINED_OBJECT,
+            format!("unrecognized configuration parameter \"{name}\""),
+        )),
+    }
+}
+
+/// Checks the value now, and leaves the change to the session, which makes it when the statement has worked.
+fn set_config(values: &[Value], arguments: &Arguments<'_>) -> R {
+    let statement = arguments.statement()?;
+    let Some(name) = values.first().and_then(Value::as_str) else {
+        return Err(SqlError::new(SqlState(*b"22004"), "SET requires parameter name"));
+    };
+    let name = name.to_lowercase();
+    let value = values.get(1).and_then(Value::as_str).map(str::to_string);
+    let local = values.get(2) == Some(&Value::Bool(true));
+    let shown = match name.as_str() {
+        "transaction_isolation" | "transaction_read_only" => {
+            let what = if name.ends_with("only") { "READ WRITE MODE" } else { "ISOLATION LEVEL" };
+            let message = format!("SET TRANSACTION {what} must be called before any query");
+            return Err(SqlError::new(SqlState::ACTIVE_TRANSACTION, message).hint("Use SET TRANSACTION."));
+        }
+        "timeball.token" => value.clone().unwrap_or_default(),
+        name => setting_trial(&statement.settings, name, value.as_deref())?,
+    };
+    statement.backend.effects.set(SettingChange { name, value, shown: shown.clone(), local });
+    Ok(Value::text(shown))
+}
+
+fn no_backend(statement: &StatementContext, pid: i64) -> Value {
+    let message = format!("PID {pid} is not a PostgreSQL backend process");
+    statement.backend.effects.notice(SqlError::new(SqlState::WARNING, message));
+    Value::Bool(false)
+}
+
+fn cancel(values: &[Value], arguments: &Arguments<'_>) -> R {
+    let (statement, pid) = (arguments.statement()?, int_at(values, 0)?);
+    match statement.backend.sessions.find(pid as i32) {
+        Some(backend) => {
+            backend.cancel();
+            Ok(Value::Bool(true))
+        }
+        None => Ok(no_backend(statement, pid)),
+    }
+}
+
+/// Who waits for a session's end looks this often.
+const LOOK_EVERY_MS: u64 = 5;
+
+fn terminate(values: &[Value], arguments: &Arguments<'_>) -> R {
+    let (statement, pid) = (arguments.statement()?, int_at(values, 0)?);
+    let timeout_ms = if values.len() > 1 { int_at(values, 1)? } else { 0 };
+    if timeout_ms < 0 {
+        return Err(SqlError::new(SqlState::OUT_OF_RANGE, "\"timeout\" must not be negative"));
+    }
+    let Some(backend) = statement.backend.sessions.find(pid as i32) else { return Ok(no_backend(statement, pid)) };
+    backend.terminate();
+    if timeout_ms == 0 {
+        return Ok(Value::Bool(true));
+    }
+    let until_us = statement.kv.monotonic_us().saturating_add(timeout_ms.saturating_mul(1000));
+    let (mutex, unnotified) = (parking_lot::Mutex::new(()), parking_lot::Condvar::new());
+    while statement.backend.sessions.has(backend.number) {
+        statement.check()?;
+        if statement.kv.monotonic_us() >= until_us {
+            let message = format!("backend with PID {pid} did not terminate within {timeout_ms} milliseconds");
+            statement.backend.effects.notice(SqlError::new(SqlState::WARNING, message));
+            return Ok(Value::Bool(false));
+        }
+        // Nobody notifies: the wait ends by its timeout.
+        unnotified.wait_for(&mut mutex.lock(), Duration::from_millis(LOOK_EVERY_MS));
+    }
+    Ok(Value::Bool(true))
+}
+
+fn key(values: &[Value], statement: &StatementContext) -> Result<Key, SqlError> {
+    let first = int_at(values, 0)?;
+    let database = statement.backend.database;
+    Ok(match values.len() {
+        1 => Key { database, class: (first as u64 >> 32) as u32, object: first as u32, pair: false },
+        _ => Key { database, class: first as u32, object: int_at(values, 1)? as u32, pair: true },
+    })
+}
+
+fn request(values: &[Value], statement: &StatementContext, mode: Mode, scope: Scope) -> Result<Request, SqlError> {
+    let backend = &statement.backend;
+    match scope {
+        Scope::Session => backend.effects.locked(),
+        // Said before it is taken, so that it is given up whatever happens.
+        Scope::Transaction => backend.has_transaction_locks.store(true, Ordering::Relaxed),
+    }
+    Ok(Request { session: backend.number, key: key(values, statement)?, mode, scope })
+}
+
+fn full() -> SqlError {
+    SqlError::new(SqlState::OUT_OF_MEMORY, "out of shared memory")
+        .detail(format!("{} advisory locks are held, which is the limit.", crate::advisory::KEYS_MAX))
+        .hint("Give some up with pg_advisory_unlock.")
+}
+
+fn lock(values: &[Value], arguments: &Arguments<'_>, mode: Mode, scope: Scope) -> R {
+    let statement = arguments.statement()?;
+    let request = request(values, statement, mode, scope)?;
+    let advisory = &statement.backend.sessions.advisory;
+    if advisory.try_lock(request) == Some(true) {
+        return Ok(Value::text(""));
+    }
+    let _waiting = statement.interrupt.begin_wait(Wait::Advisory);
+    let began_us = statement.kv.monotonic_us();
+    let timeout_us = statement.backend.lock_timeout_ms.load(Ordering::Relaxed).saturating_mul(1000);
+    let mut stop = || {
+        statement.interrupt.look();
+        statement.check()?;
+        let waited_us = statement.kv.monotonic_us().saturating_sub(began_us);
+        if timeout_us > 0 && u64::try_from(waited_us).is_ok_and(|waited_us| waited_us >= timeout_us) {
+            return Err(SqlError::new(SqlState::LOCK_NOT_AVAILABLE, "canceling statement due to lock timeout")
+                .detail(format!("Process {} waited for {}.", statement.backend.pid, named(request.key, mode))));
+        }
+        Ok(())
+    };
+    match advisory.lock(request, &mut stop) {
+        Ok(()) => Ok(Value::text("")),
+        Err(Refusal::Full) => Err(full()),
+        Err(Refusal::Ended(e)) => Err(e),
+        Err(Refusal::Deadlock(circle)) => Err(deadlock(statement, &circle)),
+    }
+}
+
+/// `ExclusiveLock on advisory lock [5,0,7,1]`, as PostgreSQL writes it.
+fn named(key: Key, mode: Mode) -> String {
+    let Key { database, class, object, pair } = key;
+    format!("{} on advisory lock [{database},{class},{object},{}]", mode.name(), if pair { 2 } else { 1 })
+}
+
+fn deadlock(statement: &StatementContext, circle: &[(u64, Key, Mode)]) -> SqlError {
+    let all = statement.backend.sessions.all();
+    let pid = |number: u64| all.iter().find(|backend| backend.number == number).map_or(0, |backend| backend.pid);
+    let line = |(place, (session, key, mode)): (usize, &(u64, Key, Mode))| {
+        let next = circle.get(place + 1).or(circle.first()).map_or(0, |(next, ..)| pid(*next));
+        format!("Process {} waits for {}; blocked by process {next}.", pid(*session), named(*key, *mode))
+    };
+    let lines: Vec<String> = circle.iter().enumerate().map(line).collect();
+    SqlError::new(SqlState::DEADLOCK, "deadlock detected").detail(lines.join("\n"))
+}
+
+fn try_lock(values: &[Value], arguments: &Arguments<'_>, mode: Mode, scope: Scope) -> R {
+    let statement = arguments.statement()?;
+    let request = request(values, statement, mode, scope)?;
+    statement.backend.sessions.advisory.try_lock(request).map(Value::Bool).ok_or_else(full)
+}
+
+fn unlock(values: &[Value], arguments: &Arguments<'_>, mode: Mode) -> R {
+    let statement = arguments.statement()?;
+    let backend = &statement.backend;
+    backend.effects.locked();
+    let was_held = backend.sessions.advisory.unlock(backend.number, key(values, statement)?, mode);
+    if !was_held {
+        let message = format!("you don't own a lock of type {}", mode.name());
+        backend.effects.notice(SqlError::new(SqlState::WARNING, message));
+    }
+    Ok(Value::Bool(was_held))
+}

@@ -1,0 +1,66 @@
+//! Who is there, and who has locked what: `pg_stat_activity`, `pg_locks`.
+
+use super::rows::RowBuilder;
+use super::{OWNER_OID, Source, VirtualTable};
+use crate::SqlError;
+use crate::advisory::Shown;
+use crate::sessions::{Backend, SHOWN_QUERY_BYTES_MAX};
+use crate::types::{Row, Value};
+
+/// One row for each session, in the order in which they came.
+pub(super) fn activity(table: &VirtualTable, source: &Source<'_>) -> Result<Vec<Row>, SqlError> {
+    let Some(asking) = source.backend else { return Ok(Vec::new()) };
+    let databases = source.catalog.databases()?;
+    let row = |backend: &Backend| {
+        let activity = backend.activity();
+        let time = |us: Option<i64>| us.map_or(Value::Null, Value::Timestamptz);
+        let (wait_type, wait) = backend.wait().unzip();
+        let query = activity.query.as_deref().unwrap_or_default();
+        RowBuilder::new(table)
+            .set("datid", backend.database)
+            .set("datname", databases.iter().find(|d| d.id == backend.database).map(|d| d.name.as_str()))
+            .set("pid", backend.pid)
+            .set("leader_pid", Value::Null)
+            .set("usesysid", OWNER_OID)
+            .set("usename", backend.user.as_str())
+            .set("application_name", activity.application_name.as_str())
+            .set("client_addr", backend.client_addr.map(|addr| addr.ip().to_string()))
+            .set("client_port", backend.client_addr.map(|addr| u32::from(addr.port())))
+            .set("backend_start", Value::Timestamptz(backend.began_us))
+            .set("xact_start", time(activity.transaction_us))
+            .set("query_start", time(activity.query_us))
+            .set("state_change", time(activity.changed_us))
+            .set("wait_event_type", wait_type)
+            .set("wait_event", wait)
+            .set("state", activity.state.name())
+            .set("backend_xid", Value::Null)
+            .set("backend_xmin", Value::Null)
+            .set("query_id", Value::Null)
+            .set("query", crate::identifier::cut(query, SHOWN_QUERY_BYTES_MAX))
+            .set("backend_type", "client backend")
+            .done()
+    };
+    Ok(asking.sessions.all().iter().map(|backend| row(backend)).collect())
+}
+
+/// Advisory locks. Locks of rows are not listed, nor are those of tables, of which there are none.
+pub(super) fn locks(table: &VirtualTable, source: &Source<'_>) -> Vec<Row> {
+    let Some(asking) = source.backend else { return Vec::new() };
+    let backends = asking.sessions.all();
+    let row = |lock: Shown| {
+        let pid = backends.iter().find(|backend| backend.number == lock.session).map(|backend| backend.pid);
+        let nothing = ["relation", "page", "tuple", "virtualxid", "transactionid", "waitstart"];
+        let row = nothing.into_iter().fold(RowBuilder::new(table), |row, name| row.set(name, Value::Null));
+        row.set("locktype", "advisory")
+            .set("database", lock.key.database)
+            .set("classid", lock.key.class)
+            .set("objid", lock.key.object)
+            .set("objsubid", if lock.key.pair { 2 } else { 1 })
+            .set("virtualtransaction", format!("{}/0", lock.session))
+            .set("pid", pid)
+            .set("mode", lock.mode.name())
+            .set("granted", lock.granted)
+            .done()
+    };
+    asking.sessions.advisory.shown().into_iter().map(row).collect()
+}

@@ -1,0 +1,91 @@
+//! What a statement without effect names must exist: otherwise it would pretend.
+
+use super::Session;
+use super::run::Outcome;
+use crate::output::Output;
+use crate::syntax::{Mentions, Roles};
+use crate::{SqlError, SqlState};
+
+/// The role that exists whoever has connected.
+pub const ROOT: &str = "root";
+
+/// Whether there is a role of that name, seen by a user: every user is the one role, by whatever name it came.
+pub(crate) fn is_role(name: &str, user: &str) -> bool {
+    name == user || name == ROOT
+}
+
+/// 42704, with what there is.
+pub(crate) fn unknown_role(name: &str, user: &str) -> SqlError {
+    SqlError::new(SqlState::UNDEFINED_OBJECT, format!("role \"{name}\" does not exist"))
+        .hint(format!("There is one role, \"{user}\", which may do everything."))
+}
+
+impl Session {
+    fn check_role(&self, name: &str) -> Result<(), SqlError> {
+        let user = &self.settings.eval.user;
+        if is_role(name, user) { Ok(()) } else { Err(unknown_role(name, user)) }
+    }
+
+    /// Everything named must be there.
+    pub(super) fn check_mentions(&mut self, mentions: &Mentions) -> Result<(), SqlError> {
+        let Mentions { roles, relations, schemas, databases, extensions } = mentions;
+        if !(relations.is_empty() && schemas.is_empty() && databases.is_empty() && extensions.is_empty()) {
+            let view = self.ensure_active(None)?.view.clone();
+            let snapshot = view.snapshot();
+            for name in relations {
+                let schema = name.schema.as_deref();
+                let fixed = schema.is_none_or(|s| s == "pg_catalog" || s == "information_schema");
+                if view.named(schema, &name.name).is_none()
+                    && !(fixed && crate::pg_catalog::lookup(schema, &name.name).is_some())
+                {
+                    let message = format!("relation \"{}\" does not exist", quote_free(name));
+                    return Err(SqlError::new(SqlState::UNDEFINED_TABLE, message));
+                }
+            }
+            let database = view.database();
+            let fixed = ["pg_catalog", "information_schema", "timeball_internal"];
+            let lost = |name: &&String| {
+                !fixed.contains(&name.as_str()) && snapshot.schema(database.id, name.as_str()).is_none()
+            };
+            if let Some(name) = schemas.iter().find(lost) {
+                let message = format!("schema \"{name}\" does not exist");
+                return Err(SqlError::new(SqlState::INVALID_SCHEMA_NAME, message));
+            }
+            if let Some(name) = databases.iter().find(|name| snapshot.database(name).is_none()) {
+                let message = format!("database \"{name}\" does not exist");
+                return Err(SqlError::new(SqlState::INVALID_CATALOG_NAME, message));
+            }
+            if let Some(name) = extensions.iter().find(|name| !database.extensions.iter().any(|e| e.name == **name)) {
+                let message = format!("extension \"{name}\" does not exist");
+                return Err(SqlError::new(SqlState::UNDEFINED_OBJECT, message));
+            }
+        }
+        roles.iter().try_for_each(|name| self.check_role(name))
+    }
+
+    /// DROP ROLE, DROP OWNED, REASSIGN OWNED.
+    pub(super) fn run_roles(&mut self, roles: &Roles, out: &mut dyn Output) -> Result<Outcome, SqlError> {
+        for name in &roles.names {
+            match self.check_role(name) {
+                Ok(()) => {
+                    let message = format!("{} {name}", roles.refusal);
+                    return Err(SqlError::new(SqlState::DEPENDENT_OBJECTS, message)
+                        .detail("It is the one role that there is, and everything is its own."));
+                }
+                Err(_) if roles.if_exists => {
+                    let message = format!("role \"{name}\" does not exist, skipping");
+                    out.notice(&SqlError::new(SqlState::SUCCESS, message));
+                }
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(Outcome::Tag(roles.tag.into()))
+    }
+}
+
+fn quote_free(name: &crate::syntax::Name) -> String {
+    match &name.schema {
+        Some(schema) => format!("{schema}.{}", name.name),
+        None => name.name.clone(),
+    }
+}

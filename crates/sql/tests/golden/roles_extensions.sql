@@ -1,0 +1,313 @@
+# Extensions: those whose functions exist here can be created; PostgreSQL's own answers for the rest.
+
+CREATE EXTENSION nosuch;
+----
+ERROR 0A000: extension "nosuch" is not available
+  hint: Extensions are part of the server; there are pgcrypto and uuid-ossp.
+
+CREATE EXTENSION IF NOT EXISTS postgis;
+----
+ERROR 0A000: extension "postgis" is not available
+  hint: Extensions are part of the server; there are pgcrypto and uuid-ossp.
+
+CREATE EXTENSION pgcrypto WITH SCHEMA public VERSION '1.3' CASCADE;
+----
+CREATE EXTENSION
+
+CREATE EXTENSION pgcrypto;
+----
+ERROR 42710: extension "pgcrypto" already exists
+
+CREATE EXTENSION IF NOT EXISTS "pgcrypto";
+----
+NOTICE: extension "pgcrypto" already exists, skipping
+CREATE EXTENSION
+
+CREATE EXTENSION "uuid-ossp" VERSION '9';
+----
+ERROR 22023: extension "uuid-ossp" has no installation script nor update path for version "9"
+  hint: Its version is 1.1.
+
+CREATE EXTENSION "uuid-ossp" SCHEMA nosuch;
+----
+ERROR 3F000: schema "nosuch" does not exist
+
+SELECT name, default_version, installed_version FROM pg_available_extensions ORDER BY 1;
+----
+name:name | default_version:text | installed_version:text
+pgcrypto | 1.3 | 1.3
+uuid-ossp | 1.1 | NULL
+SELECT 2
+
+SELECT extname, extversion, extnamespace::regnamespace FROM pg_extension;
+----
+extname:name | extversion:text | extnamespace:regnamespace
+pgcrypto | 1.3 | public
+SELECT 1
+
+ALTER EXTENSION pgcrypto UPDATE;
+----
+NOTICE: version "1.3" of extension "pgcrypto" is already installed
+ALTER EXTENSION
+
+ALTER EXTENSION nosuch UPDATE;
+----
+ERROR 42704: extension "nosuch" does not exist
+
+COMMENT ON EXTENSION pgcrypto IS 'x';
+----
+NOTICE: only comments on tables and their columns are kept
+COMMENT
+
+COMMENT ON EXTENSION nosuch IS 'x';
+----
+ERROR 42704: extension "nosuch" does not exist
+
+DROP EXTENSION nosuch;
+----
+ERROR 42704: extension "nosuch" does not exist
+
+DROP EXTENSION IF EXISTS nosuch;
+----
+NOTICE: extension "nosuch" does not exist, skipping
+DROP EXTENSION
+
+DROP EXTENSION pgcrypto, "uuid-ossp";
+----
+ERROR 42704: extension "uuid-ossp" does not exist
+
+DROP EXTENSION pgcrypto CASCADE;
+----
+DROP EXTENSION
+
+SELECT extname FROM pg_extension;
+----
+extname:name
+SELECT 0
+
+# A rollback takes an extension back.
+BEGIN; CREATE EXTENSION "uuid-ossp"; ROLLBACK; SELECT count(*) FROM pg_extension;
+----
+BEGIN
+CREATE EXTENSION
+ROLLBACK
+count:int8
+0
+SELECT 1
+
+# Roles: there is one, and what names it is true already.
+CREATE TABLE t (a int);
+----
+CREATE TABLE
+
+SET ROLE nosuch;
+----
+ERROR 22023: role "nosuch" does not exist
+  hint: There is one role, "root", which may do everything.
+
+SET ROLE none; SHOW role; SET ROLE root; SHOW role; RESET ROLE; SHOW role;
+----
+SET
+role:text
+none
+SHOW
+SET
+role:text
+root
+SHOW
+RESET
+role:text
+none
+SHOW
+
+SET SESSION AUTHORIZATION nosuch;
+----
+ERROR 22023: role "nosuch" does not exist
+  hint: There is one role, "root", which may do everything.
+
+SET SESSION AUTHORIZATION DEFAULT; SET SESSION AUTHORIZATION root; SHOW session_authorization;
+----
+SET
+SET
+session_authorization:text
+root
+SHOW
+
+GRANT SELECT, INSERT (a) ON TABLE t TO root, PUBLIC, CURRENT_USER WITH GRANT OPTION;
+----
+GRANT
+
+GRANT ALL PRIVILEGES ON ALL TABLES IN SCHEMA public TO root;
+----
+GRANT
+
+GRANT USAGE ON SCHEMA public TO nosuch;
+----
+ERROR 42704: role "nosuch" does not exist
+  hint: There is one role, "root", which may do everything.
+
+GRANT SELECT ON t TO nosuch;
+----
+ERROR 42704: role "nosuch" does not exist
+  hint: There is one role, "root", which may do everything.
+
+GRANT SELECT ON nosuch TO root;
+----
+ERROR 42P01: relation "nosuch" does not exist
+
+GRANT USAGE ON SCHEMA nosuch TO root;
+----
+ERROR 3F000: schema "nosuch" does not exist
+
+GRANT EXECUTE ON FUNCTION length(text) TO PUBLIC;
+----
+GRANT
+
+GRANT CONNECT ON DATABASE nosuch TO root;
+----
+ERROR 3D000: database "nosuch" does not exist
+
+GRANT nosuch TO root;
+----
+ERROR 42704: role "nosuch" does not exist
+  hint: There is one role, "root", which may do everything.
+
+REVOKE ALL ON SCHEMA public FROM PUBLIC;
+----
+NOTICE: privileges have no effect: every user may do everything
+REVOKE
+
+REVOKE GRANT OPTION FOR SELECT ON t FROM nosuch CASCADE;
+----
+ERROR 42704: role "nosuch" does not exist
+  hint: There is one role, "root", which may do everything.
+
+ALTER TABLE t OWNER TO nosuch;
+----
+ERROR 42704: role "nosuch" does not exist
+  hint: There is one role, "root", which may do everything.
+
+ALTER TABLE t OWNER TO root; ALTER TABLE t OWNER TO CURRENT_USER;
+----
+ALTER TABLE
+ALTER TABLE
+
+ALTER SEQUENCE nosuch OWNER TO root;
+----
+ERROR 42P01: relation "nosuch" does not exist
+
+ALTER SCHEMA public OWNER TO nosuch;
+----
+ERROR 42704: role "nosuch" does not exist
+  hint: There is one role, "root", which may do everything.
+
+ALTER SCHEMA nosuch OWNER TO root;
+----
+ERROR 3F000: schema "nosuch" does not exist
+
+ALTER DATABASE postgres OWNER TO root; ALTER DATABASE postgres RESET ALL;
+----
+ALTER DATABASE
+ALTER DATABASE
+
+ALTER DATABASE postgres SET search_path = 'x';
+----
+ERROR 0A000: ALTER DATABASE .. SET is not supported
+  hint: Settings are made with SET, or in the connection's options.
+
+ALTER DATABASE nosuch OWNER TO root;
+----
+ERROR 3D000: database "nosuch" does not exist
+
+ALTER ROLE root SET search_path = 'x';
+----
+ERROR 0A000: ALTER ROLE is not supported
+  hint: There is one role, without a password; settings are made with SET, or in the connection's options.
+
+ALTER USER root PASSWORD 'SCRAM-SHA-256$4096:x';
+----
+ERROR 0A000: ALTER USER is not supported
+  hint: There is one role, without a password; settings are made with SET, or in the connection's options.
+
+ALTER DEFAULT PRIVILEGES FOR ROLE root IN SCHEMA public GRANT ALL ON TABLES TO root;
+----
+ALTER DEFAULT PRIVILEGES
+
+ALTER DEFAULT PRIVILEGES IN SCHEMA public GRANT ALL ON TABLES TO nosuch;
+----
+ERROR 42704: role "nosuch" does not exist
+  hint: There is one role, "root", which may do everything.
+
+ALTER DEFAULT PRIVILEGES REVOKE ALL ON FUNCTIONS FROM PUBLIC;
+----
+NOTICE: privileges have no effect: every user may do everything
+ALTER DEFAULT PRIVILEGES
+
+CREATE ROLE nosuch;
+----
+ERROR 0A000: CREATE ROLE is not supported
+  hint: There is one role, which may do everything: users come with passwords, in a later version.
+
+DROP ROLE nosuch;
+----
+ERROR 42704: role "nosuch" does not exist
+  hint: There is one role, "root", which may do everything.
+
+DROP USER IF EXISTS nosuch;
+----
+NOTICE: role "nosuch" does not exist, skipping
+DROP ROLE
+
+DROP ROLE root;
+----
+ERROR 2BP01: cannot drop role root
+  detail: It is the one role that there is, and everything is its own.
+
+DROP OWNED BY nosuch;
+----
+ERROR 42704: role "nosuch" does not exist
+  hint: There is one role, "root", which may do everything.
+
+REASSIGN OWNED BY nosuch TO root;
+----
+ERROR 42704: role "nosuch" does not exist
+  hint: There is one role, "root", which may do everything.
+
+REASSIGN OWNED BY root TO root;
+----
+ERROR 2BP01: cannot reassign ownership of objects owned by role root
+  detail: It is the one role that there is, and everything is its own.
+
+CREATE SCHEMA AUTHORIZATION nosuch;
+----
+ERROR 42704: role "nosuch" does not exist
+  hint: There is one role, "root", which may do everything.
+
+CREATE SCHEMA s AUTHORIZATION root;
+----
+CREATE SCHEMA
+
+CREATE DATABASE d OWNER nosuch;
+----
+ERROR 42704: role "nosuch" does not exist
+  hint: There is one role, "root", which may do everything.
+
+SECURITY LABEL ON TABLE t IS 'x';
+----
+ERROR 22023: no security label providers have been loaded
+
+# Upkeep is not needed, of what there is.
+ANALYZE nosuch;
+----
+ERROR 42P01: relation "nosuch" does not exist
+
+VACUUM (ANALYZE) t; ANALYZE t (a); REINDEX TABLE t; VACUUM;
+----
+VACUUM
+ANALYZE
+REINDEX
+VACUUM
+
+CLUSTER nosuch;
+----
+ERROR 42P01: relation "nosuch" does not exist
