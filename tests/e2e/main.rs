@@ -25,3 +25,4 @@ mod lifecycle;
 mod node;
 mod rechecks;
 mod script;
+mod sessions;

@@ -1,3 +1,4 @@
+use bytes::Bytes;
 use clock::Timestamp;
 use protocol::txn::{Cause, Refusal};
 use store::StoreError;
@@ -10,6 +11,8 @@ pub enum TxnError {
     Restart {
         /// What conflicted.
         reason: String,
+        /// The key that it is about.
+        key: Option<Bytes>,
     },
     /// This transaction is the victim of a deadlock: roll it back.
     #[error("{detail}")]
@@ -79,32 +82,16 @@ impl From<StoreError> for TxnError {
 
 impl From<Refusal> for TxnError {
     fn from(refusal: Refusal) -> Self {
-        let key = Hex(&refusal.key);
         let reason = match refusal.cause {
-            Cause::WriteChanged { at } => format!("another transaction wrote key {key} and committed at {at}"),
-            Cause::ReadChanged { at } => {
-                format!("what was read at key {key} was changed by a transaction that committed at {at}")
-            }
-            Cause::Undecided { txn } => format!("key {key} is held by transaction {txn}, which is committing"),
+            Cause::WriteChanged { at } => format!("another transaction wrote the same row and committed at {at}"),
+            Cause::ReadChanged { at } => format!("what was read was changed by a transaction that committed at {at}"),
+            Cause::Undecided { txn } => format!("the row is held by transaction {txn}, which is committing"),
             Cause::TooOld { threshold } => {
                 format!("the snapshot is older than {threshold}, below which old versions are collected")
             }
             Cause::Fenced => "it was recovered as aborted while it was committing".to_owned(),
-            Cause::Moved => format!("key {key} moved to another range too often while it was committing"),
+            Cause::Moved => "what it wrote moved to another range too often while it was committing".to_owned(),
         };
-        TxnError::Restart { reason }
-    }
-}
-
-/// The first bytes of a key, as a user can compare them.
-pub(crate) struct Hex<'a>(pub &'a [u8]);
-
-impl core::fmt::Display for Hex<'_> {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        const SHOWN: usize = 24;
-        for byte in self.0.iter().take(SHOWN) {
-            write!(f, "{byte:02x}")?;
-        }
-        if self.0.len() > SHOWN { f.write_str("..") } else { Ok(()) }
+        TxnError::Restart { reason, key: Some(refusal.key) }
     }
 }

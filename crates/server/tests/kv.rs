@@ -159,8 +159,9 @@ fn an_interrupt_and_a_timeout_end_a_lock_wait() {
     assert!(holder.lock(&key(1), LockWait::Wait).unwrap());
     let options = BeginOptions { lock_timeout_ms: 1, ..BeginOptions::default() };
     let mut waiter = kv.begin(&options).unwrap();
-    assert_eq!(waiter.lock(&key(1), LockWait::Wait), Err(KvError::LockNotAvailable));
-    assert_eq!(waiter.lock(&key(1), LockWait::NoWait), Err(KvError::LockNotAvailable));
+    let refused = |e, waited| e == Err(KvError::LockNotAvailable { key: Some(key(1)), waited });
+    assert!(refused(waiter.lock(&key(1), LockWait::Wait), true));
+    assert!(refused(waiter.lock(&key(1), LockWait::NoWait), false));
     assert_eq!(waiter.lock(&key(1), LockWait::Skip), Ok(false));
     let options = BeginOptions::default();
     options.interrupt.raise();

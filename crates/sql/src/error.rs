@@ -1,6 +1,7 @@
 //! Errors that a user sees: message, SQLSTATE, detail, hint, position.
 
 use crate::KvError;
+use bytes::Bytes;
 use std::fmt;
 
 /// A five-character SQLSTATE.
@@ -200,6 +201,8 @@ pub struct Report {
     pub constraint: Option<String>,
     /// PostgreSQL's routine that reports it, where a driver asks for it.
     pub routine: Option<&'static str>,
+    /// The key in the store that it is about: the session says which row that is.
+    pub key: Option<Bytes>,
 }
 
 impl SqlError {
@@ -215,6 +218,7 @@ impl SqlError {
             column: None,
             constraint: None,
             routine: None,
+            key: None,
         }))
     }
     /// 0A000 with a remedy.
@@ -272,7 +276,7 @@ impl From<KvError> for SqlError {
         let state = match &e {
             KvError::Restart { .. } => SqlState::SERIALIZATION_FAILURE,
             KvError::Deadlock { .. } => SqlState::DEADLOCK,
-            KvError::LockNotAvailable => SqlState::LOCK_NOT_AVAILABLE,
+            KvError::LockNotAvailable { .. } => SqlState::LOCK_NOT_AVAILABLE,
             KvError::Interrupted | KvError::TimedOut => SqlState::QUERY_CANCELED,
             KvError::Unacknowledged(_) => SqlState::STATEMENT_COMPLETION_UNKNOWN,
             KvError::DiskFull => SqlState::DISK_FULL,
@@ -285,7 +289,12 @@ impl From<KvError> for SqlError {
         };
         let err = SqlError::new(state, e.to_string());
         match e {
-            KvError::Restart { .. } => err.hint("Run the transaction again from its start."),
+            KvError::Restart { key, .. } => err.hint("Run the transaction again from its start.").with(|e| e.key = key),
+            KvError::Deadlock { detail, key } => err.detail(detail).with(|e| e.key = key),
+            KvError::LockNotAvailable { key, waited } => {
+                let error = if waited { crate::session::lock_refused(true) } else { err };
+                error.with(|e| e.key = key)
+            }
             KvError::Unacknowledged(_) => err.hint("Do not run the transaction again: it has committed."),
             KvError::DiskFull => err.hint("Free space on the store's disk; the node notices by itself."),
             _ => err,

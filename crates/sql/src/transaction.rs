@@ -133,16 +133,25 @@ pub enum KvError {
     Restart {
         /// What conflicted, in words.
         reason: String,
+        /// The key that it is about.
+        key: Option<Bytes>,
     },
     /// 40P01.
-    #[error("deadlock detected: {detail}")]
+    #[error("deadlock detected")]
     Deadlock {
         /// Who waits for whom.
         detail: String,
+        /// The key that was asked for last.
+        key: Option<Bytes>,
     },
     /// 55P03.
-    #[error("could not obtain the lock on a row: another transaction holds it")]
-    LockNotAvailable,
+    #[error("could not obtain lock on row")]
+    LockNotAvailable {
+        /// The key that was asked for.
+        key: Option<Bytes>,
+        /// It was waited for, until `lock_timeout`.
+        waited: bool,
+    },
     /// 57014.
     #[error("canceling statement due to user request")]
     Interrupted,

@@ -34,7 +34,7 @@ impl CatalogView for NoCatalog {
         Ok(vec![])
     }
     fn current_database(&self) -> Database {
-        Database { id: 1, name: "postgres".into() }
+        Database { id: 1, name: "postgres".into(), extensions: Vec::new() }
     }
     fn version(&self) -> u64 {
         0

@@ -96,7 +96,7 @@ struct Conflicts {
 /// Whether a call fails, one time less.
 fn fails(left: &AtomicUsize) -> Result<(), KvError> {
     match left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_sub(1)) {
-        Ok(_) => Err(KvError::Restart { reason: "somebody came first".into() }),
+        Ok(_) => Err(KvError::Restart { reason: "somebody came first".into(), key: None }),
         Err(_) => Ok(()),
     }
 }

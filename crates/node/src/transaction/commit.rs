@@ -111,7 +111,7 @@ impl From<CommitError> for TxnError {
             CommitError::Unknown => TxnError::Storage(
                 "the disk failed while the transaction was committing; whether it did shows after a restart of the node".to_owned(),
             ),
-            CommitError::Overloaded => TxnError::Restart { reason: "too many commits wait for the disk".to_owned() },
+            CommitError::Overloaded => TxnError::Restart { reason: "too many commits wait for the disk".to_owned(), key: None },
             CommitError::ShuttingDown => TxnError::ShuttingDown,
         }
     }

@@ -116,8 +116,8 @@ impl<E: Engine> Transaction<E> {
             Poll::Ready(Ok(Some((key, at)))) => {
                 self.refreshing = None;
                 self.node.shared.counters.txn_refresh_failures.one();
-                let reason = format!("{why}, and what was read at key {} has changed at {at}", crate::error::Hex(&key));
-                return Poll::Ready(Err(TxnError::Restart { reason }));
+                let reason = format!("{why}, and what was read has changed at {at}");
+                return Poll::Ready(Err(TxnError::Restart { reason, key: Some(key) }));
             }
             Poll::Ready(Ok(None)) => {}
         }

@@ -42,9 +42,10 @@ pub(super) fn when_locked(wait: theirs::LockWait) -> node::WhenLocked {
 
 pub(super) fn error(e: TxnError) -> KvError {
     match e {
-        TxnError::Restart { reason } => KvError::Restart { reason },
-        TxnError::Deadlock { detail } => KvError::Deadlock { detail },
-        TxnError::LockNotAvailable => KvError::LockNotAvailable,
+        TxnError::Restart { reason, key } => KvError::Restart { reason, key },
+        // Which key it was knows who asked for it.
+        TxnError::Deadlock { detail } => KvError::Deadlock { detail, key: None },
+        TxnError::LockNotAvailable => KvError::LockNotAvailable { key: None, waited: false },
         TxnError::DiskFull => KvError::DiskFull,
         TxnError::TooLarge { what, bytes, limit } => KvError::TooLarge { what, bytes, limit },
         TxnError::ReadOnly => KvError::ReadOnly,

@@ -141,7 +141,7 @@ impl<E: Engine> KvNode<E> {
                 Err(other) => return Err(convert::error(other.into())),
             }
         }
-        Err(KvError::Restart { reason: "the range has transactions that are committing".into() })
+        Err(KvError::Restart { reason: "the range has transactions that are committing".into(), key: None })
     }
 }
 

@@ -59,7 +59,7 @@ impl<E: Engine> KvTransaction<E> {
             looks += 1;
             let timed_out = timeout_ns > 0 && waited >= timeout_ns;
             let stop = self.stop(looks.is_multiple_of(LOOKS_PER_PROBE));
-            if let Some(error) = stop.or(timed_out.then_some(KvError::LockNotAvailable)) {
+            if let Some(error) = stop.or(timed_out.then_some(KvError::LockNotAvailable { key: None, waited: true })) {
                 self.txn.stop_waiting();
                 return (Err(error), waited);
             }
@@ -155,7 +155,12 @@ impl<E: Engine> sql::Transaction for KvTransaction<E> {
         let (locked, waited) =
             self.block(timeout_ns, |inner, txn, waker| txn.lock(&inner.clock.read(), key, when, waker));
         self.lock_wait_ns += waited;
-        locked
+        locked.map_err(|mut e| {
+            if let KvError::Deadlock { key: about, .. } | KvError::LockNotAvailable { key: about, .. } = &mut e {
+                *about = Some(Bytes::copy_from_slice(key));
+            }
+            e
+        })
     }
     fn put(&mut self, key: Bytes, value: Bytes) -> Result<(), KvError> {
         self.txn.put(key, value).map_err(convert::error)

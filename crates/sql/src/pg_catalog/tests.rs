@@ -161,7 +161,7 @@ fn tables_are_found_by_name_and_by_oid() {
 #[test]
 fn asking_for_one_relation_leaves_the_others_out() {
     let (catalog, settings) = (world(), EvalSettings::default());
-    let source = Source { catalog: &catalog, settings: &settings, relation: Some(FIRST_USER_OID) };
+    let source = Source { catalog: &catalog, settings: &settings, backend: None, relation: Some(FIRST_USER_OID) };
     let names = lookup(None, "pg_attribute").unwrap().rows(&source).unwrap();
     let of_table = names.iter().filter(|row| row[0] == Value::Oid(FIRST_USER_OID)).count();
     assert_eq!(of_table, 2);

@@ -5,6 +5,7 @@ use super::prepared::{Prepared, Statement};
 use super::run::{How, Outcome, next_rows};
 use super::{Block, Session};
 use crate::output::Output;
+use crate::plan::Plan;
 use crate::syntax::{Command, Planned};
 use crate::types::{SqlType, Value};
 use crate::{SqlError, SqlState};
@@ -37,7 +38,11 @@ impl Session {
                 self.prepared.clear();
                 Ok(Outcome::Tag("DEALLOCATE ALL".into()))
             }
-            Command::Declare { name, hold, query, text } => self.run_declare(name, *hold, query, text, how),
+            Command::Declare { name, hold, query, .. } => {
+                let inside = portal.prepared.inside();
+                let Some(inside) = inside else { return Err(SqlError::unsupported("this cursor")) };
+                self.run_declare(name, *hold, query, inside, portal.params.clone(), how)
+            }
             Command::Fetch { name, count, skip } => self.run_fetch(name, *count, *skip, portal, how, out),
             Command::Close(Some(name)) => {
                 if !self.portals.close(name) {
@@ -84,20 +89,7 @@ impl Session {
         out: &mut dyn Output,
     ) -> Result<Outcome, SqlError> {
         let prepared = self.find_prepared(name)?.clone();
-        self.ensure_active(None)?;
-        let plan = self.plan_of(&prepared)?;
-        let types = plan.parameters().to_vec();
-        if types.len() != arguments.len() {
-            return Err(SqlError::new(
-                SqlState::SYNTAX_ERROR,
-                format!("wrong number of parameters for prepared statement \"{name}\""),
-            )
-            .detail(format!("Expected {} parameters but got {}.", types.len(), arguments.len())));
-        }
-        let mut params = Vec::with_capacity(types.len());
-        for (argument, ty) in arguments.iter().zip(&types) {
-            params.push(self.constant(argument, ty)?);
-        }
+        let (plan, params) = self.execute_arguments(name, &prepared, arguments)?;
         let mut inner = Portal {
             prepared,
             params,
@@ -114,6 +106,30 @@ impl Session {
         portal.state = inner.state;
         portal.fields = inner.plan.as_ref().map_or(Vec::new(), |p| p.fields().to_vec());
         Ok(outcome)
+    }
+
+    /// The plan of a prepared statement, and the values of the arguments that it is executed with.
+    pub(super) fn execute_arguments(
+        &mut self,
+        name: &str,
+        prepared: &Prepared,
+        arguments: &[String],
+    ) -> Result<(Arc<dyn Plan>, Vec<Value>), SqlError> {
+        self.ensure_active(None)?;
+        let plan = self.plan_of(prepared)?;
+        let types = plan.parameters().to_vec();
+        if types.len() != arguments.len() {
+            return Err(SqlError::new(
+                SqlState::SYNTAX_ERROR,
+                format!("wrong number of parameters for prepared statement \"{name}\""),
+            )
+            .detail(format!("Expected {} parameters but got {}.", types.len(), arguments.len())));
+        }
+        let mut params = Vec::with_capacity(types.len());
+        for (argument, ty) in arguments.iter().zip(&types) {
+            params.push(self.constant(argument, ty)?);
+        }
+        Ok((plan, params))
     }
 
     /// A constant expression of a type, evaluated by a query of its own. There must be a transaction.
@@ -146,7 +162,8 @@ impl Session {
         name: &str,
         hold: bool,
         query: &Arc<Planned>,
-        text: &Arc<str>,
+        prepared: Prepared,
+        params: Vec<Value>,
         how: How,
     ) -> Result<Outcome, SqlError> {
         if self.block == Block::None && !hold && how.commit {
@@ -158,13 +175,17 @@ impl Session {
         if !matches!(query.statement, sqlparser::ast::Statement::Query(_)) {
             return Err(SqlError::new(SqlState::SYNTAX_ERROR, "DECLARE CURSOR must be of a query"));
         }
-        let prepared = Arc::new(Prepared::new(text.clone(), Statement::Inner(query.clone()), Vec::new(), 0));
+        let prepared = Arc::new(prepared);
         let as_of = query.as_of.as_ref().map(|a| self.resolve_as_of(a)).transpose()?.flatten();
         self.ensure_active(as_of)?;
         let plan = self.plan_of(&prepared)?;
+        if params.len() < plan.parameters().len() {
+            let number = params.len() + 1;
+            return Err(SqlError::new(SqlState::UNDEFINED_PARAMETER, format!("there is no parameter ${number}")));
+        }
         let portal = Portal {
             prepared,
-            params: Vec::new(),
+            params,
             formats: Vec::new(),
             plan: Some(plan),
             fields: Vec::new(),

@@ -1,16 +1,15 @@
 //! EXPLAIN, and EXPLAIN ANALYZE: the plan, and what time cost.
 
 use super::portal::{Portal, PortalState};
-use super::prepared::{Prepared, Statement};
 use super::run::{How, Outcome, next_rows};
 use super::settings::consistency_name;
 use super::{Block, Session, text_field};
-use crate::SqlError;
 use crate::output::{Field, Output};
-use crate::plan::Execution;
+use crate::plan::{Execution, Plan};
 use crate::syntax::Planned;
 use crate::transaction::{TxnRef, TxnStats};
 use crate::types::Value;
+use crate::{SqlError, SqlState};
 use std::sync::Arc;
 
 const PULL_ROWS: usize = 1024;
@@ -27,7 +26,6 @@ impl Session {
         how: How,
         analyze: bool,
         statement: &Arc<Planned>,
-        text: &Arc<str>,
         out: &mut dyn Output,
     ) -> Result<Outcome, SqlError> {
         if !matches!(portal.state, PortalState::Ready) {
@@ -35,12 +33,47 @@ impl Session {
         }
         let as_of = statement.as_of.as_ref().map(|a| self.resolve_as_of(a)).transpose()?.flatten();
         self.ensure_active(as_of)?;
-        let prepared = Prepared::new(text.clone(), Statement::Inner(statement.clone()), Vec::new(), 0);
+        let Some(prepared) = portal.prepared.inside() else { return Err(SqlError::unsupported("this EXPLAIN")) };
         let plan = self.plan_of(&prepared)?;
+        let params = portal.params.clone();
+        if analyze && params.len() < plan.parameters().len() {
+            let number = params.len() + 1;
+            return Err(SqlError::new(SqlState::UNDEFINED_PARAMETER, format!("there is no parameter ${number}")));
+        }
+        self.explain_plan(&plan, params, analyze, portal, how, out)
+    }
+
+    /// EXPLAIN EXECUTE
+    pub(super) fn run_explain_execute(
+        &mut self,
+        portal: &mut Portal,
+        how: How,
+        analyze: bool,
+        name: &str,
+        arguments: &[String],
+        out: &mut dyn Output,
+    ) -> Result<Outcome, SqlError> {
+        if !matches!(portal.state, PortalState::Ready) {
+            return self.pull(portal, how.max_rows, out);
+        }
+        let prepared = self.find_prepared(name)?.clone();
+        let (plan, params) = self.execute_arguments(name, &prepared, arguments)?;
+        self.explain_plan(&plan, params, analyze, portal, how, out)
+    }
+
+    fn explain_plan(
+        &mut self,
+        plan: &Arc<dyn Plan>,
+        params: Vec<Value>,
+        analyze: bool,
+        portal: &mut Portal,
+        how: How,
+        out: &mut dyn Output,
+    ) -> Result<Outcome, SqlError> {
         let mut lines = plan.explain();
         let mut txn = None;
         if analyze {
-            let context = self.statement_context(Vec::new())?;
+            let context = self.statement_context(params)?;
             txn = Some(context.txn.clone());
             let before = self.db.kv.now_us();
             let rows = self.count_rows(plan.execute(&context)?)?;

@@ -6,6 +6,7 @@ use super::run::How;
 use super::startup::Executed;
 use super::{Block, PREPARED_MAX, Session, VALUE_BYTES_MAX};
 use crate::output::{Field, Output};
+use crate::plan::Plan;
 use crate::syntax::Command;
 use crate::types::{SqlType, Value};
 use crate::{SqlError, SqlState};
@@ -49,6 +50,8 @@ impl Session {
             self.refuse_in_failed_block()?;
             self.ensure_active(None)?;
             self.plan_of(&prepared).map_err(|e| prepared.place(e))?;
+        } else {
+            self.plan_inside(&prepared)?;
         }
         self.keep_prepared(name, prepared)
     }
@@ -117,7 +120,8 @@ impl Session {
             }
             None => (None, self.fields_of(&prepared)?),
         };
-        let types = plan.as_ref().map_or(&[][..], |p| p.parameters());
+        let inner = self.plan_inside(&prepared)?;
+        let types = plan.as_ref().or(inner.as_ref()).map_or(&[][..], |p| p.parameters());
         if params.len() != types.len() {
             return Err(SqlError::new(
                 SqlState::PROTOCOL_VIOLATION,
@@ -178,16 +182,22 @@ impl Session {
     fn describe_new(&mut self, name: &str) -> Result<(Vec<u32>, Vec<Field>), SqlError> {
         let prepared = self.find_prepared(name)?.clone();
         if prepared.planned().is_none() {
-            return Ok((Vec::new(), self.fields_of(&prepared)?));
+            let inner = self.plan_inside(&prepared)?;
+            let types = inner.map_or_else(Vec::new, |plan| parameter_oids(plan.as_ref()));
+            return Ok((types, self.fields_of(&prepared)?));
         }
         self.refuse_in_failed_block()?;
         self.ensure_active(None)?;
         let plan = self.plan_of(&prepared)?;
-        let types = plan.parameters().iter().map(|ty| match ty {
-            SqlType::Unknown => SqlType::Text.oid(),
-            ty => ty.oid(),
-        });
-        Ok((types.collect(), plan.fields().to_vec()))
+        Ok((parameter_oids(plan.as_ref()), plan.fields().to_vec()))
+    }
+
+    /// The plan of the query inside DECLARE or EXPLAIN, whose parameters are the statement's.
+    fn plan_inside(&mut self, prepared: &Prepared) -> Result<Option<Arc<dyn Plan>>, SqlError> {
+        let Some(inner) = prepared.inside() else { return Ok(None) };
+        self.refuse_in_failed_block()?;
+        self.ensure_active(None)?;
+        self.plan_of(&inner).map(Some)
     }
 
     /// The result's shape (empty: NoData) and its formats as given at bind. Borrowed: libpq asks for it at every execution.
@@ -252,7 +262,7 @@ impl Session {
     /// The commit's.
     pub fn sync(&mut self) -> Result<(), SqlError> {
         if self.block == Block::None && self.active.is_some() {
-            return self.commit();
+            return self.commit().map_err(|e| self.name_row(e));
         }
         Ok(())
     }
@@ -268,7 +278,7 @@ impl Session {
         Ok(match prepared.command() {
             Some(Command::Show(name)) => vec![super::show::field(name)],
             Some(Command::ShowAll) => super::show::all_fields(),
-            Some(Command::Explain { .. }) => super::explain::fields(),
+            Some(Command::Explain { .. } | Command::ExplainExecute { .. }) => super::explain::fields(),
             Some(Command::Fetch { name, skip: false, .. }) => match self.portals.get(name) {
                 Some(cursor) => cursor.fields().to_vec(),
                 None => Vec::new(),
@@ -284,6 +294,11 @@ impl Session {
             _ => Vec::new(),
         })
     }
+}
+
+fn parameter_oids(plan: &dyn Plan) -> Vec<u32> {
+    let oid = |ty: &SqlType| if *ty == SqlType::Unknown { SqlType::Text.oid() } else { ty.oid() };
+    plan.parameters().iter().map(oid).collect()
 }
 
 fn format_of(formats: &[i16], index: usize) -> Result<i16, SqlError> {

@@ -17,6 +17,7 @@
 
 mod active;
 mod as_of;
+mod conflict;
 mod constraints;
 mod control;
 mod copy;
@@ -36,6 +37,7 @@ mod startup;
 mod text_cache;
 mod zone;
 
+pub(crate) use conflict::lock_refused;
 pub(crate) use mentions::{is_role, unknown_role};
 pub(crate) use settings::{all as all_settings, milliseconds as duration_ms, show as setting_shown};
 pub use startup::{Executed, Startup, TransactionStatus};

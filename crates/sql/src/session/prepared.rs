@@ -2,6 +2,7 @@
 
 use super::Session;
 use super::text_cache::PlanKey;
+use crate::output::Field;
 use crate::plan::{self, Plan, PlanContext};
 use crate::syntax::{Command, Parsed, Planned};
 use crate::types::SqlType;
@@ -62,6 +63,15 @@ impl Prepared {
             },
         }
     }
+    /// The query inside DECLARE or EXPLAIN, with the types that the client declared.
+    pub(super) fn inside(&self) -> Option<Prepared> {
+        match self.command()? {
+            Command::Declare { query, text, .. } | Command::Explain { statement: query, text, .. } => {
+                Some(Prepared::new(text.clone(), Statement::Inner(query.clone()), self.declared.clone(), 0))
+            }
+            _ => None,
+        }
+    }
     /// Moves an error's place from the statement to the client's text.
     pub(super) fn place(&self, mut error: SqlError) -> SqlError {
         if self.offset > 0 {
@@ -85,9 +95,15 @@ impl Session {
         let Some(planned) = prepared.planned() else {
             return Err(SqlError::new(SqlState::INTERNAL_ERROR, "this statement has no plan"));
         };
-        let plan = self.plan_statement(planned, &prepared.text, &prepared.declared)?;
+        // Types of parameters, once found, are what the client sends.
+        let known: Option<Vec<u32>> = held.as_ref().map(|old| {
+            let oid = |ty: &SqlType| if *ty == SqlType::Unknown { 0 } else { ty.oid() };
+            old.plan.parameters().iter().map(oid).collect()
+        });
+        let plan = self.plan_statement(planned, &prepared.text, known.as_ref().unwrap_or(&prepared.declared))?;
+        let same = |(a, b): (&Field, &Field)| a.name == b.name && a.ty == b.ty;
         if let Some(old) = held.as_ref()
-            && (old.plan.fields() != plan.fields() || old.plan.parameters() != plan.parameters())
+            && !(old.plan.fields().len() == plan.fields().len() && old.plan.fields().iter().zip(plan.fields()).all(same))
         {
             return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, "cached plan must not change result type")
                 .hint("Prepare the statement again.")

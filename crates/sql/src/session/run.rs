@@ -59,7 +59,7 @@ impl Session {
         let outcome = match outcome {
             Ok(outcome) => outcome,
             Err(e) => {
-                let e = portal.prepared.place(self.timed_out(e));
+                let e = self.name_row(portal.prepared.place(self.timed_out(e)));
                 self.failed();
                 return Err(e);
             }
@@ -78,7 +78,13 @@ impl Session {
         let prepared = portal.prepared.clone();
         match prepared.command() {
             None if prepared.planned().is_some() => self.run_retrying(portal, how, out),
-            Some(Command::Planned(_) | Command::Ddl(_) | Command::Explain { .. } | Command::Copy(_)) => {
+            Some(
+                Command::Planned(_)
+                | Command::Ddl(_)
+                | Command::Explain { .. }
+                | Command::ExplainExecute { .. }
+                | Command::Copy(_),
+            ) => {
                 self.refuse_in_failed_block()?;
                 self.run_retrying(portal, how, out)
             }
@@ -159,8 +165,11 @@ impl Session {
                 self.ensure_active(None)?;
                 self.run_ddl(ddl, out)?
             }
-            Some(Command::Explain { analyze, statement, text }) => {
-                return self.run_explain(portal, how, *analyze, statement, text, out);
+            Some(Command::Explain { analyze, statement, .. }) => {
+                return self.run_explain(portal, how, *analyze, statement, out);
+            }
+            Some(Command::ExplainExecute { analyze, name, arguments }) => {
+                return self.run_explain_execute(portal, how, *analyze, name, arguments, out);
             }
             Some(Command::Copy(copy)) => {
                 self.ensure_active(None)?;

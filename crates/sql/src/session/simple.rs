@@ -66,7 +66,7 @@ impl Session {
             }
         }
         if self.block == Block::None && self.active.is_some() {
-            self.commit()?;
+            self.commit().map_err(|e| self.name_row(e))?;
         }
         Ok(())
     }

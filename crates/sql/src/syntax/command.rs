@@ -111,6 +111,15 @@ pub enum Command {
         /// Its text.
         text: Arc<str>,
     },
+    /// EXPLAIN EXECUTE
+    ExplainExecute {
+        /// ANALYZE.
+        analyze: bool,
+        /// Which prepared statement.
+        name: String,
+        /// Its arguments, as text of constant expressions.
+        arguments: Vec<String>,
+    },
     /// COPY
     Copy(Box<Copy>),
     /// A change of the catalog

@@ -57,13 +57,19 @@ fn prepare(r: &mut Reader) -> Result<Command, SqlError> {
 }
 
 fn execute(r: &mut Reader) -> Result<Command, SqlError> {
+    let (name, arguments) = executed(r)?;
+    Ok(Command::Execute { name, arguments })
+}
+
+/// A prepared statement's name, and its arguments as text.
+fn executed(r: &mut Reader) -> Result<(String, Vec<String>), SqlError> {
     let name = r.identifier()?;
     let mut arguments = Vec::new();
     if r.take_token(&Token::LParen) && !r.take_token(&Token::RParen) {
         arguments = r.separated(|r| Ok(r.expression_text()?.1))?;
         r.expect_token(&Token::RParen)?;
     }
-    Ok(Command::Execute { name, arguments })
+    Ok((name, arguments))
 }
 
 fn explain(r: &mut Reader) -> Result<Command, SqlError> {
@@ -101,6 +107,10 @@ fn explain(r: &mut Reader) -> Result<Command, SqlError> {
     } else {
         analyze = r.take("ANALYZE") || r.take("ANALYSE");
         r.take("VERBOSE");
+    }
+    if r.take("EXECUTE") {
+        let (name, arguments) = executed(r)?;
+        return Ok(Command::ExplainExecute { analyze, name, arguments });
     }
     let (statement, text) = inner(r)?;
     Ok(Command::Explain { analyze, statement, text })

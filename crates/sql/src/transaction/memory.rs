@@ -193,7 +193,10 @@ fn key_span(key: &[u8]) -> Span {
 }
 
 fn restart(key: &Bytes) -> KvError {
-    KvError::Restart { reason: format!("key {key:?} was changed by a transaction that committed first") }
+    KvError::Restart {
+        reason: "what was read or written was changed by a transaction that committed first".into(),
+        key: Some(key.clone()),
+    }
 }
 
 impl MemoryTransaction {
@@ -332,17 +335,19 @@ impl MemoryTransaction {
             }
             match wait {
                 LockWait::Skip => return Ok(false),
-                LockWait::NoWait => return Err(KvError::LockNotAvailable),
+                LockWait::NoWait => {
+                    return Err(KvError::LockNotAvailable { key: Some(key.clone()), waited: false });
+                }
                 LockWait::Wait => {}
             }
             if let Some(detail) = state.deadlock(self.id, key) {
-                return Err(KvError::Deadlock { detail });
+                return Err(KvError::Deadlock { detail, key: Some(key.clone()) });
             }
             if self.interrupt.is_raised() {
                 return Err(KvError::Interrupted);
             }
             if self.lock_timeout_ms > 0 && waited_ms >= self.lock_timeout_ms {
-                return Err(KvError::LockNotAvailable);
+                return Err(KvError::LockNotAvailable { key: Some(key.clone()), waited: true });
             }
             state.waits.insert(self.id, key.clone());
             self.kv.released.wait_for(&mut state, Duration::from_millis(LOCK_POLL_MS));

@@ -56,7 +56,7 @@ impl CatalogView for Tables {
         Ok(vec![self.current_database()])
     }
     fn current_database(&self) -> Database {
-        Database { id: 1, name: "postgres".into() }
+        Database { id: 1, name: "postgres".into(), extensions: Vec::new() }
     }
     fn version(&self) -> u64 {
         1

@@ -356,5 +356,6 @@ INSERT 0 1
 
 [a] COMMIT;
 ----
-ERROR 40001: restart transaction: key b"\0\0@\x0e\x10one\0\x01" was changed by a transaction that committed first
+ERROR 40001: restart transaction: what was read or written was changed by a transaction that committed first
+  detail: It is about rows of index "words_lower" of table "words".
   hint: Run the transaction again from its start.

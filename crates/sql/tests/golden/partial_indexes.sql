@@ -324,7 +324,8 @@ COMMIT
 
 [b] COMMIT;
 ----
-ERROR 40001: restart transaction: key b"\0\0@\x1b\x10x\0\x01" was changed by a transaction that committed first
+ERROR 40001: restart transaction: what was read or written was changed by a transaction that committed first
+  detail: It is about the row (k)=(x) of index "meet_k" of table "meet".
   hint: Run the transaction again from its start.
 
 [b] BEGIN; INSERT INTO meet VALUES (5, 'z', true);
@@ -339,7 +340,8 @@ UPDATE 1
 
 [b] COMMIT;
 ----
-ERROR 40001: restart transaction: key b"\0\0@\x1b\x10z\0\x01" was changed by a transaction that committed first
+ERROR 40001: restart transaction: what was read or written was changed by a transaction that committed first
+  detail: It is about the row (k)=(z) of index "meet_k" of table "meet".
   hint: Run the transaction again from its start.
 
 # Which queries use them.

@@ -61,12 +61,12 @@ RESET
 
 SET datestyle = 'ISO, foo';
 ----
-ERROR 22023: invalid value for parameter "datestyle": "ISO, foo"
+ERROR 22023: invalid value for parameter "DateStyle": "ISO, foo"
   detail: Unrecognized key word: "foo".
 
 SET datestyle = 'ISO, SQL';
 ----
-ERROR 22023: invalid value for parameter "datestyle": "ISO, SQL"
+ERROR 22023: invalid value for parameter "DateStyle": "ISO, SQL"
   detail: Conflicting "datestyle" specifications.
 
 SET datestyle = 'German';
@@ -81,7 +81,7 @@ ERROR 0A000: the interval style "iso_8601" is not supported
 
 SET intervalstyle = 'foo';
 ----
-ERROR 22023: invalid value for parameter "intervalstyle": "foo"
+ERROR 22023: invalid value for parameter "IntervalStyle": "foo"
   hint: Available values: postgres, postgres_verbose, sql_standard, iso_8601.
 
 # What PostgreSQL knows and nothing here reads is taken.
@@ -126,7 +126,7 @@ transaction_isolation:text
 read uncommitted
 SHOW
 current_setting:text
-read committed
+read uncommitted
 SELECT 1
 ROLLBACK
 

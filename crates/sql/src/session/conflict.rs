@@ -1,0 +1,87 @@
+//! Which row an error is about, in the user's words: conflicts and locks name keys, of which only the catalog knows the tables.
+
+use super::Session;
+use crate::catalog::{Index, Oid, Relation, Table};
+use crate::context::EvalSettings;
+use crate::encoding::{index_of, key};
+use crate::{SqlError, SqlState, catalog};
+
+/// Longest text of a key's values that is shown, bytes.
+const SHOWN_BYTES_MAX: usize = 200;
+
+impl Session {
+    /// Adds the table and the values of the key that an error is about.
+    pub(super) fn name_row(&self, error: SqlError) -> SqlError {
+        let Some(key) = error.key.clone() else { return error };
+        let view = self.active.as_ref().map(|active| &active.view).or(self.view.as_ref());
+        let found = view.and_then(|view| {
+            let index = index_of(&key)?;
+            view.snapshot().relations(view.database().id).into_iter().find_map(|relation| match &*relation {
+                Relation::Table(table) if table.primary.id == index => Some((table.clone(), None)),
+                Relation::Table(table) => {
+                    let found = table.indexes.iter().find(|known| known.id == index)?.clone();
+                    Some((table.clone(), Some(found)))
+                }
+                Relation::View(_) | Relation::Sequence(_) => None,
+            })
+        });
+        let (what, table) = match &found {
+            Some((table, secondary)) => {
+                let index = secondary.as_ref().unwrap_or(&table.primary);
+                (described(table, index, &key, &self.settings.eval), Some(table.name.clone()))
+            }
+            None if index_of(&key).is_some_and(|index| index < catalog::FIRST_USER_OID) => ("the catalog".into(), None),
+            None => return error,
+        };
+        error.with(|e| {
+            e.key = None;
+            match &table {
+                Some(table) if e.message == NO_LOCK => e.message = format!("{NO_LOCK} in relation \"{table}\""),
+                _ => {}
+            }
+            let detail = format!("It is about {what}.");
+            e.detail = Some(match e.detail.take() {
+                Some(known) => format!("{known}\n{detail}"),
+                None => detail,
+            });
+            e.table = e.table.take().or(table);
+        })
+    }
+}
+
+/// What a lock that is not waited for is refused with.
+pub(crate) const NO_LOCK: &str = "could not obtain lock on row";
+
+/// `the row (id)=(1) of table "t"`.
+fn described(table: &Table, index: &Index, key: &[u8], settings: &EvalSettings) -> String {
+    let place = if index.id == table.primary.id {
+        format!("of table \"{}\"", table.name)
+    } else {
+        format!("of index \"{}\" of table \"{}\"", index.name, table.name)
+    };
+    if index.id == table.primary.id && !table.has_primary_key {
+        return format!("a row {place}");
+    }
+    let mut rest = key.get(std::mem::size_of::<Oid>()..).unwrap_or_default();
+    let (mut names, mut values) = (Vec::new(), Vec::new());
+    for part in &index.columns {
+        let Some(column) = table.columns.iter().find(|column| column.id == part.column) else { break };
+        // The end of a span stands for no row; what can be read of it says where it lies.
+        let Ok(value) = key::decode_value(&mut rest, &column.ty, part.descending) else { break };
+        names.push(column.name.as_str());
+        values.push(if value.is_null() { "null".into() } else { value.to_text(&column.ty, settings) });
+    }
+    if names.is_empty() {
+        return format!("rows {place}");
+    }
+    let values = values.join(", ");
+    let shown = crate::identifier::cut(&values, SHOWN_BYTES_MAX);
+    let rest = if shown.len() < values.len() { ".." } else { "" };
+    format!("the row ({})=({shown}{rest}) {place}", names.join(", "))
+}
+
+/// 55P03, before its table is known.
+pub(crate) fn lock_refused(waited: bool) -> SqlError {
+    let message = if waited { "canceling statement due to lock timeout" } else { NO_LOCK };
+    SqlError::new(SqlState::LOCK_NOT_AVAILABLE, message)
+}

@@ -1,0 +1,148 @@
+//! Sessions see, cancel and end one another; advisory locks; what a start-up message may say.
+
+use crate::node::{Node, Scratch, is_gone, repeat_with, state, until};
+use postgres::{Client, NoTls};
+
+fn node(flags: &[&str]) -> (Scratch, Node) {
+    let scratch = Scratch::new();
+    let node = Node::start(&scratch.path().join("store"), flags);
+    (scratch, node)
+}
+
+fn pid(client: &mut Client) -> i32 {
+    client.query_one("SELECT pg_backend_pid()", &[]).unwrap().get(0)
+}
+
+/// State and wait of a session, as another one sees it.
+fn seen(client: &mut Client, pid: i32) -> Option<(String, Option<String>, String)> {
+    let query = "SELECT state, wait_event_type || '/' || wait_event, query FROM pg_stat_activity WHERE pid = $1";
+    client.query_opt(query, &[&pid]).unwrap().map(|row| (row.get(0), row.get(1), row.get(2)))
+}
+
+#[test]
+fn sessions_are_seen_cancelled_and_ended() {
+    repeat_with("sessions::sessions_are_seen_cancelled_and_ended");
+    let (_scratch, node) = node(&[]);
+    let mut admin = node.connect();
+    let mut holder = node.connect();
+    holder.batch_execute("CREATE TABLE t (id int4 PRIMARY KEY, n int4); INSERT INTO t VALUES (1, 0)").unwrap();
+    let holder_pid = pid(&mut holder);
+    assert_eq!(seen(&mut admin, holder_pid).unwrap().0, "idle");
+    holder.batch_execute("BEGIN; UPDATE t SET n = 1 WHERE id = 1").unwrap();
+    let idle = ("idle in transaction".to_owned(), Some("Client/ClientRead".to_owned()));
+    let (state_now, wait, query) = seen(&mut admin, holder_pid).unwrap();
+    assert_eq!((state_now, wait), idle);
+    assert!(query.contains("UPDATE t"), "{query}");
+    let row = admin
+        .query_one(
+            "SELECT client_addr::text, client_port > 0, backend_start <= xact_start, xact_start <= now(), datname, usename \
+             FROM pg_stat_activity WHERE pid = $1",
+            &[&holder_pid],
+        )
+        .unwrap();
+    assert_eq!(row.get::<_, String>(0), "127.0.0.1");
+    assert!(row.get::<_, bool>(1) && row.get::<_, bool>(2) && row.get::<_, bool>(3));
+    assert_eq!((row.get::<_, &str>(4), row.get::<_, &str>(5)), ("postgres", "root"));
+
+    // One that waits for the row is seen to wait, and cancelled.
+    let mut waiter = node.connect();
+    let waiter_pid = pid(&mut waiter);
+    let waiting = std::thread::spawn(move || {
+        let failed = waiter.batch_execute("UPDATE t SET n = 2 WHERE id = 1").unwrap_err();
+        (waiter, failed)
+    });
+    until("the statement waits", || {
+        let seen = seen(&mut admin, waiter_pid).unwrap();
+        (seen.0 == "active" && seen.1.as_deref() == Some("Lock/tuple")).then_some(())
+    });
+    assert!(admin.query_one("SELECT pg_cancel_backend($1)", &[&waiter_pid]).unwrap().get::<_, bool>(0));
+    let (mut waiter, failed) = waiting.join().unwrap();
+    assert_eq!(state(&failed), "57014");
+    assert_eq!(waiter.query_one("SELECT 1", &[]).unwrap().get::<_, i32>(0), 1, "a cancelled session goes on");
+
+    // One that sleeps inside a statement is ended, and one that waits for its client.
+    let sleeping = std::thread::spawn(move || waiter.batch_execute("SELECT pg_sleep(100000)").unwrap_err());
+    until("the statement sleeps", || {
+        let seen = seen(&mut admin, waiter_pid).unwrap();
+        (seen.1.as_deref() == Some("Timeout/PgSleep")).then_some(())
+    });
+    for pid in [waiter_pid, holder_pid] {
+        let ended = admin.query_one("SELECT pg_terminate_backend($1, 600000)", &[&pid]).unwrap();
+        assert!(ended.get::<_, bool>(0));
+        assert_eq!(seen(&mut admin, pid), None);
+    }
+    assert_eq!(state(&sleeping.join().unwrap()), "57P01");
+    let error = holder.batch_execute("SELECT 1").unwrap_err();
+    assert!(state(&error) == "57P01" || is_gone(&error), "{error}");
+    // Its transaction is gone with it.
+    assert_eq!(admin.execute("UPDATE t SET n = n + 10 WHERE id = 1", &[]).unwrap(), 1);
+    assert_eq!(admin.query_one("SELECT n FROM t", &[]).unwrap().get::<_, i32>(0), 10);
+}
+
+#[test]
+fn advisory_locks_wait_and_end_with_their_session() {
+    repeat_with("sessions::advisory_locks_wait_and_end_with_their_session");
+    let (_scratch, node) = node(&[]);
+    let mut admin = node.connect();
+    let (mut one, mut two) = (node.connect(), node.connect());
+    let (one_pid, two_pid) = (pid(&mut one), pid(&mut two));
+    one.batch_execute("SELECT pg_advisory_lock(1)").unwrap();
+    two.batch_execute("SELECT pg_advisory_lock(2)").unwrap();
+    let wait_for = |client: &mut Client, pid: i32| {
+        until("the session waits", || {
+            (seen(client, pid)?.1.as_deref() == Some("Lock/advisory")).then_some(())
+        });
+    };
+    // Who closes a circle is told so; the other goes on when that one ends.
+    let waiting = std::thread::spawn(move || {
+        one.batch_execute("SELECT pg_advisory_lock(2)").unwrap();
+        one
+    });
+    wait_for(&mut admin, one_pid);
+    let error = two.batch_execute("SELECT pg_advisory_lock(1)").unwrap_err();
+    assert_eq!(state(&error), "40P01");
+    let detail = error.as_db_error().unwrap().detail().unwrap().to_owned();
+    assert!(detail.contains(&format!("Process {two_pid} waits for ExclusiveLock on advisory lock")), "{detail}");
+    drop(two);
+    let mut one = waiting.join().unwrap();
+    // A wait hears a cancellation, and a session's end frees what it held.
+    let mut three = node.connect();
+    let three_pid = pid(&mut three);
+    let waiting = std::thread::spawn(move || (three.batch_execute("SELECT pg_advisory_lock(1)").unwrap_err(), three));
+    wait_for(&mut admin, three_pid);
+    admin.execute("SELECT pg_cancel_backend($1)", &[&three_pid]).unwrap();
+    let (error, mut three) = waiting.join().unwrap();
+    assert_eq!(state(&error), "57014");
+    let waiting = std::thread::spawn(move || three.batch_execute("SELECT pg_advisory_xact_lock(1)").map(|()| three));
+    wait_for(&mut admin, three_pid);
+    one.batch_execute("SELECT 1").unwrap();
+    drop(one);
+    waiting.join().unwrap().unwrap();
+    until("nothing is held", || {
+        (admin.query_one("SELECT count(*) FROM pg_locks", &[]).unwrap().get::<_, i64>(0) == 0).then_some(())
+    });
+}
+
+#[test]
+fn start_up_settings_do_not_cost_the_connection() {
+    repeat_with("sessions::start_up_settings_do_not_cost_the_connection");
+    let (_scratch, node) = node(&["--max-connections", "7"]);
+    let connect = |options: &str| {
+        let mut config: postgres::Config = node.url().parse().unwrap();
+        config.options(options).connect(NoTls)
+    };
+    let show = |options: &str, name: &str| -> String {
+        connect(options).unwrap().query_one(&format!("SHOW {name}"), &[]).unwrap().get(0)
+    };
+    assert_eq!(show("", "max_connections"), "7");
+    assert_eq!(show("-c client_encoding='utf-8'", "client_encoding"), "UTF8");
+    assert_eq!(show("-c DateStyle=German -c IntervalStyle=sql_standard", "datestyle"), "ISO, MDY");
+    assert_eq!(show("-c enable_bitmapscan=off -c log_statement=all", "enable_bitmapscan"), "off");
+    assert_eq!(show("-c TimeZone=+02:00 --search-path=app,public", "search_path"), "app,public");
+    assert_eq!(show("-c default_transaction_isolation=read\\ uncommitted", "transaction_isolation"), "read uncommitted");
+    // What PostgreSQL refuses is refused.
+    let refused = |options: &str| state(&connect(options).map(|_| ()).unwrap_err()).to_owned();
+    assert_eq!(refused("-c nosuch=1"), "42704");
+    assert_eq!(refused("-c DateStyle=foo"), "22023");
+    assert_eq!(refused("-c client_encoding=LATIN1"), "0A000");
+}
