@@ -10,7 +10,7 @@ SELECT id FROM q WHERE id = 1 FOR UPDATE;
 -- 1
 -- SELECT 1
 @2 SELECT id FROM q WHERE id = 1 FOR UPDATE NOWAIT;
--- ERROR 55P03: could not obtain the lock on a row: another transaction holds it
+-- ERROR 55P03: could not obtain lock on row
 @2 SELECT id FROM q WHERE state = 'new' ORDER BY n LIMIT 1 FOR UPDATE SKIP LOCKED;
 -- 2
 -- SELECT 1
