@@ -80,8 +80,11 @@ fn databases(table: &VirtualTable, source: &Source<'_>) -> Result<Vec<Row>, SqlE
 }
 
 fn statistics(table: &VirtualTable, source: &Source<'_>) -> Result<Vec<Row>, SqlError> {
+    let backends = source.backend.map(|backend| backend.sessions.all()).unwrap_or_default();
     let row = |database: crate::catalog::Database| {
-        RowBuilder::new(table).set("datid", database.id).set("datname", database.name).done()
+        let there = backends.iter().filter(|backend| backend.database == database.id).count();
+        let row = RowBuilder::new(table).set("datid", database.id).set("datname", database.name);
+        row.set("numbackends", there as i64).done()
     };
     Ok(source.catalog.databases()?.into_iter().map(row).collect())
 }

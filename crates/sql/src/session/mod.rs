@@ -44,7 +44,7 @@ pub use startup::{Executed, Startup, TransactionStatus};
 pub use text_cache::TextCache;
 
 use crate::catalog::view::View;
-use crate::context::Deadline;
+use crate::context::{Deadline, EvalSettings};
 use crate::database::Database;
 use crate::exec::deferred::Deferred;
 use crate::output::{Field, Output};

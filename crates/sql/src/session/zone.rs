@@ -2,8 +2,8 @@
 
 use super::settings::invalid;
 use crate::SqlError;
-use crate::types::Interval;
 use crate::types::calendar::{TimeZone, zone_by_name};
+use crate::types::{Interval, IntervalModifier};
 
 /// POSIX allows a week, seconds; so does PostgreSQL.
 const OFFSET_SECONDS_END: i64 = 168 * 3600;
@@ -15,7 +15,7 @@ const OFFSET_SECONDS_END: i64 = 168 * 3600;
 pub fn parse(value: &str) -> Result<(TimeZone, String), SqlError> {
     let bad = || invalid("TimeZone", value);
     if let Some(text) = value.strip_prefix("interval '").and_then(|text| text.strip_suffix('\'')) {
-        let interval = Interval::parse(text, None)?;
+        let interval = Interval::parse(text, IntervalModifier::default())?;
         let refuse = |unit: &str| Err(bad().detail(format!("Cannot specify {unit} in time zone interval.")));
         return match interval {
             Interval { months, .. } if months != 0 => refuse("months"),

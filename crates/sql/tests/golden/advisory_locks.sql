@@ -256,3 +256,29 @@ SELECT pg_cancel_backend(pg_backend_pid()), pg_sleep(60);
 ----
 pg_cancel_backend:bool | pg_sleep:void
 ERROR 57014: canceling statement due to user request
+
+# Statistics: what is not counted is empty or 0, and every view is there.
+SELECT datname, numbackends, xact_commit FROM pg_stat_database;
+----
+datname:name | numbackends:int4 | xact_commit:int8
+postgres | 2 | 0
+SELECT 1
+
+SELECT (SELECT count(*) FROM pg_statio_all_tables) + (SELECT count(*) FROM pg_stat_bgwriter) + (SELECT count(*) FROM pg_stat_replication) + (SELECT count(*) FROM pg_stat_ssl) + (SELECT count(*) FROM pg_stat_progress_vacuum) AS none;
+----
+none:int8
+0
+SELECT 1
+
+CREATE TABLE sized (id int PRIMARY KEY); SELECT pg_relation_size('sized'), pg_total_relation_size('sized'), pg_table_size('sized'), pg_indexes_size('sized'), pg_database_size('postgres'), pg_size_pretty(10240::bigint);
+----
+CREATE TABLE
+pg_relation_size:int8 | pg_total_relation_size:int8 | pg_table_size:int8 | pg_indexes_size:int8 | pg_database_size:int8 | pg_size_pretty:text
+0 | 0 | 0 | 0 | 0 | 10 kB
+SELECT 1
+
+SELECT relname, n_live_tup, seq_scan, last_vacuum FROM pg_stat_user_tables;
+----
+relname:name | n_live_tup:int8 | seq_scan:int8 | last_vacuum:timestamptz
+sized | 0 | 0 | NULL
+SELECT 1
