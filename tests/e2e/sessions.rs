@@ -89,9 +89,7 @@ fn advisory_locks_wait_and_end_with_their_session() {
     one.batch_execute("SELECT pg_advisory_lock(1)").unwrap();
     two.batch_execute("SELECT pg_advisory_lock(2)").unwrap();
     let wait_for = |client: &mut Client, pid: i32| {
-        until("the session waits", || {
-            (seen(client, pid)?.1.as_deref() == Some("Lock/advisory")).then_some(())
-        });
+        until("the session waits", || (seen(client, pid)?.1.as_deref() == Some("Lock/advisory")).then_some(()));
     };
     // Who closes a circle is told so; the other goes on when that one ends.
     let waiting = std::thread::spawn(move || {
@@ -139,7 +137,10 @@ fn start_up_settings_do_not_cost_the_connection() {
     assert_eq!(show("-c DateStyle=German -c IntervalStyle=sql_standard", "datestyle"), "ISO, MDY");
     assert_eq!(show("-c enable_bitmapscan=off -c log_statement=all", "enable_bitmapscan"), "off");
     assert_eq!(show("-c TimeZone=+02:00 --search-path=app,public", "search_path"), "app,public");
-    assert_eq!(show("-c default_transaction_isolation=read\\ uncommitted", "transaction_isolation"), "read uncommitted");
+    assert_eq!(
+        show("-c default_transaction_isolation=read\\ uncommitted", "transaction_isolation"),
+        "read uncommitted"
+    );
     // What PostgreSQL refuses is refused.
     let refused = |options: &str| state(&connect(options).map(|_| ()).unwrap_err()).to_owned();
     assert_eq!(refused("-c nosuch=1"), "42704");

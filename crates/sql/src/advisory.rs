@@ -181,8 +181,12 @@ impl Table {
     /// The sessions that a request must wait for: those that hold the key, and those that have waited longer for it.
     fn before(&self, session: u64, key: Key, mode: Mode) -> BTreeSet<u64> {
         let Some(entry) = self.keys.get(&key) else { return BTreeSet::new() };
-        let mut before: BTreeSet<u64> =
-            entry.held.iter().filter(|(other, held)| **other != session && held.conflicts(mode)).map(|(o, _)| *o).collect();
+        let mut before: BTreeSet<u64> = entry
+            .held
+            .iter()
+            .filter(|(other, held)| **other != session && held.conflicts(mode))
+            .map(|(o, _)| *o)
+            .collect();
         if !entry.held.contains_key(&session) {
             let ahead = entry.waiting.iter().take_while(|(other, _)| *other != session);
             before.extend(ahead.filter(|(_, theirs)| conflict(mode, *theirs)).map(|(other, _)| *other));
@@ -360,7 +364,12 @@ impl AdvisoryLocks for LocalLocks {
                 shown.extend(modes.map(|(mode, _)| Shown { session: *session, key: *key, mode, granted: true }));
             }
             let waiting = entry.waiting.iter();
-            shown.extend(waiting.map(|(session, mode)| Shown { session: *session, key: *key, mode: *mode, granted: false }));
+            shown.extend(waiting.map(|(session, mode)| Shown {
+                session: *session,
+                key: *key,
+                mode: *mode,
+                granted: false,
+            }));
         }
         shown
     }

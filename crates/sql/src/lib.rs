@@ -28,6 +28,6 @@ pub mod types;
 pub use database::{Database, DatabaseOptions};
 pub use error::{SqlError, SqlState};
 pub use output::{Field, Output};
-pub use sessions::{Backend, Client, Sessions};
 pub use session::{Executed, Session, Startup, TransactionStatus};
+pub use sessions::{Backend, Client, Sessions};
 pub use transaction::{Kv, KvError, Transaction, TxnRef};

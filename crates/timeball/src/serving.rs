@@ -46,7 +46,8 @@ impl Serving {
         let poller = poller.transpose().map_err(|e| e.to_string())?;
         log_clock(&clock);
         let node = open_node(&store, clock, options)?;
-        let db = Database::open(node.clone(), sql_options(options.server.connections_max)).map_err(|e| e.to_string())?;
+        let db =
+            Database::open(node.clone(), sql_options(options.server.connections_max)).map_err(|e| e.to_string())?;
         let server = Server::start(&options.server, db, node.clone()).map_err(|e| e.to_string())?;
         Ok(Serving { server, node, _poller: poller, _store: store })
     }

@@ -4,7 +4,9 @@ use super::{Inner, convert, park};
 use bytes::Bytes;
 use clock::Timestamp;
 use sql::KvError;
-use sql::transaction::{BeginOptions, Committed, Deadline, Interrupt, LockWait, ScanChunk, ScanRequest, TxnStats, Wait};
+use sql::transaction::{
+    BeginOptions, Committed, Deadline, Interrupt, LockWait, ScanChunk, ScanRequest, TxnStats, Wait,
+};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 use std::task::{Poll, Waker};

@@ -20,7 +20,11 @@ pub struct Available {
 /// All of them. Of `pgcrypto` there is `gen_random_uuid`, of `uuid-ossp` there is `uuid_generate_v4`.
 pub const AVAILABLE: &[Available] = &[
     Available { name: "pgcrypto", version: "1.3", comment: "cryptographic functions (of them: gen_random_uuid)" },
-    Available { name: "uuid-ossp", version: "1.1", comment: "generate universally unique identifiers (of them: uuid_generate_v4)" },
+    Available {
+        name: "uuid-ossp",
+        version: "1.1",
+        comment: "generate universally unique identifiers (of them: uuid_generate_v4)",
+    },
 ];
 
 /// An extension that can be created, by name.

@@ -198,7 +198,11 @@ impl Run<'_> {
             txn.get_certified(&taken.row_key)
         })?;
         let Some(stored) = stored else {
-            return Err(KvError::Restart { reason: "the conflicting row is gone".into(), key: Some(taken.row_key.clone()) }.into());
+            return Err(KvError::Restart {
+                reason: "the conflicting row is gone".into(),
+                key: Some(taken.row_key.clone()),
+            }
+            .into());
         };
         let all: Vec<usize> = (0..target.access.columns.len()).collect();
         let mut existing = vec![Value::Null; all.len()];

@@ -18,7 +18,9 @@ pub(super) fn rows(table: &VirtualTable, source: &Source<'_>) -> Result<Vec<Row>
         "pg_opclass" => include_str!("data/pg_opclass.tsv"),
         "pg_tablespace" => include_str!("data/pg_tablespace.tsv"),
         "pg_extension" => return Ok(extensions(table, source)),
-        "pg_available_extensions" | "pg_available_extension_versions" => return Ok(available_extensions(table, source)),
+        "pg_available_extensions" | "pg_available_extension_versions" => {
+            return Ok(available_extensions(table, source));
+        }
         "pg_settings" => return Ok(settings(table, source)),
         "pg_database" => return databases(table, source),
         "pg_roles" | "pg_authid" => return Ok(vec![role(table, source)]),

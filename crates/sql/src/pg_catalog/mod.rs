@@ -26,10 +26,10 @@ mod relations;
 mod rows;
 mod sessions;
 
-use crate::{Backend, SqlError};
 use crate::catalog::{Oid, Relation, Schema};
 use crate::context::{CatalogView, EvalSettings, StatementContext};
 use crate::types::{Row, SqlType};
+use crate::{Backend, SqlError};
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
@@ -82,7 +82,12 @@ pub struct Source<'a> {
 impl<'a> Source<'a> {
     /// All relations, as a statement sees them.
     pub fn of(context: &'a StatementContext) -> Source<'a> {
-        Source { catalog: context.catalog.as_ref(), settings: &context.settings, backend: Some(&context.backend), relation: None }
+        Source {
+            catalog: context.catalog.as_ref(),
+            settings: &context.settings,
+            backend: Some(&context.backend),
+            relation: None,
+        }
     }
 }
 

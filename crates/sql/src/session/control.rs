@@ -271,8 +271,7 @@ impl Session {
         let modes = modes.clone();
         self.change_settings(false, |s| {
             if let Some(isolation) = modes.isolation {
-                let name =
-                    if modes.uncommitted { READ_UNCOMMITTED } else { isolation_name(isolation) };
+                let name = if modes.uncommitted { READ_UNCOMMITTED } else { isolation_name(isolation) };
                 s.set("default_transaction_isolation", Some(name))?;
             }
             if let Some(read_only) = modes.read_only {

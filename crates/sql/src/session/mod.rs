@@ -139,12 +139,7 @@ impl Session {
         let user = if startup.user.is_empty() { "root" } else { &startup.user };
         let name = if startup.database.is_empty() { user } else { &startup.database };
         let database = find_database(&db, name)?;
-        let mut settings = Settings::new(
-            user,
-            &database.name,
-            startup.backend_pid,
-            &db.options,
-        );
+        let mut settings = Settings::new(user, &database.name, startup.backend_pid, &db.options);
         let mut start_notices = Vec::new();
         settings.set("application_name", Some(&startup.application_name))?;
         for (name, value) in &startup.parameters {
@@ -152,7 +147,10 @@ impl Session {
                 match settings.set(&name.to_lowercase(), Some(value)) {
                     // What the session cannot give is not worth a connection: the client is told, and what it has instead. In
                     // another encoding, though, it would misread every text.
-                    Err(e) if e.state == SqlState::FEATURE_NOT_SUPPORTED && !name.eq_ignore_ascii_case("client_encoding") => {
+                    Err(e)
+                        if e.state == SqlState::FEATURE_NOT_SUPPORTED
+                            && !name.eq_ignore_ascii_case("client_encoding") =>
+                    {
                         start_notices.push(e);
                     }
                     other => other?,

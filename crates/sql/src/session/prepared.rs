@@ -103,7 +103,8 @@ impl Session {
         let plan = self.plan_statement(planned, &prepared.text, known.as_ref().unwrap_or(&prepared.declared))?;
         let same = |(a, b): (&Field, &Field)| a.name == b.name && a.ty == b.ty;
         if let Some(old) = held.as_ref()
-            && !(old.plan.fields().len() == plan.fields().len() && old.plan.fields().iter().zip(plan.fields()).all(same))
+            && !(old.plan.fields().len() == plan.fields().len()
+                && old.plan.fields().iter().zip(plan.fields()).all(same))
         {
             return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, "cached plan must not change result type")
                 .hint("Prepare the statement again.")

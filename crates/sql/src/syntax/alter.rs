@@ -42,7 +42,9 @@ pub(super) fn parse(r: &mut Reader) -> Result<Command, SqlError> {
             "ROLE" | "USER" | "TYPE" | "DOMAIN" | "FUNCTION" | "SYSTEM" | "MATERIALIZED" | "POLICY"
         ) {
             let hint = match word.as_str() {
-                "ROLE" | "USER" => "There is one role, without a password; settings are made with SET, or in the connection's options.",
+                "ROLE" | "USER" => {
+                    "There is one role, without a password; settings are made with SET, or in the connection's options."
+                }
                 "SYSTEM" => "Settings are made with SET, or by flags when the server starts.",
                 _ => "Leave it out.",
             };

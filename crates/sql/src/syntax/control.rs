@@ -4,8 +4,8 @@ use super::command::{AsOf, Command, Mentions, Modes};
 use super::drop::owned;
 use super::name::Name;
 use super::reader::{Reader, string_of};
-use crate::{SqlError, SqlState};
 use crate::transaction::Isolation;
+use crate::{SqlError, SqlState};
 use sqlparser::tokenizer::Token;
 
 pub(super) fn parse(r: &mut Reader) -> Result<Command, SqlError> {
@@ -156,9 +156,7 @@ pub(super) fn upkeep(r: &mut Reader) -> Result<Command, SqlError> {
         "cluster" => done(r, "CLUSTER", false),
         "reindex" => done(r, "REINDEX", false),
         "unlisten" => done(r, "UNLISTEN", false),
-        "security" => {
-            Err(SqlError::new(SqlState::INVALID_PARAMETER, "no security label providers have been loaded"))
-        }
+        "security" => Err(SqlError::new(SqlState::INVALID_PARAMETER, "no security label providers have been loaded")),
         "reassign" => {
             r.expect("OWNED BY")?;
             owned(r, "REASSIGN OWNED", "cannot reassign ownership of objects owned by role")

@@ -71,7 +71,9 @@ fn refuse(r: &mut Reader) -> Result<Command, SqlError> {
             "Do the work in the application."
         }
         "MATERIALIZED" => "Use CREATE TABLE AS.",
-        "USER" | "ROLE" | "GROUP" | "POLICY" => "There is one role, which may do everything: users come with passwords, in a later version.",
+        "USER" | "ROLE" | "GROUP" | "POLICY" => {
+            "There is one role, which may do everything: users come with passwords, in a later version."
+        }
         "FOREIGN" | "SERVER" | "PUBLICATION" | "SUBSCRIPTION" | "TABLESPACE" | "COLLATION" | "CAST" | "STATISTICS"
         | "TEXT" => "Leave it out.",
         _ => return Err(r.error_here()),

@@ -86,7 +86,9 @@ fn privileges(r: &mut Reader, grants: bool, mentions: &mut Mentions) -> Result<b
 }
 
 fn objects(r: &mut Reader, mentions: &mut Mentions) -> Result<(), SqlError> {
-    for words in ["ALL TABLES IN SCHEMA", "ALL SEQUENCES IN SCHEMA", "ALL FUNCTIONS IN SCHEMA", "ALL ROUTINES IN SCHEMA"] {
+    for words in
+        ["ALL TABLES IN SCHEMA", "ALL SEQUENCES IN SCHEMA", "ALL FUNCTIONS IN SCHEMA", "ALL ROUTINES IN SCHEMA"]
+    {
         if r.take(words) {
             mentions.schemas.extend(r.separated(Reader::identifier)?);
             return Ok(());
@@ -98,9 +100,20 @@ fn objects(r: &mut Reader, mentions: &mut Mentions) -> Result<(), SqlError> {
         mentions.databases.extend(r.separated(Reader::identifier)?);
     } else if ["TABLES", "SEQUENCES", "FUNCTIONS", "ROUTINES", "TYPES", "SCHEMAS"].iter().any(|word| r.take(word)) {
         // Of default privileges: what will be made.
-    } else if ["FUNCTION", "PROCEDURE", "ROUTINE", "TYPE", "DOMAIN", "LANGUAGE", "FOREIGN", "LARGE", "TABLESPACE", "PARAMETER"]
-        .iter()
-        .any(|word| r.peek_words(word))
+    } else if [
+        "FUNCTION",
+        "PROCEDURE",
+        "ROUTINE",
+        "TYPE",
+        "DOMAIN",
+        "LANGUAGE",
+        "FOREIGN",
+        "LARGE",
+        "TABLESPACE",
+        "PARAMETER",
+    ]
+    .iter()
+    .any(|word| r.peek_words(word))
     {
         // Built in, each of them, and everybody's.
         while !r.at_end() && !r.peek_words("TO") && !r.peek_words("FROM") {

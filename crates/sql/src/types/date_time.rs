@@ -6,8 +6,8 @@
 
 use super::SqlType;
 use super::calendar::{
-    DAY_US, END_DAY, END_TIMESTAMP_US, EPOCH_JULIAN, Fields, HOUR_US, MIN_DAY, MIN_TIMESTAMP_US, MINUTE_US, SECOND_US, TimeZone,
-    date_of, day_of, days_in_month, fields_of, offset_at, to_utc, zone_by_name,
+    DAY_US, END_DAY, END_TIMESTAMP_US, EPOCH_JULIAN, Fields, HOUR_US, MIN_DAY, MIN_TIMESTAMP_US, MINUTE_US, SECOND_US,
+    TimeZone, date_of, day_of, days_in_month, fields_of, offset_at, to_utc, zone_by_name,
 };
 use crate::{SqlError, SqlState};
 use bytes::BufMut;

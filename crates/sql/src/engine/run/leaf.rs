@@ -88,8 +88,7 @@ fn virtual_rows(
         Some(Value::Text(text)) => text.trim().parse().ok(),
         _ => None,
     };
-    let source =
-        pg_catalog::Source { relation, ..pg_catalog::Source::of(&run.context) };
+    let source = pg_catalog::Source { relation, ..pg_catalog::Source::of(&run.context) };
     let mut rows = Vec::new();
     for found in table.rows(&source)? {
         run.tick()?;

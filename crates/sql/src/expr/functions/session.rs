@@ -38,10 +38,18 @@ pub(super) static TABLE: &[Function] = &[
     Function::volatile("pg_try_advisory_lock", PAIR, BOOL, |v, a| try_lock(v, a, Mode::Exclusive, Scope::Session)),
     Function::volatile("pg_try_advisory_lock_shared", ONE, BOOL, |v, a| try_lock(v, a, Mode::Share, Scope::Session)),
     Function::volatile("pg_try_advisory_lock_shared", PAIR, BOOL, |v, a| try_lock(v, a, Mode::Share, Scope::Session)),
-    Function::volatile("pg_try_advisory_xact_lock", ONE, BOOL, |v, a| try_lock(v, a, Mode::Exclusive, Scope::Transaction)),
-    Function::volatile("pg_try_advisory_xact_lock", PAIR, BOOL, |v, a| try_lock(v, a, Mode::Exclusive, Scope::Transaction)),
-    Function::volatile("pg_try_advisory_xact_lock_shared", ONE, BOOL, |v, a| try_lock(v, a, Mode::Share, Scope::Transaction)),
-    Function::volatile("pg_try_advisory_xact_lock_shared", PAIR, BOOL, |v, a| try_lock(v, a, Mode::Share, Scope::Transaction)),
+    Function::volatile("pg_try_advisory_xact_lock", ONE, BOOL, |v, a| {
+        try_lock(v, a, Mode::Exclusive, Scope::Transaction)
+    }),
+    Function::volatile("pg_try_advisory_xact_lock", PAIR, BOOL, |v, a| {
+        try_lock(v, a, Mode::Exclusive, Scope::Transaction)
+    }),
+    Function::volatile("pg_try_advisory_xact_lock_shared", ONE, BOOL, |v, a| {
+        try_lock(v, a, Mode::Share, Scope::Transaction)
+    }),
+    Function::volatile("pg_try_advisory_xact_lock_shared", PAIR, BOOL, |v, a| {
+        try_lock(v, a, Mode::Share, Scope::Transaction)
+    }),
     Function::volatile("pg_advisory_unlock", ONE, BOOL, |v, a| unlock(v, a, Mode::Exclusive)),
     Function::volatile("pg_advisory_unlock", PAIR, BOOL, |v, a| unlock(v, a, Mode::Exclusive)),
     Function::volatile("pg_advisory_unlock_shared", ONE, BOOL, |v, a| unlock(v, a, Mode::Share)),
@@ -79,10 +87,9 @@ fn current_setting(values: &[Value], arguments: &Arguments<'_>) -> R {
     match shown {
         Some(shown) => Ok(Value::text(shown)),
         None if values.get(1) == Some(&Value::Bool(true)) => Ok(Value::Null),
-        None => Err(SqlError::new(
-            SqlState::UNDEFINED_OBJECT,
-            format!("unrecognized configuration parameter \"{name}\""),
-        )),
+        None => {
+            Err(SqlError::new(SqlState::UNDEFINED_OBJECT, format!("unrecognized configuration parameter \"{name}\"")))
+        }
     }
 }
 
