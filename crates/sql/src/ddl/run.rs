@@ -98,6 +98,7 @@ impl<'a> Run<'a> {
             parameter_hints: Vec::new(),
             overriding: None,
             inference: None,
+            locates: false,
         }
     }
 

@@ -433,6 +433,11 @@ impl<'c> Binder<'c> {
         self.held.len() - 1
     }
 
+    /// Whether what is bound belongs to the statement's own query.
+    pub(super) fn is_outermost(&self) -> bool {
+        self.depth == 1
+    }
+
     /// Goes one query deeper.
     pub(super) fn nested<R>(&mut self, f: impl FnOnce(&mut Self) -> Result<R, SqlError>) -> Result<R, SqlError> {
         if self.depth >= DEPTH_MAX {

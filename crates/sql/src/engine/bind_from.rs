@@ -19,6 +19,7 @@ use super::types::{cast_expr, common};
 use crate::catalog::Relation;
 use crate::identifier::fold;
 use crate::pg_catalog::{self, VirtualTable};
+use crate::plan::located::KEY_NAME;
 use crate::types::SqlType;
 use crate::{SqlError, SqlState};
 use sqlparser::ast::{self, Expr, JoinConstraint, JoinOperator, ObjectName, TableAlias, TableFactor, TableWithJoins};
@@ -408,7 +409,14 @@ impl Binder<'_> {
                     return Err(SqlError::new(SqlState::SYNTAX_ERROR, format!("syntax error at or near \"{factor}\"")));
                 }
                 let item = match args {
-                    None => self.table(name, alias.as_ref(), outer)?,
+                    None => {
+                        let mut item = self.table(name, alias.as_ref(), outer)?;
+                        if self.context.locates && self.is_outermost() && items.list.is_empty() {
+                            item.columns.push(Output { name: KEY_NAME.into(), ty: SqlType::Bytea, origin: None });
+                            item.keyed = true;
+                        }
+                        item
+                    }
                     Some(args) => {
                         let exprs = list_args(&args.args)?;
                         self.function_item(name, exprs, *with_ordinality, alias.as_ref(), items, outer)?
@@ -502,6 +510,7 @@ impl Binder<'_> {
             source: ItemSource::Node(planned.node),
             lateral,
             scalar: false,
+            keyed: false,
         })
     }
 
@@ -545,7 +554,7 @@ impl Binder<'_> {
         let shown = alias.map_or_else(|| table.to_string(), |alias| fold(&alias.name));
         let columns = super::bind_query::renamed(columns, alias.map_or(&[], |alias| &alias.columns), &shown)?;
         let schema = if alias.is_some() { None } else { schema.map(str::to_string) };
-        Ok(Item { alias: shown, schema, table: relation, columns, source, lateral: false, scalar: false })
+        Ok(Item { alias: shown, schema, table: relation, columns, source, lateral: false, scalar: false, keyed: false })
     }
 
     fn resolve_table(
@@ -662,7 +671,16 @@ impl Binder<'_> {
         let columns = super::bind_query::renamed(columns, alias.map_or(&[], |alias| &alias.columns), &shown)?;
         let calls = calls.into_iter().map(|call| call.call).collect();
         let node = Arc::new(Node::Function { calls, ordinality });
-        Ok(Item { alias: shown, schema: None, table: None, columns, source: ItemSource::Node(node), lateral, scalar })
+        Ok(Item {
+            alias: shown,
+            schema: None,
+            table: None,
+            columns,
+            source: ItemSource::Node(node),
+            lateral,
+            scalar,
+            keyed: false,
+        })
     }
 }
 

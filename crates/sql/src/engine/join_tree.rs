@@ -30,6 +30,8 @@ pub(super) struct Item {
     pub(super) lateral: bool,
     /// A function that gives one value: its whole row is that value.
     pub(super) scalar: bool,
+    /// Its last column is the key of its rows.
+    pub(super) keyed: bool,
 }
 
 /// Where an item's rows come from.
@@ -377,7 +379,7 @@ impl Binder<'_> {
         let node = match &found.source {
             ItemSource::Table(access) => {
                 let (filter, rest) = found.beside_mark(filter);
-                let chosen = scan::plan(access, outer.width(), filter, self.names())?;
+                let chosen = scan::plan(access, outer.width(), filter, found.keyed, self.names())?;
                 above(found.marked(Arc::new(Node::Table(chosen.scan)), outer.width()), rest)
             }
             ItemSource::Virtual(table) => {
@@ -583,7 +585,7 @@ impl Binder<'_> {
         let conditions = self.conditions(&[below.to_vec(), on].concat(), &scope, "JOIN/ON")?;
         let found = &items.list[item];
         let (conditions, rest) = found.beside_mark(conditions);
-        let chosen = scan::plan(access, base, conditions, self.names())?;
+        let chosen = scan::plan(access, base, conditions, found.keyed, self.names())?;
         let leads = !chosen.scan.path.prefix.is_empty();
         Ok((chosen.by_key && leads).then(|| above(found.marked(Arc::new(Node::Table(chosen.scan)), base), rest)))
     }

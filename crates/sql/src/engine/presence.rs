@@ -82,7 +82,7 @@ impl Item {
     /// Cuts conditions into those on rows without the mark, and those that a step reads the whole row for.
     pub(super) fn beside_mark(&self, conditions: Vec<Scalar>) -> (Vec<Scalar>, Vec<Scalar>) {
         let marked = self.columns.last().is_some_and(|last| is_mark(&last.name));
-        conditions.into_iter().partition(|scalar| !marked || scalar.steps.is_empty())
+        conditions.into_iter().partition(|scalar| !(marked || self.keyed) || scalar.steps.is_empty())
     }
 }
 

@@ -23,6 +23,8 @@ pub(super) struct TableScan {
     /// What the keys do not say.
     pub(super) filter: Vec<Scalar>,
     base: usize,
+    /// Its rows end in their keys.
+    pub(super) keyed: bool,
     /// None: every column is read.
     names: Option<Names>,
     reading: OnceLock<Reading>,
@@ -79,6 +81,7 @@ pub(super) fn plan(
     access: &Arc<TableAccess>,
     base: usize,
     conditions: Vec<Scalar>,
+    keyed: bool,
     names: Option<Names>,
 ) -> Result<Chosen, SqlError> {
     // A condition with a step (a subquery) cannot be a key.
@@ -95,6 +98,6 @@ pub(super) fn plan(
     kept.append(&mut filter);
     let width = base + access.columns.len();
     let (access, path) = (access.clone(), choice.path);
-    let scan = TableScan { access, path, width, filter: kept, base, names, reading: OnceLock::new() };
+    let scan = TableScan { access, path, width, filter: kept, base, keyed, names, reading: OnceLock::new() };
     Ok(Chosen { scan, by_key })
 }

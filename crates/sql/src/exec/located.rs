@@ -17,7 +17,6 @@
 //! the other tables at the newer snapshot, where PostgreSQL keeps the rows first joined.
 
 use super::sort::{Reserved, row_bytes};
-use super::table::TableAccess;
 use crate::SqlError;
 use crate::context::StatementContext;
 use crate::plan::{Execution, Plan};
@@ -40,15 +39,11 @@ pub(super) struct Located {
 }
 
 /// Runs the query and locks what it finds; each row once, at its newest version.
-pub(super) fn lock(
-    plan: &dyn Plan,
-    access: &TableAccess,
-    context: &Arc<StatementContext>,
-) -> Result<Vec<Located>, SqlError> {
+pub(super) fn lock(plan: &dyn Plan, context: &Arc<StatementContext>) -> Result<Vec<Located>, SqlError> {
     let mut reserved = Reserved::new(&context.memory);
     let mut located = Vec::new();
     let mut seen = BTreeSet::new();
-    rows(plan, access, context, |key, values| {
+    rows(plan, context, |key, values| {
         if !seen.insert(key.clone()) {
             return Ok(());
         }
@@ -79,7 +74,7 @@ pub(super) fn lock(
         return Ok(locked);
     }
     let mut again = BTreeMap::new();
-    rows(plan, access, context, |key, values| {
+    rows(plan, context, |key, values| {
         if changed.contains(&key) && !again.contains_key(&key) {
             reserved.take(key.len() + row_bytes(&values))?;
             again.insert(key, values);
@@ -99,23 +94,19 @@ pub(super) fn lock(
 /// Gives each row of the query as the key of the row that it is about and the values behind it.
 fn rows(
     plan: &dyn Plan,
-    access: &TableAccess,
     context: &Arc<StatementContext>,
     mut f: impl FnMut(Bytes, Row) -> Result<(), SqlError>,
 ) -> Result<(), SqlError> {
     let Execution::Rows(mut source) = plan.execute(context)? else { return Ok(()) };
-    let slots: Vec<usize> = access.primary.columns.iter().filter_map(|c| c.slot).collect();
-    let mut row = vec![Value::Null; access.columns.len()];
     loop {
         let rows = source.next(PULL_ROWS)?;
         if rows.is_empty() {
             return Ok(());
         }
         for mut values in rows {
-            for (&slot, value) in slots.iter().zip(values.drain(..slots.len())) {
-                row[slot] = value;
-            }
-            f(access.row_key(&row, 0)?, values)?;
+            // An outer join may put NULLs in the place of a row.
+            let Value::Bytea(key) = values.remove(0) else { continue };
+            f(key, values)?;
         }
     }
 }

@@ -50,7 +50,7 @@ pub enum Find {
         /// Rows are found by key and nothing written can change that: no need to find all before writing.
         immediate: bool,
     },
-    /// By a query whose rows are primary keys, then values that SET uses: they stand behind the row's columns. See [`super::located`].
+    /// By a query whose rows are keys, then values that SET uses: they stand behind the row's columns. See [`super::located`].
     Plan(Arc<dyn Plan>),
 }
 
@@ -194,7 +194,7 @@ impl Run<'_> {
     fn located(&mut self, plan: &dyn Plan) -> Result<(), SqlError> {
         let access = &self.modify.target.access;
         let all: Vec<usize> = (0..access.columns.len()).collect();
-        for Located { key, stored, values } in located::lock(plan, access, self.context)? {
+        for Located { key, stored, values } in located::lock(plan, self.context)? {
             let mut row = vec![Value::Null; access.columns.len()];
             access.decode(&stored, &all, &mut row)?;
             row.extend(values);

@@ -101,6 +101,12 @@ impl<'a> Analysis<'a> {
         });
     }
 
+    /// Adds a column of another item of FROM.
+    pub fn add_named_column(&mut self, relation: &str, name: &str, ty: &SqlType) {
+        let (relation, name, ty) = (relation.into(), name.into(), ty.clone());
+        self.scope.add_column(ScopeColumn { relation, schema: None, name, ty, qualified_only: false });
+    }
+
     /// The tables of FROM, added to the scope.
     pub fn from(&mut self, from: &[FromTable<'_>]) -> Planned<Vec<Source>> {
         let mut out: Vec<Source> = Vec::new();

@@ -70,6 +70,11 @@ pub fn plan(insert: &ast::Insert, context: &PlanContext) -> Planned<InsertPlan> 
     // The query of INSERT .. SELECT keeps its subqueries: it is planned by itself.
     let query = insert.source.take();
     keep_names(insert.returning.as_deref_mut().unwrap_or_default());
+    if let Some(OnInsert::OnConflict(conflict)) = &mut insert.on
+        && let OnConflictAction::DoUpdate(update) = &mut conflict.action
+    {
+        super::assignment::take_apart(&mut update.assignments)?;
+    }
     analysis.take_subqueries(&mut insert)?;
     let TableObject::TableName(name) = &insert.table else {
         return Err(SqlError::unsupported("INSERT INTO a function").into());
@@ -156,10 +161,10 @@ fn source(
         analysis.take_subqueries(&mut values)?;
         let mut lengths = values.rows.iter().map(|row| row.content.len());
         let first = lengths.next().unwrap_or(0);
+        check_count(first, slots, listed)?;
         if lengths.any(|length| length != first) {
             return Err(SqlError::new(SqlState::SYNTAX_ERROR, "VALUES lists must all be the same length").into());
         }
-        check_count(first, slots, listed)?;
         let rows = values.rows.iter().map(|row| values_row(&row.content, slots, target, analysis));
         return Ok(Source::Values(rows.collect::<Planned<_>>()?));
     }
@@ -323,9 +328,6 @@ fn on_conflict(conflict: &OnConflict, target: &Arc<Target>, analysis: &mut Analy
             for assignment in &update.assignments {
                 match (&assignment.target, &assignment.value) {
                     (AssignmentTarget::ColumnName(name), value) => set.push((name, value)),
-                    (AssignmentTarget::Tuple(names), ast::Expr::Tuple(values)) if names.len() == values.len() => {
-                        set.extend(names.iter().zip(values));
-                    }
                     _ => return Err(SqlError::unsupported("this form of SET").into()),
                 }
             }

@@ -2,12 +2,14 @@
 
 pub mod access;
 pub mod analysis;
+pub mod assignment;
 pub mod direct;
 pub mod explain;
 pub mod grouping;
 pub mod implication;
 pub mod implied;
 pub mod insert;
+pub mod located;
 pub mod loops;
 pub mod modify;
 pub mod refusal;
@@ -40,6 +42,8 @@ pub struct PlanContext {
     pub overriding: Option<Overriding>,
     /// ON CONFLICT names more than columns, which the syntax tree cannot say.
     pub inference: Option<Arc<Inference>>,
+    /// The query locates rows to write: its first table has a column for their keys (see [`located`]).
+    pub locates: bool,
 }
 
 impl PlanContext {
@@ -52,6 +56,7 @@ impl PlanContext {
             parameter_hints: Vec::new(),
             overriding: None,
             inference: None,
+            locates: false,
         }
     }
 }

@@ -4,7 +4,9 @@
 //! primary keys of the rows, and the values that SET computes from other tables.
 
 use super::analysis::{self, Analysis};
+use super::assignment;
 use super::explain;
+use super::located;
 use super::loops::{self, Goal, Source};
 use super::refusal::{Planned, Refusal};
 use super::scope;
@@ -19,9 +21,8 @@ use crate::exec::modify::{Action, Find, Modify};
 use crate::exec::target::Target;
 use crate::exec::write::Touch;
 use crate::expr::{Expr, conjunction};
-use crate::identifier::{fold, quote_identifier, quote_qualified};
+use crate::identifier::{fold, quote_identifier};
 use crate::output::Field;
-use crate::syntax::{self, Command};
 use crate::transaction::LockWait;
 use crate::types::SqlType;
 use crate::{SqlError, SqlState};
@@ -91,19 +92,12 @@ fn update_shape(update: &Update) -> Planned<Shape<'_>> {
     };
     let mut set = Vec::new();
     for Assignment { target, value } in &update.assignments {
-        match (target, value) {
-            (AssignmentTarget::ColumnName(name), value) => set.push((name, value)),
-            (AssignmentTarget::Tuple(names), ast::Expr::Tuple(values)) if names.len() == values.len() => {
-                set.extend(names.iter().zip(values));
-            }
-            (AssignmentTarget::Tuple(names), ast::Expr::Tuple(_)) => {
-                let message = format!("number of columns does not match number of values: {} columns", names.len());
-                return Err(SqlError::new(SqlState::SYNTAX_ERROR, message).into());
-            }
-            (AssignmentTarget::Tuple(_), _) => {
-                return Err(SqlError::unsupported("SET (a, b) = (SELECT ..)")
-                    .hint("Set each column from its own subquery, or join in FROM.")
-                    .into());
+        match target {
+            AssignmentTarget::ColumnName(name) => set.push((name, value)),
+            AssignmentTarget::Tuple(_) => {
+                return Err(
+                    SqlError::new(SqlState::INTERNAL_ERROR, "SET of several columns was not taken apart").into()
+                );
             }
         }
     }
@@ -149,6 +143,8 @@ pub trait Modification: ast::Visit + ast::VisitMut + Clone {
     fn shape(&self) -> Planned<Shape<'_>>;
     /// RETURNING.
     fn returning_mut(&mut self) -> Option<&mut Vec<SelectItem>>;
+    /// SET.
+    fn assignments_mut(&mut self) -> Option<&mut Vec<Assignment>>;
 }
 
 impl Modification for Update {
@@ -157,6 +153,9 @@ impl Modification for Update {
     }
     fn returning_mut(&mut self) -> Option<&mut Vec<SelectItem>> {
         self.returning.as_mut()
+    }
+    fn assignments_mut(&mut self) -> Option<&mut Vec<Assignment>> {
+        Some(&mut self.assignments)
     }
 }
 
@@ -167,6 +166,9 @@ impl Modification for Delete {
     fn returning_mut(&mut self) -> Option<&mut Vec<SelectItem>> {
         self.returning.as_mut()
     }
+    fn assignments_mut(&mut self) -> Option<&mut Vec<Assignment>> {
+        None
+    }
 }
 
 /// Plans an UPDATE or a DELETE.
@@ -174,6 +176,11 @@ impl Modification for Delete {
 /// # Errors
 /// What is wrong with it, or who else must plan it.
 pub fn plan<M: Modification>(statement: &M, with: Option<&With>, context: &PlanContext) -> Planned<ModifyPlan> {
+    let mut statement = statement.clone();
+    if let Some(assignments) = statement.assignments_mut() {
+        assignment::take_apart(assignments)?;
+    }
+    let statement = &statement;
     let shape = statement.shape()?;
     let direct = |wide| {
         let mut analysis = Analysis::new(statement, context);
@@ -220,7 +227,8 @@ pub fn target(name: &ObjectName, context: &PlanContext) -> Planned<Arc<Target>> 
 
 /// The slot of a column that SET or INSERT names.
 pub fn column_slot(table: &Table, name: &ObjectName) -> Result<usize, SqlError> {
-    let column = name.0.last().and_then(|part| part.as_ident()).map(fold).unwrap_or_default();
+    // What follows a dot is a field of the column.
+    let column = name.0.first().and_then(|part| part.as_ident()).map(fold).unwrap_or_default();
     table.columns.iter().position(|c| c.name == column).ok_or_else(|| {
         SqlError::new(
             SqlState::UNDEFINED_COLUMN,
@@ -359,17 +367,9 @@ fn by_query(
 ) -> Planned<ModifyPlan> {
     let target = target(shape.table, analysis.context)?;
     let table = &target.access.table;
-    if !table.has_primary_key {
-        return Err(refusal.into_error().hint("A table with a primary key allows more.").into());
-    }
-    let wildcard = |item: &SelectItem| matches!(item, SelectItem::Wildcard(_));
-    if !shape.others.is_empty() && shape.returning.is_some_and(|list| list.iter().any(wildcard)) {
-        // The query gives keys and values to set, not the other tables' rows.
-        return Err(refusal.into_error().into());
-    }
     let alias = shape.alias.map_or_else(|| table.name.clone(), |alias| fold(&alias.name));
-    let key = target.access.primary.columns.iter().filter_map(|column| column.slot);
-    let mut list: Vec<String> = key.map(|slot| quote_qualified(Some(&alias), &table.columns[slot].name)).collect();
+    // The key's place: see `located::key`.
+    let mut list: Vec<String> = vec!["NULL".into()];
     let source = analysis.add_table(table, Some(&alias), target.access.clone(), &[])?;
     let width = analysis.width();
     let mut set = Vec::new();
@@ -383,21 +383,29 @@ fn by_query(
         }
     }
     let sources: Vec<Source> = vec![source];
+    let mut from = format!(" FROM {} AS {}", shape.table, quote_identifier(&alias));
+    for other in shape.others {
+        let _ = write!(from, ", {other}");
+    }
+    let with = with.map_or_else(String::new, |with| format!("{with} "));
     let items = match shape.returning {
         Some(returning) => {
-            Some(select_items(returning, &sources, &mut analysis, |expr, analysis| analysis.bind(expr))?)
+            for _ in 1..list.len() {
+                // The places of what SET computes: no name finds them.
+                analysis.add_column("", "", &SqlType::Unknown);
+            }
+            let around = located::Around { with: &with, from: &from, target: &alias };
+            let others = located::others(shape.others, &around, &mut analysis, &mut list)?;
+            let returning = located::expand(returning, table, &alias, &others);
+            Some(select_items(&returning, &sources, &mut analysis, |expr, analysis| analysis.bind(expr))?)
         }
         None => None,
     };
-    let mut text = with.map_or_else(String::new, |with| format!("{with} "));
-    let _ = write!(text, "SELECT {} FROM {} AS {}", list.join(", "), shape.table, quote_identifier(&alias));
-    for other in shape.others {
-        let _ = write!(text, ", {other}");
-    }
+    let mut text = format!("{with}SELECT {}{from}", list.join(", "));
     if let Some(selection) = shape.selection {
         let _ = write!(text, " WHERE {selection}");
     }
-    let (parameters, plan) = locate(&text, analysis, &refusal)?;
+    let (parameters, plan) = located::plan(&text, &alias, analysis, &refusal)?;
     let action = match shape.set {
         None => Action::Delete,
         Some(_) => {
@@ -422,8 +430,8 @@ fn located_value(
     error: Refusal,
 ) -> Planned<(usize, Expr)> {
     let slot = column_slot(&target.access.table, name)?;
-    let keys = target.access.primary.columns.len();
-    let place = width + list.len() - keys;
+    // The key stands before them.
+    let place = width + list.len() - 1;
     let column = &target.access.table.columns[slot];
     if let Refusal::Wrong(error) = &error
         && !matches!(error.state, SqlState::UNDEFINED_COLUMN | SqlState::UNDEFINED_TABLE)
@@ -435,36 +443,4 @@ fn located_value(
     list.push(format!("CAST({value} AS {open})"));
     let given = Expr::Column { index: place, ty: open };
     Ok((slot, analysis.assign(given, &column.name, &column.ty)?))
-}
-
-/// Plans the query that locates rows; its parameters are the statement's.
-fn locate(text: &str, analysis: Analysis<'_>, refusal: &Refusal) -> Planned<(Vec<SqlType>, Arc<dyn Plan>)> {
-    let statement = match syntax::parse(text).ok().and_then(|mut parsed| parsed.pop()).map(|parsed| parsed.command) {
-        Some(Command::Planned(planned)) => planned.statement,
-        _ => {
-            let message = "a statement could not be written as a query";
-            return Err(SqlError::new(SqlState::INTERNAL_ERROR, message).into());
-        }
-    };
-    let (types, context) = analysis.partial();
-    let mut context = context.clone();
-    context.parameter_hints = types.iter().map(|ty| (*ty != SqlType::Unknown).then(|| ty.clone())).collect();
-    let plan = match super::prepare(&statement, text, &context) {
-        Err(error) if error.state == SqlState::FEATURE_NOT_SUPPORTED => {
-            if let Refusal::Engine(part) = refusal {
-                return Err(Refusal::Engine(part).into_error().into());
-            }
-            return Err(error.into());
-        }
-        other => other?,
-    };
-    let mut parameters = types;
-    // WITH may name parameters that the rest does not.
-    parameters.resize(parameters.len().max(plan.parameters().len()), SqlType::Unknown);
-    for (ty, found) in parameters.iter_mut().zip(plan.parameters()) {
-        if *ty == SqlType::Unknown {
-            *ty = found.clone();
-        }
-    }
-    Ok((parameters, plan))
 }

@@ -137,6 +137,7 @@ impl Session {
             parameter_hints: hints(declared)?,
             overriding: planned.overriding,
             inference: planned.inference.clone(),
+            locates: false,
         };
         let plan = plan::prepare(&planned.statement, text, &context)?;
         self.db.texts.keep_plan(key, version, plan.clone());
@@ -155,6 +156,7 @@ impl Session {
             parameter_hints: Vec::new(),
             overriding: None,
             inference: None,
+            locates: false,
         })
     }
 }

@@ -152,6 +152,7 @@ impl World {
             parameter_hints: Vec::new(),
             overriding: None,
             inference: None,
+            locates: false,
         }
     }
 

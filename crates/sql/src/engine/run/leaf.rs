@@ -66,6 +66,9 @@ impl Rows for TableRows {
                 row.extend_from_slice(outer);
                 // The cursor decodes its columns anew for each row.
                 row.extend(own.iter_mut().map(std::mem::take));
+                if scan.keyed {
+                    row.push(Value::Bytea(self.cursor.key(0).clone()));
+                }
                 return Ok(true);
             }
         }
