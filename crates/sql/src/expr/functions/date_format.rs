@@ -454,7 +454,7 @@ fn parse(text: &str, template: &str) -> Result<(i64, Option<i64>), SqlError> {
                     format!("formatting field \"{}\" is only supported in to_char", name.to_ascii_uppercase());
                 return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
             }
-            Part::Field { name, .. } => {
+            Part::Field { name, ordinal, .. } => {
                 rest = rest.trim_start();
                 if rest.is_empty() {
                     break;
@@ -462,6 +462,9 @@ fn parse(text: &str, template: &str) -> Result<(i64, Option<i64>), SqlError> {
                 // Digits are only limited where digits follow at once.
                 let tight = matches!(parts.get(i + 1), Some(Part::Field { .. }));
                 rest = read_field(&mut read, name, rest, tight)?;
+                if ordinal.is_some() {
+                    rest = rest.trim_start_matches(|c: char| c.is_ascii_alphabetic());
+                }
             }
         }
     }

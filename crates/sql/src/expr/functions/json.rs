@@ -68,7 +68,7 @@ pub(super) static TABLE: &[Function] = &[
         Ok(Value::Json(out.into()))
     }),
     Function::pure("jsonb_typeof", &[JSONB], TEXT, |v, _| Ok(Value::text(kind(&parse(v, 0)?)))),
-    Function::pure("json_typeof", &[JSON], TEXT, |v, _| Ok(Value::text(kind(&parse(v, 0)?)))),
+    Function::pure("json_typeof", &[JSON], TEXT, |v, _| Ok(Value::text(kind_of_text(str_at(v, 0)?)))),
     Function::pure("jsonb_array_length", &[JSONB], I4, array_length),
     Function::pure("json_array_length", &[JSON], I4, array_length),
     Function::pure("jsonb_strip_nulls", &[JSONB], JSONB, |v, _| jsonb(strip(parse(v, 0)?))),
@@ -454,6 +454,18 @@ fn set(values: &[Value], _: &Arguments<'_>) -> R {
         return Err(SqlError::new(SqlState::INVALID_PARAMETER, "cannot set path in scalar"));
     }
     jsonb(change(root, &path(values)?, Some(&parse(values, 2)?), create))
+}
+
+/// What a document is, by its first character: its escapes may be ones that no text could hold.
+fn kind_of_text(text: &str) -> &'static str {
+    match text.trim_start().as_bytes().first() {
+        Some(b'{') => "object",
+        Some(b'[') => "array",
+        Some(b'"') => "string",
+        Some(b't' | b'f') => "boolean",
+        Some(b'n') => "null",
+        _ => "number",
+    }
 }
 
 fn kind(value: &Json) -> &'static str {
