@@ -26,3 +26,4 @@ mod node;
 mod rechecks;
 mod script;
 mod sessions;
+mod shell;

@@ -91,10 +91,13 @@ fn run(tool: &Tool, binary: &Path, url: Option<&str>) -> Verdict {
     };
     let local = node.as_ref().map(|node| format!("postgresql://root@127.0.0.1:{}/postgres", node.port));
     let url = url.map(str::to_owned).or(local).unwrap_or_default();
-    match started(&mut command, tool, &url, &dir.join("output.log")) {
-        Ok(verdict) => verdict,
-        Err(why) => Verdict::Failed(why),
+    let verdict = started(&mut command, tool, &url, &dir.join("output.log")).unwrap_or_else(Verdict::Failed);
+    if node.is_some() && matches!(verdict, Verdict::Passed(_)) {
+        drop(node);
+        // Its logs are allocated in advance; the next run starts with a fresh store anyway.
+        let _ = std::fs::remove_dir_all(dir.join("store"));
     }
+    verdict
 }
 
 /// Runs a quick start to its end.

@@ -20,8 +20,13 @@ use std::time::{Duration, Instant};
 
 /// Longest latency that is told apart, in microseconds: ten minutes.
 const LATENCY_US_MAX: u64 = 600_000_000;
+/// How often the loading says how far it is.
+const PROGRESS_EVERY: Duration = Duration::from_secs(1);
 /// An operation that is restarted more often than this has failed.
 const RETRIES_MAX: u32 = 100;
+
+/// Is told how many rows of how many are loaded.
+pub type Progress<'a> = dyn FnMut(u64, u64) + 'a;
 
 /// What workers do.
 pub trait Workload: Sync {
@@ -29,11 +34,11 @@ pub trait Workload: Sync {
     fn name(&self) -> &'static str;
     /// Names of its operations.
     fn operations(&self) -> &'static [&'static str];
-    /// Makes tables and data, dropping what is there.
+    /// Makes tables and data, dropping what is there; tells `progress` of each batch.
     ///
     /// # Errors
     /// The client's.
-    fn load(&self, client: &mut Client, rng: &mut SmallRng) -> Result<(), ClientError>;
+    fn load(&self, client: &mut Client, rng: &mut SmallRng, progress: &mut Progress<'_>) -> Result<(), ClientError>;
     /// Prepares a worker's connection.
     ///
     /// # Errors
@@ -70,7 +75,16 @@ pub struct Options {
 /// # Errors
 /// The client's.
 pub fn load(workload: &dyn Workload, client: &mut Client, seed: u64) -> Result<(), ClientError> {
-    workload.load(client, &mut SmallRng::seed_from_u64(seed))
+    load_with(workload, client, seed, &mut |_, _| {})
+}
+
+fn load_with(
+    workload: &dyn Workload,
+    client: &mut Client,
+    seed: u64,
+    progress: &mut Progress<'_>,
+) -> Result<(), ClientError> {
+    workload.load(client, &mut SmallRng::seed_from_u64(seed), progress)
 }
 
 #[derive(Default)]
@@ -97,7 +111,16 @@ pub fn run(workload: &dyn Workload, options: &Options, mut progress: impl FnMut(
     let server = first.parameter("server_version").unwrap_or("unknown").to_owned();
     if options.load {
         progress("loading");
-        load(workload, &mut first, options.seed)?;
+        let began = Instant::now();
+        let mut shown = began;
+        load_with(workload, &mut first, options.seed, &mut |rows, all| {
+            // A line per second, as while it runs, and one at the end.
+            if rows == all || shown.elapsed() >= PROGRESS_EVERY {
+                shown = Instant::now();
+                let seconds = began.elapsed().as_secs_f64();
+                progress(&format!("{seconds:>6.1} s  {rows} of {all} rows loaded"));
+            }
+        })?;
     }
     drop(first);
     let mut clients = Vec::new();

@@ -4,7 +4,7 @@
 //! likes write: the contention that uncertainty makes expensive. (The schema's `INDEX (post_id)` is MySQL's way of
 //! writing; a separate CREATE INDEX says the same to every server.)
 
-use super::Workload;
+use super::{Progress, Workload};
 use crate::client::{Client, ClientError};
 use rand::Rng;
 use rand::rngs::SmallRng;
@@ -54,7 +54,7 @@ impl Workload for PostsAndLikes {
         &["read", "like"]
     }
 
-    fn load(&self, client: &mut Client, rng: &mut SmallRng) -> Result<(), ClientError> {
+    fn load(&self, client: &mut Client, rng: &mut SmallRng, progress: &mut Progress<'_>) -> Result<(), ClientError> {
         for statement in [
             "DROP TABLE IF EXISTS likes",
             "DROP TABLE IF EXISTS posts",
@@ -70,11 +70,14 @@ impl Workload for PostsAndLikes {
             let _ = write!(posts, "{}({id}, '{} {} {id}')", if id == 1 { "" } else { ", " }, word(), word());
         }
         client.query(&posts)?;
+        let all = u64::from(POSTS + LIKES);
+        progress(u64::from(POSTS), all);
         let mut likes = String::from("INSERT INTO likes (post_id) VALUES ");
         for n in 0..LIKES {
             let _ = write!(likes, "{}({})", if n == 0 { "" } else { ", " }, rng.random_range(1..=POSTS));
         }
         client.query(&likes)?;
+        progress(all, all);
         Ok(())
     }
 

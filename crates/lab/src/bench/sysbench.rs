@@ -1,6 +1,6 @@
 //! The two statements of sysbench's `oltp_update_index` and `oltp_point_select`, on its table, with uniform keys.
 
-use super::Workload;
+use super::{Progress, Workload};
 use crate::client::{Client, ClientError};
 use rand::Rng;
 use rand::rngs::SmallRng;
@@ -57,7 +57,7 @@ impl Workload for Sysbench {
         }
     }
 
-    fn load(&self, client: &mut Client, rng: &mut SmallRng) -> Result<(), ClientError> {
+    fn load(&self, client: &mut Client, rng: &mut SmallRng, progress: &mut Progress<'_>) -> Result<(), ClientError> {
         client.query("DROP TABLE IF EXISTS sbtest")?;
         client.query(
             "CREATE TABLE sbtest (id INTEGER PRIMARY KEY, k INTEGER NOT NULL DEFAULT 0, c CHAR(120) NOT NULL DEFAULT '', \
@@ -67,6 +67,7 @@ impl Workload for Sysbench {
         while first <= self.rows {
             self.insert(client, rng, first)?;
             first += BATCH_ROWS;
+            progress(u64::from(self.rows.min(first - 1)), u64::from(self.rows));
         }
         client.query("CREATE INDEX k_1 ON sbtest (k)").map(|_| ())
     }

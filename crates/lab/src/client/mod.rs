@@ -22,6 +22,8 @@ use std::net::{SocketAddr, TcpStream};
 
 /// Bytes asked of the socket at a time.
 const CHUNK_BYTES: usize = 16 << 10;
+/// Rows of a COPY that go out as one message.
+const COPY_PART_BYTES: usize = 64 << 10;
 
 /// A column of a result.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -137,7 +139,24 @@ impl Client {
     ///
     /// # Errors
     /// The connection's; what the server refuses is an [`Event::Error`].
-    pub fn query_events(&mut self, sql: &str, mut see: impl FnMut(Event)) -> Result<(), ClientError> {
+    pub fn query_events(&mut self, sql: &str, see: impl FnMut(Event)) -> Result<(), ClientError> {
+        self.converse(sql, None, see)
+    }
+
+    /// As [`Client::query_events`], for a `COPY .. FROM STDIN` whose rows come from `data`.
+    ///
+    /// # Errors
+    /// As there; where `data` cannot be read, the server is told and refuses the statement.
+    pub fn copy_events(&mut self, sql: &str, data: &mut dyn Read, see: impl FnMut(Event)) -> Result<(), ClientError> {
+        self.converse(sql, Some(data), see)
+    }
+
+    fn converse(
+        &mut self,
+        sql: &str,
+        mut data: Option<&mut dyn Read>,
+        mut see: impl FnMut(Event),
+    ) -> Result<(), ClientError> {
         frontend::query(sql, &mut self.outgoing).map_err(|e| ClientError::Usage(e.to_string()))?;
         self.send()?;
         loop {
@@ -167,8 +186,16 @@ impl Client {
                     return Ok(());
                 }
                 Message::CopyInResponse(_) => {
-                    let reason = "this client has no data for COPY FROM STDIN";
-                    frontend::copy_fail(reason, &mut self.outgoing).map_err(ClientError::Io)?;
+                    let refusal = match data.take() {
+                        Some(data) => self.send_rows(data)?,
+                        None => Some("this client has no data for COPY FROM STDIN".to_owned()),
+                    };
+                    match refusal {
+                        Some(reason) => {
+                            frontend::copy_fail(&reason, &mut self.outgoing).map_err(ClientError::Io)?;
+                        }
+                        None => frontend::copy_done(&mut self.outgoing),
+                    }
                     self.send()?;
                 }
                 Message::CopyData(body) => {
@@ -176,6 +203,23 @@ impl Client {
                     see(Event::Row(vec![Some(line.trim_end_matches('\n').to_owned())]));
                 }
                 _ => {}
+            }
+        }
+    }
+
+    /// Sends rows for a COPY, a part at a time; says why not all of them could be read.
+    fn send_rows(&mut self, data: &mut dyn Read) -> Result<Option<String>, ClientError> {
+        let mut part = vec![0; COPY_PART_BYTES];
+        loop {
+            match data.read(&mut part) {
+                Ok(0) => return Ok(None),
+                Ok(n) => {
+                    let message = frontend::CopyData::new(&part[..n]).map_err(ClientError::Io)?;
+                    message.write(&mut self.outgoing);
+                    self.send()?;
+                }
+                Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(e) => return Ok(Some(format!("the data cannot be read: {e}"))),
             }
         }
     }

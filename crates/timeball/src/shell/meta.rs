@@ -1,45 +1,78 @@
 //! Commands that begin with a backslash, as in psql.
 
-use super::{Shell, Step};
+use super::{Shell, Step, copy, describe, watch};
 use lab::client::{Client, Url};
 use std::fs::File;
 use std::io::BufReader;
 
 const HELP: &str = "\
 \\d NAME      columns, indexes and constraints of a table; \\d alone lists relations
-\\dt \\dv \\ds \\di   tables, views, sequences, indexes
-\\dn \\l      schemas, databases
+\\dt \\dv \\ds \\di   tables, views, sequences, indexes; with a + what was said of them, too
+\\dn \\l \\du   schemas, databases, roles
+\\df [NAME]   functions; * stands for any letters
 \\c DATABASE  connect to another database
 \\conninfo    where this is
+\\x [on|off]  a column per line; \\gx after a statement, for that one
+\\copy        COPY from or to a file on this side
+\\set [NAME VALUE], \\unset NAME   variables: :NAME, :'NAME' and :\"NAME\" stand for the value
+\\echo TEXT   says it
+\\watch [S] [c=N]   the last statement again every S seconds (2), N times or until Ctrl-C
 \\timing      show how long statements take
 \\i FILE      run a file
 \\q           leave
 Statements end with a semicolon. Ctrl-C drops what was typed, or cancels what runs.
 ";
 
-const RELATIONS: &str = "\
-SELECT n.nspname AS \"Schema\", c.relname AS \"Name\", \
-CASE c.relkind WHEN 'r' THEN 'table' WHEN 'v' THEN 'view' WHEN 'S' THEN 'sequence' WHEN 'i' THEN 'index' END AS \"Type\" \
-FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
-WHERE n.nspname NOT IN ('pg_catalog', 'information_schema') AND c.relkind IN (KINDS) ORDER BY 1, 2";
-
 /// Runs a command.
 pub fn run(shell: &mut Shell, text: &str) -> Step {
-    let mut words = text.split_whitespace();
-    let (command, argument) = (words.next().unwrap_or_default(), words.next());
-    match (command.trim_end_matches(';'), argument) {
+    let text = text.trim_end().trim_end_matches(';');
+    let (command, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+    let arguments: Vec<&str> = rest.split_whitespace().collect();
+    let (bare, more) = command.strip_suffix('+').map_or((command, false), |bare| (bare, true));
+    match (bare, arguments.as_slice()) {
         ("\\q", _) => return Step::Leave,
         ("\\?" | "\\h" | "\\help", _) => print!("{HELP}"),
-        ("\\timing", _) => {
-            shell.timing = !shell.timing;
-            println!("Timing is {}.", if shell.timing { "on" } else { "off" });
+        ("\\timing", given) => {
+            let Some(on) = switch(shell.timing, given) else { return unknown(text) };
+            shell.timing = on;
+            println!("Timing is {}.", if on { "on" } else { "off" });
+        }
+        ("\\x", given) => {
+            let Some(on) = switch(shell.expanded, given) else { return unknown(text) };
+            shell.expanded = on;
+            println!("Expanded display is {}.", if on { "on" } else { "off" });
         }
         ("\\conninfo", _) => {
             let Url { user, host, port, database, .. } = &shell.url;
             println!("Database \"{database}\" as user \"{user}\" at {host}:{port}, {}.", shell.server());
         }
-        ("\\c" | "\\connect", Some(database)) => return connect(shell, database.trim_end_matches(';')),
-        ("\\i", Some(path)) => return include(shell, path),
+        ("\\c" | "\\connect", [database]) => return connect(shell, database),
+        ("\\i", [path]) => return include(shell, path),
+        ("\\echo", _) => println!("{}", shell.with_variables(rest.trim())),
+        ("\\set", []) => {
+            for (name, value) in &shell.variables {
+                println!("{name} = '{value}'");
+            }
+        }
+        ("\\set", [name, ..]) => {
+            let value = rest.trim_start().strip_prefix(name).unwrap_or_default().trim();
+            let value = shell.with_variables(unquoted(value).as_deref().unwrap_or(value));
+            shell.variables.insert((*name).to_owned(), value);
+        }
+        ("\\unset", [name]) => {
+            if shell.variables.remove(*name).is_none() {
+                eprintln!("No variable is named {name}.");
+            }
+        }
+        ("\\copy", _) => return copy::run(shell, &shell.with_variables(rest)),
+        ("\\watch", given) => return watch::run(shell, given),
+        ("\\g" | "\\gx", []) if !shell.last.is_empty() => {
+            let before = shell.expanded;
+            shell.expanded |= bare == "\\gx";
+            let step = shell.statement(&shell.last.clone(), None);
+            shell.expanded = before;
+            return step;
+        }
         ("\\l", _) => {
             return shell.statement(
                 "SELECT datname AS \"Name\" FROM pg_catalog.pg_database ORDER BY 1",
@@ -50,48 +83,39 @@ pub fn run(shell: &mut Shell, text: &str) -> Step {
             let schemas = "SELECT nspname AS \"Name\" FROM pg_catalog.pg_namespace ORDER BY 1";
             return shell.statement(schemas, Some("List of schemas"));
         }
-        ("\\d", Some(name)) => return describe(shell, name.trim_end_matches(';')),
-        ("\\d", None) => return relations(shell, "'r', 'v', 'S'"),
-        ("\\dt", _) => return relations(shell, "'r'"),
-        ("\\dv", _) => return relations(shell, "'v'"),
-        ("\\ds", _) => return relations(shell, "'S'"),
-        ("\\di", _) => return relations(shell, "'i'"),
-        _ => {
-            eprintln!("There is no command {command}, or it needs an argument; \\? shows the commands.");
-            return Step::Failed;
-        }
+        ("\\d", [name]) => return describe::describe(shell, name, more),
+        ("\\d", []) => return describe::relations(shell, "'r', 'v', 'S'", more),
+        ("\\dt", []) => return describe::relations(shell, "'r'", more),
+        ("\\dv", []) => return describe::relations(shell, "'v'", more),
+        ("\\ds", []) => return describe::relations(shell, "'S'", more),
+        ("\\di", []) => return describe::relations(shell, "'i'", more),
+        ("\\dt" | "\\dv" | "\\ds" | "\\di", [name]) => return describe::describe(shell, name, more),
+        ("\\du", _) => return describe::roles(shell),
+        ("\\df", given) => return describe::functions(shell, given.first().copied()),
+        _ => return unknown(text),
     }
     Step::On
 }
 
-fn relations(shell: &mut Shell, kinds: &str) -> Step {
-    shell.statement(&RELATIONS.replace("KINDS", kinds), Some("List of relations"))
+fn unknown(text: &str) -> Step {
+    eprintln!("There is no command {text}, or it takes other arguments; \\? shows the commands.");
+    Step::Failed
 }
 
-/// A literal: quotes doubled.
-fn literal(text: &str) -> String {
-    format!("'{}'", text.replace('\'', "''"))
-}
-
-fn describe(shell: &mut Shell, name: &str) -> Step {
-    let (schema, table) = name.split_once('.').unwrap_or(("public", name));
-    let of = format!("table_schema = {} AND table_name = {}", literal(schema), literal(table));
-    let columns = format!(
-        "SELECT column_name AS \"Column\", data_type AS \"Type\", \
-         CASE is_nullable WHEN 'NO' THEN 'not null' ELSE '' END AS \"Nullable\", column_default AS \"Default\" \
-         FROM information_schema.columns WHERE {of} ORDER BY ordinal_position"
-    );
-    let title = format!("Relation \"{schema}.{table}\"");
-    if shell.statement(&columns, Some(&title)) != Step::On {
-        return Step::Failed;
+/// A switch after a command: as given, or the other way around.
+fn switch(now: bool, given: &[&str]) -> Option<bool> {
+    match given {
+        [] => Some(!now),
+        ["on" | "true" | "1"] => Some(true),
+        ["off" | "false" | "0"] => Some(false),
+        _ => None,
     }
-    let indexes = format!(
-        "SELECT indexname AS \"Name\", indexdef AS \"Definition\" FROM pg_catalog.pg_indexes \
-         WHERE schemaname = {} AND tablename = {} ORDER BY 1",
-        literal(schema),
-        literal(table)
-    );
-    shell.statement(&indexes, Some("Indexes"))
+}
+
+/// What stands in single quotes, doubled ones being one of them; `None` without quotes.
+fn unquoted(text: &str) -> Option<String> {
+    let inner = text.strip_prefix('\'')?.strip_suffix('\'')?;
+    Some(inner.replace("''", "'"))
 }
 
 fn connect(shell: &mut Shell, database: &str) -> Step {

@@ -1,14 +1,18 @@
 //! `timeball sql`: a SQL shell, for this database and any that speaks its protocol.
 
+mod copy;
+mod describe;
 mod export;
 mod meta;
 mod statement;
 mod table;
+mod watch;
 
 use crate::args::{Format, SqlOptions};
 use crate::signals::{self, Signal};
 use lab::client::{CancelKey, Client, ClientError, Column, Event, ServerMessage, TextRow, Url};
 use rustyline::error::ReadlineError;
+use std::collections::BTreeMap;
 use std::io::{BufRead, IsTerminal};
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -20,8 +24,9 @@ static RUNNING: Mutex<Option<CancelKey>> = Mutex::new(None);
 /// Cancels the statement that runs now; `false` if there is none.
 pub fn cancel_running() -> bool {
     let key = RUNNING.lock().ok().and_then(|running| running.clone());
+    let watched = watch::stop();
     // Where the request does not arrive, the user presses the key again.
-    key.is_some_and(|key| key.cancel().is_ok())
+    key.is_some_and(|key| key.cancel().is_ok()) || watched
 }
 
 /// What a shell holds between statements.
@@ -30,6 +35,12 @@ pub struct Shell {
     client: Client,
     format: Format,
     timing: bool,
+    /// A column per line.
+    expanded: bool,
+    /// Set by `\set`.
+    variables: BTreeMap<String, String>,
+    /// The last statements, for `\watch`.
+    last: String,
 }
 
 /// Whether the shell goes on.
@@ -109,7 +120,9 @@ pub fn interactive(url: &Url, format: Format) -> Result<(), String> {
 impl Shell {
     fn connect(url: &Url, format: Format) -> Result<Shell, String> {
         let client = Client::connect(url).map_err(|e| e.to_string())?;
-        Ok(Shell { url: url.clone(), client, format, timing: false })
+        let (timing, expanded) = (false, false);
+        let (variables, last) = (BTreeMap::new(), String::new());
+        Ok(Shell { url: url.clone(), client, format, timing, expanded, variables, last })
     }
 
     fn server(&self) -> String {
@@ -163,17 +176,44 @@ impl Shell {
         if text.starts_with('\\') {
             return meta::run(self, text);
         }
+        let (statements, command) = statement::split_command(text).unwrap_or((text, ""));
+        let statements = self.with_variables(statements.trim());
         let began = Instant::now();
-        let done = self.statement(text, None);
+        if !command.is_empty() {
+            self.last = statements;
+            return meta::run(self, command);
+        }
+        let done = self.statement(&statements, None);
+        self.last = statements;
         if self.timing {
             println!("Time: {:.3} ms", began.elapsed().as_secs_f64() * 1e3);
         }
         done
     }
 
+    /// A text with the values of its variables.
+    fn with_variables(&self, text: &str) -> String {
+        statement::interpolate(text, &self.variables)
+    }
+
+    /// The rows of a query of the shell's own; `None` if it failed, which was shown.
+    fn ask(&mut self, query: &str) -> Option<Vec<TextRow>> {
+        match self.client.query(query) {
+            Ok(rows) => Some(rows),
+            Err(ClientError::Server(message)) => {
+                show_message(&message, query);
+                None
+            }
+            Err(e) => {
+                self.lost(&e);
+                None
+            }
+        }
+    }
+
     /// Runs statements under a title.
     fn statement(&mut self, text: &str, title: Option<&str>) -> Step {
-        let mut view = View { format: self.format, title, text, columns: None, rows: Vec::new(), failed: false };
+        let mut view = View::new(self, text, title);
         self.mark_running(true);
         let ran = self.client.query_events(text, |event| view.see(event));
         self.mark_running(false);
@@ -206,6 +246,7 @@ impl Shell {
 /// Shows the events of one text.
 struct View<'a> {
     format: Format,
+    expanded: bool,
     title: Option<&'a str>,
     text: &'a str,
     columns: Option<Vec<Column>>,
@@ -213,7 +254,12 @@ struct View<'a> {
     failed: bool,
 }
 
-impl View<'_> {
+impl<'a> View<'a> {
+    fn new(shell: &Shell, text: &'a str, title: Option<&'a str>) -> View<'a> {
+        let (format, expanded) = (shell.format, shell.expanded);
+        View { format, expanded, title, text, columns: None, rows: Vec::new(), failed: false }
+    }
+
     fn see(&mut self, event: Event) {
         match event {
             Event::Columns(columns) => self.columns = Some(columns),
@@ -233,6 +279,7 @@ impl View<'_> {
     fn result(&mut self, tag: &str) {
         let rows = std::mem::take(&mut self.rows);
         let text = match (self.columns.take(), self.format) {
+            (Some(columns), Format::Table) if self.expanded => table::expanded(&columns, &rows, self.title) + "\n",
             (Some(columns), Format::Table) => table::aligned(&columns, &rows, self.title) + "\n",
             (Some(columns), Format::Csv) => export::csv(&columns, &rows),
             (Some(columns), Format::Json) => export::json(&columns, &rows),

@@ -1,35 +1,112 @@
-//! Where a statement ends, and where in it an error lies.
+//! Where a statement ends, what in it is a variable or a command, and where in it an error lies.
 
-/// Whether the last statement of the text ends with a semicolon, outside of strings and comments.
+use std::collections::BTreeMap;
+
+/// Whether the last statement of the text ends with a semicolon, or with a command of the shell, outside of strings and comments.
 pub fn is_complete(text: &str) -> bool {
-    let bytes = text.as_bytes();
-    let (mut at, mut ended) = (0, false);
-    while at < bytes.len() {
-        let rest = &text[at..];
-        let skipped = match bytes[at] {
-            b'\'' => quoted(rest, '\''),
-            b'"' => quoted(rest, '"'),
-            b'$' => dollar_quoted(rest),
-            b'-' if rest.starts_with("--") => Some(rest.find('\n').unwrap_or(rest.len())),
-            b'/' if rest.starts_with("/*") => block_comment(rest),
-            _ => Some(0),
-        };
-        // Inside of a string or comment that does not end.
-        let Some(skipped) = skipped else { return false };
-        if skipped > 0 {
-            let comment = rest.starts_with("--") || rest.starts_with("/*");
-            ended &= comment;
-            at += skipped;
-            continue;
+    let mut ended = false;
+    for token in tokens(text) {
+        match token {
+            Token::Character(_, ';') => ended = true,
+            Token::Character(_, '\\') => return true,
+            Token::Character(_, c) => ended &= c.is_whitespace(),
+            Token::Comment => {}
+            Token::Quoted => ended = false,
+            // Inside of a string or comment that does not end.
+            Token::Open => return false,
         }
-        match bytes[at] {
-            b';' => ended = true,
-            c if c.is_ascii_whitespace() => {}
-            _ => ended = false,
-        }
-        at += rest.chars().next().map_or(1, char::len_utf8);
     }
     ended
+}
+
+/// A text that ends with a command, such as `SELECT 1 \gx`: the statement and the command.
+pub fn split_command(text: &str) -> Option<(&str, &str)> {
+    let at = tokens(text).find_map(|token| match token {
+        Token::Character(at, '\\') => Some(at),
+        _ => None,
+    })?;
+    Some(text.split_at(at))
+}
+
+/// The text with the values of `:name`, `:'name'` (as a literal) and `:"name"` (as an identifier); `::` is a cast, and what is not set stays.
+pub fn interpolate(text: &str, variables: &BTreeMap<String, String>) -> String {
+    if variables.is_empty() {
+        return text.to_owned();
+    }
+    let (mut out, mut copied, mut before) = (String::new(), 0, ' ');
+    for token in tokens(text) {
+        let Token::Character(at, c) = token else {
+            before = ' ';
+            continue;
+        };
+        if at < copied {
+            continue;
+        }
+        if c == ':'
+            && before != ':'
+            && let Some((value, length)) = reference(&text[at + 1..], variables)
+        {
+            out.push_str(&text[copied..at]);
+            out.push_str(&value);
+            copied = at + 1 + length;
+        }
+        before = c;
+    }
+    out + &text[copied..]
+}
+
+/// The value that a reference stands for, and the length of the reference after its colon.
+fn reference(text: &str, variables: &BTreeMap<String, String>) -> Option<(String, usize)> {
+    let quote = text.chars().next().filter(|c| ['\'', '"'].contains(c));
+    let body = &text[quote.map_or(0, char::len_utf8)..];
+    let length = body.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(body.len());
+    let value = variables.get(&body[..length])?;
+    match quote {
+        None => Some((value.clone(), length)),
+        Some(quote) if body[length..].starts_with(quote) => {
+            let doubled = value.replace(quote, &format!("{quote}{quote}"));
+            Some((format!("{quote}{doubled}{quote}"), length + 2))
+        }
+        Some(_) => None,
+    }
+}
+
+/// A piece of a text of statements.
+enum Token {
+    /// Neither quoted nor commented: where, and what.
+    Character(usize, char),
+    Comment,
+    Quoted,
+    /// A string or comment that does not end.
+    Open,
+}
+
+fn tokens(text: &str) -> impl Iterator<Item = Token> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let rest = text.get(at..)?;
+        let c = rest.chars().next()?;
+        let skipped = match c {
+            '\'' => quoted(rest, '\''),
+            '"' => quoted(rest, '"'),
+            '$' => dollar_quoted(rest),
+            '-' if rest.starts_with("--") => Some(rest.find('\n').unwrap_or(rest.len())),
+            '/' if rest.starts_with("/*") => block_comment(rest),
+            _ => Some(0),
+        };
+        let began = at;
+        at += match skipped {
+            None => rest.len(),
+            Some(0) => c.len_utf8(),
+            Some(length) => length,
+        };
+        Some(match skipped {
+            None => Token::Open,
+            Some(0) => Token::Character(began, c),
+            Some(_) if c == '-' || c == '/' => Token::Comment,
+            Some(_) => Token::Quoted,
+        })
+    })
 }
 
 /// Length of a quoted string or identifier at the start of the text; doubled quotes are two of them in a row.
@@ -98,6 +175,7 @@ mod tests {
             "/* ; /* */ */ x;",
             "SELECT $1;",
             "ä;",
+            "SELECT 1 \\gx",
         ] {
             assert!(is_complete(whole), "{whole}");
         }
@@ -105,6 +183,21 @@ mod tests {
         {
             assert!(!is_complete(part), "{part}");
         }
+    }
+
+    #[test]
+    fn commands_end_statements() {
+        assert_eq!(split_command("SELECT '\\', 1 \\watch 2"), Some(("SELECT '\\', 1 ", "\\watch 2")));
+        assert_eq!(split_command("SELECT 1; -- \\x"), None);
+    }
+
+    #[test]
+    fn variables_stand_for_their_values() {
+        let variables = [("n", "7"), ("name", "O'Neill"), ("t", "a \"b\"")];
+        let variables = variables.map(|(k, v)| (k.to_owned(), v.to_owned())).into();
+        let text = "SELECT :n::int, :'name', ':n', a[1:2], :other -- :n\nFROM :\"t\" WHERE x=:n";
+        let expected = "SELECT 7::int, 'O''Neill', ':n', a[1:2], :other -- :n\nFROM \"a \"\"b\"\"\" WHERE x=7";
+        assert_eq!(interpolate(text, &variables), expected);
     }
 
     #[test]

@@ -41,6 +41,37 @@ pub fn aligned(columns: &[Column], rows: &[TextRow], title: Option<&str>) -> Str
     out
 }
 
+/// A record after the other, a column per line (`\\x`).
+pub fn expanded(columns: &[Column], rows: &[TextRow], title: Option<&str>) -> String {
+    let name_width = columns.iter().map(|c| c.name.width()).max().unwrap_or(0);
+    let value_width =
+        rows.iter().flatten().flat_map(|v| lines(v.as_deref())).map(UnicodeWidthStr::width).max().unwrap_or(0);
+    let mut out = title.map_or(String::new(), |title| format!("{title}\n"));
+    for (n, row) in rows.iter().enumerate() {
+        let rule = format!("-[ RECORD {} ]", n + 1);
+        let width = (name_width + 3 + value_width).max(rule.len());
+        let mut line: Vec<u8> = (rule + &"-".repeat(width)).into_bytes();
+        line.truncate(width);
+        if let Some(cross) = line.get_mut(name_width + 1).filter(|c| **c == b'-') {
+            *cross = b'+';
+        }
+        out.push_str(&String::from_utf8_lossy(&line));
+        out.push('\n');
+        for (column, value) in columns.iter().zip(row) {
+            for (i, line) in lines(value.as_deref()).into_iter().enumerate() {
+                let name = if i == 0 { column.name.as_str() } else { "" };
+                let pad = " ".repeat(name_width - name.width());
+                out.push_str(format!("{name}{pad} | {line}").trim_end());
+                out.push('\n');
+            }
+        }
+    }
+    if rows.is_empty() {
+        out.push_str("(0 rows)\n");
+    }
+    out
+}
+
 fn lines(value: Option<&str>) -> Vec<&str> {
     value.unwrap_or("").split('\n').collect()
 }
@@ -73,6 +104,16 @@ fn centred(text: &str, width: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn records() {
+        let columns = [Column { name: "id".into(), type_oid: 23 }, Column { name: "title".into(), type_oid: 25 }];
+        let rows = [vec![Some("1".into()), Some("one\ntwo".into())], vec![Some("10".into()), None]];
+        let record = |n| format!("-[ RECORD {n} ]");
+        let (first, second) = (record(1), record(2));
+        let expected = [&first, "id    | 1", "title | one", "      | two", &second, "id    | 10", "title |", ""];
+        assert_eq!(expanded(&columns, &rows, None), expected.join("\n"));
+    }
 
     #[test]
     fn looks_like_psql() {
