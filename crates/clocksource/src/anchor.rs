@@ -122,18 +122,28 @@ impl Anchor {
     /// oscillator; `asleep_ns`, seldom, for how long the machine has been suspended, as `boottime - monotonic` has it, nanoseconds, rounded down.
     #[inline]
     pub fn read(&self, now_ns: u64, raw_ns: impl FnOnce() -> u64, asleep_ns: impl FnOnce() -> i64) -> Reading {
+        if let Some(bare) = self.bare {
+            return self.read_bare(bare, now_ns, raw_ns(), asleep_ns);
+        }
         let in_time = now_ns <= self.void_after_ns && now_ns <= self.look_after_ns;
-        let (interval, slept) = match self.bare {
-            None => (self.after(now_ns.saturating_sub(self.as_of_ns)), false),
-            Some(bare) => {
-                let raw_ns = raw_ns();
-                (self.after(bare.passed_ns(raw_ns)), self.has_stood_still(bare, now_ns, raw_ns))
-            }
+        let status = if in_time { self.status } else { self.status_when_late(now_ns, asleep_ns()) };
+        self.reading(now_ns, self.after(now_ns.saturating_sub(self.as_of_ns)), status)
+    }
+
+    /// Apart: the usual reading stays small.
+    #[inline(never)]
+    fn read_bare(&self, bare: Bare, now_ns: u64, raw_ns: u64, asleep_ns: impl FnOnce() -> i64) -> Reading {
+        let in_time = now_ns <= self.void_after_ns && now_ns <= self.look_after_ns;
+        let status = match self.has_stood_still(bare, now_ns, raw_ns) {
+            true => self.status_when_late(now_ns, i64::MAX),
+            false if in_time => self.status,
+            false => self.status_when_late(now_ns, asleep_ns()),
         };
-        let status = match in_time && !slept {
-            true => self.status,
-            false => self.status_when_late(now_ns, if slept { i64::MAX } else { asleep_ns() }),
-        };
+        self.reading(now_ns, self.after(bare.passed_ns(raw_ns)), status)
+    }
+
+    #[inline]
+    const fn reading(&self, now_ns: u64, interval: Interval, status: Status) -> Reading {
         Reading {
             interval,
             as_of_ns: self.as_of_ns,
