@@ -6,7 +6,7 @@ pub use crate::transaction::Deadline;
 use crate::transaction::{Interrupt, Kv, Patience, TxnRef};
 use crate::types::Value;
 use crate::types::calendar::TimeZone;
-use crate::{Backend, KvError, SqlError, SqlState};
+use crate::{Backend, KvError, SqlError, SqlState, work};
 use clock::Timestamp;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -189,8 +189,9 @@ impl StatementContext {
             return Err(KvError::Interrupted.into());
         }
         if self.deadline.has_passed(self.kv.as_ref()) {
-            return Err(SqlError::new(SqlState::QUERY_CANCELED, "canceling statement due to statement timeout"));
+            return Err(work::timed_out());
         }
-        Ok(())
+        // The client that has gone is seen there.
+        work::step(work::UNITS_PER_CHECK)
     }
 }

@@ -24,6 +24,7 @@ pub mod sessions;
 pub mod syntax;
 pub mod transaction;
 pub mod types;
+pub mod work;
 
 pub use database::{Database, DatabaseOptions};
 pub use error::{SqlError, SqlState};

@@ -103,7 +103,7 @@ fn encode_body(value: &Value, ty: &SqlType, out: &mut Vec<u8>) {
             _ => encode_bytes(text.as_bytes(), out),
         },
         Value::Json(text) => encode_bytes(text.as_bytes(), out),
-        Value::Jsonb(text) => encode_json(&Json::parse(text).unwrap_or(Json::Null), out),
+        Value::Jsonb(text) => encode_json(&Json::parse_known(text).unwrap_or(Json::Null), out),
         Value::Bytea(bytes) => encode_bytes(bytes, out),
         Value::Numeric(v) => encode_numeric(v, out),
         Value::Interval(v) => out.extend_from_slice(&((v.total_us() as u128) ^ (1 << 127)).to_be_bytes()),

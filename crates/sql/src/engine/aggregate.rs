@@ -7,7 +7,7 @@ use crate::context::StatementContext;
 use crate::exec::sort::in_order;
 use crate::exec::total::Total;
 use crate::types::{Array, SqlType, Value};
-use crate::{SqlError, SqlState};
+use crate::{SqlError, SqlState, work};
 use std::sync::Arc;
 
 /// Which.
@@ -196,6 +196,8 @@ pub(super) struct Accumulator {
     best: Value,
     text: String,
     values: Vec<Value>,
+    /// Of an array: what its elements say.
+    value_bytes: usize,
     fraction: f64,
     lines: bool,
 }
@@ -219,6 +221,7 @@ impl AggregateCall {
             best: Value::Null,
             text: String::new(),
             values: Vec::new(),
+            value_bytes: 0,
             fraction: 0.5,
             lines: self.lines,
         }
@@ -254,17 +257,23 @@ impl Accumulator {
             Function::BitAnd => self.bits(value, |a, b| a & b),
             Function::BitOr => self.bits(value, |a, b| a | b),
             Function::BitXor => self.bits(value, |a, b| a ^ b),
-            Function::StringAgg => self.concatenate(value, args.get(1)),
+            Function::StringAgg => self.concatenate(value, args.get(1))?,
             Function::JsonAgg { .. } => {
                 self.text += match self.count {
                     1 => "",
                     _ if self.lines && !value.is_null() => ", \n ",
                     _ => ", ",
                 };
-                self.text += value.as_str().unwrap_or("null");
+                let text = value.as_str().unwrap_or("null");
+                work::value_fits(self.text.len() + text.len())?;
+                self.text += text;
             }
             Function::JsonObjectAgg { .. } => self.member(value, args.get(1))?,
-            Function::ArrayAgg => self.values.push(value.clone()),
+            Function::ArrayAgg => {
+                self.value_bytes += work::ELEMENT_BYTES + work::value_bytes(value);
+                work::value_fits(self.value_bytes)?;
+                self.values.push(value.clone());
+            }
             Function::Variance { .. } => self.spread.get_or_insert_default().add(value)?,
             Function::PercentileCont | Function::PercentileDisc | Function::Mode => {
                 self.fraction = args.get(1).map_or(0.5, as_float);
@@ -285,11 +294,18 @@ impl Accumulator {
         self.bits = if self.count == 1 { value } else { op(self.bits, value) };
     }
 
-    fn concatenate(&mut self, value: &Value, delimiter: Option<&Value>) {
-        if self.count > 1 {
-            self.text += delimiter.and_then(Value::as_str).unwrap_or("");
-        }
-        self.text += value.as_str().unwrap_or("");
+    fn concatenate(&mut self, value: &Value, delimiter: Option<&Value>) -> Result<(), SqlError> {
+        let delimiter = delimiter.and_then(Value::as_str).filter(|_| self.count > 1).unwrap_or("");
+        let value = value.as_str().unwrap_or("");
+        work::value_fits(self.text.len() + delimiter.len() + value.len())?;
+        self.text += delimiter;
+        self.text += value;
+        Ok(())
+    }
+
+    /// About what it holds and shows of what it was given, bytes.
+    pub(super) fn held_bytes(&self) -> usize {
+        self.text.len() + self.values.len() * size_of::<Value>()
     }
 
     fn member(&mut self, key: &Value, value: Option<&Value>) -> Result<(), SqlError> {
@@ -302,7 +318,7 @@ impl Accumulator {
         crate::types::json::write_string(key, &mut self.text);
         self.text += if matches!(self.function, Function::JsonObjectAgg { binary: true }) { ": " } else { " : " };
         self.text += value.and_then(Value::as_str).unwrap_or("null");
-        Ok(())
+        work::value_fits(self.text.len())
     }
 
     /// The result.

@@ -7,6 +7,7 @@ use crate::expr::{Expr, regexp};
 use crate::pg_catalog::functions;
 use crate::types::json::{Json, raw_parts};
 use crate::types::{Array, Interval, Numeric, Row, SqlType, Value};
+use crate::work::Held;
 use crate::{SqlError, SqlState};
 use std::sync::Arc;
 
@@ -39,6 +40,9 @@ pub(super) enum SetFunction {
     Value,
 }
 
+/// What a row of one or two values holds beside them, bytes.
+const ROW_BYTES: usize = 96;
+
 /// One call.
 #[derive(Debug)]
 pub(super) struct SetCall {
@@ -56,9 +60,28 @@ pub(super) struct SetRows {
 /// The rows still to come of one call.
 enum Series {
     Listed(std::vec::IntoIter<Row>),
-    Integers { next: Option<i64>, end: i64, step: i64, ty: SqlType },
-    Numerics { next: Numeric, end: Numeric, step: Numeric },
-    Times { next: Value, end: Value, step: Value, backwards: bool, add: Expr, ty: SqlType, run: Arc<Run> },
+    /// Made one by one, of a value that is there: its rows are many times as large.
+    Made(Box<dyn Iterator<Item = Row> + Send>),
+    Integers {
+        next: Option<i64>,
+        end: i64,
+        step: i64,
+        ty: SqlType,
+    },
+    Numerics {
+        next: Numeric,
+        end: Numeric,
+        step: Numeric,
+    },
+    Times {
+        next: Value,
+        end: Value,
+        step: Value,
+        backwards: bool,
+        add: Expr,
+        ty: SqlType,
+        run: Arc<Run>,
+    },
 }
 
 impl SetRows {
@@ -94,6 +117,7 @@ impl Iterator for Series {
     fn next(&mut self) -> Option<Row> {
         match self {
             Series::Listed(rows) => rows.next(),
+            Series::Made(rows) => rows.next(),
             Series::Integers { next, end, step, ty } => {
                 let value = (*next)?;
                 if (*step > 0 && value > *end) || (*step < 0 && value < *end) {
@@ -169,24 +193,25 @@ impl SetCall {
         }
         match &self.function {
             SetFunction::Integers | SetFunction::Numerics | SetFunction::Times(_) => self.series(args, run),
-            SetFunction::Unnest => {
-                listed(array(&args[0]).map_or_else(Vec::new, |a| a.values.iter().map(|v| vec![v.clone()]).collect()))
-            }
+            SetFunction::Unnest => made(elements(&args[0]).map(|(_, value)| vec![value])),
             SetFunction::Expand => {
-                let rows = |a: &Array| a.values.iter().zip(1..).map(|(v, n)| vec![v.clone(), Value::Int4(n)]).collect();
-                listed(array(&args[0]).map_or_else(Vec::new, rows))
+                made(elements(&args[0]).map(|(place, value)| vec![value, Value::Int4(place as i32 + 1)]))
             }
-            SetFunction::Subscripts => listed(subscripts(&args)),
+            SetFunction::Subscripts => made(subscripts(&args)),
             SetFunction::Matches => {
                 let found = regexp::all_matches(&args, &|| run.context.check())?;
-                listed(found.into_iter().map(|groups| vec![groups]).collect())
+                made(found.into_iter().map(|groups| vec![groups]))
             }
             SetFunction::Catalog(name) => listed(functions::set_rows(name)),
             SetFunction::JsonElements { text, binary: false } => {
                 let document = args[0].as_str().unwrap_or("null");
                 match raw_parts(document)?.filter(|_| document.trim_start().starts_with('[')) {
                     Some(parts) => {
-                        let value = |(_, part): (String, &str)| Ok(vec![raw_value(part, *text)?]);
+                        let mut held = Held::default();
+                        let value = |(_, part): (String, &str)| {
+                            held.take(ROW_BYTES + part.len())?;
+                            Ok(vec![raw_value(part, *text)?])
+                        };
                         listed(parts.into_iter().map(value).collect::<Result<_, SqlError>>()?)
                     }
                     None => Err(SqlError::new(
@@ -199,8 +224,11 @@ impl SetCall {
                 let document = args[0].as_str().unwrap_or("null");
                 match raw_parts(document)?.filter(|_| document.trim_start().starts_with('{')) {
                     Some(parts) => {
-                        let row =
-                            |(key, part): (String, &str)| Ok(vec![Value::Text(key.into()), raw_value(part, *text)?]);
+                        let mut held = Held::default();
+                        let row = |(key, part): (String, &str)| {
+                            held.take(ROW_BYTES + key.len() + part.len())?;
+                            Ok(vec![Value::Text(key.into()), raw_value(part, *text)?])
+                        };
                         listed(parts.into_iter().map(row).collect::<Result<_, SqlError>>()?)
                     }
                     None => Err(SqlError::new(
@@ -210,21 +238,22 @@ impl SetCall {
                 }
             }
             SetFunction::JsonElements { text, binary } => match json_of(&args[0])? {
-                Json::Array(items) => listed(items.iter().map(|item| vec![json_value(item, *text, *binary)]).collect()),
+                Json::Array(items) => {
+                    let (text, binary) = (*text, *binary);
+                    made(items.into_iter().map(move |item| vec![json_value(&item, text, binary)]))
+                }
                 _ => Err(SqlError::new(
                     SqlState::INVALID_PARAMETER,
                     "cannot extract elements from a scalar or an object",
                 )),
             },
             SetFunction::JsonEach { text, binary } => {
-                let member = |(key, value): &(String, Json)| {
-                    vec![Value::Text(key.as_str().into()), json_value(value, *text, *binary)]
-                };
-                listed(members(&args[0])?.iter().map(member).collect())
+                let (text, binary) = (*text, *binary);
+                let member =
+                    move |(key, value): (String, Json)| vec![Value::Text(key.into()), json_value(&value, text, binary)];
+                made(members(&args[0])?.into_iter().map(member))
             }
-            SetFunction::JsonKeys => {
-                listed(members(&args[0])?.into_iter().map(|(key, _)| vec![Value::Text(key.into())]).collect())
-            }
+            SetFunction::JsonKeys => made(members(&args[0])?.into_iter().map(|(key, _)| vec![Value::Text(key.into())])),
             SetFunction::Value => listed(Vec::new()),
         }
     }
@@ -269,17 +298,26 @@ fn array(value: &Value) -> Option<&Array> {
     if let Value::Array(array) = value { Some(array) } else { None }
 }
 
-fn subscripts(args: &[Value]) -> Vec<Row> {
+/// Rows that are made one by one.
+fn made(rows: impl Iterator<Item = Row> + Send + 'static) -> Result<Series, SqlError> {
+    Ok(Series::Made(Box::new(rows)))
+}
+
+/// The elements of an array, and their places.
+fn elements(value: &Value) -> impl Iterator<Item = (usize, Value)> + Send + use<> {
+    let array = if let Value::Array(array) = value { Some(array.clone()) } else { None };
+    let count = array.as_ref().map_or(0, |array| array.values.len());
+    (0..count).filter_map(move |place| Some((place, array.as_ref()?.values.get(place)?.clone())))
+}
+
+fn subscripts(args: &[Value]) -> Box<dyn Iterator<Item = Row> + Send> {
     let dimension = args.get(1).and_then(Value::as_i64).and_then(|n| usize::try_from(n - 1).ok());
     let Some((length, lower)) = array(&args[0]).zip(dimension).and_then(|(array, d)| array.dimensions.get(d).copied())
     else {
-        return Vec::new();
+        return Box::new(std::iter::empty());
     };
-    let mut rows: Vec<Row> = (lower..lower + length).map(|n| vec![Value::Int4(n)]).collect();
-    if args.get(2) == Some(&Value::Bool(true)) {
-        rows.reverse();
-    }
-    rows
+    let rows = (lower..lower + length).map(|n| vec![Value::Int4(n)]);
+    if args.get(2) == Some(&Value::Bool(true)) { Box::new(rows.rev()) } else { Box::new(rows) }
 }
 
 fn members(value: &Value) -> Result<Vec<(String, Json)>, SqlError> {

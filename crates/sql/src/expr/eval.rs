@@ -6,11 +6,15 @@ use super::function::{Arguments, cast_context};
 use super::{Expr, arithmetic};
 use crate::context::StatementContext;
 use crate::types::{Array, SqlType, Value};
+use crate::work::{self, Held};
 use crate::{SqlError, SqlState};
 use std::borrow::Cow;
 use std::sync::Arc;
 
 type Statement<'a> = Option<&'a StatementContext>;
+
+/// Units of work of an item of a list.
+const ITEM_UNITS: usize = 8;
 
 impl Expr {
     /// Its value for a row.
@@ -79,16 +83,21 @@ impl Expr {
                 match args.as_slice() {
                     [] => function.call(&[], &arguments),
                     [a] => function.call(&[a.eval_in(row, statement)?], &arguments),
-                    [a, b] => function.call(&[a.eval_in(row, statement)?, b.eval_in(row, statement)?], &arguments),
+                    [a, b] => {
+                        let mut held = Held::default();
+                        let a = held_value(a, row, statement, &mut held)?;
+                        function.call(&[a, b.eval_in(row, statement)?], &arguments)
+                    }
                     many => {
-                        let values: Result<Vec<Value>, SqlError> =
-                            many.iter().map(|arg| arg.eval_in(row, statement)).collect();
-                        function.call(&values?, &arguments)
+                        let mut held = Held::default();
+                        function.call(&held_values(many, row, statement, &mut held)?, &arguments)
                     }
                 }
             }
             Expr::Cast { expr, from, to, explicit } => {
-                expr.operand(row, statement)?.cast(from, to, *explicit, &cast_context(statement))
+                let value = expr.operand(row, statement)?;
+                work::step(work::large_bytes(&value))?;
+                work::bounded(value.cast(from, to, *explicit, &cast_context(statement))?)
             }
             other => other.eval_rest(row, statement),
         }
@@ -124,6 +133,9 @@ impl Expr {
             }
             Expr::AnyAll { op, ty, left, array, all } => {
                 let (left, array) = (left.operand(row, statement)?, array.operand(row, statement)?);
+                if let Value::Array(array) = array.as_ref() {
+                    work::step(ITEM_UNITS * array.values.len())?;
+                }
                 Ok(any_all(&left, &array, ty, *all, |order| op.holds(order)))
             }
             Expr::Case { operand, branches, otherwise, .. } => {
@@ -176,9 +188,8 @@ impl Expr {
                 Ok(best)
             }
             Expr::Array { items, element } => {
-                let values: Result<Vec<Value>, SqlError> =
-                    items.iter().map(|item| item.eval_in(row, statement)).collect();
-                build_array(values?, element)
+                let mut held = Held::default();
+                work::bounded(build_array(held_values(items, row, statement, &mut held)?, element)?)
             }
             Expr::Subscript { array, indexes, .. } => {
                 let array = array.operand(row, statement)?;
@@ -187,14 +198,33 @@ impl Expr {
                 Ok(subscript(&array, &indexes?))
             }
             Expr::Row(fields) => {
-                let values: Result<Vec<Value>, SqlError> =
-                    fields.iter().map(|field| field.eval_in(row, statement)).collect();
-                Ok(Value::Record(values?.into()))
+                let mut held = Held::default();
+                work::bounded(Value::Record(held_values(fields, row, statement, &mut held)?.into()))
             }
             // The rest is in `eval_in`.
             _ => Err(SqlError::new(SqlState::INTERNAL_ERROR, "an expression was evaluated in the wrong place")),
         }
     }
+}
+
+/// A value that is held while others are computed: what is large is the statement's memory.
+#[inline]
+fn held_value(expr: &Expr, row: &[Value], statement: Statement<'_>, held: &mut Held) -> Result<Value, SqlError> {
+    let value = expr.eval_in(row, statement)?;
+    let bytes = work::large_bytes(&value);
+    if bytes > 0 {
+        held.take(bytes)?;
+    }
+    Ok(value)
+}
+
+fn held_values(
+    exprs: &[Expr],
+    row: &[Value],
+    statement: Statement<'_>,
+    held: &mut Held,
+) -> Result<Vec<Value>, SqlError> {
+    exprs.iter().map(|expr| held_value(expr, row, statement, held)).collect()
 }
 
 #[cold]
@@ -214,6 +244,7 @@ fn parameter(index: usize, statement: Statement<'_>) -> Result<&Value, SqlError>
 fn all_of(parts: &[Expr], until: bool, row: &[Value], statement: Statement<'_>) -> Result<Value, SqlError> {
     let mut unknown = false;
     for part in parts {
+        work::step(ITEM_UNITS)?;
         match part.operand(row, statement)?.as_ref() {
             Value::Bool(value) if *value == until => return Ok(Value::Bool(until)),
             Value::Bool(_) => {}
@@ -234,6 +265,7 @@ fn in_list<'a>(
     }
     let mut unknown = false;
     for item in list {
+        work::step(ITEM_UNITS)?;
         let item = item?;
         if item.is_null() {
             unknown = true;

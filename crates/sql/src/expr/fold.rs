@@ -3,6 +3,10 @@
 use super::{Expr, Volatility};
 use crate::SqlError;
 use crate::types::{SqlType, Value};
+use crate::work::heap_bytes;
+
+/// A greater value stays the expression that makes it: plans are kept, and a short text must not keep a long value with them.
+pub(crate) const FOLDED_BYTES_MAX: usize = 16 << 10;
 
 /// Evaluates an expression whose parts are literals, if it is immutable. One that fails stays as it is: it may stand where it is
 /// never asked for ([`settle`] tells).
@@ -11,8 +15,8 @@ pub(super) fn fold(expr: Expr) -> Expr {
         return expr;
     }
     match expr.eval_in(&[], None) {
-        Ok(value) => Expr::Literal(value, expr.ty()),
-        Err(_) => expr,
+        Ok(value) if heap_bytes(&value) <= FOLDED_BYTES_MAX => Expr::Literal(value, expr.ty()),
+        _ => expr,
     }
 }
 

@@ -3,8 +3,11 @@
 use super::functions;
 use crate::context::{EvalSettings, StatementContext};
 use crate::types::{CastContext, SqlType, Value};
-use crate::{SqlError, SqlState};
+use crate::{SqlError, SqlState, work};
 use std::sync::LazyLock;
+
+/// Units of work of any call.
+const CALL_UNITS: usize = 64;
 
 /// How often a function's result may differ for the same arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -128,7 +131,7 @@ impl Function {
         self
     }
 
-    /// Calls it.
+    /// Calls it. A call is work, by the size of its arguments; its result is a value that may be.
     ///
     /// # Errors
     /// What its body finds wrong.
@@ -136,7 +139,8 @@ impl Function {
         if self.strict && values.iter().any(Value::is_null) {
             return Ok(Value::Null);
         }
-        (self.body)(values, arguments)
+        work::step(CALL_UNITS + values.iter().map(work::large_bytes).sum::<usize>())?;
+        work::bounded((self.body)(values, arguments)?)
     }
 }
 

@@ -1,6 +1,9 @@
 //! LIKE: matched by walking pattern and text once, going back only to the last `%`.
 
-use crate::{SqlError, SqlState};
+use crate::{SqlError, SqlState, work};
+
+/// LIKE says so often what it has done, characters.
+const STEPS_COUNTED: usize = 4 << 10;
 
 /// Whether a text matches a LIKE pattern. `escape` is backslash unless said otherwise, `None` for no escape at all.
 ///
@@ -10,7 +13,14 @@ pub(super) fn like(text: &str, pattern: &str, escape: Option<char>) -> Result<bo
     let bad = || SqlError::new(SqlState(*b"22025"), "LIKE pattern must not end with escape character");
     let (mut t, mut p) = (text, pattern);
     let mut retry: Option<(&str, &str)> = None;
+    let mut steps = 0;
     loop {
+        // Each character of the text may be tried with each of the pattern.
+        steps += 1;
+        if steps == STEPS_COUNTED {
+            work::step(4 * STEPS_COUNTED)?;
+            steps = 0;
+        }
         let mut rest = p.chars();
         let step = match rest.next() {
             Some('%') if escape != Some('%') => {

@@ -8,7 +8,7 @@ use crate::exec::deferred::Modes;
 use crate::syntax;
 use crate::transaction::{BeginOptions, Isolation, TxnRef};
 use crate::types::Value;
-use crate::{SqlError, SqlState};
+use crate::{SqlError, SqlState, work};
 use clock::Timestamp;
 use std::sync::Arc;
 
@@ -143,6 +143,8 @@ impl Session {
             self.db.kv.now_us() - PG_EPOCH_US
         };
         self.start_deadline();
+        let memory = Arc::new(MemoryBudget::new(self.settings.query_memory_bytes));
+        work::use_memory(&memory);
         Ok(Arc::new(StatementContext {
             txn: active.txn.clone(),
             catalog: active.view.clone(),
@@ -154,7 +156,7 @@ impl Session {
             statement_us,
             interrupt: self.interrupt.clone(),
             deadline: self.deadline.clone(),
-            memory: Arc::new(MemoryBudget::new(self.settings.query_memory_bytes)),
+            memory,
             deferred: self.deferred.clone(),
             hash_seed: self.db.options.hash_seed,
             backend: self.backend.clone(),
@@ -167,7 +169,7 @@ impl Session {
     }
 
     /// `statement_timeout` counts from here, unless it counts already.
-    fn start_deadline(&self) {
+    pub(super) fn start_deadline(&self) {
         if self.settings.statement_timeout_ms > 0 && !self.deadline.is_set() {
             let timeout_us = i64::try_from(self.settings.statement_timeout_ms).unwrap_or(i64::MAX).saturating_mul(1000);
             self.deadline.set(self.db.kv.monotonic_us().saturating_add(timeout_us));
@@ -177,7 +179,7 @@ impl Session {
     /// Between rows: was the statement cancelled, or did its time run out?
     pub(super) fn check_interrupt(&self) -> Result<(), SqlError> {
         if self.deadline.has_passed(self.db.kv.as_ref()) {
-            return Err(SqlError::new(SqlState::QUERY_CANCELED, "canceling statement due to statement timeout"));
+            return Err(work::timed_out());
         }
         if self.interrupt.is_raised() {
             return Err(SqlError::new(SqlState::QUERY_CANCELED, "canceling statement due to user request"));

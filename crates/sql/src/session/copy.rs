@@ -185,6 +185,7 @@ impl Session {
     /// 22P04 and those of the rows; the COPY is over then, and the caller skips to CopyDone or CopyFail.
     pub fn copy_data(&mut self, data: &[u8]) -> Result<(), SqlError> {
         let Some(mut copy) = self.copy.take() else { return Ok(()) };
+        let _loan = self.lend_limits();
         let result = copy.splitter.push(data).and_then(|()| self.take_lines(&mut copy));
         self.keep_or_fail(copy, result)
     }
@@ -258,6 +259,7 @@ impl Session {
     /// Those of the rows, or of the statements that follow.
     pub fn copy_done(&mut self, out: &mut dyn Output) -> Result<(), SqlError> {
         let Some(mut copy) = self.copy.take() else { return Ok(()) };
+        let _loan = self.lend_limits();
         copy.splitter.finish();
         let result = self.finish_copy(&mut copy);
         let count = copy.count;

@@ -18,8 +18,9 @@ impl Session {
     /// # Errors
     /// Syntax and binding errors; 42P05 if the name is taken.
     pub fn parse(&mut self, name: &str, sql: &str, param_oids: &[u32]) -> Result<(), SqlError> {
-        self.interrupt.clear();
+        let _loan = self.begin_message();
         let result = self.parse_new(name, sql, param_oids);
+        self.deadline.clear();
         if result.is_err() {
             self.failed();
         }
@@ -96,7 +97,9 @@ impl Session {
         param_formats: &[i16],
         result_formats: &[i16],
     ) -> Result<(), SqlError> {
+        let _loan = self.begin_message();
         let result = self.bind_new(portal, statement, params, param_formats, result_formats);
+        self.deadline.clear();
         if result.is_err() {
             self.failed();
         }
@@ -172,7 +175,9 @@ impl Session {
     /// # Errors
     /// 26000 for an unknown statement.
     pub fn describe_statement(&mut self, name: &str) -> Result<(Vec<u32>, Vec<Field>), SqlError> {
+        let _loan = self.begin_message();
         let result = self.describe_new(name);
+        self.deadline.clear();
         if result.is_err() {
             self.failed();
         }
@@ -225,6 +230,7 @@ impl Session {
         sync_follows: bool,
         out: &mut dyn Output,
     ) -> Result<Executed, SqlError> {
+        let _loan = self.begin_message();
         let Some(mut running) = self.portals.take(portal) else {
             self.failed();
             return Err(unknown_portal(portal));
@@ -261,6 +267,7 @@ impl Session {
     /// # Errors
     /// The commit's.
     pub fn sync(&mut self) -> Result<(), SqlError> {
+        let _loan = self.lend_limits();
         if self.block == Block::None && self.active.is_some() {
             return self.commit().map_err(|e| self.name_row(e));
         }

@@ -37,6 +37,7 @@ mod startup;
 mod text_cache;
 mod zone;
 
+pub use crate::work::VALUE_BYTES_MAX;
 pub(crate) use conflict::lock_refused;
 pub(crate) use mentions::{is_role, unknown_role};
 pub(crate) use settings::{all as all_settings, milliseconds as duration_ms, show as setting_shown};
@@ -44,7 +45,7 @@ pub use startup::{Executed, Startup, TransactionStatus};
 pub use text_cache::TextCache;
 
 use crate::catalog::view::View;
-use crate::context::{Deadline, EvalSettings};
+use crate::context::{Deadline, EvalSettings, MemoryBudget};
 use crate::database::Database;
 use crate::exec::deferred::Deferred;
 use crate::output::{Field, Output};
@@ -52,6 +53,7 @@ use crate::sequence::SessionSequences;
 use crate::sessions::{Backend, Entrance, SessionState};
 use crate::syntax::Modes;
 use crate::transaction::{Interrupt, Patience};
+use crate::work::{Limits, Loan};
 use crate::{SqlError, SqlState, catalog};
 use active::Active;
 use clock::Timestamp;
@@ -66,8 +68,6 @@ use std::sync::Arc;
 pub const PREPARED_MAX: usize = 10_000;
 /// Most open portals and cursors of one session.
 pub const PORTALS_MAX: usize = 1_000;
-/// Greatest length of one value, bytes.
-pub const VALUE_BYTES_MAX: usize = 16 << 20;
 /// How often a statement is run before its client is told to restart the transaction.
 pub const STATEMENT_ATTEMPTS_MAX: usize = 50;
 
@@ -120,6 +120,10 @@ pub struct Session {
     deferred: Arc<Deferred>,
     /// When the running statement is to be stopped, microseconds since the Unix epoch.
     deadline: Deadline,
+    /// What work inside values is ended by.
+    limits: Arc<Limits>,
+    /// What work before a statement may hold.
+    planning_memory: Arc<MemoryBudget>,
 }
 
 impl Drop for Session {
@@ -160,6 +164,8 @@ impl Session {
         settings.seal();
         let patience = Patience { interrupt: interrupt.clone(), deadline: Deadline::default() };
         let deadline = patience.deadline.clone();
+        let limits = Limits::new(patience.clone(), db.kv.clone());
+        let planning_memory = Arc::new(MemoryBudget::new(settings.query_memory_bytes));
         let sequences = Arc::new(SessionSequences::new(db.kv.clone(), db.numbers.clone(), patience));
         let entrance = Entrance {
             pid: startup.backend_pid,
@@ -195,6 +201,8 @@ impl Session {
             start_notices,
             backend,
             deadline,
+            limits,
+            planning_memory,
             deferred: Default::default(),
         };
         session.settings_changed();
@@ -238,9 +246,22 @@ impl Session {
         self.settings.statement_timeout_ms
     }
 
+    /// A message is handled from here on, until the loan is dropped: what asked for an end before does not mean it.
+    fn begin_message(&self) -> Loan {
+        self.interrupt.clear();
+        self.start_deadline();
+        self.lend_limits()
+    }
+
+    /// A part of a message that began before.
+    fn lend_limits(&self) -> Loan {
+        self.limits.lend(self.planning_memory.clone())
+    }
+
     /// The settings have changed: plans made under the old ones are void.
     fn settings_changed(&mut self) {
         self.generation += 1;
+        self.planning_memory = Arc::new(MemoryBudget::new(self.settings.query_memory_bytes));
         let eval = &self.settings.eval;
         self.plan_settings = format!(
             "{}\0{}\0{}\0{}\0{}\0{}",

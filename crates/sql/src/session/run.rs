@@ -8,7 +8,7 @@ use crate::output::{Field, Output};
 use crate::plan::Execution;
 use crate::syntax::{Command, Planned};
 use crate::transaction::Isolation;
-use crate::{SqlError, SqlState};
+use crate::{SqlError, SqlState, work};
 use clock::Timestamp;
 use sqlparser::ast::Statement;
 use std::collections::VecDeque;
@@ -50,7 +50,7 @@ impl Session {
         how: How,
         out: &mut dyn Output,
     ) -> Result<Executed, SqlError> {
-        self.interrupt.clear();
+        self.start_deadline();
         self.show_statement(&portal.prepared.text);
         let outcome = self.run_outcome(portal, how, out).and_then(|outcome| {
             self.apply_effects(out)?;
@@ -97,7 +97,7 @@ impl Session {
     fn timed_out(&self, e: SqlError) -> SqlError {
         let late = self.deadline.has_passed(self.db.kv.as_ref());
         if late && (e.state == SqlState::QUERY_CANCELED || e.state == SqlState::LOCK_NOT_AVAILABLE) {
-            return SqlError::new(SqlState::QUERY_CANCELED, "canceling statement due to statement timeout");
+            return work::timed_out();
         }
         e
     }

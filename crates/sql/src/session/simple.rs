@@ -18,6 +18,7 @@ impl Session {
     /// # Errors
     /// The statement's.
     pub fn simple_query(&mut self, sql: &str, out: &mut dyn Output) -> Result<(), SqlError> {
+        let _loan = self.begin_message();
         self.unnamed = None;
         let all = match self.db.texts.parse(sql) {
             Ok(all) => all,

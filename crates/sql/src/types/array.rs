@@ -2,6 +2,7 @@
 
 use super::{Array, SqlType, Value};
 use crate::context::EvalSettings;
+use crate::work::Items;
 use crate::{SqlError, SqlState};
 use bytes::BufMut;
 
@@ -28,7 +29,7 @@ struct Reader<'a> {
     element: &'a SqlType,
     delimiter: u8,
     settings: &'a EvalSettings,
-    values: Vec<Value>,
+    items: Items,
     lengths: Vec<Option<usize>>,
 }
 
@@ -155,8 +156,7 @@ impl Reader<'_> {
         } else {
             Value::parse_text(self.element, &item, self.settings)?
         };
-        self.values.push(value);
-        Ok(())
+        self.items.push(value)
     }
 }
 
@@ -189,7 +189,7 @@ pub(crate) fn parse(element: &SqlType, text: &str, settings: &EvalSettings) -> R
         start += text[start..].len() - text[start..].trim_start().len();
     }
     let mut reader =
-        Reader { text, at: start, element, delimiter: b',', settings, values: Vec::new(), lengths: Vec::new() };
+        Reader { text, at: start, element, delimiter: b',', settings, items: Items::new(), lengths: Vec::new() };
     if reader.peek() != Some(b'{') {
         return Err(malformed(text, "Array value must start with \"{\" or dimension information."));
     }
@@ -198,7 +198,8 @@ pub(crate) fn parse(element: &SqlType, text: &str, settings: &EvalSettings) -> R
     if reader.at < text.len() {
         return Err(malformed(text, "Junk after closing right brace."));
     }
-    if reader.values.is_empty() {
+    let values = reader.items.into_values();
+    if values.is_empty() {
         return Ok(Array::from_values(element.clone(), vec![]));
     }
     let lengths: Vec<usize> = reader.lengths.iter().map(|l| l.unwrap_or(0)).collect();
@@ -212,7 +213,7 @@ pub(crate) fn parse(element: &SqlType, text: &str, settings: &EvalSettings) -> R
         return Err(malformed(text, "Specified array dimensions do not match array contents."));
     }
     let dimensions = lengths.iter().enumerate().map(|(i, n)| (*n as i32, lower.get(i).map_or(1, |l| l.0))).collect();
-    Ok(Array { element: element.clone(), dimensions, values: reader.values })
+    Ok(Array { element: element.clone(), dimensions, values })
 }
 
 /// Writes the text form; lower bounds other than 1 are shown.

@@ -6,11 +6,16 @@
 //! Invariant: nesting is bounded by [`MAX_DEPTH`], so no text can exhaust the stack.
 
 use super::Numeric;
+use crate::work::{self, Held};
 use crate::{SqlError, SqlState};
 use std::cmp::Ordering;
 
 /// Deepest nesting read.
 pub const MAX_DEPTH: usize = 512;
+/// The tree is counted in pieces of so many bytes.
+const HELD_PIECE_BYTES: usize = 64 << 10;
+/// Units of work of a comparison of two parts.
+const PART_UNITS: usize = 8;
 
 /// A parsed document.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,11 +45,26 @@ struct Reader<'a> {
     depth: usize,
     /// Only the form matters: `json` keeps escapes that no text could hold.
     form_only: bool,
+    /// What the tree holds so far, of the statement; `None`: it is read whatever it holds.
+    held: Option<Held>,
+    unheld_bytes: usize,
 }
 
 impl<'a> Reader<'a> {
     fn new(text: &'a str) -> Self {
-        Reader { text, at: 0, depth: 0, form_only: false }
+        Reader { text, at: 0, depth: 0, form_only: false, held: Some(Held::default()), unheld_bytes: 0 }
+    }
+
+    /// A part of the tree was made, with a text of so many bytes.
+    fn made(&mut self, text_bytes: usize) -> Result<(), SqlError> {
+        let Some(held) = &mut self.held else { return Ok(()) };
+        let bytes = size_of::<Json>() + text_bytes;
+        work::step(bytes)?;
+        self.unheld_bytes += bytes;
+        if self.unheld_bytes >= HELD_PIECE_BYTES {
+            held.take(std::mem::take(&mut self.unheld_bytes))?;
+        }
+        Ok(())
     }
 
     fn peek(&self) -> Option<u8> {
@@ -92,11 +112,23 @@ impl<'a> Reader<'a> {
 
     fn value(&mut self) -> Result<Json, SqlError> {
         self.blanks();
+        self.made(0)?;
         let value = match self.peek() {
             Some(b'{') => self.object()?,
             Some(b'[') => self.array()?,
-            Some(b'"') => Json::String(self.string()?),
-            Some(b'-' | b'0'..=b'9') => Json::Number(Numeric::parse(self.number()?)?.to_string()),
+            Some(b'"') => {
+                let text = self.string()?;
+                self.made(text.len())?;
+                Json::String(text)
+            }
+            Some(b'-' | b'0'..=b'9') => {
+                let number = self.number()?;
+                // Digits are brought into binary and back, each by all others.
+                work::step(number.len().saturating_mul(number.len()) / 64)?;
+                let number = Numeric::parse(number)?.to_string();
+                self.made(number.len())?;
+                Json::Number(number)
+            }
             _ => match self.token() {
                 "true" => self.word("true", Json::Bool(true)),
                 "false" => self.word("false", Json::Bool(false)),
@@ -127,6 +159,7 @@ impl<'a> Reader<'a> {
                     return Err(self.unexpected(if members.is_empty() { "string or \"}\"" } else { "string" }));
                 }
                 let key = self.string()?;
+                self.made(key.len())?;
                 self.blanks();
                 if self.peek() != Some(b':') {
                     return Err(self.unexpected("\":\""));
@@ -270,11 +303,22 @@ impl Json {
     /// Reads a document.
     ///
     /// # Errors
-    /// 22P02 with what is wrong, 54001 if it nests too deep.
+    /// 22P02 with what is wrong, 54001 if it nests too deep, 53200 beyond the statement's memory, 57014.
     pub fn parse(text: &str) -> Result<Json, SqlError> {
-        let mut reader = Reader::new(text);
+        Json::read(Reader::new(text))
+    }
+
+    /// Reads a document that was read before: whatever it holds, and to its end. For orders and keys, which must not fail.
+    ///
+    /// # Errors
+    /// As [`Json::parse`], but neither for memory nor for time.
+    pub fn parse_known(text: &str) -> Result<Json, SqlError> {
+        Json::read(Reader { held: None, ..Reader::new(text) })
+    }
+
+    fn read(mut reader: Reader<'_>) -> Result<Json, SqlError> {
         let value = reader.value()?;
-        if reader.at < text.len() {
+        if reader.at < reader.text.len() {
             return Err(reader.unexpected("end of input"));
         }
         Ok(value)
@@ -298,15 +342,18 @@ impl Json {
         match self {
             Json::Array(elements) => Json::Array(elements.into_iter().map(Json::normalize).collect()),
             Json::Object(members) => {
-                let mut sorted: Vec<(String, Json)> = Vec::with_capacity(members.len());
-                for (key, value) in members {
-                    let value = value.normalize();
-                    match sorted.binary_search_by(|(k, _)| k.len().cmp(&key.len()).then_with(|| k.as_str().cmp(&key))) {
-                        Ok(at) => sorted[at].1 = value,
-                        Err(at) => sorted.insert(at, (key, value)),
+                let mut members: Vec<(String, Json)> =
+                    members.into_iter().map(|(key, value)| (key, value.normalize())).collect();
+                members.sort_by(|(a, _), (b, _)| a.len().cmp(&b.len()).then_with(|| a.cmp(b)));
+                // The last of equal keys stays: the sort has left them in their order.
+                members.dedup_by(|(key, value), (kept, stays)| {
+                    let same = key == kept;
+                    if same {
+                        std::mem::swap(value, stays);
                     }
-                }
-                Json::Object(sorted)
+                    same
+                });
+                Json::Object(members)
             }
             scalar => scalar,
         }
@@ -383,26 +430,54 @@ impl Json {
     }
 
     /// jsonb's `@>`.
-    pub fn contains(&self, other: &Json) -> bool {
-        match (self, other) {
-            (Json::Object(_), Json::Object(wanted)) => {
-                wanted.iter().all(|(key, value)| self.member(key).is_some_and(|have| have.contains_nested(value)))
+    ///
+    /// # Errors
+    /// 57014: each part of one is compared with each of the other.
+    pub fn contains(&self, other: &Json) -> Result<bool, SqlError> {
+        Ok(match (self, other) {
+            (Json::Object(have), Json::Object(wanted)) => {
+                for (key, value) in wanted {
+                    work::step(PART_UNITS * have.len())?;
+                    match self.member(key) {
+                        Some(have) if have.contains_nested(value)? => {}
+                        _ => return Ok(false),
+                    }
+                }
+                true
             }
             (Json::Array(have), Json::Array(wanted)) => {
-                wanted.iter().all(|w| have.iter().any(|h| h.contains_nested(w)))
+                'wanted: for wanted in wanted {
+                    for have in have {
+                        work::step(PART_UNITS)?;
+                        if have.contains_nested(wanted)? {
+                            continue 'wanted;
+                        }
+                    }
+                    return Ok(false);
+                }
+                true
             }
             // An array may contain a scalar, at the top only.
-            (Json::Array(have), Json::Object(_)) => have.iter().any(|_| false),
+            (Json::Array(_), Json::Object(_)) => false,
             (Json::Array(have), scalar) => have.iter().any(|h| h.compare(scalar).is_eq()),
             (a, b) => a.compare(b).is_eq(),
+        })
+    }
+
+    fn contains_nested(&self, other: &Json) -> Result<bool, SqlError> {
+        match (self, other) {
+            (Json::Object(_), Json::Object(_)) | (Json::Array(_), Json::Array(_)) => self.contains(other),
+            (Json::Object(_) | Json::Array(_), _) | (_, Json::Object(_) | Json::Array(_)) => Ok(false),
+            (a, b) => Ok(a.compare(b).is_eq()),
         }
     }
 
-    fn contains_nested(&self, other: &Json) -> bool {
-        match (self, other) {
-            (Json::Object(_), Json::Object(_)) | (Json::Array(_), Json::Array(_)) => self.contains(other),
-            (Json::Object(_) | Json::Array(_), _) | (_, Json::Object(_) | Json::Array(_)) => false,
-            (a, b) => a.compare(b).is_eq(),
+    /// How many members or elements it has.
+    pub fn width(&self) -> usize {
+        match self {
+            Json::Array(elements) => elements.len(),
+            Json::Object(members) => members.len(),
+            _ => 1,
         }
     }
 

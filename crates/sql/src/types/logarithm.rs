@@ -7,6 +7,7 @@
 
 use super::Numeric;
 use super::numeric::overflow;
+use crate::work::step;
 use crate::{SqlError, SqlState};
 use bigdecimal::BigDecimal;
 use bigdecimal::num_bigint::{BigInt, Sign};
@@ -17,7 +18,7 @@ const SIGNIFICANT: i64 = 16;
 const SCALE_MAX: i64 = 1_000;
 /// Places beyond those asked for, which take up what rounding loses.
 const GUARD: i64 = 20;
-/// Places of a calculation, at most: time grows with their cube, and nothing here can be cancelled. It allows all results that have
+/// Places of a calculation, at most: time grows with their cube. It allows all results that have
 /// [`SCALE_MAX`] digits after the point, of all but bases so near 1 that only enormous exponents bring them away from it.
 const PLACES_MAX: i64 = 4_000;
 /// Beyond it an exponential overflows, below its negative it is zero.
@@ -27,6 +28,12 @@ const LOG10_E: f64 = std::f64::consts::LOG10_E;
 
 fn ten_to(exponent: i64) -> BigInt {
     BigInt::from(10u8).pow(exponent.max(0) as u32)
+}
+
+/// Units of work of a product and a quotient of numbers so large.
+fn product_units(one: &BigInt) -> usize {
+    let limbs = one.bits() as usize / 64 + 1;
+    2 * limbs * limbs
 }
 
 /// A value in units of `10^-places`.
@@ -52,38 +59,40 @@ fn bounded(places: i64) -> Result<i64, SqlError> {
 }
 
 /// atanh of `1 / n`.
-fn atanh_of_inverse(n: u32, one: &BigInt) -> BigInt {
+fn atanh_of_inverse(n: u32, one: &BigInt) -> Result<BigInt, SqlError> {
     let mut power = one / n;
     let (mut sum, mut divisor) = (power.clone(), 1u32);
     while power.sign() != Sign::NoSign {
+        step(power.bits() as usize / 16)?;
         power /= n * n;
         divisor += 2;
         sum += &power / divisor;
     }
-    sum
+    Ok(sum)
 }
 
 /// atanh of a value between -1/5 and 1/5.
-fn atanh(z: BigInt, one: &BigInt) -> BigInt {
+fn atanh(z: BigInt, one: &BigInt) -> Result<BigInt, SqlError> {
     let square = &z * &z / one;
     let (mut sum, mut term, mut divisor) = (z.clone(), z, 1u32);
     while term.sign() != Sign::NoSign {
+        step(product_units(one))?;
         term = term * &square / one;
         divisor += 2;
         sum += &term / divisor;
     }
-    sum
+    Ok(sum)
 }
 
 /// ln(2) and ln(10).
-fn constants(one: &BigInt) -> (BigInt, BigInt) {
-    let ln2 = atanh_of_inverse(3, one) * 2;
-    let ln10 = &ln2 * 3 + atanh_of_inverse(9, one) * 2;
-    (ln2, ln10)
+fn constants(one: &BigInt) -> Result<(BigInt, BigInt), SqlError> {
+    let ln2 = atanh_of_inverse(3, one)? * 2;
+    let ln10 = &ln2 * 3 + atanh_of_inverse(9, one)? * 2;
+    Ok((ln2, ln10))
 }
 
 /// The logarithm of a positive value, in units of `10^-places`.
-fn ln_fixed(value: &BigDecimal, places: i64) -> BigInt {
+fn ln_fixed(value: &BigDecimal, places: i64) -> Result<BigInt, SqlError> {
     let places_within = places + GUARD;
     let one = ten_to(places_within);
     let (tens, digits, count) = weight(value);
@@ -94,17 +103,17 @@ fn ln_fixed(value: &BigDecimal, places: i64) -> BigInt {
         part *= 2;
         twos += 1;
     }
-    let (ln2, ln10) = constants(&one);
+    let (ln2, ln10) = constants(&one)?;
     let z = (&part - &one) * &one / (&part + &one);
-    (atanh(z, &one) * 2 + ln10 * tens - ln2 * twos) / ten_to(GUARD)
+    Ok((atanh(z, &one)? * 2 + ln10 * tens - ln2 * twos) / ten_to(GUARD))
 }
 
 /// The exponential of a value in units of `10^-places`.
-fn exp_fixed(value: &BigInt, places: i64) -> BigDecimal {
+fn exp_fixed(value: &BigInt, places: i64) -> Result<BigDecimal, SqlError> {
     /// The argument is halved so often, the result squared as often.
     const HALVINGS: u32 = 8;
     let one = ten_to(places);
-    let (_, ln10) = constants(&one);
+    let (_, ln10) = constants(&one)?;
     let mut tens = value / &ln10;
     let mut rest = value - &tens * &ln10;
     if rest.sign() == Sign::Minus {
@@ -114,6 +123,7 @@ fn exp_fixed(value: &BigInt, places: i64) -> BigDecimal {
     rest >>= HALVINGS;
     let (mut sum, mut term, mut n) = (one.clone(), one.clone(), 0u32);
     while term.sign() != Sign::NoSign {
+        step(product_units(&one))?;
         n += 1;
         term = term * &rest / &one / n;
         sum += &term;
@@ -122,7 +132,7 @@ fn exp_fixed(value: &BigInt, places: i64) -> BigDecimal {
         sum = &sum * &sum / &one;
     }
     let tens = i64::try_from(tens).unwrap_or(0);
-    BigDecimal::new(sum, places - tens)
+    Ok(BigDecimal::new(sum, places - tens))
 }
 
 /// PostgreSQL's estimate of the place of a logarithm's first digit.
@@ -158,7 +168,7 @@ impl Numeric {
         let Some(value) = self.positive() else { return Ok(None) };
         let scale = scale_of(logarithm_weight(value), &[self]);
         let places = scale + GUARD;
-        rounded(BigDecimal::new(ln_fixed(value, places), places), scale).map(Some)
+        rounded(BigDecimal::new(ln_fixed(value, places)?, places), scale).map(Some)
     }
 
     /// The logarithm to a base other than 1; `None` unless both are positive finite values.
@@ -170,7 +180,7 @@ impl Numeric {
         let scale = scale_of(logarithm_weight(value) - logarithm_weight(by), &[self, base]);
         // A base near 1 has a small logarithm: its zeros must not cost digits.
         let places = bounded(scale + GUARD + 2 * logarithm_weight(by).abs() + logarithm_weight(value).abs())?;
-        let quotient = ln_fixed(value, places) * ten_to(places) / ln_fixed(by, places);
+        let quotient = ln_fixed(value, places)? * ten_to(places) / ln_fixed(by, places)?;
         rounded(BigDecimal::new(quotient, places), scale).map(Some)
     }
 
@@ -191,7 +201,7 @@ impl Numeric {
             return if estimate > 0.0 { Err(overflow()) } else { Numeric::from(0).round(scale).map(Some) };
         }
         let places = (scale + (estimate * LOG10_E) as i64).max(0) + GUARD;
-        rounded(exp_fixed(&fixed(value, places), places), scale).map(Some)
+        rounded(exp_fixed(&fixed(value, places), places)?, scale).map(Some)
     }
 
     /// A power whose base is positive; `None` unless both are finite and the base is positive.
@@ -207,7 +217,7 @@ impl Numeric {
         }
         let estimate = {
             let places = bounded(8 + near.abs())?;
-            Numeric::Finite(BigDecimal::new(ln_fixed(base, places), places) * by).to_f64()
+            Numeric::Finite(BigDecimal::new(ln_fixed(base, places)?, places) * by).to_f64()
         };
         if estimate.abs() > EXPONENT_MAX * 1.003 {
             return if estimate > 0.0 { Err(overflow()) } else { Numeric::from(0).round(SCALE_MAX).map(Some) };
@@ -217,8 +227,8 @@ impl Numeric {
         let places = (scale + tens).max(0) + GUARD;
         // The exponent multiplies the error of the logarithm.
         let within = bounded(places + weight(by).0.max(0) + GUARD)?;
-        let product = BigDecimal::new(ln_fixed(base, within), within) * by;
-        rounded(exp_fixed(&fixed(&product, places), places), scale).map(Some)
+        let product = BigDecimal::new(ln_fixed(base, within)?, within) * by;
+        rounded(exp_fixed(&fixed(&product, places), places)?, scale).map(Some)
     }
 
     fn positive(&self) -> Option<&BigDecimal> {

@@ -9,6 +9,7 @@
 
 use super::number::{invalid_syntax, trim};
 use super::{Numeric, SqlType};
+use crate::work::step;
 use crate::{SqlError, SqlState};
 use bigdecimal::BigDecimal;
 use bigdecimal::num_bigint::{BigInt, Sign};
@@ -30,6 +31,11 @@ pub(crate) fn overflow() -> SqlError {
 
 pub(crate) fn division_by_zero() -> SqlError {
     SqlError::new(SqlState::DIVISION_BY_ZERO, "division by zero")
+}
+
+/// A product or a quotient of these is about to be made.
+fn work(a: &BigInt, b: &BigInt) -> Result<(), SqlError> {
+    step((a.bits() / 64 + 1).saturating_mul(b.bits() / 64 + 1) as usize)
 }
 
 fn power_of_ten(exponent: i64) -> BigInt {
@@ -106,9 +112,21 @@ impl Numeric {
         if !whole.bytes().chain(fraction.bytes()).all(|b| b.is_ascii_digit()) {
             return Err(bad());
         }
+        let scale = (fraction.len() as i64).saturating_sub(exponent);
+        let whole = whole.trim_start_matches('0');
         let mut digits = Vec::with_capacity(whole.len() + fraction.len());
         digits.extend_from_slice(whole.as_bytes());
         digits.extend_from_slice(fraction.as_bytes());
+        if scale > MAX_SCALE {
+            return Err(overflow());
+        }
+        let zeros = digits.iter().take_while(|digit| **digit == b'0').count();
+        digits.drain(..zeros);
+        if digits.is_empty() {
+            digits.push(b'0');
+        } else if digits.len() as i64 - scale > MAX_WHOLE_DIGITS {
+            return Err(overflow());
+        }
         let mut value =
             match std::str::from_utf8(&digits).ok().filter(|d| d.len() <= 18).and_then(|d| d.parse::<i64>().ok()) {
                 Some(small) => BigInt::from(small),
@@ -116,10 +134,6 @@ impl Numeric {
             };
         if negative {
             value = -value;
-        }
-        let scale = fraction.len() as i64 - exponent;
-        if scale > MAX_SCALE {
-            return Err(overflow());
         }
         checked(value, scale)
     }
@@ -264,6 +278,7 @@ impl Numeric {
         match (self, other) {
             (Numeric::Finite(a), Numeric::Finite(b)) => {
                 let ((da, sa), (db, sb)) = (a.as_bigint_and_scale(), b.as_bigint_and_scale());
+                work(&da, &db)?;
                 checked(da.into_owned() * db.as_ref(), sa + sb)
             }
             (Numeric::NaN, _) | (_, Numeric::NaN) => Ok(Numeric::NaN),
@@ -287,6 +302,7 @@ impl Numeric {
                 } else {
                     (da.into_owned(), db.into_owned() * power_of_ten(-shift))
                 };
+                work(&numerator, &denominator)?;
                 checked(divide_rounded(&numerator, &denominator), scale)
             }
             (Numeric::Finite(_), _) => Ok(Numeric::from(0)),
@@ -304,6 +320,7 @@ impl Numeric {
                 let ((da, sa), (db, sb)) = (a.as_bigint_and_scale(), b.as_bigint_and_scale());
                 let scale = sa.max(sb);
                 let (da, db) = (round_digits(&da, sa, scale), round_digits(&db, sb, scale));
+                work(&da, &db)?;
                 checked(da % db, scale)
             }
             (Numeric::Finite(_), _) => Ok(self.clone()),

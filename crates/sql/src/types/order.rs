@@ -128,7 +128,7 @@ fn compare_jsonb(a: &str, b: &str) -> Ordering {
     if a == b {
         return Ordering::Equal;
     }
-    match (Json::parse(a), Json::parse(b)) {
+    match (Json::parse_known(a), Json::parse_known(b)) {
         (Ok(a), Ok(b)) => a.compare(&b),
         _ => a.cmp(b),
     }

@@ -5,14 +5,14 @@
 
 use super::aggregate::feed;
 use super::sort::{compare_rows, leads};
-use super::{Prefix, Run, Source, collect, held, listed, open as open_node};
+use super::{Prefix, Reservation, Run, Source, collect, held, listed, open as open_node};
 use crate::engine::key_table::{KEY_BYTES, KeyTable};
 use crate::engine::keys::{KeyKind, encode};
 use crate::engine::node::Node;
 use crate::engine::window::{Bound, Function, Units, WindowCall};
 use crate::exec::sort::in_order;
 use crate::types::{Row, Value};
-use crate::{SqlError, SqlState};
+use crate::{SqlError, SqlState, work};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<
     let mut columns = Vec::with_capacity(calls.len());
     for call in calls {
         reserved.bytes(rows.len() * 2 * size_of::<Value>())?;
-        columns.push(compute(call, &rows, run)?);
+        columns.push(compute(call, &rows, &mut reserved, run)?);
     }
     for column in columns {
         for (row, value) in rows.iter_mut().zip(column) {
@@ -96,12 +96,17 @@ fn partitions(call: &WindowCall, rows: &[Row], run: &Arc<Run>) -> Result<Vec<Par
     lists.into_iter().map(partition).collect()
 }
 
-fn compute(call: &WindowCall, rows: &[Row], run: &Arc<Run>) -> Result<Vec<Value>, SqlError> {
+fn compute(
+    call: &WindowCall,
+    rows: &[Row],
+    reserved: &mut Reservation,
+    run: &Arc<Run>,
+) -> Result<Vec<Value>, SqlError> {
     let mut out = vec![Value::Null; rows.len()];
     for partition in partitions(call, rows, run)? {
         run.check()?;
         if let Function::Aggregate(_) = call.function {
-            aggregate(call, &partition, rows, run, &mut out)?;
+            aggregate(call, &partition, rows, run, reserved, &mut out)?;
             continue;
         }
         for at in 0..partition.places.len() {
@@ -174,6 +179,7 @@ fn aggregate(
     partition: &Partition,
     rows: &[Row],
     run: &Arc<Run>,
+    reserved: &mut Reservation,
     out: &mut [Value],
 ) -> Result<(), SqlError> {
     let Function::Aggregate(aggregate) = &call.function else { return Ok(()) };
@@ -193,6 +199,11 @@ fn aggregate(
         }
         taken = frame.end.max(taken);
         // Peers share a frame, and so a result.
+        if aggregate.function.holds_values() {
+            // Each row shows all that was taken before it.
+            work::step(running.held_bytes())?;
+            reserved.bytes(running.held_bytes())?;
+        }
         out[partition.places[at]] = running.clone().finish(&run.context)?;
     }
     Ok(())

@@ -3,6 +3,7 @@
 use super::super::function::{Arguments, Function, Sig};
 use super::{int_at, str_at, wrong_type};
 use crate::types::{Array, SqlType as T, Value};
+use crate::work::{self, Held, Text, step, value_bytes, value_fits};
 use crate::{SqlError, SqlState};
 use std::sync::Arc;
 
@@ -72,11 +73,16 @@ pub(super) static TABLE: &[Function] = &[
     .lax(),
     Function::pure("array_fill", &[ELEMENT, Sig::ArrayOf(T::Int4)], ARRAY, array_fill).lax(),
     Function::pure("array_slice", &[ARRAY, I4, I4], ARRAY, array_slice).lax(),
-    Function::pure("@>", &[ARRAY, ARRAY], BOOL, |v, _| Ok(Value::Bool(contains(array_at(v, 0)?, array_at(v, 1)?)))),
-    Function::pure("<@", &[ARRAY, ARRAY], BOOL, |v, _| Ok(Value::Bool(contains(array_at(v, 1)?, array_at(v, 0)?)))),
+    Function::pure("@>", &[ARRAY, ARRAY], BOOL, |v, _| contains(array_at(v, 0)?, array_at(v, 1)?)),
+    Function::pure("<@", &[ARRAY, ARRAY], BOOL, |v, _| contains(array_at(v, 1)?, array_at(v, 0)?)),
     Function::pure("&&", &[ARRAY, ARRAY], BOOL, |v, _| {
         let (a, b) = (array_at(v, 0)?, array_at(v, 1)?);
-        Ok(Value::Bool(b.values.iter().any(|item| has(a, item))))
+        for item in &b.values {
+            if has(a, item)? {
+                return Ok(Value::Bool(true));
+            }
+        }
+        Ok(Value::Bool(false))
     }),
     Function::pure("trim_array", &[ARRAY, I4], ARRAY, |v, _| {
         let (array, n) = (array_at(v, 0)?, int_at(v, 1)?);
@@ -103,12 +109,18 @@ fn dimension(values: &[Value]) -> Result<Option<(i32, i32)>, SqlError> {
     Ok(usize::try_from(place - 1).ok().and_then(|i| array_at(values, 0).ok()?.dimensions.get(i).copied()))
 }
 
-fn has(array: &Array, item: &Value) -> bool {
-    !item.is_null() && array.values.iter().any(|have| !have.is_null() && have.same(item, &array.element))
+fn has(array: &Array, item: &Value) -> Result<bool, SqlError> {
+    step(4 * array.values.len())?;
+    Ok(!item.is_null() && array.values.iter().any(|have| !have.is_null() && have.same(item, &array.element)))
 }
 
-fn contains(array: &Array, wanted: &Array) -> bool {
-    wanted.values.iter().all(|item| has(array, item))
+fn contains(array: &Array, wanted: &Array) -> R {
+    for item in &wanted.values {
+        if !has(array, item)? {
+            return Ok(Value::Bool(false));
+        }
+    }
+    Ok(Value::Bool(true))
 }
 
 fn array_to_string(values: &[Value], arguments: &Arguments<'_>) -> R {
@@ -117,18 +129,24 @@ fn array_to_string(values: &[Value], arguments: &Arguments<'_>) -> R {
     }
     let (array, delimiter) = (array_at(values, 0)?, str_at(values, 1)?);
     let null = values.get(2).and_then(Value::as_str);
-    let mut parts = Vec::new();
+    let mut out = Text::new();
+    let mut any = false;
     for item in &array.values {
-        match (item.is_null(), null) {
-            (true, None) => {}
-            (true, Some(null)) => parts.push(null.to_owned()),
-            (false, _) => parts.push(match item {
-                Value::Bool(v) => if *v { "t" } else { "f" }.to_owned(),
-                item => item.to_output(&array.element, &arguments.cast_context())?,
-            }),
+        if item.is_null() && null.is_none() {
+            continue;
+        }
+        if any {
+            out.push_str(delimiter)?;
+        }
+        any = true;
+        match (item, null) {
+            (Value::Null, null) => out.push_str(null.unwrap_or_default())?,
+            (Value::Bool(v), _) => out.push(if *v { 't' } else { 'f' })?,
+            (Value::Text(text), _) => out.push_str(text)?,
+            (item, _) => out.push_str(&item.to_output(&array.element, &arguments.cast_context())?)?,
         }
     }
-    Ok(Value::text(parts.join(delimiter)))
+    Ok(out.into_value())
 }
 
 fn element_of(arguments: &Arguments<'_>) -> T {
@@ -150,6 +168,7 @@ fn append(array: &Value, item: &Value, arguments: &Arguments<'_>) -> R {
         return Ok(Value::Array(Array::from_values(element_of(arguments), vec![item.clone()]).into()));
     };
     one_dimension(array)?;
+    value_fits(value_bytes(item).saturating_add(array_bytes(array)))?;
     let lower = array.dimensions.first().map_or(1, |d| d.1);
     let mut values = array.values.clone();
     values.push(item.clone());
@@ -162,6 +181,7 @@ fn prepend(item: &Value, array: &Value, arguments: &Arguments<'_>) -> R {
         return Ok(Value::Array(Array::from_values(element_of(arguments), vec![item.clone()]).into()));
     };
     one_dimension(array)?;
+    value_fits(value_bytes(item).saturating_add(array_bytes(array)))?;
     let lower = array.dimensions.first().map_or(1, |d| d.1);
     let mut values = vec![item.clone()];
     values.extend(array.values.iter().cloned());
@@ -175,6 +195,7 @@ fn cat(left: &Value, right: &Value) -> R {
         (Value::Null, other) | (other, Value::Null) => return Ok(other.clone()),
         _ => return Err(wrong_type()),
     };
+    value_fits(array_bytes(a).saturating_add(array_bytes(b)))?;
     if a.values.is_empty() {
         return Ok(right.clone());
     }
@@ -202,6 +223,11 @@ fn cat(left: &Value, right: &Value) -> R {
     Ok(Value::Array(Arc::new(Array { element: a.element.clone(), dimensions, values })))
 }
 
+/// What its elements say, bytes.
+fn array_bytes(array: &Array) -> usize {
+    array.values.iter().map(|item| work::ELEMENT_BYTES + value_bytes(item)).sum()
+}
+
 fn positions(values: &[Value]) -> Result<Vec<Value>, SqlError> {
     if values[0].is_null() {
         return Ok(vec![]);
@@ -224,12 +250,15 @@ fn array_fill(values: &[Value], arguments: &Arguments<'_>) -> R {
         total = total.saturating_mul(length as usize);
         dimensions.push((length as i32, 1));
     }
-    super::check_length(total.saturating_mul(size_of::<Value>()))?;
+    let item = &values[0];
+    value_fits(total.saturating_mul(work::ELEMENT_BYTES + value_bytes(item)))?;
+    let mut held = Held::default();
+    held.take(total.saturating_mul(size_of::<Value>()))?;
     let element = element_of(arguments);
     if total == 0 || dimensions.is_empty() {
         return Ok(Value::Array(Array::from_values(element, vec![]).into()));
     }
-    Ok(Value::Array(Arc::new(Array { element, dimensions, values: vec![values[0].clone(); total] })))
+    Ok(Value::Array(Arc::new(Array { element, dimensions, values: vec![item.clone(); total] })))
 }
 
 /// `array[low:high]`, an open end being NULL.

@@ -10,9 +10,15 @@ use crate::types::calendar::{
     iso_weekday, offset_at, to_local, to_utc,
 };
 use crate::types::{SqlType as T, Value, checked_timestamp};
+use crate::work::{Held, Text, step};
 use crate::{SqlError, SqlState};
 
 type R = Result<Value, SqlError>;
+
+/// Units of work of a character of a template: it is compared with the beginnings of all fields.
+const CHARACTER_UNITS: usize = 256;
+/// Units of work of a field that is written.
+const FIELD_UNITS: usize = 128;
 
 const TEXT: Sig = Sig::Is(T::Text);
 
@@ -162,7 +168,7 @@ fn field_at(text: &str) -> Option<&'static str> {
     // Names of words mean their case.
     let exact = FIELDS.iter().find(|name| text.starts_with(**name));
     let small =
-        || FIELDS.iter().find(|name| text.get(..name.len()).is_some_and(|head| head == name.to_ascii_lowercase()));
+        || FIELDS.iter().find(|name| text.bytes().take(name.len()).eq(name.bytes().map(|b| b.to_ascii_lowercase())));
     exact.or_else(small).copied()
 }
 
@@ -180,17 +186,19 @@ fn quoted(text: &str) -> (String, &str) {
     (out, chars.as_str())
 }
 
-fn cut(template: &str) -> Vec<Part> {
+fn cut(template: &str) -> Result<Vec<Part>, SqlError> {
     fn flush(literal: &mut String, parts: &mut Vec<Part>) {
         if !literal.is_empty() {
             parts.push(Part::Literal(std::mem::take(literal)));
         }
     }
     let mut parts = Vec::new();
+    let mut held = Held::default();
     let mut literal = String::new();
     let mut rest = template;
     let mut fill = true;
     while let Some(c) = rest.chars().next() {
+        step(CHARACTER_UNITS)?;
         if let Some(after) = ["FM", "fm", "TM", "tm"].iter().find_map(|prefix| rest.strip_prefix(prefix)) {
             // Names in the language of the server (TM) are not padded.
             fill = false;
@@ -203,6 +211,7 @@ fn cut(template: &str) -> Vec<Part> {
         }
         if let Some(inside) = rest.strip_prefix('"') {
             let (text, after) = quoted(inside);
+            held.take(2 * size_of::<Part>())?;
             flush(&mut literal, &mut parts);
             parts.push(Part::Quoted(text));
             rest = after;
@@ -214,6 +223,7 @@ fn cut(template: &str) -> Vec<Part> {
             continue;
         }
         if let Some(name) = field_at(rest) {
+            held.take(2 * size_of::<Part>())?;
             flush(&mut literal, &mut parts);
             rest = &rest[name.len()..];
             let mut ordinal = None;
@@ -234,7 +244,7 @@ fn cut(template: &str) -> Vec<Part> {
         rest = &rest[c.len_utf8()..];
     }
     flush(&mut literal, &mut parts);
-    parts
+    Ok(parts)
 }
 
 pub(super) fn ordinal(number: i64, upper: bool) -> &'static str {
@@ -252,20 +262,21 @@ fn format(moment: &Moment, template: &str) -> R {
     if template.is_empty() {
         return Ok(Value::Null);
     }
-    let mut out = String::new();
-    for part in cut(template) {
+    let mut out = Text::new();
+    for part in cut(template)? {
+        step(FIELD_UNITS)?;
         match part {
-            Part::Literal(text) | Part::Quoted(text) => out.push_str(&text),
+            Part::Literal(text) | Part::Quoted(text) => out.push_str(&text)?,
             Part::Field { name, fill, ordinal: ending } => {
                 let text = field(moment, name, fill)?;
-                out.push_str(&text);
+                out.push_str(&text)?;
                 if let (Some(upper), Ok(number)) = (ending, text.trim().parse::<i64>()) {
-                    out.push_str(ordinal(number, upper));
+                    out.push_str(ordinal(number, upper))?;
                 }
             }
         }
     }
-    Ok(Value::text(out))
+    Ok(out.into_value())
 }
 
 fn padded(number: i64, width: usize, fill: bool) -> String {
@@ -424,7 +435,7 @@ fn invalid_value(text: &str, name: &str) -> SqlError {
 fn parse(text: &str, template: &str) -> Result<(i64, Option<i64>), SqlError> {
     let mut read = Read::default();
     let mut rest = text.trim_start();
-    let parts = cut(template);
+    let parts = cut(template)?;
     for (i, part) in parts.iter().enumerate() {
         match part {
             Part::Literal(literal) => {
@@ -479,7 +490,8 @@ fn digits<'a>(rest: &'a str, width: usize, name: &str) -> Result<(i64, &'a str),
 
 fn read_field<'a>(read: &mut Read, name: &str, rest: &'a str, tight: bool) -> Result<&'a str, SqlError> {
     let wide = |width: usize| if tight { width } else { 18 };
-    let lower = rest.to_ascii_lowercase();
+    // No word is longer.
+    let lower = rest.chars().take(16).collect::<String>().to_ascii_lowercase();
     match name {
         "YYYY" | "IYYY" => {
             let (year, after) = digits(rest, wide(4), name)?;

@@ -4,7 +4,12 @@ use super::super::function::{Arguments, Function, Sig};
 use super::{int_at, str_at, wrong_type};
 use crate::types::json::{Json, raw_step, strip_nulls, write_string};
 use crate::types::{SqlType as T, Value};
+use crate::work::{self, Text};
 use crate::{SqlError, SqlState};
+use std::collections::BTreeSet;
+
+/// Units of work of a comparison of two keys.
+const KEY_UNITS: usize = 8;
 
 type R = Result<Value, SqlError>;
 
@@ -28,8 +33,8 @@ pub(super) static TABLE: &[Function] = &[
     Function::pure("->>", &[JSON, I4], TEXT, |v, _| raw_plain(raw_step(str_at(v, 0)?, "", Some(int_at(v, 1)?))?)),
     Function::pure("#>", &[JSON, PATH], JSON, |v, _| Ok(raw(raw_walk(v)?))),
     Function::pure("#>>", &[JSON, PATH], TEXT, |v, _| raw_plain(raw_walk(v)?)),
-    Function::pure("@>", &[JSONB, JSONB], BOOL, |v, _| Ok(Value::Bool(parse(v, 0)?.contains(&parse(v, 1)?)))),
-    Function::pure("<@", &[JSONB, JSONB], BOOL, |v, _| Ok(Value::Bool(parse(v, 1)?.contains(&parse(v, 0)?)))),
+    Function::pure("@>", &[JSONB, JSONB], BOOL, |v, _| Ok(Value::Bool(parse(v, 0)?.contains(&parse(v, 1)?)?))),
+    Function::pure("<@", &[JSONB, JSONB], BOOL, |v, _| Ok(Value::Bool(parse(v, 1)?.contains(&parse(v, 0)?)?))),
     Function::pure("?", &[JSONB, TEXT], BOOL, |v, _| Ok(Value::Bool(parse(v, 0)?.has_key(str_at(v, 1)?)))),
     Function::pure("?|", &[JSONB, PATH], BOOL, |v, _| keys(v, false)),
     Function::pure("?&", &[JSONB, PATH], BOOL, |v, _| keys(v, true)),
@@ -39,8 +44,8 @@ pub(super) static TABLE: &[Function] = &[
         remove(parse(v, 0)?, |k| k == key)
     }),
     Function::pure("-", &[JSONB, PATH], JSONB, |v, _| {
-        let keys = path(v)?;
-        remove(parse(v, 0)?, |k| keys.iter().any(|key| key == k))
+        let keys: BTreeSet<String> = path(v)?.into_iter().collect();
+        remove(parse(v, 0)?, |k| keys.contains(k))
     }),
     Function::pure("-", &[JSONB, I4], JSONB, remove_at),
     Function::pure("#-", &[JSONB, PATH], JSONB, |v, _| {
@@ -73,9 +78,9 @@ pub(super) static TABLE: &[Function] = &[
     Function::pure("json_array_length", &[JSON], I4, array_length),
     Function::pure("jsonb_strip_nulls", &[JSONB], JSONB, |v, _| jsonb(strip(parse(v, 0)?))),
     Function::pure("jsonb_pretty", &[JSONB], TEXT, |v, _| {
-        let mut out = String::new();
-        pretty(&parse(v, 0)?, 0, &mut out);
-        Ok(Value::text(out))
+        let mut out = Text::new();
+        pretty(&parse(v, 0)?, 0, &mut out)?;
+        Ok(out.into_value())
     }),
     Function::stable("to_json", &[Sig::Any], JSON, |v, a| Ok(Value::Json(written(v, 0, a, false)?.into()))),
     Function::stable("to_jsonb", &[Sig::Any], JSONB, |v, a| normal(&written(v, 0, a, true)?)),
@@ -207,6 +212,7 @@ fn of_texts(values: &[Value]) -> Result<String, SqlError> {
         }
     }
     out.push('}');
+    work::value_fits(out.len())?;
     Ok(out)
 }
 
@@ -350,7 +356,13 @@ fn raw_walk(values: &[Value]) -> Result<Option<&str>, SqlError> {
 fn keys(values: &[Value], all: bool) -> R {
     let value = parse(values, 0)?;
     let keys = path(values)?;
-    Ok(Value::Bool(if all { keys.iter().all(|k| value.has_key(k)) } else { keys.iter().any(|k| value.has_key(k)) }))
+    for key in &keys {
+        work::step(KEY_UNITS * value.width())?;
+        if value.has_key(key) != all {
+            return Ok(Value::Bool(!all));
+        }
+    }
+    Ok(Value::Bool(all))
 }
 
 fn concatenate(values: &[Value], _: &Arguments<'_>) -> R {
@@ -497,39 +509,41 @@ fn strip(value: Json) -> Json {
     }
 }
 
-fn pretty(value: &Json, depth: usize, out: &mut String) {
-    let indent = |depth: usize, out: &mut String| {
-        out.push('\n');
-        out.extend(std::iter::repeat_n("    ", depth));
+fn pretty(value: &Json, depth: usize, out: &mut Text) -> Result<(), SqlError> {
+    let indent = |depth: usize, out: &mut Text| {
+        out.push('\n')?;
+        out.push_repeated("    ", depth)
     };
     match value {
         Json::Object(members) => {
-            out.push('{');
+            out.push('{')?;
             for (i, (key, value)) in members.iter().enumerate() {
                 if i > 0 {
-                    out.push(',');
+                    out.push(',')?;
                 }
-                indent(depth + 1, out);
-                write_string(key, out);
-                out.push_str(": ");
-                pretty(value, depth + 1, out);
+                indent(depth + 1, out)?;
+                let mut quoted = String::new();
+                write_string(key, &mut quoted);
+                out.push_str(&quoted)?;
+                out.push_str(": ")?;
+                pretty(value, depth + 1, out)?;
             }
-            indent(depth, out);
-            out.push('}');
+            indent(depth, out)?;
+            out.push('}')
         }
         Json::Array(elements) => {
-            out.push('[');
+            out.push('[')?;
             for (i, element) in elements.iter().enumerate() {
                 if i > 0 {
-                    out.push(',');
+                    out.push(',')?;
                 }
-                indent(depth + 1, out);
-                pretty(element, depth + 1, out);
+                indent(depth + 1, out)?;
+                pretty(element, depth + 1, out)?;
             }
-            indent(depth, out);
-            out.push(']');
+            indent(depth, out)?;
+            out.push(']')
         }
-        scalar => scalar.write(out),
+        scalar => out.push_str(&scalar.to_string()),
     }
 }
 
@@ -560,7 +574,7 @@ fn write_value(value: &Value, ty: &T, arguments: &Arguments<'_>, out: &mut Strin
         Value::Timestamp(_) | Value::Timestamptz(_) => write_string(&iso(value, ty, arguments), out),
         other => write_string(&other.to_output(ty, &arguments.cast_context())?, out),
     }
-    Ok(())
+    work::value_fits(out.len())
 }
 
 /// Timestamps in json have a T, and a full offset.
@@ -627,13 +641,21 @@ fn object(values: &[Value], arguments: &Arguments<'_>, _binary: bool) -> Result<
         write_string(&super::shown(values, i, arguments)?, &mut out);
         out.push_str(" : ");
         out.push_str(&written(values, i + 1, arguments, false)?);
+        work::value_fits(out.len())?;
     }
     out.push('}');
     Ok(out)
 }
 
 fn array(values: &[Value], arguments: &Arguments<'_>, binary: bool) -> Result<String, SqlError> {
-    let parts: Result<Vec<String>, SqlError> =
-        (0..values.len()).map(|i| written(values, i, arguments, binary)).collect();
-    Ok(format!("[{}]", parts?.join(", ")))
+    let mut out = Text::new();
+    out.push('[')?;
+    for i in 0..values.len() {
+        if i > 0 {
+            out.push_str(", ")?;
+        }
+        out.push_str(&written(values, i, arguments, binary)?)?;
+    }
+    out.push(']')?;
+    Ok(out.into_string())
 }

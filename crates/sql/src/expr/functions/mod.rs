@@ -115,16 +115,6 @@ fn shown(values: &[Value], i: usize, arguments: &Arguments<'_>) -> Result<String
     }
 }
 
-/// Longest result of `repeat`, `lpad` and their kind, bytes.
-const RESULT_BYTES_MAX: usize = 64 << 20;
-
-fn check_length(bytes: usize) -> Result<(), SqlError> {
-    if bytes > RESULT_BYTES_MAX {
-        return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, "requested length too large"));
-    }
-    Ok(())
-}
-
 /// The generator of splitmix64: spreads the bits of a number that is unique into ones that look random.
 fn mix(mut x: u64) -> u64 {
     x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);

@@ -8,9 +8,13 @@ use super::super::function::Arguments;
 use super::date_format::ordinal;
 use super::{str_at, wrong_type};
 use crate::types::{Numeric, Value};
+use crate::work::{Held, step};
 use crate::{SqlError, SqlState};
 
 type R = Result<Value, SqlError>;
+
+/// Units of work of a character of a template: it is compared with all words.
+const CHARACTER_UNITS: usize = 256;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Pattern {
@@ -80,9 +84,14 @@ impl Template {
     fn read(text: &str) -> Result<Template, SqlError> {
         let mut template = Template::default();
         let mut rest = text;
+        let mut held = Held::default();
+        held.take(text.len() * size_of::<Pattern>())?;
         while let Some(c) = rest.chars().next() {
+            step(CHARACTER_UNITS)?;
             let word = WORDS.iter().find(|word| {
-                rest.get(..word.len()).is_some_and(|start| start == **word || start == word.to_ascii_lowercase())
+                rest.get(..word.len()).is_some_and(|start| {
+                    start == **word || start.bytes().eq(word.bytes().map(|b| b.to_ascii_lowercase()))
+                })
             });
             match word.copied() {
                 Some("\"") => rest = template.quoted(&rest[1..]),

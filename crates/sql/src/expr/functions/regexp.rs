@@ -2,8 +2,9 @@
 
 use super::super::function::{Arguments, Function, Sig};
 use super::super::regex::{Flags, Regex, Spans};
-use super::{check_length, int_at, str_at, text_array, wrong_type};
+use super::{int_at, str_at, text_array, wrong_type};
 use crate::types::{SqlType as T, Value};
+use crate::work::{self, Held, Items, Text};
 use crate::{SqlError, SqlState};
 
 type R = Result<Value, SqlError>;
@@ -86,7 +87,7 @@ pub(super) static TABLE: &[Function] = &[
 
 /// Asks whether the statement goes on.
 fn look(arguments: &Arguments<'_>) -> Result<(), SqlError> {
-    arguments.statement.map_or(Ok(()), |statement| statement.check())
+    arguments.statement.map_or_else(work::look, |statement| statement.check())
 }
 
 fn bad_option(letter: &str) -> SqlError {
@@ -178,8 +179,11 @@ pub(crate) fn all_matches(values: &[Value], look: &dyn Fn() -> Result<(), SqlErr
     let flags = Flags::parse(values.get(2).and_then(Value::as_str).unwrap_or(""))?;
     let regex = Regex::cached(str_at(values, 1)?, flags)?;
     let mut all = Vec::new();
+    let mut held = Held::default();
     regex.each(text, 0, regex.groups() > 0, &mut || look(), |spans| {
-        all.push(captured(text, &regex, spans));
+        let groups = captured(text, &regex, spans);
+        held.take(size_of::<Value>() + work::heap_bytes(&groups))?;
+        all.push(groups);
         Ok(flags.all)
     })?;
     Ok(all)
@@ -226,28 +230,27 @@ fn replace(values: &[Value], start: i64, nth: Option<i64>, flags: &str, argument
     let Some(from) = from else { return Ok(values[0].clone()) };
     let pieces = pieces(new);
     let groups = pieces.iter().any(|piece| matches!(piece, Piece::Group(1..)));
-    let (mut out, mut kept, mut seen) = (String::new(), 0, 0i64);
+    let (mut out, mut kept, mut seen) = (Text::new(), 0, 0i64);
     regex.each(text, from, groups, &mut || look(arguments), |spans| {
         seen += 1;
         let Some((start, end)) = spans[0].filter(|_| nth == 0 || nth == seen) else { return Ok(true) };
-        out.push_str(&text[kept..start]);
+        out.push_str(&text[kept..start])?;
         for piece in &pieces {
             out.push_str(match piece {
                 Piece::Text(text) => text,
                 Piece::Group(group) => {
                     spans.get(*group).copied().flatten().map_or("", |(start, end)| &text[start..end])
                 }
-            });
+            })?;
         }
         kept = end;
-        check_length(out.len() + (text.len() - kept))?;
         Ok(nth == 0)
     })?;
-    if kept == 0 && out.is_empty() {
+    if kept == 0 && out.as_str().is_empty() {
         return Ok(values[0].clone());
     }
-    out.push_str(&text[kept..]);
-    Ok(Value::text(out))
+    out.push_str(&text[kept..])?;
+    Ok(out.into_value())
 }
 
 fn count(values: &[Value], start: i64, flags: &str, arguments: &Arguments<'_>) -> R {
@@ -325,19 +328,19 @@ fn substr(values: &[Value], arguments: &Arguments<'_>) -> R {
 fn split(values: &[Value], flags: &str, function: &str, arguments: &Arguments<'_>) -> Result<Vec<Value>, SqlError> {
     let text = str_at(values, 0)?;
     let regex = Regex::cached(str_at(values, 1)?, once(flags, function)?)?;
-    let (mut pieces, mut from) = (Vec::new(), 0);
+    let (mut pieces, mut from) = (Items::new(), 0);
     regex.each(text, 0, false, &mut || look(arguments), |spans| {
         if let Some((start, end)) = spans[0]
             && start < text.len()
             && end > from
         {
-            pieces.push(Value::text(&text[from..start]));
+            pieces.push(Value::text(&text[from..start]))?;
             from = end;
         }
         Ok(true)
     })?;
-    pieces.push(Value::text(&text[from..]));
-    Ok(pieces)
+    pieces.push(Value::text(&text[from..]))?;
+    Ok(pieces.into_values())
 }
 
 /// A pattern of SIMILAR TO as a regular expression. Two escaped quotes cut it into three parts, of which the middle one is what

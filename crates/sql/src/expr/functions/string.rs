@@ -2,9 +2,11 @@
 
 use super::super::function::{Arguments, Function, Sig};
 use super::super::pattern::like;
-use super::{bytes_at, check_length, int_at, shown, str_at, text_array, wrong_type};
+use super::{bytes_at, int_at, shown, str_at, wrong_type};
 use crate::types::{SqlType as T, Value};
+use crate::work::{Items, Text, value_fits};
 use crate::{SqlError, SqlState};
+use std::collections::{BTreeMap, BTreeSet};
 
 type R = Result<Value, SqlError>;
 
@@ -24,7 +26,9 @@ pub(super) static TABLE: &[Function] = &[
         joined(&[str_at(v, 0)?, &v[1].to_output(&a.types[1], &a.cast_context())?])
     }),
     Function::pure("||", &[BYTEA, BYTEA], BYTEA, |v, _| {
-        Ok(Value::Bytea([bytes_at(v, 0)?, bytes_at(v, 1)?].concat().into()))
+        let (left, right) = (bytes_at(v, 0)?, bytes_at(v, 1)?);
+        value_fits(left.len() + right.len())?;
+        Ok(Value::Bytea([left, right].concat().into()))
     }),
     Function::pure("length", &[TEXT], I4, |v, _| count(str_at(v, 0)?)),
     Function::pure("length", &[CHAR], I4, |v, _| count(str_at(v, 0)?.trim_end_matches(' '))),
@@ -55,18 +59,18 @@ pub(super) static TABLE: &[Function] = &[
     Function::pure("strpos", &[TEXT, TEXT], I4, |v, _| Ok(Value::Int4(place(str_at(v, 0)?, str_at(v, 1)?)))),
     Function::pure("btrim", &[TEXT], TEXT, |v, _| Ok(Value::text(str_at(v, 0)?.trim_matches(' ')))),
     Function::pure("btrim", &[TEXT, TEXT], TEXT, |v, _| {
-        let set = str_at(v, 1)?;
-        Ok(Value::text(str_at(v, 0)?.trim_matches(|c| set.contains(c))))
+        let set = Set::new(str_at(v, 1)?);
+        Ok(Value::text(str_at(v, 0)?.trim_matches(|c| set.has(c))))
     }),
     Function::pure("ltrim", &[TEXT], TEXT, |v, _| Ok(Value::text(str_at(v, 0)?.trim_start_matches(' ')))),
     Function::pure("ltrim", &[TEXT, TEXT], TEXT, |v, _| {
-        let set = str_at(v, 1)?;
-        Ok(Value::text(str_at(v, 0)?.trim_start_matches(|c| set.contains(c))))
+        let set = Set::new(str_at(v, 1)?);
+        Ok(Value::text(str_at(v, 0)?.trim_start_matches(|c| set.has(c))))
     }),
     Function::pure("rtrim", &[TEXT], TEXT, |v, _| Ok(Value::text(str_at(v, 0)?.trim_end_matches(' ')))),
     Function::pure("rtrim", &[TEXT, TEXT], TEXT, |v, _| {
-        let set = str_at(v, 1)?;
-        Ok(Value::text(str_at(v, 0)?.trim_end_matches(|c| set.contains(c))))
+        let set = Set::new(str_at(v, 1)?);
+        Ok(Value::text(str_at(v, 0)?.trim_end_matches(|c| set.has(c))))
     }),
     Function::pure("btrim", &[BYTEA, BYTEA], BYTEA, |v, _| trim_bytes(v, true, true)),
     Function::pure("ltrim", &[BYTEA, BYTEA], BYTEA, |v, _| trim_bytes(v, true, false)),
@@ -91,8 +95,9 @@ pub(super) static TABLE: &[Function] = &[
     Function::pure("reverse", &[TEXT], TEXT, |v, _| Ok(Value::text(str_at(v, 0)?.chars().rev().collect::<String>()))),
     Function::pure("repeat", &[TEXT, I4], TEXT, |v, _| {
         let (text, n) = (str_at(v, 0)?, int_at(v, 1)?.max(0) as usize);
-        check_length(text.len().saturating_mul(n))?;
-        Ok(Value::text(text.repeat(n)))
+        let mut out = Text::new();
+        out.push_repeated(text, n)?;
+        Ok(out.into_value())
     }),
     Function::pure("chr", &[I4], TEXT, chr),
     Function::pure("ascii", &[TEXT], I4, |v, _| Ok(Value::Int4(str_at(v, 0)?.chars().next().map_or(0, |c| c as i32)))),
@@ -122,6 +127,27 @@ pub(super) static PATTERNS: &[Function] = &[
     Function::pure("^@", &[TEXT, TEXT], BOOL, |v, _| Ok(Value::Bool(str_at(v, 0)?.starts_with(str_at(v, 1)?)))),
 ];
 
+/// The characters of a text.
+enum Set<'a> {
+    /// Few: looked through.
+    Short(&'a str),
+    /// Many.
+    Long(BTreeSet<char>),
+}
+
+impl<'a> Set<'a> {
+    fn new(text: &'a str) -> Set<'a> {
+        if text.len() <= 64 { Set::Short(text) } else { Set::Long(text.chars().collect()) }
+    }
+
+    fn has(&self, c: char) -> bool {
+        match self {
+            Set::Short(text) => text.contains(c),
+            Set::Long(all) => all.contains(&c),
+        }
+    }
+}
+
 fn is(result: Result<bool, SqlError>) -> R {
     result.map(Value::Bool)
 }
@@ -131,6 +157,7 @@ fn not(result: Result<bool, SqlError>) -> R {
 }
 
 fn joined(parts: &[&str]) -> R {
+    value_fits(parts.iter().map(|part| part.len()).sum())?;
     Ok(Value::text(parts.concat()))
 }
 
@@ -207,7 +234,7 @@ fn place(text: &str, part: &str) -> i32 {
 
 fn pad(text: &str, length: i64, fill: &str, left: bool) -> R {
     let length = length.max(0) as usize;
-    check_length(length)?;
+    value_fits(length)?;
     let have = text.chars().count();
     if have >= length {
         return Ok(Value::text(text.chars().take(length).collect::<String>()));
@@ -215,8 +242,15 @@ fn pad(text: &str, length: i64, fill: &str, left: bool) -> R {
     if fill.is_empty() {
         return Ok(Value::text(text));
     }
-    let filling: String = fill.chars().cycle().take(length - have).collect();
-    Ok(Value::text(if left { format!("{filling}{text}") } else { format!("{text}{filling}") }))
+    let mut out = Text::new();
+    if !left {
+        out.push_str(text)?;
+    }
+    out.extend(fill.chars().cycle().take(length - have))?;
+    if left {
+        out.push_str(text)?;
+    }
+    Ok(out.into_value())
 }
 
 fn replace(values: &[Value], _: &Arguments<'_>) -> R {
@@ -224,7 +258,8 @@ fn replace(values: &[Value], _: &Arguments<'_>) -> R {
     if from.is_empty() {
         return Ok(values[0].clone());
     }
-    check_length(text.len() + text.matches(from).count().saturating_mul(to.len()))?;
+    let count = text.matches(from).count();
+    value_fits((text.len() - count * from.len()).saturating_add(count.saturating_mul(to.len())))?;
     Ok(Value::text(text.replace(from, to)))
 }
 
@@ -257,15 +292,16 @@ fn chr(values: &[Value], _: &Arguments<'_>) -> R {
 
 fn translate(values: &[Value], _: &Arguments<'_>) -> R {
     let (text, from, to) = (str_at(values, 0)?, str_at(values, 1)?, str_at(values, 2)?);
-    let to: Vec<char> = to.chars().collect();
-    let out: String = text
-        .chars()
-        .filter_map(|c| match from.chars().position(|f| f == c) {
-            Some(i) => to.get(i).copied(),
-            None => Some(c),
-        })
-        .collect();
-    Ok(Value::text(out))
+    // The first of equal characters decides.
+    let mut to = to.chars();
+    let mut changes = BTreeMap::new();
+    for c in from.chars() {
+        let to = to.next();
+        changes.entry(c).or_insert(to);
+    }
+    let mut out = Text::new();
+    out.extend(text.chars().filter_map(|c| changes.get(&c).map_or(Some(c), |to| *to)))?;
+    Ok(out.into_value())
 }
 
 fn overlay(values: &[Value], _: &Arguments<'_>) -> R {
@@ -277,30 +313,43 @@ fn overlay(values: &[Value], _: &Arguments<'_>) -> R {
     if from <= 0 {
         return Err(SqlError::new(SqlState(*b"22011"), "negative substring length not allowed"));
     }
-    let head: String = text.chars().take((from - 1) as usize).collect();
-    let tail: String = text.chars().skip((from - 1 + length).max(0) as usize).collect();
-    Ok(Value::text(format!("{head}{new}{tail}")))
+    let mut out = Text::new();
+    out.extend(text.chars().take((from - 1) as usize))?;
+    out.push_str(new)?;
+    out.extend(text.chars().skip((from - 1).saturating_add(length).max(0) as usize))?;
+    Ok(out.into_value())
 }
 
 fn concat(values: &[Value], arguments: &Arguments<'_>) -> R {
-    let mut out = String::new();
+    let mut out = Text::new();
     for i in 0..values.len() {
         if !values[i].is_null() {
-            out.push_str(&shown(values, i, arguments)?);
+            out.push_str(&shown(values, i, arguments)?)?;
         }
     }
-    Ok(Value::text(out))
+    Ok(out.into_value())
 }
 
 fn concat_ws(values: &[Value], arguments: &Arguments<'_>) -> R {
     let Some(separator) = values.first().and_then(Value::as_str) else { return Ok(Value::Null) };
-    let mut parts = Vec::new();
+    let mut out = Text::new();
+    let mut any = false;
     for i in 1..values.len() {
         if !values[i].is_null() {
-            parts.push(shown(values, i, arguments)?);
+            if any {
+                out.push_str(separator)?;
+            }
+            any = true;
+            out.push_str(&shown(values, i, arguments)?)?;
         }
     }
-    Ok(Value::text(parts.join(separator)))
+    Ok(out.into_value())
+}
+
+fn text_array(parts: impl Iterator<Item = Value>) -> R {
+    let mut items = Items::new();
+    items.extend(parts)?;
+    Ok(items.into_array(T::Text))
 }
 
 fn string_to_array(values: &[Value], _: &Arguments<'_>) -> R {
@@ -308,13 +357,13 @@ fn string_to_array(values: &[Value], _: &Arguments<'_>) -> R {
     let null = values.get(2).and_then(Value::as_str);
     let item = |part: &str| if Some(part) == null { Value::Null } else { Value::text(part) };
     if text.is_empty() {
-        return Ok(text_array(std::iter::empty()));
+        return text_array(std::iter::empty());
     }
-    Ok(match values[1].as_str() {
+    match values[1].as_str() {
         None => text_array(text.chars().map(|c| item(c.encode_utf8(&mut [0; 4])))),
         Some("") => text_array(std::iter::once(item(text))),
         Some(delimiter) => text_array(text.split(delimiter).map(item)),
-    })
+    }
 }
 
 fn ilike(values: &[Value], escape: Option<char>) -> Result<bool, SqlError> {

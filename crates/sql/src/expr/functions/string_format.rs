@@ -5,6 +5,7 @@ use super::{bytes_at, shown, str_at};
 use crate::identifier::quote_identifier;
 use crate::syntax::quote_literal;
 use crate::types::{SqlType as T, Value, parse_bytea, parse_hex};
+use crate::work::Text;
 use crate::{SqlError, SqlState};
 
 type R = Result<Value, SqlError>;
@@ -50,25 +51,36 @@ fn unknown_encoding(name: &str) -> SqlError {
 
 fn encode(bytes: &[u8], form: &str) -> R {
     let text = match form.to_ascii_lowercase().as_str() {
-        "hex" => bytes.iter().map(|b| format!("{b:02x}")).collect(),
-        "base64" => base64(bytes),
-        "escape" => escape(bytes),
+        "hex" => hex(bytes)?,
+        "base64" => base64(bytes)?,
+        "escape" => escape(bytes)?,
         _ => return Err(unknown_encoding(form)),
     };
     Ok(Value::text(text))
 }
 
+fn hex(bytes: &[u8]) -> Result<String, SqlError> {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let mut out = Text::with_bytes(bytes.len() * 2)?;
+    out.extend(bytes.iter().flat_map(|b| [b >> 4, b & 15]).map(|digit| DIGITS[digit as usize] as char))?;
+    Ok(out.into_string())
+}
+
 /// Only zero bytes and those above ASCII are escaped.
-fn escape(bytes: &[u8]) -> String {
-    let mut out = String::new();
+fn escape(bytes: &[u8]) -> Result<String, SqlError> {
+    let mut out = Text::new();
     for &b in bytes {
         match b {
-            b'\\' => out.push_str("\\\\"),
-            0 | 0x80.. => out.push_str(&format!("\\{b:03o}")),
-            b => out.push(b as char),
+            b'\\' => out.push_str("\\\\")?,
+            0 | 0x80.. => out.extend(['\\', octal(b >> 6), octal(b >> 3), octal(b)].into_iter())?,
+            b => out.push(b as char)?,
         }
     }
-    out
+    Ok(out.into_string())
+}
+
+fn octal(digit: u8) -> char {
+    (b'0' + (digit & 7)) as char
 }
 
 fn decode(text: &str, form: &str) -> R {
@@ -84,22 +96,33 @@ fn decode(text: &str, form: &str) -> R {
 const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 /// With a line break after each 76 characters, as PostgreSQL writes it.
-fn base64(bytes: &[u8]) -> String {
-    let mut out = String::with_capacity(bytes.len() * 4 / 3 + 4);
+fn base64(bytes: &[u8]) -> Result<String, SqlError> {
+    let mut out = Text::with_bytes(bytes.len().div_ceil(3) * 4)?;
     let mut column = 0;
     for chunk in bytes.chunks(3) {
         if column == 76 {
-            out.push('\n');
+            out.push('\n')?;
             column = 0;
         }
         let word = chunk.iter().fold(0u32, |sum, b| sum << 8 | u32::from(*b)) << (8 * (3 - chunk.len()));
         for i in 0..4 {
             let place = (word >> (18 - 6 * i)) as usize & 63;
-            out.push(if i > chunk.len() { '=' } else { BASE64[place] as char });
+            out.push(if i > chunk.len() { '=' } else { BASE64[place] as char })?;
         }
         column += 4;
     }
-    out
+    Ok(out.into_string())
+}
+
+fn base64_digit(c: u8) -> Option<u32> {
+    Some(u32::from(match c {
+        b'A'..=b'Z' => c - b'A',
+        b'a'..=b'z' => c - b'a' + 26,
+        b'0'..=b'9' => c - b'0' + 52,
+        b'+' => 62,
+        b'/' => 63,
+        _ => return None,
+    }))
 }
 
 fn unbase64(text: &str) -> Result<Vec<u8>, SqlError> {
@@ -111,8 +134,8 @@ fn unbase64(text: &str) -> Result<Vec<u8>, SqlError> {
                 padding += 1;
                 0
             }
-            c => match BASE64.iter().position(|b| *b == c) {
-                Some(digit) if padding == 0 => digit as u32,
+            c => match base64_digit(c) {
+                Some(digit) if padding == 0 => digit,
                 _ => {
                     return Err(SqlError::new(
                         SqlState::INVALID_PARAMETER,
@@ -140,17 +163,17 @@ fn format(values: &[Value], arguments: &Arguments<'_>) -> R {
     let Some(pattern) = values.first().and_then(Value::as_str) else { return Ok(Value::Null) };
     let invalid = |text: String| SqlError::new(SqlState::INVALID_PARAMETER, text);
     let too_few = || invalid("too few arguments for format()".into());
-    let mut out = String::new();
+    let mut out = Text::new();
     let mut chars = pattern.chars().peekable();
     let mut next = 1;
     while let Some(c) = chars.next() {
         if c != '%' {
-            out.push(c);
+            out.push(c)?;
             continue;
         }
         if chars.peek() == Some(&'%') {
             chars.next();
-            out.push('%');
+            out.push('%')?;
             continue;
         }
         let unterminated =
@@ -196,15 +219,14 @@ fn format(values: &[Value], arguments: &Arguments<'_>) -> R {
             }
         };
         let width = number.parse::<usize>().unwrap_or(0);
-        super::check_length(width)?;
         let padding = width.saturating_sub(text.chars().count());
         if left {
-            out.push_str(&text);
+            out.push_str(&text)?;
         }
-        out.extend(std::iter::repeat_n(' ', padding));
+        out.push_repeated(" ", padding)?;
         if !left {
-            out.push_str(&text);
+            out.push_str(&text)?;
         }
     }
-    Ok(Value::text(out))
+    Ok(out.into_value())
 }

@@ -1,0 +1,183 @@
+//! What a statement may use up while it computes: how it is ended inside one long function, and what it may hold there.
+//!
+//! **Problem.** Loops over rows look at the statement's context whether it was cancelled. Below them lie functions, casts, folding and
+//! parsers: hundreds of small pieces that are given values and nothing else, some of them before there is a statement. One call of one
+//! of them may take minutes, or make a gigabyte.
+//!
+//! **Idea.** A statement runs on one thread. Its session lends its limits to the thread for as long as it handles a message
+//! ([`Limits::lend`]). Whoever loops over the insides of a value says what it has done ([`step`]), whoever builds one takes what it
+//! will hold ([`Held`]) and asks whether a value may be so large ([`value_fits`]). [`Text`] and [`Items`] do all three.
+//!
+//! **Invariants.**
+//! 1. A call of a function is at least as many units as its arguments have bytes: a function that is linear in them needs no steps of
+//!    its own. All others take steps.
+//! 2. Between two looks lie at most [`UNITS_PER_LOOK`] units and one step.
+//! 3. No value is larger than [`VALUE_BYTES_MAX`]: builders know it before they allocate, and results are weighed in one place besides
+//!    ([`bounded`]).
+//!
+//! **Caveats.** Outside a session (tests, background work) nothing is lent: steps succeed, and only values are bounded.
+
+mod build;
+mod size;
+
+pub use build::{Items, Text};
+pub use size::{bounded, heap_bytes, large_bytes, value_bytes, value_fits};
+
+use crate::context::MemoryBudget;
+use crate::transaction::{Kv, Patience};
+use crate::{KvError, SqlError, SqlState};
+use std::cell::{Cell, RefCell};
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+/// Greatest size of one value, in bytes of what it says ([`value_bytes`]).
+pub const VALUE_BYTES_MAX: usize = 16 << 20;
+/// What an element of an array or record counts for beside what it says, in bytes of the value.
+pub(crate) const ELEMENT_BYTES: usize = 4;
+/// Units of work between two looks. A unit is about what a byte costs that is copied and compared: a nanosecond, or a few.
+pub const UNITS_PER_LOOK: usize = 1 << 20;
+/// Units that a check between rows counts for: rows alone bring a look, too.
+pub(crate) const UNITS_PER_CHECK: usize = UNITS_PER_LOOK / 16;
+/// The client is looked for so often, microseconds: it is a system call.
+const PROBE_EVERY_US: i64 = 50_000;
+
+/// The limits of a session's statements.
+pub struct Limits {
+    patience: Patience,
+    kv: Arc<dyn Kv>,
+    probed_us: AtomicI64,
+}
+
+/// What the thread was lent.
+#[derive(Default)]
+struct Lent {
+    limits: Option<Arc<Limits>>,
+    memory: Option<Arc<MemoryBudget>>,
+}
+
+thread_local! {
+    static LENT: RefCell<Lent> = RefCell::default();
+    static LEFT: Cell<usize> = const { Cell::new(UNITS_PER_LOOK) };
+    static LOOKS: Cell<u64> = const { Cell::new(0) };
+}
+
+impl Limits {
+    /// What ends the statements of a session, and whose clock tells.
+    pub fn new(patience: Patience, kv: Arc<dyn Kv>) -> Arc<Limits> {
+        Arc::new(Limits { patience, kv, probed_us: AtomicI64::new(0) })
+    }
+
+    /// Lends them to this thread, until the loan is dropped. `memory` is that of work before a statement runs: see [`use_memory`].
+    #[must_use]
+    pub fn lend(self: &Arc<Self>, memory: Arc<MemoryBudget>) -> Loan {
+        let lent = Lent { limits: Some(self.clone()), memory: Some(memory) };
+        Loan { before: LENT.replace(lent), not_send: PhantomData }
+    }
+
+    fn look(&self) -> Result<(), SqlError> {
+        if self.patience.interrupt.is_raised() {
+            return Err(KvError::Interrupted.into());
+        }
+        let now_us = self.kv.monotonic_us();
+        if self.patience.deadline.has_passed_at(|| now_us) {
+            return Err(timed_out());
+        }
+        if now_us.saturating_sub(self.probed_us.load(Ordering::Relaxed)).saturating_abs() >= PROBE_EVERY_US {
+            self.probed_us.store(now_us, Ordering::Relaxed);
+            if self.patience.interrupt.look() {
+                return Err(KvError::Interrupted.into());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Limits lent to a thread; dropping it takes them back.
+pub struct Loan {
+    before: Lent,
+    not_send: PhantomData<*const ()>,
+}
+
+impl Drop for Loan {
+    fn drop(&mut self) {
+        LENT.set(std::mem::take(&mut self.before));
+    }
+}
+
+/// 57014
+pub(crate) fn timed_out() -> SqlError {
+    SqlError::new(SqlState::QUERY_CANCELED, "canceling statement due to statement timeout")
+}
+
+/// From here on the thread works for this statement: what it holds inside functions counts with the rest of it.
+pub fn use_memory(memory: &Arc<MemoryBudget>) {
+    LENT.with_borrow_mut(|lent| {
+        if lent.limits.is_some() {
+            lent.memory = Some(memory.clone());
+        }
+    });
+}
+
+/// So many units of work were done, or are about to be. See [`UNITS_PER_LOOK`].
+///
+/// # Errors
+/// 57014 if the statement was cancelled, its time is over, or its client has gone.
+#[inline]
+pub fn step(units: usize) -> Result<(), SqlError> {
+    let left = LEFT.get();
+    if units < left {
+        LEFT.set(left - units);
+        return Ok(());
+    }
+    look()
+}
+
+/// Looks now.
+///
+/// # Errors
+/// As [`step`].
+#[cold]
+pub fn look() -> Result<(), SqlError> {
+    LEFT.set(UNITS_PER_LOOK);
+    LOOKS.set(LOOKS.get() + 1);
+    let limits = LENT.with_borrow(|lent| lent.limits.clone());
+    limits.map_or(Ok(()), |limits| limits.look())
+}
+
+/// How often this thread has looked: tests count it.
+pub fn looks() -> u64 {
+    LOOKS.get()
+}
+
+/// Memory taken from the statement that the thread works for, given back when dropped.
+#[derive(Debug, Default)]
+pub struct Held {
+    memory: Option<Arc<MemoryBudget>>,
+    bytes: usize,
+}
+
+impl Held {
+    /// Takes bytes.
+    ///
+    /// # Errors
+    /// 53200 beyond the statement's memory.
+    pub fn take(&mut self, bytes: usize) -> Result<(), SqlError> {
+        if self.memory.is_none() {
+            self.memory = LENT.with_borrow(|lent| lent.memory.clone());
+        }
+        if let Some(memory) = &self.memory {
+            memory.take(bytes)?;
+            self.bytes += bytes;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if let Some(memory) = &self.memory {
+            memory.give(self.bytes);
+        }
+    }
+}

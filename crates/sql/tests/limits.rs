@@ -1,0 +1,409 @@
+//! Nothing that a statement computes is deaf or boundless: every function of the registry with large arguments, and statements that
+//! would work for minutes.
+//!
+//! What a thread holds is counted by the allocator, work by looks: the clock of these tests moves when it is read.
+
+use sql::context::EvalSettings;
+use sql::expr::function::{self, Arguments, Function, Sig};
+use sql::output::Mark;
+use sql::transaction::memory::MemoryKv;
+use sql::transaction::{Admin, AdminReply, BeginOptions, Deadline, Interrupt, Patience};
+use sql::types::{Array, Interval, Numeric, SqlType, Value};
+use sql::work::{self, Limits, UNITS_PER_LOOK, VALUE_BYTES_MAX};
+use sql::{Database, DatabaseOptions, Field, Kv, KvError, Output, Session, SqlError, Startup, Transaction};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+/// Counts what each thread holds.
+struct Counting;
+
+thread_local! {
+    static HELD: Cell<isize> = const { Cell::new(0) };
+    static PEAK: Cell<isize> = const { Cell::new(0) };
+}
+
+fn count(bytes: isize) {
+    // A thread that ends has no counters any more.
+    let _ = HELD.try_with(|held| {
+        held.set(held.get() + bytes);
+        let _ = PEAK.try_with(|peak| peak.set(peak.get().max(held.get())));
+    });
+}
+
+// SAFETY: every call goes to the system's allocator as it came.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count(layout.size() as isize);
+        unsafe { System.alloc(layout) }
+    }
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        count(-(layout.size() as isize));
+        unsafe { System.dealloc(at, layout) }
+    }
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        count(layout.size() as isize);
+        unsafe { System.alloc_zeroed(layout) }
+    }
+    unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        count(size as isize - layout.size() as isize);
+        unsafe { System.realloc(at, layout, size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// The most bytes that this thread held meanwhile beyond what it holds now.
+fn peak_bytes<R>(f: impl FnOnce() -> R) -> (R, usize) {
+    let before = HELD.get();
+    PEAK.set(before);
+    let result = f();
+    (result, usize::try_from(PEAK.get() - before).unwrap_or(0))
+}
+
+/// A database whose clock goes on by a tenth of a second whenever it is read: time is looks.
+struct Ticking {
+    kv: MemoryKv,
+    now_us: AtomicI64,
+}
+
+impl Ticking {
+    fn new() -> Ticking {
+        Ticking { kv: MemoryKv::new(), now_us: AtomicI64::new(0) }
+    }
+}
+
+impl Kv for Ticking {
+    fn begin(&self, options: &BeginOptions) -> Result<Box<dyn Transaction>, KvError> {
+        self.kv.begin(options)
+    }
+    fn unique_id(&self) -> u64 {
+        self.kv.unique_id()
+    }
+    fn now_us(&self) -> i64 {
+        self.kv.now_us()
+    }
+    fn monotonic_us(&self) -> i64 {
+        self.now_us.fetch_add(100_000, Ordering::Relaxed)
+    }
+    fn admin(&self, request: Admin) -> Result<AdminReply, KvError> {
+        self.kv.admin(request)
+    }
+    fn internal_table(&self, name: &str) -> Option<(Vec<String>, Vec<Vec<Option<String>>>)> {
+        self.kv.internal_table(name)
+    }
+}
+
+/// Counts rows.
+#[derive(Default)]
+struct Rows(usize);
+
+impl Output for Rows {
+    fn row_description(&mut self, _: &[Field], _: &[i16]) {}
+    fn row(&mut self, _: &[Value], _: &[Field], _: &[i16], _: &EvalSettings) -> Result<(), SqlError> {
+        self.0 += 1;
+        Ok(())
+    }
+    fn command_complete(&mut self, _: &str) {}
+    fn empty_query(&mut self) {}
+    fn notice(&mut self, _: &SqlError) {}
+    fn parameter_status(&mut self, _: &str, _: &str) {}
+    fn copy_in(&mut self, _: usize) {}
+    fn copy_out(&mut self, _: usize) {}
+    fn copy_data(&mut self, _: &[u8]) -> Result<(), SqlError> {
+        Ok(())
+    }
+    fn copy_done(&mut self) {}
+    fn mark(&self) -> Mark {
+        Mark(self.0 as u64)
+    }
+    fn rewind(&mut self, mark: Mark) -> bool {
+        self.0 = mark.0 as usize;
+        true
+    }
+}
+
+fn session(interrupt: Interrupt) -> Session {
+    let db = Database::open(Arc::new(Ticking::new()), DatabaseOptions::default()).expect("open");
+    let startup = Startup { user: "root".into(), database: "postgres".into(), ..Startup::default() };
+    Session::new(db, startup, interrupt).expect("session")
+}
+
+fn state_of(session: &mut Session, sql: &str) -> String {
+    match session.simple_query(sql, &mut Rows::default()) {
+        Ok(()) => "00000".into(),
+        Err(e) => e.state.as_str().into(),
+    }
+}
+
+mod statement;
+
+/// Of a large argument, bytes.
+const LARGE_BYTES: usize = UNITS_PER_LOOK;
+/// The statement's memory in these tests, bytes.
+const MEMORY_BYTES: usize = 64 << 20;
+/// What a call may hold at most: the statement's memory, and twice a value that turns out to be too large, with room to grow.
+const PEAK_BYTES_MAX: usize = MEMORY_BYTES + 4 * VALUE_BYTES_MAX;
+
+/// A value of a type, large or small; `None` if the type has no large ones.
+fn argument(ty: &SqlType, place: usize, large_bytes: Option<usize>) -> Option<Value> {
+    use SqlType as T;
+    let large = large_bytes.is_some();
+    let text = || match (large_bytes, place) {
+        (Some(bytes), _) => "a".repeat(bytes),
+        (None, 3) => "g".into(),
+        (None, _) => "a".into(),
+    };
+    Some(match ty {
+        T::Text | T::Varchar(_) | T::Char(_) | T::Name | T::SingleChar | T::Unknown => Value::text(text()),
+        T::Bytea => Value::Bytea(text().into_bytes().into()),
+        T::Json if large => Value::Json(format!("[{}1]", "1,".repeat(large_bytes.unwrap_or(0) / 2)).into()),
+        T::Jsonb if large => Value::Jsonb(format!("{}1{}", "[".repeat(500), "]".repeat(500)).into()),
+        T::Json => Value::Json("{\"a\": 1}".into()),
+        T::Jsonb => Value::Jsonb("{\"a\": 1}".into()),
+        T::Int2 => Value::Int2(if large { i16::MAX } else { 1 }),
+        T::Int4 => Value::Int4(if large { i32::MAX } else { 1 }),
+        T::Int8 => Value::Int8(if large { i64::MAX } else { 1 }),
+        T::Float4 => Value::Float4(if large { 1e30 } else { 1.0 }),
+        T::Float8 => Value::Float8(if large { 1e300 } else { 1.0 }),
+        T::Numeric(_) => Value::Numeric(Numeric::parse(&if large { "7".repeat(2_000) } else { "3".into() }).ok()?),
+        T::Bool => Value::Bool(large),
+        T::Date => Value::Date(7),
+        T::Time => Value::Time(7),
+        T::Timestamp => Value::Timestamp(7),
+        T::Timestamptz => Value::Timestamptz(7),
+        T::Interval => Value::Interval(Interval { months: 1, days: 1, micros: 1 }),
+        T::Uuid => Value::Uuid([7; 16]),
+        T::Oid | T::Reg(_) => Value::Oid(23),
+        T::Array(element) => {
+            let count = if large { 20_000 } else { 1 };
+            let item = match argument(element, 0, None)? {
+                Value::Int4(_) if large => Value::Int4(1_000),
+                item => item,
+            };
+            Value::Array(Arc::new(Array::from_values((**element).clone(), vec![item; count])))
+        }
+        T::Record => Value::Record(vec![Value::Int4(1)].into()),
+        _ => return None,
+    })
+}
+
+/// Types that a signature may stand for.
+fn type_of(sig: &Sig) -> SqlType {
+    match sig {
+        Sig::Is(ty) => ty.clone(),
+        Sig::ArrayOf(ty) => SqlType::Array(Box::new(ty.clone())),
+        Sig::ArrayOfElement => SqlType::Array(Box::new(SqlType::Text)),
+        Sig::Element | Sig::Any | Sig::NonArray => SqlType::Text,
+    }
+}
+
+/// Functions that wait, and need no bound: what ends them is tested with the waits.
+const WAITING: &[&str] = &["pg_sleep"];
+
+/// Calls a function with every choice of large and small arguments.
+fn each_call(function: &Function, large_bytes: usize, mut check: impl FnMut(&[Value], &[SqlType], &SqlType)) {
+    let mut types: Vec<SqlType> = function.args.iter().map(type_of).collect();
+    if function.variadic
+        && let Some(last) = types.last().cloned()
+    {
+        types.extend([last.clone(), last.clone(), last]);
+    }
+    let result = type_of(&function.result);
+    for choice in 0..1u32 << types.len() {
+        let large = |place: usize| (choice >> place & 1 == 1).then_some(large_bytes);
+        let values = types.iter().enumerate().map(|(place, ty)| argument(ty, place, large(place)));
+        if let Some(values) = values.collect::<Option<Vec<Value>>>() {
+            check(&values, &types, &result);
+        }
+    }
+}
+
+/// A call of any function holds and gives no more than it may. A new function is called here, too.
+#[test]
+fn no_function_makes_more_than_it_may() {
+    let statement = statement::context(MEMORY_BYTES);
+    let limits = Limits::new(Patience::default(), statement.kv.clone());
+    let _loan = limits.lend(statement.memory.clone());
+    for function in function::all().filter(|function| !WAITING.contains(&function.name)) {
+        each_call(function, LARGE_BYTES / 4, |values, types, result| {
+            let arguments = Arguments { types, result, statement: Some(&statement) };
+            let (answer, peak) = peak_bytes(|| function.call(values, &arguments));
+            let name = function.name;
+            assert!(peak <= PEAK_BYTES_MAX, "{name} of {types:?} held {peak} bytes");
+            match answer {
+                Ok(value) => assert!(work::value_bytes(&value) <= VALUE_BYTES_MAX, "{name} of {types:?} made too much"),
+                Err(e) => assert!(e.state.as_str() != "XX000" || statement_is_missing(&e), "{name}: {e}"),
+            }
+        });
+    }
+}
+
+/// A function of the catalogs may find that these tests have none.
+fn statement_is_missing(e: &SqlError) -> bool {
+    e.message.contains("catalog")
+}
+
+/// A call of any function is work: if its statement is over, a call with a large argument ends.
+#[test]
+fn every_function_ends_with_its_statement() {
+    let statement = statement::context(MEMORY_BYTES);
+    let deadline = Deadline::default();
+    deadline.set(0);
+    let limits = Limits::new(Patience { interrupt: Interrupt::default(), deadline }, statement.kv.clone());
+    let large = |value: &Value| match value {
+        Value::Text(text) => text.len() >= LARGE_BYTES,
+        Value::Bytea(bytes) => bytes.len() >= LARGE_BYTES,
+        _ => false,
+    };
+    for function in function::all().filter(|function| !WAITING.contains(&function.name)) {
+        each_call(function, LARGE_BYTES, |values, types, result| {
+            if !values.iter().any(large) {
+                return;
+            }
+            // From here on the next look is a whole stretch away.
+            work::look().expect("nothing is lent");
+            let _loan = limits.lend(statement.memory.clone());
+            let arguments = Arguments { types, result, statement: Some(&statement) };
+            let answer = function.call(values, &arguments);
+            assert_eq!(answer.expect_err(function.name).state.as_str(), "57014", "{} of {types:?}", function.name);
+        });
+    }
+}
+
+/// What would take minutes, hours or years.
+const ENDLESS: &[&str] = &[
+    // Patterns: each character of the text with each of the pattern.
+    "select repeat('a', 2000000) like '%' || repeat('a', 1000000) || 'b%'",
+    "select repeat('a', 2000000) ilike '%' || repeat('a', 1000000) || 'b%'",
+    "select to_char(date '2020-01-01', repeat('Month', 1000000))",
+    "select to_char(1.5, '9.' || repeat('9', 5000000))",
+    "select length(to_char(now(), repeat('MS', 2500000)))",
+    "select to_date(repeat('1 ', 2000000), repeat('MS ', 2000000))",
+    // Sets: each element with each.
+    "select array_agg(i) @> array_agg(-i - 1) from generate_series(0, 100000) i",
+    "select array_agg(i) @> array_agg(100000 - i) from generate_series(0, 100000) i",
+    "select array_agg(i) && array_agg(-i - 1) from generate_series(0, 100000) i",
+    "select jsonb_agg(i) @> jsonb_agg(100000 - i) from generate_series(0, 100000) i",
+    "select jsonb_object_agg(i, i) @> jsonb_object_agg(i, i) from generate_series(0, 100000) i",
+    "select jsonb_object_agg(i, i) ?& array_agg(i::text) from generate_series(0, 100000) i",
+    "select count(*) from generate_series(0, 100000) i where i = any (array(select -j - 1 from generate_series(0, 100000) j))",
+    // Numbers.
+    "select sum(power(1.000000000000001 + i, 0.123456789)) from generate_series(1, 1000000) i",
+    "select sum((repeat('7', 100000)::numeric + i) / (repeat('3', 50000)::numeric + i)) from generate_series(1, 100000) i",
+    "select ('[' || repeat(repeat('7', 100000) || ',', 100) || '1]')::jsonb",
+    // Rows.
+    "select count(*) from generate_series(1, 10000000000)",
+    "select count(*) from generate_series(1, 100000) a, generate_series(1, 100000) b",
+    "select sum(i) over (order by i rows between 10000 preceding and 10000 following) from generate_series(1, 100000) i",
+    "select count(distinct string_agg) from (select string_agg(i::text, '') over (order by i) from generate_series(1, 3000000) i) q",
+    "select i from generate_series(1, 10000000) i order by -i",
+    "with recursive r(n) as (select 1 union all select n + 1 from r) select count(*) from r",
+];
+
+/// A timeout ends each of them, wherever it is busy; the clock tells by looks, so those that do not look never end.
+#[test]
+fn endless_work_ends_with_its_timeout() {
+    let mut session = session(Interrupt::default());
+    assert_eq!(state_of(&mut session, "set statement_timeout = 2000"), "00000");
+    assert_eq!(state_of(&mut session, "set timeball.query_memory_bytes = '1GB'"), "00000");
+    for sql in ENDLESS {
+        assert_eq!(state_of(&mut session, sql), "57014", "{sql}");
+    }
+}
+
+/// The same for a client that has gone: it is asked for while work goes on.
+#[test]
+fn endless_work_ends_with_its_client() {
+    let interrupt = Interrupt::default();
+    let asked = Arc::new(AtomicI64::new(0));
+    let seen = asked.clone();
+    interrupt.set_probe(move || seen.fetch_add(1, Ordering::Relaxed) >= 5);
+    let mut session = session(interrupt);
+    assert_eq!(state_of(&mut session, "set timeball.query_memory_bytes = '1GB'"), "00000");
+    for sql in ENDLESS {
+        asked.store(0, Ordering::Relaxed);
+        assert_eq!(state_of(&mut session, sql), "57014", "{sql}");
+    }
+}
+
+/// Values that would be too large, or hold too much while they are made.
+const BOUNDLESS: &[(&str, &str)] = &[
+    ("select length(regexp_replace(repeat('a', 1000000), 'a', repeat('b', 1000), 'g'))", "54000"),
+    ("select length(repeat('a', 16777217))", "54000"),
+    ("select octet_length(repeat('a', 16777216))", "00000"),
+    ("select length(concat(repeat('a', 16000000), repeat('b', 16000000)))", "54000"),
+    (
+        "select length(concat_ws(repeat('-', 1000000), 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20))",
+        "54000",
+    ),
+    ("select length(repeat('a', 16000000) || repeat('b', 16000000))", "54000"),
+    ("select length(replace(repeat('a', 1000000), 'a', repeat('b', 1000)))", "54000"),
+    ("select length(lpad('', 100000000, 'x'))", "54000"),
+    ("select length(array_to_string(array_fill(repeat('a', 1000), array[1000]), repeat('-', 100000)))", "54000"),
+    ("select cardinality(array_fill(repeat('a', 1000), array[100000]))", "54000"),
+    ("select cardinality(array_fill(7, array[1000000]))", "00000"),
+    ("select cardinality(array_fill(7, array[10000, 10000]))", "54000"),
+    ("select cardinality(string_to_array(repeat('a,', 8000000), ','))", "54000"),
+    ("select cardinality(regexp_split_to_array(repeat('a,', 4000000), ','))", "54000"),
+    ("select cardinality(array_cat(array_fill(7, array[2000000]), array_fill(7, array[2000000])))", "54000"),
+    ("select length(string_agg(repeat('a', 1000), '')) from generate_series(1, 100000)", "54000"),
+    ("select length(string_agg('', repeat('a', 1000))) from generate_series(1, 100000)", "54000"),
+    ("select cardinality(array_agg(repeat('a', 1000))) from generate_series(1, 100000)", "54000"),
+    ("select length(json_agg(repeat('a', 1000))::text) from generate_series(1, 100000)", "54000"),
+    ("select length(jsonb_object_agg(i, repeat('a', 1000))::text) from generate_series(1, 100000) i", "54000"),
+    ("select length(format('%1000000000s', 'a'))", "54000"),
+    ("select length(format(repeat('%1$s', 100000), repeat('a', 1000)))", "54000"),
+    ("select length(translate(repeat('a', 9000000), 'a', 'ü'))", "54000"),
+    ("select length(overlay(repeat('a', 2000000) placing repeat('b', 15000000) from 1 for 0))", "54000"),
+    ("select length(encode(repeat('a', 10000000)::bytea, 'hex'))", "54000"),
+    ("select length(encode(repeat('a', 16000000)::bytea, 'base64'))", "54000"),
+    ("select length(encode(convert_to(repeat('ü', 4000000), 'UTF8'), 'escape'))", "54000"),
+    ("select length(quote_literal(repeat('''', 10000000)))", "54000"),
+    (
+        "select length(jsonb_pretty((repeat('[', 400) || repeat('1,', 100000) || '1' || repeat(']', 400))::jsonb))",
+        "54000",
+    ),
+    ("select length(jsonb_build_array(repeat('a', 9000000), repeat('b', 9000000))::text)", "54000"),
+    ("select length(json_build_object('a', 7, 'b', repeat('b', 17000000))::text)", "54000"),
+    ("select length((repeat('a', 10000000)::bytea)::text)", "54000"),
+    ("select cardinality(array[repeat('a', 9000000), repeat('a', 9000000)])", "54000"),
+    ("select length(row(repeat('a', 9000000), repeat('a', 9000000))::text)", "54000"),
+    ("select cardinality(('{' || repeat('1,', 7000000) || '1}')::int[])", "54000"),
+    ("select length(repeat('9', 16000000)::numeric::text)", "22003"),
+];
+
+#[test]
+fn values_made_inside_functions_are_bounded() {
+    let mut session = session(Interrupt::default());
+    for (sql, expected) in BOUNDLESS {
+        let (state, peak) = peak_bytes(|| state_of(&mut session, sql));
+        assert_eq!(state, *expected, "{sql}");
+        assert!(peak <= (256 << 20) + 4 * VALUE_BYTES_MAX, "{sql} held {peak} bytes");
+    }
+    // What was taken is given back: the next statement has all of it.
+    let mut small = self::session(Interrupt::default());
+    assert_eq!(state_of(&mut small, "set timeball.query_memory_bytes = '32MB'"), "00000");
+    for _ in 0..10 {
+        assert_eq!(state_of(&mut small, "select length(repeat('a', 9000000) || repeat('b', 7000000))"), "00000");
+    }
+    let json = "select ('[' || repeat('1,', 1000000) || '1]')::jsonb";
+    assert_eq!(state_of(&mut small, json), "53200", "a tree is larger than its text");
+    let many = format!("select length(concat({}))", vec!["repeat('a', 9000000)"; 9].join(", "));
+    assert_eq!(state_of(&mut small, &many), "53200", "arguments are held, too");
+}
+
+/// What a text was planned to is kept for the next time; a long constant that a short text makes is not.
+#[test]
+fn folded_constants_do_not_stay() {
+    let mut session = session(Interrupt::default());
+    let before = HELD.get();
+    for i in 0..200 {
+        let sql = format!("select length(repeat('a', 1000000) || '{i}')");
+        assert_eq!(state_of(&mut session, &sql), "00000");
+    }
+    let kept = HELD.get() - before;
+    assert!(kept < 16 << 20, "{kept} bytes stayed");
+}
