@@ -16,19 +16,41 @@ use std::sync::Arc;
 pub const GENERATION_ENTRIES_MAX: usize = 2048;
 /// Longest text that is kept, bytes.
 pub const CACHED_TEXT_BYTES_MAX: usize = 16 << 10;
+/// Texts of one generation, bytes. What is made of a text is some tens of times as large, so a cache holds a few hundred megabytes at
+/// most: constants that are longer than the text which makes them are not folded.
+pub const GENERATION_TEXT_BYTES_MAX: usize = 4 << 20;
 
 struct Generations<K, V> {
     young: HashMap<K, V>,
     old: HashMap<K, V>,
+    /// Texts of the young ones.
+    young_bytes: usize,
+}
+
+/// A key that knows how long its text is.
+trait TextBytes {
+    fn text_bytes(&self) -> usize;
+}
+
+impl TextBytes for Arc<str> {
+    fn text_bytes(&self) -> usize {
+        self.len()
+    }
+}
+
+impl TextBytes for PlanKey {
+    fn text_bytes(&self) -> usize {
+        self.text.len() + self.settings.len()
+    }
 }
 
 impl<K, V> Default for Generations<K, V> {
     fn default() -> Self {
-        Generations { young: HashMap::new(), old: HashMap::new() }
+        Generations { young: HashMap::new(), old: HashMap::new(), young_bytes: 0 }
     }
 }
 
-impl<K: Hash + Eq, V: Clone> Generations<K, V> {
+impl<K: Hash + Eq + TextBytes, V: Clone> Generations<K, V> {
     fn get<Q: Hash + Eq + ?Sized>(&mut self, key: &Q) -> Option<V>
     where
         K: Borrow<Q>,
@@ -41,10 +63,14 @@ impl<K: Hash + Eq, V: Clone> Generations<K, V> {
         Some(value)
     }
     fn put(&mut self, key: K, value: V) {
-        if self.young.len() >= GENERATION_ENTRIES_MAX {
+        let bytes = key.text_bytes();
+        if self.young.len() >= GENERATION_ENTRIES_MAX || self.young_bytes + bytes > GENERATION_TEXT_BYTES_MAX {
             self.old = std::mem::take(&mut self.young);
+            self.young_bytes = 0;
         }
-        self.young.insert(key, value);
+        if self.young.insert(key, value).is_none() {
+            self.young_bytes += bytes;
+        }
     }
 }
 
@@ -94,5 +120,21 @@ impl TextCache {
         if key.text.len() <= CACHED_TEXT_BYTES_MAX {
             self.planned.lock().put(key, (version, plan));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_bounded_by_their_bytes() {
+        let mut cache: Generations<Arc<str>, ()> = Generations::default();
+        let bytes = |generation: &HashMap<Arc<str>, ()>| generation.keys().map(|text| text.len()).sum::<usize>();
+        for i in 0..2_000 {
+            cache.put(format!("{i:0width$}", width = CACHED_TEXT_BYTES_MAX).into(), ());
+            assert!(bytes(&cache.young) <= GENERATION_TEXT_BYTES_MAX && bytes(&cache.old) <= GENERATION_TEXT_BYTES_MAX);
+        }
+        assert!(!cache.young.is_empty() && !cache.old.is_empty());
     }
 }

@@ -11,7 +11,12 @@ pub(super) struct Lexed<'a> {
     pub(super) tokens: Vec<TokenWithSpan>,
     /// Byte and character where each line begins.
     lines: Vec<(usize, u32)>,
+    /// The byte of each character whose number is a multiple of [`MARK_CHARACTERS`]: a text may be one line.
+    marks: Vec<usize>,
 }
+
+/// Characters between two that are known by place.
+const MARK_CHARACTERS: usize = 256;
 
 /// A byte and a character of a text.
 pub(super) type Place = (usize, u32);
@@ -25,7 +30,7 @@ impl<'a> Lexed<'a> {
             )
             .hint("Split it, or load data with COPY."));
         }
-        let mut lexed = Lexed { text, tokens: Vec::new(), lines: lines(text) };
+        let mut lexed = Lexed { text, tokens: Vec::new(), lines: lines(text), marks: marks(text) };
         match operator::tokens(text) {
             Ok(tokens) => {
                 lexed.tokens = tokens;
@@ -94,11 +99,24 @@ impl<'a> Lexed<'a> {
         let line = (location.line.max(1) as usize - 1).min(self.lines.len() - 1);
         let (byte, character) = self.lines[line];
         let column = location.column.max(1) as usize - 1;
-        match self.text[byte..].char_indices().nth(column) {
-            Some((offset, _)) => (byte + offset, character + column as u32),
-            None => (self.text.len(), character + self.text[byte..].chars().count() as u32),
+        let wanted = character as usize + column;
+        // From the mark before it, or from the line's beginning if that is nearer.
+        let known = match self.marks.get(wanted / MARK_CHARACTERS).or(self.marks.last()) {
+            Some(mark) if *mark > byte => {
+                (*mark, (wanted / MARK_CHARACTERS).min(self.marks.len() - 1) * MARK_CHARACTERS)
+            }
+            _ => (byte, character as usize),
+        };
+        let rest = &self.text[known.0..];
+        match rest.char_indices().nth(wanted - known.1) {
+            Some((offset, _)) => (known.0 + offset, wanted as u32),
+            None => (self.text.len(), (known.1 + rest.chars().count()) as u32),
         }
     }
+}
+
+fn marks(text: &str) -> Vec<usize> {
+    text.char_indices().step_by(MARK_CHARACTERS).map(|(byte, _)| byte).collect()
 }
 
 fn lines(text: &str) -> Vec<Place> {
@@ -116,4 +134,32 @@ fn lines(text: &str) -> Vec<Place> {
 fn lower_first(message: &str) -> String {
     let mut chars = message.chars();
     chars.next().map_or(String::new(), |c| c.to_lowercase().chain(chars).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A place is found without walking through its line, and is the one that walking finds.
+    #[test]
+    fn places_are_those_of_characters() {
+        for text in [
+            "select 1;".repeat(500),
+            "select 'ü€', 1;\n".repeat(500),
+            format!("\n\n{}\n1", "é".repeat(5_000)),
+            String::new(),
+        ] {
+            let lexed = Lexed::new(&text).map_or_else(
+                |_| Lexed { text: &text, tokens: Vec::new(), lines: lines(&text), marks: marks(&text) },
+                |l| l,
+            );
+            let (mut line, mut column) = (1, 1);
+            let ends = std::iter::once((text.len(), ' '));
+            for (character, (byte, c)) in text.char_indices().chain(ends).enumerate() {
+                let place = lexed.place(Location { line, column });
+                assert_eq!(place, (byte, character as u32), "line {line} column {column}");
+                (line, column) = if c == '\n' { (line + 1, 1) } else { (line, column + 1) };
+            }
+        }
+    }
 }

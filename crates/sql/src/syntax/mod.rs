@@ -44,6 +44,8 @@ use std::sync::Arc;
 pub const TEXT_BYTES_MAX: usize = 16 << 20;
 /// Greatest nesting of a statement's syntax.
 pub const DEPTH_MAX: usize = 64;
+/// Units of work of reading one statement, beside those of its text.
+const STATEMENT_UNITS: usize = 4_096;
 /// Most statements in one text.
 pub const STATEMENTS_MAX: usize = 100_000;
 
@@ -67,6 +69,7 @@ pub fn parse(text: &str) -> Result<Vec<Parsed>, SqlError> {
     let mut all = Vec::new();
     for tokens in lexed.statements() {
         let (start, end) = lexed.extent(tokens.clone());
+        crate::work::step(STATEMENT_UNITS + (end - start.0))?;
         let mut reader = Reader::new(&lexed, tokens);
         let command = statement(&mut reader)?;
         reader.expect_end()?;
