@@ -228,7 +228,7 @@ fn no_function_makes_more_than_it_may() {
     let limits = Limits::new(Patience::default(), statement.kv.clone());
     let _loan = limits.lend(statement.memory.clone());
     for function in function::all().filter(|function| !WAITING.contains(&function.name)) {
-        each_call(function, LARGE_BYTES / 16, |values, types, result| {
+        each_call(function, LARGE_BYTES / 8, |values, types, result| {
             let arguments = Arguments { types, result, statement: Some(&statement) };
             let (answer, peak) = peak_bytes(|| function.call(values, &arguments));
             let name = function.name;
