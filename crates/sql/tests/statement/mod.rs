@@ -25,7 +25,7 @@ impl CatalogView for NoCatalog {
         Ok(vec![])
     }
     fn current_database(&self) -> Database {
-        Database { id: 1, name: "postgres".into() }
+        Database { id: 1, name: "postgres".into(), extensions: Vec::new() }
     }
     fn version(&self) -> u64 {
         0
@@ -63,6 +63,8 @@ pub fn context(memory_bytes: usize) -> Arc<StatementContext> {
         interrupt: Default::default(),
         deadline: Default::default(),
         memory: Arc::new(MemoryBudget::new(memory_bytes)),
+        backend: sql::Backend::alone(),
+        modes: Default::default(),
         deferred: Default::default(),
         hash_seed: 0,
     })
