@@ -76,7 +76,7 @@ fn psql() {
     assert_eq!(run(&["-A", "-t", "-c", "SELECT * FROM t ORDER BY id"]), "1|one\n2|two\n");
     let version = run(&["-A", "-t", "-c", "SHOW server_version"]);
     assert!(version.starts_with("15."), "{version}");
-    for command in ["\\l", "\\dt", "\\d t", "\\di", "\\conninfo", "\\dd", "\\dL", "\\dx", "\\du", "\\dp", "\\db"] {
+    for command in ["\\l", "\\dt", "\\d t", "\\di", "\\conninfo", "\\dx", "\\du", "\\dp", "\\db"] {
         let out = run(&["-c", command]);
         assert!(!out.contains("ERROR"), "{command}: {out}");
     }
