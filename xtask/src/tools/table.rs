@@ -56,7 +56,7 @@ pub const TOOLS: &[Tool] = &[
         "psycopg",
         Kind::Python,
         &["psycopg[binary]"],
-        "types in text and binary, automatic prepare, server-side cursors, COPY, pipelines",
+        "types in text and binary, automatic prepare, COPY, pipelines, savepoints",
     ),
     tool(
         "asyncpg",
@@ -64,12 +64,7 @@ pub const TOOLS: &[Tool] = &[
         &["asyncpg"],
         "its start-up, types, cursors, pool, copies; SQLAlchemy's async engine",
     ),
-    tool(
-        "sqlalchemy",
-        Kind::Python,
-        &["SQLAlchemy"],
-        "core, ORM, reflection, also of schemas and of a table that references itself",
-    ),
+    tool("sqlalchemy", Kind::Python, &["SQLAlchemy"], "`create_all`, ORM, reflection"),
     tool("alembic", Kind::Python, &["alembic"], "every usual type, a migration that it writes itself and its way back"),
     tool(
         "django",
