@@ -1,6 +1,9 @@
-//! A full disk: writes get 53100, reads go on, nothing acknowledged is lost, and freed space is noticed.
+//! A full disk: writes get 53100, reads go on, nothing acknowledged is lost, and freed space is noticed. A node that is killed there
+//! starts again, takes deletes, and frees space by itself.
 
 use crate::node::{Node, Scratch, repeat_with, skip, state, until};
+use rand::rngs::SmallRng;
+use rand::{Rng, SeedableRng};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,9 +15,9 @@ const DISK_MIB: usize = 384;
 struct SmallDisk(PathBuf);
 
 impl SmallDisk {
-    fn mount(at: &Path) -> Option<SmallDisk> {
+    fn mount(at: &Path, mib: usize) -> Option<SmallDisk> {
         std::fs::create_dir_all(at).unwrap();
-        let size = format!("size={DISK_MIB}m");
+        let size = format!("size={mib}m");
         let mount = Command::new("mount").args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(at).output();
         mount.is_ok_and(|m| m.status.success()).then(|| SmallDisk(at.to_owned()))
     }
@@ -41,7 +44,7 @@ impl Drop for SmallDisk {
 fn writes_are_refused_and_reads_go_on() {
     repeat_with("disk_full::writes_are_refused_and_reads_go_on");
     let scratch = Scratch::new();
-    let Some(disk) = SmallDisk::mount(&scratch.path().join("disk")) else {
+    let Some(disk) = SmallDisk::mount(&scratch.path().join("disk"), DISK_MIB) else {
         return skip("mounting a small disk needs root");
     };
     let store = disk.0.join("store");
@@ -66,10 +69,80 @@ fn writes_are_refused_and_reads_go_on() {
     let count = |client: &mut postgres::Client| client.query("SELECT id FROM t", &[]).unwrap().len() as i32;
     assert_eq!(count(&mut client), acknowledged, "reads go on");
     assert_eq!(count(&mut node.connect()), acknowledged, "also in new sessions");
+    // Killed, and started again, with not a byte left.
+    node.kill();
+    disk.fill();
+    let node = Node::start(&store, &[]);
+    let mut client = node.connect();
+    assert_eq!(count(&mut client), acknowledged, "nothing acknowledged is lost");
+    let insert = client.prepare("INSERT INTO t VALUES ($1, $2)").unwrap();
+    let refused =
+        until("the node sees that the disk is full", || match client.execute(&insert, &[&acknowledged, &filler]) {
+            Ok(_) => {
+                acknowledged += 1;
+                None
+            }
+            Err(e) => Some(e),
+        });
+    assert_eq!(state(&refused), "53100", "{refused}: {:?}", refused.as_db_error());
+    assert!(refused.as_db_error().unwrap().hint().unwrap().contains("Delete rows"), "{refused:?}");
+    assert_eq!(client.execute("DELETE FROM t WHERE id = 0", &[]).unwrap(), 1, "a full disk takes deletes");
+    assert_eq!(count(&mut client), acknowledged - 1);
     disk.free();
     until("the node notices the space", || client.execute(&insert, &[&acknowledged, &filler]).ok());
     acknowledged += 1;
     node.kill();
     let node = Node::start(&store, &[]);
-    assert_eq!(count(&mut node.connect()), acknowledged, "nothing acknowledged is lost");
+    assert_eq!(count(&mut node.connect()), acknowledged - 1, "nothing acknowledged is lost");
+}
+
+/// Size of the disk that a node fills by itself, in MiB.
+const OWN_DISK_MIB: usize = 300;
+
+#[test]
+fn a_node_that_filled_its_disk_frees_it_again() {
+    repeat_with("disk_full::a_node_that_filled_its_disk_frees_it_again");
+    let scratch = Scratch::new();
+    let Some(disk) = SmallDisk::mount(&scratch.path().join("disk"), OWN_DISK_MIB) else {
+        return skip("mounting a small disk needs root");
+    };
+    let store = disk.0.join("store");
+    let mut node = Node::start(&store, &[]);
+    let mut client = node.connect();
+    client.batch_execute("CREATE TABLE t (id int4 PRIMARY KEY, filler bytea)").unwrap();
+    // Nothing that a block could be compressed to.
+    let mut rng = SmallRng::seed_from_u64(1);
+    let mut filler = move || (0..1 << 20).map(|_| rng.random::<u8>()).collect::<Vec<u8>>();
+    let insert = "INSERT INTO t VALUES ($1, $2)";
+    let mut acknowledged = 0;
+    let refused = loop {
+        match client.execute(insert, &[&acknowledged, &filler()]) {
+            Ok(_) => acknowledged += 1,
+            Err(e) => break e,
+        }
+        assert!(acknowledged < 4 * OWN_DISK_MIB as i32, "the disk never fills");
+    };
+    assert_eq!(state(&refused), "53100", "{refused}: {:?}", refused.as_db_error());
+    eprintln!("{acknowledged} MiB of rows in {OWN_DISK_MIB}");
+    let count = |client: &mut postgres::Client| client.query("SELECT id FROM t", &[]).unwrap().len() as i32;
+    // However it stops, it starts again, and reads.
+    for kill in [true, false, true] {
+        if kill {
+            node.kill();
+        } else {
+            node.terminate();
+            node.wait();
+        }
+        node = Node::start(&store, &[]);
+        client = node.connect();
+        assert_eq!(count(&mut client), acknowledged);
+    }
+    let kept = 5;
+    assert_eq!(client.execute("DELETE FROM t WHERE id >= $1", &[&kept]).unwrap() as i32, acknowledged - kept);
+    let again = 40;
+    for n in 0..again {
+        let bytes = filler();
+        until("space comes back", || client.execute(insert, &[&(acknowledged + n), &bytes]).ok());
+    }
+    assert_eq!(count(&mut client), kept + again);
 }

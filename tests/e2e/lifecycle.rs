@@ -2,6 +2,7 @@
 
 use crate::node::{Node, Scratch, binary, is_gone, repeat_with, state, until};
 use lab::client::{Client, Url};
+use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
 #[test]
@@ -190,4 +191,37 @@ fn strict_commits_wait_and_hybrid_ones_do_not() {
     until("a strict update waits", || (waits("strict") == 1.0).then_some(()));
     assert_eq!((waits("hybrid"), waits("hybrid"), waits("hybrid")), (0.0, 0.0, 0.0));
     assert!(node.metric("commit_wait_nanos").unwrap() > 0.0);
+}
+
+/// Every file and directory below a path, with its mode.
+fn modes(path: &std::path::Path) -> Vec<(std::path::PathBuf, u32)> {
+    let meta = std::fs::symlink_metadata(path).unwrap();
+    let mut found = vec![(path.to_owned(), meta.permissions().mode() & 0o777)];
+    if meta.is_dir() {
+        std::fs::read_dir(path).unwrap().for_each(|entry| found.extend(modes(&entry.unwrap().path())));
+    }
+    found
+}
+
+/// Nobody else reads the rows: not in files that we make, nor in those of the engine, nor in a store that was open before.
+#[test]
+fn a_store_is_its_owners_alone() {
+    repeat_with("lifecycle::a_store_is_its_owners_alone");
+    let scratch = Scratch::new();
+    let store = scratch.path().join("store");
+    for round in 0..2 {
+        let node = Node::start(&store, &[]);
+        let filled = "CREATE TABLE IF NOT EXISTS t (id int8); INSERT INTO t SELECT generate_series(1, 1000)";
+        node.connect().batch_execute(filled).unwrap();
+        node.terminate();
+        node.wait();
+        let found = modes(&store);
+        assert!(found.len() > 8, "the engine and the log have files: {found:?}");
+        let open: Vec<_> = found.iter().filter(|(_, mode)| mode & 0o077 != 0).collect();
+        assert!(open.is_empty(), "round {round}: {open:?}");
+        for (path, mode) in found {
+            let loose = std::fs::Permissions::from_mode(mode | 0o055);
+            std::fs::set_permissions(&path, loose).unwrap();
+        }
+    }
 }

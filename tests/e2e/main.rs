@@ -24,6 +24,7 @@ mod extended_protocol;
 mod lifecycle;
 mod node;
 mod rechecks;
+mod row_locks;
 mod script;
 mod sessions;
 mod shell;

@@ -3,7 +3,7 @@
 
 use bytes::Bytes;
 use clock::Reading;
-use node::{BeginOptions, Input, LogBatch, Node, NodeOptions, Transaction, WhenLocked};
+use node::{BeginOptions, Input, LockMode, LogBatch, Node, NodeOptions, Transaction, WhenLocked};
 use std::sync::Arc;
 use std::task::{Poll, Waker};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -81,7 +81,7 @@ fn main() {
     });
     time("begin, lock, rollback", |i| {
         let mut txn = begin();
-        ready(txn.lock(&now(), &key(i), WhenLocked::Wait, waker));
+        ready(txn.lock(&now(), &key(i), LockMode::Update, WhenLocked::Wait, waker));
     });
     time("begin, put, commit, apply", |i| {
         let mut txn = begin();
@@ -91,7 +91,7 @@ fn main() {
     time("begin, lock, get, put, commit, apply", |i| {
         let mut txn = begin();
         let key = key(i);
-        ready(txn.lock(&now(), &key, WhenLocked::Wait, waker));
+        ready(txn.lock(&now(), &key, LockMode::Update, WhenLocked::Wait, waker));
         ready(txn.get(&now(), &key, false, waker)).unwrap();
         txn.put(key, Bytes::from(vec![8u8; 100])).unwrap();
         commit(&node, &mut txn, &mut batch);

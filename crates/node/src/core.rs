@@ -404,7 +404,7 @@ impl<E: Engine> Core<E> {
         let span = self.ranges.get(&id)?.span();
         let writes = batch.writes.last().is_none_or(|w| span.contains(&w.key));
         let reads = batch.reads.iter().all(|r| match r {
-            protocol::txn::Read::Key { key, .. } => span.contains(key),
+            protocol::txn::Read::Key { key, .. } | protocol::txn::Read::Present { key, .. } => span.contains(key),
             protocol::txn::Read::Span { span: read, .. } => span.covers(read),
         });
         (writes && reads).then_some(id)

@@ -85,6 +85,7 @@ impl From<Refusal> for TxnError {
         let reason = match refusal.cause {
             Cause::WriteChanged { at } => format!("another transaction wrote the same row and committed at {at}"),
             Cause::ReadChanged { at } => format!("what was read was changed by a transaction that committed at {at}"),
+            Cause::Gone => "a row that is referred to was deleted".to_owned(),
             Cause::Undecided { txn } => format!("the row is held by transaction {txn}, which is committing"),
             Cause::TooOld { threshold } => {
                 format!("the snapshot is older than {threshold}, below which old versions are collected")

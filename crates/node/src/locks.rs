@@ -1,5 +1,5 @@
 use parking_lot::Mutex;
-use protocol::txn::{LockReply, LockTable, LockWait, TxnId};
+use protocol::txn::{LockMode, LockReply, LockTable, LockWait, TxnId, Wakeup};
 use std::collections::BTreeMap;
 use std::task::Waker;
 
@@ -14,40 +14,57 @@ struct Inner {
 }
 
 impl Locks {
-    pub fn request(&self, txn: TxnId, key: &[u8], wait: LockWait, waker: &Waker) -> LockReply {
+    /// Runs `f` on the table, and wakes whom it lets go on.
+    fn with<R>(&self, f: impl FnOnce(&mut Inner, &mut Vec<Wakeup>) -> R) -> R {
         let mut wakeups = Vec::new();
-        let mut woken = Vec::new();
-        let reply = {
+        let (result, woken) = {
             let inner = &mut *self.0.lock();
-            let reply = inner.table.request(txn, key, wait, &mut wakeups);
+            let result = f(inner, &mut wakeups);
+            let woken: Vec<Waker> = wakeups.iter().filter_map(|w| inner.wakers.remove(&w.0)).collect();
+            (result, woken)
+        };
+        woken.into_iter().for_each(Waker::wake);
+        result
+    }
+
+    pub fn request(&self, txn: TxnId, key: &[u8], mode: LockMode, wait: LockWait, waker: &Waker) -> LockReply {
+        self.with(|inner, wakeups| {
+            let reply = inner.table.request(txn, key, mode, wait, wakeups);
             match reply {
                 LockReply::Queued => drop(inner.wakers.insert(txn, waker.clone())),
                 _ if inner.wakers.is_empty() => {}
                 _ => drop(inner.wakers.remove(&txn)),
             }
-            woken.extend(wakeups.iter().filter_map(|w| inner.wakers.remove(&w.0)));
             reply
-        };
-        woken.into_iter().for_each(Waker::wake);
-        reply
+        })
     }
 
     /// Stops waiting.
     pub fn cancel(&self, txn: TxnId) {
-        let inner = &mut *self.0.lock();
-        inner.table.cancel(txn);
-        inner.wakers.remove(&txn);
+        self.with(|inner, wakeups| {
+            inner.table.cancel(txn, wakeups);
+            inner.wakers.remove(&txn);
+        });
     }
 
     pub fn release(&self, txn: TxnId) {
-        let mut wakeups = Vec::new();
-        let woken: Vec<Waker> = {
-            let inner = &mut *self.0.lock();
-            inner.table.release(txn, &mut wakeups);
+        self.with(|inner, wakeups| {
+            inner.table.release(txn, wakeups);
             inner.wakers.remove(&txn);
-            wakeups.iter().filter_map(|w| inner.wakers.remove(&w.0)).collect()
-        };
-        woken.into_iter().for_each(Waker::wake);
+        });
+    }
+
+    /// Where a transaction stands, for [`Locks::release_since`].
+    pub fn mark(&self, txn: TxnId) -> usize {
+        self.0.lock().table.mark(txn)
+    }
+
+    /// Gives back what was taken since a mark.
+    pub fn release_since(&self, txn: TxnId, mark: usize) {
+        self.with(|inner, wakeups| {
+            inner.table.release_since(txn, mark, wakeups);
+            inner.wakers.remove(&txn);
+        });
     }
 
     pub fn held(&self, txn: TxnId) -> usize {

@@ -75,6 +75,9 @@ impl<E: Engine> Core<E> {
                 Read::Key { key, since } => {
                     part(self.route(&key), &mut |b| b.reads.push(Read::Key { key: key.clone(), since }))
                 }
+                Read::Present { key, since } => {
+                    part(self.route(&key), &mut |b| b.reads.push(Read::Present { key: key.clone(), since }))
+                }
                 Read::Span { span, since } => {
                     let touched = self.ranges.values().filter(|r| r.span().overlaps(&span));
                     for range in touched {

@@ -41,6 +41,7 @@ impl<E: Engine> Node<E> {
     /// The state beside the versions is damaged.
     pub fn open(options: NodeOptions, versions: Arc<Versions<E>>, now: &Reading) -> Result<Self, StoreError> {
         let recovered = versions.recovered().clone();
+        versions.begin_replay();
         let state = State::decode(&recovered.state)?;
         let last = state.ranges.values().map(|r| r.applied()).max().unwrap_or_default().max(recovered.max_ts);
         let applied = LogIndex(recovered.position);
@@ -106,6 +107,7 @@ impl<E: Engine> Node<E> {
         }
         let mut core = self.core.lock();
         if matches!(input, Input::Recovered) {
+            self.versions().end_replay();
             let last = core.log.closed().as_u64();
             self.serial.fetch_max(last, SeqCst);
             self.unique.fetch_max(last, SeqCst);

@@ -26,10 +26,12 @@ impl<E: Engine> VersionStore for Store<E> {
     fn span_changed_since(&self, span: &Span, since: Timestamp) -> Result<Option<Timestamp>, StoreError> {
         self.0.newest_in(&bounded(span), since)
     }
+    fn is_present(&self, key: &[u8]) -> Result<bool, StoreError> {
+        Ok(self.0.version_at(key, Timestamp::MAX)?.is_some_and(|version| version.value.is_some()))
+    }
     /// `local` is not kept: on a node that leads all ranges no reader needs it (see `Transaction`'s uncertainty limit).
     fn write(&self, writes: &[Write], at: Timestamp, _local: Timestamp) -> Result<(), StoreError> {
-        let writes: Vec<store::Write> = writes.iter().map(|w| (w.key.clone(), w.value.clone())).collect();
-        self.0.apply(at, &writes);
+        self.0.apply_each(at, writes.iter().map(|w| (&w.key, &w.value)));
         Ok(())
     }
 }

@@ -3,8 +3,8 @@
 use bytes::Bytes;
 use clock::{Level, Reading, Status, Timestamp};
 use node::{
-    AppendError, BeginOptions, Consistency, Input, Isolation, LogBatch, Node, NodeOptions, Record, Span, Transaction,
-    TxnError, WhenLocked,
+    AppendError, BeginOptions, Consistency, Input, Isolation, LockMode, LogBatch, Node, NodeOptions, Record, Span,
+    Transaction, TxnError, WhenLocked,
 };
 use std::sync::Arc;
 use std::task::{Poll, Waker};
@@ -166,13 +166,13 @@ fn a_lock_queue_turns_a_conflict_into_a_wait() {
     let (mut t1, mut t2) = (w.begin(Isolation::Serializable), w.begin(Isolation::Serializable));
     assert_eq!(w.get(&mut t2, "mine").as_deref(), Some("5"));
     let now = w.now();
-    assert!(matches!(t1.lock(&now, b"x", WhenLocked::Wait, Waker::noop()), Poll::Ready(Ok(true))));
-    assert!(t2.lock(&now, b"x", WhenLocked::Wait, Waker::noop()).is_pending());
+    assert!(matches!(t1.lock(&now, b"x", LockMode::Update, WhenLocked::Wait, Waker::noop()), Poll::Ready(Ok(true))));
+    assert!(t2.lock(&now, b"x", LockMode::Update, WhenLocked::Wait, Waker::noop()).is_pending());
     assert_eq!(w.get(&mut t1, "x").as_deref(), Some("1"));
     t1.put(bytes("x"), bytes("2")).unwrap();
     w.commit(&mut t1).unwrap();
     let now = w.now();
-    assert!(matches!(t2.lock(&now, b"x", WhenLocked::Wait, Waker::noop()), Poll::Ready(Ok(true))));
+    assert!(matches!(t2.lock(&now, b"x", LockMode::Update, WhenLocked::Wait, Waker::noop()), Poll::Ready(Ok(true))));
     assert_eq!(w.get(&mut t2, "x").as_deref(), Some("2"), "the snapshot moved up");
     t2.put(bytes("x"), bytes("3")).unwrap();
     w.commit(&mut t2).unwrap();
@@ -184,13 +184,78 @@ fn a_deadlock_has_one_victim() {
     let mut w = World::new();
     let (mut t1, mut t2) = (w.begin(Isolation::Serializable), w.begin(Isolation::Serializable));
     let now = w.now();
-    let ask = |txn: &mut Transaction<MemoryEngine>, key: &[u8]| txn.lock(&now, key, WhenLocked::Wait, Waker::noop());
+    let ask = |txn: &mut Transaction<MemoryEngine>, key: &[u8]| {
+        txn.lock(&now, key, LockMode::Update, WhenLocked::Wait, Waker::noop())
+    };
     assert!(ask(&mut t1, b"x").is_ready());
     assert!(ask(&mut t2, b"y").is_ready());
     assert!(ask(&mut t1, b"y").is_pending());
     assert!(matches!(ask(&mut t2, b"x"), Poll::Ready(Err(TxnError::Deadlock { .. }))));
     t2.rollback();
     assert!(matches!(ask(&mut t1, b"y"), Poll::Ready(Ok(true))));
+}
+
+/// A row that another refers to may change, at every isolation level, and nobody deletes it at the same time. It is looked for in the
+/// present, wherever the snapshot lies, and also across ranges and a crash.
+#[test]
+fn a_reference_needs_its_row_and_no_version_of_it() {
+    let mut w = World::new();
+    w.set(&[("a", "0"), ("p", "0")]);
+    w.split("m");
+    let refers = |txn: &mut Transaction<MemoryEngine>| match txn.present(b"p", Waker::noop()) {
+        Poll::Ready(found) => found.unwrap(),
+        Poll::Pending => panic!("nothing is in flight"),
+    };
+    for (n, isolation) in
+        [Isolation::Serializable, Isolation::Snapshot, Isolation::ReadCommitted].into_iter().enumerate()
+    {
+        for child in ["c", "q"] {
+            let mut txn = w.begin(isolation);
+            assert!(refers(&mut txn));
+            w.set(&[("p", "changed")]);
+            txn.put(bytes(child), bytes(&n.to_string())).unwrap();
+            w.commit(&mut txn).unwrap_or_else(|e| panic!("{isolation:?} {child}: {e}"));
+            let mut txn = w.begin(isolation);
+            assert!(refers(&mut txn));
+            let mut other = w.begin(isolation);
+            other.delete(bytes("p")).unwrap();
+            w.commit(&mut other).unwrap();
+            txn.put(bytes(child), bytes("orphan")).unwrap();
+            assert!(matches!(w.commit(&mut txn), Err(TxnError::Restart { .. })), "{isolation:?} {child}");
+            // Begun before the row comes back, and finds it.
+            let mut txn = w.begin(isolation);
+            assert!(!refers(&mut w.begin(isolation)));
+            w.set(&[("p", "again")]);
+            assert!(refers(&mut txn));
+            txn.put(bytes("d"), bytes("late")).unwrap();
+            w.commit(&mut txn).unwrap();
+        }
+    }
+    w.crash();
+    assert_eq!((w.value("c").as_deref(), w.value("q").as_deref()), (Some("2"), Some("2")));
+}
+
+/// Back to a savepoint: the locks taken since pass on, to those who wait as well.
+#[test]
+fn a_savepoint_gives_locks_back() {
+    let mut w = World::new();
+    let (mut t1, mut t2) = (w.begin(Isolation::Serializable), w.begin(Isolation::Serializable));
+    let now = w.now();
+    let ask =
+        |txn: &mut Transaction<MemoryEngine>, key: &[u8], mode, when| txn.lock(&now, key, mode, when, Waker::noop());
+    assert!(ask(&mut t1, b"kept", LockMode::KeyShare, WhenLocked::Wait).is_ready());
+    let mark = t1.savepoint();
+    assert!(ask(&mut t1, b"kept", LockMode::Update, WhenLocked::Wait).is_ready());
+    assert!(ask(&mut t1, b"freed", LockMode::Update, WhenLocked::Wait).is_ready());
+    t1.rollback_to(mark);
+    assert!(
+        ask(&mut t2, b"freed", LockMode::Update, WhenLocked::Wait).is_pending(),
+        "a statement that is repeated keeps its locks"
+    );
+    t1.release_since(mark);
+    assert!(matches!(ask(&mut t2, b"freed", LockMode::Update, WhenLocked::Wait), Poll::Ready(Ok(true))));
+    assert!(matches!(ask(&mut t2, b"kept", LockMode::Update, WhenLocked::Skip), Poll::Ready(Ok(false))));
+    assert!(matches!(ask(&mut t2, b"kept", LockMode::NoKeyUpdate, WhenLocked::Skip), Poll::Ready(Ok(true))));
 }
 
 #[test]
@@ -385,7 +450,7 @@ fn a_void_bound_does_not_push_the_hybrid_clock() {
     w.set(&[("a", "1")]);
     w.error_ns = 20_000_000_000;
     let lost = Reading { status: Status::Unknown, ..w.now() };
-    let locked = txn.lock(&lost, b"a", WhenLocked::Wait, Waker::noop());
+    let locked = txn.lock(&lost, b"a", LockMode::Update, WhenLocked::Wait, Waker::noop());
     assert!(matches!(locked, Poll::Ready(Ok(_))), "{locked:?}");
     let ahead_us = w.node.clock_last().physical_us().saturating_sub(w.ns / 1000);
     assert!(ahead_us < 1_000_000, "the hybrid clock is {ahead_us} us ahead");

@@ -23,6 +23,10 @@ fn range_of(key: &[u8]) -> RangeId {
 struct Drawn {
     age: u8,
     reads: Vec<u8>,
+    /// Keys that must have a value.
+    present: Vec<u8>,
+    /// Whether it deletes what it writes.
+    deletes: bool,
     span: Option<(u8, u8)>,
     writes: Vec<u8>,
     delays: [u8; 3],
@@ -33,21 +37,33 @@ fn drawn() -> impl Strategy<Value = Drawn> {
     let keys = || prop::collection::vec(0..8u8, 0..3);
     (
         0..12u8,
-        keys(),
+        (keys(), prop::collection::vec(0..8u8, 0..2), prop::bool::weighted(0.3)),
         prop::option::of((0..8u8, 0..8u8)),
         prop::collection::vec(0..8u8, 1..3),
         any::<[u8; 3]>(),
         prop::bool::weighted(0.1),
     )
-        .prop_map(|(age, reads, span, writes, delays, fence)| Drawn { age, reads, span, writes, delays, fence })
+        .prop_map(|(age, (reads, present, deletes), span, writes, delays, fence)| Drawn {
+            age,
+            reads,
+            present,
+            deletes,
+            span,
+            writes,
+            delays,
+            fence,
+        })
 }
 
 /// What the oracle needs of a transaction: everything read, with the values that it saw.
 struct Done {
     commit: Timestamp,
     saw: Vec<(Bytes, Option<Bytes>)>,
+    /// What it relied on being there.
+    present: Vec<Bytes>,
     writes: Vec<Bytes>,
-    value: Bytes,
+    /// `None`: they are deleted.
+    value: Option<Bytes>,
 }
 
 struct World {
@@ -91,18 +107,23 @@ impl World {
             return;
         }
         let saw = read.iter().map(|k| (k.clone(), self.versions.get(k, since).and_then(|(_, v)| v))).collect();
-        let value = Bytes::from(format!("t{serial}"));
+        let value = (!drawn.deletes).then(|| Bytes::from(format!("t{serial}")));
         let mut parts: BTreeMap<RangeId, Batch> = BTreeMap::new();
         let mut writes: Vec<Bytes> = drawn.writes.iter().map(|i| key(*i)).collect();
         writes.sort();
         writes.dedup();
         for k in &writes {
-            let write = Write { key: k.clone(), value: Some(value.clone()), since };
+            let write = Write { key: k.clone(), value: value.clone(), since };
             parts.entry(range_of(k)).or_insert_with(|| Batch { txn: id, ..Batch::default() }).writes.push(write);
         }
         for i in &drawn.reads {
             let read = Read::Key { key: key(*i), since };
             parts.entry(range_of(&key(*i))).or_insert_with(|| Batch { txn: id, ..Batch::default() }).reads.push(read);
+        }
+        let present: Vec<Bytes> = drawn.present.iter().map(|i| key(*i)).collect();
+        for k in &present {
+            let read = Read::Present { key: k.clone(), since };
+            parts.entry(range_of(k)).or_insert_with(|| Batch { txn: id, ..Batch::default() }).reads.push(read);
         }
         if let Some((a, b)) = span.filter(|(a, b)| a < b) {
             let whole = Span::new(key(a), key(b));
@@ -111,7 +132,7 @@ impl World {
                 parts.entry(range.id()).or_insert_with(|| Batch { txn: id, ..Batch::default() }).reads.push(read);
             }
         }
-        let done = Done { commit: Timestamp::MIN, saw, writes, value };
+        let done = Done { commit: Timestamp::MIN, saw, present, writes, value };
         self.send(id, parts, done, drawn);
     }
 
@@ -194,10 +215,18 @@ proptest! {
             for (key, value) in &done.saw {
                 prop_assert_eq!(state.get(key), value.as_ref(), "{:?} read {:?}", done.value, key);
             }
-            state.extend(done.writes.iter().map(|k| (k.clone(), done.value.clone())));
+            for key in &done.present {
+                prop_assert!(state.contains_key(key), "{:?} relied on {:?}", done.value, key);
+            }
+            for key in &done.writes {
+                match &done.value {
+                    Some(value) => drop(state.insert(key.clone(), value.clone())),
+                    None => drop(state.remove(key)),
+                }
+            }
         }
-        for (key, value) in &state {
-            prop_assert_eq!(world.versions.get(key, Timestamp::MAX).and_then(|(_, v)| v), Some(value.clone()));
+        for key in (0..8).map(key) {
+            prop_assert_eq!(world.versions.get(&key, Timestamp::MAX).and_then(|(_, v)| v), state.get(&key).cloned());
         }
     }
 }

@@ -7,8 +7,8 @@ use bytes::Bytes;
 use clock::Timestamp;
 use model::Model;
 use protocol::txn::{
-    Answer, Batch, Cause, Command, Coordinator, LockReply, LockTable, LockWait, Outcome, Range, RangeId, Read, Record,
-    Refusal, Span, Standing, TxnId, Verdict, Write, encode_record,
+    Answer, Batch, Cause, Command, Coordinator, LockMode, LockReply, LockTable, LockWait, Outcome, Range, RangeId,
+    Read, Record, Refusal, Span, Standing, TxnId, Verdict, Wakeup, Write, encode_record,
 };
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -36,6 +36,16 @@ fn ranges(word: &str) -> Vec<RangeId> {
 fn key(word: &str) -> Bytes {
     Bytes::copy_from_slice(word.as_bytes())
 }
+fn lock_mode(name: &str) -> LockMode {
+    match name {
+        "key-share" => LockMode::KeyShare,
+        "share" => LockMode::Share,
+        "no-key-update" => LockMode::NoKeyUpdate,
+        "update" => LockMode::Update,
+        other => panic!("unknown mode {other}"),
+    }
+}
+
 fn show_txn(id: TxnId) -> String {
     format!("t{}", id.serial)
 }
@@ -54,6 +64,7 @@ fn batch(id: TxnId, words: &[&str]) -> Batch {
                 Some((start, end)) => Read::Span { span: Span::new(key(start), key(end)), since },
                 None => Read::Key { key: key(what), since },
             }),
+            ["present", name] => batch.reads.push(Read::Present { key: key(name), since }),
             ["write", what] => {
                 let (name, value) = what.split_once('=').expect("key=value");
                 batch.writes.push(Write { key: key(name), value: Some(key(value)), since });
@@ -71,6 +82,7 @@ fn show_refusal(refusal: &Refusal) -> String {
     match &refusal.cause {
         Cause::WriteChanged { at: t } => format!("refused: {at} was written at {}", t.as_u64()),
         Cause::ReadChanged { at: t } => format!("refused: {at} was read, and written at {}", t.as_u64()),
+        Cause::Gone => format!("refused: {at} is gone"),
         Cause::Undecided { txn } => format!("refused: {at} is held by {}", show_txn(*txn)),
         Cause::TooOld { threshold } => format!("refused: older than {}", threshold.as_u64()),
         Cause::Fenced => "refused: fenced or repeated".to_owned(),
@@ -122,18 +134,17 @@ impl World {
                 let all = self.coordinators.get_mut(&txn(t)).expect("a coordinator").informed(range(who));
                 if all { "all know".to_owned() } else { "others do not know".to_owned() }
             }
-            ["lock", t, name] => self.lock(t, name, LockWait::Wait),
-            ["nowait", t, name] => self.lock(t, name, LockWait::NoWait),
-            ["cancel", t] => {
-                self.locks.cancel(txn(t));
-                String::new()
+            ["lock", t, name] => self.lock(t, name, LockMode::Update, LockWait::Wait),
+            ["nowait", t, name] => self.lock(t, name, LockMode::Update, LockWait::NoWait),
+            ["lock", t, name, mode] => self.lock(t, name, lock_mode(mode), LockWait::Wait),
+            ["nowait", t, name, mode] => self.lock(t, name, lock_mode(mode), LockWait::NoWait),
+            ["cancel", t] => self.unlock(|locks, woken| locks.cancel(txn(t), woken)),
+            ["mark", t] => format!("{}", self.locks.mark(txn(t))),
+            ["back", t, mark] => {
+                let mark = mark.parse().expect("a number");
+                self.unlock(|locks, woken| locks.release_since(txn(t), mark, woken))
             }
-            ["end", t] => {
-                let mut woken = Vec::new();
-                self.locks.release(txn(t), &mut woken);
-                let woken: Vec<String> = woken.iter().map(|w| show_txn(w.0)).collect();
-                if woken.is_empty() { String::new() } else { format!("wakes {}", woken.join(" ")) }
-            }
+            ["end", t] => self.unlock(|locks, woken| locks.release(txn(t), woken)),
             ["at", at, id, rest @ ..] => self.apply(time(at), range(id), rest),
             other => panic!("unknown command {other:?}"),
         }
@@ -152,9 +163,16 @@ impl World {
         show_decision(coordinator.decision())
     }
 
-    fn lock(&mut self, t: &str, name: &str, wait: LockWait) -> String {
+    fn unlock(&mut self, f: impl FnOnce(&mut LockTable, &mut Vec<Wakeup>)) -> String {
         let mut woken = Vec::new();
-        let reply = match self.locks.request(txn(t), name.as_bytes(), wait, &mut woken) {
+        f(&mut self.locks, &mut woken);
+        let woken: Vec<String> = woken.iter().map(|w| show_txn(w.0)).collect();
+        if woken.is_empty() { String::new() } else { format!("wakes {}", woken.join(" ")) }
+    }
+
+    fn lock(&mut self, t: &str, name: &str, mode: LockMode, wait: LockWait) -> String {
+        let mut woken = Vec::new();
+        let reply = match self.locks.request(txn(t), name.as_bytes(), mode, wait, &mut woken) {
             LockReply::Granted { waited: false } => "granted".to_owned(),
             LockReply::Granted { waited: true } => "granted after a wait".to_owned(),
             LockReply::Queued => "waits".to_owned(),
@@ -238,9 +256,9 @@ fn stories() {
     }
 }
 
-/// An older program reads every record but the newest kind, and says of that one that it is too new.
+/// An older program reads every record but the newest kinds, and says of those that they are too new.
 #[test]
-fn only_a_release_has_the_newer_version() {
+fn only_newer_kinds_have_newer_versions() {
     let encoded = |command: &Command| {
         let mut bytes = Vec::new();
         encode_record(RangeId(1), Timestamp::from_u64(7), command, &mut bytes);
@@ -250,7 +268,13 @@ fn only_a_release_has_the_newer_version() {
     let mut release = encoded(&Command::Release);
     assert_eq!(release[0], 2);
     assert!(Record::decode(&Bytes::from(release.clone())).is_ok());
-    release[0] = 3;
+    let id = TxnId { serial: 1, node: 1 };
+    let relies = Command::Commit(batch(id, &["since", "5", "read", "a", "present", "b", "write", "c=1"]));
+    assert_eq!(encoded(&Command::Commit(batch(id, &["since", "5", "read", "a", "write", "c=1"])))[0], 1);
+    assert_eq!(encoded(&relies)[0], 3);
+    let decoded = Record::decode(&Bytes::from(encoded(&relies))).expect("a record");
+    assert_eq!(decoded.command, relies);
+    release[0] = 4;
     let refused = Record::decode(&Bytes::from(release)).expect_err("a version that is not known");
     assert!(refused.to_string().contains("newer version"), "{refused}");
 }

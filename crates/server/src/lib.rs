@@ -14,6 +14,7 @@ pub mod kv;
 pub mod listener;
 pub mod log;
 pub mod metrics;
+pub mod privacy;
 pub mod registry;
 pub mod server;
 pub mod store_dir;

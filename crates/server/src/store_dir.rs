@@ -1,11 +1,19 @@
 //! The store's directory, held by one process at a time.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use crate::{log, privacy};
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// Name of the file that is locked.
 const LOCK_FILE: &str = "LOCK";
+/// Room for a process number in it: always as long, so that a full disk takes it, too.
+const HOLDER_CHARS: usize = 20;
+
+/// Below the directory: the engine's files, and the log's.
+const ENGINE_DIR: &str = "engine";
+const LOG_DIR: &str = "log";
 
 /// Says which layout the directory has.
 const FORMAT_FILE: &str = "FORMAT";
@@ -57,9 +65,13 @@ impl StoreDir {
     /// See [`StoreDirError`].
     pub fn open(path: &Path) -> Result<StoreDir, StoreDirError> {
         let failed = |error| StoreDirError::Io { path: path.to_owned(), error };
-        std::fs::create_dir_all(path).map_err(failed)?;
+        if let Some(parent) = path.parent() {
+            std::fs::create_dir_all(parent).map_err(failed)?;
+        }
+        DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(failed)?;
+        let whole = is_whole(path).map_err(failed)?;
         let mut options = OpenOptions::new();
-        options.read(true).write(true).create(true).truncate(false);
+        options.read(true).write(true).create(true).truncate(false).mode(0o600);
         let mut lock = options.open(path.join(LOCK_FILE)).map_err(failed)?;
         match lock.try_lock() {
             Ok(()) => {}
@@ -70,15 +82,58 @@ impl StoreDir {
             }
             Err(TryLockError::Error(error)) => return Err(failed(error)),
         }
-        let pid = std::process::id();
-        lock.set_len(0).and_then(|()| lock.rewind()).and_then(|()| writeln!(lock, "{pid}")).map_err(failed)?;
+        // Who holds it is said to whoever comes second. A full disk may not take it, and the lock holds without.
+        let holder = format!("{:<HOLDER_CHARS$}\n", std::process::id());
+        if let Err(error) = lock.rewind().and_then(|()| lock.write_all(holder.as_bytes())) {
+            log::warning("the lock file does not name this process", &[("cause", &error)]);
+        }
         check_format(path)?;
+        close_to_others(path, whole);
         Ok(StoreDir { path: path.to_owned(), _lock: lock })
     }
 
     /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+    /// Where the engine's files are.
+    pub fn engine(&self) -> PathBuf {
+        self.path.join(ENGINE_DIR)
+    }
+    /// Where the log's files are.
+    pub fn log(&self) -> PathBuf {
+        self.path.join(LOG_DIR)
+    }
+}
+
+/// Whether the directory as a whole is the store's: it is empty, or has been one before. In any other (`--store /data`) there may be what is
+/// not ours, and is meant for others.
+fn is_whole(path: &Path) -> std::io::Result<bool> {
+    Ok(path.join(FORMAT_FILE).exists() || std::fs::read_dir(path)?.next().is_none())
+}
+
+/// A store that others may read is closed to them: what is in it by its names, and the directory if it is the store's as a `whole`. Where
+/// that is not ours to do (the files belong to somebody else), the operator is told, and the store is served: refusing would
+/// not close it either.
+fn close_to_others(path: &Path, whole: bool) {
+    let mut tightened: std::io::Result<usize> = Ok(0);
+    let own = [LOCK_FILE, FORMAT_FILE, ENGINE_DIR, LOG_DIR].map(|name| path.join(name));
+    for file in own {
+        tightened = tightened.and_then(|n| Ok(n + privacy::tighten(&file)?));
+    }
+    if whole {
+        tightened = tightened.and_then(|n| Ok(n + privacy::tighten_one(path)?));
+    }
+    match tightened {
+        Ok(0) => {}
+        Ok(files) => log::warning(
+            "the store was open to other users: it is closed to them now",
+            &[("store", &path.display()), ("files", &files)],
+        ),
+        Err(error) => log::warning(
+            "the store is open to other users and cannot be closed to them: give it to the user who runs the node",
+            &[("store", &path.display()), ("cause", &error)],
+        ),
     }
 }
 
@@ -98,6 +153,24 @@ fn check_format(path: &Path) -> Result<(), StoreDirError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// `--store /data` must not take from others what lies there.
+    #[test]
+    fn what_is_not_ours_stays_open() {
+        use std::os::unix::fs::PermissionsExt;
+        let path = std::env::temp_dir().join(format!("timeball-store-dir-shared-{}", std::process::id()));
+        let foreign = path.join("foreign");
+        std::fs::create_dir_all(&foreign).unwrap();
+        let open = || std::fs::Permissions::from_mode(0o755);
+        [&path, &foreign].iter().for_each(|dir| std::fs::set_permissions(dir, open()).unwrap());
+        let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        drop(StoreDir::open(&path).unwrap());
+        assert_eq!((mode(&path), mode(&foreign), mode(&path.join(LOCK_FILE))), (0o755, 0o755, 0o600));
+        // One that was a store before is closed, but for what is not of it.
+        drop(StoreDir::open(&path).unwrap());
+        assert_eq!((mode(&path), mode(&foreign)), (0o700, 0o755));
+        std::fs::remove_dir_all(&path).unwrap();
+    }
 
     #[test]
     fn one_holder_at_a_time() {

@@ -2,13 +2,14 @@
 
 use crate::machine::{Engine, SimNode};
 use crate::probes::Probes;
+use crate::references;
 use crate::rng::Rng;
 use crate::workload::{
     ACCOUNTS, FIRST_BALANCE, Script, Step, decode_key, decode_value, encode_key, encode_value, script,
 };
 use checker::{Action, Isolation, Key, Op, Outcome, Recency, Txn, Value};
 use clock::{Reading, Timestamp};
-use node::{BeginOptions, Consistency, Transaction, TxnError, WhenLocked};
+use node::{BeginOptions, Consistency, LockMode, Transaction, TxnError, WhenLocked};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::task::{Poll, Waker};
@@ -302,7 +303,8 @@ impl Running {
                 Poll::Ready(begun.map(|()| None))
             }
             Step::Lock(key) => {
-                let locked = self.txn.lock(&turn.now, &encode_key(*key), WhenLocked::Wait, turn.waker);
+                let locked =
+                    self.txn.lock(&turn.now, &encode_key(*key), LockMode::Update, WhenLocked::Wait, turn.waker);
                 locked.map(|done| done.map(|_| None))
             }
             Step::Get(key) => self.get(*key, turn),
@@ -317,6 +319,20 @@ impl Running {
                 let value = Value { id: turn.id(), amount: old.amount + change };
                 Poll::Ready(self.put(*key, value).map(|()| None))
             }
+            Step::Parent(n, there) => {
+                let key = references::parent(*n);
+                let done = if *there { self.txn.put(key.clone(), key) } else { self.txn.delete(key) };
+                Poll::Ready(done.map(|()| None))
+            }
+            Step::Refer(n) => match self.txn.present(&references::parent(*n), turn.waker) {
+                Poll::Pending => Poll::Pending,
+                Poll::Ready(Ok(true)) => {
+                    turn.probes.hit("reference to a row");
+                    let key = references::child(*n);
+                    Poll::Ready(self.txn.put(key.clone(), key).map(|()| None))
+                }
+                Poll::Ready(found) => Poll::Ready(found.map(|_| None)),
+            },
             Step::Think(_) => Poll::Ready(Ok(None)),
             Step::Rollback => {
                 self.txn.rollback();

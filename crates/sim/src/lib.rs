@@ -24,6 +24,7 @@ mod command;
 mod machine;
 mod plan;
 mod probes;
+mod references;
 mod rng;
 mod run;
 mod workload;

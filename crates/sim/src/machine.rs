@@ -74,7 +74,12 @@ impl Machine {
     pub fn start(&mut self, true_ns: u64, probes: &mut Probes) -> Result<Timestamp, Failure> {
         let now = self.now(true_ns);
         let mut records: Vec<(u64, Bytes)> = Vec::new();
-        let options = LogOptions { segment_bytes: SEGMENT_BYTES, first_segment_bytes: SEGMENT_BYTES, salt: 7 };
+        let options = LogOptions {
+            segment_bytes: SEGMENT_BYTES,
+            first_segment_bytes: SEGMENT_BYTES,
+            held_back_bytes: 0,
+            salt: 7,
+        };
         let (log, found) = Log::open(Arc::new(self.disk.clone()), &options, &mut |position, record| {
             records.push((position, record));
             Ok(())

@@ -48,6 +48,7 @@ pub const WANTED: &[&str] = &[
     "clock: trusted again",
     "refused for the clock",
     "past refused as collected",
+    "reference to a row",
     "one row read from the past",
     "past checked against what was acknowledged",
 ];

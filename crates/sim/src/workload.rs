@@ -3,6 +3,7 @@
 //! Key names: registers are 0..REGISTERS, accounts ACCOUNTS_FROM.. ; both lie in one ordered space, so that splits cut
 //! through either.
 
+use crate::references::PARENTS;
 use crate::rng::Rng;
 use bytes::Bytes;
 use checker::{Key, Value};
@@ -31,6 +32,10 @@ pub enum Step {
     Put(Key),
     /// Write what the last read of an account found, and so much more.
     Add(Key, i64),
+    /// Write or delete a parent.
+    Parent(u64, bool),
+    /// Write a child, if its parent is there.
+    Refer(u64),
     /// Do nothing for so many nanoseconds.
     Think(u64),
     /// Give up.
@@ -143,6 +148,12 @@ fn blind(script: &mut Script, rng: &mut Rng) {
     script.steps.push(Step::Statement);
     for _ in 0..rng.range(1, 5) {
         script.steps.push(Step::Put(register(rng)));
+    }
+    let n = rng.below(PARENTS);
+    match rng.below(4) {
+        0 => script.steps.push(Step::Parent(n, true)),
+        1 => script.steps.push(Step::Parent(n, false)),
+        _ => script.steps.extend([Step::Refer(n), think(rng)]),
     }
 }
 

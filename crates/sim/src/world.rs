@@ -12,6 +12,7 @@ use crate::clock::{Blind, MIDNIGHT_NS, SimClock};
 use crate::machine::{Failure, Machine, Prepare};
 use crate::plan::Plan;
 use crate::probes::Probes;
+use crate::references;
 use crate::rng::Rng;
 use crate::workload::{ACCOUNTS, REGISTERS, Script, Step, decode_value, encode_key};
 use checker::storage::Stored;
@@ -243,6 +244,12 @@ impl World {
         self.machine.count(&mut self.probes);
         if let Some(what) = differs(&before, &stored) {
             return Err(Failure(format!("the last crash changed what is stored: {what}")));
+        }
+        if let Some(node) = self.machine.node() {
+            let failed = |e: store::StoreError| Failure(format!("what is stored cannot be read: {e}"));
+            if let Some(orphan) = references::orphan(node).map_err(failed)? {
+                return Err(Failure(orphan));
+            }
         }
         let mut txns: Vec<checker::Txn> = self.clients.iter_mut().flat_map(|c| std::mem::take(&mut c.done)).collect();
         txns.sort_by_key(|t| t.id);

@@ -61,6 +61,13 @@ fn skipped_read_certification_is_caught() {
     shows(&report, &[Anomaly::GSingle, Anomaly::G2]);
 }
 
+/// Whoever refers to a row must find it at the commit, not only when it looked.
+#[test]
+fn forgotten_references_are_caught() {
+    let report = caught(|node| node.sabotage().set_forget_references(true), 100);
+    stopped(&report, "a parent that is not there");
+}
+
 #[test]
 fn skipped_write_certification_is_caught() {
     let report = caught(|node| node.sabotage().set_skip_write_certification(true), 20);

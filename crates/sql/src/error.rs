@@ -296,7 +296,9 @@ impl From<KvError> for SqlError {
                 error.with(|e| e.key = key)
             }
             KvError::Unacknowledged(_) => err.hint("Do not run the transaction again: it has committed."),
-            KvError::DiskFull => err.hint("Free space on the store's disk; the node notices by itself."),
+            KvError::DiskFull => err.hint(
+                "Delete rows, drop or truncate tables (that is taken meanwhile), or free space on the store's disk; the node notices by itself.",
+            ),
             _ => err,
         }
     }

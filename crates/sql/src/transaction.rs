@@ -69,6 +69,31 @@ pub struct BeginOptions {
     pub lock_timeout_ms: u64,
 }
 
+/// What a lock on a row keeps others from, from weak to strong: PostgreSQL's four modes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum LockMode {
+    /// `FOR KEY SHARE`: the row stays, and its key; excludes only the last one.
+    KeyShare,
+    /// `FOR SHARE`: the row stays as it is; excludes the next two.
+    Share,
+    /// `FOR NO KEY UPDATE`, and an UPDATE that leaves the keys alone: excludes all but `KeyShare`.
+    NoKeyUpdate,
+    /// `FOR UPDATE`, DELETE, and an UPDATE of a key: excludes all.
+    #[default]
+    Update,
+}
+
+impl LockMode {
+    /// Whether two transactions cannot hold a row in these modes at a time.
+    pub fn excludes(self, other: LockMode) -> bool {
+        match self.min(other) {
+            LockMode::KeyShare => self.max(other) == LockMode::Update,
+            LockMode::Share => self.max(other) >= LockMode::NoKeyUpdate,
+            LockMode::NoKeyUpdate | LockMode::Update => true,
+        }
+    }
+}
+
 /// What a lock request does when another transaction holds the key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum LockWait {
@@ -256,19 +281,34 @@ pub trait Transaction: Send {
     fn scan(&mut self, request: &ScanRequest) -> Result<ScanChunk, KvError>;
     /// As [`Transaction::scan`], certified at every isolation level.
     fn scan_certified(&mut self, request: &ScanRequest) -> Result<ScanChunk, KvError>;
-    /// Takes the advisory lock on a key, until the transaction ends. `false`: skipped. Afterwards a `get` of the key gives its
-    /// newest value: the snapshot moved up if it had to (and could), else [`KvError::Restart`].
-    fn lock(&mut self, key: &[u8], wait: LockWait) -> Result<bool, KvError>;
+    /// Takes the advisory lock on a key in a mode, until the transaction ends or gives it back ([`Transaction::release_since`]). `false`:
+    /// skipped. Afterwards a `get` of the key gives its newest value: the snapshot moved up if it had to (and could), else
+    /// [`KvError::Restart`].
+    fn lock_as(&mut self, key: &[u8], mode: LockMode, wait: LockWait) -> Result<bool, KvError>;
+    /// As [`Transaction::lock_as`], in the strongest mode.
+    fn lock(&mut self, key: &[u8], wait: LockWait) -> Result<bool, KvError> {
+        self.lock_as(key, LockMode::Update, wait)
+    }
+    /// As [`Transaction::lock_as`], waiting, and leaves the snapshot where it is.
+    fn hold(&mut self, key: &[u8], mode: LockMode) -> Result<(), KvError>;
+    /// Whether a key has a value now, own writes first, wherever the snapshot lies. If so, it must still have one at the commit, at every
+    /// isolation level; which one does not matter. For references.
+    fn present(&mut self, key: &[u8]) -> Result<bool, KvError>;
     /// Buffers a write. Does not lock: statements that hit existing rows lock first.
     fn put(&mut self, key: Bytes, value: Bytes) -> Result<(), KvError>;
     /// Buffers a delete.
     fn delete(&mut self, key: Bytes) -> Result<(), KvError>;
+    /// What the transaction does frees space in the end (it drops a table, say), whatever it writes to say so: a full disk lets it
+    /// through where there is room held back for that.
+    fn frees_space(&mut self) {}
     /// A statement begins: READ COMMITTED takes a new snapshot.
     fn begin_statement(&mut self) -> Result<(), KvError>;
     /// Marks the writes so far; savepoints nest as numbers grow.
     fn savepoint(&mut self) -> u32;
     /// Undoes the writes since the mark; the mark stays. Reads and locks stay.
     fn rollback_to(&mut self, savepoint: u32);
+    /// Gives back the locks that were taken since the mark: for a savepoint of the client's.
+    fn release_since(&mut self, savepoint: u32);
     /// Whether anything was written.
     fn has_writes(&self) -> bool;
     /// Commits; acknowledged means durable and past (rule 1).

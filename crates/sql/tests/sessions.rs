@@ -6,7 +6,8 @@ use sql::output::Mark;
 use sql::sequence::BLOCK_MIN;
 use sql::transaction::memory::MemoryKv;
 use sql::transaction::{
-    Admin, AdminReply, BeginOptions, Committed, Interrupt, LockWait, Patience, ScanChunk, ScanRequest, TxnStats,
+    Admin, AdminReply, BeginOptions, Committed, Interrupt, LockMode, LockWait, Patience, ScanChunk, ScanRequest,
+    TxnStats,
 };
 use sql::types::Value;
 use sql::{
@@ -146,9 +147,15 @@ impl Transaction for ConflictingTxn {
     fn scan_certified(&mut self, request: &ScanRequest) -> Result<ScanChunk, KvError> {
         self.txn.scan_certified(request)
     }
-    fn lock(&mut self, key: &[u8], wait: LockWait) -> Result<bool, KvError> {
-        let locked = self.txn.lock(key, wait)?;
+    fn lock_as(&mut self, key: &[u8], mode: LockMode, wait: LockWait) -> Result<bool, KvError> {
+        let locked = self.txn.lock_as(key, mode, wait)?;
         fails(&self.left.locks).map(|()| locked)
+    }
+    fn hold(&mut self, key: &[u8], mode: LockMode) -> Result<(), KvError> {
+        self.txn.hold(key, mode)
+    }
+    fn present(&mut self, key: &[u8]) -> Result<bool, KvError> {
+        self.txn.present(key)
     }
     fn put(&mut self, key: bytes::Bytes, value: bytes::Bytes) -> Result<(), KvError> {
         self.txn.put(key, value)
@@ -164,6 +171,9 @@ impl Transaction for ConflictingTxn {
     }
     fn rollback_to(&mut self, savepoint: u32) {
         self.txn.rollback_to(savepoint);
+    }
+    fn release_since(&mut self, savepoint: u32) {
+        self.txn.release_since(savepoint);
     }
     fn has_writes(&self) -> bool {
         self.txn.has_writes()

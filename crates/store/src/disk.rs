@@ -11,6 +11,15 @@ use std::sync::Arc;
 /// The smallest unit that a disk writes whole or not at all, in bytes.
 pub const SECTOR: usize = 512;
 
+/// The room on a file system, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Room {
+    /// What this process may still take.
+    pub free: u64,
+    /// All of it.
+    pub total: u64,
+}
+
 /// What a disk could not do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DiskError {

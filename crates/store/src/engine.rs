@@ -13,6 +13,7 @@ pub mod fjall;
 pub mod memory;
 
 use crate::StoreError;
+use crate::disk::Room;
 use bytes::Bytes;
 use std::ops::ControlFlow;
 
@@ -60,6 +61,20 @@ pub trait Engine: Send + Sync + 'static {
 
     /// Bytes on disk, about.
     fn disk_bytes(&self) -> u64;
+
+    /// The room where it is; `None`: it knows no bound, or cannot tell.
+    fn room(&self) -> Option<Room> {
+        None
+    }
+
+    /// Gives back at once what removals hide, as far as that takes bounded time and there is room: for a full disk. What it cannot do
+    /// now the merges do later.
+    ///
+    /// # Errors
+    /// As [`Engine::ingest`]; nothing is lost.
+    fn reclaim(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
 }
 
 impl<E: Engine> Engine for std::sync::Arc<E> {
@@ -83,5 +98,11 @@ impl<E: Engine> Engine for std::sync::Arc<E> {
     }
     fn disk_bytes(&self) -> u64 {
         E::disk_bytes(self)
+    }
+    fn room(&self) -> Option<Room> {
+        E::room(self)
+    }
+    fn reclaim(&self) -> Result<(), StoreError> {
+        E::reclaim(self)
     }
 }

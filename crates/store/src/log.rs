@@ -45,6 +45,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Default of [`LogOptions::segment_bytes`].
 pub const SEGMENT_BYTES: u64 = 64 << 20;
+/// Size of a segment on the smallest disks.
+pub const SEGMENT_BYTES_SMALL: u64 = 8 << 20;
 /// Default of [`LogOptions::first_segment_bytes`]: small, so that a fresh store starts at once.
 pub const FIRST_SEGMENT_BYTES: u64 = 4 << 20;
 /// Greatest size of one record.
@@ -57,6 +59,10 @@ pub const PENDING_BYTES_MAX: usize = 2 << 30;
 pub const SPARE_SEGMENTS_MAX: usize = 2;
 /// The greatest size of a segment.
 pub const SEGMENT_BYTES_LARGEST: u64 = 4 << 30;
+/// Default of [`LogOptions::held_back_bytes`]: thousands of small records, each in a sector of its own. Less than the smallest segment, so
+/// that a fresh one is not held back as a whole.
+pub const HELD_BACK_BYTES: u64 = 4 << 20;
+const _: () = assert!(HELD_BACK_BYTES < SEGMENT_BYTES_SMALL);
 /// The least size of a segment that makes sense.
 pub const SEGMENT_BYTES_MIN: u64 = 4 * SECTOR as u64;
 
@@ -67,6 +73,8 @@ pub struct LogOptions {
     pub segment_bytes: u64,
     /// Size of the first segment of a fresh log.
     pub first_segment_bytes: u64,
+    /// Once the disk is full, [`Log::room_for`] leaves this much of the segments to records that free space.
+    pub held_back_bytes: u64,
     /// Part of every checksum of a fresh log: a random number, so that no record can pretend to be a frame. An existing
     /// log keeps its own.
     pub salt: u64,
@@ -74,7 +82,12 @@ pub struct LogOptions {
 
 impl Default for LogOptions {
     fn default() -> Self {
-        LogOptions { segment_bytes: SEGMENT_BYTES, first_segment_bytes: FIRST_SEGMENT_BYTES, salt: 0 }
+        LogOptions {
+            segment_bytes: SEGMENT_BYTES,
+            first_segment_bytes: FIRST_SEGMENT_BYTES,
+            held_back_bytes: HELD_BACK_BYTES,
+            salt: 0,
+        }
     }
 }
 
@@ -108,6 +121,7 @@ struct Tail {
 pub struct Log {
     reserve: Reserve,
     salt: u64,
+    held_back_bytes: u64,
     pending: Mutex<Pending>,
     tail: Mutex<Tail>,
     sealed: Mutex<Vec<Sealed>>,
@@ -160,6 +174,26 @@ impl Log {
             drop(pending);
             self.reserve.grow(space)?;
         }
+    }
+
+    /// Whether an ordinary record of so many bytes should be appended. Where the disk has no room for another segment, what is held
+    /// back of the last ones is left to those records that free space, and to what must be said of records before them: without them
+    /// a full disk would stay full. To be asked before [`Log::append`], which takes whatever fits.
+    ///
+    /// # Errors
+    /// [`LogError::DiskFull`].
+    pub fn room_for(&self, bytes: usize) -> Result<(), LogError> {
+        let cost = cost_of(bytes) + self.held_back_bytes;
+        while self.reserve.is_full() {
+            let space = self.reserve.space();
+            let pending = self.pending.lock();
+            if pending.cost + cost <= pending.current_left + space {
+                break;
+            }
+            drop(pending);
+            self.reserve.grow(space)?;
+        }
+        Ok(())
     }
 
     /// Returns once `position` is durable: by somebody else's write, or by its own. Whoever comes first leads, and writes for
@@ -264,6 +298,14 @@ impl Log {
             self.reserve.recycle(*segment)?;
         }
         Ok(done.len())
+    }
+
+    /// Deletes the segments that are kept for another use: the disk has no room for the engine.
+    ///
+    /// # Errors
+    /// [`LogError::Disk`].
+    pub fn give_back_spares(&self) -> Result<(), LogError> {
+        self.reserve.give_back_spares()
     }
 
     /// Segments in use: sealed ones and the current one.

@@ -47,7 +47,7 @@ use prefixes::{Prefix, Prefixes, prefix_of};
 use snapshots::Snapshots;
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// A half-open span of user keys.
 pub type Span = Range<Bytes>;
@@ -133,6 +133,8 @@ pub struct Versions<E> {
     config: VersionsConfig,
     layers: RwLock<Layers>,
     cache: RowCache,
+    /// Nothing is cached: see [`Versions::begin_replay`].
+    cold: AtomicBool,
     prefixes: RwLock<Prefixes>,
     snapshots: Arc<Snapshots>,
     recovered: Recovered,
@@ -154,6 +156,7 @@ impl<E: Engine> Versions<E> {
             engine,
             layers: RwLock::default(),
             cache: RowCache::new(config.cache_bytes),
+            cold: AtomicBool::new(false),
             prefixes: RwLock::new(Prefixes::opened_at(header.max_ts)),
             snapshots,
             flushed: AtomicU64::new(header.position),
@@ -175,15 +178,36 @@ impl<E: Engine> Versions<E> {
 
     /// Applies the writes of one command, committed at `ts`. Applying it again changes nothing.
     pub fn apply(&self, ts: Timestamp, writes: &[Write]) {
+        self.apply_each(ts, writes.iter().map(|(key, value)| (key, value)));
+    }
+
+    /// As [`Versions::apply`], for writes that stand somewhere else.
+    pub fn apply_each<'a>(&self, ts: Timestamp, writes: impl Iterator<Item = (&'a Bytes, &'a Option<Bytes>)>) {
         let trim = self.snapshots.collected();
-        for part in writes.chunks(APPLY_KEYS_MAX) {
+        let cached = !self.cold.load(Ordering::Acquire);
+        let mut writes = writes.peekable();
+        while writes.peek().is_some() {
             let mut layers = self.layers.write();
-            for (key, value) in part {
+            for (key, value) in writes.by_ref().take(APPLY_KEYS_MAX) {
                 let version = Version { ts, value: value.clone() };
-                self.cache.put(key, version.clone());
+                if cached {
+                    self.cache.put(key, version.clone());
+                }
                 layers.active.insert(key, version, trim);
             }
         }
+    }
+
+    /// While a log is replayed nothing is cached: what nobody has asked for yet would take the memory and half the time. The cache
+    /// is empty until [`Versions::end_replay`], so it holds nothing that what is applied now makes old.
+    pub fn begin_replay(&self) {
+        debug_assert!(self.cache.bytes() == 0, "a replay comes before the first read");
+        self.cold.store(true, Ordering::Release);
+    }
+
+    /// From now on rows are cached. Nobody applies at the same time.
+    pub fn end_replay(&self) {
+        self.cold.store(false, Ordering::Release);
     }
 
     /// The value of `key` at `snapshot` and when it was committed.
@@ -443,6 +467,9 @@ impl<E: Engine> Versions<E> {
 
     /// Remembers what was read from the engine, unless something moved since memory was looked at.
     fn fill(&self, key: &[u8], version: &Version, retired: u64) {
+        if self.cold.load(Ordering::Acquire) {
+            return;
+        }
         let layers = self.layers.read();
         if layers.retired == retired && layers.newest_first().all(|layer| layer.get(key, Timestamp::MAX).is_none()) {
             // A copy: what the engine gives may be a slice of a whole block, which the cache would keep.

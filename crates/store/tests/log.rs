@@ -3,14 +3,15 @@
 use bytes::Bytes;
 use proptest::prelude::*;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use store::disk::fake::{Crash, FakeDisk};
-use store::disk::{Disk, SECTOR};
+use store::disk::{Disk, DiskError, DiskFile, SECTOR};
 use store::{Log, LogError, LogOptions, LogRecovery};
 
 const SEGMENT: u64 = 8 * 1024;
 
 fn options() -> LogOptions {
-    LogOptions { segment_bytes: SEGMENT, first_segment_bytes: 4096, salt: 77 }
+    LogOptions { segment_bytes: SEGMENT, first_segment_bytes: 4096, held_back_bytes: 2048, salt: 77 }
 }
 
 fn try_open(disk: &FakeDisk) -> Result<(Log, LogRecovery, Vec<(u64, Bytes)>), LogError> {
@@ -328,4 +329,91 @@ proptest! {
             }
         }
     }
+}
+
+/// Once the disk is full, ordinary records leave room for those that free space.
+#[test]
+fn a_full_log_holds_room_back() {
+    let (disk, log) = filled(&[]);
+    log.reserve().unwrap();
+    disk.set_capacity(Some(0));
+    assert_eq!(log.room_for(100), Ok(()), "nobody has asked for more space yet");
+    let mut ordinary = 0;
+    while log.room_for(100).is_ok() {
+        log.append(record(ordinary, 100)).unwrap();
+        log.write_and_sync().unwrap();
+        ordinary += 1;
+        // In the background; it finds that the disk is full.
+        let _ = log.reserve();
+    }
+    assert!(log.room_for(0).is_err());
+    let mut freeing = 0;
+    while log.append(record(freeing, 100)).is_ok() {
+        log.write_and_sync().unwrap();
+        freeing += 1;
+    }
+    // A sector each of the 2048 bytes held back.
+    assert!((3..=5).contains(&freeing), "{freeing} records beside {ordinary}");
+    disk.set_capacity(None);
+    assert_eq!(log.room_for(100), Ok(()));
+    log.append(record(1, 100)).unwrap();
+}
+
+/// A disk that counts the bytes read.
+struct Counting(FakeDisk, Arc<AtomicU64>);
+struct CountingFile(Arc<dyn DiskFile>, Arc<AtomicU64>);
+
+impl Disk for Counting {
+    fn list(&self) -> Result<Vec<String>, DiskError> {
+        self.0.list()
+    }
+    fn open(&self, name: &str) -> Result<Arc<dyn DiskFile>, DiskError> {
+        Ok(Arc::new(CountingFile(self.0.open(name)?, self.1.clone())))
+    }
+    fn create_zeroed(&self, name: &str, bytes: u64) -> Result<Arc<dyn DiskFile>, DiskError> {
+        self.0.create_zeroed(name, bytes)
+    }
+    fn rename(&self, from: &str, to: &str) -> Result<(), DiskError> {
+        self.0.rename(from, to)
+    }
+    fn delete(&self, name: &str) -> Result<(), DiskError> {
+        self.0.delete(name)
+    }
+    fn sync_names(&self) -> Result<(), DiskError> {
+        self.0.sync_names()
+    }
+}
+
+impl DiskFile for CountingFile {
+    fn size(&self) -> Result<u64, DiskError> {
+        self.0.size()
+    }
+    fn write_at(&self, offset: u64, data: &[u8]) -> Result<(), DiskError> {
+        self.0.write_at(offset, data)
+    }
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<(), DiskError> {
+        self.1.fetch_add(into.len() as u64, Ordering::Relaxed);
+        self.0.read_at(offset, into)
+    }
+    fn sync_data(&self) -> Result<(), DiskError> {
+        self.0.sync_data()
+    }
+}
+
+#[test]
+fn a_segment_that_was_not_begun_is_not_read() {
+    let large = LogOptions { segment_bytes: 1 << 20, ..options() };
+    let disk = FakeDisk::new(1);
+    let read = Arc::new(AtomicU64::new(0));
+    let counting = || Arc::new(Counting(disk.clone(), read.clone()));
+    let (log, _) = Log::open(counting(), &large, &mut |_, _| Ok(())).unwrap();
+    log.append(record(1, 100)).unwrap();
+    log.write_and_sync().unwrap();
+    log.reserve().unwrap();
+    drop(log);
+    read.store(0, Ordering::Relaxed);
+    let (log, found) = Log::open(counting(), &large, &mut |_, _| Ok(())).unwrap();
+    assert_eq!((found.last, found.segments), (1, 2));
+    assert!(read.load(Ordering::Relaxed) < 8192, "{} bytes for one record", read.load(Ordering::Relaxed));
+    assert!(!log.needs_reserve(), "it is ready for use");
 }

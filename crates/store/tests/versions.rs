@@ -2,10 +2,12 @@
 
 mod model;
 
+use bytes::Bytes;
+use clock::Timestamp;
 use model::{Step, World, step};
 use proptest::prelude::*;
 use std::sync::Arc;
-use store::MemoryEngine;
+use store::{MemoryEngine, Versions, VersionsConfig};
 
 #[derive(Default)]
 struct Memory(Arc<MemoryEngine>);
@@ -49,4 +51,25 @@ fn the_model_notices_a_forgotten_version() {
     }
     let steps = [Step::Apply(vec![(1, Some(1))], 1), Step::Freeze, Step::Flush, Step::Crash(0)];
     assert!(model::run(&mut Forgetful(Memory::default()), &steps, 0).is_err());
+}
+
+/// What nobody has asked for yet takes no memory; afterwards rows are cached, and what was replayed is read right.
+#[test]
+fn nothing_is_cached_while_a_log_is_replayed() {
+    let versions = Versions::open(MemoryEngine::new(), VersionsConfig::default()).unwrap();
+    let (key, ts) = (Bytes::from_static(b"key"), Timestamp::from_u64);
+    let value = |text: &'static str| Some(Bytes::from_static(text.as_bytes()));
+    versions.begin_replay();
+    versions.apply(ts(1), &[(key.clone(), value("old"))]);
+    versions.freeze(1, Bytes::new());
+    versions.flush().unwrap();
+    assert_eq!(versions.get(&key, ts(1)).unwrap().map(|(at, _)| at), Some(ts(1)));
+    versions.apply(ts(2), &[(key.clone(), value("new"))]);
+    assert_eq!(versions.cache_bytes(), 0);
+    versions.end_replay();
+    assert_eq!(versions.get(&key, ts(9)).unwrap().map(|(_, value)| value), value("new"));
+    versions.apply(ts(3), &[(key.clone(), value("newer"))]);
+    assert!(versions.cache_bytes() > 0);
+    assert_eq!(versions.get(&key, ts(9)).unwrap().map(|(_, value)| value), value("newer"));
+    assert_eq!(versions.get(&key, ts(1)).unwrap().map(|(_, value)| value), value("old"));
 }

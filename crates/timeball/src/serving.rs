@@ -4,17 +4,13 @@ use crate::args::NodeOptions;
 use clocksource::{Clock, ClockSource, Poller};
 use server::kv::{KvNode, KvOptions};
 use server::server::{DRAIN_INTERRUPT_SECONDS, DRAIN_STATEMENT_SECONDS};
-use server::{Server, StoreDir, log};
+use server::{Server, StoreDir, log, privacy};
 use sql::{Database, DatabaseOptions};
 use std::hash::{BuildHasher, RandomState};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use store::{FjallEngine, FjallOptions, Versions, VersionsConfig};
-
-/// Below the store's directory: the engine's files, and the log's.
-const ENGINE_DIR: &str = "engine";
-const LOG_DIR: &str = "log";
 
 /// A stop that takes longer than this is cut off, in seconds: the promise is ten.
 const STOP_SECONDS_MAX: u64 = 8;
@@ -38,6 +34,7 @@ pub struct Serving {
 impl Serving {
     /// Opens the store and begins to serve.
     pub fn start(store: &Path, options: &NodeOptions) -> Result<Serving, String> {
+        privacy::make_files_private();
         log::set_format(options.log);
         std::panic::set_hook(Box::new(|panic| log::error("panic", &[("what", panic)])));
         let store = StoreDir::open(store).map_err(|e| e.to_string())?;
@@ -97,14 +94,12 @@ fn log_clock(clock: &Clock) {
 /// Recovers the versions and the log below a store's directory.
 fn open_node(store: &StoreDir, clock: Arc<Clock>, options: &NodeOptions) -> Result<Arc<KvNode<FjallEngine>>, String> {
     let began = Instant::now();
-    let engine =
-        FjallEngine::open(&store.path().join(ENGINE_DIR), FjallOptions::default()).map_err(|e| e.to_string())?;
+    let engine = FjallEngine::open(&store.engine(), FjallOptions::default()).map_err(|e| e.to_string())?;
     let versions = Versions::open(engine, VersionsConfig::default()).map_err(|e| e.to_string())?;
     let flushed = versions.recovered().position;
     let core = node::NodeOptions { ladder: options.ladder, ..node::NodeOptions::default() };
     let kv = KvOptions { node: core, ..KvOptions::default() };
-    let log_dir = store.path().join(LOG_DIR);
-    let node = KvNode::with_log_in(&log_dir, versions, clock, kv).map_err(|e| e.to_string())?;
+    let node = KvNode::with_log_in(&store.log(), versions, clock, kv).map_err(|e| e.to_string())?;
     let (applied, millis) = (node.node().applied().0, began.elapsed().as_millis());
     let replayed = applied.saturating_sub(flushed);
     log::info(

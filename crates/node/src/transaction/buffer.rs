@@ -34,6 +34,14 @@ impl Buffer {
     pub fn is_empty(&self) -> bool {
         self.writes.is_empty()
     }
+    /// Whether more keys are deleted than written. (An update of an indexed column deletes one entry and writes two.)
+    pub fn deletes_most(&self) -> bool {
+        2 * self.writes.values().filter(|pending| pending.value.is_none()).count() > self.writes.len()
+    }
+    /// What was buffered so far, also what a rollback to a savepoint took back.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
     pub fn get(&self, key: &[u8]) -> Option<&Pending> {
         if self.writes.is_empty() { None } else { self.writes.get(key) }
     }

@@ -91,10 +91,15 @@ impl<E: Engine> Transaction<E> {
         let find = |key: &[u8]| writes.binary_search_by(|w| (*w.key).cmp(key)).ok();
         reads.retain(|read| match read {
             Read::Key { key, since } => find(key).is_none_or(|at| writes[at].since > *since),
+            // What it writes itself it had looked at before.
+            Read::Present { key, .. } => find(key).is_none(),
             Read::Span { .. } => true,
         });
+        if sabotage.forget_references() {
+            reads.retain(|read| !matches!(read, Read::Present { .. }));
+        }
         if sabotage.skip_read_certification() {
-            reads.clear();
+            reads.retain(|read| matches!(read, Read::Present { .. }));
         }
         if sabotage.skip_write_certification() {
             writes.iter_mut().for_each(|w| w.since = Timestamp::MAX);

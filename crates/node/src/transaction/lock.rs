@@ -1,7 +1,7 @@
 use super::{Op, Transaction};
 use crate::TxnError;
 use clock::{Reading, Timestamp};
-use protocol::txn::{LockReply, LockWait, MAX_LOCKS_PER_TXN};
+use protocol::txn::{LockMode, LockReply, LockWait, MAX_LOCKS_PER_TXN};
 use std::task::{Poll, Waker};
 use store::Engine;
 
@@ -18,16 +18,35 @@ pub enum WhenLocked {
 }
 
 impl<E: Engine> Transaction<E> {
-    /// Takes the advisory lock on a key, until the transaction ends; `false`: skipped. Afterwards a read of the key gives its newest
-    /// value: the snapshot moved up if it had to and could, else the error is [`TxnError::Restart`].
-    pub fn lock(&mut self, now: &Reading, key: &[u8], when: WhenLocked, waker: &Waker) -> Op<bool> {
+    /// Takes the advisory lock on a key, until the transaction ends or gives it back ([`Transaction::release_since`]); `false`: skipped.
+    /// Afterwards a read of the key gives its newest value: the snapshot moved up if it had to and could, else the error is
+    /// [`TxnError::Restart`].
+    pub fn lock(&mut self, now: &Reading, key: &[u8], mode: LockMode, when: WhenLocked, waker: &Waker) -> Op<bool> {
+        match self.hold(key, mode, when, waker) {
+            Poll::Ready(Ok(true)) => {}
+            other => return other,
+        }
+        if self.wait_for_key(key, Timestamp::MAX, waker) {
+            return Poll::Pending;
+        }
+        match self.node.versions().newest_above(key, self.snapshot) {
+            Err(e) => Poll::Ready(Err(e.into())),
+            Ok(None) => Poll::Ready(Ok(true)),
+            Ok(Some(at)) => {
+                self.refresh(now, at, "a locked row is newer than the snapshot", waker).map(|done| done.map(|()| true))
+            }
+        }
+    }
+
+    /// As [`Transaction::lock`], and leaves the snapshot where it is: for [`Transaction::present`].
+    pub fn hold(&mut self, key: &[u8], mode: LockMode, when: WhenLocked, waker: &Waker) -> Op<bool> {
         if self.read_only {
             return Poll::Ready(Err(TxnError::ReadOnly));
         }
         let id = self.id_or_new();
         let wait = if when == WhenLocked::Wait { LockWait::Wait } else { LockWait::NoWait };
         self.locked = true;
-        match self.node.locks.request(id, key, wait, waker) {
+        match self.node.locks.request(id, key, mode, wait, waker) {
             LockReply::Granted { waited } => {
                 if waited {
                     self.node.shared.counters.lock_waits.one();
@@ -43,15 +62,13 @@ impl<E: Engine> Transaction<E> {
                 return Poll::Ready(Err(TxnError::Deadlock { detail }));
             }
         }
-        if self.wait_for_key(key, Timestamp::MAX, waker) {
-            return Poll::Pending;
-        }
-        match self.node.versions().newest_above(key, self.snapshot) {
-            Err(e) => Poll::Ready(Err(e.into())),
-            Ok(None) => Poll::Ready(Ok(true)),
-            Ok(Some(at)) => {
-                self.refresh(now, at, "a locked row is newer than the snapshot", waker).map(|done| done.map(|()| true))
-            }
+        Poll::Ready(Ok(true))
+    }
+
+    /// Gives back the locks that were taken since a savepoint. What was read under them stays read: certification knows it.
+    pub fn release_since(&mut self, savepoint: u32) {
+        if let (Some(id), Some(mark)) = (self.id, self.lock_marks.get(savepoint as usize)) {
+            self.node.locks.release_since(id, *mark);
         }
     }
 

@@ -80,6 +80,9 @@ pub struct Transaction<E: Engine> {
     guard: Option<SnapshotGuard>,
     id: Option<TxnId>,
     locked: bool,
+    /// How many locks were held at each savepoint.
+    lock_marks: Vec<usize>,
+    frees: bool,
     buffer: Buffer,
     reads: Reads,
     refreshing: Option<Timestamp>,
@@ -125,6 +128,8 @@ impl<E: Engine> Transaction<E> {
             guard: Some(guard),
             id: None,
             locked: false,
+            lock_marks: Vec::new(),
+            frees: false,
             buffer: Buffer::default(),
             reads: Reads::default(),
             refreshing: None,
@@ -170,11 +175,26 @@ impl<E: Engine> Transaction<E> {
     }
     /// Marks the writes so far.
     pub fn savepoint(&mut self) -> u32 {
+        self.lock_marks.push(self.id.filter(|_| self.locked).map_or(0, |id| self.node.locks.mark(id)));
         self.buffer.savepoint()
     }
-    /// Undoes the writes since the mark; the mark stays.
+    /// Undoes the writes since the mark; the mark stays, and so do locks: see [`Transaction::release_since`].
     pub fn rollback_to(&mut self, savepoint: u32) {
         self.buffer.rollback_to(savepoint);
+        self.lock_marks.truncate(savepoint as usize + 1);
+    }
+
+    /// What this transaction does frees space in the end, whatever it writes to say so: it may use the room that a full disk holds back.
+    pub fn frees_space(&mut self) {
+        self.frees = true;
+    }
+    /// Whether it may use that room: it said so, or deletes more than it writes.
+    pub fn is_freeing(&self) -> bool {
+        self.frees || self.buffer.deletes_most()
+    }
+    /// Bytes that its record takes, about.
+    pub fn record_bytes(&self) -> usize {
+        self.buffer.bytes()
     }
 
     fn writable(&self) -> Result<(), TxnError> {

@@ -6,7 +6,7 @@ use crate::TxnError;
 use crate::options::Isolation;
 use bytes::Bytes;
 use clock::{Reading, Timestamp};
-use protocol::txn::Span;
+use protocol::txn::{Span, VersionStore};
 use std::task::{Poll, Waker};
 use store::Engine;
 
@@ -49,6 +49,31 @@ impl<E: Engine> Transaction<E> {
                 self.reads.key(key, self.snapshot, self.must_certify(certified));
             }
             return Poll::Ready(Ok(read.version.and_then(|v| v.value)));
+        }
+    }
+
+    /// Whether a key has a value now, wherever the snapshot lies; if so it must still have one at the commit, at every isolation level.
+    /// What the value is does not matter: others may change it meanwhile.
+    pub fn present(&mut self, key: &[u8], waker: &Waker) -> Op<bool> {
+        if let Some(own) = self.buffer.get(key) {
+            return Poll::Ready(Ok(own.value.is_some()));
+        }
+        if self.wait_for_key(key, Timestamp::MAX, waker) {
+            return Poll::Pending;
+        }
+        match self.node.shared.store.is_present(key) {
+            Err(e) => Poll::Ready(Err(e.into())),
+            Ok(true) => {
+                self.reads.present(key, self.snapshot);
+                Poll::Ready(Ok(true))
+            }
+            Ok(false) => {
+                // The absence was seen: it counts as read.
+                if self.remembers(false) {
+                    self.reads.key(key, self.snapshot, self.must_certify(false));
+                }
+                Poll::Ready(Ok(false))
+            }
         }
     }
 

@@ -1,11 +1,14 @@
 use bytes::Bytes;
 use clock::Timestamp;
 use protocol::txn::{Read, Span};
+use std::collections::BTreeMap;
 
 /// Single keys remembered before neighbours are joined into spans.
 pub const MAX_READ_KEYS: usize = 4096;
 /// Spans remembered before neighbours are joined.
 pub const MAX_READ_SPANS: usize = 1024;
+/// Keys remembered as present; more are remembered as read, whose every change counts.
+pub const MAX_PRESENT_KEYS: usize = 65_536;
 /// So many neighbours become one.
 const JOIN: usize = 8;
 
@@ -27,6 +30,8 @@ pub(super) struct Seen {
 pub(super) struct Reads {
     keys: Vec<Seen>,
     spans: Vec<Seen>,
+    /// Keys that must have a value at the commit, with the snapshot of the time. No refresh asks for them: the snapshot is not theirs.
+    present: BTreeMap<Bytes, Timestamp>,
 }
 
 impl Reads {
@@ -44,6 +49,18 @@ impl Reads {
             self.spans.extend(join(keys));
             self.bound_spans();
         }
+    }
+
+    /// The key must have a value at the commit.
+    pub fn present(&mut self, key: &[u8], since: Timestamp) {
+        if self.present.contains_key(key) {
+            return;
+        }
+        if self.present.len() >= MAX_PRESENT_KEYS {
+            self.key(key, since, true);
+            return;
+        }
+        self.present.insert(Bytes::copy_from_slice(key), since);
     }
 
     /// A span read in chunks grows at its end (or start, in reverse).
@@ -74,7 +91,7 @@ impl Reads {
     }
 
     pub fn is_empty(&self) -> bool {
-        self.keys.is_empty() && self.spans.is_empty()
+        self.keys.is_empty() && self.spans.is_empty() && self.present.is_empty()
     }
     pub fn iter(&self) -> impl Iterator<Item = &Seen> {
         self.keys.iter().chain(&self.spans)
@@ -99,7 +116,9 @@ impl Reads {
         keys.dedup_by(|later, first| later.start == first.start);
         let spans = std::mem::take(&mut self.spans);
         let spans = spans.into_iter().filter(|seen| all || seen.certified);
-        keys.into_iter().chain(spans).map(Seen::into_read).collect()
+        let present = std::mem::take(&mut self.present).into_iter();
+        let present = present.map(|(key, since)| Read::Present { key, since });
+        keys.into_iter().chain(spans).map(Seen::into_read).chain(present).collect()
     }
 }
 

@@ -17,6 +17,8 @@ pub enum Cause {
         /// That version's timestamp.
         at: Timestamp,
     },
+    /// A key that had to have a value was deleted.
+    Gone,
     /// Another transaction is prepared there and undecided.
     Undecided {
         /// Which one.
@@ -67,6 +69,10 @@ pub(super) fn certify<V: VersionStore>(
     }
     for read in &batch.reads {
         let (key, changed) = match read {
+            Read::Present { key, .. } => match versions.is_present(key)? {
+                true => continue,
+                false => return Ok(Err(Refusal::new(key, Cause::Gone))),
+            },
             Read::Key { key, since } => (key, versions.changed_since(key, *since)?),
             Read::Span { span, since } => (&span.start, versions.span_changed_since(span, *since)?),
         };
@@ -92,13 +98,15 @@ fn inside(range: &Range, batch: &Batch) -> Result<(), Refusal> {
     }
     for read in &batch.reads {
         let (key, inside) = match read {
-            Read::Key { key, .. } => (key, range.span().contains(key)),
+            Read::Key { key, .. } | Read::Present { key, .. } => (key, range.span().contains(key)),
             Read::Span { span, .. } => (&span.start, range.span().covers(span)),
         };
         if !inside {
             return Err(Refusal::new(key, Cause::Moved));
         }
-        kept(key, read.since())?;
+        if !matches!(read, Read::Present { .. }) {
+            kept(key, read.since())?;
+        }
     }
     Ok(())
 }
@@ -113,7 +121,7 @@ fn undisturbed(range: &Range, batch: &Batch) -> Result<(), Refusal> {
         let clash = batch
             .writes
             .iter()
-            .find(|w| theirs.write_of(&w.key).is_some() || theirs.reads.iter().any(|r| r.contains(&w.key)))
+            .find(|w| theirs.write_of(&w.key).is_some() || theirs.reads.iter().any(|r| r.is_changed_by(w)))
             .map(|w| &w.key)
             .or_else(|| batch.reads.iter().find_map(|r| written(theirs, r)));
         if let Some(key) = clash {
@@ -126,6 +134,7 @@ fn undisturbed(range: &Range, batch: &Batch) -> Result<(), Refusal> {
 fn written<'a>(batch: &'a Batch, read: &Read) -> Option<&'a Bytes> {
     match read {
         Read::Key { key, .. } => batch.write_of(key).map(|w| &w.key),
+        Read::Present { key, .. } => batch.write_of(key).filter(|w| w.value.is_none()).map(|w| &w.key),
         Read::Span { span, .. } => in_span(batch, span),
     }
 }

@@ -15,6 +15,8 @@ use clock::Timestamp;
 const VERSION: u8 = 1;
 /// The first with [`Command::Release`].
 const VERSION_RELEASE: u8 = 2;
+/// The first with [`Read::Present`].
+const VERSION_PRESENT: u8 = 3;
 /// Bytes before the command.
 pub const HEADER_BYTES: usize = 17;
 
@@ -30,6 +32,7 @@ const RELEASE: u8 = 9;
 
 const READ_KEY: u8 = 0;
 const READ_SPAN: u8 = 1;
+const READ_PRESENT: u8 = 2;
 const DELETE: u8 = 0;
 const PUT: u8 = 1;
 
@@ -65,7 +68,11 @@ pub struct Record {
 /// Appends the record to `out`. With [`Timestamp::MIN`], [`stamp_record`] sets the time later.
 pub fn encode_record(range: RangeId, at: Timestamp, command: &Command, out: &mut Vec<u8>) {
     let mut w = Writer(out);
-    w.byte(if matches!(command, Command::Release) { VERSION_RELEASE } else { VERSION });
+    w.byte(match command {
+        Command::Release => VERSION_RELEASE,
+        Command::Commit(batch) | Command::Prepare { batch, .. } if batch.needs_presence() => VERSION_PRESENT,
+        _ => VERSION,
+    });
     w.fixed(range.0);
     w.time(at);
     match command {
@@ -123,7 +130,7 @@ impl Record {
     pub fn decode(bytes: &Bytes) -> Result<Record, DecodeError> {
         let mut r = Reader(bytes.clone());
         match r.byte("version")? {
-            VERSION | VERSION_RELEASE => {}
+            VERSION | VERSION_RELEASE | VERSION_PRESENT => {}
             other => return Err(DecodeError::Version(other)),
         }
         let range = RangeId(r.fixed("range")?);
@@ -195,6 +202,11 @@ pub(super) fn write_batch(w: &mut Writer<'_>, batch: &Batch) {
                 w.number(below(*since));
                 w.bytes(key);
             }
+            Read::Present { key, since } => {
+                w.byte(READ_PRESENT);
+                w.number(below(*since));
+                w.bytes(key);
+            }
             Read::Span { span, since } => {
                 w.byte(READ_SPAN);
                 w.number(below(*since));
@@ -231,6 +243,7 @@ pub(super) fn read_batch(r: &mut Reader) -> Result<Batch, DecodeError> {
         let since = since(r.number("read's snapshot")?)?;
         reads.push(match kind {
             READ_KEY => Read::Key { key: r.bytes("read key")?, since },
+            READ_PRESENT => Read::Present { key: r.bytes("key that is there")?, since },
             READ_SPAN => Read::Span { span: Span { start: r.bytes("span start")?, end: r.bytes("span end")? }, since },
             _ => return Err(DecodeError::Damaged("read")),
         });

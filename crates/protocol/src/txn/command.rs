@@ -76,6 +76,13 @@ pub enum Read {
         /// The snapshot that it was read from.
         since: Timestamp,
     },
+    /// That a key has a value: which one does not matter. What a reference to a row relies on.
+    Present {
+        /// The key.
+        key: Bytes,
+        /// The snapshot of the transaction then. It is not asked: the key must have a value at the commit.
+        since: Timestamp,
+    },
     /// Every key of a span, absent ones included.
     Span {
         /// The span.
@@ -89,14 +96,15 @@ impl Read {
     /// The snapshot that it was read from.
     pub fn since(&self) -> Timestamp {
         match self {
-            Read::Key { since, .. } | Read::Span { since, .. } => *since,
+            Read::Key { since, .. } | Read::Present { since, .. } | Read::Span { since, .. } => *since,
         }
     }
-    /// Whether the key is part of it.
-    pub fn contains(&self, key: &[u8]) -> bool {
+    /// Whether a write changes what was read.
+    pub fn is_changed_by(&self, write: &Write) -> bool {
         match self {
-            Read::Key { key: own, .. } => **own == *key,
-            Read::Span { span, .. } => span.contains(key),
+            Read::Key { key, .. } => *key == write.key,
+            Read::Present { key, .. } => *key == write.key && write.value.is_none(),
+            Read::Span { span, .. } => span.contains(&write.key),
         }
     }
 }
@@ -114,6 +122,10 @@ pub struct Batch {
 }
 
 impl Batch {
+    /// Whether it relies on a key being there.
+    pub fn needs_presence(&self) -> bool {
+        self.reads.iter().any(|read| matches!(read, Read::Present { .. }))
+    }
     /// The write of a key, if there is one.
     pub fn write_of(&self, key: &[u8]) -> Option<&Write> {
         self.writes.binary_search_by(|w| (*w.key).cmp(key)).ok().map(|at| &self.writes[at])
@@ -176,11 +188,11 @@ pub enum Command {
 }
 
 impl Command {
-    /// Copies keys and values apart, so that none of them keeps the record that they were decoded from in memory.
+    /// Copies values apart, so that none of them keeps the record that they were decoded from in memory. (Keys are copied by whoever
+    /// keeps them.)
     pub fn unshare(&mut self) {
         let (Command::Commit(batch) | Command::Prepare { batch, .. }) = self else { return };
         for write in &mut batch.writes {
-            write.key = Bytes::copy_from_slice(&write.key);
             write.value = write.value.as_ref().map(|v| Bytes::copy_from_slice(v));
         }
     }

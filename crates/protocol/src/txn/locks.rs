@@ -1,28 +1,68 @@
 //! Advisory row locks: hot rows queue instead of aborting each other.
 //!
 //! # Problem
-//! With certification alone, of `n` transactions that update one row at a time one commits and the others run again.
+//! With certification alone, of `n` transactions that update one row at a time one commits and the others run again. And a client
+//! that locks a row (`FOR UPDATE`, `FOR KEY SHARE`) wants it to stay as it is, without a conflict at the end.
 //!
 //! # Idea
 //! A statement that is about to write existing rows takes a lock first, in memory, on the node that leads the range, and
 //! only then reads the newest version. Certification stays the truth: losing this table (a crash, a new leader) loses no
 //! correctness, only the queue.
 //!
+//! A lock has one of four modes, PostgreSQL's, from weak to strong; who may hold a key beside whom:
+//!
+//! | | key share | share | no key update | update |
+//! | --- | --- | --- | --- | --- |
+//! | **key share** | yes | yes | yes | |
+//! | **share** | yes | yes | | |
+//! | **no key update** | yes | | | |
+//! | **update** | | | | |
+//!
 //! # Invariants
-//! 1. A key has at most one holder; whoever asks while it is held, or while others queue, goes to the end of the queue.
-//! 2. A transaction waits for at most one key. Hence each waiter has one edge, to the key's holder: whoever queues in front
-//!    waits for the same holder. A deadlock is a cycle of these edges, and an edge appears only when somebody starts to wait or a
-//!    lock passes on; a lock passes on to a transaction that stops waiting, which closes no cycle. So it is enough to look for
-//!    one when a transaction starts to wait.
-//! 3. The victim is the youngest of the cycle (the greatest [`TxnId`]): every node and every run picks the same.
-//! 4. Every change that lets a waiter go on is reported as a [`Wakeup`].
+//! 1. The holders of a key may hold it beside each other. Each has one mode, the strongest it asked for: what a mode excludes a
+//!    stronger one excludes, too.
+//! 2. Who asks is granted the key if it may hold it beside all holders and nobody whom it would have to wait for is in front of it in the queue;
+//!    else it goes to the end of the queue. Only who holds the key already, and wants a stronger mode, goes to the front: those in the queue
+//!    may be waiting for it.
+//! 3. A transaction waits for at most one key: for its holders, and for those in front in the queue, beside whom it cannot hold it. A deadlock
+//!    is a cycle of these edges. Edges appear only when somebody begins to wait, from it or to it; one who is granted a key has none any more. So it is
+//!    enough to look for cycles through a transaction when it begins to wait.
+//! 4. The victim is the youngest of the cycle (the greatest [`TxnId`]): every node and every run picks the same.
+//! 5. Every change that lets a waiter go on is reported as a [`Wakeup`].
+//! 6. [`LockTable::release_since`] gives back exactly what was taken since the [`LockTable::mark`]: a lock that was made stronger since has its
+//!    old mode again.
 
 use super::TxnId;
 use bytes::Bytes;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// A transaction holds at most this many row locks; beyond it certification alone protects its rows.
 pub const MAX_LOCKS_PER_TXN: usize = 1 << 20;
+
+/// What a lock keeps others from, from weak to strong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum LockMode {
+    /// The row stays, and its key: other columns may change.
+    KeyShare,
+    /// The row stays as it is.
+    Share,
+    /// The holder changes columns that are in no key.
+    NoKeyUpdate,
+    /// The holder deletes the row, or changes its key.
+    #[default]
+    Update,
+}
+
+impl LockMode {
+    /// Whether two transactions cannot hold a key in these modes at a time.
+    pub fn excludes(self, other: LockMode) -> bool {
+        match self.min(other) {
+            LockMode::KeyShare => self.max(other) == LockMode::Update,
+            LockMode::Share => self.max(other) >= LockMode::NoKeyUpdate,
+            LockMode::NoKeyUpdate | LockMode::Update => true,
+        }
+    }
+}
 
 /// What to do when another transaction holds the key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -54,10 +94,50 @@ pub enum LockReply {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wakeup(pub TxnId);
 
+/// A transaction at a key.
+#[derive(Clone, Copy, Debug)]
+struct Claim {
+    txn: TxnId,
+    mode: LockMode,
+}
+
+impl Claim {
+    fn excludes(&self, other: &Claim) -> bool {
+        self.txn != other.txn && self.mode.excludes(other.mode)
+    }
+}
+
 #[derive(Debug, Default)]
 struct Queue {
-    holder: TxnId,
-    waiting: VecDeque<TxnId>,
+    holders: Vec<Claim>,
+    waiting: VecDeque<Claim>,
+}
+
+impl Queue {
+    fn held_by(&self, txn: TxnId) -> Option<LockMode> {
+        self.holders.iter().find(|claim| claim.txn == txn).map(|claim| claim.mode)
+    }
+
+    /// Grants a claim; gives the mode that its transaction had before.
+    fn grant(&mut self, claim: Claim) -> Option<LockMode> {
+        match self.holders.iter_mut().find(|held| held.txn == claim.txn) {
+            Some(held) => {
+                let before = held.mode;
+                held.mode = before.max(claim.mode);
+                Some(before)
+            }
+            None => {
+                self.holders.push(claim);
+                None
+            }
+        }
+    }
+
+    /// Whom a claim waits for that stands, or would stand, behind the first `ahead` of those who wait.
+    fn in_the_way(&self, claim: Claim, ahead: usize) -> impl Iterator<Item = TxnId> + '_ {
+        let others = self.holders.iter().chain(self.waiting.iter().take(ahead));
+        others.filter(move |other| other.excludes(&claim)).map(|other| other.txn)
+    }
 }
 
 /// The locks of one node.
@@ -69,7 +149,8 @@ pub struct LockTable {
 
 #[derive(Debug, Default)]
 struct Owner {
-    held: Vec<Bytes>,
+    /// What was taken, in order, with the mode that was held before.
+    taken: Vec<(Bytes, Option<LockMode>)>,
     waits_for: Option<Bytes>,
     waited: bool,
     victim_of: Option<Vec<TxnId>>,
@@ -77,125 +158,177 @@ struct Owner {
 
 impl LockTable {
     /// Asks for the lock on a key. After [`LockReply::Queued`], the same request again says whether it came.
-    pub fn request(&mut self, txn: TxnId, key: &[u8], wait: LockWait, wakeups: &mut Vec<Wakeup>) -> LockReply {
+    pub fn request(
+        &mut self,
+        txn: TxnId,
+        key: &[u8],
+        mode: LockMode,
+        wait: LockWait,
+        wakeups: &mut Vec<Wakeup>,
+    ) -> LockReply {
         if let Some(owner) = self.owners.get_mut(&txn) {
             if let Some(cycle) = owner.victim_of.take() {
-                self.cancel(txn);
+                self.cancel(txn, wakeups);
                 return LockReply::Deadlock(cycle);
             }
             if owner.waits_for.is_some() {
                 return LockReply::Queued;
             }
         }
-        match self.keys.get_mut(key) {
-            None => {
-                let key = Bytes::copy_from_slice(key);
-                self.keys.insert(key.clone(), Queue { holder: txn, waiting: VecDeque::new() });
-                self.owners.entry(txn).or_default().held.push(key);
-                LockReply::Granted { waited: false }
-            }
-            Some(queue) if queue.holder == txn => {
-                let owner = self.owners.entry(txn).or_default();
-                LockReply::Granted { waited: std::mem::take(&mut owner.waited) }
-            }
-            Some(_) if wait == LockWait::NoWait => LockReply::Busy,
-            Some(queue) => {
-                queue.waiting.push_back(txn);
-                let owner = self.owners.entry(txn).or_default();
-                owner.waits_for = Some(Bytes::copy_from_slice(key));
-                self.settle_deadlock(txn, wakeups)
-            }
+        let claim = Claim { txn, mode };
+        let Some(queue) = self.keys.get_mut(key) else {
+            let key = Bytes::copy_from_slice(key);
+            self.keys.insert(key.clone(), Queue { holders: vec![claim], waiting: VecDeque::new() });
+            self.owners.entry(txn).or_default().taken.push((key, None));
+            return LockReply::Granted { waited: false };
+        };
+        let held = queue.held_by(txn);
+        if held.is_some_and(|held| held >= mode) {
+            let owner = self.owners.entry(txn).or_default();
+            return LockReply::Granted { waited: std::mem::take(&mut owner.waited) };
         }
+        let ahead = if held.is_some() { 0 } else { queue.waiting.len() };
+        if queue.in_the_way(claim, ahead).next().is_none() {
+            queue.grant(claim);
+            self.owners.entry(txn).or_default().taken.push((Bytes::copy_from_slice(key), held));
+            return LockReply::Granted { waited: false };
+        }
+        if wait == LockWait::NoWait {
+            return LockReply::Busy;
+        }
+        queue.waiting.insert(ahead, claim);
+        self.owners.entry(txn).or_default().waits_for = Some(Bytes::copy_from_slice(key));
+        self.settle_deadlocks(txn, wakeups)
     }
 
     /// Stops waiting (lock timeout, interrupt); what is held stays held.
-    pub fn cancel(&mut self, txn: TxnId) {
+    pub fn cancel(&mut self, txn: TxnId, wakeups: &mut Vec<Wakeup>) {
         let Some(owner) = self.owners.get_mut(&txn) else { return };
         owner.victim_of = None;
-        if let Some(key) = owner.waits_for.take()
-            && let Some(queue) = self.keys.get_mut(&key)
-        {
-            queue.waiting.retain(|waiter| *waiter != txn);
+        let Some(key) = owner.waits_for.take() else { return };
+        if let Some(queue) = self.keys.get_mut(&key) {
+            queue.waiting.retain(|claim| claim.txn != txn);
         }
+        self.pass_on(&key, wakeups);
     }
 
     /// The transaction ended: its locks pass on.
     pub fn release(&mut self, txn: TxnId, wakeups: &mut Vec<Wakeup>) {
-        self.cancel(txn);
-        let Some(owner) = self.owners.remove(&txn) else { return };
-        for key in owner.held {
+        self.release_since(txn, 0, wakeups);
+        self.owners.remove(&txn);
+    }
+
+    /// Where the transaction stands: for [`LockTable::release_since`].
+    pub fn mark(&self, txn: TxnId) -> usize {
+        self.owners.get(&txn).map_or(0, |owner| owner.taken.len())
+    }
+
+    /// Gives back what the transaction took since a mark, and stops waiting.
+    pub fn release_since(&mut self, txn: TxnId, mark: usize, wakeups: &mut Vec<Wakeup>) {
+        self.cancel(txn, wakeups);
+        let Some(owner) = self.owners.get_mut(&txn) else { return };
+        let taken = owner.taken.split_off(mark.min(owner.taken.len()));
+        // The last first: a lock that was made stronger twice has the mode of before the first time in the end.
+        for (key, before) in taken.into_iter().rev() {
+            if let Some(queue) = self.keys.get_mut(&key) {
+                match before {
+                    None => queue.holders.retain(|claim| claim.txn != txn),
+                    Some(mode) => queue.holders.iter_mut().filter(|claim| claim.txn == txn).for_each(|c| c.mode = mode),
+                }
+            }
             self.pass_on(&key, wakeups);
         }
     }
 
-    /// Whether the transaction holds the lock.
-    pub fn holds(&self, txn: TxnId, key: &[u8]) -> bool {
-        self.keys.get(key).is_some_and(|queue| queue.holder == txn)
+    /// Whether the transaction holds the lock, in this mode or a stronger one.
+    pub fn holds(&self, txn: TxnId, key: &[u8], mode: LockMode) -> bool {
+        self.keys.get(key).and_then(|queue| queue.held_by(txn)).is_some_and(|held| held >= mode)
     }
     /// Whether the transaction holds, or waits for, any lock.
     pub fn knows(&self, txn: TxnId) -> bool {
         self.owners.contains_key(&txn)
     }
-    /// How many locks the transaction holds.
+    /// How many locks the transaction holds; one that was made stronger counts twice.
     pub fn held(&self, txn: TxnId) -> usize {
-        self.owners.get(&txn).map_or(0, |owner| owner.held.len())
+        self.mark(txn)
     }
     /// Keys locked, and transactions that queue.
     pub fn size(&self) -> (usize, usize) {
         (self.keys.len(), self.keys.values().map(|queue| queue.waiting.len()).sum())
     }
 
+    /// Something that others may have waited for is gone from a key: grants whatever can be granted, in the order of the queue.
     fn pass_on(&mut self, key: &Bytes, wakeups: &mut Vec<Wakeup>) {
         let Some(queue) = self.keys.get_mut(key) else { return };
-        let Some(next) = queue.waiting.pop_front() else {
+        let mut at = 0;
+        while let Some(claim) = queue.waiting.get(at).copied() {
+            if queue.in_the_way(claim, at).next().is_some() {
+                at += 1;
+                continue;
+            }
+            queue.waiting.remove(at);
+            let before = queue.grant(claim);
+            let owner = self.owners.entry(claim.txn).or_default();
+            owner.waits_for = None;
+            owner.victim_of = None;
+            owner.waited = true;
+            owner.taken.push((key.clone(), before));
+            wakeups.push(Wakeup(claim.txn));
+        }
+        if queue.holders.is_empty() && queue.waiting.is_empty() {
             self.keys.remove(key);
-            return;
-        };
-        queue.holder = next;
-        let owner = self.owners.entry(next).or_default();
-        owner.waits_for = None;
-        owner.victim_of = None;
-        owner.waited = true;
-        owner.held.push(key.clone());
-        wakeups.push(Wakeup(next));
+        }
     }
 
-    /// `txn` just began to wait: finds the cycle through it, if any, and picks its victim.
-    fn settle_deadlock(&mut self, txn: TxnId, wakeups: &mut Vec<Wakeup>) -> LockReply {
-        let Some(cycle) = self.cycle_from(txn) else {
-            return LockReply::Queued;
-        };
-        let at = cycle.iter().enumerate().max_by_key(|(_, id)| **id).map_or(0, |(at, _)| at);
-        let mut cycle = cycle;
-        cycle.rotate_left(at);
-        let victim = cycle[0];
-        if victim == txn {
-            self.cancel(txn);
-            return LockReply::Deadlock(cycle);
-        }
-        if let Some(owner) = self.owners.get_mut(&victim) {
+    /// `txn` just began to wait: finds the cycles through it, and picks a victim of each.
+    fn settle_deadlocks(&mut self, txn: TxnId, wakeups: &mut Vec<Wakeup>) -> LockReply {
+        while let Some(mut cycle) = self.cycle_through(txn) {
+            let at = cycle.iter().enumerate().max_by_key(|(_, id)| **id).map_or(0, |(at, _)| at);
+            cycle.rotate_left(at);
+            let victim = cycle[0];
+            if victim == txn {
+                self.cancel(txn, wakeups);
+                return LockReply::Deadlock(cycle);
+            }
+            // It will not wait any more: each round takes one out of all cycles.
+            let Some(owner) = self.owners.get_mut(&victim) else { break };
             owner.victim_of = Some(cycle);
             wakeups.push(Wakeup(victim));
         }
         LockReply::Queued
     }
 
-    fn cycle_from(&self, txn: TxnId) -> Option<Vec<TxnId>> {
+    /// Whom a transaction waits for; nobody, if it is a victim: it will give up.
+    fn waits_for(&self, txn: TxnId) -> Vec<TxnId> {
+        let waiting = self.owners.get(&txn).filter(|owner| owner.victim_of.is_none());
+        let queue = waiting.and_then(|owner| self.keys.get(owner.waits_for.as_ref()?));
+        let Some(queue) = queue else { return Vec::new() };
+        let Some(ahead) = queue.waiting.iter().position(|claim| claim.txn == txn) else { return Vec::new() };
+        let mut found: Vec<TxnId> = queue.in_the_way(queue.waiting[ahead], ahead).collect();
+        // The search takes the last first: holders before those who wait themselves.
+        found.reverse();
+        found
+    }
+
+    /// A cycle that begins with `txn`: depth first, each transaction once.
+    fn cycle_through(&self, txn: TxnId) -> Option<Vec<TxnId>> {
+        let mut seen = BTreeSet::from([txn]);
         let mut path = vec![txn];
-        let mut at = txn;
-        loop {
-            let owner = self.owners.get(&at)?;
-            if owner.victim_of.is_some() {
-                return None;
+        let mut open = vec![self.waits_for(txn)];
+        while let Some(next) = open.last_mut() {
+            match next.pop() {
+                Some(found) if found == txn => return Some(path),
+                Some(found) if seen.insert(found) => {
+                    path.push(found);
+                    open.push(self.waits_for(found));
+                }
+                Some(_) => {}
+                None => {
+                    open.pop();
+                    path.pop();
+                }
             }
-            at = self.keys.get(owner.waits_for.as_ref()?)?.holder;
-            if at == txn {
-                return Some(path);
-            }
-            if path.contains(&at) {
-                return None;
-            }
-            path.push(at);
         }
+        None
     }
 }

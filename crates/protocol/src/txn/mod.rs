@@ -27,7 +27,8 @@
 //! 3. *First committer wins*: a write is refused if its key has a version above the write's `since`, or is held by a foreign
 //!    prepare.
 //! 4. *A certified read is unchanged*: refused if any key of it has a version above the read's `since`, or is in the writes of
-//!    a foreign prepare; and while a prepare holds a read, no other command writes there.
+//!    a foreign prepare; and while a prepare holds a read, no other command writes there. Of a key that must only be *present* (a row
+//!    that another refers to) just a deletion counts, wherever the snapshot lies: it must have a value at the commit.
 //! 5. *One decision*: committed exactly when every participant logged a successful prepare. A participant that answers
 //!    "no prepare" has first logged a fence (an `aborted` outcome), which refuses a late prepare for ever.
 //! 6. *The commit timestamp is at least each prepare timestamp*, so a reader that waits for prepares at or below its snapshot
@@ -55,6 +56,6 @@ pub use codec::{DecodeError, HEADER_BYTES, Record, encode_record, stamp_record};
 pub use command::{Batch, Command, Read, Span, Write};
 pub use coordinator::{Answer, Coordinator, Decision};
 pub use id::{RangeId, TxnId};
-pub use locks::{LockReply, LockTable, LockWait, MAX_LOCKS_PER_TXN, Wakeup};
+pub use locks::{LockMode, LockReply, LockTable, LockWait, MAX_LOCKS_PER_TXN, Wakeup};
 pub use range::{Outcome, Prepared, Range, Standing, Verdict};
 pub use versions::VersionStore;

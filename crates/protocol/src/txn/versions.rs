@@ -20,6 +20,12 @@ pub trait VersionStore {
     /// The store failed.
     fn span_changed_since(&self, span: &Span, since: Timestamp) -> Result<Option<Timestamp>, Self::Error>;
 
+    /// Whether the newest version of `key` has a value.
+    ///
+    /// # Errors
+    /// The store failed.
+    fn is_present(&self, key: &[u8]) -> Result<bool, Self::Error>;
+
     /// Writes a version of each key (`None` deletes) at `at`. `local` is the timestamp at which this range prepared it, at most `at`: a reader
     /// that saw this range's clock below `local` knows that the version is not in its past. Writing the same version twice
     /// changes nothing.

@@ -28,6 +28,9 @@ impl VersionStore for Model {
     fn span_changed_since(&self, span: &Span, since: Timestamp) -> Result<Option<Timestamp>, Infallible> {
         Ok(self.0.borrow().keys().filter(|(k, t)| span.contains(k) && *t > since).map(|(_, t)| *t).max())
     }
+    fn is_present(&self, key: &[u8]) -> Result<bool, Infallible> {
+        Ok(self.get(key, Timestamp::MAX).is_some_and(|(_, value)| value.is_some()))
+    }
     fn write(&self, writes: &[Write], at: Timestamp, local: Timestamp) -> Result<(), Infallible> {
         assert!(local <= at);
         for write in writes {

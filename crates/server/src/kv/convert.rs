@@ -32,6 +32,15 @@ pub(super) fn settled(consistency: node::Consistency) -> theirs::Consistency {
     }
 }
 
+pub(super) fn lock_mode(mode: theirs::LockMode) -> node::LockMode {
+    match mode {
+        theirs::LockMode::KeyShare => node::LockMode::KeyShare,
+        theirs::LockMode::Share => node::LockMode::Share,
+        theirs::LockMode::NoKeyUpdate => node::LockMode::NoKeyUpdate,
+        theirs::LockMode::Update => node::LockMode::Update,
+    }
+}
+
 pub(super) fn when_locked(wait: theirs::LockWait) -> node::WhenLocked {
     match wait {
         theirs::LockWait::Wait => node::WhenLocked::Wait,

@@ -8,10 +8,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use store::disk::real::RealDisk;
+use store::log::{SEGMENT_BYTES, SEGMENT_BYTES_SMALL};
 use store::{Log, LogError, LogOptions};
 
 /// A file system that copies on write may find itself full after the log has reserved its space; the write is tried again this often.
 const FULL_TRIES: usize = 50;
+/// A segment is at most this part of the file system: the log keeps several.
+const SEGMENTS_PER_DISK: u64 = 32;
 /// Between two tries.
 const FULL_PAUSE: Duration = Duration::from_millis(100);
 
@@ -20,7 +23,9 @@ pub(super) fn open(dir: &Path, applied: u64, visit: &mut Visit<'_>) -> Result<Bo
     let failed = |e: LogError| OpenError::Log(e.to_string());
     let disk = RealDisk::open(dir).map_err(|e| OpenError::Log(e.to_string()))?;
     let salt = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_nanos() as u64);
-    let options = LogOptions { salt, ..LogOptions::default() };
+    let part = disk.room().map_or(SEGMENT_BYTES, |room| room.total / SEGMENTS_PER_DISK);
+    let segment_bytes = part.clamp(SEGMENT_BYTES_SMALL, SEGMENT_BYTES);
+    let options = LogOptions { salt, segment_bytes, ..LogOptions::default() };
     let (log, recovery) = Log::open(Arc::new(disk), &options, visit).map_err(failed)?;
     if let Some((file, offset)) = &recovery.torn {
         crate::log::info("cut a torn write off the log", &[("file", file), ("offset", offset)]);
@@ -66,6 +71,12 @@ impl RecordLog for Log {
     }
     fn prepare(&self) -> Result<(), String> {
         self.reserve().map_err(|e| e.to_string())
+    }
+    fn has_room_for(&self, bytes: usize) -> bool {
+        self.room_for(bytes).is_ok()
+    }
+    fn give_back_spares(&self) -> Result<(), String> {
+        Log::give_back_spares(self).map_err(|e| e.to_string())
     }
     fn segments(&self) -> usize {
         Log::segments(self)

@@ -39,6 +39,17 @@ pub trait RecordLog: Send + Sync + 'static {
     /// # Errors
     /// What the disk says.
     fn prepare(&self) -> Result<(), String>;
+    /// Whether an ordinary transaction of so many bytes may be written; where not, what is left is for those that free space.
+    fn has_room_for(&self, _bytes: usize) -> bool {
+        true
+    }
+    /// Gives space to the engine that the log has, and does not need now.
+    ///
+    /// # Errors
+    /// What the disk says.
+    fn give_back_spares(&self) -> Result<(), String> {
+        Ok(())
+    }
     /// Segments in use: the longer the log, the longer a restart.
     fn segments(&self) -> usize;
 }

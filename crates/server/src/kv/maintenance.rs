@@ -20,42 +20,147 @@ const COLLECT_EVERY_NS_MIN: u64 = 1_000_000_000;
 /// Versions go to the engine at least this often, however few: it bounds the replay of a restart, and lets collection go on.
 const FREEZE_EVERY_NS: u64 = 120_000_000_000;
 
+/// Log written since the last freeze at which the next is due: a restart replays what no flush has taken over. Bytes, and records, which
+/// may be small.
+const FREEZE_LOG_BYTES: u64 = 64 << 20;
+const FREEZE_LOG_RECORDS: u64 = 400_000;
+/// What must stay free on the disk beside what is in memory: merges write new tables before the old ones go. A part of the disk, at most so
+/// many bytes.
+const MARGIN_PART: u64 = 16;
+const MARGIN_BYTES: u64 = 64 << 20;
+/// Where the disk is tight, layers of this size are written out.
+const TIGHT_FREEZE_BYTES: usize = 4 << 20;
+/// With a full disk old versions are kept this long only, if that is shorter than usual.
+const FULL_TTL_SECONDS: u64 = 10;
+/// And what is in memory is written out this often, for the log's sake.
+const FULL_FREEZE_EVERY_NS: u64 = 1_000_000_000;
+
+/// How much room is left.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Room {
+    Enough,
+    /// What is in memory fits the disk, but not twice: it is written out early.
+    Tight,
+    /// It would not fit for long: only what frees space is taken.
+    Full,
+}
+
+impl Room {
+    /// Invariant 4 of [`super`]: what is in memory fits the disk, for a full disk could not take it, nor give the log's space back.
+    fn of<E: Engine>(inner: &Inner<E>) -> Room {
+        let versions = inner.node.versions();
+        let Some(disk) = versions.engine().room() else { return Room::Enough };
+        let needed = versions.overlay_bytes() as u64 + (disk.total / MARGIN_PART).min(MARGIN_BYTES);
+        match disk.free {
+            free if free < needed => Room::Full,
+            free if free < 2 * needed => Room::Tight,
+            _ => Room::Enough,
+        }
+    }
+}
+
 /// How far a collection has come.
 #[derive(Default)]
 struct Sweep {
     threshold: Option<Timestamp>,
     from: Option<Bytes>,
+    /// Entries removed and not reclaimed.
+    removed: usize,
+}
+
+/// When the versions in memory were last frozen.
+struct Frozen {
+    at_ns: u64,
+    log_bytes: u64,
+    log_records: u64,
+}
+
+impl Frozen {
+    fn now<E: Engine>(inner: &Inner<E>) -> Frozen {
+        let counters = inner.node.counters();
+        Frozen {
+            at_ns: inner.monotonic_ns(),
+            log_bytes: counters.log_bytes.get(),
+            log_records: counters.log_records.get(),
+        }
+    }
+    fn is_long_ago<E: Engine>(&self, inner: &Inner<E>, every_ns: u64) -> bool {
+        let now = Frozen::now(inner);
+        now.at_ns.saturating_sub(self.at_ns) >= every_ns
+            || now.log_bytes - self.log_bytes >= FREEZE_LOG_BYTES
+            || now.log_records - self.log_records >= FREEZE_LOG_RECORDS
+    }
 }
 
 pub(super) fn run<E: Engine>(inner: &Inner<E>) {
-    let collect_every_ns = (inner.options.gc_ttl_seconds * 500_000_000).max(COLLECT_EVERY_NS_MIN);
-    let mut frozen_ns = inner.monotonic_ns();
-    let mut collected_ns = frozen_ns;
+    let ttl_seconds = inner.options.gc_ttl_seconds;
+    // What was replayed is written out at once: else the next crash replays it again.
+    let mut frozen: Option<Frozen> = None;
+    let mut collected_ns = inner.monotonic_ns();
     let mut sweep = Sweep::default();
     while !inner.stopping.load(SeqCst) {
         std::thread::park_timeout(LOOK_EVERY);
         let now_ns = inner.monotonic_ns();
-        let due = inner.node.versions().freeze_due() || inner.driver.log().segments() > SEGMENTS_MAX;
-        if due || now_ns.saturating_sub(frozen_ns) >= FREEZE_EVERY_NS.min(collect_every_ns) {
-            frozen_ns = now_ns;
+        let room = Room::of(inner);
+        let full = room == Room::Full;
+        tell_room(inner, full);
+        let ttl_seconds = if full { ttl_seconds.min(FULL_TTL_SECONDS) } else { ttl_seconds };
+        let collect_every_ns = (ttl_seconds * 500_000_000).max(COLLECT_EVERY_NS_MIN);
+        if frozen.as_ref().is_none_or(|frozen| freeze_due(inner, room, frozen, FREEZE_EVERY_NS.min(collect_every_ns))) {
+            frozen = Some(Frozen::now(inner));
             inner.node.freeze();
         }
-        let full = flush_some(inner).is_err();
-        inner.full.store(full, SeqCst);
-        if full {
-            std::thread::park_timeout(RETRY_AFTER);
-            continue;
+        match flush_some(inner) {
+            Ok(()) => {}
+            Err(StoreError::DiskFull) => {
+                tell_room(inner, true);
+                if let Err(e) = inner.driver.log().give_back_spares() {
+                    crate::log::warning("the log's space could not be given back", &[("cause", &e)]);
+                }
+                std::thread::park_timeout(RETRY_AFTER);
+            }
+            Err(_) => {
+                std::thread::park_timeout(RETRY_AFTER);
+                continue;
+            }
         }
-        if let Err(e) = inner.driver.log().prepare() {
+        if !full && let Err(e) = inner.driver.log().prepare() {
             crate::log::warning("no space could be made ready for the log", &[("cause", &e)]);
             std::thread::park_timeout(RETRY_AFTER);
         }
-        collect_some(inner, &mut sweep);
+        collect_some(inner, &mut sweep, full);
         if now_ns.saturating_sub(collected_ns) >= collect_every_ns {
             collected_ns = now_ns;
-            propose_collection(inner);
+            propose_collection(inner, ttl_seconds);
         }
     }
+}
+
+/// Lets ordinary writes in, or keeps them out.
+fn tell_room<E: Engine>(inner: &Inner<E>, full: bool) {
+    if inner.full.swap(full, SeqCst) == full {
+        return;
+    }
+    match full {
+        true => {
+            crate::log::warning("the disk is full: only what frees space is written until there is room again", &[])
+        }
+        false => crate::log::info("the disk has room again: everything is written", &[]),
+    }
+}
+
+/// Whether the versions in memory are to be written out.
+fn freeze_due<E: Engine>(inner: &Inner<E>, room: Room, frozen: &Frozen, every_ns: u64) -> bool {
+    let versions = inner.node.versions();
+    let early = match room {
+        Room::Enough => false,
+        Room::Tight => versions.active_bytes() >= TIGHT_FREEZE_BYTES,
+        Room::Full => frozen.is_long_ago(inner, FULL_FREEZE_EVERY_NS),
+    };
+    early
+        || versions.freeze_due()
+        || inner.driver.log().segments() > SEGMENTS_MAX
+        || frozen.is_long_ago(inner, every_ns)
 }
 
 /// Writes frozen versions to the engine and gives the log's space back.
@@ -70,10 +175,8 @@ fn flush_some<E: Engine>(inner: &Inner<E>) -> Result<(), StoreError> {
                 }
             }
             Ok(false) => return Ok(()),
-            Err(StoreError::DiskFull) => {
-                crate::log::warning("the disk is full: versions stay in memory", &[]);
-                return Err(StoreError::DiskFull);
-            }
+            // They stay in memory.
+            Err(StoreError::DiskFull) => return Err(StoreError::DiskFull),
             Err(e) => {
                 inner.fail(&e.to_string());
                 return Err(e);
@@ -90,25 +193,39 @@ pub(super) fn flush_all<E: Engine>(inner: &Inner<E>) {
     }
 }
 
-fn propose_collection<E: Engine>(inner: &Inner<E>) {
+fn propose_collection<E: Engine>(inner: &Inner<E>, ttl_seconds: u64) {
     let now = inner.clock.read();
-    let ttl_us = inner.options.gc_ttl_seconds.saturating_mul(1_000_000);
+    let ttl_us = ttl_seconds.saturating_mul(1_000_000);
     let threshold = Timestamp::new(now.interval.earliest().physical_us().saturating_sub(ttl_us), 0);
     if inner.node.collect(&now, threshold).is_some() {
         inner.driver.lead(inner);
     }
 }
 
-/// One bounded part of a collection, if one is allowed.
-fn collect_some<E: Engine>(inner: &Inner<E>, sweep: &mut Sweep) {
+/// One bounded part of a collection, if one is allowed; at its end, with a full disk, the engine gives back what was removed.
+fn collect_some<E: Engine>(inner: &Inner<E>, sweep: &mut Sweep, full: bool) {
     let Some(threshold) = inner.node.collectable() else { return };
     if sweep.from.is_none() && sweep.threshold == Some(threshold) {
         return;
     }
     sweep.threshold = Some(threshold);
-    match inner.node.versions().collect(threshold, sweep.from.as_ref()) {
-        Ok(done) => sweep.from = done.next,
+    let versions = inner.node.versions();
+    match versions.collect(threshold, sweep.from.as_ref()) {
+        Ok(done) => {
+            sweep.from = done.next;
+            sweep.removed += done.removed;
+        }
         Err(StoreError::DiskFull) => {}
         Err(e) => inner.fail(&e.to_string()),
+    }
+    if full && sweep.from.is_none() && sweep.removed > 0 {
+        sweep.removed = 0;
+        match versions.engine().reclaim() {
+            Ok(()) => crate::log::info("space was reclaimed", &[("engine_bytes", &versions.engine().disk_bytes())]),
+            Err(StoreError::DiskFull) => {
+                crate::log::warning("there is no room to reclaim space: it waits for merges", &[])
+            }
+            Err(e) => inner.fail(&e.to_string()),
+        }
     }
 }

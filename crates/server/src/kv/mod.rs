@@ -14,6 +14,8 @@
 //! 1. Nothing is acknowledged before its record is synced and its timestamp past: the core does not answer earlier.
 //! 2. If records wait for the disk, somebody is leading, or will be woken to lead.
 //! 3. After a failure of the store or the log that is not a full disk, no write is taken until a restart.
+//! 4. What is in memory fits the disk, unless others fill it: before it would not, ordinary writes are refused (`maintenance`), and what
+//!    frees space goes on (decision 22).
 //!
 //! # Caveats
 //! A commit cannot be interrupted while it is on its way to the disk: its outcome would be unknown. Where the clock holds it back, before it

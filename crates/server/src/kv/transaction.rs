@@ -5,7 +5,7 @@ use bytes::Bytes;
 use clock::Timestamp;
 use sql::KvError;
 use sql::transaction::{
-    BeginOptions, Committed, Deadline, Interrupt, LockWait, ScanChunk, ScanRequest, TxnStats, Wait,
+    BeginOptions, Committed, Deadline, Interrupt, LockMode, LockWait, ScanChunk, ScanRequest, TxnStats, Wait,
 };
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
@@ -105,8 +105,13 @@ impl<E: Engine> KvTransaction<E> {
         })
     }
 
-    /// Holds a commit back while the versions in memory outgrow what the engine takes.
+    /// Holds a commit back while the versions in memory outgrow what the engine takes. With a full disk it is refused, unless it frees
+    /// space: for those the log holds room back (decision 22).
     fn wait_for_room(&self) -> Result<(), KvError> {
+        let log = self.inner.driver.log();
+        if self.inner.full.load(SeqCst) || !log.has_room_for(self.txn.record_bytes()) {
+            return if self.txn.is_freeing() { Ok(()) } else { Err(KvError::DiskFull) };
+        }
         while self.inner.crowded.load(SeqCst) && self.inner.broken.lock().is_none() {
             if let Some(why) = self.stop(false) {
                 return Err(why);
@@ -132,6 +137,14 @@ impl<E: Engine> KvTransaction<E> {
     }
 }
 
+/// A failure to get the lock on a key names it.
+fn about(mut error: KvError, key: &[u8]) -> KvError {
+    if let KvError::Deadlock { key: about, .. } | KvError::LockNotAvailable { key: about, .. } = &mut error {
+        *about = Some(Bytes::copy_from_slice(key));
+    }
+    error
+}
+
 impl<E: Engine> sql::Transaction for KvTransaction<E> {
     fn snapshot(&self) -> Timestamp {
         self.txn.snapshot()
@@ -148,21 +161,28 @@ impl<E: Engine> sql::Transaction for KvTransaction<E> {
     fn scan_certified(&mut self, request: &ScanRequest) -> Result<ScanChunk, KvError> {
         self.rows(request, true)
     }
-    fn lock(&mut self, key: &[u8], wait: LockWait) -> Result<bool, KvError> {
+    fn lock_as(&mut self, key: &[u8], mode: LockMode, wait: LockWait) -> Result<bool, KvError> {
         if self.txn.locks_full() {
             return Ok(true);
         }
-        let when = convert::when_locked(wait);
+        let (mode, when) = (convert::lock_mode(mode), convert::when_locked(wait));
         let timeout_ns = self.lock_timeout_ns;
         let (locked, waited) =
-            self.block(timeout_ns, |inner, txn, waker| txn.lock(&inner.clock.read(), key, when, waker));
+            self.block(timeout_ns, |inner, txn, waker| txn.lock(&inner.clock.read(), key, mode, when, waker));
         self.lock_wait_ns += waited;
-        locked.map_err(|mut e| {
-            if let KvError::Deadlock { key: about, .. } | KvError::LockNotAvailable { key: about, .. } = &mut e {
-                *about = Some(Bytes::copy_from_slice(key));
-            }
-            e
-        })
+        locked.map_err(|e| about(e, key))
+    }
+    fn hold(&mut self, key: &[u8], mode: LockMode) -> Result<(), KvError> {
+        if self.txn.locks_full() {
+            return Ok(());
+        }
+        let (mode, timeout_ns) = (convert::lock_mode(mode), self.lock_timeout_ns);
+        let (held, waited) = self.block(timeout_ns, |_, txn, waker| txn.hold(key, mode, node::WhenLocked::Wait, waker));
+        self.lock_wait_ns += waited;
+        held.map(drop).map_err(|e| about(e, key))
+    }
+    fn present(&mut self, key: &[u8]) -> Result<bool, KvError> {
+        self.block(0, |_, txn, waker| txn.present(key, waker)).0
     }
     fn put(&mut self, key: Bytes, value: Bytes) -> Result<(), KvError> {
         self.txn.put(key, value).map_err(convert::error)
@@ -174,11 +194,17 @@ impl<E: Engine> sql::Transaction for KvTransaction<E> {
         let now = self.inner.clock.read();
         self.txn.begin_statement(&now).map_err(convert::error)
     }
+    fn frees_space(&mut self) {
+        self.txn.frees_space();
+    }
     fn savepoint(&mut self) -> u32 {
         self.txn.savepoint()
     }
     fn rollback_to(&mut self, savepoint: u32) {
         self.txn.rollback_to(savepoint);
+    }
+    fn release_since(&mut self, savepoint: u32) {
+        self.txn.release_since(savepoint);
     }
     fn has_writes(&self) -> bool {
         self.txn.has_writes()

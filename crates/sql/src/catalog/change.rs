@@ -101,6 +101,7 @@ impl<'a> Change<'a> {
     /// # Errors
     /// Those of the transaction.
     pub fn discard_index(&mut self, index: Oid) -> Result<(), SqlError> {
+        self.txn.with(|t| t.frees_space());
         self.put(key::GARBAGE, index, Bytes::from_static(&super::garbage::DROPPED))
     }
     /// Ends: writes a new version, and gives the catalog to go on with in this transaction.

@@ -60,6 +60,8 @@ fn try_take(kv: &dyn Kv, patience: &Patience) -> Result<Range<Oid>, SqlError> {
     let end = start
         .checked_add(BLOCK)
         .ok_or_else(|| SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, "all object identifiers have been used"))?;
+    // TRUNCATE needs a number, too.
+    txn.frees_space();
     txn.put(Bytes::from_static(&key::NEXT_OID_KEY), Bytes::copy_from_slice(&end.to_be_bytes()))?;
     patience.commit(txn.as_mut())?;
     Ok(start..end)

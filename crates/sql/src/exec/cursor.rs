@@ -16,7 +16,7 @@ use super::table::TableAccess;
 use crate::SqlError;
 use crate::context::StatementContext;
 use crate::expr::Expr;
-use crate::transaction::{LockWait, ScanChunk, ScanRequest, Span, Transaction};
+use crate::transaction::{LockMode, LockWait, ScanChunk, ScanRequest, Span, Transaction};
 use crate::types::Value;
 use bytes::Bytes;
 use std::sync::Arc;
@@ -44,7 +44,7 @@ pub struct Level {
     /// Left join: WHERE on the joined row, whether matched or not.
     pub after: Option<Expr>,
     /// Lock rows found by one key before reading them.
-    pub lock: Option<LockWait>,
+    pub lock: Option<(LockMode, LockWait)>,
 }
 
 /// A running nested loop.
@@ -225,8 +225,8 @@ fn one(txn: &mut dyn Transaction, level: &Level, key: Bytes) -> Result<Option<(B
         let Some(entry) = txn.get(&key)? else { return Ok(None) };
         level.access.row_key_of_entry(&key, &entry)?
     };
-    if let Some(wait) = level.lock
-        && !txn.lock(&row_key, wait)?
+    if let Some((mode, wait)) = level.lock
+        && !txn.lock_as(&row_key, mode, wait)?
     {
         return Ok(None);
     }

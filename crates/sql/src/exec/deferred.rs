@@ -182,7 +182,7 @@ impl Held {
         let mut row = vec![Value::Null; child.access.columns.len()];
         key.slots.iter().zip(&self.values).for_each(|(&slot, value)| row[slot] = value.clone());
         let Some(parent) = key.key(&child.access, &row, &context.settings)? else { return Ok(false) };
-        if context.txn.with(|txn| txn.get_certified(&parent))?.is_some() {
+        if context.txn.with(|txn| key.finds(txn, &parent))? {
             return Ok(false);
         }
         Ok(!writer.children(&child, &key.slots, &self.values, 1)?.is_empty())

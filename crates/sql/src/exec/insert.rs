@@ -156,9 +156,9 @@ impl Run<'_> {
         let image = RowImage::new(&target.access, &row, self.writer.row_id(target))?;
         let meant = |index: usize| conflict.arbiters.as_ref().is_none_or(|arbiters| arbiters.contains(&index));
         let taken = self.context.txn.with(|txn| {
-            if conflict.update.is_some() {
+            if let Some(update) = &conflict.update {
                 for key in image.keys_of(&target.access, meant) {
-                    txn.lock(key, LockWait::Wait)?;
+                    txn.lock_as(key, update.touch.lock, LockWait::Wait)?;
                 }
             }
             image.taken(txn, &target.access, None, meant)
@@ -194,7 +194,7 @@ impl Run<'_> {
             ));
         }
         let stored = self.context.txn.with(|txn| {
-            txn.lock(&taken.row_key, LockWait::Wait)?;
+            txn.lock_as(&taken.row_key, update.touch.lock, LockWait::Wait)?;
             txn.get_certified(&taken.row_key)
         })?;
         let Some(stored) = stored else {

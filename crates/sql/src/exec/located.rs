@@ -20,7 +20,7 @@ use super::sort::{Reserved, row_bytes};
 use crate::SqlError;
 use crate::context::StatementContext;
 use crate::plan::{Execution, Plan};
-use crate::transaction::LockWait;
+use crate::transaction::{LockMode, LockWait};
 use crate::types::{Row, Value};
 use bytes::Bytes;
 use std::collections::{BTreeMap, BTreeSet};
@@ -39,7 +39,7 @@ pub(super) struct Located {
 }
 
 /// Runs the query and locks what it finds; each row once, at its newest version.
-pub(super) fn lock(plan: &dyn Plan, context: &Arc<StatementContext>) -> Result<Vec<Located>, SqlError> {
+pub(super) fn lock(plan: &dyn Plan, mode: LockMode, context: &Arc<StatementContext>) -> Result<Vec<Located>, SqlError> {
     let mut reserved = Reserved::new(&context.memory);
     let mut located = Vec::new();
     let mut seen = BTreeSet::new();
@@ -59,7 +59,7 @@ pub(super) fn lock(plan: &dyn Plan, context: &Arc<StatementContext>) -> Result<V
     for mut row in located {
         context.check()?;
         let newest = context.txn.with(|txn| {
-            txn.lock(&row.key, LockWait::Wait)?;
+            txn.lock_as(&row.key, mode, LockWait::Wait)?;
             // A row that is newer than the snapshot moves it.
             if txn.snapshot() == read_at { Ok(Some(row.stored.clone())) } else { txn.get(&row.key) }
         })?;

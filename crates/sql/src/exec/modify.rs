@@ -15,7 +15,7 @@ use crate::SqlError;
 use crate::context::StatementContext;
 use crate::expr::Expr;
 use crate::plan::Plan;
-use crate::transaction::LockWait;
+use crate::transaction::{LockMode, LockWait};
 use crate::types::{Row, Value};
 use bytes::Bytes;
 use std::collections::BTreeSet;
@@ -65,6 +65,16 @@ pub enum Action {
     },
     /// DELETE.
     Delete,
+}
+
+impl Action {
+    /// How it locks the rows.
+    pub fn lock(&self) -> LockMode {
+        match self {
+            Action::Update { touch, .. } => touch.lock,
+            Action::Delete => LockMode::Update,
+        }
+    }
 }
 
 struct Found {
@@ -162,7 +172,7 @@ impl Run<'_> {
     fn lock(&self, key: &Bytes) -> Result<Option<Bytes>, SqlError> {
         self.context.check()?;
         self.context.txn.with(|txn| {
-            txn.lock(key, LockWait::Wait)?;
+            txn.lock_as(key, self.modify.action.lock(), LockWait::Wait)?;
             Ok(txn.get(key)?)
         })
     }
@@ -194,7 +204,7 @@ impl Run<'_> {
     fn located(&mut self, plan: &dyn Plan) -> Result<(), SqlError> {
         let access = &self.modify.target.access;
         let all: Vec<usize> = (0..access.columns.len()).collect();
-        for Located { key, stored, values } in located::lock(plan, self.context)? {
+        for Located { key, stored, values } in located::lock(plan, self.modify.action.lock(), self.context)? {
             let mut row = vec![Value::Null; access.columns.len()];
             access.decode(&stored, &all, &mut row)?;
             row.extend(values);

@@ -1,23 +1,23 @@
 //! Foreign keys: what a row must find, and what happens to the rows that point at one that goes.
 //!
-//! A reference is checked as a certified read of the referenced unique key, at the end of the statement, so that rows which one
+//! A reference holds the row that it points at for its key (`FOR KEY SHARE`), and asks whether the referenced unique key is present, at the end of the statement, so that rows which one
 //! statement writes may point at each other; a deferred one at the end of the transaction ([`super::deferred`]). Referential actions run at once, row by row, depth first.
 //!
 //! Invariants
 //! 1. A row is written only with its checks queued; a statement ends only with its queue checked ([`super::writer`]).
 //! 2. Certified at every isolation level: two transactions that delete a row and point at it cannot both commit.
-//!
-//! Caveat: what is certified is the referenced row's version, so an update of any of its columns meanwhile restarts the
-//! transaction that points at it. PostgreSQL's `FOR KEY SHARE` is finer.
+//!    What is certified is that the key is there at the commit, not the row's version: updates of its other columns are no conflict (decision 63).
 
 use super::path::{Fit, fit};
 use super::span::{self, Keys};
 use super::table::{IndexAccess, TableAccess};
 use crate::catalog::{Deferral, ForeignKey, Oid, ReferentialAction, Relation, Table};
 use crate::context::{CatalogView, EvalSettings};
+use crate::transaction::{LockMode, Transaction};
 use crate::types::{SqlType, Value};
 use crate::{SqlError, SqlState};
 use bytes::Bytes;
+use std::sync::Arc;
 
 /// A foreign key, seen from the table that has it.
 #[derive(Debug, Clone)]
@@ -34,6 +34,8 @@ pub struct Outbound {
     pub parent: String,
     /// The unique index referenced.
     index: IndexAccess,
+    /// How its entries lead to rows, where it is not the primary key.
+    entries: Option<Arc<TableAccess>>,
     /// For each column of that index: the slot here, and the type there.
     key: Vec<(usize, SqlType)>,
 }
@@ -107,6 +109,7 @@ impl Outbound {
             parent: table.name.clone(),
             key: pairs.collect(),
             index: index.clone(),
+            entries: (!std::ptr::eq(index, &raw const parent.primary)).then(|| Arc::new(parent.clone())),
         })
     }
 
@@ -127,6 +130,25 @@ impl Outbound {
             Keys::One(key) => Ok(Some(key)),
             Keys::Span(_) => Err(gone(&access.table)),
         }
+    }
+
+    /// Whether a reference to this key finds its row. Until the transaction ends nobody deletes that row or changes its key, but others
+    /// may change the rest of it.
+    ///
+    /// # Errors
+    /// Those of the transaction.
+    pub fn finds(&self, txn: &mut dyn Transaction, key: &Bytes) -> Result<bool, SqlError> {
+        let row_key = match &self.entries {
+            None => Some(key.clone()),
+            Some(access) => match txn.get(key)? {
+                Some(entry) => Some(access.row_key_of_entry(key, &entry)?),
+                None => None,
+            },
+        };
+        if let Some(row_key) = row_key {
+            txn.hold(&row_key, LockMode::KeyShare)?;
+        }
+        Ok(txn.present(key)?)
     }
 
     /// 23503 for a row that finds nothing.

@@ -9,7 +9,7 @@ use super::sort::{self, Reserved, SortKey};
 use crate::context::StatementContext;
 use crate::expr::Expr;
 use crate::plan::RowSource;
-use crate::transaction::LockWait;
+use crate::transaction::{LockMode, LockWait};
 use crate::types::{Row, SqlType, Value};
 use crate::{SqlError, SqlState};
 use bytes::Bytes;
@@ -61,6 +61,8 @@ pub struct Grouping {
 pub struct RowLock {
     /// Which level.
     pub level: usize,
+    /// What it keeps others from.
+    pub mode: LockMode,
     /// What to do about a row that another transaction holds.
     pub wait: LockWait,
 }
@@ -348,7 +350,7 @@ fn lock_rows(
             // The NULL side of a left join has no row.
             continue;
         }
-        let stored = context.txn.with(|txn| match txn.lock(key, lock.wait)? {
+        let stored = context.txn.with(|txn| match txn.lock_as(key, lock.mode, lock.wait)? {
             true => txn.get(key),
             false => Ok(None),
         })?;

@@ -10,7 +10,7 @@
 use super::index::Entry;
 use super::table::{IndexAccess, TableAccess};
 use crate::encoding::key;
-use crate::transaction::Transaction;
+use crate::transaction::{LockMode, Transaction};
 use crate::types::Value;
 use crate::{KvError, SqlError};
 use bytes::Bytes;
@@ -117,6 +117,8 @@ pub struct Touch {
     pub indexes: Vec<usize>,
     /// Whether a column of the primary key is changed.
     pub key: bool,
+    /// How the rows are locked: a column of a unique key, which a foreign key may reference, excludes those who hold on to the key.
+    pub lock: LockMode,
 }
 
 impl Touch {
@@ -129,10 +131,12 @@ impl Touch {
         for (slot, value) in &access.generated {
             changed[*slot] = changed[*slot] || value.columns().iter().any(|&slot| changed[slot]);
         }
-        let indexes =
+        let indexes: Vec<usize> =
             (0..access.indexes.len()).filter(|&i| access.indexes[i].touches(&changed)).map(|i| i + 1).collect();
         let key = access.primary.touches(&changed);
-        Touch { changed, indexes, key }
+        let keys = indexes.iter().map(|&i| access.index(i)).any(|index| index.unique && index.is_plain());
+        let lock = if key || keys { LockMode::Update } else { LockMode::NoKeyUpdate };
+        Touch { changed, indexes, key, lock }
     }
 
     /// Slots whose old values the update needs, besides those that expressions read.

@@ -158,8 +158,8 @@ impl<'a> Writer<'a> {
     pub fn finish(mut self) -> Result<(), SqlError> {
         let deferred = &self.context.deferred;
         for ((parent, _), Reference { target, key, row }) in std::mem::take(&mut self.parents) {
-            if self.context.txn.with(|txn| txn.get_certified(&parent))?.is_none() {
-                let outbound = &target.outbound[key];
+            let outbound = &target.outbound[key];
+            if !self.context.txn.with(|txn| outbound.finds(txn, &parent))? {
                 let error = outbound.violation(&target.access, &row, &self.context.settings);
                 deferred.hold(outbound, target.access.table.id, &row, parent, error)?;
             }
@@ -173,7 +173,7 @@ impl<'a> Writer<'a> {
             let error = || inbound.violation(&gone.target.access, &child.access.table, &gone.values, settings);
             let outbound = child.outbound.iter().find(|outbound| outbound.id == inbound.key.id).ok_or_else(error)?;
             let Some(parent) = outbound.key(&child.access, &row, settings)? else { continue };
-            if self.context.txn.with(|txn| txn.get_certified(&parent))?.is_none() {
+            if !self.context.txn.with(|txn| outbound.finds(txn, &parent))? {
                 deferred.hold(outbound, inbound.child, &row, parent, error())?;
             }
         }

@@ -7,7 +7,7 @@ use super::tree;
 use crate::exec::cursor::Level;
 use crate::exec::table::TableAccess;
 use crate::expr::{Expr, conjunction};
-use crate::transaction::LockWait;
+use crate::transaction::{LockMode, LockWait};
 use std::sync::Arc;
 
 /// Work, in rows read, above which a join is left to the query engine.
@@ -26,7 +26,7 @@ pub struct Source {
     /// Conditions of its ON, if it is an outer join.
     pub on: Vec<Expr>,
     /// FOR UPDATE, UPDATE, DELETE.
-    pub lock: Option<LockWait>,
+    pub lock: Option<(LockMode, LockWait)>,
 }
 
 impl Source {

@@ -288,8 +288,7 @@ pub fn bind_set(
 fn by_loops(shape: &Shape<'_>, mut analysis: Analysis<'_>, wide: bool) -> Planned<ModifyPlan> {
     let target = target(shape.table, analysis.context)?;
     let alias = shape.alias.map(|alias| fold(&alias.name));
-    let mut first = analysis.add_table(&target.access.table, alias.as_deref(), target.access.clone(), &[])?;
-    first.lock = Some(LockWait::Wait);
+    let first = analysis.add_table(&target.access.table, alias.as_deref(), target.access.clone(), &[])?;
     let others = shape::tables(shape.others)?;
     if others.iter().any(|table| table.outer) {
         return Err(Refusal::Engine("an outer join in FROM of UPDATE or DELETE"));
@@ -320,6 +319,7 @@ fn by_loops(shape: &Shape<'_>, mut analysis: Analysis<'_>, wide: bool) -> Planne
         Some(list) => Some(select_items(list, &sources, &mut analysis, |expr, analysis| analysis.bind(expr))?),
         None => None,
     };
+    sources[0].lock = Some((action.lock(), LockWait::Wait));
     let width = analysis.width();
     let output = needed(&action, &target, items.as_deref(), &conditions);
     let recheck = conjunction(conditions.clone());

@@ -15,11 +15,13 @@ use crate::exec::sort::SortKey;
 use crate::expr::{Expr, conjunction, output_name};
 use crate::identifier::fold;
 use crate::output::Field;
-use crate::transaction::LockWait;
+use crate::syntax::key_lock;
+use crate::transaction::{LockMode, LockWait};
 use crate::types::SqlType;
 use crate::{SqlError, SqlState};
 use sqlparser::ast::{
-    self, LockClause, NonBlock, ObjectName, OrderByExpr, Query, SelectItem, SelectItemQualifiedWildcardKind, SetExpr,
+    self, LockClause, LockType, NonBlock, ObjectName, OrderByExpr, Query, SelectItem, SelectItemQualifiedWildcardKind,
+    SetExpr,
 };
 use std::sync::Arc;
 
@@ -80,7 +82,7 @@ struct Bound {
     sources: Vec<Source>,
     width: usize,
     conditions: Vec<Expr>,
-    locks: Vec<(usize, LockWait)>,
+    locks: Vec<(usize, LockMode, LockWait)>,
     items: Vec<Item>,
     order: Vec<SortKey>,
     grouping: Option<Grouping>,
@@ -411,8 +413,23 @@ fn refuse_locks(shape: &SelectShape<'_>) -> Result<(), SqlError> {
     Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, format!("FOR UPDATE is not allowed with {clause}")))
 }
 
-/// Notes FOR UPDATE on the tables that it means. SHARE is taken as UPDATE: the locks below know one kind.
-fn lock_sources(clauses: &[LockClause], sources: &mut [Source]) -> Planned<Vec<(usize, LockWait)>> {
+/// The mode of a locking clause, and the tables that it names.
+fn lock_mode(clause: &LockClause) -> (LockMode, Option<ObjectName>) {
+    let (keys, of) = match &clause.of {
+        Some(name) => key_lock(name),
+        None => (false, None),
+    };
+    let mode = match (&clause.lock_type, keys) {
+        (LockType::Update, false) => LockMode::Update,
+        (LockType::Update, true) => LockMode::NoKeyUpdate,
+        (LockType::Share, false) => LockMode::Share,
+        (LockType::Share, true) => LockMode::KeyShare,
+    };
+    (mode, of)
+}
+
+/// Notes FOR UPDATE and its kind on the tables that it means.
+fn lock_sources(clauses: &[LockClause], sources: &mut [Source]) -> Planned<Vec<(usize, LockMode, LockWait)>> {
     let mut out = Vec::new();
     for clause in clauses {
         let wait = match clause.nonblock {
@@ -420,7 +437,8 @@ fn lock_sources(clauses: &[LockClause], sources: &mut [Source]) -> Planned<Vec<(
             Some(NonBlock::Nowait) => LockWait::NoWait,
             Some(NonBlock::SkipLocked) => LockWait::Skip,
         };
-        let only = clause.of.as_ref().map(shape::table_name).transpose()?;
+        let (mode, of) = lock_mode(clause);
+        let only = of.as_ref().map(shape::table_name).transpose()?;
         if let Some((_, name)) = &only
             && !sources.iter().any(|source| source.alias == *name)
         {
@@ -441,19 +459,21 @@ fn lock_sources(clauses: &[LockClause], sources: &mut [Source]) -> Planned<Vec<(
                 )
                 .into());
             }
-            source.lock = Some(wait);
-            out.push((i, wait));
+            // Named twice, the stronger one counts.
+            let mode = source.lock.map_or(mode, |(other, _)| mode.max(other));
+            source.lock = Some((mode, wait));
+            out.push((i, mode, wait));
         }
     }
     Ok(out)
 }
 
 /// Locks of tables whose rows are not locked as they are found.
-fn row_locks(locked: &[(usize, LockWait)], loops: &Loops) -> Vec<RowLock> {
+fn row_locks(locked: &[(usize, LockMode, LockWait)], loops: &Loops) -> Vec<RowLock> {
     let level_of = |source: usize| loops.sources.iter().position(|&s| s == source);
     locked
         .iter()
-        .filter_map(|&(source, wait)| Some(RowLock { level: level_of(source)?, wait }))
+        .filter_map(|&(source, mode, wait)| Some(RowLock { level: level_of(source)?, mode, wait }))
         .filter(|lock| loops.levels[lock.level].lock.is_none())
         .collect()
 }

@@ -217,6 +217,8 @@ impl Session {
         self.backend.release_transaction_locks(savepoint.advisory);
         let known = active.view.snapshot().clone();
         let catalog = active.txn.with(|t| {
+            // Locks first: the mark is the same.
+            t.release_since(mark);
             t.rollback_to(mark);
             self.db.catalog.current(t, Some(&known))
         })?;

@@ -34,6 +34,7 @@ mod setting;
 pub use command::*;
 pub use ddl::*;
 pub use name::{Name, quote_literal};
+pub use rewrite::key_lock;
 
 use crate::SqlError;
 use lexer::Lexed;

@@ -8,7 +8,7 @@ use super::reader::{Reader, word_of};
 use super::reshape;
 use crate::SqlError;
 use crate::plan::{Inference, Overriding};
-use sqlparser::ast::{Query, SetExpr, Statement};
+use sqlparser::ast::{ObjectName, Query, SetExpr, Statement};
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 use std::sync::Arc;
@@ -101,10 +101,7 @@ fn rewrite(r: &mut Reader, found: &mut Found) -> Result<Vec<TokenWithSpan>, SqlE
             continue;
         }
         if first == Some(b'F') && (r.peek_words("FOR NO KEY UPDATE") || r.peek_words("FOR KEY SHARE")) {
-            // Row locks have one strength for writers here, and one for readers.
-            let keep = if r.peek_words("FOR KEY SHARE") { [0, 2].as_slice() } else { &[0, 3] };
-            out.extend(keep.iter().map(|n| r.lexed.tokens[r.at + n].clone()));
-            r.at += keep[1] + 1;
+            key_lock_clause(r, &mut out);
             continue;
         }
         if first == Some(b'B') && r.peek_words("BETWEEN ASYMMETRIC") {
@@ -129,6 +126,32 @@ fn rewrite(r: &mut Reader, found: &mut Found) -> Result<Vec<TokenWithSpan>, SqlE
         return table_query(r, out);
     }
     Ok(out)
+}
+
+/// Stands in OF for the strengths of row locks that the library cannot read. No name of a client's has a NUL.
+const KEY_LOCK: &str = "\0key";
+
+/// `FOR KEY SHARE` and `FOR NO KEY UPDATE` become `FOR SHARE` and `FOR UPDATE` with a mark in OF: see [`key_lock`].
+fn key_lock_clause(r: &mut Reader, out: &mut Vec<TokenWithSpan>) {
+    let keep = if r.peek_words("FOR KEY SHARE") { [0, 2] } else { [0, 3] };
+    out.extend(keep.iter().map(|n| r.lexed.tokens[r.at + n].clone()));
+    let span = r.lexed.tokens[r.at + keep[1]].span;
+    r.at += keep[1] + 1;
+    out.push(TokenWithSpan { token: Token::make_keyword("OF"), span });
+    out.push(TokenWithSpan { token: Token::make_word(KEY_LOCK, Some('"')), span });
+    if r.take("OF") {
+        out.push(TokenWithSpan { token: Token::Period, span });
+    }
+}
+
+/// Whether OF has the mark of a lock that is about keys, and what it names besides.
+pub fn key_lock(of: &ObjectName) -> (bool, Option<ObjectName>) {
+    match of.0.split_first() {
+        Some((first, rest)) if first.as_ident().is_some_and(|ident| ident.value == KEY_LOCK) => {
+            (true, (!rest.is_empty()).then(|| ObjectName(rest.to_vec())))
+        }
+        _ => (false, Some(of.clone())),
+    }
 }
 
 /// `TABLE x ..` is short for `SELECT * FROM x ..`.

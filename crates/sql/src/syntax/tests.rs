@@ -55,7 +55,8 @@ fn what_the_library_cannot_read_is_taken_out() {
         panic!()
     };
     assert_eq!(p.as_of, Some(AsOf::Text("-10s".into())));
-    assert_eq!(p.statement.to_string(), "SELECT * FROM t WHERE a = 1 FOR UPDATE");
+    // A mark stands for the words: see `key_lock`.
+    assert_eq!(p.statement.to_string(), "SELECT * FROM t WHERE a = 1 FOR UPDATE OF \"\0key\"");
     let Command::Planned(p) = one("select * from t as of system time follower_read_timestamp()") else { panic!() };
     assert_eq!(p.as_of, Some(AsOf::FollowerRead));
     let Command::Planned(p) = one("insert into t (id) overriding system value values (1) returning id") else {

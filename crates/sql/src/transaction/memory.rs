@@ -5,14 +5,14 @@
 //!
 //! 1. A commit timestamp is greater than every earlier one and than every snapshot taken before it.
 //! 2. A commit is refused if a key that it writes, or a span that it must certify, has a version above the snapshot at
-//!    which the transaction read it.
+//!    which the transaction read it; or a key that must be present has no value.
 //! 3. Snapshots move up (in `lock`) only if nothing read so far has changed in between.
 //!
 //! Caveats: versions are never collected; time is a counter, so a run repeats exactly; there is no uncertainty.
 
 use super::{
-    Admin, AdminReply, BeginOptions, Committed, Consistency, Interrupt, Isolation, Kv, KvError, LockWait, ScanChunk,
-    ScanRequest, Span, Transaction, TxnStats,
+    Admin, AdminReply, BeginOptions, Committed, Consistency, Interrupt, Isolation, Kv, KvError, LockMode, LockWait,
+    ScanChunk, ScanRequest, Span, Transaction, TxnStats,
 };
 use bytes::Bytes;
 use clock::Timestamp;
@@ -35,8 +35,8 @@ struct State {
     splits: Vec<Bytes>,
     time_us: u64,
     next_txn: u64,
-    locks: BTreeMap<Bytes, u64>,
-    waits: BTreeMap<u64, Bytes>,
+    locks: BTreeMap<Bytes, Vec<(u64, LockMode)>>,
+    waits: BTreeMap<u64, (Bytes, LockMode)>,
 }
 
 impl State {
@@ -55,17 +55,47 @@ impl State {
             .map(|(key, _)| key.clone())
     }
 
+    fn is_present(&self, key: &[u8]) -> bool {
+        self.rows.get(key).and_then(|versions| versions.last()).is_some_and(|(_, value)| value.is_some())
+    }
+
+    /// Who keeps `txn` from a key.
+    fn in_the_way(&self, txn: u64, key: &Bytes, mode: LockMode) -> Vec<u64> {
+        let others =
+            self.locks.get(key).into_iter().flatten().filter(|(holder, held)| *holder != txn && held.excludes(mode));
+        others.map(|(holder, _)| *holder).collect()
+    }
+
+    fn held(&self, txn: u64, key: &Bytes) -> Option<LockMode> {
+        self.locks.get(key)?.iter().find(|(holder, _)| *holder == txn).map(|(_, mode)| *mode)
+    }
+
+    /// Sets the mode in which a transaction holds a key.
+    fn set_held(&mut self, txn: u64, key: &Bytes, mode: Option<LockMode>) {
+        let holders = self.locks.entry(key.clone()).or_default();
+        holders.retain(|(holder, _)| *holder != txn);
+        holders.extend(mode.map(|mode| (txn, mode)));
+        if holders.is_empty() {
+            self.locks.remove(key);
+        }
+    }
+
     /// Whether `txn`, waiting for `key`, would wait for itself.
-    fn deadlock(&self, txn: u64, key: &Bytes) -> Option<String> {
-        let mut path = vec![txn];
-        let mut holder = *self.locks.get(key)?;
-        loop {
-            path.push(holder);
-            if holder == txn {
+    fn deadlock(&self, txn: u64, key: &Bytes, mode: LockMode) -> Option<String> {
+        let mut seen = std::collections::BTreeSet::new();
+        let mut open: Vec<Vec<u64>> = self.in_the_way(txn, key, mode).into_iter().map(|at| vec![txn, at]).collect();
+        while let Some(path) = open.pop() {
+            let at = *path.last()?;
+            if at == txn {
                 return Some(path.iter().map(|t| format!("transaction {t}")).collect::<Vec<_>>().join(" waits for "));
             }
-            holder = *self.locks.get(self.waits.get(&holder)?)?;
+            if let Some((key, mode)) = self.waits.get(&at)
+                && seen.insert(at)
+            {
+                open.extend(self.in_the_way(at, key, *mode).into_iter().map(|next| [&path[..], &[next]].concat()));
+            }
         }
+        None
     }
 }
 
@@ -118,6 +148,8 @@ impl Kv for MemoryKv {
             writes: BTreeMap::new(),
             undo: Vec::new(),
             marks: Vec::new(),
+            lock_marks: Vec::new(),
+            present: Vec::new(),
             reads: Vec::new(),
             locks: Vec::new(),
             refreshes: 0,
@@ -175,8 +207,12 @@ struct MemoryTransaction {
     writes: BTreeMap<Bytes, Option<Bytes>>,
     undo: Vec<(Bytes, Option<Option<Bytes>>)>,
     marks: Vec<usize>,
+    lock_marks: Vec<usize>,
+    /// Keys that must have a value at the commit.
+    present: Vec<Bytes>,
     reads: Vec<Read>,
-    locks: Vec<Bytes>,
+    /// What was locked, in order, with the mode held before.
+    locks: Vec<(Bytes, Option<LockMode>)>,
     refreshes: u64,
     done: bool,
 }
@@ -313,6 +349,10 @@ impl MemoryTransaction {
                 return Err(restart(&key));
             }
         }
+        let gone = |key: &&Bytes| !self.writes.contains_key(*key) && !state.is_present(key);
+        if let Some(key) = self.present.iter().find(gone) {
+            return Err(restart(key));
+        }
         let newest = |key: &Bytes| state.rows.get(key).and_then(|v| v.last()).map(|(ts, _)| *ts);
         match self.writes.keys().find(|key| newest(key).is_some_and(|ts| ts > self.snapshot)) {
             Some(key) => Err(restart(key)),
@@ -320,18 +360,18 @@ impl MemoryTransaction {
         }
     }
 
-    fn acquire(&mut self, key: &Bytes, wait: LockWait) -> Result<bool, KvError> {
+    fn acquire(&mut self, key: &Bytes, mode: LockMode, wait: LockWait) -> Result<bool, KvError> {
         let mut state = self.kv.state.lock();
         let mut waited_ms = 0;
         loop {
-            match state.locks.get(key) {
-                None => {
-                    state.locks.insert(key.clone(), self.id);
-                    self.locks.push(key.clone());
-                    return Ok(true);
-                }
-                Some(holder) if *holder == self.id => return Ok(true),
-                Some(_) => {}
+            let held = state.held(self.id, key);
+            if held.is_some_and(|held| held >= mode) {
+                return Ok(true);
+            }
+            if state.in_the_way(self.id, key, mode).is_empty() {
+                state.set_held(self.id, key, Some(mode));
+                self.locks.push((key.clone(), held));
+                return Ok(true);
             }
             match wait {
                 LockWait::Skip => return Ok(false),
@@ -340,7 +380,7 @@ impl MemoryTransaction {
                 }
                 LockWait::Wait => {}
             }
-            if let Some(detail) = state.deadlock(self.id, key) {
+            if let Some(detail) = state.deadlock(self.id, key, mode) {
                 return Err(KvError::Deadlock { detail, key: Some(key.clone()) });
             }
             if self.interrupt.is_raised() {
@@ -349,7 +389,7 @@ impl MemoryTransaction {
             if self.lock_timeout_ms > 0 && waited_ms >= self.lock_timeout_ms {
                 return Err(KvError::LockNotAvailable { key: Some(key.clone()), waited: true });
             }
-            state.waits.insert(self.id, key.clone());
+            state.waits.insert(self.id, (key.clone(), mode));
             self.kv.released.wait_for(&mut state, Duration::from_millis(LOCK_POLL_MS));
             state.waits.remove(&self.id);
             waited_ms += LOCK_POLL_MS;
@@ -361,9 +401,14 @@ impl MemoryTransaction {
             return;
         }
         self.done = true;
+        self.unlock(0);
+    }
+
+    /// Gives back all locks but the first `keep` that were taken.
+    fn unlock(&mut self, keep: usize) {
         let mut state = self.kv.state.lock();
-        for key in self.locks.drain(..) {
-            state.locks.remove(&key);
+        for (key, before) in self.locks.drain(keep.min(self.locks.len())..).rev() {
+            state.set_held(self.id, &key, before);
         }
         drop(state);
         self.kv.released.notify_all();
@@ -387,12 +432,12 @@ impl Transaction for MemoryTransaction {
         self.scan_with(request, true)
     }
 
-    fn lock(&mut self, key: &[u8], wait: LockWait) -> Result<bool, KvError> {
+    fn lock_as(&mut self, key: &[u8], mode: LockMode, wait: LockWait) -> Result<bool, KvError> {
         if self.read_only {
             return Err(KvError::ReadOnly);
         }
         let key = Bytes::copy_from_slice(key);
-        if !self.acquire(&key, wait)? {
+        if !self.acquire(&key, mode, wait)? {
             return Ok(false);
         }
         let newest = self.kv.state.lock().rows.get(&key).and_then(|v| v.last()).map(|(ts, _)| *ts);
@@ -400,6 +445,23 @@ impl Transaction for MemoryTransaction {
             self.refresh()?;
         }
         Ok(true)
+    }
+
+    fn hold(&mut self, key: &[u8], mode: LockMode) -> Result<(), KvError> {
+        self.acquire(&Bytes::copy_from_slice(key), mode, LockWait::Wait).map(drop)
+    }
+
+    fn present(&mut self, key: &[u8]) -> Result<bool, KvError> {
+        if let Some(own) = self.writes.get(key) {
+            return Ok(own.is_some());
+        }
+        let present = self.kv.state.lock().is_present(key);
+        if present {
+            self.present.push(Bytes::copy_from_slice(key));
+        } else {
+            self.note_read(key_span(key), false);
+        }
+        Ok(present)
     }
 
     fn put(&mut self, key: Bytes, value: Bytes) -> Result<(), KvError> {
@@ -419,12 +481,14 @@ impl Transaction for MemoryTransaction {
 
     fn savepoint(&mut self) -> u32 {
         self.marks.push(self.undo.len());
+        self.lock_marks.push(self.locks.len());
         (self.marks.len() - 1) as u32
     }
 
     fn rollback_to(&mut self, savepoint: u32) {
         let Some(&mark) = self.marks.get(savepoint as usize) else { return };
         self.marks.truncate(savepoint as usize + 1);
+        self.lock_marks.truncate(savepoint as usize + 1);
         while self.undo.len() > mark {
             if let Some((key, before)) = self.undo.pop() {
                 match before {
@@ -432,6 +496,12 @@ impl Transaction for MemoryTransaction {
                     None => self.writes.remove(&key),
                 };
             }
+        }
+    }
+
+    fn release_since(&mut self, savepoint: u32) {
+        if let Some(&keep) = self.lock_marks.get(savepoint as usize) {
+            self.unlock(keep);
         }
     }
 

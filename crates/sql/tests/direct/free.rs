@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use clock::Timestamp;
 use sql::KvError;
-use sql::transaction::{Committed, LockWait, ScanChunk, ScanRequest, Transaction, TxnStats};
+use sql::transaction::{Committed, LockMode, LockWait, ScanChunk, ScanRequest, Transaction, TxnStats};
 use std::collections::BTreeMap;
 
 /// Keeps what is put; forgets nothing, certifies nothing.
@@ -33,8 +33,14 @@ impl Transaction for Free {
     fn scan_certified(&mut self, request: &ScanRequest) -> Result<ScanChunk, KvError> {
         self.scan(request)
     }
-    fn lock(&mut self, _: &[u8], _: LockWait) -> Result<bool, KvError> {
+    fn lock_as(&mut self, _: &[u8], _: LockMode, _: LockWait) -> Result<bool, KvError> {
         Ok(true)
+    }
+    fn hold(&mut self, _: &[u8], _: LockMode) -> Result<(), KvError> {
+        Ok(())
+    }
+    fn present(&mut self, key: &[u8]) -> Result<bool, KvError> {
+        Ok(self.0.contains_key(key))
     }
     fn put(&mut self, key: Bytes, value: Bytes) -> Result<(), KvError> {
         self.0.insert(key, value);
@@ -51,6 +57,7 @@ impl Transaction for Free {
         0
     }
     fn rollback_to(&mut self, _: u32) {}
+    fn release_since(&mut self, _: u32) {}
     fn has_writes(&self) -> bool {
         true
     }

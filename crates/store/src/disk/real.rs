@@ -1,9 +1,11 @@
 //! A directory of the real file system.
 
-use super::{Disk, DiskError, DiskFile};
+use super::{Disk, DiskError, DiskFile, Room};
+use std::ffi::CString;
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind};
 use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -43,9 +45,32 @@ impl RealDisk {
         Ok(RealDisk { dir: dir.to_path_buf() })
     }
 
+    /// The room on its file system.
+    ///
+    /// # Errors
+    /// [`DiskError::Failed`].
+    pub fn room(&self) -> Result<Room, DiskError> {
+        room(&self.dir).map_err(|e| failed("measure", &self.dir.display().to_string(), &e))
+    }
+
     fn path(&self, name: &str) -> PathBuf {
         self.dir.join(name)
     }
+}
+
+/// The room on the file system of a path.
+pub(crate) fn room(path: &Path) -> io::Result<Room> {
+    let path = CString::new(path.as_os_str().as_bytes())?;
+    let mut stats = std::mem::MaybeUninit::<libc::statvfs>::uninit();
+    // SAFETY: the path is a C string, and the call fills the structure when it returns 0.
+    let stats = unsafe {
+        if libc::statvfs(path.as_ptr(), stats.as_mut_ptr()) != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        stats.assume_init()
+    };
+    let bytes = |blocks: libc::fsblkcnt_t| blocks.saturating_mul(stats.f_frsize);
+    Ok(Room { free: bytes(stats.f_bavail), total: bytes(stats.f_blocks) })
 }
 
 fn sync_dir(dir: &Path) -> Result<(), DiskError> {
@@ -91,6 +116,10 @@ impl Disk for RealDisk {
 
     fn create_zeroed(&self, name: &str, bytes: u64) -> Result<Arc<dyn DiskFile>, DiskError> {
         let path = self.path(name);
+        // What does not fit is not begun: it would take the room that others need meanwhile.
+        if room(&self.dir).is_ok_and(|room| room.free < bytes) {
+            return Err(DiskError::Full);
+        }
         let create = OpenOptions::new().read(true).write(true).create(true).truncate(true).open(&path);
         let file = create.map_err(|e| failed("create", name, &e))?;
         if let Err(e) = fill(&file, bytes) {

@@ -13,6 +13,7 @@
 
 use super::{Change, Engine, Visit};
 use crate::StoreError;
+use crate::disk::{Room, real};
 use bytes::Bytes;
 use fjall::config::{BlockSizePolicy, FilterPolicy};
 use fjall::{AbstractTree, Database, Keyspace, KeyspaceCreateOptions, LsmError, PersistMode};
@@ -26,9 +27,11 @@ pub const BLOCK_CACHE_BYTES: u64 = 256 << 20;
 const COMPACTION_THREADS: usize = 1;
 /// Size of a data block before compression.
 const BLOCK_BYTES: u32 = 8 * 1024;
-/// What must stay free beyond twice the size of an ingestion: compaction needs room, and a failed ingestion leaves files
-/// behind until the next start.
-const FREE_BYTES_MIN: u64 = 64 << 20;
+/// What an ingestion needs beside its own size: blocks' heads, an index, the list of tables. It is never begun where it does not fit, for a
+/// failed one leaves files behind until the database is opened anew. That merges have room, too, is seen to by whoever lets writes in.
+const INGESTION_BYTES: u64 = 4 << 20;
+/// A tree larger than this is left to its merges when space is to be reclaimed: writing all of it anew would take too long.
+const RECLAIM_BYTES_MAX: u64 = 4 << 30;
 
 /// Sizes in bytes.
 #[derive(Clone, Debug)]
@@ -159,25 +162,22 @@ impl FjallEngine {
         if self.open.read().as_ref().is_some_and(|open| !open.is_dead()) {
             return Ok(());
         }
+        self.reopen()
+    }
+
+    fn reopen(&self) -> Result<(), StoreError> {
         let mut open = self.open.write();
         *open = None;
         *open = Some(Open::at(&self.path, &self.options)?);
         Ok(())
     }
 
-    fn free_bytes(&self) -> Result<u64, StoreError> {
-        use std::os::unix::ffi::OsStrExt;
-        let path = std::ffi::CString::new(self.path.as_os_str().as_bytes())
-            .map_err(|e| StoreError::Failed { doing: "asking for free space", cause: e.to_string() })?;
-        let mut stats = std::mem::MaybeUninit::<libc::statvfs>::uninit();
-        // SAFETY: the path is a C string, and the call fills the structure when it returns 0.
-        let stats = unsafe {
-            if libc::statvfs(path.as_ptr(), stats.as_mut_ptr()) != 0 {
-                return Err(of_io("asking for free space", &io::Error::last_os_error()));
-            }
-            stats.assume_init()
-        };
-        Ok(stats.f_bavail.saturating_mul(stats.f_frsize))
+    /// After a step that found no room: what it had written is deleted when the database is opened.
+    fn tidied(&self, result: Result<(), StoreError>) -> Result<(), StoreError> {
+        if matches!(result, Err(StoreError::DiskFull)) {
+            self.reopen()?;
+        }
+        result
     }
 }
 
@@ -204,10 +204,10 @@ impl Engine for FjallEngine {
 
     fn ingest(&self, bytes: usize, changes: &mut dyn Iterator<Item = Change>) -> Result<(), StoreError> {
         self.revive()?;
-        if self.free_bytes()? < FREE_BYTES_MIN + 2 * bytes as u64 {
+        if self.room().is_some_and(|room| room.free < INGESTION_BYTES + bytes as u64) {
             return Err(StoreError::DiskFull);
         }
-        self.with(|open| {
+        let ingested = self.with(|open| {
             let failed = |e: fjall::Error| of("writing to the engine", &e);
             let mut ingestion = open.versions.start_ingestion().map_err(failed)?;
             for (key, value) in changes {
@@ -218,7 +218,8 @@ impl Engine for FjallEngine {
                 .map_err(failed)?;
             }
             ingestion.finish().map_err(failed)
-        })
+        });
+        self.tidied(ingested)
     }
 
     fn unmerged_runs(&self) -> usize {
@@ -241,5 +242,17 @@ impl Engine for FjallEngine {
 
     fn disk_bytes(&self) -> u64 {
         self.open.read().as_ref().map_or(0, |open| open.versions.disk_space())
+    }
+
+    fn room(&self) -> Option<Room> {
+        real::room(&self.path).ok()
+    }
+
+    fn reclaim(&self) -> Result<(), StoreError> {
+        self.revive()?;
+        if self.disk_bytes() > RECLAIM_BYTES_MAX {
+            return Ok(());
+        }
+        self.tidied(self.with(|open| open.versions.major_compact().map_err(|e| of("merging the engine", &e))))
     }
 }

@@ -9,7 +9,8 @@
 //! stale frame of a recycled segment nor a copy of one inside a record is ever taken for a frame of this log.
 
 use crate::disk::SECTOR;
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::{BufMut, BytesMut};
+use std::ops::Range;
 
 const MAGIC: u32 = 0x5442_4652;
 /// Bytes before the first piece.
@@ -121,7 +122,8 @@ fn checksum(salt: u64, frame: &[u8]) -> u32 {
 pub(super) struct Frame {
     /// Position of the record of the first piece.
     pub position: u64,
-    pub pieces: Vec<(Kind, Bytes)>,
+    /// Where the content of each is in the segment.
+    pub pieces: Vec<(Kind, Range<usize>)>,
     /// Bytes in the segment, padding included.
     pub size: usize,
 }
@@ -140,7 +142,7 @@ pub(super) fn is_begun(raw: &[u8], segment: u64) -> bool {
 }
 
 /// Reads the frame at `place` of a segment's content; `None` where there is no good one.
-pub(super) fn read(segment: &Bytes, place: Place) -> Option<Frame> {
+pub(super) fn read(segment: &[u8], place: Place) -> Option<Frame> {
     let at = usize::try_from(place.offset).ok()?;
     let raw = segment.get(at..)?;
     if u32_at(raw, 0)? != MAGIC || u64_at(raw, 8)? != place.segment || u64_at(raw, 16)? != place.offset {
@@ -158,7 +160,7 @@ pub(super) fn read(segment: &Bytes, place: Place) -> Option<Frame> {
         let from = cut + PIECE_HEADER;
         let to = from.checked_add(usize::try_from(u32_at(frame, cut + 1)?).ok()?)?;
         frame.get(from..to)?;
-        pieces.push((kind, segment.slice(at + from..at + to)));
+        pieces.push((kind, at + from..at + to));
         cut = to;
     }
     (pieces.len() == usize::try_from(u32_at(raw, 36)?).ok()?).then_some(())?;

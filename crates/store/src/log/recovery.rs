@@ -8,7 +8,6 @@ use crate::disk::{Disk, DiskFile, SECTOR};
 use bytes::{Bytes, BytesMut};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
-use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -28,43 +27,54 @@ pub struct LogRecovery {
     pub segments: usize,
 }
 
-/// A segment while it is read.
+/// A segment that was opened; its content is in the reader's buffer.
 struct Open {
     number: u64,
     file: Arc<dyn DiskFile>,
-    content: Bytes,
+    bytes: usize,
     salt: u64,
 }
 
 impl Open {
-    fn read(disk: &dyn Disk, number: u64) -> Result<Open, LogError> {
+    fn open(disk: &dyn Disk, number: u64) -> Result<Open, LogError> {
         let name = segment::name(number);
         let file = disk.open(&name)?;
-        let size = usize::try_from(file.size()?).unwrap_or(usize::MAX);
-        let mut content = BytesMut::zeroed(size);
-        file.read_at(0, &mut content)?;
-        match Header::decode(&content) {
-            Found::Header(header) if header.number == number => {
-                Ok(Open { number, file, content: content.freeze(), salt: header.salt })
-            }
+        let bytes = usize::try_from(file.size()?).unwrap_or(usize::MAX);
+        let mut head = [0; SECTOR];
+        // What is shorter has no header.
+        if bytes >= SECTOR {
+            file.read_at(0, &mut head)?;
+        }
+        match Header::decode(&head) {
+            Found::Header(header) if header.number == number => Ok(Open { number, file, bytes, salt: header.salt }),
             Found::Format(found) => Err(LogError::Format { file: name, found, known: FORMAT }),
             _ => Err(LogError::Header { file: name }),
         }
     }
 
-    fn frame_at(&self, offset: usize) -> Option<Frame> {
-        let place = Place { salt: self.salt, segment: self.number, offset: offset as u64 };
-        frame::read(&self.content, place)
+    /// Reads all of it.
+    fn read(&self, content: &mut Vec<u8>) -> Result<(), LogError> {
+        content.resize(self.bytes, 0);
+        Ok(self.file.read_at(0, content)?)
     }
 
-    /// Whether a frame was begun at `offset`.
-    fn torn_at(&self, offset: usize) -> bool {
-        self.content.get(offset..).is_some_and(|raw| frame::is_begun(raw, self.number))
+    /// Whether a frame, good or torn, was begun where the first one stands.
+    fn is_begun(&self) -> Result<bool, LogError> {
+        let mut first = [0; SECTOR];
+        if self.bytes < FIRST_FRAME + SECTOR {
+            return Ok(false);
+        }
+        self.file.read_at(FIRST_FRAME as u64, &mut first)?;
+        Ok(frame::is_begun(&first, self.number))
+    }
+
+    fn frame_at(&self, content: &[u8], offset: usize) -> Option<Frame> {
+        frame::read(content, Place { salt: self.salt, segment: self.number, offset: offset as u64 })
     }
 
     /// The first good frame at or after `offset`.
-    fn next_frame(&self, offset: usize) -> Option<usize> {
-        (offset..self.content.len()).step_by(SECTOR).find(|at| self.frame_at(*at).is_some())
+    fn next_frame(&self, content: &[u8], offset: usize) -> Option<usize> {
+        (offset..content.len()).step_by(SECTOR).find(|at| self.frame_at(content, *at).is_some())
     }
 }
 
@@ -72,13 +82,15 @@ impl Open {
 struct End {
     segment: Open,
     offset: usize,
-    /// The last good frame of this segment.
-    last_frame: Option<Range<usize>>,
+    /// The last good frame of this segment: where it begins, and its bytes.
+    last_frame: Option<(usize, Vec<u8>)>,
+    /// Whether a frame was begun at `offset`.
+    torn: bool,
 }
 
 impl End {
     fn is_full(&self) -> bool {
-        self.offset + SECTOR > self.segment.content.len()
+        self.offset + SECTOR > self.segment.bytes
     }
 }
 
@@ -99,15 +111,16 @@ impl Reader<'_, '_> {
     }
 
     /// Takes in a frame; `false` where it does not follow what came before.
-    fn frame(&mut self, frame: &Frame) -> Result<bool, LogError> {
+    fn frame(&mut self, segment: &[u8], frame: &Frame) -> Result<bool, LogError> {
         let mut next = self.next.unwrap_or(frame.position);
         if next != frame.position {
             return Ok(false);
         }
-        for (kind, content) in &frame.pieces {
+        for (kind, place) in &frame.pieces {
+            let content = &segment[place.clone()];
             match (kind, self.partial.as_mut()) {
                 // A part before it that was never ended belongs to a write that was torn.
-                (Kind::Full | Kind::First, _) => self.partial = Some(BytesMut::from(&content[..])),
+                (Kind::Full | Kind::First, _) => self.partial = Some(BytesMut::from(content)),
                 (_, Some(partial)) => partial.extend_from_slice(content),
                 (_, None) if self.begun => return Ok(false),
                 (_, None) => {}
@@ -126,25 +139,27 @@ impl Reader<'_, '_> {
     }
 
     /// Walks a segment; gives where its good part ends.
-    fn segment(&mut self, segment: Open) -> Result<End, LogError> {
+    fn segment(&mut self, segment: Open, content: &[u8]) -> Result<End, LogError> {
         let mut offset = FIRST_FRAME;
         let mut last_frame = None;
-        while let Some(frame) = segment.frame_at(offset) {
-            if !self.frame(&frame)? {
+        while let Some(frame) = segment.frame_at(content, offset) {
+            if !self.frame(content, &frame)? {
                 return Err(self.hole(&segment, offset, &segment, offset));
             }
             last_frame = Some(offset..offset + frame.size);
             offset += frame.size;
         }
-        if let Some(at) = segment.next_frame(offset) {
+        if let Some(at) = segment.next_frame(content, offset) {
             return Err(self.hole(&segment, offset, &segment, at));
         }
-        Ok(End { segment, offset, last_frame })
+        let torn = content.get(offset..).is_some_and(|raw| frame::is_begun(raw, segment.number));
+        let last_frame = last_frame.and_then(|range| Some((range.start, content.get(range)?.to_vec())));
+        Ok(End { segment, offset, last_frame, torn })
     }
 
     fn seal(&self, end: &End) -> Sealed {
         let last = if self.partial.is_some() { self.next() } else { self.next() - 1 };
-        Sealed { number: end.segment.number, last, bytes: end.segment.content.len() as u64 }
+        Sealed { number: end.segment.number, last, bytes: end.segment.bytes as u64 }
     }
 
     fn hole(&self, bad: &Open, offset: usize, good: &Open, next_offset: usize) -> LogError {
@@ -180,51 +195,64 @@ impl Log {
             numbers.push(1);
         }
         let mut reader = Reader { visit, next: None, begun: false, partial: None, first: None };
-        let mut end = reader.segment(Open::read(&*disk, numbers[0])?)?;
+        // One buffer for all segments, one after the other.
+        let mut content = Vec::new();
+        let first = Open::open(&*disk, numbers[0])?;
+        first.read(&mut content)?;
+        let mut end = reader.segment(first, &content)?;
         let (mut sealed, mut ready) = (Vec::new(), VecDeque::new());
         for number in &numbers[1..] {
             let expected = end.segment.number + 1 + ready.len() as u64;
-            let segment = Open::read(&*disk, *number)?;
-            match segment.next_frame(FIRST_FRAME) {
+            let segment = Open::open(&*disk, *number)?;
+            // A segment is written from its beginning, and only once the one before it is full: behind one that is not, it is enough
+            // to look whether it was begun.
+            let found = if end.is_full() || *number != expected || segment.is_begun()? {
+                segment.read(&mut content)?;
+                segment.next_frame(&content, FIRST_FRAME)
+            } else {
+                None
+            };
+            match found {
                 None if *number == expected => {
-                    let bytes = segment.content.len() as u64;
-                    ready.push_back(Ready { number: *number, bytes, file: segment.file });
+                    ready.push_back(Ready { number: *number, bytes: segment.bytes as u64, file: segment.file });
                 }
                 // It holds nothing, and what comes before it is gone: not ours to keep.
                 None => disk.delete(&segment::name(*number))?,
                 Some(_) if *number == expected && ready.is_empty() && end.is_full() => {
                     sealed.push(reader.seal(&end));
-                    end = reader.segment(segment)?;
+                    end = reader.segment(segment, &content)?;
                 }
                 Some(at) => return Err(reader.hole(&end.segment, end.offset, &segment, at)),
             }
         }
+        drop(content);
         let found = LogRecovery {
             first: reader.first,
             last: reader.next() - 1,
-            torn: end.segment.torn_at(end.offset).then(|| (segment::name(end.segment.number), end.offset as u64)),
+            torn: end.torn.then(|| (segment::name(end.segment.number), end.offset as u64)),
             segments: numbers.len(),
         };
         // What was read may be in the page cache only, even after a failed sync: write it once more, so that the next
         // frame is never durable without it.
-        if let Some(range) = end.last_frame.clone() {
-            end.segment.file.write_at(range.start as u64, &end.segment.content[range])?;
+        if let Some((at, frame)) = &end.last_frame {
+            end.segment.file.write_at(*at as u64, frame)?;
         }
         end.segment.file.sync_data()?;
         disk.sync_names()?;
-        Ok((Self::resume(disk, segment_bytes, end, sealed, ready, found.last), found))
+        Ok((Self::resume(disk, options, segment_bytes, end, sealed, ready, found.last), found))
     }
 
     fn resume(
         disk: Arc<dyn Disk>,
+        options: &LogOptions,
         segment_bytes: u64,
         end: End,
         sealed: Vec<Sealed>,
         ready: VecDeque<Ready>,
         last: u64,
     ) -> Log {
-        let Open { number, file, content, salt } = end.segment;
-        let (bytes, offset) = (content.len() as u64, end.offset as u64);
+        let Open { number, file, bytes, salt } = end.segment;
+        let (bytes, offset) = (bytes as u64, end.offset as u64);
         let next_number = number + 1 + ready.len() as u64;
         let pending = Pending {
             next: last + 1,
@@ -236,6 +264,7 @@ impl Log {
         Log {
             reserve: Reserve::new(disk, salt, segment_bytes, ready, next_number),
             salt,
+            held_back_bytes: options.held_back_bytes,
             pending: Mutex::new(pending),
             tail: Mutex::new(tail),
             sealed: Mutex::new(sealed),

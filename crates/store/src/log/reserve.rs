@@ -6,6 +6,7 @@ use crate::disk::{Disk, SECTOR};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What records may count on of `bytes` at the end of a segment: a frame cut by its end costs up to two sectors more.
 pub(super) fn usable(bytes: u64) -> u64 {
@@ -30,6 +31,8 @@ pub(super) struct Reserve {
     state: Mutex<State>,
     /// Held while a segment is made or given back: one at a time.
     growing: Mutex<()>,
+    /// Whether the disk had no room for another segment the last time that one was wanted.
+    full: AtomicBool,
 }
 
 impl Reserve {
@@ -37,7 +40,7 @@ impl Reserve {
     pub fn new(disk: Arc<dyn Disk>, salt: u64, segment_bytes: u64, ready: VecDeque<Ready>, next_number: u64) -> Self {
         let space = ready.iter().map(|r| usable(r.bytes - FIRST_FRAME as u64)).sum();
         let state = Mutex::new(State { ready, spare: VecDeque::new(), next_number, space });
-        Reserve { disk, salt, segment_bytes, state, growing: Mutex::new(()) }
+        Reserve { disk, salt, segment_bytes, state, growing: Mutex::new(()), full: AtomicBool::new(false) }
     }
 
     /// Bytes that records may count on in ready segments.
@@ -47,6 +50,11 @@ impl Reserve {
 
     pub fn is_ready(&self) -> bool {
         !self.state.lock().ready.is_empty()
+    }
+
+    /// Whether there was no room for another segment when one was last wanted.
+    pub fn is_full(&self) -> bool {
+        self.full.load(Ordering::Relaxed)
     }
 
     /// Makes one more segment ready, unless somebody else did since the space was `seen`.
@@ -59,7 +67,9 @@ impl Reserve {
             }
             (state.next_number, state.spare.pop_front())
         };
-        let ready = self.make(number, spare)?;
+        let made = self.make(number, spare);
+        self.full.store(matches!(made, Err(LogError::DiskFull)), Ordering::Relaxed);
+        let ready = made?;
         let mut state = self.state.lock();
         state.next_number = number + 1;
         state.space += usable(ready.bytes - FIRST_FRAME as u64);
@@ -96,6 +106,17 @@ impl Reserve {
             let surplus = odd.max(state.spare.len().saturating_sub(SPARE_SEGMENTS_MAX));
             state.spare.drain(..surplus).collect()
         };
+        self.delete(surplus)
+    }
+
+    /// Deletes what is kept for another use.
+    pub fn give_back_spares(&self) -> Result<(), LogError> {
+        let _growing = self.growing.lock();
+        let spares = std::mem::take(&mut self.state.lock().spare);
+        self.delete(spares)
+    }
+
+    fn delete(&self, surplus: impl IntoIterator<Item = Sealed>) -> Result<(), LogError> {
         for gone in surplus {
             self.disk.delete(&name(gone.number))?;
         }

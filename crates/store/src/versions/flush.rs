@@ -72,6 +72,11 @@ impl<E: Engine> Versions<E> {
         self.layers.read().active.bytes >= self.config.freeze_bytes
     }
 
+    /// Bytes that the active layer holds, about.
+    pub fn active_bytes(&self) -> usize {
+        self.layers.read().active.bytes
+    }
+
     /// Bytes held in memory by layers, active and frozen, about.
     pub fn overlay_bytes(&self) -> usize {
         let layers = self.layers.read();

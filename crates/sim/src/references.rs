@@ -1,0 +1,44 @@
+//! Rows that refer to others: a child is written only while its parent is there.
+//!
+//! They lie beside what the histories tell of (the checker knows no deletions), and their rule is checked in what is stored at the end: at
+//! the timestamp of each child its parent has a value.
+
+use crate::machine::SimNode;
+use crate::workload::encode_key;
+use bytes::Bytes;
+use store::StoreError;
+
+/// Parents, and as many children: few, so that those who delete and those who refer meet.
+pub const PARENTS: u64 = 2;
+/// Below the accounts, and above them: a split may lie between a parent and its child.
+const PARENTS_FROM: u64 = 50;
+const CHILDREN_FROM: u64 = 150;
+
+/// The key of a parent.
+pub fn parent(n: u64) -> Bytes {
+    encode_key(PARENTS_FROM + n)
+}
+
+/// The key of its child.
+pub fn child(n: u64) -> Bytes {
+    encode_key(CHILDREN_FROM + n)
+}
+
+/// A child that was written while its parent was not there.
+pub fn orphan(node: &SimNode) -> Result<Option<String>, StoreError> {
+    let versions = node.versions();
+    for n in 0..PARENTS {
+        let parents = versions.history(&parent(n))?;
+        for child in versions.history(&child(n))? {
+            // What lies below it may be collected.
+            if child.ts <= versions.collected() || child.value.is_none() {
+                continue;
+            }
+            let at = parents.iter().rev().find(|version| version.ts <= child.ts);
+            if at.is_none_or(|version| version.value.is_none()) {
+                return Ok(Some(format!("child {n}, written at {}, refers to a parent that is not there", child.ts)));
+            }
+        }
+    }
+    Ok(None)
+}
