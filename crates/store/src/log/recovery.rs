@@ -36,7 +36,7 @@ struct Open {
 }
 
 impl Open {
-    fn open(disk: &dyn Disk, number: u64) -> Result<Open, LogError> {
+    fn of(disk: &dyn Disk, number: u64) -> Result<Open, LogError> {
         let name = segment::name(number);
         let file = disk.open(&name)?;
         let bytes = usize::try_from(file.size()?).unwrap_or(usize::MAX);
@@ -197,13 +197,13 @@ impl Log {
         let mut reader = Reader { visit, next: None, begun: false, partial: None, first: None };
         // One buffer for all segments, one after the other.
         let mut content = Vec::new();
-        let first = Open::open(&*disk, numbers[0])?;
+        let first = Open::of(&*disk, numbers[0])?;
         first.read(&mut content)?;
         let mut end = reader.segment(first, &content)?;
         let (mut sealed, mut ready) = (Vec::new(), VecDeque::new());
         for number in &numbers[1..] {
             let expected = end.segment.number + 1 + ready.len() as u64;
-            let segment = Open::open(&*disk, *number)?;
+            let segment = Open::of(&*disk, *number)?;
             // A segment is written from its beginning, and only once the one before it is full: behind one that is not, it is enough
             // to look whether it was begun.
             let found = if end.is_full() || *number != expected || segment.is_begun()? {
