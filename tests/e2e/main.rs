@@ -20,6 +20,7 @@ mod crash;
 mod daemons;
 mod differential;
 mod disk_full;
+mod exhaustion;
 mod extended_protocol;
 mod lifecycle;
 mod node;

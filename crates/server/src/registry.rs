@@ -12,12 +12,18 @@ use std::time::Instant;
 
 /// Connections beyond the limit of sessions that may exist while they start: to be told 53300, or to cancel.
 pub const STARTING_MAX: usize = 32;
+/// Connections that gave way to newer ones and have not ended yet.
+pub const LEAVING_MAX: usize = 256;
 
 #[derive(Debug)]
 struct Entry {
     stream: TcpStream,
     interrupt: Interrupt,
     session: bool,
+    /// Grows with each connection: the least is the oldest.
+    number: u64,
+    /// It had not said who it is when a newer connection needed a place.
+    gave_way: bool,
 }
 
 #[derive(Debug, Default)]
@@ -25,6 +31,24 @@ struct State {
     entries: BTreeMap<i32, Entry>,
     sessions: usize,
     last_pid: i32,
+    last_number: u64,
+    leaving: usize,
+}
+
+impl State {
+    /// Makes the oldest connection give way that has not said who it is; `false` if there is none.
+    fn make_room(&mut self) -> bool {
+        if self.leaving >= LEAVING_MAX {
+            return false;
+        }
+        let waiting = self.entries.values_mut().filter(|entry| !entry.session && !entry.gave_way);
+        let Some(oldest) = waiting.min_by_key(|entry| entry.number) else { return false };
+        oldest.gave_way = true;
+        self.leaving += 1;
+        // Wakes its `recv`; its own thread says goodbye.
+        let _ = oldest.stream.shutdown(Shutdown::Read);
+        true
+    }
 }
 
 /// The open connections of a server.
@@ -52,10 +76,14 @@ impl Registry {
         })
     }
 
-    /// Takes a connection in; `None` if there are too many, or the server is stopping.
+    /// Takes a connection in; `None` if there are too many, or the server is stopping. Where there is no place, the oldest connection
+    /// that has not said who it is gives way: clients that open and say nothing keep nobody out.
     pub fn admit(self: &Arc<Self>, stream: TcpStream) -> Option<Ticket> {
         let mut state = self.state.lock();
-        if self.is_draining() || state.entries.len() >= self.sessions_max + STARTING_MAX {
+        if self.is_draining() {
+            return None;
+        }
+        if state.entries.len() - state.leaving >= self.sessions_max + STARTING_MAX && !state.make_room() {
             return None;
         }
         let mut pid = state.last_pid;
@@ -66,10 +94,13 @@ impl Registry {
             }
         }
         state.last_pid = pid;
+        state.last_number += 1;
+        let number = state.last_number;
         let interrupt = Interrupt::default();
         let registry = Arc::downgrade(self);
         interrupt.set_probe(move || registry.upgrade().is_some_and(|registry| registry.is_gone(pid)));
-        state.entries.insert(pid, Entry { stream, interrupt: interrupt.clone(), session: false });
+        let entry = Entry { stream, interrupt: interrupt.clone(), session: false, number, gave_way: false };
+        state.entries.insert(pid, entry);
         Some(Ticket { registry: Arc::clone(self), pid, interrupt })
     }
 
@@ -197,13 +228,17 @@ impl Ticket {
     pub fn client(&self) -> Arc<dyn sql::Client> {
         Arc::new(Connection { registry: Arc::downgrade(&self.registry), pid: self.pid })
     }
+    /// Whether it had to end for a newer connection before it became a session.
+    pub fn gave_way(&self) -> bool {
+        self.registry.state.lock().entries.get(&self.pid).is_some_and(|entry| entry.gave_way)
+    }
     /// Becomes a session; `false` if there are too many.
     pub fn begin_session(&self) -> bool {
         let mut state = self.registry.state.lock();
         if state.sessions >= self.registry.sessions_max {
             return false;
         }
-        let Some(entry) = state.entries.get_mut(&self.pid) else { return false };
+        let Some(entry) = state.entries.get_mut(&self.pid).filter(|entry| !entry.gave_way) else { return false };
         entry.session = true;
         state.sessions += 1;
         true
@@ -215,6 +250,7 @@ impl Drop for Ticket {
         let mut state = self.registry.state.lock();
         if let Some(entry) = state.entries.remove(&self.pid) {
             state.sessions -= usize::from(entry.session);
+            state.leaving -= usize::from(entry.gave_way);
         }
         self.registry.left.notify_all();
     }
@@ -241,6 +277,25 @@ mod tests {
         drop(a);
         assert!(b.begin_session());
         assert_eq!(registry.sessions(), 1);
+    }
+
+    /// Whoever opens and says nothing loses the place to a newer connection, the oldest first; sessions keep theirs.
+    #[test]
+    fn silent_connections_give_way() {
+        let registry = Registry::new(1);
+        let session = registry.admit(stream()).unwrap();
+        assert!(session.begin_session());
+        let silent: Vec<Ticket> = (0..STARTING_MAX + 40).map(|_| registry.admit(stream()).unwrap()).collect();
+        assert!(silent[..40].iter().all(Ticket::gave_way) && !silent[40..].iter().any(Ticket::gave_way));
+        assert!(!session.gave_way() && !silent[0].begin_session());
+        drop(silent);
+        assert_eq!((registry.state.lock().leaving, registry.state.lock().entries.len()), (0, 1));
+        // Those that were told, and do not end, are bounded.
+        let stubborn: Vec<Ticket> =
+            (0..STARTING_MAX + LEAVING_MAX).map(|_| registry.admit(stream()).unwrap()).collect();
+        assert!(registry.admit(stream()).is_none());
+        drop(stubborn);
+        assert!(registry.admit(stream()).is_some());
     }
 
     #[test]

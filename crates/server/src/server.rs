@@ -5,6 +5,7 @@ use crate::garbage::Collector;
 use crate::http::{self, Handler, Page};
 use crate::metrics::{MetricsText, WireMetrics};
 use crate::registry::Registry;
+use crate::wire::budget::{LARGE_MESSAGES_BYTES_MAX, MessageBudget};
 use crate::{listener, log};
 use sql::Database;
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
@@ -103,7 +104,8 @@ impl Server {
         let (sql, sql_addr) = bind(&options.listen_addr, "--listen-addr", options.insecure)?;
         let (http, http_addr) = bind(&options.http_addr, "--http-addr", options.insecure)?;
         let registry = Registry::new(options.connections_max);
-        let shared = Arc::new(Shared { db, registry, metrics: WireMetrics::default() });
+        let messages = MessageBudget::new(LARGE_MESSAGES_BYTES_MAX);
+        let shared = Arc::new(Shared { db, registry, metrics: WireMetrics::default(), messages });
         let http_stop = Arc::new(AtomicBool::new(false));
         http::serve(http, pages(shared.clone(), node), http_stop.clone()).map_err(StartError::Thread)?;
         let garbage = Collector::start(shared.db.clone()).map_err(StartError::Thread)?;

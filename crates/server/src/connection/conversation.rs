@@ -97,6 +97,28 @@ impl<'a> Conversation<'a> {
         Ok(Flow::Next)
     }
 
+    /// A message was dropped, because those of all clients were too large together.
+    pub fn too_large(&mut self, tag: u8, limit_bytes: usize) -> io::Result<()> {
+        if self.skipping {
+            return Ok(());
+        }
+        let message = format!("the large messages of all clients together would exceed {limit_bytes} bytes");
+        let error = SqlError::new(SqlState::OUT_OF_MEMORY, message)
+            .hint("Send it again, in smaller pieces, or load data with COPY.");
+        let copying = self.session.in_copy();
+        if copying {
+            self.session.copy_fail(&error.message);
+        } else {
+            self.session.fail();
+        }
+        self.failed(&error);
+        if matches!(tag, b'Q' | b'F') || (copying && self.copy_is_simple) {
+            return self.ready();
+        }
+        self.skipping = true;
+        Ok(())
+    }
+
     fn message(&mut self, message: Frontend<'_>, follows: Option<u8>) -> io::Result<()> {
         let done = match message {
             Frontend::Query(text) => return self.query(text),

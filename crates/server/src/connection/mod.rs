@@ -16,6 +16,7 @@ use crate::metrics::WireMetrics;
 use crate::registry::{Registry, Ticket};
 use crate::wire::Inbox;
 use crate::wire::backend::{self, Severity};
+use crate::wire::budget::MessageBudget;
 use crate::wire::inbox::InboxError;
 use crate::{log, wire};
 use conversation::{Conversation, Flow};
@@ -38,6 +39,8 @@ pub struct Shared {
     pub registry: Arc<Registry>,
     /// What the wire counts.
     pub metrics: WireMetrics,
+    /// What messages hold.
+    pub messages: Arc<MessageBudget>,
 }
 
 /// Serves one connection to its end.
@@ -123,10 +126,16 @@ pub fn fatal(mut stream: &TcpStream, error: &SqlError) {
 }
 
 fn converse(shared: &Shared, stream: &TcpStream, ticket: &Ticket) -> Result<(), End> {
-    let mut inbox = Inbox::new();
-    let Some(Handshake { startup, negotiate }) = handshake::run(&mut inbox, stream, shared, ticket)? else {
-        return Ok(());
-    };
+    let mut inbox = Inbox::new(shared.messages.clone());
+    let said = handshake::run(&mut inbox, stream, shared, ticket);
+    if ticket.gave_way() {
+        shared.metrics.refused.fetch_add(1, Relaxed);
+        return Err(End::Refused(SqlError::new(
+            SqlState::TOO_MANY_CONNECTIONS,
+            "sorry, too many clients already: this connection had not said who it is, and gave way to a newer one",
+        )));
+    }
+    let Some(Handshake { startup, negotiate }) = said? else { return Ok(()) };
     if !ticket.begin_session() {
         shared.metrics.refused.fetch_add(1, Relaxed);
         let limit = shared.registry.sessions_max();
@@ -159,6 +168,10 @@ fn converse(shared: &Shared, stream: &TcpStream, ticket: &Ticket) -> Result<(), 
             Err(_) if ticket.interrupt().is_ended() => return Err(End::Terminated),
             other => other?,
         };
+        if message.is_dropped {
+            conversation.too_large(message.tag, shared.messages.limit_bytes())?;
+            continue;
+        }
         match conversation.handle(message.tag, inbox.body(&message), inbox.peek())? {
             Flow::Next if conversation.is_ended() => return Err(End::Terminated),
             Flow::Next => {}

@@ -1,13 +1,13 @@
 //! The receive buffer: bytes from the socket, cut into messages where they lie.
 
+use super::budget::{MessageBudget, OWN_BYTES};
 use super::{MESSAGE_BYTES_MAX, SMALL_MESSAGE_BYTES_MAX};
 use std::io::{self, ErrorKind, Read};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Bytes asked of the socket at a time.
 const CHUNK_BYTES: usize = 16 << 10;
-/// A buffer that grew beyond this for one message is given back after it.
-const KEEP_BYTES: usize = 256 << 10;
 
 /// Why no further message can be read. The connection ends; [`InboxError::reason`] is for the client.
 #[derive(Debug, thiserror::Error)]
@@ -54,21 +54,46 @@ impl InboxError {
 pub struct Message {
     /// Type byte.
     pub tag: u8,
+    /// It was too large beside those of other clients, and is not there: its client is to be told.
+    pub is_dropped: bool,
     body: Range<usize>,
 }
 
 /// A receive buffer.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Inbox {
     buffer: Vec<u8>,
     start: usize,
     end: usize,
+    budget: Arc<MessageBudget>,
+    /// Of the budget.
+    taken_bytes: usize,
+}
+
+/// What receiving came to.
+enum Filled {
+    More,
+    Ended,
+    /// The messages of all clients are too large together.
+    Full,
+}
+
+impl Drop for Inbox {
+    fn drop(&mut self) {
+        self.budget.give(self.taken_bytes);
+    }
 }
 
 impl Inbox {
     /// An empty inbox.
-    pub fn new() -> Self {
-        Inbox { buffer: vec![0; CHUNK_BYTES], start: 0, end: 0 }
+    pub fn new(budget: Arc<MessageBudget>) -> Self {
+        Inbox { buffer: vec![0; CHUNK_BYTES], start: 0, end: 0, budget, taken_bytes: 0 }
+    }
+
+    /// Gives back what it grew by.
+    fn shrink(&mut self) {
+        self.buffer = vec![0; CHUNK_BYTES];
+        self.budget.give(std::mem::take(&mut self.taken_bytes));
     }
 
     /// The bytes received and not yet consumed.
@@ -76,13 +101,13 @@ impl Inbox {
         &self.buffer[self.start..self.end]
     }
 
-    /// Receives once, making room first; `wanted` bytes from `start` are known to be needed. `false`: the stream ended.
-    fn fill(&mut self, stream: &mut impl Read, wanted: usize) -> io::Result<bool> {
+    /// Receives once, making room first; `wanted` bytes from `start` are known to be needed.
+    fn fill(&mut self, stream: &mut impl Read, wanted: usize) -> io::Result<Filled> {
         if self.start == self.end {
             self.start = 0;
             self.end = 0;
-            if self.buffer.len() > KEEP_BYTES && wanted < CHUNK_BYTES {
-                self.buffer = vec![0; CHUNK_BYTES];
+            if self.buffer.len() > OWN_BYTES && wanted < CHUNK_BYTES {
+                self.shrink();
             }
         }
         if self.end == self.buffer.len() || self.start + wanted > self.buffer.len() {
@@ -93,14 +118,22 @@ impl Inbox {
         if self.end == self.buffer.len() {
             // Grows by what has arrived, never by what a length claims.
             let grown = (self.buffer.len() * 2).min(wanted.max(self.buffer.len() + CHUNK_BYTES));
+            let more = grown.saturating_sub(OWN_BYTES).saturating_sub(self.taken_bytes);
+            if more > 0 {
+                if !self.budget.take(more) {
+                    return Ok(Filled::Full);
+                }
+                self.taken_bytes += more;
+            }
+            self.buffer.reserve_exact(grown - self.end);
             self.buffer.resize(grown, 0);
         }
         loop {
             match stream.read(&mut self.buffer[self.end..]) {
-                Ok(0) => return Ok(false),
+                Ok(0) => return Ok(Filled::Ended),
                 Ok(n) => {
                     self.end += n;
-                    return Ok(true);
+                    return Ok(Filled::More);
                 }
                 Err(e) if e.kind() == ErrorKind::Interrupted => {}
                 Err(e) => return Err(e),
@@ -130,14 +163,35 @@ impl Inbox {
                     if self.pending().len() >= wanted {
                         let body = self.start + 5..self.start + wanted;
                         self.start += wanted;
-                        return Ok(Message { tag, body });
+                        return Ok(Message { tag, is_dropped: false, body });
                     }
                 }
             }
-            if !self.fill(stream, wanted)? {
-                return Err(if self.start == self.end { InboxError::Closed } else { InboxError::Torn });
+            match self.fill(stream, wanted)? {
+                Filled::More => {}
+                Filled::Ended if self.start == self.end => return Err(InboxError::Closed),
+                Filled::Ended => return Err(InboxError::Torn),
+                Filled::Full => return self.drop_message(stream, wanted),
             }
         }
+    }
+
+    /// Reads a message of `size` bytes to its end, and forgets it.
+    fn drop_message(&mut self, stream: &mut impl Read, size: usize) -> Result<Message, InboxError> {
+        let tag = self.pending().first().copied().unwrap_or_default();
+        let mut left = size.saturating_sub(self.pending().len());
+        (self.start, self.end) = (0, 0);
+        self.shrink();
+        while left > 0 {
+            let room = left.min(self.buffer.len());
+            match stream.read(&mut self.buffer[..room]) {
+                Ok(0) => return Err(InboxError::Torn),
+                Ok(n) => left -= n,
+                Err(e) if e.kind() == ErrorKind::Interrupted => {}
+                Err(e) => return Err(e.into()),
+            }
+        }
+        Ok(Message { tag, is_dropped: true, body: 0..0 })
     }
 
     /// The next start-up packet, without its length: 4 to `limit` bytes.
@@ -156,8 +210,11 @@ impl Inbox {
                     return Ok(&self.buffer[body]);
                 }
             }
-            if !self.fill(stream, wanted)? {
-                return Err(if self.start == self.end { InboxError::Closed } else { InboxError::Torn });
+            match self.fill(stream, wanted)? {
+                Filled::More => {}
+                Filled::Ended if self.start == self.end => return Err(InboxError::Closed),
+                // A start-up packet fits what the inbox has of its own.
+                Filled::Ended | Filled::Full => return Err(InboxError::Torn),
             }
         }
     }
@@ -197,6 +254,10 @@ mod tests {
         }
     }
 
+    fn inbox() -> Inbox {
+        Inbox::new(MessageBudget::new(MESSAGE_BYTES_MAX))
+    }
+
     fn message(tag: u8, body: &[u8]) -> Vec<u8> {
         let mut out = vec![tag];
         out.extend_from_slice(&(body.len() as i32 + 4).to_be_bytes());
@@ -209,7 +270,7 @@ mod tests {
         let big = vec![7u8; 300_000];
         let stream = [message(b'Q', b"one\0"), message(b'S', b""), message(b'd', &big), message(b'X', b"")].concat();
         for piece in [1, 3, 4096, usize::MAX] {
-            let (mut inbox, mut from) = (Inbox::new(), Dribble(&stream, piece));
+            let (mut inbox, mut from) = (inbox(), Dribble(&stream, piece));
             let mut seen = Vec::new();
             let end = loop {
                 match inbox.next(&mut from) {
@@ -227,7 +288,7 @@ mod tests {
         let mut bytes = vec![b'Q'];
         bytes.extend_from_slice(&(MESSAGE_BYTES_MAX as i32).to_be_bytes());
         bytes.extend_from_slice(&[1; 100]);
-        let mut inbox = Inbox::new();
+        let mut inbox = inbox();
         assert!(matches!(inbox.next(&mut Dribble(&bytes, 50)), Err(InboxError::Torn)));
         assert!(inbox.buffer.len() <= 2 * CHUNK_BYTES);
     }
@@ -237,19 +298,43 @@ mod tests {
         for (tag, length) in [(b'Q', 3), (b'Q', -1), (b'Q', i32::MAX), (b'S', 20_000)] {
             let mut bytes = vec![tag];
             bytes.extend_from_slice(&i32::to_be_bytes(length));
-            let refused = Inbox::new().next(&mut Dribble(&bytes, 99));
+            let refused = inbox().next(&mut Dribble(&bytes, 99));
             assert!(matches!(refused, Err(InboxError::Length { .. })), "{length}");
         }
-        assert!(matches!(Inbox::new().next(&mut Dribble(&[0, 0, 0], 99)), Err(InboxError::Tag(0))));
+        assert!(matches!(inbox().next(&mut Dribble(&[0, 0, 0], 99)), Err(InboxError::Tag(0))));
     }
 
     #[test]
     fn the_next_type_is_seen_without_waiting() {
         let stream = [message(b'E', b"\0\0\0\0\0"), message(b'S', b"")].concat();
-        let (mut inbox, mut from) = (Inbox::new(), Dribble(&stream, usize::MAX));
+        let (mut inbox, mut from) = (inbox(), Dribble(&stream, usize::MAX));
         let first = inbox.next(&mut from).unwrap();
         assert_eq!((first.tag, inbox.peek()), (b'E', Some(b'S')));
         inbox.next(&mut from).unwrap();
         assert_eq!(inbox.peek(), None);
+    }
+
+    /// Large messages of all clients share a bound; small ones do not meet it, and what a large one held comes back.
+    #[test]
+    fn large_messages_share_a_bound() {
+        let budget = MessageBudget::new(1 << 20);
+        let (mut first, mut second) = (Inbox::new(budget.clone()), Inbox::new(budget.clone()));
+        let large = message(b'Q', &vec![7; 1_200_000]);
+        let small = message(b'Q', b"small\0");
+        let held = first.next(&mut Dribble(&large, 4096)).unwrap();
+        assert!(!held.is_dropped && budget.used_bytes() > 0);
+        // Another one has no room: it is read to its end, and the next one follows.
+        let stream = [large.clone(), small.clone()].concat();
+        let mut from = Dribble(&stream, 4096);
+        let dropped = second.next(&mut from).unwrap();
+        assert!(dropped.is_dropped && dropped.tag == b'Q' && second.body(&dropped).is_empty());
+        let next = second.next(&mut from).unwrap();
+        assert_eq!((next.is_dropped, second.body(&next)), (false, &b"small\0"[..]));
+        // The first one goes on with what is small, and gives back.
+        let next = first.next(&mut Dribble(&small, 4096)).unwrap();
+        assert_eq!((first.body(&next), budget.used_bytes()), (&b"small\0"[..], 0));
+        assert!(!second.next(&mut Dribble(&large, 4096)).unwrap().is_dropped);
+        drop(second);
+        assert_eq!(budget.used_bytes(), 0);
     }
 }

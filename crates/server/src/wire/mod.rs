@@ -8,13 +8,15 @@
 //! Flush. Layouts are those of the PostgreSQL manual, chapter "Frontend/Backend Protocol", "Message Formats".
 //!
 //! **Invariants.**
-//! 1. A length read from the client never allocates: buffers grow as bytes arrive, and never past [`MESSAGE_BYTES_MAX`].
+//! 1. A length read from the client never allocates: buffers grow as bytes arrive, never past [`MESSAGE_BYTES_MAX`], and those of
+//!    all clients together never past [`budget::LARGE_MESSAGES_BYTES_MAX`] beyond what each has of its own.
 //! 2. A message is parsed in full, with nothing left over, or refused with 08P01.
 //! 3. What has left for the client is never taken back ([`sql::Output::rewind`] says so).
 //!
 //! **Caveats.** No TLS and no passwords yet: `SSLRequest` and `GSSENCRequest` are answered `N`.
 
 pub mod backend;
+pub mod budget;
 pub mod frontend;
 pub mod inbox;
 pub mod outbox;
