@@ -289,7 +289,8 @@ mod tests {
         assert!(silent[..40].iter().all(Ticket::gave_way) && !silent[40..].iter().any(Ticket::gave_way));
         assert!(!session.gave_way() && !silent[0].begin_session());
         drop(silent);
-        assert_eq!((registry.state.lock().leaving, registry.state.lock().entries.len()), (0, 1));
+        let left = |state: &State| (state.leaving, state.entries.len());
+        assert_eq!(left(&registry.state.lock()), (0, 1));
         // Those that were told, and do not end, are bounded.
         let stubborn: Vec<Ticket> =
             (0..STARTING_MAX + LEAVING_MAX).map(|_| registry.admit(stream()).unwrap()).collect();
