@@ -40,7 +40,8 @@ fn endless_work_is_cancelled() {
     let scratch = Scratch::new();
     let node = node_with_work(&scratch, &[]);
     let sleeps = many_sleeps();
-    for sql in ENDLESS.iter().copied().chain([sleeps.as_str()]) {
+    // The driver has a call of its own for COPY.
+    for sql in ENDLESS.iter().copied().filter(|sql| !sql.starts_with("COPY")).chain([sleeps.as_str()]) {
         let shown = &sql[..sql.len().min(100)];
         let mut client = node.connect();
         let cancel = client.cancel_token();
@@ -66,7 +67,7 @@ fn endless_work_ends_with_its_client() {
     let scratch = Scratch::new();
     let node = node_with_work(&scratch, &[]);
     let sleeps = many_sleeps();
-    for sql in ENDLESS.iter().copied().filter(|sql| !sql.starts_with("COPY")).chain([sleeps.as_str()]) {
+    for sql in ENDLESS.iter().copied().chain([sleeps.as_str()]) {
         let mut socket = node.socket();
         socket.write_all(&startup()).unwrap();
         socket.write_all(&message(b'Q', &[sql.as_bytes(), b"\0"].concat())).unwrap();
