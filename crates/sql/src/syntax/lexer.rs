@@ -149,10 +149,7 @@ mod tests {
             format!("\n\n{}\n1", "é".repeat(5_000)),
             String::new(),
         ] {
-            let lexed = Lexed::new(&text).map_or_else(
-                |_| Lexed { text: &text, tokens: Vec::new(), lines: lines(&text), marks: marks(&text) },
-                |l| l,
-            );
+            let lexed = Lexed { text: &text, tokens: Vec::new(), lines: lines(&text), marks: marks(&text) };
             let (mut line, mut column) = (1, 1);
             let ends = std::iter::once((text.len(), ' '));
             for (character, (byte, c)) in text.char_indices().chain(ends).enumerate() {
