@@ -10,7 +10,7 @@ use std::time::Duration;
 
 /// Stack of a connection's thread, in bytes: parsers and planners recurse as deep as the longest chain of operators that
 /// `sql::syntax` lets through. Only pages that are touched cost memory.
-const STACK_BYTES: usize = 64 << 20;
+const STACK_BYTES: usize = sql::stack::BYTES + (2 << 20);
 
 /// Accepts until the registry drains (and one more connection is made, to wake the listener).
 pub fn listen(listener: TcpListener, shared: Arc<Shared>) -> std::io::Result<()> {

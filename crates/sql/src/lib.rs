@@ -21,6 +21,7 @@ pub mod plan;
 pub mod sequence;
 pub mod session;
 pub mod sessions;
+pub mod stack;
 pub mod syntax;
 pub mod transaction;
 pub mod types;

@@ -18,9 +18,11 @@
 //! **Caveats.** Outside a session (tests, background work) nothing is lent: steps succeed, and only values are bounded.
 
 mod build;
+mod pace;
 mod size;
 
 pub use build::{Items, Text};
+pub use pace::{Pace, STEPS_PER_LOOK};
 pub use size::{bounded, heap_bytes, large_bytes, value_bytes, value_fits};
 
 use crate::context::MemoryBudget;

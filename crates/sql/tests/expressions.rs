@@ -9,6 +9,7 @@ use sql::context::{CatalogView, EvalSettings, MemoryBudget, Sequences, Statement
 use sql::expr::{BindContext, Parameters, Scope, bind};
 use sql::transaction::{BeginOptions, Kv, TxnRef, memory::MemoryKv};
 use sql::types::{CastContext, CastKind, SqlType};
+use sql::work::Pace;
 use sql::{SqlError, SqlState};
 use sqlparser::ast::{SelectItem, SetExpr, Statement};
 use std::fmt::Write as _;
@@ -95,7 +96,8 @@ fn parse(text: &str) -> Result<sqlparser::ast::Expr, SqlError> {
 
 fn evaluate(text: &str, context: &Arc<StatementContext>) -> Result<String, SqlError> {
     let expr = parse(text)?;
-    let bind_context = BindContext { settings: &context.settings, catalog: Some(context.catalog.as_ref()) };
+    let bind_context =
+        BindContext { settings: &context.settings, catalog: Some(context.catalog.as_ref()), pace: &Pace::default() };
     let mut parameters = Parameters::none();
     let mut bound = bind(&expr, &Scope::new(), &mut parameters, &bind_context).map_err(|e| e.into_sql())?;
     if bound.ty() == SqlType::Unknown {

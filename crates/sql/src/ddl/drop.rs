@@ -73,8 +73,12 @@ impl Run<'_> {
             _ if self.catalog().relation(crate::catalog::snapshot::id_of(relation)).is_none() => Ok(()),
             Relation::Table(table) => self.drop_table(table.id, cascade, together),
             Relation::View(view) => {
-                self.drop_views_of(view.id, &format!("view {}", view.name), cascade)?;
-                self.touch().remove_relation(view.id)
+                if !cascade {
+                    self.drop_views_of(view.id, &format!("view {}", view.name), false)?;
+                }
+                // Gone first: whatever reads it, by whatever ways, is looked at once.
+                self.touch().remove_relation(view.id)?;
+                self.drop_views_of(view.id, &format!("view {}", view.name), cascade)
             }
             Relation::Sequence(sequence) => {
                 if let Some((table, column)) = sequence.owner {
@@ -166,11 +170,20 @@ impl Run<'_> {
             if !cascade {
                 return Err(dependents(what, &format!("view {} depends on {what}", view.name)));
             }
-            self.notice(format!("drop cascades to view {}", view.name));
-            self.drop_views_of(view.id, &format!("view {}", view.name), true)?;
-            self.touch().remove_relation(view.id)?;
+            self.drop_view_too(&view)?;
         }
         Ok(())
+    }
+
+    /// A view goes with what it reads, and those that read it.
+    fn drop_view_too(&mut self, view: &View) -> Result<(), SqlError> {
+        // Another of those that go may have taken it along, or, in an old catalog, the view itself: it was made to read itself.
+        if self.catalog().relation(view.id).is_none() {
+            return Ok(());
+        }
+        self.notice(format!("drop cascades to view {}", view.name));
+        self.touch().remove_relation(view.id)?;
+        self.drop_views_of(view.id, &format!("view {}", view.name), true)
     }
 
     /// A table has changed: views over it that can no longer be planned are refused, or dropped.
@@ -186,9 +199,7 @@ impl Run<'_> {
                 )
                 .hint("Drop the view first, and create it again."));
             }
-            self.notice(format!("drop cascades to view {}", view.name));
-            self.drop_views_of(view.id, &format!("view {}", view.name), true)?;
-            self.touch().remove_relation(view.id)?;
+            self.drop_view_too(&view)?;
         }
         Ok(())
     }

@@ -40,7 +40,8 @@ impl Run<'_> {
 }
 
 fn bind(text: &str, scope: &Scope, column: &str, ty: &SqlType, context: &PlanContext) -> Result<Expr, SqlError> {
-    let bind_context = BindContext { settings: &context.settings, catalog: Some(context.catalog.as_ref()) };
+    let bind_context =
+        BindContext { settings: &context.settings, catalog: Some(context.catalog.as_ref()), pace: &context.pace };
     let mut none = Parameters::none();
     let bound = expr::bind(&parse(text)?, scope, &mut none, &bind_context).map_err(expr::BindError::into_sql)?;
     assign(bound, column, ty, &mut none, &bind_context)

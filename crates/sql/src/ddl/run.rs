@@ -7,6 +7,7 @@ use crate::database::Database;
 use crate::plan::PlanContext;
 use crate::sequence::SessionSequences;
 use crate::syntax::{Name, ObjectKind};
+use crate::work::Pace;
 use crate::{SqlError, SqlState};
 use std::sync::Arc;
 
@@ -96,6 +97,7 @@ impl<'a> Run<'a> {
             kv: self.statement.kv.clone(),
             settings: self.statement.settings.clone(),
             parameter_hints: Vec::new(),
+            pace: Pace::default(),
             overriding: None,
             inference: None,
             locates: false,

@@ -3,12 +3,14 @@
 use super::Run;
 use super::run::wrong_kind;
 use crate::catalog::{Oid, Relation, View, snapshot};
+use crate::engine::recursion;
 use crate::identifier::{fold, is_bare};
 use crate::plan;
 use crate::syntax::{Name, Planned};
 use crate::types::SqlType;
 use crate::{SqlError, SqlState};
 use sqlparser::ast::{self, Ident, ObjectName, ObjectNamePart, Statement};
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -48,11 +50,8 @@ impl Run<'_> {
             Some(old) => old.id,
             None => self.new_oid()?,
         };
-        if reads.contains(&id) {
-            return Err(SqlError::new(
-                SqlState::INVALID_OBJECT_DEFINITION,
-                format!("infinite recursion detected in rules for relation \"{}\"", name.name),
-            ));
+        if self.reads_view(&reads, id) {
+            return Err(recursion(&name.name));
         }
         let view = View {
             id,
@@ -65,6 +64,22 @@ impl Run<'_> {
         };
         self.touch().put_relation(Relation::View(view))?;
         Ok("CREATE VIEW")
+    }
+
+    /// Whether relations are, or read through views, the view of an OID.
+    fn reads_view(&self, relations: &[Oid], view: Oid) -> bool {
+        let (mut pending, mut seen) = (relations.to_vec(), BTreeSet::new());
+        while let Some(id) = pending.pop() {
+            if id == view {
+                return true;
+            }
+            if seen.insert(id)
+                && let Some(Relation::View(found)) = self.catalog().relation(id).map(|r| r.as_ref())
+            {
+                pending.extend(&found.reads);
+            }
+        }
+        false
     }
 
     /// Writes the schema of every relation into a query; gives the relations.

@@ -5,6 +5,7 @@
 //! where they must agree.
 
 use super::aggregate::{AggregateCall, Function as Aggregate};
+use super::bounds::{Bounds, Doubling};
 use super::keys;
 use super::node::{Node, SortKey};
 use super::scalar::{Scalar, Step, Subplan};
@@ -25,12 +26,8 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// Queries within queries, at most.
-const DEPTH_MAX: usize = 48;
 /// Arguments of grouping(), at most: they are the bits of an int4.
 const GROUPING_ARGS_MAX: usize = 31;
-/// UNION, INTERSECT and EXCEPT in one statement, at most: a chain of them is as deep as it is long.
-const BRANCHES_MAX: usize = 500;
 
 /// A column of a query's result.
 #[derive(Clone, Debug)]
@@ -80,8 +77,7 @@ pub(super) struct Binder<'c> {
     /// What is planned now is planned for its names.
     pub(super) names_only: bool,
     next_id: usize,
-    depth: usize,
-    branches: usize,
+    pub(super) bounds: Bounds,
 }
 
 /// The grouping of a query whose select list is bound.
@@ -257,6 +253,7 @@ impl Lower<'_, '_, '_> {
     }
 
     fn lower(&mut self, expr: &mut Expr) -> Result<(), SqlError> {
+        self.binder.context.pace.step()?;
         let Some(place) = mark_of(expr) else { return self.cast(expr) };
         *expr = match self.binder.held[place].clone() {
             Held::Slot(slot) => slot_expr(slot),
@@ -392,8 +389,7 @@ impl<'c> Binder<'c> {
             lifted: Vec::new(),
             names_only: false,
             next_id: 0,
-            depth: 0,
-            branches: 0,
+            bounds: Bounds::default(),
         }
     }
 
@@ -435,30 +431,7 @@ impl<'c> Binder<'c> {
 
     /// Whether what is bound belongs to the statement's own query.
     pub(super) fn is_outermost(&self) -> bool {
-        self.depth == 1
-    }
-
-    /// Goes one query deeper.
-    pub(super) fn nested<R>(&mut self, f: impl FnOnce(&mut Self) -> Result<R, SqlError>) -> Result<R, SqlError> {
-        if self.depth >= DEPTH_MAX {
-            return Err(SqlError::new(SqlState::TOO_COMPLEX, format!("queries are nested more than {DEPTH_MAX} deep")));
-        }
-        self.depth += 1;
-        let (windows, sets) = (std::mem::take(&mut self.windows), std::mem::take(&mut self.sets));
-        let result = f(self);
-        self.depth -= 1;
-        (self.windows, self.sets) = (windows, sets);
-        result
-    }
-
-    /// Counts a set operation.
-    pub(super) fn branch(&mut self) -> Result<(), SqlError> {
-        self.branches += 1;
-        if self.branches > BRANCHES_MAX {
-            let message = format!("a statement has more than {BRANCHES_MAX} set operations");
-            return Err(SqlError::new(SqlState::TOO_COMPLEX, message));
-        }
-        Ok(())
+        self.bounds.depth == 1
     }
 
     /// Resolves the names of an expression outside a grouped select list.
@@ -479,7 +452,11 @@ impl<'c> Binder<'c> {
                 qualified_only: false,
             });
         }
-        let context = BindContext { settings: &self.context.settings, catalog: Some(self.context.catalog.as_ref()) };
+        let context = BindContext {
+            settings: &self.context.settings,
+            catalog: Some(self.context.catalog.as_ref()),
+            pace: &self.context.pace,
+        };
         expr::bind(expr, &scope, &mut self.params, &context).map_err(expr::BindError::into_sql)
     }
 
@@ -505,7 +482,11 @@ impl<'c> Binder<'c> {
 
     /// Brings an expression to a type.
     pub(super) fn coerce(&mut self, scalar: Scalar, to: &SqlType, kind: CastKind) -> Result<Option<Scalar>, SqlError> {
-        let context = BindContext { settings: &self.context.settings, catalog: Some(self.context.catalog.as_ref()) };
+        let context = BindContext {
+            settings: &self.context.settings,
+            catalog: Some(self.context.catalog.as_ref()),
+            pace: &self.context.pace,
+        };
         let Scalar { steps, expr, width, .. } = scalar;
         let expr = expr::coerce(expr, to, kind, &mut self.params, &context)?;
         Ok(expr.map(|expr| Scalar { ty: expr.ty(), expr, steps, width }))
@@ -540,7 +521,11 @@ impl<'c> Binder<'c> {
         if expr.ty() != SqlType::Unknown {
             return Ok(expr);
         }
-        let context = BindContext { settings: &self.context.settings, catalog: Some(self.context.catalog.as_ref()) };
+        let context = BindContext {
+            settings: &self.context.settings,
+            catalog: Some(self.context.catalog.as_ref()),
+            pace: &self.context.pace,
+        };
         let copy = expr.clone();
         Ok(expr::coerce(expr, ty, CastKind::Implicit, &mut self.params, &context)?.unwrap_or(copy))
     }
@@ -579,8 +564,11 @@ impl<'c> Binder<'c> {
                 out.push(arg);
                 continue;
             }
-            let context =
-                BindContext { settings: &self.context.settings, catalog: Some(self.context.catalog.as_ref()) };
+            let context = BindContext {
+                settings: &self.context.settings,
+                catalog: Some(self.context.catalog.as_ref()),
+                pace: &self.context.pace,
+            };
             let copy = arg.clone();
             out.push(expr::coerce(arg, &ty, CastKind::Implicit, &mut self.params, &context)?.unwrap_or(copy));
         }
@@ -624,12 +612,16 @@ impl<'c> Binder<'c> {
             args.insert(0, key.expr.clone());
         }
         // PostgreSQL starts a line for each element that is an array or a row.
-        let lines = match (kind, args.first()) {
-            (Aggregate::JsonAgg { binary: false }, Some(arg)) => {
+        // For that it is bound for its type, and again below.
+        let typed = args.first().filter(|_| kind == Aggregate::JsonAgg { binary: false });
+        let doubling = self.may_double(typed);
+        self.bounds.doublings += usize::from(doubling == Doubling::Dear);
+        let lines = match typed.filter(|_| doubling != Doubling::No) {
+            Some(arg) => {
                 mark_of(arg).is_some_and(|place| matches!(self.held[place], Held::RowJson { row: true, .. }))
                     || matches!(self.compile(arg.clone(), scope)?.ty, SqlType::Array(_) | SqlType::Record)
             }
-            _ => false,
+            None => false,
         };
         match kind {
             Aggregate::JsonAgg { binary } => wrap(&mut args, 0, binary),
@@ -647,6 +639,7 @@ impl<'c> Binder<'c> {
             let scalar = self.compile(arg, scope)?;
             scalars.push(self.known(scalar)?);
         }
+        self.bounds.doublings -= usize::from(doubling == Doubling::Dear);
         let types: Vec<SqlType> = scalars.iter().map(|scalar| scalar.ty.clone()).collect();
         let Some(ty) = kind.result(&types).filter(|_| star || kind == Aggregate::Count || !types.is_empty()) else {
             let list = types.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");

@@ -9,6 +9,7 @@
 
 use super::bind::{Binder, Output};
 use super::bind_select::has_aggregate;
+use super::bounds::holds_query;
 use super::item_set::{ITEMS_MAX, ItemSet};
 use super::join_tree::{Conjunct, Item, ItemSource, Tree, conjuncts, own_names};
 use super::node::Node;
@@ -613,16 +614,15 @@ impl Binder<'_> {
 
     /// A view's query: it sees none of the names around it.
     fn view(&mut self, view: &crate::catalog::View, outer: &Scope<'_>) -> Result<super::bind::Planned, SqlError> {
-        let unreadable =
-            || SqlError::new(SqlState::INTERNAL_ERROR, format!("the query of view \"{}\" cannot be read", view.name));
-        let command = crate::syntax::parse(&view.query)?.pop().map(|parsed| parsed.command);
-        let Some(crate::syntax::Command::Planned(mut planned)) = command else { return Err(unreadable()) };
-        let ast::Statement::Query(query) = &mut planned.statement else { return Err(unreadable()) };
+        let (query, depth) = crate::syntax::parse_query(&view.query, &self.context.pace).map_err(|error| {
+            let message = format!("the query of view \"{}\" cannot be read", view.name);
+            if error.state == SqlState::SYNTAX_ERROR { SqlError::new(SqlState::INTERNAL_ERROR, message) } else { error }
+        })?;
         self.add_words(&view.query);
-        self.alone.append(&mut names_alone(query));
+        self.alone.append(&mut names_alone(&query));
         let ctes = std::mem::take(&mut self.ctes);
         let opaque = Scope::opaque(Some(outer));
-        let planned = self.query(query, &opaque);
+        let planned = self.unfold(view, depth, |binder| binder.query(&query, &opaque));
         self.ctes = ctes;
         Ok(self.known_columns(planned?, outer.width()))
     }
@@ -641,10 +641,16 @@ impl Binder<'_> {
             return Err(SqlError::new(SqlState::UNDEFINED_FUNCTION, format!("function {name} does not exist")));
         };
         let frame = Scope::inside(Some(outer));
-        let mut lateral = false;
-        let calls = match self.from_calls(&bare, args.clone(), &frame) {
+        // What holds a query is bound once: as a lateral item, which it may be.
+        let mut lateral = !items.list.is_empty() && args.iter().any(holds_query);
+        let first = match lateral {
+            true => self.from_calls(&bare, args.clone(), &items.scope(&items.written(), outer)),
+            false => self.from_calls(&bare, args.clone(), &frame),
+        };
+        let calls = match first {
             Err(error)
-                if !items.list.is_empty()
+                if !lateral
+                    && !items.list.is_empty()
                     && matches!(error.state, SqlState::UNDEFINED_COLUMN | SqlState::UNDEFINED_TABLE) =>
             {
                 lateral = true;

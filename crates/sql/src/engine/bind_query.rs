@@ -21,6 +21,20 @@ pub(super) struct Tail<'q> {
     pub(super) with_ties: bool,
 }
 
+/// LIMIT and OFFSET, bound.
+pub(super) struct Limits {
+    limit: Option<Scalar>,
+    offset: Option<Scalar>,
+}
+
+impl Tail<'_> {
+    /// What a sort may use of the LIMIT behind it.
+    pub(super) fn of_sort(&self, limits: &Limits) -> Option<(Option<Scalar>, Scalar)> {
+        let limit = limits.limit.clone().filter(|_| !self.with_ties)?;
+        Some((limits.offset.clone(), limit))
+    }
+}
+
 fn tail(query: &Query) -> Result<Tail<'_>, SqlError> {
     let (mut limit, offset) = match &query.limit_clause {
         None => (None, None),
@@ -115,10 +129,7 @@ impl Binder<'_> {
             }
             SetExpr::Query(query) => self.query(query, outer),
             SetExpr::Values(values) => self.values(values, outer),
-            SetExpr::SetOperation { left, op, set_quantifier, right } => {
-                self.branch()?;
-                self.set_operation(left, *op, *set_quantifier, right, outer)
-            }
+            SetExpr::SetOperation { .. } => self.set_operations(body, outer),
             SetExpr::Table(table) => {
                 let (schema, Some(name)) = (table.schema_name.clone(), table.table_name.clone()) else {
                     return Err(SqlError::new(SqlState::SYNTAX_ERROR, "TABLE needs a name"));
@@ -178,9 +189,25 @@ impl Binder<'_> {
         })
     }
 
+    /// `a UNION b UNION c ..` nests to the left as deep as it is long: walked, not descended.
+    fn set_operations(&mut self, body: &SetExpr, outer: &Scope<'_>) -> Result<Planned, SqlError> {
+        let mut first = body;
+        let mut links = Vec::new();
+        while let SetExpr::SetOperation { left, op, set_quantifier, right } = first {
+            self.branch()?;
+            links.push((*op, *set_quantifier, right));
+            first = left;
+        }
+        let mut whole = self.body(first, outer)?;
+        for (op, quantifier, right) in links.into_iter().rev() {
+            whole = self.set_operation(whole, op, quantifier, right, outer)?;
+        }
+        Ok(whole)
+    }
+
     fn set_operation(
         &mut self,
-        left: &SetExpr,
+        left: Planned,
         op: SetOperator,
         quantifier: SetQuantifier,
         right: &SetExpr,
@@ -196,7 +223,6 @@ impl Binder<'_> {
             SetQuantifier::Distinct | SetQuantifier::None => false,
             _ => return Err(SqlError::new(SqlState::SYNTAX_ERROR, "syntax error: BY NAME is not PostgreSQL's")),
         };
-        let left = self.body(left, outer)?;
         let right = self.body(right, outer)?;
         let columns = agree(&left.columns, &right.columns, name)?;
         if !all {
@@ -249,6 +275,7 @@ impl Binder<'_> {
         let scope = output_scope(&planned.columns, outer);
         let mut node = planned.node;
         let mut ties = Vec::new();
+        let limits = self.limits(&tail, outer)?;
         if let Some(order) = tail.order {
             let mut keys = Vec::new();
             for key in order_keys(order)? {
@@ -256,33 +283,27 @@ impl Binder<'_> {
                 if set && place.is_none() && !names_output(&key.expr, &planned.columns) {
                     return Err(set_order(&key.expr, &scope));
                 }
-                let mut by = || match place {
-                    Some(place) => Ok(Self::slot(outer.width() + place, &planned.columns[place].ty, scope.width())),
-                    None => self.scalar(&key.expr, &scope, Clause::plain("ORDER BY")),
+                let by = match place {
+                    Some(place) => Self::slot(outer.width() + place, &planned.columns[place].ty, scope.width()),
+                    None => self.scalar(&key.expr, &scope, Clause::plain("ORDER BY"))?,
                 };
                 if tail.with_ties {
-                    ties.push(by()?);
+                    ties.push(by.clone());
                 }
-                let by = by()?;
                 let (descending, nulls_first) = direction(key);
                 keys.push(SortKey { by, descending, nulls_first });
             }
-            let limit = self.sort_limit(&tail, outer)?;
-            node = Arc::new(Node::Sort { input: node, keys, limit });
+            node = Arc::new(Node::Sort { input: node, keys, limit: tail.of_sort(&limits) });
         }
-        let node = self.limited(node, &tail, ties, outer)?;
+        let node = limited(node, limits, ties);
         Ok(Planned { node, columns: planned.columns })
     }
 
-    /// What a sort may use of the LIMIT behind it.
-    pub(super) fn sort_limit(
-        &mut self,
-        tail: &Tail<'_>,
-        outer: &Scope<'_>,
-    ) -> Result<Option<(Option<Scalar>, Scalar)>, SqlError> {
-        let Some(limit) = tail.limit.filter(|_| !tail.with_ties) else { return Ok(None) };
+    /// LIMIT and OFFSET, bound.
+    pub(super) fn limits(&mut self, tail: &Tail<'_>, outer: &Scope<'_>) -> Result<Limits, SqlError> {
+        let limit = tail.limit.map(|limit| self.row_count(limit, "LIMIT", outer)).transpose()?;
         let offset = tail.offset.map(|offset| self.row_count(offset, "OFFSET", outer)).transpose()?;
-        Ok(Some((offset, self.row_count(limit, "LIMIT", outer)?)))
+        Ok(Limits { limit, offset })
     }
 
     fn row_count(&mut self, expr: &Expr, word: &'static str, outer: &Scope<'_>) -> Result<Scalar, SqlError> {
@@ -291,22 +312,6 @@ impl Binder<'_> {
         let message = format!("argument of {word} must be type bigint, not type {ty}");
         self.coerce(scalar, &SqlType::Int8, CastKind::Assignment)?
             .ok_or_else(|| SqlError::new(SqlState::DATATYPE_MISMATCH, message))
-    }
-
-    /// LIMIT and OFFSET.
-    pub(super) fn limited(
-        &mut self,
-        node: Arc<Node>,
-        tail: &Tail<'_>,
-        ties: Vec<Scalar>,
-        outer: &Scope<'_>,
-    ) -> Result<Arc<Node>, SqlError> {
-        let limit = tail.limit.map(|limit| self.row_count(limit, "LIMIT", outer)).transpose()?;
-        let offset = tail.offset.map(|offset| self.row_count(offset, "OFFSET", outer)).transpose()?;
-        if limit.is_none() && offset.is_none() {
-            return Ok(node);
-        }
-        Ok(Arc::new(Node::Limit { input: node, offset, limit, ties }))
     }
 
     pub(super) fn with(&mut self, with: &ast::With, outer: &Scope<'_>) -> Result<(), SqlError> {
@@ -352,6 +357,15 @@ impl Binder<'_> {
         let node = Node::Recursive { id, prefix: outer.width(), base: base.node, step, all };
         Ok(Planned { node: Arc::new(node), columns })
     }
+}
+
+/// Cuts rows by LIMIT and OFFSET.
+pub(super) fn limited(node: Arc<Node>, limits: Limits, ties: Vec<Scalar>) -> Arc<Node> {
+    let Limits { limit, offset } = limits;
+    if limit.is_none() && offset.is_none() {
+        return node;
+    }
+    Arc::new(Node::Limit { input: node, offset, limit, ties })
 }
 
 /// The columns of a set operation: the left names, types that both sides can take.

@@ -1,7 +1,7 @@
 //! One SELECT: FROM, WHERE, grouping, the select list, DISTINCT, ORDER BY.
 
 use super::bind::{Binder, Grouping, Output, Planned, canonical, direction};
-use super::bind_query::{Tail, order_keys, ordinal};
+use super::bind_query::{Tail, limited, order_keys, ordinal};
 use super::node::{Node, SortKey};
 use super::scalar::Scalar;
 use super::scope::{Place, Scope, slot_expr, slot_of, slot_of_text};
@@ -425,8 +425,9 @@ impl Binder<'_> {
         };
         on.iter().try_for_each(|place| types[*place].check_equality())?;
         slots.iter().try_for_each(|(place, _)| types[*place].check_order())?;
+        let limits = self.limits(&tail, outer)?;
         if !slots.is_empty() {
-            let limit = if on.is_empty() { self.sort_limit(&tail, outer)? } else { None };
+            let limit = if on.is_empty() { tail.of_sort(&limits) } else { None };
             node = Arc::new(Node::Sort { input: node, keys: keys(&slots), limit });
         }
         if !on.is_empty() {
@@ -434,7 +435,7 @@ impl Binder<'_> {
             node = Arc::new(Node::Distinct { input: node, prefix, on });
         }
         let ties = if tail.with_ties { keys(&slots).into_iter().map(|key| key.by).collect() } else { Vec::new() };
-        node = self.limited(node, &tail, ties, outer)?;
+        node = limited(node, limits, ties);
         if types.len() > visible {
             node = Arc::new(Node::Cut { input: node, width: prefix + visible });
         }

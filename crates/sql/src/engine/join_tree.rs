@@ -2,6 +2,7 @@
 
 use super::bind::{Binder, Output};
 use super::bind_from::Items;
+use super::bounds::{Doubling, holds_query};
 use super::item_set::ItemSet;
 use super::keys;
 use super::node::{Join, JoinKey, JoinKind, Node};
@@ -418,7 +419,7 @@ impl Binder<'_> {
                 };
                 let mut names = Names { scope, items: ItemSet::NONE };
                 let _ = value.visit(&mut names);
-                if named && names.items.is_empty() {
+                if named && names.items.is_empty() && !holds_query(value) {
                     return self.scalar(value, outer, Clause::plain("WHERE")).map(Some);
                 }
             }
@@ -493,8 +494,13 @@ impl Binder<'_> {
             };
             return Ok(Built { node: Arc::new(Node::Join(join)), order });
         }
+        // Conditions are bound for the lookup, and again for the join; keys may turn out to be none.
+        let doubling = self.may_double(below.iter().chain(&on).map(|conjunct| &conjunct.expr));
+        self.bounds.doublings += usize::from(doubling == Doubling::Dear);
         let lookup = match right {
-            Tree::Leaf(item) if kind != JoinKind::Full => self.lookup(&left, *item, &below, &on, items, outer)?,
+            Tree::Leaf(item) if kind != JoinKind::Full && doubling != Doubling::No => {
+                self.lookup(&left, *item, &below, &on, items, outer)?
+            }
             _ => None,
         };
         let right = self.build(right, below, items, outer)?;
@@ -505,12 +511,18 @@ impl Binder<'_> {
         let mut keys = Vec::new();
         let mut rest = Vec::new();
         for conjunct in on {
-            match self.join_key(&conjunct, (set(&left.order), &left_scope), (set(&right.order), &right_scope))? {
+            let sides = ((set(&left.order), &left_scope), (set(&right.order), &right_scope));
+            let key = match doubling == Doubling::No && holds_query(&conjunct.expr) {
+                true => None,
+                false => self.join_key(&conjunct, sides.0, sides.1)?,
+            };
+            match key {
                 Some(key) => keys.push(key),
                 None => rest.push(conjunct),
             }
         }
         let on = self.conditions(&rest, &scope, "JOIN/ON")?;
+        self.bounds.doublings -= usize::from(doubling == Doubling::Dear);
         let join = Join {
             left: left.node,
             right: right.node,

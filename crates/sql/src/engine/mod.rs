@@ -29,6 +29,7 @@ mod bind_query;
 mod bind_select;
 mod bind_set;
 mod bind_window;
+mod bounds;
 mod explain;
 mod item_set;
 mod join_tree;
@@ -49,5 +50,6 @@ mod take;
 mod types;
 mod window;
 
+pub(crate) use bounds::recursion;
 pub use query::prepare;
 use query::words_of;

@@ -17,7 +17,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 /// A query inside an expression. Its prefix is the row that the expression is evaluated on.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Subplan {
     pub(super) id: usize,
     pub(super) node: Arc<Node>,
@@ -28,7 +28,7 @@ pub(super) struct Subplan {
 }
 
 /// Something computed before the expression proper.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Step {
     /// `(SELECT ..)`: one column, at most one row.
     Subquery(Subplan),
@@ -55,7 +55,7 @@ pub(super) enum Step {
 }
 
 /// An expression over rows of `width` slots.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Scalar {
     pub(super) steps: Vec<Step>,
     pub(super) expr: Expr,
@@ -194,7 +194,7 @@ impl Step {
             {
                 Ok(Value::Null)
             }
-            Step::Record { fields, .. } => Ok(Value::Record(values(fields, row, run)?.into())),
+            Step::Record { fields, .. } => Value::record(values(fields, row, run)?),
             Step::RowJson { names, values: fields, binary, .. } => {
                 let fields = values(fields, row, run)?;
                 super::aggregate::json(object(names, &fields), *binary)

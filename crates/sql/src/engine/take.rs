@@ -183,6 +183,7 @@ impl Taker<'_, '_, '_, '_> {
     }
 
     fn enter(&mut self, expr: &mut Expr) -> Result<(), SqlError> {
+        self.binder.context.pace.step()?;
         if mark_of(expr).is_some() {
             return Ok(());
         }

@@ -8,6 +8,7 @@ use crate::context::EvalSettings;
 use crate::expr::{self, BindContext, Expr, Parameters, Scope};
 use crate::plan::scope::parse;
 use crate::types::SqlType;
+use crate::work::Pace;
 use crate::{SqlError, SqlState};
 use std::cell::OnceCell;
 
@@ -51,7 +52,7 @@ impl Formulas {
     /// What binding finds wrong; 42P17 unless it is immutable, with `refusal` for a message.
     pub fn value(&self, text: &str, refusal: &str) -> Result<Expr, SqlError> {
         let settings = EvalSettings::default();
-        let context = BindContext { settings: &settings, catalog: None };
+        let context = BindContext { settings: &settings, catalog: None, pace: &Pace::default() };
         let mut none = Parameters::none();
         let bound = expr::bind(&parse(text)?, &self.scope, &mut none, &context).map_err(expr::BindError::into_sql)?;
         // A bare literal is text, as in a select list.
@@ -68,7 +69,7 @@ impl Formulas {
     /// As [`Formulas::value`]; 42804 if the column cannot hold it.
     pub fn assigned(&self, text: &str, column: &str, ty: &SqlType) -> Result<Expr, SqlError> {
         let settings = EvalSettings::default();
-        let context = BindContext { settings: &settings, catalog: None };
+        let context = BindContext { settings: &settings, catalog: None, pace: &Pace::default() };
         let mut none = Parameters::none();
         let bound = expr::bind(&parse(text)?, &self.scope, &mut none, &context).map_err(expr::BindError::into_sql)?;
         let bound = immutable(bound, GENERATED_REFUSAL)?;
@@ -86,7 +87,7 @@ impl Formulas {
     /// As [`Formulas::value`]; 42804 unless it is boolean.
     pub fn condition(&self, text: &str, refusal: &str) -> Result<Expr, SqlError> {
         let settings = EvalSettings::default();
-        let context = BindContext { settings: &settings, catalog: None };
+        let context = BindContext { settings: &settings, catalog: None, pace: &Pace::default() };
         let mut none = Parameters::none();
         let bound = expr::bind_condition(&parse(text)?, "WHERE", &self.scope, &mut none, &context);
         immutable(bound.map_err(expr::BindError::into_sql)?, refusal)

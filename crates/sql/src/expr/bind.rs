@@ -4,12 +4,14 @@ use super::coerce::coerce;
 use super::fold::{fold, settle};
 use super::{Expr, Parameters, Scope, bind_function, bind_operator, resolve};
 use crate::context::{CatalogView, EvalSettings};
+use crate::syntax::depth;
 use crate::types::{CastKind, Field, Interval, IntervalModifier, Numeric, SqlType, TimeModifier, Value, cannot_cast};
+use crate::work::Pace;
 use crate::{SqlError, SqlState};
 use sqlparser::ast;
 
-/// Deepest nesting of an expression: deeper ones are refused, so that no statement exhausts the stack.
-pub const DEPTH_MAX: usize = 256;
+/// Deepest nesting of an expression: each level needs much of the stack while it is bound.
+pub const DEPTH_MAX: usize = 1_000;
 
 /// What binding needs beside names and parameters.
 #[derive(Clone, Copy)]
@@ -18,6 +20,8 @@ pub struct BindContext<'a> {
     pub settings: &'a EvalSettings,
     /// The catalog, for names of relations in literals (`'t'::regclass`, `nextval('s')`).
     pub catalog: Option<&'a dyn CatalogView>,
+    /// Of the statement: each expression within an expression is a step.
+    pub pace: &'a Pace,
 }
 
 /// Why an expression was not bound.
@@ -144,10 +148,9 @@ impl Binder<'_> {
     pub(super) fn expr(&mut self, expr: &ast::Expr) -> Result<Expr, BindError> {
         self.depth += 1;
         if self.depth > DEPTH_MAX {
-            return Err(SqlError::new(SqlState::TOO_COMPLEX, "stack depth limit exceeded")
-                .hint(format!("An expression nests at most {DEPTH_MAX} levels."))
-                .into());
+            return Err(depth::too_deep().hint(format!("An expression nests at most {DEPTH_MAX} levels.")).into());
         }
+        self.context.pace.step()?;
         let bound = self.expr_at_depth(expr)?;
         self.depth -= 1;
         Ok(fold(bound))

@@ -5,13 +5,14 @@ use super::fold::fold;
 use super::function::by_name;
 use super::resolve::{self, Failure};
 use super::{ArithmeticOp, CompareOp, Expr};
+use crate::syntax::depth;
 use crate::types::{SqlType, Value};
 use crate::{SqlError, SqlState};
 use sqlparser::ast::{self, BinaryOperator as B, UnaryOperator as U};
 use std::borrow::Cow;
 
 /// Longest chain of operators: it is evaluated by descending.
-const CHAIN_MAX: usize = 2_000;
+const CHAIN_MAX: usize = depth::LINKS_MAX;
 
 pub(super) fn not_found(symbol: &str, types: &[SqlType]) -> SqlError {
     let shown = match types {
@@ -112,6 +113,11 @@ fn link_power<'e>(links: &mut Vec<(&'e B, Cow<'e, ast::Expr>)>, op: &'e B, expon
     links.push((op, Cow::Owned(signed)));
 }
 
+fn same_length(left: usize, right: usize) -> Result<(), SqlError> {
+    let wrong = || SqlError::new(SqlState::SYNTAX_ERROR, "unequal number of entries in row expressions");
+    if left == right { Ok(()) } else { Err(wrong()) }
+}
+
 impl Binder<'_> {
     pub(super) fn binary(&mut self, left: &ast::Expr, op: &B, right: &ast::Expr) -> Result<Expr, BindError> {
         match op {
@@ -158,7 +164,7 @@ impl Binder<'_> {
             first = left;
         }
         if links.len() > CHAIN_MAX {
-            return Err(SqlError::new(SqlState::TOO_COMPLEX, "stack depth limit exceeded")
+            return Err(depth::too_deep()
                 .hint(format!("An expression chains at most {CHAIN_MAX} operators other than AND and OR."))
                 .into());
         }
@@ -242,15 +248,27 @@ impl Binder<'_> {
     }
 
     fn compare_rows(&mut self, op: CompareOp, left: &[ast::Expr], right: &[ast::Expr]) -> Result<Expr, BindError> {
-        if left.len() != right.len() {
-            return Err(SqlError::new(SqlState::SYNTAX_ERROR, "unequal number of entries in row expressions").into());
-        }
+        same_length(left.len(), right.len())?;
         if left.is_empty() {
             return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, "cannot compare rows of zero length").into());
         }
         let pairs: Result<Vec<(Expr, Expr)>, BindError> =
             left.iter().zip(right).map(|(left, right)| Ok((self.expr(left)?, self.expr(right)?))).collect();
-        let pairs = pairs?;
+        self.compare_pairs(op, pairs?)
+    }
+
+    /// Compares a row that is bound, and compared more than once, with another.
+    fn compare_copied(&mut self, op: CompareOp, left: &[Expr], right: &[ast::Expr]) -> Result<Expr, BindError> {
+        same_length(left.len(), right.len())?;
+        if left.is_empty() {
+            return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, "cannot compare rows of zero length").into());
+        }
+        let copies: Result<Vec<Expr>, SqlError> = left.iter().map(|field| self.parameters.copy(field)).collect();
+        let right = self.list(right)?;
+        self.compare_pairs(op, copies?.into_iter().zip(right).collect())
+    }
+
+    fn compare_pairs(&mut self, op: CompareOp, pairs: Vec<(Expr, Expr)>) -> Result<Expr, BindError> {
         match op {
             CompareOp::Eq | CompareOp::NotEq => {
                 let parts: Result<Vec<Expr>, BindError> =
@@ -273,7 +291,8 @@ impl Binder<'_> {
         };
         let mut whole = self.compare(op, left, right)?;
         while let Some((left, right)) = pairs.pop() {
-            let before = self.compare(strict, left.clone(), right.clone())?;
+            let before = (self.parameters.copy(&left)?, self.parameters.copy(&right)?);
+            let before = self.compare(strict, before.0, before.1)?;
             let equal = self.compare(CompareOp::Eq, left, right)?;
             whole = Expr::Or(vec![before, Expr::And(vec![equal, whole])]);
         }
@@ -371,6 +390,12 @@ impl Binder<'_> {
         low: &ast::Expr,
         high: &ast::Expr,
     ) -> Result<Expr, BindError> {
+        if let (Some(row), Some(low), Some(high)) = (row_fields(expr), row_fields(low), row_fields(high)) {
+            let row = self.list(&row)?;
+            let above = self.compare_copied(if negated { CompareOp::Lt } else { CompareOp::GtEq }, &row, &low)?;
+            let below = self.compare_copied(if negated { CompareOp::Gt } else { CompareOp::LtEq }, &row, &high)?;
+            return Ok(if negated { Expr::Or(vec![above, below]) } else { Expr::And(vec![above, below]) });
+        }
         if row_fields(expr).is_some() {
             let above = self.binary(expr, if negated { &B::Lt } else { &B::GtEq }, low)?;
             let below = self.binary(expr, if negated { &B::Gt } else { &B::LtEq }, high)?;
@@ -378,9 +403,10 @@ impl Binder<'_> {
         }
         let value = self.expr(expr)?;
         let (low, high) = (self.expr(low)?, self.expr(high)?);
-        let above = self.compare(if negated { CompareOp::Lt } else { CompareOp::GtEq }, value, low)?;
-        // Bound again rather than copied: a parameter has its type by now.
-        let value = self.expr(expr)?;
+        let first = self.parameters.copy(&value)?;
+        let above = self.compare(if negated { CompareOp::Lt } else { CompareOp::GtEq }, first, low)?;
+        // A parameter has its type by now.
+        let value = if let Expr::Parameter { .. } = value { self.parameters.copy(&value)? } else { value };
         let below = self.compare(if negated { CompareOp::Gt } else { CompareOp::LtEq }, value, high)?;
         Ok(if negated { Expr::Or(vec![above, below]) } else { Expr::And(vec![above, below]) })
     }
@@ -408,9 +434,10 @@ impl Binder<'_> {
 
     fn in_rows(&mut self, left: &[ast::Expr], list: &[ast::Expr], negated: bool) -> Result<Expr, BindError> {
         let mut rows = Vec::with_capacity(list.len());
+        let left = self.list(left)?;
         for item in list {
             let Some(right) = row_fields(item) else { continue };
-            rows.push(self.compare_rows(CompareOp::Eq, left, &right)?);
+            rows.push(self.compare_copied(CompareOp::Eq, &left, &right)?);
         }
         let any = Expr::Or(rows);
         Ok(if negated { Expr::Not(Box::new(any)) } else { any })
@@ -461,7 +488,13 @@ impl Binder<'_> {
             ))
             .into());
         };
-        let parts: Result<Vec<Expr>, BindError> = array.elem.iter().map(|item| self.binary(left, op, item)).collect();
+        let left = self.expr(left)?;
+        let each = |item| {
+            let copy = self.parameters.copy(&left)?;
+            let item = self.expr(item)?;
+            self.binary_bound(copy, op, item)
+        };
+        let parts: Result<Vec<Expr>, BindError> = array.elem.iter().map(each).collect();
         Ok(if all { Expr::And(parts?) } else { Expr::Or(parts?) })
     }
 
@@ -479,8 +512,13 @@ impl Binder<'_> {
             ast::Expr::Nested(inner) => return self.like_any(symbol, negated, expr, inner),
             _ => return Err(SqlError::unsupported("LIKE ANY of an array that is not written out").into()),
         };
-        let parts: Result<Vec<Expr>, BindError> =
-            list.iter().map(|pattern| self.like(symbol, negated, expr, pattern, None)).collect();
+        let left = self.expr(expr)?;
+        let each = |pattern| {
+            let args = vec![self.parameters.copy(&left)?, self.expr(pattern)?];
+            let matched = self.operator(symbol, args)?;
+            Ok(if negated { Expr::Not(Box::new(matched)) } else { matched })
+        };
+        let parts: Result<Vec<Expr>, BindError> = list.iter().map(each).collect();
         Ok(Expr::Or(parts?))
     }
 

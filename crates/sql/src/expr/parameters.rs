@@ -1,27 +1,35 @@
 //! Types of `$1`..., found while a statement is bound.
 
+use super::Expr;
+use crate::syntax::depth;
 use crate::types::SqlType;
 use crate::{SqlError, SqlState};
 
 /// Greatest number of a parameter: the wire counts them in 16 bits.
 pub const PARAMETERS_MAX: usize = 65_535;
 
+/// Parts of expressions that binding one statement may copy: an operand that is asked twice (BETWEEN) is copied, so that such
+/// operands within each other double.
+const COPIED_MAX: usize = 1_000_000;
+
 /// Types of parameters; [`SqlType::Unknown`] until one is found.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Parameters {
     types: Vec<SqlType>,
     allowed: bool,
+    /// Parts copied so far.
+    copied: usize,
 }
 
 impl Parameters {
     /// Parameters whose first ones may be declared by the client (`Unknown` where it left that open).
     pub fn new(declared: &[SqlType]) -> Parameters {
-        Parameters { types: declared.to_vec(), allowed: true }
+        Parameters { types: declared.to_vec(), allowed: true, copied: 0 }
     }
 
     /// For statements that take none (DDL): any `$1` is 42P02.
     pub fn none() -> Parameters {
-        Parameters { types: Vec::new(), allowed: false }
+        Parameters { types: Vec::new(), allowed: false, copied: 0 }
     }
 
     /// The place and type so far of a parameter as written: `$1`.
@@ -45,6 +53,23 @@ impl Parameters {
         if let Some(slot) = self.types.get_mut(index).filter(|slot| **slot == SqlType::Unknown) {
             *slot = ty.base();
         }
+    }
+
+    /// A copy of an operand. A parameter has the type that it was found to have since.
+    ///
+    /// # Errors
+    /// 54001 if the statement has copied too much.
+    pub(super) fn copy(&mut self, expr: &Expr) -> Result<Expr, SqlError> {
+        expr.visit(&mut |_| self.copied += 1);
+        if self.copied > COPIED_MAX {
+            return Err(depth::too_deep().hint("Operands of BETWEEN, of IN or of comparisons of rows grow too large."));
+        }
+        Ok(match expr {
+            Expr::Parameter { index, .. } => {
+                Expr::Parameter { index: *index, ty: self.types.get(*index).cloned().unwrap_or(SqlType::Unknown) }
+            }
+            other => other.clone(),
+        })
     }
 
     /// Types so far.

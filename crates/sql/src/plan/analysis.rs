@@ -252,7 +252,7 @@ impl<'a> Analysis<'a> {
 
 /// What sqlparser's expressions are bound with.
 pub fn bind_context(context: &PlanContext) -> BindContext<'_> {
-    BindContext { settings: &context.settings, catalog: Some(context.catalog.as_ref()) }
+    BindContext { settings: &context.settings, catalog: Some(context.catalog.as_ref()), pace: &context.pace }
 }
 
 /// The relation that a name means. One that the catalog does not know may be a virtual table or a common table expression.

@@ -23,6 +23,7 @@ use crate::catalog::Relation;
 use crate::context::{CatalogView, EvalSettings, StatementContext};
 use crate::output::Field;
 use crate::types::{Row, SqlType};
+use crate::work::Pace;
 use crate::{Kv, SqlError, SqlState};
 use sqlparser::ast::Statement;
 use std::sync::Arc;
@@ -38,6 +39,8 @@ pub struct PlanContext {
     pub settings: Arc<EvalSettings>,
     /// Types that the client declared for `$1`... (`None` or missing: to be inferred).
     pub parameter_hints: Vec<Option<SqlType>>,
+    /// Of planning: it ends with its statement.
+    pub pace: Pace,
     /// INSERT said OVERRIDING SYSTEM VALUE (or USER VALUE), which the syntax tree cannot say.
     pub overriding: Option<Overriding>,
     /// ON CONFLICT names more than columns, which the syntax tree cannot say.
@@ -54,6 +57,7 @@ impl PlanContext {
             kv: context.kv.clone(),
             settings: context.settings.clone(),
             parameter_hints: Vec::new(),
+            pace: Pace::default(),
             overriding: None,
             inference: None,
             locates: false,

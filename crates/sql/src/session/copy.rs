@@ -14,6 +14,7 @@ use crate::ddl::{CHUNK_BYTES_MAX, CHUNK_ROWS_MAX, SMALL_BYTES_MAX, SMALL_ROWS_MA
 use crate::identifier::{quote_identifier, quote_qualified};
 use crate::output::Output;
 use crate::plan::{Execution, RowInserter, row_inserter};
+use crate::stack;
 use crate::syntax::{Copy, CopySource, Name};
 use crate::transaction::{Isolation, TxnRef};
 use crate::types::{Row, SqlType};
@@ -51,7 +52,7 @@ impl Session {
                 let list: Vec<_> = named.map(|c| quote_identifier(&c.name)).collect();
                 let from = quote_qualified(name.schema.as_deref(), &name.name);
                 let text = format!("SELECT {} FROM {from}", list.join(", "));
-                let all = self.db.texts.parse(&text)?;
+                let all = self.db.texts.parse(&text, &self.pace)?;
                 self.copy_out(&Prepared::parsed(&all, 0, Vec::new()), copy, out)
             }
             CopySource::Query(query, text) => {
@@ -186,8 +187,10 @@ impl Session {
     pub fn copy_data(&mut self, data: &[u8]) -> Result<(), SqlError> {
         let Some(mut copy) = self.copy.take() else { return Ok(()) };
         let _loan = self.lend_limits();
-        let result = copy.splitter.push(data).and_then(|()| self.take_lines(&mut copy));
-        self.keep_or_fail(copy, result)
+        stack::roomy(|| {
+            let result = copy.splitter.push(data).and_then(|()| self.take_lines(&mut copy));
+            self.keep_or_fail(copy, result)
+        })
     }
 
     fn keep_or_fail(&mut self, copy: CopyIn, result: Result<(), SqlError>) -> Result<(), SqlError> {
@@ -258,6 +261,10 @@ impl Session {
     /// # Errors
     /// Those of the rows, or of the statements that follow.
     pub fn copy_done(&mut self, out: &mut dyn Output) -> Result<(), SqlError> {
+        stack::roomy(|| self.end_copy(out))
+    }
+
+    fn end_copy(&mut self, out: &mut dyn Output) -> Result<(), SqlError> {
         let Some(mut copy) = self.copy.take() else { return Ok(()) };
         let _loan = self.lend_limits();
         copy.splitter.finish();
@@ -296,10 +303,12 @@ impl Session {
 
     /// CopyFail: gives the error to send.
     pub fn copy_fail(&mut self, message: &str) -> SqlError {
-        if let Some(copy) = self.copy.take() {
-            self.remember_copy(&copy);
-        }
-        self.failed();
+        stack::roomy(|| {
+            if let Some(copy) = self.copy.take() {
+                self.remember_copy(&copy);
+            }
+            self.failed();
+        });
         SqlError::new(SqlState::QUERY_CANCELED, format!("COPY from stdin failed: {message}"))
     }
 }

@@ -139,7 +139,7 @@ impl Session {
             ty => ty.to_string(),
         };
         let query = format!("SELECT CAST({text} AS {name})");
-        let all = self.db.texts.parse(&query)?;
+        let all = self.db.texts.parse(&query, &self.pace)?;
         let prepared = Prepared::parsed(&all, 0, Vec::new());
         let plan = self.plan_of(&prepared)?;
         let context = self.statement_context(Vec::new())?;

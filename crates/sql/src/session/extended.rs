@@ -7,6 +7,7 @@ use super::startup::Executed;
 use super::{Block, PREPARED_MAX, Session, VALUE_BYTES_MAX};
 use crate::output::{Field, Output};
 use crate::plan::Plan;
+use crate::stack;
 use crate::syntax::Command;
 use crate::types::{SqlType, Value};
 use crate::{SqlError, SqlState};
@@ -19,7 +20,7 @@ impl Session {
     /// Syntax and binding errors; 42P05 if the name is taken.
     pub fn parse(&mut self, name: &str, sql: &str, param_oids: &[u32]) -> Result<(), SqlError> {
         let _loan = self.begin_message();
-        let result = self.parse_new(name, sql, param_oids);
+        let result = stack::roomy(|| self.parse_new(name, sql, param_oids));
         self.deadline.clear();
         if result.is_err() {
             self.failed();
@@ -36,7 +37,7 @@ impl Session {
                 format!("prepared statement \"{name}\" already exists"),
             ));
         }
-        let all = self.db.texts.parse(sql)?;
+        let all = self.db.texts.parse(sql, &self.pace)?;
         let prepared = match all.len() {
             0 => Prepared::new("".into(), Statement::Empty, Vec::new(), 0),
             1 => Prepared::parsed(&all, 0, param_oids.to_vec()),
@@ -98,7 +99,7 @@ impl Session {
         result_formats: &[i16],
     ) -> Result<(), SqlError> {
         let _loan = self.begin_message();
-        let result = self.bind_new(portal, statement, params, param_formats, result_formats);
+        let result = stack::roomy(|| self.bind_new(portal, statement, params, param_formats, result_formats));
         self.deadline.clear();
         if result.is_err() {
             self.failed();
@@ -176,7 +177,7 @@ impl Session {
     /// 26000 for an unknown statement.
     pub fn describe_statement(&mut self, name: &str) -> Result<(Vec<u32>, Vec<Field>), SqlError> {
         let _loan = self.begin_message();
-        let result = self.describe_new(name);
+        let result = stack::roomy(|| self.describe_new(name));
         self.deadline.clear();
         if result.is_err() {
             self.failed();
@@ -231,6 +232,16 @@ impl Session {
         out: &mut dyn Output,
     ) -> Result<Executed, SqlError> {
         let _loan = self.begin_message();
+        stack::roomy(|| self.execute_portal(portal, max_rows, sync_follows, out))
+    }
+
+    fn execute_portal(
+        &mut self,
+        portal: &str,
+        max_rows: u32,
+        sync_follows: bool,
+        out: &mut dyn Output,
+    ) -> Result<Executed, SqlError> {
         let Some(mut running) = self.portals.take(portal) else {
             self.failed();
             return Err(unknown_portal(portal));
@@ -250,16 +261,13 @@ impl Session {
 
     /// A Close message for a statement; an unknown name is no error.
     pub fn close_statement(&mut self, name: &str) {
-        if name.is_empty() {
-            self.unnamed = None;
-        } else {
-            self.prepared.remove(name);
-        }
+        let closed = if name.is_empty() { self.unnamed.take() } else { self.prepared.remove(name) };
+        stack::roomy(|| drop(closed));
     }
 
     /// A Close message for a portal; an unknown name is no error.
     pub fn close_portal(&mut self, name: &str) {
-        self.portals.close(name);
+        stack::roomy(|| self.portals.close(name));
     }
 
     /// A Sync message: commits an implicit transaction.
@@ -269,7 +277,7 @@ impl Session {
     pub fn sync(&mut self) -> Result<(), SqlError> {
         let _loan = self.lend_limits();
         if self.block == Block::None && self.active.is_some() {
-            return self.commit().map_err(|e| self.name_row(e));
+            return stack::roomy(|| self.commit().map_err(|e| self.name_row(e)));
         }
         Ok(())
     }
@@ -277,7 +285,7 @@ impl Session {
     /// The wire failed a message by itself, or skips to Sync after an error that the session did not see: an implicit
     /// transaction is rolled back, a block fails.
     pub fn fail(&mut self) {
-        self.failed();
+        stack::roomy(|| self.failed());
     }
 
     /// The shape of a statement without a plan of its own.

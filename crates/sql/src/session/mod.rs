@@ -53,8 +53,8 @@ use crate::sequence::SessionSequences;
 use crate::sessions::{Backend, Entrance, SessionState};
 use crate::syntax::Modes;
 use crate::transaction::{Interrupt, Patience};
-use crate::work::{Limits, Loan};
-use crate::{SqlError, SqlState, catalog};
+use crate::work::{Limits, Loan, Pace};
+use crate::{SqlError, SqlState, catalog, stack};
 use active::Active;
 use clock::Timestamp;
 use copy::CopyIn;
@@ -91,6 +91,8 @@ enum Block {
 pub struct Session {
     db: Arc<Database>,
     interrupt: Interrupt,
+    /// Of parsing and planning.
+    pace: Pace,
     database: Arc<catalog::Database>,
     settings: Settings,
     /// What `settings` goes back to when SET LOCAL ends.
@@ -128,7 +130,12 @@ pub struct Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        self.drop_active();
+        stack::roomy(|| {
+            self.drop_active();
+            (self.copy, self.rest, self.unnamed) = (None, None, None);
+            self.portals = Portals::default();
+            self.prepared.clear();
+        });
         self.backend.leave();
     }
 }
@@ -180,6 +187,7 @@ impl Session {
         let mut session = Session {
             db,
             interrupt,
+            pace: Pace::default(),
             database,
             settings,
             lasting: None,

@@ -94,7 +94,7 @@ impl Session {
     }
 
     /// A cancelled statement whose time had run out says so.
-    fn timed_out(&self, e: SqlError) -> SqlError {
+    pub(super) fn timed_out(&self, e: SqlError) -> SqlError {
         let late = self.deadline.has_passed(self.db.kv.as_ref());
         if late && (e.state == SqlState::QUERY_CANCELED || e.state == SqlState::LOCK_NOT_AVAILABLE) {
             return work::timed_out();

@@ -7,6 +7,7 @@ use super::startup::Executed;
 use super::{Block, STATEMENT_ATTEMPTS_MAX, Session};
 use crate::SqlError;
 use crate::output::Output;
+use crate::stack;
 use crate::syntax::{Command, Parsed};
 use std::sync::Arc;
 
@@ -19,8 +20,12 @@ impl Session {
     /// The statement's.
     pub fn simple_query(&mut self, sql: &str, out: &mut dyn Output) -> Result<(), SqlError> {
         let _loan = self.begin_message();
+        stack::roomy(|| self.run_text(sql, out))
+    }
+
+    fn run_text(&mut self, sql: &str, out: &mut dyn Output) -> Result<(), SqlError> {
         self.unnamed = None;
-        let all = match self.db.texts.parse(sql) {
+        let all = match self.db.texts.parse(sql, &self.pace) {
             Ok(all) => all,
             Err(e) => {
                 self.failed();

@@ -5,7 +5,9 @@
 
 use crate::SqlError;
 use crate::plan::Plan;
+use crate::stack;
 use crate::syntax::{self, Parsed};
+use crate::work::Pace;
 use parking_lot::Mutex;
 use std::borrow::Borrow;
 use std::collections::HashMap;
@@ -96,15 +98,15 @@ impl TextCache {
     /// Parses a text, or remembers what it was parsed to.
     ///
     /// # Errors
-    /// As [`syntax::parse`].
-    pub fn parse(&self, text: &str) -> Result<Arc<[Parsed]>, SqlError> {
+    /// As [`syntax::parse_at`].
+    pub fn parse(&self, text: &str, pace: &Pace) -> Result<Arc<[Parsed]>, SqlError> {
         if text.len() > CACHED_TEXT_BYTES_MAX {
-            return Ok(syntax::parse(text)?.into());
+            return Ok(syntax::parse_at(text, pace)?.into());
         }
         if let Some(found) = self.parsed.lock().get(text) {
             return Ok(found);
         }
-        let parsed: Arc<[Parsed]> = syntax::parse(text)?.into();
+        let parsed: Arc<[Parsed]> = syntax::parse_at(text, pace)?.into();
         self.parsed.lock().put(text.into(), parsed.clone());
         Ok(parsed)
     }
@@ -120,6 +122,13 @@ impl TextCache {
         if key.text.len() <= CACHED_TEXT_BYTES_MAX {
             self.planned.lock().put(key, (version, plan));
         }
+    }
+}
+
+impl Drop for TextCache {
+    fn drop(&mut self) {
+        let (parsed, planned) = (std::mem::take(self.parsed.get_mut()), std::mem::take(self.planned.get_mut()));
+        stack::roomy(|| drop((parsed, planned)));
     }
 }
 

@@ -4,6 +4,7 @@ use super::command::{Command, Copy, CopyOptions, CopySource};
 use super::lexer::Lexed;
 use super::reader::{Reader, string_of};
 use super::rewrite;
+use crate::work::Pace;
 use crate::{SqlError, SqlState};
 use sqlparser::tokenizer::Token;
 use std::sync::Arc;
@@ -13,7 +14,7 @@ pub(super) fn parse(r: &mut Reader) -> Result<Command, SqlError> {
     let mut options = CopyOptions::default();
     let source = if r.peek() == Some(&Token::LParen) {
         let inside = r.parens()?;
-        query(r.lexed, inside)?
+        query(r.lexed, inside, r.pace)?
     } else {
         r.take("BINARY");
         let table = r.name()?;
@@ -49,9 +50,9 @@ pub(super) fn parse(r: &mut Reader) -> Result<Command, SqlError> {
     Ok(Command::Copy(Box::new(Copy { source, from, options })))
 }
 
-fn query(lexed: &Lexed, inside: std::ops::Range<usize>) -> Result<CopySource, SqlError> {
+fn query(lexed: &Lexed, inside: std::ops::Range<usize>, pace: &Pace) -> Result<CopySource, SqlError> {
     let text = lexed.slice(inside.clone()).into();
-    let mut inner = Reader::new(lexed, inside);
+    let mut inner = Reader::new(lexed, inside, pace);
     match rewrite::query_or_dml(&mut inner)? {
         Command::Planned(planned) => Ok(CopySource::Query(Arc::new(planned), text)),
         _ => Err(inner.error_here()),

@@ -87,7 +87,7 @@ fn table_as(r: &mut Reader, name: super::Name, if_not_exists: bool) -> Result<Co
     } else {
         0
     };
-    let mut inside = Reader::new(r.lexed, r.at..end - tail);
+    let mut inside = Reader::new(r.lexed, r.at..end - tail, r.pace);
     let (query, text) = cursor::inner(&mut inside)?;
     r.skip_all();
     Ok(ddl(Ddl::CreateTableAs { name, columns, if_not_exists, query, text, no_data }))

@@ -1,5 +1,6 @@
 //! Tokens of a text, with places in bytes and characters.
 
+use super::depth::{self, Depth};
 use super::{STATEMENTS_MAX, TEXT_BYTES_MAX, operator};
 use crate::{SqlError, SqlState};
 use sqlparser::tokenizer::{Location, Token, TokenWithSpan};
@@ -9,6 +10,7 @@ use std::ops::Range;
 pub(super) struct Lexed<'a> {
     text: &'a str,
     pub(super) tokens: Vec<TokenWithSpan>,
+    pub(super) depth: Depth,
     /// Byte and character where each line begins.
     lines: Vec<(usize, u32)>,
     /// The byte of each character whose number is a multiple of [`MARK_CHARACTERS`]: a text may be one line.
@@ -30,14 +32,15 @@ impl<'a> Lexed<'a> {
             )
             .hint("Split it, or load data with COPY."));
         }
-        let mut lexed = Lexed { text, tokens: Vec::new(), lines: lines(text), marks: marks(text) };
+        let mut lexed =
+            Lexed { text, tokens: Vec::new(), depth: Depth::default(), lines: lines(text), marks: marks(text) };
         match operator::tokens(text) {
             Ok(tokens) => {
                 lexed.tokens = tokens;
                 lexed.tokens.retain(|t| !matches!(t.token, Token::Whitespace(_) | Token::EOF));
                 lexed.names()?;
                 super::forms::tell(&mut lexed.tokens);
-                super::links::check(&lexed.tokens)?;
+                lexed.depth = depth::measure(&lexed.tokens)?;
                 Ok(lexed)
             }
             Err(e) => {

@@ -7,14 +7,15 @@
 //!
 //! 1. A whole text is parsed before any of it runs: a syntax error anywhere stops all of it, as in PostgreSQL.
 //! 2. Every word of a statement is read or refused; nothing is dropped without a notice.
-//! 3. Depth, length and chains of operators are bounded: [`DEPTH_MAX`], [`TEXT_BYTES_MAX`], `links`.
+//! 3. Length, depth and work are bounded: [`TEXT_BYTES_MAX`], [`depth`], `grammar`.
 
 pub mod command;
 pub mod ddl;
+pub mod depth;
 pub(crate) mod distinct_from;
 mod forms;
+mod grammar;
 mod lexer;
-mod links;
 mod name;
 mod operator;
 mod reader;
@@ -37,14 +38,14 @@ pub use name::{Name, quote_literal};
 pub use rewrite::key_lock;
 
 use crate::SqlError;
+use crate::work::Pace;
+use depth::Depth;
 use lexer::Lexed;
 use reader::Reader;
 use std::sync::Arc;
 
 /// Greatest length of one text, bytes.
 pub const TEXT_BYTES_MAX: usize = 16 << 20;
-/// Greatest nesting of a statement's syntax.
-pub const DEPTH_MAX: usize = 64;
 /// Units of work of reading one statement, beside those of its text.
 const STATEMENT_UNITS: usize = 4_096;
 /// Most statements in one text.
@@ -66,17 +67,25 @@ pub struct Parsed {
 /// # Errors
 /// 42601 with the position; 54000 and 54001 beyond the bounds; 0A000 for what is known and not offered.
 pub fn parse(text: &str) -> Result<Vec<Parsed>, SqlError> {
+    parse_at(text, &Pace::default())
+}
+
+/// As [`parse`], for a statement that may be ended.
+///
+/// # Errors
+/// As [`parse`], and 57014.
+pub fn parse_at(text: &str, pace: &Pace) -> Result<Vec<Parsed>, SqlError> {
     let lexed = Lexed::new(text)?;
     let mut all = Vec::new();
     for tokens in lexed.statements() {
         let (start, end) = lexed.extent(tokens.clone());
         crate::work::step(STATEMENT_UNITS + (end - start.0))?;
-        let mut reader = Reader::new(&lexed, tokens);
+        let mut reader = Reader::new(&lexed, tokens, pace);
         let command = statement(&mut reader)?;
         reader.expect_end()?;
         match command {
             // Short for a query: it is that query from here on.
-            Command::ShowQuery(query) => all.extend(parse(&query)?),
+            Command::ShowQuery(query) => all.extend(parse_at(&query, pace)?),
             command => all.push(Parsed { command, text: text[start.0..end].into(), offset: start.1 }),
         }
     }
@@ -88,8 +97,8 @@ pub fn parse(text: &str) -> Result<Vec<Parsed>, SqlError> {
 /// # Errors
 /// As [`parse`].
 pub fn parse_expression(text: &str) -> Result<sqlparser::ast::Expr, SqlError> {
-    let lexed = Lexed::new(text)?;
-    let mut reader = Reader::new(&lexed, 0..lexed.tokens.len());
+    let (lexed, pace) = (Lexed::new(text)?, Pace::default());
+    let mut reader = Reader::new(&lexed, 0..lexed.tokens.len(), &pace);
     let expr = reader.expression()?;
     reader.expect_end()?;
     Ok(expr)
@@ -100,11 +109,27 @@ pub fn parse_expression(text: &str) -> Result<sqlparser::ast::Expr, SqlError> {
 /// # Errors
 /// As [`parse`].
 pub fn parse_type(text: &str) -> Result<sqlparser::ast::DataType, SqlError> {
-    let lexed = Lexed::new(text)?;
-    let mut reader = Reader::new(&lexed, 0..lexed.tokens.len());
+    let (lexed, pace) = (Lexed::new(text)?, Pace::default());
+    let mut reader = Reader::new(&lexed, 0..lexed.tokens.len(), &pace);
     let ty = reader.data_type()?;
     reader.expect_end()?;
     Ok(ty)
+}
+
+/// The query of a view, and how deep its text nests.
+///
+/// # Errors
+/// As [`parse`].
+pub(crate) fn parse_query(text: &str, pace: &Pace) -> Result<(Box<sqlparser::ast::Query>, Depth), SqlError> {
+    let lexed = Lexed::new(text)?;
+    let mut reader = Reader::new(&lexed, 0..lexed.tokens.len(), pace);
+    if let Command::Planned(Planned { statement: sqlparser::ast::Statement::Query(query), .. }) =
+        statement(&mut reader)?
+    {
+        reader.expect_end()?;
+        return Ok((query, lexed.depth));
+    }
+    Err(reader.error_at(0))
 }
 
 /// One statement, up to its end or to what cannot be part of it.

@@ -1,28 +1,28 @@
 //! Reads one statement's tokens: by our own words, or by the library for expressions, types and queries.
 
+use super::grammar::Grammar;
 use super::lexer::Lexed;
 use super::name::Name;
-use super::{DEPTH_MAX, TEXT_BYTES_MAX, distinct_from};
+use super::{TEXT_BYTES_MAX, distinct_from};
 use crate::identifier::fold;
+use crate::work::Pace;
 use crate::{SqlError, SqlState};
 use sqlparser::ast::{DataType, Expr, Statement};
-use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Location, Token, TokenWithSpan};
 use std::ops::Range;
-
-static DIALECT: PostgreSqlDialect = PostgreSqlDialect {};
 
 /// See the module. A cursor over tokens; `at` is the next one.
 pub(super) struct Reader<'a> {
     pub(super) lexed: &'a Lexed<'a>,
     pub(super) at: usize,
     end: usize,
+    pub(super) pace: &'a Pace,
 }
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(lexed: &'a Lexed<'a>, tokens: Range<usize>) -> Self {
-        Reader { lexed, at: tokens.start, end: tokens.end }
+    pub(super) fn new(lexed: &'a Lexed<'a>, tokens: Range<usize>, pace: &'a Pace) -> Self {
+        Reader { lexed, at: tokens.start, end: tokens.end, pace }
     }
     pub(super) fn peek(&self) -> Option<&'a Token> {
         self.peek_nth(0)
@@ -230,7 +230,7 @@ impl<'a> Reader<'a> {
         self.library(|p| p.parse_data_type())
     }
     /// Lets the library read from here on.
-    fn library<T>(&mut self, read: impl FnOnce(&mut Parser<'static>) -> Result<T, ParserError>) -> Result<T, SqlError> {
+    fn library<T>(&mut self, read: impl FnOnce(&mut Parser) -> Result<T, ParserError>) -> Result<T, SqlError> {
         let tokens = self.lexed.tokens[self.rest()].to_vec();
         let (value, used) = self.library_on(tokens, read)?;
         self.at = (self.at + used).min(self.end);
@@ -256,21 +256,21 @@ impl<'a> Reader<'a> {
     fn library_on<T>(
         &self,
         tokens: Vec<TokenWithSpan>,
-        read: impl FnOnce(&mut Parser<'static>) -> Result<T, ParserError>,
+        read: impl FnOnce(&mut Parser) -> Result<T, ParserError>,
     ) -> Result<(T, usize), SqlError> {
-        let mut parser = Parser::new(&DIALECT).with_recursion_limit(DEPTH_MAX).with_tokens_with_locations(tokens);
+        let grammar = Grammar::new(tokens.len(), self.pace);
+        // How deep the tokens nest is bounded already.
+        let mut parser = Parser::new(&grammar).with_recursion_limit(usize::MAX).with_tokens_with_locations(tokens);
         match read(&mut parser) {
             Ok(value) => Ok((value, parser.index())),
+            Err(ParserError::RecursionLimitExceeded) => Err(grammar.ended()),
             Err(e) => Err(self.library_error(e, &parser)),
         }
     }
 
     fn library_error(&self, error: ParserError, parser: &Parser) -> SqlError {
         match error {
-            ParserError::RecursionLimitExceeded => {
-                SqlError::new(SqlState::TOO_COMPLEX, format!("the statement is nested deeper than {DEPTH_MAX} levels"))
-                    .hint("Write it with fewer levels of parentheses or subqueries.")
-            }
+            ParserError::RecursionLimitExceeded => super::depth::too_deep(),
             ParserError::TokenizerError(message) | ParserError::ParserError(message) => {
                 let (words, location) = split_location(&message);
                 let next = parser.peek_token_ref();

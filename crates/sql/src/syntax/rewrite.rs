@@ -13,8 +13,16 @@ use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 use std::sync::Arc;
 
+/// What queries and statements that write rows begin with, beside a parenthesis.
+const QUERY_OR_DML: [&str; 7] = ["SELECT", "VALUES", "TABLE", "WITH", "INSERT", "UPDATE", "DELETE"];
+
 /// Reads a query or DML statement to its end.
 pub(super) fn query_or_dml(r: &mut Reader) -> Result<Command, SqlError> {
+    // The library reads statements that hold statements (EXPLAIN EXPLAIN ..), as deep as they are many.
+    let begins = |word: &str| QUERY_OR_DML.iter().any(|known| word.eq_ignore_ascii_case(known));
+    if !r.peek_word().map_or(r.peek() == Some(&Token::LParen), begins) {
+        return Err(r.error_here());
+    }
     let start = r.at;
     let text: Arc<str> = r.lexed.slice(r.rest()).into();
     let mut found = Found::default();

@@ -11,7 +11,7 @@ use crate::{SqlError, SqlState};
 use std::cmp::Ordering;
 
 /// Deepest nesting read.
-pub const MAX_DEPTH: usize = 512;
+pub const MAX_DEPTH: usize = 1_000;
 /// The tree is counted in pieces of so many bytes.
 const HELD_PIECE_BYTES: usize = 64 << 10;
 /// Units of work of a comparison of two parts.

@@ -29,6 +29,7 @@ pub use name::{DeclaredType, TimeModifier};
 pub(crate) use number::{float_overflow, float_underflow, out_of_range};
 pub(crate) use numeric::division_by_zero;
 
+use crate::{SqlError, SqlState};
 use bigdecimal::BigDecimal;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -195,3 +196,32 @@ pub struct Array {
 
 /// A row.
 pub type Row = Vec<Value>;
+
+impl Value {
+    /// A row as a value.
+    ///
+    /// # Errors
+    /// 54000 if rows within rows would be too long a text: quotes double with each level.
+    pub fn record(fields: Vec<Value>) -> Result<Value, SqlError> {
+        let nested = fields.iter().any(|field| matches!(field, Value::Record(_)));
+        if nested && nested_text_bytes(&fields) > RECORD_BYTES_MAX {
+            let message = format!("rows within rows are a text of more than {RECORD_BYTES_MAX} bytes");
+            return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message).hint("Nest fewer rows."));
+        }
+        Ok(Value::Record(fields.into()))
+    }
+}
+
+/// Longest text of rows within rows, bytes.
+const RECORD_BYTES_MAX: usize = 16 << 20;
+
+/// An upper bound of the text of a row. It goes as deep as a row has been let to nest.
+fn nested_text_bytes(fields: &[Value]) -> usize {
+    let bytes = |field: &Value| match field {
+        Value::Text(text) | Value::Json(text) | Value::Jsonb(text) => 2 * text.len(),
+        Value::Array(array) => 2 * nested_text_bytes(&array.values),
+        Value::Record(inner) => 2 * nested_text_bytes(inner),
+        _ => 64,
+    };
+    fields.iter().map(|field| bytes(field).saturating_add(3)).fold(2, usize::saturating_add)
+}

@@ -10,6 +10,7 @@ use sql::plan::{Execution, Plan, PlanContext, RowInserter, prepare, row_inserter
 use sql::transaction::memory::MemoryKv;
 use sql::transaction::{BeginOptions, Interrupt, Kv, TxnRef};
 use sql::types::{Row, SqlType, Value};
+use sql::work::Pace;
 use sql::{Field, SqlError, SqlState};
 use sqlparser::ast::{self, ColumnOption, Statement, TableConstraint};
 use sqlparser::dialect::PostgreSqlDialect;
@@ -150,6 +151,7 @@ impl World {
             kv: self.kv.clone(),
             settings: Arc::new(EvalSettings::default()),
             parameter_hints: Vec::new(),
+            pace: Pace::default(),
             overriding: None,
             inference: None,
             locates: false,
