@@ -39,8 +39,9 @@ impl<'a> Lexed<'a> {
                 lexed.tokens = tokens;
                 lexed.tokens.retain(|t| !matches!(t.token, Token::Whitespace(_) | Token::EOF));
                 lexed.names()?;
-                super::forms::tell(&mut lexed.tokens);
+                // Before anything looks within brackets: those forms are read anew at each level.
                 lexed.depth = depth::measure(&lexed.tokens)?;
+                super::forms::tell(&mut lexed.tokens);
                 Ok(lexed)
             }
             Err(e) => {
@@ -152,7 +153,8 @@ mod tests {
             format!("\n\n{}\n1", "é".repeat(5_000)),
             String::new(),
         ] {
-            let lexed = Lexed { text: &text, tokens: Vec::new(), lines: lines(&text), marks: marks(&text) };
+            let (lines, marks) = (lines(&text), marks(&text));
+            let lexed = Lexed { text: &text, tokens: Vec::new(), depth: Depth::default(), lines, marks };
             let (mut line, mut column) = (1, 1);
             let ends = std::iter::once((text.len(), ' '));
             for (character, (byte, c)) in text.char_indices().chain(ends).enumerate() {
