@@ -39,7 +39,7 @@ impl Serving {
         std::panic::set_hook(Box::new(|panic| log::error("panic", &[("what", panic)])));
         let store = StoreDir::open(store).map_err(|e| e.to_string())?;
         let clock = Clock::open(&options.clock).map_err(|e| e.to_string())?;
-        let poller = clock.needs_polling().then(|| clock.start_poller(|event| log_event(event)));
+        let poller = clock.needs_polling().then(|| clock.start_poller(log_event));
         let poller = poller.transpose().map_err(|e| e.to_string())?;
         log_clock(&clock);
         let node = open_node(&store, clock, options)?;

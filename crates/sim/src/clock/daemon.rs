@@ -90,7 +90,7 @@ impl Daemon {
             let real_ahead_ns = moment.real_ns.wrapping_sub(moment.boot_ns);
             let stepped_ns = self.heard.map_or(0, |h| real_ahead_ns.wrapping_sub(h.real_ahead_ns).cast_signed());
             // Not a leap second, which it knows of: whoever sets the clock.
-            self.mixed_ns = if stepped_ns.unsigned_abs() % 1_000_000_000 == 0 {
+            self.mixed_ns = if stepped_ns.unsigned_abs().is_multiple_of(1_000_000_000) {
                 self.mixed_ns / MIXED_SHARE
             } else {
                 stepped_ns / MIXED_SHARE

@@ -47,7 +47,7 @@ fn fixed(east: i64) -> Option<(TimeZone, String)> {
     let all = east.unsigned_abs();
     let mut offset = format!("{:02}", all / 3600);
     for (part, below) in [(all / 60 % 60, 3600), (all % 60, 60)] {
-        if all % below != 0 {
+        if !all.is_multiple_of(below) {
             offset.push_str(&format!(":{part:02}"));
         }
     }

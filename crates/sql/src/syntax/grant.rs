@@ -58,7 +58,9 @@ fn privileges(r: &mut Reader, grants: bool, mentions: &mut Mentions) -> Result<b
             break;
         }
         match r.peek() {
-            Some(Token::LParen) => drop(r.parens()?),
+            Some(Token::LParen) => {
+                r.parens()?;
+            }
             Some(Token::Comma) => drop(r.next()),
             _ => words.push(r.identifier()?),
         }
