@@ -1,4 +1,6 @@
 //! Advisory locks of one process: order, counts, circles, bounds.
+// Tests own threads: sessions that wait for each other.
+#![allow(clippy::disallowed_methods)]
 
 use sql::SqlError;
 use sql::advisory::{AdvisoryLocks, KEYS_MAX, Key, LocalLocks, Mode, Refusal, Request, Scope, Shown};
