@@ -128,7 +128,7 @@ fn unfinished_messages_share_a_bound() {
     let before = resident_bytes(&node);
     let piece = vec![b' '; 1 << 20];
     let mut sockets = Vec::new();
-    for _ in 0..10 {
+    for _ in 0..20 {
         let mut socket = node.socket();
         socket.set_write_timeout(Some(PATIENCE)).unwrap();
         socket.write_all(&startup()).unwrap();
@@ -141,8 +141,9 @@ fn unfinished_messages_share_a_bound() {
         let one: i32 = bystander.query_one("SELECT 1", &[]).unwrap().get(0);
         assert_eq!(one, 1);
     }
+    // The bound, and buffers that were left for larger ones and have not gone back yet; without a bound it is twice that.
     let held = resident_bytes(&node).saturating_sub(before);
-    assert!(held < 400 << 20, "{held} bytes are held");
+    assert!(held < 640 << 20, "{held} bytes are held");
     // One that was dropped is told so, and its connection goes on.
     let mut last = sockets.pop().unwrap();
     last.write_all(&piece).unwrap();
