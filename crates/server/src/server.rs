@@ -29,6 +29,8 @@ pub struct Options {
     pub connections_max: usize,
     /// Addresses other than loopback are allowed, though nothing is encrypted and nobody authenticated.
     pub insecure: bool,
+    /// Asks the allocator to give freed memory back to the system; the binary knows its allocator.
+    pub give_back_memory: fn(),
 }
 
 impl Default for Options {
@@ -38,6 +40,7 @@ impl Default for Options {
             http_addr: "127.0.0.1:8080".into(),
             connections_max: 600,
             insecure: false,
+            give_back_memory: || {},
         }
     }
 }
@@ -104,7 +107,7 @@ impl Server {
         let (sql, sql_addr) = bind(&options.listen_addr, "--listen-addr", options.insecure)?;
         let (http, http_addr) = bind(&options.http_addr, "--http-addr", options.insecure)?;
         let registry = Registry::new(options.connections_max);
-        let messages = MessageBudget::new(LARGE_MESSAGES_BYTES_MAX);
+        let messages = MessageBudget::new(LARGE_MESSAGES_BYTES_MAX, options.give_back_memory);
         let shared = Arc::new(Shared { db, registry, metrics: WireMetrics::default(), messages });
         let http_stop = Arc::new(AtomicBool::new(false));
         http::serve(http, pages(shared.clone(), node), http_stop.clone()).map_err(StartError::Thread)?;

@@ -21,6 +21,19 @@ use std::process::ExitCode;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
+/// Asks the allocator to give freed memory back to the system: after something large, for by itself it waits for the next allocations
+/// of the same threads.
+fn give_back_memory() {
+    unsafe extern "C" {
+        fn mi_collect(force: bool);
+    }
+    // It does nothing while another thread is at it, and what this one freed would stay.
+    static ONE_AT_A_TIME: std::sync::Mutex<()> = std::sync::Mutex::new(());
+    let _alone = ONE_AT_A_TIME.lock();
+    // SAFETY: the allocator above links this function, which takes a C bool and may be called at any time from any thread.
+    unsafe { mi_collect(true) }
+}
+
 fn main() -> ExitCode {
     let command = match args::parse(std::env::args_os()) {
         Ok(command) => command,

@@ -45,7 +45,8 @@ impl Serving {
         let node = open_node(&store, clock, options)?;
         let db =
             Database::open(node.clone(), sql_options(options.server.connections_max)).map_err(|e| e.to_string())?;
-        let server = Server::start(&options.server, db, node.clone()).map_err(|e| e.to_string())?;
+        let server = server::Options { give_back_memory: crate::give_back_memory, ..options.server.clone() };
+        let server = Server::start(&server, db, node.clone()).map_err(|e| e.to_string())?;
         Ok(Serving { server, node, _poller: poller, _store: store })
     }
 

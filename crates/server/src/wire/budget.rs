@@ -13,12 +13,14 @@ pub const OWN_BYTES: usize = 256 << 10;
 pub struct MessageBudget {
     used_bytes: AtomicUsize,
     limit_bytes: usize,
+    give_back: fn(),
 }
 
 impl MessageBudget {
-    /// One of so many bytes.
-    pub fn new(limit_bytes: usize) -> Arc<MessageBudget> {
-        Arc::new(MessageBudget { used_bytes: AtomicUsize::new(0), limit_bytes })
+    /// One of so many bytes. `give_back` asks the allocator for what was freed, on the thread that freed it: by itself it keeps pages
+    /// for a next time that may never come.
+    pub fn new(limit_bytes: usize, give_back: fn()) -> Arc<MessageBudget> {
+        Arc::new(MessageBudget { used_bytes: AtomicUsize::new(0), limit_bytes, give_back })
     }
     /// The greatest number of bytes.
     pub fn limit_bytes(&self) -> usize {
@@ -34,8 +36,11 @@ impl MessageBudget {
         let more = |used: usize| used.checked_add(bytes).filter(|used| *used <= self.limit_bytes);
         self.used_bytes.fetch_update(Relaxed, Relaxed, more).is_ok()
     }
-    /// Gives bytes back.
+    /// Gives bytes back that were freed.
     pub fn give(&self, bytes: usize) {
-        self.used_bytes.fetch_sub(bytes, Relaxed);
+        if bytes > 0 {
+            self.used_bytes.fetch_sub(bytes, Relaxed);
+            (self.give_back)();
+        }
     }
 }

@@ -80,6 +80,7 @@ enum Filled {
 
 impl Drop for Inbox {
     fn drop(&mut self) {
+        self.buffer = Vec::new();
         self.budget.give(self.taken_bytes);
     }
 }
@@ -255,7 +256,7 @@ mod tests {
     }
 
     fn inbox() -> Inbox {
-        Inbox::new(MessageBudget::new(MESSAGE_BYTES_MAX))
+        Inbox::new(MessageBudget::new(MESSAGE_BYTES_MAX, || {}))
     }
 
     fn message(tag: u8, body: &[u8]) -> Vec<u8> {
@@ -317,7 +318,7 @@ mod tests {
     /// Large messages of all clients share a bound; small ones do not meet it, and what a large one held comes back.
     #[test]
     fn large_messages_share_a_bound() {
-        let budget = MessageBudget::new(1 << 20);
+        let budget = MessageBudget::new(1 << 20, || {});
         let (mut first, mut second) = (Inbox::new(budget.clone()), Inbox::new(budget.clone()));
         let large = message(b'Q', &vec![7; 1_200_000]);
         let small = message(b'Q', b"small\0");
