@@ -275,6 +275,7 @@ fn every_function_ends_with_its_statement() {
 
 /// What would take minutes, hours or years.
 const ENDLESS: &[&str] = &[
+    "select length(regexp_replace(repeat('ab', 5000000), '(a)(b)', '\\2\\1', 'g'))",
     // Patterns: each character of the text with each of the pattern.
     "select repeat('a', 2000000) like '%' || repeat('a', 1000000) || 'b%'",
     "select repeat('a', 2000000) ilike '%' || repeat('a', 1000000) || 'b%'",

@@ -3,7 +3,7 @@
 use super::depth::{self, Depth};
 use super::{STATEMENTS_MAX, TEXT_BYTES_MAX, operator};
 use crate::{SqlError, SqlState};
-use sqlparser::tokenizer::{Location, Token, TokenWithSpan};
+use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Whitespace};
 use std::ops::Range;
 
 /// A text in tokens; white space and comments are left out.
@@ -36,7 +36,7 @@ impl<'a> Lexed<'a> {
             Lexed { text, tokens: Vec::new(), depth: Depth::default(), lines: lines(text), marks: marks(text) };
         match operator::tokens(text) {
             Ok(tokens) => {
-                lexed.tokens = tokens;
+                lexed.tokens = continued(tokens);
                 lexed.tokens.retain(|t| !matches!(t.token, Token::Whitespace(_) | Token::EOF));
                 lexed.names()?;
                 // Before anything looks within brackets: those forms are read anew at each level.
@@ -138,6 +138,40 @@ fn lines(text: &str) -> Vec<Place> {
 fn lower_first(message: &str) -> String {
     let mut chars = message.chars();
     chars.next().map_or(String::new(), |c| c.to_lowercase().chain(chars).collect())
+}
+
+/// Literals that go on in another line: `'multi'`, a line break, `'line'` is one.
+fn continued(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+    let mut out: Vec<TokenWithSpan> = Vec::with_capacity(tokens.len());
+    // The place of the literal that may go on, and whether a line break came since.
+    let mut open: Option<(usize, bool)> = None;
+    for token in tokens {
+        match (&token.token, open) {
+            (Token::SingleQuotedString(more), Some((at, true))) => {
+                let (Token::SingleQuotedString(text)
+                | Token::EscapedStringLiteral(text)
+                | Token::NationalStringLiteral(text)) = &mut out[at].token
+                else {
+                    continue;
+                };
+                text.push_str(more);
+                out[at].span.end = token.span.end;
+                out.truncate(at + 1);
+                open = Some((at, false));
+                continue;
+            }
+            (Token::SingleQuotedString(_) | Token::EscapedStringLiteral(_) | Token::NationalStringLiteral(_), _) => {
+                open = Some((out.len(), false))
+            }
+            (Token::Whitespace(Whitespace::Newline | Whitespace::SingleLineComment { .. }), Some((at, _))) => {
+                open = Some((at, true));
+            }
+            (Token::Whitespace(Whitespace::Space | Whitespace::Tab), _) => {}
+            _ => open = None,
+        }
+        out.push(token);
+    }
+    out
 }
 
 #[cfg(test)]

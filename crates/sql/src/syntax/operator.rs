@@ -44,16 +44,36 @@ fn is_name_start(byte: u8) -> bool {
     byte.is_ascii_alphabetic() || byte == b'_' || byte >= 0x80
 }
 
-/// Where the operator that begins at `at` ends.
-fn operator_end(bytes: &[u8], at: usize) -> usize {
-    let mut end = at;
-    while end < bytes.len() && is_part(bytes[end]) && !(end > at && starts_comment(&bytes[end..])) {
-        end += 1;
+/// Operator characters without a space, up to a comment: one operator or several.
+#[derive(Clone, Copy, Default)]
+struct Together {
+    end: usize,
+    /// The last that is no sign, and the last but the last character that frees signs.
+    no_sign: Option<usize>,
+    frees: Option<usize>,
+}
+
+impl Together {
+    fn from(bytes: &[u8], at: usize) -> Together {
+        let mut end = at;
+        while end < bytes.len() && is_part(bytes[end]) && !(end > at && starts_comment(&bytes[end..])) {
+            end += 1;
+        }
+        let last = |from: usize, until: usize, is: fn(u8) -> bool| (from..until).rev().find(|i| is(bytes[*i]));
+        Together {
+            end,
+            no_sign: last(at, end, |byte| !matches!(byte, b'+' | b'-')),
+            frees: last(at, end - 1, frees_sign),
+        }
     }
-    while end - at > 1 && matches!(bytes[end - 1], b'+' | b'-') && !bytes[at..end - 1].iter().copied().any(frees_sign) {
-        end -= 1;
+
+    /// Where the operator that begins at `at`, within these, ends.
+    fn operator_end(&self, at: usize) -> usize {
+        if self.frees.is_some_and(|frees| frees >= at) {
+            return self.end;
+        }
+        self.no_sign.map_or(0, |i| i + 1).max(at + 1)
     }
-    end
 }
 
 fn starts_comment(bytes: &[u8]) -> bool {
@@ -64,6 +84,8 @@ fn starts_comment(bytes: &[u8]) -> bool {
 struct Walk<'a> {
     bytes: &'a [u8],
     at: usize,
+    /// What was looked at last: signs that stand together are one operator each.
+    together: Together,
 }
 
 impl Iterator for Walk<'_> {
@@ -82,7 +104,10 @@ impl Iterator for Walk<'_> {
                 b'/' if self.bytes[self.at..].starts_with(b"/*") => self.block(),
                 byte if is_part(byte) => {
                     let start = self.at;
-                    self.at = operator_end(self.bytes, start);
+                    if start >= self.together.end {
+                        self.together = Together::from(self.bytes, start);
+                    }
+                    self.at = self.together.operator_end(start);
                     return Some(start..self.at);
                 }
                 _ => self.at += 1,
@@ -179,7 +204,7 @@ impl Walk<'_> {
 /// The operators of a text that the library would cut otherwise.
 fn misread(text: &str) -> Vec<Range<usize>> {
     let bytes = text.as_bytes();
-    Walk { bytes, at: 0 }
+    Walk { bytes, at: 0, together: Together::default() }
         .filter(|operator| {
             let followed = bytes.get(operator.end).is_some_and(|byte| is_part(*byte));
             followed || (operator.len() > 1 && !KNOWN.contains(&&text[operator.clone()]))
@@ -272,6 +297,13 @@ mod tests {
         assert_eq!(cut("'a>-b'>-$1"), ["'a>-b'", ">", "-", "$1"]);
         assert_eq!(cut("$x$ >- $$ >- $x$>-1"), ["$x$ >- $$ >- $x$", ">", "-", "1"]);
         assert_eq!(cut("E'\\'>-'>-1"), ["E''>-'", ">", "-", "1"]);
+    }
+
+    #[test]
+    fn signs_that_stand_together_are_looked_at_once() {
+        let signs = 200_000;
+        assert_eq!(cut(&"+".repeat(signs)).len(), signs);
+        assert_eq!(cut(&"+-@+".repeat(signs)).len(), 1);
     }
 
     #[test]

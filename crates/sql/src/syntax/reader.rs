@@ -231,10 +231,26 @@ impl<'a> Reader<'a> {
     }
     /// Lets the library read from here on.
     fn library<T>(&mut self, read: impl FnOnce(&mut Parser) -> Result<T, ParserError>) -> Result<T, SqlError> {
-        let tokens = self.lexed.tokens[self.rest()].to_vec();
+        let tokens = self.lexed.tokens[self.part()].to_vec();
         let (value, used) = self.library_on(tokens, read)?;
         self.at = (self.at + used).min(self.end);
         Ok(value)
+    }
+
+    /// From here to the comma or bracket that ends a part of a list, and that one: the rest of a long list is not copied for each.
+    fn part(&self) -> Range<usize> {
+        let mut depth = 0usize;
+        let ends = |token: &TokenWithSpan| {
+            match &token.token {
+                Token::LParen | Token::LBracket => depth += 1,
+                Token::RParen | Token::RBracket | Token::Comma if depth == 0 => return true,
+                Token::RParen | Token::RBracket => depth -= 1,
+                _ => {}
+            }
+            false
+        };
+        let end = self.lexed.tokens[self.rest()].iter().position(ends).map_or(self.end, |n| self.at + n + 1);
+        self.at..end
     }
 
     /// Lets the library read a whole statement from tokens that may have been rewritten.

@@ -115,6 +115,9 @@ pub(super) struct Regex {
     word: Rc<class::Set>,
 }
 
+/// Units of work of a match, beside those of its text: each is found anew, and its groups by themselves.
+const MATCH_UNITS: usize = 8_192;
+
 impl Regex {
     /// The compiled expression; it is kept for the next time.
     ///
@@ -192,6 +195,7 @@ impl Regex {
         let mut matcher = Matcher::new(&self.parsed, &self.looks, text, &self.word, &mut places, look)?;
         let mut at = from;
         while at <= text.len() {
+            crate::work::step(MATCH_UNITS)?;
             let hint = match &self.automaton {
                 Some(automaton) => match automaton.search(&Input::new(text).span(at..text.len())) {
                     Some(found) => Some(found.start()),
