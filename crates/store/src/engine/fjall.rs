@@ -253,6 +253,9 @@ impl Engine for FjallEngine {
         if self.disk_bytes() > RECLAIM_BYTES_MAX {
             return Ok(());
         }
-        self.tidied(self.with(|open| open.versions.major_compact().map_err(|e| of("merging the engine", &e))))
+        self.tidied(self.with(|open| open.versions.major_compact().map_err(|e| of("merging the engine", &e))))?;
+        // The files of before are kept for readers of before until a later merge, for which a full disk may have no room and nobody a
+        // reason. Opening deletes what no version names.
+        self.reopen()
     }
 }
