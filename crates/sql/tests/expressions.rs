@@ -4,10 +4,8 @@
 //! The `.known` file beside each lists the lines that differ, with our answer: a new difference fails, and so does one that is gone.
 //! Set `BLESS=1` to write those files again.
 
-use sql::catalog::{Database, Relation, Schema};
-use sql::context::{CatalogView, EvalSettings, MemoryBudget, Sequences, StatementContext};
+use sql::context::{EvalSettings, StatementContext};
 use sql::expr::{BindContext, Parameters, Scope, bind};
-use sql::transaction::{BeginOptions, Kv, TxnRef, memory::MemoryKv};
 use sql::types::{CastContext, CastKind, SqlType};
 use sql::work::Pace;
 use sql::{SqlError, SqlState};
@@ -16,68 +14,16 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 
-struct NoCatalog;
+mod statement;
 
-impl CatalogView for NoCatalog {
-    fn relation(&self, _: Option<&str>, _: &str) -> Result<Option<Arc<Relation>>, SqlError> {
-        Ok(None)
-    }
-    fn relation_by_id(&self, _: u32) -> Result<Option<Arc<Relation>>, SqlError> {
-        Ok(None)
-    }
-    fn relations(&self) -> Result<Vec<Arc<Relation>>, SqlError> {
-        Ok(vec![])
-    }
-    fn schemas(&self) -> Result<Vec<Schema>, SqlError> {
-        Ok(vec![])
-    }
-    fn databases(&self) -> Result<Vec<Database>, SqlError> {
-        Ok(vec![])
-    }
-    fn current_database(&self) -> Database {
-        Database { id: 1, name: "postgres".into(), extensions: Vec::new() }
-    }
-    fn version(&self) -> u64 {
-        0
-    }
-}
-
-impl Sequences for NoCatalog {
-    fn next(&self, _: u32) -> Result<i64, SqlError> {
-        Ok(1)
-    }
-    fn current(&self, _: u32) -> Result<i64, SqlError> {
-        Ok(1)
-    }
-    fn last(&self) -> Result<i64, SqlError> {
-        Ok(1)
-    }
-    fn set(&self, _: u32, value: i64, _: bool) -> Result<i64, SqlError> {
-        Ok(value)
-    }
-}
+/// The statement's memory in these tests, bytes.
+const MEMORY_BYTES: usize = 1 << 20;
 
 fn context() -> Arc<StatementContext> {
-    let kv: Arc<dyn Kv> = Arc::new(MemoryKv::default());
-    let txn = kv.begin(&BeginOptions::default()).expect("a transaction begins");
-    let settings = EvalSettings { time_zone: chrono_tz::Europe::Berlin.into(), ..EvalSettings::default() };
-    Arc::new(StatementContext {
-        txn: TxnRef::new(txn),
-        catalog: Arc::new(NoCatalog),
-        kv,
-        sequences: Arc::new(NoCatalog),
-        params: vec![],
-        settings: Arc::new(settings),
-        transaction_us: 0,
-        statement_us: 0,
-        interrupt: Default::default(),
-        deadline: Default::default(),
-        memory: Arc::new(MemoryBudget::new(1 << 20)),
-        deferred: Default::default(),
-        hash_seed: 0,
-        backend: sql::Backend::alone(),
-        modes: Default::default(),
-    })
+    statement::context(
+        MEMORY_BYTES,
+        EvalSettings { time_zone: chrono_tz::Europe::Berlin.into(), ..EvalSettings::default() },
+    )
 }
 
 fn parse(text: &str) -> Result<sqlparser::ast::Expr, SqlError> {

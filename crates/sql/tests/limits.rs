@@ -5,12 +5,12 @@
 
 use sql::context::EvalSettings;
 use sql::expr::function::{self, Arguments, Function, Sig};
-use sql::output::Mark;
+use sql::output::Nowhere;
 use sql::transaction::memory::MemoryKv;
 use sql::transaction::{Admin, AdminReply, BeginOptions, Deadline, Interrupt, Patience};
 use sql::types::{Array, Interval, Numeric, SqlType, Value};
 use sql::work::{self, Limits, UNITS_PER_LOOK, VALUE_BYTES_MAX};
-use sql::{Database, DatabaseOptions, Field, Kv, KvError, Output, Session, SqlError, Startup, Transaction};
+use sql::{Database, DatabaseOptions, Kv, KvError, Session, SqlError, Startup, Transaction};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::sync::Arc;
@@ -96,35 +96,6 @@ impl Kv for Ticking {
     }
 }
 
-/// Counts rows.
-#[derive(Default)]
-struct Rows(usize);
-
-impl Output for Rows {
-    fn row_description(&mut self, _: &[Field], _: &[i16]) {}
-    fn row(&mut self, _: &[Value], _: &[Field], _: &[i16], _: &EvalSettings) -> Result<(), SqlError> {
-        self.0 += 1;
-        Ok(())
-    }
-    fn command_complete(&mut self, _: &str) {}
-    fn empty_query(&mut self) {}
-    fn notice(&mut self, _: &SqlError) {}
-    fn parameter_status(&mut self, _: &str, _: &str) {}
-    fn copy_in(&mut self, _: usize) {}
-    fn copy_out(&mut self, _: usize) {}
-    fn copy_data(&mut self, _: &[u8]) -> Result<(), SqlError> {
-        Ok(())
-    }
-    fn copy_done(&mut self) {}
-    fn mark(&self) -> Mark {
-        Mark(self.0 as u64)
-    }
-    fn rewind(&mut self, mark: Mark) -> bool {
-        self.0 = mark.0 as usize;
-        true
-    }
-}
-
 fn session(interrupt: Interrupt) -> Session {
     let db = Database::open(Arc::new(Ticking::new()), DatabaseOptions::default()).expect("open");
     let startup = Startup { user: "root".into(), database: "postgres".into(), ..Startup::default() };
@@ -132,7 +103,7 @@ fn session(interrupt: Interrupt) -> Session {
 }
 
 fn state_of(session: &mut Session, sql: &str) -> String {
-    match session.simple_query(sql, &mut Rows::default()) {
+    match session.simple_query(sql, &mut Nowhere) {
         Ok(()) => "00000".into(),
         Err(e) => e.state.as_str().into(),
     }
@@ -224,7 +195,7 @@ fn each_call(function: &Function, large_bytes: usize, mut check: impl FnMut(&[Va
 /// A call of any function holds and gives no more than it may. A new function is called here, too.
 #[test]
 fn no_function_makes_more_than_it_may() {
-    let statement = statement::context(MEMORY_BYTES);
+    let statement = statement::context(MEMORY_BYTES, EvalSettings::default());
     let limits = Limits::new(Patience::default(), statement.kv.clone());
     let _loan = limits.lend(statement.memory.clone());
     for function in function::all().filter(|function| !WAITING.contains(&function.name)) {
@@ -249,7 +220,7 @@ fn statement_is_missing(e: &SqlError) -> bool {
 /// A call of any function is work: if its statement is over, a call with a large argument ends.
 #[test]
 fn every_function_ends_with_its_statement() {
-    let statement = statement::context(MEMORY_BYTES);
+    let statement = statement::context(MEMORY_BYTES, EvalSettings::default());
     let deadline = Deadline::default();
     deadline.set(0);
     let limits = Limits::new(Patience { interrupt: Interrupt::default(), deadline }, statement.kv.clone());

@@ -48,7 +48,7 @@ impl Sequences for NoCatalog {
 }
 
 /// A context that no statement runs in.
-pub fn context(memory_bytes: usize) -> Arc<StatementContext> {
+pub fn context(memory_bytes: usize, settings: EvalSettings) -> Arc<StatementContext> {
     let kv: Arc<dyn Kv> = Arc::new(MemoryKv::default());
     let txn = kv.begin(&BeginOptions::default()).expect("a transaction begins");
     Arc::new(StatementContext {
@@ -57,7 +57,7 @@ pub fn context(memory_bytes: usize) -> Arc<StatementContext> {
         kv,
         sequences: Arc::new(NoCatalog),
         params: vec![],
-        settings: Arc::new(EvalSettings::default()),
+        settings: Arc::new(settings),
         transaction_us: 0,
         statement_us: 0,
         interrupt: Default::default(),
