@@ -68,6 +68,8 @@ states! {
     INVALID_AUTHORIZATION = b"28000";
     /// invalid_cursor_name
     INVALID_CURSOR_NAME = b"34000";
+    /// invalid_cursor_definition
+    INVALID_CURSOR_DEFINITION = b"42P11";
     /// invalid_catalog_name
     INVALID_CATALOG_NAME = b"3D000";
     /// invalid_schema_name

@@ -43,9 +43,9 @@ pub trait Output {
     /// A setting that clients follow has changed.
     fn parameter_status(&mut self, name: &str, value: &str);
     /// `COPY FROM STDIN` begins: the client is asked for data in `columns` columns (text format).
-    fn copy_in(&mut self, columns: usize);
+    fn copy_in(&mut self, columns: usize, binary: bool);
     /// `COPY TO STDOUT` begins.
-    fn copy_out(&mut self, columns: usize);
+    fn copy_out(&mut self, columns: usize, binary: bool);
     /// A line of `COPY TO STDOUT`.
     fn copy_data(&mut self, line: &[u8]) -> Result<(), SqlError>;
     /// `COPY TO STDOUT` ends.
@@ -69,8 +69,8 @@ impl Output for Nowhere {
     fn empty_query(&mut self) {}
     fn notice(&mut self, _: &SqlError) {}
     fn parameter_status(&mut self, _: &str, _: &str) {}
-    fn copy_in(&mut self, _: usize) {}
-    fn copy_out(&mut self, _: usize) {}
+    fn copy_in(&mut self, _: usize, _: bool) {}
+    fn copy_out(&mut self, _: usize, _: bool) {}
     fn copy_data(&mut self, _: &[u8]) -> Result<(), SqlError> {
         Ok(())
     }

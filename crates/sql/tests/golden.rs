@@ -55,10 +55,10 @@ impl Output for Collector {
     fn parameter_status(&mut self, name: &str, value: &str) {
         self.lines.push(format!("({name} = {value})"));
     }
-    fn copy_in(&mut self, columns: usize) {
+    fn copy_in(&mut self, columns: usize, _: bool) {
         self.lines.push(format!("(copy in, {columns} columns)"));
     }
-    fn copy_out(&mut self, columns: usize) {
+    fn copy_out(&mut self, columns: usize, _: bool) {
         self.lines.push(format!("(copy out, {columns} columns)"));
     }
     fn copy_data(&mut self, line: &[u8]) -> Result<(), SqlError> {

@@ -130,11 +130,11 @@ impl<W: Write> Output for Outbox<W> {
     fn parameter_status(&mut self, name: &str, value: &str) {
         backend::parameter_status(&mut self.buffer, name, value);
     }
-    fn copy_in(&mut self, columns: usize) {
-        copy_begin(&mut self.buffer, b'G', columns);
+    fn copy_in(&mut self, columns: usize, binary: bool) {
+        copy_begin(&mut self.buffer, b'G', columns, binary);
     }
-    fn copy_out(&mut self, columns: usize) {
-        copy_begin(&mut self.buffer, b'H', columns);
+    fn copy_out(&mut self, columns: usize, binary: bool) {
+        copy_begin(&mut self.buffer, b'H', columns, binary);
     }
     fn copy_data(&mut self, line: &[u8]) -> Result<(), SqlError> {
         let at = backend::begin(&mut self.buffer, b'd');
@@ -156,11 +156,13 @@ impl<W: Write> Output for Outbox<W> {
 }
 
 /// `CopyInResponse` and `CopyOutResponse`: every column in text.
-fn copy_begin(out: &mut Vec<u8>, tag: u8, columns: usize) {
+fn copy_begin(out: &mut Vec<u8>, tag: u8, columns: usize, binary: bool) {
     let at = backend::begin(out, tag);
-    out.push(0);
+    out.push(u8::from(binary));
     out.extend_from_slice(&(columns as u16).to_be_bytes());
-    out.resize(out.len() + 2 * columns, 0);
+    for _ in 0..columns {
+        out.extend_from_slice(&u16::from(binary).to_be_bytes());
+    }
     backend::end(out, at);
 }
 

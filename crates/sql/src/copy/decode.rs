@@ -1,6 +1,7 @@
 //! From a line to values.
 
 use super::CopyFormat;
+use crate::syntax::command::CopyLayout;
 use crate::context::EvalSettings;
 use crate::types::{SqlType, Value};
 use crate::{SqlError, SqlState};
@@ -31,8 +32,11 @@ impl CopyFormat {
         row: &mut Vec<Value>,
     ) -> Result<(), SqlError> {
         row.clear();
-        let result =
-            if self.csv { self.decode_csv(line, settings, row) } else { self.decode_text(line, settings, row) };
+        let result = match self.layout {
+            CopyLayout::Text => self.decode_text(line, settings, row),
+            CopyLayout::Csv => self.decode_csv(line, settings, row),
+            CopyLayout::Binary => self.decode_binary(line, row),
+        };
         result.map_err(|error| self.place(error, number, row.len()))
     }
 

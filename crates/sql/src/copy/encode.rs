@@ -1,12 +1,17 @@
 //! From values to a line.
 
 use super::CopyFormat;
+use crate::syntax::command::CopyLayout;
 use crate::context::EvalSettings;
 use crate::types::Value;
 
 impl CopyFormat {
     /// Appends a row as a line with its newline.
     pub fn encode(&self, row: &[Value], settings: &EvalSettings, out: &mut Vec<u8>) {
+        if self.layout == CopyLayout::Binary {
+            return self.encode_binary(row, out);
+        }
+        let csv = self.layout == CopyLayout::Csv;
         let mut field = Vec::new();
         for (i, (value, (_, ty))) in row.iter().zip(&self.columns).enumerate() {
             if i > 0 {
@@ -16,13 +21,13 @@ impl CopyFormat {
                 out.extend_from_slice(self.null.as_bytes());
                 continue;
             }
-            if !self.csv && matches!(value, Value::Int4(_) | Value::Int8(_) | Value::Int2(_)) {
+            if !csv && matches!(value, Value::Int4(_) | Value::Int8(_) | Value::Int2(_)) {
                 value.write_text(ty, settings, out);
                 continue;
             }
             field.clear();
             value.write_text(ty, settings, &mut field);
-            if self.csv {
+            if csv {
                 let force = self.force_quote.get(i).copied().unwrap_or(false);
                 self.put_csv(&field, force, row.len() == 1, out);
             } else {
@@ -38,7 +43,7 @@ impl CopyFormat {
             if i > 0 {
                 out.push(self.delimiter);
             }
-            if self.csv {
+            if self.layout == CopyLayout::Csv {
                 self.put_csv(name.as_bytes(), false, false, out)
             } else {
                 self.put_text(name.as_bytes(), out)

@@ -1,14 +1,14 @@
 //! A format with its options settled.
 
-use crate::syntax::command::CopyOptions;
+use crate::syntax::command::{CopyLayout, CopyOptions};
 use crate::types::SqlType;
 use crate::{SqlError, SqlState};
 
 /// How rows are written as lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CopyFormat {
-    /// csv, else text.
-    pub csv: bool,
+    /// Which it is.
+    pub layout: CopyLayout,
     /// Between fields.
     pub delimiter: u8,
     /// What stands for NULL.
@@ -33,6 +33,20 @@ fn invalid(text: impl Into<String>) -> SqlError {
     SqlError::new(SqlState::INVALID_PARAMETER, text)
 }
 
+/// What has no meaning where no field is a text.
+fn refuse_in_binary(options: &CopyOptions) -> Result<(), SqlError> {
+    for (given, name, state) in [
+        (options.delimiter.is_some(), "DELIMITER", SqlState::SYNTAX_ERROR),
+        (options.null.is_some(), "NULL", SqlState::SYNTAX_ERROR),
+        (options.header, "HEADER", SqlState::FEATURE_NOT_SUPPORTED),
+    ] {
+        if given {
+            return Err(SqlError::new(state, format!("cannot specify {name} in BINARY mode")));
+        }
+    }
+    Ok(())
+}
+
 impl CopyFormat {
     /// Settles the options of a statement for these columns.
     ///
@@ -46,7 +60,10 @@ impl CopyFormat {
                 .filter(u8::is_ascii)
                 .ok_or_else(|| SqlError::unsupported(format!("a COPY {what} of more than one byte"))),
         };
-        let csv = options.csv;
+        let csv = options.layout == CopyLayout::Csv;
+        if options.layout == CopyLayout::Binary {
+            refuse_in_binary(options)?;
+        }
         let delimiter = one_byte(options.delimiter, if csv { b',' } else { b'\t' }, "delimiter")?;
         let quote = one_byte(options.quote, b'"', "quote")?;
         let escape = one_byte(options.escape, quote, "escape")?;
@@ -109,7 +126,7 @@ impl CopyFormat {
         };
         let (force_not_null, force_null) = (flags(&options.force_not_null)?, flags(&options.force_null)?);
         Ok(CopyFormat {
-            csv,
+            layout: options.layout,
             delimiter,
             null,
             header: options.header,

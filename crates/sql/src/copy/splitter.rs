@@ -4,7 +4,8 @@
 //! 1. What is scanned once is not scanned again: the place and the state within quotes are kept over chunks.
 //! 2. Memory is bounded by [`LINE_BYTES_MAX`] and one chunk.
 
-use super::CopyFormat;
+use super::{CopyFormat, TupleSplitter};
+use crate::syntax::command::CopyLayout;
 use crate::{SqlError, SqlState};
 
 /// Longest line, bytes. A value is at most 16 MiB, and its escapes may double it.
@@ -35,7 +36,7 @@ impl LineSplitter {
             buffer: Vec::new(),
             start: 0,
             scanned: 0,
-            csv: format.csv,
+            csv: format.layout == CopyLayout::Csv,
             quote: format.quote,
             escape: format.escape,
             in_quotes: false,
@@ -152,5 +153,62 @@ impl LineSplitter {
             }
         }
         None
+    }
+}
+
+/// Rows of either kind, out of chunks.
+#[derive(Debug)]
+pub enum Splitter {
+    /// Text and csv.
+    Lines(LineSplitter),
+    /// Binary.
+    Tuples(TupleSplitter),
+}
+
+impl Splitter {
+    /// For a format.
+    pub fn new(format: &CopyFormat) -> Splitter {
+        match format.layout {
+            CopyLayout::Binary => Splitter::Tuples(TupleSplitter::default()),
+            CopyLayout::Text | CopyLayout::Csv => Splitter::Lines(LineSplitter::new(format)),
+        }
+    }
+
+    /// Takes more of the stream.
+    ///
+    /// # Errors
+    /// 54000 if a row grows beyond [`LINE_BYTES_MAX`].
+    pub fn push(&mut self, chunk: &[u8]) -> Result<(), SqlError> {
+        match self {
+            Splitter::Lines(lines) => lines.push(chunk),
+            Splitter::Tuples(tuples) => tuples.push(chunk),
+        }
+    }
+
+    /// The stream has ended.
+    pub fn finish(&mut self) {
+        match self {
+            Splitter::Lines(lines) => lines.finish(),
+            Splitter::Tuples(tuples) => tuples.finish(),
+        }
+    }
+
+    /// Rows given so far.
+    pub fn rows(&self) -> u64 {
+        match self {
+            Splitter::Lines(lines) => lines.lines(),
+            Splitter::Tuples(tuples) => tuples.tuples(),
+        }
+    }
+
+    /// The next whole row, if it is there.
+    ///
+    /// # Errors
+    /// 22P04 for what is not binary data.
+    pub fn next_row(&mut self) -> Result<Option<&[u8]>, SqlError> {
+        match self {
+            Splitter::Lines(lines) => Ok(lines.next_line()),
+            Splitter::Tuples(tuples) => tuples.next_tuple(),
+        }
     }
 }

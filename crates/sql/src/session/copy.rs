@@ -9,12 +9,13 @@ use super::run::{How, Outcome, next_rows};
 use super::{Block, Session};
 use crate::catalog::{Relation, Table};
 use crate::context::StatementContext;
-use crate::copy::{CopyFormat, LineSplitter};
+use crate::copy::{CopyFormat, HEADER, Splitter, TRAILER};
 use crate::ddl::{CHUNK_BYTES_MAX, CHUNK_ROWS_MAX, SMALL_BYTES_MAX, SMALL_ROWS_MAX, adopt, announce};
 use crate::identifier::{quote_identifier, quote_qualified};
 use crate::output::Output;
 use crate::plan::{Execution, RowInserter, row_inserter};
 use crate::stack;
+use crate::syntax::command::CopyLayout;
 use crate::syntax::{Copy, CopySource, Name};
 use crate::transaction::{Isolation, TxnRef};
 use crate::types::{Row, SqlType};
@@ -30,7 +31,7 @@ const PULL_ROWS: usize = 1024;
 pub(super) struct CopyIn {
     table: String,
     format: CopyFormat,
-    splitter: LineSplitter,
+    splitter: Splitter,
     inserter: Box<dyn RowInserter>,
     context: Arc<StatementContext>,
     rows: Vec<Row>,
@@ -118,7 +119,11 @@ impl Session {
             Execution::Rows(rows) => PortalState::Running(rows, 0),
             Execution::Done { rows, .. } => PortalState::Buffered(rows.into(), 0, None),
         };
-        out.copy_out(width);
+        let binary = format.layout == CopyLayout::Binary;
+        out.copy_out(width, binary);
+        if binary {
+            out.copy_data(HEADER)?;
+        }
         let mut line = Vec::new();
         if format.header {
             format.encode_header(&mut line);
@@ -137,6 +142,9 @@ impl Session {
             }
             count += rows.len();
             self.check_interrupt()?;
+        }
+        if binary {
+            out.copy_data(TRAILER)?;
         }
         out.copy_done();
         Ok(Outcome::Tag(format!("COPY {count}")))
@@ -158,9 +166,10 @@ impl Session {
         let indexes = std::iter::once(&table.primary).chain(&table.indexes).map(|i| i.id).collect();
         let name = table.name.clone();
         let inserter = row_inserter(&Arc::new(Relation::Table(table)), &ids, &self.plan_context()?)?;
+        let binary = format.layout == CopyLayout::Binary;
         self.copy = Some(CopyIn {
             table: name,
-            splitter: LineSplitter::new(&format),
+            splitter: Splitter::new(&format),
             format,
             inserter,
             context,
@@ -171,7 +180,7 @@ impl Session {
             announced: false,
             commit: how.commit && self.block == Block::None,
         });
-        out.copy_in(ids.len());
+        out.copy_in(ids.len(), binary);
         Ok(Outcome::CopyIn)
     }
 
@@ -217,8 +226,10 @@ impl Session {
 
     fn take_lines(&mut self, copy: &mut CopyIn) -> Result<(), SqlError> {
         loop {
-            let before = copy.splitter.lines();
-            let Some(line) = copy.splitter.next_line() else { return Ok(()) };
+            let before = copy.splitter.rows();
+            let next = copy.splitter.next_row();
+            let next = next.map_err(|e| place(e.detail(format!("COPY line {}.", before + 1)), &copy.table))?;
+            let Some(line) = next else { return Ok(()) };
             if before == 0 && copy.format.header {
                 continue;
             }

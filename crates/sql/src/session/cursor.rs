@@ -3,16 +3,18 @@
 use super::portal::{Portal, PortalState};
 use super::prepared::{Prepared, Statement};
 use super::run::{How, Outcome, next_rows};
+use super::scroll::{Moved, Scroll, only_forward};
 use super::{Block, Session};
 use crate::output::Output;
-use crate::plan::Plan;
+use crate::plan::{Execution, Plan};
+use crate::syntax::command::Move;
 use crate::syntax::{Command, Planned};
-use crate::types::{SqlType, Value};
+use crate::types::{Row, SqlType, Value};
 use crate::{SqlError, SqlState};
 use std::sync::Arc;
 
 /// Rows that MOVE and held cursors pull at once.
-const PULL_ROWS: usize = 256;
+pub(super) const PULL_ROWS: usize = 256;
 
 impl Session {
     pub(super) fn run_cursor(
@@ -38,12 +40,12 @@ impl Session {
                 self.prepared.clear();
                 Ok(Outcome::Tag("DEALLOCATE ALL".into()))
             }
-            Command::Declare { name, hold, query, .. } => {
+            Command::Declare { name, scroll, hold, query, .. } => {
                 let inside = portal.prepared.inside();
                 let Some(inside) = inside else { return Err(SqlError::unsupported("this cursor")) };
-                self.run_declare(name, *hold, query, inside, portal.params.clone(), how)
+                self.run_declare((name, *scroll, *hold), query, inside, portal.params.clone(), how)
             }
-            Command::Fetch { name, count, skip } => self.run_fetch(name, *count, *skip, portal, how, out),
+            Command::Fetch { name, movement, skip } => self.run_fetch(name, (*movement, *skip), portal, how, out),
             Command::Close(Some(name)) => {
                 if !self.portals.close(name) {
                     return Err(unknown_cursor(name));
@@ -98,6 +100,7 @@ impl Session {
             fields: Vec::new(),
             state: std::mem::take(&mut portal.state),
             cursor: false,
+            scroll: false,
             hold: false,
             kept: false,
         };
@@ -144,11 +147,11 @@ impl Session {
         let plan = self.plan_of(&prepared)?;
         let context = self.statement_context(Vec::new())?;
         match plan.execute(&context)? {
-            crate::plan::Execution::Rows(mut rows) => {
+            Execution::Rows(mut rows) => {
                 let row = rows.next(1)?.into_iter().next().and_then(|r| r.into_iter().next());
                 Ok(row.unwrap_or(Value::Null))
             }
-            crate::plan::Execution::Done { .. } => Ok(Value::Null),
+            Execution::Done { .. } => Ok(Value::Null),
         }
     }
 
@@ -159,8 +162,7 @@ impl Session {
 
     fn run_declare(
         &mut self,
-        name: &str,
-        hold: bool,
+        (name, scroll, hold): (&str, bool, bool),
         query: &Arc<Planned>,
         prepared: Prepared,
         params: Vec<Value>,
@@ -191,6 +193,7 @@ impl Session {
             fields: Vec::new(),
             state: PortalState::Ready,
             cursor: true,
+            scroll,
             hold,
             kept: false,
         };
@@ -202,14 +205,13 @@ impl Session {
     fn run_fetch(
         &mut self,
         name: &str,
-        count: Option<u64>,
-        skip: bool,
+        (movement, skip): (Move, bool),
         portal: &mut Portal,
         how: How,
         out: &mut dyn Output,
     ) -> Result<Outcome, SqlError> {
         let Some(mut cursor) = self.portals.take(name) else { return Err(unknown_cursor(name)) };
-        let result = self.fetch_from(&mut cursor, count, skip, portal, how, out);
+        let result = self.fetch_from(&mut cursor, (movement, skip), portal, how, out);
         self.portals.put_back(name, cursor);
         Ok(Outcome::Tag(format!("{} {}", if skip { "MOVE" } else { "FETCH" }, result?)))
     }
@@ -217,8 +219,7 @@ impl Session {
     fn fetch_from(
         &mut self,
         cursor: &mut Portal,
-        count: Option<u64>,
-        skip: bool,
+        (movement, skip): (Move, bool),
         portal: &Portal,
         how: How,
         out: &mut dyn Output,
@@ -227,21 +228,43 @@ impl Session {
         if how.describe && !skip {
             out.row_description(cursor.fields(), &portal.formats);
         }
+        let plan = cursor.plan.clone();
+        let fields = plan.as_ref().map_or(cursor.fields.as_slice(), |plan| plan.fields());
         let settings = self.settings.eval.clone();
-        let mut left = count.unwrap_or(u64::MAX);
+        let mut send = |row: &Row| if skip { Ok(()) } else { out.row(row, fields, &portal.formats, &settings) };
+        if let PortalState::Scroll(scroll) = &mut cursor.state {
+            return Ok(match scroll.go(movement, skip)? {
+                Moved::Passed(rows) => rows,
+                Moved::Forward(rows) => {
+                    rows.iter().try_for_each(&mut send)?;
+                    rows.len() as u64
+                }
+                Moved::Backward(rows) => {
+                    rows.iter().rev().try_for_each(&mut send)?;
+                    rows.len() as u64
+                }
+            });
+        }
+        let taken = match &cursor.state {
+            PortalState::Running(_, taken) | PortalState::Buffered(_, taken, _) => *taken,
+            _ => 0,
+        };
+        let (mut pass, wanted) = only_forward(movement, taken, skip)?;
+        let mut left = wanted.unwrap_or(u64::MAX);
         let mut sent = 0;
-        while left > 0 {
-            let rows = next_rows(&mut cursor.state, usize::try_from(left).unwrap_or(usize::MAX).min(PULL_ROWS))?;
+        while pass > 0 || left > 0 {
+            let wanted = if pass > 0 { pass } else { left };
+            let rows = next_rows(&mut cursor.state, usize::try_from(wanted).unwrap_or(usize::MAX).min(PULL_ROWS))?;
             if rows.is_empty() {
                 cursor.state = PortalState::Done;
                 break;
             }
-            left -= rows.len() as u64;
-            sent += rows.len() as u64;
-            if !skip {
-                for row in &rows {
-                    out.row(row, cursor.fields(), &portal.formats, &settings)?;
-                }
+            if pass > 0 {
+                pass -= rows.len() as u64;
+            } else {
+                left -= rows.len() as u64;
+                sent += rows.len() as u64;
+                rows.iter().try_for_each(&mut send)?;
             }
             self.check_interrupt()?;
         }
@@ -257,9 +280,16 @@ impl Session {
         let prepared = cursor.prepared.clone();
         let plan = self.plan_of(&prepared)?;
         let context = self.statement_context(cursor.params.clone())?;
+        let memory = &context.memory;
         cursor.state = match plan.execute(&context)? {
-            crate::plan::Execution::Rows(rows) => PortalState::Running(rows, 0),
-            crate::plan::Execution::Done { rows, .. } => PortalState::Buffered(rows.into(), 0, None),
+            Execution::Rows(rows) if cursor.scroll => {
+                PortalState::Scroll(Box::new(Scroll::new(Some(rows), Vec::new(), memory)))
+            }
+            Execution::Rows(rows) => PortalState::Running(rows, 0),
+            Execution::Done { rows, .. } if cursor.scroll => {
+                PortalState::Scroll(Box::new(Scroll::new(None, rows, memory)))
+            }
+            Execution::Done { rows, .. } => PortalState::Buffered(rows.into(), 0, None),
         };
         cursor.plan = Some(plan);
         if let Some(active) = self.active.as_mut() {
@@ -276,6 +306,9 @@ impl Session {
         for portal in portals.held() {
             result = result.and_then(|()| {
                 self.start_cursor(portal)?;
+                if let PortalState::Scroll(scroll) = &mut portal.state {
+                    return scroll.read_all();
+                }
                 let mut all = std::collections::VecDeque::new();
                 loop {
                     let rows = next_rows(&mut portal.state, PULL_ROWS)?;

@@ -148,6 +148,7 @@ impl Session {
             fields,
             state: PortalState::Ready,
             cursor: false,
+            scroll: false,
             hold: false,
             kept: false,
         };

@@ -29,6 +29,7 @@ mod portal;
 mod prepared;
 mod run;
 mod schema_change;
+mod scroll;
 mod setting_table;
 mod settings;
 mod show;

@@ -1,6 +1,7 @@
 //! Portals: statements bound to values, and how far each has run. Cursors are portals with a name that SQL knows.
 
 use super::prepared::Prepared;
+use super::scroll::Scroll;
 use crate::output::Field;
 use crate::plan::{Plan, RowSource};
 use crate::types::{Row, Value};
@@ -20,6 +21,8 @@ pub(super) struct Portal {
     pub(super) state: PortalState,
     /// DECLARE: FETCH knows it, and it is not run by itself.
     pub(super) cursor: bool,
+    /// SCROLL
+    pub(super) scroll: bool,
     /// WITH HOLD
     pub(super) hold: bool,
     /// WITH HOLD, and its transaction has committed.
@@ -36,6 +39,8 @@ pub(super) enum PortalState {
     Running(Box<dyn RowSource>, u64),
     /// Rows are all there; so many have left, and the tag at the end, if it is not `SELECT n`.
     Buffered(VecDeque<Row>, u64, Option<String>),
+    /// A cursor that goes both ways.
+    Scroll(Box<Scroll>),
     /// At its end.
     Done,
 }
@@ -114,7 +119,11 @@ impl Portals {
             return;
         }
         self.named.retain(|_, p| {
-            let full = matches!(p.state, PortalState::Buffered(..) | PortalState::Done);
+            let full = match &p.state {
+                PortalState::Buffered(..) | PortalState::Done => true,
+                PortalState::Scroll(scroll) => scroll.is_whole(),
+                PortalState::Ready | PortalState::Running(..) => false,
+            };
             p.kept |= p.hold && committed && full;
             p.kept
         });

@@ -329,6 +329,7 @@ pub(super) fn next_rows(state: &mut PortalState, wanted: usize) -> Result<Vec<cr
             *count += rows.len() as u64;
             Ok(rows)
         }
+        PortalState::Scroll(scroll) => scroll.next(wanted),
         PortalState::Ready | PortalState::Done => Ok(Vec::new()),
     }
 }

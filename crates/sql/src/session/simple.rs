@@ -62,6 +62,7 @@ impl Session {
                 fields: Vec::new(),
                 state: PortalState::Ready,
                 cursor: false,
+                scroll: false,
                 hold: false,
                 kept: false,
             };

@@ -84,6 +84,8 @@ pub enum Command {
     Declare {
         /// Its name.
         name: String,
+        /// SCROLL.
+        scroll: bool,
         /// WITH HOLD.
         hold: bool,
         /// The query.
@@ -95,8 +97,8 @@ pub enum Command {
     Fetch {
         /// Which cursor.
         name: String,
-        /// How many rows; `None` is ALL.
-        count: Option<u64>,
+        /// Where to.
+        movement: Move,
         /// MOVE: without giving them.
         skip: bool,
     },
@@ -243,11 +245,38 @@ pub enum CopySource {
     Query(Arc<Planned>, Arc<str>),
 }
 
+/// Where a cursor goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Move {
+    /// FORWARD n, BACKWARD n (negative), NEXT, PRIOR: over so many rows, each of which is given. By 0: the present row.
+    By(i64),
+    /// FORWARD ALL
+    ToEnd,
+    /// BACKWARD ALL
+    ToStart,
+    /// ABSOLUTE n, FIRST, LAST (-1): to a row, from the end if negative.
+    To(i64),
+    /// RELATIVE n: over so many rows, of which the last one is given.
+    Over(i64),
+}
+
+/// How COPY lays out a row.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CopyLayout {
+    /// A line, fields between tabs.
+    #[default]
+    Text,
+    /// A line, fields between commas, quoted where they must be.
+    Csv,
+    /// Counted fields in the types' binary forms.
+    Binary,
+}
+
 /// Options of COPY, as written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CopyOptions {
-    /// FORMAT csv, else text.
-    pub csv: bool,
+    /// FORMAT
+    pub layout: CopyLayout,
     /// FREEZE: load a table that this transaction created or truncated in the quickest way.
     pub freeze: bool,
     /// DELIMITER

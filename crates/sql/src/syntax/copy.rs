@@ -1,6 +1,6 @@
 //! COPY, in its present form and in the two older ones that tools still send.
 
-use super::command::{Command, Copy, CopyOptions, CopySource};
+use super::command::{Command, Copy, CopyLayout, CopyOptions, CopySource};
 use super::lexer::Lexed;
 use super::reader::{Reader, string_of};
 use super::rewrite;
@@ -16,7 +16,9 @@ pub(super) fn parse(r: &mut Reader) -> Result<Command, SqlError> {
         let inside = r.parens()?;
         query(r.lexed, inside, r.pace)?
     } else {
-        r.take("BINARY");
+        if r.take("BINARY") {
+            options.layout = CopyLayout::Binary;
+        }
         let table = r.name()?;
         let columns = if r.peek() == Some(&Token::LParen) { r.identifiers_in_parens()? } else { Vec::new() };
         CopySource::Table(table, columns)
@@ -64,7 +66,7 @@ fn option(r: &mut Reader, options: &mut CopyOptions) -> Result<(), SqlError> {
     match name.as_str() {
         "format" => {
             let format = if r.peek().and_then(string_of).is_some() { r.string()? } else { r.identifier()? };
-            options.csv = format_is_csv(&format)?;
+            options.layout = layout(&format)?;
         }
         "freeze" => options.freeze = flag(r)?,
         "header" => options.header = flag(r)?,
@@ -88,9 +90,9 @@ fn option(r: &mut Reader, options: &mut CopyOptions) -> Result<(), SqlError> {
 fn old_options(r: &mut Reader, options: &mut CopyOptions) -> Result<(), SqlError> {
     while !r.at_end() && !r.peek_words("WHERE") {
         if r.take("CSV") {
-            options.csv = true;
+            options.layout = CopyLayout::Csv;
         } else if r.take("BINARY") {
-            format_is_csv("binary")?;
+            options.layout = CopyLayout::Binary;
         } else if r.take("FREEZE") {
             options.freeze = true;
         } else if r.take("HEADER") {
@@ -155,11 +157,11 @@ fn encoding(name: &str) -> Result<(), SqlError> {
     Err(SqlError::unsupported(format!("the encoding \"{name}\"")).hint("Send UTF8."))
 }
 
-fn format_is_csv(format: &str) -> Result<bool, SqlError> {
+fn layout(format: &str) -> Result<CopyLayout, SqlError> {
     match format {
-        "csv" => Ok(true),
-        "text" => Ok(false),
-        "binary" => Err(SqlError::unsupported("COPY in binary format").hint("Use text or csv.")),
+        "csv" => Ok(CopyLayout::Csv),
+        "text" => Ok(CopyLayout::Text),
+        "binary" => Ok(CopyLayout::Binary),
         _ => Err(SqlError::new(SqlState::INVALID_PARAMETER, format!("COPY format \"{format}\" not recognized"))),
     }
 }

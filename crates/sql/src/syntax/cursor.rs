@@ -1,6 +1,6 @@
 //! Prepared statements, cursors, EXPLAIN.
 
-use super::command::{Command, Planned};
+use super::command::{Command, Move, Planned};
 use super::reader::Reader;
 use super::rewrite;
 use crate::{SqlError, SqlState};
@@ -123,21 +123,39 @@ fn is_query_in_parens(r: &Reader) -> bool {
 
 fn declare(r: &mut Reader) -> Result<Command, SqlError> {
     let name = r.identifier()?;
+    let (mut scroll, mut no_scroll) = (false, false);
     loop {
-        if r.take("BINARY") || r.take("INSENSITIVE") || r.take("ASENSITIVE") || r.take("NO SCROLL") {
-            continue;
+        if r.take("NO SCROLL") {
+            no_scroll = true;
+        } else if r.take("SCROLL") {
+            scroll = true;
+        } else if !(r.take("BINARY") || r.take("INSENSITIVE") || r.take("ASENSITIVE")) {
+            break;
         }
-        if r.take("SCROLL") {
-            return Err(SqlError::unsupported("a scrollable cursor").hint("Use NO SCROLL and fetch forward."));
-        }
-        break;
+    }
+    if scroll && no_scroll {
+        return Err(SqlError::new(SqlState::INVALID_CURSOR_DEFINITION, "cannot specify both SCROLL and NO SCROLL"));
     }
     r.expect("CURSOR")?;
     let hold = r.take("WITH HOLD");
     r.take("WITHOUT HOLD");
     r.expect("FOR")?;
     let (query, text) = inner(r)?;
-    Ok(Command::Declare { name, hold, query, text })
+    if let sqlparser::ast::Statement::Query(query) = &query.statement
+        && !query.locks.is_empty()
+    {
+        let refused = |what: &str, detail: &str| {
+            let message = format!("DECLARE {what} ... FOR UPDATE is not supported");
+            Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message).detail(detail))
+        };
+        if hold {
+            return refused("CURSOR WITH HOLD", "Holdable cursors must be READ ONLY.");
+        }
+        if scroll {
+            return refused("SCROLL CURSOR", "Scrollable cursors must be READ ONLY.");
+        }
+    }
+    Ok(Command::Declare { name, scroll, hold, query, text })
 }
 
 fn fetch(r: &mut Reader) -> Result<Command, SqlError> {
@@ -145,21 +163,42 @@ fn fetch(r: &mut Reader) -> Result<Command, SqlError> {
     if !skip {
         r.expect("FETCH")?;
     }
-    let backward = || {
-        SqlError::new(SqlState::NOT_IN_PREREQUISITE_STATE, "cursor can only scan forward")
-            .hint("Declare the cursor again to go back to its start.")
-    };
-    let mut count = Some(1);
-    if r.take("ALL") || r.take("FORWARD ALL") {
-        count = None;
-    } else if ["PRIOR", "BACKWARD", "ABSOLUTE", "RELATIVE", "LAST", "FIRST"].iter().any(|word| r.peek_words(word)) {
-        return Err(backward());
-    } else if !r.take("NEXT") {
-        r.take("FORWARD");
-        if matches!(r.peek(), Some(Token::Number(..) | Token::Minus | Token::Plus)) {
-            count = Some(u64::try_from(r.integer()?).map_err(|_| backward())?);
+    let movement = movement(r)?;
+    let _ = r.take("FROM") || r.take("IN");
+    Ok(Command::Fetch { name: r.identifier()?, movement, skip })
+}
+
+fn movement(r: &mut Reader) -> Result<Move, SqlError> {
+    let is_number = |r: &Reader| matches!(r.peek(), Some(Token::Number(..) | Token::Minus | Token::Plus));
+    // A word may be the cursor's name: `FETCH next`.
+    let named = r.peek_nth(1).is_none() || matches!(r.peek_nth(1), Some(Token::SemiColon));
+    if is_number(r) {
+        return Ok(Move::By(r.integer()?));
+    }
+    if named {
+        return Ok(Move::By(1));
+    }
+    for (word, movement) in [
+        ("NEXT", Move::By(1)),
+        ("PRIOR", Move::By(-1)),
+        ("FIRST", Move::To(1)),
+        ("LAST", Move::To(-1)),
+        ("ALL", Move::ToEnd),
+        ("FORWARD ALL", Move::ToEnd),
+        ("BACKWARD ALL", Move::ToStart),
+    ] {
+        if r.take(word) {
+            return Ok(movement);
         }
     }
-    let _ = r.take("FROM") || r.take("IN");
-    Ok(Command::Fetch { name: r.identifier()?, count, skip })
+    if r.take("ABSOLUTE") {
+        return Ok(Move::To(r.integer()?));
+    }
+    if r.take("RELATIVE") {
+        return Ok(Move::Over(r.integer()?));
+    }
+    if r.take("BACKWARD") {
+        return Ok(Move::By(if is_number(r) { r.integer()?.saturating_neg() } else { -1 }));
+    }
+    Ok(Move::By(if r.take("FORWARD") && is_number(r) { r.integer()? } else { 1 }))
 }

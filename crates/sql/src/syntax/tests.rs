@@ -100,8 +100,8 @@ fn session_statements() {
         Command::SetCharacteristics(m) if m.isolation == Some(Isolation::ReadCommitted)));
     assert!(matches!(one("show transaction isolation level"), Command::Show(n) if n == "transaction_isolation"));
     assert!(matches!(one("reset all"), Command::ResetAll));
-    assert!(matches!(one("fetch 10 from c"), Command::Fetch { count: Some(10), skip: false, .. }));
-    assert!(matches!(one("fetch forward all in c"), Command::Fetch { count: None, .. }));
+    assert!(matches!(one("fetch 10 from c"), Command::Fetch { movement: Move::By(10), skip: false, .. }));
+    assert!(matches!(one("fetch forward all in c"), Command::Fetch { movement: Move::ToEnd, .. }));
     assert!(matches!(one("declare c no scroll cursor with hold for select 1"), Command::Declare { hold: true, .. }));
     assert!(matches!(one("explain (analyze, verbose off) select 1"), Command::Explain { analyze: true, .. }));
     assert!(matches!(one("vacuum (analyze) t"), Command::Nothing { tag: "VACUUM", outside_block: true, .. }));
@@ -119,7 +119,7 @@ fn copy_old_and_new() {
     let Command::Copy(c) = one("copy pgbench_accounts from stdin with (freeze on)") else { panic!() };
     assert!(c.from && c.options.freeze);
     let Command::Copy(c) = one("COPY (select 1) TO STDOUT WITH CSV HEADER DELIMITER ';'") else { panic!() };
-    assert!(!c.from && c.options.csv && c.options.header && c.options.delimiter == Some(';'));
+    assert!(!c.from && c.options.layout == CopyLayout::Csv && c.options.header && c.options.delimiter == Some(';'));
     assert_eq!(error("copy t from '/etc/passwd'").state, SqlState::FEATURE_NOT_SUPPORTED);
 }
 

@@ -25,8 +25,8 @@ impl Output for Lines {
     fn empty_query(&mut self) {}
     fn notice(&mut self, _: &SqlError) {}
     fn parameter_status(&mut self, _: &str, _: &str) {}
-    fn copy_in(&mut self, _: usize) {}
-    fn copy_out(&mut self, _: usize) {}
+    fn copy_in(&mut self, _: usize, _: bool) {}
+    fn copy_out(&mut self, _: usize, _: bool) {}
     fn copy_data(&mut self, _: &[u8]) -> Result<(), SqlError> {
         Ok(())
     }
