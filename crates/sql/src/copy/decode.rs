@@ -1,8 +1,8 @@
 //! From a line to values.
 
 use super::CopyFormat;
-use crate::syntax::command::CopyLayout;
 use crate::context::EvalSettings;
+use crate::syntax::command::CopyLayout;
 use crate::types::{SqlType, Value};
 use crate::{SqlError, SqlState};
 use std::borrow::Cow;

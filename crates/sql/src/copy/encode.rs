@@ -1,8 +1,8 @@
 //! From values to a line.
 
 use super::CopyFormat;
-use crate::syntax::command::CopyLayout;
 use crate::context::EvalSettings;
+use crate::syntax::command::CopyLayout;
 use crate::types::Value;
 
 impl CopyFormat {

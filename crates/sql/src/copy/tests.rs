@@ -201,7 +201,11 @@ fn every_type_that_has_a_binary_form_is_read_back_whatever_the_chunks() {
     }
     data.extend_from_slice(TRAILER);
     for chunk in [1, 2, 3, 7, 19, 100_000] {
-        assert_eq!(tuples(&format, &data, chunk).unwrap(), [row.clone(), nulls.clone(), row.clone()], "chunks of {chunk} bytes");
+        assert_eq!(
+            tuples(&format, &data, chunk).unwrap(),
+            [row.clone(), nulls.clone(), row.clone()],
+            "chunks of {chunk} bytes"
+        );
     }
 }
 

@@ -170,7 +170,8 @@ mod tests {
 
     #[test]
     fn rows_are_read_only_as_far_as_the_place_has_been() {
-        let mut scroll = Scroll::new(Some(Box::new(Numbers(0, 1_000_000))), Vec::new(), &Arc::new(MemoryBudget::new(1 << 16)));
+        let mut scroll =
+            Scroll::new(Some(Box::new(Numbers(0, 1_000_000))), Vec::new(), &Arc::new(MemoryBudget::new(1 << 16)));
         assert_eq!(scroll.next(10).unwrap().len(), 10);
         assert_eq!(scroll.rows.len(), 10);
         // The memory of the query bounds what is kept.
