@@ -277,13 +277,22 @@ pub trait Transaction: Send {
     fn get(&mut self, key: &[u8]) -> Result<Option<Bytes>, KvError>;
     /// As [`Transaction::get`], certified at every isolation level: for constraints and the catalog.
     fn get_certified(&mut self, key: &[u8]) -> Result<Option<Bytes>, KvError>;
+    /// As [`Transaction::get`], for a look that promises nothing: at no level certified, and what is undecided is not waited for.
+    /// For SKIP LOCKED: what comes of the look is locked and read again. (By default more is promised, which is always right.)
+    fn peek(&mut self, key: &[u8]) -> Result<Option<Bytes>, KvError> {
+        self.get(key)
+    }
     /// A chunk of rows at the snapshot, own writes merged.
     fn scan(&mut self, request: &ScanRequest) -> Result<ScanChunk, KvError>;
     /// As [`Transaction::scan`], certified at every isolation level.
     fn scan_certified(&mut self, request: &ScanRequest) -> Result<ScanChunk, KvError>;
+    /// As [`Transaction::scan`], for a look that promises nothing: see [`Transaction::peek`].
+    fn peek_scan(&mut self, request: &ScanRequest) -> Result<ScanChunk, KvError> {
+        self.scan(request)
+    }
     /// Takes the advisory lock on a key in a mode, until the transaction ends or gives it back ([`Transaction::release_since`]). `false`:
     /// skipped. Afterwards a `get` of the key gives its newest value: the snapshot moved up if it had to (and could), else
-    /// [`KvError::Restart`].
+    /// [`KvError::Restart`] (with [`LockWait::Skip`]: skipped).
     fn lock_as(&mut self, key: &[u8], mode: LockMode, wait: LockWait) -> Result<bool, KvError>;
     /// As [`Transaction::lock_as`], in the strongest mode.
     fn lock(&mut self, key: &[u8], wait: LockWait) -> Result<bool, KvError> {

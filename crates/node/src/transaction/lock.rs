@@ -20,8 +20,28 @@ pub enum WhenLocked {
 impl<E: Engine> Transaction<E> {
     /// Takes the advisory lock on a key, until the transaction ends or gives it back ([`Transaction::release_since`]); `false`: skipped.
     /// Afterwards a read of the key gives its newest value: the snapshot moved up if it had to and could, else the error is
-    /// [`TxnError::Restart`].
+    /// [`TxnError::Restart`]; with [`WhenLocked::Skip`] the key is skipped then: whoever changed it held it a moment ago.
     pub fn lock(&mut self, now: &Reading, key: &[u8], mode: LockMode, when: WhenLocked, waker: &Waker) -> Op<bool> {
+        let mark = match (when, self.id) {
+            (WhenLocked::Skip, Some(id)) => *self.skip_mark.get_or_insert_with(|| self.node.locks.mark(id)),
+            _ => 0,
+        };
+        let done = self.lock_newest(now, key, mode, when, waker);
+        if done.is_ready() {
+            self.skip_mark = None;
+        }
+        match done {
+            Poll::Ready(Err(TxnError::Restart { .. })) if when == WhenLocked::Skip => {
+                if let Some(id) = self.id {
+                    self.node.locks.release_since(id, mark);
+                }
+                Poll::Ready(Ok(false))
+            }
+            done => done,
+        }
+    }
+
+    fn lock_newest(&mut self, now: &Reading, key: &[u8], mode: LockMode, when: WhenLocked, waker: &Waker) -> Op<bool> {
         match self.hold(key, mode, when, waker) {
             Poll::Ready(Ok(true)) => {}
             other => return other,
@@ -74,6 +94,7 @@ impl<E: Engine> Transaction<E> {
 
     /// Stops waiting for a lock: its caller's patience ended. Locks held stay.
     pub fn stop_waiting(&mut self) {
+        self.skip_mark = None;
         if let Some(id) = self.id {
             self.node.locks.cancel(id);
         }

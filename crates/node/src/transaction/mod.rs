@@ -18,7 +18,8 @@
 //!    and each constraint read at every level, since the snapshot at which it was last known unchanged.
 //! 3. The hybrid clock was ratcheted to the snapshot before the first read at it, so the commit timestamp lies above it.
 //! 4. Nothing is read from a snapshot beyond the lease and the log (see `lease`): so a restart, whatever its clock says, writes above it.
-//! 5. A transaction holds its locks until its commit is visible, or until its caller gives up waiting for that: then whoever locks a
+//! 5. What is only looked at ([`Transaction::peek`]) is not read in the sense of these: nothing follows from it but which keys to lock.
+//! 6. A transaction holds its locks until its commit is visible, or until its caller gives up waiting for that: then whoever locks a
 //!    row next waits for what is in flight.
 
 mod buffer;
@@ -82,6 +83,8 @@ pub struct Transaction<E: Engine> {
     locked: bool,
     /// How many locks were held at each savepoint.
     lock_marks: Vec<usize>,
+    /// How many locks were held before the one that is being tried, where it is given back if it cannot be had.
+    skip_mark: Option<usize>,
     frees: bool,
     buffer: Buffer,
     reads: Reads,
@@ -129,6 +132,7 @@ impl<E: Engine> Transaction<E> {
             id: None,
             locked: false,
             lock_marks: Vec::new(),
+            skip_mark: None,
             frees: false,
             buffer: Buffer::default(),
             reads: Reads::default(),

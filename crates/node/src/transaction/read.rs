@@ -10,6 +10,23 @@ use protocol::txn::{Span, VersionStore};
 use std::task::{Poll, Waker};
 use store::Engine;
 
+/// What a read is remembered for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Keep {
+    /// It may not change before the snapshot moves over it; at SERIALIZABLE not before the commit either.
+    ByLevel,
+    /// It may not change before the commit, at any level.
+    Certified,
+    /// Nothing: see [`Transaction::peek`].
+    Nothing,
+}
+
+impl Keep {
+    fn of(certified: bool) -> Keep {
+        if certified { Keep::Certified } else { Keep::ByLevel }
+    }
+}
+
 /// Rows of a span.
 #[derive(Clone, Debug, Default)]
 pub struct Chunk {
@@ -22,6 +39,16 @@ pub struct Chunk {
 impl<E: Engine> Transaction<E> {
     /// The value of a key: own write first, then the snapshot's. `certified`: to be certified at every isolation level.
     pub fn get(&mut self, now: &Reading, key: &[u8], certified: bool, waker: &Waker) -> Op<Option<Bytes>> {
+        self.read(now, key, Keep::of(certified), waker)
+    }
+
+    /// As [`Transaction::get`], for a look that promises nothing: it is not remembered, so others may change what was seen, and what
+    /// is in flight is not waited for. Whoever wants what he found locks it, and reads it again.
+    pub fn peek(&mut self, now: &Reading, key: &[u8], waker: &Waker) -> Op<Option<Bytes>> {
+        self.read(now, key, Keep::Nothing, waker)
+    }
+
+    fn read(&mut self, now: &Reading, key: &[u8], keep: Keep, waker: &Waker) -> Op<Option<Bytes>> {
         loop {
             if let Some(own) = self.buffer.get(key) {
                 return Poll::Ready(Ok(own.value.clone()));
@@ -30,7 +57,7 @@ impl<E: Engine> Transaction<E> {
                 Poll::Ready(Ok(())) => {}
                 other => return other.map(|done| done.map(|()| None)),
             }
-            if self.wait_for_key(key, self.snapshot, waker) {
+            if keep != Keep::Nothing && self.wait_for_key(key, self.snapshot, waker) {
                 return Poll::Pending;
             }
             let limit = self.limit_here().max(self.snapshot);
@@ -41,12 +68,13 @@ impl<E: Engine> Transaction<E> {
             if let Some(at) = read.newer {
                 match self.uncertain(now, at, waker) {
                     Poll::Ready(Ok(())) => continue,
+                    Poll::Ready(Err(TxnError::Restart { .. })) if keep == Keep::Nothing => {}
                     Poll::Ready(Err(e)) => return Poll::Ready(Err(e)),
                     Poll::Pending => return Poll::Pending,
                 }
             }
-            if self.remembers(certified) {
-                self.reads.key(key, self.snapshot, self.must_certify(certified));
+            if self.remembers(keep) {
+                self.reads.key(key, self.snapshot, self.must_certify(keep));
             }
             return Poll::Ready(Ok(read.version.and_then(|v| v.value)));
         }
@@ -69,8 +97,8 @@ impl<E: Engine> Transaction<E> {
             }
             Ok(false) => {
                 // The absence was seen: it counts as read.
-                if self.remembers(false) {
-                    self.reads.key(key, self.snapshot, self.must_certify(false));
+                if self.remembers(Keep::ByLevel) {
+                    self.reads.key(key, self.snapshot, self.must_certify(Keep::ByLevel));
                 }
                 Poll::Ready(Ok(false))
             }
@@ -87,12 +115,40 @@ impl<E: Engine> Transaction<E> {
         certified: bool,
         waker: &Waker,
     ) -> Op<Chunk> {
+        self.chunk(now, span, reverse, limit, Keep::of(certified), waker)
+    }
+
+    /// As [`Transaction::scan`], for a look that promises nothing: see [`Transaction::peek`].
+    pub fn peek_scan(
+        &mut self,
+        now: &Reading,
+        span: &store::Span,
+        reverse: bool,
+        limit: usize,
+        waker: &Waker,
+    ) -> Op<Chunk> {
+        self.chunk(now, span, reverse, limit, Keep::Nothing, waker)
+    }
+
+    fn chunk(
+        &mut self,
+        now: &Reading,
+        span: &store::Span,
+        reverse: bool,
+        limit: usize,
+        keep: Keep,
+        waker: &Waker,
+    ) -> Op<Chunk> {
         loop {
             match self.under_lease(now, waker) {
                 Poll::Ready(Ok(())) => {}
                 other => return other.map(|done| done.map(|()| Chunk::default())),
             }
-            let Some(clear) = self.clear_part(span, reverse, waker) else { return Poll::Pending };
+            let clear = match keep {
+                Keep::Nothing => Some(span.clone()),
+                Keep::ByLevel | Keep::Certified => self.clear_part(span, reverse, waker),
+            };
+            let Some(clear) = clear else { return Poll::Pending };
             let scan = match self.node.versions().scan(&clear, self.snapshot, reverse, limit) {
                 Ok(scan) => scan,
                 Err(e) => return Poll::Ready(Err(e.into())),
@@ -105,11 +161,12 @@ impl<E: Engine> Transaction<E> {
             match self.uncertain_in(now, &covered, waker) {
                 Poll::Ready(Ok(false)) => {}
                 Poll::Ready(Ok(true)) => continue,
+                Poll::Ready(Err(TxnError::Restart { .. })) if keep == Keep::Nothing => {}
                 Poll::Ready(Err(e)) => return Poll::Ready(Err(e)),
                 Poll::Pending => return Poll::Pending,
             }
-            if self.remembers(certified) {
-                self.reads.span(&covered, self.snapshot, self.must_certify(certified));
+            if self.remembers(keep) {
+                self.reads.span(&covered, self.snapshot, self.must_certify(keep));
             }
             let rest = match reverse {
                 true => span.start.clone()..covered.start.clone(),
@@ -218,10 +275,14 @@ impl<E: Engine> Transaction<E> {
 
     /// Reads are remembered to be certified, or to let the snapshot move up: that of a read-only transaction moves too, when it
     /// meets an uncertain version.
-    fn remembers(&self, certified: bool) -> bool {
-        certified || !self.read_only || self.limit.is_some()
+    fn remembers(&self, keep: Keep) -> bool {
+        match keep {
+            Keep::Nothing => false,
+            Keep::Certified => true,
+            Keep::ByLevel => !self.read_only || self.limit.is_some(),
+        }
     }
-    fn must_certify(&self, certified: bool) -> bool {
-        certified || self.isolation == Isolation::Serializable
+    fn must_certify(&self, keep: Keep) -> bool {
+        keep == Keep::Certified || self.isolation == Isolation::Serializable
     }
 }

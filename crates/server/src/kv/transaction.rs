@@ -155,11 +155,21 @@ impl<E: Engine> sql::Transaction for KvTransaction<E> {
     fn get_certified(&mut self, key: &[u8]) -> Result<Option<Bytes>, KvError> {
         self.read(key, true)
     }
+    fn peek(&mut self, key: &[u8]) -> Result<Option<Bytes>, KvError> {
+        let now = self.inner.clock.read();
+        self.block(0, |_, txn, waker| txn.peek(&now, key, waker)).0
+    }
     fn scan(&mut self, request: &ScanRequest) -> Result<ScanChunk, KvError> {
         self.rows(request, false)
     }
     fn scan_certified(&mut self, request: &ScanRequest) -> Result<ScanChunk, KvError> {
         self.rows(request, true)
+    }
+    fn peek_scan(&mut self, request: &ScanRequest) -> Result<ScanChunk, KvError> {
+        let now = self.inner.clock.read();
+        let ScanRequest { span, reverse, limit } = request;
+        let chunk = self.block(0, |_, txn, waker| txn.peek_scan(&now, span, *reverse, *limit, waker)).0?;
+        Ok(ScanChunk { rows: chunk.rows, rest: chunk.rest })
     }
     fn lock_as(&mut self, key: &[u8], mode: LockMode, wait: LockWait) -> Result<bool, KvError> {
         if self.txn.locks_full() {

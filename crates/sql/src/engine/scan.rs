@@ -64,6 +64,7 @@ impl TableScan {
             outer: false,
             after: None,
             lock: None,
+            skips: false,
         };
         Reading { levels: Arc::from(vec![level]), late }
     }

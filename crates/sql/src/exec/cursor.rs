@@ -7,7 +7,8 @@
 //! 1. Rows come out in key order of level 0's path, then of level 1's, ...: what lets an index satisfy ORDER BY.
 //! 2. With [`Level::lock`], a row that is found by one key is locked before it is read, so a queue of writers on a hot row reads
 //!    one after the other instead of failing to certify what it read before it waited.
-//! 3. At most [`CHUNK_ROWS_MAX`] rows of each level are in memory.
+//! 3. With [`Level::skips`] nothing is remembered as read but a row under its lock.
+//! 4. At most [`CHUNK_ROWS_MAX`] rows of each level are in memory.
 
 use super::evaluate;
 use super::path::Path;
@@ -45,6 +46,8 @@ pub struct Level {
     pub after: Option<Expr>,
     /// Lock rows found by one key before reading them.
     pub lock: Option<(LockMode, LockWait)>,
+    /// SKIP LOCKED: rows are looked at, and only those that are locked afterwards count as read (decision 55).
+    pub skips: bool,
 }
 
 /// A running nested loop.
@@ -192,14 +195,17 @@ fn fetch(state: &mut State, level: &Level, context: &StatementContext) -> Result
                 return Ok(true);
             }
             let row_key = level.access.row_key_of_entry(&key, &value)?;
-            if let Some(stored) = context.txn.with(|txn| txn.get(&row_key))? {
+            if let Some(stored) = context.txn.with(|txn| look(txn, level, &row_key))? {
                 (state.key, state.stored) = (row_key, stored);
                 return Ok(true);
             }
         } else if let Some(span) = state.rest.take() {
             context.check()?;
             let request = ScanRequest { span, reverse: level.path.reverse, limit: state.chunk };
-            let ScanChunk { rows, rest } = context.txn.with(|txn| txn.scan(&request))?;
+            let ScanChunk { rows, rest } = context.txn.with(|txn| match level.skips {
+                true => txn.peek_scan(&request),
+                false => txn.scan(&request),
+            })?;
             (state.rows, state.rest) = (rows.into_iter(), rest);
             state.chunk = (state.chunk * 2).min(CHUNK_ROWS_MAX);
         } else {
@@ -217,12 +223,17 @@ fn fetch(state: &mut State, level: &Level, context: &StatementContext) -> Result
     }
 }
 
+/// Reads a key on the way to a row.
+fn look(txn: &mut dyn Transaction, level: &Level, key: &[u8]) -> Result<Option<Bytes>, SqlError> {
+    Ok(if level.skips { txn.peek(key)? } else { txn.get(key)? })
+}
+
 /// The row that one key of a unique index leads to, locked first if the level says so.
 fn one(txn: &mut dyn Transaction, level: &Level, key: Bytes) -> Result<Option<(Bytes, Bytes)>, SqlError> {
     let row_key = if level.path.index == 0 {
         key
     } else {
-        let Some(entry) = txn.get(&key)? else { return Ok(None) };
+        let Some(entry) = look(txn, level, &key)? else { return Ok(None) };
         level.access.row_key_of_entry(&key, &entry)?
     };
     if let Some((mode, wait)) = level.lock
@@ -230,5 +241,6 @@ fn one(txn: &mut dyn Transaction, level: &Level, key: Bytes) -> Result<Option<(B
     {
         return Ok(None);
     }
-    Ok(txn.get(&row_key)?.map(|stored| (row_key, stored)))
+    let stored = if level.lock.is_some() { txn.get(&row_key)? } else { look(txn, level, &row_key)? };
+    Ok(stored.map(|stored| (row_key, stored)))
 }

@@ -44,8 +44,17 @@ impl ScanPlan {
         slots.sort_unstable();
         slots.dedup();
         let filter = conjunction(rest);
-        let level =
-            Level { access: access.clone(), base: 0, slots, path, filter, outer: false, after: None, lock: None };
+        let level = Level {
+            access: access.clone(),
+            base: 0,
+            slots,
+            path,
+            filter,
+            outer: false,
+            after: None,
+            lock: None,
+            skips: false,
+        };
         ScanPlan { levels: Arc::from([level]), projection: projection.to_vec(), ordered, point }
     }
 

@@ -170,6 +170,11 @@ impl Bound {
         if !self.order.is_empty() && self.limit.is_some() {
             loops.levels.iter_mut().for_each(|level| level.lock = None);
         }
+        for (level, source) in loops.levels.iter_mut().zip(&loops.sources) {
+            let mut waits =
+                self.locks.iter().filter(|(locked, ..)| locked == source).map(|(.., wait)| *wait).peekable();
+            level.skips = waits.peek().is_some() && waits.all(|wait| wait == LockWait::Skip);
+        }
         let locks = row_locks(&self.locks, &loops);
         let order = if self.distinct { distinct_order(self.order, &self.items)? } else { self.order };
         let types = || self.items.iter().map(|item| item.field.ty.clone()).collect();

@@ -153,6 +153,7 @@ impl Kv for MemoryKv {
             reads: Vec::new(),
             locks: Vec::new(),
             refreshes: 0,
+            peeks: false,
             done: false,
         }))
     }
@@ -214,6 +215,8 @@ struct MemoryTransaction {
     /// What was locked, in order, with the mode held before.
     locks: Vec<(Bytes, Option<LockMode>)>,
     refreshes: u64,
+    /// What is read now is not remembered.
+    peeks: bool,
     done: bool,
 }
 
@@ -237,6 +240,9 @@ fn restart(key: &Bytes) -> KvError {
 
 impl MemoryTransaction {
     fn note_read(&mut self, span: Span, certified: bool) {
+        if self.peeks {
+            return;
+        }
         let certified = certified || self.isolation == Isolation::Serializable;
         let at = self.snapshot;
         if let Some(last) = self.reads.last_mut()
@@ -432,17 +438,37 @@ impl Transaction for MemoryTransaction {
         self.scan_with(request, true)
     }
 
+    fn peek(&mut self, key: &[u8]) -> Result<Option<Bytes>, KvError> {
+        self.peeks = true;
+        let found = self.read(key, false);
+        self.peeks = false;
+        found
+    }
+    fn peek_scan(&mut self, request: &ScanRequest) -> Result<ScanChunk, KvError> {
+        self.peeks = true;
+        let chunk = self.scan_with(request, false);
+        self.peeks = false;
+        chunk
+    }
+
     fn lock_as(&mut self, key: &[u8], mode: LockMode, wait: LockWait) -> Result<bool, KvError> {
         if self.read_only {
             return Err(KvError::ReadOnly);
         }
+        let held = self.locks.len();
         let key = Bytes::copy_from_slice(key);
         if !self.acquire(&key, mode, wait)? {
             return Ok(false);
         }
         let newest = self.kv.state.lock().rows.get(&key).and_then(|v| v.last()).map(|(ts, _)| *ts);
         if newest.is_some_and(|ts| ts > self.snapshot) {
-            self.refresh()?;
+            match self.refresh() {
+                Err(KvError::Restart { .. }) if wait == LockWait::Skip => {
+                    self.unlock(held);
+                    return Ok(false);
+                }
+                done => done?,
+            }
         }
         Ok(true)
     }

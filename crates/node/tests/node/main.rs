@@ -1,5 +1,7 @@
 //! One node, one thread, an engine in memory: the life of transactions.
 
+mod queue;
+
 use bytes::Bytes;
 use clock::{Level, Reading, Status, Timestamp};
 use node::{
