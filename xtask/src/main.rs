@@ -4,6 +4,7 @@
 
 mod bench;
 mod check;
+mod process;
 mod run;
 mod tools;
 
@@ -20,6 +21,15 @@ cargo x <command>
   bench postgres [opts]  the speed table beside PostgreSQL, interleaved, medians (see docs/benchmarks/)
                          --rounds N (3)  --seconds N (10)  --scale N (10)  --only NAME
                          --write        keep the table under docs/benchmarks/
+  bench store [opts]     whether the store stays fast when rows are updated, deleted and many, beside PostgreSQL; goes on
+                         where it was ended, and measures what a new commit may have changed
+                         --only CASE    sysbench, hot, queue, pgbench, bulk; may be given several times
+                         --minutes N    in about so long (15)
+                         --full         as long as the goals are meant: some hours
+                         --fresh        what was measured before counts no more
+                         --binary PATH  measure that program, not the one that is built here
+                         --write        keep the table under docs/benchmarks/
+                         --plot         draw the hot rows there
   tools [NAME..] [opts]  installs drivers, ORMs, migration tools and job queues below target/tools, and runs the quick
                          start of each (tests/tools/) on a node of its own (see docs/tools.md)
                          --release      on an optimised node

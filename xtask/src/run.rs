@@ -1,8 +1,12 @@
 //! Starts one command, says which, and reports how it ended.
 
+use std::io::Read;
 use std::path::PathBuf;
-use std::process::Command;
-use std::time::Instant;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// How often a running command is looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// The workspace's root.
 pub fn root() -> PathBuf {
@@ -31,4 +35,40 @@ pub fn run(command: &mut Command, name: &str) -> Result<(), String> {
 pub fn has_component(component: &str) -> bool {
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());
     Command::new(cargo).args([component, "--version"]).output().is_ok_and(|o| o.status.success())
+}
+
+/// Runs a command and gives what it printed; one that takes longer than `limit` hangs, and is ended.
+pub fn capture(command: &mut Command, limit: Duration) -> Result<String, String> {
+    let name = format!("{command:?}");
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().map_err(|e| format!("cannot start {name}: {e}"))?;
+    let (out, err) = (drain(child.stdout.take()), drain(child.stderr.take()));
+    let began = Instant::now();
+    let status = loop {
+        match child.try_wait().map_err(|e| format!("{name}: {e}"))? {
+            Some(status) => break Some(status),
+            None if began.elapsed() > limit => {
+                let _ = child.kill();
+                let _ = child.wait();
+                break None;
+            }
+            None => std::thread::sleep(LOOK_EVERY),
+        }
+    };
+    let (out, err) = (out.join().unwrap_or_default(), err.join().unwrap_or_default());
+    match status {
+        Some(status) if status.success() => Ok(out),
+        Some(_) => Err(format!("{name} failed:\n{err}{out}")),
+        None => Err(format!("{name} was ended after {} s:\n{err}", limit.as_secs())),
+    }
+}
+
+/// Reads a pipe on a thread of its own: a full one would block the command.
+fn drain(pipe: Option<impl Read + Send + 'static>) -> std::thread::JoinHandle<String> {
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        // What was read before an error is worth having.
+        let _ = pipe.map(|mut pipe| pipe.read_to_end(&mut bytes));
+        String::from_utf8_lossy(&bytes).into_owned()
+    })
 }

@@ -32,6 +32,7 @@ timeball start --store DIR [options]
   --strict-error-max D    up to this clock error `auto` is strict (5ms)
   --hybrid-error-max D    beyond this clock error nothing that needs the bound is served (1s)
   --max-connections N     sessions at a time (600)
+  --retention D           old versions are kept so long, for `AS OF SYSTEM TIME` and its like (10m)
   --log text|json         form of the log on standard error (text)
   --insecure              allow addresses other than loopback: there is no TLS and no password yet
 SIGTERM or SIGINT lets statements end and stops within 10 seconds.
@@ -41,7 +42,8 @@ timeball demo [options]
   A node on temporary storage that is removed at the end, with the database `demo`: 100 posts, 1000 likes.
   Opens a SQL shell when standard input is a terminal. \\q, SIGTERM or Ctrl-C stops it.
   --no-shell              keep serving, without a shell
-  --listen-addr, --http-addr, --clock, --strict-error-max, --hybrid-error-max, --log, --insecure as for `timeball start`
+  --listen-addr, --http-addr, --clock, --strict-error-max, --hybrid-error-max, --log, --retention,
+  --insecure as for `timeball start`
 ";
 const HELP_SQL: &str = "\
 timeball sql --url URL [options]
@@ -81,6 +83,8 @@ pub struct NodeOptions {
     pub clock: Spec,
     pub ladder: LadderLimits,
     pub log: LogFormat,
+    /// Old versions are kept so long; whole seconds.
+    pub retention: Duration,
 }
 
 #[derive(Debug)]
@@ -170,6 +174,7 @@ fn node_defaults() -> NodeOptions {
         clock: Spec::SameHost,
         ladder: LadderLimits::default(),
         log: LogFormat::Text,
+        retention: Duration::from_secs(server::kv::KvOptions::default().gc_ttl_seconds),
     }
 }
 
@@ -180,6 +185,7 @@ fn node_flag(node: &mut NodeOptions, flag: &str, parser: &mut lexopt::Parser) ->
         "http-addr" => node.server.http_addr = parser.value()?.string()?,
         "max-connections" => node.server.connections_max = parser.value()?.parse()?,
         "insecure" => node.server.insecure = true,
+        "retention" => node.retention = parser.value()?.parse_with(retention)?,
         "clock" => node.clock = parser.value()?.parse()?,
         "strict-error-max" => node.ladder.strict_error_ns = nanos(parser.value()?.parse_with(duration)?),
         "hybrid-error-max" => node.ladder.hybrid_error_ns = nanos(parser.value()?.parse_with(duration)?),
@@ -325,6 +331,13 @@ fn duration(text: &str) -> Result<Duration, String> {
     Duration::try_from_secs_f64(seconds).map_err(|e| e.to_string())
 }
 
+/// Whole seconds, at least one: the clock's own tick is far below, and a collection walks far above.
+fn retention(text: &str) -> Result<Duration, String> {
+    let length = duration(text)?;
+    let whole = length.subsec_nanos() == 0 && length >= Duration::from_secs(1);
+    if whole { Ok(length) } else { Err(format!("{text:?}: a retention is whole seconds, at least 1s")) }
+}
+
 fn fraction(text: &str) -> Result<f64, String> {
     text.parse().ok().filter(|p| (0.0..=1.0).contains(p)).ok_or_else(|| format!("{text:?} is not between 0 and 1"))
 }
@@ -385,5 +398,9 @@ mod tests {
         };
         assert_eq!(o.node.ladder.strict_error_ns, 500_000);
         assert!(duration("5 parsecs").is_err());
+        assert_eq!(retention("2m"), Ok(Duration::from_secs(120)));
+        assert!(retention("0").is_err() && retention("1.5s").unwrap_err().contains("whole seconds"));
+        let Ok(Command::Start(o)) = line("timeball start --store=/x --retention 30s") else { panic!("refused") };
+        assert_eq!(o.node.retention, Duration::from_secs(30));
     }
 }

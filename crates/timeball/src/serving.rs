@@ -99,7 +99,7 @@ fn open_node(store: &StoreDir, clock: Arc<Clock>, options: &NodeOptions) -> Resu
     let versions = Versions::open(engine, VersionsConfig::default()).map_err(|e| e.to_string())?;
     let flushed = versions.recovered().position;
     let core = node::NodeOptions { ladder: options.ladder, ..node::NodeOptions::default() };
-    let kv = KvOptions { node: core, ..KvOptions::default() };
+    let kv = KvOptions { node: core, gc_ttl_seconds: options.retention.as_secs() };
     let node = KvNode::with_log_in(&store.log(), versions, clock, kv).map_err(|e| e.to_string())?;
     let (applied, millis) = (node.node().applied().0, began.elapsed().as_millis());
     let replayed = applied.saturating_sub(flushed);

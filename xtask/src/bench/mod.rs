@@ -1,7 +1,10 @@
+//! `cargo x bench`: tables of speed beside PostgreSQL 15; [`store`] has its own.
+//!
 //! `cargo x bench postgres`: the speed table beside PostgreSQL 15. Same disk, same durability, same client, interleaved rounds,
 //! medians, and the ratio of each pair: absolute figures of a shared machine mean little.
 
 mod report;
+mod store;
 pub mod systems;
 mod workload;
 
@@ -20,10 +23,15 @@ pub struct Options {
 
 /// Reads the options and runs the table.
 pub fn bench(args: &[String]) -> Result<(), String> {
-    if args.first().map(String::as_str) != Some("postgres") {
-        return Err("bench what? `cargo x bench postgres`".into());
+    match args.first().map(String::as_str) {
+        Some("postgres") => postgres(&args[1..]),
+        Some("store") => store::bench(&args[1..]),
+        _ => Err("bench what? `cargo x bench postgres` or `cargo x bench store`".into()),
     }
-    let options = parse(&args[1..])?;
+}
+
+fn postgres(args: &[String]) -> Result<(), String> {
+    let options = parse(args)?;
     let base = std::env::temp_dir().join(format!("timeball-bench-{}", std::process::id()));
     let result = table(&options, &base);
     let _ = std::fs::remove_dir_all(&base);
@@ -68,7 +76,7 @@ pub struct Outcome {
 fn table(options: &Options, base: &std::path::Path) -> Result<Vec<Outcome>, String> {
     let binary = systems::build_timeball()?;
     let postgres = Postgres::start(&base.join("postgres"))?;
-    let timeball = Timeball::start(&binary, &base.join("timeball"))?;
+    let timeball = Timeball::start(&binary, &base.join("timeball"), &[])?;
     let systems: [&dyn System; 2] = [&postgres, &timeball];
     for system in systems {
         workload::load(system, &binary, options.scale)?;

@@ -6,7 +6,8 @@ use std::fmt::Write;
 use std::path::PathBuf;
 use std::process::Command;
 
-fn median(values: impl Iterator<Item = f64>) -> f64 {
+/// The middle one; 0 of none.
+pub fn median(values: impl Iterator<Item = f64>) -> f64 {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(0.0)
@@ -54,12 +55,14 @@ pub fn write(text: &str, _rows: &[Outcome]) -> Result<PathBuf, String> {
     Ok(path)
 }
 
-fn machine() -> String {
+/// What it was measured on.
+pub fn machine() -> String {
     let model = output("sh", &["-c", "sed -n 's/^model name.*: //p' /proc/cpuinfo | head -1"]);
     format!("{} cores, {}, Linux {}", output("nproc", &[]), model, output("uname", &["-r"]))
 }
 
-fn output(program: &str, args: &[&str]) -> String {
+/// The first words that a small program says.
+pub fn output(program: &str, args: &[&str]) -> String {
     let out = Command::new(program).args(args).current_dir(root()).output();
     out.map(|o| String::from_utf8_lossy(&o.stdout).trim().to_string()).unwrap_or_default()
 }

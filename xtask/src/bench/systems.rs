@@ -1,19 +1,38 @@
 //! The two databases: each started on its own folder of the same disk, on loopback, with its default durability.
 
 use crate::run::{cargo, root};
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 /// Where Debian keeps the server's programs.
 const POSTGRES_BIN: &str = "/usr/lib/postgresql/15/bin";
 
+/// A page that takes longer does not come.
+const PAGE_SECONDS_MAX: Duration = Duration::from_secs(10);
+
 /// A running database.
-pub trait System {
+pub trait System: Sync {
     /// Its name in the table.
     fn name(&self) -> &'static str;
+    /// Where it listens, on loopback.
+    fn port(&self) -> u16;
+    /// Everything that it keeps on disk.
+    fn dir(&self) -> &Path;
+    /// Its process, if that is one.
+    fn pid(&self) -> Option<u32> {
+        None
+    }
+    /// Bytes that its caches hold now, if it says so.
+    fn cache_bytes(&self) -> Option<u64> {
+        None
+    }
     /// A connection URL.
-    fn url(&self) -> String;
+    fn url(&self) -> String {
+        format!("postgresql://root@127.0.0.1:{}/bench?sslmode=disable", self.port())
+    }
 }
 
 /// Builds the release binary and says where it is.
@@ -64,8 +83,11 @@ impl System for Postgres {
     fn name(&self) -> &'static str {
         "PostgreSQL 15"
     }
-    fn url(&self) -> String {
-        format!("postgresql://root@127.0.0.1:{}/bench?sslmode=disable", self.port)
+    fn port(&self) -> u16 {
+        self.port
+    }
+    fn dir(&self) -> &Path {
+        &self.dir
     }
 }
 
@@ -93,22 +115,29 @@ fn shell(command: &str) -> Result<(), String> {
     }
 }
 
-/// A process of Timeball, its flags at their defaults; stopped when dropped.
+/// A process of Timeball; stopped when dropped.
 pub struct Node {
     child: Child,
     /// Where it speaks SQL, on loopback.
     pub port: u16,
+    http_port: u16,
 }
 
 impl Node {
     /// Starts a node on a fresh store and waits until it says its address; its log goes to `log`.
     pub fn start(binary: &Path, dir: &Path, log: Stdio) -> Result<Self, String> {
+        Node::start_with(binary, dir, log, &[])
+    }
+
+    /// As [`Node::start`], with more flags.
+    pub fn start_with(binary: &Path, dir: &Path, log: Stdio, flags: &[String]) -> Result<Self, String> {
         std::fs::create_dir_all(dir).map_err(|e| format!("{}: {e}", dir.display()))?;
         let (port, http) = (free_port()?, free_port()?);
         let mut child = Command::new(binary)
             .args(["start", "--listen-addr", &format!("127.0.0.1:{port}"), "--http-addr", &format!("127.0.0.1:{http}")])
             .arg("--store")
             .arg(dir)
+            .args(flags)
             .stdout(Stdio::piped())
             .stderr(log)
             .spawn()
@@ -121,7 +150,23 @@ impl Node {
         if !ready {
             return Err("timeball ended before it printed a connection URL".into());
         }
-        Ok(Node { child, port })
+        Ok(Node { child, port, http_port: http })
+    }
+
+    /// A page of its HTTP side.
+    pub fn get(&self, path: &str) -> Result<String, String> {
+        let failed = |e: std::io::Error| format!("{path} of the node: {e}");
+        let mut stream = TcpStream::connect(("127.0.0.1", self.http_port)).map_err(failed)?;
+        stream.set_read_timeout(Some(PAGE_SECONDS_MAX)).map_err(failed)?;
+        write!(stream, "GET {path} HTTP/1.1\r\n\r\n").map_err(failed)?;
+        let mut page = String::new();
+        stream.read_to_string(&mut page).map_err(failed)?;
+        Ok(page)
+    }
+
+    /// Its process.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
     }
 }
 
@@ -132,15 +177,21 @@ impl Drop for Node {
     }
 }
 
+/// Metrics that count what caches hold, in bytes.
+const CACHES: [&str; 2] = ["store_cache_bytes", "store_block_cache_bytes"];
+
 /// One Timeball node with a database for the benchmark.
-pub struct Timeball(Node);
+pub struct Timeball {
+    node: Node,
+    dir: PathBuf,
+}
 
 impl Timeball {
-    /// Starts it on a fresh store.
-    pub fn start(binary: &Path, dir: &Path) -> Result<Self, String> {
-        let node = Node::start(binary, dir, Stdio::inherit())?;
+    /// Starts it on a fresh store, its flags at their defaults but for these.
+    pub fn start(binary: &Path, dir: &Path, flags: &[String]) -> Result<Self, String> {
+        let node = Node::start_with(binary, dir, Stdio::inherit(), flags)?;
         shell(&format!("psql -X -q -h 127.0.0.1 -p {} -U root -d postgres -c 'CREATE DATABASE bench'", node.port))?;
-        Ok(Timeball(node))
+        Ok(Timeball { node, dir: dir.to_path_buf() })
     }
 }
 
@@ -148,7 +199,19 @@ impl System for Timeball {
     fn name(&self) -> &'static str {
         "Timeball"
     }
-    fn url(&self) -> String {
-        format!("postgresql://root@127.0.0.1:{}/bench?sslmode=disable", self.0.port)
+    fn port(&self) -> u16 {
+        self.node.port
+    }
+    fn dir(&self) -> &Path {
+        &self.dir
+    }
+    fn pid(&self) -> Option<u32> {
+        Some(self.node.pid())
+    }
+    fn cache_bytes(&self) -> Option<u64> {
+        let text = self.node.get("/metrics").ok()?;
+        let value =
+            |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse::<u64>().ok());
+        Some(CACHES.iter().filter_map(|name| value(name)).sum())
     }
 }

@@ -1,6 +1,7 @@
 //! The rows of the table: what is run, and how its rate is read.
 
 use super::systems::System;
+use crate::run;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
@@ -33,6 +34,9 @@ pub const WORKLOADS: &[Workload] = &[
     Workload { name: "update_index, 8 clients", goal: 1.5, client: UpdateIndex(8) },
 ];
 
+/// A load or a run that takes so much longer than it should hangs.
+const PATIENCE: Duration = Duration::from_secs(600);
+
 /// What one run gave.
 pub struct Sample {
     /// Transactions a second.
@@ -43,17 +47,10 @@ pub struct Sample {
 
 /// Loads pgbench's tables and sysbench's table.
 pub fn load(system: &dyn System, binary: &Path, scale: u32) -> Result<(), String> {
-    capture(Command::new("pgbench").args(["-i", "-q", "-s", &scale.to_string(), &system.url()]))?;
-    capture(Command::new(binary).args([
-        "bench",
-        "update-index",
-        "--duration",
-        "1s",
-        "--ramp-up",
-        "0s",
-        "--url",
-        &system.url(),
-    ]))?;
+    run::capture(Command::new("pgbench").args(["-i", "-q", "-s", &scale.to_string(), &system.url()]), PATIENCE)?;
+    let mut command = Command::new(binary);
+    command.args(["bench", "update-index", "--duration", "1s", "--ramp-up", "0s", "--url", &system.url()]);
+    run::capture(&mut command, PATIENCE)?;
     Ok(())
 }
 
@@ -65,7 +62,7 @@ impl Workload {
             Pgbench(flags) => {
                 let mut command = Command::new("pgbench");
                 command.args(["-n", "-M", "prepared", "-T", &seconds]).args(flags).arg(system.url());
-                pgbench_sample(&capture(&mut command)?)
+                pgbench_sample(&run::capture(&mut command, length + PATIENCE)?)
             }
             UpdateIndex(clients) => {
                 let mut command = Command::new(binary);
@@ -80,19 +77,10 @@ impl Workload {
                     &clients.to_string(),
                 ]);
                 command.args(["--duration", &format!("{seconds}s"), "--url", &system.url()]);
-                json_sample(&capture(&mut command)?)
+                json_sample(&run::capture(&mut command, length + PATIENCE)?)
             }
         }
     }
-}
-
-fn capture(command: &mut Command) -> Result<String, String> {
-    let name = format!("{command:?}");
-    let out = command.output().map_err(|e| format!("cannot start {name}: {e}"))?;
-    if !out.status.success() {
-        return Err(format!("{name} failed:\n{}", String::from_utf8_lossy(&out.stderr)));
-    }
-    Ok(String::from_utf8_lossy(&out.stdout).into_owned())
 }
 
 fn pgbench_sample(text: &str) -> Result<Sample, String> {

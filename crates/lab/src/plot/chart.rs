@@ -167,6 +167,16 @@ impl Chart {
     }
 }
 
+/// Charts above one another as one SVG document.
+pub fn stacked_svg(charts: &[Chart]) -> String {
+    let mut canvas = svg::Svg::new(WIDTH, HEIGHT * charts.len() as f64);
+    for (at, chart) in charts.iter().enumerate() {
+        canvas.move_to(at as f64 * HEIGHT);
+        chart.draw(&mut canvas);
+    }
+    canvas.finish()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -204,6 +214,17 @@ mod tests {
         assert_eq!(png[..8], [0x89, b'P', b'N', b'G', 13, 10, 26, 10]);
         assert_eq!(&png[png.len() - 8..png.len() - 4], b"IEND");
         assert!(png.len() < 200_000, "{}", png.len());
+    }
+
+    #[test]
+    fn stacked_charts_do_not_lie_on_each_other() {
+        let svg = stacked_svg(&[chart(), chart()]);
+        assert!(svg.contains("viewBox=\"0 0 960 1080\"") && svg.matches("</svg>").count() == 1);
+        let titles: Vec<&str> = svg.lines().filter(|line| line.contains(">t<")).collect();
+        assert!(
+            titles.len() == 2 && titles[0].contains("y=\"24.0\"") && titles[1].contains("y=\"564.0\""),
+            "{titles:?}"
+        );
     }
 
     #[test]

@@ -8,7 +8,7 @@ mod font;
 mod png;
 mod svg;
 
-pub use chart::{Chart, Series};
+pub use chart::{Chart, Series, stacked_svg};
 
 /// Red, green, blue.
 pub type Color = (u8, u8, u8);
