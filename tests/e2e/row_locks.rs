@@ -171,3 +171,49 @@ fn a_locked_row_stays_as_it_is() {
     let n: i32 = node.connect().query_one("SELECT n FROM p WHERE id = 1", &[]).unwrap().get(0);
     assert_eq!(n, updates, "an update was lost");
 }
+
+/// Queues as people write them: workers take each job once, none waits for another, none is told to try again.
+#[test]
+fn queues_give_each_job_once() {
+    repeat_with("row_locks::queues_give_each_job_once");
+    const WORKERS: usize = 4;
+    const JOBS: i32 = 60;
+    const NEXT: &str = "SELECT id FROM q WHERE state = 'ready' ORDER BY at FOR UPDATE SKIP LOCKED LIMIT 1";
+    let scratch = Scratch::new();
+    let node = Node::start(&scratch.path().join("store"), &[]);
+    let mut client = node.connect();
+    client.batch_execute("CREATE TABLE q (id int4 PRIMARY KEY, state text, at int4)").unwrap();
+    for take in [
+        format!("WITH job AS ({NEXT}) UPDATE q SET state = 'taken' FROM job WHERE q.id = job.id RETURNING q.id"),
+        format!("UPDATE q SET state = 'taken' WHERE id = ({NEXT}) RETURNING id"),
+        format!("UPDATE q SET state = 'taken' FROM ({NEXT}) j WHERE q.id = j.id RETURNING q.id"),
+        format!("DELETE FROM q WHERE id IN ({NEXT}) RETURNING id"),
+        format!("WITH job AS ({NEXT}) DELETE FROM q USING job WHERE q.id = job.id RETURNING q.id"),
+    ] {
+        client
+            .batch_execute(&format!(
+                "DELETE FROM q; INSERT INTO q SELECT i, 'ready', {JOBS} - i FROM generate_series(1, {JOBS}) i"
+            ))
+            .unwrap();
+        let taken: Vec<i32> = std::thread::scope(|scope| {
+            let worker = || {
+                let mut client = node.connect();
+                client.batch_execute("SET default_transaction_isolation = 'read committed'").unwrap();
+                let mut taken = Vec::new();
+                loop {
+                    let rows = client.query(&take, &[]).unwrap_or_else(|e| panic!("{take}: {e:?}"));
+                    match rows.first() {
+                        Some(row) => taken.push(row.get::<_, i32>(0)),
+                        // Others may hold the last ones, and give them back: they do not, here.
+                        None => return taken,
+                    }
+                }
+            };
+            let workers: Vec<_> = (0..WORKERS).map(|_| scope.spawn(worker)).collect();
+            workers.into_iter().flat_map(|worker| worker.join().unwrap()).collect()
+        });
+        let mut once = taken.clone();
+        once.sort_unstable();
+        assert_eq!(once, (1..=JOBS).collect::<Vec<_>>(), "{take}");
+    }
+}

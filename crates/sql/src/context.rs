@@ -2,6 +2,7 @@
 
 use crate::catalog::{Database, Relation, Schema};
 use crate::exec::deferred::Deferred;
+use crate::exec::parts::Parts;
 pub use crate::transaction::Deadline;
 use crate::transaction::{Interrupt, Kv, Patience, TxnRef};
 use crate::types::Value;
@@ -128,6 +129,8 @@ impl MemoryBudget {
 pub struct StatementContext {
     /// The transaction.
     pub txn: TxnRef,
+    /// What the parts of the statement share, if it has several.
+    pub parts: Option<Arc<Parts>>,
     /// The catalog in it.
     pub catalog: Arc<dyn CatalogView>,
     /// The database below: row ids, the clock.

@@ -101,6 +101,7 @@ impl<'a> Run<'a> {
             overriding: None,
             inference: None,
             locates: false,
+            given: Arc::default(),
         }
     }
 

@@ -27,6 +27,10 @@ impl Run<'_> {
         let Statement::Query(_) = &query.statement else {
             return Err(SqlError::new(SqlState::INVALID_TABLE_DEFINITION, "a view must be of a query"));
         };
+        if matches!(&query.statement, Statement::Query(query) if plan::parts::is_modifying(query)) {
+            let message = "views must not contain data-modifying statements in WITH";
+            return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
+        }
         let schema = self.schema_for(name)?;
         let existing = match self.relation(&Name { schema: Some(schema.name.clone()), ..name.clone() })?.as_deref() {
             Some(Relation::View(view)) if or_replace => Some(view.clone()),

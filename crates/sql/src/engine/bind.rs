@@ -370,6 +370,13 @@ fn one_column() -> SqlError {
     SqlError::new(SqlState::SYNTAX_ERROR, "subquery must return only one column")
 }
 
+/// A part of the statement, as a common table expression that can be named.
+fn given(part: &crate::plan::parts::Given) -> Cte {
+    let column = |field: &crate::output::Field| Output { name: field.name.clone(), ty: field.ty.clone(), origin: None };
+    let columns = part.columns.iter().map(column).collect();
+    Cte { name: part.name.clone(), columns, node: Arc::new(Node::Given { part: part.part }) }
+}
+
 impl<'c> Binder<'c> {
     pub(super) fn new(context: &'c PlanContext, words: Option<BTreeSet<String>>) -> Binder<'c> {
         let declared: Vec<SqlType> =
@@ -380,7 +387,7 @@ impl<'c> Binder<'c> {
             held: Vec::new(),
             windows: Vec::new(),
             sets: Vec::new(),
-            ctes: Vec::new(),
+            ctes: context.given.iter().map(given).collect(),
             every: words.is_none(),
             words: words.unwrap_or_default(),
             unsaid: BTreeSet::new(),

@@ -142,7 +142,10 @@ impl Binder<'_> {
                     .collect();
                 self.whole_table(&ast::ObjectName(name), outer)
             }
-            _ => Err(SqlError::unsupported("a data-modifying statement inside a query")),
+            _ => {
+                let message = "WITH clause containing a data-modifying statement must be at the top level";
+                Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message))
+            }
         }
     }
 

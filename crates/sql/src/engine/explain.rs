@@ -71,6 +71,7 @@ fn describe(node: &Node, depth: usize, out: &mut Vec<String>) {
         }
         Node::Cte { plan, .. } => ("CTE Scan".into(), vec![plan]),
         Node::Recursive { base, step, .. } => ("Recursive Union".into(), vec![base, step]),
+        Node::Given { .. } => ("CTE Scan".into(), vec![]),
         Node::Working { .. } => ("WorkTable Scan".into(), vec![]),
     };
     let arrow = if depth == 0 { "" } else { "->  " };

@@ -35,6 +35,7 @@ mod item_set;
 mod join_tree;
 mod key_table;
 mod keys;
+mod lazy;
 mod lift;
 mod node;
 mod presence;

@@ -103,6 +103,8 @@ pub(super) enum Node {
     Cte { id: usize, plan: Arc<Node>, prefix: usize, shared: bool },
     /// WITH RECURSIVE.
     Recursive { id: usize, prefix: usize, base: Arc<Node>, step: Arc<Node>, all: bool },
+    /// The rows of a part of the statement that has run.
+    Given { part: usize },
     /// The rows of the last round of a recursive query.
     Working { id: usize },
 }

@@ -1,10 +1,11 @@
 //! Expressions of the engine: those of [`crate::expr`], plus what needs a query or the catalog to be computed.
 //!
-//! A subquery, or a call of a catalog function, is a *step*: its value is computed first and put in a slot after the row, where
-//! the rest of the expression finds it. So the evaluator below knows nothing of queries.
+//! A subquery, or a call of a catalog function, is a *step*: its value is computed first (if it will be asked for: [`super::lazy`]) and put
+//! in a slot after the row, where the rest of the expression finds it. So the evaluator below knows nothing of queries.
 
 use super::key_table::KeyTable;
 use super::keys::{self, KeyKind};
+use super::lazy::Lazy;
 use super::node::Node;
 use super::run::{Run, open};
 use super::take::Quantifier;
@@ -119,12 +120,7 @@ impl Scalar {
             // A condition that is one subquery needs no copy of the row.
             return step.value(&row[..self.width], run);
         }
-        let mut scratch = row[..self.width].to_vec();
-        for step in &self.steps {
-            let value = step.value(&scratch, run)?;
-            scratch.push(value);
-        }
-        evaluate::value(&self.expr, &scratch, &run.context)
+        Lazy::new(&self.steps, &row[..self.width], run).value(&self.expr)
     }
 
     /// Its value, borrowed from the row (or the statement) where it stands there.
@@ -157,7 +153,18 @@ fn values(exprs: &[Expr], row: &[Value], run: &Run) -> Result<Row, SqlError> {
 }
 
 impl Step {
-    fn value(&self, row: &[Value], run: &Arc<Run>) -> Result<Value, SqlError> {
+    /// Expressions that it is computed from: they may read the slots of steps before it.
+    pub(super) fn parts(&self) -> Vec<&Expr> {
+        match self {
+            Step::Subquery(_) | Step::Exists(_) | Step::Array(..) => Vec::new(),
+            Step::In { left, .. } | Step::Quantified { left, .. } => left.iter().collect(),
+            Step::Catalog { args, .. } => args.iter().collect(),
+            Step::ToReg(_, arg) | Step::FromReg(_, arg) | Step::Field(arg, _) => vec![arg],
+            Step::Record { fields: values, mark } | Step::RowJson { values, mark, .. } => values.iter().chain(mark).collect(),
+        }
+    }
+
+    pub(super) fn value(&self, row: &[Value], run: &Arc<Run>) -> Result<Value, SqlError> {
         match self {
             Step::Subquery(plan) => plan.scalar(row, run),
             Step::Exists(plan) => Ok(Value::Bool(plan.exists(row, run)?)),

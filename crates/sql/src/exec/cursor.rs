@@ -195,14 +195,14 @@ fn fetch(state: &mut State, level: &Level, context: &StatementContext) -> Result
                 return Ok(true);
             }
             let row_key = level.access.row_key_of_entry(&key, &value)?;
-            if let Some(stored) = context.txn.with(|txn| look(txn, level, &row_key))? {
+            if let Some(stored) = context.reads().with(|txn| look(txn, level, &row_key))? {
                 (state.key, state.stored) = (row_key, stored);
                 return Ok(true);
             }
         } else if let Some(span) = state.rest.take() {
             context.check()?;
             let request = ScanRequest { span, reverse: level.path.reverse, limit: state.chunk };
-            let ScanChunk { rows, rest } = context.txn.with(|txn| match level.skips {
+            let ScanChunk { rows, rest } = context.reads().with(|txn| match level.skips {
                 true => txn.peek_scan(&request),
                 false => txn.scan(&request),
             })?;
@@ -213,7 +213,7 @@ fn fetch(state: &mut State, level: &Level, context: &StatementContext) -> Result
                 None => return Ok(false),
                 Some(Keys::Span(span)) => state.rest = Some(span),
                 Some(Keys::One(key)) => {
-                    if let Some((key, stored)) = context.txn.with(|txn| one(txn, level, key))? {
+                    if let Some((key, stored)) = context.reads().with(|txn| one(txn, level, key))? {
                         (state.key, state.stored) = (key, stored);
                         return Ok(true);
                     }

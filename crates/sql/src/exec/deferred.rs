@@ -40,6 +40,8 @@ pub struct Deferred(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
+    /// Everything waits: for the end of a statement of several parts.
+    all: bool,
     modes: Modes,
     held: Vec<Arc<Held>>,
     known: BTreeSet<(Oid, Bytes)>,
@@ -48,6 +50,7 @@ struct State {
 #[derive(Debug)]
 struct Held {
     constraint: Oid,
+    deferral: Deferral,
     child: Oid,
     /// The key in the referenced index that is missing.
     parent: Bytes,
@@ -58,7 +61,32 @@ struct Held {
 }
 
 impl Deferred {
+    /// For a statement of several parts: all keys wait for [`Deferred::settle`].
+    pub fn until_the_end() -> Deferred {
+        Deferred(Mutex::new(State { all: true, ..State::default() }))
+    }
+
+    /// All parts are done: what is still broken must be deferred by the transaction.
+    ///
+    /// # Errors
+    /// 23503 for the first that is not.
+    pub fn settle(&self, transaction: &Deferred, context: &Arc<StatementContext>) -> Result<(), SqlError> {
+        for held in std::mem::take(&mut self.0.lock().held) {
+            context.check()?;
+            if held.is_broken(context)? {
+                if !transaction.defers(held.constraint, held.deferral) {
+                    return Err(held.error.clone());
+                }
+                transaction.keep(held)?;
+            }
+        }
+        Ok(())
+    }
+
     fn defers(&self, constraint: Oid, deferral: Deferral) -> bool {
+        if self.0.lock().all {
+            return true;
+        }
         if deferral == Deferral::NotDeferrable {
             return false;
         }
@@ -82,8 +110,15 @@ impl Deferred {
         if !self.defers(key.id, key.deferral) {
             return Err(error);
         }
+        let values = key.slots.iter().map(|&slot| row[slot].clone()).collect();
+        let (constraint, deferral) = (key.id, key.deferral);
+        self.keep(Arc::new(Held { constraint, deferral, child, parent, values, error }))
+    }
+
+    fn keep(&self, held: Arc<Held>) -> Result<(), SqlError> {
+        let known = (held.constraint, held.parent.clone());
         let mut state = self.0.lock();
-        if state.known.contains(&(key.id, parent.clone())) {
+        if state.known.contains(&known) {
             return Ok(());
         }
         if state.held.len() >= HELD_MAX {
@@ -93,9 +128,8 @@ impl Deferred {
             )
             .hint("Write the referenced rows first, or commit more often."));
         }
-        state.known.insert((key.id, parent.clone()));
-        let values = key.slots.iter().map(|&slot| row[slot].clone()).collect();
-        state.held.push(Arc::new(Held { constraint: key.id, child, parent, values, error }));
+        state.known.insert(known);
+        state.held.push(held);
         Ok(())
     }
 

@@ -184,7 +184,7 @@ impl Run<'_> {
         taken: Taken,
         proposed: Row,
     ) -> Result<(), SqlError> {
-        if self.affected.contains(&taken.row_key) {
+        if self.affected.contains(&taken.row_key) || self.context.is_written(&taken.row_key) {
             return Err(SqlError::new(
                 SqlState::CARDINALITY_VIOLATION,
                 "ON CONFLICT DO UPDATE command cannot affect row a second time",

@@ -47,7 +47,7 @@ pub(super) fn lock(plan: &dyn Plan, mode: LockMode, context: &Arc<StatementConte
         if !seen.insert(key.clone()) {
             return Ok(());
         }
-        if let Some(stored) = context.txn.with(|txn| txn.get(&key))? {
+        if let Some(stored) = context.reads().with(|txn| txn.get(&key))? {
             reserved.take(2 * key.len() + stored.len() + row_bytes(&values))?;
             located.push(Located { key, stored, values });
         }
@@ -58,6 +58,9 @@ pub(super) fn lock(plan: &dyn Plan, mode: LockMode, context: &Arc<StatementConte
     let mut locked = Vec::with_capacity(located.len());
     for mut row in located {
         context.check()?;
+        if context.is_written(&row.key) {
+            continue;
+        }
         let newest = context.txn.with(|txn| {
             txn.lock_as(&row.key, mode, LockWait::Wait)?;
             // A row that is newer than the snapshot moves it.

@@ -9,6 +9,7 @@ pub mod index;
 pub mod insert;
 mod located;
 pub mod modify;
+pub mod parts;
 pub mod path;
 pub mod references;
 pub mod row;

@@ -179,6 +179,9 @@ impl Run<'_> {
 
     /// Writes one row, locked and newest; `row` is the joined row.
     fn write(&mut self, key: &Bytes, stored: &Bytes, row: &mut [Value]) -> Result<(), SqlError> {
+        if self.context.is_written(key) {
+            return Ok(());
+        }
         let target = &self.modify.target;
         let places = self.base..self.base + target.access.columns.len();
         match &self.modify.action {

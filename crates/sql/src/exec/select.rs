@@ -350,6 +350,9 @@ fn lock_rows(
             // The NULL side of a left join has no row.
             continue;
         }
+        if context.is_written(key) {
+            return Ok(false);
+        }
         let stored = context.txn.with(|txn| match txn.lock_as(key, lock.mode, lock.wait)? {
             true => txn.get(key),
             false => Ok(None),

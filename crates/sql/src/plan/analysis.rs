@@ -153,7 +153,8 @@ impl<'a> Analysis<'a> {
         }
     }
 
-    fn schema_name(&self, table: &Table) -> Result<Option<String>, SqlError> {
+    /// The name of a table's schema.
+    pub fn schema_name(&self, table: &Table) -> Result<Option<String>, SqlError> {
         let schemas = self.context.catalog.schemas()?;
         Ok(schemas.into_iter().find(|schema| schema.id == table.schema).map(|schema| schema.name))
     }
@@ -257,6 +258,15 @@ pub fn bind_context(context: &PlanContext) -> BindContext<'_> {
 
 /// The relation that a name means. One that the catalog does not know may be a virtual table or a common table expression.
 pub fn relation(name: &ObjectName, context: &PlanContext) -> Planned<Arc<Relation>> {
+    let (schema, table) = shape::table_name(name)?;
+    if schema.is_none() && context.given.iter().any(|given| given.name == table) {
+        return Err(Refusal::Engine("rows of WITH"));
+    }
+    stored_relation(name, context)
+}
+
+/// The relation of the catalog that a name means.
+pub fn stored_relation(name: &ObjectName, context: &PlanContext) -> Planned<Arc<Relation>> {
     let (schema, table) = shape::table_name(name)?;
     context.catalog.relation(schema.as_deref(), &table)?.ok_or_else(|| {
         let shown = schema.map_or_else(|| table.clone(), |schema| format!("{schema}.{table}"));

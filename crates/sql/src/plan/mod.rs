@@ -12,6 +12,7 @@ pub mod insert;
 pub mod located;
 pub mod loops;
 pub mod modify;
+pub mod parts;
 pub mod refusal;
 pub mod scope;
 pub mod select;
@@ -47,6 +48,8 @@ pub struct PlanContext {
     pub inference: Option<Arc<Inference>>,
     /// The query locates rows to write: its first table has a column for their keys (see [`located`]).
     pub locates: bool,
+    /// Parts of the statement that the query may read by their names.
+    pub given: Arc<[parts::Given]>,
 }
 
 impl PlanContext {
@@ -61,6 +64,7 @@ impl PlanContext {
             overriding: None,
             inference: None,
             locates: false,
+            given: Arc::default(),
         }
     }
 }
@@ -111,6 +115,22 @@ pub fn row_inserter(
 /// # Errors
 /// PostgreSQL's binding errors (42P01, 42703, 42804, ...); 0A000 for what neither path can do.
 pub fn prepare(statement: &Statement, text: &str, context: &PlanContext) -> Result<Arc<dyn Plan>, SqlError> {
+    let planned = match parts::with_of(statement) {
+        Some((query, with)) => parts::prepare(query, with, text, context),
+        None => prepare_whole(statement, text, context),
+    };
+    match planned {
+        Err(error) if error.state == SqlState::FEATURE_NOT_SUPPORTED => {
+            let lifted = parts::lift_locks(statement, &context.pace)?;
+            let Some((query, with)) = lifted.as_ref().and_then(parts::with_of) else { return Err(error) };
+            parts::prepare(query, with, text, context).map_err(|_| error)
+        }
+        planned => planned,
+    }
+}
+
+/// Plans a statement of one part.
+fn prepare_whole(statement: &Statement, text: &str, context: &PlanContext) -> Result<Arc<dyn Plan>, SqlError> {
     match direct::plan(statement, context) {
         // Reg-types leave as names, which the engine knows to find.
         Ok(plan)

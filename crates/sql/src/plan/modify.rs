@@ -21,7 +21,7 @@ use crate::exec::modify::{Action, Find, Modify};
 use crate::exec::target::Target;
 use crate::exec::write::Touch;
 use crate::expr::{Expr, conjunction};
-use crate::identifier::{fold, quote_identifier};
+use crate::identifier::{fold, quote_identifier, quote_qualified};
 use crate::output::Field;
 use crate::transaction::LockWait;
 use crate::types::SqlType;
@@ -205,7 +205,7 @@ pub fn plan<M: Modification>(statement: &M, with: Option<&With>, context: &PlanC
 
 /// The table that a statement writes.
 pub fn target(name: &ObjectName, context: &PlanContext) -> Planned<Arc<Target>> {
-    let relation = match analysis::relation(name, context) {
+    let relation = match analysis::stored_relation(name, context) {
         // What only the engine knows cannot be written.
         Err(Refusal::Unknown(error)) => return Err(Refusal::Wrong(error)),
         other => other?,
@@ -384,6 +384,11 @@ fn by_query(
     }
     let sources: Vec<Source> = vec![source];
     let mut from = format!(" FROM {} AS {}", shape.table, quote_identifier(&alias));
+    if analysis.context.given.iter().any(|given| given.name == table.name) {
+        // The table is meant, not the rows of WITH that have its name.
+        let schema = analysis.schema_name(table)?;
+        from = format!(" FROM {} AS {}", quote_qualified(schema.as_deref(), &table.name), quote_identifier(&alias));
+    }
     for other in shape.others {
         let _ = write!(from, ", {other}");
     }

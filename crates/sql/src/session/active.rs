@@ -146,6 +146,7 @@ impl Session {
         let memory = Arc::new(MemoryBudget::new(self.settings.query_memory_bytes));
         work::use_memory(&memory);
         Ok(Arc::new(StatementContext {
+            parts: None,
             txn: active.txn.clone(),
             catalog: active.view.clone(),
             kv: self.db.kv.clone(),

@@ -6,6 +6,7 @@ use super::run::{How, Outcome, next_rows};
 use super::scroll::{Moved, Scroll, only_forward};
 use super::{Block, Session};
 use crate::output::Output;
+use crate::plan::parts::is_modifying;
 use crate::plan::{Execution, Plan};
 use crate::syntax::command::Move;
 use crate::syntax::{Command, Planned};
@@ -176,6 +177,10 @@ impl Session {
         }
         if !matches!(query.statement, sqlparser::ast::Statement::Query(_)) {
             return Err(SqlError::new(SqlState::SYNTAX_ERROR, "DECLARE CURSOR must be of a query"));
+        }
+        if matches!(&query.statement, sqlparser::ast::Statement::Query(q) if is_modifying(q)) {
+            let message = "DECLARE CURSOR must not contain data-modifying statements in WITH";
+            return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
         }
         let prepared = Arc::new(prepared);
         let as_of = query.as_of.as_ref().map(|a| self.resolve_as_of(a)).transpose()?.flatten();

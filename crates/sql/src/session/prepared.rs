@@ -139,6 +139,7 @@ impl Session {
             overriding: planned.overriding,
             inference: planned.inference.clone(),
             locates: false,
+            given: Arc::default(),
         };
         let plan = plan::prepare(&planned.statement, text, &context)?;
         self.db.texts.keep_plan(key, version, plan.clone());
@@ -159,6 +160,7 @@ impl Session {
             overriding: None,
             inference: None,
             locates: false,
+            given: Arc::default(),
         })
     }
 }

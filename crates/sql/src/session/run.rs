@@ -6,11 +6,12 @@ use super::startup::Executed;
 use super::{Block, STATEMENT_ATTEMPTS_MAX, Session};
 use crate::output::{Field, Output};
 use crate::plan::Execution;
+use crate::plan::parts::is_modifying;
 use crate::syntax::{Command, Planned};
 use crate::transaction::Isolation;
 use crate::{SqlError, SqlState, work};
 use clock::Timestamp;
-use sqlparser::ast::Statement;
+use sqlparser::ast::{LockType, Query, SetExpr, Statement};
 use std::collections::VecDeque;
 
 /// Rows pulled at once.
@@ -233,10 +234,21 @@ impl Session {
         if !self.modes.read_only.unwrap_or(self.settings.read_only) {
             return Ok(());
         }
+        let body = |query: &'_ Query| match query.body.as_ref() {
+            SetExpr::Insert(_) => "INSERT",
+            SetExpr::Update(_) => "UPDATE",
+            SetExpr::Delete(_) => "DELETE",
+            _ => match query.locks.first().map(|lock| &lock.lock_type) {
+                Some(LockType::Update) => "SELECT FOR UPDATE",
+                Some(LockType::Share) => "SELECT FOR SHARE",
+                None => "SELECT",
+            },
+        };
         let what = match prepared.planned().map(|planned| &planned.statement) {
             Some(Statement::Insert(_)) => "INSERT",
             Some(Statement::Update { .. }) => "UPDATE",
             Some(Statement::Delete(_)) => "DELETE",
+            Some(Statement::Query(query)) => body(query),
             _ => "this statement",
         };
         let message = format!("cannot execute {what} in a read-only transaction");
@@ -283,7 +295,7 @@ impl Session {
     /// The time in the past that a statement outside a block, or first in one, is to read.
     fn statement_as_of(&mut self, planned: &Planned) -> Result<Option<Timestamp>, SqlError> {
         let Some(as_of) = &planned.as_of else {
-            let query = matches!(&planned.statement, Statement::Query(q) if q.locks.is_empty());
+            let query = matches!(&planned.statement, Statement::Query(q) if q.locks.is_empty() && !is_modifying(q));
             if self.settings.max_staleness_us > 0 && self.block == Block::None && self.active.is_none() && query {
                 return Ok(Some(self.db.kv.ago(self.settings.max_staleness_us.unsigned_abs())));
             }

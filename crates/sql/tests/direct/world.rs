@@ -155,11 +155,13 @@ impl World {
             overriding: None,
             inference: None,
             locates: false,
+            given: Arc::default(),
         }
     }
 
     pub fn context(&self, txn: &TxnRef, params: Vec<Value>) -> Arc<StatementContext> {
         Arc::new(StatementContext {
+            parts: None,
             txn: txn.clone(),
             catalog: self.catalog.clone(),
             kv: self.kv.clone(),

@@ -25,6 +25,10 @@ pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<
             };
             Ok(Box::new(Again { rows, place: 0, skip: *width, prefix: prefix.clone() }))
         }
+        Node::Given { part } => {
+            let rows = run.context.parts.as_ref().map(|parts| parts.rows(*part)).unwrap_or_default();
+            Ok(Box::new(Again { rows, place: 0, skip: 0, prefix: prefix.clone() }))
+        }
         Node::Working { id } => {
             let rows = run.working.lock().get(id).cloned().unwrap_or_default();
             Ok(Box::new(Again { rows, place: 0, skip: 0, prefix: prefix.clone() }))

@@ -1,0 +1,231 @@
+//! A statement of several parts: `WITH a AS (DELETE .. RETURNING *) INSERT ..`. Each part runs once, to its end; its rows are given to those
+//! that name it.
+//!
+//! **Problem.** PostgreSQL lets no part see what another one writes: all read the state before the statement, and RETURNING is the only way
+//! from one to the next. But what a part writes is checked (unique keys, foreign keys) against what the others have written.
+//!
+//! **Idea.** Two views of one transaction. Writes go through the one, which keeps what each key held before its first write; reads of rows go
+//! through the other, which puts that back.
+//!
+//! **Invariants.**
+//! 1. [`StatementContext::reads`] answers as if nothing had been written since the statement began.
+//! 2. A row that a part has written is left alone by all others ([`StatementContext::is_written`]).
+//! 3. Foreign keys are asked when all parts are done: a part may refer to what a later one inserts.
+
+use super::sort::{Reserved, row_bytes};
+use crate::SqlError;
+use crate::context::{MemoryBudget, StatementContext};
+use crate::transaction::{
+    Committed, KvError, LockMode, LockWait, ScanChunk, ScanRequest, Transaction, TxnRef, TxnStats,
+};
+use crate::types::Row;
+use bytes::Bytes;
+use clock::Timestamp;
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// What a key held before the statement wrote it.
+type Images = BTreeMap<Bytes, Option<Bytes>>;
+
+/// What the parts of one running statement share.
+pub struct Parts {
+    rows: Mutex<Vec<Arc<Vec<Row>>>>,
+    /// Memory of those rows.
+    reserved: Mutex<Reserved>,
+    before: Option<Before>,
+}
+
+struct Before {
+    reads: TxnRef,
+    images: Arc<Mutex<Images>>,
+}
+
+impl Parts {
+    /// For a statement of so many parts: what they share, and the transaction that they write to.
+    pub fn new(context: &StatementContext, count: usize, writes: bool) -> (Parts, TxnRef) {
+        let rows = Mutex::new(vec![Arc::default(); count]);
+        let reserved = Mutex::new(Reserved::new(&context.memory));
+        if !writes {
+            return (Parts { rows, reserved, before: None }, context.txn.clone());
+        }
+        let images = Arc::<Mutex<Images>>::default();
+        let view = |before| {
+            let (inner, images, memory) = (context.txn.clone(), images.clone(), context.memory.clone());
+            TxnRef::new(Box::new(View { inner, images, before, memory }))
+        };
+        let (reads, writer) = (view(true), view(false));
+        (Parts { rows, reserved, before: Some(Before { reads, images }) }, writer)
+    }
+
+    /// Takes the rows of a part.
+    ///
+    /// # Errors
+    /// 53200 beyond the statement's memory.
+    pub fn give(&self, part: usize, rows: Vec<Row>) -> Result<(), SqlError> {
+        self.reserved.lock().take(rows.iter().map(|row| row_bytes(row)).sum())?;
+        self.rows.lock()[part] = Arc::new(rows);
+        Ok(())
+    }
+
+    /// The rows of a part that has run.
+    pub fn rows(&self, part: usize) -> Arc<Vec<Row>> {
+        self.rows.lock().get(part).cloned().unwrap_or_default()
+    }
+}
+
+impl StatementContext {
+    /// The transaction as rows are read from it: without what other parts of the statement have written.
+    pub fn reads(&self) -> &TxnRef {
+        let before = self.parts.as_ref().and_then(|parts| parts.before.as_ref());
+        before.map_or(&self.txn, |before| &before.reads)
+    }
+
+    /// Whether a part of the statement has written this key.
+    pub fn is_written(&self, key: &[u8]) -> bool {
+        let before = self.parts.as_ref().and_then(|parts| parts.before.as_ref());
+        before.is_some_and(|before| before.images.lock().contains_key(key))
+    }
+}
+
+/// One of the two views of a transaction.
+struct View {
+    inner: TxnRef,
+    images: Arc<Mutex<Images>>,
+    /// Reads give what was there before.
+    before: bool,
+    memory: Arc<MemoryBudget>,
+}
+
+impl View {
+    /// Keeps what a key holds, before its first write.
+    fn keep(&self, key: &Bytes) -> Result<(), KvError> {
+        if self.images.lock().contains_key(key) {
+            return Ok(());
+        }
+        let image = self.inner.with(|txn| txn.get(key))?;
+        let bytes = key.len() + image.as_ref().map_or(0, Bytes::len);
+        if self.memory.take(bytes).is_err() {
+            let limit = self.memory.limit_bytes();
+            return Err(KvError::TooLarge { what: "a statement that writes in WITH", bytes: limit + bytes, limit });
+        }
+        self.images.lock().insert(key.clone(), image);
+        Ok(())
+    }
+
+    fn image(&self, key: &[u8]) -> Option<Option<Bytes>> {
+        if self.before { self.images.lock().get(key).cloned() } else { None }
+    }
+
+    /// Puts back what a chunk's keys held.
+    fn restore(&self, request: &ScanRequest, chunk: &mut ScanChunk) {
+        if !self.before {
+            return;
+        }
+        let (mut start, mut end) = (request.span.start.clone(), request.span.end.clone());
+        match &chunk.rest {
+            Some(rest) if request.reverse => start = rest.end.clone(),
+            Some(rest) => end = rest.start.clone(),
+            None => {}
+        }
+        let images = self.images.lock();
+        if start >= end {
+            return;
+        }
+        let mut written = images.range(start..end).peekable();
+        if written.peek().is_none() {
+            return;
+        }
+        let mut rows: BTreeMap<Bytes, Bytes> = chunk.rows.drain(..).collect();
+        for (key, image) in written {
+            match image {
+                Some(value) => rows.insert(key.clone(), value.clone()),
+                None => rows.remove(key),
+            };
+        }
+        chunk.rows = if request.reverse { rows.into_iter().rev().collect() } else { rows.into_iter().collect() };
+    }
+}
+
+impl Drop for View {
+    fn drop(&mut self) {
+        if !self.before {
+            let bytes = |(key, image): (&Bytes, &Option<Bytes>)| key.len() + image.as_ref().map_or(0, Bytes::len);
+            self.memory.give(self.images.lock().iter().map(bytes).sum());
+        }
+    }
+}
+
+impl Transaction for View {
+    fn snapshot(&self) -> Timestamp {
+        self.inner.with(|txn| txn.snapshot())
+    }
+    fn get(&mut self, key: &[u8]) -> Result<Option<Bytes>, KvError> {
+        self.image(key).map_or_else(|| self.inner.with(|txn| txn.get(key)), Ok)
+    }
+    fn get_certified(&mut self, key: &[u8]) -> Result<Option<Bytes>, KvError> {
+        self.image(key).map_or_else(|| self.inner.with(|txn| txn.get_certified(key)), Ok)
+    }
+    fn scan(&mut self, request: &ScanRequest) -> Result<ScanChunk, KvError> {
+        let mut chunk = self.inner.with(|txn| txn.scan(request))?;
+        self.restore(request, &mut chunk);
+        Ok(chunk)
+    }
+    fn peek(&mut self, key: &[u8]) -> Result<Option<Bytes>, KvError> {
+        self.image(key).map_or_else(|| self.inner.with(|txn| txn.peek(key)), Ok)
+    }
+    fn peek_scan(&mut self, request: &ScanRequest) -> Result<ScanChunk, KvError> {
+        let mut chunk = self.inner.with(|txn| txn.peek_scan(request))?;
+        self.restore(request, &mut chunk);
+        Ok(chunk)
+    }
+    fn scan_certified(&mut self, request: &ScanRequest) -> Result<ScanChunk, KvError> {
+        let mut chunk = self.inner.with(|txn| txn.scan_certified(request))?;
+        self.restore(request, &mut chunk);
+        Ok(chunk)
+    }
+    fn lock_as(&mut self, key: &[u8], mode: LockMode, wait: LockWait) -> Result<bool, KvError> {
+        self.inner.with(|txn| txn.lock_as(key, mode, wait))
+    }
+    fn hold(&mut self, key: &[u8], mode: LockMode) -> Result<(), KvError> {
+        self.inner.with(|txn| txn.hold(key, mode))
+    }
+    fn present(&mut self, key: &[u8]) -> Result<bool, KvError> {
+        self.inner.with(|txn| txn.present(key))
+    }
+    fn put(&mut self, key: Bytes, value: Bytes) -> Result<(), KvError> {
+        self.keep(&key)?;
+        self.inner.with(|txn| txn.put(key, value))
+    }
+    fn delete(&mut self, key: Bytes) -> Result<(), KvError> {
+        self.keep(&key)?;
+        self.inner.with(|txn| txn.delete(key))
+    }
+    fn frees_space(&mut self) {
+        self.inner.with(|txn| txn.frees_space());
+    }
+    fn begin_statement(&mut self) -> Result<(), KvError> {
+        self.inner.with(|txn| txn.begin_statement())
+    }
+    fn savepoint(&mut self) -> u32 {
+        self.inner.with(|txn| txn.savepoint())
+    }
+    fn rollback_to(&mut self, savepoint: u32) {
+        self.inner.with(|txn| txn.rollback_to(savepoint));
+    }
+    fn release_since(&mut self, savepoint: u32) {
+        self.inner.with(|txn| txn.release_since(savepoint));
+    }
+    fn has_writes(&self) -> bool {
+        self.inner.with(|txn| txn.has_writes())
+    }
+    fn commit(&mut self) -> Result<Committed, KvError> {
+        self.inner.with(|txn| txn.commit())
+    }
+    fn rollback(&mut self) {
+        self.inner.with(|txn| txn.rollback());
+    }
+    fn stats(&self) -> TxnStats {
+        self.inner.with(|txn| txn.stats())
+    }
+}
