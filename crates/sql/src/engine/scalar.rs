@@ -160,7 +160,9 @@ impl Step {
             Step::In { left, .. } | Step::Quantified { left, .. } => left.iter().collect(),
             Step::Catalog { args, .. } => args.iter().collect(),
             Step::ToReg(_, arg) | Step::FromReg(_, arg) | Step::Field(arg, _) => vec![arg],
-            Step::Record { fields: values, mark } | Step::RowJson { values, mark, .. } => values.iter().chain(mark).collect(),
+            Step::Record { fields: values, mark } | Step::RowJson { values, mark, .. } => {
+                values.iter().chain(mark).collect()
+            }
         }
     }
 

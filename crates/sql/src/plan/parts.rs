@@ -124,7 +124,8 @@ struct Order {
 
 impl Order {
     fn new(ctes: &[Cte], names: &[String], main: &Query) -> Order {
-        let named_by: Vec<Vec<usize>> = ctes.iter().enumerate().map(|(i, cte)| named(&cte.query, &names[..i])).collect();
+        let named_by: Vec<Vec<usize>> =
+            ctes.iter().enumerate().map(|(i, cte)| named(&cte.query, &names[..i])).collect();
         let mut order = Order { before: Vec::new(), after: Vec::new(), named: BTreeSet::new() };
         let mut seen = BTreeSet::new();
         for part in named(main, names) {
@@ -309,12 +310,7 @@ impl VisitorMut for Lift<'_> {
                 return ControlFlow::Break(());
             }
         };
-        let alias = TableAlias {
-            explicit: true,
-            name: Ident::with_quote('"', name),
-            columns: Vec::new(),
-            at: None,
-        };
+        let alias = TableAlias { explicit: true, name: Ident::with_quote('"', name), columns: Vec::new(), at: None };
         let cte_query = Box::new(std::mem::replace(query, replacement));
         let closing = ast::helpers::attached_token::AttachedToken::empty();
         self.found.push(Cte { alias, query: cte_query, from: None, materialized: None, closing_paren_token: closing });

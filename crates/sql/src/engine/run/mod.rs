@@ -196,6 +196,8 @@ pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<
         Node::Aggregate { .. } => aggregate::open(node, prefix, run),
         Node::Window { .. } => window::open(node, prefix, run),
         Node::Sort { .. } => sort::open(node, prefix, run),
-        Node::Cte { .. } | Node::Given { .. } | Node::Recursive { .. } | Node::Working { .. } => recursive::open(node, prefix, run),
+        Node::Cte { .. } | Node::Given { .. } | Node::Recursive { .. } | Node::Working { .. } => {
+            recursive::open(node, prefix, run)
+        }
     }
 }
