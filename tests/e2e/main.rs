@@ -23,6 +23,7 @@ mod disk_full;
 mod exhaustion;
 mod extended_protocol;
 mod lifecycle;
+mod memory;
 mod node;
 mod rechecks;
 mod row_locks;

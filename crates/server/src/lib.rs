@@ -13,6 +13,7 @@ pub mod http;
 pub mod kv;
 pub mod listener;
 pub mod log;
+pub mod memory;
 pub mod metrics;
 pub mod privacy;
 pub mod registry;
@@ -20,5 +21,6 @@ pub mod server;
 pub mod store_dir;
 pub mod wire;
 
+pub use memory::{Memory, Shares};
 pub use server::{NodeView, Options, Server, StartError};
 pub use store_dir::StoreDir;

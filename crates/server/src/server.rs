@@ -3,9 +3,9 @@
 use crate::connection::Shared;
 use crate::garbage::Collector;
 use crate::http::{self, Handler, Page};
+use crate::memory::{Memory, Shares};
 use crate::metrics::{MetricsText, WireMetrics};
 use crate::registry::Registry;
-use crate::wire::budget::{LARGE_MESSAGES_BYTES_MAX, MessageBudget};
 use crate::{listener, log};
 use sql::Database;
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
@@ -29,8 +29,8 @@ pub struct Options {
     pub connections_max: usize,
     /// Addresses other than loopback are allowed, though nothing is encrypted and nobody authenticated.
     pub insecure: bool,
-    /// Asks the allocator to give freed memory back to the system; the binary knows its allocator.
-    pub give_back_memory: fn(),
+    /// What clients' messages share with the rest of the node.
+    pub memory: Arc<Memory>,
 }
 
 impl Default for Options {
@@ -40,7 +40,7 @@ impl Default for Options {
             http_addr: "127.0.0.1:8080".into(),
             connections_max: 600,
             insecure: false,
-            give_back_memory: || {},
+            memory: Memory::new(Shares::default(), || {}),
         }
     }
 }
@@ -107,7 +107,7 @@ impl Server {
         let (sql, sql_addr) = bind(&options.listen_addr, "--listen-addr", options.insecure)?;
         let (http, http_addr) = bind(&options.http_addr, "--http-addr", options.insecure)?;
         let registry = Registry::new(options.connections_max);
-        let messages = MessageBudget::new(LARGE_MESSAGES_BYTES_MAX, options.give_back_memory);
+        let messages = options.memory.messages.clone();
         let shared = Arc::new(Shared { db, registry, metrics: WireMetrics::default(), messages });
         let http_stop = Arc::new(AtomicBool::new(false));
         http::serve(http, pages(shared.clone(), node), http_stop.clone()).map_err(StartError::Thread)?;

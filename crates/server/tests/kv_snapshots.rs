@@ -25,7 +25,7 @@ fn start(alone: bool, clock: &str, gc_ttl_seconds: u64, log: impl RecordLog) -> 
     let versions = Versions::open(MemoryEngine::default(), VersionsConfig::default()).unwrap();
     let clock = Clock::open(&clock.parse().unwrap()).unwrap();
     let node = NodeOptions { alone, ..NodeOptions::default() };
-    let options = KvOptions { node, gc_ttl_seconds };
+    let options = KvOptions { node, gc_ttl_seconds, ..KvOptions::default() };
     KvNode::start(versions, clock, options, move |_| Ok(Box::new(log))).unwrap()
 }
 

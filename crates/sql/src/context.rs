@@ -3,15 +3,15 @@
 use crate::catalog::{Database, Relation, Schema};
 use crate::exec::deferred::Deferred;
 use crate::exec::parts::Parts;
+pub use crate::memory::{MemoryBudget, MemoryPool};
 pub use crate::transaction::Deadline;
 use crate::transaction::{Interrupt, Kv, Patience, TxnRef};
 use crate::types::Value;
 use crate::types::calendar::TimeZone;
-use crate::{Backend, KvError, SqlError, SqlState, work};
+use crate::{Backend, KvError, SqlError, work};
 use clock::Timestamp;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The catalog as the statement's transaction sees it. Every lookup is a certified read, cached by version.
 pub trait CatalogView: Send + Sync {
@@ -83,44 +83,6 @@ impl Default for EvalSettings {
             values: Arc::default(),
             initial: Arc::default(),
         }
-    }
-}
-
-/// Bounds the memory of one statement (sorts, hashes, buffers).
-#[derive(Debug)]
-pub struct MemoryBudget {
-    used_bytes: AtomicUsize,
-    limit_bytes: usize,
-}
-
-impl MemoryBudget {
-    /// A budget of `limit_bytes`.
-    pub fn new(limit_bytes: usize) -> Self {
-        MemoryBudget { used_bytes: AtomicUsize::new(0), limit_bytes }
-    }
-    /// The greatest number of bytes.
-    pub fn limit_bytes(&self) -> usize {
-        self.limit_bytes
-    }
-    /// Takes bytes.
-    ///
-    /// # Errors
-    /// 53200 beyond the limit, with the setting to change.
-    pub fn take(&self, bytes: usize) -> Result<(), SqlError> {
-        let used = self.used_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
-        if used > self.limit_bytes {
-            self.used_bytes.fetch_sub(bytes, Ordering::Relaxed);
-            return Err(SqlError::new(
-                SqlState::OUT_OF_MEMORY,
-                format!("the statement needs more than {} bytes of memory", self.limit_bytes),
-            )
-            .hint("Read fewer rows at a time, or raise timeball.query_memory_bytes."));
-        }
-        Ok(())
-    }
-    /// Gives bytes back.
-    pub fn give(&self, bytes: usize) {
-        self.used_bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 }
 

@@ -4,8 +4,9 @@ use crate::SqlError;
 use crate::catalog::garbage::{Loads, Progress, drain};
 use crate::catalog::oid::Oids;
 use crate::catalog::{Cache, bootstrap};
+use crate::context::{MemoryBudget, MemoryPool};
 use crate::sequence::Numbers;
-use crate::session::{PG_EPOCH_US, TextCache};
+use crate::session::{GENERATION_TEXT_BYTES_MAX, PG_EPOCH_US, TextCache};
 use crate::sessions::Sessions;
 use crate::transaction::{Interrupt, Kv, Patience};
 use std::sync::Arc;
@@ -20,6 +21,12 @@ pub struct DatabaseOptions {
     pub product_version: String,
     /// Memory that one statement may use unless the session says otherwise, bytes (`timeball.query_memory_bytes`).
     pub query_memory_bytes: usize,
+    /// What the statements of all sessions share.
+    pub memory_pool: Arc<MemoryPool>,
+    /// The memory of the whole node, where it has a bound: `timeball.memory_bytes`.
+    pub memory_bytes: Option<usize>,
+    /// Texts that are kept with what they were parsed and planned to, bytes; what is made of them is some tens of times as large.
+    pub cached_text_bytes: usize,
     /// Seed of the hash tables of queries. No answer depends on it; one that clients cannot guess keeps them from choosing keys that
     /// make a query slow. The default is always the same: draw one where there is chance.
     pub hash_seed: u64,
@@ -32,6 +39,9 @@ impl Default for DatabaseOptions {
         DatabaseOptions {
             product_version: env!("CARGO_PKG_VERSION").into(),
             query_memory_bytes: 256 << 20,
+            memory_pool: Arc::default(),
+            memory_bytes: None,
+            cached_text_bytes: GENERATION_TEXT_BYTES_MAX,
             hash_seed: 0,
             sessions_max: None,
         }
@@ -61,15 +71,20 @@ impl Database {
         let sessions = Sessions::new(kv.now_us() - PG_EPOCH_US);
         Ok(Arc::new(Database {
             kv,
+            texts: TextCache::new(options.cached_text_bytes),
             options,
             catalog: Cache::default(),
             oids: Oids::default(),
             numbers: Arc::default(),
             loads: Loads::default(),
             drained: Progress::default(),
-            texts: TextCache::default(),
             sessions,
         }))
+    }
+
+    /// The memory of a statement: at most so many bytes, and what the pool has.
+    pub(crate) fn budget(&self, limit_bytes: usize) -> Arc<MemoryBudget> {
+        Arc::new(MemoryBudget::of(self.options.memory_pool.clone(), limit_bytes))
     }
 
     /// Deletes some rows of dropped or truncated tables; `false` if there are none. For a maintenance thread, which calls it

@@ -62,6 +62,11 @@ pub trait Engine: Send + Sync + 'static {
     /// Bytes on disk, about.
     fn disk_bytes(&self) -> u64;
 
+    /// Bytes of memory that its caches hold, about.
+    fn cache_bytes(&self) -> u64 {
+        0
+    }
+
     /// The room where it is; `None`: it knows no bound, or cannot tell.
     fn room(&self) -> Option<Room> {
         None
@@ -98,6 +103,9 @@ impl<E: Engine> Engine for std::sync::Arc<E> {
     }
     fn disk_bytes(&self) -> u64 {
         E::disk_bytes(self)
+    }
+    fn cache_bytes(&self) -> u64 {
+        E::cache_bytes(self)
     }
     fn room(&self) -> Option<Room> {
         E::room(self)

@@ -32,6 +32,7 @@ timeball start --store DIR [options]
   --strict-error-max D    up to this clock error `auto` is strict (5ms)
   --hybrid-error-max D    beyond this clock error nothing that needs the bound is served (1s)
   --max-connections N     sessions at a time (600)
+  --memory SIZE           what the node may take of the machine: 512MiB, 4GiB (a quarter of it)
   --retention D           old versions are kept so long, for `AS OF SYSTEM TIME` and its like (10m)
   --log text|json         form of the log on standard error (text)
   --insecure              allow addresses other than loopback: there is no TLS and no password yet
@@ -42,8 +43,8 @@ timeball demo [options]
   A node on temporary storage that is removed at the end, with the database `demo`: 100 posts, 1000 likes.
   Opens a SQL shell when standard input is a terminal. \\q, SIGTERM or Ctrl-C stops it.
   --no-shell              keep serving, without a shell
-  --listen-addr, --http-addr, --clock, --strict-error-max, --hybrid-error-max, --log, --retention,
-  --insecure as for `timeball start`
+  --listen-addr, --http-addr, --clock, --strict-error-max, --hybrid-error-max, --log, --memory,
+  --retention, --insecure as for `timeball start`
 ";
 const HELP_SQL: &str = "\
 timeball sql --url URL [options]
@@ -63,6 +64,9 @@ timeball bench posts-and-likes|update-index|point-select --url URL [options]
   --no-load               use the tables that are there
   --json                  one JSON object on standard output
 ";
+
+/// No machine has more; parts of it can be computed without overflow.
+const MEMORY_BYTES_MAX: usize = 1 << 50;
 
 /// What to do.
 #[derive(Debug)]
@@ -85,6 +89,8 @@ pub struct NodeOptions {
     pub log: LogFormat,
     /// Old versions are kept so long; whole seconds.
     pub retention: Duration,
+    /// What gets how much memory.
+    pub shares: server::Shares,
 }
 
 #[derive(Debug)]
@@ -175,6 +181,7 @@ fn node_defaults() -> NodeOptions {
         ladder: LadderLimits::default(),
         log: LogFormat::Text,
         retention: Duration::from_secs(server::kv::KvOptions::default().gc_ttl_seconds),
+        shares: server::Shares::of_machine(),
     }
 }
 
@@ -185,6 +192,7 @@ fn node_flag(node: &mut NodeOptions, flag: &str, parser: &mut lexopt::Parser) ->
         "http-addr" => node.server.http_addr = parser.value()?.string()?,
         "max-connections" => node.server.connections_max = parser.value()?.parse()?,
         "insecure" => node.server.insecure = true,
+        "memory" => node.shares = server::Shares::of(parser.value()?.parse_with(memory)?),
         "retention" => node.retention = parser.value()?.parse_with(retention)?,
         "clock" => node.clock = parser.value()?.parse()?,
         "strict-error-max" => node.ladder.strict_error_ns = nanos(parser.value()?.parse_with(duration)?),
@@ -331,6 +339,31 @@ fn duration(text: &str) -> Result<Duration, String> {
     Duration::try_from_secs_f64(seconds).map_err(|e| e.to_string())
 }
 
+/// `512MiB`, `4GiB`, `2GB`; a bare number is bytes. Units of a thousand have no i.
+fn memory(text: &str) -> Result<usize, String> {
+    let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let unit_bytes: f64 = match unit {
+        "" | "B" => 1.0,
+        "KiB" => 1024.0,
+        "MiB" => 1024.0 * 1024.0,
+        "GiB" => 1024.0 * 1024.0 * 1024.0,
+        "TiB" => 1024.0 * 1024.0 * 1024.0 * 1024.0,
+        "kB" | "KB" => 1e3,
+        "MB" => 1e6,
+        "GB" => 1e9,
+        "TB" => 1e12,
+        _ => return Err(format!("{text:?} is no size: write 512MiB or 4GiB")),
+    };
+    let bytes = number.parse::<f64>().map_err(|_| format!("{text:?} is no size: write 512MiB or 4GiB"))? * unit_bytes;
+    let least = server::memory::MEMORY_BYTES_MIN;
+    // A float becomes the nearest size that there is.
+    match bytes as usize {
+        bytes if bytes < least => Err(format!("{text:?} is too little memory for a node: at least {}MiB", least >> 20)),
+        bytes => Ok(bytes.min(MEMORY_BYTES_MAX)),
+    }
+}
+
 /// Whole seconds, at least one: the clock's own tick is far below, and a collection walks far above.
 fn retention(text: &str) -> Result<Duration, String> {
     let length = duration(text)?;
@@ -398,6 +431,16 @@ mod tests {
         };
         assert_eq!(o.node.ladder.strict_error_ns, 500_000);
         assert!(duration("5 parsecs").is_err());
+        assert_eq!(
+            [memory("1GiB"), memory("1.5GB"), memory("268435456")],
+            [Ok(1 << 30), Ok(1_500_000_000), Ok(256 << 20)]
+        );
+        assert_eq!(memory("99999999TiB"), Ok(MEMORY_BYTES_MAX));
+        for (wrong, why) in [("1MiB", "at least 128MiB"), ("1G", "4GiB"), ("much", "4GiB"), ("-1GiB", "4GiB")] {
+            assert!(memory(wrong).unwrap_err().contains(why), "{wrong}");
+        }
+        let Ok(Command::Start(o)) = line("timeball start --store=/x --memory 1GiB") else { panic!("refused") };
+        assert_eq!(o.node.shares, server::Shares::of(1 << 30));
         assert_eq!(retention("2m"), Ok(Duration::from_secs(120)));
         assert!(retention("0").is_err() && retention("1.5s").unwrap_err().contains("whole seconds"));
         let Ok(Command::Start(o)) = line("timeball start --store=/x --retention 30s") else { panic!("refused") };

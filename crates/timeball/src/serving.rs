@@ -4,7 +4,7 @@ use crate::args::NodeOptions;
 use clocksource::{Clock, ClockSource, Poller};
 use server::kv::{KvNode, KvOptions};
 use server::server::{DRAIN_INTERRUPT_SECONDS, DRAIN_STATEMENT_SECONDS};
-use server::{Server, StoreDir, log, privacy};
+use server::{Memory, Server, StoreDir, log, privacy};
 use sql::{Database, DatabaseOptions};
 use std::hash::{BuildHasher, RandomState};
 use std::path::Path;
@@ -18,9 +18,17 @@ const STOP_SECONDS_MAX: u64 = 8;
 const _: () = assert!(DRAIN_STATEMENT_SECONDS + DRAIN_INTERRUPT_SECONDS < STOP_SECONDS_MAX && STOP_SECONDS_MAX < 10);
 
 /// A seed of its own for each process, and the number of sessions that the server enforces.
-fn sql_options(sessions_max: usize) -> DatabaseOptions {
-    let hash_seed = RandomState::new().hash_one(0);
-    DatabaseOptions { hash_seed, sessions_max: Some(sessions_max), ..DatabaseOptions::default() }
+fn sql_options(sessions_max: usize, memory: &Memory) -> DatabaseOptions {
+    let shares = &memory.shares;
+    DatabaseOptions {
+        hash_seed: RandomState::new().hash_one(0),
+        sessions_max: Some(sessions_max),
+        query_memory_bytes: shares.query_bytes,
+        memory_pool: memory.queries.clone(),
+        memory_bytes: Some(shares.total_bytes),
+        cached_text_bytes: shares.cached_text_bytes(),
+        ..DatabaseOptions::default()
+    }
 }
 
 /// A running node.
@@ -42,10 +50,12 @@ impl Serving {
         let poller = clock.needs_polling().then(|| clock.start_poller(log_event));
         let poller = poller.transpose().map_err(|e| e.to_string())?;
         log_clock(&clock);
-        let node = open_node(&store, clock, options)?;
-        let db =
-            Database::open(node.clone(), sql_options(options.server.connections_max)).map_err(|e| e.to_string())?;
-        let server = server::Options { give_back_memory: crate::give_back_memory, ..options.server.clone() };
+        let memory = Memory::new(options.shares, crate::give_back_memory);
+        log_memory(&memory);
+        let node = open_node(&store, clock, options, &memory)?;
+        let sql = sql_options(options.server.connections_max, &memory);
+        let db = Database::open(node.clone(), sql).map_err(|e| e.to_string())?;
+        let server = server::Options { memory, ..options.server.clone() };
         let server = Server::start(&server, db, node.clone()).map_err(|e| e.to_string())?;
         Ok(Serving { server, node, _poller: poller, _store: store })
     }
@@ -92,14 +102,30 @@ fn log_clock(clock: &Clock) {
     );
 }
 
+/// What gets how much, mebibytes.
+fn log_memory(memory: &Memory) {
+    let mib: Vec<(&str, usize)> =
+        memory.table(0, 0, 0).into_iter().map(|(name, share, _)| (name, share >> 20)).collect();
+    let fields: Vec<(&str, &dyn std::fmt::Display)> = mib.iter().map(|(name, mib)| (*name, mib as _)).collect();
+    log::info("memory_mib", &fields);
+}
+
 /// Recovers the versions and the log below a store's directory.
-fn open_node(store: &StoreDir, clock: Arc<Clock>, options: &NodeOptions) -> Result<Arc<KvNode<FjallEngine>>, String> {
+fn open_node(
+    store: &StoreDir,
+    clock: Arc<Clock>,
+    options: &NodeOptions,
+    memory: &Arc<Memory>,
+) -> Result<Arc<KvNode<FjallEngine>>, String> {
+    let shares = &memory.shares;
+    let engine = FjallOptions { cache_bytes: shares.block_cache_bytes as u64 };
+    let versions = VersionsConfig { cache_bytes: shares.row_cache_bytes, freeze_bytes: shares.layer_bytes };
     let began = Instant::now();
-    let engine = FjallEngine::open(&store.engine(), FjallOptions::default()).map_err(|e| e.to_string())?;
-    let versions = Versions::open(engine, VersionsConfig::default()).map_err(|e| e.to_string())?;
+    let engine = FjallEngine::open(&store.engine(), engine).map_err(|e| e.to_string())?;
+    let versions = Versions::open(engine, versions).map_err(|e| e.to_string())?;
     let flushed = versions.recovered().position;
     let core = node::NodeOptions { ladder: options.ladder, ..node::NodeOptions::default() };
-    let kv = KvOptions { node: core, gc_ttl_seconds: options.retention.as_secs() };
+    let kv = KvOptions { node: core, gc_ttl_seconds: options.retention.as_secs(), memory: memory.clone() };
     let node = KvNode::with_log_in(&store.log(), versions, clock, kv).map_err(|e| e.to_string())?;
     let (applied, millis) = (node.node().applied().0, began.elapsed().as_millis());
     let replayed = applied.saturating_sub(flushed);

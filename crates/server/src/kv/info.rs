@@ -1,6 +1,7 @@
 //! What a node says of itself: rows for `timeball_internal`, fields for `/health`, metrics.
 
 use super::{Inner, KvNode};
+use crate::memory::resident_bytes;
 use crate::metrics::MetricsText;
 use node::{PeerClock, PeerWord, Span};
 use std::fmt::Write as _;
@@ -12,6 +13,7 @@ pub(super) fn table<E: Engine>(inner: &Inner<E>, name: &str) -> Option<Table> {
     match name {
         "clocks" => Some(clocks(inner)),
         "ranges" => Some(ranges(inner)),
+        "memory" => Some(memory(inner)),
         _ => None,
     }
 }
@@ -67,6 +69,19 @@ fn peer_clock(clock: PeerClock) -> Vec<Option<String>> {
     ]
 }
 
+/// What gets which share of the node's memory, and what it holds of it.
+fn memory<E: Engine>(inner: &Inner<E>) -> Table {
+    let row = |(name, share, used): (&str, usize, Option<u64>)| {
+        vec![Some(name.to_owned()), Some(share.to_string()), used.map(|used| used.to_string())]
+    };
+    (named(&["name", "share_bytes", "used_bytes"]), memory_rows(inner).into_iter().map(row).collect())
+}
+
+fn memory_rows<E: Engine>(inner: &Inner<E>) -> Vec<(&'static str, usize, Option<u64>)> {
+    let versions = inner.node.versions();
+    inner.options.memory.table(versions.cache_bytes(), versions.engine().cache_bytes(), versions.overlay_bytes())
+}
+
 fn hex(key: &[u8]) -> String {
     key.iter().fold(String::new(), |mut out, byte| {
         let _ = write!(out, "{byte:02x}");
@@ -105,6 +120,8 @@ impl<E: Engine> crate::NodeView for KvNode<E> {
             ("clock_reason", format!("{:?}", reason.to_string())),
             ("clock_detail", format!("{:?}", inner.clock.detail())),
         ];
+        fields.push(("memory_bytes", inner.options.memory.shares.total_bytes.to_string()));
+        fields.extend(resident_bytes().map(|bytes| ("resident_bytes", bytes.to_string())));
         if let Some(cause) = &*inner.broken.lock() {
             fields.push(("cause", format!("{cause:?}")));
         }
@@ -139,6 +156,14 @@ impl<E: Engine> crate::NodeView for KvNode<E> {
             versions.overlay_bytes() as u64,
         );
         text.gauge("store_cache_bytes", "Rows cached", versions.cache_bytes() as u64);
+        text.gauge("store_block_cache_bytes", "Blocks of the engine cached", versions.engine().cache_bytes());
+        let memory = &inner.options.memory;
+        text.gauge("memory_limit_bytes", "What the node may take of the machine", memory.shares.total_bytes as u64);
+        text.gauge("memory_statements_bytes", "What statements hold", memory.queries.used_bytes() as u64);
+        text.gauge("memory_messages_bytes", "What large messages hold", memory.messages.used_bytes() as u64);
+        if let Some(bytes) = resident_bytes() {
+            text.gauge("process_resident_memory_bytes", "What the process holds of the machine", bytes);
+        }
         text.gauge("store_frozen_layers", "Layers that wait for the engine", versions.frozen_layers() as u64);
     }
 }

@@ -3,6 +3,7 @@
 use super::log::Driver;
 use super::node_clock::NodeClock;
 use super::{Inner, KvNode, MemoryLog, RecordLog, disk_log, maintenance, timer, writer};
+use crate::memory::{Memory, Shares};
 use bytes::Bytes;
 use clocksource::ClockSource;
 use node::{Input, Node, NodeOptions, Record};
@@ -20,11 +21,13 @@ pub struct KvOptions {
     pub node: NodeOptions,
     /// Versions younger than this can be read with `AS OF SYSTEM TIME`, seconds.
     pub gc_ttl_seconds: u64,
+    /// What the store shares with the rest of the node, for figures: its own bounds are those of its versions and engine.
+    pub memory: Arc<Memory>,
 }
 
 impl Default for KvOptions {
     fn default() -> Self {
-        KvOptions { node: NodeOptions::default(), gc_ttl_seconds: 600 }
+        KvOptions { node: NodeOptions::default(), gc_ttl_seconds: 600, memory: Memory::new(Shares::default(), || {}) }
     }
 }
 

@@ -3,12 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// Bytes of large messages of all clients together. A message that does not fit is read and dropped, and its client told so (53200).
-pub const LARGE_MESSAGES_BYTES_MAX: usize = 256 << 20;
 /// An inbox has so many bytes of its own: messages that fit never meet another client's.
 pub const OWN_BYTES: usize = 256 << 10;
 
-/// The bytes that inboxes have beyond their own.
+/// The bytes that inboxes have beyond their own. A message that does not fit is read and dropped, and its client told so (53200).
 #[derive(Debug)]
 pub struct MessageBudget {
     used_bytes: AtomicUsize,

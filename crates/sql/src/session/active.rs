@@ -3,7 +3,7 @@
 use super::settings::Settings;
 use super::{Block, PG_EPOCH_US, Session};
 use crate::catalog::view::View;
-use crate::context::{MemoryBudget, ShownModes, StatementContext};
+use crate::context::{ShownModes, StatementContext};
 use crate::exec::deferred::Modes;
 use crate::syntax;
 use crate::transaction::{BeginOptions, Isolation, TxnRef};
@@ -143,7 +143,7 @@ impl Session {
             self.db.kv.now_us() - PG_EPOCH_US
         };
         self.start_deadline();
-        let memory = Arc::new(MemoryBudget::new(self.settings.query_memory_bytes));
+        let memory = self.db.budget(self.settings.query_memory_bytes);
         work::use_memory(&memory);
         Ok(Arc::new(StatementContext {
             parts: None,

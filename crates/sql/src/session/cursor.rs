@@ -305,7 +305,7 @@ impl Session {
 
     /// Before a commit: cursors WITH HOLD take their remaining rows into memory.
     pub(super) fn materialise_held(&mut self) -> Result<(), SqlError> {
-        let budget = crate::context::MemoryBudget::new(self.settings.query_memory_bytes);
+        let budget = self.db.budget(self.settings.query_memory_bytes);
         let mut portals = std::mem::take(&mut self.portals);
         let mut result = Ok(());
         for portal in portals.held() {

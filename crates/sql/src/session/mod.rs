@@ -43,7 +43,7 @@ pub(crate) use conflict::lock_refused;
 pub(crate) use mentions::{is_role, unknown_role};
 pub(crate) use settings::{all as all_settings, milliseconds as duration_ms, show as setting_shown};
 pub use startup::{Executed, Startup, TransactionStatus};
-pub use text_cache::TextCache;
+pub use text_cache::{GENERATION_TEXT_BYTES_MAX, TextCache};
 
 use crate::catalog::view::View;
 use crate::context::{Deadline, EvalSettings, MemoryBudget};
@@ -173,7 +173,7 @@ impl Session {
         let patience = Patience { interrupt: interrupt.clone(), deadline: Deadline::default() };
         let deadline = patience.deadline.clone();
         let limits = Limits::new(patience.clone(), db.kv.clone());
-        let planning_memory = Arc::new(MemoryBudget::new(settings.query_memory_bytes));
+        let planning_memory = db.budget(settings.query_memory_bytes);
         let sequences = Arc::new(SessionSequences::new(db.kv.clone(), db.numbers.clone(), patience));
         let entrance = Entrance {
             pid: startup.backend_pid,
@@ -270,7 +270,7 @@ impl Session {
     /// The settings have changed: plans made under the old ones are void.
     fn settings_changed(&mut self) {
         self.generation += 1;
-        self.planning_memory = Arc::new(MemoryBudget::new(self.settings.query_memory_bytes));
+        self.planning_memory = self.db.budget(self.settings.query_memory_bytes);
         let eval = &self.settings.eval;
         self.plan_settings = format!(
             "{}\0{}\0{}\0{}\0{}\0{}",

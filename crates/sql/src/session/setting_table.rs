@@ -135,6 +135,7 @@ pub const TABLE: &[Setting] = &[
         "What a new transaction is sure to see.",
     ),
     s("timeball.max_staleness", Kind::Duration, "0", "Reads outside blocks may be this old; 0 reads the present."),
+    s("timeball.memory_bytes", Kind::Fixed, "0", "Memory of the whole node, set when it starts; 0 has no bound."),
     s("timeball.query_memory_bytes", Kind::Bytes, "268435456", "Memory that one statement may use."),
     s("timezone", Kind::Text, "UTC", "Time zone of timestamptz in text."),
     s("transaction_deferrable", Kind::Fixed, "off", "Of the present transaction."),

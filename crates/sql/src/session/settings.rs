@@ -47,6 +47,9 @@ impl Settings {
         if let Some(sessions_max) = options.sessions_max {
             fixed.push(("max_connections", sessions_max.to_string()));
         }
+        if let Some(memory_bytes) = options.memory_bytes {
+            fixed.push(("timeball.memory_bytes", memory_bytes.to_string()));
+        }
         let values: Arc<BTreeMap<String, String>> =
             Arc::new(fixed.into_iter().map(|(n, v)| (n.to_string(), v)).collect());
         Settings::of(Arc::new(EvalSettings {

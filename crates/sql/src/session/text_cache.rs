@@ -18,7 +18,7 @@ use std::sync::Arc;
 pub const GENERATION_ENTRIES_MAX: usize = 2048;
 /// Longest text that is kept, bytes.
 pub const CACHED_TEXT_BYTES_MAX: usize = 16 << 10;
-/// Texts of one generation, bytes. What is made of a text is some tens of times as large, so a cache holds a few hundred megabytes at
+/// Texts of one generation, bytes, unless less is asked for. What is made of a text is some tens of times as large, so a cache holds a few hundred megabytes at
 /// most: constants that are longer than the text which makes them are not folded.
 pub const GENERATION_TEXT_BYTES_MAX: usize = 4 << 20;
 
@@ -53,7 +53,7 @@ impl<K, V> Default for Generations<K, V> {
 }
 
 impl<K: Hash + Eq + TextBytes, V: Clone> Generations<K, V> {
-    fn get<Q: Hash + Eq + ?Sized>(&mut self, key: &Q) -> Option<V>
+    fn get<Q: Hash + Eq + ?Sized>(&mut self, key: &Q, bytes_max: usize) -> Option<V>
     where
         K: Borrow<Q>,
     {
@@ -61,12 +61,12 @@ impl<K: Hash + Eq + TextBytes, V: Clone> Generations<K, V> {
             return Some(value.clone());
         }
         let (key, value) = self.old.remove_entry(key)?;
-        self.put(key, value.clone());
+        self.put(key, value.clone(), bytes_max);
         Some(value)
     }
-    fn put(&mut self, key: K, value: V) {
+    fn put(&mut self, key: K, value: V, bytes_max: usize) {
         let bytes = key.text_bytes();
-        if self.young.len() >= GENERATION_ENTRIES_MAX || self.young_bytes + bytes > GENERATION_TEXT_BYTES_MAX {
+        if self.young.len() >= GENERATION_ENTRIES_MAX || self.young_bytes + bytes > bytes_max {
             self.old = std::mem::take(&mut self.young);
             self.young_bytes = 0;
         }
@@ -88,13 +88,19 @@ pub struct PlanKey {
 }
 
 /// See the module.
-#[derive(Default)]
 pub struct TextCache {
+    /// Texts of one generation.
+    bytes_max: usize,
     parsed: Mutex<Generations<Arc<str>, Arc<[Parsed]>>>,
     planned: Mutex<Generations<PlanKey, (u64, Arc<dyn Plan>)>>,
 }
 
 impl TextCache {
+    /// An empty one, whose generations have texts of so many bytes.
+    pub fn new(bytes_max: usize) -> TextCache {
+        TextCache { bytes_max, parsed: Mutex::default(), planned: Mutex::default() }
+    }
+
     /// Parses a text, or remembers what it was parsed to.
     ///
     /// # Errors
@@ -103,24 +109,24 @@ impl TextCache {
         if text.len() > CACHED_TEXT_BYTES_MAX {
             return Ok(syntax::parse_at(text, pace)?.into());
         }
-        if let Some(found) = self.parsed.lock().get(text) {
+        if let Some(found) = self.parsed.lock().get(text, self.bytes_max) {
             return Ok(found);
         }
         let parsed: Arc<[Parsed]> = syntax::parse_at(text, pace)?.into();
-        self.parsed.lock().put(text.into(), parsed.clone());
+        self.parsed.lock().put(text.into(), parsed.clone(), self.bytes_max);
         Ok(parsed)
     }
 
     /// A plan for a version of the catalog.
     pub fn plan(&self, key: &PlanKey, version: u64) -> Option<Arc<dyn Plan>> {
-        let (planned_for, plan) = self.planned.lock().get(key)?;
+        let (planned_for, plan) = self.planned.lock().get(key, self.bytes_max)?;
         (planned_for == version).then_some(plan)
     }
 
     /// Keeps a plan.
     pub fn keep_plan(&self, key: PlanKey, version: u64, plan: Arc<dyn Plan>) {
         if key.text.len() <= CACHED_TEXT_BYTES_MAX {
-            self.planned.lock().put(key, (version, plan));
+            self.planned.lock().put(key, (version, plan), self.bytes_max);
         }
     }
 }
@@ -140,9 +146,10 @@ mod tests {
     fn texts_are_bounded_by_their_bytes() {
         let mut cache: Generations<Arc<str>, ()> = Generations::default();
         let bytes = |generation: &HashMap<Arc<str>, ()>| generation.keys().map(|text| text.len()).sum::<usize>();
-        for i in 0..2_000 {
-            cache.put(format!("{i:0width$}", width = CACHED_TEXT_BYTES_MAX).into(), ());
-            assert!(bytes(&cache.young) <= GENERATION_TEXT_BYTES_MAX && bytes(&cache.old) <= GENERATION_TEXT_BYTES_MAX);
+        let bytes_max = GENERATION_TEXT_BYTES_MAX / 4;
+        for i in 0..500 {
+            cache.put(format!("{i:0width$}", width = CACHED_TEXT_BYTES_MAX).into(), (), bytes_max);
+            assert!(bytes(&cache.young) <= bytes_max && bytes(&cache.old) <= bytes_max);
         }
         assert!(!cache.young.is_empty() && !cache.old.is_empty());
     }

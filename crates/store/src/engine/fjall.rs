@@ -244,6 +244,10 @@ impl Engine for FjallEngine {
         self.open.read().as_ref().map_or(0, |open| open.versions.disk_space())
     }
 
+    fn cache_bytes(&self) -> u64 {
+        self.open.read().as_ref().map_or(0, |open| open.database.cache_size())
+    }
+
     fn room(&self) -> Option<Room> {
         real::room(&self.path).ok()
     }

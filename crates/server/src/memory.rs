@@ -1,0 +1,197 @@
+//! The memory of a node: one setting, and what gets which share of it.
+//!
+//! **Problem.** Caches, versions on their way to the disk, statements and messages each have a bound. An operator has one figure: what
+//! the node may take of the machine. **Idea.** All bounds are parts of that figure ([`Shares::of`]), as `docs/guide/3-server.md` has
+//! them in a table; what is left over is for what nobody counts: stacks, the allocator's slack, the log, merges.
+//!
+//! Invariants:
+//! 1. The shares together are at most 17/24 of the setting, for every setting from [`MEMORY_BYTES_MIN`] on.
+//! 2. More memory makes no share smaller.
+//!
+//! **Caveats.** A cache's own bookkeeping is an estimate, so a share is meant within some percent.
+
+use crate::wire::budget::MessageBudget;
+use sql::context::MemoryPool;
+use std::sync::Arc;
+
+/// A node takes no smaller setting: below it, what is not shared out would not fit.
+pub const MEMORY_BYTES_MIN: usize = 128 * MIB;
+/// A node takes this part of the machine unless it is told otherwise.
+pub const MACHINE_PART: usize = 4;
+/// Taken where the machine does not say what it has.
+const FALLBACK_BYTES: usize = 1024 * MIB;
+/// Layers of versions in memory: the one that is written to, those that wait for the engine, and one that is being written out.
+const LAYERS: usize = 6;
+/// Texts of statements are kept in two generations, once with what they were parsed to and once with their plans, each about so many
+/// times as large as its text.
+const PLAN_FACTOR: usize = 64;
+const MIB: usize = 1 << 20;
+
+/// What gets how much, bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shares {
+    /// All of it.
+    pub total_bytes: usize,
+    /// Newest versions of rows.
+    pub row_cache_bytes: usize,
+    /// Blocks of the engine's tables.
+    pub block_cache_bytes: usize,
+    /// One layer of versions that the engine does not hold yet.
+    pub layer_bytes: usize,
+    /// The statements of all sessions together.
+    pub queries_bytes: usize,
+    /// One statement, unless its session says otherwise.
+    pub query_bytes: usize,
+    /// Large messages of all clients together.
+    pub messages_bytes: usize,
+    /// Statements' texts with what they were parsed and planned to.
+    pub plans_bytes: usize,
+}
+
+impl Default for Shares {
+    fn default() -> Self {
+        Shares::of(6144 * MIB)
+    }
+}
+
+/// So many 24th of the whole, at most `most`.
+fn part(total: usize, part: usize, most: usize) -> usize {
+    (total * part / 24).min(most)
+}
+
+impl Shares {
+    /// The shares of a setting.
+    pub fn of(total_bytes: usize) -> Shares {
+        let queries_bytes = part(total_bytes, 5, usize::MAX);
+        Shares {
+            total_bytes,
+            // On a large machine they go on growing from 6 GiB on, half as fast.
+            row_cache_bytes: part(total_bytes, 4, 512 * MIB).max(part(total_bytes, 2, usize::MAX)),
+            block_cache_bytes: part(total_bytes, 2, 256 * MIB).max(part(total_bytes, 1, usize::MAX)),
+            // Larger layers would only make a restart longer.
+            layer_bytes: part(total_bytes, 3, 64 * MIB * LAYERS) / LAYERS,
+            queries_bytes,
+            query_bytes: (queries_bytes / 2).min(256 * MIB),
+            messages_bytes: part(total_bytes, 2, 256 * MIB),
+            plans_bytes: part(total_bytes, 1, 256 * MIB),
+        }
+    }
+
+    /// Those of [`MACHINE_PART`] of this machine, or of the container that the process runs in.
+    pub fn of_machine() -> Shares {
+        let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
+        let limits = ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"].map(read);
+        let machine = machine_bytes(&read("/proc/meminfo"), &limits);
+        Shares::of(machine.map_or(FALLBACK_BYTES, |bytes| (bytes / MACHINE_PART).max(MEMORY_BYTES_MIN)))
+    }
+
+    /// Texts that one generation of the cache of plans may have.
+    pub fn cached_text_bytes(&self) -> usize {
+        self.plans_bytes / PLAN_FACTOR
+    }
+
+    fn layers_bytes(&self) -> usize {
+        self.layer_bytes * LAYERS
+    }
+}
+
+/// What the machine has, or the least that limits allow of it.
+fn machine_bytes(meminfo: &str, limits: &[String]) -> Option<usize> {
+    let total = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    let total = total.trim().strip_suffix("kB")?.trim().parse::<usize>().ok()?.checked_mul(1024)?;
+    // Without a limit a word stands there, or a number beyond any machine.
+    let limits = limits.iter().filter_map(|limit| limit.trim().parse::<usize>().ok());
+    Some(limits.fold(total, usize::min))
+}
+
+/// The memory of the process in the machine's, bytes, if the system tells.
+pub fn resident_bytes() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
+}
+
+/// What the parts of a node share.
+#[derive(Debug)]
+pub struct Memory {
+    /// The bounds.
+    pub shares: Shares,
+    /// Of statements.
+    pub queries: Arc<MemoryPool>,
+    /// Of messages.
+    pub messages: Arc<MessageBudget>,
+}
+
+impl Memory {
+    /// One with these bounds. `give_back` asks the allocator for what was freed: the binary knows its allocator.
+    pub fn new(shares: Shares, give_back: fn()) -> Arc<Memory> {
+        Arc::new(Memory {
+            shares,
+            queries: MemoryPool::new(shares.queries_bytes),
+            messages: MessageBudget::new(shares.messages_bytes, give_back),
+        })
+    }
+
+    /// Each share: its name, its bound, and what it holds now where that is counted; the whole first. The store knows its own part.
+    pub fn table(&self, row_cache: usize, block_cache: u64, layers: usize) -> Vec<(&'static str, usize, Option<u64>)> {
+        let shares = &self.shares;
+        vec![
+            ("total", shares.total_bytes, resident_bytes()),
+            ("row_cache", shares.row_cache_bytes, Some(row_cache as u64)),
+            ("block_cache", shares.block_cache_bytes, Some(block_cache)),
+            ("unwritten_versions", shares.layers_bytes(), Some(layers as u64)),
+            ("statements", shares.queries_bytes, Some(self.queries.used_bytes() as u64)),
+            ("large_messages", shares.messages_bytes, Some(self.messages.used_bytes() as u64)),
+            ("plans", shares.plans_bytes, None),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parts(s: &Shares) -> [usize; 6] {
+        [s.row_cache_bytes, s.block_cache_bytes, s.layers_bytes(), s.queries_bytes, s.messages_bytes, s.plans_bytes]
+    }
+
+    #[test]
+    fn shares_fit_and_grow() {
+        let mut before = Shares::of(MEMORY_BYTES_MIN);
+        for total in (MEMORY_BYTES_MIN..64 << 30).step_by(61 * MIB) {
+            let shares = Shares::of(total);
+            assert!(parts(&shares).iter().sum::<usize>() <= total / 24 * 17 + 17, "{shares:?}");
+            assert!(parts(&shares).iter().zip(parts(&before)).all(|(now, before)| *now >= before), "{shares:?}");
+            assert!(shares.query_bytes <= shares.queries_bytes);
+            before = shares;
+        }
+    }
+
+    #[test]
+    fn the_least_setting_leaves_something_to_each() {
+        let least = Shares::of(MEMORY_BYTES_MIN);
+        assert!(least.row_cache_bytes >= 16 * MIB && least.block_cache_bytes >= 8 * MIB, "{least:?}");
+        assert!(least.layer_bytes >= 2 * MIB && least.query_bytes >= 8 * MIB && least.messages_bytes >= 8 * MIB);
+    }
+
+    #[test]
+    fn six_gibibytes_are_what_was_there_before_the_setting() {
+        let shares = Shares::default();
+        let (versions, engine) = (store::VersionsConfig::default(), store::FjallOptions::default());
+        assert_eq!((shares.row_cache_bytes, shares.layer_bytes), (versions.cache_bytes, versions.freeze_bytes));
+        assert_eq!(shares.block_cache_bytes as u64, engine.cache_bytes);
+        let sql = sql::DatabaseOptions::default();
+        assert_eq!((shares.query_bytes, shares.cached_text_bytes()), (sql.query_memory_bytes, sql.cached_text_bytes));
+    }
+
+    #[test]
+    fn a_container_has_less_than_its_machine() {
+        let meminfo = "MemTotal:       24530564 kB\nMemFree:  1 kB\n";
+        let limits = |text: &str| [text.to_owned(), String::new()];
+        assert_eq!(machine_bytes(meminfo, &limits("max\n")), Some(24_530_564 << 10));
+        assert_eq!(machine_bytes(meminfo, &limits("1073741824\n")), Some(1 << 30));
+        assert_eq!(machine_bytes(meminfo, &limits("9223372036854771712\n")), Some(24_530_564 << 10));
+        assert_eq!(machine_bytes("", &limits("max")), None);
+        assert!(resident_bytes().is_some_and(|bytes| bytes > 1 << 20));
+    }
+}

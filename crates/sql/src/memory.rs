@@ -1,0 +1,185 @@
+//! What statements may hold: each has a budget, and all of them together share a pool.
+//!
+//! **Problem.** A bound for each statement bounds nothing as long as there may be hundreds of sessions. One counter for all of them would
+//! be written by every row of every statement. **Idea.** A budget counts for itself, and takes from the pool in chunks of
+//! [`CHUNK_BYTES`] what it holds beyond [`OWN_BYTES`]: statements that hold little never meet the pool.
+//!
+//! Invariant: the pool has given a budget at least what that holds beyond its own bytes, and gets everything back when the budget goes.
+
+use crate::{SqlError, SqlState};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+/// A budget takes so much of the pool at a time.
+const CHUNK_BYTES: usize = 1 << 20;
+/// What a statement holds without asking the pool.
+pub const OWN_BYTES: usize = 256 << 10;
+/// A budget that has so much too much gives it back before its end.
+const SPARE_BYTES_MAX: usize = 4 * CHUNK_BYTES;
+
+/// The memory of all statements together.
+#[derive(Debug)]
+pub struct MemoryPool {
+    used_bytes: AtomicUsize,
+    limit_bytes: usize,
+}
+
+impl Default for MemoryPool {
+    /// One without a bound.
+    fn default() -> Self {
+        MemoryPool { used_bytes: AtomicUsize::new(0), limit_bytes: usize::MAX }
+    }
+}
+
+impl MemoryPool {
+    /// One of so many bytes.
+    pub fn new(limit_bytes: usize) -> Arc<MemoryPool> {
+        Arc::new(MemoryPool { used_bytes: AtomicUsize::new(0), limit_bytes })
+    }
+    /// The greatest number of bytes.
+    pub fn limit_bytes(&self) -> usize {
+        self.limit_bytes
+    }
+    /// Bytes given out now.
+    pub fn used_bytes(&self) -> usize {
+        self.used_bytes.load(Relaxed)
+    }
+    fn take(&self, bytes: usize) -> bool {
+        let more = |used: usize| used.checked_add(bytes).filter(|used| *used <= self.limit_bytes);
+        self.used_bytes.fetch_update(Relaxed, Relaxed, more).is_ok()
+    }
+    fn give(&self, bytes: usize) {
+        self.used_bytes.fetch_sub(bytes, Relaxed);
+    }
+}
+
+/// Bounds the memory of one statement (sorts, hashes, buffers).
+#[derive(Debug)]
+pub struct MemoryBudget {
+    used_bytes: AtomicUsize,
+    limit_bytes: usize,
+    pool: Arc<MemoryPool>,
+    /// Taken from the pool.
+    reserved_bytes: AtomicUsize,
+}
+
+impl MemoryBudget {
+    /// A budget of `limit_bytes`, in a pool of its own.
+    pub fn new(limit_bytes: usize) -> Self {
+        MemoryBudget::of(Arc::default(), limit_bytes)
+    }
+    /// A budget of `limit_bytes` from a pool.
+    pub fn of(pool: Arc<MemoryPool>, limit_bytes: usize) -> Self {
+        MemoryBudget { used_bytes: AtomicUsize::new(0), limit_bytes, pool, reserved_bytes: AtomicUsize::new(0) }
+    }
+    /// The greatest number of bytes.
+    pub fn limit_bytes(&self) -> usize {
+        self.limit_bytes
+    }
+    /// Takes bytes.
+    ///
+    /// # Errors
+    /// 53200 beyond the limit or the pool's, with the setting to change.
+    pub fn take(&self, bytes: usize) -> Result<(), SqlError> {
+        let used = self.used_bytes.fetch_add(bytes, Relaxed) + bytes;
+        let refused = if used > self.limit_bytes {
+            self.beyond_the_limit()
+        } else if self.reserve(used) {
+            return Ok(());
+        } else {
+            self.beyond_the_pool()
+        };
+        self.used_bytes.fetch_sub(bytes, Relaxed);
+        Err(refused)
+    }
+    /// Gives bytes back.
+    pub fn give(&self, bytes: usize) {
+        let used = self.used_bytes.fetch_sub(bytes, Relaxed) - bytes;
+        let needed = used.saturating_sub(OWN_BYTES);
+        let reserved = self.reserved_bytes.load(Relaxed);
+        if reserved.saturating_sub(needed) > SPARE_BYTES_MAX {
+            let kept = needed.next_multiple_of(CHUNK_BYTES);
+            // Another thread of the statement may have been faster: then it is its affair.
+            if self.reserved_bytes.compare_exchange(reserved, kept, Relaxed, Relaxed).is_ok() {
+                self.pool.give(reserved - kept);
+            }
+        }
+    }
+
+    /// Has the pool give what holding `used` bytes needs.
+    fn reserve(&self, used: usize) -> bool {
+        let reserved = self.reserved_bytes.load(Relaxed);
+        let missing = used.saturating_sub(OWN_BYTES).saturating_sub(reserved);
+        if missing == 0 {
+            return true;
+        }
+        let chunks = missing.next_multiple_of(CHUNK_BYTES);
+        let taken = [chunks, missing].into_iter().find(|bytes| self.pool.take(*bytes));
+        self.reserved_bytes.fetch_add(taken.unwrap_or(0), Relaxed);
+        taken.is_some()
+    }
+
+    #[cold]
+    fn beyond_the_limit(&self) -> SqlError {
+        let message = format!("the statement needs more than {} bytes of memory", self.limit_bytes);
+        SqlError::new(SqlState::OUT_OF_MEMORY, message)
+            .hint("Read fewer rows at a time, or raise timeball.query_memory_bytes.")
+    }
+
+    #[cold]
+    fn beyond_the_pool(&self) -> SqlError {
+        let limit = self.pool.limit_bytes;
+        let message = format!("the statements of all sessions together need more than {limit} bytes of memory");
+        SqlError::new(SqlState::OUT_OF_MEMORY, message).hint(
+            "Read fewer rows at a time, run fewer such statements at a time, or start the node with more --memory.",
+        )
+    }
+}
+
+impl Drop for MemoryBudget {
+    fn drop(&mut self) {
+        self.pool.give(*self.reserved_bytes.get_mut());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_statements_do_not_meet_the_pool() {
+        let pool = MemoryPool::new(0);
+        let budget = MemoryBudget::of(pool.clone(), 1 << 30);
+        budget.take(OWN_BYTES).unwrap();
+        let refused = budget.take(1).unwrap_err();
+        assert_eq!((refused.state, pool.used_bytes()), (SqlState::OUT_OF_MEMORY, 0));
+        assert!(refused.message.contains("all sessions") && refused.hint.as_deref().unwrap().contains("--memory"));
+        budget.give(OWN_BYTES);
+        budget.take(OWN_BYTES).unwrap();
+    }
+
+    #[test]
+    fn statements_share_what_there_is() {
+        let pool = MemoryPool::new(8 << 20);
+        let (one, other) = (MemoryBudget::of(pool.clone(), 1 << 30), MemoryBudget::of(pool.clone(), 3 << 20));
+        assert!(other.take((3 << 20) + 1).unwrap_err().message.contains("the statement needs more than 3145728"));
+        one.take(6 << 20).unwrap();
+        other.take(2 << 20).unwrap();
+        assert_eq!(pool.used_bytes(), 8 << 20, "in whole chunks");
+        assert!(other.take(1 << 20).unwrap_err().message.contains("all sessions"));
+        one.give(6 << 20);
+        other.take(1 << 20).unwrap();
+        drop(one);
+        drop(other);
+        assert_eq!(pool.used_bytes(), 0);
+    }
+
+    #[test]
+    fn the_last_bytes_of_the_pool_are_given_too() {
+        let pool = MemoryPool::new(100);
+        let budget = MemoryBudget::of(pool.clone(), 1 << 30);
+        budget.take(OWN_BYTES + 100).unwrap();
+        assert_eq!(pool.used_bytes(), 100);
+        assert!(budget.take(1).is_err());
+    }
+}

@@ -1,0 +1,52 @@
+//! One setting bounds the memory of a node, and everything shows it.
+
+use crate::node::{Node, Scratch, repeat_with, state};
+
+/// Rows whose sort needs more than the statements' share of the least node.
+const LARGE_SORT: &str = "SELECT count(*) FROM (SELECT g, repeat('x', 100) || g AS text FROM generate_series(1, 400000) g ORDER BY 2 OFFSET 1) q";
+
+#[test]
+fn one_setting_is_shared_out_and_shown() {
+    repeat_with("memory::one_setting_is_shared_out_and_shown");
+    let scratch = Scratch::new();
+    let node = Node::start(&scratch.path().join("store"), &["--memory", "128MiB"]);
+    let mut client = node.connect();
+    let shown: String = client.query_one("SHOW timeball.memory_bytes", &[]).unwrap().get(0);
+    assert_eq!(shown, (128 << 20).to_string());
+    let rows =
+        client.query("SELECT name, share_bytes::int8, used_bytes::int8 FROM timeball_internal.memory", &[]).unwrap();
+    let share = |name: &str| rows.iter().find(|row| row.get::<_, &str>(0) == name).map(|row| row.get::<_, i64>(1));
+    assert_eq!(share("total"), Some(128 << 20));
+    let parts: i64 = rows.iter().filter(|row| row.get::<_, &str>(0) != "total").map(|row| row.get::<_, i64>(1)).sum();
+    assert!(parts > 0 && parts <= (128 << 20) / 24 * 17 + 17, "{parts}");
+    assert!(
+        rows.iter().any(|row| row.get::<_, Option<i64>>(2).is_some_and(|used| used > 0)),
+        "the process holds something"
+    );
+    assert_eq!(node.metric("memory_limit_bytes"), Some(f64::from(128 << 20)));
+    assert!(node.get("/health").contains("\"memory_bytes\":134217728") && node.log().contains("memory_mib total=128"));
+}
+
+#[test]
+fn statements_have_one_bound_together() {
+    repeat_with("memory::statements_have_one_bound_together");
+    let scratch = Scratch::new();
+    let node = Node::start(&scratch.path().join("store"), &["--memory", "128MiB"]);
+    let mut client = node.connect();
+    let refused = client.query_one(LARGE_SORT, &[]).unwrap_err();
+    assert!(
+        state(&refused) == "53200" && refused.as_db_error().unwrap().message().contains("the statement needs"),
+        "{refused:?}"
+    );
+    // What a session allows itself is still no more than what all have.
+    client.batch_execute("SET timeball.query_memory_bytes = '100GB'").unwrap();
+    let refused = client.query_one(LARGE_SORT, &[]).unwrap_err();
+    assert!(
+        state(&refused) == "53200" && refused.as_db_error().unwrap().message().contains("all sessions"),
+        "{refused:?}"
+    );
+    assert_eq!(node.metric("memory_statements_bytes"), Some(0.0), "what a refused statement held comes back");
+    assert_eq!(client.query_one("SELECT 1", &[]).unwrap().get::<_, i32>(0), 1);
+    let refused = Node::try_start(&scratch.path().join("other"), &["--memory", "1MiB"]).err().unwrap();
+    assert!(refused.contains("--memory") || refused.contains("at least 128MiB"), "{refused}");
+}
