@@ -7,9 +7,11 @@
 mod interrupt;
 pub mod memory;
 mod patience;
+mod scratch;
 
 pub use interrupt::{Deadline, Interrupt, Wait, Waiting};
 pub use patience::Patience;
+pub use scratch::{MemoryScratch, Scratch};
 
 use bytes::Bytes;
 use clock::Timestamp;
@@ -262,6 +264,13 @@ pub trait Kv: Send + Sync + 'static {
     /// at or below it, wherever the clock was set. Unless overridden: [`Kv::now_us`] less that.
     fn ago(&self, age_us: u64) -> Timestamp {
         Timestamp::new(u64::try_from(self.now_us()).unwrap_or(0).saturating_sub(age_us), 0)
+    }
+    /// Room beside the database for what does not fit a statement's memory. Unless overridden it is in memory.
+    ///
+    /// # Errors
+    /// Those of the disk.
+    fn scratch(&self) -> Result<Box<dyn Scratch>, KvError> {
+        Ok(Box::new(MemoryScratch::default()))
     }
     /// An operator's request.
     fn admin(&self, request: Admin) -> Result<AdminReply, KvError>;

@@ -536,3 +536,101 @@ fn workers_of_a_queue_do_not_restart_each_other() {
         assert_eq!(run(&mut a, "SELECT id FROM q ORDER BY id"), ["6"], "{level}");
     }
 }
+
+fn details_of(session: &mut Session, sql: &str) -> String {
+    let e = session.simple_query(sql, &mut Rows::default()).expect_err(sql);
+    format!("{} {}: {}", e.state.as_str(), e.message, e.detail.as_deref().unwrap_or_default())
+}
+
+/// Keys in no order are sorted beside the database before they are written; what is there twice is found on the way.
+#[test]
+fn indexes_over_keys_in_no_order_are_whole_and_unique() {
+    const ROWS: usize = 40_000;
+    let kv = MemoryKv::new();
+    let db = open(kv.clone());
+    let mut a = session(&db);
+    // b in no order and unique, c ascends for half of the rows and then is b, d is constant and NULL at times.
+    run(&mut a, "CREATE TABLE t (a int, b int, c int, d text)");
+    let half = ROWS / 2;
+    run(
+        &mut a,
+        &format!(
+            "INSERT INTO t SELECT i, i * 7919 % {ROWS}, CASE WHEN i < {half} THEN i ELSE {ROWS} + i * 7919 % {ROWS} END,
+             CASE WHEN i % 3 = 0 THEN NULL ELSE 'd' END FROM generate_series(0, {ROWS} - 1) AS g (i)"
+        ),
+    );
+    for index in [
+        "UNIQUE INDEX t_b ON t (b)",
+        "INDEX t_c ON t (c)",
+        "UNIQUE INDEX t_db ON t (d, b)",
+        "INDEX t_db2 ON t (d, b DESC)",
+    ] {
+        run(&mut a, &format!("CREATE {index}"));
+    }
+    for (query, rows) in [
+        ("SELECT count(*) FROM t WHERE b >= 0", ROWS),
+        ("SELECT count(*) FROM t WHERE c >= 0", ROWS),
+        (
+            "SELECT count(*) FROM t WHERE d = 'd' AND b < 300",
+            (0..ROWS).filter(|i| i % 3 > 0 && i * 7919 % ROWS < 300).count(),
+        ),
+        ("SELECT a FROM t WHERE b = 7919", 1),
+        (
+            "SELECT a FROM t WHERE d = 'd' ORDER BY b DESC LIMIT 1",
+            (1..ROWS).find(|i| i * 7919 % ROWS == ROWS - 1).unwrap(),
+        ),
+    ] {
+        assert_eq!(run(&mut a, query), [rows.to_string()], "{query}");
+    }
+    let live = kv.live_keys();
+    run(&mut a, "DROP INDEX t_b; DROP INDEX t_db");
+    run(&mut a, "INSERT INTO t VALUES (-1, 7, 9, 'd'), (-2, 8, 12, 'd')");
+    for (sql, key) in [("CREATE UNIQUE INDEX t_b ON t (b)", "(b)=(7)"), ("CREATE UNIQUE INDEX t_c ON t (c)", "(c)=(9)")]
+    {
+        let index = if key.starts_with("(b") { "t_b" } else { "t_c1" };
+        let sql = sql.replace("t_c ON", "t_c1 ON");
+        let expected = format!("23505 could not create unique index \"{index}\": Key {key} is duplicated.");
+        assert_eq!(details_of(&mut a, &sql), expected);
+    }
+    // The rows themselves in a new order, and a unique index rewritten with them.
+    let twice =
+        |index: &str, key: &str| format!("23505 could not create unique index \"{index}\": Key {key} is duplicated.");
+    assert_eq!(details_of(&mut a, "ALTER TABLE t ADD PRIMARY KEY (b)"), twice("t_pkey", "(b)=(7)"));
+    run(&mut a, "DELETE FROM t WHERE a < 0; ALTER TABLE t ADD PRIMARY KEY (b); CREATE UNIQUE INDEX t_c1 ON t (c)");
+    assert_eq!(run(&mut a, "SELECT count(*) FROM t"), [ROWS.to_string()]);
+    assert_eq!(run(&mut a, "SELECT a FROM t WHERE b = 7919"), ["1"]);
+    assert_eq!(
+        details_of(&mut a, "ALTER TABLE t ALTER c TYPE int USING CASE WHEN b = 3 THEN 5 ELSE c END"),
+        twice("t_c1", "(c)=(5)")
+    );
+    while db.drain_garbage(&Interrupt::default()).expect("drain") {}
+    assert!(kv.live_keys() < live + 1000, "{} of {live}", kv.live_keys());
+}
+
+/// A statement that changes many rows holds none of them beside its writes, and meets none of its own writes.
+#[test]
+fn changes_of_many_rows_write_as_they_read() {
+    let db = open(MemoryKv::new());
+    let mut a = session(&db);
+    run(&mut a, "CREATE TABLE t (id int PRIMARY KEY, k int, pad text); CREATE INDEX t_k ON t (k)");
+    run(&mut a, "INSERT INTO t SELECT i, i, repeat('x', 200) FROM generate_series(1, 20000) AS g (i)");
+    // Found whole these rows would take more.
+    run(&mut a, "SET timeball.query_memory_bytes = '1MB'");
+    run(&mut a, "UPDATE t SET pad = 'y' WHERE k > 0");
+    run(&mut a, "UPDATE t SET k = -k WHERE pad = 'y'");
+    assert_eq!(run(&mut a, "SELECT count(*), sum(k) FROM t WHERE k < 0"), ["20000|-200010000"]);
+    run(&mut a, "DELETE FROM t WHERE id % 2 = 0");
+    assert_eq!(run(&mut a, "SELECT count(*) FROM t"), ["10000"]);
+    run(&mut a, "DELETE FROM t WHERE k > -5000 RETURNING 1");
+    assert_eq!(run(&mut a, "SELECT min(id), max(k) FROM t"), ["5001|-5001"]);
+    // What the path reads is changed: found first.
+    run(&mut a, "RESET timeball.query_memory_bytes; UPDATE t SET k = k + 100 WHERE k < 0");
+    assert_eq!(run(&mut a, "SELECT max(k), min(k) FROM t"), ["-4901|-19899"]);
+    run(&mut a, "UPDATE t SET id = id + 1 WHERE id > 0");
+    assert_eq!(run(&mut a, "SELECT min(id), max(id), count(*) FROM t"), ["5002|20000|7500"]);
+    // Referential actions on the same table.
+    run(&mut a, "CREATE TABLE n (id int PRIMARY KEY, up int REFERENCES n ON DELETE CASCADE)");
+    run(&mut a, "INSERT INTO n SELECT i, CASE WHEN i > 1 THEN i / 2 END FROM generate_series(1, 1000) AS g (i)");
+    run(&mut a, "DELETE FROM n WHERE id < 900");
+    assert_eq!(run(&mut a, "SELECT count(*) FROM n"), ["0"]);
+}

@@ -125,7 +125,8 @@ fn open_node(
     let versions = Versions::open(engine, versions).map_err(|e| e.to_string())?;
     let flushed = versions.recovered().position;
     let core = node::NodeOptions { ladder: options.ladder, ..node::NodeOptions::default() };
-    let kv = KvOptions { node: core, gc_ttl_seconds: options.retention.as_secs(), memory: memory.clone() };
+    let (gc_ttl_seconds, scratch_dir) = (options.retention.as_secs(), Some(store.path().to_owned()));
+    let kv = KvOptions { node: core, gc_ttl_seconds, scratch_dir, memory: memory.clone() };
     let node = KvNode::with_log_in(&store.log(), versions, clock, kv).map_err(|e| e.to_string())?;
     let (applied, millis) = (node.node().applied().0, began.elapsed().as_millis());
     let replayed = applied.saturating_sub(flushed);

@@ -51,7 +51,7 @@ impl<E: Engine> Transaction<E> {
     fn read(&mut self, now: &Reading, key: &[u8], keep: Keep, waker: &Waker) -> Op<Option<Bytes>> {
         loop {
             if let Some(own) = self.buffer.get(key) {
-                return Poll::Ready(Ok(own.value.clone()));
+                return Poll::Ready(Ok(own.cloned()));
             }
             match self.under_lease(now, waker) {
                 Poll::Ready(Ok(())) => {}
@@ -84,7 +84,7 @@ impl<E: Engine> Transaction<E> {
     /// What the value is does not matter: others may change it meanwhile.
     pub fn present(&mut self, key: &[u8], waker: &Waker) -> Op<bool> {
         if let Some(own) = self.buffer.get(key) {
-            return Poll::Ready(Ok(own.value.is_some()));
+            return Poll::Ready(Ok(own.is_some()));
         }
         if self.wait_for_key(key, Timestamp::MAX, waker) {
             return Poll::Pending;
@@ -258,15 +258,15 @@ impl<E: Engine> Transaction<E> {
         }
         let mut merged = Vec::with_capacity(rows.len());
         for (key, value) in rows {
-            while let Some((mine, pending)) = own.next_if(|(mine, _)| **mine < key) {
-                merged.extend(pending.value.clone().map(|v| (mine.clone(), v)));
+            while let Some((mine, own)) = own.next_if(|(mine, _)| **mine < key) {
+                merged.extend(own.map(|v| (mine.clone(), v.clone())));
             }
             match own.next_if(|(mine, _)| **mine == key) {
-                Some((_, pending)) => merged.extend(pending.value.clone().map(|v| (key, v))),
+                Some((_, own)) => merged.extend(own.map(|v| (key, v.clone()))),
                 None => merged.push((key, value)),
             }
         }
-        merged.extend(own.filter_map(|(mine, pending)| Some((mine.clone(), pending.value.clone()?))));
+        merged.extend(own.filter_map(|(mine, own)| Some((mine.clone(), own?.clone()))));
         if reverse {
             merged.reverse();
         }

@@ -29,6 +29,7 @@ mod maintenance;
 mod node_clock;
 mod open;
 mod park;
+mod scratch;
 mod timer;
 mod transaction;
 mod writer;
@@ -42,7 +43,7 @@ use log::Driver;
 use node::{BeginOptions, Node, Span};
 use node_clock::NodeClock;
 use parking_lot::Mutex;
-use sql::transaction::{Admin, AdminReply, BeginOptions as SqlOptions};
+use sql::transaction::{Admin, AdminReply, BeginOptions as SqlOptions, MemoryScratch, Scratch};
 use sql::{Kv, KvError};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -168,6 +169,12 @@ impl<E: Engine> Kv for KvNode<E> {
     }
     fn ago(&self, age_us: u64) -> Timestamp {
         self.inner.node.ago(&self.inner.clock.read(), age_us)
+    }
+    fn scratch(&self) -> Result<Box<dyn Scratch>, KvError> {
+        Ok(match &self.inner.options.scratch_dir {
+            Some(dir) => Box::new(scratch::FileScratch::open(dir)?),
+            None => Box::new(MemoryScratch::default()),
+        })
     }
     fn admin(&self, request: Admin) -> Result<AdminReply, KvError> {
         match request {

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use clocksource::ClockSource;
 use node::{Input, Node, NodeOptions, Record};
 use parking_lot::Mutex;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -23,11 +23,18 @@ pub struct KvOptions {
     pub gc_ttl_seconds: u64,
     /// What the store shares with the rest of the node, for figures: its own bounds are those of its versions and engine.
     pub memory: Arc<Memory>,
+    /// Where statements put what does not fit their memory; `None`: in memory after all.
+    pub scratch_dir: Option<PathBuf>,
 }
 
 impl Default for KvOptions {
     fn default() -> Self {
-        KvOptions { node: NodeOptions::default(), gc_ttl_seconds: 600, memory: Memory::new(Shares::default(), || {}) }
+        KvOptions {
+            node: NodeOptions::default(),
+            gc_ttl_seconds: 600,
+            memory: Memory::new(Shares::default(), || {}),
+            scratch_dir: None,
+        }
     }
 }
 

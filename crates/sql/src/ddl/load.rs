@@ -8,15 +8,20 @@
 //! 1. Before the first chunk commits there is a durable record of the index ids; it goes only with the main commit. After a
 //!    crash or a rollback the record is left, and what is below the ids is collected (see [`crate::catalog::garbage`]).
 //! 2. Little data never takes this way: it is written in the main transaction.
-//! 3. A unique key is looked up before it is written, in earlier chunks by a read, in its own by a set; keys that ascend are
-//!    free by themselves.
+//! 3. Keys that ascend are written as they come. An index whose keys do not is sorted first ([`Sorter`]) and written at the end, in
+//!    order: so what is written costs the same wherever its keys lie, and the store gets it without overlaps.
+//! 4. A unique key is looked up before it is written, in earlier chunks by a read, in its own by the map; keys that ascend are
+//!    free by themselves, and of those that were sorted equal ones meet.
+//! 5. In memory are one chunk, what the sort holds, and what the store has not taken yet: see [`SORT_BYTES_MAX`].
 
+use super::sorter::{Merge, SORT_BYTES_MAX, Sorter};
 use crate::SqlError;
 use crate::catalog::{Oid, garbage, key};
 use crate::database::Database;
+use crate::exec::index::entry_value;
 use crate::transaction::{Isolation, Kv, LockWait, Patience, TxnRef};
 use bytes::Bytes;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 /// Most rows in one chunk.
 pub const CHUNK_ROWS_MAX: usize = 32_768;
@@ -31,19 +36,48 @@ pub const CHUNK_ATTEMPTS_MAX: usize = 16;
 
 /// See the module.
 pub struct Loader {
-    indexes: Vec<Oid>,
+    parts: Vec<Part>,
     patience: Patience,
     rows: BTreeMap<Bytes, Bytes>,
     bytes: usize,
-    /// Greatest key written so far, by index id.
-    greatest: HashMap<[u8; 4], Bytes>,
     announced: bool,
 }
 
+/// What becomes of one index.
+struct Part {
+    index: Oid,
+    unique: bool,
+    /// Whether the keys in the present chunk came in order, and the last of them.
+    ascends: bool,
+    last: Bytes,
+    /// Greatest key written so far.
+    greatest: Option<Bytes>,
+    /// Where the keys go, once they did not ascend.
+    sorter: Option<Sorter>,
+}
+
+/// A key that is there twice: the ordinal of its index among those of the load, the key, and the value of one of the two.
+pub struct Duplicate<'a> {
+    /// See above.
+    pub index: usize,
+    /// See above.
+    pub key: &'a [u8],
+    /// See above.
+    pub value: &'a [u8],
+}
+
 impl Loader {
-    /// A load of these indexes, which must be fresh, by a statement of such patience.
-    pub fn new(indexes: Vec<Oid>, patience: Patience) -> Loader {
-        Loader { indexes, patience, rows: BTreeMap::new(), bytes: 0, greatest: HashMap::new(), announced: false }
+    /// A load of these indexes, which must be fresh (and whether their keys must be alone), by a statement of such patience.
+    pub fn new(indexes: impl IntoIterator<Item = (Oid, bool)>, patience: Patience) -> Loader {
+        let part =
+            |(index, unique)| Part { index, unique, ascends: true, last: Bytes::new(), greatest: None, sorter: None };
+        Loader {
+            parts: indexes.into_iter().map(part).collect(),
+            patience,
+            rows: BTreeMap::new(),
+            bytes: 0,
+            announced: false,
+        }
     }
 
     /// Whether anything has been written outside the main transaction.
@@ -51,11 +85,17 @@ impl Loader {
         self.announced
     }
     /// The indexes being loaded.
-    pub fn indexes(&self) -> &[Oid] {
-        &self.indexes
+    pub fn indexes(&self) -> Vec<Oid> {
+        self.parts.iter().map(|part| part.index).collect()
     }
 
-    /// Whether a key was put before. What is small is all in memory; what is large is looked up.
+    fn part_of(&self, row: &[u8]) -> Option<usize> {
+        let index = Oid::from_be_bytes(row.get(..4)?.try_into().ok()?);
+        self.parts.iter().position(|part| part.index == index)
+    }
+
+    /// Whether a key was put before. What is small is all in memory; what was written is looked up; what is sorted shows at the end
+    /// ([`Loader::finish`]).
     ///
     /// # Errors
     /// Those of the layers below.
@@ -63,8 +103,8 @@ impl Loader {
         if let Some(value) = self.rows.get(row) {
             return Ok(Some(value.clone()));
         }
-        let Some(prefix) = prefix_of(row) else { return Ok(None) };
-        if !self.announced || self.greatest.get(&prefix).is_none_or(|greatest| row > greatest.as_ref()) {
+        let Some(part) = self.part_of(row).map(|at| &self.parts[at]) else { return Ok(None) };
+        if part.sorter.is_some() || part.greatest.as_ref().is_none_or(|greatest| row > greatest.as_ref()) {
             return Ok(None);
         }
         let mut txn = self.patience.begin(db.kv.as_ref(), Isolation::RepeatableRead)?;
@@ -78,49 +118,165 @@ impl Loader {
     /// # Errors
     /// Those of the layers below.
     pub fn put(&mut self, db: &Database, row: Bytes, value: Bytes) -> Result<(), SqlError> {
+        if let Some(at) = self.part_of(&row) {
+            let part = &mut self.parts[at];
+            if let Some(sorter) = &mut part.sorter {
+                sorter.push(&row, &value);
+                return self.bound_sorters(db);
+            }
+            if row > part.last {
+                part.last = row.clone();
+            } else {
+                part.ascends = false;
+            }
+        }
         self.bytes += row.len() + value.len();
         self.rows.insert(row, value);
         let full = self.rows.len() >= CHUNK_ROWS_MAX || self.bytes >= CHUNK_BYTES_MAX;
-        if full { self.flush(db) } else { Ok(()) }
+        if !full {
+            return Ok(());
+        }
+        self.sort_what_does_not_ascend();
+        self.flush(db)?;
+        self.bound_sorters(db)
+    }
+
+    fn sort_what_does_not_ascend(&mut self) {
+        for part in self.parts.iter_mut().filter(|part| !part.ascends) {
+            let sorter = part.sorter.get_or_insert_default();
+            let from = Bytes::copy_from_slice(&part.index.to_be_bytes());
+            let mut own = self.rows.split_off(&from);
+            let mut others = own.split_off(&Bytes::copy_from_slice(&part.index.wrapping_add(1).to_be_bytes()));
+            self.rows.append(&mut others);
+            own.iter().for_each(|(row, value)| sorter.push(row, value));
+        }
+    }
+
+    fn bound_sorters(&mut self, db: &Database) -> Result<(), SqlError> {
+        let bytes = |part: &Part| part.sorter.as_ref().map_or(0, Sorter::bytes);
+        if self.parts.iter().map(bytes).sum::<usize>() >= SORT_BYTES_MAX
+            && let Some(sorter) = self.parts.iter_mut().max_by_key(|part| bytes(part)).and_then(|p| p.sorter.as_mut())
+        {
+            sorter.spill(db.kv.as_ref())?;
+        }
+        Ok(())
     }
 
     /// Writes the chunk in a transaction of its own.
     fn flush(&mut self, db: &Database) -> Result<(), SqlError> {
-        if !self.announced {
-            // Even where it fails: that the load has ended is reported all the same.
-            self.announced = true;
-            announce(db, &self.patience, &self.indexes)?;
-        }
-        let rows = std::mem::take(&mut self.rows);
+        let rows: Vec<(Bytes, Bytes)> = std::mem::take(&mut self.rows).into_iter().collect();
         self.bytes = 0;
+        if rows.is_empty() {
+            return Ok(());
+        }
+        self.announce(db)?;
         write_chunk(db.kv.as_ref(), &self.patience, &rows)?;
         for (row, _) in rows {
-            if let Some(prefix) = prefix_of(&row)
-                && self.greatest.get(&prefix).is_none_or(|greatest| row > *greatest)
+            if let Some(at) = self.part_of(&row)
+                && self.parts[at].greatest.as_ref().is_none_or(|greatest| row > *greatest)
             {
-                self.greatest.insert(prefix, row);
+                self.parts[at].greatest = Some(row);
             }
         }
         Ok(())
     }
 
-    /// Writes what is left, and makes all of it part of the main transaction. Gives the indexes whose load must be reported
-    /// as ended when that transaction ends.
+    fn announce(&mut self, db: &Database) -> Result<(), SqlError> {
+        if self.announced {
+            return Ok(());
+        }
+        // Even where it fails: that the load has ended is reported all the same.
+        self.announced = true;
+        announce(db, &self.patience, &self.indexes())
+    }
+
+    /// Writes what is left, and makes all of it part of the main transaction. `duplicate` makes the error of a unique key that is there
+    /// twice. Gives the indexes whose load must be reported as ended when that transaction ends.
     ///
     /// # Errors
     /// Those of the layers below; a restart if the main transaction's snapshot cannot move up.
-    pub fn finish(&mut self, db: &Database, txn: &TxnRef) -> Result<Vec<Oid>, SqlError> {
-        let small = !self.announced && self.rows.len() <= SMALL_ROWS_MAX && self.bytes <= SMALL_BYTES_MAX;
+    pub fn finish(
+        &mut self,
+        db: &Database,
+        txn: &TxnRef,
+        duplicate: &mut dyn FnMut(Duplicate<'_>) -> SqlError,
+    ) -> Result<Vec<Oid>, SqlError> {
+        let large = self.announced || self.parts.iter().any(|part| part.sorter.is_some());
+        let small = !large && self.rows.len() <= SMALL_ROWS_MAX && self.bytes <= SMALL_BYTES_MAX;
         if small {
             let rows = std::mem::take(&mut self.rows);
             txn.with(|t| rows.into_iter().try_for_each(|(row, value)| t.put(row, value)))?;
             return Ok(Vec::new());
         }
-        if !self.rows.is_empty() {
-            self.flush(db)?;
+        self.flush(db)?;
+        for at in 0..self.parts.len() {
+            if let Some(sorter) = self.parts[at].sorter.take() {
+                self.announce(db)?;
+                self.write_sorted(db, at, sorter.merge()?, duplicate)?;
+            }
         }
-        adopt(txn, &self.indexes)?;
-        Ok(self.indexes.clone())
+        let indexes = self.indexes();
+        adopt(txn, &indexes)?;
+        Ok(indexes)
+    }
+
+    fn write_sorted(
+        &self,
+        db: &Database,
+        index: usize,
+        mut merge: Merge,
+        duplicate: &mut dyn FnMut(Duplicate<'_>) -> SqlError,
+    ) -> Result<(), SqlError> {
+        let Part { unique, greatest, .. } = &self.parts[index];
+        let mut written = self.patience.begin(db.kv.as_ref(), Isolation::RepeatableRead)?;
+        let mut chunk = Chunk::default();
+        let mut last: Vec<u8> = Vec::new();
+        while let Some((key, value)) = merge.current() {
+            crate::work::step(key.len() + value.len())?;
+            let among_written = *unique && greatest.as_ref().is_some_and(|greatest| key <= &greatest[..]);
+            if key == &last[..] || (among_written && written.get(key)?.is_some()) {
+                return Err(duplicate(Duplicate { index, key, value }));
+            }
+            last.clear();
+            last.extend_from_slice(key);
+            chunk.push(key, value);
+            if chunk.is_full() {
+                chunk.write(db, &self.patience)?;
+            }
+            merge.advance()?;
+        }
+        written.rollback();
+        chunk.write(db, &self.patience)
+    }
+}
+
+/// Sorted entries to be written together: their keys stand in one allocation. (Values do not: whoever keeps one would keep all.)
+#[derive(Default)]
+struct Chunk {
+    keys: Vec<u8>,
+    entries: Vec<(usize, Bytes)>,
+    bytes: usize,
+}
+
+impl Chunk {
+    fn push(&mut self, key: &[u8], value: &[u8]) {
+        self.keys.extend_from_slice(key);
+        self.bytes += key.len() + value.len();
+        self.entries.push((self.keys.len(), entry_value(value)));
+    }
+    fn is_full(&self) -> bool {
+        self.entries.len() >= CHUNK_ROWS_MAX || self.bytes >= CHUNK_BYTES_MAX
+    }
+    fn write(&mut self, db: &Database, patience: &Patience) -> Result<(), SqlError> {
+        let Chunk { keys, entries, .. } = std::mem::take(self);
+        if entries.is_empty() {
+            return Ok(());
+        }
+        let keys = Bytes::from(keys);
+        let mut from = 0;
+        let rows: Vec<_> =
+            entries.into_iter().map(|(to, value)| (keys.slice(std::mem::replace(&mut from, to)..to), value)).collect();
+        write_chunk(db.kv.as_ref(), patience, &rows)
     }
 }
 
@@ -151,11 +307,7 @@ pub fn adopt(txn: &TxnRef, indexes: &[Oid]) -> Result<(), SqlError> {
     })
 }
 
-fn prefix_of(row: &[u8]) -> Option<[u8; 4]> {
-    row.get(..4)?.try_into().ok()
-}
-
-fn write_chunk(kv: &dyn Kv, patience: &Patience, rows: &BTreeMap<Bytes, Bytes>) -> Result<(), SqlError> {
+fn write_chunk(kv: &dyn Kv, patience: &Patience, rows: &[(Bytes, Bytes)]) -> Result<(), SqlError> {
     let attempt = || {
         let mut txn = patience.begin(kv, Isolation::RepeatableRead)?;
         for (row, value) in rows {

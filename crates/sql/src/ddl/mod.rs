@@ -29,6 +29,7 @@ mod rename;
 mod rows;
 mod run;
 mod sequence;
+mod sorter;
 mod space;
 mod split;
 mod table_as;

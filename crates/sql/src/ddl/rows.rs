@@ -1,5 +1,6 @@
 //! Reads every row of a table, and writes tables and indexes anew.
 
+use super::load::Duplicate;
 use super::{Loader, Run};
 use crate::SqlError;
 use crate::catalog::Table;
@@ -7,7 +8,7 @@ use crate::exec::index::Entry;
 use crate::exec::table::TableAccess;
 use crate::exec::target::Target;
 use crate::exec::write::RowImage;
-use crate::transaction::ScanRequest;
+use crate::transaction::{Isolation, ScanRequest};
 use crate::types::{Row, Value};
 use bytes::Bytes;
 
@@ -49,7 +50,7 @@ impl Run<'_> {
         let access = target.access.clone();
         let index = access.index(ordinal);
         let slots = index.slots.clone();
-        let mut loader = Loader::new(vec![index.id], self.statement.patience());
+        let mut loader = Loader::new([(index.id, index.unique)], self.statement.patience());
         let result = self.each_row(&access, &slots, |row_key, row| {
             let Some(Entry { key, value, guarded }) = index.entry(row, row_key)? else { return Ok(()) };
             if guarded && loader.contains(self.db, &key)?.is_some() {
@@ -57,7 +58,19 @@ impl Run<'_> {
             }
             loader.put(self.db, key, value)
         });
-        self.end_load(loader, result)
+        let statement = self.statement.clone();
+        let mut twice = |found: Duplicate<'_>| {
+            let mut row = vec![Value::Null; access.columns.len()];
+            let read = access.row_key_of_entry(found.key, found.value).and_then(|row_key| {
+                let stored = statement.txn.with(|t| t.get(&row_key))?;
+                stored.map_or(Ok(()), |stored| access.decode(&stored, &slots, &mut row))
+            });
+            match read {
+                Ok(()) => duplicate(target.unique_violation(ordinal, &row, &statement.settings), &index.name),
+                Err(e) => e,
+            }
+        };
+        self.end_load(loader, result, &mut twice)
     }
 
     /// Copies every row of `old` to `new`, whose index ids are all fresh; `map` turns an old row into a new one.
@@ -67,11 +80,12 @@ impl Run<'_> {
         new: &Target,
         mut map: impl FnMut(&mut Row) -> Result<Row, SqlError>,
     ) -> Result<(), SqlError> {
-        let slots: Vec<usize> = (0..old.columns.len()).collect();
+        let slots = slots_of(old);
         let access = new.access.clone();
-        let ids = (0..=access.indexes.len()).map(|i| access.index(i).id).collect();
-        let mut loader = Loader::new(ids, self.statement.patience());
         let keyed = access.table.has_primary_key;
+        let ids = (0..=access.indexes.len())
+            .map(|i| (access.index(i).id, if i == 0 { keyed } else { access.index(i).unique }));
+        let mut loader = Loader::new(ids, self.statement.patience());
         let result = self.each_row(old, &slots, |_, row| {
             let mut row = map(row)?;
             access.generate(None, &mut row)?;
@@ -93,18 +107,47 @@ impl Run<'_> {
             }
             Ok(())
         });
-        self.end_load(loader, result)
+        let (statement, db) = (self.statement.clone(), self.db);
+        let mut twice = |Duplicate { index: ordinal, key, value }: Duplicate<'_>| {
+            let mut row = vec![Value::Null; access.columns.len()];
+            let read = match ordinal {
+                0 => access.decode(value, &slots_of(&access), &mut row),
+                // The rows were written before the entries.
+                _ => access.row_key_of_entry(key, value).and_then(|row_key| {
+                    let stored =
+                        statement.patience().begin(db.kv.as_ref(), Isolation::RepeatableRead)?.get(&row_key)?;
+                    stored.map_or(Ok(()), |stored| access.decode(&stored, &slots_of(&access), &mut row))
+                }),
+            };
+            match read {
+                Ok(()) => {
+                    let error = new.unique_violation(ordinal, &row, &statement.settings);
+                    duplicate(error, &access.index(ordinal).name)
+                }
+                Err(e) => e,
+            }
+        };
+        self.end_load(loader, result, &mut twice)
     }
 
     /// Ends a load, done or failed, and remembers it until the transaction ends.
-    pub(super) fn end_load(&mut self, mut loader: Loader, result: Result<(), SqlError>) -> Result<(), SqlError> {
+    pub(super) fn end_load(
+        &mut self,
+        mut loader: Loader,
+        result: Result<(), SqlError>,
+        duplicate: &mut dyn FnMut(Duplicate<'_>) -> SqlError,
+    ) -> Result<(), SqlError> {
         let txn = self.statement.txn.clone();
-        let result = result.and_then(|()| loader.finish(self.db, &txn).map(|_| ()));
+        let result = result.and_then(|()| loader.finish(self.db, &txn, duplicate).map(|_| ()));
         if loader.is_large() {
-            self.loads.extend_from_slice(loader.indexes());
+            self.loads.extend_from_slice(&loader.indexes());
         }
         result
     }
+}
+
+fn slots_of(access: &TableAccess) -> Vec<usize> {
+    (0..access.columns.len()).collect()
 }
 
 /// 23505 in the words of an index being made.

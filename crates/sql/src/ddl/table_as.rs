@@ -68,10 +68,10 @@ impl Run<'_> {
         if no_data {
             return Ok("CREATE TABLE AS".into());
         }
-        let mut loader = Loader::new(vec![primary], self.statement.patience());
+        let mut loader = Loader::new([(primary, false)], self.statement.patience());
         let mut count = 0;
         let result = self.copy_rows(plan.as_ref(), &access, &mut loader, &mut count);
-        self.end_load(loader, result)?;
+        self.end_load(loader, result, &mut |_| SqlError::new(SqlState::INTERNAL_ERROR, "two rows have one row id"))?;
         Ok(format!("SELECT {count}"))
     }
 

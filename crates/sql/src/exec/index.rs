@@ -64,6 +64,36 @@ pub struct Entry {
     pub guarded: bool,
 }
 
+/// The values of entries whose keys end with short tails: nearly all, so they are not made again and again.
+static TAIL_VALUES: [[u8; 3]; 256] = {
+    let mut values = [[ENTRY_KEY_HOLDS_TAIL, 0, 0]; 256];
+    let mut length = 0;
+    while length < values.len() {
+        values[length][2] = length as u8;
+        length += 1;
+    }
+    values
+};
+
+/// The value of an entry whose key ends with a tail of this length.
+fn tail_value(length: usize) -> Bytes {
+    match TAIL_VALUES.get(length) {
+        Some(value) => Bytes::from_static(value),
+        None => {
+            let [high, low] = (length as u16).to_be_bytes();
+            Bytes::copy_from_slice(&[ENTRY_KEY_HOLDS_TAIL, high, low])
+        }
+    }
+}
+
+/// The value of an entry, given by its bytes.
+pub fn entry_value(bytes: &[u8]) -> Bytes {
+    match bytes {
+        [ENTRY_KEY_HOLDS_TAIL, 0, length] => tail_value(usize::from(*length)),
+        other => Bytes::copy_from_slice(other),
+    }
+}
+
 impl KeyColumn {
     /// Its value for a row.
     #[inline]
@@ -162,8 +192,7 @@ impl IndexAccess {
             Bytes::from(value)
         } else {
             key.extend_from_slice(tail);
-            let [high, low] = (tail.len() as u16).to_be_bytes();
-            Bytes::copy_from_slice(&[ENTRY_KEY_HOLDS_TAIL, high, low])
+            tail_value(tail.len())
         };
         Ok(Some(Entry { key: self.checked(key)?, value, guarded }))
     }

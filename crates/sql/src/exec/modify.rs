@@ -1,7 +1,8 @@
 //! UPDATE and DELETE: find, lock, read anew, ask WHERE again, write.
 //!
-//! A statement that finds its rows by key locks and writes them one by one. Any other first finds all its rows and only then
-//! writes: what it writes can never be found by it again (the Halloween problem).
+//! A statement that finds its rows by key locks and writes them one by one. So does one that reads one table by an index that its writes
+//! leave alone: what it has written lies behind what it still reads. Any other first finds all its rows and only then writes: what
+//! it writes can never be found by it again (the Halloween problem).
 
 use super::cursor::{Cursor, Level};
 use super::evaluate;
@@ -18,6 +19,7 @@ use crate::plan::Plan;
 use crate::transaction::{LockMode, LockWait};
 use crate::types::{Row, Value};
 use bytes::Bytes;
+use clock::Timestamp;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -47,7 +49,7 @@ pub enum Find {
         constant: Option<Expr>,
         /// All of WHERE, asked again of a row that changed while it was waited for.
         recheck: Option<Expr>,
-        /// Rows are found by key and nothing written can change that: no need to find all before writing.
+        /// Nothing written can change what is found: no need to find all before writing.
         immediate: bool,
     },
     /// By a query whose rows are keys, then values that SET uses: they stand behind the row's columns. See [`super::located`].
@@ -89,6 +91,10 @@ struct Run<'a> {
     writer: Writer<'a>,
     /// First place of the target's columns in the row.
     base: usize,
+    /// The snapshot at which the statement began to read.
+    began: Timestamp,
+    /// Nothing but the statement's own writes of a row changes that row: no referential action reaches the table.
+    apart: bool,
     /// Scratch for the new row.
     new: Row,
     written: Written,
@@ -102,6 +108,8 @@ impl Modify {
             context,
             writer: Writer::new(context),
             base: 0,
+            began: context.txn.with(|txn| txn.snapshot()),
+            apart: !self.target.acts_on_others(),
             new: Vec::new(),
             written: Written::new(&context.memory),
         };
@@ -114,10 +122,15 @@ impl Modify {
                 }
                 run.base = levels[*at].base;
                 let mut cursor = Cursor::new(context, levels, *width, None);
-                if *immediate {
+                if *immediate && levels[*at].lock.is_some() {
                     while cursor.advance()? {
                         let (key, stored) = (cursor.key(*at).clone(), cursor.stored(*at).clone());
                         run.write(&key, &stored, cursor.row_mut())?;
+                    }
+                } else if *immediate {
+                    while cursor.advance()? {
+                        let (key, stored) = (cursor.key(*at).clone(), cursor.stored(*at).clone());
+                        run.lock_and_write(&key, &stored, &levels[*at], recheck.as_ref(), cursor.row_mut())?;
                     }
                 } else {
                     run.found_first(&mut cursor, &levels[*at], *at, recheck.as_ref())?;
@@ -154,26 +167,39 @@ impl Run<'_> {
             found.push(Found { key, stored, row });
         }
         for Found { key, stored, mut row } in found {
-            let Some(newest) = self.lock(&key)? else { continue };
-            if newest != stored {
-                let end = level.base + level.access.columns.len();
-                level.access.decode(&newest, &level.slots, &mut row[level.base..end])?;
-                if let Some(condition) = recheck
-                    && !evaluate::truth(condition, &row, self.context)?
-                {
-                    continue;
-                }
-            }
-            self.write(&key, &newest, &mut row)?;
+            self.lock_and_write(&key, &stored, level, recheck, &mut row)?;
         }
         Ok(())
     }
 
-    fn lock(&self, key: &Bytes) -> Result<Option<Bytes>, SqlError> {
+    /// Locks a row that was found, and writes it as it is then; `row` is the joined row.
+    fn lock_and_write(
+        &mut self,
+        key: &Bytes,
+        stored: &Bytes,
+        level: &Level,
+        recheck: Option<&Expr>,
+        row: &mut [Value],
+    ) -> Result<(), SqlError> {
+        let Some(newest) = self.lock(key, stored)? else { return Ok(()) };
+        if newest != *stored {
+            let end = level.base + level.access.columns.len();
+            level.access.decode(&newest, &level.slots, &mut row[level.base..end])?;
+            if let Some(condition) = recheck
+                && !evaluate::truth(condition, row, self.context)?
+            {
+                return Ok(());
+            }
+        }
+        self.write(key, &newest, row)
+    }
+
+    fn lock(&self, key: &Bytes, stored: &Bytes) -> Result<Option<Bytes>, SqlError> {
         self.context.check()?;
         self.context.txn.with(|txn| {
             txn.lock_as(key, self.modify.action.lock(), LockWait::Wait)?;
-            Ok(txn.get(key)?)
+            // A row that is newer than the snapshot moves it.
+            if self.apart && txn.snapshot() == self.began { Ok(Some(stored.clone())) } else { Ok(txn.get(key)?) }
         })
     }
 

@@ -5,7 +5,7 @@ use super::row::RowView;
 use super::table::TableAccess;
 use super::write::{Old, Touch};
 use super::{evaluate, table};
-use crate::catalog::Table;
+use crate::catalog::{ReferentialAction, Table};
 use crate::context::{EvalSettings, StatementContext};
 use crate::expr::Expr;
 use crate::plan::PlanContext;
@@ -146,6 +146,12 @@ impl Target {
             })
             .collect();
         format!("Failing row contains ({}).", values.join(", "))
+    }
+
+    /// Whether a change of its rows changes others, perhaps of the same table: it is referenced with CASCADE, SET NULL or SET DEFAULT.
+    pub fn acts_on_others(&self) -> bool {
+        let passive = |action| matches!(action, ReferentialAction::NoAction | ReferentialAction::Restrict);
+        !self.inbound.iter().all(|inbound| passive(inbound.action(true)) && passive(inbound.action(false)))
     }
 
     /// 23505 for a unique key that is taken.

@@ -325,7 +325,7 @@ fn by_loops(shape: &Shape<'_>, mut analysis: Analysis<'_>, wide: bool) -> Planne
     let recheck = conjunction(conditions.clone());
     let loops = loops::plan(Goal { sources: &sources, conditions, order: None, limited: false, wide, output })?;
     let at = loops.sources.iter().position(|&source| source == 0).unwrap_or(0);
-    let immediate = is_immediate(&loops, &action);
+    let immediate = is_immediate(&loops, &action, &target);
     let find = Find::Loops { levels: loops.levels.into(), at, width, constant: loops.constant, recheck, immediate };
     let fields = items.iter().flatten().map(|item| item.field.clone()).collect();
     let returning = items.map(|items| items.into_iter().map(|item| item.expr).collect());
@@ -348,14 +348,15 @@ fn needed(action: &Action, target: &Target, items: Option<&[Item]>, conditions: 
     output
 }
 
-/// Whether rows may be written as they are found: they are found by key, and no write changes what is found next.
-fn is_immediate(loops: &loops::Loops, action: &Action) -> bool {
+/// Whether rows may be written as they are found: no write changes what is found next. Where they are found by key that is so whatever
+/// referential actions do, for the keys are made before.
+fn is_immediate(loops: &loops::Loops, action: &Action, target: &Target) -> bool {
     let [level] = loops.levels.as_slice() else { return false };
     let apart = match action {
         Action::Delete => true,
         Action::Update { touch, .. } => !touch.key && !touch.indexes.contains(&level.path.index),
     };
-    level.lock.is_some() && apart
+    apart && (level.lock.is_some() || !target.acts_on_others())
 }
 
 /// Plans by a query that locates the rows.
