@@ -42,6 +42,10 @@ pub trait Sequences: Send + Sync {
     fn last(&self) -> Result<i64, SqlError>;
     /// `setval`
     fn set(&self, sequence: u32, value: i64, is_called: bool) -> Result<i64, SqlError>;
+    /// Where it stands, whoever drew from it last: its number, and whether that was handed out.
+    fn position(&self, sequence: u32) -> Result<(i64, bool), SqlError> {
+        self.current(sequence).map(|value| (value, true))
+    }
 }
 
 /// The settings that evaluation and output depend on.

@@ -172,6 +172,9 @@ pub struct IndexColumn {
     pub column: u16,
     /// Descending.
     pub descending: bool,
+    /// Where NULLs go, if not where the direction puts them: last when ascending, first when descending.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nulls_first: Option<bool>,
     /// An immutable expression over the row instead of a column, as SQL text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expression: Option<String>,
@@ -180,7 +183,12 @@ pub struct IndexColumn {
 impl IndexColumn {
     /// A column of the table.
     pub fn column(column: u16, descending: bool) -> Self {
-        IndexColumn { column, descending, expression: None }
+        IndexColumn { column, descending, nulls_first: None, expression: None }
+    }
+
+    /// Whether NULLs come before all values.
+    pub fn nulls_first(&self) -> bool {
+        self.nulls_first.unwrap_or(self.descending)
     }
 }
 

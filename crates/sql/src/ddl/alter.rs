@@ -1,7 +1,7 @@
 //! ALTER TABLE, action by action; each sees what the ones before it did.
 
 use super::Run;
-use super::column::{Defined, check_generated};
+use super::column::{Defined, check_generated, refuse_system_name};
 use super::constraint::{contains_nulls, own_index_names};
 use super::create_table::{of_table, row_id_index};
 use super::expression::{as_text, column_at, column_missing, is_volatile, mentions, rename_column};
@@ -335,6 +335,7 @@ impl Run<'_> {
 
     fn rename_column(&mut self, mut table: Table, name: &str, to: &str) -> Result<(), SqlError> {
         let at = column_at(&table, name)?;
+        refuse_system_name(to)?;
         if table.columns.iter().any(|c| c.name == to) {
             return Err(SqlError::new(
                 SqlState::DUPLICATE_COLUMN,

@@ -3,7 +3,7 @@
 use super::Run;
 use super::column::{add_identity, refuse_pseudo};
 use super::expression::{column_at, mentions};
-use crate::catalog::{Column, IndexColumn, Relation, Sequence, Table};
+use crate::catalog::{Column, Sequence, Table};
 use crate::exec::evaluate;
 use crate::exec::table::TableAccess;
 use crate::exec::target::Target;
@@ -38,7 +38,10 @@ impl Run<'_> {
                     )
                     .hint("Use ALTER TABLE ... ALTER COLUMN ... DROP IDENTITY instead."));
                 }
-                table.columns[at].default = (!text.eq_ignore_ascii_case("NULL")).then(|| text.clone());
+                table.columns[at].default = match text.eq_ignore_ascii_case("NULL") {
+                    true => None,
+                    false => Some(self.settle_sequences(text.clone())?),
+                };
                 self.put_table(table.clone())?;
                 Target::new(&table, &self.plan_context()).map(|_| ())
             }
@@ -178,7 +181,8 @@ impl Run<'_> {
             Some(_) => e,
         })?;
         let old = table.clone();
-        self.replace_column(&mut table, at, ty)?;
+        // Its id, and with it what refers to the column, stays: the rows get keys of their own.
+        table.columns[at] = Column { ty, missing: None, ..table.columns[at].clone() };
         self.renew_ids(&mut table)?;
         self.put_table(table.clone())?;
         let target = Target::new(&table, &self.plan_context())?;
@@ -189,27 +193,6 @@ impl Run<'_> {
             Ok(new)
         })?;
         self.check_views(table.id, false, "alter the type of a column")
-    }
-
-    /// The column with another type, and so another id: old rows must not be read as the new type.
-    fn replace_column(&mut self, table: &mut Table, at: usize, ty: SqlType) -> Result<(), SqlError> {
-        let old = table.columns[at].id;
-        let new = table.next_column;
-        table.next_column += 1;
-        let column = &mut table.columns[at];
-        *column = Column { id: new, ty, missing: None, ..column.clone() };
-        let indexes = std::iter::once(&mut table.primary).chain(&mut table.indexes);
-        for index in indexes {
-            let keys = index.columns.iter_mut().map(|key: &mut IndexColumn| &mut key.column);
-            keys.chain(&mut index.include).filter(|id| **id == old).for_each(|id| *id = new);
-        }
-        if let Some(id) = table.columns[at].owned_sequence
-            && let Some(mut sequence) = self.owned(id)
-        {
-            sequence.owner = Some((table.id, new));
-            self.touch().put_relation(Relation::Sequence(sequence))?;
-        }
-        Ok(())
     }
 
     fn refuse_keys_between_tables(&self, table: &Table, column: u16) -> Result<(), SqlError> {

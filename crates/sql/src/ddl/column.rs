@@ -1,10 +1,10 @@
 //! Columns: from their definition to descriptors, with the sequences that they own.
 
 use super::expression::{mentions, refuse_rows};
-use super::naming::qualified;
 use super::{Run, TABLE_COLUMNS_MAX};
 use crate::catalog::{Column, Identity, Relation, Schema, Sequence, Table};
 use crate::exec::formula::Formulas;
+use crate::identifier::quote_qualified;
 use crate::syntax::{ColumnConstraintKind as Kind, ColumnDef, SequenceOptions, quote_literal};
 use crate::types::{DeclaredType, SqlType};
 use crate::{SqlError, SqlState};
@@ -49,6 +49,7 @@ impl Run<'_> {
         let mut sequence = declared.serial.then(SequenceOptions::default);
         apply(&mut column, def, &mut sequence)?;
         refuse_two_values(&table.name, &column)?;
+        column.default = column.default.map(|text| self.settle_sequences(text)).transpose()?;
         table.next_column += 1;
         Ok(Defined { column, sequence, serial: declared.serial })
     }
@@ -87,11 +88,17 @@ impl Run<'_> {
 
 /// `nextval('s'::regclass)`
 pub(super) fn sequence_default(schema: &str, name: &str) -> String {
-    format!("nextval({}::regclass)", quote_literal(&qualified(schema, name)))
+    format!("nextval({})", sequence_literal(schema, name))
+}
+
+/// A sequence as an argument of `nextval`: under every search path the same one.
+pub(super) fn sequence_literal(schema: &str, name: &str) -> String {
+    format!("{}::regclass", quote_literal(&quote_qualified(Some(schema), name)))
 }
 
 /// 42P16 for types that no column can have.
 pub(super) fn refuse_pseudo(name: &str, ty: &SqlType) -> Result<(), SqlError> {
+    refuse_system_name(name)?;
     if matches!(ty, SqlType::Record | SqlType::Void | SqlType::Unknown) {
         return Err(SqlError::new(
             SqlState::INVALID_TABLE_DEFINITION,
@@ -133,6 +140,15 @@ fn apply(column: &mut Column, def: &ColumnDef, sequence: &mut Option<SequenceOpt
     }
     column.nullable &= !not_null;
     Ok(())
+}
+
+/// Names that stand for something in every row of a table, whether it is there to be asked for or not.
+pub(super) fn refuse_system_name(name: &str) -> Result<(), SqlError> {
+    if !["tableoid", "ctid", "xmin", "xmax", "cmin", "cmax"].contains(&name) {
+        return Ok(());
+    }
+    let message = format!("column name \"{name}\" conflicts with a system column name");
+    Err(SqlError::new(SqlState::DUPLICATE_COLUMN, message))
 }
 
 /// Makes a column an identity column.

@@ -2,7 +2,7 @@
 
 use super::Run;
 use super::run::{undefined, wrong_kind};
-use crate::catalog::{Named, Oid, Relation, Table, View};
+use crate::catalog::{Column, Named, Oid, Relation, Sequence, Table, View};
 use crate::syntax::{Name, ObjectKind};
 use crate::{SqlError, SqlState};
 
@@ -84,9 +84,29 @@ impl Run<'_> {
                 if let Some((table, column)) = sequence.owner {
                     self.release_sequence(table, column, &sequence.name, cascade)?;
                 }
+                self.release_defaults(&sequence, cascade)?;
                 self.touch().remove_relation(sequence.id)
             }
         }
+    }
+
+    /// Takes the defaults that draw from a sequence away, or refuses.
+    fn release_defaults(&mut self, sequence: &Sequence, cascade: bool) -> Result<(), SqlError> {
+        for (mut table, literal) in self.drawing_from(sequence) {
+            let name = table.name.clone();
+            let draws = |column: &&mut Column| column.default.as_ref().is_some_and(|text| text.contains(&literal));
+            for column in table.columns.iter_mut().filter(draws) {
+                let default = format!("default value for column {} of table {name}", column.name);
+                if !cascade {
+                    let message = format!("{default} depends on sequence {}", sequence.name);
+                    return Err(dependents(&format!("sequence {}", sequence.name), &message));
+                }
+                column.default = None;
+                self.notice(format!("drop cascades to {default}"));
+            }
+            self.put_table(table)?;
+        }
+        Ok(())
     }
 
     fn release_sequence(&mut self, table: Oid, column: u16, name: &str, cascade: bool) -> Result<(), SqlError> {

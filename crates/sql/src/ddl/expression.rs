@@ -1,11 +1,15 @@
 //! Expressions that DDL evaluates by itself: constants, and values over a row.
 
 use super::Run;
-use crate::catalog::Table;
+use super::column::sequence_literal;
+use super::run::undefined;
+use crate::catalog::{Table, snapshot};
 use crate::exec::evaluate;
 use crate::expr::{self, BindContext, Expr, Parameters, Scope, assign};
+use crate::identifier::split_name;
 use crate::plan::PlanContext;
 use crate::plan::scope::parse;
+use crate::syntax::{Name, ObjectKind};
 use crate::types::{SqlType, Value};
 use crate::{SqlError, SqlState};
 use sqlparser::ast;
@@ -23,12 +27,74 @@ const VOLATILE: &[&str] = &[
     "unique_rowid",
 ];
 
+/// Functions whose first argument is a sequence.
+const SEQUENCE_FUNCTIONS: &[&str] = &["nextval", "currval", "setval"];
+
 impl Run<'_> {
     /// A constant expression as a value of a type.
     pub(super) fn constant(&self, text: &str, column: &str, ty: &SqlType) -> Result<Value, SqlError> {
         let context = self.plan_context();
         let bound = bind(text, &Scope::new(), column, ty, &context)?;
         evaluate::value(&bound, &[], &self.statement)
+    }
+
+    /// The text of a default with the sequences in it named in full: it means them under every search path.
+    ///
+    /// # Errors
+    /// 42P01 for a sequence that is not there.
+    pub(super) fn settle_sequences(&self, text: String) -> Result<String, SqlError> {
+        if !SEQUENCE_FUNCTIONS.iter().any(|name| text.to_ascii_lowercase().contains(name)) {
+            return Ok(text);
+        }
+        let mut expr = parse(&text)?;
+        let (mut wrong, mut literals) = (None, Vec::new());
+        let _ = ast::visit_expressions_mut(&mut expr, |part| match self.settle_call(part) {
+            Ok(literal) => {
+                literals.extend(literal);
+                ControlFlow::Continue(())
+            }
+            Err(error) => {
+                wrong = Some(error);
+                ControlFlow::Break(())
+            }
+        });
+        if let Some(error) = wrong {
+            return Err(error);
+        }
+        if literals.is_empty() {
+            return Ok(text);
+        }
+        // The library shouts names of types that it knows.
+        let shouted = |literal: &String| literal.replace("::regclass", "::REGCLASS");
+        Ok(literals.iter().fold(expr.to_string(), |text, literal| text.replace(&shouted(literal), literal)))
+    }
+
+    /// The literal that took the place of a sequence's name, if there was one.
+    fn settle_call(&self, expr: &mut ast::Expr) -> Result<Option<String>, SqlError> {
+        let ast::Expr::Function(call) = expr else { return Ok(None) };
+        let known = call.name.0.last().and_then(|part| part.as_ident()).map(|ident| ident.value.to_ascii_lowercase());
+        if !known.is_some_and(|name| SEQUENCE_FUNCTIONS.contains(&name.as_str())) {
+            return Ok(None);
+        }
+        let ast::FunctionArguments::List(list) = &mut call.args else { return Ok(None) };
+        let Some(ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(argument))) = list.args.first_mut() else {
+            return Ok(None);
+        };
+        let literal = match &*argument {
+            ast::Expr::Cast { expr, data_type: ast::DataType::Regclass, .. } => expr.as_ref(),
+            other => other,
+        };
+        let ast::Expr::Value(ast::ValueWithSpan { value: ast::Value::SingleQuotedString(text), .. }) = literal else {
+            return Ok(None);
+        };
+        let mut parts = split_name(text)?;
+        let name = parts.pop().unwrap_or_default();
+        let named = Name { database: None, schema: parts.pop(), name };
+        let Some(relation) = self.relation(&named)? else { return Err(undefined(ObjectKind::Table, &named)) };
+        let Some(schema) = self.catalog().schema_by_id(snapshot::schema_of(&relation)) else { return Ok(None) };
+        let literal = sequence_literal(&schema.name, &named.name);
+        *argument = parse(&literal)?;
+        Ok(Some(literal))
     }
 
     /// An expression over the columns of a table (by slot), as a value of a type.

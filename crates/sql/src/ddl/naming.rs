@@ -2,7 +2,7 @@
 
 use super::Run;
 use crate::catalog::{Oid, Table};
-use crate::identifier::{NAME_BYTES_MAX, cut, quote_qualified};
+use crate::identifier::{NAME_BYTES_MAX, cut};
 
 impl Run<'_> {
     /// A name for an object of a schema, not taken yet, nor among `also`.
@@ -34,9 +34,4 @@ fn choose(parts: &[&str], suffix: &str, taken: impl Fn(&str) -> bool) -> String 
         return first;
     }
     (1..).map(|n| format!("{base}_{suffix}{n}")).find(|name| !taken(name)).unwrap_or(first)
-}
-
-/// A relation's name as the text of a DEFAULT names it.
-pub(super) fn qualified(schema: &str, name: &str) -> String {
-    quote_qualified(Some(schema).filter(|schema| *schema != "public"), name)
 }

@@ -1,7 +1,7 @@
 //! RENAME TO, SET SCHEMA.
 
 use super::Run;
-use super::column::sequence_default;
+use super::column::{sequence_default, sequence_literal};
 use super::run::{undefined, wrong_kind};
 use crate::catalog::{Named, Oid, Relation, Schema, Sequence, Table, snapshot};
 use crate::syntax::{Name, ObjectKind};
@@ -68,7 +68,7 @@ impl Run<'_> {
         self.follow_in_views(&before)
     }
 
-    /// Puts a sequence under another name or schema; the DEFAULT that draws from it follows.
+    /// Puts a sequence under another name or schema; the defaults that draw from it follow.
     fn move_sequence(&mut self, sequence: Sequence) -> Result<(), SqlError> {
         let schema = self.catalog().schema_by_id(sequence.schema).map_or(String::new(), |s| s.name.clone());
         if let Some((table, column)) = sequence.owner
@@ -81,7 +81,29 @@ impl Run<'_> {
                 self.put_table(table)?;
             }
         }
+        if let Some(Relation::Sequence(before)) = self.catalog().relation(sequence.id).map(|r| (**r).clone()) {
+            let new = sequence_literal(&schema, &sequence.name);
+            for (mut table, old) in self.drawing_from(&before) {
+                let defaults = table.columns.iter_mut().filter_map(|column| column.default.as_mut());
+                defaults.for_each(|text| *text = text.replace(&old, &new));
+                self.put_table(table)?;
+            }
+        }
         self.touch().put_relation(Relation::Sequence(sequence)).map(|_| ())
+    }
+
+    /// The tables with defaults that draw from a sequence, and how those name it.
+    pub(super) fn drawing_from(&self, sequence: &Sequence) -> Vec<(Table, String)> {
+        let Some(schema) = self.catalog().schema_by_id(sequence.schema) else { return Vec::new() };
+        let literal = sequence_literal(&schema.name, &sequence.name);
+        let draws =
+            |table: &Table| table.columns.iter().any(|c| c.default.as_ref().is_some_and(|d| d.contains(&literal)));
+        let relations = self.catalog().relations(self.database.id);
+        let tables = relations.iter().filter_map(|relation| match relation.as_ref() {
+            Relation::Table(table) if draws(table) => Some((table.clone(), literal.clone())),
+            _ => None,
+        });
+        tables.collect()
     }
 
     pub(super) fn set_schema(

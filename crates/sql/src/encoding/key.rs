@@ -1,12 +1,12 @@
 //! Order-preserving keys.
 //!
 //! Each value is a tag byte and a body. Bodies delimit themselves, so columns follow one another, and comparing keys byte by byte
-//! compares rows column by column. A descending column has all its bytes inverted.
+//! compares rows column by column. A descending column has the bytes of its values inverted.
 //!
 //! | value | tag | body |
 //! | --- | --- | --- |
 //! | a value | `10` | by type, below |
-//! | NULL | `f0` | none: above all values, as `NULLS LAST` has it; inverted (`0f`) it comes first |
+//! | NULL | `f0` or `0f` | none: behind all values or before them, whichever way they go |
 //!
 //! | type | body |
 //! | --- | --- |
@@ -22,7 +22,7 @@
 //! | jsonb | rank of its kind, counts before contents |
 //!
 //! Invariants:
-//! 1. For values `a`, `b` of one type, `encode(a) < encode(b)` exactly if `a < b`, NULL above all.
+//! 1. For values `a`, `b` of one type, `encode(a) < encode(b)` exactly if `a < b`, NULL above all unless [`null`] places it.
 //! 2. Equal values have equal keys: `1.0` and `1.00`, `1 month` and `30 days`. So a key may not say which of several equal
 //!    values was written; [`is_exact`] tells the types for which it does.
 //! 3. `decode(encode(v))` equals `v`.
@@ -36,6 +36,8 @@ use std::sync::Arc;
 
 const VALUE: u8 = 0x10;
 const NULL: u8 = 0xf0;
+/// NULL of an ascending column with NULLS FIRST; of a descending one with NULLS LAST, where it is inverted.
+const NULL_BELOW: u8 = !NULL;
 const END: u8 = 0x01;
 
 const NUMERIC_NEG_INFINITY: u8 = 0x00;
@@ -60,6 +62,11 @@ pub fn is_exact(ty: &SqlType) -> bool {
         SqlType::Array(element) => is_exact(element),
         _ => true,
     }
+}
+
+/// A NULL in a key.
+pub fn null(first: bool) -> u8 {
+    if first { NULL_BELOW } else { NULL }
 }
 
 /// Appends one value.
@@ -403,7 +410,7 @@ pub fn decode_value(rest: &mut &[u8], ty: &SqlType, descending: bool) -> Result<
     let mut reader = Reader { rest, mask, ty };
     match reader.byte()? {
         VALUE => reader.body(),
-        NULL => Ok(Value::Null),
+        NULL | NULL_BELOW => Ok(Value::Null),
         _ => Err(corrupt(ty)),
     }
 }
@@ -416,7 +423,7 @@ pub fn skip_value(rest: &mut &[u8], ty: &SqlType, descending: bool) -> Result<()
     let mask = if descending { 0xff } else { 0 };
     let tag = rest.first().map(|b| b ^ mask).ok_or_else(|| corrupt(ty))?;
     let fixed = match ty {
-        _ if tag == NULL => 0,
+        _ if tag == NULL || tag == NULL_BELOW => 0,
         SqlType::Bool => 1,
         SqlType::Int2 => 2,
         SqlType::Int4 | SqlType::Date | SqlType::Oid | SqlType::Reg(_) | SqlType::Float4 => 4,

@@ -413,6 +413,11 @@ impl<'c> Binder<'c> {
         }
     }
 
+    /// The words of the statement, if they are known.
+    pub(super) fn words(&self) -> Option<&BTreeSet<String>> {
+        (!self.words.is_empty()).then_some(&self.words)
+    }
+
     /// The columns that a scan planned now reads: those in words, and those that will have been read without one when all is bound.
     pub(super) fn names(&self) -> Option<Names> {
         (!self.every).then(|| self.names.clone())
@@ -561,7 +566,7 @@ impl<'c> Binder<'c> {
             let ty = if place > 0
                 || by_name
                 || name.starts_with("quote")
-                || matches!(name, "pg_char_to_encoding" | "current_setting")
+                || matches!(name, "pg_char_to_encoding" | "current_setting" | "acldefault")
             {
                 SqlType::Text
             } else {

@@ -13,7 +13,7 @@ use super::bounds::holds_query;
 use super::item_set::{ITEMS_MAX, ItemSet};
 use super::join_tree::{Conjunct, Item, ItemSource, Tree, conjuncts, own_names};
 use super::node::Node;
-use super::presence::{has_outer_join, is_mark, names_alone};
+use super::presence::{has_outer_join, is_hidden, names_alone};
 use super::scope::{Place, Scope, ScopeColumn, ScopeRelation, Visible, item_expr, item_of};
 use super::take::{Clause, call_expr, function_name, list_args};
 use super::types::{cast_expr, common};
@@ -348,7 +348,7 @@ impl Binder<'_> {
             JoinConstraint::Natural => {
                 let named = |side: &Side| -> Vec<String> {
                     let names = side.shown.iter().map(|shown| items.name(*shown));
-                    names.filter(|name| !is_mark(name)).map(str::to_string).collect()
+                    names.filter(|name| !is_hidden(name)).map(str::to_string).collect()
                 };
                 let others = named(right);
                 let common: Vec<String> = named(left).into_iter().filter(|name| others.contains(name)).collect();
@@ -468,6 +468,7 @@ impl Binder<'_> {
             return Err(SqlError::new(SqlState(*b"42712"), message));
         }
         items.fixed |= item.lateral;
+        item.add_table(self.words());
         if items.outer_joined && self.alone.contains(&item.alias) {
             item.add_mark();
             if let ItemSource::Node(node) = &item.source {

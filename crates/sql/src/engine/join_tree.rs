@@ -379,13 +379,13 @@ impl Binder<'_> {
         let found = &items.list[item];
         let node = match &found.source {
             ItemSource::Table(access) => {
-                let (filter, rest) = found.beside_mark(filter);
+                let (filter, rest) = found.beside_hidden(outer.width(), filter);
                 let chosen = scan::plan(access, outer.width(), filter, found.keyed, self.names())?;
                 above(found.marked(Arc::new(Node::Table(chosen.scan)), outer.width()), rest)
             }
             ItemSource::Virtual(table) => {
                 let relation = self.wanted_relation(table, conditions, &scope, outer)?;
-                let (filter, rest) = found.beside_mark(filter);
+                let (filter, rest) = found.beside_hidden(outer.width(), filter);
                 above(found.marked(Arc::new(Node::Virtual { table, relation, filter }), outer.width()), rest)
             }
             ItemSource::Node(node) => above(node.clone(), filter),
@@ -596,7 +596,7 @@ impl Binder<'_> {
         }
         let conditions = self.conditions(&[below.to_vec(), on].concat(), &scope, "JOIN/ON")?;
         let found = &items.list[item];
-        let (conditions, rest) = found.beside_mark(conditions);
+        let (conditions, rest) = found.beside_hidden(base, conditions);
         let chosen = scan::plan(access, base, conditions, found.keyed, self.names())?;
         let leads = !chosen.scan.path.prefix.is_empty();
         Ok((chosen.by_key && leads).then(|| above(found.marked(Arc::new(Node::Table(chosen.scan)), base), rest)))

@@ -3,13 +3,18 @@
 //! A row that was really there may hold nothing but NULLs, so its columns cannot tell. An item of FROM whose whole row the statement may
 //! read, in a FROM with an outer join, gets one more column without a name, its *mark*: true in every row of the item, hence NULL
 //! where the join has put NULLs.
+//!
+//! The OID of the table that a row is of (`tableoid`) is such a column too, of a table in a statement with that word. So an outer join
+//! makes it NULL as it should.
 
 use super::bind::{Binder, Output};
-use super::join_tree::Item;
+use super::join_tree::{Item, ItemSource};
 use super::node::Node;
 use super::scalar::Scalar;
 use super::scope::Scope;
 use crate::SqlError;
+use crate::catalog::Oid;
+use crate::exec::evaluate;
 use crate::expr;
 use crate::identifier::fold;
 use crate::types::{SqlType, Value};
@@ -21,9 +26,19 @@ use std::sync::Arc;
 /// The name of a mark: no user can write it.
 const MARK: &str = "";
 
-/// Whether a column is a mark.
-pub(super) fn is_mark(name: &str) -> bool {
-    name == MARK
+/// The name of the table's OID behind its columns: no user can write it.
+const TABLE: &str = "\0tableoid";
+/// The name that users know it by.
+const TABLEOID: &str = "tableoid";
+
+/// Whether a column is one that `*` leaves out.
+pub(super) fn is_hidden(name: &str) -> bool {
+    name == MARK || name == TABLE
+}
+
+/// The hidden column that a name means where no other is called so.
+pub(super) fn hidden_name(name: &str) -> Option<&'static str> {
+    (name == TABLEOID).then_some(TABLE)
 }
 
 /// Whether a join in FROM puts NULLs in the place of rows.
@@ -63,26 +78,63 @@ pub(super) fn names_alone<T: Visit>(node: &T) -> BTreeSet<String> {
 }
 
 impl Item {
+    /// Gives it a column for its table's OID, if it is a table's and a statement of these words may ask.
+    pub(super) fn add_table(&mut self, words: Option<&BTreeSet<String>>) {
+        let asked = words.is_none_or(|words| words.contains(TABLEOID));
+        if asked && self.table_oid().is_some() {
+            self.columns.push(Output { name: TABLE.into(), ty: SqlType::Oid, origin: None });
+        }
+    }
+
+    fn table_oid(&self) -> Option<Oid> {
+        match &self.source {
+            ItemSource::Table(access) => Some(access.table.id),
+            ItemSource::Virtual(table) => (!table.is_view).then_some(table.oid),
+            ItemSource::Node(_) => None,
+        }
+    }
+
+    /// How many of its columns its source gives.
+    fn given(&self) -> usize {
+        self.columns.iter().take_while(|column| !is_hidden(&column.name)).count()
+    }
+
     /// Gives it a column for its mark.
     pub(super) fn add_mark(&mut self) {
         self.columns.push(Output { name: MARK.into(), ty: SqlType::Bool, origin: None });
     }
 
-    /// A node of its rows, behind a prefix of `prefix` slots, with the mark if it has one.
+    /// A node of its rows, behind a prefix of `prefix` slots, with the hidden columns that it has.
     pub(super) fn marked(&self, node: Arc<Node>, prefix: usize) -> Arc<Node> {
-        let Some((_, columns)) = self.columns.split_last().filter(|(last, _)| is_mark(&last.name)) else { return node };
+        let (columns, hidden) = self.columns.split_at(self.given());
+        if hidden.is_empty() {
+            return node;
+        }
         let width = prefix + columns.len();
         let mut scalars: Vec<Scalar> =
             columns.iter().enumerate().map(|(place, column)| Binder::slot(prefix + place, &column.ty, width)).collect();
-        let expr = expr::Expr::Literal(Value::Bool(true), SqlType::Bool);
-        scalars.push(Scalar { steps: Vec::new(), expr, ty: SqlType::Bool, width });
+        for Output { name, ty, .. } in hidden {
+            let value = match (name.as_str(), self.table_oid()) {
+                (TABLE, Some(oid)) => Value::Oid(oid),
+                _ => Value::Bool(true),
+            };
+            let expr = expr::Expr::Literal(value, ty.clone());
+            scalars.push(Scalar { steps: Vec::new(), expr, ty: ty.clone(), width });
+        }
         Arc::new(Node::Project { input: node, prefix, columns: scalars })
     }
 
-    /// Cuts conditions into those on rows without the mark, and those that a step reads the whole row for.
-    pub(super) fn beside_mark(&self, conditions: Vec<Scalar>) -> (Vec<Scalar>, Vec<Scalar>) {
-        let marked = self.columns.last().is_some_and(|last| is_mark(&last.name));
-        conditions.into_iter().partition(|scalar| !(marked || self.keyed) || scalar.steps.is_empty())
+    /// Cuts conditions over its rows behind a prefix into those on what its source gives, and those that a step reads the
+    /// whole row for or that read a hidden column.
+    pub(super) fn beside_hidden(&self, prefix: usize, conditions: Vec<Scalar>) -> (Vec<Scalar>, Vec<Scalar>) {
+        let given = self.given();
+        let whole = given < self.columns.len() || self.keyed;
+        let reads_hidden = |scalar: &Scalar| {
+            let mut places = Vec::new();
+            evaluate::columns(&scalar.expr, &mut places);
+            places.iter().any(|place| *place >= prefix + given)
+        };
+        conditions.into_iter().partition(|scalar| !whole || (scalar.steps.is_empty() && !reads_hidden(scalar)))
     }
 }
 
@@ -95,7 +147,7 @@ impl Scope<'_> {
         let Some(place) = self.relations.iter().position(|relation| relation.alias == alias) else {
             return self.parent.map_or(Ok(None), |parent| parent.mark(alias));
         };
-        let mark = self.columns.iter().find(|column| column.relation == place && is_mark(&column.name));
+        let mark = self.columns.iter().find(|column| column.relation == place && column.name == MARK);
         mark.map(|column| Ok(self.place(column)?.expr)).transpose()
     }
 }

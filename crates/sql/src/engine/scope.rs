@@ -4,7 +4,7 @@
 //! correlated reference is an ordinary one.
 
 use super::item_set::ItemSet;
-use super::presence::is_mark;
+use super::presence::{hidden_name, is_hidden};
 use crate::catalog::{Oid, Relation};
 use crate::types::SqlType;
 use crate::{SqlError, SqlState};
@@ -214,7 +214,7 @@ impl<'p> Scope<'p> {
     pub(super) fn only_value(&self, alias: &str) -> Option<&ScopeColumn> {
         match self.relations.iter().position(|relation| relation.alias == alias) {
             Some(place) if self.relations[place].scalar => {
-                self.columns.iter().find(|column| column.relation == place && !is_mark(&column.name))
+                self.columns.iter().find(|column| column.relation == place && !is_hidden(&column.name))
             }
             Some(_) => None,
             None => self.parent.and_then(|parent| parent.only_value(alias)),
@@ -234,7 +234,15 @@ impl<'p> Scope<'p> {
     }
 
     pub(super) fn here(&self, parts: &[String]) -> Result<Option<&ScopeColumn>, SqlError> {
-        let Some((name, qualifiers)) = parts.split_last().filter(|(name, _)| !is_mark(name)) else { return Ok(None) };
+        let Some((name, qualifiers)) = parts.split_last().filter(|(name, _)| !is_hidden(name)) else { return Ok(None) };
+        match (self.named(name, qualifiers)?, hidden_name(name)) {
+            (None, Some(name)) => self.named(name, qualifiers),
+            (found, _) => Ok(found),
+        }
+    }
+
+    fn named(&self, name: &str, qualifiers: &[String]) -> Result<Option<&ScopeColumn>, SqlError> {
+        let shown = name.trim_start_matches(RESERVED);
         let mut found: Option<&ScopeColumn> = None;
         for column in &self.columns {
             let qualified = !qualifiers.is_empty();
@@ -244,9 +252,9 @@ impl<'p> Scope<'p> {
             } else {
                 !column.shadowed || qualified
             };
-            if visible && column.name == *name && self.qualified(qualifiers, column.relation) {
+            if visible && column.name == name && self.qualified(qualifiers, column.relation) {
                 if found.is_some() {
-                    let message = format!("column reference \"{name}\" is ambiguous");
+                    let message = format!("column reference \"{shown}\" is ambiguous");
                     return Err(SqlError::new(SqlState::AMBIGUOUS_COLUMN, message));
                 }
                 found = Some(column);
@@ -289,7 +297,10 @@ impl<'p> Scope<'p> {
             Place::Merged(expr, _) => expr.as_ref().clone(),
             Place::Ungrouped => {
                 // A mark stands for the whole row.
-                let shown = if is_mark(&column.name) { "*" } else { &column.name };
+                let shown = match column.name.trim_start_matches(RESERVED) {
+                    "" => "*",
+                    name => name,
+                };
                 let name = match self.relations.get(column.relation) {
                     Some(relation) => format!("{}.{shown}", relation.alias),
                     None => shown.to_string(),
@@ -304,7 +315,7 @@ impl<'p> Scope<'p> {
 
     /// The columns of `*`, or of `alias.*`.
     pub(super) fn star(&self, qualifiers: &[String]) -> Result<Vec<(String, Found)>, SqlError> {
-        let named = self.columns.iter().filter(|column| !is_mark(&column.name));
+        let named = self.columns.iter().filter(|column| !is_hidden(&column.name));
         let columns = named.filter(|column| match qualifiers {
             [] => !column.shadowed,
             _ => !matches!(column.place, Place::Merged(..)) && self.qualified(qualifiers, column.relation),

@@ -51,6 +51,8 @@ pub struct KeyColumn {
     pub ty: SqlType,
     /// Descending.
     pub descending: bool,
+    /// NULLs come before all values.
+    pub nulls_first: bool,
 }
 
 /// A row's entry in an index.
@@ -95,6 +97,15 @@ pub fn entry_value(bytes: &[u8]) -> Bytes {
 }
 
 impl KeyColumn {
+    /// Appends a value to a key.
+    #[inline]
+    pub fn encode(&self, value: &Value, out: &mut Vec<u8>) {
+        match value {
+            Value::Null => out.push(key::null(self.nulls_first)),
+            value => key::encode_value(value, &self.ty, self.descending, out),
+        }
+    }
+
     /// Its value for a row.
     #[inline]
     fn value<'a>(&self, row: &'a [Value], row_id: u64) -> Result<Cow<'a, Value>, SqlError> {
@@ -132,7 +143,13 @@ impl IndexAccess {
                     (Some(slot), None, all[slot].ty.clone())
                 }
             };
-            columns.push(KeyColumn { slot, expression, ty, descending: part.descending });
+            columns.push(KeyColumn {
+                slot,
+                expression,
+                ty,
+                descending: part.descending,
+                nulls_first: part.nulls_first(),
+            });
         }
         let predicate = match &index.predicate {
             Some(text) => Some(formulas.get().condition(text, PREDICATE_REFUSAL)?),
@@ -163,7 +180,7 @@ impl IndexAccess {
         for column in &self.columns {
             let value = column.value(row, row_id)?;
             null |= value.is_null();
-            key::encode_value(&value, &column.ty, column.descending, out);
+            column.encode(&value, out);
         }
         Ok(null)
     }

@@ -1,12 +1,11 @@
 //! From constraints on the leading columns of an index to the keys to read.
 //!
-//! Relies on the order of encoded keys: as the values, NULL above every value, all of it turned round for a descending column;
+//! Relies on the order of encoded keys: as the values, turned round for a descending column, NULLs before or behind them all;
 //! and no encoded value is a prefix of another.
 //!
 //! Invariant: a bound never lets a NULL through, as SQL's comparisons never do.
 
 use super::table::{IndexAccess, PREFIX_BYTES};
-use crate::encoding::key;
 use crate::transaction::Span;
 use crate::types::Value;
 use bytes::Bytes;
@@ -46,23 +45,22 @@ pub fn equal(index: &IndexAccess, prefix: &[Value]) -> Keys {
 pub fn between(index: &IndexAccess, prefix: &[Value], low: Bound<&Value>, high: Bound<&Value>) -> Option<Span> {
     let base = encode_prefix(index, prefix);
     let column = index.columns.get(prefix.len())?;
-    let descending = column.descending;
     let with = |value: &Value| {
         let mut out = base.clone();
-        key::encode_value(value, &column.ty, descending, &mut out);
+        column.encode(value, &mut out);
         out
     };
-    let (first, last) = if descending { (high, low) } else { (low, high) };
+    let (first, last) = if column.descending { (high, low) } else { (low, high) };
     let start = match first {
         Bound::Included(value) => Bytes::from(with(value)),
         Bound::Excluded(value) => successor(&with(value)),
-        Bound::Unbounded if descending => successor(&with(&Value::Null)),
+        Bound::Unbounded if column.nulls_first => successor(&with(&Value::Null)),
         Bound::Unbounded => Bytes::from(base.clone()),
     };
     let end = match last {
         Bound::Included(value) => successor(&with(value)),
         Bound::Excluded(value) => Bytes::from(with(value)),
-        Bound::Unbounded if descending => successor(&base),
+        Bound::Unbounded if column.nulls_first => successor(&base),
         Bound::Unbounded => Bytes::from(with(&Value::Null)),
     };
     (start < end).then_some(start..end)
@@ -72,7 +70,7 @@ fn encode_prefix(index: &IndexAccess, prefix: &[Value]) -> Vec<u8> {
     let mut out = Vec::with_capacity(PREFIX_BYTES + 12 * (prefix.len() + 1));
     out.extend_from_slice(&index.id.to_be_bytes());
     for (value, column) in prefix.iter().zip(&index.columns) {
-        key::encode_value(value, &column.ty, column.descending, &mut out);
+        column.encode(value, &mut out);
     }
     out
 }

@@ -424,6 +424,7 @@ impl Binder<'_> {
             SqlType::Array(element) if !is_slice => self.element_of(array, *element, &bounds),
             SqlType::Int2Vector if !is_slice => self.element_of(array, SqlType::Int2, &bounds),
             SqlType::OidVector if !is_slice => self.element_of(array, SqlType::Oid, &bounds),
+            SqlType::Name if !is_slice => self.element_of(array, SqlType::SingleChar, &bounds),
             SqlType::Jsonb if !is_slice => {
                 let mut value = array;
                 for (_, index) in bounds {

@@ -207,6 +207,9 @@ impl Expr {
     }
 }
 
+/// Bytes that a name has room for.
+const NAME_BYTES: usize = 64;
+
 /// A value that is held while others are computed: what is large is the statement's memory.
 #[inline]
 fn held_value(expr: &Expr, row: &[Value], statement: Statement<'_>, held: &mut Held) -> Result<Value, SqlError> {
@@ -327,8 +330,26 @@ pub(super) fn build_array(items: Vec<Value>, element: &SqlType) -> Result<Value,
 }
 
 /// An element of an array: NULL outside its bounds, or if the number of indexes is not that of dimensions.
+/// A name is an array of the bytes that it has room for, from 0.
+fn name_byte(name: &str, indexes: &[Value]) -> Value {
+    let place = match indexes {
+        [index] => index.as_i64().and_then(|index| usize::try_from(index).ok()),
+        _ => None,
+    };
+    match place.map(|place| name.as_bytes().get(place).ok_or(place)) {
+        Some(Ok(byte)) if byte.is_ascii() => Value::text(char::from(*byte).to_string()),
+        Some(Ok(byte)) => Value::text(format!("\\{byte:03o}")),
+        Some(Err(place)) if place < NAME_BYTES => Value::text(String::new()),
+        _ => Value::Null,
+    }
+}
+
 fn subscript(array: &Value, indexes: &[Value]) -> Value {
-    let Value::Array(array) = array else { return Value::Null };
+    let array = match array {
+        Value::Array(array) => array,
+        Value::Text(name) => return name_byte(name, indexes),
+        _ => return Value::Null,
+    };
     if indexes.len() != array.dimensions.len() {
         return Value::Null;
     }

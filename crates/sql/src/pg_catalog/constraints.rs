@@ -1,17 +1,23 @@
 //! Catalogs of indexes, constraints and dependencies.
 
-use super::relations::{PG_CLASS_OID, index_vectors, indexes, user};
+use super::names;
+use super::relations::{PG_CLASS_OID, default_oid, index_vectors, indexes, user};
 use super::rows::{RowBuilder, int2_array, int2_vector};
 use super::{CHECK_OID_BASE, Objects, Source, VirtualTable};
 use crate::SqlError;
-use crate::catalog::{Deferral, FIRST_USER_OID, ForeignKey, Index, Oid, ReferentialAction, Relation, Table};
-use crate::types::Row;
+use crate::catalog::{Deferral, FIRST_USER_OID, ForeignKey, Index, Oid, ReferentialAction, Relation, Table, View};
+use crate::types::{RegKind, Row};
+
+/// OIDs of catalogs: what `pg_depend` says an object is.
+const PG_ATTRDEF_OID: Oid = 2604;
+const PG_REWRITE_OID: Oid = 2618;
 
 pub(super) fn rows(table: &VirtualTable, source: &Source<'_>) -> Result<Option<Vec<Row>>, SqlError> {
     Ok(Some(match table.name {
         "pg_index" => index_rows(table, &Objects::read(source)?),
         "pg_constraint" => constraint_rows(table, source, &Objects::read(source)?)?,
-        "pg_depend" => dependencies(table, &Objects::read(source)?),
+        "pg_depend" => dependencies(table, source, &Objects::read(source)?),
+        "pg_rewrite" => rules(table, &Objects::read(source)?),
         _ => return Ok(None),
     }))
 }
@@ -22,8 +28,9 @@ fn index_rows(table: &VirtualTable, objects: &Objects) -> Vec<Row> {
         for index in indexes(t) {
             let (collations, classes) = index_vectors(t, index);
             let keys = index.columns.iter().map(|part| part.column).chain(index.include.iter().copied());
-            // Bit 0: descending; bit 1: NULLs first, which goes with descending.
-            let options = index.columns.iter().map(|part| if part.descending { 3 } else { 0 });
+            // Bit 0: descending; bit 1: NULLs first.
+            let options =
+                index.columns.iter().map(|part| i16::from(part.descending) | i16::from(part.nulls_first()) << 1);
             let row = RowBuilder::new(table)
                 .set("indexrelid", index.id)
                 .set("indrelid", t.id)
@@ -45,6 +52,14 @@ fn index_rows(table: &VirtualTable, objects: &Objects) -> Vec<Row> {
         }
     }
     rows
+}
+
+/// The sequence that a default takes its values from: `nextval('name'..)`.
+fn sequence_of(default: &str) -> Option<String> {
+    let (_, rest) = default.split_once("nextval('")?;
+    let end =
+        rest.match_indices('\'').find(|(at, _)| !rest[at + 1..].starts_with('\'') && !rest[..*at].ends_with('\''))?;
+    Some(rest[..end.0].replace("''", "'"))
 }
 
 /// OID shown for the CHECK constraint at `place` of a table.
@@ -159,8 +174,46 @@ pub(super) fn referenced_index<'a>(target: &'a Table, key: &ForeignKey) -> Optio
     })
 }
 
-fn dependencies(table: &VirtualTable, objects: &Objects) -> Vec<Row> {
+/// The rule of each view: its OID is the view's.
+fn rules(table: &VirtualTable, objects: &Objects) -> Vec<Row> {
+    let row = |view: &View| {
+        let row = RowBuilder::new(table).set("oid", view.id).set("rulename", "_RETURN").set("ev_class", view.id);
+        row.set("ev_type", "1").set("ev_enabled", "O").set("is_instead", true).set("ev_qual", "<>").done()
+    };
+    views(objects).map(row).collect()
+}
+
+fn views(objects: &Objects) -> impl Iterator<Item = &View> {
+    objects.relations.iter().filter_map(|relation| match relation.as_ref() {
+        Relation::View(view) => Some(view),
+        _ => None,
+    })
+}
+
+fn dependencies(table: &VirtualTable, source: &Source<'_>, objects: &Objects) -> Vec<Row> {
     let mut rows = Vec::new();
+    let depends = |class: Oid, object: Oid, on: Oid, column: u16, kind: &str| {
+        RowBuilder::new(table)
+            .set("classid", class)
+            .set("objid", object)
+            .set("refclassid", PG_CLASS_OID)
+            .set("refobjid", on)
+            .set("refobjsubid", i64::from(column))
+            .set("deptype", kind)
+            .done()
+    };
+    for view in views(objects) {
+        rows.push(depends(PG_REWRITE_OID, view.id, view.id, 0, "i"));
+        rows.extend(view.reads.iter().map(|read| depends(PG_REWRITE_OID, view.id, *read, 0, "n")));
+    }
+    for t in user(objects) {
+        for (column, text) in t.columns.iter().filter_map(|column| Some((column, column.default.as_deref()?))) {
+            rows.push(depends(PG_ATTRDEF_OID, default_oid(t, column), t.id, column.id, "a"));
+            // A sequence that no longer has the name is none that is depended on.
+            let sequence = sequence_of(text).and_then(|name| names::resolve(RegKind::Class, &name, Some(source)).ok());
+            rows.extend(sequence.map(|oid| depends(PG_ATTRDEF_OID, default_oid(t, column), oid, 0, "n")));
+        }
+    }
     for relation in &objects.relations {
         if let Relation::Sequence(sequence) = relation.as_ref()
             && let Some((owner, column)) = sequence.owner
@@ -169,14 +222,7 @@ fn dependencies(table: &VirtualTable, objects: &Objects) -> Vec<Row> {
                 .find(|t| t.id == owner)
                 .and_then(|t| t.columns.iter().find(|c| c.id == column))
                 .is_some_and(|column| column.identity.is_some());
-            let row = RowBuilder::new(table)
-                .set("classid", PG_CLASS_OID)
-                .set("objid", sequence.id)
-                .set("refclassid", PG_CLASS_OID)
-                .set("refobjid", owner)
-                .set("refobjsubid", i64::from(column))
-                .set("deptype", if identity { "i" } else { "a" });
-            rows.push(row.done());
+            rows.push(depends(PG_CLASS_OID, sequence.id, owner, column, if identity { "i" } else { "a" }));
         }
     }
     rows

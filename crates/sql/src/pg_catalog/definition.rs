@@ -7,7 +7,7 @@ use crate::context::CatalogView;
 use crate::exec::formula::Formulas;
 use crate::exec::index::{EXPRESSION_REFUSAL, PREDICATE_REFUSAL};
 use crate::expr::{Expr, deparse::Deparse, output_name};
-use crate::identifier::{quote_identifier, quote_qualified};
+use crate::identifier::{quote_identifier, quote_qualified, split_name};
 
 pub(super) fn column_name(table: &Table, id: u16) -> &str {
     table.columns.iter().find(|column: &&Column| column.id == id).map_or("?", |column| column.name.as_str())
@@ -82,11 +82,7 @@ pub(super) fn index(schema: Option<&str>, table: &Table, index: &Index, part: us
             None => included().map_or_else(String::new, |id| quote_identifier(column_name(table, *id))),
         };
     }
-    let columns: Vec<String> = index
-        .columns
-        .iter()
-        .map(|part| key(table, part, pretty) + if part.descending { " DESC" } else { "" })
-        .collect();
+    let columns: Vec<String> = index.columns.iter().map(|part| key(table, part, pretty) + direction(part)).collect();
     let mut text = format!(
         "CREATE {}INDEX {} ON {} USING btree ({})",
         if index.unique { "UNIQUE " } else { "" },
@@ -99,6 +95,15 @@ pub(super) fn index(schema: Option<&str>, table: &Table, index: &Index, part: us
         text += &format!(" WHERE {predicate}");
     }
     text
+}
+
+fn direction(part: &IndexColumn) -> &'static str {
+    match (part.descending, part.nulls_first()) {
+        (false, false) => "",
+        (false, true) => " NULLS FIRST",
+        (true, true) => " DESC",
+        (true, false) => " DESC NULLS LAST",
+    }
 }
 
 fn include(table: &Table, index: &Index) -> String {
@@ -133,11 +138,25 @@ pub(super) fn pretty(table: Option<&Table>, shown: &str) -> String {
 }
 
 /// A column's default as PostgreSQL shows it: a bare string literal with its type.
-pub(super) fn default_text(column: &Column) -> Option<String> {
+pub(super) fn default_text(column: &Column, path: &[String]) -> Option<String> {
     let text = column.default.as_deref().filter(|_| column.identity.is_none())?;
+    if let Some((schema, before, rest)) = sequence_schema(text)
+        && path.contains(&schema)
+    {
+        return Some(format!("{before}'{rest}"));
+    }
     let inner = text.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\''));
     let literal = inner.is_some_and(|inner| !inner.replace("''", "").contains('\''));
     Some(if literal { format!("{text}::{}", column.ty.base()) } else { text.to_string() })
+}
+
+/// The schema of the sequence that a default names, and the text before and behind it: a bare name is shown where it finds it.
+fn sequence_schema(text: &str) -> Option<(String, &str, &str)> {
+    let at = text.find("nextval('")? + "nextval(".len();
+    let rest = &text[at + 1..];
+    let end = if rest.starts_with('"') { rest[1..].find("\".")? + 2 } else { rest.find('.')? };
+    let schema = split_name(&rest[..end]).ok()?.pop()?;
+    Some((schema, &text[..at], &rest[end + 1..]))
 }
 
 /// `pg_get_constraintdef` of a PRIMARY KEY or UNIQUE constraint.

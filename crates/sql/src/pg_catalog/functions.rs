@@ -98,6 +98,8 @@ const FUNCTIONS: &[CatalogFunction] = &[
     function("has_type_privilege", 2, 3, SqlType::Bool),
     function("has_language_privilege", 2, 3, SqlType::Bool),
     function("pg_has_role", 2, 3, SqlType::Bool),
+    function("acldefault", 2, 2, SqlType::Text),
+    function("pg_describe_object", 3, 3, SqlType::Text),
     function("row_security_active", 1, 1, SqlType::Bool),
     function("to_regclass", 1, 1, SqlType::Reg(RegKind::Class)),
     function("to_regtype", 1, 1, SqlType::Reg(RegKind::Type)),
@@ -202,6 +204,15 @@ pub fn call(name: &str, args: &[Value], context: &StatementContext) -> Result<Va
         "pg_relation_is_publishable" => Value::Bool(oid(&args[0], context)? >= crate::catalog::FIRST_USER_OID),
         "pg_is_other_temp_schema" | "pg_is_in_recovery" | "row_security_active" => Value::Bool(false),
         "pg_my_temp_schema" => Value::Oid(0),
+        "pg_sequence_last_value" => {
+            let id = oid(&args[0], context)?;
+            super::relations::last_value(id, &Source::of(context))?.map_or(Value::Null, Value::Int8)
+        }
+        "pg_describe_object" => {
+            let (class, object) = (oid(&args[0], context)?, oid(&args[1], context)?);
+            described(class, object, args[2].as_i64().unwrap_or(0), context)?.map_or(Value::Null, text)
+        }
+        "acldefault" => default_privileges(&args[0], oid(&args[1], context)?, context)?,
         "to_regclass" => names::to_reg(RegKind::Class, &args[0], &Source::of(context))?,
         "to_regtype" => names::to_reg(RegKind::Type, &args[0], &Source::of(context))?,
         "to_regproc" => names::to_reg(RegKind::Proc, &args[0], &Source::of(context))?,
@@ -210,6 +221,65 @@ pub fn call(name: &str, args: &[Value], context: &StatementContext) -> Result<Va
         // Descriptions of other objects, statistics objects, functions' and triggers' texts: there are none.
         _ => Value::Null,
     })
+}
+
+/// `pg_describe_object`, of relations and their columns, schemas, types and functions.
+fn described(class: Oid, object: Oid, part: i64, context: &StatementContext) -> Result<Option<String>, SqlError> {
+    let catalog = super::by_oid(class).map_or("", |table| table.name);
+    let source = Source::of(context);
+    let print = |kind| names::print(kind, object, Some(&source));
+    let known = |kind: &str, name: String| (name != object.to_string()).then(|| format!("{kind} {name}"));
+    Ok(match catalog {
+        "pg_class" => {
+            let name = print(RegKind::Class)?;
+            let relation = context.catalog.relation_by_id(object)?;
+            let kind = match relation.as_deref() {
+                Some(Relation::Table(_)) => "table",
+                Some(Relation::View(_)) => "view",
+                Some(Relation::Sequence(_)) => "sequence",
+                None if object < crate::catalog::FIRST_USER_OID => "table",
+                None => "index",
+            };
+            let column = match relation.as_deref() {
+                Some(Relation::Table(table)) => table.columns.iter().find(|column| i64::from(column.id) == part),
+                _ => None,
+            };
+            known(kind, name)
+                .map(|whole| column.map_or(whole.clone(), |column| format!("column {} of {whole}", column.name)))
+        }
+        "pg_namespace" => known("schema", print(RegKind::Namespace)?),
+        "pg_type" => known("type", print(RegKind::Type)?),
+        "pg_proc" => known("function", print(RegKind::Procedure)?),
+        _ => None,
+    })
+}
+
+/// `acldefault`: what the owner and everybody may do with a new object of a kind, as the text of an `aclitem[]`.
+fn default_privileges(kind: &Value, owner: Oid, context: &StatementContext) -> Result<Value, SqlError> {
+    let kind = kind.as_str().unwrap_or_default();
+    let (all, own) = match kind {
+        "c" => return Ok(text("{}")),
+        "r" => ("", "arwdDxt"),
+        "s" => ("", "rwU"),
+        "d" => ("Tc", "CTc"),
+        "f" => ("X", "X"),
+        "l" | "T" => ("U", "U"),
+        "L" => ("", "rw"),
+        "n" => ("", "UC"),
+        "p" => ("", "sA"),
+        "t" => ("", "C"),
+        "F" | "S" => ("", "U"),
+        _ => {
+            let message = format!("unrecognized objtype abbreviation: {kind}");
+            return Err(SqlError::new(SqlState::INTERNAL_ERROR, message));
+        }
+    };
+    let owner = match owner {
+        super::OWNER_OID => crate::identifier::quote_identifier(&context.settings.user),
+        other => other.to_string(),
+    };
+    let everybody = if all.is_empty() { String::new() } else { format!("={all}/{owner},") };
+    Ok(text(format!("{{{everybody}{owner}={own}/{owner}}}")))
 }
 
 /// The comment on a table (place 0) or on one of its columns.

@@ -188,7 +188,7 @@ fn table_column(
     t: &crate::catalog::Table,
     c: &Column,
 ) -> Row {
-    let default = super::definition::default_text(c);
+    let default = super::definition::default_text(c, &source.settings.search_path);
     let generation = c.identity.map(|identity| match identity {
         Identity::Always => "ALWAYS",
         Identity::ByDefault => "BY DEFAULT",

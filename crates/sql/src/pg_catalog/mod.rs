@@ -27,7 +27,7 @@ mod rows;
 mod sessions;
 
 use crate::catalog::{Oid, Relation, Schema};
-use crate::context::{CatalogView, EvalSettings, StatementContext};
+use crate::context::{CatalogView, EvalSettings, Sequences, StatementContext};
 use crate::types::{Row, SqlType};
 use crate::{Backend, SqlError};
 use std::collections::BTreeMap;
@@ -75,6 +75,8 @@ pub struct Source<'a> {
     pub settings: &'a EvalSettings,
     /// The session that asks, and by it all others; none where only names are looked up.
     pub backend: Option<&'a Backend>,
+    /// What tells where sequences stand.
+    pub sequences: Option<&'a dyn Sequences>,
     /// Only rows on this relation are wanted (its `pg_class`, `pg_attribute`, `pg_index`, ... rows); others may be left out.
     pub relation: Option<Oid>,
 }
@@ -86,6 +88,7 @@ impl<'a> Source<'a> {
             catalog: context.catalog.as_ref(),
             settings: &context.settings,
             backend: Some(&context.backend),
+            sequences: Some(context.sequences.as_ref()),
             relation: None,
         }
     }

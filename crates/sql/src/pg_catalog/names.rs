@@ -1,11 +1,14 @@
 //! Objects by name and OIDs as names: what the reg-types (`regclass` and its kin) read and print.
 
 use super::relations::indexes;
-use super::{Objects, PG_CATALOG_OID, Source, lookup};
+use super::{OWNER_OID, Objects, PG_CATALOG_OID, Source, lookup};
 use crate::catalog::{Oid, Relation};
 use crate::identifier::{quote_identifier, quote_qualified, split_name};
 use crate::types::{RegKind, SqlType, TimeModifier, Value};
 use crate::{SqlError, SqlState};
+
+/// Place of `proargtypes` among the columns of `pg_proc`.
+const PROC_ARGUMENTS: usize = 19;
 
 /// `'name'::regclass` and its kin. Relations and schemas need a source; a type or a function is found without one.
 ///
@@ -15,7 +18,7 @@ pub fn resolve(kind: RegKind, name: &str, source: Option<&Source<'_>>) -> Result
     if let Ok(oid) = name.trim().parse() {
         return Ok(oid);
     }
-    if name.trim() == "-" {
+    if name.trim() == "-" && kind != RegKind::Operator {
         return Ok(0);
     }
     if kind == RegKind::Proc && same_name(name)? > 1 {
@@ -29,6 +32,15 @@ pub fn resolve(kind: RegKind, name: &str, source: Option<&Source<'_>>) -> Result
     known_schema(kind, name, source)?;
     Err({
         let (state, what) = match kind {
+            RegKind::Operator => {
+                let message = format!("operator does not exist: {}", name.trim());
+                return Err(SqlError::new(SqlState::UNDEFINED_FUNCTION, message));
+            }
+            RegKind::Procedure => {
+                let message = format!("function \"{}\" does not exist", name.trim());
+                return Err(SqlError::new(SqlState::UNDEFINED_FUNCTION, message));
+            }
+            RegKind::Role => (SqlState::UNDEFINED_OBJECT, "role"),
             RegKind::Class => (SqlState::UNDEFINED_TABLE, "relation"),
             RegKind::Type => (SqlState::UNDEFINED_OBJECT, "type"),
             RegKind::Proc => (SqlState::UNDEFINED_FUNCTION, "function"),
@@ -83,6 +95,14 @@ fn find(kind: RegKind, name: &str, source: Option<&Source<'_>>) -> Result<Option
             let name = split_name(name)?.pop();
             Ok(functions().find(|(_, function)| Some(*function) == name.as_deref()).map(|(oid, _)| oid))
         }
+        RegKind::Procedure => procedure(name),
+        // No operator has an OID here.
+        RegKind::Operator => Ok(None),
+        RegKind::Role => {
+            let name = split_name(name)?.pop();
+            let user = needed("the name of a role here")?.settings.user.as_str();
+            Ok((name.as_deref() == Some(user)).then_some(OWNER_OID))
+        }
         RegKind::Namespace => {
             let (name, schemas) = (split_name(name)?.pop(), needed("a schema name here")?.catalog.schemas()?);
             if name.as_deref() == Some("pg_catalog") {
@@ -100,6 +120,38 @@ fn find(kind: RegKind, name: &str, source: Option<&Source<'_>>) -> Result<Option
             class(parts.last().map(String::as_str), &name, needed("a relation name here")?)
         }
     }
+}
+
+/// A function with the types of its arguments: `substr(text, integer)`.
+fn procedure(text: &str) -> Result<Option<Oid>, SqlError> {
+    let malformed = |what: &str| SqlError::new(SqlState::INVALID_TEXT, format!("expected a {what}"));
+    let (name, rest) = text.split_once('(').ok_or_else(|| malformed("left parenthesis"))?;
+    let types = rest.trim_end().strip_suffix(')').ok_or_else(|| malformed("right parenthesis"))?;
+    let name = split_name(name)?.pop();
+    let mut wanted = Vec::new();
+    for ty in types.split(',').filter(|ty| !ty.trim().is_empty()) {
+        let found = find(RegKind::Type, ty, None)?;
+        let missing = || SqlError::new(SqlState::UNDEFINED_OBJECT, format!("type \"{}\" does not exist", ty.trim()));
+        wanted.push(found.ok_or_else(missing)?.to_string());
+    }
+    let wanted = wanted.join(" ");
+    let mut named = signatures().filter(|(_, function, _)| Some(*function) == name.as_deref());
+    Ok(named.find(|(_, _, arguments)| *arguments == wanted).map(|(oid, _, _)| oid))
+}
+
+/// `name(type, type)` of a function.
+fn procedure_name(oid: Oid) -> Option<String> {
+    let (_, name, arguments) = signatures().find(|(id, _, _)| *id == oid)?;
+    let types = arguments.split_ascii_whitespace().filter_map(|ty| ty.parse().ok()).map(|ty| type_name(ty, -1));
+    Some(format!("{}({})", quote_identifier(name), types.collect::<Vec<_>>().join(",")))
+}
+
+/// OID, name and OIDs of the arguments of each function.
+fn signatures() -> impl Iterator<Item = (Oid, &'static str, &'static str)> {
+    include_str!("data/pg_proc.tsv").lines().filter_map(|line| {
+        let mut cells = line.split('\t');
+        Some((cells.next()?.parse().ok()?, cells.next()?, cells.nth(PROC_ARGUMENTS - 2)?))
+    })
 }
 
 /// A type as SQL writes it: `"pg_catalog"."int4"[]`, `interval second`.
@@ -184,7 +236,7 @@ pub(super) fn is_visible(oid: Oid, source: &Source<'_>) -> Result<Option<bool>, 
 /// # Errors
 /// Those of reading the catalog.
 pub fn print(kind: RegKind, oid: Oid, source: Option<&Source<'_>>) -> Result<String, SqlError> {
-    if oid == 0 {
+    if oid == 0 && kind != RegKind::Operator {
         return Ok("-".into());
     }
     let name = match (kind, source) {
@@ -196,7 +248,9 @@ pub fn print(kind: RegKind, oid: Oid, source: Option<&Source<'_>>) -> Result<Str
             let found = schemas.iter().find(|schema| Objects::schema_oid(schema) == oid);
             found.map(|schema| quote_identifier(&schema.name))
         }
-        (RegKind::Class | RegKind::Namespace, None) => None,
+        (RegKind::Class | RegKind::Namespace | RegKind::Role, None) | (RegKind::Operator, _) => None,
+        (RegKind::Role, Some(source)) => (oid == OWNER_OID).then(|| quote_identifier(&source.settings.user)),
+        (RegKind::Procedure, _) => procedure_name(oid),
         (RegKind::Type, _) => Some(type_name(oid, -1)).filter(|name| name != "???"),
         (RegKind::Proc, _) => functions().find(|(id, _)| *id == oid).map(|(_, name)| name.to_string()),
     };

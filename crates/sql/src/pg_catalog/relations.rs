@@ -3,7 +3,7 @@
 use super::rows::{RowBuilder, oid_vector};
 use super::{OWNER_OID, Objects, Source, VirtualTable, tables};
 use crate::SqlError;
-use crate::catalog::{Identity, Index, IndexColumn, Oid, Relation, Table};
+use crate::catalog::{Column, Identity, Index, IndexColumn, Oid, Relation, Table};
 use crate::types::{Row, SqlType, Value};
 
 /// OID of `pg_class` as a catalog: what `pg_depend` and `pg_description` say an object is.
@@ -29,6 +29,9 @@ pub(super) fn indexes(table: &Table) -> impl Iterator<Item = &Index> {
 }
 
 pub(super) fn rows(table: &VirtualTable, source: &Source<'_>) -> Result<Option<Vec<Row>>, SqlError> {
+    if table.name == "pg_sequences" {
+        return sequences(table, source, &Objects::read(source)?).map(Some);
+    }
     let produce = match table.name {
         "pg_class" => classes,
         "pg_attribute" => attributes,
@@ -39,7 +42,6 @@ pub(super) fn rows(table: &VirtualTable, source: &Source<'_>) -> Result<Option<V
         "pg_views" => views,
         "pg_indexes" => index_definitions,
         "pg_sequence" => sequence_numbers,
-        "pg_sequences" => sequences,
         "pg_stat_user_tables" | "pg_stat_all_tables" => table_statistics,
         "pg_stat_user_indexes" | "pg_stat_all_indexes" => index_statistics,
         _ => return Ok(None),
@@ -252,14 +254,21 @@ fn descriptions(table: &VirtualTable, _: &Source<'_>, objects: &Objects) -> Vec<
     rows
 }
 
-fn defaults(table: &VirtualTable, _: &Source<'_>, objects: &Objects) -> Vec<Row> {
+/// OID shown for the default of a column.
+pub(super) fn default_oid(table: &Table, column: &Column) -> Oid {
+    table.id.wrapping_mul(1024).wrapping_add(u32::from(column.id))
+}
+
+fn defaults(table: &VirtualTable, source: &Source<'_>, objects: &Objects) -> Vec<Row> {
     let mut rows = Vec::new();
     for t in user(objects) {
         for column in &t.columns {
             let generated = super::definition::generated(t, column);
-            if let Some(default) = generated.or_else(|| super::definition::default_text(column)) {
+            if let Some(default) =
+                generated.or_else(|| super::definition::default_text(column, &source.settings.search_path))
+            {
                 let row = RowBuilder::new(table)
-                    .set("oid", t.id.wrapping_mul(1024).wrapping_add(u32::from(column.id)))
+                    .set("oid", default_oid(t, column))
                     .set("adrelid", t.id)
                     .set("adnum", i64::from(column.id))
                     .set("adbin", default);
@@ -342,9 +351,15 @@ fn sequence_numbers(table: &VirtualTable, _: &Source<'_>, objects: &Objects) -> 
     user_sequences(objects).map(row).collect()
 }
 
-fn sequences(table: &VirtualTable, source: &Source<'_>, objects: &Objects) -> Vec<Row> {
+/// Where a sequence stands, once it gave a number.
+pub(super) fn last_value(sequence: Oid, source: &Source<'_>) -> Result<Option<i64>, SqlError> {
+    let position = source.sequences.map(|sequences| sequences.position(sequence)).transpose()?;
+    Ok(position.filter(|(_, is_called)| *is_called).map(|(value, _)| value))
+}
+
+fn sequences(table: &VirtualTable, source: &Source<'_>, objects: &Objects) -> Result<Vec<Row>, SqlError> {
     let row = |s: &crate::catalog::Sequence| {
-        RowBuilder::new(table)
+        let row = RowBuilder::new(table)
             .set("schemaname", objects.schema_name(s.schema))
             .set("sequencename", s.name.as_str())
             .set("sequenceowner", source.settings.user.as_str())
@@ -355,8 +370,8 @@ fn sequences(table: &VirtualTable, source: &Source<'_>, objects: &Objects) -> Ve
             .set("increment_by", s.increment)
             .set("cycle", s.cycle)
             .set("cache_size", 1)
-            .set("last_value", Value::Null)
-            .done()
+            .set("last_value", last_value(s.id, source)?);
+        Ok(row.done())
     };
     user_sequences(objects).map(row).collect()
 }

@@ -136,7 +136,7 @@ fn fits(value: &Value, ty: &SqlType) -> bool {
 fn every_row_of_every_table_fits_its_columns() {
     let (catalog, settings) = (world(), EvalSettings::default());
     for relation in [None, Some(FIRST_USER_OID), Some(1259)] {
-        let source = Source { catalog: &catalog, settings: &settings, backend: None, relation };
+        let source = Source { catalog: &catalog, settings: &settings, backend: None, sequences: None, relation };
         for table in tables() {
             for row in table.rows(&source).unwrap() {
                 assert_eq!(row.len(), table.columns.len(), "{}", table.name);
@@ -161,7 +161,13 @@ fn tables_are_found_by_name_and_by_oid() {
 #[test]
 fn asking_for_one_relation_leaves_the_others_out() {
     let (catalog, settings) = (world(), EvalSettings::default());
-    let source = Source { catalog: &catalog, settings: &settings, backend: None, relation: Some(FIRST_USER_OID) };
+    let source = Source {
+        catalog: &catalog,
+        settings: &settings,
+        backend: None,
+        sequences: None,
+        relation: Some(FIRST_USER_OID),
+    };
     let names = lookup(None, "pg_attribute").unwrap().rows(&source).unwrap();
     let of_table = names.iter().filter(|row| row[0] == Value::Oid(FIRST_USER_OID)).count();
     assert_eq!(of_table, 2);

@@ -336,8 +336,7 @@ fn order(wish: &Wish<'_>, index: &IndexAccess, path: &Path, single: bool) -> (bo
             return (false, false);
         }
         let backwards = column.descending != key.descending;
-        // Forwards, an ascending column has its NULLs last and a descending one first.
-        let nulls_first = column.descending != backwards;
+        let nulls_first = column.nulls_first != backwards;
         if wish.access.columns[key.slot].nullable && nulls_first != key.nulls_first {
             return (false, false);
         }

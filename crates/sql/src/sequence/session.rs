@@ -81,6 +81,12 @@ impl Sequences for SessionSequences {
         })
     }
 
+    fn position(&self, sequence: u32) -> Result<(i64, bool), SqlError> {
+        let relation = self.find(sequence)?;
+        let position = self.numbers.position(self.kv.as_ref(), &self.patience, sequence_of(&relation)?)?;
+        Ok((position.value, position.is_called))
+    }
+
     fn last(&self) -> Result<i64, SqlError> {
         let state = self.state.lock();
         state.last.and_then(|id| state.drawn.get(&id).copied()).ok_or_else(|| {

@@ -168,11 +168,11 @@ fn index_key(r: &mut Reader) -> Result<IndexKey, SqlError> {
     if !descending {
         r.take("ASC");
     }
-    if r.take(if descending { "NULLS LAST" } else { "NULLS FIRST" }) {
-        return Err(SqlError::unsupported("this place of NULLs in an index").hint("Leave NULLS FIRST or LAST out."));
-    }
-    r.take(if descending { "NULLS FIRST" } else { "NULLS LAST" });
-    Ok(IndexKey { value, descending })
+    let nulls_first = match r.take("NULLS FIRST") {
+        true => Some(true),
+        false => r.take("NULLS LAST").then_some(false),
+    };
+    Ok(IndexKey { value, descending, nulls_first: nulls_first.filter(|first| *first != descending) })
 }
 
 /// A column, a call, or an expression in parentheses.

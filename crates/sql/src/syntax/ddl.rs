@@ -333,6 +333,8 @@ pub struct IndexKey {
     pub value: IndexValue,
     /// DESC
     pub descending: bool,
+    /// NULLS FIRST or LAST, if it is not what the direction brings with it.
+    pub nulls_first: Option<bool>,
 }
 
 /// What a key of an index holds.

@@ -7,6 +7,9 @@
 //! | `substring(x for y from z)` | `substring(x from z for y)` |
 //! | `type array[3]` | `type[3]` |
 //! | `interval(3) '..'` | `interval '..' second(3)` |
+//! | `a operator(s.=) any (b)` | `a = any (b)` |
+//! | `operator(s.-) a` | `- a` |
+//! | `from only t`, `from only (t)` | `from t`: no table has others below it |
 //!
 //! All is done on tokens, before any of them is read, so that it holds wherever an expression may stand. Inner forms are told before outer
 //! ones (from the right to the left), and nothing descends.
@@ -84,6 +87,12 @@ pub(super) fn tell(tokens: &mut Vec<TokenWithSpan>) {
     if tokens.windows(2).any(|pair| is_word(&pair[0], "interval") && pair[1].token == Token::LParen) {
         *tokens = intervals(std::mem::take(tokens));
     }
+    if tokens.iter().any(|t| is_word(t, "only")) {
+        only(tokens);
+    }
+    if tokens.windows(2).any(|pair| is_word(&pair[0], "operator") && pair[1].token == Token::LParen) {
+        operators(tokens);
+    }
     if !tokens.iter().any(|t| is_word(t, "trim") || is_word(t, "substring")) {
         return;
     }
@@ -97,6 +106,63 @@ pub(super) fn tell(tokens: &mut Vec<TokenWithSpan>) {
         }
     }
     tokens.retain(|t| t.token != REMOVED);
+}
+
+/// `from only t`
+fn only(tokens: &mut Vec<TokenWithSpan>) {
+    for at in 1..tokens.len().saturating_sub(1) {
+        let before = &tokens[at - 1];
+        let names_table = ["from", "join", "update", "using"].iter().any(|word| is_word(before, word));
+        if !is_word(&tokens[at], "only") || !(names_table || before.token == Token::Comma) {
+            continue;
+        }
+        if tokens[at + 1].token == Token::LParen {
+            let length = tokens[at..].iter().position(|t| t.token == Token::RParen);
+            if let Some(close) = length.map(|length| at + length) {
+                tokens[at + 1].token = REMOVED;
+                tokens[close].token = REMOVED;
+            }
+        }
+        tokens[at].token = REMOVED;
+    }
+    tokens.retain(|t| t.token != REMOVED);
+}
+
+/// `operator(schema.=)` where the library knows an operator by its sign alone: before an operand, and before ANY and ALL.
+fn operators(tokens: &mut Vec<TokenWithSpan>) {
+    for at in 0..tokens.len().saturating_sub(1) {
+        if !is_word(&tokens[at], "operator") || tokens[at + 1].token != Token::LParen {
+            continue;
+        }
+        let rest = &tokens[at + 2..];
+        let Some(length) = rest.iter().position(|t| matches!(t.token, Token::RParen | Token::LParen)) else { continue };
+        let close = at + 2 + length;
+        let after = tokens.get(close + 1);
+        let quantified = after.is_some_and(|t| ["any", "all", "some"].iter().any(|word| is_word(t, word)));
+        if !quantified && at.checked_sub(1).is_some_and(|before| ends_operand(&tokens[before])) {
+            continue;
+        }
+        let sign = rest[..length].iter().rposition(|t| t.token == Token::Period).map_or(0, |period| period + 1);
+        tokens[at..at + 2 + sign].iter_mut().for_each(|t| t.token = REMOVED);
+        tokens[close].token = REMOVED;
+    }
+    tokens.retain(|t| t.token != REMOVED);
+}
+
+/// Whether an operand may end with a token: an operator after it stands between two.
+fn ends_operand(token: &TokenWithSpan) -> bool {
+    match &token.token {
+        Token::Word(name) if name.quote_style.is_none() => {
+            let value = ["null", "true", "false", "end", "default"].iter().any(|word| is_word(token, word));
+            value
+                || keyword::find(&name.value.to_ascii_lowercase())
+                    .is_none_or(|word| word.category != Category::Reserved)
+        }
+        Token::Word(_) | Token::Number(..) | Token::RParen | Token::RBracket | Token::Placeholder(_) => true,
+        Token::SingleQuotedString(_) | Token::EscapedStringLiteral(_) | Token::DollarQuotedString(_) => true,
+        Token::NationalStringLiteral(_) | Token::HexStringLiteral(_) | Token::UnicodeStringLiteral(_) => true,
+        _ => false,
+    }
 }
 
 /// For each opening parenthesis the place of the one that closes it.

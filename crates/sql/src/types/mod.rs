@@ -109,6 +109,12 @@ pub enum RegKind {
     Proc,
     /// regnamespace
     Namespace,
+    /// regprocedure
+    Procedure,
+    /// regoperator
+    Operator,
+    /// regrole
+    Role,
 }
 
 /// One value. Days and microseconds count from 2000-01-01 (PostgreSQL's epoch); `i64::MIN`/`MAX` are -infinity and infinity.

@@ -30,6 +30,8 @@ const SCALARS: &[(SqlType, Oid, Oid, i16, &str)] = &[
     (SqlType::Timestamptz, 1184, 1185, 8, "timestamptz"),
     (SqlType::Interval, 1186, 1187, 16, "interval"),
     (SqlType::Numeric(None), 1700, 1231, -1, "numeric"),
+    (SqlType::Reg(RegKind::Procedure), 2202, 2207, 4, "regprocedure"),
+    (SqlType::Reg(RegKind::Operator), 2204, 2209, 4, "regoperator"),
     (SqlType::Reg(RegKind::Class), 2205, 2210, 4, "regclass"),
     (SqlType::Reg(RegKind::Type), 2206, 2211, 4, "regtype"),
     (SqlType::Record, 2249, 2287, -1, "record"),
@@ -37,6 +39,7 @@ const SCALARS: &[(SqlType, Oid, Oid, i16, &str)] = &[
     (SqlType::Uuid, 2950, 2951, 16, "uuid"),
     (SqlType::Jsonb, 3802, 3807, -1, "jsonb"),
     (SqlType::Reg(RegKind::Namespace), 4089, 4090, 4, "regnamespace"),
+    (SqlType::Reg(RegKind::Role), 4096, 4097, 4, "regrole"),
 ];
 
 impl SqlType {

@@ -160,6 +160,9 @@ impl RegKind {
             RegKind::Type => "regtype",
             RegKind::Proc => "regproc",
             RegKind::Namespace => "regnamespace",
+            RegKind::Procedure => "regprocedure",
+            RegKind::Operator => "regoperator",
+            RegKind::Role => "regrole",
         }
     }
 }

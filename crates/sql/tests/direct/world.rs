@@ -250,7 +250,12 @@ impl World {
                             ast::Expr::Identifier(name) => {
                                 IndexColumn::column(column_id(&table, &name.to_string()), descending)
                             }
-                            expr => IndexColumn { column: 0, descending, expression: Some(expr.to_string()) },
+                            expr => IndexColumn {
+                                column: 0,
+                                descending,
+                                nulls_first: None,
+                                expression: Some(expr.to_string()),
+                            },
                         }
                     })
                     .collect();

@@ -120,17 +120,8 @@ fn internal(name: &str, prefix: &Prefix, run: &Run) -> Result<Vec<Row>, SqlError
 
 /// `SELECT * FROM sequence`: last_value, log_cnt, is_called.
 fn sequence(id: u32, run: &Run) -> Result<Row, SqlError> {
-    match run.context.sequences.current(id) {
-        Ok(value) => Ok(vec![Value::Int8(value), Value::Int8(0), Value::Bool(true)]),
-        Err(error) if error.state == SqlState::NOT_IN_PREREQUISITE_STATE => {
-            let start = match run.context.catalog.relation_by_id(id)?.as_deref() {
-                Some(crate::catalog::Relation::Sequence(sequence)) => sequence.start,
-                _ => 1,
-            };
-            Ok(vec![Value::Int8(start), Value::Int8(0), Value::Bool(false)])
-        }
-        Err(error) => Err(error),
-    }
+    let (value, is_called) = run.context.sequences.position(id)?;
+    Ok(vec![Value::Int8(value), Value::Int8(0), Value::Bool(is_called)])
 }
 
 struct Function {

@@ -35,7 +35,13 @@ impl<'a> CastContext<'a> {
 
     /// Where names of relations and schemas are looked up.
     fn names(&self) -> Option<Source<'a>> {
-        self.catalog.map(|catalog| Source { catalog, settings: self.settings, backend: None, relation: None })
+        self.catalog.map(|catalog| Source {
+            catalog,
+            settings: self.settings,
+            backend: None,
+            sequences: None,
+            relation: None,
+        })
     }
 }
 
