@@ -27,6 +27,7 @@ pub const WANTED: &[&str] = &[
     "flush",
     "flush failed",
     "log segment recycled",
+    "buried",
     "collected",
     "restart from a flushed state",
     "clock stepped",

@@ -30,6 +30,9 @@ pub const START_NS: u64 = MIDNIGHT_NS - 3_000_000_000;
 /// A run that has not come to rest this long after its last fault hangs.
 const REST_NS: u64 = 20_000_000_000;
 
+/// Buckets of the past a quarter of a second wide: runs are short, and whole buckets should go.
+const PAST_BUCKET_SHIFT: u32 = 30;
+
 /// What happens next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
@@ -145,7 +148,7 @@ impl World {
         let options = NodeOptions { alone: plan.alone, ladder: plan.ladder, lease_ns, ..NodeOptions::default() };
         let stop_ns = rng.pick(&[0, 500_000_000, 2_000_000_000]).unwrap_or(0);
         let cache_bytes = rng.pick(&[0, 30_000, 1 << 20]).unwrap_or(0);
-        let config = VersionsConfig { cache_bytes, ..VersionsConfig::default() };
+        let config = VersionsConfig { cache_bytes, bucket_shift: PAST_BUCKET_SHIFT, ..VersionsConfig::default() };
         let mut machine = Machine::new(rng.draw(), clock, options, config);
         machine.prepare_with(controls.prepare);
         let woken = Arc::new(Woken::default());
@@ -589,8 +592,15 @@ impl World {
         if let Some(threshold) = node.collectable() {
             self.remember()?;
             // A full disk or a failed sync: the next call goes on.
-            if let Ok(done) = node.versions().collect(threshold, None) {
-                self.probes.add("collected", done.removed as u64);
+            let versions = node.versions();
+            let before = versions.garbage();
+            if versions.collect(threshold).is_ok() {
+                self.probes.add("collected", before.past - versions.garbage().past.min(before.past));
+            }
+            // Not by a draw: it may not change what else happens.
+            if age % 3 == 0 && versions.compact().is_ok() {
+                let after = versions.garbage();
+                self.probes.add("buried", before.graves - after.graves.min(before.graves));
             }
         }
         Ok(())

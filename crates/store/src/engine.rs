@@ -1,13 +1,13 @@
-//! The engine: an ordered map of bytes on disk, behind a trait as narrow as our use of it.
+//! The engine: two ordered maps of bytes on disk, behind a trait as narrow as our use of it.
 //!
-//! The engine is never asked to be durable for each commit: the log is. It takes whole overlays, sorted, in one
+//! The engine is never asked to be durable for each commit: the log is. It takes whole overlays, sorted, each tree's part in one
 //! atomic step ([`Engine::ingest`]), and says when that step will survive a crash ([`Engine::sync`]).
 //!
 //! Invariants that each implementation keeps:
 //! 1. `ingest` is atomic, for concurrent scans and across a crash.
 //! 2. After `sync` returned, everything that was ingested before it survives a crash.
 //! 3. A crash loses whole steps from the end, never one from the middle.
-//! 4. A `scan` sees one state of the map, however long it runs.
+//! 4. A `scan` sees one state of a tree, however long it runs.
 
 pub mod fjall;
 pub mod memory;
@@ -15,36 +15,46 @@ pub mod memory;
 use crate::StoreError;
 use crate::disk::Room;
 use bytes::Bytes;
+use clock::Timestamp;
 use std::ops::ControlFlow;
 
-/// One change of the map: a key, and its new value or `None` to remove it.
+/// One change of a tree: a key, and its new value or `None` to remove it.
 pub type Change = (Bytes, Option<Bytes>);
 
-/// What a scan calls for each entry: `Break` ends the scan.
-pub type Visit<'a> = dyn FnMut(&[u8], Bytes) -> ControlFlow<()> + 'a;
+/// What a scan calls for each entry: `Break` ends the scan. It must not call the engine.
+pub type Visit<'a> = dyn FnMut(Bytes, Bytes) -> ControlFlow<()> + 'a;
 
-/// An ordered map of bytes.
+/// One of the two maps. Their entries: [`crate::keys`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Tree {
+    /// The newest version of each key.
+    Present,
+    /// Versions that were followed by others, by when that was.
+    Past,
+}
+
+/// Two ordered maps of bytes.
 pub trait Engine: Send + Sync + 'static {
     /// The value of one key.
     ///
     /// # Errors
     /// [`StoreError::Failed`] or [`StoreError::Corrupt`].
-    fn get(&self, key: &[u8]) -> Result<Option<Bytes>, StoreError>;
+    fn get(&self, tree: Tree, key: &[u8]) -> Result<Option<Bytes>, StoreError>;
 
     /// Visits the entries with `from <= key < to` in order (highest first where `reverse`), until the visitor breaks.
     ///
     /// # Errors
     /// [`StoreError::Failed`] or [`StoreError::Corrupt`]; entries may have been visited before.
-    fn scan(&self, from: &[u8], to: &[u8], reverse: bool, visit: &mut Visit<'_>) -> Result<(), StoreError>;
+    fn scan(&self, tree: Tree, from: &[u8], to: &[u8], reverse: bool, visit: &mut Visit<'_>) -> Result<(), StoreError>;
 
-    /// Applies all changes or none; they are about `bytes` large. Keys must come in strictly ascending order.
+    /// Applies all changes of a tree or none; they are about `bytes` large. Keys must come in strictly ascending order.
     ///
     /// # Errors
     /// [`StoreError::DiskFull`] where nothing changed; else [`StoreError::Failed`].
-    fn ingest(&self, bytes: usize, changes: &mut dyn Iterator<Item = Change>) -> Result<(), StoreError>;
+    fn ingest(&self, tree: Tree, bytes: usize, changes: &mut dyn Iterator<Item = Change>) -> Result<(), StoreError>;
 
-    /// Sorted runs that wait to be merged. A read that no row cache answers looks into each of them, so the caller holds
-    /// ingestions back while there are many. An engine that keeps one run has none.
+    /// Sorted runs of a tree that wait to be merged, of the tree that has most. A read that no row cache answers looks into each of
+    /// them, so the caller holds ingestions back while there are many. An engine that keeps one run has none.
     fn unmerged_runs(&self) -> usize {
         0
     }
@@ -58,6 +68,26 @@ pub trait Engine: Send + Sync + 'static {
     /// # Errors
     /// As [`Engine::ingest`].
     fn sync(&self) -> Result<(), StoreError>;
+
+    /// From now on merges may drop entries of the present that say "deleted" at or below `threshold` ([`crate::keys::is_grave_below`]).
+    fn bury(&self, threshold: Timestamp);
+
+    /// Gives back what lies in the past below `key`, as far as that is cheap: nobody reads there any more. The rest goes with a later
+    /// call.
+    ///
+    /// # Errors
+    /// [`StoreError::Failed`]; nothing that can be read is lost.
+    fn drop_past_below(&self, key: &[u8]) -> Result<(), StoreError>;
+
+    /// Writes the present anew, without what is hidden or buried: slow, and may go on beside reads and ingestions. For a background
+    /// thread.
+    ///
+    /// # Errors
+    /// As [`Engine::ingest`]; nothing is lost.
+    fn compact(&self) -> Result<(), StoreError>;
+
+    /// Entries of a tree, about.
+    fn entries(&self, tree: Tree) -> u64;
 
     /// Bytes on disk, about.
     fn disk_bytes(&self) -> u64;
@@ -83,14 +113,14 @@ pub trait Engine: Send + Sync + 'static {
 }
 
 impl<E: Engine> Engine for std::sync::Arc<E> {
-    fn get(&self, key: &[u8]) -> Result<Option<Bytes>, StoreError> {
-        E::get(self, key)
+    fn get(&self, tree: Tree, key: &[u8]) -> Result<Option<Bytes>, StoreError> {
+        E::get(self, tree, key)
     }
-    fn scan(&self, from: &[u8], to: &[u8], reverse: bool, visit: &mut Visit<'_>) -> Result<(), StoreError> {
-        E::scan(self, from, to, reverse, visit)
+    fn scan(&self, tree: Tree, from: &[u8], to: &[u8], reverse: bool, visit: &mut Visit<'_>) -> Result<(), StoreError> {
+        E::scan(self, tree, from, to, reverse, visit)
     }
-    fn ingest(&self, bytes: usize, changes: &mut dyn Iterator<Item = Change>) -> Result<(), StoreError> {
-        E::ingest(self, bytes, changes)
+    fn ingest(&self, tree: Tree, bytes: usize, changes: &mut dyn Iterator<Item = Change>) -> Result<(), StoreError> {
+        E::ingest(self, tree, bytes, changes)
     }
     fn unmerged_runs(&self) -> usize {
         E::unmerged_runs(self)
@@ -100,6 +130,18 @@ impl<E: Engine> Engine for std::sync::Arc<E> {
     }
     fn sync(&self) -> Result<(), StoreError> {
         E::sync(self)
+    }
+    fn bury(&self, threshold: Timestamp) {
+        E::bury(self, threshold);
+    }
+    fn drop_past_below(&self, key: &[u8]) -> Result<(), StoreError> {
+        E::drop_past_below(self, key)
+    }
+    fn compact(&self) -> Result<(), StoreError> {
+        E::compact(self)
+    }
+    fn entries(&self, tree: Tree) -> u64 {
+        E::entries(self, tree)
     }
     fn disk_bytes(&self) -> u64 {
         E::disk_bytes(self)

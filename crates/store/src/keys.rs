@@ -1,27 +1,41 @@
-//! How a version is named in the engine: `data tag ++ escaped user key ++ terminator ++ inverted timestamp ++ kind`.
+//! How versions are named and written in the engine's two trees.
 //!
-//! The engine orders bytes. A user key is escaped (`00` becomes `00 ff`) and closed with `00 01`, so that no key is
-//! cut short by another one's timestamp and the order of user keys is kept; the timestamp is inverted, so that the
-//! newest version comes first. The kind (value or tombstone) is the last byte of the key, so that a value is stored and
-//! handed out as it is, without a copy.
+//! ```text
+//! Present   tag ++ user key                                       kind ++ timestamp ++ value
+//! Past      class ++ bucket ++ escaped key ++ 00 01 ++ end        begin ++ value
+//! ```
+//!
+//! The present has one entry per key, its newest version, under the key itself: it is found by its exact name, and a newer one takes
+//! its place. A version of the past is named by when it *ended*: with begin and end in one entry, no neighbour has to be asked whether a
+//! snapshot sees it or whether it may go. Ends are gathered in buckets of time, so that what ended long ago lies together and goes
+//! together.
+//!
+//! The engine orders bytes. In the past a user key is escaped (`00` becomes `00 ff`) and closed with `00 01`, so that no key is cut
+//! short by another one's timestamp; the present needs none of this.
 
-use bytes::Bytes;
+use bytes::{Buf, BufMut, Bytes};
 use clock::Timestamp;
 
 /// First byte of the store's own entries.
 const META: u8 = 0x00;
-/// First byte of versions.
+/// First byte of a key of the present.
 const DATA: u8 = 0x01;
-/// First byte above all versions.
+/// First byte above all keys of the present.
 const END: u8 = 0x02;
-/// Last byte of a version that says: deleted.
-const TOMBSTONE: u8 = 0x00;
-/// Last byte of a version that holds a value.
+/// First byte of a present entry that says: deleted. It stays until nothing can look back at what was before.
+const GRAVE: u8 = 0x00;
+/// First byte of a present entry that holds a value.
 const VALUE: u8 = 0x01;
-/// Bytes after the terminator: inverted timestamp and kind.
-const SUFFIX: usize = 9;
+/// Kind and timestamp in front of a value of the present.
+const PRESENT_HEAD: usize = 9;
+/// When it began, in front of a value of the past.
+const PAST_HEAD: usize = 8;
+/// Class and bucket in front of a key of the past.
+const BUCKET_HEAD: usize = 9;
+/// End of a key of the past.
+const PAST_END: usize = 8;
 
-/// The key of one of the store's own entries.
+/// The key of one of the store's own entries, in the present.
 pub fn meta(name: &str) -> Bytes {
     let mut out = Vec::with_capacity(1 + name.len());
     out.push(META);
@@ -29,99 +43,175 @@ pub fn meta(name: &str) -> Bytes {
     Bytes::from(out)
 }
 
-fn escape(key: &[u8], out: &mut Vec<u8>) {
+/// The present's key of a user key.
+pub fn present(key: &[u8]) -> Bytes {
+    let mut out = Vec::with_capacity(1 + key.len());
     out.push(DATA);
-    let mut rest = key;
-    while let Some(at) = rest.iter().position(|b| *b == 0) {
-        out.extend_from_slice(&rest[..at]);
-        out.extend_from_slice(&[0x00, 0xff]);
-        rest = &rest[at + 1..];
-    }
-    out.extend_from_slice(rest);
+    out.extend_from_slice(key);
+    Bytes::from(out)
 }
 
-/// At or below every version of `key`, above every version of a smaller key.
-pub fn lower(key: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(key.len() + 4 + SUFFIX);
-    escape(key, &mut out);
-    out.extend_from_slice(&[0x00, 0x01]);
-    out
-}
-
-/// Above every version of `key`, at or below every version of a greater key.
-pub fn upper(key: &[u8]) -> Vec<u8> {
-    let mut out = lower(key);
-    if let Some(last) = out.last_mut() {
-        *last = 0x02;
-    }
-    out
-}
-
-/// Above every version of every key that starts with `prefix`.
-pub fn prefix_upper(prefix: &[u8]) -> Vec<u8> {
+/// Above every present key that starts with `prefix`.
+pub fn present_upper(prefix: &[u8]) -> Bytes {
     let mut end = prefix.to_vec();
     while let Some(last) = end.pop() {
         if last < 0xff {
             end.push(last + 1);
-            return lower(&end);
+            return present(&end);
         }
     }
-    vec![END]
+    Bytes::from_static(&[END])
 }
 
-/// At or below the version of `key` at `ts`, above every newer one.
-pub fn at(key: &[u8], ts: Timestamp) -> Vec<u8> {
-    let mut out = lower(key);
-    out.extend_from_slice(&(!ts.as_u64()).to_be_bytes());
-    out
+/// The user key of a key of the present; `None` where it is not one.
+pub fn user_key(present: &Bytes) -> Option<Bytes> {
+    (present.first() == Some(&DATA)).then(|| present.slice(1..))
 }
 
-/// The engine's key of one version.
-pub fn version(key: &[u8], ts: Timestamp, tombstone: bool) -> Bytes {
-    let mut out = at(key, ts);
-    out.push(if tombstone { TOMBSTONE } else { VALUE });
-    Bytes::from(out)
-}
-
-/// The parts of an engine key that names a version.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Parts<'a> {
-    /// Escaped user key with tag and terminator: equal for all versions of one key.
-    pub stem: &'a [u8],
+/// What the present holds of a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Present {
     /// When it was committed.
     pub ts: Timestamp,
-    /// Whether it says: deleted.
-    pub tombstone: bool,
+    /// The value; `None`: deleted.
+    pub value: Option<Bytes>,
 }
 
-/// Splits an engine key; `None` where it is not one of ours.
-pub fn split(physical: &[u8]) -> Option<Parts<'_>> {
-    let cut = physical.len().checked_sub(SUFFIX)?;
-    let (stem, suffix) = physical.split_at(cut);
-    if stem.first() != Some(&DATA) || !stem.ends_with(&[0x00, 0x01]) {
-        return None;
+impl Present {
+    /// As it is written.
+    pub fn encode(ts: Timestamp, value: Option<&[u8]>) -> Bytes {
+        let mut out = Vec::with_capacity(PRESENT_HEAD + value.map_or(0, <[u8]>::len));
+        out.put_u8(if value.is_some() { VALUE } else { GRAVE });
+        out.put_u64(ts.as_u64());
+        out.put_slice(value.unwrap_or_default());
+        Bytes::from(out)
     }
-    let (ts, kind) = suffix.split_first_chunk::<8>()?;
-    let tombstone = match kind {
-        [TOMBSTONE] => true,
-        [VALUE] => false,
-        _ => return None,
-    };
-    Some(Parts { stem, ts: Timestamp::from_u64(!u64::from_be_bytes(*ts)), tombstone })
-}
 
-/// The user key of a stem.
-pub fn user_key(stem: &[u8]) -> Bytes {
-    let body = stem.get(1..stem.len().saturating_sub(2)).unwrap_or_default();
-    let mut out = Vec::with_capacity(body.len());
-    let mut bytes = body.iter();
-    while let Some(byte) = bytes.next() {
-        out.push(*byte);
-        if *byte == 0 {
-            bytes.next();
+    /// Reads an entry; `None` where it is none.
+    pub fn decode(mut entry: Bytes) -> Option<Present> {
+        if entry.len() < PRESENT_HEAD {
+            return None;
+        }
+        let kind = entry.get_u8();
+        let ts = Timestamp::from_u64(entry.get_u64());
+        match kind {
+            GRAVE if entry.is_empty() => Some(Present { ts, value: None }),
+            VALUE => Some(Present { ts, value: Some(entry) }),
+            _ => None,
         }
     }
-    Bytes::from(out)
+}
+
+/// Whether an entry of the present is a deletion at or below `threshold`: then nothing says the same.
+pub fn is_grave_below(entry: &[u8], threshold: Timestamp) -> bool {
+    match entry.split_first() {
+        Some((&GRAVE, rest)) if rest.len() == 8 => {
+            rest.first_chunk::<8>().is_some_and(|ts| u64::from_be_bytes(*ts) <= threshold.as_u64())
+        }
+        _ => false,
+    }
+}
+
+/// A part of the past: versions of one class that ended in the same stretch of time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Bucket {
+    /// How long versions are kept: classes age apart. There is one so far.
+    pub class: u8,
+    /// The end of its versions, shifted down.
+    pub number: u64,
+}
+
+impl Bucket {
+    /// The bucket of versions that ended at `end`, where a bucket is 2^`shift` timestamps wide.
+    pub fn of(class: u8, end: Timestamp, shift: u32) -> Bucket {
+        Bucket { class, number: end.as_u64() >> shift }
+    }
+
+    /// The last end that belongs to it.
+    pub fn last_end(self, shift: u32) -> Timestamp {
+        Timestamp::from_u64((self.number << shift) | ((1 << shift) - 1))
+    }
+
+    /// At or below every key of the bucket, above all keys of buckets before it.
+    pub fn lower(self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(BUCKET_HEAD);
+        out.put_u8(self.class);
+        out.put_u64(self.number);
+        out
+    }
+
+    /// The bucket after it, of the same class.
+    pub fn next(self) -> Bucket {
+        Bucket { number: self.number.saturating_add(1), ..self }
+    }
+
+    fn stem(self, key: &[u8]) -> Vec<u8> {
+        let mut out = Vec::with_capacity(BUCKET_HEAD + key.len() + 4 + PAST_END);
+        out.put_u8(self.class);
+        out.put_u64(self.number);
+        let mut rest = key;
+        while let Some(at) = rest.iter().position(|b| *b == 0) {
+            out.extend_from_slice(&rest[..at]);
+            out.extend_from_slice(&[0x00, 0xff]);
+            rest = &rest[at + 1..];
+        }
+        out.extend_from_slice(rest);
+        out.extend_from_slice(&[0x00, 0x01]);
+        out
+    }
+
+    /// The past's key of the version of `key` that ended at `end`.
+    pub fn key(self, key: &[u8], end: Timestamp) -> Bytes {
+        let mut out = self.stem(key);
+        out.put_u64(end.as_u64());
+        Bytes::from(out)
+    }
+
+    /// Above every version of `key` in this bucket.
+    pub fn upper(self, key: &[u8]) -> Vec<u8> {
+        let mut out = self.stem(key);
+        if let Some(last) = out.last_mut() {
+            *last = 0x02;
+        }
+        out
+    }
+}
+
+/// A version that another one, or a deletion, has followed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Past {
+    /// When it was committed.
+    pub begin: Timestamp,
+    /// When what follows it was committed: snapshots from `begin` on and below `end` see it.
+    pub end: Timestamp,
+    /// The value.
+    pub value: Bytes,
+}
+
+impl Past {
+    /// The value as it is written.
+    pub fn encode(begin: Timestamp, value: &[u8]) -> Bytes {
+        let mut out = Vec::with_capacity(PAST_HEAD + value.len());
+        out.put_u64(begin.as_u64());
+        out.put_slice(value);
+        Bytes::from(out)
+    }
+
+    /// Reads an entry; `None` where it is none.
+    pub fn decode(key: &[u8], mut entry: Bytes) -> Option<Past> {
+        let (stem, end) = key.split_last_chunk::<PAST_END>()?;
+        if stem.len() < BUCKET_HEAD || !stem.ends_with(&[0x00, 0x01]) || entry.len() < PAST_HEAD {
+            return None;
+        }
+        let begin = Timestamp::from_u64(entry.get_u64());
+        Some(Past { begin, end: Timestamp::from_u64(u64::from_be_bytes(*end)), value: entry })
+    }
+}
+
+/// The bucket of a key of the past; `None` where it is not one.
+pub fn bucket_of(key: &[u8]) -> Option<Bucket> {
+    let (class, rest) = key.split_first()?;
+    Some(Bucket { class: *class, number: u64::from_be_bytes(*rest.first_chunk::<8>()?) })
 }
 
 #[cfg(test)]
@@ -135,20 +225,32 @@ mod tests {
 
     proptest! {
         #[test]
-        fn order_is_kept_and_parts_come_back(a in key(), b in key(), x in any::<u64>(), y in any::<u64>()) {
+        fn the_present_keeps_the_order_of_keys(a in key(), b in key(), ts in any::<u64>(), value in any::<Option<Vec<u8>>>()) {
+            let (pa, pb) = (present(&a), present(&b));
+            prop_assert_eq!(a.cmp(&b), pa.cmp(&pb));
+            prop_assert!(meta("header") < pa);
+            let back = user_key(&pa);
+            prop_assert_eq!(back.as_deref(), Some(&a[..]));
+            prop_assert_eq!(b.starts_with(&a), pa <= pb && pb < present_upper(&a));
+            let ts = Timestamp::from_u64(ts);
+            let entry = Present::encode(ts, value.as_deref());
+            prop_assert_eq!(is_grave_below(&entry, ts), value.is_none());
+            prop_assert!(ts == Timestamp::MIN || !is_grave_below(&entry, ts.prev()));
+            prop_assert_eq!(Present::decode(entry), Some(Present { ts, value: value.map(Bytes::from) }));
+        }
+
+        #[test]
+        fn the_past_is_in_order_of_buckets_keys_and_ends(a in key(), b in key(), x in any::<u64>(), y in any::<u64>(), shift in 0..48u32) {
             let (tx, ty) = (Timestamp::from_u64(x), Timestamp::from_u64(y));
-            let (pa, pb) = (version(&a, tx, true), version(&b, ty, false));
-            prop_assert_eq!((&a, !x, 0).cmp(&(&b, !y, 1)), pa.cmp(&pb));
-            let parts = split(&pa).unwrap();
-            prop_assert_eq!(user_key(parts.stem), a.clone());
-            prop_assert_eq!((parts.ts, parts.tombstone), (tx, true));
-            prop_assert!(lower(&a).as_slice() <= &pa[..] && &pa[..] < upper(&a).as_slice());
-            prop_assert!(at(&a, tx).as_slice() <= &pa[..]);
-            if b.starts_with(&a) {
-                prop_assert!(&pb[..] < prefix_upper(&a).as_slice());
-            } else {
-                prop_assert!(!(lower(&a).as_slice() <= &pb[..] && &pb[..] < prefix_upper(&a).as_slice()));
-            }
+            let (ba, bb) = (Bucket::of(0, tx, shift), Bucket::of(0, ty, shift));
+            let (pa, pb) = (ba.key(&a, tx), bb.key(&b, ty));
+            prop_assert_eq!((ba, &a, tx).cmp(&(bb, &b, ty)), pa.cmp(&pb));
+            prop_assert!(ba.lower() <= pa.to_vec() && pa.to_vec() < ba.next().lower() || ba.number == u64::MAX);
+            prop_assert!(pa.to_vec() < ba.upper(&a));
+            prop_assert!(tx <= ba.last_end(shift) && Bucket::of(0, ba.last_end(shift), shift) == ba);
+            prop_assert_eq!(bucket_of(&pa), Some(ba));
+            let past = Past::decode(&pa, Past::encode(ty, b"value")).unwrap();
+            prop_assert_eq!(past, Past { begin: ty, end: tx, value: Bytes::from_static(b"value") });
         }
     }
 }

@@ -6,10 +6,15 @@
 //! active layer together with the applied position of the log; [`Versions::flush`] writes the oldest frozen layer to the
 //! engine in one atomic, synced step; after a crash the log is replayed from [`Versions::recovered`].
 //!
+//! The engine keeps two trees. The *present* has the newest version of each key, and nothing else; what was before it is in the *past*,
+//! under the time at which it ended. So reads of the present never meet old versions, however many there are, and collection drops
+//! stretches of the past without looking at keys (decision 0023).
+//!
 //! ```text
-//!   apply ──► active layer ──freeze──► frozen layers ──flush──► engine
-//!      └────► row cache (newest versions)  ◄───────fill──────────┘
-//!   get: cache, active, frozen newest first, engine: the first that holds a version at or below the snapshot answers
+//!   apply ──► active layer ──freeze──► frozen layers ──flush──┬─► present  (newest version of each key)
+//!      └────► row cache (newest versions)  ◄───────fill───────┤      │ newer than the snapshot?
+//!                                                             └─► past ◄──┘  (begin, end), dropped by buckets of time
+//!   get: cache, active, frozen newest first, present, past: the first that holds a version at or below the snapshot answers
 //! ```
 //!
 //! Invariants:
@@ -19,7 +24,10 @@
 //! 3. A reader looks at memory first and at the engine second; what moves in between moves towards it.
 //! 4. A cached version is the newest of its key.
 //! 5. The engine has at most [`UNMERGED_RUNS_MAX`] runs to merge: above that, layers stay frozen, and then writers are held back.
-//! 6. Collection removes only what a newer version at or below its threshold hides, and never passes an open snapshot.
+//! 6. Collection removes only what ended at or below its threshold, and never passes an open snapshot; a deletion stands in the present
+//!    until the threshold has reached it.
+//! 7. Of a key whose present version is newer than a snapshot, the past holds what that snapshot sees: versions reach the past
+//!    before their successors reach the present.
 //!
 //! Caveats: `apply` makes a command visible key by key where it holds more than [`APPLY_KEYS_MAX`] keys; readers at or
 //! above its timestamp are kept out by the caller (design §3: reads wait for undecided writes at or below their
@@ -29,22 +37,27 @@ mod cache;
 mod collect;
 mod flush;
 mod overlay;
+mod past;
 mod prefixes;
 mod scan;
 mod snapshots;
 
-pub use collect::Collected;
+pub use collect::Garbage;
 pub use scan::Scan;
 pub use snapshots::SnapshotGuard;
 
+use crate::engine::Tree;
+use crate::keys::Present;
 use crate::{Engine, StoreError, keys};
 use bytes::Bytes;
 use cache::RowCache;
 use clock::Timestamp;
 use overlay::Layer;
 use parking_lot::{Mutex, RwLock};
-use prefixes::{Prefix, Prefixes, prefix_of};
+use past::Buckets;
+use prefixes::{Bounds, Prefix, Prefixes, prefix_of};
 use snapshots::Snapshots;
+use std::collections::BTreeMap;
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -63,8 +76,8 @@ pub const FROZEN_LAYERS_MAX: usize = 4;
 /// Runs that the engine has still to merge, at which flushes wait for it: below memory, a read costs about a block per run.
 /// Twice what makes the engine merge, so that it always has work while a flush may go on.
 pub const UNMERGED_RUNS_MAX: usize = 8;
-/// The same for collections, whose runs are small: they must not keep flushes out.
-pub const COLLECT_RUNS_MAX: usize = UNMERGED_RUNS_MAX / 2;
+/// Default of [`VersionsConfig::bucket_shift`]: about 9 seconds.
+pub const BUCKET_SHIFT: u32 = 35;
 /// Default of [`VersionsConfig::cache_bytes`].
 pub const CACHE_BYTES: usize = 512 << 20;
 
@@ -75,11 +88,14 @@ pub struct VersionsConfig {
     pub cache_bytes: usize,
     /// The active layer is due to be frozen at this size.
     pub freeze_bytes: usize,
+    /// The past is gathered in buckets of 2 to the power of this many timestamps, below 64; it goes by whole buckets. What a
+    /// store was made with stays.
+    pub bucket_shift: u32,
 }
 
 impl Default for VersionsConfig {
     fn default() -> Self {
-        VersionsConfig { cache_bytes: CACHE_BYTES, freeze_bytes: FREEZE_BYTES }
+        VersionsConfig { cache_bytes: CACHE_BYTES, freeze_bytes: FREEZE_BYTES, bucket_shift: BUCKET_SHIFT }
     }
 }
 
@@ -136,6 +152,14 @@ pub struct Versions<E> {
     /// Nothing is cached: see [`Versions::begin_replay`].
     cold: AtomicBool,
     prefixes: RwLock<Prefixes>,
+    /// What the past consists of.
+    buckets: RwLock<Buckets>,
+    /// Buckets below this number were given back.
+    dropped: AtomicU64,
+    /// Deletions in the present above the threshold, by bucket.
+    graves: Mutex<BTreeMap<u64, u64>>,
+    /// Deletions in the present that merges may drop.
+    buried: AtomicU64,
     snapshots: Arc<Snapshots>,
     recovered: Recovered,
     flushed: AtomicU64,
@@ -148,16 +172,24 @@ impl<E: Engine> Versions<E> {
     ///
     /// # Errors
     /// What the engine says; [`StoreError::Corrupt`] where its header is damaged.
-    pub fn open(engine: E, config: VersionsConfig) -> Result<Self, StoreError> {
+    pub fn open(engine: E, mut config: VersionsConfig) -> Result<Self, StoreError> {
         let header = flush::Header::read(&engine)?;
+        config.bucket_shift = header.as_ref().map_or(config.bucket_shift, |header| header.bucket_shift).min(63);
+        let header = header.unwrap_or_default();
         let snapshots = Arc::new(Snapshots::default());
         snapshots.raise(header.collected);
+        engine.bury(header.collected);
+        let buckets = RwLock::new(Buckets::read(&engine)?);
         Ok(Versions {
             engine,
             layers: RwLock::default(),
             cache: RowCache::new(config.cache_bytes),
             cold: AtomicBool::new(false),
             prefixes: RwLock::new(Prefixes::opened_at(header.max_ts)),
+            buckets,
+            dropped: AtomicU64::new(0),
+            graves: Mutex::new(header.graves),
+            buried: AtomicU64::new(0),
             snapshots,
             flushed: AtomicU64::new(header.position),
             recovered: Recovered { position: header.position, state: header.state, max_ts: header.max_ts },
@@ -190,10 +222,8 @@ impl<E: Engine> Versions<E> {
             let mut layers = self.layers.write();
             for (key, value) in writes.by_ref().take(APPLY_KEYS_MAX) {
                 let version = Version { ts, value: value.clone() };
-                if cached {
-                    self.cache.put(key, version.clone());
-                }
-                layers.active.insert(key, version, trim);
+                let base = if cached { self.cache.put(key, version.clone()) } else { None };
+                layers.active.insert(key, version, base, trim);
             }
         }
     }
@@ -311,7 +341,10 @@ impl<E: Engine> Versions<E> {
         if !self.prefixes.read().may_hold_newer(prefix, prefix, lo) || !self.engine_may_hold(key)? {
             return Ok(None);
         }
-        Ok(self.engine_version(key, hi)?.map(|(v, _)| v.ts).filter(|ts| *ts > lo))
+        match self.present(key)? {
+            Some(present) if present.ts > hi => self.past_between(key, lo, hi),
+            present => Ok(present.map(|present| present.ts).filter(|ts| *ts > lo)),
+        }
     }
 
     /// The newest version of any key of `span` above `above`: what certification of a span asks.
@@ -340,15 +373,22 @@ impl<E: Engine> Versions<E> {
         if found.is_some() || !self.prefixes.read().may_hold_newer(from, to, lo) {
             return Ok(found);
         }
-        let (mut found, mut damaged) = (None, None);
-        self.engine.scan(&keys::lower(&span.start), &keys::lower(&span.end), false, &mut |key, _| {
-            let Some(parts) = keys::split(key) else {
-                damaged = Some(damaged_key(key));
+        let (mut found, mut damaged, mut newer) = (None, None, Vec::new());
+        let (from, to) = (keys::present(&span.start), keys::present(&span.end));
+        self.engine.scan(Tree::Present, &from, &to, false, &mut |key, entry| {
+            let Some((key, present)) = keys::user_key(&key).zip(Present::decode(entry)) else {
+                damaged = Some(damaged_key(&key));
                 return ControlFlow::Break(());
             };
-            found = found.max(Some(parts.ts).filter(|ts| *ts > lo && *ts <= hi));
+            match present.ts {
+                ts if ts > hi => newer.push(key),
+                ts => found = found.max(Some(ts).filter(|ts| *ts > lo)),
+            }
             ControlFlow::Continue(())
         })?;
+        for key in newer {
+            found = found.max(self.past_between(&key, lo, hi)?);
+        }
         damaged.map_or(Ok(found), Err)
     }
 
@@ -363,12 +403,14 @@ impl<E: Engine> Versions<E> {
             let chains = layers.newest_first().filter_map(|layer| layer.chain(key));
             found.extend(chains.flatten().map(|v| (v.ts, v.value.clone())));
         }
-        self.engine.scan(&keys::lower(key), &keys::upper(key), false, &mut |physical, value| {
-            if let Some(parts) = keys::split(physical) {
-                found.entry(parts.ts).or_insert_with(|| (!parts.tombstone).then_some(value));
-            }
-            ControlFlow::Continue(())
-        })?;
+        for past in self.past_of(key)? {
+            // Where it ended, something began: a deletion, unless another version says otherwise.
+            found.entry(past.end).or_insert(None);
+            found.insert(past.begin, Some(past.value));
+        }
+        if let Some(present) = self.present(key)? {
+            found.insert(present.ts, present.value);
+        }
         Ok(found.into_iter().map(|(ts, value)| Version { ts, value }).collect())
     }
 
@@ -395,27 +437,25 @@ impl<E: Engine> Versions<E> {
         self.cache.bytes()
     }
 
-    /// The newest version at or below `snapshot` in the engine, and whether it is the newest of all there.
+    /// What the engine's present holds of a key.
+    fn present(&self, key: &[u8]) -> Result<Option<Present>, StoreError> {
+        let Some(entry) = self.engine.get(Tree::Present, &keys::present(key))? else {
+            return Ok(None);
+        };
+        Present::decode(entry).map(Some).ok_or_else(|| damaged_key(key))
+    }
+
+    /// The newest version at or below `snapshot` in the engine, and whether it is the newest of all there. A key that was deleted or
+    /// not there yet at the snapshot, and was written since, gives none.
     fn engine_version(&self, key: &[u8], snapshot: Timestamp) -> Result<Option<(Version, bool)>, StoreError> {
-        let mut newest = true;
-        let mut found = None;
-        let mut damaged = false;
-        self.engine.scan(&keys::lower(key), &keys::upper(key), false, &mut |physical, value| {
-            let Some(parts) = keys::split(physical) else {
-                damaged = true;
-                return ControlFlow::Break(());
-            };
-            if parts.ts > snapshot {
-                newest = false;
-                return ControlFlow::Continue(());
-            }
-            found = Some(Version { ts: parts.ts, value: (!parts.tombstone).then_some(value) });
-            ControlFlow::Break(())
-        })?;
-        if damaged {
-            return Err(damaged_key(key));
+        let Some(present) = self.present(key)? else {
+            return Ok(None);
+        };
+        if present.ts <= snapshot {
+            return Ok(Some((Version { ts: present.ts, value: present.value }, true)));
         }
-        Ok(found.map(|version| (version, newest)))
+        let past = self.past_at(key, snapshot)?;
+        Ok(past.map(|past| (Version { ts: past.begin, value: Some(past.value) }, false)))
     }
 
     /// Whether the engine may hold `key`, by the bounds of its prefix.
@@ -439,26 +479,29 @@ impl<E: Engine> Versions<E> {
         let Some(_writer) = self.writer.try_lock() else {
             return Ok(true);
         };
-        let bounds = match (self.end_of(prefix, false)?, self.end_of(prefix, true)?) {
-            (Some(least), Some(greatest)) => Some((least, greatest)),
-            _ => None,
-        };
+        let bounds = self.read_bounds(prefix)?;
         let mut prefixes = self.prefixes.write();
         prefixes.set_bounds(prefix, bounds);
         Ok(ask(&prefixes).unwrap_or(true))
     }
 
+    /// Least and greatest user key of a prefix in the engine.
+    fn read_bounds(&self, prefix: Prefix) -> Result<Bounds, StoreError> {
+        Ok(self.end_of(prefix, false)?.zip(self.end_of(prefix, true)?))
+    }
+
     /// The least or greatest user key of a prefix in the engine.
     fn end_of(&self, prefix: Prefix, greatest: bool) -> Result<Option<Bytes>, StoreError> {
         let (mut found, mut damaged) = (None, None);
-        // Keys shorter than a prefix are filled up with zeroes in the map: they sort below it, so start from their stem.
+        // Keys shorter than a prefix are filled up with zeroes in the map: they sort below it, so start from the shortest.
         let from = prefix.to_be_bytes();
         let shortest = &from[..from.iter().rposition(|b| *b != 0).map_or(0, |at| at + 1)];
-        self.engine.scan(&keys::lower(shortest), &keys::prefix_upper(&from), greatest, &mut |physical, _| {
-            match keys::split(physical) {
-                Some(parts) => found = Some(keys::user_key(parts.stem)),
+        let (lower, upper) = (keys::present(shortest), keys::present_upper(&from));
+        self.engine.scan(Tree::Present, &lower, &upper, greatest, &mut |key, _| {
+            match keys::user_key(&key) {
+                Some(key) => found = Some(key),
                 // No bound at all would say that the prefix is empty.
-                None => damaged = Some(damaged_key(physical)),
+                None => damaged = Some(damaged_key(&key)),
             }
             ControlFlow::Break(())
         })?;

@@ -3,8 +3,10 @@
 use bytes::Bytes;
 use clock::Timestamp;
 use std::ops::Range;
-use store::versions::{APPLY_KEYS_MAX, Scan};
-use store::{MemoryEngine, Span, Versions, VersionsConfig, Write};
+use std::sync::Arc;
+use store::engine::Tree;
+use store::versions::{APPLY_KEYS_MAX, Garbage, Scan};
+use store::{Engine, MemoryEngine, Span, Versions, VersionsConfig, Write};
 
 fn ts(n: u64) -> Timestamp {
     Timestamp::from_u64(n)
@@ -25,13 +27,13 @@ fn store() -> Versions<MemoryEngine> {
     Versions::open(MemoryEngine::new(), config).unwrap()
 }
 
-fn flush(store: &Versions<MemoryEngine>, position: u64) {
+fn flush(store: &Versions<impl Engine>, position: u64) {
     assert!(store.freeze(position, Bytes::new()));
     assert!(store.flush().unwrap());
 }
 
 /// All chunks of a scan.
-fn chunks(store: &Versions<MemoryEngine>, keys: Range<u64>, at: u64, reverse: bool) -> Vec<Scan> {
+fn chunks(store: &Versions<impl Engine>, keys: Range<u64>, at: u64, reverse: bool) -> Vec<Scan> {
     let (mut chunks, mut rest) = (Vec::new(), Some(span(keys)));
     while let Some(span) = rest.take() {
         let chunk = store.scan(&span, ts(at), reverse, usize::MAX).unwrap();
@@ -98,21 +100,48 @@ fn many_bytes_end_a_chunk() {
     }
 }
 
+/// What a read of the present meets does not grow with what was: neither old versions nor, once they may go, deletions.
 #[test]
-fn a_collection_goes_on_where_it_stopped() {
-    let store = store();
-    let rows = 140_000;
-    for at in [1, 2] {
-        let writes: Vec<Write> = (0..rows).map(|n| (key(n), Some(Bytes::from_static(b"x")))).collect();
+fn the_present_holds_one_entry_per_key() {
+    let engine = Arc::new(MemoryEngine::new());
+    let config = VersionsConfig { bucket_shift: 3, ..VersionsConfig::default() };
+    let store = Versions::open(engine.clone(), config).unwrap();
+    for at in 1..=40 {
+        let writes: Vec<Write> = (0..100).map(|n| (key(n), (n % 2 == 0 || at < 40).then(|| Bytes::from(at.to_string())))).collect();
         store.apply(ts(at), &writes);
+        flush(&store, at);
     }
-    flush(&store, 1);
-    let first = store.collect(ts(2), None).unwrap();
-    assert!(first.removed > 0 && first.next.is_some(), "280,000 versions are more than one step: {first:?}");
-    let second = store.collect(ts(2), first.next.as_ref()).unwrap();
-    assert_eq!((first.removed + second.removed, second.next), (usize::try_from(rows).unwrap(), None));
-    assert!(store.history(&key(0)).unwrap().len() == 1 && store.history(&key(rows - 1)).unwrap().len() == 1);
-    assert_eq!(store.collect(ts(2), None).unwrap().removed, 0, "nothing is left");
+    assert_eq!((engine.entries(Tree::Present), engine.entries(Tree::Past)), (100 + 1, 39 * 100), "and the header");
+    assert_eq!(store.garbage(), Garbage { past: 3900, buckets: 6, graves: 50, buried: 0 });
+    for at in 1..=40 {
+        let rows = if at < 40 { 100 } else { 50 };
+        let found = chunks(&store, 0..100, at, false).remove(0).rows;
+        assert!(found.len() == rows && found.iter().all(|(_, ts, _)| ts.as_u64() == at), "at {at}");
+    }
+    // Versions that ended at 32 to 39 lie in the bucket that the threshold is in.
+    assert_eq!(store.collect(ts(35)), Ok(ts(35)));
+    assert_eq!(store.garbage(), Garbage { past: 900, buckets: 2, graves: 50, buried: 0 });
+    assert!(store.open_snapshot(ts(34)).is_err() && store.open_snapshot(ts(35)).is_ok());
+    assert_eq!(store.get(&key(1), ts(35)).unwrap().unwrap().0, ts(35));
+    assert_eq!(store.collect(ts(50)), Ok(ts(50)));
+    assert_eq!(store.garbage(), Garbage { past: 0, buckets: 0, graves: 50, buried: 50 });
+    store.compact().unwrap();
+    assert_eq!((store.garbage(), engine.entries(Tree::Present)), (Garbage::default(), 50 + 1));
+}
+
+/// Nobody who writes a row that was just read looks for its predecessor again: it comes along from the cache.
+#[test]
+fn what_a_version_follows_comes_from_the_cache_or_from_the_engine() {
+    for cache_bytes in [0, 1 << 20] {
+        let config = VersionsConfig { cache_bytes, ..VersionsConfig::default() };
+        let store = Versions::open(MemoryEngine::new(), config).unwrap();
+        for at in [10, 20, 30] {
+            store.apply(ts(at), &[(key(1), (at != 20).then(|| Bytes::from(at.to_string())))]);
+            flush(&store, at);
+        }
+        let history: Vec<_> = store.history(&key(1)).unwrap().into_iter().map(|v| (v.ts.as_u64(), v.value.is_some())).collect();
+        assert_eq!(history, [(10, true), (20, false), (30, true)]);
+    }
 }
 
 #[test]
@@ -120,7 +149,7 @@ fn a_hot_row_keeps_what_can_be_read_and_little_else() {
     let store = store();
     let (writes, keep) = (1000, 900);
     for at in 1..=writes {
-        store.collect(ts(at.min(keep)), None).unwrap();
+        store.collect(ts(at.min(keep))).unwrap();
         store.apply(ts(at), &[(key(1), Some(Bytes::from(at.to_string())))]);
     }
     assert!(store.history(&key(1)).unwrap().len() < 500, "a chain is trimmed while it grows");

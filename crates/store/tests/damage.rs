@@ -3,6 +3,7 @@
 use bytes::{BufMut, Bytes};
 use clock::Timestamp;
 use std::sync::Arc;
+use store::engine::Tree;
 use store::{Engine, MemoryEngine, StoreError, Versions, VersionsConfig, keys};
 
 fn ts(n: u64) -> Timestamp {
@@ -10,7 +11,7 @@ fn ts(n: u64) -> Timestamp {
 }
 
 fn put(engine: &MemoryEngine, key: Bytes, value: Bytes) {
-    engine.ingest(0, &mut std::iter::once((key, Some(value)))).unwrap();
+    engine.ingest(Tree::Present, 0, &mut std::iter::once((key, Some(value)))).unwrap();
 }
 
 fn open(engine: &Arc<MemoryEngine>) -> Result<Versions<Arc<MemoryEngine>>, StoreError> {
@@ -29,7 +30,7 @@ fn flushed() -> Arc<MemoryEngine> {
 
 #[test]
 fn a_flipped_bit_anywhere_in_the_header_is_refused() {
-    let header = flushed().get(&keys::meta("header")).unwrap().unwrap();
+    let header = flushed().get(Tree::Present, &keys::meta("header")).unwrap().unwrap();
     for at in 0..header.len() * 8 {
         let engine = flushed();
         let mut hurt = header.to_vec();
@@ -43,13 +44,13 @@ fn a_flipped_bit_anywhere_in_the_header_is_refused() {
 
 #[test]
 fn a_header_cut_short_is_refused_at_every_length() {
-    let header = flushed().get(&keys::meta("header")).unwrap().unwrap();
+    let header = flushed().get(Tree::Present, &keys::meta("header")).unwrap().unwrap();
     for length in 0..header.len() {
         let engine = flushed();
         put(&engine, keys::meta("header"), header.slice(..length));
         assert!(matches!(open(&engine).map(drop), Err(StoreError::Corrupt { .. })), "{length} bytes");
     }
-    for length in 0..28 {
+    for length in 0..36 {
         let engine = flushed();
         let mut short = vec![0; length];
         short.put_u32(crc32fast::hash(&short));
@@ -61,35 +62,46 @@ fn a_header_cut_short_is_refused_at_every_length() {
 #[test]
 fn a_header_of_another_format_is_named() {
     let engine = flushed();
-    let mut other = engine.get(&keys::meta("header")).unwrap().unwrap().to_vec();
+    let mut other = engine.get(Tree::Present, &keys::meta("header")).unwrap().unwrap().to_vec();
     other.truncate(other.len() - 4);
     other[..4].copy_from_slice(&9u32.to_be_bytes());
     other.put_u32(crc32fast::hash(&other));
     put(&engine, keys::meta("header"), Bytes::from(other));
     let error = open(&engine).map(drop).unwrap_err().to_string();
-    assert!(error.contains("format 9") && error.contains("format 1"), "{error}");
+    assert!(error.contains("format 9") && error.contains("format 2"), "{error}");
 }
 
 #[test]
 fn an_entry_that_is_no_version_stops_whoever_meets_it() {
-    for at in ["among the versions of a key", "between keys"] {
+    for odd in ["", "?", "short", "\u{7}12345678 of a kind that is not there"] {
         let engine = flushed();
-        let mut odd = keys::lower(b"key");
-        match at {
-            "between keys" => odd = b"\x01keyless".to_vec(),
-            _ => odd.extend_from_slice(b"?"),
-        }
-        put(&engine, Bytes::from(odd), Bytes::new());
+        put(&engine, keys::present(b"key"), Bytes::from(odd));
         let store = open(&engine).unwrap();
         let corrupt = |result: Result<(), StoreError>| matches!(result, Err(StoreError::Corrupt { .. }));
         let span = Bytes::from_static(b"k")..Bytes::from_static(b"l");
-        assert!(corrupt(store.scan(&span, ts(9), false, 10).map(drop)), "{at}");
-        assert!(corrupt(store.scan(&span, ts(9), true, 10).map(drop)), "{at}, backwards");
-        assert!(corrupt(store.collect(ts(9), None).map(drop)), "{at}, collecting");
-        assert!(corrupt(store.newest_in(&span, ts(0)).map(drop)), "{at}, certifying");
-        let got = store.get(b"key", ts(9));
-        assert_eq!(corrupt(got.map(drop)), at != "between keys", "{at}");
+        assert!(corrupt(store.scan(&span, ts(9), false, 10).map(drop)), "{odd}");
+        assert!(corrupt(store.scan(&span, ts(9), true, 10).map(drop)), "{odd}, backwards");
+        assert!(corrupt(store.newest_in(&span, ts(0)).map(drop)), "{odd}, certifying");
+        assert!(corrupt(store.get(b"key", ts(9)).map(drop)), "{odd}");
+        assert!(corrupt(store.history(b"key").map(drop)), "{odd}");
     }
+}
+
+#[test]
+fn an_entry_of_the_past_that_is_none_stops_whoever_looks_back() {
+    let engine = flushed();
+    let store = open(&engine).unwrap();
+    store.apply(ts(1 << 40), &[(Bytes::from_static(b"key"), None)]);
+    store.freeze(8, Bytes::new());
+    store.flush().unwrap();
+    drop(store);
+    let bucket = keys::Bucket::of(0, ts(1 << 40), store::versions::BUCKET_SHIFT);
+    let change = (bucket.key(b"key", ts(1 << 40)), Some(Bytes::from_static(b"short")));
+    engine.ingest(Tree::Past, 0, &mut std::iter::once(change)).unwrap();
+    let store = open(&engine).unwrap();
+    assert_eq!(store.get(b"key", ts(1 << 41)).unwrap(), None, "the present is whole");
+    assert!(matches!(store.get(b"key", ts(9)), Err(StoreError::Corrupt { .. })));
+    assert!(matches!(store.history(b"key"), Err(StoreError::Corrupt { .. })));
 }
 
 #[test]
@@ -106,7 +118,9 @@ fn a_full_disk_loses_nothing_and_resumes() {
     assert!(store.flush().unwrap());
     assert_eq!((store.frozen_layers(), store.flushed_position()), (0, 8));
     engine.set_full(true);
-    assert_eq!(store.collect(ts(5), None), Err(StoreError::DiskFull), "removing needs room, too");
+    let later = ts(1 << 40);
+    assert_eq!(store.collect(later), Err(StoreError::DiskFull), "the threshold needs room, too");
     engine.set_full(false);
-    assert_eq!(store.collect(ts(5), None).unwrap().removed, 1);
+    assert_eq!((store.garbage().past, store.collect(later)), (1, Ok(later)));
+    assert_eq!(store.garbage().past, 0);
 }

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use model::{World, step};
 use proptest::prelude::*;
 use std::ops::ControlFlow;
+use store::engine::Tree;
 use store::{Engine, FjallEngine, FjallOptions};
 use tempfile::TempDir;
 
@@ -22,6 +23,7 @@ impl World for OnDisk {
     }
     fn crash(&mut self, _: u8) {}
     fn set_full(&mut self, _: bool) {}
+    fn fail_sync(&mut self) {}
 }
 
 proptest! {
@@ -34,14 +36,14 @@ proptest! {
 
 fn put(engine: &FjallEngine, entries: &[(&'static str, Option<&'static str>)]) {
     let mut changes = entries.iter().map(|(k, v)| (Bytes::from(*k), v.map(Bytes::from)));
-    engine.ingest(0, &mut changes).unwrap();
+    engine.ingest(Tree::Past, 0, &mut changes).unwrap();
 }
 
 fn all(engine: &FjallEngine, reverse: bool) -> Vec<(String, String)> {
     let mut found = Vec::new();
     engine
-        .scan(b"", b"~", reverse, &mut |key, value| {
-            found.push((String::from_utf8_lossy(key).into(), String::from_utf8_lossy(&value).into()));
+        .scan(Tree::Past, b"", b"~", reverse, &mut |key, value| {
+            found.push((String::from_utf8_lossy(&key).into(), String::from_utf8_lossy(&value).into()));
             ControlFlow::Continue(())
         })
         .unwrap();
@@ -57,8 +59,8 @@ fn the_newest_ingestion_wins_also_after_reopening() {
             put(&engine, &[("a", Some(round)), ("b", Some("b")), (["c", "d", "e", "f", "g", "h"][again], Some(round))]);
         }
         put(&engine, &[("b", None)]);
-        assert_eq!(engine.get(b"a").unwrap().unwrap(), round);
-        assert_eq!(engine.get(b"b").unwrap(), None);
+        assert_eq!(engine.get(Tree::Past, b"a").unwrap().unwrap(), round);
+        assert_eq!(engine.get(Tree::Past, b"b").unwrap(), None);
         drop(engine);
         let engine = FjallEngine::open(dir.path(), options()).unwrap();
         let forward = all(&engine, false);
@@ -81,7 +83,7 @@ fn an_ingestion_that_was_not_finished_leaves_nothing() {
             assert!(n < 2, "the process dies here");
             (Bytes::from(format!("k{n}")), Some(Bytes::from_static(b"v")))
         });
-        engine.ingest(0, &mut changes)
+        engine.ingest(Tree::Past, 0, &mut changes)
     }));
     assert!(stopped.is_err());
     assert_eq!(all(&engine, false).len(), 1);
@@ -89,5 +91,5 @@ fn an_ingestion_that_was_not_finished_leaves_nothing() {
     let engine = FjallEngine::open(dir.path(), options()).unwrap();
     assert_eq!(all(&engine, false).len(), 1);
     put(&engine, &[("a", Some("2"))]);
-    assert_eq!(engine.get(b"a").unwrap().unwrap(), "2");
+    assert_eq!(engine.get(Tree::Past, b"a").unwrap().unwrap(), "2");
 }

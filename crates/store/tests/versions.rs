@@ -23,6 +23,9 @@ impl World for Memory {
     fn set_full(&mut self, full: bool) {
         self.0.set_full(full);
     }
+    fn fail_sync(&mut self) {
+        self.0.fail_syncs(1);
+    }
 }
 
 proptest! {
@@ -48,6 +51,7 @@ fn the_model_notices_a_forgotten_version() {
         fn set_full(&mut self, full: bool) {
             self.0.set_full(full);
         }
+        fn fail_sync(&mut self) {}
     }
     let steps = [Step::Apply(vec![(1, Some(1))], 1), Step::Freeze, Step::Flush, Step::Crash(0)];
     assert!(model::run(&mut Forgetful(Memory::default()), &steps, 0).is_err());

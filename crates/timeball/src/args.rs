@@ -33,7 +33,7 @@ timeball start --store DIR [options]
   --hybrid-error-max D    beyond this clock error nothing that needs the bound is served (1s)
   --max-connections N     sessions at a time (600)
   --memory SIZE           what the node may take of the machine: 512MiB, 4GiB (a quarter of it)
-  --retention D           old versions are kept so long, for `AS OF SYSTEM TIME` and its like (10m)
+  --retention D           old versions are kept so long, for `AS OF SYSTEM TIME` and its like (5m)
   --log text|json         form of the log on standard error (text)
   --insecure              allow addresses other than loopback: there is no TLS and no password yet
 SIGTERM or SIGINT lets statements end and stops within 10 seconds.

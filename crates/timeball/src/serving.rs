@@ -119,7 +119,11 @@ fn open_node(
 ) -> Result<Arc<KvNode<FjallEngine>>, String> {
     let shares = &memory.shares;
     let engine = FjallOptions { cache_bytes: shares.block_cache_bytes as u64 };
-    let versions = VersionsConfig { cache_bytes: shares.row_cache_bytes, freeze_bytes: shares.layer_bytes };
+    let versions = VersionsConfig {
+        cache_bytes: shares.row_cache_bytes,
+        freeze_bytes: shares.layer_bytes,
+        ..VersionsConfig::default()
+    };
     let began = Instant::now();
     let engine = FjallEngine::open(&store.engine(), engine).map_err(|e| e.to_string())?;
     let versions = Versions::open(engine, versions).map_err(|e| e.to_string())?;

@@ -1,9 +1,9 @@
 //! The thread for space: versions go from memory to the engine, the log's segments come back, old versions are collected.
 
 use super::Inner;
-use bytes::Bytes;
 use clock::Timestamp;
 use std::sync::atomic::Ordering::SeqCst;
+use std::thread::JoinHandle;
 use std::time::Duration;
 use store::{Engine, StoreError};
 
@@ -15,10 +15,16 @@ const RETRY_AFTER: Duration = Duration::from_millis(500);
 const SEGMENTS_MAX: usize = 12;
 /// Frozen layers at which commits wait for the engine.
 const CROWDED_LAYERS: usize = 4;
-/// Collections begin at least this far apart, and half a retention window: each walks the whole engine.
-const COLLECT_EVERY_NS_MIN: u64 = 1_000_000_000;
-/// Versions go to the engine at least this often, however few: it bounds the replay of a restart, and lets collection go on.
+/// The threshold of collection is raised this often, or four times per retention window if that is more often. Raising it costs a
+/// record of the log.
+const COLLECT_EVERY_NS: u64 = 10_000_000_000;
+const COLLECT_EVERY_NS_MIN: u64 = 500_000_000;
+/// Versions go to the engine at least this often, however few: it bounds the replay of a restart.
 const FREEZE_EVERY_NS: u64 = 120_000_000_000;
+/// And this often while there is a past to collect: a threshold counts once the engine holds what was before it.
+const FREEZE_EVERY_NS_COLLECTING: u64 = 20_000_000_000;
+/// Where nothing is written any more and a part of the present is hidden or buried, it is written anew after this long.
+const IDLE_NS: u64 = 30_000_000_000;
 
 /// Log written since the last freeze at which the next is due: a restart replays what no flush has taken over. Bytes, and records, which
 /// may be small.
@@ -59,15 +65,6 @@ impl Room {
     }
 }
 
-/// How far a collection has come.
-#[derive(Default)]
-struct Sweep {
-    threshold: Option<Timestamp>,
-    from: Option<Bytes>,
-    /// Entries removed and not reclaimed.
-    removed: usize,
-}
-
 /// When the versions in memory were last frozen.
 struct Frozen {
     at_ns: u64,
@@ -97,7 +94,7 @@ pub(super) fn run<E: Engine>(inner: &Inner<E>) {
     // What was replayed is written out at once: else the next crash replays it again.
     let mut frozen: Option<Frozen> = None;
     let mut collected_ns = inner.monotonic_ns();
-    let mut sweep = Sweep::default();
+    let mut compaction = Compaction::default();
     while !inner.stopping.load(SeqCst) {
         std::thread::park_timeout(LOOK_EVERY);
         let now_ns = inner.monotonic_ns();
@@ -105,8 +102,13 @@ pub(super) fn run<E: Engine>(inner: &Inner<E>) {
         let full = room == Room::Full;
         tell_room(inner, full);
         let ttl_seconds = if full { ttl_seconds.min(FULL_TTL_SECONDS) } else { ttl_seconds };
-        let collect_every_ns = (ttl_seconds * 500_000_000).max(COLLECT_EVERY_NS_MIN);
-        if frozen.as_ref().is_none_or(|frozen| freeze_due(inner, room, frozen, FREEZE_EVERY_NS.min(collect_every_ns))) {
+        let collect_every_ns = (ttl_seconds * 250_000_000).clamp(COLLECT_EVERY_NS_MIN, COLLECT_EVERY_NS);
+        let garbage = inner.node.versions().garbage();
+        let freeze_every_ns = match garbage.past + garbage.graves {
+            0 => FREEZE_EVERY_NS,
+            _ => FREEZE_EVERY_NS_COLLECTING.min(2 * collect_every_ns),
+        };
+        if frozen.as_ref().is_none_or(|frozen| freeze_due(inner, room, frozen, freeze_every_ns)) {
             frozen = Some(Frozen::now(inner));
             inner.node.freeze();
         }
@@ -128,11 +130,51 @@ pub(super) fn run<E: Engine>(inner: &Inner<E>) {
             crate::log::warning("no space could be made ready for the log", &[("cause", &e)]);
             std::thread::park_timeout(RETRY_AFTER);
         }
-        collect_some(inner, &mut sweep, full);
-        if now_ns.saturating_sub(collected_ns) >= collect_every_ns {
+        collect_some(inner, full);
+        compaction.look(inner, now_ns);
+        let past = garbage.past + garbage.graves > 0 || inner.node.versions().active_bytes() > 0;
+        if past && now_ns.saturating_sub(collected_ns) >= collect_every_ns {
             collected_ns = now_ns;
             propose_collection(inner, ttl_seconds);
         }
+    }
+}
+
+/// The present being written anew, on a thread of its own: it may take minutes, while flushes go on.
+#[derive(Default)]
+struct Compaction {
+    running: Option<JoinHandle<()>>,
+    /// Commits, and since when there was none.
+    quiet: (u64, u64),
+    /// What the engine wrote before it became quiet was merged.
+    tidied: bool,
+}
+
+impl Compaction {
+    fn look<E: Engine>(&mut self, inner: &Inner<E>, now_ns: u64) {
+        let written = inner.node.counters().txn_commits.get();
+        if self.quiet.0 != written {
+            (self.quiet, self.tidied) = ((written, now_ns), false);
+        }
+        if self.running.as_ref().is_some_and(|thread| !thread.is_finished()) {
+            return;
+        }
+        self.running = None;
+        let versions = inner.node.versions();
+        // What hides older entries is told by runs that were never merged.
+        let idle = now_ns - self.quiet.1 >= IDLE_NS && !self.tidied;
+        let untidy = versions.engine().unmerged_runs() > 0 || versions.garbage().buried > 0;
+        if !versions.compaction_due() && !(idle && untidy) {
+            return;
+        }
+        self.tidied = idle;
+        let versions = versions.clone();
+        // It is not waited for at the end: what it wrote and nobody names is removed by the next start.
+        let compact = move || match versions.compact() {
+            Ok(()) | Err(StoreError::DiskFull) => {}
+            Err(e) => crate::log::warning("the present could not be written anew", &[("cause", &e)]),
+        };
+        self.running = std::thread::Builder::new().name("compaction".into()).spawn(compact).ok();
     }
 }
 
@@ -202,24 +244,15 @@ fn propose_collection<E: Engine>(inner: &Inner<E>, ttl_seconds: u64) {
     }
 }
 
-/// One bounded part of a collection, if one is allowed; at its end, with a full disk, the engine gives back what was removed.
-fn collect_some<E: Engine>(inner: &Inner<E>, sweep: &mut Sweep, full: bool) {
+/// Gives the past below the threshold back, if one is allowed; with a full disk, what that freed in the engine at once.
+fn collect_some<E: Engine>(inner: &Inner<E>, full: bool) {
     let Some(threshold) = inner.node.collectable() else { return };
-    if sweep.from.is_none() && sweep.threshold == Some(threshold) {
-        return;
-    }
-    sweep.threshold = Some(threshold);
     let versions = inner.node.versions();
-    match versions.collect(threshold, sweep.from.as_ref()) {
-        Ok(done) => {
-            sweep.from = done.next;
-            sweep.removed += done.removed;
-        }
-        Err(StoreError::DiskFull) => {}
+    match versions.collect(threshold) {
+        Ok(_) | Err(StoreError::DiskFull) => {}
         Err(e) => inner.fail(&e.to_string()),
     }
-    if full && sweep.from.is_none() && sweep.removed > 0 {
-        sweep.removed = 0;
+    if full && versions.garbage().buried > 0 {
         match versions.engine().reclaim() {
             Ok(()) => crate::log::info("space was reclaimed", &[("engine_bytes", &versions.engine().disk_bytes())]),
             Err(StoreError::DiskFull) => {

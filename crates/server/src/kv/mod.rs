@@ -35,7 +35,7 @@ mod transaction;
 mod writer;
 
 pub use log::{MemoryLog, RecordLog};
-pub use open::{KvOptions, OpenError};
+pub use open::{KvOptions, OpenError, RETENTION_SECONDS};
 
 use bytes::Bytes;
 use clock::Timestamp;

@@ -31,7 +31,7 @@ impl Default for KvOptions {
     fn default() -> Self {
         KvOptions {
             node: NodeOptions::default(),
-            gc_ttl_seconds: 600,
+            gc_ttl_seconds: RETENTION_SECONDS,
             memory: Memory::new(Shares::default(), || {}),
             scratch_dir: None,
         }
@@ -121,6 +121,9 @@ impl<E: Engine> KvNode<E> {
         Ok(Arc::new(KvNode { inner, threads: Mutex::new(threads) }))
     }
 }
+
+/// Default of [`KvOptions::gc_ttl_seconds`]: what nobody holds open can be read for so long after it was replaced.
+pub const RETENTION_SECONDS: u64 = 300;
 
 /// Records larger than this are copied apart when replayed, so that one row in a cache does not keep the whole record in
 /// memory.

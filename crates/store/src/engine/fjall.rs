@@ -11,15 +11,19 @@
 //! Caveat: fjall ends its compaction thread for good when a compaction fails (a full disk, say). The next ingestion
 //! notices and opens the database anew.
 
-use super::{Change, Engine, Visit};
-use crate::StoreError;
+use super::{Change, Engine, Tree, Visit};
 use crate::disk::{Room, real};
+use crate::{StoreError, keys};
 use bytes::Bytes;
-use fjall::config::{BlockSizePolicy, FilterPolicy};
+use clock::Timestamp;
+use fjall::compaction::filter::{CompactionFilter, CompactionFilterResult, Context, Factory, ItemAccessor, Verdict};
+use fjall::config::{BlockSizePolicy, BloomConstructionPolicy, FilterPolicy, FilterPolicyEntry};
 use fjall::{AbstractTree, Database, Keyspace, KeyspaceCreateOptions, LsmError, PersistMode};
 use parking_lot::{Mutex, RwLock};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Default of [`FjallOptions::cache_bytes`].
 pub const BLOCK_CACHE_BYTES: u64 = 256 << 20;
@@ -46,11 +50,41 @@ impl Default for FjallOptions {
     }
 }
 
+/// Bits of a filter per key of the present: one key in a hundred that is not there is looked for in vain.
+const FILTER_BITS: f32 = 10.0;
+/// The trees' names in fjall.
+const PRESENT: &str = "present";
+const PAST: &str = "past";
+/// What the one tree of stores before 2026-11-22 was called: versions of present and past side by side.
+const BEFORE: &str = "versions";
+
+/// Drops deletions that nobody can look behind any more, while tables are merged. A deletion that hides an older table's entry
+/// becomes fjall's own tombstone, which goes when it has met what it hides.
+struct Burial(Arc<AtomicU64>);
+
+impl Factory for Burial {
+    fn name(&self) -> &'static str {
+        "burial"
+    }
+    fn make_filter(&self, _: &Context) -> Box<dyn CompactionFilter> {
+        Box::new(Buried(Timestamp::from_u64(self.0.load(Ordering::Acquire))))
+    }
+}
+
+struct Buried(Timestamp);
+
+impl CompactionFilter for Buried {
+    fn filter_item(&mut self, item: ItemAccessor<'_>, _: &Context) -> CompactionFilterResult {
+        Ok(if keys::is_grave_below(&item.value()?, self.0) { Verdict::Remove } else { Verdict::Keep })
+    }
+}
+
 struct Open {
     database: Database,
-    versions: Keyspace,
-    /// What [`Open::merge`] saw last.
-    seen: Mutex<Seen>,
+    present: Keyspace,
+    past: Keyspace,
+    /// What [`Open::merge`] saw last of each.
+    seen: Mutex<[Seen; 2]>,
 }
 
 /// A state of the tree, by fjall's number for it.
@@ -68,6 +102,10 @@ const TABLES_DIR: &str = "tables";
 pub struct FjallEngine {
     path: PathBuf,
     options: FjallOptions,
+    /// Deletions at or below this may go.
+    buried: Arc<AtomicU64>,
+    /// The present is being written anew: meanwhile nothing is opened anew, for readers would wait for as long.
+    compacting: AtomicBool,
     /// `None` only while it is opened anew.
     open: RwLock<Option<Open>>,
 }
@@ -91,27 +129,52 @@ fn of(doing: &'static str, error: &fjall::Error) -> StoreError {
 }
 
 impl Open {
-    fn at(path: &Path, options: &FjallOptions) -> Result<Open, StoreError> {
+    fn at(path: &Path, options: &FjallOptions, buried: &Arc<AtomicU64>) -> Result<Open, StoreError> {
+        let buried = buried.clone();
         let builder = Database::builder(path)
             .cache_size(options.cache_bytes)
             .worker_threads(COMPACTION_THREADS)
-            .manual_journal_persist(true);
-        let database = builder.open().map_err(|e| of("opening the engine", &e))?;
-        // No bloom filters: a version is looked for by seeking, never by its exact key.
-        let create = || {
-            KeyspaceCreateOptions::default()
-                .data_block_size_policy(BlockSizePolicy::all(BLOCK_BYTES))
-                .filter_policy(FilterPolicy::disabled())
-        };
-        let versions = database.keyspace("versions", create).map_err(|e| of("opening the engine", &e))?;
-        Ok(Open { database, versions, seen: Mutex::default() })
+            .manual_journal_persist(true)
+            .with_compaction_filter_factories(Arc::new(move |name| {
+                (name == PRESENT).then(|| Arc::new(Burial(buried.clone())) as Arc<dyn Factory>)
+            }));
+        let failed = |e| of("opening the engine", &e);
+        let database = builder.open().map_err(failed)?;
+        if database.keyspace_exists(BEFORE) {
+            return Err(StoreError::Failed {
+                doing: "opening the engine",
+                cause: "the store was written by a version before 2026-11-22, in a format that this one does not read; dump it with \
+                        pg_dump on that version and load it into a new store"
+                    .into(),
+            });
+        }
+        let options = || KeyspaceCreateOptions::default().data_block_size_policy(BlockSizePolicy::all(BLOCK_BYTES));
+        let bloom = FilterPolicyEntry::Bloom(BloomConstructionPolicy::BitsPerKey(FILTER_BITS));
+        // The past is sought, never got: a filter would not be asked.
+        let (present, past) = (FilterPolicy::all(bloom), FilterPolicy::disabled());
+        let present = database.keyspace(PRESENT, || options().filter_policy(present)).map_err(failed)?;
+        let past = database.keyspace(PAST, || options().filter_policy(past)).map_err(failed)?;
+        Ok(Open { database, present, past, seen: Mutex::default() })
     }
 
-    /// Has fjall look for one more merge, unless it is at one or found nothing the last time.
+    fn tree(&self, tree: Tree) -> &Keyspace {
+        match tree {
+            Tree::Present => &self.present,
+            Tree::Past => &self.past,
+        }
+    }
+
+    /// Has fjall look for one more merge in each tree, unless it is at one or found nothing the last time.
     fn merge(&self) -> Result<(), fjall::Error> {
-        let tree = &self.versions.tree;
+        for (tree, seen) in [&self.present, &self.past].into_iter().zip(self.seen.lock().iter_mut()) {
+            self.merge_tree(tree, seen)?;
+        }
+        Ok(())
+    }
+
+    fn merge_tree(&self, keyspace: &Keyspace, seen: &mut Seen) -> Result<(), fjall::Error> {
+        let tree = &keyspace.tree;
         let state = Some(tree.current_version().id());
-        let mut seen = self.seen.lock();
         if seen.state != state {
             // It looks by itself after an ingestion: let it begin.
             *seen = Seen { state, looked: false };
@@ -124,9 +187,9 @@ impl Open {
         // behind; its number is the one between ours. Should a merge take numbers just then, the file stays until the
         // next start.
         let before = tree.get_next_table_id();
-        let empty = self.versions.start_ingestion()?;
+        let empty = keyspace.start_ingestion()?;
         if tree.get_next_table_id() == before + 2 {
-            let file = self.versions.path().join(TABLES_DIR).join((before + 1).to_string());
+            let file = keyspace.path().join(TABLES_DIR).join((before + 1).to_string());
             std::fs::remove_file(file).map_err(fjall::Error::Io)?;
         }
         empty.finish()?;
@@ -146,8 +209,9 @@ impl FjallEngine {
     /// # Errors
     /// [`StoreError::Failed`], [`StoreError::Corrupt`], [`StoreError::DiskFull`].
     pub fn open(path: &Path, options: FjallOptions) -> Result<Self, StoreError> {
-        let open = Open::at(path, &options)?;
-        Ok(FjallEngine { path: path.to_path_buf(), options, open: RwLock::new(Some(open)) })
+        let buried = Arc::new(AtomicU64::new(0));
+        let open = Open::at(path, &options, &buried)?;
+        Ok(FjallEngine { path: path.to_path_buf(), options, buried, compacting: AtomicBool::new(false), open: RwLock::new(Some(open)) })
     }
 
     fn with<R>(&self, f: impl FnOnce(&Open) -> Result<R, StoreError>) -> Result<R, StoreError> {
@@ -166,9 +230,13 @@ impl FjallEngine {
     }
 
     fn reopen(&self) -> Result<(), StoreError> {
+        if self.compacting.load(Ordering::Acquire) {
+            // Whoever asks tries again.
+            return Err(StoreError::DiskFull);
+        }
         let mut open = self.open.write();
         *open = None;
-        *open = Some(Open::at(&self.path, &self.options)?);
+        *open = Some(Open::at(&self.path, &self.options, &self.buried)?);
         Ok(())
     }
 
@@ -182,19 +250,19 @@ impl FjallEngine {
 }
 
 impl Engine for FjallEngine {
-    fn get(&self, key: &[u8]) -> Result<Option<Bytes>, StoreError> {
-        self.with(|open| Ok(open.versions.get(key).map_err(|e| of("reading", &e))?.map(Bytes::from)))
+    fn get(&self, tree: Tree, key: &[u8]) -> Result<Option<Bytes>, StoreError> {
+        self.with(|open| Ok(open.tree(tree).get(key).map_err(|e| of("reading", &e))?.map(Bytes::from)))
     }
 
-    fn scan(&self, from: &[u8], to: &[u8], reverse: bool, visit: &mut Visit<'_>) -> Result<(), StoreError> {
+    fn scan(&self, tree: Tree, from: &[u8], to: &[u8], reverse: bool, visit: &mut Visit<'_>) -> Result<(), StoreError> {
         if from >= to {
             return Ok(());
         }
         self.with(|open| {
-            let mut entries = open.versions.range(from..to);
+            let mut entries = open.tree(tree).range(from..to);
             while let Some(entry) = if reverse { entries.next_back() } else { entries.next() } {
                 let (key, value) = entry.into_inner().map_err(|e| of("reading", &e))?;
-                if visit(&key, Bytes::from(value)).is_break() {
+                if visit(Bytes::from(key), Bytes::from(value)).is_break() {
                     break;
                 }
             }
@@ -202,14 +270,14 @@ impl Engine for FjallEngine {
         })
     }
 
-    fn ingest(&self, bytes: usize, changes: &mut dyn Iterator<Item = Change>) -> Result<(), StoreError> {
+    fn ingest(&self, tree: Tree, bytes: usize, changes: &mut dyn Iterator<Item = Change>) -> Result<(), StoreError> {
         self.revive()?;
         if self.room().is_some_and(|room| room.free < INGESTION_BYTES + bytes as u64) {
             return Err(StoreError::DiskFull);
         }
         let ingested = self.with(|open| {
             let failed = |e: fjall::Error| of("writing to the engine", &e);
-            let mut ingestion = open.versions.start_ingestion().map_err(failed)?;
+            let mut ingestion = open.tree(tree).start_ingestion().map_err(failed)?;
             for (key, value) in changes {
                 match value {
                     Some(value) => ingestion.write(key, value),
@@ -225,7 +293,10 @@ impl Engine for FjallEngine {
     fn unmerged_runs(&self) -> usize {
         // A dead database merges nothing: the ingestion that opens it anew must not wait for that.
         let open = self.open.read();
-        open.as_ref().filter(|open| !open.is_dead()).map_or(0, |open| open.versions.tree.l0_run_count())
+        open.as_ref().filter(|open| !open.is_dead()).map_or(0, |open| {
+            let runs = |keyspace: &Keyspace| keyspace.tree.l0_run_count();
+            runs(&open.present).max(runs(&open.past))
+        })
     }
 
     fn merge(&self) {
@@ -240,8 +311,31 @@ impl Engine for FjallEngine {
         Ok(())
     }
 
+    fn bury(&self, threshold: Timestamp) {
+        self.buried.fetch_max(threshold.as_u64(), Ordering::AcqRel);
+    }
+
+    fn drop_past_below(&self, key: &[u8]) -> Result<(), StoreError> {
+        self.with(|open| open.past.tree.drop_range(..key).map_err(|e| of("dropping the past", &fjall::Error::Storage(e))))
+    }
+
+    fn compact(&self) -> Result<(), StoreError> {
+        self.revive()?;
+        if self.room().is_some_and(|room| room.free < INGESTION_BYTES + self.disk_bytes()) {
+            return Err(StoreError::DiskFull);
+        }
+        self.compacting.store(true, Ordering::Release);
+        let done = self.with(|open| open.present.major_compact().map_err(|e| of("merging the engine", &e)));
+        self.compacting.store(false, Ordering::Release);
+        done
+    }
+
+    fn entries(&self, tree: Tree) -> u64 {
+        self.open.read().as_ref().map_or(0, |open| open.tree(tree).approximate_len() as u64)
+    }
+
     fn disk_bytes(&self) -> u64 {
-        self.open.read().as_ref().map_or(0, |open| open.versions.disk_space())
+        self.open.read().as_ref().map_or(0, |open| open.present.disk_space() + open.past.disk_space())
     }
 
     fn cache_bytes(&self) -> u64 {
@@ -257,7 +351,7 @@ impl Engine for FjallEngine {
         if self.disk_bytes() > RECLAIM_BYTES_MAX {
             return Ok(());
         }
-        self.tidied(self.with(|open| open.versions.major_compact().map_err(|e| of("merging the engine", &e))))?;
+        self.tidied(self.with(|open| open.present.major_compact().map_err(|e| of("merging the engine", &e))))?;
         // The files of before are kept for readers of before until a later merge, for which a full disk may have no room and nobody a
         // reason. Opening deletes what no version names.
         self.reopen()

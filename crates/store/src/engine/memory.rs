@@ -1,25 +1,45 @@
 //! An engine in memory, for tests and the simulator: it forgets what was not synced when told to crash.
 
-use super::{Change, Engine, Visit};
-use crate::StoreError;
+use super::{Change, Engine, Tree, Visit};
+use crate::{StoreError, keys};
 use bytes::Bytes;
+use clock::Timestamp;
 use parking_lot::RwLock;
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
-/// A map in memory, with the steps that a crash would undo.
+/// Two maps in memory, with the steps that a crash would undo.
 #[derive(Default)]
 pub struct MemoryEngine {
     state: RwLock<State>,
 }
 
+type Map = BTreeMap<Bytes, Bytes>;
+
 #[derive(Default)]
 struct State {
-    map: BTreeMap<Bytes, Bytes>,
+    present: Map,
+    past: Map,
     /// What each step since the last sync replaced, in order.
-    undo: Vec<Vec<Change>>,
+    undo: Vec<(Tree, Vec<Change>)>,
+    buried: Timestamp,
     full: bool,
     failing_syncs: u32,
+}
+
+impl State {
+    fn map(&self, tree: Tree) -> &Map {
+        match tree {
+            Tree::Present => &self.present,
+            Tree::Past => &self.past,
+        }
+    }
+    fn map_mut(&mut self, tree: Tree) -> &mut Map {
+        match tree {
+            Tree::Present => &mut self.present,
+            Tree::Past => &mut self.past,
+        }
+    }
 }
 
 impl MemoryEngine {
@@ -32,13 +52,15 @@ impl MemoryEngine {
     /// cache may write early), the rest did not.
     pub fn crash(&self, survive: usize) {
         let mut state = self.state.write();
+        state.buried = Timestamp::MIN;
         let undo = std::mem::take(&mut state.undo);
         let keep = survive.min(undo.len());
-        for step in undo.into_iter().skip(keep).rev() {
+        for (tree, step) in undo.into_iter().skip(keep).rev() {
+            let map = state.map_mut(tree);
             for (key, old) in step {
                 match old {
-                    Some(value) => state.map.insert(key, value),
-                    None => state.map.remove(&key),
+                    Some(value) => map.insert(key, value),
+                    None => map.remove(&key),
                 };
             }
         }
@@ -61,39 +83,40 @@ impl MemoryEngine {
 }
 
 impl Engine for MemoryEngine {
-    fn get(&self, key: &[u8]) -> Result<Option<Bytes>, StoreError> {
-        Ok(self.state.read().map.get(key).cloned())
+    fn get(&self, tree: Tree, key: &[u8]) -> Result<Option<Bytes>, StoreError> {
+        Ok(self.state.read().map(tree).get(key).cloned())
     }
 
-    fn scan(&self, from: &[u8], to: &[u8], reverse: bool, visit: &mut Visit<'_>) -> Result<(), StoreError> {
+    fn scan(&self, tree: Tree, from: &[u8], to: &[u8], reverse: bool, visit: &mut Visit<'_>) -> Result<(), StoreError> {
         if from >= to {
             return Ok(());
         }
         let state = self.state.read();
-        let mut range = state.map.range::<[u8], _>((Bound::Included(from), Bound::Excluded(to)));
+        let mut range = state.map(tree).range::<[u8], _>((Bound::Included(from), Bound::Excluded(to)));
         while let Some((key, value)) = if reverse { range.next_back() } else { range.next() } {
-            if visit(key, value.clone()).is_break() {
+            if visit(key.clone(), value.clone()).is_break() {
                 break;
             }
         }
         Ok(())
     }
 
-    fn ingest(&self, _bytes: usize, changes: &mut dyn Iterator<Item = Change>) -> Result<(), StoreError> {
+    fn ingest(&self, tree: Tree, _: usize, changes: &mut dyn Iterator<Item = Change>) -> Result<(), StoreError> {
         let mut state = self.state.write();
         if state.full {
             return Err(StoreError::DiskFull);
         }
+        let map = state.map_mut(tree);
         let mut undo = Vec::new();
         for (key, value) in changes {
             let old = match value {
-                Some(value) => state.map.insert(key.clone(), value),
-                None => state.map.remove(&key),
+                Some(value) => map.insert(key.clone(), value),
+                None => map.remove(&key),
             };
             debug_assert!(undo.last().is_none_or(|(last, _): &Change| *last < key), "ingested keys must ascend");
             undo.push((key, old));
         }
-        state.undo.push(undo);
+        state.undo.push((tree, undo));
         Ok(())
     }
 
@@ -110,7 +133,35 @@ impl Engine for MemoryEngine {
         Ok(())
     }
 
+    fn bury(&self, threshold: Timestamp) {
+        let mut state = self.state.write();
+        state.buried = state.buried.max(threshold);
+    }
+
+    fn drop_past_below(&self, key: &[u8]) -> Result<(), StoreError> {
+        let mut state = self.state.write();
+        // What a crash would undo stays: undoing it twice would bring a part of it back.
+        if state.undo.is_empty() {
+            state.past = state.past.split_off(key);
+        }
+        Ok(())
+    }
+
+    fn compact(&self) -> Result<(), StoreError> {
+        let mut state = self.state.write();
+        if state.undo.is_empty() {
+            let buried = state.buried;
+            state.present.retain(|_, entry| !keys::is_grave_below(entry, buried));
+        }
+        Ok(())
+    }
+
+    fn entries(&self, tree: Tree) -> u64 {
+        self.state.read().map(tree).len() as u64
+    }
+
     fn disk_bytes(&self) -> u64 {
-        self.state.read().map.iter().map(|(k, v)| (k.len() + v.len()) as u64).sum()
+        let state = self.state.read();
+        state.present.iter().chain(&state.past).map(|(k, v)| (k.len() + v.len()) as u64).sum()
     }
 }

@@ -75,23 +75,26 @@ impl RowCache {
         shard.find(hash, key).map(|at| shard.slots[at].version.ts)
     }
 
-    /// Puts the newest version of a key; an older one than the cache holds is ignored.
-    pub fn put(&self, key: &[u8], version: Version) {
+    /// Puts the newest version of a key; an older one than the cache holds is ignored. Gives the one that it took the place of: as the
+    /// cache holds newest versions, nothing was between the two.
+    pub fn put(&self, key: &[u8], version: Version) -> Option<Version> {
         let (hash, shard) = self.locate(key);
         let cost = cost(key, &version);
         let mut shard = shard.lock();
         if let Some(at) = shard.find(hash, key) {
             let slot = &mut shard.slots[at];
-            if slot.version.ts <= version.ts {
-                let old = slot.version.value.as_ref().map_or(0, Bytes::len);
-                let new = version.value.as_ref().map_or(0, Bytes::len);
-                slot.version = version;
-                shard.bytes = shard.bytes + new - old;
+            if slot.version.ts > version.ts {
+                return None;
             }
-            return;
+            let size = |version: &Version| version.value.as_ref().map_or(0, Bytes::len);
+            let new = size(&version);
+            let old = std::mem::replace(&mut slot.version, version);
+            let same = old.ts == slot.version.ts;
+            shard.bytes = shard.bytes + new - size(&old);
+            return (!same).then_some(old);
         }
         if cost > self.shard_bytes_max {
-            return;
+            return None;
         }
         shard.make_room(&self.hasher, self.shard_bytes_max - cost);
         let place = shard.slots.len() as u32;
@@ -99,6 +102,7 @@ impl RowCache {
         shard.bytes += cost;
         let Shard { index, slots, .. } = &mut *shard;
         index.insert_unique(hash, place, |at| self.hasher.hash_one(&slots[*at as usize].key[..]));
+        None
     }
 
     /// Bytes held, about.

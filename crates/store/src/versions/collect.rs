@@ -1,99 +1,95 @@
-//! Collection: removing versions that no snapshot can read any more.
+//! Collection: forgetting the past that no snapshot can read any more.
+//!
+//! The past goes by whole buckets of time, in which nothing needs to be looked at. Deletions stand in the present until nobody can look
+//! behind them; then merges drop them, and where many of them wait, the present is written anew ([`Versions::compact`]).
 
 use super::flush::Header;
-use super::{COLLECT_RUNS_MAX, Versions, damaged_key};
-use crate::engine::Change;
-use crate::{Engine, StoreError, keys};
-use bytes::Bytes;
+use super::{UNMERGED_RUNS_MAX, Versions};
+use crate::engine::Tree;
+use crate::keys::Bucket;
+use crate::{Engine, StoreError};
 use clock::Timestamp;
-use std::ops::ControlFlow;
+use std::sync::atomic::Ordering;
 
-/// Entries of the engine that one [`Versions::collect`] looks at, about.
-pub const COLLECT_STEPS_MAX: usize = 262_144;
+/// Fewer deletions than this do not make [`Versions::compaction_due`].
+const GRAVES_MIN: u64 = 10_000;
+/// The present is written anew when one entry in so many is a deletion that may go: each entry is then written about so often once more.
+const GRAVES_PART: u64 = 5;
 
-/// What one step of collection did.
+/// What there is of the past.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Collected {
-    /// Snapshots below this are refused from now on: the threshold asked for, or less where an older snapshot is open.
-    pub threshold: Timestamp,
-    /// Versions removed from the engine.
-    pub removed: usize,
-    /// Where the next step goes on; `None`: the engine was walked to its end.
-    pub next: Option<Bytes>,
-}
-
-/// Decides, newest version first, which versions of a key go.
-struct Sweep {
-    threshold: Timestamp,
-    stem: Vec<u8>,
-    /// A version at or below the threshold was met: older ones are hidden.
-    hidden: bool,
-    steps: usize,
-    removals: Vec<Change>,
-}
-
-impl Sweep {
-    /// Gives `false` where the sweep has done enough and `physical` begins another key.
-    fn visit(&mut self, physical: &[u8], parts: &keys::Parts<'_>) -> bool {
-        if parts.stem != self.stem.as_slice() {
-            if self.steps >= COLLECT_STEPS_MAX {
-                return false;
-            }
-            self.stem.clear();
-            self.stem.extend_from_slice(parts.stem);
-            self.hidden = false;
-        }
-        self.steps += 1;
-        if parts.ts <= self.threshold {
-            // The newest such version stays, unless it says "deleted": then nothing says the same.
-            if self.hidden || parts.tombstone {
-                self.removals.push((Bytes::copy_from_slice(physical), None));
-            }
-            self.hidden = true;
-        }
-        true
-    }
+pub struct Garbage {
+    /// Entries of the past, about.
+    pub past: u64,
+    /// Stretches of time that they lie in.
+    pub buckets: u64,
+    /// Deletions in the present, about.
+    pub graves: u64,
+    /// Those of them that may go.
+    pub buried: u64,
 }
 
 impl<E: Engine> Versions<E> {
-    /// Raises the threshold to at most `threshold` and removes from the engine what it hides, walking a bounded part that
-    /// starts at user key `from` (`None`: the first). Walks nothing where the engine has to merge first. For a background
-    /// thread.
+    /// Raises the threshold to at most `threshold`, as far as open snapshots allow, gives it, and gives back the past below it. Snapshots
+    /// below it are refused from now on. Cheap: to be called often, by a background thread.
     ///
     /// # Errors
-    /// What the engine says; nothing was removed then.
-    pub fn collect(&self, threshold: Timestamp, from: Option<&Bytes>) -> Result<Collected, StoreError> {
+    /// What the engine says; what was not given back goes with a later call.
+    pub fn collect(&self, threshold: Timestamp) -> Result<Timestamp, StoreError> {
         let _writer = self.writer.lock();
         let threshold = self.snapshots.raise(threshold);
-        self.engine.merge();
-        if self.engine.unmerged_runs() >= COLLECT_RUNS_MAX {
-            return Ok(Collected { threshold, removed: 0, next: Some(from.cloned().unwrap_or_default()) });
+        let shift = self.config.bucket_shift;
+        // The bucket that the threshold is in waits until it has passed all of it, so that little is written often.
+        let aged = Bucket::of(0, threshold.next(), shift);
+        if aged.number <= self.dropped.load(Ordering::Acquire) || self.engine.unmerged_runs() >= UNMERGED_RUNS_MAX {
+            return Ok(threshold);
         }
-        let mut sweep = Sweep { threshold, stem: Vec::new(), hidden: false, steps: 0, removals: Vec::new() };
-        let mut next = None;
-        let mut damaged: Option<Bytes> = None;
-        let start = keys::lower(from.map_or(&[], |key| &key[..]));
-        self.engine.scan(&start, &keys::prefix_upper(&[]), false, &mut |physical, _| {
-            let Some(parts) = keys::split(physical) else {
-                damaged = Some(Bytes::copy_from_slice(physical));
-                return ControlFlow::Break(());
-            };
-            if sweep.visit(physical, &parts) {
-                return ControlFlow::Continue(());
-            }
-            next = Some(keys::user_key(parts.stem));
-            ControlFlow::Break(())
-        })?;
-        if let Some(physical) = damaged {
-            return Err(damaged_key(&physical));
+        // A start must refuse what this one refuses: the threshold is on disk before anything goes.
+        let mut graves = self.graves.lock();
+        let header = Header {
+            collected: threshold,
+            graves: graves.clone(),
+            bucket_shift: shift,
+            ..Header::read(&self.engine)?.unwrap_or_default()
+        };
+        self.engine.ingest(Tree::Present, 0, &mut std::iter::once(header.change()))?;
+        self.engine.sync()?;
+        self.engine.bury(threshold);
+        let kept = graves.split_off(&aged.number);
+        let buried: u64 = std::mem::replace(&mut *graves, kept).into_values().sum();
+        self.buried.fetch_add(buried, Ordering::Relaxed);
+        drop(graves);
+        self.buckets.write().forget(aged);
+        self.dropped.store(aged.number, Ordering::Release);
+        self.engine.drop_past_below(&aged.lower())?;
+        Ok(threshold)
+    }
+
+    /// Whether so many deletions may go that the present is worth being written anew.
+    pub fn compaction_due(&self) -> bool {
+        let buried = self.buried.load(Ordering::Relaxed);
+        buried >= GRAVES_MIN && buried >= self.engine.entries(Tree::Present) / GRAVES_PART
+    }
+
+    /// Writes the present anew without deletions that may go, and without what newer entries hide: slow, for a thread of its own.
+    ///
+    /// # Errors
+    /// What the engine says; nothing is lost.
+    pub fn compact(&self) -> Result<(), StoreError> {
+        let before = self.buried.load(Ordering::Relaxed);
+        self.engine.compact()?;
+        let _ = self.buried.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |now| Some(now.saturating_sub(before)));
+        Ok(())
+    }
+
+    /// How much of the past there is.
+    pub fn garbage(&self) -> Garbage {
+        let buried = self.buried.load(Ordering::Relaxed);
+        Garbage {
+            past: self.engine.entries(Tree::Past),
+            buckets: self.buckets.read().len() as u64,
+            graves: buried + self.graves.lock().values().sum::<u64>(),
+            buried,
         }
-        let removed = sweep.removals.len();
-        if removed > 0 {
-            let header = Header { collected: threshold, ..Header::read(&self.engine)? };
-            let bytes = sweep.removals.iter().map(|(key, _)| key.len()).sum();
-            self.engine.ingest(bytes, &mut std::iter::once(header.change()).chain(sweep.removals))?;
-            self.engine.sync()?;
-        }
-        Ok(Collected { threshold, removed, next })
     }
 }

@@ -1,17 +1,25 @@
 //! Freezing the active layer and writing frozen ones to the engine.
+//!
+//! A flush writes what ended to the past first, and then, in one step with the log's position, the newest versions to the present. A
+//! crash in between leaves versions in the past whose ends the present does not know yet: nobody asks the past about a key whose
+//! present version is old enough, and the flush after the replay writes the same entries again (design §4a.9).
 
-use super::overlay::{Layer, visible_from};
-use super::prefixes::{Prefix, prefix_of};
-use super::{Frozen, UNMERGED_RUNS_MAX, Versions};
-use crate::engine::Change;
+use super::overlay::{Chain, Layer};
+use super::prefixes::{Bounds, Prefix, prefix_of};
+use super::{Frozen, UNMERGED_RUNS_MAX, Version, Versions};
+use crate::engine::{Change, Tree};
+use crate::keys::{Bucket, Past, Present};
 use crate::{Engine, StoreError, keys};
 use bytes::{Buf, BufMut, Bytes};
 use clock::Timestamp;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// Version of the header's form.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
+/// The class of all versions: how long they are kept is one number so far.
+const CLASS: u8 = 0;
 
 /// The store's own entry in the engine: written in the same step as the versions that it speaks of.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -19,6 +27,10 @@ pub(super) struct Header {
     pub position: u64,
     pub max_ts: Timestamp,
     pub collected: Timestamp,
+    /// Deletions that the present holds, by the bucket of their time: what [`Versions::compact`] would free.
+    pub graves: BTreeMap<u64, u64>,
+    /// How wide the past's buckets are: what it was when the store was made.
+    pub bucket_shift: u32,
     pub state: Bytes,
 }
 
@@ -27,10 +39,11 @@ impl Header {
         keys::meta("header")
     }
 
-    pub fn read(engine: &impl Engine) -> Result<Header, StoreError> {
+    /// `None` in a store that was just made.
+    pub fn read(engine: &impl Engine) -> Result<Option<Header>, StoreError> {
         let corrupt = |what: &str| StoreError::Corrupt { place: "the engine's header".into(), what: what.into() };
-        let Some(raw) = engine.get(&Self::key())? else {
-            return Ok(Header::default());
+        let Some(raw) = engine.get(Tree::Present, &Self::key())? else {
+            return Ok(None);
         };
         let Some((body, sum)) = raw.split_last_chunk::<4>() else {
             return Err(corrupt("it is too short"));
@@ -39,19 +52,23 @@ impl Header {
             return Err(corrupt("its checksum does not match"));
         }
         let mut body = raw.slice(..raw.len() - 4);
-        if body.len() < 28 {
+        if body.len() < 36 {
             return Err(corrupt("it is too short"));
         }
         let format = body.get_u32();
         if format != FORMAT {
             return Err(corrupt(&format!("format {format}, while this program writes format {FORMAT}")));
         }
-        Ok(Header {
-            position: body.get_u64(),
-            max_ts: Timestamp::from_u64(body.get_u64()),
-            collected: Timestamp::from_u64(body.get_u64()),
-            state: body,
-        })
+        let position = body.get_u64();
+        let max_ts = Timestamp::from_u64(body.get_u64());
+        let collected = Timestamp::from_u64(body.get_u64());
+        let bucket_shift = body.get_u32();
+        let buckets = body.get_u32() as usize;
+        if body.len() / 16 < buckets {
+            return Err(corrupt("it is too short"));
+        }
+        let graves = (0..buckets).map(|_| (body.get_u64(), body.get_u64())).collect();
+        Ok(Some(Header { position, max_ts, collected, graves, bucket_shift, state: body }))
     }
 
     pub fn change(&self) -> Change {
@@ -60,6 +77,12 @@ impl Header {
         raw.put_u64(self.position);
         raw.put_u64(self.max_ts.as_u64());
         raw.put_u64(self.collected.as_u64());
+        raw.put_u32(self.bucket_shift);
+        raw.put_u32(self.graves.len() as u32);
+        for (bucket, graves) in &self.graves {
+            raw.put_u64(*bucket);
+            raw.put_u64(*graves);
+        }
         raw.put_slice(&self.state);
         raw.put_u32(crc32fast::hash(&raw));
         (Self::key(), Some(Bytes::from(raw)))
@@ -124,16 +147,33 @@ impl<E: Engine> Versions<E> {
             return Ok(false);
         };
         let layer = &frozen.layer;
+        let collected = self.snapshots.collected();
+        let part = Part::of(self, layer, collected)?;
         let max_ts = {
             let mut prefixes = self.prefixes.write();
             prefixes.widen(layer.newest_by_prefix(), ends(layer), layer.max_ts);
             prefixes.max_ts
         };
-        let collected = self.snapshots.collected();
-        let header = Header { position: frozen.position, max_ts, collected, state: frozen.state.clone() };
-        let changes = changes(layer, collected);
-        self.engine.ingest(layer.bytes, &mut std::iter::once(header.change()).chain(changes))?;
+        if !part.ended.is_empty() {
+            self.buckets.write().add(part.buckets());
+            self.engine.ingest(Tree::Past, layer.bytes, &mut part.past())?;
+            self.engine.sync()?;
+        }
+        let mut graves = self.graves.lock();
+        let mut after = graves.clone();
+        part.bury(&mut after, self.config.bucket_shift);
+        let header = Header {
+            position: frozen.position,
+            max_ts,
+            collected,
+            graves: after.clone(),
+            bucket_shift: self.config.bucket_shift,
+            state: frozen.state.clone(),
+        };
+        self.engine.ingest(Tree::Present, layer.bytes, &mut std::iter::once(header.change()).chain(part.present()))?;
         self.engine.sync()?;
+        *graves = after;
+        drop(graves);
         {
             let mut layers = self.layers.write();
             layers.frozen.remove(0);
@@ -142,17 +182,93 @@ impl<E: Engine> Versions<E> {
         self.flushed.store(frozen.position, Ordering::Release);
         Ok(true)
     }
+
+    /// What the engine holds of a key that `bounds` may speak for.
+    fn follows(&self, key: &[u8], bounds: &mut Option<(Prefix, Bounds)>) -> Result<Option<Version>, StoreError> {
+        let prefix = prefix_of(key);
+        if bounds.as_ref().is_none_or(|(known, _)| *known != prefix) {
+            *bounds = Some((prefix, self.read_bounds(prefix)?));
+        }
+        match bounds {
+            Some((_, Some((least, greatest)))) if &least[..] <= key && key <= &greatest[..] => {}
+            _ => return Ok(None),
+        }
+        Ok(self.present(key)?.map(|present| Version { ts: present.ts, value: present.value }))
+    }
 }
 
-/// The versions of a layer as the engine's entries, in its order; without those that nobody can read any more.
-fn changes(layer: &Layer, collected: Timestamp) -> impl Iterator<Item = Change> + '_ {
-    layer.chains().flat_map(move |(key, chain)| {
-        let readable = &chain[visible_from(chain, collected)..];
-        readable.iter().rev().map(move |v| {
-            let value = v.value.clone().unwrap_or_default();
-            (keys::version(key, v.ts, v.value.is_none()), Some(value))
+/// A version that ends in a layer: the bucket's number, the chain, and the place in it of what ended it.
+type Ended = (u64, u32, u32);
+
+/// What a layer changes in the engine.
+struct Part<'a> {
+    chains: Vec<(&'a [u8], &'a Chain)>,
+    /// What the first versions of some chains follow, by chain.
+    followed: BTreeMap<u32, Version>,
+    /// In the past's order.
+    ended: Vec<Ended>,
+}
+
+impl<'a> Part<'a> {
+    /// Looks for what ends in the layer and can still be read: the engine is asked where the layer does not know what a version follows.
+    fn of<E: Engine>(versions: &Versions<E>, layer: &'a Layer, collected: Timestamp) -> Result<Part<'a>, StoreError> {
+        let chains: Vec<_> = layer.chains().collect();
+        let (mut followed, mut ended, mut bounds) = (BTreeMap::new(), Vec::new(), None);
+        for (number, (key, chain)) in chains.iter().enumerate() {
+            let number = number as u32;
+            if let Some(first) = chain.first().filter(|first| !chain.based && first.ts > collected)
+                && let Some(version) = versions.follows(key, &mut bounds)?
+                && version.ts < first.ts
+            {
+                followed.insert(number, version);
+            }
+            for (place, version) in chain.iter().enumerate() {
+                let before = match place {
+                    0 => followed.get(&number),
+                    _ => chain.get(place - 1),
+                };
+                if version.ts > collected && before.is_some_and(|before| before.value.is_some()) {
+                    let bucket = Bucket::of(CLASS, version.ts, versions.config.bucket_shift);
+                    ended.push((bucket.number, number, place as u32));
+                }
+            }
+        }
+        ended.sort_unstable();
+        Ok(Part { chains, followed, ended })
+    }
+
+    fn buckets(&self) -> Vec<Bucket> {
+        let mut numbers: Vec<u64> = self.ended.iter().map(|(bucket, _, _)| *bucket).collect();
+        numbers.dedup();
+        numbers.into_iter().map(|number| Bucket { class: CLASS, number }).collect()
+    }
+
+    fn past(&self) -> impl Iterator<Item = Change> + '_ {
+        self.ended.iter().filter_map(|(bucket, number, place)| {
+            let (key, chain) = self.chains.get(*number as usize)?;
+            let before = match place {
+                0 => self.followed.get(number)?,
+                _ => chain.get(*place as usize - 1)?,
+            };
+            let bucket = Bucket { class: CLASS, number: *bucket };
+            let end = chain.get(*place as usize)?.ts;
+            Some((bucket.key(key, end), Some(Past::encode(before.ts, before.value.as_ref()?))))
         })
-    })
+    }
+
+    fn present(&self) -> impl Iterator<Item = Change> + '_ {
+        self.chains.iter().filter_map(|(key, chain)| {
+            let newest = chain.last()?;
+            Some((keys::present(key), Some(Present::encode(newest.ts, newest.value.as_deref()))))
+        })
+    }
+
+    /// Counts the deletions.
+    fn bury(&self, graves: &mut BTreeMap<u64, u64>, shift: u32) {
+        for deleted in self.chains.iter().filter_map(|(_, chain)| chain.last()).filter(|v| v.value.is_none()) {
+            *graves.entry(Bucket::of(CLASS, deleted.ts, shift).number).or_default() += 1;
+        }
+    }
 }
 
 /// Least and greatest key of each prefix of a layer.

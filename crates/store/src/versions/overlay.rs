@@ -6,10 +6,12 @@ use bytes::Bytes;
 use clock::Timestamp;
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
-use std::ops::Bound;
+use std::ops::{Bound, Deref};
 
 /// A chain longer than this is trimmed when it grows: a hot row must not fill the overlay with what nobody can read.
 const TRIM_ABOVE: usize = 32;
+/// Keys of one layer in one chunk of a scan, live or deleted.
+const SEEN_KEYS_MAX: usize = 8192;
 /// What an entry costs beside its key and value: map slot, chain, allocations.
 const ENTRY_OVERHEAD: usize = 120;
 /// What one more version in a chain costs beside its value.
@@ -18,7 +20,27 @@ const VERSION_OVERHEAD: usize = 40;
 /// A key, inside the map's node while it is short: a search then follows no pointer per comparison.
 pub(super) type Key = SmallVec<[u8; 24]>;
 /// The versions of one key in this layer, oldest first.
-pub(super) type Chain = SmallVec<[Version; 1]>;
+#[derive(Default)]
+pub(super) struct Chain {
+    versions: SmallVec<[Version; 1]>,
+    /// The first one was committed before this layer: it is here because who wrote the next one had it at hand, and because the flush
+    /// must know what the next one ended.
+    pub based: bool,
+}
+
+impl Chain {
+    /// The versions that were committed in this layer.
+    fn own(&self) -> &[Version] {
+        &self.versions[usize::from(self.based)..]
+    }
+}
+
+impl Deref for Chain {
+    type Target = [Version];
+    fn deref(&self) -> &[Version] {
+        &self.versions
+    }
+}
 
 /// What a layer knows of one key at a snapshot, for a scan.
 pub(super) struct Seen {
@@ -49,9 +71,9 @@ impl Layer {
         self.map.is_empty()
     }
 
-    /// Adds a version; one with the same timestamp is replaced (a replayed command). Versions that a newer one at or
-    /// below `trim` hides may go.
-    pub fn insert(&mut self, key: &Bytes, version: Version, trim: Timestamp) {
+    /// Adds a version; one with the same timestamp is replaced (a replayed command). `base` is what it follows, if that is known and
+    /// older than the layer. Versions that a newer one at or below `trim` hides may go.
+    pub fn insert(&mut self, key: &Bytes, version: Version, base: Option<Version>, trim: Timestamp) {
         let ts = version.ts;
         self.max_ts = self.max_ts.max(ts);
         let newest = self.newest.entry(prefix_of(key)).or_default();
@@ -59,15 +81,27 @@ impl Layer {
         let size = version.value.as_ref().map_or(0, Bytes::len);
         let Some(chain) = self.map.get_mut(&key[..]) else {
             self.bytes += key.len() + size + ENTRY_OVERHEAD;
-            self.map.insert(Key::from_slice(key), SmallVec::from_buf([version]));
+            let based = base.is_some();
+            let versions = match base {
+                None => SmallVec::from_buf([version]),
+                Some(base) => {
+                    self.bytes += base.value.as_ref().map_or(0, Bytes::len) + VERSION_OVERHEAD;
+                    SmallVec::from_vec(vec![base, version])
+                }
+            };
+            self.map.insert(Key::from_slice(key), Chain { versions, based });
             return;
         };
         self.bytes += size + VERSION_OVERHEAD;
-        match chain.last() {
-            Some(last) if last.ts < ts => chain.push(version),
-            _ => match chain.binary_search_by_key(&ts, |v| v.ts) {
-                Ok(same) => chain[same] = version,
-                Err(place) => chain.insert(place, version),
+        let versions = &mut chain.versions;
+        match versions.last() {
+            Some(last) if last.ts < ts => versions.push(version),
+            _ => match versions.binary_search_by_key(&ts, |v| v.ts) {
+                Ok(same) => versions[same] = version,
+                Err(place) => {
+                    chain.based &= place > 0;
+                    versions.insert(place, version);
+                }
             },
         }
         if chain.len() > TRIM_ABOVE && chain.len().is_power_of_two() {
@@ -95,31 +129,33 @@ impl Layer {
         at(self.map.get(key)?, hi).map(|v| v.ts).filter(|ts| *ts > lo)
     }
 
-    /// The newest version of any key of `span` in `(lo, hi]`.
+    /// The newest version of any key of `span` in `(lo, hi]` that was committed in this layer: what is older lies elsewhere, too.
     pub fn between_in(&self, span: &Span, lo: Timestamp, hi: Timestamp) -> Option<Timestamp> {
         let candidates = self.newest.range(prefix_of(&span.start)..=prefix_of(&span.end));
         if span.start >= span.end || candidates.map(|(_, ts)| *ts).max().is_none_or(|ts| ts <= lo) {
             return None;
         }
         let range = self.map.range::<[u8], _>((Bound::Included(&span.start[..]), Bound::Excluded(&span.end[..])));
-        range.filter_map(|(_, chain)| at(chain, hi)).map(|v| v.ts).max().filter(|ts| *ts > lo)
+        range.filter_map(|(_, chain)| at(chain.own(), hi)).map(|v| v.ts).max().filter(|ts| *ts > lo)
     }
 
-    /// Up to `limit` keys of `span` with their newest version at or below `snapshot`, tombstones included. The flag says
+    /// Keys of `span` with their newest version at or below `snapshot`, tombstones included, up to `limit` live ones. The flag says
     /// whether the span holds more.
     pub fn seen(&self, span: &Span, snapshot: Timestamp, reverse: bool, limit: usize) -> (Vec<Seen>, bool) {
         let mut out = Vec::new();
         if span.start >= span.end {
             return (out, false);
         }
+        let mut live = 0;
         let mut range = self.map.range::<[u8], _>((Bound::Included(&span.start[..]), Bound::Excluded(&span.end[..])));
         while let Some((key, chain)) = if reverse { range.next_back() } else { range.next() } {
             let Some(version) = at(chain, snapshot) else {
                 continue;
             };
-            if out.len() == limit {
+            if live == limit || out.len() >= SEEN_KEYS_MAX {
                 return (out, true);
             }
+            live += usize::from(version.value.is_some());
             out.push(Seen { key: Bytes::copy_from_slice(key), version: version.clone() });
         }
         (out, false)
@@ -139,10 +175,11 @@ impl Layer {
 /// Drops the versions that a newer one at or below `threshold` hides; gives the bytes freed.
 fn trim_chain(chain: &mut Chain, threshold: Timestamp) -> usize {
     let keep = visible_from(chain, threshold);
-    chain.drain(..keep).map(|v| VERSION_OVERHEAD + v.value.map_or(0, |b| b.len())).sum()
+    chain.based &= keep == 0;
+    chain.versions.drain(..keep).map(|v| VERSION_OVERHEAD + v.value.map_or(0, |b| b.len())).sum()
 }
 
 /// Where the versions of a chain begin that a snapshot at or above `threshold` may read.
-pub(super) fn visible_from(chain: &[Version], threshold: Timestamp) -> usize {
+fn visible_from(chain: &[Version], threshold: Timestamp) -> usize {
     chain.partition_point(|v| v.ts <= threshold).saturating_sub(1)
 }

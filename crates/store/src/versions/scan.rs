@@ -1,11 +1,14 @@
-//! Ordered reads: memory and engine merged, one bounded chunk at a time.
+//! Ordered reads: memory and the engine's present merged, one bounded chunk at a time.
 //!
-//! A chunk first takes up to `limit` keys from each layer, then walks the engine. Where a layer had more, the chunk ends
-//! at the first such end (the *horizon*), since beyond it that layer was not looked at.
+//! A chunk first takes up to `limit` live keys from each layer, then walks the present over the same stretch. Where one of them had
+//! more, the chunk ends at the first such end (the *horizon*), since beyond it that source was not looked at. The past is asked only
+//! about keys whose present version is newer than the snapshot.
 
 use super::overlay::Seen;
 use super::prefixes::prefix_of;
 use super::{Layers, Span, Version, Versions, damaged_key};
+use crate::engine::Tree;
+use crate::keys::Present;
 use crate::{Engine, StoreError, keys};
 use bytes::Bytes;
 use clock::Timestamp;
@@ -41,19 +44,26 @@ impl<E: Engine> Versions<E> {
         }
         let limit = limit.clamp(1, CHUNK_ROWS_MAX);
         let (memory, horizon) = self.memory(span, snapshot, reverse, limit);
-        let mut merge = Merge::new(memory, reverse, limit);
         let looked_at = match &horizon {
             None => span.clone(),
             Some(key) if reverse => key.clone()..span.end.clone(),
             Some(key) => span.start.clone()..after(key),
         };
+        let mut walk = Walk::default();
         if self.engine_may_hold_some(&looked_at)? {
-            self.walk(&looked_at, snapshot, reverse, &mut merge)?;
+            walk = self.walk(&looked_at, snapshot, reverse, limit, &memory)?;
         }
-        merge.finish();
-        let end = merge.stopped.or(horizon);
+        // The walk stayed within the horizon of memory: where it was cut, that is nearer.
+        let mut end = walk.end.or(horizon);
+        let mut chunk = Chunk { limit, ..Chunk::default() };
+        let memory = memory.into_iter();
+        let (memory, engine): (Box<dyn Iterator<Item = _>>, _) =
+            if reverse { (Box::new(memory.rev()), walk.found) } else { (Box::new(memory), walk.found) };
+        if let Some(cut) = chunk.merge(memory, engine, reverse, end.as_ref()) {
+            end = Some(cut);
+        }
         let rest = end.map(|key| if reverse { span.start.clone()..key } else { after(&key)..span.end.clone() });
-        Ok(Scan { rows: merge.rows, rest: rest.filter(|r| r.start < r.end) })
+        Ok(Scan { rows: chunk.rows, rest: rest.filter(|r| r.start < r.end) })
     }
 
     /// What the layers hold of a span, newest layer first per key, and where the first of them was cut.
@@ -100,39 +110,63 @@ impl<E: Engine> Versions<E> {
         self.bounds_overlap(span)
     }
 
-    /// Walks the engine's entries of a span into the merge, one key at a time.
-    fn walk(&self, span: &Span, snapshot: Timestamp, reverse: bool, merge: &mut Merge) -> Result<(), StoreError> {
-        let mut stem: Vec<u8> = Vec::new();
-        let mut candidate: Option<Version> = None;
-        let mut steps = 0;
-        let mut damaged: Option<Bytes> = None;
-        self.engine.scan(&keys::lower(&span.start), &keys::lower(&span.end), reverse, &mut |physical, value| {
-            let Some(parts) = keys::split(physical) else {
-                damaged = Some(Bytes::copy_from_slice(physical));
+    /// Walks the present over a span, past what memory knows better: up to `limit` keys that the snapshot sees.
+    fn walk(
+        &self,
+        span: &Span,
+        snapshot: Timestamp,
+        reverse: bool,
+        limit: usize,
+        memory: &BTreeMap<Bytes, Version>,
+    ) -> Result<Walk, StoreError> {
+        let mut walk = Walk::default();
+        let (mut steps, mut bytes, mut damaged) = (0, 0, None);
+        let mut last: Option<Bytes> = None;
+        // Places in `found` that only the past can fill.
+        let mut newer: Vec<usize> = Vec::new();
+        let (from, to) = (keys::present(&span.start), keys::present(&span.end));
+        self.engine.scan(Tree::Present, &from, &to, reverse, &mut |physical, entry| {
+            if walk.found.len() >= limit || bytes >= CHUNK_BYTES_MAX || steps >= CHUNK_STEPS_MAX {
+                walk.end = last.take();
+                return ControlFlow::Break(());
+            }
+            let Some((key, present)) = keys::user_key(&physical).zip(Present::decode(entry)) else {
+                damaged = Some(physical);
                 return ControlFlow::Break(());
             };
-            if parts.stem != stem.as_slice() {
-                merge.engine(&stem, candidate.take())?;
-                if steps >= CHUNK_STEPS_MAX {
-                    return merge.stop_at(&stem);
-                }
-                stem.clear();
-                stem.extend_from_slice(parts.stem);
-            }
             steps += 1;
-            // Newest first going up, oldest first going down: the newest visible one is the first or the last seen.
-            if parts.ts <= snapshot && (reverse || candidate.is_none()) {
-                candidate = Some(Version { ts: parts.ts, value: (!parts.tombstone).then_some(value) });
+            last = Some(key.clone());
+            let is_newer = present.ts > snapshot;
+            if (is_newer || present.value.is_some()) && !memory.contains_key(&key) {
+                if is_newer {
+                    newer.push(walk.found.len());
+                }
+                bytes += key.len() + present.value.as_ref().map_or(0, Bytes::len);
+                walk.found.push((key, Version { ts: present.ts, value: present.value }));
             }
             ControlFlow::Continue(())
         })?;
         if let Some(physical) = damaged {
             return Err(damaged_key(&physical));
         }
-        // A break keeps no candidate, so this adds the last key only where the walk came to its end.
-        let _ = merge.engine(&stem, candidate);
-        Ok(())
+        for place in newer {
+            let Some((key, version)) = walk.found.get_mut(place) else { break };
+            *version = match self.past_at(key, snapshot)? {
+                Some(past) => Version { ts: past.begin, value: Some(past.value) },
+                None => Version { ts: Timestamp::MIN, value: None },
+            };
+        }
+        Ok(walk)
     }
+}
+
+/// What a walk over the present found.
+#[derive(Default)]
+struct Walk {
+    /// In the order asked for.
+    found: Vec<(Bytes, Version)>,
+    /// The last key that was looked at, where the walk ended early.
+    end: Option<Bytes>,
 }
 
 /// The least key above `key`.
@@ -143,72 +177,41 @@ fn after(key: &Bytes) -> Bytes {
     Bytes::from(next)
 }
 
-/// Joins what memory holds with what the engine walks past.
-struct Merge {
-    memory: std::iter::Peekable<Box<dyn Iterator<Item = (Bytes, Version)>>>,
-    reverse: bool,
+/// Joins what memory holds with what the engine does.
+#[derive(Default)]
+struct Chunk {
     limit: usize,
     bytes: usize,
     rows: Vec<(Bytes, Timestamp, Bytes)>,
-    /// The last key that was dealt with, where the chunk ended early.
-    stopped: Option<Bytes>,
 }
 
-impl Merge {
-    fn new(memory: BTreeMap<Bytes, Version>, reverse: bool, limit: usize) -> Self {
-        let memory: Box<dyn Iterator<Item = (Bytes, Version)>> =
-            if reverse { Box::new(memory.into_iter().rev()) } else { Box::new(memory.into_iter()) };
-        Merge { memory: memory.peekable(), reverse, limit, bytes: 0, rows: Vec::new(), stopped: None }
-    }
-
-    fn push(&mut self, key: Bytes, version: Version) -> ControlFlow<()> {
-        if let Some(value) = version.value {
-            self.bytes += key.len() + value.len();
-            self.rows.push((key.clone(), version.ts, value));
-        }
-        if self.rows.len() >= self.limit || self.bytes >= CHUNK_BYTES_MAX {
-            self.stopped = Some(key);
-            return ControlFlow::Break(());
-        }
-        ControlFlow::Continue(())
-    }
-
-    /// The engine's newest visible version of the key of `stem`, if it has one.
-    fn engine(&mut self, stem: &[u8], version: Option<Version>) -> ControlFlow<()> {
-        let Some(version) = version else {
-            return ControlFlow::Continue(());
-        };
-        if self.stopped.is_some() {
-            return ControlFlow::Break(());
-        }
-        let key = keys::user_key(stem);
-        let reverse = self.reverse;
-        while let Some((k, v)) = self.memory.next_if(|(k, _)| if reverse { *k > key } else { *k < key }) {
-            self.push(k, v)?;
-        }
-        match self.memory.next_if(|(k, _)| *k == key) {
-            Some((k, v)) => self.push(k, v),
-            None => self.push(key, version),
-        }
-    }
-
-    /// The chunk ends after the key of `stem`: what memory holds up to it still belongs to it.
-    fn stop_at(&mut self, stem: &[u8]) -> ControlFlow<()> {
-        let key = keys::user_key(stem);
-        let reverse = self.reverse;
-        while let Some((k, v)) = self.memory.next_if(|(k, _)| if reverse { *k >= key } else { *k <= key }) {
-            self.push(k, v)?;
-        }
-        self.stopped = Some(key);
-        ControlFlow::Break(())
-    }
-
-    fn finish(&mut self) {
-        while self.stopped.is_none() {
-            let Some((key, version)) = self.memory.next() else {
-                return;
+impl Chunk {
+    /// Merges two ordered sources that share no key, up to and with the key `end`; gives the last key taken where the chunk is full before.
+    fn merge(
+        &mut self,
+        memory: impl Iterator<Item = (Bytes, Version)>,
+        engine: Vec<(Bytes, Version)>,
+        reverse: bool,
+        end: Option<&Bytes>,
+    ) -> Option<Bytes> {
+        let before = |a: &Bytes, b: &Bytes| if reverse { a > b } else { a < b };
+        let (mut memory, mut engine) = (memory.peekable(), engine.into_iter().peekable());
+        loop {
+            let (key, version) = match (memory.peek(), engine.peek()) {
+                (Some((m, _)), Some((e, _))) if before(m, e) => memory.next()?,
+                (_, Some(_)) => engine.next()?,
+                _ => memory.next()?,
             };
-            let _ = self.push(key, version);
+            if end.is_some_and(|end| before(end, &key)) {
+                return None;
+            }
+            if let Some(value) = version.value {
+                self.bytes += key.len() + value.len();
+                self.rows.push((key.clone(), version.ts, value));
+            }
+            if self.rows.len() >= self.limit || self.bytes >= CHUNK_BYTES_MAX {
+                return Some(key);
+            }
         }
     }
 }

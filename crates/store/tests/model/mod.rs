@@ -13,6 +13,7 @@ pub enum Step {
     Freeze,
     Flush,
     FlushFails,
+    SyncFails,
     Collect(u8),
     Crash(u8),
     Open(u8),
@@ -30,6 +31,7 @@ pub fn step() -> impl Strategy<Value = Step> {
         2 => Just(Step::Freeze),
         2 => Just(Step::Flush),
         1 => Just(Step::FlushFails),
+        1 => Just(Step::SyncFails),
         1 => any::<u8>().prop_map(Step::Collect),
         1 => any::<u8>().prop_map(Step::Crash),
         1 => any::<u8>().prop_map(Step::Open),
@@ -63,6 +65,7 @@ pub trait World {
     fn open(&mut self) -> Self::E;
     fn crash(&mut self, dice: u8);
     fn set_full(&mut self, full: bool);
+    fn fail_sync(&mut self);
 }
 
 type Book = BTreeMap<Bytes, Vec<(u64, Option<Bytes>)>>;
@@ -77,7 +80,7 @@ struct Run<'w, W: World> {
 }
 
 fn config(dice: u8) -> VersionsConfig {
-    VersionsConfig { cache_bytes: [0, 64 * 400, 1 << 20][dice as usize % 3], freeze_bytes: 1 << 20 }
+    VersionsConfig { cache_bytes: [0, 64 * 400, 1 << 20][dice as usize % 3], freeze_bytes: 1 << 20, bucket_shift: dice as u32 % 5 }
 }
 
 pub fn run<W: World>(world: &mut W, steps: &[Step], dice: u8) -> Result<(), TestCaseError> {
@@ -135,6 +138,13 @@ impl<W: World> Run<'_, W> {
                 let _ = self.versions().flush();
                 self.world.set_full(false);
             }
+            // Of a flush that fails half-way a crash may keep the past without the present.
+            Step::SyncFails => {
+                if self.versions().frozen_layers() > 0 {
+                    self.world.fail_sync();
+                }
+                while matches!(self.versions().flush(), Ok(true)) {}
+            }
             Step::Collect(dice) => self.collect(*dice)?,
             Step::Crash(dice) => self.crash(*dice)?,
             Step::Open(dice) => self.guards.push(self.versions().open_snapshot(ts(self.snapshot(*dice))).unwrap()),
@@ -171,14 +181,13 @@ impl<W: World> Run<'_, W> {
         let asked = self.snapshot(dice).min(self.now);
         let before = self.versions().collected().as_u64();
         let oldest_open = self.guards.iter().map(|g| g.timestamp().as_u64()).min();
-        let done = self.versions().collect(ts(asked), None).unwrap();
-        prop_assert_eq!(done.threshold.as_u64(), asked.min(oldest_open.unwrap_or(asked)).max(before));
-        // An engine that has to merge first puts it off, and says so.
-        prop_assert!(done.next.is_none() || (done.removed == 0 && self.versions().engine().unmerged_runs() > 0));
-        prop_assert_eq!(done.threshold, self.versions().collected());
-        if done.threshold.as_u64() > 0 {
-            prop_assert!(self.versions().open_snapshot(done.threshold.prev()).is_err());
+        let threshold = self.versions().collect(ts(asked)).unwrap();
+        prop_assert_eq!(threshold.as_u64(), asked.min(oldest_open.unwrap_or(asked)).max(before));
+        prop_assert_eq!(threshold, self.versions().collected());
+        if threshold.as_u64() > 0 {
+            prop_assert!(self.versions().open_snapshot(threshold.prev()).is_err());
         }
+        self.versions().compact().unwrap();
         Ok(())
     }
 
@@ -198,22 +207,29 @@ impl<W: World> Run<'_, W> {
             versions.apply(ts(*at), writes);
         }
         // What was collected stays refused: a node replays its threshold from the log as well.
-        versions.collect(collected, None).unwrap();
+        versions.collect(collected).unwrap();
         self.versions = Some(versions);
         Ok(())
     }
 
-    fn newest_between(&self, key: &Bytes, lo: u64, hi: u64) -> Option<u64> {
-        self.book.get(key)?.iter().map(|(at, _)| *at).rfind(|at| *at > lo && *at <= hi)
+    /// What may be named as the newest version of a key in `(lo, hi]`: the newest, or the newest that changed something. Deleting what is not
+    /// there changes nothing, and leaves no trace in the past.
+    fn newest_between(&self, key: &Bytes, lo: u64, hi: u64) -> [Option<u64>; 2] {
+        let Some(chain) = self.book.get(key) else { return [None, None] };
+        let within = |at: &u64| *at > lo && *at <= hi;
+        let all = chain.iter().map(|(at, _)| *at).rfind(within);
+        let before = std::iter::once(&None).chain(chain.iter().map(|(_, value)| value));
+        let changes = chain.iter().zip(before).filter(|((_, now), before)| now.is_some() || before.is_some());
+        [all, changes.map(|((at, _), _)| *at).filter(within).last()]
     }
 
     fn between(&self, key: &Bytes, lo: u64, hi: u64) -> Result<(), TestCaseError> {
         let want = self.newest_between(key, lo, hi);
         let got = self.versions().version_between(key, ts(lo), ts(hi)).unwrap();
         // A collected tombstone below the threshold may be forgotten; certification asks at or above it.
-        prop_assert_eq!(got.map(|t| t.as_u64()), want, "between {} and {} of {:?}", lo, hi, key);
+        prop_assert!(want.contains(&got.map(|t| t.as_u64())), "between {lo} and {hi} of {key:?}: {got:?}, not {want:?}");
         let read = self.versions().read(key, ts(lo), ts(hi)).unwrap();
-        prop_assert_eq!(read.newer.map(|t| t.as_u64()), want);
+        prop_assert!(want.contains(&read.newer.map(|t| t.as_u64())), "read between {lo} and {hi} of {key:?}");
         let value = read.version.and_then(|v| Some((v.ts.as_u64(), v.value?)));
         prop_assert_eq!(value, self.visible(key, lo));
         Ok(())
@@ -223,9 +239,10 @@ impl<W: World> Run<'_, W> {
         if span.start >= span.end {
             return Ok(());
         }
-        let want = self.book.range(span.clone()).filter_map(|(k, _)| self.newest_between(k, lo, hi)).max();
-        let got = self.versions().version_between_in(span, ts(lo), ts(hi)).unwrap();
-        prop_assert_eq!(got.map(|t| t.as_u64()), want, "between {} and {} in {:?}", lo, hi, span);
+        let each = self.book.range(span.clone()).map(|(k, _)| self.newest_between(k, lo, hi));
+        let [all, changes] = each.fold([None, None], |[a, b], [c, d]| [a.max(c), b.max(d)]);
+        let got = self.versions().version_between_in(span, ts(lo), ts(hi)).unwrap().map(|t| t.as_u64());
+        prop_assert!(changes <= got && got <= all, "between {lo} and {hi} in {span:?}: {got:?}, not {changes:?}..={all:?}");
         Ok(())
     }
 
