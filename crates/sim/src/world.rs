@@ -598,7 +598,7 @@ impl World {
                 self.probes.add("collected", before.past - versions.garbage().past.min(before.past));
             }
             // Not by a draw: it may not change what else happens.
-            if age % 3 == 0 && versions.compact().is_ok() {
+            if age.is_multiple_of(3) && versions.compact().is_ok() {
                 let after = versions.garbage();
                 self.probes.add("buried", before.graves - after.graves.min(before.graves));
             }

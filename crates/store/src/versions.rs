@@ -36,9 +36,11 @@
 mod cache;
 mod collect;
 mod flush;
+mod hot;
 mod overlay;
 mod past;
 mod prefixes;
+mod recent;
 mod scan;
 mod snapshots;
 
@@ -52,10 +54,12 @@ use crate::{Engine, StoreError, keys};
 use bytes::Bytes;
 use cache::RowCache;
 use clock::Timestamp;
+use hot::HotSpans;
 use overlay::Layer;
 use parking_lot::{Mutex, RwLock};
 use past::Buckets;
 use prefixes::{Bounds, Prefix, Prefixes, prefix_of};
+use recent::Recent;
 use snapshots::Snapshots;
 use std::collections::BTreeMap;
 use std::ops::{ControlFlow, Range};
@@ -76,26 +80,53 @@ pub const FROZEN_LAYERS_MAX: usize = 4;
 /// Runs that the engine has still to merge, at which flushes wait for it: below memory, a read costs about a block per run.
 /// Twice what makes the engine merge, so that it always has work while a flush may go on.
 pub const UNMERGED_RUNS_MAX: usize = 8;
+/// Default of [`VersionsConfig::hot_after`].
+pub const HOT_AFTER: usize = 64;
 /// Default of [`VersionsConfig::bucket_shift`]: about 9 seconds.
 pub const BUCKET_SHIFT: u32 = 35;
+/// This part of the cache's bytes is for hot spans.
+const HOT_PART: usize = 4;
 /// Default of [`VersionsConfig::cache_bytes`].
 pub const CACHE_BYTES: usize = 512 << 20;
 
 /// Sizes, in bytes.
 #[derive(Clone, Debug)]
 pub struct VersionsConfig {
-    /// The row cache holds at most this.
+    /// The row cache and the hot spans hold at most this.
     pub cache_bytes: usize,
     /// The active layer is due to be frozen at this size.
     pub freeze_bytes: usize,
     /// The past is gathered in buckets of 2 to the power of this many timestamps, below 64; it goes by whole buckets. What a
     /// store was made with stays.
     pub bucket_shift: u32,
+    /// Entries that a scan passes in vain before the span is kept in memory as it is now.
+    pub hot_after: usize,
+    /// Breaks a rule, for negative controls.
+    #[doc(hidden)]
+    pub sabotage: Option<Sabotage>,
+}
+
+/// Rules that tests break on purpose.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sabotage {
+    /// A flush writes the present before the past.
+    PresentFirst,
+    /// Hot spans miss writes.
+    HotMissesWrites,
+    /// Hot spans forget deletions without saying up to when.
+    HotForgets,
 }
 
 impl Default for VersionsConfig {
     fn default() -> Self {
-        VersionsConfig { cache_bytes: CACHE_BYTES, freeze_bytes: FREEZE_BYTES, bucket_shift: BUCKET_SHIFT }
+        VersionsConfig {
+            cache_bytes: CACHE_BYTES,
+            freeze_bytes: FREEZE_BYTES,
+            bucket_shift: BUCKET_SHIFT,
+            hot_after: HOT_AFTER,
+            sabotage: None,
+        }
     }
 }
 
@@ -139,6 +170,7 @@ struct Layers {
     active: Layer,
     /// Oldest first.
     frozen: Vec<Arc<Frozen>>,
+    recent: Recent,
     /// Counts layers that left memory: a reader that filled the cache across one must not.
     retired: u64,
 }
@@ -149,6 +181,7 @@ pub struct Versions<E> {
     config: VersionsConfig,
     layers: RwLock<Layers>,
     cache: RowCache,
+    hot: HotSpans,
     /// Nothing is cached: see [`Versions::begin_replay`].
     cold: AtomicBool,
     prefixes: RwLock<Prefixes>,
@@ -182,8 +215,9 @@ impl<E: Engine> Versions<E> {
         let buckets = RwLock::new(Buckets::read(&engine)?);
         Ok(Versions {
             engine,
-            layers: RwLock::default(),
-            cache: RowCache::new(config.cache_bytes),
+            layers: RwLock::new(Layers { recent: Recent::after(header.max_ts), ..Layers::default() }),
+            hot: HotSpans::new(config.cache_bytes / HOT_PART),
+            cache: RowCache::new(config.cache_bytes - config.cache_bytes / HOT_PART),
             cold: AtomicBool::new(false),
             prefixes: RwLock::new(Prefixes::opened_at(header.max_ts)),
             buckets,
@@ -222,6 +256,10 @@ impl<E: Engine> Versions<E> {
             let mut layers = self.layers.write();
             for (key, value) in writes.by_ref().take(APPLY_KEYS_MAX) {
                 let version = Version { ts, value: value.clone() };
+                if self.config.sabotage != Some(Sabotage::HotMissesWrites) {
+                    self.hot.put(key, &version);
+                }
+                layers.recent.push(key, ts);
                 let base = if cached { self.cache.put(key, version.clone()) } else { None };
                 layers.active.insert(key, version, base, trim);
             }
@@ -238,6 +276,11 @@ impl<E: Engine> Versions<E> {
     /// From now on rows are cached. Nobody applies at the same time.
     pub fn end_replay(&self) {
         self.cold.store(false, Ordering::Release);
+    }
+
+    /// Whether a log is being replayed.
+    fn is_cold(&self) -> bool {
+        self.cold.load(Ordering::Acquire)
     }
 
     /// The value of `key` at `snapshot` and when it was committed.
@@ -368,7 +411,12 @@ impl<E: Engine> Versions<E> {
         if lo >= hi {
             return Ok(None);
         }
-        let found = self.layers.read().newest_first().filter_map(|layer| layer.between_in(span, lo, hi)).max();
+        let layers = self.layers.read();
+        if let Some(known) = layers.recent.between_in(span, lo, hi) {
+            return Ok(known);
+        }
+        let found = layers.newest_first().filter_map(|layer| layer.between_in(span, lo, hi)).max();
+        drop(layers);
         let (from, to) = (prefix_of(&span.start), prefix_of(&span.end));
         if found.is_some() || !self.prefixes.read().may_hold_newer(from, to, lo) {
             return Ok(found);
@@ -432,9 +480,14 @@ impl<E: Engine> Versions<E> {
         self.snapshots.collected()
     }
 
-    /// Bytes that the row cache holds, about.
+    /// Bytes that the row cache and the hot spans hold, about.
     pub fn cache_bytes(&self) -> usize {
-        self.cache.bytes()
+        self.cache.bytes() + self.hot.bytes()
+    }
+
+    /// Bytes of them in hot spans, about.
+    pub fn hot_bytes(&self) -> usize {
+        self.hot.bytes()
     }
 
     /// What the engine's present holds of a key.

@@ -107,7 +107,8 @@ fn the_present_holds_one_entry_per_key() {
     let config = VersionsConfig { bucket_shift: 3, ..VersionsConfig::default() };
     let store = Versions::open(engine.clone(), config).unwrap();
     for at in 1..=40 {
-        let writes: Vec<Write> = (0..100).map(|n| (key(n), (n % 2 == 0 || at < 40).then(|| Bytes::from(at.to_string())))).collect();
+        let writes: Vec<Write> =
+            (0..100).map(|n| (key(n), (n % 2 == 0 || at < 40).then(|| Bytes::from(at.to_string())))).collect();
         store.apply(ts(at), &writes);
         flush(&store, at);
     }
@@ -139,7 +140,8 @@ fn what_a_version_follows_comes_from_the_cache_or_from_the_engine() {
             store.apply(ts(at), &[(key(1), (at != 20).then(|| Bytes::from(at.to_string())))]);
             flush(&store, at);
         }
-        let history: Vec<_> = store.history(&key(1)).unwrap().into_iter().map(|v| (v.ts.as_u64(), v.value.is_some())).collect();
+        let history: Vec<_> =
+            store.history(&key(1)).unwrap().into_iter().map(|v| (v.ts.as_u64(), v.value.is_some())).collect();
         assert_eq!(history, [(10, true), (20, false), (30, true)]);
     }
 }

@@ -6,7 +6,9 @@ use bytes::Bytes;
 use clock::Timestamp;
 use model::{Step, World, step};
 use proptest::prelude::*;
+use proptest::strategy::ValueTree;
 use std::sync::Arc;
+use store::versions::Sabotage;
 use store::{MemoryEngine, Versions, VersionsConfig};
 
 #[derive(Default)]
@@ -76,4 +78,37 @@ fn nothing_is_cached_while_a_log_is_replayed() {
     assert!(versions.cache_bytes() > 0);
     assert_eq!(versions.get(&key, ts(9)).unwrap().map(|(_, value)| value), value("newer"));
     assert_eq!(versions.get(&key, ts(1)).unwrap().map(|(_, value)| value), value("old"));
+}
+
+/// Each rule broken is caught by the same steps that pass otherwise.
+#[test]
+fn broken_rules_are_caught() {
+    struct Broken(Memory, Sabotage);
+    impl World for Broken {
+        type E = Arc<MemoryEngine>;
+        fn open(&mut self) -> Self::E {
+            self.0.open()
+        }
+        fn crash(&mut self, dice: u8) {
+            self.0.crash(dice);
+        }
+        fn set_full(&mut self, full: bool) {
+            self.0.set_full(full);
+        }
+        fn fail_sync(&mut self) {
+            self.0.fail_sync();
+        }
+        fn sabotage(&self) -> Option<Sabotage> {
+            Some(self.1)
+        }
+    }
+    for rule in [Sabotage::PresentFirst, Sabotage::HotMissesWrites, Sabotage::HotForgets] {
+        let mut runner = proptest::test_runner::TestRunner::deterministic();
+        let caught = (0..4000).find(|_| {
+            let steps = prop::collection::vec(step(), 60..120).new_tree(&mut runner).unwrap().current();
+            // Caches small and hot spans at once.
+            model::run(&mut Broken(Memory::default(), rule), &steps, 2).is_err()
+        });
+        assert!(caught.is_some(), "{rule:?} was not caught");
+    }
 }

@@ -211,7 +211,13 @@ impl FjallEngine {
     pub fn open(path: &Path, options: FjallOptions) -> Result<Self, StoreError> {
         let buried = Arc::new(AtomicU64::new(0));
         let open = Open::at(path, &options, &buried)?;
-        Ok(FjallEngine { path: path.to_path_buf(), options, buried, compacting: AtomicBool::new(false), open: RwLock::new(Some(open)) })
+        Ok(FjallEngine {
+            path: path.to_path_buf(),
+            options,
+            buried,
+            compacting: AtomicBool::new(false),
+            open: RwLock::new(Some(open)),
+        })
     }
 
     fn with<R>(&self, f: impl FnOnce(&Open) -> Result<R, StoreError>) -> Result<R, StoreError> {
@@ -316,7 +322,9 @@ impl Engine for FjallEngine {
     }
 
     fn drop_past_below(&self, key: &[u8]) -> Result<(), StoreError> {
-        self.with(|open| open.past.tree.drop_range(..key).map_err(|e| of("dropping the past", &fjall::Error::Storage(e))))
+        self.with(|open| {
+            open.past.tree.drop_range(..key).map_err(|e| of("dropping the past", &fjall::Error::Storage(e)))
+        })
     }
 
     fn compact(&self) -> Result<(), StoreError> {

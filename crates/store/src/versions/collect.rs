@@ -36,6 +36,7 @@ impl<E: Engine> Versions<E> {
     /// # Errors
     /// What the engine says; what was not given back goes with a later call.
     pub fn collect(&self, threshold: Timestamp) -> Result<Timestamp, StoreError> {
+        self.hot.trim();
         let _writer = self.writer.lock();
         let threshold = self.snapshots.raise(threshold);
         let shift = self.config.bucket_shift;

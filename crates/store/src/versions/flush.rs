@@ -6,7 +6,7 @@
 
 use super::overlay::{Chain, Layer};
 use super::prefixes::{Bounds, Prefix, prefix_of};
-use super::{Frozen, UNMERGED_RUNS_MAX, Version, Versions};
+use super::{Frozen, Sabotage, UNMERGED_RUNS_MAX, Version, Versions};
 use crate::engine::{Change, Tree};
 use crate::keys::{Bucket, Past, Present};
 use crate::{Engine, StoreError, keys};
@@ -154,10 +154,17 @@ impl<E: Engine> Versions<E> {
             prefixes.widen(layer.newest_by_prefix(), ends(layer), layer.max_ts);
             prefixes.max_ts
         };
-        if !part.ended.is_empty() {
-            self.buckets.write().add(part.buckets());
-            self.engine.ingest(Tree::Past, layer.bytes, &mut part.past())?;
-            self.engine.sync()?;
+        let past = || -> Result<(), StoreError> {
+            if !part.ended.is_empty() {
+                self.buckets.write().add(part.buckets());
+                self.engine.ingest(Tree::Past, layer.bytes, &mut part.past())?;
+                self.engine.sync()?;
+            }
+            Ok(())
+        };
+        let past_last = self.config.sabotage == Some(Sabotage::PresentFirst);
+        if !past_last {
+            past()?;
         }
         let mut graves = self.graves.lock();
         let mut after = graves.clone();
@@ -174,6 +181,9 @@ impl<E: Engine> Versions<E> {
         self.engine.sync()?;
         *graves = after;
         drop(graves);
+        if past_last {
+            past()?;
+        }
         {
             let mut layers = self.layers.write();
             layers.frozen.remove(0);

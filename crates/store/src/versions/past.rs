@@ -102,7 +102,12 @@ impl<E: Engine> Versions<E> {
 
     /// The newest version of `key` in `(lo, hi]`, a deletion too, where the present one is newer than `hi`: a version began at its
     /// begin, and at its end another one did.
-    pub(super) fn past_between(&self, key: &[u8], lo: Timestamp, hi: Timestamp) -> Result<Option<Timestamp>, StoreError> {
+    pub(super) fn past_between(
+        &self,
+        key: &[u8],
+        lo: Timestamp,
+        hi: Timestamp,
+    ) -> Result<Option<Timestamp>, StoreError> {
         let mut newest = None;
         self.past_above(key, lo, &mut |past| {
             if past.begin > hi {

@@ -4,9 +4,10 @@
 //! more, the chunk ends at the first such end (the *horizon*), since beyond it that source was not looked at. The past is asked only
 //! about keys whose present version is newer than the snapshot.
 
+use super::hot::{self, Ahead};
 use super::overlay::Seen;
 use super::prefixes::prefix_of;
-use super::{Layers, Span, Version, Versions, damaged_key};
+use super::{Layers, Sabotage, Span, Version, Versions, damaged_key};
 use crate::engine::Tree;
 use crate::keys::Present;
 use crate::{Engine, StoreError, keys};
@@ -22,6 +23,13 @@ pub const CHUNK_ROWS_MAX: usize = 4096;
 pub const CHUNK_BYTES_MAX: usize = 4 << 20;
 /// A chunk ends once it has passed this many entries of the engine, visible or not.
 pub const CHUNK_STEPS_MAX: usize = 65_536;
+
+/// Hot and cold stretches that one chunk goes through.
+const STRETCHES_MAX: usize = 64;
+/// Only a scan of the present, not one that looks back further than this, makes a span hot.
+const PRESENT_US: u64 = 10_000_000;
+/// Deletions younger than this are not forgotten in hot spans: a snapshot that is opened now may lie below them.
+const FORGET_AFTER_US: u64 = 100_000;
 
 /// Rows of a span at a snapshot.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -39,11 +47,117 @@ impl<E: Engine> Versions<E> {
     /// # Errors
     /// What the engine says; [`StoreError::Corrupt`] on an entry that is no version.
     pub fn scan(&self, span: &Span, snapshot: Timestamp, reverse: bool, limit: usize) -> Result<Scan, StoreError> {
-        if span.start >= span.end {
-            return Ok(Scan::default());
-        }
         let limit = limit.clamp(1, CHUNK_ROWS_MAX);
-        let (memory, horizon) = self.memory(span, snapshot, reverse, limit);
+        let (mut rest, mut rows, mut bytes) = (span.clone(), Vec::new(), 0);
+        for _ in 0..STRETCHES_MAX {
+            if rest.start >= rest.end || rows.len() >= limit || bytes >= CHUNK_BYTES_MAX {
+                break;
+            }
+            let whole = rest.clone();
+            let from = rows.len();
+            let left = limit - from;
+            let mut ended = false;
+            match self.hot.ahead(&rest, snapshot, reverse, left, || self.forgettable()) {
+                Ahead::Hot { found, end } => {
+                    for (key, mut version) in found {
+                        if version.ts > snapshot {
+                            let Some(older) = self.version_at(&key, snapshot)? else { continue };
+                            version = older;
+                        }
+                        if let Some(value) = version.value {
+                            rows.push((key, version.ts, value));
+                        }
+                    }
+                    rest = if reverse { rest.start..end } else { end..rest.end };
+                }
+                Ahead::Cold(next) => {
+                    let stretch = match next {
+                        Some(end) if reverse => end..whole.end.clone(),
+                        Some(start) => whole.start.clone()..start,
+                        None => whole.clone(),
+                    };
+                    let chunk = self.scan_cold(&stretch, snapshot, reverse, left)?;
+                    ended = chunk.rest.is_some();
+                    let end = match (chunk.rest, reverse) {
+                        (Some(more), false) => more.start,
+                        (Some(more), true) => more.end,
+                        (None, false) => stretch.end.clone(),
+                        (None, true) => stretch.start.clone(),
+                    };
+                    let covered = if reverse { end.clone()..stretch.end } else { stretch.start..end.clone() };
+                    if hot::is_costly(chunk.passed, chunk.rows.len(), self.config.hot_after) {
+                        self.warm(&covered, snapshot)?;
+                    }
+                    rows.extend(chunk.rows);
+                    rest = if reverse { whole.start..end } else { end..whole.end };
+                }
+            }
+            bytes += rows[from..].iter().map(|(key, _, value)| key.len() + value.len()).sum::<usize>();
+            if ended {
+                break;
+            }
+        }
+        Ok(Scan { rows, rest: (rest.start < rest.end).then_some(rest) })
+    }
+
+    /// Below this nothing deleted needs to be remembered for snapshots that are open now, or will be.
+    fn forgettable(&self) -> Timestamp {
+        if self.config.sabotage == Some(Sabotage::HotForgets) {
+            return Timestamp::MAX;
+        }
+        let now = self.layers.read().recent.greatest();
+        let recent = Timestamp::from_u64(now.as_u64().saturating_sub(Timestamp::new(FORGET_AFTER_US, 0).as_u64()));
+        self.snapshots.oldest().map_or(recent, |oldest| recent.min(oldest))
+    }
+
+    /// Makes a span hot that a scan found costly: reads all that it holds now.
+    fn warm(&self, span: &Span, snapshot: Timestamp) -> Result<(), StoreError> {
+        let now = self.layers.read().recent.greatest();
+        let looks_back = snapshot.as_u64().saturating_add(Timestamp::new(PRESENT_US, 0).as_u64()) < now.as_u64();
+        if looks_back || self.is_cold() {
+            return Ok(());
+        }
+        let floor = self.forgettable();
+        let Some(filling) = self.hot.begin(span) else { return Ok(()) };
+        let (mut memory, cut, _) = self.memory(span, Timestamp::MAX, false, usize::MAX);
+        if cut.is_some() {
+            return Ok(());
+        }
+        let (mut below, mut steps, mut whole) = (Vec::new(), 0, true);
+        if self.engine_may_hold_some(span)? {
+            let (from, to) = (keys::present(&span.start), keys::present(&span.end));
+            self.engine.scan(Tree::Present, &from, &to, false, &mut |physical, entry| {
+                steps += 1;
+                match keys::user_key(&physical).zip(Present::decode(entry)) {
+                    Some((key, present)) if steps <= CHUNK_STEPS_MAX => {
+                        // A copy: what the engine gives is a slice of a whole block.
+                        let value = present.value.as_deref().map(Bytes::copy_from_slice);
+                        if !memory.contains_key(&key) {
+                            below.push((key, Version { ts: present.ts, value }));
+                        }
+                        ControlFlow::Continue(())
+                    }
+                    // Damaged, or too much: whoever reads it says so.
+                    _ => {
+                        whole = false;
+                        ControlFlow::Break(())
+                    }
+                }
+            })?;
+        }
+        if whole {
+            memory.extend(below);
+            filling.fill(memory.into_iter(), floor);
+        }
+        Ok(())
+    }
+
+    /// As [`Versions::scan`], of a span that is not hot.
+    fn scan_cold(&self, span: &Span, snapshot: Timestamp, reverse: bool, limit: usize) -> Result<Cold, StoreError> {
+        if span.start >= span.end {
+            return Ok(Cold::default());
+        }
+        let (memory, horizon, seen) = self.memory(span, snapshot, reverse, limit);
         let looked_at = match &horizon {
             None => span.clone(),
             Some(key) if reverse => key.clone()..span.end.clone(),
@@ -63,24 +177,24 @@ impl<E: Engine> Versions<E> {
             end = Some(cut);
         }
         let rest = end.map(|key| if reverse { span.start.clone()..key } else { after(&key)..span.end.clone() });
-        Ok(Scan { rows: chunk.rows, rest: rest.filter(|r| r.start < r.end) })
+        Ok(Cold { rows: chunk.rows, rest: rest.filter(|r| r.start < r.end), passed: seen + walk.steps })
     }
 
-    /// What the layers hold of a span, newest layer first per key, and where the first of them was cut.
+    /// What the layers hold of a span, newest layer first per key, where the first of them was cut, and how much was looked at.
     fn memory(
         &self,
         span: &Span,
         snapshot: Timestamp,
         reverse: bool,
         limit: usize,
-    ) -> (BTreeMap<Bytes, Version>, Option<Bytes>) {
+    ) -> (BTreeMap<Bytes, Version>, Option<Bytes>, usize) {
         let (active, frozen) = {
             let layers: &Layers = &self.layers.read();
             let active = layers.active.seen(span, snapshot, reverse, limit);
             (active, layers.frozen.iter().rev().map(Arc::clone).collect::<Vec<_>>())
         };
         let mut horizon: Option<Bytes> = None;
-        let mut merged = BTreeMap::new();
+        let (mut merged, mut looked_at) = (BTreeMap::new(), 0);
         let older = frozen.iter().map(|f| f.layer.seen(span, snapshot, reverse, limit));
         for (seen, more) in std::iter::once(active).chain(older) {
             if let Some(last) = seen.last().filter(|_| more) {
@@ -90,6 +204,7 @@ impl<E: Engine> Versions<E> {
                     Some(known) => known.min(last.key.clone()),
                 });
             }
+            looked_at += seen.len();
             for Seen { key, version } in seen {
                 merged.entry(key).or_insert(version);
             }
@@ -97,7 +212,7 @@ impl<E: Engine> Versions<E> {
         if let Some(horizon) = &horizon {
             merged.retain(|key, _| if reverse { key >= horizon } else { key <= horizon });
         }
-        (merged, horizon)
+        (merged, horizon, looked_at)
     }
 
     /// Whether the engine may hold a key of a span: known for spans within one prefix.
@@ -120,13 +235,13 @@ impl<E: Engine> Versions<E> {
         memory: &BTreeMap<Bytes, Version>,
     ) -> Result<Walk, StoreError> {
         let mut walk = Walk::default();
-        let (mut steps, mut bytes, mut damaged) = (0, 0, None);
+        let (mut bytes, mut damaged) = (0, None);
         let mut last: Option<Bytes> = None;
         // Places in `found` that only the past can fill.
         let mut newer: Vec<usize> = Vec::new();
         let (from, to) = (keys::present(&span.start), keys::present(&span.end));
         self.engine.scan(Tree::Present, &from, &to, reverse, &mut |physical, entry| {
-            if walk.found.len() >= limit || bytes >= CHUNK_BYTES_MAX || steps >= CHUNK_STEPS_MAX {
+            if walk.found.len() >= limit || bytes >= CHUNK_BYTES_MAX || walk.steps >= CHUNK_STEPS_MAX {
                 walk.end = last.take();
                 return ControlFlow::Break(());
             }
@@ -134,7 +249,7 @@ impl<E: Engine> Versions<E> {
                 damaged = Some(physical);
                 return ControlFlow::Break(());
             };
-            steps += 1;
+            walk.steps += 1;
             last = Some(key.clone());
             let is_newer = present.ts > snapshot;
             if (is_newer || present.value.is_some()) && !memory.contains_key(&key) {
@@ -160,6 +275,15 @@ impl<E: Engine> Versions<E> {
     }
 }
 
+/// A chunk of a span that is not hot.
+#[derive(Default)]
+struct Cold {
+    rows: Vec<(Bytes, Timestamp, Bytes)>,
+    rest: Option<Span>,
+    /// Entries that were passed, visible or not.
+    passed: usize,
+}
+
 /// What a walk over the present found.
 #[derive(Default)]
 struct Walk {
@@ -167,10 +291,12 @@ struct Walk {
     found: Vec<(Bytes, Version)>,
     /// The last key that was looked at, where the walk ended early.
     end: Option<Bytes>,
+    /// Entries that were looked at.
+    steps: usize,
 }
 
 /// The least key above `key`.
-fn after(key: &Bytes) -> Bytes {
+pub(super) fn after(key: &Bytes) -> Bytes {
     let mut next = Vec::with_capacity(key.len() + 1);
     next.extend_from_slice(key);
     next.push(0);

@@ -4,6 +4,7 @@ use bytes::Bytes;
 use clock::Timestamp;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
+use store::versions::Sabotage;
 use store::{Engine, SnapshotGuard, Span, Versions, VersionsConfig, Write};
 
 /// One step of a run. Numbers are reduced to what the state allows.
@@ -55,8 +56,22 @@ fn key(n: u8) -> Bytes {
     Bytes::from(key)
 }
 
+/// A quarter of a second per step of the run's clock.
+const STEP: u32 = 30;
+
 fn ts(n: u64) -> Timestamp {
-    Timestamp::from_u64(n)
+    Timestamp::from_u64(n << STEP)
+}
+
+/// Back to the run's clock.
+trait RunTime {
+    fn at(self) -> u64;
+}
+
+impl RunTime for Timestamp {
+    fn at(self) -> u64 {
+        self.as_u64() >> STEP
+    }
 }
 
 /// What a run needs of an engine beside the trait.
@@ -66,6 +81,10 @@ pub trait World {
     fn crash(&mut self, dice: u8);
     fn set_full(&mut self, full: bool);
     fn fail_sync(&mut self);
+    /// A rule to break.
+    fn sabotage(&self) -> Option<Sabotage> {
+        None
+    }
 }
 
 type Book = BTreeMap<Bytes, Vec<(u64, Option<Bytes>)>>;
@@ -79,12 +98,18 @@ struct Run<'w, W: World> {
     guards: Vec<SnapshotGuard>,
 }
 
-fn config(dice: u8) -> VersionsConfig {
-    VersionsConfig { cache_bytes: [0, 64 * 400, 1 << 20][dice as usize % 3], freeze_bytes: 1 << 20, bucket_shift: dice as u32 % 5 }
+fn config(dice: u8, sabotage: Option<Sabotage>) -> VersionsConfig {
+    VersionsConfig {
+        cache_bytes: [0, 64 * 400, 1 << 20][dice as usize % 3],
+        freeze_bytes: 1 << 20,
+        bucket_shift: STEP + dice as u32 % 5,
+        hot_after: [0, 3, 64][dice as usize / 3 % 3],
+        sabotage,
+    }
 }
 
 pub fn run<W: World>(world: &mut W, steps: &[Step], dice: u8) -> Result<(), TestCaseError> {
-    let versions = Some(Versions::open(world.open(), config(dice)).unwrap());
+    let versions = Some(Versions::open(world.open(), config(dice, world.sabotage())).unwrap());
     let mut run = Run { world, versions, book: Book::new(), log: Vec::new(), now: 1, guards: Vec::new() };
     for step in steps {
         run.step(step)?;
@@ -102,7 +127,7 @@ impl<W: World> Run<'_, W> {
 
     /// A snapshot that may still be read.
     fn snapshot(&self, dice: u8) -> u64 {
-        let oldest = self.versions().collected().as_u64();
+        let oldest = self.versions().collected().at();
         let width = self.now + 2 - oldest.min(self.now);
         oldest + dice as u64 * width / 255
     }
@@ -114,13 +139,7 @@ impl<W: World> Run<'_, W> {
 
     fn get(&self, key: &Bytes, snapshot: u64) -> Result<(), TestCaseError> {
         let got = self.versions().get(key, ts(snapshot)).unwrap();
-        prop_assert_eq!(
-            got.map(|(t, v)| (t.as_u64(), v)),
-            self.visible(key, snapshot),
-            "get {:?} at {}",
-            key,
-            snapshot
-        );
+        prop_assert_eq!(got.map(|(t, v)| (t.at(), v)), self.visible(key, snapshot), "get {:?} at {}", key, snapshot);
         Ok(())
     }
 
@@ -179,12 +198,12 @@ impl<W: World> Run<'_, W> {
 
     fn collect(&mut self, dice: u8) -> Result<(), TestCaseError> {
         let asked = self.snapshot(dice).min(self.now);
-        let before = self.versions().collected().as_u64();
-        let oldest_open = self.guards.iter().map(|g| g.timestamp().as_u64()).min();
+        let before = self.versions().collected().at();
+        let oldest_open = self.guards.iter().map(|g| g.timestamp().at()).min();
         let threshold = self.versions().collect(ts(asked)).unwrap();
-        prop_assert_eq!(threshold.as_u64(), asked.min(oldest_open.unwrap_or(asked)).max(before));
+        prop_assert_eq!(threshold.at(), asked.min(oldest_open.unwrap_or(asked)).max(before));
         prop_assert_eq!(threshold, self.versions().collected());
-        if threshold.as_u64() > 0 {
+        if threshold.at() > 0 {
             prop_assert!(self.versions().open_snapshot(threshold.prev()).is_err());
         }
         self.versions().compact().unwrap();
@@ -196,7 +215,7 @@ impl<W: World> Run<'_, W> {
         self.guards.clear();
         self.versions = None;
         self.world.crash(dice);
-        let versions = Versions::open(self.world.open(), config(dice)).unwrap();
+        let versions = Versions::open(self.world.open(), config(dice, self.world.sabotage())).unwrap();
         let recovered = versions.recovered().clone();
         prop_assert!(recovered.position >= safe);
         prop_assert!(versions.collected() <= collected);
@@ -227,10 +246,10 @@ impl<W: World> Run<'_, W> {
         let want = self.newest_between(key, lo, hi);
         let got = self.versions().version_between(key, ts(lo), ts(hi)).unwrap();
         // A collected tombstone below the threshold may be forgotten; certification asks at or above it.
-        prop_assert!(want.contains(&got.map(|t| t.as_u64())), "between {lo} and {hi} of {key:?}: {got:?}, not {want:?}");
+        prop_assert!(want.contains(&got.map(|t| t.at())), "between {lo} and {hi} of {key:?}: {got:?}, not {want:?}");
         let read = self.versions().read(key, ts(lo), ts(hi)).unwrap();
-        prop_assert!(want.contains(&read.newer.map(|t| t.as_u64())), "read between {lo} and {hi} of {key:?}");
-        let value = read.version.and_then(|v| Some((v.ts.as_u64(), v.value?)));
+        prop_assert!(want.contains(&read.newer.map(|t| t.at())), "read between {lo} and {hi} of {key:?}");
+        let value = read.version.and_then(|v| Some((v.ts.at(), v.value?)));
         prop_assert_eq!(value, self.visible(key, lo));
         Ok(())
     }
@@ -241,8 +260,11 @@ impl<W: World> Run<'_, W> {
         }
         let each = self.book.range(span.clone()).map(|(k, _)| self.newest_between(k, lo, hi));
         let [all, changes] = each.fold([None, None], |[a, b], [c, d]| [a.max(c), b.max(d)]);
-        let got = self.versions().version_between_in(span, ts(lo), ts(hi)).unwrap().map(|t| t.as_u64());
-        prop_assert!(changes <= got && got <= all, "between {lo} and {hi} in {span:?}: {got:?}, not {changes:?}..={all:?}");
+        let got = self.versions().version_between_in(span, ts(lo), ts(hi)).unwrap().map(|t| t.at());
+        prop_assert!(
+            changes <= got && got <= all,
+            "between {lo} and {hi} in {span:?}: {got:?}, not {changes:?}..={all:?}"
+        );
         Ok(())
     }
 
@@ -261,7 +283,7 @@ impl<W: World> Run<'_, W> {
             let chunk = self.versions().scan(&span, ts(snapshot), reverse, limit).unwrap();
             prop_assert!(chunk.rows.len() <= limit);
             prop_assert!(chunk.rest.as_ref() != Some(&span), "a chunk must move on");
-            got.extend(chunk.rows.into_iter().map(|(k, at, v)| (k, at.as_u64(), v)));
+            got.extend(chunk.rows.into_iter().map(|(k, at, v)| (k, at.at(), v)));
             rest = chunk.rest;
         }
         prop_assert_eq!(got, want, "scan of {:?} at {}", span, snapshot);

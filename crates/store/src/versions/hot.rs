@@ -1,0 +1,370 @@
+//! Hot spans: the present in memory and in order, where reading it from its layers costs more than it gives.
+//!
+//! Problem: a key that was deleted, or moved to another place of an index, leaves a deletion in memory and one in the engine's present
+//! until nobody can look behind it. A scan steps over all of them: the head of a queue, or an index on a column that is updated often,
+//! would become slower with every write. And of a row that is updated again and again each layer holds one version, of which a scan
+//! needs one.
+//!
+//! Idea: a scan that passed much more than it found has the span that it covered kept as what it is now: its live keys in order. From
+//! then on every write is made here, too, and scans read here only. Spans grow together, so that of a thousand deleted keys in front of
+//! the first live one nothing is left. Memory is spent only where garbage is.
+//!
+//! Invariants:
+//! 1. A span holds the newest version of each of its keys, deletions too, but for keys that were deleted at or below `since`: of those
+//!    nothing. So a snapshot at or above `since` finds here all that it may see: an entry at or below it is what it sees, one above it
+//!    says that the other layers must be asked about this key.
+//! 2. Entries come in two ways: by [`HotSpans::put`], which the store calls while it holds its layers for writing, and by the one
+//!    reading that fills the span after it was listed. What is newer stays.
+//! 3. Spans do not overlap.
+//!
+//! Deletions are forgotten (and `since` rises) only below every open snapshot, so that no transaction under way is sent the long way.
+
+use super::overlay::Key;
+use super::{Span, Version};
+use bytes::Bytes;
+use clock::Timestamp;
+use parking_lot::RwLock;
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+/// A scan that passes more than this many times what it gives, and [`super::VersionsConfig::hot_after`] entries more, is worth a hot span.
+const COSTLY_FACTOR: usize = 2;
+/// Entries of a span: two that meet grow together up to here. One that grows far beyond by writes is given up.
+const SPAN_ENTRIES_MAX: usize = 2048;
+const SPAN_ENTRIES_LIMIT: usize = 8 * SPAN_ENTRIES_MAX;
+/// Deletions that a scan passes before it has them forgotten.
+const FORGET_MIN: usize = 32;
+/// What an entry costs beside its key and value.
+const ENTRY_OVERHEAD: usize = 120;
+/// What a span costs beside its entries.
+const SPAN_OVERHEAD: usize = 300;
+/// Hand steps of one eviction.
+const EVICT_STEPS_MAX: usize = 64;
+
+#[derive(Default)]
+struct Hot {
+    end: Bytes,
+    since: Timestamp,
+    rows: BTreeMap<Key, Version>,
+    /// Its first reading is under way.
+    loading: bool,
+}
+
+struct Listed {
+    hot: RwLock<Hot>,
+    bytes: AtomicUsize,
+    used: AtomicBool,
+}
+
+/// All hot spans, by their first key.
+pub(super) struct HotSpans {
+    spans: RwLock<BTreeMap<Bytes, Arc<Listed>>>,
+    /// How many there are: most stores have none, and a write should not ask further.
+    count: AtomicUsize,
+    bytes: AtomicUsize,
+    bytes_max: usize,
+}
+
+/// What a scan finds where it begins.
+pub(super) enum Ahead {
+    /// Entries up to a key, or to the span's end: what the snapshot may see, in the order asked for. A version above the snapshot stands
+    /// for one to be looked up.
+    Hot { found: Vec<(Bytes, Version)>, end: Bytes },
+    /// No hot span here; the next one begins at this key (ends, where the scan goes down).
+    Cold(Option<Bytes>),
+}
+
+fn cost(key: &[u8], version: &Version) -> usize {
+    key.len() + version.value.as_ref().map_or(0, Bytes::len) + ENTRY_OVERHEAD
+}
+
+/// Whether a scan that passed so many entries and gave so many is worth a hot span.
+pub(super) fn is_costly(passed: usize, given: usize, entries: usize) -> bool {
+    passed > COSTLY_FACTOR * given + entries
+}
+
+impl HotSpans {
+    pub fn new(bytes_max: usize) -> Self {
+        HotSpans { spans: RwLock::default(), count: AtomicUsize::new(0), bytes: AtomicUsize::new(0), bytes_max }
+    }
+
+    /// Bytes held, about.
+    pub fn bytes(&self) -> usize {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// A write is applied: the caller holds the layers for writing.
+    pub fn put(&self, key: &[u8], version: &Version) {
+        if self.count.load(Ordering::Acquire) == 0 {
+            return;
+        }
+        let spans = self.spans.read();
+        let Some(listed) = at_or_below(&spans, key) else { return };
+        let mut hot = listed.hot.write();
+        if key >= &hot.end[..] {
+            return;
+        }
+        self.grow(listed, insert(&mut hot.rows, Key::from_slice(key), version.clone()));
+    }
+
+    fn grow(&self, listed: &Listed, by: isize) {
+        let add = |to: &AtomicUsize| {
+            let _ = to.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| Some(n.saturating_add_signed(by)));
+        };
+        add(&listed.bytes);
+        add(&self.bytes);
+    }
+
+    /// Where a scan of `span` begins: up to `limit` live entries of a hot span, or how far it is to the next. Deletions at or below
+    /// `floor()`, below which no snapshot is open, may be forgotten on the way.
+    pub fn ahead(
+        &self,
+        span: &Span,
+        snapshot: Timestamp,
+        reverse: bool,
+        limit: usize,
+        floor: impl Fn() -> Timestamp,
+    ) -> Ahead {
+        if self.count.load(Ordering::Acquire) == 0 {
+            return Ahead::Cold(None);
+        }
+        let spans = self.spans.read();
+        let below = match reverse {
+            false => at_or_below(&spans, &span.start),
+            true => spans.range::<Bytes, _>(..&span.end).next_back().map(|(_, listed)| listed),
+        };
+        if let Some(listed) = below {
+            let hot = listed.hot.read();
+            let covers = if reverse { hot.end >= span.end } else { hot.end > span.start };
+            if covers && !hot.loading && hot.since <= snapshot {
+                listed.used.store(true, Ordering::Relaxed);
+                let start = if reverse { first_of(&spans, &span.end) } else { None };
+                let (found, end, dead) = hot.read(span, start, snapshot, reverse, limit);
+                drop(hot);
+                if dead >= FORGET_MIN {
+                    self.forget(listed, floor());
+                }
+                return Ahead::Hot { found, end };
+            }
+        }
+        // A span that this snapshot cannot use is passed as if it were not there, together with what follows it.
+        let next = match reverse {
+            false => spans.range::<Bytes, _>((Bound::Excluded(&span.start), Bound::Excluded(&span.end))).next(),
+            true => None,
+        };
+        let down = || {
+            let before = spans.range::<Bytes, _>(..&span.end).next_back()?;
+            let end = before.1.hot.read().end.clone();
+            (end > span.start && end < span.end).then_some(end)
+        };
+        Ahead::Cold(if reverse { down() } else { next.map(|(start, _)| start.clone()) })
+    }
+
+    fn forget(&self, listed: &Listed, floor: Timestamp) {
+        let mut hot = listed.hot.write();
+        let (mut freed, mut since) = (0, hot.since);
+        hot.rows.retain(|key, version| {
+            let stays = version.value.is_some() || version.ts > floor;
+            if !stays {
+                freed += cost(key, version);
+                // Without bound only under a negative control, which wants this to be missing.
+                since = if floor == Timestamp::MAX { since } else { since.max(version.ts) };
+            }
+            stays
+        });
+        hot.since = since;
+        self.grow(listed, -(freed as isize));
+    }
+
+    /// Lists a span that will be filled; `None` where another one is in its way, or there is no room.
+    pub fn begin(&self, span: &Span) -> Option<Filling<'_>> {
+        if self.bytes_max == 0 {
+            return None;
+        }
+        let mut spans = self.spans.write();
+        let below = spans.range::<Bytes, _>(..&span.end).next_back();
+        if below.is_some_and(|(_, listed)| listed.hot.read().end > span.start) {
+            return None;
+        }
+        let hot = Hot { end: span.end.clone(), loading: true, ..Hot::default() };
+        let listed =
+            Arc::new(Listed { hot: RwLock::new(hot), bytes: AtomicUsize::new(0), used: AtomicBool::new(true) });
+        self.grow(&listed, SPAN_OVERHEAD as isize);
+        spans.insert(span.start.clone(), listed.clone());
+        self.count.store(spans.len(), Ordering::Release);
+        Some(Filling { all: self, start: span.start.clone(), listed, done: false })
+    }
+
+    fn remove(&self, spans: &mut BTreeMap<Bytes, Arc<Listed>>, start: &Bytes) {
+        if let Some(gone) = spans.remove(start) {
+            self.bytes.fetch_sub(gone.bytes.load(Ordering::Relaxed), Ordering::Relaxed);
+            self.count.store(spans.len(), Ordering::Release);
+        }
+    }
+
+    /// Gives up spans that nobody used lately, until what is left fits; and those that outgrew their bound.
+    fn evict(&self, spans: &mut BTreeMap<Bytes, Arc<Listed>>, keep: &Bytes) {
+        let mut steps = 0;
+        while self.bytes() > self.bytes_max && spans.len() > 1 && steps < EVICT_STEPS_MAX {
+            let unused = spans.iter().find(|(start, listed)| {
+                steps += 1;
+                *start != keep && (!listed.used.swap(false, Ordering::Relaxed) || steps >= EVICT_STEPS_MAX)
+            });
+            let Some(start) = unused.map(|(start, _)| start.clone()) else { break };
+            self.remove(spans, &start);
+        }
+    }
+}
+
+fn at_or_below<'a>(spans: &'a BTreeMap<Bytes, Arc<Listed>>, key: &[u8]) -> Option<&'a Arc<Listed>> {
+    spans.range::<[u8], _>((Bound::Unbounded, Bound::Included(key))).next_back().map(|(_, listed)| listed)
+}
+
+fn first_of(spans: &BTreeMap<Bytes, Arc<Listed>>, end: &Bytes) -> Option<Bytes> {
+    spans.range::<Bytes, _>(..end).next_back().map(|(start, _)| start.clone())
+}
+
+/// Puts a version unless a newer one is there; gives what that adds in bytes.
+fn insert(rows: &mut BTreeMap<Key, Version>, key: Key, version: Version) -> isize {
+    let added = cost(&key, &version) as isize;
+    match rows.get_mut(&key) {
+        Some(old) if old.ts > version.ts => 0,
+        Some(old) => added - cost(&key, &std::mem::replace(old, version)) as isize,
+        None => {
+            rows.insert(key, version);
+            added
+        }
+    }
+}
+
+impl Hot {
+    /// Entries that the snapshot may see, the end of what was read, and how many deletions were passed. `start`: the span's first key.
+    fn read(
+        &self,
+        span: &Span,
+        start: Option<Bytes>,
+        snapshot: Timestamp,
+        reverse: bool,
+        limit: usize,
+    ) -> (Vec<(Bytes, Version)>, Bytes, usize) {
+        let (mut found, mut dead) = (Vec::new(), 0);
+        let upper = if self.end < span.end { &self.end } else { &span.end };
+        let mut range = self.rows.range::<[u8], _>((Bound::Included(&span.start[..]), Bound::Excluded(&upper[..])));
+        while let Some((key, version)) = if reverse { range.next_back() } else { range.next() } {
+            if version.value.is_none() && version.ts <= snapshot {
+                dead += 1;
+                continue;
+            }
+            let key = Bytes::copy_from_slice(key);
+            found.push((key.clone(), version.clone()));
+            if found.len() >= limit {
+                let end = if reverse { key } else { super::scan::after(&key) };
+                return (found, end, dead);
+            }
+        }
+        let end = match start {
+            Some(start) if reverse => start.max(span.start.clone()),
+            _ if reverse => span.start.clone(),
+            _ => upper.clone(),
+        };
+        (found, end, dead)
+    }
+}
+
+/// A span that is listed, and takes in writes, but cannot be read yet.
+pub(super) struct Filling<'a> {
+    all: &'a HotSpans,
+    start: Bytes,
+    listed: Arc<Listed>,
+    done: bool,
+}
+
+impl Filling<'_> {
+    /// Takes in all newest versions of the span's keys, read after it was listed; deletions at or below `floor` are left out.
+    pub fn fill(mut self, entries: impl Iterator<Item = (Bytes, Version)>, floor: Timestamp) {
+        let mut spans = self.all.spans.write();
+        {
+            let mut hot = self.listed.hot.write();
+            let mut added = 0;
+            for (key, version) in entries {
+                if version.value.is_none() && version.ts <= floor {
+                    if floor < Timestamp::MAX {
+                        hot.since = hot.since.max(version.ts);
+                    }
+                } else {
+                    added += insert(&mut hot.rows, Key::from_slice(&key), version);
+                }
+            }
+            hot.loading = false;
+            self.all.grow(&self.listed, added);
+        }
+        self.done = true;
+        if !spans.get(&self.start).is_some_and(|listed| Arc::ptr_eq(listed, &self.listed)) {
+            return;
+        }
+        let mut start = self.start.clone();
+        let before = spans.range::<Bytes, _>(..&start).next_back().map(|(start, _)| start.clone());
+        if let Some(before) = before
+            && self.all.join(&mut spans, &before, &start)
+        {
+            start = before;
+        }
+        let end = self.listed_end(&spans, &start);
+        if let Some(end) = end.filter(|end| spans.contains_key(end)) {
+            self.all.join(&mut spans, &start, &end);
+        }
+        self.all.evict(&mut spans, &start);
+    }
+
+    fn listed_end(&self, spans: &BTreeMap<Bytes, Arc<Listed>>, start: &Bytes) -> Option<Bytes> {
+        spans.get(start).map(|listed| listed.hot.read().end.clone())
+    }
+}
+
+impl Drop for Filling<'_> {
+    fn drop(&mut self) {
+        if !self.done {
+            let mut spans = self.all.spans.write();
+            if spans.get(&self.start).is_some_and(|listed| Arc::ptr_eq(listed, &self.listed)) {
+                self.all.remove(&mut spans, &self.start);
+            }
+        }
+    }
+}
+
+impl HotSpans {
+    /// Makes one span of two that meet, where that is not too large; nobody writes or reads meanwhile.
+    fn join(&self, spans: &mut BTreeMap<Bytes, Arc<Listed>>, first: &Bytes, second: &Bytes) -> bool {
+        let (Some(a), Some(b)) = (spans.get(first).cloned(), spans.get(second).cloned()) else { return false };
+        let (mut left, mut right) = (a.hot.write(), b.hot.write());
+        let fits = left.rows.len() + right.rows.len() <= SPAN_ENTRIES_MAX;
+        if left.end != *second || left.loading || right.loading || !fits {
+            return false;
+        }
+        left.end = right.end.clone();
+        left.since = left.since.max(right.since);
+        left.rows.append(&mut right.rows);
+        a.bytes.fetch_add(b.bytes.swap(0, Ordering::Relaxed), Ordering::Relaxed);
+        drop((left, right));
+        self.grow(&a, -(SPAN_OVERHEAD as isize));
+        spans.remove(second);
+        self.count.store(spans.len(), Ordering::Release);
+        true
+    }
+
+    /// Gives up the spans that writes made too large.
+    pub fn trim(&self) {
+        if self.count.load(Ordering::Acquire) == 0 {
+            return;
+        }
+        let mut spans = self.spans.write();
+        let large = |listed: &Arc<Listed>| listed.hot.read().rows.len() > SPAN_ENTRIES_LIMIT;
+        let starts: Vec<Bytes> = spans.iter().filter(|(_, s)| large(s)).map(|(start, _)| start.clone()).collect();
+        for start in starts {
+            self.remove(&mut spans, &start);
+        }
+        self.evict(&mut spans, &Bytes::new());
+    }
+}
