@@ -1,6 +1,6 @@
-//! One setting bounds the memory of a node, and everything shows it.
+//! One setting bounds the memory of a node, and everything shows it; what holds old versions is shown, and bounded, too.
 
-use crate::node::{Node, Scratch, repeat_with, state};
+use crate::node::{Node, Scratch, repeat_with, state, until};
 
 /// Rows whose sort needs more than the statements' share of the least node.
 const LARGE_SORT: &str = "SELECT count(*) FROM (SELECT g, repeat('x', 100) || g AS text FROM generate_series(1, 400000) g ORDER BY 2 OFFSET 1) q";
@@ -49,4 +49,20 @@ fn statements_have_one_bound_together() {
     assert_eq!(client.query_one("SELECT 1", &[]).unwrap().get::<_, i32>(0), 1);
     let refused = Node::try_start(&scratch.path().join("other"), &["--memory", "1MiB"]).err().unwrap();
     assert!(refused.contains("--memory") || refused.contains("at least 128MiB"), "{refused}");
+}
+
+#[test]
+fn a_snapshot_that_is_held_too_long_is_given_up() {
+    repeat_with("memory::a_snapshot_that_is_held_too_long_is_given_up");
+    let scratch = Scratch::new();
+    let node = Node::start(&scratch.path().join("store"), &["--snapshot-age-max", "300ms"]);
+    let (mut old, mut other) = (node.connect(), node.connect());
+    assert_eq!(other.query_one("SHOW timeball.snapshot_age_max", &[]).unwrap().get::<_, &str>(0), "300ms");
+    old.batch_execute("BEGIN; SELECT 1").unwrap();
+    // Nothing comes from its client: the server rolls it back.
+    let holders = "SELECT pid FROM timeball_internal.snapshots WHERE state LIKE 'idle in transaction%'";
+    until("nobody holds a snapshot", || other.query(holders, &[]).unwrap().is_empty().then_some(()));
+    assert_eq!(state(&old.batch_execute("SELECT 1").unwrap_err()), "72000");
+    assert_eq!(state(&old.batch_execute("COMMIT").unwrap_err()), "72000");
+    assert_eq!(old.query_one("SELECT 1", &[]).unwrap().get::<_, i32>(0), 1);
 }

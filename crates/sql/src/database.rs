@@ -21,6 +21,8 @@ pub struct DatabaseOptions {
     pub product_version: String,
     /// Memory that one statement may use unless the session says otherwise, bytes (`timeball.query_memory_bytes`).
     pub query_memory_bytes: usize,
+    /// `timeball.snapshot_age_max` of sessions that do not say otherwise, milliseconds; 0 is never.
+    pub snapshot_age_ms_max: u64,
     /// What the statements of all sessions share.
     pub memory_pool: Arc<MemoryPool>,
     /// The memory of the whole node, where it has a bound: `timeball.memory_bytes`.
@@ -39,6 +41,7 @@ impl Default for DatabaseOptions {
         DatabaseOptions {
             product_version: env!("CARGO_PKG_VERSION").into(),
             query_memory_bytes: 256 << 20,
+            snapshot_age_ms_max: 0,
             memory_pool: Arc::default(),
             memory_bytes: None,
             cached_text_bytes: GENERATION_TEXT_BYTES_MAX,

@@ -60,6 +60,8 @@ states! {
     READ_ONLY_TRANSACTION = b"25006";
     /// no_active_sql_transaction
     NO_ACTIVE_TRANSACTION = b"25P01";
+    /// snapshot_too_old
+    SNAPSHOT_TOO_OLD = b"72000";
     /// in_failed_sql_transaction
     IN_FAILED_TRANSACTION = b"25P02";
     /// invalid_sql_statement_name

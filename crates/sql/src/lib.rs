@@ -15,6 +15,7 @@ pub mod error;
 pub mod exec;
 pub mod expr;
 pub mod identifier;
+pub mod internal;
 pub mod memory;
 pub mod output;
 pub mod pg_catalog;

@@ -13,6 +13,7 @@
 
 use crate::advisory::{AdvisoryLocks, LocalLocks};
 use crate::transaction::{Interrupt, Wait};
+use clock::Timestamp;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -94,6 +95,8 @@ pub struct Backend {
     interrupt: Interrupt,
     client: Option<Arc<dyn Client>>,
     activity: Mutex<Activity>,
+    /// What its transaction reads from, and when that was taken, on the clock for timeouts.
+    snapshot: Mutex<Option<(Timestamp, i64)>>,
 }
 
 /// What a session says of itself when it enters.
@@ -141,6 +144,7 @@ impl Sessions {
             effects: Effects::default(),
             interrupt,
             client,
+            snapshot: Mutex::new(None),
             activity: Mutex::new(Activity { changed_us: Some(began_us), ..Activity::default() }),
         });
         self.list.lock().insert(number, backend.clone());
@@ -241,6 +245,16 @@ impl Backend {
         activity.state = state;
         activity.transaction_us = transaction_us;
         activity.changed_us = Some(now_us);
+    }
+
+    /// The session's transaction reads from this snapshot, taken then.
+    pub(crate) fn sees(&self, snapshot: Option<(Timestamp, i64)>) {
+        *self.snapshot.lock() = snapshot;
+    }
+
+    /// What its transaction reads from, and when that was taken, on the clock for timeouts.
+    pub(crate) fn snapshot(&self) -> Option<(Timestamp, i64)> {
+        *self.snapshot.lock()
     }
 
     /// `application_name` was set.

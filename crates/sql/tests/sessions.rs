@@ -634,3 +634,63 @@ fn changes_of_many_rows_write_as_they_read() {
     run(&mut a, "DELETE FROM n WHERE id < 900");
     assert_eq!(run(&mut a, "SELECT count(*) FROM n"), ["0"]);
 }
+
+/// Lets so much of the counter that stands for time pass that a millisecond is over.
+fn pass_a_millisecond(db: &Arc<Database>) {
+    let (mut other, began) = (session(db), run(&mut session(db), "SELECT clock_timestamp()"));
+    while run(&mut other, &format!("SELECT clock_timestamp() <= '{}'::timestamptz + interval '2 ms'", began[0]))
+        == ["t"]
+    {
+        run(&mut other, "BEGIN; SELECT 1; ROLLBACK");
+    }
+}
+
+#[test]
+fn an_old_snapshot_ends_its_block() {
+    let db = open(MemoryKv::default());
+    let mut old = session(&db);
+    run(&mut old, "CREATE TABLE t (id int PRIMARY KEY); SET timeball.snapshot_age_max = '1ms'");
+    for (then, left) in [("SELECT 1", "25P02"), ("COMMIT", "00000")] {
+        run(&mut old, "BEGIN; INSERT INTO t VALUES (1)");
+        pass_a_millisecond(&db);
+        assert_eq!(state_of(&mut old, then), "72000", "{then}");
+        // The block of a COMMIT has ended; the other one waits for its end, and says the same again.
+        assert_eq!(state_of(&mut old, "SELECT 1"), if left == "25P02" { "72000" } else { left });
+        run(&mut old, "ROLLBACK");
+        assert_eq!(run(&mut old, "SELECT count(*) FROM t"), ["0"]);
+    }
+    // Whoever serves the session sees to it while nothing comes.
+    run(&mut old, "BEGIN; SELECT * FROM t");
+    assert!(old.snapshot_left_ms().is_some_and(|left| left <= 1) && !old.give_up_old_snapshot());
+    pass_a_millisecond(&db);
+    assert!(old.snapshot_left_ms() == Some(0) && old.give_up_old_snapshot());
+    assert_eq!((old.transaction_status(), old.snapshot_left_ms()), (TransactionStatus::Failed, None));
+    assert_eq!(state_of(&mut old, "COMMIT"), "72000");
+    assert_eq!(old.transaction_status(), TransactionStatus::Idle);
+    // READ COMMITTED takes a new one with each statement; outside a block nothing is held.
+    run(&mut old, "BEGIN ISOLATION LEVEL READ COMMITTED; SELECT 1; SET LOCAL timeball.snapshot_age_max = 0");
+    pass_a_millisecond(&db);
+    run(&mut old, "SELECT 1; COMMIT");
+    pass_a_millisecond(&db);
+    run(&mut old, "SELECT 1");
+}
+
+#[test]
+fn snapshots_are_shown_with_who_holds_them() {
+    let db = open(MemoryKv::default());
+    let (mut one, mut other, mut idle) = (session(&db), session(&db), session(&db));
+    run(&mut idle, "SELECT 1");
+    idle.wait_for_client();
+    let began = "BEGIN ISOLATION LEVEL SERIALIZABLE; SELECT 1";
+    run(&mut one, &format!("SET application_name = 'old one'; {began}"));
+    one.wait_for_client();
+    run(&mut other, began);
+    other.wait_for_client();
+    let held = "SELECT application_name, state, is_oldest, age_ms::int8 >= 0, query FROM timeball_internal.snapshots";
+    let rows = run(&mut other, held);
+    assert_eq!(rows.len(), 2, "{rows:?}");
+    assert!(rows[0].starts_with("old one|idle in transaction|t|t|") && rows[1].starts_with("|active|f|t|"), "{rows:?}");
+    run(&mut one, "COMMIT");
+    one.wait_for_client();
+    assert_eq!(run(&mut other, "SELECT is_oldest FROM timeball_internal.snapshots"), ["t"]);
+}

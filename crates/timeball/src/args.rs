@@ -33,6 +33,7 @@ timeball start --store DIR [options]
   --hybrid-error-max D    beyond this clock error nothing that needs the bound is served (1s)
   --max-connections N     sessions at a time (600)
   --memory SIZE           what the node may take of the machine: 512MiB, 4GiB (a quarter of it)
+  --snapshot-age-max D    a transaction block with an older snapshot is rolled back: it keeps old versions (no limit)
   --retention D           old versions are kept so long, for `AS OF SYSTEM TIME` and its like (5m)
   --log text|json         form of the log on standard error (text)
   --insecure              allow addresses other than loopback: there is no TLS and no password yet
@@ -44,7 +45,7 @@ timeball demo [options]
   Opens a SQL shell when standard input is a terminal. \\q, SIGTERM or Ctrl-C stops it.
   --no-shell              keep serving, without a shell
   --listen-addr, --http-addr, --clock, --strict-error-max, --hybrid-error-max, --log, --memory,
-  --retention, --insecure as for `timeball start`
+  --retention, --snapshot-age-max, --insecure as for `timeball start`
 ";
 const HELP_SQL: &str = "\
 timeball sql --url URL [options]
@@ -89,6 +90,8 @@ pub struct NodeOptions {
     pub log: LogFormat,
     /// Old versions are kept so long; whole seconds.
     pub retention: Duration,
+    /// `timeball.snapshot_age_max` of sessions that do not say otherwise; zero is no limit.
+    pub snapshot_age_max: Duration,
     /// What gets how much memory.
     pub shares: server::Shares,
 }
@@ -181,6 +184,7 @@ fn node_defaults() -> NodeOptions {
         ladder: LadderLimits::default(),
         log: LogFormat::Text,
         retention: Duration::from_secs(server::kv::KvOptions::default().gc_ttl_seconds),
+        snapshot_age_max: Duration::ZERO,
         shares: server::Shares::of_machine(),
     }
 }
@@ -193,6 +197,7 @@ fn node_flag(node: &mut NodeOptions, flag: &str, parser: &mut lexopt::Parser) ->
         "max-connections" => node.server.connections_max = parser.value()?.parse()?,
         "insecure" => node.server.insecure = true,
         "memory" => node.shares = server::Shares::of(parser.value()?.parse_with(memory)?),
+        "snapshot-age-max" => node.snapshot_age_max = parser.value()?.parse_with(duration)?,
         "retention" => node.retention = parser.value()?.parse_with(retention)?,
         "clock" => node.clock = parser.value()?.parse()?,
         "strict-error-max" => node.ladder.strict_error_ns = nanos(parser.value()?.parse_with(duration)?),

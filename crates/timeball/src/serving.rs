@@ -18,11 +18,12 @@ const STOP_SECONDS_MAX: u64 = 8;
 const _: () = assert!(DRAIN_STATEMENT_SECONDS + DRAIN_INTERRUPT_SECONDS < STOP_SECONDS_MAX && STOP_SECONDS_MAX < 10);
 
 /// A seed of its own for each process, and the number of sessions that the server enforces.
-fn sql_options(sessions_max: usize, memory: &Memory) -> DatabaseOptions {
+fn sql_options(options: &NodeOptions, memory: &Memory) -> DatabaseOptions {
     let shares = &memory.shares;
     DatabaseOptions {
         hash_seed: RandomState::new().hash_one(0),
-        sessions_max: Some(sessions_max),
+        sessions_max: Some(options.server.connections_max),
+        snapshot_age_ms_max: u64::try_from(options.snapshot_age_max.as_millis()).unwrap_or(u64::MAX),
         query_memory_bytes: shares.query_bytes,
         memory_pool: memory.queries.clone(),
         memory_bytes: Some(shares.total_bytes),
@@ -53,7 +54,7 @@ impl Serving {
         let memory = Memory::new(options.shares, crate::give_back_memory);
         log_memory(&memory);
         let node = open_node(&store, clock, options, &memory)?;
-        let sql = sql_options(options.server.connections_max, &memory);
+        let sql = sql_options(options, &memory);
         let db = Database::open(node.clone(), sql).map_err(|e| e.to_string())?;
         let server = server::Options { memory, ..options.server.clone() };
         let server = Server::start(&server, db, node.clone()).map_err(|e| e.to_string())?;

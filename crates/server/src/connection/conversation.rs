@@ -67,6 +67,18 @@ impl<'a> Conversation<'a> {
         self.session.idle_timeout_ms()
     }
 
+    /// The milliseconds until the open block's snapshot is too old; `None`: never.
+    pub fn snapshot_left_ms(&self) -> Option<u64> {
+        self.session.snapshot_left_ms()
+    }
+
+    /// Rolls the open block back if its snapshot is too old; the client hears of it at its next statement.
+    pub fn give_up_old_snapshot(&mut self) {
+        if self.session.give_up_old_snapshot() {
+            self.session.wait_for_client();
+        }
+    }
+
     /// Nothing more has arrived. An error is not held back: a client that sent no Sync may wait for it.
     pub fn before_waiting(&mut self) -> io::Result<()> {
         if self.skipping { self.outbox.flush() } else { Ok(()) }

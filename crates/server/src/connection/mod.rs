@@ -29,7 +29,7 @@ use std::net::TcpStream;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// What all connections share.
 pub struct Shared {
@@ -158,15 +158,21 @@ fn converse(shared: &Shared, stream: &TcpStream, ticket: &Ticket) -> Result<(), 
             if shared.registry.is_draining() {
                 return Err(End::Inbox(InboxError::Closed));
             }
-            idle.set(stream, conversation.idle_timeout_ms());
+            idle.begin(stream, conversation.idle_timeout_ms(), conversation.snapshot_left_ms());
         }
-        let message = match inbox.next(&mut &*stream) {
-            Err(InboxError::Io(e)) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
-                return Err(End::Idle);
+        let message = loop {
+            match inbox.next(&mut &*stream) {
+                Err(InboxError::Io(e)) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                    if idle.is_over() {
+                        return Err(End::Idle);
+                    }
+                    conversation.give_up_old_snapshot();
+                    idle.go_on(stream, conversation.snapshot_left_ms());
+                }
+                // Its reading side was closed to wake it.
+                Err(_) if ticket.interrupt().is_ended() => return Err(End::Terminated),
+                other => break other?,
             }
-            // Its reading side was closed to wake it.
-            Err(_) if ticket.interrupt().is_ended() => return Err(End::Terminated),
-            other => other?,
         };
         if message.is_dropped {
             conversation.too_large(message.tag, shared.messages.limit_bytes())?;
@@ -198,14 +204,44 @@ impl Drop for Open<'_> {
 #[derive(Default)]
 struct IdleTimeout {
     millis: u64,
+    /// The wait is over then.
+    end: Option<Instant>,
 }
 impl IdleTimeout {
+    /// The session begins to wait: at most so long, 0 for ever. Meanwhile its snapshot may become too old.
+    fn begin(&mut self, stream: &TcpStream, limit_ms: u64, snapshot_left_ms: Option<u64>) {
+        // The clock is read only where somebody set a limit.
+        self.end = (limit_ms > 0).then(|| Instant::now() + Duration::from_millis(limit_ms));
+        self.set_soonest(stream, self.end.map(|_| limit_ms), snapshot_left_ms);
+    }
+
+    /// The wait goes on after one of its limits.
+    fn go_on(&mut self, stream: &TcpStream, snapshot_left_ms: Option<u64>) {
+        let left = self.end.map(|end| millis(end.saturating_duration_since(Instant::now())));
+        self.set_soonest(stream, left, snapshot_left_ms);
+    }
+
+    fn set_soonest(&mut self, stream: &TcpStream, left_ms: Option<u64>, snapshot_left_ms: Option<u64>) {
+        let soonest = left_ms.into_iter().chain(snapshot_left_ms).min();
+        self.set(stream, soonest.map_or(0, |ms| ms.max(1)));
+    }
+
+    /// Whether it has lasted as long as it may.
+    fn is_over(&self) -> bool {
+        self.end.is_some_and(|end| Instant::now() >= end)
+    }
+
     fn set(&mut self, stream: &TcpStream, millis: u64) {
         if millis != self.millis && stream.set_read_timeout((millis > 0).then(|| Duration::from_millis(millis))).is_ok()
         {
             self.millis = millis;
         }
     }
+}
+
+/// In full: a wait that ends a moment early would begin anew for nothing.
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros().div_ceil(1000)).unwrap_or(u64::MAX)
 }
 
 /// Names of the start-up options that a newer protocol would know, and the version asked for.

@@ -19,6 +19,7 @@ use super::take::{Clause, call_expr, function_name, list_args};
 use super::types::{cast_expr, common};
 use crate::catalog::Relation;
 use crate::identifier::fold;
+use crate::internal;
 use crate::pg_catalog::{self, VirtualTable};
 use crate::plan::located::KEY_NAME;
 use crate::types::SqlType;
@@ -574,7 +575,7 @@ impl Binder<'_> {
             return Ok((virtual_columns(found), ItemSource::Virtual(found), None));
         }
         if schema == Some("timeball_internal")
-            && let Some((names, _)) = self.context.kv.internal_table(table)
+            && let Some(names) = internal::columns(self.context.kv.as_ref(), table)
         {
             let column = |name| Output { name, ty: SqlType::Text, origin: None };
             let columns = names.into_iter().map(column).collect();

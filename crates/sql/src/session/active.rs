@@ -1,7 +1,7 @@
 //! A session's transaction in the layers below: how it begins and ends.
 
 use super::settings::Settings;
-use super::{Block, PG_EPOCH_US, Session};
+use super::{Block, PG_EPOCH_US, Session, snapshot};
 use crate::catalog::view::View;
 use crate::context::{ShownModes, StatementContext};
 use crate::exec::deferred::Modes;
@@ -19,6 +19,8 @@ pub(super) struct Active {
     pub(super) isolation: Isolation,
     pub(super) as_of: Option<Timestamp>,
     pub(super) began_us: i64,
+    /// When its snapshot was taken, on the clock for timeouts: at its beginning, under READ COMMITTED at its last statement.
+    pub(super) snapshot_us: i64,
     pub(super) savepoints: Vec<Savepoint>,
     /// READ COMMITTED: before its first statement.
     pub(super) beginning: Option<u32>,
@@ -64,6 +66,7 @@ impl Session {
     pub(super) fn ensure_active(&mut self, as_of: Option<Timestamp>) -> Result<&mut Active, SqlError> {
         if self.active.is_none() {
             let active = self.begin(as_of)?;
+            self.backend.sees(Some((active.txn.with(|t| t.snapshot()), active.snapshot_us)));
             return Ok(self.active.insert(active));
         }
         if let Some(active) = self.active.as_mut()
@@ -75,6 +78,8 @@ impl Session {
                 t.begin_statement()?;
                 self.db.catalog.current(t, Some(&known))
             })?;
+            active.snapshot_us = self.db.kv.monotonic_us();
+            self.backend.sees(Some((active.txn.with(|t| t.snapshot()), active.snapshot_us)));
             if catalog.version() != known.version() {
                 let view = Arc::new(View::new(catalog, self.database.clone(), &self.settings.eval.search_path));
                 self.sequences.use_catalog(view.snapshot());
@@ -114,6 +119,7 @@ impl Session {
             isolation: options.isolation,
             as_of,
             began_us,
+            snapshot_us: self.db.kv.monotonic_us(),
             savepoints: Vec::new(),
             beginning,
             statements: 0,
@@ -276,6 +282,7 @@ impl Session {
             self.settings_changed();
         }
         self.block = Block::None;
+        self.too_old = false;
         self.modes = syntax::Modes::default();
         self.deferred.set_modes(Modes::default());
         self.block_began_us = None;
@@ -307,6 +314,7 @@ impl Session {
     /// 25P02 in a failed block.
     pub(super) fn refuse_in_failed_block(&self) -> Result<(), SqlError> {
         match self.block {
+            Block::Failed if self.too_old => Err(snapshot::too_old()),
             Block::Failed => Err(SqlError::new(
                 SqlState::IN_FAILED_TRANSACTION,
                 "current transaction is aborted, commands ignored until end of transaction block",

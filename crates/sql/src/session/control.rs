@@ -200,6 +200,7 @@ impl Session {
         if restart {
             self.drop_active();
             self.block = Block::Open;
+            self.too_old = false;
             self.savepoint(name)?;
             return tag("ROLLBACK");
         }

@@ -34,6 +34,7 @@ mod setting_table;
 mod settings;
 mod show;
 mod simple;
+mod snapshot;
 mod startup;
 mod text_cache;
 mod zone;
@@ -107,6 +108,8 @@ pub struct Session {
     block: Block,
     modes: Modes,
     block_began_us: Option<i64>,
+    /// The block's transaction was rolled back because its snapshot was too old.
+    too_old: bool,
     active: Option<Active>,
     token: Timestamp,
     prepared: HashMap<String, Arc<Prepared>>,
@@ -199,6 +202,7 @@ impl Session {
             block: Block::None,
             modes: Modes::default(),
             block_began_us: None,
+            too_old: false,
             active: None,
             token: Timestamp::MIN,
             prepared: HashMap::new(),
@@ -299,6 +303,9 @@ impl Session {
             Block::Open | Block::Released => SessionState::IdleInTransaction,
             Block::Failed => SessionState::IdleInFailedTransaction,
         };
+        // Locks may have moved it up.
+        let seen = self.active.as_ref().map(|active| (active.txn.with(|t| t.snapshot()), active.snapshot_us));
+        self.backend.sees(seen);
         self.backend.waits(state, self.db.kv.now_us() - PG_EPOCH_US, self.block_began_us);
     }
 

@@ -77,6 +77,7 @@ impl Session {
 
     fn run_outcome(&mut self, portal: &mut Portal, how: How, out: &mut dyn Output) -> Result<Outcome, SqlError> {
         let prepared = portal.prepared.clone();
+        self.refuse_old_snapshot(prepared.command())?;
         match prepared.command() {
             None if prepared.planned().is_some() => self.run_retrying(portal, how, out),
             Some(

@@ -137,6 +137,12 @@ pub const TABLE: &[Setting] = &[
     s("timeball.max_staleness", Kind::Duration, "0", "Reads outside blocks may be this old; 0 reads the present."),
     s("timeball.memory_bytes", Kind::Fixed, "0", "Memory of the whole node, set when it starts; 0 has no bound."),
     s("timeball.query_memory_bytes", Kind::Bytes, "268435456", "Memory that one statement may use."),
+    s(
+        "timeball.snapshot_age_max",
+        Kind::Duration,
+        "0",
+        "A transaction block whose snapshot is older is rolled back: it keeps old versions from being collected.",
+    ),
     s("timezone", Kind::Text, "UTC", "Time zone of timestamptz in text."),
     s("transaction_deferrable", Kind::Fixed, "off", "Of the present transaction."),
     s("transaction_timeout", Kind::Duration, "0", "Accepted without effect."),
@@ -319,7 +325,7 @@ pub(super) fn parse_duration_ms(value: &str) -> Option<u64> {
     (ms <= i32::MAX as f64).then(|| ms.round() as u64)
 }
 
-fn show_duration(ms: u64) -> String {
+pub(super) fn show_duration(ms: u64) -> String {
     for (factor, unit) in [(86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1000, "s")] {
         if ms >= factor && ms.is_multiple_of(factor) {
             return format!("{}{unit}", ms / factor);

@@ -1,6 +1,6 @@
 //! Settings of a session: those that do something are typed, the rest are remembered for the client's sake.
 
-use super::setting_table::{Kind, find};
+use super::setting_table::{Kind, find, show_duration};
 use crate::context::EvalSettings;
 use crate::database::DatabaseOptions;
 use crate::transaction::{Consistency, Isolation};
@@ -34,6 +34,8 @@ pub struct Settings {
     pub idle_session_ms: u64,
     /// `timeball.query_memory_bytes`
     pub query_memory_bytes: usize,
+    /// `timeball.snapshot_age_max`, milliseconds; 0 is never.
+    pub snapshot_age_ms_max: u64,
 }
 
 impl Settings {
@@ -46,6 +48,9 @@ impl Settings {
         ];
         if let Some(sessions_max) = options.sessions_max {
             fixed.push(("max_connections", sessions_max.to_string()));
+        }
+        if options.snapshot_age_ms_max > 0 {
+            fixed.push(("timeball.snapshot_age_max", show_duration(options.snapshot_age_ms_max)));
         }
         if let Some(memory_bytes) = options.memory_bytes {
             fixed.push(("timeball.memory_bytes", memory_bytes.to_string()));
@@ -74,6 +79,7 @@ impl Settings {
 
     fn of(eval: Arc<EvalSettings>) -> Settings {
         let query_memory_bytes = eval.values.get("timeball.query_memory_bytes").and_then(|v| v.parse().ok());
+        let snapshot_age_ms_max = eval.values.get("timeball.snapshot_age_max").map_or(0, |shown| milliseconds(shown));
         Settings {
             eval,
             isolation: Isolation::Serializable,
@@ -85,6 +91,7 @@ impl Settings {
             lock_timeout_ms: 0,
             idle_in_transaction_ms: 0,
             idle_session_ms: 0,
+            snapshot_age_ms_max,
             query_memory_bytes: query_memory_bytes.unwrap_or(DatabaseOptions::default().query_memory_bytes),
         }
     }
@@ -184,6 +191,7 @@ impl Settings {
             "lock_timeout" => self.lock_timeout_ms = milliseconds(&shown),
             "idle_in_transaction_session_timeout" => self.idle_in_transaction_ms = milliseconds(&shown),
             "idle_session_timeout" => self.idle_session_ms = milliseconds(&shown),
+            "timeball.snapshot_age_max" => self.snapshot_age_ms_max = milliseconds(&shown),
             "timeball.query_memory_bytes" => self.query_memory_bytes = shown.parse().unwrap_or(self.query_memory_bytes),
             _ => {}
         }

@@ -105,7 +105,7 @@ fn virtual_rows(
 }
 
 fn internal(name: &str, prefix: &Prefix, run: &Run) -> Result<Vec<Row>, SqlError> {
-    let Some((_, rows)) = run.context.kv.internal_table(name) else {
+    let Some(rows) = crate::internal::rows(&run.context, name) else {
         return Err(SqlError::new(
             SqlState::UNDEFINED_TABLE,
             format!("relation \"timeball_internal.{name}\" does not exist"),

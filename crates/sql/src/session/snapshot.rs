@@ -1,0 +1,53 @@
+//! Snapshots that are held for long: while a transaction can read the past, nothing of it is collected.
+//!
+//! A block whose snapshot is older than `timeball.snapshot_age_max` is rolled back: by whoever serves the session, while it waits for its
+//! client ([`Session::give_up_old_snapshot`]), or when its next statement comes. Every statement then fails with 72000 until the block's
+//! end, COMMIT too: what it would have committed is lost. A statement that is under way goes on; `statement_timeout` bounds it.
+
+use super::{Block, Session};
+use crate::syntax::Command;
+use crate::{SqlError, SqlState};
+
+/// 72000
+pub(super) fn too_old() -> SqlError {
+    SqlError::new(SqlState::SNAPSHOT_TOO_OLD, "snapshot too old")
+        .detail("The transaction was rolled back, because its snapshot was older than timeball.snapshot_age_max.")
+        .hint("Run the transaction again, in less time, or raise timeball.snapshot_age_max.")
+}
+
+impl Session {
+    /// The milliseconds until the snapshot of the open block is too old; `None`: never.
+    pub fn snapshot_left_ms(&self) -> Option<u64> {
+        let limit_ms = self.settings.snapshot_age_ms_max;
+        let active = self.active.as_ref().filter(|_| limit_ms > 0 && self.block == Block::Open)?;
+        let age_us = self.db.kv.monotonic_us().saturating_sub(active.snapshot_us).max(0).unsigned_abs();
+        // In full: one that is left at the last moment would be looked for again and again.
+        Some(limit_ms.saturating_mul(1000).saturating_sub(age_us).div_ceil(1000))
+    }
+
+    /// Rolls the open block's transaction back if its snapshot is too old. Says whether it was.
+    pub fn give_up_old_snapshot(&mut self) -> bool {
+        let old = self.snapshot_left_ms() == Some(0);
+        if old {
+            self.drop_active();
+            self.block = Block::Failed;
+            self.too_old = true;
+            self.backend.sees(None);
+        }
+        old
+    }
+
+    /// Before a statement: refuses it where the snapshot is too old; ROLLBACK is welcome.
+    pub(super) fn refuse_old_snapshot(&mut self, command: Option<&Command>) -> Result<(), SqlError> {
+        self.give_up_old_snapshot();
+        match command {
+            Some(Command::Commit { .. }) if self.too_old => {
+                self.rollback();
+                Err(too_old())
+            }
+            Some(Command::Rollback { .. } | Command::RollbackTo(_)) => Ok(()),
+            _ if self.too_old => self.refuse_in_failed_block(),
+            _ => Ok(()),
+        }
+    }
+}
