@@ -6,6 +6,7 @@ mod bench;
 mod check;
 mod process;
 mod run;
+mod soak;
 mod tools;
 
 use std::process::ExitCode;
@@ -30,6 +31,10 @@ cargo x <command>
                          --binary PATH  measure that program, not the one that is built here
                          --write        keep the table under docs/benchmarks/
                          --plot         draw the hot rows there
+  soak [opts]            a mixed load on a node with little memory, then none: it stays within it, and does not grow while idle
+                         --memory SIZE  the node's (1GiB)
+                         --minutes N    of load (60), and a sixth of it without
+                         --binary PATH  that program, not the one that is built here
   tools [NAME..] [opts]  installs drivers, ORMs, migration tools and job queues below target/tools, and runs the quick
                          start of each (tests/tools/) on a node of its own (see docs/tools.md)
                          --release      on an optimised node
@@ -45,6 +50,7 @@ fn main() -> ExitCode {
         Some("bless") => check::bless(rest),
         Some("sim") => check::sim(rest),
         Some("tools") => tools::tools(rest),
+        Some("soak") => soak::soak(rest),
         Some("bench") => bench::bench(rest),
         _ => {
             print!("{HELP}");
