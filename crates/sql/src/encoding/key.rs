@@ -56,7 +56,7 @@ fn corrupt(ty: &SqlType) -> SqlError {
 /// whose type is not exact.
 pub fn is_exact(ty: &SqlType) -> bool {
     match ty {
-        SqlType::Float4 | SqlType::Float8 | SqlType::Numeric(None) | SqlType::Interval | SqlType::Jsonb => false,
+        SqlType::Float4 | SqlType::Float8 | SqlType::Numeric(None) | SqlType::Interval(_) | SqlType::Jsonb => false,
         // A declared scale gives the zeros back.
         SqlType::Numeric(Some(_)) => true,
         SqlType::Array(element) => is_exact(element),
@@ -371,10 +371,10 @@ impl Reader<'_, '_> {
             SqlType::Jsonb => Value::Jsonb(self.json(0)?.to_string().into()),
             SqlType::Bytea => Value::Bytea(Bytes::from(self.bytes()?)),
             SqlType::Date => Value::Date((u32::from_be_bytes(self.fixed()?) ^ 0x8000_0000) as i32),
-            SqlType::Time => Value::Time(self.int8()?),
-            SqlType::Timestamp => Value::Timestamp(self.int8()?),
-            SqlType::Timestamptz => Value::Timestamptz(self.int8()?),
-            SqlType::Interval => {
+            SqlType::Time(_) => Value::Time(self.int8()?),
+            SqlType::Timestamp(_) => Value::Timestamp(self.int8()?),
+            SqlType::Timestamptz(_) => Value::Timestamptz(self.int8()?),
+            SqlType::Interval(_) => {
                 let total = (u128::from_be_bytes(self.fixed()?) ^ (1 << 127)) as i128;
                 Value::Interval(interval_of(total))
             }
@@ -427,8 +427,8 @@ pub fn skip_value(rest: &mut &[u8], ty: &SqlType, descending: bool) -> Result<()
         SqlType::Bool => 1,
         SqlType::Int2 => 2,
         SqlType::Int4 | SqlType::Date | SqlType::Oid | SqlType::Reg(_) | SqlType::Float4 => 4,
-        SqlType::Int8 | SqlType::Time | SqlType::Timestamp | SqlType::Timestamptz | SqlType::Float8 => 8,
-        SqlType::Interval | SqlType::Uuid => 16,
+        SqlType::Int8 | SqlType::Time(_) | SqlType::Timestamp(_) | SqlType::Timestamptz(_) | SqlType::Float8 => 8,
+        SqlType::Interval(_) | SqlType::Uuid => 16,
         _ => return decode_value(rest, ty, descending).map(drop),
     };
     *rest = rest.get(1 + fixed..).ok_or_else(|| corrupt(ty))?;

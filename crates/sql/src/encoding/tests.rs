@@ -58,10 +58,10 @@ fn values_of(ty: &SqlType) -> BoxedStrategy<Value> {
             .prop_map(|b| Value::Bytea(b.into()))
             .boxed(),
         SqlType::Date => any::<i32>().prop_map(Value::Date).boxed(),
-        SqlType::Time => (0i64..=86_400_000_000).prop_map(Value::Time).boxed(),
-        SqlType::Timestamp => any::<i64>().prop_map(Value::Timestamp).boxed(),
-        SqlType::Timestamptz => any::<i64>().prop_map(Value::Timestamptz).boxed(),
-        SqlType::Interval => prop_oneof![
+        SqlType::Time(_) => (0i64..=86_400_000_000).prop_map(Value::Time).boxed(),
+        SqlType::Timestamp(_) => any::<i64>().prop_map(Value::Timestamp).boxed(),
+        SqlType::Timestamptz(_) => any::<i64>().prop_map(Value::Timestamptz).boxed(),
+        SqlType::Interval(_) => prop_oneof![
             (any::<i16>(), any::<i16>(), any::<i64>()),
             (-3i16..3, -40i16..40, -90_000_000_000i64..90_000_000_000),
         ]
@@ -99,10 +99,10 @@ fn types() -> Vec<SqlType> {
         SqlType::Char(5),
         SqlType::Bytea,
         SqlType::Date,
-        SqlType::Time,
-        SqlType::Timestamp,
-        SqlType::Timestamptz,
-        SqlType::Interval,
+        SqlType::Time(None),
+        SqlType::Timestamp(None),
+        SqlType::Timestamptz(None),
+        SqlType::Interval(None),
         SqlType::Uuid,
         SqlType::Jsonb,
     ];

@@ -91,7 +91,7 @@ impl Function {
             (Function::Sum, Some(T::Int8 | T::Numeric(_))) => T::Numeric(None),
             (Function::Sum, Some(T::Float4)) => T::Float4,
             (Function::Sum | Function::Avg, Some(T::Float8)) => T::Float8,
-            (Function::Sum | Function::Avg, Some(T::Interval)) => T::Interval,
+            (Function::Sum | Function::Avg, Some(T::Interval(_))) => T::Interval(None),
             (Function::Avg, Some(T::Int2 | T::Int4 | T::Int8 | T::Numeric(_))) => T::Numeric(None),
             (Function::Avg, Some(T::Float4)) => T::Float8,
             (Function::Min | Function::Max, Some(T::Varchar(_) | T::Name | T::Unknown)) => T::Text,
@@ -129,7 +129,7 @@ impl Function {
             {
                 return None;
             }
-            (Function::PercentileCont, Some(T::Interval)) => return None,
+            (Function::PercentileCont, Some(T::Interval(_))) => return None,
             (Function::PercentileCont, Some(ty)) if ty.is_number() => T::Float8,
             (Function::PercentileDisc, Some(ty)) => ty.clone(),
             _ => return None,

@@ -563,7 +563,9 @@ impl<'c> Binder<'c> {
         for (place, arg) in args.into_iter().enumerate() {
             let unknown = arg.ty() == SqlType::Unknown;
             let by_name = name.ends_with("_size") || name.starts_with("to_reg") || name == "pg_get_serial_sequence";
-            let ty = if place > 0
+            let ty = if name == "oidvectortypes" {
+                SqlType::OidVector
+            } else if place > 0
                 || by_name
                 || name.starts_with("quote")
                 || matches!(name, "pg_char_to_encoding" | "current_setting" | "acldefault")

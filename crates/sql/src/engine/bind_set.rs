@@ -153,12 +153,12 @@ impl Binder<'_> {
             return Err(undefined(name, &types));
         }
         let any = |wanted: fn(&SqlType) -> bool| types.iter().any(wanted);
-        let (ty, step) = if any(|ty| *ty == T::Timestamptz) {
-            (T::Timestamptz, T::Interval)
-        } else if any(|ty| matches!(ty, T::Timestamp)) {
-            (T::Timestamp, T::Interval)
+        let (ty, step) = if any(|ty| matches!(ty, T::Timestamptz(_))) {
+            (T::Timestamptz(None), T::Interval(None))
+        } else if any(|ty| matches!(ty, T::Timestamp(_))) {
+            (T::Timestamp(None), T::Interval(None))
         } else if any(|ty| matches!(ty, T::Date)) {
-            (T::Timestamptz, T::Interval)
+            (T::Timestamptz(None), T::Interval(None))
         } else if any(|ty| matches!(ty, T::Numeric(_))) {
             (T::Numeric(None), T::Numeric(None))
         } else if any(|ty| *ty == T::Int8) {
@@ -182,7 +182,7 @@ impl Binder<'_> {
                     right: Box::new(slot_expr(1)),
                 };
                 let sum = cast_expr(sum, &ty);
-                SetFunction::Times(self.bind(&sum, &[ty.clone(), T::Interval])?)
+                SetFunction::Times(self.bind(&sum, &[ty.clone(), T::Interval(None)])?)
             }
         };
         Ok(FromCall { call: SetCall { function, args: out, columns: vec![ty] }, names: vec![name.to_string()] })

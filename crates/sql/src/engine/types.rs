@@ -51,8 +51,8 @@ pub(super) fn common(left: &SqlType, right: &SqlType, what: &str) -> Result<SqlT
         (Oid, SqlType::Int2 | SqlType::Int4 | SqlType::Int8) | (SqlType::Int2 | SqlType::Int4 | SqlType::Int8, Oid) => {
             Oid
         }
-        (Date, Timestamp) | (Timestamp, Date) => Timestamp,
-        (Date | Timestamp, Timestamptz) | (Timestamptz, Date | Timestamp) => Timestamptz,
+        (Date, Timestamp(_)) | (Timestamp(_), Date) => Timestamp(None),
+        (Date | Timestamp(_), Timestamptz(_)) | (Timestamptz(_), Date | Timestamp(_)) => Timestamptz(None),
         _ => {
             let message = format!("{what} types {} and {} cannot be matched", left.base(), right.base());
             return Err(SqlError::new(SqlState::DATATYPE_MISMATCH, message));

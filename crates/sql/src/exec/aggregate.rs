@@ -64,10 +64,10 @@ impl Function {
             (Function::Sum, Float4) => Float4,
             (Function::Sum, Float8) => Float8,
             (Function::Avg, Float4 | Float8) => Float8,
-            (Function::Min | Function::Max, Int2 | Int4 | Int8 | Float4 | Float8 | Date | Time | Timestamp) => {
+            (Function::Min | Function::Max, Int2 | Int4 | Int8 | Float4 | Float8 | Date | Time(_) | Timestamp(_)) => {
                 argument.clone()
             }
-            (Function::Min | Function::Max, Timestamptz | Interval | Oid | Bytea) => argument.clone(),
+            (Function::Min | Function::Max, Timestamptz(_) | Interval(_) | Oid | Bytea) => argument.clone(),
             (Function::Min | Function::Max, Numeric(_)) => Numeric(None),
             (Function::Min | Function::Max, Text | Varchar(_) | Name | Unknown) => Text,
             (Function::Min | Function::Max, Char(n)) => Char(*n),

@@ -265,10 +265,10 @@ pub fn decode(ty: &SqlType, bytes: &[u8]) -> Result<Value, SqlError> {
         SqlType::Jsonb => Value::Jsonb(text(bytes)?),
         SqlType::Bytea => Value::Bytea(Bytes::copy_from_slice(bytes)),
         SqlType::Date => Value::Date(i32::from_le_bytes(fixed(bytes)?)),
-        SqlType::Time => Value::Time(i64::from_le_bytes(fixed(bytes)?)),
-        SqlType::Timestamp => Value::Timestamp(i64::from_le_bytes(fixed(bytes)?)),
-        SqlType::Timestamptz => Value::Timestamptz(i64::from_le_bytes(fixed(bytes)?)),
-        SqlType::Interval => {
+        SqlType::Time(_) => Value::Time(i64::from_le_bytes(fixed(bytes)?)),
+        SqlType::Timestamp(_) => Value::Timestamp(i64::from_le_bytes(fixed(bytes)?)),
+        SqlType::Timestamptz(_) => Value::Timestamptz(i64::from_le_bytes(fixed(bytes)?)),
+        SqlType::Interval(_) => {
             let raw: [u8; 16] = fixed(bytes)?;
             Value::Interval(Interval {
                 months: i32::from_le_bytes(fixed(&raw[..4])?),

@@ -82,7 +82,7 @@ impl Total {
             SqlType::Float4 if self.single.is_infinite() && self.double.is_finite() => return Err(float_overflow()),
             SqlType::Float4 => Value::Float4(self.single),
             SqlType::Numeric(_) => Value::Numeric(self.numeric.clone()),
-            SqlType::Interval => Value::Interval(self.interval),
+            SqlType::Interval(_) => Value::Interval(self.interval),
             _ => Value::Float8(self.double),
         })
     }
@@ -98,7 +98,7 @@ impl Total {
                 Value::Numeric(self.exact().div(&Numeric::from(self.count))?)
             }
             SqlType::Numeric(_) => Value::Numeric(self.numeric.div(&Numeric::from(self.count))?),
-            SqlType::Interval => Value::Interval(self.interval.mul(1.0 / count)?),
+            SqlType::Interval(_) => Value::Interval(self.interval.mul(1.0 / count)?),
             _ => Value::Float8(self.double / count),
         })
     }

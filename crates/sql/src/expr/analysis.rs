@@ -118,7 +118,7 @@ impl Expr {
     /// dates are left out, as in PostgreSQL, where they follow settings.
     pub fn is_immutable(&self) -> bool {
         use SqlType::{Char, Date, Interval, Name, Text, Time, Timestamp, Timestamptz, Unknown, Varchar};
-        let time = |ty: &SqlType| matches!(ty, Date | Time | Timestamp | Timestamptz | Interval);
+        let time = |ty: &SqlType| matches!(ty, Date | Time(_) | Timestamp(_) | Timestamptz(_) | Interval(_));
         let string = |ty: &SqlType| matches!(ty, Text | Varchar(_) | Char(_) | Name | Unknown);
         let mut fixed = self.volatility() == Volatility::Immutable;
         self.visit(&mut |expr| {

@@ -5,7 +5,7 @@ use super::fold::{fold, settle};
 use super::{Expr, Parameters, Scope, bind_function, bind_operator, resolve};
 use crate::context::{CatalogView, EvalSettings};
 use crate::syntax::depth;
-use crate::types::{CastKind, Field, Interval, IntervalModifier, Numeric, SqlType, TimeModifier, Value, cannot_cast};
+use crate::types::{CastKind, Field, Interval, IntervalModifier, Numeric, SqlType, Value, cannot_cast};
 use crate::work::Pace;
 use crate::{SqlError, SqlState};
 use sqlparser::ast;
@@ -286,22 +286,8 @@ impl Binder<'_> {
     }
 
     fn cast_bound(&mut self, inner: Expr, data_type: &ast::DataType) -> Result<Expr, BindError> {
-        let (plain, modifier) = TimeModifier::split(data_type);
-        let ty = SqlType::from_ast(&plain)?;
-        let number = match modifier {
-            None => return self.explicit(inner, &ty),
-            Some(TimeModifier::Fraction(digits)) => digits as i32,
-            Some(TimeModifier::Interval(modifier)) => {
-                if let Expr::Literal(Value::Text(text), SqlType::Unknown) = &inner {
-                    let value = Interval::parse(text, modifier)?;
-                    return Ok(Expr::Literal(Value::Interval(value), SqlType::Interval));
-                }
-                modifier.to_number()
-            }
-        };
-        let cast = self.explicit(inner, &ty)?;
-        let number = Expr::Literal(Value::Int4(number), SqlType::Int4);
-        bind_function::call(self, &ty.typname(), vec![cast, number])
+        let ty = SqlType::from_ast(data_type)?;
+        self.explicit(inner, &ty)
     }
 
     fn interval(&mut self, interval: &ast::Interval) -> Result<Expr, BindError> {
@@ -320,7 +306,7 @@ impl Binder<'_> {
             precision: digits.map(|digits| digits.min(6) as u32),
         };
         let value = Interval::parse(&text, modifier)?;
-        Ok(Expr::Literal(Value::Interval(value), SqlType::Interval))
+        Ok(Expr::Literal(Value::Interval(value), SqlType::Interval(None)))
     }
 
     fn case(

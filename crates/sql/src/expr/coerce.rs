@@ -15,7 +15,16 @@ fn same_values(from: &SqlType, to: &SqlType) -> bool {
         || (oid(from) && oid(to))
         || match (from, to) {
             // Without a modifier nothing is left to do.
-            (_, SqlType::Char(0) | SqlType::Varchar(None) | SqlType::Numeric(None)) => from.base() == *to,
+            (
+                _,
+                SqlType::Char(0)
+                | SqlType::Varchar(None)
+                | SqlType::Numeric(None)
+                | SqlType::Time(None)
+                | SqlType::Timestamp(None)
+                | SqlType::Timestamptz(None)
+                | SqlType::Interval(None),
+            ) => from.base() == *to,
             (SqlType::Array(from), SqlType::Array(to)) => same_values(from, to),
             (SqlType::Int2Vector, SqlType::Array(to)) => **to == SqlType::Int2,
             (SqlType::OidVector, SqlType::Array(to)) => **to == SqlType::Oid,
@@ -82,8 +91,8 @@ fn literal(text: &str, to: &SqlType, explicit: bool, context: &BindContext<'_>) 
         explicit,
     };
     let depends = match to {
-        SqlType::Date | SqlType::Time | SqlType::Timestamp => crate::types::is_special_time(text),
-        SqlType::Timestamptz => {
+        SqlType::Date | SqlType::Time(_) | SqlType::Timestamp(_) => crate::types::is_special_time(text),
+        SqlType::Timestamptz(_) => {
             if crate::types::is_special_time(text) {
                 true
             } else {
@@ -93,7 +102,7 @@ fn literal(text: &str, to: &SqlType, explicit: bool, context: &BindContext<'_>) 
             }
         }
         SqlType::Reg(_) => context.catalog.is_none(),
-        SqlType::Array(element) => matches!(**element, SqlType::Timestamptz),
+        SqlType::Array(element) => matches!(**element, SqlType::Timestamptz(_)),
         _ => false,
     };
     if depends {

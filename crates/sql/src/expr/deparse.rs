@@ -190,7 +190,8 @@ fn is_simple(expr: &Expr) -> bool {
 /// Casts that PostgreSQL does without: it has operators between these types.
 fn is_silent(from: &SqlType, to: &SqlType, explicit: bool) -> bool {
     let integer = |ty: &SqlType| matches!(ty, SqlType::Int2 | SqlType::Int4 | SqlType::Int8);
-    !explicit && integer(from) && integer(to)
+    // What a column's type asks of length and precision goes without saying.
+    !explicit && (integer(from) && integer(to) || *from == to.base())
 }
 
 fn literal(value: &Value, ty: &SqlType) -> String {

@@ -120,12 +120,12 @@ pub(super) fn cast_is_immutable(from: &SqlType, to: &SqlType) -> bool {
     let settled = |ty: &T| {
         !matches!(
             ty,
-            T::Timestamptz
+            T::Timestamptz(_)
                 | T::Reg(_)
                 | T::Date
-                | T::Timestamp
-                | T::Time
-                | T::Interval
+                | T::Timestamp(_)
+                | T::Time(_)
+                | T::Interval(_)
                 | T::Bytea
                 | T::Float4
                 | T::Float8
@@ -136,10 +136,10 @@ pub(super) fn cast_is_immutable(from: &SqlType, to: &SqlType) -> bool {
         (T::Reg(_), _) => false,
         (a, T::Reg(_)) => !stringlike(a),
         (T::Array(a), T::Array(b)) => cast_is_immutable(a, b),
-        (T::Timestamptz, b) | (b, T::Timestamptz) => *b == T::Timestamptz,
+        (T::Timestamptz(_), b) | (b, T::Timestamptz(_)) => matches!(b, T::Timestamptz(_)),
         (a, b) if stringlike(a) && stringlike(b) => true,
-        (a, b) if stringlike(a) => settled(b) || matches!(b, T::Float4 | T::Float8 | T::Interval | T::Bytea),
-        (a, b) if stringlike(b) => settled(a) || matches!(a, T::Date | T::Timestamp | T::Time | T::Interval),
+        (a, b) if stringlike(a) => settled(b) || matches!(b, T::Float4 | T::Float8 | T::Interval(_) | T::Bytea),
+        (a, b) if stringlike(b) => settled(a) || matches!(a, T::Date | T::Timestamp(_) | T::Time(_) | T::Interval(_)),
         _ => true,
     }
 }

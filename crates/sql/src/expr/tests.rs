@@ -32,7 +32,7 @@ fn scope() -> Scope {
         ("v", SqlType::Varchar(Some(10))),
         ("c", SqlType::Char(5)),
         ("d", SqlType::Date),
-        ("ts", SqlType::Timestamptz),
+        ("ts", SqlType::Timestamptz(None)),
         ("a", array),
         ("j", SqlType::Jsonb),
         ("f", SqlType::Bool),

@@ -34,6 +34,7 @@ const fn function(name: &'static str, least: usize, most: usize, result: SqlType
 
 const FUNCTIONS: &[CatalogFunction] = &[
     function("format_type", 2, 2, SqlType::Text),
+    function("oidvectortypes", 1, 1, SqlType::Text),
     function("pg_get_expr", 2, 3, SqlType::Text),
     function("pg_get_indexdef", 1, 3, SqlType::Text),
     function("pg_get_constraintdef", 1, 2, SqlType::Text),
@@ -156,6 +157,13 @@ pub fn call(name: &str, args: &[Value], context: &StatementContext) -> Result<Va
                 text(definition::pretty(table, expr))
             }
             expr => expr.clone(),
+        },
+        "oidvectortypes" => match &args[0] {
+            Value::Array(types) => {
+                let shown = |ty: &Value| names::type_name(ty.as_i64().and_then(|n| Oid::try_from(n).ok()).unwrap_or(0), -1);
+                text(types.values.iter().map(shown).collect::<Vec<_>>().join(", "))
+            }
+            _ => Value::Null,
         },
         "pg_get_indexdef" => index_definition(args, context)?.map_or(Value::Null, text),
         "pg_get_constraintdef" => {

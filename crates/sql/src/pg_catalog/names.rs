@@ -4,7 +4,7 @@ use super::relations::indexes;
 use super::{OWNER_OID, Objects, PG_CATALOG_OID, Source, lookup};
 use crate::catalog::{Oid, Relation};
 use crate::identifier::{quote_identifier, quote_qualified, split_name};
-use crate::types::{RegKind, SqlType, TimeModifier, Value};
+use crate::types::{RegKind, SqlType, Value};
 use crate::{SqlError, SqlState};
 
 /// Place of `proargtypes` among the columns of `pg_proc`.
@@ -159,8 +159,7 @@ fn type_in_sql(name: &str) -> Result<Option<Oid>, SqlError> {
     if name.is_empty() {
         return Err(SqlError::new(SqlState::SYNTAX_ERROR, "invalid type name \"\""));
     }
-    let (parsed, _) = TimeModifier::split(&crate::syntax::parse_type(name)?);
-    match SqlType::from_ast(&parsed) {
+    match SqlType::from_ast(&crate::syntax::parse_type(name)?) {
         Ok(ty) => Ok(Some(ty.oid())),
         Err(error) if error.state == SqlState::UNDEFINED_OBJECT => Ok(None),
         Err(error) => Err(error),

@@ -220,7 +220,7 @@ fn is_exact(ty: &SqlType) -> bool {
     use SqlType::*;
     matches!(
         ty,
-        Bool | Int2 | Int4 | Int8 | Text | Varchar(_) | Date | Time | Timestamp | Timestamptz | Uuid | Oid | Bytea
+        Bool | Int2 | Int4 | Int8 | Text | Varchar(_) | Date | Time(_) | Timestamp(_) | Timestamptz(_) | Uuid | Oid | Bytea
     )
 }
 
@@ -281,7 +281,7 @@ fn comparable(column: &SqlType, compared: &SqlType, other: &SqlType) -> bool {
         }
         Char(_) => matches!(compared, Char(_)) && matches!(other, Char(_) | Unknown),
         Numeric(_) => matches!(compared, Numeric(_)) && (matches!(other, Numeric(_)) || integer(other)),
-        Jsonb | Json | Interval | Float4 | Float8 => false,
+        Jsonb | Json | Interval(_) | Float4 | Float8 => false,
         _ => column.base() == compared.base() && column.base() == other.base(),
     }
 }

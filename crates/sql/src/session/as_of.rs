@@ -50,7 +50,7 @@ impl Session {
             }
             return Ok(self.db.kv.ago(us.unsigned_abs()));
         }
-        match Value::parse_text(&SqlType::Timestamptz, text, &self.settings.eval) {
+        match Value::parse_text(&SqlType::Timestamptz(None), text, &self.settings.eval) {
             Ok(Value::Timestamptz(us)) => Ok(at(us.saturating_add(PG_EPOCH_US))),
             _ => Err(SqlError::new(SqlState::INVALID_PARAMETER, format!("AS OF SYSTEM TIME: \"{text}\" is no time"))
                 .hint("Give a negative interval such as '-10s', a timestamp, or a decimal of nanoseconds since 1970.")),
@@ -58,7 +58,7 @@ impl Session {
     }
 
     fn interval_us(&self, text: &str) -> Result<i64, SqlError> {
-        match Value::parse_text(&SqlType::Interval, text, &self.settings.eval)? {
+        match Value::parse_text(&SqlType::Interval(None), text, &self.settings.eval)? {
             Value::Interval(interval) => i64::try_from(interval.total_us())
                 .map_err(|_| SqlError::new(SqlState::DATETIME_OVERFLOW, format!("interval out of range: \"{text}\""))),
             _ => Err(SqlError::new(SqlState::INVALID_DATETIME, format!("\"{text}\" is no interval"))),

@@ -53,19 +53,19 @@ impl Value {
                 }
                 Value::Date(day)
             }
-            SqlType::Time => {
+            SqlType::Time(_) => {
                 let us = i64::from_be_bytes(fixed(ty, bytes)?);
                 if !(0..=super::calendar::DAY_US).contains(&us) {
                     return Err(SqlError::new(SqlState::DATETIME_OVERFLOW, "time out of range"));
                 }
-                Value::Time(us)
+                Value::Time(us).rounded(ty)
             }
-            SqlType::Timestamp => Value::Timestamp(instant(ty, bytes)?),
-            SqlType::Timestamptz => Value::Timestamptz(instant(ty, bytes)?),
-            SqlType::Interval => {
+            SqlType::Timestamp(_) => Value::Timestamp(instant(ty, bytes)?).rounded(ty),
+            SqlType::Timestamptz(_) => Value::Timestamptz(instant(ty, bytes)?).rounded(ty),
+            SqlType::Interval(_) => {
                 let mut b: &[u8] = &fixed::<16>(ty, bytes)?;
                 let (micros, days, months) = (b.get_i64(), b.get_i32(), b.get_i32());
-                Value::Interval(Interval { months, days, micros })
+                Value::Interval(Interval { months, days, micros }).rounded(ty)
             }
             SqlType::Uuid => Value::Uuid(fixed(ty, bytes)?),
             SqlType::Json => {

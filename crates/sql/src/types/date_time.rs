@@ -40,8 +40,8 @@ enum Special {
 
 fn invalid(ty: &SqlType, text: &str) -> SqlError {
     let ty = match ty {
-        SqlType::Time => "time".to_owned(),
-        SqlType::Timestamp => "timestamp".to_owned(),
+        SqlType::Time(_) => "time".to_owned(),
+        SqlType::Timestamp(_) => "timestamp".to_owned(),
         other => other.to_string(),
     };
     SqlError::new(SqlState::INVALID_DATETIME, format!("invalid input syntax for type {ty}: \"{text}\""))
@@ -105,29 +105,29 @@ fn plain_date(b: &[u8]) -> Option<i32> {
 
 /// Reads a time of day as microseconds; `24:00` is allowed.
 pub(crate) fn parse_time(text: &str) -> Result<i64, SqlError> {
-    let parsed = parse(&SqlType::Time, text)?;
+    let parsed = parse(&SqlType::Time(None), text)?;
     if parsed.special.is_some() {
-        return Err(invalid(&SqlType::Time, text));
+        return Err(invalid(&SqlType::Time(None), text));
     }
-    parsed.time_us.ok_or_else(|| invalid(&SqlType::Time, text))
+    parsed.time_us.ok_or_else(|| invalid(&SqlType::Time(None), text))
 }
 
 /// Reads a timestamp; a zone in the text is ignored, as PostgreSQL does.
 pub(crate) fn parse_timestamp(text: &str) -> Result<i64, SqlError> {
-    let parsed = parse(&SqlType::Timestamp, text)?;
+    let parsed = parse(&SqlType::Timestamp(None), text)?;
     if let Some(special) = special_us(&parsed) {
         return Ok(special);
     }
-    local_us(&parsed, &SqlType::Timestamp, text)
+    local_us(&parsed, &SqlType::Timestamp(None), text)
 }
 
 /// Reads an instant; without a zone in the text it is local to `zone`.
 pub(crate) fn parse_timestamptz(text: &str, zone: impl Into<TimeZone>) -> Result<i64, SqlError> {
-    let parsed = parse(&SqlType::Timestamptz, text)?;
+    let parsed = parse(&SqlType::Timestamptz(None), text)?;
     if let Some(special) = special_us(&parsed) {
         return Ok(special);
     }
-    let local = local_us(&parsed, &SqlType::Timestamptz, text)?;
+    let local = local_us(&parsed, &SqlType::Timestamptz(None), text)?;
     let utc = match parsed.zone {
         Some(Zone::Offset(seconds)) => local - seconds * SECOND_US,
         Some(Zone::Named(named)) => to_utc(named, local),
@@ -139,7 +139,7 @@ pub(crate) fn parse_timestamptz(text: &str, zone: impl Into<TimeZone>) -> Result
 
 /// Whether the text of a timestamptz says its zone, so that its meaning does not depend on settings.
 pub(crate) fn has_zone(text: &str) -> bool {
-    parse(&SqlType::Timestamptz, text).is_ok_and(|parsed| parsed.zone.is_some() || parsed.special.is_some())
+    parse(&SqlType::Timestamptz(None), text).is_ok_and(|parsed| parsed.zone.is_some() || parsed.special.is_some())
 }
 
 fn special_us(parsed: &Parsed) -> Option<i64> {
@@ -353,7 +353,7 @@ fn read_number_field<'a>(
             parsed.date = Some(date);
             return Ok(());
         }
-        if separator != '.' || *ty != SqlType::Time {
+        if separator != '.' || *ty != SqlType::Time(None) {
             return Err(invalid(ty, text));
         }
     }
@@ -363,7 +363,7 @@ fn read_number_field<'a>(
         read_number_field(&field[..digits], parsed, loose, month, ty, text)?;
         return read_word(&field[digits..], parsed, month, ty, text);
     }
-    match (field.len(), *ty == SqlType::Time || parsed.date.is_some()) {
+    match (field.len(), *ty == SqlType::Time(None) || parsed.date.is_some()) {
         (4 | 6, true) => {
             let pair = |at: usize| field.get(at..at + 2).and_then(|p| p.parse::<i64>().ok());
             let (h, m, s) = (pair(0), pair(2), if field.len() == 6 { pair(4) } else { Some(0) });

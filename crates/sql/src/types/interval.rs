@@ -8,12 +8,14 @@ use super::date_time::{fraction_us, put_fraction};
 use super::{Interval, SqlType};
 use crate::{SqlError, SqlState};
 use bytes::BufMut;
+use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
+use std::fmt;
 
 fn invalid(text: &str) -> SqlError {
     SqlError::new(
         SqlState::INVALID_DATETIME,
-        format!("invalid input syntax for type {}: \"{text}\"", SqlType::Interval),
+        format!("invalid input syntax for type {}: \"{text}\"", SqlType::Interval(None)),
     )
 }
 
@@ -150,7 +152,7 @@ impl Sum {
 }
 
 /// What a type says of an interval's fields: `day to second(2)`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub struct IntervalModifier {
     /// The greatest and the least field named.
     pub fields: Option<(Field, Field)>,
@@ -159,7 +161,7 @@ pub struct IntervalModifier {
 }
 
 /// A field of an interval that a type can name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub enum Field {
     Year,
@@ -209,6 +211,11 @@ impl IntervalModifier {
         IntervalModifier { fields, precision: (digits <= 6).then_some(digits as u32) }
     }
 
+    /// For seconds of so many digits.
+    pub fn of_digits(digits: u32) -> IntervalModifier {
+        IntervalModifier { fields: None, precision: Some(digits) }
+    }
+
     /// The unit of a number without one.
     fn unit(&self) -> Unit {
         match self.fields.map(|(_, least)| least) {
@@ -235,6 +242,26 @@ impl IntervalModifier {
             Some(digits) => Interval { micros: super::calendar::round_fraction(cut.micros, digits), ..cut },
             None => cut,
         }
+    }
+}
+
+/// What stands behind the word `interval`: ` day to second(2)`.
+impl fmt::Display for IntervalModifier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let word = |field: Field| match field {
+            Field::Year => "year",
+            Field::Month => "month",
+            Field::Day => "day",
+            Field::Hour => "hour",
+            Field::Minute => "minute",
+            Field::Second => "second",
+        };
+        match self.fields {
+            None => {}
+            Some((greatest, least)) if greatest == least => write!(f, " {}", word(greatest))?,
+            Some((greatest, least)) => write!(f, " {} to {}", word(greatest), word(least))?,
+        }
+        self.precision.map_or(Ok(()), |digits| write!(f, "({digits})"))
     }
 }
 

@@ -16,6 +16,7 @@ mod name;
 mod number;
 pub mod numeric;
 mod oid;
+mod stored;
 mod order;
 mod text_form;
 
@@ -25,7 +26,7 @@ pub(crate) use calendar::add_months;
 pub use cast::{CastContext, CastKind, cannot_cast, cast_kind, is_special_time};
 pub(crate) use date_time::{checked_day, checked_timestamp, has_zone, parse_offset};
 pub use interval::{Field, IntervalModifier};
-pub use name::{DeclaredType, TimeModifier};
+pub use name::DeclaredType;
 pub(crate) use number::{float_overflow, float_underflow, out_of_range};
 pub(crate) use numeric::division_by_zero;
 
@@ -37,6 +38,7 @@ use std::sync::Arc;
 
 /// A column's or an expression's type.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 pub enum SqlType {
     /// boolean
     Bool,
@@ -66,14 +68,14 @@ pub enum SqlType {
     Bytea,
     /// date
     Date,
-    /// time without time zone
-    Time,
-    /// timestamp without time zone
-    Timestamp,
-    /// timestamp with time zone
-    Timestamptz,
-    /// interval
-    Interval,
+    /// time without time zone, with the digits of its seconds' fraction if declared
+    Time(Option<u8>),
+    /// timestamp without time zone, likewise
+    Timestamp(Option<u8>),
+    /// timestamp with time zone, likewise
+    Timestamptz(Option<u8>),
+    /// interval, with its fields and the digits of its seconds' fraction if declared
+    Interval(Option<IntervalModifier>),
     /// uuid
     Uuid,
     /// json

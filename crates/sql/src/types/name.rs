@@ -37,10 +37,14 @@ impl fmt::Display for SqlType {
             SqlType::SingleChar => "\"char\"",
             SqlType::Bytea => "bytea",
             SqlType::Date => "date",
-            SqlType::Time => "time without time zone",
-            SqlType::Timestamp => "timestamp without time zone",
-            SqlType::Timestamptz => "timestamp with time zone",
-            SqlType::Interval => "interval",
+            SqlType::Time(Some(digits)) => return write!(f, "time({digits}) without time zone"),
+            SqlType::Time(None) => "time without time zone",
+            SqlType::Timestamp(Some(digits)) => return write!(f, "timestamp({digits}) without time zone"),
+            SqlType::Timestamp(None) => "timestamp without time zone",
+            SqlType::Timestamptz(Some(digits)) => return write!(f, "timestamp({digits}) with time zone"),
+            SqlType::Timestamptz(None) => "timestamp with time zone",
+            SqlType::Interval(Some(modifier)) => return write!(f, "interval{modifier}"),
+            SqlType::Interval(None) => "interval",
             SqlType::Uuid => "uuid",
             SqlType::Json => "json",
             SqlType::Jsonb => "jsonb",
@@ -74,8 +78,8 @@ impl SqlType {
                 "int" => SqlType::Int4,
                 "decimal" | "dec" => SqlType::Numeric(None),
                 "float" => SqlType::Float8,
-                "timestamp" => SqlType::Timestamp,
-                "time" => SqlType::Time,
+                "timestamp" => SqlType::Timestamp(None),
+                "time" => SqlType::Time(None),
                 "string" => SqlType::Text,
                 _ => {
                     let element = lower.strip_prefix('_')?;
@@ -95,40 +99,6 @@ impl SqlType {
             return Err(undefined_type(ty));
         }
         Ok(declared.ty)
-    }
-}
-
-/// What a cast to a type of times does to the value beside changing its type.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TimeModifier {
-    /// Digits behind the point of seconds.
-    Fraction(u32),
-    /// Fields and digits of an interval.
-    Interval(IntervalModifier),
-}
-
-impl TimeModifier {
-    /// Takes the modifier off a type: columns do not keep one, casts apply it.
-    pub fn split(ty: &DataType) -> (DataType, Option<TimeModifier>) {
-        let digits = |precision: &Option<u64>| precision.map(|p| p.min(6) as u32);
-        match ty {
-            DataType::Timestamp(precision @ Some(_), zone) => {
-                (DataType::Timestamp(None, *zone), digits(precision).map(TimeModifier::Fraction))
-            }
-            DataType::Time(precision @ Some(_), zone) => {
-                (DataType::Time(None, *zone), digits(precision).map(TimeModifier::Fraction))
-            }
-            DataType::Interval { fields, precision } if fields.is_some() || precision.is_some() => {
-                let modifier =
-                    IntervalModifier { fields: fields.as_ref().map(named_fields), precision: digits(precision) };
-                (DataType::Interval { fields: None, precision: None }, Some(TimeModifier::Interval(modifier)))
-            }
-            DataType::Custom(name, modifiers) if name.to_string().eq_ignore_ascii_case("timestamptz") => {
-                let digits = modifiers.first().and_then(|text| text.trim().parse::<u32>().ok());
-                (DataType::Timestamp(None, TimezoneInfo::Tz), digits.map(|d| TimeModifier::Fraction(d.min(6))))
-            }
-            plain => (plain.clone(), None),
-        }
     }
 }
 
@@ -180,28 +150,20 @@ impl DeclaredType {
             DataType::Char(n) | DataType::Character(n) => SqlType::Char(length(n.as_ref(), "char")?.unwrap_or(1)),
             DataType::Bytea => SqlType::Bytea,
             DataType::Date => SqlType::Date,
-            DataType::Time(precision, zone) => {
-                fraction_digits(*precision, "time")?;
-                match zone {
-                    TimezoneInfo::None | TimezoneInfo::WithoutTimeZone => SqlType::Time,
-                    _ => return Err(SqlError::unsupported("type time with time zone")),
-                }
-            }
-            DataType::Timestamp(precision, zone) => {
-                fraction_digits(*precision, "timestamp")?;
-                match zone {
-                    TimezoneInfo::None | TimezoneInfo::WithoutTimeZone => SqlType::Timestamp,
-                    TimezoneInfo::WithTimeZone | TimezoneInfo::Tz => SqlType::Timestamptz,
-                }
-            }
+            DataType::Time(precision, zone) => match zone {
+                TimezoneInfo::None | TimezoneInfo::WithoutTimeZone => SqlType::Time(digits(*precision)),
+                _ => return Err(SqlError::unsupported("type time with time zone")),
+            },
+            DataType::Timestamp(precision, zone) => match zone {
+                TimezoneInfo::None | TimezoneInfo::WithoutTimeZone => SqlType::Timestamp(digits(*precision)),
+                TimezoneInfo::WithTimeZone | TimezoneInfo::Tz => SqlType::Timestamptz(digits(*precision)),
+            },
             DataType::Datetime(_) | DataType::TimestampNtz(_) => return Err(undefined_type(ty)),
-            DataType::Interval { fields: None, precision } => {
-                fraction_digits(*precision, "interval")?;
-                SqlType::Interval
-            }
-            DataType::Interval { .. } => {
-                return Err(SqlError::unsupported(format!("type {}", ty.to_string().to_lowercase()))
-                    .hint("Use interval without fields and cast what is written into it."));
+            DataType::Interval { fields: None, precision: None } => SqlType::Interval(None),
+            DataType::Interval { fields, precision } => {
+                let fields = fields.as_ref().map(named_fields);
+                let precision = digits(*precision).map(u32::from);
+                SqlType::Interval(Some(IntervalModifier { fields, precision }))
             }
             DataType::Uuid => SqlType::Uuid,
             DataType::JSON => SqlType::Json,
@@ -214,14 +176,11 @@ impl DeclaredType {
     }
 }
 
-fn fraction_digits(precision: Option<u64>, name: &str) -> Result<(), SqlError> {
-    match precision {
-        // Values keep microseconds whatever the declared precision; fewer digits would need rounding at assignment.
-        Some(p) if p < 6 => {
-            Err(SqlError::unsupported(format!("type {name}({p})")).hint(format!("Use {name} without a precision.")))
-        }
-        _ => Ok(()),
-    }
+/// The greatest precision of seconds: microseconds.
+const DIGITS_MAX: u64 = 6;
+
+fn digits(precision: Option<u64>) -> Option<u8> {
+    precision.map(|precision| precision.min(DIGITS_MAX) as u8)
 }
 
 fn array_type(element: &ArrayElemTypeDef, whole: &DataType) -> Result<SqlType, SqlError> {
@@ -272,6 +231,13 @@ fn custom_type(name: &ast::ObjectName, modifiers: &[String], whole: &DataType) -
     Ok(plain(match (ty, number(0)) {
         (SqlType::Varchar(_), Some(n)) => SqlType::Varchar(Some(checked_length(n, "varchar")?)),
         (SqlType::Char(_), Some(n)) => SqlType::Char(checked_length(n, "char")?),
+        (SqlType::Time(_), Some(precision)) => SqlType::Time(digits(u64::try_from(precision).ok())),
+        (SqlType::Timestamp(_), Some(precision)) => SqlType::Timestamp(digits(u64::try_from(precision).ok())),
+        (SqlType::Timestamptz(_), Some(precision)) => SqlType::Timestamptz(digits(u64::try_from(precision).ok())),
+        (SqlType::Interval(_), Some(precision)) => {
+            let digits = precision.clamp(0, DIGITS_MAX as i64) as u32;
+            SqlType::Interval(Some(IntervalModifier::of_digits(digits)))
+        }
         (SqlType::Numeric(_), Some(precision)) => checked_numeric(precision, number(1).unwrap_or(0))?,
         (ty, _) => ty,
     }))

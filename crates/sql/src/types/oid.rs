@@ -1,6 +1,6 @@
 //! Types by OID, and what `pg_type` says of each.
 
-use super::{RegKind, SqlType};
+use super::{IntervalModifier, RegKind, SqlType};
 use crate::catalog::Oid;
 use crate::{SqlError, SqlState};
 
@@ -25,10 +25,10 @@ const SCALARS: &[(SqlType, Oid, Oid, i16, &str)] = &[
     (SqlType::Char(0), 1042, 1014, -1, "bpchar"),
     (SqlType::Varchar(None), 1043, 1015, -1, "varchar"),
     (SqlType::Date, 1082, 1182, 4, "date"),
-    (SqlType::Time, 1083, 1183, 8, "time"),
-    (SqlType::Timestamp, 1114, 1115, 8, "timestamp"),
-    (SqlType::Timestamptz, 1184, 1185, 8, "timestamptz"),
-    (SqlType::Interval, 1186, 1187, 16, "interval"),
+    (SqlType::Time(None), 1083, 1183, 8, "time"),
+    (SqlType::Timestamp(None), 1114, 1115, 8, "timestamp"),
+    (SqlType::Timestamptz(None), 1184, 1185, 8, "timestamptz"),
+    (SqlType::Interval(None), 1186, 1187, 16, "interval"),
     (SqlType::Numeric(None), 1700, 1231, -1, "numeric"),
     (SqlType::Reg(RegKind::Procedure), 2202, 2207, 4, "regprocedure"),
     (SqlType::Reg(RegKind::Operator), 2204, 2209, 4, "regoperator"),
@@ -54,6 +54,10 @@ impl SqlType {
             SqlType::Numeric(_) => SqlType::Numeric(None),
             SqlType::Varchar(_) => SqlType::Varchar(None),
             SqlType::Char(_) => SqlType::Char(0),
+            SqlType::Time(_) => SqlType::Time(None),
+            SqlType::Timestamp(_) => SqlType::Timestamp(None),
+            SqlType::Timestamptz(_) => SqlType::Timestamptz(None),
+            SqlType::Interval(_) => SqlType::Interval(None),
             SqlType::Array(element) => SqlType::Array(Box::new(element.base())),
             other => other.clone(),
         }
@@ -99,6 +103,10 @@ impl SqlType {
             SqlType::Numeric(Some((precision, scale))) => {
                 ((i32::from(*precision) << 16) | (i32::from(*scale) & 0x7ff)) + 4
             }
+            SqlType::Time(Some(digits)) | SqlType::Timestamp(Some(digits)) | SqlType::Timestamptz(Some(digits)) => {
+                i32::from(*digits)
+            }
+            SqlType::Interval(Some(modifier)) => modifier.to_number(),
             SqlType::Array(element) => element.typmod(),
             _ => -1,
         }
@@ -106,8 +114,18 @@ impl SqlType {
 
     /// The same type with the modifier that `typmod` describes; see [`SqlType::typmod`].
     pub fn with_typmod(self, typmod: i32) -> SqlType {
-        if typmod < 4 {
+        if typmod < 0 {
             return self;
+        }
+        let digits = Some(typmod.clamp(0, 6) as u8);
+        match self {
+            SqlType::Time(_) => return SqlType::Time(digits),
+            SqlType::Timestamp(_) => return SqlType::Timestamp(digits),
+            SqlType::Timestamptz(_) => return SqlType::Timestamptz(digits),
+            SqlType::Interval(_) => return SqlType::Interval(Some(IntervalModifier::from_number(typmod))),
+            SqlType::Array(element) => return SqlType::Array(Box::new(element.with_typmod(typmod))),
+            _ if typmod < 4 => return self,
+            _ => {}
         }
         let bare = typmod - 4;
         match self {
@@ -117,7 +135,6 @@ impl SqlType {
                 let scale = ((bare & 0x7ff) ^ 1024) - 1024;
                 SqlType::Numeric(Some(((bare >> 16) as u16, scale as i16)))
             }
-            SqlType::Array(element) => SqlType::Array(Box::new(element.with_typmod(typmod))),
             other => other,
         }
     }
@@ -152,8 +169,8 @@ impl SqlType {
             | SqlType::Reg(_) => 'N',
             SqlType::Text | SqlType::Varchar(_) | SqlType::Char(_) | SqlType::Name => 'S',
             SqlType::SingleChar => 'Z',
-            SqlType::Date | SqlType::Time | SqlType::Timestamp | SqlType::Timestamptz => 'D',
-            SqlType::Interval => 'T',
+            SqlType::Date | SqlType::Time(_) | SqlType::Timestamp(_) | SqlType::Timestamptz(_) => 'D',
+            SqlType::Interval(_) => 'T',
             SqlType::Bytea | SqlType::Uuid | SqlType::Json | SqlType::Jsonb => 'U',
             SqlType::Array(_) | SqlType::Int2Vector | SqlType::OidVector => 'A',
             SqlType::Record | SqlType::Void => 'P',
@@ -165,7 +182,7 @@ impl SqlType {
     pub fn is_preferred(&self) -> bool {
         matches!(
             self,
-            SqlType::Bool | SqlType::Float8 | SqlType::Oid | SqlType::Text | SqlType::Timestamptz | SqlType::Interval
+            SqlType::Bool | SqlType::Float8 | SqlType::Oid | SqlType::Text | SqlType::Timestamptz(_) | SqlType::Interval(_)
         )
     }
 

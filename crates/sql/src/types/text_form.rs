@@ -1,6 +1,6 @@
 //! Text form of values of every type: what clients send and read, what COPY moves, what casts to and from text give.
 
-use super::{Array, IntervalModifier, SqlType, Value, array, bytea, date_time, interval, json, number};
+use super::{Array, SqlType, Value, array, bytea, date_time, interval, json, number};
 use crate::context::EvalSettings;
 use crate::identifier::{NAME_BYTES_MAX, cut};
 use crate::{SqlError, SqlState};
@@ -66,10 +66,12 @@ impl Value {
             SqlType::SingleChar => Value::text(text.chars().next().map_or(String::new(), String::from)),
             SqlType::Bytea => Value::Bytea(bytea::parse_bytea(text)?.into()),
             SqlType::Date => Value::Date(date_time::parse_date(text)?),
-            SqlType::Time => Value::Time(date_time::parse_time(text)?),
-            SqlType::Timestamp => Value::Timestamp(date_time::parse_timestamp(text)?),
-            SqlType::Timestamptz => Value::Timestamptz(date_time::parse_timestamptz(text, settings.time_zone)?),
-            SqlType::Interval => Value::Interval(interval::parse(text, IntervalModifier::default())?),
+            SqlType::Time(_) => Value::Time(date_time::parse_time(text)?).rounded(ty),
+            SqlType::Timestamp(_) => Value::Timestamp(date_time::parse_timestamp(text)?).rounded(ty),
+            SqlType::Timestamptz(_) => {
+                Value::Timestamptz(date_time::parse_timestamptz(text, settings.time_zone)?).rounded(ty)
+            }
+            SqlType::Interval(modifier) => Value::Interval(interval::parse(text, modifier.unwrap_or_default())?).rounded(ty),
             SqlType::Uuid => Value::Uuid(bytea::parse_uuid(text)?),
             SqlType::Json => {
                 json::Json::check(text)?;

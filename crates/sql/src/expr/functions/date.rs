@@ -20,10 +20,10 @@ const I4: Sig = Sig::Is(T::Int4);
 const F8: Sig = Sig::Is(T::Float8);
 const N: Sig = Sig::Is(T::Numeric(None));
 const DATE: Sig = Sig::Is(T::Date);
-const TIME: Sig = Sig::Is(T::Time);
-const TS: Sig = Sig::Is(T::Timestamp);
-const TSTZ: Sig = Sig::Is(T::Timestamptz);
-const INTERVAL: Sig = Sig::Is(T::Interval);
+const TIME: Sig = Sig::Is(T::Time(None));
+const TS: Sig = Sig::Is(T::Timestamp(None));
+const TSTZ: Sig = Sig::Is(T::Timestamptz(None));
+const INTERVAL: Sig = Sig::Is(T::Interval(None));
 
 pub(super) static TABLE: &[Function] = &[
     Function::stable("now", &[], TSTZ, transaction_time),
@@ -38,7 +38,7 @@ pub(super) static TABLE: &[Function] = &[
     }),
     Function::volatile("timeofday", &[], TEXT, |_, a| {
         let now = Value::Timestamptz(a.statement()?.kv.now_us() - EPOCH_OFFSET_US);
-        Ok(Value::text(now.to_text(&T::Timestamptz, a.settings())))
+        Ok(Value::text(now.to_text(&T::Timestamptz(None), a.settings())))
     }),
     Function::stable("current_date", &[], DATE, |_, a| Ok(Value::Date(local_now(a)?.div_euclid(DAY_US) as i32))),
     Function::stable("current_time", &[], TIME, |_, a| Ok(Value::Time(local_now(a)?.rem_euclid(DAY_US)))),

@@ -23,7 +23,7 @@ const FIELD_UNITS: usize = 128;
 const TEXT: Sig = Sig::Is(T::Text);
 
 pub(super) static TABLE: &[Function] = &[
-    Function::pure("to_char", &[Sig::Is(T::Timestamp), TEXT], TEXT, |v, _| {
+    Function::pure("to_char", &[Sig::Is(T::Timestamp(None)), TEXT], TEXT, |v, _| {
         let local = micros_at(v, 0)?;
         if matches!(local, i64::MIN | i64::MAX) {
             Ok(Value::Null)
@@ -31,7 +31,7 @@ pub(super) static TABLE: &[Function] = &[
             format(&Moment::of_local(local), str_at(v, 1)?)
         }
     }),
-    Function::stable("to_char", &[Sig::Is(T::Timestamptz), TEXT], TEXT, |v, a| {
+    Function::stable("to_char", &[Sig::Is(T::Timestamptz(None)), TEXT], TEXT, |v, a| {
         let zone = a.settings().time_zone;
         let utc = micros_at(v, 0)?;
         if matches!(utc, i64::MIN | i64::MAX) {
@@ -49,10 +49,10 @@ pub(super) static TABLE: &[Function] = &[
         }
         format(&Moment::of_local(checked_timestamp(i64::from(day).saturating_mul(DAY_US))?), str_at(v, 1)?)
     }),
-    Function::pure("to_char", &[Sig::Is(T::Time), TEXT], TEXT, |v, _| {
+    Function::pure("to_char", &[Sig::Is(T::Time(None)), TEXT], TEXT, |v, _| {
         format(&Moment::of_local(micros_at(v, 0)?), str_at(v, 1)?)
     }),
-    Function::pure("to_char", &[Sig::Is(T::Interval), TEXT], TEXT, |v, _| {
+    Function::pure("to_char", &[Sig::Is(T::Interval(None)), TEXT], TEXT, |v, _| {
         let interval = interval_at(v, 0)?;
         format(&Moment::of_interval(interval.months, interval.days, interval.micros), str_at(v, 1)?)
     }),
@@ -66,7 +66,7 @@ pub(super) static TABLE: &[Function] = &[
         let local = parse(str_at(v, 0)?, str_at(v, 1)?)?.0;
         Ok(Value::Date(local.div_euclid(DAY_US) as i32))
     }),
-    Function::stable("to_timestamp", &[TEXT, TEXT], Sig::Is(T::Timestamptz), |v, a| {
+    Function::stable("to_timestamp", &[TEXT, TEXT], Sig::Is(T::Timestamptz(None)), |v, a| {
         let (local, offset) = parse(str_at(v, 0)?, str_at(v, 1)?)?;
         Ok(Value::Timestamptz(match offset {
             Some(seconds) => local - seconds * SECOND_US,

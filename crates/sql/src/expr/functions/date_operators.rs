@@ -13,10 +13,10 @@ const I4: Sig = Sig::Is(T::Int4);
 const F8: Sig = Sig::Is(T::Float8);
 const BOOL: Sig = Sig::Is(T::Bool);
 const DATE: Sig = Sig::Is(T::Date);
-const TIME: Sig = Sig::Is(T::Time);
-const TS: Sig = Sig::Is(T::Timestamp);
-const TSTZ: Sig = Sig::Is(T::Timestamptz);
-const IV: Sig = Sig::Is(T::Interval);
+const TIME: Sig = Sig::Is(T::Time(None));
+const TS: Sig = Sig::Is(T::Timestamp(None));
+const TSTZ: Sig = Sig::Is(T::Timestamptz(None));
+const IV: Sig = Sig::Is(T::Interval(None));
 
 pub(super) static TABLE: &[Function] = &[
     Function::pure("+", &[DATE, I4], DATE, |v, _| date_plus(day_at(v, 0)?, int_at(v, 1)?)),

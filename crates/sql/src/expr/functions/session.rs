@@ -66,8 +66,8 @@ pub(super) static TABLE: &[Function] = &[
         statement.backend.sessions.advisory.unlock_all(statement.backend.number);
         Ok(Value::text(""))
     }),
-    Function::stable("pg_postmaster_start_time", &[], Sig::Is(T::Timestamptz), opened),
-    Function::stable("pg_conf_load_time", &[], Sig::Is(T::Timestamptz), opened),
+    Function::stable("pg_postmaster_start_time", &[], Sig::Is(T::Timestamptz(None)), opened),
+    Function::stable("pg_conf_load_time", &[], Sig::Is(T::Timestamptz(None)), opened),
 ];
 
 fn opened(_: &[Value], arguments: &Arguments<'_>) -> R {

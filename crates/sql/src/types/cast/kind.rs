@@ -48,10 +48,10 @@ pub fn cast_kind(from: &SqlType, to: &SqlType) -> Option<CastKind> {
             }
         }
         (a, T::SingleChar) if is_stringlike(a) => Assignment,
-        (T::Date, T::Timestamp | T::Timestamptz) | (T::Timestamp, T::Timestamptz) | (T::Time, T::Interval) => Implicit,
-        (T::Timestamp, T::Date | T::Time)
-        | (T::Timestamptz, T::Date | T::Time | T::Timestamp)
-        | (T::Interval, T::Time) => Assignment,
+        (T::Date, T::Timestamp(_) | T::Timestamptz(_)) | (T::Timestamp(_), T::Timestamptz(_)) | (T::Time(_), T::Interval(_)) => Implicit,
+        (T::Timestamp(_), T::Date | T::Time(_))
+        | (T::Timestamptz(_), T::Date | T::Time(_) | T::Timestamp(_))
+        | (T::Interval(_), T::Time(_)) => Assignment,
         (T::Json, T::Jsonb) | (T::Jsonb, T::Json) => Assignment,
         (T::Jsonb, T::Bool) => Explicit,
         (T::Jsonb, b) if b.is_number() => Explicit,

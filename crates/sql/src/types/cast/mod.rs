@@ -95,7 +95,7 @@ impl Value {
             (Value::Json(text), T::Jsonb) => Value::Jsonb(Json::parse(text)?.normalize().to_string().into()),
             (Value::Jsonb(text), T::Json) => Value::Json(text.clone()),
             (Value::Json(_), T::Json) | (Value::Jsonb(_), T::Jsonb) => self.clone(),
-            (_, T::Date | T::Time | T::Timestamp | T::Timestamptz | T::Interval) => to_time(self, from, to, context)?,
+            (_, T::Date | T::Time(_) | T::Timestamp(_) | T::Timestamptz(_) | T::Interval(_)) => to_time(self, from, to, context)?,
             (value, to) if value.natural_type() == to.base() => value.clone(),
             _ => return Err(cannot_cast(from, to)),
         })
@@ -118,9 +118,9 @@ fn from_string(text: &str, from: &SqlType, to: &SqlType, context: &CastContext<'
         SqlType::Int4 if matches!(from, SqlType::SingleChar) => {
             Ok(Value::Int4(trimmed.bytes().next().map_or(0, |b| i32::from(b as i8))))
         }
-        SqlType::Date | SqlType::Timestamp | SqlType::Timestamptz | SqlType::Time => {
+        SqlType::Date | SqlType::Timestamp(_) | SqlType::Timestamptz(_) | SqlType::Time(_) => {
             match special_time(trimmed, context) {
-                Some(instant) => to_time(&Value::Timestamptz(instant), &SqlType::Timestamptz, to, context),
+                Some(instant) => to_time(&Value::Timestamptz(instant), &SqlType::Timestamptz(None), to, context),
                 None => Value::parse_text(to, trimmed, context.settings),
             }
         }

@@ -2,7 +2,7 @@
 
 use super::CastContext;
 use super::kind::cannot_cast;
-use crate::types::calendar::{DAY_US, to_local, to_utc};
+use crate::types::calendar::{DAY_US, round_fraction, to_local, to_utc};
 use crate::types::{Interval, SqlType, Value, date_time};
 use crate::{SqlError, SqlState};
 
@@ -30,7 +30,31 @@ pub(super) fn special_time(text: &str, context: &CastContext<'_>) -> Option<i64>
     })
 }
 
+impl Value {
+    /// Fits a time to the precision and the fields of its type.
+    pub(crate) fn rounded(self, ty: &SqlType) -> Value {
+        let round = |us: i64, digits: u8| if matches!(us, i64::MIN | i64::MAX) { us } else { round_fraction(us, u32::from(digits)) };
+        match (self, ty) {
+            (Value::Time(us), SqlType::Time(Some(digits))) => Value::Time(round(us, *digits)),
+            (Value::Timestamp(us), SqlType::Timestamp(Some(digits))) => Value::Timestamp(round(us, *digits)),
+            (Value::Timestamptz(us), SqlType::Timestamptz(Some(digits))) => Value::Timestamptz(round(us, *digits)),
+            (Value::Interval(value), SqlType::Interval(Some(modifier))) => Value::Interval(modifier.adjust(value)),
+            (other, _) => other,
+        }
+    }
+}
+
+/// Casts between types of times, to the precision of the one wanted.
 pub(super) fn to_time(
+    value: &Value,
+    from: &SqlType,
+    to: &SqlType,
+    context: &CastContext<'_>,
+) -> Result<Value, SqlError> {
+    Ok(convert(value, from, to, context)?.rounded(to))
+}
+
+fn convert(
     value: &Value,
     from: &SqlType,
     to: &SqlType,
@@ -52,21 +76,21 @@ pub(super) fn to_time(
     };
     Ok(match (value, to) {
         (Value::Date(v), SqlType::Date) => Value::Date(*v),
-        (Value::Time(v), SqlType::Time) => Value::Time(*v),
-        (Value::Timestamp(v), SqlType::Timestamp) => Value::Timestamp(*v),
-        (Value::Timestamptz(v), SqlType::Timestamptz) => Value::Timestamptz(*v),
-        (Value::Interval(v), SqlType::Interval) => Value::Interval(*v),
-        (Value::Date(v), SqlType::Timestamp) => Value::Timestamp(midnight(*v)?),
-        (Value::Date(v), SqlType::Timestamptz) => Value::Timestamptz(to_utc(zone, midnight(*v)?)),
-        (Value::Timestamp(v), SqlType::Timestamptz) => Value::Timestamptz(to_utc(zone, *v)),
-        (Value::Timestamptz(v), SqlType::Timestamp) => Value::Timestamp(to_local(zone, *v)),
+        (Value::Time(v), SqlType::Time(_)) => Value::Time(*v),
+        (Value::Timestamp(v), SqlType::Timestamp(_)) => Value::Timestamp(*v),
+        (Value::Timestamptz(v), SqlType::Timestamptz(_)) => Value::Timestamptz(*v),
+        (Value::Interval(v), SqlType::Interval(_)) => Value::Interval(*v),
+        (Value::Date(v), SqlType::Timestamp(_)) => Value::Timestamp(midnight(*v)?),
+        (Value::Date(v), SqlType::Timestamptz(_)) => Value::Timestamptz(to_utc(zone, midnight(*v)?)),
+        (Value::Timestamp(v), SqlType::Timestamptz(_)) => Value::Timestamptz(to_utc(zone, *v)),
+        (Value::Timestamptz(v), SqlType::Timestamp(_)) => Value::Timestamp(to_local(zone, *v)),
         (Value::Timestamp(v), SqlType::Date) => Value::Date(day_part(*v)),
         (Value::Timestamptz(v), SqlType::Date) => Value::Date(day_part(to_local(zone, *v))),
-        (Value::Timestamp(i64::MIN | i64::MAX) | Value::Timestamptz(i64::MIN | i64::MAX), SqlType::Time) => Value::Null,
-        (Value::Timestamp(v), SqlType::Time) => Value::Time(v.rem_euclid(DAY_US)),
-        (Value::Timestamptz(v), SqlType::Time) => Value::Time(to_local(zone, *v).rem_euclid(DAY_US)),
-        (Value::Time(v), SqlType::Interval) => Value::Interval(Interval { months: 0, days: 0, micros: *v }),
-        (Value::Interval(v), SqlType::Time) => Value::Time(v.micros.rem_euclid(DAY_US)),
+        (Value::Timestamp(i64::MIN | i64::MAX) | Value::Timestamptz(i64::MIN | i64::MAX), SqlType::Time(_)) => Value::Null,
+        (Value::Timestamp(v), SqlType::Time(_)) => Value::Time(v.rem_euclid(DAY_US)),
+        (Value::Timestamptz(v), SqlType::Time(_)) => Value::Time(to_local(zone, *v).rem_euclid(DAY_US)),
+        (Value::Time(v), SqlType::Interval(_)) => Value::Interval(Interval { months: 0, days: 0, micros: *v }),
+        (Value::Interval(v), SqlType::Time(_)) => Value::Time(v.micros.rem_euclid(DAY_US)),
         _ => return Err(cannot_cast(from, to)),
     })
 }
