@@ -227,7 +227,9 @@ pub(super) fn comparison_type(left: &SqlType, right: &SqlType) -> Option<SqlType
         (a, b) if text_like(a) && text_like(b) => T::Text,
         (T::SingleChar, b) | (b, T::SingleChar) if text_like(b) => T::Text,
         (T::Date, T::Timestamp(_)) | (T::Timestamp(_), T::Date) => T::Timestamp(None),
-        (T::Date | T::Timestamp(_) | T::Timestamptz(_), T::Date | T::Timestamp(_) | T::Timestamptz(_)) => T::Timestamptz(None),
+        (T::Date | T::Timestamp(_) | T::Timestamptz(_), T::Date | T::Timestamp(_) | T::Timestamptz(_)) => {
+            T::Timestamptz(None)
+        }
         (T::Time(_), T::Interval(_)) | (T::Interval(_), T::Time(_)) => T::Interval(None),
         (T::Array(a), T::Array(b)) if text_like(a) && text_like(b) => T::Array(Box::new(T::Text)),
         (T::Int2Vector, T::Array(b)) | (T::Array(b), T::Int2Vector) if **b == T::Int2 => T::Array(Box::new(T::Int2)),

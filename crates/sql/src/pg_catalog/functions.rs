@@ -160,7 +160,8 @@ pub fn call(name: &str, args: &[Value], context: &StatementContext) -> Result<Va
         },
         "oidvectortypes" => match &args[0] {
             Value::Array(types) => {
-                let shown = |ty: &Value| names::type_name(ty.as_i64().and_then(|n| Oid::try_from(n).ok()).unwrap_or(0), -1);
+                let shown =
+                    |ty: &Value| names::type_name(ty.as_i64().and_then(|n| Oid::try_from(n).ok()).unwrap_or(0), -1);
                 text(types.values.iter().map(shown).collect::<Vec<_>>().join(", "))
             }
             _ => Value::Null,

@@ -220,7 +220,18 @@ fn is_exact(ty: &SqlType) -> bool {
     use SqlType::*;
     matches!(
         ty,
-        Bool | Int2 | Int4 | Int8 | Text | Varchar(_) | Date | Time(_) | Timestamp(_) | Timestamptz(_) | Uuid | Oid | Bytea
+        Bool | Int2
+            | Int4
+            | Int8
+            | Text
+            | Varchar(_)
+            | Date
+            | Time(_)
+            | Timestamp(_)
+            | Timestamptz(_)
+            | Uuid
+            | Oid
+            | Bytea
     )
 }
 

@@ -16,8 +16,8 @@ mod name;
 mod number;
 pub mod numeric;
 mod oid;
-mod stored;
 mod order;
+mod stored;
 mod text_form;
 
 pub use array::MAX_DIMENSIONS;

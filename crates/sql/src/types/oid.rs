@@ -182,7 +182,12 @@ impl SqlType {
     pub fn is_preferred(&self) -> bool {
         matches!(
             self,
-            SqlType::Bool | SqlType::Float8 | SqlType::Oid | SqlType::Text | SqlType::Timestamptz(_) | SqlType::Interval(_)
+            SqlType::Bool
+                | SqlType::Float8
+                | SqlType::Oid
+                | SqlType::Text
+                | SqlType::Timestamptz(_)
+                | SqlType::Interval(_)
         )
     }
 

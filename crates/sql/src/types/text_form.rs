@@ -71,7 +71,9 @@ impl Value {
             SqlType::Timestamptz(_) => {
                 Value::Timestamptz(date_time::parse_timestamptz(text, settings.time_zone)?).rounded(ty)
             }
-            SqlType::Interval(modifier) => Value::Interval(interval::parse(text, modifier.unwrap_or_default())?).rounded(ty),
+            SqlType::Interval(modifier) => {
+                Value::Interval(interval::parse(text, modifier.unwrap_or_default())?).rounded(ty)
+            }
             SqlType::Uuid => Value::Uuid(bytea::parse_uuid(text)?),
             SqlType::Json => {
                 json::Json::check(text)?;

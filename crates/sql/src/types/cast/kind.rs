@@ -48,7 +48,9 @@ pub fn cast_kind(from: &SqlType, to: &SqlType) -> Option<CastKind> {
             }
         }
         (a, T::SingleChar) if is_stringlike(a) => Assignment,
-        (T::Date, T::Timestamp(_) | T::Timestamptz(_)) | (T::Timestamp(_), T::Timestamptz(_)) | (T::Time(_), T::Interval(_)) => Implicit,
+        (T::Date, T::Timestamp(_) | T::Timestamptz(_))
+        | (T::Timestamp(_), T::Timestamptz(_))
+        | (T::Time(_), T::Interval(_)) => Implicit,
         (T::Timestamp(_), T::Date | T::Time(_))
         | (T::Timestamptz(_), T::Date | T::Time(_) | T::Timestamp(_))
         | (T::Interval(_), T::Time(_)) => Assignment,

@@ -95,7 +95,9 @@ impl Value {
             (Value::Json(text), T::Jsonb) => Value::Jsonb(Json::parse(text)?.normalize().to_string().into()),
             (Value::Jsonb(text), T::Json) => Value::Json(text.clone()),
             (Value::Json(_), T::Json) | (Value::Jsonb(_), T::Jsonb) => self.clone(),
-            (_, T::Date | T::Time(_) | T::Timestamp(_) | T::Timestamptz(_) | T::Interval(_)) => to_time(self, from, to, context)?,
+            (_, T::Date | T::Time(_) | T::Timestamp(_) | T::Timestamptz(_) | T::Interval(_)) => {
+                to_time(self, from, to, context)?
+            }
             (value, to) if value.natural_type() == to.base() => value.clone(),
             _ => return Err(cannot_cast(from, to)),
         })

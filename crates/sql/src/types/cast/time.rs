@@ -33,7 +33,9 @@ pub(super) fn special_time(text: &str, context: &CastContext<'_>) -> Option<i64>
 impl Value {
     /// Fits a time to the precision and the fields of its type.
     pub(crate) fn rounded(self, ty: &SqlType) -> Value {
-        let round = |us: i64, digits: u8| if matches!(us, i64::MIN | i64::MAX) { us } else { round_fraction(us, u32::from(digits)) };
+        let round = |us: i64, digits: u8| {
+            if matches!(us, i64::MIN | i64::MAX) { us } else { round_fraction(us, u32::from(digits)) }
+        };
         match (self, ty) {
             (Value::Time(us), SqlType::Time(Some(digits))) => Value::Time(round(us, *digits)),
             (Value::Timestamp(us), SqlType::Timestamp(Some(digits))) => Value::Timestamp(round(us, *digits)),
@@ -54,12 +56,7 @@ pub(super) fn to_time(
     Ok(convert(value, from, to, context)?.rounded(to))
 }
 
-fn convert(
-    value: &Value,
-    from: &SqlType,
-    to: &SqlType,
-    context: &CastContext<'_>,
-) -> Result<Value, SqlError> {
+fn convert(value: &Value, from: &SqlType, to: &SqlType, context: &CastContext<'_>) -> Result<Value, SqlError> {
     let zone = context.settings.time_zone;
     let day_part = |us: i64| match us {
         i64::MIN => i32::MIN,
@@ -86,7 +83,9 @@ fn convert(
         (Value::Timestamptz(v), SqlType::Timestamp(_)) => Value::Timestamp(to_local(zone, *v)),
         (Value::Timestamp(v), SqlType::Date) => Value::Date(day_part(*v)),
         (Value::Timestamptz(v), SqlType::Date) => Value::Date(day_part(to_local(zone, *v))),
-        (Value::Timestamp(i64::MIN | i64::MAX) | Value::Timestamptz(i64::MIN | i64::MAX), SqlType::Time(_)) => Value::Null,
+        (Value::Timestamp(i64::MIN | i64::MAX) | Value::Timestamptz(i64::MIN | i64::MAX), SqlType::Time(_)) => {
+            Value::Null
+        }
         (Value::Timestamp(v), SqlType::Time(_)) => Value::Time(v.rem_euclid(DAY_US)),
         (Value::Timestamptz(v), SqlType::Time(_)) => Value::Time(to_local(zone, *v).rem_euclid(DAY_US)),
         (Value::Time(v), SqlType::Interval(_)) => Value::Interval(Interval { months: 0, days: 0, micros: *v }),
