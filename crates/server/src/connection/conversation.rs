@@ -79,6 +79,11 @@ impl<'a> Conversation<'a> {
         }
     }
 
+    /// Whether the session is in a block.
+    pub fn is_in_block(&self) -> bool {
+        self.session.transaction_status() != TransactionStatus::Idle
+    }
+
     /// Nothing more has arrived. An error is not held back: a client that sent no Sync may wait for it.
     pub fn before_waiting(&mut self) -> io::Result<()> {
         if self.skipping { self.outbox.flush() } else { Ok(()) }

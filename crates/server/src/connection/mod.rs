@@ -72,8 +72,8 @@ enum End {
     Inbox(InboxError),
     /// The client does not hear us any more.
     Send,
-    /// It was idle for longer than its settings allow.
-    Idle,
+    /// It was idle for longer than its settings allow, in a block or outside.
+    Idle { in_block: bool },
     /// Another session ended it.
     Terminated,
     /// The server refuses it, and says why.
@@ -105,7 +105,12 @@ fn farewell(shared: &Shared, stream: &TcpStream, ticket: &Ticket, end: &End) {
         End::Terminated => {
             SqlError::new(SqlState::ADMIN_SHUTDOWN, "terminating connection due to administrator command")
         }
-        End::Idle => SqlError::new(SqlState(*b"57P05"), "terminating connection due to idle-session timeout"),
+        End::Idle { in_block: false } => {
+            SqlError::new(SqlState(*b"57P05"), "terminating connection due to idle-session timeout")
+        }
+        End::Idle { in_block: true } => {
+            SqlError::new(SqlState(*b"25P03"), "terminating connection due to idle-in-transaction timeout")
+        }
         End::Refused(e) => {
             if e.state == SqlState::PROTOCOL_VIOLATION {
                 shared.metrics.protocol_errors.fetch_add(1, Relaxed);
@@ -164,7 +169,7 @@ fn converse(shared: &Shared, stream: &TcpStream, ticket: &Ticket) -> Result<(), 
             match inbox.next(&mut &*stream) {
                 Err(InboxError::Io(e)) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
                     if idle.is_over() {
-                        return Err(End::Idle);
+                        return Err(End::Idle { in_block: conversation.is_in_block() });
                     }
                     conversation.give_up_old_snapshot();
                     idle.go_on(stream, conversation.snapshot_left_ms());

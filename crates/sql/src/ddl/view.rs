@@ -4,9 +4,9 @@ use super::Run;
 use super::run::wrong_kind;
 use crate::catalog::{Oid, Relation, View, snapshot};
 use crate::engine::recursion;
-use crate::identifier::{fold, is_bare};
+use crate::identifier::{fold, is_bare, quote_qualified};
 use crate::plan;
-use crate::syntax::{Name, Planned};
+use crate::syntax::{Command, Name, Planned};
 use crate::types::SqlType;
 use crate::{SqlError, SqlState};
 use sqlparser::ast::{self, Ident, ObjectName, ObjectNamePart, Statement};
@@ -67,6 +67,13 @@ impl Run<'_> {
             reads,
         };
         self.touch().put_relation(Relation::View(view))?;
+        // Whoever reads it unfolds one view more than was unfolded here.
+        let reading = format!("SELECT * FROM {}", quote_qualified(Some(&schema.name), &name.name));
+        for parsed in crate::syntax::parse(&reading)? {
+            if let Command::Planned(planned) = &parsed.command {
+                plan::prepare(&planned.statement, &reading, &self.plan_context())?;
+            }
+        }
         Ok("CREATE VIEW")
     }
 

@@ -115,6 +115,9 @@ pub(super) fn bare_name(binder: &mut Binder<'_>, name: &str) -> Option<Result<Ex
 }
 
 fn undefined(name: &str, types: &[SqlType]) -> SqlError {
+    if let Some(missing) = super::functions::digest::missing(name) {
+        return missing;
+    }
     let shown: Vec<String> = types.iter().map(|ty| ty.base().to_string()).collect();
     SqlError::new(SqlState::UNDEFINED_FUNCTION, format!("function {name}({}) does not exist", shown.join(", ")))
         .hint("No function matches the given name and argument types. You might need to add explicit type casts.")

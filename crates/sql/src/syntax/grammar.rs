@@ -8,10 +8,11 @@
 use crate::SqlError;
 use crate::work::Pace;
 use parking_lot::Mutex;
-use sqlparser::ast::Expr;
+use sqlparser::ast::{BinaryOperator, Expr};
 use sqlparser::dialect::{Dialect, PostgreSqlDialect, Precedence};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
+use sqlparser::tokenizer::Token;
 use std::any::TypeId;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -56,6 +57,30 @@ impl Grammar {
     }
 }
 
+/// Operators that do not associate with their own kind.
+enum Kind {
+    Comparison,
+    Like,
+}
+
+fn kind_of(expr: &Expr) -> Option<Kind> {
+    use BinaryOperator as B;
+    match expr {
+        Expr::BinaryOp { op: B::Eq | B::NotEq | B::Lt | B::Gt | B::LtEq | B::GtEq, .. } => Some(Kind::Comparison),
+        Expr::Like { .. } | Expr::ILike { .. } | Expr::SimilarTo { .. } => Some(Kind::Like),
+        _ => None,
+    }
+}
+
+fn is_comparison(token: &Token) -> bool {
+    matches!(token, Token::Eq | Token::Neq | Token::Lt | Token::Gt | Token::LtEq | Token::GtEq)
+}
+
+fn is_like(token: &Token) -> bool {
+    let Token::Word(word) = token else { return false };
+    matches!(word.keyword, Keyword::LIKE | Keyword::ILIKE | Keyword::SIMILAR)
+}
+
 macro_rules! like_postgres {
     ($($name:ident($($arg:ident: $ty:ty),*) -> $result:ty;)*) => {
         $(fn $name(&self $(, $arg: $ty)*) -> $result { BASE.$name($($arg),*) })*
@@ -69,6 +94,16 @@ impl Dialect for Grammar {
 
     fn parse_prefix(&self, _: &mut Parser) -> Option<Result<Expr, ParserError>> {
         self.step().err().map(Err)
+    }
+
+    /// Comparisons and LIKE do not follow one another without parentheses.
+    fn parse_infix(&self, parser: &mut Parser, expr: &Expr, _: u8) -> Option<Result<Expr, ParserError>> {
+        let next = parser.peek_token_ref();
+        let refused = match kind_of(expr)? {
+            Kind::Comparison => is_comparison(&next.token),
+            Kind::Like => is_like(&next.token),
+        };
+        refused.then(|| parser.expected_ref("end of expression", next))
     }
 
     fn supports_named_fn_args_with_expr_name(&self) -> bool {

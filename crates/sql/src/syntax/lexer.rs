@@ -1,9 +1,10 @@
 //! Tokens of a text, with places in bytes and characters.
 
 use super::depth::{self, Depth};
-use super::{STATEMENTS_MAX, TEXT_BYTES_MAX, operator};
+use super::operator::{self, Unread};
+use super::{STATEMENTS_MAX, TEXT_BYTES_MAX};
 use crate::{SqlError, SqlState};
-use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Whitespace};
+use sqlparser::tokenizer::{Location, Span, Token, TokenWithSpan, Whitespace};
 use std::ops::Range;
 
 /// A text in tokens; white space and comments are left out.
@@ -36,7 +37,15 @@ impl<'a> Lexed<'a> {
             Lexed { text, tokens: Vec::new(), depth: Depth::default(), lines: lines(text), marks: marks(text) };
         match operator::tokens(text) {
             Ok(tokens) => {
-                lexed.tokens = continued(tokens);
+                lexed.tokens = continued(tokens).map_err(|at| {
+                    let (start, place) = lexed.place(at.start);
+                    let shown = &text[start..lexed.place(at.end).0];
+                    let message = format!("syntax error at or near \"{}\"", shown.trim_end());
+                    let mut error = SqlError::new(SqlState::SYNTAX_ERROR, message);
+                    error.position = Some(place + 1);
+                    error
+                })?;
+                crate::work::step(lexed.tokens.len())?;
                 lexed.tokens.retain(|t| !matches!(t.token, Token::Whitespace(_) | Token::EOF));
                 lexed.names()?;
                 // Before anything looks within brackets: those forms are read anew at each level.
@@ -44,7 +53,14 @@ impl<'a> Lexed<'a> {
                 super::forms::tell(&mut lexed.tokens);
                 Ok(lexed)
             }
-            Err(e) => {
+            Err(Unread::Ended(error)) => Err(error),
+            Err(Unread::Junk { what, at }) => {
+                let message = format!("trailing junk after {what} at or near \"{}\"", &text[at.clone()]);
+                let mut error = SqlError::new(SqlState::SYNTAX_ERROR, message);
+                error.position = u32::try_from(text[..at.start].chars().count() + 1).ok();
+                Err(error)
+            }
+            Err(Unread::Text(e)) => {
                 let mut error = SqlError::new(SqlState::SYNTAX_ERROR, lower_first(&e.message));
                 error.position = Some(lexed.place(e.location).1 + 1);
                 Err(error)
@@ -140,8 +156,9 @@ fn lower_first(message: &str) -> String {
     chars.next().map_or(String::new(), |c| c.to_lowercase().chain(chars).collect())
 }
 
-/// Literals that go on in another line: `'multi'`, a line break, `'line'` is one.
-fn continued(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+/// Literals that go on in another line: `'multi'`, a line break, `'line'` is one. In the same line they are an error: the place of the
+/// second.
+fn continued(tokens: Vec<TokenWithSpan>) -> Result<Vec<TokenWithSpan>, Span> {
     let mut out: Vec<TokenWithSpan> = Vec::with_capacity(tokens.len());
     // The place of the literal that may go on, and whether a line break came since.
     let mut open: Option<(usize, bool)> = None;
@@ -160,18 +177,19 @@ fn continued(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
                 open = Some((at, false));
                 continue;
             }
+            (Token::SingleQuotedString(_), Some((_, false))) => return Err(token.span),
             (Token::SingleQuotedString(_) | Token::EscapedStringLiteral(_) | Token::NationalStringLiteral(_), _) => {
                 open = Some((out.len(), false))
             }
             (Token::Whitespace(Whitespace::Newline | Whitespace::SingleLineComment { .. }), Some((at, _))) => {
                 open = Some((at, true));
             }
-            (Token::Whitespace(Whitespace::Space | Whitespace::Tab), _) => {}
+            (Token::Whitespace(_), _) => {}
             _ => open = None,
         }
         out.push(token);
     }
-    out
+    Ok(out)
 }
 
 #[cfg(test)]

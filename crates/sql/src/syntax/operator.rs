@@ -4,6 +4,7 @@
 //! many, but not the start of a comment, and no `+` or `-` at the end, unless one of ``~ ! @ # % ^ & | ` ?`` stands before it. So the text is
 //! walked once, beside strings, names, numbers and comments; where the library would cut otherwise, it is given the text in pieces.
 
+use crate::SqlError;
 use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::tokenizer::{Location, Span, Token, TokenWithSpan, Tokenizer, TokenizerError};
 use std::ops::Range;
@@ -80,10 +81,29 @@ fn starts_comment(bytes: &[u8]) -> bool {
     bytes.starts_with(b"--") || bytes.starts_with(b"/*")
 }
 
+/// Bytes of text that the library reads at once, but for what a single literal has: between two pieces somebody looks whether the
+/// statement was ended.
+const PIECE_BYTES: usize = 64 << 10;
+
+/// Why a text has no tokens.
+#[derive(Debug)]
+pub(super) enum Unread {
+    /// The library cannot read it.
+    Text(TokenizerError),
+    /// A number or a parameter that goes on with letters.
+    Junk { what: &'static str, at: Range<usize> },
+    /// The statement was ended.
+    Ended(SqlError),
+}
+
 /// Walks a text and names the operators in it.
 struct Walk<'a> {
     bytes: &'a [u8],
     at: usize,
+    /// The first number or parameter with letters behind it.
+    junk: Option<(&'static str, Range<usize>)>,
+    /// Places between tokens, so far apart that the text is read in pieces.
+    cuts: Vec<usize>,
     /// What was looked at last: signs that stand together are one operator each.
     together: Together,
 }
@@ -110,7 +130,12 @@ impl Iterator for Walk<'_> {
                     self.at = self.together.operator_end(start);
                     return Some(start..self.at);
                 }
-                _ => self.at += 1,
+                _ => {
+                    self.at += 1;
+                    if matches!(byte, b' ' | b',' | b'\n') && self.at >= self.cuts.last().copied().unwrap_or(0) + PIECE_BYTES {
+                        self.cuts.push(self.at);
+                    }
+                }
             }
         }
         None
@@ -138,6 +163,10 @@ impl Walk<'_> {
         let length = rest.iter().take_while(|byte| is_tag(byte)).count();
         let opens = rest.get(length) == Some(&b'$') && !rest.first().is_some_and(u8::is_ascii_digit);
         if !opens {
+            if rest.first().is_some_and(u8::is_ascii_digit) {
+                let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+                self.check_end("parameter", self.at, self.at + 1 + digits);
+            }
             self.at += 1 + length;
             return;
         }
@@ -160,7 +189,17 @@ impl Walk<'_> {
                 at += 1 + sign + exponent;
             }
         }
+        self.check_end("numeric literal", self.at, at);
         self.at = at;
+    }
+
+    /// Notes a token that a name follows at once.
+    fn check_end(&mut self, what: &'static str, start: usize, end: usize) {
+        if self.junk.is_none() && self.bytes.get(end).is_some_and(|byte| is_name_start(*byte)) {
+            let part = |byte: &&u8| is_name_start(**byte) || byte.is_ascii_digit() || **byte == b'$';
+            let length = self.bytes[end..].iter().take_while(part).count();
+            self.junk = Some((what, start..end + length));
+        }
     }
 
     fn name(&mut self) {
@@ -201,15 +240,25 @@ impl Walk<'_> {
     }
 }
 
-/// The operators of a text that the library would cut otherwise.
-fn misread(text: &str) -> Vec<Range<usize>> {
+/// The operators of a text that the library would cut otherwise, and among them empty places between tokens.
+fn misread(text: &str) -> Result<Vec<Range<usize>>, Unread> {
     let bytes = text.as_bytes();
-    Walk { bytes, at: 0, together: Together::default() }
-        .filter(|operator| {
-            let followed = bytes.get(operator.end).is_some_and(|byte| is_part(*byte));
-            followed || (operator.len() > 1 && !KNOWN.contains(&&text[operator.clone()]))
-        })
-        .collect()
+    let mut walk = Walk { bytes, at: 0, junk: None, cuts: Vec::new(), together: Together::default() };
+    let mut found = Vec::new();
+    while let Some(operator) = walk.next() {
+        let followed = bytes.get(operator.end).is_some_and(|byte| is_part(*byte));
+        if followed || (operator.len() > 1 && !KNOWN.contains(&&text[operator.clone()])) {
+            found.push(operator);
+        }
+    }
+    if let Some((what, at)) = walk.junk {
+        return Err(Unread::Junk { what, at });
+    }
+    if !walk.cuts.is_empty() {
+        found.extend(walk.cuts.iter().map(|cut| *cut..*cut));
+        found.sort_unstable_by_key(|range| range.start);
+    }
+    Ok(found)
 }
 
 /// An operator alone: the library's token if it has one.
@@ -248,11 +297,11 @@ impl Cursor {
 }
 
 /// All tokens of a text, white space and comments among them.
-pub(super) fn tokens(text: &str) -> Result<Vec<TokenWithSpan>, TokenizerError> {
-    let misread = misread(text);
+pub(super) fn tokens(text: &str) -> Result<Vec<TokenWithSpan>, Unread> {
+    let misread = misread(text)?;
     let mut all = Vec::new();
     if misread.is_empty() {
-        Tokenizer::new(&PostgreSqlDialect {}, text).tokenize_with_location_into_buf(&mut all)?;
+        Tokenizer::new(&PostgreSqlDialect {}, text).tokenize_with_location_into_buf(&mut all).map_err(Unread::Text)?;
         return Ok(all);
     }
     let mut cursor = Cursor { line: 1, column: 1 };
@@ -265,10 +314,14 @@ pub(super) fn tokens(text: &str) -> Result<Vec<TokenWithSpan>, TokenizerError> {
         };
         Tokenizer::new(&PostgreSqlDialect {}, piece)
             .tokenize_with_location_into_buf_with_mapper(&mut all, moved)
-            .map_err(|e| TokenizerError { message: e.message, location: cursor.moved(e.location) })?;
+            .map_err(|e| Unread::Text(TokenizerError { message: e.message, location: cursor.moved(e.location) }))?;
+        crate::work::step(piece.len()).map_err(Unread::Ended)?;
         cursor.pass(piece);
         let Some(operator) = operator else { break };
         at = operator.end;
+        if operator.is_empty() {
+            continue;
+        }
         let start = cursor.location();
         cursor.pass(&text[operator.clone()]);
         all.push(TokenWithSpan { token: token(&text[operator]), span: Span { start, end: cursor.location() } });
@@ -318,7 +371,7 @@ mod tests {
         let all = tokens("é >-\n  1 >- 'ü' x").expect("the text has tokens");
         let last = all.last().expect("a last one");
         assert_eq!((last.span.start.line, last.span.start.column), (2, 12));
-        let error = tokens("1 >-\n >- 'open").expect_err("the string has no end");
+        let Err(Unread::Text(error)) = tokens("1 >-\n >- 'open") else { panic!("the string has no end") };
         assert_eq!(error.location.line, 2);
     }
 }

@@ -5,6 +5,7 @@ mod catalog;
 mod date;
 mod date_format;
 mod date_operators;
+pub(crate) mod digest;
 mod json;
 mod math;
 mod number_format;
@@ -24,6 +25,7 @@ pub(super) static TABLES: &[&[Function]] = &[
     string::PATTERNS,
     regexp::TABLE,
     string_format::TABLE,
+    digest::TABLE,
     math::TABLE,
     math::OPERATORS,
     date::TABLE,

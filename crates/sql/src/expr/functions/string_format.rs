@@ -42,7 +42,8 @@ pub(super) static TABLE: &[Function] = &[
 ];
 
 fn md5_hex(bytes: &[u8]) -> String {
-    format!("{:x}", md5::compute(bytes))
+    use md5::Digest;
+    md5::Md5::digest(bytes).iter().fold(String::with_capacity(32), |text, byte| text + &format!("{byte:02x}"))
 }
 
 fn unknown_encoding(name: &str) -> SqlError {

@@ -1,7 +1,7 @@
 //! The session, sequences, identity and what administration tools ask.
 
 use super::super::function::{Arguments, Function, Sig};
-use super::{int_at, mix};
+use super::int_at;
 use crate::SqlError;
 use crate::types::{RegKind, SqlType as T, Value};
 
@@ -85,14 +85,9 @@ fn current_schemas(values: &[Value], arguments: &Arguments<'_>) -> R {
 }
 
 /// A version 4 uuid. Its bits come from a number that is unique in the cluster and the clock, mixed: unique, but not secret.
-fn random_uuid(_: &[Value], arguments: &Arguments<'_>) -> R {
-    let statement = arguments.statement()?;
-    let unique = statement.kv.unique_id();
-    let time = statement.kv.now_us() as u64;
-    let (high, low) = (mix(unique ^ mix(time)), mix(mix(unique) ^ time.rotate_left(32)));
+fn random_uuid(_: &[Value], _: &Arguments<'_>) -> R {
     let mut bytes = [0u8; 16];
-    bytes[..8].copy_from_slice(&high.to_be_bytes());
-    bytes[8..].copy_from_slice(&low.to_be_bytes());
+    super::digest::fill(&mut bytes)?;
     bytes[6] = bytes[6] & 0x0f | 0x40;
     bytes[8] = bytes[8] & 0x3f | 0x80;
     Ok(Value::Uuid(bytes))
