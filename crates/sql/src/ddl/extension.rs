@@ -19,7 +19,11 @@ pub struct Available {
 
 /// All of them. Of `pgcrypto` there are `digest`, `hmac`, `gen_random_bytes` and `gen_random_uuid`, of `uuid-ossp` there is `uuid_generate_v4`.
 pub const AVAILABLE: &[Available] = &[
-    Available { name: "pgcrypto", version: "1.3", comment: "cryptographic functions (of them: digest, hmac, gen_random_bytes, gen_random_uuid)" },
+    Available {
+        name: "pgcrypto",
+        version: "1.3",
+        comment: "cryptographic functions (of them: digest, hmac, gen_random_bytes, gen_random_uuid)",
+    },
     Available {
         name: "uuid-ossp",
         version: "1.1",

@@ -132,7 +132,9 @@ impl Iterator for Walk<'_> {
                 }
                 _ => {
                     self.at += 1;
-                    if matches!(byte, b' ' | b',' | b'\n') && self.at >= self.cuts.last().copied().unwrap_or(0) + PIECE_BYTES {
+                    if matches!(byte, b' ' | b',' | b'\n')
+                        && self.at >= self.cuts.last().copied().unwrap_or(0) + PIECE_BYTES
+                    {
                         self.cuts.push(self.at);
                     }
                 }

@@ -94,16 +94,30 @@ fn random_bytes(count: i64) -> R {
 
 /// Fills with random bytes that nobody can guess.
 pub(super) fn fill(bytes: &mut [u8]) -> Result<(), SqlError> {
-    getrandom::fill(bytes).map_err(|error| {
-        SqlError::new(SqlState::INTERNAL_ERROR, format!("the system gives no random bytes: {error}"))
-    })
+    getrandom::fill(bytes)
+        .map_err(|error| SqlError::new(SqlState::INTERNAL_ERROR, format!("the system gives no random bytes: {error}")))
 }
 
 /// Functions of pgcrypto that are not here.
 const MISSING: &[&str] = &[
-    "crypt", "gen_salt", "encrypt", "decrypt", "encrypt_iv", "decrypt_iv", "armor", "dearmor", "pgp_armor_headers",
-    "pgp_key_id", "pgp_sym_encrypt", "pgp_sym_encrypt_bytea", "pgp_sym_decrypt", "pgp_sym_decrypt_bytea",
-    "pgp_pub_encrypt", "pgp_pub_encrypt_bytea", "pgp_pub_decrypt", "pgp_pub_decrypt_bytea",
+    "crypt",
+    "gen_salt",
+    "encrypt",
+    "decrypt",
+    "encrypt_iv",
+    "decrypt_iv",
+    "armor",
+    "dearmor",
+    "pgp_armor_headers",
+    "pgp_key_id",
+    "pgp_sym_encrypt",
+    "pgp_sym_encrypt_bytea",
+    "pgp_sym_decrypt",
+    "pgp_sym_decrypt_bytea",
+    "pgp_pub_encrypt",
+    "pgp_pub_encrypt_bytea",
+    "pgp_pub_decrypt",
+    "pgp_pub_decrypt_bytea",
 ];
 
 /// The error of a function that pgcrypto has and we do not.
