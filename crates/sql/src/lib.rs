@@ -20,6 +20,7 @@ pub mod memory;
 pub mod output;
 pub mod pg_catalog;
 pub mod plan;
+pub mod progress;
 pub mod sequence;
 pub mod session;
 pub mod sessions;

@@ -12,6 +12,7 @@
 //! 2. No lock of this module is held while another is taken, or while anything waits.
 
 use crate::advisory::{AdvisoryLocks, LocalLocks};
+use crate::progress::Progress;
 use crate::transaction::{Interrupt, Wait};
 use clock::Timestamp;
 use parking_lot::Mutex;
@@ -92,6 +93,8 @@ pub struct Backend {
     pub(crate) has_transaction_locks: AtomicBool,
     /// What functions of the present statement ask of the session.
     pub(crate) effects: Effects,
+    /// How far the present statement is, if it takes long.
+    pub progress: Arc<Progress>,
     interrupt: Interrupt,
     client: Option<Arc<dyn Client>>,
     activity: Mutex<Activity>,
@@ -142,6 +145,7 @@ impl Sessions {
             lock_timeout_ms: AtomicU64::new(0),
             has_transaction_locks: AtomicBool::new(false),
             effects: Effects::default(),
+            progress: Arc::default(),
             interrupt,
             client,
             snapshot: Mutex::new(None),

@@ -694,3 +694,71 @@ fn snapshots_are_shown_with_who_holds_them() {
     one.wait_for_client();
     assert_eq!(run(&mut other, "SELECT is_oldest FROM timeball_internal.snapshots"), ["t"]);
 }
+
+/// Another session asks whenever a transaction begins beside the statement that it watches.
+struct Watched {
+    kv: MemoryKv,
+    by: Arc<Mutex<Option<Session>>>,
+    seen: Arc<Mutex<Vec<String>>>,
+}
+impl Kv for Watched {
+    fn begin(&self, options: &BeginOptions) -> Result<Box<dyn Transaction>, KvError> {
+        if let Ok(mut by) = self.by.try_lock()
+            && let Some(by) = by.as_mut()
+        {
+            let question = "SELECT relid = 't'::regclass, index_relid > 0, command, phase, tuples_total, tuples_done, blocks_total,
+                (datname, lockers_total, partitions_done) FROM pg_stat_progress_create_index";
+            self.seen.lock().unwrap().extend(run(by, question));
+        }
+        self.kv.begin(options)
+    }
+    fn unique_id(&self) -> u64 {
+        self.kv.unique_id()
+    }
+    fn now_us(&self) -> i64 {
+        self.kv.now_us()
+    }
+    fn admin(&self, request: Admin) -> Result<AdminReply, KvError> {
+        self.kv.admin(request)
+    }
+    fn internal_table(&self, name: &str) -> Option<(Vec<String>, Vec<Vec<Option<String>>>)> {
+        self.kv.internal_table(name)
+    }
+}
+
+#[test]
+fn others_see_how_far_an_index_and_a_copy_are() {
+    const ROWS: usize = 40_000;
+    let (by, seen) = (Arc::new(Mutex::new(None)), Arc::new(Mutex::new(Vec::new())));
+    let db = open(Watched { kv: MemoryKv::new(), by: by.clone(), seen: seen.clone() });
+    let (mut a, mut b) = (session(&db), session(&db));
+    run(&mut a, "CREATE TABLE t (a int, b int)");
+    run(&mut a, "BEGIN; TRUNCATE t");
+    let copies = "SELECT relid = 't'::regclass, datname, command, type, bytes_processed, bytes_total, tuples_processed, tuples_excluded
+        FROM pg_stat_progress_copy";
+    let mut out = Rows::default();
+    a.simple_query("COPY t FROM STDIN", &mut out).expect("copy");
+    let mut bytes = 0;
+    for i in 0..ROWS {
+        let line = format!("{i}\t{}\n", i * 7919 % ROWS);
+        bytes += line.len();
+        a.copy_data(line.as_bytes()).expect("row");
+    }
+    // Whole chunks are written.
+    assert_eq!(run(&mut b, copies), [format!("t|postgres|COPY FROM|PIPE|{bytes}|0|32768|0")]);
+    a.copy_done(&mut out).expect("done");
+    run(&mut a, "COMMIT");
+    assert_eq!(run(&mut b, copies), [] as [String; 0]);
+    *by.lock().unwrap() = Some(b);
+    run(&mut a, "CREATE INDEX t_b ON t (b)");
+    run(&mut a, "ALTER TABLE t ADD PRIMARY KEY (a)");
+    let seen = std::mem::take(&mut *seen.lock().unwrap());
+    for (phase, total, done) in
+        [("scanning table", 0, ROWS), ("loading tuples in tree", ROWS, 32_768), ("scanning table", 0, 16_384)]
+    {
+        let expected = format!("t|t|CREATE INDEX|building index: {phase}|{total}|{done}|0|(postgres,0,0)");
+        assert!(seen.contains(&expected), "{expected} in {seen:#?}");
+    }
+    let mut b = by.lock().unwrap().take().unwrap();
+    assert_eq!(run(&mut b, "SELECT * FROM pg_stat_progress_create_index"), [] as [String; 0]);
+}

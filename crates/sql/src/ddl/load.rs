@@ -19,9 +19,11 @@ use crate::SqlError;
 use crate::catalog::{Oid, garbage, key};
 use crate::database::Database;
 use crate::exec::index::entry_value;
+use crate::progress::{IndexPhase, IndexProgress};
 use crate::transaction::{Isolation, Kv, LockWait, Patience, TxnRef};
 use bytes::Bytes;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Most rows in one chunk.
 pub const CHUNK_ROWS_MAX: usize = 32_768;
@@ -41,6 +43,7 @@ pub struct Loader {
     rows: BTreeMap<Bytes, Bytes>,
     bytes: usize,
     announced: bool,
+    progress: Option<Arc<IndexProgress>>,
 }
 
 /// What becomes of one index.
@@ -77,7 +80,14 @@ impl Loader {
             rows: BTreeMap::new(),
             bytes: 0,
             announced: false,
+            progress: None,
         }
+    }
+
+    /// Says there how much of what was sorted is written.
+    pub fn watched(mut self, progress: &Arc<IndexProgress>) -> Loader {
+        self.progress = Some(progress.clone());
+        self
     }
 
     /// Whether anything has been written outside the main transaction.
@@ -228,6 +238,9 @@ impl Loader {
         duplicate: &mut dyn FnMut(Duplicate<'_>) -> SqlError,
     ) -> Result<(), SqlError> {
         let Part { unique, greatest, .. } = &self.parts[index];
+        if let Some(progress) = &self.progress {
+            progress.enter(IndexPhase::Loading, merge.entries());
+        }
         let mut written = self.patience.begin(db.kv.as_ref(), Isolation::RepeatableRead)?;
         let mut chunk = Chunk::default();
         let mut last: Vec<u8> = Vec::new();
@@ -241,7 +254,11 @@ impl Loader {
             last.extend_from_slice(key);
             chunk.push(key, value);
             if chunk.is_full() {
+                let written = chunk.entries.len() as u64;
                 chunk.write(db, &self.patience)?;
+                if let Some(progress) = &self.progress {
+                    progress.done.add(written);
+                }
             }
             merge.advance()?;
         }

@@ -50,8 +50,10 @@ impl Run<'_> {
         let access = target.access.clone();
         let index = access.index(ordinal);
         let slots = index.slots.clone();
-        let mut loader = Loader::new([(index.id, index.unique)], self.statement.patience());
+        let progress = self.statement.backend.progress.show_index(access.table.id, index.id);
+        let mut loader = Loader::new([(index.id, index.unique)], self.statement.patience()).watched(&progress.task);
         let result = self.each_row(&access, &slots, |row_key, row| {
+            progress.task.done.add(1);
             let Some(Entry { key, value, guarded }) = index.entry(row, row_key)? else { return Ok(()) };
             if guarded && loader.contains(self.db, &key)?.is_some() {
                 return Err(duplicate(target.unique_violation(ordinal, row, &self.statement.settings), &index.name));
@@ -73,7 +75,8 @@ impl Run<'_> {
         self.end_load(loader, result, &mut twice)
     }
 
-    /// Copies every row of `old` to `new`, whose index ids are all fresh; `map` turns an old row into a new one.
+    /// Copies every row of `old` to `new`, whose index ids are all fresh; `map` turns an old row into a new one. A primary key that
+    /// only the new one has is shown as an index being made.
     pub(super) fn rewrite(
         &mut self,
         old: &TableAccess,
@@ -85,8 +88,16 @@ impl Run<'_> {
         let keyed = access.table.has_primary_key;
         let ids = (0..=access.indexes.len())
             .map(|i| (access.index(i).id, if i == 0 { keyed } else { access.index(i).unique }));
+        let progress = (keyed && !old.table.has_primary_key)
+            .then(|| self.statement.backend.progress.show_index(access.table.id, access.primary.id));
         let mut loader = Loader::new(ids, self.statement.patience());
+        if let Some(progress) = &progress {
+            loader = loader.watched(&progress.task);
+        }
         let result = self.each_row(old, &slots, |_, row| {
+            if let Some(progress) = &progress {
+                progress.task.done.add(1);
+            }
             let mut row = map(row)?;
             access.generate(None, &mut row)?;
             new.check(&row, None, &self.statement)?;

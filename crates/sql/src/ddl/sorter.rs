@@ -42,6 +42,7 @@ pub(super) struct Sorter {
     scratch: Option<Box<dyn Scratch>>,
     /// Where each run begins and ends in the scratch space.
     runs: Vec<(u64, u64)>,
+    entries: u64,
 }
 
 fn lead(key: &[u8]) -> u64 {
@@ -76,6 +77,7 @@ impl Sorter {
         self.arena.extend_from_slice(key);
         self.arena.extend_from_slice(value);
         self.places.push(place);
+        self.entries += 1;
     }
 
     fn sort(&mut self) {
@@ -129,7 +131,9 @@ impl Sorter {
     /// Those of the scratch space.
     pub fn merge(mut self) -> Result<Merge, KvError> {
         self.sort();
-        Merge::of(self.scratch, self.runs, Some((self.arena, self.places)))
+        let mut merge = Merge::of(self.scratch, self.runs, Some((self.arena, self.places)))?;
+        merge.entries = self.entries;
+        Ok(merge)
     }
 }
 
@@ -244,6 +248,7 @@ pub(super) struct Merge {
     runs: Vec<Run>,
     /// The runs that are not at their end: a heap, the one with the least key first.
     heap: Vec<usize>,
+    entries: u64,
 }
 
 impl Merge {
@@ -268,7 +273,7 @@ impl Merge {
             lead: 0,
             source: Source::Memory(places.into_iter()),
         }));
-        let mut merge = Merge { scratch, runs, heap: Vec::new() };
+        let mut merge = Merge { scratch, runs, heap: Vec::new(), entries: 0 };
         for at in 0..merge.runs.len() {
             if merge.runs[at].settle(merge.scratch.as_deref())? {
                 merge.heap.push(at);
@@ -282,6 +287,11 @@ impl Merge {
 
     fn entry(&self) -> Option<&[u8]> {
         self.heap.first().map(|run| self.runs[*run].entry())
+    }
+
+    /// How many there were in the beginning.
+    pub fn entries(&self) -> u64 {
+        self.entries
     }
 
     /// The current key and value; `None` at the end.

@@ -1,9 +1,10 @@
-//! Who is there, and who has locked what: `pg_stat_activity`, `pg_locks`.
+//! Who is there, who has locked what, and how far he is: `pg_stat_activity`, `pg_locks`, `pg_stat_progress_*`.
 
 use super::rows::RowBuilder;
 use super::{OWNER_OID, Source, VirtualTable};
 use crate::SqlError;
 use crate::advisory::Shown;
+use crate::progress::Task;
 use crate::sessions::{Backend, SHOWN_QUERY_BYTES_MAX};
 use crate::types::{Row, Value};
 
@@ -41,6 +42,56 @@ pub(super) fn activity(table: &VirtualTable, source: &Source<'_>) -> Result<Vec<
             .done()
     };
     Ok(asking.sessions.all().iter().map(|backend| row(backend)).collect())
+}
+
+/// One row for each session that is busy with something of a kind; `fill` gives the columns after those that all views have.
+fn busy<'a>(
+    table: &'a VirtualTable,
+    source: &Source<'_>,
+    fill: impl Fn(Task, RowBuilder<'a>) -> Option<RowBuilder<'a>>,
+) -> Result<Vec<Row>, SqlError> {
+    let Some(asking) = source.backend else { return Ok(Vec::new()) };
+    let databases = source.catalog.databases()?;
+    let mut rows = Vec::new();
+    for backend in asking.sessions.all() {
+        let Some(task) = backend.progress.task() else { continue };
+        let row = RowBuilder::new(table)
+            .set("pid", backend.pid)
+            .set("datid", backend.database)
+            .set("datname", databases.iter().find(|d| d.id == backend.database).map(|d| d.name.as_str()));
+        rows.extend(fill(task, row).map(RowBuilder::done));
+    }
+    Ok(rows)
+}
+
+/// COPY. How much a client will send is not known, and no row is left out: there is no WHERE.
+pub(super) fn copies(table: &VirtualTable, source: &Source<'_>) -> Result<Vec<Row>, SqlError> {
+    busy(table, source, |task, row| {
+        let Task::Copy(copy) = task else { return None };
+        let row = row.set("relid", copy.table).set("command", if copy.from { "COPY FROM" } else { "COPY TO" });
+        let row = row.set("type", "PIPE").set("bytes_processed", copy.bytes.get() as i64).set("bytes_total", 0i64);
+        Some(row.set("tuples_processed", copy.rows.get() as i64).set("tuples_excluded", 0i64))
+    })
+}
+
+/// CREATE INDEX. Blocks are not counted (there are none), nobody is waited for, and there are no partitions.
+pub(super) fn indexes(table: &VirtualTable, source: &Source<'_>) -> Result<Vec<Row>, SqlError> {
+    let nothing = [
+        "lockers_total",
+        "lockers_done",
+        "current_locker_pid",
+        "blocks_total",
+        "blocks_done",
+        "partitions_total",
+        "partitions_done",
+    ];
+    busy(table, source, |task, row| {
+        let Task::Index(index) = task else { return None };
+        let row = nothing.iter().fold(row, |row, name| row.set(name, 0i64));
+        let row = row.set("relid", index.table).set("index_relid", index.index).set("command", "CREATE INDEX");
+        let row = row.set("phase", index.phase()).set("tuples_total", index.total.get() as i64);
+        Some(row.set("tuples_done", index.done.get() as i64))
+    })
 }
 
 /// Advisory locks. Locks of rows are not listed, nor are those of tables, of which there are none.

@@ -14,6 +14,7 @@ use crate::ddl::{CHUNK_BYTES_MAX, CHUNK_ROWS_MAX, SMALL_BYTES_MAX, SMALL_ROWS_MA
 use crate::identifier::{quote_identifier, quote_qualified};
 use crate::output::Output;
 use crate::plan::{Execution, RowInserter, row_inserter};
+use crate::progress::{CopyProgress, Shown};
 use crate::stack;
 use crate::syntax::command::CopyLayout;
 use crate::syntax::{Copy, CopySource, Name};
@@ -41,6 +42,7 @@ pub(super) struct CopyIn {
     fresh: Option<Vec<u32>>,
     announced: bool,
     commit: bool,
+    progress: Shown<CopyProgress>,
 }
 
 impl Session {
@@ -54,11 +56,11 @@ impl Session {
                 let from = quote_qualified(name.schema.as_deref(), &name.name);
                 let text = format!("SELECT {} FROM {from}", list.join(", "));
                 let all = self.db.texts.parse(&text, &self.pace)?;
-                self.copy_out(&Prepared::parsed(&all, 0, Vec::new()), copy, out)
+                self.copy_out(&Prepared::parsed(&all, 0, Vec::new()), copy, table.id, out)
             }
             CopySource::Query(query, text) => {
                 let statement = super::prepared::Statement::Inner(query.clone());
-                self.copy_out(&Prepared::new(text.clone(), statement, Vec::new(), 0), copy, out)
+                self.copy_out(&Prepared::new(text.clone(), statement, Vec::new(), 0), copy, 0, out)
             }
         }
     }
@@ -109,7 +111,14 @@ impl Session {
         Ok((table, ids))
     }
 
-    fn copy_out(&mut self, prepared: &Prepared, copy: &Copy, out: &mut dyn Output) -> Result<Outcome, SqlError> {
+    fn copy_out(
+        &mut self,
+        prepared: &Prepared,
+        copy: &Copy,
+        table: u32,
+        out: &mut dyn Output,
+    ) -> Result<Outcome, SqlError> {
+        let progress = self.backend.progress.show_copy(table, false);
         let plan = self.plan_of(prepared)?;
         let columns: Vec<(String, SqlType)> = plan.fields().iter().map(|f| (f.name.clone(), f.ty.clone())).collect();
         let width = columns.len();
@@ -139,8 +148,10 @@ impl Session {
                 line.clear();
                 format.encode(row, &context.settings, &mut line);
                 out.copy_data(&line)?;
+                progress.task.bytes.add(line.len() as u64);
             }
             count += rows.len();
+            progress.task.rows.set(count as u64);
             self.check_interrupt()?;
         }
         if binary {
@@ -164,6 +175,7 @@ impl Session {
         let format = CopyFormat::new(&copy.options, named.map(|c| (c.name.clone(), c.ty.clone())).collect())?;
         let fresh = self.active.as_ref().is_some_and(|a| a.fresh.contains(&table.id)) && has_nothing_to_look_up(&table);
         let indexes = std::iter::once(&table.primary).chain(&table.indexes).map(|i| i.id).collect();
+        let progress = self.backend.progress.show_copy(table.id, true);
         let name = table.name.clone();
         let inserter = row_inserter(&Arc::new(Relation::Table(table)), &ids, &self.plan_context()?)?;
         let binary = format.layout == CopyLayout::Binary;
@@ -179,6 +191,7 @@ impl Session {
             fresh: fresh.then_some(indexes),
             announced: false,
             commit: how.commit && self.block == Block::None,
+            progress,
         });
         out.copy_in(ids.len(), binary);
         Ok(Outcome::CopyIn)
@@ -196,6 +209,7 @@ impl Session {
     pub fn copy_data(&mut self, data: &[u8]) -> Result<(), SqlError> {
         let Some(mut copy) = self.copy.take() else { return Ok(()) };
         let _loan = self.lend_limits();
+        copy.progress.task.bytes.add(data.len() as u64);
         stack::roomy(|| {
             let result = copy.splitter.push(data).and_then(|()| self.take_lines(&mut copy));
             self.keep_or_fail(copy, result)
@@ -253,6 +267,7 @@ impl Session {
         copy.bytes = 0;
         let Some(indexes) = &copy.fresh else {
             copy.count += copy.inserter.insert(&copy.context, rows)?;
+            copy.progress.task.rows.set(copy.count);
             return Ok(());
         };
         let patience = copy.context.patience();
@@ -264,6 +279,7 @@ impl Session {
         let context = Arc::new(with_transaction(&copy.context, txn.clone()));
         copy.count += copy.inserter.insert(&context, rows)?;
         txn.with(|t| patience.commit(t))?;
+        copy.progress.task.rows.set(copy.count);
         Ok(())
     }
 
