@@ -1,8 +1,9 @@
 //! Starts one command, says which, and reports how it ended.
 
 use std::io::Read;
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 /// How often a running command is looked at.
@@ -41,25 +42,31 @@ pub fn has_component(component: &str) -> bool {
 pub fn capture(command: &mut Command, limit: Duration) -> Result<String, String> {
     let name = format!("{command:?}");
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().map_err(|e| format!("cannot start {name}: {e}"))?;
+    let mut child = command.process_group(0).spawn().map_err(|e| format!("cannot start {name}: {e}"))?;
     let (out, err) = (drain(child.stdout.take()), drain(child.stderr.take()));
-    let began = Instant::now();
-    let status = loop {
-        match child.try_wait().map_err(|e| format!("{name}: {e}"))? {
-            Some(status) => break Some(status),
-            None if began.elapsed() > limit => {
-                let _ = child.kill();
-                let _ = child.wait();
-                break None;
-            }
-            None => std::thread::sleep(LOOK_EVERY),
-        }
-    };
+    let status = wait(&mut child, limit).map_err(|e| format!("{name}: {e}"))?;
     let (out, err) = (out.join().unwrap_or_default(), err.join().unwrap_or_default());
     match status {
         Some(status) if status.success() => Ok(out),
         Some(_) => Err(format!("{name} failed:\n{err}{out}")),
         None => Err(format!("{name} was ended after {} s:\n{err}", limit.as_secs())),
+    }
+}
+
+/// Waits for a command that leads a process group; `None`: it took longer than `limit`, and was ended with all that it had started. What it
+/// had started would keep its pipes open, and its connections.
+pub fn wait(child: &mut Child, limit: Duration) -> std::io::Result<Option<ExitStatus>> {
+    let began = Instant::now();
+    loop {
+        match child.try_wait()? {
+            Some(status) => return Ok(Some(status)),
+            None if began.elapsed() > limit => {
+                let _ = Command::new("kill").args(["-KILL", "--", &format!("-{}", child.id())]).status();
+                let _ = child.wait();
+                return Ok(None);
+            }
+            None => std::thread::sleep(LOOK_EVERY),
+        }
     }
 }
 

@@ -5,10 +5,17 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Where Debian keeps the server's programs.
 const POSTGRES_BIN: &str = "/usr/lib/postgresql/15/bin";
+
+/// A node that takes longer to open its store, or to close it, hangs.
+const START_MAX: Duration = Duration::from_secs(120);
+/// See [`START_MAX`].
+const STOP_MAX: Duration = Duration::from_secs(60);
+/// How often a node that stops is looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// A page that takes longer does not come.
 const PAGE_SECONDS_MAX: Duration = Duration::from_secs(10);
@@ -143,14 +150,20 @@ impl Node {
             .spawn()
             .map_err(|e| format!("cannot start {}: {e}", binary.display()))?;
         let stdout = child.stdout.take().ok_or("no output")?;
-        let mut lines = BufReader::new(stdout).lines();
-        let ready = lines.by_ref().map_while(Result::ok).any(|line| line.contains("postgresql://"));
-        // Somebody must go on reading, or the node would block on a full pipe.
-        std::thread::spawn(move || lines.for_each(drop));
-        if !ready {
-            return Err("timeball ended before it printed a connection URL".into());
+        let (tell, told) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            let mut lines = BufReader::new(stdout).lines();
+            // Nobody may want to know any more.
+            let _ = tell.send(lines.by_ref().map_while(Result::ok).any(|line| line.contains("postgresql://")));
+            // Somebody must go on reading, or the node would block on a full pipe.
+            lines.for_each(drop);
+        });
+        let node = Node { child, port, http_port: http };
+        match told.recv_timeout(START_MAX) {
+            Ok(true) => Ok(node),
+            Ok(false) => Err("timeball ended before it printed a connection URL".into()),
+            Err(_) => Err(format!("timeball printed no connection URL in {} s", START_MAX.as_secs())),
         }
-        Ok(Node { child, port, http_port: http })
     }
 
     /// A page of its HTTP side.
@@ -173,7 +186,16 @@ impl Node {
 impl Drop for Node {
     fn drop(&mut self) {
         let _ = Command::new("kill").arg(self.child.id().to_string()).status();
-        let _ = self.child.wait();
+        let began = Instant::now();
+        while matches!(self.child.try_wait(), Ok(None)) {
+            if began.elapsed() > STOP_MAX {
+                eprintln!("timeball did not stop in {} s", STOP_MAX.as_secs());
+                let _ = self.child.kill();
+                let _ = self.child.wait();
+                return;
+            }
+            std::thread::sleep(LOOK_EVERY);
+        }
     }
 }
 

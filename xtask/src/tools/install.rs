@@ -1,9 +1,13 @@
 //! Installs what a quick start needs, below `target/tools`, by the registries' own clients. What was installed for the same manifest stays.
 
 use super::table::{Kind, Tool};
-use crate::run::root;
+use crate::run::{capture, root};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Duration;
+
+/// One command of an installation that takes longer hangs: on its registry, as a rule.
+const INSTALL_MAX: Duration = Duration::from_secs(600);
 
 /// Where all of it is.
 pub fn base() -> PathBuf {
@@ -116,13 +120,10 @@ fn needs(programs: &[&str]) -> Result<(), String> {
     if missing.is_empty() { Ok(()) } else { Err(format!("{} is missing", missing.join(" and "))) }
 }
 
-/// Runs a command without a word; an error has what it said last.
+/// Runs a command without a word, but for what takes long; an error has what it said last.
 fn quietly(command: &mut Command, name: &str) -> Result<(), String> {
-    let output = command.stdin(Stdio::null()).output().map_err(|e| format!("cannot start {name}: {e}"))?;
-    if output.status.success() {
-        return Ok(());
-    }
-    let said = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    eprintln!("   {name}");
+    let Err(said) = capture(command, INSTALL_MAX) else { return Ok(()) };
     let line = said.lines().find(|l| l.contains("rror")).or(said.lines().last()).unwrap_or_default();
     Err(format!("{name} failed: {}", line.trim()))
 }

@@ -6,8 +6,9 @@ mod install;
 mod table;
 
 use crate::bench::systems::{Node, build_timeball};
-use crate::run::{cargo, root};
+use crate::run::{self, cargo, root};
 use std::fs::File;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -15,8 +16,6 @@ use table::{Kind, LEFT_OUT, TOOLS, Tool};
 
 /// A quick start that takes longer hangs.
 const QUICK_START_MAX: Duration = Duration::from_secs(300);
-/// How often a running quick start is looked at.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// What a quick start prints last.
 const PASSED: &str = "all fine";
 
@@ -45,7 +44,10 @@ pub fn tools(args: &[String]) -> Result<(), String> {
         }
     };
     let mut rows = Vec::new();
-    for tool in TOOLS.iter().filter(|tool| names.is_empty() || names.iter().any(|n| n.as_str() == tool.name)) {
+    let chosen = TOOLS.iter().filter(|tool| names.is_empty() || names.iter().any(|n| n.as_str() == tool.name));
+    let count = chosen.clone().count();
+    for (place, tool) in chosen.enumerate() {
+        eprintln!("── {} of {count}: {}", place + 1, tool.name);
         let verdict = run(tool, &binary, url.map(String::as_str));
         let (word, more) = match &verdict {
             Verdict::Passed(took) => ("passed", format!("{:.1} s", took.as_secs_f64())),
@@ -54,6 +56,10 @@ pub fn tools(args: &[String]) -> Result<(), String> {
         };
         println!("{word:8} {:28} {more}", format!("{} {}", tool.name, tool.version()));
         rows.push((tool, verdict));
+        // A run that is ended keeps what it has found.
+        if has("--write") {
+            write(&rows)?;
+        }
     }
     let count = |wanted: fn(&Verdict) -> bool| rows.iter().filter(|(_, verdict)| wanted(verdict)).count();
     let failed = count(|v| matches!(v, Verdict::Failed(_)));
@@ -61,9 +67,6 @@ pub fn tools(args: &[String]) -> Result<(), String> {
     println!("{passed} passed, {failed} failed, {skipped} skipped");
     for (name, why) in LEFT_OUT.iter().filter(|_| names.is_empty()) {
         println!("without a quick start: {name}: {why}");
-    }
-    if has("--write") {
-        write(&rows)?;
     }
     if failed == 0 { Ok(()) } else { Err(format!("what they printed is under {}", install::base().display())) }
 }
@@ -110,18 +113,9 @@ fn started(command: &mut Command, tool: &Tool, url: &str, log: &Path) -> Result<
     address(command, tool, url)?;
     command.env("LC_ALL", "C.UTF-8").stdin(Stdio::null()).stdout(out).stderr(err);
     let began = Instant::now();
-    let mut child = command.spawn().map_err(|e| format!("cannot start it: {e}"))?;
-    let status = loop {
-        if let Some(status) = child.try_wait().map_err(|e| e.to_string())? {
-            break status;
-        }
-        if began.elapsed() > QUICK_START_MAX {
-            // It may have ended just now.
-            let _ = child.kill();
-            let _ = child.wait();
-            return Err(format!("not done after {} s", QUICK_START_MAX.as_secs()));
-        }
-        std::thread::sleep(LOOK_EVERY);
+    let mut child = command.process_group(0).spawn().map_err(|e| format!("cannot start it: {e}"))?;
+    let Some(status) = run::wait(&mut child, QUICK_START_MAX).map_err(|e| e.to_string())? else {
+        return Err(format!("not done after {} s", QUICK_START_MAX.as_secs()));
     };
     let said = std::fs::read_to_string(log).unwrap_or_default();
     if status.success() && said.lines().any(|line| line == PASSED) {
@@ -148,15 +142,20 @@ fn address(command: &mut Command, tool: &Tool, url: &str) -> Result<(), String> 
     Ok(())
 }
 
-/// Rewrites the table of `docs/tools.md`.
+/// Writes results into the table of `docs/tools.md`; those of other tools stay.
 fn write(rows: &[(&Tool, Verdict)]) -> Result<(), String> {
     const HEAD: &str = "| tool | version | its quick start | result |\n| --- | --- | --- | --- |\n";
     let path = root().join("docs/tools.md");
     let page = std::fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
     let (before, rest) = page.split_once(HEAD).ok_or("docs/tools.md has no table")?;
-    let after = rest.split_once("\n\n").map_or("", |(_, after)| after);
+    let (old, after) = rest.split_once("\n\n").unwrap_or((rest, ""));
     let mut table = String::new();
-    for (tool, verdict) in rows {
+    for tool in TOOLS {
+        let Some((_, verdict)) = rows.iter().find(|(known, _)| known.name == tool.name) else {
+            let kept = old.lines().find(|line| line.starts_with(&format!("| [{}]", tool.name)));
+            kept.into_iter().for_each(|line| table.push_str(&format!("{line}\n")));
+            continue;
+        };
         let result = match verdict {
             Verdict::Passed(_) => "passes".into(),
             Verdict::Failed(why) => format!("fails: {}", why.replace('|', "\\|")),
