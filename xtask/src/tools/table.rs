@@ -176,7 +176,8 @@ impl Tool {
                 .unwrap_or_default(),
         };
         let quoted = [format!("\"{package}\":"), format!("<artifactId>{package}</artifactId>"), format!("{package}==")];
-        let after = quoted.iter().find_map(|mark| text.split_once(mark.as_str())).map(|(_, after)| after);
+        // The last one: a pom may have the name of its only dependency.
+        let after = quoted.iter().find_map(|mark| text.rsplit_once(mark.as_str())).map(|(_, after)| after);
         let after =
             after.or_else(|| text.split_once(&format!("{package} ")).map(|(_, after)| after)).unwrap_or_default();
         let version = after.split(|c: char| !(c.is_ascii_alphanumeric() || c == '.' || c == '-'));

@@ -165,6 +165,10 @@ pub trait Plan: Send + Sync {
     fn explain(&self) -> Vec<String>;
     /// Whether it only reads.
     fn is_read_only(&self) -> bool;
+    /// Whether it is known to read nothing that a transaction can change: `SELECT pg_try_advisory_xact_lock(7)`.
+    fn reads_nothing(&self) -> bool {
+        false
+    }
 }
 
 /// What an execution gives.

@@ -12,7 +12,7 @@ use super::{Execution, Plan};
 use crate::context::StatementContext;
 use crate::exec::select::{Grouping, Project, RowLock, Select};
 use crate::exec::sort::SortKey;
-use crate::expr::{Expr, conjunction, output_name};
+use crate::expr::{Expr, Volatility, conjunction, output_name};
 use crate::identifier::fold;
 use crate::output::Field;
 use crate::syntax::key_lock;
@@ -47,6 +47,21 @@ impl Plan for SelectPlan {
     }
     fn explain(&self) -> Vec<String> {
         self.lines.clone()
+    }
+    fn reads_nothing(&self) -> bool {
+        let Project::Exprs(exprs) = &self.select.project else { return false };
+        let known = |expr: &Expr| {
+            let mut known = true;
+            expr.visit(&mut |part| {
+                if let Expr::Call { function, .. } = part {
+                    // Others may show the snapshot, which is then the one to read at.
+                    let lock = function.name.starts_with("pg_advisory") || function.name.starts_with("pg_try_advisory");
+                    known &= lock || function.volatility == Volatility::Immutable;
+                }
+            });
+            known
+        };
+        self.select.levels.is_empty() && self.subqueries.is_empty() && exprs.iter().all(known)
     }
     fn is_read_only(&self) -> bool {
         self.select.locks.is_empty() && self.select.levels.iter().all(|level| level.lock.is_none())

@@ -182,6 +182,11 @@ impl Subqueries {
         Subqueries { first, list: Vec::new() }
     }
 
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
     /// Runs them: the context for the statement around them.
     pub fn evaluate(&self, context: &Arc<StatementContext>) -> Result<Arc<StatementContext>, SqlError> {
         if self.list.is_empty() {

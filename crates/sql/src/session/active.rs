@@ -26,6 +26,8 @@ pub(super) struct Active {
     pub(super) beginning: Option<u32>,
     /// Statements that have run in it.
     pub(super) statements: u64,
+    /// None of them has read or written: the next one may begin at the present (decision 92).
+    pub(super) untouched: bool,
     /// Settings to go back to.
     pub(super) settings: Option<Box<(Settings, Option<Settings>)>>,
     /// Indexes that are being loaded outside it, to become visible with it.
@@ -69,6 +71,7 @@ impl Session {
             self.backend.sees(Some((active.txn.with(|t| t.snapshot()), active.snapshot_us)));
             return Ok(self.active.insert(active));
         }
+        self.move_to_present()?;
         if let Some(active) = self.active.as_mut()
             && active.isolation == Isolation::ReadCommitted
             && active.as_of.is_none()
@@ -123,10 +126,31 @@ impl Session {
             savepoints: Vec::new(),
             beginning,
             statements: 0,
+            untouched: true,
             settings: None,
             loads: Vec::new(),
             fresh: Vec::new(),
         })
+    }
+
+    /// A transaction that has read nothing yet, though statements have run in it, takes the snapshot of now: what it waited for (an
+    /// advisory lock) may have been the end of others, whose work it is to see.
+    fn move_to_present(&mut self) -> Result<(), SqlError> {
+        let stale = self.active.as_ref().is_some_and(|active| {
+            active.untouched
+                && active.statements > 0
+                && active.savepoints.is_empty()
+                && active.as_of.is_none()
+                && active.isolation != Isolation::ReadCommitted
+        });
+        if stale {
+            let fresh = self.begin(None)?;
+            self.backend.sees(Some((fresh.txn.with(|t| t.snapshot()), fresh.snapshot_us)));
+            if let Some(active) = self.active.as_mut() {
+                (active.txn, active.view, active.snapshot_us) = (fresh.txn, fresh.view, fresh.snapshot_us);
+            }
+        }
+        Ok(())
     }
 
     /// The search path has changed inside a transaction: names resolve anew.
@@ -140,6 +164,9 @@ impl Session {
 
     /// What a statement runs with. There must be a transaction.
     pub(super) fn statement_context(&mut self, params: Vec<Value>) -> Result<Arc<StatementContext>, SqlError> {
+        if let Some(active) = self.active.as_mut() {
+            active.untouched = false;
+        }
         let Some(active) = self.active.as_ref() else {
             return Err(SqlError::new(SqlState::INTERNAL_ERROR, "a statement runs without a transaction"));
         };

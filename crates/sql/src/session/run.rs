@@ -211,7 +211,11 @@ impl Session {
                 let number = portal.params.len() + 1;
                 return Err(SqlError::new(SqlState::UNDEFINED_PARAMETER, format!("there is no parameter ${number}")));
             }
+            let untouched = self.active.as_ref().is_some_and(|active| active.untouched) && plan.reads_nothing();
             let context = self.statement_context(portal.params.clone())?;
+            if let Some(active) = self.active.as_mut() {
+                active.untouched = untouched;
+            }
             portal.plan = Some(plan.clone());
             if how.describe && !plan.fields().is_empty() {
                 out.row_description(plan.fields(), &portal.formats);
