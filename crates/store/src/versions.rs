@@ -84,7 +84,7 @@ pub const UNMERGED_RUNS_MAX: usize = 8;
 pub const HOT_AFTER: usize = 64;
 /// Default of [`VersionsConfig::bucket_shift`]: about 9 seconds.
 pub const BUCKET_SHIFT: u32 = 35;
-/// This part of the cache's bytes is for hot spans.
+/// This part of the cache's bytes at most goes to hot spans, where there are any.
 const HOT_PART: usize = 4;
 /// Default of [`VersionsConfig::cache_bytes`].
 pub const CACHE_BYTES: usize = 512 << 20;
@@ -193,6 +193,8 @@ pub struct Versions<E> {
     graves: Mutex<BTreeMap<u64, u64>>,
     /// Deletions in the present that merges may drop.
     buried: AtomicU64,
+    /// Entries of the present that newer ones hide, at most: merges drop them, too, and do not say so.
+    hidden: AtomicU64,
     snapshots: Arc<Snapshots>,
     recovered: Recovered,
     flushed: AtomicU64,
@@ -217,13 +219,14 @@ impl<E: Engine> Versions<E> {
             engine,
             layers: RwLock::new(Layers { recent: Recent::after(header.max_ts), ..Layers::default() }),
             hot: HotSpans::new(config.cache_bytes / HOT_PART),
-            cache: RowCache::new(config.cache_bytes - config.cache_bytes / HOT_PART),
+            cache: RowCache::new(config.cache_bytes),
             cold: AtomicBool::new(false),
             prefixes: RwLock::new(Prefixes::opened_at(header.max_ts)),
             buckets,
             dropped: AtomicU64::new(0),
             graves: Mutex::new(header.graves),
             buried: AtomicU64::new(0),
+            hidden: AtomicU64::new(0),
             snapshots,
             flushed: AtomicU64::new(header.position),
             recovered: Recovered { position: header.position, state: header.state, max_ts: header.max_ts },

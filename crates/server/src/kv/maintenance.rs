@@ -23,7 +23,7 @@ const COLLECT_EVERY_NS_MIN: u64 = 500_000_000;
 const FREEZE_EVERY_NS: u64 = 120_000_000_000;
 /// And this often while there is a past to collect: a threshold counts once the engine holds what was before it.
 const FREEZE_EVERY_NS_COLLECTING: u64 = 20_000_000_000;
-/// Where nothing is written any more and a part of the present is hidden or buried, it is written anew after this long.
+/// A node that committed nothing for so long is idle: less garbage is then worth writing the present anew.
 const IDLE_NS: u64 = 30_000_000_000;
 
 /// Log written since the last freeze at which the next is due: a restart replays what no flush has taken over. Bytes, and records, which
@@ -146,28 +146,23 @@ struct Compaction {
     running: Option<JoinHandle<()>>,
     /// Commits, and since when there was none.
     quiet: (u64, u64),
-    /// What the engine wrote before it became quiet was merged.
-    tidied: bool,
 }
 
 impl Compaction {
     fn look<E: Engine>(&mut self, inner: &Inner<E>, now_ns: u64) {
         let written = inner.node.counters().txn_commits.get();
         if self.quiet.0 != written {
-            (self.quiet, self.tidied) = ((written, now_ns), false);
+            self.quiet = (written, now_ns);
         }
         if self.running.as_ref().is_some_and(|thread| !thread.is_finished()) {
             return;
         }
         self.running = None;
         let versions = inner.node.versions();
-        // What hides older entries is told by runs that were never merged.
-        let idle = now_ns - self.quiet.1 >= IDLE_NS && !self.tidied;
-        let untidy = versions.engine().unmerged_runs() > 0 || versions.garbage().buried > 0;
-        if !versions.compaction_due() && !(idle && untidy) {
+        let idle = now_ns.saturating_sub(self.quiet.1) >= IDLE_NS;
+        if !versions.compaction_due(idle) {
             return;
         }
-        self.tidied = idle;
         let versions = versions.clone();
         // It is not waited for at the end: what it wrote and nobody names is removed by the next start.
         let compact = move || match versions.compact() {

@@ -12,6 +12,7 @@ use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 use parking_lot::Mutex;
 use std::hash::BuildHasher;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Shards: a power of two, enough that two threads seldom meet.
 const SHARDS: usize = 64;
@@ -37,7 +38,7 @@ struct Shard {
 pub(super) struct RowCache {
     shards: Vec<Mutex<Shard>>,
     hasher: FixedState,
-    shard_bytes_max: usize,
+    shard_bytes_max: AtomicUsize,
 }
 
 fn cost(key: &[u8], version: &Version) -> usize {
@@ -49,8 +50,13 @@ impl RowCache {
         RowCache {
             shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
             hasher: FixedState::with_seed(0x7469_6d65_6261_6c6c),
-            shard_bytes_max: bytes_max / SHARDS,
+            shard_bytes_max: AtomicUsize::new(bytes_max / SHARDS),
         }
+    }
+
+    /// From now on it holds at most so many bytes; what is too much goes with the next puts.
+    pub fn set_bytes_max(&self, bytes_max: usize) {
+        self.shard_bytes_max.store(bytes_max / SHARDS, Ordering::Relaxed);
     }
 
     fn locate(&self, key: &[u8]) -> (u64, &Mutex<Shard>) {
@@ -93,10 +99,11 @@ impl RowCache {
             shard.bytes = shard.bytes + new - size(&old);
             return (!same).then_some(old);
         }
-        if cost > self.shard_bytes_max {
+        let bytes_max = self.shard_bytes_max.load(Ordering::Relaxed);
+        if cost > bytes_max {
             return None;
         }
-        shard.make_room(&self.hasher, self.shard_bytes_max - cost);
+        shard.make_room(&self.hasher, bytes_max - cost);
         let place = shard.slots.len() as u32;
         shard.slots.push(Slot { key: Key::from_slice(key), version, used: false });
         shard.bytes += cost;

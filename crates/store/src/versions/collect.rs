@@ -15,6 +15,10 @@ use std::sync::atomic::Ordering;
 const GRAVES_MIN: u64 = 10_000;
 /// The present is written anew when one entry in so many is a deletion that may go: each entry is then written about so often once more.
 const GRAVES_PART: u64 = 5;
+/// Where nothing else is to be done, when one in so many may go or is hidden by a newer one.
+const IDLE_PART: u64 = 10;
+/// But not for fewer than this.
+const IDLE_MIN: u64 = 1_000;
 
 /// What there is of the past.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -37,6 +41,7 @@ impl<E: Engine> Versions<E> {
     /// What the engine says; what was not given back goes with a later call.
     pub fn collect(&self, threshold: Timestamp) -> Result<Timestamp, StoreError> {
         self.hot.trim();
+        self.cache.set_bytes_max(self.config.cache_bytes.saturating_sub(self.hot.bytes()));
         let _writer = self.writer.lock();
         let threshold = self.snapshots.raise(threshold);
         let shift = self.config.bucket_shift;
@@ -66,10 +71,13 @@ impl<E: Engine> Versions<E> {
         Ok(threshold)
     }
 
-    /// Whether so many deletions may go that the present is worth being written anew.
-    pub fn compaction_due(&self) -> bool {
+    /// Whether so many deletions may go that the present is worth being written anew; where the node is `idle`, what newer entries hide
+    /// counts, too.
+    pub fn compaction_due(&self, idle: bool) -> bool {
         let buried = self.buried.load(Ordering::Relaxed);
-        buried >= GRAVES_MIN && buried >= self.engine.entries(Tree::Present) / GRAVES_PART
+        let hidden = self.hidden.load(Ordering::Relaxed);
+        let entries = self.engine.entries(Tree::Present);
+        buried >= GRAVES_MIN.max(entries / GRAVES_PART) || (idle && buried + hidden >= IDLE_MIN.max(entries / IDLE_PART))
     }
 
     /// Writes the present anew without deletions that may go, and without what newer entries hide: slow, for a thread of its own.
@@ -77,9 +85,11 @@ impl<E: Engine> Versions<E> {
     /// # Errors
     /// What the engine says; nothing is lost.
     pub fn compact(&self) -> Result<(), StoreError> {
-        let before = self.buried.load(Ordering::Relaxed);
+        let counts = [&self.buried, &self.hidden].map(|count| (count, count.load(Ordering::Relaxed)));
         self.engine.compact()?;
-        let _ = self.buried.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |now| Some(now.saturating_sub(before)));
+        for (count, before) in counts {
+            count.fetch_sub(before, Ordering::Relaxed);
+        }
         Ok(())
     }
 

@@ -181,6 +181,7 @@ impl<E: Engine> Versions<E> {
         self.engine.sync()?;
         *graves = after;
         drop(graves);
+        self.hidden.fetch_add(part.hides(), Ordering::Relaxed);
         if past_last {
             past()?;
         }
@@ -271,6 +272,11 @@ impl<'a> Part<'a> {
             let newest = chain.last()?;
             Some((keys::present(key), Some(Present::encode(newest.ts, newest.value.as_deref()))))
         })
+    }
+
+    /// Entries of the present that this one's hide.
+    fn hides(&self) -> u64 {
+        (self.followed.len() + self.chains.iter().filter(|(_, chain)| chain.based).count()) as u64
     }
 
     /// Counts the deletions.

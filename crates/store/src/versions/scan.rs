@@ -148,6 +148,7 @@ impl<E: Engine> Versions<E> {
         if whole {
             memory.extend(below);
             filling.fill(memory.into_iter(), floor);
+            self.cache.set_bytes_max(self.config.cache_bytes.saturating_sub(self.hot.bytes()));
         }
         Ok(())
     }
