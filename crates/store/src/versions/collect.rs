@@ -77,7 +77,8 @@ impl<E: Engine> Versions<E> {
         let buried = self.buried.load(Ordering::Relaxed);
         let hidden = self.hidden.load(Ordering::Relaxed);
         let entries = self.engine.entries(Tree::Present);
-        buried >= GRAVES_MIN.max(entries / GRAVES_PART) || (idle && buried + hidden >= IDLE_MIN.max(entries / IDLE_PART))
+        buried >= GRAVES_MIN.max(entries / GRAVES_PART)
+            || (idle && buried + hidden >= IDLE_MIN.max(entries / IDLE_PART))
     }
 
     /// Writes the present anew without deletions that may go, and without what newer entries hide: slow, for a thread of its own.
