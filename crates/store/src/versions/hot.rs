@@ -17,6 +17,8 @@
 //!    reading that fills the span after it was listed. What is newer stays.
 //! 3. Spans do not overlap.
 //!
+//! Locks: the store's layers, then the list of spans, then one span; never the other way.
+//!
 //! Deletions are forgotten (and `since` rises) only below every open snapshot, so that no transaction under way is sent the long way.
 
 use super::overlay::Key;
@@ -71,10 +73,18 @@ pub(super) struct HotSpans {
 pub(super) enum Ahead {
     /// Entries up to a key, or to the span's end: what the snapshot may see, in the order asked for. A version above the snapshot stands
     /// for one to be looked up.
-    Hot { found: Vec<(Bytes, Version)>, end: Bytes },
+    Hot {
+        found: Vec<(Bytes, Version)>,
+        end: Bytes,
+        /// It holds many deletions: see [`HotSpans::forget`].
+        stale: Option<Stale>,
+    },
     /// No hot span here; the next one begins at this key (ends, where the scan goes down).
     Cold(Option<Bytes>),
 }
+
+/// A span with deletions that might be forgotten.
+pub(super) struct Stale(Arc<Listed>);
 
 fn cost(key: &[u8], version: &Version) -> usize {
     key.len() + version.value.as_ref().map_or(0, Bytes::len) + ENTRY_OVERHEAD
@@ -110,23 +120,17 @@ impl HotSpans {
     }
 
     fn grow(&self, listed: &Listed, by: isize) {
-        let add = |to: &AtomicUsize| {
-            let _ = to.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| Some(n.saturating_add_signed(by)));
+        // Of a span that was given up meanwhile nothing is counted any more.
+        let add = |n: usize| Some(n.saturating_add_signed(by));
+        let before = listed.bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add).unwrap_or_default();
+        match usize::try_from(by) {
+            Ok(more) => self.bytes.fetch_add(more, Ordering::Relaxed),
+            Err(_) => self.bytes.fetch_sub(before.min(by.unsigned_abs()), Ordering::Relaxed),
         };
-        add(&listed.bytes);
-        add(&self.bytes);
     }
 
-    /// Where a scan of `span` begins: up to `limit` live entries of a hot span, or how far it is to the next. Deletions at or below
-    /// `floor()`, below which no snapshot is open, may be forgotten on the way.
-    pub fn ahead(
-        &self,
-        span: &Span,
-        snapshot: Timestamp,
-        reverse: bool,
-        limit: usize,
-        floor: impl Fn() -> Timestamp,
-    ) -> Ahead {
+    /// Where a scan of `span` begins: up to `limit` live entries of a hot span, or how far it is to the next.
+    pub fn ahead(&self, span: &Span, snapshot: Timestamp, reverse: bool, limit: usize) -> Ahead {
         if self.count.load(Ordering::Acquire) == 0 {
             return Ahead::Cold(None);
         }
@@ -142,11 +146,8 @@ impl HotSpans {
                 listed.used.store(true, Ordering::Relaxed);
                 let start = if reverse { first_of(&spans, &span.end) } else { None };
                 let (found, end, dead) = hot.read(span, start, snapshot, reverse, limit);
-                drop(hot);
-                if dead >= FORGET_MIN {
-                    self.forget(listed, floor());
-                }
-                return Ahead::Hot { found, end };
+                let stale = (dead >= FORGET_MIN).then(|| Stale(listed.clone()));
+                return Ahead::Hot { found, end, stale };
             }
         }
         // A span that this snapshot cannot use is passed as if it were not there, together with what follows it.
@@ -162,7 +163,8 @@ impl HotSpans {
         Ahead::Cold(if reverse { down() } else { next.map(|(start, _)| start.clone()) })
     }
 
-    fn forget(&self, listed: &Listed, floor: Timestamp) {
+    /// Forgets the deletions at or below `floor`, below which no snapshot is open.
+    pub fn forget(&self, Stale(listed): &Stale, floor: Timestamp) {
         let mut hot = listed.hot.write();
         let (mut freed, mut since) = (0, hot.since);
         hot.rows.retain(|key, version| {
@@ -199,7 +201,7 @@ impl HotSpans {
 
     fn remove(&self, spans: &mut BTreeMap<Bytes, Arc<Listed>>, start: &Bytes) {
         if let Some(gone) = spans.remove(start) {
-            self.bytes.fetch_sub(gone.bytes.load(Ordering::Relaxed), Ordering::Relaxed);
+            self.bytes.fetch_sub(gone.bytes.swap(0, Ordering::Relaxed), Ordering::Relaxed);
             self.count.store(spans.len(), Ordering::Release);
         }
     }

@@ -57,8 +57,11 @@ impl<E: Engine> Versions<E> {
             let from = rows.len();
             let left = limit - from;
             let mut ended = false;
-            match self.hot.ahead(&rest, snapshot, reverse, left, || self.forgettable()) {
-                Ahead::Hot { found, end } => {
+            match self.hot.ahead(&rest, snapshot, reverse, left) {
+                Ahead::Hot { found, end, stale } => {
+                    if let Some(stale) = stale {
+                        self.hot.forget(&stale, self.forgettable());
+                    }
                     for (key, mut version) in found {
                         if version.ts > snapshot {
                             let Some(older) = self.version_at(&key, snapshot)? else { continue };
