@@ -23,6 +23,9 @@ impl<E: Engine> VersionStore for Store<E> {
     fn changed_since(&self, key: &[u8], since: Timestamp) -> Result<Option<Timestamp>, StoreError> {
         self.0.newest_above(key, since)
     }
+    fn index_may_have_changed(&self, key: &[u8], since: Timestamp) -> bool {
+        self.0.may_be_newer_beside(key, since)
+    }
     fn span_changed_since(&self, span: &Span, since: Timestamp) -> Result<Option<Timestamp>, StoreError> {
         self.0.newest_in(&bounded(span), since)
     }

@@ -6,6 +6,7 @@
 use bytes::Bytes;
 use clocksource::{Clock, ClockSource};
 use server::kv::{KvNode, KvOptions};
+use server::memory::{Memory, Shares};
 use sql::transaction::{Admin, BeginOptions, Consistency, Isolation, LockWait, ScanRequest};
 use sql::{Kv, KvError};
 use std::path::{Path, PathBuf};
@@ -228,4 +229,29 @@ fn an_interrupt_and_a_timeout_end_a_lock_wait() {
     holder.rollback();
     options.interrupt.clear();
     assert_eq!(waiter.lock(&key(1), LockWait::Wait), Ok(true));
+}
+
+/// What transactions write counts with the memory of all statements, until they have ended.
+#[test]
+fn writes_take_no_more_memory_than_there_is() {
+    const MIB: usize = 1 << 20;
+    let shares = Shares { queries_bytes: 4 * MIB, ..Shares::default() };
+    let options = KvOptions { memory: Memory::new(shares, || {}), ..KvOptions::default() };
+    let kv = KvNode::in_memory(clock("same-host"), options).unwrap();
+    let fill = |bytes: usize| {
+        let mut txn = kv.begin(&BeginOptions::default()).unwrap();
+        let value = Bytes::from(vec![7; 1000]);
+        let result = (0..bytes as u64 / 1000).try_for_each(|i| txn.put(key(i), value.clone()));
+        (txn, result)
+    };
+    let (first, result) = fill(2 * MIB);
+    result.unwrap();
+    let (_second, result) = fill(3 * MIB);
+    assert!(matches!(result, Err(KvError::OutOfMemory { limit, .. }) if limit == 4 * MIB), "{result:?}");
+    drop((first, _second));
+    let (mut third, result) = fill(3 * MIB);
+    result.unwrap();
+    third.commit().unwrap();
+    drop(third);
+    fill(3 * MIB).1.unwrap();
 }

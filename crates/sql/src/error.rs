@@ -284,6 +284,7 @@ impl From<KvError> for SqlError {
             KvError::Interrupted | KvError::TimedOut => SqlState::QUERY_CANCELED,
             KvError::Unacknowledged(_) => SqlState::STATEMENT_COMPLETION_UNKNOWN,
             KvError::DiskFull => SqlState::DISK_FULL,
+            KvError::OutOfMemory { .. } => SqlState::OUT_OF_MEMORY,
             KvError::TooLarge { .. } => SqlState::PROGRAM_LIMIT_EXCEEDED,
             KvError::ReadOnly => SqlState::READ_ONLY_TRANSACTION,
             KvError::SnapshotUnavailable { .. } => SqlState::INVALID_PARAMETER,
@@ -303,6 +304,9 @@ impl From<KvError> for SqlError {
             KvError::DiskFull => err.hint(
                 "Delete rows, drop or truncate tables (that is taken meanwhile), or free space on the store's disk; the node notices by itself.",
             ),
+            KvError::OutOfMemory { .. } => {
+                err.hint("Write fewer rows in one transaction, or start the node with more --memory.")
+            }
             _ => err,
         }
     }

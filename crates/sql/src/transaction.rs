@@ -201,6 +201,14 @@ pub enum KvError {
         /// The greatest size in bytes.
         limit: usize,
     },
+    /// 53200: the statements and writes of all sessions take all that the node has for them.
+    #[error("the transaction's writes take {bytes} bytes, and all sessions together may have {limit}")]
+    OutOfMemory {
+        /// What this transaction's writes take.
+        bytes: usize,
+        /// What there is for all.
+        limit: usize,
+    },
     /// 25006.
     #[error("cannot write in a read-only transaction")]
     ReadOnly,

@@ -393,6 +393,14 @@ impl<E: Engine> Versions<E> {
         }
     }
 
+    /// Whether any key that begins with the same four bytes as `key` (one of its index) may have a version above `above`: asked of many
+    /// keys at once. Touches the engine never.
+    pub fn may_be_newer_beside(&self, key: &[u8], above: Timestamp) -> bool {
+        let prefix = prefix_of(key);
+        let in_memory = self.layers.read().newest_first().any(|layer| layer.newest_of(prefix) > above);
+        in_memory || self.prefixes.read().may_hold_newer(prefix, prefix, above)
+    }
+
     /// The newest version of any key of `span` above `above`: what certification of a span asks.
     ///
     /// # Errors

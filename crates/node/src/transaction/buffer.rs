@@ -9,6 +9,8 @@ use std::ops::Bound;
 pub const MAX_TXN_BYTES: usize = 900 << 20;
 /// What a write takes in a record beside its key and value, bytes, at most.
 const WRITE_OVERHEAD: usize = 24;
+/// What a write takes of memory beside its key and value, bytes, about.
+const WRITE_MEMORY_BYTES: usize = 112;
 /// Bytes of one value.
 pub const MAX_VALUE_BYTES: usize = 64 << 20;
 /// Bytes of one key.
@@ -155,6 +157,7 @@ pub(super) struct Buffer {
     undo: Vec<(Bytes, Option<Pending>)>,
     marks: Vec<usize>,
     bytes: usize,
+    set: usize,
 }
 
 impl Buffer {
@@ -168,6 +171,10 @@ impl Buffer {
     /// What was buffered so far, also what a rollback to a savepoint took back.
     pub fn bytes(&self) -> usize {
         self.bytes
+    }
+    /// What that takes of memory, about.
+    pub fn held_bytes(&self) -> usize {
+        self.bytes + self.set * (WRITE_MEMORY_BYTES - WRITE_OVERHEAD)
     }
     /// The own write of a key: its value, or `None` inside where it is deleted.
     pub fn get(&self, key: &[u8]) -> Option<Option<&Bytes>> {
@@ -200,6 +207,7 @@ impl Buffer {
         limit("a value", size, MAX_VALUE_BYTES)?;
         limit("the transaction", self.bytes + key.len() + size + WRITE_OVERHEAD, MAX_TXN_BYTES)?;
         self.bytes += key.len() + size + WRITE_OVERHEAD;
+        self.set += 1;
         let undo_key = (!self.marks.is_empty()).then(|| key.clone());
         let part = self.part_of(&key);
         // Looked up twice only where it was written before, or out of order.

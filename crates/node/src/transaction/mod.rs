@@ -201,6 +201,11 @@ impl<E: Engine> Transaction<E> {
         self.buffer.bytes()
     }
 
+    /// Bytes of memory that its writes take until it has ended, about.
+    pub fn held_bytes(&self) -> usize {
+        self.buffer.held_bytes()
+    }
+
     fn writable(&self) -> Result<(), TxnError> {
         if self.read_only { Err(TxnError::ReadOnly) } else { Ok(()) }
     }

@@ -1,5 +1,6 @@
 //! One node, one thread, an engine in memory: the life of transactions.
 
+mod bulk;
 mod queue;
 
 use bytes::Bytes;

@@ -1,6 +1,7 @@
 //! Certification: the one place that says whether a transaction may commit (invariants 3 and 4 of the module).
 
-use super::{Batch, Range, Read, Span, TxnId, VersionStore};
+use super::versions::INDEX_BYTES;
+use super::{Batch, Range, Read, Span, TxnId, VersionStore, Write};
 use bytes::Bytes;
 use clock::Timestamp;
 
@@ -53,6 +54,13 @@ impl Refusal {
     }
 }
 
+/// So many writes of one index are worth the question whether anything in it has changed: of a load mostly not.
+const TOGETHER_MIN: usize = 32;
+
+fn index_of(write: &Write) -> &[u8] {
+    &write.key[..write.key.len().min(INDEX_BYTES)]
+}
+
 /// Whether the batch may commit (or prepare) after every record that was applied so far.
 pub(super) fn certify<V: VersionStore>(
     range: &Range,
@@ -62,9 +70,17 @@ pub(super) fn certify<V: VersionStore>(
     if let Err(refusal) = inside(range, batch).and_then(|()| undisturbed(range, batch)) {
         return Ok(Err(refusal));
     }
-    for write in &batch.writes {
-        if let Some(at) = versions.changed_since(&write.key, write.since)? {
-            return Ok(Err(Refusal::new(&write.key, Cause::WriteChanged { at })));
+    for writes in batch.writes.chunk_by(|a, b| index_of(a) == index_of(b)) {
+        if writes.len() >= TOGETHER_MIN
+            && let Some(since) = writes.iter().map(|write| write.since).min()
+            && !versions.index_may_have_changed(&writes[0].key, since)
+        {
+            continue;
+        }
+        for write in writes {
+            if let Some(at) = versions.changed_since(&write.key, write.since)? {
+                return Ok(Err(Refusal::new(&write.key, Cause::WriteChanged { at })));
+            }
         }
     }
     for read in &batch.reads {

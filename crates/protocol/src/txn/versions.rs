@@ -1,6 +1,9 @@
 use super::Span;
 use clock::Timestamp;
 
+/// Bytes of a key that name its index.
+pub const INDEX_BYTES: usize = 4;
+
 /// The versions that a range machine certifies against and writes to.
 ///
 /// Methods take `&self`: readers share the store with the one thread that applies.
@@ -13,6 +16,12 @@ pub trait VersionStore {
     /// # Errors
     /// The store failed.
     fn changed_since(&self, key: &[u8], since: Timestamp) -> Result<Option<Timestamp>, Self::Error>;
+
+    /// Whether some key of the index of `key`, which its first [`INDEX_BYTES`] name, may have a version above `since`. A cheap question:
+    /// whoever does not know says yes.
+    fn index_may_have_changed(&self, _key: &[u8], _since: Timestamp) -> bool {
+        true
+    }
 
     /// The timestamp of a version above `since` of some key of `span`; `None` if the span is unchanged.
     ///

@@ -4,6 +4,7 @@ use super::{Inner, convert, park};
 use bytes::Bytes;
 use clock::Timestamp;
 use sql::KvError;
+use sql::context::MemoryBudget;
 use sql::transaction::{
     BeginOptions, Committed, Deadline, Interrupt, LockMode, LockWait, ScanChunk, ScanRequest, TxnStats, Wait,
 };
@@ -15,6 +16,8 @@ use store::Engine;
 
 /// A waiting thread looks for an interrupt this often.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
+/// Memory for writes is taken so much at a time.
+const MEMORY_STEP_BYTES: usize = 64 << 10;
 /// And for its client at every so many of these looks.
 const LOOKS_PER_PROBE: u32 = 10;
 
@@ -27,17 +30,22 @@ pub(super) struct KvTransaction<E: Engine> {
     deadline: Deadline,
     lock_timeout_ns: u64,
     lock_wait_ns: u64,
+    /// What its writes take, of the memory of all statements.
+    memory: MemoryBudget,
+    taken_bytes: usize,
 }
 
 impl<E: Engine> KvTransaction<E> {
     pub fn new(inner: Arc<Inner<E>>, txn: Node<E>, options: &BeginOptions) -> Self {
         KvTransaction {
-            inner,
             txn,
             interrupt: options.interrupt.clone(),
             deadline: options.deadline.clone(),
             lock_timeout_ns: options.lock_timeout_ms.saturating_mul(1_000_000),
             lock_wait_ns: 0,
+            memory: MemoryBudget::of(inner.options.memory.queries.clone(), usize::MAX),
+            taken_bytes: 0,
+            inner,
         }
     }
 
@@ -124,6 +132,19 @@ impl<E: Engine> KvTransaction<E> {
         Ok(())
     }
 
+    /// After a write: takes the memory that it needs, in steps.
+    fn take_memory(&mut self) -> Result<(), KvError> {
+        let held = self.txn.held_bytes();
+        if held <= self.taken_bytes {
+            return Ok(());
+        }
+        let more = (held - self.taken_bytes).next_multiple_of(MEMORY_STEP_BYTES);
+        let limit = self.inner.options.memory.queries.limit_bytes();
+        self.memory.take(more).map_err(|_| KvError::OutOfMemory { bytes: held, limit })?;
+        self.taken_bytes += more;
+        Ok(())
+    }
+
     fn read(&mut self, key: &[u8], certified: bool) -> Result<Option<Bytes>, KvError> {
         let now = self.inner.clock.read();
         self.block(0, |_, txn, waker| txn.get(&now, key, certified, waker)).0
@@ -195,10 +216,12 @@ impl<E: Engine> sql::Transaction for KvTransaction<E> {
         self.block(0, |_, txn, waker| txn.present(key, waker)).0
     }
     fn put(&mut self, key: Bytes, value: Bytes) -> Result<(), KvError> {
-        self.txn.put(key, value).map_err(convert::error)
+        self.txn.put(key, value).map_err(convert::error)?;
+        self.take_memory()
     }
     fn delete(&mut self, key: Bytes) -> Result<(), KvError> {
-        self.txn.delete(key).map_err(convert::error)
+        self.txn.delete(key).map_err(convert::error)?;
+        self.take_memory()
     }
     fn begin_statement(&mut self) -> Result<(), KvError> {
         let now = self.inner.clock.read();

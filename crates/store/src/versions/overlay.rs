@@ -166,6 +166,11 @@ impl Layer {
         self.map.iter().map(|(key, chain)| (&key[..], chain))
     }
 
+    /// The greatest timestamp of one prefix.
+    pub fn newest_of(&self, prefix: Prefix) -> Timestamp {
+        self.newest.get(&prefix).copied().unwrap_or_default()
+    }
+
     /// The greatest timestamp per prefix.
     pub fn newest_by_prefix(&self) -> impl Iterator<Item = (Prefix, Timestamp)> + '_ {
         self.newest.iter().map(|(p, ts)| (*p, *ts))
