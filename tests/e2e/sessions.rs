@@ -2,6 +2,7 @@
 
 use crate::node::{Node, Scratch, is_gone, repeat_with, state, until};
 use postgres::{Client, NoTls};
+use std::io::{Read, Write};
 
 fn node(flags: &[&str]) -> (Scratch, Node) {
     let scratch = Scratch::new();
@@ -136,7 +137,8 @@ fn start_up_settings_do_not_cost_the_connection() {
     };
     assert_eq!(show("", "max_connections"), "7");
     assert_eq!(show("-c client_encoding='utf-8'", "client_encoding"), "UTF8");
-    assert_eq!(show("-c DateStyle=German -c IntervalStyle=sql_standard", "datestyle"), "ISO, MDY");
+    assert_eq!(show("-c DateStyle=German -c IntervalStyle=sql_standard", "datestyle"), "German, DMY");
+    assert_eq!(show("-c DateStyle=German -c IntervalStyle=sql_standard", "intervalstyle"), "sql_standard");
     assert_eq!(show("-c enable_bitmapscan=off -c log_statement=all", "enable_bitmapscan"), "off");
     assert_eq!(show("-c TimeZone=+02:00 --search-path=app,public", "search_path"), "app,public");
     assert_eq!(
@@ -148,4 +150,29 @@ fn start_up_settings_do_not_cost_the_connection() {
     assert_eq!(refused("-c nosuch=1"), "42704");
     assert_eq!(refused("-c DateStyle=foo"), "22023");
     assert_eq!(refused("-c client_encoding=LATIN1"), "0A000");
+}
+
+/// All that a connection is told until its end.
+fn told(node: &Node, statement: &str) -> String {
+    let startup = b"\0\x03\0\0user\0root\0database\0postgres\0\0";
+    let mut sent = [&(startup.len() as i32 + 4).to_be_bytes(), startup.as_slice()].concat();
+    sent.push(b'Q');
+    sent.extend_from_slice(&(statement.len() as i32 + 5).to_be_bytes());
+    sent.extend_from_slice(statement.as_bytes());
+    sent.push(0);
+    let mut socket = node.socket();
+    socket.write_all(&sent).unwrap();
+    let mut all = Vec::new();
+    socket.read_to_end(&mut all).unwrap();
+    String::from_utf8_lossy(&all).into_owned()
+}
+
+#[test]
+fn idle_sessions_end_with_the_reason() {
+    repeat_with("sessions::idle_sessions_end_with_the_reason");
+    let (_scratch, node) = node(&[]);
+    let said = told(&node, "SET idle_in_transaction_session_timeout = 20; BEGIN");
+    assert!(said.contains("25P03"), "{said}");
+    let said = told(&node, "SET idle_in_transaction_session_timeout = 0; SET idle_session_timeout = 20");
+    assert!(said.contains("57P05"), "{said}");
 }

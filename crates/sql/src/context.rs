@@ -8,6 +8,7 @@ pub use crate::transaction::Deadline;
 use crate::transaction::{Interrupt, Kv, Patience, TxnRef};
 use crate::types::Value;
 use crate::types::calendar::TimeZone;
+use crate::types::style::Styles;
 use crate::{Backend, KvError, SqlError, work};
 use clock::Timestamp;
 use std::collections::BTreeMap;
@@ -67,6 +68,8 @@ pub struct EvalSettings {
     pub extra_float_digits: i32,
     /// `bytea_output = escape`
     pub bytea_escape: bool,
+    /// `DateStyle` and `IntervalStyle`
+    pub styles: Styles,
     /// Every setting that was set, as shown, by name; what is absent shows its default.
     pub values: Arc<BTreeMap<String, String>>,
     /// What RESET goes back to: start-up parameters.
@@ -84,6 +87,7 @@ impl Default for EvalSettings {
             backend_pid: 0,
             extra_float_digits: 1,
             bytea_escape: false,
+            styles: Styles::default(),
             values: Arc::default(),
             initial: Arc::default(),
         }

@@ -254,6 +254,8 @@ const ENDLESS: &[&str] = &[
     "select to_char(1.5, '9.' || repeat('9', 5000000))",
     "select length(to_char(now(), repeat('MS', 2500000)))",
     "select to_date(repeat('1 ', 2000000), repeat('MS ', 2000000))",
+    "select regexp_match('a', repeat('[[:alpha:]]', 1000000) || '[')",
+    "select 'a' ~ ('[' || repeat('[:alpha:]', 1000000))",
     // Sets: each element with each.
     "select array_agg(i) @> array_agg(-i - 1) from generate_series(0, 100000) i",
     "select array_agg(i) @> array_agg(100000 - i) from generate_series(0, 100000) i",

@@ -305,7 +305,7 @@ impl Binder<'_> {
             fields: first.map(|first| (first, last.unwrap_or(first))),
             precision: digits.map(|digits| digits.min(6) as u32),
         };
-        let value = Interval::parse(&text, modifier)?;
+        let value = Interval::parse(&text, modifier, self.context.settings.styles.interval)?;
         Ok(Expr::Literal(Value::Interval(value), SqlType::Interval(None)))
     }
 

@@ -98,7 +98,7 @@ fn literal(text: &str, to: &SqlType, explicit: bool, context: &BindContext<'_>) 
             } else {
                 // Read once for its errors.
                 Value::parse_text(to, text, context.settings)?;
-                !crate::types::has_zone(text)
+                !crate::types::has_zone(text, context.settings.styles.order)
             }
         }
         SqlType::Reg(_) => context.catalog.is_none(),

@@ -138,8 +138,8 @@ pub(super) fn cast_is_immutable(from: &SqlType, to: &SqlType) -> bool {
         (T::Array(a), T::Array(b)) => cast_is_immutable(a, b),
         (T::Timestamptz(_), b) | (b, T::Timestamptz(_)) => matches!(b, T::Timestamptz(_)),
         (a, b) if stringlike(a) && stringlike(b) => true,
-        (a, b) if stringlike(a) => settled(b) || matches!(b, T::Float4 | T::Float8 | T::Interval(_) | T::Bytea),
-        (a, b) if stringlike(b) => settled(a) || matches!(a, T::Date | T::Timestamp(_) | T::Time(_) | T::Interval(_)),
+        (a, b) if stringlike(a) => settled(b) || matches!(b, T::Float4 | T::Float8 | T::Bytea),
+        (a, b) if stringlike(b) => settled(a) || matches!(a, T::Time(_)),
         _ => true,
     }
 }

@@ -106,6 +106,8 @@ const FUNCTIONS: &[CatalogFunction] = &[
     function("to_regtype", 1, 1, SqlType::Reg(RegKind::Type)),
     function("to_regproc", 1, 1, SqlType::Reg(RegKind::Proc)),
     function("to_regnamespace", 1, 1, SqlType::Reg(RegKind::Namespace)),
+    function("to_regprocedure", 1, 1, SqlType::Reg(RegKind::Procedure)),
+    function("to_regrole", 1, 1, SqlType::Reg(RegKind::Role)),
     function("inet_server_addr", 0, 0, SqlType::Text),
     function("inet_server_port", 0, 0, SqlType::Int4),
     function("inet_client_addr", 0, 0, SqlType::Text),
@@ -225,6 +227,8 @@ pub fn call(name: &str, args: &[Value], context: &StatementContext) -> Result<Va
         "to_regclass" => names::to_reg(RegKind::Class, &args[0], &Source::of(context))?,
         "to_regtype" => names::to_reg(RegKind::Type, &args[0], &Source::of(context))?,
         "to_regproc" => names::to_reg(RegKind::Proc, &args[0], &Source::of(context))?,
+        "to_regprocedure" => names::to_reg(RegKind::Procedure, &args[0], &Source::of(context))?,
+        "to_regrole" => names::to_reg(RegKind::Role, &args[0], &Source::of(context))?,
         "to_regnamespace" => names::to_reg(RegKind::Namespace, &args[0], &Source::of(context))?,
         _ if name.ends_with("_is_visible") || name.starts_with("has_") || name == "pg_has_role" => Value::Bool(true),
         // Descriptions of other objects, statistics objects, functions' and triggers' texts: there are none.

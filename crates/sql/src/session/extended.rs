@@ -37,6 +37,7 @@ impl Session {
                 format!("prepared statement \"{name}\" already exists"),
             ));
         }
+        self.show_text(sql);
         let all = self.db.texts.parse(sql, &self.pace)?;
         let prepared = match all.len() {
             0 => Prepared::new("".into(), Statement::Empty, Vec::new(), 0),

@@ -52,7 +52,7 @@ use crate::database::Database;
 use crate::exec::deferred::Deferred;
 use crate::output::{Field, Output};
 use crate::sequence::SessionSequences;
-use crate::sessions::{Backend, Entrance, SessionState};
+use crate::sessions::{Backend, Entrance, SHOWN_QUERY_BYTES_MAX, SessionState};
 use crate::syntax::Modes;
 use crate::transaction::{Interrupt, Patience};
 use crate::work::{Limits, Loan, Pace};
@@ -70,6 +70,8 @@ use std::sync::Arc;
 pub const PREPARED_MAX: usize = 10_000;
 /// Most open portals and cursors of one session.
 pub const PORTALS_MAX: usize = 1_000;
+/// Most bytes of the values that the named portals of one session are bound to.
+pub const PORTAL_BYTES_MAX: usize = 64 << 20;
 /// How often a statement is run before its client is told to restart the transaction.
 pub const STATEMENT_ATTEMPTS_MAX: usize = 50;
 
@@ -277,13 +279,14 @@ impl Session {
         self.planning_memory = self.db.budget(self.settings.query_memory_bytes);
         let eval = &self.settings.eval;
         self.plan_settings = format!(
-            "{}\0{}\0{}\0{}\0{}\0{}",
+            "{}\0{}\0{}\0{}\0{}\0{}\0{:?}",
             eval.database,
             eval.user,
             self.settings.show("timezone").unwrap_or_default(),
             eval.search_path.join("\0"),
             eval.extra_float_digits,
             eval.bytea_escape,
+            eval.styles,
         )
         .into();
         self.view = None;
@@ -307,6 +310,11 @@ impl Session {
         let seen = self.active.as_ref().map(|active| (active.txn.with(|t| t.snapshot()), active.snapshot_us));
         self.backend.sees(seen);
         self.backend.waits(state, self.db.kv.now_us() - PG_EPOCH_US, self.block_began_us);
+    }
+
+    /// A text begins to be read, as others see it: what it holds is known later.
+    fn show_text(&self, text: &str) {
+        self.show_statement(&crate::identifier::cut(text, SHOWN_QUERY_BYTES_MAX).into());
     }
 
     /// A statement begins, as others see it.

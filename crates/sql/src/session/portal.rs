@@ -5,6 +5,7 @@ use super::scroll::Scroll;
 use crate::output::Field;
 use crate::plan::{Plan, RowSource};
 use crate::types::{Row, Value};
+use crate::work::heap_bytes;
 use crate::{SqlError, SqlState};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -46,6 +47,11 @@ pub(super) enum PortalState {
 }
 
 impl Portal {
+    /// Bytes of the values that it is bound to.
+    fn bytes(&self) -> usize {
+        self.params.iter().map(heap_bytes).sum()
+    }
+
     pub(super) fn fields(&self) -> &[Field] {
         match &self.plan {
             Some(plan) => plan.fields(),
@@ -60,6 +66,8 @@ pub(super) struct Portals {
     unnamed: Option<Portal>,
     named: HashMap<String, Portal>,
     held: usize,
+    /// Of the named ones that are here.
+    bytes: usize,
 }
 
 impl Portals {
@@ -68,12 +76,18 @@ impl Portals {
     }
     /// Takes a portal out, to run it; [`Portals::put_back`] follows.
     pub(super) fn take(&mut self, name: &str) -> Option<Portal> {
-        if name.is_empty() { self.unnamed.take() } else { self.named.remove(name) }
+        if name.is_empty() {
+            return self.unnamed.take();
+        }
+        let portal = self.named.remove(name)?;
+        self.bytes = self.bytes.saturating_sub(portal.bytes());
+        Some(portal)
     }
     pub(super) fn put_back(&mut self, name: &str, portal: Portal) {
         if name.is_empty() {
             self.unnamed = Some(portal);
         } else {
+            self.bytes += portal.bytes();
             self.named.insert(name.into(), portal);
         }
     }
@@ -93,7 +107,16 @@ impl Portals {
             )
             .hint("Close some, or end the transaction."));
         }
+        if self.bytes.saturating_add(portal.bytes()) > super::PORTAL_BYTES_MAX {
+            let message = format!(
+                "the open portals of the session are bound to more than {} bytes of values, which is the limit",
+                super::PORTAL_BYTES_MAX
+            );
+            let hint = "Close some, or end the transaction.";
+            return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message).hint(hint));
+        }
         self.held += usize::from(portal.hold);
+        self.bytes += portal.bytes();
         self.named.insert(name.into(), portal);
         Ok(())
     }
@@ -105,6 +128,10 @@ impl Portals {
     pub(super) fn close_cursors(&mut self) {
         self.named.retain(|_, p| !p.cursor);
         self.held = 0;
+        self.count();
+    }
+    fn count(&mut self) {
+        self.bytes = self.named.values().map(Portal::bytes).sum();
     }
     pub(super) fn has_held(&self) -> bool {
         self.held > 0
@@ -128,6 +155,7 @@ impl Portals {
             p.kept
         });
         self.held = self.named.len();
+        self.count();
     }
 }
 

@@ -1,6 +1,7 @@
 //! Every setting: its kind, default, and what it does.
 
 use super::settings::invalid;
+use crate::types::style::Styles;
 use crate::{SqlError, SqlState};
 use std::sync::LazyLock;
 
@@ -38,9 +39,9 @@ pub enum Kind {
     Encoding,
     /// A role: the settings know which there are.
     Role,
-    /// DateStyle: ISO output only.
+    /// DateStyle: what is not said stays, which the settings know.
     DateStyle,
-    /// IntervalStyle: PostgreSQL's own only.
+    /// IntervalStyle
     IntervalStyle,
 }
 
@@ -61,7 +62,7 @@ pub const TABLE: &[Setting] = &[
     s("check_function_bodies", Kind::Flag, "on", "Accepted without effect."),
     s("client_encoding", Kind::Encoding, "UTF8", "Always UTF8."),
     s("client_min_messages", Kind::OneOf(LEVELS), "notice", "Accepted without effect."),
-    s("datestyle", Kind::DateStyle, "ISO, MDY", "Text form of dates: ISO."),
+    s("datestyle", Kind::DateStyle, "ISO, MDY", "Text form of dates, and the order of their parts."),
     s("default_table_access_method", Kind::Text, "heap", "Accepted without effect."),
     s("default_tablespace", Kind::Text, "", "Accepted without effect."),
     s("default_text_search_config", Kind::Text, "pg_catalog.simple", "Accepted without effect."),
@@ -253,46 +254,18 @@ impl Kind {
                 Err(SqlError::unsupported(format!("the client encoding \"{value}\"")).hint("Use UTF8."))
             }
             Kind::DateStyle => {
-                let (style, order) = date_style(value).map_err(|detail| bad().detail(detail))?;
-                if matches!(style, None | Some("iso")) && matches!(order, None | Some("mdy")) {
-                    return Ok("ISO, MDY".into());
-                }
-                Err(SqlError::unsupported(format!("the date style \"{value}\"")).hint("Use ISO, MDY."))
+                let styles = Styles::default().with_date_style(value).map_err(|detail| bad().detail(detail))?;
+                Ok(styles.date_style())
             }
-            Kind::IntervalStyle => match value.to_ascii_lowercase().as_str() {
-                "postgres" => Ok("postgres".into()),
-                "postgres_verbose" | "sql_standard" | "iso_8601" => {
-                    Err(SqlError::unsupported(format!("the interval style \"{value}\"")).hint("Use postgres."))
-                }
-                _ => Err(bad().hint("Available values: postgres, postgres_verbose, sql_standard, iso_8601.")),
-            },
+            Kind::IntervalStyle => {
+                let word = value.to_ascii_lowercase();
+                let known = Styles::default().with_interval_style(&word).is_some();
+                known
+                    .then_some(word)
+                    .ok_or_else(|| bad().hint("Available values: postgres, postgres_verbose, sql_standard, iso_8601."))
+            }
         }
     }
-}
-
-/// Style and order of a DateStyle, where it says them; else what is wrong with it.
-fn date_style(value: &str) -> Result<(Option<&'static str>, Option<&'static str>), String> {
-    let (mut style, mut order) = (None, None);
-    for word in value.split(',').map(|word| word.trim().to_ascii_lowercase()).filter(|word| !word.is_empty()) {
-        let (place, meant) = match word.as_str() {
-            "iso" => (&mut style, "iso"),
-            "sql" => (&mut style, "sql"),
-            "german" => (&mut style, "german"),
-            word if word.starts_with("postgres") => (&mut style, "postgres"),
-            "ymd" => (&mut order, "ymd"),
-            "dmy" => (&mut order, "dmy"),
-            word if word.starts_with("euro") => (&mut order, "dmy"),
-            "mdy" | "us" => (&mut order, "mdy"),
-            word if word.starts_with("noneuro") => (&mut order, "mdy"),
-            "default" => continue,
-            _ => return Err(format!("Unrecognized key word: \"{word}\".")),
-        };
-        if place.is_some_and(|said| said != meant) {
-            return Err("Conflicting \"datestyle\" specifications.".into());
-        }
-        *place = Some(meant);
-    }
-    Ok((style, order))
 }
 
 fn parse_flag(value: &str) -> Option<bool> {

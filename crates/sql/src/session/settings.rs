@@ -178,6 +178,15 @@ impl Settings {
                 }
             }
             "application_name" => Arc::make_mut(&mut self.eval).application_name = value.into(),
+            "datestyle" => {
+                let styles = self.eval.styles.with_date_style(value).unwrap_or(self.eval.styles);
+                Arc::make_mut(&mut self.eval).styles = styles;
+                return Ok(styles.date_style());
+            }
+            "intervalstyle" => {
+                let styles = self.eval.styles.with_interval_style(&shown).unwrap_or(self.eval.styles);
+                Arc::make_mut(&mut self.eval).styles = styles;
+            }
             "extra_float_digits" => Arc::make_mut(&mut self.eval).extra_float_digits = shown.parse().unwrap_or(1),
             "bytea_output" => Arc::make_mut(&mut self.eval).bytea_escape = shown == "escape",
             "default_transaction_isolation" => {
@@ -300,7 +309,6 @@ pub(super) fn invalid(name: &str, value: &str) -> SqlError {
     // PostgreSQL writes a few of its names with capitals.
     let name = match name {
         "datestyle" => "DateStyle",
-        "intervalstyle" => "IntervalStyle",
         "timezone" => "TimeZone",
         name => name,
     };

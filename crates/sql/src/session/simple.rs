@@ -25,6 +25,7 @@ impl Session {
 
     fn run_text(&mut self, sql: &str, out: &mut dyn Output) -> Result<(), SqlError> {
         self.unnamed = None;
+        self.show_text(sql);
         let all = match self.db.texts.parse(sql, &self.pace) {
             Ok(all) => all,
             Err(e) => {

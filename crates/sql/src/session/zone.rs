@@ -15,7 +15,7 @@ const OFFSET_SECONDS_END: i64 = 168 * 3600;
 pub fn parse(value: &str) -> Result<(TimeZone, String), SqlError> {
     let bad = || invalid("TimeZone", value);
     if let Some(text) = value.strip_prefix("interval '").and_then(|text| text.strip_suffix('\'')) {
-        let interval = Interval::parse(text, IntervalModifier::default())?;
+        let interval = Interval::parse(text, IntervalModifier::default(), Default::default())?;
         let refuse = |unit: &str| Err(bad().detail(format!("Cannot specify {unit} in time zone interval.")));
         return match interval {
             Interval { months, .. } if months != 0 => refuse("months"),

@@ -3,7 +3,7 @@
 //! Day 0 is 2000-01-01 in the proleptic Gregorian calendar; year 0 is 1 BC.
 
 use chrono::{NaiveDateTime, Offset, TimeZone as _};
-use chrono_tz::Tz;
+use chrono_tz::{OffsetName, Tz};
 
 /// Microseconds of a day.
 pub const DAY_US: i64 = 86_400_000_000;
@@ -164,6 +164,13 @@ pub fn offset_at(zone: impl Into<TimeZone>, utc_us: i64) -> i64 {
         TimeZone::Named(zone) => zone,
     };
     naive(within_tables(utc_us)).map_or(0, |at| i64::from(zone.offset_from_utc_datetime(&at).fix().local_minus_utc()))
+}
+
+/// What a zone is called at an instant: `CET`, `CEST`; `None` for one that is a number.
+pub fn zone_name_at(zone: TimeZone, utc_us: i64) -> Option<String> {
+    let TimeZone::Named(zone) = zone else { return None };
+    let offset = zone.offset_from_utc_datetime(&naive(within_tables(utc_us))?);
+    offset.abbreviation().map(str::to_string)
 }
 
 /// Local time of an instant.

@@ -1,4 +1,4 @@
-//! date, time, timestamp, timestamptz: text forms.
+//! date, time, timestamp, timestamptz: their text forms are read here; times are written, the others in `style`.
 //!
 //! Reads the ISO forms and the common others that PostgreSQL reads (`Jan 8, 1999`, `1/8/1999` as month first, `19990108`,
 //! `99.008` is not). A text is cut into fields first and each field is then placed, as PostgreSQL's `ParseDateTime` and
@@ -6,9 +6,10 @@
 
 use super::SqlType;
 use super::calendar::{
-    DAY_US, END_DAY, END_TIMESTAMP_US, EPOCH_JULIAN, Fields, HOUR_US, MIN_DAY, MIN_TIMESTAMP_US, MINUTE_US, SECOND_US,
-    TimeZone, date_of, day_of, days_in_month, fields_of, offset_at, to_utc, zone_by_name,
+    DAY_US, END_DAY, END_TIMESTAMP_US, EPOCH_JULIAN, HOUR_US, MIN_DAY, MIN_TIMESTAMP_US, MINUTE_US, SECOND_US,
+    TimeZone, date_of, day_of, days_in_month, to_utc, zone_by_name,
 };
+use super::style::DateOrder;
 use crate::{SqlError, SqlState};
 use bytes::BufMut;
 use chrono_tz::Tz;
@@ -22,6 +23,7 @@ struct Parsed {
     special: Option<Special>,
     bc: bool,
     afternoon: Option<bool>,
+    order: DateOrder,
 }
 
 #[derive(Clone, Copy)]
@@ -72,11 +74,11 @@ pub(crate) fn checked_timestamp(us: i64) -> Result<i64, SqlError> {
 }
 
 /// Reads a date as a day number.
-pub(crate) fn parse_date(text: &str) -> Result<i32, SqlError> {
+pub(crate) fn parse_date(text: &str, order: DateOrder) -> Result<i32, SqlError> {
     if let Some(day) = plain_date(text.as_bytes()) {
         return Ok(day);
     }
-    let parsed = parse(&SqlType::Date, text)?;
+    let parsed = parse(&SqlType::Date, text, order)?;
     match parsed.special {
         Some(Special::Infinity) => return Ok(i32::MAX),
         Some(Special::NegInfinity) => return Ok(i32::MIN),
@@ -104,8 +106,8 @@ fn plain_date(b: &[u8]) -> Option<i32> {
 }
 
 /// Reads a time of day as microseconds; `24:00` is allowed.
-pub(crate) fn parse_time(text: &str) -> Result<i64, SqlError> {
-    let parsed = parse(&SqlType::Time(None), text)?;
+pub(crate) fn parse_time(text: &str, order: DateOrder) -> Result<i64, SqlError> {
+    let parsed = parse(&SqlType::Time(None), text, order)?;
     if parsed.special.is_some() {
         return Err(invalid(&SqlType::Time(None), text));
     }
@@ -113,8 +115,8 @@ pub(crate) fn parse_time(text: &str) -> Result<i64, SqlError> {
 }
 
 /// Reads a timestamp; a zone in the text is ignored, as PostgreSQL does.
-pub(crate) fn parse_timestamp(text: &str) -> Result<i64, SqlError> {
-    let parsed = parse(&SqlType::Timestamp(None), text)?;
+pub(crate) fn parse_timestamp(text: &str, order: DateOrder) -> Result<i64, SqlError> {
+    let parsed = parse(&SqlType::Timestamp(None), text, order)?;
     if let Some(special) = special_us(&parsed) {
         return Ok(special);
     }
@@ -122,8 +124,8 @@ pub(crate) fn parse_timestamp(text: &str) -> Result<i64, SqlError> {
 }
 
 /// Reads an instant; without a zone in the text it is local to `zone`.
-pub(crate) fn parse_timestamptz(text: &str, zone: impl Into<TimeZone>) -> Result<i64, SqlError> {
-    let parsed = parse(&SqlType::Timestamptz(None), text)?;
+pub(crate) fn parse_timestamptz(text: &str, zone: impl Into<TimeZone>, order: DateOrder) -> Result<i64, SqlError> {
+    let parsed = parse(&SqlType::Timestamptz(None), text, order)?;
     if let Some(special) = special_us(&parsed) {
         return Ok(special);
     }
@@ -138,8 +140,9 @@ pub(crate) fn parse_timestamptz(text: &str, zone: impl Into<TimeZone>) -> Result
 }
 
 /// Whether the text of a timestamptz says its zone, so that its meaning does not depend on settings.
-pub(crate) fn has_zone(text: &str) -> bool {
-    parse(&SqlType::Timestamptz(None), text).is_ok_and(|parsed| parsed.zone.is_some() || parsed.special.is_some())
+pub(crate) fn has_zone(text: &str, order: DateOrder) -> bool {
+    parse(&SqlType::Timestamptz(None), text, order)
+        .is_ok_and(|parsed| parsed.zone.is_some() || parsed.special.is_some())
 }
 
 fn special_us(parsed: &Parsed) -> Option<i64> {
@@ -182,13 +185,13 @@ fn split_fields(text: &str) -> Vec<&str> {
     fields
 }
 
-fn parse(ty: &SqlType, text: &str) -> Result<Parsed, SqlError> {
+fn parse(ty: &SqlType, text: &str, order: DateOrder) -> Result<Parsed, SqlError> {
     const MAX_FIELDS: usize = 12;
     let fields = split_fields(text);
     if fields.is_empty() || fields.len() > MAX_FIELDS {
         return Err(invalid(ty, text));
     }
-    let mut parsed = Parsed::default();
+    let mut parsed = Parsed { order, ..Parsed::default() };
     let mut loose: Vec<&str> = Vec::new();
     let mut month_name: Option<u32> = None;
     for field in fields {
@@ -208,7 +211,7 @@ fn parse(ty: &SqlType, text: &str) -> Result<Parsed, SqlError> {
         }
     }
     if parsed.date.is_none() && (!loose.is_empty() || month_name.is_some()) {
-        parsed.date = Some(loose_date(&loose, month_name, text).ok_or_else(|| invalid(ty, text))?);
+        parsed.date = Some(loose_date(&loose, month_name, order).ok_or_else(|| invalid(ty, text))?);
     }
     finish(&mut parsed, text)?;
     Ok(parsed)
@@ -303,7 +306,7 @@ fn read_word(
                 if month.is_none() {
                     return Err(unknown_zone(field));
                 }
-                parsed.date = Some(loose_date(&rest, *month, text).ok_or_else(|| invalid(ty, text))?);
+                parsed.date = Some(loose_date(&rest, *month, parsed.order).ok_or_else(|| invalid(ty, text))?);
             } else if let Some(zone) =
                 abbreviation(word).map(Zone::Offset).or_else(|| zone_by_name(field).map(Zone::Named))
             {
@@ -343,10 +346,11 @@ fn read_number_field<'a>(
             if let Some(named) = month_by_name(&parts[1].to_ascii_lowercase()) {
                 // 08-Jan-1999
                 *month = Some(named);
-                parsed.date = Some(loose_date(&[parts[0], parts[2]], *month, text).ok_or_else(|| invalid(ty, text))?);
+                parsed.date =
+                    Some(loose_date(&[parts[0], parts[2]], *month, parsed.order).ok_or_else(|| invalid(ty, text))?);
                 return Ok(());
             }
-            parsed.date = Some(three_numbers(&parts, text).ok_or_else(|| invalid(ty, text))?);
+            parsed.date = Some(three_numbers(&parts, parsed.order).ok_or_else(|| invalid(ty, text))?);
             return Ok(());
         }
         if let Some(date) = ordinal_date(&parts).filter(|_| parsed.date.is_none() && separator == '-') {
@@ -393,30 +397,31 @@ fn year_of(text: &str) -> Option<i64> {
     Some(if text.len() <= 2 { two_digit_year(year) } else { year })
 }
 
-/// `1999-01-08`, `1/8/1999`, `1/8/99`: a long first number is the year, else month comes first.
-fn three_numbers(parts: &[&str], _text: &str) -> Option<(i64, u32, u32)> {
+/// `1999-01-08`, `1/8/1999`, `1/8/99`: a long first number is the year, else the order says which is which.
+fn three_numbers(parts: &[&str], order: DateOrder) -> Option<(i64, u32, u32)> {
     if !parts.iter().all(|p| p.bytes().all(|b| b.is_ascii_digit())) {
         return None;
     }
     let small = |text: &str| text.parse::<u32>().ok();
-    if parts[0].len() >= 3 {
-        Some((year_of(parts[0])?, small(parts[1])?, small(parts[2])?))
-    } else {
-        Some((year_of(parts[2])?, small(parts[0])?, small(parts[1])?))
-    }
+    let (year, month, day) = match order {
+        _ if parts[0].len() >= 3 => (0, 1, 2),
+        DateOrder::Ymd => (0, 1, 2),
+        DateOrder::Dmy => (2, 1, 0),
+        DateOrder::Mdy => (2, 0, 1),
+    };
+    Some((year_of(parts[year])?, small(parts[month])?, small(parts[day])?))
 }
 
 /// Loose numbers around the name of a month: `Jan 8 1999`, `8 Jan 1999`, `1999 Jan 8`.
-fn loose_date(numbers: &[&str], month: Option<u32>, text: &str) -> Option<(i64, u32, u32)> {
+fn loose_date(numbers: &[&str], month: Option<u32>, order: DateOrder) -> Option<(i64, u32, u32)> {
     match (numbers, month) {
         ([a, b], Some(month)) => {
-            if a.len() >= 3 {
-                Some((year_of(a)?, month, b.parse().ok()?))
-            } else {
-                Some((year_of(b)?, month, a.parse().ok()?))
-            }
+            // A long number is the year wherever it stands.
+            let year_first = a.len() >= 3 || (order == DateOrder::Ymd && b.len() < 3);
+            let (year, day) = if year_first { (a, b) } else { (b, a) };
+            Some((year_of(year)?, month, day.parse().ok()?))
         }
-        ([_, _, _], None) => three_numbers(numbers, text),
+        ([_, _, _], None) => three_numbers(numbers, order),
         _ => None,
     }
 }
@@ -540,7 +545,7 @@ pub(crate) fn fraction_us(digits: &str) -> Option<i64> {
     Some(us + i64::from(digits.as_bytes().get(6).is_some_and(|b| *b >= b'5')))
 }
 
-fn put_padded(value: u64, width: usize, out: &mut impl BufMut) {
+pub(crate) fn put_padded(value: u64, width: usize, out: &mut impl BufMut) {
     let mut buffer = [b'0'; 20];
     let mut at = buffer.len();
     let mut rest = value;
@@ -550,14 +555,6 @@ fn put_padded(value: u64, width: usize, out: &mut impl BufMut) {
         rest /= 10;
     }
     out.put_slice(&buffer[at..]);
-}
-
-fn put_date(year: i64, month: u32, day: u32, out: &mut impl BufMut) {
-    put_padded(if year > 0 { year as u64 } else { (1 - year) as u64 }, 4, out);
-    out.put_u8(b'-');
-    put_padded(u64::from(month), 2, out);
-    out.put_u8(b'-');
-    put_padded(u64::from(day), 2, out);
 }
 
 /// `hh:mm:ss[.ffffff]`, without zeros at the end of the fraction.
@@ -583,76 +580,7 @@ pub(crate) fn put_fraction(micros: u64, out: &mut impl BufMut) {
     put_padded(digits, width, out);
 }
 
-pub(crate) fn write_date(day: i32, out: &mut impl BufMut) {
-    match day {
-        i32::MAX => out.put_slice(b"infinity"),
-        i32::MIN => out.put_slice(b"-infinity"),
-        day => {
-            let (y, m, d) = date_of(i64::from(day));
-            put_date(y, m, d, out);
-            if y <= 0 {
-                out.put_slice(b" BC");
-            }
-        }
-    }
-}
-
 pub(crate) fn write_time(us: i64, out: &mut impl BufMut) {
     let us = us as u64;
     put_clock(us / HOUR_US as u64, us / MINUTE_US as u64 % 60, us / SECOND_US as u64 % 60, us % SECOND_US as u64, out);
-}
-
-fn put_local(fields: &Fields, out: &mut impl BufMut) {
-    put_date(fields.year, fields.month, fields.day, out);
-    out.put_u8(b' ');
-    put_clock(
-        u64::from(fields.hour),
-        u64::from(fields.minute),
-        u64::from(fields.second),
-        u64::from(fields.micros),
-        out,
-    );
-}
-
-fn put_infinite(us: i64, out: &mut impl BufMut) -> bool {
-    match us {
-        i64::MAX => out.put_slice(b"infinity"),
-        i64::MIN => out.put_slice(b"-infinity"),
-        _ => return false,
-    }
-    true
-}
-
-pub(crate) fn write_timestamp(us: i64, out: &mut impl BufMut) {
-    if put_infinite(us, out) {
-        return;
-    }
-    let fields = fields_of(us);
-    put_local(&fields, out);
-    if fields.year <= 0 {
-        out.put_slice(b" BC");
-    }
-}
-
-pub(crate) fn write_timestamptz(us: i64, zone: impl Into<TimeZone>, out: &mut impl BufMut) {
-    if put_infinite(us, out) {
-        return;
-    }
-    let offset = offset_at(zone, us);
-    let fields = fields_of(us.saturating_add(offset * SECOND_US));
-    put_local(&fields, out);
-    out.put_u8(if offset < 0 { b'-' } else { b'+' });
-    let offset = offset.unsigned_abs();
-    put_padded(offset / 3600, 2, out);
-    if !offset.is_multiple_of(3600) {
-        out.put_u8(b':');
-        put_padded(offset / 60 % 60, 2, out);
-        if !offset.is_multiple_of(60) {
-            out.put_u8(b':');
-            put_padded(offset % 60, 2, out);
-        }
-    }
-    if fields.year <= 0 {
-        out.put_slice(b" BC");
-    }
 }

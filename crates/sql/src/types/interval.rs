@@ -1,14 +1,15 @@
 //! interval: text forms and arithmetic.
 //!
-//! Reads PostgreSQL's verbose form, the SQL standard's (`1-2`, `3 04:05:06`) and ISO 8601 (`P1Y2M3DT4H5M6S`); writes the
-//! `postgres` style. Fractions spill downwards as in PostgreSQL: months into days of 30, days into microseconds.
+//! Reads and writes PostgreSQL's two forms, the SQL standard's (`1-2`, `3 04:05:06`) and that of ISO 8601 (`P1Y2M3DT4H5M6S`). Fractions spill downwards as in PostgreSQL: months into days of 30, days into microseconds.
 
 use super::calendar::{DAY_US, HOUR_US, MINUTE_US, SECOND_US};
 use super::date_time::{fraction_us, put_fraction};
+use super::style::IntervalStyle;
 use super::{Interval, SqlType};
 use crate::{SqlError, SqlState};
 use bytes::BufMut;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::fmt;
 
@@ -285,12 +286,12 @@ impl Named {
 }
 
 /// Reads an interval as a type of these fields has it. Words are read from the last to the first: `1 2:03` has its days before its time.
-pub(crate) fn parse(text: &str, modifier: IntervalModifier) -> Result<Interval, SqlError> {
+pub(crate) fn parse(text: &str, modifier: IntervalModifier, style: IntervalStyle) -> Result<Interval, SqlError> {
     let body = text.trim();
     if let Some(iso) = body.strip_prefix('P') {
         return parse_iso(iso, text);
     }
-    let words = split_words(body.strip_prefix('@').unwrap_or(body));
+    let words = signed(split_words(body.strip_prefix('@').unwrap_or(body)), style);
     if words.is_empty() {
         return Err(invalid(text));
     }
@@ -300,7 +301,7 @@ pub(crate) fn parse(text: &str, modifier: IntervalModifier) -> Result<Interval, 
     // The unit written behind a number, and that of a number with none.
     let (mut written, mut implied) = (None, None);
     let mut ago = false;
-    for (back, word) in words.iter().rev().enumerate() {
+    for (back, word) in words.iter().map(Cow::as_ref).rev().enumerate() {
         if back == 0 && words.len() > 1 && word.eq_ignore_ascii_case("ago") {
             ago = true;
         } else if word.starts_with(|c: char| c.is_ascii_alphabetic()) {
@@ -336,6 +337,19 @@ pub(crate) fn parse(text: &str, modifier: IntervalModifier) -> Result<Interval, 
         sum.negate();
     }
     sum.finish(text)
+}
+
+/// In the standard's style a sign before the first number is that of all, if there is no other.
+fn signed(words: Vec<&str>, style: IntervalStyle) -> Vec<Cow<'_, str>> {
+    let signs = |word: &&str| word.starts_with(['+', '-']);
+    let all = style == IntervalStyle::Standard
+        && words.first().is_some_and(|word| word.starts_with('-'))
+        && !words[1..].iter().any(signs);
+    let word = |word: &'_ str| -> bool { all && word.starts_with(|c: char| c.is_ascii_digit() || c == '.') };
+    words
+        .into_iter()
+        .map(|text| if word(text) { Cow::Owned(format!("-{text}")) } else { Cow::Borrowed(text) })
+        .collect()
 }
 
 /// Cuts at blanks and between a number and the letters behind it.
@@ -436,8 +450,123 @@ fn parse_iso_alternative(body: &str, text: &str) -> Result<Interval, SqlError> {
     sum.finish(text)
 }
 
-/// Writes the `postgres` style: `1 year 2 mons 3 days 04:05:06.789`.
-pub(crate) fn write(value: Interval, out: &mut impl BufMut) {
+/// Writes an interval in a style.
+pub(crate) fn write(value: Interval, style: IntervalStyle, out: &mut impl BufMut) {
+    match style {
+        IntervalStyle::Postgres => write_postgres(value, out),
+        IntervalStyle::Verbose => out.put_slice(verbose(&Parts::of(value)).as_bytes()),
+        IntervalStyle::Standard => out.put_slice(standard(&Parts::of(value)).as_bytes()),
+        IntervalStyle::Iso => out.put_slice(iso(&Parts::of(value)).as_bytes()),
+    }
+}
+
+/// The numbers of an interval as the other styles name them, each with its sign.
+struct Parts {
+    years: i64,
+    months: i64,
+    days: i64,
+    hours: i64,
+    minutes: i64,
+    seconds: i64,
+    micros: i64,
+}
+
+impl Parts {
+    fn of(value: Interval) -> Parts {
+        Parts {
+            years: i64::from(value.months / 12),
+            months: i64::from(value.months % 12),
+            days: i64::from(value.days),
+            hours: value.micros / HOUR_US,
+            minutes: value.micros / MINUTE_US % 60,
+            seconds: value.micros / SECOND_US % 60,
+            micros: value.micros % SECOND_US,
+        }
+    }
+
+    fn all(&self) -> [i64; 7] {
+        [self.years, self.months, self.days, self.hours, self.minutes, self.seconds, self.micros]
+    }
+
+    /// `6`, `6.7`, without a sign; padded to two digits if asked for.
+    fn seconds(&self, width: usize) -> String {
+        let mut text = format!("{:0width$}", self.seconds.abs()).into_bytes();
+        put_fraction(self.micros.unsigned_abs(), &mut text);
+        String::from_utf8(text).unwrap_or_default()
+    }
+
+    fn has_seconds(&self) -> bool {
+        self.seconds != 0 || self.micros != 0
+    }
+}
+
+/// `@ 1 year 2 mons -3 days 4 hours ago`: the first number gives the sign of all.
+fn verbose(parts: &Parts) -> String {
+    let mut text = String::from("@");
+    let mut ago = None;
+    let units = ["year", "mon", "day", "hour", "min"];
+    for (number, unit) in parts.all().into_iter().zip(units).filter(|(number, _)| *number != 0) {
+        let turned = *ago.get_or_insert(number < 0);
+        let number = if turned { -number } else { number };
+        text += &format!(" {number} {unit}{}", if number == 1 { "" } else { "s" });
+    }
+    if parts.has_seconds() {
+        let negative = parts.seconds < 0 || parts.micros < 0;
+        let turned = *ago.get_or_insert(negative);
+        let plural = if parts.seconds.abs() != 1 || parts.micros != 0 { "s" } else { "" };
+        text += &format!(" {}{} sec{plural}", if negative == turned { "" } else { "-" }, parts.seconds(1));
+    }
+    match ago {
+        None => text + " 0",
+        Some(true) => text + " ago",
+        Some(false) => text,
+    }
+}
+
+/// `1-2`, `3 4:05:06`; what the standard has no form for has all its numbers with their signs.
+fn standard(parts: &Parts) -> String {
+    let Parts { years, months, days, hours, minutes, .. } = *parts;
+    let all = parts.all();
+    let (negative, positive) = (all.iter().any(|n| *n < 0), all.iter().any(|n| *n > 0));
+    let (has_months, has_time) = (all[..2].iter().any(|n| *n != 0), all[2..].iter().any(|n| *n != 0));
+    let sign = |negative: bool| if negative { '-' } else { '+' };
+    if !negative && !positive {
+        return "0".into();
+    }
+    let clock = format!("{}:{:02}:{}", hours.abs(), minutes.abs(), parts.seconds(2));
+    if (negative && positive) || (has_months && has_time) {
+        let (year_sign, day_sign) = (sign(years < 0 || months < 0), sign(days < 0));
+        let clock_sign = sign(all[3..].iter().any(|n| *n < 0));
+        return format!("{year_sign}{}-{} {day_sign}{} {clock_sign}{clock}", years.abs(), months.abs(), days.abs());
+    }
+    let minus = if negative { "-" } else { "" };
+    match (has_months, days) {
+        (true, _) => format!("{minus}{}-{}", years.abs(), months.abs()),
+        (false, 0) => format!("{minus}{clock}"),
+        (false, days) => format!("{minus}{} {clock}", days.abs()),
+    }
+}
+
+/// `P1Y2M3DT4H5M6S`
+fn iso(parts: &Parts) -> String {
+    let all = parts.all();
+    if all.iter().all(|n| *n == 0) {
+        return "PT0S".into();
+    }
+    let part = |number: i64, unit: char| if number == 0 { String::new() } else { format!("{number}{unit}") };
+    let mut text = format!("P{}{}{}", part(all[0], 'Y'), part(all[1], 'M'), part(all[2], 'D'));
+    if all[3..].iter().any(|n| *n != 0) {
+        text += &format!("T{}{}", part(all[3], 'H'), part(all[4], 'M'));
+    }
+    if parts.has_seconds() {
+        let minus = if parts.seconds < 0 || parts.micros < 0 { "-" } else { "" };
+        text += &format!("{minus}{}S", parts.seconds(1));
+    }
+    text
+}
+
+/// `1 year 2 mons 3 days 04:05:06.789`
+fn write_postgres(value: Interval, out: &mut impl BufMut) {
     let (years, months) = (value.months / 12, value.months % 12);
     let mut wrote = false;
     let mut negative_before = false;
@@ -474,8 +603,8 @@ impl Interval {
     ///
     /// # Errors
     /// 22007 for what is no interval, 22008 for one too long.
-    pub fn parse(text: &str, modifier: IntervalModifier) -> Result<Interval, SqlError> {
-        Ok(modifier.adjust(parse(text, modifier)?))
+    pub fn parse(text: &str, modifier: IntervalModifier, style: IntervalStyle) -> Result<Interval, SqlError> {
+        Ok(modifier.adjust(parse(text, modifier, style)?))
     }
 
     /// Its length for comparison: months of 30 days, days of 24 hours.

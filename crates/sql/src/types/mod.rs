@@ -18,6 +18,7 @@ pub mod numeric;
 mod oid;
 mod order;
 mod stored;
+pub mod style;
 mod text_form;
 
 pub use array::MAX_DIMENSIONS;

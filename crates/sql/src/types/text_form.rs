@@ -1,6 +1,6 @@
 //! Text form of values of every type: what clients send and read, what COPY moves, what casts to and from text give.
 
-use super::{Array, SqlType, Value, array, bytea, date_time, interval, json, number};
+use super::{Array, SqlType, Value, array, bytea, date_time, interval, json, number, style};
 use crate::context::EvalSettings;
 use crate::identifier::{NAME_BYTES_MAX, cut};
 use crate::{SqlError, SqlState};
@@ -65,14 +65,18 @@ impl Value {
             SqlType::Name => Value::text(cut(text, NAME_BYTES_MAX)),
             SqlType::SingleChar => Value::text(text.chars().next().map_or(String::new(), String::from)),
             SqlType::Bytea => Value::Bytea(bytea::parse_bytea(text)?.into()),
-            SqlType::Date => Value::Date(date_time::parse_date(text)?),
-            SqlType::Time(_) => Value::Time(date_time::parse_time(text)?).rounded(ty),
-            SqlType::Timestamp(_) => Value::Timestamp(date_time::parse_timestamp(text)?).rounded(ty),
+            SqlType::Date => Value::Date(date_time::parse_date(text, settings.styles.order)?),
+            SqlType::Time(_) => Value::Time(date_time::parse_time(text, settings.styles.order)?).rounded(ty),
+            SqlType::Timestamp(_) => {
+                Value::Timestamp(date_time::parse_timestamp(text, settings.styles.order)?).rounded(ty)
+            }
             SqlType::Timestamptz(_) => {
-                Value::Timestamptz(date_time::parse_timestamptz(text, settings.time_zone)?).rounded(ty)
+                let utc = date_time::parse_timestamptz(text, settings.time_zone, settings.styles.order)?;
+                Value::Timestamptz(utc).rounded(ty)
             }
             SqlType::Interval(modifier) => {
-                Value::Interval(interval::parse(text, modifier.unwrap_or_default())?).rounded(ty)
+                Value::Interval(interval::parse(text, modifier.unwrap_or_default(), settings.styles.interval)?)
+                    .rounded(ty)
             }
             SqlType::Uuid => Value::Uuid(bytea::parse_uuid(text)?),
             SqlType::Json => {
@@ -104,11 +108,11 @@ impl Value {
             Value::Float8(v) => number::write_f64(*v, settings.extra_float_digits, out),
             Value::Numeric(v) => v.write_text(out),
             Value::Bytea(v) => bytea::write_bytea(v, settings.bytea_escape, out),
-            Value::Date(v) => date_time::write_date(*v, out),
+            Value::Date(v) => style::write_date(*v, settings.styles, out),
             Value::Time(v) => date_time::write_time(*v, out),
-            Value::Timestamp(v) => date_time::write_timestamp(*v, out),
-            Value::Timestamptz(v) => date_time::write_timestamptz(*v, settings.time_zone, out),
-            Value::Interval(v) => interval::write(*v, out),
+            Value::Timestamp(v) => style::write_timestamp(*v, settings.styles, out),
+            Value::Timestamptz(v) => style::write_timestamptz(*v, settings.time_zone, settings.styles, out),
+            Value::Interval(v) => interval::write(*v, settings.styles.interval, out),
             Value::Uuid(v) => bytea::write_uuid(v, out),
             Value::Array(array) => match ty {
                 SqlType::Int2Vector | SqlType::OidVector => {
@@ -123,6 +127,18 @@ impl Value {
             },
             Value::Record(fields) => write_record(fields, settings, out),
         }
+    }
+
+    /// The text of a date or timestamp as ISO 8601 nearly has it, whatever the settings' style.
+    pub(crate) fn to_iso_text(&self, ty: &SqlType, settings: &EvalSettings) -> String {
+        let (iso, mut out) = (style::Styles::default(), Vec::new());
+        match self {
+            Value::Date(v) => style::write_date(*v, iso, &mut out),
+            Value::Timestamp(v) => style::write_timestamp(*v, iso, &mut out),
+            Value::Timestamptz(v) => style::write_timestamptz(*v, settings.time_zone, iso, &mut out),
+            other => other.write_text(ty, settings, &mut out),
+        }
+        String::from_utf8(out).unwrap_or_default()
     }
 
     /// Its text as a string; the empty string for NULL.

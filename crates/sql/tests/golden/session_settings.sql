@@ -71,17 +71,17 @@ ERROR 22023: invalid value for parameter "DateStyle": "ISO, SQL"
 
 SET datestyle = 'German';
 ----
-ERROR 0A000: the date style "German" is not supported
-  hint: Use ISO, MDY.
+(DateStyle = German, DMY)
+SET
 
 SET intervalstyle = 'iso_8601';
 ----
-ERROR 0A000: the interval style "iso_8601" is not supported
-  hint: Use postgres.
+(IntervalStyle = iso_8601)
+SET
 
 SET intervalstyle = 'foo';
 ----
-ERROR 22023: invalid value for parameter "IntervalStyle": "foo"
+ERROR 22023: invalid value for parameter "intervalstyle": "foo"
   hint: Available values: postgres, postgres_verbose, sql_standard, iso_8601.
 
 # What PostgreSQL knows and nothing here reads is taken.

@@ -30,6 +30,8 @@ pub(super) static TABLE: &[Function] = &[
     asks!("to_regclass", [TEXT], CLASS),
     asks!("to_regtype", [TEXT], TYPE),
     asks!("to_regproc", [TEXT], Sig::Is(T::Reg(RegKind::Proc))),
+    asks!("to_regprocedure", [TEXT], Sig::Is(T::Reg(RegKind::Procedure))),
+    asks!("to_regrole", [TEXT], Sig::Is(T::Reg(RegKind::Role))),
     asks!("to_regnamespace", [TEXT], Sig::Is(T::Reg(RegKind::Namespace))),
     asks!("pg_table_is_visible", [OID], BOOL),
     asks!("pg_type_is_visible", [OID], BOOL),

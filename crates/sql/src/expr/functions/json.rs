@@ -571,6 +571,7 @@ fn write_value(value: &Value, ty: &T, arguments: &Arguments<'_>, out: &mut Strin
             }
             out.push('}');
         }
+        Value::Date(_) => write_string(&value.to_iso_text(ty, arguments.settings()), out),
         Value::Timestamp(_) | Value::Timestamptz(_) => write_string(&iso(value, ty, arguments), out),
         other => write_string(&other.to_output(ty, &arguments.cast_context())?, out),
     }
@@ -579,7 +580,7 @@ fn write_value(value: &Value, ty: &T, arguments: &Arguments<'_>, out: &mut Strin
 
 /// Timestamps in json have a T, and a full offset.
 fn iso(value: &Value, ty: &T, arguments: &Arguments<'_>) -> String {
-    let mut text = value.to_text(ty, arguments.settings()).replacen(' ', "T", 1);
+    let mut text = value.to_iso_text(ty, arguments.settings()).replacen(' ', "T", 1);
     let zone_at = text.rfind(['+', '-']).filter(|at| *at > text.find('T').unwrap_or(usize::MAX));
     if let Some(at) = zone_at
         && text.len() - at == 3

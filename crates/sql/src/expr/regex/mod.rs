@@ -147,7 +147,10 @@ impl Regex {
     }
 
     fn compile(pattern: &str, flags: Flags) -> Result<Regex, SqlError> {
-        let parsed = parse::parse(pattern, flags.options()).map_err(invalid)?;
+        let parsed = parse::parse(pattern, flags.options()).map_err(|fault| match crate::work::look() {
+            Err(ended) => ended,
+            Ok(()) => invalid(fault),
+        })?;
         let config = meta::Config::new().nfa_size_limit(Some(AUTOMATON_BYTES_MAX));
         let automaton =
             hir(&parsed.tree.node).and_then(|hir| meta::Builder::new().configure(config).build_from_hir(&hir).ok());

@@ -62,6 +62,13 @@ const BAD_CLASS: Fault = "invalid character class";
 const BAD_COLLATING: Fault = "invalid collating element";
 const BAD_OPTION: Fault = "invalid embedded option";
 
+/// The statement was ended: who hears of it asks why.
+const ENDED: Fault = "the statement was ended";
+/// What a class costs, in the units of [`crate::work`]: it has hundreds of ranges.
+const CLASS_UNITS: usize = 4096;
+/// What any other part costs.
+const PART_UNITS: usize = 64;
+
 struct Parser<'p> {
     rest: &'p str,
     options: Options,
@@ -303,6 +310,7 @@ impl Parser<'_> {
 
     fn atom(&mut self, first: bool) -> Result<Item, Fault> {
         let Some(c) = self.next() else { return Err(BAD_REPEAT) };
+        crate::work::step(PART_UNITS).map_err(|_| ENDED)?;
         let basic = self.is_basic();
         Ok(match c {
             '\\' => return self.escape(),
@@ -531,6 +539,8 @@ impl Parser<'_> {
     }
 
     fn element(&mut self) -> Result<Element, Fault> {
+        let is_class = self.rest.starts_with(['[', '\\']);
+        crate::work::step(if is_class { CLASS_UNITS } else { PART_UNITS }).map_err(|_| ENDED)?;
         for (open, close) in [("[:", ":]"), ("[.", ".]"), ("[=", "=]")] {
             if !self.take(open) {
                 continue;

@@ -160,3 +160,5 @@ UPDATE ONLY t SET b = 'z' WHERE a = 2 RETURNING b;
 -- z
 DELETE FROM ONLY t WHERE a = 2 RETURNING a;
 -- 2
+SELECT to_regprocedure('abs(int)'), to_regprocedure('nosuch(int)') IS NULL, to_regrole('postgres'), to_regrole('nosuch') IS NULL;
+-- abs(integer)|t|postgres|t
