@@ -381,3 +381,28 @@ fn folded_constants_do_not_stay() {
     let kept = HELD.get() - before;
     assert!(kept < 16 << 20, "{kept} bytes stayed");
 }
+
+#[test]
+fn what_portals_are_bound_to_is_bounded() {
+    let mut s = session(Interrupt::default());
+    assert_eq!(state_of(&mut s, "BEGIN"), "00000");
+    s.parse("p", "SELECT length($1::text)", &[]).expect("parse");
+    let value = "x".repeat(10 << 20);
+    let mut bound = 0;
+    let refused = loop {
+        match s.bind(&format!("c{bound}"), "p", &[Some(value.as_bytes())], &[], &[]) {
+            Ok(()) => bound += 1,
+            Err(error) => break error,
+        }
+        assert!(bound < 100, "nothing bounds them");
+    };
+    assert_eq!(refused.state.as_str(), "54000");
+    assert_eq!(bound, sql::session::PORTAL_BYTES_MAX / value.len());
+    assert_eq!(state_of(&mut s, "ROLLBACK"), "00000");
+    // What is closed, or ended with its transaction, does not count.
+    assert_eq!(state_of(&mut s, "BEGIN"), "00000");
+    for _ in 0..2 * bound {
+        s.bind("c", "p", &[Some(value.as_bytes())], &[], &[]).expect("bind");
+        s.close_portal("c");
+    }
+}

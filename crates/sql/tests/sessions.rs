@@ -764,31 +764,6 @@ fn others_see_how_far_an_index_and_a_copy_are() {
 }
 
 #[test]
-fn what_portals_are_bound_to_is_bounded() {
-    let mut s = session(&open(MemoryKv::new()));
-    run(&mut s, "BEGIN");
-    s.parse("p", "SELECT length($1::text)", &[]).expect("parse");
-    let value = "x".repeat(10 << 20);
-    let mut bound = 0;
-    let refused = loop {
-        match s.bind(&format!("c{bound}"), "p", &[Some(value.as_bytes())], &[], &[]) {
-            Ok(()) => bound += 1,
-            Err(error) => break error,
-        }
-        assert!(bound < 100, "nothing bounds them");
-    };
-    assert_eq!(refused.state.as_str(), "54000");
-    assert_eq!(bound, sql::session::PORTAL_BYTES_MAX / value.len());
-    run(&mut s, "ROLLBACK");
-    // What is closed, or ended with its transaction, does not count.
-    run(&mut s, "BEGIN");
-    for _ in 0..2 * bound {
-        s.bind("c", "p", &[Some(value.as_bytes())], &[], &[]).expect("bind");
-        s.close_portal("c");
-    }
-}
-
-#[test]
 fn a_text_is_seen_before_it_is_read() {
     let db = open(MemoryKv::new());
     let (mut one, mut two) = (session(&db), session(&db));
