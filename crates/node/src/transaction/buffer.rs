@@ -46,6 +46,8 @@ fn index_of(key: &[u8]) -> &[u8] {
 impl Part {
     fn get(&self, key: &[u8]) -> Option<(Option<&Bytes>, Timestamp)> {
         match self {
+            // What is asked for is mostly what is to be written next.
+            Part::Run(run) if run.last().is_none_or(|last| *last.key < *key) => None,
             Part::Run(run) => {
                 let at = run.binary_search_by(|w| (*w.key).cmp(key)).ok()?;
                 Some((run[at].value.as_ref(), run[at].since))
@@ -210,8 +212,7 @@ impl Buffer {
         self.set += 1;
         let undo_key = (!self.marks.is_empty()).then(|| key.clone());
         let part = self.part_of(&key);
-        // Looked up twice only where it was written before, or out of order.
-        let since = part.get_if_inside(&key).map_or(since, |(_, first)| first);
+        let since = part.get(&key).map_or(since, |(_, first)| first);
         let before = part.set(key, Pending { value, since });
         if let Some(key) = undo_key {
             self.undo.push((key, before));
@@ -253,16 +254,6 @@ impl Buffer {
         let mut writes = parts.next().map(Part::into_writes).unwrap_or_default();
         parts.for_each(|part| writes.append(&mut part.into_writes()));
         writes
-    }
-}
-
-impl Part {
-    /// As `get`, without a look where the key is above all.
-    fn get_if_inside(&self, key: &[u8]) -> Option<(Option<&Bytes>, Timestamp)> {
-        match self {
-            Part::Run(run) if run.last().is_none_or(|last| *last.key < *key) => None,
-            _ => self.get(key),
-        }
     }
 }
 
