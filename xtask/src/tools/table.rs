@@ -43,7 +43,7 @@ pub const TOOLS: &[Tool] = &[
         "pg_dump",
         Kind::Program,
         &["pg_dump", "psql", "postgresql-client"],
-        "a dump restored into another database and dumped again: the same text",
+        "a dump restored into another database and dumped again: the same text; as an archive, by its parts, as INSERTs",
     ),
     tool(
         "pgbench",

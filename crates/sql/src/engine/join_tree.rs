@@ -159,12 +159,54 @@ pub(super) fn conjuncts(expr: &Expr, scope: &Scope<'_>, own: Option<ItemSet>) ->
             Expr::BinaryOp { left, op: BinaryOperator::And, right } => rest.extend([right.as_ref(), left.as_ref()]),
             Expr::Nested(inner) => rest.push(inner),
             other => {
-                for expr in field_equalities(other).unwrap_or_else(|| vec![other.clone()]) {
+                let shared = shared_equalities(other);
+                for expr in field_equalities(other).unwrap_or_else(|| vec![other.clone()]).into_iter().chain(shared) {
                     let mut names = Names { scope, items: ItemSet::NONE };
                     let _ = expr.visit(&mut names);
                     out.push(Conjunct { expr, items: names.items, own });
                 }
             }
+        }
+    }
+    out
+}
+
+/// Equalities of columns that each branch of an OR asks for: `a = b AND c OR a = b AND d` is true only where `a = b` is. They may join.
+fn shared_equalities(expr: &Expr) -> Vec<Expr> {
+    let mut branches = Vec::new();
+    let mut rest = vec![expr];
+    while let Some(expr) = rest.pop() {
+        match expr {
+            Expr::BinaryOp { left, op: BinaryOperator::Or, right } => rest.extend([right.as_ref(), left.as_ref()]),
+            Expr::Nested(inner) => rest.push(inner),
+            branch => branches.push(branch),
+        }
+    }
+    let (Some(first), true) = (branches.first(), branches.len() > 1) else { return Vec::new() };
+    let mut shared = column_equalities(first);
+    for branch in &branches[1..] {
+        if shared.is_empty() {
+            break;
+        }
+        let here = column_equalities(branch);
+        shared.retain(|equality| here.contains(equality));
+    }
+    shared.into_iter().cloned().collect()
+}
+
+/// The conjuncts of an expression that say that two columns are equal.
+fn column_equalities(expr: &Expr) -> Vec<&Expr> {
+    let is_column = |expr: &Expr| matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_));
+    let mut out = Vec::new();
+    let mut rest = vec![expr];
+    while let Some(expr) = rest.pop() {
+        match expr {
+            Expr::BinaryOp { left, op: BinaryOperator::And, right } => rest.extend([right.as_ref(), left.as_ref()]),
+            Expr::Nested(inner) => rest.push(inner),
+            Expr::BinaryOp { left, op: BinaryOperator::Eq, right } if is_column(left) && is_column(right) => {
+                out.push(expr);
+            }
+            _ => {}
         }
     }
     out

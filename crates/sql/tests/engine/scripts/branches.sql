@@ -41,3 +41,16 @@ SELECT i, i IN (SELECT CASE WHEN u.k = 1 THEN u.i ELSE (SELECT 1/(v.k - 2) FROM 
 -- 1|t
 -- 2|t
 -- 3|NULL
+--- An equality that each branch of an OR asks for joins.
+CREATE TABLE p (pk int PRIMARY KEY, brand text);
+CREATE TABLE l (lk int, qty int);
+INSERT INTO p SELECT i, CASE WHEN i % 2 = 0 THEN 'even' ELSE 'odd' END FROM generate_series(1, 500) i;
+INSERT INTO l SELECT i % 700, i % 10 FROM generate_series(1, 3000) i;
+SELECT count(*), sum(qty) FROM l, p WHERE (pk = lk AND brand = 'even' AND qty < 3) OR (pk = lk AND brand = 'odd' AND qty > 7) OR (brand = 'odd' AND (pk = lk) AND qty = 5);
+-- 880|3520
+SELECT count(*) FROM l LEFT JOIN p ON (pk = lk AND qty = 1) OR (pk = lk AND qty = 2) WHERE pk IS NULL;
+-- 2560
+SELECT count(*) FROM l JOIN p ON (pk = lk AND qty = 1) OR (pk = lk + 1 AND qty = 2);
+-- 440
+SELECT count(*) FROM p a JOIN p b ON (a.pk = b.pk AND a.brand = 'odd') OR (a.pk = b.pk AND NULL) OR (b.pk = a.pk AND a.brand = 'even' AND b.pk < 10);
+-- 254
