@@ -196,15 +196,12 @@ impl<'a> Planner<'a> {
             let message = "WITH clause containing a data-modifying statement must be at the top level";
             return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
         }
-        if !(recursive && !named(&cte.query, &[name.to_string()]).is_empty()) || writes(&cte.query) {
+        if !recursive || writes(&cte.query) || named(&cte.query, &[name.to_string()]).is_empty() {
             return self.plan(&Statement::Query(cte.query.clone()), text);
         }
         let mut query = whole(name, &self.context.pace)?;
         let with_token = ast::helpers::attached_token::AttachedToken::empty();
-        let mut cte = cte.clone();
-        // Its columns get their names outside, too.
-        cte.alias = TableAlias { ..cte.alias };
-        query.with = Some(With { with_token, recursive: true, cte_tables: vec![cte] });
+        query.with = Some(With { with_token, recursive: true, cte_tables: vec![cte.clone()] });
         self.plan(&Statement::Query(Box::new(query)), text)
     }
 
