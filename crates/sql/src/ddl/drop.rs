@@ -84,7 +84,7 @@ impl Run<'_> {
                 if let Some((table, column)) = sequence.owner {
                     self.release_sequence(table, column, &sequence.name, cascade)?;
                 }
-                self.release_defaults(&sequence, cascade)?;
+                self.release_defaults(sequence, cascade)?;
                 self.touch().remove_relation(sequence.id)
             }
         }

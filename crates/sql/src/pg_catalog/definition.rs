@@ -154,7 +154,10 @@ pub(super) fn default_text(column: &Column, path: &[String]) -> Option<String> {
 fn sequence_schema(text: &str) -> Option<(String, &str, &str)> {
     let at = text.find("nextval('")? + "nextval(".len();
     let rest = &text[at + 1..];
-    let end = if rest.starts_with('"') { rest[1..].find("\".")? + 2 } else { rest.find('.')? };
+    let end = match rest.strip_prefix('"') {
+        Some(quoted) => quoted.find("\".")? + 2,
+        None => rest.find('.')?,
+    };
     let schema = split_name(&rest[..end]).ok()?.pop()?;
     Some((schema, &text[..at], &rest[end + 1..]))
 }

@@ -247,7 +247,7 @@ fn misread(text: &str) -> Result<Vec<Range<usize>>, Unread> {
     let bytes = text.as_bytes();
     let mut walk = Walk { bytes, at: 0, junk: None, cuts: Vec::new(), together: Together::default() };
     let mut found = Vec::new();
-    while let Some(operator) = walk.next() {
+    for operator in walk.by_ref() {
         let followed = bytes.get(operator.end).is_some_and(|byte| is_part(*byte));
         if followed || (operator.len() > 1 && !KNOWN.contains(&&text[operator.clone()])) {
             found.push(operator);
