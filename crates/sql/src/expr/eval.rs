@@ -329,7 +329,6 @@ pub(super) fn build_array(items: Vec<Value>, element: &SqlType) -> Result<Value,
     Ok(Value::Array(Arc::new(Array { element: element.clone(), dimensions, values })))
 }
 
-/// An element of an array: NULL outside its bounds, or if the number of indexes is not that of dimensions.
 /// A name is an array of the bytes that it has room for, from 0.
 fn name_byte(name: &str, indexes: &[Value]) -> Value {
     let place = match indexes {
@@ -344,6 +343,7 @@ fn name_byte(name: &str, indexes: &[Value]) -> Value {
     }
 }
 
+/// An element of an array: NULL outside its bounds, or if the number of indexes is not that of dimensions.
 fn subscript(array: &Value, indexes: &[Value]) -> Value {
     let array = match array {
         Value::Array(array) => array,
