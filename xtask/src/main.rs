@@ -34,6 +34,7 @@ cargo x <command>
   soak [opts]            a mixed load on a node with little memory, then none: it stays within it, and does not grow while idle
                          --memory SIZE  the node's (1GiB)
                          --minutes N    of load (60), and a sixth of it without
+                         --only WORKER  those whose names begin so: updates, COPY, sorts, hashes, deletes, crowd
                          --binary PATH  that program, not the one that is built here
   tools [NAME..] [opts]  installs drivers, ORMs, migration tools and job queues below target/tools, and runs the quick
                          start of each (tests/tools/) on a node of its own (see docs/tools.md)

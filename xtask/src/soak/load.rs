@@ -42,7 +42,7 @@ pub const WORKERS: [Worker; 8] = [
     Worker { name: "sorts", round: sort },
     Worker { name: "hashes", round: hash },
     Worker { name: "deletes", round: delete },
-    Worker { name: "a crowd", round: crowd },
+    Worker { name: "crowd", round: crowd },
 ];
 
 /// Makes the tables.

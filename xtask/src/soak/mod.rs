@@ -19,6 +19,8 @@ use std::time::{Duration, Instant};
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// A line is printed so often.
 const SAY_EVERY: Duration = Duration::from_secs(60);
+/// And where the node has so much more than ever before.
+const SAID_GROWTH_BYTES: u64 = 64 << 20;
 /// The time without load is this part of the time with it.
 const IDLE_PART: u32 = 6;
 
@@ -27,10 +29,13 @@ struct Options {
     memory: String,
     length: Duration,
     binary: Option<PathBuf>,
+    /// Workers whose names begin so; empty: all.
+    only: String,
 }
 
 fn parse(args: &[String]) -> Result<Options, String> {
-    let mut options = Options { memory: "1GiB".into(), length: Duration::from_secs(3600), binary: None };
+    let mut options =
+        Options { memory: "1GiB".into(), length: Duration::from_secs(3600), binary: None, only: String::new() };
     let mut args = args.iter();
     while let Some(flag) = args.next() {
         let value = args.next().ok_or_else(|| format!("{flag} needs a value"))?;
@@ -42,6 +47,7 @@ fn parse(args: &[String]) -> Result<Options, String> {
                 options.length =
                     Duration::try_from_secs_f64(minutes * 60.0).map_err(|e| format!("--minutes {value}: {e}"))?;
             }
+            "--only" => options.only = value.clone(),
             "--binary" => options.binary = Some(PathBuf::from(value)),
             _ => return Err(format!("unknown option {flag}")),
         }
@@ -71,8 +77,11 @@ fn run(options: &Options, binary: &std::path::Path, dir: &std::path::Path) -> Re
     load::prepare(&url)?;
     let stop = AtomicBool::new(false);
     let (busy, done) = std::thread::scope(|scope| {
-        let workers: Vec<_> =
-            load::WORKERS.iter().map(|worker| (worker.name, scope.spawn(|| worker.run(&url, &stop)))).collect();
+        let workers: Vec<_> = load::WORKERS
+            .iter()
+            .filter(|worker| worker.name.starts_with(&options.only))
+            .map(|worker| (worker.name, scope.spawn(|| worker.run(&url, &stop))))
+            .collect();
         let busy = look(&node, options.length, "under load");
         stop.store(true, Ordering::Relaxed);
         let done: Vec<_> = workers.into_iter().map(|(name, worker)| (name, worker.join())).collect();
@@ -87,8 +96,9 @@ fn run(options: &Options, binary: &std::path::Path, dir: &std::path::Path) -> Re
         );
     }
     let idle = look(&node, options.length / IDLE_PART, "idle")?;
-    text += &judge::judge(&busy?, &idle, limit)?;
-    Ok(text)
+    let verdict = judge::judge(&busy?, &idle, limit);
+    eprint!("{text}");
+    verdict
 }
 
 fn metric(node: &Node, name: &str) -> Result<u64, String> {
@@ -97,16 +107,29 @@ fn metric(node: &Node, name: &str) -> Result<u64, String> {
     value.ok_or_else(|| format!("the node does not say {name}"))
 }
 
+/// What the node says that it holds, mebibytes.
+fn holds(node: &Node) -> Result<String, String> {
+    let page = node.get("/metrics")?;
+    let sizes = page.lines().filter(|line| line.starts_with("store_") || line.starts_with("memory_"));
+    let size = |line: &str| {
+        let (name, bytes) = line.split_once("_bytes ")?;
+        Some(format!("{name} {}", bytes.parse::<u64>().ok()? >> 20))
+    };
+    Ok(sizes.filter_map(size).collect::<Vec<_>>().join(", "))
+}
+
 /// Looks at the node's memory for so long.
 fn look(node: &Node, length: Duration, what: &str) -> Result<Vec<Sample>, String> {
-    let (began, mut said, mut samples) = (Instant::now(), Instant::now(), Vec::new());
+    let (began, mut said, mut said_bytes, mut samples) = (Instant::now(), Instant::now(), 0, Vec::new());
     loop {
         let sample =
             Sample { at_seconds: began.elapsed().as_secs(), resident_bytes: process::resident_bytes(node.pid())? };
         samples.push(sample);
-        if said.elapsed() >= SAY_EVERY {
-            said = Instant::now();
-            eprintln!("{what}: {} s, {} MiB", sample.at_seconds, sample.resident_bytes >> 20);
+        if said.elapsed() >= SAY_EVERY || sample.resident_bytes > said_bytes + SAID_GROWTH_BYTES {
+            (said, said_bytes) = (Instant::now(), sample.resident_bytes.max(said_bytes));
+            // One that is too busy to say is still looked at.
+            let holds = holds(node).unwrap_or_else(|why| why);
+            eprintln!("{what}: {} s, {} MiB: {holds}", sample.at_seconds, sample.resident_bytes >> 20);
         }
         if began.elapsed() >= length {
             return Ok(samples);
