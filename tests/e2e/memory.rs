@@ -24,6 +24,8 @@ fn one_setting_is_shared_out_and_shown() {
         "the process holds something"
     );
     assert_eq!(node.metric("memory_limit_bytes"), Some(f64::from(128 << 20)));
+    let status = std::fs::read_to_string(format!("/proc/{}/status", node.pid())).unwrap();
+    assert!(!status.contains("THP_enabled:\t1"), "the system fills up no pages that nobody asked for");
     assert!(node.get("/health").contains("\"memory_bytes\":134217728") && node.log().contains("memory_mib total=128"));
 }
 

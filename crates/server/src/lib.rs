@@ -16,11 +16,12 @@ pub mod log;
 pub mod memory;
 pub mod metrics;
 pub mod privacy;
+pub mod purge;
 pub mod registry;
 pub mod server;
 pub mod store_dir;
 pub mod wire;
 
-pub use memory::{Memory, Shares};
+pub use memory::{Allocator, Memory, Shares};
 pub use server::{NodeView, Options, Server, StartError};
 pub use store_dir::StoreDir;

@@ -111,6 +111,23 @@ pub fn resident_bytes() -> Option<u64> {
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
+/// How the allocator is asked for what was freed: the binary knows which one it has. By itself an allocator keeps pages for a next time
+/// that may never come.
+#[derive(Clone, Copy, Debug)]
+pub struct Allocator {
+    /// The calling thread's empty pages are for all threads. Cheap: for a session that has done something large.
+    pub tidy: fn(),
+    /// Empty pages go back to the system.
+    pub give_back: fn(),
+}
+
+impl Default for Allocator {
+    /// One that gives back by itself.
+    fn default() -> Self {
+        Allocator { tidy: || {}, give_back: || {} }
+    }
+}
+
 /// What the parts of a node share.
 #[derive(Debug)]
 pub struct Memory {
@@ -120,15 +137,18 @@ pub struct Memory {
     pub queries: Arc<MemoryPool>,
     /// Of messages.
     pub messages: Arc<MessageBudget>,
+    /// For what was freed.
+    pub allocator: Allocator,
 }
 
 impl Memory {
-    /// One with these bounds. `give_back` asks the allocator for what was freed: the binary knows its allocator.
-    pub fn new(shares: Shares, give_back: fn()) -> Arc<Memory> {
+    /// One with these bounds.
+    pub fn new(shares: Shares, allocator: Allocator) -> Arc<Memory> {
         Arc::new(Memory {
             shares,
             queries: MemoryPool::new(shares.queries_bytes),
-            messages: MessageBudget::new(shares.messages_bytes, give_back),
+            messages: MessageBudget::new(shares.messages_bytes, allocator.give_back),
+            allocator,
         })
     }
 

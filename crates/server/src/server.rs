@@ -3,8 +3,9 @@
 use crate::connection::Shared;
 use crate::garbage::Collector;
 use crate::http::{self, Handler, Page};
-use crate::memory::{Memory, Shares};
+use crate::memory::{Allocator, Memory, Shares};
 use crate::metrics::{MetricsText, WireMetrics};
+use crate::purge::Purger;
 use crate::registry::Registry;
 use crate::{listener, log};
 use sql::Database;
@@ -40,7 +41,7 @@ impl Default for Options {
             http_addr: "127.0.0.1:8080".into(),
             connections_max: 600,
             insecure: false,
-            memory: Memory::new(Shares::default(), || {}),
+            memory: Memory::new(Shares::default(), Allocator::default()),
         }
     }
 }
@@ -96,6 +97,7 @@ pub struct Server {
     http_addr: SocketAddr,
     http_stop: Arc<AtomicBool>,
     garbage: Collector,
+    _purge: Purger,
 }
 
 impl Server {
@@ -107,17 +109,18 @@ impl Server {
         let (sql, sql_addr) = bind(&options.listen_addr, "--listen-addr", options.insecure)?;
         let (http, http_addr) = bind(&options.http_addr, "--http-addr", options.insecure)?;
         let registry = Registry::new(options.connections_max);
-        let messages = options.memory.messages.clone();
-        let shared = Arc::new(Shared { db, registry, metrics: WireMetrics::default(), messages });
+        let memory = options.memory.clone();
+        let shared = Arc::new(Shared { db, registry, metrics: WireMetrics::default(), memory });
         let http_stop = Arc::new(AtomicBool::new(false));
         http::serve(http, pages(shared.clone(), node), http_stop.clone()).map_err(StartError::Thread)?;
         let garbage = Collector::start(shared.db.clone()).map_err(StartError::Thread)?;
+        let purge = Purger::start(options.memory.allocator).map_err(StartError::Thread)?;
         listener::listen(sql, shared.clone()).map_err(StartError::Thread)?;
         log::info(
             "listening",
             &[("sql", &sql_addr), ("http", &http_addr), ("connections_max", &options.connections_max)],
         );
-        Ok(Server { shared, sql_addr, http_addr, http_stop, garbage })
+        Ok(Server { shared, sql_addr, http_addr, http_stop, garbage, _purge: purge })
     }
 
     /// Where SQL is spoken.

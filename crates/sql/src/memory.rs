@@ -7,6 +7,7 @@
 //! Invariant: the pool has given a budget at least what that holds beyond its own bytes, and gets everything back when the budget goes.
 
 use crate::{SqlError, SqlState};
+use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -16,6 +17,16 @@ const CHUNK_BYTES: usize = 1 << 20;
 pub const OWN_BYTES: usize = 256 << 10;
 /// A budget that has so much too much gives it back before its end.
 const SPARE_BYTES_MAX: usize = 4 * CHUNK_BYTES;
+
+thread_local! {
+    static HELD_MUCH: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether a statement of this thread has held more than [`OWN_BYTES`] since this was last asked: what it freed may still be with the
+/// thread's allocator.
+pub fn held_much() -> bool {
+    HELD_MUCH.replace(false)
+}
 
 /// The memory of all statements together.
 #[derive(Debug)]
@@ -115,6 +126,7 @@ impl MemoryBudget {
         }
         let chunks = missing.next_multiple_of(CHUNK_BYTES);
         let taken = [chunks, missing].into_iter().find(|bytes| self.pool.take(*bytes));
+        HELD_MUCH.set(true);
         self.reserved_bytes.fetch_add(taken.unwrap_or(0), Relaxed);
         taken.is_some()
     }
@@ -153,6 +165,7 @@ mod tests {
         budget.take(OWN_BYTES).unwrap();
         let refused = budget.take(1).unwrap_err();
         assert_eq!((refused.state, pool.used_bytes()), (SqlState::OUT_OF_MEMORY, 0));
+        assert!(held_much() && !held_much(), "it was said once");
         assert!(refused.message.contains("all sessions") && refused.hint.as_deref().unwrap().contains("--memory"));
         budget.give(OWN_BYTES);
         budget.take(OWN_BYTES).unwrap();

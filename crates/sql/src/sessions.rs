@@ -12,6 +12,7 @@
 //! 2. No lock of this module is held while another is taken, or while anything waits.
 
 use crate::advisory::{AdvisoryLocks, LocalLocks};
+use crate::identifier;
 use crate::progress::Progress;
 use crate::transaction::{Interrupt, Wait};
 use clock::Timestamp;
@@ -61,7 +62,7 @@ impl SessionState {
 pub struct Activity {
     /// What it is doing.
     pub state: SessionState,
-    /// The present statement, or the last one.
+    /// The present statement, or the last one; its beginning, where it is longer than [`SHOWN_QUERY_BYTES_MAX`].
     pub query: Option<Arc<str>>,
     /// When its block or statement began; none between transactions.
     pub transaction_us: Option<i64>,
@@ -237,7 +238,9 @@ impl Backend {
     pub(crate) fn begins(&self, query: &Arc<str>, now_us: i64, transaction_us: i64) {
         let mut activity = self.activity.lock();
         activity.state = SessionState::Active;
-        activity.query = Some(query.clone());
+        // A session that is idle for long does not keep the whole of a large one.
+        let long = query.len() > SHOWN_QUERY_BYTES_MAX;
+        activity.query = Some(if long { identifier::cut(query, SHOWN_QUERY_BYTES_MAX).into() } else { query.clone() });
         activity.transaction_us = Some(transaction_us);
         activity.query_us = Some(now_us);
         activity.changed_us = Some(now_us);

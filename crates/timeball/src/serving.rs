@@ -51,7 +51,7 @@ impl Serving {
         let poller = clock.needs_polling().then(|| clock.start_poller(log_event));
         let poller = poller.transpose().map_err(|e| e.to_string())?;
         log_clock(&clock);
-        let memory = Memory::new(options.shares, crate::give_back_memory);
+        let memory = Memory::new(options.shares, crate::ALLOCATOR_REQUESTS);
         log_memory(&memory);
         let node = open_node(&store, clock, options, &memory)?;
         let sql = sql_options(options, &memory);

@@ -31,12 +31,24 @@ pub struct Conversation<'a> {
     skipping: bool,
     /// The COPY under way came by a simple query: its end is answered with ReadyForQuery.
     copy_is_simple: bool,
+    /// A large message was handled since the client was last waited for.
+    large: bool,
 }
+
+/// From this size on what a message made is worth the allocator's attention: beyond it texts are not cached, so all of it was freed.
+const LARGE_MESSAGE_BYTES: usize = 16 << 10;
 
 impl<'a> Conversation<'a> {
     /// A conversation that has not begun.
     pub fn new(session: Session, stream: &'a TcpStream, metrics: &'a WireMetrics) -> Self {
-        Conversation { session, outbox: Outbox::new(stream), metrics, skipping: false, copy_is_simple: false }
+        Conversation {
+            session,
+            outbox: Outbox::new(stream),
+            metrics,
+            skipping: false,
+            copy_is_simple: false,
+            large: false,
+        }
     }
 
     /// Tells the client that it is in.
@@ -60,6 +72,11 @@ impl<'a> Conversation<'a> {
     /// Whether another session has ended this one: what is to be said of it is said when the connection closes.
     pub fn is_ended(&self) -> bool {
         self.session.is_ended()
+    }
+
+    /// Whether something large was done since this was last asked; not within a COPY, which goes on as large as it is.
+    pub fn was_large(&mut self) -> bool {
+        !self.session.in_copy() && (std::mem::take(&mut self.large) | sql::memory::held_much())
     }
 
     /// For the socket's receive timeout.
@@ -94,6 +111,7 @@ impl<'a> Conversation<'a> {
         if self.skipping && !matches!(tag, b'S' | b'X') {
             return Ok(Flow::Next);
         }
+        self.large |= body.len() >= LARGE_MESSAGE_BYTES;
         match frontend::read(tag, body) {
             Ok(Frontend::Terminate) => return Ok(Flow::Goodbye),
             Ok(message) if self.session.in_copy() => self.copying(&message, tag)?,

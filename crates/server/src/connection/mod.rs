@@ -12,11 +12,11 @@
 mod conversation;
 mod handshake;
 
+use crate::memory::Memory;
 use crate::metrics::WireMetrics;
 use crate::registry::{Registry, Ticket};
 use crate::wire::Inbox;
 use crate::wire::backend::{self, Severity};
-use crate::wire::budget::MessageBudget;
 use crate::wire::inbox::InboxError;
 use crate::{log, wire};
 use conversation::{Conversation, Flow};
@@ -39,8 +39,8 @@ pub struct Shared {
     pub registry: Arc<Registry>,
     /// What the wire counts.
     pub metrics: WireMetrics,
-    /// What messages hold.
-    pub messages: Arc<MessageBudget>,
+    /// What messages hold, and the allocator.
+    pub memory: Arc<Memory>,
 }
 
 /// Serves one connection to its end.
@@ -131,7 +131,7 @@ pub fn fatal(mut stream: &TcpStream, error: &SqlError) {
 }
 
 fn converse(shared: &Shared, stream: &TcpStream, ticket: &Ticket) -> Result<(), End> {
-    let mut inbox = Inbox::new(shared.messages.clone());
+    let mut inbox = Inbox::new(shared.memory.messages.clone());
     let said = handshake::run(&mut inbox, stream, shared, ticket);
     if ticket.gave_way() {
         shared.metrics.refused.fetch_add(1, Relaxed);
@@ -163,6 +163,10 @@ fn converse(shared: &Shared, stream: &TcpStream, ticket: &Ticket) -> Result<(), 
             if shared.registry.is_draining() {
                 return Err(End::Inbox(InboxError::Closed));
             }
+            if conversation.was_large() {
+                inbox.tidy();
+                (shared.memory.allocator.tidy)();
+            }
             idle.begin(stream, conversation.idle_timeout_ms(), conversation.snapshot_left_ms());
         }
         let message = loop {
@@ -180,7 +184,7 @@ fn converse(shared: &Shared, stream: &TcpStream, ticket: &Ticket) -> Result<(), 
             }
         };
         if message.is_dropped {
-            conversation.too_large(message.tag, shared.messages.limit_bytes())?;
+            conversation.too_large(message.tag, shared.memory.messages.limit_bytes())?;
             continue;
         }
         match conversation.handle(message.tag, inbox.body(&message), inbox.peek())? {

@@ -3,7 +3,7 @@
 use super::log::Driver;
 use super::node_clock::NodeClock;
 use super::{Inner, KvNode, MemoryLog, RecordLog, disk_log, maintenance, timer, writer};
-use crate::memory::{Memory, Shares};
+use crate::memory::{Allocator, Memory, Shares};
 use bytes::Bytes;
 use clocksource::ClockSource;
 use node::{Input, Node, NodeOptions, Record};
@@ -32,7 +32,7 @@ impl Default for KvOptions {
         KvOptions {
             node: NodeOptions::default(),
             gc_ttl_seconds: RETENTION_SECONDS,
-            memory: Memory::new(Shares::default(), || {}),
+            memory: Memory::new(Shares::default(), Allocator::default()),
             scratch_dir: None,
         }
     }

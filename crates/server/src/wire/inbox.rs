@@ -97,6 +97,14 @@ impl Inbox {
         self.budget.give(std::mem::take(&mut self.taken_bytes));
     }
 
+    /// Gives back what it grew by, where nothing is in it.
+    pub fn tidy(&mut self) {
+        if self.start == self.end && self.buffer.len() > CHUNK_BYTES {
+            (self.start, self.end) = (0, 0);
+            self.shrink();
+        }
+    }
+
     /// The bytes received and not yet consumed.
     fn pending(&self) -> &[u8] {
         &self.buffer[self.start..self.end]

@@ -1,0 +1,76 @@
+//! Gives memory that was freed back to the system, also while nothing happens.
+//!
+//! An allocator that delays this looks at what it has delayed when it is next asked for something. A node that nobody asks anything would
+//! keep what its last work had freed: gigabytes, after a crowd of clients. So a thread asks for it now and then.
+
+use crate::memory::Allocator;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// The time between two requests. What is freed and used again within it costs nothing.
+const PURGE_EVERY: Duration = Duration::from_secs(10);
+
+/// The thread; it ends when the value is dropped.
+pub struct Purger {
+    stopped: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Purger {
+    /// Starts it.
+    ///
+    /// # Errors
+    /// The system's, if no thread can be started.
+    pub fn start(allocator: Allocator) -> std::io::Result<Purger> {
+        Purger::start_every(allocator, PURGE_EVERY)
+    }
+
+    fn start_every(allocator: Allocator, every: Duration) -> std::io::Result<Purger> {
+        let stopped = Arc::new(AtomicBool::new(false));
+        let stop = stopped.clone();
+        let run = move || {
+            while !stop.load(SeqCst) {
+                (allocator.give_back)();
+                std::thread::park_timeout(every);
+            }
+        };
+        let thread = std::thread::Builder::new().name("purge".into()).spawn(run)?;
+        Ok(Purger { stopped, thread: Some(thread) })
+    }
+}
+
+impl Drop for Purger {
+    fn drop(&mut self) {
+        self.stopped.store(true, SeqCst);
+        if let Some(thread) = self.thread.take() {
+            thread.thread().unpark();
+            let _ = thread.join();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicUsize;
+
+    static ASKED: AtomicUsize = AtomicUsize::new(0);
+
+    #[test]
+    fn freed_memory_is_asked_for_again_and_again() {
+        let give_back = || {
+            ASKED.fetch_add(1, SeqCst);
+        };
+        let purger =
+            Purger::start_every(Allocator { give_back, ..Allocator::default() }, Duration::from_millis(1)).unwrap();
+        while ASKED.load(SeqCst) < 3 {
+            std::thread::yield_now();
+        }
+        drop(purger);
+        let asked = ASKED.load(SeqCst);
+        std::thread::yield_now();
+        assert_eq!(ASKED.load(SeqCst), asked, "it has ended");
+    }
+}
