@@ -6,7 +6,7 @@
 use bytes::Bytes;
 use clocksource::{Clock, ClockSource};
 use server::kv::{KvNode, KvOptions};
-use server::memory::{Memory, Shares};
+use server::memory::{Allocator, Memory, Shares};
 use sql::transaction::{Admin, BeginOptions, Consistency, Isolation, LockWait, ScanRequest};
 use sql::{Kv, KvError};
 use std::path::{Path, PathBuf};
@@ -236,7 +236,7 @@ fn an_interrupt_and_a_timeout_end_a_lock_wait() {
 fn writes_take_no_more_memory_than_there_is() {
     const MIB: usize = 1 << 20;
     let shares = Shares { queries_bytes: 4 * MIB, ..Shares::default() };
-    let options = KvOptions { memory: Memory::new(shares, || {}), ..KvOptions::default() };
+    let options = KvOptions { memory: Memory::new(shares, Allocator::default()), ..KvOptions::default() };
     let kv = KvNode::in_memory(clock("same-host"), options).unwrap();
     let fill = |bytes: usize| {
         let mut txn = kv.begin(&BeginOptions::default()).unwrap();
