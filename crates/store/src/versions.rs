@@ -81,7 +81,7 @@ pub const FROZEN_LAYERS_MAX: usize = 4;
 /// Twice what makes the engine merge, so that it always has work while a flush may go on.
 pub const UNMERGED_RUNS_MAX: usize = 8;
 /// Default of [`VersionsConfig::hot_after`].
-pub const HOT_AFTER: usize = 64;
+pub const HOT_AFTER: usize = 32;
 /// Default of [`VersionsConfig::bucket_shift`]: about 9 seconds.
 pub const BUCKET_SHIFT: u32 = 35;
 /// This part of the cache's bytes at most goes to hot spans, where there are any.

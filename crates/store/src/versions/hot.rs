@@ -31,8 +31,6 @@ use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// A scan that passes more than this many times what it gives, and [`super::VersionsConfig::hot_after`] entries more, is worth a hot span.
-const COSTLY_FACTOR: usize = 2;
 /// Entries of a span: two that meet grow together up to here. One that grows far beyond by writes is given up.
 const SPAN_ENTRIES_MAX: usize = 2048;
 const SPAN_ENTRIES_LIMIT: usize = 8 * SPAN_ENTRIES_MAX;
@@ -90,9 +88,10 @@ fn cost(key: &[u8], version: &Version) -> usize {
     key.len() + version.value.as_ref().map_or(0, Bytes::len) + ENTRY_OVERHEAD
 }
 
-/// Whether a scan that passed so many entries and gave so many is worth a hot span.
+/// Whether a scan that passed so many entries and gave so many is worth a hot span: half as much again, and `entries`
+/// ([`super::VersionsConfig::hot_after`]) more. Rows that were updated since the last flush stand in memory and in the engine: they count.
 pub(super) fn is_costly(passed: usize, given: usize, entries: usize) -> bool {
-    passed > COSTLY_FACTOR * given + entries
+    passed > given + given / 2 + entries
 }
 
 impl HotSpans {
