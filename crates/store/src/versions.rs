@@ -496,6 +496,11 @@ impl<E: Engine> Versions<E> {
         self.cache.bytes() + self.hot.bytes()
     }
 
+    /// Hot spans, for figures.
+    pub fn hot_spans(&self) -> usize {
+        self.hot.len()
+    }
+
     /// Bytes of them in hot spans, about.
     pub fn hot_bytes(&self) -> usize {
         self.hot.bytes()

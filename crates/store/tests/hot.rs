@@ -139,3 +139,25 @@ fn one_token_is_seen_once_while_it_moves_and_scans_go_on() {
     });
     assert!(looks.load(Ordering::SeqCst) > 0 && store.hot_bytes() > 0);
 }
+
+/// Workers that skip what others hold read on behind the first row: the stretches between what they make hot are closed.
+#[test]
+fn no_gaps_stay_between_hot_spans() {
+    let store = store();
+    let waiting = 1_000;
+    for n in 0..20_000 {
+        let mut writes: Vec<Write> = vec![(key(n), Some(Bytes::from_static(b"job")))];
+        if n >= waiting {
+            // Not quite in order.
+            writes.insert(0, (key((n - waiting) ^ 3), None));
+        }
+        store.apply(ts(n + 1), &writes);
+        let mut rest = (n > waiting).then(all);
+        for _ in 0..n % 9 {
+            let Some(span) = rest.take() else { break };
+            rest = store.scan(&span, ts(n + 1), false, 1).unwrap().rest;
+        }
+        store.collect(Timestamp::MIN).unwrap();
+    }
+    assert!(store.hot_spans() <= 3, "{} spans", store.hot_spans());
+}

@@ -40,6 +40,8 @@ const FORGET_MIN: usize = 32;
 const ENTRY_OVERHEAD: usize = 120;
 /// What a span costs beside its entries.
 const SPAN_OVERHEAD: usize = 300;
+/// Of the calls of [`HotSpans::trim`], which come often, one in so many looks at all spans.
+const TRIM_EVERY: usize = 20;
 /// Hand steps of one eviction.
 const EVICT_STEPS_MAX: usize = 64;
 
@@ -65,6 +67,7 @@ pub(super) struct HotSpans {
     count: AtomicUsize,
     bytes: AtomicUsize,
     bytes_max: usize,
+    trims: AtomicUsize,
 }
 
 /// What a scan finds where it begins.
@@ -96,7 +99,13 @@ pub(super) fn is_costly(passed: usize, given: usize, entries: usize) -> bool {
 
 impl HotSpans {
     pub fn new(bytes_max: usize) -> Self {
-        HotSpans { spans: RwLock::default(), count: AtomicUsize::new(0), bytes: AtomicUsize::new(0), bytes_max }
+        let [count, bytes, trims] = [const { AtomicUsize::new(0) }; 3];
+        HotSpans { spans: RwLock::default(), count, bytes, bytes_max, trims }
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.count.load(Ordering::Acquire)
     }
 
     /// Bytes held, about.
@@ -355,9 +364,11 @@ impl HotSpans {
         true
     }
 
-    /// Gives up the spans that writes made too large.
+    /// Gives up the spans that writes made too large, and joins those that became small.
     pub fn trim(&self) {
-        if self.count.load(Ordering::Acquire) == 0 {
+        if self.count.load(Ordering::Acquire) == 0
+            || !self.trims.fetch_add(1, Ordering::Relaxed).is_multiple_of(TRIM_EVERY)
+        {
             return;
         }
         let mut spans = self.spans.write();
@@ -365,6 +376,13 @@ impl HotSpans {
         let starts: Vec<Bytes> = spans.iter().filter(|(_, s)| large(s)).map(|(start, _)| start.clone()).collect();
         for start in starts {
             self.remove(&mut spans, &start);
+        }
+        let mut first = spans.keys().next().cloned();
+        while let Some(at) = first {
+            let next =
+                spans.range::<Bytes, _>((Bound::Excluded(&at), Bound::Unbounded)).next().map(|(key, _)| key.clone());
+            let joined = next.as_ref().is_some_and(|next| self.join(&mut spans, &at, next));
+            first = if joined { Some(at) } else { next };
         }
         self.evict(&mut spans, &Bytes::new());
     }

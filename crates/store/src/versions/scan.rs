@@ -24,6 +24,8 @@ pub const CHUNK_BYTES_MAX: usize = 4 << 20;
 /// A chunk ends once it has passed this many entries of the engine, visible or not.
 pub const CHUNK_STEPS_MAX: usize = 65_536;
 
+/// A stretch in front of a hot span with at most this many entries becomes hot, too.
+const GAP_ENTRIES_MAX: usize = 512;
 /// Hot and cold stretches that one chunk goes through.
 const STRETCHES_MAX: usize = 64;
 /// Only a scan of the present, not one that looks back further than this, makes a span hot.
@@ -74,6 +76,7 @@ impl<E: Engine> Versions<E> {
                     rest = if reverse { rest.start..end } else { end..rest.end };
                 }
                 Ahead::Cold(next) => {
+                    let before_hot = next.is_some();
                     let stretch = match next {
                         Some(end) if reverse => end..whole.end.clone(),
                         Some(start) => whole.start.clone()..start,
@@ -88,7 +91,9 @@ impl<E: Engine> Versions<E> {
                         (None, true) => stretch.start.clone(),
                     };
                     let covered = if reverse { end.clone()..stretch.end } else { stretch.start..end.clone() };
-                    if hot::is_costly(chunk.passed, chunk.rows.len(), self.config.hot_after) {
+                    // A gap between hot spans is closed, too: each would be a search of its own in the engine, for ever.
+                    let gap = before_hot && !ended && chunk.passed <= GAP_ENTRIES_MAX;
+                    if gap || hot::is_costly(chunk.passed, chunk.rows.len(), self.config.hot_after) {
                         self.warm(&covered, snapshot)?;
                     }
                     rows.extend(chunk.rows);
