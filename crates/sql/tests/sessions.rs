@@ -537,6 +537,28 @@ fn workers_of_a_queue_do_not_restart_each_other() {
     }
 }
 
+/// An entry of an index is only looked at: the row that it leads to may have left it before the lock.
+#[test]
+fn a_queue_over_an_index_gives_no_row_that_left_it() {
+    let db = open(MemoryKv::new());
+    let (mut a, mut b) = (session(&db), session(&db));
+    run(&mut a, "CREATE TABLE q (id int PRIMARY KEY, state text); CREATE INDEX ON q (state, id)");
+    run(
+        &mut a,
+        "CREATE TABLE other (id int PRIMARY KEY); INSERT INTO q SELECT i, 'ready' FROM generate_series(1, 9) AS g (i)",
+    );
+    for level in ["SERIALIZABLE", "REPEATABLE READ"] {
+        run(&mut a, &format!("BEGIN ISOLATION LEVEL {level}; SELECT 1 FROM other"));
+        run(
+            &mut b,
+            "UPDATE q SET state = 'done' WHERE id IN (SELECT id FROM q WHERE state = 'ready' ORDER BY id LIMIT 2)",
+        );
+        let taken = run(&mut a, "SELECT state FROM q WHERE state = 'ready' ORDER BY id LIMIT 3 FOR UPDATE SKIP LOCKED");
+        assert!(taken.iter().all(|state| state == "ready"), "{level}: {taken:?}");
+        run(&mut a, "ROLLBACK");
+    }
+}
+
 fn details_of(session: &mut Session, sql: &str) -> String {
     let e = session.simple_query(sql, &mut Rows::default()).expect_err(sql);
     format!("{} {}: {}", e.state.as_str(), e.message, e.detail.as_deref().unwrap_or_default())

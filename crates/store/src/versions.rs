@@ -523,7 +523,7 @@ impl<E: Engine> Versions<E> {
         if present.ts <= snapshot {
             return Ok(Some((Version { ts: present.ts, value: present.value }, true)));
         }
-        let past = self.past_at(key, snapshot)?;
+        let past = self.past_at(key, snapshot, present.ts)?;
         Ok(past.map(|past| (Version { ts: past.begin, value: Some(past.value) }, false)))
     }
 

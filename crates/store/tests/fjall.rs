@@ -93,3 +93,33 @@ fn an_ingestion_that_was_not_finished_leaves_nothing() {
     put(&engine, &[("a", Some("2"))]);
     assert_eq!(engine.get(Tree::Past, b"a").unwrap().unwrap(), "2");
 }
+
+/// A past that was dropped is gone from the disk, also when nothing is written after it.
+#[test]
+fn a_dropped_past_gives_its_files_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let engine = FjallEngine::open(dir.path(), options()).unwrap();
+    // Nothing to compress.
+    let noise = |n: u64| (0..64u64).flat_map(move |i| (n * 64 + i).wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes());
+    for run in 0..3u64 {
+        let mut changes = (0..2000u64).map(|n| {
+            let key = Bytes::from([run.to_be_bytes(), n.to_be_bytes()].concat());
+            (key, Some(noise(run * 2000 + n).collect::<Bytes>()))
+        });
+        engine.ingest(Tree::Past, 0, &mut changes).unwrap();
+    }
+    let before = files(dir.path());
+    engine.drop_past_below(&3u64.to_be_bytes()).unwrap();
+    assert!(files(dir.path()) < before / 4, "{} of {before} bytes are left", files(dir.path()));
+    assert!(all(&engine, false).is_empty());
+}
+
+/// Bytes of tables, without fjall's journal, which has its size from the start.
+fn files(dir: &std::path::Path) -> u64 {
+    let size = |entry: std::fs::DirEntry| match entry.metadata().unwrap() {
+        meta if meta.is_dir() => files(&entry.path()),
+        meta if entry.path().parent().unwrap().ends_with("tables") => meta.len(),
+        _ => 0,
+    };
+    std::fs::read_dir(dir).unwrap().map(Result::unwrap).map(size).sum()
+}

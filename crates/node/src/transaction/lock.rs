@@ -24,6 +24,8 @@ impl<E: Engine> Transaction<E> {
     pub fn lock(&mut self, now: &Reading, key: &[u8], mode: LockMode, when: WhenLocked, waker: &Waker) -> Op<bool> {
         let mark = match (when, self.id) {
             (WhenLocked::Skip, Some(id)) => *self.skip_mark.get_or_insert_with(|| self.node.locks.mark(id)),
+            // Its first lock: it may hold it when it asks again, so the mark is set now.
+            (WhenLocked::Skip, None) => *self.skip_mark.get_or_insert(0),
             _ => 0,
         };
         let done = self.lock_newest(now, key, mode, when, waker);

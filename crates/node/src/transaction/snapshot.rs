@@ -133,6 +133,10 @@ impl<E: Engine> Transaction<E> {
         let shared = &self.node.shared;
         let versions = &shared.store.0;
         for seen in self.reads.iter() {
+            // What was deleted after it was seen may be forgotten by now: nobody can say that it is unchanged.
+            if seen.since < versions.collected() {
+                return Poll::Ready(Ok(Some((seen.start.clone(), versions.collected()))));
+            }
             let flying = match &seen.end {
                 None => shared.inflight.on_key(&seen.start, target),
                 Some(end) => {

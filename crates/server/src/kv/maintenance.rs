@@ -23,6 +23,8 @@ const COLLECT_EVERY_NS_MIN: u64 = 500_000_000;
 const FREEZE_EVERY_NS: u64 = 120_000_000_000;
 /// And this often while there is a past to collect: a threshold counts once the engine holds what was before it.
 const FREEZE_EVERY_NS_COLLECTING: u64 = 20_000_000_000;
+/// The present is written anew at most this often, also where that failed.
+const COMPACT_EVERY_NS: u64 = 60_000_000_000;
 /// A node that committed nothing for so long is idle: less garbage is then worth writing the present anew.
 const IDLE_NS: u64 = 30_000_000_000;
 
@@ -146,6 +148,8 @@ struct Compaction {
     running: Option<JoinHandle<()>>,
     /// Commits, and since when there was none.
     quiet: (u64, u64),
+    /// The next one may begin.
+    not_before_ns: u64,
 }
 
 impl Compaction {
@@ -160,9 +164,10 @@ impl Compaction {
         self.running = None;
         let versions = inner.node.versions();
         let idle = now_ns.saturating_sub(self.quiet.1) >= IDLE_NS;
-        if !versions.compaction_due(idle) {
+        if now_ns < self.not_before_ns || !versions.compaction_due(idle) {
             return;
         }
+        self.not_before_ns = now_ns + COMPACT_EVERY_NS;
         let versions = versions.clone();
         // It is not waited for at the end: what it wrote and nobody names is removed by the next start.
         let compact = move || match versions.compact() {
@@ -248,7 +253,7 @@ fn collect_some<E: Engine>(inner: &Inner<E>, full: bool) {
         Err(e) => inner.fail(&e.to_string()),
     }
     if full && versions.garbage().buried > 0 {
-        match versions.engine().reclaim() {
+        match versions.reclaim() {
             Ok(()) => crate::log::info("space was reclaimed", &[("engine_bytes", &versions.engine().disk_bytes())]),
             Err(StoreError::DiskFull) => {
                 crate::log::warning("there is no room to reclaim space: it waits for merges", &[])

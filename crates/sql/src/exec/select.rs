@@ -358,8 +358,10 @@ fn lock_rows(
             false => Ok(None),
         })?;
         let Some(stored) = stored else { return Ok(false) };
+        let level = &select.levels[lock.level];
+        // An entry of an index was looked at, not read: the row may have left it since, and what the index fulfilled is not asked elsewhere.
+        moved |= level.skips && level.path.index != 0;
         if stored != *seen {
-            let level = &select.levels[lock.level];
             let end = level.base + level.access.columns.len();
             level.access.decode(&stored, &level.slots, &mut row[level.base..end])?;
             moved = true;

@@ -242,7 +242,7 @@ fn from_query(
 ) -> Planned<Source> {
     let table = &target.access.table;
     type_items(&mut query, slots, table)?;
-    let materialise = reads(&query, &table.name);
+    let materialise = reads(&query, &table.name, analysis.context);
     let statement = Statement::Query(Box::new(query));
     let mut context = analysis.context.clone();
     context.parameter_hints = analysis.hints();
@@ -277,10 +277,12 @@ fn type_items(query: &mut Query, slots: &[usize], table: &Table) -> Result<(), S
 }
 
 /// Whether a query may read a table (or a view that does): if it names it, or anything that is not a table.
-fn reads(query: &Query, table: &str) -> bool {
-    visit_relations(query, |name| match shape::table_name(name) {
-        Ok((_, name)) if name != table => ControlFlow::Continue(()),
-        _ => ControlFlow::Break(()),
+fn reads(query: &Query, table: &str, context: &PlanContext) -> bool {
+    visit_relations(query, |name| {
+        let other = shape::table_name(name).is_ok_and(|(_, name)| name != table);
+        let stored = super::analysis::stored_relation(name, context);
+        let is_view = stored.is_ok_and(|relation| matches!(*relation, Relation::View(_)));
+        if other && !is_view { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     })
     .is_break()
 }

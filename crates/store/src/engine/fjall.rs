@@ -34,6 +34,10 @@ const BLOCK_BYTES: u32 = 8 * 1024;
 /// What an ingestion needs beside its own size: blocks' heads, an index, the list of tables. It is never begun where it does not fit, for a
 /// failed one leaves files behind until the database is opened anew. That merges have room, too, is seen to by whoever lets writes in.
 const INGESTION_BYTES: u64 = 4 << 20;
+/// A past of at most this size is written anew when a part of it was dropped.
+const PAST_TIDY_BYTES: u64 = 4 << 20;
+/// States of a tree that fjall goes through before it gives up an older one.
+const STATES: usize = 3;
 /// A tree larger than this is left to its merges when space is to be reclaimed: writing all of it anew would take too long.
 const RECLAIM_BYTES_MAX: u64 = 4 << 30;
 
@@ -183,18 +187,23 @@ impl Open {
         if seen.looked || self.database.active_compactions() > 0 {
             return Ok(());
         }
-        // What makes it look is the end of an ingestion. An empty one changes nothing, but leaves its empty table file
-        // behind; its number is the one between ours. Should a merge take numbers just then, the file stays until the
-        // next start.
+        Self::nudge(keyspace)?;
+        seen.looked = true;
+        Ok(())
+    }
+
+    /// Ends an ingestion of nothing, at which fjall looks for merges, and for states of the tree that nobody reads any more.
+    fn nudge(keyspace: &Keyspace) -> Result<(), fjall::Error> {
+        // It changes nothing, but leaves its empty table file behind; its number is the one between ours. Should a merge take numbers just
+        // then, the file stays until the next start.
+        let tree = &keyspace.tree;
         let before = tree.get_next_table_id();
         let empty = keyspace.start_ingestion()?;
         if tree.get_next_table_id() == before + 2 {
             let file = keyspace.path().join(TABLES_DIR).join((before + 1).to_string());
             std::fs::remove_file(file).map_err(fjall::Error::Io)?;
         }
-        empty.finish()?;
-        seen.looked = true;
-        Ok(())
+        empty.finish()
     }
 
     /// Whether fjall has stopped its threads after an error.
@@ -298,6 +307,10 @@ impl Engine for FjallEngine {
 
     fn unmerged_runs(&self) -> usize {
         // A dead database merges nothing: the ingestion that opens it anew must not wait for that.
+        // While the present is written anew nothing else is merged: reads meet more runs meanwhile, but commits go on.
+        if self.compacting.load(Ordering::Acquire) {
+            return 0;
+        }
         let open = self.open.read();
         open.as_ref().filter(|open| !open.is_dead()).map_or(0, |open| {
             let runs = |keyspace: &Keyspace| keyspace.tree.l0_run_count();
@@ -306,6 +319,8 @@ impl Engine for FjallEngine {
     }
 
     fn merge(&self) {
+        // What could not be opened before might be now; who reads next would be told otherwise.
+        let _ = self.revive();
         if let Some(open) = &*self.open.read() {
             // What fails here (a full disk) fails again at the next ingestion, which says it.
             let _ = open.merge();
@@ -323,7 +338,18 @@ impl Engine for FjallEngine {
 
     fn drop_past_below(&self, key: &[u8]) -> Result<(), StoreError> {
         self.with(|open| {
-            open.past.tree.drop_range(..key).map_err(|e| of("dropping the past", &fjall::Error::Storage(e)))
+            let failed = |e: fjall::Error| of("dropping the past", &e);
+            open.past.tree.drop_range(..key).map_err(|e| failed(fjall::Error::Storage(e)))?;
+            // Files go when a later state of the tree is made. Where there is little left, nobody would make one for long.
+            if open.past.disk_space() > PAST_TIDY_BYTES {
+                return Ok(());
+            }
+            // A state is given up once two later ones are known to be read.
+            for _ in 0..STATES {
+                Open::nudge(&open.past).map_err(failed)?;
+                open.past.major_compact().map_err(failed)?;
+            }
+            Ok(())
         })
     }
 
@@ -335,6 +361,10 @@ impl Engine for FjallEngine {
         self.compacting.store(true, Ordering::Release);
         let done = self.with(|open| open.present.major_compact().map_err(|e| of("merging the engine", &e)));
         self.compacting.store(false, Ordering::Release);
+        if done.is_err() {
+            // What it had written is deleted when the database is opened.
+            self.reopen()?;
+        }
         done
     }
 

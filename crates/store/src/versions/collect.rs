@@ -40,7 +40,6 @@ impl<E: Engine> Versions<E> {
     /// # Errors
     /// What the engine says; what was not given back goes with a later call.
     pub fn collect(&self, threshold: Timestamp) -> Result<Timestamp, StoreError> {
-        self.hot.trim();
         self.cache.set_bytes_max(self.config.cache_bytes.saturating_sub(self.hot.bytes()));
         let _writer = self.writer.lock();
         let threshold = self.snapshots.raise(threshold);
@@ -86,10 +85,23 @@ impl<E: Engine> Versions<E> {
     /// # Errors
     /// What the engine says; nothing is lost.
     pub fn compact(&self) -> Result<(), StoreError> {
+        self.counted(|engine| engine.compact())
+    }
+
+    /// Gives back at once what deletions that may go take up, for a full disk ([`Engine::reclaim`]).
+    ///
+    /// # Errors
+    /// What the engine says; nothing is lost.
+    pub fn reclaim(&self) -> Result<(), StoreError> {
+        self.counted(|engine| engine.reclaim())
+    }
+
+    /// Runs what rewrites the present; what had to go before it is gone after it.
+    fn counted(&self, rewrite: impl FnOnce(&E) -> Result<(), StoreError>) -> Result<(), StoreError> {
         let counts = [&self.buried, &self.hidden].map(|count| (count, count.load(Ordering::Relaxed)));
-        self.engine.compact()?;
+        rewrite(&self.engine)?;
         for (count, before) in counts {
-            count.fetch_sub(before, Ordering::Relaxed);
+            let _ = count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |now| Some(now.saturating_sub(before)));
         }
         Ok(())
     }

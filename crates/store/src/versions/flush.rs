@@ -138,6 +138,7 @@ impl<E: Engine> Versions<E> {
     /// # Errors
     /// What the engine says.
     pub fn flush(&self) -> Result<bool, StoreError> {
+        self.hot.trim();
         let _writer = self.writer.lock();
         self.engine.merge();
         if self.engine.unmerged_runs() >= UNMERGED_RUNS_MAX {
@@ -204,7 +205,9 @@ impl<E: Engine> Versions<E> {
             Some((_, Some((least, greatest)))) if &least[..] <= key && key <= &greatest[..] => {}
             _ => return Ok(None),
         }
-        Ok(self.present(key)?.map(|present| Version { ts: present.ts, value: present.value }))
+        // A copy: what the engine gives is a slice of a whole block, which would be held until the layer is written.
+        let copied = |value: Bytes| Bytes::copy_from_slice(&value);
+        Ok(self.present(key)?.map(|present| Version { ts: present.ts, value: present.value.map(copied) }))
     }
 }
 

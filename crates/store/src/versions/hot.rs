@@ -295,6 +295,10 @@ impl Filling<'_> {
     /// Takes in all newest versions of the span's keys, read after it was listed; deletions at or below `floor` are left out.
     pub fn fill(mut self, entries: impl Iterator<Item = (Bytes, Version)>, floor: Timestamp) {
         let mut spans = self.all.spans.write();
+        self.done = true;
+        if !spans.get(&self.start).is_some_and(|listed| Arc::ptr_eq(listed, &self.listed)) {
+            return;
+        }
         {
             let mut hot = self.listed.hot.write();
             let mut added = 0;
@@ -309,10 +313,6 @@ impl Filling<'_> {
             }
             hot.loading = false;
             self.all.grow(&self.listed, added);
-        }
-        self.done = true;
-        if !spans.get(&self.start).is_some_and(|listed| Arc::ptr_eq(listed, &self.listed)) {
-            return;
         }
         let mut start = self.start.clone();
         let before = spans.range::<Bytes, _>(..&start).next_back().map(|(start, _)| start.clone());

@@ -53,21 +53,23 @@ impl Buckets {
         self.0.len()
     }
 
-    /// Those that may hold an end above `after`, in order.
-    fn above(&self, after: Timestamp, shift: u32) -> Vec<Bucket> {
-        self.0.iter().copied().filter(|bucket| bucket.last_end(shift) > after).collect()
+    /// Those that may hold an end above `after` and up to `last`, in order.
+    fn between(&self, after: Timestamp, last: Timestamp, shift: u32) -> Vec<Bucket> {
+        let known = self.0.iter().copied();
+        known.filter(|bucket| bucket.last_end(shift) > after && bucket.number <= last.as_u64() >> shift).collect()
     }
 }
 
 impl<E: Engine> Versions<E> {
-    /// Visits the past versions of `key` that ended above `after`, earliest end first.
+    /// Visits the past versions of `key` that ended above `after` and up to `last` (when its present version began), earliest end first.
     fn past_above(
         &self,
         key: &[u8],
         after: Timestamp,
+        last: Timestamp,
         visit: &mut dyn FnMut(Past) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
-        let buckets = self.buckets.read().above(after, self.config.bucket_shift);
+        let buckets = self.buckets.read().between(after, last, self.config.bucket_shift);
         for bucket in buckets {
             let (mut ended, mut damaged) = (false, false);
             let from = bucket.key(key, after.next());
@@ -90,10 +92,15 @@ impl<E: Engine> Versions<E> {
         Ok(())
     }
 
-    /// The version of `key` that a snapshot sees, where the present one is newer than the snapshot.
-    pub(super) fn past_at(&self, key: &[u8], snapshot: Timestamp) -> Result<Option<Past>, StoreError> {
+    /// The version of `key` that a snapshot sees, where the present one began at `present`, above the snapshot.
+    pub(super) fn past_at(
+        &self,
+        key: &[u8],
+        snapshot: Timestamp,
+        present: Timestamp,
+    ) -> Result<Option<Past>, StoreError> {
         let mut found = None;
-        self.past_above(key, snapshot, &mut |past| {
+        self.past_above(key, snapshot, present, &mut |past| {
             found = Some(past);
             ControlFlow::Break(())
         })?;
@@ -109,7 +116,7 @@ impl<E: Engine> Versions<E> {
         hi: Timestamp,
     ) -> Result<Option<Timestamp>, StoreError> {
         let mut newest = None;
-        self.past_above(key, lo, &mut |past| {
+        self.past_above(key, lo, Timestamp::MAX, &mut |past| {
             if past.begin > hi {
                 return ControlFlow::Break(());
             }
@@ -123,7 +130,7 @@ impl<E: Engine> Versions<E> {
     /// All past versions of `key` that are still there, oldest first.
     pub(super) fn past_of(&self, key: &[u8]) -> Result<Vec<Past>, StoreError> {
         let mut found = Vec::new();
-        self.past_above(key, Timestamp::MIN, &mut |past| {
+        self.past_above(key, Timestamp::MIN, Timestamp::MAX, &mut |past| {
             found.push(past);
             ControlFlow::Continue(())
         })?;

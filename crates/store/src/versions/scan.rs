@@ -32,6 +32,8 @@ const STRETCHES_MAX: usize = 64;
 const PRESENT_US: u64 = 10_000_000;
 /// Deletions younger than this are not forgotten in hot spans: a snapshot that is opened now may lie below them.
 const FORGET_AFTER_US: u64 = 100_000;
+/// Deletions older than this are forgotten in hot spans, whatever snapshot is open.
+const FORGET_LATEST_US: u64 = 2_000_000;
 
 /// Rows of a span at a snapshot.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -114,8 +116,10 @@ impl<E: Engine> Versions<E> {
             return Timestamp::MAX;
         }
         let now = self.layers.read().recent.greatest();
-        let recent = Timestamp::from_u64(now.as_u64().saturating_sub(Timestamp::new(FORGET_AFTER_US, 0).as_u64()));
-        self.snapshots.oldest().map_or(recent, |oldest| recent.min(oldest))
+        let ago = |us| Timestamp::from_u64(now.as_u64().saturating_sub(Timestamp::new(us, 0).as_u64()));
+        // One that is held for long is sent the long way, or it would keep all deletions for everybody.
+        let oldest = self.snapshots.oldest().unwrap_or(Timestamp::MAX);
+        ago(FORGET_AFTER_US).min(oldest).max(ago(FORGET_LATEST_US))
     }
 
     /// Makes a span hot that a scan found costly: reads all that it holds now.
@@ -275,7 +279,7 @@ impl<E: Engine> Versions<E> {
         }
         for place in newer {
             let Some((key, version)) = walk.found.get_mut(place) else { break };
-            *version = match self.past_at(key, snapshot)? {
+            *version = match self.past_at(key, snapshot, version.ts)? {
                 Some(past) => Version { ts: past.begin, value: Some(past.value) },
                 None => Version { ts: Timestamp::MIN, value: None },
             };
