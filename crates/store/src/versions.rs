@@ -191,6 +191,8 @@ pub struct Versions<E> {
     dropped: AtomicU64,
     /// Deletions in the present above the threshold, by bucket.
     graves: Mutex<BTreeMap<u64, u64>>,
+    /// The threshold that deletions go by, as it is on disk.
+    logged: AtomicU64,
     /// Deletions in the present that merges may drop.
     buried: AtomicU64,
     /// Entries of the present that newer ones hide, at most: merges drop them, too, and do not say so.
@@ -212,7 +214,7 @@ impl<E: Engine> Versions<E> {
         config.bucket_shift = header.as_ref().map_or(config.bucket_shift, |header| header.bucket_shift).min(63);
         let header = header.unwrap_or_default();
         let snapshots = Arc::new(Snapshots::default());
-        snapshots.raise(header.collected);
+        snapshots.raise(header.collected.max(header.floor));
         engine.bury(header.collected);
         let buckets = RwLock::new(Buckets::read(&engine)?);
         Ok(Versions {
@@ -226,6 +228,7 @@ impl<E: Engine> Versions<E> {
             dropped: AtomicU64::new(0),
             graves: Mutex::new(header.graves),
             buried: AtomicU64::new(0),
+            logged: AtomicU64::new(header.collected.as_u64()),
             hidden: AtomicU64::new(0),
             snapshots,
             flushed: AtomicU64::new(header.position),
@@ -279,6 +282,10 @@ impl<E: Engine> Versions<E> {
     /// From now on rows are cached. Nobody applies at the same time.
     pub fn end_replay(&self) {
         self.cold.store(false, Ordering::Release);
+    }
+
+    fn logged(&self) -> Timestamp {
+        Timestamp::from_u64(self.logged.load(Ordering::Acquire))
     }
 
     /// Whether a log is being replayed.

@@ -42,23 +42,27 @@ impl<E: Engine> Versions<E> {
     pub fn collect(&self, threshold: Timestamp) -> Result<Timestamp, StoreError> {
         self.cache.set_bytes_max(self.config.cache_bytes.saturating_sub(self.hot.bytes()));
         let _writer = self.writer.lock();
-        let threshold = self.snapshots.raise(threshold);
+        let raised = self.snapshots.raise(threshold);
+        // A full disk may have raised it further; deletions go by what was logged.
+        let threshold = threshold.min(raised).max(self.logged());
         let shift = self.config.bucket_shift;
         // The bucket that the threshold is in waits until it has passed all of it, so that little is written often.
         let aged = Bucket::of(0, threshold.next(), shift);
         if aged.number <= self.dropped.load(Ordering::Acquire) || self.engine.unmerged_runs() >= UNMERGED_RUNS_MAX {
-            return Ok(threshold);
+            return Ok(raised);
         }
         // A start must refuse what this one refuses: the threshold is on disk before anything goes.
         let mut graves = self.graves.lock();
         let header = Header {
             collected: threshold,
+            floor: raised,
             graves: graves.clone(),
             bucket_shift: shift,
             ..Header::read(&self.engine)?.unwrap_or_default()
         };
         self.engine.ingest(Tree::Present, 0, &mut std::iter::once(header.change()))?;
         self.engine.sync()?;
+        self.logged.store(threshold.as_u64(), Ordering::Release);
         self.engine.bury(threshold);
         let kept = graves.split_off(&aged.number);
         let buried: u64 = std::mem::replace(&mut *graves, kept).into_values().sum();
@@ -67,7 +71,7 @@ impl<E: Engine> Versions<E> {
         self.buckets.write().forget(aged);
         self.dropped.store(aged.number, Ordering::Release);
         self.engine.drop_past_below(&aged.lower())?;
-        Ok(threshold)
+        Ok(raised)
     }
 
     /// Whether so many deletions may go that the present is worth being written anew; where the node is `idle`, what newer entries hide

@@ -18,6 +18,8 @@ use std::sync::atomic::Ordering;
 
 /// Version of the header's form.
 const FORMAT: u32 = 2;
+/// What an entry of the present takes beside key and value, about.
+const ENTRY_BYTES: usize = 16;
 /// The class of all versions: how long they are kept is one number so far.
 const CLASS: u8 = 0;
 
@@ -26,7 +28,10 @@ const CLASS: u8 = 0;
 pub(super) struct Header {
     pub position: u64,
     pub max_ts: Timestamp,
+    /// The threshold that was logged: deletions at or below it may go.
     pub collected: Timestamp,
+    /// Snapshots below it are refused: the threshold, or more where a full disk had no room for the past.
+    pub floor: Timestamp,
     /// Deletions that the present holds, by the bucket of their time: what [`Versions::compact`] would free.
     pub graves: BTreeMap<u64, u64>,
     /// How wide the past's buckets are: what it was when the store was made.
@@ -52,7 +57,7 @@ impl Header {
             return Err(corrupt("its checksum does not match"));
         }
         let mut body = raw.slice(..raw.len() - 4);
-        if body.len() < 36 {
+        if body.len() < 44 {
             return Err(corrupt("it is too short"));
         }
         let format = body.get_u32();
@@ -62,13 +67,14 @@ impl Header {
         let position = body.get_u64();
         let max_ts = Timestamp::from_u64(body.get_u64());
         let collected = Timestamp::from_u64(body.get_u64());
+        let floor = Timestamp::from_u64(body.get_u64());
         let bucket_shift = body.get_u32();
         let buckets = body.get_u32() as usize;
         if body.len() / 16 < buckets {
             return Err(corrupt("it is too short"));
         }
         let graves = (0..buckets).map(|_| (body.get_u64(), body.get_u64())).collect();
-        Ok(Some(Header { position, max_ts, collected, graves, bucket_shift, state: body }))
+        Ok(Some(Header { position, max_ts, collected, floor, graves, bucket_shift, state: body }))
     }
 
     pub fn change(&self) -> Change {
@@ -77,6 +83,7 @@ impl Header {
         raw.put_u64(self.position);
         raw.put_u64(self.max_ts.as_u64());
         raw.put_u64(self.collected.as_u64());
+        raw.put_u64(self.floor.as_u64());
         raw.put_u32(self.bucket_shift);
         raw.put_u32(self.graves.len() as u32);
         for (bucket, graves) in &self.graves {
@@ -158,7 +165,11 @@ impl<E: Engine> Versions<E> {
         let past = || -> Result<(), StoreError> {
             if !part.ended.is_empty() {
                 self.buckets.write().add(part.buckets());
-                self.engine.ingest(Tree::Past, layer.bytes, &mut part.past())?;
+                match self.engine.ingest(Tree::Past, layer.bytes, &mut part.past()) {
+                    // A full disk must be able to take deletions: it has no past then, if nobody reads there.
+                    Err(StoreError::DiskFull) if self.snapshots.raise(layer.max_ts) >= layer.max_ts => {}
+                    done => done?,
+                }
                 self.engine.sync()?;
             }
             Ok(())
@@ -173,12 +184,17 @@ impl<E: Engine> Versions<E> {
         let header = Header {
             position: frozen.position,
             max_ts,
-            collected,
+            collected: self.logged(),
+            floor: self.snapshots.collected(),
             graves: after.clone(),
             bucket_shift: self.config.bucket_shift,
             state: frozen.state.clone(),
         };
-        self.engine.ingest(Tree::Present, layer.bytes, &mut std::iter::once(header.change()).chain(part.present()))?;
+        self.engine.ingest(
+            Tree::Present,
+            part.present_bytes(),
+            &mut std::iter::once(header.change()).chain(part.present()),
+        )?;
         self.engine.sync()?;
         *graves = after;
         drop(graves);
@@ -275,6 +291,14 @@ impl<'a> Part<'a> {
             let newest = chain.last()?;
             Some((keys::present(key), Some(Present::encode(newest.ts, newest.value.as_deref()))))
         })
+    }
+
+    /// About what the present's entries take.
+    fn present_bytes(&self) -> usize {
+        let size = |(key, chain): &(&[u8], &Chain)| {
+            key.len() + chain.last().and_then(|v| v.value.as_ref()).map_or(0, Bytes::len) + ENTRY_BYTES
+        };
+        self.chains.iter().map(size).sum()
     }
 
     /// Entries of the present that this one's hide.
