@@ -102,6 +102,11 @@ impl Present {
     }
 }
 
+/// The user key and the version of an entry of the present; `None` where it is none.
+pub fn present_entry(key: &Bytes, entry: Bytes) -> Option<(Bytes, Present)> {
+    user_key(key).zip(Present::decode(entry))
+}
+
 /// Whether an entry of the present is a deletion at or below `threshold`: then nothing says the same.
 pub fn is_grave_below(entry: &[u8], threshold: Timestamp) -> bool {
     match entry.split_first() {

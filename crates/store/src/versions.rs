@@ -442,7 +442,7 @@ impl<E: Engine> Versions<E> {
         let (mut found, mut damaged, mut newer) = (None, None, Vec::new());
         let (from, to) = (keys::present(&span.start), keys::present(&span.end));
         self.engine.scan(Tree::Present, &from, &to, false, &mut |key, entry| {
-            let Some((key, present)) = keys::user_key(&key).zip(Present::decode(entry)) else {
+            let Some((key, present)) = keys::present_entry(&key, entry) else {
                 damaged = Some(damaged_key(&key));
                 return ControlFlow::Break(());
             };
@@ -501,6 +501,11 @@ impl<E: Engine> Versions<E> {
     /// Bytes that the row cache and the hot spans hold, about.
     pub fn cache_bytes(&self) -> usize {
         self.cache.bytes() + self.hot.bytes()
+    }
+
+    /// The row cache may have what hot spans leave.
+    fn share_cache(&self) {
+        self.cache.set_bytes_max(self.config.cache_bytes.saturating_sub(self.hot.bytes()));
     }
 
     /// Hot spans, for figures.

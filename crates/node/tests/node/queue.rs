@@ -5,6 +5,14 @@ use node::{Isolation, LockMode, Transaction, TxnError, WhenLocked};
 use std::task::{Poll, Waker};
 use store::MemoryEngine;
 
+/// Whether a worker gets a row, at once.
+fn take(w: &World, txn: &mut Transaction<MemoryEngine>, key: &[u8]) -> bool {
+    match txn.lock(&w.now(), key, LockMode::Update, WhenLocked::Skip, Waker::noop()) {
+        Poll::Ready(taken) => taken.unwrap(),
+        Poll::Pending => panic!("nothing waits"),
+    }
+}
+
 /// SKIP LOCKED (decision 55): on the way to a row nothing is certified, for a row that is not in the result may have been skipped. The
 /// control looks with an ordinary scan, which is.
 #[test]
@@ -21,21 +29,11 @@ fn a_queue_restarts_nobody_over_rows_that_others_take() {
                 false => txn.scan(&now, &span, false, 2, false, Waker::noop()),
             }
         };
-        let take = |txn: &mut Transaction<MemoryEngine>, key: &[u8]| match txn.lock(
-            &now,
-            key,
-            LockMode::Update,
-            WhenLocked::Skip,
-            Waker::noop(),
-        ) {
-            Poll::Ready(taken) => taken.unwrap(),
-            Poll::Pending => panic!("nothing waits"),
-        };
         for txn in [&mut t1, &mut t2] {
             assert!(matches!(look(txn), Poll::Ready(Ok(chunk)) if chunk.rows.len() == 2));
         }
-        assert!(take(&mut t1, b"q1"));
-        assert!(!take(&mut t2, b"q1") && take(&mut t2, b"q2"));
+        assert!(take(&w, &mut t1, b"q1"));
+        assert!(!take(&w, &mut t2, b"q1") && take(&w, &mut t2, b"q2"));
         for (txn, key) in [(&mut t1, "q1"), (&mut t2, "q2")] {
             assert!(w.get(txn, key).is_some());
             txn.delete(bytes(key)).unwrap();
@@ -68,24 +66,14 @@ fn a_row_that_was_taken_since_the_snapshot_is_skipped() {
         let mut w = World::new();
         w.set(&[("other", "1"), ("mine", "1"), ("q1", "a")]);
         let (mut txn, mut later) = (w.begin(Isolation::Serializable), w.begin(Isolation::Serializable));
-        let ask = |w: &World, txn: &mut Transaction<MemoryEngine>, key: &[u8]| match txn.lock(
-            &w.now(),
-            key,
-            LockMode::Update,
-            WhenLocked::Skip,
-            Waker::noop(),
-        ) {
-            Poll::Ready(taken) => taken.unwrap(),
-            Poll::Pending => panic!("nothing waits"),
-        };
-        assert!(ask(&w, &mut txn, b"mine"));
+        assert!(take(&w, &mut txn, b"mine"));
         if reads {
             w.get(&mut txn, "other");
         }
         w.set(&[("other", "2"), ("q1", "b")]);
-        assert_eq!(ask(&w, &mut txn, b"q1"), !reads);
-        assert_eq!(ask(&w, &mut later, b"q1"), reads, "what is skipped is not held");
-        assert!(!ask(&w, &mut later, b"mine"), "what was held before stays so");
+        assert_eq!(take(&w, &mut txn, b"q1"), !reads);
+        assert_eq!(take(&w, &mut later, b"q1"), reads, "what is skipped is not held");
+        assert!(!take(&w, &mut later, b"mine"), "what was held before stays so");
     }
 }
 

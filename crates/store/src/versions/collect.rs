@@ -40,7 +40,7 @@ impl<E: Engine> Versions<E> {
     /// # Errors
     /// What the engine says; what was not given back goes with a later call.
     pub fn collect(&self, threshold: Timestamp) -> Result<Timestamp, StoreError> {
-        self.cache.set_bytes_max(self.config.cache_bytes.saturating_sub(self.hot.bytes()));
+        self.share_cache();
         let _writer = self.writer.lock();
         let raised = self.snapshots.raise(threshold);
         // A full disk may have raised it further; deletions go by what was logged.

@@ -9,7 +9,6 @@ use super::overlay::Seen;
 use super::prefixes::prefix_of;
 use super::{Layers, Sabotage, Span, Version, Versions, damaged_key};
 use crate::engine::Tree;
-use crate::keys::Present;
 use crate::{Engine, StoreError, keys};
 use bytes::Bytes;
 use clock::Timestamp;
@@ -140,7 +139,7 @@ impl<E: Engine> Versions<E> {
             let (from, to) = (keys::present(&span.start), keys::present(&span.end));
             self.engine.scan(Tree::Present, &from, &to, false, &mut |physical, entry| {
                 steps += 1;
-                match keys::user_key(&physical).zip(Present::decode(entry)) {
+                match keys::present_entry(&physical, entry) {
                     Some((key, present)) if steps <= CHUNK_STEPS_MAX => {
                         // A copy: what the engine gives is a slice of a whole block.
                         let value = present.value.as_deref().map(Bytes::copy_from_slice);
@@ -160,7 +159,7 @@ impl<E: Engine> Versions<E> {
         if whole {
             memory.extend(below);
             filling.fill(memory.into_iter(), floor);
-            self.cache.set_bytes_max(self.config.cache_bytes.saturating_sub(self.hot.bytes()));
+            self.share_cache();
         }
         Ok(())
     }
@@ -184,9 +183,8 @@ impl<E: Engine> Versions<E> {
         let mut end = walk.end.or(horizon);
         let mut chunk = Chunk { limit, ..Chunk::default() };
         let memory = memory.into_iter();
-        let (memory, engine): (Box<dyn Iterator<Item = _>>, _) =
-            if reverse { (Box::new(memory.rev()), walk.found) } else { (Box::new(memory), walk.found) };
-        if let Some(cut) = chunk.merge(memory, engine, reverse, end.as_ref()) {
+        let memory: Box<dyn Iterator<Item = _>> = if reverse { Box::new(memory.rev()) } else { Box::new(memory) };
+        if let Some(cut) = chunk.merge(memory, walk.found, reverse, end.as_ref()) {
             end = Some(cut);
         }
         let rest = end.map(|key| if reverse { span.start.clone()..key } else { after(&key)..span.end.clone() });
@@ -258,7 +256,7 @@ impl<E: Engine> Versions<E> {
                 walk.end = last.take();
                 return ControlFlow::Break(());
             }
-            let Some((key, present)) = keys::user_key(&physical).zip(Present::decode(entry)) else {
+            let Some((key, present)) = keys::present_entry(&physical, entry) else {
                 damaged = Some(physical);
                 return ControlFlow::Break(());
             };
