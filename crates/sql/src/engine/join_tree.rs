@@ -152,20 +152,27 @@ impl Visitor for Names<'_, '_> {
 /// Cuts a condition at its ANDs.
 pub(super) fn conjuncts(expr: &Expr, scope: &Scope<'_>, own: Option<ItemSet>) -> Vec<Conjunct> {
     let mut out = Vec::new();
-    // A chain of ANDs leans to the left, and may be long.
+    for part in operands(expr, &BinaryOperator::And) {
+        let shared = shared_equalities(part);
+        for expr in field_equalities(part).unwrap_or_else(|| vec![part.clone()]).into_iter().chain(shared) {
+            let mut names = Names { scope, items: ItemSet::NONE };
+            let _ = expr.visit(&mut names);
+            out.push(Conjunct { expr, items: names.items, own });
+        }
+    }
+    out
+}
+
+/// What a chain of one operator, AND or OR, joins, from left to right, through parentheses.
+fn operands<'e>(expr: &'e Expr, chained: &BinaryOperator) -> Vec<&'e Expr> {
+    let mut out = Vec::new();
+    // A chain leans to the left, and may be long.
     let mut rest = vec![expr];
     while let Some(expr) = rest.pop() {
         match expr {
-            Expr::BinaryOp { left, op: BinaryOperator::And, right } => rest.extend([right.as_ref(), left.as_ref()]),
+            Expr::BinaryOp { left, op, right } if op == chained => rest.extend([right.as_ref(), left.as_ref()]),
             Expr::Nested(inner) => rest.push(inner),
-            other => {
-                let shared = shared_equalities(other);
-                for expr in field_equalities(other).unwrap_or_else(|| vec![other.clone()]).into_iter().chain(shared) {
-                    let mut names = Names { scope, items: ItemSet::NONE };
-                    let _ = expr.visit(&mut names);
-                    out.push(Conjunct { expr, items: names.items, own });
-                }
-            }
+            operand => out.push(operand),
         }
     }
     out
@@ -173,15 +180,7 @@ pub(super) fn conjuncts(expr: &Expr, scope: &Scope<'_>, own: Option<ItemSet>) ->
 
 /// Equalities of columns that each branch of an OR asks for: `a = b AND c OR a = b AND d` is true only where `a = b` is. They may join.
 fn shared_equalities(expr: &Expr) -> Vec<Expr> {
-    let mut branches = Vec::new();
-    let mut rest = vec![expr];
-    while let Some(expr) = rest.pop() {
-        match expr {
-            Expr::BinaryOp { left, op: BinaryOperator::Or, right } => rest.extend([right.as_ref(), left.as_ref()]),
-            Expr::Nested(inner) => rest.push(inner),
-            branch => branches.push(branch),
-        }
-    }
+    let branches = operands(expr, &BinaryOperator::Or);
     let (Some(first), true) = (branches.first(), branches.len() > 1) else { return Vec::new() };
     let mut shared = column_equalities(first);
     for branch in &branches[1..] {
@@ -197,19 +196,8 @@ fn shared_equalities(expr: &Expr) -> Vec<Expr> {
 /// The conjuncts of an expression that say that two columns are equal.
 fn column_equalities(expr: &Expr) -> Vec<&Expr> {
     let is_column = |expr: &Expr| matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_));
-    let mut out = Vec::new();
-    let mut rest = vec![expr];
-    while let Some(expr) = rest.pop() {
-        match expr {
-            Expr::BinaryOp { left, op: BinaryOperator::And, right } => rest.extend([right.as_ref(), left.as_ref()]),
-            Expr::Nested(inner) => rest.push(inner),
-            Expr::BinaryOp { left, op: BinaryOperator::Eq, right } if is_column(left) && is_column(right) => {
-                out.push(expr);
-            }
-            _ => {}
-        }
-    }
-    out
+    let equates = |expr: &&Expr| matches!(expr, Expr::BinaryOp { left, op: BinaryOperator::Eq, right } if is_column(left) && is_column(right));
+    operands(expr, &BinaryOperator::And).into_iter().filter(equates).collect()
 }
 
 /// `(a, b) = (c, d)` as `a = c` and `b = d`: where only true counts these are the same, and a field that is NULL on both sides is
