@@ -176,3 +176,96 @@ fn idle_sessions_end_with_the_reason() {
     let said = told(&node, "SET idle_in_transaction_session_timeout = 0; SET idle_session_timeout = 20");
     assert!(said.contains("57P05"), "{said}");
 }
+
+/// One holds an advisory lock and waits for a row, another holds the row and waits for the lock. Before the circle closes everybody sees
+/// who waits for whom.
+#[test]
+fn a_circle_over_rows_and_advisory_locks_is_ended() {
+    repeat_with("sessions::a_circle_over_rows_and_advisory_locks_is_ended");
+    let (_scratch, node) = node(&[]);
+    let mut admin = node.connect();
+    let (mut one, mut two, mut three) = (node.connect(), node.connect(), node.connect());
+    let (one_pid, two_pid, three_pid) = (pid(&mut one), pid(&mut two), pid(&mut three));
+    let table = "CREATE TABLE t (id int4 PRIMARY KEY, n int4); INSERT INTO t VALUES (1, 0), (2, 0)";
+    one.batch_execute(table).unwrap();
+    one.batch_execute("BEGIN; SELECT pg_advisory_xact_lock(7)").unwrap();
+    two.batch_execute("BEGIN; UPDATE t SET n = 1 WHERE id = 1").unwrap();
+    assert_eq!(blocking(&mut admin, one_pid), Vec::<i32>::new());
+    let one = std::thread::spawn(move || {
+        one.batch_execute("UPDATE t SET n = 2 WHERE id = 1; COMMIT").unwrap();
+        one
+    });
+    until("the first waits for the row", || (blocking(&mut admin, one_pid) == [two_pid]).then_some(()));
+    let three = std::thread::spawn(move || {
+        three.batch_execute("SELECT pg_advisory_lock_shared(7)").unwrap();
+        three
+    });
+    until("the third waits for the lock", || (blocking(&mut admin, three_pid) == [one_pid]).then_some(()));
+    let locks = "SELECT pid, locktype, mode, granted, coalesce(relation::regclass::text, objid::text) FROM pg_locks ORDER BY 2, 4, 1";
+    let found = admin.query(locks, &[]).unwrap();
+    let found: Vec<(i32, &str, &str, bool, &str)> =
+        found.iter().map(|row| (row.get(0), row.get(1), row.get(2), row.get(3), row.get(4))).collect();
+    let expected = [
+        (three_pid, "advisory", "ShareLock", false, "7"),
+        (one_pid, "advisory", "ExclusiveLock", true, "7"),
+        (one_pid, "tuple", "ExclusiveLock", false, "t"),
+        (two_pid, "tuple", "ExclusiveLock", true, "t"),
+    ];
+    assert_eq!(found, expected);
+    // Who blocks whom, as it is asked of PostgreSQL: both sides of a lock name the same thing.
+    let blockers = "SELECT w.pid, h.pid FROM pg_locks w JOIN pg_locks h ON h.granted AND NOT w.granted AND h.locktype = w.locktype \
+        AND h.database IS NOT DISTINCT FROM w.database AND h.relation IS NOT DISTINCT FROM w.relation \
+        AND h.page IS NOT DISTINCT FROM w.page AND h.tuple IS NOT DISTINCT FROM w.tuple \
+        AND h.objid IS NOT DISTINCT FROM w.objid ORDER BY w.locktype";
+    let found: Vec<(i32, i32)> =
+        admin.query(blockers, &[]).unwrap().iter().map(|row| (row.get(0), row.get(1))).collect();
+    assert_eq!(found, [(three_pid, one_pid), (one_pid, two_pid)]);
+    for (pid, wait) in [(one_pid, "Lock/tuple"), (three_pid, "Lock/advisory")] {
+        assert_eq!(seen(&mut admin, pid).unwrap().1.as_deref(), Some(wait));
+    }
+    // Now the second closes the circle.
+    let error = two.batch_execute("SELECT pg_advisory_xact_lock(7)").unwrap_err();
+    assert_eq!(state(&error), "40P01");
+    let detail = error.as_db_error().unwrap().detail().unwrap();
+    let database: u32 =
+        admin.query_one("SELECT oid FROM pg_database WHERE datname = current_database()", &[]).unwrap().get(0);
+    let key = format!("ExclusiveLock on advisory lock [{database},0,7,1]");
+    let expected = format!(
+        "Process {two_pid} waits for {key}; blocked by process {one_pid}.\n\
+         Process {one_pid} waits for ExclusiveLock on the row (id)=(1) of table \"t\"; blocked by process {two_pid}."
+    );
+    assert_eq!(detail, expected);
+    two.batch_execute("ROLLBACK").unwrap();
+    let (mut one, three) = (one.join().unwrap(), three.join().unwrap());
+    drop(three);
+
+    // The other way round: the circle is closed by who waits for the row. And one over rows only says the same.
+    one.batch_execute("BEGIN; SELECT pg_advisory_xact_lock(8)").unwrap();
+    two.batch_execute("BEGIN; UPDATE t SET n = 1 WHERE id = 2").unwrap();
+    let waiting = std::thread::spawn(move || {
+        let error = two.batch_execute("SELECT pg_advisory_xact_lock(8)").unwrap_err();
+        two.batch_execute("ROLLBACK").unwrap();
+        (two, error)
+    });
+    until("the second waits for the lock", || (blocking(&mut admin, two_pid) == [one_pid]).then_some(()));
+    one.batch_execute("UPDATE t SET n = 3 WHERE id = 2; COMMIT").unwrap();
+    let (mut two, error) = waiting.join().unwrap();
+    assert_eq!(state(&error), "40P01");
+
+    one.batch_execute("BEGIN; UPDATE t SET n = 4 WHERE id = 1").unwrap();
+    two.batch_execute("BEGIN; UPDATE t SET n = 4 WHERE id = 2").unwrap();
+    let waiting = std::thread::spawn(move || one.batch_execute("UPDATE t SET n = 5 WHERE id = 2"));
+    until("the first waits for the row", || (blocking(&mut admin, one_pid) == [two_pid]).then_some(()));
+    let closed = two.batch_execute("UPDATE t SET n = 5 WHERE id = 1");
+    drop(two);
+    let errors = [closed.err(), waiting.join().unwrap().err()];
+    let [error] = &errors.iter().flatten().collect::<Vec<_>>()[..] else { panic!("{errors:?}") };
+    assert_eq!(state(error), "40P01");
+    let detail = error.as_db_error().unwrap().detail().unwrap();
+    assert!(detail.contains("waits for ExclusiveLock on the row (id)=(2) of table \"t\"; blocked by process"), "{detail}");
+    assert!(detail.contains("waits for ExclusiveLock on the row (id)=(1) of table \"t\"; blocked by process"), "{detail}");
+}
+
+fn blocking(client: &mut Client, pid: i32) -> Vec<i32> {
+    client.query_one("SELECT pg_blocking_pids($1)", &[&pid]).unwrap().get(0)
+}

@@ -1,6 +1,6 @@
 use bytes::Bytes;
 use clock::Timestamp;
-use protocol::txn::{Cause, Refusal};
+use protocol::txn::{Cause, Refusal, Waiter};
 use store::StoreError;
 
 /// A transaction failed, and what its owner must do.
@@ -15,10 +15,10 @@ pub enum TxnError {
         key: Option<Bytes>,
     },
     /// This transaction is the victim of a deadlock: roll it back.
-    #[error("{detail}")]
+    #[error("deadlock: {}", shown(cycle))]
     Deadlock {
-        /// Who waits for whom.
-        detail: String,
+        /// Who waits for what; each is blocked by the next one, the last by the first.
+        cycle: Vec<Waiter>,
     },
     /// The lock is held and the caller did not want to wait.
     #[error("another transaction holds the lock")]
@@ -95,4 +95,10 @@ impl From<Refusal> for TxnError {
         };
         TxnError::Restart { reason, key: Some(refusal.key) }
     }
+}
+
+/// `t1 waits for t2 waits for t1`
+fn shown(cycle: &[Waiter]) -> String {
+    let all: Vec<String> = cycle.iter().chain(cycle.first()).map(|waiter| waiter.txn.to_string()).collect();
+    all.join(" waits for ")
 }

@@ -27,8 +27,20 @@ impl Locks {
         result
     }
 
-    pub fn request(&self, txn: TxnId, key: &[u8], mode: LockMode, wait: LockWait, waker: &Waker) -> LockReply {
+    /// `session`: of which it is, with its first request.
+    pub fn request(
+        &self,
+        txn: TxnId,
+        session: Option<u64>,
+        key: &[u8],
+        mode: LockMode,
+        wait: LockWait,
+        waker: &Waker,
+    ) -> LockReply {
         self.with(|inner, wakeups| {
+            if let Some(session) = session {
+                inner.table.belongs(txn, session);
+            }
             let reply = inner.table.request(txn, key, mode, wait, wakeups);
             match reply {
                 LockReply::Queued => drop(inner.wakers.insert(txn, waker.clone())),
@@ -69,6 +81,11 @@ impl Locks {
 
     pub fn held(&self, txn: TxnId) -> usize {
         self.0.lock().table.held(txn)
+    }
+
+    /// Shows the table as it is at one moment.
+    pub fn look<R>(&self, look: impl FnOnce(&LockTable) -> R) -> R {
+        look(&self.0.lock().table)
     }
 
     /// Keys locked, and transactions that queue.

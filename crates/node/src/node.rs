@@ -15,7 +15,7 @@ use bytes::Bytes;
 use clock::{Level, Reading, Reason, Timestamp};
 use parking_lot::Mutex;
 use protocol::log::{LogIndex, Single};
-use protocol::txn::{Batch, Command, RangeId, Span, TxnId};
+use protocol::txn::{Batch, Command, LockTable, RangeId, Span, TxnId};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
@@ -192,6 +192,10 @@ impl<E: Engine> Node<E> {
     /// Peers' clocks as last heard of.
     pub fn peer_clocks(&self) -> Vec<PeerClock> {
         self.watch.peers()
+    }
+    /// Shows the row locks as they are at one moment: nobody takes or gives one back meanwhile.
+    pub fn look_at_locks<R>(&self, look: impl FnOnce(&LockTable) -> R) -> R {
+        self.locks.look(look)
     }
     /// Row locks held, and transactions that queue for one.
     pub fn lock_counts(&self) -> (usize, usize) {

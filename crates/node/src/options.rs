@@ -41,6 +41,8 @@ pub struct BeginOptions {
     pub read_only: bool,
     /// An exact snapshot of the past: read-only, neither uncertainty nor certification.
     pub as_of: Option<Timestamp>,
+    /// The session that it is of: its locks say so to those who look for circles ([`crate::Node::look_at_locks`]).
+    pub session: Option<u64>,
 }
 
 /// A node's own settings.

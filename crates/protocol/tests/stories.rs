@@ -8,7 +8,7 @@ use clock::Timestamp;
 use model::Model;
 use protocol::txn::{
     Answer, Batch, Cause, Command, Coordinator, LockMode, LockReply, LockTable, LockWait, Outcome, Range, RangeId,
-    Read, Record, Refusal, Span, Standing, TxnId, Verdict, Wakeup, Write, encode_record,
+    Read, Record, Refusal, Span, Standing, TxnId, Verdict, Waiter, Wakeup, Write, encode_record,
 };
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -139,6 +139,22 @@ impl World {
             ["lock", t, name, mode] => self.lock(t, name, lock_mode(mode), LockWait::Wait),
             ["nowait", t, name, mode] => self.lock(t, name, lock_mode(mode), LockWait::NoWait),
             ["cancel", t] => self.unlock(|locks, woken| locks.cancel(txn(t), woken)),
+            ["of", t, session] => {
+                self.locks.belongs(txn(t), session.parse().expect("a number"));
+                String::new()
+            }
+            ["waits"] => {
+                let shown = |w: Waiter| {
+                    let before = self.locks.in_the_way_of(w.txn).into_iter().map(|(txn, session)| {
+                        let session = session.map_or(String::new(), |session| format!(" of s{session}"));
+                        format!("{}{session}", show_txn(txn))
+                    });
+                    let before: Vec<String> = before.collect();
+                    format!("{} for {} behind {}", show_txn(w.txn), show_key(&w.key), before.join(", "))
+                };
+                let all: Vec<String> = self.locks.waiters().map(shown).collect();
+                if all.is_empty() { "nobody".to_owned() } else { all.join("; ") }
+            }
             ["mark", t] => format!("{}", self.locks.mark(txn(t))),
             ["back", t, mark] => {
                 let mark = mark.parse().expect("a number");
@@ -178,7 +194,7 @@ impl World {
             LockReply::Queued => "waits".to_owned(),
             LockReply::Busy => "busy".to_owned(),
             LockReply::Deadlock(cycle) => {
-                format!("deadlock: {}", cycle.into_iter().map(show_txn).collect::<Vec<_>>().join(" waits for "))
+                format!("deadlock: {}", cycle.iter().map(|waiter| show_txn(waiter.txn)).collect::<Vec<_>>().join(" waits for "))
             }
         };
         let woken: Vec<String> = woken.iter().map(|w| show_txn(w.0)).collect();

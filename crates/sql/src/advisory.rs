@@ -10,12 +10,18 @@
 //! **Invariants.**
 //! 1. Two sessions hold one key only if both share it.
 //! 2. A request that conflicts with one which waits, waits behind it; unless its session holds the key already.
-//! 3. Nobody waits in a circle: who would close one is told 40P01 instead.
+//! 3. Nobody waits in a circle: who would close one is told 40P01 instead; where rows are in it, soon afterwards.
 //! 4. A session that has ended holds nothing.
 //!
-//! **Caveats.** A circle over advisory locks and rows is not seen: `lock_timeout` ends it. One that another order of the waiting could
+//! **Idea, circles.** A session in one's way may itself wait for a row. So the search goes over both kinds ([`crate::waits`]): when a wait begins,
+//! and again while it lasts, since the one that closes a circle by waiting for a row does not look here. The more there wait, the more
+//! seldom each looks again, but at least every [`LOOKS_PER_SEARCH_MAX`] looks.
+//!
+//! **Caveats.** A circle that another order of the waiting could
 //! undo is reported too; PostgreSQL changes the order. What is held does not survive the process.
 
+use crate::transaction::{Kv, RowWaits};
+use crate::waits::{Awaited, Circle, circle_through};
 use crate::SqlError;
 use parking_lot::{Condvar, Mutex};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -25,6 +31,11 @@ use std::time::Duration;
 pub const KEYS_MAX: usize = 100_000;
 /// Who waits looks this often whether its statement was ended.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// While it waits, a session looks for circles at least once in so many looks: once a second, PostgreSQL's `deadlock_timeout`.
+pub const LOOKS_PER_SEARCH_MAX: usize = 50;
+/// Up to so many sessions that wait, each of them looks for circles at each look.
+const WAITERS_PER_LOOK: usize = 16;
 
 /// What is locked: as in PostgreSQL, one number of 64 bits and two of 32 bits are different spaces, and databases are apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -37,6 +48,14 @@ pub struct Key {
     pub object: u32,
     /// Two numbers.
     pub pair: bool,
+}
+
+impl Key {
+    /// `ExclusiveLock on advisory lock [5,0,7,1]`, as PostgreSQL writes it.
+    pub fn described(self, mode: Mode) -> String {
+        let Key { database, class, object, pair } = self;
+        format!("{} on advisory lock [{database},{class},{object},{}]", mode.name(), if pair { 2 } else { 1 })
+    }
 }
 
 /// How it is locked.
@@ -84,7 +103,7 @@ pub struct Request {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// The sessions that wait for each other, the asking one first.
-    Deadlock(Vec<(u64, Key, Mode)>),
+    Deadlock(Circle),
     /// More keys than [`KEYS_MAX`].
     Full,
     /// What ended the wait.
@@ -106,11 +125,17 @@ pub struct Shown {
 
 /// Where advisory locks are held.
 pub trait AdvisoryLocks: Send + Sync {
-    /// Takes a lock. `stop` is asked while it waits, every now and then, and ends the wait by an error.
+    /// Takes a lock. `stop` is asked while it waits, every now and then, and ends the wait by an error. `rows`: whose row locks are
+    /// looked at for circles.
     ///
     /// # Errors
     /// See [`Refusal`].
-    fn lock(&self, request: Request, stop: &mut dyn FnMut() -> Result<(), SqlError>) -> Result<(), Refusal>;
+    fn lock(
+        &self,
+        request: Request,
+        rows: &dyn Kv,
+        stop: &mut dyn FnMut() -> Result<(), SqlError>,
+    ) -> Result<(), Refusal>;
     /// Takes a lock if that needs no wait; whether it did. `None`: [`Refusal::Full`].
     fn try_lock(&self, request: Request) -> Option<bool>;
     /// Gives a session's lock up, once; `false` if it does not hold it.
@@ -123,6 +148,8 @@ pub trait AdvisoryLocks: Send + Sync {
     fn release_transaction(&self, session: u64, mark: usize);
     /// Gives up everything: the session has ended.
     fn release_session(&self, session: u64);
+    /// The sessions in the way of one that waits for an advisory lock.
+    fn in_the_way_of(&self, session: u64) -> Vec<u64>;
     /// All that is held and waited for.
     fn shown(&self) -> Vec<Shown>;
 }
@@ -194,29 +221,19 @@ impl Table {
         before
     }
 
-    /// The circle that the wait of a session closes, itself first.
-    fn circle(&self, session: u64) -> Option<Vec<(u64, Key, Mode)>> {
-        // Each level: a session on the way, and those before it that are still to be looked at.
-        let mut way: Vec<(u64, Key, Mode, Vec<u64>)> = Vec::new();
-        let mut seen = BTreeSet::new();
-        let enter = |session: u64| {
-            let (key, mode) = *self.waits.get(&session)?;
-            Some((session, key, mode, self.before(session, key, mode).into_iter().collect()))
-        };
-        way.extend(enter(session));
-        while let Some((_, _, _, open)) = way.last_mut() {
-            let Some(next) = open.pop() else {
-                way.pop();
-                continue;
-            };
-            if next == session {
-                return Some(way.into_iter().map(|(session, key, mode, _)| (session, key, mode)).collect());
-            }
-            if seen.insert(next) {
-                way.extend(enter(next));
-            }
-        }
-        None
+    /// The circle that the wait of a session closes, itself first. The rows stay as they are while it is looked for, and so does this table.
+    fn circle(&self, session: u64, rows: &dyn Kv) -> Option<Circle> {
+        let mut found = None;
+        rows.look_at_row_waits(&mut |rows: &dyn RowWaits| {
+            found = circle_through(session, &|session| match self.waits.get(&session) {
+                Some((key, mode)) => {
+                    let before = self.before(session, *key, *mode).into_iter().collect();
+                    Some((Awaited::Advisory(*key, *mode), before))
+                }
+                None => rows.of(session).map(|(row, before)| (Awaited::Row(row), before)),
+            });
+        });
+        found
     }
 
     fn grant(&mut self, request: Request) {
@@ -261,7 +278,12 @@ impl Table {
 }
 
 impl AdvisoryLocks for LocalLocks {
-    fn lock(&self, request: Request, stop: &mut dyn FnMut() -> Result<(), SqlError>) -> Result<(), Refusal> {
+    fn lock(
+        &self,
+        request: Request,
+        rows: &dyn Kv,
+        stop: &mut dyn FnMut() -> Result<(), SqlError>,
+    ) -> Result<(), Refusal> {
         let Request { session, key, mode, .. } = request;
         let mut table = self.table.lock();
         if table.is_full(key) {
@@ -273,12 +295,17 @@ impl AdvisoryLocks for LocalLocks {
         }
         table.keys.entry(key).or_default().waiting.push_back((session, mode));
         table.waits.insert(session, (key, mode));
-        if let Some(circle) = table.circle(session) {
-            table.stop_waiting(session);
-            self.released.notify_all();
-            return Err(Refusal::Deadlock(circle));
-        }
+        let mut looks = 0usize;
         loop {
+            let looks_per_search = (1 + table.waits.len() / WAITERS_PER_LOOK).min(LOOKS_PER_SEARCH_MAX);
+            if looks.is_multiple_of(looks_per_search)
+                && let Some(circle) = table.circle(session, rows)
+            {
+                table.stop_waiting(session);
+                self.released.notify_all();
+                return Err(Refusal::Deadlock(circle));
+            }
+            looks += 1;
             self.released.wait_for(&mut table, LOOK_EVERY);
             if table.before(session, key, mode).is_empty() {
                 table.stop_waiting(session);
@@ -352,6 +379,12 @@ impl AdvisoryLocks for LocalLocks {
     fn release_session(&self, session: u64) {
         self.release_transaction(session, 0);
         self.unlock_all(session);
+    }
+
+    fn in_the_way_of(&self, session: u64) -> Vec<u64> {
+        let table = self.table.lock();
+        let Some((key, mode)) = table.waits.get(&session) else { return Vec::new() };
+        table.before(session, *key, *mode).into_iter().collect()
     }
 
     fn shown(&self) -> Vec<Shown> {

@@ -1,6 +1,7 @@
 //! Errors that a user sees: message, SQLSTATE, detail, hint, position.
 
 use crate::KvError;
+use crate::waits::{Awaited, Circle};
 use bytes::Bytes;
 use std::fmt;
 
@@ -207,6 +208,8 @@ pub struct Report {
     pub routine: Option<&'static str>,
     /// The key in the store that it is about: the session says which row that is.
     pub key: Option<Bytes>,
+    /// The sessions that wait for each other, in a deadlock: the session tells them by their processes.
+    pub circle: Circle,
 }
 
 impl SqlError {
@@ -223,6 +226,7 @@ impl SqlError {
             constraint: None,
             routine: None,
             key: None,
+            circle: Circle::new(),
         }))
     }
     /// 0A000 with a remedy.
@@ -295,7 +299,9 @@ impl From<KvError> for SqlError {
         let err = SqlError::new(state, e.to_string());
         match e {
             KvError::Restart { key, .. } => err.hint("Run the transaction again from its start.").with(|e| e.key = key),
-            KvError::Deadlock { detail, key } => err.detail(detail).with(|e| e.key = key),
+            KvError::Deadlock { circle } => {
+                crate::waits::deadlock(circle.into_iter().map(|row| (row.session, Awaited::Row(row))).collect())
+            }
             KvError::LockNotAvailable { key, waited } => {
                 let error = if waited { crate::session::lock_refused(true) } else { err };
                 error.with(|e| e.key = key)

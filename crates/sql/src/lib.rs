@@ -28,6 +28,7 @@ pub mod stack;
 pub mod syntax;
 pub mod transaction;
 pub mod types;
+pub mod waits;
 pub mod work;
 
 pub use database::{Database, DatabaseOptions};

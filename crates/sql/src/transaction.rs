@@ -7,10 +7,13 @@
 mod interrupt;
 pub mod memory;
 mod patience;
+mod row_waits;
 mod scratch;
 
 pub use interrupt::{Deadline, Interrupt, Wait, Waiting};
 pub use patience::Patience;
+pub(crate) use row_waits::NoRowWaits;
+pub use row_waits::{RowLock, RowWaiter, RowWaits};
 pub use scratch::{MemoryScratch, Scratch};
 
 use bytes::Bytes;
@@ -69,6 +72,8 @@ pub struct BeginOptions {
     pub deadline: Deadline,
     /// Longest wait for one lock, milliseconds; 0 waits for ever (`lock_timeout`).
     pub lock_timeout_ms: u64,
+    /// The session that it is of: see [`Kv::look_at_row_waits`].
+    pub session: Option<u64>,
 }
 
 /// What a lock on a row keeps others from, from weak to strong: PostgreSQL's four modes.
@@ -166,10 +171,8 @@ pub enum KvError {
     /// 40P01.
     #[error("deadlock detected")]
     Deadlock {
-        /// Who waits for whom.
-        detail: String,
-        /// The key that was asked for last.
-        key: Option<Bytes>,
+        /// Who waits for what; each is blocked by the next one, the last by the first.
+        circle: Vec<RowWaiter>,
     },
     /// 55P03.
     #[error("could not obtain lock on row")]
@@ -279,6 +282,10 @@ pub trait Kv: Send + Sync + 'static {
     /// Those of the disk.
     fn scratch(&self) -> Result<Box<dyn Scratch>, KvError> {
         Ok(Box::new(MemoryScratch::default()))
+    }
+    /// Shows who waits for whose rows, as it is at one moment: no row is locked or given back before `look` returns.
+    fn look_at_row_waits(&self, look: &mut dyn FnMut(&dyn RowWaits)) {
+        look(&NoRowWaits);
     }
     /// An operator's request.
     fn admin(&self, request: Admin) -> Result<AdminReply, KvError>;

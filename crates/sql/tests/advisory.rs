@@ -2,7 +2,10 @@
 // Tests own threads: sessions that wait for each other.
 #![allow(clippy::disallowed_methods)]
 
-use sql::SqlError;
+use sql::transaction::memory::MemoryKv;
+use sql::transaction::{BeginOptions, LockMode, RowLock, RowWaiter};
+use sql::waits::{Awaited, circle_through};
+use sql::{Kv, SqlError};
 use sql::advisory::{AdvisoryLocks, KEYS_MAX, Key, LocalLocks, Mode, Refusal, Request, Scope, Shown};
 use std::sync::Arc;
 
@@ -14,7 +17,7 @@ fn request(session: u64, key: Key, mode: Mode) -> Request {
 }
 
 fn wait(locks: &LocalLocks, request: Request) -> Result<(), Refusal> {
-    locks.lock(request, &mut || Ok(()))
+    locks.lock(request, &MemoryKv::new(), &mut || Ok(()))
 }
 
 fn until(condition: impl Fn() -> bool) {
@@ -71,7 +74,7 @@ fn who_waits_is_served_in_order_and_can_be_stopped() {
     assert_eq!(locks.try_lock(request(3, KEY, Mode::Share)), Some(false), "the writer came first");
     assert_eq!(locks.try_lock(request(1, KEY, Mode::Share)), Some(true), "it holds it already");
     let end = SqlError::unsupported("waiting");
-    let stopped = locks.lock(request(3, KEY, Mode::Share), &mut || Err(end.clone()));
+    let stopped = locks.lock(request(3, KEY, Mode::Share), &MemoryKv::new(), &mut || Err(end.clone()));
     assert_eq!(stopped, Err(Refusal::Ended(end)));
     locks.unlock_all(1);
     assert_eq!(writer.join().unwrap(), Ok(()));
@@ -89,7 +92,8 @@ fn a_circle_is_found_by_who_closes_it() {
     });
     until(|| locks.shown().len() == 3);
     let second = wait(&locks, request(2, KEY, Mode::Exclusive));
-    let circle = vec![(2, KEY, Mode::Exclusive), (1, OTHER, Mode::Exclusive)];
+    let awaited = |key| Awaited::Advisory(key, Mode::Exclusive);
+    let circle = vec![(Some(2), awaited(KEY)), (Some(1), awaited(OTHER))];
     assert_eq!(second, Err(Refusal::Deadlock(circle)));
     locks.release_session(2);
     assert_eq!(first.join().unwrap(), Ok(()));
@@ -106,4 +110,86 @@ fn keys_are_bounded() {
     assert_eq!(locks.try_lock(request(2, KEY, Mode::Share)), Some(true));
     locks.release_session(1);
     assert_eq!(locks.try_lock(beyond), Some(true));
+}
+
+/// The rule of the search, on graphs: only circles through the one that asks are its own, and every one of them is found.
+#[test]
+fn a_search_finds_the_circles_of_who_asks() {
+    let search = |from: u64, edges: &[(u64, &[u64])]| {
+        let edge = |session: u64| {
+            let (_, before) = edges.iter().find(|(of, _)| *of == session)?;
+            Some((Awaited::Advisory(Key { object: session as u32, ..KEY }, Mode::Share), before.to_vec()))
+        };
+        let found = circle_through(from, &edge);
+        found.map(|circle| circle.into_iter().map(|(session, _)| session.unwrap()).collect::<Vec<_>>())
+    };
+    assert_eq!(search(1, &[(1, &[2]), (2, &[3]), (3, &[1])]), Some(vec![1, 2, 3]));
+    // Negative controls: a chain that ends, a circle beside, a circle behind.
+    assert_eq!(search(1, &[(1, &[2, 3]), (2, &[3])]), None);
+    assert_eq!(search(1, &[(2, &[3]), (3, &[2])]), None);
+    assert_eq!(search(1, &[(1, &[2]), (2, &[3]), (3, &[2])]), None);
+    // Behind a dead end, and behind what was seen already.
+    assert_eq!(search(1, &[(1, &[4, 2]), (4, &[5]), (2, &[4, 3]), (3, &[4, 1])]), Some(vec![1, 2, 3]));
+    // The shortest of two; and one that waits for itself.
+    assert_eq!(search(1, &[(1, &[2, 4]), (2, &[3]), (3, &[1]), (4, &[1])]), Some(vec![1, 4]));
+    assert_eq!(search(1, &[(1, &[1])]), Some(vec![1]));
+}
+
+/// One holds a key and waits for a row, the other holds the row and waits for the key: whichever of the two closes the circle.
+#[test]
+fn a_circle_over_a_row_is_found_whoever_closes_it() {
+    let kv = MemoryKv::new();
+    let begin = |session| kv.begin(&BeginOptions { session: Some(session), ..BeginOptions::default() }).unwrap();
+    let circle = vec![
+        (Some(2), Awaited::Advisory(KEY, Mode::Exclusive)),
+        (Some(1), Awaited::Row(RowWaiter { session: Some(1), key: "row".into(), mode: LockMode::Share })),
+    ];
+    for row_first in [true, false] {
+        let locks = Arc::new(LocalLocks::default());
+        assert_eq!(locks.try_lock(request(1, KEY, Mode::Exclusive)), Some(true));
+        let (mut one, mut two) = (begin(1), begin(2));
+        two.hold(b"row", LockMode::Update).unwrap();
+        let key_of_two = std::thread::spawn({
+            let (locks, kv) = (locks.clone(), kv.clone());
+            move || {
+                if row_first {
+                    until(|| row_locks(&kv).len() == 2);
+                }
+                let found = locks.lock(request(2, KEY, Mode::Exclusive), &kv, &mut || Ok(()));
+                drop(two);
+                found
+            }
+        });
+        if !row_first {
+            until(|| locks.in_the_way_of(2) == [1]);
+        }
+        assert_eq!(one.hold(b"row", LockMode::Share), Ok(()), "it goes on once the other one has ended");
+        assert_eq!(key_of_two.join().unwrap(), Err(Refusal::Deadlock(circle.clone())), "row first: {row_first}");
+        assert!(row_locks(&kv).is_empty());
+    }
+    // Negative control: without a session the row's lock is nobody's, and nothing closes the circle.
+    let locks = LocalLocks::default();
+    assert_eq!(locks.try_lock(request(1, KEY, Mode::Exclusive)), Some(true));
+    let mut stranger = kv.begin(&BeginOptions::default()).unwrap();
+    stranger.hold(b"row", LockMode::Update).unwrap();
+    let waiting = std::thread::spawn({
+        let mut one = begin(1);
+        move || one.hold(b"row", LockMode::Share)
+    });
+    until(|| row_locks(&kv).len() == 2);
+    let mut looks = 0;
+    let end = SqlError::unsupported("waiting");
+    let ended = locks.lock(request(2, KEY, Mode::Exclusive), &kv, &mut || {
+        looks += 1;
+        if looks < 5 { Ok(()) } else { Err(end.clone()) }
+    });
+    assert_eq!(ended, Err(Refusal::Ended(end.clone())));
+    drop(stranger);
+    assert_eq!(waiting.join().unwrap(), Ok(()));
+}
+
+fn row_locks(kv: &MemoryKv) -> Vec<RowLock> {
+    let mut all = Vec::new();
+    kv.look_at_row_waits(&mut |waits| all = waits.all());
+    all
 }

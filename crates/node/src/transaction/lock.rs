@@ -67,8 +67,9 @@ impl<E: Engine> Transaction<E> {
         }
         let id = self.id_or_new();
         let wait = if when == WhenLocked::Wait { LockWait::Wait } else { LockWait::NoWait };
-        self.locked = true;
-        match self.node.locks.request(id, key, mode, wait, waker) {
+        let first = !std::mem::replace(&mut self.locked, true);
+        let session = self.session.filter(|_| first);
+        match self.node.locks.request(id, session, key, mode, wait, waker) {
             LockReply::Granted { waited } => {
                 if waited {
                     self.node.shared.counters.lock_waits.one();
@@ -79,9 +80,7 @@ impl<E: Engine> Transaction<E> {
             LockReply::Busy => return Poll::Ready(Err(TxnError::LockNotAvailable)),
             LockReply::Deadlock(cycle) => {
                 self.node.shared.counters.txn_deadlocks.one();
-                let waits: Vec<String> = cycle.iter().map(ToString::to_string).collect();
-                let detail = format!("{} waits for {}", waits.join(" waits for "), waits.first().map_or("", |w| w));
-                return Poll::Ready(Err(TxnError::Deadlock { detail }));
+                return Poll::Ready(Err(TxnError::Deadlock { cycle }));
             }
         }
         Poll::Ready(Ok(true))

@@ -81,6 +81,7 @@ pub struct Transaction<E: Engine> {
     guard: Option<SnapshotGuard>,
     id: Option<TxnId>,
     locked: bool,
+    session: Option<u64>,
     /// How many locks were held at each savepoint.
     lock_marks: Vec<usize>,
     /// How many locks were held before the one that is being tried, where it is given back if it cannot be had.
@@ -131,6 +132,7 @@ impl<E: Engine> Transaction<E> {
             guard: Some(guard),
             id: None,
             locked: false,
+            session: options.session,
             lock_marks: Vec::new(),
             skip_mark: None,
             frees: false,

@@ -31,6 +31,10 @@
 //! 5. Every change that lets a waiter go on is reported as a [`Wakeup`].
 //! 6. [`LockTable::release_since`] gives back exactly what was taken since the [`LockTable::mark`]: a lock that was made stronger since has its
 //!    old mode again.
+//!
+//! # Caveats
+//! A session may wait for another one elsewhere (advisory locks, held above). A circle that goes through there is not seen here: who
+//! waits there asks [`LockTable::waiters`] and [`LockTable::in_the_way_of`].
 
 use super::TxnId;
 use bytes::Bytes;
@@ -87,7 +91,20 @@ pub enum LockReply {
     /// Held by another transaction, and the request did not want to wait.
     Busy,
     /// The transaction is the victim of a deadlock: it must end. The cycle, beginning with the victim.
-    Deadlock(Vec<TxnId>),
+    Deadlock(Vec<Waiter>),
+}
+
+/// One that waits, and for what.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Waiter {
+    /// The transaction.
+    pub txn: TxnId,
+    /// The session that it is of, if that was said ([`LockTable::belongs`]).
+    pub session: Option<u64>,
+    /// The key.
+    pub key: Bytes,
+    /// The mode that it wants.
+    pub mode: LockMode,
 }
 
 /// Somebody may go on: ask again.
@@ -153,7 +170,8 @@ struct Owner {
     taken: Vec<(Bytes, Option<LockMode>)>,
     waits_for: Option<Bytes>,
     waited: bool,
-    victim_of: Option<Vec<TxnId>>,
+    victim_of: Option<Vec<Waiter>>,
+    session: Option<u64>,
 }
 
 impl LockTable {
@@ -199,6 +217,29 @@ impl LockTable {
         queue.waiting.insert(ahead, claim);
         self.owners.entry(txn).or_default().waits_for = Some(Bytes::copy_from_slice(key));
         self.settle_deadlocks(txn, wakeups)
+    }
+
+    /// Says of which session a transaction is; once it has asked for a lock, until it ends.
+    pub fn belongs(&mut self, txn: TxnId, session: u64) {
+        self.owners.entry(txn).or_default().session = Some(session);
+    }
+
+    /// All that wait; not those that are about to end as victims.
+    pub fn waiters(&self) -> impl Iterator<Item = Waiter> + '_ {
+        self.owners.keys().filter_map(|txn| self.waiter(*txn))
+    }
+
+    /// Whom a transaction waits for, with their sessions.
+    pub fn in_the_way_of(&self, txn: TxnId) -> Vec<(TxnId, Option<u64>)> {
+        let session = |txn| self.owners.get(&txn).and_then(|owner| owner.session);
+        self.waits_for(txn).into_iter().map(|txn| (txn, session(txn))).collect()
+    }
+
+    /// Who holds a key, in which mode, with their sessions.
+    pub fn holders(&self, key: &[u8]) -> Vec<(Option<u64>, LockMode)> {
+        let holders = self.keys.get(key).map(|queue| queue.holders.as_slice()).unwrap_or_default();
+        let session = |txn| self.owners.get(&txn).and_then(|owner| owner.session);
+        holders.iter().map(|claim| (session(claim.txn), claim.mode)).collect()
     }
 
     /// Stops waiting (lock timeout, interrupt); what is held stays held.
@@ -286,6 +327,7 @@ impl LockTable {
             let at = cycle.iter().enumerate().max_by_key(|(_, id)| **id).map_or(0, |(at, _)| at);
             cycle.rotate_left(at);
             let victim = cycle[0];
+            let cycle = cycle.into_iter().filter_map(|txn| self.waiter(txn)).collect();
             if victim == txn {
                 self.cancel(txn, wakeups);
                 return LockReply::Deadlock(cycle);
@@ -296,6 +338,14 @@ impl LockTable {
             wakeups.push(Wakeup(victim));
         }
         LockReply::Queued
+    }
+
+    /// What a transaction waits for; nothing, if it is a victim.
+    fn waiter(&self, txn: TxnId) -> Option<Waiter> {
+        let owner = self.owners.get(&txn).filter(|owner| owner.victim_of.is_none())?;
+        let key = owner.waits_for.clone()?;
+        let mode = self.keys.get(&key)?.waiting.iter().find(|claim| claim.txn == txn)?.mode;
+        Some(Waiter { txn, session: owner.session, key, mode })
     }
 
     /// Whom a transaction waits for; nobody, if it is a victim: it will give up.

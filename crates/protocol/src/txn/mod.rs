@@ -56,6 +56,6 @@ pub use codec::{DecodeError, HEADER_BYTES, Record, encode_record, stamp_record};
 pub use command::{Batch, Command, Read, Span, Write};
 pub use coordinator::{Answer, Coordinator, Decision};
 pub use id::{RangeId, TxnId};
-pub use locks::{LockMode, LockReply, LockTable, LockWait, MAX_LOCKS_PER_TXN, Wakeup};
+pub use locks::{LockMode, LockReply, LockTable, LockWait, MAX_LOCKS_PER_TXN, Waiter, Wakeup};
 pub use range::{Outcome, Prepared, Range, Standing, Verdict};
 pub use versions::VersionStore;

@@ -41,6 +41,20 @@ pub(super) fn lock_mode(mode: theirs::LockMode) -> node::LockMode {
     }
 }
 
+pub(super) fn lock_mode_back(mode: node::LockMode) -> theirs::LockMode {
+    match mode {
+        node::LockMode::KeyShare => theirs::LockMode::KeyShare,
+        node::LockMode::Share => theirs::LockMode::Share,
+        node::LockMode::NoKeyUpdate => theirs::LockMode::NoKeyUpdate,
+        node::LockMode::Update => theirs::LockMode::Update,
+    }
+}
+
+pub(super) fn row_waiter(waiter: node::Waiter) -> theirs::RowWaiter {
+    let node::Waiter { session, key, mode, .. } = waiter;
+    theirs::RowWaiter { session, key, mode: lock_mode_back(mode) }
+}
+
 pub(super) fn when_locked(wait: theirs::LockWait) -> node::WhenLocked {
     match wait {
         theirs::LockWait::Wait => node::WhenLocked::Wait,
@@ -52,8 +66,8 @@ pub(super) fn when_locked(wait: theirs::LockWait) -> node::WhenLocked {
 pub(super) fn error(e: TxnError) -> KvError {
     match e {
         TxnError::Restart { reason, key } => KvError::Restart { reason, key },
+        TxnError::Deadlock { cycle } => KvError::Deadlock { circle: cycle.into_iter().map(row_waiter).collect() },
         // Which key it was knows who asked for it.
-        TxnError::Deadlock { detail } => KvError::Deadlock { detail, key: None },
         TxnError::LockNotAvailable => KvError::LockNotAvailable { key: None, waited: false },
         TxnError::DiskFull => KvError::DiskFull,
         TxnError::TooLarge { what, bytes, limit } => KvError::TooLarge { what, bytes, limit },

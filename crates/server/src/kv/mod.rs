@@ -32,6 +32,7 @@ mod park;
 mod scratch;
 mod timer;
 mod transaction;
+mod waits;
 mod writer;
 
 pub use log::{MemoryLog, RecordLog};
@@ -43,7 +44,7 @@ use log::Driver;
 use node::{BeginOptions, Node, Span};
 use node_clock::NodeClock;
 use parking_lot::Mutex;
-use sql::transaction::{Admin, AdminReply, BeginOptions as SqlOptions, MemoryScratch, Scratch};
+use sql::transaction::{Admin, AdminReply, BeginOptions as SqlOptions, MemoryScratch, RowWaits, Scratch};
 use sql::{Kv, KvError};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -86,6 +87,7 @@ impl<E: Engine> Inner<E> {
             token: options.token,
             read_only: options.read_only,
             as_of: options.as_of,
+            session: options.session,
         };
         let txn = node::Transaction::begin(&self.node, &now, &begin).map_err(convert::error)?;
         Ok(KvTransaction::new(self.clone(), txn, options))
@@ -175,6 +177,9 @@ impl<E: Engine> Kv for KvNode<E> {
             Some(dir) => Box::new(scratch::FileScratch::open(dir)?),
             None => Box::new(MemoryScratch::default()),
         })
+    }
+    fn look_at_row_waits(&self, look: &mut dyn FnMut(&dyn RowWaits)) {
+        self.inner.node.look_at_locks(|table| look(&waits::Waits::of(table)));
     }
     fn admin(&self, request: Admin) -> Result<AdminReply, KvError> {
         match request {

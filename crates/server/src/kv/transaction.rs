@@ -160,7 +160,7 @@ impl<E: Engine> KvTransaction<E> {
 
 /// A failure to get the lock on a key names it.
 fn about(mut error: KvError, key: &[u8]) -> KvError {
-    if let KvError::Deadlock { key: about, .. } | KvError::LockNotAvailable { key: about, .. } = &mut error {
+    if let KvError::LockNotAvailable { key: about, .. } = &mut error {
         *about = Some(Bytes::copy_from_slice(key));
     }
     error

@@ -29,7 +29,7 @@ mod sessions;
 use crate::catalog::{Oid, Relation, Schema};
 use crate::context::{CatalogView, EvalSettings, Sequences, StatementContext};
 use crate::types::{Row, SqlType};
-use crate::{Backend, SqlError};
+use crate::{Backend, Kv, SqlError};
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
@@ -75,6 +75,8 @@ pub struct Source<'a> {
     pub settings: &'a EvalSettings,
     /// The session that asks, and by it all others; none where only names are looked up.
     pub backend: Option<&'a Backend>,
+    /// What knows who waits for rows.
+    pub kv: Option<&'a dyn Kv>,
     /// What tells where sequences stand.
     pub sequences: Option<&'a dyn Sequences>,
     /// Only rows on this relation are wanted (its `pg_class`, `pg_attribute`, `pg_index`, ... rows); others may be left out.
@@ -88,6 +90,7 @@ impl<'a> Source<'a> {
             catalog: context.catalog.as_ref(),
             settings: &context.settings,
             backend: Some(&context.backend),
+            kv: Some(context.kv.as_ref()),
             sequences: Some(context.sequences.as_ref()),
             relation: None,
         }

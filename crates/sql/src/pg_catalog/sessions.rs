@@ -5,8 +5,11 @@ use super::{OWNER_OID, Source, VirtualTable};
 use crate::SqlError;
 use crate::advisory::Shown;
 use crate::progress::Task;
+use crate::session::table_of;
 use crate::sessions::{Backend, SHOWN_QUERY_BYTES_MAX};
+use crate::transaction::RowLock;
 use crate::types::{Row, Value};
+use crate::waits;
 
 /// One row for each session, in the order in which they came.
 pub(super) fn activity(table: &VirtualTable, source: &Source<'_>) -> Result<Vec<Row>, SqlError> {
@@ -94,24 +97,45 @@ pub(super) fn indexes(table: &VirtualTable, source: &Source<'_>) -> Result<Vec<R
     })
 }
 
-/// Advisory locks. Locks of rows are not listed, nor are those of tables, of which there are none.
-pub(super) fn locks(table: &VirtualTable, source: &Source<'_>) -> Vec<Row> {
-    let Some(asking) = source.backend else { return Vec::new() };
+/// Advisory locks, and the locks of rows that somebody waits for: a transaction may hold a million others. Those of tables there are none.
+pub(super) fn locks(table: &VirtualTable, source: &Source<'_>) -> Result<Vec<Row>, SqlError> {
+    let (Some(asking), Some(kv)) = (source.backend, source.kv) else { return Ok(Vec::new()) };
     let backends = asking.sessions.all();
-    let row = |lock: Shown| {
-        let pid = backends.iter().find(|backend| backend.number == lock.session).map(|backend| backend.pid);
+    let lock = |session: Option<u64>, mode: &str, granted: bool| {
+        let pid = backends.iter().find(|backend| Some(backend.number) == session).map(|backend| backend.pid);
         let nothing = ["relation", "page", "tuple", "virtualxid", "transactionid", "waitstart"];
-        let row = nothing.into_iter().fold(RowBuilder::new(table), |row, name| row.set(name, Value::Null));
-        row.set("locktype", "advisory")
-            .set("database", lock.key.database)
-            .set("classid", lock.key.class)
-            .set("objid", lock.key.object)
-            .set("objsubid", if lock.key.pair { 2 } else { 1 })
-            .set("virtualtransaction", format!("{}/0", lock.session))
-            .set("pid", pid)
-            .set("mode", lock.mode.name())
-            .set("granted", lock.granted)
+        let nothing = nothing.into_iter().chain(["classid", "objid", "objsubid"]);
+        let row = nothing.fold(RowBuilder::new(table), |row, name| row.set(name, Value::Null));
+        let row = row.set("virtualtransaction", session.map(|session| format!("{session}/0"))).set("pid", pid);
+        row.set("mode", mode).set("granted", granted)
+    };
+    let advisory = |shown: Shown| {
+        lock(Some(shown.session), shown.mode.name(), shown.granted)
+            .set("locktype", "advisory")
+            .set("database", shown.key.database)
+            .set("classid", shown.key.class)
+            .set("objid", shown.key.object)
+            .set("objsubid", if shown.key.pair { 2 } else { 1 })
             .done()
     };
-    asking.sessions.advisory.shown().into_iter().map(row).collect()
+    let mut rows: Vec<Row> = asking.sessions.advisory.shown().into_iter().map(advisory).collect();
+    let mut of_rows = Vec::new();
+    kv.look_at_row_waits(&mut |waits| of_rows = waits.all());
+    let relations = if of_rows.is_empty() { Vec::new() } else { source.catalog.relations()? };
+    for RowLock { of, granted } in of_rows {
+        let (page, tuple) = place(&of.key);
+        let relation = table_of(&of.key, relations.clone()).map(|(table, _)| table.id);
+        let row = lock(of.session, waits::mode_name(of.mode), granted);
+        let row = row.set("locktype", "tuple").set("database", asking.database).set("relation", relation);
+        rows.push(row.set("page", page).set("tuple", tuple).done());
+    }
+    Ok(rows)
+}
+
+/// Numbers for a row, which has no place: the same for who holds it and who waits for it (FNV-1a of its key).
+fn place(key: &[u8]) -> (i32, i32) {
+    let digest = key.iter().fold(0xcbf2_9ce4_8422_2325u64, |digest, byte| {
+        (digest ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    });
+    ((digest >> 33) as i32, (digest as i32) & 0x7fff)
 }

@@ -60,6 +60,7 @@ impl Session {
             as_of,
             interrupt: self.interrupt.clone(),
             deadline: self.deadline.clone(),
+            session: Some(self.backend.number),
             lock_timeout_ms: timeouts.into_iter().filter(|ms| *ms > 0).min().unwrap_or(0),
         }
     }

@@ -1,10 +1,12 @@
 //! Which row an error is about, in the user's words: conflicts and locks name keys, of which only the catalog knows the tables.
 
 use super::Session;
+use crate::catalog::view::View;
 use crate::catalog::{Index, Oid, Relation, Table};
 use crate::context::EvalSettings;
 use crate::encoding::{index_of, key};
-use crate::{SqlError, SqlState, catalog};
+use crate::{SqlError, SqlState, catalog, waits};
+use std::sync::Arc;
 
 /// Longest text of a key's values that is shown, bytes.
 const SHOWN_BYTES_MAX: usize = 200;
@@ -12,27 +14,14 @@ const SHOWN_BYTES_MAX: usize = 200;
 impl Session {
     /// Adds the table and the values of the key that an error is about.
     pub(super) fn name_row(&self, error: SqlError) -> SqlError {
+        let view = self.active.as_ref().map(|active| &active.view).or(self.view.as_ref()).map(|view| &**view);
+        if !error.circle.is_empty() {
+            let told = waits::told(&error.circle, &self.db.sessions, view, &self.settings.eval);
+            return error.detail(told).with(|e| e.circle = Vec::new());
+        }
         let Some(key) = error.key.clone() else { return error };
-        let view = self.active.as_ref().map(|active| &active.view).or(self.view.as_ref());
-        let found = view.and_then(|view| {
-            let index = index_of(&key)?;
-            view.snapshot().relations(view.database().id).into_iter().find_map(|relation| match &*relation {
-                Relation::Table(table) if table.primary.id == index => Some((table.clone(), None)),
-                Relation::Table(table) => {
-                    let found = table.indexes.iter().find(|known| known.id == index)?.clone();
-                    Some((table.clone(), Some(found)))
-                }
-                Relation::View(_) | Relation::Sequence(_) => None,
-            })
-        });
-        let (what, table) = match &found {
-            Some((table, secondary)) => {
-                let index = secondary.as_ref().unwrap_or(&table.primary);
-                (described(table, index, &key, &self.settings.eval), Some(table.name.clone()))
-            }
-            None if index_of(&key).is_some_and(|index| index < catalog::FIRST_USER_OID) => ("the catalog".into(), None),
-            None => return error,
-        };
+        let Some(what) = described_row(&key, view, &self.settings.eval) else { return error };
+        let table = view.and_then(|view| table_of(&key, relations(view))).map(|(table, _)| table.name.clone());
         error.with(|e| {
             e.key = None;
             match &table {
@@ -46,6 +35,34 @@ impl Session {
             });
             e.table = e.table.take().or(table);
         })
+    }
+}
+
+/// The table that a key is of, and its index, if it is not the rows themselves.
+pub(crate) fn table_of(key: &[u8], relations: Vec<Arc<Relation>>) -> Option<(Table, Option<Index>)> {
+    let index = index_of(key)?;
+    relations.into_iter().find_map(|relation| match &*relation {
+        Relation::Table(table) if table.primary.id == index => Some((table.clone(), None)),
+        Relation::Table(table) => {
+            let found = table.indexes.iter().find(|known| known.id == index)?.clone();
+            Some((table.clone(), Some(found)))
+        }
+        Relation::View(_) | Relation::Sequence(_) => None,
+    })
+}
+
+fn relations(view: &View) -> Vec<Arc<Relation>> {
+    view.snapshot().relations(view.database().id)
+}
+
+/// Which row a key is of, in words.
+pub(crate) fn described_row(key: &[u8], view: Option<&View>, settings: &EvalSettings) -> Option<String> {
+    match view.and_then(|view| table_of(key, relations(view))) {
+        Some((table, secondary)) => {
+            Some(described(&table, secondary.as_ref().unwrap_or(&table.primary), key, settings))
+        }
+        None if index_of(key).is_some_and(|index| index < catalog::FIRST_USER_OID) => Some("the catalog".into()),
+        None => None,
     }
 }
 

@@ -223,6 +223,7 @@ impl Session {
                 Ok(())
             }
             Err(e) => {
+                let e = self.name_row(e);
                 self.remember_copy(&copy);
                 drop(copy);
                 self.failed();
@@ -306,6 +307,7 @@ impl Session {
         };
         self.deadline.clear();
         if let Err(e) = result {
+            let e = self.name_row(e);
             self.failed();
             return Err(e);
         }

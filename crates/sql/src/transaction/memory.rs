@@ -12,7 +12,7 @@
 
 use super::{
     Admin, AdminReply, BeginOptions, Committed, Consistency, Interrupt, Isolation, Kv, KvError, LockMode, LockWait,
-    ScanChunk, ScanRequest, Span, Transaction, TxnStats,
+    RowLock, RowWaiter, RowWaits, ScanChunk, ScanRequest, Span, Transaction, TxnStats,
 };
 use bytes::Bytes;
 use clock::Timestamp;
@@ -37,6 +37,8 @@ struct State {
     next_txn: u64,
     locks: BTreeMap<Bytes, Vec<(u64, LockMode)>>,
     waits: BTreeMap<u64, (Bytes, LockMode)>,
+    /// Of which session a transaction that has locked is.
+    sessions: BTreeMap<u64, u64>,
 }
 
 impl State {
@@ -80,14 +82,21 @@ impl State {
         }
     }
 
-    /// Whether `txn`, waiting for `key`, would wait for itself.
-    fn deadlock(&self, txn: u64, key: &Bytes, mode: LockMode) -> Option<String> {
+    fn waiter(&self, txn: u64, key: &Bytes, mode: LockMode) -> RowWaiter {
+        RowWaiter { session: self.sessions.get(&txn).copied(), key: key.clone(), mode }
+    }
+
+    /// The circle that `txn` would close by waiting for `key`.
+    fn deadlock(&self, txn: u64, key: &Bytes, mode: LockMode) -> Option<Vec<RowWaiter>> {
         let mut seen = std::collections::BTreeSet::new();
         let mut open: Vec<Vec<u64>> = self.in_the_way(txn, key, mode).into_iter().map(|at| vec![txn, at]).collect();
         while let Some(path) = open.pop() {
             let at = *path.last()?;
             if at == txn {
-                return Some(path.iter().map(|t| format!("transaction {t}")).collect::<Vec<_>>().join(" waits for "));
+                let first = [self.waiter(txn, key, mode)].into_iter();
+                let others = path[1..path.len() - 1].iter();
+                let others = others.filter_map(|t| self.waits.get(t).map(|(key, mode)| self.waiter(*t, key, *mode)));
+                return Some(first.chain(others).collect());
             }
             if let Some((key, mode)) = self.waits.get(&at)
                 && seen.insert(at)
@@ -96,6 +105,26 @@ impl State {
             }
         }
         None
+    }
+}
+
+impl RowWaits for State {
+    fn of(&self, session: u64) -> Option<(RowWaiter, Vec<u64>)> {
+        let (txn, (key, mode)) = self.waits.iter().find(|(txn, _)| self.sessions.get(txn) == Some(&session))?;
+        let before = self.in_the_way(*txn, key, *mode);
+        let before = before.iter().filter_map(|txn| self.sessions.get(txn).copied()).collect();
+        Some((self.waiter(*txn, key, *mode), before))
+    }
+
+    fn all(&self) -> Vec<RowLock> {
+        let awaited: std::collections::BTreeSet<&Bytes> = self.waits.values().map(|(key, _)| key).collect();
+        let held = awaited.into_iter().flat_map(|key| {
+            let holders = self.locks.get(key).into_iter().flatten();
+            holders.map(|(txn, mode)| RowLock { of: self.waiter(*txn, key, *mode), granted: true })
+        });
+        let waiting = self.waits.iter();
+        held.chain(waiting.map(|(txn, (key, mode))| RowLock { of: self.waiter(*txn, key, *mode), granted: false }))
+            .collect()
     }
 }
 
@@ -136,8 +165,10 @@ impl Kv for MemoryKv {
             None => now,
         };
         state.next_txn += 1;
+        let id = state.next_txn;
+        state.sessions.extend(options.session.map(|session| (id, session)));
         Ok(Box::new(MemoryTransaction {
-            id: state.next_txn,
+            id,
             kv: self.0.clone(),
             snapshot,
             isolation: options.isolation,
@@ -183,6 +214,10 @@ impl Kv for MemoryKv {
                 Ok(AdminReply::Ranges(all.into_iter().skip(first).filter(|(start, _)| *start < span.end).collect()))
             }
         }
+    }
+
+    fn look_at_row_waits(&self, look: &mut dyn FnMut(&dyn RowWaits)) {
+        look(&*self.0.state.lock());
     }
 
     fn internal_table(&self, _name: &str) -> Option<(Vec<String>, Vec<Vec<Option<String>>>)> {
@@ -386,8 +421,8 @@ impl MemoryTransaction {
                 }
                 LockWait::Wait => {}
             }
-            if let Some(detail) = state.deadlock(self.id, key, mode) {
-                return Err(KvError::Deadlock { detail, key: Some(key.clone()) });
+            if let Some(circle) = state.deadlock(self.id, key, mode) {
+                return Err(KvError::Deadlock { circle });
             }
             if self.interrupt.is_raised() {
                 return Err(KvError::Interrupted);
@@ -408,6 +443,7 @@ impl MemoryTransaction {
         }
         self.done = true;
         self.unlock(0);
+        self.kv.state.lock().sessions.remove(&self.id);
     }
 
     /// Gives back all locks but the first `keep` that were taken.

@@ -7,8 +7,9 @@ use crate::context::StatementContext;
 use crate::session::{setting_shown, setting_trial};
 use crate::sessions::SettingChange;
 use crate::transaction::Wait;
-use crate::types::{SqlType as T, Value};
-use crate::{SqlError, SqlState};
+use crate::types::{Array, SqlType as T, Value};
+use crate::{SqlError, SqlState, waits};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -66,6 +67,9 @@ pub(super) static TABLE: &[Function] = &[
         statement.backend.sessions.advisory.unlock_all(statement.backend.number);
         Ok(Value::text(""))
     }),
+    Function::volatile("pg_blocking_pids", &[I4], Sig::ArrayOf(T::Int4), blocking),
+    // Nobody waits for a snapshot here.
+    Function::volatile("pg_safe_snapshot_blocking_pids", &[I4], Sig::ArrayOf(T::Int4), |_, _| Ok(pids(&[]))),
     Function::stable("pg_postmaster_start_time", &[], Sig::Is(T::Timestamptz(None)), opened),
     Function::stable("pg_conf_load_time", &[], Sig::Is(T::Timestamptz(None)), opened),
 ];
@@ -130,6 +134,24 @@ fn cancel(values: &[Value], arguments: &Arguments<'_>) -> R {
         }
         None => Ok(no_backend(statement, pid)),
     }
+}
+
+fn pids(pids: &[i32]) -> Value {
+    let pids = pids.iter().map(|pid| Value::Int4(*pid)).collect();
+    Value::Array(Arc::new(Array::from_values(T::Int4, pids)))
+}
+
+/// Those in the way of a session, over locks of both kinds.
+fn blocking(values: &[Value], arguments: &Arguments<'_>) -> R {
+    let (statement, pid) = (arguments.statement()?, int_at(values, 0)?);
+    let sessions = &statement.backend.sessions;
+    let Some(waits) = i32::try_from(pid).ok().and_then(|pid| sessions.find(pid)) else { return Ok(pids(&[])) };
+    let mut numbers = sessions.advisory.in_the_way_of(waits.number);
+    statement.kv.look_at_row_waits(&mut |rows| numbers.extend(rows.of(waits.number).into_iter().flat_map(|of| of.1)));
+    numbers.sort_unstable();
+    numbers.dedup();
+    let found = sessions.all().into_iter().filter(|backend| numbers.binary_search(&backend.number).is_ok());
+    Ok(pids(&found.map(|backend| backend.pid).collect::<Vec<_>>()))
 }
 
 /// Who waits for a session's end looks this often.
@@ -202,33 +224,16 @@ fn lock(values: &[Value], arguments: &Arguments<'_>, mode: Mode, scope: Scope) -
         let waited_us = statement.kv.monotonic_us().saturating_sub(began_us);
         if timeout_us > 0 && u64::try_from(waited_us).is_ok_and(|waited_us| waited_us >= timeout_us) {
             return Err(SqlError::new(SqlState::LOCK_NOT_AVAILABLE, "canceling statement due to lock timeout")
-                .detail(format!("Process {} waited for {}.", statement.backend.pid, named(request.key, mode))));
+                .detail(format!("Process {} waited for {}.", statement.backend.pid, request.key.described(mode))));
         }
         Ok(())
     };
-    match advisory.lock(request, &mut stop) {
+    match advisory.lock(request, statement.kv.as_ref(), &mut stop) {
         Ok(()) => Ok(Value::text("")),
         Err(Refusal::Full) => Err(full()),
         Err(Refusal::Ended(e)) => Err(e),
-        Err(Refusal::Deadlock(circle)) => Err(deadlock(statement, &circle)),
+        Err(Refusal::Deadlock(circle)) => Err(waits::deadlock(circle)),
     }
-}
-
-/// `ExclusiveLock on advisory lock [5,0,7,1]`, as PostgreSQL writes it.
-fn named(key: Key, mode: Mode) -> String {
-    let Key { database, class, object, pair } = key;
-    format!("{} on advisory lock [{database},{class},{object},{}]", mode.name(), if pair { 2 } else { 1 })
-}
-
-fn deadlock(statement: &StatementContext, circle: &[(u64, Key, Mode)]) -> SqlError {
-    let all = statement.backend.sessions.all();
-    let pid = |number: u64| all.iter().find(|backend| backend.number == number).map_or(0, |backend| backend.pid);
-    let line = |(place, (session, key, mode)): (usize, &(u64, Key, Mode))| {
-        let next = circle.get(place + 1).or(circle.first()).map_or(0, |(next, ..)| pid(*next));
-        format!("Process {} waits for {}; blocked by process {next}.", pid(*session), named(*key, *mode))
-    };
-    let lines: Vec<String> = circle.iter().enumerate().map(line).collect();
-    SqlError::new(SqlState::DEADLOCK, "deadlock detected").detail(lines.join("\n"))
 }
 
 fn try_lock(values: &[Value], arguments: &Arguments<'_>, mode: Mode, scope: Scope) -> R {

@@ -39,6 +39,7 @@ impl<'a> CastContext<'a> {
             catalog,
             settings: self.settings,
             backend: None,
+            kv: None,
             sequences: None,
             relation: None,
         })

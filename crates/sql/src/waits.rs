@@ -1,0 +1,94 @@
+//! Sessions that wait for each other, over locks of all kinds.
+//!
+//! **Problem.** Rows are locked below, advisory locks here; each kind finds the circles among its own. A session that holds one kind and waits
+//! for the other closes a circle that neither sees.
+//!
+//! **Idea.** A graph of sessions: an edge leads from one that waits to each that is in its way. A circle over both kinds goes through somebody
+//! who waits for an advisory lock, so it is enough that those look: when they begin to wait, and every now and then while they do
+//! ([`crate::advisory`]).
+//!
+//! **Invariants.**
+//! 1. A session waits for one thing at a time: it runs on one thread.
+//! 2. A search sees one moment: it holds the advisory locks' table and the rows' table, in this order, until it is over.
+
+use crate::advisory::{Key, Mode};
+use crate::catalog::view::View;
+use crate::context::EvalSettings;
+use crate::sessions::Sessions;
+use crate::transaction::{LockMode, RowWaiter};
+use crate::{SqlError, SqlState};
+use std::collections::{BTreeSet, VecDeque};
+
+/// What a session waits for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Awaited {
+    /// An advisory lock.
+    Advisory(Key, Mode),
+    /// A row.
+    Row(RowWaiter),
+}
+
+/// Sessions that wait for each other, each for the next one and the last for the first.
+pub type Circle = Vec<(Option<u64>, Awaited)>;
+
+/// The circle that the wait of a session closes, itself first; the shortest, if there are several. `edges`: what a session waits for, and
+/// who is in its way.
+pub fn circle_through(session: u64, edges: &dyn Fn(u64) -> Option<(Awaited, Vec<u64>)>) -> Option<Circle> {
+    // Those that wait, in the order in which they were met: by whom (a place in this list), and for what.
+    let mut met: Vec<(usize, u64, Awaited)> = Vec::new();
+    let mut seen = BTreeSet::from([session]);
+    let mut open = VecDeque::from([(0, session)]);
+    while let Some((by, who)) = open.pop_front() {
+        let Some((awaited, before)) = edges(who) else { continue };
+        met.push((by, who, awaited));
+        let mut at = met.len() - 1;
+        if before.contains(&session) {
+            let mut circle = VecDeque::new();
+            loop {
+                let (by, who, awaited) = &met[at];
+                circle.push_front((Some(*who), awaited.clone()));
+                if at == 0 {
+                    return Some(circle.into());
+                }
+                at = *by;
+            }
+        }
+        open.extend(before.into_iter().filter(|next| seen.insert(*next)).map(|next| (at, next)));
+    }
+    None
+}
+
+/// 40P01, to be told in full by [`told`].
+pub(crate) fn deadlock(circle: Circle) -> SqlError {
+    SqlError::new(SqlState::DEADLOCK, "deadlock detected")
+        .hint("Run the transaction again; take locks in one order everywhere.")
+        .with(|e| e.circle = circle)
+}
+
+/// Who waits for what, one line for each, as PostgreSQL writes it.
+pub(crate) fn told(circle: &Circle, sessions: &Sessions, view: Option<&View>, settings: &EvalSettings) -> String {
+    let all = sessions.all();
+    let pid = |number: &Option<u64>| all.iter().find(|b| Some(b.number) == *number).map_or(0, |backend| backend.pid);
+    let line = |(place, (session, awaited)): (usize, &(Option<u64>, Awaited))| {
+        let next = circle.get(place + 1).or(circle.first()).map_or(0, |(next, _)| pid(next));
+        let what = match awaited {
+            Awaited::Advisory(key, mode) => key.described(*mode),
+            Awaited::Row(row) => {
+                let found = crate::session::described_row(&row.key, view, settings);
+                format!("{} on {}", mode_name(row.mode), found.unwrap_or_else(|| "a row".into()))
+            }
+        };
+        format!("Process {} waits for {what}; blocked by process {next}.", pid(session))
+    };
+    circle.iter().enumerate().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// A row's lock, as `pg_locks` names PostgreSQL's lock of the same strength on a tuple.
+pub(crate) fn mode_name(mode: LockMode) -> &'static str {
+    match mode {
+        LockMode::KeyShare => "AccessShareLock",
+        LockMode::Share => "RowShareLock",
+        LockMode::NoKeyUpdate => "ExclusiveLock",
+        LockMode::Update => "AccessExclusiveLock",
+    }
+}
