@@ -262,8 +262,14 @@ fn a_circle_over_rows_and_advisory_locks_is_ended() {
     let [error] = &errors.iter().flatten().collect::<Vec<_>>()[..] else { panic!("{errors:?}") };
     assert_eq!(state(error), "40P01");
     let detail = error.as_db_error().unwrap().detail().unwrap();
-    assert!(detail.contains("waits for ExclusiveLock on the row (id)=(2) of table \"t\"; blocked by process"), "{detail}");
-    assert!(detail.contains("waits for ExclusiveLock on the row (id)=(1) of table \"t\"; blocked by process"), "{detail}");
+    assert!(
+        detail.contains("waits for ExclusiveLock on the row (id)=(2) of table \"t\"; blocked by process"),
+        "{detail}"
+    );
+    assert!(
+        detail.contains("waits for ExclusiveLock on the row (id)=(1) of table \"t\"; blocked by process"),
+        "{detail}"
+    );
 }
 
 fn blocking(client: &mut Client, pid: i32) -> Vec<i32> {

@@ -194,7 +194,10 @@ impl World {
             LockReply::Queued => "waits".to_owned(),
             LockReply::Busy => "busy".to_owned(),
             LockReply::Deadlock(cycle) => {
-                format!("deadlock: {}", cycle.iter().map(|waiter| show_txn(waiter.txn)).collect::<Vec<_>>().join(" waits for "))
+                format!(
+                    "deadlock: {}",
+                    cycle.iter().map(|waiter| show_txn(waiter.txn)).collect::<Vec<_>>().join(" waits for ")
+                )
             }
         };
         let woken: Vec<String> = woken.iter().map(|w| show_txn(w.0)).collect();

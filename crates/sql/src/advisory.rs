@@ -20,9 +20,9 @@
 //! **Caveats.** A circle that another order of the waiting could
 //! undo is reported too; PostgreSQL changes the order. What is held does not survive the process.
 
+use crate::SqlError;
 use crate::transaction::{Kv, RowWaits};
 use crate::waits::{Awaited, Circle, circle_through};
-use crate::SqlError;
 use parking_lot::{Condvar, Mutex};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;

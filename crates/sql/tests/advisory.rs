@@ -2,11 +2,11 @@
 // Tests own threads: sessions that wait for each other.
 #![allow(clippy::disallowed_methods)]
 
+use sql::advisory::{AdvisoryLocks, KEYS_MAX, Key, LocalLocks, Mode, Refusal, Request, Scope, Shown};
 use sql::transaction::memory::MemoryKv;
 use sql::transaction::{BeginOptions, LockMode, RowLock, RowWaiter};
 use sql::waits::{Awaited, circle_through};
 use sql::{Kv, SqlError};
-use sql::advisory::{AdvisoryLocks, KEYS_MAX, Key, LocalLocks, Mode, Refusal, Request, Scope, Shown};
 use std::sync::Arc;
 
 const KEY: Key = Key { database: 5, class: 0, object: 7, pair: false };

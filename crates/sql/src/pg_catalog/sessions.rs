@@ -134,8 +134,8 @@ pub(super) fn locks(table: &VirtualTable, source: &Source<'_>) -> Result<Vec<Row
 
 /// Numbers for a row, which has no place: the same for who holds it and who waits for it (FNV-1a of its key).
 fn place(key: &[u8]) -> (i32, i32) {
-    let digest = key.iter().fold(0xcbf2_9ce4_8422_2325u64, |digest, byte| {
-        (digest ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    });
+    let digest = key
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325u64, |digest, byte| (digest ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3));
     ((digest >> 33) as i32, (digest as i32) & 0x7fff)
 }
