@@ -1,0 +1,42 @@
+//! Switches that break one rule each, so that the tests can show that they would notice. Compiled in only with the feature
+//! `sabotage`; otherwise every question is a constant `false`.
+
+macro_rules! switches {
+    ($($(#[$doc:meta])* $name:ident),* $(,)?) => {
+        /// Rules to break on purpose.
+        #[derive(Clone, Debug, Default)]
+        pub struct Sabotage {
+            $($(#[$doc])* #[cfg(feature = "sabotage")] pub $name: bool,)*
+        }
+        impl Sabotage {
+            $(
+                #[inline]
+                pub(crate) fn $name(&self) -> bool {
+                    #[cfg(feature = "sabotage")]
+                    return self.$name;
+                    #[cfg(not(feature = "sabotage"))]
+                    false
+                }
+            )*
+        }
+    };
+}
+
+switches! {
+    /// Votes leave before they are durable.
+    vote_before_durable,
+    /// Acknowledgements of appends leave before the entries are durable, and the leader counts its own at once.
+    ack_before_durable,
+    /// Votes do not carry the ends of promises.
+    vote_without_ends,
+    /// The winner starts below what the votes carry.
+    winner_does_not_ratchet,
+    /// Support is not withdrawn before a vote for another.
+    keep_epoch,
+    /// A joint configuration is left at once, and what was served is not in the log.
+    leave_joint_early,
+    /// Promises leave before they are durable.
+    promise_before_durable,
+    /// A new leader does not look at the timestamps in its log.
+    stamp_below_the_log,
+}
