@@ -76,15 +76,7 @@ pub(crate) struct Letter {
 
 impl Letter {
     pub fn new(group: GroupId, message: Message) -> Self {
-        Letter {
-            group,
-            message,
-            accepted: 0,
-            closed: Timestamp::MIN,
-            closed_index: 0,
-            ends: None,
-            sleep: false,
-        }
+        Letter { group, message, accepted: 0, closed: Timestamp::MIN, closed_index: 0, ends: None, sleep: false }
     }
 }
 

@@ -62,8 +62,6 @@ pub use options::{
     APPEND_BYTES_MAX, APPENDS_INFLIGHT_MAX, CHUNK_BYTES_MAX, COMMITTED_BYTES_MAX, LOST_TERMS_MAX, MEMBERS_MAX, Options,
     PAYLOAD_BYTES_MAX, RECORDS_WAITING_MAX, UNCOMMITTED_BYTES_MAX,
 };
-pub use outputs::{
-    Committed, Configuration, Fate, Outputs, Proposed, Record, Role, RoleChange, SnapshotTask,
-};
+pub use outputs::{Committed, Configuration, Fate, Outputs, Proposed, Record, Role, RoleChange, SnapshotTask};
 pub use replicas::{Recovery, Replicas};
 pub use sabotage::Sabotage;
