@@ -16,13 +16,14 @@ use crate::catalog::Oid;
 use crate::expr::{self, BindContext, Parameters};
 use crate::identifier::fold;
 use crate::plan::PlanContext;
+use crate::plan::assignment::{self, Shared};
 use crate::types::{CastKind, RegKind, SqlType};
 use crate::{SqlError, SqlState};
 use sqlparser::ast::{
     self, BinaryOperator, DuplicateTreatment, Expr, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
     FunctionArguments, OrderByExpr, VisitMut, VisitorMut,
 };
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -76,6 +77,8 @@ pub(super) struct Binder<'c> {
     pub(super) lifted: Vec<ast::Function>,
     /// What is planned now is planned for its names.
     pub(super) names_only: bool,
+    /// Subqueries that several columns are set from, by number and width of the row around.
+    shared: BTreeMap<(usize, usize), (Subplan, Arc<[Output]>)>,
     next_id: usize,
     pub(super) bounds: Bounds,
 }
@@ -257,6 +260,15 @@ impl Lower<'_, '_, '_> {
         let Some(place) = mark_of(expr) else { return self.cast(expr) };
         *expr = match self.binder.held[place].clone() {
             Held::Slot(slot) => slot_expr(slot),
+            Held::Subquery(query) if assignment::shared(&query).is_some() => {
+                let Some(shared) = assignment::shared(&query) else { return Ok(()) };
+                let (plan, columns) = self.binder.shared_plan(&shared, self.scope)?;
+                let ty = columns.get(shared.column).map_or(SqlType::Text, |column| match &column.ty {
+                    SqlType::Unknown => SqlType::Text,
+                    ty => ty.clone(),
+                });
+                self.step(Step::Shared(plan, shared.column), ty)
+            }
             Held::Subquery(query) => {
                 let (plan, columns) = self.binder.subplan(&query, self.scope)?;
                 let [column] = columns.as_slice() else { return Err(one_column()) };
@@ -395,6 +407,7 @@ impl<'c> Binder<'c> {
             alone: BTreeSet::new(),
             lifted: Vec::new(),
             names_only: false,
+            shared: BTreeMap::new(),
             next_id: 0,
             bounds: Bounds::default(),
         }
@@ -555,6 +568,23 @@ impl<'c> Binder<'c> {
         let plan =
             Subplan { id: self.id(), node: planned.node, prefix: scope.width(), correlated: frame.uses_parent.get() };
         Ok((plan, planned.columns))
+    }
+
+    /// A subquery that several columns are set from, planned once for all of them.
+    fn shared_plan(
+        &mut self,
+        shared: &Shared<'_>,
+        scope: &Scope<'_>,
+    ) -> Result<(Subplan, Arc<[Output]>), SqlError> {
+        let key = (shared.number, scope.width());
+        if let Some(known) = self.shared.get(&key) {
+            return Ok(known.clone());
+        }
+        let (plan, columns) = self.subplan(shared.query, scope)?;
+        assignment::check_width(shared, columns.len())?;
+        let made: (Subplan, Arc<[Output]>) = (plan, columns.into());
+        self.shared.insert(key, made.clone());
+        Ok(made)
     }
 
     /// Types of the arguments of a function of the catalogs: OIDs may come as text, numbers as text.

@@ -33,6 +33,8 @@ pub(super) struct Subplan {
 pub(super) enum Step {
     /// `(SELECT ..)`: one column, at most one row.
     Subquery(Subplan),
+    /// A column of `(SELECT a, b ..)` that several columns are set from: it runs once for a row.
+    Shared(Subplan, usize),
     /// `EXISTS (SELECT ..)`
     Exists(Subplan),
     /// `ARRAY(SELECT ..)`, and the type of the column.
@@ -156,7 +158,7 @@ impl Step {
     /// Expressions that it is computed from: they may read the slots of steps before it.
     pub(super) fn parts(&self) -> Vec<&Expr> {
         match self {
-            Step::Subquery(_) | Step::Exists(_) | Step::Array(..) => Vec::new(),
+            Step::Subquery(_) | Step::Shared(..) | Step::Exists(_) | Step::Array(..) => Vec::new(),
             Step::In { left, .. } | Step::Quantified { left, .. } => left.iter().collect(),
             Step::Catalog { args, .. } => args.iter().collect(),
             Step::ToReg(_, arg) | Step::FromReg(_, arg) | Step::Field(arg, _) => vec![arg],
@@ -169,6 +171,7 @@ impl Step {
     pub(super) fn value(&self, row: &[Value], run: &Arc<Run>) -> Result<Value, SqlError> {
         match self {
             Step::Subquery(plan) => plan.scalar(row, run),
+            Step::Shared(plan, column) => plan.shared(*column, row, run),
             Step::Exists(plan) => Ok(Value::Bool(plan.exists(row, run)?)),
             Step::Array(plan, of) => {
                 let rows = plan.rows(row, run)?;
@@ -299,6 +302,24 @@ impl Subplan {
         match rows.as_slice() {
             [] => Ok(Value::Null),
             [row] => Ok(row[0].clone()),
+            _ => Err(several_rows()),
+        }
+    }
+
+    /// A column of its row, of which the others are asked for next.
+    fn shared(&self, column: usize, row: &[Value], run: &Arc<Run>) -> Result<Value, SqlError> {
+        let around = &row[..self.prefix];
+        let rows = match run.shared_rows(self.id, around) {
+            Some(rows) => rows,
+            None => {
+                let rows = self.rows(row, run)?;
+                run.share_rows(self.id, around, &rows);
+                rows
+            }
+        };
+        match rows.as_slice() {
+            [] => Ok(Value::Null),
+            [row] => Ok(row.get(column).cloned().unwrap_or(Value::Null)),
             _ => Err(several_rows()),
         }
     }

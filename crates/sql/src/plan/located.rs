@@ -2,6 +2,7 @@
 //! other items of FROM.
 
 use super::analysis::Analysis;
+use super::assignment;
 use super::refusal::{Planned, Refusal};
 use super::{Plan, PlanContext};
 use crate::catalog::Table;
@@ -124,15 +125,29 @@ fn with_key(statement: &mut Statement, target: &str) {
     }
 }
 
-/// Plans the query; its parameters are the statement's.
+/// Marks the columns of subqueries that several columns are set from, by their places in the select list.
+fn mark_shared(statement: &mut Statement, shared: &[(usize, usize)]) {
+    let Statement::Query(query) = statement else { return };
+    let SetExpr::Select(select) = query.body.as_mut() else { return };
+    for (place, number) in shared {
+        if let Some(SelectItem::UnnamedExpr(ast::Expr::Cast { expr, .. })) = select.projection.get_mut(*place) {
+            assignment::mark(expr, *number);
+        }
+    }
+}
+
+/// Plans the query; its parameters are the statement's. `shared`: places of the select list that are columns of shared subqueries, with
+/// their numbers.
 pub fn plan(
     text: &str,
     target: &str,
+    shared: &[(usize, usize)],
     analysis: Analysis<'_>,
     refusal: &Refusal,
 ) -> Planned<(Vec<SqlType>, Arc<dyn Plan>)> {
     let mut statement = parsed(text)?;
     with_key(&mut statement, target);
+    mark_shared(&mut statement, shared);
     let (types, context) = analysis.partial();
     let mut context: PlanContext = context.clone();
     context.parameter_hints = types.iter().map(|ty| (*ty != SqlType::Unknown).then(|| ty.clone())).collect();

@@ -371,6 +371,7 @@ fn by_query(
     let alias = shape.alias.map_or_else(|| table.name.clone(), |alias| fold(&alias.name));
     // The key's place: see `located::key`.
     let mut list: Vec<String> = vec!["NULL".into()];
+    let mut shared = Vec::new();
     let source = analysis.add_table(table, Some(&alias), target.access.clone(), &[])?;
     let width = analysis.width();
     let mut set = Vec::new();
@@ -378,7 +379,11 @@ fn by_query(
         for (name, value) in assignments {
             let bound = match bind_set(&[(*name, *value)], &target, &mut analysis) {
                 Ok(mut bound) => bound.remove(0),
-                Err(error) => located_value(name, value, &target, &mut analysis, &mut list, width, error)?,
+                Err(error) => {
+                    let (value, number) = assignment::plain(value);
+                    shared.extend(number.map(|number| (list.len(), number)));
+                    located_value(name, &value, &target, &mut analysis, &mut list, width, error)?
+                }
             };
             set.push(bound);
         }
@@ -411,7 +416,7 @@ fn by_query(
     if let Some(selection) = shape.selection {
         let _ = write!(text, " WHERE {selection}");
     }
-    let (parameters, plan) = located::plan(&text, &alias, analysis, &refusal)?;
+    let (parameters, plan) = located::plan(&text, &alias, &shared, analysis, &refusal)?;
     let action = match shape.set {
         None => Action::Delete,
         Some(_) => {

@@ -5,10 +5,12 @@
 //! its surroundings is found by planning it alone: a name that only they can explain makes that fail.
 
 use super::refusal::{Planned, Refusal};
-use super::{Execution, Plan, PlanContext};
+use super::assignment::{self, Shared};
+use super::{Execution, Plan, PlanContext, RowSource};
 use crate::context::StatementContext;
 use crate::exec::sort::{Reserved, row_bytes};
-use crate::types::{Array, SqlType, Value};
+use crate::output::Field;
+use crate::types::{Array, Row, SqlType, Value};
 use crate::{SqlError, SqlState};
 use sqlparser::ast::{
     self, BinaryOperator, Expr, Query, Statement, UnaryOperator, VisitMut, VisitorMut, visit_expressions,
@@ -37,6 +39,8 @@ enum Kind {
     Scalar,
     List,
     Exists,
+    /// One row, of which each column is a parameter.
+    Row,
 }
 
 /// The greatest number of a parameter in a statement: `$n`.
@@ -55,6 +59,8 @@ pub fn parameters_in<V: ast::Visit>(node: &V) -> usize {
 }
 
 struct Taker<'a> {
+    /// Shared subqueries: their numbers, and the parameter before their first column's.
+    shared: Vec<(usize, usize)>,
     context: &'a PlanContext,
     types: &'a mut Vec<SqlType>,
     into: &'a mut Subqueries,
@@ -68,7 +74,7 @@ pub fn take<V: VisitMut>(
     types: &mut Vec<SqlType>,
     into: &mut Subqueries,
 ) -> Planned<()> {
-    let mut taker = Taker { context, types, into, refusal: None };
+    let mut taker = Taker { shared: Vec::new(), context, types, into, refusal: None };
     let _ = node.visit(&mut taker);
     taker.refusal.map_or(Ok(()), Err)
 }
@@ -78,7 +84,10 @@ impl VisitorMut for Taker<'_> {
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
         let replaced = match expr {
-            Expr::Subquery(query) => self.plan(query, Kind::Scalar),
+            Expr::Subquery(query) => match assignment::shared(query) {
+                Some(shared) => self.shared(&shared),
+                None => self.plan(query, Kind::Scalar),
+            },
             Expr::Exists { subquery, negated } => {
                 let negated = *negated;
                 self.plan(subquery, Kind::Exists).map(|value| negate(value, negated))
@@ -127,7 +136,27 @@ fn negate(expr: Expr, negated: bool) -> Expr {
 }
 
 impl Taker<'_> {
-    fn plan(&mut self, query: &Query, kind: Kind) -> Planned<Expr> {
+    /// A column of a subquery that several columns are set from.
+    fn shared(&mut self, shared: &Shared<'_>) -> Planned<Expr> {
+        let known = self.shared.iter().find(|(number, _)| *number == shared.number);
+        let before = match known {
+            Some((_, before)) => *before,
+            None => {
+                let before = self.types.len();
+                let plan = self.prepared(shared.query)?;
+                assignment::check_width(shared, plan.fields().len())?;
+                let ty = |field: &Field| if field.ty == SqlType::Unknown { SqlType::Text } else { field.ty.clone() };
+                self.types.extend(plan.fields().iter().map(ty));
+                self.into.list.push(Subquery { plan, kind: Kind::Row });
+                self.shared.push((shared.number, before));
+                before
+            }
+        };
+        Ok(parameter(before + shared.column + 1))
+    }
+
+    /// Plans a query by itself.
+    fn prepared(&mut self, query: &Query) -> Planned<Arc<dyn Plan>> {
         let statement = Statement::Query(Box::new(query.clone()));
         let mut context = self.context.clone();
         let known = &self.types[..self.into.first];
@@ -142,6 +171,11 @@ impl Taker<'_> {
                 *ty = found.clone();
             }
         }
+        Ok(plan)
+    }
+
+    fn plan(&mut self, query: &Query, kind: Kind) -> Planned<Expr> {
+        let plan = self.prepared(query)?;
         let ty = match (plan.fields(), kind) {
             (_, Kind::Exists) => SqlType::Bool,
             ([field], _) if field.ty == SqlType::Unknown => SqlType::Text,
@@ -158,9 +192,12 @@ impl Taker<'_> {
         let ty = if kind == Kind::List { SqlType::Array(Box::new(ty)) } else { ty };
         self.types.push(ty);
         self.into.list.push(Subquery { plan, kind });
-        let placeholder = ast::Value::Placeholder(format!("${}", self.types.len()));
-        Ok(Expr::Value(placeholder.with_empty_span()))
+        Ok(parameter(self.types.len()))
     }
+}
+
+fn parameter(number: usize) -> Expr {
+    Expr::Value(ast::Value::Placeholder(format!("${number}")).with_empty_span())
 }
 
 /// Errors that planning a subquery alone gives when it names what stands around it.
@@ -196,34 +233,48 @@ impl Subqueries {
         params.resize(self.first, Value::Null);
         for subquery in &self.list {
             // A later subquery's parameters are the user's, which stay in front.
-            let value = subquery.value(context)?;
-            params.push(value);
+            match subquery.kind {
+                Kind::Row => {
+                    let row = subquery.row(context)?;
+                    params.extend(row.unwrap_or_else(|| vec![Value::Null; subquery.plan.fields().len()]));
+                }
+                _ => params.push(subquery.value(context)?),
+            }
         }
         Ok(Arc::new(StatementContext { params, ..StatementContext::clone(context) }))
     }
 }
 
 impl Subquery {
+    fn open(&self, context: &Arc<StatementContext>) -> Result<Box<dyn RowSource>, SqlError> {
+        match self.plan.execute(context)? {
+            Execution::Rows(source) => Ok(source),
+            Execution::Done { .. } => Err(SqlError::unsupported("a subquery that writes")),
+        }
+    }
+
+    /// Its row, if it has one.
+    fn row(&self, context: &Arc<StatementContext>) -> Result<Option<Row>, SqlError> {
+        let mut source = self.open(context)?;
+        let mut rows = source.next(2)?;
+        if rows.len() == 1 {
+            rows.extend(source.next(1)?);
+        }
+        if rows.len() > 1 {
+            return Err(SqlError::new(
+                SqlState::CARDINALITY_VIOLATION,
+                "more than one row returned by a subquery used as an expression",
+            ));
+        }
+        Ok(rows.pop())
+    }
+
     fn value(&self, context: &Arc<StatementContext>) -> Result<Value, SqlError> {
-        let Execution::Rows(mut source) = self.plan.execute(context)? else {
-            return Err(SqlError::unsupported("a subquery that writes"));
-        };
         match self.kind {
-            Kind::Exists => Ok(Value::Bool(!source.next(1)?.is_empty())),
-            Kind::Scalar => {
-                let mut rows = source.next(2)?;
-                if rows.len() == 1 {
-                    rows.extend(source.next(1)?);
-                }
-                if rows.len() > 1 {
-                    return Err(SqlError::new(
-                        SqlState::CARDINALITY_VIOLATION,
-                        "more than one row returned by a subquery used as an expression",
-                    ));
-                }
-                Ok(rows.pop().and_then(|mut row| row.pop()).unwrap_or(Value::Null))
-            }
+            Kind::Exists => Ok(Value::Bool(!self.open(context)?.next(1)?.is_empty())),
+            Kind::Scalar | Kind::Row => Ok(self.row(context)?.and_then(|mut row| row.pop()).unwrap_or(Value::Null)),
             Kind::List => {
+                let mut source = self.open(context)?;
                 let mut reserved = Reserved::new(&context.memory);
                 let mut values = Vec::new();
                 loop {

@@ -56,6 +56,8 @@ pub(super) struct Run {
     pub(super) context: Arc<StatementContext>,
     kept: Mutex<BTreeMap<usize, Kept>>,
     sets: Mutex<BTreeMap<usize, Arc<InSet>>>,
+    /// For each shared subquery the last row around it, and its rows for that.
+    shared: Mutex<BTreeMap<usize, (Row, Arc<Vec<Row>>)>>,
     working: Mutex<BTreeMap<usize, Arc<Vec<Row>>>>,
     /// Of every table of keys.
     pub(super) seed: Seed,
@@ -85,6 +87,7 @@ impl Run {
             seed: Seed::new(context.hash_seed),
             kept: Mutex::default(),
             sets: Mutex::default(),
+            shared: Mutex::default(),
             working: Mutex::default(),
             ticks: AtomicU32::new(0),
         })
@@ -113,6 +116,15 @@ impl Run {
 
     pub(super) fn cache_rows(&self, id: usize, rows: Arc<Vec<Row>>, reserved: Reservation) {
         self.kept.lock().insert(id, Kept { rows, _reserved: reserved });
+    }
+
+    /// What a shared subquery gave last, if that was for this row.
+    pub(super) fn shared_rows(&self, id: usize, around: &[Value]) -> Option<Arc<Vec<Row>>> {
+        self.shared.lock().get(&id).filter(|(known, _)| known == around).map(|(_, rows)| rows.clone())
+    }
+
+    pub(super) fn share_rows(&self, id: usize, around: &[Value], rows: &Arc<Vec<Row>>) {
+        self.shared.lock().insert(id, (around.to_vec(), rows.clone()));
     }
 
     pub(super) fn cached_set(&self, id: usize) -> Option<Arc<InSet>> {
