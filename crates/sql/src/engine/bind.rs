@@ -571,11 +571,7 @@ impl<'c> Binder<'c> {
     }
 
     /// A subquery that several columns are set from, planned once for all of them.
-    fn shared_plan(
-        &mut self,
-        shared: &Shared<'_>,
-        scope: &Scope<'_>,
-    ) -> Result<(Subplan, Arc<[Output]>), SqlError> {
+    fn shared_plan(&mut self, shared: &Shared<'_>, scope: &Scope<'_>) -> Result<(Subplan, Arc<[Output]>), SqlError> {
         let key = (shared.number, scope.width());
         if let Some(known) = self.shared.get(&key) {
             return Ok(known.clone());

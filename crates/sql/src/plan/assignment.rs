@@ -78,8 +78,7 @@ fn columns_of(query: &Query, count: usize, number: usize) -> Result<Vec<Expr>, S
     };
     let names: Vec<String> = (1..=given.unwrap_or(count)).map(|place| format!("c{place}")).collect();
     let column = |name: &String| {
-        let mut value =
-            scope::parse(&format!("(SELECT {name} FROM ({query}) AS {PLAIN}({}))", names.join(", ")))?;
+        let mut value = scope::parse(&format!("(SELECT {name} FROM ({query}) AS {PLAIN}({}))", names.join(", ")))?;
         rename(&mut value, &format!("{SHARED}{number}"));
         Ok(value)
     };

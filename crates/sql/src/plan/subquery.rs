@@ -4,8 +4,8 @@
 //! `(SELECT ..)` becomes `$n`, `x IN (SELECT ..)` becomes `x = ANY ($n)`, `EXISTS (SELECT ..)` becomes `$n`. Whether one depends on
 //! its surroundings is found by planning it alone: a name that only they can explain makes that fail.
 
-use super::refusal::{Planned, Refusal};
 use super::assignment::{self, Shared};
+use super::refusal::{Planned, Refusal};
 use super::{Execution, Plan, PlanContext, RowSource};
 use crate::context::StatementContext;
 use crate::exec::sort::{Reserved, row_bytes};
