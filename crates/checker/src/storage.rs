@@ -11,6 +11,8 @@ pub struct Stored {
     pub versions: BTreeMap<Key, Vec<(u64, u64)>>,
     /// Below this, versions that a newer one hides may have been collected.
     pub collected: u64,
+    /// The same of keys that are kept for another time.
+    pub collected_apart: BTreeMap<Key, u64>,
     /// Identities and timestamps that were stored at some time, and may be collected since: what unknown outcomes are
     /// settled by.
     pub earlier: BTreeMap<u64, u64>,
@@ -23,8 +25,13 @@ impl Stored {
 
     /// Whether a version of this time may be gone rightly.
     fn may_be_collected(&self, key: Key, at: u64) -> bool {
-        at <= self.collected
-            && self.versions.get(&key).is_some_and(|v| v.iter().any(|(t, _)| *t > at && *t <= self.collected))
+        let collected = self.collected_of(key);
+        at <= collected && self.versions.get(&key).is_some_and(|v| v.iter().any(|(t, _)| *t > at && *t <= collected))
+    }
+
+    /// Below this, versions of a key that a newer one hides may have been collected.
+    pub fn collected_of(&self, key: Key) -> u64 {
+        self.collected_apart.get(&key).copied().unwrap_or(self.collected)
     }
 }
 

@@ -29,12 +29,13 @@ use bytes::Bytes;
 use clock::{HybridClock, Reading, Timestamp};
 use protocol::log::{Entry, LogIndex, Single};
 use protocol::txn::{
-    Batch, Cause, Command, Coordinator, Range, RangeId, Record, Refusal, TxnId, Verdict, encode_record,
+    Apart, Batch, Cause, Command, Coordinator, Range, RangeId, Record, Refusal, TxnId, Verdict, encode_record,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::task::Waker;
+use store::versions::Threshold;
 use store::{Engine, StoreError};
 
 /// Records proposed and not yet applied, at most; beyond it commits are refused, which only a stuck disk brings about.
@@ -195,7 +196,7 @@ pub(crate) struct Core<E> {
     pub(crate) gate: BTreeMap<Timestamp, Vec<Gated>>,
     pub(crate) forget: BTreeMap<RangeId, Vec<TxnId>>,
     pub(crate) owed: Vec<(RangeId, Command)>,
-    pub(crate) collect_at: Option<(Timestamp, LogIndex)>,
+    pub(crate) collect_at: Option<(Threshold, LogIndex)>,
     pub(crate) lease: Lease,
     pub(crate) closed: Option<CommitError>,
     /// Commits that are held back until the clock tells when they would be past; woken at every tick. One for each caller, at most.
@@ -299,7 +300,11 @@ impl<E: Engine> Core<E> {
             Command::Fence { txn } => self.fence_applied(now, id, txn, out)?,
             Command::Outcome { txn, .. } => self.outcome_applied(now, id, txn, flight, &verdict, out),
             Command::Split { .. } => self.split_applied(now, verdict, payload.reply, out),
-            Command::Collect { threshold } => self.collect_at = Some((threshold, index)),
+            Command::Collect { threshold, apart } => {
+                let of = |a: Apart| store::versions::Apart { index: a.index, class: a.class, threshold: a.threshold };
+                let apart = apart.into_iter().map(of).collect();
+                self.collect_at = Some((Threshold { common: threshold, apart }, index));
+            }
             Command::Lease { end } => self.lease_applied(end, out),
             Command::Forget { .. } | Command::Release => {}
         }

@@ -46,6 +46,8 @@ pub enum TxnError {
         asked: Timestamp,
         /// Why not.
         reason: String,
+        /// What was to be read, where other tables can be read at that snapshot.
+        key: Option<Bytes>,
     },
     /// The clock's bound does not allow this consistency now: use another, or repair the clock.
     #[error("{0}")]
@@ -72,8 +74,8 @@ impl From<StoreError> for TxnError {
     fn from(e: StoreError) -> Self {
         match e {
             StoreError::DiskFull => TxnError::DiskFull,
-            StoreError::Collected { asked, oldest } => {
-                TxnError::SnapshotUnavailable { asked, reason: format!("versions below {oldest} are collected") }
+            StoreError::Collected { asked, oldest, key } => {
+                TxnError::SnapshotUnavailable { asked, reason: format!("versions below {oldest} are collected"), key }
             }
             other => TxnError::Storage(other.to_string()),
         }

@@ -15,11 +15,12 @@ use bytes::Bytes;
 use clock::{Level, Reading, Reason, Timestamp};
 use parking_lot::Mutex;
 use protocol::log::{LogIndex, Single};
-use protocol::txn::{Batch, Command, LockTable, RangeId, Span, TxnId};
+use protocol::txn::{Apart, Batch, Command, LockTable, Range, RangeId, Span, TxnId};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::task::{Poll, Waker};
+use store::versions::{APART_MAX, Threshold};
 use store::{Engine, StoreError, Versions};
 
 /// One whole node, without a disk, a clock or a thread of its own. See the crate.
@@ -249,27 +250,45 @@ impl<E: Engine> Node<E> {
     }
 
     /// Proposes, in every range, that versions that no snapshot from `threshold` on sees may go. Never above an open snapshot.
-    /// Returns the threshold proposed; `None` if it would not rise, or if the last one is not [`Node::collectable`] yet. Call [`Versions::collect`] with [`Node::collectable`] later.
-    pub fn collect(&self, now: &Reading, threshold: Timestamp) -> Option<Timestamp> {
-        let open = self.versions().oldest_snapshot().unwrap_or(Timestamp::MAX);
-        let threshold = threshold.min(open).min(self.visible());
+    /// Returns the common threshold proposed; `None` if nothing would change, or if the last one is not [`Node::collectable`] yet. Call
+    /// [`Versions::collect`] with [`Node::collectable`] later.
+    pub fn collect(&self, now: &Reading, threshold: impl Into<Threshold>) -> Option<Timestamp> {
+        let mut threshold = threshold.into();
+        let open = self.versions().oldest_snapshot().unwrap_or(Timestamp::MAX).min(self.visible());
+        threshold.common = threshold.common.min(open);
+        threshold.apart.iter_mut().for_each(|apart| apart.threshold = open.min(apart.threshold));
+        if threshold.apart.len() > APART_MAX {
+            // All are kept as long as any of them, rather than one too short.
+            let least = threshold.apart.iter().map(|apart| apart.threshold).fold(threshold.common, Ord::min);
+            threshold = least.into();
+        }
         let mut core = self.core.lock();
-        if core.collect_at.is_some_and(|(_, index)| self.versions().flushed_position() < index.0) {
+        if core.collect_at.as_ref().is_some_and(|(_, index)| self.versions().flushed_position() < index.0) {
             return None;
         }
-        let ranges: Vec<RangeId> = core.ranges.values().filter(|r| r.collected() < threshold).map(|r| r.id()).collect();
+        let classes = |t: &Threshold| t.apart.iter().map(|apart| (apart.index, apart.class)).collect::<Vec<_>>();
+        let logged = core.collect_at.as_ref().map(|(logged, _)| classes(logged)).unwrap_or_default();
+        let moved = logged != classes(&threshold);
+        let rises = |range: &&Range| {
+            range.collected() < threshold.common
+                || threshold.apart.iter().any(|apart| range.collected_of(&apart.index) < apart.threshold)
+        };
+        let ranges: Vec<RangeId> = core.ranges.values().filter(|r| moved || rises(r)).map(Range::id).collect();
+        let of = |a: &store::versions::Apart| Apart { index: a.index, class: a.class, threshold: a.threshold };
+        let apart: Vec<Apart> = threshold.apart.iter().map(of).collect();
         for range in &ranges {
-            core.propose(now, Timestamp::MIN, *range, Command::Collect { threshold }, None);
+            let command = Command::Collect { threshold: threshold.common, apart: apart.clone() };
+            core.propose(now, Timestamp::MIN, *range, command, None);
         }
-        (!ranges.is_empty()).then_some(threshold)
+        (!ranges.is_empty()).then_some(threshold.common)
     }
 
-    /// The threshold that the store may collect by now: logged, applied, and below the point where a replay would begin, so that
+    /// The thresholds that the store may collect by now: logged, applied, and below the point where a replay would begin, so that
     /// no replayed command is certified against less than it was at first.
-    pub fn collectable(&self) -> Option<Timestamp> {
+    pub fn collectable(&self) -> Option<Threshold> {
         let core = self.core.lock();
-        let (threshold, index) = core.collect_at?;
-        (self.versions().flushed_position() >= index.0).then_some(threshold)
+        let (threshold, index) = core.collect_at.as_ref()?;
+        (self.versions().flushed_position() >= index.0).then(|| threshold.clone())
     }
 
     /// A number that no other call on this node returned, before a restart or after.

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use clock::Timestamp;
 use model::Model;
 use protocol::txn::{
-    Answer, Batch, Cause, Command, Coordinator, LockMode, LockReply, LockTable, LockWait, Outcome, Range, RangeId,
+    Answer, Apart, Batch, Cause, Command, Coordinator, LockMode, LockReply, LockTable, LockWait, Outcome, Range, RangeId,
     Read, Record, Refusal, Span, Standing, TxnId, Verdict, Waiter, Wakeup, Write, encode_record,
 };
 use std::collections::BTreeMap;
@@ -32,6 +32,16 @@ fn range(word: &str) -> RangeId {
 }
 fn ranges(word: &str) -> Vec<RangeId> {
     word.split(',').map(range).collect()
+}
+/// `x=40`: the index of the key x is kept apart, with its own threshold.
+fn apart(words: &[&str]) -> Vec<Apart> {
+    let one = |word: &&str| {
+        let (name, threshold) = word.split_once('=').expect("an index and its threshold");
+        let mut index = [0; 4];
+        index[..name.len()].copy_from_slice(name.as_bytes());
+        Apart { index, class: 7, threshold: time(threshold) }
+    };
+    words.iter().map(one).collect()
 }
 fn key(word: &str) -> Bytes {
     Bytes::copy_from_slice(word.as_bytes())
@@ -217,7 +227,7 @@ impl World {
             ["split", name, right] => Command::Split { at: key(name), right: range(right) },
             ["lease", end] => Command::Lease { end: time(end) },
             ["release"] => Command::Release,
-            ["collect", threshold] => Command::Collect { threshold: time(threshold) },
+            ["collect", threshold, rest @ ..] => Command::Collect { threshold: time(threshold), apart: apart(rest) },
             other => panic!("unknown record {other:?}"),
         };
         let mut bytes = Vec::new();
@@ -225,6 +235,8 @@ impl World {
         let record = Record::decode(&Bytes::from(bytes)).expect("a record decodes");
         assert_eq!(record, Record { range: id, at, command });
         let machine = self.ranges.get_mut(&id).expect("a range");
+        let state = Range::decode(&Bytes::from(machine.encode())).expect("a state decodes");
+        assert_eq!(state, *machine);
         match machine.apply(at, &record.command, &self.versions).unwrap_or_else(|never| match never {}) {
             Verdict::Committed => "committed".to_owned(),
             Verdict::Prepared => "prepared".to_owned(),
@@ -293,7 +305,10 @@ fn only_newer_kinds_have_newer_versions() {
     assert_eq!(encoded(&relies)[0], 3);
     let decoded = Record::decode(&Bytes::from(encoded(&relies))).expect("a record");
     assert_eq!(decoded.command, relies);
-    release[0] = 4;
+    let collect = |apart: &[&str]| Command::Collect { threshold: Timestamp::from_u64(5), apart: self::apart(apart) };
+    assert_eq!(encoded(&collect(&[]))[0], 1);
+    assert_eq!(encoded(&collect(&["x=4"]))[0], 4);
+    release[0] = 5;
     let refused = Record::decode(&Bytes::from(release)).expect_err("a version that is not known");
     assert!(refused.to_string().contains("newer version"), "{refused}");
 }

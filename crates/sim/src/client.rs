@@ -222,6 +222,9 @@ impl Client {
             }
             Err(_) => return false,
         };
+        if txn.snapshot() < turn.node.versions().collected() {
+            turn.probes.hit("past of a table that is kept longer");
+        }
         let recency = if script.past_us > 0 { Recency::Any } else { recency(txn.stats().consistency) };
         turn.check_promise(recency);
         let record = Txn {

@@ -49,6 +49,7 @@ pub const WANTED: &[&str] = &[
     "clock: trusted again",
     "refused for the clock",
     "past refused as collected",
+    "past of a table that is kept longer",
     "reference to a row",
     "one row read from the past",
     "past checked against what was acknowledged",

@@ -31,7 +31,8 @@ pub fn orphan(node: &SimNode) -> Result<Option<String>, StoreError> {
         let parents = versions.history(&parent(n))?;
         for child in versions.history(&child(n))? {
             // What lies below it may be collected.
-            if child.ts <= versions.collected() || child.value.is_none() {
+            let collected = versions.collected_of(&self::child(n)).max(versions.collected_of(&parent(n)));
+            if child.ts <= collected || child.value.is_none() {
                 continue;
             }
             let at = parents.iter().rev().find(|version| version.ts <= child.ts);

@@ -57,14 +57,19 @@ pub struct Script {
 
 /// A key as the database sees it.
 pub fn encode_key(key: Key) -> Bytes {
-    let mut raw = vec![0, 0, 0, 7];
+    let mut raw = if key < ACCOUNTS.start { REGISTERS_INDEX } else { ACCOUNTS_INDEX }.to_vec();
     raw.extend_from_slice(&key.to_be_bytes());
     Bytes::from(raw)
 }
 
+/// The index of keys below the accounts.
+const REGISTERS_INDEX: [u8; 4] = [0, 0, 0, 7];
+/// The index of all others: its past is kept for another time.
+pub const ACCOUNTS_INDEX: [u8; 4] = [0, 0, 0, 8];
+
 /// The name of a key.
 pub fn decode_key(raw: &[u8]) -> Option<Key> {
-    Some(Key::from_be_bytes(*raw.strip_prefix(&[0, 0, 0, 7])?.first_chunk()?))
+    Some(Key::from_be_bytes(*raw.get(REGISTERS_INDEX.len()..)?.first_chunk()?))
 }
 
 /// Some values are long, so that a record spans sectors and a torn write leaves a part of it.

@@ -14,7 +14,7 @@ use crate::plan::Plan;
 use crate::probes::Probes;
 use crate::references;
 use crate::rng::Rng;
-use crate::workload::{ACCOUNTS, REGISTERS, Script, Step, decode_value, encode_key};
+use crate::workload::{ACCOUNTS, ACCOUNTS_INDEX, REGISTERS, Script, Step, decode_value, encode_key};
 use checker::storage::Stored;
 use checker::{History, Key};
 use clock::Timestamp;
@@ -24,6 +24,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::task::{Poll, Wake, Waker};
 use store::VersionsConfig;
+use store::versions::{Apart, Threshold};
 
 /// True time at which every run begins, nanoseconds since the Unix epoch.
 pub const START_NS: u64 = MIDNIGHT_NS - 3_000_000_000;
@@ -90,6 +91,8 @@ pub struct Controls {
     pub prepare: Option<Prepare>,
     /// What the clock's tracker is not told of.
     pub blind: Option<Blind>,
+    /// A rule of the store's.
+    pub store: Option<store::versions::Sabotage>,
 }
 
 /// The simulated world.
@@ -148,7 +151,9 @@ impl World {
         let options = NodeOptions { alone: plan.alone, ladder: plan.ladder, lease_ns, ..NodeOptions::default() };
         let stop_ns = rng.pick(&[0, 500_000_000, 2_000_000_000]).unwrap_or(0);
         let cache_bytes = rng.pick(&[0, 30_000, 1 << 20]).unwrap_or(0);
-        let config = VersionsConfig { cache_bytes, bucket_shift: PAST_BUCKET_SHIFT, ..VersionsConfig::default() };
+        let sabotage = controls.store;
+        let bucket_shift = PAST_BUCKET_SHIFT;
+        let config = VersionsConfig { cache_bytes, bucket_shift, sabotage, ..VersionsConfig::default() };
         let mut machine = Machine::new(rng.draw(), clock, options, config);
         machine.prepare_with(controls.prepare);
         let woken = Arc::new(Woken::default());
@@ -588,7 +593,18 @@ impl World {
         let now = self.machine.now(self.true_ns);
         let physical = now.interval.earliest().physical_us();
         let age = self.rng.below(1_500_000);
-        node.collect(&now, Timestamp::new(physical.saturating_sub(age), 0));
+        let ago = |age: u64| Timestamp::new(physical.saturating_sub(age), 0);
+        // Not by a draw, as below. Longer, shorter, as all others, with its class changing now and then.
+        let apart = match age % 11 {
+            0 | 1 => Some((9, 3 * age)),
+            2 => Some((7, 2 * age)),
+            3 | 4 => Some((2, age / 4)),
+            5 => Some((3, age / 3)),
+            _ => None,
+        };
+        let apart = apart.map(|(class, age)| Apart { index: ACCOUNTS_INDEX, class, threshold: ago(age) });
+        let apart = apart.into_iter().collect();
+        node.collect(&now, Threshold { common: ago(age), apart });
         if let Some(threshold) = node.collectable() {
             self.remember()?;
             // A full disk or a failed sync: the next call goes on.
@@ -624,6 +640,8 @@ impl World {
         let failed = |e: store::StoreError| Failure(format!("what is stored cannot be read: {e}"));
         for name in (0..REGISTERS).chain(ACCOUNTS) {
             let chain: &mut Vec<(u64, u64)> = stored.versions.entry(name as Key).or_default();
+            let collected = versions.collected_of(&encode_key(name));
+            stored.collected_apart.insert(name as Key, collected.as_u64());
             for version in versions.history(&encode_key(name)).map_err(failed)? {
                 let value = version.value.as_deref().and_then(decode_value);
                 chain.push((version.ts.as_u64(), value.map_or(0, |v| v.id)));
@@ -635,15 +653,15 @@ impl World {
 
 /// What a snapshot at or above the threshold sees differently; what lies below it may be collected or not.
 fn differs(before: &Stored, after: &Stored) -> Option<String> {
-    let threshold = before.collected.max(after.collected);
-    let readable = |stored: &Stored, key: Key| {
+    let readable = |stored: &Stored, key: Key, threshold: u64| {
         let mut chain = stored.versions.get(&key).cloned().unwrap_or_default();
         chain.sort_unstable();
         chain.split_off(chain.partition_point(|(at, _)| *at <= threshold).saturating_sub(1))
     };
     let mut keys = before.versions.keys().chain(after.versions.keys());
     keys.find_map(|key| {
-        let (a, b) = (readable(before, *key), readable(after, *key));
+        let threshold = before.collected_of(*key).max(after.collected_of(*key));
+        let (a, b) = (readable(before, *key, threshold), readable(after, *key, threshold));
         (a != b).then(|| format!("key {key}, from {threshold} on: {a:?} before, {b:?} after"))
     })
 }

@@ -2,6 +2,7 @@
 
 use checker::Anomaly;
 use sim::{Blind, Controls, Prepare, Report, run};
+use store::versions::Sabotage;
 
 #[test]
 fn one_seed_twice_gives_one_trace() {
@@ -96,6 +97,13 @@ fn a_skipped_rule_one_is_caught() {
 fn a_prepared_transaction_that_is_aborted_is_caught() {
     let report = caught(|node| node.sabotage().set_abort_prepared(true), 200);
     shows(&report, &[Anomaly::LostWrite, Anomaly::HalfApplied]);
+}
+
+/// What is kept longer than the rest must not go with it, and what is kept shorter must not be read as if it were there.
+#[test]
+fn classes_that_forget_alike_are_caught() {
+    let report = caught_with(Controls { store: Some(Sabotage::ClassesAgeAlike), ..Controls::default() }, 200);
+    shows(&report, &[Anomaly::TornSnapshot, Anomaly::LostWrite, Anomaly::HalfApplied]);
 }
 
 /// A tracker that is not told of an event gives readings that miss true time.

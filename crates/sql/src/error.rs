@@ -299,6 +299,7 @@ impl From<KvError> for SqlError {
         let err = SqlError::new(state, e.to_string());
         match e {
             KvError::Restart { key, .. } => err.hint("Run the transaction again from its start.").with(|e| e.key = key),
+            KvError::SnapshotUnavailable { key, .. } => err.with(|e| e.key = key),
             KvError::Deadlock { circle } => {
                 crate::waits::deadlock(circle.into_iter().map(|row| (row.session, Awaited::Row(row))).collect())
             }

@@ -222,6 +222,8 @@ pub enum KvError {
         asked: Timestamp,
         /// Why not, and what can.
         reason: String,
+        /// What was to be read, where other tables can be read at that snapshot.
+        key: Option<Bytes>,
     },
     /// 57P03: the clock's bound does not allow this consistency now.
     #[error("{0}")]

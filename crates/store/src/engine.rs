@@ -14,8 +14,8 @@ pub mod memory;
 
 use crate::StoreError;
 use crate::disk::Room;
+use crate::keys::{Burial, Kept};
 use bytes::Bytes;
-use clock::Timestamp;
 use std::ops::ControlFlow;
 
 /// One change of a tree: a key, and its new value or `None` to remove it.
@@ -69,15 +69,15 @@ pub trait Engine: Send + Sync + 'static {
     /// As [`Engine::ingest`].
     fn sync(&self) -> Result<(), StoreError>;
 
-    /// From now on merges may drop entries of the present that say "deleted" at or below `threshold` ([`crate::keys::is_grave_below`]).
-    fn bury(&self, threshold: Timestamp);
+    /// From now on merges may drop entries of the present that say "deleted", where [`Burial::takes`] them.
+    fn bury(&self, burial: Burial);
 
-    /// Gives back what lies in the past below `key`, as far as that is cheap: nobody reads there any more. The rest goes with a later
-    /// call.
+    /// Gives back what is [aged](crate::keys::is_aged) of the past, as far as that is cheap: nobody reads there any more. The rest goes with
+    /// merges, or a later call.
     ///
     /// # Errors
     /// [`StoreError::Failed`]; nothing that can be read is lost.
-    fn drop_past_below(&self, key: &[u8]) -> Result<(), StoreError>;
+    fn drop_past(&self, kept: &Kept) -> Result<(), StoreError>;
 
     /// Writes the present anew, without what is hidden or buried: slow, and may go on beside reads and ingestions. For a background
     /// thread.
@@ -131,11 +131,11 @@ impl<E: Engine> Engine for std::sync::Arc<E> {
     fn sync(&self) -> Result<(), StoreError> {
         E::sync(self)
     }
-    fn bury(&self, threshold: Timestamp) {
-        E::bury(self, threshold);
+    fn bury(&self, burial: Burial) {
+        E::bury(self, burial);
     }
-    fn drop_past_below(&self, key: &[u8]) -> Result<(), StoreError> {
-        E::drop_past_below(self, key)
+    fn drop_past(&self, kept: &Kept) -> Result<(), StoreError> {
+        E::drop_past(self, kept)
     }
     fn compact(&self) -> Result<(), StoreError> {
         E::compact(self)

@@ -1,3 +1,4 @@
+use bytes::Bytes;
 use clock::Timestamp;
 
 /// What went wrong below, and what the caller must do.
@@ -29,5 +30,7 @@ pub enum StoreError {
         asked: Timestamp,
         /// The oldest that can be read.
         oldest: Timestamp,
+        /// What was to be read, where that is what is too old: other tables may be kept for longer.
+        key: Option<Bytes>,
     },
 }

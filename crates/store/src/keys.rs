@@ -13,8 +13,10 @@
 //! The engine orders bytes. In the past a user key is escaped (`00` becomes `00 ff`) and closed with `00 01`, so that no key is cut
 //! short by another one's timestamp; the present needs none of this.
 
+use crate::versions::Thresholds;
 use bytes::{Buf, BufMut, Bytes};
 use clock::Timestamp;
+use std::collections::BTreeMap;
 
 /// First byte of the store's own entries.
 const META: u8 = 0x00;
@@ -108,7 +110,7 @@ pub fn present_entry(key: &Bytes, entry: Bytes) -> Option<(Bytes, Present)> {
 }
 
 /// Whether an entry of the present is a deletion at or below `threshold`: then nothing says the same.
-pub fn is_grave_below(entry: &[u8], threshold: Timestamp) -> bool {
+fn is_grave_below(entry: &[u8], threshold: Timestamp) -> bool {
     match entry.split_first() {
         Some((&GRAVE, rest)) if rest.len() == 8 => {
             rest.first_chunk::<8>().is_some_and(|ts| u64::from_be_bytes(*ts) <= threshold.as_u64())
@@ -117,10 +119,31 @@ pub fn is_grave_below(entry: &[u8], threshold: Timestamp) -> bool {
     }
 }
 
+/// Which deletions may go.
+#[derive(Clone, Debug, Default)]
+pub struct Burial(pub(crate) Thresholds);
+
+impl Burial {
+    /// Whether an entry of the present is a deletion that says the same as nothing.
+    pub fn takes(&self, key: &[u8], entry: &[u8]) -> bool {
+        entry.first() == Some(&GRAVE)
+            && key.first() == Some(&DATA)
+            && key.get(1..).is_some_and(|key| is_grave_below(entry, self.0.of(key)))
+    }
+}
+
+/// The first number that stays of each class of the past; classes that are not listed stay.
+pub type Kept = BTreeMap<u8, u64>;
+
+/// Whether an entry of the past may go.
+pub fn is_aged(key: &[u8], kept: &Kept) -> bool {
+    bucket_of(key).is_some_and(|bucket| kept.get(&bucket.class).is_some_and(|first| bucket.number < *first))
+}
+
 /// A part of the past: versions of one class that ended in the same stretch of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Bucket {
-    /// How long versions are kept: classes age apart. There is one so far.
+    /// How long versions are kept: classes age apart.
     pub class: u8,
     /// The end of its versions, shifted down.
     pub number: u64,

@@ -24,8 +24,8 @@
 //! 3. A reader looks at memory first and at the engine second; what moves in between moves towards it.
 //! 4. A cached version is the newest of its key.
 //! 5. The engine has at most [`UNMERGED_RUNS_MAX`] runs to merge: above that, layers stay frozen, and then writers are held back.
-//! 6. Collection removes only what ended at or below its threshold, and never passes an open snapshot; a deletion stands in the present
-//!    until the threshold has reached it.
+//! 6. Collection removes only what ended at or below the threshold of its table, and never passes an open snapshot; a deletion stands in
+//!    the present until that threshold has reached it. A read below it is refused.
 //! 7. Of a key whose present version is newer than a snapshot, the past holds what that snapshot sees: versions reach the past
 //!    before their successors reach the present.
 //!
@@ -41,15 +41,18 @@ mod overlay;
 mod past;
 mod prefixes;
 mod recent;
+mod retention;
 mod scan;
 mod snapshots;
 
 pub use collect::Garbage;
+pub use flush::GivenUp;
+pub use retention::{APART_MAX, Apart, Threshold, class_of};
 pub use scan::Scan;
 pub use snapshots::SnapshotGuard;
 
 use crate::engine::Tree;
-use crate::keys::Present;
+use crate::keys::{Bucket, Burial, Present};
 use crate::{Engine, StoreError, keys};
 use bytes::Bytes;
 use cache::RowCache;
@@ -60,6 +63,8 @@ use parking_lot::{Mutex, RwLock};
 use past::Buckets;
 use prefixes::{Bounds, Prefix, Prefixes, prefix_of};
 use recent::Recent;
+use retention::Filing;
+pub(crate) use retention::Thresholds;
 use snapshots::Snapshots;
 use std::collections::BTreeMap;
 use std::ops::{ControlFlow, Range};
@@ -116,6 +121,12 @@ pub enum Sabotage {
     HotMissesWrites,
     /// Hot spans forget deletions without saying up to when.
     HotForgets,
+    /// Every class forgets as much as the one that is kept shortest.
+    ClassesAgeAlike,
+    /// A class forgets what an index left in it, and the index does not say so.
+    ClassesForgetWhoLeft,
+    /// Deletions go by the threshold of all tables.
+    GravesAgeAlike,
 }
 
 impl Default for VersionsConfig {
@@ -187,10 +198,14 @@ pub struct Versions<E> {
     prefixes: RwLock<Prefixes>,
     /// What the past consists of.
     buckets: RwLock<Buckets>,
-    /// Buckets below this number were given back.
-    dropped: AtomicU64,
-    /// Deletions in the present above the threshold, by bucket.
-    graves: Mutex<BTreeMap<u64, u64>>,
+    /// Where what ends is filed.
+    filing: RwLock<Arc<Filing>>,
+    /// Buckets below these were given back, by class.
+    dropped: Mutex<BTreeMap<u8, u64>>,
+    /// Deletions in the present above the threshold, by class and bucket.
+    graves: Mutex<BTreeMap<Bucket, u64>>,
+    /// What a full disk made it give up.
+    given_up: Mutex<GivenUp>,
     /// The threshold that deletions go by, as it is on disk.
     logged: AtomicU64,
     /// Deletions in the present that merges may drop.
@@ -214,8 +229,11 @@ impl<E: Engine> Versions<E> {
         config.bucket_shift = header.as_ref().map_or(config.bucket_shift, |header| header.bucket_shift).min(63);
         let header = header.unwrap_or_default();
         let snapshots = Arc::new(Snapshots::default());
-        snapshots.raise(header.collected.max(header.floor));
-        engine.bury(header.collected);
+        let (common, apart) = (header.collected.max(header.floor), header.apart);
+        // What was logged for those that are kept apart comes with the next threshold.
+        let waiting = apart.keys().map(|prefix| (*prefix, Timestamp::MIN)).collect();
+        engine.bury(Burial(Thresholds { common: header.collected, apart: waiting }));
+        snapshots.raise(|_, _| (Thresholds { common, apart }, ()));
         let buckets = RwLock::new(Buckets::read(&engine)?);
         Ok(Versions {
             engine,
@@ -225,11 +243,13 @@ impl<E: Engine> Versions<E> {
             cold: AtomicBool::new(false),
             prefixes: RwLock::new(Prefixes::opened_at(header.max_ts)),
             buckets,
-            dropped: AtomicU64::new(0),
+            filing: RwLock::new(Arc::new(header.filing)),
+            dropped: Mutex::default(),
             graves: Mutex::new(header.graves),
-            buried: AtomicU64::new(0),
+            given_up: Mutex::default(),
+            buried: AtomicU64::new(header.buried),
             logged: AtomicU64::new(header.collected.as_u64()),
-            hidden: AtomicU64::new(0),
+            hidden: AtomicU64::new(header.hidden),
             snapshots,
             flushed: AtomicU64::new(header.position),
             recovered: Recovered { position: header.position, state: header.state, max_ts: header.max_ts },
@@ -255,7 +275,7 @@ impl<E: Engine> Versions<E> {
 
     /// As [`Versions::apply`], for writes that stand somewhere else.
     pub fn apply_each<'a>(&self, ts: Timestamp, writes: impl Iterator<Item = (&'a Bytes, &'a Option<Bytes>)>) {
-        let trim = self.snapshots.collected();
+        let thresholds = self.snapshots.thresholds();
         let cached = !self.cold.load(Ordering::Acquire);
         let mut writes = writes.peekable();
         while writes.peek().is_some() {
@@ -267,7 +287,7 @@ impl<E: Engine> Versions<E> {
                 }
                 layers.recent.push(key, ts);
                 let base = if cached { self.cache.put(key, version.clone()) } else { None };
-                layers.active.insert(key, version, base, trim);
+                layers.active.insert(key, version, base, &thresholds);
             }
         }
     }
@@ -307,6 +327,7 @@ impl<E: Engine> Versions<E> {
     /// # Errors
     /// What the engine says.
     pub fn read(&self, key: &[u8], snapshot: Timestamp, limit: Timestamp) -> Result<Read, StoreError> {
+        self.readable(key, snapshot)?;
         let cached = self.cache.get(key);
         if let Some(newest) = cached
             && newest.ts <= snapshot
@@ -320,8 +341,9 @@ impl<E: Engine> Versions<E> {
     /// The newest version of `key` at or below `snapshot`; a tombstone has no value.
     ///
     /// # Errors
-    /// What the engine says.
+    /// What the engine says; [`StoreError::Collected`] where the snapshot is too old for the key's table.
     pub fn version_at(&self, key: &[u8], snapshot: Timestamp) -> Result<Option<Version>, StoreError> {
+        self.readable(key, snapshot)?;
         if let Some(newest) = self.cache.get(key)
             && newest.ts <= snapshot
         {
@@ -493,9 +515,35 @@ impl<E: Engine> Versions<E> {
         self.snapshots.oldest()
     }
 
-    /// Snapshots below this are refused.
+    /// Snapshots below this are refused, but for tables that are kept apart.
     pub fn collected(&self) -> Timestamp {
         self.snapshots.collected()
+    }
+
+    /// Snapshots of this key below this are refused.
+    pub fn collected_of(&self, key: &[u8]) -> Timestamp {
+        self.snapshots.thresholds().of(key)
+    }
+
+    /// Snapshots below this are refused for some key of the span.
+    pub fn collected_in(&self, span: &Span) -> Timestamp {
+        self.snapshots.thresholds().of_span(span)
+    }
+
+    /// Whether a key can be read at a snapshot.
+    fn readable(&self, key: &[u8], snapshot: Timestamp) -> Result<(), StoreError> {
+        if snapshot >= self.snapshots.highest() {
+            return Ok(());
+        }
+        reach(snapshot, self.collected_of(key), key)
+    }
+
+    /// As [`Versions::readable`], of all keys of a span.
+    fn readable_in(&self, span: &Span, snapshot: Timestamp) -> Result<(), StoreError> {
+        if snapshot >= self.snapshots.highest() {
+            return Ok(());
+        }
+        reach(snapshot, self.collected_in(span), &span.start)
     }
 
     /// Bytes that the row cache and the hot spans hold, about.
@@ -600,6 +648,14 @@ impl<E: Engine> Versions<E> {
             let value = version.value.as_deref().map(Bytes::copy_from_slice);
             self.cache.put(key, Version { ts: version.ts, value });
         }
+    }
+}
+
+/// Whether a snapshot is not older than what is kept.
+fn reach(asked: Timestamp, oldest: Timestamp, key: &[u8]) -> Result<(), StoreError> {
+    match asked < oldest {
+        true => Err(StoreError::Collected { asked, oldest, key: Some(Bytes::copy_from_slice(key)) }),
+        false => Ok(()),
     }
 }
 

@@ -61,14 +61,17 @@ fn a_header_cut_short_is_refused_at_every_length() {
 
 #[test]
 fn a_header_of_another_format_is_named() {
-    let engine = flushed();
-    let mut other = engine.get(Tree::Present, &keys::meta("header")).unwrap().unwrap().to_vec();
-    other.truncate(other.len() - 4);
-    other[..4].copy_from_slice(&9u32.to_be_bytes());
-    other.put_u32(crc32fast::hash(&other));
-    put(&engine, keys::meta("header"), Bytes::from(other));
-    let error = open(&engine).map(drop).unwrap_err().to_string();
-    assert!(error.contains("format 9") && error.contains("format 2"), "{error}");
+    for (format, remedy) in [(9u32, "restore"), (2, "pg_dump")] {
+        let engine = flushed();
+        let mut other = engine.get(Tree::Present, &keys::meta("header")).unwrap().unwrap().to_vec();
+        other.truncate(other.len() - 4);
+        other[..4].copy_from_slice(&format.to_be_bytes());
+        other.put_u32(crc32fast::hash(&other));
+        put(&engine, keys::meta("header"), Bytes::from(other));
+        let error = open(&engine).map(drop).unwrap_err().to_string();
+        let named = error.contains(&format!("format {format}")) && error.contains("format 3");
+        assert!(named && error.contains(remedy), "{error}");
+    }
 }
 
 #[test]

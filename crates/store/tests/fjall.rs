@@ -3,10 +3,12 @@
 mod model;
 
 use bytes::Bytes;
+use clock::Timestamp;
 use model::{World, step};
 use proptest::prelude::*;
 use std::ops::ControlFlow;
 use store::engine::Tree;
+use store::keys::{Bucket, bucket_of};
 use store::{Engine, FjallEngine, FjallOptions};
 use tempfile::TempDir;
 
@@ -94,24 +96,43 @@ fn an_ingestion_that_was_not_finished_leaves_nothing() {
     assert_eq!(engine.get(Tree::Past, b"a").unwrap().unwrap(), "2");
 }
 
-/// A past that was dropped is gone from the disk, also when nothing is written after it.
+/// Three buckets of one class, with noise that nothing compresses; and a second class in the same files, a tenth as large.
+fn past_of_two_classes(engine: &FjallEngine) {
+    let noise = |n: u64| (0..64u64).flat_map(move |i| (n * 64 + i).wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes());
+    for number in 0..3u64 {
+        let entry = |class: u8, n: u64| {
+            let key = Bucket { class, number }.key(&n.to_be_bytes(), Timestamp::from_u64(n));
+            (key, Some(noise(number * 2000 + n).collect::<Bytes>()))
+        };
+        let mut changes = (0..2000u64).map(|n| entry(0, n)).chain((0..200).map(|n| entry(7, n)));
+        engine.ingest(Tree::Past, 0, &mut changes).unwrap();
+    }
+}
+
+fn past(engine: &FjallEngine) -> Vec<Bucket> {
+    let mut found = Vec::new();
+    let all = &mut |key: Bytes, _| {
+        found.push(bucket_of(&key).unwrap());
+        ControlFlow::Continue(())
+    };
+    engine.scan(Tree::Past, &[], &[0xff; 10], false, all).unwrap();
+    found
+}
+
+/// A past that was dropped is gone from the disk, also when nothing is written after it, and what another class has in the same files
+/// stays.
 #[test]
 fn a_dropped_past_gives_its_files_back() {
     let dir = tempfile::tempdir().unwrap();
     let engine = FjallEngine::open(dir.path(), options()).unwrap();
-    // Nothing to compress.
-    let noise = |n: u64| (0..64u64).flat_map(move |i| (n * 64 + i).wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes());
-    for run in 0..3u64 {
-        let mut changes = (0..2000u64).map(|n| {
-            let key = Bytes::from([run.to_be_bytes(), n.to_be_bytes()].concat());
-            (key, Some(noise(run * 2000 + n).collect::<Bytes>()))
-        });
-        engine.ingest(Tree::Past, 0, &mut changes).unwrap();
-    }
+    past_of_two_classes(&engine);
     let before = files(dir.path());
-    engine.drop_past_below(&3u64.to_be_bytes()).unwrap();
+    engine.drop_past(&[(0, 3), (7, 1)].into()).unwrap();
     assert!(files(dir.path()) < before / 4, "{} of {before} bytes are left", files(dir.path()));
-    assert!(all(&engine, false).is_empty());
+    let left = past(&engine);
+    assert!(left.len() == 400 && left.iter().all(|bucket| bucket.class == 7 && bucket.number >= 1), "{}", left.len());
+    engine.drop_past(&[(0, 3), (7, 3)].into()).unwrap();
+    assert!(past(&engine).is_empty());
 }
 
 /// Bytes of tables, without fjall's journal, which has its size from the start.

@@ -5,6 +5,7 @@ use clock::Timestamp;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use store::engine::{Tree, Visit};
+use store::keys::{Burial, Kept};
 use store::versions::UNMERGED_RUNS_MAX;
 use store::{Change, Engine, FjallEngine, FjallOptions, MemoryEngine, StoreError, Versions, VersionsConfig};
 
@@ -33,11 +34,11 @@ impl Engine for Counting {
         }
         self.engine.ingest(tree, bytes, changes)
     }
-    fn bury(&self, threshold: Timestamp) {
-        self.engine.bury(threshold);
+    fn bury(&self, burial: Burial) {
+        self.engine.bury(burial);
     }
-    fn drop_past_below(&self, key: &[u8]) -> Result<(), StoreError> {
-        self.engine.drop_past_below(key)
+    fn drop_past(&self, kept: &Kept) -> Result<(), StoreError> {
+        self.engine.drop_past(kept)
     }
     fn compact(&self) -> Result<(), StoreError> {
         self.engine.compact()

@@ -102,7 +102,15 @@ fn broken_rules_are_caught() {
             Some(self.1)
         }
     }
-    for rule in [Sabotage::PresentFirst, Sabotage::HotMissesWrites, Sabotage::HotForgets] {
+    let rules = [
+        Sabotage::PresentFirst,
+        Sabotage::HotMissesWrites,
+        Sabotage::HotForgets,
+        Sabotage::ClassesAgeAlike,
+        Sabotage::ClassesForgetWhoLeft,
+        Sabotage::GravesAgeAlike,
+    ];
+    for rule in rules {
         let mut runner = proptest::test_runner::TestRunner::deterministic();
         let caught = (0..4000).find(|_| {
             let steps = prop::collection::vec(step(), 60..120).new_tree(&mut runner).unwrap().current();

@@ -111,7 +111,7 @@ impl<E: Engine> Transaction<E> {
         // What is visible is no future, wherever the clock was set back to.
         if options.as_of.is_some_and(|at| at > node.visible() && now.interval.is_future(at)) {
             let reason = format!("it lies in the future: true time is at most {}", now.interval.latest());
-            return Err(TxnError::SnapshotUnavailable { asked: snapshot, reason });
+            return Err(TxnError::SnapshotUnavailable { asked: snapshot, reason, key: None });
         }
         node.admit(now, snapshot)?;
         let guard = node.versions().open_snapshot(snapshot)?;

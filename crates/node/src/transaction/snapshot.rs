@@ -56,6 +56,7 @@ impl<E: Engine> Node<E> {
             TxnError::SnapshotUnavailable {
                 asked: snapshot,
                 reason: format!("it lies in the future: true time is at most {}", refused.limit),
+                key: None,
             }
         })
     }
@@ -134,8 +135,12 @@ impl<E: Engine> Transaction<E> {
         let versions = &shared.store.0;
         for seen in self.reads.iter() {
             // What was deleted after it was seen may be forgotten by now: nobody can say that it is unchanged.
-            if seen.since < versions.collected() {
-                return Poll::Ready(Ok(Some((seen.start.clone(), versions.collected()))));
+            let collected = match &seen.end {
+                None => versions.collected_of(&seen.start),
+                Some(end) => versions.collected_in(&(seen.start.clone()..end.clone())),
+            };
+            if seen.since < collected {
+                return Poll::Ready(Ok(Some((seen.start.clone(), collected))));
             }
             let flying = match &seen.end {
                 None => shared.inflight.on_key(&seen.start, target),

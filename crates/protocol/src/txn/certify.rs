@@ -101,8 +101,7 @@ pub(super) fn certify<V: VersionStore>(
 
 /// Every key lies in the range and no snapshot is older than what the range keeps.
 fn inside(range: &Range, batch: &Batch) -> Result<(), Refusal> {
-    let threshold = range.collected();
-    let kept = |key: &Bytes, since: Timestamp| match since < threshold {
+    let kept = |key: &Bytes, since: Timestamp, threshold: Timestamp| match since < threshold {
         true => Err(Refusal::new(key, Cause::TooOld { threshold })),
         false => Ok(()),
     };
@@ -110,18 +109,20 @@ fn inside(range: &Range, batch: &Batch) -> Result<(), Refusal> {
         if !range.span().contains(&write.key) {
             return Err(Refusal::new(&write.key, Cause::Moved));
         }
-        kept(&write.key, write.since)?;
+        kept(&write.key, write.since, range.collected_of(&write.key))?;
     }
     for read in &batch.reads {
-        let (key, inside) = match read {
-            Read::Key { key, .. } | Read::Present { key, .. } => (key, range.span().contains(key)),
-            Read::Span { span, .. } => (&span.start, range.span().covers(span)),
+        let (key, inside, threshold) = match read {
+            Read::Key { key, .. } | Read::Present { key, .. } => {
+                (key, range.span().contains(key), range.collected_of(key))
+            }
+            Read::Span { span, .. } => (&span.start, range.span().covers(span), range.collected_in(span)),
         };
         if !inside {
             return Err(Refusal::new(key, Cause::Moved));
         }
         if !matches!(read, Read::Present { .. }) {
-            kept(key, read.since())?;
+            kept(key, read.since(), threshold)?;
         }
     }
     Ok(())

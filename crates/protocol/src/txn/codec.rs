@@ -7,7 +7,8 @@
 //! A record has the least version that knows its kind: an older program refuses what it does not know, and reads the rest.
 //! Snapshots inside a batch are written as the distance below the batch's greatest one: usually one byte, a zero.
 
-use super::{Batch, Command, RangeId, Read, Span, TxnId, Write};
+use super::versions::INDEX_BYTES;
+use super::{Apart, Batch, Command, RangeId, Read, Span, TxnId, Write};
 use crate::wire::{Reader, Short, Writer};
 use bytes::Bytes;
 use clock::Timestamp;
@@ -17,6 +18,8 @@ const VERSION: u8 = 1;
 const VERSION_RELEASE: u8 = 2;
 /// The first with [`Read::Present`].
 const VERSION_PRESENT: u8 = 3;
+/// The first with indexes apart in [`Command::Collect`].
+const VERSION_APART: u8 = 4;
 /// Bytes before the command.
 pub const HEADER_BYTES: usize = 17;
 
@@ -29,6 +32,7 @@ const SPLIT: u8 = 6;
 const COLLECT: u8 = 7;
 const LEASE: u8 = 8;
 const RELEASE: u8 = 9;
+const COLLECT_APART: u8 = 10;
 
 const READ_KEY: u8 = 0;
 const READ_SPAN: u8 = 1;
@@ -70,6 +74,7 @@ pub fn encode_record(range: RangeId, at: Timestamp, command: &Command, out: &mut
     let mut w = Writer(out);
     w.byte(match command {
         Command::Release => VERSION_RELEASE,
+        Command::Collect { apart, .. } if !apart.is_empty() => VERSION_APART,
         Command::Commit(batch) | Command::Prepare { batch, .. } if batch.needs_presence() => VERSION_PRESENT,
         _ => VERSION,
     });
@@ -104,9 +109,19 @@ pub fn encode_record(range: RangeId, at: Timestamp, command: &Command, out: &mut
             w.bytes(at);
             w.fixed(right.0);
         }
-        Command::Collect { threshold } => {
+        Command::Collect { threshold, apart } if apart.is_empty() => {
             w.byte(COLLECT);
             w.time(*threshold);
+        }
+        Command::Collect { threshold, apart } => {
+            w.byte(COLLECT_APART);
+            w.time(*threshold);
+            w.number(apart.len() as u64);
+            for apart in apart {
+                w.bytes(&apart.index);
+                w.byte(apart.class);
+                w.time(apart.threshold);
+            }
         }
         Command::Lease { end } => {
             w.byte(LEASE);
@@ -130,7 +145,7 @@ impl Record {
     pub fn decode(bytes: &Bytes) -> Result<Record, DecodeError> {
         let mut r = Reader(bytes.clone());
         match r.byte("version")? {
-            VERSION | VERSION_RELEASE | VERSION_PRESENT => {}
+            VERSION | VERSION_RELEASE | VERSION_PRESENT | VERSION_APART => {}
             other => return Err(DecodeError::Version(other)),
         }
         let range = RangeId(r.fixed("range")?);
@@ -160,11 +175,24 @@ fn read_command(r: &mut Reader) -> Result<Command, DecodeError> {
             Command::Forget { txns }
         }
         SPLIT => Command::Split { at: r.bytes("split key")?, right: RangeId(r.fixed("new range")?) },
-        COLLECT => Command::Collect { threshold: r.time("threshold")? },
+        COLLECT => Command::Collect { threshold: r.time("threshold")?, apart: Vec::new() },
+        COLLECT_APART => {
+            let threshold = r.time("threshold")?;
+            let count = r.count("indexes apart")?;
+            let apart = (0..count).map(|_| {
+                let (index, class) = (read_index(r)?, r.byte("class")?);
+                Ok(Apart { index, class, threshold: r.time("threshold of an index")? })
+            });
+            Command::Collect { threshold, apart: apart.collect::<Result<_, DecodeError>>()? }
+        }
         LEASE => Command::Lease { end: r.time("end of the lease")? },
         RELEASE => Command::Release,
         _ => return Err(DecodeError::Damaged("kind")),
     })
+}
+
+pub(super) fn read_index(r: &mut Reader) -> Result<[u8; INDEX_BYTES], DecodeError> {
+    r.bytes("index")?.as_ref().try_into().map_err(|_| DecodeError::Damaged("index"))
 }
 
 pub(super) fn write_txn(w: &mut Writer<'_>, txn: TxnId) {

@@ -1,3 +1,4 @@
+use super::versions::INDEX_BYTES;
 use super::{RangeId, TxnId};
 use bytes::Bytes;
 use clock::Timestamp;
@@ -177,6 +178,8 @@ pub enum Command {
     Collect {
         /// The threshold.
         threshold: Timestamp,
+        /// Indexes with a threshold of their own, in their order.
+        apart: Vec<Apart>,
     },
     /// The leader may serve snapshots up to `end`; whoever leads after it starts above.
     Lease {
@@ -185,6 +188,17 @@ pub enum Command {
     },
     /// The leader stops: it served no snapshot at or above this record's timestamp, and serves none from now on.
     Release,
+}
+
+/// The threshold of collection of one index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Apart {
+    /// The first four bytes of its keys.
+    pub index: [u8; INDEX_BYTES],
+    /// Which others it is kept together with: for the store.
+    pub class: u8,
+    /// Of its versions, what no snapshot at or above this sees may go.
+    pub threshold: Timestamp,
 }
 
 impl Command {

@@ -53,7 +53,7 @@ mod versions;
 
 pub use certify::{Cause, Refusal};
 pub use codec::{DecodeError, HEADER_BYTES, Record, encode_record, stamp_record};
-pub use command::{Batch, Command, Read, Span, Write};
+pub use command::{Apart, Batch, Command, Read, Span, Write};
 pub use coordinator::{Answer, Coordinator, Decision};
 pub use id::{RangeId, TxnId};
 pub use locks::{LockMode, LockReply, LockTable, LockWait, MAX_LOCKS_PER_TXN, Waiter, Wakeup};

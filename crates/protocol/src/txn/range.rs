@@ -1,9 +1,18 @@
 //! The state machine of one range: what its log has made of it.
 
 use super::certify::certify;
-use super::{Batch, Cause, Command, RangeId, Refusal, Span, TxnId, VersionStore};
+use super::versions::INDEX_BYTES;
+use super::{Apart, Batch, Cause, Command, RangeId, Refusal, Span, TxnId, VersionStore};
 use clock::Timestamp;
 use std::collections::BTreeMap;
+
+/// The index of a key; of a key that is shorter than an index, the one that it is in order with.
+fn index_of(key: &[u8]) -> [u8; INDEX_BYTES] {
+    let mut index = [0; INDEX_BYTES];
+    let length = key.len().min(INDEX_BYTES);
+    index[..length].copy_from_slice(&key[..length]);
+    index
+}
 
 /// What became of a transaction, as a participant remembers it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,6 +73,8 @@ pub struct Range {
     pub(super) span: Span,
     pub(super) applied: Timestamp,
     pub(super) collected: Timestamp,
+    /// Indexes whose threshold is another one.
+    pub(super) apart: BTreeMap<[u8; INDEX_BYTES], Timestamp>,
     pub(super) lease_end: Timestamp,
     pub(super) prepared: BTreeMap<TxnId, Prepared>,
     pub(super) outcomes: BTreeMap<TxnId, Outcome>,
@@ -77,6 +88,7 @@ impl Range {
             span,
             applied: Timestamp::MIN,
             collected: Timestamp::MIN,
+            apart: BTreeMap::new(),
             lease_end: Timestamp::MIN,
             prepared: BTreeMap::new(),
             outcomes: BTreeMap::new(),
@@ -94,9 +106,27 @@ impl Range {
     pub fn applied(&self) -> Timestamp {
         self.applied
     }
-    /// No snapshot below this can be read or certified.
+    /// No snapshot below this can be read or certified, but of indexes that are kept apart.
     pub fn collected(&self) -> Timestamp {
         self.collected
+    }
+    /// Those indexes, and what holds for each.
+    pub fn apart(&self) -> &BTreeMap<[u8; INDEX_BYTES], Timestamp> {
+        &self.apart
+    }
+    /// As [`Range::collected`], of one key.
+    pub fn collected_of(&self, key: &[u8]) -> Timestamp {
+        if self.apart.is_empty() { self.collected } else { self.collected_at(index_of(key)) }
+    }
+    /// As [`Range::collected`], of all keys of a span.
+    pub(super) fn collected_in(&self, span: &Span) -> Timestamp {
+        let to = if span.end.is_empty() { [u8::MAX; INDEX_BYTES] } else { index_of(&span.end) };
+        let from = index_of(&span.start);
+        let apart = if from <= to { self.apart.range(from..=to).map(|(_, at)| *at).max() } else { None };
+        apart.map_or(self.collected, |highest| highest.max(self.collected))
+    }
+    fn collected_at(&self, index: [u8; INDEX_BYTES]) -> Timestamp {
+        self.apart.get(&index).copied().unwrap_or(self.collected)
     }
     /// Snapshots up to here may have been served: no later leader writes at or below it.
     pub fn lease_end(&self) -> Timestamp {
@@ -141,8 +171,8 @@ impl Range {
                 Ok(Verdict::Done)
             }
             Command::Split { at: key, right } => Ok(self.split(key, *right)),
-            Command::Collect { threshold } => {
-                self.collected = self.collected.max(*threshold);
+            Command::Collect { threshold, apart } => {
+                self.collect(*threshold, apart);
                 Ok(Verdict::Done)
             }
             Command::Lease { end } => {
@@ -154,6 +184,16 @@ impl Range {
                 Ok(Verdict::Done)
             }
         }
+    }
+
+    /// No threshold falls: what was forgotten stays forgotten when an index is to be kept for longer.
+    fn collect(&mut self, threshold: Timestamp, apart: &[Apart]) {
+        let common = threshold.max(self.collected);
+        let mut all: BTreeMap<_, _> = self.apart.iter().map(|(index, at)| (*index, common.max(*at))).collect();
+        all.extend(apart.iter().map(|apart| (apart.index, apart.threshold.max(self.collected_at(apart.index)))));
+        all.retain(|_, at| *at != common);
+        self.collected = common;
+        self.apart = all;
     }
 
     fn commit<V: VersionStore>(&mut self, at: Timestamp, batch: &Batch, versions: &V) -> Result<Verdict, V::Error> {
@@ -235,6 +275,7 @@ impl Range {
         let mut new = Range::new(right, Span::new(key.clone(), self.span.end.clone()));
         new.applied = self.applied;
         new.collected = self.collected;
+        new.apart = self.apart.clone();
         new.lease_end = self.lease_end;
         self.span.end = key.clone();
         Verdict::Split(Box::new(new))

@@ -1,12 +1,14 @@
 //! The binary form of a range's state: written beside the versions whenever those are made durable, so that replay can begin
 //! there.
 
-use super::codec::{read_batch, read_ranges, read_txn, write_batch, write_ranges, write_txn};
+use super::codec::{read_batch, read_index, read_ranges, read_txn, write_batch, write_ranges, write_txn};
 use super::{DecodeError, Outcome, Prepared, Range, RangeId, Span};
 use crate::wire::{Reader, Writer};
 use bytes::Bytes;
 
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
+/// Without indexes that are kept apart.
+const VERSION_WITHOUT_APART: u8 = 2;
 /// Without a lease.
 const VERSION_WITHOUT_LEASE: u8 = 1;
 const ABORTED: u8 = 0;
@@ -24,6 +26,11 @@ impl Range {
         w.time(self.applied);
         w.time(self.collected);
         w.time(self.lease_end);
+        w.number(self.apart.len() as u64);
+        for (index, threshold) in &self.apart {
+            w.bytes(index);
+            w.time(*threshold);
+        }
         w.number(self.prepared.len() as u64);
         for prepared in self.prepared.values() {
             w.time(prepared.at);
@@ -51,7 +58,7 @@ impl Range {
     pub fn decode(bytes: &Bytes) -> Result<Range, DecodeError> {
         let mut r = Reader(bytes.clone());
         let version = r.byte("version")?;
-        if !matches!(version, VERSION | VERSION_WITHOUT_LEASE) {
+        if !matches!(version, VERSION | VERSION_WITHOUT_APART | VERSION_WITHOUT_LEASE) {
             return Err(DecodeError::Version(version));
         }
         let id = RangeId(r.fixed("range")?);
@@ -61,6 +68,12 @@ impl Range {
         range.collected = r.time("collected")?;
         if version != VERSION_WITHOUT_LEASE {
             range.lease_end = r.time("end of the lease")?;
+        }
+        if version == VERSION {
+            for _ in 0..r.count("indexes apart")? {
+                let index = read_index(&mut r)?;
+                range.apart.insert(index, r.time("threshold of an index")?);
+            }
         }
         for _ in 0..r.count("prepared")? {
             let at = r.time("prepare timestamp")?;

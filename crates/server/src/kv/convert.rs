@@ -72,7 +72,7 @@ pub(super) fn error(e: TxnError) -> KvError {
         TxnError::DiskFull => KvError::DiskFull,
         TxnError::TooLarge { what, bytes, limit } => KvError::TooLarge { what, bytes, limit },
         TxnError::ReadOnly => KvError::ReadOnly,
-        TxnError::SnapshotUnavailable { asked, reason } => KvError::SnapshotUnavailable { asked, reason },
+        TxnError::SnapshotUnavailable { asked, reason, key } => KvError::SnapshotUnavailable { asked, reason, key },
         TxnError::ClockUnavailable(why) => KvError::ClockUnavailable(why),
         unacknowledged @ TxnError::Unacknowledged { .. } => KvError::Unacknowledged(unacknowledged.to_string()),
         TxnError::Storage(why) => KvError::Storage(why),

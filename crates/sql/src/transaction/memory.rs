@@ -159,7 +159,7 @@ impl Kv for MemoryKv {
         let now = state.tick();
         let snapshot = match options.as_of {
             Some(asked) if asked > now => {
-                return Err(KvError::SnapshotUnavailable { asked, reason: "it lies in the future".into() });
+                return Err(KvError::SnapshotUnavailable { asked, reason: "it lies in the future".into(), key: None });
             }
             Some(asked) => asked,
             None => now,

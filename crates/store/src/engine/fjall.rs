@@ -13,9 +13,9 @@
 
 use super::{Change, Engine, Tree, Visit};
 use crate::disk::{Room, real};
+use crate::keys::{Bucket, Burial, Kept};
 use crate::{StoreError, keys};
 use bytes::Bytes;
-use clock::Timestamp;
 use fjall::compaction::filter::{CompactionFilter, CompactionFilterResult, Context, Factory, ItemAccessor, Verdict};
 use fjall::config::{BlockSizePolicy, BloomConstructionPolicy, FilterPolicy, FilterPolicyEntry};
 use fjall::{AbstractTree, Database, Keyspace, KeyspaceCreateOptions, LsmError, PersistMode};
@@ -23,7 +23,7 @@ use parking_lot::{Mutex, RwLock};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Default of [`FjallOptions::cache_bytes`].
 pub const BLOCK_CACHE_BYTES: u64 = 256 << 20;
@@ -62,24 +62,57 @@ const PAST: &str = "past";
 /// What the one tree of stores before 2026-11-22 was called: versions of present and past side by side.
 const BEFORE: &str = "versions";
 
+/// What may go, as merges that begin now are told.
+#[derive(Default)]
+struct Aged {
+    /// Deletions in the present.
+    burial: RwLock<Arc<Burial>>,
+    /// What is not of this in the past.
+    kept: RwLock<Arc<Kept>>,
+}
+
+/// Each is replaced as a whole: a panic leaves none half-done.
+impl std::panic::RefUnwindSafe for Aged {}
+
 /// Drops deletions that nobody can look behind any more, while tables are merged. A deletion that hides an older table's entry
 /// becomes fjall's own tombstone, which goes when it has met what it hides.
-struct Burial(Arc<AtomicU64>);
+struct Graves(Arc<Aged>);
 
-impl Factory for Burial {
+impl Factory for Graves {
     fn name(&self) -> &'static str {
         "burial"
     }
     fn make_filter(&self, _: &Context) -> Box<dyn CompactionFilter> {
-        Box::new(Buried(Timestamp::from_u64(self.0.load(Ordering::Acquire))))
+        Box::new(Buried(self.0.burial.read().clone()))
     }
 }
 
-struct Buried(Timestamp);
+struct Buried(Arc<Burial>);
 
 impl CompactionFilter for Buried {
     fn filter_item(&mut self, item: ItemAccessor<'_>, _: &Context) -> CompactionFilterResult {
-        Ok(if keys::is_grave_below(&item.value()?, self.0) { Verdict::Remove } else { Verdict::Keep })
+        Ok(if self.0.takes(item.key(), &item.value()?) { Verdict::Remove } else { Verdict::Keep })
+    }
+}
+
+/// Drops what is aged of the past, where that lies in one table with what is not.
+struct Classes(Arc<Aged>);
+
+impl Factory for Classes {
+    fn name(&self) -> &'static str {
+        "classes"
+    }
+    fn make_filter(&self, _: &Context) -> Box<dyn CompactionFilter> {
+        Box::new(Ended(self.0.kept.read().clone()))
+    }
+}
+
+struct Ended(Arc<Kept>);
+
+impl CompactionFilter for Ended {
+    fn filter_item(&mut self, item: ItemAccessor<'_>, _: &Context) -> CompactionFilterResult {
+        // Written once, or again by a replay as it was: nothing older can come to light that does not go, too.
+        Ok(if keys::is_aged(item.key(), &self.0) { Verdict::Destroy } else { Verdict::Keep })
     }
 }
 
@@ -106,8 +139,7 @@ const TABLES_DIR: &str = "tables";
 pub struct FjallEngine {
     path: PathBuf,
     options: FjallOptions,
-    /// Deletions at or below this may go.
-    buried: Arc<AtomicU64>,
+    aged: Arc<Aged>,
     /// The present is being written anew: meanwhile nothing is opened anew, for readers would wait for as long.
     compacting: AtomicBool,
     /// `None` only while it is opened anew.
@@ -133,14 +165,16 @@ fn of(doing: &'static str, error: &fjall::Error) -> StoreError {
 }
 
 impl Open {
-    fn at(path: &Path, options: &FjallOptions, buried: &Arc<AtomicU64>) -> Result<Open, StoreError> {
-        let buried = buried.clone();
+    fn at(path: &Path, options: &FjallOptions, aged: &Arc<Aged>) -> Result<Open, StoreError> {
+        let aged = aged.clone();
         let builder = Database::builder(path)
             .cache_size(options.cache_bytes)
             .worker_threads(COMPACTION_THREADS)
             .manual_journal_persist(true)
-            .with_compaction_filter_factories(Arc::new(move |name| {
-                (name == PRESENT).then(|| Arc::new(Burial(buried.clone())) as Arc<dyn Factory>)
+            .with_compaction_filter_factories(Arc::new(move |name| match name {
+                PRESENT => Some(Arc::new(Graves(aged.clone())) as Arc<dyn Factory>),
+                PAST => Some(Arc::new(Classes(aged.clone())) as Arc<dyn Factory>),
+                _ => None,
             }));
         let failed = |e| of("opening the engine", &e);
         let database = builder.open().map_err(failed)?;
@@ -218,12 +252,12 @@ impl FjallEngine {
     /// # Errors
     /// [`StoreError::Failed`], [`StoreError::Corrupt`], [`StoreError::DiskFull`].
     pub fn open(path: &Path, options: FjallOptions) -> Result<Self, StoreError> {
-        let buried = Arc::new(AtomicU64::new(0));
-        let open = Open::at(path, &options, &buried)?;
+        let aged = Arc::new(Aged::default());
+        let open = Open::at(path, &options, &aged)?;
         Ok(FjallEngine {
             path: path.to_path_buf(),
             options,
-            buried,
+            aged,
             compacting: AtomicBool::new(false),
             open: RwLock::new(Some(open)),
         })
@@ -251,7 +285,7 @@ impl FjallEngine {
         }
         let mut open = self.open.write();
         *open = None;
-        *open = Some(Open::at(&self.path, &self.options, &self.buried)?);
+        *open = Some(Open::at(&self.path, &self.options, &self.aged)?);
         Ok(())
     }
 
@@ -332,14 +366,19 @@ impl Engine for FjallEngine {
         Ok(())
     }
 
-    fn bury(&self, threshold: Timestamp) {
-        self.buried.fetch_max(threshold.as_u64(), Ordering::AcqRel);
+    fn bury(&self, burial: Burial) {
+        *self.aged.burial.write() = Arc::new(burial);
     }
 
-    fn drop_past_below(&self, key: &[u8]) -> Result<(), StoreError> {
+    fn drop_past(&self, kept: &Kept) -> Result<(), StoreError> {
+        *self.aged.kept.write() = Arc::new(kept.clone());
         self.with(|open| {
             let failed = |e: fjall::Error| of("dropping the past", &e);
-            open.past.tree.drop_range(..key).map_err(|e| failed(fjall::Error::Storage(e)))?;
+            for (class, first) in kept {
+                let (from, to) = (Bucket { class: *class, number: 0 }, Bucket { class: *class, number: *first });
+                let dropped = open.past.tree.drop_range(from.lower()..to.lower());
+                dropped.map_err(|e| failed(fjall::Error::Storage(e)))?;
+            }
             // Files go when a later state of the tree is made. Where there is little left, nobody would make one for long.
             if open.past.disk_space() > PAST_TIDY_BYTES {
                 return Ok(());

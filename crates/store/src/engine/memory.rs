@@ -1,9 +1,9 @@
 //! An engine in memory, for tests and the simulator: it forgets what was not synced when told to crash.
 
 use super::{Change, Engine, Tree, Visit};
-use crate::{StoreError, keys};
+use crate::StoreError;
+use crate::keys::{Burial, Kept, is_aged};
 use bytes::Bytes;
-use clock::Timestamp;
 use parking_lot::RwLock;
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -22,7 +22,7 @@ struct State {
     past: Map,
     /// What each step since the last sync replaced, in order.
     undo: Vec<(Tree, Vec<Change>)>,
-    buried: Timestamp,
+    buried: Burial,
     full: bool,
     failing_syncs: u32,
 }
@@ -52,7 +52,7 @@ impl MemoryEngine {
     /// cache may write early), the rest did not.
     pub fn crash(&self, survive: usize) {
         let mut state = self.state.write();
-        state.buried = Timestamp::MIN;
+        state.buried = Burial::default();
         let undo = std::mem::take(&mut state.undo);
         let keep = survive.min(undo.len());
         for (tree, step) in undo.into_iter().skip(keep).rev() {
@@ -133,16 +133,15 @@ impl Engine for MemoryEngine {
         Ok(())
     }
 
-    fn bury(&self, threshold: Timestamp) {
-        let mut state = self.state.write();
-        state.buried = state.buried.max(threshold);
+    fn bury(&self, burial: Burial) {
+        self.state.write().buried = burial;
     }
 
-    fn drop_past_below(&self, key: &[u8]) -> Result<(), StoreError> {
+    fn drop_past(&self, kept: &Kept) -> Result<(), StoreError> {
         let mut state = self.state.write();
         // What a crash would undo stays: undoing it twice would bring a part of it back.
         if state.undo.is_empty() {
-            state.past = state.past.split_off(key);
+            state.past.retain(|key, _| !is_aged(key, kept));
         }
         Ok(())
     }
@@ -150,8 +149,8 @@ impl Engine for MemoryEngine {
     fn compact(&self) -> Result<(), StoreError> {
         let mut state = self.state.write();
         if state.undo.is_empty() {
-            let buried = state.buried;
-            state.present.retain(|_, entry| !keys::is_grave_below(entry, buried));
+            let buried = state.buried.clone();
+            state.present.retain(|key, entry| !buried.takes(key, entry));
         }
         Ok(())
     }

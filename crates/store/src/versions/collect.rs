@@ -4,11 +4,15 @@
 //! behind them; then merges drop them, and where many of them wait, the present is written anew ([`Versions::compact`]).
 
 use super::flush::Header;
-use super::{UNMERGED_RUNS_MAX, Versions};
+use super::prefixes::{Prefix, prefix_of};
+use super::retention::{COMMON, Filing, Threshold, Thresholds};
+use super::{Sabotage, UNMERGED_RUNS_MAX, Versions};
 use crate::engine::Tree;
-use crate::keys::Bucket;
+use crate::keys::{Bucket, Burial, Kept};
 use crate::{Engine, StoreError};
 use clock::Timestamp;
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// Fewer deletions than this do not make [`Versions::compaction_due`].
@@ -34,44 +38,93 @@ pub struct Garbage {
 }
 
 impl<E: Engine> Versions<E> {
-    /// Raises the threshold to at most `threshold`, as far as open snapshots allow, gives it, and gives back the past below it. Snapshots
-    /// below it are refused from now on. Cheap: to be called often, by a background thread.
+    /// Raises the thresholds, as far as open snapshots allow, gives the common one, and gives back the past below each. Snapshots
+    /// below them are refused from now on. Cheap: to be called often, by one background thread.
     ///
     /// # Errors
     /// What the engine says; what was not given back goes with a later call.
-    pub fn collect(&self, threshold: Timestamp) -> Result<Timestamp, StoreError> {
+    pub fn collect(&self, logged: impl Into<Threshold>) -> Result<Timestamp, StoreError> {
+        let logged = logged.into();
         self.share_cache();
-        let _writer = self.writer.lock();
-        let raised = self.snapshots.raise(threshold);
-        // A full disk may have raised it further; deletions go by what was logged.
-        let threshold = threshold.min(raised).max(self.logged());
-        let shift = self.config.bucket_shift;
-        // The bucket that the threshold is in waits until it has passed all of it, so that little is written often.
-        let aged = Bucket::of(0, threshold.next(), shift);
-        if aged.number <= self.dropped.load(Ordering::Acquire) || self.engine.unmerged_runs() >= UNMERGED_RUNS_MAX {
-            return Ok(raised);
+        let (raised, aged) = self.raise(&logged)?;
+        if !aged.is_empty() {
+            // A merge of the past may be under way, which this waits for: flushes go on meanwhile.
+            self.engine.drop_past(&aged)?;
         }
-        // A start must refuse what this one refuses: the threshold is on disk before anything goes.
+        Ok(raised)
+    }
+
+    /// Raises the thresholds; gives the common one, and what the engine may drop, where that has grown.
+    fn raise(&self, logged: &Threshold) -> Result<(Timestamp, Kept), StoreError> {
+        let _writer = self.writer.lock();
+        let newest = self.prefixes.read().max_ts;
+        let mut filing = Filing::clone(&self.filing.read());
+        let (common, aged) = self.snapshots.raise(|before, oldest| {
+            let (after, aged) = filing.turn(before, logged, oldest, newest, self.config.sabotage);
+            let common = after.common;
+            (after, (common, aged))
+        });
+        // A full disk may have raised it further; deletions go by what was logged.
+        let threshold = logged.common.min(common).max(self.logged());
+        let shift = self.config.bucket_shift;
+        let mut dropped = self.dropped.lock();
+        let mut kept = Kept::new();
+        for class in self.buckets.read().classes().into_iter().chain([COMMON]) {
+            let first = aged.first(class, shift).number;
+            if dropped.get(&class).is_none_or(|known| *known < first) {
+                kept.insert(class, first);
+            }
+        }
+        let turned = filing != **self.filing.read();
+        if (kept.is_empty() && !turned) || self.engine.unmerged_runs() >= UNMERGED_RUNS_MAX {
+            return Ok((common, Kept::new()));
+        }
+        // A start must refuse what this one refuses: the thresholds are on disk before anything goes. And nothing is filed by what is not.
         let mut graves = self.graves.lock();
+        let stays = |bucket: &Bucket| bucket.number >= aged.first(bucket.class, shift).number;
+        let (left, gone): (BTreeMap<_, _>, BTreeMap<_, _>) = graves.iter().partition(|(bucket, _)| stays(bucket));
+        let buried: u64 = gone.into_values().sum();
+        let thresholds = self.snapshots.thresholds();
         let header = Header {
             collected: threshold,
-            floor: raised,
-            graves: graves.clone(),
+            floor: common,
+            apart: thresholds.apart.clone(),
+            filing: filing.clone(),
+            graves: left.clone(),
+            buried: self.buried.load(Ordering::Relaxed) + buried,
+            hidden: self.hidden.load(Ordering::Relaxed),
             bucket_shift: shift,
             ..Header::read(&self.engine)?.unwrap_or_default()
         };
         self.engine.ingest(Tree::Present, 0, &mut std::iter::once(header.change()))?;
         self.engine.sync()?;
         self.logged.store(threshold.as_u64(), Ordering::Release);
-        self.engine.bury(threshold);
-        let kept = graves.split_off(&aged.number);
-        let buried: u64 = std::mem::replace(&mut *graves, kept).into_values().sum();
+        *self.filing.write() = Arc::new(filing);
+        self.engine.bury(self.burial(logged, threshold, &thresholds));
+        *graves = left;
         self.buried.fetch_add(buried, Ordering::Relaxed);
-        drop(graves);
-        self.buckets.write().forget(aged);
-        self.dropped.store(aged.number, Ordering::Release);
-        self.engine.drop_past_below(&aged.lower())?;
-        Ok(raised)
+        let mut buckets = self.buckets.write();
+        for (class, first) in &kept {
+            buckets.forget(Bucket { class: *class, number: *first });
+            dropped.insert(*class, *first);
+        }
+        Ok((common, dropped.clone()))
+    }
+
+    /// Which deletions may go: by what was logged, and where nobody reads below.
+    fn burial(&self, logged: &Threshold, common: Timestamp, thresholds: &Thresholds) -> Burial {
+        if self.config.sabotage == Some(Sabotage::GravesAgeAlike) {
+            return Burial(Thresholds { common, ..Thresholds::default() });
+        }
+        let wanted = |prefix: Prefix| {
+            let found = logged.apart.binary_search_by_key(&prefix, |apart| prefix_of(&apart.index));
+            found.ok().and_then(|at| logged.apart.get(at))
+        };
+        let of = |(prefix, ts): (&Prefix, &Timestamp)| {
+            let logged = wanted(*prefix).map_or(common, |apart| apart.threshold);
+            (*prefix, logged.min(*ts))
+        };
+        Burial(Thresholds { common, apart: thresholds.apart.iter().map(of).collect() })
     }
 
     /// Whether so many deletions may go that the present is worth being written anew; where the node is `idle`, what newer entries hide
@@ -107,7 +160,14 @@ impl<E: Engine> Versions<E> {
         for (count, before) in counts {
             let _ = count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |now| Some(now.saturating_sub(before)));
         }
-        Ok(())
+        // Else the next start would do it again.
+        let _writer = self.writer.lock();
+        let Some(header) = Header::read(&self.engine)? else { return Ok(()) };
+        let [buried, hidden] = [&self.buried, &self.hidden].map(|count| count.load(Ordering::Relaxed));
+        let graves = self.graves.lock().clone();
+        let header = Header { buried, hidden, graves, ..header };
+        self.engine.ingest(Tree::Present, 0, &mut std::iter::once(header.change()))?;
+        self.engine.sync()
     }
 
     /// How much of the past there is.

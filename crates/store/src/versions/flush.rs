@@ -6,6 +6,7 @@
 
 use super::overlay::{Chain, Layer};
 use super::prefixes::{Bounds, Prefix, prefix_of};
+use super::retention::{Filing, Thresholds, counted};
 use super::{Frozen, Sabotage, UNMERGED_RUNS_MAX, Version, Versions};
 use crate::engine::{Change, Tree};
 use crate::keys::{Bucket, Past, Present};
@@ -17,11 +18,24 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// Version of the header's form.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 /// What an entry of the present takes beside key and value, about.
 const ENTRY_BYTES: usize = 16;
-/// The class of all versions: how long they are kept is one number so far.
-const CLASS: u8 = 0;
+/// What is followed and had to be read from the engine is held up to this size, if the layer is smaller, and written before more is read.
+const FOLLOWED_BYTES_MIN: usize = 4 << 20;
+/// What one of them costs beside its value.
+const FOLLOWED_OVERHEAD: usize = 80;
+
+/// What a full disk made the store give up of the past since it was opened.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GivenUp {
+    /// Flushes that found no room for what they had to keep of the past.
+    pub times: u64,
+    /// Versions that they did not keep, at least.
+    pub versions: u64,
+    /// Snapshots below this are refused since then, whatever the retention.
+    pub below: Timestamp,
+}
 
 /// The store's own entry in the engine: written in the same step as the versions that it speaks of.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -32,8 +46,14 @@ pub(super) struct Header {
     pub collected: Timestamp,
     /// Snapshots below it are refused: the threshold, or more where a full disk had no room for the past.
     pub floor: Timestamp,
-    /// Deletions that the present holds, by the bucket of their time: what [`Versions::compact`] would free.
-    pub graves: BTreeMap<u64, u64>,
+    /// The thresholds of those that are kept apart, as they were raised.
+    pub apart: BTreeMap<Prefix, Timestamp>,
+    pub filing: Filing,
+    /// Deletions that the present holds, by the bucket of their time: what [`Versions::compact`] would free in time.
+    pub graves: BTreeMap<Bucket, u64>,
+    /// Those that may go, and what newer entries hide: what it would free now.
+    pub buried: u64,
+    pub hidden: u64,
     /// How wide the past's buckets are: what it was when the store was made.
     pub bucket_shift: u32,
     pub state: Bytes,
@@ -57,11 +77,18 @@ impl Header {
             return Err(corrupt("its checksum does not match"));
         }
         let mut body = raw.slice(..raw.len() - 4);
-        if body.len() < 44 {
+        if body.len() < 56 {
             return Err(corrupt("it is too short"));
         }
         let format = body.get_u32();
-        if format != FORMAT {
+        if format < FORMAT {
+            let cause = format!(
+                "the store has format {format}, which was written by an earlier version, and this one reads format {FORMAT}; dump it with \
+                 pg_dump on that version and load it into a new store"
+            );
+            return Err(StoreError::Failed { doing: "opening the store", cause });
+        }
+        if format > FORMAT {
             return Err(corrupt(&format!("format {format}, while this program writes format {FORMAT}")));
         }
         let position = body.get_u64();
@@ -69,12 +96,28 @@ impl Header {
         let collected = Timestamp::from_u64(body.get_u64());
         let floor = Timestamp::from_u64(body.get_u64());
         let bucket_shift = body.get_u32();
-        let buckets = body.get_u32() as usize;
-        if body.len() / 16 < buckets {
-            return Err(corrupt("it is too short"));
+        let (buried, hidden) = (body.get_u64(), body.get_u64());
+        let short = || corrupt("it is too short");
+        let (filing, apart) = Filing::decode(&mut body).ok_or_else(short)?;
+        let mut graves = BTreeMap::new();
+        for _ in 0..counted(&mut body, 17).ok_or_else(short)? {
+            let bucket = Bucket { class: body.get_u8(), number: body.get_u64() };
+            graves.insert(bucket, body.get_u64());
         }
-        let graves = (0..buckets).map(|_| (body.get_u64(), body.get_u64())).collect();
-        Ok(Some(Header { position, max_ts, collected, floor, graves, bucket_shift, state: body }))
+        let header = Header {
+            position,
+            max_ts,
+            collected,
+            floor,
+            apart,
+            filing,
+            graves,
+            buried,
+            hidden,
+            bucket_shift,
+            state: body,
+        };
+        Ok(Some(header))
     }
 
     pub fn change(&self) -> Change {
@@ -85,9 +128,13 @@ impl Header {
         raw.put_u64(self.collected.as_u64());
         raw.put_u64(self.floor.as_u64());
         raw.put_u32(self.bucket_shift);
+        raw.put_u64(self.buried);
+        raw.put_u64(self.hidden);
+        self.filing.encode(&self.apart, &mut raw);
         raw.put_u32(self.graves.len() as u32);
         for (bucket, graves) in &self.graves {
-            raw.put_u64(*bucket);
+            raw.put_u8(bucket.class);
+            raw.put_u64(bucket.number);
             raw.put_u64(*graves);
         }
         raw.put_slice(&self.state);
@@ -155,53 +202,46 @@ impl<E: Engine> Versions<E> {
             return Ok(false);
         };
         let layer = &frozen.layer;
-        let collected = self.snapshots.collected();
-        let part = Part::of(self, layer, collected)?;
+        let (thresholds, filing) = (self.snapshots.thresholds(), self.filing.read().clone());
+        let chains: Chains<'_> = layer.chains().collect();
         let max_ts = {
             let mut prefixes = self.prefixes.write();
             prefixes.widen(layer.newest_by_prefix(), ends(layer), layer.max_ts);
             prefixes.max_ts
         };
-        let past = || -> Result<(), StoreError> {
-            if !part.ended.is_empty() {
-                self.buckets.write().add(part.buckets());
-                match self.engine.ingest(Tree::Past, layer.bytes, &mut part.past()) {
-                    // A full disk must be able to take deletions: it has no past then, if nobody reads there.
-                    Err(StoreError::DiskFull) if self.snapshots.raise(layer.max_ts) >= layer.max_ts => {}
-                    done => done?,
-                }
-                self.engine.sync()?;
-            }
-            Ok(())
-        };
         let past_last = self.config.sabotage == Some(Sabotage::PresentFirst);
-        if !past_last {
-            past()?;
-        }
+        let mut followed = if past_last { 0 } else { self.keep_past(layer, &chains, &thresholds, &filing)? };
         let mut graves = self.graves.lock();
         let mut after = graves.clone();
-        part.bury(&mut after, self.config.bucket_shift);
+        bury(&chains, &filing, &mut after, self.config.bucket_shift);
+        let thresholds = self.snapshots.thresholds();
         let header = Header {
             position: frozen.position,
             max_ts,
             collected: self.logged(),
-            floor: self.snapshots.collected(),
+            floor: thresholds.common,
+            apart: thresholds.apart.clone(),
+            filing: Filing::clone(&filing),
             graves: after.clone(),
+            buried: self.buried.load(Ordering::Relaxed),
+            hidden: self.hidden.load(Ordering::Relaxed),
             bucket_shift: self.config.bucket_shift,
             state: frozen.state.clone(),
         };
-        self.engine.ingest(
-            Tree::Present,
-            part.present_bytes(),
-            &mut std::iter::once(header.change()).chain(part.present()),
-        )?;
+        let present = chains.iter().filter_map(|(key, chain)| {
+            let newest = chain.last()?;
+            Some((keys::present(key), Some(Present::encode(newest.ts, newest.value.as_deref()))))
+        });
+        let bytes = present_bytes(&chains);
+        self.engine.ingest(Tree::Present, bytes, &mut std::iter::once(header.change()).chain(present))?;
         self.engine.sync()?;
         *graves = after;
         drop(graves);
-        self.hidden.fetch_add(part.hides(), Ordering::Relaxed);
         if past_last {
-            past()?;
+            followed = self.keep_past(layer, &chains, &thresholds, &filing)?;
         }
+        let hides = followed + chains.iter().filter(|(_, chain)| chain.based).count() as u64;
+        self.hidden.fetch_add(hides, Ordering::Relaxed);
         {
             let mut layers = self.layers.write();
             layers.frozen.remove(0);
@@ -209,6 +249,43 @@ impl<E: Engine> Versions<E> {
         }
         self.flushed.store(frozen.position, Ordering::Release);
         Ok(true)
+    }
+
+    /// What a full disk made it give up of the past.
+    pub fn given_up(&self) -> GivenUp {
+        self.given_up.lock().clone()
+    }
+
+    /// Writes what ends in a layer, a part at a time where much of it has to be read first; gives how many versions had to be.
+    fn keep_past(
+        &self,
+        layer: &Layer,
+        chains: &Chains<'_>,
+        thresholds: &Thresholds,
+        filing: &Filing,
+    ) -> Result<u64, StoreError> {
+        let (mut from, mut followed, mut bounds) = (0, 0, None);
+        while from < chains.len() {
+            let part = Part::of(self, chains, from, layer.bytes, thresholds, filing, &mut bounds)?;
+            (from, followed) = (part.to, followed + part.followed.len() as u64);
+            if part.ended.is_empty() {
+                continue;
+            }
+            self.buckets.write().add(part.buckets());
+            match self.engine.ingest(Tree::Past, layer.bytes, &mut part.past()) {
+                // A full disk must be able to take deletions: it has no past then, if nobody reads there.
+                Err(StoreError::DiskFull) if self.snapshots.lift(layer.max_ts) >= layer.max_ts => {
+                    let mut given_up = self.given_up.lock();
+                    given_up.times += 1;
+                    given_up.versions += part.ended.len() as u64;
+                    given_up.below = layer.max_ts.max(given_up.below);
+                    break;
+                }
+                done => done?,
+            }
+        }
+        self.engine.sync()?;
+        Ok(followed)
     }
 
     /// What the engine holds of a key that `bounds` may speak for.
@@ -227,12 +304,17 @@ impl<E: Engine> Versions<E> {
     }
 }
 
-/// A version that ends in a layer: the bucket's number, the chain, and the place in it of what ended it.
-type Ended = (u64, u32, u32);
+/// What a layer holds, in key order.
+type Chains<'a> = Vec<(&'a [u8], &'a Chain)>;
 
-/// What a layer changes in the engine.
+/// A version that ends in a layer: its place in the past, the chain, and the place in it of what ended it.
+type Ended = (Bucket, u32, u32);
+
+/// What ends in a part of a layer.
 struct Part<'a> {
-    chains: Vec<(&'a [u8], &'a Chain)>,
+    chains: &'a Chains<'a>,
+    /// The first chain that it does not look at.
+    to: usize,
     /// What the first versions of some chains follow, by chain.
     followed: BTreeMap<u32, Version>,
     /// In the past's order.
@@ -240,37 +322,52 @@ struct Part<'a> {
 }
 
 impl<'a> Part<'a> {
-    /// Looks for what ends in the layer and can still be read: the engine is asked where the layer does not know what a version follows.
-    fn of<E: Engine>(versions: &Versions<E>, layer: &'a Layer, collected: Timestamp) -> Result<Part<'a>, StoreError> {
-        let chains: Vec<_> = layer.chains().collect();
-        let (mut followed, mut ended, mut bounds) = (BTreeMap::new(), Vec::new(), None);
-        for (number, (key, chain)) in chains.iter().enumerate() {
+    /// Looks for what ends in the layer and can still be read: the engine is asked where the layer does not know what a version follows,
+    /// for about as much as the layer itself has, `layer_bytes`.
+    fn of<E: Engine>(
+        versions: &Versions<E>,
+        chains: &'a Chains<'a>,
+        from: usize,
+        layer_bytes: usize,
+        thresholds: &Thresholds,
+        filing: &Filing,
+        bounds: &mut Option<(Prefix, Bounds)>,
+    ) -> Result<Part<'a>, StoreError> {
+        let bytes_max = layer_bytes.clamp(FOLLOWED_BYTES_MIN, versions.config.freeze_bytes.max(FOLLOWED_BYTES_MIN));
+        let (mut followed, mut ended, mut bytes, mut to) = (BTreeMap::new(), Vec::new(), 0, from);
+        for (number, (key, chain)) in chains.iter().enumerate().skip(from) {
+            if bytes > bytes_max {
+                break;
+            }
+            to = number + 1;
             let number = number as u32;
+            let collected = thresholds.of(key);
             if let Some(first) = chain.first().filter(|first| !chain.based && first.ts > collected)
-                && let Some(version) = versions.follows(key, &mut bounds)?
+                && let Some(version) = versions.follows(key, bounds)?
                 && version.ts < first.ts
             {
+                bytes += version.value.as_ref().map_or(0, Bytes::len) + FOLLOWED_OVERHEAD;
                 followed.insert(number, version);
             }
+            let class = filing.class(key);
             for (place, version) in chain.iter().enumerate() {
                 let before = match place {
                     0 => followed.get(&number),
                     _ => chain.get(place - 1),
                 };
                 if version.ts > collected && before.is_some_and(|before| before.value.is_some()) {
-                    let bucket = Bucket::of(CLASS, version.ts, versions.config.bucket_shift);
-                    ended.push((bucket.number, number, place as u32));
+                    ended.push((Bucket::of(class, version.ts, versions.config.bucket_shift), number, place as u32));
                 }
             }
         }
         ended.sort_unstable();
-        Ok(Part { chains, followed, ended })
+        Ok(Part { chains, to, followed, ended })
     }
 
     fn buckets(&self) -> Vec<Bucket> {
-        let mut numbers: Vec<u64> = self.ended.iter().map(|(bucket, _, _)| *bucket).collect();
-        numbers.dedup();
-        numbers.into_iter().map(|number| Bucket { class: CLASS, number }).collect()
+        let mut buckets: Vec<Bucket> = self.ended.iter().map(|(bucket, _, _)| *bucket).collect();
+        buckets.dedup();
+        buckets
     }
 
     fn past(&self) -> impl Iterator<Item = Change> + '_ {
@@ -280,36 +377,25 @@ impl<'a> Part<'a> {
                 0 => self.followed.get(number)?,
                 _ => chain.get(*place as usize - 1)?,
             };
-            let bucket = Bucket { class: CLASS, number: *bucket };
             let end = chain.get(*place as usize)?.ts;
             Some((bucket.key(key, end), Some(Past::encode(before.ts, before.value.as_ref()?))))
         })
     }
+}
 
-    fn present(&self) -> impl Iterator<Item = Change> + '_ {
-        self.chains.iter().filter_map(|(key, chain)| {
-            let newest = chain.last()?;
-            Some((keys::present(key), Some(Present::encode(newest.ts, newest.value.as_deref()))))
-        })
-    }
+/// About what the present's entries take.
+fn present_bytes(chains: &Chains<'_>) -> usize {
+    let size = |(key, chain): &(&[u8], &Chain)| {
+        key.len() + chain.last().and_then(|v| v.value.as_ref()).map_or(0, Bytes::len) + ENTRY_BYTES
+    };
+    chains.iter().map(size).sum()
+}
 
-    /// About what the present's entries take.
-    fn present_bytes(&self) -> usize {
-        let size = |(key, chain): &(&[u8], &Chain)| {
-            key.len() + chain.last().and_then(|v| v.value.as_ref()).map_or(0, Bytes::len) + ENTRY_BYTES
-        };
-        self.chains.iter().map(size).sum()
-    }
-
-    /// Entries of the present that this one's hide.
-    fn hides(&self) -> u64 {
-        (self.followed.len() + self.chains.iter().filter(|(_, chain)| chain.based).count()) as u64
-    }
-
-    /// Counts the deletions.
-    fn bury(&self, graves: &mut BTreeMap<u64, u64>, shift: u32) {
-        for deleted in self.chains.iter().filter_map(|(_, chain)| chain.last()).filter(|v| v.value.is_none()) {
-            *graves.entry(Bucket::of(CLASS, deleted.ts, shift).number).or_default() += 1;
+/// Counts the deletions.
+fn bury(chains: &Chains<'_>, filing: &Filing, graves: &mut BTreeMap<Bucket, u64>, shift: u32) {
+    for (key, chain) in chains {
+        if let Some(deleted) = chain.last().filter(|newest| newest.value.is_none()) {
+            *graves.entry(Bucket::of(filing.class(key), deleted.ts, shift)).or_default() += 1;
         }
     }
 }

@@ -1,6 +1,7 @@
 //! One layer of the overlay: recent versions in memory, in key order.
 
 use super::prefixes::{Prefix, prefix_of};
+use super::retention::Thresholds;
 use super::{Span, Version};
 use bytes::Bytes;
 use clock::Timestamp;
@@ -72,8 +73,8 @@ impl Layer {
     }
 
     /// Adds a version; one with the same timestamp is replaced (a replayed command). `base` is what it follows, if that is known and
-    /// older than the layer. Versions that a newer one at or below `trim` hides may go.
-    pub fn insert(&mut self, key: &Bytes, version: Version, base: Option<Version>, trim: Timestamp) {
+    /// older than the layer. Versions that a newer one at or below the key's threshold hides may go.
+    pub fn insert(&mut self, key: &Bytes, version: Version, base: Option<Version>, thresholds: &Thresholds) {
         let ts = version.ts;
         self.max_ts = self.max_ts.max(ts);
         let newest = self.newest.entry(prefix_of(key)).or_default();
@@ -105,7 +106,7 @@ impl Layer {
             },
         }
         if chain.len() > TRIM_ABOVE && chain.len().is_power_of_two() {
-            let freed = trim_chain(chain, trim);
+            let freed = trim_chain(chain, thresholds.of(key));
             self.bytes = self.bytes.saturating_sub(freed);
         }
     }

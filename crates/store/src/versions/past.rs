@@ -9,7 +9,7 @@ use crate::engine::Tree;
 use crate::keys::{Bucket, Past, bucket_of};
 use crate::{Engine, StoreError};
 use clock::Timestamp;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 /// The buckets that the past holds, or may hold: known before their first version is there.
@@ -44,19 +44,40 @@ impl Buckets {
         self.0.extend(buckets);
     }
 
-    /// Forgets the buckets before `first`.
+    /// The classes that there are.
+    pub fn classes(&self) -> Vec<u8> {
+        let mut found = Vec::new();
+        let mut next = Some(0);
+        while let Some(least) = next {
+            let first = self.0.range(Bucket { class: least, number: 0 }..).next();
+            found.extend(first.map(|bucket| bucket.class));
+            next = first.and_then(|bucket| bucket.class.checked_add(1));
+        }
+        found
+    }
+
+    /// Forgets the buckets of a class before `first`.
     pub fn forget(&mut self, first: Bucket) {
-        self.0 = self.0.split_off(&first);
+        let mut after = self.0.split_off(&Bucket { class: first.class, number: 0 });
+        self.0.append(&mut after.split_off(&first));
     }
 
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Those that may hold an end above `after` and up to `last`, in order.
-    fn between(&self, after: Timestamp, last: Timestamp, shift: u32) -> Vec<Bucket> {
-        let known = self.0.iter().copied();
-        known.filter(|bucket| bucket.last_end(shift) > after && bucket.number <= last.as_u64() >> shift).collect()
+    /// Those of some classes that may hold an end above `after` and up to `last`, in order of their time.
+    fn between(&self, classes: &[u8], after: Timestamp, last: Timestamp, shift: u32) -> Vec<Bucket> {
+        let (first, last) = (after.next().as_u64() >> shift, last.as_u64() >> shift);
+        if first > last {
+            return Vec::new();
+        }
+        let of = |class: u8| self.0.range(Bucket { class, number: first }..=Bucket { class, number: last });
+        let mut found: Vec<Bucket> = classes.iter().flat_map(|class| of(*class)).copied().collect();
+        if classes.len() > 1 {
+            found.sort_unstable_by_key(|bucket| (bucket.number, bucket.class));
+        }
+        found
     }
 }
 
@@ -69,27 +90,66 @@ impl<E: Engine> Versions<E> {
         last: Timestamp,
         visit: &mut dyn FnMut(Past) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
-        let buckets = self.buckets.read().between(after, last, self.config.bucket_shift);
+        let classes = self.filing.read().classes(key);
+        let buckets = self.buckets.read().between(&classes, after, last, self.config.bucket_shift);
+        if classes.len() > 1 {
+            return self.past_of_classes(key, after, &buckets, visit);
+        }
         for bucket in buckets {
-            let (mut ended, mut damaged) = (false, false);
-            let from = bucket.key(key, after.next());
-            self.engine.scan(Tree::Past, &from, &bucket.upper(key), false, &mut |physical, entry| {
-                let Some(past) = Past::decode(&physical, entry) else {
-                    damaged = true;
-                    return ControlFlow::Break(());
-                };
+            let mut ended = false;
+            self.past_in(key, after, bucket, &mut |past| {
                 let flow = visit(past);
                 ended = flow.is_break();
                 flow
             })?;
-            if damaged {
-                return Err(damaged_key(key));
-            }
             if ended {
                 break;
             }
         }
         Ok(())
+    }
+
+    /// As [`Versions::past_above`], of a key whose table has changed its class: buckets of the same stretch of time are merged.
+    fn past_of_classes(
+        &self,
+        key: &[u8],
+        after: Timestamp,
+        buckets: &[Bucket],
+        visit: &mut dyn FnMut(Past) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        for together in buckets.chunk_by(|a, b| a.number == b.number) {
+            let mut found = BTreeMap::new();
+            for bucket in together {
+                self.past_in(key, after, *bucket, &mut |past| {
+                    found.insert(past.end, past);
+                    ControlFlow::Continue(())
+                })?;
+            }
+            if found.into_values().any(|past| visit(past).is_break()) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Visits the past versions of `key` in one bucket that ended above `after`.
+    fn past_in(
+        &self,
+        key: &[u8],
+        after: Timestamp,
+        bucket: Bucket,
+        visit: &mut dyn FnMut(Past) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        let mut damaged = false;
+        let from = bucket.key(key, after.next());
+        self.engine.scan(Tree::Past, &from, &bucket.upper(key), false, &mut |physical, entry| {
+            let Some(past) = Past::decode(&physical, entry) else {
+                damaged = true;
+                return ControlFlow::Break(());
+            };
+            visit(past)
+        })?;
+        if damaged { Err(damaged_key(key)) } else { Ok(()) }
     }
 
     /// The version of `key` that a snapshot sees, where the present one began at `present`, above the snapshot.

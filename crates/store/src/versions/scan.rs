@@ -48,8 +48,10 @@ impl<E: Engine> Versions<E> {
     /// without a row: ask for [`Scan::rest`] until it is `None`.
     ///
     /// # Errors
-    /// What the engine says; [`StoreError::Corrupt`] on an entry that is no version.
+    /// What the engine says; [`StoreError::Corrupt`] on an entry that is no version; [`StoreError::Collected`] where the snapshot is too
+    /// old for a table of the span.
     pub fn scan(&self, span: &Span, snapshot: Timestamp, reverse: bool, limit: usize) -> Result<Scan, StoreError> {
+        self.readable_in(span, snapshot)?;
         let limit = limit.clamp(1, CHUNK_ROWS_MAX);
         let (mut rest, mut rows, mut bytes) = (span.clone(), Vec::new(), 0);
         for _ in 0..STRETCHES_MAX {

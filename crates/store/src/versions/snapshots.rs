@@ -1,8 +1,9 @@
-//! Open snapshots, and the threshold below which old versions are collected.
+//! Open snapshots, and the thresholds below which old versions are collected.
 
+use super::retention::Thresholds;
 use crate::StoreError;
 use clock::Timestamp;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,33 +11,58 @@ use std::sync::atomic::{AtomicU64, Ordering};
 #[derive(Default)]
 pub(super) struct Snapshots {
     open: Mutex<BTreeMap<Timestamp, usize>>,
-    /// Only rises, and only under the lock of `open`.
-    collected: AtomicU64,
+    /// They only rise, and only under the lock of `open`.
+    thresholds: RwLock<Arc<Thresholds>>,
+    /// The highest of them: what is read at or above it is all there.
+    highest: AtomicU64,
 }
 
 impl Snapshots {
-    /// Below this, versions may be gone.
+    /// Below these, versions may be gone.
+    pub fn thresholds(&self) -> Arc<Thresholds> {
+        self.thresholds.read().clone()
+    }
+
+    /// As [`Snapshots::thresholds`], of all tables that are not kept apart.
     pub fn collected(&self) -> Timestamp {
-        Timestamp::from_u64(self.collected.load(Ordering::Acquire))
+        self.thresholds.read().common
+    }
+
+    /// At or above this, whatever is read is all there.
+    pub fn highest(&self) -> Timestamp {
+        Timestamp::from_u64(self.highest.load(Ordering::Acquire))
     }
 
     pub fn open(self: &Arc<Self>, ts: Timestamp) -> Result<SnapshotGuard, StoreError> {
         let mut open = self.open.lock();
-        let oldest = self.collected();
-        if ts < oldest {
-            return Err(StoreError::Collected { asked: ts, oldest });
+        if ts < self.highest() {
+            let oldest = self.thresholds.read().lowest();
+            if ts < oldest {
+                return Err(StoreError::Collected { asked: ts, oldest, key: None });
+            }
         }
         *open.entry(ts).or_default() += 1;
         Ok(SnapshotGuard { ts, registry: self.clone() })
     }
 
-    /// Raises the threshold as far as open snapshots allow; gives it.
-    pub fn raise(&self, threshold: Timestamp) -> Timestamp {
+    /// Raises thresholds: `raise` is told them and the oldest open snapshot, which none of them may pass.
+    pub fn raise<R>(&self, raise: impl FnOnce(&Thresholds, Timestamp) -> (Thresholds, R)) -> R {
         let open = self.open.lock();
-        let allowed = open.first_key_value().map_or(threshold, |(oldest, _)| threshold.min(*oldest));
-        let raised = allowed.max(self.collected());
-        self.collected.store(raised.as_u64(), Ordering::Release);
-        raised
+        let oldest = open.first_key_value().map_or(Timestamp::MAX, |(oldest, _)| *oldest);
+        let before = self.thresholds();
+        let (after, told) = raise(&before, oldest);
+        self.highest.store(after.highest().as_u64(), Ordering::Release);
+        *self.thresholds.write() = Arc::new(after);
+        told
+    }
+
+    /// Raises all thresholds, as far as open snapshots allow; gives how far.
+    pub fn lift(&self, floor: Timestamp) -> Timestamp {
+        self.raise(|before, oldest| {
+            let (mut after, floor) = (before.clone(), floor.min(oldest));
+            after.lift(floor);
+            (after, floor)
+        })
     }
 
     pub fn oldest(&self) -> Option<Timestamp> {

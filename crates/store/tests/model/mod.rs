@@ -4,8 +4,8 @@ use bytes::Bytes;
 use clock::Timestamp;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
-use store::versions::Sabotage;
-use store::{Engine, SnapshotGuard, Span, Versions, VersionsConfig, Write};
+use store::versions::{Apart, Sabotage, Threshold};
+use store::{Engine, SnapshotGuard, Span, StoreError, Versions, VersionsConfig, Write};
 
 /// One step of a run. Numbers are reduced to what the state allows.
 #[derive(Clone, Debug)]
@@ -16,6 +16,7 @@ pub enum Step {
     FlushFails,
     SyncFails,
     Collect(u8),
+    Retain(u8, u8),
     Crash(u8),
     Open(u8),
     Close(u8),
@@ -34,6 +35,7 @@ pub fn step() -> impl Strategy<Value = Step> {
         1 => Just(Step::FlushFails),
         1 => Just(Step::SyncFails),
         1 => any::<u8>().prop_map(Step::Collect),
+        1 => any::<(u8, u8)>().prop_map(|(table, class)| Step::Retain(table, class)),
         1 => any::<u8>().prop_map(Step::Crash),
         1 => any::<u8>().prop_map(Step::Open),
         1 => any::<u8>().prop_map(Step::Close),
@@ -55,6 +57,9 @@ fn key(n: u8) -> Bytes {
     }
     Bytes::from(key)
 }
+
+/// Classes that tables may have, and how much higher (lower) than the common one their thresholds are.
+const CLASSES: [(u8, i64); 4] = [(3, 9), (40, -12), (41, -14), (90, -60)];
 
 /// A quarter of a second per step of the run's clock.
 const STEP: u32 = 30;
@@ -96,6 +101,10 @@ struct Run<'w, W: World> {
     log: Vec<(u64, Vec<Write>)>,
     now: u64,
     guards: Vec<SnapshotGuard>,
+    /// Which of [`CLASSES`] a table has.
+    classes: BTreeMap<u8, usize>,
+    /// The last threshold that was logged.
+    logged: Threshold,
 }
 
 fn config(dice: u8, sabotage: Option<Sabotage>) -> VersionsConfig {
@@ -110,12 +119,25 @@ fn config(dice: u8, sabotage: Option<Sabotage>) -> VersionsConfig {
 
 pub fn run<W: World>(world: &mut W, steps: &[Step], dice: u8) -> Result<(), TestCaseError> {
     let versions = Some(Versions::open(world.open(), config(dice, world.sabotage())).unwrap());
-    let mut run = Run { world, versions, book: Book::new(), log: Vec::new(), now: 1, guards: Vec::new() };
+    let mut run = Run {
+        world,
+        versions,
+        book: Book::new(),
+        log: Vec::new(),
+        now: 1,
+        guards: Vec::new(),
+        classes: BTreeMap::new(),
+        logged: Threshold::default(),
+    };
     for step in steps {
         run.step(step)?;
     }
-    for n in 0..24 {
-        run.get(&key(n), run.now)?;
+    // All that is not collected is there, for each table by its own threshold.
+    for key in (0..24).map(key) {
+        let oldest = run.versions().collected_of(&key).at();
+        for at in oldest.saturating_sub(1)..=run.now {
+            run.get(&key, at)?;
+        }
     }
     Ok(())
 }
@@ -125,9 +147,14 @@ impl<W: World> Run<'_, W> {
         self.versions.as_ref().unwrap()
     }
 
-    /// A snapshot that may still be read.
+    /// A snapshot that may still be read, of some table.
     fn snapshot(&self, dice: u8) -> u64 {
-        let oldest = self.versions().collected().at();
+        let oldest = (0..24).map(|n| self.versions().collected_of(&key(n))).min().unwrap();
+        self.snapshot_from(oldest.min(self.versions().collected()), dice)
+    }
+
+    fn snapshot_from(&self, oldest: Timestamp, dice: u8) -> u64 {
+        let oldest = oldest.at();
         let width = self.now + 2 - oldest.min(self.now);
         oldest + dice as u64 * width / 255
     }
@@ -138,8 +165,20 @@ impl<W: World> Run<'_, W> {
     }
 
     fn get(&self, key: &Bytes, snapshot: u64) -> Result<(), TestCaseError> {
-        let got = self.versions().get(key, ts(snapshot)).unwrap();
-        prop_assert_eq!(got.map(|(t, v)| (t.at(), v)), self.visible(key, snapshot), "get {:?} at {}", key, snapshot);
+        let oldest = self.versions().collected_of(key);
+        let got = self.versions().get(key, ts(snapshot));
+        if ts(snapshot) < oldest {
+            let refused = StoreError::Collected { asked: ts(snapshot), oldest, key: Some(key.clone()) };
+            prop_assert_eq!(got, Err(refused));
+            return Ok(());
+        }
+        prop_assert_eq!(
+            got.unwrap().map(|(t, v)| (t.at(), v)),
+            self.visible(key, snapshot),
+            "get {:?} at {}",
+            key,
+            snapshot
+        );
         Ok(())
     }
 
@@ -173,9 +212,20 @@ impl<W: World> Run<'_, W> {
                 }
             }
             Step::Get(k, s) => self.get(&key(*k), self.snapshot(*s))?,
-            Step::Between(k, a, b) => self.between(&key(*k), self.snapshot(*a), self.snapshot(*b))?,
+            Step::Between(k, a, b) => {
+                let oldest = self.versions().collected_of(&key(*k));
+                self.between(&key(*k), self.snapshot_from(oldest, *a), self.snapshot_from(oldest, *b))?;
+            }
             Step::BetweenIn(k, l, a, b) => {
-                self.between_in(&(key(*k)..key(*l)), self.snapshot(*a), self.snapshot(*b))?;
+                let span = key(*k)..key(*l);
+                let oldest = self.versions().collected_in(&span);
+                self.between_in(&span, self.snapshot_from(oldest, *a), self.snapshot_from(oldest, *b))?;
+            }
+            Step::Retain(table, class) => {
+                match *class as usize % (CLASSES.len() + 1) {
+                    0 => self.classes.remove(&(table % 3)),
+                    class => self.classes.insert(table % 3, class - 1),
+                };
             }
             Step::Scan { from, to, snapshot, reverse, limit } => {
                 self.scan(&(key(*from)..key(*to)), self.snapshot(*snapshot), *reverse, *limit as usize)?;
@@ -197,28 +247,50 @@ impl<W: World> Run<'_, W> {
     }
 
     fn collect(&mut self, dice: u8) -> Result<(), TestCaseError> {
-        let asked = self.snapshot(dice).min(self.now);
+        let asked = self.snapshot_from(self.versions().collected(), dice).min(self.now);
+        let apart = self.classes.iter().map(|(table, class)| {
+            let (class, above) = CLASSES[*class];
+            let threshold = ts(asked.saturating_add_signed(above).min(self.now));
+            Apart { index: [0, 0, 0, *table], class, threshold }
+        });
+        self.logged = Threshold { common: ts(asked), apart: apart.collect() };
         let before = self.versions().collected().at();
+        let each: Vec<Timestamp> = (0..24).map(|n| self.versions().collected_of(&key(n))).collect();
         let oldest_open = self.guards.iter().map(|g| g.timestamp().at()).min();
-        let threshold = self.versions().collect(ts(asked)).unwrap();
+        let threshold = self.versions().collect(self.logged.clone()).unwrap();
         prop_assert_eq!(threshold.at(), asked.min(oldest_open.unwrap_or(asked)).max(before));
         prop_assert_eq!(threshold, self.versions().collected());
-        if threshold.at() > 0 {
-            prop_assert!(self.versions().open_snapshot(threshold.prev()).is_err());
+        let mut lowest = threshold;
+        for (n, before) in each.into_iter().enumerate() {
+            let now = self.versions().collected_of(&key(n as u8));
+            lowest = lowest.min(now);
+            let open = oldest_open.is_none_or(|open| now.at() <= open);
+            prop_assert!(now == before || (now > before && open), "a threshold rises, and passes no snapshot");
+            let mut index = key(n as u8).to_vec();
+            index.resize(4, 0);
+            let own = self.logged.apart.iter().find(|apart| apart.index[..] == index);
+            let own = own.map_or(self.logged.common, |apart| apart.threshold);
+            prop_assert!(now >= own.min(ts(oldest_open.unwrap_or(u64::MAX >> STEP))), "it is as high as was logged");
+        }
+        if lowest.at() > 0 {
+            prop_assert!(self.versions().open_snapshot(lowest.prev()).is_err());
         }
         self.versions().compact().unwrap();
         Ok(())
     }
 
     fn crash(&mut self, dice: u8) -> Result<(), TestCaseError> {
-        let (safe, collected) = (self.versions().flushed_position(), self.versions().collected());
+        let safe = self.versions().flushed_position();
+        let collected: Vec<_> = (0..24).map(|n| self.versions().collected_of(&key(n))).collect();
         self.guards.clear();
         self.versions = None;
         self.world.crash(dice);
         let versions = Versions::open(self.world.open(), config(dice, self.world.sabotage())).unwrap();
         let recovered = versions.recovered().clone();
         prop_assert!(recovered.position >= safe);
-        prop_assert!(versions.collected() <= collected);
+        for (n, before) in collected.into_iter().enumerate() {
+            prop_assert!(versions.collected_of(&key(n as u8)) <= before);
+        }
         if recovered.position > 0 {
             prop_assert_eq!(recovered.state, format!("state {}", recovered.position));
         }
@@ -226,7 +298,7 @@ impl<W: World> Run<'_, W> {
             versions.apply(ts(*at), writes);
         }
         // What was collected stays refused: a node replays its threshold from the log as well.
-        versions.collect(collected).unwrap();
+        versions.collect(self.logged.clone()).unwrap();
         self.versions = Some(versions);
         Ok(())
     }
@@ -276,6 +348,12 @@ impl<W: World> Run<'_, W> {
         }
         if reverse {
             want.reverse();
+        }
+        let oldest = self.versions().collected_in(span);
+        if ts(snapshot) < oldest {
+            let refused = StoreError::Collected { asked: ts(snapshot), oldest, key: Some(span.start.clone()) };
+            prop_assert_eq!(self.versions().scan(span, ts(snapshot), reverse, limit), Err(refused));
+            return Ok(());
         }
         let mut got = Vec::new();
         let mut rest = Some(span.clone());
