@@ -7,8 +7,8 @@ use bytes::Bytes;
 use clock::Timestamp;
 use model::Model;
 use protocol::txn::{
-    Answer, Apart, Batch, Cause, Command, Coordinator, LockMode, LockReply, LockTable, LockWait, Outcome, Range, RangeId,
-    Read, Record, Refusal, Span, Standing, TxnId, Verdict, Waiter, Wakeup, Write, encode_record,
+    Answer, Apart, Batch, Cause, Command, Coordinator, LockMode, LockReply, LockTable, LockWait, Outcome, Range,
+    RangeId, Read, Record, Refusal, Span, Standing, TxnId, Verdict, Waiter, Wakeup, Write, encode_record,
 };
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
