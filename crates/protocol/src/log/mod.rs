@@ -1,7 +1,6 @@
 //! Replicated, timestamped logs (design §3). A log takes commands, gives each a timestamp and a place, and says when it can be
 //! applied. [`Single`] has one replica and one durable log; in [`raft`] replicas on several stores agree.
 
-#[allow(dead_code, reason = "the public form first; the parts are filled in")]
 pub mod raft;
 mod single;
 

@@ -25,6 +25,16 @@ pub struct Envelope {
     pub(crate) letters: Vec<Letter>,
     pub(crate) parts: Vec<Part>,
     pub(crate) gone: Vec<(GroupId, ReplicaId)>,
+    pub(crate) pokes: Vec<Poke>,
+    pub(crate) ceased: Vec<(GroupId, u64)>,
+}
+
+/// A replica whose promise forbids it to look for votes asks the leader that it accepted whether it still leads in that term.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Poke {
+    pub group: GroupId,
+    pub replica: ReplicaId,
+    pub term: u64,
 }
 
 /// A store asks for support up to a timestamp, in all groups that it shares with the receiver.
@@ -104,6 +114,8 @@ impl Envelope {
             letters: Vec::new(),
             parts: Vec::new(),
             gone: Vec::new(),
+            pokes: Vec::new(),
+            ceased: Vec::new(),
         }
     }
 
@@ -136,6 +148,15 @@ impl Envelope {
         for (group, replica) in &self.gone {
             w.number(group.0);
             w.number(replica.0);
+        }
+        w.number(self.pokes.len() as u64);
+        for poke in &self.pokes {
+            [poke.group.0, poke.replica.0, poke.term].into_iter().for_each(|number| w.number(number));
+        }
+        w.number(self.ceased.len() as u64);
+        for (group, term) in &self.ceased {
+            w.number(group.0);
+            w.number(*term);
         }
         out
     }
@@ -174,6 +195,13 @@ impl Envelope {
         }
         for _ in 0..r.count("gone")? {
             envelope.gone.push((GroupId(r.number("group")?), ReplicaId(r.number("replica")?)));
+        }
+        for _ in 0..r.count("pokes")? {
+            let (group, replica) = (GroupId(r.number("group")?), ReplicaId(r.number("replica")?));
+            envelope.pokes.push(Poke { group, replica, term: small(&mut r, "term")? });
+        }
+        for _ in 0..r.count("ceased")? {
+            envelope.ceased.push((GroupId(r.number("group")?), small(&mut r, "term")?));
         }
         r.end("end of an envelope")?;
         Ok(envelope)

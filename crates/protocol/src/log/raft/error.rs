@@ -56,6 +56,20 @@ pub enum Error {
     /// The disk failed earlier: what it holds is unknown. Start again from what it holds.
     #[error("this store's log failed: nothing is taken until the store is started again")]
     Failed,
+    /// The driver's state and the log do not fit.
+    #[error(
+        "group {group}: the state has applied the log up to {applied}, but the log begins after {first} and ends at {last}"
+    )]
+    Applied {
+        /// The group.
+        group: GroupId,
+        /// Up to where the state has applied it.
+        applied: u64,
+        /// The place before the log's first.
+        first: u64,
+        /// The log's last place.
+        last: u64,
+    },
     /// The library refused a step.
     #[error("group {group}: {why}")]
     Library {

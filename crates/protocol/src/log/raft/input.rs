@@ -26,6 +26,7 @@ pub enum Input {
         floor: Timestamp,
     },
     /// The replica here is a member no more (or its group is gone): it is forgotten, and none of its messages is ever heard again.
+    /// Its state may be deleted once the record of this is durable.
     Remove {
         /// The group.
         group: GroupId,

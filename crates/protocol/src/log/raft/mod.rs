@@ -42,16 +42,31 @@
 //! # Caveats
 //! A disk that fails for good ends the life of this value ([`Input::PersistFailed`]): the library cannot take back what it appended.
 
+mod chance;
 mod entry;
 mod envelope;
 mod error;
+mod fate;
 mod ids;
 mod input;
+mod lead;
+mod ledger;
+mod membership;
 mod options;
 mod outputs;
+mod post;
 mod promise;
+mod ready;
+mod record;
+mod recovery;
+mod replica;
 mod replicas;
 mod sabotage;
+mod sleep;
+mod snapshot;
+mod store;
+mod support;
+mod tail;
 
 pub use entry::{Body, LogEntry};
 pub use envelope::Envelope;
@@ -63,5 +78,6 @@ pub use options::{
     PAYLOAD_BYTES_MAX, RECORDS_WAITING_MAX, UNCOMMITTED_BYTES_MAX,
 };
 pub use outputs::{Committed, Configuration, Fate, Outputs, Proposed, Record, Role, RoleChange, SnapshotTask};
-pub use replicas::{Recovery, Replicas};
+pub use recovery::Recovery;
+pub use replicas::{Replicas, Status};
 pub use sabotage::Sabotage;

@@ -18,7 +18,7 @@
 //! ```
 //!
 //! *Letting go.* S's replica of g votes for another only when its promise to the leader that it accepted is past by S's clock, or that
-//! leader is known not to lead any more (it looks for votes itself, it is no voter any more, or its release is in S's log). Before such a
+//! leader is known not to lead any more (it says so, it looks for votes itself, it is no voter any more, or its release is in S's log). Before such a
 //! vote leaves, S's support is withdrawn: the epoch is raised, durably. That ends S's support of L in all groups, until S accepts L
 //! anew under the new epoch. The vote carries the greatest end that S promised to anybody it may have supported in g.
 //!
@@ -50,3 +50,76 @@
 //! # Caveats
 //! When a leader's store dies, its groups wait until its promises are past, which is longer than an election: the price of reads without
 //! a round trip. A promise is only as long as [`Options::promise_us`](super::Options::promise_us).
+
+use super::ids::StoreId;
+use clock::Timestamp;
+use std::collections::BTreeMap;
+
+/// What this store promised another (or itself).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Pair {
+    pub epoch: u64,
+    /// Promised under this epoch.
+    pub until: Timestamp,
+    /// Promised under earlier ones.
+    pub ended: Timestamp,
+}
+
+impl Default for Pair {
+    fn default() -> Self {
+        Pair { epoch: 1, until: Timestamp::MIN, ended: Timestamp::MIN }
+    }
+}
+
+/// What another store (or this one) promised this one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Held {
+    pub epoch: u64,
+    pub until: Timestamp,
+}
+
+/// All promises of a store, given and held.
+#[derive(Debug, Default)]
+pub(crate) struct Promises {
+    pub given: BTreeMap<StoreId, Pair>,
+    pub held: BTreeMap<StoreId, Held>,
+}
+
+impl Promises {
+    pub fn pair(&self, to: StoreId) -> Pair {
+        self.given.get(&to).copied().unwrap_or_default()
+    }
+
+    /// The greatest end that may have been promised to a store which was accepted under an epoch.
+    pub fn end(&self, to: StoreId, epoch: u64) -> Timestamp {
+        let pair = self.pair(to);
+        if pair.epoch == epoch { pair.until } else { pair.ended }
+    }
+
+    /// Promises more. `false`: it is promised already.
+    pub fn extend(&mut self, to: StoreId, until: Timestamp) -> bool {
+        let pair = self.given.entry(to).or_default();
+        let grows = until > pair.until;
+        pair.until = pair.until.max(until);
+        grows
+    }
+
+    /// Raises the epoch: what was promised stays promised, and nothing is added to it.
+    pub fn withdraw(&mut self, from: StoreId) {
+        let pair = self.given.entry(from).or_default();
+        *pair = Pair { epoch: pair.epoch + 1, until: Timestamp::MIN, ended: pair.ended.max(pair.until) };
+    }
+
+    /// A promise came in, perhaps an old one.
+    pub fn hold(&mut self, from: StoreId, news: Held) {
+        let held = self.held.entry(from).or_insert(news);
+        if (news.epoch, news.until) > (held.epoch, held.until) {
+            *held = news;
+        }
+    }
+
+    /// The end of a promise that was accepted under an epoch.
+    pub fn held_end(&self, from: StoreId, epoch: u64) -> Timestamp {
+        self.held.get(&from).filter(|held| held.epoch == epoch).map_or(Timestamp::MIN, |held| held.until)
+    }
+}

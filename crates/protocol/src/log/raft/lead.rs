@@ -1,0 +1,346 @@
+//! The leader's part: its lease, its timestamps, its closed timestamp, handing over (the leader's side of `promise`).
+
+use super::entry::Body;
+use super::error::{ChangeError, Error, Refused};
+use super::fate::Lost;
+use super::ids::{ReplicaId, StoreId};
+use super::input::Change;
+use super::ledger::Durable;
+use super::options::PAYLOAD_BYTES_MAX;
+use super::outputs::Proposed;
+use super::replica::Replica;
+use super::store::Store;
+use bytes::Bytes;
+use clock::{Interval, Reading, Timestamp};
+use raft::eraftpb::{Entry, Message, MessageType};
+use std::collections::BTreeMap;
+
+/// How far a handover is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Handover {
+    /// It serves no more; whoever mirrors the lease is told before the release gets its timestamp.
+    Told,
+    /// The release has this place.
+    Logged(u64),
+    /// The library was asked to hand over.
+    Sent,
+}
+
+/// What a leader knows of its term.
+#[derive(Clone, Debug)]
+pub(crate) struct Lead {
+    pub term: u64,
+    /// The entry with which it began.
+    pub begin: u64,
+    /// It stamps and serves above this.
+    pub start: Timestamp,
+    /// `start` was past.
+    pub open: bool,
+    /// The entry with which it began, and so all before it, was handed out.
+    pub ready: bool,
+    /// Promised once: what lost a quorum since is good up to here all the same.
+    pub end: Timestamp,
+    /// The greatest timestamp given out.
+    pub last: Timestamp,
+    /// Nothing at or below this is stamped any more; all that was stands up to the place.
+    pub closed: (Timestamp, u64),
+    /// The epoch under which each replica's store accepted it.
+    pub accepted: BTreeMap<u64, u64>,
+    pub handover: Option<(ReplicaId, Handover)>,
+    /// Whether its lease was told.
+    pub told: bool,
+}
+
+impl Replica {
+    pub fn start_leading(&mut self, store: &mut Store) {
+        let (term, begin) = (self.term(), self.last_index());
+        let votes = self.candidacy.take().filter(|(of, _)| *of == term).map(|(_, votes)| votes).unwrap_or_default();
+        let tail = self.raw.store();
+        let of_term = |(of, end): &(u64, Timestamp)| tail.release_of(*of).unwrap_or(*end);
+        let promised = votes.iter().flat_map(|ends| ends.terms.iter().map(of_term).chain([ends.past]));
+        let promised = promised.max().unwrap_or_default().max(self.support.past);
+        let mut start = tail.floor();
+        if store.sabotage.stamp_below_the_log() {
+            start = Timestamp::MIN;
+        }
+        if !store.sabotage.winner_does_not_ratchet() {
+            start = start.max(promised);
+        }
+        let own = store.id();
+        self.lead = Some(Lead {
+            term,
+            begin,
+            start,
+            open: false,
+            ready: false,
+            end: Timestamp::MIN,
+            last: start,
+            closed: (Timestamp::MIN, 0),
+            accepted: BTreeMap::new(),
+            handover: None,
+            told: false,
+        });
+        self.support.accept(own, term, &store.promises);
+        self.write_support(store);
+        let epoch = store.promises.pair(own).epoch;
+        let what = Durable::OwnAccept { group: self.group, replica: self.id, term, epoch };
+        store.ledger.then(self.record, what);
+        self.wake(store);
+    }
+
+    pub fn stop_leading(&mut self, store: &mut Store) {
+        let Some(lead) = self.lead.take() else { return };
+        let from = lead.begin.max(self.tail().applied) + 1;
+        // What the library appended since is of a later leader.
+        let to =
+            (from..=self.last_index()).take_while(|i| self.raw.raft.raft_log.term(*i).ok() == Some(lead.term)).last();
+        if let Some(to) = to {
+            self.lose(store, Lost { term: lead.term, from, to });
+        }
+        store.out.leases.push(self.group);
+        // Said once, so that others may vote; whoever misses it asks.
+        let own = store.id();
+        for on in self.tail().conf.stores.values().filter(|on| **on != own) {
+            store.post.now(*on).ceased.push((self.group, lead.term));
+        }
+    }
+
+    /// The end that a quorum of `voters` supports.
+    fn quorum_end(&self, store: &Store, lead: &Lead, voters: &[u64]) -> Timestamp {
+        let mut ends: Vec<Timestamp> = voters.iter().map(|replica| self.end_of(store, lead, *replica)).collect();
+        ends.sort_unstable_by(|a, b| b.cmp(a));
+        ends.get(ends.len() / 2).copied().unwrap_or(Timestamp::MAX)
+    }
+
+    fn end_of(&self, store: &Store, lead: &Lead, replica: u64) -> Timestamp {
+        match (lead.accepted.get(&replica), self.tail().conf.stores.get(&replica)) {
+            (Some(epoch), Some(on)) => store.promises.held_end(*on, *epoch),
+            _ => Timestamp::MIN,
+        }
+    }
+
+    /// What is supported now: by quorums of both halves of the configuration, and by the leader's own store.
+    fn supported(&self, store: &Store, lead: &Lead) -> Timestamp {
+        let conf = &self.tail().conf.state;
+        let incoming = self.quorum_end(store, lead, &conf.voters);
+        let outgoing = self.quorum_end(store, lead, &conf.voters_outgoing);
+        incoming.min(outgoing).min(self.end_of(store, lead, self.id.0))
+    }
+
+    /// Where the lease ends; a release cuts it.
+    fn lease_end(&self, store: &Store, lead: &Lead) -> Timestamp {
+        match lead.handover {
+            Some(_) => lead.end,
+            None => lead.end.max(self.supported(store, lead)),
+        }
+    }
+
+    /// Keeps the end that is promised now, before something may lower it.
+    pub fn settle(&mut self, store: &Store) {
+        if let Some(lead) = &self.lead {
+            let end = self.lease_end(store, lead);
+            self.lead.as_mut().expect("it leads").end = end;
+        }
+    }
+
+    pub fn lease(&self, store: &Store) -> Option<(Timestamp, Timestamp)> {
+        let lead = self.lead.as_ref().filter(|lead| lead.open && lead.ready && lead.handover.is_none())?;
+        let end = self.lease_end(store, lead);
+        (end > lead.start).then_some((lead.start, end))
+    }
+
+    /// Opens the lease once its start is past, and tells when there is one.
+    pub fn look_at_lease(&mut self, store: &mut Store, now: Interval) {
+        let Some(lead) = &mut self.lead else { return };
+        lead.open |= lead.start < now.earliest();
+        let told = lead.told;
+        if told != self.lease(store).is_some() {
+            store.out.leases.push(self.group);
+            self.lead.as_mut().expect("it leads").told = !told;
+        }
+    }
+
+    /// A timestamp above all in the log, and all that was served or closed.
+    fn stamp(&mut self, store: &Store, now: Interval, floor: Timestamp) -> Timestamp {
+        let lead = self.lead.as_mut().expect("only a leader stamps");
+        let floor = match store.sabotage.stamp_below_the_log() {
+            true => floor,
+            false => floor.max(lead.last).max(lead.closed.0),
+        };
+        let at = store.clock.tick(now, floor);
+        lead.last = at;
+        at
+    }
+
+    pub fn propose(
+        &mut self,
+        store: &mut Store,
+        now: &Reading,
+        payload: Bytes,
+        floor: Timestamp,
+    ) -> Result<Proposed, Refused> {
+        let Some(lead) = &self.lead else { return Err(Refused::NotLeader { hint: self.leader() }) };
+        if let Some((to, _)) = lead.handover {
+            return Err(Refused::Transferring { hint: self.store_of(to.0) });
+        }
+        if payload.len() > PAYLOAD_BYTES_MAX {
+            return Err(Refused::TooLarge);
+        }
+        store.check_load()?;
+        self.look_at_lease(store, now.interval);
+        let (_, end) = self.lease(store).ok_or(Refused::NoLease)?;
+        if now.interval.earliest().max(floor) >= end {
+            return Err(Refused::NoLease);
+        }
+        let at = self.stamp(store, now.interval, floor);
+        if at > end {
+            return Err(Refused::NoLease);
+        }
+        self.append(store, at, Body::Command(payload))
+    }
+
+    /// Hands an entry to the library.
+    fn append(&mut self, store: &mut Store, at: Timestamp, body: Body) -> Result<Proposed, Refused> {
+        self.wake(store);
+        let context = body.context(at);
+        let result = match body.conf_change() {
+            Some(change) => self.raw.propose_conf_change(context, change),
+            None => {
+                let mut message = Message::default();
+                message.set_msg_type(MessageType::MsgPropose);
+                message.from = self.id.0;
+                let mut entry = Entry { context: context.into(), ..Entry::default() };
+                if let Body::Command(payload) = body {
+                    entry.data = payload;
+                }
+                message.set_entries(vec![entry].into());
+                self.raw.raft.step(message)
+            }
+        };
+        self.after(store);
+        match result {
+            Ok(()) => Ok(Proposed { at, index: self.last_index(), term: self.term() }),
+            Err(_) if self.raw.raft.uncommitted_size() > 0 => Err(Refused::Overloaded),
+            Err(_) => Err(Refused::Dropped),
+        }
+    }
+
+    pub fn change(&mut self, store: &mut Store, now: &Reading, changes: Vec<Change>) -> Result<(), Error> {
+        let wrong = |why| Error::Change { group: self.group, why };
+        let Some(lead) = &self.lead else { return Err(Refused::NotLeader { hint: self.leader() }.into()) };
+        if lead.handover.is_some() {
+            return Err(Refused::Transferring { hint: None }.into());
+        }
+        self.lease(store).ok_or(Refused::NoLease)?;
+        if self.tail().conf.is_joint() || self.raw.raft.has_pending_conf() {
+            return Err(wrong(ChangeError::Unfinished));
+        }
+        let caught_up = |replica| {
+            let progress = self.raw.raft.prs().get(replica);
+            progress.is_some_and(|progress| progress.matched >= self.tail().applied)
+        };
+        self.tail().conf.check(&changes, caught_up).map_err(wrong)?;
+        let at = self.stamp(store, now.interval, Timestamp::MIN);
+        self.append(store, at, Body::Change(changes))?;
+        Ok(())
+    }
+
+    pub fn transfer(&mut self, store: &mut Store, to: StoreId) -> Result<(), Error> {
+        let target = self.tail().conf.replica_on(to).filter(|replica| self.tail().conf.state.voters.contains(replica));
+        if self.lead.is_none() {
+            return Err(Refused::NotLeader { hint: self.leader() }.into());
+        }
+        let Some(target) = target.filter(|target| *target != self.id.0) else {
+            return Err(Error::Change {
+                group: self.group,
+                why: ChangeError::NotMember(ReplicaId(target.unwrap_or(0))),
+            });
+        };
+        if self.tail().conf.is_joint() || self.raw.raft.has_pending_conf() {
+            return Err(Error::Change { group: self.group, why: ChangeError::Unfinished });
+        }
+        self.settle(store);
+        let lead = self.lead.as_mut().expect("it leads");
+        if lead.handover.is_none() {
+            lead.handover = Some((ReplicaId(target), Handover::Told));
+            lead.told = false;
+            store.out.leases.push(self.group);
+        }
+        self.wake(store);
+        Ok(())
+    }
+
+    /// The next step of a handover, a tick after the last one.
+    fn hand_over(&mut self, store: &mut Store, now: Interval) {
+        let Some((to, stage)) = self.lead.as_ref().and_then(|lead| lead.handover) else { return };
+        let next = match stage {
+            Handover::Told => {
+                let at = self.stamp(store, now, Timestamp::MIN);
+                match self.append(store, at, Body::Release) {
+                    Ok(proposed) => Handover::Logged(proposed.index),
+                    Err(_) => return,
+                }
+            }
+            Handover::Logged(index) if self.tail().applied >= index => {
+                self.raw.transfer_leader(to.0);
+                self.after(store);
+                Handover::Sent
+            }
+            Handover::Logged(_) => return,
+            // It serves nothing more in this term: somebody must begin another.
+            Handover::Sent if self.raw.raft.lead_transferee.is_none() => return self.step_down(store),
+            Handover::Sent => return,
+        };
+        if let Some(lead) = &mut self.lead {
+            lead.handover = Some((to, next));
+        }
+    }
+
+    /// The joint configuration is left when the new voters alone support all that was served, and that end goes into the log.
+    fn leave_joint(&mut self, store: &mut Store, now: Interval) {
+        if !self.tail().conf.is_joint() || self.raw.raft.has_pending_conf() {
+            return;
+        }
+        self.settle(store);
+        let Some(lead) = self.lead.as_ref().filter(|lead| lead.ready && lead.handover.is_none()) else { return };
+        let mut served = lead.end.max(lead.start).max(lead.last);
+        let alone = self.quorum_end(store, lead, &self.tail().conf.state.voters);
+        if store.sabotage.leave_joint_early() {
+            served = Timestamp::MIN;
+        }
+        if alone >= served {
+            let at = self.stamp(store, now, Timestamp::MIN);
+            // Refused only where it leads no more, or the log is full: the next tick tries again.
+            let _ = self.append(store, at, Body::Leave { served });
+        }
+    }
+
+    /// Closes what lies far enough behind, inside the lease: no later leader begins below its end.
+    fn close(&mut self, store: &mut Store, now: &Reading) {
+        let Some((_, end)) = self.lease(store) else { return };
+        let Some(interval) = now.trusted() else { return };
+        let behind_us = interval.earliest().physical_us().saturating_sub(store.options.close_after_us);
+        let at = Timestamp::new(behind_us, 0).min(end);
+        let last_index = self.last_index();
+        let lead = self.lead.as_mut().expect("it leads");
+        if at > lead.closed.0 {
+            lead.closed = (at, last_index);
+        }
+    }
+
+    pub fn step_down(&mut self, store: &mut Store) {
+        let term = self.term();
+        self.raw.raft.become_follower(term, raft::INVALID_ID);
+        self.after(store);
+        self.wake(store);
+    }
+
+    pub fn tick_leader(&mut self, store: &mut Store, now: &Reading) {
+        self.look_at_lease(store, now.interval);
+        self.close(store, now);
+        self.hand_over(store, now.interval);
+        if self.lead.is_some() {
+            self.leave_joint(store, now.interval);
+        }
+    }
+}

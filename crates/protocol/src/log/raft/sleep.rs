@@ -1,0 +1,150 @@
+//! Idle groups sleep: no ticks, no messages.
+//!
+//! # Problem
+//! 10,000 groups that heartbeat five times a second are 50,000 messages for nothing.
+//!
+//! # Idea
+//! Where all members have everything, and have accepted the leader under the promises that it holds, the leader says so in a last
+//! heartbeat and stops; the followers that agree stop, too. What keeps a follower from voting meanwhile is the promise between the stores,
+//! which is extended once for all groups. When that ends, the groups whose leader was there wake up, and elect.
+//!
+//! # Invariants
+//! 1. A group that sleeps costs nothing per tick: ticks go to the groups that are awake only.
+//! 2. Everything that is said to a sleeper wakes it, but for late answers that say that nothing is new.
+//! 3. A follower that is alive wakes when its store's promise to the leader's store is past. A leader wakes when a promise to it begins
+//!    again, or under another epoch.
+//!
+//! # Caveats
+//! A follower that misses the last heartbeat goes to sleep by itself once it would look for votes and its store's promise forbids it. It
+//! asks its leader then whether it leads: a leader that fell, while its store lives on, would otherwise be waited for without end.
+
+use super::envelope::{Letter, Poke};
+use super::ids::StoreId;
+use super::replica::Replica;
+use super::store::Store;
+use clock::{Interval, Reading};
+use raft::eraftpb::{Message, MessageType};
+
+impl Replica {
+    pub fn tick(&mut self, store: &mut Store, now: &Reading) {
+        if self.installing {
+            return;
+        }
+        if self.lead.is_some() {
+            self.raw.tick();
+            self.after(store);
+            self.tick_leader(store, now);
+            self.sleep_if_quiet(store, now.interval);
+        } else {
+            self.tick_follower(store, now.interval);
+        }
+    }
+
+    fn tick_follower(&mut self, store: &mut Store, now: Interval) {
+        let raft = &self.raw.raft;
+        let due = raft.promotable() && raft.election_elapsed + 1 >= raft.randomized_election_timeout();
+        if due && self.support.forbids(store.id(), store.id(), &store.promises, self.raw.store(), now) {
+            // When the promise is past they should not all start at once.
+            let later = store.chance.below(store.options.election_ticks / 2 + 1);
+            self.raw.raft.election_elapsed = self.raw.raft.randomized_election_timeout().saturating_sub(1 + later);
+            self.sleep_behind_promise(store);
+            return;
+        }
+        self.raw.tick();
+        self.after(store);
+    }
+
+    fn has_all(&self) -> bool {
+        let last = self.last_index();
+        last == self.committed() && last == self.tail().applied
+    }
+
+    fn rest(&mut self, store: &mut Store) {
+        self.asleep = true;
+        store.awake.remove(&self.group);
+    }
+
+    fn sleep_if_quiet(&mut self, store: &mut Store, now: Interval) {
+        self.quiet_ticks += 1;
+        let Some(lead) = &self.lead else { return };
+        let conf = &self.tail().conf;
+        let quiet = self.quiet_ticks >= store.options.quiet_ticks
+            && lead.handover.is_none()
+            && self.lease(store).is_some()
+            && !conf.is_joint()
+            && self.has_all();
+        let last = self.last_index();
+        let agrees = |(replica, on): (&u64, _)| {
+            let held = store.promises.held.get(on);
+            let dead = held.is_none_or(|held| held.until < now.earliest());
+            let same_epoch = held.is_some_and(|held| lead.accepted.get(replica) == Some(&held.epoch));
+            let has_all = self.raw.raft.prs().get(*replica).is_some_and(|progress| progress.matched == last);
+            has_all && same_epoch || dead && *replica != self.id.0
+        };
+        if !quiet || !conf.stores.iter().all(agrees) {
+            return;
+        }
+        let others: Vec<_> = conf.stores.iter().filter(|(r, _)| **r != self.id.0).map(|(r, s)| (*r, *s)).collect();
+        let (accepted, closed) = (lead.accepted.clone(), lead.closed.0);
+        for (replica, on) in others {
+            let mut letter = self.plain(MessageType::MsgHeartbeat, replica);
+            letter.message.commit = self.raw.raft.prs().get(replica).map_or(0, |progress| progress.matched.min(last));
+            letter.accepted = accepted.get(&replica).copied().unwrap_or(0);
+            (letter.closed, letter.closed_index, letter.sleep) = (closed, last, true);
+            store.post.now(on).letters.push(letter);
+        }
+        self.rest(store);
+    }
+
+    fn plain(&self, kind: MessageType, to: u64) -> Letter {
+        let mut message = Message::default();
+        message.set_msg_type(kind);
+        (message.from, message.to, message.term) = (self.id.0, to, self.term());
+        Letter::new(self.group, message)
+    }
+
+    /// The leader says that the group sleeps, with everything up to `index`.
+    pub fn fall_asleep_after_leader(&mut self, store: &mut Store, index: u64) {
+        if self.last_index() == index && self.has_all() {
+            self.rest(store);
+        }
+    }
+
+    /// A follower that may not look for votes asks whether its leader leads; where it has nothing to do, it sleeps meanwhile.
+    fn sleep_behind_promise(&mut self, store: &mut Store) {
+        let Some((leader, term)) = self.support.last() else { return };
+        let poke = Poke { group: self.group, replica: self.id, term };
+        store.post.now(leader).pokes.push(poke);
+        if self.has_all() && self.leader() == Some(leader) {
+            self.rest(store);
+        }
+    }
+
+    /// A follower asks. Not to lead is an answer; a leader that sleeps need not wake for it.
+    pub fn poked(&self, store: &mut Store, from: StoreId, poke: Poke) {
+        if self.lead.as_ref().is_none_or(|lead| lead.term != poke.term) {
+            store.post.now(from).ceased.push((self.group, poke.term));
+        } else if self.tail().conf.has_left(poke.replica.0) {
+            store.post.now(from).gone.push((self.group, poke.replica));
+        }
+    }
+
+    /// The leader that was accepted leads no more.
+    pub fn leader_ceased(&mut self, store: &mut Store, from: StoreId, term: u64) {
+        self.support.ceased(from, term);
+        self.wake(store);
+    }
+
+    /// Late answers, and the leader's good night again.
+    pub fn is_idle_talk(&self, letter: &Letter) -> bool {
+        let m = &letter.message;
+        self.asleep
+            && m.term == self.term()
+            && match m.msg_type {
+                MessageType::MsgHeartbeatResponse => true,
+                MessageType::MsgAppendResponse => !m.reject && m.index == self.last_index(),
+                MessageType::MsgHeartbeat => letter.sleep && letter.closed_index == self.last_index(),
+                _ => false,
+            }
+    }
+}
