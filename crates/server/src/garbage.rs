@@ -1,4 +1,4 @@
-//! Deletes the rows of dropped and truncated tables, chunk by chunk, in the background.
+//! Deletes the rows of dropped and truncated tables, chunk by chunk, in the background; and tells the store how long tables are kept.
 
 use crate::log;
 use parking_lot::Mutex;
@@ -57,7 +57,7 @@ impl Drop for Collector {
 
 /// One chunk; gives how long to wait for the next.
 fn collect(db: &Database, stop: &Interrupt) -> Duration {
-    match db.drain_garbage(stop) {
+    match db.tell_retentions(stop).and_then(|()| db.drain_garbage(stop)) {
         Ok(true) => PAUSE,
         Ok(false) => IDLE_PAUSE,
         Err(error) if error.retry() || stop.is_raised() => PAUSE,

@@ -4,11 +4,12 @@
 #![allow(clippy::disallowed_methods)]
 
 use bytes::Bytes;
+use clock::Timestamp;
 use clocksource::Clock;
 use node::{AppendError, NodeOptions};
 use parking_lot::Mutex;
 use server::kv::{KvNode, KvOptions, MemoryLog, RecordLog};
-use sql::transaction::{Admin, BeginOptions, Consistency};
+use sql::transaction::{Admin, BeginOptions, Consistency, Retentions, ScanRequest};
 use sql::{Kv, KvError};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
@@ -167,4 +168,46 @@ fn the_past_is_readable_until_it_is_collected() {
     }
     assert!(matches!(kv.begin(&past(first)), Err(KvError::SnapshotUnavailable { .. })));
     assert_eq!(get(&*kv, 1), Some(Bytes::from_static(b"second")));
+}
+
+/// One index is kept for an hour, while of all others nothing is: of these the past is refused, by name, and of that one it is there.
+#[test]
+fn an_index_is_kept_for_its_own_time() {
+    const KEPT: u32 = 8;
+    let kv = start(true, "same-host", 0, MemoryLog::default());
+    let kept = |i: u64| Bytes::from([&KEPT.to_be_bytes()[..], &i.to_be_bytes()].concat());
+    kv.keep(Retentions { indexes: vec![(KEPT, 3600)], shared: vec![1] });
+    // What is told goes through the log, and holds from when the engine has what was before it.
+    let versions = kv.node().versions();
+    let later = || put(&*kv, &[2], "later").unwrap();
+    while versions.collected_of(&kept(1)) >= versions.collected() {
+        later();
+        std::thread::yield_now();
+    }
+    let mut both = [Timestamp::MIN; 2];
+    for (value, at) in ["first", "second"].into_iter().zip(&mut both) {
+        let mut txn = kv.begin(&BeginOptions::default()).unwrap();
+        txn.put(kept(1), Bytes::from_static(value.as_bytes())).unwrap();
+        txn.put(key(1), Bytes::from_static(value.as_bytes())).unwrap();
+        *at = txn.commit().unwrap().timestamp;
+    }
+    while versions.collected() <= both[1] {
+        later();
+        std::thread::yield_now();
+    }
+    let mut txn = kv.begin(&BeginOptions { as_of: Some(both[0]), ..BeginOptions::default() }).unwrap();
+    assert_eq!(txn.get(&kept(1)).unwrap(), Some(Bytes::from_static(b"first")));
+    match txn.get(&key(1)) {
+        Err(KvError::SnapshotUnavailable { asked, key: Some(named), .. }) => {
+            assert_eq!((asked, named), (both[0], key(1)))
+        }
+        other => panic!("{other:?}"),
+    }
+    let span = ScanRequest { span: kept(0)..kept(9), reverse: false, limit: 9 };
+    assert_eq!(txn.scan(&span).unwrap().rows.len(), 1);
+    assert!(txn.scan(&ScanRequest { span: key(0)..key(9), ..span }).is_err());
+    let (columns, rows) = kv.internal_table("past").unwrap();
+    assert_eq!(columns[..2], ["index_id", "retention_seconds"]);
+    let row = rows.iter().find(|row| row[0] == Some(KEPT.to_string())).unwrap();
+    assert_eq!(row[1].as_deref(), Some("3600"));
 }

@@ -3,12 +3,13 @@
 use crate::SqlError;
 use crate::catalog::garbage::{Loads, Progress, drain};
 use crate::catalog::oid::Oids;
-use crate::catalog::{Cache, bootstrap};
+use crate::catalog::{Cache, bootstrap, retentions};
 use crate::context::{MemoryBudget, MemoryPool};
 use crate::sequence::Numbers;
 use crate::session::{GENERATION_TEXT_BYTES_MAX, PG_EPOCH_US, TextCache};
 use crate::sessions::Sessions;
-use crate::transaction::{Interrupt, Kv, Patience};
+use crate::transaction::{Interrupt, Isolation, Kv, Patience};
+use parking_lot::Mutex;
 use std::sync::Arc;
 
 /// How long a clean stop waits to return the numbers of sequences, microseconds.
@@ -25,6 +26,8 @@ pub struct DatabaseOptions {
     pub snapshot_age_ms_max: u64,
     /// What the statements of all sessions share.
     pub memory_pool: Arc<MemoryPool>,
+    /// How long the past of tables is kept that have no retention of their own, seconds: `timeball.retention`.
+    pub retention_seconds: Option<u64>,
     /// The memory of the whole node, where it has a bound: `timeball.memory_bytes`.
     pub memory_bytes: Option<usize>,
     /// Texts that are kept with what they were parsed and planned to, bytes; what is made of them is some tens of times as large.
@@ -43,6 +46,7 @@ impl Default for DatabaseOptions {
             query_memory_bytes: 256 << 20,
             snapshot_age_ms_max: 0,
             memory_pool: Arc::default(),
+            retention_seconds: None,
             memory_bytes: None,
             cached_text_bytes: GENERATION_TEXT_BYTES_MAX,
             hash_seed: 0,
@@ -60,6 +64,8 @@ pub struct Database {
     pub(crate) numbers: Arc<Numbers>,
     pub(crate) loads: Loads,
     drained: Progress,
+    /// The catalog of which the layers below know the retentions.
+    told: Mutex<Option<u64>>,
     pub(crate) texts: TextCache,
     pub(crate) sessions: Arc<Sessions>,
 }
@@ -81,6 +87,7 @@ impl Database {
             numbers: Arc::default(),
             loads: Loads::default(),
             drained: Progress::default(),
+            told: Mutex::default(),
             sessions,
         }))
     }
@@ -98,6 +105,22 @@ impl Database {
     pub fn drain_garbage(&self, interrupt: &Interrupt) -> Result<bool, SqlError> {
         let patience = Patience { interrupt: interrupt.clone(), ..Patience::default() };
         drain(self.kv.as_ref(), &patience, &self.catalog, &self.loads, &self.drained)
+    }
+
+    /// Tells the layers below how long tables are kept ([`Kv::keep`]), where that may have changed. For a maintenance thread, now and then.
+    ///
+    /// # Errors
+    /// Those of the layers below; they go by what they were told before, or wait.
+    pub fn tell_retentions(&self, interrupt: &Interrupt) -> Result<(), SqlError> {
+        let patience = Patience { interrupt: interrupt.clone(), ..Patience::default() };
+        let mut txn = patience.begin(self.kv.as_ref(), Isolation::default())?;
+        let catalog = self.catalog.current(txn.as_mut(), None)?;
+        let mut told = self.told.lock();
+        if *told != Some(catalog.version()) {
+            self.kv.keep(retentions(&catalog));
+            *told = Some(catalog.version());
+        }
+        Ok(())
     }
 
     /// Returns unused sequence numbers: at a clean stop, when all sessions have ended. A clock that cannot be relied upon is waited for

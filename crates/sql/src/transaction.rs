@@ -243,6 +243,18 @@ impl KvError {
     }
 }
 
+/// Indexes that may be kept for another time than the rest.
+pub const KEPT_INDEXES_MAX: usize = 4000;
+
+/// How long the past of some indexes is kept, where that is not as long as the rest's.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Retentions {
+    /// Indexes, by the first four bytes of their keys, and seconds; in order, at most [`KEPT_INDEXES_MAX`].
+    pub indexes: Vec<(u32, u64)>,
+    /// What is read together with any other: kept as long as what is kept longest. In order, and before the others.
+    pub shared: Vec<u32>,
+}
+
 /// What an operator's statement asks of the layers below.
 #[derive(Clone, Debug)]
 pub enum Admin {
@@ -289,6 +301,8 @@ pub trait Kv: Send + Sync + 'static {
     fn look_at_row_waits(&self, look: &mut dyn FnMut(&dyn RowWaits)) {
         look(&NoRowWaits);
     }
+    /// What is kept for another time than the rest, from now on, in place of what was said before.
+    fn keep(&self, _: Retentions) {}
     /// An operator's request.
     fn admin(&self, request: Admin) -> Result<AdminReply, KvError>;
     /// Rows of a `timeball_internal` table by name (`clocks`, `ranges`, ...): column names and rows of text; `None` if unknown.

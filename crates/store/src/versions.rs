@@ -520,6 +520,11 @@ impl<E: Engine> Versions<E> {
         self.snapshots.collected()
     }
 
+    /// The indexes that are kept apart, and what holds for each.
+    pub fn collected_apart(&self) -> Vec<([u8; 4], Timestamp)> {
+        self.snapshots.thresholds().apart.iter().map(|(index, ts)| (index.to_be_bytes(), *ts)).collect()
+    }
+
     /// Snapshots of this key below this are refused.
     pub fn collected_of(&self, key: &[u8]) -> Timestamp {
         self.snapshots.thresholds().of(key)

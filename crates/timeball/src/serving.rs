@@ -26,6 +26,7 @@ fn sql_options(options: &NodeOptions, memory: &Memory) -> DatabaseOptions {
         snapshot_age_ms_max: u64::try_from(options.snapshot_age_max.as_millis()).unwrap_or(u64::MAX),
         query_memory_bytes: shares.query_bytes,
         memory_pool: memory.queries.clone(),
+        retention_seconds: Some(options.retention.as_secs()),
         memory_bytes: Some(shares.total_bytes),
         cached_text_bytes: shares.cached_text_bytes(),
         ..DatabaseOptions::default()
@@ -131,7 +132,7 @@ fn open_node(
     let flushed = versions.recovered().position;
     let core = node::NodeOptions { ladder: options.ladder, ..node::NodeOptions::default() };
     let (gc_ttl_seconds, scratch_dir) = (options.retention.as_secs(), Some(store.path().to_owned()));
-    let kv = KvOptions { node: core, gc_ttl_seconds, scratch_dir, memory: memory.clone() };
+    let kv = KvOptions { node: core, gc_ttl_seconds, awaits_retentions: true, scratch_dir, memory: memory.clone() };
     let node = KvNode::with_log_in(&store.log(), versions, clock, kv).map_err(|e| e.to_string())?;
     let (applied, millis) = (node.node().applied().0, began.elapsed().as_millis());
     let replayed = applied.saturating_sub(flushed);

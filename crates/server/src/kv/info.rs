@@ -14,6 +14,7 @@ pub(super) fn table<E: Engine>(inner: &Inner<E>, name: &str) -> Option<Table> {
         "clocks" => Some(clocks(inner)),
         "ranges" => Some(ranges(inner)),
         "memory" => Some(memory(inner)),
+        "past" => Some(past(inner)),
         _ => None,
     }
 }
@@ -75,6 +76,30 @@ fn memory<E: Engine>(inner: &Inner<E>) -> Table {
         vec![Some(name.to_owned()), Some(share.to_string()), used.map(|used| used.to_string())]
     };
     (named(&["name", "share_bytes", "used_bytes"]), memory_rows(inner).into_iter().map(row).collect())
+}
+
+/// How far back each index can be read; the first row is of all that are not named.
+fn past<E: Engine>(inner: &Inner<E>) -> Table {
+    let columns =
+        named(&["index_id", "retention_seconds", "readable_from", "versions", "given_up_versions", "given_up_below"]);
+    let versions = inner.node.versions();
+    let given_up = versions.given_up();
+    let mut rows = vec![vec![
+        None,
+        Some(inner.options.gc_ttl_seconds.to_string()),
+        Some(versions.collected().to_string()),
+        Some(versions.garbage().past.to_string()),
+        Some(given_up.versions.to_string()),
+        (given_up.times > 0).then(|| given_up.below.to_string()),
+    ]];
+    let kept = inner.kept.lock().clone().unwrap_or_default();
+    let seconds = |index: u32| kept.indexes.iter().find(|(known, _)| *known == index).map(|(_, seconds)| *seconds);
+    let apart = versions.collected_apart().into_iter().map(|(index, ts)| (u32::from_be_bytes(index), ts));
+    rows.extend(apart.map(|(index, ts)| {
+        let seconds = seconds(index).map(|seconds| seconds.to_string());
+        vec![Some(index.to_string()), seconds, Some(ts.to_string()), None, None, None]
+    }));
+    (columns, rows)
 }
 
 fn memory_rows<E: Engine>(inner: &Inner<E>) -> Vec<(&'static str, usize, Option<u64>)> {
@@ -157,6 +182,12 @@ impl<E: Engine> crate::NodeView for KvNode<E> {
         );
         text.gauge("store_cache_bytes", "Rows cached", versions.cache_bytes() as u64);
         text.gauge("store_block_cache_bytes", "Blocks of the engine cached", versions.engine().cache_bytes());
+        let (garbage, given_up) = (versions.garbage(), versions.given_up());
+        text.gauge("store_past_versions", "Versions that others have followed, in the engine", garbage.past);
+        text.gauge("store_deletions", "Deletions in the engine's present", garbage.graves);
+        text.gauge("store_deletions_buried", "Those of them that may go", garbage.buried);
+        text.counter("store_past_given_up", "Flushes that had no room for the past", given_up.times);
+        text.counter("store_past_given_up_versions", "Versions that they did not keep, at least", given_up.versions);
         let memory = &inner.options.memory;
         text.gauge("memory_limit_bytes", "What the node may take of the machine", memory.shares.total_bytes as u64);
         text.gauge("memory_statements_bytes", "What statements hold", memory.queries.used_bytes() as u64);

@@ -1,7 +1,7 @@
 //! The thread for space: versions go from memory to the engine, the log's segments come back, old versions are collected.
 
-use super::Inner;
-use clock::Timestamp;
+use super::{Inner, retention};
+use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -93,6 +93,8 @@ impl Frozen {
 
 pub(super) fn run<E: Engine>(inner: &Inner<E>) {
     let ttl_seconds = inner.options.gc_ttl_seconds;
+    let mut told = Some(Arc::<sql::transaction::Retentions>::default());
+    let mut given_up = store::versions::GivenUp::default();
     // What was replayed is written out at once: else the next crash replays it again.
     let mut frozen: Option<Frozen> = None;
     let mut collected_ns = inner.monotonic_ns();
@@ -103,8 +105,11 @@ pub(super) fn run<E: Engine>(inner: &Inner<E>) {
         let room = Room::of(inner);
         let full = room == Room::Full;
         tell_room(inner, full);
-        let ttl_seconds = if full { ttl_seconds.min(FULL_TTL_SECONDS) } else { ttl_seconds };
-        let collect_every_ns = (ttl_seconds * 250_000_000).clamp(COLLECT_EVERY_NS_MIN, COLLECT_EVERY_NS);
+        let ttl_seconds_max = if full { FULL_TTL_SECONDS } else { u64::MAX };
+        let kept = inner.kept.lock().clone();
+        let shortest = kept.as_ref().map_or(ttl_seconds, |kept| retention::shortest_seconds(kept, ttl_seconds));
+        let collect_every_ns =
+            (shortest.min(ttl_seconds_max).saturating_mul(250_000_000)).clamp(COLLECT_EVERY_NS_MIN, COLLECT_EVERY_NS);
         let garbage = inner.node.versions().garbage();
         let freeze_every_ns = match garbage.past + garbage.graves {
             0 => FREEZE_EVERY_NS,
@@ -114,7 +119,9 @@ pub(super) fn run<E: Engine>(inner: &Inner<E>) {
             frozen = Some(Frozen::now(inner));
             inner.node.freeze();
         }
-        match flush_some(inner) {
+        let flushed = flush_some(inner);
+        tell_given_up(inner, &mut given_up);
+        match flushed {
             Ok(()) => {}
             Err(StoreError::DiskFull) => {
                 tell_room(inner, true);
@@ -135,9 +142,20 @@ pub(super) fn run<E: Engine>(inner: &Inner<E>) {
         collect_some(inner, full);
         compaction.look(inner, now_ns);
         let past = garbage.past + garbage.graves > 0 || inner.node.versions().active_bytes() > 0;
-        if past && now_ns.saturating_sub(collected_ns) >= collect_every_ns {
+        let due = (past && now_ns.saturating_sub(collected_ns) >= collect_every_ns) || kept != told;
+        if let Some(kept) = kept.filter(|_| due) {
             collected_ns = now_ns;
-            propose_collection(inner, ttl_seconds);
+            let now = inner.clock.read();
+            let now_us = now.interval.earliest().physical_us();
+            let thresholds = retention::thresholds(&kept, ttl_seconds, ttl_seconds_max, now_us);
+            if inner.node.collect(&now, thresholds).is_some() {
+                inner.driver.lead(inner);
+            }
+            if told.as_ref() != Some(&kept) {
+                // What ends from now on is to be filed by it: the engine must hold what was before.
+                frozen = None;
+                told = Some(kept);
+            }
         }
     }
 }
@@ -191,6 +209,19 @@ fn tell_room<E: Engine>(inner: &Inner<E>, full: bool) {
     }
 }
 
+/// What a full disk took from readers of the past is said once for each time.
+fn tell_given_up<E: Engine>(inner: &Inner<E>, told: &mut store::versions::GivenUp) {
+    let now = inner.node.versions().given_up();
+    if now.times > told.times {
+        crate::log::warning(
+            "the disk is full: old versions were given up so that the present can be written; AS OF SYSTEM TIME reaches no further \
+             back than this. Free space, or shorten the retention of tables that are written much",
+            &[("versions", &(now.versions - told.versions)), ("readable_from", &now.below)],
+        );
+        *told = now;
+    }
+}
+
 /// Whether the versions in memory are to be written out.
 fn freeze_due<E: Engine>(inner: &Inner<E>, room: Room, frozen: &Frozen, every_ns: u64) -> bool {
     let versions = inner.node.versions();
@@ -232,15 +263,6 @@ pub(super) fn flush_all<E: Engine>(inner: &Inner<E>) {
     if inner.broken.lock().is_none() {
         inner.node.freeze();
         let _ = flush_some(inner);
-    }
-}
-
-fn propose_collection<E: Engine>(inner: &Inner<E>, ttl_seconds: u64) {
-    let now = inner.clock.read();
-    let ttl_us = ttl_seconds.saturating_mul(1_000_000);
-    let threshold = Timestamp::new(now.interval.earliest().physical_us().saturating_sub(ttl_us), 0);
-    if inner.node.collect(&now, threshold).is_some() {
-        inner.driver.lead(inner);
     }
 }
 

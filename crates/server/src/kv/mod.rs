@@ -29,6 +29,7 @@ mod maintenance;
 mod node_clock;
 mod open;
 mod park;
+mod retention;
 mod scratch;
 mod timer;
 mod transaction;
@@ -44,7 +45,7 @@ use log::Driver;
 use node::{BeginOptions, Node, Span};
 use node_clock::NodeClock;
 use parking_lot::Mutex;
-use sql::transaction::{Admin, AdminReply, BeginOptions as SqlOptions, MemoryScratch, RowWaits, Scratch};
+use sql::transaction::{Admin, AdminReply, BeginOptions as SqlOptions, MemoryScratch, Retentions, RowWaits, Scratch};
 use sql::{Kv, KvError};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -63,6 +64,8 @@ pub(crate) struct Inner<E> {
     pub options: KvOptions,
     /// What timeouts count from.
     pub began: std::time::Instant,
+    /// What is kept for another time than the rest; `None`: not known yet.
+    pub kept: Mutex<Option<Arc<Retentions>>>,
     /// The versions in memory outgrow the engine: commits wait.
     pub crowded: AtomicBool,
     /// The engine's disk is full.
@@ -180,6 +183,9 @@ impl<E: Engine> Kv for KvNode<E> {
     }
     fn look_at_row_waits(&self, look: &mut dyn FnMut(&dyn RowWaits)) {
         self.inner.node.look_at_locks(|table| look(&waits::Waits::of(table)));
+    }
+    fn keep(&self, retentions: Retentions) {
+        *self.inner.kept.lock() = Some(Arc::new(retentions));
     }
     fn admin(&self, request: Admin) -> Result<AdminReply, KvError> {
         match request {

@@ -21,6 +21,9 @@ pub struct KvOptions {
     pub node: NodeOptions,
     /// Versions younger than this can be read with `AS OF SYSTEM TIME`, seconds.
     pub gc_ttl_seconds: u64,
+    /// Nothing is collected before [`sql::Kv::keep`] said which tables are kept for another time: what is to be kept longer must not go
+    /// while a node starts.
+    pub awaits_retentions: bool,
     /// What the store shares with the rest of the node, for figures: its own bounds are those of its versions and engine.
     pub memory: Arc<Memory>,
     /// Where statements put what does not fit their memory; `None`: in memory after all.
@@ -32,6 +35,7 @@ impl Default for KvOptions {
         KvOptions {
             node: NodeOptions::default(),
             gc_ttl_seconds: RETENTION_SECONDS,
+            awaits_retentions: false,
             memory: Memory::new(Shares::default(), Allocator::default()),
             scratch_dir: None,
         }
@@ -101,6 +105,7 @@ impl<E: Engine> KvNode<E> {
         let inner = Arc::new(Inner {
             node,
             clock,
+            kept: Mutex::new((!options.awaits_retentions).then(Arc::default)),
             driver: Driver::new(log, timer.clone(), writer.clone()),
             options,
             began: std::time::Instant::now(),

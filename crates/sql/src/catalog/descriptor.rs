@@ -76,8 +76,20 @@ pub struct Table {
     /// COMMENT ON: of the table under 0, of columns under their ids.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub comments: BTreeMap<u16, String>,
+    /// How long its past is kept, where that is not as long as all others'.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retention: Option<Retention>,
     /// Grows with each change of this descriptor.
     pub version: u64,
+}
+
+/// `retention` of a table.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Retention {
+    /// As it was written.
+    pub text: String,
+    /// What it says, seconds.
+    pub seconds: u64,
 }
 
 /// Id of the hidden row id of a table without a primary key (an int8, from `Kv::unique_id`).

@@ -8,10 +8,12 @@ pub mod descriptor;
 pub mod garbage;
 pub mod key;
 pub mod oid;
+mod retention;
 pub mod snapshot;
 pub mod view;
 
 pub use cache::Cache;
 pub use change::Change;
 pub use descriptor::*;
+pub use retention::retentions;
 pub use snapshot::{Named, Snapshot};

@@ -74,6 +74,10 @@ impl Run<'_> {
             AlterAction::AlterColumn { name, change } => self.alter_column(table, name, change),
             AlterAction::SplitAt(rows) => self.split(&table, rows),
             AlterAction::Owner(role) => self.check_owner(role.as_deref()),
+            AlterAction::Retention(text) => {
+                table.retention = text.as_deref().map(|text| self.retention(text)).transpose()?;
+                self.put_table(table)
+            }
             AlterAction::Ignored(notice) => {
                 if let Some(notice) = notice {
                     self.notice(notice.clone());

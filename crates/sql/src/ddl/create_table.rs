@@ -25,6 +25,7 @@ pub(super) fn empty_table(schema: &Schema, name: &str, id: Oid, primary: Oid) ->
         referenced_by: Vec::new(),
         next_column: 1,
         comments: Default::default(),
+        retention: None,
         version: 0,
     }
 }
@@ -53,6 +54,7 @@ impl Run<'_> {
         }
         let (id, primary) = (self.new_oid()?, self.new_oid()?);
         let mut table = empty_table(&schema, &create.name.name, id, primary);
+        table.retention = create.retention.as_deref().map(|text| self.retention(text)).transpose()?;
         for def in &create.columns {
             let mut defined = self.define_column(&mut table, def)?;
             self.own_sequence(&schema, &table, &mut defined)?;

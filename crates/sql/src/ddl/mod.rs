@@ -26,6 +26,7 @@ mod index;
 mod load;
 mod naming;
 mod rename;
+mod retention;
 mod rows;
 mod run;
 mod sequence;

@@ -210,6 +210,7 @@ impl<'a> Run<'a> {
 
     /// Puts a table into the catalog.
     pub(super) fn put_table(&mut self, table: Table) -> Result<(), SqlError> {
+        self.check_kept(&table)?;
         self.touch().put_relation(Relation::Table(table)).map(|_| ())
     }
 

@@ -1,6 +1,6 @@
 //! Catalogs of schemas, relations and columns.
 
-use super::rows::{RowBuilder, oid_vector};
+use super::rows::{RowBuilder, oid_vector, text_array};
 use super::{OWNER_OID, Objects, Source, VirtualTable, tables};
 use crate::SqlError;
 use crate::catalog::{Column, Identity, Index, IndexColumn, Oid, Relation, Table};
@@ -100,7 +100,9 @@ fn classes(table: &VirtualTable, source: &Source<'_>, objects: &Objects) -> Vec<
                 let row = class(table, &kind)
                     .set("relhasindex", indexes(t).next().is_some())
                     .set("relchecks", t.checks.len() as i64);
-                rows.push(row.set("relhastriggers", keys).done());
+                let options = t.retention.iter().map(|retention| format!("retention={}", retention.text));
+                let options = t.retention.is_some().then(|| text_array(options));
+                rows.push(row.set("relhastriggers", keys).set("reloptions", options).done());
                 for index in indexes(t) {
                     let columns = index.columns.len() + index.include.len();
                     let kind = Class {

@@ -108,6 +108,10 @@ fn array(element: SqlType, values: Vec<Value>, lower: i32) -> Value {
     Value::Array(Arc::new(Array { element, dimensions, values }))
 }
 
+pub(super) fn text_array(values: impl IntoIterator<Item = String>) -> Value {
+    array(SqlType::Text, values.into_iter().map(|text| Value::Text(Arc::from(text))).collect(), 1)
+}
+
 pub(super) fn int2_vector(values: impl IntoIterator<Item = i16>) -> Value {
     array(SqlType::Int2, values.into_iter().map(Value::Int2).collect(), 0)
 }

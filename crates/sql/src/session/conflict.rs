@@ -21,7 +21,8 @@ impl Session {
         }
         let Some(key) = error.key.clone() else { return error };
         let Some(what) = described_row(&key, view, &self.settings.eval) else { return error };
-        let table = view.and_then(|view| table_of(&key, relations(view))).map(|(table, _)| table.name.clone());
+        let found = view.and_then(|view| table_of(&key, relations(view)));
+        let table = found.as_ref().map(|(table, _)| table.name.clone());
         error.with(|e| {
             e.key = None;
             match &table {
@@ -33,6 +34,15 @@ impl Session {
                 Some(known) => format!("{known}\n{detail}"),
                 None => detail,
             });
+            if e.state == SqlState::INVALID_PARAMETER
+                && let Some((known, _)) = &found
+            {
+                e.detail = Some(self.kept(known));
+                e.hint = Some(
+                    "A later time can be read; ALTER TABLE .. SET (retention = ..) keeps what ends from then on."
+                        .into(),
+                );
+            }
             e.table = e.table.take().or(table);
         })
     }
@@ -63,6 +73,18 @@ pub(crate) fn described_row(key: &[u8], view: Option<&View>, settings: &EvalSett
         }
         None if index_of(key).is_some_and(|index| index < catalog::FIRST_USER_OID) => Some("the catalog".into()),
         None => None,
+    }
+}
+
+impl Session {
+    /// For how long a table can be read back.
+    fn kept(&self, table: &Table) -> String {
+        let of = |text: &str| format!("The past of table \"{}\" is kept for {text}", table.name);
+        match (&table.retention, self.db.options.retention_seconds) {
+            (Some(retention), _) => format!("{} (its retention).", of(&retention.text)),
+            (None, Some(seconds)) => format!("{} (the node's --retention).", of(&format!("{seconds}s"))),
+            (None, None) => format!("{}.", of("as long as all others")),
+        }
     }
 }
 

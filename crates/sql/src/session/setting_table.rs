@@ -139,6 +139,12 @@ pub const TABLE: &[Setting] = &[
     s("timeball.memory_bytes", Kind::Fixed, "0", "Memory of the whole node, set when it starts; 0 has no bound."),
     s("timeball.query_memory_bytes", Kind::Bytes, "268435456", "Memory that one statement may use."),
     s(
+        "timeball.retention",
+        Kind::Fixed,
+        "5min",
+        "How long the past can be read of tables without a retention of their own, set when the node starts.",
+    ),
+    s(
         "timeball.snapshot_age_max",
         Kind::Duration,
         "0",

@@ -52,6 +52,9 @@ impl Settings {
         if options.snapshot_age_ms_max > 0 {
             fixed.push(("timeball.snapshot_age_max", show_duration(options.snapshot_age_ms_max)));
         }
+        if let Some(seconds) = options.retention_seconds {
+            fixed.push(("timeball.retention", show_duration(seconds.saturating_mul(1000))));
+        }
         if let Some(memory_bytes) = options.memory_bytes {
             fixed.push(("timeball.memory_bytes", memory_bytes.to_string()));
         }

@@ -1,7 +1,7 @@
 //! ALTER.
 
 use super::command::{Command, Mentions};
-use super::create::{ddl, sequence_options};
+use super::create::{ddl, parameter_names, parameters, sequence_options};
 use super::create_table::{column, default_text, generated, identity_kind, table_constraint};
 use super::ddl::{AlterAction, ColumnChange, Ddl, ObjectKind};
 use super::grant;
@@ -159,12 +159,14 @@ fn action(r: &mut Reader) -> Result<AlterAction, SqlError> {
         r.identifier()?;
         return Ok(AlterAction::Ignored(None));
     }
-    if r.peek_words("SET") && r.peek_nth(1) == Some(&Token::LParen)
-        || r.peek_words("RESET") && r.peek_nth(1) == Some(&Token::LParen)
-    {
+    let no_effect = || AlterAction::Ignored(Some("storage parameters have no effect here".into()));
+    if r.peek_words("SET") && r.peek_nth(1) == Some(&Token::LParen) {
         r.next();
-        r.parens()?;
-        return Ok(AlterAction::Ignored(Some("storage parameters have no effect here".into())));
+        return Ok(parameters(r)?.map_or_else(no_effect, |text| AlterAction::Retention(Some(text))));
+    }
+    if r.peek_words("RESET") && r.peek_nth(1) == Some(&Token::LParen) {
+        r.next();
+        return Ok(if parameter_names(r)? { AlterAction::Retention(None) } else { no_effect() });
     }
     for words in [
         "SET LOGGED",

@@ -203,21 +203,64 @@ fn value_of(expr: &ast::Expr, text: String) -> IndexValue {
 
 /// Storage parameters that another engine needs: `WITH (fillfactor = 100)`, `TABLESPACE x`.
 pub(super) fn storage(r: &mut Reader) -> Result<(), SqlError> {
-    loop {
-        if r.peek_words("WITH") && r.peek_nth(1) == Some(&Token::LParen) {
-            r.at += 2;
-            r.separated(parameter)?;
-            r.expect_token(&Token::RParen)?;
-        } else if r.take("TABLESPACE") {
-            r.identifier()?;
-        } else {
-            return Ok(());
+    match table_storage(r)? {
+        None => Ok(()),
+        Some(_) => {
+            Err(unrecognized(&Name::bare(RETENTION)).hint("It is a parameter of tables: their indexes have it, too."))
         }
     }
 }
 
-/// `name [= value]`
-fn parameter(r: &mut Reader) -> Result<(), SqlError> {
+/// As [`storage`], of a table: gives its retention, as it is written.
+pub(super) fn table_storage(r: &mut Reader) -> Result<Option<String>, SqlError> {
+    let mut retention = None;
+    loop {
+        if r.peek_words("WITH") && r.peek_nth(1) == Some(&Token::LParen) {
+            r.next();
+            retention = parameters(r)?.or(retention);
+        } else if r.take("TABLESPACE") {
+            r.identifier()?;
+        } else {
+            return Ok(retention);
+        }
+    }
+}
+
+/// The parameter that has an effect.
+const RETENTION: &str = "retention";
+
+/// `(name [= value], ..)`: gives the retention.
+pub(super) fn parameters(r: &mut Reader) -> Result<Option<String>, SqlError> {
+    r.expect_token(&Token::LParen)?;
+    let found = r.separated(parameter)?;
+    r.expect_token(&Token::RParen)?;
+    let mut named = found.into_iter().flatten();
+    let retention = named.next();
+    match named.next() {
+        None => Ok(retention),
+        Some(_) => Err(SqlError::new(
+            SqlState::INVALID_PARAMETER,
+            format!("parameter \"{RETENTION}\" specified more than once"),
+        )),
+    }
+}
+
+/// `(name, ..)`: whether the retention is among them.
+pub(super) fn parameter_names(r: &mut Reader) -> Result<bool, SqlError> {
+    r.expect_token(&Token::LParen)?;
+    let names = r.separated(|r| {
+        let name = r.name()?;
+        if r.peek() == Some(&Token::Eq) {
+            return Err(SqlError::new(SqlState::SYNTAX_ERROR, "RESET must not include values for parameters"));
+        }
+        Ok(name)
+    })?;
+    r.expect_token(&Token::RParen)?;
+    Ok(names.iter().any(|name| name.to_string() == RETENTION))
+}
+
+/// `name [= value]`; gives the value of the retention.
+fn parameter(r: &mut Reader) -> Result<Option<String>, SqlError> {
     let name = r.name()?;
     let mut value = String::new();
     if r.take_token(&Token::Eq) {
@@ -229,6 +272,9 @@ fn parameter(r: &mut Reader) -> Result<(), SqlError> {
             None => r.expression_text()?.1,
         };
     }
+    if name.to_string() == RETENTION {
+        return Ok(Some(value));
+    }
     let ours = name.name == "replication";
     let known = ["fillfactor", "parallel_workers", "oids", "user_catalog_table", "deduplicate_items", "fastupdate"];
     if ours && !value.eq_ignore_ascii_case("single") {
@@ -237,9 +283,13 @@ fn parameter(r: &mut Reader) -> Result<(), SqlError> {
     }
     let prefixes = ["autovacuum_", "toast", "log_autovacuum", "vacuum_"];
     if ours || known.contains(&name.name.as_str()) || prefixes.iter().any(|p| name.to_string().starts_with(p)) {
-        return Ok(());
+        return Ok(None);
     }
-    Err(SqlError::new(SqlState::INVALID_PARAMETER, format!("unrecognized parameter \"{name}\"")))
+    Err(unrecognized(&name))
+}
+
+fn unrecognized(name: &Name) -> SqlError {
+    SqlError::new(SqlState::INVALID_PARAMETER, format!("unrecognized parameter \"{name}\""))
 }
 
 /// `[IF NOT EXISTS] name [WITH] [SCHEMA s] [VERSION v] [CASCADE]`

@@ -1,7 +1,7 @@
 //! CREATE TABLE, its columns and constraints.
 
 use super::command::Command;
-use super::create::{ddl, included, index_body, sequence_options, storage};
+use super::create::{ddl, included, index_body, sequence_options, storage, table_storage};
 use super::cursor;
 use super::ddl::{
     ColumnConstraint, ColumnConstraintKind, ColumnDef, CreateIndex, CreateTable, Ddl, References, SequenceOptions,
@@ -39,7 +39,7 @@ pub(super) fn parse(r: &mut Reader, temporary: bool, unlogged: bool) -> Result<C
             .hint("Create one table; use ALTER TABLE .. SPLIT AT to spread it."));
     }
     r.take("WITHOUT OIDS");
-    storage(r)?;
+    table.retention = table_storage(r)?;
     Ok(ddl(Ddl::CreateTable(table)))
 }
 
@@ -72,7 +72,10 @@ fn is_table_as(r: &Reader) -> bool {
 
 fn table_as(r: &mut Reader, name: super::Name, if_not_exists: bool) -> Result<Command, SqlError> {
     let columns = if r.peek() == Some(&Token::LParen) { r.identifiers_in_parens()? } else { Vec::new() };
-    storage(r)?;
+    if table_storage(r)?.is_some() {
+        return Err(SqlError::unsupported("a retention in CREATE TABLE AS")
+            .hint("Set it afterwards: ALTER TABLE .. SET (retention = ..)."));
+    }
     r.expect("AS")?;
     let end = r.rest().end;
     let with_data = |r: &Reader, words: &[&str]| {

@@ -212,6 +212,8 @@ pub struct CreateTable {
     pub constraints: Vec<TableConstraint>,
     /// `INDEX (..)` elements (CockroachDB's form).
     pub indexes: Vec<CreateIndex>,
+    /// `WITH (retention = ..)`, as it is written.
+    pub retention: Option<String>,
     /// What was read and has no effect: told as a notice.
     pub ignored: Vec<String>,
 }
@@ -440,6 +442,8 @@ pub enum AlterAction {
     SplitAt(Vec<Vec<String>>),
     /// OWNER TO: a role by name; `None` is the current one.
     Owner(Option<String>),
+    /// SET (retention = ..), as it is written; `None`: RESET
+    Retention(Option<String>),
     /// Accepted without effect: what the client is told, if anything.
     Ignored(Option<String>),
 }
