@@ -84,6 +84,7 @@ fn table() -> Table {
         referenced_by: vec![id],
         next_column: 4,
         comments: Default::default(),
+        retention: None,
         version: 1,
     }
 }

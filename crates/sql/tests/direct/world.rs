@@ -289,6 +289,7 @@ impl World {
             referenced_by: Vec::new(),
             next_column: 1,
             comments: Default::default(),
+            retention: None,
             version: 1,
         };
         for (i, column) in create.columns.iter().enumerate() {
