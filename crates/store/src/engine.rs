@@ -73,11 +73,11 @@ pub trait Engine: Send + Sync + 'static {
     fn bury(&self, burial: Burial);
 
     /// Gives back what is [aged](crate::keys::is_aged) of the past, as far as that is cheap: nobody reads there any more. The rest goes with
-    /// merges, or a later call.
+    /// merges, or a later call. `false`: it would have had to wait for a merge, and is to be called again soon.
     ///
     /// # Errors
     /// [`StoreError::Failed`]; nothing that can be read is lost.
-    fn drop_past(&self, kept: &Kept) -> Result<(), StoreError>;
+    fn drop_past(&self, kept: &Kept) -> Result<bool, StoreError>;
 
     /// Writes the present anew, without what is hidden or buried: slow, and may go on beside reads and ingestions. For a background
     /// thread.
@@ -134,7 +134,7 @@ impl<E: Engine> Engine for std::sync::Arc<E> {
     fn bury(&self, burial: Burial) {
         E::bury(self, burial);
     }
-    fn drop_past(&self, kept: &Kept) -> Result<(), StoreError> {
+    fn drop_past(&self, kept: &Kept) -> Result<bool, StoreError> {
         E::drop_past(self, kept)
     }
     fn compact(&self) -> Result<(), StoreError> {

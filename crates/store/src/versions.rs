@@ -91,6 +91,8 @@ pub const HOT_AFTER: usize = 32;
 pub const BUCKET_SHIFT: u32 = 35;
 /// This part of the cache's bytes at most goes to hot spans, where there are any.
 const HOT_PART: usize = 4;
+/// Keys that were written after what is asked about, of which the past is asked together.
+pub const NEWER_KEYS_MAX: usize = 1024;
 /// Default of [`VersionsConfig::cache_bytes`].
 pub const CACHE_BYTES: usize = 512 << 20;
 
@@ -202,6 +204,8 @@ pub struct Versions<E> {
     filing: RwLock<Arc<Filing>>,
     /// Buckets below these were given back, by class.
     dropped: Mutex<BTreeMap<u8, u64>>,
+    /// The engine was not told so yet, or had no time.
+    drop_due: AtomicBool,
     /// Deletions in the present above the threshold, by class and bucket.
     graves: Mutex<BTreeMap<Bucket, u64>>,
     /// What a full disk made it give up.
@@ -245,6 +249,7 @@ impl<E: Engine> Versions<E> {
             buckets,
             filing: RwLock::new(Arc::new(header.filing)),
             dropped: Mutex::default(),
+            drop_due: AtomicBool::new(false),
             graves: Mutex::new(header.graves),
             given_up: Mutex::default(),
             buried: AtomicU64::new(header.buried),
@@ -438,7 +443,11 @@ impl<E: Engine> Versions<E> {
         self.version_between_in(span, above, Timestamp::MAX)
     }
 
-    /// A newest-in-memory or else newest-in-engine version of any key of `span` in `(lo, hi]`.
+    /// A version of any key of `span` in `(lo, hi]`: the newest of those in memory, or else the first that is met in the engine.
+    ///
+    /// Seldom touches the engine: only where `lo` is older than the last writes remembered, and the indexes of the span were written since.
+    /// Then it walks the present over the span until it finds one, and where there is none, over all of it: what such a transaction costs is
+    /// what reading the span costs, but in memory it holds at most [`NEWER_KEYS_MAX`] keys.
     ///
     /// # Errors
     /// What the engine says.
@@ -461,23 +470,39 @@ impl<E: Engine> Versions<E> {
         if found.is_some() || !self.prefixes.read().may_hold_newer(from, to, lo) {
             return Ok(found);
         }
-        let (mut found, mut damaged, mut newer) = (None, None, Vec::new());
-        let (from, to) = (keys::present(&span.start), keys::present(&span.end));
-        self.engine.scan(Tree::Present, &from, &to, false, &mut |key, entry| {
-            let Some((key, present)) = keys::present_entry(&key, entry) else {
-                damaged = Some(damaged_key(&key));
-                return ControlFlow::Break(());
-            };
-            match present.ts {
-                ts if ts > hi => newer.push(key),
-                ts => found = found.max(Some(ts).filter(|ts| *ts > lo)),
+        let (mut from, to) = (keys::present(&span.start), keys::present(&span.end));
+        loop {
+            let (mut found, mut damaged, mut newer) = (None, None, Vec::new());
+            self.engine.scan(Tree::Present, &from, &to, false, &mut |key, entry| {
+                let Some((key, present)) = keys::present_entry(&key, entry) else {
+                    damaged = Some(damaged_key(&key));
+                    return ControlFlow::Break(());
+                };
+                if present.ts > hi {
+                    newer.push(key);
+                } else if present.ts > lo {
+                    found = Some(present.ts);
+                }
+                match found.is_some() || newer.len() >= NEWER_KEYS_MAX {
+                    true => ControlFlow::Break(()),
+                    false => ControlFlow::Continue(()),
+                }
+            })?;
+            if let Some(damaged) = damaged {
+                return Err(damaged);
             }
-            ControlFlow::Continue(())
-        })?;
-        for key in newer {
-            found = found.max(self.past_between(&key, lo, hi)?);
+            let more = found.is_none() && newer.len() >= NEWER_KEYS_MAX;
+            for key in &newer {
+                if found.is_some() {
+                    return Ok(found);
+                }
+                found = self.past_between(key, lo, hi)?;
+            }
+            match newer.last() {
+                Some(last) if more && found.is_none() => from = keys::present(&scan::after(last)),
+                _ => return Ok(found),
+            }
         }
-        damaged.map_or(Ok(found), Err)
     }
 
     /// Every version of `key` that is still stored, oldest first: for inspection, not for transactions.

@@ -5,7 +5,7 @@ use clock::Timestamp;
 use std::ops::Range;
 use std::sync::Arc;
 use store::engine::Tree;
-use store::versions::{APPLY_KEYS_MAX, Garbage, Scan};
+use store::versions::{APPLY_KEYS_MAX, Garbage, NEWER_KEYS_MAX, Scan};
 use store::{Engine, MemoryEngine, Span, Versions, VersionsConfig, Write};
 
 fn ts(n: u64) -> Timestamp {
@@ -177,4 +177,26 @@ fn spans_that_hold_nothing_give_nothing() {
         store.freeze(1, Bytes::new());
         store.flush().unwrap();
     }
+}
+
+/// Of many keys that were written after what is asked about, the past is asked a part at a time; and the first answer is enough.
+#[test]
+fn what_changed_is_found_behind_many_later_changes() {
+    const KEYS: u32 = 3 * NEWER_KEYS_MAX as u32;
+    let engine = Arc::new(MemoryEngine::new());
+    let store = Versions::open(engine.clone(), VersionsConfig::default()).unwrap();
+    let key = |n: u32| Bytes::copy_from_slice(&[&[0, 0, 0, 1][..], &n.to_be_bytes()].concat());
+    let value = Some(Bytes::from_static(b"value"));
+    let all = (0..KEYS).map(|n| (key(n), value.clone())).collect::<Vec<_>>();
+    for (at, writes) in [(1, &all[..]), (5, &all[2500..2501]), (10, &all[..])] {
+        store.apply(ts(at), writes);
+        store.freeze(at, Bytes::new());
+        store.flush().unwrap();
+    }
+    drop(store);
+    // Nothing is remembered of the last writes.
+    let store = Versions::open(engine, VersionsConfig::default()).unwrap();
+    let changed = |lo, hi| store.version_between_in(&(key(0)..key(KEYS)), ts(lo), ts(hi)).unwrap();
+    assert_eq!((changed(4, 6), changed(6, 8), changed(2, 5), changed(5, 9)), (Some(ts(5)), None, Some(ts(5)), None));
+    assert_eq!(changed(6, 10), Some(ts(10)));
 }

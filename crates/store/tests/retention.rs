@@ -148,6 +148,7 @@ fn buried_deletions_are_counted_over_a_restart() {
 fn what_a_full_disk_gives_up_is_told() {
     let engine = Arc::new(MemoryEngine::new());
     let store = store(&engine);
+    store.collect(apart(0, &[(SHORT, 2, 0)])).unwrap();
     write(&store, 1..3);
     assert_eq!(store.given_up(), GivenUp::default());
     store.apply(ts(5), &[COMMON, LONG].map(|index| (key(index), None)));
@@ -161,5 +162,10 @@ fn what_a_full_disk_gives_up_is_told() {
     engine.set_full(false);
     assert_eq!(store.flush(), Ok(true));
     assert_eq!(store.collected_of(&key(LONG)), ts(5));
+    assert_eq!(
+        store.get(&key(SHORT), ts(1)).unwrap().map(|(at, _)| at),
+        Some(ts(1)),
+        "it is kept apart, and lost nothing"
+    );
     assert_eq!(engine.entries(Tree::Past), 3, "what was kept before");
 }

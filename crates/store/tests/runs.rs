@@ -2,8 +2,9 @@
 
 use bytes::Bytes;
 use clock::Timestamp;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
 use store::engine::{Tree, Visit};
 use store::keys::{Burial, Kept};
 use store::versions::UNMERGED_RUNS_MAX;
@@ -19,6 +20,12 @@ struct Counting {
     engine: MemoryEngine,
     runs: AtomicUsize,
     hints: AtomicUsize,
+    /// Ingestions of the past.
+    pasts: AtomicUsize,
+    /// Who drops the past says that it began, and waits until it may go on.
+    drops: Mutex<Option<(Sender<()>, Receiver<()>)>>,
+    /// So many drops make way for a merge.
+    busy: AtomicUsize,
 }
 
 impl Engine for Counting {
@@ -31,13 +38,22 @@ impl Engine for Counting {
     fn ingest(&self, tree: Tree, bytes: usize, changes: &mut dyn Iterator<Item = Change>) -> Result<(), StoreError> {
         if tree == Tree::Present {
             self.runs.fetch_add(1, Ordering::Relaxed);
+        } else {
+            self.pasts.fetch_add(1, Ordering::Relaxed);
         }
         self.engine.ingest(tree, bytes, changes)
     }
     fn bury(&self, burial: Burial) {
         self.engine.bury(burial);
     }
-    fn drop_past(&self, kept: &Kept) -> Result<(), StoreError> {
+    fn drop_past(&self, kept: &Kept) -> Result<bool, StoreError> {
+        if self.busy.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok() {
+            return Ok(false);
+        }
+        if let Some((began, go_on)) = self.drops.lock().unwrap().take() {
+            began.send(()).unwrap();
+            go_on.recv().unwrap();
+        }
         self.engine.drop_past(kept)
     }
     fn compact(&self) -> Result<(), StoreError> {
@@ -102,6 +118,61 @@ fn a_collection_leaves_room_for_flushes() {
     engine.runs.store(0, Ordering::Relaxed);
     assert_eq!(store.collect(later), Ok(later));
     assert_eq!(store.garbage().past, 0);
+}
+
+/// A drop of the past may wait for a merge: flushes, and so commits, do not wait for the drop.
+#[test]
+#[allow(clippy::disallowed_methods)]
+fn flushes_go_on_while_the_past_is_dropped() {
+    let (engine, store) = counting();
+    (1..=3).for_each(|at| layer(&store, at));
+    while store.flush().unwrap() {}
+    let ((began, has_begun), (go_on, may_go_on)) = (channel(), channel());
+    *engine.drops.lock().unwrap() = Some((began, may_go_on));
+    std::thread::scope(|scope| {
+        let dropping = scope.spawn(|| store.collect(ts(1 << 40)));
+        has_begun.recv().unwrap();
+        layer(&store, 4);
+        assert!(store.flush().unwrap());
+        go_on.send(()).unwrap();
+        assert_eq!(dropping.join().unwrap(), Ok(ts(1 << 40)));
+    });
+    assert_eq!(store.get(b"key", ts(1 << 41)).unwrap().unwrap().0, ts(4));
+}
+
+/// What made way for a merge is done by the next call, though nothing else is to be collected.
+#[test]
+fn a_drop_that_made_way_is_made_up_for() {
+    let (engine, store) = counting();
+    (1..=3).for_each(|at| layer(&store, at));
+    while store.flush().unwrap() {}
+    engine.busy.store(2, Ordering::Relaxed);
+    for left in [2, 2, 0] {
+        store.collect(ts(1 << 40)).unwrap();
+        assert_eq!(engine.entries(Tree::Past), left);
+    }
+}
+
+/// What a layer follows and nobody has at hand, as after a replay, is read and written in parts.
+#[test]
+fn a_flush_holds_a_part_of_what_it_follows() {
+    let (engine, store) = counting();
+    let value = |n: u8| Bytes::from(vec![n; 100_000]);
+    let rows: Vec<Bytes> = (0..120u32).map(|n| Bytes::copy_from_slice(&n.to_be_bytes())).collect();
+    let write = |at: u64, value: Option<Bytes>| {
+        store.apply(ts(at), &rows.iter().map(|row| (row.clone(), value.clone())).collect::<Vec<_>>());
+        assert!(store.freeze(at, Bytes::new()));
+        assert!(store.flush().unwrap());
+    };
+    write(1, Some(value(1)));
+    assert_eq!(engine.pasts.load(Ordering::Relaxed), 0);
+    write(2, None);
+    // 12 MB, 4 MiB at a time.
+    assert_eq!((engine.pasts.load(Ordering::Relaxed), engine.entries(Tree::Past)), (3, 120));
+    for row in &rows {
+        assert_eq!(store.get(row, ts(1)).unwrap(), Some((ts(1), value(1))));
+        assert_eq!(store.get(row, ts(2)), Ok(None));
+    }
 }
 
 #[test]

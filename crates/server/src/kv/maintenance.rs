@@ -203,7 +203,12 @@ fn tell_room<E: Engine>(inner: &Inner<E>, full: bool) {
     }
     match full {
         true => {
-            crate::log::warning("the disk is full: only what frees space is written until there is room again", &[])
+            let kept = inner.options.gc_ttl_seconds.min(FULL_TTL_SECONDS);
+            crate::log::warning(
+                "the disk is full: only what frees space is written until there is room again, and whatever its retention the past is \
+                 kept for a short while only. Free space, or delete rows; open transactions that are old hold the past",
+                &[("kept_seconds", &kept)],
+            )
         }
         false => crate::log::info("the disk has room again: everything is written", &[]),
     }

@@ -23,7 +23,7 @@ use parking_lot::{Mutex, RwLock};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 /// Default of [`FjallOptions::cache_bytes`].
 pub const BLOCK_CACHE_BYTES: u64 = 256 << 20;
@@ -38,6 +38,8 @@ const INGESTION_BYTES: u64 = 4 << 20;
 const PAST_TIDY_BYTES: u64 = 4 << 20;
 /// States of a tree that fjall goes through before it gives up an older one.
 const STATES: usize = 3;
+/// So often a drop of the past makes way for a merge; it is tried again about 20 times a second.
+const PUT_OFF_MAX: u32 = 200;
 /// A tree larger than this is left to its merges when space is to be reclaimed: writing all of it anew would take too long.
 const RECLAIM_BYTES_MAX: u64 = 4 << 30;
 
@@ -140,10 +142,13 @@ pub struct FjallEngine {
     path: PathBuf,
     options: FjallOptions,
     aged: Arc<Aged>,
-    /// The present is being written anew: meanwhile nothing is opened anew, for readers would wait for as long.
+    /// The present is being written anew.
     compacting: AtomicBool,
-    /// `None` only while it is opened anew.
-    open: RwLock<Option<Open>>,
+    /// `None` only while it is opened anew. What takes long holds it without the lock ([`FjallEngine::hold`]), and meanwhile nothing is opened
+    /// anew: who waited for that would make readers wait behind itself.
+    open: RwLock<Option<Arc<Open>>>,
+    /// How often the past was not dropped since, as a merge was under way.
+    put_off: AtomicU32,
 }
 
 fn of_io(doing: &'static str, error: &io::Error) -> StoreError {
@@ -162,6 +167,10 @@ fn of(doing: &'static str, error: &fjall::Error) -> StoreError {
         }
         _ => StoreError::Failed { doing, cause: error.to_string() },
     }
+}
+
+fn gone() -> StoreError {
+    StoreError::Failed { doing: "reading", cause: "the engine could not be opened again".into() }
 }
 
 impl Open {
@@ -259,15 +268,21 @@ impl FjallEngine {
             options,
             aged,
             compacting: AtomicBool::new(false),
-            open: RwLock::new(Some(open)),
+            open: RwLock::new(Some(Arc::new(open))),
+            put_off: AtomicU32::new(0),
         })
     }
 
     fn with<R>(&self, f: impl FnOnce(&Open) -> Result<R, StoreError>) -> Result<R, StoreError> {
         match &*self.open.read() {
             Some(open) => f(open),
-            None => Err(StoreError::Failed { doing: "reading", cause: "the engine could not be opened again".into() }),
+            None => Err(gone()),
         }
+    }
+
+    /// The database, for what takes longer than a scan.
+    fn hold(&self) -> Result<Arc<Open>, StoreError> {
+        self.open.read().clone().ok_or_else(gone)
     }
 
     /// Opens the database anew where fjall gave up, or where that failed before.
@@ -279,13 +294,13 @@ impl FjallEngine {
     }
 
     fn reopen(&self) -> Result<(), StoreError> {
-        if self.compacting.load(Ordering::Acquire) {
+        let mut open = self.open.write();
+        if open.as_ref().is_some_and(|open| Arc::strong_count(open) > 1) {
             // Whoever asks tries again.
             return Err(StoreError::DiskFull);
         }
-        let mut open = self.open.write();
         *open = None;
-        *open = Some(Open::at(&self.path, &self.options, &self.aged)?);
+        *open = Some(Arc::new(Open::at(&self.path, &self.options, &self.aged)?));
         Ok(())
     }
 
@@ -370,26 +385,30 @@ impl Engine for FjallEngine {
         *self.aged.burial.write() = Arc::new(burial);
     }
 
-    fn drop_past(&self, kept: &Kept) -> Result<(), StoreError> {
+    fn drop_past(&self, kept: &Kept) -> Result<bool, StoreError> {
         *self.aged.kept.write() = Arc::new(kept.clone());
-        self.with(|open| {
-            let failed = |e: fjall::Error| of("dropping the past", &e);
-            for (class, first) in kept {
-                let (from, to) = (Bucket { class: *class, number: 0 }, Bucket { class: *class, number: *first });
-                let dropped = open.past.tree.drop_range(from.lower()..to.lower());
-                dropped.map_err(|e| failed(fjall::Error::Storage(e)))?;
-            }
-            // Files go when a later state of the tree is made. Where there is little left, nobody would make one for long.
-            if open.past.disk_space() > PAST_TIDY_BYTES {
-                return Ok(());
-            }
-            // A state is given up once two later ones are known to be read.
-            for _ in 0..STATES {
-                Open::nudge(&open.past).map_err(failed)?;
-                open.past.major_compact().map_err(failed)?;
-            }
-            Ok(())
-        })
+        let open = self.hold()?;
+        // It would wait for a merge of the past, and whoever calls this has flushes to do.
+        if open.database.active_compactions() > 0 && self.put_off.fetch_add(1, Ordering::Relaxed) < PUT_OFF_MAX {
+            return Ok(false);
+        }
+        self.put_off.store(0, Ordering::Relaxed);
+        let failed = |e: fjall::Error| of("dropping the past", &e);
+        for (class, first) in kept {
+            let (from, to) = (Bucket { class: *class, number: 0 }, Bucket { class: *class, number: *first });
+            let dropped = open.past.tree.drop_range(from.lower()..to.lower());
+            dropped.map_err(|e| failed(fjall::Error::Storage(e)))?;
+        }
+        // Files go when a later state of the tree is made. Where there is little left, nobody would make one for long.
+        if open.past.disk_space() > PAST_TIDY_BYTES {
+            return Ok(true);
+        }
+        // A state is given up once two later ones are known to be read.
+        for _ in 0..STATES {
+            Open::nudge(&open.past).map_err(failed)?;
+            open.past.major_compact().map_err(failed)?;
+        }
+        Ok(true)
     }
 
     fn compact(&self) -> Result<(), StoreError> {
@@ -397,9 +416,11 @@ impl Engine for FjallEngine {
         if self.room().is_some_and(|room| room.free < INGESTION_BYTES + self.disk_bytes()) {
             return Err(StoreError::DiskFull);
         }
+        let open = self.hold()?;
         self.compacting.store(true, Ordering::Release);
-        let done = self.with(|open| open.present.major_compact().map_err(|e| of("merging the engine", &e)));
+        let done = open.present.major_compact().map_err(|e| of("merging the engine", &e));
         self.compacting.store(false, Ordering::Release);
+        drop(open);
         if done.is_err() {
             // What it had written is deleted when the database is opened.
             self.reopen()?;
@@ -428,9 +449,31 @@ impl Engine for FjallEngine {
         if self.disk_bytes() > RECLAIM_BYTES_MAX {
             return Ok(());
         }
-        self.tidied(self.with(|open| open.present.major_compact().map_err(|e| of("merging the engine", &e))))?;
+        let rewritten = self.hold()?.present.major_compact().map_err(|e| of("merging the engine", &e));
+        self.tidied(rewritten)?;
         // The files of before are kept for readers of before until a later merge, for which a full disk may have no room and nobody a
         // reason. Opening deletes what no version names.
         self.reopen()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytes::Bytes;
+
+    /// Who opens the database anew does not wait for what takes long, or readers would wait behind it.
+    #[test]
+    fn a_rewrite_under_way_keeps_nobody_waiting() {
+        let dir = tempfile::tempdir().unwrap();
+        let engine = FjallEngine::open(dir.path(), FjallOptions::default()).unwrap();
+        let entry = (Bytes::from_static(b"key"), Some(Bytes::from_static(b"value")));
+        engine.ingest(Tree::Present, 0, &mut std::iter::once(entry)).unwrap();
+        let rewrite = engine.hold().unwrap();
+        assert_eq!(engine.reopen(), Err(StoreError::DiskFull), "it is tried again later");
+        assert!(engine.get(Tree::Present, b"key").unwrap().is_some());
+        drop(rewrite);
+        assert_eq!(engine.reopen(), Ok(()));
+        assert!(engine.get(Tree::Present, b"key").unwrap().is_some());
     }
 }

@@ -137,13 +137,13 @@ impl Engine for MemoryEngine {
         self.state.write().buried = burial;
     }
 
-    fn drop_past(&self, kept: &Kept) -> Result<(), StoreError> {
+    fn drop_past(&self, kept: &Kept) -> Result<bool, StoreError> {
         let mut state = self.state.write();
         // What a crash would undo stays: undoing it twice would bring a part of it back.
         if state.undo.is_empty() {
             state.past.retain(|key, _| !is_aged(key, kept));
         }
-        Ok(())
+        Ok(true)
     }
 
     fn compact(&self) -> Result<(), StoreError> {

@@ -46,16 +46,19 @@ impl<E: Engine> Versions<E> {
     pub fn collect(&self, logged: impl Into<Threshold>) -> Result<Timestamp, StoreError> {
         let logged = logged.into();
         self.share_cache();
-        let (raised, aged) = self.raise(&logged)?;
-        if !aged.is_empty() {
-            // A merge of the past may be under way, which this waits for: flushes go on meanwhile.
-            self.engine.drop_past(&aged)?;
+        let raised = self.raise(&logged)?;
+        // Without the writer's lock: it may take a while, and flushes go on meanwhile.
+        if self.drop_due.swap(false, Ordering::Relaxed) {
+            let dropped = self.dropped.lock().clone();
+            let done = self.engine.drop_past(&dropped);
+            self.drop_due.store(done != Ok(true), Ordering::Relaxed);
+            done?;
         }
         Ok(raised)
     }
 
-    /// Raises the thresholds; gives the common one, and what the engine may drop, where that has grown.
-    fn raise(&self, logged: &Threshold) -> Result<(Timestamp, Kept), StoreError> {
+    /// Raises the thresholds; gives the common one.
+    fn raise(&self, logged: &Threshold) -> Result<Timestamp, StoreError> {
         let _writer = self.writer.lock();
         let newest = self.prefixes.read().max_ts;
         let mut filing = Filing::clone(&self.filing.read());
@@ -77,7 +80,7 @@ impl<E: Engine> Versions<E> {
         }
         let turned = filing != **self.filing.read();
         if (kept.is_empty() && !turned) || self.engine.unmerged_runs() >= UNMERGED_RUNS_MAX {
-            return Ok((common, Kept::new()));
+            return Ok(common);
         }
         // A start must refuse what this one refuses: the thresholds are on disk before anything goes. And nothing is filed by what is not.
         let mut graves = self.graves.lock();
@@ -108,7 +111,8 @@ impl<E: Engine> Versions<E> {
             buckets.forget(Bucket { class: *class, number: *first });
             dropped.insert(*class, *first);
         }
-        Ok((common, dropped.clone()))
+        self.drop_due.store(true, Ordering::Relaxed);
+        Ok(common)
     }
 
     /// Which deletions may go: by what was logged, and where nobody reads below.

@@ -272,9 +272,10 @@ impl<E: Engine> Versions<E> {
                 continue;
             }
             self.buckets.write().add(part.buckets());
+            let lost = || chains.iter().skip(part.from).map(|(key, _)| prefix_of(key)).collect();
             match self.engine.ingest(Tree::Past, layer.bytes, &mut part.past()) {
-                // A full disk must be able to take deletions: it has no past then, if nobody reads there.
-                Err(StoreError::DiskFull) if self.snapshots.lift(layer.max_ts) >= layer.max_ts => {
+                // A full disk must be able to take deletions: their tables have no past then, if nobody reads there.
+                Err(StoreError::DiskFull) if self.snapshots.lift(layer.max_ts, &lost()) >= layer.max_ts => {
                     let mut given_up = self.given_up.lock();
                     given_up.times += 1;
                     given_up.versions += part.ended.len() as u64;
@@ -313,7 +314,8 @@ type Ended = (Bucket, u32, u32);
 /// What ends in a part of a layer.
 struct Part<'a> {
     chains: &'a Chains<'a>,
-    /// The first chain that it does not look at.
+    /// The first chain that it looks at, and the first that it does not.
+    from: usize,
     to: usize,
     /// What the first versions of some chains follow, by chain.
     followed: BTreeMap<u32, Version>,
@@ -361,7 +363,7 @@ impl<'a> Part<'a> {
             }
         }
         ended.sort_unstable();
-        Ok(Part { chains, to, followed, ended })
+        Ok(Part { chains, from, to, followed, ended })
     }
 
     fn buckets(&self) -> Vec<Bucket> {

@@ -105,10 +105,12 @@ impl Thresholds {
         self.apart.values().copied().fold(self.common, Timestamp::max)
     }
 
-    /// Raises all of them to `floor` at least.
-    pub fn lift(&mut self, floor: Timestamp) {
-        self.common = self.common.max(floor);
-        self.apart.values_mut().for_each(|ts| *ts = floor.max(*ts));
+    /// Raises those of some indexes to `floor` at least.
+    pub fn lift(&mut self, floor: Timestamp, indexes: &BTreeSet<Prefix>) {
+        for index in indexes {
+            let known = self.apart.get_mut(index).unwrap_or(&mut self.common);
+            *known = floor.max(*known);
+        }
     }
 }
 

@@ -1,10 +1,11 @@
 //! Open snapshots, and the thresholds below which old versions are collected.
 
+use super::prefixes::Prefix;
 use super::retention::Thresholds;
 use crate::StoreError;
 use clock::Timestamp;
 use parking_lot::{Mutex, RwLock};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -56,11 +57,11 @@ impl Snapshots {
         told
     }
 
-    /// Raises all thresholds, as far as open snapshots allow; gives how far.
-    pub fn lift(&self, floor: Timestamp) -> Timestamp {
+    /// Raises the thresholds of some indexes, as far as open snapshots allow; gives how far.
+    pub fn lift(&self, floor: Timestamp, indexes: &BTreeSet<Prefix>) -> Timestamp {
         self.raise(|before, oldest| {
             let (mut after, floor) = (before.clone(), floor.min(oldest));
-            after.lift(floor);
+            after.lift(floor, indexes);
             (after, floor)
         })
     }
