@@ -2,6 +2,7 @@
 //! one way, logs that lose what was not synced, crashes, pauses. What must hold is checked after every step.
 
 mod app;
+mod controls;
 mod machine;
 mod network;
 mod runs;

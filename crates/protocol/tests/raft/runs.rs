@@ -172,19 +172,23 @@ pub fn calm(world: &mut World) -> Verdict {
 /// One run.
 pub fn run(seed: u64, sabotage: &Sabotage, rounds: u64) -> Result<World, String> {
     let mut world = world(seed, sabotage)?;
+    live(&mut world, rounds)?;
+    Ok(world)
+}
+
+fn live(world: &mut World, rounds: u64) -> Verdict {
     world.ticks(30)?;
     for _ in 0..rounds {
         if world.rng.percent(25) {
-            act(&mut world)?;
+            act(world)?;
         }
         let proposals = world.rng.below(4);
-        client(&mut world, proposals)?;
+        client(world, proposals)?;
         let us = world.rng.below(TICK_US);
         world.run(us)?;
     }
     world.heal();
-    calm(&mut world)?;
-    Ok(world)
+    calm(world)
 }
 
 fn seeds() -> std::ops::Range<u64> {
@@ -218,4 +222,14 @@ fn one_seed_twice_is_one_history() {
         let digest = || run(seed, &Sabotage::default(), 200).unwrap_or_else(|why| panic!("seed {seed}: {why}")).digest;
         assert_eq!(digest(), digest(), "seed {seed}");
     }
+}
+
+#[test]
+#[ignore = "shows one seed: STORY=seed"]
+fn story_of_a_seed() {
+    let seed = std::env::var_os("STORY").and_then(|s| s.into_string().ok()).and_then(|s| s.parse().ok()).unwrap_or(0);
+    let mut world = world(seed, &Sabotage::default()).unwrap();
+    world.story = Some(Vec::new());
+    let result = live(&mut world, 400);
+    println!("{}\n{result:?}", world.story.take().unwrap().join("\n"));
 }

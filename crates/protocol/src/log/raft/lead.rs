@@ -58,13 +58,14 @@ impl Replica {
         let tail = self.raw.store();
         let of_term = |(of, end): &(u64, Timestamp)| tail.release_of(*of).unwrap_or(*end);
         let promised = votes.iter().flat_map(|ends| ends.terms.iter().map(of_term).chain([ends.past]));
-        let promised = promised.max().unwrap_or_default().max(self.support.past);
-        let mut start = tail.floor();
+        let own = if store.sabotage.vote_without_ends() { Timestamp::MIN } else { self.support.past };
+        let promised = promised.max().unwrap_or_default().max(own);
+        let mut start = match store.sabotage.winner_does_not_ratchet() {
+            true => tail.floor(),
+            false => tail.floor().max(promised),
+        };
         if store.sabotage.stamp_below_the_log() {
             start = Timestamp::MIN;
-        }
-        if !store.sabotage.winner_does_not_ratchet() {
-            start = start.max(promised);
         }
         let own = store.id();
         self.lead = Some(Lead {
@@ -202,6 +203,7 @@ impl Replica {
     /// Hands an entry to the library.
     fn append(&mut self, store: &mut Store, at: Timestamp, body: Body) -> Result<Proposed, Refused> {
         self.wake(store);
+        self.quiet_ticks = 0;
         let context = body.context(at);
         let result = match body.conf_change() {
             Some(change) => self.raw.propose_conf_change(context, change),

@@ -74,7 +74,10 @@ impl Recovery {
             return Ok(());
         }
         if let Log::Removed = log {
-            self.drafts.remove(&group);
+            // It may have been carried along, past the image of a later replica.
+            if self.drafts.get(&group).is_some_and(|draft| draft.replica <= replica) {
+                self.drafts.remove(&group);
+            }
             self.tombs.insert(group, (replica, number));
             return Ok(());
         }

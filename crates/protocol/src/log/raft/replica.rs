@@ -225,8 +225,8 @@ impl Replica {
     pub fn wake(&mut self, store: &mut Store) {
         if std::mem::replace(&mut self.asleep, false) {
             store.awake.insert(self.group);
+            self.quiet_ticks = 0;
         }
-        self.quiet_ticks = 0;
     }
 
     /// Calls the library with a message.

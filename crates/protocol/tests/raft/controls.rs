@@ -1,0 +1,239 @@
+//! Negative controls. For each rule a schedule that needs it: with the rule it passes, with the rule broken it must be noticed,
+//! within a stated number of seeds (they vary latencies and clocks). The seeded runs notice most of them, too, but later.
+
+use super::machine::Watch;
+use super::network::Rng;
+use super::runs;
+use super::watch::Verdict;
+use super::world::World;
+use clock::Timestamp;
+use protocol::log::raft::{Change, GroupId, Input, Member, ReplicaId, Sabotage, StoreId};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+const G: GroupId = GroupId(1);
+/// Within so many seeds each schedule notices.
+const SEEDS: u64 = 5;
+
+fn honest(rng: &mut Rng) -> Watch {
+    Watch { offset_us: rng.range(0, 400) as i64 - 200, drift_ppm: 0, error_us: 500 }
+}
+
+fn three(seed: u64, sabotage: &Sabotage) -> Result<World, String> {
+    let mut world = World::new(seed, 3, sabotage, honest);
+    world.weather.latency_us = (500, 1500);
+    world.weather.sync_us = (300, 900);
+    world.found(G, &[1, 2, 3])?;
+    Ok(world)
+}
+
+/// Store 1 leads, and has a lease.
+fn led(world: &mut World) -> Verdict {
+    world.input(StoreId(1), Input::Campaign { group: G })?;
+    until(world, "a lease at store 1", |world| lease(world, 1).is_some())
+}
+
+fn lease(world: &World, store: u64) -> Option<(Timestamp, Timestamp)> {
+    world.machines[&StoreId(store)].replicas.as_ref()?.lease(G)
+}
+
+fn until(world: &mut World, what: &str, holds: impl Fn(&World) -> bool) -> Verdict {
+    for _ in 0..20_000 {
+        if holds(world) {
+            return Ok(());
+        }
+        world.run(500)?;
+    }
+    Err(format!("stuck, waiting for {what}"))
+}
+
+fn lose_and_crash(world: &mut World, store: u64) {
+    world.machines.get_mut(&StoreId(store)).unwrap().unsynced.clear();
+    world.crash(StoreId(store));
+}
+
+fn stall(world: &mut World, store: u64) {
+    world.machines.get_mut(&StoreId(store)).unwrap().stalled = true;
+}
+
+fn start(world: &mut World, store: u64) {
+    world.machines.get_mut(&StoreId(store)).unwrap().stalled = false;
+    world.restart(StoreId(store));
+}
+
+/// A voter forgets its vote and votes again.
+fn votes_twice(seed: u64, sabotage: &Sabotage) -> Verdict {
+    let mut world = three(seed, sabotage)?;
+    world.cut(1, 2);
+    world.cut(2, 1);
+    world.ticks(3)?;
+    stall(&mut world, 3);
+    world.input(StoreId(1), Input::Campaign { group: G })?;
+    world.run(10_000)?;
+    world.cut(1, 3);
+    lose_and_crash(&mut world, 3);
+    world.run(5_000)?;
+    start(&mut world, 3);
+    world.input(StoreId(2), Input::Campaign { group: G })?;
+    world.ticks(2)
+}
+
+/// A follower forgets what it acknowledged.
+fn forgets_an_entry(seed: u64, sabotage: &Sabotage) -> Verdict {
+    let mut world = three(seed, sabotage)?;
+    led(&mut world)?;
+    world.ticks(5)?;
+    world.isolate(StoreId(3));
+    stall(&mut world, 2);
+    let _ = world.propose(StoreId(1), G, b"a".to_vec().into())?;
+    world.run(20_000)?;
+    lose_and_crash(&mut world, 2);
+    world.heal();
+    world.isolate(StoreId(1));
+    start(&mut world, 2);
+    world.ticks(80)
+}
+
+/// The leader sleeps, cut off; another is elected; then one link heals, and the promise is extended.
+fn extends_to_the_deposed(seed: u64, sabotage: &Sabotage) -> Verdict {
+    let mut world = three(seed, sabotage)?;
+    led(&mut world)?;
+    until(&mut world, "sleep", |world| world.machines[&StoreId(1)].replicas.as_ref().is_some_and(|r| r.awake() == 0))?;
+    world.isolate(StoreId(1));
+    until(&mut world, "another lease", |world| lease(world, 2).is_some() || lease(world, 3).is_some())?;
+    let second = if lease(&world, 2).is_some() { 2 } else { 3 };
+    world.heal();
+    world.cut(1, second);
+    world.cut(second, 1);
+    world.ticks(20)
+}
+
+/// The old leader goes on for as long as it was promised, while the voters have let go by faster clocks.
+fn serves_to_the_end(seed: u64, sabotage: &Sabotage) -> Verdict {
+    let mut world = three(seed, sabotage)?;
+    led(&mut world)?;
+    world.ticks(5)?;
+    for store in [2, 3] {
+        world.machines.get_mut(&StoreId(store)).unwrap().watch.offset_us += 1_500_000;
+    }
+    world.isolate(StoreId(1));
+    world.ticks(15)?;
+    for store in [2, 3] {
+        world.machines.get_mut(&StoreId(store)).unwrap().watch.offset_us -= 3_500_000;
+    }
+    world.ticks(60)
+}
+
+/// A follower promises, and forgets it.
+fn forgets_a_promise(seed: u64, sabotage: &Sabotage) -> Verdict {
+    let mut world = three(seed, sabotage)?;
+    led(&mut world)?;
+    world.ticks(5)?;
+    for (from, to) in [(1, 2), (2, 1)] {
+        world.cut(from, to);
+    }
+    stall(&mut world, 3);
+    world.ticks(45)?;
+    lose_and_crash(&mut world, 3);
+    world.isolate(StoreId(1));
+    world.run(10_000)?;
+    start(&mut world, 3);
+    world.input(StoreId(2), Input::Campaign { group: G })?;
+    world.ticks(30)
+}
+
+/// The schedule of design 4a.3: the new voters have promised less than was served.
+fn leaves_a_joint_configuration(seed: u64, sabotage: &Sabotage) -> Verdict {
+    let mut world = World::new(seed, 5, sabotage, honest);
+    world.found(G, &[1, 2, 3])?;
+    for store in [4, 5] {
+        world.machines.get_mut(&StoreId(store)).unwrap().watch.offset_us -= 2_000_000;
+    }
+    led(&mut world)?;
+    for (replica, store) in [(4, 4), (5, 5)] {
+        let member = Member { replica: ReplicaId(replica), store: StoreId(store) };
+        world.change(G, vec![Change::AddLearner(member)])?;
+        world.ticks(15)?;
+    }
+    let (promote, remove) = (|r| Change::Promote(ReplicaId(r)), |r| Change::Remove(ReplicaId(r)));
+    world.change(G, vec![promote(4), promote(5), remove(2), remove(3)])?;
+    let voters = |world: &World| {
+        let status = world.machines[&StoreId(1)].replicas.as_ref().unwrap().status(G).unwrap();
+        (
+            status.members.voters.len(),
+            status.members.outgoing.len(),
+            status.members.voters.iter().any(|v| v.store.0 == 5),
+        )
+    };
+    until(&mut world, "the new voters", |world| voters(world) == (3, 0, true))?;
+    // The new voters know it, too.
+    world.run(5_000)?;
+    world.isolate(StoreId(1));
+    world.ticks(80)
+}
+
+/// Handing over from a clock that is ahead to one that is behind.
+fn hands_over_to_a_late_clock(seed: u64, sabotage: &Sabotage) -> Verdict {
+    let mut world = three(seed, sabotage)?;
+    world.machines.get_mut(&StoreId(1)).unwrap().watch.offset_us += 600_000;
+    led(&mut world)?;
+    world.ticks(5)?;
+    let _ = world.propose(StoreId(1), G, b"a".to_vec().into())?;
+    world.transfer(G, StoreId(2))?;
+    let _ = until(&mut world, "a lease at store 2", |world| lease(world, 2).is_some());
+    let _ = world.propose(StoreId(2), G, b"b".to_vec().into())?;
+    world.ticks(3)
+}
+
+type Schedule = fn(u64, &Sabotage) -> Verdict;
+
+fn holds_and_is_caught(schedule: Schedule, breaks: impl Fn(&mut Sabotage)) {
+    let mut sabotage = Sabotage::default();
+    for seed in 0..SEEDS {
+        schedule(seed, &sabotage).unwrap_or_else(|why| panic!("with all rules kept, seed {seed}: {why}"));
+    }
+    breaks(&mut sabotage);
+    let caught = (0..SEEDS).find_map(|seed| {
+        let result = catch_unwind(AssertUnwindSafe(|| schedule(seed, &sabotage)));
+        match result {
+            Ok(Ok(())) => None,
+            Ok(Err(why)) => Some((seed, why)),
+            Err(_) => Some((seed, "an assertion".into())),
+        }
+    });
+    let (seed, why) = caught.unwrap_or_else(|| panic!("not caught within {SEEDS} seeds"));
+    assert!(!why.starts_with("stuck"), "seed {seed}: {why}");
+    println!("seed {seed}: {why}");
+}
+
+macro_rules! controls {
+    ($($rule:ident: $schedule:ident),* $(,)?) => {
+        $(
+            #[test]
+            fn $rule() {
+                holds_and_is_caught($schedule, |sabotage| sabotage.$rule = true);
+            }
+        )*
+    };
+}
+
+controls! {
+    vote_before_durable: votes_twice,
+    ack_before_durable: forgets_an_entry,
+    vote_without_ends: serves_to_the_end,
+    winner_does_not_ratchet: serves_to_the_end,
+    keep_epoch: extends_to_the_deposed,
+    leave_joint_early: leaves_a_joint_configuration,
+    promise_before_durable: forgets_a_promise,
+    stamp_below_the_log: hands_over_to_a_late_clock,
+}
+
+/// The seeded runs notice by themselves what they meet often.
+#[test]
+fn the_seeded_runs_notice() {
+    let sabotage = Sabotage { winner_does_not_ratchet: true, ..Sabotage::default() };
+    let caught = (0..20).find_map(|seed| runs::run(seed, &sabotage, 400).err());
+    assert!(caught.is_some(), "not caught within 20 seeds");
+    let sabotage = Sabotage { vote_without_ends: true, ..Sabotage::default() };
+    let caught = (0..20).find_map(|seed| runs::run(seed, &sabotage, 400).err());
+    assert!(caught.is_some(), "not caught within 20 seeds");
+}
