@@ -74,11 +74,10 @@ impl World {
     }
 
     pub fn note(&mut self, line: impl FnOnce(&World) -> String) {
-        if self.story.is_some() {
-            let ms = (self.now_us - BEGIN_US) / 1000;
-            let line = format!("{ms:>6} {}", line(self));
-            self.story.as_mut().unwrap().push(line);
-        }
+        let Some(mut story) = self.story.take() else { return };
+        let ms = (self.now_us - BEGIN_US) / 1000;
+        story.push(format!("{ms:>6} {}", line(self)));
+        self.story = Some(story);
     }
 
     /// Founds a group.

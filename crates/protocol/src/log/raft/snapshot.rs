@@ -44,7 +44,7 @@ use raft::eraftpb::{Message, MessageType, Snapshot};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// An offer is made this often before the leader gives up and looks anew at what the follower needs.
-const OFFERS_MAX: usize = 16;
+const OFFERS_MAX: usize = 5;
 
 /// What goes out and what comes in.
 #[derive(Debug, Default)]
@@ -112,7 +112,7 @@ type Groups = BTreeMap<GroupId, Box<Replica>>;
 /// Begins the next one that is wanted, and looks after those on their way; once per tick.
 pub(crate) fn tick(store: &mut Store, groups: &mut Groups) {
     store.snapshots.budget = store.options.snapshot_bytes_per_tick;
-    let (retry, own) = (store.options.snapshot_retry_ticks, store.id());
+    let retry = store.options.snapshot_retry_ticks;
     if let Some(out) = &mut store.snapshots.outgoing {
         out.idle_ticks += 1;
         let (group, to, again) = (out.group, out.to, out.idle_ticks >= retry);
@@ -131,7 +131,6 @@ pub(crate) fn tick(store: &mut Store, groups: &mut Groups) {
             abandon(store);
         }
     }
-    debug_assert!(own != StoreId(0));
     start(store, groups);
 }
 
@@ -299,6 +298,9 @@ pub(crate) fn receive(store: &mut Store, groups: &mut Groups, from: StoreId, par
 fn offered(store: &mut Store, replica: &mut Replica, from: StoreId, form: Form, bytes: u64) {
     let (group, index) = (replica.group, form.cut.index);
     if replica.has(&form.cut) {
+        // What a snapshot stands for is committed.
+        let log = &mut replica.raw.raft.raft_log;
+        log.commit_to(index.max(log.committed));
         replica.acknowledge(store);
         return;
     }
