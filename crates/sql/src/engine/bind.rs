@@ -419,11 +419,15 @@ impl<'c> Binder<'c> {
     }
 
     /// Takes the words of a view's query.
-    pub(super) fn add_words(&mut self, text: &str) {
-        match super::words_of(text) {
+    ///
+    /// # Errors
+    /// 57014 where the statement was ended meanwhile.
+    pub(super) fn add_words(&mut self, text: &str) -> Result<(), SqlError> {
+        match super::words_of(text)? {
             Some(more) => self.words.extend(more),
             None => self.every = true,
         }
+        Ok(())
     }
 
     /// The words of the statement, if they are known.

@@ -620,8 +620,8 @@ impl Binder<'_> {
             let message = format!("the query of view \"{}\" cannot be read", view.name);
             if error.state == SqlState::SYNTAX_ERROR { SqlError::new(SqlState::INTERNAL_ERROR, message) } else { error }
         })?;
-        self.add_words(&view.query);
-        self.alone.append(&mut names_alone(&query));
+        self.add_words(&view.query)?;
+        self.alone.append(&mut names_alone(&query)?);
         let ctes = std::mem::take(&mut self.ctes);
         let opaque = Scope::opaque(Some(outer));
         let planned = self.unfold(view, depth, |binder| binder.query(&query, &opaque));

@@ -167,6 +167,7 @@ impl Binder<'_> {
         for place in 0..width {
             let mut ty = SqlType::Unknown;
             for row in &rows {
+                self.context.pace.step()?;
                 ty = common(&ty, &row[place].ty, "VALUES")?;
             }
             if ty == SqlType::Unknown {
@@ -176,6 +177,7 @@ impl Binder<'_> {
         }
         let mut out = Vec::with_capacity(rows.len());
         for row in rows {
+            self.context.pace.step()?;
             let row = row.into_iter().zip(&columns).map(|(scalar, column)| self.must_coerce(scalar, &column.ty));
             out.push(row.collect::<Result<_, _>>()?);
         }

@@ -18,6 +18,7 @@ use crate::exec::evaluate;
 use crate::expr;
 use crate::identifier::fold;
 use crate::types::{SqlType, Value};
+use crate::work;
 use sqlparser::ast::{Expr, JoinOperator, TableFactor, TableWithJoins, Visit, Visitor};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -56,13 +57,19 @@ pub(super) fn has_outer_join(from: &[TableWithJoins]) -> bool {
     })
 }
 
+/// Units of work of looking at an expression.
+const EXPRESSION_UNITS: usize = 64;
+
 /// Gathers the names that stand alone: one of a relation means its whole row.
-struct Alone<'a>(&'a mut BTreeSet<String>);
+struct Alone(BTreeSet<String>);
 
-impl Visitor for Alone<'_> {
-    type Break = ();
+impl Visitor for Alone {
+    type Break = SqlError;
 
-    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<SqlError> {
+        if let Err(ended) = work::step(EXPRESSION_UNITS) {
+            return ControlFlow::Break(ended);
+        }
         if let Expr::Identifier(ident) = expr {
             self.0.insert(fold(ident));
         }
@@ -71,10 +78,15 @@ impl Visitor for Alone<'_> {
 }
 
 /// The names that stand alone in a statement.
-pub(super) fn names_alone<T: Visit>(node: &T) -> BTreeSet<String> {
-    let mut names = BTreeSet::new();
-    let _ = node.visit(&mut Alone(&mut names));
-    names
+///
+/// # Errors
+/// 57014 where the statement was ended meanwhile.
+pub(super) fn names_alone<T: Visit>(node: &T) -> Result<BTreeSet<String>, SqlError> {
+    let mut names = Alone(BTreeSet::new());
+    match node.visit(&mut names) {
+        ControlFlow::Continue(()) => Ok(names.0),
+        ControlFlow::Break(ended) => Err(ended),
+    }
 }
 
 impl Item {

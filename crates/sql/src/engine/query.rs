@@ -12,9 +12,13 @@ use crate::output::Field;
 use crate::pg_catalog::{self, names};
 use crate::plan::{Execution, Plan, PlanContext, RowSource};
 use crate::types::{RegKind, Row, SqlType, Value};
+use crate::work;
 use sqlparser::ast::Statement;
 use std::collections::BTreeSet;
 use std::sync::Arc;
+
+/// Units of work of keeping a word.
+const WORD_UNITS: usize = 64;
 
 /// Plans a query.
 ///
@@ -24,8 +28,8 @@ pub fn prepare(statement: &Statement, text: &str, context: &PlanContext) -> Resu
     let Statement::Query(query) = statement else {
         return Err(SqlError::unsupported(format!("{statement} in the query engine")));
     };
-    let mut binder = Binder::new(context, words_of(text));
-    binder.alone = names_alone(query);
+    let mut binder = Binder::new(context, words_of(text)?);
+    binder.alone = names_alone(query)?;
     let planned = binder.query(query, &Scope::default())?;
     binder.settle_names();
     let mut planned = binder.known_columns(planned, 0);
@@ -42,15 +46,28 @@ pub fn prepare(statement: &Statement, text: &str, context: &PlanContext) -> Resu
 
 /// The words of a statement, folded, and all that may be a quoted name in it; `None` if a name may be written in yet another way.
 /// What is read without a word: [`Binder::read_unsaid`].
-pub(super) fn words_of(text: &str) -> Option<BTreeSet<String>> {
+///
+/// # Errors
+/// 57014 where the statement was ended meanwhile.
+pub(super) fn words_of(text: &str) -> Result<Option<BTreeSet<String>>, SqlError> {
     let lower = text.to_lowercase();
     if lower.contains("\"\"") || lower.contains("u&\"") {
-        return None;
+        return Ok(None);
     }
-    // A quoted name stands between two quotes that follow each other, wherever a string or a comment has more of them.
-    let quoted = lower.split('"').filter(|_| lower.contains('"'));
+    let mut all = BTreeSet::new();
+    let mut add = |word: &str| -> Result<(), SqlError> {
+        work::step(WORD_UNITS + word.len())?;
+        if !all.contains(word) {
+            all.insert(word.to_string());
+        }
+        Ok(())
+    };
+    // No name that stands without quotes begins with a digit.
     let words = lower.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '$'));
-    Some(words.chain(quoted).map(str::to_string).collect())
+    words.filter(|word| !word.starts_with(|c: char| c.is_ascii_digit())).try_for_each(&mut add)?;
+    // A quoted name stands between two quotes that follow each other, wherever a string or a comment has more of them.
+    lower.split('"').filter(|_| lower.contains('"')).try_for_each(&mut add)?;
+    Ok(Some(all))
 }
 
 fn field(output: &Output) -> Field {
@@ -117,5 +134,39 @@ impl RowSource for Running {
             rows.push(row);
         }
         Ok(rows)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Kv;
+    use crate::context::MemoryBudget;
+    use crate::transaction::Patience;
+    use crate::transaction::memory::MemoryKv;
+    use crate::work::Limits;
+
+    /// 300,000 rows of VALUES.
+    fn text() -> String {
+        format!("VALUES (1, x0){}", ", (1, x1)".repeat(300_000))
+    }
+
+    #[test]
+    fn a_statement_that_was_ended_does_not_gather_its_words() {
+        let (text, patience) = (text(), Patience::default());
+        let kv: Arc<dyn Kv> = Arc::new(MemoryKv::new());
+        let known = words_of("select A1, 2b FROM \"Quoted\" /* c */").unwrap().unwrap();
+        assert!(["a1", "from", "quoted", "c"].iter().all(|word| known.contains(*word)));
+        assert!(!known.contains("2b"));
+        let statement = crate::stack::roomy(|| crate::syntax::parse(&text)).unwrap().remove(0).command;
+        let crate::syntax::Command::Planned(planned) = statement else { panic!("not planned") };
+        let _loan = Limits::new(patience.clone(), kv).lend(Arc::new(MemoryBudget::new(64 << 20)));
+        let before = work::looks();
+        assert!(words_of(&text).unwrap().unwrap().contains("x1"));
+        names_alone(&planned.statement).unwrap();
+        assert!(work::looks() - before > 30, "{} looks", work::looks() - before);
+        patience.interrupt.raise();
+        assert_eq!(words_of(&text).unwrap_err().state.as_str(), "57014");
+        assert_eq!(names_alone(&planned.statement).unwrap_err().state.as_str(), "57014");
     }
 }

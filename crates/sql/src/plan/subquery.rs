@@ -18,6 +18,8 @@ use sqlparser::ast::{
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+/// Units of work of looking at an expression.
+const EXPRESSION_UNITS: usize = 64;
 /// Rows of a subquery pulled at a time.
 const ROWS: usize = 1024;
 
@@ -83,6 +85,10 @@ impl VisitorMut for Taker<'_> {
     type Break = ();
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        if let Err(ended) = crate::work::step(EXPRESSION_UNITS) {
+            self.refusal = Some(ended.into());
+            return ControlFlow::Break(());
+        }
         let replaced = match expr {
             Expr::Subquery(query) => match assignment::shared(query) {
                 Some(shared) => self.shared(&shared),

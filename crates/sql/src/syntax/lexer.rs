@@ -45,12 +45,16 @@ impl<'a> Lexed<'a> {
                     error.position = Some(place + 1);
                     error
                 })?;
-                crate::work::step(lexed.tokens.len())?;
+                super::passed(lexed.tokens.len())?;
                 lexed.tokens.retain(|t| !matches!(t.token, Token::Whitespace(_) | Token::EOF));
+                super::passed(lexed.tokens.len())?;
                 lexed.names()?;
+                super::passed(lexed.tokens.len())?;
                 // Before anything looks within brackets: those forms are read anew at each level.
                 lexed.depth = depth::measure(&lexed.tokens)?;
+                super::passed(lexed.tokens.len())?;
                 super::forms::tell(&mut lexed.tokens);
+                super::passed(lexed.tokens.len())?;
                 Ok(lexed)
             }
             Err(Unread::Ended(error)) => Err(error),

@@ -48,6 +48,8 @@ use std::sync::Arc;
 pub const TEXT_BYTES_MAX: usize = 16 << 20;
 /// Units of work of reading one statement, beside those of its text.
 const STATEMENT_UNITS: usize = 4_096;
+/// Units of work of one look at a token: each pass over all of them says so ([`passed`]).
+const TOKEN_UNITS: usize = 16;
 /// Most statements in one text.
 pub const STATEMENTS_MAX: usize = 100_000;
 
@@ -60,6 +62,11 @@ pub struct Parsed {
     pub text: Arc<str>,
     /// Characters of the whole text before it: added to error positions.
     pub offset: u32,
+}
+
+/// A pass over so many tokens is done.
+fn passed(tokens: usize) -> Result<(), SqlError> {
+    crate::work::step(tokens.saturating_mul(TOKEN_UNITS))
 }
 
 /// Parses a text of any number of statements; empty ones are left out.

@@ -301,6 +301,7 @@ impl Cursor {
 /// All tokens of a text, white space and comments among them.
 pub(super) fn tokens(text: &str) -> Result<Vec<TokenWithSpan>, Unread> {
     let misread = misread(text)?;
+    crate::work::step(text.len()).map_err(Unread::Ended)?;
     let mut all = Vec::new();
     if misread.is_empty() {
         Tokenizer::new(&PostgreSqlDialect {}, text).tokenize_with_location_into_buf(&mut all).map_err(Unread::Text)?;

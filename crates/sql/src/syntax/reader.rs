@@ -258,8 +258,10 @@ impl<'a> Reader<'a> {
         let end = tokens.len();
         let spans: Vec<Location> = tokens.iter().map(|t| t.span.start).collect();
         let mend = distinct_from::is_in(&tokens);
+        super::passed(end)?;
         let (mut statement, used) = self.library_on(tokens, |p| p.parse_statement())?;
         if mend {
+            super::passed(end)?;
             distinct_from::mend(&mut statement);
         }
         if used < end {

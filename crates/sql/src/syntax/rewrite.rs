@@ -26,10 +26,14 @@ pub(super) fn query_or_dml(r: &mut Reader) -> Result<Command, SqlError> {
     let start = r.at;
     let text: Arc<str> = r.lexed.slice(r.rest()).into();
     let mut found = Found::default();
-    let (tokens, symmetric) = reshape::apply(rewrite(r, &mut found)?);
+    let rewritten = rewrite(r, &mut found)?;
+    super::passed(rewritten.len())?;
+    let (tokens, symmetric) = reshape::apply(rewritten);
+    super::passed(tokens.len())?;
     r.at = start;
     let mut statement = r.library_statement(tokens)?;
     if symmetric {
+        super::passed(r.at - start)?;
         reshape::mend(&mut statement);
     }
     let allowed =

@@ -157,3 +157,20 @@ fn whoever_is_cancelled_while_it_is_bound_ends_at_the_next_look() {
         assert!(pace.steps() - parsed <= STEPS_PER_LOOK as u64, "{shown}: {} steps of binding", pace.steps() - parsed);
     }
 }
+
+/// Each pass over the rows of a long VALUES, or the tokens of a long text, is counted: binding, finding the common type, casting.
+#[test]
+fn each_pass_over_many_rows_looks() {
+    let world = world();
+    let rows = 3_000;
+    let taken = steps(&world, &format!("VALUES (1.5){}", ", (1)".repeat(rows - 1)));
+    assert!(taken >= 3 * rows as u64, "{taken} steps for {rows} rows");
+    let text = format!("VALUES (1, 2){}", ", (1, 2)".repeat(100_000));
+    let kv: Arc<dyn Kv> = world.kv.clone();
+    let _loan = Limits::new(Patience::default(), kv).lend(Arc::new(MemoryBudget::new(MEMORY_BYTES)));
+    let before = sql::work::looks();
+    stack::roomy(|| parse(&text)).unwrap();
+    let looks = sql::work::looks() - before;
+    // 600,000 tokens: so many looks for each of seven passes, and those of the grammar.
+    assert!(looks >= 7 * 9 + 300, "{looks} looks");
+}
