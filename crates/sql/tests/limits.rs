@@ -256,6 +256,8 @@ const ENDLESS: &[&str] = &[
     "select to_date(repeat('1 ', 2000000), repeat('MS ', 2000000))",
     "select regexp_match('a', repeat('[[:alpha:]]', 1000000) || '[')",
     "select 'a' ~ ('[' || repeat('[:alpha:]', 1000000))",
+    // Passwords: as many rounds as the caller says.
+    "select crypt('a', '$2a$31$abcdefghijklmnopqrstuv')",
     // Sets: each element with each.
     "select array_agg(i) @> array_agg(-i - 1) from generate_series(0, 100000) i",
     "select array_agg(i) @> array_agg(100000 - i) from generate_series(0, 100000) i",

@@ -17,12 +17,13 @@ pub struct Available {
     pub comment: &'static str,
 }
 
-/// All of them. Of `pgcrypto` there are `digest`, `hmac`, `gen_random_bytes` and `gen_random_uuid`, of `uuid-ossp` there is `uuid_generate_v4`.
+/// All of them. Of `pgcrypto` there are `digest`, `hmac`, `crypt` and `gen_salt` (bcrypt and MD5), `gen_random_bytes` and
+/// `gen_random_uuid`, of `uuid-ossp` there is `uuid_generate_v4`.
 pub const AVAILABLE: &[Available] = &[
     Available {
         name: "pgcrypto",
         version: "1.3",
-        comment: "cryptographic functions (of them: digest, hmac, gen_random_bytes, gen_random_uuid)",
+        comment: "cryptographic functions (of them: digest, hmac, crypt, gen_salt, gen_random_bytes, gen_random_uuid)",
     },
     Available {
         name: "uuid-ossp",

@@ -100,8 +100,6 @@ pub(super) fn fill(bytes: &mut [u8]) -> Result<(), SqlError> {
 
 /// Functions of pgcrypto that are not here.
 const MISSING: &[&str] = &[
-    "crypt",
-    "gen_salt",
     "encrypt",
     "decrypt",
     "encrypt_iv",
@@ -124,6 +122,6 @@ const MISSING: &[&str] = &[
 pub(crate) fn missing(name: &str) -> Option<SqlError> {
     MISSING.contains(&name).then(|| {
         SqlError::unsupported(format!("function {name} of the extension pgcrypto"))
-            .hint("Of pgcrypto there are digest, hmac, gen_random_bytes and gen_random_uuid. Hash passwords in the application.")
+            .hint("Of pgcrypto there are digest, hmac, crypt, gen_salt, gen_random_bytes and gen_random_uuid.")
     })
 }

@@ -9,6 +9,7 @@ pub(crate) mod digest;
 mod json;
 mod math;
 mod number_format;
+mod password;
 pub(crate) mod regexp;
 mod session;
 mod string;
@@ -26,6 +27,7 @@ pub(super) static TABLES: &[&[Function]] = &[
     regexp::TABLE,
     string_format::TABLE,
     digest::TABLE,
+    password::TABLE,
     math::TABLE,
     math::OPERATORS,
     date::TABLE,
