@@ -117,6 +117,7 @@ impl Run<'_> {
             return Err(contains_nulls(&table, &column.name));
         }
         table.columns.push(column);
+        self.settle_generated(&mut table)?;
         check_generated(&table)?;
         if drawn && !empty {
             self.fill_new_column(&old, &mut table)?;

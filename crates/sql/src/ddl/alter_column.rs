@@ -40,7 +40,10 @@ impl Run<'_> {
                 }
                 table.columns[at].default = match text.eq_ignore_ascii_case("NULL") {
                     true => None,
-                    false => Some(self.settle_sequences(text.clone())?),
+                    false => {
+                        let text = self.settle_sequences(text.clone())?;
+                        Some(self.settle_times(text, None, &table.columns[at].ty)?)
+                    }
                 };
                 self.put_table(table.clone())?;
                 Target::new(&table, &self.plan_context()).map(|_| ())

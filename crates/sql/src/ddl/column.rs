@@ -49,7 +49,8 @@ impl Run<'_> {
         let mut sequence = declared.serial.then(SequenceOptions::default);
         apply(&mut column, def, &mut sequence)?;
         refuse_two_values(&table.name, &column)?;
-        column.default = column.default.map(|text| self.settle_sequences(text)).transpose()?;
+        let settled = |text| self.settle_times(self.settle_sequences(text)?, None, &column.ty);
+        column.default = column.default.take().map(settled).transpose()?;
         table.next_column += 1;
         Ok(Defined { column, sequence, serial: declared.serial })
     }
@@ -181,6 +182,19 @@ fn refuse_two_values(table: &str, column: &Column) -> Result<(), SqlError> {
         SqlState::SYNTAX_ERROR,
         format!("both {other} and generation expression specified for column \"{}\" of table \"{table}\"", column.name),
     ))
+}
+
+impl Run<'_> {
+    /// Puts the times in the expressions of generated columns into one form.
+    pub(super) fn settle_generated(&self, table: &mut Table) -> Result<(), SqlError> {
+        for at in 0..table.columns.len() {
+            if let Some(text) = table.columns[at].generated.take() {
+                let ty = table.columns[at].ty.clone();
+                table.columns[at].generated = Some(self.settle_times(text, Some(table), &ty)?);
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Checks the expressions of a table's generated columns.

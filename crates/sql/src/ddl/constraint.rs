@@ -8,7 +8,7 @@ use crate::exec::formula::Formulas;
 use crate::exec::index::EXPRESSION_REFUSAL;
 use crate::exec::target::Target;
 use crate::syntax::{IndexKey, IndexValue, TableConstraint, TableConstraintKind as Kind};
-use crate::types::Value;
+use crate::types::{SqlType, Value};
 use crate::{SqlError, SqlState};
 
 impl Run<'_> {
@@ -141,7 +141,8 @@ impl Run<'_> {
             }
         };
         refuse_rows(text, "check constraint")?;
-        Ok(Check { name, expression: text.to_string() })
+        let expression = self.settle_times(text.to_string(), Some(table), &SqlType::Bool)?;
+        Ok(Check { name, expression })
     }
 
     /// Looks at every row: does the check hold?

@@ -60,6 +60,7 @@ impl Run<'_> {
             self.own_sequence(&schema, &table, &mut defined)?;
             table.columns.push(defined.column);
         }
+        self.settle_generated(&mut table)?;
         check_generated(&table)?;
         let mut constraints = Vec::new();
         for def in &create.columns {

@@ -5,7 +5,7 @@ use super::column::sequence_literal;
 use super::run::undefined;
 use crate::catalog::{Table, snapshot};
 use crate::exec::evaluate;
-use crate::expr::{self, BindContext, Expr, Parameters, Scope, assign};
+use crate::expr::{self, BindContext, Expr, Parameters, Scope, assign, literals};
 use crate::identifier::split_name;
 use crate::plan::PlanContext;
 use crate::plan::scope::parse;
@@ -36,6 +36,19 @@ impl Run<'_> {
         let context = self.plan_context();
         let bound = bind(text, &Scope::new(), column, ty, &context)?;
         evaluate::value(&bound, &[], &self.statement)
+    }
+
+    /// The text of an expression over a table's columns (or over none), with its times in one form: it means the same under every
+    /// `DateStyle` and time zone.
+    pub(super) fn settle_times(&self, text: String, table: Option<&Table>, ty: &SqlType) -> Result<String, SqlError> {
+        let mut expr = parse(&text)?;
+        let mut scope = Scope::new();
+        if let Some(table) = table {
+            scope.add_relation(None, &table.name, table.columns.iter().map(|c| (c.name.as_str(), &c.ty)));
+        }
+        let context = self.plan_context();
+        let changed = literals::settle(&mut expr, |expr| bind_tree(expr, &scope, "", ty, &context).map(drop));
+        Ok(if changed { expr.to_string() } else { text })
     }
 
     /// The text of a default with the sequences in it named in full: it means them under every search path.
@@ -106,10 +119,24 @@ impl Run<'_> {
 }
 
 fn bind(text: &str, scope: &Scope, column: &str, ty: &SqlType, context: &PlanContext) -> Result<Expr, SqlError> {
+    bind_tree(&parse(text)?, scope, column, ty, context)
+}
+
+/// Binds a tree; one of a type that is not known stays of its own.
+fn bind_tree(
+    tree: &ast::Expr,
+    scope: &Scope,
+    column: &str,
+    ty: &SqlType,
+    context: &PlanContext,
+) -> Result<Expr, SqlError> {
     let bind_context =
         BindContext { settings: &context.settings, catalog: Some(context.catalog.as_ref()), pace: &context.pace };
     let mut none = Parameters::none();
-    let bound = expr::bind(&parse(text)?, scope, &mut none, &bind_context).map_err(expr::BindError::into_sql)?;
+    let bound = expr::bind(tree, scope, &mut none, &bind_context).map_err(expr::BindError::into_sql)?;
+    if *ty == SqlType::Unknown {
+        return Ok(bound);
+    }
     assign(bound, column, ty, &mut none, &bind_context)
 }
 

@@ -7,7 +7,8 @@ use crate::catalog::{Index, Schema, Table, key_names};
 use crate::exec::formula::Formulas;
 use crate::exec::index::PREDICATE_REFUSAL;
 use crate::exec::target::Target;
-use crate::syntax::{CreateIndex, IndexKey};
+use crate::syntax::{CreateIndex, IndexKey, IndexValue};
+use crate::types::SqlType;
 use crate::{SqlError, SqlState};
 
 impl Run<'_> {
@@ -41,12 +42,19 @@ impl Run<'_> {
         table: &mut Table,
         create: &CreateIndex,
     ) -> Result<(), SqlError> {
-        let predicate = create.predicate.clone();
+        let settled = |text: &String, ty: &SqlType| self.settle_times(text.clone(), Some(table), ty);
+        let predicate = create.predicate.as_ref().map(|text| settled(text, &SqlType::Bool)).transpose()?;
+        let mut keys = create.keys.clone();
+        for key in &mut keys {
+            if let IndexValue::Expression(text, _) = &mut key.value {
+                *text = settled(text, &SqlType::Unknown)?;
+            }
+        }
         if let Some(text) = &predicate {
             refuse_rows(text, "index predicate")?;
             Formulas::new(table).condition(text, PREDICATE_REFUSAL)?;
         }
-        let columns = index_columns(table, &create.keys, false)?;
+        let columns = index_columns(table, &keys, false)?;
         let include = included_columns(table, &create.include, false)?;
         let name = match &create.name {
             Some(name) => {

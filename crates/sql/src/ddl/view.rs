@@ -4,6 +4,7 @@ use super::Run;
 use super::run::wrong_kind;
 use crate::catalog::{Oid, Relation, View, snapshot};
 use crate::engine::recursion;
+use crate::expr::literals;
 use crate::identifier::{fold, is_bare, quote_qualified};
 use crate::plan;
 use crate::syntax::{Command, Name, Planned};
@@ -42,6 +43,8 @@ impl Run<'_> {
         }
         let mut statement = query.statement.clone();
         let reads = self.qualify(&mut statement)?;
+        let context = self.plan_context();
+        literals::settle(&mut statement, |statement| plan::prepare(statement, text, &context).map(drop));
         let plan = plan::prepare(&statement, text, &self.plan_context())?;
         if !plan.parameters().is_empty() {
             return Err(SqlError::new(SqlState::UNDEFINED_PARAMETER, "there is no parameter $1"));

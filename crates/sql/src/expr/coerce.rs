@@ -90,6 +90,7 @@ fn literal(text: &str, to: &SqlType, explicit: bool, context: &BindContext<'_>) 
         to: to.clone(),
         explicit,
     };
+    super::literals::note(text, to, context.settings);
     let depends = match to {
         SqlType::Date | SqlType::Time(_) | SqlType::Timestamp(_) => crate::types::is_special_time(text),
         SqlType::Timestamptz(_) => {

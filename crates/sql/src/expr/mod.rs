@@ -26,6 +26,7 @@ mod eval;
 mod fold;
 pub mod function;
 mod functions;
+pub(crate) mod literals;
 mod naming;
 mod parameters;
 mod pattern;

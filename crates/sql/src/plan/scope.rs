@@ -12,9 +12,11 @@ use sqlparser::ast;
 pub fn checks(table: &Table, context: &PlanContext) -> Result<Vec<(String, Expr)>, SqlError> {
     let mut scope = Scope::new();
     scope.add_relation(None, &table.name, table.columns.iter().map(|column| (column.name.as_str(), &column.ty)));
-    table
-        .checks
-        .iter()
+    // The first by name that is violated is told, as in PostgreSQL.
+    let mut checks: Vec<_> = table.checks.iter().collect();
+    checks.sort_by(|a, b| a.name.cmp(&b.name));
+    checks
+        .into_iter()
         .map(|check| {
             let condition = parse(&check.expression)?;
             let context = bind_context(context);
