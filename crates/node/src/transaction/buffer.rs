@@ -149,6 +149,14 @@ impl<'a> Iterator for Range<'a> {
     }
 }
 
+/// Where a savepoint stands.
+#[derive(Clone, Copy, Debug)]
+struct Mark {
+    undo: usize,
+    bytes: usize,
+    set: usize,
+}
+
 /// Buffered writes in key order, with marks to go back to.
 #[derive(Debug, Default)]
 pub(super) struct Buffer {
@@ -157,7 +165,7 @@ pub(super) struct Buffer {
     /// What each part's keys begin with.
     indexes: Vec<Bytes>,
     undo: Vec<(Bytes, Option<Pending>)>,
-    marks: Vec<usize>,
+    marks: Vec<Mark>,
     bytes: usize,
     set: usize,
 }
@@ -170,7 +178,7 @@ impl Buffer {
     pub fn deletes_most(&self) -> bool {
         2 * self.parts.iter().map(Part::deletes).sum::<usize>() > self.parts.iter().map(Part::len).sum()
     }
-    /// What was buffered so far, also what a rollback to a savepoint took back.
+    /// What was buffered so far. A key that is written twice counts twice; what a rollback to a savepoint took back does not.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
@@ -221,14 +229,14 @@ impl Buffer {
     }
 
     pub fn savepoint(&mut self) -> u32 {
-        self.marks.push(self.undo.len());
+        self.marks.push(Mark { undo: self.undo.len(), bytes: self.bytes, set: self.set });
         (self.marks.len() - 1) as u32
     }
 
     /// Goes back to a mark and forgets the later ones. An unknown mark changes nothing.
     pub fn rollback_to(&mut self, mark: u32) {
         let Some(keep) = self.marks.get(mark as usize).copied() else { return };
-        while self.undo.len() > keep {
+        while self.undo.len() > keep.undo {
             let Some((key, before)) = self.undo.pop() else { break };
             let part = self.part_of(&key);
             match before {
@@ -236,6 +244,7 @@ impl Buffer {
                 None => part.remove(&key),
             }
         }
+        (self.bytes, self.set) = (keep.bytes, keep.set);
         self.marks.truncate(mark as usize + 1);
     }
 
@@ -281,6 +290,26 @@ mod tests {
         }
         let deleted = model.values().filter(|(value, _)| value.is_none()).count();
         assert_eq!(buffer.deletes_most(), 2 * deleted > model.len());
+    }
+
+    /// A statement that is repeated from a savepoint writes the same again.
+    #[test]
+    fn what_is_taken_back_does_not_count() {
+        let mut buffer = Buffer::default();
+        let write = |buffer: &mut Buffer, key: &'static [u8]| {
+            buffer.set(Bytes::from_static(key), Some(Bytes::from_static(&[0; 100])), Timestamp::MIN).unwrap();
+        };
+        write(&mut buffer, b"before");
+        let mark = buffer.savepoint();
+        let before = (buffer.bytes(), buffer.held_bytes());
+        let mut once = None;
+        for _ in 0..10 {
+            buffer.rollback_to(mark);
+            assert_eq!((buffer.bytes(), buffer.held_bytes()), before);
+            write(&mut buffer, b"again");
+            write(&mut buffer, b"before");
+            assert_eq!(*once.get_or_insert(buffer.bytes()), buffer.bytes());
+        }
     }
 
     #[test]

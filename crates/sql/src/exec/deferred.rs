@@ -66,12 +66,20 @@ impl Deferred {
         Deferred(Mutex::new(State { all: true, ..State::default() }))
     }
 
-    /// All parts are done: what is still broken must be deferred by the transaction.
+    /// All parts are done: what is still broken of the first `count` must be deferred by the transaction.
     ///
     /// # Errors
     /// 23503 for the first that is not.
-    pub fn settle(&self, transaction: &Deferred, context: &Arc<StatementContext>) -> Result<(), SqlError> {
-        for held in std::mem::take(&mut self.0.lock().held) {
+    pub fn settle(
+        &self,
+        count: usize,
+        transaction: &Deferred,
+        context: &Arc<StatementContext>,
+    ) -> Result<(), SqlError> {
+        let mut all = std::mem::take(&mut self.0.lock().held);
+        let rest = all.split_off(count.min(all.len()));
+        self.0.lock().held = rest;
+        for held in all {
             context.check()?;
             if held.is_broken(context)? {
                 if !transaction.defers(held.constraint, held.deferral) {

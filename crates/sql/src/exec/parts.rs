@@ -10,9 +10,16 @@
 //! **Invariants.**
 //! 1. [`StatementContext::reads`] answers as if nothing had been written since the statement began.
 //! 2. A row that a part has written is left alone by all others ([`StatementContext::is_written`]).
-//! 3. Foreign keys are asked when all parts are done: a part may refer to what a later one inserts.
+//! 3. Foreign keys are asked when all parts are done: a part may refer to what a later one inserts. What they do to other rows
+//!    ([`Action`]) they do then, too: those rows are what the parts have left of them.
+//!
+//! **Caveat.** A reference that finds its row when its part ends is not asked again where a later part deletes that row and says CASCADE: it goes
+//! along, where PostgreSQL refuses.
 
+use super::deferred::Deferred;
 use super::sort::{Reserved, row_bytes};
+use super::target::Target;
+use super::writer::Writer;
 use crate::SqlError;
 use crate::context::{MemoryBudget, StatementContext};
 use crate::transaction::{
@@ -34,6 +41,19 @@ pub struct Parts {
     /// Memory of those rows.
     reserved: Mutex<Reserved>,
     before: Option<Before>,
+    /// What is left to do to rows that point at written ones.
+    actions: Mutex<Vec<Action>>,
+}
+
+/// A row that went or changed its key, and what pointed at it.
+pub(super) struct Action {
+    pub(super) target: Arc<Target>,
+    /// Which of the keys that point at the table.
+    pub(super) key: usize,
+    pub(super) old: Row,
+    pub(super) new: Option<Row>,
+    /// Broken references that were met before: they are asked first.
+    pub(super) held: usize,
 }
 
 struct Before {
@@ -47,7 +67,7 @@ impl Parts {
         let rows = Mutex::new(vec![Arc::default(); count]);
         let reserved = Mutex::new(Reserved::new(&context.memory));
         if !writes {
-            return (Parts { rows, reserved, before: None }, context.txn.clone());
+            return (Parts { rows, reserved, before: None, actions: Mutex::default() }, context.txn.clone());
         }
         let images = Arc::<Mutex<Images>>::default();
         let view = |before| {
@@ -55,7 +75,7 @@ impl Parts {
             TxnRef::new(Box::new(View { inner, images, before, memory }))
         };
         let (reads, writer) = (view(true), view(false));
-        (Parts { rows, reserved, before: Some(Before { reads, images }) }, writer)
+        (Parts { rows, reserved, before: Some(Before { reads, images }), actions: Mutex::default() }, writer)
     }
 
     /// Takes the rows of a part.
@@ -66,6 +86,40 @@ impl Parts {
         self.reserved.lock().take(rows.iter().map(|row| row_bytes(row)).sum())?;
         self.rows.lock()[part] = Arc::new(rows);
         Ok(())
+    }
+
+    /// Keeps what a foreign key has to do until all parts are done.
+    ///
+    /// # Errors
+    /// 53200 beyond the statement's memory.
+    pub(super) fn queue(&self, action: Action) -> Result<(), SqlError> {
+        self.reserved.lock().take(row_bytes(&action.old) + action.new.as_deref().map_or(0, row_bytes))?;
+        self.actions.lock().push(action);
+        Ok(())
+    }
+
+    /// Whether parts of the statement write.
+    pub(super) fn writes(&self) -> bool {
+        self.before.is_some()
+    }
+
+    /// All parts are done: does what foreign keys say about the rows that point at those written, and asks the broken references that were
+    /// met before. `context`: the statement's own, in which nothing
+    /// is put back.
+    ///
+    /// # Errors
+    /// Those of the writes.
+    pub fn act(&self, held: &Deferred, context: &Arc<StatementContext>) -> Result<(), SqlError> {
+        let actions = std::mem::take(&mut *self.actions.lock());
+        let mut writer = Writer::new(context);
+        let mut settled = 0;
+        for Action { target, key, old, new, held: before } in actions {
+            context.check()?;
+            held.settle(before - settled, &context.deferred, context)?;
+            settled = before;
+            writer.follow(&target, key, &old, new.as_deref())?;
+        }
+        writer.finish()
     }
 
     /// The rows of a part that has run.

@@ -2,8 +2,10 @@
 //! must hold when the statement ends.
 
 use super::evaluate;
+use super::parts::Action;
 use super::path::{Fit, fit};
 use super::references::{Inbound, child_keys};
+use super::sort::{Reserved, row_bytes};
 use super::span::Keys;
 use super::target::Target;
 use super::write::{self, Old, RowImage, Touch};
@@ -15,6 +17,7 @@ use crate::types::{Row, Value};
 use crate::{SqlError, SqlState};
 use bytes::Bytes;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 /// How deep referential actions follow each other.
@@ -32,6 +35,8 @@ pub struct Writer<'a> {
     /// Tables that referential actions reached.
     related: BTreeMap<Oid, Arc<Target>>,
     depth: usize,
+    /// Memory of what waits for the end.
+    reserved: Reserved,
 }
 
 struct Reference {
@@ -49,7 +54,14 @@ struct Gone {
 impl<'a> Writer<'a> {
     /// For a statement.
     pub fn new(context: &'a Arc<StatementContext>) -> Self {
-        Writer { context, parents: BTreeMap::new(), gone: Vec::new(), related: BTreeMap::new(), depth: 0 }
+        Writer {
+            context,
+            parents: BTreeMap::new(),
+            gone: Vec::new(),
+            related: BTreeMap::new(),
+            depth: 0,
+            reserved: Reserved::new(&context.memory),
+        }
     }
 
     /// A row id for a table without a primary key; 0 for others.
@@ -96,11 +108,11 @@ impl<'a> Writer<'a> {
                 continue;
             }
             let Some(key) = outbound.key(&target.access, row, &self.context.settings)? else { continue };
-            self.parents.entry((key, outbound.id)).or_insert_with(|| {
-                let mut kept = vec![Value::Null; row.len()];
-                outbound.slots.iter().for_each(|&slot| kept[slot] = row[slot].clone());
-                Reference { target: target.clone(), key: i, row: kept }
-            });
+            let Entry::Vacant(entry) = self.parents.entry((key, outbound.id)) else { continue };
+            let mut kept = vec![Value::Null; row.len()];
+            outbound.slots.iter().for_each(|&slot| kept[slot] = row[slot].clone());
+            self.reserved.take(entry.key().0.len() + row_bytes(&kept) + size_of::<Reference>())?;
+            entry.insert(Reference { target: target.clone(), key: i, row: kept });
         }
         Ok(())
     }
@@ -191,7 +203,7 @@ impl<'a> Writer<'a> {
     }
 
     /// Does what a foreign key says about the rows that point at a row that went (`new` is `None`) or changed.
-    fn follow(
+    pub(super) fn follow(
         &mut self,
         target: &Arc<Target>,
         key: usize,
@@ -204,10 +216,14 @@ impl<'a> Writer<'a> {
         match action {
             ReferentialAction::Restrict => return Ok(()),
             ReferentialAction::NoAction => {
-                self.gone.push(Gone { target: target.clone(), key, values });
-                return Ok(());
+                return self.keep_gone(target, key, values);
             }
             ReferentialAction::Cascade | ReferentialAction::SetNull | ReferentialAction::SetDefault => {}
+        }
+        if let Some(parts) = self.context.parts.as_ref().filter(|parts| parts.writes()) {
+            let (old, new) = (old.to_vec(), new.map(<[Value]>::to_vec));
+            let held = self.context.deferred.len();
+            return parts.queue(Action { target: target.clone(), key, old, new, held });
         }
         if self.depth >= CASCADE_DEPTH_MAX {
             return Err(SqlError::new(
@@ -251,8 +267,14 @@ impl<'a> Writer<'a> {
         self.depth -= 1;
         if action == ReferentialAction::SetDefault {
             // A row whose default is what it held still points at what went.
-            self.gone.push(Gone { target: target.clone(), key, values });
+            self.keep_gone(target, key, values)?;
         }
+        Ok(())
+    }
+
+    fn keep_gone(&mut self, target: &Arc<Target>, key: usize, values: Row) -> Result<(), SqlError> {
+        self.reserved.take(row_bytes(&values) + size_of::<Gone>())?;
+        self.gone.push(Gone { target: target.clone(), key, values });
         Ok(())
     }
 

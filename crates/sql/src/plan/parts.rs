@@ -372,7 +372,8 @@ impl Plan for PartsPlan {
         for &part in &self.after {
             parts.give(part, self.run(part, &inner)?)?;
         }
-        inner.deferred.settle(&context.deferred, context)?;
+        parts.act(&inner.deferred, context)?;
+        inner.deferred.settle(usize::MAX, &context.deferred, context)?;
         let (tag, rows) = done;
         Ok(Execution::Done { tag, rows })
     }

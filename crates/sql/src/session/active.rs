@@ -28,6 +28,8 @@ pub(super) struct Active {
     pub(super) statements: u64,
     /// None of them has read or written: the next one may begin at the present (decision 92).
     pub(super) untouched: bool,
+    /// The snapshot as it was when `snapshot_us` was taken: locks may move it up.
+    pub(super) snapshot: Timestamp,
     /// Settings to go back to.
     pub(super) settings: Option<Box<(Settings, Option<Settings>)>>,
     /// Indexes that are being loaded outside it, to become visible with it.
@@ -83,6 +85,7 @@ impl Session {
                 self.db.catalog.current(t, Some(&known))
             })?;
             active.snapshot_us = self.db.kv.monotonic_us();
+            active.snapshot = active.txn.with(|t| t.snapshot());
             self.backend.sees(Some((active.txn.with(|t| t.snapshot()), active.snapshot_us)));
             if catalog.version() != known.version() {
                 let view = Arc::new(View::new(catalog, self.database.clone(), &self.settings.eval.search_path));
@@ -118,6 +121,7 @@ impl Session {
         };
         let beginning = (options.isolation == Isolation::ReadCommitted && as_of.is_none()).then(|| txn.savepoint());
         Ok(Active {
+            snapshot: txn.snapshot(),
             txn: TxnRef::new(txn),
             view,
             isolation: options.isolation,
@@ -148,7 +152,8 @@ impl Session {
             let fresh = self.begin(None)?;
             self.backend.sees(Some((fresh.txn.with(|t| t.snapshot()), fresh.snapshot_us)));
             if let Some(active) = self.active.as_mut() {
-                (active.txn, active.view, active.snapshot_us) = (fresh.txn, fresh.view, fresh.snapshot_us);
+                (active.txn, active.view) = (fresh.txn, fresh.view);
+                (active.snapshot, active.snapshot_us) = (fresh.snapshot, fresh.snapshot_us);
             }
         }
         Ok(())

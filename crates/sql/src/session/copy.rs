@@ -3,7 +3,7 @@
 //! A COPY FROM into a table that its own transaction created or truncated, and that has nothing to look up (no unique key, no
 //! foreign key), is loaded in chunks outside the transaction: see [`crate::ddl`]'s `load`. All else goes through the transaction.
 
-use super::portal::PortalState;
+use super::portal::{Buffered, PortalState};
 use super::prepared::Prepared;
 use super::run::{How, Outcome, next_rows};
 use super::{Block, Session};
@@ -126,7 +126,7 @@ impl Session {
         let context = self.statement_context(Vec::new())?;
         let mut state = match plan.execute(&context)? {
             Execution::Rows(rows) => PortalState::Running(rows, 0),
-            Execution::Done { rows, .. } => PortalState::Buffered(rows.into(), 0, None),
+            Execution::Done { rows, .. } => PortalState::Buffered(Buffered::new(rows, None, &context.memory)?),
         };
         let binary = format.layout == CopyLayout::Binary;
         out.copy_out(width, binary);
@@ -211,7 +211,8 @@ impl Session {
         let _loan = self.lend_limits();
         copy.progress.task.bytes.add(data.len() as u64);
         stack::roomy(|| {
-            let result = copy.splitter.push(data).and_then(|()| self.take_lines(&mut copy));
+            let result = self.refuse_lost_copy();
+            let result = result.and_then(|()| copy.splitter.push(data)).and_then(|()| self.take_lines(&mut copy));
             self.keep_or_fail(copy, result)
         })
     }
@@ -232,8 +233,13 @@ impl Session {
         }
     }
 
+    /// 72000 where its transaction was rolled back meanwhile.
+    fn refuse_lost_copy(&self) -> Result<(), SqlError> {
+        if self.too_old { Err(super::snapshot::too_old()) } else { Ok(()) }
+    }
+
     /// Loads end with the transaction.
-    fn remember_copy(&mut self, copy: &CopyIn) {
+    pub(super) fn remember_copy(&mut self, copy: &CopyIn) {
         if let (true, Some(indexes), Some(active)) = (copy.announced, &copy.fresh, self.active.as_mut()) {
             active.loads.extend_from_slice(indexes);
         }
@@ -296,7 +302,7 @@ impl Session {
         let Some(mut copy) = self.copy.take() else { return Ok(()) };
         let _loan = self.lend_limits();
         copy.splitter.finish();
-        let result = self.finish_copy(&mut copy);
+        let result = self.refuse_lost_copy().and_then(|()| self.finish_copy(&mut copy));
         let count = copy.count;
         self.remember_copy(&copy);
         let commit = copy.commit;

@@ -1,6 +1,6 @@
 //! PREPARE, EXECUTE, DEALLOCATE; DECLARE, FETCH, MOVE, CLOSE.
 
-use super::portal::{Portal, PortalState};
+use super::portal::{Buffered, Portal, PortalState};
 use super::prepared::{Prepared, Statement};
 use super::run::{How, Outcome, next_rows};
 use super::scroll::{Moved, Scroll, only_forward};
@@ -250,10 +250,7 @@ impl Session {
                 }
             });
         }
-        let taken = match &cursor.state {
-            PortalState::Running(_, taken) | PortalState::Buffered(_, taken, _) => *taken,
-            _ => 0,
-        };
+        let taken = cursor.state.taken();
         let (mut pass, wanted) = only_forward(movement, taken, skip)?;
         let mut left = wanted.unwrap_or(u64::MAX);
         let mut sent = 0;
@@ -294,7 +291,7 @@ impl Session {
             Execution::Done { rows, .. } if cursor.scroll => {
                 PortalState::Scroll(Box::new(Scroll::new(None, rows, memory)))
             }
-            Execution::Done { rows, .. } => PortalState::Buffered(rows.into(), 0, None),
+            Execution::Done { rows, .. } => PortalState::Buffered(Buffered::new(rows, None, memory)?),
         };
         cursor.plan = Some(plan);
         if let Some(active) = self.active.as_mut() {
@@ -314,17 +311,17 @@ impl Session {
                 if let PortalState::Scroll(scroll) = &mut portal.state {
                     return scroll.read_all();
                 }
-                let mut all = std::collections::VecDeque::new();
+                let taken = portal.state.taken();
+                let mut all = Buffered::new(Vec::new(), None, &budget)?;
                 loop {
                     let rows = next_rows(&mut portal.state, PULL_ROWS)?;
                     if rows.is_empty() {
                         break;
                     }
-                    // An estimate: the values themselves and their heads.
-                    budget.take(rows.iter().map(|r| r.len() * std::mem::size_of::<Value>() * 2).sum())?;
-                    all.extend(rows);
+                    all.add(rows)?;
                 }
-                portal.state = PortalState::Buffered(all, 0, None);
+                all.taken = taken;
+                portal.state = PortalState::Buffered(all);
                 Ok(())
             });
         }

@@ -306,7 +306,7 @@ impl Session {
             Block::Open | Block::Released => SessionState::IdleInTransaction,
             Block::Failed => SessionState::IdleInFailedTransaction,
         };
-        // Locks may have moved it up.
+        self.follow_snapshot();
         let seen = self.active.as_ref().map(|active| (active.txn.with(|t| t.snapshot()), active.snapshot_us));
         self.backend.sees(seen);
         self.backend.waits(state, self.db.kv.now_us() - PG_EPOCH_US, self.block_began_us);

@@ -2,6 +2,8 @@
 
 use super::prepared::Prepared;
 use super::scroll::Scroll;
+use crate::context::MemoryBudget;
+use crate::exec::sort::{Reserved, row_bytes};
 use crate::output::Field;
 use crate::plan::{Plan, RowSource};
 use crate::types::{Row, Value};
@@ -38,12 +40,62 @@ pub(super) enum PortalState {
     Ready,
     /// Rows are being pulled; so many have left.
     Running(Box<dyn RowSource>, u64),
-    /// Rows are all there; so many have left, and the tag at the end, if it is not `SELECT n`.
-    Buffered(VecDeque<Row>, u64, Option<String>),
+    /// Rows are all there.
+    Buffered(Buffered),
     /// A cursor that goes both ways.
     Scroll(Box<Scroll>),
     /// At its end.
     Done,
+}
+
+/// Rows that are all there, and their memory.
+pub(super) struct Buffered {
+    rows: VecDeque<Row>,
+    /// So many have left.
+    pub(super) taken: u64,
+    /// The tag at the end, if it is not `SELECT n`.
+    pub(super) tag: Option<String>,
+    reserved: Reserved,
+}
+
+impl Buffered {
+    /// # Errors
+    /// 53200 beyond the memory.
+    pub(super) fn new(rows: Vec<Row>, tag: Option<String>, memory: &Arc<MemoryBudget>) -> Result<Self, SqlError> {
+        let mut buffered = Buffered { rows: VecDeque::new(), taken: 0, tag, reserved: Reserved::new(memory) };
+        buffered.add(rows)?;
+        Ok(buffered)
+    }
+
+    /// # Errors
+    /// 53200 beyond the memory.
+    pub(super) fn add(&mut self, rows: Vec<Row>) -> Result<(), SqlError> {
+        self.reserved.take(rows.iter().map(|row| row_bytes(row)).sum())?;
+        if self.rows.is_empty() {
+            self.rows = rows.into();
+        } else {
+            self.rows.extend(rows);
+        }
+        Ok(())
+    }
+
+    /// Further rows, at most so many. Their memory goes back with the rest: they are on their way out.
+    pub(super) fn next(&mut self, wanted: usize) -> Vec<Row> {
+        let rows: Vec<Row> = self.rows.drain(..wanted.min(self.rows.len())).collect();
+        self.taken += rows.len() as u64;
+        rows
+    }
+}
+
+impl PortalState {
+    /// How many rows have left.
+    pub(super) fn taken(&self) -> u64 {
+        match self {
+            PortalState::Running(_, taken) => *taken,
+            PortalState::Buffered(buffered) => buffered.taken,
+            PortalState::Ready | PortalState::Scroll(_) | PortalState::Done => 0,
+        }
+    }
 }
 
 impl Portal {

@@ -1,6 +1,6 @@
 //! Runs one statement: plans it, pulls its rows, commits if the transaction is its own, and tries again if it may.
 
-use super::portal::{Portal, PortalState};
+use super::portal::{Buffered, Portal, PortalState};
 use super::prepared::Prepared;
 use super::startup::Executed;
 use super::{Block, STATEMENT_ATTEMPTS_MAX, Session};
@@ -12,7 +12,6 @@ use crate::transaction::Isolation;
 use crate::{SqlError, SqlState, work};
 use clock::Timestamp;
 use sqlparser::ast::{LockType, Query, SetExpr, Statement};
-use std::collections::VecDeque;
 
 /// Rows pulled at once.
 const PULL_ROWS: usize = 256;
@@ -226,7 +225,9 @@ impl Session {
                     portal.state = PortalState::Done;
                     return Ok(Outcome::Tag(tag));
                 }
-                Execution::Done { tag, rows } => portal.state = PortalState::Buffered(rows.into(), 0, Some(tag)),
+                Execution::Done { tag, rows } => {
+                    portal.state = PortalState::Buffered(Buffered::new(rows, Some(tag), &context.memory)?);
+                }
             }
         } else if how.describe {
             out.row_description(portal.fields(), &portal.formats);
@@ -288,8 +289,8 @@ impl Session {
             self.check_interrupt()?;
         }
         Ok(match std::mem::replace(&mut portal.state, PortalState::Done) {
-            PortalState::Buffered(_, _, Some(tag)) => Outcome::Tag(tag),
-            PortalState::Running(_, all) | PortalState::Buffered(_, all, None) => {
+            PortalState::Buffered(Buffered { tag: Some(tag), .. }) => Outcome::Tag(tag),
+            PortalState::Running(_, all) | PortalState::Buffered(Buffered { taken: all, .. }) => {
                 // Each execution of a suspended portal counts its own rows, as in PostgreSQL.
                 Outcome::Selected(if max_rows == 0 { sent.max(all.min(sent)) } else { sent })
             }
@@ -341,17 +342,8 @@ pub(super) fn next_rows(state: &mut PortalState, wanted: usize) -> Result<Vec<cr
             *count += rows.len() as u64;
             Ok(rows)
         }
-        PortalState::Buffered(rows, count, _) => {
-            let rows: Vec<_> = take_front(rows, wanted);
-            *count += rows.len() as u64;
-            Ok(rows)
-        }
+        PortalState::Buffered(buffered) => Ok(buffered.next(wanted)),
         PortalState::Scroll(scroll) => scroll.next(wanted),
         PortalState::Ready | PortalState::Done => Ok(Vec::new()),
     }
-}
-
-fn take_front<T>(rows: &mut VecDeque<T>, wanted: usize) -> Vec<T> {
-    let n = rows.len().min(wanted);
-    rows.drain(..n).collect()
 }

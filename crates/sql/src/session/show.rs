@@ -1,6 +1,6 @@
 //! SHOW.
 
-use super::portal::{Portal, PortalState};
+use super::portal::{Buffered, Portal, PortalState};
 use super::run::{How, Outcome};
 use super::{Session, text_field};
 use crate::SqlError;
@@ -55,7 +55,7 @@ impl Session {
                 out.row_description(&fields, &portal.formats);
             }
             portal.fields = fields;
-            portal.state = PortalState::Buffered(rows.into(), 0, Some(tag.into()));
+            portal.state = PortalState::Buffered(Buffered::new(rows, Some(tag.into()), &self.planning_memory)?);
         }
         self.pull(portal, how.max_rows, out)
     }

@@ -25,10 +25,24 @@ impl Session {
         Some(limit_ms.saturating_mul(1000).saturating_sub(age_us).div_ceil(1000))
     }
 
+    /// A statement is over: its locks may have moved the snapshot up, which is as old as that from here on.
+    pub(super) fn follow_snapshot(&mut self) {
+        let Some(active) = self.active.as_mut().filter(|active| active.as_of.is_none()) else { return };
+        let snapshot = active.txn.with(|t| t.snapshot());
+        if snapshot != active.snapshot {
+            (active.snapshot, active.snapshot_us) = (snapshot, self.db.kv.monotonic_us());
+        }
+    }
+
     /// Rolls the open block's transaction back if its snapshot is too old. Says whether it was.
     pub fn give_up_old_snapshot(&mut self) -> bool {
         let old = self.snapshot_left_ms() == Some(0);
         if old {
+            // What a COPY has loaded goes with it; the COPY itself ends at its next message.
+            if let Some(copy) = self.copy.take() {
+                self.remember_copy(&copy);
+                self.copy = Some(copy);
+            }
             self.drop_active();
             self.block = Block::Failed;
             self.too_old = true;
@@ -39,6 +53,7 @@ impl Session {
 
     /// Before a statement: refuses it where the snapshot is too old; ROLLBACK is welcome.
     pub(super) fn refuse_old_snapshot(&mut self, command: Option<&Command>) -> Result<(), SqlError> {
+        self.follow_snapshot();
         self.give_up_old_snapshot();
         match command {
             Some(Command::Commit { .. }) if self.too_old => {

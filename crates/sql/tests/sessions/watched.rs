@@ -1,0 +1,149 @@
+//! What sessions see of each other, and snapshots that grow old.
+
+use super::{Rows, open, run, session, state_of};
+use sql::transaction::memory::MemoryKv;
+use sql::transaction::{Admin, AdminReply, BeginOptions};
+use sql::{Database, Kv, KvError, Session, Transaction, TransactionStatus};
+use std::sync::{Arc, Mutex};
+
+/// Lets so much of the counter that stands for time pass that a millisecond is over.
+pub(super) fn pass_a_millisecond(db: &Arc<Database>) {
+    let (mut other, began) = (session(db), run(&mut session(db), "SELECT clock_timestamp()"));
+    while run(&mut other, &format!("SELECT clock_timestamp() <= '{}'::timestamptz + interval '2 ms'", began[0]))
+        == ["t"]
+    {
+        run(&mut other, "BEGIN; SELECT 1; ROLLBACK");
+    }
+}
+
+#[test]
+fn an_old_snapshot_ends_its_block() {
+    let db = open(MemoryKv::default());
+    let mut old = session(&db);
+    run(&mut old, "CREATE TABLE t (id int PRIMARY KEY); SET timeball.snapshot_age_max = '1ms'");
+    for (then, left) in [("SELECT 1", "25P02"), ("COMMIT", "00000")] {
+        run(&mut old, "BEGIN; INSERT INTO t VALUES (1)");
+        pass_a_millisecond(&db);
+        assert_eq!(state_of(&mut old, then), "72000", "{then}");
+        // The block of a COMMIT has ended; the other one waits for its end, and says the same again.
+        assert_eq!(state_of(&mut old, "SELECT 1"), if left == "25P02" { "72000" } else { left });
+        run(&mut old, "ROLLBACK");
+        assert_eq!(run(&mut old, "SELECT count(*) FROM t"), ["0"]);
+    }
+    // Whoever serves the session sees to it while nothing comes.
+    run(&mut old, "BEGIN; SELECT * FROM t");
+    assert!(old.snapshot_left_ms().is_some_and(|left| left <= 1) && !old.give_up_old_snapshot());
+    pass_a_millisecond(&db);
+    assert!(old.snapshot_left_ms() == Some(0) && old.give_up_old_snapshot());
+    assert_eq!((old.transaction_status(), old.snapshot_left_ms()), (TransactionStatus::Failed, None));
+    assert_eq!(state_of(&mut old, "COMMIT"), "72000");
+    assert_eq!(old.transaction_status(), TransactionStatus::Idle);
+    // READ COMMITTED takes a new one with each statement; outside a block nothing is held.
+    run(&mut old, "BEGIN ISOLATION LEVEL READ COMMITTED; SELECT 1; SET LOCAL timeball.snapshot_age_max = 0");
+    pass_a_millisecond(&db);
+    run(&mut old, "SELECT 1; COMMIT");
+    pass_a_millisecond(&db);
+    run(&mut old, "SELECT 1");
+}
+
+#[test]
+fn snapshots_are_shown_with_who_holds_them() {
+    let db = open(MemoryKv::default());
+    let (mut one, mut other, mut idle) = (session(&db), session(&db), session(&db));
+    run(&mut idle, "SELECT 1");
+    idle.wait_for_client();
+    let began = "BEGIN ISOLATION LEVEL SERIALIZABLE; SELECT 1";
+    run(&mut one, &format!("SET application_name = 'old one'; {began}"));
+    one.wait_for_client();
+    run(&mut other, began);
+    other.wait_for_client();
+    let held = "SELECT application_name, state, is_oldest, age_ms::int8 >= 0, query FROM timeball_internal.snapshots";
+    let rows = run(&mut other, held);
+    assert_eq!(rows.len(), 2, "{rows:?}");
+    assert!(rows[0].starts_with("old one|idle in transaction|t|t|") && rows[1].starts_with("|active|f|t|"), "{rows:?}");
+    run(&mut one, "COMMIT");
+    one.wait_for_client();
+    assert_eq!(run(&mut other, "SELECT is_oldest FROM timeball_internal.snapshots"), ["t"]);
+}
+
+/// Another session asks whenever a transaction begins beside the statement that it watches.
+struct Watched {
+    kv: MemoryKv,
+    by: Arc<Mutex<Option<Session>>>,
+    seen: Arc<Mutex<Vec<String>>>,
+}
+impl Kv for Watched {
+    fn begin(&self, options: &BeginOptions) -> Result<Box<dyn Transaction>, KvError> {
+        if let Ok(mut by) = self.by.try_lock()
+            && let Some(by) = by.as_mut()
+        {
+            let question = "SELECT relid = 't'::regclass, index_relid > 0, command, phase, tuples_total, tuples_done, blocks_total,
+                (datname, lockers_total, partitions_done) FROM pg_stat_progress_create_index";
+            self.seen.lock().unwrap().extend(run(by, question));
+        }
+        self.kv.begin(options)
+    }
+    fn unique_id(&self) -> u64 {
+        self.kv.unique_id()
+    }
+    fn now_us(&self) -> i64 {
+        self.kv.now_us()
+    }
+    fn admin(&self, request: Admin) -> Result<AdminReply, KvError> {
+        self.kv.admin(request)
+    }
+    fn internal_table(&self, name: &str) -> Option<(Vec<String>, Vec<Vec<Option<String>>>)> {
+        self.kv.internal_table(name)
+    }
+}
+
+#[test]
+fn others_see_how_far_an_index_and_a_copy_are() {
+    const ROWS: usize = 40_000;
+    let (by, seen) = (Arc::new(Mutex::new(None)), Arc::new(Mutex::new(Vec::new())));
+    let db = open(Watched { kv: MemoryKv::new(), by: by.clone(), seen: seen.clone() });
+    let (mut a, mut b) = (session(&db), session(&db));
+    run(&mut a, "CREATE TABLE t (a int, b int)");
+    run(&mut a, "BEGIN; TRUNCATE t");
+    let copies = "SELECT relid = 't'::regclass, datname, command, type, bytes_processed, bytes_total, tuples_processed, tuples_excluded
+        FROM pg_stat_progress_copy";
+    let mut out = Rows::default();
+    a.simple_query("COPY t FROM STDIN", &mut out).expect("copy");
+    let mut bytes = 0;
+    for i in 0..ROWS {
+        let line = format!("{i}\t{}\n", i * 7919 % ROWS);
+        bytes += line.len();
+        a.copy_data(line.as_bytes()).expect("row");
+    }
+    // Whole chunks are written.
+    assert_eq!(run(&mut b, copies), [format!("t|postgres|COPY FROM|PIPE|{bytes}|0|32768|0")]);
+    a.copy_done(&mut out).expect("done");
+    run(&mut a, "COMMIT");
+    assert_eq!(run(&mut b, copies), [] as [String; 0]);
+    *by.lock().unwrap() = Some(b);
+    run(&mut a, "CREATE INDEX t_b ON t (b)");
+    run(&mut a, "ALTER TABLE t ADD PRIMARY KEY (a)");
+    let seen = std::mem::take(&mut *seen.lock().unwrap());
+    for (phase, total, done) in
+        [("scanning table", 0, ROWS), ("loading tuples in tree", ROWS, 32_768), ("scanning table", 0, 16_384)]
+    {
+        let expected = format!("t|t|CREATE INDEX|building index: {phase}|{total}|{done}|0|(postgres,0,0)");
+        assert!(seen.contains(&expected), "{expected} in {seen:#?}");
+    }
+    let mut b = by.lock().unwrap().take().unwrap();
+    assert_eq!(run(&mut b, "SELECT * FROM pg_stat_progress_create_index"), [] as [String; 0]);
+}
+
+#[test]
+fn a_text_is_seen_before_it_is_read() {
+    let db = open(MemoryKv::new());
+    let (mut one, mut two) = (session(&db), session(&db));
+    let seen = |two: &mut Session| {
+        run(two, "SELECT state, query FROM pg_stat_activity WHERE query NOT LIKE '%pg_stat_activity%'")
+    };
+    assert_eq!(state_of(&mut one, "SELEKT broken"), "42601");
+    assert_eq!(seen(&mut two), ["active|SELEKT broken"]);
+    one.wait_for_client();
+    one.parse("p", "SELECT nowhere", &[]).expect_err("there is no such column");
+    assert_eq!(seen(&mut two), ["active|SELECT nowhere"]);
+}
