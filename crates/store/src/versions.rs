@@ -206,6 +206,8 @@ pub struct Versions<E> {
     dropped: Mutex<BTreeMap<u8, u64>>,
     /// The engine was not told so yet, or had no time.
     drop_due: AtomicBool,
+    /// What was logged last, once there is nothing left to be done for it: it is asked for often.
+    settled: Mutex<Option<Threshold>>,
     /// Deletions in the present above the threshold, by class and bucket.
     graves: Mutex<BTreeMap<Bucket, u64>>,
     /// What a full disk made it give up.
@@ -250,6 +252,7 @@ impl<E: Engine> Versions<E> {
             filing: RwLock::new(Arc::new(header.filing)),
             dropped: Mutex::default(),
             drop_due: AtomicBool::new(false),
+            settled: Mutex::default(),
             graves: Mutex::new(header.graves),
             given_up: Mutex::default(),
             buried: AtomicU64::new(header.buried),

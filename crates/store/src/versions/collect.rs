@@ -59,13 +59,17 @@ impl<E: Engine> Versions<E> {
 
     /// Raises the thresholds; gives the common one.
     fn raise(&self, logged: &Threshold) -> Result<Timestamp, StoreError> {
+        let mut settled = self.settled.lock();
+        if settled.as_ref() == Some(logged) {
+            return Ok(self.snapshots.collected());
+        }
         let _writer = self.writer.lock();
         let newest = self.prefixes.read().max_ts;
         let mut filing = Filing::clone(&self.filing.read());
-        let (common, aged) = self.snapshots.raise(|before, oldest| {
+        let (common, aged, held_back) = self.snapshots.raise(|before, oldest| {
             let (after, aged) = filing.turn(before, logged, oldest, newest, self.config.sabotage);
             let common = after.common;
-            (after, (common, aged))
+            (after, (common, aged, oldest < logged.highest()))
         });
         // A full disk may have raised it further; deletions go by what was logged.
         let threshold = logged.common.min(common).max(self.logged());
@@ -79,7 +83,12 @@ impl<E: Engine> Versions<E> {
             }
         }
         let turned = filing != **self.filing.read();
-        if (kept.is_empty() && !turned) || self.engine.unmerged_runs() >= UNMERGED_RUNS_MAX {
+        let done = || (!held_back).then(|| logged.clone());
+        if kept.is_empty() && !turned {
+            *settled = done();
+            return Ok(common);
+        }
+        if self.engine.unmerged_runs() >= UNMERGED_RUNS_MAX {
             return Ok(common);
         }
         // A start must refuse what this one refuses: the thresholds are on disk before anything goes. And nothing is filed by what is not.
@@ -112,6 +121,7 @@ impl<E: Engine> Versions<E> {
             dropped.insert(*class, *first);
         }
         self.drop_due.store(true, Ordering::Relaxed);
+        *settled = done();
         Ok(common)
     }
 

@@ -60,6 +60,13 @@ pub struct Threshold {
     pub apart: Vec<Apart>,
 }
 
+impl Threshold {
+    /// The highest of all.
+    pub(super) fn highest(&self) -> Timestamp {
+        self.apart.iter().map(|apart| apart.threshold).fold(self.common, Timestamp::max)
+    }
+}
+
 impl From<Timestamp> for Threshold {
     fn from(common: Timestamp) -> Self {
         Threshold { common, apart: Vec::new() }
