@@ -184,6 +184,24 @@ fn hands_over_to_a_late_clock(seed: u64, sabotage: &Sabotage) -> Verdict {
     world.ticks(3)
 }
 
+/// A follower sleeps on while the others have woken; the word of the leader's store reaches it before anything else.
+fn sleeps_on(seed: u64, sabotage: &Sabotage) -> Verdict {
+    let mut world = three(seed * 2 + 1, sabotage)?;
+    led(&mut world)?;
+    for round in 0..40 {
+        until(&mut world, "sleep", |world| {
+            world.machines.values().all(|m| m.replicas.as_ref().is_some_and(|replicas| replicas.awake() == 0))
+        })?;
+        world.ticks(4 + round % 3)?;
+        world.cut(1, 3);
+        let _ = world.propose(StoreId(1), G, b"a".to_vec().into())?;
+        world.run(400_000 + 13_000 * round)?;
+        world.heal();
+        world.ticks(3)?;
+    }
+    Ok(())
+}
+
 type Schedule = fn(u64, &Sabotage) -> Verdict;
 
 fn holds_and_is_caught(schedule: Schedule, breaks: impl Fn(&mut Sabotage)) {
@@ -224,6 +242,7 @@ controls! {
     keep_epoch: extends_to_the_deposed,
     leave_joint_early: leaves_a_joint_configuration,
     promise_before_durable: forgets_a_promise,
+    forget_the_woken: sleeps_on,
     stamp_below_the_log: hands_over_to_a_late_clock,
 }
 

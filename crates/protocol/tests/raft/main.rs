@@ -6,5 +6,6 @@ mod controls;
 mod machine;
 mod network;
 mod runs;
+mod stories;
 mod watch;
 mod world;

@@ -2,7 +2,7 @@
 
 use super::machine::Watch;
 use super::network::{Rng, Weather};
-use super::watch::Verdict;
+use super::watch::{Checks, Verdict};
 use super::world::{TICK_US, World};
 use protocol::log::raft::{Change, GroupId, Input, Member, ReplicaId, Sabotage, StoreId};
 
@@ -182,6 +182,13 @@ fn live(world: &mut World, rounds: u64) -> Verdict {
         if world.rng.percent(25) {
             act(world)?;
         }
+        if world.rng.percent(3) {
+            // Long enough to fall asleep.
+            world.ticks(20)?;
+            let asleep = world.machines.values().filter_map(|m| m.replicas.as_ref());
+            let asleep = asleep.flat_map(|r| r.groups().filter(|g| r.status(*g).is_some_and(|s| s.asleep))).count();
+            world.checks.asleep += asleep as u64;
+        }
         let proposals = world.rng.below(4);
         client(world, proposals)?;
         let us = world.rng.below(TICK_US);
@@ -200,20 +207,14 @@ fn seeds() -> std::ops::Range<u64> {
 
 #[test]
 fn what_must_hold_holds() {
-    let (mut leases, mut acknowledged, mut changes, mut handovers, mut snapshots, mut absent) = (0, 0, 0, 0, 0, 0);
+    let mut rich = Checks::default();
     for seed in seeds() {
         let world = run(seed, &Sabotage::default(), 400).unwrap_or_else(|why| panic!("seed {seed}: {why}"));
-        leases += world.checks.leases;
-        acknowledged += world.checks.acknowledged;
-        changes += world.checks.changes;
-        handovers += world.checks.handovers;
-        snapshots += world.checks.snapshots;
-        absent += world.checks.absent;
+        rich.add(&world.checks);
     }
-    println!(
-        "{leases} leases, {acknowledged} commands, {changes} changes of voters, {handovers} handovers, {snapshots} snapshots, {absent} absent"
-    );
-    assert!(leases > 100 && acknowledged > 1000 && changes > 5 && handovers > 5 && snapshots > 5, "the runs are rich");
+    println!("{}", rich.counts());
+    assert!(rich.leases > 100 && rich.acknowledged > 1000 && rich.changes > 5, "rich in leases, commands, changes");
+    assert!(rich.handovers > 5 && rich.snapshots > 5 && rich.asleep > 5, "rich in handovers, snapshots, sleepers");
 }
 
 #[test]

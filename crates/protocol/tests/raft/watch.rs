@@ -35,6 +35,7 @@ pub struct Checks {
     pub handovers: u64,
     pub snapshots: u64,
     pub absent: u64,
+    pub asleep: u64,
 }
 
 pub type Verdict = Result<(), String>;
@@ -48,6 +49,23 @@ macro_rules! ensure {
 }
 
 impl Checks {
+    pub fn add(&mut self, of: &Checks) {
+        self.leases += of.leases;
+        self.acknowledged += of.acknowledged;
+        self.changes += of.changes;
+        self.handovers += of.handovers;
+        self.snapshots += of.snapshots;
+        self.absent += of.absent;
+        self.asleep += of.asleep;
+    }
+
+    pub fn counts(&self) -> String {
+        format!(
+            "{} leases, {} commands, {} changes of voters, {} handovers, {} snapshots, {} absent, {} asleep",
+            self.leases, self.acknowledged, self.changes, self.handovers, self.snapshots, self.absent, self.asleep
+        )
+    }
+
     /// One leader per term; and its log has everything committed.
     pub fn leads(&mut self, on: StoreId, group: GroupId, term: u64, replicas: &Replicas) -> Verdict {
         let first = *self.leaders.entry((group, term)).or_insert(on);

@@ -1,5 +1,6 @@
 //! What travels between two stores: one envelope per step, for all the groups that they share.
 
+use super::closed::Word;
 use super::entry::{read_entries, write_entries};
 use super::error::DecodeError;
 use super::ids::{GroupId, ReplicaId, StoreId};
@@ -38,9 +39,10 @@ pub(crate) struct Poke {
 }
 
 /// A store asks for support up to a timestamp, in all groups that it shares with the receiver.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Ask {
     pub until: Timestamp,
+    pub word: Word,
 }
 
 /// The answer: support under this epoch, up to this timestamp.
@@ -48,6 +50,8 @@ pub(crate) struct Ask {
 pub(crate) struct Grant {
     pub epoch: u64,
     pub until: Timestamp,
+    /// The asking store's last word that was heard.
+    pub heard: u64,
 }
 
 /// A replica has accepted the receiver as leader of a term, under an epoch of its store's support.
@@ -82,11 +86,22 @@ pub(crate) struct Letter {
     pub ends: Option<Ends>,
     /// From a leader: the group goes to sleep at `closed_index`.
     pub sleep: bool,
+    /// With it: the last word of the leader's store.
+    pub word: u64,
 }
 
 impl Letter {
     pub fn new(group: GroupId, message: Message) -> Self {
-        Letter { group, message, accepted: 0, closed: Timestamp::MIN, closed_index: 0, ends: None, sleep: false }
+        Letter {
+            group,
+            message,
+            accepted: 0,
+            closed: Timestamp::MIN,
+            closed_index: 0,
+            ends: None,
+            sleep: false,
+            word: 0,
+        }
     }
 }
 
@@ -129,10 +144,16 @@ impl Envelope {
         w.byte(u8::from(self.ask.is_some()) | u8::from(self.grant.is_some()) << 1);
         if let Some(ask) = &self.ask {
             w.time(ask.until);
+            w.number(ask.word.number);
+            w.number(ask.word.since);
+            w.time(ask.word.closed);
+            w.number(ask.word.woken.len() as u64);
+            ask.word.woken.iter().for_each(|group| w.number(group.0));
         }
         if let Some(grant) = &self.grant {
             w.number(grant.epoch);
             w.time(grant.until);
+            w.number(grant.heard);
         }
         w.number(self.accepts.len() as u64);
         for accept in &self.accepts {
@@ -174,10 +195,17 @@ impl Envelope {
         let mut envelope = Envelope::new(StoreId(r.number("sender")?), StoreId(r.number("receiver")?));
         let flags = r.byte("flags")?;
         if flags & 1 != 0 {
-            envelope.ask = Some(Ask { until: r.time("asked")? });
+            let until = r.time("asked")?;
+            let (number, since) = (small(&mut r, "word")?, small(&mut r, "first word")?);
+            let mut word = Word { number, since, closed: r.time("closed")?, woken: Vec::new() };
+            for _ in 0..r.count("woken")? {
+                word.woken.push(GroupId(r.number("group")?));
+            }
+            envelope.ask = Some(Ask { until, word });
         }
         if flags & 2 != 0 {
-            envelope.grant = Some(Grant { epoch: r.number("epoch")?, until: r.time("promise")? });
+            let (epoch, until) = (r.number("epoch")?, r.time("promise")?);
+            envelope.grant = Some(Grant { epoch, until, heard: r.number("word")? });
         }
         for _ in 0..r.count("accepts")? {
             envelope.accepts.push(Accept {
@@ -256,6 +284,7 @@ impl Letter {
             m.reject_hint,
             self.accepted,
             self.closed_index,
+            self.word,
         ] {
             w.number(number);
         }
@@ -291,6 +320,7 @@ impl Letter {
         }
         let accepted = small(r, "accepted epoch")?;
         let closed_index = small(r, "closed place")?;
+        let word = small(r, "word")?;
         let closed = r.time("closed")?;
         m.set_entries(read_entries(r, m.index + 1)?.into());
         let ends = match flags & 8 != 0 {
@@ -303,7 +333,7 @@ impl Letter {
                 Some(ends)
             }
         };
-        Ok(Letter { group, message: m, accepted, closed, closed_index, ends, sleep: flags & 2 != 0 })
+        Ok(Letter { group, message: m, accepted, closed, closed_index, ends, sleep: flags & 2 != 0, word })
     }
 }
 

@@ -90,6 +90,9 @@ impl Replica {
     }
 
     pub fn stop_leading(&mut self, store: &mut Store) {
+        if self.lead.is_some() {
+            self.wake(store);
+        }
         let Some(lead) = self.lead.take() else { return };
         let from = lead.begin.max(self.tail().applied) + 1;
         // What the library appended since is of a later leader.
@@ -129,7 +132,7 @@ impl Replica {
     }
 
     /// Where the lease ends; a release cuts it.
-    fn lease_end(&self, store: &Store, lead: &Lead) -> Timestamp {
+    pub fn lease_end(&self, store: &Store, lead: &Lead) -> Timestamp {
         match lead.handover {
             Some(_) => lead.end,
             None => lead.end.max(self.supported(store, lead)),
@@ -166,7 +169,7 @@ impl Replica {
         let lead = self.lead.as_mut().expect("only a leader stamps");
         let floor = match store.sabotage.stamp_below_the_log() {
             true => floor,
-            false => floor.max(lead.last).max(lead.closed.0),
+            false => floor.max(lead.last).max(lead.closed.0).max(store.words.closed),
         };
         let at = store.clock.tick(now, floor);
         lead.last = at;
@@ -272,6 +275,18 @@ impl Replica {
         Ok(())
     }
 
+    /// Once the release is applied here, and so committed, the library hands over.
+    pub fn relieve(&mut self) {
+        let applied = self.tail().applied;
+        if let Some(lead) = &mut self.lead
+            && let Some((to, Handover::Logged(index))) = lead.handover
+            && index <= applied
+        {
+            lead.handover = Some((to, Handover::Sent));
+            self.raw.transfer_leader(to.0);
+        }
+    }
+
     /// The next step of a handover, a tick after the last one.
     fn hand_over(&mut self, store: &mut Store, now: Interval) {
         let Some((to, stage)) = self.lead.as_ref().and_then(|lead| lead.handover) else { return };
@@ -282,11 +297,6 @@ impl Replica {
                     Ok(proposed) => Handover::Logged(proposed.index),
                     Err(_) => return,
                 }
-            }
-            Handover::Logged(index) if self.tail().applied >= index => {
-                self.raw.transfer_leader(to.0);
-                self.after(store);
-                Handover::Sent
             }
             Handover::Logged(_) => return,
             // It serves nothing more in this term: somebody must begin another.

@@ -43,6 +43,7 @@
 //! A disk that fails for good ends the life of this value ([`Input::PersistFailed`]): the library cannot take back what it appended.
 
 mod chance;
+mod closed;
 mod entry;
 mod envelope;
 mod error;

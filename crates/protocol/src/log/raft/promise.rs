@@ -49,7 +49,7 @@
 //!
 //! # Caveats
 //! When a leader's store dies, its groups wait until its promises are past, which is longer than an election: the price of reads without
-//! a round trip. A promise is only as long as [`Options::promise_us`](super::Options::promise_us).
+//! a round trip. A store whose reading is not trusted neither promises nor asks: where a quorum lacks a clock, leases end. A promise is only as long as [`Options::promise_us`](super::Options::promise_us).
 
 use super::ids::StoreId;
 use clock::Timestamp;

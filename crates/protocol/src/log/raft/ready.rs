@@ -48,6 +48,7 @@ impl Replica {
             }
             self.hand_out(store, committed);
             self.advance();
+            self.relieve();
             self.after(store);
         }
         store.dirty.remove(&self.group);
@@ -148,7 +149,7 @@ impl Replica {
         store.out.configurations.push(self.tail().conf.shown(self.group));
         for member in &gone {
             if member.replica == self.id {
-                store.out.removed.push((self.group, self.id));
+                store.tell_removed(self.group, self.id);
             } else if self.lead.is_some() {
                 store.post.now(member.store).gone.push((self.group, member.replica));
             }

@@ -58,6 +58,8 @@ pub(crate) struct Replica {
     /// The oldest record that says anything about it which no later one says.
     pub base: RecordNumber,
     pub asleep: bool,
+    /// It fell asleep after a leader: its store, and that store's last word before.
+    pub slept_after: Option<(StoreId, u64)>,
     pub quiet_ticks: usize,
     /// Closed by the leader, for whoever has applied up to the place.
     pub closed: (Timestamp, u64),
@@ -112,6 +114,7 @@ impl Replica {
             record: RecordNumber(0),
             base: RecordNumber(0),
             asleep: false,
+            slept_after: None,
             quiet_ticks: 0,
             closed: (Timestamp::MIN, 0),
             lost: Vec::new(),
@@ -223,10 +226,35 @@ impl Replica {
     }
 
     pub fn wake(&mut self, store: &mut Store) {
-        if std::mem::replace(&mut self.asleep, false) {
+        if self.asleep {
+            let last_index = self.last_index();
+            let own = store.id();
+            if let Some(lead) = &mut self.lead {
+                let members = self.raw.store().conf.stores.values().copied().filter(|on| *on != own);
+                store.words.wakes(self.group, members);
+                lead.closed = lead.closed.max((store.words.closed, last_index));
+            }
+            self.leave_the_words(store);
+            self.asleep = false;
             store.awake.insert(self.group);
             self.quiet_ticks = 0;
         }
+    }
+
+    /// What is closed where it sleeps.
+    pub fn closed_asleep(&self, store: &Store) -> Option<Timestamp> {
+        match self.slept_after {
+            Some((on, before)) => store.words.closed_after(on, before),
+            None => self.lead.as_ref().filter(|_| self.asleep).map(|_| store.words.closed),
+        }
+    }
+
+    /// It takes no part in its leader's store's words any more; what they closed stays closed.
+    pub fn leave_the_words(&mut self, store: &Store) {
+        if let (Some(_), Some(at)) = (self.slept_after, self.closed_asleep(store)) {
+            self.closed = self.closed.max((at, self.last_index()));
+        }
+        self.slept_after = None;
     }
 
     /// Calls the library with a message.
@@ -285,7 +313,8 @@ impl Replica {
             // Nothing may be handed out meanwhile: a vote tells of commits, too.
             letter.message.commit = 0;
         }
-        let (accepted, closed, sleep) = (letter.accepted, (letter.closed, letter.closed_index), letter.sleep);
+        let (accepted, closed) = (letter.accepted, (letter.closed, letter.closed_index));
+        let (sleep, word) = (letter.sleep, letter.word);
         self.step(store, letter.message)?;
         let leads = matches!(kind, MessageType::MsgAppend | MessageType::MsgHeartbeat)
             && (self.raw.raft.leader_id, self.term()) == (sender, term);
@@ -293,7 +322,7 @@ impl Replica {
             self.accept(store, from, accepted);
             self.closed = self.closed.max(closed);
             if sleep {
-                self.fall_asleep_after_leader(store, closed.1);
+                self.fall_asleep_after_leader(store, from, closed.1, word);
             }
         }
         Ok(())

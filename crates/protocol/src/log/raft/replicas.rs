@@ -1,5 +1,6 @@
 //! All replicas of one store.
 
+use super::closed::Word;
 use super::envelope::{Accept, Ask, Envelope, Grant, Letter};
 use super::error::{Error, Refused};
 use super::ids::{GroupId, Member, RecordNumber, ReplicaId, StoreId};
@@ -38,6 +39,8 @@ pub struct Replicas {
     own_late_ticks: usize,
     /// The stores whose promises from here are running.
     running: Vec<StoreId>,
+    /// The stores whose promises to here are running.
+    held: Vec<StoreId>,
     failed: bool,
 }
 
@@ -70,7 +73,16 @@ pub struct Status {
 
 impl Replicas {
     pub(crate) fn from_parts(store: Store, groups: BTreeMap<GroupId, Box<Replica>>, tombs: Tombs) -> Self {
-        Replicas { store, groups, tombs, ticks: 0, own_late_ticks: 0, running: Vec::new(), failed: false }
+        Replicas {
+            store,
+            groups,
+            tombs,
+            ticks: 0,
+            own_late_ticks: 0,
+            running: Vec::new(),
+            held: Vec::new(),
+            failed: false,
+        }
     }
 
     /// One input. Outputs gather until [`Replicas::drain`].
@@ -257,10 +269,11 @@ impl Replicas {
     fn tick(&mut self, now: &Reading) {
         self.ticks += 1;
         let store = &mut self.store;
-        if store.ask_soon || self.ticks.is_multiple_of(store.options.ask_ticks.max(1) as u64) {
+        let due = store.ask_soon || self.ticks.is_multiple_of(store.options.ask_ticks.max(1) as u64);
+        self.watch_promises(now);
+        if due {
             self.renew(now);
         }
-        self.watch_promises(now);
         let awake: Vec<GroupId> = self.store.awake.iter().copied().collect();
         for group in awake {
             if let Some(replica) = self.groups.get_mut(&group) {
@@ -285,8 +298,14 @@ impl Replicas {
         let pair = store.promises.pair(own);
         let record = store.write_pair(own);
         store.ledger.then(record, Durable::OwnPromise { epoch: pair.epoch, until: pair.until });
+        let behind_us = interval.earliest().physical_us().saturating_sub(store.options.close_after_us);
+        store.words.close(record.0, Timestamp::new(behind_us, 0));
         for to in store.neighbours() {
-            store.post.after(record, to).ask = Some(Ask { until });
+            let mut word = store.words.word(to);
+            if store.sabotage.forget_the_woken() {
+                word.woken.clear();
+            }
+            store.post.after(record, to).ask = Some(Ask { until, word });
         }
     }
 
@@ -305,6 +324,17 @@ impl Replicas {
             }
         }
         self.running = running;
+        let held = store.promises.held.iter();
+        let held: Vec<StoreId> = held.filter(|(_, held)| held.until > earliest).map(|(of, _)| *of).collect();
+        if self.held.iter().any(|of| !held.contains(of)) {
+            // Without a lease a leader does not sleep.
+            for replica in self.groups.values_mut().filter(|replica| replica.asleep) {
+                if replica.lead.as_ref().is_some_and(|lead| replica.lease_end(store, lead) <= earliest) {
+                    replica.wake(store);
+                }
+            }
+        }
+        self.held = held;
         match store.promises.held.get(&own) {
             Some(held) if held.until <= earliest => self.own_late_ticks += 1,
             _ => self.own_late_ticks = 0,
@@ -344,7 +374,7 @@ impl Replicas {
         }
         for (group, replica) in gone {
             if self.groups.get(&group).is_some_and(|found| found.id == replica && found.lead.is_none()) {
-                self.store.out.removed.push((group, replica));
+                self.store.tell_removed(group, replica);
             }
         }
         for poke in pokes {
@@ -364,13 +394,16 @@ impl Replicas {
     fn asked(&mut self, now: &Reading, from: StoreId, ask: Ask) {
         let store = &mut self.store;
         let Some(interval) = now.trusted().filter(|_| store.is_neighbour(from)) else { return };
+        self.hear(from, &ask.word);
+        let store = &mut self.store;
         let most = Timestamp::new(interval.latest().physical_us() + store.options.promise_us, 0);
         let record = match store.promises.extend(from, ask.until.min(most)) {
             true => store.write_pair(from),
             false => store.pair_records.get(&from).copied().unwrap_or_default(),
         };
         let pair = store.promises.pair(from);
-        let grant = Some(Grant { epoch: pair.epoch, until: pair.until });
+        let heard = store.words.heard(from);
+        let grant = Some(Grant { epoch: pair.epoch, until: pair.until, heard });
         if store.sabotage.promise_before_durable() || store.ledger.is_durable(record) {
             store.post.now(from).grant = grant;
         } else {
@@ -378,8 +411,22 @@ impl Replicas {
         }
     }
 
+    /// A store's word on the groups that it leads and that sleep.
+    fn hear(&mut self, from: StoreId, word: &Word) {
+        let store = &mut self.store;
+        for group in word.woken.iter().filter(|_| word.number > store.words.heard(from)) {
+            if let Some(replica) =
+                self.groups.get_mut(group).filter(|r| r.slept_after.is_some_and(|(on, _)| on == from))
+            {
+                replica.leave_the_words(store);
+            }
+        }
+        store.words.hear(from, word);
+    }
+
     fn granted(&mut self, now: &Reading, from: StoreId, grant: Grant) {
         let store = &mut self.store;
+        store.words.was_heard(from, grant.heard);
         let held = store.promises.held.get(&from);
         // Leaders that slept without it, or were accepted under another epoch, have to be accepted anew.
         let anew = held.is_none_or(|h| h.until < now.interval.earliest() || h.epoch < grant.epoch);
@@ -460,7 +507,9 @@ impl Replicas {
     /// place has all that have.
     pub fn closed(&self, group: GroupId) -> Option<(Timestamp, u64)> {
         let replica = self.groups.get(&group)?;
-        let closed = replica.lead.as_ref().map_or(replica.closed, |lead| lead.closed.max(replica.closed));
+        let asleep = replica.closed_asleep(&self.store).map(|at| (at, replica.last_index()));
+        let own = replica.lead.as_ref().map(|lead| lead.closed);
+        let closed = replica.closed.max(asleep.unwrap_or_default()).max(own.unwrap_or_default());
         (closed.0 > Timestamp::MIN).then_some(closed)
     }
 

@@ -37,6 +37,8 @@ switches! {
     leave_joint_early,
     /// Promises leave before they are durable.
     promise_before_durable,
+    /// A store does not say which groups have woken.
+    forget_the_woken,
     /// A new leader does not look at the timestamps in its log.
     stamp_below_the_log,
 }

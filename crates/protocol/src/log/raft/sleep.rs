@@ -70,7 +70,7 @@ impl Replica {
         let conf = &self.tail().conf;
         let quiet = self.quiet_ticks >= store.options.quiet_ticks
             && lead.handover.is_none()
-            && self.lease(store).is_some()
+            && self.lease(store).is_some_and(|(_, end)| end > now.earliest())
             && !conf.is_joint()
             && self.has_all();
         let last = self.last_index();
@@ -79,21 +79,30 @@ impl Replica {
             let dead = held.is_none_or(|held| held.until < now.earliest());
             let same_epoch = held.is_some_and(|held| lead.accepted.get(replica) == Some(&held.epoch));
             let has_all = self.raw.raft.prs().get(*replica).is_some_and(|progress| progress.matched == last);
-            has_all && same_epoch || dead && *replica != self.id.0
+            let heard = self.raw.raft.prs().get(*replica).is_some_and(|progress| progress.recent_active);
+            has_all && same_epoch || dead && !heard && *replica != self.id.0
         };
         if !quiet || !conf.stores.iter().all(agrees) {
             return;
         }
         let others: Vec<_> = conf.stores.iter().filter(|(r, _)| **r != self.id.0).map(|(r, s)| (*r, *s)).collect();
-        let (accepted, closed) = (lead.accepted.clone(), lead.closed.0);
         for (replica, on) in others {
-            let mut letter = self.plain(MessageType::MsgHeartbeat, replica);
-            letter.message.commit = self.raw.raft.prs().get(replica).map_or(0, |progress| progress.matched.min(last));
-            letter.accepted = accepted.get(&replica).copied().unwrap_or(0);
-            (letter.closed, letter.closed_index, letter.sleep) = (closed, last, true);
-            store.post.now(on).letters.push(letter);
+            self.say_good_night(store, replica, on);
         }
         self.rest(store);
+    }
+
+    /// The last heartbeat: everything is there up to its place.
+    fn say_good_night(&self, store: &mut Store, replica: u64, on: StoreId) {
+        let Some(lead) = &self.lead else { return };
+        let last = self.last_index();
+        let matched = self.raw.raft.prs().get(replica).map_or(0, |progress| progress.matched);
+        let mut letter = self.plain(MessageType::MsgHeartbeat, replica);
+        letter.message.commit = matched.min(last);
+        letter.accepted = lead.accepted.get(&replica).copied().unwrap_or(0);
+        (letter.closed, letter.closed_index, letter.sleep) = (lead.closed.0, last, true);
+        letter.word = store.words.number;
+        store.post.now(on).letters.push(letter);
     }
 
     fn plain(&self, kind: MessageType, to: u64) -> Letter {
@@ -104,8 +113,11 @@ impl Replica {
     }
 
     /// The leader says that the group sleeps, with everything up to `index`.
-    pub fn fall_asleep_after_leader(&mut self, store: &mut Store, index: u64) {
+    pub fn fall_asleep_after_leader(&mut self, store: &mut Store, leader: StoreId, index: u64, word: u64) {
         if self.last_index() == index && self.has_all() {
+            if !self.asleep && word >= store.words.heard(leader) {
+                self.slept_after = Some((leader, word));
+            }
             self.rest(store);
         }
     }
@@ -126,6 +138,9 @@ impl Replica {
             store.post.now(from).ceased.push((self.group, poke.term));
         } else if self.tail().conf.has_left(poke.replica.0) {
             store.post.now(from).gone.push((self.group, poke.replica));
+        } else if self.asleep {
+            // It started anew, or missed the first one.
+            self.say_good_night(store, poke.replica.0, from);
         }
     }
 

@@ -1,8 +1,9 @@
 //! What the replicas of a store share: its log, its promises, its outgoing messages, its clock.
 
 use super::chance::Chance;
+use super::closed::Words;
 use super::error::Refused;
-use super::ids::{GroupId, RecordNumber, StoreId};
+use super::ids::{GroupId, RecordNumber, ReplicaId, StoreId};
 use super::ledger::Ledger;
 use super::options::{Options, RECORDS_WAITING_MAX};
 use super::outputs::Outputs;
@@ -36,6 +37,7 @@ pub(crate) struct Store {
     neighbours: BTreeMap<StoreId, usize>,
     /// Promises are asked for at the next tick.
     pub ask_soon: bool,
+    pub words: Words,
     pub sabotage: Sabotage,
 }
 
@@ -54,6 +56,7 @@ impl Store {
             pair_records: BTreeMap::new(),
             neighbours: BTreeMap::new(),
             ask_soon: true,
+            words: Words::default(),
             sabotage: Sabotage::default(),
             options,
         }
@@ -84,6 +87,13 @@ impl Store {
                     self.neighbours.remove(store);
                 }
             }
+        }
+    }
+
+    /// The replica here is no member any more.
+    pub fn tell_removed(&mut self, group: GroupId, replica: ReplicaId) {
+        if !self.out.removed.contains(&(group, replica)) {
+            self.out.removed.push((group, replica));
         }
     }
 
