@@ -62,7 +62,7 @@ impl World {
             let watch = watch(&mut rng);
             let mut options = Options::new(StoreId(id), seed * 100 + id);
             // Odd seeds close as early as can be.
-            options.close_after_us = if seed % 2 == 0 { 3_000_000 } else { 150_000 };
+            options.close_after_us = if seed.is_multiple_of(2) { 3_000_000 } else { 150_000 };
             let machine = Machine::new(options, watch, sabotage.clone());
             world.machines.insert(StoreId(id), machine);
             world.later(rng.below(TICK_US), Event::Tick(StoreId(id), 1));
