@@ -304,6 +304,30 @@ impl FjallEngine {
         Ok(())
     }
 
+    /// Sees to it that so much is free, if it can be: what merges left behind for readers of before is deleted when the database is opened,
+    /// and not before the next merge, for which a full disk has no room.
+    fn make_room(&self, bytes: u64) -> Result<(), StoreError> {
+        let lacks = || self.room().is_some_and(|room| room.free < bytes);
+        if lacks() && self.obsolete_bytes()? > INGESTION_BYTES {
+            self.reopen()?;
+        }
+        if lacks() { Err(StoreError::DiskFull) } else { Ok(()) }
+    }
+
+    /// Bytes of tables that no state names any more which is read from now on.
+    fn obsolete_bytes(&self) -> Result<u64, StoreError> {
+        self.with(|open| {
+            let failed = |e: io::Error| of_io("looking for room", &e);
+            let mut found = 0;
+            for keyspace in [&open.present, &open.past] {
+                let files = std::fs::read_dir(keyspace.path().join(TABLES_DIR)).map_err(failed)?;
+                // One may be deleted while it is looked at.
+                found += files.flatten().filter_map(|file| Some(file.metadata().ok()?.len())).sum::<u64>();
+            }
+            Ok(found.saturating_sub(open.present.disk_space() + open.past.disk_space()))
+        })
+    }
+
     /// After a step that found no room: what it had written is deleted when the database is opened.
     fn tidied(&self, result: Result<(), StoreError>) -> Result<(), StoreError> {
         if matches!(result, Err(StoreError::DiskFull)) {
@@ -336,9 +360,7 @@ impl Engine for FjallEngine {
 
     fn ingest(&self, tree: Tree, bytes: usize, changes: &mut dyn Iterator<Item = Change>) -> Result<(), StoreError> {
         self.revive()?;
-        if self.room().is_some_and(|room| room.free < INGESTION_BYTES + bytes as u64) {
-            return Err(StoreError::DiskFull);
-        }
+        self.make_room(INGESTION_BYTES.saturating_add(bytes as u64))?;
         let ingested = self.with(|open| {
             let failed = |e: fjall::Error| of("writing to the engine", &e);
             let mut ingestion = open.tree(tree).start_ingestion().map_err(failed)?;
@@ -413,9 +435,7 @@ impl Engine for FjallEngine {
 
     fn compact(&self) -> Result<(), StoreError> {
         self.revive()?;
-        if self.room().is_some_and(|room| room.free < INGESTION_BYTES + self.disk_bytes()) {
-            return Err(StoreError::DiskFull);
-        }
+        self.make_room(INGESTION_BYTES + self.disk_bytes())?;
         let open = self.hold()?;
         self.compacting.store(true, Ordering::Release);
         let done = open.present.major_compact().map_err(|e| of("merging the engine", &e));
@@ -475,5 +495,22 @@ mod tests {
         drop(rewrite);
         assert_eq!(engine.reopen(), Ok(()));
         assert!(engine.get(Tree::Present, b"key").unwrap().is_some());
+    }
+
+    /// What merges left behind is given back when there is no room, and not only by the next start.
+    #[test]
+    fn a_full_disk_gets_back_what_merges_left_behind() {
+        let dir = tempfile::tempdir().unwrap();
+        let engine = FjallEngine::open(dir.path(), FjallOptions::default()).unwrap();
+        // Nothing to compress.
+        let noise =
+            |n: u64| (0..512u64).flat_map(move |i| (n * 512 + i).wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes());
+        let entry = |n: u64| (Bytes::from(n.to_be_bytes().to_vec()), Some(noise(n).collect::<Bytes>()));
+        engine.ingest(Tree::Present, 0, &mut (0..2000).map(entry)).unwrap();
+        engine.compact().unwrap();
+        assert!(engine.obsolete_bytes().unwrap() > INGESTION_BYTES, "the files of before are still there");
+        assert_eq!(engine.ingest(Tree::Present, usize::MAX, &mut std::iter::empty()), Err(StoreError::DiskFull));
+        assert!(engine.obsolete_bytes().unwrap() < INGESTION_BYTES / 4);
+        assert!(engine.get(Tree::Present, &7u64.to_be_bytes()).unwrap().is_some());
     }
 }
