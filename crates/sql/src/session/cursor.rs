@@ -3,12 +3,12 @@
 use super::portal::{Buffered, Portal, PortalState};
 use super::prepared::{Prepared, Statement};
 use super::run::{How, Outcome, next_rows};
-use super::scroll::{Moved, Scroll, only_forward};
+use super::scroll::{Moved, Scroll, backward, forward_steps, only_forward};
 use super::{Block, Session};
 use crate::output::Output;
 use crate::plan::parts::is_modifying;
 use crate::plan::{Execution, Plan};
-use crate::syntax::command::Move;
+use crate::syntax::command::{Direction, Move};
 use crate::syntax::{Command, Planned};
 use crate::types::{Row, SqlType, Value};
 use crate::{SqlError, SqlState};
@@ -41,10 +41,10 @@ impl Session {
                 self.prepared.clear();
                 Ok(Outcome::Tag("DEALLOCATE ALL".into()))
             }
-            Command::Declare { name, scroll, hold, query, .. } => {
+            Command::Declare { name, direction, hold, query, .. } => {
                 let inside = portal.prepared.inside();
                 let Some(inside) = inside else { return Err(SqlError::unsupported("this cursor")) };
-                self.run_declare((name, *scroll, *hold), query, inside, portal.params.clone(), how)
+                self.run_declare((name, *direction, *hold), query, inside, portal.params.clone(), how)
             }
             Command::Fetch { name, movement, skip } => self.run_fetch(name, (*movement, *skip), portal, how, out),
             Command::Close(Some(name)) => {
@@ -101,7 +101,7 @@ impl Session {
             fields: Vec::new(),
             state: std::mem::take(&mut portal.state),
             cursor: false,
-            scroll: false,
+            direction: Direction::Forward,
             hold: false,
             kept: false,
         };
@@ -163,7 +163,7 @@ impl Session {
 
     fn run_declare(
         &mut self,
-        (name, scroll, hold): (&str, bool, bool),
+        (name, direction, hold): (&str, Direction, bool),
         query: &Arc<Planned>,
         prepared: Prepared,
         params: Vec<Value>,
@@ -198,7 +198,7 @@ impl Session {
             fields: Vec::new(),
             state: PortalState::Ready,
             cursor: true,
-            scroll,
+            direction,
             hold,
             kept: false,
         };
@@ -238,6 +238,14 @@ impl Session {
         let settings = self.settings.eval.clone();
         let mut send = |row: &Row| if skip { Ok(()) } else { out.row(row, fields, &portal.formats, &settings) };
         if let PortalState::Scroll(scroll) = &mut cursor.state {
+            if scroll.forgets()
+                && let Some(steps) = forward_steps(movement, scroll.before())
+            {
+                return self.go_forward(&mut cursor.state, steps, &mut send);
+            }
+            if scroll.forgets() && matches!(movement, Move::To(..0)) && !scroll.reads_all()? {
+                return Err(backward());
+            }
             return Ok(match scroll.go(movement, skip)? {
                 Moved::Passed(rows) => rows,
                 Moved::Forward(rows) => {
@@ -251,22 +259,60 @@ impl Session {
             });
         }
         let taken = cursor.state.taken();
-        let (mut pass, wanted) = only_forward(movement, taken, skip)?;
+        let on_row = taken > 0 && !cursor.state.has_ended();
+        if skip && matches!(movement, Move::By(0) | Move::Over(0)) {
+            return Ok(u64::from(on_row));
+        }
+        let steps = only_forward(movement, taken, on_row)?;
+        self.go_forward(&mut cursor.state, steps, &mut send)
+    }
+
+    /// Passes rows, then gives rows (`None`: all that are left). A cursor that keeps too many rows to go back to forgets them on its way.
+    fn go_forward(
+        &self,
+        state: &mut PortalState,
+        (mut pass, wanted): (u64, Option<u64>),
+        send: &mut dyn FnMut(&Row) -> Result<(), SqlError>,
+    ) -> Result<u64, SqlError> {
         let mut left = wanted.unwrap_or(u64::MAX);
         let mut sent = 0;
         while pass > 0 || left > 0 {
-            let wanted = if pass > 0 { pass } else { left };
-            let rows = next_rows(&mut cursor.state, usize::try_from(wanted).unwrap_or(usize::MAX).min(PULL_ROWS))?;
-            if rows.is_empty() {
-                cursor.state = PortalState::Done;
+            let wanted = usize::try_from(if pass > 0 { pass } else { left }).unwrap_or(usize::MAX).min(PULL_ROWS);
+            let count = match &mut *state {
+                PortalState::Scroll(scroll) => {
+                    let rows = scroll.forward(wanted)?;
+                    if pass == 0 {
+                        rows.iter().try_for_each(&mut *send)?;
+                    }
+                    rows.len()
+                }
+                other => {
+                    let rows = next_rows(other, wanted)?;
+                    if pass == 0 {
+                        rows.iter().try_for_each(&mut *send)?;
+                    }
+                    rows.len()
+                }
+            };
+            if let PortalState::Scroll(scroll) = state
+                && scroll.should_forget()
+            {
+                *state = match scroll.forget() {
+                    (Some(rows), taken) => PortalState::Running(rows, taken),
+                    (None, taken) => PortalState::Buffered(Buffered::ended(taken)),
+                };
+            }
+            if count == 0 {
+                if !matches!(state, PortalState::Scroll(_)) && !state.has_ended() {
+                    *state = PortalState::Buffered(Buffered::ended(state.taken()));
+                }
                 break;
             }
             if pass > 0 {
-                pass -= rows.len() as u64;
+                pass -= count as u64;
             } else {
-                left -= rows.len() as u64;
-                sent += rows.len() as u64;
-                rows.iter().try_for_each(&mut send)?;
+                left -= count as u64;
+                sent += count as u64;
             }
             self.check_interrupt()?;
         }
@@ -284,11 +330,13 @@ impl Session {
         let context = self.statement_context(cursor.params.clone())?;
         let memory = &context.memory;
         cursor.state = match plan.execute(&context)? {
-            Execution::Rows(rows) if cursor.scroll => {
-                PortalState::Scroll(Box::new(Scroll::new(Some(rows), Vec::new(), memory)))
+            Execution::Rows(rows) if cursor.direction != Direction::Forward => {
+                let scroll = Scroll::new(Some(rows), Vec::new(), memory);
+                let scroll = if cursor.direction == Direction::Both { scroll } else { scroll.forgetting() };
+                PortalState::Scroll(Box::new(scroll))
             }
             Execution::Rows(rows) => PortalState::Running(rows, 0),
-            Execution::Done { rows, .. } if cursor.scroll => {
+            Execution::Done { rows, .. } if cursor.direction != Direction::Forward => {
                 PortalState::Scroll(Box::new(Scroll::new(None, rows, memory)))
             }
             Execution::Done { rows, .. } => PortalState::Buffered(Buffered::new(rows, None, memory)?),
@@ -309,6 +357,7 @@ impl Session {
             result = result.and_then(|()| {
                 self.start_cursor(portal)?;
                 if let PortalState::Scroll(scroll) = &mut portal.state {
+                    scroll.keep();
                     return scroll.read_all();
                 }
                 let taken = portal.state.taken();

@@ -8,7 +8,7 @@ use super::{Block, PREPARED_MAX, Session, VALUE_BYTES_MAX};
 use crate::output::{Field, Output};
 use crate::plan::Plan;
 use crate::stack;
-use crate::syntax::Command;
+use crate::syntax::{Command, Direction};
 use crate::types::{SqlType, Value};
 use crate::{SqlError, SqlState};
 use std::sync::Arc;
@@ -149,7 +149,7 @@ impl Session {
             fields,
             state: PortalState::Ready,
             cursor: false,
-            scroll: false,
+            direction: Direction::Forward,
             hold: false,
             kept: false,
         };

@@ -6,6 +6,7 @@ use crate::context::MemoryBudget;
 use crate::exec::sort::{Reserved, row_bytes};
 use crate::output::Field;
 use crate::plan::{Plan, RowSource};
+use crate::syntax::command::Direction;
 use crate::types::{Row, Value};
 use crate::work::heap_bytes;
 use crate::{SqlError, SqlState};
@@ -24,8 +25,8 @@ pub(super) struct Portal {
     pub(super) state: PortalState,
     /// DECLARE: FETCH knows it, and it is not run by itself.
     pub(super) cursor: bool,
-    /// SCROLL
-    pub(super) scroll: bool,
+    /// Where its rows may be read to.
+    pub(super) direction: Direction,
     /// WITH HOLD
     pub(super) hold: bool,
     /// WITH HOLD, and its transaction has committed.
@@ -55,14 +56,23 @@ pub(super) struct Buffered {
     pub(super) taken: u64,
     /// The tag at the end, if it is not `SELECT n`.
     pub(super) tag: Option<String>,
+    /// All have left, and more was asked for: it stands behind the last one, which `taken` counts.
+    ended: bool,
     reserved: Reserved,
 }
 
 impl Buffered {
+    /// One that stands behind the last of so many rows.
+    pub(super) fn ended(rows: u64) -> Self {
+        let reserved = Reserved::new(&Arc::new(MemoryBudget::new(0)));
+        Buffered { rows: VecDeque::new(), taken: rows + 1, tag: None, ended: true, reserved }
+    }
+
     /// # Errors
     /// 53200 beyond the memory.
     pub(super) fn new(rows: Vec<Row>, tag: Option<String>, memory: &Arc<MemoryBudget>) -> Result<Self, SqlError> {
-        let mut buffered = Buffered { rows: VecDeque::new(), taken: 0, tag, reserved: Reserved::new(memory) };
+        let mut buffered =
+            Buffered { rows: VecDeque::new(), taken: 0, tag, ended: false, reserved: Reserved::new(memory) };
         buffered.add(rows)?;
         Ok(buffered)
     }
@@ -88,6 +98,10 @@ impl Buffered {
 }
 
 impl PortalState {
+    /// Whether it stands behind its last row.
+    pub(super) fn has_ended(&self) -> bool {
+        matches!(self, PortalState::Buffered(Buffered { ended: true, .. }))
+    }
     /// How many rows have left.
     pub(super) fn taken(&self) -> u64 {
         match self {

@@ -2,6 +2,9 @@
 //!
 //! The place is before the first row, on a row, or behind the last one. Rows are read from the query only as far as the place has been:
 //! `FETCH 10` of a million reads ten.
+//!
+//! A cursor declared neither SCROLL nor NO SCROLL goes back, too, as long as what it has read is no more than [`KEPT_BYTES_MAX`]; beyond that it
+//! forgets its rows and goes forward only: it may be read to its end whatever its size.
 
 use super::cursor::PULL_ROWS;
 use crate::context::MemoryBudget;
@@ -20,7 +23,15 @@ pub(super) struct Scroll {
     /// 0 is before the first row; one more than there are rows is behind the last one.
     at: usize,
     reserved: Reserved,
+    /// What the rows take, bytes.
+    bytes: usize,
+    /// It forgets its rows when they are too many; whether they are.
+    forgets: bool,
+    too_many: bool,
 }
+
+/// What a cursor that was not declared SCROLL keeps to go back to, bytes.
+pub(super) const KEPT_BYTES_MAX: usize = 1 << 20;
 
 /// What a movement came to: rows to give, in this order.
 pub(super) enum Moved<'a> {
@@ -35,7 +46,45 @@ pub(super) enum Moved<'a> {
 impl Scroll {
     /// A cursor before its first row.
     pub(super) fn new(source: Option<Box<dyn RowSource>>, rows: Vec<Row>, memory: &Arc<MemoryBudget>) -> Self {
-        Scroll { source, rows, at: 0, reserved: Reserved::new(memory) }
+        Scroll { source, rows, at: 0, reserved: Reserved::new(memory), bytes: 0, forgets: false, too_many: false }
+    }
+
+    /// The same, which forgets its rows when they are too many.
+    pub(super) fn forgetting(self) -> Self {
+        Scroll { forgets: true, ..self }
+    }
+
+    /// Whether it may forget its rows.
+    pub(super) fn forgets(&self) -> bool {
+        self.forgets
+    }
+
+    /// From here on it keeps all.
+    pub(super) fn keep(&mut self) {
+        self.forgets = false;
+    }
+
+    /// How many rows are before the place.
+    pub(super) fn before(&self) -> u64 {
+        self.at as u64
+    }
+
+    /// Whether it keeps too much, and has no row that was not given yet: it may go on as one that goes forward only.
+    pub(super) fn should_forget(&self) -> bool {
+        self.forgets && self.too_many && self.at >= self.rows.len()
+    }
+
+    /// What gives further rows, and how many were read.
+    pub(super) fn forget(&mut self) -> (Option<Box<dyn RowSource>>, u64) {
+        (self.source.take(), self.rows.len() as u64)
+    }
+
+    /// Reads all that is left, unless that is too much: whether it has.
+    pub(super) fn reads_all(&mut self) -> Result<bool, SqlError> {
+        while self.source.is_some() && !(self.forgets && self.too_many) {
+            self.read_to(self.rows.len() + PULL_ROWS)?;
+        }
+        Ok(self.source.is_none())
     }
 
     /// Whether it needs its query no more.
@@ -53,7 +102,13 @@ impl Scroll {
                 self.source = None;
                 break;
             }
-            self.reserved.take(more.iter().map(|row| row_bytes(row)).sum())?;
+            let bytes = more.iter().map(|row| row_bytes(row)).sum();
+            self.bytes += bytes;
+            self.too_many |= self.bytes > KEPT_BYTES_MAX;
+            match self.reserved.take(bytes) {
+                Err(_) if self.forgets => self.too_many = true,
+                taken => taken?,
+            }
             self.rows.extend(more);
         }
         Ok(())
@@ -69,7 +124,8 @@ impl Scroll {
         Ok(self.forward(wanted)?.to_vec())
     }
 
-    fn forward(&mut self, wanted: usize) -> Result<&[Row], SqlError> {
+    /// The next rows, at most so many.
+    pub(super) fn forward(&mut self, wanted: usize) -> Result<&[Row], SqlError> {
         let end = self.at.saturating_add(wanted);
         self.read_to(end)?;
         let first = self.at.min(self.rows.len());
@@ -134,16 +190,31 @@ impl Scroll {
     }
 }
 
-/// What a cursor that only goes forward can make of a movement: rows to pass, then rows to give (`None`: all). `taken` rows have left it.
-pub(super) fn only_forward(movement: Move, taken: u64, skip: bool) -> Result<(u64, Option<u64>), SqlError> {
-    let backward = || {
-        SqlError::new(SqlState::NOT_IN_PREREQUISITE_STATE, "cursor can only scan forward")
-            .hint("Declare it with SCROLL option to enable backward scan.")
-    };
+/// A movement that goes forward from where so many rows are before it, as rows to pass, then rows to give (`None`: all).
+pub(super) fn forward_steps(movement: Move, before: u64) -> Option<(u64, Option<u64>)> {
+    let count = |n: i64| u64::try_from(n).ok().filter(|n| *n > 0);
+    Some(match movement {
+        Move::ToEnd => (0, None),
+        Move::By(n) => (0, Some(count(n)?)),
+        Move::Over(n) => (count(n)? - 1, Some(1)),
+        Move::To(n) => (count(n)?.checked_sub(before + 1)?, Some(1)),
+        Move::ToStart => return None,
+    })
+}
+
+/// 55000
+pub(super) fn backward() -> SqlError {
+    SqlError::new(SqlState::NOT_IN_PREREQUISITE_STATE, "cursor can only scan forward")
+        .hint("Declare it with SCROLL option to enable backward scan.")
+}
+
+/// What a cursor that only goes forward can make of a movement: rows to pass, then rows to give (`None`: all). `taken` rows have left it; behind
+/// its last row, one more.
+pub(super) fn only_forward(movement: Move, taken: u64, on_row: bool) -> Result<(u64, Option<u64>), SqlError> {
     let count = |n: i64| u64::try_from(n).map_err(|_| backward());
     Ok(match movement {
         Move::ToEnd => (0, None),
-        Move::By(0) | Move::Over(0) if skip || taken == 0 => (0, Some(0)),
+        Move::By(0) | Move::Over(0) if !on_row => (0, Some(0)),
         Move::To(0) if taken == 0 => (0, Some(0)),
         Move::By(0) | Move::Over(0) | Move::To(0) | Move::ToStart => return Err(backward()),
         Move::By(n) => (0, Some(count(n)?)),

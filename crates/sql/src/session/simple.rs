@@ -8,7 +8,7 @@ use super::{Block, STATEMENT_ATTEMPTS_MAX, Session};
 use crate::SqlError;
 use crate::output::Output;
 use crate::stack;
-use crate::syntax::{Command, Parsed};
+use crate::syntax::{Command, Direction, Parsed};
 use std::sync::Arc;
 
 impl Session {
@@ -63,7 +63,7 @@ impl Session {
                 fields: Vec::new(),
                 state: PortalState::Ready,
                 cursor: false,
-                scroll: false,
+                direction: Direction::Forward,
                 hold: false,
                 kept: false,
             };

@@ -84,8 +84,8 @@ pub enum Command {
     Declare {
         /// Its name.
         name: String,
-        /// SCROLL.
-        scroll: bool,
+        /// SCROLL, NO SCROLL, or neither.
+        direction: Direction,
         /// WITH HOLD.
         hold: bool,
         /// The query.
@@ -243,6 +243,17 @@ pub enum CopySource {
     Table(Name, Vec<String>),
     /// A query and its text.
     Query(Arc<Planned>, Arc<str>),
+}
+
+/// Where to a cursor may go, as it was declared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// NO SCROLL, or of a query that locks.
+    Forward,
+    /// Nothing was said.
+    Open,
+    /// SCROLL
+    Both,
 }
 
 /// Where a cursor goes.

@@ -1,6 +1,6 @@
 //! Prepared statements, cursors, EXPLAIN.
 
-use super::command::{Command, Move, Planned};
+use super::command::{Command, Direction, Move, Planned};
 use super::reader::Reader;
 use super::rewrite;
 use crate::{SqlError, SqlState};
@@ -155,7 +155,13 @@ fn declare(r: &mut Reader) -> Result<Command, SqlError> {
             return refused("SCROLL CURSOR", "Scrollable cursors must be READ ONLY.");
         }
     }
-    Ok(Command::Declare { name, scroll, hold, query, text })
+    let locks = matches!(&query.statement, sqlparser::ast::Statement::Query(query) if !query.locks.is_empty());
+    let direction = match (scroll, no_scroll || locks) {
+        (true, _) => Direction::Both,
+        (false, true) => Direction::Forward,
+        (false, false) => Direction::Open,
+    };
+    Ok(Command::Declare { name, direction, hold, query, text })
 }
 
 fn fetch(r: &mut Reader) -> Result<Command, SqlError> {

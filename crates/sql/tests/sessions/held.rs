@@ -52,6 +52,26 @@ fn rows_of_returning_hold_their_memory_while_they_wait() {
     assert_eq!((out.rows.len(), pool.used_bytes()), (4000, 0));
 }
 
+/// A cursor that was not declared SCROLL goes back as long as that is cheap, and is read to its end whatever its size.
+#[test]
+fn a_cursor_of_many_rows_forgets_those_that_it_has_given() {
+    let (db, pool) = bounded();
+    let mut a = session(&db);
+    run(&mut a, &format!("BEGIN; DECLARE c CURSOR FOR {LONG} 20000)"));
+    assert_eq!(run(&mut a, "FETCH 500 FROM c; FETCH BACKWARD 499 FROM c").len(), 999);
+    assert_eq!(run(&mut a, "FETCH 9999 FROM c").len(), 9999);
+    assert!(pool.used_bytes() < 3 << 20, "{}", pool.used_bytes());
+    assert_eq!(run(&mut a, "FETCH ABSOLUTE 10001 FROM c; MOVE 100 IN c; FETCH RELATIVE 100 FROM c").len(), 2);
+    assert_eq!(run(&mut a, "FETCH ALL FROM c").len(), 20_000 - 10_201);
+    assert_eq!(state_of(&mut a, "FETCH PRIOR FROM c"), "55000");
+    run(&mut a, &format!("ROLLBACK; BEGIN; DECLARE c CURSOR FOR {LONG} 20000)"));
+    assert_eq!(state_of(&mut a, "FETCH LAST FROM c"), "55000");
+    run(&mut a, &format!("ROLLBACK; BEGIN; DECLARE c CURSOR WITH HOLD FOR {LONG} 4000); FETCH 2000 FROM c; COMMIT"));
+    assert_eq!(run(&mut a, "FETCH ALL FROM c").len(), 2000);
+    run(&mut a, "CLOSE c");
+    assert_eq!(pool.used_bytes(), 0);
+}
+
 /// Keys that nothing may point at in the end, and references that must find something, wait for the end of their statement.
 #[test]
 fn what_waits_for_the_end_of_a_statement_counts() {
