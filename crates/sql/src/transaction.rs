@@ -303,10 +303,40 @@ pub trait Kv: Send + Sync + 'static {
     }
     /// What is kept for another time than the rest, from now on, in place of what was said before.
     fn keep(&self, _: Retentions) {}
+    /// Writes rows past all transactions, in one step that survives a crash: far cheaper than a transaction. Keys ascend, they lie where
+    /// no committed descriptor points and nobody has read, and a durable record says where ([`crate::ddl`]'s `load`). A transaction that
+    /// takes its snapshot afterwards sees them. `false`: not possible here, write them in transactions.
+    ///
+    /// # Errors
+    /// Those of the disk, and of whoever ends the wait for it; nothing was written then.
+    fn load(&self, rows: &[(Bytes, Bytes)], patience: &Patience) -> Result<bool, KvError> {
+        let _ = (rows, patience);
+        Ok(false)
+    }
+    /// Erases all keys that begin with these bytes, once no snapshot can be read any more that is older than the present value of `witness`.
+    /// No newer one has a use for them, and nobody writes them. `None`: not possible here, delete them.
+    ///
+    /// # Errors
+    /// Those of the disk.
+    fn erase(&self, prefix: [u8; 4], witness: &[u8]) -> Result<Option<Erased>, KvError> {
+        let _ = (prefix, witness);
+        Ok(None)
+    }
     /// An operator's request.
     fn admin(&self, request: Admin) -> Result<AdminReply, KvError>;
     /// Rows of a `timeball_internal` table by name (`clocks`, `ranges`, ...): column names and rows of text; `None` if unknown.
     fn internal_table(&self, name: &str) -> Option<(Vec<String>, Vec<Vec<Option<String>>>)>;
+}
+
+/// What [`Kv::erase`] came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Erased {
+    /// Nothing is left.
+    All,
+    /// Call again.
+    Part,
+    /// Call again after a while.
+    NotYet,
 }
 
 /// One transaction: a snapshot, a buffer of writes, a set of reads.

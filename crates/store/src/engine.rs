@@ -79,6 +79,16 @@ pub trait Engine: Send + Sync + 'static {
     /// [`StoreError::Failed`]; nothing that can be read is lost.
     fn drop_past(&self, kept: &Kept) -> Result<bool, StoreError>;
 
+    /// Gives back files of the present that lie wholly in `[from, to)`, where nobody reads or writes any more. What they hid in other files
+    /// comes to light.
+    ///
+    /// # Errors
+    /// As [`Engine::ingest`]; nothing else is lost.
+    fn drop_files(&self, from: &[u8], to: &[u8]) -> Result<(), StoreError> {
+        let _ = (from, to);
+        Ok(())
+    }
+
     /// Writes the present anew, without what is hidden or buried: slow, and may go on beside reads and ingestions. For a background
     /// thread.
     ///
@@ -136,6 +146,9 @@ impl<E: Engine> Engine for std::sync::Arc<E> {
     }
     fn drop_past(&self, kept: &Kept) -> Result<bool, StoreError> {
         E::drop_past(self, kept)
+    }
+    fn drop_files(&self, from: &[u8], to: &[u8]) -> Result<(), StoreError> {
+        E::drop_files(self, from, to)
     }
     fn compact(&self) -> Result<(), StoreError> {
         E::compact(self)

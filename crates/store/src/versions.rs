@@ -20,7 +20,7 @@
 //! Invariants:
 //! 1. A version lives in at least one place from `apply` on: a layer leaves memory only after the engine holds it, synced.
 //! 2. The engine holds exactly the commands up to its position: a layer is flushed whole or not at all, in order, since
-//!    certification of a replayed command must not meet versions of later commands.
+//!    certification of a replayed command must not meet versions of later commands. (And what was loaded past the log: `load`.)
 //! 3. A reader looks at memory first and at the engine second; what moves in between moves towards it.
 //! 4. A cached version is the newest of its key.
 //! 5. The engine has at most [`UNMERGED_RUNS_MAX`] runs to merge: above that, layers stay frozen, and then writers are held back.
@@ -35,8 +35,10 @@
 
 mod cache;
 mod collect;
+mod erase;
 mod flush;
 mod hot;
+mod load;
 mod overlay;
 mod past;
 mod prefixes;
@@ -46,6 +48,7 @@ mod scan;
 mod snapshots;
 
 pub use collect::Garbage;
+pub use erase::Erased;
 pub use flush::GivenUp;
 pub use retention::{APART_MAX, Apart, Threshold, class_of};
 pub use scan::Scan;
@@ -218,10 +221,12 @@ pub struct Versions<E> {
     buried: AtomicU64,
     /// Entries of the present that newer ones hide, at most: merges drop them, too, and do not say so.
     hidden: AtomicU64,
+    /// The prefix that is being erased, once its files were dropped.
+    erasing: Mutex<Option<Prefix>>,
     snapshots: Arc<Snapshots>,
     recovered: Recovered,
     flushed: AtomicU64,
-    /// One writer of the engine at a time: flush and collect.
+    /// One writer of the engine at a time: flush, load and collect.
     writer: Mutex<()>,
 }
 
@@ -258,6 +263,7 @@ impl<E: Engine> Versions<E> {
             buried: AtomicU64::new(header.buried),
             logged: AtomicU64::new(header.collected.as_u64()),
             hidden: AtomicU64::new(header.hidden),
+            erasing: Mutex::new(None),
             snapshots,
             flushed: AtomicU64::new(header.position),
             recovered: Recovered { position: header.position, state: header.state, max_ts: header.max_ts },

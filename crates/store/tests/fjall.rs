@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use std::ops::ControlFlow;
 use store::engine::Tree;
 use store::keys::{Bucket, Kept, bucket_of};
-use store::{Engine, FjallEngine, FjallOptions};
+use store::{Engine, Erased, FjallEngine, FjallOptions, Versions, VersionsConfig, keys};
 use tempfile::TempDir;
 
 fn options() -> FjallOptions {
@@ -148,4 +148,42 @@ fn files(dir: &std::path::Path) -> u64 {
         _ => 0,
     };
     std::fs::read_dir(dir).unwrap().map(Result::unwrap).map(size).sum()
+}
+
+/// Files go at once; what they had hidden in files that stay must not come back, in whatever steps it is removed.
+#[test]
+fn what_is_erased_stays_gone_whatever_the_files_hid() {
+    const ROWS: u32 = 100_000;
+    let dir = tempfile::tempdir().unwrap();
+    let versions = Versions::open(FjallEngine::open(dir.path(), options()).unwrap(), VersionsConfig::default()).unwrap();
+    let key = |index: u8, n: u32| Bytes::from([&[0, 0, 0, index], &n.to_be_bytes()[..]].concat());
+    let rows = |index: u8, from: u32, to: u32, value: &'static str| -> Vec<(Bytes, Bytes)> {
+        (from..to).map(|n| (key(index, n), Bytes::from(value))).collect()
+    };
+    let ts = Timestamp::from_u64;
+    // Old rows in a file that reaches over both ends; newer ones, and deletions, in files of their own.
+    let all = [rows(1, 0, ROWS, "old"), rows(2, 0, ROWS, "old"), rows(3, 0, ROWS, "old")].concat();
+    assert!(versions.load(ts(1), &all).unwrap());
+    assert!(versions.load(ts(2), &rows(2, 1000, 90_000, "new")).unwrap());
+    versions.apply(ts(3), &[(key(2, 1200), None)]);
+    versions.freeze(1, Bytes::new());
+    while !versions.flush().unwrap() {}
+    let mut steps = 0;
+    while versions.erase([0, 0, 0, 2]).unwrap() != Erased::All {
+        steps += 1;
+        assert!(steps < 1000, "it comes to an end");
+    }
+    let count = |index: u8| {
+        let (from, to) = (keys::present(&[0, 0, 0, index]), keys::present_upper(&[0, 0, 0, index]));
+        let mut found = 0;
+        let mut visit = |_, _| {
+            found += 1;
+            ControlFlow::Continue(())
+        };
+        versions.engine().scan(Tree::Present, &from, &to, false, &mut visit).unwrap();
+        found
+    };
+    assert_eq!([1, 2, 3].map(count), [ROWS, 0, ROWS]);
+    versions.compact().unwrap();
+    assert_eq!([1, 2, 3].map(count), [ROWS, 0, ROWS]);
 }

@@ -228,3 +228,19 @@ fn empty_files(dir: &std::path::Path) -> usize {
     };
     entries.map(count).sum()
 }
+
+#[test]
+fn a_load_waits_for_merges_as_a_flush_does() {
+    let engine = Arc::new(Counting::default());
+    let versions = Versions::open(engine.clone(), VersionsConfig::default()).unwrap();
+    let row = |n: usize| [(Bytes::from(format!("key{n:03}")), Bytes::from_static(b"value"))];
+    for n in 0..UNMERGED_RUNS_MAX {
+        assert!(versions.load(ts(1), &row(n)).unwrap());
+    }
+    assert!(!versions.load(ts(1), &row(99)).unwrap());
+    assert_eq!(versions.get(&row(99)[0].0, ts(9)).unwrap(), None, "nothing was written");
+    assert!(engine.hints.load(Ordering::Relaxed) > 0);
+    engine.runs.store(0, Ordering::Relaxed);
+    assert!(versions.load(ts(1), &row(99)).unwrap());
+    assert!(versions.get(&row(99)[0].0, ts(9)).unwrap().is_some());
+}

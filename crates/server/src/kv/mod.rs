@@ -24,6 +24,7 @@
 mod convert;
 mod disk_log;
 mod info;
+mod load;
 mod log;
 mod maintenance;
 mod node_clock;
@@ -45,7 +46,9 @@ use log::Driver;
 use node::{BeginOptions, Node, Span};
 use node_clock::NodeClock;
 use parking_lot::Mutex;
-use sql::transaction::{Admin, AdminReply, BeginOptions as SqlOptions, MemoryScratch, Retentions, RowWaits, Scratch};
+use sql::transaction::{
+    Admin, AdminReply, BeginOptions as SqlOptions, Erased, MemoryScratch, Patience, Retentions, RowWaits, Scratch,
+};
 use sql::{Kv, KvError};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -186,6 +189,12 @@ impl<E: Engine> Kv for KvNode<E> {
     }
     fn keep(&self, retentions: Retentions) {
         *self.inner.kept.lock() = Some(Arc::new(retentions));
+    }
+    fn load(&self, rows: &[(Bytes, Bytes)], patience: &Patience) -> Result<bool, KvError> {
+        load::load(&self.inner, rows, patience)
+    }
+    fn erase(&self, prefix: [u8; 4], witness: &[u8]) -> Result<Option<Erased>, KvError> {
+        load::erase(&self.inner, prefix, witness)
     }
     fn admin(&self, request: Admin) -> Result<AdminReply, KvError> {
         match request {

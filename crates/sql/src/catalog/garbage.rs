@@ -5,14 +5,13 @@
 //!
 //! 1. A record with [`LOADING`] is drained only if no load of this process works on its index (see [`Loads`]) and no
 //!    relation uses it.
-//! 2. Draining deletes the record last, in the transaction of the last chunk.
-//!
-//! Caveat: a snapshot of the past that still reads a dropped table must be older than the drain's deletes, which are
-//! ordinary versions: it keeps seeing the rows.
+//! 2. Draining removes the record last.
+//! 3. Where the store can erase ([`Kv::erase`]), it does so once no older snapshot than the record can be read: whoever
+//!    reads the past before the drop sees the rows until then. Elsewhere rows are deleted, which are ordinary versions.
 
 use super::{Relation, Snapshot, key, snapshot::read_area};
 use crate::SqlError;
-use crate::transaction::{Isolation, Kv, Patience, ScanRequest};
+use crate::transaction::{Erased, Isolation, Kv, Patience, ScanRequest, Transaction};
 use bytes::Bytes;
 use parking_lot::Mutex;
 use std::collections::BTreeSet;
@@ -46,8 +45,8 @@ impl Loads {
 #[derive(Debug, Default)]
 pub struct Progress(Mutex<Option<(u32, Bytes)>>);
 
-/// Deletes up to [`DRAIN_ROWS_MAX`] rows of one index that is garbage; `false` if there is none. Maintenance calls it again
-/// and again, at its own pace.
+/// Gets rid of some of one index that is garbage: up to [`DRAIN_ROWS_MAX`] rows where they are deleted. `false` if there is none now.
+/// Maintenance calls it again and again, at its own pace.
 ///
 /// # Errors
 /// Those of the layers below; a restart means to call again.
@@ -61,27 +60,58 @@ pub fn drain(
     let mut progress = patience.lock(kv, &progress.0)?;
     let mut txn = patience.begin(kv, Isolation::default())?;
     let catalog = cache.current(txn.as_mut(), None)?;
-    for (record, value) in read_area(txn.as_mut(), key::GARBAGE)? {
-        let Some(index) = key::object_id(&record) else { continue };
-        if loads.contains(index) || (value[..] == LOADING && in_use(&catalog, index)) {
-            continue;
-        }
-        let mut span = key::index_span(index);
-        if let Some((_, from)) = progress.as_ref().filter(|(at, _)| *at == index) {
-            span.start = from.clone();
-        }
-        let chunk = txn.scan(&ScanRequest { span, reverse: false, limit: DRAIN_ROWS_MAX })?;
-        for (row, _) in chunk.rows {
-            txn.delete(row)?;
-        }
-        if chunk.rest.is_none() {
-            txn.delete(record)?;
-        }
-        patience.commit(txn.as_mut())?;
-        *progress = chunk.rest.map(|rest| (index, rest.start));
-        return Ok(true);
+    let garbage = |(record, value): (Bytes, Bytes)| {
+        let index = key::object_id(&record)?;
+        let kept = loads.contains(index) || (value[..] == LOADING && in_use(&catalog, index));
+        (!kept).then_some((record, index))
+    };
+    let records: Vec<(Bytes, u32)> = read_area(txn.as_mut(), key::GARBAGE)?.into_iter().filter_map(garbage).collect();
+    if records.is_empty() {
+        return Ok(false);
     }
-    Ok(false)
+    let (mut more, mut erased) = (false, false);
+    for (record, index) in &records {
+        match kv.erase(index.to_be_bytes(), record)? {
+            None => return delete_some(patience, txn.as_mut(), record, *index, &mut progress),
+            Some(Erased::All) => {
+                txn.delete(record.clone())?;
+                erased = true;
+            }
+            Some(Erased::Part) => {
+                more = true;
+                break;
+            }
+            Some(Erased::NotYet) => {}
+        }
+    }
+    if erased {
+        patience.commit(txn.as_mut())?;
+    }
+    Ok(more)
+}
+
+/// Deletes up to [`DRAIN_ROWS_MAX`] rows, and the record with the last.
+fn delete_some(
+    patience: &Patience,
+    txn: &mut dyn Transaction,
+    record: &Bytes,
+    index: u32,
+    progress: &mut Option<(u32, Bytes)>,
+) -> Result<bool, SqlError> {
+    let mut span = key::index_span(index);
+    if let Some((_, from)) = progress.as_ref().filter(|(at, _)| *at == index) {
+        span.start = from.clone();
+    }
+    let chunk = txn.scan(&ScanRequest { span, reverse: false, limit: DRAIN_ROWS_MAX })?;
+    for (row, _) in chunk.rows {
+        txn.delete(row)?;
+    }
+    if chunk.rest.is_none() {
+        txn.delete(record.clone())?;
+    }
+    patience.commit(txn)?;
+    *progress = chunk.rest.map(|rest| (index, rest.start));
+    Ok(true)
 }
 
 fn in_use(catalog: &Snapshot, index: u32) -> bool {

@@ -5,17 +5,18 @@
 //! main transaction, when all is written, (1) locks the record that announced the load, which moves its snapshot above all
 //! chunks, so that it sees them itself, and (2) deletes that record together with its descriptor change.
 //!
-//! 1. Before the first chunk commits there is a durable record of the index ids; it goes only with the main commit. After a
+//! 1. Before the first chunk there is a durable record of the index ids; it goes only with the main commit. After a
 //!    crash or a rollback the record is left, and what is below the ids is collected (see [`crate::catalog::garbage`]).
 //! 2. Little data never takes this way: it is written in the main transaction.
-//! 3. Keys that ascend are written as they come. An index whose keys do not is sorted first ([`Sorter`]) and written at the end, in
-//!    order: so what is written costs the same wherever its keys lie, and the store gets it without overlaps.
-//! 4. A unique key is looked up before it is written, in earlier chunks by a read, in its own by the map; keys that ascend are
-//!    free by themselves, and of those that were sorted equal ones meet.
-//! 5. In memory are one chunk, what the sort holds, and what the store has not taken yet: see [`SORT_BYTES_MAX`].
+//! 3. Keys that ascend are written as they come. Of an index whose keys do not, what came out of order is sorted ([`Sorter`]) and
+//!    written at the end: so what is written costs the same wherever its keys lie, and the store gets it without overlaps.
+//! 4. A unique key is looked up before it is written if it lies below what was written, which keys that ascend never do; of those that
+//!    were sorted equal ones meet.
+//! 5. In memory are at most [`CHUNK_BYTES_MAX`], what the sort holds ([`SORT_BYTES_MAX`]), and what the store has not taken yet.
+//! 6. A chunk goes past the log where that is possible ([`Kv::load`]), else through transactions of [`TXN_BYTES_MAX`].
 
 use super::sorter::{Merge, SORT_BYTES_MAX, Sorter};
-use crate::SqlError;
+use crate::{SqlError, SqlState};
 use crate::catalog::{Oid, garbage, key};
 use crate::database::Database;
 use crate::exec::index::entry_value;
@@ -25,10 +26,14 @@ use bytes::Bytes;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Most rows in one chunk.
-pub const CHUNK_ROWS_MAX: usize = 32_768;
-/// Most bytes in one chunk.
-pub const CHUNK_BYTES_MAX: usize = 4 << 20;
+/// Most bytes in one chunk: as large as the files that the engine makes, so that they need not be merged.
+pub const CHUNK_BYTES_MAX: usize = 32 << 20;
+/// What an entry takes in memory beside its key and value, about.
+const ENTRY_BYTES: usize = 96;
+/// Most rows in one transaction.
+const TXN_ROWS_MAX: usize = 32_768;
+/// Most bytes in one transaction.
+const TXN_BYTES_MAX: usize = 4 << 20;
 /// What is written in the main transaction instead, if it is no more than this.
 pub const SMALL_ROWS_MAX: usize = 2_000;
 /// See [`SMALL_ROWS_MAX`].
@@ -40,7 +45,9 @@ pub const CHUNK_ATTEMPTS_MAX: usize = 16;
 pub struct Loader {
     parts: Vec<Part>,
     patience: Patience,
-    rows: BTreeMap<Bytes, Bytes>,
+    /// All that was put so far, while it is little.
+    few: Option<BTreeMap<Bytes, Bytes>>,
+    /// Of what is in memory and not in a sorter.
     bytes: usize,
     announced: bool,
     progress: Option<Arc<IndexProgress>>,
@@ -50,13 +57,35 @@ pub struct Loader {
 struct Part {
     index: Oid,
     unique: bool,
-    /// Whether the keys in the present chunk came in order, and the last of them.
+    /// The last key that was put while all was little, and whether they came in order.
+    newest: Bytes,
     ascends: bool,
-    last: Bytes,
-    /// Greatest key written so far.
+    /// Entries in order, to be written next.
+    run: Vec<(Bytes, Bytes)>,
+    run_bytes: usize,
+    /// Greatest key of the runs written so far.
     greatest: Option<Bytes>,
-    /// Where the keys go, once they did not ascend.
+    /// Where the keys go that came below the last one, and all that came afterwards.
     sorter: Option<Sorter>,
+}
+
+impl Part {
+    /// The greatest key that did not go to the sorter.
+    fn last(&self) -> Option<&Bytes> {
+        self.run.last().map(|(key, _)| key).or(self.greatest.as_ref())
+    }
+
+    /// Takes an entry; gives by how much the run grew.
+    fn push(&mut self, key: Bytes, value: Bytes) -> usize {
+        if self.sorter.is_none() && self.last().is_none_or(|last| key > *last) {
+            let bytes = key.len() + value.len() + ENTRY_BYTES;
+            self.run_bytes += bytes;
+            self.run.push((key, value));
+            return bytes;
+        }
+        self.sorter.get_or_insert_default().push(&key, &value);
+        0
+    }
 }
 
 /// A key that is there twice: the ordinal of its index among those of the load, the key, and the value of one of the two.
@@ -72,12 +101,20 @@ pub struct Duplicate<'a> {
 impl Loader {
     /// A load of these indexes, which must be fresh (and whether their keys must be alone), by a statement of such patience.
     pub fn new(indexes: impl IntoIterator<Item = (Oid, bool)>, patience: Patience) -> Loader {
-        let part =
-            |(index, unique)| Part { index, unique, ascends: true, last: Bytes::new(), greatest: None, sorter: None };
+        let part = |(index, unique)| Part {
+            index,
+            unique,
+            newest: Bytes::new(),
+            ascends: true,
+            run: Vec::new(),
+            run_bytes: 0,
+            greatest: None,
+            sorter: None,
+        };
         Loader {
             parts: indexes.into_iter().map(part).collect(),
             patience,
-            rows: BTreeMap::new(),
+            few: Some(BTreeMap::new()),
             bytes: 0,
             announced: false,
             progress: None,
@@ -110,11 +147,17 @@ impl Loader {
     /// # Errors
     /// Those of the layers below.
     pub fn contains(&self, db: &Database, row: &[u8]) -> Result<Option<Bytes>, SqlError> {
-        if let Some(value) = self.rows.get(row) {
-            return Ok(Some(value.clone()));
+        if let Some(few) = &self.few {
+            return Ok(few.get(row).cloned());
         }
         let Some(part) = self.part_of(row).map(|at| &self.parts[at]) else { return Ok(None) };
-        if part.sorter.is_some() || part.greatest.as_ref().is_none_or(|greatest| row > greatest.as_ref()) {
+        if part.sorter.is_some() || part.last().is_none_or(|last| row > &last[..]) {
+            return Ok(None);
+        }
+        if let Ok(at) = part.run.binary_search_by(|(key, _)| key[..].cmp(row)) {
+            return Ok(Some(part.run[at].1.clone()));
+        }
+        if part.greatest.as_ref().is_none_or(|greatest| row > &greatest[..]) {
             return Ok(None);
         }
         let mut txn = self.patience.begin(db.kv.as_ref(), Isolation::RepeatableRead)?;
@@ -128,38 +171,46 @@ impl Loader {
     /// # Errors
     /// Those of the layers below.
     pub fn put(&mut self, db: &Database, row: Bytes, value: Bytes) -> Result<(), SqlError> {
+        if self.few.is_none() {
+            return self.distribute(db, row, value);
+        }
         if let Some(at) = self.part_of(&row) {
             let part = &mut self.parts[at];
-            if let Some(sorter) = &mut part.sorter {
-                sorter.push(&row, &value);
-                return self.bound_sorters(db);
-            }
-            if row > part.last {
-                part.last = row.clone();
-            } else {
-                part.ascends = false;
-            }
+            part.ascends &= part.newest < row;
+            part.newest = row.clone();
         }
+        let Some(few) = &mut self.few else { return Ok(()) };
         self.bytes += row.len() + value.len();
-        self.rows.insert(row, value);
-        let full = self.rows.len() >= CHUNK_ROWS_MAX || self.bytes >= CHUNK_BYTES_MAX;
-        if !full {
+        few.insert(row, value);
+        if few.len() <= SMALL_ROWS_MAX && self.bytes <= SMALL_BYTES_MAX {
             return Ok(());
         }
-        self.sort_what_does_not_ascend();
-        self.flush(db)?;
-        self.bound_sorters(db)
+        self.not_few(db)
     }
 
-    fn sort_what_does_not_ascend(&mut self) {
-        for part in self.parts.iter_mut().filter(|part| !part.ascends) {
-            let sorter = part.sorter.get_or_insert_default();
-            let from = Bytes::copy_from_slice(&part.index.to_be_bytes());
-            let mut own = self.rows.split_off(&from);
-            let mut others = own.split_off(&Bytes::copy_from_slice(&part.index.wrapping_add(1).to_be_bytes()));
-            self.rows.append(&mut others);
-            own.iter().for_each(|(row, value)| sorter.push(row, value));
+    /// From now on each entry goes to its index.
+    fn not_few(&mut self, db: &Database) -> Result<(), SqlError> {
+        self.bytes = 0;
+        let others = self.parts.iter_mut().filter(|part| !part.ascends);
+        others.for_each(|part| part.sorter = Some(Sorter::default()));
+        self.few.take().into_iter().flatten().try_for_each(|(row, value)| self.distribute(db, row, value))
+    }
+
+    fn distribute(&mut self, db: &Database, row: Bytes, value: Bytes) -> Result<(), SqlError> {
+        let Some(at) = self.part_of(&row) else {
+            return Err(SqlError::new(SqlState::INTERNAL_ERROR, "a row that belongs to no index of the load"));
+        };
+        let part = &mut self.parts[at];
+        self.bytes += part.push(row, value);
+        if part.sorter.is_some() {
+            self.bound_sorters(db)?;
         }
+        if self.bytes >= CHUNK_BYTES_MAX
+            && let Some(largest) = (0..self.parts.len()).max_by_key(|at| self.parts[*at].run_bytes)
+        {
+            self.write_run(db, largest)?;
+        }
+        Ok(())
     }
 
     fn bound_sorters(&mut self, db: &Database) -> Result<(), SqlError> {
@@ -172,22 +223,15 @@ impl Loader {
         Ok(())
     }
 
-    /// Writes the chunk in a transaction of its own.
-    fn flush(&mut self, db: &Database) -> Result<(), SqlError> {
-        let rows: Vec<(Bytes, Bytes)> = std::mem::take(&mut self.rows).into_iter().collect();
-        self.bytes = 0;
-        if rows.is_empty() {
-            return Ok(());
-        }
+    /// Writes what came in order of one index.
+    fn write_run(&mut self, db: &Database, at: usize) -> Result<(), SqlError> {
+        let rows = std::mem::take(&mut self.parts[at].run);
+        self.bytes -= std::mem::take(&mut self.parts[at].run_bytes);
+        let Some((last, _)) = rows.last() else { return Ok(()) };
+        let greatest = last.clone();
         self.announce(db)?;
-        write_chunk(db.kv.as_ref(), &self.patience, &rows)?;
-        for (row, _) in rows {
-            if let Some(at) = self.part_of(&row)
-                && self.parts[at].greatest.as_ref().is_none_or(|greatest| row > *greatest)
-            {
-                self.parts[at].greatest = Some(row);
-            }
-        }
+        write_rows(db.kv.as_ref(), &self.patience, &rows)?;
+        self.parts[at].greatest = Some(greatest);
         Ok(())
     }
 
@@ -211,14 +255,11 @@ impl Loader {
         txn: &TxnRef,
         duplicate: &mut dyn FnMut(Duplicate<'_>) -> SqlError,
     ) -> Result<Vec<Oid>, SqlError> {
-        let large = self.announced || self.parts.iter().any(|part| part.sorter.is_some());
-        let small = !large && self.rows.len() <= SMALL_ROWS_MAX && self.bytes <= SMALL_BYTES_MAX;
-        if small {
-            let rows = std::mem::take(&mut self.rows);
-            txn.with(|t| rows.into_iter().try_for_each(|(row, value)| t.put(row, value)))?;
+        if let Some(few) = self.few.take() {
+            txn.with(|t| few.into_iter().try_for_each(|(row, value)| t.put(row, value)))?;
             return Ok(Vec::new());
         }
-        self.flush(db)?;
+        (0..self.parts.len()).try_for_each(|at| self.write_run(db, at))?;
         for at in 0..self.parts.len() {
             if let Some(sorter) = self.parts[at].sorter.take() {
                 self.announce(db)?;
@@ -272,17 +313,18 @@ impl Loader {
 struct Chunk {
     keys: Vec<u8>,
     entries: Vec<(usize, Bytes)>,
+    /// Of the entries, with what they take beside.
     bytes: usize,
 }
 
 impl Chunk {
     fn push(&mut self, key: &[u8], value: &[u8]) {
         self.keys.extend_from_slice(key);
-        self.bytes += key.len() + value.len();
+        self.bytes += key.len() + value.len() + ENTRY_BYTES;
         self.entries.push((self.keys.len(), entry_value(value)));
     }
     fn is_full(&self) -> bool {
-        self.entries.len() >= CHUNK_ROWS_MAX || self.bytes >= CHUNK_BYTES_MAX
+        self.bytes >= CHUNK_BYTES_MAX
     }
     fn write(&mut self, db: &Database, patience: &Patience) -> Result<(), SqlError> {
         let Chunk { keys, entries, .. } = std::mem::take(self);
@@ -293,7 +335,7 @@ impl Chunk {
         let mut from = 0;
         let rows: Vec<_> =
             entries.into_iter().map(|(to, value)| (keys.slice(std::mem::replace(&mut from, to)..to), value)).collect();
-        write_chunk(db.kv.as_ref(), patience, &rows)
+        write_rows(db.kv.as_ref(), patience, &rows)
     }
 }
 
@@ -322,6 +364,26 @@ pub fn adopt(txn: &TxnRef, indexes: &[Oid]) -> Result<(), SqlError> {
         }
         Ok(())
     })
+}
+
+/// Writes rows, in order.
+fn write_rows(kv: &dyn Kv, patience: &Patience, rows: &[(Bytes, Bytes)]) -> Result<(), SqlError> {
+    if kv.load(rows, patience)? {
+        return Ok(());
+    }
+    let mut rest = rows;
+    while !rest.is_empty() {
+        let mut bytes = 0;
+        let mut fits = |(key, value): &(Bytes, Bytes)| {
+            bytes += key.len() + value.len();
+            bytes <= TXN_BYTES_MAX
+        };
+        let count = rest.iter().take(TXN_ROWS_MAX).take_while(|row| fits(row)).count().max(1);
+        let (chunk, after) = rest.split_at(count);
+        write_chunk(kv, patience, chunk)?;
+        rest = after;
+    }
+    Ok(())
 }
 
 fn write_chunk(kv: &dyn Kv, patience: &Patience, rows: &[(Bytes, Bytes)]) -> Result<(), SqlError> {

@@ -38,7 +38,7 @@ mod truncate;
 mod view;
 
 pub use extension::{AVAILABLE, Available, available};
-pub use load::{CHUNK_BYTES_MAX, CHUNK_ROWS_MAX, Loader, SMALL_BYTES_MAX, SMALL_ROWS_MAX, adopt, announce};
+pub use load::{Duplicate, Loader};
 pub use run::{Done, Run};
 
 use crate::SqlError;

@@ -2,13 +2,13 @@
 
 use super::load::Duplicate;
 use super::{Loader, Run};
-use crate::SqlError;
+use crate::{SqlError, SqlState};
 use crate::catalog::Table;
 use crate::exec::index::Entry;
 use crate::exec::table::TableAccess;
 use crate::exec::target::Target;
 use crate::exec::write::RowImage;
-use crate::transaction::{Isolation, ScanRequest};
+use crate::transaction::ScanRequest;
 use crate::types::{Row, Value};
 use bytes::Bytes;
 
@@ -118,24 +118,12 @@ impl Run<'_> {
             }
             Ok(())
         });
-        let (statement, db) = (self.statement.clone(), self.db);
-        let mut twice = |Duplicate { index: ordinal, key, value }: Duplicate<'_>| {
-            let mut row = vec![Value::Null; access.columns.len()];
-            let read = match ordinal {
-                0 => access.decode(value, &slots_of(&access), &mut row),
-                // The rows were written before the entries.
-                _ => access.row_key_of_entry(key, value).and_then(|row_key| {
-                    let stored =
-                        statement.patience().begin(db.kv.as_ref(), Isolation::RepeatableRead)?.get(&row_key)?;
-                    stored.map_or(Ok(()), |stored| access.decode(&stored, &slots_of(&access), &mut row))
-                }),
-            };
-            match read {
-                Ok(()) => {
-                    let error = new.unique_violation(ordinal, &row, &statement.settings);
-                    duplicate(error, &access.index(ordinal).name)
-                }
-                Err(e) => e,
+        let statement = self.statement.clone();
+        let mut twice = |found: Duplicate<'_>| {
+            let error = new.twice(&statement, &found);
+            match error.state == SqlState::UNIQUE_VIOLATION {
+                true => duplicate(error, &access.index(found.index).name),
+                false => error,
             }
         };
         self.end_load(loader, result, &mut twice)

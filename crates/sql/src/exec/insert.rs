@@ -10,6 +10,8 @@ use super::write::{Old, RowImage, Taken, Touch};
 use super::writer::Writer;
 use super::written::Written;
 use crate::context::StatementContext;
+use crate::database::Database;
+use crate::ddl::{Duplicate, Loader};
 use crate::expr::Expr;
 use crate::plan::{Execution, Plan, RowInserter};
 use crate::transaction::{LockWait, ScanRequest};
@@ -240,14 +242,7 @@ impl RowInserter for BulkInsert {
     fn insert(&mut self, context: &Arc<StatementContext>, rows: Vec<Row>) -> Result<u64, SqlError> {
         let target = &self.target;
         let mut writer = Writer::new(context);
-        let mut batch = Vec::with_capacity(rows.len());
-        for row in rows {
-            let mut row = if self.is_plain() { row } else { make_row(&self.columns, &row, context)? };
-            target.access.generate(None, &mut row)?;
-            target.check(&row, None, context)?;
-            let image = RowImage::new(&target.access, &row, writer.row_id(target))?;
-            batch.push((row, image));
-        }
+        let batch = self.images(context, rows, &mut writer)?;
         let count = batch.len() as u64;
         let free = target.access.table.has_primary_key && primary_is_free(&batch, context)?;
         for (row, image) in batch {
@@ -266,9 +261,51 @@ impl RowInserter for BulkInsert {
         writer.finish()?;
         Ok(count)
     }
+
+    fn load(
+        &mut self,
+        context: &Arc<StatementContext>,
+        rows: Vec<Row>,
+        db: &Database,
+        loader: &mut Loader,
+    ) -> Result<u64, SqlError> {
+        let target = &self.target;
+        let count = rows.len() as u64;
+        for (row, image) in self.images(context, rows, &mut Writer::new(context))? {
+            if let Some(ordinal) = image.taken_in(db, &target.access, loader)? {
+                return Err(target.unique_violation(ordinal, &row, &context.settings));
+            }
+            image.load(db, loader)?;
+        }
+        Ok(count)
+    }
+
+    fn twice(&self, context: &Arc<StatementContext>, found: &Duplicate<'_>) -> SqlError {
+        self.target.twice(context, found)
+    }
 }
 
 impl BulkInsert {
+    /// Rows with their bytes, as they are to be written.
+    fn images(
+        &self,
+        context: &Arc<StatementContext>,
+        rows: Vec<Row>,
+        writer: &mut Writer<'_>,
+    ) -> Result<Vec<(Row, RowImage)>, SqlError> {
+        let target = &self.target;
+        let plain = self.is_plain();
+        let mut batch = Vec::with_capacity(rows.len());
+        for row in rows {
+            let mut row = if plain { row } else { make_row(&self.columns, &row, context)? };
+            target.access.generate(None, &mut row)?;
+            target.check(&row, None, context)?;
+            let image = RowImage::new(&target.access, &row, writer.row_id(target))?;
+            batch.push((row, image));
+        }
+        Ok(batch)
+    }
+
     /// Whether COPY's row is the table's row.
     fn is_plain(&self) -> bool {
         self.columns

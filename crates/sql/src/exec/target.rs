@@ -7,8 +7,10 @@ use super::write::{Old, Touch};
 use super::{evaluate, table};
 use crate::catalog::{ReferentialAction, Table};
 use crate::context::{EvalSettings, StatementContext};
+use crate::ddl::Duplicate;
 use crate::expr::Expr;
 use crate::plan::PlanContext;
+use crate::transaction::Isolation;
 use crate::types::{Row, Value};
 use crate::{SqlError, SqlState};
 use std::sync::Arc;
@@ -93,6 +95,23 @@ impl Target {
             }
         }
         Ok(())
+    }
+
+    /// The violation of a unique key that a load of this table's indexes met twice, after the rows were written.
+    pub fn twice(&self, context: &StatementContext, found: &Duplicate<'_>) -> SqlError {
+        let Duplicate { index: ordinal, key, value } = *found;
+        let access = &self.access;
+        let all: Vec<usize> = (0..access.columns.len()).collect();
+        let mut row = vec![Value::Null; all.len()];
+        let read = match ordinal {
+            0 => access.decode(value, &all, &mut row),
+            _ => access.row_key_of_entry(key, value).and_then(|row_key| {
+                let isolation = Isolation::RepeatableRead;
+                let stored = context.patience().begin(context.kv.as_ref(), isolation)?.get(&row_key)?;
+                stored.map_or(Ok(()), |stored| access.decode(&stored, &all, &mut row))
+            }),
+        };
+        read.map_or_else(|e| e, |()| self.unique_violation(ordinal, &row, &context.settings))
     }
 
     /// The whole new row, for an error: what an update did not decode comes from the old one.

@@ -9,6 +9,8 @@
 
 use super::index::Entry;
 use super::table::{IndexAccess, TableAccess};
+use crate::database::Database;
+use crate::ddl::Loader;
 use crate::encoding::key;
 use crate::transaction::{LockMode, Transaction};
 use crate::types::Value;
@@ -72,6 +74,28 @@ impl RowImage {
             }
         }
         Ok(None)
+    }
+
+    /// The ordinal of the first unique key of this row that a load has already.
+    pub fn taken_in(&self, db: &Database, access: &TableAccess, loader: &Loader) -> Result<Option<usize>, SqlError> {
+        if access.table.has_primary_key && loader.contains(db, &self.key)?.is_some() {
+            return Ok(Some(0));
+        }
+        for (i, entry) in self.entries.iter().enumerate() {
+            if let Some(entry) = entry
+                && entry.guarded
+                && loader.contains(db, &entry.key)?.is_some()
+            {
+                return Ok(Some(i + 1));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Gives the row and its entries to a load.
+    pub fn load(self, db: &Database, loader: &mut Loader) -> Result<(), SqlError> {
+        loader.put(db, self.key, self.value)?;
+        self.entries.into_iter().flatten().try_for_each(|entry| loader.put(db, entry.key, entry.value))
     }
 
     /// Writes the row and its entries.

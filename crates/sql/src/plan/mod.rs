@@ -22,6 +22,8 @@ pub mod tree;
 
 use crate::catalog::Relation;
 use crate::context::{CatalogView, EvalSettings, StatementContext};
+use crate::database::Database;
+use crate::ddl::{Duplicate, Loader};
 use crate::output::Field;
 use crate::types::{Row, SqlType};
 use crate::work::Pace;
@@ -95,6 +97,21 @@ pub trait RowInserter: Send {
     /// # Errors
     /// As for INSERT.
     fn insert(&mut self, context: &Arc<StatementContext>, rows: Vec<Row>) -> Result<u64, SqlError>;
+
+    /// As [`RowInserter::insert`], into a fresh table by a load of all its indexes.
+    ///
+    /// # Errors
+    /// As for INSERT.
+    fn load(
+        &mut self,
+        context: &Arc<StatementContext>,
+        rows: Vec<Row>,
+        db: &Database,
+        loader: &mut Loader,
+    ) -> Result<u64, SqlError>;
+
+    /// The error of a unique key that shows only at the end of a load to be there twice.
+    fn twice(&self, context: &Arc<StatementContext>, found: &Duplicate<'_>) -> SqlError;
 }
 
 /// An inserter for a table and some of its columns (ids, in the order of the values).

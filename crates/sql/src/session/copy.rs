@@ -1,7 +1,7 @@
 //! COPY, both ways.
 //!
-//! A COPY FROM into a table that its own transaction created or truncated, and that has nothing to look up (no unique key, no
-//! foreign key), is loaded in chunks outside the transaction: see [`crate::ddl`]'s `load`. All else goes through the transaction.
+//! A COPY FROM into a table that its own transaction created or truncated, and that has no foreign key, is loaded outside the
+//! transaction: see [`crate::ddl`]'s `load`. All else goes through the transaction.
 
 use super::portal::{Buffered, PortalState};
 use super::prepared::Prepared;
@@ -10,7 +10,7 @@ use super::{Block, Session};
 use crate::catalog::{Relation, Table};
 use crate::context::StatementContext;
 use crate::copy::{CopyFormat, HEADER, Splitter, TRAILER};
-use crate::ddl::{CHUNK_BYTES_MAX, CHUNK_ROWS_MAX, SMALL_BYTES_MAX, SMALL_ROWS_MAX, adopt, announce};
+use crate::ddl::Loader;
 use crate::identifier::{quote_identifier, quote_qualified};
 use crate::output::Output;
 use crate::plan::{Execution, RowInserter, row_inserter};
@@ -18,13 +18,13 @@ use crate::progress::{CopyProgress, Shown};
 use crate::stack;
 use crate::syntax::command::CopyLayout;
 use crate::syntax::{Copy, CopySource, Name};
-use crate::transaction::{Isolation, TxnRef};
 use crate::types::{Row, SqlType};
 use crate::{SqlError, SqlState};
 use std::sync::Arc;
 
-/// Rows written to the transaction at once.
+/// Rows written at once, and bytes of them.
 const BATCH_ROWS: usize = 1024;
+const BATCH_BYTES: usize = 4 << 20;
 /// Rows pulled at once.
 const PULL_ROWS: usize = 1024;
 
@@ -38,9 +38,8 @@ pub(super) struct CopyIn {
     rows: Vec<Row>,
     bytes: usize,
     count: u64,
-    /// Index ids to load outside the transaction, if the table is fresh.
-    fresh: Option<Vec<u32>>,
-    announced: bool,
+    /// The table is fresh: its indexes are loaded outside the transaction.
+    load: Option<Loader>,
     commit: bool,
     progress: Shown<CopyProgress>,
 }
@@ -173,8 +172,11 @@ impl Session {
         let context = self.statement_context(Vec::new())?;
         let named = ids.iter().filter_map(|id| table.columns.iter().find(|c| c.id == *id));
         let format = CopyFormat::new(&copy.options, named.map(|c| (c.name.clone(), c.ty.clone())).collect())?;
-        let fresh = self.active.as_ref().is_some_and(|a| a.fresh.contains(&table.id)) && has_nothing_to_look_up(&table);
-        let indexes = std::iter::once(&table.primary).chain(&table.indexes).map(|i| i.id).collect();
+        let fresh = self.active.as_ref().is_some_and(|a| a.fresh.contains(&table.id)) && table.foreign_keys.is_empty();
+        let load = fresh.then(|| {
+            let indexes = table.indexes.iter().map(|index| (index.id, index.unique));
+            Loader::new(std::iter::once((table.primary.id, table.has_primary_key)).chain(indexes), context.patience())
+        });
         let progress = self.backend.progress.show_copy(table.id, true);
         let name = table.name.clone();
         let inserter = row_inserter(&Arc::new(Relation::Table(table)), &ids, &self.plan_context()?)?;
@@ -188,8 +190,7 @@ impl Session {
             rows: Vec::new(),
             bytes: 0,
             count: 0,
-            fresh: fresh.then_some(indexes),
-            announced: false,
+            load,
             commit: how.commit && self.block == Block::None,
             progress,
         });
@@ -240,8 +241,8 @@ impl Session {
 
     /// Loads end with the transaction.
     pub(super) fn remember_copy(&mut self, copy: &CopyIn) {
-        if let (true, Some(indexes), Some(active)) = (copy.announced, &copy.fresh, self.active.as_mut()) {
-            active.loads.extend_from_slice(indexes);
+        if let (Some(loader), Some(active)) = (copy.load.as_ref().filter(|l| l.is_large()), self.active.as_mut()) {
+            active.loads.extend_from_slice(&loader.indexes());
         }
     }
 
@@ -260,9 +261,7 @@ impl Session {
                 .map_err(|e| place(e, &copy.table))?;
             copy.bytes += line.len() + row.len() * std::mem::size_of::<crate::types::Value>();
             copy.rows.push(row);
-            let (rows, bytes) =
-                if copy.fresh.is_some() { (CHUNK_ROWS_MAX, CHUNK_BYTES_MAX) } else { (BATCH_ROWS, CHUNK_BYTES_MAX) };
-            if copy.rows.len() >= rows || copy.bytes >= bytes {
+            if copy.rows.len() >= BATCH_ROWS || copy.bytes >= BATCH_BYTES {
                 self.flush_copy(copy)?;
             }
         }
@@ -272,20 +271,10 @@ impl Session {
         self.check_interrupt()?;
         let rows = std::mem::take(&mut copy.rows);
         copy.bytes = 0;
-        let Some(indexes) = &copy.fresh else {
-            copy.count += copy.inserter.insert(&copy.context, rows)?;
-            copy.progress.task.rows.set(copy.count);
-            return Ok(());
+        copy.count += match &mut copy.load {
+            Some(loader) => copy.inserter.load(&copy.context, rows, &self.db, loader)?,
+            None => copy.inserter.insert(&copy.context, rows)?,
         };
-        let patience = copy.context.patience();
-        if !copy.announced {
-            copy.announced = true;
-            announce(&self.db, &patience, indexes)?;
-        }
-        let txn = TxnRef::new(patience.begin(self.db.kv.as_ref(), Isolation::RepeatableRead)?);
-        let context = Arc::new(with_transaction(&copy.context, txn.clone()));
-        copy.count += copy.inserter.insert(&context, rows)?;
-        txn.with(|t| patience.commit(t))?;
         copy.progress.task.rows.set(copy.count);
         Ok(())
     }
@@ -323,17 +312,14 @@ impl Session {
 
     fn finish_copy(&mut self, copy: &mut CopyIn) -> Result<(), SqlError> {
         self.take_lines(copy)?;
-        let small = copy.rows.len() <= SMALL_ROWS_MAX && copy.bytes <= SMALL_BYTES_MAX;
-        if !copy.announced && small {
-            copy.fresh = None;
-        }
         if !copy.rows.is_empty() {
             self.flush_copy(copy)?;
         }
-        match &copy.fresh {
-            Some(indexes) if copy.announced => adopt(&copy.context.txn, indexes),
-            _ => Ok(()),
+        if let Some(loader) = &mut copy.load {
+            let CopyIn { inserter, context, .. } = copy;
+            loader.finish(&self.db, &context.txn, &mut |found| inserter.twice(context, &found))?;
         }
+        Ok(())
     }
 
     /// CopyFail: gives the error to send.
@@ -346,15 +332,6 @@ impl Session {
         });
         SqlError::new(SqlState::QUERY_CANCELED, format!("COPY from stdin failed: {message}"))
     }
-}
-
-fn has_nothing_to_look_up(table: &Table) -> bool {
-    !table.has_primary_key && table.foreign_keys.is_empty() && table.indexes.iter().all(|i| !i.unique)
-}
-
-/// The same statement through another transaction.
-fn with_transaction(context: &StatementContext, txn: TxnRef) -> StatementContext {
-    StatementContext { txn, params: Vec::new(), ..context.clone() }
 }
 
 /// The context line of an error names the table, as PostgreSQL's does.

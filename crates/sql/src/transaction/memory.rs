@@ -12,7 +12,7 @@
 
 use super::{
     Admin, AdminReply, BeginOptions, Committed, Consistency, Interrupt, Isolation, Kv, KvError, LockMode, LockWait,
-    RowLock, RowWaiter, RowWaits, ScanChunk, ScanRequest, Span, Transaction, TxnStats,
+    Patience, RowLock, RowWaiter, RowWaits, ScanChunk, ScanRequest, Span, Transaction, TxnStats,
 };
 use bytes::Bytes;
 use clock::Timestamp;
@@ -195,6 +195,15 @@ impl Kv for MemoryKv {
 
     fn now_us(&self) -> i64 {
         self.0.state.lock().tick().physical_us() as i64
+    }
+
+    fn load(&self, rows: &[(Bytes, Bytes)], _: &Patience) -> Result<bool, KvError> {
+        let mut state = self.0.state.lock();
+        let at = state.tick();
+        for (key, value) in rows {
+            state.rows.entry(key.clone()).or_default().push((at, Some(value.clone())));
+        }
+        Ok(true)
     }
 
     fn admin(&self, request: Admin) -> Result<AdminReply, KvError> {

@@ -51,12 +51,21 @@ impl Patience {
             if let Some(guard) = mutex.try_lock_for(LOOK_EVERY) {
                 return Ok(guard);
             }
-            if self.interrupt.look() {
-                return Err(KvError::Interrupted);
-            }
-            if self.deadline.has_passed(kv) {
-                return Err(KvError::TimedOut);
-            }
+            self.check(|| kv.monotonic_us())?;
+        }
+    }
+
+    /// Whether a wait may go on; `now_us` as of [`Kv::monotonic_us`].
+    ///
+    /// # Errors
+    /// [`KvError::Interrupted`], [`KvError::TimedOut`].
+    pub fn check(&self, now_us: impl FnOnce() -> i64) -> Result<(), KvError> {
+        if self.interrupt.look() {
+            return Err(KvError::Interrupted);
+        }
+        match self.deadline.has_passed_at(now_us) {
+            true => Err(KvError::TimedOut),
+            false => Ok(()),
         }
     }
 }

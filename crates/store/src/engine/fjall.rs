@@ -433,6 +433,14 @@ impl Engine for FjallEngine {
         Ok(true)
     }
 
+    fn drop_files(&self, from: &[u8], to: &[u8]) -> Result<(), StoreError> {
+        self.revive()?;
+        self.with(|open| {
+            let dropped = open.present.tree.drop_range(from..to);
+            dropped.map_err(|e| of("dropping files", &fjall::Error::Storage(e)))
+        })
+    }
+
     fn compact(&self) -> Result<(), StoreError> {
         self.revive()?;
         self.make_room(INGESTION_BYTES + self.disk_bytes())?;

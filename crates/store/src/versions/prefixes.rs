@@ -63,6 +63,12 @@ impl Prefixes {
         self.bounds.entry(prefix).or_insert(bounds);
     }
 
+    /// The engine holds nothing of a prefix any more.
+    pub fn empty(&mut self, prefix: Prefix) {
+        self.bounds.insert(prefix, None);
+        self.newest.remove(&prefix);
+    }
+
     /// A flush will write these keys: called before the engine holds them.
     pub fn widen(
         &mut self,

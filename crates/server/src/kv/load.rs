@@ -1,0 +1,76 @@
+//! What goes past the log: bulk loads ([`store::Versions::load`]), and erasing what nobody can read ([`store::Versions::erase`]).
+
+use super::{Inner, park};
+use bytes::Bytes;
+use clock::Timestamp;
+use sql::KvError;
+use sql::transaction::{Erased, Patience};
+use std::sync::atomic::Ordering::SeqCst;
+use std::time::Duration;
+use store::{Engine, StoreError};
+
+/// Whoever waits for the engine's merges looks this often.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
+
+/// Only where this node is all there is: others would not hear of rows that are in no log.
+pub(super) fn load<E: Engine>(
+    inner: &Inner<E>,
+    rows: &[(Bytes, Bytes)],
+    patience: &Patience,
+) -> Result<bool, KvError> {
+    if !inner.node.options().alone {
+        return Ok(false);
+    }
+    loop {
+        if inner.full.load(SeqCst) {
+            return Err(KvError::DiskFull);
+        }
+        if let Some(why) = &*inner.broken.lock() {
+            return Err(KvError::Storage(why.clone()));
+        }
+        // What is visible was acknowledged, so it is in the log; and whoever begins now reads at or above it.
+        match inner.node.versions().load(inner.node.visible(), rows) {
+            Ok(true) => return Ok(true),
+            Ok(false) => {}
+            Err(StoreError::DiskFull) => return Err(KvError::DiskFull),
+            Err(e) => {
+                inner.fail(&e.to_string());
+                return Err(KvError::Storage(e.to_string()));
+            }
+        }
+        if inner.stopping.load(SeqCst) {
+            return Err(KvError::ShuttingDown);
+        }
+        patience.check(|| inner.monotonic_us())?;
+        park::pause(LOOK_EVERY);
+    }
+}
+
+/// See [`sql::Kv::erase`].
+pub(super) fn erase<E: Engine>(
+    inner: &Inner<E>,
+    prefix: [u8; 4],
+    witness: &[u8],
+) -> Result<Option<Erased>, KvError> {
+    if !inner.node.options().alone {
+        return Ok(None);
+    }
+    let versions = inner.node.versions();
+    let erased = versions.get(witness, Timestamp::MAX).and_then(|found| {
+        let readable_from = versions.collected().min(versions.collected_of(&prefix));
+        match found {
+            Some((written, _)) if written <= readable_from => versions.erase(prefix),
+            _ => Ok(store::Erased::NotYet),
+        }
+    });
+    match erased {
+        Ok(store::Erased::All) => Ok(Some(Erased::All)),
+        Ok(store::Erased::Part) => Ok(Some(Erased::Part)),
+        Ok(store::Erased::NotYet) => Ok(Some(Erased::NotYet)),
+        Err(StoreError::DiskFull) => Err(KvError::DiskFull),
+        Err(e) => {
+            inner.fail(&e.to_string());
+            Err(KvError::Storage(e.to_string()))
+        }
+    }
+}

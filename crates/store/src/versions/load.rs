@@ -1,0 +1,58 @@
+//! Rows that go to the engine past the log.
+//!
+//! Problem: an index over millions of rows would go through the log, the overlay, the row cache and a flush, one after the other, and
+//! the engine would merge it with what is flushed meanwhile. Idea: rows that nobody can name yet need no log. They go to the engine at
+//! once, sorted, durable when the call returns; what makes them visible later is an ordinary commit.
+//!
+//! What the caller promises:
+//! 1. No transaction reads or writes these keys but the one that loads them, before a commit above `ts` names them (and none ever read
+//!    them before): so no snapshot changes, and no certification misses them.
+//! 2. `ts` is at or below a commit that is in the log: no clock that starts from the log gives it out again.
+//! 3. A crash leaves what was loaded. The caller has on record, durably and before the first call, where to look for it.
+//!
+//! Caveat: the engine then holds versions that no command up to its position wrote (invariant 2 of [`super`]). Commands that are replayed
+//! do not meet them, by the first promise.
+
+use super::prefixes::prefix_of;
+use super::{UNMERGED_RUNS_MAX, Versions};
+use crate::engine::Tree;
+use crate::keys::Present;
+use crate::{Engine, StoreError, keys};
+use bytes::Bytes;
+use clock::Timestamp;
+
+/// What an entry takes beside key and value, about.
+const ENTRY_BYTES: usize = 16;
+
+impl<E: Engine> Versions<E> {
+    /// Writes rows (keys in strictly ascending order) to the engine in one atomic, durable step. `false`: the engine has to merge
+    /// first; nothing was written, call again later.
+    ///
+    /// # Errors
+    /// What the engine says.
+    pub fn load(&self, ts: Timestamp, rows: &[(Bytes, Bytes)]) -> Result<bool, StoreError> {
+        let (Some((first, _)), Some((last, _))) = (rows.first(), rows.last()) else { return Ok(true) };
+        // Nobody reads bounds from the engine while the rows arrive: they would be too narrow.
+        let _writer = self.writer.lock();
+        self.engine.merge();
+        if self.engine.unmerged_runs() >= UNMERGED_RUNS_MAX {
+            return Ok(false);
+        }
+        let parts = rows.chunk_by(|(a, _), (b, _)| prefix_of(a) == prefix_of(b));
+        let ends = parts.filter_map(|part| {
+            let (least, greatest) = (&part.first()?.0, &part.last()?.0);
+            let copy = |key: &Bytes| Bytes::copy_from_slice(key);
+            Some((prefix_of(least), copy(least), copy(greatest)))
+        });
+        let ends: Vec<_> = ends.collect();
+        debug_assert!(first <= last, "rows come in order");
+        let newest: Vec<_> = ends.iter().map(|(prefix, ..)| (*prefix, ts)).collect();
+        self.prefixes.write().widen(newest.into_iter(), ends, ts);
+        let bytes = rows.iter().map(|(key, value)| key.len() + value.len() + ENTRY_BYTES).sum();
+        let mut changes =
+            rows.iter().map(|(key, value)| (keys::present(key), Some(Present::encode(ts, Some(&value[..])))));
+        self.engine.ingest(Tree::Present, bytes, &mut changes)?;
+        self.engine.sync()?;
+        Ok(true)
+    }
+}

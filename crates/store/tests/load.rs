@@ -1,0 +1,106 @@
+//! Rows that go to the engine past the log.
+
+use bytes::Bytes;
+use clock::Timestamp;
+use std::sync::Arc;
+use store::{Erased, MemoryEngine, Versions, VersionsConfig};
+
+fn ts(n: u64) -> Timestamp {
+    Timestamp::from_u64(n)
+}
+
+fn key(index: u8, n: u8) -> Bytes {
+    Bytes::copy_from_slice(&[0, 0, 0, index, n])
+}
+
+fn open(engine: &Arc<MemoryEngine>) -> Versions<Arc<MemoryEngine>> {
+    Versions::open(engine.clone(), VersionsConfig::default()).unwrap()
+}
+
+fn rows(index: u8, from: u8, to: u8) -> Vec<(Bytes, Bytes)> {
+    (from..to).map(|n| (key(index, n), Bytes::copy_from_slice(&[n, index]))).collect()
+}
+
+fn scanned(versions: &Versions<Arc<MemoryEngine>>, index: u8, at: Timestamp) -> Vec<Bytes> {
+    let (mut found, mut rest) = (Vec::new(), Some(key(index, 0)..key(index, 255)));
+    while let Some(span) = rest {
+        let chunk = versions.scan(&span, at, false, 7).unwrap();
+        found.extend(chunk.rows.into_iter().map(|(key, ..)| key));
+        rest = chunk.rest;
+    }
+    found
+}
+
+#[test]
+fn what_was_loaded_is_read_from_its_timestamp_on_also_where_nothing_was_known_to_be() {
+    let engine = Arc::new(MemoryEngine::new());
+    let versions = open(&engine);
+    versions.apply(ts(5), &[(key(1, 1), Some(Bytes::from_static(b"other")))]);
+    // The bounds of the prefix are known now: there is nothing.
+    assert_eq!(versions.get(&key(2, 3), ts(10)).unwrap(), None);
+    assert!(versions.load(ts(5), &rows(2, 0, 20)).unwrap());
+    assert!(versions.load(ts(5), &rows(2, 20, 50)).unwrap());
+    assert!(versions.load(ts(5), &[]).unwrap());
+    for n in [0, 3, 19, 20, 49] {
+        assert_eq!(versions.get(&key(2, n), ts(5)).unwrap(), Some((ts(5), Bytes::copy_from_slice(&[n, 2]))));
+        assert_eq!(versions.get(&key(2, n), ts(4)).unwrap(), None);
+    }
+    assert_eq!(scanned(&versions, 2, ts(9)).len(), 50);
+    assert!(scanned(&versions, 2, ts(4)).is_empty());
+    assert_eq!(versions.newest_above(&key(2, 7), ts(4)).unwrap(), Some(ts(5)));
+    assert_eq!(versions.newest_above(&key(2, 7), ts(5)).unwrap(), None);
+}
+
+#[test]
+fn a_crash_leaves_what_was_loaded_and_nothing_of_what_was_only_applied() {
+    let engine = Arc::new(MemoryEngine::new());
+    let versions = open(&engine);
+    versions.apply(ts(3), &[(key(1, 1), Some(Bytes::from_static(b"in the log only")))]);
+    assert!(versions.load(ts(3), &rows(2, 0, 30)).unwrap());
+    drop(versions);
+    engine.crash(0);
+    let versions = open(&engine);
+    assert_eq!(versions.recovered().position, 0, "what is loaded moves no position");
+    assert_eq!(versions.get(&key(1, 1), ts(9)).unwrap(), None);
+    assert_eq!(scanned(&versions, 2, ts(9)).len(), 30);
+}
+
+#[test]
+fn loaded_rows_are_changed_deleted_and_collected_as_others() {
+    let engine = Arc::new(MemoryEngine::new());
+    let versions = open(&engine);
+    assert!(versions.load(ts(3), &rows(2, 0, 10)).unwrap());
+    versions.apply(ts(8), &[(key(2, 4), None), (key(2, 5), Some(Bytes::from_static(b"new")))]);
+    for flushed in [false, true] {
+        if flushed {
+            versions.freeze(1, Bytes::new());
+            assert!(versions.flush().unwrap());
+        }
+        assert_eq!(scanned(&versions, 2, ts(7)).len(), 10, "flushed: {flushed}");
+        assert_eq!(scanned(&versions, 2, ts(8)).len(), 9);
+        assert_eq!(versions.get(&key(2, 5), ts(7)).unwrap(), Some((ts(3), Bytes::from_static(&[5, 2]))));
+        assert_eq!(versions.get(&key(2, 5), ts(8)).unwrap(), Some((ts(8), Bytes::from_static(b"new"))));
+    }
+    versions.collect(ts(8)).unwrap();
+    assert_eq!(scanned(&versions, 2, ts(9)).len(), 9);
+}
+
+#[test]
+fn what_is_erased_is_gone_and_what_lies_beside_it_is_not() {
+    let engine = Arc::new(MemoryEngine::new());
+    let versions = open(&engine);
+    for index in [1, 2, 3] {
+        assert!(versions.load(ts(3), &rows(index, 0, 40)).unwrap());
+    }
+    versions.apply(ts(8), &[(key(2, 4), None)]);
+    assert_eq!(versions.erase([0, 0, 0, 2]).unwrap(), Erased::NotYet, "a part is in memory: a flush would bring it back");
+    versions.freeze(1, Bytes::new());
+    assert!(versions.flush().unwrap());
+    assert_eq!(versions.erase([0, 0, 0, 2]).unwrap(), Erased::All);
+    assert_eq!(versions.erase([0, 0, 0, 2]).unwrap(), Erased::All);
+    drop(versions);
+    engine.crash(0);
+    let versions = open(&engine);
+    let counts = [1, 2, 3].map(|index| scanned(&versions, index, ts(9)).len());
+    assert_eq!(counts, [40, 0, 40]);
+}
