@@ -155,7 +155,8 @@ fn files(dir: &std::path::Path) -> u64 {
 fn what_is_erased_stays_gone_whatever_the_files_hid() {
     const ROWS: u32 = 100_000;
     let dir = tempfile::tempdir().unwrap();
-    let versions = Versions::open(FjallEngine::open(dir.path(), options()).unwrap(), VersionsConfig::default()).unwrap();
+    let versions =
+        Versions::open(FjallEngine::open(dir.path(), options()).unwrap(), VersionsConfig::default()).unwrap();
     let key = |index: u8, n: u32| Bytes::from([&[0, 0, 0, index], &n.to_be_bytes()[..]].concat());
     let rows = |index: u8, from: u32, to: u32, value: &'static str| -> Vec<(Bytes, Bytes)> {
         (from..to).map(|n| (key(index, n), Bytes::from(value))).collect()

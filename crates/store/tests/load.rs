@@ -93,7 +93,11 @@ fn what_is_erased_is_gone_and_what_lies_beside_it_is_not() {
         assert!(versions.load(ts(3), &rows(index, 0, 40)).unwrap());
     }
     versions.apply(ts(8), &[(key(2, 4), None)]);
-    assert_eq!(versions.erase([0, 0, 0, 2]).unwrap(), Erased::NotYet, "a part is in memory: a flush would bring it back");
+    assert_eq!(
+        versions.erase([0, 0, 0, 2]).unwrap(),
+        Erased::NotYet,
+        "a part is in memory: a flush would bring it back"
+    );
     versions.freeze(1, Bytes::new());
     assert!(versions.flush().unwrap());
     assert_eq!(versions.erase([0, 0, 0, 2]).unwrap(), Erased::All);

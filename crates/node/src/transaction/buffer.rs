@@ -192,6 +192,12 @@ impl Buffer {
         self.parts[at].get(key).map(|(value, _)| value)
     }
 
+    /// Whether the write of a key, decided at `since` or before, certifies that it is unchanged since then.
+    pub fn certifies(&self, key: &[u8], since: Timestamp) -> bool {
+        let write = self.find(key).ok().and_then(|at| self.parts[at].get(key));
+        write.is_some_and(|(_, decided)| decided <= since)
+    }
+
     fn find(&self, key: &[u8]) -> Result<usize, usize> {
         let index = index_of(key);
         self.indexes.binary_search_by(|own| (**own).cmp(index))
@@ -233,19 +239,25 @@ impl Buffer {
         (self.marks.len() - 1) as u32
     }
 
-    /// Goes back to a mark and forgets the later ones. An unknown mark changes nothing.
-    pub fn rollback_to(&mut self, mark: u32) {
-        let Some(keep) = self.marks.get(mark as usize).copied() else { return };
+    /// Goes back to a mark and forgets the later ones. An unknown mark changes nothing. Gives the keys that are not written any more,
+    /// and when their writes were decided.
+    pub fn rollback_to(&mut self, mark: u32) -> Vec<(Bytes, Timestamp)> {
+        let mut gone = Vec::new();
+        let Some(keep) = self.marks.get(mark as usize).copied() else { return gone };
         while self.undo.len() > keep.undo {
             let Some((key, before)) = self.undo.pop() else { break };
             let part = self.part_of(&key);
             match before {
                 Some(pending) => drop(part.set(key, pending)),
-                None => part.remove(&key),
+                None => {
+                    gone.extend(part.get(&key).map(|(_, since)| (key.clone(), since)));
+                    part.remove(&key);
+                }
             }
         }
         (self.bytes, self.set) = (keep.bytes, keep.set);
         self.marks.truncate(mark as usize + 1);
+        gone
     }
 
     /// Own writes with `start <= key < end`: keys, and values (`None`: deleted).

@@ -186,7 +186,8 @@ impl<E: Engine> Transaction<E> {
     }
     /// Undoes the writes since the mark; the mark stays, and so do locks: see [`Transaction::release_since`].
     pub fn rollback_to(&mut self, savepoint: u32) {
-        self.buffer.rollback_to(savepoint);
+        let gone = self.buffer.rollback_to(savepoint);
+        self.reads.not_written(gone.into_iter());
         self.lock_marks.truncate(savepoint as usize + 1);
     }
 
@@ -203,9 +204,9 @@ impl<E: Engine> Transaction<E> {
         self.buffer.bytes()
     }
 
-    /// Bytes of memory that its writes take until it has ended, about.
+    /// Bytes of memory that its writes and reads take until it has ended, about.
     pub fn held_bytes(&self) -> usize {
-        self.buffer.held_bytes()
+        self.buffer.held_bytes() + self.reads.held_bytes()
     }
 
     fn writable(&self) -> Result<(), TxnError> {

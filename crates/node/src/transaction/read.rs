@@ -74,9 +74,17 @@ impl<E: Engine> Transaction<E> {
                 }
             }
             if self.remembers(keep) {
-                self.reads.key(key, self.snapshot, self.must_certify(keep));
+                self.remember_key(key, keep);
             }
             return Poll::Ready(Ok(read.version.and_then(|v| v.value)));
+        }
+    }
+
+    fn remember_key(&mut self, key: &[u8], keep: Keep) {
+        self.reads.key(key, self.snapshot, self.must_certify(keep));
+        if self.reads.has_many_keys() {
+            let buffer = &self.buffer;
+            self.reads.bound_keys(|key, since| buffer.certifies(key, since));
         }
     }
 
@@ -98,7 +106,7 @@ impl<E: Engine> Transaction<E> {
             Ok(false) => {
                 // The absence was seen: it counts as read.
                 if self.remembers(Keep::ByLevel) {
-                    self.reads.key(key, self.snapshot, self.must_certify(Keep::ByLevel));
+                    self.remember_key(key, Keep::ByLevel);
                 }
                 Poll::Ready(Ok(false))
             }

@@ -3,14 +3,18 @@ use clock::Timestamp;
 use protocol::txn::{Read, Span};
 use std::collections::BTreeMap;
 
-/// Single keys remembered before neighbours are joined into spans.
-pub const MAX_READ_KEYS: usize = 4096;
+/// Single keys remembered, beside those that are written as well, before neighbours are joined into spans.
+pub const MAX_READ_KEYS: usize = 65_536;
 /// Spans remembered before neighbours are joined.
 pub const MAX_READ_SPANS: usize = 1024;
 /// Keys remembered as present; more are remembered as read, whose every change counts.
 pub const MAX_PRESENT_KEYS: usize = 65_536;
 /// So many neighbours become one.
 const JOIN: usize = 8;
+/// Neighbours begin with the same bytes, an index: what lies between two indexes belongs to others.
+const INDEX_BYTES: usize = 4;
+/// What a key or a span takes of memory, bytes, about.
+const SEEN_BYTES: usize = 128;
 
 /// One thing read.
 #[derive(Clone, Debug)]
@@ -32,9 +36,12 @@ pub(super) struct Reads {
     spans: Vec<Seen>,
     /// Keys that must have a value at the commit, with the snapshot of the time. No refresh asks for them: the snapshot is not theirs.
     present: BTreeMap<Bytes, Timestamp>,
+    /// Keys were forgotten because writes certify them: see [`Reads::bound_keys`].
+    left_to_writes: bool,
 }
 
 impl Reads {
+    /// Afterwards: [`Reads::bound_keys`], where [`Reads::has_many_keys`].
     pub fn key(&mut self, key: &[u8], since: Timestamp, certified: bool) {
         if let Some(last) = self.keys.last_mut()
             && *last.start == *key
@@ -44,11 +51,37 @@ impl Reads {
             return;
         }
         self.keys.push(Seen { start: Bytes::copy_from_slice(key), end: None, since, certified });
-        if self.keys.len() > MAX_READ_KEYS {
+    }
+
+    /// Whether there are more keys than should be remembered.
+    pub fn has_many_keys(&self) -> bool {
+        self.keys.len() > MAX_READ_KEYS
+    }
+
+    /// Forgets keys that a write certifies as strictly, which `covered` says of a key and the snapshot of its read; joins the others where
+    /// they are still many. Who takes such a write back remembers the key again: [`Reads::not_written`].
+    pub fn bound_keys(&mut self, covered: impl Fn(&[u8], Timestamp) -> bool) {
+        let before = self.keys.len();
+        self.keys.retain(|seen| !covered(&seen.start, seen.since));
+        self.left_to_writes |= self.keys.len() < before;
+        // Half of them: what is looked through now is paid by what came since.
+        if self.keys.len() > MAX_READ_KEYS / 2 {
             let keys = std::mem::take(&mut self.keys);
             self.spans.extend(join(keys));
             self.bound_spans();
         }
+    }
+
+    /// Writes, with the snapshots at which they were decided, that were taken back.
+    pub fn not_written(&mut self, writes: impl Iterator<Item = (Bytes, Timestamp)>) {
+        if self.left_to_writes {
+            self.keys.extend(writes.map(|(start, since)| Seen { start, end: None, since, certified: true }));
+        }
+    }
+
+    /// Bytes of memory, about.
+    pub fn held_bytes(&self) -> usize {
+        (self.keys.len() + self.spans.len() + self.present.len()) * SEEN_BYTES
     }
 
     /// The key must have a value at the commit.
@@ -84,9 +117,13 @@ impl Reads {
     }
 
     fn bound_spans(&mut self) {
-        if self.spans.len() > MAX_READ_SPANS {
-            let spans = std::mem::take(&mut self.spans);
-            self.spans = join(spans);
+        while self.spans.len() > MAX_READ_SPANS {
+            let before = self.spans.len();
+            self.spans = join(std::mem::take(&mut self.spans));
+            // One of each index: what lies between two belongs to others.
+            if self.spans.len() == before {
+                break;
+            }
         }
     }
 
@@ -142,17 +179,78 @@ pub(super) fn after(key: &[u8]) -> Bytes {
     Bytes::from(next)
 }
 
-/// Joins neighbours, [`JOIN`] at a time, into the spans that cover them.
+/// Joins neighbours of one index, [`JOIN`] at a time, into the spans that cover them.
 fn join(mut seen: Vec<Seen>) -> Vec<Seen> {
-    seen.sort_by(|a, b| a.start.cmp(&b.start));
+    fn index(seen: &Seen) -> &[u8] {
+        &seen.start[..seen.start.len().min(INDEX_BYTES)]
+    }
+    seen.sort_by(|a, b| (index(a), a.certified, &a.start).cmp(&(index(b), b.certified, &b.start)));
     let cover = |group: &[Seen]| {
         let first = group.first()?;
         Some(Seen {
             start: first.start.clone(),
             end: group.iter().map(Seen::end_or_after).max(),
             since: group.iter().map(|s| s.since).min()?,
-            certified: group.iter().any(|s| s.certified),
+            certified: first.certified,
         })
     };
-    seen.chunks(JOIN).filter_map(cover).collect()
+    let indexes = seen.chunk_by(|a, b| index(a) == index(b) && a.certified == b.certified);
+    indexes.flat_map(|index| index.chunks(JOIN)).filter_map(cover).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(index: u8, n: u32) -> Vec<u8> {
+        [&[0, 0, 0, index], &n.to_be_bytes()[..]].concat()
+    }
+
+    fn at(n: u64) -> Timestamp {
+        Timestamp::from_u64(n)
+    }
+
+    #[test]
+    fn what_is_joined_covers_all_that_was_read_and_nothing_between_indexes() {
+        let mut reads = Reads::default();
+        // As an INSERT reads: the catalog once, then a key of each of two indexes for each row.
+        reads.key(&key(1, 7), at(5), true);
+        let rows = MAX_READ_KEYS as u32;
+        for n in 0..rows {
+            reads.key(&key(9, n), at(6), true);
+            reads.key(&key(11, n.wrapping_mul(2_654_435_761)), at(7), n % 2 == 0);
+            if reads.has_many_keys() {
+                reads.bound_keys(|_, _| false);
+            }
+        }
+        let seen: Vec<&Seen> = reads.iter().collect();
+        assert!(seen.len() <= MAX_READ_KEYS + MAX_READ_SPANS, "{}", seen.len());
+        assert!(seen.iter().all(|s| s.end.as_ref().is_none_or(|end| end[..4] == s.start[..4])), "across indexes");
+        let covers = |key: &[u8], since: Timestamp, certified: bool| {
+            seen.iter().any(|s| {
+                let inside = *s.start <= *key && s.end.as_ref().map_or(*s.start == *key, |end| *key < **end);
+                inside && s.since <= since && (s.certified || !certified)
+            })
+        };
+        assert!(covers(&key(1, 7), at(5), true));
+        for n in (0..rows).step_by(997) {
+            assert!(covers(&key(9, n), at(6), true));
+            assert!(covers(&key(11, n.wrapping_mul(2_654_435_761)), at(7), n % 2 == 0));
+        }
+        assert!(!covers(&key(10, 3), at(9), false), "nobody read it");
+    }
+
+    #[test]
+    fn keys_that_are_written_are_left_to_the_writes_until_those_are_taken_back() {
+        let mut reads = Reads::default();
+        for n in 0..=MAX_READ_KEYS as u32 {
+            reads.key(&key(9, n), at(6), true);
+        }
+        assert!(reads.has_many_keys());
+        // One write was decided at a later snapshot than the read: it does not certify what lies between.
+        reads.bound_keys(|written, since| *written != key(9, 3) && since >= at(6));
+        assert_eq!(reads.iter().map(|s| s.start.to_vec()).collect::<Vec<_>>(), [key(9, 3)]);
+        reads.not_written([(Bytes::from(key(9, 5)), at(6))].into_iter());
+        assert_eq!(reads.take_certified(false).len(), 2);
+    }
 }

@@ -39,3 +39,48 @@ fn a_load_is_refused_exactly_if_one_of_its_keys_has_changed() {
         }
     }
 }
+
+/// More rows than keys are remembered singly.
+const ROWS: usize = 70_000;
+
+/// Looks whether keys of an index are free, as an INSERT does, and takes them.
+fn insert(w: &mut World, txn: &mut Transaction<MemoryEngine>, index: &str) {
+    for i in 0..ROWS {
+        let key = format!("{index}{i:06}");
+        assert_eq!(w.get(txn, &key), None);
+        txn.put(bytes(&key), bytes("row")).unwrap();
+    }
+}
+
+/// What a large INSERT has read is what it read, not what lies between: neither the catalog's neighbours nor another index.
+#[test]
+fn a_large_insert_meets_only_those_who_write_its_keys() {
+    for (other, conflicts) in [("cat00002", false), ("idx10beside", false), ("idx3", false), ("idx2000042", true)] {
+        let mut w = World::new();
+        w.set(&[("cat00001", "read"), ("cat00002", "counter")]);
+        let mut txn = w.begin(Isolation::Serializable);
+        assert!(w.get(&mut txn, "cat00001").is_some());
+        insert(&mut w, &mut txn, "idx2");
+        w.set(&[(other, "new")]);
+        match w.commit(&mut txn) {
+            Ok(_) => assert!(!conflicts, "{other}"),
+            Err(TxnError::Restart { .. }) => assert!(conflicts, "{other}"),
+            Err(e) => panic!("{e}"),
+        }
+    }
+}
+
+/// A savepoint takes the rows back: that their keys were free was seen, and is certified all the same.
+#[test]
+fn what_was_seen_stays_certified_when_the_write_is_taken_back() {
+    for (other, conflicts) in [("idx2000042", true), ("idx1000042", false)] {
+        let mut w = World::new();
+        let mut txn = w.begin(Isolation::Serializable);
+        let savepoint = txn.savepoint();
+        insert(&mut w, &mut txn, "idx2");
+        txn.rollback_to(savepoint);
+        txn.put(bytes("own"), bytes("row")).unwrap();
+        w.set(&[(other, "new")]);
+        assert_eq!(w.commit(&mut txn).is_err(), conflicts, "{other}");
+    }
+}

@@ -13,11 +13,7 @@ use store::{Engine, StoreError};
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 /// Only where this node is all there is: others would not hear of rows that are in no log.
-pub(super) fn load<E: Engine>(
-    inner: &Inner<E>,
-    rows: &[(Bytes, Bytes)],
-    patience: &Patience,
-) -> Result<bool, KvError> {
+pub(super) fn load<E: Engine>(inner: &Inner<E>, rows: &[(Bytes, Bytes)], patience: &Patience) -> Result<bool, KvError> {
     if !inner.node.options().alone {
         return Ok(false);
     }
@@ -47,11 +43,7 @@ pub(super) fn load<E: Engine>(
 }
 
 /// See [`sql::Kv::erase`].
-pub(super) fn erase<E: Engine>(
-    inner: &Inner<E>,
-    prefix: [u8; 4],
-    witness: &[u8],
-) -> Result<Option<Erased>, KvError> {
+pub(super) fn erase<E: Engine>(inner: &Inner<E>, prefix: [u8; 4], witness: &[u8]) -> Result<Option<Erased>, KvError> {
     if !inner.node.options().alone {
         return Ok(None);
     }

@@ -16,12 +16,12 @@
 //! 6. A chunk goes past the log where that is possible ([`Kv::load`]), else through transactions of [`TXN_BYTES_MAX`].
 
 use super::sorter::{Merge, SORT_BYTES_MAX, Sorter};
-use crate::{SqlError, SqlState};
 use crate::catalog::{Oid, garbage, key};
 use crate::database::Database;
 use crate::exec::index::entry_value;
 use crate::progress::{IndexPhase, IndexProgress};
 use crate::transaction::{Isolation, Kv, LockWait, Patience, TxnRef};
+use crate::{SqlError, SqlState};
 use bytes::Bytes;
 use std::collections::BTreeMap;
 use std::sync::Arc;

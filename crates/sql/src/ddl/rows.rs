@@ -2,7 +2,6 @@
 
 use super::load::Duplicate;
 use super::{Loader, Run};
-use crate::{SqlError, SqlState};
 use crate::catalog::Table;
 use crate::exec::index::Entry;
 use crate::exec::table::TableAccess;
@@ -10,6 +9,7 @@ use crate::exec::target::Target;
 use crate::exec::write::RowImage;
 use crate::transaction::ScanRequest;
 use crate::types::{Row, Value};
+use crate::{SqlError, SqlState};
 use bytes::Bytes;
 
 /// Rows read at once.

@@ -116,7 +116,7 @@ fn others_see_how_far_an_index_and_a_copy_are() {
         a.copy_data(line.as_bytes()).expect("row");
     }
     // Whole chunks are written.
-    assert_eq!(run(&mut b, copies), [format!("t|postgres|COPY FROM|PIPE|{bytes}|0|32768|0")]);
+    assert_eq!(run(&mut b, copies), [format!("t|postgres|COPY FROM|PIPE|{bytes}|0|39936|0")]);
     a.copy_done(&mut out).expect("done");
     run(&mut a, "COMMIT");
     assert_eq!(run(&mut b, copies), [] as [String; 0]);
