@@ -294,12 +294,11 @@ impl Loader {
             last.clear();
             last.extend_from_slice(key);
             chunk.push(key, value);
+            if let Some(progress) = &self.progress {
+                progress.done.add(1);
+            }
             if chunk.is_full() {
-                let written = chunk.entries.len() as u64;
                 chunk.write(db, &self.patience)?;
-                if let Some(progress) = &self.progress {
-                    progress.done.add(written);
-                }
             }
             merge.advance()?;
         }
