@@ -3,9 +3,11 @@
 
 mod app;
 mod controls;
+mod formats;
 mod machine;
 mod network;
 mod runs;
+mod speed;
 mod stories;
 mod watch;
 mod world;

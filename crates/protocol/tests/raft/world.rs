@@ -34,6 +34,8 @@ pub struct World {
     /// Of everything that happened.
     pub digest: u64,
     pub story: Option<Vec<String>>,
+    /// Envelopes as they were sent, if anybody listens.
+    pub overheard: Option<Vec<Bytes>>,
     /// Bytes that a snapshot is padded to.
     pub padding: usize,
     pub greatest: BTreeMap<GroupId, u64>,
@@ -53,6 +55,7 @@ impl World {
             sequence: 0,
             digest: 0,
             story: None,
+            overheard: None,
             padding: 1000,
             greatest: BTreeMap::new(),
             reading: true,
@@ -172,6 +175,9 @@ impl World {
         let (from, to) = (envelope.from, envelope.to);
         let bytes: Bytes = envelope.encode().into();
         self.digest = mix(self.digest, &bytes);
+        if let Some(overheard) = &mut self.overheard {
+            overheard.push(bytes.clone());
+        }
         if self.weather.cuts.contains(&(from, to)) || self.rng.percent(self.weather.loss_percent) {
             return;
         }

@@ -171,7 +171,13 @@ impl Conf {
         conf.greatest = r.number("greatest replica")?;
         let s = &conf.state;
         let lists = [&s.voters, &s.voters_outgoing, &s.learners, &s.learners_next];
-        let sound = lists.into_iter().flatten().all(|replica| *replica != 0 && conf.stores.contains_key(replica));
+        let known = lists.into_iter().flatten().all(|replica| *replica != 0 && conf.stores.contains_key(replica));
+        // The library takes these for granted.
+        let once = lists.into_iter().all(|list| list.iter().collect::<BTreeSet<_>>().len() == list.len());
+        let apart = s.learners.iter().all(|r| !s.voters.contains(r) && !s.voters_outgoing.contains(r));
+        let next = s.learners_next.iter().all(|r| s.voters_outgoing.contains(r) && !s.voters.contains(r));
+        let voters = !s.voters.is_empty() || conf.stores.is_empty();
+        let sound = known && once && apart && next && voters && !s.auto_leave;
         if sound { Ok(conf) } else { Err(Short("store of a member")) }
     }
 }

@@ -497,7 +497,8 @@ impl Replicas {
         all.min().unwrap_or(RecordNumber(self.store.ledger.last().0 + 1))
     }
 
-    /// The timestamps at which the leader here may serve: above the first, up to the second. `None` where it does not lead, or not yet, or
+    /// The timestamps at which the leader here may serve: above the first, up to the second. (At or below the first nothing is written
+    /// any more, and all that was is applied here: the leader may serve that, too.) `None` where it does not lead, or not yet, or
     /// has handed over. A lease once given is good for ever up to its end, unless the group is in [`Outputs::leases`] again.
     pub fn lease(&self, group: GroupId) -> Option<(Timestamp, Timestamp)> {
         self.groups.get(&group)?.lease(&self.store)
