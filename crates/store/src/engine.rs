@@ -80,13 +80,13 @@ pub trait Engine: Send + Sync + 'static {
     fn drop_past(&self, kept: &Kept) -> Result<bool, StoreError>;
 
     /// Gives back files of the present that lie wholly in `[from, to)`, where nobody reads or writes any more. What they hid in other files
-    /// comes to light.
+    /// comes to light. `false`: it would have had to wait for a merge; call again later.
     ///
     /// # Errors
     /// As [`Engine::ingest`]; nothing else is lost.
-    fn drop_files(&self, from: &[u8], to: &[u8]) -> Result<(), StoreError> {
+    fn drop_files(&self, from: &[u8], to: &[u8]) -> Result<bool, StoreError> {
         let _ = (from, to);
-        Ok(())
+        Ok(true)
     }
 
     /// Writes the present anew, without what is hidden or buried: slow, and may go on beside reads and ingestions. For a background
@@ -147,7 +147,7 @@ impl<E: Engine> Engine for std::sync::Arc<E> {
     fn drop_past(&self, kept: &Kept) -> Result<bool, StoreError> {
         E::drop_past(self, kept)
     }
-    fn drop_files(&self, from: &[u8], to: &[u8]) -> Result<(), StoreError> {
+    fn drop_files(&self, from: &[u8], to: &[u8]) -> Result<bool, StoreError> {
         E::drop_files(self, from, to)
     }
     fn compact(&self) -> Result<(), StoreError> {

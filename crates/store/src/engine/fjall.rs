@@ -40,6 +40,8 @@ const PAST_TIDY_BYTES: u64 = 4 << 20;
 const STATES: usize = 3;
 /// So often a drop of the past makes way for a merge; it is tried again about 20 times a second.
 const PUT_OFF_MAX: u32 = 200;
+/// And so often a drop of files, which is tried again every few seconds at least.
+const FILES_PUT_OFF_MAX: u32 = 20;
 /// A tree larger than this is left to its merges when space is to be reclaimed: writing all of it anew would take too long.
 const RECLAIM_BYTES_MAX: u64 = 4 << 30;
 
@@ -149,6 +151,8 @@ pub struct FjallEngine {
     open: RwLock<Option<Arc<Open>>>,
     /// How often the past was not dropped since, as a merge was under way.
     put_off: AtomicU32,
+    /// The same of files of the present.
+    files_put_off: AtomicU32,
 }
 
 fn of_io(doing: &'static str, error: &io::Error) -> StoreError {
@@ -270,6 +274,7 @@ impl FjallEngine {
             compacting: AtomicBool::new(false),
             open: RwLock::new(Some(Arc::new(open))),
             put_off: AtomicU32::new(0),
+            files_put_off: AtomicU32::new(0),
         })
     }
 
@@ -433,12 +438,19 @@ impl Engine for FjallEngine {
         Ok(true)
     }
 
-    fn drop_files(&self, from: &[u8], to: &[u8]) -> Result<(), StoreError> {
+    fn drop_files(&self, from: &[u8], to: &[u8]) -> Result<bool, StoreError> {
         self.revive()?;
-        self.with(|open| {
-            let dropped = open.present.tree.drop_range(from..to);
-            dropped.map_err(|e| of("dropping files", &fjall::Error::Storage(e)))
-        })
+        let open = self.hold()?;
+        // As for the past: it would wait for a merge, or for as long as the present is written anew, and flushes would wait for it.
+        let merging = open.database.active_compactions() > 0
+            && self.files_put_off.fetch_add(1, Ordering::Relaxed) < FILES_PUT_OFF_MAX;
+        if merging || self.compacting.load(Ordering::Acquire) {
+            return Ok(false);
+        }
+        self.files_put_off.store(0, Ordering::Relaxed);
+        let dropped = open.present.tree.drop_range(from..to);
+        dropped.map_err(|e| of("dropping files", &fjall::Error::Storage(e)))?;
+        Ok(true)
     }
 
     fn compact(&self) -> Result<(), StoreError> {
@@ -520,5 +532,18 @@ mod tests {
         assert_eq!(engine.ingest(Tree::Present, usize::MAX, &mut std::iter::empty()), Err(StoreError::DiskFull));
         assert!(engine.obsolete_bytes().unwrap() < INGESTION_BYTES / 4);
         assert!(engine.get(Tree::Present, &7u64.to_be_bytes()).unwrap().is_some());
+    }
+
+    #[test]
+    fn files_are_not_dropped_while_the_present_is_written_anew() {
+        let dir = tempfile::tempdir().unwrap();
+        let engine = FjallEngine::open(dir.path(), FjallOptions::default()).unwrap();
+        let entry = (Bytes::from_static(b"key"), Some(Bytes::from_static(b"value")));
+        engine.ingest(Tree::Present, 0, &mut std::iter::once(entry)).unwrap();
+        engine.compacting.store(true, Ordering::Release);
+        assert_eq!(engine.drop_files(b"a", b"z"), Ok(false));
+        engine.compacting.store(false, Ordering::Release);
+        while !engine.drop_files(b"a", b"z").unwrap() {}
+        assert_eq!(engine.get(Tree::Present, b"key"), Ok(None));
     }
 }

@@ -47,7 +47,9 @@ impl<E: Engine> Versions<E> {
         let (from, to) = (keys::present(&prefix), keys::present_upper(&prefix));
         let mut erasing = self.erasing.lock();
         if *erasing != Some(number) {
-            self.engine.drop_files(&from, &to)?;
+            if !self.engine.drop_files(&from, &to)? {
+                return Ok(Erased::NotYet);
+            }
             *erasing = Some(number);
         }
         let mut left = Vec::new();
