@@ -37,6 +37,7 @@ mod key_table;
 mod keys;
 mod lazy;
 mod lift;
+mod lower;
 mod node;
 mod presence;
 mod query;
