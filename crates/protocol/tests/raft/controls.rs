@@ -12,7 +12,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 const G: GroupId = GroupId(1);
 /// Within so many seeds each schedule notices.
-const SEEDS: u64 = 5;
+const SEEDS: u64 = 12;
 
 fn honest(rng: &mut Rng) -> Watch {
     Watch { offset_us: rng.range(0, 400) as i64 - 200, drift_ppm: 0, error_us: 500 }

@@ -24,7 +24,7 @@ pub fn world(seed: u64, sabotage: &Sabotage) -> Result<World, String> {
     world.found(GROUPS[0], &[1, 2, 3])?;
     world.found(GROUPS[1], &[2, 3, 4, 5, 1])?;
     world.found(GROUPS[2], &[3, 4, 5])?;
-    world.weather = Weather::rough();
+    world.weather = Weather { loss_percent: [1, 3, 15][(seed % 3) as usize], ..Weather::rough() };
     Ok(world)
 }
 

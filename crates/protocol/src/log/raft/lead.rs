@@ -81,7 +81,7 @@ impl Replica {
             handover: None,
             told: false,
         });
-        self.support.accept(own, term, &store.promises);
+        self.support.accept(own, self.id.0, term, &store.promises);
         self.write_support(store);
         let epoch = store.promises.pair(own).epoch;
         let what = Durable::OwnAccept { group: self.group, replica: self.id, term, epoch };

@@ -232,6 +232,8 @@ impl Replica {
             if let Some(lead) = &mut self.lead {
                 let members = self.raw.store().conf.stores.values().copied().filter(|on| *on != own);
                 store.words.wakes(self.group, members);
+                // It was not told anything while it slept: it looks whether it has a quorum an election later, not at once.
+                self.raw.raft.election_elapsed = 0;
                 lead.closed = lead.closed.max((store.words.closed, last_index));
             }
             self.leave_the_words(store);
@@ -282,7 +284,7 @@ impl Replica {
             return Ok(());
         }
         if matches!(kind, MessageType::MsgRequestVote | MessageType::MsgRequestPreVote) {
-            self.support.looks_for_votes(from, term);
+            self.support.looks_for_votes(from, sender, term);
             if term > self.term()
                 && self.support.forbids(store.id(), from, &store.promises, self.raw.store(), now.interval)
             {
@@ -319,7 +321,7 @@ impl Replica {
         let leads = matches!(kind, MessageType::MsgAppend | MessageType::MsgHeartbeat)
             && (self.raw.raft.leader_id, self.term()) == (sender, term);
         if leads {
-            self.accept(store, from, accepted);
+            self.accept(store, from, sender, accepted);
             self.closed = self.closed.max(closed);
             if sleep {
                 self.fall_asleep_after_leader(store, from, closed.1, word);
@@ -329,10 +331,10 @@ impl Replica {
     }
 
     /// Accepts the leader, where it does not know yet that it is accepted under the present epoch.
-    fn accept(&mut self, store: &mut Store, leader: StoreId, known_epoch: u64) {
+    fn accept(&mut self, store: &mut Store, leader: StoreId, replica: u64, known_epoch: u64) {
         let epoch = store.promises.pair(leader).epoch;
         let term = self.term();
-        if self.support.accept(leader, term, &store.promises) {
+        if self.support.accept(leader, replica, term, &store.promises) {
             self.write_support(store);
         } else if known_epoch == epoch {
             return;

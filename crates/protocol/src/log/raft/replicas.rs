@@ -71,6 +71,12 @@ pub struct Status {
     pub matched: Vec<(ReplicaId, u64)>,
 }
 
+/// A node keeps it behind a lock, and drives it from any thread.
+const _: fn() = || {
+    fn may_move<T: Send>() {}
+    may_move::<Replicas>();
+};
+
 impl Replicas {
     pub(crate) fn from_parts(store: Store, groups: BTreeMap<GroupId, Box<Replica>>, tombs: Tombs) -> Self {
         Replicas {

@@ -111,7 +111,7 @@ type Groups = BTreeMap<GroupId, Box<Replica>>;
 
 /// Begins the next one that is wanted, and looks after those on their way; once per tick.
 pub(crate) fn tick(store: &mut Store, groups: &mut Groups) {
-    store.snapshots.budget = store.options.snapshot_bytes_per_tick;
+    store.snapshots.budget = store.options.snapshot_bytes_per_tick.max(1);
     let retry = store.options.snapshot_retry_ticks;
     if let Some(out) = &mut store.snapshots.outgoing {
         out.idle_ticks += 1;
@@ -189,7 +189,8 @@ fn offer(store: &mut Store) {
 fn read(store: &mut Store, offset: u64) {
     let budget = store.snapshots.budget;
     let Some(out) = &mut store.snapshots.outgoing else { return };
-    let bytes = CHUNK_BYTES_MAX.min(usize::try_from(out.bytes - offset).unwrap_or(usize::MAX));
+    let most = CHUNK_BYTES_MAX.min(store.options.snapshot_bytes_per_tick.max(1));
+    let bytes = most.min(usize::try_from(out.bytes - offset).unwrap_or(usize::MAX));
     if bytes > budget {
         out.waiting = Some(offset);
         return;

@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 /// A leader that was accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Backing {
+    pub replica: u64,
     pub term: u64,
     pub epoch: u64,
     /// It is known not to lead in `term` any more. Not durable: it can be learned again.
@@ -28,20 +29,21 @@ pub(crate) struct Support {
 
 impl Support {
     /// Accepts a leader under the present epoch of the support for its store. `false`: it is accepted already.
-    pub fn accept(&mut self, store: StoreId, term: u64, promises: &Promises) -> bool {
+    pub fn accept(&mut self, store: StoreId, replica: u64, term: u64, promises: &Promises) -> bool {
         let epoch = promises.pair(store).epoch;
         match self.backings.get(&store) {
             Some(old) if (old.term, old.epoch) == (term, epoch) => return false,
             Some(old) => self.past = self.past.max(promises.end(store, old.epoch)),
             None => {}
         }
-        self.backings.insert(store, Backing { term, epoch, ceased: false });
+        self.backings.insert(store, Backing { replica, term, epoch, ceased: false });
         true
     }
 
-    /// A store's replica looks for votes in a term: it leads in no earlier one.
-    pub fn looks_for_votes(&mut self, store: StoreId, term: u64) {
+    /// A store's replica looks for votes in a term: it leads in no earlier one. (A late word of an earlier replica there says nothing.)
+    pub fn looks_for_votes(&mut self, store: StoreId, replica: u64, term: u64) {
         if let Some(backing) = self.backings.get_mut(&store)
+            && backing.replica == replica
             && backing.term < term
         {
             backing.ceased = true;
@@ -106,6 +108,7 @@ impl Support {
         w.number(self.backings.len() as u64);
         for (store, backing) in &self.backings {
             w.number(store.0);
+            w.number(backing.replica);
             w.number(backing.term);
             w.number(backing.epoch);
         }
@@ -115,7 +118,8 @@ impl Support {
         let mut support = Support { past: r.time("end of promises")?, backings: BTreeMap::new() };
         for _ in 0..r.count("accepted leaders")? {
             let store = StoreId(r.number("store")?);
-            let backing = Backing { term: r.number("term")?, epoch: r.number("epoch")?, ceased: false };
+            let (replica, term) = (r.number("replica")?, r.number("term")?);
+            let backing = Backing { replica, term, epoch: r.number("epoch")?, ceased: false };
             support.backings.insert(store, backing);
         }
         Ok(support)
