@@ -59,6 +59,13 @@ fn command(world: &mut World, words: &[&str]) -> Result<(), String> {
         ["start", which] => world.restart(store(which)),
         ["pause", which] => world.pause(store(which)),
         ["resume", which] => world.resume(store(which))?,
+        ["snapshot-rate", bytes] => {
+            for id in world.machines.keys().copied().collect::<Vec<_>>() {
+                world.machines.get_mut(&id).expect("a store").options.snapshot_bytes_per_tick = number(bytes) as usize;
+                world.machines.get_mut(&id).expect("a store").replicas = None;
+                world.restart(id);
+            }
+        }
         ["stall", which] => world.machines.get_mut(&store(which)).expect("a store").stalled = true,
         ["sync-again", which] => world.machines.get_mut(&store(which)).expect("a store").stalled = false,
         ["disk-fails", which] => world.input(store(which), Input::PersistFailed)?,

@@ -240,8 +240,13 @@ impl World {
         machine.unsynced.extend(out.records.iter().cloned());
         machine.held.extend(out.messages_after.iter().cloned());
         self.show(store, &out);
-        for envelope in out.messages_now.iter().cloned() {
-            self.send(envelope);
+        for mut envelope in out.messages_now.iter().cloned() {
+            if let Some(bulk) = envelope.take_bulk() {
+                self.send(bulk);
+            }
+            if !envelope.is_empty() {
+                self.send(envelope);
+            }
         }
         self.apply(store, &out)?;
         for change in &out.roles {

@@ -4,6 +4,7 @@ use super::closed::Word;
 use super::entry::{read_entries, write_entries};
 use super::error::DecodeError;
 use super::ids::{GroupId, ReplicaId, StoreId};
+use super::options::MEMBERS_MAX;
 use crate::wire::{Reader, Short, Writer};
 use bytes::Bytes;
 use clock::Timestamp;
@@ -72,6 +73,23 @@ pub(crate) struct Ends {
     pub terms: Vec<(u64, Timestamp)>,
 }
 
+impl Ends {
+    /// With what another vote carries.
+    pub fn merge(&mut self, other: &Ends) {
+        self.past = self.past.max(other.past);
+        for (term, end) in &other.terms {
+            match self.terms.iter_mut().find(|(known, _)| known == term) {
+                Some((_, known)) => *known = (*known).max(*end),
+                None => self.terms.push((*term, *end)),
+            }
+        }
+        if self.terms.len() > MEMBERS_MAX {
+            // More leaders than a group has members: which term it was is not worth knowing.
+            self.past = self.terms.drain(..).map(|(_, end)| end).max().unwrap_or_default().max(self.past);
+        }
+    }
+}
+
 /// A message of one replica to another, and what rides on it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Letter {
@@ -132,6 +150,19 @@ impl Envelope {
             pokes: Vec::new(),
             ceased: Vec::new(),
         }
+    }
+
+    /// Takes out what is bulky and can wait (parts of snapshots), so that it may travel apart: heartbeats overtake it. The order of
+    /// the two does not matter.
+    pub fn take_bulk(&mut self) -> Option<Envelope> {
+        let bulky = |part: &mut Part| matches!(part, Part::Chunk { .. });
+        let parts: Vec<Part> = self.parts.extract_if(.., bulky).collect();
+        (!parts.is_empty()).then(|| Envelope { parts, ..Envelope::new(self.from, self.to) })
+    }
+
+    /// Whether there is nothing in it (any more).
+    pub fn is_empty(&self) -> bool {
+        *self == Envelope::new(self.from, self.to)
     }
 
     /// As bytes, with a version in front.

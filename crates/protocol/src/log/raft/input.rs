@@ -14,9 +14,12 @@ pub enum Input {
     Message(Envelope),
     /// All records up to this one are durable.
     Persisted(RecordNumber),
-    /// The disk refused records for good. From here on nothing is taken, served or sent: start again from what the disk holds.
+    /// The disk refused records for good. From here on nothing is taken, served or sent: start again from what the disk holds. Where it
+    /// is only full or busy, keep the records and append them later: nothing that waits for them leaves meanwhile, and if it
+    /// takes long the leaders here lose their leases and step down.
     PersistFailed,
-    /// The first replicas of a new group: each founding store is given the same.
+    /// The first replicas of a new group: each founding store is given the same. Where it comes too late, and the others have a
+    /// leader that has written to this store, it is refused ([`super::Error::Exists`]): the leader sends a snapshot.
     Create {
         /// The group.
         group: GroupId,

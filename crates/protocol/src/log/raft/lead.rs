@@ -57,7 +57,7 @@ impl Replica {
         let votes = self.candidacy.take().filter(|(of, _)| *of == term).map(|(_, votes)| votes).unwrap_or_default();
         let tail = self.raw.store();
         let of_term = |(of, end): &(u64, Timestamp)| tail.release_of(*of).unwrap_or(*end);
-        let promised = votes.iter().flat_map(|ends| ends.terms.iter().map(of_term).chain([ends.past]));
+        let promised = votes.terms.iter().map(of_term).chain([votes.past]);
         let own = if store.sabotage.vote_without_ends() { Timestamp::MIN } else { self.support.past };
         let promised = promised.max().unwrap_or_default().max(own);
         let mut start = match store.sabotage.winner_does_not_ratchet() {

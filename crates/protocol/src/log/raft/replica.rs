@@ -43,8 +43,8 @@ pub(crate) struct Replica {
     pub raw: RawNode<Tail>,
     pub support: Support,
     pub lead: Option<Lead>,
-    /// A candidate's votes: its term, and what each carried.
-    pub candidacy: Option<(u64, Vec<Ends>)>,
+    /// A candidate's term, and what its votes carry together.
+    pub candidacy: Option<(u64, Ends)>,
     /// What the vote of a term carried, if it must be said again.
     pub vote_ends: Option<(u64, Ends)>,
     seen: Seen,
@@ -204,7 +204,7 @@ impl Replica {
             ends = Ends::default();
         }
         let term = self.term();
-        self.candidacy = (vote == self.id.0).then(|| (term, vec![ends.clone()]));
+        self.candidacy = (vote == self.id.0).then(|| (term, ends.clone()));
         self.vote_ends = Some((term, ends));
     }
 
@@ -304,7 +304,7 @@ impl Replica {
             if let Some((of, votes)) = &mut self.candidacy
                 && *of == term
             {
-                votes.push(ends.clone());
+                votes.merge(ends);
             }
         }
         if !self.is_idle_talk(&letter) {
