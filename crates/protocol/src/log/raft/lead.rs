@@ -3,7 +3,8 @@
 use super::entry::Body;
 use super::error::{ChangeError, Error, Refused};
 use super::fate::Lost;
-use super::ids::{ReplicaId, StoreId};
+use super::handover::Handover;
+use super::ids::ReplicaId;
 use super::input::Change;
 use super::ledger::Durable;
 use super::options::PAYLOAD_BYTES_MAX;
@@ -14,17 +15,6 @@ use bytes::Bytes;
 use clock::{Interval, Reading, Timestamp};
 use raft::eraftpb::{Entry, Message, MessageType};
 use std::collections::BTreeMap;
-
-/// How far a handover is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Handover {
-    /// It serves no more; whoever mirrors the lease is told before the release gets its timestamp.
-    Told,
-    /// The release has this place.
-    Logged(u64),
-    /// The library was asked to hand over.
-    Sent,
-}
 
 /// What a leader knows of its term.
 #[derive(Clone, Debug)]
@@ -109,63 +99,8 @@ impl Replica {
         }
     }
 
-    /// The end that a quorum of `voters` supports.
-    fn quorum_end(&self, store: &Store, lead: &Lead, voters: &[u64]) -> Timestamp {
-        let mut ends: Vec<Timestamp> = voters.iter().map(|replica| self.end_of(store, lead, *replica)).collect();
-        ends.sort_unstable_by(|a, b| b.cmp(a));
-        ends.get(ends.len() / 2).copied().unwrap_or(Timestamp::MAX)
-    }
-
-    fn end_of(&self, store: &Store, lead: &Lead, replica: u64) -> Timestamp {
-        match (lead.accepted.get(&replica), self.tail().conf.stores.get(&replica)) {
-            (Some(epoch), Some(on)) => store.promises.held_end(*on, *epoch),
-            _ => Timestamp::MIN,
-        }
-    }
-
-    /// What is supported now: by quorums of both halves of the configuration, and by the leader's own store.
-    fn supported(&self, store: &Store, lead: &Lead) -> Timestamp {
-        let conf = &self.tail().conf.state;
-        let incoming = self.quorum_end(store, lead, &conf.voters);
-        let outgoing = self.quorum_end(store, lead, &conf.voters_outgoing);
-        incoming.min(outgoing).min(self.end_of(store, lead, self.id.0))
-    }
-
-    /// Where the lease ends; a release cuts it.
-    pub fn lease_end(&self, store: &Store, lead: &Lead) -> Timestamp {
-        match lead.handover {
-            Some(_) => lead.end,
-            None => lead.end.max(self.supported(store, lead)),
-        }
-    }
-
-    /// Keeps the end that is promised now, before something may lower it.
-    pub fn settle(&mut self, store: &Store) {
-        if let Some(lead) = &self.lead {
-            let end = self.lease_end(store, lead);
-            self.lead.as_mut().expect("it leads").end = end;
-        }
-    }
-
-    pub fn lease(&self, store: &Store) -> Option<(Timestamp, Timestamp)> {
-        let lead = self.lead.as_ref().filter(|lead| lead.open && lead.ready && lead.handover.is_none())?;
-        let end = self.lease_end(store, lead);
-        (end > lead.start).then_some((lead.start, end))
-    }
-
-    /// Opens the lease once its start is past, and tells when there is one.
-    pub fn look_at_lease(&mut self, store: &mut Store, now: Interval) {
-        let Some(lead) = &mut self.lead else { return };
-        lead.open |= lead.start < now.earliest();
-        let told = lead.told;
-        if told != self.lease(store).is_some() {
-            store.out.leases.push(self.group);
-            self.lead.as_mut().expect("it leads").told = !told;
-        }
-    }
-
     /// A timestamp above all in the log, and all that was served or closed.
-    fn stamp(&mut self, store: &Store, now: Interval, floor: Timestamp) -> Timestamp {
+    pub(super) fn stamp(&mut self, store: &Store, now: Interval, floor: Timestamp) -> Timestamp {
         let lead = self.lead.as_mut().expect("only a leader stamps");
         let floor = match store.sabotage.stamp_below_the_log() {
             true => floor,
@@ -204,7 +139,7 @@ impl Replica {
     }
 
     /// Hands an entry to the library.
-    fn append(&mut self, store: &mut Store, at: Timestamp, body: Body) -> Result<Proposed, Refused> {
+    pub(super) fn append(&mut self, store: &mut Store, at: Timestamp, body: Body) -> Result<Proposed, Refused> {
         self.wake(store);
         self.quiet_ticks = 0;
         let context = body.context(at);
@@ -250,64 +185,6 @@ impl Replica {
         Ok(())
     }
 
-    pub fn transfer(&mut self, store: &mut Store, to: StoreId) -> Result<(), Error> {
-        let target = self.tail().conf.replica_on(to).filter(|replica| self.tail().conf.state.voters.contains(replica));
-        if self.lead.is_none() {
-            return Err(Refused::NotLeader { hint: self.leader() }.into());
-        }
-        let Some(target) = target.filter(|target| *target != self.id.0) else {
-            return Err(Error::Change {
-                group: self.group,
-                why: ChangeError::NotMember(ReplicaId(target.unwrap_or(0))),
-            });
-        };
-        if self.tail().conf.is_joint() || self.raw.raft.has_pending_conf() {
-            return Err(Error::Change { group: self.group, why: ChangeError::Unfinished });
-        }
-        self.settle(store);
-        let lead = self.lead.as_mut().expect("it leads");
-        if lead.handover.is_none() {
-            lead.handover = Some((ReplicaId(target), Handover::Told));
-            lead.told = false;
-            store.out.leases.push(self.group);
-        }
-        self.wake(store);
-        Ok(())
-    }
-
-    /// Once the release is applied here, and so committed, the library hands over.
-    pub fn relieve(&mut self) {
-        let applied = self.tail().applied;
-        if let Some(lead) = &mut self.lead
-            && let Some((to, Handover::Logged(index))) = lead.handover
-            && index <= applied
-        {
-            lead.handover = Some((to, Handover::Sent));
-            self.raw.transfer_leader(to.0);
-        }
-    }
-
-    /// The next step of a handover, a tick after the last one.
-    fn hand_over(&mut self, store: &mut Store, now: Interval) {
-        let Some((to, stage)) = self.lead.as_ref().and_then(|lead| lead.handover) else { return };
-        let next = match stage {
-            Handover::Told => {
-                let at = self.stamp(store, now, Timestamp::MIN);
-                match self.append(store, at, Body::Release) {
-                    Ok(proposed) => Handover::Logged(proposed.index),
-                    Err(_) => return,
-                }
-            }
-            Handover::Logged(_) => return,
-            // It serves nothing more in this term: somebody must begin another.
-            Handover::Sent if self.raw.raft.lead_transferee.is_none() => return self.step_down(store),
-            Handover::Sent => return,
-        };
-        if let Some(lead) = &mut self.lead {
-            lead.handover = Some((to, next));
-        }
-    }
-
     /// The joint configuration is left when the new voters alone support all that was served, and that end goes into the log.
     fn leave_joint(&mut self, store: &mut Store, now: Interval) {
         if !self.tail().conf.is_joint() || self.raw.raft.has_pending_conf() {
@@ -338,13 +215,6 @@ impl Replica {
         if at > lead.closed.0 {
             lead.closed = (at, last_index);
         }
-    }
-
-    pub fn step_down(&mut self, store: &mut Store) {
-        let term = self.term();
-        self.raw.raft.become_follower(term, raft::INVALID_ID);
-        self.after(store);
-        self.wake(store);
     }
 
     pub fn tick_leader(&mut self, store: &mut Store, now: &Reading) {

@@ -1,8 +1,8 @@
 //! What the library hands out becomes records, letters and committed entries.
 
 use super::entry::LogEntry;
-use super::envelope::{Ends, Letter};
 use super::ledger::Durable;
+use super::letter::{Ends, Letter};
 use super::outputs::Committed;
 use super::record;
 use super::replica::Replica;

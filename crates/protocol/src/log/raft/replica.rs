@@ -3,11 +3,12 @@
 //! One law: after every call of the library, [`Replica::after`]. It sees votes, terms and roles change, and does then and there what
 //! has to come before anything that the library wants to send.
 
-use super::envelope::{Accept, Ends, Letter};
+use super::envelope::Accept;
 use super::error::Error;
 use super::fate::Lost;
 use super::ids::{GroupId, RecordNumber, ReplicaId, StoreId};
 use super::lead::Lead;
+use super::letter::{Ends, Letter};
 use super::options::{
     APPEND_BYTES_MAX, APPENDS_INFLIGHT_MAX, COMMITTED_BYTES_MAX, MEMBERS_MAX, Options, UNCOMMITTED_BYTES_MAX,
 };

@@ -1,14 +1,12 @@
 //! All replicas of one store.
 
-use super::closed::Word;
-use super::envelope::{Accept, Ask, Envelope, Grant, Letter};
 use super::error::{Error, Refused};
 use super::ids::{GroupId, Member, RecordNumber, ReplicaId, StoreId};
 use super::input::Input;
 use super::ledger::Durable;
 use super::membership::Conf;
-use super::options::{MEMBERS_MAX, Options};
-use super::outputs::{Configuration, Outputs, Proposed, Role};
+use super::options::MEMBERS_MAX;
+use super::outputs::{Outputs, Proposed};
 use super::promise::Held;
 use super::record;
 use super::replica::Replica;
@@ -19,7 +17,7 @@ use super::support::Support;
 use super::tail::{Cut, Tail};
 use bytes::Bytes;
 use clock::{Reading, Timestamp};
-use raft::eraftpb::{HardState, MessageType};
+use raft::eraftpb::HardState;
 use std::collections::BTreeMap;
 
 /// The place before the first entry of a new group. Not 0: a new replica must get a snapshot, which tells it who its members are.
@@ -31,44 +29,17 @@ pub(crate) type Tombs = BTreeMap<GroupId, (ReplicaId, RecordNumber)>;
 /// All replicas of one store. See the module's page for how it is driven.
 #[derive(Debug)]
 pub struct Replicas {
-    store: Store,
-    groups: BTreeMap<GroupId, Box<Replica>>,
-    tombs: Tombs,
-    ticks: u64,
+    pub(super) store: Store,
+    pub(super) groups: BTreeMap<GroupId, Box<Replica>>,
+    pub(super) tombs: Tombs,
+    pub(super) ticks: u64,
     /// Ticks for which the store's promise to itself has been past.
-    own_late_ticks: usize,
+    pub(super) own_late_ticks: usize,
     /// The stores whose promises from here are running.
-    running: Vec<StoreId>,
+    pub(super) running: Vec<StoreId>,
     /// The stores whose promises to here are running.
-    held: Vec<StoreId>,
-    failed: bool,
-}
-
-/// What a replica is doing.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Status {
-    /// Its number.
-    pub replica: ReplicaId,
-    /// Its term.
-    pub term: u64,
-    /// What it is.
-    pub role: Role,
-    /// Who leads.
-    pub leader: Option<StoreId>,
-    /// The place before the first that the log has.
-    pub truncated: u64,
-    /// The last place of the log.
-    pub last: u64,
-    /// The last place known to be committed.
-    pub committed: u64,
-    /// The last place handed out.
-    pub applied: u64,
-    /// Whether the group sleeps here.
-    pub asleep: bool,
-    /// The members.
-    pub members: Configuration,
-    /// At the leader: how far each member's log is known to agree.
-    pub matched: Vec<(ReplicaId, u64)>,
+    pub(super) held: Vec<StoreId>,
+    pub(super) failed: bool,
 }
 
 /// A node keeps it behind a lock, and drives it from any thread.
@@ -148,7 +119,7 @@ impl Replicas {
         Ok(())
     }
 
-    fn find(groups: &mut BTreeMap<GroupId, Box<Replica>>, group: GroupId) -> Result<&mut Replica, Error> {
+    pub(super) fn find(groups: &mut BTreeMap<GroupId, Box<Replica>>, group: GroupId) -> Result<&mut Replica, Error> {
         groups.get_mut(&group).map(|replica| &mut **replica).ok_or(Error::NoReplica(group))
     }
 
@@ -183,7 +154,7 @@ impl Replicas {
         out
     }
 
-    fn flush(&mut self) {
+    pub(super) fn flush(&mut self) {
         while let Some(group) = self.store.dirty.pop_first() {
             if let Some(replica) = self.groups.get_mut(&group) {
                 replica.flush(&mut self.store);
@@ -209,7 +180,7 @@ impl Replicas {
     }
 
     /// A replica that knows nothing yet: its leader will tell it.
-    fn add(&mut self, group: GroupId, id: ReplicaId, tail: Tail) -> Result<(), Error> {
+    pub(super) fn add(&mut self, group: GroupId, id: ReplicaId, tail: Tail) -> Result<(), Error> {
         let here = self.groups.get(&group).map(|replica| replica.id);
         let gone = self.tombs.get(&group).map(|(replica, _)| *replica);
         if let Some(replica) = here.or(gone.filter(|gone| *gone >= id)) {
@@ -272,213 +243,6 @@ impl Replicas {
         Ok(())
     }
 
-    fn tick(&mut self, now: &Reading) {
-        self.ticks += 1;
-        let store = &mut self.store;
-        let due = store.ask_soon || self.ticks.is_multiple_of(store.options.ask_ticks.max(1) as u64);
-        self.watch_promises(now);
-        if due {
-            self.renew(now);
-        }
-        let awake: Vec<GroupId> = self.store.awake.iter().copied().collect();
-        for group in awake {
-            if let Some(replica) = self.groups.get_mut(&group) {
-                replica.tick(&mut self.store, now);
-                replica.flush(&mut self.store);
-            }
-        }
-        snapshot::tick(&mut self.store, &mut self.groups);
-    }
-
-    /// Promises itself more, and asks the others for more once that is durable.
-    fn renew(&mut self, now: &Reading) {
-        let Some(interval) = now.trusted() else { return };
-        let store = &mut self.store;
-        store.ask_soon = false;
-        if self.groups.is_empty() {
-            return;
-        }
-        let own = store.id();
-        let until = Timestamp::new(interval.latest().physical_us() + store.options.promise_us, 0);
-        store.promises.extend(own, until);
-        let pair = store.promises.pair(own);
-        let record = store.write_pair(own);
-        store.ledger.then(record, Durable::OwnPromise { epoch: pair.epoch, until: pair.until });
-        let behind_us = interval.earliest().physical_us().saturating_sub(store.options.close_after_us);
-        store.words.close(record.0, Timestamp::new(behind_us, 0));
-        for to in store.neighbours() {
-            let mut word = store.words.word(to);
-            if store.sabotage.forget_the_woken() {
-                word.woken.clear();
-            }
-            store.post.after(record, to).ask = Some(Ask { until, word });
-        }
-    }
-
-    /// Wakes what slept behind a promise that is past; gives up leading where the own disk takes no promise.
-    fn watch_promises(&mut self, now: &Reading) {
-        let store = &mut self.store;
-        let earliest = now.interval.earliest();
-        let own = store.id();
-        let given = store.promises.given.iter();
-        let running: Vec<StoreId> = given.filter(|(_, pair)| pair.until > earliest).map(|(of, _)| *of).collect();
-        for over in self.running.iter().filter(|of| !running.contains(of)) {
-            for replica in self.groups.values_mut().filter(|r| r.asleep && r.lead.is_none()) {
-                if replica.leader() == Some(*over) {
-                    replica.wake(store);
-                }
-            }
-        }
-        self.running = running;
-        let held = store.promises.held.iter();
-        let held: Vec<StoreId> = held.filter(|(_, held)| held.until > earliest).map(|(of, _)| *of).collect();
-        if self.held.iter().any(|of| !held.contains(of)) {
-            // Without a lease a leader does not sleep.
-            for replica in self.groups.values_mut().filter(|replica| replica.asleep) {
-                if replica.lead.as_ref().is_some_and(|lead| replica.lease_end(store, lead) <= earliest) {
-                    replica.wake(store);
-                }
-            }
-        }
-        self.held = held;
-        match store.promises.held.get(&own) {
-            Some(held) if held.until <= earliest => self.own_late_ticks += 1,
-            _ => self.own_late_ticks = 0,
-        }
-        if self.own_late_ticks >= store.options.election_ticks {
-            self.own_late_ticks = 0;
-            for replica in self.groups.values_mut().filter(|replica| replica.lead.is_some()) {
-                replica.step_down(store);
-            }
-        }
-    }
-
-    fn receive(&mut self, now: &Reading, envelope: Envelope) -> Result<(), Error> {
-        let Envelope { from, to, ask, grant, accepts, letters, parts, gone, pokes, ceased } = envelope;
-        if to != self.store.id() || from == to || from == StoreId(0) {
-            let why = "it is not for this store";
-            return Err(Error::Message { from, group: GroupId(0), why });
-        }
-        let mut result = Ok(());
-        if let Some(ask) = ask {
-            self.asked(now, from, ask);
-        }
-        if let Some(grant) = grant {
-            self.granted(now, from, grant);
-        }
-        for accept in accepts {
-            self.accepted(now, from, accept);
-        }
-        for letter in letters {
-            let done = self.letter(now, from, letter);
-            result = result.and(done);
-        }
-        for part in parts {
-            let done = snapshot::receive(&mut self.store, &mut self.groups, from, part);
-            self.flush();
-            result = result.and(done);
-        }
-        for (group, replica) in gone {
-            if self.groups.get(&group).is_some_and(|found| found.id == replica && found.lead.is_none()) {
-                self.store.tell_removed(group, replica);
-            }
-        }
-        for poke in pokes {
-            match self.groups.get(&poke.group) {
-                Some(replica) => replica.poked(&mut self.store, from, poke),
-                None => self.store.post.now(from).ceased.push((poke.group, poke.term)),
-            }
-        }
-        for (group, term) in ceased {
-            if let Some(replica) = self.groups.get_mut(&group) {
-                replica.leader_ceased(&mut self.store, from, term);
-            }
-        }
-        result
-    }
-
-    fn asked(&mut self, now: &Reading, from: StoreId, ask: Ask) {
-        let store = &mut self.store;
-        let Some(interval) = now.trusted().filter(|_| store.is_neighbour(from)) else { return };
-        self.hear(from, &ask.word);
-        let store = &mut self.store;
-        let most = Timestamp::new(interval.latest().physical_us() + store.options.promise_us, 0);
-        let record = match store.promises.extend(from, ask.until.min(most)) {
-            true => store.write_pair(from),
-            false => store.pair_records.get(&from).copied().unwrap_or_default(),
-        };
-        let pair = store.promises.pair(from);
-        let heard = store.words.heard(from);
-        let grant = Some(Grant { epoch: pair.epoch, until: pair.until, heard });
-        if store.sabotage.promise_before_durable() || store.ledger.is_durable(record) {
-            store.post.now(from).grant = grant;
-        } else {
-            store.post.after(record, from).grant = grant;
-        }
-    }
-
-    /// A store's word on the groups that it leads and that sleep.
-    fn hear(&mut self, from: StoreId, word: &Word) {
-        let store = &mut self.store;
-        for group in word.woken.iter().filter(|_| word.number > store.words.heard(from)) {
-            if let Some(replica) =
-                self.groups.get_mut(group).filter(|r| r.slept_after.is_some_and(|(on, _)| on == from))
-            {
-                replica.leave_the_words(store);
-            }
-        }
-        store.words.hear(from, word);
-    }
-
-    fn granted(&mut self, now: &Reading, from: StoreId, grant: Grant) {
-        let store = &mut self.store;
-        store.words.was_heard(from, grant.heard);
-        let held = store.promises.held.get(&from);
-        // Leaders that slept without it, or were accepted under another epoch, have to be accepted anew.
-        let anew = held.is_none_or(|h| h.until < now.interval.earliest() || h.epoch < grant.epoch);
-        if anew {
-            for replica in self.groups.values_mut().filter(|replica| replica.lead.is_some()) {
-                if replica.tail().conf.replica_on(from).is_some() {
-                    replica.settle(store);
-                    replica.wake(store);
-                }
-            }
-        }
-        store.promises.hold(from, Held { epoch: grant.epoch, until: grant.until });
-    }
-
-    fn accepted(&mut self, now: &Reading, from: StoreId, accept: Accept) {
-        let Some(replica) = self.groups.get_mut(&accept.group) else { return };
-        if replica.tail().conf.stores.get(&accept.replica.0) != Some(&from) {
-            return;
-        }
-        replica.settle(&self.store);
-        if let Some(lead) = replica.lead.as_mut().filter(|lead| lead.term == accept.term) {
-            let epoch = lead.accepted.entry(accept.replica.0).or_default();
-            *epoch = accept.epoch.max(*epoch);
-            replica.look_at_lease(&mut self.store, now.interval);
-        }
-    }
-
-    fn letter(&mut self, now: &Reading, from: StoreId, letter: Letter) -> Result<(), Error> {
-        let group = letter.group;
-        let to = ReplicaId(letter.message.to);
-        let of_leader = matches!(letter.message.msg_type, MessageType::MsgAppend | MessageType::MsgHeartbeat);
-        if let Some((gone, _)) = self.tombs.get(&group)
-            && to <= *gone
-        {
-            return Ok(());
-        }
-        if !self.groups.contains_key(&group) && of_leader && to.0 != 0 {
-            self.add(group, to, Tail::default())?;
-        }
-        let replica = Self::find(&mut self.groups, group)?;
-        let result = replica.receive(&mut self.store, now, from, letter);
-        replica.flush(&mut self.store);
-        replica.look_at_lease(&mut self.store, now.interval);
-        result
-    }
-
     fn carry(&mut self, below: RecordNumber) {
         let store = &mut self.store;
         for replica in self.groups.values_mut().filter(|replica| replica.base < below) {
@@ -495,82 +259,9 @@ impl Replicas {
         }
     }
 
-    /// The oldest record that is still needed: segments of the log before it can be recycled. See [`Input::Carry`].
-    pub fn oldest_record(&self) -> RecordNumber {
-        let groups = self.groups.values().map(|replica| replica.base);
-        let tombs = self.tombs.values().map(|(_, number)| *number);
-        let all = groups.chain(tombs).chain(self.store.pair_records.values().copied());
-        all.min().unwrap_or(RecordNumber(self.store.ledger.last().0 + 1))
-    }
-
-    /// The timestamps at which the leader here may serve: above the first, up to the second. (At or below the first nothing is written
-    /// any more, and all that was is applied here: the leader may serve that, too.) `None` where it does not lead, or not yet, or
-    /// has handed over. A lease once given is good for ever up to its end, unless the group is in [`Outputs::leases`] again.
-    pub fn lease(&self, group: GroupId) -> Option<(Timestamp, Timestamp)> {
-        self.groups.get(&group)?.lease(&self.store)
-    }
-
-    /// What is closed here: no later entry of the group has a timestamp at or below the first; whoever has applied the group up to the
-    /// place has all that have.
-    pub fn closed(&self, group: GroupId) -> Option<(Timestamp, u64)> {
-        let replica = self.groups.get(&group)?;
-        let asleep = replica.closed_asleep(&self.store).map(|at| (at, replica.last_index()));
-        let own = replica.lead.as_ref().map(|lead| lead.closed);
-        let closed = replica.closed.max(asleep.unwrap_or_default()).max(own.unwrap_or_default());
-        (closed.0 > Timestamp::MIN).then_some(closed)
-    }
-
-    /// What the replica of a group here is doing.
-    pub fn status(&self, group: GroupId) -> Option<Status> {
-        let replica = self.groups.get(&group)?;
-        let role = match (&replica.lead, replica.raw.raft.state) {
-            (Some(_), _) => Role::Leader,
-            (None, raft::StateRole::Follower) => Role::Follower,
-            (None, _) => Role::Candidate,
-        };
-        let prs = replica.raw.raft.prs();
-        let members = replica.tail().conf.stores.keys();
-        let matched = members.filter_map(|r| Some((ReplicaId(*r), prs.get(*r)?.matched)));
-        Some(Status {
-            replica: replica.id,
-            term: replica.term(),
-            role,
-            leader: replica.leader(),
-            truncated: replica.tail().cut.index,
-            last: replica.last_index(),
-            committed: replica.committed(),
-            applied: replica.tail().applied,
-            asleep: replica.asleep,
-            members: replica.tail().conf.shown(group),
-            matched: if replica.lead.is_some() { matched.collect() } else { Vec::new() },
-        })
-    }
-
-    /// The groups that have a replica here.
-    pub fn groups(&self) -> impl Iterator<Item = GroupId> {
-        self.groups.keys().copied()
-    }
-
-    /// How many groups get ticks.
-    pub fn awake(&self) -> usize {
-        self.store.awake.len()
-    }
-
-    /// The settings.
-    pub fn options(&self) -> &Options {
-        &self.store.options
-    }
-
     /// Rules to break on purpose.
     #[cfg(feature = "sabotage")]
     pub fn sabotage(&mut self) -> &mut Sabotage {
         &mut self.store.sabotage
-    }
-
-    /// The entries of a group's log that are here, for tests: place, term, timestamp.
-    #[cfg(feature = "sabotage")]
-    pub fn entries(&self, group: GroupId) -> Vec<(u64, u64, Option<Timestamp>)> {
-        let found = self.groups.get(&group).into_iter().flat_map(|replica| replica.tail().entries.iter());
-        found.map(|entry| (entry.index, entry.term, super::entry::stamp_of(entry))).collect()
     }
 }

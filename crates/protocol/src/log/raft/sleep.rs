@@ -18,8 +18,9 @@
 //! A follower that misses the last heartbeat goes to sleep by itself once it would look for votes and its store's promise forbids it. It
 //! asks its leader then whether it leads: a leader that fell, while its store lives on, would otherwise be waited for without end.
 
-use super::envelope::{Letter, Poke};
+use super::envelope::Poke;
 use super::ids::StoreId;
+use super::letter::Letter;
 use super::replica::Replica;
 use super::store::Store;
 use clock::{Interval, Reading};

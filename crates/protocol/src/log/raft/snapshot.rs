@@ -27,12 +27,12 @@
 //! # Caveats
 //! Parts are not ahead of one another: a part per round trip.
 
-use super::envelope::Part;
 use super::error::Error;
 use super::ids::{GroupId, ReplicaId, StoreId};
 use super::ledger::Durable;
 use super::options::CHUNK_BYTES_MAX;
 use super::outputs::SnapshotTask;
+use super::part::Part;
 use super::record::{self, Form};
 use super::replica::Replica;
 use super::store::Store;

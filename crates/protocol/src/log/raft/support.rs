@@ -1,7 +1,7 @@
 //! Whom a replica has accepted as leader, and how it lets go (the follower's side of `promise`).
 
-use super::envelope::Ends;
 use super::ids::StoreId;
+use super::letter::Ends;
 use super::promise::Promises;
 use super::tail::Tail;
 use crate::wire::{Reader, Short, Writer};
