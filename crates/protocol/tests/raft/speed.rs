@@ -139,3 +139,23 @@ fn speed() {
         resident().saturating_sub(before)
     );
 }
+
+/// Whatever sleeps costs nothing: between two requests for promises a tick says nothing at all.
+#[test]
+fn sleepers_say_nothing() {
+    let mut three = Three::new(300);
+    assert!(three.stores.iter().all(|store| store.awake() == 0), "all sleep");
+    let (mut quiet, mut records) = (0, 0);
+    for _ in 0..20 {
+        three.now_us += 100_000;
+        three.input(0, Input::Tick);
+        let out = three.stores[0].drain();
+        assert!(out.messages_now.is_empty() && out.committed.is_empty());
+        records += out.records.len();
+        quiet += usize::from(out.records.is_empty() && out.messages_after.is_empty());
+        if let Some(last) = out.records.last() {
+            three.input(0, Input::Persisted(last.number));
+        }
+    }
+    assert_eq!((quiet, records), (16, 4), "one record for each request, for all groups together");
+}
