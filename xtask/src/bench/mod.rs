@@ -1,13 +1,15 @@
 //! `cargo x bench`: tables of speed beside PostgreSQL 15; [`store`] has its own.
 //!
 //! `cargo x bench postgres`: the speed table beside PostgreSQL 15. Same disk, same durability, same client, interleaved rounds,
-//! medians, and the ratio of each pair: absolute figures of a shared machine mean little.
+//! medians, and the ratio of each pair: absolute figures of a shared machine mean little. With `--before BINARY` an older Timeball takes
+//! PostgreSQL's place: whether a row is worse than before.
 
 mod report;
 mod store;
 pub mod systems;
 mod workload;
 
+use std::path::PathBuf;
 use std::time::Duration;
 use systems::{Postgres, System, Timeball};
 use workload::{Sample, WORKLOADS, Workload};
@@ -19,6 +21,17 @@ pub struct Options {
     scale: u32,
     only: Option<String>,
     write: bool,
+    /// Measured instead of what this tree builds.
+    binary: Option<PathBuf>,
+    /// Measured instead of PostgreSQL.
+    before: Option<PathBuf>,
+}
+
+impl Options {
+    /// What the two systems are called.
+    fn names(&self) -> [&'static str; 2] {
+        [if self.before.is_some() { "Timeball before" } else { "PostgreSQL 15" }, "Timeball"]
+    }
 }
 
 /// Reads the options and runs the table.
@@ -46,7 +59,8 @@ fn postgres(args: &[String]) -> Result<(), String> {
 }
 
 fn parse(args: &[String]) -> Result<Options, String> {
-    let mut options = Options { rounds: 3, seconds: 10, scale: 10, only: None, write: false };
+    let mut options =
+        Options { rounds: 3, seconds: 10, scale: 10, only: None, write: false, binary: None, before: None };
     let mut args = args.iter();
     while let Some(flag) = args.next() {
         if flag == "--write" {
@@ -60,24 +74,29 @@ fn parse(args: &[String]) -> Result<Options, String> {
             "--seconds" => options.seconds = number()?.max(1),
             "--scale" => options.scale = number()?.max(1) as u32,
             "--only" => options.only = Some(value.clone()),
+            "--binary" => options.binary = Some(PathBuf::from(value)),
+            "--before" => options.before = Some(PathBuf::from(value)),
             _ => return Err(format!("unknown option {flag}")),
         }
     }
     Ok(options)
 }
 
-/// One workload's samples on both systems, transactions per second, in the order of the rounds.
+/// One workload's samples on Timeball and on what it is measured beside, transactions per second, in the order of the rounds.
 pub struct Outcome {
     workload: &'static Workload,
-    postgres: Vec<Sample>,
+    beside: Vec<Sample>,
     timeball: Vec<Sample>,
 }
 
 fn table(options: &Options, base: &std::path::Path) -> Result<Vec<Outcome>, String> {
-    let binary = systems::build_timeball()?;
-    let postgres = Postgres::start(&base.join("postgres"))?;
+    let binary = options.binary.clone().map_or_else(systems::build_timeball, Ok)?;
+    let beside: Box<dyn System> = match &options.before {
+        None => Box::new(Postgres::start(&base.join("postgres"))?),
+        Some(before) => Box::new(Timeball::start(before, &base.join("before"), &[])?),
+    };
     let timeball = Timeball::start(&binary, &base.join("timeball"), &[])?;
-    let systems: [&dyn System; 2] = [&postgres, &timeball];
+    let systems: [&dyn System; 2] = [beside.as_ref(), &timeball];
     for system in systems {
         workload::load(system, &binary, options.scale)?;
     }
@@ -85,15 +104,15 @@ fn table(options: &Options, base: &std::path::Path) -> Result<Vec<Outcome>, Stri
     let mut rows: Vec<Outcome> = WORKLOADS
         .iter()
         .filter(chosen)
-        .map(|workload| Outcome { workload, postgres: Vec::new(), timeball: Vec::new() })
+        .map(|workload| Outcome { workload, beside: Vec::new(), timeball: Vec::new() })
         .collect();
     let length = Duration::from_secs(options.seconds);
     for round in 0..options.rounds {
         for row in &mut rows {
             for (index, system) in systems.iter().enumerate() {
                 let sample = row.workload.run(*system, &binary, length)?;
-                eprintln!("round {round}: {} on {}: {:.0} tps", row.workload.name, system.name(), sample.tps);
-                if index == 0 { row.postgres.push(sample) } else { row.timeball.push(sample) }
+                eprintln!("round {round}: {} on {}: {:.0} tps", row.workload.name, options.names()[index], sample.tps);
+                if index == 0 { row.beside.push(sample) } else { row.timeball.push(sample) }
             }
         }
     }

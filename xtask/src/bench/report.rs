@@ -16,10 +16,11 @@ pub fn median(values: impl Iterator<Item = f64>) -> f64 {
 /// The table.
 pub fn table(options: &Options, rows: &[Outcome]) -> String {
     let mut text = format!(
-        "# Beside PostgreSQL 15\n\nMachine: {}. Date: {}. Commit: {}. {} interleaved rounds of {} s, scale {}, medians.\n\
+        "# Beside {}\n\nMachine: {}. Date: {}. Commit: {}. {} interleaved rounds of {} s, scale {}, medians.\n\
          Repeat: `cargo x bench postgres --rounds {} --seconds {} --scale {} --write`.\n\n\
-         | workload | PostgreSQL tps | Timeball tps | ratio | ratios of the rounds | goal | failed |\n\
+         | workload | {} tps | Timeball tps | ratio | ratios of the rounds | goal | failed |\n\
          | --- | --- | --- | --- | --- | --- | --- |\n",
+        options.names()[0],
         machine(),
         output("date", &["+%Y-%m-%d"]),
         output("git", &["rev-parse", "--short", "HEAD"]),
@@ -28,20 +29,21 @@ pub fn table(options: &Options, rows: &[Outcome]) -> String {
         options.scale,
         options.rounds,
         options.seconds,
-        options.scale
+        options.scale,
+        options.names()[0],
     );
     for row in rows {
-        let ratios: Vec<f64> = row.postgres.iter().zip(&row.timeball).map(|(p, t)| t.tps / p.tps).collect();
+        let ratios: Vec<f64> = row.beside.iter().zip(&row.timeball).map(|(b, t)| t.tps / b.tps).collect();
         let each: Vec<String> = ratios.iter().map(|r| format!("{r:.2}")).collect();
         let _ = writeln!(
             text,
             "| {} | {:.0} | {:.0} | **{:.2}** | {} | {:.1} | {} |",
             row.workload.name,
-            median(row.postgres.iter().map(|s| s.tps)),
+            median(row.beside.iter().map(|s| s.tps)),
             median(row.timeball.iter().map(|s| s.tps)),
             median(ratios.iter().copied()),
             each.join(" "),
-            row.workload.goal,
+            if options.before.is_some() { 1.0 } else { row.workload.goal },
             row.timeball.iter().map(|s| s.failed).sum::<u64>(),
         );
     }

@@ -22,8 +22,6 @@ const PAGE_SECONDS_MAX: Duration = Duration::from_secs(10);
 
 /// A running database.
 pub trait System: Sync {
-    /// Its name in the table.
-    fn name(&self) -> &'static str;
     /// Where it listens, on loopback.
     fn port(&self) -> u16;
     /// Everything that it keeps on disk.
@@ -87,9 +85,6 @@ impl Postgres {
 }
 
 impl System for Postgres {
-    fn name(&self) -> &'static str {
-        "PostgreSQL 15"
-    }
     fn port(&self) -> u16 {
         self.port
     }
@@ -218,9 +213,6 @@ impl Timeball {
 }
 
 impl System for Timeball {
-    fn name(&self) -> &'static str {
-        "Timeball"
-    }
     fn port(&self) -> u16 {
         self.node.port
     }
