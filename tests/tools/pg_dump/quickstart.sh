@@ -14,7 +14,8 @@ CREATE INDEX book_order ON shelf.book (price DESC NULLS LAST, title NULLS FIRST)
 CREATE VIEW titles AS SELECT title, name FROM shelf.book JOIN author ON author.id = book.author;
 CREATE SEQUENCE tickets START 100 INCREMENT 5 CYCLE MAXVALUE 1000;
 CREATE VIEW a_first AS SELECT count(*) AS n FROM titles;
-CREATE TABLE ticket (number bigint DEFAULT nextval('tickets'), kind char(3), at timestamp, day date, hour time, took interval, share float8, small smallint, flag boolean, key uuid, tree json);
+CREATE TABLE ticket (number bigint DEFAULT nextval('tickets'), kind char(3), unused int, at timestamp, day date, hour time, took interval, share float8, small smallint, flag boolean, key uuid, tree json);
+ALTER TABLE ticket DROP COLUMN unused;
 ALTER TABLE ticket ALTER COLUMN small TYPE text USING 'n' || small;
 INSERT INTO ticket (kind, at, day, hour, took, share, small, flag, key, tree) VALUES ('a', '2026-11-22 13:05:06.5', '2026-02-28', '23:59', '1 mon -2 days 03:04', 'NaN', '7', false, '00112233-4455-6677-8899-aabbccddeeff', '{"a" : 1}');
 COMMENT ON TABLE author IS 'who writes';

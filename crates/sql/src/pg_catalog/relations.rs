@@ -93,7 +93,7 @@ fn classes(table: &VirtualTable, source: &Source<'_>, objects: &Objects) -> Vec<
                     name: &t.name,
                     schema: schema(objects, t.schema),
                     kind: "r",
-                    columns: t.columns.len(),
+                    columns: usize::from(t.next_column.saturating_sub(1)),
                     access_method: 2,
                 };
                 let keys = !t.foreign_keys.is_empty() || !t.referenced_by.is_empty();
@@ -230,6 +230,12 @@ fn table_attributes(table: &VirtualTable, t: &Table, rows: &mut Vec<Row>) {
             .set("attgenerated", if column.generated.is_some() { "s" } else { "" })
             .set("attidentity", identity);
         rows.push(row.done());
+    }
+    // Readers count columns by these numbers, so one that was dropped keeps its place.
+    for id in (1..t.next_column).filter(|id| !t.columns.iter().any(|column| column.id == *id)) {
+        let name = format!("........pg.dropped.{id}........");
+        let row = attribute(table, t.id, &name, i64::from(id), &SqlType::Text);
+        rows.push(row.set("atttypid", Oid::default()).set("attstattarget", 0).set("attisdropped", true).done());
     }
     for index in indexes(t) {
         let (names, types) = (super::definition::key_names(t, index), index_types(t, index));
