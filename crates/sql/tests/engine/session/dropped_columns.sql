@@ -36,6 +36,3 @@ ALTER TABLE a DROP COLUMN "........pg.dropped.2........";
 -- ERROR 42703: column "........pg.dropped.2........" of relation "a" does not exist
 SELECT "........pg.dropped.2........" FROM a;
 -- ERROR 42703: column "........pg.dropped.2........" does not exist
-CREATE TABLE b (LIKE a);
-SELECT relnatts FROM pg_class WHERE oid = 'b'::regclass;
--- 3
