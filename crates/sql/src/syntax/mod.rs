@@ -18,6 +18,7 @@ mod grammar;
 mod lexer;
 mod name;
 mod operator;
+mod reach;
 mod reader;
 mod reshape;
 mod rewrite;

@@ -5,7 +5,7 @@ use super::control::as_of;
 use super::ddl::Ddl;
 use super::name::Name;
 use super::reader::{Reader, word_of};
-use super::reshape;
+use super::{reach, reshape};
 use crate::SqlError;
 use crate::plan::{Inference, Overriding};
 use sqlparser::ast::{ObjectName, Query, SetExpr, Statement};
@@ -80,6 +80,7 @@ struct Found {
 /// The statement's tokens as the library can read them.
 fn rewrite(r: &mut Reader, found: &mut Found) -> Result<Vec<TokenWithSpan>, SqlError> {
     let mut out = Vec::with_capacity(r.rest().len());
+    let mut marks = Vec::new();
     while let Some(token) = r.peek() {
         let Some(word) = word_of(token) else {
             out.push(r.lexed.tokens[r.at].clone());
@@ -96,6 +97,7 @@ fn rewrite(r: &mut Reader, found: &mut Found) -> Result<Vec<TokenWithSpan>, SqlE
             }
             debug_assert!(r.at > start);
             found.as_of = Some(value);
+            marks.push(out.len());
             continue;
         }
         if first == Some(b'O') && r.take("OVERRIDING SYSTEM VALUE") {
@@ -132,6 +134,7 @@ fn rewrite(r: &mut Reader, found: &mut Found) -> Result<Vec<TokenWithSpan>, SqlE
         }
         out.push(token);
     }
+    reach::check(&out, &marks)?;
     if matches!(out.first().map(|t| &t.token), Some(Token::Word(w)) if w.quote_style.is_none() && w.value.eq_ignore_ascii_case("TABLE"))
         && out.len() > 1
     {

@@ -68,6 +68,46 @@ fn what_the_library_cannot_read_is_taken_out() {
 }
 
 #[test]
+fn a_time_holds_for_all_tables_or_is_refused() {
+    let t = "as of system time '-1s'";
+    for text in [
+        "select * from a T",
+        "select * from a T as x where a = 1",
+        "select * from a, b join c on true T order by 1",
+        "select * from a where a = (select max(b) from b) and a is distinct from 2 T limit 1",
+        "select (select count(*) from b), extract(year from d) from a T",
+        "select * from a T, b T join c T on true where true",
+        "select (select count(*) from a T), (select count(*) from b T)",
+        "select * from a T union select * from b T",
+        "(select * from a T) union (select * from b T) union select 1",
+        "with x as (select * from a) select * from x T",
+        "with x as (select * from a T), y (n) as (select 1) select * from x, y",
+        "select * from (select * from a T) s, generate_series(1, 2) g",
+        "select * from (a join b on true) T for share",
+        "table a T",
+        "insert into a select * from b T",
+    ] {
+        one(&text.replace('T', t));
+    }
+    for text in [
+        "select * from a T except select * from a",
+        "select * from a except select * from a T",
+        "select (select count(*) from a T), (select count(*) from a)",
+        "select * from a T, b",
+        "select * from a T join b on true",
+        "select * from (a T join b on true)",
+        "select * from a where a in (select a from b T)",
+        "with x as (select * from a T) select * from b, x",
+        "with x as (select * from a), y as (select * from b T) select * from x, y",
+        "select * from a, lateral (select * from b T) s",
+        "select * from public.a, (select 1 from b T) s",
+    ] {
+        let e = error(&text.replace('T', t));
+        assert_eq!(e.state, SqlState::FEATURE_NOT_SUPPORTED, "{text}: {e}");
+    }
+}
+
+#[test]
 fn what_the_library_cannot_read_is_put_into_its_forms() {
     for (text, read) in [
         ("select 1 between symmetric 2 and 0", "SELECT (1 BETWEEN 2 AND 0 OR 1 BETWEEN 0 AND 2)"),
