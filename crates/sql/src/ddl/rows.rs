@@ -103,20 +103,11 @@ impl Run<'_> {
             new.check(&row, None, &self.statement)?;
             let row_id = if keyed { 0 } else { self.db.kv.unique_id() };
             let image = RowImage::new(&access, &row, row_id)?;
-            for ordinal in 0..=access.indexes.len() {
-                let index = access.index(ordinal);
-                let entry = match ordinal {
-                    0 => Some(Entry { key: image.key.clone(), value: image.value.clone(), guarded: keyed }),
-                    _ => index.entry(&row, &image.key)?,
-                };
-                let Some(Entry { key, value, guarded }) = entry else { continue };
-                if guarded && loader.contains(self.db, &key)?.is_some() {
-                    let error = new.unique_violation(ordinal, &row, &self.statement.settings);
-                    return Err(duplicate(error, &index.name));
-                }
-                loader.put(self.db, key, value)?;
+            if let Some(ordinal) = image.taken_in(self.db, &access, &loader)? {
+                let error = new.unique_violation(ordinal, &row, &self.statement.settings);
+                return Err(duplicate(error, &access.index(ordinal).name));
             }
-            Ok(())
+            image.load(self.db, &mut loader)
         });
         let statement = self.statement.clone();
         let mut twice = |found: Duplicate<'_>| {

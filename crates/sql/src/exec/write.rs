@@ -45,6 +45,17 @@ impl RowImage {
         Ok(RowImage { key, value, entries })
     }
 
+    /// The keys of this row that must be alone, with the ordinals of their indexes.
+    fn guarded<'a>(&'a self, access: &TableAccess) -> impl Iterator<Item = (usize, &'a Bytes)> {
+        let primary = access.table.has_primary_key.then_some((0, &self.key));
+        let entries = self
+            .entries
+            .iter()
+            .enumerate()
+            .filter_map(|(i, entry)| entry.as_ref().filter(|entry| entry.guarded).map(|entry| (i + 1, &entry.key)));
+        primary.into_iter().chain(entries)
+    }
+
     /// The first unique key of this row that a row other than `own` has, of the indexes that `consider` accepts.
     pub fn taken(
         &self,
@@ -53,24 +64,14 @@ impl RowImage {
         own: Option<&Bytes>,
         consider: impl Fn(usize) -> bool,
     ) -> Result<Option<Taken>, SqlError> {
-        if access.table.has_primary_key
-            && consider(0)
-            && own != Some(&self.key)
-            && txn.get_certified(&self.key)?.is_some()
-        {
-            return Ok(Some(Taken { index: 0, row_key: self.key.clone() }));
-        }
-        for (i, entry) in self.entries.iter().enumerate() {
-            if let Some(entry) = entry
-                && entry.guarded
-                && consider(i + 1)
-                && let Some(value) = txn.get_certified(&entry.key)?
-            {
-                let row_key = access.row_key_of_entry(&entry.key, &value)?;
-                if own == Some(&row_key) {
-                    continue;
-                }
-                return Ok(Some(Taken { index: i + 1, row_key }));
+        for (index, key) in self.guarded(access).filter(|(index, _)| consider(*index)) {
+            if index == 0 && own == Some(key) {
+                continue;
+            }
+            let Some(value) = txn.get_certified(key)? else { continue };
+            let row_key = if index == 0 { key.clone() } else { access.row_key_of_entry(key, &value)? };
+            if own != Some(&row_key) {
+                return Ok(Some(Taken { index, row_key }));
             }
         }
         Ok(None)
@@ -78,15 +79,9 @@ impl RowImage {
 
     /// The ordinal of the first unique key of this row that a load has already.
     pub fn taken_in(&self, db: &Database, access: &TableAccess, loader: &Loader) -> Result<Option<usize>, SqlError> {
-        if access.table.has_primary_key && loader.contains(db, &self.key)?.is_some() {
-            return Ok(Some(0));
-        }
-        for (i, entry) in self.entries.iter().enumerate() {
-            if let Some(entry) = entry
-                && entry.guarded
-                && loader.contains(db, &entry.key)?.is_some()
-            {
-                return Ok(Some(i + 1));
+        for (index, key) in self.guarded(access) {
+            if loader.contains(db, key)?.is_some() {
+                return Ok(Some(index));
             }
         }
         Ok(None)
@@ -113,11 +108,7 @@ impl RowImage {
         access: &TableAccess,
         consider: impl Fn(usize) -> bool + 'a,
     ) -> impl Iterator<Item = &'a Bytes> {
-        let primary = (access.table.has_primary_key && consider(0)).then_some(&self.key);
-        let entries = self.entries.iter().enumerate().filter_map(move |(i, entry)| {
-            entry.as_ref().filter(|entry| entry.guarded && consider(i + 1)).map(|entry| &entry.key)
-        });
-        primary.into_iter().chain(entries)
+        self.guarded(access).filter(move |(index, _)| consider(*index)).map(|(_, key)| key)
     }
 }
 

@@ -1,6 +1,7 @@
 //! What golden scripts cannot tell: conflicts, retries, large loads, the commit inside an execution.
 
 mod held;
+mod loads;
 mod watched;
 
 use sql::catalog::oid::BLOCK;

@@ -1,80 +1,16 @@
 //! Loads of fresh tables in any order of keys, past the log and through transactions: the same rows, entries and refusals.
 
-use sql::output::Mark;
+use super::{Conflicting, Rows, open, session};
 use sql::transaction::memory::MemoryKv;
-use sql::transaction::{Admin, AdminReply, BeginOptions, Interrupt};
-use sql::types::Value;
-use sql::{Database, DatabaseOptions, Field, Kv, KvError, Output, Session, SqlError, Startup, Transaction};
+use sql::{Database, Session, SqlError};
 use std::sync::Arc;
 
 /// More than is written in the main transaction.
 const ROWS: usize = 9_000;
 
-#[derive(Default)]
-struct Rows(Vec<String>);
-
-impl Output for Rows {
-    fn row_description(&mut self, _: &[Field], _: &[i16]) {}
-    fn row(
-        &mut self,
-        values: &[Value],
-        fields: &[Field],
-        _: &[i16],
-        settings: &sql::context::EvalSettings,
-    ) -> Result<(), SqlError> {
-        let row: Vec<_> = values.iter().zip(fields).map(|(v, f)| v.to_text(&f.ty, settings)).collect();
-        self.0.push(row.join("|"));
-        Ok(())
-    }
-    fn command_complete(&mut self, _: &str) {}
-    fn empty_query(&mut self) {}
-    fn notice(&mut self, _: &SqlError) {}
-    fn parameter_status(&mut self, _: &str, _: &str) {}
-    fn copy_in(&mut self, _: usize, _: bool) {}
-    fn copy_out(&mut self, _: usize, _: bool) {}
-    fn copy_data(&mut self, _: &[u8]) -> Result<(), SqlError> {
-        Ok(())
-    }
-    fn copy_done(&mut self) {}
-    fn mark(&self) -> Mark {
-        Mark(self.0.len() as u64)
-    }
-    fn rewind(&mut self, mark: Mark) -> bool {
-        self.0.truncate(mark.0 as usize);
-        true
-    }
-}
-
-/// A database that has no way past the log.
-struct Logged(MemoryKv);
-
-impl Kv for Logged {
-    fn begin(&self, options: &BeginOptions) -> Result<Box<dyn Transaction>, KvError> {
-        self.0.begin(options)
-    }
-    fn unique_id(&self) -> u64 {
-        self.0.unique_id()
-    }
-    fn now_us(&self) -> i64 {
-        self.0.now_us()
-    }
-    fn admin(&self, request: Admin) -> Result<AdminReply, KvError> {
-        self.0.admin(request)
-    }
-    fn internal_table(&self, name: &str) -> Option<(Vec<String>, Vec<Vec<Option<String>>>)> {
-        self.0.internal_table(name)
-    }
-}
-
-fn session(kv: Arc<dyn Kv>) -> Session {
-    let db = Database::open(kv, DatabaseOptions::default()).expect("open");
-    let startup = Startup { user: "root".into(), database: "postgres".into(), ..Startup::default() };
-    Session::new(db, startup, Interrupt::default()).expect("session")
-}
-
 fn run(session: &mut Session, sql: &str) -> Result<Vec<String>, SqlError> {
     let mut out = Rows::default();
-    session.simple_query(sql, &mut out).map(|()| out.0)
+    session.simple_query(sql, &mut out).map(|()| out.rows)
 }
 
 /// Copies rows into a table that the same transaction creates, and commits.
@@ -101,14 +37,15 @@ fn orders() -> [Vec<(usize, usize)>; 4] {
     [ascending, descending, mixed, halves]
 }
 
-fn kinds() -> [Arc<dyn Kv>; 2] {
-    [Arc::new(MemoryKv::new()), Arc::new(Logged(MemoryKv::new()))]
+/// A database that takes loads past the log, and one that has no way for them.
+fn kinds() -> [Arc<Database>; 2] {
+    [open(MemoryKv::new()), open(Conflicting { kv: MemoryKv::new(), left: Arc::default() })]
 }
 
 #[test]
 fn every_order_loads_the_same() {
-    for kv in kinds() {
-        let mut session = session(kv);
+    for db in kinds() {
+        let mut session = session(&db);
         for (n, rows) in orders().into_iter().enumerate() {
             let table = format!("t{n}");
             copied(&mut session, &format!("{table} (a int PRIMARY KEY, b int UNIQUE, c text DEFAULT 'x')"), &rows)
@@ -131,8 +68,8 @@ fn every_order_loads_the_same() {
 
 #[test]
 fn a_key_that_is_there_twice_is_refused_wherever_it_stands() {
-    for kv in kinds() {
-        let mut session = session(kv);
+    for db in kinds() {
+        let mut session = session(&db);
         for (n, rows) in orders().into_iter().enumerate() {
             for (from, to) in [(0, 1), (10, ROWS - 1), (ROWS - 2, 3), (ROWS / 2, ROWS / 2 - 1)] {
                 let mut twice = rows.clone();
@@ -152,8 +89,8 @@ fn a_key_that_is_there_twice_is_refused_wherever_it_stands() {
 
 #[test]
 fn rows_without_a_key_and_entries_that_need_not_be_alone() {
-    for kv in kinds() {
-        let mut session = session(kv);
+    for db in kinds() {
+        let mut session = session(&db);
         let rows: Vec<_> = (0..ROWS).map(|n| (n % 10, n * 7919 % 100)).collect();
         copied(&mut session, "t (a int, b int)", &rows).expect("copy");
         run(&mut session, "CREATE INDEX ON t (b); CREATE INDEX ON t (a) WHERE a > 7").expect("indexes");
