@@ -79,6 +79,9 @@ fn parse(args: &[String]) -> Result<Options, String> {
             _ => return Err(format!("unknown option {flag}")),
         }
     }
+    if options.write && options.before.is_some() {
+        return Err("--write keeps the table beside PostgreSQL, which --before does not make".into());
+    }
     Ok(options)
 }
 

@@ -17,7 +17,7 @@ pub fn median(values: impl Iterator<Item = f64>) -> f64 {
 pub fn table(options: &Options, rows: &[Outcome]) -> String {
     let mut text = format!(
         "# Beside {}\n\nMachine: {}. Date: {}. Commit: {}. {} interleaved rounds of {} s, scale {}, medians.\n\
-         Repeat: `cargo x bench postgres --rounds {} --seconds {} --scale {} --write`.\n\n\
+         Repeat: `cargo x bench postgres --rounds {} --seconds {} --scale {}{}`.\n\n\
          | workload | {} tps | Timeball tps | ratio | ratios of the rounds | goal | failed |\n\
          | --- | --- | --- | --- | --- | --- | --- |\n",
         options.names()[0],
@@ -30,6 +30,7 @@ pub fn table(options: &Options, rows: &[Outcome]) -> String {
         options.rounds,
         options.seconds,
         options.scale,
+        options.before.as_ref().map_or(" --write".into(), |before| format!(" --before {}", before.display())),
         options.names()[0],
     );
     for row in rows {
