@@ -554,6 +554,11 @@ impl<E: Engine> Versions<E> {
         self.snapshots.collected()
     }
 
+    /// Snapshots at or above this are refused for no table.
+    pub fn collected_anywhere(&self) -> Timestamp {
+        self.snapshots.highest()
+    }
+
     /// The indexes that are kept apart, and what holds for each.
     pub fn collected_apart(&self) -> Vec<([u8; 4], Timestamp)> {
         self.snapshots.thresholds().apart.iter().map(|(index, ts)| (index.to_be_bytes(), *ts)).collect()

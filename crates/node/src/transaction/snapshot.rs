@@ -133,9 +133,11 @@ impl<E: Engine> Transaction<E> {
     fn changed_up_to(&self, target: Timestamp, waker: &Waker) -> Op<Option<(bytes::Bytes, Timestamp)>> {
         let shared = &self.node.shared;
         let versions = &shared.store.0;
+        let highest = versions.collected_anywhere();
         for seen in self.reads.iter() {
             // What was deleted after it was seen may be forgotten by now: nobody can say that it is unchanged.
             let collected = match &seen.end {
+                _ if seen.since >= highest => Timestamp::MIN,
                 None => versions.collected_of(&seen.start),
                 Some(end) => versions.collected_in(&(seen.start.clone()..end.clone())),
             };

@@ -86,7 +86,7 @@ impl Session {
             })?;
             active.snapshot_us = self.db.kv.monotonic_us();
             active.snapshot = active.txn.with(|t| t.snapshot());
-            self.backend.sees(Some((active.txn.with(|t| t.snapshot()), active.snapshot_us)));
+            self.backend.sees(Some((active.snapshot, active.snapshot_us)));
             if catalog.version() != known.version() {
                 let view = Arc::new(View::new(catalog, self.database.clone(), &self.settings.eval.search_path));
                 self.sequences.use_catalog(view.snapshot());
