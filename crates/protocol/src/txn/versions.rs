@@ -17,7 +17,7 @@ pub trait VersionStore {
     /// The store failed.
     fn changed_since(&self, key: &[u8], since: Timestamp) -> Result<Option<Timestamp>, Self::Error>;
 
-    /// Whether some key of the index of `key`, which its first [`INDEX_BYTES`] name, may have a version above `since`. A cheap question:
+    /// Whether some key of the index of `key`, which its first `INDEX_BYTES` name, may have a version above `since`. A cheap question:
     /// whoever does not know says yes.
     fn index_may_have_changed(&self, _key: &[u8], _since: Timestamp) -> bool {
         true

@@ -10,6 +10,7 @@ use super::outputs::{Outputs, Proposed};
 use super::promise::Held;
 use super::record;
 use super::replica::Replica;
+#[cfg(feature = "sabotage")]
 use super::sabotage::Sabotage;
 use super::snapshot;
 use super::store::Store;
