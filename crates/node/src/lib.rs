@@ -38,6 +38,7 @@
 //! pushes the hybrid clock ahead of true time by up to twice the error, so hybrid commits right after it wait as well.
 #![warn(missing_docs)]
 
+pub mod cluster;
 mod core;
 mod counters;
 mod error;

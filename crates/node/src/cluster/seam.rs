@@ -1,0 +1,137 @@
+//! What goes into a member of a cluster and what comes out of it: values, no effects.
+
+use crate::NodeOptions;
+use bytes::Bytes;
+use clock::Timestamp;
+use protocol::log::raft::{Record, RecordNumber, StoreId};
+use protocol::txn::RangeId;
+use std::fmt;
+use std::task::Waker;
+
+/// Between two ticks, nanoseconds.
+pub const TICK_NS: u64 = 100_000_000;
+/// No message has more bytes: a frame that says so is refused.
+pub const MESSAGE_BYTES_MAX: usize = 16 << 20;
+
+/// A node of a cluster, and its one store: a store that was wiped comes back under another number. Never 0.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct NodeId(pub u32);
+
+impl NodeId {
+    /// The store's number in the replicated log.
+    pub fn store(self) -> StoreId {
+        StoreId(u64::from(self.0))
+    }
+    /// The node of a store; `None` where no node can have that number.
+    pub fn of_store(store: StoreId) -> Option<NodeId> {
+        u32::try_from(store.0).ok().filter(|node| *node != 0).map(NodeId)
+    }
+}
+
+impl fmt::Display for NodeId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "n{}", self.0)
+    }
+}
+impl fmt::Debug for NodeId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// What a message is: each class may have a connection of its own, so that the first overtakes the last. Within a class, too, order does
+/// not matter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Class {
+    /// Consensus: heartbeats, votes, appends, promises.
+    Consensus,
+    /// Requests of transactions, and their answers.
+    Request,
+    /// Parts of snapshots.
+    Bulk,
+}
+
+/// A message between two nodes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// Who sends it.
+    pub from: NodeId,
+    /// To whom.
+    pub to: NodeId,
+    /// What it is.
+    pub class: Class,
+    /// A frame: version, cluster, sender, receiver, the sender's clock, body.
+    pub bytes: Bytes,
+}
+
+/// A message, and what must be durable before it leaves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outgoing {
+    /// The message.
+    pub message: Message,
+    /// It leaves when this record, and all before it, are durable; `None`: at once.
+    pub after: Option<RecordNumber>,
+}
+
+/// What a member is told.
+#[derive(Clone, Debug)]
+pub enum Input {
+    /// [`TICK_NS`] have passed, or [`Outputs::timer`] has: both are welcome at any time, and counted by the clock.
+    Tick,
+    /// A message arrived: late, twice, or damaged, as it may be.
+    Message(Message),
+    /// All records up to this one are durable.
+    Durable(RecordNumber),
+    /// The disk refused records for good: nothing is taken, served or sent any more.
+    DiskFailed,
+    /// [`store::Versions::flush`] has written something.
+    Flushed,
+}
+
+/// What a member wants done. See the module for the order.
+#[derive(Debug, Default)]
+pub struct Outputs {
+    /// For the log, in order; the number of a record is its position there.
+    pub records: Vec<Record>,
+    /// To be sent.
+    pub messages: Vec<Outgoing>,
+    /// To be woken, after every lock is free.
+    pub wakers: Vec<Waker>,
+    /// Step [`Input::Tick`] once this is past: what rule 1 holds back first.
+    pub timer: Option<Timestamp>,
+    /// What happened to the clock's level, for the log.
+    pub clock_changes: Vec<clock::Change>,
+}
+
+impl Outputs {
+    /// Whether there is nothing to do.
+    pub fn is_empty(&self) -> bool {
+        self.records.is_empty() && self.messages.is_empty() && self.wakers.is_empty() && self.clock_changes.is_empty()
+    }
+}
+
+/// A range that the cluster begins with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Founding {
+    /// Its number, which is its group's, too. Never 0.
+    pub range: RangeId,
+    /// Its first key. It ends where the next one begins; the first begins at the empty key.
+    pub start: Bytes,
+    /// The nodes that replicate it: the first replica is on the first, and so on. The same list on every node.
+    pub replicas: Vec<NodeId>,
+}
+
+/// How a node is a member of a cluster. Where it does not say otherwise, the same on every node.
+#[derive(Clone, Debug)]
+pub struct ClusterOptions {
+    /// The cluster's number: messages of another one are refused.
+    pub cluster: u64,
+    /// This node.
+    pub node: NodeId,
+    /// What it begins with, in key order. A node that no range names has no replicas yet, and can be a gateway.
+    pub ranges: Vec<Founding>,
+    /// Where the chance of election timeouts comes from. Of this node.
+    pub seed: u64,
+    /// Of this node; `node` and `alone` are set by what stands above.
+    pub node_options: NodeOptions,
+}
