@@ -297,7 +297,7 @@ impl<E: Engine> Core<E> {
         match payload.command {
             Command::Commit(batch) => self.commit_applied(now, at, batch, verdict, payload.reply, out),
             Command::Prepare { batch, .. } => self.prepare_applied(now, at, id, batch, verdict, out)?,
-            Command::Fence { txn } => self.fence_applied(now, id, txn, out)?,
+            Command::Fence { txn, .. } => self.fence_applied(now, id, txn, out)?,
             Command::Outcome { txn, .. } => self.outcome_applied(now, id, txn, flight, &verdict, out),
             Command::Split { .. } => self.split_applied(now, verdict, payload.reply, out),
             Command::Collect { threshold, apart } => {

@@ -93,6 +93,7 @@ impl From<Refusal> for TxnError {
                 format!("the snapshot is older than {threshold}, below which old versions are collected")
             }
             Cause::Fenced => "it was recovered as aborted while it was committing".to_owned(),
+            Cause::Late => "it was on its way for too long while it was committing".to_owned(),
             Cause::Moved => "what it wrote moved to another range too often while it was committing".to_owned(),
         };
         TxnError::Restart { reason, key: Some(refusal.key) }

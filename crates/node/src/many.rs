@@ -188,7 +188,7 @@ impl<E: Engine> Core<E> {
             }
         }
         for range in participants {
-            self.propose(now, Timestamp::MIN, range, Command::Outcome { txn, commit: decision }, None);
+            self.propose(now, Timestamp::MIN, range, Command::Outcome { txn, commit: decision, until: None }, None);
         }
         Ok(())
     }
@@ -281,7 +281,7 @@ impl<E: Engine> Core<E> {
             for range in self.pending.get(&txn).map(|p| p.coordinator.unanswered()).unwrap_or_default() {
                 match self.standing(range, txn) {
                     Some(answer) => self.participant_answered(now, txn, range, answer, out)?,
-                    None => drop(self.propose(now, Timestamp::MIN, range, Command::Fence { txn }, None)),
+                    None => drop(self.propose(now, Timestamp::MIN, range, Command::Fence { txn, until: None }, None)),
                 }
             }
         }
@@ -335,7 +335,7 @@ impl<E: Engine> Core<E> {
         let decided = pending.coordinator.answer(range, Answer::Refused).is_some();
         if decided {
             let participants: Vec<RangeId> = pending.coordinator.participants().collect();
-            self.owed.extend(participants.into_iter().map(|r| (r, Command::Outcome { txn, commit: None })));
+            self.owed.extend(participants.into_iter().map(|r| (r, Command::Outcome { txn, commit: None, until: None })));
         }
     }
 

@@ -153,7 +153,7 @@ impl World {
         }
         if drawn.fence && participants.len() > 1 {
             let due = self.now + u64::from(drawn.delays[2] % 10);
-            self.due.push((due, participants[1], Command::Fence { txn: id }));
+            self.due.push((due, participants[1], Command::Fence { txn: id, until: None }));
         }
     }
 
@@ -173,7 +173,7 @@ impl World {
                     self.answer(batch.txn, range, Answer::Prepared(at))
                 }
                 (Command::Prepare { batch, .. }, _) => self.answer(batch.txn, range, Answer::Refused),
-                (Command::Fence { txn }, Verdict::Aborted) => self.answer(txn, range, Answer::Refused),
+                (Command::Fence { txn, .. }, Verdict::Aborted) => self.answer(txn, range, Answer::Refused),
                 _ => {}
             }
         }
@@ -184,7 +184,7 @@ impl World {
         let Some(decision) = coordinator.answer(range, answer) else { return };
         let participants: Vec<RangeId> = coordinator.participants().collect();
         for (at, range) in participants.into_iter().enumerate() {
-            self.due.push((self.now + 3 * at as u64, range, Command::Outcome { txn: id, commit: decision }));
+            self.due.push((self.now + 3 * at as u64, range, Command::Outcome { txn: id, commit: decision, until: None }));
         }
         if let Some(commit) = decision {
             self.commit(id, commit);

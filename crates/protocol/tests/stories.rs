@@ -70,6 +70,7 @@ fn batch(id: TxnId, words: &[&str]) -> Batch {
     for pair in words.chunks(2) {
         match pair {
             ["since", at] => since = time(at),
+            ["until", at] => batch.until = Some(time(at)),
             ["read", what] => batch.reads.push(match what.split_once("..") {
                 Some((start, end)) => Read::Span { span: Span::new(key(start), key(end)), since },
                 None => Read::Key { key: key(what), since },
@@ -96,6 +97,7 @@ fn show_refusal(refusal: &Refusal) -> String {
         Cause::Undecided { txn } => format!("refused: {at} is held by {}", show_txn(*txn)),
         Cause::TooOld { threshold } => format!("refused: older than {}", threshold.as_u64()),
         Cause::Fenced => "refused: fenced or repeated".to_owned(),
+        Cause::Late => "refused: too late".to_owned(),
         Cause::Moved => format!("refused: {at} is in another range"),
     }
 }
@@ -220,9 +222,13 @@ impl World {
             ["prepare", t, "with", who, rest @ ..] => {
                 Command::Prepare { batch: batch(txn(t), rest), participants: ranges(who) }
             }
-            ["fence", t] => Command::Fence { txn: txn(t) },
-            ["outcome", t, "abort"] => Command::Outcome { txn: txn(t), commit: None },
-            ["outcome", t, "commit", c] => Command::Outcome { txn: txn(t), commit: Some(time(c)) },
+            ["fence", t] => Command::Fence { txn: txn(t), until: None },
+            ["fence", t, "until", u] => Command::Fence { txn: txn(t), until: Some(time(u)) },
+            ["outcome", t, "abort"] => Command::Outcome { txn: txn(t), commit: None, until: None },
+            ["outcome", t, "abort", "until", u] => {
+                Command::Outcome { txn: txn(t), commit: None, until: Some(time(u)) }
+            }
+            ["outcome", t, "commit", c] => Command::Outcome { txn: txn(t), commit: Some(time(c)), until: None },
             ["forget", t] => Command::Forget { txns: vec![txn(t)] },
             ["split", name, right] => Command::Split { at: key(name), right: range(right) },
             ["lease", end] => Command::Lease { end: time(end) },
@@ -249,6 +255,12 @@ impl World {
                 self.ranges.insert(right.id(), *right);
                 text
             }
+            Verdict::Already(Standing::Prepared(at)) => format!("a copy: prepared at {}", at.as_u64()),
+            Verdict::Already(Standing::Decided(Outcome::Committed(at))) => {
+                format!("a copy: committed at {}", at.as_u64())
+            }
+            Verdict::Already(_) => "a copy: aborted".to_owned(),
+            Verdict::Forgotten => "forgotten".to_owned(),
             Verdict::Done => "done".to_owned(),
         }
     }
@@ -308,7 +320,10 @@ fn only_newer_kinds_have_newer_versions() {
     let collect = |apart: &[&str]| Command::Collect { threshold: Timestamp::from_u64(5), apart: self::apart(apart) };
     assert_eq!(encoded(&collect(&[]))[0], 1);
     assert_eq!(encoded(&collect(&["x=4"]))[0], 4);
-    release[0] = 5;
+    assert_eq!(encoded(&Command::Commit(batch(id, &["until", "9", "since", "5", "write", "c=1"])))[0], 5);
+    assert_eq!(encoded(&Command::Fence { txn: id, until: None })[0], 1);
+    assert_eq!(encoded(&Command::Fence { txn: id, until: Some(Timestamp::from_u64(9)) })[0], 5);
+    release[0] = 6;
     let refused = Record::decode(&Bytes::from(release)).expect_err("a version that is not known");
     assert!(refused.to_string().contains("newer version"), "{refused}");
 }

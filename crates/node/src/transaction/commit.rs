@@ -104,7 +104,7 @@ impl<E: Engine> Transaction<E> {
         if sabotage.skip_write_certification() {
             writes.iter_mut().for_each(|w| w.since = Timestamp::MAX);
         }
-        Batch { txn, reads, writes }
+        Batch { txn, until: None, reads, writes }
     }
 }
 

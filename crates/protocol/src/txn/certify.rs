@@ -32,6 +32,9 @@ pub enum Cause {
     },
     /// A recovery decided that this transaction is aborted before its prepare came.
     Fenced,
+    /// The record came after the time that it may have: it is a copy, or its way was long. It did nothing, and no other record of the
+    /// transaction did.
+    Late,
     /// A key lies outside the range: it was split. Nothing happened; route again.
     Moved,
 }

@@ -20,6 +20,8 @@ const VERSION_RELEASE: u8 = 2;
 const VERSION_PRESENT: u8 = 3;
 /// The first with indexes apart in [`Command::Collect`].
 const VERSION_APART: u8 = 4;
+/// The first with [`Batch::until`].
+const VERSION_UNTIL: u8 = 5;
 /// Bytes before the command.
 pub const HEADER_BYTES: usize = 17;
 
@@ -33,6 +35,10 @@ const COLLECT: u8 = 7;
 const LEASE: u8 = 8;
 const RELEASE: u8 = 9;
 const COLLECT_APART: u8 = 10;
+const COMMIT_UNTIL: u8 = 11;
+const PREPARE_UNTIL: u8 = 12;
+const FENCE_UNTIL: u8 = 13;
+const OUTCOME_UNTIL: u8 = 14;
 
 const READ_KEY: u8 = 0;
 const READ_SPAN: u8 = 1;
@@ -69,10 +75,20 @@ pub struct Record {
     pub command: Command,
 }
 
+/// Until when copies of it may come.
+fn until_of(command: &Command) -> Option<Timestamp> {
+    match command {
+        Command::Commit(batch) | Command::Prepare { batch, .. } => batch.until,
+        Command::Fence { until, .. } | Command::Outcome { until, .. } => *until,
+        _ => None,
+    }
+}
+
 /// Appends the record to `out`. With [`Timestamp::MIN`], [`stamp_record`] sets the time later.
 pub fn encode_record(range: RangeId, at: Timestamp, command: &Command, out: &mut Vec<u8>) {
     let mut w = Writer(out);
     w.byte(match command {
+        _ if until_of(command).is_some() => VERSION_UNTIL,
         Command::Release => VERSION_RELEASE,
         Command::Collect { apart, .. } if !apart.is_empty() => VERSION_APART,
         Command::Commit(batch) | Command::Prepare { batch, .. } if batch.needs_presence() => VERSION_PRESENT,
@@ -80,22 +96,30 @@ pub fn encode_record(range: RangeId, at: Timestamp, command: &Command, out: &mut
     });
     w.fixed(range.0);
     w.time(at);
+    let until = until_of(command);
+    let mut kind = |without, with| match until {
+        None => w.byte(without),
+        Some(until) => {
+            w.byte(with);
+            w.time(until);
+        }
+    };
     match command {
         Command::Commit(batch) => {
-            w.byte(COMMIT);
+            kind(COMMIT, COMMIT_UNTIL);
             write_batch(&mut w, batch);
         }
         Command::Prepare { batch, participants } => {
-            w.byte(PREPARE);
+            kind(PREPARE, PREPARE_UNTIL);
             write_ranges(&mut w, participants);
             write_batch(&mut w, batch);
         }
-        Command::Fence { txn } => {
-            w.byte(FENCE);
+        Command::Fence { txn, .. } => {
+            kind(FENCE, FENCE_UNTIL);
             write_txn(&mut w, *txn);
         }
-        Command::Outcome { txn, commit } => {
-            w.byte(OUTCOME);
+        Command::Outcome { txn, commit, .. } => {
+            kind(OUTCOME, OUTCOME_UNTIL);
             write_txn(&mut w, *txn);
             w.time(commit.unwrap_or(Timestamp::MIN));
         }
@@ -145,7 +169,7 @@ impl Record {
     pub fn decode(bytes: &Bytes) -> Result<Record, DecodeError> {
         let mut r = Reader(bytes.clone());
         match r.byte("version")? {
-            VERSION | VERSION_RELEASE | VERSION_PRESENT | VERSION_APART => {}
+            VERSION | VERSION_RELEASE | VERSION_PRESENT | VERSION_APART | VERSION_UNTIL => {}
             other => return Err(DecodeError::Version(other)),
         }
         let range = RangeId(r.fixed("range")?);
@@ -157,17 +181,22 @@ impl Record {
 }
 
 fn read_command(r: &mut Reader) -> Result<Command, DecodeError> {
-    Ok(match r.byte("kind")? {
-        COMMIT => Command::Commit(read_batch(r)?),
-        PREPARE => {
+    let kind = r.byte("kind")?;
+    let until = match kind {
+        COMMIT_UNTIL | PREPARE_UNTIL | FENCE_UNTIL | OUTCOME_UNTIL => Some(r.time("end of the time for copies")?),
+        _ => None,
+    };
+    Ok(match kind {
+        COMMIT | COMMIT_UNTIL => Command::Commit(Batch { until, ..read_batch(r)? }),
+        PREPARE | PREPARE_UNTIL => {
             let participants = read_ranges(r)?;
-            Command::Prepare { batch: read_batch(r)?, participants }
+            Command::Prepare { batch: Batch { until, ..read_batch(r)? }, participants }
         }
-        FENCE => Command::Fence { txn: read_txn(r)? },
-        OUTCOME => {
+        FENCE | FENCE_UNTIL => Command::Fence { txn: read_txn(r)?, until },
+        OUTCOME | OUTCOME_UNTIL => {
             let txn = read_txn(r)?;
             let commit = r.time("commit timestamp")?;
-            Command::Outcome { txn, commit: (commit != Timestamp::MIN).then_some(commit) }
+            Command::Outcome { txn, commit: (commit != Timestamp::MIN).then_some(commit), until }
         }
         FORGET => {
             let count = r.count("transactions")?;
@@ -291,5 +320,5 @@ pub(super) fn read_batch(r: &mut Reader) -> Result<Batch, DecodeError> {
     if !writes.windows(2).all(|pair| pair[0].key < pair[1].key) {
         return Err(DecodeError::Damaged("order of keys"));
     }
-    Ok(Batch { txn, reads, writes })
+    Ok(Batch { txn, until: None, reads, writes })
 }

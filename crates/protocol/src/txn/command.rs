@@ -116,6 +116,8 @@ impl Read {
 pub struct Batch {
     /// Who asks.
     pub txn: TxnId,
+    /// A record of it with a greater timestamp does nothing: it is a copy that came late. `None`: on a log that makes no copies.
+    pub until: Option<Timestamp>,
     /// Reads to certify.
     pub reads: Vec<Read>,
     /// Writes, in key order.
@@ -154,6 +156,8 @@ pub enum Command {
     Fence {
         /// The transaction.
         txn: TxnId,
+        /// As of its prepares: [`Batch::until`].
+        until: Option<Timestamp>,
     },
     /// What became of a prepared transaction.
     Outcome {
@@ -161,6 +165,8 @@ pub enum Command {
         txn: TxnId,
         /// Its commit timestamp; `None`: aborted.
         commit: Option<Timestamp>,
+        /// As of its prepares: [`Batch::until`].
+        until: Option<Timestamp>,
     },
     /// Every participant has the outcome of these: no need to remember them.
     Forget {

@@ -35,6 +35,9 @@
 //!    misses nothing; and an outcome's record comes with a timestamp above the commit timestamp, so later commands of the
 //!    range stay above it (with 1: versions of one key are written in timestamp order).
 //! 7. *An outcome is remembered until every participant has it*; only then a `Forget` drops it.
+//! 8. *At most once*: of a transaction whose commands say until when they may come, no copy does anything that the first did not, and whoever
+//!    asks again hears what became of it (see `memory`). A refused prepare stands as a fence. The list of participants belongs to a
+//!    transaction's identity: what is divided anew has a new number.
 //!
 //! # Caveats
 //! A prepare whose transaction is undecided blocks readers above it until recovery decides; how soon is the driver's choice.
@@ -47,6 +50,7 @@ mod command;
 mod coordinator;
 mod id;
 mod locks;
+mod memory;
 mod range;
 mod state_codec;
 mod versions;
@@ -57,5 +61,6 @@ pub use command::{Apart, Batch, Command, Read, Span, Write};
 pub use coordinator::{Answer, Coordinator, Decision};
 pub use id::{RangeId, TxnId};
 pub use locks::{LockMode, LockReply, LockTable, LockWait, MAX_LOCKS_PER_TXN, Waiter, Wakeup};
+pub use memory::REMEMBERED_US;
 pub use range::{Outcome, Prepared, Range, Standing, Verdict};
 pub use versions::VersionStore;

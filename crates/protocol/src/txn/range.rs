@@ -1,6 +1,7 @@
 //! The state machine of one range: what its log has made of it.
 
 use super::certify::certify;
+use super::memory::Memory;
 use super::versions::INDEX_BYTES;
 use super::{Apart, Batch, Cause, Command, RangeId, Refusal, Span, TxnId, VersionStore};
 use clock::Timestamp;
@@ -62,6 +63,10 @@ pub enum Verdict {
     NotFenced,
     /// The range ends earlier; this is the new one.
     Split(Box<Range>),
+    /// It is a copy: this had become of the transaction before.
+    Already(Standing),
+    /// It comes so late that nobody remembers what became of the transaction. Nothing was done.
+    Forgotten,
     /// Nothing to tell: it had no effect, or only on this range's memory.
     Done,
 }
@@ -77,7 +82,7 @@ pub struct Range {
     pub(super) apart: BTreeMap<[u8; INDEX_BYTES], Timestamp>,
     pub(super) lease_end: Timestamp,
     pub(super) prepared: BTreeMap<TxnId, Prepared>,
-    pub(super) outcomes: BTreeMap<TxnId, Outcome>,
+    pub(super) memory: Memory,
 }
 
 impl Range {
@@ -91,7 +96,7 @@ impl Range {
             apart: BTreeMap::new(),
             lease_end: Timestamp::MIN,
             prepared: BTreeMap::new(),
-            outcomes: BTreeMap::new(),
+            memory: Memory::default(),
         }
     }
     /// Its number.
@@ -138,11 +143,23 @@ impl Range {
     }
     /// Outcomes remembered.
     pub fn outcomes(&self) -> &BTreeMap<TxnId, Outcome> {
-        &self.outcomes
+        &self.memory.outcomes
+    }
+    /// The commits of transactions of many ranges of which not every participant is known to have heard: when, whom, until when copies may come.
+    pub fn owed(&self) -> impl Iterator<Item = (TxnId, Timestamp, &[RangeId], Timestamp)> {
+        let owed = self.memory.kept.iter().filter(|(_, kept)| !kept.owed_to.is_empty());
+        owed.filter_map(|(txn, kept)| match self.memory.outcomes.get(txn) {
+            Some(Outcome::Committed(at)) => Some((*txn, *at, &kept.owed_to[..], kept.until)),
+            _ => None,
+        })
+    }
+    /// Whether a record at `at` would forget something.
+    pub fn is_sweepable(&self, at: Timestamp) -> bool {
+        self.memory.is_sweepable(at)
     }
     /// What this range knows of a transaction.
     pub fn standing(&self, txn: TxnId) -> Standing {
-        match (self.outcomes.get(&txn), self.prepared.get(&txn)) {
+        match (self.memory.outcomes.get(&txn), self.prepared.get(&txn)) {
             (Some(outcome), _) => Standing::Decided(*outcome),
             (None, Some(prepared)) => Standing::Prepared(prepared.at),
             (None, None) => Standing::Unknown,
@@ -161,13 +178,14 @@ impl Range {
     ) -> Result<Verdict, V::Error> {
         assert!(at > self.applied, "invariant 1: {} applied {}, then {at}", self.id, self.applied);
         self.applied = at;
+        self.memory.sweep(at);
         match command {
             Command::Commit(batch) => self.commit(at, batch, versions),
             Command::Prepare { batch, participants } => self.prepare(at, batch, participants, versions),
-            Command::Fence { txn } => Ok(self.fence(*txn)),
-            Command::Outcome { txn, commit } => self.outcome(*txn, *commit, versions),
+            Command::Fence { txn, until } => Ok(self.fence(*txn, *until)),
+            Command::Outcome { txn, commit, until } => self.outcome(*txn, *commit, *until, versions),
             Command::Forget { txns } => {
-                self.outcomes.retain(|txn, _| !txns.contains(txn));
+                self.memory.forget(txns);
                 Ok(Verdict::Done)
             }
             Command::Split { at: key, right } => Ok(self.split(key, *right)),
@@ -196,11 +214,36 @@ impl Range {
         self.apart = all;
     }
 
+    /// Whether a command of a transaction is a copy, or comes too late (invariant 8 of the module).
+    fn repeated(&self, batch: &Batch) -> Option<Verdict> {
+        let until = batch.until?;
+        match self.standing(batch.txn) {
+            Standing::Unknown if self.applied <= until => None,
+            Standing::Unknown if until <= self.memory.swept => Some(Verdict::Forgotten),
+            Standing::Unknown => Some(Verdict::Refused(Refusal::bare(Cause::Late))),
+            known => Some(Verdict::Already(known)),
+        }
+    }
+
+    /// Certification failed: of what may come again it is remembered.
+    fn refuse(&mut self, batch: &Batch, refusal: Refusal) -> Verdict {
+        if batch.until.is_some() {
+            self.memory.remember(batch.txn, Outcome::Aborted, batch.until, Vec::new());
+        }
+        Verdict::Refused(refusal)
+    }
+
     fn commit<V: VersionStore>(&mut self, at: Timestamp, batch: &Batch, versions: &V) -> Result<Verdict, V::Error> {
+        if let Some(known) = self.repeated(batch) {
+            return Ok(known);
+        }
         if let Err(refusal) = certify(self, batch, versions)? {
-            return Ok(Verdict::Refused(refusal));
+            return Ok(self.refuse(batch, refusal));
         }
         versions.write(&batch.writes, at, at)?;
+        if batch.until.is_some() {
+            self.memory.remember(batch.txn, Outcome::Committed(at), batch.until, Vec::new());
+        }
         Ok(Verdict::Committed)
     }
 
@@ -211,20 +254,27 @@ impl Range {
         participants: &[RangeId],
         versions: &V,
     ) -> Result<Verdict, V::Error> {
+        if let Some(known) = self.repeated(batch) {
+            let others = self.prepared.get(&batch.txn).is_some_and(|first| first.participants != participants);
+            return Ok(if others { Verdict::Refused(Refusal::bare(Cause::Fenced)) } else { known });
+        }
         if self.standing(batch.txn) != Standing::Unknown {
             return Ok(Verdict::Refused(Refusal::bare(Cause::Fenced)));
         }
         if let Err(refusal) = certify(self, batch, versions)? {
-            return Ok(Verdict::Refused(refusal));
+            return Ok(self.refuse(batch, refusal));
         }
         self.prepared.insert(batch.txn, Prepared { at, batch: batch.clone(), participants: participants.to_vec() });
         Ok(Verdict::Prepared)
     }
 
-    fn fence(&mut self, txn: TxnId) -> Verdict {
+    /// A late fence need not be remembered: a prepare that comes after it comes too late by itself.
+    fn fence(&mut self, txn: TxnId, until: Option<Timestamp>) -> Verdict {
         match self.standing(txn) {
             Standing::Unknown => {
-                self.outcomes.insert(txn, Outcome::Aborted);
+                if until.is_none_or(|until| self.applied <= until) {
+                    self.memory.remember(txn, Outcome::Aborted, until, Vec::new());
+                }
                 Verdict::Aborted
             }
             Standing::Prepared(_) | Standing::Decided(_) => Verdict::NotFenced,
@@ -235,17 +285,18 @@ impl Range {
         &mut self,
         txn: TxnId,
         commit: Option<Timestamp>,
+        until: Option<Timestamp>,
         versions: &V,
     ) -> Result<Verdict, V::Error> {
         let Some(prepared) = self.prepared.remove(&txn) else {
             // An abort can overtake the prepare: it must refuse it as a fence would.
             return Ok(match commit {
-                None => self.fence(txn),
+                None => self.fence(txn, until),
                 Some(_) => Verdict::Done,
             });
         };
         let Some(commit) = commit else {
-            self.outcomes.insert(txn, Outcome::Aborted);
+            self.memory.remember(txn, Outcome::Aborted, prepared.batch.until, Vec::new());
             return Ok(Verdict::Aborted);
         };
         assert!(
@@ -260,7 +311,8 @@ impl Range {
             self.applied
         );
         versions.write(&prepared.batch.writes, commit, prepared.at)?;
-        self.outcomes.insert(txn, Outcome::Committed(commit));
+        let Prepared { batch, participants, .. } = prepared;
+        self.memory.remember(txn, Outcome::Committed(commit), batch.until, participants);
         Ok(Verdict::Applied(commit))
     }
 
@@ -277,6 +329,9 @@ impl Range {
         new.collected = self.collected;
         new.apart = self.apart.clone();
         new.lease_end = self.lease_end;
+        // Copies of what was done here may come there.
+        new.memory = self.memory.clone();
+        new.memory.outcomes.retain(|txn, _| new.memory.kept.contains_key(txn));
         self.span.end = key.clone();
         Verdict::Split(Box::new(new))
     }

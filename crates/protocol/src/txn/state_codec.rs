@@ -2,17 +2,34 @@
 //! there.
 
 use super::codec::{read_batch, read_index, read_ranges, read_txn, write_batch, write_ranges, write_txn};
-use super::{DecodeError, Outcome, Prepared, Range, RangeId, Span};
+use super::{Batch, DecodeError, Outcome, Prepared, Range, RangeId, Span};
 use crate::wire::{Reader, Writer};
 use bytes::Bytes;
+use clock::Timestamp;
 
-const VERSION: u8 = 3;
-/// Without indexes that are kept apart.
-const VERSION_WITHOUT_APART: u8 = 2;
+const VERSION: u8 = 4;
+/// Without the times until which copies may come.
+const VERSION_WITHOUT_UNTIL: u8 = 3;
+// 2: without indexes that are kept apart.
 /// Without a lease.
 const VERSION_WITHOUT_LEASE: u8 = 1;
 const ABORTED: u8 = 0;
 const COMMITTED: u8 = 1;
+
+fn write_until(w: &mut Writer<'_>, until: Option<Timestamp>) {
+    w.byte(u8::from(until.is_some()));
+    if let Some(until) = until {
+        w.time(until);
+    }
+}
+
+fn read_until(r: &mut Reader) -> Result<Option<Timestamp>, DecodeError> {
+    match r.byte("whether copies may come")? {
+        0 => Ok(None),
+        1 => Ok(Some(r.time("end of the time for copies")?)),
+        _ => Err(DecodeError::Damaged("whether copies may come")),
+    }
+}
 
 impl Range {
     /// The state as bytes.
@@ -34,11 +51,13 @@ impl Range {
         w.number(self.prepared.len() as u64);
         for prepared in self.prepared.values() {
             w.time(prepared.at);
+            write_until(&mut w, prepared.batch.until);
             write_ranges(&mut w, &prepared.participants);
             write_batch(&mut w, &prepared.batch);
         }
-        w.number(self.outcomes.len() as u64);
-        for (txn, outcome) in &self.outcomes {
+        w.time(self.memory.swept);
+        w.number(self.memory.outcomes.len() as u64);
+        for (txn, outcome) in &self.memory.outcomes {
             write_txn(&mut w, *txn);
             match outcome {
                 Outcome::Aborted => w.byte(ABORTED),
@@ -47,6 +66,9 @@ impl Range {
                     w.time(*at);
                 }
             }
+            let kept = self.memory.kept.get(txn);
+            write_until(&mut w, kept.map(|kept| kept.until));
+            write_ranges(&mut w, kept.map_or(&[], |kept| &kept.owed_to));
         }
         out
     }
@@ -58,7 +80,7 @@ impl Range {
     pub fn decode(bytes: &Bytes) -> Result<Range, DecodeError> {
         let mut r = Reader(bytes.clone());
         let version = r.byte("version")?;
-        if !matches!(version, VERSION | VERSION_WITHOUT_APART | VERSION_WITHOUT_LEASE) {
+        if !(VERSION_WITHOUT_LEASE..=VERSION).contains(&version) {
             return Err(DecodeError::Version(version));
         }
         let id = RangeId(r.fixed("range")?);
@@ -69,7 +91,7 @@ impl Range {
         if version != VERSION_WITHOUT_LEASE {
             range.lease_end = r.time("end of the lease")?;
         }
-        if version == VERSION {
+        if version >= VERSION_WITHOUT_UNTIL {
             for _ in 0..r.count("indexes apart")? {
                 let index = read_index(&mut r)?;
                 range.apart.insert(index, r.time("threshold of an index")?);
@@ -77,9 +99,13 @@ impl Range {
         }
         for _ in 0..r.count("prepared")? {
             let at = r.time("prepare timestamp")?;
+            let until = if version == VERSION { read_until(&mut r)? } else { None };
             let participants = read_ranges(&mut r)?;
-            let batch = read_batch(&mut r)?;
+            let batch = Batch { until, ..read_batch(&mut r)? };
             range.prepared.insert(batch.txn, Prepared { at, batch, participants });
+        }
+        if version == VERSION {
+            range.memory.swept = r.time("swept")?;
         }
         for _ in 0..r.count("outcomes")? {
             let txn = read_txn(&mut r)?;
@@ -88,7 +114,11 @@ impl Range {
                 COMMITTED => Outcome::Committed(r.time("commit timestamp")?),
                 _ => return Err(DecodeError::Damaged("outcome")),
             };
-            range.outcomes.insert(txn, outcome);
+            let (until, owed_to) = match version {
+                VERSION => (read_until(&mut r)?, read_ranges(&mut r)?),
+                _ => (None, Vec::new()),
+            };
+            range.memory.remember(txn, outcome, until, owed_to);
         }
         r.end("end")?;
         Ok(range)
