@@ -335,7 +335,8 @@ impl<E: Engine> Core<E> {
         let decided = pending.coordinator.answer(range, Answer::Refused).is_some();
         if decided {
             let participants: Vec<RangeId> = pending.coordinator.participants().collect();
-            self.owed.extend(participants.into_iter().map(|r| (r, Command::Outcome { txn, commit: None, until: None })));
+            self.owed
+                .extend(participants.into_iter().map(|r| (r, Command::Outcome { txn, commit: None, until: None })));
         }
     }
 

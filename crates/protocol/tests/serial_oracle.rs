@@ -184,7 +184,11 @@ impl World {
         let Some(decision) = coordinator.answer(range, answer) else { return };
         let participants: Vec<RangeId> = coordinator.participants().collect();
         for (at, range) in participants.into_iter().enumerate() {
-            self.due.push((self.now + 3 * at as u64, range, Command::Outcome { txn: id, commit: decision, until: None }));
+            self.due.push((
+                self.now + 3 * at as u64,
+                range,
+                Command::Outcome { txn: id, commit: decision, until: None },
+            ));
         }
         if let Some(commit) = decision {
             self.commit(id, commit);

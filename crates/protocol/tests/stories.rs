@@ -225,9 +225,7 @@ impl World {
             ["fence", t] => Command::Fence { txn: txn(t), until: None },
             ["fence", t, "until", u] => Command::Fence { txn: txn(t), until: Some(time(u)) },
             ["outcome", t, "abort"] => Command::Outcome { txn: txn(t), commit: None, until: None },
-            ["outcome", t, "abort", "until", u] => {
-                Command::Outcome { txn: txn(t), commit: None, until: Some(time(u)) }
-            }
+            ["outcome", t, "abort", "until", u] => Command::Outcome { txn: txn(t), commit: None, until: Some(time(u)) },
             ["outcome", t, "commit", c] => Command::Outcome { txn: txn(t), commit: Some(time(c)), until: None },
             ["forget", t] => Command::Forget { txns: vec![txn(t)] },
             ["split", name, right] => Command::Split { at: key(name), right: range(right) },
