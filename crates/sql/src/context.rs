@@ -14,7 +14,7 @@ use clock::Timestamp;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The catalog as the statement's transaction sees it. Every lookup is a certified read, cached by version.
+/// The catalog as the statement's transaction sees it. What is looked up by name or OID is relied upon: see [`crate::catalog::reliance`].
 pub trait CatalogView: Send + Sync {
     /// Looks a table, view or sequence up; without a schema, along the search path (`pg_catalog` first). `None` if there is none.
     /// Virtual tables (`pg_catalog`, `information_schema`) are not here: see `pg_catalog::lookup`.
@@ -29,8 +29,6 @@ pub trait CatalogView: Send + Sync {
     fn databases(&self) -> Result<Vec<Database>, SqlError>;
     /// The database that the session is connected to.
     fn current_database(&self) -> Database;
-    /// Grows with each change of the catalog: part of a cached plan's key.
-    fn version(&self) -> u64;
 }
 
 /// Sequences; numbers drawn are not given back when the transaction rolls back.

@@ -114,7 +114,7 @@ impl Database {
     pub fn tell_retentions(&self, interrupt: &Interrupt) -> Result<(), SqlError> {
         let patience = Patience { interrupt: interrupt.clone(), ..Patience::default() };
         let mut txn = patience.begin(self.kv.as_ref(), Isolation::default())?;
-        let catalog = self.catalog.current(txn.as_mut(), None)?;
+        let catalog = self.catalog.current(self.kv.as_ref(), &patience, txn.as_mut(), None)?;
         let mut told = self.told.lock();
         if *told != Some(catalog.version()) {
             self.kv.keep(retentions(&catalog));

@@ -352,6 +352,17 @@ pub trait Transaction: Send {
     fn peek(&mut self, key: &[u8]) -> Result<Option<Bytes>, KvError> {
         self.get(key)
     }
+    /// As [`Transaction::get`], and remembered for nothing: others may change it, also while the snapshot moves over it. Whoever goes by what
+    /// he saw says what of it he relies on: [`Transaction::rely`]. (By default more is promised, which is always right.)
+    fn observe(&mut self, key: &[u8]) -> Result<Option<Bytes>, KvError> {
+        self.get(key)
+    }
+    /// The transaction relies on it that a key has not changed since `since`, at or below the snapshot: as a read, with no value asked for; a restart
+    /// where it has. `certified`: at every isolation level, until the commit or until the writes since a mark before it are undone.
+    fn rely(&mut self, key: &Bytes, since: Timestamp, certified: bool) -> Result<(), KvError> {
+        let _ = since;
+        if certified { self.get_certified(key) } else { self.get(key) }.map(drop)
+    }
     /// A chunk of rows at the snapshot, own writes merged.
     fn scan(&mut self, request: &ScanRequest) -> Result<ScanChunk, KvError>;
     /// As [`Transaction::scan`], certified at every isolation level.
@@ -377,6 +388,14 @@ pub trait Transaction: Send {
     fn put(&mut self, key: Bytes, value: Bytes) -> Result<(), KvError>;
     /// Buffers a delete.
     fn delete(&mut self, key: Bytes) -> Result<(), KvError>;
+    /// Buffers a write (`None`: a delete) that meets no other: it is not certified, so of several the last one to commit stays. A key that is
+    /// written so is never written otherwise. (By default it is certified, which is always right.)
+    fn overwrite(&mut self, key: Bytes, value: Option<Bytes>) -> Result<(), KvError> {
+        match value {
+            Some(value) => self.put(key, value),
+            None => self.delete(key),
+        }
+    }
     /// What the transaction does frees space in the end (it drops a table, say), whatever it writes to say so: a full disk lets it
     /// through where there is room held back for that.
     fn frees_space(&mut self) {}

@@ -3,7 +3,7 @@
 //! ```text
 //! # what the story shows
 //!
-//! [b] SELECT 1;       one simple query, of session b (none: session a); it may have several lines
+//! [b] SELECT 1;       one simple query, of session b (none: session a; b@d: in the database d); it may have several lines
 //! ----
 //! a:int4              the answer, up to an empty line
 //! 1
@@ -92,8 +92,8 @@ impl Story {
         let db = self.db.clone();
         self.sessions.entry(name.into()).or_insert_with(|| {
             let backend_pid = 100 + i32::from(name.as_bytes()[0] - b'a');
-            let startup =
-                Startup { user: "root".into(), database: "postgres".into(), backend_pid, ..Startup::default() };
+            let database = name.split_once('@').map_or("postgres", |(_, database)| database).into();
+            let startup = Startup { user: "root".into(), database, backend_pid, ..Startup::default() };
             let mut session = Session::new(db, startup, Interrupt::default()).expect("session");
             session.initial_parameters();
             session

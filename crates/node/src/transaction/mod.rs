@@ -179,16 +179,28 @@ impl<E: Engine> Transaction<E> {
         self.writable()?;
         self.buffer.set(key, None, self.snapshot)
     }
+    /// Buffers a write that meets no other: it is not certified, so of several the last one to commit stays.
+    ///
+    /// # Errors
+    /// As [`Transaction::put`].
+    pub fn overwrite(&mut self, key: Bytes, value: Option<Bytes>) -> Result<(), TxnError> {
+        self.writable()?;
+        self.buffer.set(key, value, Timestamp::MAX)
+    }
     /// Marks the writes so far.
     pub fn savepoint(&mut self) -> u32 {
         self.lock_marks.push(self.id.filter(|_| self.locked).map_or(0, |id| self.node.locks.mark(id)));
         self.buffer.savepoint()
     }
-    /// Undoes the writes since the mark; the mark stays, and so do locks: see [`Transaction::release_since`].
+    /// Undoes the writes since the mark, and forgets what they relied on where the reads of the time are not certified; the mark stays, and
+    /// so do locks: see [`Transaction::release_since`].
     pub fn rollback_to(&mut self, savepoint: u32) {
         let gone = self.buffer.rollback_to(savepoint);
         self.reads.not_written(gone.into_iter());
         self.lock_marks.truncate(savepoint as usize + 1);
+        if self.isolation != Isolation::Serializable {
+            self.reads.forget_relied(savepoint as usize);
+        }
     }
 
     /// What this transaction does frees space in the end, whatever it writes to say so: it may use the room that a full disk holds back.

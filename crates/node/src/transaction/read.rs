@@ -17,6 +17,8 @@ enum Keep {
     ByLevel,
     /// It may not change before the commit, at any level.
     Certified,
+    /// Nothing, and yet it is what a reader at the snapshot sees: see [`Transaction::observe`].
+    Unremembered,
     /// Nothing: see [`Transaction::peek`].
     Nothing,
 }
@@ -46,6 +48,42 @@ impl<E: Engine> Transaction<E> {
     /// is in flight is not waited for. Whoever wants what he found locks it, and reads it again.
     pub fn peek(&mut self, now: &Reading, key: &[u8], waker: &Waker) -> Op<Option<Bytes>> {
         self.read(now, key, Keep::Nothing, waker)
+    }
+
+    /// As [`Transaction::get`], and not remembered: others may change it, also while the snapshot moves over it. Whoever goes by what he saw
+    /// says what of it he relies on: [`Transaction::rely`].
+    pub fn observe(&mut self, now: &Reading, key: &[u8], waker: &Waker) -> Op<Option<Bytes>> {
+        self.read(now, key, Keep::Unremembered, waker)
+    }
+
+    /// From now on the transaction relies on it that a key has not changed since `since`, at or below the snapshot: as a read, with no value asked
+    /// for. `certified`: at every isolation level until the commit, or until [`Transaction::rollback_to`] takes back what was built on it.
+    pub fn rely(&mut self, key: &Bytes, since: Timestamp, certified: bool, waker: &Waker) -> Op<()> {
+        if self.past {
+            return Poll::Ready(Ok(()));
+        }
+        if since < self.snapshot {
+            if self.wait_for_key(key, self.snapshot, waker) {
+                return Poll::Pending;
+            }
+            let changed = match since < self.node.versions().collected_of(key) {
+                true => Ok(Some(self.snapshot)),
+                false => self.node.versions().version_between(key, since, self.snapshot),
+            };
+            match changed {
+                Err(e) => return Poll::Ready(Err(e.into())),
+                Ok(Some(at)) => {
+                    let reason = format!("what the statement goes by has changed at {at}");
+                    return Poll::Ready(Err(TxnError::Restart { reason, key: Some(key.clone()) }));
+                }
+                Ok(None) => {}
+            }
+        }
+        let keep = Keep::of(certified);
+        if self.remembers(keep) {
+            self.reads.rely(key, self.snapshot, self.must_certify(keep), self.lock_marks.len());
+        }
+        Poll::Ready(Ok(()))
     }
 
     fn read(&mut self, now: &Reading, key: &[u8], keep: Keep, waker: &Waker) -> Op<Option<Bytes>> {
@@ -154,7 +192,7 @@ impl<E: Engine> Transaction<E> {
             }
             let clear = match keep {
                 Keep::Nothing => Some(span.clone()),
-                Keep::ByLevel | Keep::Certified => self.clear_part(span, reverse, waker),
+                Keep::ByLevel | Keep::Certified | Keep::Unremembered => self.clear_part(span, reverse, waker),
             };
             let Some(clear) = clear else { return Poll::Pending };
             let scan = match self.node.versions().scan(&clear, self.snapshot, reverse, limit) {
@@ -285,7 +323,7 @@ impl<E: Engine> Transaction<E> {
     /// meets an uncertain version.
     fn remembers(&self, keep: Keep) -> bool {
         match keep {
-            Keep::Nothing => false,
+            Keep::Nothing | Keep::Unremembered => false,
             Keep::Certified => true,
             Keep::ByLevel => !self.read_only || self.limit.is_some(),
         }

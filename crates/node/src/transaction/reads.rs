@@ -9,6 +9,8 @@ pub const MAX_READ_KEYS: usize = 65_536;
 pub const MAX_READ_SPANS: usize = 1024;
 /// Keys remembered as present; more are remembered as read, whose every change counts.
 pub const MAX_PRESENT_KEYS: usize = 65_536;
+/// Keys relied upon before those that are there twice are joined.
+pub const MAX_RELIED_KEYS: usize = 4096;
 /// So many neighbours become one.
 const JOIN: usize = 8;
 /// Neighbours begin with the same bytes, an index: what lies between two indexes belongs to others.
@@ -36,6 +38,8 @@ pub(super) struct Reads {
     spans: Vec<Seen>,
     /// Keys that must have a value at the commit, with the snapshot of the time. No refresh asks for them: the snapshot is not theirs.
     present: BTreeMap<Bytes, Timestamp>,
+    /// What the caller relies on without having read it here (see [`super::Transaction::rely`]), and how many savepoints there were.
+    relied: Vec<(Seen, usize)>,
     /// Keys were forgotten because writes certify them: see [`Reads::bound_keys`].
     left_to_writes: bool,
 }
@@ -51,6 +55,27 @@ impl Reads {
             return;
         }
         self.keys.push(Seen { start: Bytes::copy_from_slice(key), end: None, since, certified });
+    }
+
+    /// The caller relies on the key as it was at `since`; there are so many savepoints.
+    pub fn rely(&mut self, key: &Bytes, since: Timestamp, certified: bool, savepoints: usize) {
+        self.relied.push((Seen { start: key.clone(), end: None, since, certified }, savepoints));
+        if self.relied.len() > MAX_RELIED_KEYS {
+            self.relied.sort_by(|(a, _), (b, _)| (&a.start, a.since).cmp(&(&b.start, b.since)));
+            self.relied.dedup_by(|(later, later_savepoints), (first, savepoints)| {
+                let same = later.start == first.start;
+                if same {
+                    first.certified |= later.certified;
+                    *savepoints = (*savepoints).min(*later_savepoints);
+                }
+                same
+            });
+        }
+    }
+
+    /// Forgets what was relied upon since there were more savepoints than these.
+    pub fn forget_relied(&mut self, savepoints: usize) {
+        self.relied.retain(|(_, then)| *then <= savepoints);
     }
 
     /// Whether there are more keys than should be remembered.
@@ -81,7 +106,7 @@ impl Reads {
 
     /// Bytes of memory, about.
     pub fn held_bytes(&self) -> usize {
-        (self.keys.len() + self.spans.len() + self.present.len()) * SEEN_BYTES
+        (self.keys.len() + self.spans.len() + self.present.len() + self.relied.len()) * SEEN_BYTES
     }
 
     /// The key must have a value at the commit.
@@ -128,26 +153,29 @@ impl Reads {
     }
 
     pub fn is_empty(&self) -> bool {
-        self.keys.is_empty() && self.spans.is_empty() && self.present.is_empty()
+        self.keys.is_empty() && self.spans.is_empty() && self.present.is_empty() && self.relied.is_empty()
     }
     pub fn iter(&self) -> impl Iterator<Item = &Seen> {
-        self.keys.iter().chain(&self.spans)
+        self.keys.iter().chain(&self.spans).chain(self.relied.iter().map(|(seen, _)| seen))
     }
 
     /// All of it was found unchanged up to `at`.
     pub fn unchanged_up_to(&mut self, at: Timestamp) {
-        self.keys.iter_mut().chain(&mut self.spans).for_each(|seen| seen.since = seen.since.max(at));
+        let relied = self.relied.iter_mut().map(|(seen, _)| seen);
+        self.keys.iter_mut().chain(&mut self.spans).chain(relied).for_each(|seen| seen.since = seen.since.max(at));
     }
 
     /// A READ COMMITTED statement begins: only what must be certified is remembered.
     pub fn forget_uncertified(&mut self) {
         self.keys.retain(|seen| seen.certified);
         self.spans.retain(|seen| seen.certified);
+        self.relied.retain(|(seen, _)| seen.certified);
     }
 
     /// What the commit certifies; `all` where the isolation level asks for it.
     pub fn take_certified(&mut self, all: bool) -> Vec<Read> {
         let mut keys = std::mem::take(&mut self.keys);
+        keys.extend(self.relied.drain(..).map(|(seen, _)| seen));
         keys.retain(|seen| all || seen.certified);
         keys.sort_by(|a, b| (&a.start, a.since).cmp(&(&b.start, b.since)));
         keys.dedup_by(|later, first| later.start == first.start);

@@ -466,6 +466,70 @@ fn a_void_bound_does_not_push_the_hybrid_clock() {
 
 /// Reads of the present never wait for the disk on a node that is alone, in no mode.
 #[test]
+fn what_is_relied_upon_must_stay_and_what_is_observed_need_not() {
+    let mut world = World::new();
+    let (token, seen) = (Bytes::from_static(b"token"), Bytes::from_static(b"seen"));
+    let change = |world: &mut World, key: &Bytes| {
+        let mut other = world.begin(Isolation::Serializable);
+        other.delete(key.clone()).unwrap();
+        world.commit(&mut other).unwrap();
+    };
+    for isolation in [Isolation::Serializable, Isolation::Snapshot, Isolation::ReadCommitted] {
+        for (certified, committed) in [(true, false), (false, isolation != Isolation::Serializable)] {
+            let mut txn = world.begin(isolation);
+            let since = txn.snapshot();
+            assert!(txn.observe(&world.now(), &seen, Waker::noop()).is_ready());
+            assert_eq!(txn.rely(&token, since, certified, Waker::noop()), Poll::Ready(Ok(())));
+            txn.put(Bytes::from_static(b"row"), Bytes::from_static(b"1")).unwrap();
+            change(&mut world, &seen);
+            change(&mut world, &token);
+            assert_eq!(world.commit(&mut txn).is_ok(), committed, "{isolation:?}, certified: {certified}");
+        }
+        // The snapshot does not move over it, at any level.
+        let mut txn = world.begin(isolation);
+        let since = txn.snapshot();
+        assert_eq!(txn.rely(&token, since, false, Waker::noop()), Poll::Ready(Ok(())));
+        change(&mut world, &token);
+        change(&mut world, &seen);
+        let locked = txn.lock(&world.now(), &seen, LockMode::Update, WhenLocked::Wait, Waker::noop());
+        assert!(matches!(locked, Poll::Ready(Err(TxnError::Restart { .. }))), "{locked:?}");
+        // Nor is it relied upon where it has moved over it already.
+        let mut txn = world.begin(isolation);
+        let since = txn.snapshot();
+        change(&mut world, &token);
+        change(&mut world, &seen);
+        let locked = txn.lock(&world.now(), &seen, LockMode::Update, WhenLocked::Wait, Waker::noop());
+        assert_eq!(locked, Poll::Ready(Ok(true)));
+        let relied = txn.rely(&token, since, false, Waker::noop());
+        assert!(matches!(relied, Poll::Ready(Err(TxnError::Restart { .. }))), "{relied:?}");
+        // What is taken back does not rely on anything any more, where reads are not certified.
+        let mut txn = world.begin(isolation);
+        let (since, mark) = (txn.snapshot(), txn.savepoint());
+        assert_eq!(txn.rely(&token, since, true, Waker::noop()), Poll::Ready(Ok(())));
+        txn.rollback_to(mark);
+        txn.put(Bytes::from_static(b"row"), Bytes::from_static(b"2")).unwrap();
+        change(&mut world, &token);
+        assert_eq!(world.commit(&mut txn).is_ok(), isolation != Isolation::Serializable, "{isolation:?}");
+    }
+}
+
+#[test]
+fn writes_over_others_meet_none() {
+    let mut world = World::new();
+    let key = Bytes::from_static(b"number");
+    let (mut a, mut b) = (world.begin(Isolation::Serializable), world.begin(Isolation::Serializable));
+    a.overwrite(key.clone(), Some(Bytes::from_static(b"a"))).unwrap();
+    b.overwrite(key, Some(Bytes::from_static(b"b"))).unwrap();
+    world.commit(&mut b).unwrap();
+    world.commit(&mut a).unwrap();
+    let mut txn = world.begin(Isolation::Serializable);
+    assert_eq!(world.get(&mut txn, "number").as_deref(), Some("a"));
+    world.crash();
+    let mut txn = world.begin(Isolation::Serializable);
+    assert_eq!(world.get(&mut txn, "number").as_deref(), Some("a"));
+}
+
+#[test]
 fn reads_of_the_present_need_no_lease() {
     let mut w = World::new();
     w.set(&[("a", "1")]);

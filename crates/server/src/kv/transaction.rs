@@ -180,6 +180,13 @@ impl<E: Engine> sql::Transaction for KvTransaction<E> {
         let now = self.inner.clock.read();
         self.block(0, |_, txn, waker| txn.peek(&now, key, waker)).0
     }
+    fn observe(&mut self, key: &[u8]) -> Result<Option<Bytes>, KvError> {
+        let now = self.inner.clock.read();
+        self.block(0, |_, txn, waker| txn.observe(&now, key, waker)).0
+    }
+    fn rely(&mut self, key: &Bytes, since: Timestamp, certified: bool) -> Result<(), KvError> {
+        self.block(0, |_, txn, waker| txn.rely(key, since, certified, waker)).0
+    }
     fn scan(&mut self, request: &ScanRequest) -> Result<ScanChunk, KvError> {
         self.rows(request, false)
     }
@@ -221,6 +228,10 @@ impl<E: Engine> sql::Transaction for KvTransaction<E> {
     }
     fn delete(&mut self, key: Bytes) -> Result<(), KvError> {
         self.txn.delete(key).map_err(convert::error)?;
+        self.take_memory()
+    }
+    fn overwrite(&mut self, key: Bytes, value: Option<Bytes>) -> Result<(), KvError> {
+        self.txn.overwrite(key, value).map_err(convert::error)?;
         self.take_memory()
     }
     fn begin_statement(&mut self) -> Result<(), KvError> {

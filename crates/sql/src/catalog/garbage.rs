@@ -59,7 +59,7 @@ pub fn drain(
 ) -> Result<bool, SqlError> {
     let mut progress = patience.lock(kv, &progress.0)?;
     let mut txn = patience.begin(kv, Isolation::default())?;
-    let catalog = cache.current(txn.as_mut(), None)?;
+    let catalog = cache.current(kv, patience, txn.as_mut(), None)?;
     let garbage = |(record, value): (Bytes, Bytes)| {
         let index = key::object_id(&record)?;
         let kept = loads.contains(index) || (value[..] == LOADING && in_use(&catalog, index));

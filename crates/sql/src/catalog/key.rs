@@ -1,11 +1,13 @@
 //! Where the catalog lives in the key space: index ids below [`FIRST_USER_OID`], so that no table meets it.
 //!
 //! ```text
-//! 1                 -> u64: the catalog's version; every transaction reads it, every change of the catalog writes it
+//! 1                 -> u64: the catalog's number; every transaction looks at it, every change of the catalog writes it over
 //! 2 | oid           -> database      3 | oid -> schema      4 | oid -> table, view or sequence
 //! 5 | oid           -> where a sequence stands (outside transactions)
 //! 6                 -> u32: next OID to hand out (outside transactions)
 //! 7 | index id      -> the data below this index id is garbage once the record commits (see `garbage`)
+//! 8 | scope | name  -> nothing: a write ends the absence of the name in a schema, a database, or (0) the cluster (decision 103)
+//! 9 | oid | version -> nothing: a write ends this version of an object; of the greatest version, says that something depends on it
 //! ```
 
 use super::Oid;
@@ -27,7 +29,14 @@ pub const NEXT_OID: u32 = 6;
 /// Index id of the garbage records.
 pub const GARBAGE: u32 = 7;
 
-/// The key of the catalog's version.
+/// Index id of the tokens of names.
+pub const NAMES: u32 = 8;
+/// Index id of the tokens of versions.
+pub const VERSIONS: u32 = 9;
+/// The scope of the names of databases.
+pub const CLUSTER: Oid = 0;
+
+/// The key of the catalog's number.
 pub const VERSION_KEY: [u8; 4] = VERSION.to_be_bytes();
 /// The key of the OID allocator.
 pub const NEXT_OID_KEY: [u8; 4] = NEXT_OID.to_be_bytes();
@@ -38,6 +47,29 @@ pub fn object(area: u32, id: Oid) -> [u8; 8] {
     key[..4].copy_from_slice(&area.to_be_bytes());
     key[4..].copy_from_slice(&id.to_be_bytes());
     key
+}
+
+/// The token that a name stands for nothing in a scope: the OID of a schema, of a database (its schemas), or [`CLUSTER`].
+pub fn absence(scope: Oid, name: &str) -> Bytes {
+    let mut key = Vec::with_capacity(8 + name.len());
+    key.extend_from_slice(&NAMES.to_be_bytes());
+    key.extend_from_slice(&scope.to_be_bytes());
+    key.extend_from_slice(name.as_bytes());
+    Bytes::from(key)
+}
+
+/// The token of a version of an object; 0 for what has no versions.
+pub fn version(id: Oid, version: u64) -> Bytes {
+    let mut key = Vec::with_capacity(16);
+    key.extend_from_slice(&VERSIONS.to_be_bytes());
+    key.extend_from_slice(&id.to_be_bytes());
+    key.extend_from_slice(&version.to_be_bytes());
+    Bytes::from(key)
+}
+
+/// The token that nothing more depends on an object: that reads it, or lies in it.
+pub fn dependents(id: Oid) -> Bytes {
+    version(id, u64::MAX)
 }
 
 /// The id in an object's key.

@@ -8,12 +8,16 @@ pub mod descriptor;
 pub mod garbage;
 pub mod key;
 pub mod oid;
+mod overlay;
+pub mod reliance;
 mod retention;
 pub mod snapshot;
 pub mod view;
 
 pub use cache::Cache;
-pub use change::Change;
+pub use change::{Change, Changed};
 pub use descriptor::*;
+pub use overlay::Overlay;
+pub use reliance::Uses;
 pub use retention::retentions;
 pub use snapshot::{Named, Snapshot};

@@ -1,15 +1,13 @@
-//! The whole catalog at one version, decoded: what a transaction sees.
+//! The whole catalog at one number, decoded: what a transaction sees.
 //!
-//! Problem: every statement looks names up, and each lookup must be a certified read, yet a hot one may cost no more than a
-//! hash. Idea: every change of the catalog writes a new, unique number under one key. A transaction reads that key, certified,
-//! once; the number determines the content of the whole catalog, so it finds the decoded content in a cache of the process
-//! ([`super::Cache`]) and reads nothing else.
+//! Problem: every statement looks names up, and a hot lookup may cost no more than a hash. Idea: every change of the catalog writes a new, unique
+//! number under one key. A transaction looks at that key; the number determines the content of the whole catalog, so it finds the decoded
+//! content in a cache of the process ([`super::Cache`]) and reads nothing else. What it *relies* on of all that are the descriptors and names that it
+//! used: see [`super::reliance`].
 //!
-//! 1. Two snapshots with one version are equal: versions come from `Kv::unique_id`, also for changes that roll back.
-//! 2. A snapshot never changes; a change clones it (shared records) and gives the clone a new version.
-//!
-//! Caveat: any change of the catalog conflicts with every transaction under way (they refresh or restart). Changes are rare,
-//! and the alternative, a read per table, costs every statement.
+//! 1. Two snapshots with one number are equal: numbers come from `Kv::unique_id`, also for changes that roll back.
+//! 2. A snapshot never changes; a change clones it (shared records) and gives the clone a new number.
+//! 3. A record that is the same in two snapshots of a process is the same allocation: plans are valid as long as theirs are ([`super::Uses`]).
 
 use super::key;
 use super::{Database, Oid, Relation, Schema, Table, codec};
@@ -50,8 +48,26 @@ pub struct Snapshot {
     version: u64,
     databases: BTreeMap<Oid, Arc<Database>>,
     schemas: BTreeMap<Oid, Arc<Schema>>,
-    relations: HashMap<Oid, Arc<Relation>>,
+    relations: HashMap<Oid, Arc<Stored>>,
     names: HashMap<Oid, Arc<HashMap<String, Named>>>,
+}
+
+/// A relation, and its record.
+#[derive(Debug)]
+pub struct Stored {
+    relation: Arc<Relation>,
+    record: Bytes,
+}
+
+impl Stored {
+    /// See the fields.
+    pub fn new(relation: Arc<Relation>, record: Bytes) -> Arc<Stored> {
+        Arc::new(Stored { relation, record })
+    }
+    /// The relation.
+    pub fn relation(&self) -> &Arc<Relation> {
+        &self.relation
+    }
 }
 
 /// Schema of a relation.
@@ -87,6 +103,15 @@ pub fn name_of(relation: &Relation) -> &str {
     }
 }
 
+/// The names that a relation takes in its schema.
+pub fn names_of(relation: &Relation) -> Vec<&str> {
+    let mut names = vec![name_of(relation)];
+    if let Relation::Table(table) = relation {
+        names.extend(index_names(table).map(|(name, _)| name));
+    }
+    names
+}
+
 /// The names of indexes that a table takes in its schema: its own, unless the row id's.
 fn index_names(table: &Table) -> impl Iterator<Item = (&str, Oid)> {
     let primary = table.has_primary_key.then_some(&table.primary);
@@ -94,11 +119,12 @@ fn index_names(table: &Table) -> impl Iterator<Item = (&str, Oid)> {
 }
 
 impl Snapshot {
-    /// Reads the catalog in a transaction (own changes included).
+    /// Reads the catalog in a transaction that sees what is committed and writes nothing itself. What is in `known` with the same bytes is not
+    /// decoded anew.
     ///
     /// # Errors
     /// Those of the transaction, and 58030 for a record that cannot be read.
-    pub fn load(version: u64, txn: &mut dyn Transaction) -> Result<Snapshot, SqlError> {
+    pub fn load(version: u64, txn: &mut dyn Transaction, known: Option<&Snapshot>) -> Result<Snapshot, SqlError> {
         let mut snapshot = Snapshot { version, ..Snapshot::default() };
         for (_, value) in read_area(txn, key::DATABASES)? {
             let database: Database = codec::decode(&value)?;
@@ -108,8 +134,14 @@ impl Snapshot {
             let schema: Schema = codec::decode(&value)?;
             snapshot.schemas.insert(schema.id, Arc::new(schema));
         }
-        for (_, value) in read_area(txn, key::RELATIONS)? {
-            snapshot.put_relation(Arc::new(codec::decode(&value)?));
+        for (key, value) in read_area(txn, key::RELATIONS)? {
+            let known = key::object_id(&key).and_then(|id| known?.relations.get(&id)).filter(|s| s.record == value);
+            let stored = match known {
+                Some(stored) => stored.clone(),
+                // A copy: what the store gives may be part of something larger.
+                None => Stored::new(Arc::new(codec::decode(&value)?), Bytes::copy_from_slice(&value)),
+            };
+            snapshot.put_relation(stored);
         }
         Ok(snapshot)
     }
@@ -144,11 +176,11 @@ impl Snapshot {
     }
     /// A relation by OID.
     pub fn relation(&self, id: Oid) -> Option<&Arc<Relation>> {
-        self.relations.get(&id)
+        self.relations.get(&id).map(|stored| &stored.relation)
     }
     /// A table by OID.
     pub fn table(&self, id: Oid) -> Option<&Table> {
-        match self.relations.get(&id).map(|r| &**r) {
+        match self.relation(id).map(|r| &**r) {
             Some(Relation::Table(table)) => Some(table),
             _ => None,
         }
@@ -159,7 +191,8 @@ impl Snapshot {
     }
     /// Every relation of a database, by OID.
     pub fn relations(&self, database: Oid) -> Vec<Arc<Relation>> {
-        let mut all: Vec<_> = self.relations.values().filter(|r| database_of(r) == database).cloned().collect();
+        let all = self.relations.values().map(|stored| &stored.relation);
+        let mut all: Vec<_> = all.filter(|r| database_of(r) == database).cloned().collect();
         all.sort_by_key(|r| id_of(r));
         all
     }
@@ -180,7 +213,8 @@ impl Snapshot {
         self.schemas.remove(&id);
         self.names.remove(&id);
     }
-    pub(super) fn put_relation(&mut self, relation: Arc<Relation>) {
+    pub(super) fn put_relation(&mut self, stored: Arc<Stored>) {
+        let relation = stored.relation.clone();
         self.remove_relation(id_of(&relation));
         let names = Arc::make_mut(self.names.entry(schema_of(&relation)).or_default());
         names.insert(name_of(&relation).into(), Named::Relation(id_of(&relation)));
@@ -189,10 +223,10 @@ impl Snapshot {
                 names.insert(name.into(), Named::Index { table: table.id, index });
             }
         }
-        self.relations.insert(id_of(&relation), relation);
+        self.relations.insert(id_of(&relation), stored);
     }
     pub(super) fn remove_relation(&mut self, id: Oid) {
-        let Some(old) = self.relations.remove(&id) else { return };
+        let Some(old) = self.relations.remove(&id).map(|stored| stored.relation.clone()) else { return };
         let names = Arc::make_mut(self.names.entry(schema_of(&old)).or_default());
         names.remove(name_of(&old));
         if let Relation::Table(table) = &*old {

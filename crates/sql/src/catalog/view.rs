@@ -1,24 +1,27 @@
 //! The catalog as one session sees it: a database, a search path, a [`Snapshot`].
 
 use super::snapshot::{INFORMATION_SCHEMA, PG_CATALOG};
-use super::{Database, Named, Oid, Relation, Schema, Snapshot};
+use super::{Database, Named, Oid, Relation, Schema, Snapshot, key};
 use crate::SqlError;
 use crate::context::CatalogView;
+use bytes::Bytes;
 use std::sync::Arc;
 
-/// See the module. Made once per version and search path; the session certifies the version in each transaction.
+/// See the module. Made once per number and search path.
 #[derive(Debug)]
 pub struct View {
     snapshot: Arc<Snapshot>,
     database: Arc<Database>,
     search_path: Vec<String>,
-    path: Vec<Oid>,
+    /// The schemas of the search path; what is not there by its name.
+    path: Vec<Result<Oid, String>>,
 }
 
 impl View {
     /// A view; names of the search path without a schema are passed over.
     pub fn new(snapshot: Arc<Snapshot>, database: Arc<Database>, search_path: &[String]) -> View {
-        let path = search_path.iter().filter_map(|name| Some(snapshot.schema(database.id, name)?.id)).collect();
+        let schema = |name: &String| snapshot.schema(database.id, name).map(|schema| schema.id).ok_or_else(|| name.clone());
+        let path = search_path.iter().map(schema).collect();
         // Renamed databases keep their OID: show the newest name.
         let database = snapshot.database_by_id(database.id).cloned().unwrap_or(database);
         View { snapshot, database, search_path: search_path.to_vec(), path }
@@ -39,7 +42,23 @@ impl View {
     pub fn named(&self, schema: Option<&str>, name: &str) -> Option<Named> {
         match schema {
             Some(schema) => self.snapshot.named(self.snapshot.schema(self.database.id, schema)?.id, name),
-            None => self.path.iter().find_map(|schema| self.snapshot.named(*schema, name)),
+            None => self.path.iter().flatten().find_map(|schema| self.snapshot.named(*schema, name)),
+        }
+    }
+    /// As [`View::named`]; `passed` gets the tokens of what was looked for in vain on the way.
+    pub fn lookup(&self, schema: Option<&str>, name: &str, passed: &mut dyn FnMut(Bytes)) -> Option<Named> {
+        let mut within = |schema: Result<Oid, &str>| {
+            let found = schema.ok().and_then(|schema| self.snapshot.named(schema, name));
+            match schema {
+                _ if found.is_some() => {}
+                Ok(schema) => passed(key::absence(schema, name)),
+                Err(missing) => passed(key::absence(self.database.id, missing)),
+            }
+            found
+        };
+        match schema {
+            Some(schema) => within(self.snapshot.schema(self.database.id, schema).map(|s| s.id).ok_or(schema)),
+            None => self.path.iter().find_map(|schema| within(schema.as_ref().copied().map_err(String::as_str))),
         }
     }
 }
@@ -67,8 +86,5 @@ impl CatalogView for View {
     }
     fn current_database(&self) -> Database {
         (*self.database).clone()
-    }
-    fn version(&self) -> u64 {
-        self.snapshot.version()
     }
 }

@@ -7,11 +7,13 @@
 //!
 //! 1. Rows are read certified while a change looks at all of them: a row that is written meanwhile restarts the change.
 //! 2. What a change leaves behind (dropped or rewritten indexes, an unfinished load) is on record as garbage.
-//! 3. A constraint is in a descriptor only if every row satisfies it (unless NOT VALID was said).
+//! 3. A change relies on what it looked up, and waits for changes of what it names: see [`crate::catalog::Change`].
+//! 4. A constraint is in a descriptor only if every row satisfies it (unless NOT VALID was said).
 //!
 //! Caveats: a change that reads a whole table starves under steady writes to it and then fails with 40001; SPLIT AT, RESTART
 //! of a sequence, and the numbers of sequences are not undone by a rollback.
 
+mod about;
 mod alter;
 mod alter_column;
 mod column;

@@ -1,12 +1,13 @@
 //! One DDL statement under way: the change, the names in it, what it will have left behind.
 
 use crate::catalog::view::View;
-use crate::catalog::{Change, Named, Oid, Relation, Schema, Snapshot, Table, snapshot};
+use crate::catalog::reliance::{Relying, token_of};
+use crate::catalog::{Change, Changed, Named, Oid, Overlay, Relation, Schema, Snapshot, Table, key, snapshot};
 use crate::context::StatementContext;
 use crate::database::Database;
 use crate::plan::PlanContext;
 use crate::sequence::SessionSequences;
-use crate::syntax::{Name, ObjectKind};
+use crate::syntax::{Ddl, Name, ObjectKind};
 use crate::work::Pace;
 use crate::{SqlError, SqlState};
 use std::sync::Arc;
@@ -30,13 +31,13 @@ pub struct Done {
     /// What the client is told.
     pub notices: Vec<SqlError>,
     /// The catalog to go on with, if it has changed.
-    pub snapshot: Option<Arc<Snapshot>>,
+    pub changed: Option<Changed>,
     /// Tables that are new or empty.
     pub fresh: Vec<Oid>,
 }
 
 impl<'a> Run<'a> {
-    /// Begins: waits for other changes of the catalog.
+    /// Begins: waits for other changes of what this one names; `own` is what the transaction has changed already.
     ///
     /// # Errors
     /// Those of the transaction.
@@ -44,8 +45,13 @@ impl<'a> Run<'a> {
         db: &'a Database,
         database: &Arc<crate::catalog::Database>,
         statement: Arc<StatementContext>,
+        own: &Overlay,
+        ddl: &Ddl,
     ) -> Result<Run<'a>, SqlError> {
-        let change = Change::begin(&statement.txn, db.kv.as_ref(), &db.catalog)?;
+        let path = &statement.settings.search_path;
+        let about = |catalog: &Snapshot| super::about::keys(ddl, catalog, database.id, path);
+        let (kv, patience) = (db.kv.as_ref(), statement.patience());
+        let change = Change::begin(&statement.txn, kv, &db.catalog, &patience, own, &about)?;
         Ok(Run {
             db,
             statement,
@@ -58,13 +64,10 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// Ends: the catalog takes a new version, unless nothing has changed.
-    ///
-    /// # Errors
-    /// Those of the transaction.
-    pub fn finish(self, tag: String) -> Result<Done, SqlError> {
-        let snapshot = if self.changed { Some(self.change.finish(&self.db.catalog)?) } else { None };
-        Ok(Done { tag, notices: self.notices, snapshot, fresh: self.fresh })
+    /// Ends.
+    pub fn finish(self, tag: String) -> Done {
+        let changed = self.changed.then(|| self.change.finish());
+        Done { tag, notices: self.notices, changed, fresh: self.fresh }
     }
 
     /// Indexes loaded outside the transaction, whether the statement worked or failed: to be reported as ended with it.
@@ -86,14 +89,18 @@ impl<'a> Run<'a> {
         self.notices.push(SqlError::new(SqlState::SUCCESS, message));
     }
 
-    /// The catalog as changed so far, as planning and evaluation see it.
-    pub(super) fn view(&self) -> Arc<View> {
+    /// The catalog as changed so far.
+    fn view(&self) -> Arc<View> {
         let path = &self.statement.settings.search_path;
         Arc::new(View::new(Arc::new(self.catalog().clone()), self.database.clone(), path))
     }
+    /// The same, as planning and evaluation look things up.
+    fn relying(&self, view: Arc<View>) -> Arc<Relying> {
+        Arc::new(Relying::new(view, self.statement.txn.clone(), self.change.since()))
+    }
     pub(super) fn plan_context(&self) -> PlanContext {
         PlanContext {
-            catalog: self.view(),
+            catalog: self.relying(self.view()),
             kv: self.statement.kv.clone(),
             settings: self.statement.settings.clone(),
             parameter_hints: Vec::new(),
@@ -112,7 +119,7 @@ impl<'a> Run<'a> {
         let sequences = SessionSequences::new(old.kv.clone(), self.db.numbers.clone(), old.patience());
         sequences.use_catalog(view.snapshot());
         Arc::new(StatementContext {
-            catalog: view,
+            catalog: self.relying(view),
             sequences: Arc::new(sequences),
             params: Vec::new(),
             ..StatementContext::clone(old)
@@ -158,15 +165,27 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// What a name stands for.
+    /// What a name stands for, which the change relies on.
     pub(super) fn named(&self, name: &Name) -> Result<Option<Named>, SqlError> {
         self.check_database(name)?;
-        let catalog = self.catalog();
-        let find = |schema: &str| catalog.named(catalog.schema(self.database.id, schema)?.id, &name.name);
-        Ok(match &name.schema {
+        let (catalog, mut tokens) = (self.catalog(), Vec::new());
+        let mut find = |schema: &str| {
+            let found = catalog.schema(self.database.id, schema);
+            let named = found.and_then(|schema| catalog.named(schema.id, &name.name));
+            tokens.push(match (named, found) {
+                (Some(Named::Relation(id) | Named::Index { table: id, .. }), _) => token_of(catalog.relation(id)?),
+                (None, Some(schema)) => key::absence(schema.id, &name.name),
+                (None, None) => key::absence(self.database.id, schema),
+            });
+            named
+        };
+        let named = match &name.schema {
             Some(schema) => find(schema),
             None => self.statement.settings.search_path.iter().find_map(|s| find(s)),
-        })
+        };
+        let since = self.change.since();
+        self.statement.txn.with(|t| tokens.iter().try_for_each(|token| t.rely(token, since, true)))?;
+        Ok(named)
     }
 
     /// The relation of a name.

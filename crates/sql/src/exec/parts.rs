@@ -233,6 +233,9 @@ impl Transaction for View {
         self.restore(request, &mut chunk);
         Ok(chunk)
     }
+    fn rely(&mut self, key: &Bytes, since: Timestamp, certified: bool) -> Result<(), KvError> {
+        self.inner.with(|txn| txn.rely(key, since, certified))
+    }
     fn scan_certified(&mut self, request: &ScanRequest) -> Result<ScanChunk, KvError> {
         let mut chunk = self.inner.with(|txn| txn.scan_certified(request))?;
         self.restore(request, &mut chunk);

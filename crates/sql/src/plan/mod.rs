@@ -31,7 +31,7 @@ use crate::{Kv, SqlError, SqlState};
 use sqlparser::ast::Statement;
 use std::sync::Arc;
 
-/// What planning depends on. A plan may be cached under (text, parameter hints, settings that planning reads, catalog version).
+/// What planning depends on. A plan may be cached under (text, parameter hints, settings that planning reads), as long as what it looked up is the same.
 #[derive(Clone)]
 pub struct PlanContext {
     /// The catalog in the transaction that plans.
@@ -170,7 +170,7 @@ fn prepare_whole(statement: &Statement, text: &str, context: &PlanContext) -> Re
     }
 }
 
-/// A planned statement: immutable, shared between sessions, valid for one version of the catalog.
+/// A planned statement: immutable, shared between sessions, valid as long as its lookups give the same (`catalog::Uses`).
 pub trait Plan: Send + Sync {
     /// Types of `$1`...
     fn parameters(&self) -> &[SqlType];

@@ -2,20 +2,32 @@
 
 use super::settings::Settings;
 use super::{Block, PG_EPOCH_US, Session, snapshot};
+use crate::catalog::reliance::Relying;
 use crate::catalog::view::View;
+use crate::catalog::{Overlay, Uses, change};
 use crate::context::{ShownModes, StatementContext};
 use crate::exec::deferred::Modes;
 use crate::syntax;
-use crate::transaction::{BeginOptions, Isolation, TxnRef};
+use crate::transaction::{BeginOptions, Committed, Isolation, Patience, TxnRef};
 use crate::types::Value;
-use crate::{SqlError, SqlState, work};
+use crate::{KvError, SqlError, SqlState, work};
 use clock::Timestamp;
 use std::sync::Arc;
 
 /// See the module.
 pub(super) struct Active {
     pub(super) txn: TxnRef,
+    /// The catalog: what is committed, and over it what the transaction has changed itself.
     pub(super) view: Arc<View>,
+    /// The same, as running statements look things up.
+    pub(super) catalog: Arc<Relying>,
+    /// The number of what is committed, and the snapshot at which it was looked at.
+    pub(super) number: u64,
+    pub(super) looked_at: Timestamp,
+    /// What the transaction has changed.
+    pub(super) own: Arc<Overlay>,
+    /// What its writing statements rely on already, the newest last.
+    relied: Vec<Arc<Uses>>,
     pub(super) isolation: Isolation,
     pub(super) as_of: Option<Timestamp>,
     pub(super) began_us: i64,
@@ -48,6 +60,42 @@ pub(super) struct Savepoint {
     pub(super) advisory: usize,
     /// What SET CONSTRAINTS had said, and how many broken references were held.
     pub(super) constraints: (Modes, usize),
+    /// What the transaction had changed of the catalog.
+    pub(super) own: Arc<Overlay>,
+}
+
+/// So many plans are remembered whose tokens a transaction relies on.
+const RELIED_MAX: usize = 64;
+
+impl Active {
+    /// From now on the catalog is this one, whose committed part was looked at then.
+    pub(super) fn use_view(&mut self, view: Arc<View>, looked_at: Timestamp) {
+        self.catalog = Arc::new(Relying::new(view.clone(), self.txn.clone(), looked_at));
+        (self.view, self.looked_at) = (view, looked_at);
+    }
+
+    /// Relies on what a plan has looked up. `writes`: what goes by it is written, so it must be so at the commit.
+    ///
+    /// # Errors
+    /// A restart where it has changed.
+    pub(super) fn rely_on(&mut self, uses: &Arc<Uses>, writes: bool) -> Result<(), SqlError> {
+        if self.as_of.is_some() || self.relied.iter().rev().any(|known| Arc::ptr_eq(known, uses)) {
+            return Ok(());
+        }
+        self.catalog.rely(uses.tokens(), writes)?;
+        if writes {
+            if self.relied.len() == RELIED_MAX {
+                self.relied.clear();
+            }
+            self.relied.push(uses.clone());
+        }
+        Ok(())
+    }
+
+    /// Writes were undone: what they relied on may have been forgotten.
+    pub(super) fn forget_relied(&mut self) {
+        self.relied.clear();
+    }
 }
 
 impl Session {
@@ -79,21 +127,46 @@ impl Session {
             && active.isolation == Isolation::ReadCommitted
             && active.as_of.is_none()
         {
-            let known = active.view.snapshot().clone();
-            let catalog = active.txn.with(|t| {
-                t.begin_statement()?;
-                self.db.catalog.current(t, Some(&known))
-            })?;
+            active.txn.with(|t| t.begin_statement())?;
             active.snapshot_us = self.db.kv.monotonic_us();
             active.snapshot = active.txn.with(|t| t.snapshot());
             self.backend.sees(Some((active.snapshot, active.snapshot_us)));
-            if catalog.version() != known.version() {
-                let view = Arc::new(View::new(catalog, self.database.clone(), &self.settings.eval.search_path));
-                self.sequences.use_catalog(view.snapshot());
-                active.view = view;
-            }
         }
+        self.follow_catalog()?;
         self.active.as_mut().ok_or_else(|| SqlError::new(SqlState::INTERNAL_ERROR, "the transaction has gone"))
+    }
+
+    /// The snapshot may have moved up: the view becomes that of the catalog there.
+    pub(super) fn follow_catalog(&mut self) -> Result<(), SqlError> {
+        let patience = self.patience();
+        let Some(active) = self.active.as_mut() else { return Ok(()) };
+        if active.txn.with(|t| t.snapshot()) == active.looked_at {
+            return Ok(());
+        }
+        let db = self.db.clone();
+        let known = self.view.as_ref().map(|view| view.snapshot());
+        let (base, looked_at) = active.txn.with(|t| {
+            let base = db.catalog.current(db.kv.as_ref(), &patience, t, known)?;
+            Ok::<_, SqlError>((base, t.snapshot()))
+        })?;
+        if base.version() == active.number {
+            active.use_view(active.view.clone(), looked_at);
+            return Ok(());
+        }
+        active.number = base.version();
+        let whole = match active.own.is_empty() {
+            true => base,
+            false => Arc::new(active.own.over(&base, db.kv.unique_id())),
+        };
+        let view = View::new(whole, self.database.clone(), &self.settings.eval.search_path);
+        active.use_view(Arc::new(view), looked_at);
+        self.sequences.use_catalog(active.view.snapshot());
+        Ok(())
+    }
+
+    /// What ends the waits of this session's statements.
+    pub(super) fn patience(&self) -> Patience {
+        Patience { interrupt: self.interrupt.clone(), deadline: self.deadline.clone() }
     }
 
     fn begin(&mut self, as_of: Option<Timestamp>) -> Result<Active, SqlError> {
@@ -105,7 +178,7 @@ impl Session {
         self.deferred.truncate(0);
         let mut txn = self.db.kv.begin(&options)?;
         let known = self.view.as_ref().map(|v| v.snapshot());
-        let catalog = self.db.catalog.current(txn.as_mut(), known)?;
+        let catalog = self.db.catalog.current(self.db.kv.as_ref(), &self.patience(), txn.as_mut(), known)?;
         let view = match &self.view {
             Some(view) if Arc::ptr_eq(view.snapshot(), &catalog) => view.clone(),
             _ => {
@@ -120,9 +193,16 @@ impl Session {
             None => self.db.kv.now_us() - PG_EPOCH_US,
         };
         let beginning = (options.isolation == Isolation::ReadCommitted && as_of.is_none()).then(|| txn.savepoint());
+        let snapshot = txn.snapshot();
+        let txn = TxnRef::new(txn);
         Ok(Active {
-            snapshot: txn.snapshot(),
-            txn: TxnRef::new(txn),
+            snapshot,
+            catalog: Arc::new(Relying::new(view.clone(), txn.clone(), snapshot)),
+            number: view.snapshot().version(),
+            looked_at: snapshot,
+            own: Arc::default(),
+            relied: Vec::new(),
+            txn,
             view,
             isolation: options.isolation,
             as_of,
@@ -152,7 +232,8 @@ impl Session {
             let fresh = self.begin(None)?;
             self.backend.sees(Some((fresh.txn.with(|t| t.snapshot()), fresh.snapshot_us)));
             if let Some(active) = self.active.as_mut() {
-                (active.txn, active.view) = (fresh.txn, fresh.view);
+                (active.txn, active.view, active.catalog) = (fresh.txn, fresh.view, fresh.catalog);
+                (active.number, active.looked_at, active.relied) = (fresh.number, fresh.looked_at, Vec::new());
                 (active.snapshot, active.snapshot_us) = (fresh.snapshot, fresh.snapshot_us);
             }
         }
@@ -163,7 +244,8 @@ impl Session {
     pub(super) fn rebuild_view(&mut self) {
         let path = &self.settings.eval.search_path;
         if let Some(active) = self.active.as_mut() {
-            active.view = Arc::new(View::new(active.view.snapshot().clone(), self.database.clone(), path));
+            let view = View::new(active.view.snapshot().clone(), self.database.clone(), path);
+            active.use_view(Arc::new(view), active.looked_at);
             self.sequences.use_catalog(active.view.snapshot());
         }
     }
@@ -187,7 +269,7 @@ impl Session {
         Ok(Arc::new(StatementContext {
             parts: None,
             txn: active.txn.clone(),
-            catalog: active.view.clone(),
+            catalog: active.catalog.clone(),
             kv: self.db.kv.clone(),
             sequences: self.sequences.clone(),
             params,
@@ -246,7 +328,7 @@ impl Session {
             return Ok(());
         };
         let result = match held {
-            Ok(()) => active.txn.with(|t| t.commit()).map_err(SqlError::from),
+            Ok(()) => self.commit_active(&active),
             Err(e) => {
                 active.txn.with(|t| t.rollback());
                 Err(e)
@@ -269,6 +351,20 @@ impl Session {
                 Err(e)
             }
         }
+    }
+
+    /// Commits the transaction, with a number for the catalog that it has made.
+    fn commit_active(&self, active: &Active) -> Result<Committed, SqlError> {
+        if active.own.is_empty() {
+            return Ok(active.txn.with(|t| t.commit())?);
+        }
+        let kv = self.db.kv.as_ref();
+        let (number, committed) = active.txn.with(|t| {
+            let number = change::commit_number(t, kv)?;
+            Ok::<_, KvError>((number, t.commit()?))
+        })?;
+        self.db.catalog.committed(kv, &self.patience(), number, committed.timestamp, &active.own);
+        Ok(committed)
     }
 
     /// What may still fail: results that outlive the transaction, deferred foreign keys.

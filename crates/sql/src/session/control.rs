@@ -8,6 +8,8 @@ use super::{Block, PG_EPOCH_US, Session};
 use crate::output::Output;
 use crate::syntax::{Command, Discard, Modes};
 use crate::{SqlError, SqlState};
+use clock::Timestamp;
+use std::sync::Arc;
 
 /// The savepoint by which CockroachDB's clients retry.
 const RESTART_SAVEPOINT: &str = "cockroach_restart";
@@ -155,7 +157,8 @@ impl Session {
         let active = self.ensure_active(None)?;
         let mark = active.txn.with(|t| t.savepoint());
         let fresh = active.fresh.len();
-        active.savepoints.push(Savepoint { name: name.into(), mark, settings, fresh, constraints, advisory });
+        let own = active.own.clone();
+        active.savepoints.push(Savepoint { name: name.into(), mark, settings, fresh, constraints, advisory, own });
         tag("SAVEPOINT")
     }
 
@@ -216,24 +219,23 @@ impl Session {
         self.deferred.set_modes(savepoint.constraints.0.clone());
         active.fresh.truncate(savepoint.fresh);
         self.backend.release_transaction_locks(savepoint.advisory);
-        let known = active.view.snapshot().clone();
-        let catalog = active.txn.with(|t| {
+        let own = savepoint.own.clone();
+        active.txn.with(|t| {
             // Locks first: the mark is the same.
             t.release_since(mark);
             t.rollback_to(mark);
-            self.db.catalog.current(t, Some(&known))
-        })?;
-        if catalog.version() != known.version() {
-            active.view = std::sync::Arc::new(crate::catalog::view::View::new(
-                catalog,
-                self.database.clone(),
-                &settings.0.eval.search_path,
-            ));
-            self.sequences.use_catalog(active.view.snapshot());
+        });
+        active.forget_relied();
+        if !Arc::ptr_eq(&own, &active.own) {
+            active.own = own;
+            // Whatever the number: the view is made anew.
+            (active.number, active.looked_at) = (0, Timestamp::MIN);
         }
+        self.follow_catalog()?;
         self.portals.close_cursors();
         (self.settings, self.lasting) = settings;
         self.settings_changed();
+        self.rebuild_view();
         self.report_settings(out);
         self.block = Block::Open;
         tag("ROLLBACK")

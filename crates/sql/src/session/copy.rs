@@ -7,6 +7,7 @@ use super::portal::{Buffered, PortalState};
 use super::prepared::Prepared;
 use super::run::{How, Outcome, next_rows};
 use super::{Block, Session};
+use crate::catalog::reliance::version_of;
 use crate::catalog::{Relation, Table};
 use crate::context::StatementContext;
 use crate::copy::{CopyFormat, HEADER, Splitter, TRAILER};
@@ -69,7 +70,7 @@ impl Session {
         let Some(active) = self.active.as_ref() else {
             return Err(SqlError::new(SqlState::INTERNAL_ERROR, "COPY runs without a transaction"));
         };
-        let relation = crate::context::CatalogView::relation(active.view.as_ref(), name.schema.as_deref(), &name.name)?;
+        let relation = crate::context::CatalogView::relation(active.catalog.as_ref(), name.schema.as_deref(), &name.name)?;
         let table = match relation.as_deref() {
             Some(Relation::Table(table)) => table.clone(),
             None => {
@@ -169,6 +170,9 @@ impl Session {
         out: &mut dyn Output,
     ) -> Result<Outcome, SqlError> {
         let (table, ids) = self.copy_columns(name, columns, "to")?;
+        if let Some(active) = self.active.as_ref() {
+            active.catalog.rely(&[version_of(&table)], true)?;
+        }
         let context = self.statement_context(Vec::new())?;
         let named = ids.iter().filter_map(|id| table.columns.iter().find(|c| c.id == *id));
         let format = CopyFormat::new(&copy.options, named.map(|c| (c.name.clone(), c.ty.clone())).collect())?;

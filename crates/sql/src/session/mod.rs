@@ -155,7 +155,8 @@ impl Session {
     pub fn new(db: Arc<Database>, startup: Startup, interrupt: Interrupt) -> Result<Session, SqlError> {
         let user = if startup.user.is_empty() { "root" } else { &startup.user };
         let name = if startup.database.is_empty() { user } else { &startup.database };
-        let database = find_database(&db, name)?;
+        let patience = Patience { interrupt: interrupt.clone(), deadline: Deadline::default() };
+        let database = find_database(&db, name, &patience)?;
         let mut settings = Settings::new(user, &database.name, startup.backend_pid, &db.options);
         let mut start_notices = Vec::new();
         settings.set("application_name", Some(&startup.application_name))?;
@@ -175,7 +176,6 @@ impl Session {
             }
         }
         settings.seal();
-        let patience = Patience { interrupt: interrupt.clone(), deadline: Deadline::default() };
         let deadline = patience.deadline.clone();
         let limits = Limits::new(patience.clone(), db.kv.clone());
         let planning_memory = db.budget(settings.query_memory_bytes);
@@ -356,9 +356,9 @@ pub(crate) fn setting_trial(eval: &Arc<EvalSettings>, name: &str, value: Option<
     Settings::trial(eval, name, value)
 }
 
-fn find_database(db: &Database, name: &str) -> Result<Arc<catalog::Database>, SqlError> {
+fn find_database(db: &Database, name: &str, patience: &Patience) -> Result<Arc<catalog::Database>, SqlError> {
     let mut txn = db.kv.begin(&Default::default())?;
-    let catalog = db.catalog.current(txn.as_mut(), None)?;
+    let catalog = db.catalog.current(db.kv.as_ref(), patience, txn.as_mut(), None)?;
     catalog.database(name).cloned().ok_or_else(|| {
         SqlError::new(SqlState::INVALID_CATALOG_NAME, format!("database \"{name}\" does not exist"))
             .hint("Connect to the database postgres, and CREATE DATABASE it.")

@@ -1,7 +1,8 @@
 //! A prepared statement, named or not.
 
 use super::Session;
-use super::text_cache::PlanKey;
+use super::text_cache::{Made, PlanKey};
+use crate::catalog::reliance::Recorder;
 use crate::output::Field;
 use crate::plan::{self, Plan, PlanContext};
 use crate::syntax::{Command, Parsed, Planned};
@@ -34,9 +35,8 @@ pub(super) enum Statement {
 
 /// A plan, and what it was made for.
 struct Current {
-    version: u64,
+    made: Made,
     generation: u64,
-    plan: Arc<dyn Plan>,
 }
 
 impl Prepared {
@@ -46,6 +46,10 @@ impl Prepared {
     pub(super) fn parsed(all: &Arc<[Parsed]>, index: usize, declared: Vec<u32>) -> Prepared {
         let parsed = &all[index];
         Prepared::new(parsed.text.clone(), Statement::Parsed(all.clone(), index), declared, parsed.offset)
+    }
+    /// The next plan may have another shape: nobody was told of this one's.
+    pub(super) fn forget_plan(&self) {
+        *self.plan.lock() = None;
     }
     /// `None`: an empty text, or a statement inside another.
     pub(super) fn command(&self) -> Option<&Command> {
@@ -82,15 +86,21 @@ impl Prepared {
 }
 
 impl Session {
-    /// The plan of a prepared statement, made again if the catalog or the settings have changed. There must be a transaction.
+    /// The plan of a prepared statement, made again if what it is made of or the settings have changed; the transaction relies on it. There must be
+    /// one.
     pub(super) fn plan_of(&mut self, prepared: &Prepared) -> Result<Arc<dyn Plan>, SqlError> {
-        let Some(active) = self.active.as_ref() else {
+        let mut held = prepared.plan.lock();
+        let Some(active) = self.active.as_mut() else {
             return Err(SqlError::new(SqlState::INTERNAL_ERROR, "a statement is planned without a transaction"));
         };
-        let version = active.view.snapshot().version();
-        let mut held = prepared.plan.lock();
-        if let Some(current) = held.as_ref().filter(|c| c.version == version && c.generation == self.generation) {
-            return Ok(current.plan.clone());
+        if let Some(current) = held.as_mut().filter(|current| current.generation == self.generation) {
+            let number = active.view.snapshot().version();
+            if current.made.number == number || current.made.uses.hold(&active.view) {
+                current.made.number = number;
+                let Made { plan, uses, .. } = &current.made;
+                active.rely_on(uses, !plan.is_read_only())?;
+                return Ok(plan.clone());
+            }
         }
         let Some(planned) = prepared.planned() else {
             return Err(SqlError::new(SqlState::INTERNAL_ERROR, "this statement has no plan"));
@@ -98,20 +108,24 @@ impl Session {
         // Types of parameters, once found, are what the client sends.
         let known: Option<Vec<u32>> = held.as_ref().map(|old| {
             let oid = |ty: &SqlType| if *ty == SqlType::Unknown { 0 } else { ty.oid() };
-            old.plan.parameters().iter().map(oid).collect()
+            old.made.plan.parameters().iter().map(oid).collect()
         });
-        let plan = self.plan_statement(planned, &prepared.text, known.as_ref().unwrap_or(&prepared.declared))?;
+        let made = self.plan_statement(planned, &prepared.text, known.as_ref().unwrap_or(&prepared.declared))?;
+        let plan = made.plan.clone();
         let same = |(a, b): (&Field, &Field)| a.name == b.name && a.ty == b.ty;
         if let Some(old) = held.as_ref()
-            && !(old.plan.fields().len() == plan.fields().len()
-                && old.plan.fields().iter().zip(plan.fields()).all(same))
+            && !(old.made.plan.fields().len() == plan.fields().len()
+                && old.made.plan.fields().iter().zip(plan.fields()).all(same))
         {
             return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, "cached plan must not change result type")
                 .hint("Prepare the statement again.")
                 // By this name JDBC knows that it may do so by itself.
                 .with(|e| e.routine = Some("RevalidateCachedQuery")));
         }
-        *held = Some(Current { version, generation: self.generation, plan: plan.clone() });
+        if let Some(active) = self.active.as_mut() {
+            active.rely_on(&made.uses, !plan.is_read_only())?;
+        }
+        *held = Some(Current { made, generation: self.generation });
         Ok(plan)
     }
 
@@ -121,17 +135,18 @@ impl Session {
         planned: &Planned,
         text: &Arc<str>,
         declared: &[u32],
-    ) -> Result<Arc<dyn Plan>, SqlError> {
+    ) -> Result<Made, SqlError> {
         let Some(active) = self.active.as_ref() else {
             return Err(SqlError::new(SqlState::INTERNAL_ERROR, "a statement is planned without a transaction"));
         };
-        let version = active.view.snapshot().version();
         let key = PlanKey { text: text.clone(), parameters: declared.to_vec(), settings: self.plan_settings.clone() };
-        if let Some(plan) = self.db.texts.plan(&key, version) {
-            return Ok(plan);
+        if let Some(made) = self.db.texts.plan(&key, &active.view) {
+            return Ok(made);
         }
+        let recorder = Arc::new(Recorder::new(active.view.clone()));
+        let number = active.view.snapshot().version();
         let context = PlanContext {
-            catalog: active.view.clone(),
+            catalog: recorder.clone(),
             kv: self.db.kv.clone(),
             settings: self.settings.eval.clone(),
             parameter_hints: hints(declared)?,
@@ -142,8 +157,9 @@ impl Session {
             given: Arc::default(),
         };
         let plan = plan::prepare(&planned.statement, text, &context)?;
-        self.db.texts.keep_plan(key, version, plan.clone());
-        Ok(plan)
+        let made = Made { number, uses: Arc::new(recorder.take()), plan };
+        self.db.texts.keep_plan(key, made.clone());
+        Ok(made)
     }
 
     /// What planning depends on now. There must be a transaction.
@@ -152,7 +168,7 @@ impl Session {
             return Err(SqlError::new(SqlState::INTERNAL_ERROR, "a statement is planned without a transaction"));
         };
         Ok(PlanContext {
-            catalog: active.view.clone(),
+            catalog: active.catalog.clone(),
             kv: self.db.kv.clone(),
             settings: self.settings.eval.clone(),
             parameter_hints: Vec::new(),

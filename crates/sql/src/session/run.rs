@@ -124,11 +124,16 @@ impl Session {
             }
             self.backend.effects.take();
             portal.state = PortalState::Ready;
+            if how.describe {
+                // Its shape was taken back: it may be another one now.
+                portal.prepared.forget_plan();
+            }
             let keeps = !attempt.is_multiple_of(KEPT_ATTEMPTS);
             match savepoint.or_else(|| self.beginning(portal).filter(|_| keeps)) {
                 Some(savepoint) => {
-                    if let Some(active) = self.active.as_ref() {
+                    if let Some(active) = self.active.as_mut() {
                         active.txn.with(|t| t.rollback_to(savepoint));
+                        active.forget_relied();
                     }
                 }
                 None => self.restart(),

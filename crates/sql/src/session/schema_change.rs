@@ -2,6 +2,7 @@
 
 use super::Session;
 use super::run::Outcome;
+use crate::catalog::Changed;
 use crate::catalog::view::View;
 use crate::ddl::{Done, Run};
 use crate::output::Output;
@@ -15,12 +16,13 @@ impl Session {
         self.settle_before_ddl()?;
         let statement = self.statement_context(Vec::new())?;
         let db = self.db.clone();
-        let mut run = Run::begin(&db, &self.database, statement)?;
+        let own = self.active.as_ref().map(|active| active.own.clone()).unwrap_or_default();
+        let mut run = Run::begin(&db, &self.database, statement, &own, ddl)?;
         // Places in the texts of expressions and queries inside a definition are not places in the client's text.
         let result = run.execute(ddl).map_err(|e| e.with(|e| e.position = None));
         let loads = run.take_loads();
         self.remember_loads(loads);
-        let Done { tag, notices, snapshot, fresh } = run.finish(result?)?;
+        let Done { tag, notices, changed, fresh } = run.finish(result?);
         for notice in &notices {
             out.notice(notice);
         }
@@ -28,9 +30,10 @@ impl Session {
             return Err(SqlError::new(SqlState::INTERNAL_ERROR, "a DDL statement ran without a transaction"));
         };
         active.fresh.extend(fresh);
-        if let Some(snapshot) = snapshot {
+        if let Some(Changed { snapshot, own, number, since }) = changed {
+            (active.own, active.number) = (own, number);
             let view = View::new(snapshot, self.database.clone(), &self.settings.eval.search_path);
-            active.view = Arc::new(view);
+            active.use_view(Arc::new(view), since);
             self.sequences.use_catalog(active.view.snapshot());
         }
         Ok(Outcome::Tag(tag))

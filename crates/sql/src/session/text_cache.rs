@@ -4,6 +4,8 @@
 //! two generations: a hit moves an entry to the young one; when that is full, the old one is forgotten.
 
 use crate::SqlError;
+use crate::catalog::Uses;
+use crate::catalog::view::View;
 use crate::plan::Plan;
 use crate::stack;
 use crate::syntax::{self, Parsed};
@@ -76,7 +78,18 @@ impl<K: Hash + Eq + TextBytes, V: Clone> Generations<K, V> {
     }
 }
 
-/// What a plan depends on beside the catalog's version.
+/// A plan, what it was made of, and the number of the catalog for which that was last asked.
+#[derive(Clone)]
+pub struct Made {
+    /// See above.
+    pub number: u64,
+    /// See above.
+    pub uses: Arc<Uses>,
+    /// See above.
+    pub plan: Arc<dyn Plan>,
+}
+
+/// What a plan depends on beside the catalog.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PlanKey {
     /// The statement's text.
@@ -92,7 +105,7 @@ pub struct TextCache {
     /// Texts of one generation.
     bytes_max: usize,
     parsed: Mutex<Generations<Arc<str>, Arc<[Parsed]>>>,
-    planned: Mutex<Generations<PlanKey, (u64, Arc<dyn Plan>)>>,
+    planned: Mutex<Generations<PlanKey, Made>>,
 }
 
 impl TextCache {
@@ -117,16 +130,24 @@ impl TextCache {
         Ok(parsed)
     }
 
-    /// A plan for a version of the catalog.
-    pub fn plan(&self, key: &PlanKey, version: u64) -> Option<Arc<dyn Plan>> {
-        let (planned_for, plan) = self.planned.lock().get(key, self.bytes_max)?;
-        (planned_for == version).then_some(plan)
+    /// A plan that is valid in a view of the catalog: made for its number, or of lookups that give the same there.
+    pub fn plan(&self, key: &PlanKey, view: &View) -> Option<Made> {
+        let number = view.snapshot().version();
+        let made = self.planned.lock().get(key, self.bytes_max)?;
+        if made.number == number {
+            return Some(made);
+        }
+        let made = Made { number, ..made };
+        made.uses.hold(view).then(|| {
+            self.planned.lock().put(key.clone(), made.clone(), self.bytes_max);
+            made
+        })
     }
 
     /// Keeps a plan.
-    pub fn keep_plan(&self, key: PlanKey, version: u64, plan: Arc<dyn Plan>) {
+    pub fn keep_plan(&self, key: PlanKey, made: Made) {
         if key.text.len() <= CACHED_TEXT_BYTES_MAX {
-            self.planned.lock().put(key, (version, plan), self.bytes_max);
+            self.planned.lock().put(key, made, self.bytes_max);
         }
     }
 }

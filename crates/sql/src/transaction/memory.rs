@@ -39,6 +39,8 @@ struct State {
     waits: BTreeMap<u64, (Bytes, LockMode)>,
     /// Of which session a transaction that has locked is.
     sessions: BTreeMap<u64, u64>,
+    /// See [`MemoryKv::careless`].
+    careless: bool,
 }
 
 impl State {
@@ -143,6 +145,12 @@ impl MemoryKv {
     pub fn new() -> Self {
         Self::default()
     }
+    /// One that breaks a rule on purpose: what transactions rely on ([`Transaction::rely`]) may change. Tests show with it that they would notice.
+    pub fn careless() -> Self {
+        let kv = Self::default();
+        kv.0.state.lock().careless = true;
+        kv
+    }
     /// Moves time on, microseconds.
     pub fn advance_us(&self, us: u64) {
         self.0.state.lock().time_us += us;
@@ -181,6 +189,9 @@ impl Kv for MemoryKv {
             marks: Vec::new(),
             lock_marks: Vec::new(),
             present: Vec::new(),
+            over: Default::default(),
+            relied: Vec::new(),
+            past: options.as_of.is_some(),
             reads: Vec::new(),
             locks: Vec::new(),
             refreshes: 0,
@@ -247,6 +258,7 @@ struct MemoryTransaction {
     isolation: Isolation,
     consistency: Consistency,
     read_only: bool,
+    past: bool,
     interrupt: Interrupt,
     lock_timeout_ms: u64,
     writes: BTreeMap<Bytes, Option<Bytes>>,
@@ -255,6 +267,10 @@ struct MemoryTransaction {
     lock_marks: Vec<usize>,
     /// Keys that must have a value at the commit.
     present: Vec<Bytes>,
+    /// Writes that are not certified.
+    over: std::collections::BTreeSet<Bytes>,
+    /// Keys relied upon, and how many marks there were.
+    relied: Vec<(Read, usize)>,
     reads: Vec<Read>,
     /// What was locked, in order, with the mode held before.
     locks: Vec<(Bytes, Option<LockMode>)>,
@@ -374,18 +390,18 @@ impl MemoryTransaction {
         let kv = self.kv.clone();
         let mut state = kv.state.lock();
         let loose = self.isolation == Isolation::ReadCommitted;
-        for read in self.reads.iter().filter(|r| r.certified || !loose) {
+        for read in self.reads.iter().filter(|r| r.certified || !loose).chain(self.relied.iter().map(|(r, _)| r)) {
             if let Some(key) = state.changed_after(&read.span, read.at) {
                 return Err(restart(&key));
             }
         }
-        for key in self.writes.keys() {
+        for key in self.writes.keys().filter(|key| !self.over.contains(*key)) {
             if state.rows.get(key).and_then(|v| v.last()).is_some_and(|(ts, _)| *ts > self.snapshot) {
                 return Err(restart(key));
             }
         }
         self.snapshot = state.tick();
-        for read in &mut self.reads {
+        for read in self.reads.iter_mut().chain(self.relied.iter_mut().map(|(r, _)| r)) {
             read.at = self.snapshot;
         }
         self.refreshes += 1;
@@ -394,7 +410,7 @@ impl MemoryTransaction {
 
     /// Invariant 2.
     fn certify(&self, state: &State) -> Result<(), KvError> {
-        for read in self.reads.iter().filter(|r| r.certified) {
+        for read in self.reads.iter().chain(self.relied.iter().map(|(r, _)| r)).filter(|r| r.certified) {
             if let Some(key) = state.changed_after(&read.span, read.at) {
                 return Err(restart(&key));
             }
@@ -404,7 +420,8 @@ impl MemoryTransaction {
             return Err(restart(key));
         }
         let newest = |key: &Bytes| state.rows.get(key).and_then(|v| v.last()).map(|(ts, _)| *ts);
-        match self.writes.keys().find(|key| newest(key).is_some_and(|ts| ts > self.snapshot)) {
+        let mut certified = self.writes.keys().filter(|key| !self.over.contains(*key));
+        match certified.find(|key| newest(key).is_some_and(|ts| ts > self.snapshot)) {
             Some(key) => Err(restart(key)),
             None => Ok(()),
         }
@@ -496,6 +513,23 @@ impl Transaction for MemoryTransaction {
         chunk
     }
 
+    fn observe(&mut self, key: &[u8]) -> Result<Option<Bytes>, KvError> {
+        self.peek(key)
+    }
+    fn rely(&mut self, key: &Bytes, since: Timestamp, certified: bool) -> Result<(), KvError> {
+        if self.past || self.kv.state.lock().careless {
+            return Ok(());
+        }
+        let span = key_span(key);
+        let changed = |versions: &Versions| versions.iter().any(|(ts, _)| *ts > since && *ts <= self.snapshot);
+        if since < self.snapshot && self.kv.state.lock().rows.get(key).is_some_and(changed) {
+            return Err(restart(key));
+        }
+        let certified = certified || self.isolation == Isolation::Serializable;
+        self.relied.push((Read { span, at: self.snapshot, certified }, self.marks.len()));
+        Ok(())
+    }
+
     fn lock_as(&mut self, key: &[u8], mode: LockMode, wait: LockWait) -> Result<bool, KvError> {
         if self.read_only {
             return Err(KvError::ReadOnly);
@@ -542,9 +576,15 @@ impl Transaction for MemoryTransaction {
         self.write(key, None)
     }
 
+    fn overwrite(&mut self, key: Bytes, value: Option<Bytes>) -> Result<(), KvError> {
+        self.over.insert(key.clone());
+        self.write(key, value)
+    }
+
     fn begin_statement(&mut self) -> Result<(), KvError> {
         if self.isolation == Isolation::ReadCommitted {
             self.reads.retain(|r| r.certified);
+            self.relied.retain(|(r, _)| r.certified);
             self.snapshot = self.kv.state.lock().tick();
         }
         Ok(())
@@ -559,6 +599,9 @@ impl Transaction for MemoryTransaction {
     fn rollback_to(&mut self, savepoint: u32) {
         let Some(&mark) = self.marks.get(savepoint as usize) else { return };
         self.marks.truncate(savepoint as usize + 1);
+        if self.isolation != Isolation::Serializable {
+            self.relied.retain(|(_, marks)| *marks <= savepoint as usize);
+        }
         self.lock_marks.truncate(savepoint as usize + 1);
         while self.undo.len() > mark {
             if let Some((key, before)) = self.undo.pop() {

@@ -59,9 +59,6 @@ impl CatalogView for Tables {
     fn current_database(&self) -> Database {
         Database { id: 1, name: "postgres".into(), extensions: Vec::new() }
     }
-    fn version(&self) -> u64 {
-        1
-    }
 }
 
 #[derive(Default)]

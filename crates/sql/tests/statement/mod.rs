@@ -27,9 +27,6 @@ impl CatalogView for NoCatalog {
     fn current_database(&self) -> Database {
         Database { id: 1, name: "postgres".into(), extensions: Vec::new() }
     }
-    fn version(&self) -> u64 {
-        0
-    }
 }
 
 impl Sequences for NoCatalog {

@@ -1,0 +1,217 @@
+//! Changes of the catalog beside each other and beside writers (decision 103).
+
+use super::{Rows, open, run, session, state_of};
+use sql::transaction::memory::MemoryKv;
+use sql::{Database, Session};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Barrier};
+use std::thread;
+
+#[test]
+fn a_statement_that_meets_a_change_is_planned_anew_at_read_committed() {
+    let db = open(MemoryKv::new());
+    let (mut a, mut b) = (session(&db), session(&db));
+    run(&mut a, "CREATE TABLE t (id int PRIMARY KEY, v int); CREATE TABLE u (id int); INSERT INTO t VALUES (1, 0)");
+    run(&mut b, "BEGIN; UPDATE t SET v = 1 WHERE id = 1");
+    run(&mut a, "BEGIN ISOLATION LEVEL READ COMMITTED; INSERT INTO u VALUES (1)");
+    let waiter = thread::spawn(move || {
+        let rows = run(&mut a, "UPDATE t SET v = v + 10 WHERE id = 1 RETURNING *");
+        run(&mut a, "COMMIT");
+        rows
+    });
+    while run(&mut session(&db), "SELECT count(*) FROM pg_locks WHERE NOT granted") == ["0"] {
+        thread::yield_now();
+    }
+    run(&mut b, "ALTER TABLE t ADD COLUMN w int DEFAULT 5; COMMIT");
+    assert_eq!(waiter.join().expect("the waiter"), ["1|11|5"]);
+    assert_eq!(run(&mut b, "SELECT count(*) FROM u"), ["1"]);
+}
+
+#[test]
+fn sessions_create_at_the_same_time() {
+    const SESSIONS: usize = 4;
+    const TABLES: usize = 12;
+    let db = open(MemoryKv::new());
+    let together = Arc::new(Barrier::new(SESSIONS));
+    let threads = (0..SESSIONS).map(|number| {
+        let (db, together) = (db.clone(), together.clone());
+        thread::spawn(move || {
+            let mut own = session(&db);
+            together.wait();
+            for table in 0..TABLES {
+                run(&mut own, &format!("CREATE TABLE own_{number}_{table} (id serial PRIMARY KEY, v int UNIQUE)"));
+                run(&mut own, &format!("CREATE TABLE IF NOT EXISTS one_{table} (id int PRIMARY KEY)"));
+                run(&mut own, &format!("INSERT INTO one_{table} VALUES ({number})"));
+            }
+        })
+    });
+    threads.collect::<Vec<_>>().into_iter().for_each(|thread| thread.join().expect("no session fails"));
+    let mut a = session(&db);
+    let tables = "SELECT count(*), count(DISTINCT relname) FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace";
+    let expected = (SESSIONS + 1) * TABLES;
+    assert_eq!(run(&mut a, tables), [format!("{expected}|{expected}")]);
+    for table in 0..TABLES {
+        assert_eq!(run(&mut a, &format!("SELECT count(*) FROM one_{table}")), [SESSIONS.to_string()]);
+    }
+}
+
+/// What one session has done in its open transaction.
+#[derive(Clone, Copy)]
+enum Effect {
+    Create(usize),
+    Drop(usize),
+    Rename(usize, usize),
+    Insert(usize, u64, u64),
+}
+
+/// Chance that can be repeated.
+struct Chance(u64);
+
+impl Chance {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) % end
+    }
+    fn table(&mut self) -> usize {
+        self.below(TABLES) as usize
+    }
+}
+
+const SESSIONS: u64 = 4;
+const TABLES: u64 = 3;
+const VALUES: u64 = 3;
+const STEPS: usize = 250;
+
+/// Tables by number, with their rows.
+type Model = BTreeMap<usize, BTreeMap<u64, u64>>;
+
+/// Applies what a committed transaction did.
+fn apply(model: &mut Model, effects: &[Effect]) -> Result<(), String> {
+    for effect in effects {
+        match *effect {
+            Effect::Create(table) if !model.contains_key(&table) => drop(model.insert(table, BTreeMap::new())),
+            Effect::Drop(table) if model.contains_key(&table) => drop(model.remove(&table)),
+            Effect::Rename(from, to) if model.contains_key(&from) && !model.contains_key(&to) => {
+                let rows = model.remove(&from).unwrap_or_default();
+                model.insert(to, rows);
+            }
+            Effect::Insert(table, id, v) if model.contains_key(&table) => {
+                model.entry(table).or_default().insert(id, v);
+            }
+            Effect::Create(table) => return Err(format!("t{table} was created twice")),
+            Effect::Drop(table) => return Err(format!("t{table} was dropped twice")),
+            Effect::Rename(from, to) => return Err(format!("t{from} was renamed to t{to}, which cannot be")),
+            Effect::Insert(table, ..) => return Err(format!("t{table} was written when it had gone")),
+        }
+    }
+    Ok(())
+}
+
+/// Every table holds what it should, by whatever way it is read.
+fn compare(a: &mut Session, model: &Model) -> Result<(), String> {
+    let mut ask = |sql: &str| {
+        let mut out = Rows::default();
+        a.simple_query(sql, &mut out).map_err(|e| format!("{sql}: {e}"))?;
+        Ok::<_, String>(out.rows)
+    };
+    let names = ask("SELECT relname FROM pg_class WHERE relkind = 'r' AND relname LIKE 't_' ORDER BY 1")?;
+    let expected: Vec<String> = model.keys().map(|table| format!("t{table}")).collect();
+    if names != expected {
+        return Err(format!("tables {names:?} instead of {expected:?}"));
+    }
+    for (table, rows) in model {
+        let expected: Vec<String> = rows.iter().map(|(id, v)| format!("{id}|{v}")).collect();
+        let found = ask(&format!("SELECT id, v FROM t{table} ORDER BY id"))?;
+        if found != expected {
+            return Err(format!("t{table}: {found:?} instead of {expected:?}"));
+        }
+        for value in 0..VALUES {
+            let expected: Vec<String> = rows.iter().filter(|(_, v)| **v == value).map(|(id, _)| id.to_string()).collect();
+            let found = ask(&format!("SELECT id FROM t{table} WHERE v = {value} ORDER BY id"))?;
+            if found != expected {
+                return Err(format!("t{table} by its index: {found:?} instead of {expected:?}"));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Sessions change the catalog and write, one step of one of them after another. Gives the number of commits.
+fn interleave(kv: MemoryKv, seed: u64) -> Result<usize, String> {
+    let db: Arc<Database> = open(kv);
+    let mut chance = Chance(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+    let mut checker = session(&db);
+    let mut sessions: Vec<(Session, Option<Vec<Effect>>)> = (0..SESSIONS).map(|_| (session(&db), None)).collect();
+    // Nobody else runs meanwhile: what it would wait for does not come.
+    sessions.iter_mut().for_each(|(one, _)| drop(run(one, "SET lock_timeout = '1ms'")));
+    let (mut model, mut commits, mut id) = (Model::new(), 0, 0);
+    for _ in 0..STEPS {
+        let at = chance.below(SESSIONS) as usize;
+        let (one, block) = &mut sessions[at];
+        let choice = chance.below(12);
+        if choice == 0 && block.is_none() {
+            let isolation = ["READ COMMITTED", "SERIALIZABLE", "REPEATABLE READ"][chance.below(3) as usize];
+            run(one, &format!("BEGIN ISOLATION LEVEL {isolation}"));
+            *block = Some(Vec::new());
+            continue;
+        }
+        let done = if choice <= 2 && block.is_some() {
+            let effects = block.take().unwrap_or_default();
+            (state_of(one, "COMMIT") == "00000").then_some(effects)
+        } else {
+            let table = chance.table();
+            let (sql, effect) = match choice {
+                3 => (format!("CREATE TABLE t{table} (id int PRIMARY KEY, v int)"), Some(Effect::Create(table))),
+                4 => (format!("DROP TABLE t{table}"), Some(Effect::Drop(table))),
+                5 => {
+                    let to = chance.table();
+                    (format!("ALTER TABLE t{table} RENAME TO t{to}"), Some(Effect::Rename(table, to)))
+                }
+                6 | 7 => (format!("CREATE INDEX i{table} ON t{table} (v)"), None),
+                8 => (format!("DROP INDEX i{table}"), None),
+                _ => {
+                    id += 1;
+                    let v = chance.below(VALUES);
+                    (format!("INSERT INTO t{table} VALUES ({id}, {v})"), Some(Effect::Insert(table, id, v)))
+                }
+            };
+            match (state_of(one, &sql).as_str(), &mut *block) {
+                ("00000", Some(effects)) => {
+                    effects.extend(effect);
+                    None
+                }
+                ("00000", None) => Some(effect.into_iter().collect()),
+                (_, Some(_)) => {
+                    run(one, "ROLLBACK");
+                    *block = None;
+                    None
+                }
+                (_, None) => None,
+            }
+        };
+        if let Some(effects) = done {
+            commits += 1;
+            apply(&mut model, &effects)?;
+            compare(&mut checker, &model)?;
+        }
+    }
+    Ok(commits)
+}
+
+#[test]
+fn changes_and_writes_interleave() {
+    for seed in 1..=30 {
+        let commits = interleave(MemoryKv::new(), seed).unwrap_or_else(|broken| panic!("seed {seed}: {broken}"));
+        assert!(commits > 20, "seed {seed}: {commits} commits");
+    }
+}
+
+/// The negative control: a writer goes by an old plan, and misses a new index.
+#[test]
+fn a_descriptor_that_is_not_certified_is_noticed() {
+    let broken: Vec<String> = (1..=30).filter_map(|seed| interleave(MemoryKv::careless(), seed).err()).collect();
+    assert!(broken.iter().any(|what| what.contains("by its index")), "{broken:?}");
+    assert!(broken.iter().any(|what| !what.contains("by its index")), "{broken:?}");
+}
