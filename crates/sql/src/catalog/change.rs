@@ -62,7 +62,8 @@ impl<'a> Change<'a> {
     ) -> Result<Change<'a>, SqlError> {
         let mut locked = BTreeSet::new();
         for look in 1.. {
-            let (base, since) = txn.with(|t| Ok::<_, SqlError>((cache.current(kv, patience, t, None)?, t.snapshot())))?;
+            let (base, since) =
+                txn.with(|t| Ok::<_, SqlError>((cache.current(kv, patience, t, None)?, t.snapshot())))?;
             let snapshot = own.over(&base, kv.unique_id());
             let more: Vec<Bytes> = about(&snapshot).into_iter().filter(|key| !locked.contains(key)).collect();
             if more.is_empty() || look == LOOKS_MAX {
@@ -144,7 +145,8 @@ impl<'a> Change<'a> {
         if old.as_ref().is_none_or(|old| schema_of(old) != schema) {
             self.depend_on(schema, 0)?;
         }
-        let before: Vec<&str> = old.as_ref().filter(|old| schema_of(old) == schema).map_or(Vec::new(), |old| names_of(old));
+        let before: Vec<&str> =
+            old.as_ref().filter(|old| schema_of(old) == schema).map_or(Vec::new(), |old| names_of(old));
         for name in names_of(&relation).into_iter().filter(|name| !before.contains(name)) {
             self.make_name(schema, name)?;
         }
@@ -287,12 +289,7 @@ impl<'a> Change<'a> {
     /// Ends: gives the catalog to go on with in this transaction.
     pub fn finish(mut self) -> Changed {
         self.snapshot.set_version(self.kv.unique_id());
-        Changed {
-            snapshot: Arc::new(self.snapshot),
-            own: Arc::new(self.own),
-            number: self.number,
-            since: self.since,
-        }
+        Changed { snapshot: Arc::new(self.snapshot), own: Arc::new(self.own), number: self.number, since: self.since }
     }
 }
 

@@ -20,7 +20,8 @@ pub struct View {
 impl View {
     /// A view; names of the search path without a schema are passed over.
     pub fn new(snapshot: Arc<Snapshot>, database: Arc<Database>, search_path: &[String]) -> View {
-        let schema = |name: &String| snapshot.schema(database.id, name).map(|schema| schema.id).ok_or_else(|| name.clone());
+        let schema =
+            |name: &String| snapshot.schema(database.id, name).map(|schema| schema.id).ok_or_else(|| name.clone());
         let path = search_path.iter().map(schema).collect();
         // Renamed databases keep their OID: show the newest name.
         let database = snapshot.database_by_id(database.id).cloned().unwrap_or(database);

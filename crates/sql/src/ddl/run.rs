@@ -1,7 +1,7 @@
 //! One DDL statement under way: the change, the names in it, what it will have left behind.
 
-use crate::catalog::view::View;
 use crate::catalog::reliance::{Relying, token_of};
+use crate::catalog::view::View;
 use crate::catalog::{Change, Changed, Named, Oid, Overlay, Relation, Schema, Snapshot, Table, key, snapshot};
 use crate::context::StatementContext;
 use crate::database::Database;

@@ -70,7 +70,8 @@ impl Session {
         let Some(active) = self.active.as_ref() else {
             return Err(SqlError::new(SqlState::INTERNAL_ERROR, "COPY runs without a transaction"));
         };
-        let relation = crate::context::CatalogView::relation(active.catalog.as_ref(), name.schema.as_deref(), &name.name)?;
+        let relation =
+            crate::context::CatalogView::relation(active.catalog.as_ref(), name.schema.as_deref(), &name.name)?;
         let table = match relation.as_deref() {
             Some(Relation::Table(table)) => table.clone(),
             None => {

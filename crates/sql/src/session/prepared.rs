@@ -130,12 +130,7 @@ impl Session {
     }
 
     /// A plan, from the cache or made.
-    fn plan_statement(
-        &mut self,
-        planned: &Planned,
-        text: &Arc<str>,
-        declared: &[u32],
-    ) -> Result<Made, SqlError> {
+    fn plan_statement(&mut self, planned: &Planned, text: &Arc<str>, declared: &[u32]) -> Result<Made, SqlError> {
         let Some(active) = self.active.as_ref() else {
             return Err(SqlError::new(SqlState::INTERNAL_ERROR, "a statement is planned without a transaction"));
         };

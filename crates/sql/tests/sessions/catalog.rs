@@ -128,7 +128,8 @@ fn compare(a: &mut Session, model: &Model) -> Result<(), String> {
             return Err(format!("t{table}: {found:?} instead of {expected:?}"));
         }
         for value in 0..VALUES {
-            let expected: Vec<String> = rows.iter().filter(|(_, v)| **v == value).map(|(id, _)| id.to_string()).collect();
+            let expected: Vec<String> =
+                rows.iter().filter(|(_, v)| **v == value).map(|(id, _)| id.to_string()).collect();
             let found = ask(&format!("SELECT id FROM t{table} WHERE v = {value} ORDER BY id"))?;
             if found != expected {
                 return Err(format!("t{table} by its index: {found:?} instead of {expected:?}"));
