@@ -73,4 +73,22 @@ counters! {
     log_batches,
     /// Timestamps from outside that were refused.
     clock_future_timestamps,
+    /// Messages sent to other nodes.
+    messages_sent,
+    /// Messages that were not sound, or not for this node.
+    messages_refused,
+    /// Requests sent to ranges that are led elsewhere, copies included.
+    requests_sent,
+    /// Requests given up, as their range gave no sign of life.
+    requests_unavailable,
+    /// Commits whose outcome could not be learned in time.
+    commits_unanswered,
+    /// Times that a replica here began to lead under a lease.
+    leases_begun,
+    /// Transactions of other nodes that lost their locks here, as nothing was heard of them.
+    locks_expired,
+    /// Inputs that the replicated log refused.
+    log_refusals,
+    /// Snapshots of ranges that were installed here.
+    snapshots_installed,
 }

@@ -65,6 +65,20 @@ pub enum TxnError {
     /// The disk failed or its data is damaged: the node must stop. Whether a commit that gets this error took place is unknown until then.
     #[error("{0}")]
     Storage(String),
+    /// Whether the transaction has committed could not be learned in time: its ranges do not answer. Ask for what it wrote before running it
+    /// again.
+    #[error(
+        "it is not known whether the transaction has committed: its ranges do not answer; look for what it wrote before running it again"
+    )]
+    CommitUnknown,
+    /// A range gives no sign of life: it has lost its majority, or this node the others. Other ranges go on; try again later.
+    #[error("range {range} gave no sign of life for {} seconds: its replicas cannot be reached, or have no majority", waited_ticks / 10)]
+    Unavailable {
+        /// Which.
+        range: protocol::txn::RangeId,
+        /// For how long it was asked, in ticks of 100 ms.
+        waited_ticks: u64,
+    },
     /// The node stops: go elsewhere.
     #[error("the node is shutting down")]
     ShuttingDown,

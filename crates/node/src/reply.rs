@@ -12,6 +12,8 @@ pub enum CommitError {
     DiskFull,
     /// The disk failed while the commit was on its way: whether it took place shows after a restart.
     Unknown,
+    /// The ranges that it concerns did not say in time what became of it: perhaps it took place, or will.
+    Unanswered,
     /// Too many records wait for the disk.
     Overloaded,
     /// The node is stopping.

@@ -57,4 +57,16 @@ switches! {
     always_claim: set_always_claim,
     /// A prepared transaction is resolved as aborted although all its participants prepared.
     abort_prepared: set_abort_prepared,
+    /// In a cluster, commands do not say until when copies of them may come (design 4a.1).
+    without_until: set_without_until,
+    /// A leader proposes each copy of a command that comes.
+    propose_copies: set_propose_copies,
+    /// A read ratchets the whole node's clock (design 4a.5).
+    reads_ratchet_the_node: set_reads_ratchet_the_node,
+    /// A leader clips a read's uncertainty to its own clock, whoever led before (design 4a.6).
+    clip_limit: set_clip_limit,
+    /// A node's next life names its transactions as the last one did (design 4a.10).
+    reuse_ids: set_reuse_ids,
+    /// What is divided anew keeps its number (design 4a.2).
+    keep_id_when_moved: set_keep_id_when_moved,
 }

@@ -4,6 +4,7 @@
 //! whoever drives a core carries them.
 #![warn(missing_docs)]
 
+pub mod door;
 pub mod log;
 pub mod txn;
 mod wire;

@@ -286,13 +286,13 @@ impl From<KvError> for SqlError {
             KvError::Deadlock { .. } => SqlState::DEADLOCK,
             KvError::LockNotAvailable { .. } => SqlState::LOCK_NOT_AVAILABLE,
             KvError::Interrupted | KvError::TimedOut => SqlState::QUERY_CANCELED,
-            KvError::Unacknowledged(_) => SqlState::STATEMENT_COMPLETION_UNKNOWN,
+            KvError::Unacknowledged(_) | KvError::CommitUnknown => SqlState::STATEMENT_COMPLETION_UNKNOWN,
             KvError::DiskFull => SqlState::DISK_FULL,
             KvError::OutOfMemory { .. } => SqlState::OUT_OF_MEMORY,
             KvError::TooLarge { .. } => SqlState::PROGRAM_LIMIT_EXCEEDED,
             KvError::ReadOnly => SqlState::READ_ONLY_TRANSACTION,
             KvError::SnapshotUnavailable { .. } => SqlState::INVALID_PARAMETER,
-            KvError::ClockUnavailable(_) => SqlState::CANNOT_CONNECT_NOW,
+            KvError::ClockUnavailable(_) | KvError::Unavailable(_) => SqlState::CANNOT_CONNECT_NOW,
             KvError::Storage(_) => SqlState::IO_ERROR,
             KvError::ShuttingDown => SqlState::ADMIN_SHUTDOWN,
         };
@@ -308,6 +308,8 @@ impl From<KvError> for SqlError {
                 error.with(|e| e.key = key)
             }
             KvError::Unacknowledged(_) => err.hint("Do not run the transaction again: it has committed."),
+            KvError::CommitUnknown => err.hint("Look for what the transaction wrote before you run it again."),
+            KvError::Unavailable(_) => err.hint("Other ranges go on. Try again once the nodes that hold this one are back."),
             KvError::DiskFull => err.hint(
                 "Delete rows, drop or truncate tables (that is taken meanwhile), or free space on the store's disk; the node notices by itself.",
             ),

@@ -228,6 +228,12 @@ pub enum KvError {
     /// 57P03: the clock's bound does not allow this consistency now.
     #[error("{0}")]
     ClockUnavailable(String),
+    /// 40003: it could not be learned whether the transaction has committed.
+    #[error("it is not known whether the transaction has committed: the ranges that it wrote do not answer")]
+    CommitUnknown,
+    /// 57P03: a range of the cluster cannot be reached, or has no majority of its replicas.
+    #[error("{0}")]
+    Unavailable(String),
     /// 58030: the disk failed.
     #[error("storage failed: {0}")]
     Storage(String),

@@ -36,6 +36,7 @@
 mod cache;
 mod collect;
 mod erase;
+mod export;
 mod flush;
 mod hot;
 mod load;

@@ -76,8 +76,10 @@ pub struct Outgoing {
 /// What a member is told.
 #[derive(Clone, Debug)]
 pub enum Input {
-    /// [`TICK_NS`] have passed, or [`Outputs::timer`] has: both are welcome at any time, and counted by the clock.
+    /// [`TICK_NS`] have passed. What is counted in ticks goes by these, whatever the clock shows.
     Tick,
+    /// [`Outputs::timer`] is past.
+    Due,
     /// A message arrived: late, twice, or damaged, as it may be.
     Message(Message),
     /// All records up to this one are durable.
@@ -97,7 +99,7 @@ pub struct Outputs {
     pub messages: Vec<Outgoing>,
     /// To be woken, after every lock is free.
     pub wakers: Vec<Waker>,
-    /// Step [`Input::Tick`] once this is past: what rule 1 holds back first.
+    /// Step [`Input::Due`] once this is past: what rule 1 holds back first.
     pub timer: Option<Timestamp>,
     /// What happened to the clock's level, for the log.
     pub clock_changes: Vec<clock::Change>,

@@ -159,7 +159,7 @@ struct Mark {
 
 /// Buffered writes in key order, with marks to go back to.
 #[derive(Debug, Default)]
-pub(super) struct Buffer {
+pub(crate) struct Buffer {
     /// By index, in the order of their keys. None is empty for long.
     parts: Vec<Part>,
     /// What each part's keys begin with.
@@ -265,6 +265,36 @@ impl Buffer {
         let from = self.indexes.partition_point(|own| **own < *index_of(start));
         let to = self.indexes.partition_point(|own| **own <= *index_of(end)).max(from);
         self.parts[from..to].iter().flat_map(move |part| part.range(start, end))
+    }
+
+    /// Rows of a span, in key order or backwards, with own writes merged in.
+    pub fn merge(&self, rows: Vec<(Bytes, Bytes)>, covered: &store::Span, reverse: bool) -> Vec<(Bytes, Bytes)> {
+        if self.is_empty() {
+            return rows;
+        }
+        let mut own = self.range(&covered.start, &covered.end).peekable();
+        if own.peek().is_none() {
+            return rows;
+        }
+        let mut rows = rows;
+        if reverse {
+            rows.reverse();
+        }
+        let mut merged = Vec::with_capacity(rows.len());
+        for (key, value) in rows {
+            while let Some((mine, own)) = own.next_if(|(mine, _)| **mine < key) {
+                merged.extend(own.map(|v| (mine.clone(), v.clone())));
+            }
+            match own.next_if(|(mine, _)| **mine == key) {
+                Some((_, own)) => merged.extend(own.map(|v| (key, v.clone()))),
+                None => merged.push((key, value)),
+            }
+        }
+        merged.extend(own.filter_map(|(mine, own)| Some((mine.clone(), own?.clone()))));
+        if reverse {
+            merged.reverse();
+        }
+        merged
     }
 
     /// The writes for the log, in key order; the buffer is empty afterwards but still remembers that it is not reusable.

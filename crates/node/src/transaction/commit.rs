@@ -1,7 +1,10 @@
+use super::buffer::Buffer;
+use super::reads::Reads;
 use super::{Op, Transaction};
 use crate::TxnError;
 use crate::options::Isolation;
 use crate::reply::{CommitError, Reply};
+use crate::sabotage::Sabotage;
 use clock::{Reading, Timestamp};
 use protocol::txn::{Batch, Read, TxnId};
 use std::sync::Arc;
@@ -82,30 +85,34 @@ impl<E: Engine> Transaction<E> {
         self.commit = Some(reply);
     }
 
-    /// What is written, and what is certified: a read of a key that is also written from the same snapshot or an older one is
-    /// certified by the write.
     fn batch(&mut self, txn: TxnId) -> Batch {
-        let sabotage = &self.node.shared.sabotage;
-        let mut reads = self.reads.take_certified(self.isolation == Isolation::Serializable);
-        let mut writes = self.buffer.take();
-        let find = |key: &[u8]| writes.binary_search_by(|w| (*w.key).cmp(key)).ok();
-        reads.retain(|read| match read {
-            Read::Key { key, since } => find(key).is_none_or(|at| writes[at].since > *since),
-            // What it writes itself it had looked at before.
-            Read::Present { key, .. } => find(key).is_none(),
-            Read::Span { .. } => true,
-        });
-        if sabotage.forget_references() {
-            reads.retain(|read| !matches!(read, Read::Present { .. }));
-        }
-        if sabotage.skip_read_certification() {
-            reads.retain(|read| matches!(read, Read::Present { .. }));
-        }
-        if sabotage.skip_write_certification() {
-            writes.iter_mut().for_each(|w| w.since = Timestamp::MAX);
-        }
-        Batch { txn, until: None, reads, writes }
+        let all = self.isolation == Isolation::Serializable;
+        batch(&mut self.reads, &mut self.buffer, all, txn, &self.node.shared.sabotage)
     }
+}
+
+/// What is written, and what is certified: a read of a key that is also written from the same snapshot or an older one is
+/// certified by the write. `all`: every read is certified.
+pub(crate) fn batch(reads: &mut Reads, buffer: &mut Buffer, all: bool, txn: TxnId, sabotage: &Sabotage) -> Batch {
+    let mut reads = reads.take_certified(all);
+    let mut writes = buffer.take();
+    let find = |key: &[u8]| writes.binary_search_by(|w| (*w.key).cmp(key)).ok();
+    reads.retain(|read| match read {
+        Read::Key { key, since } => find(key).is_none_or(|at| writes[at].since > *since),
+        // What it writes itself it had looked at before.
+        Read::Present { key, .. } => find(key).is_none(),
+        Read::Span { .. } => true,
+    });
+    if sabotage.forget_references() {
+        reads.retain(|read| !matches!(read, Read::Present { .. }));
+    }
+    if sabotage.skip_read_certification() {
+        reads.retain(|read| matches!(read, Read::Present { .. }));
+    }
+    if sabotage.skip_write_certification() {
+        writes.iter_mut().for_each(|w| w.since = Timestamp::MAX);
+    }
+    Batch { txn, until: None, reads, writes }
 }
 
 impl From<CommitError> for TxnError {
@@ -117,6 +124,7 @@ impl From<CommitError> for TxnError {
                 "the disk failed while the transaction was committing; whether it did shows after a restart of the node".to_owned(),
             ),
             CommitError::Overloaded => TxnError::Restart { reason: "too many commits wait for the disk".to_owned(), key: None },
+            CommitError::Unanswered => TxnError::CommitUnknown,
             CommitError::ShuttingDown => TxnError::ShuttingDown,
         }
     }

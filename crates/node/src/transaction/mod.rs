@@ -22,11 +22,11 @@
 //! 6. A transaction holds its locks until its commit is visible, or until its caller gives up waiting for that: then whoever locks a
 //!    row next waits for what is in flight.
 
-mod buffer;
-mod commit;
+pub(crate) mod buffer;
+pub(crate) mod commit;
 mod lock;
 mod read;
-mod reads;
+pub(crate) mod reads;
 mod snapshot;
 
 pub use buffer::{MAX_KEY_BYTES, MAX_TXN_BYTES, MAX_VALUE_BYTES};
@@ -42,6 +42,7 @@ use bytes::Bytes;
 use clock::{Reading, Timestamp};
 use protocol::txn::TxnId;
 use reads::Reads;
+pub(crate) use reads::after;
 pub(crate) use snapshot::Limit;
 use std::sync::Arc;
 use store::{Engine, SnapshotGuard};

@@ -219,7 +219,7 @@ impl<E: Engine> Transaction<E> {
                 false => covered.end.clone()..span.end.clone(),
             };
             let rows = scan.rows.into_iter().map(|(key, _, value)| (key, value)).collect();
-            let rows = self.merge_own(rows, &covered, reverse);
+            let rows = self.buffer.merge(rows, &covered, reverse);
             return Poll::Ready(Ok(Chunk { rows, rest: (rest.start < rest.end).then_some(rest) }));
         }
     }
@@ -288,35 +288,6 @@ impl<E: Engine> Transaction<E> {
             Ok(None) => Poll::Ready(Ok(false)),
             Ok(Some(at)) => self.uncertain(now, at, waker).map(|done| done.map(|()| true)),
         }
-    }
-
-    fn merge_own(&self, rows: Vec<(Bytes, Bytes)>, covered: &store::Span, reverse: bool) -> Vec<(Bytes, Bytes)> {
-        if self.buffer.is_empty() {
-            return rows;
-        }
-        let mut own = self.buffer.range(&covered.start, &covered.end).peekable();
-        if own.peek().is_none() {
-            return rows;
-        }
-        let mut rows = rows;
-        if reverse {
-            rows.reverse();
-        }
-        let mut merged = Vec::with_capacity(rows.len());
-        for (key, value) in rows {
-            while let Some((mine, own)) = own.next_if(|(mine, _)| **mine < key) {
-                merged.extend(own.map(|v| (mine.clone(), v.clone())));
-            }
-            match own.next_if(|(mine, _)| **mine == key) {
-                Some((_, own)) => merged.extend(own.map(|v| (key, v.clone()))),
-                None => merged.push((key, value)),
-            }
-        }
-        merged.extend(own.filter_map(|(mine, own)| Some((mine.clone(), own?.clone()))));
-        if reverse {
-            merged.reverse();
-        }
-        merged
     }
 
     /// Reads are remembered to be certified, or to let the snapshot move up: that of a read-only transaction moves too, when it

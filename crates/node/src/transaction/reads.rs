@@ -20,7 +20,7 @@ const SEEN_BYTES: usize = 128;
 
 /// One thing read.
 #[derive(Clone, Debug)]
-pub(super) struct Seen {
+pub(crate) struct Seen {
     /// The key, or the span's start.
     pub start: Bytes,
     /// The span's end; `None`: one key.
@@ -33,7 +33,7 @@ pub(super) struct Seen {
 
 /// What a transaction read. Remembering more than was read is always safe: it can only refuse more.
 #[derive(Debug, Default)]
-pub(super) struct Reads {
+pub(crate) struct Reads {
     keys: Vec<Seen>,
     spans: Vec<Seen>,
     /// Keys that must have a value at the commit, with the snapshot of the time. No refresh asks for them: the snapshot is not theirs.
@@ -200,7 +200,7 @@ impl Seen {
 }
 
 /// The least key above.
-pub(super) fn after(key: &[u8]) -> Bytes {
+pub(crate) fn after(key: &[u8]) -> Bytes {
     let mut next = Vec::with_capacity(key.len() + 1);
     next.extend_from_slice(key);
     next.push(0);

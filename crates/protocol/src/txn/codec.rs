@@ -224,28 +224,28 @@ pub(super) fn read_index(r: &mut Reader) -> Result<[u8; INDEX_BYTES], DecodeErro
     r.bytes("index")?.as_ref().try_into().map_err(|_| DecodeError::Damaged("index"))
 }
 
-pub(super) fn write_txn(w: &mut Writer<'_>, txn: TxnId) {
+pub(crate) fn write_txn(w: &mut Writer<'_>, txn: TxnId) {
     w.fixed(txn.serial);
     w.number(u64::from(txn.node));
 }
 
-pub(super) fn read_txn(r: &mut Reader) -> Result<TxnId, Short> {
+pub(crate) fn read_txn(r: &mut Reader) -> Result<TxnId, Short> {
     let serial = r.fixed("transaction")?;
     let node = u32::try_from(r.number("transaction's node")?).map_err(|_| Short("transaction's node"))?;
     Ok(TxnId { serial, node })
 }
 
-pub(super) fn write_ranges(w: &mut Writer<'_>, ranges: &[RangeId]) {
+pub(crate) fn write_ranges(w: &mut Writer<'_>, ranges: &[RangeId]) {
     w.number(ranges.len() as u64);
     ranges.iter().for_each(|r| w.number(r.0));
 }
 
-pub(super) fn read_ranges(r: &mut Reader) -> Result<Vec<RangeId>, Short> {
+pub(crate) fn read_ranges(r: &mut Reader) -> Result<Vec<RangeId>, Short> {
     let count = r.count("participants")?;
     (0..count).map(|_| r.number("participant").map(RangeId)).collect()
 }
 
-pub(super) fn write_batch(w: &mut Writer<'_>, batch: &Batch) {
+pub(crate) fn write_batch(w: &mut Writer<'_>, batch: &Batch) {
     write_txn(w, batch.txn);
     let reads = batch.reads.iter().map(Read::since);
     let base = batch.writes.iter().map(|w| w.since).chain(reads).max().unwrap_or_default();
@@ -286,7 +286,7 @@ pub(super) fn write_batch(w: &mut Writer<'_>, batch: &Batch) {
     }
 }
 
-pub(super) fn read_batch(r: &mut Reader) -> Result<Batch, DecodeError> {
+pub(crate) fn read_batch(r: &mut Reader) -> Result<Batch, DecodeError> {
     let txn = read_txn(r)?;
     let base = r.time("snapshot")?;
     let since = |below: u64| {

@@ -45,7 +45,7 @@
 //! have skipped it.
 
 mod certify;
-mod codec;
+pub(crate) mod codec;
 mod command;
 mod coordinator;
 mod id;

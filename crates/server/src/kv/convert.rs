@@ -75,6 +75,8 @@ pub(super) fn error(e: TxnError) -> KvError {
         TxnError::SnapshotUnavailable { asked, reason, key } => KvError::SnapshotUnavailable { asked, reason, key },
         TxnError::ClockUnavailable(why) => KvError::ClockUnavailable(why),
         unacknowledged @ TxnError::Unacknowledged { .. } => KvError::Unacknowledged(unacknowledged.to_string()),
+        TxnError::CommitUnknown => KvError::CommitUnknown,
+        unavailable @ TxnError::Unavailable { .. } => KvError::Unavailable(unavailable.to_string()),
         TxnError::Storage(why) => KvError::Storage(why),
         TxnError::ShuttingDown => KvError::ShuttingDown,
     }

@@ -162,6 +162,12 @@ impl Layer {
         (out, false)
     }
 
+    /// The keys of a span that the layer holds, in order.
+    pub fn keys_in(&self, span: &Span) -> impl Iterator<Item = &[u8]> {
+        let range = self.map.range::<[u8], _>((Bound::Included(&span.start[..]), Bound::Excluded(&span.end[..])));
+        range.map(|(key, _)| &key[..])
+    }
+
     /// All that the layer holds, in key order.
     pub fn chains(&self) -> impl Iterator<Item = (&[u8], &Chain)> {
         self.map.iter().map(|(key, chain)| (&key[..], chain))

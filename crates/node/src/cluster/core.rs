@@ -1,0 +1,328 @@
+//! The part of a member that changes: one input, then everything that follows from it, then the outputs.
+//!
+//! ```text
+//!   Input ──► Replicas (consensus) ──► committed entries ──► Shard: apply, answer ──┐
+//!               ▲      └─► records, envelopes                  ▲                    │ answers
+//!               │ propose                                      │ requests           ▼
+//!           serve (the door of the ranges led here) ◄──────────┴──── gateway: calls of transactions, coordinators
+//! ```
+//!
+//! Nothing here calls back into what called it: whatever follows is put on a list of work, and the list is worked off.
+
+use super::commit::Committing;
+use super::gateway::Gateway;
+use super::post::Post;
+use super::routes::Routes;
+use super::seam::{ClusterOptions, Input, Message, NodeId, Outputs};
+use super::shard::{Asker, Shard};
+use crate::core::damaged;
+use crate::counters::Counters;
+use crate::reply::Reply;
+use crate::sabotage::Sabotage;
+use crate::versions::Store;
+use crate::watch::Watch;
+use clock::{HybridClock, Reading, Timestamp};
+use protocol::door::{Answer, Body};
+use protocol::log::raft::{self, GroupId, Replicas, Role};
+use protocol::txn::{LockTable, RangeId, TxnId};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use store::{Engine, StoreError};
+
+/// The group of a range.
+pub(crate) fn group_of(range: RangeId) -> GroupId {
+    GroupId(range.0)
+}
+/// The range of a group.
+pub(crate) fn range_of(group: GroupId) -> RangeId {
+    RangeId(group.0)
+}
+
+/// What is to be done next.
+#[derive(Debug)]
+pub(crate) enum Work {
+    /// A call is to be sent to whoever may lead.
+    Dispatch(u64),
+    /// A call was answered, by this node.
+    Answered(u64, NodeId, Answer),
+}
+
+/// A commit whose timestamp is not certainly past yet.
+#[derive(Debug, Default)]
+pub(crate) struct Gated {
+    pub flights: Vec<(RangeId, Timestamp)>,
+    pub answers: Vec<(Asker, Answer)>,
+    pub reply: Option<Arc<Reply>>,
+    pub since_ns: u64,
+}
+
+/// See the module.
+pub(crate) struct Core<E> {
+    pub options: ClusterOptions,
+    pub replicas: Replicas,
+    pub clock: Arc<HybridClock>,
+    pub store: Store<E>,
+    pub counters: Arc<Counters>,
+    pub sabotage: Arc<Sabotage>,
+    pub watch: Arc<Watch>,
+    pub shards: BTreeMap<RangeId, Shard>,
+    pub routes: Routes,
+    pub gateway: Gateway,
+    pub committing: BTreeMap<TxnId, Committing>,
+    /// Outcomes that every participant has, to be forgotten.
+    pub forget: BTreeMap<RangeId, Vec<TxnId>>,
+    pub gate: BTreeMap<Timestamp, Vec<Gated>>,
+    pub locks: LockTable,
+    /// When a peer's transaction that holds locks here was last heard of, in ticks.
+    pub lock_owners: BTreeMap<TxnId, u64>,
+    pub post: Post,
+    pub out: Outputs,
+    pub todo: VecDeque<Work>,
+    /// The log core was told something, and may have outputs.
+    pub moved: bool,
+    pub ticks: u64,
+    /// Commands applied, of all ranges and lives: the position of the versions.
+    pub count: u64,
+    pub incarnation: u64,
+    pub serial: u64,
+    /// Nothing is served any more.
+    pub failed: bool,
+}
+
+impl<E: Engine> Core<E> {
+    pub fn me(&self) -> NodeId {
+        self.options.node
+    }
+
+    /// One input, and all that follows.
+    pub fn step(&mut self, now: &Reading, input: Input) -> Result<(), StoreError> {
+        if self.failed {
+            return Ok(());
+        }
+        match input {
+            Input::Tick => self.tick(now)?,
+            Input::Due => {}
+            Input::Message(message) => self.receive(now, &message)?,
+            Input::Durable(record) => self.log(now, raft::Input::Persisted(record)),
+            Input::DiskFailed => {
+                self.log(now, raft::Input::PersistFailed);
+                self.failed = true;
+            }
+            Input::Flushed => self.flushed(now),
+        }
+        self.run(now)
+    }
+
+    /// Tells the log core something. What it refuses has changed nothing: it was late, or about a replica that is gone.
+    pub fn log(&mut self, now: &Reading, input: raft::Input) {
+        self.moved = true;
+        if self.replicas.step(now, input).is_err() {
+            self.counters.log_refusals.one();
+        }
+    }
+
+    /// Works off what is to be done.
+    pub fn run(&mut self, now: &Reading) -> Result<(), StoreError> {
+        loop {
+            self.open_gate(now);
+            if let Some(work) = self.todo.pop_front() {
+                match work {
+                    Work::Dispatch(call) => self.dispatch(now, call)?,
+                    Work::Answered(call, from, answer) => self.answered(now, call, from, answer),
+                }
+            } else if std::mem::take(&mut self.moved) {
+                self.see_to_log(now)?;
+            } else if !self.serve_stirred(now)? {
+                break;
+            }
+        }
+        let told_by_time = now.trusted().is_some();
+        self.out.timer = self.gate.keys().next().copied().filter(|_| told_by_time);
+        Ok(())
+    }
+
+    /// Everything that the log core wants done, in its order.
+    fn see_to_log(&mut self, now: &Reading) -> Result<(), StoreError> {
+        let out = self.replicas.drain();
+        self.out.records.extend(out.records);
+        for envelope in out.messages_now {
+            self.send_envelope(now, envelope, None);
+        }
+        for (record, envelope) in out.messages_after {
+            self.send_envelope(now, envelope, Some(record));
+        }
+        for run in out.committed {
+            for entry in run.entries {
+                self.apply(now, range_of(run.group), entry)?;
+            }
+        }
+        let mut groups: Vec<GroupId> = out.roles.iter().map(|change| change.group).collect();
+        for change in &out.roles {
+            let leader = change.leader.and_then(NodeId::of_store);
+            if leader.is_some() {
+                self.routes.set_leader(range_of(change.group), leader);
+            }
+        }
+        groups.extend(out.leases);
+        groups.sort_unstable();
+        groups.dedup();
+        for group in groups {
+            self.look_at_lead(range_of(group));
+        }
+        for fate in out.fates {
+            if let raft::Fate::Absent { group, term, from } = fate {
+                self.absent(range_of(group), term, from);
+            }
+        }
+        for conf in out.configurations {
+            let nodes = conf.voters.iter().chain(&conf.learners).filter_map(|m| NodeId::of_store(m.store));
+            self.routes.set_replicas(range_of(conf.group), nodes.collect());
+        }
+        for task in out.snapshots {
+            self.snapshot_task(now, task)?;
+        }
+        for (group, _) in out.removed {
+            self.log(now, raft::Input::Remove { group });
+            self.shards.remove(&range_of(group));
+        }
+        Ok(())
+    }
+
+    /// Whether the replica here leads and may serve: mirrors the log core's lease.
+    fn look_at_lead(&mut self, range: RangeId) {
+        let group = group_of(range);
+        let term = match self.replicas.lease(group) {
+            Some(_) => self.replicas.status(group).map(|status| status.term),
+            None => None,
+        };
+        let me = self.me();
+        let Some(shard) = self.shards.get_mut(&range) else { return };
+        if shard.led == term {
+            return;
+        }
+        match term {
+            Some(term) => {
+                shard.begin_to_lead(term);
+                self.routes.set_leader(range, Some(me));
+                self.counters.leases_begun.one();
+            }
+            None => {
+                shard.led = None;
+                shard.flights.clear();
+                let hint = self.hint(range);
+                let parked = self.shards.get_mut(&range).map(|shard| std::mem::take(&mut shard.parked));
+                for asker in parked.unwrap_or_default().into_keys() {
+                    self.answer(asker, Answer::NotLeader { hint });
+                }
+            }
+        }
+    }
+
+    /// Who may lead a range, as the replica here knows.
+    pub fn hint(&self, range: RangeId) -> Option<u32> {
+        let status = self.replicas.status(group_of(range))?;
+        let leader = status.leader.and_then(NodeId::of_store).filter(|leader| *leader != self.me());
+        leader.map(|leader| leader.0)
+    }
+
+    /// Whether the replica here is its group's leader, with a lease or not.
+    pub fn leads(&self, range: RangeId) -> bool {
+        self.replicas.status(group_of(range)).is_some_and(|status| status.role == Role::Leader)
+    }
+
+    /// An answer goes to who asked.
+    pub fn answer(&mut self, asker: Asker, answer: Answer) {
+        match asker {
+            Asker::Own(call) => self.todo.push_back(Work::Answered(call, self.options.node, answer)),
+            Asker::Peer(node, id) => self.post.answers.push((node, Body::Answer { id, answer })),
+        }
+    }
+
+    /// Rule 1: whether a commit may be acknowledged and shown.
+    pub fn may_show(&self, now: &Reading, commit: Timestamp) -> bool {
+        self.sabotage.skip_rule_one() || now.trusted().is_some_and(|interval| interval.is_past(commit))
+    }
+
+    /// At once if the timestamp is past, through the gate if not.
+    pub fn acknowledge(&mut self, now: &Reading, commit: Timestamp, mut gated: Gated) {
+        gated.since_ns = now.now_ns;
+        if self.may_show(now, commit) {
+            return self.show(commit, gated);
+        }
+        if let Some(reply) = &gated.reply {
+            reply.committed(commit);
+        }
+        self.gate.entry(commit).or_default().push(gated);
+    }
+
+    fn show(&mut self, commit: Timestamp, gated: Gated) {
+        for (range, flight) in gated.flights {
+            if let Some(shard) = self.shards.get_mut(&range) {
+                shard.leave(flight);
+            }
+        }
+        for (asker, answer) in gated.answers {
+            self.answer(asker, answer);
+        }
+        if let Some(reply) = gated.reply {
+            reply.give(Ok(commit), &mut self.out.wakers);
+        }
+    }
+
+    fn open_gate(&mut self, now: &Reading) {
+        while let Some((commit, _)) = self.gate.first_key_value() {
+            let commit = *commit;
+            if !self.may_show(now, commit) {
+                return;
+            }
+            for one in self.gate.remove(&commit).unwrap_or_default() {
+                let waited_ns = now.now_ns.saturating_sub(one.since_ns);
+                if let Some(reply) = &one.reply {
+                    reply.held_back(waited_ns);
+                }
+                self.counters.txn_commit_waits.one();
+                self.counters.commit_wait_nanos.add(waited_ns);
+                self.show(commit, one);
+            }
+        }
+    }
+
+    /// A message of a peer.
+    fn receive(&mut self, now: &Reading, message: &Message) -> Result<(), StoreError> {
+        let Some((from, body)) = self.open(now, message) else { return Ok(()) };
+        match body {
+            Body::Envelope(envelope) => {
+                if (envelope.from, envelope.to) == (from.store(), self.me().store()) {
+                    self.log(now, raft::Input::Message(envelope));
+                }
+            }
+            Body::Request { id, range, request } => self.serve(now, Asker::Peer(from, id), range, request)?,
+            Body::Answer { id, answer } => self.todo.push_back(Work::Answered(id, from, answer)),
+            Body::Locks { txns } => {
+                for txn in txns.into_iter().filter(|txn| txn.node == from.0) {
+                    if let Some(heard) = self.lock_owners.get_mut(&txn) {
+                        *heard = self.ticks;
+                    }
+                }
+            }
+            Body::Unlock { txn } if txn.node == from.0 => self.release_locks(txn),
+            Body::Unlock { .. } => {}
+        }
+        Ok(())
+    }
+
+    fn tick(&mut self, now: &Reading) -> Result<(), StoreError> {
+        self.ticks += 1;
+        self.watch.step(&self.options.node_options, now, self.clock.last());
+        self.out.clock_changes.extend(self.watch.take_changes());
+        self.log(now, raft::Input::Tick);
+        self.tick_locks();
+        self.tick_gateway(now);
+        self.tick_commits(now);
+        self.tick_shards(now)
+    }
+
+    pub fn shard(&self, range: RangeId) -> Result<&Shard, StoreError> {
+        self.shards.get(&range).ok_or_else(|| damaged(format!("{range} has no state here")))
+    }
+}

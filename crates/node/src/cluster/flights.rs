@@ -1,0 +1,82 @@
+//! Writes of a range that have a timestamp but no visible outcome yet, at its leader.
+//!
+//! A reader at `s` waits for what is in flight at or below `s`. A prepare it also waits for up to its uncertainty limit: the
+//! transaction may be committed and acknowledged already, while its outcome is still on the way here. A commit of this range alone is
+//! acknowledged from here only, after it is visible.
+//!
+//! A new leader enters all that is prepared anew; commits of its predecessors are applied by then, or will never be.
+
+use bytes::Bytes;
+use clock::Timestamp;
+use protocol::txn::{Span, Write};
+use std::collections::BTreeMap;
+use std::ops::Bound;
+
+/// What is in flight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Commit,
+    Prepare,
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct Flights {
+    keys: BTreeMap<Bytes, Vec<(Timestamp, Kind)>>,
+    flights: BTreeMap<Timestamp, Vec<Bytes>>,
+}
+
+impl Flights {
+    pub fn enter(&mut self, at: Timestamp, kind: Kind, writes: &[Write]) {
+        let keys: Vec<Bytes> = writes.iter().map(|write| write.key.clone()).collect();
+        for key in &keys {
+            self.keys.entry(key.clone()).or_default().push((at, kind));
+        }
+        self.flights.insert(at, keys);
+    }
+
+    /// Whether it was in flight.
+    pub fn leave(&mut self, at: Timestamp) -> bool {
+        let Some(keys) = self.flights.remove(&at) else { return false };
+        for key in keys {
+            if let Some(times) = self.keys.get_mut(&key) {
+                times.retain(|(of, _)| *of != at);
+                if times.is_empty() {
+                    self.keys.remove(&key);
+                }
+            }
+        }
+        true
+    }
+
+    pub fn clear(&mut self) {
+        self.keys.clear();
+        self.flights.clear();
+    }
+
+    pub fn len(&self) -> usize {
+        self.flights.len()
+    }
+
+    fn blocks(times: &[(Timestamp, Kind)], snapshot: Timestamp, limit: Timestamp) -> bool {
+        times.iter().any(|(at, kind)| *at <= snapshot || (*kind == Kind::Prepare && *at <= limit))
+    }
+
+    /// Whether a reader of the key must wait.
+    pub fn on_key(&self, key: &[u8], snapshot: Timestamp, limit: Timestamp) -> bool {
+        self.keys.get(key).is_some_and(|times| Self::blocks(times, snapshot, limit))
+    }
+
+    /// The first key of the span (the last where `reverse`) for which a reader must wait.
+    pub fn in_span(&self, span: &Span, snapshot: Timestamp, limit: Timestamp, reverse: bool) -> Option<&Bytes> {
+        if span.is_empty() || self.keys.is_empty() {
+            return None;
+        }
+        let mut keys = self.keys.range::<[u8], _>((Bound::Included(&span.start[..]), span.end_bound()));
+        let blocks = |(key, times): (&'_ Bytes, &Vec<(Timestamp, Kind)>)| {
+            Self::blocks(times, snapshot, limit).then(|| key.clone())
+        };
+        let found = if reverse { keys.rev().find_map(blocks) } else { keys.find_map(blocks) };
+        found.and_then(|key| self.keys.get_key_value(&key).map(|(key, _)| key))
+    }
+}

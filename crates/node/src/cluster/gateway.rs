@@ -1,0 +1,232 @@
+//! The gateway: calls of this node's transactions to the doors of ranges, wherever those are.
+//!
+//! A call is sent to whoever may lead its range: the leader as far as it is known, else one replica after the other. It is sent again when nothing is
+//! heard for [`RESEND_TICKS`], when its receiver says that another leads, or that it should come later. The request stays the same and so does
+//! its number, so answers to earlier copies are as good.
+//!
+//! A range that gives no sign of life for [`UNAVAILABLE_TICKS`] has lost its majority, or this node the others: the call ends with
+//! [`TxnError::Unavailable`]. One that says [`Answer::Waiting`] lives: such a call waits as long as its transaction wants.
+//!
+//! Whose request changes a range is the coordinator's (`commit`): it never ends with a guess.
+
+use super::core::{Core, Work};
+use super::seam::{Class, NodeId};
+use super::shard::Asker;
+use crate::TxnError;
+use clock::Reading;
+use protocol::door::{Answer, Body, Request};
+use protocol::txn::{RangeId, TxnId};
+use std::collections::{BTreeMap, BTreeSet};
+use std::task::Waker;
+use store::{Engine, StoreError};
+
+/// A call of which nothing was heard for so many ticks is sent again.
+pub(crate) const RESEND_TICKS: u64 = 3;
+/// A range that gives no sign of life for so many ticks is not available: 10 seconds.
+pub const UNAVAILABLE_TICKS: u64 = 100;
+/// Times that a call follows a hint before it waits for the next tick.
+const HOPS_MAX: usize = 4;
+/// Ticks between two signs of life for locks held elsewhere.
+const LOCKS_ALIVE_TICKS: u64 = 10;
+/// Transactions named in one sign of life.
+const LOCKS_ALIVE_MAX: usize = 10_000;
+
+/// For whom a call is made.
+#[derive(Debug)]
+pub(crate) enum Owner {
+    /// An operation of a transaction here, which polls.
+    Operation(Waker),
+    /// The coordinator of a transaction.
+    Coordinator(TxnId),
+    /// Nobody: it should be done.
+    Nobody,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Call {
+    pub range: RangeId,
+    pub request: Request,
+    pub owner: Owner,
+    sent_to: Option<NodeId>,
+    sent_tick: u64,
+    alive_tick: u64,
+    hops: usize,
+    result: Option<Result<(NodeId, Answer), TxnError>>,
+}
+
+/// All calls.
+#[derive(Debug, Default)]
+pub(crate) struct Gateway {
+    next: u64,
+    pub calls: BTreeMap<u64, Call>,
+    /// Where transactions here may hold locks.
+    locked_on: BTreeMap<TxnId, BTreeSet<NodeId>>,
+}
+
+impl<E: Engine> Core<E> {
+    /// Makes a call; [`Core::run`] sends it.
+    pub fn call(&mut self, range: RangeId, request: Request, owner: Owner) -> u64 {
+        self.gateway.next += 1;
+        // The number is unique in all lives of the node: an answer to an earlier one is nobody's.
+        let id = self.incarnation << 40 | self.gateway.next;
+        let call = Call {
+            range,
+            request,
+            owner,
+            sent_to: None,
+            sent_tick: self.ticks,
+            alive_tick: self.ticks,
+            hops: 0,
+            result: None,
+        };
+        self.gateway.calls.insert(id, call);
+        self.todo.push_back(Work::Dispatch(id));
+        id
+    }
+
+    /// A call of an operation that polls.
+    pub fn call_for(&mut self, range: RangeId, request: Request, waker: &Waker) -> u64 {
+        self.call(range, request, Owner::Operation(waker.clone()))
+    }
+
+    /// Sends a call.
+    pub fn dispatch(&mut self, now: &Reading, id: u64) -> Result<(), StoreError> {
+        let ticks = self.ticks;
+        let Some(call) = self.gateway.calls.get_mut(&id).filter(|call| call.result.is_none()) else { return Ok(()) };
+        call.sent_tick = ticks;
+        let Some(to) = self.routes.whom(call.range, call.sent_to) else { return Ok(()) };
+        call.sent_to = Some(to);
+        let (range, request) = (call.range, call.request.clone());
+        if let Request::Lock { txn, .. } = &request
+            && to != self.options.node
+        {
+            self.gateway.locked_on.entry(*txn).or_default().insert(to);
+        }
+        if to == self.options.node {
+            return self.serve(now, Asker::Own(id), range, request);
+        }
+        self.counters.requests_sent.one();
+        self.send(now, to, Class::Request, Body::Request { id, range, request }, None);
+        Ok(())
+    }
+
+    /// An answer came: to the call as it was sent last, or to an earlier copy.
+    pub fn answered(&mut self, now: &Reading, id: u64, from: NodeId, answer: Answer) {
+        let ticks = self.ticks;
+        let Some(call) = self.gateway.calls.get_mut(&id).filter(|call| call.result.is_none()) else { return };
+        match answer {
+            Answer::Waiting => call.alive_tick = ticks,
+            Answer::NotLeader { hint } => {
+                if call.sent_to != Some(from) {
+                    return;
+                }
+                let hint = hint.map(NodeId).filter(|hint| *hint != from);
+                call.hops += 1;
+                let again = call.hops <= HOPS_MAX;
+                self.routes.set_leader(call.range, hint);
+                if again {
+                    self.todo.push_back(Work::Dispatch(id));
+                }
+            }
+            Answer::TryLater => {}
+            answer => {
+                let range = call.range;
+                self.routes.set_leader(range, Some(from));
+                self.finish(now, id, Ok((from, answer)));
+            }
+        }
+    }
+
+    fn finish(&mut self, now: &Reading, id: u64, result: Result<(NodeId, Answer), TxnError>) {
+        let Some(call) = self.gateway.calls.get_mut(&id) else { return };
+        match std::mem::replace(&mut call.owner, Owner::Nobody) {
+            Owner::Operation(waker) => {
+                call.result = Some(result);
+                self.out.wakers.push(waker);
+            }
+            Owner::Coordinator(txn) => {
+                let range = call.range;
+                self.gateway.calls.remove(&id);
+                if let Ok((_, answer)) = result {
+                    self.coordinate(now, txn, range, id, answer);
+                }
+            }
+            Owner::Nobody => drop(self.gateway.calls.remove(&id)),
+        }
+    }
+
+    /// The result of an operation's call, if it is there; otherwise `waker` will be woken.
+    pub fn poll_call(&mut self, id: u64, waker: &Waker) -> Option<Result<Answer, TxnError>> {
+        let call = self.gateway.calls.get_mut(&id)?;
+        if call.result.is_none() {
+            call.owner = Owner::Operation(waker.clone());
+            return None;
+        }
+        let call = self.gateway.calls.remove(&id)?;
+        call.result.map(|result| result.map(|(_, answer)| answer))
+    }
+
+    /// Nobody waits for a call any more.
+    pub fn cancel(&mut self, id: u64) {
+        self.gateway.calls.remove(&id);
+        for shard in self.shards.values_mut() {
+            shard.parked.remove(&Asker::Own(id));
+        }
+    }
+
+    /// A transaction here has ended: its locks pass on, wherever it may hold some. The word leaves with the next outputs.
+    pub fn unlock_soon(&mut self, txn: TxnId) {
+        self.release_locks(txn);
+        for node in self.gateway.locked_on.remove(&txn).unwrap_or_default() {
+            self.post.answers.push((node, Body::Unlock { txn }));
+        }
+    }
+
+    pub fn tick_gateway(&mut self, now: &Reading) {
+        let ticks = self.ticks;
+        let mut silent = Vec::new();
+        let mut gone = Vec::new();
+        for (id, call) in &mut self.gateway.calls {
+            if call.result.is_some() {
+                continue;
+            }
+            call.hops = 0;
+            if ticks.saturating_sub(call.alive_tick) > UNAVAILABLE_TICKS
+                && !matches!(call.owner, Owner::Coordinator(_))
+            {
+                gone.push(*id);
+            } else if ticks.saturating_sub(call.sent_tick) >= RESEND_TICKS {
+                silent.push(*id);
+            }
+        }
+        for id in gone {
+            let range = self.gateway.calls.get(&id).map(|call| call.range).unwrap_or_default();
+            self.counters.requests_unavailable.one();
+            self.finish(now, id, Err(TxnError::Unavailable { range, waited_ticks: UNAVAILABLE_TICKS }));
+        }
+        for id in silent {
+            let Some(call) = self.gateway.calls.get(&id) else { continue };
+            // Who was believed to lead says nothing: the next one may know better.
+            let believed = self.routes.get(call.range).and_then(|route| route.leader);
+            let quiet = ticks.saturating_sub(call.alive_tick) > RESEND_TICKS;
+            if quiet && believed.is_some() && believed == call.sent_to && believed != Some(self.options.node) {
+                self.routes.set_leader(call.range, None);
+            }
+            self.todo.push_back(Work::Dispatch(id));
+        }
+        if ticks.is_multiple_of(LOCKS_ALIVE_TICKS) {
+            let mut alive: BTreeMap<NodeId, Vec<TxnId>> = BTreeMap::new();
+            for (txn, nodes) in &self.gateway.locked_on {
+                for node in nodes {
+                    alive.entry(*node).or_default().push(*txn);
+                }
+            }
+            for (node, txns) in alive {
+                for txns in txns.chunks(LOCKS_ALIVE_MAX) {
+                    self.send(now, node, Class::Request, Body::Locks { txns: txns.to_vec() }, None);
+                }
+            }
+        }
+    }
+}

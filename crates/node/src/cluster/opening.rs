@@ -1,0 +1,170 @@
+//! A member opens: its state, its log, the replicas that the cluster begins with.
+
+use super::core::{Core, group_of, range_of};
+use super::gateway::Gateway;
+use super::member::Member;
+use super::post::Post;
+use super::routes::Routes;
+use super::seam::{ClusterOptions, Founding, Outputs};
+use super::shard::Shard;
+use super::state::State;
+use crate::core::damaged;
+use crate::counters::Counters;
+use crate::sabotage::Sabotage;
+use crate::versions::Store;
+use crate::watch::Watch;
+use bytes::Bytes;
+use clock::{HybridClock, Reading, Timestamp};
+use protocol::log::raft::{self, GroupId, Member as Seat, Options, RecordNumber, Recovery, ReplicaId};
+use protocol::txn::{LockTable, Range, RangeId};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use store::{Engine, StoreError, Versions};
+
+/// The place before the first entry of a new group's log.
+const FOUNDED: u64 = 1;
+
+/// A member on its way: [`Opening::replay`] each record of the log, then [`Opening::finish`].
+pub struct Opening<E> {
+    options: ClusterOptions,
+    versions: Arc<Versions<E>>,
+    state: State,
+    count: u64,
+    clock: Arc<HybridClock>,
+    recovery: Recovery,
+    sabotage: Arc<Sabotage>,
+}
+
+fn not_ours(what: String) -> StoreError {
+    StoreError::Failed { doing: "opening the store of a cluster's member", cause: what }
+}
+
+impl<E: Engine> Opening<E> {
+    /// Begins: reads the state that the versions carry, and makes this life's incarnation durable.
+    ///
+    /// # Errors
+    /// The state is damaged, or another cluster's or node's; the engine failed.
+    pub fn new(options: ClusterOptions, versions: Arc<Versions<E>>, now: &Reading) -> Result<Self, StoreError> {
+        Self::with(options, versions, now, Sabotage::default())
+    }
+
+    /// As [`Opening::new`], with rules to break in tests.
+    ///
+    /// # Errors
+    /// As [`Opening::new`].
+    pub fn with(
+        mut options: ClusterOptions,
+        versions: Arc<Versions<E>>,
+        now: &Reading,
+        sabotage: Sabotage,
+    ) -> Result<Self, StoreError> {
+        options.node_options.node = options.node.0;
+        options.node_options.alone = false;
+        let recovered = versions.recovered().clone();
+        versions.begin_replay();
+        let mut state = State::decode(&recovered.state)?;
+        if state.cluster == 0 {
+            (state.cluster, state.node) = (options.cluster, options.node.0);
+        }
+        if (state.cluster, state.node) != (options.cluster, options.node.0) {
+            let (cluster, node) = (state.cluster, state.node);
+            return Err(not_ours(format!("it belongs to node n{node} of cluster {cluster:x}")));
+        }
+        if options.node.0 == 0 || options.cluster == 0 || options.ranges.iter().any(|founding| founding.range.0 == 0) {
+            return Err(not_ours("clusters, nodes and ranges are numbered from 1".to_owned()));
+        }
+        if !sabotage.reuse_ids() {
+            state.incarnation += 1;
+        }
+        let count = recovered.position + 1;
+        let ranges = state.ranges.values().map(|(range, applied)| (range, *applied));
+        let ranges: Vec<(&Range, u64)> = ranges.collect();
+        versions.freeze(count, State::encode(state.cluster, state.node, state.incarnation, ranges.into_iter()));
+        while versions.frozen_layers() > 0 {
+            if !versions.flush()? {
+                return Err(not_ours("the engine has to merge first: try again".to_owned()));
+            }
+        }
+        let clock = Arc::new(HybridClock::new(recovered.max_ts));
+        let _ = now;
+        let seed = options.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(state.incarnation);
+        let recovery = Recovery::new(Options::new(options.node.store(), seed), clock.clone());
+        Ok(Opening { options, versions, state, count, clock, recovery, sabotage: Arc::new(sabotage) })
+    }
+
+    /// One record of the log, in order, from the first that is there.
+    ///
+    /// # Errors
+    /// It is damaged, or one before it is missing.
+    pub fn replay(&mut self, position: u64, record: &Bytes) -> Result<(), StoreError> {
+        self.recovery.record(RecordNumber(position), record).map_err(|why| damaged(format!("record {position}: {why}")))
+    }
+
+    /// The log has no more records: opens. Take the outputs.
+    ///
+    /// # Errors
+    /// State and log do not fit.
+    pub fn finish(self, now: &Reading) -> Result<Arc<Member<E>>, StoreError> {
+        let applied: BTreeMap<GroupId, u64> =
+            self.state.ranges.iter().map(|(range, (_, applied))| (group_of(*range), *applied)).collect();
+        let replicas = self.recovery.finish(&applied).map_err(|why| damaged(why.to_string()))?;
+        let routes = Routes::of(&self.options.ranges);
+        let shards = self.state.ranges.into_iter();
+        let shards = shards.map(|(id, (range, applied))| (id, Shard::new(range, applied))).collect();
+        let watch = Watch::new(&self.options.node_options);
+        watch.step(&self.options.node_options, now, Timestamp::MIN);
+        self.versions.end_replay();
+        let mut core = Core {
+            replicas,
+            clock: self.clock,
+            store: Store(self.versions),
+            counters: Arc::new(Counters::default()),
+            sabotage: self.sabotage,
+            watch: Arc::new(watch),
+            shards,
+            routes,
+            gateway: Gateway::default(),
+            committing: BTreeMap::new(),
+            forget: BTreeMap::new(),
+            gate: BTreeMap::new(),
+            locks: LockTable::default(),
+            lock_owners: BTreeMap::new(),
+            post: Post::default(),
+            out: Outputs::default(),
+            todo: VecDeque::new(),
+            moved: true,
+            ticks: 0,
+            count: self.count,
+            incarnation: self.state.incarnation,
+            serial: 0,
+            failed: false,
+            options: self.options,
+        };
+        core.found(now);
+        core.run(now)?;
+        Ok(Arc::new(Member::new(core)))
+    }
+}
+
+impl<E: Engine> Core<E> {
+    /// Founds what the cluster begins with and this store does not have, nor ever had.
+    fn found(&mut self, now: &Reading) {
+        let (me, ranges) = (self.me(), self.options.ranges.clone());
+        for Founding { range, replicas, .. } in ranges.iter().filter(|founding| founding.replicas.contains(&me)) {
+            let seats = (1..).zip(replicas).map(|(number, node)| Seat { replica: ReplicaId(number), store: node.store() });
+            let input = raft::Input::Create { group: group_of(*range), voters: seats.collect(), floor: Timestamp::MIN };
+            self.log(now, input);
+        }
+        let groups: Vec<RangeId> = self.replicas.groups().map(range_of).collect();
+        for range in groups {
+            if self.shards.contains_key(&range) {
+                continue;
+            }
+            // A replica without a state of its own has applied nothing yet; one that joined later gets its state in a snapshot.
+            if let Some(route) = self.routes.get(range) {
+                let state = Range::new(range, route.span.clone());
+                self.shards.insert(range, Shard::new(state, FOUNDED));
+            }
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Frames: what is sent is framed, what comes is opened and believed as far as it can be.
+
+use super::core::Core;
+use super::seam::{Class, Message, NodeId, Outgoing};
+use crate::watch::PeerWord;
+use clock::Reading;
+use protocol::door::{Body, Claim, Frame};
+use protocol::log::raft::{Envelope, RecordNumber};
+use std::collections::BTreeMap;
+use store::Engine;
+
+/// Peers against whose clocks something is held, at most.
+const PEERS_MAX: usize = 1024;
+
+/// What is to be sent, and what is held against peers' clocks.
+#[derive(Debug, Default)]
+pub(crate) struct Post {
+    /// Framed when the outputs are taken.
+    pub answers: Vec<(NodeId, Body)>,
+    /// By how much a peer's claim was proved wrong last, nanoseconds.
+    accuse: BTreeMap<NodeId, u64>,
+}
+
+impl<E: Engine> Core<E> {
+    pub fn send_envelope(&mut self, now: &Reading, mut envelope: Envelope, after: Option<RecordNumber>) {
+        let Some(to) = NodeId::of_store(envelope.to) else { return };
+        if let Some(bulk) = envelope.take_bulk() {
+            self.send(now, to, Class::Bulk, Body::Envelope(bulk), after);
+        }
+        if !envelope.is_empty() {
+            self.send(now, to, Class::Consensus, Body::Envelope(envelope), after);
+        }
+    }
+
+    pub fn send(&mut self, now: &Reading, to: NodeId, class: Class, body: Body, after: Option<RecordNumber>) {
+        let accuses_ns = self.post.accuse.get(&to).copied().unwrap_or_default();
+        let claim = Claim { interval: now.trusted(), accuses_ns };
+        let frame = Frame { cluster: self.options.cluster, from: self.me().0, to: to.0, claim, body };
+        let message = Message { from: self.me(), to, class, bytes: frame.encode().into() };
+        self.out.messages.push(Outgoing { message, after });
+        self.counters.messages_sent.one();
+    }
+
+    /// Answers that have gathered.
+    pub fn send_answers(&mut self, now: &Reading) {
+        for (to, body) in std::mem::take(&mut self.post.answers) {
+            self.send(now, to, Class::Request, body, None);
+        }
+    }
+
+    /// Opens a frame. `None`: it is not for us, or not sound, and is counted.
+    pub fn open(&mut self, now: &Reading, message: &Message) -> Option<(NodeId, Body)> {
+        let frame = Frame::decode(&message.bytes).ok().filter(|frame| {
+            let known = (frame.cluster, frame.to) == (self.options.cluster, self.me().0);
+            known && frame.from == message.from.0 && frame.from != 0 && frame.from != frame.to
+        });
+        let Some(Frame { from, claim, body, .. }) = frame else {
+            self.counters.messages_refused.one();
+            return None;
+        };
+        let from = NodeId(from);
+        if !self.sabotage.ignore_proofs() {
+            let word = PeerWord { peer: from.0, claim: claim.interval, accuses_ns: claim.accuses_ns };
+            self.watch.hear(&self.sabotage, now, word);
+            // Only what lies ahead of us is proof: a frame may have been long on its way.
+            let ahead_ns = match (claim.interval, now.trusted()) {
+                (Some(theirs), Some(ours)) => theirs.earliest_ns.saturating_sub(ours.latest_ns),
+                _ => 0,
+            };
+            match ahead_ns {
+                0 => drop(self.post.accuse.remove(&from)),
+                gap if self.post.accuse.len() < PEERS_MAX => drop(self.post.accuse.insert(from, gap)),
+                _ => {}
+            }
+        }
+        Some((from, body))
+    }
+}

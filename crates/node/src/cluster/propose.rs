@@ -1,0 +1,310 @@
+//! What changes a range: commands on their way through its log, and what applying them makes of them.
+//!
+//! Invariants:
+//! 1. A command that was proposed is in flight until its outcome is visible; its timestamp lies above all that was read here.
+//! 2. Whoever asks for a transaction that is on its way, or over, is not proposed a second time: he hears what comes of the first. (A copy that
+//!    was proposed elsewhere, by a leader that fell, does nothing when it is applied: `protocol::txn`, invariant 8.)
+//! 3. A verdict is told when the command is applied, by whoever proposed it, leader or not any more: it is a function of the log. What the log does
+//!    not have any more is [`Answer::TryLater`]: asking again is safe.
+//! 4. A commit is answered when it is certainly past; a prepare at once, since nothing of it is visible.
+//! 5. Outcomes reach versions here and nowhere else, from this range's log.
+
+use super::core::{Core, Gated, group_of};
+use super::flights::Kind;
+use super::shard::{Asker, Proposal};
+use crate::core::damaged;
+use clock::{Reading, Timestamp};
+use protocol::door::{Answer, Request};
+use protocol::log::raft::{Body, LogEntry, Refused};
+use protocol::txn::{
+    Batch, Cause, Command, Outcome, RangeId, Record, Refusal, Standing, TxnId, Verdict, encode_record,
+};
+use store::{Engine, StoreError};
+
+pub(crate) fn fenced() -> Answer {
+    Answer::Refused(Refusal { key: bytes::Bytes::new(), cause: Cause::Fenced })
+}
+
+/// What a command is about, for its askers.
+fn txn_of(command: &Command) -> Option<TxnId> {
+    match command {
+        Command::Commit(batch) | Command::Prepare { batch, .. } => Some(batch.txn),
+        _ => None,
+    }
+}
+
+impl<E: Engine> Core<E> {
+    /// A request that goes through the log.
+    pub fn command(&mut self, now: &Reading, asker: Asker, range: RangeId, request: Request) -> Result<(), StoreError> {
+        let shard = self.shard(range)?;
+        let (command, floor) = match request {
+            Request::Commit { batch, floor } => {
+                if let Some(known) = self.known(range, &batch)? {
+                    self.answer_standing(now, asker, known);
+                    return Ok(());
+                }
+                (Command::Commit(batch), floor)
+            }
+            Request::Prepare { batch, participants, floor } => {
+                if let Some(known) = self.known(range, &batch)? {
+                    let prepared = shard.range.prepared().get(&batch.txn);
+                    match prepared.is_some_and(|first| first.participants != participants) {
+                        true => self.answer(asker, fenced()),
+                        false => self.answer_standing(now, asker, known),
+                    }
+                    return Ok(());
+                }
+                (Command::Prepare { batch, participants }, floor)
+            }
+            Request::Fence { txn, until } => match shard.range.standing(txn) {
+                Standing::Unknown => (Command::Fence { txn, until }, Timestamp::MIN),
+                known => {
+                    self.answer_standing(now, asker, known);
+                    return Ok(());
+                }
+            },
+            Request::Outcome { txn, commit, until } => match (shard.range.prepared().get(&txn), commit) {
+                // Prepared above its commit: no coordinator says so.
+                (Some(prepared), Some(at)) if at < prepared.at => {
+                    self.counters.messages_refused.one();
+                    return Ok(());
+                }
+                (Some(_), _) => (Command::Outcome { txn, commit, until }, commit.unwrap_or_default()),
+                (None, None) if shard.range.standing(txn) == Standing::Unknown => {
+                    (Command::Outcome { txn, commit, until }, Timestamp::MIN)
+                }
+                (None, _) => {
+                    self.answer(asker, Answer::Done);
+                    return Ok(());
+                }
+            },
+            Request::Forget { txns } => {
+                let outcomes = shard.range.outcomes();
+                if !txns.iter().any(|txn| outcomes.contains_key(txn)) {
+                    self.answer(asker, Answer::Done);
+                    return Ok(());
+                }
+                (Command::Forget { txns }, Timestamp::MIN)
+            }
+            Request::Get { .. }
+            | Request::Present { .. }
+            | Request::Scan { .. }
+            | Request::Changed { .. }
+            | Request::Lock { .. } => return Ok(()),
+        };
+        self.propose(now, Some(asker), range, command, floor);
+        Ok(())
+    }
+
+    /// What is known of a transaction that asks to commit or prepare; `None`: it is new, or on its way.
+    fn known(&self, range: RangeId, batch: &Batch) -> Result<Option<Standing>, StoreError> {
+        let standing = self.shard(range)?.range.standing(batch.txn);
+        Ok(Some(standing).filter(|known| *known != Standing::Unknown && batch.until.is_some()))
+    }
+
+    fn answer_standing(&mut self, now: &Reading, asker: Asker, standing: Standing) {
+        match standing {
+            Standing::Decided(Outcome::Committed(at)) => {
+                let answers = vec![(asker, Answer::Committed(at))];
+                self.acknowledge(now, at, Gated { answers, ..Gated::default() });
+            }
+            Standing::Prepared(at) => self.answer(asker, Answer::Prepared(at)),
+            Standing::Decided(Outcome::Aborted) | Standing::Unknown => self.answer(asker, fenced()),
+        }
+    }
+
+    pub fn propose(
+        &mut self,
+        now: &Reading,
+        asker: Option<Asker>,
+        range: RangeId,
+        command: Command,
+        floor: Timestamp,
+    ) {
+        let Some(shard) = self.shards.get_mut(&range) else { return };
+        let txn = txn_of(&command);
+        let on_its_way = txn.and_then(|txn| shard.by_txn.get(&txn)).copied();
+        if let Some(first) = on_its_way.and_then(|index| shard.proposals.get_mut(&index))
+            && !self.sabotage.propose_copies()
+        {
+            first.askers.extend(asker.filter(|asker| !first.askers.contains(asker)));
+            return;
+        }
+        let mut payload = Vec::new();
+        encode_record(range, Timestamp::MIN, &command, &mut payload);
+        self.counters.log_records.one();
+        self.counters.log_bytes.add(payload.len() as u64);
+        let floor = floor.max(shard.floor);
+        self.moved = true;
+        match self.replicas.propose(now, group_of(range), payload.into(), floor) {
+            Ok(proposed) => {
+                if shard.led == Some(proposed.term) {
+                    match &command {
+                        Command::Commit(batch) => shard.flights.enter(proposed.at, Kind::Commit, &batch.writes),
+                        Command::Prepare { batch, .. } => {
+                            shard.flights.enter(proposed.at, Kind::Prepare, &batch.writes);
+                        }
+                        _ => {}
+                    }
+                }
+                shard.proposed_tick = self.ticks;
+                shard.by_txn.extend(txn.map(|txn| (txn, proposed.index)));
+                let askers = asker.into_iter().collect();
+                let proposal = Proposal { term: proposed.term, at: proposed.at, txn, askers };
+                // What was proposed for this place in an earlier term is not in the log.
+                if let Some(lost) = shard.take_proposal(proposed.index) {
+                    self.lost(lost);
+                }
+                if let Some(shard) = self.shards.get_mut(&range) {
+                    shard.proposals.insert(proposed.index, proposal);
+                }
+            }
+            Err(why) => {
+                let answer = match why {
+                    Refused::NotLeader { .. } => Answer::NotLeader { hint: self.hint(range) },
+                    // The gateway keeps below the limit: it is no request of ours.
+                    Refused::TooLarge => fenced(),
+                    Refused::NoLease | Refused::Transferring { .. } | Refused::Overloaded | Refused::Dropped => {
+                        Answer::TryLater
+                    }
+                };
+                if let Some(asker) = asker {
+                    self.answer(asker, answer);
+                }
+            }
+        }
+    }
+
+    /// A proposal is not in the log, and never will be.
+    fn lost(&mut self, lost: Proposal) {
+        for asker in lost.askers {
+            self.answer(asker, Answer::TryLater);
+        }
+    }
+
+    /// The proposals of a term, from a place on, are not in the log.
+    pub fn absent(&mut self, range: RangeId, term: u64, from: u64) {
+        let Some(shard) = self.shards.get_mut(&range) else { return };
+        let of_term = |(_, proposal): &(&u64, &Proposal)| proposal.term == term;
+        let gone: Vec<u64> = shard.proposals.range(from..).filter(of_term).map(|(index, _)| *index).collect();
+        let gone: Vec<Proposal> = gone.into_iter().filter_map(|index| shard.take_proposal(index)).collect();
+        gone.into_iter().for_each(|proposal| self.lost(proposal));
+    }
+
+    /// The next entry of a range's log.
+    pub fn apply(&mut self, now: &Reading, range: RangeId, entry: LogEntry) -> Result<(), StoreError> {
+        let Some(shard) = self.shards.get_mut(&range) else {
+            return Err(damaged(format!("{range} is applied, and has no state here")));
+        };
+        if entry.index != shard.applied + 1 {
+            return Err(damaged(format!("{range} applied {}, and then {}", shard.applied, entry.index)));
+        }
+        shard.applied = entry.index;
+        self.count += 1;
+        let proposal = shard.take_proposal(entry.index);
+        let proposal = match proposal {
+            Some(proposal) if proposal.term != entry.term => {
+                self.lost(proposal);
+                None
+            }
+            proposal => proposal,
+        };
+        let (Body::Command(payload), Some(at)) = (&entry.body, entry.at) else { return Ok(()) };
+        let record = Record::decode(payload).map_err(|why| damaged(format!("{range} {}: {why}", entry.index)))?;
+        let mut command = record.command;
+        command.unshare();
+        let Some(shard) = self.shards.get_mut(&range) else { return Ok(()) };
+        let prepared_at = match &command {
+            Command::Outcome { txn, .. } => shard.range.prepared().get(txn).map(|prepared| prepared.at),
+            _ => None,
+        };
+        let verdict = shard.range.apply(at, &command, &self.store)?;
+        if let Some(proposal) = &proposal {
+            debug_assert_eq!(proposal.at, at, "the leader's stamp is the entry's");
+        }
+        let askers = proposal.map(|proposal| proposal.askers).unwrap_or_default();
+        self.tell(now, range, at, &command, verdict, prepared_at, askers);
+        Ok(())
+    }
+
+    /// Ends or keeps the flight of what was applied, and answers whoever asked for it.
+    #[expect(clippy::too_many_arguments, reason = "one call, of what one entry was and became")]
+    fn tell(
+        &mut self,
+        now: &Reading,
+        range: RangeId,
+        at: Timestamp,
+        command: &Command,
+        verdict: Verdict,
+        prepared_at: Option<Timestamp>,
+        askers: Vec<Asker>,
+    ) {
+        let all = |answer: Answer| askers.iter().map(|asker| (*asker, answer.clone())).collect::<Vec<_>>();
+        match (command, verdict) {
+            (Command::Commit(_), Verdict::Committed) => {
+                let answers = all(Answer::Committed(at));
+                self.acknowledge(now, at, Gated { flights: vec![(range, at)], answers, ..Gated::default() });
+            }
+            (Command::Prepare { .. }, Verdict::Prepared) => {
+                askers.iter().for_each(|asker| self.answer(*asker, Answer::Prepared(at)));
+            }
+            (Command::Commit(_) | Command::Prepare { .. }, verdict) => {
+                if let Some(shard) = self.shards.get_mut(&range) {
+                    shard.leave(at);
+                }
+                match verdict {
+                    Verdict::Already(known) => {
+                        askers.iter().for_each(|asker| self.answer_standing(now, *asker, known));
+                    }
+                    Verdict::Refused(refusal) => {
+                        self.counters.txn_certification_failures.one();
+                        all(Answer::Refused(refusal)).into_iter().for_each(|(asker, answer)| self.answer(asker, answer));
+                    }
+                    _ => askers.iter().for_each(|asker| self.answer(*asker, Answer::Forgotten)),
+                }
+            }
+            (Command::Fence { txn, .. }, _) => {
+                let standing = self.shards.get(&range).map(|shard| shard.range.standing(*txn));
+                let standing = standing.unwrap_or(Standing::Unknown);
+                askers.iter().for_each(|asker| self.answer_standing(now, *asker, standing));
+            }
+            (Command::Outcome { .. }, verdict) => {
+                match (verdict, prepared_at) {
+                    (Verdict::Applied(commit), Some(flight)) => {
+                        let flights = vec![(range, flight)];
+                        self.acknowledge(now, commit, Gated { flights, ..Gated::default() });
+                    }
+                    (_, Some(flight)) => {
+                        if let Some(shard) = self.shards.get_mut(&range) {
+                            shard.leave(flight);
+                        }
+                    }
+                    (_, None) => {}
+                }
+                askers.iter().for_each(|asker| self.answer(*asker, Answer::Done));
+            }
+            _ => askers.iter().for_each(|asker| self.answer(*asker, Answer::Done)),
+        }
+    }
+
+    /// What leaders look after as time passes: prepares that nobody decides, outcomes that nobody forgets.
+    pub fn tick_shards(&mut self, now: &Reading) -> Result<(), StoreError> {
+        let Some(interval) = now.trusted() else { return Ok(()) };
+        let earliest = interval.earliest();
+        let led: Vec<RangeId> =
+            self.shards.iter().filter(|(_, shard)| shard.led.is_some()).map(|(range, _)| *range).collect();
+        for range in led {
+            self.recover_undecided(now, range, earliest);
+            let Some(shard) = self.shards.get(&range) else { continue };
+            let quiet = self.ticks.saturating_sub(shard.proposed_tick) > SWEEP_QUIET_TICKS;
+            if quiet && shard.range.is_sweepable(earliest) {
+                // A record, so that all replicas forget alike.
+                self.propose(now, None, range, Command::Forget { txns: Vec::new() }, Timestamp::MIN);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A range at which nothing was proposed for so many ticks sweeps its memory by a record made for that.
+const SWEEP_QUIET_TICKS: u64 = 20;

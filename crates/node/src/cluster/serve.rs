@@ -1,0 +1,357 @@
+//! The door of the ranges that are led here: reads and locks. (What changes a range goes through its log: `propose`.)
+//!
+//! Invariants:
+//! 1. A read at `s`, uncertain up to `u`, is served only under a lease that reaches to both: nobody else has written there, or will.
+//!    So a leader that was deposed and does not know it, or was asleep, may still serve what nobody can change, and nothing else. In
+//!    particular a range that moved has no version in `(s, u]` that this leader does not know (design 4a.6).
+//! 2. What was read at `s` stays: from then on the range stamps above `s`. Only this range does: the node's clock is not
+//!    ratcheted, or one strict reader would make all who write on this node wait (design 4a.5).
+//! 3. A read waits for what is in flight at or below `s`, and for prepares up to `u` (see `flights`).
+//! 4. A request that must wait is parked, once for each number; whoever asks again hears [`Answer::Waiting`].
+
+use super::core::{Core, group_of};
+use super::shard::{Asker, PARKED_MAX, Parked, Shard};
+use crate::versions::bounded;
+use clock::{Reading, Timestamp};
+use protocol::door::{Answer, Look, Request, Seen};
+use protocol::txn::{Cause, LockReply, RangeId, Refusal, Span, TxnId, VersionStore, Wakeup};
+use store::{Engine, StoreError};
+
+/// A parked request that was not asked again for so many ticks is dropped: its gateway is gone.
+const PARKED_TICKS_MAX: u64 = 50;
+/// A peer's transaction of which nothing was heard for so many ticks loses its locks.
+const LOCK_TICKS_MAX: u64 = 50;
+/// Rows of one answer, at most.
+const ROWS_MAX: usize = 4096;
+
+/// What came of looking at a request.
+enum Looked {
+    Answer(Answer),
+    /// It waits for something in flight.
+    Wait,
+    /// It is a command: it goes through the log.
+    Command(Request),
+}
+
+fn moved(key: &bytes::Bytes) -> Answer {
+    Answer::Refused(Refusal { key: key.clone(), cause: Cause::Moved })
+}
+
+fn collected_or(error: StoreError) -> Result<Looked, StoreError> {
+    match error {
+        StoreError::Collected { oldest, key, .. } => Ok(Looked::Answer(Answer::Collected { oldest, key })),
+        other => Err(other),
+    }
+}
+
+impl<E: Engine> Core<E> {
+    /// A request for a range. Answers now, later, or never (then it is asked again).
+    pub fn serve(&mut self, now: &Reading, asker: Asker, range: RangeId, request: Request) -> Result<(), StoreError> {
+        let asked_again = self.shards.get_mut(&range).and_then(|shard| shard.parked.get_mut(&asker));
+        if let Some(parked) = asked_again {
+            parked.asked_tick = self.ticks;
+            self.answer(asker, Answer::Waiting);
+            return Ok(());
+        }
+        self.serve_new(now, asker, range, request)
+    }
+
+    fn serve_new(&mut self, now: &Reading, asker: Asker, range: RangeId, request: Request) -> Result<(), StoreError> {
+        let lease = self.replicas.lease(group_of(range));
+        let Some((_, end)) = lease.filter(|_| self.shards.get(&range).is_some_and(|shard| shard.led.is_some())) else {
+            let hint = self.hint(range);
+            let answer = if self.leads(range) { Answer::TryLater } else { Answer::NotLeader { hint } };
+            self.answer(asker, answer);
+            return Ok(());
+        };
+        match self.look(range, end, &request)? {
+            Looked::Answer(answer) => self.answer(asker, answer),
+            Looked::Command(request) => self.command(now, asker, range, request)?,
+            Looked::Wait => {
+                let asked_tick = self.ticks;
+                match self.shards.get_mut(&range) {
+                    Some(shard) if shard.parked.len() < PARKED_MAX => {
+                        self.counters.txn_read_waits.one();
+                        shard.parked.insert(asker, Parked { request, asked_tick });
+                    }
+                    _ => self.answer(asker, Answer::TryLater),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks again at what waits in ranges where something changed. `false`: there was nothing to look at.
+    pub fn serve_stirred(&mut self, now: &Reading) -> Result<bool, StoreError> {
+        let stirred = |(_, shard): (&RangeId, &Shard)| shard.stirred;
+        let Some(range) = self.shards.iter().find(|found| stirred(*found)).map(|(range, _)| *range) else {
+            return Ok(false);
+        };
+        let Some(shard) = self.shards.get_mut(&range) else { return Ok(false) };
+        shard.stirred = false;
+        for (asker, parked) in std::mem::take(&mut shard.parked) {
+            let asked_tick = parked.asked_tick;
+            self.serve_new(now, asker, range, parked.request)?;
+            if let Some(again) = self.shards.get_mut(&range).and_then(|shard| shard.parked.get_mut(&asker)) {
+                again.asked_tick = asked_tick;
+            }
+        }
+        Ok(true)
+    }
+
+    fn look(&mut self, range: RangeId, end: Timestamp, request: &Request) -> Result<Looked, StoreError> {
+        match request {
+            Request::Get { key, look } => self.get(range, end, key, look),
+            Request::Scan { span, look, reverse, rows } => self.scan(range, end, span, look, *reverse, *rows),
+            Request::Present { key } => {
+                let shard = self.shard(range)?;
+                if !shard.range.span().contains(key) {
+                    return Ok(Looked::Answer(moved(key)));
+                }
+                if self.in_flight(shard, key, Timestamp::MAX, Timestamp::MIN) {
+                    return Ok(Looked::Wait);
+                }
+                Ok(Looked::Answer(Answer::Present(self.store.is_present(key)?)))
+            }
+            Request::Changed { seen, target } => self.changed(range, end, seen, *target),
+            Request::Lock { txn, key, mode, wait, newer_than } => {
+                if !self.shard(range)?.range.span().contains(key) {
+                    return Ok(Looked::Answer(moved(key)));
+                }
+                let mut wakeups = Vec::new();
+                let reply = self.locks.request(*txn, key, *mode, *wait, &mut wakeups);
+                self.woken(&wakeups);
+                if txn.node != self.me().0 && matches!(reply, LockReply::Granted { .. } | LockReply::Queued) {
+                    self.lock_owners.insert(*txn, self.ticks);
+                }
+                self.locked(range, reply, key, *newer_than)
+            }
+            command => Ok(Looked::Command(command.clone())),
+        }
+    }
+
+    fn in_flight(&self, shard: &Shard, key: &[u8], snapshot: Timestamp, limit: Timestamp) -> bool {
+        !self.sabotage.ignore_inflight() && shard.flights.on_key(key, snapshot, limit)
+    }
+
+    /// Invariant 1: the lease reaches as far as the read looks; `None`: it does not.
+    fn covered(&self, end: Timestamp, look: &Look) -> Option<Timestamp> {
+        let limit = look.limit.max(look.snapshot);
+        if self.sabotage.clip_limit() {
+            return (look.snapshot <= end).then(|| limit.min(self.clock.last()).max(look.snapshot));
+        }
+        (limit <= end).then_some(limit)
+    }
+
+    /// Invariant 2.
+    fn keep_below(&mut self, range: RangeId, at: Timestamp) {
+        if self.sabotage.reads_ratchet_the_node() {
+            self.clock.ratchet(at);
+        }
+        if let Some(shard) = self.shards.get_mut(&range) {
+            shard.floor = shard.floor.max(at);
+        }
+    }
+
+    fn get(&mut self, range: RangeId, end: Timestamp, key: &bytes::Bytes, look: &Look) -> Result<Looked, StoreError> {
+        let Some(limit) = self.covered(end, look) else {
+            return Ok(Looked::Answer(Answer::TryLater));
+        };
+        let shard = self.shard(range)?;
+        if !shard.range.span().contains(key) {
+            return Ok(Looked::Answer(moved(key)));
+        }
+        if !look.peek && self.in_flight(shard, key, look.snapshot, limit) {
+            return Ok(Looked::Wait);
+        }
+        self.keep_below(range, look.snapshot);
+        match self.store.0.read(key, look.snapshot, limit) {
+            Err(error) => collected_or(error),
+            Ok(read) => {
+                let version = read.version.map(|version| (version.ts, version.value));
+                Ok(Looked::Answer(Answer::Value { version, newer: read.newer }))
+            }
+        }
+    }
+
+    fn scan(
+        &mut self,
+        range: RangeId,
+        end: Timestamp,
+        span: &Span,
+        look: &Look,
+        reverse: bool,
+        rows: usize,
+    ) -> Result<Looked, StoreError> {
+        let Some(limit) = self.covered(end, look) else {
+            return Ok(Looked::Answer(Answer::TryLater));
+        };
+        let shard = self.shard(range)?;
+        if !shard.range.span().covers(span) {
+            return Ok(Looked::Answer(moved(&span.start)));
+        }
+        let whole = bounded(span);
+        if whole.start >= whole.end {
+            return Ok(Looked::Answer(Answer::Rows { rows: Vec::new(), rest: None, newer: None }));
+        }
+        let waits = !look.peek && !self.sabotage.ignore_inflight();
+        let clear = match shard.flights.in_span(span, look.snapshot, limit, reverse).filter(|_| waits) {
+            None => whole.clone(),
+            Some(key) if reverse => crate::transaction::after(key)..whole.end.clone(),
+            Some(key) => whole.start.clone()..key.clone(),
+        };
+        if clear.start >= clear.end {
+            return Ok(Looked::Wait);
+        }
+        self.keep_below(range, look.snapshot);
+        let scan = match self.store.0.scan(&clear, look.snapshot, reverse, rows.clamp(1, ROWS_MAX)) {
+            Err(error) => return collected_or(error),
+            Ok(scan) => scan,
+        };
+        let covered = match &scan.rest {
+            None => clear.clone(),
+            Some(rest) if reverse => rest.end.clone()..clear.end.clone(),
+            Some(rest) => clear.start.clone()..rest.start.clone(),
+        };
+        let newer = match limit > look.snapshot {
+            true => self.store.0.version_between_in(&covered, look.snapshot, limit)?,
+            false => None,
+        };
+        if newer.is_some() && !look.peek {
+            return Ok(Looked::Answer(Answer::Rows { rows: Vec::new(), rest: None, newer }));
+        }
+        let rest = match reverse {
+            true => whole.start.clone()..covered.start.clone(),
+            false => covered.end.clone()..whole.end.clone(),
+        };
+        let rest = (rest.start < rest.end).then_some(Span { start: rest.start, end: rest.end });
+        let rows = scan.rows.into_iter().map(|(key, _, value)| (key, value)).collect();
+        Ok(Looked::Answer(Answer::Rows { rows, rest, newer: None }))
+    }
+
+    fn changed(
+        &mut self,
+        range: RangeId,
+        end: Timestamp,
+        seen: &[Seen],
+        target: Timestamp,
+    ) -> Result<Looked, StoreError> {
+        if target > end {
+            return Ok(Looked::Answer(Answer::TryLater));
+        }
+        let shard = self.shard(range)?;
+        for one in seen {
+            let span = Span { start: one.start.clone(), end: one.end.clone().unwrap_or_default() };
+            let (inside, waits) = match &one.end {
+                None => {
+                    let inside = shard.range.span().contains(&one.start);
+                    (inside, self.in_flight(shard, &one.start, target, Timestamp::MIN))
+                }
+                Some(_) => {
+                    let flying = shard.flights.in_span(&span, target, Timestamp::MIN, false).is_some();
+                    (shard.range.span().covers(&span), flying && !self.sabotage.ignore_inflight())
+                }
+            };
+            if !inside {
+                return Ok(Looked::Answer(moved(&one.start)));
+            }
+            if waits {
+                return Ok(Looked::Wait);
+            }
+        }
+        self.keep_below(range, target);
+        let versions = &self.store.0;
+        for one in seen {
+            let collected = match &one.end {
+                None => versions.collected_of(&one.start),
+                Some(end) => versions.collected_in(&(one.start.clone()..end.clone())),
+            };
+            // What was deleted after it was seen may be forgotten by now: nobody can say that it is unchanged.
+            let changed = match &one.end {
+                _ if one.since < collected => Some(collected),
+                None => versions.version_between(&one.start, one.since, target)?,
+                Some(end) => {
+                    let span = bounded(&Span { start: one.start.clone(), end: end.clone() });
+                    versions.version_between_in(&span, one.since, target)?
+                }
+            };
+            if let Some(at) = changed {
+                return Ok(Looked::Answer(Answer::Changed(Some((one.start.clone(), at)))));
+            }
+        }
+        Ok(Looked::Answer(Answer::Changed(None)))
+    }
+
+    /// The lock table has spoken. Whoever holds the lock sees the newest version: what is in flight is waited for.
+    fn locked(
+        &mut self,
+        range: RangeId,
+        reply: LockReply,
+        key: &bytes::Bytes,
+        newer_than: Option<Timestamp>,
+    ) -> Result<Looked, StoreError> {
+        let waited = match reply {
+            LockReply::Granted { waited } => waited,
+            LockReply::Queued => return Ok(Looked::Wait),
+            LockReply::Busy => return Ok(Looked::Answer(Answer::Busy)),
+            LockReply::Deadlock(circle) => {
+                self.counters.txn_deadlocks.one();
+                let circle = circle.into_iter().map(|waiter| (waiter.txn, waiter.key)).collect();
+                return Ok(Looked::Answer(Answer::Deadlock(circle)));
+            }
+        };
+        let Some(snapshot) = newer_than else {
+            return Ok(Looked::Answer(Answer::Locked { waited, newer: None }));
+        };
+        if self.in_flight(self.shard(range)?, key, Timestamp::MAX, Timestamp::MIN) {
+            // Whoever does not want to wait for a lock waits for this all the same: it ends by itself.
+            return Ok(Looked::Wait);
+        }
+        let newer = self.store.0.newest_above(key, snapshot)?;
+        Ok(Looked::Answer(Answer::Locked { waited, newer }))
+    }
+
+    fn woken(&mut self, wakeups: &[Wakeup]) {
+        if !wakeups.is_empty() {
+            self.shards.values_mut().filter(|shard| !shard.parked.is_empty()).for_each(|shard| shard.stirred = true);
+        }
+    }
+
+    /// A transaction's locks here pass on.
+    pub fn release_locks(&mut self, txn: TxnId) {
+        let mut wakeups = Vec::new();
+        self.locks.release(txn, &mut wakeups);
+        self.lock_owners.remove(&txn);
+        for shard in self.shards.values_mut() {
+            shard.parked.retain(|_, parked| !matches!(&parked.request, Request::Lock { txn: of, .. } if *of == txn));
+        }
+        self.woken(&wakeups);
+    }
+
+    /// A transaction waits for no lock any more.
+    pub fn cancel_lock_wait(&mut self, txn: TxnId) {
+        let mut wakeups = Vec::new();
+        self.locks.cancel(txn, &mut wakeups);
+        self.woken(&wakeups);
+    }
+
+    /// Locks and parked requests of gateways that are gone.
+    pub fn tick_locks(&mut self) {
+        let ticks = self.ticks;
+        let gone: Vec<TxnId> = self
+            .lock_owners
+            .iter()
+            .filter(|(_, heard)| ticks.saturating_sub(**heard) > LOCK_TICKS_MAX)
+            .map(|(txn, _)| *txn)
+            .collect();
+        for txn in gone {
+            self.counters.locks_expired.one();
+            self.release_locks(txn);
+        }
+        for shard in self.shards.values_mut().filter(|shard| !shard.parked.is_empty()) {
+            shard.parked.retain(|asker, parked| {
+                matches!(asker, Asker::Own(_)) || ticks.saturating_sub(parked.asked_tick) <= PARKED_TICKS_MAX
+            });
+        }
+    }
+}

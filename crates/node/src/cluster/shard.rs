@@ -1,0 +1,98 @@
+//! One replica of a range here: its state machine, and what its leader knows beside it.
+
+use super::flights::{Flights, Kind};
+use super::seam::NodeId;
+use clock::Timestamp;
+use protocol::door::Request;
+use protocol::txn::{Prepared, Range, TxnId};
+use std::collections::BTreeMap;
+
+/// Requests of one range that wait for others, at most: beyond it the asker tries again.
+pub(crate) const PARKED_MAX: usize = 65_536;
+
+/// Who waits for an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Asker {
+    /// A call of this node's own gateway.
+    Own(u64),
+    /// A peer, and its number for the request.
+    Peer(NodeId, u64),
+}
+
+/// A command that was proposed here and is not applied yet.
+#[derive(Debug)]
+pub(crate) struct Proposal {
+    pub term: u64,
+    pub at: Timestamp,
+    pub txn: Option<TxnId>,
+    pub askers: Vec<Asker>,
+}
+
+/// A request that waits for something in flight, or for a lock.
+#[derive(Debug)]
+pub(crate) struct Parked {
+    pub request: Request,
+    /// When it was last asked, in ticks: who does not ask again has gone.
+    pub asked_tick: u64,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Shard {
+    pub range: Range,
+    /// The place in the log that is applied.
+    pub applied: u64,
+    /// The term in which it leads and may serve.
+    pub led: Option<u64>,
+    pub flights: Flights,
+    /// Nothing is written at or below this any more: what was read here (design 4a.5).
+    pub floor: Timestamp,
+    pub proposals: BTreeMap<u64, Proposal>,
+    pub by_txn: BTreeMap<TxnId, u64>,
+    pub parked: BTreeMap<Asker, Parked>,
+    /// Something changed for which parked requests may have waited.
+    pub stirred: bool,
+    /// The tick at which it proposed something last.
+    pub proposed_tick: u64,
+}
+
+impl Shard {
+    pub fn new(range: Range, applied: u64) -> Self {
+        Shard {
+            range,
+            applied,
+            led: None,
+            flights: Flights::default(),
+            floor: Timestamp::MIN,
+            proposals: BTreeMap::new(),
+            by_txn: BTreeMap::new(),
+            parked: BTreeMap::new(),
+            stirred: false,
+            proposed_tick: 0,
+        }
+    }
+
+    /// It leads from now on: what is prepared is in flight again, at its timestamps.
+    pub fn begin_to_lead(&mut self, term: u64) {
+        self.led = Some(term);
+        self.flights.clear();
+        for Prepared { at, batch, .. } in self.range.prepared().values() {
+            self.flights.enter(*at, Kind::Prepare, &batch.writes);
+        }
+    }
+
+    pub fn leave(&mut self, flight: Timestamp) {
+        self.stirred |= self.flights.leave(flight);
+    }
+
+    /// Takes out a proposal.
+    pub fn take_proposal(&mut self, index: u64) -> Option<Proposal> {
+        let proposal = self.proposals.remove(&index)?;
+        if let Some(txn) = proposal.txn
+            && self.by_txn.get(&txn) == Some(&index)
+        {
+            self.by_txn.remove(&txn);
+        }
+        Some(proposal)
+    }
+}

@@ -1,0 +1,213 @@
+//! One transaction over a cluster, as its client's side sees it: a snapshot, buffered writes, remembered reads.
+//!
+//! It has the operations of [`crate::Transaction`], and the same invariants. What differs is how it knows: everything is asked at the doors of ranges,
+//! and what was read stays so because their leaders keep it (`serve`), not because this node's clock was ratcheted.
+//!
+//! The uncertainty limit is this node's `latest` when the snapshot was taken, at every range: nothing that was acknowledged before lies above it.
+//! A leader's clock at the first contact would be a lower limit, but not a safe one: of a transaction of many ranges the commit
+//! timestamp may be above it, and a range may have moved (design 4a.6).
+//!
+//! # Caveats
+//! Locks are kept until the end: going back to a savepoint gives none back.
+
+mod begin;
+mod commit;
+mod lock;
+mod read;
+mod refresh;
+
+use super::member::Member;
+use crate::options::{BeginOptions, Consistency, Isolation};
+use crate::reply::Reply;
+use crate::transaction::Op;
+use crate::transaction::Stats;
+use crate::transaction::buffer::Buffer;
+use crate::transaction::reads::Reads;
+use crate::{Chunk, TxnError};
+use bytes::Bytes;
+use clock::{Reading, Timestamp};
+use protocol::door::{Answer, Request};
+use protocol::txn::{RangeId, TxnId};
+use refresh::Refreshing;
+use std::sync::Arc;
+use std::task::{Poll, Waker};
+use store::Engine;
+
+/// See the module.
+pub struct Transaction<E: Engine> {
+    member: Arc<Member<E>>,
+    isolation: Isolation,
+    /// As asked for, and as settled for now.
+    wanted: Consistency,
+    mode: Consistency,
+    read_only: bool,
+    past: bool,
+    began_ns: u64,
+    token: Timestamp,
+    floor: Timestamp,
+    snapshot: Timestamp,
+    /// Up to here a version may have been acknowledged before the snapshot was taken; `MIN`: no version is uncertain.
+    limit: Timestamp,
+    id: Option<TxnId>,
+    locked: bool,
+    frees: bool,
+    buffer: Buffer,
+    reads: Reads,
+    /// The call that an operation waits for.
+    call: Option<u64>,
+    refreshing: Option<Refreshing>,
+    reply: Option<Arc<Reply>>,
+    ended: bool,
+    stats: Stats,
+}
+
+impl<E: Engine> Transaction<E> {
+    /// The snapshot read from.
+    pub fn snapshot(&self) -> Timestamp {
+        self.snapshot
+    }
+    /// What time cost so far.
+    pub fn stats(&self) -> &Stats {
+        &self.stats
+    }
+    /// Its number, once it has locked or proposed something.
+    pub fn id(&self) -> Option<TxnId> {
+        self.id
+    }
+    /// Whether anything was written.
+    pub fn has_writes(&self) -> bool {
+        !self.buffer.is_empty()
+    }
+
+    /// Buffers a write.
+    ///
+    /// # Errors
+    /// The transaction is read-only, or a limit is passed.
+    pub fn put(&mut self, key: Bytes, value: Bytes) -> Result<(), TxnError> {
+        self.writable()?;
+        self.buffer.set(key, Some(value), self.snapshot)
+    }
+    /// Buffers a delete.
+    ///
+    /// # Errors
+    /// As [`Transaction::put`].
+    pub fn delete(&mut self, key: Bytes) -> Result<(), TxnError> {
+        self.writable()?;
+        self.buffer.set(key, None, self.snapshot)
+    }
+    /// Marks the writes so far.
+    pub fn savepoint(&mut self) -> u32 {
+        self.buffer.savepoint()
+    }
+    /// Undoes the writes since the mark; the mark stays, and so do locks.
+    pub fn rollback_to(&mut self, savepoint: u32) {
+        let gone = self.buffer.rollback_to(savepoint);
+        self.reads.not_written(gone.into_iter());
+    }
+
+    /// What this transaction does frees space in the end, whatever it writes to say so.
+    pub fn frees_space(&mut self) {
+        self.frees = true;
+    }
+    /// Whether it may use the room that a full disk holds back: it said so, or deletes more than it writes.
+    pub fn is_freeing(&self) -> bool {
+        self.frees || self.buffer.deletes_most()
+    }
+    /// Bytes that its records take, about.
+    pub fn record_bytes(&self) -> usize {
+        self.buffer.bytes()
+    }
+    /// Bytes of memory that its writes and reads take until it has ended, about.
+    pub fn held_bytes(&self) -> usize {
+        self.buffer.held_bytes() + self.reads.held_bytes()
+    }
+
+    fn writable(&self) -> Result<(), TxnError> {
+        if self.read_only { Err(TxnError::ReadOnly) } else { Ok(()) }
+    }
+
+    fn id_or_new(&mut self) -> TxnId {
+        *self.id.get_or_insert_with(|| self.member.core.lock().next_txn())
+    }
+
+    /// Asks a range, or goes on waiting for its answer. Where the range is led here and nothing is in the way the answer is there at once.
+    fn ask(&mut self, now: &Reading, range: RangeId, request: impl FnOnce() -> Request, waker: &Waker) -> Op<Answer> {
+        let mut core = self.member.core.lock();
+        let call = match self.call {
+            Some(call) => call,
+            None => core.call_for(range, request(), waker),
+        };
+        self.call = Some(call);
+        if let Err(why) = core.run(now) {
+            return Poll::Ready(Err(why.into()));
+        }
+        let Some(result) = core.poll_call(call, waker) else { return Poll::Pending };
+        self.call = None;
+        Poll::Ready(result.and_then(refused))
+    }
+
+    /// Stops waiting: its caller's patience ended. Locks held stay.
+    pub fn stop_waiting(&mut self) {
+        let calls = self.call.take().into_iter();
+        let calls: Vec<u64> = calls.chain(self.refreshing.take().into_iter().flat_map(Refreshing::into_calls)).collect();
+        if calls.is_empty() {
+            return;
+        }
+        let mut core = self.member.core.lock();
+        calls.into_iter().for_each(|call| core.cancel(call));
+        if let Some(id) = self.id {
+            core.cancel_lock_wait(id);
+        }
+    }
+
+    /// Gives up: locks pass on. A commit that was sent goes its way without its owner.
+    pub fn rollback(&mut self) {
+        if !self.ended {
+            self.member.counters().txn_aborts.one();
+            self.end();
+        }
+    }
+
+    fn end(&mut self) {
+        self.ended = true;
+        self.stop_waiting();
+        if self.locked
+            && let Some(id) = self.id
+        {
+            self.locked = false;
+            self.member.core.lock().unlock_soon(id);
+        }
+    }
+}
+
+impl<E: Engine> Drop for Transaction<E> {
+    fn drop(&mut self) {
+        self.rollback();
+    }
+}
+
+/// An answer that ends an operation with an error.
+fn refused(answer: Answer) -> Result<Answer, TxnError> {
+    match answer {
+        Answer::Refused(refusal) => Err(refusal.into()),
+        Answer::Collected { oldest, key } => Err(TxnError::SnapshotUnavailable {
+            asked: oldest,
+            reason: format!("versions below {oldest} are collected"),
+            key,
+        }),
+        answer => Ok(answer),
+    }
+}
+
+/// A range answered what was not asked.
+fn unfitting(answer: &Answer) -> TxnError {
+    TxnError::Storage(format!("a range gave an answer that does not fit the question: {answer:?}"))
+}
+
+impl<E: Engine> crate::cluster::core::Core<E> {
+    /// A number for a transaction: unique in the cluster, over all lives of the node (design 4a.10).
+    pub fn next_txn(&mut self) -> TxnId {
+        self.serial += 1;
+        TxnId { serial: self.incarnation << 40 | self.serial, node: self.options.node.0 }
+    }
+}

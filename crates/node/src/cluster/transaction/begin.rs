@@ -1,0 +1,144 @@
+//! How a transaction begins, and where its snapshot lies.
+
+use super::{BeginOptions, Buffer, Consistency, Isolation, Member, Op, Reads, Stats, Transaction, TxnError};
+use clock::{Reading, Timestamp};
+use std::sync::Arc;
+use std::task::{Poll, Waker};
+use store::Engine;
+
+/// A transaction that did nothing for longer than this takes a new snapshot at its first statement, nanoseconds.
+const IDLE_NS: u64 = 1_000_000;
+
+impl<E: Engine> Member<E> {
+    /// A snapshot of the present for this mode (rule 2), and the limit up to which a version is uncertain.
+    fn present(&self, now: &Reading, mode: Consistency, token: Timestamp) -> (Timestamp, Timestamp) {
+        let earliest = now.interval.earliest();
+        let hybrid = self.clock_last().max(earliest).max(token);
+        match mode {
+            Consistency::None => (earliest, Timestamp::MIN),
+            Consistency::Token => (hybrid, Timestamp::MIN),
+            // The `latest` of a bound that is void may be far in the future.
+            Consistency::Strict => (now.trusted().map_or(hybrid, |interval| interval.latest()).max(token), Timestamp::MIN),
+            Consistency::Hybrid | Consistency::Auto => (hybrid, now.interval.latest()),
+        }
+    }
+
+    fn settle(&self, now: &Reading, wanted: Consistency) -> Result<Consistency, TxnError> {
+        let core = self.core.lock();
+        core.watch.settle(&core.options.node_options, &core.sabotage, now, core.clock.last(), wanted)
+    }
+
+    /// A timestamp that came from outside may not lie further ahead than true time can.
+    fn admit(&self, now: &Reading, asked: Timestamp) -> Result<(), TxnError> {
+        let core = self.core.lock();
+        let latest = now.trusted().map_or(core.clock.last(), |interval| interval.latest()).max(core.clock.last());
+        let limit = Timestamp::new(
+            latest.physical_us().saturating_add(core.options.node_options.tolerance_us),
+            Timestamp::LOGICAL_MAX,
+        );
+        if asked <= limit {
+            return Ok(());
+        }
+        core.counters.clock_future_timestamps.one();
+        let reason = format!("it lies in the future: true time is at most {limit}");
+        Err(TxnError::SnapshotUnavailable { asked, reason, key: None })
+    }
+}
+
+impl<E: Engine> Transaction<E> {
+    /// Begins.
+    ///
+    /// # Errors
+    /// The clock cannot give the consistency asked for; the token or the snapshot lies in the future.
+    pub fn begin(member: &Arc<Member<E>>, now: &Reading, options: &BeginOptions) -> Result<Self, TxnError> {
+        let mode = if options.as_of.is_some() { Consistency::None } else { member.settle(now, options.consistency)? };
+        let token = if mode == Consistency::None { Timestamp::MIN } else { options.token };
+        member.admit(now, token)?;
+        let (snapshot, limit) = match options.as_of {
+            Some(at) => (at, Timestamp::MIN),
+            None => member.present(now, mode, token),
+        };
+        if options.as_of.is_some_and(|at| now.interval.is_future(at)) {
+            let reason = format!("it lies in the future: true time is at most {}", now.interval.latest());
+            return Err(TxnError::SnapshotUnavailable { asked: snapshot, reason, key: None });
+        }
+        member.counters().txn_begins.one();
+        let floor = if mode == Consistency::Strict { now.interval.latest().max(token) } else { token };
+        Ok(Transaction {
+            member: member.clone(),
+            isolation: options.isolation,
+            wanted: options.consistency,
+            mode,
+            read_only: options.read_only || options.as_of.is_some(),
+            past: options.as_of.is_some(),
+            began_ns: now.now_ns,
+            token,
+            floor,
+            snapshot,
+            limit,
+            id: None,
+            locked: false,
+            frees: false,
+            buffer: Buffer::default(),
+            reads: Reads::default(),
+            call: None,
+            refreshing: None,
+            reply: None,
+            ended: false,
+            stats: Stats { consistency: mode, bound_ns: now.interval.error_ns(), ..Stats::default() },
+        })
+    }
+
+    /// A statement begins. READ COMMITTED takes a new snapshot; so does any transaction that began a while ago and has neither
+    /// read nor written yet.
+    ///
+    /// # Errors
+    /// The clock cannot give the consistency asked for any more.
+    pub fn begin_statement(&mut self, now: &Reading) -> Result<(), TxnError> {
+        let idle = now.now_ns.saturating_sub(self.began_ns) > IDLE_NS;
+        let untouched = idle && self.reads.is_empty() && self.buffer.is_empty() && !self.locked && !self.read_only;
+        if self.past || !(untouched || self.isolation == Isolation::ReadCommitted) {
+            return Ok(());
+        }
+        self.mode = self.member.settle(now, self.wanted)?;
+        if self.mode == Consistency::Strict {
+            self.floor = self.floor.max(now.interval.latest());
+        }
+        self.stats.consistency = self.mode;
+        let (snapshot, limit) = self.member.present(now, self.mode, self.token);
+        self.reads.forget_uncertified();
+        self.snapshot = self.snapshot.max(snapshot);
+        self.limit = limit;
+        Ok(())
+    }
+
+    /// Moves the snapshot to the present, at least to `least`, if nothing read so far changed in between.
+    pub(super) fn refresh(&mut self, now: &Reading, least: Timestamp, why: &'static str, waker: &Waker) -> Op<()> {
+        if self.refreshing.is_none() {
+            let target = self.member.present(now, self.mode, self.token).0.max(least).max(self.snapshot);
+            if let Err(refused) = self.member.admit(now, target) {
+                return Poll::Ready(Err(refused));
+            }
+            self.begin_refresh(target);
+        }
+        let (target, changed) = match self.go_on_refreshing(now, waker) {
+            Poll::Pending => return Poll::Pending,
+            Poll::Ready(Err(e)) => {
+                self.stop_waiting();
+                return Poll::Ready(Err(e));
+            }
+            Poll::Ready(Ok(found)) => found,
+        };
+        self.stop_waiting();
+        if let Some((key, at)) = changed {
+            self.member.counters().txn_refresh_failures.one();
+            let reason = format!("{why}, and what was read has changed at {at}");
+            return Poll::Ready(Err(TxnError::Restart { reason, key: Some(key) }));
+        }
+        self.reads.unchanged_up_to(target);
+        self.stats.refreshes += 1;
+        self.member.counters().txn_refreshes.one();
+        self.snapshot = self.snapshot.max(target);
+        Poll::Ready(Ok(()))
+    }
+}

@@ -1,0 +1,88 @@
+//! The end of a transaction.
+
+use super::super::commit::COMMIT_US;
+use super::{Isolation, Op, Reply, Transaction, TxnError};
+use crate::transaction::commit::batch;
+use clock::{Reading, Timestamp};
+use protocol::log::raft::PAYLOAD_BYTES_MAX;
+use protocol::txn::{Batch, Read};
+use std::sync::Arc;
+use std::task::{Poll, Waker};
+use store::Engine;
+
+/// What a write or a read takes in a record beside its keys and value, at most.
+const ENTRY_BYTES: usize = 32;
+/// What a record takes beside those, and names of participants, at most.
+const RECORD_BYTES: usize = 64 << 10;
+
+/// Bytes of a batch as a record, at most.
+fn record_bytes(batch: &Batch) -> usize {
+    let writes = batch.writes.iter().map(|w| w.key.len() + w.value.as_ref().map_or(0, bytes::Bytes::len) + ENTRY_BYTES);
+    let reads = batch.reads.iter().map(|read| match read {
+        Read::Key { key, .. } | Read::Present { key, .. } => key.len() + ENTRY_BYTES,
+        Read::Span { span, .. } => span.start.len() + span.end.len() + ENTRY_BYTES,
+    });
+    writes.chain(reads).sum::<usize>() + RECORD_BYTES
+}
+
+impl<E: Engine> Transaction<E> {
+    /// Commits: the commit timestamp, once it is durable in majorities and certainly past.
+    ///
+    /// An error says that nothing happened, and will not, but for [`TxnError::CommitUnknown`] and [`TxnError::Unacknowledged`].
+    pub fn commit(&mut self, now: &Reading, waker: &Waker) -> Op<Timestamp> {
+        if self.reply.is_none() {
+            if self.buffer.is_empty() {
+                self.member.counters().txn_commits_readonly.one();
+                self.end();
+                return Poll::Ready(Ok(self.snapshot));
+            }
+            if let Err(why) = self.send_commit(now, waker) {
+                self.rollback();
+                return Poll::Ready(Err(why));
+            }
+        }
+        let Some(reply) = self.reply.clone() else { return Poll::Pending };
+        let Some(result) = reply.poll(waker) else { return Poll::Pending };
+        self.stats.commit_wait_ns = reply.waited_ns();
+        self.conclude(result.is_ok());
+        Poll::Ready(result.map_err(TxnError::from))
+    }
+
+    fn send_commit(&mut self, now: &Reading, waker: &Waker) -> Result<(), TxnError> {
+        let Some(interval) = now.trusted() else {
+            return Err(TxnError::ClockUnavailable(
+                "the clock cannot be trusted, and with other nodes a write waits until its bound is known: nothing was written, run the transaction again later".to_owned(),
+            ));
+        };
+        let txn = self.id_or_new();
+        let all = self.isolation == Isolation::Serializable;
+        let sabotage = self.member.sabotage();
+        let mut batch = batch(&mut self.reads, &mut self.buffer, all, txn, sabotage);
+        let bytes = record_bytes(&batch);
+        if bytes > PAYLOAD_BYTES_MAX {
+            return Err(TxnError::TooLarge { what: "the transaction", bytes, limit: PAYLOAD_BYTES_MAX });
+        }
+        if !sabotage.without_until() {
+            batch.until = Some(Timestamp::new(interval.latest().physical_us() + COMMIT_US, 0));
+        }
+        let reply = Arc::new(Reply::new(waker));
+        self.reply = Some(reply.clone());
+        let mut core = self.member.core.lock();
+        core.commit(now, self.floor.max(self.snapshot), batch, &reply);
+        core.run(now).map_err(TxnError::from)
+    }
+
+    /// Ends the wait for a commit that is certain and held back for rule 1; the error says what became of it. `None`: it is not certain yet.
+    pub fn give_up_commit(&mut self, _now: &Reading) -> Option<TxnError> {
+        let at = self.reply.as_ref()?.committed_at()?;
+        self.conclude(true);
+        Some(TxnError::Unacknowledged { at, clock: "it is not certainly past yet".to_owned() })
+    }
+
+    /// Counts what became of it, and ends it.
+    fn conclude(&mut self, committed: bool) {
+        let counters = self.member.counters();
+        if committed { counters.txn_commits.one() } else { counters.txn_aborts.one() }
+        self.end();
+    }
+}

@@ -1,0 +1,216 @@
+//! Point and span reads.
+
+use super::{Answer, Chunk, Isolation, Op, Request, Transaction, TxnError, unfitting};
+use bytes::Bytes;
+use clock::{Reading, Timestamp};
+use protocol::door::Look;
+use protocol::txn::Span;
+use std::task::{Poll, Waker};
+use store::Engine;
+
+/// What a read is remembered for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Keep {
+    ByLevel,
+    Certified,
+    /// Nothing: it is a look that promises nothing.
+    Nothing,
+}
+
+impl Keep {
+    fn of(certified: bool) -> Keep {
+        if certified { Keep::Certified } else { Keep::ByLevel }
+    }
+}
+
+impl<E: Engine> Transaction<E> {
+    /// The value of a key: own write first, then the snapshot's. `certified`: to be certified at every isolation level.
+    pub fn get(&mut self, now: &Reading, key: &[u8], certified: bool, waker: &Waker) -> Op<Option<Bytes>> {
+        self.read(now, key, Keep::of(certified), waker)
+    }
+
+    /// As [`Transaction::get`], for a look that promises nothing: it is not remembered, so others may change what was seen, and what
+    /// is in flight is not waited for.
+    pub fn peek(&mut self, now: &Reading, key: &[u8], waker: &Waker) -> Op<Option<Bytes>> {
+        self.read(now, key, Keep::Nothing, waker)
+    }
+
+    fn look_of(&self, keep: Keep) -> Look {
+        let peek = keep == Keep::Nothing;
+        Look { snapshot: self.snapshot, limit: if self.past { Timestamp::MIN } else { self.limit }, peek }
+    }
+
+    fn read(&mut self, now: &Reading, key: &[u8], keep: Keep, waker: &Waker) -> Op<Option<Bytes>> {
+        loop {
+            if let Some(own) = self.buffer.get(key) {
+                return Poll::Ready(Ok(own.cloned()));
+            }
+            if self.refreshing.is_some() {
+                match self.uncertain(now, self.snapshot, keep, waker) {
+                    Poll::Ready(Ok(_)) => continue,
+                    other => return other.map(|done| done.map(|_| None)),
+                }
+            }
+            let look = self.look_of(keep);
+            let range = self.member.core.lock().routes.of_key(key);
+            let request = || Request::Get { key: Bytes::copy_from_slice(key), look };
+            let (version, newer) = match self.ask(now, range, request, waker) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(Err(e)) => return Poll::Ready(Err(e)),
+                Poll::Ready(Ok(Answer::Value { version, newer })) => (version, newer),
+                Poll::Ready(Ok(other)) => return Poll::Ready(Err(unfitting(&other))),
+            };
+            if let Some(at) = newer.filter(|_| keep != Keep::Nothing) {
+                match self.uncertain(now, at, keep, waker) {
+                    Poll::Ready(Ok(_)) => continue,
+                    Poll::Ready(Err(e)) => return Poll::Ready(Err(e)),
+                    Poll::Pending => return Poll::Pending,
+                }
+            }
+            if self.remembers(keep) {
+                self.remember_key(key, keep);
+            }
+            return Poll::Ready(Ok(version.and_then(|(_, value)| value)));
+        }
+    }
+
+    fn remember_key(&mut self, key: &[u8], keep: Keep) {
+        let certified = keep == Keep::Certified || self.isolation == Isolation::Serializable;
+        self.reads.key(key, self.snapshot, certified);
+        if self.reads.has_many_keys() {
+            let buffer = &self.buffer;
+            self.reads.bound_keys(|key, since| buffer.certifies(key, since));
+        }
+    }
+
+    /// Whether a key has a value now, wherever the snapshot lies; if so it must still have one at the commit, at every isolation level.
+    pub fn present(&mut self, now: &Reading, key: &[u8], waker: &Waker) -> Op<bool> {
+        if let Some(own) = self.buffer.get(key) {
+            return Poll::Ready(Ok(own.is_some()));
+        }
+        let range = self.member.core.lock().routes.of_key(key);
+        let request = || Request::Present { key: Bytes::copy_from_slice(key) };
+        match self.ask(now, range, request, waker) {
+            Poll::Pending => Poll::Pending,
+            Poll::Ready(Err(e)) => Poll::Ready(Err(e)),
+            Poll::Ready(Ok(Answer::Present(true))) => {
+                self.reads.present(key, self.snapshot);
+                Poll::Ready(Ok(true))
+            }
+            Poll::Ready(Ok(Answer::Present(false))) => {
+                // The absence was seen: it counts as read.
+                if self.remembers(Keep::ByLevel) {
+                    self.remember_key(key, Keep::ByLevel);
+                }
+                Poll::Ready(Ok(false))
+            }
+            Poll::Ready(Ok(other)) => Poll::Ready(Err(unfitting(&other))),
+        }
+    }
+
+    /// A chunk of at most `limit` rows of a span (highest first where `reverse`), own writes merged in.
+    pub fn scan(
+        &mut self,
+        now: &Reading,
+        span: &store::Span,
+        reverse: bool,
+        limit: usize,
+        certified: bool,
+        waker: &Waker,
+    ) -> Op<Chunk> {
+        self.chunk(now, span, reverse, limit, Keep::of(certified), waker)
+    }
+
+    /// As [`Transaction::scan`], for a look that promises nothing: see [`Transaction::peek`].
+    pub fn peek_scan(
+        &mut self,
+        now: &Reading,
+        span: &store::Span,
+        reverse: bool,
+        limit: usize,
+        waker: &Waker,
+    ) -> Op<Chunk> {
+        self.chunk(now, span, reverse, limit, Keep::Nothing, waker)
+    }
+
+    fn chunk(
+        &mut self,
+        now: &Reading,
+        span: &store::Span,
+        reverse: bool,
+        limit: usize,
+        keep: Keep,
+        waker: &Waker,
+    ) -> Op<Chunk> {
+        if span.start >= span.end {
+            return Poll::Ready(Ok(Chunk::default()));
+        }
+        loop {
+            if self.refreshing.is_some() {
+                match self.uncertain(now, self.snapshot, keep, waker) {
+                    Poll::Ready(Ok(())) => continue,
+                    other => return other.map(|done| done.map(|()| Chunk::default())),
+                }
+            }
+            // One range at a time, from the end where reading begins.
+            let asked = Span { start: span.start.clone(), end: span.end.clone() };
+            let (range, part) = {
+                let core = self.member.core.lock();
+                let over = core.routes.over(&asked);
+                let range = if reverse { over.last() } else { over.first() }.copied().unwrap_or_default();
+                let part = core.routes.get(range).map_or(asked.clone(), |route| route.span.intersection(&asked));
+                (range, part)
+            };
+            let look = self.look_of(keep);
+            let request = || Request::Scan { span: part.clone(), look, reverse, rows: limit };
+            let (rows, rest, newer) = match self.ask(now, range, request, waker) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(Err(e)) => return Poll::Ready(Err(e)),
+                Poll::Ready(Ok(Answer::Rows { rows, rest, newer })) => (rows, rest, newer),
+                Poll::Ready(Ok(other)) => return Poll::Ready(Err(unfitting(&other))),
+            };
+            if let Some(at) = newer {
+                match self.uncertain(now, at, keep, waker) {
+                    Poll::Ready(Ok(())) => continue,
+                    other => return other.map(|done| done.map(|()| Chunk::default())),
+                }
+            }
+            let covered = match (&rest, reverse) {
+                (None, _) => part.start.clone()..part.end.clone(),
+                (Some(rest), true) => rest.end.clone()..part.end.clone(),
+                (Some(rest), false) => part.start.clone()..rest.start.clone(),
+            };
+            if self.remembers(keep) {
+                let certified = keep == Keep::Certified || self.isolation == Isolation::Serializable;
+                self.reads.span(&covered, self.snapshot, certified);
+            }
+            let left = match reverse {
+                true => span.start.clone()..covered.start.clone(),
+                false => covered.end.clone()..span.end.clone(),
+            };
+            let rows = self.buffer.merge(rows, &covered, reverse);
+            return Poll::Ready(Ok(Chunk { rows, rest: (left.start < left.end).then_some(left) }));
+        }
+    }
+
+    /// A version at `at`, above the snapshot, may have been acknowledged before this transaction began: the snapshot moves up.
+    fn uncertain(&mut self, now: &Reading, at: Timestamp, keep: Keep, waker: &Waker) -> Op<()> {
+        let done = self.refresh(now, at, "a version met may have been committed before the transaction began", waker);
+        if done.is_ready() {
+            self.stats.uncertainty_restarts += 1;
+            self.member.counters().txn_restarts_readwithinuncertainty.one();
+        }
+        match done {
+            Poll::Ready(Err(TxnError::Restart { .. })) if keep == Keep::Nothing => Poll::Ready(Ok(())),
+            done => done,
+        }
+    }
+
+    fn remembers(&self, keep: Keep) -> bool {
+        match keep {
+            Keep::Nothing => false,
+            Keep::Certified => true,
+            Keep::ByLevel => !self.read_only || self.limit > Timestamp::MIN,
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! Many ranges, many leaders, everything goes wrong: money stays, what was acknowledged is seen, nothing is left behind.
+
+use super::client::Txn;
+use super::world::{Env, Rng, Weather, World, founding};
+use node::{BeginOptions, Consistency, Isolation, RangeId, TxnError};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+const ACCOUNTS: u64 = 9;
+const EACH: i64 = 100;
+
+fn account(n: u64) -> String {
+    format!("{}{n}", ["a", "h", "p"][(n % 3) as usize])
+}
+
+/// What clients know.
+#[derive(Default)]
+pub struct Notes {
+    /// By counter: the greatest value of which an increment was acknowledged.
+    acked: BTreeMap<String, i64>,
+    pub commits: u64,
+    pub unknown: u64,
+    pub refused: u64,
+    pub reads: u64,
+    /// What went wrong.
+    pub wrong: Vec<String>,
+}
+
+type Shared = Rc<RefCell<Notes>>;
+
+fn options(rng: &mut Rng) -> BeginOptions {
+    let consistency = [Consistency::Strict, Consistency::Hybrid, Consistency::Auto][rng.below(3) as usize];
+    let isolation = [Isolation::Serializable, Isolation::Snapshot][rng.below(2) as usize];
+    BeginOptions { consistency, isolation, ..BeginOptions::default() }
+}
+
+/// Moves money between two accounts, mostly of two ranges.
+async fn transfer(env: &Env, rng: &mut Rng) -> Result<(), TxnError> {
+    let (from, to) = (rng.below(ACCOUNTS), rng.below(ACCOUNTS));
+    if from == to {
+        return Ok(());
+    }
+    let (from, to) = (account(from), account(to));
+    let mut txn = Txn::with(env, options(rng))?;
+    if rng.percent(30) {
+        let (first, second) = if from < to { (&from, &to) } else { (&to, &from) };
+        txn.lock(first).await?;
+        txn.lock(second).await?;
+    }
+    let (a, b) = (txn.number(&from).await?, txn.number(&to).await?);
+    let sum = rng.below(10) as i64;
+    txn.put(&from, a - sum);
+    txn.put(&to, b + sum);
+    txn.commit().await.map(drop)
+}
+
+/// One snapshot of all accounts has all the money.
+async fn audit(env: &Env, rng: &mut Rng, notes: &Shared) -> Result<(), TxnError> {
+    let mut txn = Txn::with(env, BeginOptions { read_only: rng.percent(50), ..options(rng) })?;
+    let mut rows = Vec::new();
+    match rng.below(3) {
+        0 => rows = txn.scan("a", "q", false).await?,
+        1 => rows = txn.scan("a", "q", true).await?,
+        _ => {
+            for n in 0..ACCOUNTS {
+                let name = account(n);
+                rows.extend(txn.get(&name).await?.map(|value| (name, value)));
+            }
+        }
+    }
+    rows.retain(|(name, _)| !name.ends_with("count"));
+    let total: i64 = rows.iter().map(|(_, value)| value.parse::<i64>().unwrap()).sum();
+    if total != EACH * ACCOUNTS as i64 || rows.len() != ACCOUNTS as usize {
+        notes.borrow_mut().wrong.push(format!("a snapshot has {total}: {rows:?} at {}", txn.txn.snapshot()));
+    }
+    Ok(())
+}
+
+/// Adds one to a counter; nobody loses it.
+async fn count(env: &Env, rng: &mut Rng, notes: &Shared) -> Result<(), TxnError> {
+    let name = format!("{}count", ["c", "j", "r"][rng.below(3) as usize]);
+    let mut txn = Txn::with(env, options(rng))?;
+    let n = txn.number(&name).await? + 1;
+    txn.put(&name, n);
+    txn.commit().await?;
+    let mut notes = notes.borrow_mut();
+    let acked = notes.acked.entry(name).or_default();
+    *acked = n.max(*acked);
+    Ok(())
+}
+
+/// What was acknowledged before a read began is seen by it.
+async fn look(env: &Env, rng: &mut Rng, notes: &Shared) -> Result<(), TxnError> {
+    let name = format!("{}count", ["c", "j", "r"][rng.below(3) as usize]);
+    let least = notes.borrow().acked.get(&name).copied().unwrap_or(0);
+    let mut txn = Txn::with(env, options(rng))?;
+    let seen = txn.number(&name).await?;
+    notes.borrow_mut().reads += 1;
+    if seen < least {
+        let at = txn.txn.snapshot();
+        let mode = txn.txn.stats().consistency;
+        notes.borrow_mut().wrong.push(format!("{name}: {seen} was read at {at} ({mode:?}), {least} was acknowledged before"));
+    }
+    Ok(())
+}
+
+async fn client(env: Env, seed: u64, rounds: usize, notes: Shared) {
+    let mut rng = Rng::new(seed);
+    for _ in 0..rounds {
+        let done = match rng.below(10) {
+            0..4 => transfer(&env, &mut rng).await,
+            4..6 => audit(&env, &mut rng, &notes).await,
+            6..8 => count(&env, &mut rng, &notes).await,
+            _ => look(&env, &mut rng, &notes).await,
+        };
+        let mut notes = notes.borrow_mut();
+        match done {
+            Ok(()) => notes.commits += 1,
+            Err(TxnError::CommitUnknown) => notes.unknown += 1,
+            Err(TxnError::Restart { .. } | TxnError::Deadlock { .. } | TxnError::Unavailable { .. }) => {
+                notes.refused += 1;
+            }
+            Err(other) => notes.wrong.push(other.to_string()),
+        }
+    }
+}
+
+async fn open_accounts(env: Env) {
+    loop {
+        let mut txn = Txn::begin(&env).unwrap();
+        for n in 0..ACCOUNTS {
+            txn.put(&account(n), EACH);
+        }
+        if txn.commit().await.is_ok() {
+            return;
+        }
+    }
+}
+
+/// What befalls the nodes.
+pub struct Trouble {
+    pub weather: Weather,
+    pub crashes: bool,
+    pub pauses: bool,
+    pub cuts: bool,
+    pub flushes: bool,
+}
+
+impl Trouble {
+    pub fn all() -> Self {
+        Trouble { weather: Weather::rough(), crashes: true, pauses: true, cuts: true, flushes: true }
+    }
+}
+
+/// Runs a bank through trouble, heals everything, and looks at what is left.
+pub fn run(seed: u64, nodes: u32, trouble: &Trouble, prepare: super::world::Prepare) -> (World, Notes) {
+    let all: Vec<u32> = (1..=nodes).collect();
+    let mut ranges = founding(&["", "h", "p"], &all);
+    for range in &mut ranges {
+        // Different first replicas, three of however many there are.
+        let turn = (range.range.0 as usize - 1) % all.len();
+        range.replicas.rotate_left(turn);
+        range.replicas.truncate(3);
+    }
+    let mut w = World::new(seed, nodes, ranges, prepare);
+    for range in 1..=3 {
+        w.await_leader(range);
+    }
+    w.ask(1, open_accounts);
+    w.weather = trouble.weather.clone();
+    let notes = Shared::default();
+    let mut rng = Rng::new(seed ^ 0xabc);
+    let mut jobs = 0;
+    for _ in 0..40 {
+        for node in 1..=nodes {
+            while w.runs(node) && w.jobs() < 8 && rng.percent(60) {
+                jobs += 1;
+                let notes = notes.clone();
+                w.spawn(node, move |env| Box::pin(client(env, seed * 1000 + jobs, 6, notes)));
+            }
+        }
+        let node = 1 + rng.below(u64::from(nodes)) as u32;
+        match rng.below(8) {
+            0 if trouble.crashes && w.runs(node) => w.crash(node),
+            1 | 2 if !w.runs(node) => w.start(node),
+            3 if trouble.pauses && w.runs(node) => w.pause(node),
+            4 if w.runs(node) => w.resume(node),
+            5 if trouble.cuts => {
+                let other = 1 + rng.below(u64::from(nodes)) as u32;
+                w.weather.cuts.insert((node, other));
+                if rng.percent(50) {
+                    w.weather.cuts.insert((other, node));
+                }
+            }
+            6 => w.heal(),
+            7 if trouble.flushes && w.runs(node) => w.flush(node),
+            _ => {}
+        }
+        w.run(400_000);
+        w.check_replicas();
+    }
+    // Everything heals, and then it serves again.
+    w.weather = Weather::calm();
+    for node in 1..=nodes {
+        if w.runs(node) {
+            w.resume(node);
+        } else {
+            w.start(node);
+        }
+    }
+    w.until("all clients have come to an end", |world| world.jobs() == 0);
+    for range in 1..=3 {
+        w.await_leader(range);
+    }
+    w.run(20_000_000);
+    let rng = Rng::new(seed);
+    let last = notes.clone();
+    for node in 1..=nodes {
+        let (last, mut rng) = (last.clone(), rng.clone());
+        let done = w.ask(node, async move |env| audit(&env, &mut rng, &last).await);
+        if let Err(why) = done {
+            notes.borrow_mut().wrong.push(format!("after healing n{node} says: {why}"));
+        }
+    }
+    w.run(1_000_000);
+    w.check_replicas();
+    for node in 1..=nodes {
+        let member = w.member(node).clone();
+        for range in (1..=3).map(RangeId) {
+            let Some(status) = member.status(range) else { continue };
+            if (status.prepared, status.untold, status.flights, status.parked) != (0, 0, 0, 0) {
+                notes.borrow_mut().wrong.push(format!("left behind on n{node} of {range}: {status:?}"));
+            }
+        }
+        if member.lock_counts() != (0, 0) || member.committing() != 0 {
+            let locks = member.lock_counts();
+            let what = format!("left behind on n{node}: locks {locks:?}, {} transactions", member.committing());
+            notes.borrow_mut().wrong.push(what);
+        }
+    }
+    drop(last);
+    (w, notes.take())
+}
+
+#[track_caller]
+fn passes(seeds: std::ops::Range<u64>, nodes: u32, trouble: &Trouble) {
+    let mut sums = (0, 0, 0, 0);
+    for seed in seeds {
+        let (_, notes) = run(seed, nodes, trouble, |_| {});
+        assert!(notes.wrong.is_empty(), "seed {seed}: {:#?}", notes.wrong);
+        sums = (sums.0 + notes.commits, sums.1 + notes.refused, sums.2 + notes.unknown, sums.3 + notes.reads);
+    }
+    eprintln!("done {}, refused {}, unknown {}, counters read {}", sums.0, sums.1, sums.2, sums.3);
+    assert!(sums.0 > sums.1, "more is done than refused: {sums:?}");
+}
+
+#[test]
+fn a_bank_in_fair_weather() {
+    let calm = Trouble { weather: Weather::calm(), crashes: false, pauses: false, cuts: false, flushes: false };
+    passes(0..3, 3, &calm);
+}
+
+#[test]
+fn a_bank_over_a_rough_network() {
+    let rough = Trouble { weather: Weather::rough(), crashes: false, pauses: false, cuts: false, flushes: true };
+    passes(0..5, 3, &rough);
+}
+
+#[test]
+fn a_bank_through_all_trouble() {
+    passes(0..10, 3, &Trouble::all());
+}
+
+#[test]
+fn a_bank_of_five_nodes_through_all_trouble() {
+    passes(0..5, 5, &Trouble::all());
+}

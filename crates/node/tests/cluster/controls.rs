@@ -1,0 +1,39 @@
+//! Rules broken on purpose: the bank must notice each within the stated number of seeds.
+
+use super::bank::{Trouble, run};
+use super::world::Prepare;
+
+#[track_caller]
+fn is_caught(what: &str, seeds: u64, prepare: Prepare) {
+    for seed in 0..seeds {
+        let (_, notes) = run(seed, 3, &Trouble::all(), prepare);
+        if let Some(wrong) = notes.wrong.first() {
+            eprintln!("{what}: seed {seed}: {wrong}");
+            return;
+        }
+    }
+    panic!("{what}: not noticed in {seeds} seeds");
+}
+
+#[test]
+fn readers_that_do_not_wait_for_what_is_in_flight_are_noticed() {
+    is_caught("ignore_inflight", 10, |sabotage| sabotage.set_ignore_inflight(true));
+}
+
+#[test]
+fn commits_that_are_acknowledged_before_they_are_durable_are_noticed() {
+    is_caught("ack_before_durable", 10, |sabotage| sabotage.set_ack_before_durable(true));
+}
+
+#[test]
+fn recoverers_that_abort_what_all_prepared_are_noticed() {
+    is_caught("abort_prepared", 20, |sabotage| sabotage.set_abort_prepared(true));
+}
+
+#[test]
+fn lost_updates_are_noticed() {
+    is_caught("skip_write_certification", 10, |sabotage| {
+        sabotage.set_skip_write_certification(true);
+        sabotage.set_skip_read_certification(true);
+    });
+}

@@ -1,0 +1,8 @@
+//! Nodes of a cluster in a small world: see `world`.
+
+mod bank;
+mod client;
+mod controls;
+mod one_range;
+mod rules;
+mod world;

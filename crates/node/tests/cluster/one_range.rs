@@ -1,0 +1,128 @@
+//! One range, three nodes.
+
+use super::client::{Txn, pairs, set, value};
+use super::world::{World, founding};
+use node::{RangeId, TxnError};
+
+fn world(seed: u64) -> World {
+    World::new(seed, 3, founding(&[""], &[1, 2, 3]), |_| {})
+}
+
+#[test]
+fn a_commit_is_on_all_replicas_and_read_from_any_node() {
+    let mut w = world(1);
+    let leader = w.await_leader(1);
+    for node in 1..=3 {
+        let at = w.ask(node, async move |env| set(env, pairs(&[("a", &node.to_string()), ("b", "x")])).await);
+        for reader in 1..=3 {
+            let seen = w.ask(reader, async |env| value(env, "a").await);
+            assert_eq!(seen, Some(node.to_string()), "written at n{node}, leader n{leader}, read at n{reader}, {at}");
+        }
+    }
+    w.run(1_000_000);
+    for node in 1..=3 {
+        let member = w.member(node);
+        assert_eq!(member.stored(b"a").unwrap().as_deref(), Some(&b"3"[..]));
+    }
+    let places: Vec<_> = (1..=3).map(|node| w.member(node).digest(RangeId(1)).unwrap()).collect();
+    assert!(places.iter().all(|place| *place == places[0]), "{places:?}");
+}
+
+#[test]
+fn what_was_acknowledged_survives_the_crash_of_the_leader_and_of_all() {
+    for seed in 0..20 {
+        let mut w = world(seed);
+        let leader = w.await_leader(1);
+        let other = leader % 3 + 1;
+        w.ask(other, async |env| set(env, pairs(&[("a", "1")])).await);
+        w.crash(leader);
+        assert_eq!(w.ask(other, async |env| value(env, "a").await).as_deref(), Some("1"));
+        w.ask(other, async |env| set(env, pairs(&[("a", "2")])).await);
+        w.start(leader);
+        w.run(500_000);
+        w.flush(leader);
+        for node in 1..=3 {
+            w.crash(node);
+        }
+        for node in 1..=3 {
+            w.start(node);
+        }
+        assert_eq!(w.ask(leader, async |env| value(env, "a").await).as_deref(), Some("2"), "seed {seed}");
+        w.run(3_000_000);
+        w.check_replicas();
+    }
+}
+
+#[test]
+fn a_leader_that_is_cut_off_serves_nothing_beyond_its_lease() {
+    let mut w = world(3);
+    let leader = w.await_leader(1);
+    w.ask(leader, async |env| set(env, pairs(&[("a", "1")])).await);
+    w.cut_off(leader);
+    let other = leader % 3 + 1;
+    w.ask(other, async |env| set(env, pairs(&[("a", "2")])).await);
+    // It may not know; what it says of the present is an error, never the old value.
+    let seen = w.ask(leader, async |env| {
+        let mut txn = Txn::begin(&env).unwrap();
+        txn.get("a").await
+    });
+    assert!(matches!(seen, Err(TxnError::Unavailable { .. })), "{seen:?}");
+    w.heal();
+    assert_eq!(w.ask(leader, async |env| value(env, "a").await).as_deref(), Some("2"));
+    w.run(3_000_000);
+    w.check_replicas();
+}
+
+#[test]
+fn conflicts_are_found_and_locks_queue() {
+    let mut w = world(4);
+    w.await_leader(1);
+    w.ask(1, async |env| set(env, pairs(&[("x", "1"), ("y", "1")])).await);
+    let skew = w.ask(2, async |env| {
+        let (mut a, mut b) = (Txn::begin(&env).unwrap(), Txn::begin(&env).unwrap());
+        for txn in [&mut a, &mut b] {
+            txn.get("x").await.unwrap();
+            txn.get("y").await.unwrap();
+        }
+        a.put("x", 0);
+        b.put("y", 0);
+        (a.commit().await, b.commit().await)
+    });
+    assert!(skew.0.is_ok() && matches!(skew.1, Err(TxnError::Restart { .. })), "{skew:?}");
+    // Each waits for the lock and sees the one before.
+    for node in 1..=3 {
+        w.spawn(node, move |env| {
+            Box::pin(async move {
+                for _ in 0..5 {
+                    let mut txn = Txn::begin(&env).unwrap();
+                    assert!(txn.lock("n").await.unwrap());
+                    let n = txn.number("n").await.unwrap();
+                    txn.put("n", n + 1);
+                    txn.commit().await.unwrap();
+                }
+            })
+        });
+    }
+    w.until("all have counted", |world| world.jobs() == 0);
+    assert_eq!(w.ask(1, async |env| value(env, "n").await).as_deref(), Some("15"));
+    w.run(1_000_000);
+    let locks: usize = (1..=3).map(|node| w.member(node).lock_counts().0).sum();
+    assert_eq!(locks, 0, "no lock is left");
+}
+
+#[test]
+fn one_seed_twice_gives_the_same_bytes() {
+    let run = |seed| {
+        let mut w = world(seed);
+        w.weather = super::world::Weather::rough();
+        w.await_leader(1);
+        w.ask(1, async |env| set(env, pairs(&[("x", "1"), ("y", "1")])).await);
+        w.crash(2);
+        w.run(2_000_000);
+        w.start(2);
+        w.run(2_000_000);
+        w.digest
+    };
+    assert_eq!(run(7), run(7));
+    assert_ne!(run(7), run(8));
+}

@@ -1,0 +1,204 @@
+use super::words;
+use crate::txn::{Refusal, Span, TxnId};
+use crate::wire::{Reader, Short, Writer};
+use bytes::Bytes;
+use clock::Timestamp;
+
+/// What a range's door says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// This replica does not lead.
+    NotLeader {
+        /// The node that might.
+        hint: Option<u32>,
+    },
+    /// It leads, and cannot now: it has no lease that reaches so far, or too much to do.
+    TryLater,
+    /// It is being seen to: the answer waits for another transaction.
+    Waiting,
+    /// [`super::Request::Get`].
+    Value {
+        /// What the snapshot sees: when it was written, and the value, `None` where it was deleted.
+        version: Option<(Timestamp, Option<Bytes>)>,
+        /// A version that is uncertain.
+        newer: Option<Timestamp>,
+    },
+    /// [`super::Request::Present`].
+    Present(bool),
+    /// [`super::Request::Scan`].
+    Rows {
+        /// In the order asked for.
+        rows: Vec<(Bytes, Bytes)>,
+        /// What remains to be asked for.
+        rest: Option<Span>,
+        /// An uncertain version, and then no rows.
+        newer: Option<Timestamp>,
+    },
+    /// [`super::Request::Changed`]: what, and when.
+    Changed(Option<(Bytes, Timestamp)>),
+    /// The lock is held.
+    Locked {
+        /// It was queued for.
+        waited: bool,
+        /// The key has a version above the asking transaction's snapshot.
+        newer: Option<Timestamp>,
+    },
+    /// The lock is held by another.
+    Busy,
+    /// The asking transaction is the victim of a deadlock: the circle, with the keys that each waits for.
+    Deadlock(Vec<(TxnId, Bytes)>),
+    /// Prepared, at this timestamp.
+    Prepared(Timestamp),
+    /// Committed, at this timestamp.
+    Committed(Timestamp),
+    /// Nothing was done, and will not be by any copy.
+    Refused(Refusal),
+    /// It was asked so late that nobody remembers.
+    Forgotten,
+    /// It is done, or was before.
+    Done,
+    /// The snapshot lies below what is kept.
+    Collected {
+        /// Nothing below this is kept.
+        oldest: Timestamp,
+        /// Of what.
+        key: Option<Bytes>,
+    },
+}
+
+const NOT_LEADER: u8 = 1;
+const TRY_LATER: u8 = 2;
+const WAITING: u8 = 3;
+const VALUE: u8 = 4;
+const PRESENT: u8 = 5;
+const ROWS: u8 = 6;
+const CHANGED: u8 = 7;
+const LOCKED: u8 = 8;
+const BUSY: u8 = 9;
+const DEADLOCK: u8 = 10;
+const PREPARED: u8 = 11;
+const COMMITTED: u8 = 12;
+const REFUSED: u8 = 13;
+const FORGOTTEN: u8 = 14;
+const DONE: u8 = 15;
+const COLLECTED: u8 = 16;
+
+impl Answer {
+    pub(super) fn write(&self, w: &mut Writer<'_>) {
+        match self {
+            Answer::NotLeader { hint } => {
+                w.byte(NOT_LEADER);
+                w.number(u64::from(hint.unwrap_or(0)));
+            }
+            Answer::TryLater => w.byte(TRY_LATER),
+            Answer::Waiting => w.byte(WAITING),
+            Answer::Value { version, newer } => {
+                w.byte(VALUE);
+                words::write_option(w, version.as_ref(), |w, (at, value)| {
+                    w.time(*at);
+                    words::write_option(w, value.as_ref(), |w, value| w.bytes(value));
+                });
+                words::write_option(w, newer.as_ref(), |w, at| w.time(*at));
+            }
+            Answer::Present(is) => {
+                w.byte(PRESENT);
+                w.byte(u8::from(*is));
+            }
+            Answer::Rows { rows, rest, newer } => {
+                w.byte(ROWS);
+                w.number(rows.len() as u64);
+                for (key, value) in rows {
+                    w.bytes(key);
+                    w.bytes(value);
+                }
+                words::write_option(w, rest.as_ref(), words::write_span);
+                words::write_option(w, newer.as_ref(), |w, at| w.time(*at));
+            }
+            Answer::Changed(changed) => {
+                w.byte(CHANGED);
+                words::write_option(w, changed.as_ref(), |w, (key, at)| {
+                    w.bytes(key);
+                    w.time(*at);
+                });
+            }
+            Answer::Locked { waited, newer } => {
+                w.byte(LOCKED);
+                w.byte(u8::from(*waited));
+                words::write_option(w, newer.as_ref(), |w, at| w.time(*at));
+            }
+            Answer::Busy => w.byte(BUSY),
+            Answer::Deadlock(circle) => {
+                w.byte(DEADLOCK);
+                w.number(circle.len() as u64);
+                for (txn, key) in circle {
+                    words::write_txn(w, *txn);
+                    w.bytes(key);
+                }
+            }
+            Answer::Prepared(at) => {
+                w.byte(PREPARED);
+                w.time(*at);
+            }
+            Answer::Committed(at) => {
+                w.byte(COMMITTED);
+                w.time(*at);
+            }
+            Answer::Refused(refusal) => {
+                w.byte(REFUSED);
+                words::write_refusal(w, refusal);
+            }
+            Answer::Forgotten => w.byte(FORGOTTEN),
+            Answer::Done => w.byte(DONE),
+            Answer::Collected { oldest, key } => {
+                w.byte(COLLECTED);
+                w.time(*oldest);
+                words::write_option(w, key.as_ref(), |w, key| w.bytes(key));
+            }
+        }
+    }
+
+    pub(super) fn read(r: &mut Reader) -> Result<Answer, Short> {
+        let time = |r: &mut Reader| r.time("timestamp");
+        Ok(match r.byte("kind of answer")? {
+            NOT_LEADER => {
+                let hint = u32::try_from(r.number("hint")?).map_err(|_| Short("hint"))?;
+                Answer::NotLeader { hint: (hint != 0).then_some(hint) }
+            }
+            TRY_LATER => Answer::TryLater,
+            WAITING => Answer::Waiting,
+            VALUE => {
+                let version = words::read_option(r, |r| {
+                    let at = r.time("version")?;
+                    Ok((at, words::read_option(r, |r| r.bytes("value"))?))
+                })?;
+                Answer::Value { version, newer: words::read_option(r, time)? }
+            }
+            PRESENT => Answer::Present(words::read_flag(r)?),
+            ROWS => {
+                let count = r.count("rows")?;
+                let rows = (0..count).map(|_| Ok((r.bytes("key")?, r.bytes("value")?)));
+                let rows = rows.collect::<Result<_, Short>>()?;
+                let rest = words::read_option(r, words::read_span)?;
+                Answer::Rows { rows, rest, newer: words::read_option(r, time)? }
+            }
+            CHANGED => Answer::Changed(words::read_option(r, |r| Ok((r.bytes("key")?, r.time("version")?)))?),
+            LOCKED => Answer::Locked { waited: words::read_flag(r)?, newer: words::read_option(r, time)? },
+            BUSY => Answer::Busy,
+            DEADLOCK => {
+                let count = r.count("circle")?;
+                let circle = (0..count).map(|_| Ok((words::read_txn(r)?, r.bytes("key")?)));
+                Answer::Deadlock(circle.collect::<Result<_, Short>>()?)
+            }
+            PREPARED => Answer::Prepared(r.time("prepare")?),
+            COMMITTED => Answer::Committed(r.time("commit")?),
+            REFUSED => Answer::Refused(words::read_refusal(r)?),
+            FORGOTTEN => Answer::Forgotten,
+            DONE => Answer::Done,
+            COLLECTED => {
+                let oldest = r.time("threshold")?;
+                Answer::Collected { oldest, key: words::read_option(r, |r| r.bytes("key"))? }
+            }
+            _ => return Err(Short("kind of answer")),
+        })
+    }
+}

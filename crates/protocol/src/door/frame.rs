@@ -1,0 +1,185 @@
+//! What travels: one frame per message.
+//!
+//! ```text
+//! version u8 | cluster u64 | from | to | flags u8 | [earliest u64 | latest u64] | accuses | kind u8 | body
+//! ```
+
+use super::{Answer, Request, words};
+use crate::log::raft::{self, Envelope};
+use crate::txn::{RangeId, TxnId};
+use crate::wire::{Reader, Short, Writer};
+use bytes::Bytes;
+use clock::Interval;
+
+const VERSION: u8 = 1;
+
+const ENVELOPE: u8 = 1;
+const REQUEST: u8 = 2;
+const ANSWER: u8 = 3;
+const LOCKS: u8 = 4;
+const UNLOCK: u8 = 5;
+
+/// What a frame says of its sender's clock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Claim {
+    /// Its interval when the frame was made, if it could be trusted.
+    pub interval: Option<Interval>,
+    /// It has proof against the receiver's bound: by so much, nanoseconds.
+    pub accuses_ns: u64,
+}
+
+/// What a frame carries.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Body {
+    /// Of the replicated log.
+    Envelope(Envelope),
+    /// A request for the leader of a range.
+    Request {
+        /// Its number, of the sender's.
+        id: u64,
+        /// The range.
+        range: RangeId,
+        /// What is asked.
+        request: Request,
+    },
+    /// What a request got.
+    Answer {
+        /// The request's number.
+        id: u64,
+        /// The answer.
+        answer: Answer,
+    },
+    /// These transactions of the sender's live, and hold locks at the receiver.
+    Locks {
+        /// They.
+        txns: Vec<TxnId>,
+    },
+    /// A transaction of the sender's gives back its locks.
+    Unlock {
+        /// It.
+        txn: TxnId,
+    },
+}
+
+/// A message between two nodes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Frame {
+    /// The cluster's number.
+    pub cluster: u64,
+    /// The sender's number.
+    pub from: u32,
+    /// The receiver's.
+    pub to: u32,
+    /// The sender's clock.
+    pub claim: Claim,
+    /// What it carries.
+    pub body: Body,
+}
+
+/// A frame that is none. Drop it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FrameError {
+    /// Written by a version that this one does not know.
+    #[error("a message of version {0}, which this node does not know: upgrade it")]
+    Version(u8),
+    /// Damaged or foreign.
+    #[error("a message is damaged at its {0}")]
+    Damaged(&'static str),
+}
+
+impl From<Short> for FrameError {
+    fn from(Short(what): Short) -> Self {
+        FrameError::Damaged(what)
+    }
+}
+
+fn node(r: &mut Reader) -> Result<u32, Short> {
+    u32::try_from(r.number("node")?).map_err(|_| Short("node"))
+}
+
+impl Frame {
+    /// As bytes.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        let w = &mut Writer(&mut out);
+        w.byte(VERSION);
+        w.fixed(self.cluster);
+        w.number(u64::from(self.from));
+        w.number(u64::from(self.to));
+        words::write_option(w, self.claim.interval.as_ref(), |w, interval| {
+            w.fixed(interval.earliest_ns);
+            w.fixed(interval.latest_ns);
+        });
+        w.number(self.claim.accuses_ns);
+        match &self.body {
+            Body::Envelope(envelope) => {
+                w.byte(ENVELOPE);
+                w.bytes(&envelope.encode());
+            }
+            Body::Request { id, range, request } => {
+                w.byte(REQUEST);
+                w.fixed(*id);
+                w.number(range.0);
+                request.write(w);
+            }
+            Body::Answer { id, answer } => {
+                w.byte(ANSWER);
+                w.fixed(*id);
+                answer.write(w);
+            }
+            Body::Locks { txns } => {
+                w.byte(LOCKS);
+                w.number(txns.len() as u64);
+                txns.iter().for_each(|txn| words::write_txn(w, *txn));
+            }
+            Body::Unlock { txn } => {
+                w.byte(UNLOCK);
+                words::write_txn(w, *txn);
+            }
+        }
+        out
+    }
+
+    /// From bytes. Trusts nothing.
+    ///
+    /// # Errors
+    /// The version is another, or the bytes are damaged.
+    pub fn decode(bytes: &Bytes) -> Result<Frame, FrameError> {
+        let r = &mut Reader(bytes.clone());
+        let version = r.byte("version")?;
+        if version != VERSION {
+            return Err(FrameError::Version(version));
+        }
+        let cluster = r.fixed("cluster")?;
+        let (from, to) = (node(r)?, node(r)?);
+        let interval = words::read_option(r, |r| {
+            let (earliest_ns, latest_ns) = (r.fixed("earliest")?, r.fixed("latest")?);
+            if earliest_ns > latest_ns { Err(Short("interval")) } else { Ok(Interval { earliest_ns, latest_ns }) }
+        })?;
+        let claim = Claim { interval, accuses_ns: r.number("accusation")? };
+        let body = match r.byte("kind")? {
+            ENVELOPE => {
+                let inner = r.bytes("envelope")?;
+                let envelope = Envelope::decode(&inner).map_err(|why| match why {
+                    raft::DecodeError::Version(version) => FrameError::Version(version),
+                    raft::DecodeError::Damaged(what) => FrameError::Damaged(what),
+                })?;
+                Body::Envelope(envelope)
+            }
+            REQUEST => {
+                let id = r.fixed("request's number")?;
+                let range = RangeId(r.number("range")?);
+                Body::Request { id, range, request: Request::read(r)? }
+            }
+            ANSWER => Body::Answer { id: r.fixed("request's number")?, answer: Answer::read(r)? },
+            LOCKS => {
+                let count = r.count("transactions")?;
+                Body::Locks { txns: (0..count).map(|_| words::read_txn(r)).collect::<Result<_, _>>()? }
+            }
+            UNLOCK => Body::Unlock { txn: words::read_txn(r)? },
+            _ => return Err(FrameError::Damaged("kind")),
+        };
+        r.end("end")?;
+        Ok(Frame { cluster, from, to, claim, body })
+    }
+}

@@ -1,0 +1,26 @@
+//! The door of a range: what transactions ask of the replica that leads it, from wherever they run.
+//!
+//! # Problem
+//! A transaction runs on the node to which its client is connected, its gateway; the ranges that it touches are led elsewhere, by replicas that
+//! change. Questions and answers get lost, come twice, come late, and come to somebody who leads no more.
+//!
+//! # Idea
+//! A range has one door. Through it go [`Request`]s, each with a number of its gateway's, and out come [`Answer`]s with the same number. Where the gateway
+//! itself leads, the door is a call; elsewhere both travel in [`Frame`]s. A request is sent again, perhaps to another replica, until it is answered.
+//!
+//! # Invariants
+//! 1. Asking twice does no harm: reads change nothing, locks and what is committed are known by the transaction's number.
+//! 2. Only who leads under a lease answers; others say who might. [`Answer::NotLeader`] and [`Answer::TryLater`] mean that nothing was done by *this* copy.
+//! 3. What comes in is checked: bytes of another version, or that do not parse, are an error and nothing else.
+//!
+//! # Caveats
+//! Frames are trusted to come from their sender: keeping strangers out is the transport's part.
+
+mod answer;
+mod frame;
+mod request;
+mod words;
+
+pub use answer::Answer;
+pub use frame::{Body, Claim, Frame, FrameError};
+pub use request::{Look, Request, Seen};

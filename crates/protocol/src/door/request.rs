@@ -1,0 +1,253 @@
+use super::words;
+use crate::txn::{Batch, LockMode, LockWait, RangeId, Span, TxnId};
+use crate::wire::{Reader, Short, Writer};
+use bytes::Bytes;
+use clock::Timestamp;
+
+/// How a read looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Look {
+    /// What is seen is as of here, and stays so.
+    pub snapshot: Timestamp,
+    /// Versions above the snapshot, up to here, are told of: they may have been acknowledged before the transaction began. At or below the
+    /// snapshot: none are.
+    pub limit: Timestamp,
+    /// What is in flight is not waited for: nothing follows from what is seen.
+    pub peek: bool,
+}
+
+/// Something that was read: a key, or a span.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// The key, or the span's first.
+    pub start: Bytes,
+    /// The span's end; `None`: one key.
+    pub end: Option<Bytes>,
+    /// Known unchanged up to here.
+    pub since: Timestamp,
+}
+
+/// What is asked of a range.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Request {
+    /// The value of a key.
+    Get {
+        /// The key.
+        key: Bytes,
+        /// How.
+        look: Look,
+    },
+    /// Whether a key has a value now.
+    Present {
+        /// The key.
+        key: Bytes,
+    },
+    /// Rows of a span of this range.
+    Scan {
+        /// The span.
+        span: Span,
+        /// How.
+        look: Look,
+        /// From its end.
+        reverse: bool,
+        /// At most so many.
+        rows: usize,
+    },
+    /// Whether something that was read has changed up to a time. What is not stays so.
+    Changed {
+        /// What was read.
+        seen: Vec<Seen>,
+        /// Up to here.
+        target: Timestamp,
+    },
+    /// The advisory lock on a key; and whether the key has a version above a snapshot.
+    Lock {
+        /// For whom.
+        txn: TxnId,
+        /// The key.
+        key: Bytes,
+        /// The mode.
+        mode: LockMode,
+        /// What to do where it is held.
+        wait: LockWait,
+        /// The asking transaction's snapshot; `None`: it only holds.
+        newer_than: Option<Timestamp>,
+    },
+    /// A whole transaction.
+    Commit {
+        /// It.
+        batch: Batch,
+        /// Its timestamp lies above this.
+        floor: Timestamp,
+    },
+    /// This range's part of a transaction.
+    Prepare {
+        /// The part.
+        batch: Batch,
+        /// All that have one, in order.
+        participants: Vec<RangeId>,
+        /// Its timestamp lies above this.
+        floor: Timestamp,
+    },
+    /// What became of a transaction's prepare here; if it has not come, it never will.
+    Fence {
+        /// The transaction.
+        txn: TxnId,
+        /// Until when its commands may come.
+        until: Option<Timestamp>,
+    },
+    /// What became of a transaction.
+    Outcome {
+        /// The transaction.
+        txn: TxnId,
+        /// Its commit timestamp; `None`: aborted.
+        commit: Option<Timestamp>,
+        /// Until when its commands may come.
+        until: Option<Timestamp>,
+    },
+    /// Everybody who took part in these knows what became of them.
+    Forget {
+        /// The transactions.
+        txns: Vec<TxnId>,
+    },
+}
+
+const GET: u8 = 1;
+const PRESENT: u8 = 2;
+const SCAN: u8 = 3;
+const CHANGED: u8 = 4;
+const LOCK: u8 = 5;
+const COMMIT: u8 = 6;
+const PREPARE: u8 = 7;
+const FENCE: u8 = 8;
+const OUTCOME: u8 = 9;
+const FORGET: u8 = 10;
+
+fn write_look(w: &mut Writer<'_>, look: &Look) {
+    w.time(look.snapshot);
+    w.time(look.limit);
+    w.byte(u8::from(look.peek));
+}
+
+fn read_look(r: &mut Reader) -> Result<Look, Short> {
+    Ok(Look { snapshot: r.time("snapshot")?, limit: r.time("limit")?, peek: words::read_flag(r)? })
+}
+
+impl Request {
+    pub(super) fn write(&self, w: &mut Writer<'_>) {
+        match self {
+            Request::Get { key, look } => {
+                w.byte(GET);
+                w.bytes(key);
+                write_look(w, look);
+            }
+            Request::Present { key } => {
+                w.byte(PRESENT);
+                w.bytes(key);
+            }
+            Request::Scan { span, look, reverse, rows } => {
+                w.byte(SCAN);
+                words::write_span(w, span);
+                write_look(w, look);
+                w.byte(u8::from(*reverse));
+                w.number(*rows as u64);
+            }
+            Request::Changed { seen, target } => {
+                w.byte(CHANGED);
+                w.time(*target);
+                w.number(seen.len() as u64);
+                for one in seen {
+                    w.bytes(&one.start);
+                    words::write_option(w, one.end.as_ref(), |w, end| w.bytes(end));
+                    w.time(one.since);
+                }
+            }
+            Request::Lock { txn, key, mode, wait, newer_than } => {
+                w.byte(LOCK);
+                words::write_txn(w, *txn);
+                w.bytes(key);
+                w.byte(words::mode_to_byte(*mode));
+                w.byte(u8::from(*wait == LockWait::Wait));
+                words::write_option(w, newer_than.as_ref(), |w, at| w.time(*at));
+            }
+            Request::Commit { batch, floor } => {
+                w.byte(COMMIT);
+                w.time(*floor);
+                words::write_batch(w, batch);
+            }
+            Request::Prepare { batch, participants, floor } => {
+                w.byte(PREPARE);
+                w.time(*floor);
+                words::write_ranges(w, participants);
+                words::write_batch(w, batch);
+            }
+            Request::Fence { txn, until } => {
+                w.byte(FENCE);
+                words::write_txn(w, *txn);
+                words::write_option(w, until.as_ref(), |w, at| w.time(*at));
+            }
+            Request::Outcome { txn, commit, until } => {
+                w.byte(OUTCOME);
+                words::write_txn(w, *txn);
+                words::write_option(w, commit.as_ref(), |w, at| w.time(*at));
+                words::write_option(w, until.as_ref(), |w, at| w.time(*at));
+            }
+            Request::Forget { txns } => {
+                w.byte(FORGET);
+                w.number(txns.len() as u64);
+                txns.iter().for_each(|txn| words::write_txn(w, *txn));
+            }
+        }
+    }
+
+    pub(super) fn read(r: &mut Reader) -> Result<Request, Short> {
+        let time = |r: &mut Reader| r.time("timestamp");
+        Ok(match r.byte("kind of request")? {
+            GET => Request::Get { key: r.bytes("key")?, look: read_look(r)? },
+            PRESENT => Request::Present { key: r.bytes("key")? },
+            SCAN => Request::Scan {
+                span: words::read_span(r)?,
+                look: read_look(r)?,
+                reverse: words::read_flag(r)?,
+                rows: usize::try_from(r.number("rows")?).map_err(|_| Short("rows"))?,
+            },
+            CHANGED => {
+                let target = r.time("target")?;
+                let count = r.count("things read")?;
+                let seen = (0..count).map(|_| {
+                    let start = r.bytes("key")?;
+                    let end = words::read_option(r, |r| r.bytes("end"))?;
+                    Ok(Seen { start, end, since: r.time("since")? })
+                });
+                Request::Changed { seen: seen.collect::<Result<_, Short>>()?, target }
+            }
+            LOCK => Request::Lock {
+                txn: words::read_txn(r)?,
+                key: r.bytes("key")?,
+                mode: words::mode_of_byte(r.byte("mode")?)?,
+                wait: if words::read_flag(r)? { LockWait::Wait } else { LockWait::NoWait },
+                newer_than: words::read_option(r, time)?,
+            },
+            COMMIT => {
+                let floor = r.time("floor")?;
+                Request::Commit { batch: words::read_batch(r)?, floor }
+            }
+            PREPARE => {
+                let floor = r.time("floor")?;
+                let participants = words::read_ranges(r)?;
+                Request::Prepare { batch: words::read_batch(r)?, participants, floor }
+            }
+            FENCE => Request::Fence { txn: words::read_txn(r)?, until: words::read_option(r, time)? },
+            OUTCOME => Request::Outcome {
+                txn: words::read_txn(r)?,
+                commit: words::read_option(r, time)?,
+                until: words::read_option(r, time)?,
+            },
+            FORGET => {
+                let count = r.count("transactions")?;
+                Request::Forget { txns: (0..count).map(|_| words::read_txn(r)).collect::<Result<_, _>>()? }
+            }
+            _ => return Err(Short("kind of request")),
+        })
+    }
+}

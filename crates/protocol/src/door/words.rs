@@ -1,0 +1,109 @@
+//! The parts of requests and answers as bytes.
+
+use crate::txn::codec;
+pub(super) use crate::txn::codec::{read_ranges, read_txn, write_ranges, write_txn};
+use crate::txn::{Batch, Cause, LockMode, Refusal, Span};
+use crate::wire::{Reader, Short, Writer};
+
+pub(super) fn read_flag(r: &mut Reader) -> Result<bool, Short> {
+    match r.byte("flag")? {
+        0 => Ok(false),
+        1 => Ok(true),
+        _ => Err(Short("flag")),
+    }
+}
+
+pub(super) fn write_option<T>(w: &mut Writer<'_>, value: Option<&T>, write: impl FnOnce(&mut Writer<'_>, &T)) {
+    w.byte(u8::from(value.is_some()));
+    if let Some(value) = value {
+        write(w, value);
+    }
+}
+
+pub(super) fn read_option<T>(
+    r: &mut Reader,
+    read: impl FnOnce(&mut Reader) -> Result<T, Short>,
+) -> Result<Option<T>, Short> {
+    if read_flag(r)? { read(r).map(Some) } else { Ok(None) }
+}
+
+pub(super) fn write_span(w: &mut Writer<'_>, span: &Span) {
+    w.bytes(&span.start);
+    w.bytes(&span.end);
+}
+
+pub(super) fn read_span(r: &mut Reader) -> Result<Span, Short> {
+    Ok(Span { start: r.bytes("start")?, end: r.bytes("end")? })
+}
+
+pub(super) fn write_batch(w: &mut Writer<'_>, batch: &Batch) {
+    write_option(w, batch.until.as_ref(), |w, at| w.time(*at));
+    codec::write_batch(w, batch);
+}
+
+pub(super) fn read_batch(r: &mut Reader) -> Result<Batch, Short> {
+    let until = read_option(r, |r| r.time("end of the time for copies"))?;
+    let batch = codec::read_batch(r).map_err(|_| Short("batch"))?;
+    Ok(Batch { until, ..batch })
+}
+
+pub(super) fn mode_to_byte(mode: LockMode) -> u8 {
+    match mode {
+        LockMode::KeyShare => 0,
+        LockMode::Share => 1,
+        LockMode::NoKeyUpdate => 2,
+        LockMode::Update => 3,
+    }
+}
+
+pub(super) fn mode_of_byte(byte: u8) -> Result<LockMode, Short> {
+    Ok(match byte {
+        0 => LockMode::KeyShare,
+        1 => LockMode::Share,
+        2 => LockMode::NoKeyUpdate,
+        3 => LockMode::Update,
+        _ => return Err(Short("mode")),
+    })
+}
+
+pub(super) fn write_refusal(w: &mut Writer<'_>, refusal: &Refusal) {
+    w.bytes(&refusal.key);
+    match &refusal.cause {
+        Cause::WriteChanged { at } => {
+            w.byte(0);
+            w.time(*at);
+        }
+        Cause::ReadChanged { at } => {
+            w.byte(1);
+            w.time(*at);
+        }
+        Cause::Gone => w.byte(2),
+        Cause::Undecided { txn } => {
+            w.byte(3);
+            write_txn(w, *txn);
+        }
+        Cause::TooOld { threshold } => {
+            w.byte(4);
+            w.time(*threshold);
+        }
+        Cause::Fenced => w.byte(5),
+        Cause::Late => w.byte(6),
+        Cause::Moved => w.byte(7),
+    }
+}
+
+pub(super) fn read_refusal(r: &mut Reader) -> Result<Refusal, Short> {
+    let key = r.bytes("key")?;
+    let cause = match r.byte("cause")? {
+        0 => Cause::WriteChanged { at: r.time("version")? },
+        1 => Cause::ReadChanged { at: r.time("version")? },
+        2 => Cause::Gone,
+        3 => Cause::Undecided { txn: read_txn(r)? },
+        4 => Cause::TooOld { threshold: r.time("threshold")? },
+        5 => Cause::Fenced,
+        6 => Cause::Late,
+        7 => Cause::Moved,
+        _ => return Err(Short("cause")),
+    };
+    Ok(Refusal { key, cause })
+}
