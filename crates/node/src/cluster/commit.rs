@@ -24,9 +24,7 @@ use super::gateway::Owner;
 use crate::reply::{CommitError, Reply};
 use clock::{Reading, Timestamp};
 use protocol::door::{Answer, Request};
-use protocol::txn::{
-    Answer as Said, Batch, Cause, Coordinator, Outcome, Prepared, RangeId, Read, Refusal, TxnId,
-};
+use protocol::txn::{Answer as Said, Batch, Cause, Coordinator, Outcome, Prepared, RangeId, Read, Refusal, TxnId};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use store::Engine;
@@ -213,10 +211,8 @@ impl<E: Engine> Core<E> {
         until: Option<Timestamp>,
     ) {
         let request = Request::Outcome { txn, commit, until };
-        let calls: Vec<u64> = participants
-            .iter()
-            .map(|range| self.call(*range, request.clone(), Owner::Coordinator(txn)))
-            .collect();
+        let calls: Vec<u64> =
+            participants.iter().map(|range| self.call(*range, request.clone(), Owner::Coordinator(txn))).collect();
         if let Some(committing) = self.committing.get_mut(&txn) {
             committing.calls.extend(calls);
         }
@@ -302,9 +298,8 @@ impl<E: Engine> Core<E> {
         let old = |at: Timestamp, after_us: u64| at.physical_us().saturating_add(after_us) < earliest.physical_us();
         let prepared = shard.range.prepared().iter();
         let undecided = prepared.filter(|(_, prepared)| old(prepared.at, UNDECIDED_AFTER_US));
-        let undecided = undecided.map(|(txn, Prepared { batch, participants, .. })| {
-            (*txn, participants.clone(), batch.until, None)
-        });
+        let undecided = undecided
+            .map(|(txn, Prepared { batch, participants, .. })| (*txn, participants.clone(), batch.until, None));
         let untold = shard.range.owed().filter(|(_, at, _, until)| old(*until.max(at), UNDECIDED_AFTER_US));
         let untold = untold.map(|(txn, at, owed_to, until)| (txn, owed_to.to_vec(), Some(until), Some(at)));
         let found: Vec<_> = undecided.chain(untold).take(RECOVERIES_MAX).collect();

@@ -192,8 +192,7 @@ impl<E: Engine> Core<E> {
                 continue;
             }
             call.hops = 0;
-            if ticks.saturating_sub(call.alive_tick) > UNAVAILABLE_TICKS
-                && !matches!(call.owner, Owner::Coordinator(_))
+            if ticks.saturating_sub(call.alive_tick) > UNAVAILABLE_TICKS && !matches!(call.owner, Owner::Coordinator(_))
             {
                 gone.push(*id);
             } else if ticks.saturating_sub(call.sent_tick) >= RESEND_TICKS {

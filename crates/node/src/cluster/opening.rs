@@ -151,7 +151,8 @@ impl<E: Engine> Core<E> {
     fn found(&mut self, now: &Reading) {
         let (me, ranges) = (self.me(), self.options.ranges.clone());
         for Founding { range, replicas, .. } in ranges.iter().filter(|founding| founding.replicas.contains(&me)) {
-            let seats = (1..).zip(replicas).map(|(number, node)| Seat { replica: ReplicaId(number), store: node.store() });
+            let seats =
+                (1..).zip(replicas).map(|(number, node)| Seat { replica: ReplicaId(number), store: node.store() });
             let input = raft::Input::Create { group: group_of(*range), voters: seats.collect(), floor: Timestamp::MIN };
             self.log(now, input);
         }

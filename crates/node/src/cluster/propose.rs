@@ -113,14 +113,7 @@ impl<E: Engine> Core<E> {
         }
     }
 
-    pub fn propose(
-        &mut self,
-        now: &Reading,
-        asker: Option<Asker>,
-        range: RangeId,
-        command: Command,
-        floor: Timestamp,
-    ) {
+    pub fn propose(&mut self, now: &Reading, asker: Option<Asker>, range: RangeId, command: Command, floor: Timestamp) {
         let Some(shard) = self.shards.get_mut(&range) else { return };
         let txn = txn_of(&command);
         let on_its_way = txn.and_then(|txn| shard.by_txn.get(&txn)).copied();
@@ -258,7 +251,9 @@ impl<E: Engine> Core<E> {
                     }
                     Verdict::Refused(refusal) => {
                         self.counters.txn_certification_failures.one();
-                        all(Answer::Refused(refusal)).into_iter().for_each(|(asker, answer)| self.answer(asker, answer));
+                        all(Answer::Refused(refusal))
+                            .into_iter()
+                            .for_each(|(asker, answer)| self.answer(asker, answer));
                     }
                     _ => askers.iter().for_each(|asker| self.answer(*asker, Answer::Forgotten)),
                 }

@@ -149,7 +149,8 @@ impl<E: Engine> Transaction<E> {
     /// Stops waiting: its caller's patience ended. Locks held stay.
     pub fn stop_waiting(&mut self) {
         let calls = self.call.take().into_iter();
-        let calls: Vec<u64> = calls.chain(self.refreshing.take().into_iter().flat_map(Refreshing::into_calls)).collect();
+        let calls: Vec<u64> =
+            calls.chain(self.refreshing.take().into_iter().flat_map(Refreshing::into_calls)).collect();
         if calls.is_empty() {
             return;
         }

@@ -100,7 +100,10 @@ async fn look(env: &Env, rng: &mut Rng, notes: &Shared) -> Result<(), TxnError> 
     if seen < least {
         let at = txn.txn.snapshot();
         let mode = txn.txn.stats().consistency;
-        notes.borrow_mut().wrong.push(format!("{name}: {seen} was read at {at} ({mode:?}), {least} was acknowledged before"));
+        notes
+            .borrow_mut()
+            .wrong
+            .push(format!("{name}: {seen} was read at {at} ({mode:?}), {least} was acknowledged before"));
     }
     Ok(())
 }

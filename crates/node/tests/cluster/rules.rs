@@ -43,7 +43,10 @@ fn answer_lost(prepare: Prepare) -> (Result<(), TxnError>, Option<String>) {
 fn a_commit_whose_answer_was_lost_is_committed() {
     assert_eq!(answer_lost(intact), (Ok(()), Some("1".to_owned())));
     let (told, x) = answer_lost(|sabotage| sabotage.set_without_until(true));
-    assert!(matches!(told, Err(TxnError::Restart { .. })) && x.as_deref() == Some("1"), "it would be done twice: {told:?}");
+    assert!(
+        matches!(told, Err(TxnError::Restart { .. })) && x.as_deref() == Some("1"),
+        "it would be done twice: {told:?}"
+    );
 }
 
 /// 4a.1: an aborted transaction is forgotten; then copies of all its prepares come.
@@ -236,7 +239,11 @@ fn what_a_dead_gateway_left_is_decided_by_others() {
         for node in 1..=3 {
             for range in w.member(node).ranges() {
                 let status = w.member(node).status(range).unwrap();
-                assert_eq!((status.prepared, status.untold, status.flights), (0, 0, 0), "seed {seed} n{node} {status:?}");
+                assert_eq!(
+                    (status.prepared, status.untold, status.flights),
+                    (0, 0, 0),
+                    "seed {seed} n{node} {status:?}"
+                );
             }
             assert_eq!(w.member(node).committing(), 0, "seed {seed} n{node}");
         }

@@ -383,7 +383,8 @@ impl World {
         let copies = 1 + u64::from(self.rng.percent(self.weather.double_percent));
         for _ in 0..copies {
             let (least, most) = self.weather.latency_us;
-            let late = if self.rng.percent(self.weather.late_percent) { self.rng.below(self.weather.late_us) } else { 0 };
+            let late =
+                if self.rng.percent(self.weather.late_percent) { self.rng.below(self.weather.late_us) } else { 0 };
             let latency_us = least + self.rng.below(most - least) + late;
             self.later(latency_us, Event::Deliver(message.clone()));
         }

@@ -18,7 +18,9 @@ impl<E: Engine> Member<E> {
             Consistency::None => (earliest, Timestamp::MIN),
             Consistency::Token => (hybrid, Timestamp::MIN),
             // The `latest` of a bound that is void may be far in the future.
-            Consistency::Strict => (now.trusted().map_or(hybrid, |interval| interval.latest()).max(token), Timestamp::MIN),
+            Consistency::Strict => {
+                (now.trusted().map_or(hybrid, |interval| interval.latest()).max(token), Timestamp::MIN)
+            }
             Consistency::Hybrid | Consistency::Auto => (hybrid, now.interval.latest()),
         }
     }

@@ -82,7 +82,11 @@ impl<E: Engine> Transaction<E> {
     /// Counts what became of it, and ends it.
     fn conclude(&mut self, committed: bool) {
         let counters = self.member.counters();
-        if committed { counters.txn_commits.one() } else { counters.txn_aborts.one() }
+        if committed {
+            counters.txn_commits.one()
+        } else {
+            counters.txn_aborts.one()
+        }
         self.end();
     }
 }
