@@ -304,6 +304,8 @@ impl<E: Engine> Core<E> {
                 let of = |a: Apart| store::versions::Apart { index: a.index, class: a.class, threshold: a.threshold };
                 let apart = apart.into_iter().map(of).collect();
                 self.collect_at = Some((Threshold { common: threshold, apart }, index));
+                // What was written last is in the past, too, though nothing is written after it.
+                self.acknowledge(now, at, Gated { flights: Vec::new(), reply: None, since_ns: now.now_ns }, out);
             }
             Command::Lease { end } => self.lease_applied(end, out),
             Command::Forget { .. } | Command::Release => {}

@@ -20,6 +20,18 @@ pub struct Room {
     pub total: u64,
 }
 
+/// What must stay free on the disk beside what is in memory: merges write new tables before the old ones go. A part of the disk, at most
+/// so many bytes.
+const MARGIN_PART: u64 = 16;
+const MARGIN_BYTES_MAX: u64 = 64 << 20;
+
+impl Room {
+    /// What has to be free, where so much in memory is yet to be written.
+    pub fn needed(&self, unwritten_bytes: u64) -> u64 {
+        unwritten_bytes.saturating_add((self.total / MARGIN_PART).min(MARGIN_BYTES_MAX))
+    }
+}
+
 /// What a disk could not do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DiskError {

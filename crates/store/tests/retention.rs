@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use clock::Timestamp;
 use std::sync::Arc;
+use store::disk::Room;
 use store::engine::Tree;
 use store::versions::{Apart, GivenUp, Threshold};
 use store::{Engine, MemoryEngine, StoreError, Versions, VersionsConfig};
@@ -168,4 +169,22 @@ fn what_a_full_disk_gives_up_is_told() {
         "it is kept apart, and lost nothing"
     );
     assert_eq!(engine.entries(Tree::Past), 3, "what was kept before");
+}
+
+#[test]
+fn the_past_does_not_take_the_last_of_the_disk() {
+    let engine = Arc::new(MemoryEngine::new());
+    let store = store(&engine);
+    write(&store, 1..3);
+    let past = engine.entries(Tree::Past);
+    store.apply(ts(5), &[COMMON, LONG].map(|index| (key(index), None)));
+    store.freeze(5, Bytes::new());
+    engine.set_room(Some(Room { free: (1 << 30) / 16, total: 1 << 30 }));
+    let reader = store.open_snapshot(ts(4)).unwrap();
+    assert_eq!(store.flush(), Err(StoreError::DiskFull), "somebody reads there: it waits");
+    assert_eq!((engine.entries(Tree::Past), store.given_up().times), (past, 0));
+    drop(reader);
+    assert_eq!(store.flush(), Ok(true), "the present is written, the past given up");
+    assert_eq!((engine.entries(Tree::Past), store.given_up().times), (past, 1));
+    assert_eq!(store.get(&key(LONG), ts(5)), Ok(None));
 }

@@ -1,6 +1,7 @@
 //! One node, one thread, an engine in memory: the life of transactions.
 
 mod bulk;
+mod idle;
 mod queue;
 
 use bytes::Bytes;

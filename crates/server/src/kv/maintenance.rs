@@ -32,10 +32,6 @@ const IDLE_NS: u64 = 30_000_000_000;
 /// may be small.
 const FREEZE_LOG_BYTES: u64 = 64 << 20;
 const FREEZE_LOG_RECORDS: u64 = 400_000;
-/// What must stay free on the disk beside what is in memory: merges write new tables before the old ones go. A part of the disk, at most so
-/// many bytes.
-const MARGIN_PART: u64 = 16;
-const MARGIN_BYTES: u64 = 64 << 20;
 /// Where the disk is tight, layers of this size are written out.
 const TIGHT_FREEZE_BYTES: usize = 4 << 20;
 /// With a full disk old versions are kept this long only, if that is shorter than usual.
@@ -58,7 +54,7 @@ impl Room {
     fn of<E: Engine>(inner: &Inner<E>) -> Room {
         let versions = inner.node.versions();
         let Some(disk) = versions.engine().room() else { return Room::Enough };
-        let needed = versions.overlay_bytes() as u64 + (disk.total / MARGIN_PART).min(MARGIN_BYTES);
+        let needed = disk.needed(versions.overlay_bytes() as u64);
         match disk.free {
             free if free < needed => Room::Full,
             free if free < 2 * needed => Room::Tight,
@@ -141,7 +137,8 @@ pub(super) fn run<E: Engine>(inner: &Inner<E>) {
         }
         collect_some(inner, full);
         compaction.look(inner, now_ns);
-        let past = garbage.past + garbage.graves > 0 || inner.node.versions().active_bytes() > 0;
+        // Deletions that may go wait for merges, not for a threshold.
+        let past = garbage.past + (garbage.graves - garbage.buried) > 0 || inner.node.versions().active_bytes() > 0;
         let due = (past && now_ns.saturating_sub(collected_ns) >= collect_every_ns) || kept != told;
         if let Some(kept) = kept.filter(|_| due) {
             collected_ns = now_ns;

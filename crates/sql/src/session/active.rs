@@ -261,7 +261,7 @@ impl Session {
         let statement_us = if active.statements == 0 && self.block == Block::None {
             active.began_us
         } else {
-            self.db.kv.now_us() - PG_EPOCH_US
+            self.statement_began_us
         };
         self.start_deadline();
         let memory = self.db.budget(self.settings.query_memory_bytes);

@@ -93,7 +93,7 @@ impl Session {
             self.drop_active();
         }
         self.block = Block::Open;
-        self.block_began_us = Some(self.db.kv.now_us() - PG_EPOCH_US);
+        self.block_began_us = Some(self.statement_began_us);
         self.modes = modes.clone();
         tag("BEGIN")
     }

@@ -110,6 +110,8 @@ pub struct Session {
     block: Block,
     modes: Modes,
     block_began_us: Option<i64>,
+    /// When the present statement began, or the last one, microseconds since 2000-01-01 UTC.
+    statement_began_us: i64,
     /// The block's transaction was rolled back because its snapshot was too old.
     too_old: bool,
     active: Option<Active>,
@@ -121,6 +123,8 @@ pub struct Session {
     /// The rest of a simple query that waits for its COPY.
     rest: Option<(Arc<[crate::syntax::Parsed]>, usize)>,
     reported: HashMap<&'static str, String>,
+    /// The generation of the settings that `reported` is of.
+    reported_generation: u64,
     start_notices: Vec<SqlError>,
     /// The session as the others see it.
     backend: Arc<Backend>,
@@ -204,6 +208,7 @@ impl Session {
             block: Block::None,
             modes: Modes::default(),
             block_began_us: None,
+            statement_began_us: 0,
             too_old: false,
             active: None,
             token: Timestamp::MIN,
@@ -213,6 +218,7 @@ impl Session {
             copy: None,
             rest: None,
             reported: HashMap::new(),
+            reported_generation: 0,
             start_notices,
             backend,
             deadline,
@@ -227,6 +233,7 @@ impl Session {
     /// ParameterStatus messages that follow a successful start, in order.
     pub fn initial_parameters(&mut self) -> Vec<(String, String)> {
         let mut all = Vec::new();
+        self.reported_generation = self.generation;
         for (name, shown) in setting_table::REPORTED {
             let value = self.settings.show(name).unwrap_or_default();
             self.reported.insert(name, value.clone());
@@ -313,13 +320,14 @@ impl Session {
     }
 
     /// A text begins to be read, as others see it: what it holds is known later.
-    fn show_text(&self, text: &str) {
+    fn show_text(&mut self, text: &str) {
         self.show_statement(&crate::identifier::cut(text, SHOWN_QUERY_BYTES_MAX).into());
     }
 
     /// A statement begins, as others see it.
-    fn show_statement(&self, text: &Arc<str>) {
+    fn show_statement(&mut self, text: &Arc<str>) {
         let now_us = self.db.kv.now_us() - PG_EPOCH_US;
+        self.statement_began_us = now_us;
         let began_us = self.block_began_us.or(self.active.as_ref().map(|active| active.began_us));
         self.backend.begins(text, now_us, began_us.unwrap_or(now_us));
     }
@@ -341,6 +349,11 @@ impl Session {
 
     /// Tells the client of settings that it follows and that have changed.
     fn report_settings(&mut self, out: &mut dyn Output) {
+        // Asked at the end of every block: all but a few have changed nothing.
+        if self.reported_generation == self.generation {
+            return;
+        }
+        self.reported_generation = self.generation;
         for (name, shown) in setting_table::REPORTED {
             let value = self.settings.show(name).unwrap_or_default();
             if self.reported.get(name).is_some_and(|known| *known != value) {

@@ -2,6 +2,7 @@
 
 use super::{Change, Engine, Tree, Visit};
 use crate::StoreError;
+use crate::disk::Room;
 use crate::keys::{Burial, Kept, is_aged};
 use bytes::Bytes;
 use parking_lot::RwLock;
@@ -24,6 +25,7 @@ struct State {
     undo: Vec<(Tree, Vec<Change>)>,
     buried: Burial,
     full: bool,
+    room: Option<Room>,
     failing_syncs: u32,
 }
 
@@ -69,6 +71,11 @@ impl MemoryEngine {
     /// From now on the disk is full, or no longer.
     pub fn set_full(&self, full: bool) {
         self.state.write().full = full;
+    }
+
+    /// What [`Engine::room`] says from now on.
+    pub fn set_room(&self, room: Option<Room>) {
+        self.state.write().room = room;
     }
 
     /// The next `n` syncs fail: what they should have made durable may be lost by a crash.
@@ -131,6 +138,10 @@ impl Engine for MemoryEngine {
         }
         state.undo.clear();
         Ok(())
+    }
+
+    fn room(&self) -> Option<Room> {
+        self.state.read().room
     }
 
     fn bury(&self, burial: Burial) {

@@ -271,9 +271,15 @@ impl<E: Engine> Versions<E> {
             if part.ended.is_empty() {
                 continue;
             }
-            self.buckets.write().add(part.buckets());
             let lost = || chains.iter().skip(part.from).map(|(key, _)| prefix_of(key)).collect();
-            match self.engine.ingest(Tree::Past, layer.bytes, &mut part.past()) {
+            let kept = match self.has_room_for(part.followed_bytes) {
+                true => {
+                    self.buckets.write().add(part.buckets());
+                    self.engine.ingest(Tree::Past, layer.bytes, &mut part.past())
+                }
+                false => Err(StoreError::DiskFull),
+            };
+            match kept {
                 // A full disk must be able to take deletions: their tables have no past then, if nobody reads there.
                 Err(StoreError::DiskFull) if self.snapshots.lift(layer.max_ts, &lost()) >= layer.max_ts => {
                     let mut given_up = self.given_up.lock();
@@ -287,6 +293,13 @@ impl<E: Engine> Versions<E> {
         }
         self.engine.sync()?;
         Ok(followed)
+    }
+
+    /// Whether so much of the past leaves room for the present: what took the last of it could never be given back, for that takes a
+    /// flush.
+    fn has_room_for(&self, past_bytes: usize) -> bool {
+        let unwritten_bytes = (self.overlay_bytes() + past_bytes) as u64;
+        self.engine.room().is_none_or(|room| room.free >= room.needed(unwritten_bytes))
     }
 
     /// What the engine holds of a key that `bounds` may speak for.
@@ -319,6 +332,8 @@ struct Part<'a> {
     to: usize,
     /// What the first versions of some chains follow, by chain.
     followed: BTreeMap<u32, Version>,
+    /// What that takes, about.
+    followed_bytes: usize,
     /// In the past's order.
     ended: Vec<Ended>,
 }
@@ -363,7 +378,7 @@ impl<'a> Part<'a> {
             }
         }
         ended.sort_unstable();
-        Ok(Part { chains, from, to, followed, ended })
+        Ok(Part { chains, from, to, followed, followed_bytes: bytes, ended })
     }
 
     fn buckets(&self) -> Vec<Bucket> {

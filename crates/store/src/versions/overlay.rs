@@ -7,6 +7,7 @@ use bytes::Bytes;
 use clock::Timestamp;
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::ops::{Bound, Deref};
 
 /// A chain longer than this is trimmed when it grows: a hot row must not fill the overlay with what nobody can read.
@@ -80,18 +81,22 @@ impl Layer {
         let newest = self.newest.entry(prefix_of(key)).or_default();
         *newest = ts.max(*newest);
         let size = version.value.as_ref().map_or(0, Bytes::len);
-        let Some(chain) = self.map.get_mut(&key[..]) else {
-            self.bytes += key.len() + size + ENTRY_OVERHEAD;
-            let based = base.is_some();
-            let versions = match base {
-                None => SmallVec::from_buf([version]),
-                Some(base) => {
-                    self.bytes += base.value.as_ref().map_or(0, Bytes::len) + VERSION_OVERHEAD;
-                    SmallVec::from_vec(vec![base, version])
-                }
-            };
-            self.map.insert(Key::from_slice(key), Chain { versions, based });
-            return;
+        // One search for a key that is new and for one that is not.
+        let chain = match self.map.entry(Key::from_slice(key)) {
+            Entry::Occupied(held) => held.into_mut(),
+            Entry::Vacant(place) => {
+                self.bytes += key.len() + size + ENTRY_OVERHEAD;
+                let based = base.is_some();
+                let versions = match base {
+                    None => SmallVec::from_buf([version]),
+                    Some(base) => {
+                        self.bytes += base.value.as_ref().map_or(0, Bytes::len) + VERSION_OVERHEAD;
+                        SmallVec::from_vec(vec![base, version])
+                    }
+                };
+                place.insert(Chain { versions, based });
+                return;
+            }
         };
         self.bytes += size + VERSION_OVERHEAD;
         let versions = &mut chain.versions;
