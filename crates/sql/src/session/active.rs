@@ -258,11 +258,8 @@ impl Session {
         let Some(active) = self.active.as_ref() else {
             return Err(SqlError::new(SqlState::INTERNAL_ERROR, "a statement runs without a transaction"));
         };
-        let statement_us = if active.statements == 0 && self.block == Block::None {
-            active.began_us
-        } else {
-            self.statement_began_us
-        };
+        let statement_us =
+            if active.statements == 0 && self.block == Block::None { active.began_us } else { self.statement_began_us };
         self.start_deadline();
         let memory = self.db.budget(self.settings.query_memory_bytes);
         work::use_memory(&memory);
