@@ -20,17 +20,32 @@
 //! - [`bank`]: a total that never changes.
 //! - [`storage`]: what was acknowledged is stored, whole, and what was aborted is not; settles unknown outcomes.
 //!
+//! Of many machines, each by itself:
+//! - [`linear`]: linearizability of a register, by search.
+//! - [`appends`]: strict serializability of lists, by what is read alone.
+//! - [`leases`]: no two leaders of a group share a timestamp.
+//! - [`replicas`]: equal logs make equal states.
+//! - [`shown`]: rule 1.
+//! - [`leftovers`]: nothing is held for ever.
+//!
 //! Caveats: the order of versions is taken from the timestamps that the database reports. A wrong report makes cycles or
 //! broken snapshots; it hides none. Deletes are not modelled: a missing key is the version before the first.
 #![warn(missing_docs)]
 
+pub mod appends;
 pub mod bank;
 pub mod cycles;
+mod graph;
 mod history;
 mod index;
+pub mod leases;
+pub mod leftovers;
+pub mod linear;
 pub mod reads;
 pub mod realtime;
+pub mod replicas;
 pub mod session;
+pub mod shown;
 pub mod storage;
 pub mod updates;
 mod verdict;

@@ -39,6 +39,18 @@ pub enum Anomaly {
     HalfApplied,
     /// Two versions of one key with one timestamp.
     SameTimestamp,
+    /// No order of the operations on a key explains what they found.
+    Unlinearizable,
+    /// Two leaders of a group may use the same timestamps.
+    SharedLease,
+    /// Replicas of a group that applied the same log hold different states.
+    Diverged,
+    /// A version was shown before its time.
+    ShownEarly,
+    /// A command took effect twice.
+    AppliedTwice,
+    /// A lock, a prepare or an outcome is left although nobody asks any more.
+    LeftOver,
 }
 
 impl fmt::Display for Anomaly {
