@@ -2,8 +2,9 @@
 
 use crate::run::{cargo, has_component};
 
-/// Seeds of the simulator's round in `check`.
+/// Seeds of the simulator's round in `check`: of one node alone, and of every scenario of many machines.
 const SIM_SEEDS: &str = "0..200";
+const SIM_SEEDS_OF_MANY: &str = "1000..1040";
 
 /// Format, lints, tests, a round of the simulator.
 pub fn check(args: &[String]) -> Result<(), String> {
@@ -27,7 +28,8 @@ pub fn check(args: &[String]) -> Result<(), String> {
     // The binary first: the end-to-end tests start it.
     cargo(&["build", "--package", "timeball"], &[])?;
     cargo(&["test", "--workspace", "--no-fail-fast"], &[])?;
-    sim(&["--seeds".into(), SIM_SEEDS.into()])
+    sim(&["--seeds".into(), SIM_SEEDS.into()])?;
+    sim(&["--scenario".into(), "fast".into(), "--seeds".into(), SIM_SEEDS_OF_MANY.into()])
 }
 
 /// Rewrites the expectations of golden scripts.

@@ -17,8 +17,9 @@ cargo x <command>
   check                  format, lints, every test, a round of the simulator: what CI runs
   check --fast           format, lints and the tests below the shells
   bless [filter]         rewrite the expectations of golden scripts from what the code does now; read the diff
-  sim --seed N           one run of the simulator, traced
+  sim --seed N           one run of the simulator; --trace shows it
   sim --seeds A..B       many runs; the first failure prints the one command that repeats it
+  sim --scenario NAME    of these scenarios (fast, fast/network, a path); --minutes M: for so long
   bench postgres [opts]  the speed table beside PostgreSQL, interleaved, medians (see docs/benchmarks/)
                          --rounds N (3)  --seconds N (10)  --scale N (10)  --only NAME
                          --write        keep the table under docs/benchmarks/

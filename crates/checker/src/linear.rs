@@ -43,6 +43,14 @@ pub struct Op {
 }
 
 impl Op {
+    /// What it wrote, or would have written.
+    pub fn wrote(&self) -> Option<u64> {
+        match self.act {
+            Act::Read(_) => None,
+            Act::Write(value) | Act::Swap { to: value, .. } => Some(value),
+        }
+    }
+
     /// What the register holds after it; `None` where its answer would be wrong.
     fn apply(&self, held: Option<u64>) -> Option<Option<u64>> {
         match self.act {

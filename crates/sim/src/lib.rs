@@ -15,26 +15,34 @@
 //! A run: load, chaos with faults from a plan drawn from the seed, rest (everything that runs must end), a last crash, then the
 //! checker judges. A run fails on a verdict, a hang, or an error that the product must not give.
 //!
-//! Caveats: one machine until there is a cluster. A sync is one event, but a crash may fall between its write and its sync.
+//! Many machines and a network are in [`cluster`]; a run is a data file, see [`scenario`].
+//!
+//! Caveat: a sync is one event, but a crash may fall between its write and its sync.
 #![warn(missing_docs)]
 
+mod agenda;
 mod client;
 mod clock;
+pub mod cluster;
 mod command;
 mod machine;
 mod plan;
 mod probes;
 mod references;
+pub mod register;
 mod rng;
 mod run;
+pub mod scenario;
+mod trace;
 mod workload;
 mod world;
 
 pub use clock::{Blind, ClockKind, Health, SimClock, Trouble};
 pub use command::main;
-pub use machine::{Prepare, SimNode};
+pub use machine::{Failure, Prepare, SimNode};
 pub use plan::Plan;
 pub use probes::{Probes, WANTED};
 pub use rng::Rng;
 pub use run::{Report, run};
+pub use trace::{Show, Trace};
 pub use world::{Controls, START_NS};

@@ -3,6 +3,7 @@
 use crate::machine::Failure;
 use crate::plan::Plan;
 use crate::probes::Probes;
+use crate::trace::Show;
 use crate::workload::{ACCOUNTS, FIRST_BALANCE};
 use crate::world::{Controls, World};
 use checker::bank::Bank;
@@ -28,6 +29,12 @@ pub struct Report {
     pub failure: Option<String>,
     /// Rare paths.
     pub probes: Probes,
+    /// The lines of its trace, where they were kept.
+    pub lines: Vec<String>,
+    /// Events.
+    pub events: u64,
+    /// Virtual time, nanoseconds.
+    pub virtual_ns: u64,
 }
 
 impl Report {
@@ -37,8 +44,13 @@ impl Report {
     }
 }
 
-/// Runs a seed. `controls` break rules; `show` prints the trace.
-pub fn run(seed: u64, controls: Controls, show: bool) -> Report {
+/// Runs a seed. `controls` break rules.
+pub fn run(seed: u64, controls: Controls) -> Report {
+    run_shown(seed, controls, Show::Nothing)
+}
+
+/// Runs a seed, and shows its trace.
+pub fn run_shown(seed: u64, controls: Controls, show: Show) -> Report {
     let mut world = World::new(seed, controls, show);
     let promises = Promises {
         bounds_hold: world.bounds_hold(),
@@ -63,5 +75,6 @@ pub fn run(seed: u64, controls: Controls, show: bool) -> Report {
         }
     };
     let plan = world.plan().clone();
-    Report { seed, plan, hash: world.hash(), committed, begun, verdict, failure, probes: world.probes }
+    let ((hash, lines), (events, virtual_ns)) = (world.traced(), world.pace());
+    Report { seed, plan, hash, committed, begun, verdict, failure, probes: world.probes, lines, events, virtual_ns }
 }

@@ -7,6 +7,7 @@
 
 mod weather;
 
+use crate::agenda::Agenda;
 use crate::client::{Client, Next, Turn};
 use crate::clock::{Blind, MIDNIGHT_NS, SimClock};
 use crate::machine::{Failure, Machine, Prepare};
@@ -14,6 +15,7 @@ use crate::plan::Plan;
 use crate::probes::Probes;
 use crate::references;
 use crate::rng::Rng;
+use crate::trace::{Show, Trace};
 use crate::workload::{ACCOUNTS, ACCOUNTS_INDEX, REGISTERS, Script, Step, decode_value, encode_key};
 use checker::storage::Stored;
 use checker::{History, Key};
@@ -103,9 +105,7 @@ pub struct World {
     clients: Vec<Client>,
     wakers: Vec<Waker>,
     woken: Arc<Woken>,
-    queue: BTreeMap<(u64, u64), Event>,
-    sequence: u64,
-    true_ns: u64,
+    agenda: Agenda<Event>,
     /// Counts the lives of the machine.
     era: u64,
     /// Before this the node may not serve: what was replayed is not certainly past.
@@ -131,15 +131,14 @@ pub struct World {
     earlier: BTreeMap<u64, u64>,
     /// What this life of the node acknowledged, and when.
     acknowledged: Vec<(u64, Timestamp)>,
-    hash: u64,
-    shown: bool,
+    trace: Trace,
     /// Rare paths.
     pub probes: Probes,
 }
 
 impl World {
-    /// A world from a seed. `show` prints each event.
-    pub fn new(seed: u64, controls: Controls, show: bool) -> Self {
+    /// A world from a seed.
+    pub fn new(seed: u64, controls: Controls, show: Show) -> Self {
         let mut rng = Rng::new(seed);
         let mut plan = Plan::draw(&mut rng);
         if let Some(blind) = controls.blind {
@@ -169,9 +168,7 @@ impl World {
             clients,
             wakers,
             woken,
-            queue: BTreeMap::new(),
-            sequence: 0,
-            true_ns: START_NS,
+            agenda: Agenda::new(START_NS),
             era: 0,
             ready: false,
             last_id: 0,
@@ -187,8 +184,7 @@ impl World {
             accusations: BTreeMap::new(),
             earlier: BTreeMap::new(),
             acknowledged: Vec::new(),
-            hash: 0xcbf2_9ce4_8422_2325,
-            shown: show,
+            trace: Trace::new(START_NS, show),
             probes: Probes::default(),
         };
         world.trace(&format!("seed {seed}, {:?}", world.plan));
@@ -205,31 +201,30 @@ impl World {
         self.machine.clock.is_honest()
     }
 
-    /// The hash of everything that happened.
-    pub fn hash(&self) -> u64 {
-        self.hash
+    /// The hash of everything that happened, and the lines that were kept.
+    pub fn traced(&self) -> (u64, Vec<String>) {
+        (self.trace.hash(), self.trace.clone().lines())
+    }
+
+    /// How many events there were, and how much virtual time passed, nanoseconds.
+    pub fn pace(&self) -> (u64, u64) {
+        (self.agenda.happened(), self.true_ns() - START_NS)
+    }
+
+    fn true_ns(&self) -> u64 {
+        self.agenda.now_ns()
     }
 
     fn trace(&mut self, what: &str) {
-        for byte in what.bytes() {
-            self.hash = (self.hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-        }
-        if self.shown {
-            let us = (self.true_ns - START_NS) / 1000;
-            #[allow(clippy::print_stdout, reason = "asked for on the command line")]
-            {
-                println!("{us:>12} {what}");
-            }
-        }
+        self.trace.say(self.agenda.now_ns(), what);
     }
 
     fn at(&mut self, when: u64, event: Event) {
-        self.sequence += 1;
-        self.queue.insert((when.max(self.true_ns), self.sequence), event);
+        self.agenda.at(when, event);
     }
 
     fn after(&mut self, ns: u64, event: Event) {
-        self.at(self.true_ns + ns, event);
+        self.agenda.after(ns, event);
     }
 
     /// Runs to the end: load, chaos, rest, a last crash; gives what clients saw and what is stored.
@@ -288,7 +283,7 @@ impl World {
 
     fn schedule_faults(&mut self) {
         let length = self.plan.length_ns;
-        let end = self.true_ns + length;
+        let end = self.true_ns() + length;
         for (event, mean) in [
             (Event::Flush, 150_000_000),
             (Event::Collect, 300_000_000),
@@ -298,7 +293,7 @@ impl World {
             (Event::Crash, self.plan.crash_ns),
             (Event::Stop, self.stop_ns),
         ] {
-            let mut when = self.true_ns;
+            let mut when = self.true_ns();
             if mean == 0 {
                 continue;
             }
@@ -323,8 +318,8 @@ impl World {
                 Event::Crash | Event::Stop | Event::DiskFull(true) | Event::Split | Event::Collect | Event::Trouble
             )
         };
-        self.queue.retain(|_, e| !ends(e));
-        self.machine.clock.heal(self.true_ns);
+        self.agenda.retain(|e| !ends(e));
+        self.machine.clock.heal(self.true_ns());
         let deadline = self.awake_ns() + REST_NS;
         self.until(|world| world.ready && world.clients.iter().all(|c| !c.is_busy()), deadline)?;
         // Undecided transactions are looked into by ticks, and what a full disk refused is proposed again by them.
@@ -339,10 +334,9 @@ impl World {
 
     fn until(&mut self, done: impl Fn(&World) -> bool, deadline: u64) -> Result<(), Failure> {
         while !done(self) {
-            let Some(((when, _), event)) = self.queue.pop_first() else {
+            let Some(event) = self.agenda.next() else {
                 return Err(Failure("nothing is left to happen, and the run is not at its end".into()));
             };
-            self.true_ns = when;
             if self.awake_ns() > deadline {
                 let busy = self.clients.iter().filter(|c| c.is_busy()).map(Client::describe);
                 let busy = busy.collect::<Vec<_>>().join("; ");
@@ -362,14 +356,14 @@ impl World {
         let mut out = Vec::new();
         match event {
             Event::Client(n) => self.client(n)?,
-            Event::Synced(era) if era == self.era => self.machine.sync_done(self.true_ns, &mut out)?,
+            Event::Synced(era) if era == self.era => self.machine.sync_done(self.true_ns(), &mut out)?,
             Event::Tick(era) if era == self.era => {
-                self.machine.tick(self.true_ns, &mut out)?;
+                self.machine.tick(self.true_ns(), &mut out)?;
                 self.after(200_000_000, Event::Tick(era));
             }
             Event::Timer(era) if era == self.era => {
                 self.timer = None;
-                self.machine.tick(self.true_ns, &mut out)?;
+                self.machine.tick(self.true_ns(), &mut out)?;
             }
             Event::Synced(_) | Event::Tick(_) | Event::Timer(_) => {}
             Event::Flush => self.machine.flush(&mut self.probes)?,
@@ -408,7 +402,7 @@ impl World {
             self.note_levels(&out.clock_changes)?;
             out.wakers.into_iter().for_each(Waker::wake);
             if let Some(timer) = out.timer {
-                let when = self.machine.clock.when(timer.physical_us(), self.true_ns);
+                let when = self.machine.clock.when(timer.physical_us(), self.true_ns());
                 if self.timer.is_none_or(|known| when < known) {
                     let era = self.era;
                     self.timer = Some(when);
@@ -422,7 +416,7 @@ impl World {
     /// What an event left to do: the log, the woken.
     fn settle(&mut self) -> Result<(), Failure> {
         let mut out = Vec::new();
-        if self.machine.append(self.true_ns, &mut out, &mut self.probes)? {
+        if self.machine.append(self.true_ns(), &mut out, &mut self.probes)? {
             let delay =
                 if self.rng.chance(5) { self.rng.range(1, 40) * 1_000_000 } else { self.rng.range(60_000, 300_000) };
             let era = self.era;
@@ -447,7 +441,7 @@ impl World {
 
     fn client(&mut self, n: usize) -> Result<(), Failure> {
         let Some(node) = self.machine.node().cloned() else { return Ok(()) };
-        let now = self.machine.now(self.true_ns);
+        let now = self.machine.now(self.true_ns());
         self.check_bound()?;
         if !self.ready {
             if !node.is_ready(&now) {
@@ -459,15 +453,16 @@ impl World {
         let mut broken = None;
         let fenced = self.is_proved();
         let before = self.clients[n].done.len();
+        let true_ns = self.true_ns();
         let next = self.clients[n].turn(&mut Turn {
-            true_ns: self.true_ns,
+            true_ns,
             now,
             node: &node,
             waker: &self.wakers[n],
             last_id: &mut self.last_id,
             probes: &mut self.probes,
             draining: self.draining,
-            awake_ns: self.true_ns - self.slept_ns,
+            awake_ns: true_ns - self.slept_ns,
             acknowledged: &self.acknowledged,
             fenced,
             broken: &mut broken,
@@ -478,14 +473,14 @@ impl World {
         for at in before..self.clients[n].done.len() {
             let txn = &self.clients[n].done[at];
             if txn.outcome == checker::Outcome::Committed && txn.writes() && txn.ended != u64::MAX {
-                self.acknowledged.push((self.true_ns - self.slept_ns, Timestamp::from_u64(txn.position)));
+                self.acknowledged.push((self.true_ns() - self.slept_ns, Timestamp::from_u64(txn.position)));
             }
             let line = format!("session {n}: {} {:?} {:?} at {}", txn.id, txn.isolation, txn.outcome, txn.position);
             self.trace(&line);
         }
         // One event per session is planned, however often it was woken meanwhile: else events breed events.
         if let Next::At(when) = next
-            && (self.due[n] <= self.true_ns || when < self.due[n])
+            && (self.due[n] <= self.true_ns() || when < self.due[n])
         {
             self.due[n] = when;
             self.at(when, Event::Client(n));
@@ -496,9 +491,9 @@ impl World {
     fn start(&mut self) -> Result<(), Failure> {
         self.era += 1;
         self.ready = false;
-        let events = self.machine.clock.restart(self.true_ns, &mut self.rng);
+        let events = self.machine.clock.restart(self.true_ns(), &mut self.rng);
         self.note_clock(&events);
-        let ready = self.machine.start(self.true_ns, &mut self.probes)?;
+        let ready = self.machine.start(self.true_ns(), &mut self.probes)?;
         let era = self.era;
         self.after(1_000_000, Event::Tick(era));
         self.after(crate::clock::POLL_EVERY_NS, Event::Poll(era));
@@ -538,7 +533,7 @@ impl World {
         let Some(node) = self.machine.node().filter(|_| self.ready && self.stopping.is_none()).cloned() else { return };
         self.stopping = Some(self.refused());
         node.close();
-        node.give_back_lease(&self.machine.now(self.true_ns));
+        node.give_back_lease(&self.machine.now(self.true_ns()));
         let (delay, era) = (self.rng.range(1_000_000, 30_000_000), self.era);
         self.after(delay, Event::Off(era));
     }
@@ -571,7 +566,7 @@ impl World {
         let Some(node) = self.machine.node().cloned() else { return };
         let key =
             if self.rng.chance(50) { self.rng.below(REGISTERS) } else { self.rng.range(ACCOUNTS.start, ACCOUNTS.end) };
-        let now = self.machine.now(self.true_ns);
+        let now = self.machine.now(self.true_ns());
         self.tickets.push(node.split(&now, encode_key(key), Waker::noop()));
     }
 
@@ -590,7 +585,7 @@ impl World {
 
     fn collect(&mut self) -> Result<(), Failure> {
         let Some(node) = self.machine.node().cloned() else { return Ok(()) };
-        let now = self.machine.now(self.true_ns);
+        let now = self.machine.now(self.true_ns());
         let physical = now.interval.earliest().physical_us();
         let age = self.rng.below(1_500_000);
         let ago = |age: u64| Timestamp::new(physical.saturating_sub(age), 0);

@@ -7,17 +7,17 @@ use store::versions::Sabotage;
 #[test]
 fn one_seed_twice_gives_one_trace() {
     for seed in [3, 10] {
-        let (first, second) = (run(seed, Controls::default(), false), run(seed, Controls::default(), false));
+        let (first, second) = (run(seed, Controls::default()), run(seed, Controls::default()));
         assert_eq!(first.hash, second.hash);
         assert_eq!(first.probes, second.probes);
     }
-    assert_ne!(run(3, Controls::default(), false).hash, run(4, Controls::default(), false).hash);
+    assert_ne!(run(3, Controls::default()).hash, run(4, Controls::default()).hash);
 }
 
 #[test]
 fn seeds_are_good() {
     for seed in 1000..1012 {
-        let report = run(seed, Controls::default(), false);
+        let report = run(seed, Controls::default());
         assert!(report.is_good(), "{:?}\n{}repeat: cargo x sim --seed {seed}", report.failure, report.verdict);
     }
 }
@@ -31,10 +31,10 @@ fn caught(prepare: Prepare, tries: u64) -> Report {
 #[track_caller]
 fn caught_with(controls: Controls, tries: u64) -> Report {
     for seed in 0..tries {
-        let report = run(seed, controls, false);
+        let report = run(seed, controls);
         if !report.is_good() {
             // What is caught is the broken rule and nothing else: the same seed keeps every promise with the rule whole.
-            let whole = run(seed, Controls::default(), false);
+            let whole = run(seed, Controls::default());
             assert!(whole.is_good(), "seed {seed} fails with no rule broken: {:?} {}", whole.failure, whole.verdict);
             return report;
         }

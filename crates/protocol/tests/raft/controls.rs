@@ -15,7 +15,7 @@ const G: GroupId = GroupId(1);
 const SEEDS: u64 = 12;
 
 fn honest(rng: &mut Rng) -> Watch {
-    Watch { offset_us: rng.range(0, 400) as i64 - 200, drift_ppm: 0, error_us: 500 }
+    Watch { offset_us: rng.range(0, 400) as i64 - 200, drift_ppm: 0, error_us: 500, ..Watch::default() }
 }
 
 fn three(seed: u64, sabotage: &Sabotage) -> Result<World, String> {

@@ -19,7 +19,12 @@ fn hex(bytes: &[u8]) -> String {
 /// Records and envelopes as this version writes them. A change here is a change of the format: it needs a new version.
 #[test]
 fn what_is_written_stays_what_it_is() {
-    let mut world = World::new(8, 3, &Sabotage::default(), |_| Watch { offset_us: 0, drift_ppm: 0, error_us: 1000 });
+    let mut world = World::new(8, 3, &Sabotage::default(), |_| Watch {
+        offset_us: 0,
+        drift_ppm: 0,
+        error_us: 1000,
+        ..Watch::default()
+    });
     world.found(GroupId(1), &[1, 2, 3]).expect("a group");
     world.run(150_000).expect("it runs");
     world.input(StoreId(1), Input::Campaign { group: GroupId(1) }).expect("it runs");

@@ -13,13 +13,19 @@ pub struct Watch {
     pub offset_us: i64,
     pub drift_ppm: i64,
     pub error_us: u64,
+    /// Nobody vouches for it.
+    pub dark: bool,
 }
 
 impl Watch {
     pub fn read(&self, true_us: u64) -> Reading {
         let shown =
             true_us as i64 + self.offset_us + (true_us - super::world::BEGIN_US) as i64 * self.drift_ppm / 1_000_000;
-        Reading::with_error(shown as u64 * 1000, self.error_us * 1000)
+        let mut reading = Reading::with_error(shown as u64 * 1000, self.error_us * 1000);
+        if self.dark {
+            reading.status = clock::Status::Disrupted;
+        }
+        reading
     }
 }
 

@@ -16,6 +16,7 @@ pub fn lying_watch(rng: &mut Rng) -> Watch {
         offset_us: rng.range(0, 1_200_000) as i64 - 600_000,
         drift_ppm: rng.range(0, 400) as i64 - 200,
         error_us: rng.range(100, 50_000),
+        dark: false,
     }
 }
 

@@ -23,8 +23,12 @@ fn store(word: &str) -> StoreId {
 }
 
 fn new_world(stores: u64) -> World {
-    let mut world =
-        World::new(8, stores, &Sabotage::default(), |_| Watch { offset_us: 0, drift_ppm: 0, error_us: 1000 });
+    let mut world = World::new(8, stores, &Sabotage::default(), |_| Watch {
+        offset_us: 0,
+        drift_ppm: 0,
+        error_us: 1000,
+        ..Watch::default()
+    });
     world.story = Some(Vec::new());
     world
 }
@@ -66,6 +70,7 @@ fn command(world: &mut World, words: &[&str]) -> Result<(), String> {
                 world.restart(id);
             }
         }
+        ["dark", which] => world.machines.get_mut(&store(which)).expect("a store").watch.dark = true,
         ["stall", which] => world.machines.get_mut(&store(which)).expect("a store").stalled = true,
         ["sync-again", which] => world.machines.get_mut(&store(which)).expect("a store").stalled = false,
         ["disk-fails", which] => world.input(store(which), Input::PersistFailed)?,

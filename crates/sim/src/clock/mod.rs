@@ -29,7 +29,8 @@ use crate::rng::Rng;
 pub const POLL_EVERY_NS: u64 = clocksource::POLL_EVERY.as_nanos() as u64;
 
 /// How a node's clock behaves in a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum ClockKind {
     /// No error at all: `same-host` on a machine where nothing happens.
     Exact,

@@ -23,16 +23,16 @@ const FENCED_AFTER_NS: u64 = 400_000_000;
 impl World {
     /// True time less what the machine slept: deadlines count only what it was awake.
     pub(super) fn awake_ns(&self) -> u64 {
-        self.true_ns - self.slept_ns
+        self.true_ns() - self.slept_ns
     }
 
     /// A trusted reading contains true time, if the daemon is honest.
     pub(super) fn check_bound(&self) -> Result<(), Failure> {
-        let miss_ns = self.machine.clock.miss_ns(self.true_ns);
+        let miss_ns = self.machine.clock.miss_ns(self.true_ns());
         if miss_ns == 0 || !self.bounds_hold() {
             return Ok(());
         }
-        let (now, name_ns) = (self.machine.now(self.true_ns), self.machine.clock.name_ns(self.true_ns));
+        let (now, name_ns) = (self.machine.now(self.true_ns()), self.machine.clock.name_ns(self.true_ns()));
         Err(Failure(format!("true time {name_ns} is {miss_ns} ns outside of the trusted reading {now:?}")))
     }
 
@@ -43,16 +43,16 @@ impl World {
         if let Trouble::Sleep(ns) | Trouble::Move(ns) = trouble {
             self.time_passes_unseen(ns);
         }
-        let events = self.machine.clock.suffer(self.true_ns, trouble, &mut self.rng);
+        let events = self.machine.clock.suffer(self.true_ns(), trouble, &mut self.rng);
         self.note_clock(&events);
-        if trouble == Trouble::Die && self.machine.clock.is_left_slewing(self.true_ns) {
+        if trouble == Trouble::Die && self.machine.clock.is_left_slewing(self.true_ns()) {
             self.probes.hit("clock left slewing");
         }
         self.check_bound()
     }
 
     pub(super) fn poll(&mut self) {
-        let events = self.machine.clock.poll(self.true_ns, &mut self.rng);
+        let events = self.machine.clock.poll(self.true_ns(), &mut self.rng);
         self.note_clock(&events);
         let era = self.era;
         self.after(POLL_EVERY_NS, Event::Poll(era));
@@ -60,26 +60,24 @@ impl World {
 
     /// The machine does nothing for so long: all that it has planned comes later.
     fn time_passes_unseen(&mut self, ns: u64) {
-        self.true_ns += ns;
+        self.agenda.stand_still(ns);
         self.slept_ns += ns;
-        let planned = std::mem::take(&mut self.queue);
-        self.queue = planned.into_iter().map(|((when, order), event)| ((when + ns, order), event)).collect();
         self.due.iter_mut().for_each(|when| *when += ns);
         self.timer = self.timer.map(|when| when + ns);
     }
 
     /// A message of a peer: it carries the peer's interval, and its proof against the node's last one.
     pub(super) fn peer(&mut self, peer: u32, out: &mut Vec<Outputs>) -> Result<(), Failure> {
-        let name_ns = self.machine.clock.name_ns(self.true_ns);
+        let name_ns = self.machine.clock.name_ns(self.true_ns());
         let interval = Interval { earliest_ns: name_ns - PEER_ERROR_NS, latest_ns: name_ns + PEER_ERROR_NS };
-        let now = self.machine.now(self.true_ns);
+        let now = self.machine.now(self.true_ns());
         // What the node claims now is answered with the peer's next message.
         let wrong_ns = now.trusted().map_or(0, |ours| ours.earliest_ns.saturating_sub(interval.latest_ns));
         let accuses_ns = self.accusations.insert(peer, wrong_ns).unwrap_or(0);
         let proof = now.trusted().is_some_and(|ours| !ours.meets(interval));
         self.proofs.insert(peer, proof);
         let all = self.proofs.values().filter(|proof| **proof).count() == PEERS as usize;
-        self.proved_ns = all.then(|| self.proved_ns.unwrap_or(self.true_ns));
+        self.proved_ns = all.then(|| self.proved_ns.unwrap_or(self.true_ns()));
         let delay = self.rng.range(PEER_EVERY_NS / 2, PEER_EVERY_NS);
         self.after(delay, Event::Peer(peer));
         let Some(node) = self.machine.node() else {
@@ -94,7 +92,7 @@ impl World {
 
     /// Whether the node has had time to learn that its bound is wrong.
     pub(super) fn is_proved(&self) -> bool {
-        self.proved_ns.is_some_and(|since| self.true_ns - since > FENCED_AFTER_NS)
+        self.proved_ns.is_some_and(|since| self.true_ns() - since > FENCED_AFTER_NS)
     }
 
     /// The changes of the level. Peers whose clocks are right have no proof against a bound that holds.

@@ -32,6 +32,8 @@ pub(crate) struct Lead {
     pub end: Timestamp,
     /// The greatest timestamp given out.
     pub last: Timestamp,
+    /// The last place at which it put something: a later leader may cut it off before this one is told that it fell.
+    pub to: u64,
     /// Nothing at or below this is stamped any more; all that was stands up to the place.
     pub closed: (Timestamp, u64),
     /// The epoch under which each replica's store accepted it.
@@ -66,6 +68,7 @@ impl Replica {
             ready: false,
             end: Timestamp::MIN,
             last: start,
+            to: begin,
             closed: (Timestamp::MIN, 0),
             accepted: BTreeMap::new(),
             handover: None,
@@ -84,11 +87,9 @@ impl Replica {
             self.wake(store);
         }
         let Some(lead) = self.lead.take() else { return };
-        let from = lead.begin.max(self.tail().applied) + 1;
-        // What the library appended since is of a later leader.
-        let to =
-            (from..=self.last_index()).take_while(|i| self.raw.raft.raft_log.term(*i).ok() == Some(lead.term)).last();
-        if let Some(to) = to {
+        // Not what the log has there now: with its first message a later leader may have put something else in its place.
+        let (from, to) = (lead.begin.max(self.tail().applied) + 1, lead.to);
+        if from <= to {
             self.lose(store, Lost { term: lead.term, from, to });
         }
         store.out.leases.push(self.group);
@@ -160,7 +161,13 @@ impl Replica {
         };
         self.after(store);
         match result {
-            Ok(()) => Ok(Proposed { at, index: self.last_index(), term: self.term() }),
+            Ok(()) => {
+                let index = self.last_index();
+                if let Some(lead) = &mut self.lead {
+                    lead.to = index;
+                }
+                Ok(Proposed { at, index, term: self.term() })
+            }
             Err(_) if self.raw.raft.uncommitted_size() > 0 => Err(Refused::Overloaded),
             Err(_) => Err(Refused::Dropped),
         }

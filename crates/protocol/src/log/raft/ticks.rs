@@ -77,9 +77,10 @@ impl Replicas {
             }
         }
         self.held = held;
+        // A store that restarted without a clock has promised itself nothing: its groups would have a leader, and never a lease.
         match store.promises.held.get(&own) {
-            Some(held) if held.until <= earliest => self.own_late_ticks += 1,
-            _ => self.own_late_ticks = 0,
+            Some(held) if held.until > earliest => self.own_late_ticks = 0,
+            _ => self.own_late_ticks += 1,
         }
         if self.own_late_ticks >= store.options.election_ticks {
             self.own_late_ticks = 0;

@@ -1,0 +1,167 @@
+//! Many machines: one seed, one trace; good seeds pass; each broken rule is caught within a stated number of seeds.
+
+use checker::Anomaly;
+use protocol::log::raft::Replicas;
+use sim::Show;
+use sim::register::Broken;
+use sim::scenario::{Controls, Outcome, Scenario, What, find, run};
+
+fn scenario(name: &str) -> Scenario {
+    find(name).expect("it is there").remove(0)
+}
+
+fn fast() -> Vec<Scenario> {
+    find("fast").expect("they can be read").into_iter().filter(|scenario| scenario.what != What::Alone).collect()
+}
+
+fn good(scenario: &Scenario, seed: u64) -> Outcome {
+    let outcome = run(scenario, seed, &Controls::default(), Show::Nothing);
+    assert!(outcome.is_good(), "{:?}\n{}repeat: {}", outcome.failure, outcome.verdict, outcome.repeat());
+    outcome
+}
+
+#[test]
+fn one_seed_twice_gives_one_trace_to_the_byte() {
+    for scenario in fast() {
+        let once = || run(&scenario, 77, &Controls::default(), Show::Keep(Vec::new()));
+        let (first, second) = (once(), once());
+        assert!(first.lines.len() > 20, "{}: the trace says what happens", scenario.name);
+        assert_eq!(first.lines, second.lines, "{}", scenario.name);
+        assert_eq!((first.hash, first.probes), (second.hash, second.probes), "{}", scenario.name);
+    }
+}
+
+#[test]
+fn seeds_are_good() {
+    for scenario in fast() {
+        for seed in 1000..1004 {
+            let outcome = good(&scenario, seed);
+            assert_eq!(outcome.undecided, 0, "{}: a search was given up", outcome.repeat());
+        }
+    }
+}
+
+#[test]
+fn every_scenario_can_be_read() {
+    for folder in ["fast", "slow", "rare"] {
+        assert!(!find(folder).expect("all can be read").is_empty());
+    }
+}
+
+/// A rule, how it is broken, where that shows, within how many seeds, and as what (nothing: it stops the run).
+struct Control {
+    rule: &'static str,
+    broken: Broken,
+    tamper: Option<fn(&mut Replicas)>,
+    scenario: &'static str,
+    seeds: u64,
+    shows: &'static [Anomaly],
+}
+
+impl Control {
+    fn shows_in(self, scenario: &'static str, seeds: u64, shows: &'static [Anomaly]) -> Self {
+        Control { scenario, seeds, shows, ..self }
+    }
+
+    fn controls(&self) -> Controls {
+        Controls {
+            register: sim::register::Controls { broken: self.broken, tamper: self.tamper },
+            ..Controls::default()
+        }
+    }
+
+    fn first(&self, scenario: &Scenario, seeds: u64) -> Option<Outcome> {
+        let run = |seed| {
+            let controls = self.controls();
+            std::panic::catch_unwind(|| run(scenario, seed, &controls, Show::Nothing)).unwrap_or_else(|_| Outcome {
+                failure: Some("an assertion".into()),
+                seed,
+                ..run(scenario, seed, &Controls::default(), Show::Nothing)
+            })
+        };
+        (0..seeds).map(run).find(|outcome| !outcome.is_good())
+    }
+}
+
+fn registers(rule: &'static str, break_it: fn(&mut Broken)) -> Control {
+    let mut broken = Broken::default();
+    break_it(&mut broken);
+    Control { rule, broken, tamper: None, scenario: "", seeds: 0, shows: &[] }
+}
+
+fn core(rule: &'static str, tamper: fn(&mut Replicas)) -> Control {
+    Control { rule, broken: Broken::default(), tamper: Some(tamper), scenario: "", seeds: 0, shows: &[] }
+}
+
+/// What no scenario notices soon enough is left to the schedules of `protocol`'s own controls: `leave_joint_early`,
+/// `promise_before_durable`, `forget_the_woken`.
+fn all() -> Vec<Control> {
+    use Anomaly::{Diverged, LostWrite, SharedLease, ShownEarly, StaleRead, TornSnapshot, Unlinearizable};
+    let stale = &[StaleRead, TornSnapshot, Unlinearizable];
+    vec![
+        registers("read without a lease", |b| b.read_without_lease = true).shows_in("fast/crashes", 10, stale),
+        registers("acknowledge proposals", |b| b.acknowledge_proposals = true).shows_in(
+            "fast/network",
+            3,
+            &[LostWrite],
+        ),
+        registers("forget clients", |b| b.forget_clients = true).shows_in("fast/network", 3, &[LostWrite]),
+        registers("skip rule one", |b| b.skip_rule_one = true).shows_in("fast/crashes", 3, &[ShownEarly]),
+        registers("ignore what is in flight", |b| b.ignore_in_flight = true).shows_in(
+            "fast/crashes",
+            3,
+            &[TornSnapshot],
+        ),
+        registers("serve what is not applied", |b| b.serve_unapplied = true).shows_in(
+            "fast/network",
+            3,
+            &[TornSnapshot],
+        ),
+        registers("apply by machine", |b| b.apply_by_machine = true).shows_in("fast/drowsy", 1, &[Diverged]),
+        core("vote before durable", |r| r.sabotage().vote_before_durable = true).shows_in("fast/disks", 20, &[]),
+        core("acknowledge before durable", |r| r.sabotage().ack_before_durable = true).shows_in("fast/disks", 30, &[]),
+        core("vote without ends", |r| r.sabotage().vote_without_ends = true).shows_in("fast/drowsy", 3, &[SharedLease]),
+        core("winner does not ratchet", |r| r.sabotage().winner_does_not_ratchet = true).shows_in(
+            "fast/drowsy",
+            3,
+            &[SharedLease],
+        ),
+        core("keep the epoch", |r| r.sabotage().keep_epoch = true).shows_in("fast/drowsy", 30, &[SharedLease]),
+        core("stamp below the log", |r| r.sabotage().stamp_below_the_log = true).shows_in(
+            "fast/drowsy",
+            3,
+            &[SharedLease],
+        ),
+    ]
+}
+
+#[test]
+fn each_broken_rule_is_caught() {
+    for control in all() {
+        let scenario = scenario(control.scenario);
+        let found = control.first(&scenario, control.seeds);
+        let found = found.unwrap_or_else(|| panic!("{}: not noticed in {} seeds", control.rule, control.seeds));
+        let shown = control.shows.is_empty() || control.shows.iter().any(|kind| found.verdict.has(*kind));
+        assert!(shown, "{}: {:?}\n{}", control.rule, found.failure, found.verdict);
+        // What is caught is the broken rule and nothing else.
+        good(&scenario, found.seed);
+    }
+}
+
+/// Seeds of the survey.
+const SURVEYED: u64 = 40;
+
+/// Where to look for what: `cargo test -p timeball-sim --test cluster -- --ignored --nocapture`.
+#[test]
+#[ignore = "a survey: which scenario catches which broken rule, and how soon"]
+fn survey() {
+    for control in all() {
+        for scenario in fast() {
+            if let Some(found) = control.first(&scenario, SURVEYED) {
+                let what = found.failure.unwrap_or_default();
+                let kinds: Vec<Anomaly> = found.verdict.found.iter().map(|(kind, _)| *kind).collect();
+                println!("{} {}: seed {} {what} {kinds:?}", control.rule, scenario.name, found.seed);
+            }
+        }
+    }
+}
