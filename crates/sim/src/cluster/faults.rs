@@ -95,8 +95,11 @@ impl Fault {
     pub fn times_ns(&self, length_ns: u64, rng: &mut Rng) -> Vec<u64> {
         let mut times: Vec<u64> = self.at_ms.iter().map(|ms| ms * 1_000_000).collect();
         let mean_ns = self.every_ms * 1_000_000;
+        if mean_ns == 0 {
+            return times;
+        }
         let mut when = 0;
-        while mean_ns > 0 {
+        loop {
             when += rng.range(mean_ns / 4, mean_ns * 7 / 4 + 1).max(1);
             if when >= length_ns {
                 break;

@@ -102,9 +102,8 @@ impl Chronicle {
     pub fn answered(
         &mut self,
         (session, id): (u32, u64),
-        group: GroupId,
+        (group, ask): (GroupId, Ask),
         (called, returned): (u64, u64),
-        ask: Ask,
         at: Timestamp,
         found: &[(u64, Option<u64>)],
         act: Option<linear::Act>,

@@ -188,7 +188,7 @@ impl Client {
         system.last_txn += 1;
         let who = (self.number, system.last_txn);
         let group = system.group_of(running.ask.key());
-        system.chronicle.answered(who, group, times, running.ask, at, found, act);
+        system.chronicle.answered(who, (group, running.ask), times, at, found, act);
         self.think(system, desk);
     }
 

@@ -169,12 +169,13 @@ impl Network {
             }
         }
         let mut leaves_ns = now_ns;
-        if kilobits > 0 {
+        let tx_ns = ((bytes as u64 + HEADER_BYTES) * 8 * 1_000_000).checked_div(kilobits);
+        if let Some(tx_ns) = tx_ns {
             let busy = self.busy.entry((from, to, class)).or_insert(0);
             if *busy > now_ns + BACKLOG_NS_MAX {
                 return Arrivals::default();
             }
-            *busy = (*busy).max(now_ns) + (bytes as u64 + HEADER_BYTES) * 8 * 1_000_000 / kilobits;
+            *busy = (*busy).max(now_ns) + tx_ns;
             leaves_ns = *busy;
         }
         if rng.chance(loss_percent) {
