@@ -15,6 +15,7 @@ use super::post::Post;
 use super::routes::Routes;
 use super::seam::{ClusterOptions, Input, Message, NodeId, Outputs};
 use super::shard::{Asker, Shard};
+use super::snapshot::Snapshots;
 use crate::core::damaged;
 use crate::counters::Counters;
 use crate::reply::Reply;
@@ -76,8 +77,11 @@ pub(crate) struct Core<E> {
     /// When a peer's transaction that holds locks here was last heard of, in ticks.
     pub lock_owners: BTreeMap<TxnId, u64>,
     pub post: Post,
+    pub snapshots: Snapshots,
     pub out: Outputs,
     pub todo: VecDeque<Work>,
+    /// A flush let go of something: look what of the log is still needed.
+    pub recycle_later: bool,
     /// The log core was told something, and may have outputs.
     pub moved: bool,
     pub ticks: u64,
@@ -103,7 +107,10 @@ impl<E: Engine> Core<E> {
             Input::Tick => self.tick(now)?,
             Input::Due => {}
             Input::Message(message) => self.receive(now, &message)?,
-            Input::Durable(record) => self.log(now, raft::Input::Persisted(record)),
+            Input::Durable(record) => {
+                self.log(now, raft::Input::Persisted(record));
+                self.durable(record);
+            }
             Input::DiskFailed => {
                 self.log(now, raft::Input::PersistFailed);
                 self.failed = true;
@@ -144,6 +151,7 @@ impl<E: Engine> Core<E> {
     /// Everything that the log core wants done, in its order.
     fn see_to_log(&mut self, now: &Reading) -> Result<(), StoreError> {
         let out = self.replicas.drain();
+        self.snapshots.last_record = out.records.last().map_or(self.snapshots.last_record, |last| last.number);
         self.out.records.extend(out.records);
         for envelope in out.messages_now {
             self.send_envelope(now, envelope, None);
@@ -182,8 +190,10 @@ impl<E: Engine> Core<E> {
             self.snapshot_task(now, task)?;
         }
         for (group, _) in out.removed {
-            self.log(now, raft::Input::Remove { group });
-            self.shards.remove(&range_of(group));
+            self.removed(now, group);
+        }
+        if !self.moved {
+            self.look_at_oldest();
         }
         Ok(())
     }

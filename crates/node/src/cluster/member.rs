@@ -1,12 +1,11 @@
 use super::core::{Core, group_of};
 use super::seam::{Input, NodeId, Outputs};
-use super::state::State;
 use crate::counters::Counters;
 use crate::sabotage::Sabotage;
 use crate::watch::PeerClock;
 use clock::{Reading, Timestamp};
 use parking_lot::Mutex;
-use protocol::log::raft::{RecordNumber, Role};
+use protocol::log::raft::{self, RecordNumber, Role};
 use protocol::txn::RangeId;
 use std::sync::Arc;
 use store::{Engine, StoreError, Versions};
@@ -44,6 +43,12 @@ pub struct RangeStatus {
     pub flights: usize,
     /// Requests that wait here.
     pub parked: usize,
+    /// The nodes whose replicas vote.
+    pub voters: Vec<NodeId>,
+    /// The nodes whose replicas do not, yet.
+    pub learners: Vec<NodeId>,
+    /// The configuration is being changed.
+    pub joint: bool,
 }
 
 impl<E: Engine> Member<E> {
@@ -67,17 +72,9 @@ impl<E: Engine> Member<E> {
         self.core.lock().drain(now)
     }
 
-    /// Freezes the versions in memory together with the state of all ranges, ready for [`Versions::flush`]. `false`: nothing changed.
-    pub fn freeze(&self) -> bool {
-        let core = self.core.lock();
-        let ranges = core.shards.values().map(|shard| (&shard.range, shard.applied)).collect::<Vec<_>>();
-        let state = State::encode(core.options.cluster, core.me().0, core.incarnation, ranges.into_iter());
-        self.versions.freeze(core.count, state)
-    }
-
-    /// The log before this record may go.
+    /// The log before this record may go: look again after [`super::Input::Durable`].
     pub fn oldest_record(&self) -> RecordNumber {
-        self.core.lock().replicas.oldest_record()
+        self.core.lock().snapshots.recyclable
     }
 
     /// This node.
@@ -127,6 +124,7 @@ impl<E: Engine> Member<E> {
         let core = self.core.lock();
         let status = core.replicas.status(group_of(range))?;
         let shard = core.shards.get(&range)?;
+        let nodes = |seats: &[raft::Member]| seats.iter().filter_map(|seat| NodeId::of_store(seat.store)).collect();
         Some(RangeStatus {
             role: status.role,
             term: status.term,
@@ -139,6 +137,9 @@ impl<E: Engine> Member<E> {
             untold: shard.range.owed().count(),
             flights: shard.flights.len(),
             parked: shard.parked.len(),
+            voters: nodes(&status.members.voters),
+            learners: nodes(&status.members.learners),
+            joint: !status.members.outgoing.is_empty(),
         })
     }
 }

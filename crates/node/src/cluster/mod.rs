@@ -37,7 +37,8 @@
 //!    [`Outputs::wakers`] after every lock is free. Step [`Input::Due`] when [`Outputs::timer`] is past.
 //! 4. **Transactions.** [`Transaction::begin`], then its operations, polled with a waker as those of [`crate::Transaction`]. Each may leave
 //!    outputs: [`Member::drain`] takes them.
-//! 5. **Space.** [`Member::freeze`], [`store::Versions::flush`] (on another thread, if wanted), then [`Input::Flushed`]. The log before
+//! 5. **Space.** Now and then [`Member::freeze`], and always when [`Outputs::flush`] asks: [`store::Versions::flush`] until no layer is frozen (on another
+//!    thread, if wanted), then [`Input::Flushed`]. The log before
 //!    [`Member::oldest_record`] may go.
 //! 6. **A full disk.** Keep the records and append them later. A disk that fails for good ends the life of this value:
 //!    [`Input::DiskFailed`], then open anew from what the disk holds.
@@ -59,6 +60,7 @@ mod member;
 mod opening;
 mod post;
 mod propose;
+mod replicas;
 mod routes;
 mod seam;
 mod serve;
@@ -72,8 +74,10 @@ pub use gateway::UNAVAILABLE_TICKS;
 pub use member::{Member, RangeStatus};
 pub use opening::Opening;
 pub use protocol::log::raft::{Record, RecordNumber, Role};
+pub use replicas::{ChangeRefused, ReplicaChange};
+pub use snapshot::SNAPSHOT_BYTES_MAX;
 pub use transaction::Transaction;
 
 pub use seam::{
-    Class, ClusterOptions, Founding, Input, MESSAGE_BYTES_MAX, Message, NodeId, Outgoing, Outputs, TICK_NS,
+    Class, ClusterOptions, Founding, Input, LogLimits, MESSAGE_BYTES_MAX, Message, NodeId, Outgoing, Outputs, TICK_NS,
 };

@@ -1,12 +1,13 @@
 //! A member opens: its state, its log, the replicas that the cluster begins with.
 
-use super::core::{Core, group_of, range_of};
+use super::core::{Core, group_of};
 use super::gateway::Gateway;
 use super::member::Member;
 use super::post::Post;
 use super::routes::Routes;
 use super::seam::{ClusterOptions, Founding, Outputs};
 use super::shard::Shard;
+use super::snapshot::Snapshots;
 use super::state::State;
 use crate::core::damaged;
 use crate::counters::Counters;
@@ -17,7 +18,7 @@ use bytes::Bytes;
 use clock::{HybridClock, Reading, Timestamp};
 use protocol::log::raft::{self, GroupId, Member as Seat, Options, RecordNumber, Recovery, ReplicaId};
 use protocol::txn::{LockTable, Range, RangeId};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use store::{Engine, StoreError, Versions};
 
@@ -32,6 +33,7 @@ pub struct Opening<E> {
     count: u64,
     clock: Arc<HybridClock>,
     recovery: Recovery,
+    last_record: RecordNumber,
     sabotage: Arc<Sabotage>,
 }
 
@@ -89,7 +91,8 @@ impl<E: Engine> Opening<E> {
         let _ = now;
         let seed = options.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(state.incarnation);
         let recovery = Recovery::new(Options::new(options.node.store(), seed), clock.clone());
-        Ok(Opening { options, versions, state, count, clock, recovery, sabotage: Arc::new(sabotage) })
+        let last_record = RecordNumber(0);
+        Ok(Opening { options, versions, state, count, clock, recovery, last_record, sabotage: Arc::new(sabotage) })
     }
 
     /// One record of the log, in order, from the first that is there.
@@ -97,6 +100,7 @@ impl<E: Engine> Opening<E> {
     /// # Errors
     /// It is damaged, or one before it is missing.
     pub fn replay(&mut self, position: u64, record: &Bytes) -> Result<(), StoreError> {
+        self.last_record = RecordNumber(position);
         self.recovery.record(RecordNumber(position), record).map_err(|why| damaged(format!("record {position}: {why}")))
     }
 
@@ -110,6 +114,10 @@ impl<E: Engine> Opening<E> {
         let replicas = self.recovery.finish(&applied).map_err(|why| damaged(why.to_string()))?;
         let routes = Routes::of(&self.options.ranges);
         let shards = self.state.ranges.into_iter();
+        // What was removed before the last life ended has a state and no replica.
+        let (shards, gone): (Vec<_>, Vec<_>) = shards.partition(|(id, _)| replicas.status(group_of(*id)).is_some());
+        let gone: BTreeSet<RangeId> = gone.into_iter().map(|(id, _)| id).collect();
+        let shards = shards.into_iter();
         let shards = shards.map(|(id, (range, applied))| (id, Shard::new(range, applied))).collect();
         let watch = Watch::new(&self.options.node_options);
         watch.step(&self.options.node_options, now, Timestamp::MIN);
@@ -130,9 +138,11 @@ impl<E: Engine> Opening<E> {
             locks: LockTable::default(),
             lock_owners: BTreeMap::new(),
             post: Post::default(),
+            snapshots: Snapshots::after(self.last_record),
             out: Outputs::default(),
             todo: VecDeque::new(),
             moved: true,
+            recycle_later: false,
             ticks: 0,
             count: self.count,
             incarnation: self.state.incarnation,
@@ -140,7 +150,7 @@ impl<E: Engine> Opening<E> {
             failed: false,
             options: self.options,
         };
-        core.found(now);
+        core.found(now, &gone)?;
         core.run(now)?;
         Ok(Arc::new(Member::new(core)))
     }
@@ -148,24 +158,29 @@ impl<E: Engine> Opening<E> {
 
 impl<E: Engine> Core<E> {
     /// Founds what the cluster begins with and this store does not have, nor ever had.
-    fn found(&mut self, now: &Reading) {
+    fn found(&mut self, now: &Reading, gone: &BTreeSet<RangeId>) -> Result<(), StoreError> {
+        // A founding replica without a state of its own has applied nothing yet; one that joined later gets its state in a snapshot.
+        let fresh = |group: &GroupId| self.replicas.status(*group).is_some_and(|status| status.applied == FOUNDED);
+        let fresh: Vec<GroupId> = self.replicas.groups().filter(fresh).collect();
         let (me, ranges) = (self.me(), self.options.ranges.clone());
         for Founding { range, replicas, .. } in ranges.iter().filter(|founding| founding.replicas.contains(&me)) {
-            let seats =
-                (1..).zip(replicas).map(|(number, node)| Seat { replica: ReplicaId(number), store: node.store() });
-            let input = raft::Input::Create { group: group_of(*range), voters: seats.collect(), floor: Timestamp::MIN };
+            let group = group_of(*range);
+            let seats = (1..).zip(replicas).map(|(number, node)| Seat { replica: ReplicaId(number), store: node.store() });
+            let input = raft::Input::Create { group, voters: seats.collect(), floor: Timestamp::MIN };
+            let known = self.replicas.status(group).is_some();
             self.log(now, input);
-        }
-        let groups: Vec<RangeId> = self.replicas.groups().map(range_of).collect();
-        for range in groups {
-            if self.shards.contains_key(&range) {
-                continue;
+            let founded = !known && self.replicas.status(group).is_some();
+            if founded && gone.contains(range) {
+                return Err(damaged(format!("{range} has a state, and the log knows nothing of it")));
             }
-            // A replica without a state of its own has applied nothing yet; one that joined later gets its state in a snapshot.
-            if let Some(route) = self.routes.get(range) {
-                let state = Range::new(range, route.span.clone());
-                self.shards.insert(range, Shard::new(state, FOUNDED));
+            if !self.shards.contains_key(range)
+                && (founded || fresh.contains(&group))
+                && let Some(route) = self.routes.get(*range)
+            {
+                let state = Range::new(*range, route.span.clone());
+                self.shards.insert(*range, Shard::new(state, FOUNDED));
             }
         }
+        Ok(())
     }
 }

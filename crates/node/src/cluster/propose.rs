@@ -184,6 +184,14 @@ impl<E: Engine> Core<E> {
         gone.into_iter().for_each(|proposal| self.lost(proposal));
     }
 
+    /// The state up to a place came in a snapshot: what became of proposals before it is asked anew.
+    pub fn proposals_before(&mut self, range: RangeId, index: u64) {
+        let Some(shard) = self.shards.get_mut(&range) else { return };
+        let gone: Vec<u64> = shard.proposals.range(..=index).map(|(index, _)| *index).collect();
+        let gone: Vec<Proposal> = gone.into_iter().filter_map(|index| shard.take_proposal(index)).collect();
+        gone.into_iter().for_each(|proposal| self.lost(proposal));
+    }
+
     /// The next entry of a range's log.
     pub fn apply(&mut self, now: &Reading, range: RangeId, entry: LogEntry) -> Result<(), StoreError> {
         let Some(shard) = self.shards.get_mut(&range) else {

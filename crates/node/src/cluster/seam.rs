@@ -101,6 +101,8 @@ pub struct Outputs {
     pub wakers: Vec<Waker>,
     /// Step [`Input::Due`] once this is past: what rule 1 holds back first.
     pub timer: Option<Timestamp>,
+    /// Versions were frozen, and somebody waits for them: flush, then [`Input::Flushed`].
+    pub flush: bool,
     /// What happened to the clock's level, for the log.
     pub clock_changes: Vec<clock::Change>,
 }
@@ -108,7 +110,7 @@ pub struct Outputs {
 impl Outputs {
     /// Whether there is nothing to do.
     pub fn is_empty(&self) -> bool {
-        self.records.is_empty() && self.messages.is_empty() && self.wakers.is_empty() && self.clock_changes.is_empty()
+        !self.flush && self.records.is_empty() && self.messages.is_empty() && self.wakers.is_empty() && self.clock_changes.is_empty()
     }
 }
 
@@ -123,6 +125,21 @@ pub struct Founding {
     pub replicas: Vec<NodeId>,
 }
 
+/// How much of the log stays that nobody here needs any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogLimits {
+    /// Entries of each range, for replicas that lag; those that lag more get a snapshot.
+    pub entries_kept: u64,
+    /// Records from the oldest that is needed to the last: beyond it, what idle ranges need of old ones is written again.
+    pub records_kept: u64,
+}
+
+impl Default for LogLimits {
+    fn default() -> Self {
+        LogLimits { entries_kept: 1000, records_kept: 100_000 }
+    }
+}
+
 /// How a node is a member of a cluster. Where it does not say otherwise, the same on every node.
 #[derive(Clone, Debug)]
 pub struct ClusterOptions {
@@ -134,6 +151,16 @@ pub struct ClusterOptions {
     pub ranges: Vec<Founding>,
     /// Where the chance of election timeouts comes from. Of this node.
     pub seed: u64,
+    /// What of the log is kept. Of this node.
+    pub limits: LogLimits,
     /// Of this node; `node` and `alone` are set by what stands above.
     pub node_options: NodeOptions,
+}
+
+impl ClusterOptions {
+    /// With the usual settings.
+    pub fn new(cluster: u64, node: NodeId, ranges: Vec<Founding>, seed: u64) -> Self {
+        let (limits, node_options) = (LogLimits::default(), NodeOptions::default());
+        ClusterOptions { cluster, node, ranges, seed, limits, node_options }
+    }
 }

@@ -81,6 +81,12 @@ impl Shard {
         }
     }
 
+    /// Its state is another one: a snapshot was installed. It does not lead.
+    pub fn restore(&mut self, range: Range, applied: u64) {
+        (self.range, self.applied, self.led) = (range, applied, None);
+        self.flights.clear();
+    }
+
     pub fn leave(&mut self, flight: Timestamp) {
         self.stirred |= self.flights.leave(flight);
     }

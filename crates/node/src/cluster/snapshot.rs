@@ -1,21 +1,312 @@
-//! Snapshots of ranges, and what a flush lets go of.
+//! Snapshots of ranges: how a replica that lags, or is new, gets what the log does not have any more; and what a flush lets go of.
+//!
+//! # Idea
+//! A snapshot is the range's state machine and all versions of its span, at one place of its log. The log core carries it in parts. What is installed goes the
+//! way of everything else: into the overlay, in the order of time, and with the state and the applied place into one frozen layer. So it is durable as a
+//! whole or not at all, in the order of what was frozen before (design 4a.9); the shell's next flush is asked for ([`super::Outputs::flush`]), and the
+//! log core hears that it is installed when that is done.
+//!
+//! # Invariants
+//! 1. What a replica holds of a range is a prefix of the range's history. So of each key only versions above its newest are added; a key that the
+//!    snapshot does not have was deleted, and that was collected: it is deleted at the range's threshold, below which nobody reads.
+//! 2. A replica's state goes after the record of its removal is durable, not before: a restart that still finds the replica finds its state.
+//! 3. The log keeps what is not flushed, and [`super::LogLimits::entries_kept`] entries more, for replicas that lag a little.
+//!
+//! # Caveats
+//! A snapshot is built in memory, at its leader and at its receiver, and may have [`SNAPSHOT_BYTES_MAX`] there.
 
-use super::core::Core;
-use clock::Reading;
-use protocol::log::raft::{Input, SnapshotTask};
+use super::core::{Core, group_of, range_of};
+use super::member::Member;
+use super::shard::Shard;
+use super::state::State;
+use crate::versions::bounded;
+use bytes::{Buf, BufMut, Bytes};
+use clock::{Reading, Timestamp};
+use protocol::log::raft::{GroupId, Input, RecordNumber, SnapshotTask};
+use protocol::txn::{Range, RangeId};
+use std::collections::{BTreeMap, VecDeque};
 use store::{Engine, StoreError};
+
+/// A greater range is not sent.
+pub const SNAPSHOT_BYTES_MAX: u64 = 1 << 30;
+/// Keys read together.
+const KEYS_MAX: usize = 1024;
+const VERSION: u8 = 1;
+
+/// Snapshots on their way, and what was frozen.
+#[derive(Debug, Default)]
+pub(crate) struct Snapshots {
+    outgoing: BTreeMap<GroupId, Bytes>,
+    incoming: BTreeMap<GroupId, Vec<u8>>,
+    /// Installed in memory: the group, and the position of the layer that makes it durable.
+    installing: Vec<(GroupId, u64)>,
+    /// What was frozen: the position, and what each range had applied.
+    frozen: VecDeque<(u64, Vec<(RangeId, u64)>)>,
+    /// Ranges whose replica was removed, and the record that says so.
+    doomed: Vec<(RecordNumber, RangeId)>,
+    /// The last record given out.
+    pub last_record: RecordNumber,
+    /// The log before the second may go once the first is durable: what was needed of it may have been written again.
+    recycle: Option<(RecordNumber, RecordNumber)>,
+    pub recyclable: RecordNumber,
+}
+
+/// A range as it was at a place of its log.
+struct Snapshot {
+    range: Range,
+    applied: u64,
+    /// Every key, with its versions, oldest first.
+    rows: Vec<(Bytes, Vec<store::Version>)>,
+}
+
+impl Snapshot {
+    fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        let put = |out: &mut Vec<u8>, bytes: &[u8]| {
+            out.put_u32_le(bytes.len() as u32);
+            out.put_slice(bytes);
+        };
+        out.put_u8(VERSION);
+        out.put_u64_le(self.applied);
+        put(&mut out, &self.range.encode());
+        out.put_u64_le(self.rows.len() as u64);
+        for (key, versions) in &self.rows {
+            put(&mut out, key);
+            out.put_u32_le(versions.len() as u32);
+            for version in versions {
+                out.put_u64_le(version.ts.as_u64());
+                out.put_u8(u8::from(version.value.is_some()));
+                if let Some(value) = &version.value {
+                    put(&mut out, value);
+                }
+            }
+        }
+        out
+    }
+
+    fn decode(bytes: Bytes) -> Option<Snapshot> {
+        let mut rest = bytes;
+        let take = |rest: &mut Bytes| {
+            let len = rest.try_get_u32_le().ok()? as usize;
+            (len <= rest.len()).then(|| rest.split_to(len))
+        };
+        if rest.try_get_u8().ok()? != VERSION {
+            return None;
+        }
+        let applied = rest.try_get_u64_le().ok()?;
+        let range = Range::decode(&take(&mut rest)?).ok()?;
+        let mut rows = Vec::new();
+        for _ in 0..rest.try_get_u64_le().ok()? {
+            let key = take(&mut rest)?;
+            let mut versions = Vec::new();
+            for _ in 0..rest.try_get_u32_le().ok()? {
+                let ts = Timestamp::from_u64(rest.try_get_u64_le().ok()?);
+                let value = match rest.try_get_u8().ok()? {
+                    0 => None,
+                    _ => Some(take(&mut rest)?),
+                };
+                versions.push(store::Version { ts, value });
+            }
+            rows.push((key, versions));
+        }
+        rest.is_empty().then_some(Snapshot { range, applied, rows })
+    }
+}
+
+impl Snapshots {
+    /// After a log that ends here.
+    pub fn after(last_record: RecordNumber) -> Self {
+        Snapshots { last_record, ..Snapshots::default() }
+    }
+}
 
 impl<E: Engine> Core<E> {
     pub fn snapshot_task(&mut self, now: &Reading, task: SnapshotTask) -> Result<(), StoreError> {
         match task {
-            SnapshotTask::Take { group, .. }
-            | SnapshotTask::Read { group, .. }
-            | SnapshotTask::Begin { group, .. }
-            | SnapshotTask::Install { group, .. } => self.log(now, Input::SnapshotFailed { group }),
-            SnapshotTask::Write { .. } | SnapshotTask::Drop { .. } | SnapshotTask::Abandon { .. } => {}
+            SnapshotTask::Take { group, index } => match self.take_snapshot(range_of(group), index)? {
+                Some((index, bytes)) => {
+                    let length = bytes.len() as u64;
+                    self.snapshots.outgoing.insert(group, bytes);
+                    self.log(now, Input::SnapshotTaken { group, index, bytes: length });
+                }
+                None => self.log(now, Input::SnapshotFailed { group }),
+            },
+            SnapshotTask::Read { group, offset, bytes } => {
+                let part = self.snapshots.outgoing.get(&group).and_then(|whole| {
+                    let from = usize::try_from(offset).ok().filter(|from| *from <= whole.len())?;
+                    Some(whole.slice(from..whole.len().min(from.saturating_add(bytes))))
+                });
+                match part {
+                    Some(bytes) => self.log(now, Input::SnapshotRead { group, offset, bytes }),
+                    None => self.log(now, Input::SnapshotFailed { group }),
+                }
+            }
+            SnapshotTask::Drop { group } => drop(self.snapshots.outgoing.remove(&group)),
+            SnapshotTask::Begin { group, bytes, .. } if bytes <= SNAPSHOT_BYTES_MAX => {
+                self.snapshots.incoming.insert(group, Vec::new());
+            }
+            SnapshotTask::Begin { group, .. } => self.log(now, Input::SnapshotFailed { group }),
+            SnapshotTask::Write { group, offset, bytes } => {
+                match self.snapshots.incoming.get_mut(&group).filter(|came| came.len() as u64 == offset) {
+                    Some(came) => came.extend_from_slice(&bytes),
+                    None => self.log(now, Input::SnapshotFailed { group }),
+                }
+            }
+            SnapshotTask::Install { group, index } => self.install(now, group, index)?,
+            SnapshotTask::Abandon { group } => drop(self.snapshots.incoming.remove(&group)),
         }
         Ok(())
     }
 
-    pub fn flushed(&mut self, _now: &Reading) {}
+    fn take_snapshot(&self, range: RangeId, index: u64) -> Result<Option<(u64, Bytes)>, StoreError> {
+        let Some(shard) = self.shards.get(&range).filter(|shard| shard.applied >= index) else { return Ok(None) };
+        let mut snapshot = Snapshot { range: shard.range.clone(), applied: shard.applied, rows: Vec::new() };
+        let mut span = bounded(shard.range.span());
+        let mut bytes = 0u64;
+        loop {
+            let found = self.store.0.histories_in(&span, KEYS_MAX)?;
+            let values = found.iter().flat_map(|(_, versions)| versions).filter_map(|version| version.value.as_ref());
+            bytes += values.map(|value| value.len() as u64).sum::<u64>();
+            let more = (found.len() == KEYS_MAX).then(|| found.last().map(|(last, _)| crate::transaction::after(last)));
+            snapshot.rows.extend(found);
+            match more.flatten() {
+                _ if bytes > SNAPSHOT_BYTES_MAX => return Ok(None),
+                Some(next) => span.start = next,
+                None => return Ok(Some((snapshot.applied, snapshot.encode().into()))),
+            }
+        }
+    }
+
+    fn install(&mut self, now: &Reading, group: GroupId, index: u64) -> Result<(), StoreError> {
+        let range = range_of(group);
+        let bytes = self.snapshots.incoming.remove(&group).unwrap_or_default();
+        let snapshot = Snapshot::decode(bytes.into()).filter(|snapshot| {
+            (snapshot.applied, snapshot.range.id()) == (index, range)
+        });
+        let Some(Snapshot { range: state, applied, rows }) = snapshot else {
+            self.counters.messages_refused.one();
+            self.log(now, Input::SnapshotFailed { group });
+            return Ok(());
+        };
+        let span = bounded(state.span());
+        let versions = &self.store.0;
+        let mut steps: BTreeMap<Timestamp, Vec<store::Write>> = BTreeMap::new();
+        let kept: std::collections::BTreeSet<&Bytes> = rows.iter().map(|(key, _)| key).collect();
+        let mut from = span.clone();
+        loop {
+            let found = versions.keys_in(&from, KEYS_MAX)?;
+            for key in found.iter().filter(|key| !kept.contains(key)) {
+                let newest = versions.version_at(key, Timestamp::MAX)?;
+                if let Some(newest) = newest.filter(|newest| newest.value.is_some()) {
+                    let at = state.collected_of(key).max(newest.ts.next());
+                    steps.entry(at).or_default().push((key.clone(), None));
+                }
+            }
+            match found.last() {
+                Some(last) if found.len() == KEYS_MAX => from.start = crate::transaction::after(last),
+                _ => break,
+            }
+        }
+        for (key, history) in rows {
+            let newest = versions.newest(&key)?.unwrap_or(Timestamp::MIN);
+            for version in history.into_iter().filter(|version| version.ts > newest) {
+                let value = version.value.map(|value| Bytes::copy_from_slice(&value));
+                steps.entry(version.ts).or_default().push((Bytes::copy_from_slice(&key), value));
+            }
+        }
+        for (at, writes) in steps {
+            versions.apply(at, &writes);
+        }
+        self.proposals_before(range, applied);
+        match self.shards.get_mut(&range) {
+            Some(shard) => shard.restore(state, applied),
+            None => drop(self.shards.insert(range, Shard::new(state, applied))),
+        }
+        self.count += 1;
+        self.counters.snapshots_installed.one();
+        self.freeze();
+        let position = self.count;
+        self.snapshots.installing.push((group, position));
+        self.out.flush = true;
+        Ok(())
+    }
+
+    /// Freezes the versions together with the state of all ranges.
+    pub fn freeze(&mut self) -> bool {
+        let state: Vec<(&Range, u64)> = self.shards.values().map(|shard| (&shard.range, shard.applied)).collect();
+        let state = State::encode(self.options.cluster, self.me().0, self.incarnation, state.into_iter());
+        if !self.store.0.freeze(self.count, state) {
+            return false;
+        }
+        let applied = self.shards.iter().map(|(range, shard)| (*range, shard.applied)).collect();
+        self.snapshots.frozen.push_back((self.count, applied));
+        true
+    }
+
+    /// The engine has something more: what the log had for it may go, and snapshots that waited are installed.
+    pub fn flushed(&mut self, now: &Reading) {
+        let flushed = self.store.0.flushed_position();
+        let (done, waiting) = std::mem::take(&mut self.snapshots.installing).into_iter().partition(|(_, at)| *at <= flushed);
+        self.snapshots.installing = waiting;
+        let done: Vec<(GroupId, u64)> = done;
+        for (group, _) in done {
+            self.log(now, Input::SnapshotInstalled { group });
+        }
+        let mut durable = None;
+        while self.snapshots.frozen.front().is_some_and(|(position, _)| *position <= flushed) {
+            durable = self.snapshots.frozen.pop_front().map(|(_, applied)| applied);
+        }
+        let kept = self.options.limits.entries_kept;
+        for (range, applied) in durable.into_iter().flatten() {
+            let index = applied.saturating_sub(kept);
+            let has = self.replicas.status(group_of(range)).is_some_and(|status| status.truncated < index);
+            if has {
+                self.log(now, Input::Truncate { group: group_of(range), index });
+            }
+        }
+        let (oldest, last) = (self.replicas.oldest_record(), self.snapshots.last_record);
+        if last.0.saturating_sub(oldest.0) > self.options.limits.records_kept {
+            let below = RecordNumber(last.0 - self.options.limits.records_kept / 2);
+            self.log(now, Input::Carry { below });
+        }
+        self.recycle_later = true;
+    }
+
+    /// After the log core was drained: what it wrote again is given out, and not durable yet.
+    pub fn look_at_oldest(&mut self) {
+        if std::mem::take(&mut self.recycle_later) {
+            let (last, oldest) = (self.snapshots.last_record, self.replicas.oldest_record());
+            self.snapshots.recycle.get_or_insert((last, oldest));
+        }
+    }
+
+    /// The leader says that the replica here is a member no more.
+    pub fn removed(&mut self, now: &Reading, group: GroupId) {
+        self.log(now, Input::Remove { group });
+        self.snapshots.outgoing.remove(&group);
+        self.snapshots.incoming.remove(&group);
+        // Its record is given out next.
+        self.snapshots.doomed.push((RecordNumber(self.snapshots.last_record.0 + 1), range_of(group)));
+    }
+
+    /// Invariant 2; and what of the log may go.
+    pub fn durable(&mut self, durable: RecordNumber) {
+        if let Some((_, oldest)) = self.snapshots.recycle.take_if(|(needed, _)| *needed <= durable) {
+            self.snapshots.recyclable = self.snapshots.recyclable.max(oldest);
+        }
+        let over: Vec<(RecordNumber, RangeId)> =
+            self.snapshots.doomed.extract_if(.., |(record, _)| *record <= durable).collect();
+        for (_, range) in over {
+            if self.replicas.status(group_of(range)).is_none() {
+                self.shards.remove(&range);
+            }
+        }
+    }
+}
+
+impl<E: Engine> Member<E> {
+    /// Freezes the versions in memory together with the state of all ranges, ready for [`store::Versions::flush`]. `false`: nothing changed.
+    pub fn freeze(&self) -> bool {
+        self.core.lock().freeze()
+    }
 }

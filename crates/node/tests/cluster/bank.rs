@@ -279,3 +279,10 @@ fn a_bank_through_all_trouble() {
 fn a_bank_of_five_nodes_through_all_trouble() {
     passes(0..5, 5, &Trouble::all());
 }
+
+#[test]
+#[ignore = "minutes: run it after a change of the protocols"]
+fn many_banks() {
+    passes(100..300, 3, &Trouble::all());
+    passes(100..200, 5, &Trouble::all());
+}

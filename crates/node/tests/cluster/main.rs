@@ -5,4 +5,5 @@ mod client;
 mod controls;
 mod one_range;
 mod rules;
+mod snapshots;
 mod world;

@@ -128,7 +128,8 @@ fn wait_of_a_neighbour(prepare: Prepare) -> u64 {
     let mut w = World::new(14, 2, founding(&["", "m"], &[1]), prepare);
     w.set_watch(1, 0, 100);
     w.set_watch(2, 0, 400_000);
-    (1..=2).for_each(|range| drop(w.await_leader(range)));
+    w.await_leader(1);
+    w.await_leader(2);
     w.ask(2, async |env| {
         let mut txn = Txn::strict(&env).unwrap();
         txn.get("a").await.unwrap();
@@ -216,7 +217,9 @@ fn what_a_dead_gateway_left_is_decided_by_others() {
     let mut ends = [0, 0];
     for seed in 0..30 {
         let mut w = World::new(seed, 4, founding(&["", "h", "p"], &[1, 2, 3]), intact);
-        (1..=3).for_each(|range| drop(w.await_leader(range)));
+        for range in 1..=3 {
+            w.await_leader(range);
+        }
         w.ask(4, async |env| set(env, pairs(&[("a", "0"), ("h", "0"), ("p", "0")])).await);
         w.spawn(4, |env| {
             Box::pin(async move {
@@ -258,7 +261,8 @@ fn a_range_without_a_majority_says_so_and_others_go_on() {
     let mut ranges = founding(&["", "m"], &[1, 2, 3]);
     ranges[1].replicas = vec![NodeId(3), NodeId(4), NodeId(5)];
     let mut w = World::new(17, 5, ranges, intact);
-    (1..=2).for_each(|range| drop(w.await_leader(range)));
+    w.await_leader(1);
+    w.await_leader(2);
     w.ask(3, async |env| set(env, pairs(&[("a", "0"), ("p", "0")])).await);
     w.crash(4);
     w.crash(5);

@@ -4,7 +4,7 @@
 use bytes::Bytes;
 use clock::{LadderLimits, Reading};
 use node::cluster::{
-    ClusterOptions, Founding, Input, Member, Message, NodeId, Opening, Outputs, Record, RecordNumber, TICK_NS,
+    ClusterOptions, Founding, Input, LogLimits, Member, Message, NodeId, Opening, Outputs, Record, RecordNumber, TICK_NS,
 };
 use node::{NodeOptions, RangeId, Sabotage};
 use std::cell::Cell;
@@ -144,6 +144,7 @@ enum Event {
     Due(u32, u64),
     Deliver(Message),
     Synced(u32, u64, RecordNumber),
+    Flush(u32, u64),
 }
 
 pub type Prepare = fn(&Sabotage);
@@ -162,6 +163,7 @@ pub struct World {
     pub overheard: Option<Vec<Message>>,
     /// Messages for which this says so are lost.
     pub lose: Option<fn(&Message) -> bool>,
+    limits: LogLimits,
 }
 
 pub fn key(text: &str) -> Bytes {
@@ -191,6 +193,8 @@ impl World {
             digest: 0,
             overheard: None,
             lose: None,
+            // Little is kept, so that whoever lags needs a snapshot.
+            limits: LogLimits { entries_kept: seed % 3 * 20, records_kept: 200 },
         };
         for node in 1..=nodes {
             world.add(seed, node, ranges.clone());
@@ -207,6 +211,7 @@ impl World {
             node: NodeId(node),
             ranges,
             seed: seed * 100 + u64::from(node),
+            limits: self.limits,
             node_options: NodeOptions {
                 // Wide, for schedules that need it.
                 ladder: LadderLimits { hybrid_error_ns: 10_000_000_000, ..LadderLimits::default() },
@@ -356,6 +361,9 @@ impl World {
         }
         now.into_iter().for_each(|message| self.send(message));
         out.wakers.into_iter().for_each(Waker::wake);
+        if out.flush {
+            self.later(5_000, Event::Flush(node, life));
+        }
         if let Some(timer) = out.timer {
             let now = self.machines[&node].watch.read(self.now_us()).interval.earliest();
             let after_us = timer.physical_us().saturating_sub(now.physical_us()) + 1;
@@ -426,7 +434,8 @@ impl World {
             Event::Due(node, life) if self.machines[&node].life == life && !self.machines[&node].paused => {
                 self.input(node, Input::Due);
             }
-            Event::Tick(..) | Event::Due(..) => {}
+            Event::Flush(node, life) if self.machines[&node].life == life => self.flush(node),
+            Event::Tick(..) | Event::Due(..) | Event::Flush(..) => {}
             Event::Deliver(message) => {
                 let to = message.to.0;
                 let Some(machine) = self.machines.get_mut(&to) else { return };
@@ -525,6 +534,22 @@ impl World {
         self.weather.cuts.clear();
     }
 
+    fn show_difference(&self, one: u32, other: u32) {
+        let all = |node| self.member(node).versions().histories_in(&(key("")..key("~")), 10_000).unwrap();
+        let (one, other): (BTreeMap<_, _>, BTreeMap<_, _>) =
+            (all(one).into_iter().collect(), all(other).into_iter().collect());
+        for (key, history) in &other {
+            if one.get(key) != Some(history) {
+                eprintln!("{key:?}:\n  {history:?}\n  {:?}", one.get(key));
+            }
+        }
+        for (key, history) in &one {
+            if other.get(key) != Some(history) {
+                eprintln!("{key:?}:\n  {history:?}\n  {:?}", other.get(key));
+            }
+        }
+    }
+
     /// All replicas that run have applied the same, and hold the same.
     #[track_caller]
     pub fn check_replicas(&self) {
@@ -534,6 +559,9 @@ impl World {
             for range in member.ranges() {
                 let (applied, digest) = member.digest(range).unwrap();
                 let (first, on) = *seen.entry((range, applied)).or_insert((digest, *node));
+                if first != digest {
+                    self.show_difference(on, *node);
+                }
                 assert_eq!(first, digest, "{range} at {applied} differs on n{on} and n{node}");
             }
         }

@@ -1,0 +1,137 @@
+//! Replicas that lag, that are new, and nodes that were wiped.
+
+use super::client::{pairs, set, value};
+use super::world::{World, founding};
+use node::RangeId;
+use node::cluster::{NodeId, ReplicaChange};
+
+fn world(seed: u64) -> World {
+    let mut w = World::new(seed, 3, founding(&["", "m"], &[1, 2, 3]), |_| {});
+    w.await_leader(1);
+    w.await_leader(2);
+    w
+}
+
+fn write_much(w: &mut World, node: u32, rounds: usize) {
+    for round in 0..rounds {
+        let text = round.to_string();
+        let much: Vec<(String, String)> =
+            (0..20).map(|n| (format!("{}{}", ["a", "x"][n % 2], n), text.clone())).collect();
+        w.ask(node, async move |env| set(env, much).await);
+        for node in w.machines.keys().copied().collect::<Vec<_>>() {
+            if round % 5 == 4 && w.runs(node) {
+                w.flush(node);
+            }
+        }
+    }
+}
+
+#[track_caller]
+fn are_equal(w: &World, nodes: &[u32]) {
+    for range in [1, 2].map(RangeId) {
+        let all: Vec<_> = nodes.iter().map(|node| w.member(*node).digest(range).unwrap()).collect();
+        assert!(all.iter().all(|one| *one == all[0]), "{range}: {all:?}");
+    }
+}
+
+#[test]
+fn a_replica_that_lags_gets_a_snapshot_and_its_state_survives_a_crash_at_any_moment() {
+    for seed in 0..12 {
+        let mut w = world(seed);
+        let lagging = 1 + (seed % 3) as u32;
+        let other = lagging % 3 + 1;
+        write_much(&mut w, other, 3);
+        w.crash(lagging);
+        write_much(&mut w, other, 40);
+        w.start(lagging);
+        // Now and then it dies while a snapshot comes in.
+        for _ in 0..seed % 4 {
+            w.run(20_000 * (seed + 1));
+            w.crash(lagging);
+            w.start(lagging);
+        }
+        w.run(6_000_000);
+        are_equal(&w, &[1, 2, 3]);
+        assert!(w.member(lagging).counters().snapshots_installed.get() > 0 || seed % 4 > 0, "seed {seed}");
+        w.crash(lagging);
+        w.start(lagging);
+        w.run(3_000_000);
+        are_equal(&w, &[1, 2, 3]);
+        // It can do without the others' memory: it leads, if need be.
+        w.crash(other);
+        assert_eq!(w.ask(lagging, async |env| value(env, "a0").await).as_deref(), Some("39"), "seed {seed}");
+    }
+}
+
+/// A store that was wiped is a new store: it joins under another number, and the old replica goes.
+#[test]
+fn a_wiped_node_comes_back_as_a_new_one() {
+    for seed in 0..6 {
+        let mut w = world(seed);
+        write_much(&mut w, 1, 12);
+        w.crash(3);
+        w.add(seed, 4, founding(&["", "m"], &[1, 2, 3]));
+        let change = |w: &mut World, range: u64, changes: &[ReplicaChange]| {
+            for _ in 0..200 {
+                let leader = w.await_leader(range);
+                let now = w.env(leader).now();
+                let taken = w.member(leader).change_replicas(&now, RangeId(range), changes);
+                w.drain(leader);
+                w.run(100_000);
+                if taken.is_ok() {
+                    return;
+                }
+            }
+            panic!("never taken: {changes:?}");
+        };
+        let (old, new) = (NodeId(3), NodeId(4));
+        for range in [1, 2] {
+            change(&mut w, range, &[ReplicaChange::Add(new)]);
+            change(&mut w, range, &[ReplicaChange::Promote(new), ReplicaChange::Remove(old)]);
+            w.until("the new configuration", |w| {
+                let status = w.leader(range).and_then(|leader| w.member(leader).status(RangeId(range)));
+                status.is_some_and(|status| !status.joint && status.voters == [NodeId(1), NodeId(2), new])
+            });
+        }
+        write_much(&mut w, 2, 3);
+        w.run(3_000_000);
+        are_equal(&w, &[1, 2, 4]);
+        // It counts: with it and one other there is a majority.
+        w.crash(1);
+        w.ask(4, async |env| set(env, pairs(&[("a0", "last"), ("x1", "last")])).await);
+        assert_eq!(w.ask(4, async |env| value(env, "x1").await).as_deref(), Some("last"));
+        // The old one, were it to come back with its disk, learns that it is a member no more.
+        w.start(3);
+        w.start(1);
+        w.run(10_000_000);
+        assert_eq!(w.member(3).ranges(), [], "seed {seed}");
+        are_equal(&w, &[1, 2, 4]);
+        w.crash(3);
+        w.start(3);
+        w.run(2_000_000);
+        assert_eq!(w.ask(3, async |env| value(env, "x1").await).as_deref(), Some("last"), "a gateway without replicas");
+    }
+}
+
+/// Segments of the log go although one range is idle.
+#[test]
+fn an_idle_range_does_not_hold_the_log() {
+    let mut w = world(7);
+    w.ask(1, async |env| set(env, pairs(&[("x", "1")])).await);
+    for round in 0..150 {
+        let text = round.to_string();
+        w.ask(1, async move |env| set(env, vec![("a".to_owned(), text)]).await);
+        if round % 10 == 9 {
+            (1..=3).for_each(|node| w.flush(node));
+        }
+    }
+    for node in 1..=3 {
+        let records = w.machines[&node].log.len();
+        assert!(records < 600, "n{node} keeps {records} records");
+        w.crash(node);
+    }
+    (1..=3).for_each(|node| w.start(node));
+    assert_eq!(w.ask(2, async |env| value(env, "a").await).as_deref(), Some("149"));
+    assert_eq!(w.ask(2, async |env| value(env, "x").await).as_deref(), Some("1"));
+    are_equal(&w, &[1, 2, 3]);
+}
