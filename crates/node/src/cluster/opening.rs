@@ -165,7 +165,8 @@ impl<E: Engine> Core<E> {
         let (me, ranges) = (self.me(), self.options.ranges.clone());
         for Founding { range, replicas, .. } in ranges.iter().filter(|founding| founding.replicas.contains(&me)) {
             let group = group_of(*range);
-            let seats = (1..).zip(replicas).map(|(number, node)| Seat { replica: ReplicaId(number), store: node.store() });
+            let seats =
+                (1..).zip(replicas).map(|(number, node)| Seat { replica: ReplicaId(number), store: node.store() });
             let input = raft::Input::Create { group, voters: seats.collect(), floor: Timestamp::MIN };
             let known = self.replicas.status(group).is_some();
             self.log(now, input);

@@ -55,7 +55,8 @@ impl<E: Engine> Member<E> {
             return Err(Error::NoReplica(group).into());
         };
         let members = status.members;
-        let seats: Vec<Seat> = members.voters.iter().chain(&members.outgoing).chain(&members.learners).copied().collect();
+        let seats: Vec<Seat> =
+            members.voters.iter().chain(&members.outgoing).chain(&members.learners).copied().collect();
         let on = |node: NodeId| {
             let seat = seats.iter().find(|seat| seat.store == node.store()).map(|seat| seat.replica);
             seat.ok_or(ChangeRefused::NoReplica { range, node })

@@ -110,7 +110,11 @@ pub struct Outputs {
 impl Outputs {
     /// Whether there is nothing to do.
     pub fn is_empty(&self) -> bool {
-        !self.flush && self.records.is_empty() && self.messages.is_empty() && self.wakers.is_empty() && self.clock_changes.is_empty()
+        !self.flush
+            && self.records.is_empty()
+            && self.messages.is_empty()
+            && self.wakers.is_empty()
+            && self.clock_changes.is_empty()
     }
 }
 

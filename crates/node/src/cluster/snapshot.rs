@@ -180,9 +180,8 @@ impl<E: Engine> Core<E> {
     fn install(&mut self, now: &Reading, group: GroupId, index: u64) -> Result<(), StoreError> {
         let range = range_of(group);
         let bytes = self.snapshots.incoming.remove(&group).unwrap_or_default();
-        let snapshot = Snapshot::decode(bytes.into()).filter(|snapshot| {
-            (snapshot.applied, snapshot.range.id()) == (index, range)
-        });
+        let snapshot =
+            Snapshot::decode(bytes.into()).filter(|snapshot| (snapshot.applied, snapshot.range.id()) == (index, range));
         let Some(Snapshot { range: state, applied, rows }) = snapshot else {
             self.counters.messages_refused.one();
             self.log(now, Input::SnapshotFailed { group });
@@ -246,7 +245,8 @@ impl<E: Engine> Core<E> {
     /// The engine has something more: what the log had for it may go, and snapshots that waited are installed.
     pub fn flushed(&mut self, now: &Reading) {
         let flushed = self.store.0.flushed_position();
-        let (done, waiting) = std::mem::take(&mut self.snapshots.installing).into_iter().partition(|(_, at)| *at <= flushed);
+        let (done, waiting) =
+            std::mem::take(&mut self.snapshots.installing).into_iter().partition(|(_, at)| *at <= flushed);
         self.snapshots.installing = waiting;
         let done: Vec<(GroupId, u64)> = done;
         for (group, _) in done {

@@ -4,7 +4,8 @@
 use bytes::Bytes;
 use clock::{LadderLimits, Reading};
 use node::cluster::{
-    ClusterOptions, Founding, Input, LogLimits, Member, Message, NodeId, Opening, Outputs, Record, RecordNumber, TICK_NS,
+    ClusterOptions, Founding, Input, LogLimits, Member, Message, NodeId, Opening, Outputs, Record, RecordNumber,
+    TICK_NS,
 };
 use node::{NodeOptions, RangeId, Sabotage};
 use std::cell::Cell;
