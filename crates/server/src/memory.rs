@@ -4,15 +4,21 @@
 //! the node may take of the machine. **Idea.** All bounds are parts of that figure ([`Shares::of`]), as `docs/guide/3-server.md` has
 //! them in a table; what is left over is for what nobody counts: stacks, the allocator's slack, the log, merges.
 //!
+//! What is not counted may be more than what is left for it: hundreds of sessions, each with pages of its own in the allocator. So the
+//! process is measured, too ([`Memory::balance`], [`crate::purge`]). Where it nears the setting, freed memory goes back at once, then the
+//! row cache gives way, and last the statements are told that there is no more (decision 86).
+//!
 //! Invariants:
 //! 1. The shares together are at most 17/24 of the setting, for every setting from [`MEMORY_BYTES_MIN`] on.
 //! 2. More memory makes no share smaller.
+//! 3. What the process measures makes bounds smaller, never greater than their shares.
 //!
 //! **Caveats.** A cache's own bookkeeping is an estimate, so a share is meant within some percent.
 
 use crate::wire::budget::MessageBudget;
 use sql::context::MemoryPool;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
 /// A node takes no smaller setting: below it, what is not shared out would not fit.
 pub const MEMORY_BYTES_MIN: usize = 128 * MIB;
@@ -26,6 +32,20 @@ const LAYERS: usize = 6;
 /// times as large as its text.
 const PLAN_FACTOR: usize = 64;
 const MIB: usize = 1 << 20;
+/// Memory is scarce while the process has more than so many 24th of the setting, and until it has less than [`AMPLE_PARTS`].
+const SCARCE_PARTS: usize = 16;
+/// See [`SCARCE_PARTS`].
+const AMPLE_PARTS: usize = 14;
+/// From so many 24th on the row cache gives way.
+const CACHE_PARTS: usize = 20;
+/// And so many are meant to stay unreached: statements are given what is left up to here.
+const FULL_PARTS: usize = 23;
+/// Statements may always have so many 24th together, whatever the process measures: a node that answers nothing is of no use.
+const QUERY_PARTS_MIN: usize = 1;
+/// The row cache gives way to no less than this part of its share,
+const CACHE_PART_MIN: usize = 8;
+/// in steps of this part of it.
+const CACHE_STEPS: usize = 8;
 
 /// What gets how much, bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,12 +139,14 @@ pub struct Allocator {
     pub tidy: fn(),
     /// Empty pages go back to the system.
     pub give_back: fn(),
+    /// Whether it keeps empty pages for a while (the start), or gives each back as soon as it is empty: slower, and no more than needed.
+    pub keep: fn(bool),
 }
 
 impl Default for Allocator {
     /// One that gives back by itself.
     fn default() -> Self {
-        Allocator { tidy: || {}, give_back: || {} }
+        Allocator { tidy: || {}, give_back: || {}, keep: |_| {} }
     }
 }
 
@@ -139,6 +161,8 @@ pub struct Memory {
     pub messages: Arc<MessageBudget>,
     /// For what was freed.
     pub allocator: Allocator,
+    row_cache_bytes: AtomicUsize,
+    scarce: AtomicBool,
 }
 
 impl Memory {
@@ -149,7 +173,43 @@ impl Memory {
             queries: MemoryPool::new(shares.queries_bytes),
             messages: MessageBudget::new(shares.messages_bytes, allocator.give_back),
             allocator,
+            row_cache_bytes: AtomicUsize::new(shares.row_cache_bytes),
+            scarce: AtomicBool::new(false),
         })
+    }
+
+    /// What the row cache may hold now.
+    pub fn row_cache_bytes(&self) -> usize {
+        self.row_cache_bytes.load(Relaxed)
+    }
+
+    /// Whether the process has so much of its setting that nothing freed is kept for later.
+    pub fn is_scarce(&self) -> bool {
+        self.scarce.load(Relaxed)
+    }
+
+    /// Goes by what the process holds of the machine, `resident` bytes: to be told often. By one thread at a time.
+    pub fn balance(&self, resident: usize) {
+        let shares = &self.shares;
+        let parts = |parts: usize| shares.total_bytes / 24 * parts;
+        let scarce = resident > parts(if self.is_scarce() { AMPLE_PARTS } else { SCARCE_PARTS });
+        if scarce != self.scarce.swap(scarce, Relaxed) {
+            // First what is empty already: who keeps nothing does not look for it again.
+            (self.allocator.give_back)();
+            (self.allocator.keep)(!scarce);
+        }
+        let (least, step) = (shares.row_cache_bytes / CACHE_PART_MIN, shares.row_cache_bytes / CACHE_STEPS);
+        let cache = match self.row_cache_bytes() {
+            now if resident > parts(CACHE_PARTS) => now.saturating_sub(step).max(least),
+            now if !scarce => (now + step).min(shares.row_cache_bytes),
+            now => now,
+        };
+        self.row_cache_bytes.store(cache, Relaxed);
+        // What statements hold is in what was measured. Until it is measured again they may take half of what is left: a byte that is
+        // counted for a row is more than one of the machine's.
+        let left = parts(FULL_PARTS).saturating_sub(resident) / 2;
+        let queries = (self.queries.used_bytes() + left).max(parts(QUERY_PARTS_MIN));
+        self.queries.set_limit_bytes(shares.queries_bytes.min(queries));
     }
 
     /// Each share: its name, its bound, and what it holds now where that is counted; the whole first. The store knows its own part.
@@ -192,6 +252,47 @@ mod tests {
         let least = Shares::of(MEMORY_BYTES_MIN);
         assert!(least.row_cache_bytes >= 16 * MIB && least.block_cache_bytes >= 8 * MIB, "{least:?}");
         assert!(least.layer_bytes >= 2 * MIB && least.query_bytes >= 8 * MIB && least.messages_bytes >= 8 * MIB);
+    }
+
+    /// A gibibyte of which the process has so many 24th.
+    fn balanced(memory: &Memory, parts: usize) -> (bool, usize, usize) {
+        memory.balance(memory.shares.total_bytes / 24 * parts + 1);
+        (memory.is_scarce(), memory.row_cache_bytes(), memory.queries.limit_bytes())
+    }
+
+    #[test]
+    fn what_the_process_measures_makes_bounds_smaller() {
+        static KEEPS: AtomicUsize = AtomicUsize::new(0);
+        let keep = |keep: bool| KEEPS.store(1 + usize::from(keep), Relaxed);
+        let memory = Memory::new(Shares::of(1024 * MIB), Allocator { keep, ..Allocator::default() });
+        let (cache, queries) = (memory.shares.row_cache_bytes, memory.shares.queries_bytes);
+        assert_eq!(balanced(&memory, 10), (false, cache, queries));
+        assert_eq!((balanced(&memory, 12), KEEPS.load(Relaxed)), ((false, cache, queries), 0));
+        let (scarce, same, less) = balanced(&memory, 16);
+        assert!(scarce && same == cache && less < queries);
+        assert_eq!((balanced(&memory, 15).0, KEEPS.load(Relaxed)), (true, 1), "not to and fro");
+        let (_, smaller, _) = balanced(&memory, 20);
+        assert!(smaller < cache);
+        // Beyond the setting statements and the cache keep something.
+        let full: Vec<_> = (0..20).map(|_| balanced(&memory, 25)).collect();
+        assert_eq!(full.last(), Some(&(true, cache / CACHE_PART_MIN, 1024 * MIB / 24)));
+        assert_eq!((balanced(&memory, 10).2, KEEPS.load(Relaxed)), (queries, 2));
+        for _ in 0..20 {
+            balanced(&memory, 10);
+        }
+        assert_eq!(balanced(&memory, 10), (false, cache, queries), "all of it comes back");
+    }
+
+    #[test]
+    fn what_statements_hold_is_theirs() {
+        let memory = Memory::new(Shares::of(1024 * MIB), Allocator::default());
+        let budget = sql::context::MemoryBudget::of(memory.queries.clone(), usize::MAX);
+        budget.take(64 * MIB).unwrap();
+        let (_, _, limit) = balanced(&memory, 24);
+        assert_eq!(limit, memory.queries.used_bytes(), "no more, and what is out stays");
+        assert!(budget.take(2 * MIB).is_err());
+        balanced(&memory, 20);
+        budget.take(2 * MIB).unwrap();
     }
 
     #[test]

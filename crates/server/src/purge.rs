@@ -1,9 +1,10 @@
 //! Gives memory that was freed back to the system, also while nothing happens.
 //!
 //! An allocator that delays this looks at what it has delayed when it is next asked for something. A node that nobody asks anything would
-//! keep what its last work had freed: gigabytes, after a crowd of clients. So a thread asks for it now and then.
+//! keep what its last work had freed: gigabytes, after a crowd of clients. So a thread asks for it now and then. More often it looks how
+//! much memory the process has, and has [`Memory::balance`] draw the consequences.
 
-use crate::memory::Allocator;
+use crate::memory::{Memory, resident_bytes};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread::JoinHandle;
@@ -11,6 +12,9 @@ use std::time::Duration;
 
 /// The time between two requests. What is freed and used again within it costs nothing.
 const PURGE_EVERY: Duration = Duration::from_secs(10);
+
+/// The time between two looks at what the process has. A statement takes some hundred megabytes a second.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// The thread; it ends when the value is dropped.
 pub struct Purger {
@@ -23,17 +27,25 @@ impl Purger {
     ///
     /// # Errors
     /// The system's, if no thread can be started.
-    pub fn start(allocator: Allocator) -> std::io::Result<Purger> {
-        Purger::start_every(allocator, PURGE_EVERY)
+    pub fn start(memory: Arc<Memory>) -> std::io::Result<Purger> {
+        Purger::start_every(memory, LOOK_EVERY, PURGE_EVERY)
     }
 
-    fn start_every(allocator: Allocator, every: Duration) -> std::io::Result<Purger> {
+    fn start_every(memory: Arc<Memory>, every: Duration, purge_every: Duration) -> std::io::Result<Purger> {
         let stopped = Arc::new(AtomicBool::new(false));
         let stop = stopped.clone();
         let run = move || {
+            let mut waited = purge_every;
             while !stop.load(SeqCst) {
-                (allocator.give_back)();
+                if waited >= purge_every {
+                    waited = Duration::ZERO;
+                    (memory.allocator.give_back)();
+                }
+                if let Some(resident) = resident_bytes() {
+                    memory.balance(usize::try_from(resident).unwrap_or(usize::MAX));
+                }
                 std::thread::park_timeout(every);
+                waited += every;
             }
         };
         let thread = std::thread::Builder::new().name("purge".into()).spawn(run)?;
@@ -54,6 +66,7 @@ impl Drop for Purger {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::memory::{Allocator, MEMORY_BYTES_MIN, Shares};
     use std::sync::atomic::AtomicUsize;
 
     static ASKED: AtomicUsize = AtomicUsize::new(0);
@@ -63,8 +76,10 @@ mod tests {
         let give_back = || {
             ASKED.fetch_add(1, SeqCst);
         };
-        let purger =
-            Purger::start_every(Allocator { give_back, ..Allocator::default() }, Duration::from_millis(1)).unwrap();
+        let allocator = Allocator { give_back, ..Allocator::default() };
+        let memory = Memory::new(Shares::of(MEMORY_BYTES_MIN), allocator);
+        let every = Duration::from_millis(1);
+        let purger = Purger::start_every(memory, every, every).unwrap();
         while ASKED.load(SeqCst) < 3 {
             std::thread::yield_now();
         }

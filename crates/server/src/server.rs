@@ -114,7 +114,7 @@ impl Server {
         let http_stop = Arc::new(AtomicBool::new(false));
         http::serve(http, pages(shared.clone(), node), http_stop.clone()).map_err(StartError::Thread)?;
         let garbage = Collector::start(shared.db.clone()).map_err(StartError::Thread)?;
-        let purge = Purger::start(options.memory.allocator).map_err(StartError::Thread)?;
+        let purge = Purger::start(options.memory.clone()).map_err(StartError::Thread)?;
         listener::listen(sql, shared.clone()).map_err(StartError::Thread)?;
         log::info(
             "listening",

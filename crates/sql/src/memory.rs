@@ -32,31 +32,36 @@ pub fn held_much() -> bool {
 #[derive(Debug)]
 pub struct MemoryPool {
     used_bytes: AtomicUsize,
-    limit_bytes: usize,
+    limit_bytes: AtomicUsize,
 }
 
 impl Default for MemoryPool {
     /// One without a bound.
     fn default() -> Self {
-        MemoryPool { used_bytes: AtomicUsize::new(0), limit_bytes: usize::MAX }
+        MemoryPool { used_bytes: AtomicUsize::new(0), limit_bytes: AtomicUsize::new(usize::MAX) }
     }
 }
 
 impl MemoryPool {
     /// One of so many bytes.
     pub fn new(limit_bytes: usize) -> Arc<MemoryPool> {
-        Arc::new(MemoryPool { used_bytes: AtomicUsize::new(0), limit_bytes })
+        Arc::new(MemoryPool { used_bytes: AtomicUsize::new(0), limit_bytes: AtomicUsize::new(limit_bytes) })
     }
     /// The greatest number of bytes.
     pub fn limit_bytes(&self) -> usize {
-        self.limit_bytes
+        self.limit_bytes.load(Relaxed)
+    }
+    /// From now on it gives out at most so many: what is out already stays out.
+    pub fn set_limit_bytes(&self, limit_bytes: usize) {
+        self.limit_bytes.store(limit_bytes, Relaxed);
     }
     /// Bytes given out now.
     pub fn used_bytes(&self) -> usize {
         self.used_bytes.load(Relaxed)
     }
     fn take(&self, bytes: usize) -> bool {
-        let more = |used: usize| used.checked_add(bytes).filter(|used| *used <= self.limit_bytes);
+        let limit = self.limit_bytes();
+        let more = |used: usize| used.checked_add(bytes).filter(|used| *used <= limit);
         self.used_bytes.fetch_update(Relaxed, Relaxed, more).is_ok()
     }
     fn give(&self, bytes: usize) {
@@ -140,7 +145,7 @@ impl MemoryBudget {
 
     #[cold]
     fn beyond_the_pool(&self) -> SqlError {
-        let limit = self.pool.limit_bytes;
+        let limit = self.pool.limit_bytes();
         let message = format!("the statements of all sessions together need more than {limit} bytes of memory");
         SqlError::new(SqlState::OUT_OF_MEMORY, message).hint(
             "Read fewer rows at a time, run fewer such statements at a time, or start the node with more --memory.",
@@ -185,6 +190,18 @@ mod tests {
         drop(one);
         drop(other);
         assert_eq!(pool.used_bytes(), 0);
+    }
+
+    #[test]
+    fn a_lower_limit_takes_nothing_back() {
+        let pool = MemoryPool::new(8 << 20);
+        let budget = MemoryBudget::of(pool.clone(), 1 << 30);
+        budget.take(4 << 20).unwrap();
+        pool.set_limit_bytes(2 << 20);
+        assert!(budget.take(1 << 20).unwrap_err().message.contains("more than 2097152 bytes"));
+        assert_eq!(pool.used_bytes(), 4 << 20);
+        pool.set_limit_bytes(8 << 20);
+        budget.take(1 << 20).unwrap();
     }
 
     #[test]

@@ -328,6 +328,7 @@ impl Log {
             };
         }
         tail.batch.drain(..done);
+        tail.frame.rest();
         result
     }
 

@@ -73,7 +73,7 @@ use snapshots::Snapshots;
 use std::collections::BTreeMap;
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 /// A half-open span of user keys.
 pub type Span = Range<Bytes>;
@@ -198,6 +198,8 @@ pub struct Versions<E> {
     config: VersionsConfig,
     layers: RwLock<Layers>,
     cache: RowCache,
+    /// What the two may hold now.
+    cache_bytes_max: AtomicUsize,
     hot: HotSpans,
     /// Nothing is cached: see [`Versions::begin_replay`].
     cold: AtomicBool,
@@ -252,6 +254,7 @@ impl<E: Engine> Versions<E> {
             layers: RwLock::new(Layers { recent: Recent::after(header.max_ts), ..Layers::default() }),
             hot: HotSpans::new(config.cache_bytes / HOT_PART),
             cache: RowCache::new(config.cache_bytes),
+            cache_bytes_max: AtomicUsize::new(config.cache_bytes),
             cold: AtomicBool::new(false),
             prefixes: RwLock::new(Prefixes::opened_at(header.max_ts)),
             buckets,
@@ -596,9 +599,19 @@ impl<E: Engine> Versions<E> {
         self.cache.bytes() + self.hot.bytes()
     }
 
+    /// From now on the row cache and the hot spans hold at most so many bytes, and never more than they were opened with: for who sees
+    /// that memory is scarce. What the row cache has too much goes before this returns.
+    pub fn limit_cache(&self, bytes_max: usize) {
+        let bytes_max = bytes_max.min(self.config.cache_bytes);
+        if self.cache_bytes_max.swap(bytes_max, Ordering::Relaxed) != bytes_max {
+            self.share_cache();
+            self.cache.shrink();
+        }
+    }
+
     /// The row cache may have what hot spans leave.
     fn share_cache(&self) {
-        self.cache.set_bytes_max(self.config.cache_bytes.saturating_sub(self.hot.bytes()));
+        self.cache.set_bytes_max(self.cache_bytes_max.load(Ordering::Relaxed).saturating_sub(self.hot.bytes()));
     }
 
     /// Hot spans, for figures.

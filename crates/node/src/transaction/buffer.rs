@@ -182,9 +182,9 @@ impl Buffer {
     pub fn bytes(&self) -> usize {
         self.bytes
     }
-    /// What that takes of memory, about.
+    /// What that takes of memory, about: here, and once more in the log's record when it commits.
     pub fn held_bytes(&self) -> usize {
-        self.bytes + self.set * (WRITE_MEMORY_BYTES - WRITE_OVERHEAD)
+        2 * self.bytes + self.set * (WRITE_MEMORY_BYTES - WRITE_OVERHEAD)
     }
     /// The own write of a key: its value, or `None` inside where it is deleted.
     pub fn get(&self, key: &[u8]) -> Option<Option<&Bytes>> {
@@ -344,6 +344,7 @@ mod tests {
         write(&mut buffer, b"before");
         let mark = buffer.savepoint();
         let before = (buffer.bytes(), buffer.held_bytes());
+        assert!(buffer.held_bytes() > 2 * 106, "here and in the record");
         let mut once = None;
         for _ in 0..10 {
             buffer.rollback_to(mark);

@@ -101,6 +101,7 @@ pub(super) fn run<E: Engine>(inner: &Inner<E>) {
         let room = Room::of(inner);
         let full = room == Room::Full;
         tell_room(inner, full);
+        inner.node.versions().limit_cache(inner.options.memory.row_cache_bytes());
         let ttl_seconds_max = if full { FULL_TTL_SECONDS } else { u64::MAX };
         let kept = inner.kept.lock().clone();
         let shortest = kept.as_ref().map_or(ttl_seconds, |kept| retention::shortest_seconds(kept, ttl_seconds));

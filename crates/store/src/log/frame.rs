@@ -69,7 +69,17 @@ pub(super) struct FrameWriter {
     pieces: u32,
 }
 
+/// A frame's buffer is kept for the next one up to this size: 16 MiB are written seldom, and would be held for ever.
+const KEPT_BYTES_MAX: usize = 1 << 20;
+
 impl FrameWriter {
+    /// Nothing is written now: gives back what a large frame took.
+    pub fn rest(&mut self) {
+        if self.buffer.capacity() > KEPT_BYTES_MAX {
+            self.buffer = BytesMut::new();
+        }
+    }
+
     /// Begins a frame whose first piece belongs to the record at `position`.
     pub fn begin(&mut self, place: Place, position: u64) {
         self.buffer.clear();
@@ -165,4 +175,22 @@ pub(super) fn read(segment: &[u8], place: Place) -> Option<Frame> {
     }
     (pieces.len() == usize::try_from(u32_at(raw, 36)?).ok()?).then_some(())?;
     Some(Frame { position: u64_at(raw, 24)?, pieces, size: padded(end) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_room_of_a_large_frame_is_given_back() {
+        let mut writer = FrameWriter::default();
+        for (bytes, kept) in [(1000, true), (4 << 20, false), (1000, true)] {
+            let place = Place { salt: 7, segment: 1, offset: 0 };
+            writer.begin(place, 1);
+            writer.push(Kind::Full, &vec![9; bytes]);
+            assert!(writer.seal(place).len() > bytes);
+            writer.rest();
+            assert_eq!(writer.buffer.capacity() >= bytes, kept, "{bytes}");
+        }
+    }
 }

@@ -59,6 +59,20 @@ impl RowCache {
         self.shard_bytes_max.store(bytes_max / SHARDS, Ordering::Relaxed);
     }
 
+    /// What is too much goes now, a shard at a time: others wait for one shard's part of it.
+    pub fn shrink(&self) {
+        let bytes_max = self.shard_bytes_max.load(Ordering::Relaxed);
+        for shard in &self.shards {
+            let mut shard = shard.lock();
+            shard.make_room(&self.hasher, bytes_max);
+            // Places for entries that are gone are memory, too.
+            let kept = shard.slots.len();
+            shard.slots.shrink_to(kept);
+            let Shard { index, slots, .. } = &mut *shard;
+            index.shrink_to(kept, |at| self.hasher.hash_one(&slots[*at as usize].key[..]));
+        }
+    }
+
     fn locate(&self, key: &[u8]) -> (u64, &Mutex<Shard>) {
         let hash = self.hasher.hash_one(key);
         (hash, &self.shards[(hash >> 40) as usize % SHARDS])
@@ -151,5 +165,28 @@ impl Shard {
         }
         let gone = self.slots.swap_remove(at);
         self.bytes -= cost(&gone.key, &gone.version);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_too_much_goes_at_once() {
+        let cache = RowCache::new(1 << 20);
+        let value = || Some(Bytes::from(vec![7; 100]));
+        let key = |n: u32| n.to_be_bytes();
+        for n in 0..10_000u32 {
+            cache.put(&key(n), Version { ts: Timestamp::from_u64(1), value: value() });
+        }
+        assert!(cache.bytes() > (1 << 20) * 9 / 10);
+        cache.set_bytes_max(64 << 10);
+        cache.shrink();
+        assert!(cache.bytes() <= 64 << 10);
+        let kept: Vec<u32> = (0..10_000).filter(|n| cache.get(&key(*n)).is_some()).collect();
+        assert!(kept.len() > 100, "some are still found: {}", kept.len());
+        cache.put(&key(20_000), Version { ts: Timestamp::from_u64(2), value: value() });
+        assert!(cache.get(&key(20_000)).is_some() && cache.bytes() <= 64 << 10);
     }
 }

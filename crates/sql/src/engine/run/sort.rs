@@ -117,6 +117,7 @@ pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<
         }
         if most.is_none_or(|most| rows.len() < most.saturating_mul(2)) {
             reserved.row(&keyed.row)?;
+            reserved.bytes(size_of::<Keyed>())?;
         }
         rows.push(keyed);
         if let Some(most) = most
