@@ -27,7 +27,7 @@ pub const MACHINE_PART: usize = 4;
 /// Taken where the machine does not say what it has.
 const FALLBACK_BYTES: usize = 1024 * MIB;
 /// Layers of versions in memory: the one that is written to, those that wait for the engine, and one that is being written out.
-const LAYERS: usize = 6;
+const LAYERS: usize = store::versions::OVERLAY_LAYERS_MAX;
 /// Texts of statements are kept in two generations, once with what they were parsed to and once with their plans, each about so many
 /// times as large as its text.
 const PLAN_FACTOR: usize = 64;

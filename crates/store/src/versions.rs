@@ -86,6 +86,8 @@ pub const APPLY_KEYS_MAX: usize = 4096;
 pub const FREEZE_BYTES: usize = 64 << 20;
 /// Frozen layers above which the caller should hold writers back until a flush is done.
 pub const FROZEN_LAYERS_MAX: usize = 4;
+/// So many full layers are all that memory is meant for: those that are frozen, the active one, and one that has just been left.
+pub const OVERLAY_LAYERS_MAX: usize = FROZEN_LAYERS_MAX + 2;
 /// Runs that the engine has still to merge, at which flushes wait for it: below memory, a read costs about a block per run.
 /// Twice what makes the engine merge, so that it always has work while a flush may go on.
 pub const UNMERGED_RUNS_MAX: usize = 8;

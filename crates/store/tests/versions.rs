@@ -81,6 +81,24 @@ fn nothing_is_cached_while_a_log_is_replayed() {
 }
 
 /// Each rule broken is caught by the same steps that pass otherwise.
+/// Also while nobody freezes or flushes: layers are counted by their bytes.
+#[test]
+fn an_overlay_that_nobody_writes_out_is_full() {
+    let config = VersionsConfig { freeze_bytes: 10_000, ..VersionsConfig::default() };
+    let versions = Versions::open(MemoryEngine::default(), config).unwrap();
+    let mut commits = 0u64;
+    while !versions.is_overlay_full() {
+        commits += 1;
+        let key = Bytes::copy_from_slice(&commits.to_be_bytes());
+        versions.apply(Timestamp::from_u64(commits), &[(key, Some(Bytes::from(vec![7; 1000])))]);
+        assert!(versions.overlay_bytes() < 70_000);
+    }
+    assert_eq!((versions.frozen_layers(), versions.overlay_bytes() / 10_000), (0, 6));
+    versions.freeze(commits, Bytes::new());
+    versions.flush().unwrap();
+    assert!(!versions.is_overlay_full());
+}
+
 #[test]
 fn broken_rules_are_caught() {
     struct Broken(Memory, Sabotage);

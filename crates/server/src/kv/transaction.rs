@@ -120,7 +120,9 @@ impl<E: Engine> KvTransaction<E> {
         if self.inner.full.load(SeqCst) || !log.has_room_for(self.txn.record_bytes()) {
             return if self.txn.is_freeing() { Ok(()) } else { Err(KvError::DiskFull) };
         }
-        while self.inner.crowded.load(SeqCst) && self.inner.broken.lock().is_none() {
+        // The thread that tells of crowds may itself be held up, by a long flush or merge: then the bytes tell.
+        let crowded = || self.inner.crowded.load(SeqCst) || self.inner.node.versions().is_overlay_full();
+        while crowded() && self.inner.broken.lock().is_none() {
             if let Some(why) = self.stop(false) {
                 return Err(why);
             }

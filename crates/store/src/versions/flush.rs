@@ -7,7 +7,7 @@
 use super::overlay::{Chain, Layer};
 use super::prefixes::{Bounds, Prefix, prefix_of};
 use super::retention::{Filing, Thresholds, counted};
-use super::{Frozen, Sabotage, UNMERGED_RUNS_MAX, Version, Versions};
+use super::{Frozen, OVERLAY_LAYERS_MAX, Sabotage, UNMERGED_RUNS_MAX, Version, Versions};
 use crate::engine::{Change, Tree};
 use crate::keys::{Bucket, Past, Present};
 use crate::{Engine, StoreError, keys};
@@ -158,6 +158,11 @@ impl<E: Engine> Versions<E> {
     pub fn overlay_bytes(&self) -> usize {
         let layers = self.layers.read();
         layers.active.bytes + layers.frozen.iter().map(|f| f.layer.bytes).sum::<usize>()
+    }
+
+    /// Whether layers hold as much as they may, however long a flush or a merge takes: whoever writes is to wait. Cheap.
+    pub fn is_overlay_full(&self) -> bool {
+        self.overlay_bytes() >= OVERLAY_LAYERS_MAX * self.config.freeze_bytes
     }
 
     /// Layers that wait for [`Versions::flush`].
