@@ -11,6 +11,7 @@
 
 pub mod fjall;
 pub mod memory;
+mod runs;
 
 use crate::StoreError;
 use crate::disk::Room;

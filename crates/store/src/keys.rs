@@ -65,9 +65,14 @@ pub fn present_upper(prefix: &[u8]) -> Bytes {
     Bytes::from_static(&[END])
 }
 
-/// The user key of a key of the present; `None` where it is not one.
-pub fn user_key(present: &Bytes) -> Option<Bytes> {
-    (present.first() == Some(&DATA)).then(|| present.slice(1..))
+/// The user key of a key of the present, which is given back where it is not one.
+pub fn user_key(mut present: Bytes) -> Result<Bytes, Bytes> {
+    if present.first() != Some(&DATA) {
+        return Err(present);
+    }
+    // Not a slice of it, which would have to count who holds it.
+    present.advance(1);
+    Ok(present)
 }
 
 /// What the present holds of a key.
@@ -104,9 +109,13 @@ impl Present {
     }
 }
 
-/// The user key and the version of an entry of the present; `None` where it is none.
-pub fn present_entry(key: &Bytes, entry: Bytes) -> Option<(Bytes, Present)> {
-    user_key(key).zip(Present::decode(entry))
+/// The user key and the version of an entry of the present; where it is none, its key.
+pub fn present_entry(key: Bytes, entry: Bytes) -> Result<(Bytes, Present), Bytes> {
+    let key = user_key(key)?;
+    match Present::decode(entry) {
+        Some(present) => Ok((key, present)),
+        None => Err(self::present(&key)),
+    }
 }
 
 /// Whether an entry of the present is a deletion at or below `threshold`: then nothing says the same.
@@ -257,7 +266,7 @@ mod tests {
             let (pa, pb) = (present(&a), present(&b));
             prop_assert_eq!(a.cmp(&b), pa.cmp(&pb));
             prop_assert!(meta("header") < pa);
-            let back = user_key(&pa);
+            let back = user_key(pa.clone()).ok();
             prop_assert_eq!(back.as_deref(), Some(&a[..]));
             prop_assert_eq!(b.starts_with(&a), pa <= pb && pb < present_upper(&a));
             let ts = Timestamp::from_u64(ts);

@@ -39,6 +39,7 @@ mod erase;
 mod export;
 mod flush;
 mod hot;
+mod join;
 mod load;
 mod overlay;
 mod past;
@@ -297,6 +298,8 @@ impl<E: Engine> Versions<E> {
     pub fn apply_each<'a>(&self, ts: Timestamp, writes: impl Iterator<Item = (&'a Bytes, &'a Option<Bytes>)>) {
         let thresholds = self.snapshots.thresholds();
         let cached = !self.cold.load(Ordering::Acquire);
+        // A bulk change replaces what the cache has, and does not crowd it out.
+        let bulk = writes.size_hint().0 > APPLY_KEYS_MAX;
         let mut writes = writes.peekable();
         while writes.peek().is_some() {
             let mut layers = self.layers.write();
@@ -306,7 +309,11 @@ impl<E: Engine> Versions<E> {
                     self.hot.put(key, &version);
                 }
                 layers.recent.push(key, ts);
-                let base = if cached { self.cache.put(key, version.clone()) } else { None };
+                let base = match cached {
+                    true if bulk => self.cache.replace(key, version.clone()),
+                    true => self.cache.put(key, version.clone()),
+                    false => None,
+                };
                 layers.active.insert(key, version, base, &thresholds);
             }
         }
@@ -489,9 +496,12 @@ impl<E: Engine> Versions<E> {
         loop {
             let (mut found, mut damaged, mut newer) = (None, None, Vec::new());
             self.engine.scan(Tree::Present, &from, &to, false, &mut |key, entry| {
-                let Some((key, present)) = keys::present_entry(&key, entry) else {
-                    damaged = Some(damaged_key(&key));
-                    return ControlFlow::Break(());
+                let (key, present) = match keys::present_entry(key, entry) {
+                    Ok(entry) => entry,
+                    Err(key) => {
+                        damaged = Some(damaged_key(&key));
+                        return ControlFlow::Break(());
+                    }
                 };
                 if present.ts > hi {
                     newer.push(key);
@@ -687,10 +697,10 @@ impl<E: Engine> Versions<E> {
         let shortest = &from[..from.iter().rposition(|b| *b != 0).map_or(0, |at| at + 1)];
         let (lower, upper) = (keys::present(shortest), keys::present_upper(&from));
         self.engine.scan(Tree::Present, &lower, &upper, greatest, &mut |key, _| {
-            match keys::user_key(&key) {
-                Some(key) => found = Some(key),
+            match keys::user_key(key) {
+                Ok(key) => found = Some(key),
                 // No bound at all would say that the prefix is empty.
-                None => damaged = Some(damaged_key(&key)),
+                Err(key) => damaged = Some(damaged_key(&key)),
             }
             ControlFlow::Break(())
         })?;

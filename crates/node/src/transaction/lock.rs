@@ -51,6 +51,10 @@ impl<E: Engine> Transaction<E> {
         if self.wait_for_key(key, Timestamp::MAX, waker) {
             return Poll::Pending;
         }
+        // Of a table that nobody writes meanwhile no row need be looked for: who locks many of it pays for that.
+        if !self.node.versions().may_be_newer_beside(key, self.snapshot) {
+            return Poll::Ready(Ok(true));
+        }
         match self.node.versions().newest_above(key, self.snapshot) {
             Err(e) => Poll::Ready(Err(e.into())),
             Ok(None) => Poll::Ready(Ok(true)),

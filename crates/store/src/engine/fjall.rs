@@ -11,7 +11,7 @@
 //! Caveat: fjall ends its compaction thread for good when a compaction fails (a full disk, say). The next ingestion
 //! notices and opens the database anew.
 
-use super::{Change, Engine, Tree, Visit};
+use super::{Change, Engine, Tree, Visit, runs};
 use crate::disk::{Room, real};
 use crate::keys::{Bucket, Burial, Kept};
 use crate::{StoreError, keys};
@@ -352,14 +352,8 @@ impl Engine for FjallEngine {
             return Ok(());
         }
         self.with(|open| {
-            let mut entries = open.tree(tree).range(from..to);
-            while let Some(entry) = if reverse { entries.next_back() } else { entries.next() } {
-                let (key, value) = entry.into_inner().map_err(|e| of("reading", &e))?;
-                if visit(Bytes::from(key), Bytes::from(value)).is_break() {
-                    break;
-                }
-            }
-            Ok(())
+            let tree = &open.tree(tree).tree;
+            runs::scan(tree, from, to, reverse, visit).map_err(|e| of("reading", &fjall::Error::Storage(e)))
         })
     }
 

@@ -1,8 +1,8 @@
 //! The row cache: the newest version of hot keys, bounded by bytes.
 //!
 //! An entry holds the *newest* version of its key and may answer any snapshot at or above that version's timestamp.
-//! Writers put every applied version here, so a bulk load leaves the cache warm; readers add what they had to fetch
-//! from the engine. Eviction is a clock hand per shard.
+//! Writers put every applied version here, but of a bulk change only what is here already: it would crowd out what is
+//! read. Readers add what they had to fetch from the engine. Eviction is a clock hand per shard.
 
 use super::Version;
 use super::overlay::Key;
@@ -102,16 +102,7 @@ impl RowCache {
         let cost = cost(key, &version);
         let mut shard = shard.lock();
         if let Some(at) = shard.find(hash, key) {
-            let slot = &mut shard.slots[at];
-            if slot.version.ts > version.ts {
-                return None;
-            }
-            let size = |version: &Version| version.value.as_ref().map_or(0, Bytes::len);
-            let new = size(&version);
-            let old = std::mem::replace(&mut slot.version, version);
-            let same = old.ts == slot.version.ts;
-            shard.bytes = shard.bytes + new - size(&old);
-            return (!same).then_some(old);
+            return shard.replace(at, version);
         }
         let bytes_max = self.shard_bytes_max.load(Ordering::Relaxed);
         if cost > bytes_max {
@@ -126,6 +117,14 @@ impl RowCache {
         None
     }
 
+    /// As [`RowCache::put`], where the key is here already; else nothing is put.
+    pub fn replace(&self, key: &[u8], version: Version) -> Option<Version> {
+        let (hash, shard) = self.locate(key);
+        let mut shard = shard.lock();
+        let at = shard.find(hash, key)?;
+        shard.replace(at, version)
+    }
+
     /// Bytes held, about.
     pub fn bytes(&self) -> usize {
         self.shards.iter().map(|s| s.lock().bytes).sum()
@@ -135,6 +134,20 @@ impl RowCache {
 impl Shard {
     fn find(&self, hash: u64, key: &[u8]) -> Option<usize> {
         self.index.find(hash, |at| self.slots[*at as usize].key[..] == *key).map(|at| *at as usize)
+    }
+
+    /// Puts a version in the place of another, which it gives, unless that is newer or the same.
+    fn replace(&mut self, at: usize, version: Version) -> Option<Version> {
+        let slot = &mut self.slots[at];
+        if slot.version.ts > version.ts {
+            return None;
+        }
+        let size = |version: &Version| version.value.as_ref().map_or(0, Bytes::len);
+        let new = size(&version);
+        let old = std::mem::replace(&mut slot.version, version);
+        let same = old.ts == slot.version.ts;
+        self.bytes = self.bytes + new - size(&old);
+        (!same).then_some(old)
     }
 
     fn make_room(&mut self, hasher: &FixedState, bytes_max: usize) {

@@ -1,10 +1,11 @@
 //! Ordered reads: memory and the engine's present merged, one bounded chunk at a time.
 //!
-//! A chunk first takes up to `limit` live keys from each layer, then walks the present over the same stretch. Where one of them had
+//! A chunk first takes up to `limit` live keys from each layer, then walks the present over the same stretch ([`Join`]). Where a layer had
 //! more, the chunk ends at the first such end (the *horizon*), since beyond it that source was not looked at. The past is asked only
 //! about keys whose present version is newer than the snapshot.
 
 use super::hot::{self, Ahead};
+use super::join::{self, Join};
 use super::overlay::Seen;
 use super::prefixes::prefix_of;
 use super::{Layers, Sabotage, Span, Version, Versions, damaged_key};
@@ -12,7 +13,6 @@ use crate::engine::Tree;
 use crate::{Engine, StoreError, keys};
 use bytes::Bytes;
 use clock::Timestamp;
-use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -23,6 +23,11 @@ pub const CHUNK_BYTES_MAX: usize = 4 << 20;
 /// A chunk ends once it has passed this many entries of the engine, visible or not.
 pub const CHUNK_STEPS_MAX: usize = 65_536;
 
+/// Who asks for so many rows at once reads many. Old versions beside them cost it no more than there are layers; to keep them in order
+/// beside would cost as much again, for spans that the next chunk's crowd out.
+const LARGE_ROWS: usize = 1024;
+/// So many times the rows that it gives such a chunk must have passed to be worth a hot span: they are deletions then.
+const LARGE_GARBAGE: usize = 8;
 /// A stretch in front of a hot span with at most this many entries becomes hot, too.
 const GAP_ENTRIES_MAX: usize = 512;
 /// Hot and cold stretches that one chunk goes through.
@@ -53,14 +58,13 @@ impl<E: Engine> Versions<E> {
     pub fn scan(&self, span: &Span, snapshot: Timestamp, reverse: bool, limit: usize) -> Result<Scan, StoreError> {
         self.readable_in(span, snapshot)?;
         let limit = limit.clamp(1, CHUNK_ROWS_MAX);
-        let (mut rest, mut rows, mut bytes) = (span.clone(), Vec::new(), 0);
+        let (mut rest, mut rows, mut bytes) = (span.clone(), Vec::<(Bytes, Timestamp, Bytes)>::new(), 0);
         for _ in 0..STRETCHES_MAX {
             if rest.start >= rest.end || rows.len() >= limit || bytes >= CHUNK_BYTES_MAX {
                 break;
             }
             let whole = rest.clone();
-            let from = rows.len();
-            let left = limit - from;
+            let left = limit - rows.len();
             let mut ended = false;
             match self.hot.ahead(&rest, snapshot, reverse, left) {
                 Ahead::Hot { found, end, stale } => {
@@ -73,6 +77,7 @@ impl<E: Engine> Versions<E> {
                             version = older;
                         }
                         if let Some(value) = version.value {
+                            bytes += key.len() + value.len();
                             rows.push((key, version.ts, value));
                         }
                     }
@@ -96,14 +101,19 @@ impl<E: Engine> Versions<E> {
                     let covered = if reverse { end.clone()..stretch.end } else { stretch.start..end.clone() };
                     // A gap between hot spans is closed, too: each would be a search of its own in the engine, for ever.
                     let gap = before_hot && !ended && chunk.passed <= GAP_ENTRIES_MAX;
-                    if gap || hot::is_costly(chunk.passed, chunk.rows.len(), self.config.hot_after) {
+                    let (passed, given) = (chunk.passed, chunk.rows.len());
+                    let large = limit >= LARGE_ROWS && passed < LARGE_GARBAGE * given;
+                    if gap || !large && hot::is_costly(passed, given, self.config.hot_after) {
                         self.warm(&covered, snapshot)?;
                     }
-                    rows.extend(chunk.rows);
+                    bytes += chunk.bytes;
+                    match rows.is_empty() {
+                        true => rows = chunk.rows,
+                        false => rows.extend(chunk.rows),
+                    }
                     rest = if reverse { whole.start..end } else { end..whole.end };
                 }
             }
-            bytes += rows[from..].iter().map(|(key, _, value)| key.len() + value.len()).sum::<usize>();
             if ended {
                 break;
             }
@@ -132,7 +142,7 @@ impl<E: Engine> Versions<E> {
         }
         let floor = self.forgettable();
         let Some(filling) = self.hot.begin(span) else { return Ok(()) };
-        let (mut memory, cut, _) = self.memory(span, Timestamp::MAX, false, usize::MAX);
+        let (memory, cut, _) = self.memory(span, Timestamp::MAX, false, usize::MAX);
         if cut.is_some() {
             return Ok(());
         }
@@ -141,11 +151,11 @@ impl<E: Engine> Versions<E> {
             let (from, to) = (keys::present(&span.start), keys::present(&span.end));
             self.engine.scan(Tree::Present, &from, &to, false, &mut |physical, entry| {
                 steps += 1;
-                match keys::present_entry(&physical, entry) {
-                    Some((key, present)) if steps <= CHUNK_STEPS_MAX => {
+                match keys::present_entry(physical, entry) {
+                    Ok((key, present)) if steps <= CHUNK_STEPS_MAX => {
                         // A copy: what the engine gives is a slice of a whole block.
                         let value = present.value.as_deref().map(Bytes::copy_from_slice);
-                        if !memory.contains_key(&key) {
+                        if memory.binary_search_by(|seen| seen.key.cmp(&key)).is_err() {
                             below.push((key, Version { ts: present.ts, value }));
                         }
                         ControlFlow::Continue(())
@@ -159,8 +169,8 @@ impl<E: Engine> Versions<E> {
             })?;
         }
         if whole {
-            memory.extend(below);
-            filling.fill(memory.into_iter(), floor);
+            let memory = memory.into_iter().map(|seen| (seen.key, seen.version));
+            filling.fill(memory.chain(below), floor);
             self.share_cache();
         }
         Ok(())
@@ -177,37 +187,37 @@ impl<E: Engine> Versions<E> {
             Some(key) if reverse => key.clone()..span.end.clone(),
             Some(key) => span.start.clone()..after(key),
         };
-        let mut walk = Walk::default();
+        let mut join = Join::new(memory, snapshot, reverse, limit);
         if self.engine_may_hold_some(&looked_at)? {
-            walk = self.walk(&looked_at, snapshot, reverse, limit, &memory)?;
+            self.walk(&looked_at, reverse, &mut join)?;
         }
+        join.rest_of_memory();
         // The walk stayed within the horizon of memory: where it was cut, that is nearer.
-        let mut end = walk.end.or(horizon);
-        let mut chunk = Chunk { limit, ..Chunk::default() };
-        let memory = memory.into_iter();
-        let memory: Box<dyn Iterator<Item = _>> = if reverse { Box::new(memory.rev()) } else { Box::new(memory) };
-        if let Some(cut) = chunk.merge(memory, walk.found, reverse, end.as_ref()) {
-            end = Some(cut);
-        }
+        let end = join.end.take().or(horizon);
         let rest = end.map(|key| if reverse { span.start.clone()..key } else { after(&key)..span.end.clone() });
-        Ok(Cold { rows: chunk.rows, rest: rest.filter(|r| r.start < r.end), passed: seen + walk.steps })
+        let passed = seen + join.steps;
+        let (rows, bytes) = join.rows(|key, ts| {
+            let past = self.past_at(key, snapshot, ts)?;
+            Ok::<_, StoreError>(past.map(|past| Version { ts: past.begin, value: Some(past.value) }))
+        })?;
+        Ok(Cold { rows, bytes, rest: rest.filter(|r| r.start < r.end), passed })
     }
 
-    /// What the layers hold of a span, newest layer first per key, where the first of them was cut, and how much was looked at.
+    /// What the layers hold of a span, the newest of each key, where the first of them was cut, and how much was looked at.
     fn memory(
         &self,
         span: &Span,
         snapshot: Timestamp,
         reverse: bool,
         limit: usize,
-    ) -> (BTreeMap<Bytes, Version>, Option<Bytes>, usize) {
+    ) -> (Vec<Seen>, Option<Bytes>, usize) {
         let (active, frozen) = {
             let layers: &Layers = &self.layers.read();
             let active = layers.active.seen(span, snapshot, reverse, limit);
             (active, layers.frozen.iter().rev().map(Arc::clone).collect::<Vec<_>>())
         };
         let mut horizon: Option<Bytes> = None;
-        let (mut merged, mut looked_at) = (BTreeMap::new(), 0);
+        let (mut merged, mut looked_at) = (Vec::new(), 0);
         let older = frozen.iter().map(|f| f.layer.seen(span, snapshot, reverse, limit));
         for (seen, more) in std::iter::once(active).chain(older) {
             if let Some(last) = seen.last().filter(|_| more) {
@@ -218,12 +228,10 @@ impl<E: Engine> Versions<E> {
                 });
             }
             looked_at += seen.len();
-            for Seen { key, version } in seen {
-                merged.entry(key).or_insert(version);
-            }
+            merged = join::newest(merged, seen, reverse);
         }
         if let Some(horizon) = &horizon {
-            merged.retain(|key, _| if reverse { key >= horizon } else { key <= horizon });
+            merged.retain(|seen| if reverse { seen.key >= *horizon } else { seen.key <= *horizon });
         }
         (merged, horizon, looked_at)
     }
@@ -238,53 +246,23 @@ impl<E: Engine> Versions<E> {
         self.bounds_overlap(span)
     }
 
-    /// Walks the present over a span, past what memory knows better: up to `limit` keys that the snapshot sees.
-    fn walk(
-        &self,
-        span: &Span,
-        snapshot: Timestamp,
-        reverse: bool,
-        limit: usize,
-        memory: &BTreeMap<Bytes, Version>,
-    ) -> Result<Walk, StoreError> {
-        let mut walk = Walk::default();
-        let (mut bytes, mut damaged) = (0, None);
-        let mut last: Option<Bytes> = None;
-        // Places in `found` that only the past can fill.
-        let mut newer: Vec<usize> = Vec::new();
+    /// Walks the present over a span.
+    fn walk(&self, span: &Span, reverse: bool, join: &mut Join) -> Result<(), StoreError> {
+        let mut damaged = None;
         let (from, to) = (keys::present(&span.start), keys::present(&span.end));
-        self.engine.scan(Tree::Present, &from, &to, reverse, &mut |physical, entry| {
-            if walk.found.len() >= limit || bytes >= CHUNK_BYTES_MAX || walk.steps >= CHUNK_STEPS_MAX {
-                walk.end = last.take();
-                return ControlFlow::Break(());
-            }
-            let Some((key, present)) = keys::present_entry(&physical, entry) else {
+        self.engine.scan(Tree::Present, &from, &to, reverse, &mut |physical, entry| match keys::present_entry(
+            physical, entry,
+        ) {
+            Ok((key, present)) => join.meet(key, present),
+            Err(physical) => {
                 damaged = Some(physical);
-                return ControlFlow::Break(());
-            };
-            walk.steps += 1;
-            last = Some(key.clone());
-            let is_newer = present.ts > snapshot;
-            if (is_newer || present.value.is_some()) && !memory.contains_key(&key) {
-                if is_newer {
-                    newer.push(walk.found.len());
-                }
-                bytes += key.len() + present.value.as_ref().map_or(0, Bytes::len);
-                walk.found.push((key, Version { ts: present.ts, value: present.value }));
+                ControlFlow::Break(())
             }
-            ControlFlow::Continue(())
         })?;
-        if let Some(physical) = damaged {
-            return Err(damaged_key(&physical));
+        match damaged {
+            Some(physical) => Err(damaged_key(&physical)),
+            None => Ok(()),
         }
-        for place in newer {
-            let Some((key, version)) = walk.found.get_mut(place) else { break };
-            *version = match self.past_at(key, snapshot, version.ts)? {
-                Some(past) => Version { ts: past.begin, value: Some(past.value) },
-                None => Version { ts: Timestamp::MIN, value: None },
-            };
-        }
-        Ok(walk)
     }
 }
 
@@ -292,20 +270,11 @@ impl<E: Engine> Versions<E> {
 #[derive(Default)]
 struct Cold {
     rows: Vec<(Bytes, Timestamp, Bytes)>,
+    /// Of the rows.
+    bytes: usize,
     rest: Option<Span>,
     /// Entries that were passed, visible or not.
     passed: usize,
-}
-
-/// What a walk over the present found.
-#[derive(Default)]
-struct Walk {
-    /// In the order asked for.
-    found: Vec<(Bytes, Version)>,
-    /// The last key that was looked at, where the walk ended early.
-    end: Option<Bytes>,
-    /// Entries that were looked at.
-    steps: usize,
 }
 
 /// The least key above `key`.
@@ -314,43 +283,4 @@ pub(super) fn after(key: &Bytes) -> Bytes {
     next.extend_from_slice(key);
     next.push(0);
     Bytes::from(next)
-}
-
-/// Joins what memory holds with what the engine does.
-#[derive(Default)]
-struct Chunk {
-    limit: usize,
-    bytes: usize,
-    rows: Vec<(Bytes, Timestamp, Bytes)>,
-}
-
-impl Chunk {
-    /// Merges two ordered sources that share no key, up to and with the key `end`; gives the last key taken where the chunk is full before.
-    fn merge(
-        &mut self,
-        memory: impl Iterator<Item = (Bytes, Version)>,
-        engine: Vec<(Bytes, Version)>,
-        reverse: bool,
-        end: Option<&Bytes>,
-    ) -> Option<Bytes> {
-        let before = |a: &Bytes, b: &Bytes| if reverse { a > b } else { a < b };
-        let (mut memory, mut engine) = (memory.peekable(), engine.into_iter().peekable());
-        loop {
-            let (key, version) = match (memory.peek(), engine.peek()) {
-                (Some((m, _)), Some((e, _))) if before(m, e) => memory.next()?,
-                (_, Some(_)) => engine.next()?,
-                _ => memory.next()?,
-            };
-            if end.is_some_and(|end| before(end, &key)) {
-                return None;
-            }
-            if let Some(value) = version.value {
-                self.bytes += key.len() + value.len();
-                self.rows.push((key.clone(), version.ts, value));
-            }
-            if self.rows.len() >= self.limit || self.bytes >= CHUNK_BYTES_MAX {
-                return Some(key);
-            }
-        }
-    }
 }

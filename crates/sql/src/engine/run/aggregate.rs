@@ -24,8 +24,17 @@ pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<
     let mut groups = Groups::new(run);
     let kinds: Vec<KeyKind> = keys.iter().map(|key| own_kind(&key.ty)).collect();
     let (mut row, mut values, mut key, mut scratch) = (Row::new(), Row::new(), Vec::new(), Scratch::default());
+    // Without keys there is one group, which need not be looked for.
+    let only = match (keys.as_slice(), sets.as_slice()) {
+        ([], [set]) => Some(groups.place(&0u16.to_be_bytes(), &[], 0, set, calls)?),
+        _ => None,
+    };
     while source.next(&mut row)? {
         run.tick()?;
+        if let Some(place) = only {
+            groups.step(place, calls, &row, run, &mut scratch)?;
+            continue;
+        }
         values.clear();
         for scalar in keys {
             values.push(scalar.value(&row, run)?);
@@ -36,11 +45,7 @@ pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<
             let within = values.iter().zip(&kinds).zip(set).filter(|(_, within)| **within);
             within.for_each(|((value, kind), _)| encode(value, *kind, &mut key));
             let place = groups.place(&key, &values, number, set, calls)?;
-            let block = &mut groups.states[place / BLOCK_GROUPS];
-            let states = &mut block[place % BLOCK_GROUPS * calls.len()..][..calls.len()];
-            for (call, state) in calls.iter().zip(states) {
-                step(call, state, &row, run, &mut groups.reserved, &mut scratch)?;
-            }
+            groups.step(place, calls, &row, run, &mut scratch)?;
         }
     }
     // A grouping set without keys has a group even without rows.
@@ -86,6 +91,23 @@ impl Groups {
             states: Vec::new(),
             reserved: run.reserve(),
         }
+    }
+
+    /// A row of a group.
+    fn step(
+        &mut self,
+        place: usize,
+        calls: &[AggregateCall],
+        row: &[Value],
+        run: &Arc<Run>,
+        scratch: &mut Scratch,
+    ) -> Result<(), SqlError> {
+        let block = &mut self.states[place / BLOCK_GROUPS];
+        let states = &mut block[place % BLOCK_GROUPS * calls.len()..][..calls.len()];
+        for (call, state) in calls.iter().zip(states) {
+            step(call, state, row, run, &mut self.reserved, scratch)?;
+        }
+        Ok(())
     }
 
     /// The number of a group.
