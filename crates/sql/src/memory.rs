@@ -4,6 +4,9 @@
 //! be written by every row of every statement. **Idea.** A budget counts for itself, and takes from the pool in chunks of
 //! [`CHUNK_BYTES`] what it holds beyond [`OWN_BYTES`]: statements that hold little never meet the pool.
 //!
+//! What there is goes to those who come first, but for the last part of it: that is for those who hold little. Without it two large sorts
+//! would have everybody else refused who needs a few megabytes.
+//!
 //! Invariant: the pool has given a budget at least what that holds beyond its own bytes, and gets everything back when the budget goes.
 
 use crate::{SqlError, SqlState};
@@ -15,6 +18,8 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 const CHUNK_BYTES: usize = 1 << 20;
 /// What a statement holds without asking the pool.
 pub const OWN_BYTES: usize = 256 << 10;
+/// The last part of the pool, which who holds more than others may not have.
+const RESERVE_PART: usize = 4;
 /// A budget that has so much too much gives it back before its end.
 const SPARE_BYTES_MAX: usize = 4 * CHUNK_BYTES;
 
@@ -33,19 +38,25 @@ pub fn held_much() -> bool {
 pub struct MemoryPool {
     used_bytes: AtomicUsize,
     limit_bytes: AtomicUsize,
+    /// Budgets that have something of it.
+    holders: AtomicUsize,
 }
 
 impl Default for MemoryPool {
     /// One without a bound.
     fn default() -> Self {
-        MemoryPool { used_bytes: AtomicUsize::new(0), limit_bytes: AtomicUsize::new(usize::MAX) }
+        MemoryPool {
+            used_bytes: AtomicUsize::new(0),
+            limit_bytes: AtomicUsize::new(usize::MAX),
+            holders: AtomicUsize::new(0),
+        }
     }
 }
 
 impl MemoryPool {
     /// One of so many bytes.
     pub fn new(limit_bytes: usize) -> Arc<MemoryPool> {
-        Arc::new(MemoryPool { used_bytes: AtomicUsize::new(0), limit_bytes: AtomicUsize::new(limit_bytes) })
+        Arc::new(MemoryPool { limit_bytes: AtomicUsize::new(limit_bytes), ..MemoryPool::default() })
     }
     /// The greatest number of bytes.
     pub fn limit_bytes(&self) -> usize {
@@ -59,13 +70,26 @@ impl MemoryPool {
     pub fn used_bytes(&self) -> usize {
         self.used_bytes.load(Relaxed)
     }
-    fn take(&self, bytes: usize) -> bool {
+    /// Takes bytes for who has `held` already.
+    fn take(&self, held: usize, bytes: usize) -> bool {
         let limit = self.limit_bytes();
+        // As if one more came: there is to be something for it.
+        let others = self.holders.load(Relaxed) + usize::from(held == 0);
+        let much = held.saturating_add(bytes) > limit / (others + 1);
+        let limit = if much { limit - limit / RESERVE_PART } else { limit };
         let more = |used: usize| used.checked_add(bytes).filter(|used| *used <= limit);
         self.used_bytes.fetch_update(Relaxed, Relaxed, more).is_ok()
     }
     fn give(&self, bytes: usize) {
         self.used_bytes.fetch_sub(bytes, Relaxed);
+    }
+    /// Who had `before` has `after` now.
+    fn count(&self, before: usize, after: usize) {
+        match (before, after) {
+            (0, 1..) => self.holders.fetch_add(1, Relaxed),
+            (1.., 0) => self.holders.fetch_sub(1, Relaxed),
+            _ => 0,
+        };
     }
 }
 
@@ -118,6 +142,7 @@ impl MemoryBudget {
             // Another thread of the statement may have been faster: then it is its affair.
             if self.reserved_bytes.compare_exchange(reserved, kept, Relaxed, Relaxed).is_ok() {
                 self.pool.give(reserved - kept);
+                self.pool.count(reserved, kept);
             }
         }
     }
@@ -130,9 +155,11 @@ impl MemoryBudget {
             return true;
         }
         let chunks = missing.next_multiple_of(CHUNK_BYTES);
-        let taken = [chunks, missing].into_iter().find(|bytes| self.pool.take(*bytes));
+        let taken = [chunks, missing].into_iter().find(|bytes| self.pool.take(reserved, *bytes));
         HELD_MUCH.set(true);
-        self.reserved_bytes.fetch_add(taken.unwrap_or(0), Relaxed);
+        let more = taken.unwrap_or(0);
+        let before = self.reserved_bytes.fetch_add(more, Relaxed);
+        self.pool.count(before, before + more);
         taken.is_some()
     }
 
@@ -155,7 +182,9 @@ impl MemoryBudget {
 
 impl Drop for MemoryBudget {
     fn drop(&mut self) {
-        self.pool.give(*self.reserved_bytes.get_mut());
+        let reserved = *self.reserved_bytes.get_mut();
+        self.pool.give(reserved);
+        self.pool.count(reserved, 0);
     }
 }
 
@@ -208,8 +237,30 @@ mod tests {
     fn the_last_bytes_of_the_pool_are_given_too() {
         let pool = MemoryPool::new(100);
         let budget = MemoryBudget::of(pool.clone(), 1 << 30);
-        budget.take(OWN_BYTES + 100).unwrap();
-        assert_eq!(pool.used_bytes(), 100);
+        budget.take(OWN_BYTES + 75).unwrap();
+        assert_eq!(pool.used_bytes(), 75);
         assert!(budget.take(1).is_err());
+        let other = MemoryBudget::of(pool.clone(), 1 << 30);
+        other.take(OWN_BYTES + 25).unwrap();
+        assert_eq!(pool.used_bytes(), 100);
+    }
+
+    #[test]
+    fn something_is_left_for_those_who_hold_little() {
+        let pool = MemoryPool::new(64 << 20);
+        let budgets: Vec<_> = (0..6).map(|_| MemoryBudget::of(pool.clone(), 1 << 30)).collect();
+        let [sort, hash, others @ ..] = &budgets[..] else { panic!("six") };
+        while sort.take(1 << 20).is_ok() {}
+        let lone = pool.used_bytes();
+        assert_eq!(lone, 48 << 20, "one alone may have nearly all");
+        sort.give(24 << 20);
+        while hash.take(1 << 20).is_ok() {}
+        assert!(pool.used_bytes() <= 48 << 20, "two together no more");
+        for other in others {
+            other.take(4 << 20).unwrap();
+        }
+        assert!(others[0].take(16 << 20).is_err(), "who then wants much is as they are");
+        drop(budgets);
+        assert_eq!((pool.used_bytes(), pool.holders.load(Relaxed)), (0, 0));
     }
 }

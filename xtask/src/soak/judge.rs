@@ -1,4 +1,7 @@
 //! Whether what was seen of a node's memory is what it promises.
+//!
+//! An idle node still merges and erases what the load left behind, and has memory for that while it does. Growth is what stays: so the least
+//! that it held in the last third of the idle time counts.
 
 /// While nobody asks anything a node may grow by this part of what it holds, beside which one look differs from the next.
 const IDLE_GROWTH: f64 = 0.02;
@@ -36,7 +39,8 @@ pub fn judge(busy: &[Sample], idle: &[Sample], limit_bytes: u64) -> Result<Strin
         return Err(format!("the node took more than it may: {text}"));
     }
     let allowed = begin + IDLE_GROWTH_BYTES.max((begin as f64 * IDLE_GROWTH) as u64);
-    if later.resident_bytes > allowed {
+    let last_third = &idle[idle.len() - idle.len().div_ceil(3)..];
+    if last_third.iter().map(|s| s.resident_bytes).min().unwrap_or_default() > allowed {
         return Err(format!("the node grew while nobody asked anything of it: {text}"));
     }
     Ok(text)
@@ -71,5 +75,9 @@ mod tests {
         assert!(refused.contains("grew"), "{refused}");
         assert!(judge(&samples(&[1300]), &samples(&[1278, 1300, 1100]), limit).is_ok());
         assert!(judge(&samples(&[100]), &samples(&[40, 47]), limit).is_ok());
+        // A merge, and what it needs meanwhile.
+        assert!(judge(&samples(&[900]), &samples(&[461, 619, 380, 405, 347, 399]), limit).is_ok());
+        assert!(judge(&samples(&[900]), &samples(&[461, 380, 405, 475, 619, 399]), limit).is_ok());
+        assert!(judge(&samples(&[900]), &samples(&[461, 380, 405, 475, 619, 480]), limit).is_err());
     }
 }

@@ -1,6 +1,7 @@
 //! The workers of a soak: each does one thing, over and over, until it is told to stop.
 
 use lab::client::{Client, ClientError, Url};
+use std::collections::BTreeMap;
 use std::io::Cursor;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -25,6 +26,8 @@ pub struct Done {
     pub refused: u64,
     /// Conflicts.
     pub repeated: u64,
+    /// What was said of want of memory, without its numbers, and how often.
+    pub reasons: BTreeMap<String, u64>,
 }
 
 /// One worker.
@@ -94,7 +97,11 @@ impl Hand<'_> {
     fn count(&mut self, result: Result<(), ClientError>) -> Result<(), ClientError> {
         match result {
             Ok(()) => self.done.done += 1,
-            Err(ClientError::Server(e)) if e.code == OUT_OF_MEMORY => self.done.refused += 1,
+            Err(ClientError::Server(e)) if e.code == OUT_OF_MEMORY => {
+                self.done.refused += 1;
+                let words: Vec<_> = e.message.split_whitespace().filter(|word| word.parse::<u64>().is_err()).collect();
+                *self.done.reasons.entry(words.join(" ")).or_default() += 1;
+            }
             Err(ClientError::Server(e)) if REPEAT.contains(&e.code.as_str()) => self.done.repeated += 1,
             Err(e) => return Err(e),
         }

@@ -94,6 +94,9 @@ fn run(options: &Options, binary: &std::path::Path, dir: &std::path::Path) -> Re
             "{name}: {} done, {} refused for want of memory, {} to be repeated\n",
             done.done, done.refused, done.repeated
         );
+        for (reason, times) in &done.reasons {
+            text += &format!("  {times} times: {reason}\n");
+        }
     }
     let idle = look(&node, options.length / IDLE_PART, "idle")?;
     let verdict = judge::judge(&busy?, &idle, limit);
