@@ -25,9 +25,9 @@ impl<E: Engine> Versions<E> {
         let (from, to) = (keys::present(&span.start), keys::present(&span.end));
         let (mut left, mut damaged) = (limit, None);
         self.engine.scan(Tree::Present, &from, &to, false, &mut |key, _| {
-            match keys::user_key(&key) {
-                Some(key) => drop(found.insert(key)),
-                None => damaged = Some(damaged_key(&key)),
+            match keys::user_key(key) {
+                Ok(key) => drop(found.insert(key)),
+                Err(key) => damaged = Some(damaged_key(&key)),
             }
             left = left.saturating_sub(1);
             if left == 0 || damaged.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
