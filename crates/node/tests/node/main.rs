@@ -494,6 +494,7 @@ fn what_is_relied_upon_must_stay_and_what_is_observed_need_not() {
         change(&mut world, &seen);
         let locked = txn.lock(&world.now(), &seen, LockMode::Update, WhenLocked::Wait, Waker::noop());
         assert!(matches!(locked, Poll::Ready(Err(TxnError::Restart { .. }))), "{locked:?}");
+        txn.rollback();
         // Nor is it relied upon where it has moved over it already.
         let mut txn = world.begin(isolation);
         let since = txn.snapshot();
@@ -503,6 +504,7 @@ fn what_is_relied_upon_must_stay_and_what_is_observed_need_not() {
         assert_eq!(locked, Poll::Ready(Ok(true)));
         let relied = txn.rely(&token, since, false, Waker::noop());
         assert!(matches!(relied, Poll::Ready(Err(TxnError::Restart { .. }))), "{relied:?}");
+        txn.rollback();
         // What is taken back does not rely on anything any more, where reads are not certified.
         let mut txn = world.begin(isolation);
         let (since, mark) = (txn.snapshot(), txn.savepoint());
