@@ -63,6 +63,8 @@ pub struct Database {
     pub(crate) oids: Oids,
     pub(crate) numbers: Arc<Numbers>,
     pub(crate) loads: Loads,
+    /// The indexes that are being made while their tables are written.
+    pub(crate) builds: Loads,
     drained: Progress,
     /// The catalog of which the layers below know the retentions.
     told: Mutex<Option<u64>>,
@@ -86,6 +88,7 @@ impl Database {
             oids: Oids::default(),
             numbers: Arc::default(),
             loads: Loads::default(),
+            builds: Loads::default(),
             drained: Progress::default(),
             told: Mutex::default(),
             sessions,
@@ -97,13 +100,14 @@ impl Database {
         Arc::new(MemoryBudget::of(self.options.memory_pool.clone(), limit_bytes))
     }
 
-    /// Deletes some rows of dropped or truncated tables; `false` if there are none. For a maintenance thread, which calls it
+    /// Takes back indexes that were being made when their process ended, and deletes some rows of dropped or truncated tables; `false` if there are none. For a maintenance thread, which calls it
     /// again while it answers `true`, and now and then. Raising the interrupt ends its waits.
     ///
     /// # Errors
     /// Those of the layers below; one that says to retry means to call again.
     pub fn drain_garbage(&self, interrupt: &Interrupt) -> Result<bool, SqlError> {
         let patience = Patience { interrupt: interrupt.clone(), ..Patience::default() };
+        crate::ddl::undo_orphans(self, &patience)?;
         drain(self.kv.as_ref(), &patience, &self.catalog, &self.loads, &self.drained)
     }
 

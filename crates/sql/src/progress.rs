@@ -60,6 +60,12 @@ pub enum IndexPhase {
     Scanning = 0,
     /// Entries are merged and written.
     Loading = 1,
+    /// Writers that do not know of the index yet are waited for.
+    WaitingBefore = 2,
+    /// Writers that do not maintain it yet are waited for.
+    WaitingAfter = 3,
+    /// What they have changed meanwhile is brought in.
+    CatchingUp = 4,
 }
 
 impl IndexProgress {
@@ -73,7 +79,10 @@ impl IndexProgress {
     pub fn phase(&self) -> &'static str {
         match self.phase.load(Relaxed) {
             0 => "building index: scanning table",
-            _ => "building index: loading tuples in tree",
+            1 => "building index: loading tuples in tree",
+            2 => "waiting for writers before build",
+            3 => "waiting for writers before validation",
+            _ => "index validation: scanning table",
         }
     }
 }

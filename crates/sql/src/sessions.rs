@@ -16,6 +16,7 @@ use crate::identifier;
 use crate::progress::Progress;
 use crate::transaction::{Interrupt, Wait};
 use clock::Timestamp;
+use crate::catalog::reliance::Relied;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -96,6 +97,8 @@ pub struct Backend {
     pub(crate) effects: Effects,
     /// How far the present statement is, if it takes long.
     pub progress: Arc<Progress>,
+    /// What its transaction relies on.
+    pub(crate) relied: Arc<Relied>,
     interrupt: Interrupt,
     client: Option<Arc<dyn Client>>,
     activity: Mutex<Activity>,
@@ -147,6 +150,7 @@ impl Sessions {
             has_transaction_locks: AtomicBool::new(false),
             effects: Effects::default(),
             progress: Arc::default(),
+            relied: Arc::default(),
             interrupt,
             client,
             snapshot: Mutex::new(None),
@@ -190,6 +194,7 @@ impl Backend {
     /// The session has ended: its locks with it.
     pub(crate) fn leave(&self) {
         self.sessions.advisory.release_session(self.number);
+        self.relied.clear();
         self.sessions.list.lock().remove(&self.number);
     }
 

@@ -8,13 +8,15 @@
 //! 2. Whoever makes a name relies on its absence, and writes that token.
 //! 3. Whoever makes something that depends on an object (lies in a schema, reads a table, draws from a sequence) relies on its version, and writes the token of its
 //!    dependents, over whatever others write there.
-//! 4. The catalog's number is written when the transaction commits ([`commit_number`]): until then what it sees is what is committed, and its changes over that.
+//! 4. Two adjacent versions of a table may be in use at once, if the later one is a *step* ([`Change::step_table`], decision 104): then the earlier one's token stays.
+//!    So whoever ends a version ends the one before it, too.
+//! 5. The catalog's number is written when the transaction commits ([`commit`]): until then what it sees is what is committed, and its changes over that.
 
-use super::reliance::token_of;
+use super::reliance::{token_of, version_of};
 use super::snapshot::{Stored, database_of, id_of, names_of, schema_of};
 use super::{Cache, Database, Oid, Overlay, Relation, Schema, Snapshot, Table, codec, key};
-use crate::transaction::{Kv, LockWait, Patience, Transaction, TxnRef};
-use crate::{KvError, SqlError};
+use crate::transaction::{Committed, Kv, LockWait, Patience, TxnRef};
+use crate::{KvError, SqlError, SqlState};
 use bytes::Bytes;
 use clock::Timestamp;
 use std::collections::BTreeSet;
@@ -118,6 +120,9 @@ impl<'a> Change<'a> {
     }
     /// Invariant 1.
     fn end_object(&mut self, area: u32, id: Oid, token: Bytes) -> Result<(), KvError> {
+        if area == key::RELATIONS {
+            self.lock(key::guard(id))?;
+        }
         self.lock_object(area, id)?;
         self.rely(&key::dependents(id))?;
         self.end(token)
@@ -141,6 +146,12 @@ impl<'a> Change<'a> {
         let old = self.snapshot.relation(id).cloned();
         if let Some(old) = &old {
             self.end_object(key::RELATIONS, id, token_of(old))?;
+            self.end_before(old)?;
+            if let Relation::Table(table) = &mut relation {
+                // Whoever made it is gone: he would hold the guard.
+                table.building = None;
+            }
+            self.discard_building(old)?;
         }
         if old.as_ref().is_none_or(|old| schema_of(old) != schema) {
             self.depend_on(schema, 0)?;
@@ -153,13 +164,63 @@ impl<'a> Change<'a> {
         for (id, version) in self.new_needs(&relation, old.as_deref()) {
             self.depend_on(id, version)?;
         }
+        self.store_relation(relation)
+    }
+
+    fn store_relation(&mut self, relation: Relation) -> Result<Arc<Relation>, SqlError> {
         let record = codec::encode_relation(&relation)?;
-        self.put(key::RELATIONS, id, record.clone())?;
+        self.put(key::RELATIONS, id_of(&relation), record.clone())?;
         let relation = Arc::new(relation);
         let stored = Stored::new(relation.clone(), record);
         self.own.put_relation(stored.clone());
         self.snapshot.put_relation(stored);
         Ok(relation)
+    }
+
+    /// A table that was a version further by now may still be in use as it was before (invariant 4).
+    fn end_before(&self, old: &Relation) -> Result<(), KvError> {
+        match old {
+            Relation::Table(table) => self.txn.with(|t| t.overwrite(key::version(table.id, table.version.saturating_sub(1)), None)),
+            Relation::View(_) | Relation::Sequence(_) => Ok(()),
+        }
+    }
+
+    /// Nobody may go on with a table as it was.
+    ///
+    /// # Errors
+    /// Those of the transaction.
+    pub fn end_version(&self, table: &Table) -> Result<(), SqlError> {
+        Ok(self.txn.with(|t| t.overwrite(version_of(table), None))?)
+    }
+
+    fn discard_building(&mut self, old: &Relation) -> Result<(), SqlError> {
+        match old {
+            Relation::Table(Table { building: Some(building), .. }) => {
+                self.discard_index(building.index.id)?;
+                self.discard_index(building.marks)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Replaces a table by its next version, which may be in use beside the present one: a step of a change that goes on while the table is
+    /// written. The caller holds the guard, or knows that nobody does.
+    ///
+    /// # Errors
+    /// Those of the transaction.
+    pub fn step_table(&mut self, mut table: Table) -> Result<(), SqlError> {
+        self.lock_object(key::RELATIONS, table.id)?;
+        let Some(old) = self.snapshot.relation(table.id).cloned() else {
+            return Err(SqlError::new(SqlState::UNDEFINED_TABLE, format!("table \"{}\" does not exist", table.name)));
+        };
+        self.rely(&token_of(&old))?;
+        self.end_before(&old)?;
+        let before = names_of(&old);
+        for name in names_of(&Relation::Table(table.clone())).into_iter().filter(|name| !before.contains(name)) {
+            self.make_name(table.schema, name)?;
+        }
+        table.version += 1;
+        self.store_relation(Relation::Table(table)).map(drop)
     }
 
     /// What a relation needs from now on to stay as it is, though its descriptor does not say so.
@@ -208,6 +269,8 @@ impl<'a> Change<'a> {
     pub fn remove_relation(&mut self, id: Oid) -> Result<(), SqlError> {
         if let Some(old) = self.snapshot.relation(id).cloned() {
             self.end_object(key::RELATIONS, id, token_of(&old))?;
+            self.end_before(&old)?;
+            self.discard_building(&old)?;
         }
         self.own.remove_relation(id);
         self.snapshot.remove_relation(id);
@@ -293,12 +356,22 @@ impl<'a> Change<'a> {
     }
 }
 
-/// A transaction that has changed the catalog is about to commit: gives the catalog's number from then on (invariant 4).
+/// Commits a transaction that has changed the catalog, with a new number (invariant 5).
 ///
 /// # Errors
 /// Those of the transaction.
-pub fn commit_number(txn: &mut dyn Transaction, kv: &dyn Kv) -> Result<u64, KvError> {
+pub fn commit(
+    txn: &TxnRef,
+    kv: &dyn Kv,
+    cache: &Cache,
+    patience: &Patience,
+    own: &Overlay,
+) -> Result<Committed, SqlError> {
     let number = kv.unique_id();
-    txn.overwrite(Bytes::from_static(&key::VERSION_KEY), Some(Bytes::copy_from_slice(&number.to_be_bytes())))?;
-    Ok(number)
+    let committed = txn.with(|t| {
+        t.overwrite(Bytes::from_static(&key::VERSION_KEY), Some(Bytes::copy_from_slice(&number.to_be_bytes())))?;
+        t.commit()
+    })?;
+    cache.committed(kv, patience, number, committed.timestamp, own);
+    Ok(committed)
 }

@@ -14,6 +14,7 @@ use serde::de::DeserializeOwned;
 
 const JSON: u8 = 1;
 const JSON_WITH_FORMULAS: u8 = 2;
+const JSON_WITH_BUILDING: u8 = 3;
 
 /// Encodes a descriptor.
 ///
@@ -23,12 +24,14 @@ pub fn encode<T: Serialize>(descriptor: &T) -> Result<Bytes, SqlError> {
     encode_as(JSON, descriptor)
 }
 
-/// Encodes a relation: a table with generated columns, or indexes that are more than columns, is of the second form.
+/// Encodes a relation: a table with generated columns, or indexes that are more than columns, is of the second form, one with an index that is being
+/// made of the third.
 ///
 /// # Errors
 /// As [`encode`].
 pub fn encode_relation(relation: &Relation) -> Result<Bytes, SqlError> {
     let form = match relation {
+        Relation::Table(table) if table.building.is_some() => JSON_WITH_BUILDING,
         Relation::Table(table)
             if !table.indexes.iter().all(Index::is_plain) || table.columns.iter().any(|c| c.generated.is_some()) =>
         {
@@ -52,7 +55,7 @@ fn encode_as<T: Serialize>(form: u8, descriptor: &T) -> Result<Bytes, SqlError> 
 /// 58030: unknown form (a newer version wrote it), or damaged.
 pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, SqlError> {
     match bytes {
-        [JSON | JSON_WITH_FORMULAS, json @ ..] => serde_json::from_slice(json)
+        [JSON | JSON_WITH_FORMULAS | JSON_WITH_BUILDING, json @ ..] => serde_json::from_slice(json)
             .map_err(|e| SqlError::new(SqlState::IO_ERROR, format!("a catalog record cannot be read: {e}"))),
         [form, ..] => Err(SqlError::new(
             SqlState::IO_ERROR,

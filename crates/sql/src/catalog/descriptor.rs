@@ -65,6 +65,9 @@ pub struct Table {
     pub has_primary_key: bool,
     /// Secondary indexes.
     pub indexes: Vec<Index>,
+    /// An index that is being made while the table is written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub building: Option<Building>,
     /// CHECK constraints.
     pub checks: Vec<Check>,
     /// Foreign keys of this table.
@@ -147,6 +150,17 @@ pub struct Index {
     /// A partial index: only rows for which this holds have entries, and only they must be unique. SQL text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub predicate: Option<String>,
+}
+
+/// An index that nobody reads yet: see `ddl`'s `online`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Building {
+    /// What it will be.
+    pub index: Index,
+    /// The index id below which writers mark the entries that they would have made and removed.
+    pub marks: Oid,
+    /// Writers maintain it as any other; before that they only mark.
+    pub maintained: bool,
 }
 
 impl Index {

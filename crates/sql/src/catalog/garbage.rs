@@ -36,7 +36,8 @@ impl Loads {
     pub fn end(&self, index: u32) {
         self.0.lock().remove(&index);
     }
-    fn contains(&self, index: u32) -> bool {
+    /// Whether one is under way.
+    pub fn contains(&self, index: u32) -> bool {
         self.0.lock().contains(&index)
     }
 }

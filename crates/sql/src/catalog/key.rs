@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! 1                 -> u64: the catalog's number; every transaction looks at it, every change of the catalog writes it over
+//! 1 | oid           -> nothing: locked by whoever changes a table, for as long as that takes, and so before all else
 //! 2 | oid           -> database      3 | oid -> schema      4 | oid -> table, view or sequence
 //! 5 | oid           -> where a sequence stands (outside transactions)
 //! 6                 -> u32: next OID to hand out (outside transactions)
@@ -47,6 +48,11 @@ pub fn object(area: u32, id: Oid) -> [u8; 8] {
     key[..4].copy_from_slice(&area.to_be_bytes());
     key[4..].copy_from_slice(&id.to_be_bytes());
     key
+}
+
+/// The key that whoever changes a table holds, before the lock on its record.
+pub fn guard(id: Oid) -> Bytes {
+    Bytes::copy_from_slice(&object(VERSION, id))
 }
 
 /// The token that a name stands for nothing in a scope: the OID of a schema, of a database (its schemas), or [`CLUSTER`].

@@ -16,6 +16,7 @@ use crate::transaction::{KvError, TxnRef};
 use bytes::Bytes;
 use clock::Timestamp;
 use parking_lot::Mutex;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// The token of a table's present version.
@@ -138,17 +139,39 @@ impl CatalogView for Recorder {
     }
 }
 
+/// The tokens that a session's open transaction relies on for what it writes: others may wait until it does no more.
+#[derive(Debug, Default)]
+pub struct Relied(Mutex<BTreeSet<Bytes>>);
+
+impl Relied {
+    fn add(&self, tokens: &[Bytes]) {
+        let mut known = self.0.lock();
+        for token in tokens.iter().filter(|token| !known.contains(*token)).collect::<Vec<_>>() {
+            known.insert(token.clone());
+        }
+    }
+    /// Whether it does.
+    pub fn has(&self, token: &Bytes) -> bool {
+        self.0.lock().contains(token)
+    }
+    /// The transaction has ended.
+    pub fn clear(&self) {
+        self.0.lock().clear();
+    }
+}
+
 /// The catalog as a running statement looks things up.
 pub struct Relying {
     view: Arc<View>,
     txn: TxnRef,
     since: Timestamp,
+    relied: Arc<Relied>,
 }
 
 impl Relying {
-    /// A view that a transaction saw at a time.
-    pub fn new(view: Arc<View>, txn: TxnRef, since: Timestamp) -> Relying {
-        Relying { view, txn, since }
+    /// A view that a transaction of a session saw at a time.
+    pub fn new(view: Arc<View>, txn: TxnRef, since: Timestamp, relied: Arc<Relied>) -> Relying {
+        Relying { view, txn, since, relied }
     }
 
     /// Relies on tokens. `writes`: what goes by them is written.
@@ -156,6 +179,9 @@ impl Relying {
     /// # Errors
     /// A restart where one has been written since.
     pub fn rely(&self, tokens: &[Bytes], writes: bool) -> Result<(), KvError> {
+        if writes {
+            self.relied.add(tokens);
+        }
         self.txn.with(|t| tokens.iter().try_for_each(|token| t.rely(token, self.since, writes)))
     }
 }

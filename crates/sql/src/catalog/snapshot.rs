@@ -115,7 +115,8 @@ pub fn names_of(relation: &Relation) -> Vec<&str> {
 /// The names of indexes that a table takes in its schema: its own, unless the row id's.
 fn index_names(table: &Table) -> impl Iterator<Item = (&str, Oid)> {
     let primary = table.has_primary_key.then_some(&table.primary);
-    primary.into_iter().chain(&table.indexes).map(|i| (i.name.as_str(), i.id))
+    let building = table.building.as_ref().map(|building| &building.index);
+    primary.into_iter().chain(&table.indexes).chain(building).map(|i| (i.name.as_str(), i.id))
 }
 
 impl Snapshot {
@@ -188,6 +189,10 @@ impl Snapshot {
     /// What a name stands for in a schema.
     pub fn named(&self, schema: Oid, name: &str) -> Option<Named> {
         self.names.get(&schema)?.get(name).copied()
+    }
+    /// Every relation, in no order.
+    pub fn all_relations(&self) -> impl Iterator<Item = &Arc<Relation>> {
+        self.relations.values().map(|stored| &stored.relation)
     }
     /// Every relation of a database, by OID.
     pub fn relations(&self, database: Oid) -> Vec<Arc<Relation>> {

@@ -24,7 +24,10 @@ impl Names<'_> {
         let schemas = name.schema.as_slice().iter().chain(if name.schema.is_none() { self.path } else { &[] });
         let schemas: Vec<Oid> = schemas.filter_map(|s| Some(catalog.schema(database, s)?.id)).collect();
         match schemas.iter().find_map(|schema| catalog.named(*schema, &name.name)) {
-            Some(Named::Relation(id) | Named::Index { table: id, .. }) => self.object(key::RELATIONS, id),
+            Some(Named::Relation(id) | Named::Index { table: id, .. }) => {
+                self.keys.insert(key::guard(id));
+                self.object(key::RELATIONS, id);
+            }
             None => match (schemas.first(), &name.schema) {
                 (Some(schema), _) => drop(self.keys.insert(key::absence(*schema, &name.name))),
                 (None, Some(schema)) => self.schema(schema),

@@ -19,6 +19,7 @@ pub(super) fn empty_table(schema: &Schema, name: &str, id: Oid, primary: Oid) ->
         columns: Vec::new(),
         primary: row_id_index(name, primary),
         has_primary_key: false,
+        building: None,
         indexes: Vec::new(),
         checks: Vec::new(),
         foreign_keys: Vec::new(),

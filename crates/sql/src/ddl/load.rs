@@ -255,9 +255,21 @@ impl Loader {
         txn: &TxnRef,
         duplicate: &mut dyn FnMut(Duplicate<'_>) -> SqlError,
     ) -> Result<Vec<Oid>, SqlError> {
-        if let Some(few) = self.few.take() {
-            txn.with(|t| few.into_iter().try_for_each(|(row, value)| t.put(row, value)))?;
-            return Ok(Vec::new());
+        self.settle(db, duplicate)?;
+        self.join(txn)
+    }
+
+    /// Writes what is left, unless all is little.
+    ///
+    /// # Errors
+    /// Those of the layers below.
+    pub fn settle(
+        &mut self,
+        db: &Database,
+        duplicate: &mut dyn FnMut(Duplicate<'_>) -> SqlError,
+    ) -> Result<(), SqlError> {
+        if self.few.is_some() {
+            return Ok(());
         }
         (0..self.parts.len()).try_for_each(|at| self.write_run(db, at))?;
         for at in 0..self.parts.len() {
@@ -265,6 +277,18 @@ impl Loader {
                 self.announce(db)?;
                 self.write_sorted(db, at, sorter.merge()?, duplicate)?;
             }
+        }
+        Ok(())
+    }
+
+    /// Makes all of what was settled part of a transaction: see [`Loader::finish`].
+    ///
+    /// # Errors
+    /// A restart if the transaction's snapshot cannot move up.
+    pub fn join(&self, txn: &TxnRef) -> Result<Vec<Oid>, SqlError> {
+        if let Some(few) = &self.few {
+            txn.with(|t| few.iter().try_for_each(|(row, value)| t.put(row.clone(), value.clone())))?;
+            return Ok(Vec::new());
         }
         let indexes = self.indexes();
         adopt(txn, &indexes)?;

@@ -10,7 +10,9 @@
 //! 3. A change relies on what it looked up, and waits for changes of what it names: see [`crate::catalog::Change`].
 //! 4. A constraint is in a descriptor only if every row satisfies it (unless NOT VALID was said).
 //!
-//! Caveats: a change that reads a whole table starves under steady writes to it and then fails with 40001; SPLIT AT, RESTART
+//! CREATE INDEX alone goes another way, beside writers: [`online`].
+//!
+//! Caveats: any other change that reads a whole table starves under steady writes to it and then fails with 40001; SPLIT AT, RESTART
 //! of a sequence, and the numbers of sequences are not undone by a rollback.
 
 mod about;
@@ -27,6 +29,7 @@ mod foreign_key;
 mod index;
 mod load;
 mod naming;
+mod online;
 mod rename;
 mod retention;
 mod rows;
@@ -41,6 +44,7 @@ mod view;
 
 pub use extension::{AVAILABLE, Available, available};
 pub use load::{Duplicate, Loader};
+pub use online::{create_index_online, is_large, undo_orphans};
 pub use run::{Done, Run};
 
 use crate::SqlError;

@@ -141,7 +141,7 @@ fn slots_of(access: &TableAccess) -> Vec<usize> {
 }
 
 /// 23505 in the words of an index being made.
-fn duplicate(error: SqlError, index: &str) -> SqlError {
+pub(super) fn duplicate(error: SqlError, index: &str) -> SqlError {
     let detail = error.detail.as_deref().map(|d| d.replace("already exists.", "is duplicated."));
     error.with(|e| {
         e.message = format!("could not create unique index \"{index}\"");

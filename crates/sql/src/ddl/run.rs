@@ -10,6 +10,8 @@ use crate::sequence::SessionSequences;
 use crate::syntax::{Ddl, Name, ObjectKind};
 use crate::work::Pace;
 use crate::{SqlError, SqlState};
+use bytes::Bytes;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// See the module.
@@ -48,10 +50,24 @@ impl<'a> Run<'a> {
         own: &Overlay,
         ddl: &Ddl,
     ) -> Result<Run<'a>, SqlError> {
-        let path = &statement.settings.search_path;
+        let path = &statement.settings.search_path.clone();
         let about = |catalog: &Snapshot| super::about::keys(ddl, catalog, database.id, path);
+        Run::begin_about(db, database, statement, own, &about)
+    }
+
+    /// As [`Run::begin`], about these keys.
+    ///
+    /// # Errors
+    /// Those of the transaction.
+    pub(super) fn begin_about(
+        db: &'a Database,
+        database: &Arc<crate::catalog::Database>,
+        statement: Arc<StatementContext>,
+        own: &Overlay,
+        about: &dyn Fn(&Snapshot) -> BTreeSet<Bytes>,
+    ) -> Result<Run<'a>, SqlError> {
         let (kv, patience) = (db.kv.as_ref(), statement.patience());
-        let change = Change::begin(&statement.txn, kv, &db.catalog, &patience, own, &about)?;
+        let change = Change::begin(&statement.txn, kv, &db.catalog, &patience, own, about)?;
         Ok(Run {
             db,
             statement,
@@ -96,7 +112,8 @@ impl<'a> Run<'a> {
     }
     /// The same, as planning and evaluation look things up.
     fn relying(&self, view: Arc<View>) -> Arc<Relying> {
-        Arc::new(Relying::new(view, self.statement.txn.clone(), self.change.since()))
+        let (txn, relied) = (self.statement.txn.clone(), self.statement.backend.relied.clone());
+        Arc::new(Relying::new(view, txn, self.change.since(), relied))
     }
     pub(super) fn plan_context(&self) -> PlanContext {
         PlanContext {

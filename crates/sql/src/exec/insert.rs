@@ -249,7 +249,7 @@ impl RowInserter for BulkInsert {
             let taken = context.txn.with(|txn| {
                 let taken = image.taken(txn, &target.access, None, |index| !free || index > 0)?;
                 if taken.is_none() {
-                    image.put(txn)?;
+                    image.put(txn, &target.access)?;
                 }
                 Ok::<_, SqlError>(taken)
             })?;

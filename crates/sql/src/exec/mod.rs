@@ -1,6 +1,7 @@
 //! Execution: rows and index entries over the transaction, scans, lookups, writes and what they check.
 
 pub mod aggregate;
+pub mod building;
 pub mod cursor;
 pub mod deferred;
 pub mod evaluate;

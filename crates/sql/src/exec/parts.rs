@@ -258,6 +258,9 @@ impl Transaction for View {
         self.keep(&key)?;
         self.inner.with(|txn| txn.delete(key))
     }
+    fn overwrite(&mut self, key: Bytes, value: Option<Bytes>) -> Result<(), KvError> {
+        self.inner.with(|txn| txn.overwrite(key, value))
+    }
     fn frees_space(&mut self) {
         self.inner.with(|txn| txn.frees_space());
     }

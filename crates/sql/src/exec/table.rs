@@ -19,7 +19,7 @@ use super::formula::LazyFormulas;
 use super::index::{ENTRY_HOLDS_TAIL, ENTRY_KEY_HOLDS_TAIL};
 pub use super::index::{IndexAccess, KeyColumn};
 use super::row::{self, RowView, Source, Stored};
-use crate::catalog::Table;
+use crate::catalog::{Building, Index, Table};
 use crate::context::EvalSettings;
 use crate::expr::Expr;
 use crate::types::{SqlType, Value};
@@ -42,12 +42,25 @@ pub struct TableAccess {
     pub primary: IndexAccess,
     /// The others.
     pub indexes: Vec<IndexAccess>,
+    /// An index that is being made.
+    pub building: Option<BuildingAccess>,
     /// Generated columns: slots, and their values over the row by slot.
     pub generated: Vec<(usize, Expr)>,
     /// Greatest column id: how many positions a row has.
     pub width: usize,
     /// Slot of a position (column id - 1); `None` for dropped columns.
     slot_of: Vec<Option<usize>>,
+}
+
+/// An index that is being made while its table is written: nobody reads it.
+#[derive(Debug, Clone)]
+pub struct BuildingAccess {
+    /// What it will be.
+    pub index: IndexAccess,
+    /// The same, of marks: entries that no two rows share.
+    pub marks: IndexAccess,
+    /// Writers maintain it; before that they mark what they would have done.
+    pub maintained: bool,
 }
 
 /// A column.
@@ -87,13 +100,20 @@ impl TableAccess {
         let compile = |index| IndexAccess::new(index, &slot_of, &columns, &formulas);
         let primary = compile(&table.primary)?;
         let indexes = table.indexes.iter().map(compile).collect::<Result<_, _>>()?;
+        let building = match &table.building {
+            None => None,
+            Some(Building { index, marks, maintained }) => {
+                let marks = Index { id: *marks, unique: false, ..index.clone() };
+                Some(BuildingAccess { index: compile(index)?, marks: compile(&marks)?, maintained: *maintained })
+            }
+        };
         let mut generated = Vec::new();
         for (slot, column) in table.columns.iter().enumerate() {
             if let Some(text) = &column.generated {
                 generated.push((slot, formulas.get().assigned(text, &column.name, &column.ty)?));
             }
         }
-        Ok(TableAccess { table: table.clone(), columns, primary, indexes, generated, width, slot_of })
+        Ok(TableAccess { table: table.clone(), columns, primary, indexes, building, generated, width, slot_of })
     }
 
     /// Slot of the column with this id.
@@ -101,10 +121,13 @@ impl TableAccess {
         self.slot_of.get((column_id as usize).checked_sub(1)?).copied().flatten()
     }
 
-    /// The primary index (0) or a secondary one (from 1): how access paths name them.
+    /// The primary index (0) or a secondary one (from 1): how access paths name them. The one after the last is that which is being made.
     #[allow(clippy::should_implement_trait)] // an ordinal is not a place in a container
     pub fn index(&self, ordinal: usize) -> &IndexAccess {
-        if ordinal == 0 { &self.primary } else { &self.indexes[ordinal - 1] }
+        match ordinal.checked_sub(1) {
+            None => &self.primary,
+            Some(at) => self.indexes.get(at).or(self.building.as_ref().map(|b| &b.index)).unwrap_or(&self.primary),
+        }
     }
 
     /// Decodes the columns in `slots` of a stored row into their places in `row`, which has a place for each column.

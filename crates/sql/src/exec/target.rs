@@ -67,7 +67,8 @@ impl Target {
 
     /// Slots that [`super::writer::Writer::delete`] needs of the row.
     pub fn delete_needs(&self) -> Vec<usize> {
-        let columns = self.access.indexes.iter().flat_map(|index| index.slots.iter().copied());
+        let building = self.access.building.iter().map(|building| &building.index);
+        let columns = self.access.indexes.iter().chain(building).flat_map(|index| index.slots.iter().copied());
         let mut out: Vec<usize> =
             columns.chain(self.inbound.iter().flat_map(|key| key.slots.iter().copied())).collect();
         out.sort_unstable();

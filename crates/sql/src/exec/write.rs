@@ -25,6 +25,8 @@ pub struct RowImage {
     pub value: Bytes,
     /// Entries of the secondary indexes, in their order; none where a predicate leaves the row out.
     entries: Vec<Option<Entry>>,
+    /// Of an index that is being made: its entry, or the mark of it.
+    building: Option<Entry>,
 }
 
 /// A unique key that is taken.
@@ -42,7 +44,11 @@ impl RowImage {
         let key = access.row_key(row, row_id)?;
         let value = access.encode(row)?;
         let entries = access.indexes.iter().map(|index| index.entry(row, &key)).collect::<Result<_, SqlError>>()?;
-        Ok(RowImage { key, value, entries })
+        let building = match &access.building {
+            Some(building) => building.written().entry(row, &key)?,
+            None => None,
+        };
+        Ok(RowImage { key, value, entries, building })
     }
 
     /// The keys of this row that must be alone, with the ordinals of their indexes.
@@ -74,7 +80,14 @@ impl RowImage {
                 return Ok(Some(Taken { index, row_key }));
             }
         }
-        Ok(None)
+        let ordinal = access.indexes.len() + 1;
+        match (&access.building, &self.building) {
+            (Some(building), Some(entry)) if building.maintained && entry.guarded && consider(ordinal) => {
+                let holder = building.holder(txn, access, &entry.key)?.filter(|holder| own != Some(holder));
+                Ok(holder.map(|row_key| Taken { index: ordinal, row_key }))
+            }
+            _ => Ok(None),
+        }
     }
 
     /// The ordinal of the first unique key of this row that a load has already.
@@ -94,12 +107,15 @@ impl RowImage {
     }
 
     /// Writes the row and its entries.
-    pub fn put(self, txn: &mut dyn Transaction) -> Result<(), KvError> {
+    pub fn put(self, txn: &mut dyn Transaction, access: &TableAccess) -> Result<(), KvError> {
         txn.put(self.key, self.value)?;
         for entry in self.entries.into_iter().flatten() {
             txn.put(entry.key, entry.value)?;
         }
-        Ok(())
+        match (&access.building, self.building) {
+            (Some(building), Some(entry)) => building.put(txn, entry),
+            _ => Ok(()),
+        }
     }
 
     /// The keys that must be free for this row in the indexes that `consider` accepts.
@@ -119,6 +135,11 @@ pub fn delete(txn: &mut dyn Transaction, access: &TableAccess, row_key: &Bytes, 
             txn.delete(entry.key)?;
         }
     }
+    if let Some(building) = &access.building
+        && let Some(entry) = building.written().entry(row, row_key)?
+    {
+        building.remove(txn, access, entry, row_key)?;
+    }
     txn.delete(row_key.clone())?;
     Ok(())
 }
@@ -130,6 +151,8 @@ pub struct Touch {
     pub changed: Vec<bool>,
     /// Ordinals (from 1) of secondary indexes with a changed column.
     pub indexes: Vec<usize>,
+    /// Whether one of an index that is being made is.
+    pub building: bool,
     /// Whether a column of the primary key is changed.
     pub key: bool,
     /// How the rows are locked: a column of a unique key, which a foreign key may reference, excludes those who hold on to the key.
@@ -151,7 +174,8 @@ impl Touch {
         let key = access.primary.touches(&changed);
         let keys = indexes.iter().map(|&i| access.index(i)).any(|index| index.unique && index.is_plain());
         let lock = if key || keys { LockMode::Update } else { LockMode::NoKeyUpdate };
-        Touch { changed, indexes, key, lock }
+        let building = access.building.as_ref().is_some_and(|building| building.index.touches(&changed));
+        Touch { changed, indexes, building, key, lock }
     }
 
     /// Slots whose old values the update needs, besides those that expressions read.
@@ -161,6 +185,9 @@ impl Touch {
         } else {
             self.indexes.iter().flat_map(|&i| access.index(i).slots.iter().copied()).collect()
         };
+        if let Some(building) = access.building.as_ref().filter(|_| self.building) {
+            out.extend_from_slice(&building.index.slots);
+        }
         let generated = access.generated.iter().filter(|(slot, _)| self.changed[*slot]);
         generated.for_each(|(_, value)| out.extend(value.columns()));
         out.sort_unstable();
@@ -206,12 +233,32 @@ pub fn update(
         }
         moves.push((before, after));
     }
+    let mut made = (None, None);
+    if let Some(building) = access.building.as_ref().filter(|_| touch.building) {
+        made = (building.written().entry(old.row, old.key)?, building.written().entry(row, old.key)?);
+        if made.0.as_ref().map(|entry| &entry.key) == made.1.as_ref().map(|entry| &entry.key) {
+            made = (None, None);
+        }
+        if let Some(entry) = made.1.as_ref().filter(|entry| building.maintained && entry.guarded)
+            && let Some(row_key) = building.holder(txn, access, &entry.key)?.filter(|holder| holder != old.key)
+        {
+            return Ok(Err(Taken { index: access.indexes.len() + 1, row_key }));
+        }
+    }
     for (before, after) in moves {
         if let Some(entry) = before {
             txn.delete(entry.key)?;
         }
         if let Some(entry) = after {
             txn.put(entry.key, entry.value)?;
+        }
+    }
+    if let Some(building) = &access.building {
+        if let Some(entry) = made.0 {
+            building.remove(txn, access, entry, old.key)?;
+        }
+        if let Some(entry) = made.1 {
+            building.put(txn, entry)?;
         }
     }
     txn.put(old.key.clone(), value)?;
@@ -231,7 +278,7 @@ fn move_row(
     }
     delete(txn, access, old.key, old.row)?;
     let key = image.key.clone();
-    image.put(txn)?;
+    image.put(txn, access)?;
     Ok(Ok(key))
 }
 

@@ -84,7 +84,7 @@ impl<'a> Writer<'a> {
         let taken = self.context.txn.with(|txn| {
             let taken = image.taken(txn, &target.access, None, |_| true)?;
             if taken.is_none() {
-                image.put(txn)?;
+                image.put(txn, &target.access)?;
             }
             Ok::<_, SqlError>(taken)
         })?;

@@ -67,7 +67,8 @@ fn table() -> Table {
         primary: index(id + 1, "t_pkey", 1, true),
         has_primary_key: true,
         indexes: vec![index(id + 2, "t_name", 3, false)],
-        checks: vec![Check { name: "t_check".into(), expression: "id > 0 AND \"Name\" <> ''".into() }],
+        building: None,
+            checks: vec![Check { name: "t_check".into(), expression: "id > 0 AND \"Name\" <> ''".into() }],
         foreign_keys: vec![ForeignKey {
             id: id + 3,
             name: "t_fkey".into(),

@@ -2,7 +2,7 @@
 
 use super::settings::Settings;
 use super::{Block, PG_EPOCH_US, Session, snapshot};
-use crate::catalog::reliance::Relying;
+use crate::catalog::reliance::{Relied, Relying};
 use crate::catalog::view::View;
 use crate::catalog::{Overlay, Uses, change};
 use crate::context::{ShownModes, StatementContext};
@@ -10,7 +10,7 @@ use crate::exec::deferred::Modes;
 use crate::syntax;
 use crate::transaction::{BeginOptions, Committed, Isolation, Patience, TxnRef};
 use crate::types::Value;
-use crate::{KvError, SqlError, SqlState, work};
+use crate::{SqlError, SqlState, work};
 use clock::Timestamp;
 use std::sync::Arc;
 
@@ -26,8 +26,9 @@ pub(super) struct Active {
     pub(super) looked_at: Timestamp,
     /// What the transaction has changed.
     pub(super) own: Arc<Overlay>,
-    /// What its writing statements rely on already, the newest last.
+    /// What its writing statements rely on already, the newest last; and all of it, as the others may ask.
     relied: Vec<Arc<Uses>>,
+    noted: Arc<Relied>,
     pub(super) isolation: Isolation,
     pub(super) as_of: Option<Timestamp>,
     pub(super) began_us: i64,
@@ -70,7 +71,7 @@ const RELIED_MAX: usize = 64;
 impl Active {
     /// From now on the catalog is this one, whose committed part was looked at then.
     pub(super) fn use_view(&mut self, view: Arc<View>, looked_at: Timestamp) {
-        self.catalog = Arc::new(Relying::new(view.clone(), self.txn.clone(), looked_at));
+        self.catalog = Arc::new(Relying::new(view.clone(), self.txn.clone(), looked_at, self.noted.clone()));
         (self.view, self.looked_at) = (view, looked_at);
     }
 
@@ -100,7 +101,7 @@ impl Active {
 
 impl Session {
     /// How the next transaction begins.
-    fn begin_options(&self, as_of: Option<Timestamp>) -> BeginOptions {
+    pub(super) fn begin_options(&self, as_of: Option<Timestamp>) -> BeginOptions {
         let timeouts = [self.settings.lock_timeout_ms, self.settings.statement_timeout_ms];
         BeginOptions {
             isolation: self.modes.isolation.unwrap_or(self.settings.isolation),
@@ -197,7 +198,8 @@ impl Session {
         let txn = TxnRef::new(txn);
         Ok(Active {
             snapshot,
-            catalog: Arc::new(Relying::new(view.clone(), txn.clone(), snapshot)),
+            catalog: Arc::new(Relying::new(view.clone(), txn.clone(), snapshot, self.backend.relied.clone())),
+            noted: self.backend.relied.clone(),
             number: view.snapshot().version(),
             looked_at: snapshot,
             own: Arc::default(),
@@ -331,6 +333,7 @@ impl Session {
                 Err(e)
             }
         };
+        self.backend.relied.clear();
         self.backend.release_transaction_locks(0);
         for index in active.loads.drain(..) {
             self.db.loads.end(index);
@@ -355,13 +358,7 @@ impl Session {
         if active.own.is_empty() {
             return Ok(active.txn.with(|t| t.commit())?);
         }
-        let kv = self.db.kv.as_ref();
-        let (number, committed) = active.txn.with(|t| {
-            let number = change::commit_number(t, kv)?;
-            Ok::<_, KvError>((number, t.commit()?))
-        })?;
-        self.db.catalog.committed(kv, &self.patience(), number, committed.timestamp, &active.own);
-        Ok(committed)
+        change::commit(&active.txn, self.db.kv.as_ref(), &self.db.catalog, &self.patience(), &active.own)
     }
 
     /// What may still fail: results that outlive the transaction, deferred foreign keys.
@@ -387,6 +384,7 @@ impl Session {
         self.portals.end_transaction(false);
         if let Some(mut active) = self.active.take() {
             active.txn.with(|t| t.rollback());
+            self.backend.relied.clear();
             self.backend.release_transaction_locks(0);
             for index in active.loads.drain(..) {
                 self.db.loads.end(index);

@@ -112,6 +112,8 @@ pub struct Session {
     block_began_us: Option<i64>,
     /// When the present statement began, or the last one, microseconds since 2000-01-01 UTC.
     statement_began_us: i64,
+    /// The present statement is repeated, because it met a conflict.
+    met_conflict: bool,
     /// The block's transaction was rolled back because its snapshot was too old.
     too_old: bool,
     active: Option<Active>,
@@ -209,6 +211,7 @@ impl Session {
             modes: Modes::default(),
             block_began_us: None,
             statement_began_us: 0,
+            met_conflict: false,
             too_old: false,
             active: None,
             token: Timestamp::MIN,

@@ -7,7 +7,7 @@ use super::{Block, STATEMENT_ATTEMPTS_MAX, Session};
 use crate::output::{Field, Output};
 use crate::plan::Execution;
 use crate::plan::parts::is_modifying;
-use crate::syntax::{Command, Planned};
+use crate::syntax::{Command, Ddl, Planned};
 use crate::transaction::Isolation;
 use crate::{SqlError, SqlState, work};
 use clock::Timestamp;
@@ -112,6 +112,7 @@ impl Session {
     ) -> Result<Outcome, SqlError> {
         let mark = out.mark();
         let repeatable = matches!(portal.state, PortalState::Ready);
+        self.met_conflict = false;
         for attempt in 1..STATEMENT_ATTEMPTS_MAX {
             let alone = repeatable && self.active.as_ref().is_none_or(|a| a.statements == 0 && a.savepoints.is_empty());
             let savepoint = self.statement_savepoint(repeatable && !alone);
@@ -123,6 +124,7 @@ impl Session {
                 return Err(e);
             }
             self.backend.effects.take();
+            self.met_conflict = true;
             portal.state = PortalState::Ready;
             if how.describe {
                 // Its shape was taken back: it may be another one now.
@@ -169,7 +171,10 @@ impl Session {
         let outcome = match prepared.command() {
             Some(Command::Ddl(ddl)) => {
                 self.ensure_active(None)?;
-                self.run_ddl(ddl, out)?
+                match &**ddl {
+                    Ddl::CreateIndex(create) if commit && self.goes_online(create)? => self.run_online(create, out)?,
+                    _ => self.run_ddl(ddl, out)?,
+                }
             }
             Some(Command::Explain { analyze, statement, .. }) => {
                 return self.run_explain(portal, how, *analyze, statement, out);

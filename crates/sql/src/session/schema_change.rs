@@ -2,11 +2,11 @@
 
 use super::Session;
 use super::run::Outcome;
-use crate::catalog::Changed;
+use crate::catalog::{Changed, Named};
 use crate::catalog::view::View;
-use crate::ddl::{Done, Run};
+use crate::ddl::{Done, Run, create_index_online, is_large};
 use crate::output::Output;
-use crate::syntax::Ddl;
+use crate::syntax::{CreateIndex, Ddl, Name};
 use crate::{SqlError, SqlState};
 use std::sync::Arc;
 
@@ -37,6 +37,30 @@ impl Session {
             self.sequences.use_catalog(active.view.snapshot());
         }
         Ok(Outcome::Tag(tag))
+    }
+
+    /// Whether an index, by a statement that is its whole transaction, is better made beside writers: its table is large, or is written.
+    pub(super) fn goes_online(&self, create: &CreateIndex) -> Result<bool, SqlError> {
+        let Some(active) = self.active.as_ref() else { return Ok(false) };
+        if active.statements > 0 || active.as_of.is_some() || self.modes.read_only.unwrap_or(self.settings.read_only) {
+            return Ok(false);
+        }
+        let Name { schema, name, database } = &create.table;
+        let named = active.view.named(schema.as_deref(), name).filter(|_| database.is_none());
+        let Some(Named::Relation(id)) = named else { return Ok(false) };
+        match active.view.snapshot().table(id) {
+            Some(table) => Ok(self.met_conflict || active.txn.with(|t| is_large(t, table))?),
+            None => Ok(false),
+        }
+    }
+
+    /// Makes an index by transactions of its own; the session's ends before.
+    pub(super) fn run_online(&mut self, create: &CreateIndex, out: &mut dyn Output) -> Result<Outcome, SqlError> {
+        let (statement, options) = (self.statement_context(Vec::new())?, self.begin_options(None));
+        self.drop_active();
+        let notices = create_index_online(&self.db, &self.database, &statement, options, create)?;
+        notices.iter().for_each(|notice| out.notice(notice));
+        Ok(Outcome::Tag("CREATE INDEX".into()))
     }
 
     /// Loads end with the transaction; without one, at once.

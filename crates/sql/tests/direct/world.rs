@@ -281,6 +281,7 @@ impl World {
             primary: self.index(&format!("{name}_pkey"), vec![ROW_ID_COLUMN]),
             has_primary_key: false,
             indexes: Vec::new(),
+            building: None,
             checks: Vec::new(),
             foreign_keys: Vec::new(),
             referenced_by: Vec::new(),

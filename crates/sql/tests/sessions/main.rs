@@ -3,6 +3,7 @@
 mod catalog;
 mod held;
 mod loads;
+mod online;
 mod watched;
 
 use sql::catalog::oid::BLOCK;

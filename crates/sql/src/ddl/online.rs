@@ -1,0 +1,469 @@
+//! CREATE INDEX while its table is written.
+//!
+//! Problem: an index over a large table takes seconds to make, and one transaction that reads all rows certified is refused by the first of them that
+//! changes. Idea: writers help. The table goes through versions ([`Change::step_table`]: two adjacent ones may be in use at once); of each one writers do a
+//! little more, and nobody reads the index before it is whole. Decision 104.
+//!
+//! ```text
+//! version   writers                                        meanwhile
+//! v         know nothing of it
+//! v + 1     mark the entries they would make and remove    once nobody uses v: all rows are read at one snapshot and loaded
+//! v + 2     maintain the index                             once nobody uses v + 1: for each mark the index is made as its row is
+//! v + 3     as any other index; it is read
+//! ```
+//!
+//! 1. What is loaded is the entries of the rows at one snapshot, which lies above all commits of writers that did not mark. Whatever those who marked changed since is
+//!    marked; whatever those who maintain change is so in the index.
+//! 2. Nobody but the load touches what lies below the index's id before the load's end: so it may go past the log ([`super::load`]).
+//! 3. An entry of an index that is not whole may be stale: it counts only if its row still has it ([`crate::exec::building`]).
+//! 4. A mark is looked at with its row locked and certified, and says only that something may have to be done.
+//! 5. A version is ended for certain (its token is written) before what must not meet its users begins. That is waited for first, so that
+//!    users need not hear of it.
+//! 6. Whatever ends the statement, and the process: an index that nobody makes any more is taken back ([`undo_orphans`]). Nobody has read it.
+//!
+//! Caveats: it waits for open blocks that have written to the table, as CREATE INDEX CONCURRENTLY of PostgreSQL does. Inside a block, or of a
+//! table that has other changes made in one statement, an index is made by one transaction. Marks of hot rows are as many as their changed entries.
+
+use super::about;
+use super::load::{Duplicate, Loader, SMALL_ROWS_MAX};
+use super::rows::duplicate;
+use super::run::{Run, undefined};
+use crate::catalog::reliance::version_of;
+use crate::catalog::view::View;
+use crate::catalog::{Building, Change, Named, Oid, Overlay, Relation, Snapshot, Table, change, key};
+use crate::context::StatementContext;
+use crate::database::Database;
+use crate::encoding::index_span;
+use crate::exec::index::Entry;
+use crate::exec::table::{BuildingAccess, PREFIX_BYTES, TableAccess};
+use crate::progress::{IndexPhase, IndexProgress};
+use crate::syntax::{CreateIndex, Ddl, Name, ObjectKind};
+use crate::transaction::{BeginOptions, Isolation, LockWait, Patience, ScanRequest, Transaction, TxnRef};
+use crate::types::Value;
+use crate::{KvError, SqlError, SqlState};
+use bytes::Bytes;
+use parking_lot::{Condvar, Mutex};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How often a step is tried.
+const STEP_ATTEMPTS_MAX: usize = 64;
+/// Rows read at once.
+const CHUNK_ROWS: usize = 4096;
+/// Marks looked at in one transaction; where it is refused, one by one.
+const MARKS_MAX: usize = 256;
+/// How often the users of a version are looked for.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
+
+/// One index under way.
+struct Online<'a> {
+    db: &'a Database,
+    database: &'a Arc<crate::catalog::Database>,
+    context: &'a Arc<StatementContext>,
+    options: BeginOptions,
+    table: Oid,
+}
+
+/// What was announced.
+struct Announced {
+    index: Oid,
+    /// The version of the table before.
+    before: Table,
+}
+
+/// Whether a table is so large that its index is better made beside writers than in one transaction.
+///
+/// # Errors
+/// Those of the transaction.
+pub fn is_large(txn: &mut dyn Transaction, table: &Table) -> Result<bool, SqlError> {
+    let request = ScanRequest { span: index_span(table.primary.id), reverse: false, limit: SMALL_ROWS_MAX + 1 };
+    Ok(txn.peek_scan(&request)?.rows.len() > SMALL_ROWS_MAX)
+}
+
+/// Makes an index by transactions of its own, begun with these options. Gives what the client is told.
+///
+/// # Errors
+/// PostgreSQL's for the statement; 23505 if rows share a key; what ended its waits.
+pub fn create_index_online(
+    db: &Database,
+    database: &Arc<crate::catalog::Database>,
+    context: &Arc<StatementContext>,
+    options: BeginOptions,
+    create: &CreateIndex,
+) -> Result<Vec<SqlError>, SqlError> {
+    let mut online = Online { db, database, context, options, table: 0 };
+    let mut guard = online.hold_table(&create.table)?;
+    let mut index = None;
+    let result = online.announce(create, &mut index).and_then(|(announced, notices)| {
+        if let Some(announced) = announced {
+            online.build(&announced)?;
+        }
+        Ok(notices)
+    });
+    if let Some(index) = index {
+        if result.is_err() {
+            // If even that fails, maintenance does it.
+            let _ = undo(db, &Patience::default(), online.table, index);
+        }
+        db.loads.end(index);
+        db.builds.end(index);
+    }
+    guard.rollback();
+    result
+}
+
+impl Online<'_> {
+    fn patience(&self) -> Patience {
+        self.context.patience()
+    }
+
+    fn begin(&self, isolation: Isolation) -> Result<Box<dyn Transaction>, KvError> {
+        self.db.kv.begin(&BeginOptions { isolation, ..self.options.clone() })
+    }
+
+    /// A transaction that reads what is committed now, and keeps it readable.
+    fn begin_now(&self) -> Result<Box<dyn Transaction>, KvError> {
+        let at = self.begin(Isolation::RepeatableRead)?.snapshot();
+        self.db.kv.begin(&BeginOptions { as_of: Some(at), read_only: true, ..self.options.clone() })
+    }
+
+    fn catalog_now(&self) -> Result<Arc<Snapshot>, SqlError> {
+        let mut txn = self.begin(Isolation::RepeatableRead)?;
+        self.db.catalog.current(self.db.kv.as_ref(), &self.patience(), txn.as_mut(), None)
+    }
+
+    fn table_now(&self) -> Result<Table, SqlError> {
+        self.catalog_now()?.table(self.table).cloned().ok_or_else(|| lost("the table"))
+    }
+
+    /// Waits for other changes of the table, and keeps them away.
+    fn hold_table(&mut self, name: &Name) -> Result<Box<dyn Transaction>, SqlError> {
+        let mut guard = self.begin(Isolation::RepeatableRead)?;
+        for _ in 0..STEP_ATTEMPTS_MAX {
+            let view = View::new(self.catalog_now()?, self.database.clone(), &self.context.settings.search_path);
+            let Some(Named::Relation(id)) = view.named(name.schema.as_deref(), &name.name) else {
+                return Err(undefined(ObjectKind::Table, name));
+            };
+            if id == self.table {
+                return Ok(guard);
+            }
+            guard.lock(&key::guard(id), LockWait::Wait)?;
+            self.table = id;
+        }
+        Err(lost("the name of the table"))
+    }
+
+    /// One change of the catalog in a transaction of its own.
+    fn step<R>(
+        &self,
+        about: &dyn Fn(&Snapshot) -> BTreeSet<Bytes>,
+        make: &mut dyn FnMut(&mut Run<'_>) -> Result<R, SqlError>,
+    ) -> Result<(R, Vec<SqlError>), SqlError> {
+        let (kv, patience) = (self.db.kv.as_ref(), self.patience());
+        let mut attempt = || {
+            let txn = TxnRef::new(self.begin(Isolation::Serializable)?);
+            let statement = StatementContext { txn: txn.clone(), ..StatementContext::clone(self.context) };
+            let mut run =
+                Run::begin_about(self.db, self.database, Arc::new(statement), &Overlay::default(), about)?;
+            let made = make(&mut run)?;
+            let done = run.finish(String::new());
+            if let Some(changed) = &done.changed {
+                change::commit(&txn, kv, &self.db.catalog, &patience, &changed.own)?;
+            }
+            Ok((made, done.notices))
+        };
+        let mut result = attempt();
+        for _ in 1..STEP_ATTEMPTS_MAX {
+            match &result {
+                Err(e) if SqlError::retry(e) => result = attempt(),
+                _ => break,
+            }
+        }
+        result
+    }
+
+    /// A step of the table itself.
+    fn step_table(&self, make: &mut dyn FnMut(&mut Run<'_>, Table) -> Result<Table, SqlError>) -> Result<(), SqlError> {
+        let record = Bytes::copy_from_slice(&key::object(key::RELATIONS, self.table));
+        let about = |_: &Snapshot| BTreeSet::from([record.clone()]);
+        let mut step = |run: &mut Run<'_>| {
+            let table = run.table(self.table)?;
+            let table = make(run, table)?;
+            run.touch().step_table(table)
+        };
+        self.step(&about, &mut step).map(drop)
+    }
+
+    /// Version `v + 1`. `None`: the index is there already.
+    fn announce(
+        &self,
+        create: &CreateIndex,
+        index: &mut Option<Oid>,
+    ) -> Result<(Option<Announced>, Vec<SqlError>), SqlError> {
+        let path = &self.context.settings.search_path;
+        let ddl = Ddl::CreateIndex(create.clone());
+        let guard = key::guard(self.table);
+        let about = |catalog: &Snapshot| {
+            let mut keys = about::keys(&ddl, catalog, self.database.id, path);
+            keys.remove(&guard);
+            keys
+        };
+        self.step(&about, &mut |run: &mut Run<'_>| {
+            let table = run.table_named(&create.table)?;
+            let schema = run.catalog().schema_by_id(table.schema).cloned().ok_or_else(|| lost("the table's schema"))?;
+            if let Some(name) = &create.name
+                && run.taken(&schema, name, create.if_not_exists)?
+            {
+                return Ok(None);
+            }
+            if let Some(left) = &table.building {
+                run.touch().discard_index(left.index.id)?;
+                run.touch().discard_index(left.marks)?;
+            }
+            let mut with = Table { building: None, ..table.clone() };
+            run.add_empty_index(&schema, &mut with, create)?;
+            run.check_kept(&with)?;
+            let made = with.indexes.pop().ok_or_else(|| lost("the index"))?;
+            let (id, marks) = (made.id, run.new_oid()?);
+            if let Some(before) = index.replace(id) {
+                self.db.builds.end(before);
+            }
+            // Before it can be seen: whoever looks for orphans finds it here.
+            self.db.builds.begin(id);
+            with.building = Some(Building { index: made, marks, maintained: false });
+            run.touch().step_table(with)?;
+            Ok(Some(Announced { index: id, before: table }))
+        })
+    }
+
+    fn build(&self, announced: &Announced) -> Result<(), SqlError> {
+        let progress = self.context.backend.progress.show_index(self.table, announced.index);
+        progress.task.enter(IndexPhase::WaitingBefore, 0);
+        self.end_version(&announced.before)?;
+        progress.task.enter(IndexPhase::Scanning, 0);
+        let loader = self.load(&progress.task)?;
+        let marking = self.table_now()?;
+        self.step_table(&mut |run, mut table| {
+            loader.join(&run.statement.txn)?;
+            let building = table.building.as_mut().ok_or_else(|| lost("the index"))?;
+            building.maintained = true;
+            Ok(table)
+        })?;
+        progress.task.enter(IndexPhase::WaitingAfter, 0);
+        self.end_version(&marking)?;
+        progress.task.enter(IndexPhase::CatchingUp, 0);
+        self.catch_up(&progress.task)?;
+        self.step_table(&mut |run, mut table| {
+            let building = table.building.take().ok_or_else(|| lost("the index"))?;
+            run.touch().discard_index(building.marks)?;
+            table.indexes.push(building.index);
+            Ok(table)
+        })
+    }
+
+    /// Waits until no session's open transaction has written by a version of the table, and ends it for certain (invariant 5).
+    fn end_version(&self, table: &Table) -> Result<(), SqlError> {
+        let (token, own) = (version_of(table), &self.context.backend);
+        let began_us = self.db.kv.monotonic_us();
+        let limit_us = i64::try_from(self.options.lock_timeout_ms).unwrap_or(i64::MAX).saturating_mul(1000);
+        let (lock, never) = (Mutex::new(()), Condvar::new());
+        while self.db.sessions.all().iter().any(|other| other.number != own.number && other.relied.has(&token)) {
+            self.patience().check(|| self.db.kv.monotonic_us())?;
+            if limit_us > 0 && self.db.kv.monotonic_us().saturating_sub(began_us) >= limit_us {
+                let record = Bytes::copy_from_slice(&key::object(key::RELATIONS, table.id));
+                return Err(KvError::LockNotAvailable { key: Some(record), waited: true }.into());
+            }
+            never.wait_for(&mut lock.lock(), LOOK_EVERY);
+        }
+        let patience = self.patience();
+        let mut txn = self.begin(Isolation::RepeatableRead)?;
+        txn.overwrite(token, None)?;
+        Ok(patience.commit(txn.as_mut())?)
+    }
+
+    /// Loads the entries of all rows as they are now.
+    fn load(&self, progress: &Arc<IndexProgress>) -> Result<Loader, SqlError> {
+        let (access, building) = self.access()?;
+        let index = &building.index;
+        let mut rows = self.begin_now()?;
+        let mut loader = Loader::new([(index.id, index.unique)], self.patience()).watched(progress);
+        let mut rest = Some(access.primary.span());
+        let mut row = vec![Value::Null; access.columns.len()];
+        while let Some(span) = rest {
+            let chunk = rows.scan(&ScanRequest { span, reverse: false, limit: CHUNK_ROWS })?;
+            for (row_key, stored) in &chunk.rows {
+                access.decode(stored, &index.slots, &mut row)?;
+                progress.done.add(1);
+                let Some(Entry { key, value, guarded }) = index.entry(&row, row_key)? else { continue };
+                if guarded && loader.contains(self.db, &key)?.is_some() {
+                    return Err(self.shared(&access, &building, &row));
+                }
+                loader.put(self.db, key, value)?;
+            }
+            self.context.check()?;
+            rest = chunk.rest;
+        }
+        loader.settle(self.db, &mut |found: Duplicate<'_>| {
+            let mut row = vec![Value::Null; access.columns.len()];
+            let read = access.row_key_of_entry(found.key, found.value).and_then(|row_key| {
+                let stored = rows.get(&row_key)?;
+                stored.map_or(Ok(()), |stored| access.decode(&stored, &index.slots, &mut row))
+            });
+            read.map_or_else(|e| e, |()| self.shared(&access, &building, &row))
+        })?;
+        Ok(loader)
+    }
+
+    fn access(&self) -> Result<(TableAccess, BuildingAccess), SqlError> {
+        let access = TableAccess::new(&self.table_now()?)?;
+        let building = access.building.clone().ok_or_else(|| lost("the index"))?;
+        Ok((access, building))
+    }
+
+    /// 23505
+    fn shared(&self, access: &TableAccess, building: &BuildingAccess, row: &[Value]) -> SqlError {
+        let (index, settings) = (&building.index, &self.context.settings);
+        let error = SqlError::new(SqlState::UNIQUE_VIOLATION, "")
+            .detail(format!("{} already exists.", index.key_text(access, row, settings)))
+            .constraint(&access.table.name, &index.name);
+        duplicate(error, &index.name)
+    }
+
+    /// Brings in what was marked. Nobody marks any more.
+    fn catch_up(&self, progress: &IndexProgress) -> Result<(), SqlError> {
+        let (access, building) = self.access()?;
+        let mut marks = self.begin_now()?;
+        let mut rest = Some(building.marks.span());
+        while let Some(span) = rest {
+            let chunk = marks.scan(&ScanRequest { span, reverse: false, limit: MARKS_MAX })?;
+            match self.settle_marks(&access, &building, &chunk.rows) {
+                Err(e) if is_conflict(&e) => {
+                    for mark in chunk.rows.chunks(1) {
+                        let mut result = self.settle_marks(&access, &building, mark);
+                        for _ in 1..STEP_ATTEMPTS_MAX {
+                            match &result {
+                                Err(e) if is_conflict(e) => result = self.settle_marks(&access, &building, mark),
+                                _ => break,
+                            }
+                        }
+                        result?;
+                    }
+                }
+                other => other?,
+            }
+            progress.done.add(chunk.rows.len() as u64);
+            self.context.check()?;
+            rest = chunk.rest;
+        }
+        Ok(())
+    }
+
+    /// For each mark: the row's entry is in the index, and what the mark stands for is not, if the row has it no more.
+    fn settle_marks(
+        &self,
+        access: &TableAccess,
+        building: &BuildingAccess,
+        marks: &[(Bytes, Bytes)],
+    ) -> Result<(), SqlError> {
+        let mut txn = self.begin(Isolation::RepeatableRead)?;
+        let txn = txn.as_mut();
+        for (mark, value) in marks {
+            let row_key = access.row_key_of_entry(mark, value)?;
+            txn.lock(&row_key, LockWait::Wait)?;
+            let now = building.entry_of(txn, access, &row_key)?;
+            let (entry, row) = match now {
+                Some((entry, row)) => (Some(entry), row),
+                None => (None, Vec::new()),
+            };
+            for key in marked(building, mark, &row_key) {
+                let is_now = entry.as_ref().is_some_and(|entry| entry.key == key);
+                if let Some(found) = txn.get_certified(&key)?.filter(|_| !is_now)
+                    && access.row_key_of_entry(&key, &found)? == row_key
+                {
+                    txn.delete(key)?;
+                }
+            }
+            let Some(entry) = entry else { continue };
+            match txn.get_certified(&entry.key)? {
+                Some(found) if found == entry.value => continue,
+                Some(_) if entry.guarded && building.holder(txn, access, &entry.key)?.is_some_and(|h| h != row_key) => {
+                    return Err(self.shared(access, building, &row));
+                }
+                _ => txn.put(entry.key, entry.value)?,
+            }
+        }
+        Ok(self.patience().commit(txn)?)
+    }
+}
+
+/// The keys of the entries that a mark may stand for: where its key must be alone, and where one of its columns is NULL.
+fn marked(building: &BuildingAccess, mark: &Bytes, row_key: &Bytes) -> Vec<Bytes> {
+    let under = |end: usize| {
+        let mut key = Vec::with_capacity(end);
+        key.extend_from_slice(&building.index.id.to_be_bytes());
+        key.extend_from_slice(mark.get(PREFIX_BYTES..end).unwrap_or_default());
+        Bytes::from(key)
+    };
+    let tail = row_key.len().saturating_sub(PREFIX_BYTES);
+    let mut keys = vec![under(mark.len())];
+    if building.index.unique {
+        keys.push(under(mark.len().saturating_sub(tail)));
+    }
+    keys
+}
+
+fn is_conflict(e: &SqlError) -> bool {
+    SqlError::retry(e) || e.state == SqlState(*b"40P01")
+}
+
+fn lost(what: &str) -> SqlError {
+    SqlError::new(SqlState::INTERNAL_ERROR, format!("{what} was lost while an index was made"))
+}
+
+/// Takes an index back that is not made any more.
+fn undo(db: &Database, patience: &Patience, table: Oid, index: Oid) -> Result<(), SqlError> {
+    let kv = db.kv.as_ref();
+    let attempt = || {
+        let txn = TxnRef::new(patience.begin(kv, Isolation::Serializable)?);
+        let record = Bytes::copy_from_slice(&key::object(key::RELATIONS, table));
+        let about = |_: &Snapshot| BTreeSet::from([record.clone()]);
+        let mut change = Change::begin(&txn, kv, &db.catalog, patience, &Overlay::default(), &about)?;
+        let Some(table) = change.snapshot().table(table).cloned() else { return Ok(()) };
+        let Some(building) = table.building.clone().filter(|building| building.index.id == index) else {
+            return Ok(());
+        };
+        change.discard_index(building.index.id)?;
+        change.discard_index(building.marks)?;
+        // Who writes there still would leave what nobody collects.
+        change.end_version(&table)?;
+        change.step_table(Table { building: None, ..table })?;
+        change::commit(&txn, kv, &db.catalog, patience, &change.finish().own).map(drop)
+    };
+    let mut result = attempt();
+    for _ in 1..STEP_ATTEMPTS_MAX {
+        match &result {
+            Err(e) if SqlError::retry(e) => result = attempt(),
+            _ => break,
+        }
+    }
+    result
+}
+
+/// Takes back the indexes that nobody in this process makes: their process has ended.
+///
+/// # Errors
+/// Those of the layers below.
+pub fn undo_orphans(db: &Database, patience: &Patience) -> Result<(), SqlError> {
+    let mut txn = patience.begin(db.kv.as_ref(), Isolation::RepeatableRead)?;
+    let catalog = db.catalog.current(db.kv.as_ref(), patience, txn.as_mut(), None)?;
+    drop(txn);
+    for relation in catalog.all_relations() {
+        if let Relation::Table(Table { id, building: Some(building), .. }) = &**relation
+            && !db.builds.contains(building.index.id)
+        {
+            undo(db, patience, *id, building.index.id)?;
+        }
+    }
+    Ok(())
+}
