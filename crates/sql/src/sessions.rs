@@ -12,11 +12,11 @@
 //! 2. No lock of this module is held while another is taken, or while anything waits.
 
 use crate::advisory::{AdvisoryLocks, LocalLocks};
+use crate::catalog::reliance::Relied;
 use crate::identifier;
 use crate::progress::Progress;
 use crate::transaction::{Interrupt, Wait};
 use clock::Timestamp;
-use crate::catalog::reliance::Relied;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;

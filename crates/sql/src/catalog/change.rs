@@ -180,7 +180,9 @@ impl<'a> Change<'a> {
     /// A table that was a version further by now may still be in use as it was before (invariant 4).
     fn end_before(&self, old: &Relation) -> Result<(), KvError> {
         match old {
-            Relation::Table(table) => self.txn.with(|t| t.overwrite(key::version(table.id, table.version.saturating_sub(1)), None)),
+            Relation::Table(table) => {
+                self.txn.with(|t| t.overwrite(key::version(table.id, table.version.saturating_sub(1)), None))
+            }
             Relation::View(_) | Relation::Sequence(_) => Ok(()),
         }
     }

@@ -164,8 +164,7 @@ impl Online<'_> {
         let mut attempt = || {
             let txn = TxnRef::new(self.begin(Isolation::Serializable)?);
             let statement = StatementContext { txn: txn.clone(), ..StatementContext::clone(self.context) };
-            let mut run =
-                Run::begin_about(self.db, self.database, Arc::new(statement), &Overlay::default(), about)?;
+            let mut run = Run::begin_about(self.db, self.database, Arc::new(statement), &Overlay::default(), about)?;
             let made = make(&mut run)?;
             let done = run.finish(String::new());
             if let Some(changed) = &done.changed {

@@ -57,7 +57,12 @@ impl BuildingAccess {
     ///
     /// # Errors
     /// Those of the transaction.
-    pub fn holder(&self, txn: &mut dyn Transaction, access: &TableAccess, key: &Bytes) -> Result<Option<Bytes>, SqlError> {
+    pub fn holder(
+        &self,
+        txn: &mut dyn Transaction,
+        access: &TableAccess,
+        key: &Bytes,
+    ) -> Result<Option<Bytes>, SqlError> {
         let Some(value) = txn.get_certified(key)? else { return Ok(None) };
         let row_key = access.row_key_of_entry(key, &value)?;
         let entry = self.entry_of(txn, access, &row_key)?;

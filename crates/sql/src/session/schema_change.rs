@@ -2,8 +2,8 @@
 
 use super::Session;
 use super::run::Outcome;
-use crate::catalog::{Changed, Named};
 use crate::catalog::view::View;
+use crate::catalog::{Changed, Named};
 use crate::ddl::{Done, Run, create_index_online, is_large};
 use crate::output::Output;
 use crate::syntax::{CreateIndex, Ddl, Name};

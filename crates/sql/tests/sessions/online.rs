@@ -23,7 +23,8 @@ fn compare(a: &mut Session) {
     let plan = run(a, "EXPLAIN SELECT id FROM t WHERE v = 1").join(" ");
     assert!(plan.contains("t_v_idx"), "{plan}");
     for value in 0..=VALUES {
-        let by = |a: &mut Session, condition: &str| run(a, &format!("SELECT id, v FROM t WHERE {condition} ORDER BY id"));
+        let by =
+            |a: &mut Session, condition: &str| run(a, &format!("SELECT id, v FROM t WHERE {condition} ORDER BY id"));
         let (index, scan) = (by(a, &format!("v = {value}")), by(a, &format!("v + 0 = {value}")));
         assert_eq!(index, scan, "v = {value}");
     }
@@ -74,7 +75,10 @@ fn an_index_is_made_beside_writers_and_is_whole() {
                         0 => {
                             for sql in ["BEGIN ISOLATION LEVEL READ COMMITTED", &one, &other, "COMMIT"] {
                                 let state = state_of(&mut own, sql);
-                                assert!(["00000", "23505", "40001", "40P01", "25P02"].contains(&state.as_str()), "{sql}: {state}");
+                                assert!(
+                                    ["00000", "23505", "40001", "40P01", "25P02"].contains(&state.as_str()),
+                                    "{sql}: {state}"
+                                );
                             }
                         }
                         _ => {
@@ -276,7 +280,10 @@ fn keys_that_come_to_be_shared_meanwhile_are_found() {
         *kv.by.lock().expect("lock") = Some((session(&db), Chance(round + 1)));
         let state = state_of(&mut a, "CREATE UNIQUE INDEX t_w_idx ON t (v, (id % 75)) WHERE id <= 10000");
         *kv.by.lock().expect("lock") = None;
-        let shared = run(&mut a, "SELECT count(*) FROM (SELECT 1 FROM t WHERE id <= 10000 AND v IS NOT NULL GROUP BY v, id % 75 HAVING count(*) > 1) AS s");
+        let shared = run(
+            &mut a,
+            "SELECT count(*) FROM (SELECT 1 FROM t WHERE id <= 10000 AND v IS NOT NULL GROUP BY v, id % 75 HAVING count(*) > 1) AS s",
+        );
         match state.as_str() {
             "00000" => {
                 assert_eq!(shared, ["0"], "round {round}");
