@@ -89,6 +89,8 @@ counters! {
     locks_expired,
     /// Inputs that the replicated log refused.
     log_refusals,
+    /// Splits of ranges that were applied here.
+    splits,
     /// Snapshots of ranges that were installed here.
     snapshots_installed,
 }

@@ -245,7 +245,7 @@ impl<E: Engine> Node<E> {
         let range = core.route(&key);
         let right = RangeId(core.next_range);
         core.next_range += 1;
-        core.propose(now, Timestamp::MIN, range, Command::Split { at: key, right }, Some(reply.clone()));
+        core.propose(now, Timestamp::MIN, range, Command::Split { at: key, right, nodes: Vec::new() }, Some(reply.clone()));
         Ticket(reply)
     }
 
@@ -364,6 +364,9 @@ impl<E: Engine> Node<E> {
 pub struct Ticket(Arc<Reply>);
 
 impl Ticket {
+    pub(crate) fn new(reply: Arc<Reply>) -> Self {
+        Ticket(reply)
+    }
     /// Whether it is done.
     pub fn poll(&self, waker: &Waker) -> Poll<Result<(), CommitError>> {
         match self.0.poll(waker) {

@@ -67,6 +67,4 @@ switches! {
     clip_limit: set_clip_limit,
     /// A node's next life names its transactions as the last one did (design 4a.10).
     reuse_ids: set_reuse_ids,
-    /// What is divided anew keeps its number (design 4a.2).
-    keep_id_when_moved: set_keep_id_when_moved,
 }

@@ -228,7 +228,11 @@ impl World {
             ["outcome", t, "abort", "until", u] => Command::Outcome { txn: txn(t), commit: None, until: Some(time(u)) },
             ["outcome", t, "commit", c] => Command::Outcome { txn: txn(t), commit: Some(time(c)), until: None },
             ["forget", t] => Command::Forget { txns: vec![txn(t)] },
-            ["split", name, right] => Command::Split { at: key(name), right: range(right) },
+            ["split", name, right] => Command::Split { at: key(name), right: range(right), nodes: Vec::new() },
+            ["split", name, right, "on", nodes] => {
+                let nodes = nodes.split(',').map(|node| node.parse().expect("a node")).collect();
+                Command::Split { at: key(name), right: range(right), nodes }
+            }
             ["lease", end] => Command::Lease { end: time(end) },
             ["release"] => Command::Release,
             ["collect", threshold, rest @ ..] => Command::Collect { threshold: time(threshold), apart: apart(rest) },

@@ -110,8 +110,8 @@ impl<E: Engine> Core<E> {
                 }
                 Read::Span { span, since } => {
                     for range in self.routes.over(span) {
-                        let Some(route) = self.routes.get(range) else { continue };
-                        let read = Read::Span { span: route.span.intersection(span), since: *since };
+                        let Some(part) = self.routes.span(range) else { continue };
+                        let read = Read::Span { span: part.intersection(span), since: *since };
                         parts.entry(range).or_insert_with(empty).reads.push(read);
                     }
                 }
@@ -124,6 +124,11 @@ impl<E: Engine> Core<E> {
     pub fn coordinate(&mut self, now: &Reading, txn: TxnId, range: RangeId, call: u64, answer: Answer) {
         let Some(committing) = self.committing.get_mut(&txn) else { return };
         committing.calls.remove(&call);
+        // Nothing of this part was done, nor will be: divided anew it is another transaction.
+        let answer = match answer {
+            Answer::Moved(_) => Answer::Refused(Refusal { key: bytes::Bytes::new(), cause: Cause::Moved }),
+            answer => answer,
+        };
         if committing.coordinator.decision().is_some() {
             if answer == Answer::Done {
                 self.informed(txn, range);

@@ -89,6 +89,8 @@ pub(crate) struct Core<E> {
     pub count: u64,
     pub incarnation: u64,
     pub serial: u64,
+    /// Ranges named in this life.
+    pub ranges_named: u64,
     /// Nothing is served any more.
     pub failed: bool,
 }
@@ -199,7 +201,7 @@ impl<E: Engine> Core<E> {
     }
 
     /// Whether the replica here leads and may serve: mirrors the log core's lease.
-    fn look_at_lead(&mut self, range: RangeId) {
+    pub fn look_at_lead(&mut self, range: RangeId) {
         let group = group_of(range);
         let term = match self.replicas.lease(group) {
             Some(_) => self.replicas.status(group).map(|status| status.term),

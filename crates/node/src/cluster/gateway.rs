@@ -13,10 +13,12 @@ use super::core::{Core, Work};
 use super::seam::{Class, NodeId};
 use super::shard::Asker;
 use crate::TxnError;
+use crate::reply::{CommitError, Reply};
 use clock::Reading;
 use protocol::door::{Answer, Body, Request};
 use protocol::txn::{RangeId, TxnId};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::task::Waker;
 use store::{Engine, StoreError};
 
@@ -38,6 +40,8 @@ pub(crate) enum Owner {
     Operation(Waker),
     /// The coordinator of a transaction.
     Coordinator(TxnId),
+    /// Whoever holds a reply: whether it was done.
+    Reply(Arc<Reply>),
     /// Nobody: it should be done.
     Nobody,
 }
@@ -90,6 +94,11 @@ impl<E: Engine> Core<E> {
         self.call(range, request, Owner::Operation(waker.clone()))
     }
 
+    /// A call whose result goes to a reply.
+    pub fn call_for_reply(&mut self, range: RangeId, request: Request, reply: &Arc<Reply>) {
+        self.call(range, request, Owner::Reply(reply.clone()));
+    }
+
     /// Sends a call.
     pub fn dispatch(&mut self, now: &Reading, id: u64) -> Result<(), StoreError> {
         let ticks = self.ticks;
@@ -130,6 +139,25 @@ impl<E: Engine> Core<E> {
                 }
             }
             Answer::TryLater => {}
+            Answer::Moved(places) => {
+                for place in &places {
+                    let nodes = place.nodes.iter().map(|node| NodeId(*node)).collect();
+                    self.routes.learn(place.range, &place.start, nodes);
+                }
+                let key = call.request.key().cloned();
+                let to = key.as_ref().map(|key| self.routes.of_key(key)).filter(|to| *to != call.range);
+                call.hops += 1;
+                match to {
+                    Some(range) => {
+                        (call.range, call.sent_to) = (range, None);
+                        if call.hops <= HOPS_MAX {
+                            self.todo.push_back(Work::Dispatch(id));
+                        }
+                    }
+                    None if key.is_some() => {}
+                    None => self.finish(now, id, Ok((from, Answer::Moved(places)))),
+                }
+            }
             answer => {
                 let range = call.range;
                 self.routes.set_leader(range, Some(from));
@@ -151,6 +179,15 @@ impl<E: Engine> Core<E> {
                 if let Ok((_, answer)) = result {
                     self.coordinate(now, txn, range, id, answer);
                 }
+            }
+            Owner::Reply(reply) => {
+                self.gateway.calls.remove(&id);
+                let result = match result {
+                    Ok((_, Answer::Done)) => Ok(clock::Timestamp::MIN),
+                    Ok((_, Answer::Refused(refusal))) => Err(CommitError::Refused(refusal)),
+                    _ => Err(CommitError::Unanswered),
+                };
+                reply.give(result, &mut self.out.wakers);
             }
             Owner::Nobody => drop(self.gateway.calls.remove(&id)),
         }

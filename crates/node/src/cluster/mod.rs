@@ -47,8 +47,7 @@
 //! version, the cluster's number, the sender's clock interval, and are refused where they are not ours.
 //!
 //! # Caveats
-//! Ranges are those that the cluster began with: none is split or moved yet. A transaction's part of one range is one entry, of 4 MiB
-//! at most. A deadlock of transactions that wait at different leaders is not found: the lock timeout ends it. The past is not collected, and is served by
+//! Ranges are split by hand, and never merged. A transaction's part of one range is one entry, of 4 MiB at most. A deadlock of transactions that wait at different leaders is not found: the lock timeout ends it. The past is not collected, and is served by
 //! leaders only. A member is one state machine behind one lock.
 
 mod commit;
@@ -66,6 +65,7 @@ mod seam;
 mod serve;
 mod shard;
 mod snapshot;
+mod split;
 mod state;
 mod transaction;
 

@@ -5,10 +5,11 @@ use super::gateway::Gateway;
 use super::member::Member;
 use super::post::Post;
 use super::routes::Routes;
-use super::seam::{ClusterOptions, Founding, Outputs};
+use super::seam::{ClusterOptions, Founding, NodeId, Outputs};
 use super::shard::Shard;
 use super::snapshot::Snapshots;
-use super::state::State;
+use super::split::FOUNDED;
+use super::state::{Kept, State};
 use crate::core::damaged;
 use crate::counters::Counters;
 use crate::sabotage::Sabotage;
@@ -22,8 +23,6 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use store::{Engine, StoreError, Versions};
 
-/// The place before the first entry of a new group's log.
-const FOUNDED: u64 = 1;
 
 /// A member on its way: [`Opening::replay`] each record of the log, then [`Opening::finish`].
 pub struct Opening<E> {
@@ -79,9 +78,8 @@ impl<E: Engine> Opening<E> {
             state.incarnation += 1;
         }
         let count = recovered.position + 1;
-        let ranges = state.ranges.values().map(|(range, applied)| (range, *applied));
-        let ranges: Vec<(&Range, u64)> = ranges.collect();
-        versions.freeze(count, State::encode(state.cluster, state.node, state.incarnation, ranges.into_iter()));
+        let kept: Vec<Kept<'_>> = state.shards.values().map(Kept::of).collect();
+        versions.freeze(count, State::encode(state.cluster, state.node, state.incarnation, &kept));
         while versions.frozen_layers() > 0 {
             if !versions.flush()? {
                 return Err(not_ours("the engine has to merge first: try again".to_owned()));
@@ -110,15 +108,14 @@ impl<E: Engine> Opening<E> {
     /// State and log do not fit.
     pub fn finish(self, now: &Reading) -> Result<Arc<Member<E>>, StoreError> {
         let applied: BTreeMap<GroupId, u64> =
-            self.state.ranges.iter().map(|(range, (_, applied))| (group_of(*range), *applied)).collect();
+            self.state.shards.iter().map(|(range, shard)| (group_of(*range), shard.applied)).collect();
         let replicas = self.recovery.finish(&applied).map_err(|why| damaged(why.to_string()))?;
         let routes = Routes::of(&self.options.ranges);
-        let shards = self.state.ranges.into_iter();
-        // What was removed before the last life ended has a state and no replica.
-        let (shards, gone): (Vec<_>, Vec<_>) = shards.partition(|(id, _)| replicas.status(group_of(*id)).is_some());
+        // What was removed before the last life ended has a state and no replica; what a split made may have none yet.
+        let has = |(id, shard): &(RangeId, Shard)| shard.founding.is_some() || replicas.status(group_of(*id)).is_some();
+        let (shards, gone): (Vec<_>, Vec<_>) = self.state.shards.into_iter().partition(has);
         let gone: BTreeSet<RangeId> = gone.into_iter().map(|(id, _)| id).collect();
-        let shards = shards.into_iter();
-        let shards = shards.map(|(id, (range, applied))| (id, Shard::new(range, applied))).collect();
+        let shards = shards.into_iter().collect();
         let watch = Watch::new(&self.options.node_options);
         watch.step(&self.options.node_options, now, Timestamp::MIN);
         self.versions.end_replay();
@@ -147,16 +144,39 @@ impl<E: Engine> Opening<E> {
             count: self.count,
             incarnation: self.state.incarnation,
             serial: 0,
+            ranges_named: 0,
             failed: false,
             options: self.options,
         };
         core.found(now, &gone)?;
+        core.learn_own();
+        core.create_pending(now);
         core.run(now)?;
         Ok(Arc::new(Member::new(core)))
     }
 }
 
 impl<E: Engine> Core<E> {
+    /// Groups that were to be created when the last life ended. (If one was removed since, the log core refuses.)
+    fn create_pending(&mut self, now: &Reading) {
+        let pending = self.shards.iter().filter(|(_, shard)| shard.founding.is_some()).map(|(range, _)| *range);
+        for range in pending.collect::<Vec<_>>() {
+            self.create_group(now, range);
+            if self.replicas.status(group_of(range)).is_none() {
+                self.shards.remove(&range);
+            }
+        }
+    }
+
+    /// What the replicas here know of ranges that were split.
+    pub fn learn_own(&mut self) {
+        for (range, shard) in &self.shards {
+            let Some(members) = self.replicas.status(group_of(*range)).map(|status| status.members) else { continue };
+            let nodes = members.voters.iter().chain(&members.learners).filter_map(|seat| NodeId::of_store(seat.store));
+            self.routes.learn(*range, &shard.range.span().start, nodes.collect());
+        }
+    }
+
     /// Founds what the cluster begins with and this store does not have, nor ever had.
     fn found(&mut self, now: &Reading, gone: &BTreeSet<RangeId>) -> Result<(), StoreError> {
         // A founding replica without a state of its own has applied nothing yet; one that joined later gets its state in a snapshot.
@@ -176,9 +196,9 @@ impl<E: Engine> Core<E> {
             }
             if !self.shards.contains_key(range)
                 && (founded || fresh.contains(&group))
-                && let Some(route) = self.routes.get(*range)
+                && let Some(span) = self.routes.span(*range)
             {
-                let state = Range::new(*range, route.span.clone());
+                let state = Range::new(*range, span);
                 self.shards.insert(*range, Shard::new(state, FOUNDED));
             }
         }

@@ -17,7 +17,7 @@ use clock::{Reading, Timestamp};
 use protocol::door::{Answer, Request};
 use protocol::log::raft::{Body, LogEntry, Refused};
 use protocol::txn::{
-    Batch, Cause, Command, Outcome, RangeId, Record, Refusal, Standing, TxnId, Verdict, encode_record,
+    Batch, Cause, Command, Outcome, Range, RangeId, Read, Record, Refusal, Span, Standing, TxnId, Verdict, encode_record,
 };
 use store::{Engine, StoreError};
 
@@ -43,6 +43,10 @@ impl<E: Engine> Core<E> {
                     self.answer_standing(now, asker, known);
                     return Ok(());
                 }
+                if let Some(moved) = self.is_outside(range, &batch)? {
+                    self.answer(asker, moved);
+                    return Ok(());
+                }
                 (Command::Commit(batch), floor)
             }
             Request::Prepare { batch, participants, floor } => {
@@ -52,6 +56,10 @@ impl<E: Engine> Core<E> {
                         true => self.answer(asker, fenced()),
                         false => self.answer_standing(now, asker, known),
                     }
+                    return Ok(());
+                }
+                if let Some(moved) = self.is_outside(range, &batch)? {
+                    self.answer(asker, moved);
                     return Ok(());
                 }
                 (Command::Prepare { batch, participants }, floor)
@@ -78,6 +86,13 @@ impl<E: Engine> Core<E> {
                     return Ok(());
                 }
             },
+            Request::Split { at } => match self.plan_split(range, at)? {
+                Ok(command) => (command, Timestamp::MIN),
+                Err(answer) => {
+                    self.answer(asker, answer);
+                    return Ok(());
+                }
+            },
             Request::Forget { txns } => {
                 let outcomes = shard.range.outcomes();
                 if !txns.iter().any(|txn| outcomes.contains_key(txn)) {
@@ -100,6 +115,23 @@ impl<E: Engine> Core<E> {
     fn known(&self, range: RangeId, batch: &Batch) -> Result<Option<Standing>, StoreError> {
         let standing = self.shard(range)?.range.standing(batch.txn);
         Ok(Some(standing).filter(|known| *known != Standing::Unknown && batch.until.is_some()))
+    }
+
+    /// Divided by bounds that hold no more: nothing was done, nor will be, as whatever comes to this range is refused for the same reason.
+    fn is_outside(&self, range: RangeId, batch: &Batch) -> Result<Option<Answer>, StoreError> {
+        let shard = self.shard(range)?;
+        if shard.by_txn.contains_key(&batch.txn) {
+            return Ok(None);
+        }
+        let span = shard.range.span();
+        let write = batch.writes.iter().find(|write| !span.contains(&write.key)).map(|write| self.moved(&write.key));
+        let read = || {
+            batch.reads.iter().find_map(|read| match read {
+                Read::Key { key, .. } | Read::Present { key, .. } => (!span.contains(key)).then(|| self.moved(key)),
+                Read::Span { span: read, .. } => (!span.covers(read)).then(|| self.moved_span(read)),
+            })
+        };
+        Ok(write.or_else(read))
     }
 
     fn answer_standing(&mut self, now: &Reading, asker: Asker, standing: Standing) {
@@ -139,6 +171,9 @@ impl<E: Engine> Core<E> {
                         }
                         _ => {}
                     }
+                }
+                if let Command::Split { .. } = &command {
+                    shard.splitting = Some((proposed.index, proposed.at));
                 }
                 shard.proposed_tick = self.ticks;
                 shard.by_txn.extend(txn.map(|txn| (txn, proposed.index)));
@@ -219,7 +254,14 @@ impl<E: Engine> Core<E> {
             Command::Outcome { txn, .. } => shard.range.prepared().get(txn).map(|prepared| prepared.at),
             _ => None,
         };
-        let verdict = shard.range.apply(at, &command, &self.store)?;
+        let mut verdict = shard.range.apply(at, &command, &self.store)?;
+        if let (Verdict::Split(right), Command::Split { nodes, .. }) = (&mut verdict, &command) {
+            let right = std::mem::replace(&mut **right, Range::new(RangeId(0), Span::ALL));
+            self.split_applied(at, right, nodes);
+            if let Some(shard) = self.shards.get_mut(&range) {
+                shard.stirred = true;
+            }
+        }
         if let Some(proposal) = &proposal {
             debug_assert_eq!(proposal.at, at, "the leader's stamp is the entry's");
         }
@@ -285,6 +327,9 @@ impl<E: Engine> Core<E> {
                     (_, None) => {}
                 }
                 askers.iter().for_each(|asker| self.answer(*asker, Answer::Done));
+            }
+            (Command::Split { .. }, Verdict::Refused(refusal)) => {
+                all(Answer::Refused(refusal)).into_iter().for_each(|(asker, answer)| self.answer(asker, answer));
             }
             _ => askers.iter().for_each(|asker| self.answer(*asker, Answer::Done)),
         }

@@ -1,14 +1,18 @@
 //! Where ranges lie, and who may lead them: what a gateway goes by. Being wrong costs a detour, nothing else.
+//!
+//! A range begins where it began when it was made, and ends where the next one begins that is known here. So what is learned late, or out of order, adds
+//! to what is known and never contradicts it, and no key is without a range that can be asked.
 
 use super::seam::{Founding, NodeId};
 use bytes::Bytes;
 use protocol::txn::{RangeId, Span};
 use std::collections::BTreeMap;
+use std::ops::Bound;
 
 /// A range as far as a gateway knows it.
 #[derive(Clone, Debug)]
 pub(crate) struct Route {
-    pub span: Span,
+    start: Bytes,
     pub replicas: Vec<NodeId>,
     pub leader: Option<NodeId>,
 }
@@ -22,19 +26,28 @@ pub(crate) struct Routes {
 
 impl Routes {
     pub fn of(founding: &[Founding]) -> Self {
-        let ends = founding.iter().skip(1).map(|next| next.start.clone()).chain([Bytes::new()]);
         let mut routes = Routes::default();
-        for (range, end) in founding.iter().zip(ends) {
-            let span = Span { start: range.start.clone(), end };
-            routes.starts.insert(span.start.clone(), range.range);
-            routes.ranges.insert(range.range, Route { span, replicas: range.replicas.clone(), leader: None });
+        for range in founding {
+            routes.learn(range.range, &range.start, range.replicas.clone());
         }
         routes
     }
 
+    /// What somebody says of a range; no replicas: nothing new of those.
+    pub fn learn(&mut self, range: RangeId, start: &Bytes, replicas: Vec<NodeId>) {
+        match self.ranges.get_mut(&range) {
+            Some(known) if !replicas.is_empty() => known.replicas = replicas,
+            Some(_) => {}
+            None => {
+                self.starts.insert(start.clone(), range);
+                self.ranges.insert(range, Route { start: start.clone(), replicas, leader: None });
+            }
+        }
+    }
+
     /// The range that holds a key.
     pub fn of_key(&self, key: &[u8]) -> RangeId {
-        let below = self.starts.range::<[u8], _>((std::ops::Bound::Unbounded, std::ops::Bound::Included(key)));
+        let below = self.starts.range::<[u8], _>((Bound::Unbounded, Bound::Included(key)));
         below.last().map_or(RangeId(0), |(_, id)| *id)
     }
 
@@ -42,10 +55,22 @@ impl Routes {
         self.ranges.get(&range)
     }
 
-    /// Ranges that overlap a span, in key order.
+    /// Its keys, as far as is known.
+    pub fn span(&self, range: RangeId) -> Option<Span> {
+        let start = self.ranges.get(&range)?.start.clone();
+        let mut above = self.starts.range::<[u8], _>((Bound::Excluded(&start[..]), Bound::Unbounded));
+        let end = above.next().map(|(next, _)| next.clone()).unwrap_or_default();
+        Some(Span { start, end })
+    }
+
+    /// Ranges that hold keys of a span, in key order.
     pub fn over(&self, span: &Span) -> Vec<RangeId> {
-        let found = self.starts.values().filter(|id| self.ranges.get(id).is_some_and(|r| r.span.overlaps(span)));
-        found.copied().collect()
+        if span.is_empty() {
+            return Vec::new();
+        }
+        let first = self.of_key(&span.start);
+        let rest = self.starts.range::<[u8], _>((Bound::Excluded(&span.start[..]), span.end_bound()));
+        [first].into_iter().chain(rest.map(|(_, id)| *id)).collect()
     }
 
     pub fn set_leader(&mut self, range: RangeId, leader: Option<NodeId>) {

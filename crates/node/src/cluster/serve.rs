@@ -14,7 +14,7 @@ use super::shard::{Asker, PARKED_MAX, Parked, Shard};
 use crate::versions::bounded;
 use clock::{Reading, Timestamp};
 use protocol::door::{Answer, Look, Request, Seen};
-use protocol::txn::{Cause, LockReply, RangeId, Refusal, Span, TxnId, VersionStore, Wakeup};
+use protocol::txn::{LockReply, RangeId, Span, TxnId, VersionStore, Wakeup};
 use store::{Engine, StoreError};
 
 /// A parked request that was not asked again for so many ticks is dropped: its gateway is gone.
@@ -31,10 +31,6 @@ enum Looked {
     Wait,
     /// It is a command: it goes through the log.
     Command(Request),
-}
-
-fn moved(key: &bytes::Bytes) -> Answer {
-    Answer::Refused(Refusal { key: key.clone(), cause: Cause::Moved })
 }
 
 fn collected_or(error: StoreError) -> Result<Looked, StoreError> {
@@ -106,7 +102,7 @@ impl<E: Engine> Core<E> {
             Request::Present { key } => {
                 let shard = self.shard(range)?;
                 if !shard.range.span().contains(key) {
-                    return Ok(Looked::Answer(moved(key)));
+                    return Ok(Looked::Answer(self.moved(key)));
                 }
                 if self.in_flight(shard, key, Timestamp::MAX, Timestamp::MIN) {
                     return Ok(Looked::Wait);
@@ -116,7 +112,7 @@ impl<E: Engine> Core<E> {
             Request::Changed { seen, target } => self.changed(range, end, seen, *target),
             Request::Lock { txn, key, mode, wait, newer_than } => {
                 if !self.shard(range)?.range.span().contains(key) {
-                    return Ok(Looked::Answer(moved(key)));
+                    return Ok(Looked::Answer(self.moved(key)));
                 }
                 let mut wakeups = Vec::new();
                 let reply = self.locks.request(*txn, key, *mode, *wait, &mut wakeups);
@@ -135,8 +131,11 @@ impl<E: Engine> Core<E> {
     }
 
     /// Invariant 1: the lease reaches as far as the read looks; `None`: it does not.
-    fn covered(&self, end: Timestamp, look: &Look) -> Option<Timestamp> {
+    fn covered(&self, range: RangeId, end: Timestamp, look: &Look) -> Option<Timestamp> {
         let limit = look.limit.max(look.snapshot);
+        if self.is_splitting(range, limit) {
+            return None;
+        }
         if self.sabotage.clip_limit() {
             return (look.snapshot <= end).then(|| limit.min(self.clock.last()).max(look.snapshot));
         }
@@ -154,12 +153,12 @@ impl<E: Engine> Core<E> {
     }
 
     fn get(&mut self, range: RangeId, end: Timestamp, key: &bytes::Bytes, look: &Look) -> Result<Looked, StoreError> {
-        let Some(limit) = self.covered(end, look) else {
+        let Some(limit) = self.covered(range, end, look) else {
             return Ok(Looked::Answer(Answer::TryLater));
         };
         let shard = self.shard(range)?;
         if !shard.range.span().contains(key) {
-            return Ok(Looked::Answer(moved(key)));
+            return Ok(Looked::Answer(self.moved(key)));
         }
         if !look.peek && self.in_flight(shard, key, look.snapshot, limit) {
             return Ok(Looked::Wait);
@@ -183,12 +182,12 @@ impl<E: Engine> Core<E> {
         reverse: bool,
         rows: usize,
     ) -> Result<Looked, StoreError> {
-        let Some(limit) = self.covered(end, look) else {
+        let Some(limit) = self.covered(range, end, look) else {
             return Ok(Looked::Answer(Answer::TryLater));
         };
         let shard = self.shard(range)?;
         if !shard.range.span().covers(span) {
-            return Ok(Looked::Answer(moved(&span.start)));
+            return Ok(Looked::Answer(self.moved_span(span)));
         }
         let whole = bounded(span);
         if whole.start >= whole.end {
@@ -236,7 +235,7 @@ impl<E: Engine> Core<E> {
         seen: &[Seen],
         target: Timestamp,
     ) -> Result<Looked, StoreError> {
-        if target > end {
+        if target > end || self.is_splitting(range, target) {
             return Ok(Looked::Answer(Answer::TryLater));
         }
         let shard = self.shard(range)?;
@@ -253,7 +252,7 @@ impl<E: Engine> Core<E> {
                 }
             };
             if !inside {
-                return Ok(Looked::Answer(moved(&one.start)));
+                return Ok(Looked::Answer(self.moved_span(&span)));
             }
             if waits {
                 return Ok(Looked::Wait);

@@ -42,12 +42,16 @@ pub(crate) struct Shard {
     pub range: Range,
     /// The place in the log that is applied.
     pub applied: u64,
+    /// It came of a split, and its group is still to be created here: on these nodes, above this timestamp.
+    pub founding: Option<(Vec<u32>, Timestamp)>,
     /// The term in which it leads and may serve.
     pub led: Option<u64>,
     pub flights: Flights,
     /// Nothing is written at or below this any more: what was read here (design 4a.5).
     pub floor: Timestamp,
     pub proposals: BTreeMap<u64, Proposal>,
+    /// A split was proposed here: its place and its timestamp, above which nothing is read until it is applied or lost (`split`).
+    pub splitting: Option<(u64, Timestamp)>,
     pub by_txn: BTreeMap<TxnId, u64>,
     pub parked: BTreeMap<Asker, Parked>,
     /// Something changed for which parked requests may have waited.
@@ -61,10 +65,12 @@ impl Shard {
         Shard {
             range,
             applied,
+            founding: None,
             led: None,
             flights: Flights::default(),
             floor: Timestamp::MIN,
             proposals: BTreeMap::new(),
+            splitting: None,
             by_txn: BTreeMap::new(),
             parked: BTreeMap::new(),
             stirred: false,
@@ -76,6 +82,8 @@ impl Shard {
     pub fn begin_to_lead(&mut self, term: u64) {
         self.led = Some(term);
         self.flights.clear();
+        // Of the terms before all is applied.
+        self.splitting = None;
         for Prepared { at, batch, .. } in self.range.prepared().values() {
             self.flights.enter(*at, Kind::Prepare, &batch.writes);
         }
@@ -94,6 +102,7 @@ impl Shard {
     /// Takes out a proposal.
     pub fn take_proposal(&mut self, index: u64) -> Option<Proposal> {
         let proposal = self.proposals.remove(&index)?;
+        self.splitting = self.splitting.filter(|(place, _)| *place != index);
         if let Some(txn) = proposal.txn
             && self.by_txn.get(&txn) == Some(&index)
         {

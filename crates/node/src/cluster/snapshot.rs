@@ -18,12 +18,12 @@
 use super::core::{Core, group_of, range_of};
 use super::member::Member;
 use super::shard::Shard;
-use super::state::State;
+use super::state::{Kept, State};
 use crate::versions::bounded;
 use bytes::{Buf, BufMut, Bytes};
 use clock::{Reading, Timestamp};
 use protocol::log::raft::{GroupId, Input, RecordNumber, SnapshotTask};
-use protocol::txn::{Range, RangeId};
+use protocol::txn::{Range, RangeId, Span};
 use std::collections::{BTreeMap, VecDeque};
 use store::{Engine, StoreError};
 
@@ -38,8 +38,12 @@ const VERSION: u8 = 1;
 pub(crate) struct Snapshots {
     outgoing: BTreeMap<GroupId, Bytes>,
     incoming: BTreeMap<GroupId, Vec<u8>>,
+    /// The keys of ranges whose snapshot was refused, as another range here still holds some of them.
+    refused: BTreeMap<GroupId, Span>,
     /// Installed in memory: the group, and the position of the layer that makes it durable.
     installing: Vec<(GroupId, u64)>,
+    /// Ranges that a split made, whose groups begin here once the layer at this position is durable.
+    creating: Vec<(RangeId, u64)>,
     /// What was frozen: the position, and what each range had applied.
     frozen: VecDeque<(u64, Vec<(RangeId, u64)>)>,
     /// Ranges whose replica was removed, and the record that says so.
@@ -142,10 +146,16 @@ impl<E: Engine> Core<E> {
                 }
             }
             SnapshotTask::Drop { group } => drop(self.snapshots.outgoing.remove(&group)),
-            SnapshotTask::Begin { group, bytes, .. } if bytes <= SNAPSHOT_BYTES_MAX => {
-                self.snapshots.incoming.insert(group, Vec::new());
+            SnapshotTask::Begin { group, bytes, .. } => {
+                let span = self.snapshots.refused.get(&group);
+                let refused = span.is_some_and(|span| self.overlaps_another(range_of(group), span));
+                if refused || bytes > SNAPSHOT_BYTES_MAX {
+                    self.log(now, Input::SnapshotFailed { group });
+                } else {
+                    self.snapshots.refused.remove(&group);
+                    self.snapshots.incoming.insert(group, Vec::new());
+                }
             }
-            SnapshotTask::Begin { group, .. } => self.log(now, Input::SnapshotFailed { group }),
             SnapshotTask::Write { group, offset, bytes } => {
                 match self.snapshots.incoming.get_mut(&group).filter(|came| came.len() as u64 == offset) {
                     Some(came) => came.extend_from_slice(&bytes),
@@ -182,8 +192,15 @@ impl<E: Engine> Core<E> {
         let bytes = self.snapshots.incoming.remove(&group).unwrap_or_default();
         let snapshot =
             Snapshot::decode(bytes.into()).filter(|snapshot| (snapshot.applied, snapshot.range.id()) == (index, range));
+        // See `split`, invariant 4. The other range may need a snapshot itself, and there is one place for them: it is not taken in vain again.
+        if let Some(snapshot) = &snapshot
+            && self.overlaps_another(range, snapshot.range.span())
+        {
+            self.snapshots.refused.insert(group, snapshot.range.span().clone());
+            self.log(now, Input::SnapshotFailed { group });
+            return Ok(());
+        }
         let Some(Snapshot { range: state, applied, rows }) = snapshot else {
-            self.counters.messages_refused.one();
             self.log(now, Input::SnapshotFailed { group });
             return Ok(());
         };
@@ -221,6 +238,7 @@ impl<E: Engine> Core<E> {
             Some(shard) => shard.restore(state, applied),
             None => drop(self.shards.insert(range, Shard::new(state, applied))),
         }
+        self.learn_own();
         self.count += 1;
         self.counters.snapshots_installed.one();
         self.freeze();
@@ -230,10 +248,17 @@ impl<E: Engine> Core<E> {
         Ok(())
     }
 
+    /// A split made a range: its group begins here when that is durable.
+    pub fn create_when_durable(&mut self, range: RangeId) {
+        self.freeze();
+        self.snapshots.creating.push((range, self.count));
+        self.out.flush = true;
+    }
+
     /// Freezes the versions together with the state of all ranges.
     pub fn freeze(&mut self) -> bool {
-        let state: Vec<(&Range, u64)> = self.shards.values().map(|shard| (&shard.range, shard.applied)).collect();
-        let state = State::encode(self.options.cluster, self.me().0, self.incarnation, state.into_iter());
+        let state: Vec<Kept<'_>> = self.shards.values().map(Kept::of).collect();
+        let state = State::encode(self.options.cluster, self.me().0, self.incarnation, &state);
         if !self.store.0.freeze(self.count, state) {
             return false;
         }
@@ -252,6 +277,11 @@ impl<E: Engine> Core<E> {
         for (group, _) in done {
             self.log(now, Input::SnapshotInstalled { group });
         }
+        let creating = std::mem::take(&mut self.snapshots.creating).into_iter();
+        let (ready, waiting) = creating.partition(|(_, at)| *at <= flushed);
+        self.snapshots.creating = waiting;
+        let ready: Vec<(RangeId, u64)> = ready;
+        ready.into_iter().for_each(|(range, _)| self.create_group(now, range));
         let mut durable = None;
         while self.snapshots.frozen.front().is_some_and(|(position, _)| *position <= flushed) {
             durable = self.snapshots.frozen.pop_front().map(|(_, applied)| applied);

@@ -3,14 +3,32 @@
 //! Of each replica: the place up to which the versions hold what its log did, and the state machine at that place. They move as one
 //! (design 4a.9): a replay begins there. And the node's incarnation, which is durable before anything is named by it (design 4a.10).
 
+use super::shard::Shard;
 use crate::core::damaged;
 use bytes::{Buf, BufMut, Bytes};
+use clock::Timestamp;
 use protocol::txn::{Range, RangeId};
 use std::collections::BTreeMap;
 use store::StoreError;
 
 /// Not that of a node that runs alone, which has version 1.
 const VERSION: u8 = 0x81;
+
+/// Where a group is to be created: its nodes, and above which timestamp.
+pub(crate) type Beginning = Option<(Vec<u32>, Timestamp)>;
+
+/// What is kept of one replica.
+pub(crate) struct Kept<'a> {
+    pub range: &'a Range,
+    pub applied: u64,
+    pub founding: &'a Beginning,
+}
+
+impl<'a> Kept<'a> {
+    pub fn of(shard: &'a Shard) -> Self {
+        Kept { range: &shard.range, applied: shard.applied, founding: &shard.founding }
+    }
+}
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -19,8 +37,7 @@ pub(crate) struct State {
     pub cluster: u64,
     pub node: u32,
     pub incarnation: u64,
-    /// By range: its state, and the place that it has applied.
-    pub ranges: BTreeMap<RangeId, (Range, u64)>,
+    pub shards: BTreeMap<RangeId, Shard>,
 }
 
 impl State {
@@ -28,47 +45,51 @@ impl State {
         if bytes.is_empty() {
             return Ok(State::default());
         }
-        let short = || damaged("the member's state is cut short".to_owned());
         let mut rest = bytes.clone();
         if rest.get_u8() != VERSION {
             return Err(damaged("the store's state is not that of a cluster's member of this version".to_owned()));
         }
-        if rest.len() < 24 {
-            return Err(short());
-        }
-        let (cluster, node, incarnation, count) = (rest.get_u64(), rest.get_u32(), rest.get_u64(), rest.get_u32());
-        let mut ranges = BTreeMap::new();
-        for _ in 0..count {
-            if rest.len() < 12 {
-                return Err(short());
-            }
-            let (applied, len) = (rest.get_u64(), rest.get_u32() as usize);
-            if rest.len() < len {
-                return Err(short());
-            }
-            let range = Range::decode(&rest.split_to(len)).map_err(|why| damaged(why.to_string()))?;
-            ranges.insert(range.id(), (range, applied));
-        }
-        Ok(State { cluster, node, incarnation, ranges })
+        Self::read(&mut rest).ok_or_else(|| damaged("the member's state is cut short, or damaged".to_owned()))
     }
 
-    pub fn encode<'a>(
-        cluster: u64,
-        node: u32,
-        incarnation: u64,
-        ranges: impl ExactSizeIterator<Item = (&'a Range, u64)>,
-    ) -> Bytes {
+    fn read(rest: &mut Bytes) -> Option<State> {
+        let (cluster, node) = (rest.try_get_u64().ok()?, rest.try_get_u32().ok()?);
+        let (incarnation, count) = (rest.try_get_u64().ok()?, rest.try_get_u32().ok()?);
+        let mut shards = BTreeMap::new();
+        for _ in 0..count {
+            let (applied, length) = (rest.try_get_u64().ok()?, rest.try_get_u32().ok()? as usize);
+            if rest.len() < length {
+                return None;
+            }
+            let range = Range::decode(&rest.split_to(length)).ok()?;
+            let mut nodes = Vec::new();
+            for _ in 0..rest.try_get_u32().ok()? {
+                nodes.push(rest.try_get_u32().ok()?);
+            }
+            let floor = Timestamp::from_u64(rest.try_get_u64().ok()?);
+            let mut shard = Shard::new(range, applied);
+            shard.founding = (!nodes.is_empty()).then_some((nodes, floor));
+            shards.insert(shard.range.id(), shard);
+        }
+        rest.is_empty().then_some(State { cluster, node, incarnation, shards })
+    }
+
+    pub fn encode(cluster: u64, node: u32, incarnation: u64, all: &[Kept<'_>]) -> Bytes {
         let mut out = Vec::new();
         out.put_u8(VERSION);
         out.put_u64(cluster);
         out.put_u32(node);
         out.put_u64(incarnation);
-        out.put_u32(ranges.len() as u32);
-        for (range, applied) in ranges {
-            let bytes = range.encode();
-            out.put_u64(applied);
+        out.put_u32(all.len() as u32);
+        for kept in all {
+            let bytes = kept.range.encode();
+            out.put_u64(kept.applied);
             out.put_u32(bytes.len() as u32);
             out.put_slice(&bytes);
+            let (nodes, floor) = kept.founding.as_ref().map_or((&[][..], Timestamp::MIN), |(n, at)| (&n[..], *at));
+            out.put_u32(nodes.len() as u32);
+            nodes.iter().for_each(|node| out.put_u32(*node));
+            out.put_u64(floor.as_u64());
         }
         Bytes::from(out)
     }

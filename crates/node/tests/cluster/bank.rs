@@ -1,11 +1,12 @@
 //! Many ranges, many leaders, everything goes wrong: money stays, what was acknowledged is seen, nothing is left behind.
 
 use super::client::Txn;
-use super::world::{Env, Rng, Weather, World, founding};
+use super::world::{Env, Rng, Weather, World, founding, key};
 use node::{BeginOptions, Consistency, Isolation, RangeId, TxnError};
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
+use std::task::Waker;
 
 const ACCOUNTS: u64 = 9;
 const EACH: i64 = 100;
@@ -148,11 +149,12 @@ pub struct Trouble {
     pub pauses: bool,
     pub cuts: bool,
     pub flushes: bool,
+    pub splits: bool,
 }
 
 impl Trouble {
     pub fn all() -> Self {
-        Trouble { weather: Weather::rough(), crashes: true, pauses: true, cuts: true, flushes: true }
+        Trouble { weather: Weather::rough(), crashes: true, pauses: true, cuts: true, flushes: true, splits: true }
     }
 }
 
@@ -184,6 +186,12 @@ pub fn run(seed: u64, nodes: u32, trouble: &Trouble, prepare: super::world::Prep
             }
         }
         let node = 1 + rng.below(u64::from(nodes)) as u32;
+        if trouble.splits && rng.percent(15) && w.runs(node) {
+            let at = ["a2", "a3", "ccount", "h4", "h5", "jcount", "p3", "p5", "rcount"][rng.below(9) as usize];
+            let now = w.env(node).now();
+            drop(w.member(node).split(&now, key(at), Waker::noop()));
+            w.drain(node);
+        }
         match rng.below(8) {
             0 if trouble.crashes && w.runs(node) => w.crash(node),
             1 | 2 if !w.runs(node) => w.start(node),
@@ -213,8 +221,10 @@ pub fn run(seed: u64, nodes: u32, trouble: &Trouble, prepare: super::world::Prep
         }
     }
     w.until("all clients have come to an end", |world| world.jobs() == 0);
-    for range in 1..=3 {
-        w.await_leader(range);
+    w.run(5_000_000);
+    let ranges: BTreeSet<RangeId> = all.iter().flat_map(|node| w.member(*node).ranges()).collect();
+    for range in &ranges {
+        w.await_leader(range.0);
     }
     w.run(20_000_000);
     let rng = Rng::new(seed);
@@ -230,7 +240,7 @@ pub fn run(seed: u64, nodes: u32, trouble: &Trouble, prepare: super::world::Prep
     w.check_replicas();
     for node in 1..=nodes {
         let member = w.member(node).clone();
-        for range in (1..=3).map(RangeId) {
+        for range in ranges.iter().copied() {
             let Some(status) = member.status(range) else { continue };
             if (status.prepared, status.untold, status.flights, status.parked) != (0, 0, 0, 0) {
                 notes.borrow_mut().wrong.push(format!("left behind on n{node} of {range}: {status:?}"));
@@ -248,25 +258,26 @@ pub fn run(seed: u64, nodes: u32, trouble: &Trouble, prepare: super::world::Prep
 
 #[track_caller]
 fn passes(seeds: std::ops::Range<u64>, nodes: u32, trouble: &Trouble) {
-    let mut sums = (0, 0, 0, 0);
+    let (mut sums, mut splits) = ((0, 0, 0, 0), 0);
     for seed in seeds {
-        let (_, notes) = run(seed, nodes, trouble, |_| {});
+        let (w, notes) = run(seed, nodes, trouble, |_| {});
+        splits += w.machines.values().map(|m| m.member.as_ref().map_or(0, |m| m.counters().splits.get())).sum::<u64>();
         assert!(notes.wrong.is_empty(), "seed {seed}: {:#?}", notes.wrong);
         sums = (sums.0 + notes.commits, sums.1 + notes.refused, sums.2 + notes.unknown, sums.3 + notes.reads);
     }
-    eprintln!("done {}, refused {}, unknown {}, counters read {}", sums.0, sums.1, sums.2, sums.3);
+    eprintln!("done {}, refused {}, unknown {}, counters read {}, splits applied {splits}", sums.0, sums.1, sums.2, sums.3);
     assert!(sums.0 > sums.1, "more is done than refused: {sums:?}");
 }
 
 #[test]
 fn a_bank_in_fair_weather() {
-    let calm = Trouble { weather: Weather::calm(), crashes: false, pauses: false, cuts: false, flushes: false };
+    let calm = Trouble { weather: Weather::calm(), crashes: false, pauses: false, cuts: false, flushes: false, splits: false };
     passes(0..3, 3, &calm);
 }
 
 #[test]
 fn a_bank_over_a_rough_network() {
-    let rough = Trouble { weather: Weather::rough(), crashes: false, pauses: false, cuts: false, flushes: true };
+    let rough = Trouble { weather: Weather::rough(), crashes: false, pauses: false, cuts: false, flushes: true, splits: false };
     passes(0..5, 3, &rough);
 }
 

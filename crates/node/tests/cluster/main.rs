@@ -6,4 +6,5 @@ mod controls;
 mod one_range;
 mod rules;
 mod snapshots;
+mod splits;
 mod world;

@@ -1,8 +1,19 @@
 use super::words;
-use crate::txn::{Refusal, Span, TxnId};
+use crate::txn::{RangeId, Refusal, Span, TxnId};
 use crate::wire::{Reader, Short, Writer};
 use bytes::Bytes;
 use clock::Timestamp;
+
+/// A range, and where it lies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The range.
+    pub range: RangeId,
+    /// Its first key.
+    pub start: Bytes,
+    /// The nodes that replicate it.
+    pub nodes: Vec<u32>,
+}
 
 /// What a range's door says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,6 +68,8 @@ pub enum Answer {
     Forgotten,
     /// It is done, or was before.
     Done,
+    /// What is asked for does not lie in this range, or not all of it: where it lies, as far as is known here.
+    Moved(Vec<Place>),
     /// The snapshot lies below what is kept.
     Collected {
         /// Nothing below this is kept.
@@ -82,6 +95,7 @@ const REFUSED: u8 = 13;
 const FORGOTTEN: u8 = 14;
 const DONE: u8 = 15;
 const COLLECTED: u8 = 16;
+const MOVED: u8 = 17;
 
 impl Answer {
     pub(super) fn write(&self, w: &mut Writer<'_>) {
@@ -149,6 +163,16 @@ impl Answer {
             }
             Answer::Forgotten => w.byte(FORGOTTEN),
             Answer::Done => w.byte(DONE),
+            Answer::Moved(places) => {
+                w.byte(MOVED);
+                w.number(places.len() as u64);
+                for place in places {
+                    w.number(place.range.0);
+                    w.bytes(&place.start);
+                    w.number(place.nodes.len() as u64);
+                    place.nodes.iter().for_each(|node| w.number(u64::from(*node)));
+                }
+            }
             Answer::Collected { oldest, key } => {
                 w.byte(COLLECTED);
                 w.time(*oldest);
@@ -194,6 +218,16 @@ impl Answer {
             REFUSED => Answer::Refused(words::read_refusal(r)?),
             FORGOTTEN => Answer::Forgotten,
             DONE => Answer::Done,
+            MOVED => {
+                let mut places = Vec::new();
+                for _ in 0..r.count("places")? {
+                    let (range, start) = (RangeId(r.number("range")?), r.bytes("start")?);
+                    let count = r.count("nodes")?;
+                    let node = |_| u32::try_from(r.number("node")?).map_err(|_| Short("node"));
+                    places.push(Place { range, start, nodes: (0..count).map(node).collect::<Result<_, _>>()? });
+                }
+                Answer::Moved(places)
+            }
             COLLECTED => {
                 let oldest = r.time("threshold")?;
                 Answer::Collected { oldest, key: words::read_option(r, |r| r.bytes("key"))? }

@@ -21,6 +21,6 @@ mod frame;
 mod request;
 mod words;
 
-pub use answer::Answer;
+pub use answer::{Answer, Place};
 pub use frame::{Body, Claim, Frame, FrameError};
 pub use request::{Look, Request, Seen};

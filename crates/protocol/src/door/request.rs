@@ -105,6 +105,11 @@ pub enum Request {
         /// Until when its commands may come.
         until: Option<Timestamp>,
     },
+    /// The range ends at a key, and a new one begins there.
+    Split {
+        /// The key.
+        at: Bytes,
+    },
     /// Everybody who took part in these knows what became of them.
     Forget {
         /// The transactions.
@@ -122,6 +127,7 @@ const PREPARE: u8 = 7;
 const FENCE: u8 = 8;
 const OUTCOME: u8 = 9;
 const FORGET: u8 = 10;
+const SPLIT: u8 = 11;
 
 fn write_look(w: &mut Writer<'_>, look: &Look) {
     w.time(look.snapshot);
@@ -134,6 +140,15 @@ fn read_look(r: &mut Reader) -> Result<Look, Short> {
 }
 
 impl Request {
+    /// The one key that it is about, if it is about one: it finds its range anew where that has moved.
+    pub fn key(&self) -> Option<&Bytes> {
+        match self {
+            Request::Get { key, .. } | Request::Present { key } | Request::Lock { key, .. } => Some(key),
+            Request::Split { at } => Some(at),
+            _ => None,
+        }
+    }
+
     pub(super) fn write(&self, w: &mut Writer<'_>) {
         match self {
             Request::Get { key, look } => {
@@ -192,6 +207,10 @@ impl Request {
                 words::write_option(w, commit.as_ref(), |w, at| w.time(*at));
                 words::write_option(w, until.as_ref(), |w, at| w.time(*at));
             }
+            Request::Split { at } => {
+                w.byte(SPLIT);
+                w.bytes(at);
+            }
             Request::Forget { txns } => {
                 w.byte(FORGET);
                 w.number(txns.len() as u64);
@@ -243,6 +262,7 @@ impl Request {
                 commit: words::read_option(r, time)?,
                 until: words::read_option(r, time)?,
             },
+            SPLIT => Request::Split { at: r.bytes("key")? },
             FORGET => {
                 let count = r.count("transactions")?;
                 Request::Forget { txns: (0..count).map(|_| words::read_txn(r)).collect::<Result<_, _>>()? }

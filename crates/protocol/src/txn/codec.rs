@@ -39,6 +39,7 @@ const COMMIT_UNTIL: u8 = 11;
 const PREPARE_UNTIL: u8 = 12;
 const FENCE_UNTIL: u8 = 13;
 const OUTCOME_UNTIL: u8 = 14;
+const SPLIT_ON: u8 = 15;
 
 const READ_KEY: u8 = 0;
 const READ_SPAN: u8 = 1;
@@ -89,6 +90,7 @@ pub fn encode_record(range: RangeId, at: Timestamp, command: &Command, out: &mut
     let mut w = Writer(out);
     w.byte(match command {
         _ if until_of(command).is_some() => VERSION_UNTIL,
+        Command::Split { nodes, .. } if !nodes.is_empty() => VERSION_UNTIL,
         Command::Release => VERSION_RELEASE,
         Command::Collect { apart, .. } if !apart.is_empty() => VERSION_APART,
         Command::Commit(batch) | Command::Prepare { batch, .. } if batch.needs_presence() => VERSION_PRESENT,
@@ -128,10 +130,14 @@ pub fn encode_record(range: RangeId, at: Timestamp, command: &Command, out: &mut
             w.number(txns.len() as u64);
             txns.iter().for_each(|txn| write_txn(&mut w, *txn));
         }
-        Command::Split { at, right } => {
-            w.byte(SPLIT);
+        Command::Split { at, right, nodes } => {
+            w.byte(if nodes.is_empty() { SPLIT } else { SPLIT_ON });
             w.bytes(at);
             w.fixed(right.0);
+            if !nodes.is_empty() {
+                w.number(nodes.len() as u64);
+                nodes.iter().for_each(|node| w.number(u64::from(*node)));
+            }
         }
         Command::Collect { threshold, apart } if apart.is_empty() => {
             w.byte(COLLECT);
@@ -203,7 +209,12 @@ fn read_command(r: &mut Reader) -> Result<Command, DecodeError> {
             let txns = (0..count).map(|_| read_txn(r)).collect::<Result<_, _>>()?;
             Command::Forget { txns }
         }
-        SPLIT => Command::Split { at: r.bytes("split key")?, right: RangeId(r.fixed("new range")?) },
+        SPLIT | SPLIT_ON => {
+            let (at, right) = (r.bytes("split key")?, RangeId(r.fixed("new range")?));
+            let count = if kind == SPLIT_ON { r.count("nodes")? } else { 0 };
+            let node = |_| u32::try_from(r.number("node")?).map_err(|_| Short("node"));
+            Command::Split { at, right, nodes: (0..count).map(node).collect::<Result<_, _>>()? }
+        }
         COLLECT => Command::Collect { threshold: r.time("threshold")?, apart: Vec::new() },
         COLLECT_APART => {
             let threshold = r.time("threshold")?;

@@ -179,6 +179,8 @@ pub enum Command {
         at: Bytes,
         /// The new range.
         right: RangeId,
+        /// The nodes whose stores replicate it, in the order of their replicas' numbers; none on a log that has one replica.
+        nodes: Vec<u32>,
     },
     /// Versions that no snapshot at or above the threshold sees may go; commands with an older `since` are refused.
     Collect {

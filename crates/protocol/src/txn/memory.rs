@@ -57,6 +57,17 @@ impl Memory {
         }
     }
 
+    /// What a range that is split off inherits: copies of commands may come there, too. Of what the participants have heard its origin keeps account.
+    pub fn inherited(&self) -> Memory {
+        let mut heir = Memory { swept: self.swept, ..Memory::default() };
+        for (txn, kept) in &self.kept {
+            if let Some(outcome) = self.outcomes.get(txn) {
+                heir.remember(*txn, *outcome, Some(kept.until), Vec::new());
+            }
+        }
+        heir
+    }
+
     /// Every participant has the outcome of these.
     pub fn forget(&mut self, txns: &[TxnId]) {
         for txn in txns {

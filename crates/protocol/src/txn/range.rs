@@ -188,7 +188,7 @@ impl Range {
                 self.memory.forget(txns);
                 Ok(Verdict::Done)
             }
-            Command::Split { at: key, right } => Ok(self.split(key, *right)),
+            Command::Split { at: key, right, .. } => Ok(self.split(key, *right)),
             Command::Collect { threshold, apart } => {
                 self.collect(*threshold, apart);
                 Ok(Verdict::Done)
@@ -329,9 +329,7 @@ impl Range {
         new.collected = self.collected;
         new.apart = self.apart.clone();
         new.lease_end = self.lease_end;
-        // Copies of what was done here may come there.
-        new.memory = self.memory.clone();
-        new.memory.outcomes.retain(|txn, _| new.memory.kept.contains_key(txn));
+        new.memory = self.memory.inherited();
         self.span.end = key.clone();
         Verdict::Split(Box::new(new))
     }

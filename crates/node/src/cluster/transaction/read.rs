@@ -158,7 +158,7 @@ impl<E: Engine> Transaction<E> {
                 let core = self.member.core.lock();
                 let over = core.routes.over(&asked);
                 let range = if reverse { over.last() } else { over.first() }.copied().unwrap_or_default();
-                let part = core.routes.get(range).map_or(asked.clone(), |route| route.span.intersection(&asked));
+                let part = core.routes.span(range).map_or(asked.clone(), |part| part.intersection(&asked));
                 (range, part)
             };
             let look = self.look_of(keep);
@@ -167,6 +167,8 @@ impl<E: Engine> Transaction<E> {
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(Err(e)) => return Poll::Ready(Err(e)),
                 Poll::Ready(Ok(Answer::Rows { rows, rest, newer })) => (rows, rest, newer),
+                // The range was split: again, by the new bounds.
+                Poll::Ready(Ok(Answer::Moved(_))) => continue,
                 Poll::Ready(Ok(other)) => return Poll::Ready(Err(unfitting(&other))),
             };
             if let Some(at) = newer {

@@ -16,6 +16,8 @@ pub(super) struct Refreshing {
     /// What is to be asked yet, and what was.
     ask: Vec<(RangeId, Vec<Seen>)>,
     calls: Vec<u64>,
+    /// A range was split meanwhile: all is asked again, by the new bounds.
+    moved: bool,
     /// What was found changed.
     changed: Option<(Bytes, Timestamp)>,
 }
@@ -41,14 +43,14 @@ impl<E: Engine> Transaction<E> {
             };
             let span = Span { start: seen.start.clone(), end: end.clone() };
             for range in core.routes.over(&span) {
-                let Some(route) = core.routes.get(range) else { continue };
-                let Span { start, end } = route.span.intersection(&span);
+                let Some(part) = core.routes.span(range) else { continue };
+                let Span { start, end } = part.intersection(&span);
                 parts.entry(range).or_default().push(Seen { start, end: Some(end), since: seen.since });
             }
         }
         drop(core);
         let ask = parts.into_iter().collect();
-        self.refreshing = Some(Refreshing { target, ask, calls: Vec::new(), changed: None });
+        self.refreshing = Some(Refreshing { target, ask, calls: Vec::new(), moved: false, changed: None });
     }
 
     pub(super) fn go_on_refreshing(&mut self, now: &Reading, waker: &Waker) -> Op<Found> {
@@ -66,6 +68,7 @@ impl<E: Engine> Transaction<E> {
             match core.poll_call(call, waker).map(|result| result.and_then(refused)) {
                 None => open.push(call),
                 Some(Ok(Answer::Changed(changed))) => refreshing.changed = refreshing.changed.take().or(changed),
+                Some(Ok(Answer::Moved(_))) => refreshing.moved = true,
                 Some(Ok(other)) => return Poll::Ready(Err(unfitting(&other))),
                 Some(Err(why)) => {
                     refreshing.calls = open;
@@ -74,6 +77,12 @@ impl<E: Engine> Transaction<E> {
             }
         }
         refreshing.calls = open;
+        if refreshing.calls.is_empty() && refreshing.changed.is_none() && refreshing.moved {
+            let target = refreshing.target;
+            drop(core);
+            self.begin_refresh(target);
+            return self.go_on_refreshing(now, waker);
+        }
         if refreshing.calls.is_empty() || refreshing.changed.is_some() {
             return Poll::Ready(Ok((refreshing.target, refreshing.changed.take())));
         }

@@ -236,7 +236,10 @@ fn abandon(store: &mut Store) {
 pub(crate) fn failed(store: &mut Store, groups: &mut Groups, group: GroupId) {
     if store.snapshots.outgoing.as_ref().is_some_and(|o| o.group == group) {
         give_up(store, groups);
-    } else if store.snapshots.incoming.as_ref().is_some_and(|i| i.group == group) {
+    } else if let Some(incoming) = store.snapshots.incoming.as_ref().filter(|i| i.group == group) {
+        // Its place is free for others, at both ends.
+        let (from, index) = (incoming.from, incoming.form.cut.index);
+        store.post.now(from).parts.push(Part::Refuse { group, index });
         abandon(store);
         if let Some(replica) = groups.get_mut(&group) {
             replica.installing = false;

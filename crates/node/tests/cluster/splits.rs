@@ -1,0 +1,123 @@
+//! Ranges that are split while they are used.
+
+use super::client::{Txn, pairs, set, value};
+use super::world::{World, founding, key};
+use node::{CommitError, RangeId};
+use std::task::{Poll, Waker};
+
+fn split(w: &mut World, node: u32, at: &str) {
+    for _ in 0..100 {
+        let now = w.env(node).now();
+        let ticket = w.member(node).split(&now, key(at), Waker::noop());
+        w.drain(node);
+        for _ in 0..200 {
+            w.run(10_000);
+            match ticket.poll(Waker::noop()) {
+                Poll::Pending => {}
+                Poll::Ready(Ok(())) => return,
+                Poll::Ready(Err(CommitError::Refused(_))) => break,
+                Poll::Ready(Err(other)) => panic!("{other:?}"),
+            }
+        }
+    }
+    panic!("{at} is never split");
+}
+
+#[test]
+fn a_range_is_split_wherever_it_is_asked_and_everybody_finds_its_parts() {
+    let mut w = World::new(21, 4, founding(&[""], &[1, 2, 3]), |_| {});
+    w.await_leader(1);
+    w.ask(1, async |env| set(env, pairs(&[("a", "1"), ("h", "2"), ("p", "3"), ("x", "4")])).await);
+    split(&mut w, 4, "h");
+    split(&mut w, 2, "x");
+    split(&mut w, 4, "p");
+    split(&mut w, 4, "p");
+    w.run(5_000_000);
+    assert_eq!(w.member(1).ranges().len(), 4, "asked for twice, done once");
+    for node in 1..=4 {
+        let rows = w.ask(node, async |env| Txn::begin(&env).unwrap().scan("a", "z", false).await.unwrap());
+        let text: String = rows.into_iter().map(|(k, v)| k + &v).collect();
+        assert_eq!(text, "a1h2p3x4", "n{node}");
+        w.ask(node, async |env| set(env, pairs(&[("a", "1"), ("h", "2"), ("p", "3"), ("x", "4")])).await);
+    }
+    // All of it after a restart of all, from logs and from flushed state.
+    for round in 0..2 {
+        for node in 1..=4 {
+            if round == 1 {
+                w.flush(node);
+            }
+            w.crash(node);
+        }
+        (1..=4).for_each(|node| w.start(node));
+        assert_eq!(w.ask(4, async |env| value(env, "x").await).as_deref(), Some("4"));
+        w.run(5_000_000);
+        w.check_replicas();
+        assert_eq!(w.member(2).ranges().len(), 4);
+    }
+}
+
+/// A node was away during a split: whether it comes back to a log or to a snapshot, it comes to the same.
+#[test]
+fn a_node_that_missed_a_split_catches_up() {
+    for seed in 0..12 {
+        let mut w = World::new(seed, 3, founding(&[""], &[1, 2, 3]), |_| {});
+        w.await_leader(1);
+        w.ask(1, async |env| set(env, pairs(&[("a", "1"), ("h", "1"), ("p", "1")])).await);
+        let away = 1 + (seed % 3) as u32;
+        let other = away % 3 + 1;
+        w.crash(away);
+        split(&mut w, other, "h");
+        if seed % 2 == 0 {
+            split(&mut w, other, "p");
+        }
+        for round in 0..(seed % 4) * 15 {
+            let text = round.to_string();
+            w.ask(other, async move |env| set(env, pairs(&[("a", &text), ("h", &text), ("p", &text)])).await);
+            if round % 5 == 4 {
+                w.flush(other);
+                w.flush(other % 3 + 1);
+            }
+        }
+        w.start(away);
+        for _ in 0..seed % 3 {
+            w.run(300_000 * seed);
+            w.crash(away);
+            w.start(away);
+        }
+        w.run(15_000_000);
+        let ranges = w.member(other).ranges();
+        assert_eq!(w.member(away).ranges(), ranges, "seed {seed}");
+        for range in ranges {
+            let all: Vec<_> = (1..=3).map(|node| w.member(node).digest(range).unwrap()).collect();
+            assert!(all.iter().all(|one| *one == all[0]), "seed {seed} {range}: {all:?}");
+        }
+    }
+}
+
+/// What was read before the split, above its timestamp perhaps, is not written below afterwards: a strict reader with a wide bound reads, the
+/// range splits, a writer follows.
+#[test]
+fn what_was_read_before_a_split_stays() {
+    let mut w = World::new(23, 4, founding(&[""], &[1, 2, 3]), |_| {});
+    let leader = w.await_leader(1);
+    w.set_watch(4, 300_000, 400_000);
+    w.ask(1, async |env| set(env, pairs(&[("p", "0")])).await);
+    // It asks for a split, and reads while that is on its way.
+    let now = w.env(leader).now();
+    drop(w.member(leader).split(&now, key("h"), Waker::noop()));
+    w.drain(leader);
+    let (seen, at) = w.ask(4, async |env| {
+        let mut txn = Txn::strict(&env).unwrap();
+        (txn.get("p").await.unwrap(), txn.txn.snapshot())
+    });
+    assert_eq!(seen.as_deref(), Some("0"));
+    let wrote = w.ask(leader, async |env| {
+        let mut txn = Txn::hybrid(&env).unwrap();
+        txn.put("p", "1");
+        txn.commit().await
+    });
+    assert!(wrote.as_ref().is_ok_and(|wrote| *wrote > at), "{wrote:?}, read at {at}");
+    w.run(3_000_000);
+    assert_eq!(w.member(1).ranges().len(), 2);
+    assert!(w.member(1).ranges().iter().all(|range| *range == RangeId(1) || range.0 >> 40 == u64::from(leader)));
+}
