@@ -245,7 +245,13 @@ impl<E: Engine> Node<E> {
         let range = core.route(&key);
         let right = RangeId(core.next_range);
         core.next_range += 1;
-        core.propose(now, Timestamp::MIN, range, Command::Split { at: key, right, nodes: Vec::new() }, Some(reply.clone()));
+        core.propose(
+            now,
+            Timestamp::MIN,
+            range,
+            Command::Split { at: key, right, nodes: Vec::new() },
+            Some(reply.clone()),
+        );
         Ticket(reply)
     }
 

@@ -23,7 +23,6 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use store::{Engine, StoreError, Versions};
 
-
 /// A member on its way: [`Opening::replay`] each record of the log, then [`Opening::finish`].
 pub struct Opening<E> {
     options: ClusterOptions,

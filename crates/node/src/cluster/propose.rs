@@ -17,7 +17,8 @@ use clock::{Reading, Timestamp};
 use protocol::door::{Answer, Request};
 use protocol::log::raft::{Body, LogEntry, Refused};
 use protocol::txn::{
-    Batch, Cause, Command, Outcome, Range, RangeId, Read, Record, Refusal, Span, Standing, TxnId, Verdict, encode_record,
+    Batch, Cause, Command, Outcome, Range, RangeId, Read, Record, Refusal, Span, Standing, TxnId, Verdict,
+    encode_record,
 };
 use store::{Engine, StoreError};
 

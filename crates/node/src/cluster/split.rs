@@ -56,7 +56,8 @@ impl<E: Engine> Core<E> {
         let Some(members) = self.replicas.status(group_of(range)).map(|status| status.members) else {
             return Ok(Err(Answer::TryLater));
         };
-        let nodes: Vec<u32> = members.voters.iter().filter_map(|seat| NodeId::of_store(seat.store)).map(|n| n.0).collect();
+        let nodes: Vec<u32> =
+            members.voters.iter().filter_map(|seat| NodeId::of_store(seat.store)).map(|n| n.0).collect();
         if shard.splitting.is_some() || !members.outgoing.is_empty() || nodes.is_empty() {
             return Ok(Err(Answer::TryLater));
         }

@@ -265,19 +265,24 @@ fn passes(seeds: std::ops::Range<u64>, nodes: u32, trouble: &Trouble) {
         assert!(notes.wrong.is_empty(), "seed {seed}: {:#?}", notes.wrong);
         sums = (sums.0 + notes.commits, sums.1 + notes.refused, sums.2 + notes.unknown, sums.3 + notes.reads);
     }
-    eprintln!("done {}, refused {}, unknown {}, counters read {}, splits applied {splits}", sums.0, sums.1, sums.2, sums.3);
+    eprintln!(
+        "done {}, refused {}, unknown {}, counters read {}, splits applied {splits}",
+        sums.0, sums.1, sums.2, sums.3
+    );
     assert!(sums.0 > sums.1, "more is done than refused: {sums:?}");
 }
 
 #[test]
 fn a_bank_in_fair_weather() {
-    let calm = Trouble { weather: Weather::calm(), crashes: false, pauses: false, cuts: false, flushes: false, splits: false };
+    let calm =
+        Trouble { weather: Weather::calm(), crashes: false, pauses: false, cuts: false, flushes: false, splits: false };
     passes(0..3, 3, &calm);
 }
 
 #[test]
 fn a_bank_over_a_rough_network() {
-    let rough = Trouble { weather: Weather::rough(), crashes: false, pauses: false, cuts: false, flushes: true, splits: false };
+    let rough =
+        Trouble { weather: Weather::rough(), crashes: false, pauses: false, cuts: false, flushes: true, splits: false };
     passes(0..5, 3, &rough);
 }
 
