@@ -26,7 +26,7 @@ use clock::{HybridClock, Reading, Timestamp};
 use protocol::door::{Answer, Body};
 use protocol::log::raft::{self, GroupId, Replicas, Role};
 use protocol::txn::{LockTable, RangeId, TxnId};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use store::{Engine, StoreError};
 
@@ -46,6 +46,8 @@ pub(crate) enum Work {
     Dispatch(u64),
     /// A call was answered, by this node.
     Answered(u64, NodeId, Answer),
+    /// This node has something for itself.
+    Own(Body),
 }
 
 /// A commit whose timestamp is not certainly past yet.
@@ -73,6 +75,10 @@ pub(crate) struct Core<E> {
     /// Outcomes that every participant has, to be forgotten.
     pub forget: BTreeMap<RangeId, Vec<TxnId>>,
     pub gate: BTreeMap<Timestamp, Vec<Gated>>,
+    /// Ranges in which something changed for which parked requests may have waited.
+    pub stirred: BTreeSet<RangeId>,
+    /// Ranges in which requests may be parked.
+    pub waiting: BTreeSet<RangeId>,
     pub locks: LockTable,
     /// When a peer's transaction that holds locks here was last heard of, in ticks.
     pub lock_owners: BTreeMap<TxnId, u64>,
@@ -138,6 +144,7 @@ impl<E: Engine> Core<E> {
                 match work {
                     Work::Dispatch(call) => self.dispatch(now, call)?,
                     Work::Answered(call, from, answer) => self.answered(now, call, from, answer),
+                    Work::Own(body) => self.take(now, self.me(), body)?,
                 }
             } else if std::mem::take(&mut self.moved) {
                 self.see_to_log(now)?;
@@ -269,15 +276,20 @@ impl<E: Engine> Core<E> {
 
     fn show(&mut self, commit: Timestamp, gated: Gated) {
         for (range, flight) in gated.flights {
-            if let Some(shard) = self.shards.get_mut(&range) {
-                shard.leave(flight);
-            }
+            self.leave(range, flight);
         }
         for (asker, answer) in gated.answers {
             self.answer(asker, answer);
         }
         if let Some(reply) = gated.reply {
             reply.give(Ok(commit), &mut self.out.wakers);
+        }
+    }
+
+    /// A flight has ended: whoever waits for it goes on.
+    pub fn leave(&mut self, range: RangeId, flight: Timestamp) {
+        if self.shards.get_mut(&range).is_some_and(|shard| shard.flights.leave(flight)) {
+            self.stirred.insert(range);
         }
     }
 
@@ -301,7 +313,22 @@ impl<E: Engine> Core<E> {
 
     /// A message of a peer.
     fn receive(&mut self, now: &Reading, message: &Message) -> Result<(), StoreError> {
-        let Some((from, body)) = self.open(now, message) else { return Ok(()) };
+        match self.open(now, message) {
+            Some((from, body)) => self.take(now, from, body),
+            None => Ok(()),
+        }
+    }
+
+    /// Something for another node, or for this one.
+    pub fn deliver(&mut self, to: NodeId, body: Body) {
+        if to == self.me() {
+            self.todo.push_back(Work::Own(body));
+        } else {
+            self.post.answers.push((to, body));
+        }
+    }
+
+    fn take(&mut self, now: &Reading, from: NodeId, body: Body) -> Result<(), StoreError> {
         match body {
             Body::Envelope(envelope) => {
                 if (envelope.from, envelope.to) == (from.store(), self.me().store()) {
@@ -319,6 +346,8 @@ impl<E: Engine> Core<E> {
             }
             Body::Unlock { txn } if txn.node == from.0 => self.release_locks(txn),
             Body::Unlock { .. } => {}
+            Body::Probe { path, about } => self.probed(path, about),
+            Body::Victim { txn, circle } => self.victim(now, txn, circle),
         }
         Ok(())
     }
@@ -329,6 +358,7 @@ impl<E: Engine> Core<E> {
         self.out.clock_changes.extend(self.watch.take_changes());
         self.log(now, raft::Input::Tick);
         self.tick_locks();
+        self.tick_deadlocks();
         self.tick_gateway(now);
         self.tick_commits(now);
         self.tick_shards(now)

@@ -52,11 +52,18 @@ pub(crate) struct Call {
     pub range: RangeId,
     pub request: Request,
     pub owner: Owner,
-    sent_to: Option<NodeId>,
+    pub sent_to: Option<NodeId>,
     sent_tick: u64,
     alive_tick: u64,
     hops: usize,
     result: Option<Result<(NodeId, Answer), TxnError>>,
+}
+
+impl Call {
+    /// Whether it waits for its answer.
+    pub fn is_open(&self) -> bool {
+        self.result.is_none()
+    }
 }
 
 /// All calls.
@@ -206,8 +213,8 @@ impl<E: Engine> Core<E> {
 
     /// Nobody waits for a call any more.
     pub fn cancel(&mut self, id: u64) {
-        self.gateway.calls.remove(&id);
-        for shard in self.shards.values_mut() {
+        let Some(call) = self.gateway.calls.remove(&id) else { return };
+        if let Some(shard) = self.shards.get_mut(&call.range) {
             shard.parked.remove(&Asker::Own(id));
         }
     }

@@ -47,11 +47,12 @@
 //! version, the cluster's number, the sender's clock interval, and are refused where they are not ours.
 //!
 //! # Caveats
-//! Ranges are split by hand, and never merged. A transaction's part of one range is one entry, of 4 MiB at most. A deadlock of transactions that wait at different leaders is not found: the lock timeout ends it. The past is not collected, and is served by
-//! leaders only. A member is one state machine behind one lock.
+//! Ranges are split by hand, and never merged. A transaction's part of one range is one entry, of 4 MiB at most. The past is not
+//! collected, and is served by leaders only. A member is one state machine behind one lock.
 
 mod commit;
 mod core;
+mod deadlock;
 mod digest;
 mod flights;
 mod gateway;

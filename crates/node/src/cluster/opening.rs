@@ -106,8 +106,10 @@ impl<E: Engine> Opening<E> {
     /// # Errors
     /// State and log do not fit.
     pub fn finish(self, now: &Reading) -> Result<Arc<Member<E>>, StoreError> {
-        let applied: BTreeMap<GroupId, u64> =
-            self.state.shards.iter().map(|(range, shard)| (group_of(*range), shard.applied)).collect();
+        // Where nothing is applied the log says itself where it begins: a replica that a leader has told of, and that has no log yet, begins
+        // before the place at which its range was founded.
+        let begun = self.state.shards.iter().filter(|(_, shard)| shard.applied > FOUNDED);
+        let applied: BTreeMap<GroupId, u64> = begun.map(|(range, shard)| (group_of(*range), shard.applied)).collect();
         let replicas = self.recovery.finish(&applied).map_err(|why| damaged(why.to_string()))?;
         let routes = Routes::of(&self.options.ranges);
         // What was removed before the last life ended has a state and no replica; what a split made may have none yet.
@@ -131,6 +133,8 @@ impl<E: Engine> Opening<E> {
             committing: BTreeMap::new(),
             forget: BTreeMap::new(),
             gate: BTreeMap::new(),
+            stirred: BTreeSet::new(),
+            waiting: BTreeSet::new(),
             locks: LockTable::default(),
             lock_owners: BTreeMap::new(),
             post: Post::default(),

@@ -259,9 +259,7 @@ impl<E: Engine> Core<E> {
         if let (Verdict::Split(right), Command::Split { nodes, .. }) = (&mut verdict, &command) {
             let right = std::mem::replace(&mut **right, Range::new(RangeId(0), Span::ALL));
             self.split_applied(at, right, nodes);
-            if let Some(shard) = self.shards.get_mut(&range) {
-                shard.stirred = true;
-            }
+            self.stirred.insert(range);
         }
         if let Some(proposal) = &proposal {
             debug_assert_eq!(proposal.at, at, "the leader's stamp is the entry's");
@@ -293,9 +291,7 @@ impl<E: Engine> Core<E> {
                 askers.iter().for_each(|asker| self.answer(*asker, Answer::Prepared(at)));
             }
             (Command::Commit(_) | Command::Prepare { .. }, verdict) => {
-                if let Some(shard) = self.shards.get_mut(&range) {
-                    shard.leave(at);
-                }
+                self.leave(range, at);
                 match verdict {
                     Verdict::Already(known) => {
                         askers.iter().for_each(|asker| self.answer_standing(now, *asker, known));
@@ -320,11 +316,7 @@ impl<E: Engine> Core<E> {
                         let flights = vec![(range, flight)];
                         self.acknowledge(now, commit, Gated { flights, ..Gated::default() });
                     }
-                    (_, Some(flight)) => {
-                        if let Some(shard) = self.shards.get_mut(&range) {
-                            shard.leave(flight);
-                        }
-                    }
+                    (_, Some(flight)) => self.leave(range, flight),
                     (_, None) => {}
                 }
                 askers.iter().for_each(|asker| self.answer(*asker, Answer::Done));

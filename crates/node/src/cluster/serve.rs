@@ -69,6 +69,7 @@ impl<E: Engine> Core<E> {
                     Some(shard) if shard.parked.len() < PARKED_MAX => {
                         self.counters.txn_read_waits.one();
                         shard.parked.insert(asker, Parked { request, asked_tick });
+                        self.waiting.insert(range);
                     }
                     _ => self.answer(asker, Answer::TryLater),
                 }
@@ -79,12 +80,8 @@ impl<E: Engine> Core<E> {
 
     /// Looks again at what waits in ranges where something changed. `false`: there was nothing to look at.
     pub fn serve_stirred(&mut self, now: &Reading) -> Result<bool, StoreError> {
-        let stirred = |(_, shard): (&RangeId, &Shard)| shard.stirred;
-        let Some(range) = self.shards.iter().find(|found| stirred(*found)).map(|(range, _)| *range) else {
-            return Ok(false);
-        };
-        let Some(shard) = self.shards.get_mut(&range) else { return Ok(false) };
-        shard.stirred = false;
+        let Some(range) = self.stirred.pop_first() else { return Ok(false) };
+        let Some(shard) = self.shards.get_mut(&range) else { return Ok(true) };
         for (asker, parked) in std::mem::take(&mut shard.parked) {
             let asked_tick = parked.asked_tick;
             self.serve_new(now, asker, range, parked.request)?;
@@ -312,7 +309,7 @@ impl<E: Engine> Core<E> {
 
     fn woken(&mut self, wakeups: &[Wakeup]) {
         if !wakeups.is_empty() {
-            self.shards.values_mut().filter(|shard| !shard.parked.is_empty()).for_each(|shard| shard.stirred = true);
+            self.stirred.extend(&self.waiting);
         }
     }
 
@@ -321,7 +318,8 @@ impl<E: Engine> Core<E> {
         let mut wakeups = Vec::new();
         self.locks.release(txn, &mut wakeups);
         self.lock_owners.remove(&txn);
-        for shard in self.shards.values_mut() {
+        for range in &self.waiting {
+            let Some(shard) = self.shards.get_mut(range) else { continue };
             shard.parked.retain(|_, parked| !matches!(&parked.request, Request::Lock { txn: of, .. } if *of == txn));
         }
         self.woken(&wakeups);
@@ -347,10 +345,13 @@ impl<E: Engine> Core<E> {
             self.counters.locks_expired.one();
             self.release_locks(txn);
         }
-        for shard in self.shards.values_mut().filter(|shard| !shard.parked.is_empty()) {
+        let shards = &mut self.shards;
+        self.waiting.retain(|range| {
+            let Some(shard) = shards.get_mut(range) else { return false };
             shard.parked.retain(|asker, parked| {
                 matches!(asker, Asker::Own(_)) || ticks.saturating_sub(parked.asked_tick) <= PARKED_TICKS_MAX
             });
-        }
+            !shard.parked.is_empty()
+        });
     }
 }

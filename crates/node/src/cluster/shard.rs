@@ -54,8 +54,6 @@ pub(crate) struct Shard {
     pub splitting: Option<(u64, Timestamp)>,
     pub by_txn: BTreeMap<TxnId, u64>,
     pub parked: BTreeMap<Asker, Parked>,
-    /// Something changed for which parked requests may have waited.
-    pub stirred: bool,
     /// The tick at which it proposed something last.
     pub proposed_tick: u64,
 }
@@ -73,7 +71,6 @@ impl Shard {
             splitting: None,
             by_txn: BTreeMap::new(),
             parked: BTreeMap::new(),
-            stirred: false,
             proposed_tick: 0,
         }
     }
@@ -93,10 +90,6 @@ impl Shard {
     pub fn restore(&mut self, range: Range, applied: u64) {
         (self.range, self.applied, self.led) = (range, applied, None);
         self.flights.clear();
-    }
-
-    pub fn leave(&mut self, flight: Timestamp) {
-        self.stirred |= self.flights.leave(flight);
     }
 
     /// Takes out a proposal.

@@ -126,3 +126,40 @@ fn one_seed_twice_gives_the_same_bytes() {
     assert_eq!(run(7), run(7));
     assert_ne!(run(7), run(8));
 }
+
+/// Two transactions wait for each other at two leaders; the younger falls, the older goes on, and nothing is left.
+#[test]
+fn a_deadlock_through_two_leaders_has_one_victim() {
+    for nodes in [[1, 2], [2, 1], [3, 3]] {
+        let mut ranges = founding(&["", "m"], &[1]);
+        ranges[1].replicas = vec![node::cluster::NodeId(2)];
+        let mut w = World::new(9, 3, ranges, |_| {});
+        w.await_leader(1);
+        w.await_leader(2);
+        let ends = std::rc::Rc::new(std::cell::RefCell::new(Vec::new()));
+        for (node, [first, second]) in nodes.into_iter().zip([["a", "p"], ["p", "a"]]) {
+            let ends = ends.clone();
+            w.spawn(node, move |env| {
+                Box::pin(async move {
+                    let mut txn = Txn::begin(&env).unwrap();
+                    assert!(txn.lock(first).await.unwrap());
+                    let end = txn.lock(second).await;
+                    if end.is_ok() {
+                        txn.put("a", 1);
+                        txn.commit().await.unwrap();
+                    }
+                    ends.borrow_mut().push(end);
+                })
+            });
+        }
+        w.until("both have ended", |world| world.jobs() == 0);
+        let ends = ends.take();
+        let fell =
+            ends.iter().filter(|end| matches!(end, Err(TxnError::Deadlock { cycle }) if cycle.len() == 2)).count();
+        let went_on = ends.iter().filter(|end| matches!(end, Ok(true))).count();
+        assert_eq!((fell, went_on), (1, 1), "{nodes:?}: {ends:?}");
+        w.run(1_000_000);
+        let locks: usize = (1..=3).map(|node| w.member(node).lock_counts().0).sum();
+        assert_eq!(locks, 0, "{nodes:?}");
+    }
+}

@@ -143,11 +143,7 @@ impl Answer {
             Answer::Busy => w.byte(BUSY),
             Answer::Deadlock(circle) => {
                 w.byte(DEADLOCK);
-                w.number(circle.len() as u64);
-                for (txn, key) in circle {
-                    words::write_txn(w, *txn);
-                    w.bytes(key);
-                }
+                words::write_waits(w, circle);
             }
             Answer::Prepared(at) => {
                 w.byte(PREPARED);
@@ -208,11 +204,7 @@ impl Answer {
             CHANGED => Answer::Changed(words::read_option(r, |r| Ok((r.bytes("key")?, r.time("version")?)))?),
             LOCKED => Answer::Locked { waited: words::read_flag(r)?, newer: words::read_option(r, time)? },
             BUSY => Answer::Busy,
-            DEADLOCK => {
-                let count = r.count("circle")?;
-                let circle = (0..count).map(|_| Ok((words::read_txn(r)?, r.bytes("key")?)));
-                Answer::Deadlock(circle.collect::<Result<_, Short>>()?)
-            }
+            DEADLOCK => Answer::Deadlock(words::read_waits(r)?),
             PREPARED => Answer::Prepared(r.time("prepare")?),
             COMMITTED => Answer::Committed(r.time("commit")?),
             REFUSED => Answer::Refused(words::read_refusal(r)?),

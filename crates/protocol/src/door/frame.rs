@@ -18,6 +18,8 @@ const REQUEST: u8 = 2;
 const ANSWER: u8 = 3;
 const LOCKS: u8 = 4;
 const UNLOCK: u8 = 5;
+const PROBE: u8 = 6;
+const VICTIM: u8 = 7;
 
 /// What a frame says of its sender's clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -58,6 +60,20 @@ pub enum Body {
     Unlock {
         /// It.
         txn: TxnId,
+    },
+    /// Who is in the way of whom: a search for deadlocks.
+    Probe {
+        /// Each waits for the next one, the last for the one that the probe is about; with the keys that they wait for.
+        path: Vec<(TxnId, Bytes)>,
+        /// Whoever is in the way of the last.
+        about: TxnId,
+    },
+    /// A transaction of the receiver's is the victim of a deadlock.
+    Victim {
+        /// It.
+        txn: TxnId,
+        /// The circle.
+        circle: Vec<(TxnId, Bytes)>,
     },
 }
 
@@ -136,6 +152,11 @@ impl Frame {
                 w.byte(UNLOCK);
                 words::write_txn(w, *txn);
             }
+            Body::Probe { path: waits, about: txn } | Body::Victim { txn, circle: waits } => {
+                w.byte(if matches!(self.body, Body::Probe { .. }) { PROBE } else { VICTIM });
+                words::write_txn(w, *txn);
+                words::write_waits(w, waits);
+            }
         }
         out
     }
@@ -177,6 +198,11 @@ impl Frame {
                 Body::Locks { txns: (0..count).map(|_| words::read_txn(r)).collect::<Result<_, _>>()? }
             }
             UNLOCK => Body::Unlock { txn: words::read_txn(r)? },
+            PROBE => {
+                let about = words::read_txn(r)?;
+                Body::Probe { path: words::read_waits(r)?, about }
+            }
+            VICTIM => Body::Victim { txn: words::read_txn(r)?, circle: words::read_waits(r)? },
             _ => return Err(FrameError::Damaged("kind")),
         };
         r.end("end")?;

@@ -2,8 +2,9 @@
 
 use crate::txn::codec;
 pub(super) use crate::txn::codec::{read_ranges, read_txn, write_ranges, write_txn};
-use crate::txn::{Batch, Cause, LockMode, Refusal, Span};
+use crate::txn::{Batch, Cause, LockMode, Refusal, Span, TxnId};
 use crate::wire::{Reader, Short, Writer};
+use bytes::Bytes;
 
 pub(super) fn read_flag(r: &mut Reader) -> Result<bool, Short> {
     match r.byte("flag")? {
@@ -45,6 +46,19 @@ pub(super) fn read_batch(r: &mut Reader) -> Result<Batch, Short> {
     let until = read_option(r, |r| r.time("end of the time for copies"))?;
     let batch = codec::read_batch(r).map_err(|_| Short("batch"))?;
     Ok(Batch { until, ..batch })
+}
+
+pub(super) fn write_waits(w: &mut Writer<'_>, waits: &[(TxnId, Bytes)]) {
+    w.number(waits.len() as u64);
+    for (txn, key) in waits {
+        write_txn(w, *txn);
+        w.bytes(key);
+    }
+}
+
+pub(super) fn read_waits(r: &mut Reader) -> Result<Vec<(TxnId, Bytes)>, Short> {
+    let count = r.count("waits")?;
+    (0..count).map(|_| Ok((read_txn(r)?, r.bytes("key")?))).collect()
 }
 
 pub(super) fn mode_to_byte(mode: LockMode) -> u8 {
