@@ -23,6 +23,8 @@ pub struct Run<'a> {
     pub(super) notices: Vec<SqlError>,
     pub(super) loads: Vec<Oid>,
     pub(super) fresh: Vec<Oid>,
+    /// The statement is its whole transaction.
+    pub alone: bool,
     changed: bool,
 }
 
@@ -76,6 +78,7 @@ impl<'a> Run<'a> {
             notices: Vec::new(),
             loads: Vec::new(),
             fresh: Vec::new(),
+            alone: false,
             changed: false,
         })
     }

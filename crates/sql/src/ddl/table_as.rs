@@ -4,10 +4,12 @@ use super::column::refuse_pseudo;
 use super::create_table::empty_table;
 use super::{Loader, Run};
 use crate::catalog::Column;
+use crate::context::StatementContext;
 use crate::exec::table::TableAccess;
 use crate::exec::write::RowImage;
 use crate::plan::{self, Execution};
 use crate::syntax::{Name, Planned};
+use crate::transaction::{BeginOptions, Patience, TxnRef};
 use crate::types::SqlType;
 use crate::{SqlError, SqlState};
 use std::sync::Arc;
@@ -75,6 +77,19 @@ impl Run<'_> {
         Ok(format!("SELECT {count}"))
     }
 
+    /// What the query runs with. As a statement that is its whole transaction it reads one snapshot and is not certified: it would never end over a table
+    /// that is written. (Nobody saw the new table before.)
+    fn reader(&self, plan: &dyn plan::Plan) -> Result<Arc<StatementContext>, SqlError> {
+        if !(self.alone && plan.is_read_only()) {
+            return Ok(self.statement.clone());
+        }
+        let Patience { interrupt, deadline } = self.statement.patience();
+        let as_of = Some(self.statement.txn.with(|t| t.snapshot()));
+        let options = BeginOptions { as_of, read_only: true, interrupt, deadline, ..BeginOptions::default() };
+        let txn = TxnRef::new(self.db.kv.begin(&options)?);
+        Ok(Arc::new(StatementContext { txn, ..StatementContext::clone(&self.statement) }))
+    }
+
     fn copy_rows(
         &self,
         plan: &dyn plan::Plan,
@@ -90,7 +105,7 @@ impl Run<'_> {
             }
             Ok::<_, SqlError>(())
         };
-        match plan.execute(&self.statement)? {
+        match plan.execute(&self.reader(plan)?)? {
             Execution::Done { rows, .. } => add(rows),
             Execution::Rows(mut source) => loop {
                 let rows = source.next(PULL_ROWS)?;

@@ -173,7 +173,7 @@ impl Session {
                 self.ensure_active(None)?;
                 match &**ddl {
                     Ddl::CreateIndex(create) if commit && self.goes_online(create)? => self.run_online(create, out)?,
-                    _ => self.run_ddl(ddl, out)?,
+                    _ => self.run_ddl(ddl, commit, out)?,
                 }
             }
             Some(Command::Explain { analyze, statement, .. }) => {

@@ -11,13 +11,14 @@ use crate::{SqlError, SqlState};
 use std::sync::Arc;
 
 impl Session {
-    /// Runs a DDL statement. There must be a transaction.
-    pub(super) fn run_ddl(&mut self, ddl: &Ddl, out: &mut dyn Output) -> Result<Outcome, SqlError> {
+    /// Runs a DDL statement, which may be its whole transaction. There must be one.
+    pub(super) fn run_ddl(&mut self, ddl: &Ddl, alone: bool, out: &mut dyn Output) -> Result<Outcome, SqlError> {
         self.settle_before_ddl()?;
         let statement = self.statement_context(Vec::new())?;
         let db = self.db.clone();
         let own = self.active.as_ref().map(|active| active.own.clone()).unwrap_or_default();
         let mut run = Run::begin(&db, &self.database, statement, &own, ddl)?;
+        run.alone = alone && self.active.as_ref().is_some_and(|active| active.statements == 0);
         // Places in the texts of expressions and queries inside a definition are not places in the client's text.
         let result = run.execute(ddl).map_err(|e| e.with(|e| e.position = None));
         let loads = run.take_loads();

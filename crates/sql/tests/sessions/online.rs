@@ -173,6 +173,22 @@ fn an_index_is_whole_whatever_is_written_between_its_steps() {
     }
 }
 
+#[test]
+fn a_table_is_made_of_a_query_over_one_that_is_written() {
+    let kv = Meddled::new();
+    let db = open(kv.clone());
+    let mut a = session(&db);
+    fill(&mut a);
+    for (query, sum) in [("SELECT id, u - id AS none FROM t", "0|0"), ("SELECT id, u - id AS none FROM t WHERE id <= 9", "0|0")] {
+        *kv.by.lock().expect("lock") = Some((session(&db), Chance(11)));
+        run(&mut a, &format!("CREATE TABLE made AS {query}"));
+        *kv.by.lock().expect("lock") = None;
+        let found = run(&mut a, "SELECT sum(none), count(*) - count(DISTINCT id) FROM made");
+        assert_eq!(found, [sum], "one snapshot: {query}");
+        run(&mut a, "DROP TABLE made");
+    }
+}
+
 /// Nothing half-done stays, wherever the process ends.
 #[test]
 fn what_a_crash_leaves_of_an_index_is_taken_back() {
