@@ -1,6 +1,7 @@
 //! What one statement runs with: its transaction, catalog, parameters, settings, limits. Shared by every operator of the statement.
 
 use crate::catalog::{Database, Relation, Schema};
+use crate::exec::claims::Claims;
 use crate::exec::deferred::Deferred;
 use crate::exec::parts::Parts;
 pub use crate::memory::{MemoryBudget, MemoryPool};
@@ -121,6 +122,8 @@ pub struct StatementContext {
     pub memory: Arc<MemoryBudget>,
     /// Foreign keys that are checked before the commit.
     pub deferred: Arc<Deferred>,
+    /// Unique keys that the open block has inserted; `None` outside of one.
+    pub claims: Option<Arc<Claims>>,
     /// Of hash tables: see [`crate::DatabaseOptions`].
     pub hash_seed: u64,
     /// The session, and by it all others.

@@ -1,4 +1,5 @@
 use super::{Op, Transaction};
+use crate::options::Isolation;
 use crate::TxnError;
 use clock::{Reading, Timestamp};
 use protocol::txn::{LockMode, LockReply, LockWait, MAX_LOCKS_PER_TXN};
@@ -20,7 +21,7 @@ pub enum WhenLocked {
 impl<E: Engine> Transaction<E> {
     /// Takes the advisory lock on a key, until the transaction ends or gives it back ([`Transaction::release_since`]); `false`: skipped.
     /// Afterwards a read of the key gives its newest value: the snapshot moved up if it had to and could, else the error is
-    /// [`TxnError::Restart`]; with [`WhenLocked::Skip`] the key is skipped then: whoever changed it held it a moment ago.
+    /// [`TxnError::Restart`]; at READ COMMITTED also where the strongest lock was waited for, so that what refers to the key is seen as well; with [`WhenLocked::Skip`] the key is skipped then: whoever changed it held it a moment ago.
     pub fn lock(&mut self, now: &Reading, key: &[u8], mode: LockMode, when: WhenLocked, waker: &Waker) -> Op<bool> {
         let mark = match (when, self.id) {
             (WhenLocked::Skip, Some(id)) => *self.skip_mark.get_or_insert_with(|| self.node.locks.mark(id)),
@@ -31,6 +32,7 @@ impl<E: Engine> Transaction<E> {
         let done = self.lock_newest(now, key, mode, when, waker);
         if done.is_ready() {
             self.skip_mark = None;
+            self.queued = false;
         }
         match done {
             Poll::Ready(Err(TxnError::Restart { .. })) if when == WhenLocked::Skip => {
@@ -57,6 +59,10 @@ impl<E: Engine> Transaction<E> {
         }
         match self.node.versions().newest_above(key, self.snapshot) {
             Err(e) => Poll::Ready(Err(e.into())),
+            // What the one before it did may be beside the row: a statement that goes by what is, not by what was, looks at that.
+            Ok(None) if self.queued && mode == LockMode::Update && self.isolation == Isolation::ReadCommitted => self
+                .refresh(now, self.snapshot, "a lock was waited for", waker)
+                .map(|done| done.map(|()| true)),
             Ok(None) => Poll::Ready(Ok(true)),
             Ok(Some(at)) => {
                 self.refresh(now, at, "a locked row is newer than the snapshot", waker).map(|done| done.map(|()| true))
@@ -76,6 +82,7 @@ impl<E: Engine> Transaction<E> {
         match self.node.locks.request(id, session, key, mode, wait, waker) {
             LockReply::Granted { waited } => {
                 if waited {
+                    self.queued = true;
                     self.node.shared.counters.lock_waits.one();
                 }
             }
@@ -100,6 +107,7 @@ impl<E: Engine> Transaction<E> {
     /// Stops waiting for a lock: its caller's patience ended. Locks held stay.
     pub fn stop_waiting(&mut self) {
         self.skip_mark = None;
+        self.queued = false;
         if let Some(id) = self.id {
             self.node.locks.cancel(id);
         }

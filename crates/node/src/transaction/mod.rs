@@ -87,6 +87,8 @@ pub struct Transaction<E: Engine> {
     lock_marks: Vec<usize>,
     /// How many locks were held before the one that is being tried, where it is given back if it cannot be had.
     skip_mark: Option<usize>,
+    /// The lock that is being taken was waited for.
+    queued: bool,
     frees: bool,
     buffer: Buffer,
     reads: Reads,
@@ -136,6 +138,7 @@ impl<E: Engine> Transaction<E> {
             session: options.session,
             lock_marks: Vec::new(),
             skip_mark: None,
+            queued: false,
             frees: false,
             buffer: Buffer::default(),
             reads: Reads::default(),

@@ -166,6 +166,7 @@ impl Run<'_> {
             image.taken(txn, &target.access, None, meant)
         })?;
         match (taken, &conflict.update) {
+            (None, None) if self.is_late(target, &image, meant)? => Ok(()),
             (None, _) => {
                 let key = image.key.clone();
                 self.writer.put_new(target, &row, image)?;
@@ -177,6 +178,20 @@ impl Run<'_> {
             (Some(_), None) => Ok(()),
             (Some(taken), Some(update)) => self.update(target, update, taken, row),
         }
+    }
+
+    /// DO NOTHING in a block: whether somebody has inserted a key of the row who had not committed when it was looked for.
+    fn is_late(
+        &self,
+        target: &Target,
+        image: &RowImage,
+        meant: impl Fn(usize) -> bool + Copy,
+    ) -> Result<bool, SqlError> {
+        let Some(claims) = &self.context.claims else { return Ok(false) };
+        self.context.txn.with(|txn| match claims.wait(txn, &target.access, image)? {
+            Some(index) => Ok(meant(index)),
+            None => Ok(image.taken(txn, &target.access, None, meant)?.is_some()),
+        })
     }
 
     fn update(
@@ -249,6 +264,9 @@ impl RowInserter for BulkInsert {
             let taken = context.txn.with(|txn| {
                 let taken = image.taken(txn, &target.access, None, |index| !free || index > 0)?;
                 if taken.is_none() {
+                    if let Some(claims) = &context.claims {
+                        claims.note(&target.access, &image);
+                    }
                     image.put(txn, &target.access)?;
                 }
                 Ok::<_, SqlError>(taken)

@@ -2,6 +2,7 @@
 
 pub mod aggregate;
 pub mod building;
+pub mod claims;
 pub mod cursor;
 pub mod deferred;
 pub mod evaluate;

@@ -176,12 +176,22 @@ impl Target {
 
     /// 23505 for a unique key that is taken.
     pub fn unique_violation(&self, index: usize, row: &[Value], settings: &EvalSettings) -> SqlError {
-        let index: &table::IndexAccess = self.access.index(index);
-        SqlError::new(
-            SqlState::UNIQUE_VIOLATION,
-            format!("duplicate key value violates unique constraint \"{}\"", index.name),
-        )
-        .detail(format!("{} already exists.", index.key_text(&self.access, row, settings)))
-        .constraint(&self.access.table.name, &index.name)
+        unique_violation(&self.access, index, row, settings)
     }
+}
+
+/// 23505 for a unique key that is taken: an index (see [`table::TableAccess::index`]), and a row with the key.
+pub fn unique_violation(
+    access: &table::TableAccess,
+    index: usize,
+    row: &[Value],
+    settings: &EvalSettings,
+) -> SqlError {
+    let index: &table::IndexAccess = access.index(index);
+    SqlError::new(
+        SqlState::UNIQUE_VIOLATION,
+        format!("duplicate key value violates unique constraint \"{}\"", index.name),
+    )
+    .detail(format!("{} already exists.", index.key_text(access, row, settings)))
+    .constraint(&access.table.name, &index.name)
 }

@@ -1,12 +1,13 @@
 //! Writes of one row with all its index entries. Knows keys and uniqueness; what a row must satisfy besides is checked above.
 //!
 //! A uniqueness check is a certified read of the absence: two transactions that insert the same key cannot both commit, at any
-//! isolation level, and neither holds a lock meanwhile.
+//! isolation level, and neither needs a lock meanwhile. (In a block they hold one, so that the second one waits: [`super::claims`].)
 //!
 //! Invariants
 //! 1. Each function leaves the row and its entries in step (invariant 2 of [`super::table`]), or writes nothing.
 //! 2. An update that changes nothing that an index's entries depend on does not touch that index.
 
+use super::claims::Claims;
 use super::index::Entry;
 use super::table::{IndexAccess, TableAccess};
 use crate::database::Database;
@@ -206,16 +207,18 @@ pub struct Old<'a> {
     pub row: &'a [Value],
 }
 
-/// Writes a changed row. Answers with its key, or with the unique key that another row has (and nothing is written).
+/// Writes a changed row. Answers with its key, or with the unique index in which another row has its key
+/// (and nothing is written).
 pub fn update(
     txn: &mut dyn Transaction,
     access: &TableAccess,
     touch: &Touch,
     old: &Old<'_>,
     row: &[Value],
-) -> Result<Result<Bytes, Taken>, SqlError> {
+    claims: Option<&Claims>,
+) -> Result<Result<Bytes, usize>, SqlError> {
     if touch.key && keys_differ(&access.primary, old.row, row) {
-        return move_row(txn, access, old, row);
+        return move_row(txn, access, old, row, claims);
     }
     let value = access.rewrite(old.stored, row, &touch.changed)?;
     let mut moves = Vec::new();
@@ -225,11 +228,14 @@ pub fn update(
         if before.as_ref().map(|entry| &entry.key) == after.as_ref().map(|entry| &entry.key) {
             continue;
         }
-        if let Some(entry) = &after
-            && entry.guarded
-            && let Some(found) = txn.get_certified(&entry.key)?
-        {
-            return Ok(Err(Taken { index: ordinal, row_key: access.row_key_of_entry(&entry.key, &found)? }));
+        if let Some(Entry { key, .. }) = after.as_ref().filter(|entry| entry.guarded) {
+            let waited = claims.map_or(Ok(false), |claims| claims.wait_for_key(txn, key))?;
+            if waited || txn.get_certified(key)?.is_some() {
+                return Ok(Err(ordinal));
+            }
+            if let Some(claims) = claims {
+                claims.note_key(key);
+            }
         }
         moves.push((before, after));
     }
@@ -240,9 +246,9 @@ pub fn update(
             made = (None, None);
         }
         if let Some(entry) = made.1.as_ref().filter(|entry| building.maintained && entry.guarded)
-            && let Some(row_key) = building.holder(txn, access, &entry.key)?.filter(|holder| holder != old.key)
+            && building.holder(txn, access, &entry.key)?.is_some_and(|holder| holder != *old.key)
         {
-            return Ok(Err(Taken { index: access.indexes.len() + 1, row_key }));
+            return Ok(Err(access.indexes.len() + 1));
         }
     }
     for (before, after) in moves {
@@ -271,10 +277,17 @@ fn move_row(
     access: &TableAccess,
     old: &Old<'_>,
     row: &[Value],
-) -> Result<Result<Bytes, Taken>, SqlError> {
+    claims: Option<&Claims>,
+) -> Result<Result<Bytes, usize>, SqlError> {
     let image = RowImage::new(access, row, 0)?;
+    if let Some(index) = claims.map_or(Ok(None), |claims| claims.wait(txn, access, &image))? {
+        return Ok(Err(index));
+    }
     if let Some(taken) = image.taken(txn, access, Some(old.key), |_| true)? {
-        return Ok(Err(taken));
+        return Ok(Err(taken.index));
+    }
+    if let Some(claims) = claims {
+        claims.note(access, &image);
     }
     delete(txn, access, old.key, old.row)?;
     let key = image.key.clone();

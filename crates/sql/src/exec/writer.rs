@@ -81,15 +81,23 @@ impl<'a> Writer<'a> {
 
     /// As [`Writer::insert`], for a row already checked and encoded.
     pub fn put_new(&mut self, target: &Arc<Target>, row: &[Value], image: RowImage) -> Result<(), SqlError> {
+        let claims = self.context.claims.as_deref();
         let taken = self.context.txn.with(|txn| {
-            let taken = image.taken(txn, &target.access, None, |_| true)?;
+            let waited = claims.map_or(Ok(None), |claims| claims.wait(txn, &target.access, &image))?;
+            if waited.is_some() {
+                return Ok(waited);
+            }
+            let taken = image.taken(txn, &target.access, None, |_| true)?.map(|taken| taken.index);
             if taken.is_none() {
+                if let Some(claims) = claims {
+                    claims.note(&target.access, &image);
+                }
                 image.put(txn, &target.access)?;
             }
             Ok::<_, SqlError>(taken)
         })?;
         match taken {
-            Some(taken) => Err(target.unique_violation(taken.index, row, &self.context.settings)),
+            Some(index) => Err(target.unique_violation(index, row, &self.context.settings)),
             None => self.refer(target, row, None),
         }
     }
@@ -135,8 +143,9 @@ impl<'a> Writer<'a> {
                 self.restrict(target, inbound, old.row)?;
             }
         }
-        let written = self.context.txn.with(|txn| write::update(txn, &target.access, touch, old, row))?;
-        let key = written.map_err(|taken| target.unique_violation(taken.index, row, &self.context.settings))?;
+        let claims = self.context.claims.as_deref();
+        let written = self.context.txn.with(|txn| write::update(txn, &target.access, touch, old, row, claims))?;
+        let key = written.map_err(|index| target.unique_violation(index, row, &self.context.settings))?;
         if !target.outbound.is_empty() {
             self.refer(target, row, Some((touch, old.row)))?;
         }

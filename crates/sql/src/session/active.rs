@@ -6,6 +6,7 @@ use crate::catalog::reliance::{Relied, Relying};
 use crate::catalog::view::View;
 use crate::catalog::{Overlay, Uses, change};
 use crate::context::{ShownModes, StatementContext};
+use crate::exec::claims::Claims;
 use crate::exec::deferred::Modes;
 use crate::syntax;
 use crate::transaction::{BeginOptions, Committed, Isolation, Patience, TxnRef};
@@ -49,6 +50,8 @@ pub(super) struct Active {
     pub(super) loads: Vec<u32>,
     /// Tables that it created or truncated, in this very (sub)transaction: COPY FREEZE may load them.
     pub(super) fresh: Vec<u32>,
+    /// Unique keys that it has inserted.
+    pub(super) claims: Arc<Claims>,
 }
 
 /// SAVEPOINT
@@ -63,6 +66,8 @@ pub(super) struct Savepoint {
     pub(super) constraints: (Modes, usize),
     /// What the transaction had changed of the catalog.
     pub(super) own: Arc<Overlay>,
+    /// How many unique keys were inserted.
+    pub(super) claims: usize,
 }
 
 /// So many plans are remembered whose tokens a transaction relies on.
@@ -217,6 +222,7 @@ impl Session {
             settings: None,
             loads: Vec::new(),
             fresh: Vec::new(),
+            claims: Arc::default(),
         })
     }
 
@@ -279,6 +285,7 @@ impl Session {
             deadline: self.deadline.clone(),
             memory,
             deferred: self.deferred.clone(),
+            claims: (self.block != Block::None).then(|| active.claims.clone()),
             hash_seed: self.db.options.hash_seed,
             backend: self.backend.clone(),
             modes: ShownModes {
@@ -327,7 +334,7 @@ impl Session {
             return Ok(());
         };
         let result = match held {
-            Ok(()) => self.commit_active(&active),
+            Ok(()) => self.commit_active(&active).map_err(|e| self.or_duplicate(e, &active)),
             Err(e) => {
                 active.txn.with(|t| t.rollback());
                 Err(e)

@@ -61,7 +61,7 @@ pub(crate) fn table_of(key: &[u8], relations: Vec<Arc<Relation>>) -> Option<(Tab
     })
 }
 
-fn relations(view: &View) -> Vec<Arc<Relation>> {
+pub(super) fn relations(view: &View) -> Vec<Arc<Relation>> {
     view.snapshot().relations(view.database().id)
 }
 

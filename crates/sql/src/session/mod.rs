@@ -22,6 +22,7 @@ mod constraints;
 mod control;
 mod copy;
 mod cursor;
+mod duplicate;
 mod explain;
 mod extended;
 mod mentions;

@@ -536,11 +536,17 @@ impl Transaction for MemoryTransaction {
         }
         let held = self.locks.len();
         let key = Bytes::copy_from_slice(key);
+        let asked = self.kv.state.lock().time_us;
         if !self.acquire(&key, mode, wait)? {
             return Ok(false);
         }
         let newest = self.kv.state.lock().rows.get(&key).and_then(|v| v.last()).map(|(ts, _)| *ts);
-        if newest.is_some_and(|ts| ts > self.snapshot) {
+        // What others did while it waited may be beside the row.
+        let stale = mode == LockMode::Update
+            && self.isolation == Isolation::ReadCommitted
+            && wait == LockWait::Wait
+            && self.kv.state.lock().time_us > asked;
+        if stale || newest.is_some_and(|ts| ts > self.snapshot) {
             match self.refresh() {
                 Err(KvError::Restart { .. }) if wait == LockWait::Skip => {
                     self.unlock(held);

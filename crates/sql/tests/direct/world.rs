@@ -171,6 +171,7 @@ impl World {
             deadline: Default::default(),
             memory: Arc::new(MemoryBudget::new(64 << 20)),
             deferred: Default::default(),
+            claims: None,
             hash_seed: self.hash_seed,
             backend: sql::Backend::alone(),
             modes: Default::default(),

@@ -356,6 +356,6 @@ INSERT 0 1
 
 [a] COMMIT;
 ----
-ERROR 40001: restart transaction: what was read or written was changed by a transaction that committed first
-  detail: It is about rows of index "words_lower" of table "words".
-  hint: Run the transaction again from its start.
+ERROR 23505: duplicate key value violates unique constraint "words_lower"
+  detail: Key (lower(word::text))=(one) already exists.
+  constraint: words_lower

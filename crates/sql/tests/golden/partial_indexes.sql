@@ -312,8 +312,18 @@ BEGIN
 INSERT 0 2
 (in block)
 
-[b] BEGIN; INSERT INTO meet VALUES (3, 'x', true), (4, 'y', false);
+[b] SET lock_timeout = '10ms'; BEGIN; INSERT INTO meet VALUES (3, 'x', true), (4, 'y', false);
 ----
+SET
+BEGIN
+ERROR 55P03: canceling statement due to lock timeout
+  detail: It is about the row (k)=(x) of index "meet_k" of table "meet".
+(failed)
+
+[b] ROLLBACK; RESET lock_timeout; BEGIN; INSERT INTO meet VALUES (3, 'x', false), (4, 'y', false);
+----
+ROLLBACK
+RESET
 BEGIN
 INSERT 0 2
 (in block)
@@ -324,9 +334,7 @@ COMMIT
 
 [b] COMMIT;
 ----
-ERROR 40001: restart transaction: what was read or written was changed by a transaction that committed first
-  detail: It is about the row (k)=(x) of index "meet_k" of table "meet".
-  hint: Run the transaction again from its start.
+COMMIT
 
 [b] BEGIN; INSERT INTO meet VALUES (5, 'z', true);
 ----
@@ -340,9 +348,9 @@ UPDATE 1
 
 [b] COMMIT;
 ----
-ERROR 40001: restart transaction: what was read or written was changed by a transaction that committed first
-  detail: It is about the row (k)=(z) of index "meet_k" of table "meet".
-  hint: Run the transaction again from its start.
+ERROR 23505: duplicate key value violates unique constraint "meet_k"
+  detail: Key (k)=(z) already exists.
+  constraint: meet_k
 
 # Which queries use them.
 

@@ -1,6 +1,7 @@
 //! What golden scripts cannot tell: conflicts, retries, large loads, the commit inside an execution.
 
 mod catalog;
+mod checks;
 mod held;
 mod loads;
 mod online;

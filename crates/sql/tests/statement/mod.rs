@@ -63,6 +63,7 @@ pub fn context(memory_bytes: usize, settings: EvalSettings) -> Arc<StatementCont
         memory: Arc::new(MemoryBudget::new(memory_bytes)),
         backend: sql::Backend::alone(),
         modes: Default::default(),
+        claims: None,
         deferred: Default::default(),
         hash_seed: 0,
     })
