@@ -1,6 +1,6 @@
 use super::{Op, Transaction};
-use crate::options::Isolation;
 use crate::TxnError;
+use crate::options::Isolation;
 use clock::{Reading, Timestamp};
 use protocol::txn::{LockMode, LockReply, LockWait, MAX_LOCKS_PER_TXN};
 use std::task::{Poll, Waker};
@@ -60,9 +60,9 @@ impl<E: Engine> Transaction<E> {
         match self.node.versions().newest_above(key, self.snapshot) {
             Err(e) => Poll::Ready(Err(e.into())),
             // What the one before it did may be beside the row: a statement that goes by what is, not by what was, looks at that.
-            Ok(None) if self.queued && mode == LockMode::Update && self.isolation == Isolation::ReadCommitted => self
-                .refresh(now, self.snapshot, "a lock was waited for", waker)
-                .map(|done| done.map(|()| true)),
+            Ok(None) if self.queued && mode == LockMode::Update && self.isolation == Isolation::ReadCommitted => {
+                self.refresh(now, self.snapshot, "a lock was waited for", waker).map(|done| done.map(|()| true))
+            }
             Ok(None) => Poll::Ready(Ok(true)),
             Ok(Some(at)) => {
                 self.refresh(now, at, "a locked row is newer than the snapshot", waker).map(|done| done.map(|()| true))

@@ -181,12 +181,7 @@ impl Target {
 }
 
 /// 23505 for a unique key that is taken: an index (see [`table::TableAccess::index`]), and a row with the key.
-pub fn unique_violation(
-    access: &table::TableAccess,
-    index: usize,
-    row: &[Value],
-    settings: &EvalSettings,
-) -> SqlError {
+pub fn unique_violation(access: &table::TableAccess, index: usize, row: &[Value], settings: &EvalSettings) -> SqlError {
     let index: &table::IndexAccess = access.index(index);
     SqlError::new(
         SqlState::UNIQUE_VIOLATION,

@@ -24,8 +24,12 @@ impl Session {
 
     /// 23505 for a key that has a value now.
     fn duplicate(&self, key: &[u8], active: &Active) -> Result<Option<SqlError>, SqlError> {
-        let options =
-            BeginOptions { read_only: true, isolation: Isolation::ReadCommitted, as_of: None, ..self.begin_options(None) };
+        let options = BeginOptions {
+            read_only: true,
+            isolation: Isolation::ReadCommitted,
+            as_of: None,
+            ..self.begin_options(None)
+        };
         let mut txn = self.db.kv.begin(&options)?;
         let Some(found) = txn.get(key)? else { return Ok(None) };
         let Some((table, secondary)) = conflict::table_of(key, conflict::relations(&active.view)) else {

@@ -24,7 +24,10 @@ fn waits(db: &Arc<Database>, mut waiting: Session, sql: &str, first: &mut Sessio
 
 fn tables(db: &Arc<Database>) -> Session {
     let mut a = session(db);
-    run(&mut a, "CREATE TABLE p (id int PRIMARY KEY, k text UNIQUE); CREATE TABLE c (id int PRIMARY KEY, p int REFERENCES p)");
+    run(
+        &mut a,
+        "CREATE TABLE p (id int PRIMARY KEY, k text UNIQUE); CREATE TABLE c (id int PRIMARY KEY, p int REFERENCES p)",
+    );
     run(&mut a, "CREATE TABLE cc (id int PRIMARY KEY, p int REFERENCES p ON DELETE CASCADE)");
     run(&mut a, "INSERT INTO p VALUES (1, 'one'), (2, 'two')");
     a

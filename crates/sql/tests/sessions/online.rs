@@ -179,7 +179,9 @@ fn a_table_is_made_of_a_query_over_one_that_is_written() {
     let db = open(kv.clone());
     let mut a = session(&db);
     fill(&mut a);
-    for (query, sum) in [("SELECT id, u - id AS none FROM t", "0|0"), ("SELECT id, u - id AS none FROM t WHERE id <= 9", "0|0")] {
+    for (query, sum) in
+        [("SELECT id, u - id AS none FROM t", "0|0"), ("SELECT id, u - id AS none FROM t WHERE id <= 9", "0|0")]
+    {
         *kv.by.lock().expect("lock") = Some((session(&db), Chance(11)));
         run(&mut a, &format!("CREATE TABLE made AS {query}"));
         *kv.by.lock().expect("lock") = None;
