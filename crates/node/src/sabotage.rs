@@ -65,6 +65,8 @@ switches! {
     reads_ratchet_the_node: set_reads_ratchet_the_node,
     /// A leader clips a read's uncertainty to its own clock, whoever led before (design 4a.6).
     clip_limit: set_clip_limit,
+    /// A range is read above the timestamp of a split that is on its way (design 4a.2).
+    read_while_splitting: set_read_while_splitting,
     /// A node's next life names its transactions as the last one did (design 4a.10).
     reuse_ids: set_reuse_ids,
 }

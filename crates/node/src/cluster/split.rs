@@ -92,7 +92,7 @@ impl<E: Engine> Core<E> {
     /// Invariant 2.
     pub fn is_splitting(&self, range: RangeId, at: Timestamp) -> bool {
         let splitting = self.shards.get(&range).and_then(|shard| shard.splitting);
-        splitting.is_some_and(|(_, split)| at > split)
+        splitting.is_some_and(|(_, split)| at > split) && !self.sabotage.read_while_splitting()
     }
 
     /// Invariant 4: another range here still holds keys of this span.

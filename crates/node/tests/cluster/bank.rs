@@ -1,6 +1,6 @@
 //! Many ranges, many leaders, everything goes wrong: money stays, what was acknowledged is seen, nothing is left behind.
 
-use super::client::Txn;
+use super::client::{Txn, value};
 use super::world::{Env, Rng, Weather, World, founding, key};
 use node::{BeginOptions, Consistency, Isolation, RangeId, TxnError};
 use std::cell::RefCell;
@@ -10,6 +10,8 @@ use std::task::Waker;
 
 const ACCOUNTS: u64 = 9;
 const EACH: i64 = 100;
+/// Longer than proofs against a clock are remembered.
+const PROOFS_LAST_US: u64 = 100_000_000;
 
 fn account(n: u64) -> String {
     format!("{}{n}", ["a", "h", "p"][(n % 3) as usize])
@@ -20,9 +22,13 @@ fn account(n: u64) -> String {
 pub struct Notes {
     /// By counter: the greatest value of which an increment was acknowledged.
     acked: BTreeMap<String, i64>,
+    /// By counter: increments that were acknowledged, and those of which that may be or not (yet).
+    done: BTreeMap<String, i64>,
+    perhaps: BTreeMap<String, i64>,
     pub commits: u64,
     pub unknown: u64,
     pub refused: u64,
+    pub clocks: u64,
     pub reads: u64,
     /// What went wrong.
     pub wrong: Vec<String>,
@@ -84,8 +90,15 @@ async fn count(env: &Env, rng: &mut Rng, notes: &Shared) -> Result<(), TxnError>
     let mut txn = Txn::with(env, options(rng))?;
     let n = txn.number(&name).await? + 1;
     txn.put(&name, n);
-    txn.commit().await?;
+    // Who dies here does not know.
+    *notes.borrow_mut().perhaps.entry(name.clone()).or_default() += 1;
+    let committed = txn.commit().await;
     let mut notes = notes.borrow_mut();
+    if committed != Err(TxnError::CommitUnknown) {
+        *notes.perhaps.entry(name.clone()).or_default() -= 1;
+    }
+    committed?;
+    *notes.done.entry(name.clone()).or_default() += 1;
     let acked = notes.acked.entry(name).or_default();
     *acked = n.max(*acked);
     Ok(())
@@ -125,6 +138,8 @@ async fn client(env: Env, seed: u64, rounds: usize, notes: Shared) {
             Err(TxnError::Restart { .. } | TxnError::Deadlock { .. } | TxnError::Unavailable { .. }) => {
                 notes.refused += 1;
             }
+            // What clocks that lie bring about.
+            Err(TxnError::ClockUnavailable(_) | TxnError::SnapshotUnavailable { .. }) => notes.clocks += 1,
             Err(other) => notes.wrong.push(other.to_string()),
         }
     }
@@ -150,11 +165,13 @@ pub struct Trouble {
     pub cuts: bool,
     pub flushes: bool,
     pub splits: bool,
+    /// Clocks are off by seconds, and say that they are not.
+    pub lies: bool,
 }
 
 impl Trouble {
     pub fn all() -> Self {
-        Trouble { weather: Weather::rough(), crashes: true, pauses: true, cuts: true, flushes: true, splits: true }
+        Trouble { weather: Weather::rough(), crashes: true, pauses: true, cuts: true, flushes: true, splits: true, lies: false }
     }
 }
 
@@ -177,7 +194,12 @@ pub fn run(seed: u64, nodes: u32, trouble: &Trouble, prepare: super::world::Prep
     let notes = Shared::default();
     let mut rng = Rng::new(seed ^ 0xabc);
     let mut jobs = 0;
-    for _ in 0..40 {
+    for round in 0..40 {
+        if trouble.lies && round % 4 == 0 {
+            let node = 1 + rng.below(u64::from(nodes)) as u32;
+            let offset_us = rng.below(6_000_000) as i64 - 3_000_000;
+            w.machines.get_mut(&node).unwrap().watch.offset_us = offset_us;
+        }
         for node in 1..=nodes {
             while w.runs(node) && w.jobs() < 8 && rng.percent(60) {
                 jobs += 1;
@@ -211,6 +233,9 @@ pub fn run(seed: u64, nodes: u32, trouble: &Trouble, prepare: super::world::Prep
         w.run(400_000);
         w.check_replicas();
     }
+    if trouble.lies {
+        w.machines.values_mut().for_each(|machine| machine.watch.offset_us = 0);
+    }
     // Everything heals, and then it serves again.
     w.weather = Weather::calm();
     for node in 1..=nodes {
@@ -219,6 +244,10 @@ pub fn run(seed: u64, nodes: u32, trouble: &Trouble, prepare: super::world::Prep
         } else {
             w.start(node);
         }
+    }
+    if trouble.lies {
+        // What was stamped ahead of time is past, and proofs are forgotten.
+        w.run(PROOFS_LAST_US);
     }
     w.until("all clients have come to an end", |world| world.jobs() == 0);
     w.run(5_000_000);
@@ -234,6 +263,15 @@ pub fn run(seed: u64, nodes: u32, trouble: &Trouble, prepare: super::world::Prep
         let done = w.ask(node, async move |env| audit(&env, &mut rng, &last).await);
         if let Err(why) = done {
             notes.borrow_mut().wrong.push(format!("after healing n{node} says: {why}"));
+        }
+    }
+    for name in ["ccount", "jcount", "rcount"] {
+        let seen = w.ask(1, async move |env| value(env, name).await).map_or(0, |text| text.parse().unwrap());
+        let mut notes = notes.borrow_mut();
+        let done = notes.done.get(name).copied().unwrap_or(0);
+        let perhaps = notes.perhaps.get(name).copied().unwrap_or(0);
+        if !(done..=done + perhaps).contains(&seen) {
+            notes.wrong.push(format!("{name} is {seen}: {done} increments were acknowledged, {perhaps} unknown"));
         }
     }
     w.run(1_000_000);
@@ -275,14 +313,14 @@ fn passes(seeds: std::ops::Range<u64>, nodes: u32, trouble: &Trouble) {
 #[test]
 fn a_bank_in_fair_weather() {
     let calm =
-        Trouble { weather: Weather::calm(), crashes: false, pauses: false, cuts: false, flushes: false, splits: false };
+        Trouble { weather: Weather::calm(), crashes: false, pauses: false, cuts: false, flushes: false, splits: false, lies: false };
     passes(0..3, 3, &calm);
 }
 
 #[test]
 fn a_bank_over_a_rough_network() {
     let rough =
-        Trouble { weather: Weather::rough(), crashes: false, pauses: false, cuts: false, flushes: true, splits: false };
+        Trouble { weather: Weather::rough(), crashes: false, pauses: false, cuts: false, flushes: true, splits: false, lies: false };
     passes(0..5, 3, &rough);
 }
 
@@ -294,6 +332,19 @@ fn a_bank_through_all_trouble() {
 #[test]
 fn a_bank_of_five_nodes_through_all_trouble() {
     passes(0..5, 5, &Trouble::all());
+}
+
+/// Clocks jump by seconds and say that they are right: what is read may be old, and is never torn; nothing is lost, nothing is done twice, replicas are equal.
+#[test]
+fn a_bank_with_clocks_that_lie() {
+    for seed in 0..30 {
+        let (_, notes) = run(seed, 3, &Trouble { lies: true, ..Trouble::all() }, |_| {});
+        // Before the accounts were opened there was nothing.
+        let stale = |what: &String| what.contains("was acknowledged before") || what.contains("has 0: []");
+        let wrong: Vec<&String> = notes.wrong.iter().filter(|what| !stale(what)).collect();
+        assert!(wrong.is_empty(), "seed {seed}: {wrong:#?}");
+        assert!(notes.commits > 0, "seed {seed}");
+    }
 }
 
 #[test]

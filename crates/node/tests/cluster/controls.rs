@@ -37,3 +37,12 @@ fn lost_updates_are_noticed() {
         sabotage.set_skip_read_certification(true);
     });
 }
+
+/// Design 4a.1.
+#[test]
+fn copies_that_are_done_again_are_noticed() {
+    is_caught("propose_copies", 40, |sabotage| {
+        sabotage.set_propose_copies(true);
+        sabotage.set_without_until(true);
+    });
+}

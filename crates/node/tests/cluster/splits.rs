@@ -2,6 +2,7 @@
 
 use super::client::{Txn, pairs, set, value};
 use super::world::{World, founding, key};
+use clock::Timestamp;
 use node::{CommitError, RangeId};
 use std::task::{Poll, Waker};
 
@@ -98,10 +99,20 @@ fn a_node_that_missed_a_split_catches_up() {
 /// range splits, a writer follows.
 #[test]
 fn what_was_read_before_a_split_stays() {
-    let mut w = World::new(23, 4, founding(&[""], &[1, 2, 3]), |_| {});
+    let (wrote, at) = read_while_splitting(|_| {});
+    assert!(wrote > at, "{wrote}, read at {at}");
+    let (wrote, at) = read_while_splitting(|sabotage| sabotage.set_read_while_splitting(true));
+    assert!(wrote < at, "written at {wrote}, below a read at {at}");
+}
+
+fn read_while_splitting(prepare: super::world::Prepare) -> (Timestamp, Timestamp) {
+    let mut w = World::new(23, 4, founding(&[""], &[1, 2, 3]), prepare);
+    for node in 1..=3 {
+        w.set_watch(node, 0, 100);
+    }
+    w.set_watch(4, 1_300_000, 1_400_000);
     let leader = w.await_leader(1);
-    w.set_watch(4, 300_000, 400_000);
-    w.ask(1, async |env| set(env, pairs(&[("p", "0")])).await);
+    w.ask(4, async |env| set(env, pairs(&[("p", "0")])).await);
     // It asks for a split, and reads while that is on its way.
     let now = w.env(leader).now();
     drop(w.member(leader).split(&now, key("h"), Waker::noop()));
@@ -116,8 +127,8 @@ fn what_was_read_before_a_split_stays() {
         txn.put("p", "1");
         txn.commit().await
     });
-    assert!(wrote.as_ref().is_ok_and(|wrote| *wrote > at), "{wrote:?}, read at {at}");
     w.run(3_000_000);
     assert_eq!(w.member(1).ranges().len(), 2);
     assert!(w.member(1).ranges().iter().all(|range| *range == RangeId(1) || range.0 >> 40 == u64::from(leader)));
+    (wrote.unwrap(), at)
 }
