@@ -171,7 +171,15 @@ pub struct Trouble {
 
 impl Trouble {
     pub fn all() -> Self {
-        Trouble { weather: Weather::rough(), crashes: true, pauses: true, cuts: true, flushes: true, splits: true, lies: false }
+        Trouble {
+            weather: Weather::rough(),
+            crashes: true,
+            pauses: true,
+            cuts: true,
+            flushes: true,
+            splits: true,
+            lies: false,
+        }
     }
 }
 
@@ -312,15 +320,29 @@ fn passes(seeds: std::ops::Range<u64>, nodes: u32, trouble: &Trouble) {
 
 #[test]
 fn a_bank_in_fair_weather() {
-    let calm =
-        Trouble { weather: Weather::calm(), crashes: false, pauses: false, cuts: false, flushes: false, splits: false, lies: false };
+    let calm = Trouble {
+        weather: Weather::calm(),
+        crashes: false,
+        pauses: false,
+        cuts: false,
+        flushes: false,
+        splits: false,
+        lies: false,
+    };
     passes(0..3, 3, &calm);
 }
 
 #[test]
 fn a_bank_over_a_rough_network() {
-    let rough =
-        Trouble { weather: Weather::rough(), crashes: false, pauses: false, cuts: false, flushes: true, splits: false, lies: false };
+    let rough = Trouble {
+        weather: Weather::rough(),
+        crashes: false,
+        pauses: false,
+        cuts: false,
+        flushes: true,
+        splits: false,
+        lies: false,
+    };
     passes(0..5, 3, &rough);
 }
 
