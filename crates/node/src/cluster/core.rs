@@ -77,6 +77,8 @@ pub(crate) struct Core<E> {
     pub gate: BTreeMap<Timestamp, Vec<Gated>>,
     /// Ranges in which something changed for which parked requests may have waited.
     pub stirred: BTreeSet<RangeId>,
+    /// Ranges that may have prepares or outcomes to look after: idle ones cost a tick nothing.
+    pub watched: BTreeSet<RangeId>,
     /// Ranges in which requests may be parked.
     pub waiting: BTreeSet<RangeId>,
     pub locks: LockTable,
@@ -222,6 +224,7 @@ impl<E: Engine> Core<E> {
         match term {
             Some(term) => {
                 shard.begin_to_lead(term);
+                self.watched.insert(range);
                 self.routes.set_leader(range, Some(me));
                 self.counters.leases_begun.one();
             }

@@ -134,6 +134,7 @@ impl<E: Engine> Opening<E> {
             forget: BTreeMap::new(),
             gate: BTreeMap::new(),
             stirred: BTreeSet::new(),
+            watched: BTreeSet::new(),
             waiting: BTreeSet::new(),
             locks: LockTable::default(),
             lock_owners: BTreeMap::new(),

@@ -11,7 +11,7 @@
 
 use super::core::{Core, Gated, group_of};
 use super::flights::Kind;
-use super::shard::{Asker, Proposal};
+use super::shard::{Asker, Proposal, Shard};
 use crate::core::damaged;
 use clock::{Reading, Timestamp};
 use protocol::door::{Answer, Request};
@@ -177,6 +177,7 @@ impl<E: Engine> Core<E> {
                     shard.splitting = Some((proposed.index, proposed.at));
                 }
                 shard.proposed_tick = self.ticks;
+                self.watched.insert(range);
                 shard.by_txn.extend(txn.map(|txn| (txn, proposed.index)));
                 let askers = asker.into_iter().collect();
                 let proposal = Proposal { term: proposed.term, at: proposed.at, txn, askers };
@@ -332,9 +333,9 @@ impl<E: Engine> Core<E> {
     pub fn tick_shards(&mut self, now: &Reading) -> Result<(), StoreError> {
         let Some(interval) = now.trusted() else { return Ok(()) };
         let earliest = interval.earliest();
-        let led: Vec<RangeId> =
-            self.shards.iter().filter(|(_, shard)| shard.led.is_some()).map(|(range, _)| *range).collect();
-        for range in led {
+        let empty = |shard: &Shard| shard.range.prepared().is_empty() && shard.range.outcomes().is_empty();
+        self.watched.retain(|range| self.shards.get(range).is_some_and(|shard| shard.led.is_some() && !empty(shard)));
+        for range in self.watched.iter().copied().collect::<Vec<_>>() {
             self.recover_undecided(now, range, earliest);
             let Some(shard) = self.shards.get(&range) else { continue };
             let quiet = self.ticks.saturating_sub(shard.proposed_tick) > SWEEP_QUIET_TICKS;

@@ -1,0 +1,140 @@
+//! Frames: what is written is read, what is not sound is refused, and the form of today stays readable.
+
+use bytes::Bytes;
+use clock::{Interval, Timestamp};
+use proptest::prelude::*;
+use protocol::door::{Answer, Body, Claim, Frame, FrameError, Look, Place, Request, Seen};
+use protocol::txn::{Batch, Cause, LockMode, LockWait, RangeId, Read, Refusal, Span, TxnId, Write};
+
+fn at(n: u64) -> Timestamp {
+    Timestamp::from_u64(n)
+}
+fn key(text: &'static str) -> Bytes {
+    Bytes::from_static(text.as_bytes())
+}
+
+/// One of each kind.
+fn bodies() -> Vec<Body> {
+    let txn = TxnId { serial: 7 << 40 | 3, node: 2 };
+    let look = Look { snapshot: at(5), limit: at(9), peek: true };
+    let reads = vec![
+        Read::Key { key: key("a"), since: at(3) },
+        Read::Present { key: key("b"), since: at(4) },
+        Read::Span { span: Span::new("c", ""), since: at(5) },
+    ];
+    let writes = vec![
+        Write { key: key("d"), value: Some(key("1")), since: at(5) },
+        Write { key: key("e"), value: None, since: at(2) },
+    ];
+    let batch = Batch { txn, until: Some(at(99)), reads, writes };
+    let participants = vec![RangeId(1), RangeId(2 << 40)];
+    let requests = [
+        Request::Get { key: key("a"), look },
+        Request::Present { key: key("a") },
+        Request::Scan { span: Span::new("a", "b"), look, reverse: true, rows: 7 },
+        Request::Changed {
+            seen: vec![
+                Seen { start: key("a"), end: None, since: at(1) },
+                Seen { start: key("b"), end: Some(key("")), since: at(2) },
+            ],
+            target: at(8),
+        },
+        Request::Lock { txn, key: key("a"), mode: LockMode::Share, wait: LockWait::NoWait, newer_than: Some(at(3)) },
+        Request::Commit { batch: batch.clone(), floor: at(6) },
+        Request::Prepare { batch, participants, floor: at(6) },
+        Request::Fence { txn, until: None },
+        Request::Outcome { txn, commit: Some(at(10)), until: Some(at(99)) },
+        Request::Split { at: key("m") },
+        Request::Forget { txns: vec![txn, txn] },
+    ];
+    let refusals = [
+        Cause::WriteChanged { at: at(4) },
+        Cause::ReadChanged { at: at(4) },
+        Cause::Gone,
+        Cause::Undecided { txn },
+        Cause::TooOld { threshold: at(2) },
+        Cause::Fenced,
+        Cause::Late,
+        Cause::Moved,
+    ];
+    let answers = [
+        Answer::NotLeader { hint: Some(3) },
+        Answer::NotLeader { hint: None },
+        Answer::TryLater,
+        Answer::Waiting,
+        Answer::Value { version: Some((at(4), None)), newer: Some(at(6)) },
+        Answer::Value { version: None, newer: None },
+        Answer::Present(true),
+        Answer::Rows { rows: vec![(key("a"), key("1"))], rest: Some(Span::new("b", "")), newer: None },
+        Answer::Changed(Some((key("a"), at(4)))),
+        Answer::Locked { waited: true, newer: None },
+        Answer::Busy,
+        Answer::Deadlock(vec![(txn, key("a"))]),
+        Answer::Prepared(at(4)),
+        Answer::Committed(at(5)),
+        Answer::Forgotten,
+        Answer::Done,
+        Answer::Moved(vec![Place { range: RangeId(4), start: key("m"), nodes: vec![1, 2, 3] }]),
+        Answer::Collected { oldest: at(3), key: Some(key("a")) },
+    ];
+    let refused = refusals.map(|cause| Answer::Refused(Refusal { key: key("k"), cause }));
+    let requests = requests.into_iter().map(|request| Body::Request { id: 8, range: RangeId(9), request });
+    let answers = answers.into_iter().chain(refused).map(|answer| Body::Answer { id: 8, answer });
+    let others = [
+        Body::Locks { txns: vec![txn] },
+        Body::Unlock { txn },
+        Body::Probe { path: vec![(txn, key("a"))], about: txn },
+        Body::Victim { txn, circle: vec![(txn, key("a"))] },
+    ];
+    requests.chain(answers).chain(others).collect()
+}
+
+fn frame(body: Body) -> Frame {
+    let interval = Some(Interval { earliest_ns: 5, latest_ns: 6 });
+    Frame { cluster: 0xba11, from: 1, to: 2, claim: Claim { interval, accuses_ns: 7 }, body }
+}
+
+#[test]
+fn what_is_written_is_read_and_nothing_less() {
+    for body in bodies() {
+        let frame = frame(body);
+        let bytes = frame.encode();
+        assert_eq!(Frame::decode(&Bytes::from(bytes.clone())), Ok(frame.clone()));
+        for cut in 0..bytes.len() {
+            let short = Frame::decode(&Bytes::copy_from_slice(&bytes[..cut]));
+            assert!(matches!(short, Err(FrameError::Damaged(_))), "{frame:?} cut to {cut}");
+        }
+    }
+}
+
+/// Written by version 1: whoever changes the form raises the version.
+#[test]
+fn the_form_of_version_1_stays() {
+    let mut text = String::new();
+    for body in bodies() {
+        for byte in frame(body).encode() {
+            text.push_str(&format!("{byte:02x}"));
+        }
+        text.push('\n');
+    }
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/door_frames.txt");
+    if option_env!("BLESS").is_some() {
+        std::fs::write(path, &text).expect("a file");
+    }
+    assert_eq!(text, std::fs::read_to_string(path).expect("the fixture"));
+}
+
+proptest! {
+    #[test]
+    fn no_bytes_make_it_fall_over(n in 0usize..64, changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..8)) {
+        let bodies = bodies();
+        let mut bytes = frame(bodies[n % bodies.len()].clone()).encode();
+        for (place, byte) in changes {
+            let place = place.index(bytes.len());
+            bytes[place] = byte;
+        }
+        if let Ok(frame) = Frame::decode(&Bytes::from(bytes)) {
+            prop_assert_eq!(Frame::decode(&Bytes::from(frame.encode())), Ok(frame));
+        }
+    }
+}
