@@ -26,6 +26,7 @@ mod clock;
 pub mod cluster;
 mod command;
 mod machine;
+pub mod nodes;
 mod plan;
 mod probes;
 mod references;

@@ -3,10 +3,10 @@
 //! They lie beside what the histories tell of (the checker knows no deletions), and their rule is checked in what is stored at the end: at
 //! the timestamp of each child its parent has a value.
 
-use crate::machine::SimNode;
+use crate::machine::{Engine, SimNode};
 use crate::workload::encode_key;
 use bytes::Bytes;
-use store::StoreError;
+use store::{StoreError, Versions};
 
 /// Parents, and as many children: few, so that those who delete and those who refer meet.
 pub const PARENTS: u64 = 2;
@@ -26,7 +26,11 @@ pub fn child(n: u64) -> Bytes {
 
 /// A child that was written while its parent was not there.
 pub fn orphan(node: &SimNode) -> Result<Option<String>, StoreError> {
-    let versions = node.versions();
+    orphan_in(node.versions())
+}
+
+/// The same, in what is stored.
+pub fn orphan_in(versions: &Versions<Engine>) -> Result<Option<String>, StoreError> {
     for n in 0..PARENTS {
         let parents = versions.history(&parent(n))?;
         for child in versions.history(&child(n))? {

@@ -1,6 +1,7 @@
 //! Many machines: one seed, one trace; good seeds pass; each broken rule is caught within a stated number of seeds.
 
 use checker::Anomaly;
+use node::Sabotage;
 use protocol::log::raft::Replicas;
 use sim::Show;
 use sim::register::Broken;
@@ -53,6 +54,7 @@ struct Control {
     rule: &'static str,
     broken: Broken,
     tamper: Option<fn(&mut Replicas)>,
+    nodes: Option<fn(&Sabotage)>,
     scenario: &'static str,
     seeds: u64,
     shows: &'static [Anomaly],
@@ -66,6 +68,7 @@ impl Control {
     fn controls(&self) -> Controls {
         Controls {
             register: sim::register::Controls { broken: self.broken, tamper: self.tamper },
+            nodes: self.nodes,
             ..Controls::default()
         }
     }
@@ -86,11 +89,15 @@ impl Control {
 fn registers(rule: &'static str, break_it: fn(&mut Broken)) -> Control {
     let mut broken = Broken::default();
     break_it(&mut broken);
-    Control { rule, broken, tamper: None, scenario: "", seeds: 0, shows: &[] }
+    Control { rule, broken, tamper: None, nodes: None, scenario: "", seeds: 0, shows: &[] }
 }
 
 fn core(rule: &'static str, tamper: fn(&mut Replicas)) -> Control {
-    Control { rule, broken: Broken::default(), tamper: Some(tamper), scenario: "", seeds: 0, shows: &[] }
+    Control { tamper: Some(tamper), ..registers(rule, |_| {}) }
+}
+
+fn nodes(rule: &'static str, prepare: fn(&Sabotage)) -> Control {
+    Control { nodes: Some(prepare), ..registers(rule, |_| {}) }
 }
 
 /// What no scenario notices soon enough is left to the schedules of `protocol`'s own controls: `leave_joint_early`,
@@ -135,6 +142,24 @@ fn all() -> Vec<Control> {
     ]
 }
 
+/// Of whole nodes.
+fn of_nodes() -> Vec<Control> {
+    vec![
+        nodes("skip rule one", |s| s.set_skip_rule_one(true)),
+        nodes("skip read certification", |s| s.set_skip_read_certification(true)),
+        nodes("skip write certification", |s| s.set_skip_write_certification(true)),
+        nodes("forget references", |s| s.set_forget_references(true)),
+        nodes("acknowledge before durable", |s| s.set_ack_before_durable(true)),
+        nodes("ignore what is in flight", |s| s.set_ignore_inflight(true)),
+        nodes("abort what is prepared", |s| s.set_abort_prepared(true)),
+        nodes("commands without an until", |s| s.set_without_until(true)),
+        nodes("propose copies", |s| s.set_propose_copies(true)),
+        nodes("reuse ids", |s| s.set_reuse_ids(true)),
+        nodes("clip the limit", |s| s.set_clip_limit(true)),
+        nodes("deny commits", |s| s.set_deny_commits(true)),
+    ]
+}
+
 #[test]
 fn each_broken_rule_is_caught() {
     for control in all() {
@@ -156,11 +181,28 @@ const SURVEYED: u64 = 40;
 #[ignore = "a survey: which scenario catches which broken rule, and how soon"]
 fn survey() {
     for control in all() {
-        for scenario in fast() {
+        for scenario in fast().into_iter().filter(|scenario| scenario.what == What::Register) {
             if let Some(found) = control.first(&scenario, SURVEYED) {
                 let what = found.failure.unwrap_or_default();
                 let kinds: Vec<Anomaly> = found.verdict.found.iter().map(|(kind, _)| *kind).collect();
                 println!("{} {}: seed {} {what} {kinds:?}", control.rule, scenario.name, found.seed);
+            }
+        }
+    }
+}
+
+#[test]
+#[ignore = "a survey of whole nodes"]
+fn survey_of_nodes() {
+    for control in of_nodes() {
+        for scenario in fast().into_iter().filter(|scenario| scenario.what == What::Nodes) {
+            match control.first(&scenario, SURVEYED) {
+                Some(found) => {
+                    let kinds: Vec<Anomaly> = found.verdict.found.iter().map(|(kind, _)| *kind).collect();
+                    let what = found.failure.unwrap_or_default();
+                    println!("{} {}: seed {} {what} {kinds:?}", control.rule, scenario.name, found.seed);
+                }
+                None => println!("{} {}: nothing in {SURVEYED} seeds", control.rule, scenario.name),
             }
         }
     }

@@ -31,7 +31,9 @@ impl<E: Engine> Core<E> {
             let found = self.store.0.histories_in(&span, KEYS_MAX)?;
             for (key, versions) in &found {
                 sum.add(key);
-                for version in versions {
+                // A deletion of what was not there is kept for as long as it is the newest, or not flushed: each replica flushes by itself.
+                let says = |at: usize| versions[at].value.is_some() || at > 0 && versions[at - 1].value.is_some();
+                for version in (0..versions.len()).filter(|at| says(*at)).map(|at| &versions[at]) {
                     sum.add(&version.ts.as_u64().to_le_bytes());
                     sum.add(version.value.as_deref().unwrap_or(b"\0deleted"));
                 }

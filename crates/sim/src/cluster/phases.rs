@@ -12,6 +12,8 @@ use store::disk::fake::{Crash, FakeDisk};
 const REST_NS: u64 = 30_000_000_000;
 /// Every second loss of power comes in the middle of one of so many syncs.
 const SYNCS_BEFORE_DEATH: u64 = 40;
+/// A machine whose disk is full is started again so much later, nanoseconds.
+const START_AGAIN_NS: u64 = 100_000_000;
 /// Nothing goes wrong for so long, nanoseconds.
 const FOUNDED_NS: u64 = 300_000_000;
 
@@ -122,6 +124,11 @@ impl<S: System> Cluster<S> {
         if host.body.is_some() {
             return Ok(());
         }
+        if host.full > 0 {
+            // A log that needs a segment to begin with would not open.
+            self.agenda.after(START_AGAIN_NS, Event::Mend(Mend::Start(m)));
+            return Ok(());
+        }
         host.clear();
         // A process that starts on a machine that went on finds the clock as its last life knew it: the poller is no part of what dies.
         if std::mem::take(&mut host.cold) {
@@ -135,6 +142,7 @@ impl<S: System> Cluster<S> {
             true_ns,
             now: host.clock.read(true_ns),
             disk: &host.disk,
+            draining: self.draining,
             rng: &mut self.rng,
             probes: &mut self.probes,
             acts: Vec::new(),

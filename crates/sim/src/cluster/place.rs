@@ -57,6 +57,8 @@ pub struct Place<'w, T> {
     pub now: Reading,
     /// Its disk.
     pub disk: &'w FakeDisk,
+    /// Nobody should begin anything new.
+    pub draining: bool,
     /// Chance.
     pub rng: &'w mut Rng,
     /// Rare paths.

@@ -218,6 +218,7 @@ impl<S: System> Cluster<S> {
             true_ns,
             now: host.clock.read(true_ns),
             disk: &host.disk,
+            draining: self.draining,
             rng: &mut self.rng,
             probes: &mut self.probes,
             acts: Vec::new(),

@@ -2,6 +2,7 @@
 
 use crate::clock::ClockKind;
 use crate::cluster::{Fault, Layout, Model, Weather};
+use crate::nodes;
 use crate::register::Workload;
 use serde::Deserialize;
 
@@ -13,6 +14,8 @@ pub enum What {
     Alone,
     /// Replicated registers: the replicated log's core alone.
     Register,
+    /// Whole nodes, with transactions over ranges that are replicated on them.
+    Nodes,
 }
 
 /// What must hold besides the promises of what runs.
@@ -59,9 +62,12 @@ pub struct Scenario {
     /// What a machine is worth.
     #[serde(default)]
     pub machine: Model,
-    /// What clients do.
+    /// What clients do, of registers.
     #[serde(default)]
     pub workload: Workload,
+    /// What sessions do, of whole nodes.
+    #[serde(default)]
+    pub sessions: nodes::Workload,
     /// What goes wrong.
     #[serde(default)]
     pub fault: Vec<Fault>,
@@ -108,7 +114,8 @@ impl Scenario {
             return Some("machine: sync-us goes down".into());
         }
         let faults = self.fault.iter().find_map(Fault::wrong);
-        faults.or_else(|| self.network.latency.wrong()).or_else(|| self.workload.wrong(self.machines))
+        let workload = if self.what == What::Register { self.workload.wrong(self.machines) } else { None };
+        faults.or_else(|| self.network.latency.wrong()).or(workload)
     }
 
     /// How its world is laid out.

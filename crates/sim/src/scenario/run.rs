@@ -4,6 +4,7 @@ use super::{Scenario, What};
 use crate::clock::ClockKind;
 use crate::cluster::Cluster;
 use crate::machine::Failure;
+use crate::nodes::{self, Nodes};
 use crate::probes::Probes;
 use crate::register::{self, Registers};
 use crate::rng::Rng;
@@ -16,6 +17,8 @@ use checker::Verdict;
 pub struct Controls {
     /// Of registers.
     pub register: register::Controls,
+    /// Of whole nodes.
+    pub nodes: Option<nodes::Prepare>,
     /// Of one node alone.
     pub alone: crate::world::Controls,
 }
@@ -66,6 +69,57 @@ pub fn run(scenario: &Scenario, seed: u64, controls: &Controls, show: Show) -> O
     match scenario.what {
         What::Alone => alone(scenario, seed, controls, show),
         What::Register => registers(scenario, seed, controls, show),
+        What::Nodes => whole_nodes(scenario, seed, controls, show),
+    }
+}
+
+/// Whether the bounds of all clocks hold.
+fn is_honest(scenario: &Scenario) -> bool {
+    let clocks = scenario.clocks.iter().take(scenario.machines);
+    clocks.into_iter().all(|kind| !matches!(kind, ClockKind::Lying | ClockKind::Set))
+}
+
+/// What is wrong where too little was answered.
+fn too_little(scenario: &Scenario, answered: usize, asked: usize) -> Option<String> {
+    let percent = scenario.checks.answered_percent;
+    (answered * 100 < asked * percent)
+        .then(|| format!("{answered} of {asked} operations were answered, less than {percent} percent"))
+}
+
+fn whole_nodes(scenario: &Scenario, seed: u64, controls: &Controls, show: Show) -> Outcome {
+    let (sessions, machines) = (scenario.sessions.clone(), scenario.machines);
+    let system = Nodes::new(sessions, machines, seed, controls.nodes, is_honest(scenario));
+    let mut world = Cluster::new(scenario.layout(), system, Rng::new(seed), Trace::new(START_NS, show));
+    let mut failure = world.run().err().map(|Failure(why)| why);
+    let (events, virtual_ns) = world.pace();
+    let (mut verdict, mut judged) = (Verdict::default(), nodes::Judged::default());
+    let chronicle = std::mem::replace(&mut world.system.chronicle, nodes::Chronicle::new(false));
+    if failure.is_some() {
+        verdict = chronicle.verdict;
+    } else {
+        let bodies = world.bodies();
+        match chronicle.judge(|range| world.system.replica(&bodies, range)) {
+            Ok(found) => judged = found,
+            Err(Failure(why)) => failure = Some(why),
+        }
+        verdict.found.append(&mut judged.verdict.found);
+        failure = failure.or_else(|| too_little(scenario, judged.committed, judged.begun));
+    }
+    world.probes.add("an unknown outcome was settled", judged.unknown as u64);
+    let Cluster { trace, probes, .. } = world;
+    Outcome {
+        scenario: scenario.name.clone(),
+        seed,
+        hash: trace.hash(),
+        lines: trace.lines(),
+        verdict,
+        failure,
+        answered: judged.committed,
+        asked: judged.begun,
+        undecided: 0,
+        events,
+        virtual_ns,
+        probes,
     }
 }
 
@@ -88,9 +142,7 @@ fn alone(scenario: &Scenario, seed: u64, controls: &Controls, show: Show) -> Out
 }
 
 fn registers(scenario: &Scenario, seed: u64, controls: &Controls, show: Show) -> Outcome {
-    let layout = scenario.layout();
-    let honest =
-        layout.clocks.iter().take(layout.machines).all(|kind| *kind != ClockKind::Lying && *kind != ClockKind::Set);
+    let (layout, honest) = (scenario.layout(), is_honest(scenario));
     let (workload, machines) = (scenario.workload.clone(), scenario.machines);
     let system = Registers::new(workload, machines, seed, controls.register, honest);
     let mut world = Cluster::new(layout, system, Rng::new(seed), Trace::new(START_NS, show));
@@ -105,11 +157,7 @@ fn registers(scenario: &Scenario, seed: u64, controls: &Controls, show: Show) ->
     } else {
         judged = system.chronicle.judge(&versions);
         verdict.found.append(&mut judged.verdict.found);
-        let percent = scenario.checks.answered_percent;
-        if judged.answered * 100 < judged.asked * percent {
-            let (answered, asked) = (judged.answered, judged.asked);
-            failure = Some(format!("{answered} of {asked} operations were answered, less than {percent} percent"));
-        }
+        failure = too_little(scenario, judged.answered, judged.asked);
     }
     Outcome {
         scenario: scenario.name.clone(),

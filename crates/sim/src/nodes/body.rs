@@ -1,0 +1,268 @@
+//! A member of a cluster on one machine: its records go to the disk, its messages to the others; and the sessions at it.
+
+use super::session::{Next, Turn};
+use super::{Nodes, machine_of, node_of};
+use crate::cluster::{Act, Class, Input, Place};
+use crate::machine::{Engine, Failure};
+use bytes::Bytes;
+use clock::{Reading, Timestamp};
+use node::cluster::{
+    Class as NodeClass, Input as Told, Member, Message, NodeId, Outgoing, Outputs, Record, RecordNumber,
+};
+use parking_lot::Mutex;
+use protocol::txn::RangeId;
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
+use std::task::{Wake, Waker};
+use store::{Log, LogError, Version};
+
+/// It flushes every so many ticks.
+const FLUSH_TICKS: u64 = 15;
+/// The timer of what rule 1 holds back; those of sessions are above it.
+const DUE: u64 = 0;
+/// Histories of a range are read so many keys at a time.
+const KEYS_MAX: usize = 10_000;
+
+/// Sessions that may go on.
+#[derive(Default)]
+pub struct Woken(Mutex<BTreeSet<usize>>);
+
+struct SessionWaker(Arc<Woken>, usize);
+
+impl Wake for SessionWaker {
+    fn wake(self: Arc<Self>) {
+        self.0.0.lock().insert(self.1);
+    }
+}
+
+/// What runs on one machine.
+pub struct Body {
+    pub member: Arc<Member<Engine>>,
+    pub log: Log,
+    /// Records that are not in the log yet: a sync is on its way, or the disk is full.
+    waiting: VecDeque<Record>,
+    syncing: Option<u64>,
+    durable: RecordNumber,
+    held: Vec<(RecordNumber, Message)>,
+    woken: Arc<Woken>,
+    due: Option<Timestamp>,
+    ticks: u64,
+    seen: Reading,
+}
+
+impl Body {
+    pub fn new(member: Arc<Member<Engine>>, log: Log) -> Self {
+        let (waiting, syncing, held, woken, due, ticks) = Default::default();
+        let durable = RecordNumber(log.durable());
+        let seen = Reading::exact(0);
+        Body { member, log, waiting, syncing, durable, held, woken, due, ticks, seen }
+    }
+
+    /// It has just opened.
+    pub fn begin(&mut self, system: &mut Nodes, place: &mut Place<'_, ()>) -> Result<(), Failure> {
+        let out = self.member.drain(&place.now);
+        self.see_to(place, out)?;
+        for n in 0..system.sessions[place.machine].len() {
+            let delay_ns = place.rng.below(50_000_000) + 1_000_000;
+            place.act(Act::After(delay_ns, n as u64 + 1));
+        }
+        Ok(())
+    }
+
+    /// Whether it leads a range with a lease.
+    pub fn leads_any(&self) -> bool {
+        self.member.ranges().into_iter().any(|range| self.member.status(range).is_some_and(|s| s.lease.is_some()))
+    }
+
+    /// What is not at rest here.
+    pub fn unrest(&self) -> Option<String> {
+        // Promises go to the disk all the time.
+        let full = self.syncing.is_none() && !self.waiting.is_empty();
+        let (locks, committing) = (self.member.lock_counts(), self.member.committing());
+        (full || locks != (0, 0) || committing > 0)
+            .then(|| format!("{} records wait, locks {locks:?}, {committing} transactions", self.waiting.len()))
+    }
+
+    /// What a range is here, for a report.
+    pub fn describe(&self, range: RangeId) -> String {
+        let (node, trusted) = (self.member.node(), self.seen.trusted().is_some());
+        format!("{node} trusts its clock: {trusted}, {:?}", self.member.status(range))
+    }
+
+    /// The place that is applied, and the checksum of the state there.
+    pub fn digest(&self, range: RangeId) -> Result<(u64, u64), Failure> {
+        self.member.digest(range).map_err(|e| Failure(format!("{range} cannot be read: {e}")))
+    }
+
+    /// All versions of a range, as lines.
+    pub fn histories(&self, range: RangeId) -> Result<Vec<String>, Failure> {
+        let cuts = super::load::cuts();
+        let at = usize::try_from(range.0 - 1).unwrap_or(0);
+        let end = cuts.get(at + 1).cloned().unwrap_or_else(|| Bytes::from_static(&[0xff]));
+        let found = self.member.versions().histories_in(&(cuts[at].clone()..end), KEYS_MAX);
+        let found = found.map_err(|e| Failure(format!("{range} cannot be read: {e}")))?;
+        // A deletion of what was not there goes when it is flushed behind a later version.
+        let says = |versions: &[Version], at: usize| {
+            versions[at].value.is_some() || at > 0 && versions[at - 1].value.is_some()
+        };
+        let lines = found.into_iter().map(|(key, versions)| {
+            let shown: Vec<&Version> =
+                (0..versions.len()).filter(|at| says(&versions, *at)).map(|at| &versions[at]).collect();
+            (!shown.is_empty()).then(|| format!("{key:?} {shown:?}"))
+        });
+        Ok(lines.flatten().collect())
+    }
+
+    /// One input of the world.
+    pub fn input(&mut self, system: &mut Nodes, place: &mut Place<'_, ()>, input: Input<()>) -> Result<(), Failure> {
+        self.seen = place.now;
+        system.draining = place.draining;
+        match input {
+            Input::Tick => {
+                self.ticks += 1;
+                self.tell(place, Told::Tick)?;
+                self.append(place)?;
+                if self.ticks.is_multiple_of(FLUSH_TICKS) {
+                    self.flush(system, place)?;
+                }
+                system.chronicle.look(place.machine, &self.member);
+            }
+            Input::Peer { from, bytes } => self.tell(place, Told::Message(unpack(from, place.machine, &bytes)?))?,
+            Input::Ask { .. } => {}
+            Input::Synced => self.synced(place)?,
+            Input::Timer(DUE) => {
+                self.due = None;
+                self.tell(place, Told::Due)?;
+            }
+            Input::Timer(session) => {
+                self.woken.0.lock().insert(usize::try_from(session - 1).unwrap_or(0));
+            }
+        }
+        self.run_sessions(system, place)?;
+        if system.chronicle.verdict.is_good() {
+            return Ok(());
+        }
+        Err(Failure("a rule was broken: see what the checker found".into()))
+    }
+
+    /// Everybody who was woken goes on, and whoever that wakes.
+    fn run_sessions(&mut self, system: &mut Nodes, place: &mut Place<'_, ()>) -> Result<(), Failure> {
+        loop {
+            let Some(n) = self.woken.0.lock().pop_first() else { return Ok(()) };
+            let waker = Waker::from(Arc::new(SessionWaker(self.woken.clone(), n)));
+            let mut sessions = std::mem::take(&mut system.sessions[place.machine]);
+            if let Some(session) = sessions.get_mut(n) {
+                let next =
+                    session.turn(system, &mut Turn { member: &self.member, place, waker: &waker, first: n == 0 });
+                if let Next::After(ns) = next {
+                    place.act(Act::After(ns, n as u64 + 1));
+                }
+            }
+            system.sessions[place.machine] = sessions;
+            let out = self.member.drain(&place.now);
+            self.see_to(place, out)?;
+        }
+    }
+
+    fn tell(&mut self, place: &mut Place<'_, ()>, told: Told) -> Result<(), Failure> {
+        let out = self.member.step(&place.now, told).map_err(|e| Failure(format!("the node fails: {e}")))?;
+        self.see_to(place, out)
+    }
+
+    fn see_to(&mut self, place: &mut Place<'_, ()>, out: Outputs) -> Result<(), Failure> {
+        self.waiting.extend(out.records);
+        self.append(place)?;
+        for Outgoing { message, after } in out.messages {
+            match after.filter(|after| *after > self.durable) {
+                Some(after) => self.held.push((after, message)),
+                None => send(place, &message),
+            }
+        }
+        out.wakers.into_iter().for_each(Waker::wake);
+        for change in out.clock_changes {
+            place.note(change.to_string());
+        }
+        if let Some(due) = out.timer.filter(|due| self.due.is_none_or(|known| *due < known)) {
+            self.due = Some(due);
+            let wait_ns = (due.physical_us() * 1000).saturating_sub(place.now.interval.earliest_ns);
+            place.act(Act::After(wait_ns.clamp(1_000, 500_000_000) + 1_000, DUE));
+        }
+        Ok(())
+    }
+
+    /// What waits goes to the log, unless a sync is on its way: what is written then belongs to the next.
+    fn append(&mut self, place: &mut Place<'_, ()>) -> Result<(), Failure> {
+        let Some(last) = self.waiting.back().map(|record| record.number.0).filter(|_| self.syncing.is_none()) else {
+            return Ok(());
+        };
+        match self.log.append_all(self.waiting.iter().map(|record| Bytes::copy_from_slice(&record.bytes))) {
+            Ok(at) if at == last => {
+                self.waiting.clear();
+                self.syncing = Some(last);
+                place.act(Act::Sync);
+                Ok(())
+            }
+            Ok(at) => Err(Failure(format!("the log is at {at}, the node at {last}"))),
+            Err(LogError::DiskFull) => {
+                place.probes.hit("disk full refused records");
+                Ok(())
+            }
+            Err(e) => Err(Failure(format!("append: {e}"))),
+        }
+    }
+
+    fn synced(&mut self, place: &mut Place<'_, ()>) -> Result<(), Failure> {
+        let Some(last) = self.syncing.take() else { return Ok(()) };
+        self.log.write_and_sync().map_err(|e| Failure(format!("sync: {e}")))?;
+        self.durable = RecordNumber(last);
+        for (_, message) in self.held.extract_if(.., |(after, _)| after.0 <= last) {
+            send(place, &message);
+        }
+        self.append(place)?;
+        self.tell(place, Told::Durable(RecordNumber(last)))
+    }
+
+    /// Freezes and flushes, and gives log segments back.
+    pub fn flush(&mut self, system: &mut Nodes, place: &mut Place<'_, ()>) -> Result<(), Failure> {
+        for range in self.member.ranges() {
+            let (applied, digest) = self.digest(range)?;
+            place.note(format!("{range} at {applied} is {digest:016x}"));
+            system.chronicle.digest(range, node_of(place.machine), applied, digest);
+        }
+        self.member.freeze();
+        let versions = self.member.versions().clone();
+        while versions.frozen_layers() > 0 {
+            versions.flush().map_err(|e| Failure(format!("flush: {e}")))?;
+        }
+        place.probes.hit("flush");
+        self.tell(place, Told::Flushed)?;
+        if self.waiting.is_empty() && self.syncing.is_none() {
+            let oldest = self.member.oldest_record().0;
+            let recycled = self.log.truncate(oldest.saturating_sub(1)).map_err(|e| Failure(e.to_string()))?;
+            place.probes.add("log segment recycled", recycled as u64);
+        }
+        Ok(())
+    }
+}
+
+/// The class goes first: the world's own classes are fewer than what a transport may tell apart.
+fn send(place: &mut Place<'_, ()>, message: &Message) {
+    let (class, tag) = match message.class {
+        NodeClass::Consensus => (Class::Urgent, 0),
+        NodeClass::Request => (Class::Normal, 1),
+        NodeClass::Bulk => (Class::Bulk, 2),
+    };
+    let bytes = [&[tag], &message.bytes[..]].concat();
+    place.act(Act::Send(machine_of(message.to), class, bytes.into()));
+}
+
+fn unpack(from: usize, to: usize, bytes: &Bytes) -> Result<Message, Failure> {
+    let class = match bytes.first() {
+        Some(0) => NodeClass::Consensus,
+        Some(1) => NodeClass::Request,
+        Some(2) => NodeClass::Bulk,
+        _ => return Err(Failure("a message without a class".into())),
+    };
+    let (from, to): (NodeId, NodeId) = (node_of(from), node_of(to));
+    Ok(Message { from, to, class, bytes: bytes.slice(1..) })
+}

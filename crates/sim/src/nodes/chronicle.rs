@@ -1,0 +1,145 @@
+//! What happened, written down for the judge.
+
+use super::load::{LISTS, cuts, list_key, values};
+use crate::machine::{Engine, Failure};
+use crate::workload::{ACCOUNTS, FIRST_BALANCE, REGISTERS, decode_value, encode_key};
+use checker::appends;
+use checker::bank::Bank;
+use checker::leases::Leases;
+use checker::replicas::Replicas;
+use checker::storage::{Stored, settle};
+use checker::{Action, History, Key, Outcome, Promises, Txn, Verdict, shown};
+use clock::Timestamp;
+use node::cluster::{Member, NodeId};
+use protocol::txn::RangeId;
+use std::collections::BTreeMap;
+
+/// A transaction that has ended.
+pub struct Done {
+    /// What it did to registers and accounts.
+    pub record: Txn,
+    /// What it did to lists, if it is one of lists.
+    pub lists: Option<Vec<appends::Step>>,
+}
+
+/// What happened.
+pub struct Chronicle {
+    bounds_hold: bool,
+    leases: Leases,
+    replicas: Replicas,
+    history: History,
+    lists: Vec<appends::Txn>,
+    /// The latest beginning of a transaction that wrote to a range and was acknowledged.
+    served: BTreeMap<RangeId, u64>,
+    /// What was found wrong meanwhile.
+    pub verdict: Verdict,
+}
+
+/// What was judged.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Judged {
+    /// What was found wrong.
+    pub verdict: Verdict,
+    /// Transactions that committed, and all.
+    pub committed: usize,
+    /// See above.
+    pub begun: usize,
+    /// Unknown outcomes that were committed after all.
+    pub unknown: usize,
+}
+
+impl Chronicle {
+    /// Nothing has happened.
+    pub fn new(bounds_hold: bool) -> Self {
+        let (leases, replicas, history, lists, served, verdict) = Default::default();
+        Chronicle { bounds_hold, leases, replicas, history, lists, served, verdict }
+    }
+
+    /// A transaction has ended.
+    pub fn done(&mut self, Done { record, lists }: Done) {
+        if record.outcome == Outcome::Committed && record.ended != u64::MAX {
+            let written = record.ops.iter().filter_map(|op| match op.action {
+                Action::Write { key, .. } => Some(encode_key(key)),
+                _ => None,
+            });
+            let appended = lists.iter().flatten().filter_map(|step| match step {
+                appends::Step::Append(key, _) => Some(list_key(*key)),
+                appends::Step::Read(..) => None,
+            });
+            let all: Vec<bytes::Bytes> = written.chain(appended).collect();
+            for key in &all {
+                let range = RangeId(cuts().partition_point(|start| start <= key) as u64);
+                self.served.entry(range).and_modify(|last| *last = record.began.max(*last)).or_insert(record.began);
+            }
+            if self.bounds_hold && !all.is_empty() {
+                let at = Timestamp::from_u64(record.position).physical_us();
+                shown::judge("a commit", at, record.ended / 1000, &mut self.verdict);
+            }
+        }
+        match lists {
+            None => self.history.txns.push(record),
+            Some(steps) => {
+                let Txn { id, began, ended, outcome, .. } = record;
+                self.lists.push(appends::Txn { id, began, ended, outcome, steps });
+            }
+        }
+    }
+
+    /// A look at what a node leads.
+    pub fn look(&mut self, machine: usize, member: &Member<Engine>) {
+        for range in member.ranges() {
+            let Some(status) = member.status(range) else { continue };
+            if let Some((start, end)) = status.lease {
+                let lease = (start.as_u64(), end.as_u64());
+                self.leases.note((range.0, status.term, machine as u64), lease, 0, &mut self.verdict);
+            }
+        }
+    }
+
+    /// The checksum of a replica.
+    pub fn digest(&mut self, range: RangeId, node: NodeId, applied: u64, digest: u64) {
+        self.replicas.note(range.0, applied, u64::from(node.0), digest, &mut self.verdict);
+    }
+
+    /// Whether a write to a range was acknowledged whose transaction began since then.
+    pub fn served_since(&self, range: RangeId, since_ns: u64) -> bool {
+        self.served.get(&range).is_some_and(|began| *began >= since_ns)
+    }
+
+    /// Judges all of it, against what is stored at the end: `member` of a range is a replica of it.
+    pub fn judge<'m>(mut self, member: impl Fn(RangeId) -> Option<&'m Member<Engine>>) -> Result<Judged, Failure> {
+        let failed = |e: store::StoreError| Failure(format!("what is stored cannot be read: {e}"));
+        let range = |key: &bytes::Bytes| RangeId(cuts().partition_point(|start| start <= key) as u64);
+        let versions = |key: &bytes::Bytes| match member(range(key)) {
+            Some(member) => member.versions().history(key).map_err(failed),
+            None => Err(Failure(format!("{} is gone", range(key)))),
+        };
+        let mut stored = Stored::default();
+        for key in (0..REGISTERS).chain(ACCOUNTS) {
+            let chain = versions(&encode_key(key))?.into_iter().map(|version| {
+                (version.ts.as_u64(), version.value.as_deref().and_then(decode_value).map_or(0, |value| value.id))
+            });
+            stored.versions.insert(key, chain.collect());
+        }
+        let mut last: BTreeMap<Key, Vec<u64>> = BTreeMap::new();
+        for key in LISTS {
+            let newest = versions(&list_key(key))?.into_iter().max_by_key(|version| version.ts);
+            last.insert(key, newest.and_then(|v| v.value).map(|raw| values(&raw)).unwrap_or_default());
+        }
+        let mut verdict = std::mem::take(&mut self.verdict);
+        self.history.txns.sort_by_key(|txn| txn.id);
+        let unknown = |txns: &[Txn]| txns.iter().filter(|txn| txn.outcome == Outcome::Unknown).count();
+        let unknown = unknown(&self.history.txns);
+        settle(&mut self.history, &stored, &mut verdict);
+        let total = FIRST_BALANCE * (ACCOUNTS.end - ACCOUNTS.start).cast_signed();
+        let bank = Some(Bank { accounts: ACCOUNTS, total });
+        let promises = Promises { bounds_hold: self.bounds_hold, bank };
+        verdict.found.extend(checker::judge(&self.history, &promises).found);
+        let real_time = appends::Promises { real_time: self.bounds_hold };
+        verdict.found.extend(appends::judge(&self.lists, &last, real_time).found);
+        let outcomes = self.history.txns.iter().map(|txn| txn.outcome).chain(self.lists.iter().map(|txn| txn.outcome));
+        let committed = outcomes.filter(|outcome| *outcome == Outcome::Committed).count();
+        let begun = self.history.txns.len() + self.lists.len();
+        Ok(Judged { verdict, committed, begun, unknown })
+    }
+}

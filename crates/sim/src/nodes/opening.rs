@@ -1,0 +1,57 @@
+//! A node opens, from what its machine's disk and engine hold.
+
+use super::body::Body;
+use super::{Nodes, node_of};
+use crate::cluster::Place;
+use crate::machine::Failure;
+use bytes::Bytes;
+use clock::LadderLimits;
+use node::cluster::{ClusterOptions, Opening};
+use node::{NodeOptions, Sabotage};
+use std::sync::Arc;
+use store::{Log, LogOptions, Versions, VersionsConfig};
+
+/// Segments are small, so that runs cross many.
+const SEGMENT_BYTES: u64 = 64 * 1024;
+/// The cluster's number.
+const CLUSTER: u64 = 0x7a11;
+/// Nothing that needs the bound is refused below this error: oscillators are bad here, nanoseconds.
+const HYBRID_ERROR_NS: u64 = 1_000_000_000;
+
+/// Reads everything back.
+pub fn start(system: &mut Nodes, place: &mut Place<'_, ()>) -> Result<Body, Failure> {
+    let fail = |what: &dyn core::fmt::Display| Failure(format!("machine {} does not open: {what}", place.machine));
+    let mut records: Vec<(u64, Bytes)> = Vec::new();
+    let options =
+        LogOptions { segment_bytes: SEGMENT_BYTES, first_segment_bytes: SEGMENT_BYTES, held_back_bytes: 0, salt: 7 };
+    let (log, found) = Log::open(Arc::new(place.disk.clone()), &options, &mut |position, record| {
+        records.push((position, record));
+        Ok(())
+    })
+    .map_err(|e| fail(&e))?;
+    if found.torn.is_some() {
+        place.probes.hit("torn tail cut off");
+    }
+    let engine = system.engines[place.machine].clone();
+    let versions = Versions::open(engine, VersionsConfig::default()).map_err(|e| fail(&e))?;
+    let ladder = LadderLimits { hybrid_error_ns: HYBRID_ERROR_NS, ..LadderLimits::default() };
+    let options = ClusterOptions {
+        cluster: CLUSTER,
+        node: node_of(place.machine),
+        ranges: system.ranges(),
+        seed: system.seed ^ place.rng.draw(),
+        node_options: NodeOptions { ladder, ..NodeOptions::default() },
+    };
+    let sabotage = Sabotage::default();
+    if let Some(prepare) = system.prepare {
+        prepare(&sabotage);
+    }
+    let mut opening = Opening::with(options, Arc::new(versions), &place.now, sabotage).map_err(|e| fail(&e))?;
+    for (position, record) in &records {
+        opening.replay(*position, record).map_err(|e| fail(&e))?;
+    }
+    let member = opening.finish(&place.now).map_err(|e| fail(&e))?;
+    let mut body = Body::new(member, log);
+    body.begin(system, place)?;
+    Ok(body)
+}

@@ -1,0 +1,383 @@
+//! A session at a machine: one transaction after another, one operation at a time, and what it saw.
+
+use super::chronicle::{Chronicle, Done};
+use super::load::{Deed, Task, appended, draw, fill, list_key, values};
+use super::{Nodes, Workload};
+use crate::cluster::Place;
+use crate::machine::Engine;
+use crate::references;
+use crate::rng::Rng;
+use crate::workload::{ACCOUNTS, FIRST_BALANCE, Step, decode_key, decode_value, encode_key, encode_value};
+use checker::appends;
+use checker::{Action, Isolation, Key, Op, Outcome, Recency, Txn, Value};
+use clock::Timestamp;
+use node::cluster::{Member, Transaction};
+use node::{BeginOptions, Consistency, LockMode, TxnError, WhenLocked};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::task::{Poll, Waker};
+use store::Span;
+
+/// An operation that waits longer is given up, unless it is the commit, nanoseconds.
+const PATIENCE_NS: u64 = 3_000_000_000;
+/// A session whose node is not ready, or not filled yet, looks again so much later, nanoseconds.
+const AGAIN_NS: u64 = 50_000_000;
+
+/// What a session wants next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// To be called again in so many nanoseconds.
+    After(u64),
+    /// To be woken.
+    Wait,
+}
+
+/// What it needs for one call.
+pub struct Turn<'t, 'w> {
+    pub member: &'t Arc<Member<Engine>>,
+    pub place: &'t mut Place<'w, ()>,
+    pub waker: &'t Waker,
+    /// It is the first of its machine: it fills what is empty.
+    pub first: bool,
+}
+
+struct Running {
+    txn: Transaction<Engine>,
+    deeds: VecDeque<Deed>,
+    record: Txn,
+    lists: Option<Vec<appends::Step>>,
+    read: BTreeMap<Key, Value>,
+    statement: u64,
+    rows: Vec<(Key, Value)>,
+    rest: Option<Span>,
+    committing: bool,
+    waits_since: Option<u64>,
+    fills: bool,
+}
+
+/// A session.
+pub struct Session {
+    number: u32,
+    rng: Rng,
+    token: Timestamp,
+    running: Option<Running>,
+}
+
+impl Session {
+    /// Session `number`.
+    pub fn new(number: u32, seed: u64) -> Self {
+        let rng = Rng::new(seed.wrapping_mul(1_000_003) ^ u64::from(number));
+        Session { number, rng, token: Timestamp::MIN, running: None }
+    }
+
+    /// Whether a transaction runs.
+    pub fn is_busy(&self) -> bool {
+        self.running.is_some()
+    }
+
+    /// What it is at, for a report.
+    pub fn describe(&self) -> String {
+        let running = self.running.as_ref();
+        let at = running.map(|r| (r.record.id, r.deeds.front(), r.record.isolation, r.record.recency));
+        format!("session {} is at {at:?}", self.number)
+    }
+
+    /// Its node died.
+    pub fn disconnected(&mut self, chronicle: &mut Chronicle, _true_ns: u64) {
+        if let Some(running) = self.running.take() {
+            let outcome = if running.committing { Outcome::Unknown } else { Outcome::Aborted };
+            self.finish(chronicle, running, outcome, 0, u64::MAX);
+        }
+    }
+
+    /// Goes on as far as it can.
+    pub fn turn(&mut self, system: &mut Nodes, turn: &mut Turn<'_, '_>) -> Next {
+        if self.running.is_none() {
+            let fills = !system.loaded;
+            if system.draining || fills && (turn.place.machine, turn.first) != (0, true) {
+                return Next::After(AGAIN_NS);
+            }
+            let task = if fills { fill() } else { draw(&system.workload, &mut self.rng) };
+            if !self.begin(system, turn, &task, fills) {
+                return Next::After(AGAIN_NS);
+            }
+        }
+        loop {
+            let Some(mut running) = self.running.take() else { return Next::After(self.think_ns(&system.workload)) };
+            let Some(deed) = running.deeds.front().cloned() else {
+                self.finish(&mut system.chronicle, running, Outcome::Aborted, 0, turn.place.true_ns);
+                continue;
+            };
+            if let Deed::Plain(Step::Think(ns)) = deed {
+                running.deeds.pop_front();
+                self.running = Some(running);
+                return Next::After(ns + 1);
+            }
+            let done = running.deed(&deed, system, turn);
+            let waits = done.is_pending();
+            match done {
+                Poll::Pending => {
+                    let since = *running.waits_since.get_or_insert(turn.place.true_ns);
+                    if !running.committing && turn.place.true_ns - since > PATIENCE_NS {
+                        turn.place.probes.hit("a session lost its patience");
+                        running.txn.rollback();
+                        self.finish(&mut system.chronicle, running, Outcome::Aborted, 0, turn.place.true_ns);
+                        continue;
+                    }
+                    let waits_on = running.committing;
+                    self.running = Some(running);
+                    // It looks at its own watch now and then.
+                    return if waits_on { Next::Wait } else { Next::After(PATIENCE_NS / 4) };
+                }
+                Poll::Ready(Ok(None)) => {
+                    running.deeds.pop_front();
+                    self.running = Some(running);
+                }
+                Poll::Ready(Ok(Some(at))) => {
+                    system.loaded |= running.fills;
+                    let lines = (running.record.id, running.record.isolation, running.record.recency);
+                    turn.place.note(format!("session {}: {lines:?} committed at {at}", self.number));
+                    self.finish(&mut system.chronicle, running, Outcome::Committed, at.as_u64(), turn.place.true_ns);
+                }
+                Poll::Ready(Err(error)) => self.failed(system, turn, running, &error),
+            }
+            if !waits && let Some(running) = &mut self.running {
+                running.waits_since = None;
+            }
+        }
+    }
+
+    fn think_ns(&mut self, workload: &Workload) -> u64 {
+        self.rng.below(workload.think_ms * 1_000_000 + 1) + 10_000
+    }
+
+    fn begin(&mut self, system: &mut Nodes, turn: &mut Turn<'_, '_>, task: &Task, fills: bool) -> bool {
+        let now = turn.place.now;
+        let mut options = BeginOptions { token: self.token, ..task.options.clone() };
+        if task.past_us > 0 {
+            let at = now.interval.earliest().physical_us().saturating_sub(task.past_us);
+            options.as_of = Some(Timestamp::new(at, 0));
+        }
+        let txn = match Transaction::begin(turn.member, &now, &options) {
+            Ok(txn) => txn,
+            Err(TxnError::ClockUnavailable(_)) => {
+                turn.place.probes.hit("refused for the clock");
+                return false;
+            }
+            Err(_) => return false,
+        };
+        system.last_id += 1;
+        let record = Txn {
+            id: system.last_id,
+            session: self.number,
+            isolation: match options.isolation {
+                node::Isolation::Serializable => Isolation::Serializable,
+                node::Isolation::Snapshot => Isolation::Snapshot,
+                node::Isolation::ReadCommitted => Isolation::ReadCommitted,
+            },
+            recency: if task.past_us > 0 { Recency::Any } else { recency(txn.stats().consistency) },
+            began: turn.place.true_ns,
+            ended: u64::MAX,
+            outcome: Outcome::Unknown,
+            position: 0,
+            ops: Vec::new(),
+        };
+        let (read, rows, rest) = Default::default();
+        self.running = Some(Running {
+            txn,
+            deeds: task.deeds.iter().cloned().collect(),
+            record,
+            lists: task.lists.then(Vec::new),
+            read,
+            statement: turn.place.true_ns,
+            rows,
+            rest,
+            committing: false,
+            waits_since: None,
+            fills,
+        });
+        true
+    }
+
+    fn failed(&mut self, system: &mut Nodes, turn: &mut Turn<'_, '_>, running: Running, error: &TxnError) {
+        turn.place.note(format!("session {}: {} failed: {error}", self.number, running.record.id));
+        let (outcome, at, probe) = match error {
+            // It is told that it has committed, and that nobody may rely on that yet.
+            TxnError::Unacknowledged { at, .. } => (Outcome::Committed, at.as_u64(), "a commit was not acknowledged"),
+            TxnError::CommitUnknown => (Outcome::Unknown, 0, "a commit's outcome was unknown"),
+            TxnError::Storage(_) if running.committing => (Outcome::Unknown, 0, "a commit met a failed store"),
+            TxnError::Unavailable { .. } => (Outcome::Aborted, 0, "a range gave no sign of life"),
+            TxnError::Restart { .. } => (Outcome::Aborted, 0, "a transaction met another"),
+            _ => (Outcome::Aborted, 0, "a transaction failed otherwise"),
+        };
+        turn.place.probes.hit(probe);
+        let ended = if outcome == Outcome::Aborted { turn.place.true_ns } else { u64::MAX };
+        self.finish(&mut system.chronicle, running, outcome, at, ended);
+    }
+
+    fn finish(&mut self, chronicle: &mut Chronicle, running: Running, outcome: Outcome, position: u64, ended: u64) {
+        let Running { mut record, lists, .. } = running;
+        if outcome == Outcome::Committed && ended != u64::MAX {
+            // What `Any` reads moves no token; what it writes does.
+            let counts = record.recency != Recency::Any || record.writes() || lists.is_some();
+            if counts {
+                self.token = self.token.max(Timestamp::from_u64(position));
+            }
+        }
+        (record.outcome, record.position, record.ended) = (outcome, position, ended);
+        chronicle.done(Done { record, lists });
+    }
+}
+
+fn recency(mode: Consistency) -> Recency {
+    match mode {
+        Consistency::Strict => Recency::Strict,
+        Consistency::Hybrid | Consistency::Auto => Recency::Hybrid,
+        Consistency::Token => Recency::Token,
+        Consistency::None => Recency::Any,
+    }
+}
+
+type Polled = Poll<Result<Option<Timestamp>, TxnError>>;
+
+impl Running {
+    /// One step; `Some` when the transaction committed.
+    fn deed(&mut self, deed: &Deed, system: &mut Nodes, turn: &mut Turn<'_, '_>) -> Polled {
+        match deed {
+            Deed::Plain(step) => self.step(step, system, turn),
+            Deed::List(key) => self.list(*key, turn).map(|found| found.map(|_| None)),
+            Deed::Append(key) => {
+                let Poll::Ready(found) = self.list(*key, turn) else { return Poll::Pending };
+                system.last_id += 1;
+                let value = system.last_id;
+                let put = |list: Vec<u64>| self.txn.put(list_key(*key), appended(&list, value));
+                Poll::Ready(found.and_then(put).map(|()| {
+                    self.lists.get_or_insert_default().push(appends::Step::Append(*key, value));
+                    None
+                }))
+            }
+        }
+    }
+
+    fn list(&mut self, key: Key, turn: &mut Turn<'_, '_>) -> Poll<Result<Vec<u64>, TxnError>> {
+        let Poll::Ready(found) = self.txn.get(&turn.place.now, &list_key(key), false, turn.waker) else {
+            return Poll::Pending;
+        };
+        Poll::Ready(found.map(|raw| {
+            let list = raw.as_deref().map(values).unwrap_or_default();
+            self.lists.get_or_insert_default().push(appends::Step::Read(key, list.clone()));
+            list
+        }))
+    }
+
+    fn step(&mut self, step: &Step, system: &mut Nodes, turn: &mut Turn<'_, '_>) -> Polled {
+        let (now, waker) = (turn.place.now, turn.waker);
+        match step {
+            Step::Statement => {
+                self.statement = turn.place.true_ns;
+                let begun = self.txn.begin_statement(&now);
+                // `auto` may have settled for less since the transaction began.
+                if self.record.recency == Recency::Strict {
+                    self.record.recency = recency(self.txn.stats().consistency);
+                }
+                Poll::Ready(begun.map(|()| None))
+            }
+            Step::Lock(key) => {
+                let locked = self.txn.lock(&now, &encode_key(*key), LockMode::Update, WhenLocked::Wait, waker);
+                locked.map(|done| done.map(|_| None))
+            }
+            Step::Get(key) => self.get(*key, turn),
+            Step::Scan(span, reverse) => self.scan(span.start, span.end, *reverse, turn),
+            Step::Put(key) => {
+                let amount = if ACCOUNTS.contains(key) { FIRST_BALANCE } else { 0 };
+                system.last_id += 1;
+                let value = Value { id: system.last_id, amount };
+                Poll::Ready(self.put(*key, value).map(|()| None))
+            }
+            Step::Add(key, change) => {
+                let Some(old) = self.read.get(key).copied() else { return Poll::Ready(Ok(None)) };
+                system.last_id += 1;
+                let value = Value { id: system.last_id, amount: old.amount + change };
+                Poll::Ready(self.put(*key, value).map(|()| None))
+            }
+            Step::Parent(n, there) => {
+                let key = references::parent(*n);
+                let done = if *there { self.txn.put(key.clone(), key) } else { self.txn.delete(key) };
+                Poll::Ready(done.map(|()| None))
+            }
+            Step::Refer(n) => match self.txn.present(&now, &references::parent(*n), waker) {
+                Poll::Pending => Poll::Pending,
+                Poll::Ready(Ok(true)) => {
+                    turn.place.probes.hit("reference to a row");
+                    let key = references::child(*n);
+                    Poll::Ready(self.txn.put(key.clone(), key).map(|()| None))
+                }
+                Poll::Ready(found) => Poll::Ready(found.map(|_| None)),
+            },
+            Step::Think(_) => Poll::Ready(Ok(None)),
+            Step::Rollback => {
+                self.txn.rollback();
+                self.deeds.clear();
+                self.deeds.push_back(Deed::Plain(Step::Rollback));
+                Poll::Ready(Ok(None))
+            }
+            Step::Commit => {
+                self.committing = self.txn.has_writes() || self.committing;
+                self.txn.commit(&now, waker).map(|done| done.map(Some))
+            }
+        }
+    }
+
+    fn note(&mut self, action: Action) {
+        self.record.ops.push(Op { began: self.statement, action });
+    }
+
+    fn wrote(&self, wanted: Key) -> bool {
+        self.record.ops.iter().any(|op| matches!(op.action, Action::Write { key, .. } if key == wanted))
+    }
+
+    fn get(&mut self, key: Key, turn: &mut Turn<'_, '_>) -> Polled {
+        let Poll::Ready(result) = self.txn.get(&turn.place.now, &encode_key(key), false, turn.waker) else {
+            return Poll::Pending;
+        };
+        Poll::Ready(result.map(|found| {
+            let found = found.map(|raw| decode_value(&raw).unwrap_or(Value { id: u64::MAX, amount: 0 }));
+            let snapshot = (!self.wrote(key)).then(|| self.txn.snapshot().as_u64());
+            if let Some(value) = found {
+                self.read.insert(key, value);
+            }
+            self.note(Action::Read { key, snapshot, found });
+            None
+        }))
+    }
+
+    fn scan(&mut self, from: Key, to: Key, reverse: bool, turn: &mut Turn<'_, '_>) -> Polled {
+        loop {
+            let span = self.rest.clone().unwrap_or_else(|| encode_key(from)..encode_key(to));
+            let chunk = match self.txn.scan(&turn.place.now, &span, reverse, 3, false, turn.waker) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(Err(e)) => return Poll::Ready(Err(e)),
+                Poll::Ready(Ok(chunk)) => chunk,
+            };
+            for (key, value) in &chunk.rows {
+                let garbage = Value { id: u64::MAX, amount: 0 };
+                self.rows.push((decode_key(key).unwrap_or(0), decode_value(value).unwrap_or(garbage)));
+            }
+            self.rest = chunk.rest;
+            if self.rest.is_none() {
+                break;
+            }
+        }
+        let mut found = std::mem::take(&mut self.rows);
+        found.sort_unstable();
+        let snapshot = Some(self.txn.snapshot().as_u64());
+        self.note(Action::Scan { from, to, snapshot, found });
+        Poll::Ready(Ok(None))
+    }
+
+    fn put(&mut self, key: Key, value: Value) -> Result<(), TxnError> {
+        self.txn.put(encode_key(key), encode_value(value))?;
+        self.note(Action::Write { key, value });
+        Ok(())
+    }
+}
