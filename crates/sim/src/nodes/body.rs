@@ -20,6 +20,9 @@ use store::{Log, LogError, Version};
 const FLUSH_TICKS: u64 = 15;
 /// The timer of what rule 1 holds back; those of sessions are above it.
 const DUE: u64 = 0;
+/// The timer of a flush that somebody waits for, and how long it takes to begin, nanoseconds.
+const FLUSH: u64 = u64::MAX;
+const FLUSH_NS: u64 = 5_000_000;
 /// Histories of a range are read so many keys at a time.
 const KEYS_MAX: usize = 10_000;
 
@@ -134,6 +137,7 @@ impl Body {
                 self.due = None;
                 self.tell(place, Told::Due)?;
             }
+            Input::Timer(FLUSH) => self.flush(system, place)?,
             Input::Timer(session) => {
                 self.woken.0.lock().insert(usize::try_from(session - 1).unwrap_or(0));
             }
@@ -179,6 +183,9 @@ impl Body {
             }
         }
         out.wakers.into_iter().for_each(Waker::wake);
+        if out.flush {
+            place.act(Act::After(FLUSH_NS, FLUSH));
+        }
         for change in out.clock_changes {
             place.note(change.to_string());
         }

@@ -6,13 +6,15 @@ use crate::cluster::Place;
 use crate::machine::Failure;
 use bytes::Bytes;
 use clock::LadderLimits;
-use node::cluster::{ClusterOptions, Opening};
+use node::cluster::{ClusterOptions, LogLimits, Opening};
 use node::{NodeOptions, Sabotage};
 use std::sync::Arc;
 use store::{Log, LogOptions, Versions, VersionsConfig};
 
 /// Segments are small, so that runs cross many.
 const SEGMENT_BYTES: u64 = 64 * 1024;
+/// Little is kept of the log, so that whoever lags needs a snapshot.
+const RECORDS_KEPT: u64 = 200;
 /// The cluster's number.
 const CLUSTER: u64 = 0x7a11;
 /// Nothing that needs the bound is refused below this error: oscillators are bad here, nanoseconds.
@@ -40,6 +42,7 @@ pub fn start(system: &mut Nodes, place: &mut Place<'_, ()>) -> Result<Body, Fail
         node: node_of(place.machine),
         ranges: system.ranges(),
         seed: system.seed ^ place.rng.draw(),
+        limits: LogLimits { entries_kept: system.seed % 3 * 20, records_kept: RECORDS_KEPT },
         node_options: NodeOptions { ladder, ..NodeOptions::default() },
     };
     let sabotage = Sabotage::default();
