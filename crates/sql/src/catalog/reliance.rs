@@ -16,7 +16,6 @@ use crate::transaction::{KvError, TxnRef};
 use bytes::Bytes;
 use clock::Timestamp;
 use parking_lot::Mutex;
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// The token of a table's present version.
@@ -141,13 +140,15 @@ impl CatalogView for Recorder {
 
 /// The tokens that a session's open transaction relies on for what it writes: others may wait until it does no more.
 #[derive(Debug, Default)]
-pub struct Relied(Mutex<BTreeSet<Bytes>>);
+pub struct Relied(Mutex<Vec<Bytes>>);
 
 impl Relied {
     fn add(&self, tokens: &[Bytes]) {
         let mut known = self.0.lock();
-        for token in tokens.iter().filter(|token| !known.contains(*token)).collect::<Vec<_>>() {
-            known.insert(token.clone());
+        for token in tokens {
+            if !known.contains(token) {
+                known.push(token.clone());
+            }
         }
     }
     /// Whether it does.

@@ -71,9 +71,24 @@ pub(crate) fn described_row(key: &[u8], view: Option<&View>, settings: &EvalSett
         Some((table, secondary)) => {
             Some(described(&table, secondary.as_ref().unwrap_or(&table.primary), key, settings))
         }
-        None if index_of(key).is_some_and(|index| index < catalog::FIRST_USER_OID) => Some("the catalog".into()),
-        None => None,
+        None => in_catalog(key, view),
     }
+}
+
+/// What of the catalog a key is of.
+fn in_catalog(key: &[u8], view: Option<&View>) -> Option<String> {
+    let area = index_of(key).filter(|index| *index < catalog::FIRST_USER_OID)?;
+    let object = || view?.snapshot().relation(catalog::key::object_id(key)?).cloned();
+    let said = match area {
+        catalog::key::VERSION | catalog::key::RELATIONS | catalog::key::VERSIONS => {
+            object().map(|relation| format!("the definition of \"{}\"", catalog::snapshot::name_of(&relation)))
+        }
+        catalog::key::NAMES => {
+            key.get(8..).and_then(|name| Some(format!("the name \"{}\"", std::str::from_utf8(name).ok()?)))
+        }
+        _ => None,
+    };
+    Some(said.unwrap_or_else(|| "the catalog".into()))
 }
 
 impl Session {

@@ -32,7 +32,7 @@ CREATE VIEW
 ----
 SET
 ERROR 55P03: canceling statement due to lock timeout
-  detail: It is about the catalog.
+  detail: It is about the name "mine".
 
 INSERT INTO mine VALUES (2, 2); COMMIT;
 ----
@@ -82,7 +82,7 @@ ALTER TABLE
 COMMIT;
 ----
 ERROR 40001: restart transaction: what was read or written was changed by a transaction that committed first
-  detail: It is about the catalog.
+  detail: It is about the definition of "third".
   hint: Run the transaction again from its start.
 
 SELECT * FROM third;
@@ -174,7 +174,7 @@ CREATE TABLE
 COMMIT;
 ----
 ERROR 40001: restart transaction: what was read or written was changed by a transaction that committed first
-  detail: It is about the catalog.
+  detail: It is about the name "fourth".
   hint: Run the transaction again from its start.
 
 RESET search_path; SELECT * FROM fourth;
@@ -199,7 +199,7 @@ DROP TABLE
 COMMIT;
 ----
 ERROR 40001: restart transaction: what was read or written was changed by a transaction that committed first
-  detail: It is about the catalog.
+  detail: It is about the definition of "fourth".
   hint: Run the transaction again from its start.
 
 BEGIN; DROP TABLE fifth;
@@ -215,7 +215,7 @@ CREATE VIEW
 COMMIT;
 ----
 ERROR 40001: restart transaction: what was read or written was changed by a transaction that committed first
-  detail: It is about the catalog.
+  detail: It is about the definition of "fifth".
   hint: Run the transaction again from its start.
 
 [c] BEGIN; SELECT 1; DROP SCHEMA s CASCADE;

@@ -1,5 +1,7 @@
 //! Changes of the catalog beside each other and beside writers (decision 103).
 
+#![allow(clippy::disallowed_methods)] // sessions have threads of their own
+
 use super::{Rows, open, run, session, state_of};
 use sql::transaction::memory::MemoryKv;
 use sql::{Database, Session};

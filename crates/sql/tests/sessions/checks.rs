@@ -1,5 +1,7 @@
 //! Unique keys and references that another open block decides about: whoever checks them waits for it (decisions 69 and 105).
 
+#![allow(clippy::disallowed_methods)] // sessions have threads of their own
+
 use super::{open, run, session, state_of};
 use sql::transaction::memory::MemoryKv;
 use sql::{Database, Session};

@@ -1,5 +1,7 @@
 //! CREATE INDEX beside writers (decision 104).
 
+#![allow(clippy::disallowed_methods)] // sessions have threads of their own
+
 use super::{Rows, open, run, session, state_of};
 use sql::transaction::memory::MemoryKv;
 use sql::transaction::{Admin, AdminReply, BeginOptions, Interrupt, Patience};
