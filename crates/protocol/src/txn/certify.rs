@@ -1,7 +1,8 @@
 //! Certification: the one place that says whether a transaction may commit (invariants 3 and 4 of the module).
 
+use super::holds::clash;
 use super::versions::INDEX_BYTES;
-use super::{Batch, Range, Read, Span, TxnId, VersionStore, Write};
+use super::{Batch, Range, Read, TxnId, VersionStore, Write};
 use bytes::Bytes;
 use clock::Timestamp;
 
@@ -133,32 +134,24 @@ fn inside(range: &Range, batch: &Batch) -> Result<(), Refusal> {
 
 /// No foreign prepare holds what the batch writes or reads, nor reads what it writes.
 fn undisturbed(range: &Range, batch: &Batch) -> Result<(), Refusal> {
-    for (txn, prepared) in range.prepared() {
-        if *txn == batch.txn {
-            continue;
+    if range.prepared().is_empty() {
+        return Ok(());
+    }
+    let holds = range.holds();
+    for write in &batch.writes {
+        if let Some(txn) = holds.against_write(batch.txn, write) {
+            return Err(Refusal::new(&write.key, Cause::Undecided { txn }));
         }
-        let theirs = &prepared.batch;
-        let clash = batch
-            .writes
-            .iter()
-            .find(|w| theirs.write_of(&w.key).is_some() || theirs.reads.iter().any(|r| r.is_changed_by(w)))
-            .map(|w| &w.key)
-            .or_else(|| batch.reads.iter().find_map(|r| written(theirs, r)));
-        if let Some(key) = clash {
-            return Err(Refusal::new(key, Cause::Undecided { txn: *txn }));
+    }
+    for read in &batch.reads {
+        if let Some((txn, key)) = holds.against_read(batch.txn, read) {
+            return Err(Refusal::new(key, Cause::Undecided { txn }));
+        }
+    }
+    for txn in holds.large().filter(|txn| *txn != batch.txn) {
+        if let Some(key) = range.prepared().get(&txn).and_then(|theirs| clash(&theirs.batch, batch)) {
+            return Err(Refusal::new(key, Cause::Undecided { txn }));
         }
     }
     Ok(())
-}
-
-fn written<'a>(batch: &'a Batch, read: &Read) -> Option<&'a Bytes> {
-    match read {
-        Read::Key { key, .. } => batch.write_of(key).map(|w| &w.key),
-        Read::Present { key, .. } => batch.write_of(key).filter(|w| w.value.is_none()).map(|w| &w.key),
-        Read::Span { span, .. } => in_span(batch, span),
-    }
-}
-
-fn in_span<'a>(batch: &'a Batch, span: &Span) -> Option<&'a Bytes> {
-    batch.write_in(span).map(|w| &w.key)
 }

@@ -48,6 +48,7 @@ mod certify;
 pub(crate) mod codec;
 mod command;
 mod coordinator;
+mod holds;
 mod id;
 mod locks;
 mod memory;

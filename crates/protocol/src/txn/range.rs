@@ -1,6 +1,7 @@
 //! The state machine of one range: what its log has made of it.
 
 use super::certify::certify;
+use super::holds::Holds;
 use super::memory::Memory;
 use super::versions::INDEX_BYTES;
 use super::{Apart, Batch, Cause, Command, RangeId, Refusal, Span, TxnId, VersionStore};
@@ -81,7 +82,8 @@ pub struct Range {
     /// Indexes whose threshold is another one.
     pub(super) apart: BTreeMap<[u8; INDEX_BYTES], Timestamp>,
     pub(super) lease_end: Timestamp,
-    pub(super) prepared: BTreeMap<TxnId, Prepared>,
+    prepared: BTreeMap<TxnId, Prepared>,
+    holds: Holds,
     pub(super) memory: Memory,
 }
 
@@ -96,6 +98,7 @@ impl Range {
             apart: BTreeMap::new(),
             lease_end: Timestamp::MIN,
             prepared: BTreeMap::new(),
+            holds: Holds::default(),
             memory: Memory::default(),
         }
     }
@@ -264,8 +267,24 @@ impl Range {
         if let Err(refusal) = certify(self, batch, versions)? {
             return Ok(self.refuse(batch, refusal));
         }
-        self.prepared.insert(batch.txn, Prepared { at, batch: batch.clone(), participants: participants.to_vec() });
+        self.hold(Prepared { at, batch: batch.clone(), participants: participants.to_vec() });
         Ok(Verdict::Prepared)
+    }
+
+    pub(super) fn hold(&mut self, prepared: Prepared) {
+        self.holds.enter(&prepared.batch);
+        self.prepared.insert(prepared.batch.txn, prepared);
+    }
+
+    fn let_go(&mut self, txn: TxnId) -> Option<Prepared> {
+        let prepared = self.prepared.remove(&txn)?;
+        self.holds.leave(&prepared.batch);
+        Some(prepared)
+    }
+
+    /// What its prepares hold.
+    pub(super) fn holds(&self) -> &Holds {
+        &self.holds
     }
 
     /// A late fence need not be remembered: a prepare that comes after it comes too late by itself.
@@ -288,7 +307,7 @@ impl Range {
         until: Option<Timestamp>,
         versions: &V,
     ) -> Result<Verdict, V::Error> {
-        let Some(prepared) = self.prepared.remove(&txn) else {
+        let Some(prepared) = self.let_go(txn) else {
             // An abort can overtake the prepare: it must refuse it as a fence would.
             return Ok(match commit {
                 None => self.fence(txn, until),

@@ -48,8 +48,8 @@ impl Range {
             w.bytes(index);
             w.time(*threshold);
         }
-        w.number(self.prepared.len() as u64);
-        for prepared in self.prepared.values() {
+        w.number(self.prepared().len() as u64);
+        for prepared in self.prepared().values() {
             w.time(prepared.at);
             write_until(&mut w, prepared.batch.until);
             write_ranges(&mut w, &prepared.participants);
@@ -102,7 +102,7 @@ impl Range {
             let until = if version == VERSION { read_until(&mut r)? } else { None };
             let participants = read_ranges(&mut r)?;
             let batch = Batch { until, ..read_batch(&mut r)? };
-            range.prepared.insert(batch.txn, Prepared { at, batch, participants });
+            range.hold(Prepared { at, batch, participants });
         }
         if version == VERSION {
             range.memory.swept = r.time("swept")?;

@@ -1,0 +1,178 @@
+//! What undecided prepares hold, by key: so that certification looks at what it touches, and not at every transaction that is on its way.
+//!
+//! Invariant: it is a function of the prepares, and says of a write or a read exactly what looking through all of them would say: whether it
+//! clashes with one of another transaction. But those of more than [`EACH_MAX`] keys are only named: an index of them would cost what they cost, and few
+//! are on their way at a time ([`clash`]).
+
+use super::{Batch, Read, TxnId, Write};
+use bytes::Bytes;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A prepare of more writes and reads is looked through.
+pub(super) const EACH_MAX: usize = 1024;
+
+type ByKey = BTreeMap<Bytes, BTreeSet<TxnId>>;
+
+/// See the module.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Holds {
+    /// Keys written, and whether they are deleted. Two prepares never write the same.
+    writes: BTreeMap<Bytes, (TxnId, bool)>,
+    reads: ByKey,
+    /// Keys that must have a value.
+    present: ByKey,
+    /// Spans read: few transactions on their way have any.
+    spans: BTreeMap<TxnId, Vec<Read>>,
+    large: BTreeSet<TxnId>,
+}
+
+fn other(by: Option<&BTreeSet<TxnId>>, txn: TxnId) -> Option<TxnId> {
+    by?.iter().find(|of| **of != txn).copied()
+}
+
+impl Holds {
+    /// A transaction is prepared.
+    pub fn enter(&mut self, batch: &Batch) {
+        if batch.writes.len() + batch.reads.len() > EACH_MAX {
+            self.large.insert(batch.txn);
+            return;
+        }
+        for write in &batch.writes {
+            self.writes.insert(write.key.clone(), (batch.txn, write.value.is_none()));
+        }
+        for read in &batch.reads {
+            match read {
+                Read::Key { key, .. } => drop(self.reads.entry(key.clone()).or_default().insert(batch.txn)),
+                Read::Present { key, .. } => drop(self.present.entry(key.clone()).or_default().insert(batch.txn)),
+                Read::Span { .. } => self.spans.entry(batch.txn).or_default().push(read.clone()),
+            }
+        }
+    }
+
+    /// It has its outcome.
+    pub fn leave(&mut self, batch: &Batch) {
+        if self.large.remove(&batch.txn) {
+            return;
+        }
+        for write in &batch.writes {
+            self.writes.remove(&write.key);
+        }
+        let take = |from: &mut ByKey, key: &Bytes| {
+            if let Some(by) = from.get_mut(key) {
+                by.remove(&batch.txn);
+                if by.is_empty() {
+                    from.remove(key);
+                }
+            }
+        };
+        for read in &batch.reads {
+            match read {
+                Read::Key { key, .. } => take(&mut self.reads, key),
+                Read::Present { key, .. } => take(&mut self.present, key),
+                Read::Span { .. } => {}
+            }
+        }
+        self.spans.remove(&batch.txn);
+    }
+
+    /// Transactions that are to be looked through.
+    pub fn large(&self) -> impl Iterator<Item = TxnId> + '_ {
+        self.large.iter().copied()
+    }
+
+    /// Another transaction that holds what `txn` would write.
+    pub fn against_write(&self, txn: TxnId, write: &Write) -> Option<TxnId> {
+        let writer = self.writes.get(&write.key).map(|(of, _)| *of).filter(|of| *of != txn);
+        let reader = || other(self.reads.get(&write.key), txn);
+        let relies = || if write.value.is_none() { other(self.present.get(&write.key), txn) } else { None };
+        let spans = || {
+            let mut others = self.spans.iter().filter(|(of, _)| **of != txn);
+            others.find(|(_, spans)| spans.iter().any(|read| read.is_changed_by(write))).map(|(of, _)| *of)
+        };
+        writer.or_else(reader).or_else(relies).or_else(spans)
+    }
+
+    /// Another transaction that writes what `txn` has read, and where.
+    pub fn against_read(&self, txn: TxnId, read: &Read) -> Option<(TxnId, &Bytes)> {
+        match read {
+            Read::Key { key, .. } | Read::Present { key, .. } => {
+                let (key, (of, deletes)) = self.writes.get_key_value(key)?;
+                let counts = *of != txn && (*deletes || !matches!(read, Read::Present { .. }));
+                counts.then_some((*of, key))
+            }
+            Read::Span { span, .. } if span.is_empty() => None,
+            Read::Span { span, .. } => {
+                let inside = self.writes.range::<[u8], _>((std::ops::Bound::Included(&span.start[..]), span.end_bound()));
+                inside.filter(|(_, (of, _))| *of != txn).map(|(key, (of, _))| (*of, key)).next()
+            }
+        }
+    }
+}
+
+/// The key with which a batch clashes with what another one holds.
+pub(super) fn clash<'a>(theirs: &'a Batch, batch: &'a Batch) -> Option<&'a Bytes> {
+    let held = |w: &&Write| theirs.write_of(&w.key).is_some() || theirs.reads.iter().any(|r| r.is_changed_by(w));
+    let written = |read: &Read| match read {
+        Read::Key { key, .. } => theirs.write_of(key).map(|w| &w.key),
+        Read::Present { key, .. } => theirs.write_of(key).filter(|w| w.value.is_none()).map(|w| &w.key),
+        Read::Span { span, .. } => theirs.write_in(span).map(|w| &w.key),
+    };
+    batch.writes.iter().find(held).map(|w| &w.key).or_else(|| batch.reads.iter().find_map(written))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::txn::Span;
+    use clock::Timestamp;
+
+    /// Looking through all prepares: what the index must agree with.
+    fn clashes(prepared: &BTreeMap<TxnId, Batch>, batch: &Batch) -> bool {
+        prepared.iter().any(|(txn, theirs)| *txn != batch.txn && clash(theirs, batch).is_some())
+    }
+
+    #[test]
+    fn it_says_what_looking_through_all_prepares_says() {
+        let mut state = 5u64;
+        let mut next = |n: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % n
+        };
+        let (mut holds, mut prepared, mut hits) = (Holds::default(), BTreeMap::new(), 0);
+        for serial in 0..20_000 {
+            let txn = TxnId { serial, node: 1 };
+            let key = |n: u64| Bytes::from(vec![b'a' + n as u8]);
+            let mut batch = Batch { txn, ..Batch::default() };
+            let since = Timestamp::MIN;
+            for n in 0..26 {
+                match next(60) {
+                    0 => batch.writes.push(Write { key: key(n), value: None, since }),
+                    1 => batch.writes.push(Write { key: key(n), value: Some(key(n)), since }),
+                    2 => batch.reads.push(Read::Key { key: key(n), since }),
+                    3 => batch.reads.push(Read::Present { key: key(n), since }),
+                    4 if next(2) == 0 => {
+                        let end = if next(4) == 0 { Bytes::new() } else { key(next(26)) };
+                        batch.reads.push(Read::Span { span: Span { start: key(n), end }, since });
+                    }
+                    _ => {}
+                }
+            }
+            let by_write = batch.writes.iter().find_map(|w| holds.against_write(txn, w));
+            let by_read = batch.reads.iter().find_map(|r| holds.against_read(txn, r));
+            let clash = clashes(&prepared, &batch);
+            assert_eq!(by_write.is_some() || by_read.is_some(), clash, "{batch:?} among {prepared:?}");
+            hits += usize::from(clash);
+            if !clash {
+                holds.enter(&batch);
+                prepared.insert(txn, batch);
+            }
+            if prepared.len() > 6 {
+                let gone = prepared.keys().nth(next(6) as usize).copied().expect("one");
+                holds.leave(&prepared.remove(&gone).expect("it is there"));
+            }
+        }
+        assert!(hits > 2000 && hits < 18_000, "{hits}");
+        prepared.values().for_each(|batch| holds.leave(batch));
+        assert_eq!(holds, Holds::default());
+    }
+}
