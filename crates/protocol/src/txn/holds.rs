@@ -102,7 +102,8 @@ impl Holds {
             }
             Read::Span { span, .. } if span.is_empty() => None,
             Read::Span { span, .. } => {
-                let inside = self.writes.range::<[u8], _>((std::ops::Bound::Included(&span.start[..]), span.end_bound()));
+                let inside =
+                    self.writes.range::<[u8], _>((std::ops::Bound::Included(&span.start[..]), span.end_bound()));
                 inside.filter(|(_, (of, _))| *of != txn).map(|(key, (of, _))| (*of, key)).next()
             }
         }
