@@ -70,7 +70,7 @@ pub trait Engine: Send + Sync + 'static {
     /// As [`Engine::ingest`].
     fn sync(&self) -> Result<(), StoreError>;
 
-    /// From now on merges may drop entries of the present that say "deleted", where [`Burial::takes`] them.
+    /// From now on merges may drop entries of the present where [`Burial::takes`] them: deletions, and what is dead.
     fn bury(&self, burial: Burial);
 
     /// Gives back what is [aged](crate::keys::is_aged) of the past, as far as that is cheap: nobody reads there any more. The rest goes with

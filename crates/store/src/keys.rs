@@ -16,7 +16,7 @@
 use crate::versions::Thresholds;
 use bytes::{Buf, BufMut, Bytes};
 use clock::Timestamp;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// First byte of the store's own entries.
 const META: u8 = 0x00;
@@ -128,16 +128,32 @@ fn is_grave_below(entry: &[u8], threshold: Timestamp) -> bool {
     }
 }
 
-/// Which deletions may go.
+/// Which entries of the present may go.
 #[derive(Clone, Debug, Default)]
-pub struct Burial(pub(crate) Thresholds);
+pub struct Burial {
+    /// Deletions at or below these.
+    pub(crate) below: Thresholds,
+    /// All that begins with one of these four bytes: it was dropped, and nobody can look back at it.
+    pub(crate) dead: BTreeSet<u32>,
+}
 
 impl Burial {
-    /// Whether an entry of the present is a deletion that says the same as nothing.
+    /// Whether an entry of the present is a deletion that says the same as nothing, or dead.
     pub fn takes(&self, key: &[u8], entry: &[u8]) -> bool {
-        entry.first() == Some(&GRAVE)
+        let grave = || {
+            entry.first() == Some(&GRAVE)
+                && key.first() == Some(&DATA)
+                && key.get(1..).is_some_and(|key| is_grave_below(entry, self.below.of(key)))
+        };
+        self.is_dead(key) || grave()
+    }
+
+    /// Whether all of an entry's index was dropped: what an older table has under its key may go, too.
+    pub fn is_dead(&self, key: &[u8]) -> bool {
+        let prefix = || Some(u32::from_be_bytes(*key.get(1..)?.first_chunk::<4>()?));
+        !self.dead.is_empty()
             && key.first() == Some(&DATA)
-            && key.get(1..).is_some_and(|key| is_grave_below(entry, self.0.of(key)))
+            && prefix().is_some_and(|prefix| self.dead.contains(&prefix))
     }
 }
 

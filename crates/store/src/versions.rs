@@ -94,6 +94,8 @@ pub const OVERLAY_LAYERS_MAX: usize = FROZEN_LAYERS_MAX + 2;
 pub const UNMERGED_RUNS_MAX: usize = 8;
 /// Default of [`VersionsConfig::hot_after`].
 pub const HOT_AFTER: usize = 32;
+/// Default of [`VersionsConfig::erase_max`].
+pub const ERASE_MAX: usize = 65_536;
 /// Default of [`VersionsConfig::bucket_shift`]: about 9 seconds.
 pub const BUCKET_SHIFT: u32 = 35;
 /// This part of the cache's bytes at most goes to hot spans, where there are any.
@@ -115,6 +117,8 @@ pub struct VersionsConfig {
     pub bucket_shift: u32,
     /// Entries that a scan passes in vain before the span is kept in memory as it is now.
     pub hot_after: usize,
+    /// Entries of a dropped index that one call removes at most; where more are left than its files give back, merges drop them.
+    pub erase_max: usize,
     /// Breaks a rule, for negative controls.
     #[doc(hidden)]
     pub sabotage: Option<Sabotage>,
@@ -145,6 +149,7 @@ impl Default for VersionsConfig {
             freeze_bytes: FREEZE_BYTES,
             bucket_shift: BUCKET_SHIFT,
             hot_after: HOT_AFTER,
+            erase_max: ERASE_MAX,
             sabotage: None,
         }
     }
@@ -229,6 +234,11 @@ pub struct Versions<E> {
     hidden: AtomicU64,
     /// The prefix that is being erased, once its files were dropped.
     erasing: Mutex<Option<Prefix>>,
+    /// What merges were told of deletions, and of prefixes that they may drop.
+    buried_below: Mutex<Thresholds>,
+    dead: Mutex<BTreeMap<Prefix, erase::Dead>>,
+    /// How often the present was written anew.
+    compactions: AtomicU64,
     snapshots: Arc<Snapshots>,
     recovered: Recovered,
     flushed: AtomicU64,
@@ -249,7 +259,8 @@ impl<E: Engine> Versions<E> {
         let (common, apart) = (header.collected.max(header.floor), header.apart);
         // What was logged for those that are kept apart comes with the next threshold.
         let waiting = apart.keys().map(|prefix| (*prefix, Timestamp::MIN)).collect();
-        engine.bury(Burial(Thresholds { common: header.collected, apart: waiting }));
+        let below = Thresholds { common: header.collected, apart: waiting };
+        engine.bury(Burial { below: below.clone(), ..Burial::default() });
         snapshots.raise(|_, _| (Thresholds { common, apart }, ()));
         let buckets = RwLock::new(Buckets::read(&engine)?);
         Ok(Versions {
@@ -271,6 +282,9 @@ impl<E: Engine> Versions<E> {
             logged: AtomicU64::new(header.collected.as_u64()),
             hidden: AtomicU64::new(header.hidden),
             erasing: Mutex::new(None),
+            buried_below: Mutex::new(below),
+            dead: Mutex::default(),
+            compactions: AtomicU64::new(0),
             snapshots,
             flushed: AtomicU64::new(header.position),
             recovered: Recovered { position: header.position, state: header.state, max_ts: header.max_ts },

@@ -188,3 +188,51 @@ fn what_is_erased_stays_gone_whatever_the_files_hid() {
     versions.compact().unwrap();
     assert_eq!([1, 2, 3].map(count), [ROWS, 0, ROWS]);
 }
+
+/// Much is left to merges, which drop it with all that it hides, and nothing beside it; and as no later index has its number, a start that
+/// has forgotten it does so again.
+#[test]
+fn what_is_left_to_merges_is_gone_when_the_present_was_written_anew() {
+    const ROWS: u32 = 12_000;
+    let dir = tempfile::tempdir().unwrap();
+    let config = || VersionsConfig { erase_max: 1_000, ..VersionsConfig::default() };
+    let open = || Versions::open(FjallEngine::open(dir.path(), options()).unwrap(), config()).unwrap();
+    let mut versions = open();
+    let key = |index: u8, n: u32| Bytes::from([&[0, 0, 0, index], &n.to_be_bytes()[..]].concat());
+    let rows = |index: u8, value: &'static str| (0..ROWS).map(move |n| (key(index, n), Bytes::from(value)));
+    let ts = Timestamp::from_u64;
+    for (at, value) in [(1, "old"), (2, "new")] {
+        assert!(versions.load(ts(at), &(1..=4).flat_map(|index| rows(index, value)).collect::<Vec<_>>()).unwrap());
+    }
+    let count = |versions: &Versions<FjallEngine>| {
+        [1, 2, 3, 4].map(|index: u8| {
+            let (from, to) = (keys::present(&[0, 0, 0, index]), keys::present_upper(&[0, 0, 0, index]));
+            let mut found = 0;
+            let mut visit = |_, value: Bytes| {
+                assert!(value.ends_with(b"new"));
+                found += 1;
+                ControlFlow::Continue(())
+            };
+            versions.engine().scan(Tree::Present, &from, &to, false, &mut visit).unwrap();
+            found
+        })
+    };
+    // It makes way for a merge, but not for ever.
+    let leave = |versions: &Versions<FjallEngine>, index: u8| {
+        (0..30).for_each(|_| assert_eq!(versions.erase([0, 0, 0, index]), Ok(Erased::NotYet)));
+    };
+    leave(&versions, 2);
+    drop(versions);
+    versions = open();
+    assert!(!versions.compaction_due(false));
+    leave(&versions, 2);
+    leave(&versions, 3);
+    assert!(versions.compaction_due(false), "half of it may go");
+    versions.compact().unwrap();
+    assert_eq!(count(&versions), [ROWS, 0, 0, ROWS]);
+    for index in [2, 3] {
+        assert!((0..30).any(|_| versions.erase([0, 0, 0, index]) == Ok(Erased::All)));
+    }
+    versions.compact().unwrap();
+    assert_eq!(count(&versions), [ROWS, 0, 0, ROWS]);
+}

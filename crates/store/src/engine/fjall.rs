@@ -79,7 +79,7 @@ struct Aged {
 impl std::panic::RefUnwindSafe for Aged {}
 
 /// Drops deletions that nobody can look behind any more, while tables are merged. A deletion that hides an older table's entry
-/// becomes fjall's own tombstone, which goes when it has met what it hides.
+/// becomes fjall's own tombstone, which goes when it has met what it hides. What is dead hides only what is dead.
 struct Graves(Arc<Aged>);
 
 impl Factory for Graves {
@@ -95,7 +95,11 @@ struct Buried(Arc<Burial>);
 
 impl CompactionFilter for Buried {
     fn filter_item(&mut self, item: ItemAccessor<'_>, _: &Context) -> CompactionFilterResult {
-        Ok(if self.0.takes(item.key(), &item.value()?) { Verdict::Remove } else { Verdict::Keep })
+        Ok(match () {
+            () if self.0.is_dead(item.key()) => Verdict::Destroy,
+            () if self.0.takes(item.key(), &item.value()?) => Verdict::Remove,
+            () => Verdict::Keep,
+        })
     }
 }
 

@@ -112,7 +112,8 @@ impl<E: Engine> Versions<E> {
         self.engine.sync()?;
         self.logged.store(threshold.as_u64(), Ordering::Release);
         *self.filing.write() = Arc::new(filing);
-        self.engine.bury(self.burial(logged, threshold, &thresholds));
+        *self.buried_below.lock() = self.buried_below(logged, threshold, &thresholds);
+        self.tell_burial();
         *graves = left;
         self.buried.fetch_add(buried, Ordering::Relaxed);
         let mut buckets = self.buckets.write();
@@ -126,9 +127,9 @@ impl<E: Engine> Versions<E> {
     }
 
     /// Which deletions may go: by what was logged, and where nobody reads below.
-    fn burial(&self, logged: &Threshold, common: Timestamp, thresholds: &Thresholds) -> Burial {
+    fn buried_below(&self, logged: &Threshold, common: Timestamp, thresholds: &Thresholds) -> Thresholds {
         if self.config.sabotage == Some(Sabotage::GravesAgeAlike) {
-            return Burial(Thresholds { common, ..Thresholds::default() });
+            return Thresholds { common, ..Thresholds::default() };
         }
         let wanted = |prefix: Prefix| {
             let found = logged.apart.binary_search_by_key(&prefix, |apart| prefix_of(&apart.index));
@@ -138,7 +139,14 @@ impl<E: Engine> Versions<E> {
             let logged = wanted(*prefix).map_or(common, |apart| apart.threshold);
             (*prefix, logged.min(*ts))
         };
-        Burial(Thresholds { common, apart: thresholds.apart.iter().map(of).collect() })
+        Thresholds { common, apart: thresholds.apart.iter().map(of).collect() }
+    }
+
+    /// Tells merges what they may drop. The caller holds the writer's lock.
+    pub(super) fn tell_burial(&self) {
+        let below = self.buried_below.lock().clone();
+        let dead = self.dead.lock().keys().copied().collect();
+        self.engine.bury(Burial { below, dead });
     }
 
     /// Whether so many deletions may go that the present is worth being written anew; where the node is `idle`, what newer entries hide
@@ -171,6 +179,7 @@ impl<E: Engine> Versions<E> {
     fn counted(&self, rewrite: impl FnOnce(&E) -> Result<(), StoreError>) -> Result<(), StoreError> {
         let counts = [&self.buried, &self.hidden].map(|count| (count, count.load(Ordering::Relaxed)));
         rewrite(&self.engine)?;
+        self.compactions.fetch_add(1, Ordering::Relaxed);
         for (count, before) in counts {
             let _ = count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |now| Some(now.saturating_sub(before)));
         }

@@ -5,7 +5,7 @@ use clock::Timestamp;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use store::versions::{Apart, Sabotage, Threshold};
-use store::{Engine, SnapshotGuard, Span, StoreError, Versions, VersionsConfig, Write};
+use store::{Engine, Erased, SnapshotGuard, Span, StoreError, Versions, VersionsConfig, Write};
 
 /// One step of a run. Numbers are reduced to what the state allows.
 #[derive(Clone, Debug)]
@@ -20,6 +20,8 @@ pub enum Step {
     Crash(u8),
     Open(u8),
     Close(u8),
+    Load(u8),
+    Erase(u8),
     Get(u8, u8),
     Between(u8, u8, u8),
     BetweenIn(u8, u8, u8, u8),
@@ -39,6 +41,8 @@ pub fn step() -> impl Strategy<Value = Step> {
         1 => any::<u8>().prop_map(Step::Crash),
         1 => any::<u8>().prop_map(Step::Open),
         1 => any::<u8>().prop_map(Step::Close),
+        1 => any::<u8>().prop_map(Step::Load),
+        2 => any::<u8>().prop_map(Step::Erase),
         8 => any::<(u8, u8)>().prop_map(|(k, s)| Step::Get(k, s)),
         3 => any::<(u8, u8, u8)>().prop_map(|(k, a, b)| Step::Between(k, a, b)),
         3 => any::<(u8, u8, u8, u8)>().prop_map(|(k, l, a, b)| Step::BetweenIn(k, l, a, b)),
@@ -94,6 +98,18 @@ pub trait World {
 
 type Book = BTreeMap<Bytes, Vec<(u64, Option<Bytes>)>>;
 
+/// An index that was loaded past the log; its number is used once.
+struct Loaded {
+    rows: Vec<(Bytes, Bytes)>,
+    at: u64,
+    /// It is being erased: nobody reads it any more.
+    dropped: bool,
+    erased: bool,
+}
+
+/// The first number of such an index: no scan of the others reaches there.
+const LOADED_FROM: u8 = 10;
+
 struct Run<'w, W: World> {
     world: &'w mut W,
     versions: Option<Versions<W::E>>,
@@ -105,6 +121,8 @@ struct Run<'w, W: World> {
     classes: BTreeMap<u8, usize>,
     /// The last threshold that was logged.
     logged: Threshold,
+    /// By number.
+    loaded: Vec<Loaded>,
 }
 
 fn config(dice: u8, sabotage: Option<Sabotage>) -> VersionsConfig {
@@ -113,6 +131,7 @@ fn config(dice: u8, sabotage: Option<Sabotage>) -> VersionsConfig {
         freeze_bytes: 1 << 20,
         bucket_shift: STEP + dice as u32 % 5,
         hot_after: [0, 3, 64][dice as usize / 3 % 3],
+        erase_max: [2, 65_536][dice as usize % 2],
         sabotage,
     }
 }
@@ -128,10 +147,12 @@ pub fn run<W: World>(world: &mut W, steps: &[Step], dice: u8) -> Result<(), Test
         guards: Vec::new(),
         classes: BTreeMap::new(),
         logged: Threshold::default(),
+        loaded: Vec::new(),
     };
     for step in steps {
         run.step(step)?;
     }
+    run.loaded_is_there()?;
     // All that is not collected is there, for each table by its own threshold.
     for key in (0..24).map(key) {
         let oldest = run.versions().collected_of(&key).at();
@@ -211,6 +232,8 @@ impl<W: World> Run<'_, W> {
                     let _ = self.guards.swap_remove(*dice as usize % self.guards.len());
                 }
             }
+            Step::Load(rows) => self.load(*rows),
+            Step::Erase(dice) => self.erase(*dice)?,
             Step::Get(k, s) => self.get(&key(*k), self.snapshot(*s))?,
             Step::Between(k, a, b) => {
                 let oldest = self.versions().collected_of(&key(*k));
@@ -244,6 +267,42 @@ impl<W: World> Run<'_, W> {
         }
         self.versions().apply(ts(self.now), &writes);
         self.log.push((self.now, writes));
+    }
+
+    fn load(&mut self, rows: u8) {
+        // Its time is that of a commit that is in the log.
+        let Some((at, _)) = self.log.last() else { return };
+        let (at, index) = (*at, LOADED_FROM + (self.loaded.len() % 200) as u8);
+        let row = |n: u8| (Bytes::copy_from_slice(&[0, 0, 0, index, n]), Bytes::from(vec![n; n as usize % 9]));
+        let rows: Vec<_> = (0..rows % 12).map(row).collect();
+        if self.loaded.len() < 200 && self.versions().load(ts(at), &rows).unwrap() {
+            self.loaded.push(Loaded { rows, at, dropped: false, erased: false });
+        }
+    }
+
+    fn erase(&mut self, dice: u8) -> Result<(), TestCaseError> {
+        if self.loaded.is_empty() {
+            return Ok(());
+        }
+        let at = dice as usize % self.loaded.len();
+        let erased = self.versions().erase([0, 0, 0, LOADED_FROM + at as u8]).unwrap();
+        let loaded = &mut self.loaded[at];
+        loaded.dropped = true;
+        loaded.erased |= erased == Erased::All;
+        self.loaded_is_there()
+    }
+
+    /// What was loaded is there, unless it was dropped; of what was erased is nothing there.
+    fn loaded_is_there(&self) -> Result<(), TestCaseError> {
+        for (number, loaded) in self.loaded.iter().enumerate().filter(|(_, l)| l.erased || !l.dropped) {
+            let index = [0, 0, 0, LOADED_FROM + number as u8];
+            let span = Bytes::copy_from_slice(&index)..Bytes::from([&index[..], &[0xff]].concat());
+            let found = self.versions().scan(&span, ts(self.now), false, 100).unwrap();
+            let rows = if loaded.erased { &[][..] } else { &loaded.rows[..] };
+            let want: Vec<_> = rows.iter().map(|(key, value)| (key.clone(), ts(loaded.at), value.clone())).collect();
+            prop_assert_eq!(found.rows, want, "index {:?}", index);
+        }
+        Ok(())
     }
 
     fn collect(&mut self, dice: u8) -> Result<(), TestCaseError> {
@@ -300,7 +359,7 @@ impl<W: World> Run<'_, W> {
         // What was collected stays refused: a node replays its threshold from the log as well.
         versions.collect(self.logged.clone()).unwrap();
         self.versions = Some(versions);
-        Ok(())
+        self.loaded_is_there()
     }
 
     /// What may be named as the newest version of a key in `(lo, hi]`: the newest, or the newest that changed something. Deleting what is not
