@@ -38,6 +38,7 @@
 
 use super::TxnId;
 use bytes::Bytes;
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// A transaction holds at most this many row locks; beyond it certification alone protects its rows.
@@ -271,12 +272,20 @@ impl LockTable {
         let taken = owner.taken.split_off(mark.min(owner.taken.len()));
         // The last first: a lock that was made stronger twice has the mode of before the first time in the end.
         for (key, before) in taken.into_iter().rev() {
-            if let Some(queue) = self.keys.get_mut(&key) {
-                match before {
-                    None => queue.holders.retain(|claim| claim.txn != txn),
-                    Some(mode) => queue.holders.iter_mut().filter(|claim| claim.txn == txn).for_each(|c| c.mode = mode),
-                }
+            let Entry::Occupied(mut entry) = self.keys.entry(key) else { continue };
+            let queue = entry.get_mut();
+            match before {
+                None => queue.holders.retain(|claim| claim.txn != txn),
+                Some(mode) => queue.holders.iter_mut().filter(|claim| claim.txn == txn).for_each(|c| c.mode = mode),
             }
+            // Who gives back a million locks for which nobody waits looks each up once.
+            if queue.waiting.is_empty() {
+                if queue.holders.is_empty() {
+                    entry.remove();
+                }
+                continue;
+            }
+            let key = entry.key().clone();
             self.pass_on(&key, wakeups);
         }
     }
