@@ -146,6 +146,38 @@ fn what_a_version_follows_comes_from_the_cache_or_from_the_engine() {
     }
 }
 
+/// Close together, far apart, between those that are there, and larger than what is read ahead.
+#[test]
+fn what_versions_follow_is_found_wherever_they_lie() {
+    const ROWS: u64 = 6_000;
+    let config = || VersionsConfig { cache_bytes: 0, ..VersionsConfig::default() };
+    let writes = |keys: &mut dyn Iterator<Item = u64>, value: &dyn Fn(u64) -> Option<Bytes>| -> Vec<Write> {
+        keys.map(|n| (key(n), value(n))).collect()
+    };
+    for (step, first) in [(2, 0), (2, 1), (14, 4), (140, 6), (1400, 0)] {
+        let store = Versions::open(MemoryEngine::new(), config()).unwrap();
+        let large = |n: u64| Some(Bytes::from(vec![n as u8; if n % 1000 == 0 { 600 << 10 } else { 9 }]));
+        // The even ones are there.
+        store.apply(ts(1), &writes(&mut (0..ROWS).step_by(2), &large));
+        flush(&store, 1);
+        let changed = || (first..ROWS).step_by(step);
+        store.apply(ts(2), &writes(&mut changed(), &|n| (n % 3 > 0).then(|| Bytes::from("new"))));
+        flush(&store, 2);
+        for n in 0..ROWS {
+            let mut want = Vec::new();
+            if n % 2 == 0 {
+                want.push((ts(1), large(n)));
+            }
+            let is_changed = n >= first && (n - first).is_multiple_of(step as u64);
+            if is_changed {
+                want.push((ts(2), (n % 3 > 0).then(|| Bytes::from("new"))));
+            }
+            let history: Vec<_> = store.history(&key(n)).unwrap().into_iter().map(|v| (v.ts, v.value)).collect();
+            assert!(history == want, "{n} of every {step} from {first}");
+        }
+    }
+}
+
 #[test]
 fn a_hot_row_keeps_what_can_be_read_and_little_else() {
     let store = store();

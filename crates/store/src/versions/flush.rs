@@ -7,13 +7,14 @@
 use super::overlay::{Chain, Layer};
 use super::prefixes::{Bounds, Prefix, prefix_of};
 use super::retention::{Filing, Thresholds, counted};
-use super::{Frozen, OVERLAY_LAYERS_MAX, Sabotage, UNMERGED_RUNS_MAX, Version, Versions};
+use super::{Frozen, OVERLAY_LAYERS_MAX, Sabotage, UNMERGED_RUNS_MAX, Version, Versions, damaged_key};
 use crate::engine::{Change, Tree};
 use crate::keys::{Bucket, Past, Present};
 use crate::{Engine, StoreError, keys};
 use bytes::{Buf, BufMut, Bytes};
 use clock::Timestamp;
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -23,6 +24,12 @@ const FORMAT: u32 = 3;
 const ENTRY_BYTES: usize = 16;
 /// What is followed and had to be read from the engine is held up to this size, if the layer is smaller, and written before more is read.
 const FOLLOWED_BYTES_MIN: usize = 4 << 20;
+/// So many chains are looked at ahead for what they follow, and no more once that has so many bytes.
+const AHEAD: usize = 1024;
+const AHEAD_BYTES: usize = 1 << 20;
+/// Entries that a walk passes in vain before it is given up, and so many keys are looked up.
+const MISSED_MAX: usize = 32;
+const SPARSE: usize = 128;
 /// What one of them costs beside its value.
 const FOLLOWED_OVERHEAD: usize = 80;
 
@@ -269,9 +276,9 @@ impl<E: Engine> Versions<E> {
         thresholds: &Thresholds,
         filing: &Filing,
     ) -> Result<u64, StoreError> {
-        let (mut from, mut followed, mut bounds) = (0, 0, None);
+        let (mut from, mut followed, mut ahead) = (0, 0, Ahead::default());
         while from < chains.len() {
-            let part = Part::of(self, chains, from, layer.bytes, thresholds, filing, &mut bounds)?;
+            let part = Part::of(self, chains, from, layer.bytes, thresholds, filing, &mut ahead)?;
             (from, followed) = (part.to, followed + part.followed.len() as u64);
             if part.ended.is_empty() {
                 continue;
@@ -307,20 +314,112 @@ impl<E: Engine> Versions<E> {
         self.engine.room().is_none_or(|room| room.free >= room.needed(unwritten_bytes))
     }
 
-    /// What the engine holds of a key that `bounds` may speak for.
-    fn follows(&self, key: &[u8], bounds: &mut Option<(Prefix, Bounds)>) -> Result<Option<Version>, StoreError> {
+    /// Whether the engine may hold a key, by its prefix's `bounds`, which are read where they are another's.
+    fn may_follow(&self, key: &[u8], bounds: &mut Option<(Prefix, Bounds)>) -> Result<bool, StoreError> {
         let prefix = prefix_of(key);
         if bounds.as_ref().is_none_or(|(known, _)| *known != prefix) {
             *bounds = Some((prefix, self.read_bounds(prefix)?));
         }
-        match bounds {
-            Some((_, Some((least, greatest)))) if &least[..] <= key && key <= &greatest[..] => {}
-            _ => return Ok(None),
-        }
-        // A copy: what the engine gives is a slice of a whole block, which would be held until the layer is written.
-        let copied = |value: Bytes| Bytes::copy_from_slice(&value);
-        Ok(self.present(key)?.map(|present| Version { ts: present.ts, value: present.value.map(copied) }))
+        Ok(matches!(bounds, Some((_, Some((least, greatest)))) if &least[..] <= key && key <= &greatest[..]))
     }
+
+    /// What the engine holds of keys in ascending order, for the first of them at least: no more once that is [`AHEAD_BYTES`] large. Where
+    /// they lie close together, as after a change of many rows, they are met by walking; elsewhere each is looked up.
+    fn presents(&self, keys: &[&[u8]]) -> Result<Vec<Option<Version>>, StoreError> {
+        // A copy: what the engine gives is a slice of a whole block, which would be held until the layer is written.
+        let copied =
+            |present: Present| Version { ts: present.ts, value: present.value.as_deref().map(Bytes::copy_from_slice) };
+        let (mut found, mut bytes): (Vec<Option<Version>>, _) = (Vec::with_capacity(keys.len()), 0);
+        let size = |version: &Version| version.value.as_ref().map_or(0, Bytes::len);
+        let Some(upper) = keys.last().map(|last| keys::present(&[last, &[0][..]].concat())) else { return Ok(found) };
+        while found.len() < keys.len() {
+            let (mut missed, mut damaged, mut whole) = (0, None, true);
+            let from = keys::present(keys[found.len()]);
+            self.engine.scan(Tree::Present, &from, &upper, false, &mut |physical, entry| {
+                let (key, present) = match keys::present_entry(physical, entry) {
+                    Ok(entry) => entry,
+                    Err(physical) => {
+                        damaged = Some(damaged_key(&physical));
+                        return ControlFlow::Break(());
+                    }
+                };
+                while keys.get(found.len()).is_some_and(|asked| **asked < *key) {
+                    found.push(None);
+                }
+                match keys.get(found.len()) {
+                    Some(asked) if **asked == *key => {
+                        let version = copied(present);
+                        bytes += size(&version);
+                        found.push(Some(version));
+                        missed = 0;
+                    }
+                    _ => missed += 1,
+                }
+                whole = found.len() < keys.len() && missed < MISSED_MAX && bytes < AHEAD_BYTES;
+                if whole { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            })?;
+            if let Some(damaged) = damaged {
+                return Err(damaged);
+            }
+            if whole {
+                found.resize(keys.len(), None);
+            }
+            for key in keys.iter().skip(found.len()).take(if missed < MISSED_MAX { 0 } else { SPARSE }) {
+                let version = self.present(key)?.map(copied);
+                bytes += version.as_ref().map_or(0, size);
+                found.push(version);
+                if bytes >= AHEAD_BYTES {
+                    break;
+                }
+            }
+            if bytes >= AHEAD_BYTES {
+                break;
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// What chains follow in the engine, read some ahead of where it is asked for.
+#[derive(Default)]
+struct Ahead {
+    /// Chains below are known.
+    to: usize,
+    /// By chain.
+    known: BTreeMap<u32, Version>,
+    bounds: Option<(Prefix, Bounds)>,
+}
+
+impl Ahead {
+    /// What a chain follows; asked in ascending order.
+    fn of<E: Engine>(
+        &mut self,
+        versions: &Versions<E>,
+        chains: &Chains<'_>,
+        number: usize,
+        thresholds: &Thresholds,
+    ) -> Result<Option<Version>, StoreError> {
+        if number >= self.to {
+            let (mut asked, mut asked_keys) = (Vec::new(), Vec::new());
+            let window = chains.iter().enumerate().skip(number).take(AHEAD);
+            for (number, (key, chain)) in window {
+                if wants(chain, thresholds.of(key)) && versions.may_follow(key, &mut self.bounds)? {
+                    asked.push(number);
+                    asked_keys.push(*key);
+                }
+            }
+            let found = versions.presents(&asked_keys)?;
+            self.to = asked.get(found.len()).copied().unwrap_or(number + AHEAD);
+            let known = asked.into_iter().zip(found);
+            self.known = known.filter_map(|(number, version)| Some((number as u32, version?))).collect();
+        }
+        Ok(self.known.remove(&(number as u32)))
+    }
+}
+
+/// Whether what a chain follows is not known and can still be read.
+fn wants(chain: &Chain, collected: Timestamp) -> bool {
+    chain.first().is_some_and(|first| !chain.based && first.ts > collected)
 }
 
 /// What a layer holds, in key order.
@@ -353,7 +452,7 @@ impl<'a> Part<'a> {
         layer_bytes: usize,
         thresholds: &Thresholds,
         filing: &Filing,
-        bounds: &mut Option<(Prefix, Bounds)>,
+        ahead: &mut Ahead,
     ) -> Result<Part<'a>, StoreError> {
         let bytes_max = layer_bytes.clamp(FOLLOWED_BYTES_MIN, versions.config.freeze_bytes.max(FOLLOWED_BYTES_MIN));
         let (mut followed, mut ended, mut bytes, mut to) = (BTreeMap::new(), Vec::new(), 0, from);
@@ -364,9 +463,9 @@ impl<'a> Part<'a> {
             to = number + 1;
             let number = number as u32;
             let collected = thresholds.of(key);
-            if let Some(first) = chain.first().filter(|first| !chain.based && first.ts > collected)
-                && let Some(version) = versions.follows(key, bounds)?
-                && version.ts < first.ts
+            if wants(chain, collected)
+                && let Some(version) = ahead.of(versions, chains, number as usize, thresholds)?
+                && chain.first().is_some_and(|first| version.ts < first.ts)
             {
                 bytes += version.value.as_ref().map_or(0, Bytes::len) + FOLLOWED_OVERHEAD;
                 followed.insert(number, version);
