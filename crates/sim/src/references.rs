@@ -3,10 +3,11 @@
 //! They lie beside what the histories tell of (the checker knows no deletions), and their rule is checked in what is stored at the end: at
 //! the timestamp of each child its parent has a value.
 
-use crate::machine::{Engine, SimNode};
+use crate::machine::SimNode;
 use crate::workload::encode_key;
 use bytes::Bytes;
-use store::{StoreError, Versions};
+use clock::Timestamp;
+use store::{StoreError, Version};
 
 /// Parents, and as many children: few, so that those who delete and those who refer meet.
 pub const PARENTS: u64 = 2;
@@ -26,17 +27,25 @@ pub fn child(n: u64) -> Bytes {
 
 /// A child that was written while its parent was not there.
 pub fn orphan(node: &SimNode) -> Result<Option<String>, StoreError> {
-    orphan_in(node.versions())
+    let versions = node.versions();
+    // What lies below it may be collected.
+    let collected = |n: u64| versions.collected_of(&child(n)).max(versions.collected_of(&parent(n)));
+    orphan_of(|key| versions.history(key), collected)
 }
 
-/// The same, in what is stored.
-pub fn orphan_in(versions: &Versions<Engine>) -> Result<Option<String>, StoreError> {
+/// The same, of stores of which nothing is collected.
+pub fn orphan_by<E>(history: impl Fn(&Bytes) -> Result<Vec<Version>, E>) -> Result<Option<String>, E> {
+    orphan_of(history, |_| Timestamp::MIN)
+}
+
+fn orphan_of<E>(
+    history: impl Fn(&Bytes) -> Result<Vec<Version>, E>,
+    collected: impl Fn(u64) -> Timestamp,
+) -> Result<Option<String>, E> {
     for n in 0..PARENTS {
-        let parents = versions.history(&parent(n))?;
-        for child in versions.history(&child(n))? {
-            // What lies below it may be collected.
-            let collected = versions.collected_of(&self::child(n)).max(versions.collected_of(&parent(n)));
-            if child.ts <= collected || child.value.is_none() {
+        let parents = history(&parent(n))?;
+        for child in history(&child(n))? {
+            if child.ts <= collected(n) || child.value.is_none() {
                 continue;
             }
             let at = parents.iter().rev().find(|version| version.ts <= child.ts);

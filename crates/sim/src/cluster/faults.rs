@@ -48,6 +48,8 @@ pub enum Kind {
     Members,
     /// A state is written down, and its log is cut.
     Truncate,
+    /// An operator splits a range.
+    Split,
 }
 
 /// To which machine it happens.

@@ -250,11 +250,12 @@ impl<S: System> Cluster<S> {
                 self.agenda.after(lasts_ns, Event::Mend(Mend::Full(m)));
             }
             Kind::Clock if awake => self.disturb(m),
-            Kind::Transfer | Kind::Members | Kind::Truncate if awake => {
+            Kind::Transfer | Kind::Members | Kind::Truncate | Kind::Split if awake => {
                 self.happens(fault.kind, m, 0);
                 let operation = match fault.kind {
                     Kind::Transfer => Operation::Transfer,
                     Kind::Members => Operation::Members,
+                    Kind::Split => Operation::Split,
                     _ => Operation::Truncate,
                 };
                 self.with(m, |system, body, place| system.operate(body, place, operation))?;
@@ -357,5 +358,6 @@ fn probe(kind: Kind) -> &'static str {
         Kind::Transfer => "fault: an operator handed over",
         Kind::Members => "fault: an operator changed members",
         Kind::Truncate => "fault: a log was cut",
+        Kind::Split => "fault: an operator split a range",
     }
 }

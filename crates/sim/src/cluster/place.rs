@@ -122,6 +122,8 @@ pub enum Operation {
     Members,
     /// Write the state down, and drop the log before it.
     Truncate,
+    /// Cut something in two.
+    Split,
 }
 
 /// What runs on the machines of a world, and those who ask it.

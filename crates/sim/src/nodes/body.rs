@@ -1,7 +1,7 @@
 //! A member of a cluster on one machine: its records go to the disk, its messages to the others; and the sessions at it.
 
 use super::session::{Next, Turn};
-use super::{Nodes, machine_of, node_of};
+use super::{Nodes, machine_of};
 use crate::cluster::{Act, Class, Input, Place};
 use crate::machine::{Engine, Failure};
 use bytes::Bytes;
@@ -23,8 +23,8 @@ const DUE: u64 = 0;
 /// The timer of a flush that somebody waits for, and how long it takes to begin, nanoseconds.
 const FLUSH: u64 = u64::MAX;
 const FLUSH_NS: u64 = 5_000_000;
-/// Histories of a range are read so many keys at a time.
-const KEYS_MAX: usize = 10_000;
+/// A leader looks every so many ticks whether a replica is gone for good.
+const REPAIR_TICKS: u64 = 5;
 
 /// Sessions that may go on.
 #[derive(Default)]
@@ -86,10 +86,15 @@ impl Body {
             .then(|| format!("{} records wait, locks {locks:?}, {committing} transactions", self.waiting.len()))
     }
 
-    /// What a range is here, for a report.
-    pub fn describe(&self, range: RangeId) -> String {
-        let (node, trusted) = (self.member.node(), self.seen.trusted().is_some());
-        format!("{node} trusts its clock: {trusted}, {:?}", self.member.status(range))
+    /// What it is, for a report.
+    pub fn describe(&self) -> String {
+        let leads = self
+            .member
+            .ranges()
+            .into_iter()
+            .filter(|range| self.member.status(*range).is_some_and(|s| s.lease.is_some()));
+        let (node, trusted, leads) = (self.member.node(), self.seen.trusted().is_some(), leads.collect::<Vec<_>>());
+        format!("{node} trusts its clock: {trusted}, leads {leads:?} of {:?}", self.member.ranges())
     }
 
     /// The place that is applied, and the checksum of the state there.
@@ -97,23 +102,11 @@ impl Body {
         self.member.digest(range).map_err(|e| Failure(format!("{range} cannot be read: {e}")))
     }
 
-    /// All versions of a range, as lines.
-    pub fn histories(&self, range: RangeId) -> Result<Vec<String>, Failure> {
-        let cuts = super::load::cuts();
-        let at = usize::try_from(range.0 - 1).unwrap_or(0);
-        let end = cuts.get(at + 1).cloned().unwrap_or_else(|| Bytes::from_static(&[0xff]));
-        let found = self.member.versions().histories_in(&(cuts[at].clone()..end), KEYS_MAX);
-        let found = found.map_err(|e| Failure(format!("{range} cannot be read: {e}")))?;
-        // A deletion of what was not there goes when it is flushed behind a later version.
-        let says = |versions: &[Version], at: usize| {
-            versions[at].value.is_some() || at > 0 && versions[at - 1].value.is_some()
-        };
-        let lines = found.into_iter().map(|(key, versions)| {
-            let shown: Vec<&Version> =
-                (0..versions.len()).filter(|at| says(&versions, *at)).map(|at| &versions[at]).collect();
-            (!shown.is_empty()).then(|| format!("{key:?} {shown:?}"))
-        });
-        Ok(lines.flatten().collect())
+    /// All versions of a key that say something: a deletion of what was not there goes when it is flushed behind a later version.
+    pub fn history(&self, key: &[u8]) -> Result<Vec<Version>, Failure> {
+        let found = self.member.versions().history(key).map_err(|e| Failure(format!("{key:?} cannot be read: {e}")))?;
+        let says = |at: usize| found[at].value.is_some() || at > 0 && found[at - 1].value.is_some();
+        Ok((0..found.len()).filter(|at| says(*at)).map(|at| found[at].clone()).collect())
     }
 
     /// One input of the world.
@@ -128,9 +121,19 @@ impl Body {
                 if self.ticks.is_multiple_of(FLUSH_TICKS) {
                     self.flush(system, place)?;
                 }
-                system.chronicle.look(place.machine, &self.member);
+                if self.ticks.is_multiple_of(REPAIR_TICKS) {
+                    self.repair(system, place)?;
+                }
+                system.chronicle.look(&self.member);
             }
-            Input::Peer { from, bytes } => self.tell(place, Told::Message(unpack(from, place.machine, &bytes)?))?,
+            Input::Peer { bytes, .. } => {
+                let message = unpack(&bytes).ok_or_else(|| Failure("a message that cannot be read".into()))?;
+                if message.to == self.member.node() {
+                    self.tell(place, Told::Message(message))?;
+                } else {
+                    place.probes.hit("a message for a node that is gone");
+                }
+            }
             Input::Ask { .. } => {}
             Input::Synced => self.synced(place)?,
             Input::Timer(DUE) => {
@@ -168,12 +171,12 @@ impl Body {
         }
     }
 
-    fn tell(&mut self, place: &mut Place<'_, ()>, told: Told) -> Result<(), Failure> {
+    pub(super) fn tell(&mut self, place: &mut Place<'_, ()>, told: Told) -> Result<(), Failure> {
         let out = self.member.step(&place.now, told).map_err(|e| Failure(format!("the node fails: {e}")))?;
         self.see_to(place, out)
     }
 
-    fn see_to(&mut self, place: &mut Place<'_, ()>, out: Outputs) -> Result<(), Failure> {
+    pub(super) fn see_to(&mut self, place: &mut Place<'_, ()>, out: Outputs) -> Result<(), Failure> {
         self.waiting.extend(out.records);
         self.append(place)?;
         for Outgoing { message, after } in out.messages {
@@ -234,7 +237,7 @@ impl Body {
         for range in self.member.ranges() {
             let (applied, digest) = self.digest(range)?;
             place.note(format!("{range} at {applied} is {digest:016x}"));
-            system.chronicle.digest(range, node_of(place.machine), applied, digest);
+            system.chronicle.digest(range, self.member.node(), applied, digest);
         }
         self.member.freeze();
         let versions = self.member.versions().clone();
@@ -252,24 +255,24 @@ impl Body {
     }
 }
 
-/// The class goes first: the world's own classes are fewer than what a transport may tell apart.
+/// Class, sender and receiver go first, as a transport's connection would tell them.
 fn send(place: &mut Place<'_, ()>, message: &Message) {
     let (class, tag) = match message.class {
         NodeClass::Consensus => (Class::Urgent, 0),
         NodeClass::Request => (Class::Normal, 1),
         NodeClass::Bulk => (Class::Bulk, 2),
     };
-    let bytes = [&[tag], &message.bytes[..]].concat();
+    let (from, to) = (message.from.0.to_le_bytes(), message.to.0.to_le_bytes());
+    let bytes = [&[tag], &from[..], &to[..], &message.bytes[..]].concat();
     place.act(Act::Send(machine_of(message.to), class, bytes.into()));
 }
 
-fn unpack(from: usize, to: usize, bytes: &Bytes) -> Result<Message, Failure> {
-    let class = match bytes.first() {
-        Some(0) => NodeClass::Consensus,
-        Some(1) => NodeClass::Request,
-        Some(2) => NodeClass::Bulk,
-        _ => return Err(Failure("a message without a class".into())),
+fn unpack(bytes: &Bytes) -> Option<Message> {
+    let class = match bytes.first()? {
+        0 => NodeClass::Consensus,
+        1 => NodeClass::Request,
+        _ => NodeClass::Bulk,
     };
-    let (from, to): (NodeId, NodeId) = (node_of(from), node_of(to));
-    Ok(Message { from, to, class, bytes: bytes.slice(1..) })
+    let node = |at: usize| Some(NodeId(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?)));
+    Some(Message { from: node(1)?, to: node(5)?, class, bytes: bytes.slice(9..) })
 }

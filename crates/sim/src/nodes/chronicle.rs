@@ -1,8 +1,9 @@
 //! What happened, written down for the judge.
 
-use super::load::{LISTS, cuts, list_key, values};
+use super::load::{LISTS, list_key, part_of, values};
 use crate::machine::{Engine, Failure};
 use crate::workload::{ACCOUNTS, FIRST_BALANCE, REGISTERS, decode_value, encode_key};
+use bytes::Bytes;
 use checker::appends;
 use checker::bank::Bank;
 use checker::leases::Leases;
@@ -13,6 +14,7 @@ use clock::Timestamp;
 use node::cluster::{Member, NodeId};
 use protocol::txn::RangeId;
 use std::collections::BTreeMap;
+use store::Version;
 
 /// A transaction that has ended.
 pub struct Done {
@@ -29,8 +31,8 @@ pub struct Chronicle {
     replicas: Replicas,
     history: History,
     lists: Vec<appends::Txn>,
-    /// The latest beginning of a transaction that wrote to a range and was acknowledged.
-    served: BTreeMap<RangeId, u64>,
+    /// The latest beginning of a transaction that wrote to a part of the keys and was acknowledged.
+    served: BTreeMap<usize, u64>,
     /// What was found wrong meanwhile.
     pub verdict: Verdict,
 }
@@ -66,10 +68,12 @@ impl Chronicle {
                 appends::Step::Append(key, _) => Some(list_key(*key)),
                 appends::Step::Read(..) => None,
             });
-            let all: Vec<bytes::Bytes> = written.chain(appended).collect();
+            let all: Vec<Bytes> = written.chain(appended).collect();
             for key in &all {
-                let range = RangeId(cuts().partition_point(|start| start <= key) as u64);
-                self.served.entry(range).and_modify(|last| *last = record.began.max(*last)).or_insert(record.began);
+                self.served
+                    .entry(part_of(key))
+                    .and_modify(|last| *last = record.began.max(*last))
+                    .or_insert(record.began);
             }
             if self.bounds_hold && !all.is_empty() {
                 let at = Timestamp::from_u64(record.position).physical_us();
@@ -86,14 +90,20 @@ impl Chronicle {
     }
 
     /// A look at what a node leads.
-    pub fn look(&mut self, machine: usize, member: &Member<Engine>) {
+    pub fn look(&mut self, member: &Member<Engine>) {
+        let node = u64::from(member.node().0);
         for range in member.ranges() {
             let Some(status) = member.status(range) else { continue };
             if let Some((start, end)) = status.lease {
                 let lease = (start.as_u64(), end.as_u64());
-                self.leases.note((range.0, status.term, machine as u64), lease, 0, &mut self.verdict);
+                self.leases.note((range.0, status.term, node), lease, 0, &mut self.verdict);
             }
         }
+    }
+
+    /// A leader hands over.
+    pub fn released(&mut self, range: RangeId, term: u64) {
+        self.leases.released(range.0, term);
     }
 
     /// The checksum of a replica.
@@ -101,29 +111,23 @@ impl Chronicle {
         self.replicas.note(range.0, applied, u64::from(node.0), digest, &mut self.verdict);
     }
 
-    /// Whether a write to a range was acknowledged whose transaction began since then.
-    pub fn served_since(&self, range: RangeId, since_ns: u64) -> bool {
-        self.served.get(&range).is_some_and(|began| *began >= since_ns)
+    /// Whether a write to a part of the keys was acknowledged whose transaction began since then.
+    pub fn served_since(&self, part: usize, since_ns: u64) -> bool {
+        self.served.get(&part).is_some_and(|began| *began >= since_ns)
     }
 
-    /// Judges all of it, against what is stored at the end: `member` of a range is a replica of it.
-    pub fn judge<'m>(mut self, member: impl Fn(RangeId) -> Option<&'m Member<Engine>>) -> Result<Judged, Failure> {
-        let failed = |e: store::StoreError| Failure(format!("what is stored cannot be read: {e}"));
-        let range = |key: &bytes::Bytes| RangeId(cuts().partition_point(|start| start <= key) as u64);
-        let versions = |key: &bytes::Bytes| match member(range(key)) {
-            Some(member) => member.versions().history(key).map_err(failed),
-            None => Err(Failure(format!("{} is gone", range(key)))),
-        };
+    /// Judges all of it, against what is stored at the end.
+    pub fn judge(mut self, history: impl Fn(&Bytes) -> Result<Vec<Version>, Failure>) -> Result<Judged, Failure> {
         let mut stored = Stored::default();
         for key in (0..REGISTERS).chain(ACCOUNTS) {
-            let chain = versions(&encode_key(key))?.into_iter().map(|version| {
+            let chain = history(&encode_key(key))?.into_iter().map(|version| {
                 (version.ts.as_u64(), version.value.as_deref().and_then(decode_value).map_or(0, |value| value.id))
             });
             stored.versions.insert(key, chain.collect());
         }
         let mut last: BTreeMap<Key, Vec<u64>> = BTreeMap::new();
         for key in LISTS {
-            let newest = versions(&list_key(key))?.into_iter().max_by_key(|version| version.ts);
+            let newest = history(&list_key(key))?.into_iter().max_by_key(|version| version.ts);
             last.insert(key, newest.and_then(|v| v.value).map(|raw| values(&raw)).unwrap_or_default());
         }
         let mut verdict = std::mem::take(&mut self.verdict);

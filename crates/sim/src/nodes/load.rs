@@ -1,6 +1,7 @@
 //! What a session does in one transaction.
 
 use super::Workload;
+use crate::references::{PARENTS, child, parent};
 use crate::rng::Rng;
 use crate::workload::{ACCOUNTS, REGISTERS, Script, Step, encode_key, script};
 use bytes::Bytes;
@@ -44,6 +45,18 @@ pub fn cuts() -> Vec<Bytes> {
         encode_key(ACCOUNTS.start + (ACCOUNTS.end - ACCOUNTS.start) / 2),
         list_key(LISTS.start + 2),
     ]
+}
+
+/// All keys that are ever written.
+pub fn keys() -> Vec<Bytes> {
+    let plain = (0..REGISTERS).chain(ACCOUNTS).map(encode_key);
+    let references = (0..PARENTS).flat_map(|n| [parent(n), child(n)]);
+    plain.chain(references).chain(LISTS.map(list_key)).collect()
+}
+
+/// The part between two of the cuts that a key lies in.
+pub fn part_of(key: &Bytes) -> usize {
+    cuts().partition_point(|start| start <= key) - 1
 }
 
 /// A list's key as the database sees it.

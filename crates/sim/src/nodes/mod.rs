@@ -11,6 +11,7 @@ mod body;
 mod chronicle;
 mod load;
 mod opening;
+mod operate;
 mod session;
 
 pub use chronicle::{Chronicle, Judged};
@@ -19,11 +20,14 @@ use crate::cluster::{Desk, Heard, Input, Operation, Place, System};
 use crate::machine::{Engine, Failure};
 use crate::references;
 use body::Body;
+use bytes::Bytes;
 use node::Sabotage;
-use node::cluster::{Founding, Member, NodeId};
+use node::cluster::{Founding, NodeId};
 use protocol::txn::RangeId;
 use serde::Deserialize;
 use session::Session;
+use std::collections::BTreeSet;
+use store::Version;
 
 /// What sessions do.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -52,6 +56,8 @@ pub type Prepare = fn(&Sabotage);
 pub struct Nodes {
     pub(self) workload: Workload,
     pub(self) prepare: Option<Prepare>,
+    /// How often each machine came back empty: it is another node then.
+    pub(self) lives: Vec<u32>,
     /// What each machine's engine holds: it outlives a crash, like a disk does.
     pub(self) engines: Vec<Engine>,
     pub(self) sessions: Vec<Vec<Session>>,
@@ -71,6 +77,7 @@ impl Nodes {
         let of = |m| (0..workload.sessions).map(|n| Session::new(number(m, n), seed)).collect();
         Nodes {
             prepare,
+            lives: vec![0; machines],
             engines: (0..machines).map(|_| Engine::default()).collect(),
             sessions: (0..machines).map(of).collect(),
             chronicle: Chronicle::new(bounds_hold),
@@ -93,39 +100,62 @@ impl Nodes {
         load::cuts().into_iter().enumerate().map(founding).collect()
     }
 
-    /// A replica of a range, to look at what is stored.
-    pub fn replica<'b>(&self, bodies: &[Option<&'b Body>], range: RangeId) -> Option<&'b Member<Engine>> {
-        self.replicas(bodies, range).first().map(|body| &*body.member)
+    /// The node on a machine.
+    pub(self) fn node_of(&self, machine: usize) -> NodeId {
+        NodeId(node_of(machine).0 + LIFE * self.lives[machine])
     }
 
-    /// The bodies that replicate a range.
-    fn replicas<'b>(&self, bodies: &[Option<&'b Body>], range: RangeId) -> Vec<&'b Body> {
-        bodies.iter().flatten().copied().filter(|body| body.member.status(range).is_some()).collect()
+    /// Whether a node is on a machine now.
+    pub(self) fn is_current(&self, node: NodeId) -> bool {
+        node == self.node_of(machine_of(node))
     }
 
-    /// What a range lacks of one leader with a lease and equal replicas at rest.
-    fn unwell(&self, bodies: &[Option<&Body>], founding: &Founding) -> Result<Option<String>, Failure> {
-        let range = founding.range;
-        let all = self.replicas(bodies, range);
-        if all.len() < founding.replicas.len() {
-            return Ok(Some(format!("{range} has {} replicas", all.len())));
+    /// How many replicas a range has.
+    pub(self) fn copies(&self) -> usize {
+        self.engines.len().min(3)
+    }
+
+    /// All versions of a key, as the replica has them that has most: nodes that do not replicate it have none, or fewer.
+    pub fn history(&self, bodies: &[Option<&Body>], key: &Bytes) -> Result<Vec<Version>, Failure> {
+        let all = bodies.iter().flatten().map(|body| body.history(key)).collect::<Result<Vec<_>, _>>()?;
+        Ok(all.into_iter().max_by_key(Vec::len).unwrap_or_default())
+    }
+
+    /// What some range lacks of one leader with a lease and equal replicas at rest.
+    fn unwell(&self, bodies: &[Option<&Body>], deep: bool) -> Result<Option<String>, Failure> {
+        let ranges: BTreeSet<RangeId> = bodies.iter().flatten().flat_map(|body| body.member.ranges()).collect();
+        if ranges.len() < load::cuts().len() {
+            return Ok(Some(format!("only {ranges:?} are there")));
         }
-        let statuses: Vec<_> = all.iter().filter_map(|body| body.member.status(range)).collect();
-        if !statuses.iter().any(|status| status.lease.is_some()) {
-            return Ok(Some(format!("{range} has no leader with a lease: {statuses:?}")));
+        for range in ranges {
+            let status = |body: &Body| body.member.status(range);
+            let led = bodies.iter().flatten().filter_map(|body| status(body)).find(|status| status.lease.is_some());
+            let Some(led) = led else { return Ok(Some(format!("{range} has no leader with a lease"))) };
+            let seats: Vec<NodeId> = led.voters.iter().chain(&led.learners).copied().collect();
+            if led.joint || led.voters.len() < self.copies() || !seats.iter().all(|node| self.is_current(*node)) {
+                return Ok(Some(format!("{range} changes its replicas: {led:?}")));
+            }
+            let mut first = None;
+            for node in seats.iter().filter(|_| deep) {
+                let body = bodies[machine_of(*node)];
+                let Some((body, status)) = body.and_then(|body| Some((body, status(body)?))) else {
+                    return Ok(Some(format!("{range} has no replica on {node}")));
+                };
+                if (status.prepared, status.outcomes, status.untold, status.flights, status.parked) != (0, 0, 0, 0, 0) {
+                    return Ok(Some(format!("{range} holds something on {node}: {status:?}")));
+                }
+                let digest = body.digest(range)?;
+                if *first.get_or_insert(digest) != digest {
+                    return Ok(Some(format!("{range} is {digest:?} on {node}, elsewhere {first:?}")));
+                }
+            }
         }
-        if statuses.windows(2).any(|pair| pair[0].applied != pair[1].applied) {
-            return Ok(Some(format!("{range} is applied to different places: {statuses:?}")));
-        }
-        let busy = statuses.iter().find(|s| (s.prepared, s.outcomes, s.untold, s.flights, s.parked) != (0, 0, 0, 0, 0));
-        if let Some(status) = busy {
-            return Ok(Some(format!("{range} holds something: {status:?}")));
-        }
-        let digests = all.iter().map(|body| body.digest(range)).collect::<Result<Vec<_>, _>>()?;
-        let equal = digests.windows(2).all(|pair| pair[0] == pair[1]);
-        Ok((!equal).then(|| format!("{range} has different replicas: {digests:?}")))
+        Ok(None)
     }
 }
+
+/// A machine that came back empty is a node whose number is so much higher.
+const LIFE: u32 = 100;
 
 /// Machines are numbered from 0, nodes from 1.
 fn node_of(machine: usize) -> NodeId {
@@ -133,7 +163,7 @@ fn node_of(machine: usize) -> NodeId {
 }
 
 fn machine_of(node: NodeId) -> usize {
-    usize::try_from(node.0.saturating_sub(1)).unwrap_or(0)
+    usize::try_from(node.0.saturating_sub(1) % LIFE).unwrap_or(0)
 }
 
 impl System for Nodes {
@@ -160,11 +190,13 @@ impl System for Nodes {
         self.engines[machine].crash(0);
     }
 
-    fn wiped(&mut self, _machine: usize) {}
+    fn wiped(&mut self, machine: usize) {
+        self.lives[machine] += 1;
+        self.engines[machine] = Engine::default();
+    }
 
-    /// Members do not move yet.
-    fn may_wipe(&self, _bodies: &[Option<&Body>]) -> bool {
-        false
+    fn may_wipe(&self, bodies: &[Option<&Body>]) -> bool {
+        bodies.iter().all(Option::is_some) && matches!(self.unwell(bodies, false), Ok(None))
     }
 
     fn leads(&self, body: &Body) -> bool {
@@ -172,10 +204,7 @@ impl System for Nodes {
     }
 
     fn operate(&mut self, body: &mut Body, place: &mut Place<'_, ()>, operation: Operation) -> Result<(), Failure> {
-        match operation {
-            Operation::Truncate => body.flush(self, place),
-            Operation::Transfer | Operation::Members => Ok(()),
-        }
+        body.operate(self, place, operation)
     }
 
     /// Sessions are at the machines.
@@ -190,10 +219,9 @@ impl System for Nodes {
     }
 
     fn waits_for(&self, bodies: &[Option<&Body>], healed_ns: u64) -> Option<String> {
-        let waits = |founding: &Founding| !self.chronicle.served_since(founding.range, healed_ns);
-        let founding = self.ranges().into_iter().find(waits)?;
-        let all: Vec<String> = bodies.iter().flatten().map(|body| body.describe(founding.range)).collect();
-        Some(format!("no write to {} was acknowledged that began since: {}", founding.range, all.join("; ")))
+        let part = (0..load::cuts().len()).find(|part| !self.chronicle.served_since(*part, healed_ns))?;
+        let all: Vec<String> = bodies.iter().flatten().map(|body| body.describe()).collect();
+        Some(format!("no write to part {part} was acknowledged that began since: {}", all.join("; ")))
     }
 
     fn restless(&self, bodies: &[Option<&Body>]) -> Option<String> {
@@ -206,20 +234,15 @@ impl System for Nodes {
                 return Some(format!("machine {m}: {what}"));
             }
         }
-        let unwell = self.ranges().iter().find_map(|founding| self.unwell(bodies, founding).transpose());
-        unwell.map(|found| found.unwrap_or_else(|Failure(why)| why))
+        self.unwell(bodies, true).unwrap_or_else(|Failure(why)| Some(why))
     }
 
     fn stored(&self, bodies: &[Option<&Body>]) -> Result<Vec<String>, Failure> {
-        let mut lines = Vec::new();
-        for founding in self.ranges() {
-            let all = self.replicas(bodies, founding.range);
-            let Some(body) = all.first() else { return Err(Failure(format!("{} is gone", founding.range))) };
-            lines.extend(body.histories(founding.range)?);
-            if let Some(orphan) = references::orphan_in(body.member.versions()).map_err(|e| Failure(e.to_string()))? {
-                return Err(Failure(orphan));
-            }
+        let orphan = references::orphan_by(|key| self.history(bodies, key))?;
+        if let Some(orphan) = orphan {
+            return Err(Failure(orphan));
         }
-        Ok(lines)
+        let line = |key: bytes::Bytes| Ok(format!("{key:?} {:?}", self.history(bodies, &key)?));
+        load::keys().into_iter().map(line).collect()
     }
 }

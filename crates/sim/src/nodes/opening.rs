@@ -1,7 +1,7 @@
 //! A node opens, from what its machine's disk and engine hold.
 
+use super::Nodes;
 use super::body::Body;
-use super::{Nodes, node_of};
 use crate::cluster::Place;
 use crate::machine::Failure;
 use bytes::Bytes;
@@ -39,7 +39,7 @@ pub fn start(system: &mut Nodes, place: &mut Place<'_, ()>) -> Result<Body, Fail
     let ladder = LadderLimits { hybrid_error_ns: HYBRID_ERROR_NS, ..LadderLimits::default() };
     let options = ClusterOptions {
         cluster: CLUSTER,
-        node: node_of(place.machine),
+        node: system.node_of(place.machine),
         ranges: system.ranges(),
         seed: system.seed ^ place.rng.draw(),
         limits: LogLimits { entries_kept: system.seed % 3 * 20, records_kept: RECORDS_KEPT },

@@ -399,6 +399,8 @@ impl Body {
                 self.tell(system, place, Told::Transfer { group, to: to.store })
             }
             Operation::Members => self.change_members(system, place, group),
+            // Groups are not split.
+            Operation::Split => Ok(()),
         }
     }
 

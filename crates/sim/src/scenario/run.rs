@@ -98,7 +98,7 @@ fn whole_nodes(scenario: &Scenario, seed: u64, controls: &Controls, show: Show) 
         verdict = chronicle.verdict;
     } else {
         let bodies = world.bodies();
-        match chronicle.judge(|range| world.system.replica(&bodies, range)) {
+        match chronicle.judge(|key| world.system.history(&bodies, key)) {
             Ok(found) => judged = found,
             Err(Failure(why)) => failure = Some(why),
         }
