@@ -27,8 +27,8 @@ pub(super) struct Active {
     pub(super) looked_at: Timestamp,
     /// What the transaction has changed.
     pub(super) own: Arc<Overlay>,
-    /// What its writing statements rely on already, the newest last; and all of it, as the others may ask.
-    relied: Vec<Arc<Uses>>,
+    /// What its statements rely on already, the newest last, and whether that is for what they write; and all of it, as the others may ask.
+    relied: Vec<(Arc<Uses>, bool)>,
     noted: Arc<Relied>,
     pub(super) isolation: Isolation,
     pub(super) as_of: Option<Timestamp>,
@@ -85,16 +85,15 @@ impl Active {
     /// # Errors
     /// A restart where it has changed.
     pub(super) fn rely_on(&mut self, uses: &Arc<Uses>, writes: bool) -> Result<(), SqlError> {
-        if self.as_of.is_some() || self.relied.iter().rev().any(|known| Arc::ptr_eq(known, uses)) {
+        let enough = |(known, written): &(Arc<Uses>, bool)| Arc::ptr_eq(known, uses) && (*written || !writes);
+        if self.as_of.is_some() || self.relied.iter().rev().any(enough) {
             return Ok(());
         }
         self.catalog.rely(uses.tokens(), writes)?;
-        if writes {
-            if self.relied.len() == RELIED_MAX {
-                self.relied.clear();
-            }
-            self.relied.push(uses.clone());
+        if self.relied.len() == RELIED_MAX {
+            self.relied.clear();
         }
+        self.relied.push((uses.clone(), writes));
         Ok(())
     }
 
@@ -134,6 +133,8 @@ impl Session {
             && active.as_of.is_none()
         {
             active.txn.with(|t| t.begin_statement())?;
+            // What only reads rely on is forgotten with the reads.
+            active.relied.retain(|(_, writes)| *writes);
             active.snapshot_us = self.db.kv.monotonic_us();
             active.snapshot = active.txn.with(|t| t.snapshot());
             self.backend.sees(Some((active.snapshot, active.snapshot_us)));

@@ -64,7 +64,7 @@ use copy::CopyIn;
 use portal::Portals;
 use prepared::Prepared;
 use settings::Settings;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 /// Most prepared statements of one session.
@@ -119,7 +119,7 @@ pub struct Session {
     too_old: bool,
     active: Option<Active>,
     token: Timestamp,
-    prepared: HashMap<String, Arc<Prepared>>,
+    prepared: BTreeMap<String, Arc<Prepared>>,
     unnamed: Option<Arc<Prepared>>,
     portals: Portals,
     copy: Option<CopyIn>,
@@ -216,7 +216,7 @@ impl Session {
             too_old: false,
             active: None,
             token: Timestamp::MIN,
-            prepared: HashMap::new(),
+            prepared: BTreeMap::new(),
             unnamed: None,
             portals: Portals::default(),
             copy: None,

@@ -74,6 +74,11 @@ impl SqlType {
             SqlType::Int4 => 23,
             SqlType::Int8 => 20,
             SqlType::Text => 25,
+            SqlType::Char(_) => 1042,
+            SqlType::Varchar(_) => 1043,
+            SqlType::Timestamp(_) => 1114,
+            SqlType::Timestamptz(_) => 1184,
+            SqlType::Numeric(_) => 1700,
             SqlType::Array(element) => element.scalar_row().map_or(0, |row| row.2),
             other => other.scalar_row().map_or(0, |row| row.1),
         }
@@ -142,7 +147,11 @@ impl SqlType {
     /// `pg_type.typlen`: bytes, -1 variable, -2 a C string.
     pub fn typlen(&self) -> i16 {
         match self {
-            SqlType::Array(_) => -1,
+            // What most results are of, without a search.
+            SqlType::Int4 => 4,
+            SqlType::Int8 => 8,
+            SqlType::Text | SqlType::Array(_) | SqlType::Varchar(_) | SqlType::Char(_) | SqlType::Numeric(_) => -1,
+            SqlType::Timestamp(_) | SqlType::Timestamptz(_) => 8,
             other => other.scalar_row().map_or(-1, |row| row.3),
         }
     }

@@ -17,7 +17,9 @@ use crate::keys::{Bucket, Burial, Kept};
 use crate::{StoreError, keys};
 use bytes::Bytes;
 use fjall::compaction::filter::{CompactionFilter, CompactionFilterResult, Context, Factory, ItemAccessor, Verdict};
-use fjall::config::{BlockSizePolicy, BloomConstructionPolicy, FilterPolicy, FilterPolicyEntry};
+use fjall::config::{
+    BlockSizePolicy, BloomConstructionPolicy, FilterPolicy, FilterPolicyEntry, HashRatioPolicy, RestartIntervalPolicy,
+};
 use fjall::{AbstractTree, Database, Keyspace, KeyspaceCreateOptions, LsmError, PersistMode};
 use parking_lot::{Mutex, RwLock};
 use std::io::{self, ErrorKind};
@@ -31,6 +33,10 @@ pub const BLOCK_CACHE_BYTES: u64 = 256 << 20;
 const COMPACTION_THREADS: usize = 1;
 /// Size of a data block before compression.
 const BLOCK_BYTES: u32 = 8 * 1024;
+/// A key of a data block is written whole after so many that share their beginning with it: a read passes half as many.
+const RESTART_EVERY: u8 = 4;
+/// Bytes of a data block's hash index per entry: it leads a read of one key to those that share their beginning.
+const HASH_RATIO: f32 = 1.0;
 /// What an ingestion needs beside its own size: blocks' heads, an index, the list of tables. It is never begun where it does not fit, for a
 /// failed one leaves files behind until the database is opened anew. That merges have room, too, is seen to by whoever lets writes in.
 const INGESTION_BYTES: u64 = 4 << 20;
@@ -203,7 +209,12 @@ impl Open {
                     .into(),
             });
         }
-        let options = || KeyspaceCreateOptions::default().data_block_size_policy(BlockSizePolicy::all(BLOCK_BYTES));
+        let options = || {
+            KeyspaceCreateOptions::default()
+                .data_block_size_policy(BlockSizePolicy::all(BLOCK_BYTES))
+                .data_block_restart_interval_policy(RestartIntervalPolicy::all(RESTART_EVERY))
+                .data_block_hash_ratio_policy(HashRatioPolicy::all(HASH_RATIO))
+        };
         let bloom = FilterPolicyEntry::Bloom(BloomConstructionPolicy::BitsPerKey(FILTER_BITS));
         // The past is sought, never got: a filter would not be asked.
         let (present, past) = (FilterPolicy::all(bloom), FilterPolicy::disabled());
