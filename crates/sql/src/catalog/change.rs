@@ -148,8 +148,8 @@ impl<'a> Change<'a> {
             self.end_object(key::RELATIONS, id, token_of(old))?;
             self.end_before(old)?;
             if let Relation::Table(table) = &mut relation {
-                // Whoever made it is gone: he would hold the guard.
-                table.building = None;
+                // Whoever made them is gone: he would hold the guard.
+                (table.building, table.pending) = (None, None);
             }
             self.discard_building(old)?;
         }

@@ -24,14 +24,14 @@ pub fn encode<T: Serialize>(descriptor: &T) -> Result<Bytes, SqlError> {
     encode_as(JSON, descriptor)
 }
 
-/// Encodes a relation: a table with generated columns, or indexes that are more than columns, is of the second form, one with an index that is being
-/// made of the third.
+/// Encodes a relation: a table with generated columns, or indexes that are more than columns, is of the second form, one with an index or a
+/// constraint that is being made of the third.
 ///
 /// # Errors
 /// As [`encode`].
 pub fn encode_relation(relation: &Relation) -> Result<Bytes, SqlError> {
     let form = match relation {
-        Relation::Table(table) if table.building.is_some() => JSON_WITH_BUILDING,
+        Relation::Table(table) if table.building.is_some() || table.pending.is_some() => JSON_WITH_BUILDING,
         Relation::Table(table)
             if !table.indexes.iter().all(Index::is_plain) || table.columns.iter().any(|c| c.generated.is_some()) =>
         {

@@ -68,6 +68,9 @@ pub struct Table {
     /// An index that is being made while the table is written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub building: Option<Building>,
+    /// A condition that writers keep already, while the rows that were there are looked at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pending: Option<Check>,
     /// CHECK constraints.
     pub checks: Vec<Check>,
     /// Foreign keys of this table.

@@ -53,7 +53,7 @@ impl Run<'_> {
         Ok(other)
     }
 
-    fn alter(&mut self, mut table: Table, action: &AlterAction) -> Result<(), SqlError> {
+    pub(super) fn alter(&mut self, mut table: Table, action: &AlterAction) -> Result<(), SqlError> {
         match action {
             AlterAction::AddColumn { if_not_exists, column } => self.add_column(table, column, *if_not_exists),
             AlterAction::DropColumn { if_exists, name, cascade } => self.drop_column(table, name, *if_exists, *cascade),

@@ -147,6 +147,9 @@ impl Run<'_> {
 
     /// Looks at every row: does the check hold?
     pub(super) fn validate_check(&mut self, table: &Table, check: &Check) -> Result<(), SqlError> {
+        if self.holds {
+            return Ok(());
+        }
         let only = Table { checks: vec![check.clone()], ..all_nullable(table) };
         let target = Target::new(&only, &self.plan_context())?;
         let slots: Vec<usize> = (0..only.columns.len()).collect();
@@ -154,23 +157,30 @@ impl Run<'_> {
             if e.state != SqlState::CHECK_VIOLATION {
                 return e;
             }
-            let message =
-                format!("check constraint \"{}\" of relation \"{}\" is violated by some row", check.name, table.name);
-            e.with(|e| {
-                e.message = message;
-                e.detail = None;
-            })
+            violated(e, table, check)
         })
     }
 
     /// Looks at every row: is a column nowhere NULL?
     pub(super) fn validate_not_null(&mut self, table: &Table, slot: usize) -> Result<(), SqlError> {
+        if self.holds {
+            return Ok(());
+        }
         let target = Target::new(&all_nullable(table), &self.plan_context())?;
         self.each_row(&target.access, &[slot], |_, row| match &row[slot] {
             Value::Null => Err(contains_nulls(table, &table.columns[slot].name)),
             _ => Ok(()),
         })
     }
+}
+
+/// 23514 in the words of a constraint being added.
+pub(super) fn violated(error: SqlError, table: &Table, check: &Check) -> SqlError {
+    error.with(|e| {
+        e.message =
+            format!("check constraint \"{}\" of relation \"{}\" is violated by some row", check.name, table.name);
+        e.detail = None;
+    })
 }
 
 /// 23502 for a column that is to be NOT NULL.
@@ -183,8 +193,8 @@ pub(super) fn contains_nulls(table: &Table, column: &str) -> SqlError {
 }
 
 /// The table with nothing to check.
-fn all_nullable(table: &Table) -> Table {
-    let mut table = Table { checks: Vec::new(), foreign_keys: Vec::new(), ..table.clone() };
+pub(super) fn all_nullable(table: &Table) -> Table {
+    let mut table = Table { checks: Vec::new(), pending: None, foreign_keys: Vec::new(), ..table.clone() };
     table.columns.iter_mut().for_each(|c| c.nullable = true);
     table
 }

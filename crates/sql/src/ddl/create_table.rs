@@ -20,6 +20,7 @@ pub(super) fn empty_table(schema: &Schema, name: &str, id: Oid, primary: Oid) ->
         primary: row_id_index(name, primary),
         has_primary_key: false,
         building: None,
+        pending: None,
         indexes: Vec::new(),
         checks: Vec::new(),
         foreign_keys: Vec::new(),

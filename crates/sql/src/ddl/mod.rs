@@ -44,7 +44,7 @@ mod view;
 
 pub use extension::{AVAILABLE, Available, available};
 pub use load::{Duplicate, Loader};
-pub use online::{create_index_online, is_large, undo_orphans};
+pub use online::{Making, add_condition_online, adds_condition, create_index_online, is_large, undo_orphans};
 pub use run::{Done, Run};
 
 use crate::SqlError;

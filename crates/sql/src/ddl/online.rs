@@ -1,4 +1,4 @@
-//! CREATE INDEX while its table is written.
+//! CREATE INDEX while its table is written; and ADD UNIQUE, CHECK and NOT NULL.
 //!
 //! Problem: an index over a large table takes seconds to make, and one transaction that reads all rows certified is refused by the first of them that
 //! changes. Idea: writers help. The table goes through versions ([`Change::step_table`]: two adjacent ones may be in use at once); of each one writers do a
@@ -22,22 +22,27 @@
 //! 6. Whatever ends the statement, and the process: an index that nobody makes any more is taken back ([`undo_orphans`]). Nobody has read it.
 //!
 //! Caveats: it waits for open blocks that have written to the table, as CREATE INDEX CONCURRENTLY of PostgreSQL does. Inside a block, or of a
-//! table that has other changes made in one statement, an index is made by one transaction. Marks of hot rows are as many as their changed entries.
+//! table that has other changes made in one statement, an index is made by one transaction. ADD FOREIGN KEY and changes of types are not done so. Marks of hot rows are as many as their changed entries.
 
 use super::about;
+use super::constraint::{all_nullable, contains_nulls, violated};
 use super::load::{Duplicate, Loader, SMALL_ROWS_MAX};
 use super::rows::duplicate;
 use super::run::{Run, undefined};
 use crate::catalog::reliance::version_of;
 use crate::catalog::view::View;
-use crate::catalog::{Building, Change, Named, Oid, Overlay, Relation, Snapshot, Table, change, key};
+use crate::catalog::{Building, Change, Check, Named, Oid, Overlay, Relation, Snapshot, Table, change, key};
 use crate::context::StatementContext;
 use crate::database::Database;
 use crate::encoding::index_span;
 use crate::exec::index::Entry;
 use crate::exec::table::{BuildingAccess, PREFIX_BYTES, TableAccess};
+use crate::exec::target::Target;
+use crate::identifier::quote_identifier;
 use crate::progress::{IndexPhase, IndexProgress};
-use crate::syntax::{CreateIndex, Ddl, Name, ObjectKind};
+use crate::syntax::{
+    AlterAction, ColumnChange, CreateIndex, Ddl, Name, ObjectKind, TableConstraint, TableConstraintKind,
+};
 use crate::transaction::{BeginOptions, Isolation, LockWait, Patience, ScanRequest, Transaction, TxnRef};
 use crate::types::Value;
 use crate::{KvError, SqlError, SqlState};
@@ -81,6 +86,53 @@ pub fn is_large(txn: &mut dyn Transaction, table: &Table) -> Result<bool, SqlErr
     Ok(txn.peek_scan(&request)?.rows.len() > SMALL_ROWS_MAX)
 }
 
+/// What is made.
+#[derive(Clone, Copy)]
+pub enum Making<'a> {
+    /// CREATE INDEX
+    Index(&'a CreateIndex),
+    /// ALTER TABLE .. ADD UNIQUE
+    Unique(&'a Name, &'a TableConstraint, &'a [String]),
+}
+
+impl Making<'_> {
+    fn table(&self) -> &Name {
+        match self {
+            Making::Index(create) => &create.table,
+            Making::Unique(table, ..) => table,
+        }
+    }
+}
+
+/// Whether an action, of a table and alone, is one that [`add_condition_online`] does.
+pub fn adds_condition(table: &Table, action: &AlterAction) -> bool {
+    match action {
+        AlterAction::AddConstraint { constraint, not_valid } => {
+            !not_valid && matches!(constraint.kind, TableConstraintKind::Check(_))
+        }
+        AlterAction::AlterColumn { name, change: ColumnChange::SetNotNull } => {
+            table.columns.iter().any(|c| c.name == *name && c.nullable && c.generated.is_none())
+        }
+        _ => false,
+    }
+}
+
+impl Run<'_> {
+    /// What an action asks of each row.
+    fn condition(&self, table: &Table, action: &AlterAction) -> Result<Check, SqlError> {
+        match action {
+            AlterAction::AddConstraint {
+                constraint: TableConstraint { name, kind: TableConstraintKind::Check(text), .. },
+                ..
+            } => self.check_constraint(table, name.as_deref(), text),
+            AlterAction::AlterColumn { name, .. } => {
+                Ok(Check { name: name.clone(), expression: format!("{} IS NOT NULL", quote_identifier(name)) })
+            }
+            _ => Err(lost("the constraint")),
+        }
+    }
+}
+
 /// Makes an index by transactions of its own, begun with these options. Gives what the client is told.
 ///
 /// # Errors
@@ -90,12 +142,12 @@ pub fn create_index_online(
     database: &Arc<crate::catalog::Database>,
     context: &Arc<StatementContext>,
     options: BeginOptions,
-    create: &CreateIndex,
+    making: Making<'_>,
 ) -> Result<Vec<SqlError>, SqlError> {
     let mut online = Online { db, database, context, options, table: 0 };
-    let mut guard = online.hold_table(&create.table)?;
+    let mut guard = online.hold_table(making.table())?;
     let mut index = None;
-    let result = online.announce(create, &mut index).and_then(|(announced, notices)| {
+    let result = online.announce(making, &mut index).and_then(|(announced, notices)| {
         if let Some(announced) = announced {
             online.build(&announced)?;
         }
@@ -197,11 +249,15 @@ impl Online<'_> {
     /// Version `v + 1`. `None`: the index is there already.
     fn announce(
         &self,
-        create: &CreateIndex,
+        making: Making<'_>,
         index: &mut Option<Oid>,
     ) -> Result<(Option<Announced>, Vec<SqlError>), SqlError> {
         let path = &self.context.settings.search_path;
-        let ddl = Ddl::CreateIndex(create.clone());
+        let name = making.table().clone();
+        let ddl = match making {
+            Making::Index(create) => Ddl::CreateIndex(create.clone()),
+            Making::Unique(..) => Ddl::AlterTable { name, if_exists: false, actions: Vec::new() },
+        };
         let guard = key::guard(self.table);
         let about = |catalog: &Snapshot| {
             let mut keys = about::keys(&ddl, catalog, self.database.id, path);
@@ -209,10 +265,10 @@ impl Online<'_> {
             keys
         };
         self.step(&about, &mut |run: &mut Run<'_>| {
-            let table = run.table_named(&create.table)?;
+            let table = run.table_named(making.table())?;
             let schema = run.catalog().schema_by_id(table.schema).cloned().ok_or_else(|| lost("the table's schema"))?;
-            if let Some(name) = &create.name
-                && run.taken(&schema, name, create.if_not_exists)?
+            if let Making::Index(CreateIndex { name: Some(name), if_not_exists, .. }) = making
+                && run.taken(&schema, name, *if_not_exists)?
             {
                 return Ok(None);
             }
@@ -221,7 +277,13 @@ impl Online<'_> {
                 run.touch().discard_index(left.marks)?;
             }
             let mut with = Table { building: None, ..table.clone() };
-            run.add_empty_index(&schema, &mut with, create)?;
+            match making {
+                Making::Index(create) => run.add_empty_index(&schema, &mut with, create)?,
+                Making::Unique(_, constraint, columns) => {
+                    let index = run.unique_key(with.schema, &with, constraint, columns)?;
+                    with.indexes.push(index);
+                }
+            }
             run.check_kept(&with)?;
             let made = with.indexes.pop().ok_or_else(|| lost("the index"))?;
             let (id, marks) = (made.id, run.new_oid()?);
@@ -231,6 +293,8 @@ impl Online<'_> {
             // Before it can be seen: whoever looks for orphans finds it here.
             self.db.builds.begin(id);
             with.building = Some(Building { index: made, marks, maintained: false });
+            // Writers must be able to go by it.
+            TableAccess::new(&with)?;
             run.touch().step_table(with)?;
             Ok(Some(Announced { index: id, before: table }))
         })
@@ -412,6 +476,86 @@ fn marked(building: &BuildingAccess, mark: &Bytes, row_key: &Bytes) -> Vec<Bytes
     keys
 }
 
+/// Adds a CHECK or NOT NULL by transactions of its own: writers keep it first, then the rows that were there are looked at, then it is shown.
+///
+/// # Errors
+/// PostgreSQL's for the action; 23514, 23502 if a row violates it; what ended its waits.
+pub fn add_condition_online(
+    db: &Database,
+    database: &Arc<crate::catalog::Database>,
+    context: &Arc<StatementContext>,
+    options: BeginOptions,
+    name: &Name,
+    action: &AlterAction,
+) -> Result<Vec<SqlError>, SqlError> {
+    let mut online = Online { db, database, context, options, table: 0 };
+    let mut guard = online.hold_table(name)?;
+    db.builds.begin(online.table);
+    let result = online.add_condition(action);
+    if result.is_err() {
+        // If even that fails, maintenance does it.
+        let _ = undo_pending(db, &Patience::default(), online.table);
+    }
+    db.builds.end(online.table);
+    guard.rollback();
+    result
+}
+
+impl Online<'_> {
+    fn add_condition(&self, action: &AlterAction) -> Result<Vec<SqlError>, SqlError> {
+        let before = self.table_now()?;
+        self.step_table(&mut |run, table| {
+            let pending = run.condition(&table, action)?;
+            let table = Table { pending: Some(pending), ..table };
+            // Writers must be able to go by it.
+            Target::new(&table, &run.plan_context())?;
+            Ok(table)
+        })?;
+        self.end_version(&before)?;
+        self.look_at_rows(action)?;
+        let record = Bytes::copy_from_slice(&key::object(key::RELATIONS, self.table));
+        let about = |_: &Snapshot| BTreeSet::from([record.clone()]);
+        let mut show = |run: &mut Run<'_>| {
+            run.holds = true;
+            let table = run.table(self.table)?;
+            run.alter(Table { pending: None, ..table }, action)
+        };
+        self.step(&about, &mut show).map(|((), notices)| notices)
+    }
+
+    /// Whether what writers keep by now holds for the rows of one snapshot, too. One that does not may have changed meanwhile.
+    fn look_at_rows(&self, action: &AlterAction) -> Result<(), SqlError> {
+        let table = self.table_now()?;
+        let pending = table.pending.clone().ok_or_else(|| lost("the constraint"))?;
+        let only = Table { checks: vec![pending.clone()], ..all_nullable(&table) };
+        let target =
+            self.step(&|_| BTreeSet::new(), &mut |run: &mut Run<'_>| Target::new(&only, &run.plan_context()))?;
+        let (access, all) = (&target.0.access, (0..only.columns.len()).collect::<Vec<_>>());
+        let mut row = vec![Value::Null; all.len()];
+        let mut rows = self.begin_now()?;
+        let mut rest = Some(access.primary.span());
+        while let Some(span) = rest {
+            let chunk = rows.scan(&ScanRequest { span, reverse: false, limit: CHUNK_ROWS })?;
+            for (row_key, stored) in &chunk.rows {
+                access.decode(stored, &all, &mut row)?;
+                if target.0.check(&row, None, self.context).is_ok() {
+                    continue;
+                }
+                if let Some(now) = self.begin(Isolation::RepeatableRead)?.get(row_key)? {
+                    access.decode(&now, &all, &mut row)?;
+                    target.0.check(&row, None, self.context).map_err(|e| match action {
+                        AlterAction::AlterColumn { name, .. } => contains_nulls(&table, name),
+                        _ => violated(e, &table, &pending),
+                    })?;
+                }
+            }
+            self.context.check()?;
+            rest = chunk.rest;
+        }
+        Ok(())
+    }
+}
+
 fn is_conflict(e: &SqlError) -> bool {
     SqlError::retry(e) || e.state == SqlState(*b"40P01")
 }
@@ -422,6 +566,30 @@ fn lost(what: &str) -> SqlError {
 
 /// Takes an index back that is not made any more.
 fn undo(db: &Database, patience: &Patience, table: Oid, index: Oid) -> Result<(), SqlError> {
+    undo_step(db, patience, table, &|change, table| {
+        let Some(building) = table.building.clone().filter(|building| building.index.id == index) else {
+            return Ok(None);
+        };
+        change.discard_index(building.index.id)?;
+        change.discard_index(building.marks)?;
+        // Who writes there still would leave what nobody collects.
+        change.end_version(&table)?;
+        Ok(Some(Table { building: None, ..table }))
+    })
+}
+
+/// The same of a condition.
+fn undo_pending(db: &Database, patience: &Patience, table: Oid) -> Result<(), SqlError> {
+    undo_step(db, patience, table, &|_, table| Ok(table.pending.is_some().then(|| Table { pending: None, ..table })))
+}
+
+/// `make` gives the table as it is to be; `None`: there is nothing to do.
+fn undo_step(
+    db: &Database,
+    patience: &Patience,
+    table: Oid,
+    make: &dyn Fn(&mut Change<'_>, Table) -> Result<Option<Table>, SqlError>,
+) -> Result<(), SqlError> {
     let kv = db.kv.as_ref();
     let attempt = || {
         let txn = TxnRef::new(patience.begin(kv, Isolation::Serializable)?);
@@ -429,14 +597,8 @@ fn undo(db: &Database, patience: &Patience, table: Oid, index: Oid) -> Result<()
         let about = |_: &Snapshot| BTreeSet::from([record.clone()]);
         let mut change = Change::begin(&txn, kv, &db.catalog, patience, &Overlay::default(), &about)?;
         let Some(table) = change.snapshot().table(table).cloned() else { return Ok(()) };
-        let Some(building) = table.building.clone().filter(|building| building.index.id == index) else {
-            return Ok(());
-        };
-        change.discard_index(building.index.id)?;
-        change.discard_index(building.marks)?;
-        // Who writes there still would leave what nobody collects.
-        change.end_version(&table)?;
-        change.step_table(Table { building: None, ..table })?;
+        let Some(table) = make(&mut change, table)? else { return Ok(()) };
+        change.step_table(table)?;
         change::commit(&txn, kv, &db.catalog, patience, &change.finish().own).map(drop)
     };
     let mut result = attempt();
@@ -462,6 +624,11 @@ pub fn undo_orphans(db: &Database, patience: &Patience) -> Result<(), SqlError> 
             && !db.builds.contains(building.index.id)
         {
             undo(db, patience, *id, building.index.id)?;
+        }
+        if let Relation::Table(Table { id, pending: Some(_), .. }) = &**relation
+            && !db.builds.contains(*id)
+        {
+            undo_pending(db, patience, *id)?;
         }
     }
     Ok(())

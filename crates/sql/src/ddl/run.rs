@@ -25,6 +25,8 @@ pub struct Run<'a> {
     pub(super) fresh: Vec<Oid>,
     /// The statement is its whole transaction.
     pub alone: bool,
+    /// What is added to a table is known to hold for all of its rows: see `online`.
+    pub(super) holds: bool,
     changed: bool,
 }
 
@@ -79,6 +81,7 @@ impl<'a> Run<'a> {
             loads: Vec::new(),
             fresh: Vec::new(),
             alone: false,
+            holds: false,
             changed: false,
         })
     }
@@ -250,6 +253,9 @@ impl<'a> Run<'a> {
     /// Puts a table into the catalog.
     pub(super) fn put_table(&mut self, table: Table) -> Result<(), SqlError> {
         self.check_kept(&table)?;
+        if self.holds {
+            return self.touch().step_table(table);
+        }
         self.touch().put_relation(Relation::Table(table)).map(|_| ())
     }
 

@@ -68,6 +68,7 @@ fn table() -> Table {
         has_primary_key: true,
         indexes: vec![index(id + 2, "t_name", 3, false)],
         building: None,
+        pending: None,
         checks: vec![Check { name: "t_check".into(), expression: "id > 0 AND \"Name\" <> ''".into() }],
         foreign_keys: vec![ForeignKey {
             id: id + 3,

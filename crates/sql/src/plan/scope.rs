@@ -13,7 +13,7 @@ pub fn checks(table: &Table, context: &PlanContext) -> Result<Vec<(String, Expr)
     let mut scope = Scope::new();
     scope.add_relation(None, &table.name, table.columns.iter().map(|column| (column.name.as_str(), &column.ty)));
     // The first by name that is violated is told, as in PostgreSQL.
-    let mut checks: Vec<_> = table.checks.iter().collect();
+    let mut checks: Vec<_> = table.checks.iter().chain(&table.pending).collect();
     checks.sort_by(|a, b| a.name.cmp(&b.name));
     checks
         .into_iter()

@@ -7,7 +7,7 @@ use super::{Block, STATEMENT_ATTEMPTS_MAX, Session};
 use crate::output::{Field, Output};
 use crate::plan::Execution;
 use crate::plan::parts::is_modifying;
-use crate::syntax::{Command, Ddl, Planned};
+use crate::syntax::{Command, Planned};
 use crate::transaction::Isolation;
 use crate::{SqlError, SqlState, work};
 use clock::Timestamp;
@@ -172,7 +172,7 @@ impl Session {
             Some(Command::Ddl(ddl)) => {
                 self.ensure_active(None)?;
                 match &**ddl {
-                    Ddl::CreateIndex(create) if commit && self.goes_online(create)? => self.run_online(create, out)?,
+                    ddl if commit && self.goes_online(ddl)? => self.run_online(ddl, out)?,
                     _ => self.run_ddl(ddl, commit, out)?,
                 }
             }

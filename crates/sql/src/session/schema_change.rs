@@ -4,9 +4,9 @@ use super::Session;
 use super::run::Outcome;
 use crate::catalog::view::View;
 use crate::catalog::{Changed, Named};
-use crate::ddl::{Done, Run, create_index_online, is_large};
+use crate::ddl::{Done, Making, Run, add_condition_online, adds_condition, create_index_online, is_large};
 use crate::output::Output;
-use crate::syntax::{CreateIndex, Ddl, Name};
+use crate::syntax::{AlterAction, Ddl, Name, TableConstraint, TableConstraintKind};
 use crate::{SqlError, SqlState};
 use std::sync::Arc;
 
@@ -40,28 +40,49 @@ impl Session {
         Ok(Outcome::Tag(tag))
     }
 
-    /// Whether an index, by a statement that is its whole transaction, is better made beside writers: its table is large, or is written.
-    pub(super) fn goes_online(&self, create: &CreateIndex) -> Result<bool, SqlError> {
+    /// Whether a statement that is its whole transaction is better done beside writers, by transactions of its own: its table is large, or is written.
+    pub(super) fn goes_online(&self, ddl: &Ddl) -> Result<bool, SqlError> {
         let Some(active) = self.active.as_ref() else { return Ok(false) };
         if active.statements > 0 || active.as_of.is_some() || self.modes.read_only.unwrap_or(self.settings.read_only) {
             return Ok(false);
         }
-        let Name { schema, name, database } = &create.table;
+        let (Name { schema, name, database }, action) = match ddl {
+            Ddl::CreateIndex(create) => (&create.table, None),
+            Ddl::AlterTable { name, actions, .. } if actions.len() == 1 => (name, actions.first()),
+            _ => return Ok(false),
+        };
         let named = active.view.named(schema.as_deref(), name).filter(|_| database.is_none());
         let Some(Named::Relation(id)) = named else { return Ok(false) };
-        match active.view.snapshot().table(id) {
-            Some(table) => Ok(self.met_conflict || active.txn.with(|t| is_large(t, table))?),
-            None => Ok(false),
-        }
+        let Some(table) = active.view.snapshot().table(id) else { return Ok(false) };
+        let can = action.is_none_or(|action| unique_of(action).is_some() || adds_condition(table, action));
+        Ok(can && (self.met_conflict || active.txn.with(|t| is_large(t, table))?))
     }
 
-    /// Makes an index by transactions of its own; the session's ends before.
-    pub(super) fn run_online(&mut self, create: &CreateIndex, out: &mut dyn Output) -> Result<Outcome, SqlError> {
+    /// Does it; the session's transaction ends before.
+    pub(super) fn run_online(&mut self, ddl: &Ddl, out: &mut dyn Output) -> Result<Outcome, SqlError> {
         let (statement, options) = (self.statement_context(Vec::new())?, self.begin_options(None));
         self.drop_active();
-        let notices = create_index_online(&self.db, &self.database, &statement, options, create)?;
+        let (db, database) = (&self.db, &self.database);
+        let (tag, notices) = match ddl {
+            Ddl::CreateIndex(create) => {
+                let making = Making::Index(create);
+                ("CREATE INDEX", create_index_online(db, database, &statement, options, making)?)
+            }
+            Ddl::AlterTable { name, actions, .. } => {
+                let Some(action) = actions.first() else { return Ok(Outcome::Tag("ALTER TABLE".into())) };
+                let notices = match unique_of(action) {
+                    Some((constraint, columns)) => {
+                        let making = Making::Unique(name, constraint, columns);
+                        create_index_online(db, database, &statement, options, making)?
+                    }
+                    None => add_condition_online(db, database, &statement, options, name, action)?,
+                };
+                ("ALTER TABLE", notices)
+            }
+            _ => return Err(SqlError::new(SqlState::INTERNAL_ERROR, "this statement is not done beside writers")),
+        };
         notices.iter().for_each(|notice| out.notice(notice));
-        Ok(Outcome::Tag("CREATE INDEX".into()))
+        Ok(Outcome::Tag(tag.into()))
     }
 
     /// Loads end with the transaction; without one, at once.
@@ -70,5 +91,16 @@ impl Session {
             Some(active) => active.loads.extend(loads),
             None => loads.into_iter().for_each(|index| self.db.loads.end(index)),
         }
+    }
+}
+
+/// ADD UNIQUE (..)
+fn unique_of(action: &AlterAction) -> Option<(&TableConstraint, &[String])> {
+    match action {
+        AlterAction::AddConstraint { constraint, .. } => match &constraint.kind {
+            TableConstraintKind::Unique(columns) => Some((constraint, columns)),
+            _ => None,
+        },
+        _ => None,
     }
 }

@@ -283,6 +283,7 @@ impl World {
             has_primary_key: false,
             indexes: Vec::new(),
             building: None,
+            pending: None,
             checks: Vec::new(),
             foreign_keys: Vec::new(),
             referenced_by: Vec::new(),

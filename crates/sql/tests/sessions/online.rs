@@ -135,7 +135,7 @@ impl Kv for Meddled {
             for _ in 0..4 {
                 let sql = chance.write();
                 let state = state_of(session, &sql);
-                assert!(["00000", "23505"].contains(&state.as_str()), "{sql}: {state}");
+                assert!(["00000", "23505", "23514"].contains(&state.as_str()), "{sql}: {state}");
             }
         }
         self.kv.begin(options)
@@ -190,6 +190,63 @@ fn a_table_is_made_of_a_query_over_one_that_is_written() {
         let found = run(&mut a, "SELECT sum(none), count(*) - count(DISTINCT id) FROM made");
         assert_eq!(found, [sum], "one snapshot: {query}");
         run(&mut a, "DROP TABLE made");
+    }
+}
+
+#[test]
+fn constraints_are_added_beside_writers() {
+    let kv = Meddled::new();
+    let db = open(kv.clone());
+    let mut a = session(&db);
+    fill(&mut a);
+    run(&mut a, "INSERT INTO t VALUES (700000, NULL, 700000); ALTER TABLE t ADD COLUMN w int DEFAULT 7");
+    let mut beside = |sql: &str| {
+        *kv.by.lock().expect("lock") = Some((session(&db), Chance(23)));
+        let state = state_of(&mut a, sql);
+        *kv.by.lock().expect("lock") = None;
+        state
+    };
+    assert_eq!(beside("ALTER TABLE t ALTER COLUMN v SET NOT NULL"), "23502");
+    assert_eq!(beside("ALTER TABLE t ADD CONSTRAINT small CHECK (id < 700000)"), "23514");
+    assert_eq!(beside("ALTER TABLE t ADD UNIQUE (v)"), "23505");
+    assert_eq!(beside("ALTER TABLE t ADD CONSTRAINT v CHECK (nothing > 0)"), "42703");
+    // Of what failed nothing is left.
+    assert_eq!(beside("INSERT INTO t VALUES (700001, NULL, 700001)"), "00000");
+    assert_eq!(beside("ALTER TABLE t ALTER COLUMN u SET NOT NULL"), "00000");
+    assert_eq!(beside("ALTER TABLE t ALTER COLUMN w SET NOT NULL"), "00000");
+    assert_eq!(beside("ALTER TABLE t ADD CONSTRAINT small CHECK (v < 10000 AND v IS DISTINCT FROM -1)"), "00000");
+    assert_eq!(beside("ALTER TABLE t ADD CONSTRAINT small CHECK (v < 10000)"), "42710");
+    assert_eq!(beside("ALTER TABLE t ADD CONSTRAINT t_one UNIQUE (u)"), "00000");
+    assert_eq!(beside("INSERT INTO t VALUES (700002, -1, 700002)"), "23514");
+    assert_eq!(beside("INSERT INTO t VALUES (700003, 0, 700003, NULL)"), "23502");
+    assert_eq!(beside("INSERT INTO t VALUES (700004, 0, 700000)"), "23505");
+    let constraints = "SELECT conname, contype FROM pg_constraint WHERE conrelid = 't'::regclass ORDER BY 1";
+    assert_eq!(run(&mut a, constraints), ["small|c", "t_one|u", "t_pkey|p"]);
+}
+
+/// Writers keep a condition before it is shown; a process that ends in between leaves nothing of it.
+#[test]
+fn what_a_crash_leaves_of_a_constraint_is_taken_back() {
+    for steps in 0.. {
+        let kv = Meddled::new();
+        let db = open(kv.clone());
+        let mut a = session(&db);
+        fill(&mut a);
+        *kv.by.lock().expect("lock") = Some((session(&db), Chance(5)));
+        kv.left.store(steps, Ordering::Relaxed);
+        let added = a.simple_query("ALTER TABLE t ADD CHECK (v < 1000)", &mut Rows::default()).is_ok();
+        *kv.by.lock().expect("lock") = None;
+        drop((a, db));
+        let db = open(kv.kv.clone());
+        let mut b = session(&db);
+        while db.drain_garbage(&Interrupt::default()).expect("drain") {}
+        let shown = run(&mut b, "SELECT count(*) FROM pg_constraint WHERE contype = 'c'") == ["1"];
+        let kept = state_of(&mut b, "INSERT INTO t VALUES (800000, 1000, 800000)") == "23514";
+        assert_eq!(shown, kept, "after {steps} transactions");
+        assert!(shown || !added, "after {steps} transactions");
+        if added {
+            return;
+        }
     }
 }
 
