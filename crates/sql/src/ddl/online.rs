@@ -580,7 +580,7 @@ fn undo(db: &Database, patience: &Patience, table: Oid, index: Oid) -> Result<()
 
 /// The same of a condition.
 fn undo_pending(db: &Database, patience: &Patience, table: Oid) -> Result<(), SqlError> {
-    undo_step(db, patience, table, &|_, table| Ok(table.pending.is_some().then(|| Table { pending: None, ..table })))
+    undo_step(db, patience, table, &|_, table| Ok(table.pending.is_some().then_some(Table { pending: None, ..table })))
 }
 
 /// `make` gives the table as it is to be; `None`: there is nothing to do.
