@@ -143,7 +143,7 @@ fn all() -> Vec<Control> {
 }
 
 /// Of whole nodes. Not noticed within a few dozen seeds: `forget_references`, `propose_copies` (what a range remembers makes copies harmless),
-/// `deny_commits` (these sessions do not give up a commit).
+/// `deny_commits` (these sessions do not give up a commit), `read_while_splitting` (in fast/nodes-move).
 fn of_nodes() -> Vec<Control> {
     use Anomaly::{G2, GSingle, HalfApplied, LostUpdate, LostWrite, ShownEarly, TornSnapshot};
     let at = "fast/nodes";
@@ -169,7 +169,7 @@ fn of_nodes() -> Vec<Control> {
 
 /// Those that take a minute.
 fn rare() -> Vec<Control> {
-    vec![nodes("clip the limit", |s| s.set_clip_limit(true)).shows_in("fast/nodes", 60, &[Anomaly::StaleRead])]
+    vec![nodes("clip the limit", |s| s.set_clip_limit(true)).shows_in("fast/nodes", 90, &[Anomaly::StaleRead])]
 }
 
 #[test]
