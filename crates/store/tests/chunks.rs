@@ -156,7 +156,7 @@ fn what_versions_follow_is_found_wherever_they_lie() {
     };
     for (step, first) in [(2, 0), (2, 1), (14, 4), (140, 6), (1400, 0)] {
         let store = Versions::open(MemoryEngine::new(), config()).unwrap();
-        let large = |n: u64| Some(Bytes::from(vec![n as u8; if n % 1000 == 0 { 600 << 10 } else { 9 }]));
+        let large = |n: u64| Some(Bytes::from(vec![n as u8; if n.is_multiple_of(1000) { 600 << 10 } else { 9 }]));
         // The even ones are there.
         store.apply(ts(1), &writes(&mut (0..ROWS).step_by(2), &large));
         flush(&store, 1);
