@@ -12,6 +12,8 @@ use store::disk::fake::{Crash, FakeDisk};
 const REST_NS: u64 = 30_000_000_000;
 /// Every second loss of power comes in the middle of one of so many syncs.
 const SYNCS_BEFORE_DEATH: u64 = 40;
+/// A clock whose interval is wider than this when everything heals is not waited for, nanoseconds.
+const WIDE_NS: u64 = 1_000_000_000;
 /// A machine whose disk is full is started again so much later, nanoseconds.
 const START_AGAIN_NS: u64 = 100_000_000;
 /// Nothing goes wrong for so long, nanoseconds.
@@ -110,8 +112,11 @@ impl<S: System> Cluster<S> {
             self.mend(Mend::Start(m))?;
             let now_ns = self.agenda.now_ns();
             self.hosts[m].clock.heal(now_ns);
-            if !self.hosts[m].clock.is_honest() {
-                // A clock that was caught lying is not believed until long after: an operator starts its machine again.
+            let interval = self.hosts[m].clock.read(now_ns).interval;
+            let wide = interval.latest_ns.saturating_sub(interval.earliest_ns) > WIDE_NS;
+            if wide || !self.hosts[m].clock.is_honest() {
+                // A clock that was caught lying is not believed until long after, and one that was set far off is slewed for minutes, with
+                // every commit waiting for its error: an operator starts its machine again.
                 self.crash(m, true);
                 self.start(m)?;
             }
