@@ -42,6 +42,22 @@ fn seeds_are_good() {
     }
 }
 
+/// Found by a wider run than these tests are: audits of a bank on whole nodes that find money made (one of them finds rows twice, where ranges
+/// are split), and a range that does not come to rest. Not understood yet; no server starts such nodes.
+#[test]
+#[ignore = "open defects of whole nodes: each of these seeds fails"]
+fn open_defects() {
+    for (name, seed) in [
+        ("fast/nodes", 1009),
+        ("fast/nodes", 1140),
+        ("fast/nodes-lies", 1009),
+        ("fast/nodes-lies", 1238),
+        ("fast/nodes-move", 1021),
+    ] {
+        good(&scenario(name), seed);
+    }
+}
+
 #[test]
 fn every_scenario_can_be_read() {
     for folder in ["fast", "slow", "rare"] {
