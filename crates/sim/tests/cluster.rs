@@ -42,8 +42,8 @@ fn seeds_are_good() {
     }
 }
 
-/// Found by a wider run than these tests are: audits of a bank on whole nodes that find money made (one of them finds rows twice, where ranges
-/// are split), and a range that does not come to rest. Not understood yet; no server starts such nodes.
+/// Found by a wider run than these tests are: audits of a bank on whole nodes that find money made, and ranges that do not come to
+/// rest. Not understood yet; no server starts such nodes.
 #[test]
 #[ignore = "open defects of whole nodes: each of these seeds fails"]
 fn open_defects() {
@@ -52,10 +52,16 @@ fn open_defects() {
         ("fast/nodes", 1140),
         ("fast/nodes-lies", 1009),
         ("fast/nodes-lies", 1238),
-        ("fast/nodes-move", 1021),
+        ("fast/nodes-move", 1058),
     ] {
         good(&scenario(name), seed);
     }
+}
+
+/// A scan that waited took its answer for that of the bounds that its node had learned meanwhile, and read rows twice.
+#[test]
+fn a_scan_is_answered_for_what_it_asked() {
+    good(&scenario("fast/nodes-move"), 1021);
 }
 
 #[test]

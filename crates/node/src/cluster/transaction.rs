@@ -27,7 +27,7 @@ use crate::{Chunk, TxnError};
 use bytes::Bytes;
 use clock::{Reading, Timestamp};
 use protocol::door::{Answer, Request};
-use protocol::txn::{RangeId, TxnId};
+use protocol::txn::{RangeId, Span, TxnId};
 use refresh::Refreshing;
 use std::sync::Arc;
 use std::task::{Poll, Waker};
@@ -55,6 +55,8 @@ pub struct Transaction<E: Engine> {
     reads: Reads,
     /// The call that an operation waits for.
     call: Option<u64>,
+    /// Whom a scan that waits has asked, and for what.
+    asked: Option<(RangeId, Span)>,
     refreshing: Option<Refreshing>,
     reply: Option<Arc<Reply>>,
     ended: bool,

@@ -84,6 +84,7 @@ impl<E: Engine> Transaction<E> {
             buffer: Buffer::default(),
             reads: Reads::default(),
             call: None,
+            asked: None,
             refreshing: None,
             reply: None,
             ended: false,

@@ -154,17 +154,24 @@ impl<E: Engine> Transaction<E> {
             }
             // One range at a time, from the end where reading begins.
             let asked = Span { start: span.start.clone(), end: span.end.clone() };
-            let (range, part) = {
-                let core = self.member.core.lock();
-                let over = core.routes.over(&asked);
-                let range = if reverse { over.last() } else { over.first() }.copied().unwrap_or_default();
-                let part = core.routes.span(range).map_or(asked.clone(), |part| part.intersection(&asked));
-                (range, part)
+            let (range, part) = match self.asked.take().filter(|_| self.call.is_some()) {
+                // What is waited for is the answer for what was asked, though bounds that were learned meanwhile are others.
+                Some(asked) => asked,
+                None => {
+                    let core = self.member.core.lock();
+                    let over = core.routes.over(&asked);
+                    let range = if reverse { over.last() } else { over.first() }.copied().unwrap_or_default();
+                    let part = core.routes.span(range).map_or(asked.clone(), |part| part.intersection(&asked));
+                    (range, part)
+                }
             };
             let look = self.look_of(keep);
             let request = || Request::Scan { span: part.clone(), look, reverse, rows: limit };
             let (rows, rest, newer) = match self.ask(now, range, request, waker) {
-                Poll::Pending => return Poll::Pending,
+                Poll::Pending => {
+                    self.asked = Some((range, part));
+                    return Poll::Pending;
+                }
                 Poll::Ready(Err(e)) => return Poll::Ready(Err(e)),
                 Poll::Ready(Ok(Answer::Rows { rows, rest, newer })) => (rows, rest, newer),
                 // The range was split: again, by the new bounds.
