@@ -178,6 +178,9 @@ impl<E: Engine> Core<E> {
         for call in committing.calls {
             self.cancel(call);
         }
+        if let Ok(at) = result {
+            self.visible = self.visible.max(at);
+        }
         if let Some(reply) = committing.reply {
             reply.give(result, &mut self.out.wakers);
         }

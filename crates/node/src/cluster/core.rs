@@ -20,6 +20,7 @@ use crate::core::damaged;
 use crate::counters::Counters;
 use crate::reply::Reply;
 use crate::sabotage::Sabotage;
+use crate::timeline::Timeline;
 use crate::versions::Store;
 use crate::watch::Watch;
 use clock::{HybridClock, Reading, Timestamp};
@@ -99,6 +100,11 @@ pub(crate) struct Core<E> {
     pub serial: u64,
     /// Ranges named in this life.
     pub ranges_named: u64,
+    /// The greatest commit that was shown here, and what that was when.
+    pub visible: Timestamp,
+    pub timeline: Timeline,
+    /// Nothing is committed any more.
+    pub closed: bool,
     /// Nothing is served any more.
     pub failed: bool,
 }
@@ -278,6 +284,7 @@ impl<E: Engine> Core<E> {
     }
 
     fn show(&mut self, commit: Timestamp, gated: Gated) {
+        self.visible = self.visible.max(commit);
         for (range, flight) in gated.flights {
             self.leave(range, flight);
         }
@@ -359,6 +366,7 @@ impl<E: Engine> Core<E> {
         self.ticks += 1;
         self.watch.step(&self.options.node_options, now, self.clock.last());
         self.out.clock_changes.extend(self.watch.take_changes());
+        self.timeline.note(now, self.visible);
         self.log(now, raft::Input::Tick);
         self.tick_locks();
         self.tick_deadlocks();

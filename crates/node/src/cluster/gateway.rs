@@ -56,6 +56,7 @@ pub(crate) struct Call {
     sent_tick: u64,
     alive_tick: u64,
     hops: usize,
+    copies: usize,
     result: Option<Result<(NodeId, Answer), TxnError>>,
 }
 
@@ -89,6 +90,7 @@ impl<E: Engine> Core<E> {
             sent_tick: self.ticks,
             alive_tick: self.ticks,
             hops: 0,
+            copies: 0,
             result: None,
         };
         self.gateway.calls.insert(id, call);
@@ -113,6 +115,7 @@ impl<E: Engine> Core<E> {
         call.sent_tick = ticks;
         let Some(to) = self.routes.whom(call.range, call.sent_to) else { return Ok(()) };
         call.sent_to = Some(to);
+        call.copies += 1;
         let (range, request) = (call.range, call.request.clone());
         if let Request::Lock { txn, .. } = &request
             && to != self.options.node
@@ -165,7 +168,11 @@ impl<E: Engine> Core<E> {
                     None => self.finish(now, id, Ok((from, Answer::Moved(places)))),
                 }
             }
-            answer => {
+            mut answer => {
+                // Who waited is told once: another copy may have been.
+                if let Answer::Locked { waited, .. } = &mut answer {
+                    *waited |= call.copies > 1;
+                }
                 let range = call.range;
                 self.routes.set_leader(range, Some(from));
                 self.finish(now, id, Ok((from, answer)));

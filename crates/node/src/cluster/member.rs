@@ -1,13 +1,17 @@
 use super::core::{Core, group_of};
+use super::gateway::Call;
 use super::seam::{Input, NodeId, Outputs};
 use crate::counters::Counters;
 use crate::sabotage::Sabotage;
 use crate::watch::PeerClock;
-use clock::{Reading, Timestamp};
+use bytes::Bytes;
+use clock::{Level, Reading, Reason, Timestamp};
 use parking_lot::Mutex;
+use protocol::door::Request;
 use protocol::log::raft::{self, RecordNumber, Role};
-use protocol::txn::RangeId;
+use protocol::txn::{LockTable, RangeId, Span, Waiter};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use store::{Engine, StoreError, Versions};
 
 /// A node of a cluster, without a disk, a network, a clock or a thread of its own. See the module `cluster`.
@@ -16,7 +20,16 @@ pub struct Member<E> {
     versions: Arc<Versions<E>>,
     counters: Arc<Counters>,
     sabotage: Arc<Sabotage>,
+    node: NodeId,
+    incarnation: u64,
+    unique: AtomicU64,
 }
+
+/// Nodes are numbered up to here: see [`Member::unique_id`].
+pub const NODE_MAX: u32 = 6143;
+/// Bits of a unique number that count within one life of a node, and below the node's number.
+const COUNT_BITS: u32 = 33;
+const NODE_SHIFT: u32 = 50;
 
 /// What the replica of a range here is doing.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,7 +67,8 @@ pub struct RangeStatus {
 impl<E: Engine> Member<E> {
     pub(crate) fn new(core: Core<E>) -> Self {
         let (versions, counters, sabotage) = (core.store.0.clone(), core.counters.clone(), core.sabotage.clone());
-        Member { core: Mutex::new(core), versions, counters, sabotage }
+        let (node, incarnation) = (core.me(), core.incarnation);
+        Member { core: Mutex::new(core), versions, counters, sabotage, node, incarnation, unique: AtomicU64::new(0) }
     }
 
     /// One input, and everything that it brings about.
@@ -79,7 +93,7 @@ impl<E: Engine> Member<E> {
 
     /// This node.
     pub fn node(&self) -> NodeId {
-        self.core.lock().me()
+        self.node
     }
     /// The versions.
     pub fn versions(&self) -> &Arc<Versions<E>> {
@@ -111,7 +125,73 @@ impl<E: Engine> Member<E> {
     }
     /// Which life of the node this is.
     pub fn incarnation(&self) -> u64 {
-        self.core.lock().incarnation
+        self.incarnation
+    }
+
+    /// A number that no other call returns, on this node or another, in this life of it or another (design 4a.10). It grows, on this node.
+    ///
+    /// 13 bits are the node's, 17 its life's, 33 count: so one life has 8 billion of them. None is a timestamp of our days, as which a node that
+    /// runs alone gives them: [`NODE_MAX`] keeps below those.
+    pub fn unique_id(&self) -> u64 {
+        let count = self.unique.fetch_add(1, SeqCst) + 1;
+        u64::from(self.node.0) << NODE_SHIFT | self.incarnation << COUNT_BITS | count
+    }
+
+    /// The greatest commit that was shown here.
+    pub fn visible(&self) -> Timestamp {
+        self.core.lock().visible
+    }
+
+    /// The moment `age_us` microseconds ago, as a snapshot to read: the physical clock's, or what was visible here then where the clock was set back
+    /// since (see `timeline`). Whatever was acknowledged here a second or more before that moment lies at or below it.
+    pub fn ago(&self, now: &Reading, age_us: u64) -> Timestamp {
+        let physical = Timestamp::new((now.interval.middle_ns() / 1000).saturating_sub(age_us), 0);
+        let core = self.core.lock();
+        if core.sabotage.ago_by_the_clock() {
+            return physical;
+        }
+        physical.max(if age_us == 0 { core.visible } else { core.timeline.ago(now, age_us) })
+    }
+
+    /// Refuses every commit that is not on its way yet.
+    pub fn close(&self) {
+        self.core.lock().closed = true;
+    }
+
+    /// What the clock allowed at the last look, and why.
+    pub fn clock_level(&self) -> (Level, Reason) {
+        self.core.lock().watch.reason()
+    }
+    /// As [`Member::clock_level`], by the reading of this moment.
+    pub(crate) fn clock_level_of(&self, now: &Reading) -> (Level, Reason) {
+        let core = self.core.lock();
+        core.watch.level(&core.options.node_options, now, core.clock.last());
+        core.watch.reason()
+    }
+
+    /// Shows the row locks of the ranges that are led here, as they are at one moment: nobody takes or gives one back meanwhile. Sessions are known of
+    /// this node's transactions. What these wait for elsewhere: [`Member::waits_elsewhere`].
+    pub fn look_at_locks<R>(&self, look: impl FnOnce(&LockTable) -> R) -> R {
+        look(&self.core.lock().locks)
+    }
+
+    /// This node's transactions that wait for a lock at another one.
+    pub fn waits_elsewhere(&self) -> Vec<Waiter> {
+        let core = self.core.lock();
+        let waits = |call: &Call| match &call.request {
+            Request::Lock { txn, key, mode, .. } if call.is_open() && call.sent_to != Some(core.me()) => {
+                Some(Waiter { txn: *txn, session: core.locks.session_of(*txn), key: key.clone(), mode: *mode })
+            }
+            _ => None,
+        };
+        core.gateway.calls.values().filter_map(waits).collect()
+    }
+
+    /// The ranges that hold keys of a span, wherever their replicas are, as far as is known here: start keys and numbers, in key order.
+    pub fn ranges_over(&self, span: &Span) -> Vec<(Bytes, RangeId)> {
+        let core = self.core.lock();
+        let start = |range: RangeId| Some((core.routes.span(range)?.start, range));
+        core.routes.over(span).into_iter().filter_map(start).collect()
     }
 
     /// The ranges that have a replica here.

@@ -72,7 +72,7 @@ mod transaction;
 
 pub use commit::{COMMIT_TICKS_MAX, COMMIT_US, UNDECIDED_AFTER_US};
 pub use gateway::UNAVAILABLE_TICKS;
-pub use member::{Member, RangeStatus};
+pub use member::{Member, NODE_MAX, RangeStatus};
 pub use opening::Opening;
 pub use protocol::log::raft::{Record, RecordNumber, Role};
 pub use replicas::{ChangeRefused, ReplicaChange};

@@ -2,7 +2,7 @@
 
 use super::core::{Core, group_of};
 use super::gateway::Gateway;
-use super::member::Member;
+use super::member::{Member, NODE_MAX};
 use super::post::Post;
 use super::routes::Routes;
 use super::seam::{ClusterOptions, Founding, NodeId, Outputs};
@@ -13,6 +13,7 @@ use super::state::{Kept, State};
 use crate::core::damaged;
 use crate::counters::Counters;
 use crate::sabotage::Sabotage;
+use crate::timeline::Timeline;
 use crate::versions::Store;
 use crate::watch::Watch;
 use bytes::Bytes;
@@ -73,6 +74,9 @@ impl<E: Engine> Opening<E> {
         if options.node.0 == 0 || options.cluster == 0 || options.ranges.iter().any(|founding| founding.range.0 == 0) {
             return Err(not_ours("clusters, nodes and ranges are numbered from 1".to_owned()));
         }
+        if options.node.0 > NODE_MAX {
+            return Err(not_ours(format!("nodes are numbered up to {NODE_MAX}")));
+        }
         if !sabotage.reuse_ids() {
             state.incarnation += 1;
         }
@@ -120,6 +124,7 @@ impl<E: Engine> Opening<E> {
         let watch = Watch::new(&self.options.node_options);
         watch.step(&self.options.node_options, now, Timestamp::MIN);
         self.versions.end_replay();
+        let visible = self.versions.recovered().max_ts.min(now.interval.earliest());
         let mut core = Core {
             replicas,
             clock: self.clock,
@@ -149,6 +154,9 @@ impl<E: Engine> Opening<E> {
             incarnation: self.state.incarnation,
             serial: 0,
             ranges_named: 0,
+            visible,
+            timeline: Timeline::default(),
+            closed: false,
             failed: false,
             options: self.options,
         };

@@ -50,6 +50,10 @@ pub struct Transaction<E: Engine> {
     limit: Timestamp,
     id: Option<TxnId>,
     locked: bool,
+    session: Option<u64>,
+    savepoints: usize,
+    /// Locks that it was granted.
+    locks: usize,
     frees: bool,
     buffer: Buffer,
     reads: Reads,
@@ -97,15 +101,31 @@ impl<E: Engine> Transaction<E> {
         self.writable()?;
         self.buffer.set(key, None, self.snapshot)
     }
+    /// Buffers a write that meets no other: it is not certified, so of several the last one to commit stays.
+    ///
+    /// # Errors
+    /// As [`Transaction::put`].
+    pub fn overwrite(&mut self, key: Bytes, value: Option<Bytes>) -> Result<(), TxnError> {
+        self.writable()?;
+        self.buffer.set(key, value, Timestamp::MAX)
+    }
     /// Marks the writes so far.
     pub fn savepoint(&mut self) -> u32 {
+        self.savepoints += 1;
         self.buffer.savepoint()
     }
-    /// Undoes the writes since the mark; the mark stays, and so do locks.
+    /// Undoes the writes since the mark, and forgets what they relied on where the reads of the time are not certified; the mark stays, and
+    /// so do locks.
     pub fn rollback_to(&mut self, savepoint: u32) {
         let gone = self.buffer.rollback_to(savepoint);
         self.reads.not_written(gone.into_iter());
+        self.savepoints = self.savepoints.min(savepoint as usize + 1);
+        if self.isolation != Isolation::Serializable {
+            self.reads.forget_relied(savepoint as usize);
+        }
     }
+    /// A savepoint of the client's was gone back to. Locks stay until the end.
+    pub fn release_since(&mut self, _savepoint: u32) {}
 
     /// What this transaction does frees space in the end, whatever it writes to say so.
     pub fn frees_space(&mut self) {

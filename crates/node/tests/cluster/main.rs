@@ -4,6 +4,7 @@ mod bank;
 mod client;
 mod controls;
 mod one_range;
+mod operations;
 mod rules;
 mod snapshots;
 mod splits;

@@ -6,7 +6,7 @@ use clock::Timestamp;
 use node::{CommitError, RangeId};
 use std::task::{Poll, Waker};
 
-fn split(w: &mut World, node: u32, at: &str) {
+pub fn split(w: &mut World, node: u32, at: &str) {
     for _ in 0..100 {
         let now = w.env(node).now();
         let ticket = w.member(node).split(&now, key(at), Waker::noop());

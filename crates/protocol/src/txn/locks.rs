@@ -225,6 +225,11 @@ impl LockTable {
         self.owners.entry(txn).or_default().session = Some(session);
     }
 
+    /// Of which session a transaction is, if that was said.
+    pub fn session_of(&self, txn: TxnId) -> Option<u64> {
+        self.owners.get(&txn).and_then(|owner| owner.session)
+    }
+
     /// All that wait; not those that are about to end as victims.
     pub fn waiters(&self) -> impl Iterator<Item = Waiter> + '_ {
         self.owners.keys().filter_map(|txn| self.waiter(*txn))
@@ -232,15 +237,13 @@ impl LockTable {
 
     /// Whom a transaction waits for, with their sessions.
     pub fn in_the_way_of(&self, txn: TxnId) -> Vec<(TxnId, Option<u64>)> {
-        let session = |txn| self.owners.get(&txn).and_then(|owner| owner.session);
-        self.waits_for(txn).into_iter().map(|txn| (txn, session(txn))).collect()
+        self.waits_for(txn).into_iter().map(|txn| (txn, self.session_of(txn))).collect()
     }
 
     /// Who holds a key, in which mode, with their sessions.
     pub fn holders(&self, key: &[u8]) -> Vec<(Option<u64>, LockMode)> {
         let holders = self.keys.get(key).map(|queue| queue.holders.as_slice()).unwrap_or_default();
-        let session = |txn| self.owners.get(&txn).and_then(|owner| owner.session);
-        holders.iter().map(|claim| (session(claim.txn), claim.mode)).collect()
+        holders.iter().map(|claim| (self.session_of(claim.txn), claim.mode)).collect()
     }
 
     /// Stops waiting (lock timeout, interrupt); what is held stays held.

@@ -60,7 +60,8 @@ impl<E: Engine> Transaction<E> {
             Some(at) => (at, Timestamp::MIN),
             None => member.present(now, mode, token),
         };
-        if options.as_of.is_some_and(|at| now.interval.is_future(at)) {
+        // What was shown here is no future, wherever the clock was set back to.
+        if options.as_of.is_some_and(|at| at > member.visible() && now.interval.is_future(at)) {
             let reason = format!("it lies in the future: true time is at most {}", now.interval.latest());
             return Err(TxnError::SnapshotUnavailable { asked: snapshot, reason, key: None });
         }
@@ -80,6 +81,9 @@ impl<E: Engine> Transaction<E> {
             limit,
             id: None,
             locked: false,
+            session: options.session,
+            savepoints: 0,
+            locks: 0,
             frees: false,
             buffer: Buffer::default(),
             reads: Reads::default(),

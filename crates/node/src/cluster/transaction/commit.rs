@@ -3,6 +3,7 @@
 use super::super::commit::COMMIT_US;
 use super::{Isolation, Op, Reply, Transaction, TxnError};
 use crate::transaction::commit::batch;
+use crate::watch::Watch;
 use clock::{Reading, Timestamp};
 use protocol::log::raft::PAYLOAD_BYTES_MAX;
 use protocol::txn::{Batch, Read};
@@ -49,6 +50,9 @@ impl<E: Engine> Transaction<E> {
     }
 
     fn send_commit(&mut self, now: &Reading, waker: &Waker) -> Result<(), TxnError> {
+        if self.member.core.lock().closed {
+            return Err(TxnError::ShuttingDown);
+        }
         let Some(interval) = now.trusted() else {
             return Err(TxnError::ClockUnavailable(
                 "the clock cannot be trusted, and with other nodes a write waits until its bound is known: nothing was written, run the transaction again later".to_owned(),
@@ -72,11 +76,23 @@ impl<E: Engine> Transaction<E> {
         core.run(now).map_err(TxnError::from)
     }
 
-    /// Ends the wait for a commit that is certain and held back for rule 1; the error says what became of it. `None`: it is not certain yet.
-    pub fn give_up_commit(&mut self, _now: &Reading) -> Option<TxnError> {
+    /// Whether a commit that is pending now may wait for nobody knows how long to be shown. Cheap.
+    pub fn is_held_back(&self, now: &Reading) -> bool {
+        let core = self.member.core.lock();
+        let set_back = || Watch::set_back_ns(&core.options.node_options, now, core.clock.last()) > 0;
+        !self.ended && !core.sabotage.skip_rule_one() && (now.trusted().is_none() || set_back())
+    }
+
+    /// Ends the wait for a commit that is certain and held back for nobody knows how long; the error says what became of it. `None`: it is not
+    /// certain yet, or will be past within the clock's error.
+    pub fn give_up_commit(&mut self, now: &Reading) -> Option<TxnError> {
+        if !self.is_held_back(now) {
+            return None;
+        }
         let at = self.reply.as_ref()?.committed_at()?;
+        let (level, reason) = self.member.clock_level_of(now);
         self.conclude(true);
-        Some(TxnError::Unacknowledged { at, clock: "it is not certainly past yet".to_owned() })
+        Some(TxnError::Unacknowledged { at, clock: format!("the clock is {level} ({reason})") })
     }
 
     /// Counts what became of it, and ends it.

@@ -1,22 +1,37 @@
 //! Advisory locks: they queue at the leader of the key's range.
 
-use super::{Answer, Op, Request, Transaction, TxnError, unfitting};
+use super::{Answer, Isolation, Op, Request, Transaction, TxnError, unfitting};
 use crate::WhenLocked;
 use bytes::Bytes;
 use clock::{Reading, Timestamp};
-use protocol::txn::{LockMode, LockWait, Waiter};
+use protocol::txn::{LockMode, LockWait, MAX_LOCKS_PER_TXN, Waiter};
 use std::task::{Poll, Waker};
 use store::Engine;
 
+/// A lock that was granted.
+struct Taken {
+    /// It was waited for, perhaps.
+    waited: bool,
+    /// A version of the key above the snapshot, if it has one.
+    newer: Option<Timestamp>,
+}
+
 impl<E: Engine> Transaction<E> {
     /// Takes the advisory lock on a key, until the transaction ends; `false`: skipped. Afterwards a read of the key gives its newest value:
-    /// the snapshot moved up if it had to and could, else the error is [`TxnError::Restart`]; with [`WhenLocked::Skip`] the key is skipped then.
+    /// the snapshot moved up if it had to and could, else the error is [`TxnError::Restart`]; at READ COMMITTED also where the strongest lock was
+    /// waited for, so that what refers to the key is seen as well; with [`WhenLocked::Skip`] the key is skipped then.
     pub fn lock(&mut self, now: &Reading, key: &[u8], mode: LockMode, when: WhenLocked, waker: &Waker) -> Op<bool> {
         let why = "a locked row is newer than the snapshot";
         let newer = match self.refreshing {
             Some(_) => Some(self.snapshot),
             None => match self.take_lock(now, key, mode, when, Some(self.snapshot), waker) {
-                Poll::Ready(Ok(Some(newer))) => newer,
+                // What the one before it did may be beside the row: a statement that goes by what is, not by what was, looks at that.
+                Poll::Ready(Ok(Some(Taken { waited: true, newer: None })))
+                    if mode == LockMode::Update && self.isolation == Isolation::ReadCommitted =>
+                {
+                    Some(self.snapshot)
+                }
+                Poll::Ready(Ok(Some(taken))) => taken.newer,
                 Poll::Ready(Ok(None)) => return Poll::Ready(Ok(false)),
                 Poll::Ready(Err(e)) => return Poll::Ready(Err(e)),
                 Poll::Pending => return Poll::Pending,
@@ -34,7 +49,12 @@ impl<E: Engine> Transaction<E> {
         self.take_lock(now, key, mode, when, None, waker).map(|done| done.map(|held| held.is_some()))
     }
 
-    /// `None`: skipped. Else a version above the snapshot, if the key has one.
+    /// Whether the transaction holds so many locks that it should take no more; certification still protects its rows.
+    pub fn locks_full(&self) -> bool {
+        self.locks >= MAX_LOCKS_PER_TXN
+    }
+
+    /// `None`: skipped.
     fn take_lock(
         &mut self,
         now: &Reading,
@@ -43,12 +63,16 @@ impl<E: Engine> Transaction<E> {
         when: WhenLocked,
         newer_than: Option<Timestamp>,
         waker: &Waker,
-    ) -> Op<Option<Option<Timestamp>>> {
+    ) -> Op<Option<Taken>> {
         if self.read_only {
             return Poll::Ready(Err(TxnError::ReadOnly));
         }
         let txn = self.id_or_new();
-        self.locked = true;
+        if !std::mem::replace(&mut self.locked, true)
+            && let Some(session) = self.session
+        {
+            self.member.core.lock().locks.belongs(txn, session);
+        }
         let wait = if when == WhenLocked::Wait { LockWait::Wait } else { LockWait::NoWait };
         let range = self.member.core.lock().routes.of_key(key);
         let request = || Request::Lock { txn, key: Bytes::copy_from_slice(key), mode, wait, newer_than };
@@ -59,12 +83,14 @@ impl<E: Engine> Transaction<E> {
                 if waited {
                     self.member.counters().lock_waits.one();
                 }
-                Poll::Ready(Ok(Some(newer)))
+                self.locks += 1;
+                Poll::Ready(Ok(Some(Taken { waited, newer })))
             }
             Poll::Ready(Ok(Answer::Busy)) if when == WhenLocked::Skip => Poll::Ready(Ok(None)),
             Poll::Ready(Ok(Answer::Busy)) => Poll::Ready(Err(TxnError::LockNotAvailable)),
             Poll::Ready(Ok(Answer::Deadlock(circle))) => {
-                let waiter = |(txn, key)| Waiter { txn, session: None, key, mode };
+                let core = self.member.core.lock();
+                let waiter = |(txn, key)| Waiter { txn, session: core.locks.session_of(txn), key, mode };
                 Poll::Ready(Err(TxnError::Deadlock { cycle: circle.into_iter().map(waiter).collect() }))
             }
             Poll::Ready(Ok(other)) => Poll::Ready(Err(unfitting(&other))),

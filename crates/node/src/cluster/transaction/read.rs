@@ -3,7 +3,7 @@
 use super::{Answer, Chunk, Isolation, Op, Request, Transaction, TxnError, unfitting};
 use bytes::Bytes;
 use clock::{Reading, Timestamp};
-use protocol::door::Look;
+use protocol::door::{Look, Seen};
 use protocol::txn::Span;
 use std::task::{Poll, Waker};
 use store::Engine;
@@ -13,6 +13,8 @@ use store::Engine;
 enum Keep {
     ByLevel,
     Certified,
+    /// Nothing, and yet it is what a reader at the snapshot sees: see [`Transaction::observe`].
+    Unremembered,
     /// Nothing: it is a look that promises nothing.
     Nothing,
 }
@@ -33,6 +35,43 @@ impl<E: Engine> Transaction<E> {
     /// is in flight is not waited for.
     pub fn peek(&mut self, now: &Reading, key: &[u8], waker: &Waker) -> Op<Option<Bytes>> {
         self.read(now, key, Keep::Nothing, waker)
+    }
+
+    /// As [`Transaction::get`], and not remembered: others may change it, also while the snapshot moves over it. Whoever goes by what he saw
+    /// says what of it he relies on: [`Transaction::rely`].
+    pub fn observe(&mut self, now: &Reading, key: &[u8], waker: &Waker) -> Op<Option<Bytes>> {
+        self.read(now, key, Keep::Unremembered, waker)
+    }
+
+    /// From now on the transaction relies on it that a key has not changed since `since`, at or below the snapshot: as a read, with no value asked
+    /// for. `certified`: at every isolation level until the commit, or until [`Transaction::rollback_to`] takes back what was built on it.
+    /// At the snapshot itself nobody is asked.
+    pub fn rely(&mut self, now: &Reading, key: &Bytes, since: Timestamp, certified: bool, waker: &Waker) -> Op<()> {
+        if self.past {
+            return Poll::Ready(Ok(()));
+        }
+        while since < self.snapshot {
+            let range = self.member.core.lock().routes.of_key(key);
+            let (start, target) = (key.clone(), self.snapshot);
+            let request = || Request::Changed { seen: vec![Seen { start, end: None, since }], target };
+            match self.ask(now, range, request, waker) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(Err(e)) => return Poll::Ready(Err(e)),
+                Poll::Ready(Ok(Answer::Changed(None))) => break,
+                Poll::Ready(Ok(Answer::Changed(Some((_, at))))) => {
+                    let reason = format!("what the statement goes by has changed at {at}");
+                    return Poll::Ready(Err(TxnError::Restart { reason, key: Some(key.clone()) }));
+                }
+                // The range was split: again, by the new bounds.
+                Poll::Ready(Ok(Answer::Moved(_))) => {}
+                Poll::Ready(Ok(other)) => return Poll::Ready(Err(unfitting(&other))),
+            }
+        }
+        let keep = Keep::of(certified);
+        if self.remembers(keep) {
+            self.reads.rely(key, self.snapshot, self.must_certify(keep), self.savepoints);
+        }
+        Poll::Ready(Ok(()))
     }
 
     fn look_of(&self, keep: Keep) -> Look {
@@ -75,8 +114,7 @@ impl<E: Engine> Transaction<E> {
     }
 
     fn remember_key(&mut self, key: &[u8], keep: Keep) {
-        let certified = keep == Keep::Certified || self.isolation == Isolation::Serializable;
-        self.reads.key(key, self.snapshot, certified);
+        self.reads.key(key, self.snapshot, self.must_certify(keep));
         if self.reads.has_many_keys() {
             let buffer = &self.buffer;
             self.reads.bound_keys(|key, since| buffer.certifies(key, since));
@@ -190,8 +228,7 @@ impl<E: Engine> Transaction<E> {
                 (Some(rest), false) => part.start.clone()..rest.start.clone(),
             };
             if self.remembers(keep) {
-                let certified = keep == Keep::Certified || self.isolation == Isolation::Serializable;
-                self.reads.span(&covered, self.snapshot, certified);
+                self.reads.span(&covered, self.snapshot, self.must_certify(keep));
             }
             let left = match reverse {
                 true => span.start.clone()..covered.start.clone(),
@@ -217,9 +254,12 @@ impl<E: Engine> Transaction<E> {
 
     fn remembers(&self, keep: Keep) -> bool {
         match keep {
-            Keep::Nothing => false,
+            Keep::Nothing | Keep::Unremembered => false,
             Keep::Certified => true,
             Keep::ByLevel => !self.read_only || self.limit > Timestamp::MIN,
         }
+    }
+    fn must_certify(&self, keep: Keep) -> bool {
+        keep == Keep::Certified || self.isolation == Isolation::Serializable
     }
 }
