@@ -48,6 +48,7 @@ mod recent;
 mod retention;
 mod scan;
 mod snapshots;
+mod warm;
 
 pub use collect::Garbage;
 pub use erase::Erased;
@@ -232,6 +233,8 @@ pub struct Versions<E> {
     buried: AtomicU64,
     /// Entries of the present that newer ones hide, at most: merges drop them, too, and do not say so.
     hidden: AtomicU64,
+    /// What was loaded and is not in the row cache yet.
+    loaded: Mutex<warm::Loaded>,
     /// The prefix that is being erased, once its files were dropped.
     erasing: Mutex<Option<Prefix>>,
     /// What merges were told of deletions, and of prefixes that they may drop.
@@ -281,6 +284,7 @@ impl<E: Engine> Versions<E> {
             buried: AtomicU64::new(header.buried),
             logged: AtomicU64::new(header.collected.as_u64()),
             hidden: AtomicU64::new(header.hidden),
+            loaded: Mutex::default(),
             erasing: Mutex::new(None),
             buried_below: Mutex::new(below),
             dead: Mutex::default(),

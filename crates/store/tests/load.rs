@@ -108,3 +108,51 @@ fn what_is_erased_is_gone_and_what_lies_beside_it_is_not() {
     let counts = [1, 2, 3].map(|index| scanned(&versions, index, ts(9)).len());
     assert_eq!(counts, [40, 0, 40]);
 }
+
+fn warm(versions: &Versions<Arc<MemoryEngine>>) -> usize {
+    (1..100).find(|_| !versions.warm_loaded(7).unwrap()).unwrap()
+}
+
+#[test]
+fn loaded_rows_are_cached_in_time_and_are_the_newest_of_their_keys() {
+    let engine = Arc::new(MemoryEngine::new());
+    let versions = open(&engine);
+    assert!(!versions.warm_loaded(7).unwrap(), "nothing was loaded");
+    assert!(versions.load(ts(3), &rows(2, 0, 10)).unwrap());
+    assert!(versions.load(ts(3), &rows(2, 10, 20)).unwrap());
+    versions.apply(ts(8), &[(key(2, 4), Some(Bytes::from_static(b"new"))), (key(2, 5), None)]);
+    let before = versions.cache_bytes();
+    assert_eq!((versions.loads(), warm(&versions)), (2, 3), "both in one walk");
+    assert!(versions.cache_bytes() > before + 18 * 100, "{} bytes", versions.cache_bytes());
+    for at in [ts(7), ts(9)] {
+        let seen: Vec<_> = (0..20).map(|n| versions.get(&key(2, n), at).unwrap().map(|(ts, _)| ts)).collect();
+        let new = |n| if at == ts(7) { Some(ts(3)) } else if n == 4 { Some(ts(8)) } else { None };
+        let expected: Vec<_> = (0..20).map(|n| if n == 4 || n == 5 { new(n) } else { Some(ts(3)) }).collect();
+        assert_eq!(seen, expected);
+    }
+    // What is written later takes its place.
+    versions.apply(ts(9), &[(key(2, 7), Some(Bytes::from_static(b"later")))]);
+    assert_eq!(versions.get(&key(2, 7), ts(9)).unwrap(), Some((ts(9), Bytes::from_static(b"later"))));
+    assert_eq!(versions.get(&key(2, 7), ts(8)).unwrap().unwrap().0, ts(3));
+}
+
+#[test]
+fn what_was_loaded_and_dropped_is_not_cached_nor_what_has_no_room() {
+    let engine = Arc::new(MemoryEngine::new());
+    let versions = open(&engine);
+    assert!(versions.load(ts(3), &rows(1, 0, 40)).unwrap());
+    assert!(versions.load(ts(3), &rows(2, 0, 40)).unwrap());
+    versions.forget_loaded([0, 0, 0, 1]);
+    assert_eq!(warm(&versions), 6);
+    let of_one = versions.cache_bytes();
+    assert!(of_one > 0 && of_one < 60 * 200, "{of_one} bytes");
+    let config = VersionsConfig { cache_bytes: 40_000, ..VersionsConfig::default() };
+    let versions = Versions::open(engine.clone(), config).unwrap();
+    for index in 3..9 {
+        assert!(versions.load(ts(3), &rows(index, 0, 200)).unwrap());
+    }
+    let calls = warm(&versions);
+    assert!(calls < 100 && versions.cache_bytes() <= 40_000, "{calls} calls, {} bytes", versions.cache_bytes());
+    assert_eq!(versions.get(&key(3, 7), ts(3)).unwrap().unwrap().0, ts(3));
+    assert!(!versions.warm_loaded(7).unwrap(), "the rest is forgotten");
+}

@@ -48,6 +48,7 @@ pub(super) fn erase<E: Engine>(inner: &Inner<E>, prefix: [u8; 4], witness: &[u8]
         return Ok(None);
     }
     let versions = inner.node.versions();
+    versions.forget_loaded(prefix);
     let erased = versions.get(witness, Timestamp::MAX).and_then(|found| {
         let readable_from = versions.collected().min(versions.collected_of(&prefix));
         match found {

@@ -28,6 +28,11 @@ const COMPACT_EVERY_NS: u64 = 60_000_000_000;
 /// A node that committed nothing for so long is idle: less garbage is then worth writing the present anew.
 const IDLE_NS: u64 = 30_000_000_000;
 
+/// Loaded rows are cached once nothing was loaded for so long: what is only a step to something else is dropped by then.
+const WARM_AFTER_NS: u64 = 1_000_000_000;
+/// So many rows at a look: about a hundredth of a second. Clients go first.
+const WARM_ROWS: usize = 20_000;
+
 /// Log written since the last freeze at which the next is due: a restart replays what no flush has taken over. Bytes, and records, which
 /// may be small.
 const FREEZE_LOG_BYTES: u64 = 64 << 20;
@@ -95,6 +100,7 @@ pub(super) fn run<E: Engine>(inner: &Inner<E>) {
     let mut frozen: Option<Frozen> = None;
     let mut collected_ns = inner.monotonic_ns();
     let mut compaction = Compaction::default();
+    let mut warming = Warming::default();
     while !inner.stopping.load(SeqCst) {
         std::thread::park_timeout(LOOK_EVERY);
         let now_ns = inner.monotonic_ns();
@@ -138,6 +144,7 @@ pub(super) fn run<E: Engine>(inner: &Inner<E>) {
         }
         collect_some(inner, full);
         compaction.look(inner, now_ns);
+        warming.look(inner, now_ns);
         // Deletions that may go wait for merges, not for a threshold.
         let past = garbage.past + (garbage.graves - garbage.buried) > 0 || inner.node.versions().active_bytes() > 0;
         let due = (past && now_ns.saturating_sub(collected_ns) >= collect_every_ns) || kept != told;
@@ -155,6 +162,30 @@ pub(super) fn run<E: Engine>(inner: &Inner<E>) {
                 told = Some(kept);
             }
         }
+    }
+}
+
+/// Loaded rows go to the row cache when loads rest.
+#[derive(Default)]
+struct Warming {
+    /// Loads, and since when there was none.
+    quiet: (u64, u64),
+    /// Of the loads so far nothing is left to cache.
+    done: bool,
+}
+
+impl Warming {
+    fn look<E: Engine>(&mut self, inner: &Inner<E>, now_ns: u64) {
+        let versions = inner.node.versions();
+        let loads = versions.loads();
+        if self.quiet.0 != loads {
+            *self = Warming { quiet: (loads, now_ns), done: false };
+        }
+        if self.done || now_ns.saturating_sub(self.quiet.1) < WARM_AFTER_NS {
+            return;
+        }
+        // What cannot be read is said to who asks for it.
+        self.done = !versions.warm_loaded(WARM_ROWS).unwrap_or(false);
     }
 }
 

@@ -49,12 +49,15 @@ impl<E: Engine> Versions<E> {
         });
         let ends: Vec<_> = ends.collect();
         let newest: Vec<_> = ends.iter().map(|(prefix, ..)| (*prefix, ts)).collect();
+        let spans: Vec<_> = ends.iter().map(|(_, least, greatest)| (least.clone(), greatest.clone())).collect();
         self.prefixes.write().widen(newest.into_iter(), ends, ts);
         let bytes = rows.iter().map(|(key, value)| key.len() + value.len() + ENTRY_BYTES).sum();
         let mut changes =
             rows.iter().map(|(key, value)| (keys::present(key), Some(Present::encode(ts, Some(&value[..])))));
         self.engine.ingest(Tree::Present, bytes, &mut changes)?;
         self.engine.sync()?;
+        let mut loaded = self.loaded.lock();
+        spans.iter().for_each(|(least, greatest)| loaded.add(least, greatest));
         Ok(true)
     }
 }
