@@ -126,7 +126,15 @@ fn loaded_rows_are_cached_in_time_and_are_the_newest_of_their_keys() {
     assert!(versions.cache_bytes() > before + 18 * 100, "{} bytes", versions.cache_bytes());
     for at in [ts(7), ts(9)] {
         let seen: Vec<_> = (0..20).map(|n| versions.get(&key(2, n), at).unwrap().map(|(ts, _)| ts)).collect();
-        let new = |n| if at == ts(7) { Some(ts(3)) } else if n == 4 { Some(ts(8)) } else { None };
+        let new = |n| {
+            if at == ts(7) {
+                Some(ts(3))
+            } else if n == 4 {
+                Some(ts(8))
+            } else {
+                None
+            }
+        };
         let expected: Vec<_> = (0..20).map(|n| if n == 4 || n == 5 { new(n) } else { Some(ts(3)) }).collect();
         assert_eq!(seen, expected);
     }
