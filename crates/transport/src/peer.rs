@@ -1,0 +1,345 @@
+//! What is known of a peer, and everybody that is known.
+
+use crate::frame::FrameError;
+use crate::guests::Guests;
+use crate::hello::{self, Hello, Welcome};
+use crate::lane::Lane;
+use crate::{Deliver, Event, Identity, LANES, LaneStatus, LinkStatus, Options, Peer, Refusal};
+use parking_lot::{Mutex, RwLock};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst};
+use std::time::Instant;
+
+/// A peer, from when it is named until it is no more.
+pub(crate) struct PeerState {
+    pub node: u32,
+    pub store: u128,
+    pub lanes: [Lane; LANES],
+    addr: Mutex<String>,
+    gone: AtomicBool,
+    news: Mutex<News>,
+}
+
+/// What was seen of it, and what was told.
+struct News {
+    /// Its latest life, and release.
+    seen: Option<(u64, String)>,
+    lanes_up: usize,
+    up: bool,
+    since: Instant,
+    told: BTreeSet<Told>,
+    last_error: Option<String>,
+}
+
+/// What is told once.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Told {
+    Unreachable,
+    RefusedAtDial(bool, u8),
+    RefusedAtDoor(bool, u8),
+    Unsendable,
+    Broken,
+}
+
+/// Why there is no link.
+pub(crate) enum Failure {
+    Io(io::Error),
+    Refused { by_this_node: bool, refusal: Refusal },
+}
+
+impl From<io::Error> for Failure {
+    fn from(e: io::Error) -> Self {
+        Failure::Io(e)
+    }
+}
+
+impl PeerState {
+    fn new(peer: &Peer, options: &Options) -> io::Result<PeerState> {
+        let lane = |index: usize| Lane::new(index, options.queue_bytes_max[index]);
+        let news =
+            News { seen: None, lanes_up: 0, up: false, since: Instant::now(), told: BTreeSet::new(), last_error: None };
+        Ok(PeerState {
+            node: peer.node,
+            store: peer.store,
+            lanes: [lane(0)?, lane(1)?, lane(2)?],
+            addr: Mutex::new(peer.addr.clone()),
+            gone: AtomicBool::new(false),
+            news: Mutex::new(news),
+        })
+    }
+
+    pub fn addr(&self) -> String {
+        self.addr.lock().clone()
+    }
+
+    pub fn is_gone(&self) -> bool {
+        self.gone.load(SeqCst)
+    }
+
+    fn status(&self, guests: &Guests) -> LinkStatus {
+        let now = Instant::now();
+        let since = |then: Instant| now.saturating_duration_since(then);
+        let lanes = std::array::from_fn(|index| {
+            let lane = &self.lanes[index];
+            let state = lane.state.lock();
+            LaneStatus {
+                connected: state.established().is_some(),
+                since: since(state.since),
+                connected_from: guests.has(self.node, index),
+                queued_parcels: state.queue.len() + state.in_flight.0,
+                queued_bytes: state.queue.bytes() + state.in_flight.1,
+                dropped_parcels: state.queue.dropped(),
+                sent_parcels: state.sent_parcels,
+                sent_bytes: state.sent_bytes,
+                received_parcels: lane.received_parcels.load(Relaxed),
+                received_bytes: lane.received_bytes.load(Relaxed),
+            }
+        });
+        let (addr, news) = (self.addr(), self.news.lock());
+        LinkStatus {
+            node: self.node,
+            store: self.store,
+            addr,
+            up: news.up,
+            since: since(news.since),
+            seen: news.seen.clone(),
+            lanes,
+            last_error: news.last_error.clone(),
+        }
+    }
+}
+
+/// What all threads of a transport share.
+pub(crate) struct Hub {
+    pub identity: Identity,
+    pub options: Options,
+    pub deliver: Deliver,
+    pub guests: Arc<Guests>,
+    pub peers: RwLock<BTreeMap<u32, Arc<PeerState>>>,
+    stopping: AtomicBool,
+}
+
+impl Hub {
+    pub fn new(identity: Identity, options: Options, deliver: Deliver, guests: Arc<Guests>) -> Hub {
+        let (peers, stopping) = Default::default();
+        Hub { identity, options, deliver, guests, peers, stopping }
+    }
+
+    pub fn is_over(&self, peer: &PeerState) -> bool {
+        self.stopping.load(SeqCst) || peer.is_gone()
+    }
+
+    pub fn report(&self, event: &Event) {
+        (self.options.report)(event);
+    }
+
+    pub fn links(&self) -> Vec<LinkStatus> {
+        self.peers.read().values().map(|peer| peer.status(&self.guests)).collect()
+    }
+
+    /// These are the peers from now on; gives those that are new, whose lanes want threads.
+    pub fn set_peers(&self, named: &[Peer]) -> io::Result<Vec<Arc<PeerState>>> {
+        let mut peers = self.peers.write();
+        if self.stopping.load(SeqCst) {
+            return Ok(Vec::new());
+        }
+        let mut new = Vec::new();
+        for peer in named.iter().filter(|peer| peer.node != self.identity.node) {
+            if peers.get(&peer.node).is_none_or(|known| known.store != peer.store) {
+                new.push(Arc::new(PeerState::new(peer, &self.options)?));
+            }
+        }
+        let stays = |known: &PeerState| named.iter().any(|p| (p.node, p.store) == (known.node, known.store));
+        peers.retain(|_, known| stays(known) || self.retire(known));
+        for peer in named {
+            if let Some(known) = peers.get(&peer.node)
+                && std::mem::replace(&mut *known.addr.lock(), peer.addr.clone()) != peer.addr
+            {
+                known.lanes.iter().for_each(|lane| lane.cut_before(None));
+            }
+        }
+        peers.extend(new.iter().map(|peer| (peer.node, peer.clone())));
+        Ok(new)
+    }
+
+    /// No peer any more. Gives `false`.
+    fn retire(&self, peer: &PeerState) -> bool {
+        peer.gone.store(true, SeqCst);
+        peer.lanes.iter().for_each(|lane| lane.cut_before(None));
+        self.guests.cut_node(peer.node, u64::MAX);
+        false
+    }
+
+    pub fn stop(&self) {
+        // Under the lock of the peers: nobody is added after it.
+        let peers = self.peers.write();
+        self.stopping.store(true, SeqCst);
+        peers.values().flat_map(|peer| &peer.lanes).for_each(|lane| lane.cut_before(None));
+    }
+
+    pub fn hello(&self, peer: &PeerState, lane: usize) -> Hello {
+        Hello {
+            version_min: hello::VERSION_MIN,
+            version_max: hello::VERSION_MAX,
+            cluster: self.identity.cluster,
+            from: self.identity.node,
+            from_store: self.identity.store,
+            incarnation: self.identity.incarnation,
+            to: peer.node,
+            to_store: peer.store,
+            lane: lane as u8,
+            release: self.identity.release.clone(),
+        }
+    }
+
+    /// Whether this is somebody who may send here.
+    pub fn judge_hello(&self, hello: &Hello) -> Result<(Welcome, Arc<PeerState>), Refusal> {
+        let own = &self.identity;
+        let version = hello::common_version(hello)?;
+        if hello.cluster != own.cluster {
+            return Err(Refusal::Cluster { known: own.cluster, named: hello.cluster });
+        }
+        if hello.to != own.node {
+            return Err(Refusal::Node { known: own.node, named: hello.to });
+        }
+        if hello.to_store != own.store {
+            return Err(Refusal::Store { node: own.node, known: own.store, named: hello.to_store });
+        }
+        let peer = self.peers.read().get(&hello.from).cloned().ok_or(Refusal::Stranger { named: hello.from })?;
+        if hello.from_store != peer.store {
+            return Err(Refusal::Store { node: peer.node, known: peer.store, named: hello.from_store });
+        }
+        if usize::from(hello.lane) >= LANES {
+            return Err(Refusal::Lane { known: LANES as u8, named: hello.lane });
+        }
+        self.judge_life(&peer, hello.incarnation)?;
+        let welcome = Welcome {
+            version,
+            cluster: own.cluster,
+            node: own.node,
+            store: own.store,
+            incarnation: own.incarnation,
+            release: own.release.clone(),
+        };
+        Ok((welcome, peer))
+    }
+
+    /// Whether this is who was dialed.
+    pub fn judge_welcome(&self, peer: &PeerState, welcome: &Welcome) -> Result<(), Refusal> {
+        if !(hello::VERSION_MIN..=hello::VERSION_MAX).contains(&welcome.version) {
+            return Err(Refusal::Versions { min: hello::VERSION_MIN, max: hello::VERSION_MAX });
+        }
+        if welcome.cluster != self.identity.cluster {
+            return Err(Refusal::Cluster { known: self.identity.cluster, named: welcome.cluster });
+        }
+        if welcome.node != peer.node {
+            return Err(Refusal::Stranger { named: welcome.node });
+        }
+        if welcome.store != peer.store {
+            return Err(Refusal::Store { node: peer.node, known: peer.store, named: welcome.store });
+        }
+        self.judge_life(peer, welcome.incarnation)
+    }
+
+    fn judge_life(&self, peer: &PeerState, life: u64) -> Result<(), Refusal> {
+        match &peer.news.lock().seen {
+            Some((seen, _)) if *seen > life => Err(Refusal::Incarnation { node: peer.node, known: *seen, named: life }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Both ends agreed: what is left of older lives of the peer ends.
+    pub fn admit(&self, peer: &PeerState, life: u64, release: &str) -> Result<(), Refusal> {
+        let mut news = peer.news.lock();
+        match &news.seen {
+            Some((seen, _)) if *seen == life => return Ok(()),
+            Some((seen, _)) if *seen > life => {
+                return Err(Refusal::Incarnation { node: peer.node, known: *seen, named: life });
+            }
+            _ => news.seen = Some((life, release.to_owned())),
+        }
+        drop(news);
+        self.guests.cut_node(peer.node, life);
+        peer.lanes.iter().for_each(|lane| lane.cut_before(Some(life)));
+        Ok(())
+    }
+
+    /// A lane to the peer is connected.
+    pub fn lane_is_up(&self, peer: &PeerState) {
+        let mut news = peer.news.lock();
+        news.lanes_up += 1;
+        if news.lanes_up == LANES && !news.up {
+            news.up = true;
+            news.since = Instant::now();
+            news.told.clear();
+            let (incarnation, release) = news.seen.clone().unwrap_or_default();
+            drop(news);
+            self.report(&Event::Up { node: peer.node, addr: peer.addr(), incarnation, release });
+        }
+    }
+
+    /// A lane to the peer was lost.
+    pub fn lane_is_down(&self, peer: &PeerState, error: &io::Error) {
+        let mut news = peer.news.lock();
+        news.lanes_up -= 1;
+        news.last_error = Some(error.to_string());
+        if std::mem::replace(&mut news.up, false) {
+            news.since = Instant::now();
+            drop(news);
+            if !self.is_over(peer) {
+                self.report(&Event::Down { node: peer.node, error: error.to_string() });
+            }
+        }
+    }
+
+    /// An attempt failed.
+    pub fn dial_failed(&self, peer: &PeerState, failure: Failure) {
+        let (node, addr) = (peer.node, peer.addr());
+        let (told, event, error) = match failure {
+            Failure::Io(e) => {
+                let error = e.to_string();
+                (Told::Unreachable, Event::Unreachable { node, addr, error: error.clone() }, error)
+            }
+            Failure::Refused { by_this_node, refusal } => (
+                Told::RefusedAtDial(by_this_node, refusal.kind()),
+                Event::RefusedAtDial { node, addr, by_this_node, refusal },
+                format!("{} {refusal}", if by_this_node { "this node" } else { "the peer" }),
+            ),
+        };
+        let mut news = peer.news.lock();
+        news.last_error = Some(error);
+        let is_new = news.told.insert(told);
+        drop(news);
+        if is_new && !self.is_over(peer) {
+            self.report(&event);
+        }
+    }
+
+    /// Whether this refusal of a known node at the door was not told yet.
+    pub fn is_new_at_door(&self, node: u32, by_this_node: bool, refusal: &Refusal) -> Option<bool> {
+        let peer = self.peers.read().get(&node).cloned()?;
+        let mut news = peer.news.lock();
+        news.last_error = Some(format!("{} {refusal}", if by_this_node { "this node" } else { "the peer" }));
+        Some(news.told.insert(Told::RefusedAtDoor(by_this_node, refusal.kind())))
+    }
+
+    /// A peer sent what cannot be read: its connection ends.
+    pub fn broken(&self, peer: &PeerState, error: &FrameError) {
+        let mut news = peer.news.lock();
+        news.last_error = Some(error.to_string());
+        if news.told.insert(Told::Broken) {
+            drop(news);
+            self.report(&Event::Broken { node: peer.node, error: *error });
+        }
+    }
+
+    /// A parcel that cannot be sent.
+    pub fn unsendable(&self, peer: &PeerState, problem: &'static str) {
+        let is_new = peer.news.lock().told.insert(Told::Unsendable);
+        if is_new {
+            self.report(&Event::Unsendable { node: peer.node, problem });
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Why a handshake ends without a link.
+
+use thiserror::Error;
+
+/// One end says no, and why. `known` is what the end that refuses knows, `named` what it was told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum Refusal {
+    /// No version of the protocol is spoken by both.
+    #[error("speaks versions {min} to {max} of the protocol only: upgrade the older one of the two nodes")]
+    Versions {
+        /// The oldest that the end that refuses speaks.
+        min: u16,
+        /// The newest.
+        max: u16,
+    },
+    /// A node of another cluster.
+    #[error("belongs to cluster {known:016x}, not to {named:016x}: check the addresses")]
+    Cluster {
+        /// The cluster of the end that refuses.
+        known: u64,
+        /// The cluster that was named.
+        named: u64,
+    },
+    /// Somebody else was looked for here.
+    #[error("is n{known}, not n{named}: two nodes' addresses are mixed up")]
+    Node {
+        /// Who the end that refuses is.
+        known: u32,
+        /// Who was looked for.
+        named: u32,
+    },
+    /// Nobody knows this node here.
+    #[error("knows no n{named}: it was never a member, or is none any more")]
+    Stranger {
+        /// Who came.
+        named: u32,
+    },
+    /// A node's number with another store than the one known under it.
+    #[error(
+        "knows n{node} by its store {known:032x}, not {named:032x}: a store that was wiped must join as a new node"
+    )]
+    Store {
+        /// The node in question: either of the two.
+        node: u32,
+        /// The store that is known under that number.
+        known: u128,
+        /// The one that was named.
+        named: u128,
+    },
+    /// An older life of a node than one that was seen.
+    #[error(
+        "has seen life {known} of n{node}, and this is life {named}: an old copy of its store, or a process that was thought dead"
+    )]
+    Incarnation {
+        /// The node in question.
+        node: u32,
+        /// The latest life that was seen.
+        known: u64,
+        /// The one that came.
+        named: u64,
+    },
+    /// The node is not a member of a cluster yet: only control requests are answered.
+    #[error("is not a member of a cluster yet")]
+    NotAMember,
+    /// There is no such lane.
+    #[error("has {known} lanes, and no lane {named}")]
+    Lane {
+        /// How many there are.
+        known: u8,
+        /// The one that was named.
+        named: u8,
+    },
+    /// A reason that this release does not know, by its number.
+    #[error("refuses for a reason that this release does not know (number {0}): upgrade it")]
+    Unknown(u8),
+}
+
+impl Refusal {
+    /// Its number on the wire, never 0, and its two values, with the node that they are about.
+    pub(crate) fn to_wire(self) -> (u8, u32, u128, u128) {
+        match self {
+            Refusal::Versions { min, max } => (1, 0, min.into(), max.into()),
+            Refusal::Cluster { known, named } => (2, 0, known.into(), named.into()),
+            Refusal::Node { known, named } => (3, 0, known.into(), named.into()),
+            Refusal::Stranger { named } => (4, named, 0, 0),
+            Refusal::Store { node, known, named } => (5, node, known, named),
+            Refusal::Incarnation { node, known, named } => (6, node, known.into(), named.into()),
+            Refusal::NotAMember => (7, 0, 0, 0),
+            Refusal::Lane { known, named } => (8, 0, known.into(), named.into()),
+            Refusal::Unknown(code) => (code.max(1), 0, 0, 0),
+        }
+    }
+
+    /// What [`Refusal::to_wire`] made; values out of their range make it [`Refusal::Unknown`].
+    pub(crate) fn from_wire(code: u8, node: u32, known: u128, named: u128) -> Refusal {
+        let read = || {
+            Some(match code {
+                1 => Refusal::Versions { min: known.try_into().ok()?, max: named.try_into().ok()? },
+                2 => Refusal::Cluster { known: known.try_into().ok()?, named: named.try_into().ok()? },
+                3 => Refusal::Node { known: known.try_into().ok()?, named: named.try_into().ok()? },
+                4 => Refusal::Stranger { named: node },
+                5 => Refusal::Store { node, known, named },
+                6 => Refusal::Incarnation { node, known: known.try_into().ok()?, named: named.try_into().ok()? },
+                7 => Refusal::NotAMember,
+                8 => Refusal::Lane { known: known.try_into().ok()?, named: named.try_into().ok()? },
+                _ => return None,
+            })
+        };
+        read().unwrap_or(Refusal::Unknown(code.max(1)))
+    }
+
+    /// Whether both are the same reason, whatever the values.
+    pub(crate) fn kind(&self) -> u8 {
+        self.to_wire().0
+    }
+}

@@ -1,0 +1,123 @@
+//! Whoever should not be here is refused, with a reason that both ends tell once.
+
+use crate::node::{CLUSTER, TestNode, bind, bind_again, identity, peer, store_of, until};
+use transport::{Event, Identity, Peer, Refusal};
+
+/// Two nodes, of which the second comes as `identity`, and knows the first as `of_one`.
+fn meet(second: Identity, of_one: impl Fn(String) -> Peer, of_two: impl Fn(String) -> Peer) -> [TestNode; 2] {
+    let (one, two) = (bind(), bind());
+    let addr = |listener: &std::net::TcpListener| listener.local_addr().unwrap().to_string();
+    let (one_addr, two_addr) = (addr(&one), addr(&two));
+    let one = TestNode::start(identity(1), one, vec![of_two(two_addr)]);
+    let two = TestNode::start(second, two, vec![of_one(one_addr)]);
+    [one, two]
+}
+
+/// The dialer's event and the acceptor's; told once each, though the attempts go on.
+fn refused(dialer: &TestNode, acceptor: &TestNode, wanted: Refusal) {
+    let at_dial =
+        |e: &Event| matches!(e, Event::RefusedAtDial { by_this_node: false, refusal, .. } if *refusal == wanted);
+    let at_door =
+        |e: &Event| matches!(e, Event::RefusedAtDoor { by_this_node: true, refusal, .. } if *refusal == wanted);
+    dialer.expect(&format!("refused at dial: {wanted}"), at_dial);
+    acceptor.expect(&format!("refused at the door: {wanted}"), at_door);
+    // A few more attempts.
+    let started = std::time::Instant::now();
+    until("attempts go on", || started.elapsed() > std::time::Duration::from_millis(700));
+    assert_eq!((dialer.count(at_dial), acceptor.count(at_door)), (1, 1));
+}
+
+#[test]
+fn another_cluster() {
+    let second = Identity { cluster: 77, ..identity(2) };
+    let [one, two] = meet(second, |addr| peer(1, &addr), |addr| peer(2, &addr));
+    refused(&two, &one, Refusal::Cluster { known: CLUSTER, named: 77 });
+    refused(&one, &two, Refusal::Cluster { known: 77, named: CLUSTER });
+}
+
+#[test]
+fn a_wiped_store_is_a_new_store() {
+    let second = Identity { store: 0xdead, ..identity(2) };
+    let [one, two] = meet(second, |addr| peer(1, &addr), |addr| peer(2, &addr));
+    // Node 2 comes with another store than node 1 knows, and node 1 looks for a store that is not at node 2.
+    refused(&two, &one, Refusal::Store { node: 2, known: store_of(2), named: 0xdead });
+    refused(&one, &two, Refusal::Store { node: 2, known: 0xdead, named: store_of(2) });
+    one.send(2, 0, "not for this store");
+    assert!(two.got.lock().unwrap().is_empty());
+    // An operator names the new store: it is another node from now on.
+    let addr = two.addr.clone();
+    one.transport.set_peers(vec![Peer { node: 2, store: 0xdead, addr }]).unwrap();
+    one.wait_up(2);
+    one.send(2, 0, "for this one");
+    assert_eq!(two.take(1)[0].bytes, "for this one");
+}
+
+#[test]
+fn a_node_that_takes_me_for_somebody_else() {
+    // Node 2 believes that node 3 is where node 1 is.
+    let [one, two] = meet(identity(2), |addr| peer(3, &addr), |addr| peer(2, &addr));
+    refused(&two, &one, Refusal::Node { known: 1, named: 3 });
+    refused(&one, &two, Refusal::Stranger { named: 1 });
+}
+
+#[test]
+fn a_number_that_nobody_knows() {
+    let [one, two] = meet(identity(7), |addr| peer(1, &addr), |addr| peer(2, &addr));
+    refused(&two, &one, Refusal::Stranger { named: 7 });
+}
+
+#[test]
+fn an_older_life_than_one_that_was_seen() {
+    let second = Identity { incarnation: 5, ..identity(2) };
+    let [one, two] = meet(second, |addr| peer(1, &addr), |addr| peer(2, &addr));
+    one.wait_up(2);
+    two.wait_up(1);
+    let addr = two.addr.clone();
+    drop(two);
+    // An old copy of its store is started in its place.
+    let old = Identity { incarnation: 4, ..identity(2) };
+    let old = TestNode::start(old, bind_again(&addr), vec![peer(1, &one.addr)]);
+    refused(&old, &one, Refusal::Incarnation { node: 2, known: 5, named: 4 });
+    // Node 1 refuses it as well where it dials it, and tells it so.
+    let by_dialer = |e: &Event| {
+        matches!(
+            e,
+            Event::RefusedAtDial {
+                by_this_node: true,
+                refusal: Refusal::Incarnation { node: 2, known: 5, named: 4 },
+                ..
+            }
+        )
+    };
+    one.expect("the dialer refuses, too", by_dialer);
+    old.expect("and says so", |e| matches!(e, Event::RefusedAtDoor { node: 1, by_this_node: false, .. }));
+    one.send(2, 0, "not for the past");
+    assert!(old.got.lock().unwrap().is_empty());
+}
+
+#[test]
+fn a_later_life_ends_the_links_of_the_earlier_one() {
+    let [one, two] = meet(identity(2), |addr| peer(1, &addr), |addr| peer(2, &addr));
+    one.wait_up(2);
+    two.wait_up(1);
+    // It comes back at another address while the old life still has its connections, as after a machine was cut off.
+    let later = TestNode::start(Identity { incarnation: 2, ..identity(2) }, bind(), vec![peer(1, &one.addr)]);
+    two.expect("its lanes to node 1 are cut", |e| matches!(e, Event::Down { node: 1, .. }));
+    two.expect("it is told why", |e| {
+        matches!(e, Event::RefusedAtDial { node: 1, refusal: Refusal::Incarnation { node: 2, known: 2, named: 1 }, .. })
+    });
+    until("the later life is heard", || {
+        later.send(1, 0, "later");
+        one.got.lock().unwrap().iter().any(|p| p.bytes == "later")
+    });
+}
+
+#[test]
+fn after_the_mistake_is_mended_they_meet() {
+    let [one, two] = meet(identity(2), |addr| Peer { store: 1, ..peer(1, &addr) }, |addr| peer(2, &addr));
+    refused(&two, &one, Refusal::Store { node: 1, known: store_of(1), named: 1 });
+    let addr = one.addr.clone();
+    two.transport.set_peers(vec![peer(1, &addr)]).unwrap();
+    one.wait_up(2);
+    two.wait_up(1);
+}
