@@ -177,7 +177,6 @@ impl<E: Engine> Core<E> {
                     shard.splitting = Some((proposed.index, proposed.at));
                 }
                 shard.proposed_tick = self.ticks;
-                self.watched.insert(range);
                 shard.by_txn.extend(txn.map(|txn| (txn, proposed.index)));
                 let askers = asker.into_iter().collect();
                 let proposal = Proposal { term: proposed.term, at: proposed.at, txn, askers };
@@ -257,6 +256,10 @@ impl<E: Engine> Core<E> {
             _ => None,
         };
         let mut verdict = shard.range.apply(at, &command, &self.store)?;
+        // Not when it was proposed: a tick in between finds nothing to look after yet.
+        if shard.led.is_some() {
+            self.watched.insert(range);
+        }
         if let (Verdict::Split(right), Command::Split { nodes, .. }) = (&mut verdict, &command) {
             let right = std::mem::replace(&mut **right, Range::new(RangeId(0), Span::ALL));
             self.split_applied(at, right, nodes);
@@ -305,6 +308,9 @@ impl<E: Engine> Core<E> {
                     }
                     _ => askers.iter().for_each(|asker| self.answer(*asker, Answer::Forgotten)),
                 }
+            }
+            (Command::Fence { .. }, Verdict::Forgotten) => {
+                askers.iter().for_each(|asker| self.answer(*asker, Answer::Forgotten));
             }
             (Command::Fence { txn, .. }, _) => {
                 let standing = self.shards.get(&range).map(|shard| shard.range.standing(*txn));

@@ -102,6 +102,54 @@ fn copies_of_prepares_that_come_after_all_is_forgotten_do_nothing() {
     assert_eq!((a.as_deref(), p.as_deref()), (Some("1"), Some("1")), "told aborted, and committed");
 }
 
+/// A gateway stops while it commits. Others finish that, tell everybody, and forget; then it asks for a fence.
+#[test]
+fn a_commit_that_all_have_forgotten_is_not_told_to_have_failed() {
+    let mut w = World::new(15, 4, founding(&["", "m"], &[1, 2, 3]), intact);
+    w.await_leader(1);
+    w.await_leader(2);
+    w.ask(4, async |env| set(env, pairs(&[("a", "0"), ("p", "0")])).await);
+    w.lose = Some(|message| matches!(body(message), Some(Body::Answer { answer: Answer::Prepared(_), .. })));
+    let result = Rc::new(RefCell::new(None));
+    let told = result.clone();
+    w.spawn(4, move |env| {
+        Box::pin(async move {
+            let mut txn = Txn::begin(&env).unwrap();
+            txn.put("a", "1");
+            txn.put("p", "1");
+            *told.borrow_mut() = Some(txn.commit().await.map(drop));
+        })
+    });
+    w.run(200_000);
+    w.pause(4);
+    // Copies of its prepares would be answered rightly.
+    w.lose = Some(|message| matches!(body(message), Some(Body::Request { request: Request::Prepare { .. }, .. })));
+    w.run(30_000_000);
+    for range in [1, 2] {
+        let leader = w.leader(range).unwrap();
+        assert_eq!(w.member(leader).status(node::RangeId(range)).unwrap().outcomes, 0, "all is forgotten");
+    }
+    w.resume(4);
+    w.until("an answer", |_| result.borrow().is_some());
+    assert_eq!(w.ask(1, async |env| value(env, "a").await).as_deref(), Some("1"));
+    let told = result.borrow_mut().take().unwrap();
+    assert_eq!(told, Err(TxnError::CommitUnknown), "it is committed");
+}
+
+/// A commit takes longer than a tick, and nothing else happens: it is forgotten all the same.
+#[test]
+fn an_outcome_is_forgotten_though_nothing_comes_after_it() {
+    let mut w = World::new(16, 3, founding(&[""], &[1, 2, 3]), intact);
+    w.await_leader(1);
+    w.run(3_000_000);
+    w.weather.sync_us = (250_000, 250_001);
+    w.ask(1, async |env| set(env, pairs(&[("x", "0")])).await);
+    w.run(30_000_000);
+    for node in 1..=3 {
+        assert_eq!(w.member(node).status(node::RangeId(1)).unwrap().outcomes, 0, "node {node}");
+    }
+}
+
 /// Rule 1: a strict commit lies up to twice the error ahead; it is acknowledged when that is past.
 fn strict_commit_seen(prepare: Prepare) -> Option<String> {
     let mut w = World::new(13, 3, founding(&[""], &[1, 2, 3]), prepare);

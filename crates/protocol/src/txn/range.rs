@@ -287,9 +287,11 @@ impl Range {
         &self.holds
     }
 
-    /// A late fence need not be remembered: a prepare that comes after it comes too late by itself.
+    /// A late fence need not be remembered: a prepare that comes after it comes too late by itself. One that is so late that outcomes of its time
+    /// are forgotten knows nothing: the transaction may have been committed, and everybody told.
     fn fence(&mut self, txn: TxnId, until: Option<Timestamp>) -> Verdict {
         match self.standing(txn) {
+            Standing::Unknown if until.is_some_and(|until| until <= self.memory.swept) => Verdict::Forgotten,
             Standing::Unknown => {
                 if until.is_none_or(|until| self.applied <= until) {
                     self.memory.remember(txn, Outcome::Aborted, until, Vec::new());
