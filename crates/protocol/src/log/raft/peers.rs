@@ -133,6 +133,10 @@ impl Replicas {
             self.add(group, to, Tail::default())?;
         }
         let replica = Self::find(&mut self.groups, group)?;
+        if of_leader && to > replica.id {
+            // The replica that is to come here cannot while this one stays, which was removed and has not heard of it: awake, it asks.
+            replica.wake(&mut self.store);
+        }
         let result = replica.receive(&mut self.store, now, from, letter);
         replica.flush(&mut self.store);
         replica.look_at_lease(&mut self.store, now.interval);
