@@ -318,7 +318,7 @@ impl Running {
                 Poll::Ready(self.put(*key, value).map(|()| None))
             }
             Step::Add(key, change) => {
-                let Some(old) = self.read.get(key).copied() else { return Poll::Ready(Ok(None)) };
+                let Some(old) = self.read.get(key).copied() else { return self.give_up() };
                 let value = Value { id: turn.id(), amount: old.amount + change };
                 Poll::Ready(self.put(*key, value).map(|()| None))
             }
@@ -337,12 +337,7 @@ impl Running {
                 Poll::Ready(found) => Poll::Ready(found.map(|_| None)),
             },
             Step::Think(_) => Poll::Ready(Ok(None)),
-            Step::Rollback => {
-                self.txn.rollback();
-                self.steps.clear();
-                self.steps.push_back(Step::Rollback);
-                Poll::Ready(Ok(None))
-            }
+            Step::Rollback => self.give_up(),
             Step::Commit => {
                 self.committing = self.txn.has_writes() || self.committing;
                 self.txn.commit(&turn.now, turn.waker).map(|done| done.map(Some))
@@ -364,6 +359,14 @@ impl Running {
             turn.probes.hit("gave up a commit that was held back");
         }
         Some(error)
+    }
+
+    /// Takes all back: it was to, or an account is not there.
+    fn give_up(&mut self) -> Poll<Result<Option<Timestamp>, TxnError>> {
+        self.txn.rollback();
+        self.steps.clear();
+        self.steps.push_back(Step::Rollback);
+        Poll::Ready(Ok(None))
     }
 
     fn note(&mut self, action: Action) {

@@ -295,7 +295,7 @@ impl Running {
                 Poll::Ready(self.put(*key, value).map(|()| None))
             }
             Step::Add(key, change) => {
-                let Some(old) = self.read.get(key).copied() else { return Poll::Ready(Ok(None)) };
+                let Some(old) = self.read.get(key).copied() else { return self.give_up() };
                 system.last_id += 1;
                 let value = Value { id: system.last_id, amount: old.amount + change };
                 Poll::Ready(self.put(*key, value).map(|()| None))
@@ -315,17 +315,20 @@ impl Running {
                 Poll::Ready(found) => Poll::Ready(found.map(|_| None)),
             },
             Step::Think(_) => Poll::Ready(Ok(None)),
-            Step::Rollback => {
-                self.txn.rollback();
-                self.deeds.clear();
-                self.deeds.push_back(Deed::Plain(Step::Rollback));
-                Poll::Ready(Ok(None))
-            }
+            Step::Rollback => self.give_up(),
             Step::Commit => {
                 self.committing = self.txn.has_writes() || self.committing;
                 self.txn.commit(&now, waker).map(|done| done.map(Some))
             }
         }
+    }
+
+    /// Takes all back: it was to, or an account is not there. (A snapshot by a clock that is behind may lie before all was filled.)
+    fn give_up(&mut self) -> Polled {
+        self.txn.rollback();
+        self.deeds.clear();
+        self.deeds.push_back(Deed::Plain(Step::Rollback));
+        Poll::Ready(Ok(None))
     }
 
     fn note(&mut self, action: Action) {
