@@ -67,6 +67,8 @@ switches! {
     clip_limit: set_clip_limit,
     /// A range is read above the timestamp of a split that is on its way (design 4a.2).
     read_while_splitting: set_read_while_splitting,
+    /// A leader hands over below what it served (design 4a.3).
+    release_below_reads: set_release_below_reads,
     /// A node's next life names its transactions as the last one did (design 4a.10).
     reuse_ids: set_reuse_ids,
 }

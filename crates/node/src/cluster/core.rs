@@ -119,6 +119,8 @@ impl<E: Engine> Core<E> {
         if self.failed {
             return Ok(());
         }
+        // What an operator asked for since: the log core's outputs are seen to before its next input.
+        self.run(now)?;
         match input {
             Input::Tick => self.tick(now)?,
             Input::Due => {}
@@ -237,6 +239,10 @@ impl<E: Engine> Core<E> {
             None => {
                 shard.led = None;
                 shard.flights.clear();
+                // Reads do not ratchet the clock: where it hands over, its release has to lie above them all the same.
+                if !self.sabotage.release_below_reads() {
+                    self.replicas.served(group, shard.floor);
+                }
                 let hint = self.hint(range);
                 let parked = self.shards.get_mut(&range).map(|shard| std::mem::take(&mut shard.parked));
                 for asker in parked.unwrap_or_default().into_keys() {

@@ -16,7 +16,7 @@ use crate::TxnError;
 use crate::reply::{CommitError, Reply};
 use clock::Reading;
 use protocol::door::{Answer, Body, Request};
-use protocol::txn::{RangeId, TxnId};
+use protocol::txn::{RangeId, Span, TxnId};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::task::Waker;
@@ -165,6 +165,8 @@ impl<E: Engine> Core<E> {
                         }
                     }
                     None if key.is_some() => {}
+                    // It is divided anew where bounds are known now that it does not keep to; else it waits for somebody who knows.
+                    None if self.keeps_to_bounds(id) => {}
                     None => self.finish(now, id, Ok((from, Answer::Moved(places)))),
                 }
             }
@@ -177,6 +179,20 @@ impl<E: Engine> Core<E> {
                 self.routes.set_leader(range, Some(from));
                 self.finish(now, id, Ok((from, answer)));
             }
+        }
+    }
+
+    /// Whether a read of spans lies in its range as far as bounds are known here.
+    fn keeps_to_bounds(&self, id: u64) -> bool {
+        let Some(call) = self.gateway.calls.get(&id) else { return false };
+        let Some(known) = self.routes.span(call.range) else { return false };
+        match &call.request {
+            Request::Scan { span, .. } => known.covers(span),
+            Request::Changed { seen, .. } => seen.iter().all(|one| match &one.end {
+                None => known.contains(&one.start),
+                Some(end) => known.covers(&Span { start: one.start.clone(), end: end.clone() }),
+            }),
+            _ => false,
         }
     }
 

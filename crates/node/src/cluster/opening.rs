@@ -186,6 +186,10 @@ impl<E: Engine> Core<E> {
             let Some(members) = self.replicas.status(group_of(*range)).map(|status| status.members) else { continue };
             let nodes = members.voters.iter().chain(&members.learners).filter_map(|seat| NodeId::of_store(seat.store));
             self.routes.learn(*range, &shard.range.span().start, nodes.collect());
+            if let Some((right, nodes)) = shard.range.right() {
+                let nodes = nodes.iter().map(|node| NodeId(*node)).collect();
+                self.routes.learn_origin(right, &shard.range.span().end, nodes);
+            }
         }
     }
 

@@ -45,6 +45,13 @@ impl Routes {
         }
     }
 
+    /// What a range says of the one that was split off it: where that began, which need not be where it is by now.
+    pub fn learn_origin(&mut self, range: RangeId, start: &Bytes, replicas: Vec<NodeId>) {
+        if !self.ranges.contains_key(&range) {
+            self.learn(range, start, replicas);
+        }
+    }
+
     /// The range that holds a key.
     pub fn of_key(&self, key: &[u8]) -> RangeId {
         let below = self.starts.range::<[u8], _>((Bound::Unbounded, Bound::Included(key)));

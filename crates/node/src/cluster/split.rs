@@ -10,7 +10,9 @@
 //!    nothing is read above that.
 //! 3. A replica of the new group begins when the split, and the new range's state, are durable here: so a restart that finds the replica finds its state.
 //! 4. A snapshot of the new range is not installed where the old one has not come to the split yet: its keys would have two pasts.
-//! 5. A part of a transaction that was divided by old bounds is refused as a whole. Divided anew it has a new number.
+//! 5. A range knows its right neighbour if that came of a split: so whoever has the range, by its log or by a snapshot, can say where the keys are
+//!    that it had.
+//! 6. A part of a transaction that was divided by old bounds is refused as a whole. Divided anew it has a new number.
 
 use super::core::{Core, group_of};
 use super::member::Member;
@@ -70,7 +72,7 @@ impl<E: Engine> Core<E> {
         let (id, start) = (right.id(), right.span().start.clone());
         let replicas: Vec<NodeId> = nodes.iter().map(|node| NodeId(*node)).collect();
         let here = replicas.contains(&self.me());
-        self.routes.learn(id, &start, replicas);
+        self.routes.learn_origin(id, &start, replicas);
         self.counters.splits.one();
         if !here || self.shards.contains_key(&id) {
             return;

@@ -171,6 +171,35 @@ fn a_strict_commit_is_acknowledged_when_it_is_past() {
     assert_eq!(strict_commit_seen(|sabotage| sabotage.set_skip_rule_one(true)), None, "acknowledged, and not seen");
 }
 
+/// 4a.3: a strict reader with a wide bound reads ahead of time, and its range is handed over; another writes under the new leader.
+fn snapshot_over_a_transfer(prepare: Prepare) -> (Option<String>, Option<String>) {
+    let mut w = World::new(17, 4, founding(&[""], &[1, 2, 3]), prepare);
+    (1..=3).for_each(|node| w.set_watch(node, 0, 100));
+    w.set_watch(4, 0, 1_500_000);
+    let leader = w.await_leader(1);
+    w.ask(leader, async |env| set(env, pairs(&[("x", "0")])).await);
+    let (mut txn, first) = w.ask(4, async |env| {
+        let mut txn = Txn::strict(&env).unwrap();
+        let first = txn.get("x").await.unwrap();
+        (txn, first)
+    });
+    let next = leader % 3 + 1;
+    let now = w.env(leader).now();
+    w.member(leader).hand_over(&now, node::RangeId(1), NodeId(next)).unwrap();
+    w.drain(leader);
+    w.until("the other leads", |w| w.leader(1) == Some(next));
+    w.ask(next, async |env| set(env, pairs(&[("x", "1")])).await);
+    (first, w.ask(4, async move |_| txn.get("x").await.unwrap()))
+}
+
+#[test]
+fn a_snapshot_stays_as_it_was_though_its_range_is_handed_over() {
+    let zero = Some("0".to_owned());
+    assert_eq!(snapshot_over_a_transfer(intact), (zero.clone(), zero.clone()));
+    let broken = snapshot_over_a_transfer(|sabotage| sabotage.set_release_below_reads(true));
+    assert_eq!(broken, (zero, Some("1".to_owned())), "the snapshot has changed");
+}
+
 /// 4a.5: a strict reader with a wide bound reads one range; a writer of another range at the same leader does not wait for it.
 fn wait_of_a_neighbour(prepare: Prepare) -> u64 {
     let mut w = World::new(14, 2, founding(&["", "m"], &[1]), prepare);

@@ -3,6 +3,7 @@
 use super::client::{Txn, pairs, set, value};
 use super::world::{World, founding, key};
 use clock::Timestamp;
+use node::cluster::{NodeId, ReplicaChange};
 use node::{CommitError, RangeId};
 use std::task::{Poll, Waker};
 
@@ -131,4 +132,40 @@ fn read_while_splitting(prepare: super::world::Prepare) -> (Timestamp, Timestamp
     assert_eq!(w.member(1).ranges().len(), 2);
     assert!(w.member(1).ranges().iter().all(|range| *range == RangeId(1) || range.0 >> 40 == u64::from(leader)));
     (wrote.unwrap(), at)
+}
+
+/// A node that gets a range after it was split, and leads it, knows where the other part is: it hears of the split from nobody else.
+#[test]
+fn a_range_that_moved_after_a_split_knows_its_neighbour() {
+    let mut w = World::new(23, 4, founding(&[""], &[1, 2, 3]), |_| {});
+    w.await_leader(1);
+    w.ask(1, async |env| set(env, pairs(&[("a", "1"), ("p", "2"), ("x", "3")])).await);
+    split(&mut w, 1, "h");
+    split(&mut w, 1, "n");
+    let new = NodeId(4);
+    let change = |w: &mut World, changes: &[ReplicaChange]| {
+        for _ in 0..200 {
+            let leader = w.await_leader(1);
+            let now = w.env(leader).now();
+            let taken = w.member(leader).change_replicas(&now, RangeId(1), changes);
+            w.drain(leader);
+            w.run(100_000);
+            if taken.is_ok() {
+                return;
+            }
+        }
+        panic!("never taken: {changes:?}");
+    };
+    change(&mut w, &[ReplicaChange::Add(new)]);
+    change(&mut w, &[ReplicaChange::Promote(new)]);
+    w.run(2_000_000);
+    let leader = w.await_leader(1);
+    let now = w.env(leader).now();
+    w.member(leader).hand_over(&now, RangeId(1), new).unwrap();
+    w.drain(leader);
+    w.until("it leads", |w| w.leader(1) == Some(4));
+    let rows = w.ask(4, async |env| Txn::begin(&env).unwrap().scan("a", "z", false).await.unwrap());
+    let text: String = rows.into_iter().map(|(k, v)| k + &v).collect();
+    assert_eq!(text, "a1p2x3");
+    assert_eq!(w.ask(4, async |env| value(env, "x").await).as_deref(), Some("3"));
 }

@@ -82,6 +82,8 @@ pub struct Range {
     /// Indexes whose threshold is another one.
     pub(super) apart: BTreeMap<[u8; INDEX_BYTES], Timestamp>,
     pub(super) lease_end: Timestamp,
+    /// What was split off last: it begins where this one ends, or did. And the nodes that it began on.
+    pub(super) right: Option<(RangeId, Vec<u32>)>,
     prepared: BTreeMap<TxnId, Prepared>,
     holds: Holds,
     pub(super) memory: Memory,
@@ -97,6 +99,7 @@ impl Range {
             collected: Timestamp::MIN,
             apart: BTreeMap::new(),
             lease_end: Timestamp::MIN,
+            right: None,
             prepared: BTreeMap::new(),
             holds: Holds::default(),
             memory: Memory::default(),
@@ -139,6 +142,11 @@ impl Range {
     /// Snapshots up to here may have been served: no later leader writes at or below it.
     pub fn lease_end(&self) -> Timestamp {
         self.lease_end
+    }
+    /// The range that begins where this one ends, if it came of a split, and the nodes that it began on: whoever has this range can say where
+    /// the keys are that it had.
+    pub fn right(&self) -> Option<(RangeId, &[u32])> {
+        self.right.as_ref().map(|(range, nodes)| (*range, &nodes[..]))
     }
     /// Prepared, undecided transactions.
     pub fn prepared(&self) -> &BTreeMap<TxnId, Prepared> {
@@ -191,7 +199,7 @@ impl Range {
                 self.memory.forget(txns);
                 Ok(Verdict::Done)
             }
-            Command::Split { at: key, right, .. } => Ok(self.split(key, *right)),
+            Command::Split { at: key, right, nodes } => Ok(self.split(key, *right, nodes)),
             Command::Collect { threshold, apart } => {
                 self.collect(*threshold, apart);
                 Ok(Verdict::Done)
@@ -338,7 +346,7 @@ impl Range {
     }
 
     /// A range with undecided transactions does not split: their participants are named by range.
-    fn split(&mut self, key: &bytes::Bytes, right: RangeId) -> Verdict {
+    fn split(&mut self, key: &bytes::Bytes, right: RangeId, nodes: &[u32]) -> Verdict {
         if !self.span.contains(key) || *key == self.span.start {
             return Verdict::Done;
         }
@@ -351,6 +359,7 @@ impl Range {
         new.apart = self.apart.clone();
         new.lease_end = self.lease_end;
         new.memory = self.memory.inherited();
+        new.right = self.right.replace((right, nodes.to_vec()));
         self.span.end = key.clone();
         Verdict::Split(Box::new(new))
     }

@@ -7,7 +7,9 @@ use crate::wire::{Reader, Writer};
 use bytes::Bytes;
 use clock::Timestamp;
 
-const VERSION: u8 = 4;
+const VERSION: u8 = 5;
+/// Without what was split off.
+const VERSION_WITHOUT_RIGHT: u8 = 4;
 /// Without the times until which copies may come.
 const VERSION_WITHOUT_UNTIL: u8 = 3;
 // 2: without indexes that are kept apart.
@@ -70,6 +72,12 @@ impl Range {
             write_until(&mut w, kept.map(|kept| kept.until));
             write_ranges(&mut w, kept.map_or(&[], |kept| &kept.owed_to));
         }
+        w.byte(u8::from(self.right.is_some()));
+        if let Some((range, nodes)) = &self.right {
+            w.number(range.0);
+            w.number(nodes.len() as u64);
+            nodes.iter().for_each(|node| w.number(u64::from(*node)));
+        }
         out
     }
 
@@ -99,12 +107,12 @@ impl Range {
         }
         for _ in 0..r.count("prepared")? {
             let at = r.time("prepare timestamp")?;
-            let until = if version == VERSION { read_until(&mut r)? } else { None };
+            let until = if version >= VERSION_WITHOUT_RIGHT { read_until(&mut r)? } else { None };
             let participants = read_ranges(&mut r)?;
             let batch = Batch { until, ..read_batch(&mut r)? };
             range.hold(Prepared { at, batch, participants });
         }
-        if version == VERSION {
+        if version >= VERSION_WITHOUT_RIGHT {
             range.memory.swept = r.time("swept")?;
         }
         for _ in 0..r.count("outcomes")? {
@@ -115,10 +123,19 @@ impl Range {
                 _ => return Err(DecodeError::Damaged("outcome")),
             };
             let (until, owed_to) = match version {
-                VERSION => (read_until(&mut r)?, read_ranges(&mut r)?),
+                VERSION_WITHOUT_RIGHT.. => (read_until(&mut r)?, read_ranges(&mut r)?),
                 _ => (None, Vec::new()),
             };
             range.memory.remember(txn, outcome, until, owed_to);
+        }
+        if version > VERSION_WITHOUT_RIGHT && r.byte("whether something was split off")? != 0 {
+            let right = RangeId(r.number("what was split off")?);
+            let mut nodes = Vec::new();
+            for _ in 0..r.count("nodes of what was split off")? {
+                let node = u32::try_from(r.number("node")?).map_err(|_| DecodeError::Damaged("node"))?;
+                nodes.push(node);
+            }
+            range.right = Some((right, nodes));
         }
         r.end("end")?;
         Ok(range)

@@ -10,7 +10,7 @@ use clock::{Interval, Timestamp};
 /// How far a handover is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Handover {
-    /// It serves no more; whoever mirrors the lease is told before the release gets its timestamp.
+    /// It serves no more; whoever mirrors the lease is told before the release gets its timestamp, and says up to where it served.
     Told,
     /// The release has this place.
     Logged(u64),

@@ -28,6 +28,7 @@
 //! 2. [`Replicas::step`] one input, or [`Replicas::propose`] a few; then [`Replicas::drain`], and see to all of it, before the next input.
 //! 3. Append [`Outputs::records`]; when they are synced, [`Input::Persisted`]. Envelopes of `messages_after` leave then.
 //! 4. Apply [`Outputs::committed`]. Mirror [`Replicas::lease`] of the groups in [`Outputs::leases`]; that a lease grows is not told: ask.
+//!    Where one ended say [`Replicas::served`], if readers do not ratchet the store's clock.
 //! 5. Now and then [`Input::Truncate`], and [`Input::Carry`] before segments of the log are recycled.
 //!
 //! # Invariants

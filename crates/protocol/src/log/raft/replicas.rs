@@ -141,6 +141,13 @@ impl Replicas {
         }
     }
 
+    /// The leader here served a read at this timestamp: what it stamps from now on lies above, its release above all.
+    pub fn served(&mut self, group: GroupId, at: Timestamp) {
+        if let Some(lead) = self.groups.get_mut(&group).and_then(|replica| replica.lead.as_mut()) {
+            lead.last = lead.last.max(at);
+        }
+    }
+
     /// Everything that has gathered.
     pub fn drain(&mut self) -> Outputs {
         self.flush();
