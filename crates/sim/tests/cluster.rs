@@ -67,6 +67,14 @@ fn a_replica_that_was_removed_in_its_sleep_goes() {
     good(&scenario("fast/nodes-move"), 1058);
 }
 
+/// Nodes that got a range after it was split knew of no other part, and asked themselves without end; transactions waited for such ranges.
+#[test]
+fn a_range_that_moved_after_a_split_is_found() {
+    for seed in [35, 72, 88, 256, 315] {
+        good(&scenario("fast/nodes-move"), seed);
+    }
+}
+
 /// A scan that waited took its answer for that of the bounds that its node had learned meanwhile, and read rows twice.
 #[test]
 fn a_scan_is_answered_for_what_it_asked() {
