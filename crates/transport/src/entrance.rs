@@ -19,6 +19,8 @@ use std::time::{Duration, Instant};
 
 /// Stack of a connection's thread: what it delivers to may run a node. Only pages that are touched cost memory.
 const STACK_BYTES: usize = 1 << 20;
+/// So many connections may wait in the kernel to be accepted: beyond it the kernel lets them try again after a second, members too.
+const BACKLOG: i32 = 1024;
 /// Where nothing can be accepted, the next look is after so long.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
 /// So many strangers are remembered as told of, and for so long.
@@ -45,6 +47,7 @@ impl Entrance {
     /// Accepts until [`Entrance::close`], which the thread answers with the listener.
     pub fn open(self: &Arc<Self>, listener: TcpListener) -> io::Result<JoinHandle<TcpListener>> {
         listener.set_nonblocking(true)?;
+        rustix::net::listen(&listener, BACKLOG)?;
         let entrance = self.clone();
         thread::Builder::new().name("peer-listener".into()).stack_size(STACK_BYTES).spawn(move || {
             entrance.accept_all(&listener);

@@ -1,7 +1,8 @@
 //! One way to one peer: what waits, and the connection that it waits for.
 //!
 //! Writes are made by one thread at a time, whoever has the baton (`writing`): the lane's own, or a sender's, which writes without blocking what little
-//! there is and leaves the rest to the lane's. A lane under load is written by its own thread, which takes many parcels at once.
+//! there is and leaves the rest to the lane's. Where parcels come in a stream this would make a system call of each, so then they wait for the
+//! lane's thread, which writes all that came since its last write at once. `docs/benchmarks/transport.md` has both.
 
 use crate::frame;
 use crate::queue::Queue;
@@ -17,8 +18,12 @@ use std::time::{Duration, Instant};
 
 /// A sender writes no more than this by itself.
 const DIRECT_BYTES_MAX: usize = 16 << 10;
-/// Nor does it, if the last write of the lane is more recent: then there is a stream of parcels, which are cheaper together.
-const DIRECT_GAP: Duration = Duration::from_micros(10);
+/// Parcels that come while another is written, or so soon after ...
+const STREAM_GAP: Duration = Duration::from_nanos(1_500);
+/// ... so often in a row, are a stream, which is cheaper to write together ...
+const STREAM_ROW: u32 = 3;
+/// ... and no sender writes by itself until it has ceased for so long.
+const STREAM_OVER: Duration = Duration::from_millis(1);
 
 /// The outgoing half of a lane, and the counters of both.
 pub(crate) struct Lane {
@@ -41,6 +46,9 @@ pub(crate) struct State {
     /// Parcels and their bytes that are being written.
     pub in_flight: (usize, usize),
     pub wrote_at: Instant,
+    /// When there last was a stream of parcels, and how many have come close together just now.
+    streamed_at: Option<Instant>,
+    in_a_row: u32,
     pub since: Instant,
     pub sent_parcels: u64,
     pub sent_bytes: u64,
@@ -102,6 +110,8 @@ impl Lane {
             rest: Vec::new(),
             in_flight: (0, 0),
             wrote_at: now,
+            streamed_at: None,
+            in_a_row: 0,
             since: now,
             sent_parcels: 0,
             sent_bytes: 0,
@@ -125,12 +135,20 @@ impl Lane {
     /// Sees to it that what is queued leaves: writes it, or wakes whoever does.
     pub fn nudge(&self, now: Instant) {
         let mut state = self.state.lock();
+        if state.writing || now.saturating_duration_since(state.wrote_at) < STREAM_GAP {
+            state.in_a_row += 1;
+            if state.in_a_row >= STREAM_ROW {
+                state.streamed_at = Some(now);
+            }
+        } else {
+            state.in_a_row = 0;
+        }
         if state.queue.is_empty() || state.writing {
             return;
         }
         let Some(stream) = state.established().cloned() else { return };
-        let busy = now.saturating_duration_since(state.wrote_at) < DIRECT_GAP;
-        if busy || !state.rest.is_empty() || state.queue.bytes() > DIRECT_BYTES_MAX {
+        let streams = state.streamed_at.is_some_and(|at| now.saturating_duration_since(at) < STREAM_OVER);
+        if streams || !state.rest.is_empty() || state.queue.bytes() > DIRECT_BYTES_MAX {
             let asleep = std::mem::take(&mut state.asleep);
             drop(state);
             if asleep {

@@ -124,7 +124,7 @@ pub struct Parcel {
     pub bytes: Bytes,
 }
 
-/// Takes what arrives, on the thread that reads it. While it blocks that connection is not read, and after [`STALL`] the sender gives it up.
+/// Takes what arrives, on the thread that reads it: several at once, one for each lane of each peer. While it blocks that connection is not read, and after [`STALL`] the sender gives it up.
 pub type Deliver = Box<dyn Fn(Parcel) + Send + Sync>;
 /// Answers a control request; see [`control()`].
 pub type Control = Box<dyn Fn(Bytes) -> Bytes + Send + Sync>;

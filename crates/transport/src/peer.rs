@@ -335,11 +335,9 @@ impl Hub {
         }
     }
 
-    /// A parcel that cannot be sent.
-    pub fn unsendable(&self, peer: &PeerState, problem: &'static str) {
+    /// A parcel that cannot be sent: to be told, if it is the first.
+    pub fn unsendable(&self, peer: &PeerState, problem: &'static str) -> Option<Event> {
         let is_new = peer.news.lock().told.insert(Told::Unsendable);
-        if is_new {
-            self.report(&Event::Unsendable { node: peer.node, problem });
-        }
+        is_new.then_some(Event::Unsendable { node: peer.node, problem })
     }
 }

@@ -65,18 +65,20 @@ impl Transport {
         let peers = self.hub.peers.read();
         let mut touched: Vec<(u32, usize)> = Vec::new();
         let mut last = None;
+        // Told when no lock is held any more.
+        let mut events = Vec::new();
         for Parcel { from: _, to, lane, bytes } in parcels {
             let Some(peer) = peers.get(&to) else { continue };
             let Some(way) = peer.lanes.get(lane) else {
-                self.hub.unsendable(peer, "it has no such lane");
+                events.extend(self.hub.unsendable(peer, "it has no such lane"));
                 continue;
             };
             if bytes.is_empty() || bytes.len() > PARCEL_BYTES_MAX {
-                self.hub.unsendable(peer, "it is empty, or longer than 16 MiB");
+                events.extend(self.hub.unsendable(peer, "it is empty, or longer than 16 MiB"));
                 continue;
             }
             if way.push(now, bytes) {
-                self.hub.report(&Event::Dropping { node: to, lane });
+                events.push(Event::Dropping { node: to, lane });
             }
             // A single parcel takes no memory here.
             if last != Some((to, lane))
@@ -89,6 +91,8 @@ impl Transport {
         for (node, lane) in touched.into_iter().chain(last) {
             peers[&node].lanes[lane].nudge(now);
         }
+        drop(peers);
+        events.iter().for_each(|event| self.hub.report(event));
     }
 
     /// How each link is.
