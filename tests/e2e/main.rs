@@ -13,6 +13,7 @@ mod bad_protocol;
 mod bank;
 mod clients;
 mod clocks;
+mod cluster;
 mod crash;
 // The chronyds of the clock library's own test, and less of it.
 #[allow(dead_code)]

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
@@ -71,6 +71,57 @@ impl Drop for Scratch {
     }
 }
 
+/// A node's process that does not serve yet.
+pub struct Starting {
+    child: Child,
+    said: BufReader<ChildStdout>,
+    log: PathBuf,
+}
+
+impl Starting {
+    pub fn spawn(store: &Path, flags: &[&str]) -> Starting {
+        let log = store.with_extension("log");
+        let to = std::fs::OpenOptions::new().create(true).append(true).open(&log).unwrap();
+        let mut child = Command::new(binary())
+            .args(["start", "--listen-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0", "--store"])
+            .arg(store)
+            .args(flags)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(to)
+            .spawn()
+            .unwrap();
+        let said = BufReader::new(child.stdout.take().unwrap());
+        Starting { child, said, log }
+    }
+
+    /// Waits for the line that begins so; the rest of it. What was said before is passed over.
+    pub fn line(&mut self, begins: &str) -> Result<String, String> {
+        for line in self.said.by_ref().lines() {
+            if let Some(rest) = line.unwrap().strip_prefix(begins) {
+                return Ok(rest.trim().to_owned());
+            }
+        }
+        let _ = self.child.wait();
+        Err(std::fs::read_to_string(&self.log).unwrap_or_default())
+    }
+
+    /// `kill -9`.
+    pub fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Waits until it serves; what it logged, if it ends instead.
+    pub fn ready(mut self) -> Result<Node, String> {
+        let sql = self.line("sql ")?;
+        let address = sql.strip_prefix("postgresql://root@").unwrap();
+        let sql = address.split('/').next().unwrap().to_owned();
+        let http = self.line("http ")?.strip_prefix("http://").unwrap().to_owned();
+        Ok(Node { child: self.child, sql, http, log: self.log })
+    }
+}
+
 /// A node that runs.
 pub struct Node {
     child: Child,
@@ -89,32 +140,7 @@ impl Node {
 
     /// As [`Node::start`]; what it logged, if it ends instead.
     pub fn try_start(store: &Path, flags: &[&str]) -> Result<Node, String> {
-        let log = store.with_extension("log");
-        let to = std::fs::OpenOptions::new().create(true).append(true).open(&log).unwrap();
-        let mut child = Command::new(binary())
-            .args(["start", "--listen-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0", "--store"])
-            .arg(store)
-            .args(flags)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(to)
-            .spawn()
-            .unwrap();
-        let (mut sql, mut http) = (None, None);
-        for line in BufReader::new(child.stdout.take().unwrap()).lines() {
-            let line = line.unwrap();
-            if let Some(url) = line.strip_prefix("sql ") {
-                let address = url.trim().strip_prefix("postgresql://root@").unwrap();
-                sql = Some(address.split('/').next().unwrap().to_owned());
-            } else if let Some(url) = line.strip_prefix("http ") {
-                http = Some(url.trim().strip_prefix("http://").unwrap().to_owned());
-            }
-            if let (Some(sql), Some(http)) = (&sql, &http) {
-                return Ok(Node { child, sql: sql.clone(), http: http.clone(), log });
-            }
-        }
-        let _ = child.wait();
-        Err(std::fs::read_to_string(&log).unwrap_or_default())
+        Starting::spawn(store, flags).ready()
     }
 
     pub fn url(&self) -> String {

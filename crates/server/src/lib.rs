@@ -1,12 +1,13 @@
 //! The real world: sockets, files, threads, configuration, metrics.
 //!
 //! [`Server`] binds the sockets and owns the threads; [`wire`] is the protocol as bytes, [`connection`] one client's thread,
-//! [`registry`] all of them. [`kv`] is the blocking shell around the node core.
+//! [`registry`] all of them. [`kv`] is the blocking shell around the node that is alone, [`cluster`] around a member of a cluster.
 // This is a shell: clocks, threads and sockets are its work.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 // `SqlError` is wide on purpose: it is rare, and it is what a user reads.
 #![allow(clippy::result_large_err)]
 
+pub mod cluster;
 pub mod connection;
 pub mod garbage;
 pub mod http;

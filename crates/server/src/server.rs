@@ -170,7 +170,11 @@ fn wake(address: SocketAddr) {
     let _ = TcpStream::connect_timeout(&address, Duration::from_secs(1));
 }
 
-fn bind(address: &str, option: &'static str, insecure: bool) -> Result<(TcpListener, SocketAddr), StartError> {
+/// Listens at an address, which the flag `option` gave; other than loopback only where that is allowed.
+///
+/// # Errors
+/// See [`StartError`].
+pub fn bind(address: &str, option: &'static str, insecure: bool) -> Result<(TcpListener, SocketAddr), StartError> {
     let resolve = |error| StartError::Resolve { address: address.to_owned(), error };
     let resolved: Vec<SocketAddr> = address.to_socket_addrs().map_err(resolve)?.collect();
     if !insecure && resolved.iter().any(|a| !a.ip().is_loopback()) {

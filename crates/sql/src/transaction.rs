@@ -285,6 +285,10 @@ pub trait Kv: Send + Sync + 'static {
     fn begin(&self, options: &BeginOptions) -> Result<Box<dyn Transaction>, KvError>;
     /// A number that is unique in the cluster and grows on this node: for hidden row ids.
     fn unique_id(&self) -> u64;
+    /// The number of this node, which it keeps over restarts: what it began and left, it alone takes back. 0: it is alone.
+    fn node(&self) -> u32 {
+        0
+    }
     /// Microseconds since the Unix epoch, for `now()` and its kind.
     fn now_us(&self) -> i64;
     /// Microseconds since some moment, for timeouts: goes on evenly wherever the clock is set. Unless overridden: [`Kv::now_us`].

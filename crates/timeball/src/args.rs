@@ -1,6 +1,7 @@
 //! The command line as a value.
 
 use crate::clock::{self, ClockCommand};
+use crate::cluster::{self, ClusterCommand, JoinOptions};
 use ::clock::LadderLimits;
 use clocksource::Spec;
 use lab::bench::Statement;
@@ -16,6 +17,8 @@ Timeball: a SQL database on a bounded clock.
 timeball demo    a node on temporary storage, with data, and a SQL shell
 timeball start   a node on a store of its own
 timeball sql     a SQL shell for any node
+timeball init    found a cluster of nodes that were started with --join
+timeball node    how a cluster's nodes, ranges and clocks are
 timeball bench   a workload against any database that speaks the Postgres protocol
 timeball clock   look at a bounded clock, record it, draw it, improve it
 timeball version
@@ -37,12 +40,18 @@ timeball start --store DIR [options]
   --retention D           old versions are kept so long, for `AS OF SYSTEM TIME` and its like (5m)
   --log text|json         form of the log on standard error (text)
   --insecure              allow addresses other than loopback: there is no TLS and no password yet
+As a member of a cluster (several nodes with the same --join, then `timeball init` at one of them):
+  --join A,B,C            HOST:PORT of all nodes that found the cluster, this one's --peer-addr among them
+  --peer-addr HOST:PORT   where the other nodes reach this one (127.0.0.1:26357)
+  --locality TIERS        where it stands: region=eu,zone=a
+A store that is a member already needs none of these. Nodes on several machines need --clock.
 SIGTERM or SIGINT lets statements end and stops within 10 seconds.
 ";
 const HELP_DEMO: &str = "\
 timeball demo [options]
   A node on temporary storage that is removed at the end, with the database `demo`: 100 posts, 1000 likes.
   Opens a SQL shell when standard input is a terminal. \\q, SIGTERM or Ctrl-C stops it.
+  --nodes N               a cluster of N nodes, each a process; \\nodes, \\kill N and \\start N in its shell (1)
   --no-shell              keep serving, without a shell
   --listen-addr, --http-addr, --clock, --strict-error-max, --hybrid-error-max, --log, --memory,
   --retention, --snapshot-age-max, --insecure as for `timeball start`
@@ -79,6 +88,7 @@ pub enum Command {
     Sql(SqlOptions),
     Bench(BenchOptions),
     Clock(ClockCommand),
+    Cluster(ClusterCommand),
 }
 
 /// What `start` and `demo` share.
@@ -86,6 +96,8 @@ pub enum Command {
 pub struct NodeOptions {
     pub server: server::Options,
     pub clock: Spec,
+    /// It was not chosen by us.
+    pub clock_given: bool,
     pub ladder: LadderLimits,
     pub log: LogFormat,
     /// Old versions are kept so long; whole seconds.
@@ -100,11 +112,13 @@ pub struct NodeOptions {
 pub struct StartOptions {
     pub store: PathBuf,
     pub node: NodeOptions,
+    pub join: JoinOptions,
 }
 
 #[derive(Debug)]
 pub struct DemoOptions {
     pub no_shell: bool,
+    pub nodes: usize,
     pub node: NodeOptions,
 }
 
@@ -158,6 +172,12 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Command, lexopt
             Some("clock") => {
                 Ok(clock::parse(&mut parser, duration)?.map_or(Command::Help(clock::HELP), Command::Clock))
             }
+            Some("init") => {
+                Ok(cluster::parse_init(&mut parser)?.map_or(Command::Help(cluster::HELP_INIT), Command::Cluster))
+            }
+            Some("node") => {
+                Ok(cluster::parse_node(&mut parser)?.map_or(Command::Help(cluster::HELP_NODE), Command::Cluster))
+            }
             Some("version") => Ok(Command::Version),
             Some("help") => Ok(Command::Help(help(parser.optional_value().or(parser.value().ok())))),
             _ => Err(format!("there is no command {command:?}").into()),
@@ -173,6 +193,8 @@ fn help(topic: Option<OsString>) -> &'static str {
         Some("sql") => HELP_SQL,
         Some("bench") => HELP_BENCH,
         Some("clock") => clock::HELP,
+        Some("init") => cluster::HELP_INIT,
+        Some("node") => cluster::HELP_NODE,
         _ => HELP,
     }
 }
@@ -181,6 +203,7 @@ fn node_defaults() -> NodeOptions {
     NodeOptions {
         server: server::Options::default(),
         clock: Spec::SameHost,
+        clock_given: false,
         ladder: LadderLimits::default(),
         log: LogFormat::Text,
         retention: Duration::from_secs(server::kv::KvOptions::default().gc_ttl_seconds),
@@ -199,7 +222,7 @@ fn node_flag(node: &mut NodeOptions, flag: &str, parser: &mut lexopt::Parser) ->
         "memory" => node.shares = server::Shares::of(parser.value()?.parse_with(memory)?),
         "snapshot-age-max" => node.snapshot_age_max = parser.value()?.parse_with(duration)?,
         "retention" => node.retention = parser.value()?.parse_with(retention)?,
-        "clock" => node.clock = parser.value()?.parse()?,
+        "clock" => (node.clock, node.clock_given) = (parser.value()?.parse()?, true),
         "strict-error-max" => node.ladder.strict_error_ns = nanos(parser.value()?.parse_with(duration)?),
         "hybrid-error-max" => node.ladder.hybrid_error_ns = nanos(parser.value()?.parse_with(duration)?),
         "log" => {
@@ -220,10 +243,14 @@ fn nanos(duration: Duration) -> u64 {
 
 fn start(parser: &mut lexopt::Parser) -> Result<Command, lexopt::Error> {
     let (mut node, mut store) = (node_defaults(), None);
+    let mut join = JoinOptions { peer_addr: None, join: Vec::new(), locality: String::new() };
     while let Some(arg) = parser.next()? {
         match arg {
             Long("help") | Short('h') => return Ok(Command::Help(HELP_START)),
             Long("store") => store = Some(PathBuf::from(parser.value()?)),
+            Long("join") => join.join = parser.value()?.parse_with(cluster::addresses)?,
+            Long("peer-addr") => join.peer_addr = Some(parser.value()?.string()?),
+            Long("locality") => join.locality = parser.value()?.parse_with(cluster::locality)?,
             Long(flag) => {
                 let flag = flag.to_owned();
                 if !node_flag(&mut node, &flag, parser)? {
@@ -234,15 +261,16 @@ fn start(parser: &mut lexopt::Parser) -> Result<Command, lexopt::Error> {
         }
     }
     let store = store.ok_or("`timeball start` needs --store DIR")?;
-    Ok(Command::Start(StartOptions { store, node }))
+    Ok(Command::Start(StartOptions { store, node, join }))
 }
 
 fn demo(parser: &mut lexopt::Parser) -> Result<Command, lexopt::Error> {
-    let (mut node, mut no_shell) = (node_defaults(), false);
+    let (mut node, mut no_shell, mut nodes) = (node_defaults(), false, 1);
     while let Some(arg) = parser.next()? {
         match arg {
             Long("help") | Short('h') => return Ok(Command::Help(HELP_DEMO)),
             Long("no-shell") => no_shell = true,
+            Long("nodes") => nodes = parser.value()?.parse_with(demo_nodes)?,
             Long(flag) => {
                 let flag = flag.to_owned();
                 if !node_flag(&mut node, &flag, parser)? {
@@ -252,7 +280,7 @@ fn demo(parser: &mut lexopt::Parser) -> Result<Command, lexopt::Error> {
             other => return Err(other.unexpected()),
         }
     }
-    Ok(Command::Demo(DemoOptions { no_shell, node }))
+    Ok(Command::Demo(DemoOptions { no_shell, nodes, node }))
 }
 
 fn sql(parser: &mut lexopt::Parser) -> Result<Command, lexopt::Error> {
@@ -376,6 +404,14 @@ fn retention(text: &str) -> Result<Duration, String> {
     if whole { Ok(length) } else { Err(format!("{text:?}: a retention is whole seconds, at least 1s")) }
 }
 
+/// Each is a process on this machine.
+const DEMO_NODES_MAX: usize = 9;
+
+fn demo_nodes(text: &str) -> Result<usize, String> {
+    let number = text.parse().ok().filter(|n| (1..=DEMO_NODES_MAX).contains(n));
+    number.ok_or_else(|| format!("{text:?} is no number of nodes from 1 to {DEMO_NODES_MAX}"))
+}
+
 fn fraction(text: &str) -> Result<f64, String> {
     text.parse().ok().filter(|p| (0.0..=1.0).contains(p)).ok_or_else(|| format!("{text:?} is not between 0 and 1"))
 }
@@ -398,6 +434,21 @@ mod tests {
         assert_eq!((o.store, o.node.log), (PathBuf::from("/x"), LogFormat::Json));
         assert_eq!(o.node.clock, Spec::Static(Duration::from_millis(5)));
         assert_eq!((o.node.ladder.strict_error_ns, o.node.ladder.hybrid_error_ns), (2_000_000, 1_000_000_000));
+    }
+
+    #[test]
+    fn clusters() {
+        let Ok(Command::Start(o)) = line("timeball start --store=/x --join a:1,b:2 --locality region=eu") else {
+            panic!("refused")
+        };
+        assert_eq!((o.join.join, o.join.locality.as_str()), (vec!["a:1".to_owned(), "b:2".to_owned()], "region=eu"));
+        assert!(
+            matches!(line("timeball init --host a:1"), Ok(Command::Cluster(ClusterCommand::Init { host })) if host == "a:1")
+        );
+        assert!(matches!(line("timeball node status"), Ok(Command::Cluster(ClusterCommand::Status { .. }))));
+        assert!(line("timeball node").unwrap_err().contains("status"));
+        assert!(matches!(line("timeball demo --nodes 3"), Ok(Command::Demo(DemoOptions { nodes: 3, .. }))));
+        assert!(line("timeball demo --nodes 0").unwrap_err().contains("1 to 9"));
     }
 
     #[test]

@@ -7,6 +7,7 @@
 mod args;
 mod bench;
 mod clock;
+mod cluster;
 mod demo;
 mod serving;
 mod shell;
@@ -91,6 +92,7 @@ fn main() -> ExitCode {
         Command::Sql(options) => shell::run(&options),
         Command::Bench(options) => bench::run(&options),
         Command::Clock(command) => clock::run(&command),
+        Command::Cluster(command) => cluster::run(&command),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,12 +1,16 @@
 //! A node that serves: what `start` and `demo` have in common.
 
 use crate::args::NodeOptions;
+use crate::cluster::{JoinOptions, PEER_ADDR};
 use clocksource::{Clock, ClockSource, Poller};
+use server::cluster::founding::Founder;
+use server::cluster::{ClusterNode, ClusterSettings, identity};
 use server::kv::{KvNode, KvOptions};
 use server::server::{DRAIN_INTERRUPT_SECONDS, DRAIN_STATEMENT_SECONDS};
-use server::{Memory, Server, StoreDir, log, privacy};
-use sql::{Database, DatabaseOptions};
+use server::{Memory, NodeView, Server, StoreDir, log, privacy};
+use sql::{Database, DatabaseOptions, Kv, SqlState};
 use std::hash::{BuildHasher, RandomState};
+use std::net::{TcpListener, ToSocketAddrs};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -33,32 +37,110 @@ fn sql_options(options: &NodeOptions, memory: &Memory) -> DatabaseOptions {
     }
 }
 
+/// A statement that a range of the cluster could not answer yet is tried again so often while a member starts.
+const START_PAUSE: Duration = Duration::from_millis(200);
+
+/// What stands below SQL.
+enum Node {
+    Alone(Arc<KvNode<FjallEngine>>),
+    Member(Arc<ClusterNode<FjallEngine>>),
+}
+
+impl Node {
+    fn kv(&self) -> Arc<dyn Kv> {
+        match self {
+            Node::Alone(node) => node.clone(),
+            Node::Member(node) => node.clone(),
+        }
+    }
+    fn view(&self) -> Arc<dyn NodeView> {
+        match self {
+            Node::Alone(node) => node.clone(),
+            Node::Member(node) => node.clone(),
+        }
+    }
+    fn shutdown(&self) {
+        match self {
+            Node::Alone(node) => node.shutdown(),
+            Node::Member(node) => node.shutdown(),
+        }
+    }
+}
+
 /// A running node.
 pub struct Serving {
     server: Server,
-    node: Arc<KvNode<FjallEngine>>,
+    node: Node,
     _poller: Option<Poller>,
     _store: StoreDir,
 }
 
 impl Serving {
-    /// Opens the store and begins to serve.
+    /// Opens the store and begins to serve, alone.
     pub fn start(store: &Path, options: &NodeOptions) -> Result<Serving, String> {
-        privacy::make_files_private();
-        log::set_format(options.log);
-        std::panic::set_hook(Box::new(|panic| log::error("panic", &[("what", panic)])));
-        let store = StoreDir::open(store).map_err(|e| e.to_string())?;
-        let clock = Clock::open(&options.clock).map_err(|e| e.to_string())?;
-        let poller = clock.needs_polling().then(|| clock.start_poller(log_event));
-        let poller = poller.transpose().map_err(|e| e.to_string())?;
-        log_clock(&clock);
+        let store = open_store(store, options)?;
+        let (clock, poller) = open_clock(options)?;
         let memory = Memory::new(options.shares, crate::ALLOCATOR_REQUESTS);
         log_memory(&memory);
-        let node = open_node(&store, clock, options, &memory)?;
-        let sql = sql_options(options, &memory);
-        let db = Database::open(node.clone(), sql).map_err(|e| e.to_string())?;
+        let node = Node::Alone(open_node(&store, clock, options, &memory)?);
+        let db = Database::open(node.kv(), sql_options(options, &memory)).map_err(|e| e.to_string())?;
+        Self::serve(store, poller, node, db, options, memory)
+    }
+
+    /// Opens the store and begins to serve as a member of a cluster; waits until it is in one, and until that answers.
+    pub fn start_member(store: &Path, options: &NodeOptions, join: &JoinOptions) -> Result<Serving, String> {
+        let store = open_store(store, options)?;
+        let known = identity::load(store.path())?;
+        if known.is_none() && store.engine().exists() {
+            return Err(format!(
+                "the store {} holds the data of a node that is alone, and such a node cannot join a cluster yet: start it without --join, or choose another --store",
+                store.path().display()
+            ));
+        }
+        shared_clock_fits(options, join)?;
+        let (clock, poller) = open_clock(options)?;
+        let memory = Memory::new(options.shares, crate::ALLOCATOR_REQUESTS);
+        log_memory(&memory);
+        let own = known.as_ref().and_then(|known| known.charter.members.iter().find(|place| place.node == known.node));
+        let address = join.peer_addr.clone().or(own.map(|place| place.addr.clone()));
+        let address = address.unwrap_or_else(|| PEER_ADDR.to_owned());
+        let (listener, bound) =
+            server::server::bind(&address, "--peer-addr", options.server.insecure).map_err(|e| e.to_string())?;
+        let founder = Founder::open(store.path().to_owned(), join.join.clone(), join.locality.clone())?;
+        let (listener, membership) = match known {
+            Some(membership) => (listener, membership),
+            None => found(listener, bound, &founder)?,
+        };
+        let began = Instant::now();
+        let versions = open_versions(&store, &memory)?;
+        let settings = ClusterSettings {
+            node: node::NodeOptions { ladder: options.ladder, ..node::NodeOptions::default() },
+            memory: memory.clone(),
+            scratch_dir: Some(store.path().to_owned()),
+        };
+        let (cluster, number) = (format!("{:016x}", membership.charter.cluster), membership.node);
+        let member = ClusterNode::start(&store.log(), versions, clock, listener, &founder, membership, settings)
+            .map_err(|e| e.to_string())?;
+        let millis = began.elapsed().as_millis();
+        log::info(
+            "recovered",
+            &[("store", &store.path().display()), ("cluster", &cluster), ("node", &number), ("millis", &millis)],
+        );
+        let node = Node::Member(member);
+        let db = open_database(&node, options, &memory)?;
+        Self::serve(store, poller, node, db, options, memory)
+    }
+
+    fn serve(
+        store: StoreDir,
+        poller: Option<Poller>,
+        node: Node,
+        db: Arc<Database>,
+        options: &NodeOptions,
+        memory: Arc<Memory>,
+    ) -> Result<Serving, String> {
         let server = server::Options { memory, ..options.server.clone() };
-        let server = Server::start(&server, db, node.clone()).map_err(|e| e.to_string())?;
+        let server = Server::start(&server, db, node.view()).map_err(|e| e.to_string())?;
         Ok(Serving { server, node, _poller: poller, _store: store })
     }
 
@@ -85,6 +167,74 @@ impl Serving {
         self.server.drain();
         self.node.shutdown();
         log::info("stopped", &[]);
+    }
+}
+
+fn open_store(store: &Path, options: &NodeOptions) -> Result<StoreDir, String> {
+    privacy::make_files_private();
+    log::set_format(options.log);
+    std::panic::set_hook(Box::new(|panic| log::error("panic", &[("what", panic)])));
+    StoreDir::open(store).map_err(|e| e.to_string())
+}
+
+fn open_clock(options: &NodeOptions) -> Result<(Arc<Clock>, Option<Poller>), String> {
+    let clock = Clock::open(&options.clock).map_err(|e| e.to_string())?;
+    let poller = clock.needs_polling().then(|| clock.start_poller(log_event));
+    let poller = poller.transpose().map_err(|e| e.to_string())?;
+    log_clock(&clock);
+    Ok((clock, poller))
+}
+
+/// The default says that all nodes share this machine's clock: with other machines that is a promise that nobody made.
+fn shared_clock_fits(options: &NodeOptions, join: &JoinOptions) -> Result<(), String> {
+    let elsewhere = |address: &&String| {
+        let resolved = address.to_socket_addrs();
+        resolved.map_or(true, |mut all| all.any(|address| !address.ip().is_loopback()))
+    };
+    let Some(address) = join.join.iter().find(elsewhere).filter(|_| !options.clock_given) else { return Ok(()) };
+    Err(format!(
+        "--join names {address}, which may be another machine, and by default all nodes are taken to share this machine's clock: say with --clock how wrong the clock may be (auto, chrony, static:10ms), or --clock same-host if all are on this machine"
+    ))
+}
+
+/// Waits for `timeball init`, or for a cluster that knows this store.
+fn found(
+    listener: TcpListener,
+    bound: std::net::SocketAddr,
+    founder: &Arc<Founder>,
+) -> Result<(TcpListener, identity::Membership), String> {
+    log::info("waiting_for_init", &[("peer_addr", &bound), ("store", &format!("{:032x}", founder.store()))]);
+    crate::say(&format!(
+        "peer  {bound}\nIn no cluster yet: when all nodes run, found it with `timeball init --host {bound}`, once, at one of them.\n"
+    ));
+    let answers = founder.clone();
+    let answer = move |request: bytes::Bytes| bytes::Bytes::from(answers.answer(&request));
+    let door = transport::Door::open(listener, Box::new(answer)).map_err(|e| e.to_string())?;
+    let membership = founder.wait();
+    let listener = door.close();
+    membership.map(|membership| (listener, membership)).ok_or_else(|| "stopped before there was a cluster".to_owned())
+}
+
+/// The catalog is a range of the cluster: until that has a leader nobody can be served.
+fn open_database(node: &Node, options: &NodeOptions, memory: &Memory) -> Result<Arc<Database>, String> {
+    let mut told = String::new();
+    loop {
+        match Database::open(node.kv(), sql_options(options, memory)) {
+            Ok(db) => return Ok(db),
+            // The others may come yet: this node has nothing to do but to wait for them.
+            Err(e)
+                if e.retry()
+                    || e.state == SqlState::CANNOT_CONNECT_NOW
+                    || e.state == SqlState::STATEMENT_COMPLETION_UNKNOWN =>
+            {
+                if e.to_string() != told {
+                    told = e.to_string();
+                    log::warning("waiting_for_the_cluster", &[("cause", &told)]);
+                }
+                std::thread::sleep(START_PAUSE);
+            }
+            Err(e) => return Err(e.to_string()),
+        }
     }
 }
 
@@ -119,16 +269,8 @@ fn open_node(
     options: &NodeOptions,
     memory: &Arc<Memory>,
 ) -> Result<Arc<KvNode<FjallEngine>>, String> {
-    let shares = &memory.shares;
-    let engine = FjallOptions { cache_bytes: shares.block_cache_bytes as u64 };
-    let versions = VersionsConfig {
-        cache_bytes: shares.row_cache_bytes,
-        freeze_bytes: shares.layer_bytes,
-        ..VersionsConfig::default()
-    };
     let began = Instant::now();
-    let engine = FjallEngine::open(&store.engine(), engine).map_err(|e| e.to_string())?;
-    let versions = Versions::open(engine, versions).map_err(|e| e.to_string())?;
+    let versions = open_versions(store, memory)?;
     let flushed = versions.recovered().position;
     let core = node::NodeOptions { ladder: options.ladder, ..node::NodeOptions::default() };
     let (gc_ttl_seconds, scratch_dir) = (options.retention.as_secs(), Some(store.path().to_owned()));
@@ -141,4 +283,16 @@ fn open_node(
         &[("store", &store.path().display()), ("applied", &applied), ("replayed", &replayed), ("millis", &millis)],
     );
     Ok(node)
+}
+
+fn open_versions(store: &StoreDir, memory: &Memory) -> Result<Versions<FjallEngine>, String> {
+    let shares = &memory.shares;
+    let engine = FjallOptions { cache_bytes: shares.block_cache_bytes as u64 };
+    let versions = VersionsConfig {
+        cache_bytes: shares.row_cache_bytes,
+        freeze_bytes: shares.layer_bytes,
+        ..VersionsConfig::default()
+    };
+    let engine = FjallEngine::open(&store.engine(), engine).map_err(|e| e.to_string())?;
+    Versions::open(engine, versions).map_err(|e| e.to_string())
 }

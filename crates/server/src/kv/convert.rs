@@ -4,7 +4,19 @@ use node::TxnError;
 use sql::KvError;
 use sql::transaction as theirs;
 
-pub(super) fn isolation(isolation: theirs::Isolation) -> node::Isolation {
+/// How a transaction begins.
+pub(crate) fn begin(options: &theirs::BeginOptions) -> node::BeginOptions {
+    node::BeginOptions {
+        isolation: isolation(options.isolation),
+        consistency: consistency(options.consistency),
+        token: options.token,
+        read_only: options.read_only,
+        as_of: options.as_of,
+        session: options.session,
+    }
+}
+
+fn isolation(isolation: theirs::Isolation) -> node::Isolation {
     match isolation {
         theirs::Isolation::Serializable => node::Isolation::Serializable,
         theirs::Isolation::RepeatableRead => node::Isolation::Snapshot,
@@ -12,7 +24,7 @@ pub(super) fn isolation(isolation: theirs::Isolation) -> node::Isolation {
     }
 }
 
-pub(super) fn consistency(consistency: theirs::Consistency) -> node::Consistency {
+fn consistency(consistency: theirs::Consistency) -> node::Consistency {
     match consistency {
         theirs::Consistency::Auto => node::Consistency::Auto,
         theirs::Consistency::Strict => node::Consistency::Strict,
@@ -22,7 +34,7 @@ pub(super) fn consistency(consistency: theirs::Consistency) -> node::Consistency
     }
 }
 
-pub(super) fn settled(consistency: node::Consistency) -> theirs::Consistency {
+pub(crate) fn settled(consistency: node::Consistency) -> theirs::Consistency {
     match consistency {
         node::Consistency::Auto => theirs::Consistency::Auto,
         node::Consistency::Strict => theirs::Consistency::Strict,
@@ -32,7 +44,7 @@ pub(super) fn settled(consistency: node::Consistency) -> theirs::Consistency {
     }
 }
 
-pub(super) fn lock_mode(mode: theirs::LockMode) -> node::LockMode {
+pub(crate) fn lock_mode(mode: theirs::LockMode) -> node::LockMode {
     match mode {
         theirs::LockMode::KeyShare => node::LockMode::KeyShare,
         theirs::LockMode::Share => node::LockMode::Share,
@@ -41,7 +53,7 @@ pub(super) fn lock_mode(mode: theirs::LockMode) -> node::LockMode {
     }
 }
 
-pub(super) fn lock_mode_back(mode: node::LockMode) -> theirs::LockMode {
+pub(crate) fn lock_mode_back(mode: node::LockMode) -> theirs::LockMode {
     match mode {
         node::LockMode::KeyShare => theirs::LockMode::KeyShare,
         node::LockMode::Share => theirs::LockMode::Share,
@@ -50,12 +62,12 @@ pub(super) fn lock_mode_back(mode: node::LockMode) -> theirs::LockMode {
     }
 }
 
-pub(super) fn row_waiter(waiter: node::Waiter) -> theirs::RowWaiter {
+pub(crate) fn row_waiter(waiter: node::Waiter) -> theirs::RowWaiter {
     let node::Waiter { session, key, mode, .. } = waiter;
     theirs::RowWaiter { session, key, mode: lock_mode_back(mode) }
 }
 
-pub(super) fn when_locked(wait: theirs::LockWait) -> node::WhenLocked {
+pub(crate) fn when_locked(wait: theirs::LockWait) -> node::WhenLocked {
     match wait {
         theirs::LockWait::Wait => node::WhenLocked::Wait,
         theirs::LockWait::NoWait => node::WhenLocked::Fail,
@@ -63,7 +75,7 @@ pub(super) fn when_locked(wait: theirs::LockWait) -> node::WhenLocked {
     }
 }
 
-pub(super) fn error(e: TxnError) -> KvError {
+pub(crate) fn error(e: TxnError) -> KvError {
     match e {
         TxnError::Restart { reason, key } => KvError::Restart { reason, key },
         TxnError::Deadlock { cycle } => KvError::Deadlock { circle: cycle.into_iter().map(row_waiter).collect() },

@@ -19,7 +19,7 @@ const SEGMENTS_PER_DISK: u64 = 32;
 const FULL_PAUSE: Duration = Duration::from_millis(100);
 
 /// Opens the log in a directory and hands every record to `visit`.
-pub(super) fn open(dir: &Path, applied: u64, visit: &mut Visit<'_>) -> Result<Box<dyn RecordLog>, OpenError> {
+pub(crate) fn open(dir: &Path, applied: u64, visit: &mut Visit<'_>) -> Result<Box<dyn RecordLog>, OpenError> {
     let failed = |e: LogError| OpenError::Log(e.to_string());
     let disk = RealDisk::open(dir).map_err(|e| OpenError::Log(e.to_string()))?;
     let salt = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_nanos() as u64);

@@ -1,30 +1,52 @@
 //! What a node says of itself: rows for `timeball_internal`, fields for `/health`, metrics.
 
-use super::{Inner, KvNode};
-use crate::memory::resident_bytes;
+use super::{Inner, KvNode, NodeClock};
+use crate::memory::{Memory, resident_bytes};
 use crate::metrics::MetricsText;
+use clock::{Level, Reason, Timestamp};
 use node::{PeerClock, PeerWord, Span};
 use std::fmt::Write as _;
-use store::Engine;
+use store::{Engine, Versions};
 
 type Table = (Vec<String>, Vec<Vec<Option<String>>>);
 
 pub(super) fn table<E: Engine>(inner: &Inner<E>, name: &str) -> Option<Table> {
     match name {
-        "clocks" => Some(clocks(inner)),
+        "clocks" => {
+            let node = &inner.node;
+            Some(clock_table(
+                node.options().node,
+                &inner.clock,
+                node.clock_level(),
+                node.clock_last(),
+                node.peer_clocks(),
+            ))
+        }
         "ranges" => Some(ranges(inner)),
-        "memory" => Some(memory(inner)),
+        "memory" => Some(memory_table(&inner.options.memory, inner.node.versions())),
         "past" => Some(past(inner)),
         _ => None,
     }
 }
 
-fn named(columns: &[&str]) -> Vec<String> {
+pub(crate) fn named(columns: &[&str]) -> Vec<String> {
     columns.iter().map(|c| (*c).to_owned()).collect()
 }
 
-fn clocks<E: Engine>(inner: &Inner<E>) -> Table {
-    let (now, (level, reason)) = (inner.clock.read(), inner.node.clock_level());
+/// A value of a row.
+pub(crate) fn text(value: impl ToString) -> Option<String> {
+    Some(value.to_string())
+}
+
+/// The node's clock, and what peers said of theirs.
+pub(crate) fn clock_table(
+    node: u32,
+    clock: &NodeClock,
+    (level, reason): (Level, Reason),
+    hybrid: Timestamp,
+    peers: Vec<PeerClock>,
+) -> Table {
+    let now = clock.read();
     let columns = named(&[
         "node_id",
         "source",
@@ -38,18 +60,18 @@ fn clocks<E: Engine>(inner: &Inner<E>) -> Table {
         "reason",
     ]);
     let row = vec![
-        Some(inner.node.options().node.to_string()),
-        Some(inner.clock.source()),
+        text(node),
+        Some(clock.source()),
         Some(now.status.name().to_owned()),
-        inner.clock.error_ns().map(|ns| ns.to_string()),
+        clock.error_ns().map(|ns| ns.to_string()),
         Some(now.interval.earliest_ns.to_string()),
         Some(now.interval.latest_ns.to_string()),
-        Some(inner.node.clock_last().to_string()),
+        text(hybrid),
         Some(now.max_drift_ppb.to_string()),
         Some(level.name().to_owned()),
         Some(reason.to_string()),
     ];
-    let peers = inner.node.peer_clocks().into_iter().map(peer_clock);
+    let peers = peers.into_iter().map(peer_clock);
     (columns, std::iter::once(row).chain(peers).collect())
 }
 
@@ -71,11 +93,14 @@ fn peer_clock(clock: PeerClock) -> Vec<Option<String>> {
 }
 
 /// What gets which share of the node's memory, and what it holds of it.
-fn memory<E: Engine>(inner: &Inner<E>) -> Table {
+pub(crate) fn memory_table<E: Engine>(memory: &Memory, versions: &Versions<E>) -> Table {
     let row = |(name, share, used): (&str, usize, Option<u64>)| {
         vec![Some(name.to_owned()), Some(share.to_string()), used.map(|used| used.to_string())]
     };
-    (named(&["name", "share_bytes", "used_bytes"]), memory_rows(inner).into_iter().map(row).collect())
+    (named(&["name", "share_bytes", "used_bytes"]), {
+        let (cache, blocks) = (versions.cache_bytes(), versions.engine().cache_bytes());
+        memory.table(cache, blocks, versions.overlay_bytes()).into_iter().map(row).collect()
+    })
 }
 
 /// How far back each index can be read; the first row is of all that are not named.
@@ -102,12 +127,7 @@ fn past<E: Engine>(inner: &Inner<E>) -> Table {
     (columns, rows)
 }
 
-fn memory_rows<E: Engine>(inner: &Inner<E>) -> Vec<(&'static str, usize, Option<u64>)> {
-    let versions = inner.node.versions();
-    inner.options.memory.table(versions.cache_bytes(), versions.engine().cache_bytes(), versions.overlay_bytes())
-}
-
-fn hex(key: &[u8]) -> String {
+pub(crate) fn hex(key: &[u8]) -> String {
     key.iter().fold(String::new(), |mut out, byte| {
         let _ = write!(out, "{byte:02x}");
         out
@@ -160,41 +180,48 @@ impl<E: Engine> crate::NodeView for KvNode<E> {
         for (name, help, value) in inner.node.counters().all() {
             text.counter(name, help, value);
         }
-        let now = inner.clock.read();
-        // Where there is no bound there is no number: any would be taken for one.
-        if let Some(error_ns) = inner.clock.error_ns() {
-            text.gauge("clock_bound_nanos", "Half the width of the clock's interval, if it has a bound", error_ns);
-        }
-        text.named("clock_source", "What the clock follows", "source", &inner.clock.source());
-        text.gauge("clock_status", "0 unknown, 1 synchronized, 2 free running, 3 disrupted", now.status as u64);
-        let level = inner.node.clock_level().0;
-        text.gauge("clock_level", "0 waiting, 1 synchronized, 2 degraded, 3 too wide, 4 untrusted", level as u64);
+        render_clock(text, &inner.clock, inner.node.clock_level().0);
         let (locked, queued) = inner.node.lock_counts();
         text.gauge("lock_keys", "Rows locked", locked as u64);
         text.gauge("lock_waiters", "Transactions that queue for a row", queued as u64);
         text.gauge("ranges", "Ranges on this node", inner.node.ranges(&Span::ALL).len() as u64);
         text.gauge("log_segments", "Segments of the log in use", inner.driver.log().segments() as u64);
-        let versions = inner.node.versions();
-        text.gauge(
-            "store_overlay_bytes",
-            "Versions in memory that the engine does not hold yet",
-            versions.overlay_bytes() as u64,
-        );
-        text.gauge("store_cache_bytes", "Rows cached", versions.cache_bytes() as u64);
-        text.gauge("store_block_cache_bytes", "Blocks of the engine cached", versions.engine().cache_bytes());
-        let (garbage, given_up) = (versions.garbage(), versions.given_up());
-        text.gauge("store_past_versions", "Versions that others have followed, in the engine", garbage.past);
-        text.gauge("store_deletions", "Deletions in the engine's present", garbage.graves);
-        text.gauge("store_deletions_buried", "Those of them that may go", garbage.buried);
-        text.counter("store_past_given_up", "Flushes that had no room for the past", given_up.times);
-        text.counter("store_past_given_up_versions", "Versions that they did not keep, at least", given_up.versions);
-        let memory = &inner.options.memory;
-        text.gauge("memory_limit_bytes", "What the node may take of the machine", memory.shares.total_bytes as u64);
-        text.gauge("memory_statements_bytes", "What statements hold", memory.queries.used_bytes() as u64);
-        text.gauge("memory_messages_bytes", "What large messages hold", memory.messages.used_bytes() as u64);
-        if let Some(bytes) = resident_bytes() {
-            text.gauge("process_resident_memory_bytes", "What the process holds of the machine", bytes);
-        }
-        text.gauge("store_frozen_layers", "Layers that wait for the engine", versions.frozen_layers() as u64);
+        render_store(text, inner.node.versions(), &inner.options.memory);
     }
+}
+
+/// The clock's figures.
+pub(crate) fn render_clock(text: &mut MetricsText, clock: &NodeClock, level: Level) {
+    let now = clock.read();
+    // Where there is no bound there is no number: any would be taken for one.
+    if let Some(error_ns) = clock.error_ns() {
+        text.gauge("clock_bound_nanos", "Half the width of the clock's interval, if it has a bound", error_ns);
+    }
+    text.named("clock_source", "What the clock follows", "source", &clock.source());
+    text.gauge("clock_status", "0 unknown, 1 synchronized, 2 free running, 3 disrupted", now.status as u64);
+    text.gauge("clock_level", "0 waiting, 1 synchronized, 2 degraded, 3 too wide, 4 untrusted", level as u64);
+}
+
+/// The store's and the memory's figures.
+pub(crate) fn render_store<E: Engine>(text: &mut MetricsText, versions: &Versions<E>, memory: &Memory) {
+    text.gauge(
+        "store_overlay_bytes",
+        "Versions in memory that the engine does not hold yet",
+        versions.overlay_bytes() as u64,
+    );
+    text.gauge("store_cache_bytes", "Rows cached", versions.cache_bytes() as u64);
+    text.gauge("store_block_cache_bytes", "Blocks of the engine cached", versions.engine().cache_bytes());
+    let (garbage, given_up) = (versions.garbage(), versions.given_up());
+    text.gauge("store_past_versions", "Versions that others have followed, in the engine", garbage.past);
+    text.gauge("store_deletions", "Deletions in the engine's present", garbage.graves);
+    text.gauge("store_deletions_buried", "Those of them that may go", garbage.buried);
+    text.counter("store_past_given_up", "Flushes that had no room for the past", given_up.times);
+    text.counter("store_past_given_up_versions", "Versions that they did not keep, at least", given_up.versions);
+    text.gauge("memory_limit_bytes", "What the node may take of the machine", memory.shares.total_bytes as u64);
+    text.gauge("memory_statements_bytes", "What statements hold", memory.queries.used_bytes() as u64);
+    text.gauge("memory_messages_bytes", "What large messages hold", memory.messages.used_bytes() as u64);
+    if let Some(bytes) = resident_bytes() {
+        text.gauge("process_resident_memory_bytes", "What the process holds of the machine", bytes);
+    }
+    text.gauge("store_frozen_layers", "Layers that wait for the engine", versions.frozen_layers() as u64);
 }

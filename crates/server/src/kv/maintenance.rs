@@ -1,6 +1,6 @@
 //! The thread for space: versions go from memory to the engine, the log's segments come back, old versions are collected.
 
-use super::{Inner, retention};
+use super::{Inner, Room, retention};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 use std::thread::JoinHandle;
@@ -44,30 +44,6 @@ const FULL_TTL_SECONDS: u64 = 10;
 /// And what is in memory is written out this often, for the log's sake.
 const FULL_FREEZE_EVERY_NS: u64 = 1_000_000_000;
 
-/// How much room is left.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Room {
-    Enough,
-    /// What is in memory fits the disk, but not twice: it is written out early.
-    Tight,
-    /// It would not fit for long: only what frees space is taken.
-    Full,
-}
-
-impl Room {
-    /// Invariant 4 of [`super`]: what is in memory fits the disk, for a full disk could not take it, nor give the log's space back.
-    fn of<E: Engine>(inner: &Inner<E>) -> Room {
-        let versions = inner.node.versions();
-        let Some(disk) = versions.engine().room() else { return Room::Enough };
-        let needed = disk.needed(versions.overlay_bytes() as u64);
-        match disk.free {
-            free if free < needed => Room::Full,
-            free if free < 2 * needed => Room::Tight,
-            _ => Room::Enough,
-        }
-    }
-}
-
 /// When the versions in memory were last frozen.
 struct Frozen {
     at_ns: u64,
@@ -104,7 +80,7 @@ pub(super) fn run<E: Engine>(inner: &Inner<E>) {
     while !inner.stopping.load(SeqCst) {
         std::thread::park_timeout(LOOK_EVERY);
         let now_ns = inner.monotonic_ns();
-        let room = Room::of(inner);
+        let room = Room::of(inner.node.versions());
         let full = room == Room::Full;
         tell_room(inner, full);
         inner.node.versions().limit_cache(inner.options.memory.row_cache_bytes());

@@ -21,37 +21,42 @@
 //! A commit cannot be interrupted while it is on its way to the disk: its outcome would be unknown. Where the clock holds it back, before it
 //! or after, it can ([`node::Transaction::give_up_commit`]), and its outcome is certain.
 
-mod convert;
-mod disk_log;
-mod info;
+pub(crate) mod convert;
+pub(crate) mod disk_log;
+pub(crate) mod info;
 mod load;
 mod log;
 mod maintenance;
 mod node_clock;
 mod open;
-mod park;
+mod operations;
+pub(crate) mod park;
 mod retention;
-mod scratch;
+mod room;
+pub(crate) mod scratch;
 mod timer;
-mod transaction;
-mod waits;
+pub(crate) mod transaction;
+pub(crate) mod waits;
 mod writer;
 
 pub use log::{MemoryLog, RecordLog};
+pub(crate) use node_clock::NodeClock;
 pub use open::{KvOptions, OpenError, RETENTION_SECONDS};
 
 use bytes::Bytes;
-use clock::Timestamp;
+use clock::{Reading, Timestamp};
 use log::Driver;
-use node::{BeginOptions, Node, Span};
-use node_clock::NodeClock;
+use node::{Node, Span};
+pub(crate) use operations::Shell;
 use parking_lot::Mutex;
+pub(crate) use room::Room;
 use sql::transaction::{
     Admin, AdminReply, BeginOptions as SqlOptions, Erased, MemoryScratch, Patience, Retentions, RowWaits, Scratch,
 };
 use sql::{Kv, KvError};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Poll, Waker};
 use std::thread::JoinHandle;
 use store::Engine;
 use transaction::KvTransaction;
@@ -85,16 +90,9 @@ pub struct KvNode<E: Engine> {
 }
 
 impl<E: Engine> Inner<E> {
-    fn begin(self: &Arc<Self>, options: &SqlOptions) -> Result<KvTransaction<E>, KvError> {
+    fn begin(self: &Arc<Self>, options: &SqlOptions) -> Result<KvTransaction<Self>, KvError> {
         let now = self.clock.read();
-        let begin = BeginOptions {
-            isolation: convert::isolation(options.isolation),
-            consistency: convert::consistency(options.consistency),
-            token: options.token,
-            read_only: options.read_only,
-            as_of: options.as_of,
-            session: options.session,
-        };
+        let begin = convert::begin(options);
         let txn = node::Transaction::begin(&self.node, &now, &begin).map_err(convert::error)?;
         Ok(KvTransaction::new(self.clone(), txn, options))
     }
@@ -116,6 +114,38 @@ impl<E: Engine> Inner<E> {
             *broken = Some(what.to_owned());
             self.node.close();
         }
+    }
+}
+
+impl<E: Engine> Shell for Inner<E> {
+    type Txn = node::Transaction<E>;
+
+    #[inline]
+    fn now(&self) -> Reading {
+        self.clock.read()
+    }
+    fn monotonic_ns(&self) -> u64 {
+        self.monotonic_ns()
+    }
+    fn memory(&self) -> &Arc<crate::Memory> {
+        &self.options.memory
+    }
+    fn lead(&self) -> bool {
+        self.driver.lead(self)
+    }
+    /// Alone, what an operation leaves waits for the disk: whoever waits leads.
+    #[inline]
+    fn settle(&self) {}
+    fn wait<R>(&self, poll: impl FnMut(&Waker) -> Poll<R>) -> R {
+        self.driver.wait(self, poll)
+    }
+    fn is_full(&self, bytes: usize) -> bool {
+        self.full.load(Ordering::SeqCst) || !self.driver.log().has_room_for(bytes)
+    }
+    fn is_crowded(&self) -> bool {
+        // The thread that tells of crowds may itself be held up, by a long flush or merge: then the bytes tell.
+        let crowded = self.crowded.load(Ordering::SeqCst) || self.node.versions().is_overlay_full();
+        crowded && self.broken.lock().is_none()
     }
 }
 

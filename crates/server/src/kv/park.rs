@@ -21,16 +21,16 @@ thread_local! {
 }
 
 /// The waker of this thread.
-pub(super) fn waker() -> Waker {
+pub(crate) fn waker() -> Waker {
     WAKER.with(Waker::clone)
 }
 
 /// Runs `f` with the waker of this thread.
-pub(super) fn with_waker<R>(f: impl FnOnce(&Waker) -> R) -> R {
+pub(crate) fn with_waker<R>(f: impl FnOnce(&Waker) -> R) -> R {
     WAKER.with(f)
 }
 
 /// Waits for a wake-up, at most so long; spurious ones happen.
-pub(super) fn pause(at_most: Duration) {
+pub(crate) fn pause(at_most: Duration) {
     std::thread::park_timeout(at_most);
 }

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 /// Names tell apart what is made where files cannot begin without one.
 static MADE: AtomicU64 = AtomicU64::new(0);
 
-pub(super) struct FileScratch(File);
+pub(crate) struct FileScratch(File);
 
 impl FileScratch {
     /// A new one in a directory.

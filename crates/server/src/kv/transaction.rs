@@ -1,6 +1,7 @@
 //! SQL's transaction: the node's, with blocking calls.
 
-use super::{Inner, convert, park};
+use super::operations::{Operations, Shell};
+use super::{convert, park};
 use bytes::Bytes;
 use clock::Timestamp;
 use sql::KvError;
@@ -9,10 +10,8 @@ use sql::transaction::{
     BeginOptions, Committed, Deadline, Interrupt, LockMode, LockWait, ScanChunk, ScanRequest, TxnStats, Wait,
 };
 use std::sync::Arc;
-use std::sync::atomic::Ordering::SeqCst;
 use std::task::{Poll, Waker};
 use std::time::Duration;
-use store::Engine;
 
 /// A waiting thread looks for an interrupt this often.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
@@ -21,11 +20,9 @@ const MEMORY_STEP_BYTES: usize = 64 << 10;
 /// And for its client at every so many of these looks.
 const LOOKS_PER_PROBE: u32 = 10;
 
-type Node<E> = node::Transaction<E>;
-
-pub(super) struct KvTransaction<E: Engine> {
-    inner: Arc<Inner<E>>,
-    txn: Node<E>,
+pub(crate) struct KvTransaction<S: Shell> {
+    inner: Arc<S>,
+    txn: S::Txn,
     interrupt: Interrupt,
     deadline: Deadline,
     lock_timeout_ns: u64,
@@ -35,15 +32,15 @@ pub(super) struct KvTransaction<E: Engine> {
     taken_bytes: usize,
 }
 
-impl<E: Engine> KvTransaction<E> {
-    pub fn new(inner: Arc<Inner<E>>, txn: Node<E>, options: &BeginOptions) -> Self {
+impl<S: Shell> KvTransaction<S> {
+    pub fn new(inner: Arc<S>, txn: S::Txn, options: &BeginOptions) -> Self {
         KvTransaction {
             txn,
             interrupt: options.interrupt.clone(),
             deadline: options.deadline.clone(),
             lock_timeout_ns: options.lock_timeout_ms.saturating_mul(1_000_000),
             lock_wait_ns: 0,
-            memory: MemoryBudget::of(inner.options.memory.queries.clone(), usize::MAX),
+            memory: MemoryBudget::of(inner.memory().queries.clone(), usize::MAX),
             taken_bytes: 0,
             inner,
         }
@@ -53,13 +50,15 @@ impl<E: Engine> KvTransaction<E> {
     fn block<R>(
         &mut self,
         timeout_ns: u64,
-        mut poll: impl FnMut(&Inner<E>, &mut Node<E>, &Waker) -> node::Op<R>,
+        mut poll: impl FnMut(&S, &mut S::Txn, &Waker) -> node::Op<R>,
     ) -> (Result<R, KvError>, u64) {
         let mut began_ns = None;
         let mut looks = 0u32;
         let mut waiting = None;
         loop {
-            if let Poll::Ready(result) = park::with_waker(|waker| poll(&self.inner, &mut self.txn, waker)) {
+            let polled = park::with_waker(|waker| poll(&self.inner, &mut self.txn, waker));
+            self.inner.settle();
+            if let Poll::Ready(result) = polled {
                 let waited = began_ns.map_or(0, |began| self.inner.monotonic_ns().saturating_sub(began));
                 return (result.map_err(convert::error), waited);
             }
@@ -71,10 +70,11 @@ impl<E: Engine> KvTransaction<E> {
             let stop = self.stop(looks.is_multiple_of(LOOKS_PER_PROBE));
             if let Some(error) = stop.or(timed_out.then_some(KvError::LockNotAvailable { key: None, waited: true })) {
                 self.txn.stop_waiting();
+                self.inner.settle();
                 return (Err(error), waited);
             }
             // What it waits for may itself wait for the disk.
-            if self.inner.driver.lead(&self.inner) {
+            if self.inner.lead() {
                 continue;
             }
             let patience = if timeout_ns > 0 { Duration::from_nanos(timeout_ns - waited) } else { LOOK_EVERY };
@@ -88,7 +88,7 @@ impl<E: Engine> KvTransaction<E> {
         if raised {
             return Some(KvError::Interrupted);
         }
-        self.deadline.has_passed_at(|| self.inner.monotonic_us()).then_some(KvError::TimedOut)
+        self.deadline.has_passed_at(|| micros(self.inner.monotonic_ns())).then_some(KvError::TimedOut)
     }
 
     /// Waits until the commit is acknowledged. Where the clock holds it back, an interrupt, a timeout or the client's absence end the
@@ -97,9 +97,11 @@ impl<E: Engine> KvTransaction<E> {
     fn wait_for_commit(&mut self) -> Result<Timestamp, KvError> {
         let inner = self.inner.clone();
         let _waiting = self.interrupt.begin_wait(Wait::Commit);
-        inner.driver.wait(&inner, |waker| {
-            let now = inner.clock.read();
-            match self.txn.commit(&now, waker) {
+        inner.wait(|waker| {
+            let now = inner.now();
+            let polled = self.txn.commit(&now, waker);
+            inner.settle();
+            match polled {
                 Poll::Ready(result) => return Poll::Ready(result.map_err(convert::error)),
                 Poll::Pending if !self.txn.is_held_back(&now) => return Poll::Pending,
                 Poll::Pending => {}
@@ -116,17 +118,14 @@ impl<E: Engine> KvTransaction<E> {
     /// Holds a commit back while the versions in memory outgrow what the engine takes. With a full disk it is refused, unless it frees
     /// space: for those the log holds room back (decision 22).
     fn wait_for_room(&self) -> Result<(), KvError> {
-        let log = self.inner.driver.log();
-        if self.inner.full.load(SeqCst) || !log.has_room_for(self.txn.record_bytes()) {
+        if self.inner.is_full(self.txn.record_bytes()) {
             return if self.txn.is_freeing() { Ok(()) } else { Err(KvError::DiskFull) };
         }
-        // The thread that tells of crowds may itself be held up, by a long flush or merge: then the bytes tell.
-        let crowded = || self.inner.crowded.load(SeqCst) || self.inner.node.versions().is_overlay_full();
-        while crowded() && self.inner.broken.lock().is_none() {
+        while self.inner.is_crowded() {
             if let Some(why) = self.stop(false) {
                 return Err(why);
             }
-            if self.inner.full.load(SeqCst) {
+            if self.inner.is_full(0) {
                 return Err(KvError::DiskFull);
             }
             park::pause(Duration::from_millis(1));
@@ -141,19 +140,19 @@ impl<E: Engine> KvTransaction<E> {
             return Ok(());
         }
         let more = (held - self.taken_bytes).next_multiple_of(MEMORY_STEP_BYTES);
-        let limit = self.inner.options.memory.queries.limit_bytes();
+        let limit = self.inner.memory().queries.limit_bytes();
         self.memory.take(more).map_err(|_| KvError::OutOfMemory { bytes: held, limit })?;
         self.taken_bytes += more;
         Ok(())
     }
 
     fn read(&mut self, key: &[u8], certified: bool) -> Result<Option<Bytes>, KvError> {
-        let now = self.inner.clock.read();
+        let now = self.inner.now();
         self.block(0, |_, txn, waker| txn.get(&now, key, certified, waker)).0
     }
 
     fn rows(&mut self, request: &ScanRequest, certified: bool) -> Result<ScanChunk, KvError> {
-        let now = self.inner.clock.read();
+        let now = self.inner.now();
         let ScanRequest { span, reverse, limit } = request;
         let chunk = self.block(0, |_, txn, waker| txn.scan(&now, span, *reverse, *limit, certified, waker)).0?;
         Ok(ScanChunk { rows: chunk.rows, rest: chunk.rest })
@@ -168,7 +167,7 @@ fn about(mut error: KvError, key: &[u8]) -> KvError {
     error
 }
 
-impl<E: Engine> sql::Transaction for KvTransaction<E> {
+impl<S: Shell> sql::Transaction for KvTransaction<S> {
     fn snapshot(&self) -> Timestamp {
         self.txn.snapshot()
     }
@@ -179,15 +178,16 @@ impl<E: Engine> sql::Transaction for KvTransaction<E> {
         self.read(key, true)
     }
     fn peek(&mut self, key: &[u8]) -> Result<Option<Bytes>, KvError> {
-        let now = self.inner.clock.read();
+        let now = self.inner.now();
         self.block(0, |_, txn, waker| txn.peek(&now, key, waker)).0
     }
     fn observe(&mut self, key: &[u8]) -> Result<Option<Bytes>, KvError> {
-        let now = self.inner.clock.read();
+        let now = self.inner.now();
         self.block(0, |_, txn, waker| txn.observe(&now, key, waker)).0
     }
     fn rely(&mut self, key: &Bytes, since: Timestamp, certified: bool) -> Result<(), KvError> {
-        self.block(0, |_, txn, waker| txn.rely(key, since, certified, waker)).0
+        let now = self.inner.now();
+        self.block(0, |_, txn, waker| txn.rely(&now, key, since, certified, waker)).0
     }
     fn scan(&mut self, request: &ScanRequest) -> Result<ScanChunk, KvError> {
         self.rows(request, false)
@@ -196,7 +196,7 @@ impl<E: Engine> sql::Transaction for KvTransaction<E> {
         self.rows(request, true)
     }
     fn peek_scan(&mut self, request: &ScanRequest) -> Result<ScanChunk, KvError> {
-        let now = self.inner.clock.read();
+        let now = self.inner.now();
         let ScanRequest { span, reverse, limit } = request;
         let chunk = self.block(0, |_, txn, waker| txn.peek_scan(&now, span, *reverse, *limit, waker)).0?;
         Ok(ScanChunk { rows: chunk.rows, rest: chunk.rest })
@@ -208,7 +208,7 @@ impl<E: Engine> sql::Transaction for KvTransaction<E> {
         let (mode, when) = (convert::lock_mode(mode), convert::when_locked(wait));
         let timeout_ns = self.lock_timeout_ns;
         let (locked, waited) =
-            self.block(timeout_ns, |inner, txn, waker| txn.lock(&inner.clock.read(), key, mode, when, waker));
+            self.block(timeout_ns, |inner, txn, waker| txn.lock(&inner.now(), key, mode, when, waker));
         self.lock_wait_ns += waited;
         locked.map_err(|e| about(e, key))
     }
@@ -217,12 +217,14 @@ impl<E: Engine> sql::Transaction for KvTransaction<E> {
             return Ok(());
         }
         let (mode, timeout_ns) = (convert::lock_mode(mode), self.lock_timeout_ns);
-        let (held, waited) = self.block(timeout_ns, |_, txn, waker| txn.hold(key, mode, node::WhenLocked::Wait, waker));
+        let (held, waited) = self
+            .block(timeout_ns, |inner, txn, waker| txn.hold(&inner.now(), key, mode, node::WhenLocked::Wait, waker));
         self.lock_wait_ns += waited;
         held.map(drop).map_err(|e| about(e, key))
     }
     fn present(&mut self, key: &[u8]) -> Result<bool, KvError> {
-        self.block(0, |_, txn, waker| txn.present(key, waker)).0
+        let now = self.inner.now();
+        self.block(0, |_, txn, waker| txn.present(&now, key, waker)).0
     }
     fn put(&mut self, key: Bytes, value: Bytes) -> Result<(), KvError> {
         self.txn.put(key, value).map_err(convert::error)?;
@@ -237,7 +239,7 @@ impl<E: Engine> sql::Transaction for KvTransaction<E> {
         self.take_memory()
     }
     fn begin_statement(&mut self) -> Result<(), KvError> {
-        let now = self.inner.clock.read();
+        let now = self.inner.now();
         self.txn.begin_statement(&now).map_err(convert::error)
     }
     fn frees_space(&mut self) {
@@ -263,6 +265,7 @@ impl<E: Engine> sql::Transaction for KvTransaction<E> {
     }
     fn rollback(&mut self) {
         self.txn.rollback();
+        self.inner.settle();
     }
     fn stats(&self) -> TxnStats {
         let stats = self.txn.stats();
@@ -275,4 +278,17 @@ impl<E: Engine> sql::Transaction for KvTransaction<E> {
             commit_wait_ns: stats.commit_wait_ns,
         }
     }
+}
+
+impl<S: Shell> Drop for KvTransaction<S> {
+    fn drop(&mut self) {
+        // Those who wait for its locks wait no longer.
+        self.txn.rollback();
+        self.inner.settle();
+    }
+}
+
+/// Microseconds for what counts in them.
+fn micros(ns: u64) -> i64 {
+    i64::try_from(ns / 1000).unwrap_or(i64::MAX)
 }

@@ -6,7 +6,7 @@ use sql::transaction::{RowLock, RowWaiter, RowWaits};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A node's locks, with the transactions of the sessions that wait.
-pub(super) struct Waits<'a> {
+pub(crate) struct Waits<'a> {
     table: &'a LockTable,
     waiters: BTreeMap<u64, (TxnId, RowWaiter)>,
 }

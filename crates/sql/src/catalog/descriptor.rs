@@ -71,6 +71,9 @@ pub struct Table {
     /// A condition that writers keep already, while the rows that were there are looked at.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pending: Option<Check>,
+    /// The node that makes either of them: it takes them back if its process ends.
+    #[serde(default, skip_serializing_if = "is_alone")]
+    pub maker: u32,
     /// CHECK constraints.
     pub checks: Vec<Check>,
     /// Foreign keys of this table.
@@ -87,6 +90,10 @@ pub struct Table {
     pub retention: Option<Retention>,
     /// Grows with each change of this descriptor.
     pub version: u64,
+}
+
+fn is_alone(node: &u32) -> bool {
+    *node == 0
 }
 
 /// `retention` of a table.

@@ -3,7 +3,7 @@
 //! DROP and TRUNCATE only record the index ids that they leave behind; a bulk load records its fresh index before the first row
 //! and withdraws the record in the transaction that makes the index visible. So what a crash or a rollback leaves is found too.
 //!
-//! 1. A record with [`LOADING`] is drained only if no load of this process works on its index (see [`Loads`]) and no
+//! 1. A record with [`LOADING`] is drained only by the node that wrote it, if no load of this process works on its index (see [`Loads`]) and no
 //!    relation uses it.
 //! 2. Draining removes the record last.
 //! 3. Where the store can erase ([`Kv::erase`]), it does so once no older snapshot than the record can be read: whoever
@@ -18,8 +18,8 @@ use std::collections::BTreeSet;
 
 /// Value of a record: dropped, or truncated.
 pub const DROPPED: [u8; 1] = [1];
-/// Value of a record: being loaded by a transaction that has not committed.
-pub const LOADING: [u8; 1] = [2];
+/// First byte of a record: being loaded by a transaction that has not committed. In a cluster the number of its node follows.
+pub const LOADING: u8 = 2;
 /// Rows deleted in one transaction.
 pub const DRAIN_ROWS_MAX: usize = 4096;
 
@@ -63,7 +63,8 @@ pub fn drain(
     let catalog = cache.current(kv, patience, txn.as_mut(), None)?;
     let garbage = |(record, value): (Bytes, Bytes)| {
         let index = key::object_id(&record)?;
-        let kept = loads.contains(index) || (value[..] == LOADING && in_use(&catalog, index));
+        let loading = loader(&value);
+        let kept = loads.contains(index) || loading.is_some_and(|node| node != kv.node() || in_use(&catalog, index));
         (!kept).then_some((record, index))
     };
     let records: Vec<(Bytes, u32)> = read_area(txn.as_mut(), key::GARBAGE)?.into_iter().filter_map(garbage).collect();
@@ -89,6 +90,12 @@ pub fn drain(
         patience.commit(txn.as_mut())?;
     }
     Ok(more)
+}
+
+/// The node whose load a record is of; `None`: it is of what was dropped.
+fn loader(value: &[u8]) -> Option<u32> {
+    let (first, node) = value.split_first()?;
+    (*first == LOADING).then(|| node.try_into().map_or(0, u32::from_be_bytes))
 }
 
 /// Deletes up to [`DRAIN_ROWS_MAX`] rows, and the record with the last.
@@ -128,7 +135,11 @@ fn in_use(catalog: &Snapshot, index: u32) -> bool {
 /// Those of the layers below.
 pub fn announce(kv: &dyn Kv, patience: &Patience, index: u32) -> Result<(), SqlError> {
     let mut txn = patience.begin(kv, Isolation::default())?;
-    txn.put(Bytes::copy_from_slice(&key::object(key::GARBAGE, index)), Bytes::from_static(&LOADING))?;
+    let mut value = vec![LOADING];
+    if kv.node() != 0 {
+        value.extend(kv.node().to_be_bytes());
+    }
+    txn.put(Bytes::copy_from_slice(&key::object(key::GARBAGE, index)), value.into())?;
     patience.commit(txn.as_mut())?;
     Ok(())
 }

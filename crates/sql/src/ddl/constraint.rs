@@ -194,7 +194,7 @@ pub(super) fn contains_nulls(table: &Table, column: &str) -> SqlError {
 
 /// The table with nothing to check.
 pub(super) fn all_nullable(table: &Table) -> Table {
-    let mut table = Table { checks: Vec::new(), pending: None, foreign_keys: Vec::new(), ..table.clone() };
+    let mut table = Table { checks: Vec::new(), pending: None, maker: 0, foreign_keys: Vec::new(), ..table.clone() };
     table.columns.iter_mut().for_each(|c| c.nullable = true);
     table
 }

@@ -293,6 +293,7 @@ impl Online<'_> {
             // Before it can be seen: whoever looks for orphans finds it here.
             self.db.builds.begin(id);
             with.building = Some(Building { index: made, marks, maintained: false });
+            with.maker = self.db.kv.node();
             // Writers must be able to go by it.
             TableAccess::new(&with)?;
             run.touch().step_table(with)?;
@@ -506,7 +507,7 @@ impl Online<'_> {
         let before = self.table_now()?;
         self.step_table(&mut |run, table| {
             let pending = run.condition(&table, action)?;
-            let table = Table { pending: Some(pending), ..table };
+            let table = Table { pending: Some(pending), maker: self.db.kv.node(), ..table };
             // Writers must be able to go by it.
             Target::new(&table, &run.plan_context())?;
             Ok(table)
@@ -611,7 +612,7 @@ fn undo_step(
     result
 }
 
-/// Takes back the indexes that nobody in this process makes: their process has ended.
+/// Takes back the indexes of this node that nobody in this process makes: their process has ended.
 ///
 /// # Errors
 /// Those of the layers below.
@@ -620,12 +621,16 @@ pub fn undo_orphans(db: &Database, patience: &Patience) -> Result<(), SqlError> 
     let catalog = db.catalog.current(db.kv.as_ref(), patience, txn.as_mut(), None)?;
     drop(txn);
     for relation in catalog.all_relations() {
-        if let Relation::Table(Table { id, building: Some(building), .. }) = &**relation
+        // Those of other nodes are theirs: they may be at work.
+        let own = |maker: u32| maker == db.kv.node();
+        if let Relation::Table(Table { id, building: Some(building), maker, .. }) = &**relation
+            && own(*maker)
             && !db.builds.contains(building.index.id)
         {
             undo(db, patience, *id, building.index.id)?;
         }
-        if let Relation::Table(Table { id, pending: Some(_), .. }) = &**relation
+        if let Relation::Table(Table { id, pending: Some(_), maker, .. }) = &**relation
+            && own(*maker)
             && !db.builds.contains(*id)
         {
             undo_pending(db, patience, *id)?;

@@ -64,7 +64,7 @@ pub fn run(options: &SqlOptions) -> Result<(), String> {
     waiting.map_err(|e| format!("cannot start a thread: {e}"))?;
     let url = Url::parse(&options.url).map_err(|e| e.to_string())?;
     if options.execute.is_empty() && std::io::stdin().is_terminal() {
-        return interactive(&url, options.format);
+        return interactive(&url, options.format, &mut |_, _| None);
     }
     let mut shell = Shell::connect(&url, options.format)?;
     if options.execute.is_empty() {
@@ -78,8 +78,11 @@ pub fn run(options: &SqlOptions) -> Result<(), String> {
     Ok(())
 }
 
+/// Commands that only some shells have: a name and its arguments to what is to be shown; `None`: there is none of that name.
+pub type MoreCommands<'a> = &'a mut dyn FnMut(&str, &[&str]) -> Option<String>;
+
 /// A shell on the terminal, with editing and history.
-pub fn interactive(url: &Url, format: Format) -> Result<(), String> {
+pub fn interactive(url: &Url, format: Format, more: MoreCommands<'_>) -> Result<(), String> {
     let mut shell = Shell::connect(url, format)?;
     let mut editor = rustyline::DefaultEditor::new().map_err(|e| format!("cannot use the terminal: {e}"))?;
     let history = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".timeball_history"));
@@ -101,7 +104,10 @@ pub fn interactive(url: &Url, format: Format) -> Result<(), String> {
                     let text = std::mem::take(&mut pending);
                     // A history that is full or unwritable is no reason to stop.
                     let _ = editor.add_history_entry(text.as_str());
-                    if shell.line(&text) == Step::Leave {
+                    let words: Vec<&str> = text.split_whitespace().collect();
+                    if let Some(shown) = words.split_first().and_then(|(name, arguments)| more(name, arguments)) {
+                        crate::say(&shown);
+                    } else if shell.line(&text) == Step::Leave {
                         break;
                     }
                 }

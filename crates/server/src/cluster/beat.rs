@@ -1,0 +1,64 @@
+//! The thread that tells a member of time: ticks, and what rule 1 held back.
+
+use super::Inner;
+use clock::Timestamp;
+use node::cluster::{Input, TICK_NS};
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::sync::{Arc, OnceLock};
+use std::thread::Thread;
+use std::time::{Duration, Instant};
+use store::Engine;
+
+/// The least nap.
+const NAP_MIN: Duration = Duration::from_micros(20);
+
+/// What others use to reach it.
+#[derive(Clone)]
+pub(crate) struct Handle(Arc<Shared>);
+
+struct Shared {
+    due: AtomicU64,
+    thread: OnceLock<Thread>,
+}
+
+impl Default for Handle {
+    fn default() -> Self {
+        Handle(Arc::new(Shared { due: AtomicU64::new(u64::MAX), thread: OnceLock::new() }))
+    }
+}
+
+impl Handle {
+    /// Asks for a look once `at` is past.
+    pub fn set(&self, at: Timestamp) {
+        if self.0.due.fetch_min(at.as_u64(), SeqCst) > at.as_u64()
+            && let Some(thread) = self.0.thread.get()
+        {
+            thread.unpark();
+        }
+    }
+}
+
+pub(super) fn run<E: Engine>(inner: &Inner<E>) {
+    let handle = inner.beat.clone();
+    let _ = handle.0.thread.set(std::thread::current());
+    let every = Duration::from_nanos(TICK_NS);
+    let mut ticked = Instant::now();
+    while !inner.stopping.load(SeqCst) {
+        let due = Timestamp::from_u64(handle.0.due.load(SeqCst));
+        let now = inner.clock.read();
+        if now.interval.is_past(due) {
+            let _ = handle.0.due.compare_exchange(due.as_u64(), u64::MAX, SeqCst, SeqCst);
+            inner.step_and_lead(Input::Due);
+        }
+        let elapsed = ticked.elapsed();
+        if elapsed >= every {
+            // One tick, however long it was: who slept must not believe that others were silent meanwhile.
+            ticked = Instant::now();
+            inner.step_and_lead(Input::Tick);
+            continue;
+        }
+        let due_us = Timestamp::from_u64(handle.0.due.load(SeqCst)).physical_us();
+        let until_due = Duration::from_micros(due_us.saturating_sub(now.interval.earliest_ns / 1000));
+        std::thread::park_timeout(until_due.clamp(NAP_MIN, every.saturating_sub(elapsed).max(NAP_MIN)));
+    }
+}

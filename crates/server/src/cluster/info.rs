@@ -1,0 +1,193 @@
+//! What a member says of itself and its cluster: rows for `timeball_internal`, fields for `/health`, metrics.
+
+use super::{ClusterNode, Inner};
+use crate::kv::info::{clock_table, hex, memory_table, named, text};
+use crate::memory::resident_bytes;
+use crate::metrics::MetricsText;
+use node::Span;
+use node::cluster::{RangeStatus, Role};
+use store::Engine;
+use transport::LinkStatus;
+
+type Table = (Vec<String>, Vec<Vec<Option<String>>>);
+
+pub(super) fn table<E: Engine>(inner: &Inner<E>, name: &str) -> Option<Table> {
+    match name {
+        "clocks" => {
+            let member = &inner.member;
+            let level = member.clock_level();
+            Some(clock_table(inner.membership.node, &inner.clock, level, member.clock_last(), member.peer_clocks()))
+        }
+        "memory" => Some(memory_table(&inner.memory, inner.member.versions())),
+        "nodes" => Some(nodes(inner)),
+        "ranges" => Some(ranges(inner)),
+        _ => None,
+    }
+}
+
+/// The nodes of the charter, and how this one reaches them.
+fn nodes<E: Engine>(inner: &Inner<E>) -> Table {
+    let columns = named(&[
+        "node_id",
+        "address",
+        "locality",
+        "store_id",
+        "state",
+        "clock_error_ns",
+        "sent_messages",
+        "received_messages",
+        "dropped_messages",
+        "last_error",
+    ]);
+    let links = inner.transport.get().map(transport::Transport::links).unwrap_or_default();
+    let clocks = inner.member.peer_clocks();
+    let row = |place: &super::identity::Place| {
+        let link = links.iter().find(|link| link.node == place.node);
+        let here = place.node == inner.membership.node;
+        let state = match link {
+            _ if here => "this node",
+            Some(link) if link.up => "connected",
+            Some(_) => "unreachable",
+            None => "unknown",
+        };
+        let claim = clocks.iter().find(|clock| clock.word.peer == place.node).and_then(|clock| clock.word.claim);
+        let error_ns = if here { inner.clock.error_ns() } else { claim.map(|interval| interval.error_ns()) };
+        vec![
+            text(place.node),
+            text(&place.addr),
+            Some(place.locality.clone()).filter(|locality| !locality.is_empty()),
+            Some(format!("{:032x}", place.store)),
+            text(state),
+            error_ns.map(|ns| ns.to_string()),
+            link.map(|link| sent(link).to_string()),
+            link.map(|link| received(link).to_string()),
+            link.map(|link| link.dropped_parcels().to_string()),
+            link.and_then(|link| link.last_error.clone()),
+        ]
+    };
+    (columns, inner.membership.charter.members.iter().map(row).collect())
+}
+
+/// The ranges as far as this node knows them; what a replica here does, where there is one.
+fn ranges<E: Engine>(inner: &Inner<E>) -> Table {
+    let columns = named(&[
+        "range_id",
+        "start_key",
+        "end_key",
+        "log",
+        "leader_node_id",
+        "replicas",
+        "learners",
+        "role",
+        "term",
+        "lease_until",
+        "applied",
+        "prepared",
+        "waiting",
+    ]);
+    let ranges = inner.member.ranges_over(&Span::ALL);
+    let ends = ranges.iter().skip(1).map(|(start, _)| Some(hex(start))).chain([None]);
+    let row = |((start, id), end): (&(bytes::Bytes, node::RangeId), Option<String>)| {
+        let mut row = vec![text(id.0), Some(hex(start)), end, text("raft")];
+        match inner.member.status(*id) {
+            None => row.extend([None, None, None, None, None, None, None, None, None]),
+            Some(status) => row.extend(replica(inner.membership.node, status)),
+        }
+        row
+    };
+    (columns, ranges.iter().zip(ends).map(row).collect())
+}
+
+fn replica(node: u32, status: RangeStatus) -> [Option<String>; 9] {
+    let list = |nodes: &[node::cluster::NodeId]| {
+        let all: Vec<String> = nodes.iter().map(|node| node.0.to_string()).collect();
+        Some(all.join(","))
+    };
+    let role = match status.role {
+        Role::Leader => "leader",
+        Role::Candidate => "candidate",
+        Role::Follower => "follower",
+    };
+    let leader = if status.role == Role::Leader { Some(node) } else { status.leader.map(|leader| leader.0) };
+    [
+        leader.map(|leader| leader.to_string()),
+        list(&status.voters),
+        list(&status.learners),
+        text(role),
+        text(status.term),
+        status.lease.map(|(_, until)| until.to_string()),
+        text(status.applied),
+        text(status.prepared),
+        text(status.parked),
+    ]
+}
+
+impl<E: Engine> crate::NodeView for ClusterNode<E> {
+    fn health(&self) -> Vec<(&'static str, String)> {
+        let inner = &self.inner;
+        let (now, (level, reason)) = (inner.clock.read(), inner.member.clock_level());
+        let links = inner.transport.get().map(transport::Transport::links).unwrap_or_default();
+        let connected = links.iter().filter(|link| link.up).count();
+        let status = if self.is_healthy() { "\"ok\"" } else { "\"failed\"" };
+        let mut fields = vec![
+            ("status", status.to_owned()),
+            ("node", inner.membership.node.to_string()),
+            ("cluster", format!("\"{:016x}\"", inner.membership.charter.cluster)),
+            ("nodes", inner.membership.charter.members.len().to_string()),
+            ("peers_connected", connected.to_string()),
+            ("ranges_led", leads(inner).to_string()),
+            ("clock_source", format!("{:?}", inner.clock.source())),
+            ("clock_status", format!("{:?}", now.status.name())),
+            ("clock_bound_ns", inner.clock.error_ns().map_or("null".to_owned(), |ns| ns.to_string())),
+            ("clock_level", format!("{:?}", level.name())),
+            ("clock_reason", format!("{:?}", reason.to_string())),
+            ("clock_detail", format!("{:?}", inner.clock.detail())),
+            ("memory_bytes", inner.memory.shares.total_bytes.to_string()),
+        ];
+        fields.extend(resident_bytes().map(|bytes| ("resident_bytes", bytes.to_string())));
+        if let Some(cause) = &*inner.broken.lock() {
+            fields.push(("cause", format!("{cause:?}")));
+        }
+        fields
+    }
+    fn is_healthy(&self) -> bool {
+        self.inner.broken.lock().is_none()
+    }
+    fn render(&self, text: &mut MetricsText) {
+        let inner = &self.inner;
+        let member = &inner.member;
+        for (name, help, value) in member.counters().all() {
+            text.counter(name, help, value);
+        }
+        crate::kv::info::render_clock(text, &inner.clock, member.clock_level().0);
+        let (locked, queued) = member.lock_counts();
+        text.gauge("lock_keys", "Rows locked", locked as u64);
+        text.gauge("lock_waiters", "Transactions that queue for a row", queued as u64);
+        text.gauge("ranges", "Replicas of ranges on this node", member.ranges().len() as u64);
+        text.gauge("ranges_led", "Ranges that this node leads under a lease", leads(inner) as u64);
+        text.gauge("transactions_committing", "Transactions that this node sees to", member.committing() as u64);
+        text.gauge("log_segments", "Segments of the log in use", inner.journal.log().segments() as u64);
+        let links = inner.transport.get().map(transport::Transport::links).unwrap_or_default();
+        let up = links.iter().filter(|link| link.up).count();
+        text.gauge("peers_connected", "Peers that this node reaches", up as u64);
+        let sum = |of: fn(&LinkStatus) -> u64| links.iter().map(of).sum::<u64>();
+        text.counter("peer_messages_sent", "Messages that were sent to peers", sum(sent));
+        text.counter("peer_messages_received", "Messages that came from peers", sum(received));
+        text.counter("peer_messages_dropped", "Messages for which there was no room", sum(LinkStatus::dropped_parcels));
+        crate::kv::info::render_store(text, member.versions(), &inner.memory);
+    }
+}
+
+/// Ranges that this node leads under a lease.
+fn leads<E: Engine>(inner: &Inner<E>) -> usize {
+    let led = |range: &node::RangeId| inner.member.status(*range).is_some_and(|status| status.lease.is_some());
+    inner.member.ranges().iter().filter(|range| led(range)).count()
+}
+
+fn sent(link: &LinkStatus) -> u64 {
+    link.lanes.iter().map(|lane| lane.sent_parcels).sum()
+}
+
+fn received(link: &LinkStatus) -> u64 {
+    link.lanes.iter().map(|lane| lane.received_parcels).sum()
+}

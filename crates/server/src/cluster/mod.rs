@@ -1,0 +1,295 @@
+//! The blocking shell around a member of a cluster ([`node::cluster::Member`]): real threads, a real clock, a real disk, a real network.
+//!
+//! # Problem
+//! A member has inputs, records that somebody must write, messages of which some may leave only when their record is durable, and a time
+//! that somebody must tell. SQL wants calls that block. And before there is a cluster somebody must say who is in it.
+//!
+//! # Idea
+//! ```text
+//!   session ── KvTransaction ── operation ─┐                    ┌─► journal: records, held messages ── who leads writes and syncs
+//!   peer ── transport's reader ── step ────┼──► Member ──► see_to ─► transport: what may leave
+//!   beat: ticks, what is due ── step ──────┘                    ├─► wakers of sessions
+//!                                                               └─► space: flushes
+//! ```
+//! Whoever gives the member an input sees to its outputs ([`Inner::see_to`]), and then leads, if records wait: writes and syncs them once, lets go the
+//! messages that waited for them, and tells the member. So a follower's answer takes no switch between threads but those of the network.
+//!
+//! # Invariants
+//! 1. Records are appended in the order of their numbers, without gaps, by one thread at a time (the baton, `journal`).
+//! 2. A message that waits for a record leaves after that record, and all before it, are durable.
+//! 3. If records wait, somebody leads or will be woken to lead: whoever puts the baton down looks again, and calls the `log` thread.
+//! 4. After a failure of the disk that is not a full disk nothing is taken, sent or shown until a restart.
+//!
+//! # Caveats
+//! Nothing is encrypted and nobody is authenticated between nodes. Who is in a cluster is said once, by `timeball init` ([`founding`]).
+
+mod beat;
+pub mod control;
+pub mod founding;
+pub mod identity;
+mod info;
+mod journal;
+mod open;
+mod space;
+
+pub use open::{ClusterSettings, OpenError};
+
+use crate::kv::{NodeClock, Shell, convert, park, scratch, transaction::KvTransaction, waits};
+use bytes::Bytes;
+use clock::{Reading, Timestamp};
+use identity::Membership;
+use journal::Journal;
+use node::cluster::{Class, Input, Member, Message, Outputs};
+use parking_lot::Mutex;
+use sql::transaction::{Admin, AdminReply, BeginOptions as SqlOptions, MemoryScratch, Retentions, RowWaits, Scratch};
+use sql::{Kv, KvError};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::{Arc, OnceLock};
+use std::task::{Poll, Waker};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use store::Engine;
+use transport::{Parcel, Transport};
+
+/// A thread that waits for the log or for peers looks around this often, though it will be woken.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// A split that meets an undecided transaction is tried again this often, with a pause between.
+const SPLIT_TRIES: usize = 200;
+const SPLIT_PAUSE: Duration = Duration::from_millis(5);
+
+/// What the threads of a member share.
+pub(crate) struct Inner<E> {
+    pub member: Arc<Member<E>>,
+    pub membership: Membership,
+    pub clock: Arc<NodeClock>,
+    pub journal: Journal,
+    pub beat: beat::Handle,
+    pub transport: OnceLock<Transport>,
+    pub memory: Arc<crate::Memory>,
+    pub scratch_dir: Option<PathBuf>,
+    pub began: Instant,
+    pub crowded: AtomicBool,
+    pub full: AtomicBool,
+    /// Somebody waits for a flush.
+    pub flush: AtomicBool,
+    pub stopping: AtomicBool,
+    /// Why nothing is served any more.
+    pub broken: Mutex<Option<String>>,
+}
+
+impl<E: Engine> Inner<E> {
+    /// One input; `true` if records wait.
+    pub fn step(&self, input: Input) -> bool {
+        match self.member.step(&self.clock.read(), input) {
+            Ok(out) => self.see_to(out),
+            Err(e) => {
+                self.fail(&e.to_string());
+                false
+            }
+        }
+    }
+
+    /// One input, and what waits for the disk is written.
+    pub fn step_and_lead(&self, input: Input) {
+        if self.step(input) {
+            journal::lead(self);
+        }
+    }
+
+    /// What a member wants done; `true` if records wait.
+    pub fn see_to(&self, out: Outputs) -> bool {
+        let Outputs { records, messages, wakers, timer, flush, clock_changes, .. } = out;
+        self.clock.log_changes(&clock_changes);
+        let (ready, waiting) = self.journal.take(records, messages);
+        self.send(ready);
+        wakers.into_iter().for_each(Waker::wake);
+        if let Some(at) = timer {
+            self.beat.set(at);
+        }
+        if flush {
+            self.flush.store(true, SeqCst);
+        }
+        waiting
+    }
+
+    /// Gives messages to the network.
+    pub fn send(&self, messages: Vec<Message>) {
+        let Some(transport) = self.transport.get().filter(|_| !messages.is_empty()) else { return };
+        transport.send_all(messages.into_iter().map(|Message { from, to, class, bytes }| Parcel {
+            from: from.0,
+            to: to.0,
+            lane: lane(class),
+            bytes,
+        }));
+    }
+
+    /// A failure that is not a full disk.
+    pub fn fail(&self, what: &str) {
+        let mut broken = self.broken.lock();
+        if broken.is_none() {
+            crate::log::error("storage failed, the node serves nothing until a restart", &[("cause", &what)]);
+            *broken = Some(what.to_owned());
+            self.member.close();
+        }
+    }
+
+    /// Microseconds since the start, wherever the clock is set.
+    pub fn monotonic_us(&self) -> i64 {
+        i64::try_from(self.began.elapsed().as_micros()).unwrap_or(i64::MAX)
+    }
+}
+
+/// The connection of a class.
+fn lane(class: Class) -> usize {
+    match class {
+        Class::Consensus => 0,
+        Class::Request => 1,
+        Class::Bulk => 2,
+    }
+}
+
+/// The class of a connection.
+fn class(lane: usize) -> Class {
+    match lane {
+        0 => Class::Consensus,
+        1 => Class::Request,
+        _ => Class::Bulk,
+    }
+}
+
+impl<E: Engine> Shell for Inner<E> {
+    type Txn = node::cluster::Transaction<E>;
+
+    fn now(&self) -> Reading {
+        self.clock.read()
+    }
+    fn monotonic_ns(&self) -> u64 {
+        u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    }
+    fn memory(&self) -> &Arc<crate::Memory> {
+        &self.memory
+    }
+    fn lead(&self) -> bool {
+        journal::lead(self)
+    }
+    fn settle(&self) {
+        if self.see_to(self.member.drain(&self.clock.read())) {
+            self.journal.call_writer();
+        }
+    }
+    fn wait<R>(&self, mut poll: impl FnMut(&Waker) -> Poll<R>) -> R {
+        loop {
+            if let Poll::Ready(result) = park::with_waker(&mut poll) {
+                return result;
+            }
+            if !journal::lead(self) {
+                park::pause(LOOK_EVERY);
+            }
+        }
+    }
+    fn is_full(&self, _: usize) -> bool {
+        self.full.load(SeqCst)
+    }
+    fn is_crowded(&self) -> bool {
+        let crowded = self.crowded.load(SeqCst) || self.member.versions().is_overlay_full();
+        crowded && self.broken.lock().is_none()
+    }
+}
+
+/// A member of a cluster on a real disk and network, as SQL wants it.
+pub struct ClusterNode<E: Engine> {
+    inner: Arc<Inner<E>>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+impl<E: Engine> ClusterNode<E> {
+    /// The node core, for figures.
+    pub fn member(&self) -> &Arc<Member<E>> {
+        &self.inner.member
+    }
+
+    /// Stops: takes nothing any more, writes out what waits, ends the threads. Once.
+    pub fn shutdown(&self) {
+        if self.inner.stopping.swap(true, SeqCst) {
+            return;
+        }
+        self.inner.member.close();
+        for thread in self.threads.lock().drain(..) {
+            thread.thread().unpark();
+            if thread.join().is_err() {
+                crate::log::error("a background thread ended by a panic", &[]);
+            }
+        }
+        if let Some(transport) = self.inner.transport.get() {
+            transport.stop();
+        }
+        journal::lead(&*self.inner);
+        space::flush_all(&self.inner);
+    }
+
+    fn split(&self, key: Bytes) -> Result<(), KvError> {
+        let inner = &self.inner;
+        for _ in 0..SPLIT_TRIES {
+            let ticket = inner.member.split(&inner.clock.read(), key.clone(), &park::waker());
+            inner.settle();
+            match inner.wait(|waker| ticket.poll(waker)) {
+                Ok(()) => return Ok(()),
+                Err(node::CommitError::Refused(_)) => park::pause(SPLIT_PAUSE),
+                Err(other) => return Err(convert::error(other.into())),
+            }
+        }
+        Err(KvError::Restart { reason: "the range has transactions that are committing".into(), key: None })
+    }
+}
+
+impl<E: Engine> Drop for ClusterNode<E> {
+    fn drop(&mut self) {
+        self.shutdown();
+    }
+}
+
+impl<E: Engine> Kv for ClusterNode<E> {
+    fn begin(&self, options: &SqlOptions) -> Result<Box<dyn sql::Transaction>, KvError> {
+        let inner = &self.inner;
+        let txn = node::cluster::Transaction::begin(&inner.member, &inner.clock.read(), &convert::begin(options));
+        Ok(Box::new(KvTransaction::new(inner.clone(), txn.map_err(convert::error)?, options)))
+    }
+    fn unique_id(&self) -> u64 {
+        self.inner.member.unique_id()
+    }
+    fn node(&self) -> u32 {
+        self.inner.membership.node
+    }
+    fn now_us(&self) -> i64 {
+        i64::try_from(self.inner.clock.read().interval.middle_ns() / 1000).unwrap_or(i64::MAX)
+    }
+    fn monotonic_us(&self) -> i64 {
+        self.inner.monotonic_us()
+    }
+    fn ago(&self, age_us: u64) -> Timestamp {
+        self.inner.member.ago(&self.inner.clock.read(), age_us)
+    }
+    fn scratch(&self) -> Result<Box<dyn Scratch>, KvError> {
+        Ok(match &self.inner.scratch_dir {
+            Some(dir) => Box::new(scratch::FileScratch::open(dir)?),
+            None => Box::new(MemoryScratch::default()),
+        })
+    }
+    fn look_at_row_waits(&self, look: &mut dyn FnMut(&dyn RowWaits)) {
+        self.inner.member.look_at_locks(|table| look(&waits::Waits::of(table)));
+    }
+    fn keep(&self, _: Retentions) {}
+    fn admin(&self, request: Admin) -> Result<AdminReply, KvError> {
+        match request {
+            Admin::Split(key) => self.split(key).map(|()| AdminReply::Done),
+            Admin::Ranges(span) => {
+                let ranges = self.inner.member.ranges_over(&node::Span::new(span.start, span.end));
+                Ok(AdminReply::Ranges(ranges.into_iter().map(|(start, id)| (start, id.0)).collect()))
+            }
+        }
+    }
+    fn internal_table(&self, name: &str) -> Option<(Vec<String>, Vec<Vec<Option<String>>>)> {
+        info::table(&self.inner, name)
+    }
+}

@@ -1,0 +1,141 @@
+//! From files to a member that serves.
+
+use super::founding::Founder;
+use super::identity::Membership;
+use super::journal::{self, Journal};
+use super::{ClusterNode, Inner, beat, class, space};
+use crate::kv::{NodeClock, disk_log};
+use crate::memory::Memory;
+use bytes::Bytes;
+use clocksource::ClockSource;
+use node::NodeOptions;
+use node::cluster::{ClusterOptions, Founding, Input, Message, NodeId, Opening};
+use parking_lot::Mutex;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::Instant;
+use store::{Engine, Versions};
+use transport::{Identity, Parcel, Peer, Transport};
+
+pub use crate::kv::OpenError;
+
+/// The range that a cluster begins with.
+const FIRST_RANGE: u64 = 1;
+/// Replicas of a range, at most: the first nodes of a charter.
+pub const REPLICAS: usize = 3;
+
+/// Settings of the shell.
+#[derive(Clone, Debug)]
+pub struct ClusterSettings {
+    /// The node core's settings.
+    pub node: NodeOptions,
+    /// What the store shares with the rest of the node.
+    pub memory: Arc<Memory>,
+    /// Where statements put what does not fit their memory; `None`: in memory after all.
+    pub scratch_dir: Option<PathBuf>,
+}
+
+impl<E: Engine> ClusterNode<E> {
+    /// A member over versions, with its log in the directory `dir`, which its peers reach at `listener`.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub fn start(
+        dir: &Path,
+        versions: Versions<E>,
+        clock: Arc<dyn ClockSource>,
+        listener: TcpListener,
+        founder: &Arc<Founder>,
+        membership: Membership,
+        settings: ClusterSettings,
+    ) -> Result<Arc<Self>, OpenError> {
+        let clock = Arc::new(NodeClock::new(clock, false));
+        let options = options(&membership, &settings);
+        let mut opening = Opening::new(options, Arc::new(versions), &clock.read())?;
+        let mut last = 0;
+        let log = disk_log::open(dir, 0, &mut |position, record: Bytes| {
+            last = position;
+            opening.replay(position, &record).map_err(|e| e.to_string())
+        })?;
+        let member = opening.finish(&clock.read())?;
+        let inner = Arc::new(Inner {
+            member,
+            membership,
+            clock,
+            journal: Journal::new(log, last),
+            beat: beat::Handle::default(),
+            transport: OnceLock::new(),
+            memory: settings.memory,
+            scratch_dir: settings.scratch_dir,
+            began: Instant::now(),
+            crowded: AtomicBool::new(false),
+            full: AtomicBool::new(false),
+            flush: AtomicBool::new(true),
+            stopping: AtomicBool::new(false),
+            broken: Mutex::new(None),
+        });
+        let transport = connect(&inner, listener, founder)?;
+        let _ = inner.transport.set(transport);
+        inner.see_to(inner.member.drain(&inner.clock.read()));
+        journal::lead(&*inner);
+        let mut threads = Vec::new();
+        let mut spawn = |name: &str, run: fn(&Inner<E>)| {
+            let shared = inner.clone();
+            threads.push(std::thread::Builder::new().name(name.to_owned()).spawn(move || run(&shared))?);
+            Ok::<(), std::io::Error>(())
+        };
+        spawn("ticks", beat::run)?;
+        spawn("log", journal::run)?;
+        spawn("maintenance", space::run)?;
+        Ok(Arc::new(ClusterNode { inner, threads: Mutex::new(threads) }))
+    }
+}
+
+fn options(membership: &Membership, settings: &ClusterSettings) -> ClusterOptions {
+    let replicas = membership.charter.members.iter().take(REPLICAS).map(|place| NodeId(place.node)).collect();
+    let ranges = vec![Founding { range: node::RangeId(FIRST_RANGE), start: Bytes::new(), replicas }];
+    let seed = super::founding::draw();
+    let mut options = ClusterOptions::new(membership.charter.cluster, NodeId(membership.node), ranges, seed);
+    options.node_options = settings.node.clone();
+    options
+}
+
+/// Begins to hear its peers, and to speak to them.
+fn connect<E: Engine>(
+    inner: &Arc<Inner<E>>,
+    listener: TcpListener,
+    founder: &Arc<Founder>,
+) -> Result<Transport, OpenError> {
+    let Membership { charter, node } = &inner.membership;
+    let identity = Identity {
+        cluster: charter.cluster,
+        node: *node,
+        store: founder.store(),
+        incarnation: inner.member.incarnation(),
+        release: env!("CARGO_PKG_VERSION").to_owned(),
+    };
+    let others = charter.members.iter().filter(|place| place.node != *node);
+    let peers = others.map(|place| Peer { node: place.node, store: place.store, addr: place.addr.clone() }).collect();
+    // The transport's threads must not keep the node alive.
+    let heard: Weak<Inner<E>> = Arc::downgrade(inner);
+    let deliver = move |parcel: Parcel| {
+        let Some(inner) = heard.upgrade() else { return };
+        let Parcel { from, to, lane, bytes } = parcel;
+        let message = Message { from: NodeId(from), to: NodeId(to), class: class(lane), bytes };
+        inner.step_and_lead(Input::Message(message));
+    };
+    let founder = founder.clone();
+    let control = move |request: Bytes| Bytes::from(founder.answer(&request));
+    let report = Arc::new(log_event);
+    let options = transport::Options { seed: super::founding::draw(), report, ..transport::Options::default() };
+    Ok(Transport::start(listener, identity, peers, options, Box::new(deliver), Box::new(control))?)
+}
+
+fn log_event(event: &transport::Event) {
+    match matches!(event, transport::Event::Up { .. }) {
+        true => crate::log::info("peer", &[("event", event)]),
+        false => crate::log::warning("peer", &[("event", event)]),
+    }
+}

@@ -1,0 +1,206 @@
+//! What a session's transaction needs of those below: the operations of a node's transaction, and the shell that drives the node.
+//!
+//! There are two nodes with the same operations: the one that is alone ([`node::Transaction`]), and the member of a cluster
+//! ([`node::cluster::Transaction`]). [`super::transaction::KvTransaction`] is written once, over either.
+
+use bytes::Bytes;
+use clock::{Reading, Timestamp};
+use node::{Chunk, LockMode, Op, Stats, TxnError, WhenLocked};
+use sql::transaction::Span;
+use std::sync::Arc;
+use std::task::{Poll, Waker};
+use store::Engine;
+
+/// The operations of a node's transaction: see [`node::Transaction`], which documents each.
+pub(crate) trait Operations: Send {
+    fn snapshot(&self) -> Timestamp;
+    fn stats(&self) -> &Stats;
+    fn has_writes(&self) -> bool;
+    fn is_freeing(&self) -> bool;
+    fn record_bytes(&self) -> usize;
+    fn held_bytes(&self) -> usize;
+    fn locks_full(&self) -> bool;
+    fn get(&mut self, now: &Reading, key: &[u8], certified: bool, waker: &Waker) -> Op<Option<Bytes>>;
+    fn peek(&mut self, now: &Reading, key: &[u8], waker: &Waker) -> Op<Option<Bytes>>;
+    fn observe(&mut self, now: &Reading, key: &[u8], waker: &Waker) -> Op<Option<Bytes>>;
+    fn rely(&mut self, now: &Reading, key: &Bytes, since: Timestamp, certified: bool, waker: &Waker) -> Op<()>;
+    fn scan(
+        &mut self,
+        now: &Reading,
+        span: &Span,
+        reverse: bool,
+        limit: usize,
+        certified: bool,
+        waker: &Waker,
+    ) -> Op<Chunk>;
+    fn peek_scan(&mut self, now: &Reading, span: &Span, reverse: bool, limit: usize, waker: &Waker) -> Op<Chunk>;
+    fn lock(&mut self, now: &Reading, key: &[u8], mode: LockMode, when: WhenLocked, waker: &Waker) -> Op<bool>;
+    fn hold(&mut self, now: &Reading, key: &[u8], mode: LockMode, when: WhenLocked, waker: &Waker) -> Op<bool>;
+    fn present(&mut self, now: &Reading, key: &[u8], waker: &Waker) -> Op<bool>;
+    fn put(&mut self, key: Bytes, value: Bytes) -> Result<(), TxnError>;
+    fn delete(&mut self, key: Bytes) -> Result<(), TxnError>;
+    fn overwrite(&mut self, key: Bytes, value: Option<Bytes>) -> Result<(), TxnError>;
+    fn begin_statement(&mut self, now: &Reading) -> Result<(), TxnError>;
+    fn frees_space(&mut self);
+    fn savepoint(&mut self) -> u32;
+    fn rollback_to(&mut self, savepoint: u32);
+    fn release_since(&mut self, savepoint: u32);
+    fn commit(&mut self, now: &Reading, waker: &Waker) -> Op<Timestamp>;
+    fn is_held_back(&self, now: &Reading) -> bool;
+    fn give_up_commit(&mut self, now: &Reading) -> Option<TxnError>;
+    fn stop_waiting(&mut self);
+    fn rollback(&mut self);
+}
+
+/// Where a transaction runs: a node's clock, its disk, and who drives them.
+pub(crate) trait Shell: Send + Sync + 'static {
+    /// The node's transactions.
+    type Txn: Operations + 'static;
+
+    /// What the clock shows.
+    fn now(&self) -> Reading;
+    /// Nanoseconds since the start, wherever the clock is set: for timeouts and intervals.
+    fn monotonic_ns(&self) -> u64;
+    /// What statements and writes share.
+    fn memory(&self) -> &Arc<crate::Memory>;
+    /// Does what a thread that waits can do for what it waits for: writes the log, above all. `false`: there was nothing.
+    fn lead(&self) -> bool;
+    /// Sees to what an operation has left to be done.
+    fn settle(&self);
+    /// Waits for something that becomes ready as the log is driven; drives it meanwhile.
+    fn wait<R>(&self, poll: impl FnMut(&Waker) -> Poll<R>) -> R;
+    /// Whether the disk has no room for so many bytes more.
+    fn is_full(&self, bytes: usize) -> bool;
+    /// Whether the versions in memory outgrow what the engine takes, so that commits wait. Not where nothing is written any more.
+    fn is_crowded(&self) -> bool;
+}
+
+/// The operations that both transactions have in the same words.
+macro_rules! forward {
+    ($transaction:ident { $($own:item)* }) => {
+        impl<E: Engine> Operations for $transaction<E> {
+            $($own)*
+            fn snapshot(&self) -> Timestamp {
+                self.snapshot()
+            }
+            fn stats(&self) -> &Stats {
+                self.stats()
+            }
+            fn has_writes(&self) -> bool {
+                self.has_writes()
+            }
+            fn is_freeing(&self) -> bool {
+                self.is_freeing()
+            }
+            fn record_bytes(&self) -> usize {
+                self.record_bytes()
+            }
+            fn held_bytes(&self) -> usize {
+                self.held_bytes()
+            }
+            fn locks_full(&self) -> bool {
+                self.locks_full()
+            }
+            fn get(&mut self, now: &Reading, key: &[u8], certified: bool, waker: &Waker) -> Op<Option<Bytes>> {
+                self.get(now, key, certified, waker)
+            }
+            fn peek(&mut self, now: &Reading, key: &[u8], waker: &Waker) -> Op<Option<Bytes>> {
+                self.peek(now, key, waker)
+            }
+            fn observe(&mut self, now: &Reading, key: &[u8], waker: &Waker) -> Op<Option<Bytes>> {
+                self.observe(now, key, waker)
+            }
+            fn scan(
+                &mut self,
+                now: &Reading,
+                span: &Span,
+                reverse: bool,
+                limit: usize,
+                certified: bool,
+                waker: &Waker,
+            ) -> Op<Chunk> {
+                self.scan(now, span, reverse, limit, certified, waker)
+            }
+            fn peek_scan(
+                &mut self,
+                now: &Reading,
+                span: &Span,
+                reverse: bool,
+                limit: usize,
+                waker: &Waker,
+            ) -> Op<Chunk> {
+                self.peek_scan(now, span, reverse, limit, waker)
+            }
+            fn lock(&mut self, now: &Reading, key: &[u8], mode: LockMode, when: WhenLocked, waker: &Waker) -> Op<bool> {
+                self.lock(now, key, mode, when, waker)
+            }
+            fn put(&mut self, key: Bytes, value: Bytes) -> Result<(), TxnError> {
+                self.put(key, value)
+            }
+            fn delete(&mut self, key: Bytes) -> Result<(), TxnError> {
+                self.delete(key)
+            }
+            fn overwrite(&mut self, key: Bytes, value: Option<Bytes>) -> Result<(), TxnError> {
+                self.overwrite(key, value)
+            }
+            fn begin_statement(&mut self, now: &Reading) -> Result<(), TxnError> {
+                self.begin_statement(now)
+            }
+            fn frees_space(&mut self) {
+                self.frees_space();
+            }
+            fn savepoint(&mut self) -> u32 {
+                self.savepoint()
+            }
+            fn rollback_to(&mut self, savepoint: u32) {
+                self.rollback_to(savepoint);
+            }
+            fn release_since(&mut self, savepoint: u32) {
+                self.release_since(savepoint);
+            }
+            fn commit(&mut self, now: &Reading, waker: &Waker) -> Op<Timestamp> {
+                self.commit(now, waker)
+            }
+            fn is_held_back(&self, now: &Reading) -> bool {
+                self.is_held_back(now)
+            }
+            fn give_up_commit(&mut self, now: &Reading) -> Option<TxnError> {
+                self.give_up_commit(now)
+            }
+            fn stop_waiting(&mut self) {
+                self.stop_waiting();
+            }
+            fn rollback(&mut self) {
+                self.rollback();
+            }
+        }
+    };
+}
+
+use node::Transaction as Alone;
+use node::cluster::Transaction as Member;
+
+// Alone, all rows are here: these need no time.
+forward!(Alone {
+    fn rely(&mut self, _: &Reading, key: &Bytes, since: Timestamp, certified: bool, waker: &Waker) -> Op<()> {
+        self.rely(key, since, certified, waker)
+    }
+    fn hold(&mut self, _: &Reading, key: &[u8], mode: LockMode, when: WhenLocked, waker: &Waker) -> Op<bool> {
+        self.hold(key, mode, when, waker)
+    }
+    fn present(&mut self, _: &Reading, key: &[u8], waker: &Waker) -> Op<bool> {
+        self.present(key, waker)
+    }
+});
+
+forward!(Member {
+    fn rely(&mut self, now: &Reading, key: &Bytes, since: Timestamp, certified: bool, waker: &Waker) -> Op<()> {
+        self.rely(now, key, since, certified, waker)
+    }
+    fn hold(&mut self, now: &Reading, key: &[u8], mode: LockMode, when: WhenLocked, waker: &Waker) -> Op<bool> {
+        self.hold(now, key, mode, when, waker)
+    }
+    fn present(&mut self, now: &Reading, key: &[u8], waker: &Waker) -> Op<bool> {
+        self.present(now, key, waker)
+    }
+});

@@ -1,0 +1,160 @@
+//! `timeball init` and `timeball node`: what an operator asks of a cluster.
+
+use lab::client::{Client, TextRow, Url};
+use lexopt::prelude::*;
+
+pub const HELP_INIT: &str = "\
+timeball init [--host HOST:PORT]
+  Founds a cluster of nodes that were started with `timeball start --join`: once, at one of them.
+  --host HOST:PORT        that node's --peer-addr (127.0.0.1:26357)
+";
+pub const HELP_NODE: &str = "\
+timeball node status [--url URL]
+  The nodes, their clocks, the ranges, who leads them and until when, as one node sees them.
+  --url URL               postgresql://root@127.0.0.1:26257/postgres
+";
+
+/// Where a node's peers reach it, unless it says otherwise.
+pub const PEER_ADDR: &str = "127.0.0.1:26357";
+
+/// How a node is a member of a cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JoinOptions {
+    /// Where its peers reach it; `None`: as the charter says, or [`PEER_ADDR`].
+    pub peer_addr: Option<String>,
+    /// The nodes that found the cluster.
+    pub join: Vec<String>,
+    /// Where it stands: `region=eu,zone=a`.
+    pub locality: String,
+}
+
+/// What is asked.
+#[derive(Debug)]
+pub enum ClusterCommand {
+    Init { host: String },
+    Status { url: String },
+}
+
+pub fn parse_init(parser: &mut lexopt::Parser) -> Result<Option<ClusterCommand>, lexopt::Error> {
+    let mut host = PEER_ADDR.to_owned();
+    while let Some(arg) = parser.next()? {
+        match arg {
+            Long("help") | Short('h') => return Ok(None),
+            Long("host") => host = parser.value()?.string()?,
+            other => return Err(other.unexpected()),
+        }
+    }
+    Ok(Some(ClusterCommand::Init { host }))
+}
+
+pub fn parse_node(parser: &mut lexopt::Parser) -> Result<Option<ClusterCommand>, lexopt::Error> {
+    let mut url = "postgresql://root@127.0.0.1:26257/postgres".to_owned();
+    let mut status = false;
+    while let Some(arg) = parser.next()? {
+        match arg {
+            Long("help") | Short('h') => return Ok(None),
+            Value(word) if word == "status" && !status => status = true,
+            Long("url") => url = parser.value()?.string()?,
+            other => return Err(other.unexpected()),
+        }
+    }
+    if !status {
+        return Err("`timeball node` needs to be told what: `timeball node status`".into());
+    }
+    Ok(Some(ClusterCommand::Status { url }))
+}
+
+/// `A,B,C`, each a host and a port.
+pub fn addresses(text: &str) -> Result<Vec<String>, String> {
+    let address = |text: &str| {
+        let sound = text.rsplit_once(':').is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok());
+        let plain = !text.contains(char::is_whitespace);
+        if sound && plain { Ok(text.to_owned()) } else { Err(format!("{text:?} is no address: write HOST:PORT")) }
+    };
+    text.split(',').map(|part| address(part.trim())).collect()
+}
+
+/// `region=eu,zone=a`: tiers from wide to narrow, each a word and a word.
+pub fn locality(text: &str) -> Result<String, String> {
+    let word = |word: &str| {
+        !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
+    };
+    let tier = |tier: &str| tier.split_once('=').is_some_and(|(name, value)| word(name) && word(value));
+    match text.split(',').all(tier) {
+        true => Ok(text.to_owned()),
+        false => Err(format!("{text:?} is no locality: write region=eu,zone=a, in letters, digits, - _ and .")),
+    }
+}
+
+/// Runs a command.
+pub fn run(command: &ClusterCommand) -> Result<(), String> {
+    match command {
+        ClusterCommand::Init { host } => {
+            let founded = server::cluster::control::init(host)?;
+            crate::say(&founded);
+            Ok(())
+        }
+        ClusterCommand::Status { url } => status(url),
+    }
+}
+
+/// The tables that are shown: a title, and what of them.
+const STATUS: [(&str, &str); 2] = [
+    (
+        "Nodes",
+        "SELECT node_id, address, locality, state, clock_error_ns, last_error FROM timeball_internal.nodes ORDER BY node_id::int",
+    ),
+    (
+        "Ranges",
+        "SELECT range_id, start_key, leader_node_id, replicas, role, term, lease_until, applied FROM timeball_internal.ranges \
+         ORDER BY start_key",
+    ),
+];
+
+fn status(url: &str) -> Result<(), String> {
+    let url = Url::parse(url).map_err(|e| e.to_string())?;
+    let mut client = Client::connect(&url).map_err(|e| e.to_string())?;
+    for (title, query) in STATUS {
+        let rows =
+            client.query(query).map_err(|e| format!("this node cannot say: {e} (is it a member of a cluster?)"))?;
+        let columns: Vec<&str> =
+            query["SELECT ".len()..query.find(" FROM").unwrap_or(query.len())].split(", ").collect();
+        crate::say(&format!("{title}\n{}\n", aligned(&columns, &rows)));
+    }
+    Ok(())
+}
+
+/// Rows below their columns' names; what is not known is a dash.
+fn aligned(columns: &[&str], rows: &[TextRow]) -> String {
+    let cell = |row: &TextRow, at: usize| row.get(at).cloned().flatten().unwrap_or_else(|| "-".to_owned());
+    let width =
+        |at: usize| rows.iter().map(|row| cell(row, at).chars().count()).max().unwrap_or(0).max(columns[at].len());
+    let widths: Vec<usize> = (0..columns.len()).map(width).collect();
+    let line = |cells: Vec<String>| {
+        let padded: Vec<String> = cells.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
+        padded.join("  ").trim_end().to_owned() + "\n"
+    };
+    let mut out = line(columns.iter().map(|name| (*name).to_owned()).collect());
+    rows.iter().for_each(|row| out.push_str(&line((0..columns.len()).map(|at| cell(row, at)).collect())));
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_and_localities() {
+        assert_eq!(addresses("a:1, b:2"), Ok(vec!["a:1".into(), "b:2".into()]));
+        assert!(addresses("a").unwrap_err().contains("HOST:PORT"));
+        assert!(addresses("a:1,,b:2").is_err() && addresses("a:99999").is_err() && addresses("a b:1").is_err());
+        assert_eq!(locality("region=eu,zone=a-1"), Ok("region=eu,zone=a-1".into()));
+        assert!(locality("eu").is_err() && locality("region=").is_err() && locality("region=a b").is_err());
+    }
+
+    #[test]
+    fn tables_are_aligned() {
+        let rows = vec![vec![Some("1".to_owned()), None], vec![Some("22".to_owned()), Some("x".to_owned())]];
+        assert_eq!(aligned(&["id", "name"], &rows), "id  name\n1   -\n22  x\n");
+    }
+}

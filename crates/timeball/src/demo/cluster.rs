@@ -1,0 +1,244 @@
+//! A cluster for `timeball demo --nodes N`: a process per node, which can be killed and started again one by one.
+
+use crate::args::NodeOptions;
+use lab::client::{Client, Url};
+use std::fs::File;
+use std::net::{Ipv4Addr, TcpListener};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// The first node's ports; the others' follow, where they are free.
+const SQL_PORT: u16 = 26257;
+const HTTP_PORT: u16 = 8080;
+const PEER_PORT: u16 = 26357;
+/// A cluster that does not serve after so long is not going to.
+const START_MAX: Duration = Duration::from_secs(60);
+/// Between two looks.
+const PAUSE: Duration = Duration::from_millis(100);
+/// A node that is asked to stop has so long.
+const STOP_MAX: Duration = Duration::from_secs(10);
+
+/// One node's process.
+struct Node {
+    number: usize,
+    store: PathBuf,
+    sql: u16,
+    http: u16,
+    peer: u16,
+    process: Option<Child>,
+}
+
+/// The processes. They end with this value.
+pub struct Cluster {
+    nodes: Vec<Node>,
+    join: String,
+    flags: Vec<String>,
+}
+
+/// A port that is free now: this one, if it is.
+fn free(wanted: u16) -> Result<u16, String> {
+    let bound =
+        TcpListener::bind((Ipv4Addr::LOCALHOST, wanted)).or_else(|_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)));
+    bound
+        .and_then(|socket| socket.local_addr())
+        .map(|address| address.port())
+        .map_err(|e| format!("no port is free: {e}"))
+}
+
+impl Cluster {
+    /// Starts nodes on stores below a directory, and founds a cluster of them.
+    pub fn start(dir: &Path, count: usize, options: &NodeOptions) -> Result<Cluster, String> {
+        std::fs::create_dir_all(dir).map_err(|e| format!("cannot make {}: {e}", dir.display()))?;
+        let node = |at: usize| {
+            let step = u16::try_from(at).unwrap_or(0);
+            let (sql, http, peer) = (free(SQL_PORT + step)?, free(HTTP_PORT + step)?, free(PEER_PORT + step)?);
+            Ok::<Node, String>(Node {
+                number: at + 1,
+                store: dir.join(format!("n{}", at + 1)),
+                sql,
+                http,
+                peer,
+                process: None,
+            })
+        };
+        let nodes: Vec<Node> = (0..count).map(node).collect::<Result<_, _>>()?;
+        let join: Vec<String> = nodes.iter().map(|node| format!("127.0.0.1:{}", node.peer)).collect();
+        let memory = (options.shares.total_bytes / count).max(server::memory::MEMORY_BYTES_MIN);
+        let flags = vec![
+            format!("--memory={memory}"),
+            format!("--clock={}", options.clock),
+            format!("--retention={}s", options.retention.as_secs()),
+            format!("--max-connections={}", options.server.connections_max),
+        ];
+        let mut cluster = Cluster { nodes, join: join.join(","), flags };
+        for number in 1..=count {
+            cluster.start_node(number)?;
+        }
+        cluster.found()?;
+        for number in 1..=count {
+            cluster.wait_for(number)?;
+        }
+        Ok(cluster)
+    }
+
+    /// A URL of one node, for clients.
+    pub fn url(&self, number: usize, database: &str) -> String {
+        format!("postgresql://root@127.0.0.1:{}/{database}", self.nodes[number - 1].sql)
+    }
+
+    /// A line for each node.
+    pub fn describe(&mut self) -> String {
+        let line = |node: &mut Node| {
+            let Node { number, sql, http, store, process, .. } = node;
+            let log = log_of(store);
+            let running = process.as_mut().and_then(|process| process.try_wait().ok()?.is_none().then(|| process.id()));
+            let state = running.map_or("not running".to_owned(), |id| format!("process {id}"));
+            format!("  n{number}  sql 127.0.0.1:{sql}  http 127.0.0.1:{http}  {state}  log {}\n", log.display())
+        };
+        self.nodes.iter_mut().map(line).collect()
+    }
+
+    /// A command of the shell: `\nodes`, `\kill N`, `\start N`. `None`: it is none of these.
+    pub fn command(&mut self, name: &str, arguments: &[&str]) -> Option<String> {
+        let number = |cluster: &Cluster| {
+            let number = arguments.first().and_then(|text| text.trim_start_matches('n').parse().ok());
+            number.filter(|number| (1..=cluster.nodes.len()).contains(number))
+        };
+        let which = || format!("Which node? Write {name} and a number from 1 to {}.\n", self.nodes.len());
+        Some(match name {
+            "\\nodes" => self.describe(),
+            "\\kill" | "\\start" => match number(self) {
+                None => which(),
+                Some(number) if name == "\\kill" => self.kill(number),
+                Some(number) => match self.start_node(number) {
+                    Ok(()) => format!("n{number} starts.\n"),
+                    Err(e) => e + "\n",
+                },
+            },
+            _ => return None,
+        })
+    }
+
+    fn kill(&mut self, number: usize) -> String {
+        match self.nodes[number - 1].process.take() {
+            None => format!("n{number} does not run.\n"),
+            Some(mut process) => {
+                let killed = process.kill().and_then(|()| process.wait());
+                killed.map_or_else(|e| format!("n{number}: {e}\n"), |_| format!("n{number} is killed (SIGKILL).\n"))
+            }
+        }
+    }
+
+    fn start_node(&mut self, number: usize) -> Result<(), String> {
+        let failed = |e: std::io::Error| format!("cannot start n{number}: {e}");
+        let node = &mut self.nodes[number - 1];
+        if let Some(process) = &mut node.process
+            && process.try_wait().map_err(failed)?.is_none()
+        {
+            return Err(format!("n{number} runs already"));
+        }
+        let log = File::options().create(true).append(true).open(log_of(&node.store)).map_err(failed)?;
+        let mut command = Command::new(std::env::current_exe().map_err(failed)?);
+        command
+            .args(["start", "--store"])
+            .arg(&node.store)
+            .arg(format!("--listen-addr=127.0.0.1:{}", node.sql))
+            .arg(format!("--http-addr=127.0.0.1:{}", node.http))
+            .arg(format!("--peer-addr=127.0.0.1:{}", node.peer))
+            .arg(format!("--join={}", self.join))
+            .args(&self.flags)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log);
+        // SAFETY: prctl takes numbers and is safe between fork and exec. The node goes with the demo, however that ends.
+        unsafe {
+            command.pre_exec(|| match libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0) {
+                0 => Ok(()),
+                _ => Err(std::io::Error::last_os_error()),
+            });
+        }
+        node.process = Some(command.spawn().map_err(failed)?);
+        Ok(())
+    }
+
+    /// `timeball init`, once all of them answer.
+    fn found(&mut self) -> Result<(), String> {
+        let address = format!("127.0.0.1:{}", self.nodes[0].peer);
+        let began = Instant::now();
+        loop {
+            match server::cluster::control::init(&address) {
+                Ok(_) => return Ok(()),
+                Err(why) => self.look(began, &why)?,
+            }
+        }
+    }
+
+    fn wait_for(&mut self, number: usize) -> Result<(), String> {
+        let url = Url::parse(&self.url(number, "postgres")).map_err(|e| e.to_string())?;
+        let began = Instant::now();
+        loop {
+            match Client::connect(&url).and_then(|mut client| client.query("SELECT 1")) {
+                Ok(_) => return Ok(()),
+                Err(why) => self.look(began, &why.to_string())?,
+            }
+        }
+    }
+
+    /// Waits a little; an error if a node has ended, or if it took too long.
+    fn look(&mut self, began: Instant, why: &str) -> Result<(), String> {
+        for node in &mut self.nodes {
+            if let Some(process) = &mut node.process
+                && let Ok(Some(status)) = process.try_wait()
+            {
+                let said = std::fs::read_to_string(log_of(&node.store)).unwrap_or_default();
+                let last = said.lines().last().unwrap_or("it said nothing");
+                return Err(format!("n{} ended ({status}): {last}", node.number));
+            }
+        }
+        if began.elapsed() > START_MAX {
+            return Err(format!("the cluster does not serve after {} s: {why}", START_MAX.as_secs()));
+        }
+        std::thread::sleep(PAUSE);
+        Ok(())
+    }
+
+    /// Asks all to stop, and waits for them.
+    pub fn stop(&mut self) {
+        for node in &self.nodes {
+            if let Some(process) = &node.process
+                && let Ok(id) = i32::try_from(process.id())
+            {
+                // SAFETY: kill takes numbers; the process is a child that was not waited for, so the number is still its own.
+                unsafe { libc::kill(id, libc::SIGTERM) };
+            }
+        }
+        let began = Instant::now();
+        for node in &mut self.nodes {
+            let Some(mut process) = node.process.take() else { continue };
+            while began.elapsed() < STOP_MAX && matches!(process.try_wait(), Ok(None)) {
+                std::thread::sleep(PAUSE);
+            }
+            // It has ended, or it does not want to.
+            let _ = process.kill();
+            let _ = process.wait();
+        }
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        for node in &mut self.nodes {
+            if let Some(process) = &mut node.process {
+                let _ = process.kill();
+                let _ = process.wait();
+            }
+        }
+    }
+}
+
+/// What a node says goes here.
+fn log_of(store: &Path) -> PathBuf {
+    store.with_extension("log")
+}

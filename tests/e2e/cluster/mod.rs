@@ -1,0 +1,107 @@
+//! Three nodes as processes of their own: founded by hand, killed, started again.
+
+mod nodes;
+
+use crate::node::{Scratch, Starting, binary, repeat_with, state, until};
+use nodes::Nodes;
+use postgres::Client;
+use std::process::Command;
+
+/// Whether a statement that failed changed nothing and is to be tried again: a conflict, or a range that changes its leader.
+fn again(error: &postgres::Error) -> bool {
+    matches!(state(error), "40001" | "40P01" | "57P03")
+}
+
+fn count(client: &mut Client, table: &str) -> i64 {
+    let query = format!("SELECT count(*) FROM {table}");
+    until("the table can be read", || match client.query_one(&query, &[]) {
+        Ok(row) => Some(row.get(0)),
+        Err(e) if again(&e) => None,
+        Err(e) => panic!("{e}: {:?}", e.as_db_error()),
+    })
+}
+
+/// What was acknowledged by any node is seen at every other at once; a leader that is killed takes nothing with it, and comes back.
+#[test]
+fn three_nodes_lose_nothing_when_a_leader_is_killed() {
+    repeat_with("cluster::three_nodes_lose_nothing_when_a_leader_is_killed");
+    let scratch = Scratch::new();
+    let mut nodes = Nodes::found(scratch.path(), 3);
+    let mut clients: Vec<Client> = (0..3).map(|at| nodes.at(at).connect()).collect();
+    clients[0].batch_execute("CREATE TABLE t (id int PRIMARY KEY, node int)").unwrap();
+    for id in 0..30 {
+        let (writer, reader) = (id % 3, (id + 1) % 3);
+        clients[writer].execute("INSERT INTO t VALUES ($1, $2)", &[&(id as i32), &(writer as i32)]).unwrap();
+        let seen = clients[reader].query("SELECT node FROM t WHERE id = $1", &[&(id as i32)]).unwrap();
+        assert_eq!(seen.len(), 1, "row {id}, written at n{} and read at n{}", writer + 1, reader + 1);
+    }
+    let leader = nodes.leader();
+    nodes.kill(leader);
+    let alive: Vec<usize> = (0..3).filter(|at| *at != leader).collect();
+    // Each statement either takes place or is refused, and rows of no known fate are looked for.
+    let mut acknowledged: Vec<i32> = (0..30).collect();
+    let mut unknown = Vec::new();
+    for id in 30..60 {
+        let client = &mut clients[alive[id as usize % 2]];
+        until("a majority serves without the node that was killed", || {
+            match client.execute("INSERT INTO t VALUES ($1, 9)", &[&id]) {
+                Ok(_) => acknowledged.push(id),
+                Err(e) if again(&e) => return None,
+                Err(e) if state(&e) == "40003" => unknown.push(id),
+                Err(e) => panic!("{e}: {:?}", e.as_db_error()),
+            }
+            Some(())
+        });
+    }
+    nodes.restart(leader);
+    let mut back = nodes.at(leader).connect();
+    let total = count(&mut back, "t");
+    let known = acknowledged.len() as i64;
+    assert!((known..=known + unknown.len() as i64).contains(&total), "{total} rows, {known} acknowledged");
+    for id in acknowledged {
+        let rows = until("the row can be read", || back.query("SELECT 1 FROM t WHERE id = $1", &[&id]).ok());
+        assert_eq!(rows.len(), 1, "row {id} was acknowledged");
+    }
+}
+
+/// `init` at a node that knows a cluster founds no other; a node that nobody named is told so; `node status` shows all.
+#[test]
+fn a_cluster_is_founded_once() {
+    repeat_with("cluster::a_cluster_is_founded_once");
+    let scratch = Scratch::new();
+    let nodes = Nodes::found(scratch.path(), 3);
+    let init = |address: &str| Command::new(binary()).args(["init", "--host", address]).output().unwrap();
+    let (first, again) = (init(&nodes.peers()[0]), init(&nodes.peers()[2]));
+    assert!(first.status.success() && again.status.success());
+    assert_eq!(first.stdout, again.stdout, "one cluster, whoever is asked");
+    let status = Command::new(binary()).args(["node", "status", "--url", &nodes.at(1).url()]).output().unwrap();
+    let shown = String::from_utf8_lossy(&status.stdout).into_owned();
+    assert!(nodes.peers().iter().all(|peer| shown.contains(peer)), "{shown}");
+    assert!(shown.contains("1,2,3"), "the range's replicas: {shown}");
+    // A stranger: it was not there when the cluster was founded.
+    let join = nodes.peers().join(",");
+    let mut stranger =
+        Starting::spawn(&scratch.path().join("stranger"), &["--join", &join, "--peer-addr", "127.0.0.1:0"]);
+    let own = stranger.line("peer ").unwrap();
+    let refused = init(&own);
+    let why = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(!refused.status.success() && why.contains("is in the cluster"), "{why}");
+    stranger.kill();
+}
+
+/// Without a majority nothing is served and nothing hangs: a clear error, and service again when the others are back.
+#[test]
+fn without_a_majority_statements_fail_in_time() {
+    repeat_with("cluster::without_a_majority_statements_fail_in_time");
+    let scratch = Scratch::new();
+    let mut nodes = Nodes::found(scratch.path(), 3);
+    let mut client = nodes.at(0).connect();
+    client.batch_execute("CREATE TABLE t (id int PRIMARY KEY); INSERT INTO t VALUES (1)").unwrap();
+    nodes.kill(1);
+    nodes.kill(2);
+    let error = until("the last leases end", || client.query("SELECT * FROM t", &[]).err());
+    assert_eq!(state(&error), "57P03", "{error:?}");
+    assert!(format!("{error:?}").contains("range"), "{error:?}");
+    nodes.restart(2);
+    assert_eq!(count(&mut client, "t"), 1);
+}
