@@ -284,6 +284,7 @@ impl World {
             indexes: Vec::new(),
             building: None,
             pending: None,
+            maker: 0,
             checks: Vec::new(),
             foreign_keys: Vec::new(),
             referenced_by: Vec::new(),
