@@ -22,12 +22,13 @@ pub fn control(addr: &str, request: &[u8], timeout: Duration) -> io::Result<Byte
     let mut failure = None;
     for addr in dial::resolve(addr)? {
         match dial::connect(addr, deadline, &wake, || false) {
-            Ok(stream) => {
+            Ok(Some(stream)) => {
                 timed::write_all(&stream, &hello::envelope(Kind::Request, request), deadline)?;
                 return dial::read_body(&stream, Kind::Reply, deadline).map(Bytes::from);
             }
+            Ok(None) => {}
             Err(e) => failure = Some(failure.unwrap_or(e)),
         }
     }
-    Err(failure.expect("there was an address"))
+    Err(failure.unwrap_or_else(|| io::Error::other("it has no address that can be asked")))
 }

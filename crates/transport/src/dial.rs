@@ -26,13 +26,13 @@ pub(crate) fn resolve(addr: &str) -> io::Result<Vec<SocketAddr>> {
     Ok(found)
 }
 
-/// Connects until the deadline, or until `is_over` when woken.
+/// Connects until the deadline; `None` if `is_over` when it was woken.
 pub(crate) fn connect(
     addr: SocketAddr,
     deadline: Instant,
     wake: &Wake,
     is_over: impl Fn() -> bool,
-) -> io::Result<TcpStream> {
+) -> io::Result<Option<TcpStream>> {
     let family = if addr.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
     let socket = rustix::net::socket_with(family, SocketType::STREAM, flags, None)?;
@@ -45,7 +45,7 @@ pub(crate) fn connect(
             }
             let woken = wake.wait(Some((&socket, PollFlags::OUT)), Some(left));
             if is_over() {
-                return Err(io::Error::other("it is not wanted any more"));
+                return Ok(None);
             }
             if woken.ready {
                 sockopt::socket_error(&socket)??;
@@ -57,7 +57,7 @@ pub(crate) fn connect(
     let stream = TcpStream::from(socket);
     stream.set_nonblocking(false)?;
     stream.set_nodelay(true)?;
-    Ok(stream)
+    Ok(Some(stream))
 }
 
 /// What is not acknowledged for so long ends the connection: a machine that was cut off sends nothing, not even that it is gone.
@@ -70,25 +70,21 @@ pub(crate) fn dial(hub: &Hub, peer: &PeerState, lane: &Lane) -> Result<Arc<TcpSt
     let mut failure = None;
     for addr in resolve(&peer.addr())? {
         let deadline = Instant::now() + CONNECT_TIMEOUT;
-        match connect(addr, deadline, &lane.wake, || hub.is_over(peer)) {
-            Ok(stream) => {
+        // The kernel repeats the first packet after a second only: who is in a hurry sends a new one.
+        match connect(addr, deadline, &lane.wake, || hub.is_over(peer) || lane.state.lock().hurry) {
+            Ok(Some(stream)) => {
                 let stream = Arc::new(stream);
                 lane.state.lock().link = Some(Link { stream: stream.clone(), life: None });
-                let made = if hub.is_over(peer) {
-                    Err(io::Error::other("it is not wanted any more").into())
-                } else {
-                    shake_hands(hub, peer, lane, &stream)
-                };
+                let made =
+                    if hub.is_over(peer) { Err(Failure::Unwanted) } else { shake_hands(hub, peer, lane, &stream) };
                 match made {
                     Ok(()) => return Ok(stream),
                     Err(e) => failure = Some(e),
                 }
                 lane.state.lock().link = None;
             }
+            Ok(None) => return Err(Failure::Unwanted),
             Err(e) => failure = Some(failure.unwrap_or(e.into())),
-        }
-        if hub.is_over(peer) {
-            break;
         }
     }
     Err(failure.expect("there was an address"))
@@ -110,7 +106,7 @@ fn shake_hands(hub: &Hub, peer: &PeerState, lane: &Lane, stream: &Arc<TcpStream>
     let now = Instant::now();
     let mut state = lane.state.lock();
     let Some(link) = state.link.as_mut().filter(|link| Arc::ptr_eq(&link.stream, stream)) else {
-        return Err(io::Error::other("it is not wanted any more").into());
+        return Err(Failure::Unwanted);
     };
     link.life = Some(welcome.incarnation);
     state.queue.drop_stale(now);

@@ -30,6 +30,7 @@ struct News {
     up: bool,
     since: Instant,
     told: BTreeSet<Told>,
+    failures: u64,
     last_error: Option<String>,
 }
 
@@ -46,7 +47,12 @@ enum Told {
 /// Why there is no link.
 pub(crate) enum Failure {
     Io(io::Error),
-    Refused { by_this_node: bool, refusal: Refusal },
+    Refused {
+        by_this_node: bool,
+        refusal: Refusal,
+    },
+    /// The attempt is not wanted any more: it is over, or the next one should come at once.
+    Unwanted,
 }
 
 impl From<io::Error> for Failure {
@@ -58,8 +64,15 @@ impl From<io::Error> for Failure {
 impl PeerState {
     fn new(peer: &Peer, options: &Options) -> io::Result<PeerState> {
         let lane = |index: usize| Lane::new(index, options.queue_bytes_max[index]);
-        let news =
-            News { seen: None, lanes_up: 0, up: false, since: Instant::now(), told: BTreeSet::new(), last_error: None };
+        let news = News {
+            seen: None,
+            lanes_up: 0,
+            up: false,
+            since: Instant::now(),
+            told: BTreeSet::new(),
+            failures: 0,
+            last_error: None,
+        };
         Ok(PeerState {
             node: peer.node,
             store: peer.store,
@@ -106,6 +119,7 @@ impl PeerState {
             since: since(news.since),
             seen: news.seen.clone(),
             lanes,
+            failures: news.failures,
             last_error: news.last_error.clone(),
         }
     }
@@ -298,6 +312,7 @@ impl Hub {
     pub fn dial_failed(&self, peer: &PeerState, failure: Failure) {
         let (node, addr) = (peer.node, peer.addr());
         let (told, event, error) = match failure {
+            Failure::Unwanted => return,
             Failure::Io(e) => {
                 let error = e.to_string();
                 (Told::Unreachable, Event::Unreachable { node, addr, error: error.clone() }, error)
@@ -309,6 +324,7 @@ impl Hub {
             ),
         };
         let mut news = peer.news.lock();
+        news.failures += 1;
         news.last_error = Some(error);
         let is_new = news.told.insert(told);
         drop(news);

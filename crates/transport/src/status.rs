@@ -20,6 +20,8 @@ pub struct LinkStatus {
     pub seen: Option<(u64, String)>,
     /// Its lanes.
     pub lanes: [LaneStatus; LANES],
+    /// How often it was dialed in vain since it was named.
+    pub failures: u64,
     /// The last thing that went wrong, though all may be well again.
     pub last_error: Option<String>,
 }

@@ -129,6 +129,7 @@ fn peers_come_move_and_go() {
         !moved.got.lock().unwrap().is_empty()
     });
 
+    moved.wait_up(1);
     one.transport.set_peers(vec![]).unwrap();
     assert!(one.transport.links().is_empty());
     moved.expect("it is no member any more", |e| matches!(e, Event::Down { node: 1, .. }));
