@@ -93,4 +93,6 @@ counters! {
     splits,
     /// Snapshots of ranges that were installed here.
     snapshots_installed,
+    /// Snapshots of ranges that were not taken, as this store has forgotten more than they allow.
+    snapshots_too_old,
 }

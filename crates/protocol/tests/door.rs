@@ -83,6 +83,7 @@ fn bodies() -> Vec<Body> {
     let others = [
         Body::Locks { txns: vec![txn] },
         Body::Unlock { txn },
+        Body::Oldest { snapshot: at(3) },
         Body::Probe { path: vec![(txn, key("a"))], about: txn },
         Body::Victim { txn, circle: vec![(txn, key("a"))] },
     ];

@@ -33,12 +33,8 @@ pub fn orphan(node: &SimNode) -> Result<Option<String>, StoreError> {
     orphan_of(|key| versions.history(key), collected)
 }
 
-/// The same, of stores of which nothing is collected.
-pub fn orphan_by<E>(history: impl Fn(&Bytes) -> Result<Vec<Version>, E>) -> Result<Option<String>, E> {
-    orphan_of(history, |_| Timestamp::MIN)
-}
-
-fn orphan_of<E>(
+/// The same, of stores that lie apart: below what `collected` says of each number versions may be gone.
+pub fn orphan_of<E>(
     history: impl Fn(&Bytes) -> Result<Vec<Version>, E>,
     collected: impl Fn(u64) -> Timestamp,
 ) -> Result<Option<String>, E> {

@@ -202,6 +202,7 @@ fn of_nodes() -> Vec<Control> {
             &[LostWrite, HalfApplied, TornSnapshot],
         ),
         nodes("commands without an until", |s| s.set_without_until(true)).shows_in(at, 4, &[]),
+        nodes("forget what no log allows", |s| s.set_collect_unlogged(true)).shows_in(at, 5, &[Anomaly::Diverged]),
         nodes("reuse ids", |s| s.set_reuse_ids(true)).shows_in(at, 6, &[]),
     ]
 }

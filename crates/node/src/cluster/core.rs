@@ -9,6 +9,7 @@
 //!
 //! Nothing here calls back into what called it: whatever follows is put on a list of work, and the list is worked off.
 
+use super::collect::Collection;
 use super::commit::Committing;
 use super::gateway::Gateway;
 use super::post::Post;
@@ -87,6 +88,7 @@ pub(crate) struct Core<E> {
     pub lock_owners: BTreeMap<TxnId, u64>,
     pub post: Post,
     pub snapshots: Snapshots,
+    pub collection: Collection,
     pub out: Outputs,
     pub todo: VecDeque<Work>,
     /// A flush let go of something: look what of the log is still needed.
@@ -362,6 +364,7 @@ impl<E: Engine> Core<E> {
             }
             Body::Unlock { txn } if txn.node == from.0 => self.release_locks(txn),
             Body::Unlock { .. } => {}
+            Body::Oldest { snapshot } => self.heard_oldest(from, snapshot),
             Body::Probe { path, about } => self.probed(path, about),
             Body::Victim { txn, circle } => self.victim(now, txn, circle),
         }
@@ -378,6 +381,7 @@ impl<E: Engine> Core<E> {
         self.tick_deadlocks();
         self.tick_gateway(now);
         self.tick_commits(now);
+        self.tick_collection(now);
         self.tick_shards(now)
     }
 

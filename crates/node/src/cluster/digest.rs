@@ -30,9 +30,16 @@ impl<E: Engine> Core<E> {
         loop {
             let found = self.store.0.histories_in(&span, KEYS_MAX)?;
             for (key, versions) in &found {
-                sum.add(key);
+                // What no snapshot that can be read sees may be forgotten by now: each replica forgets by itself.
+                let threshold = shard.range.collected_of(key);
+                let hidden = versions.partition_point(|version| version.ts <= threshold);
+                let seen = hidden.checked_sub(1).filter(|at| versions[*at].value.is_some()).unwrap_or(hidden);
+                let versions = &versions[seen..];
                 // A deletion of what was not there is kept for as long as it is the newest, or not flushed: each replica flushes by itself.
                 let says = |at: usize| versions[at].value.is_some() || at > 0 && versions[at - 1].value.is_some();
+                if (0..versions.len()).any(says) {
+                    sum.add(key);
+                }
                 for version in (0..versions.len()).filter(|at| says(*at)).map(|at| &versions[at]) {
                     sum.add(&version.ts.as_u64().to_le_bytes());
                     sum.add(version.value.as_deref().unwrap_or(b"\0deleted"));
@@ -47,8 +54,8 @@ impl<E: Engine> Core<E> {
 }
 
 impl<E: Engine> Member<E> {
-    /// The place in its log that the replica of a range here has applied, and a checksum of its state: the state machine and all versions.
-    /// Equal on all replicas at equal places, as long as nothing is collected. It reads the whole range.
+    /// The place in its log that the replica of a range here has applied, and a checksum of its state: the state machine and all versions that a
+    /// snapshot sees that can be read. Equal on all replicas at equal places. It reads the whole range.
     ///
     /// # Errors
     /// There is no replica here, or the store failed.

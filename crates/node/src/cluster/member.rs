@@ -46,6 +46,8 @@ pub struct RangeStatus {
     pub applied: u64,
     /// The place before the first that the log still has.
     pub truncated: u64,
+    /// Nothing below this can be read, but of indexes that are kept apart.
+    pub collected: Timestamp,
     /// Transactions that are prepared and undecided.
     pub prepared: usize,
     /// Outcomes that are remembered.
@@ -212,6 +214,7 @@ impl<E: Engine> Member<E> {
             lease: core.replicas.lease(group_of(range)).filter(|_| shard.led.is_some()),
             applied: shard.applied,
             truncated: status.truncated,
+            collected: shard.range.collected(),
             prepared: shard.range.prepared().len(),
             outcomes: shard.range.outcomes().len(),
             untold: shard.range.owed().count(),

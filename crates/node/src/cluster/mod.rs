@@ -50,6 +50,7 @@
 //! Ranges are split by hand, and never merged. A transaction's part of one range is one entry, of 4 MiB at most. The past is not
 //! collected, and is served by leaders only. A member is one state machine behind one lock.
 
+mod collect;
 mod commit;
 mod core;
 mod deadlock;

@@ -1,5 +1,6 @@
 //! A member opens: its state, its log, the replicas that the cluster begins with.
 
+use super::collect::Collection;
 use super::core::{Core, group_of};
 use super::gateway::Gateway;
 use super::member::{Member, NODE_MAX};
@@ -144,6 +145,7 @@ impl<E: Engine> Opening<E> {
             locks: LockTable::default(),
             lock_owners: BTreeMap::new(),
             post: Post::default(),
+            collection: Collection::default(),
             snapshots: Snapshots::after(self.last_record),
             out: Outputs::default(),
             todo: VecDeque::new(),

@@ -260,6 +260,11 @@ impl<E: Engine> Core<E> {
         if shard.led.is_some() {
             self.watched.insert(range);
         }
+        match &verdict {
+            Verdict::Committed => shard.written = shard.written.max(at),
+            Verdict::Applied(commit) => shard.written = shard.written.max(*commit),
+            _ => {}
+        }
         if let (Verdict::Split(right), Command::Split { nodes, .. }) = (&mut verdict, &command) {
             let right = std::mem::replace(&mut **right, Range::new(RangeId(0), Span::ALL));
             self.split_applied(at, right, nodes);

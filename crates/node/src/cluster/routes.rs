@@ -80,6 +80,11 @@ impl Routes {
         [first].into_iter().chain(rest.map(|(_, id)| *id)).collect()
     }
 
+    /// The nodes that replicate some range.
+    pub fn nodes(&self) -> impl Iterator<Item = NodeId> + '_ {
+        self.ranges.values().flat_map(|route| route.replicas.iter().copied())
+    }
+
     pub fn set_leader(&mut self, range: RangeId, leader: Option<NodeId>) {
         if let Some(route) = self.ranges.get_mut(&range) {
             route.leader = leader;

@@ -157,9 +157,18 @@ impl<E: Engine> Core<E> {
         if !shard.range.span().contains(key) {
             return Ok(Looked::Answer(self.moved(key)));
         }
+        let oldest = shard.range.collected_of(key);
+        if look.snapshot < oldest {
+            return Ok(Looked::Answer(Answer::Collected { oldest, key: Some(key.clone()) }));
+        }
         if !look.peek && self.in_flight(shard, key, look.snapshot, limit) {
             return Ok(Looked::Wait);
         }
+        // Another thread may forget meanwhile.
+        let _kept = match self.store.0.open_snapshot(look.snapshot) {
+            Ok(kept) => kept,
+            Err(error) => return collected_or(error),
+        };
         self.keep_below(range, look.snapshot);
         match self.store.0.read(key, look.snapshot, limit) {
             Err(error) => collected_or(error),
@@ -190,6 +199,10 @@ impl<E: Engine> Core<E> {
         if whole.start >= whole.end {
             return Ok(Looked::Answer(Answer::Rows { rows: Vec::new(), rest: None, newer: None }));
         }
+        let oldest = shard.range.collected_in(span);
+        if look.snapshot < oldest {
+            return Ok(Looked::Answer(Answer::Collected { oldest, key: Some(span.start.clone()) }));
+        }
         let waits = !look.peek && !self.sabotage.ignore_inflight();
         let clear = match shard.flights.in_span(span, look.snapshot, limit, reverse).filter(|_| waits) {
             None => whole.clone(),
@@ -199,6 +212,10 @@ impl<E: Engine> Core<E> {
         if clear.start >= clear.end {
             return Ok(Looked::Wait);
         }
+        let _kept = match self.store.0.open_snapshot(look.snapshot) {
+            Ok(kept) => kept,
+            Err(error) => return collected_or(error),
+        };
         self.keep_below(range, look.snapshot);
         let scan = match self.store.0.scan(&clear, look.snapshot, reverse, rows.clamp(1, ROWS_MAX)) {
             Err(error) => return collected_or(error),
@@ -256,11 +273,14 @@ impl<E: Engine> Core<E> {
             }
         }
         self.keep_below(range, target);
-        let versions = &self.store.0;
+        let (versions, state) = (&self.store.0, &self.shard(range)?.range);
         for one in seen {
             let collected = match &one.end {
-                None => versions.collected_of(&one.start),
-                Some(end) => versions.collected_in(&(one.start.clone()..end.clone())),
+                None => versions.collected_of(&one.start).max(state.collected_of(&one.start)),
+                Some(end) => {
+                    let asked = Span { start: one.start.clone(), end: end.clone() };
+                    versions.collected_in(&bounded(&asked)).max(state.collected_in(&asked))
+                }
             };
             // What was deleted after it was seen may be forgotten by now: nobody can say that it is unchanged.
             let changed = match &one.end {

@@ -1,5 +1,6 @@
 //! One replica of a range here: its state machine, and what its leader knows beside it.
 
+use super::collect::Thresholds;
 use super::flights::{Flights, Kind};
 use super::seam::NodeId;
 use clock::Timestamp;
@@ -56,11 +57,20 @@ pub(crate) struct Shard {
     pub parked: BTreeMap<Asker, Parked>,
     /// The tick at which it proposed something last.
     pub proposed_tick: u64,
+    /// No version lies above this. It may be too high.
+    pub written: Timestamp,
+    /// What that was when a threshold of collection was logged last.
+    pub collect_logged: Timestamp,
+    /// The thresholds of collection in the state from which a replay would begin.
+    pub collected: Thresholds,
 }
 
 impl Shard {
     pub fn new(range: Range, applied: u64) -> Self {
         Shard {
+            written: range.applied(),
+            collect_logged: Timestamp::MIN,
+            collected: Thresholds::of(&range),
             range,
             applied,
             founding: None,
@@ -88,6 +98,7 @@ impl Shard {
 
     /// Its state is another one: a snapshot was installed. It does not lead.
     pub fn restore(&mut self, range: Range, applied: u64) {
+        self.written = range.applied();
         (self.range, self.applied, self.led) = (range, applied, None);
         self.flights.clear();
     }

@@ -15,6 +15,7 @@
 //! # Caveats
 //! A snapshot is built in memory, at its leader and at its receiver, and may have [`SNAPSHOT_BYTES_MAX`] there.
 
+use super::collect::Thresholds;
 use super::core::{Core, group_of, range_of};
 use super::member::Member;
 use super::shard::Shard;
@@ -25,6 +26,7 @@ use clock::{Reading, Timestamp};
 use protocol::log::raft::{GroupId, Input, RecordNumber, SnapshotTask};
 use protocol::txn::{Range, RangeId, Span};
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 use store::{Engine, StoreError};
 
 /// A greater range is not sent.
@@ -44,8 +46,8 @@ pub(crate) struct Snapshots {
     installing: Vec<(GroupId, u64)>,
     /// Ranges that a split made, whose groups begin here once the layer at this position is durable.
     creating: Vec<(RangeId, u64)>,
-    /// What was frozen: the position, and what each range had applied.
-    frozen: VecDeque<(u64, Vec<(RangeId, u64)>)>,
+    /// What was frozen: the position, what each range had applied, and its thresholds of collection.
+    frozen: VecDeque<(u64, Vec<(RangeId, u64)>, Arc<BTreeMap<RangeId, Thresholds>>)>,
     /// Ranges whose replica was removed, and the record that says so.
     doomed: Vec<(RecordNumber, RangeId)>,
     /// The last record given out.
@@ -127,14 +129,10 @@ impl Snapshots {
 impl<E: Engine> Core<E> {
     pub fn snapshot_task(&mut self, now: &Reading, task: SnapshotTask) -> Result<(), StoreError> {
         match task {
-            SnapshotTask::Take { group, index } => match self.take_snapshot(range_of(group), index)? {
-                Some((index, bytes)) => {
-                    let length = bytes.len() as u64;
-                    self.snapshots.outgoing.insert(group, bytes);
-                    self.log(now, Input::SnapshotTaken { group, index, bytes: length });
-                }
-                None => self.log(now, Input::SnapshotFailed { group }),
-            },
+            SnapshotTask::Take { group, index } => {
+                self.collect_before_snapshot(now, range_of(group));
+                self.snapshot_asked(now, group, index)?;
+            }
             SnapshotTask::Read { group, offset, bytes } => {
                 let part = self.snapshots.outgoing.get(&group).and_then(|whole| {
                     let from = usize::try_from(offset).ok().filter(|from| *from <= whole.len())?;
@@ -164,6 +162,18 @@ impl<E: Engine> Core<E> {
             }
             SnapshotTask::Install { group, index } => self.install(now, group, index)?,
             SnapshotTask::Abandon { group } => drop(self.snapshots.incoming.remove(&group)),
+        }
+        Ok(())
+    }
+
+    fn snapshot_asked(&mut self, now: &Reading, group: GroupId, index: u64) -> Result<(), StoreError> {
+        match self.take_snapshot(range_of(group), index)? {
+            Some((index, bytes)) => {
+                let length = bytes.len() as u64;
+                self.snapshots.outgoing.insert(group, bytes);
+                self.log(now, Input::SnapshotTaken { group, index, bytes: length });
+            }
+            None => self.log(now, Input::SnapshotFailed { group }),
         }
         Ok(())
     }
@@ -204,6 +214,11 @@ impl<E: Engine> Core<E> {
             self.log(now, Input::SnapshotFailed { group });
             return Ok(());
         };
+        if !self.may_take(group, &state) {
+            self.log(now, Input::SnapshotFailed { group });
+            return Ok(());
+        }
+        self.collection.taken(group);
         let span = bounded(state.span());
         let versions = &self.store.0;
         let mut steps: BTreeMap<Timestamp, Vec<store::Write>> = BTreeMap::new();
@@ -263,7 +278,8 @@ impl<E: Engine> Core<E> {
             return false;
         }
         let applied = self.shards.iter().map(|(range, shard)| (*range, shard.applied)).collect();
-        self.snapshots.frozen.push_back((self.count, applied));
+        let thresholds = self.shards.iter().map(|(range, shard)| (*range, Thresholds::of(&shard.range))).collect();
+        self.snapshots.frozen.push_back((self.count, applied, Arc::new(thresholds)));
         true
     }
 
@@ -283,8 +299,11 @@ impl<E: Engine> Core<E> {
         let ready: Vec<(RangeId, u64)> = ready;
         ready.into_iter().for_each(|(range, _)| self.create_group(now, range));
         let mut durable = None;
-        while self.snapshots.frozen.front().is_some_and(|(position, _)| *position <= flushed) {
-            durable = self.snapshots.frozen.pop_front().map(|(_, applied)| applied);
+        while let Some((_, applied, thresholds)) =
+            self.snapshots.frozen.pop_front_if(|(position, ..)| *position <= flushed)
+        {
+            self.thresholds_flushed(&thresholds);
+            durable = Some(applied);
         }
         let kept = self.options.limits.entries_kept;
         for (range, applied) in durable.into_iter().flatten() {

@@ -165,7 +165,15 @@ impl<E: Engine> Transaction<E> {
         }
         let Some(result) = core.poll_call(call, waker) else { return Poll::Pending };
         self.call = None;
-        Poll::Ready(result.and_then(refused))
+        Poll::Ready(result.and_then(|answer| refused(answer, self.snapshot)))
+    }
+
+    /// Moves the snapshot, never down.
+    fn move_to(&mut self, snapshot: Timestamp) {
+        if snapshot > self.snapshot && !self.ended {
+            self.member.core.lock().collection.moved(self.snapshot, snapshot);
+            self.snapshot = snapshot;
+        }
     }
 
     /// Stops waiting: its caller's patience ended. Locks held stay.
@@ -192,8 +200,11 @@ impl<E: Engine> Transaction<E> {
     }
 
     fn end(&mut self) {
-        self.ended = true;
+        if std::mem::replace(&mut self.ended, true) {
+            return;
+        }
         self.stop_waiting();
+        self.member.core.lock().collection.close(self.snapshot);
         if self.locked
             && let Some(id) = self.id
         {
@@ -209,12 +220,12 @@ impl<E: Engine> Drop for Transaction<E> {
     }
 }
 
-/// An answer that ends an operation with an error.
-fn refused(answer: Answer) -> Result<Answer, TxnError> {
+/// An answer that ends an operation at this snapshot with an error.
+fn refused(answer: Answer, snapshot: Timestamp) -> Result<Answer, TxnError> {
     match answer {
         Answer::Refused(refusal) => Err(refusal.into()),
         Answer::Collected { oldest, key } => Err(TxnError::SnapshotUnavailable {
-            asked: oldest,
+            asked: snapshot,
             reason: format!("versions below {oldest} are collected"),
             key,
         }),

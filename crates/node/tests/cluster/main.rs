@@ -2,6 +2,7 @@
 
 mod bank;
 mod client;
+mod collection;
 mod controls;
 mod one_range;
 mod operations;

@@ -9,7 +9,7 @@ use crate::log::raft::{self, Envelope};
 use crate::txn::{RangeId, TxnId};
 use crate::wire::{Reader, Short, Writer};
 use bytes::Bytes;
-use clock::Interval;
+use clock::{Interval, Timestamp};
 
 const VERSION: u8 = 1;
 
@@ -20,6 +20,7 @@ const LOCKS: u8 = 4;
 const UNLOCK: u8 = 5;
 const PROBE: u8 = 6;
 const VICTIM: u8 = 7;
+const OLDEST: u8 = 8;
 
 /// What a frame says of its sender's clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -60,6 +61,11 @@ pub enum Body {
     Unlock {
         /// It.
         txn: TxnId,
+    },
+    /// The oldest snapshot that a transaction of the sender's has open.
+    Oldest {
+        /// It.
+        snapshot: Timestamp,
     },
     /// Who is in the way of whom: a search for deadlocks.
     Probe {
@@ -152,6 +158,10 @@ impl Frame {
                 w.byte(UNLOCK);
                 words::write_txn(w, *txn);
             }
+            Body::Oldest { snapshot } => {
+                w.byte(OLDEST);
+                w.time(*snapshot);
+            }
             Body::Probe { path: waits, about: txn } | Body::Victim { txn, circle: waits } => {
                 w.byte(if matches!(self.body, Body::Probe { .. }) { PROBE } else { VICTIM });
                 words::write_txn(w, *txn);
@@ -198,6 +208,7 @@ impl Frame {
                 Body::Locks { txns: (0..count).map(|_| words::read_txn(r)).collect::<Result<_, _>>()? }
             }
             UNLOCK => Body::Unlock { txn: words::read_txn(r)? },
+            OLDEST => Body::Oldest { snapshot: r.time("snapshot")? },
             PROBE => {
                 let about = words::read_txn(r)?;
                 Body::Probe { path: words::read_waits(r)?, about }

@@ -130,7 +130,7 @@ impl Range {
         if self.apart.is_empty() { self.collected } else { self.collected_at(index_of(key)) }
     }
     /// As [`Range::collected`], of all keys of a span.
-    pub(super) fn collected_in(&self, span: &Span) -> Timestamp {
+    pub fn collected_in(&self, span: &Span) -> Timestamp {
         let to = if span.end.is_empty() { [u8::MAX; INDEX_BYTES] } else { index_of(&span.end) };
         let from = index_of(&span.start);
         let apart = if from <= to { self.apart.range(from..=to).map(|(_, at)| *at).max() } else { None };

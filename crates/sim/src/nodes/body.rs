@@ -18,6 +18,9 @@ use store::{Log, LogError, Version};
 
 /// It flushes every so many ticks.
 const FLUSH_TICKS: u64 = 15;
+/// It looks every so many ticks what of the past may go, which is kept for so long, microseconds.
+const COLLECT_TICKS: u64 = 7;
+const KEPT_US: u64 = 2_500_000;
 /// The timer of what rule 1 holds back; those of sessions are above it.
 const DUE: u64 = 0;
 /// The timer of a flush that somebody waits for, and how long it takes to begin, nanoseconds.
@@ -102,9 +105,15 @@ impl Body {
         self.member.digest(range).map_err(|e| Failure(format!("{range} cannot be read: {e}")))
     }
 
-    /// All versions of a key that say something: a deletion of what was not there goes when it is flushed behind a later version.
+    /// All versions of a key that a snapshot sees that can be read, and that say something: a deletion of what was not there goes when it is flushed
+    /// behind a later version.
     pub fn history(&self, key: &[u8]) -> Result<Vec<Version>, Failure> {
-        let found = self.member.versions().history(key).map_err(|e| Failure(format!("{key:?} cannot be read: {e}")))?;
+        let mut found =
+            self.member.versions().history(key).map_err(|e| Failure(format!("{key:?} cannot be read: {e}")))?;
+        let threshold = self.member.collected_of(key);
+        let below = found.partition_point(|version| version.ts <= threshold);
+        let seen = below.checked_sub(1).filter(|at| found[*at].value.is_some()).unwrap_or(below);
+        found.drain(..seen);
         let says = |at: usize| found[at].value.is_some() || at > 0 && found[at - 1].value.is_some();
         Ok((0..found.len()).filter(|at| says(*at)).map(|at| found[at].clone()).collect())
     }
@@ -120,6 +129,9 @@ impl Body {
                 self.append(place)?;
                 if self.ticks.is_multiple_of(FLUSH_TICKS) {
                     self.flush(system, place)?;
+                }
+                if self.ticks.is_multiple_of(COLLECT_TICKS) && !place.draining {
+                    self.collect(system, place)?;
                 }
                 if self.ticks.is_multiple_of(REPAIR_TICKS) {
                     self.repair(system, place)?;
@@ -230,6 +242,27 @@ impl Body {
         }
         self.append(place)?;
         self.tell(place, Told::Durable(RecordNumber(last)))
+    }
+
+    /// The past goes, as far as its ranges' logs allow.
+    fn collect(&mut self, system: &mut Nodes, place: &mut Place<'_, ()>) -> Result<(), Failure> {
+        let keep = place.now.interval.earliest().physical_us().saturating_sub(KEPT_US);
+        self.member.collect(&place.now, Timestamp::new(keep, 0));
+        let out = self.member.drain(&place.now);
+        self.see_to(place, out)?;
+        let Some(threshold) = self.member.collectable() else { return Ok(()) };
+        system.chronicle.remember(&self.member)?;
+        let versions = self.member.versions();
+        let before = versions.garbage().past;
+        // A failed sync: the next call goes on.
+        if versions.collect(threshold).is_ok() {
+            place.probes.add("collected", before - versions.garbage().past.min(before));
+        }
+        // Deletions go, too, now and then.
+        if self.ticks.is_multiple_of(4 * COLLECT_TICKS) && versions.compact().is_ok() {
+            place.probes.hit("the present was written anew");
+        }
+        Ok(())
     }
 
     /// Freezes and flushes, and gives log segments back.

@@ -33,6 +33,8 @@ pub struct Chronicle {
     lists: Vec<appends::Txn>,
     /// The latest beginning of a transaction that wrote to a part of the keys and was acknowledged.
     served: BTreeMap<usize, u64>,
+    /// Identities and timestamps of what was stored at some time: it may be forgotten by the end.
+    earlier: BTreeMap<u64, u64>,
     /// What was found wrong meanwhile.
     pub verdict: Verdict,
 }
@@ -53,8 +55,21 @@ pub struct Judged {
 impl Chronicle {
     /// Nothing has happened.
     pub fn new(bounds_hold: bool) -> Self {
-        let (leases, replicas, history, lists, served, verdict) = Default::default();
-        Chronicle { bounds_hold, leases, replicas, history, lists, served, verdict }
+        let (leases, replicas, history, lists, served, earlier, verdict) = Default::default();
+        Chronicle { bounds_hold, leases, replicas, history, lists, served, earlier, verdict }
+    }
+
+    /// Remembers what a node stores now: it is about to forget.
+    pub fn remember(&mut self, member: &Member<Engine>) -> Result<(), Failure> {
+        for key in (0..REGISTERS).chain(ACCOUNTS).map(encode_key) {
+            let found = member.versions().history(&key).map_err(|e| Failure(format!("{key:?} cannot be read: {e}")))?;
+            for version in found {
+                if let Some(value) = version.value.as_deref().and_then(decode_value) {
+                    self.earlier.insert(value.id, version.ts.as_u64());
+                }
+            }
+        }
+        Ok(())
     }
 
     /// A transaction has ended.
@@ -116,14 +131,19 @@ impl Chronicle {
         self.served.get(&part).is_some_and(|began| *began >= since_ns)
     }
 
-    /// Judges all of it, against what is stored at the end.
-    pub fn judge(mut self, history: impl Fn(&Bytes) -> Result<Vec<Version>, Failure>) -> Result<Judged, Failure> {
-        let mut stored = Stored::default();
+    /// Judges all of it, against what is stored at the end, and can be read from `collected` on.
+    pub fn judge(
+        mut self,
+        history: impl Fn(&Bytes) -> Result<Vec<Version>, Failure>,
+        collected: impl Fn(&Bytes) -> Timestamp,
+    ) -> Result<Judged, Failure> {
+        let mut stored = Stored { earlier: std::mem::take(&mut self.earlier), ..Stored::default() };
         for key in (0..REGISTERS).chain(ACCOUNTS) {
             let chain = history(&encode_key(key))?.into_iter().map(|version| {
                 (version.ts.as_u64(), version.value.as_deref().and_then(decode_value).map_or(0, |value| value.id))
             });
             stored.versions.insert(key, chain.collect());
+            stored.collected_apart.insert(key, collected(&encode_key(key)).as_u64());
         }
         let mut last: BTreeMap<Key, Vec<u64>> = BTreeMap::new();
         for key in LISTS {

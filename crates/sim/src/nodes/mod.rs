@@ -21,6 +21,7 @@ use crate::machine::{Engine, Failure};
 use crate::references;
 use body::Body;
 use bytes::Bytes;
+use clock::Timestamp;
 use node::Sabotage;
 use node::cluster::{Founding, NodeId};
 use protocol::txn::RangeId;
@@ -119,6 +120,11 @@ impl Nodes {
     pub fn history(&self, bodies: &[Option<&Body>], key: &Bytes) -> Result<Vec<Version>, Failure> {
         let all = bodies.iter().flatten().map(|body| body.history(key)).collect::<Result<Vec<_>, _>>()?;
         Ok(all.into_iter().max_by_key(Vec::len).unwrap_or_default())
+    }
+
+    /// Below this nobody can read a key, as those say that replicate it.
+    pub fn collected(&self, bodies: &[Option<&Body>], key: &Bytes) -> Timestamp {
+        bodies.iter().flatten().map(|body| body.member.collected_of(key)).max().unwrap_or_default()
     }
 
     /// What some range lacks of one leader with a lease and equal replicas at rest.
@@ -238,7 +244,10 @@ impl System for Nodes {
     }
 
     fn stored(&self, bodies: &[Option<&Body>]) -> Result<Vec<String>, Failure> {
-        let orphan = references::orphan_by(|key| self.history(bodies, key))?;
+        let orphan = references::orphan_of(
+            |key| self.history(bodies, key),
+            |n| self.collected(bodies, &references::child(n)).max(self.collected(bodies, &references::parent(n))),
+        )?;
         if let Some(orphan) = orphan {
             return Err(Failure(orphan));
         }

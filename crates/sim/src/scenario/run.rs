@@ -98,7 +98,8 @@ fn whole_nodes(scenario: &Scenario, seed: u64, controls: &Controls, show: Show) 
         verdict = chronicle.verdict;
     } else {
         let bodies = world.bodies();
-        match chronicle.judge(|key| world.system.history(&bodies, key)) {
+        let system = &world.system;
+        match chronicle.judge(|key| system.history(&bodies, key), |key| system.collected(&bodies, key)) {
             Ok(found) => judged = found,
             Err(Failure(why)) => failure = Some(why),
         }

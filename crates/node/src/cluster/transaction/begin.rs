@@ -66,6 +66,7 @@ impl<E: Engine> Transaction<E> {
             return Err(TxnError::SnapshotUnavailable { asked: snapshot, reason, key: None });
         }
         member.counters().txn_begins.one();
+        member.core.lock().collection.open(snapshot);
         let floor = if mode == Consistency::Strict { now.interval.latest().max(token) } else { token };
         Ok(Transaction {
             member: member.clone(),
@@ -114,7 +115,7 @@ impl<E: Engine> Transaction<E> {
         self.stats.consistency = self.mode;
         let (snapshot, limit) = self.member.present(now, self.mode, self.token);
         self.reads.forget_uncertified();
-        self.snapshot = self.snapshot.max(snapshot);
+        self.move_to(snapshot);
         self.limit = limit;
         Ok(())
     }
@@ -145,7 +146,7 @@ impl<E: Engine> Transaction<E> {
         self.reads.unchanged_up_to(target);
         self.stats.refreshes += 1;
         self.member.counters().txn_refreshes.one();
-        self.snapshot = self.snapshot.max(target);
+        self.move_to(target);
         Poll::Ready(Ok(()))
     }
 }

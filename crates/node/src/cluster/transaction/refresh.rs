@@ -65,7 +65,7 @@ impl<E: Engine> Transaction<E> {
         }
         let mut open = Vec::new();
         for call in std::mem::take(&mut refreshing.calls) {
-            match core.poll_call(call, waker).map(|result| result.and_then(refused)) {
+            match core.poll_call(call, waker).map(|result| result.and_then(|answer| refused(answer, self.snapshot))) {
                 None => open.push(call),
                 Some(Ok(Answer::Changed(changed))) => refreshing.changed = refreshing.changed.take().or(changed),
                 Some(Ok(Answer::Moved(_))) => refreshing.moved = true,

@@ -116,7 +116,8 @@ impl Replica {
     /// The leader says that the group sleeps, with everything up to `index`.
     pub fn fall_asleep_after_leader(&mut self, store: &mut Store, leader: StoreId, index: u64, word: u64) {
         if self.last_index() == index && self.has_all() {
-            if !self.asleep && word >= store.words.heard(leader) {
+            // Also where it fell asleep by itself, behind its promise, before this came.
+            if self.slept_after.is_none() && word >= store.words.heard(leader) {
                 self.slept_after = Some((leader, word));
             }
             self.rest(store);

@@ -1,0 +1,284 @@
+//! Collection of the past: how far it may go in each range, and here (design 4a.8).
+//!
+//! # Idea
+//! How long the past is kept is said by the shell, from its retention ([`Member::collect`]). The leader of a range limits that by the oldest snapshot
+//! that anybody is known to have open, and logs it: below the logged threshold nothing can be read or certified, at no replica. Each
+//! replica then forgets when it likes, up to what its ranges' thresholds allow ([`Member::collectable`]).
+//!
+//! Gateways say with a message which is the oldest snapshot that their transactions have open. It protects what it sees for [`HELD_TICKS`]; then it has
+//! to be said again.
+//!
+//! # Invariants
+//! 1. Nothing that a snapshot at or above the logged threshold of a range sees is forgotten by any of its replicas, nor a deletion above it: so certification
+//!    says the same whoever has forgotten what. A read below fails, with the oldest that can be read.
+//! 2. A store has one threshold for all of its ranges. It lies at or below that of each, as it was when the state was flushed from which a replay
+//!    begins; or below what is closed in a range in which nothing lies above its threshold: nothing is forgotten there. So idle ranges need no records.
+//! 3. A range that comes in a snapshot with a threshold below the store's is not taken. Until it comes with a higher one, which its leader is made to
+//!    log by the same, the store's is not raised.
+//!
+//! # Caveats
+//! A node that begins knows nobody's snapshots: for [`QUIET_TICKS`] it raises nothing.
+
+use super::core::{Core, group_of};
+use super::member::Member;
+use super::seam::{Class, NodeId};
+use super::shard::Shard;
+use clock::{Reading, Timestamp};
+use protocol::door::Body;
+use protocol::log::raft::GroupId;
+use protocol::txn::{Apart, Command, Range, RangeId, Span};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use store::Engine;
+use store::versions::{APART_MAX, Threshold};
+
+/// Ticks between two words of a gateway about its oldest snapshot.
+const SAY_TICKS: u64 = 10;
+/// A word that was not said again for so many ticks holds nothing back.
+const HELD_TICKS: u64 = 50;
+/// A node raises nothing in its first ticks: by then everybody has spoken.
+const QUIET_TICKS: u64 = 2 * SAY_TICKS;
+/// A range that was not taken holds the threshold here for so many ticks, at most, until it comes again.
+const AWAITED_TICKS: u64 = 600;
+/// A range in which nothing was written since its last threshold gets another when that is this part of the retention later.
+const IDLE_PART: u64 = 4;
+
+/// The thresholds of a range.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Thresholds {
+    common: Timestamp,
+    apart: BTreeMap<[u8; 4], Timestamp>,
+}
+
+impl Thresholds {
+    pub fn of(range: &Range) -> Self {
+        Thresholds { common: range.collected(), apart: range.apart().clone() }
+    }
+    fn of_index(&self, index: [u8; 4]) -> Timestamp {
+        self.apart.get(&index).copied().unwrap_or(self.common)
+    }
+    fn lowest(&self) -> Timestamp {
+        self.apart.values().copied().fold(self.common, Timestamp::min)
+    }
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct Collection {
+    /// The snapshots that transactions of this node have open.
+    open: BTreeMap<Timestamp, usize>,
+    /// The oldest of other nodes, and when they said so, in ticks.
+    held: BTreeMap<NodeId, (Timestamp, u64)>,
+    /// What the shell said last.
+    wanted: Threshold,
+    /// Ranges that were not taken for their threshold, and when.
+    awaited: BTreeMap<GroupId, u64>,
+}
+
+impl Collection {
+    pub fn open(&mut self, snapshot: Timestamp) {
+        *self.open.entry(snapshot).or_default() += 1;
+    }
+    pub fn close(&mut self, snapshot: Timestamp) {
+        if let Some(count) = self.open.get_mut(&snapshot) {
+            *count -= 1;
+            if *count == 0 {
+                self.open.remove(&snapshot);
+            }
+        }
+    }
+    pub fn moved(&mut self, from: Timestamp, to: Timestamp) {
+        self.open(to);
+        self.close(from);
+    }
+    pub fn taken(&mut self, group: GroupId) {
+        self.awaited.remove(&group);
+    }
+}
+
+/// Whether a range holds keys of an index.
+fn holds(span: &Span, index: [u8; 4]) -> bool {
+    let next = u32::from_be_bytes(index).checked_add(1).map(|next| next.to_be_bytes().to_vec());
+    span.overlaps(&Span::new(index.to_vec(), next.unwrap_or_default()))
+}
+
+impl<E: Engine> Core<E> {
+    pub fn heard_oldest(&mut self, from: NodeId, oldest: Timestamp) {
+        let ticks = self.ticks;
+        self.collection.held.insert(from, (oldest, ticks));
+    }
+
+    pub fn tick_collection(&mut self, now: &Reading) {
+        let ticks = self.ticks;
+        self.collection.held.retain(|_, (_, said)| ticks.saturating_sub(*said) <= HELD_TICKS);
+        self.collection.awaited.retain(|_, since| ticks.saturating_sub(*since) <= AWAITED_TICKS);
+        let oldest = self.collection.open.keys().next().copied();
+        if let Some(oldest) = oldest.filter(|_| ticks.is_multiple_of(SAY_TICKS)) {
+            let me = self.me();
+            let others: BTreeSet<NodeId> = self.routes.nodes().filter(|node| *node != me).collect();
+            for node in others {
+                self.send(now, node, Class::Request, Body::Oldest { snapshot: oldest }, None);
+            }
+        }
+    }
+
+    /// The oldest snapshot that is known to be open anywhere; `None`: it is too early to say.
+    fn oldest_open(&self) -> Option<Timestamp> {
+        let own = self.collection.open.keys().next().copied();
+        let held = self.collection.held.values().map(|(oldest, _)| *oldest).min();
+        let oldest = own.into_iter().chain(held).min().unwrap_or(Timestamp::MAX);
+        (self.ticks >= QUIET_TICKS).then_some(oldest)
+    }
+
+    /// Proposes thresholds in the ranges that are led here.
+    fn collect(&mut self, now: &Reading, mut wanted: Threshold) {
+        let Some(oldest) = self.oldest_open() else { return };
+        if wanted.apart.len() > APART_MAX {
+            // All are kept as long as any of them, rather than one too short.
+            let least = wanted.apart.iter().map(|apart| apart.threshold).fold(wanted.common, Ord::min);
+            wanted = least.into();
+        }
+        wanted.common = wanted.common.min(oldest);
+        wanted.apart.iter_mut().for_each(|apart| apart.threshold = apart.threshold.min(oldest));
+        let led = self.shards.iter().filter(|(_, shard)| shard.led.is_some());
+        let due = led.filter(|(_, shard)| shard.is_collect_due(&wanted, now.interval.earliest()));
+        let due: Vec<RangeId> = due.map(|(range, _)| *range).collect();
+        for range in due {
+            self.log_threshold(now, range, &wanted);
+        }
+        self.collection.wanted = wanted;
+    }
+
+    fn log_threshold(&mut self, now: &Reading, range: RangeId, wanted: &Threshold) {
+        let Some(shard) = self.shards.get_mut(&range) else { return };
+        shard.collect_logged = shard.written;
+        // Nothing that is still to come lies at or below it.
+        let applied = shard.range.applied();
+        let of = |apart: &store::versions::Apart| Apart {
+            index: apart.index,
+            class: apart.class,
+            threshold: apart.threshold.min(applied),
+        };
+        let span = shard.range.span().clone();
+        let apart = wanted.apart.iter().filter(|apart| holds(&span, apart.index)).map(of).collect();
+        let command = Command::Collect { threshold: wanted.common.min(applied), apart };
+        self.propose(now, None, range, command, Timestamp::MIN);
+    }
+
+    /// A snapshot of a range is asked for: whoever gets it may have forgotten more than it allows (invariant 3).
+    pub fn collect_before_snapshot(&mut self, now: &Reading, range: RangeId) {
+        let wanted = self.collection.wanted.clone();
+        let led = self.shards.get(&range).filter(|shard| shard.led.is_some());
+        if led.is_some_and(|shard| shard.range.collected() < wanted.common.min(shard.range.applied())) {
+            self.log_threshold(now, range, &wanted);
+        }
+    }
+
+    /// Invariant 3: whether a range with these thresholds may be taken. If not it is awaited.
+    pub fn may_take(&mut self, group: GroupId, range: &Range) -> bool {
+        let (versions, state) = (&self.store.0, Thresholds::of(range));
+        let apart = versions.collected_apart();
+        let own = |index: [u8; 4]| {
+            let found = apart.iter().find(|(known, _)| *known == index);
+            found.map_or(versions.collected(), |(_, at)| *at)
+        };
+        let indexes = apart.iter().map(|(index, _)| *index).chain(state.apart.keys().copied());
+        let mut indexes = indexes.filter(|index| holds(range.span(), *index));
+        let fits = state.common >= versions.collected() && indexes.all(|index| state.of_index(index) >= own(index));
+        if !fits {
+            let ticks = self.ticks;
+            self.collection.awaited.insert(group, ticks);
+            self.counters.snapshots_too_old.one();
+        }
+        fits
+    }
+
+    /// Invariant 2, of one range: as far as the store may go, but for indexes of which less is said.
+    fn allows(&self, range: RangeId, shard: &Shard) -> Thresholds {
+        let mut kept = shard.collected.clone();
+        if shard.written > kept.lowest() || !shard.range.prepared().is_empty() {
+            return kept;
+        }
+        if let Some((closed, _)) =
+            self.replicas.closed(group_of(range)).filter(|(_, applied)| *applied <= shard.applied)
+        {
+            kept.common = kept.common.max(closed);
+            kept.apart.values_mut().for_each(|at| *at = closed.max(*at));
+        }
+        kept
+    }
+
+    /// As far as this store may forget; `None`: it is too early to say, or a range is awaited.
+    fn collectable(&self) -> Option<Threshold> {
+        let oldest = self.oldest_open()?;
+        if !self.collection.awaited.is_empty() {
+            return None;
+        }
+        let mut wanted = self.collection.wanted.clone();
+        if self.sabotage.collect_unlogged() {
+            return Some(wanted);
+        }
+        let all: Vec<(&Span, Thresholds)> =
+            self.shards.iter().map(|(range, shard)| (shard.range.span(), self.allows(*range, shard))).collect();
+        let limit = |of: &dyn Fn(&Thresholds) -> Timestamp, concerns: &dyn Fn(&Span) -> bool| {
+            let concerned = all.iter().filter(|(span, _)| concerns(span));
+            concerned.map(|(_, kept)| of(kept)).fold(oldest, Timestamp::min)
+        };
+        wanted.common = wanted.common.min(limit(&|kept| kept.common, &|_| true));
+        for apart in &mut wanted.apart {
+            let index = apart.index;
+            let limit = limit(&|kept| kept.of_index(index), &|span| holds(span, index));
+            apart.threshold = apart.threshold.min(limit);
+        }
+        Some(wanted)
+    }
+
+    /// A layer was flushed: from it a replay begins, so what its ranges' thresholds were counts from now on.
+    pub fn thresholds_flushed(&mut self, thresholds: &Arc<BTreeMap<RangeId, Thresholds>>) {
+        for (range, flushed) in thresholds.iter() {
+            if let Some(shard) = self.shards.get_mut(range) {
+                shard.collected = flushed.clone();
+            }
+        }
+    }
+}
+
+impl Shard {
+    /// Whether a threshold as wanted is worth a record: something lies between the last one and it, and was written since that was
+    /// logged, or would be all below, or it is long ago.
+    fn is_collect_due(&self, wanted: &Threshold, now: Timestamp) -> bool {
+        let span = self.range.span();
+        let apart = wanted.apart.iter().filter(|apart| holds(span, apart.index));
+        let apart = apart.map(|apart| (self.range.collected_of(&apart.index), apart.threshold));
+        [(self.range.collected(), wanted.common)].into_iter().chain(apart).any(|(last, next)| {
+            let retention_us = now.physical_us().saturating_sub(next.physical_us());
+            let later_us = next.physical_us().saturating_sub(last.physical_us());
+            let due = self.written > self.collect_logged || next >= self.written || later_us > retention_us / IDLE_PART;
+            last < next && last < self.written && due
+        })
+    }
+}
+
+impl<E: Engine> Member<E> {
+    /// The shell says, now and then, from which timestamp on the past is to be kept: in ranges that are led here that is logged, as far as the snapshots
+    /// allow that are known to be open, and where there is something to forget. Take the outputs. Afterwards what [`Member::collectable`] gives may be
+    /// forgotten.
+    pub fn collect(&self, now: &Reading, threshold: impl Into<Threshold>) {
+        let mut core = self.core.lock();
+        core.collect(now, threshold.into());
+        // A store that fails says so at the next step.
+        let _ = core.run(now);
+    }
+
+    /// Below this nobody can read a key of a range that has a replica here: as its log says, at the place that is applied here.
+    pub fn collected_of(&self, key: &[u8]) -> Timestamp {
+        let core = self.core.lock();
+        let of = core.shards.values().find(|shard| shard.range.span().contains(key));
+        of.map_or(Timestamp::MIN, |shard| shard.range.collected_of(key))
+    }
+
+    /// The threshold for [`store::Versions::collect`], which may be called by another thread; `None`: nothing may be forgotten now.
+    pub fn collectable(&self) -> Option<Threshold> {
+        self.core.lock().collectable()
+    }
+}

@@ -1,0 +1,216 @@
+//! The past goes: by a threshold in each range's log, and never from under an open snapshot.
+
+use super::client::{Txn, pairs, set, value};
+use super::world::{Prepare, Weather, World, founding};
+use clock::Timestamp;
+use node::cluster::{NodeId, ReplicaChange};
+use node::{BeginOptions, RangeId, TxnError};
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+/// A node's shell: wants the past of so long, and forgets what it may.
+fn collect(w: &mut World, node: u32, keep_us: u64) {
+    let now = w.env(node).now();
+    let threshold = Timestamp::new(now.interval.earliest().physical_us() - keep_us, 0);
+    w.member(node).collect(&now, threshold);
+    w.drain(node);
+    w.run(50_000);
+    w.flush(node);
+    if let Some(threshold) = w.member(node).collectable() {
+        w.member(node).versions().collect(threshold).unwrap();
+    }
+}
+
+fn versions(w: &World, node: u32, key: &'static [u8]) -> usize {
+    w.member(node).versions().history(key).unwrap().len()
+}
+
+/// Two ranges, of which the second is idle from the beginning on; node 4 has a replica of neither.
+fn world(seed: u64, weather: Weather, prepare: Prepare) -> World {
+    let mut w = World::new(seed, 4, founding(&["", "m"], &[1, 2, 3]), prepare);
+    w.weather = weather;
+    w.await_leader(1);
+    w.await_leader(2);
+    w.ask(4, async |env| set(env, pairs(&[("a", "0"), ("p", "0")])).await);
+    w.ask(4, async |env| set(env, pairs(&[("p", "1")])).await);
+    w
+}
+
+fn write_for(w: &mut World, seconds: u64) {
+    for n in 0..seconds {
+        w.ask(4, async move |env| set(env, pairs(&[("a", &n.to_string())])).await);
+        w.run(1_000_000);
+    }
+}
+
+fn read_at(w: &mut World, at: Timestamp, name: &'static str) -> Result<Option<String>, TxnError> {
+    w.ask(4, async move |env| {
+        Txn::with(&env, BeginOptions { as_of: Some(at), ..BeginOptions::default() }).unwrap().get(name).await
+    })
+}
+
+#[test]
+fn what_nobody_can_read_goes_and_replicas_stay_equal() {
+    for (seed, weather) in [(51, Weather::calm()), (52, Weather::rough())] {
+        let mut w = world(seed, weather, |_| {});
+        let early = w.env(4).now().interval.earliest();
+        write_for(&mut w, 10);
+        let late = w.env(4).now().interval.earliest();
+        write_for(&mut w, 5);
+        // Only node 1 forgets: all know the threshold, and hold the same by it.
+        for _ in 0..8 {
+            w.run(2_000_000);
+            for node in 1..=3 {
+                let now = w.env(node).now();
+                let threshold = Timestamp::new(now.interval.earliest().physical_us() - 4_000_000, 0);
+                w.member(node).collect(&now, threshold);
+                w.drain(node);
+                w.flush(node);
+            }
+            collect(&mut w, 1, 4_000_000);
+            w.check_replicas();
+        }
+        assert_eq!((versions(&w, 1, b"a"), versions(&w, 1, b"p")), (1, 1), "seed {seed}");
+        assert!(versions(&w, 2, b"a") > 10);
+        let places: Vec<_> = (1..=3).map(|node| w.member(node).digest(RangeId(1)).unwrap()).collect();
+        assert!(places.iter().all(|place| *place == places[0]), "{places:?}");
+        // The others refuse what they still have, with what can be read.
+        let oldest = w.member(2).status(RangeId(1)).unwrap().collected;
+        assert!(oldest > late && early < late);
+        let refused = read_at(&mut w, late, "a").unwrap_err();
+        let TxnError::SnapshotUnavailable { asked, reason, .. } = &refused else { panic!("{refused}") };
+        assert!(*asked == late && reason.contains(&oldest.to_string()), "{refused}");
+        // Where nothing lies above the threshold a store may have gone further.
+        let leader = w.leader(1).unwrap();
+        let kept = oldest.max(w.member(leader).versions().collected());
+        assert_eq!(read_at(&mut w, kept, "a"), Ok(Some("4".to_owned())));
+        // It is so after a restart, and for who comes by a log or a snapshot.
+        w.crash(3);
+        w.ask(4, async |env| set(env, pairs(&[("a", "x"), ("p", "x")])).await);
+        (1..=2).for_each(|node| w.flush(node));
+        w.start(3);
+        w.run(5_000_000);
+        w.check_replicas();
+        assert!(read_at(&mut w, late, "a").is_err());
+    }
+}
+
+/// A range in which nothing is written gets its last record once all of it is below the threshold, and holds nothing back.
+#[test]
+fn an_idle_range_is_left_alone() {
+    let mut w = world(53, Weather::calm(), |_| {});
+    let records = |w: &World| w.member(1).status(RangeId(2)).unwrap().applied;
+    for _ in 0..10 {
+        w.run(1_000_000);
+        (1..=3).for_each(|node| collect(&mut w, node, 4_000_000));
+    }
+    let before = records(&w);
+    for n in 0..20 {
+        w.ask(4, async move |env| set(env, pairs(&[("a", &n.to_string())])).await);
+        w.run(1_000_000);
+        (1..=3).for_each(|node| collect(&mut w, node, 4_000_000));
+    }
+    assert_eq!(records(&w), before);
+    let now_us = w.now_us();
+    for node in 1..=3 {
+        let age_us = now_us - w.member(node).versions().collected().physical_us();
+        assert!(age_us < 6_000_000, "n{node} keeps the past of {age_us} us");
+    }
+    w.check_replicas();
+    // Nor does it get too much when it is written again.
+    w.ask(4, async |env| set(env, pairs(&[("p", "2")])).await);
+    (1..=3).for_each(|node| collect(&mut w, node, 4_000_000));
+    assert_eq!(w.ask(2, async |env| value(env, "p").await).as_deref(), Some("2"));
+    w.check_replicas();
+}
+
+#[test]
+fn a_snapshot_that_is_open_somewhere_holds_the_past() {
+    for weather in [Weather::calm(), Weather::rough()] {
+        let mut w = world(54, weather, |_| {});
+        write_for(&mut w, 2);
+        let (may, seen) = (Rc::new(Cell::new(false)), Rc::new(RefCell::new(None)));
+        let (go, result) = (may.clone(), seen.clone());
+        w.spawn(4, move |env| {
+            Box::pin(async move {
+                let mut txn = Txn::begin(&env).unwrap();
+                let first = txn.get("p").await.unwrap();
+                // Others write to the first range meanwhile; this one looks from time to time.
+                while !go.get() {
+                    value(env.clone(), "p").await;
+                }
+                *result.borrow_mut() = Some((first, txn.get("a").await));
+            })
+        });
+        // Nothing of what follows is uncertain.
+        w.run(300_000);
+        let began = w.env(4).now().interval.earliest();
+        let forget = |w: &mut World| {
+            w.ask(1, async |env| set(env, pairs(&[("a", "later")])).await);
+            w.run(1_000_000);
+            (1..=3).for_each(|node| collect(w, node, 2_000_000));
+        };
+        (0..20).for_each(|_| forget(&mut w));
+        let held = |w: &World| (1..=3).all(|node| w.member(node).status(RangeId(1)).unwrap().collected <= began);
+        assert!(held(&w), "it is held back");
+        may.set(true);
+        w.until("it is over", |_| seen.borrow().is_some());
+        assert_eq!(seen.take(), Some((Some("1".to_owned()), Ok(Some("1".to_owned())))));
+        (0..20).for_each(|_| forget(&mut w));
+        assert!(!held(&w), "nothing is held back by what is over");
+        w.check_replicas();
+    }
+}
+
+/// It is moved to a node that has forgotten more: it comes when its threshold has risen.
+#[test]
+fn a_range_goes_to_a_store_that_has_forgotten_more() {
+    let mut ranges = founding(&["", "m"], &[1, 2, 3]);
+    ranges[1].replicas = vec![NodeId(1), NodeId(2)];
+    let mut w = World::new(55, 4, ranges, |_| {});
+    w.await_leader(1);
+    w.await_leader(2);
+    w.ask(4, async |env| set(env, pairs(&[("a", "0"), ("p", "0"), ("q", "0")])).await);
+    write_for(&mut w, 10);
+    for _ in 0..5 {
+        w.run(1_000_000);
+        // Of the second range nobody has said anything yet.
+        collect(&mut w, 3, 2_000_000);
+        let leader = w.leader(1).unwrap();
+        if w.leader(2) != Some(leader) {
+            collect(&mut w, leader, 2_000_000);
+        }
+    }
+    let leader = w.leader(2).unwrap();
+    let now = w.env(leader).now();
+    w.member(leader).change_replicas(&now, RangeId(2), &[ReplicaChange::Add(NodeId(3))]).unwrap();
+    w.drain(leader);
+    for _ in 0..30 {
+        w.run(1_000_000);
+        w.ask(4, async |env| set(env, pairs(&[("q", "1")])).await);
+        (1..=3).for_each(|node| collect(&mut w, node, 2_000_000));
+    }
+    assert!(w.member(3).counters().snapshots_too_old.get() > 0, "it came too early, at first");
+    assert!(w.member(3).ranges().contains(&RangeId(2)), "it has come");
+    w.run(2_000_000);
+    w.check_replicas();
+    assert_eq!(w.member(3).stored(b"q").unwrap().as_deref(), Some(&b"1"[..]));
+}
+
+/// Forgetting what the logs do not allow shows: replicas are not equal any more.
+#[test]
+#[should_panic(expected = "differs on")]
+fn a_store_that_forgets_by_itself_is_noticed() {
+    let mut w = world(56, Weather::calm(), |sabotage| sabotage.set_collect_unlogged(true));
+    write_for(&mut w, 10);
+    w.run(3_000_000);
+    let now = w.env(1).now();
+    let leader = w.leader(1).unwrap();
+    let node = leader % 3 + 1;
+    let threshold = Timestamp::new(now.interval.earliest().physical_us() - 2_000_000, 0);
+    w.member(node).collect(&now, threshold);
+    w.flush(node);
+    let threshold = w.member(node).collectable().unwrap();
+    w.member(node).versions().collect(threshold).unwrap();
+    w.check_replicas();
+}
