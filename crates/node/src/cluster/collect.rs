@@ -270,11 +270,11 @@ impl<E: Engine> Member<E> {
         let _ = core.run(now);
     }
 
-    /// Below this nobody can read a key of a range that has a replica here: as its log says, at the place that is applied here.
-    pub fn collected_of(&self, key: &[u8]) -> Timestamp {
+    /// Below this nobody can read a key, as the log of its range says at the place that is applied here; `None`: no replica here has it.
+    pub fn collected_of(&self, key: &[u8]) -> Option<Timestamp> {
         let core = self.core.lock();
         let of = core.shards.values().find(|shard| shard.range.span().contains(key));
-        of.map_or(Timestamp::MIN, |shard| shard.range.collected_of(key))
+        of.map(|shard| shard.range.collected_of(key))
     }
 
     /// The threshold for [`store::Versions::collect`], which may be called by another thread; `None`: nothing may be forgotten now.

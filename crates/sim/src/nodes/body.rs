@@ -20,7 +20,7 @@ use store::{Log, LogError, Version};
 const FLUSH_TICKS: u64 = 15;
 /// It looks every so many ticks what of the past may go, which is kept for so long, microseconds.
 const COLLECT_TICKS: u64 = 7;
-const KEPT_US: u64 = 2_500_000;
+const KEPT_US: u64 = 4_000_000;
 /// The timer of what rule 1 holds back; those of sessions are above it.
 const DUE: u64 = 0;
 /// The timer of a flush that somebody waits for, and how long it takes to begin, nanoseconds.
@@ -107,10 +107,11 @@ impl Body {
 
     /// All versions of a key that a snapshot sees that can be read, and that say something: a deletion of what was not there goes when it is flushed
     /// behind a later version.
+    /// None where no replica is here that has the key: what is left of one that was here says nothing.
     pub fn history(&self, key: &[u8]) -> Result<Vec<Version>, Failure> {
+        let Some(threshold) = self.member.collected_of(key) else { return Ok(Vec::new()) };
         let mut found =
             self.member.versions().history(key).map_err(|e| Failure(format!("{key:?} cannot be read: {e}")))?;
-        let threshold = self.member.collected_of(key);
         let below = found.partition_point(|version| version.ts <= threshold);
         let seen = below.checked_sub(1).filter(|at| found[*at].value.is_some()).unwrap_or(below);
         found.drain(..seen);
@@ -130,7 +131,7 @@ impl Body {
                 if self.ticks.is_multiple_of(FLUSH_TICKS) {
                     self.flush(system, place)?;
                 }
-                if self.ticks.is_multiple_of(COLLECT_TICKS) && !place.draining {
+                if self.ticks.is_multiple_of(COLLECT_TICKS) {
                     self.collect(system, place)?;
                 }
                 if self.ticks.is_multiple_of(REPAIR_TICKS) {
