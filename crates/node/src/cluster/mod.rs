@@ -18,7 +18,7 @@
 //! may finish what another left (`commit`).
 //!
 //! # Invariants
-//! Of the parts: `serve`, `propose`, `commit`, `flights` here; `protocol::txn`, `protocol::log::raft`, `protocol::door` below. Of the whole:
+//! Of the parts: `serve`, `propose`, `commit`, `flights`, `collect` here; `protocol::txn`, `protocol::log::raft`, `protocol::door` below. Of the whole:
 //! 1. What was acknowledged is in the logs of majorities, and is seen by whoever begins afterwards (rules 1 and 2 of the design).
 //! 2. All replicas of a range hold the same at the same place of its log ([`Member::digest`]).
 //! 3. No outcome is guessed: committed, aborted, or [`crate::TxnError::CommitUnknown`].
@@ -40,15 +40,17 @@
 //! 5. **Space.** Now and then [`Member::freeze`], and always when [`Outputs::flush`] asks: [`store::Versions::flush`] until no layer is frozen (on another
 //!    thread, if wanted), then [`Input::Flushed`]. The log before
 //!    [`Member::oldest_record`] may go.
-//! 6. **A full disk.** Keep the records and append them later. A disk that fails for good ends the life of this value:
+//! 6. **The past.** Every few seconds [`Member::collect`] with what the retention says, on every node; then [`store::Versions::collect`] with what
+//!    [`Member::collectable`] gives, on another thread if wanted.
+//! 7. **A full disk.** Keep the records and append them later. A disk that fails for good ends the life of this value:
 //!    [`Input::DiskFailed`], then open anew from what the disk holds.
 //!
 //! The network may lose, delay, double and reorder messages. [`Message::class`] says what may overtake what; bytes are a frame with a
 //! version, the cluster's number, the sender's clock interval, and are refused where they are not ours.
 //!
 //! # Caveats
-//! Ranges are split by hand, and never merged. A transaction's part of one range is one entry, of 4 MiB at most. The past is not
-//! collected, and is served by leaders only. A member is one state machine behind one lock.
+//! Ranges are split by hand, and never merged. A transaction's part of one range is one entry, of 4 MiB at most. The past is
+//! served by leaders only. A member is one state machine behind one lock.
 
 mod collect;
 mod commit;

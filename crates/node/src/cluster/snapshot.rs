@@ -299,9 +299,8 @@ impl<E: Engine> Core<E> {
         let ready: Vec<(RangeId, u64)> = ready;
         ready.into_iter().for_each(|(range, _)| self.create_group(now, range));
         let mut durable = None;
-        while let Some((_, applied, thresholds)) =
-            self.snapshots.frozen.pop_front_if(|(position, ..)| *position <= flushed)
-        {
+        while self.snapshots.frozen.front().is_some_and(|(position, ..)| *position <= flushed) {
+            let Some((_, applied, thresholds)) = self.snapshots.frozen.pop_front() else { break };
             self.thresholds_flushed(&thresholds);
             durable = Some(applied);
         }
