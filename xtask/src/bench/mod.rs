@@ -1,9 +1,10 @@
-//! `cargo x bench`: tables of speed beside PostgreSQL 15; [`store`] has its own.
+//! `cargo x bench`: tables of speed beside PostgreSQL 15; [`store`] has its own, and [`cluster`], beside etcd.
 //!
 //! `cargo x bench postgres`: the speed table beside PostgreSQL 15. Same disk, same durability, same client, interleaved rounds,
 //! medians, and the ratio of each pair: absolute figures of a shared machine mean little. With `--before BINARY` an older Timeball takes
 //! PostgreSQL's place: whether a row is worse than before.
 
+mod cluster;
 mod report;
 mod store;
 pub mod systems;
@@ -39,7 +40,8 @@ pub fn bench(args: &[String]) -> Result<(), String> {
     match args.first().map(String::as_str) {
         Some("postgres") => postgres(&args[1..]),
         Some("store") => store::bench(&args[1..]),
-        _ => Err("bench what? `cargo x bench postgres` or `cargo x bench store`".into()),
+        Some("cluster") => cluster::bench(&args[1..]),
+        _ => Err("bench what? `cargo x bench postgres`, `cargo x bench store` or `cargo x bench cluster`".into()),
     }
 }
 

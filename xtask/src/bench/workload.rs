@@ -83,7 +83,8 @@ impl Workload {
     }
 }
 
-fn pgbench_sample(text: &str) -> Result<Sample, String> {
+/// What pgbench says.
+pub fn pgbench_sample(text: &str) -> Result<Sample, String> {
     let after = |prefix: &str| {
         let line = text.lines().find_map(|l| l.strip_prefix(prefix))?;
         line.split_whitespace().next()?.parse::<f64>().ok()

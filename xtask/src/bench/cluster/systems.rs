@@ -1,0 +1,165 @@
+//! Three nodes of each kind on this machine, on the same disk, with their default durability.
+
+use crate::bench::systems::Node;
+use crate::run;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Nodes of a cluster.
+pub const NODES: usize = 3;
+/// A cluster that does not serve by then does not work.
+const START_MAX: Duration = Duration::from_secs(120);
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// A small program that takes longer hangs.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn free() -> Result<String, String> {
+    let listener = TcpListener::bind("127.0.0.1:0").map_err(|e| format!("no free port: {e}"))?;
+    listener.local_addr().map(|address| address.to_string()).map_err(|e| e.to_string())
+}
+
+/// Tries until it works.
+fn until<T>(what: &str, mut attempt: impl FnMut() -> Result<T, String>) -> Result<T, String> {
+    let began = Instant::now();
+    loop {
+        match attempt() {
+            Ok(done) => return Ok(done),
+            Err(why) if began.elapsed() > START_MAX => return Err(format!("{what}: {why}")),
+            Err(_) => std::thread::sleep(LOOK_EVERY),
+        }
+    }
+}
+
+/// Nodes of Timeball.
+pub struct Timeball {
+    nodes: Vec<Node>,
+}
+
+impl Timeball {
+    /// Starts and founds a cluster, with a database `bench`.
+    pub fn start(binary: &Path, dir: &Path) -> Result<Self, String> {
+        let peers: Vec<String> = (0..NODES).map(|_| free()).collect::<Result<_, _>>()?;
+        let join = peers.join(",");
+        let node = |at: usize| {
+            let flags = ["--join", &join, "--peer-addr", &peers[at], "--memory", "1GiB"].map(str::to_owned);
+            let log = std::fs::File::create(dir.join(format!("n{}.log", at + 1))).map_err(|e| e.to_string())?;
+            Node::start_with(binary, &dir.join(format!("n{}", at + 1)), log.into(), &flags)
+        };
+        let nodes = std::thread::scope(|scope| {
+            let starting: Vec<_> = (0..NODES).map(|at| scope.spawn(move || node(at))).collect();
+            until("timeball init", || {
+                run::capture(Command::new(binary).args(["init", "--host", &peers[0]]), PATIENCE)
+            })?;
+            let ready = starting.into_iter().map(|node| node.join().map_err(|_| "a thread panicked".to_owned())?);
+            ready.collect::<Result<Vec<Node>, String>>()
+        })?;
+        let cluster = Timeball { nodes };
+        cluster.sql(0, "postgres", "CREATE DATABASE bench")?;
+        Ok(cluster)
+    }
+
+    /// Runs statements at a node; the rows, unadorned.
+    pub fn sql(&self, at: usize, database: &str, text: &str) -> Result<String, String> {
+        sql(self.nodes[at].port, database, text)
+    }
+
+    /// The node that leads the range that was asked of.
+    pub fn leader(&self, of: &str) -> Result<usize, String> {
+        until("a range has no leader", || {
+            let query =
+                format!("SELECT leader_node_id FROM timeball_internal.ranges WHERE leader_node_id IS NOT NULL {of}");
+            let leader = self.sql(0, "bench", &query)?;
+            let first = leader.lines().next().and_then(|line| line.trim().parse::<usize>().ok());
+            first.map(|node| node - 1).ok_or_else(|| format!("no number: {leader:?}"))
+        })
+    }
+
+    /// A node.
+    pub fn node(&self, at: usize) -> &Node {
+        &self.nodes[at]
+    }
+}
+
+/// Runs statements by psql.
+pub fn sql(port: u16, database: &str, text: &str) -> Result<String, String> {
+    let url = format!("postgresql://root@127.0.0.1:{port}/{database}");
+    run::capture(Command::new("psql").args(["-X", "-q", "-At", "-v", "ON_ERROR_STOP=1", "-c", text, &url]), START_MAX)
+}
+
+/// Members of etcd, from Debian's package.
+pub struct Etcd {
+    processes: Vec<Child>,
+    clients: Vec<String>,
+    bench: PathBuf,
+}
+
+impl Etcd {
+    /// Starts a cluster, and builds the client.
+    pub fn start(dir: &Path) -> Result<Self, String> {
+        let bench = dir.join("etcd-bench");
+        let module = run::root().join("xtask/etcd");
+        run::capture(Command::new("go").args(["build", "-o"]).arg(&bench).arg(".").current_dir(module), 10 * PATIENCE)?;
+        let clients: Vec<String> = (0..NODES).map(|_| free()).collect::<Result<_, _>>()?;
+        let peers: Vec<String> = (0..NODES).map(|_| free()).collect::<Result<_, _>>()?;
+        let named = |(at, address): (usize, &String)| format!("m{at}=http://{address}");
+        let all: Vec<String> = peers.iter().enumerate().map(named).collect();
+        let mut etcd = Etcd { processes: Vec::new(), clients, bench };
+        for (at, peer) in peers.iter().enumerate() {
+            let log = std::fs::File::create(dir.join(format!("etcd{at}.log"))).map_err(|e| e.to_string())?;
+            let client = format!("http://{}", etcd.clients[at]);
+            let child = Command::new("etcd")
+                .args(["--name", &format!("m{at}"), "--initial-cluster", &all.join(","), "--logger", "zap"])
+                .arg("--data-dir")
+                .arg(dir.join(format!("etcd{at}")))
+                .args(["--listen-client-urls", &client, "--advertise-client-urls", &client])
+                .args(["--listen-peer-urls", &format!("http://{peer}")])
+                .args(["--initial-advertise-peer-urls", &format!("http://{peer}")])
+                .stdout(Stdio::null())
+                .stderr(log)
+                .spawn()
+                .map_err(|e| format!("cannot start etcd: {e}; apt-get install etcd-server"))?;
+            etcd.processes.push(child);
+        }
+        until("etcd does not serve", || {
+            etcd.puts(1, 1).and_then(|rate| if rate > 0.0 { Ok(()) } else { Err("no puts".into()) })
+        })?;
+        etcd.put_leader_first();
+        Ok(etcd)
+    }
+
+    /// Clients speak to the leader, as they do with Timeball.
+    fn put_leader_first(&mut self) {
+        let leads = |client: &String| {
+            let mut ask = Command::new("etcdctl");
+            ask.env("ETCDCTL_API", "3").args(["--endpoints", client, "endpoint", "status", "-w", "json"]);
+            let told = run::capture(&mut ask, PATIENCE).unwrap_or_default();
+            let json: serde_json::Value = serde_json::from_str(told.trim()).unwrap_or_default();
+            let status = &json[0]["Status"];
+            status["leader"].as_u64().is_some() && status["leader"] == status["header"]["member_id"]
+        };
+        if let Some(at) = self.clients.iter().position(leads) {
+            self.clients.swap(0, at);
+        }
+    }
+
+    /// Puts a second.
+    pub fn puts(&self, clients: u32, seconds: u64) -> Result<f64, String> {
+        let mut command = Command::new(&self.bench);
+        command.args(["-endpoints", &self.clients.join(","), "-clients", &clients.to_string()]);
+        command.args(["-seconds", &seconds.to_string()]);
+        let text = run::capture(&mut command, Duration::from_secs(seconds) + PATIENCE)?;
+        let json: serde_json::Value = serde_json::from_str(&text).map_err(|e| format!("{e}: {text}"))?;
+        json["per_second"].as_f64().ok_or_else(|| format!("no rate in {text}"))
+    }
+}
+
+impl Drop for Etcd {
+    fn drop(&mut self) {
+        for process in &mut self.processes {
+            let _ = process.kill();
+            let _ = process.wait();
+        }
+    }
+}
