@@ -158,3 +158,40 @@ fn an_idle_link_stays_and_a_silent_one_is_given_up() {
     assert!(link.up && link.since >= transport::SILENCE, "probes keep it: {link:?}");
     assert!((0..3).all(|lane| link.lanes[lane].connected_from));
 }
+
+#[test]
+fn what_a_sender_could_not_write_is_written_later_in_its_place() {
+    let (one, two) = (bind(), bind());
+    let addr = |listener: &TcpListener| listener.local_addr().unwrap().to_string();
+    let (one_addr, two_addr) = (addr(&one), addr(&two));
+    let one = TestNode::start(identity(1), one, vec![peer(2, &two_addr)]);
+    let (go, goes) = std::sync::mpsc::channel::<()>();
+    let (goes, got) = (std::sync::Mutex::new(goes), std::sync::Arc::new(std::sync::Mutex::new(Vec::new())));
+    let inbox = got.clone();
+    let deliver = Box::new(move |parcel: transport::Parcel| {
+        let mut got = inbox.lock().unwrap();
+        if got.is_empty() {
+            goes.lock().unwrap().recv_timeout(Duration::from_secs(60)).unwrap();
+        }
+        got.push(parcel.bytes);
+    });
+    let peers = vec![peer(1, &one_addr)];
+    let two =
+        transport::Transport::start(two, identity(2), peers, Options::default(), deliver, Box::new(|r| r)).unwrap();
+    one.wait_up(2);
+    // One at a time and not too fast, so that senders write by themselves, until the kernel takes no more.
+    let parcel = |n: u32| [&n.to_le_bytes()[..], &vec![n as u8; 7_000 + n as usize % 1_000]].concat();
+    let mut sent = 0;
+    until("the kernel is full", || {
+        let at = Instant::now();
+        until("the lane is idle", || at.elapsed() > Duration::from_micros(20));
+        one.send(2, 0, parcel(sent));
+        sent += 1;
+        one.link(2).lanes[0].queued_parcels > 20
+    });
+    go.send(()).unwrap();
+    until("all has arrived", || got.lock().unwrap().len() == sent as usize);
+    assert!(got.lock().unwrap().iter().zip(0..).all(|(got, n)| got[..] == parcel(n)[..]));
+    assert_eq!(one.link(2).lanes[0].dropped_parcels, 0);
+    two.stop();
+}
