@@ -115,6 +115,7 @@ impl Serving {
         let versions = open_versions(&store, &memory)?;
         let settings = ClusterSettings {
             node: node::NodeOptions { ladder: options.ladder, ..node::NodeOptions::default() },
+            retention_seconds: options.retention.as_secs(),
             memory: memory.clone(),
             scratch_dir: Some(store.path().to_owned()),
         };

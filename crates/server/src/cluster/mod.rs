@@ -68,6 +68,10 @@ pub(crate) struct Inner<E> {
     pub transport: OnceLock<Transport>,
     pub memory: Arc<crate::Memory>,
     pub scratch_dir: Option<PathBuf>,
+    /// Versions younger than this can be read with `AS OF SYSTEM TIME`, seconds.
+    pub retention_seconds: u64,
+    /// What is kept for another time than the rest; `None`: not known yet.
+    pub kept: Mutex<Option<Arc<Retentions>>>,
     pub began: Instant,
     pub crowded: AtomicBool,
     pub full: AtomicBool,
@@ -279,7 +283,9 @@ impl<E: Engine> Kv for ClusterNode<E> {
     fn look_at_row_waits(&self, look: &mut dyn FnMut(&dyn RowWaits)) {
         self.inner.member.look_at_locks(|table| look(&waits::Waits::of(table)));
     }
-    fn keep(&self, _: Retentions) {}
+    fn keep(&self, retentions: Retentions) {
+        *self.inner.kept.lock() = Some(Arc::new(retentions));
+    }
     fn admin(&self, request: Admin) -> Result<AdminReply, KvError> {
         match request {
             Admin::Split(key) => self.split(key).map(|()| AdminReply::Done),

@@ -31,6 +31,8 @@ pub const REPLICAS: usize = 3;
 pub struct ClusterSettings {
     /// The node core's settings.
     pub node: NodeOptions,
+    /// Versions younger than this can be read with `AS OF SYSTEM TIME`, seconds.
+    pub retention_seconds: u64,
     /// What the store shares with the rest of the node.
     pub memory: Arc<Memory>,
     /// Where statements put what does not fit their memory; `None`: in memory after all.
@@ -69,6 +71,8 @@ impl<E: Engine> ClusterNode<E> {
             transport: OnceLock::new(),
             memory: settings.memory,
             scratch_dir: settings.scratch_dir,
+            retention_seconds: settings.retention_seconds,
+            kept: Mutex::new(None),
             began: Instant::now(),
             crowded: AtomicBool::new(false),
             full: AtomicBool::new(false),

@@ -1,7 +1,8 @@
-//! The thread for space: versions go from memory to the engine, the log's segments come back.
+//! The thread for space: versions go from memory to the engine, the log's segments come back, the past is collected.
 
 use super::Inner;
-use crate::kv::Room;
+use crate::kv::compaction::Compaction;
+use crate::kv::{Room, Shell, retention};
 use node::cluster::Input;
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::{Duration, Instant};
@@ -15,12 +16,19 @@ const RETRY_AFTER: Duration = Duration::from_millis(500);
 const SEGMENTS_MAX: usize = 12;
 /// Frozen layers at which commits wait for the engine.
 const CROWDED_LAYERS: usize = 4;
+/// What of the past may go is said this often, or four times per retention if that is more often.
+const COLLECT_EVERY_NS: u64 = 10_000_000_000;
+const COLLECT_EVERY_NS_MIN: u64 = 500_000_000;
+/// With a full disk old versions are kept this long only, if that is shorter than usual.
+const FULL_TTL_SECONDS: u64 = 10;
 /// Versions go to the engine at least this often, however few: it bounds the replay of a restart.
 const FREEZE_EVERY: Duration = Duration::from_secs(60);
 
 pub(super) fn run<E: Engine>(inner: &Inner<E>) {
     // What was replayed is written out at once: else the next crash replays it again.
     let mut frozen: Option<Instant> = None;
+    let mut collected_ns = inner.monotonic_ns();
+    let mut compaction = Compaction::default();
     while !inner.stopping.load(SeqCst) {
         std::thread::park_timeout(LOOK_EVERY);
         let versions = inner.member.versions();
@@ -52,6 +60,29 @@ pub(super) fn run<E: Engine>(inner: &Inner<E>) {
             crate::log::warning("no space could be made ready for the log", &[("cause", &e)]);
             std::thread::park_timeout(RETRY_AFTER);
         }
+        let now_ns = inner.monotonic_ns();
+        collect(inner, room == Room::Full, now_ns, &mut collected_ns);
+        compaction.look(versions, inner.member.counters().txn_commits.get(), now_ns);
+    }
+}
+
+/// Says what of the past may go, and lets go what may.
+fn collect<E: Engine>(inner: &Inner<E>, full: bool, now_ns: u64, collected_ns: &mut u64) {
+    let Some(kept) = inner.kept.lock().clone() else { return };
+    let ttl_seconds_max = if full { FULL_TTL_SECONDS } else { u64::MAX };
+    let shortest = retention::shortest_seconds(&kept, inner.retention_seconds).min(ttl_seconds_max);
+    let every_ns = shortest.saturating_mul(250_000_000).clamp(COLLECT_EVERY_NS_MIN, COLLECT_EVERY_NS);
+    if now_ns.saturating_sub(*collected_ns) >= every_ns {
+        *collected_ns = now_ns;
+        let now = inner.clock.read();
+        let now_us = now.interval.earliest().physical_us();
+        inner.member.collect(&now, retention::thresholds(&kept, inner.retention_seconds, ttl_seconds_max, now_us));
+        inner.settle();
+    }
+    let Some(threshold) = inner.member.collectable() else { return };
+    match inner.member.versions().collect(threshold) {
+        Ok(_) | Err(StoreError::DiskFull) => {}
+        Err(e) => inner.fail(&e.to_string()),
     }
 }
 

@@ -1,9 +1,9 @@
 //! The thread for space: versions go from memory to the engine, the log's segments come back, old versions are collected.
 
+use super::compaction::Compaction;
 use super::{Inner, Room, retention};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
-use std::thread::JoinHandle;
 use std::time::Duration;
 use store::{Engine, StoreError};
 
@@ -23,10 +23,6 @@ const COLLECT_EVERY_NS_MIN: u64 = 500_000_000;
 const FREEZE_EVERY_NS: u64 = 120_000_000_000;
 /// And this often while there is a past to collect: a threshold counts once the engine holds what was before it.
 const FREEZE_EVERY_NS_COLLECTING: u64 = 20_000_000_000;
-/// The present is written anew at most this often, also where that failed.
-const COMPACT_EVERY_NS: u64 = 60_000_000_000;
-/// A node that committed nothing for so long is idle: less garbage is then worth writing the present anew.
-const IDLE_NS: u64 = 30_000_000_000;
 
 /// Loaded rows are cached once nothing was loaded for so long: what is only a step to something else is dropped by then.
 const WARM_AFTER_NS: u64 = 1_000_000_000;
@@ -119,7 +115,7 @@ pub(super) fn run<E: Engine>(inner: &Inner<E>) {
             std::thread::park_timeout(RETRY_AFTER);
         }
         collect_some(inner, full);
-        compaction.look(inner, now_ns);
+        compaction.look(inner.node.versions(), inner.node.counters().txn_commits.get(), now_ns);
         warming.look(inner, now_ns);
         // Deletions that may go wait for merges, not for a threshold.
         let past = garbage.past + (garbage.graves - garbage.buried) > 0 || inner.node.versions().active_bytes() > 0;
@@ -162,42 +158,6 @@ impl Warming {
         }
         // What cannot be read is said to who asks for it.
         self.done = !versions.warm_loaded(WARM_ROWS).unwrap_or(false);
-    }
-}
-
-/// The present being written anew, on a thread of its own: it may take minutes, while flushes go on.
-#[derive(Default)]
-struct Compaction {
-    running: Option<JoinHandle<()>>,
-    /// Commits, and since when there was none.
-    quiet: (u64, u64),
-    /// The next one may begin.
-    not_before_ns: u64,
-}
-
-impl Compaction {
-    fn look<E: Engine>(&mut self, inner: &Inner<E>, now_ns: u64) {
-        let written = inner.node.counters().txn_commits.get();
-        if self.quiet.0 != written {
-            self.quiet = (written, now_ns);
-        }
-        if self.running.as_ref().is_some_and(|thread| !thread.is_finished()) {
-            return;
-        }
-        self.running = None;
-        let versions = inner.node.versions();
-        let idle = now_ns.saturating_sub(self.quiet.1) >= IDLE_NS;
-        if now_ns < self.not_before_ns || !versions.compaction_due(idle) {
-            return;
-        }
-        self.not_before_ns = now_ns + COMPACT_EVERY_NS;
-        let versions = versions.clone();
-        // It is not waited for at the end: what it wrote and nobody names is removed by the next start.
-        let compact = move || match versions.compact() {
-            Ok(()) | Err(StoreError::DiskFull) => {}
-            Err(e) => crate::log::warning("the present could not be written anew", &[("cause", &e)]),
-        };
-        self.running = std::thread::Builder::new().name("compaction".into()).spawn(compact).ok();
     }
 }
 

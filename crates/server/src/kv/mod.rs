@@ -21,6 +21,7 @@
 //! A commit cannot be interrupted while it is on its way to the disk: its outcome would be unknown. Where the clock holds it back, before it
 //! or after, it can ([`node::Transaction::give_up_commit`]), and its outcome is certain.
 
+pub(crate) mod compaction;
 pub(crate) mod convert;
 pub(crate) mod disk_log;
 pub(crate) mod info;
@@ -31,7 +32,7 @@ mod node_clock;
 mod open;
 mod operations;
 pub(crate) mod park;
-mod retention;
+pub(crate) mod retention;
 mod room;
 pub(crate) mod scratch;
 mod timer;

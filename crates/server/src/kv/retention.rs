@@ -11,12 +11,12 @@ const _: () = assert!(KEPT_INDEXES_MAX + 16 <= APART_MAX);
 const SHORT_SECONDS: u64 = 20;
 
 /// The shortest of all retentions, seconds: how often a threshold is worth being raised goes by it.
-pub(super) fn shortest_seconds(kept: &Retentions, common_seconds: u64) -> u64 {
+pub(crate) fn shortest_seconds(kept: &Retentions, common_seconds: u64) -> u64 {
     kept.indexes.iter().map(|(_, seconds)| SHORT_SECONDS.max(*seconds)).fold(common_seconds, Ord::min)
 }
 
 /// The thresholds at `now_us`, where nothing is kept for more than `seconds_max`.
-pub(super) fn thresholds(kept: &Retentions, common_seconds: u64, seconds_max: u64, now_us: u64) -> Threshold {
+pub(crate) fn thresholds(kept: &Retentions, common_seconds: u64, seconds_max: u64, now_us: u64) -> Threshold {
     let threshold = |seconds: u64| {
         let us = seconds.min(seconds_max).saturating_mul(1_000_000);
         Timestamp::new(now_us.saturating_sub(us), 0)
