@@ -105,3 +105,22 @@ fn without_a_majority_statements_fail_in_time() {
     nodes.restart(2);
     assert_eq!(count(&mut client, "t"), 1);
 }
+
+/// Old versions go when their time is over, and who asks for them is told how far back he can read.
+#[test]
+fn the_past_of_a_cluster_goes() {
+    repeat_with("cluster::the_past_of_a_cluster_goes");
+    let scratch = Scratch::new();
+    let nodes = Nodes::found_with(scratch.path(), 3, &["--retention", "1s"]);
+    let mut client = nodes.at(1).connect();
+    client.batch_execute("CREATE TABLE t (id int PRIMARY KEY, v int); INSERT INTO t VALUES (1, 0)").unwrap();
+    let then: String = client.query_one("SHOW timeball.token", &[]).unwrap().get(0);
+    let old = format!("SELECT v FROM t AS OF SYSTEM TIME '{then}'");
+    assert_eq!(client.query_one(&old, &[]).unwrap().get::<_, i32>(0), 0);
+    let error = until("the past is collected", || {
+        client.execute("UPDATE t SET v = v + 1", &[]).unwrap();
+        client.query(&old, &[]).err()
+    });
+    assert_eq!(state(&error), "22023", "{error:?}");
+    assert!(client.query_one("SELECT v FROM t", &[]).unwrap().get::<_, i32>(0) > 0);
+}

@@ -11,6 +11,8 @@ pub struct Nodes {
     /// Where they reach each other.
     peers: Vec<String>,
     running: Vec<Option<Node>>,
+    /// More flags, the same for all.
+    flags: Vec<String>,
 }
 
 /// An address that nobody listens at now.
@@ -21,8 +23,14 @@ fn free() -> String {
 impl Nodes {
     /// Starts nodes, and founds a cluster of them.
     pub fn found(dir: &Path, count: usize) -> Nodes {
+        Self::found_with(dir, count, &[])
+    }
+
+    /// As [`Nodes::found`], with more flags.
+    pub fn found_with(dir: &Path, count: usize, flags: &[&str]) -> Nodes {
+        let flags = flags.iter().map(|flag| (*flag).to_owned()).collect();
         let peers: Vec<String> = (0..count).map(|_| free()).collect();
-        let mut nodes = Nodes { dir: dir.to_owned(), peers, running: Vec::new() };
+        let mut nodes = Nodes { dir: dir.to_owned(), peers, running: Vec::new(), flags };
         let mut starting: Vec<Starting> = (0..count).map(|at| nodes.spawn(at)).collect();
         for node in &mut starting {
             node.line("peer ").unwrap_or_else(|log| panic!("a node did not start:\n{log}"));
@@ -36,7 +44,9 @@ impl Nodes {
     fn spawn(&self, at: usize) -> Starting {
         let join = self.peers.join(",");
         let store = self.dir.join(format!("n{}", at + 1));
-        Starting::spawn(&store, &["--memory", "256MiB", "--join", &join, "--peer-addr", &self.peers[at]])
+        let mut flags = vec!["--memory", "256MiB", "--join", &join, "--peer-addr", &self.peers[at]];
+        flags.extend(self.flags.iter().map(String::as_str));
+        Starting::spawn(&store, &flags)
     }
 
     pub fn peers(&self) -> &[String] {
