@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use clock::{Interval, Timestamp};
 use proptest::prelude::*;
-use protocol::door::{Answer, Body, Claim, Frame, FrameError, Look, Place, Request, Seen};
+use protocol::door::{Answer, Body, Claim, Frame, FrameError, Look, Place, Request, Returned, Seen};
 use protocol::txn::{Batch, Cause, LockMode, LockWait, RangeId, Read, Refusal, Span, TxnId, Write};
 
 fn at(n: u64) -> Timestamp {
@@ -39,7 +39,14 @@ fn bodies() -> Vec<Body> {
             ],
             target: at(8),
         },
-        Request::Lock { txn, key: key("a"), mode: LockMode::Share, wait: LockWait::NoWait, newer_than: Some(at(3)) },
+        Request::Lock {
+            txn,
+            key: key("a"),
+            mode: LockMode::Share,
+            wait: LockWait::NoWait,
+            newer_than: Some(at(3)),
+            returned: Returned { round: 4, kept: 2 },
+        },
         Request::Commit { batch: batch.clone(), floor: at(6) },
         Request::Prepare { batch, participants, floor: at(6) },
         Request::Fence { txn, until: None },
@@ -67,7 +74,7 @@ fn bodies() -> Vec<Body> {
         Answer::Present(true),
         Answer::Rows { rows: vec![(key("a"), key("1"))], rest: Some(Span::new("b", "")), newer: None },
         Answer::Changed(Some((key("a"), at(4)))),
-        Answer::Locked { waited: true, newer: None },
+        Answer::Locked { waited: true, newer: None, held: 3 },
         Answer::Busy,
         Answer::Deadlock(vec![(txn, key("a"))]),
         Answer::Prepared(at(4)),
@@ -82,7 +89,8 @@ fn bodies() -> Vec<Body> {
     let answers = answers.into_iter().chain(refused).map(|answer| Body::Answer { id: 8, answer });
     let others = [
         Body::Locks { txns: vec![txn] },
-        Body::Unlock { txn },
+        Body::Unlock { txn, returned: None },
+        Body::Unlock { txn, returned: Some(Returned { round: 4, kept: 2 }) },
         Body::Oldest { snapshot: at(3) },
         Body::Probe { path: vec![(txn, key("a"))], about: txn },
         Body::Victim { txn, circle: vec![(txn, key("a"))] },

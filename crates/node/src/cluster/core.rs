@@ -12,6 +12,7 @@
 use super::collect::Collection;
 use super::commit::Committing;
 use super::gateway::Gateway;
+use super::locks::Owner;
 use super::post::Post;
 use super::routes::Routes;
 use super::seam::{ClusterOptions, Input, Message, NodeId, Outputs};
@@ -84,8 +85,8 @@ pub(crate) struct Core<E> {
     /// Ranges in which requests may be parked.
     pub waiting: BTreeSet<RangeId>,
     pub locks: LockTable,
-    /// When a peer's transaction that holds locks here was last heard of, in ticks.
-    pub lock_owners: BTreeMap<TxnId, u64>,
+    /// Peers' transactions that may hold locks here.
+    pub lock_owners: BTreeMap<TxnId, Owner>,
     pub post: Post,
     pub snapshots: Snapshots,
     pub collection: Collection,
@@ -357,12 +358,17 @@ impl<E: Engine> Core<E> {
             Body::Answer { id, answer } => self.todo.push_back(Work::Answered(id, from, answer)),
             Body::Locks { txns } => {
                 for txn in txns.into_iter().filter(|txn| txn.node == from.0) {
-                    if let Some(heard) = self.lock_owners.get_mut(&txn) {
-                        *heard = self.ticks;
+                    if let Some(owner) = self.lock_owners.get_mut(&txn) {
+                        owner.heard = self.ticks;
                     }
                 }
             }
-            Body::Unlock { txn } if txn.node == from.0 => self.release_locks(txn),
+            Body::Unlock { txn, returned: None } if txn.node == from.0 => self.release_locks(txn),
+            Body::Unlock { txn, returned: Some(returned) } if txn.node == from.0 => {
+                if self.lock_owners.contains_key(&txn) {
+                    self.returned(txn, returned);
+                }
+            }
             Body::Unlock { .. } => {}
             Body::Oldest { snapshot } => self.heard_oldest(from, snapshot),
             Body::Probe { path, about } => self.probed(path, about),

@@ -10,6 +10,7 @@
 //! Whose request changes a range is the coordinator's (`commit`): it never ends with a guess.
 
 use super::core::{Core, Work};
+use super::locks::Elsewhere;
 use super::seam::{Class, NodeId};
 use super::shard::Asker;
 use crate::TxnError;
@@ -17,7 +18,7 @@ use crate::reply::{CommitError, Reply};
 use clock::Reading;
 use protocol::door::{Answer, Body, Request};
 use protocol::txn::{RangeId, Span, TxnId};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::task::Waker;
 use store::{Engine, StoreError};
@@ -73,7 +74,7 @@ pub(crate) struct Gateway {
     next: u64,
     pub calls: BTreeMap<u64, Call>,
     /// Where transactions here may hold locks.
-    locked_on: BTreeMap<TxnId, BTreeSet<NodeId>>,
+    pub locked_on: BTreeMap<TxnId, Elsewhere>,
 }
 
 impl<E: Engine> Core<E> {
@@ -116,11 +117,9 @@ impl<E: Engine> Core<E> {
         let Some(to) = self.routes.whom(call.range, call.sent_to) else { return Ok(()) };
         call.sent_to = Some(to);
         call.copies += 1;
-        let (range, request) = (call.range, call.request.clone());
-        if let Request::Lock { txn, .. } = &request
-            && to != self.options.node
-        {
-            self.gateway.locked_on.entry(*txn).or_default().insert(to);
+        let (range, mut request) = (call.range, call.request.clone());
+        if to != self.options.node {
+            self.address_lock(to, &mut request);
         }
         if to == self.options.node {
             return self.serve(now, Asker::Own(id), range, request);
@@ -176,6 +175,10 @@ impl<E: Engine> Core<E> {
                     *waited |= call.copies > 1;
                 }
                 let range = call.range;
+                if let (Answer::Locked { held, .. }, Request::Lock { txn, .. }) = (&answer, &call.request) {
+                    let (txn, held) = (*txn, *held);
+                    self.lock_granted(txn, from, held);
+                }
                 self.routes.set_leader(range, Some(from));
                 self.finish(now, id, Ok((from, answer)));
             }
@@ -245,8 +248,8 @@ impl<E: Engine> Core<E> {
     /// A transaction here has ended: its locks pass on, wherever it may hold some. The word leaves with the next outputs.
     pub fn unlock_soon(&mut self, txn: TxnId) {
         self.release_locks(txn);
-        for node in self.gateway.locked_on.remove(&txn).unwrap_or_default() {
-            self.post.answers.push((node, Body::Unlock { txn }));
+        for node in self.gateway.locked_on.remove(&txn).unwrap_or_default().held.into_keys() {
+            self.post.answers.push((node, Body::Unlock { txn, returned: None }));
         }
     }
 
@@ -283,8 +286,8 @@ impl<E: Engine> Core<E> {
         }
         if ticks.is_multiple_of(LOCKS_ALIVE_TICKS) {
             let mut alive: BTreeMap<NodeId, Vec<TxnId>> = BTreeMap::new();
-            for (txn, nodes) in &self.gateway.locked_on {
-                for node in nodes {
+            for (txn, known) in &self.gateway.locked_on {
+                for node in known.held.keys() {
                     alive.entry(*node).or_default().push(*txn);
                 }
             }

@@ -59,6 +59,7 @@ mod deadlock;
 mod digest;
 mod flights;
 mod gateway;
+mod locks;
 mod member;
 mod opening;
 mod post;

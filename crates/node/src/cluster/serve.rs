@@ -107,17 +107,20 @@ impl<E: Engine> Core<E> {
                 Ok(Looked::Answer(Answer::Present(self.store.is_present(key)?)))
             }
             Request::Changed { seen, target } => self.changed(range, end, seen, *target),
-            Request::Lock { txn, key, mode, wait, newer_than } => {
+            Request::Lock { txn, key, mode, wait, newer_than, returned } => {
                 if !self.shard(range)?.range.span().contains(key) {
                     return Ok(Looked::Answer(self.moved(key)));
+                }
+                if txn.node != self.me().0 && !self.returned(*txn, *returned) {
+                    return Ok(Looked::Answer(Answer::TryLater));
                 }
                 let mut wakeups = Vec::new();
                 let reply = self.locks.request(*txn, key, *mode, *wait, &mut wakeups);
                 self.woken(&wakeups);
-                if txn.node != self.me().0 && matches!(reply, LockReply::Granted { .. } | LockReply::Queued) {
-                    self.lock_owners.insert(*txn, self.ticks);
+                if let Some(owner) = self.lock_owners.get_mut(txn) {
+                    owner.heard = self.ticks;
                 }
-                self.locked(range, reply, key, *newer_than)
+                self.locked(range, *txn, reply, key, *newer_than)
             }
             command => Ok(Looked::Command(command.clone())),
         }
@@ -302,6 +305,7 @@ impl<E: Engine> Core<E> {
     fn locked(
         &mut self,
         range: RangeId,
+        txn: TxnId,
         reply: LockReply,
         key: &bytes::Bytes,
         newer_than: Option<Timestamp>,
@@ -317,17 +321,17 @@ impl<E: Engine> Core<E> {
             }
         };
         let Some(snapshot) = newer_than else {
-            return Ok(Looked::Answer(Answer::Locked { waited, newer: None }));
+            return Ok(Looked::Answer(Answer::Locked { waited, newer: None, held: self.locks.held(txn) as u64 }));
         };
         if self.in_flight(self.shard(range)?, key, Timestamp::MAX, Timestamp::MIN) {
             // Whoever does not want to wait for a lock waits for this all the same: it ends by itself.
             return Ok(Looked::Wait);
         }
         let newer = self.store.0.newest_above(key, snapshot)?;
-        Ok(Looked::Answer(Answer::Locked { waited, newer }))
+        Ok(Looked::Answer(Answer::Locked { waited, newer, held: self.locks.held(txn) as u64 }))
     }
 
-    fn woken(&mut self, wakeups: &[Wakeup]) {
+    pub fn woken(&mut self, wakeups: &[Wakeup]) {
         if !wakeups.is_empty() {
             self.stirred.extend(&self.waiting);
         }
@@ -338,10 +342,7 @@ impl<E: Engine> Core<E> {
         let mut wakeups = Vec::new();
         self.locks.release(txn, &mut wakeups);
         self.lock_owners.remove(&txn);
-        for range in &self.waiting {
-            let Some(shard) = self.shards.get_mut(range) else { continue };
-            shard.parked.retain(|_, parked| !matches!(&parked.request, Request::Lock { txn: of, .. } if *of == txn));
-        }
+        self.forget_lock_requests(txn, None);
         self.woken(&wakeups);
     }
 
@@ -358,7 +359,7 @@ impl<E: Engine> Core<E> {
         let gone: Vec<TxnId> = self
             .lock_owners
             .iter()
-            .filter(|(_, heard)| ticks.saturating_sub(**heard) > LOCK_TICKS_MAX)
+            .filter(|(_, owner)| ticks.saturating_sub(owner.heard) > LOCK_TICKS_MAX)
             .map(|(txn, _)| *txn)
             .collect();
         for txn in gone {

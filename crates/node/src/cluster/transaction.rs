@@ -6,9 +6,6 @@
 //! The uncertainty limit is this node's `latest` when the snapshot was taken, at every range: nothing that was acknowledged before lies above it.
 //! A leader's clock at the first contact would be a lower limit, but not a safe one: of a transaction of many ranges the commit
 //! timestamp may be above it, and a range may have moved (design 4a.6).
-//!
-//! # Caveats
-//! Locks are kept until the end: going back to a savepoint gives none back.
 
 mod begin;
 mod commit;
@@ -16,6 +13,7 @@ mod lock;
 mod read;
 mod refresh;
 
+use super::locks::LockMark;
 use super::member::Member;
 use crate::options::{BeginOptions, Consistency, Isolation};
 use crate::reply::Reply;
@@ -51,9 +49,9 @@ pub struct Transaction<E: Engine> {
     id: Option<TxnId>,
     locked: bool,
     session: Option<u64>,
-    savepoints: usize,
-    /// Locks that it was granted.
-    locks: usize,
+    /// Which locks were held at each savepoint, and before the one that is being tried where it is given back if it cannot be had.
+    lock_marks: Vec<LockMark>,
+    skip_mark: Option<LockMark>,
     frees: bool,
     buffer: Buffer,
     reads: Reads,
@@ -111,22 +109,19 @@ impl<E: Engine> Transaction<E> {
     }
     /// Marks the writes so far.
     pub fn savepoint(&mut self) -> u32 {
-        self.savepoints += 1;
+        self.lock_marks.push(self.lock_mark());
         self.buffer.savepoint()
     }
     /// Undoes the writes since the mark, and forgets what they relied on where the reads of the time are not certified; the mark stays, and
-    /// so do locks.
+    /// so do locks: see [`Transaction::release_since`].
     pub fn rollback_to(&mut self, savepoint: u32) {
         let gone = self.buffer.rollback_to(savepoint);
         self.reads.not_written(gone.into_iter());
-        self.savepoints = self.savepoints.min(savepoint as usize + 1);
+        self.lock_marks.truncate(savepoint as usize + 1);
         if self.isolation != Isolation::Serializable {
             self.reads.forget_relied(savepoint as usize);
         }
     }
-    /// A savepoint of the client's was gone back to. Locks stay until the end.
-    pub fn release_since(&mut self, _savepoint: u32) {}
-
     /// What this transaction does frees space in the end, whatever it writes to say so.
     pub fn frees_space(&mut self) {
         self.frees = true;
@@ -185,9 +180,15 @@ impl<E: Engine> Transaction<E> {
             return;
         }
         let mut core = self.member.core.lock();
+        let queues = calls.iter().any(|call| core.queues_elsewhere(*call));
         calls.into_iter().for_each(|call| core.cancel(call));
         if let Some(id) = self.id {
             core.cancel_lock_wait(id);
+            if queues {
+                // What it holds it keeps; what it asked for may be on its way.
+                let mark = core.lock_mark(id);
+                core.give_back(id, &mark);
+            }
         }
     }
 
@@ -204,6 +205,7 @@ impl<E: Engine> Transaction<E> {
             return;
         }
         self.stop_waiting();
+        self.skip_mark = None;
         self.member.core.lock().collection.close(self.snapshot);
         if self.locked
             && let Some(id) = self.id

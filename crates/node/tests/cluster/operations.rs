@@ -26,6 +26,11 @@ async fn rely(txn: &mut Txn, name: &str, since: Timestamp, certified: bool) -> R
     poll_fn(|cx| txn.txn.rely(&txn.env.now(), &key(name), since, certified, cx.waker())).await
 }
 
+async fn skip(env: &Env, txn: &mut Txn, name: &str) -> Result<bool, TxnError> {
+    let (mode, when) = (LockMode::Update, WhenLocked::Skip);
+    poll_fn(|cx| txn.txn.lock(&env.now(), name.as_bytes(), mode, when, cx.waker())).await
+}
+
 /// As a change of the catalog: a token is deleted, over what others write.
 async fn change(env: &Env, name: &str) {
     loop {
@@ -278,4 +283,91 @@ fn a_node_that_closes_refuses_commits_and_still_reads() {
     });
     assert_eq!(refused, Err(TxnError::ShuttingDown));
     assert_eq!(w.ask(1, async |env| value(env, "row").await).as_deref(), Some("1"));
+}
+
+/// Locks that were taken after a savepoint pass on when it is gone back to, here and elsewhere; also where the word of it is lost, or comes twice and late.
+#[test]
+fn locks_are_given_back_at_a_savepoint() {
+    let unlocks = |message: &Message| {
+        let body = Frame::decode(&message.bytes).map(|frame| frame.body);
+        matches!(body, Ok(Body::Unlock { returned: Some(_), .. }))
+    };
+    for (seed, weather, lost) in
+        [(41, Weather::calm(), false), (42, Weather::calm(), true), (43, Weather::rough(), false)]
+    {
+        for node in [1, 4] {
+            let mut w = world(seed, weather.clone());
+            w.lose = lost.then_some(unlocks as fn(&Message) -> bool);
+            w.ask(node, async move |env| {
+                let mut txn = Txn::begin(&env).unwrap();
+                assert!(txn.lock("kept").await.unwrap());
+                let mark = txn.txn.savepoint();
+                for name in ["row", "seen", "token"] {
+                    assert!(txn.lock(name).await.unwrap());
+                }
+                txn.txn.rollback_to(mark);
+                txn.txn.release_since(mark);
+                // The next request brings the word where it was lost.
+                for name in ["rz", "sz", "tz"] {
+                    assert!(txn.lock(name).await.unwrap());
+                }
+                let mut other = Txn::begin(&env).unwrap();
+                for (name, free) in [("row", true), ("seen", true), ("token", true), ("kept", false), ("rz", false)] {
+                    assert_eq!(skip(&env, &mut other, name).await, Ok(free), "{name}, lost: {lost}, n{node}");
+                }
+                txn.txn.release_since(mark);
+                other.txn.rollback();
+            });
+            w.lose = None;
+            w.run(10_000_000);
+            let locks: usize = (1..=4).map(|node| w.member(node).lock_counts().0).sum();
+            assert_eq!(locks, 0);
+        }
+    }
+}
+
+/// A lock whose row is newer than a snapshot that cannot move is skipped, and not kept.
+#[test]
+fn a_row_that_is_skipped_is_not_locked() {
+    let mut w = world(44, Weather::rough());
+    w.ask(4, async |env| {
+        set(env.clone(), pairs(&[("row", "1"), ("seen", "1")])).await;
+        let mut txn = Txn::begin(&env).unwrap();
+        txn.get("seen").await.unwrap();
+        set(env.clone(), pairs(&[("row", "2"), ("seen", "2")])).await;
+        assert_eq!(skip(&env, &mut txn, "row").await, Ok(false));
+        assert!(Txn::begin(&env).unwrap().lock("row").await.unwrap());
+    });
+}
+
+/// Who waits for a lock elsewhere and loses patience queues no more, and may ask for another one there.
+#[test]
+fn who_stops_waiting_for_a_lock_elsewhere_may_take_another() {
+    for weather in [Weather::calm(), Weather::rough()] {
+        let mut w = world(45, weather);
+        w.ask(4, async |env| {
+            let mut holder = Txn::begin(&env).unwrap();
+            assert!(holder.lock("row").await.unwrap());
+            let mut txn = Txn::begin(&env).unwrap();
+            assert!(txn.lock("kept").await.unwrap());
+            poll_fn(|cx| {
+                let (mode, when) = (LockMode::Update, WhenLocked::Wait);
+                assert!(txn.txn.lock(&env.now(), b"row", mode, when, cx.waker()).is_pending());
+                std::task::Poll::Ready(())
+            })
+            .await;
+            // Meanwhile it queues there.
+            set(env.clone(), pairs(&[("x", "1")])).await;
+            txn.txn.stop_waiting();
+            assert!(txn.lock("rx").await.unwrap(), "another key of the same range");
+            holder.txn.rollback();
+            set(env.clone(), pairs(&[("x", "2")])).await;
+            let mut third = Txn::begin(&env).unwrap();
+            for (name, free) in [("kept", false), ("rx", false)] {
+                assert_eq!(skip(&env, &mut third, name).await, Ok(free), "{name}");
+            }
+            // It queues where the one that lost its patience does not.
+            assert!(third.lock("row").await.unwrap());
+        });
+    }
 }

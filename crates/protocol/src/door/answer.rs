@@ -53,6 +53,8 @@ pub enum Answer {
         waited: bool,
         /// The key has a version above the asking transaction's snapshot.
         newer: Option<Timestamp>,
+        /// So many does the transaction hold at the answering node now.
+        held: u64,
     },
     /// The lock is held by another.
     Busy,
@@ -135,10 +137,11 @@ impl Answer {
                     w.time(*at);
                 });
             }
-            Answer::Locked { waited, newer } => {
+            Answer::Locked { waited, newer, held } => {
                 w.byte(LOCKED);
                 w.byte(u8::from(*waited));
                 words::write_option(w, newer.as_ref(), |w, at| w.time(*at));
+                w.number(*held);
             }
             Answer::Busy => w.byte(BUSY),
             Answer::Deadlock(circle) => {
@@ -202,7 +205,10 @@ impl Answer {
                 Answer::Rows { rows, rest, newer: words::read_option(r, time)? }
             }
             CHANGED => Answer::Changed(words::read_option(r, |r| Ok((r.bytes("key")?, r.time("version")?)))?),
-            LOCKED => Answer::Locked { waited: words::read_flag(r)?, newer: words::read_option(r, time)? },
+            LOCKED => {
+                let (waited, newer) = (words::read_flag(r)?, words::read_option(r, time)?);
+                Answer::Locked { waited, newer, held: r.number("locks held")? }
+            }
             BUSY => Answer::Busy,
             DEADLOCK => Answer::Deadlock(words::read_waits(r)?),
             PREPARED => Answer::Prepared(r.time("prepare")?),

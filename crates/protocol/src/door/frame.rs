@@ -4,7 +4,7 @@
 //! version u8 | cluster u64 | from | to | flags u8 | [earliest u64 | latest u64] | accuses | kind u8 | body
 //! ```
 
-use super::{Answer, Request, words};
+use super::{Answer, Request, Returned, words};
 use crate::log::raft::{self, Envelope};
 use crate::txn::{RangeId, TxnId};
 use crate::wire::{Reader, Short, Writer};
@@ -61,6 +61,8 @@ pub enum Body {
     Unlock {
         /// It.
         txn: TxnId,
+        /// Some of them; `None`: all, it has ended.
+        returned: Option<Returned>,
     },
     /// The oldest snapshot that a transaction of the sender's has open.
     Oldest {
@@ -154,9 +156,10 @@ impl Frame {
                 w.number(txns.len() as u64);
                 txns.iter().for_each(|txn| words::write_txn(w, *txn));
             }
-            Body::Unlock { txn } => {
+            Body::Unlock { txn, returned } => {
                 w.byte(UNLOCK);
                 words::write_txn(w, *txn);
+                words::write_option(w, returned.as_ref(), |w, returned| returned.write(w));
             }
             Body::Oldest { snapshot } => {
                 w.byte(OLDEST);
@@ -207,7 +210,10 @@ impl Frame {
                 let count = r.count("transactions")?;
                 Body::Locks { txns: (0..count).map(|_| words::read_txn(r)).collect::<Result<_, _>>()? }
             }
-            UNLOCK => Body::Unlock { txn: words::read_txn(r)? },
+            UNLOCK => {
+                let txn = words::read_txn(r)?;
+                Body::Unlock { txn, returned: words::read_option(r, Returned::read)? }
+            }
             OLDEST => Body::Oldest { snapshot: r.time("snapshot")? },
             PROBE => {
                 let about = words::read_txn(r)?;

@@ -27,6 +27,25 @@ pub struct Seen {
     pub since: Timestamp,
 }
 
+/// What a transaction gave back of the locks that it held at a node.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Returned {
+    /// How often it gave back something, anywhere.
+    pub round: u64,
+    /// It kept so many at the receiver, the first ones.
+    pub kept: u64,
+}
+
+impl Returned {
+    pub(super) fn write(self, w: &mut Writer<'_>) {
+        w.number(self.round);
+        w.number(self.kept);
+    }
+    pub(super) fn read(r: &mut Reader) -> Result<Self, Short> {
+        Ok(Returned { round: r.number("round")?, kept: r.number("locks kept")? })
+    }
+}
+
 /// What is asked of a range.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
@@ -72,6 +91,8 @@ pub enum Request {
         wait: LockWait,
         /// The asking transaction's snapshot; `None`: it only holds.
         newer_than: Option<Timestamp>,
+        /// What it gave back at the receiver before.
+        returned: Returned,
     },
     /// A whole transaction.
     Commit {
@@ -177,13 +198,14 @@ impl Request {
                     w.time(one.since);
                 }
             }
-            Request::Lock { txn, key, mode, wait, newer_than } => {
+            Request::Lock { txn, key, mode, wait, newer_than, returned } => {
                 w.byte(LOCK);
                 words::write_txn(w, *txn);
                 w.bytes(key);
                 w.byte(words::mode_to_byte(*mode));
                 w.byte(u8::from(*wait == LockWait::Wait));
                 words::write_option(w, newer_than.as_ref(), |w, at| w.time(*at));
+                returned.write(w);
             }
             Request::Commit { batch, floor } => {
                 w.byte(COMMIT);
@@ -246,6 +268,7 @@ impl Request {
                 mode: words::mode_of_byte(r.byte("mode")?)?,
                 wait: if words::read_flag(r)? { LockWait::Wait } else { LockWait::NoWait },
                 newer_than: words::read_option(r, time)?,
+                returned: Returned::read(r)?,
             },
             COMMIT => {
                 let floor = r.time("floor")?;

@@ -2,8 +2,10 @@
 
 use super::{Answer, Isolation, Op, Request, Transaction, TxnError, unfitting};
 use crate::WhenLocked;
+use crate::cluster::locks::LockMark;
 use bytes::Bytes;
 use clock::{Reading, Timestamp};
+use protocol::door::Returned;
 use protocol::txn::{LockMode, LockWait, MAX_LOCKS_PER_TXN, Waiter};
 use std::task::{Poll, Waker};
 use store::Engine;
@@ -17,10 +19,30 @@ struct Taken {
 }
 
 impl<E: Engine> Transaction<E> {
-    /// Takes the advisory lock on a key, until the transaction ends; `false`: skipped. Afterwards a read of the key gives its newest value:
+    /// Takes the advisory lock on a key, until the transaction ends or gives it back ([`Transaction::release_since`]); `false`: skipped. Afterwards a read of the key gives its newest value:
     /// the snapshot moved up if it had to and could, else the error is [`TxnError::Restart`]; at READ COMMITTED also where the strongest lock was
     /// waited for, so that what refers to the key is seen as well; with [`WhenLocked::Skip`] the key is skipped then.
     pub fn lock(&mut self, now: &Reading, key: &[u8], mode: LockMode, when: WhenLocked, waker: &Waker) -> Op<bool> {
+        if when == WhenLocked::Skip && self.skip_mark.is_none() {
+            self.skip_mark = Some(self.lock_mark());
+        }
+        let done = self.lock_newest(now, key, mode, when, waker);
+        let mark = if done.is_ready() { self.skip_mark.take() } else { None };
+        match (done, mark, self.id) {
+            (Poll::Ready(Err(TxnError::Restart { .. })), Some(mark), Some(id)) => {
+                self.member.core.lock().give_back(id, &mark);
+                Poll::Ready(Ok(false))
+            }
+            (done, ..) => done,
+        }
+    }
+
+    pub(super) fn lock_mark(&self) -> LockMark {
+        let id = self.id.filter(|_| self.locked);
+        id.map(|id| self.member.core.lock().lock_mark(id)).unwrap_or_default()
+    }
+
+    fn lock_newest(&mut self, now: &Reading, key: &[u8], mode: LockMode, when: WhenLocked, waker: &Waker) -> Op<bool> {
         let why = "a locked row is newer than the snapshot";
         let newer = match self.refreshing {
             Some(_) => Some(self.snapshot),
@@ -38,10 +60,7 @@ impl<E: Engine> Transaction<E> {
             },
         };
         let Some(at) = newer else { return Poll::Ready(Ok(true)) };
-        match self.refresh(now, at, why, waker) {
-            Poll::Ready(Err(TxnError::Restart { .. })) if when == WhenLocked::Skip => Poll::Ready(Ok(false)),
-            done => done.map(|done| done.map(|()| true)),
-        }
+        self.refresh(now, at, why, waker).map(|done| done.map(|()| true))
     }
 
     /// As [`Transaction::lock`], and leaves the snapshot where it is: for [`Transaction::present`].
@@ -51,7 +70,14 @@ impl<E: Engine> Transaction<E> {
 
     /// Whether the transaction holds so many locks that it should take no more; certification still protects its rows.
     pub fn locks_full(&self) -> bool {
-        self.locks >= MAX_LOCKS_PER_TXN
+        self.id.is_some_and(|id| self.member.core.lock().locks_held(id) >= MAX_LOCKS_PER_TXN)
+    }
+
+    /// Gives back the locks that were taken since a savepoint. What was read under them stays read: certification knows it.
+    pub fn release_since(&mut self, savepoint: u32) {
+        if let (Some(id), Some(mark)) = (self.id, self.lock_marks.get(savepoint as usize)) {
+            self.member.core.lock().give_back(id, mark);
+        }
     }
 
     /// `None`: skipped.
@@ -75,15 +101,15 @@ impl<E: Engine> Transaction<E> {
         }
         let wait = if when == WhenLocked::Wait { LockWait::Wait } else { LockWait::NoWait };
         let range = self.member.core.lock().routes.of_key(key);
-        let request = || Request::Lock { txn, key: Bytes::copy_from_slice(key), mode, wait, newer_than };
+        let returned = Returned::default();
+        let request = || Request::Lock { txn, key: Bytes::copy_from_slice(key), mode, wait, newer_than, returned };
         match self.ask(now, range, request, waker) {
             Poll::Pending => Poll::Pending,
             Poll::Ready(Err(e)) => Poll::Ready(Err(e)),
-            Poll::Ready(Ok(Answer::Locked { waited, newer })) => {
+            Poll::Ready(Ok(Answer::Locked { waited, newer, .. })) => {
                 if waited {
                     self.member.counters().lock_waits.one();
                 }
-                self.locks += 1;
                 Poll::Ready(Ok(Some(Taken { waited, newer })))
             }
             Poll::Ready(Ok(Answer::Busy)) if when == WhenLocked::Skip => Poll::Ready(Ok(None)),

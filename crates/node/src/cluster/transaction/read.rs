@@ -69,7 +69,7 @@ impl<E: Engine> Transaction<E> {
         }
         let keep = Keep::of(certified);
         if self.remembers(keep) {
-            self.reads.rely(key, self.snapshot, self.must_certify(keep), self.savepoints);
+            self.reads.rely(key, self.snapshot, self.must_certify(keep), self.lock_marks.len());
         }
         Poll::Ready(Ok(()))
     }

@@ -1,0 +1,128 @@
+//! Locks that a transaction gives back before it ends: it went back to a savepoint, or waits for one no more.
+//!
+//! # Problem
+//! Its locks lie in the tables of several nodes. Word of what it gives back may get lost, come twice, or come after the next request.
+//!
+//! # Idea
+//! A grant says how many locks the transaction holds at that node since; its gateway keeps that number, and knows it at each savepoint. To give back is
+//! to say the number that it had then, and which time it is that this transaction gives back something: its *round*. Each later request for a lock says
+//! both again.
+//!
+//! # Invariants
+//! 1. What is given back in a round is given back once at each node, before anything of a later round is taken: a copy of the word does nothing, and where the
+//!    word is lost the next request brings it.
+//! 2. A request of an earlier round is not granted.
+//!
+//! # Caveats
+//! Where the word is lost, and no request follows, the lock stays until the transaction ends.
+
+use super::core::Core;
+use super::seam::NodeId;
+use protocol::door::{Body, Request, Returned};
+use protocol::txn::TxnId;
+use std::collections::BTreeMap;
+use store::Engine;
+
+/// How many locks a transaction holds, here and at other nodes: where it stands.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LockMark {
+    own: usize,
+    elsewhere: BTreeMap<NodeId, u64>,
+}
+
+/// What a gateway knows of the locks that a transaction of its own may hold elsewhere.
+#[derive(Debug, Default)]
+pub(crate) struct Elsewhere {
+    round: u64,
+    pub held: BTreeMap<NodeId, u64>,
+}
+
+/// What a node knows of another's transaction that holds locks here.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Owner {
+    /// When it was last heard of, in ticks.
+    pub heard: u64,
+    pub round: u64,
+}
+
+impl<E: Engine> Core<E> {
+    /// Where a transaction of this node stands.
+    pub fn lock_mark(&self, txn: TxnId) -> LockMark {
+        let elsewhere = self.gateway.locked_on.get(&txn).map(|known| known.held.clone()).unwrap_or_default();
+        LockMark { own: self.locks.mark(txn), elsewhere }
+    }
+
+    /// How many locks it holds.
+    pub fn locks_held(&self, txn: TxnId) -> usize {
+        let elsewhere = self.gateway.locked_on.get(&txn).map_or(0, |known| known.held.values().sum());
+        self.locks.held(txn) + usize::try_from(elsewhere).unwrap_or(usize::MAX)
+    }
+
+    /// It gives back what it took since a mark. The word leaves with the next outputs.
+    pub fn give_back(&mut self, txn: TxnId, mark: &LockMark) {
+        let mut wakeups = Vec::new();
+        self.locks.release_since(txn, mark.own, &mut wakeups);
+        self.woken(&wakeups);
+        let Some(known) = self.gateway.locked_on.get_mut(&txn) else { return };
+        known.round += 1;
+        let round = known.round;
+        for (node, held) in &mut known.held {
+            let kept = mark.elsewhere.get(node).copied().unwrap_or(0).min(*held);
+            *held = kept;
+            self.post.answers.push((*node, Body::Unlock { txn, returned: Some(Returned { round, kept }) }));
+        }
+    }
+
+    /// Whether a call asks another node for a lock.
+    pub fn queues_elsewhere(&self, call: u64) -> bool {
+        let call = self.gateway.calls.get(&call).filter(|call| call.is_open() && call.sent_to != Some(self.me()));
+        call.is_some_and(|call| matches!(call.request, Request::Lock { .. }))
+    }
+
+    /// A request for a lock leaves for a node: it says what was given back there.
+    pub fn address_lock(&mut self, to: NodeId, request: &mut Request) {
+        if let Request::Lock { txn, returned, .. } = request {
+            let known = self.gateway.locked_on.entry(*txn).or_default();
+            let kept = *known.held.entry(to).or_default();
+            *returned = Returned { round: known.round, kept };
+        }
+    }
+
+    /// A lock was granted by a node: so many does the transaction hold there.
+    pub fn lock_granted(&mut self, txn: TxnId, by: NodeId, held: u64) {
+        if by != self.me()
+            && let Some(known) = self.gateway.locked_on.get_mut(&txn)
+        {
+            known.held.insert(by, held);
+        }
+    }
+
+    /// A peer's transaction has given back locks here, if that is news. `false`: a later round is known already.
+    pub fn returned(&mut self, txn: TxnId, returned: Returned) -> bool {
+        let ticks = self.ticks;
+        let known = self.lock_owners.entry(txn).or_insert(Owner { heard: ticks, round: 0 });
+        if returned.round <= known.round {
+            return returned.round == known.round;
+        }
+        known.round = returned.round;
+        let mut wakeups = Vec::new();
+        let kept = usize::try_from(returned.kept).unwrap_or(usize::MAX);
+        self.locks.release_since(txn, kept, &mut wakeups);
+        self.forget_lock_requests(txn, Some(returned.round));
+        self.woken(&wakeups);
+        true
+    }
+
+    /// Nobody waits for these any more; `before`: of earlier rounds only.
+    pub fn forget_lock_requests(&mut self, txn: TxnId, before: Option<u64>) {
+        for range in &self.waiting {
+            let Some(shard) = self.shards.get_mut(range) else { continue };
+            shard.parked.retain(|_, parked| match &parked.request {
+                Request::Lock { txn: of, returned, .. } => {
+                    *of != txn || before.is_some_and(|round| returned.round >= round)
+                }
+                _ => true,
+            });
+        }
+    }
+}
