@@ -43,7 +43,7 @@ type Cell = Arc<OnceLock<Transport>>;
 /// A deliver that sends everything back.
 fn echo(own: &Cell) -> Deliver {
     let own = Arc::downgrade(own);
-    Box::new(move |parcel| {
+    transport::each(move |parcel| {
         if let Some(own) = own.upgrade()
             && let Some(transport) = own.get()
         {
@@ -59,13 +59,13 @@ fn round_trips(in_flight: usize, waited: bool, time: Duration) {
     let next: Deliver = {
         let (own, count, over) = (Arc::downgrade(&first), count.clone(), over.clone());
         let again = echo(&first);
-        Box::new(move |parcel| {
+        transport::each(move |parcel| {
             count.fetch_add(1, Relaxed);
             if over.load(Relaxed) || own.strong_count() == 0 {
             } else if waited {
                 let _ = answered.send(parcel);
             } else {
-                again(parcel);
+                again(vec![parcel]);
             }
         })
     };
@@ -109,7 +109,7 @@ fn round_trips(in_flight: usize, waited: bool, time: Duration) {
 fn one_way(len: usize, group: usize, time: Duration) {
     let arrived = Arc::new(AtomicU64::new(0));
     let counted = arrived.clone();
-    let count = Box::new(move |parcel: Parcel| {
+    let count = transport::each(move |parcel: Parcel| {
         counted.fetch_add(parcel.bytes.len() as u64, Relaxed);
     });
     let [a, b] = pair([Box::new(|_| {}), count]);

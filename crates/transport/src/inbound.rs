@@ -54,15 +54,21 @@ pub(crate) fn read_all(hub: &Hub, peer: &PeerState, lane: usize, mut stream: &Tc
             Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
             Err(_) => return,
         }
-        loop {
+        let mut parcels = Vec::new();
+        let ended = loop {
             let bytes = match cutter.next_parcel() {
                 Ok(Some(bytes)) => bytes,
-                Ok(None) => break,
-                Err(e) => return hub.broken(peer, &e),
+                ended => break ended,
             };
             counters.received_parcels.fetch_add(1, Relaxed);
             counters.received_bytes.fetch_add(bytes.len() as u64, Relaxed);
-            (hub.deliver)(Parcel { from: peer.node, to: hub.identity.node, lane, bytes });
+            parcels.push(Parcel { from: peer.node, to: hub.identity.node, lane, bytes });
+        };
+        if !parcels.is_empty() {
+            (hub.deliver)(parcels);
+        }
+        if let Err(e) = ended {
+            return hub.broken(peer, &e);
         }
     }
 }

@@ -124,7 +124,14 @@ pub struct Parcel {
     pub bytes: Bytes,
 }
 
-/// Takes what arrives, on the thread that reads it: several at once, one for each lane of each peer. While it blocks that connection is not read, and after [`STALL`] the sender gives it up.
-pub type Deliver = Box<dyn Fn(Parcel) + Send + Sync>;
+/// Takes what arrived together on a connection, in the order in which it was sent, so that who syncs a disk for it can do so once. On the thread that reads:
+/// several at once, one for each lane of each peer. While it blocks that connection is not read, and after [`STALL`] the sender gives it up.
+pub type Deliver = Box<dyn Fn(Vec<Parcel>) + Send + Sync>;
+
+/// For who takes parcels one by one.
+pub fn each(deliver: impl Fn(Parcel) + Send + Sync + 'static) -> Deliver {
+    Box::new(move |parcels| parcels.into_iter().for_each(&deliver))
+}
+
 /// Answers a control request; see [`control()`].
 pub type Control = Box<dyn Fn(Bytes) -> Bytes + Send + Sync>;

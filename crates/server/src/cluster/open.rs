@@ -124,11 +124,17 @@ fn connect<E: Engine>(
     let peers = others.map(|place| Peer { node: place.node, store: place.store, addr: place.addr.clone() }).collect();
     // The transport's threads must not keep the node alive.
     let heard: Weak<Inner<E>> = Arc::downgrade(inner);
-    let deliver = move |parcel: Parcel| {
+    let deliver = move |parcels: Vec<Parcel>| {
         let Some(inner) = heard.upgrade() else { return };
-        let Parcel { from, to, lane, bytes } = parcel;
-        let message = Message { from: NodeId(from), to: NodeId(to), class: class(lane), bytes };
-        inner.step_and_lead(Input::Message(message));
+        let mut waits = false;
+        for Parcel { from, to, lane, bytes } in parcels {
+            let message = Message { from: NodeId(from), to: NodeId(to), class: class(lane), bytes };
+            waits |= inner.step(Input::Message(message));
+        }
+        // What came together is synced together.
+        if waits {
+            journal::lead(&*inner);
+        }
     };
     let founder = founder.clone();
     let control = move |request: Bytes| Bytes::from(founder.answer(&request));

@@ -64,7 +64,7 @@ impl TestNode {
         let told = events.clone();
         let options = Options { report: Arc::new(move |e: &Event| told.lock().unwrap().push(e.clone())), ..options };
         let inbox = got.clone();
-        let deliver = Box::new(move |parcel| inbox.lock().unwrap().push(parcel));
+        let deliver = transport::each(move |parcel| inbox.lock().unwrap().push(parcel));
         let transport = Transport::start(listener, identity, peers, options, deliver, Box::new(|request| request));
         TestNode { transport: transport.unwrap(), addr, got, events, node }
     }

@@ -109,7 +109,7 @@ fn a_receiver_that_takes_its_time_in_one_lane_delays_no_other() {
     let (heard, hears) = (std::sync::Mutex::new(heard), std::sync::Mutex::new(hears));
     let (done, ends) = std::sync::mpsc::channel();
     let done = std::sync::Mutex::new(done);
-    let deliver = Box::new(move |parcel: transport::Parcel| match parcel.lane {
+    let deliver = transport::each(move |parcel: transport::Parcel| match parcel.lane {
         0 => heard.lock().unwrap().send(()).unwrap(),
         _ => {
             hears.lock().unwrap().recv_timeout(Duration::from_secs(60)).unwrap();
@@ -168,7 +168,7 @@ fn what_a_sender_could_not_write_is_written_later_in_its_place() {
     let (go, goes) = std::sync::mpsc::channel::<()>();
     let (goes, got) = (std::sync::Mutex::new(goes), std::sync::Arc::new(std::sync::Mutex::new(Vec::new())));
     let inbox = got.clone();
-    let deliver = Box::new(move |parcel: transport::Parcel| {
+    let deliver = transport::each(move |parcel: transport::Parcel| {
         let mut got = inbox.lock().unwrap();
         if got.is_empty() {
             goes.lock().unwrap().recv_timeout(Duration::from_secs(60)).unwrap();
