@@ -4,8 +4,7 @@ use crate::run::{cargo, has_component};
 
 /// Seeds of the simulator's round in `check`: of one node alone, and of every scenario of many machines.
 const SIM_SEEDS: &str = "0..200";
-// Others fail where whole nodes are: `open_defects` in crates/sim/tests/cluster.rs names them, and runs them.
-const SIM_SEEDS_OF_MANY: &str = "1000..1003";
+const SIM_SEEDS_OF_MANY: &str = "1000..1040";
 
 /// Format, lints, tests, a round of the simulator.
 pub fn check(args: &[String]) -> Result<(), String> {

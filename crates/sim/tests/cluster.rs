@@ -61,6 +61,12 @@ fn what_is_remembered_is_looked_after_from_when_it_is_applied() {
     good(&scenario("fast/nodes-lies"), 1238);
 }
 
+/// The one machine whose session was to fill what the others read had no clock that it could trust, to the end.
+#[test]
+fn another_fills_where_one_cannot() {
+    good(&scenario("fast/nodes-lies"), 848);
+}
+
 /// A replica slept while it was removed, and the one that was to come in its place waited for it.
 #[test]
 fn a_replica_that_was_removed_in_its_sleep_goes() {
@@ -181,8 +187,7 @@ fn all() -> Vec<Control> {
     ]
 }
 
-/// Of whole nodes. Not noticed within a few dozen seeds: `forget_references`, `propose_copies` (what a range remembers makes copies harmless),
-/// `deny_commits` (these sessions do not give up a commit), `read_while_splitting` (in fast/nodes-move).
+/// Of whole nodes.
 fn of_nodes() -> Vec<Control> {
     use Anomaly::{G2, GSingle, HalfApplied, LostUpdate, LostWrite, ShownEarly, TornSnapshot};
     let at = "fast/nodes";
@@ -209,7 +214,18 @@ fn of_nodes() -> Vec<Control> {
 
 /// Those that take a minute.
 fn rare() -> Vec<Control> {
-    vec![nodes("clip the limit", |s| s.set_clip_limit(true)).shows_in("fast/nodes", 90, &[Anomaly::StaleRead])]
+    vec![nodes("clip the limit", |s| s.set_clip_limit(true)).shows_in("fast/nodes-move", 40, &[Anomaly::StaleRead])]
+}
+
+/// Those that no scenario notices soon enough: for the survey. (What a range remembers makes copies harmless. `deny_commits` is not among them, as
+/// these sessions do not give up a commit.) Schedules of `node`'s own tests show them.
+fn unnoticed() -> Vec<Control> {
+    vec![
+        nodes("release below what was read", |s| s.set_release_below_reads(true)),
+        nodes("read while splitting", |s| s.set_read_while_splitting(true)),
+        nodes("forget references", |s| s.set_forget_references(true)),
+        nodes("propose copies", |s| s.set_propose_copies(true)),
+    ]
 }
 
 #[test]
@@ -259,10 +275,13 @@ fn survey() {
     }
 }
 
+/// `RULE=clip` before it: of the rules whose names contain that.
 #[test]
 #[ignore = "a survey of whole nodes"]
 fn survey_of_nodes() {
-    for control in of_nodes().into_iter().chain(rare()) {
+    let wanted = std::env::var("RULE").unwrap_or_default();
+    let all = of_nodes().into_iter().chain(rare()).chain(unnoticed());
+    for control in all.filter(|control| control.rule.contains(&wanted)) {
         for scenario in fast().into_iter().filter(|scenario| scenario.what == What::Nodes) {
             match control.first(&scenario, SURVEYED) {
                 Some(found) => {

@@ -67,6 +67,8 @@ pub struct Nodes {
     pub(self) seed: u64,
     /// Registers and accounts are filled.
     pub(self) loaded: bool,
+    /// The machine whose first session fills them: another one where it could not.
+    pub(self) filler: usize,
     pub(self) last_id: u64,
     pub(self) draining: bool,
 }
@@ -84,6 +86,7 @@ impl Nodes {
             chronicle: Chronicle::new(bounds_hold),
             seed,
             loaded: false,
+            filler: 0,
             last_id: 0,
             draining: false,
             workload,
@@ -104,6 +107,13 @@ impl Nodes {
     /// The node on a machine.
     pub(self) fn node_of(&self, machine: usize) -> NodeId {
         NodeId(node_of(machine).0 + LIFE * self.lives[machine])
+    }
+
+    /// A transaction failed; if it was to fill, another machine does: this one's clock may not be trusted for the rest of the run.
+    pub(self) fn next_filler(&mut self, fills: bool) {
+        if fills {
+            self.filler = (self.filler + 1) % self.engines.len();
+        }
     }
 
     /// Whether a node is on a machine now.

@@ -94,11 +94,12 @@ impl Session {
     pub fn turn(&mut self, system: &mut Nodes, turn: &mut Turn<'_, '_>) -> Next {
         if self.running.is_none() {
             let fills = !system.loaded;
-            if system.draining || fills && (turn.place.machine, turn.first) != (0, true) {
+            if system.draining || fills && (turn.place.machine, turn.first) != (system.filler, true) {
                 return Next::After(AGAIN_NS);
             }
             let task = if fills { fill() } else { draw(&system.workload, &mut self.rng) };
             if !self.begin(system, turn, &task, fills) {
+                system.next_filler(fills);
                 return Next::After(AGAIN_NS);
             }
         }
@@ -211,6 +212,7 @@ impl Session {
             _ => (Outcome::Aborted, 0, "a transaction failed otherwise"),
         };
         turn.place.probes.hit(probe);
+        system.next_filler(running.fills);
         let ended = if outcome == Outcome::Aborted { turn.place.true_ns } else { u64::MAX };
         self.finish(&mut system.chronicle, running, outcome, at, ended);
     }
