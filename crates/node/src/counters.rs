@@ -95,4 +95,6 @@ counters! {
     snapshots_installed,
     /// Snapshots of ranges that were not taken, as this store has forgotten more than they allow.
     snapshots_too_old,
+    /// Reads of the past that a replica here answered that does not lead.
+    follower_reads,
 }

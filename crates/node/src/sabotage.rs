@@ -69,6 +69,8 @@ switches! {
     read_while_splitting: set_read_while_splitting,
     /// A leader hands over below what it served (design 4a.3).
     release_below_reads: set_release_below_reads,
+    /// A replica serves all that is closed, prepared or not (design 4a.7).
+    closed_is_resolved: set_closed_is_resolved,
     /// A store of a cluster forgets what its shell wants, whatever its ranges' logs say (design 4a.8).
     collect_unlogged: set_collect_unlogged,
     /// A node's next life names its transactions as the last one did (design 4a.10).

@@ -114,6 +114,17 @@ impl<E: Engine> Core<E> {
         let ticks = self.ticks;
         let Some(call) = self.gateway.calls.get_mut(&id).filter(|call| call.result.is_none()) else { return Ok(()) };
         call.sent_tick = ticks;
+        let (range, request) = (call.range, &call.request);
+        let follows = self.shards.get(&range).is_some_and(|shard| shard.led.is_none());
+        if follows && matches!(request, Request::Get { .. } | Request::Scan { .. }) {
+            let request = request.clone();
+            if let Some(answer) = self.read_here(now, range, &request)? {
+                self.counters.follower_reads.one();
+                self.finish(now, id, Ok((self.options.node, answer)));
+                return Ok(());
+            }
+        }
+        let Some(call) = self.gateway.calls.get_mut(&id) else { return Ok(()) };
         let Some(to) = self.routes.whom(call.range, call.sent_to) else { return Ok(()) };
         call.sent_to = Some(to);
         call.copies += 1;

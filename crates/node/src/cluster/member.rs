@@ -48,6 +48,8 @@ pub struct RangeStatus {
     pub truncated: u64,
     /// Nothing below this can be read, but of indexes that are kept apart.
     pub collected: Timestamp,
+    /// A snapshot up to here is read by the replica here, whether it leads or not.
+    pub resolved: Timestamp,
     /// Transactions that are prepared and undecided.
     pub prepared: usize,
     /// Outcomes that are remembered.
@@ -215,6 +217,7 @@ impl<E: Engine> Member<E> {
             applied: shard.applied,
             truncated: status.truncated,
             collected: shard.range.collected(),
+            resolved: core.resolved(range).unwrap_or_default(),
             prepared: shard.range.prepared().len(),
             outcomes: shard.range.outcomes().len(),
             untold: shard.range.owed().count(),

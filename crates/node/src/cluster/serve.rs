@@ -126,6 +126,14 @@ impl<E: Engine> Core<E> {
         }
     }
 
+    /// What is here of a read, whoever leads: see `follow`.
+    pub fn look_up(&mut self, range: RangeId, request: &Request) -> Result<Option<Answer>, StoreError> {
+        match self.look(range, Timestamp::MAX, request)? {
+            Looked::Answer(answer) => Ok(Some(answer)),
+            Looked::Wait | Looked::Command(_) => Ok(None),
+        }
+    }
+
     fn in_flight(&self, shard: &Shard, key: &[u8], snapshot: Timestamp, limit: Timestamp) -> bool {
         !self.sabotage.ignore_inflight() && shard.flights.on_key(key, snapshot, limit)
     }

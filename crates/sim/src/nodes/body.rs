@@ -20,7 +20,7 @@ use store::{Log, LogError, Version};
 const FLUSH_TICKS: u64 = 15;
 /// It looks every so many ticks what of the past may go, which is kept for so long, microseconds.
 const COLLECT_TICKS: u64 = 7;
-const KEPT_US: u64 = 4_000_000;
+const KEPT_US: u64 = 7_000_000;
 /// The timer of what rule 1 holds back; those of sessions are above it.
 const DUE: u64 = 0;
 /// The timer of a flush that somebody waits for, and how long it takes to begin, nanoseconds.
