@@ -194,7 +194,11 @@ fn of_nodes() -> Vec<Control> {
     vec![
         nodes("skip rule one", |s| s.set_skip_rule_one(true)).shows_in(at, 3, &[ShownEarly]),
         nodes("skip read certification", |s| s.set_skip_read_certification(true)).shows_in(at, 10, &[G2, GSingle]),
-        nodes("skip write certification", |s| s.set_skip_write_certification(true)).shows_in(at, 3, &[LostUpdate]),
+        nodes("skip write certification", |s| s.set_skip_write_certification(true)).shows_in(
+            at,
+            3,
+            &[LostUpdate, LostWrite],
+        ),
         nodes("acknowledge before durable", |s| s.set_ack_before_durable(true)).shows_in(
             at,
             5,

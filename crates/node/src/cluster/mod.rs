@@ -49,7 +49,8 @@
 //! version, the cluster's number, the sender's clock interval, and are refused where they are not ours.
 //!
 //! # Caveats
-//! Ranges are split by hand, and never merged. A transaction's part of one range is one entry, of 4 MiB at most. A member is one state machine behind one lock.
+//! Ranges are split by hand, and never merged. A transaction's part of one range is one entry, of 4 MiB at most. A member is one state
+//! machine behind one lock.
 
 mod collect;
 mod commit;

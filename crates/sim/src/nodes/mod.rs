@@ -126,10 +126,11 @@ impl Nodes {
         self.engines.len().min(3)
     }
 
-    /// All versions of a key, as the replica has them that has most: nodes that do not replicate it have none, or fewer.
+    /// All versions of a key, as the replica has them that has the newest, and most: nodes that do not replicate it have none.
     pub fn history(&self, bodies: &[Option<&Body>], key: &Bytes) -> Result<Vec<Version>, Failure> {
         let all = bodies.iter().flatten().map(|body| body.history(key)).collect::<Result<Vec<_>, _>>()?;
-        Ok(all.into_iter().max_by_key(Vec::len).unwrap_or_default())
+        let newest = |history: &Vec<Version>| (history.last().map(|version| version.ts), history.len());
+        Ok(all.into_iter().max_by_key(newest).unwrap_or_default())
     }
 
     /// Below this nobody can read a key, as those say that replicate it.
