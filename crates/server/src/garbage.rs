@@ -6,7 +6,7 @@ use sql::Database;
 use sql::transaction::Interrupt;
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Between two chunks: clients go first.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -31,7 +31,7 @@ impl Collector {
         let stopped = stop.clone();
         let run = move || {
             while !stopped.is_raised() {
-                std::thread::park_timeout(collect(&db, &stopped));
+                rest(collect(&db, &stopped), &stopped);
             }
         };
         let thread = std::thread::Builder::new().name("garbage".into()).spawn(run)?;
@@ -55,6 +55,14 @@ impl Drop for Collector {
     }
 }
 
+/// Waits so long, or until it is to stop. What its transactions waited for may wake this thread once more, later.
+fn rest(pause: Duration, stop: &Interrupt) {
+    let began = Instant::now();
+    while !stop.is_raised() && began.elapsed() < pause {
+        std::thread::park_timeout(pause.saturating_sub(began.elapsed()));
+    }
+}
+
 /// One chunk; gives how long to wait for the next.
 fn collect(db: &Database, stop: &Interrupt) -> Duration {
     match db.tell_retentions(stop).and_then(|()| db.drain_garbage(stop)) {
@@ -65,5 +73,27 @@ fn collect(db: &Database, stop: &Interrupt) -> Duration {
             log::warning("garbage_not_deleted", &[("error", &error)]);
             FAILED_PAUSE
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A waker that came late made the thread go on at once; its next chunk left another: an idle node's thread never rested.
+    #[test]
+    fn a_late_wake_up_ends_no_rest() {
+        let stop = Interrupt::default();
+        let resting = std::thread::current();
+        resting.unpark();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                (0..1000).for_each(|_| std::thread::yield_now());
+                stop.raise();
+                resting.unpark();
+            });
+            rest(Duration::MAX, &stop);
+            assert!(stop.is_raised());
+        });
     }
 }

@@ -177,8 +177,8 @@ impl<E: Engine> Shell for Inner<E> {
     fn lead(&self) -> bool {
         journal::lead(self)
     }
-    fn settle(&self) {
-        if self.see_to(self.member.drain(&self.clock.read())) {
+    fn settle(&self, leads: bool) {
+        if self.see_to(self.member.drain(&self.clock.read())) && !leads {
             self.journal.call_writer();
         }
     }
@@ -236,7 +236,7 @@ impl<E: Engine> ClusterNode<E> {
         let inner = &self.inner;
         for _ in 0..SPLIT_TRIES {
             let ticket = inner.member.split(&inner.clock.read(), key.clone(), &park::waker());
-            inner.settle();
+            inner.settle(true);
             match inner.wait(|waker| ticket.poll(waker)) {
                 Ok(()) => return Ok(()),
                 Err(node::CommitError::Refused(_)) => park::pause(SPLIT_PAUSE),

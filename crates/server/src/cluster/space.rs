@@ -77,7 +77,7 @@ fn collect<E: Engine>(inner: &Inner<E>, full: bool, now_ns: u64, collected_ns: &
         let now = inner.clock.read();
         let now_us = now.interval.earliest().physical_us();
         inner.member.collect(&now, retention::thresholds(&kept, inner.retention_seconds, ttl_seconds_max, now_us));
-        inner.settle();
+        inner.settle(false);
     }
     let Some(threshold) = inner.member.collectable() else { return };
     match inner.member.versions().collect(threshold) {

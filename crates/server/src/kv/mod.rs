@@ -136,7 +136,7 @@ impl<E: Engine> Shell for Inner<E> {
     }
     /// Alone, what an operation leaves waits for the disk: whoever waits leads.
     #[inline]
-    fn settle(&self) {}
+    fn settle(&self, _: bool) {}
     fn wait<R>(&self, poll: impl FnMut(&Waker) -> Poll<R>) -> R {
         self.driver.wait(self, poll)
     }

@@ -65,8 +65,8 @@ pub(crate) trait Shell: Send + Sync + 'static {
     fn memory(&self) -> &Arc<crate::Memory>;
     /// Does what a thread that waits can do for what it waits for: writes the log, above all. `false`: there was nothing.
     fn lead(&self) -> bool;
-    /// Sees to what an operation has left to be done.
-    fn settle(&self);
+    /// Sees to what an operation has left to be done. `leads`: whoever calls leads next, so that nobody need be woken for what waits for the disk.
+    fn settle(&self, leads: bool);
     /// Waits for something that becomes ready as the log is driven; drives it meanwhile.
     fn wait<R>(&self, poll: impl FnMut(&Waker) -> Poll<R>) -> R;
     /// Whether the disk has no room for so many bytes more.

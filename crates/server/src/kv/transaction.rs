@@ -57,7 +57,7 @@ impl<S: Shell> KvTransaction<S> {
         let mut waiting = None;
         loop {
             let polled = park::with_waker(|waker| poll(&self.inner, &mut self.txn, waker));
-            self.inner.settle();
+            self.inner.settle(polled.is_pending());
             if let Poll::Ready(result) = polled {
                 let waited = began_ns.map_or(0, |began| self.inner.monotonic_ns().saturating_sub(began));
                 return (result.map_err(convert::error), waited);
@@ -70,7 +70,7 @@ impl<S: Shell> KvTransaction<S> {
             let stop = self.stop(looks.is_multiple_of(LOOKS_PER_PROBE));
             if let Some(error) = stop.or(timed_out.then_some(KvError::LockNotAvailable { key: None, waited: true })) {
                 self.txn.stop_waiting();
-                self.inner.settle();
+                self.inner.settle(false);
                 return (Err(error), waited);
             }
             // What it waits for may itself wait for the disk.
@@ -100,7 +100,7 @@ impl<S: Shell> KvTransaction<S> {
         inner.wait(|waker| {
             let now = inner.now();
             let polled = self.txn.commit(&now, waker);
-            inner.settle();
+            inner.settle(polled.is_pending());
             match polled {
                 Poll::Ready(result) => return Poll::Ready(result.map_err(convert::error)),
                 Poll::Pending if !self.txn.is_held_back(&now) => return Poll::Pending,
@@ -265,7 +265,7 @@ impl<S: Shell> sql::Transaction for KvTransaction<S> {
     }
     fn rollback(&mut self) {
         self.txn.rollback();
-        self.inner.settle();
+        self.inner.settle(false);
     }
     fn stats(&self) -> TxnStats {
         let stats = self.txn.stats();
@@ -284,7 +284,7 @@ impl<S: Shell> Drop for KvTransaction<S> {
     fn drop(&mut self) {
         // Those who wait for its locks wait no longer.
         self.txn.rollback();
-        self.inner.settle();
+        self.inner.settle(false);
     }
 }
 

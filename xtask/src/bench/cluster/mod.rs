@@ -99,15 +99,13 @@ fn cpu_us(pid: u32) -> Result<f64, String> {
     Ok((ticks(11) + ticks(12)) * 10_000.0)
 }
 
-/// Rows, in ranges of their own where `split`.
-fn load(port: u16, split: bool) -> Result<(), String> {
-    let make = "CREATE TABLE t (id int PRIMARY KEY, v int NOT NULL)";
-    let fill = format!("INSERT INTO t SELECT g, 0 FROM generate_series(0, {}) g", ROWS - 1);
-    sql(port, "bench", make)?;
+/// A table of rows, in two ranges where `split`.
+fn load(port: u16, table: &str, split: bool) -> Result<(), String> {
+    sql(port, "bench", &format!("CREATE TABLE {table} (id int PRIMARY KEY, v int NOT NULL)"))?;
     if split {
-        sql(port, "bench", &format!("ALTER TABLE t SPLIT AT VALUES (0), ({})", ROWS / 2))?;
+        sql(port, "bench", &format!("ALTER TABLE {table} SPLIT AT VALUES (0), ({})", ROWS / 2))?;
     }
-    sql(port, "bench", &fill).map(drop)
+    sql(port, "bench", &format!("INSERT INTO {table} SELECT g, 0 FROM generate_series(0, {}) g", ROWS - 1)).map(drop)
 }
 
 /// One row of the table: what is measured, and the two rates of each round.
@@ -122,10 +120,10 @@ struct Row {
 fn table(options: &Options, base: &Path) -> Result<String, String> {
     let binary = options.binary.clone().map_or_else(build_timeball, Ok)?;
     let update = Script::new(base, "update", "\\set id random(0, 9999)\nUPDATE t SET v = v + 1 WHERE id = :id;\n")?;
-    let select = Script::new(base, "select", "\\set id random(0, 4999)\nSELECT v FROM t WHERE id = :id;\n")?;
+    let select = Script::new(base, "select", "\\set id random(0, 9999)\nSELECT v FROM t WHERE id = :id;\n")?;
     let pair = |name: &str, high: u32| {
         let text = format!(
-            "\\set a random(0, 4999)\n\\set b random({high}, {})\nBEGIN;\nUPDATE t SET v = v - 1 WHERE id = :a;\nUPDATE t SET v = v + 1 WHERE id = :b;\nCOMMIT;\n",
+            "\\set a random(0, 4999)\n\\set b random({high}, {})\nBEGIN;\nUPDATE two SET v = v - 1 WHERE id = :a;\nUPDATE two SET v = v + 1 WHERE id = :b;\nCOMMIT;\n",
             high + 4999
         );
         Script::new(base, name, &text)
@@ -133,10 +131,11 @@ fn table(options: &Options, base: &Path) -> Result<String, String> {
     let (within, across) = (pair("within", 0)?, pair("across", 5000)?);
     let etcd = Etcd::start(base)?;
     let cluster = Timeball::start(&binary, base)?;
-    load(cluster.node(0).port, true)?;
+    load(cluster.node(0).port, "t", false)?;
+    load(cluster.node(0).port, "two", true)?;
     let alone = Node::start(&binary, &base.join("alone"), Stdio::null())?;
     sql(alone.port, "postgres", "CREATE DATABASE bench")?;
-    load(alone.port, false)?;
+    load(alone.port, "t", false)?;
     let row = |name: String, beside, goal| Row { name, beside, goal, ours: Vec::new(), theirs: Vec::new() };
     let mut updates: Vec<Row> = Vec::new();
     for clients in CLIENTS {
@@ -148,8 +147,8 @@ fn table(options: &Options, base: &Path) -> Result<String, String> {
     let mut ranges =
         row(format!("transactions over two ranges, {MANY} clients, per second"), "over one range", "at least 0.5");
     for round in 0..options.rounds {
-        // The range of the table's first rows, and the node that leads it now.
-        let leader = cluster.leader("ORDER BY start_key DESC")?;
+        // The first range holds the catalog and the table `t`: the node that leads it now.
+        let leader = cluster.leader("ORDER BY start_key")?;
         let (port, seconds) = (cluster.node(leader).port, options.seconds);
         for (row, clients) in updates.iter_mut().zip(CLIENTS) {
             row.theirs.push(etcd.puts(clients, seconds)?);
