@@ -19,8 +19,7 @@ use crate::options::{BeginOptions, Consistency, Isolation};
 use crate::reply::Reply;
 use crate::transaction::Op;
 use crate::transaction::Stats;
-use crate::transaction::buffer::Buffer;
-use crate::transaction::reads::Reads;
+use crate::transaction::draft::Draft;
 use crate::{Chunk, TxnError};
 use bytes::Bytes;
 use clock::{Reading, Timestamp};
@@ -34,13 +33,10 @@ use store::Engine;
 /// See the module.
 pub struct Transaction<E: Engine> {
     member: Arc<Member<E>>,
-    isolation: Isolation,
+    draft: Draft,
     /// As asked for, and as settled for now.
     wanted: Consistency,
     mode: Consistency,
-    read_only: bool,
-    past: bool,
-    began_ns: u64,
     token: Timestamp,
     floor: Timestamp,
     snapshot: Timestamp,
@@ -52,9 +48,6 @@ pub struct Transaction<E: Engine> {
     /// Which locks were held at each savepoint, and before the one that is being tried where it is given back if it cannot be had.
     lock_marks: Vec<LockMark>,
     skip_mark: Option<LockMark>,
-    frees: bool,
-    buffer: Buffer,
-    reads: Reads,
     /// The call that an operation waits for.
     call: Option<u64>,
     /// Whom a scan that waits has asked, and for what.
@@ -80,7 +73,7 @@ impl<E: Engine> Transaction<E> {
     }
     /// Whether anything was written.
     pub fn has_writes(&self) -> bool {
-        !self.buffer.is_empty()
+        !self.draft.buffer.is_empty()
     }
 
     /// Buffers a write.
@@ -88,59 +81,48 @@ impl<E: Engine> Transaction<E> {
     /// # Errors
     /// The transaction is read-only, or a limit is passed.
     pub fn put(&mut self, key: Bytes, value: Bytes) -> Result<(), TxnError> {
-        self.writable()?;
-        self.buffer.set(key, Some(value), self.snapshot)
+        self.draft.set(key, Some(value), self.snapshot)
     }
     /// Buffers a delete.
     ///
     /// # Errors
     /// As [`Transaction::put`].
     pub fn delete(&mut self, key: Bytes) -> Result<(), TxnError> {
-        self.writable()?;
-        self.buffer.set(key, None, self.snapshot)
+        self.draft.set(key, None, self.snapshot)
     }
     /// Buffers a write that meets no other: it is not certified, so of several the last one to commit stays.
     ///
     /// # Errors
     /// As [`Transaction::put`].
     pub fn overwrite(&mut self, key: Bytes, value: Option<Bytes>) -> Result<(), TxnError> {
-        self.writable()?;
-        self.buffer.set(key, value, Timestamp::MAX)
+        self.draft.set(key, value, Timestamp::MAX)
     }
     /// Marks the writes so far.
     pub fn savepoint(&mut self) -> u32 {
         self.lock_marks.push(self.lock_mark());
-        self.buffer.savepoint()
+        self.draft.buffer.savepoint()
     }
     /// Undoes the writes since the mark, and forgets what they relied on where the reads of the time are not certified; the mark stays, and
     /// so do locks: see [`Transaction::release_since`].
     pub fn rollback_to(&mut self, savepoint: u32) {
-        let gone = self.buffer.rollback_to(savepoint);
-        self.reads.not_written(gone.into_iter());
+        self.draft.rollback_to(savepoint);
         self.lock_marks.truncate(savepoint as usize + 1);
-        if self.isolation != Isolation::Serializable {
-            self.reads.forget_relied(savepoint as usize);
-        }
     }
     /// What this transaction does frees space in the end, whatever it writes to say so.
     pub fn frees_space(&mut self) {
-        self.frees = true;
+        self.draft.frees = true;
     }
     /// Whether it may use the room that a full disk holds back: it said so, or deletes more than it writes.
     pub fn is_freeing(&self) -> bool {
-        self.frees || self.buffer.deletes_most()
+        self.draft.is_freeing()
     }
     /// Bytes that its records take, about.
     pub fn record_bytes(&self) -> usize {
-        self.buffer.bytes()
+        self.draft.buffer.bytes()
     }
     /// Bytes of memory that its writes and reads take until it has ended, about.
     pub fn held_bytes(&self) -> usize {
-        self.buffer.held_bytes() + self.reads.held_bytes()
-    }
-
-    fn writable(&self) -> Result<(), TxnError> {
-        if self.read_only { Err(TxnError::ReadOnly) } else { Ok(()) }
+        self.draft.held_bytes()
     }
 
     fn id_or_new(&mut self) -> TxnId {

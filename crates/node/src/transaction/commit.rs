@@ -2,7 +2,6 @@ use super::buffer::Buffer;
 use super::reads::Reads;
 use super::{Op, Transaction};
 use crate::TxnError;
-use crate::options::Isolation;
 use crate::reply::{CommitError, Reply};
 use crate::sabotage::Sabotage;
 use clock::{Reading, Timestamp};
@@ -20,7 +19,7 @@ impl<E: Engine> Transaction<E> {
     /// [`Transaction::give_up_commit`] can still take it back.
     pub fn commit(&mut self, now: &Reading, waker: &Waker) -> Op<Timestamp> {
         if self.commit.is_none() {
-            if self.buffer.is_empty() {
+            if self.draft.buffer.is_empty() {
                 self.node.shared.counters.txn_commits_readonly.one();
                 self.end();
                 return Poll::Ready(Ok(self.snapshot));
@@ -86,14 +85,13 @@ impl<E: Engine> Transaction<E> {
     }
 
     fn batch(&mut self, txn: TxnId) -> Batch {
-        let all = self.isolation == Isolation::Serializable;
-        batch(&mut self.reads, &mut self.buffer, all, txn, &self.node.shared.sabotage)
+        self.draft.take_batch(txn, &self.node.shared.sabotage)
     }
 }
 
 /// What is written, and what is certified: a read of a key that is also written from the same snapshot or an older one is
 /// certified by the write. `all`: every read is certified.
-pub(crate) fn batch(reads: &mut Reads, buffer: &mut Buffer, all: bool, txn: TxnId, sabotage: &Sabotage) -> Batch {
+pub(super) fn batch(reads: &mut Reads, buffer: &mut Buffer, all: bool, txn: TxnId, sabotage: &Sabotage) -> Batch {
     let mut reads = reads.take_certified(all);
     let mut writes = buffer.take();
     let find = |key: &[u8]| writes.binary_search_by(|w| (*w.key).cmp(key)).ok();

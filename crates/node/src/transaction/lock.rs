@@ -60,7 +60,7 @@ impl<E: Engine> Transaction<E> {
         match self.node.versions().newest_above(key, self.snapshot) {
             Err(e) => Poll::Ready(Err(e.into())),
             // What the one before it did may be beside the row: a statement that goes by what is, not by what was, looks at that.
-            Ok(None) if self.queued && mode == LockMode::Update && self.isolation == Isolation::ReadCommitted => {
+            Ok(None) if self.queued && mode == LockMode::Update && self.draft.isolation == Isolation::ReadCommitted => {
                 self.refresh(now, self.snapshot, "a lock was waited for", waker).map(|done| done.map(|()| true))
             }
             Ok(None) => Poll::Ready(Ok(true)),
@@ -72,7 +72,7 @@ impl<E: Engine> Transaction<E> {
 
     /// As [`Transaction::lock`], and leaves the snapshot where it is: for [`Transaction::present`].
     pub fn hold(&mut self, key: &[u8], mode: LockMode, when: WhenLocked, waker: &Waker) -> Op<bool> {
-        if self.read_only {
+        if self.draft.read_only {
             return Poll::Ready(Err(TxnError::ReadOnly));
         }
         let id = self.id_or_new();

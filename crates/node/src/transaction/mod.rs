@@ -22,8 +22,9 @@
 //! 6. A transaction holds its locks until its commit is visible, or until its caller gives up waiting for that: then whoever locks a
 //!    row next waits for what is in flight.
 
-pub(crate) mod buffer;
-pub(crate) mod commit;
+mod buffer;
+mod commit;
+pub(crate) mod draft;
 mod lock;
 mod read;
 pub(crate) mod reads;
@@ -34,14 +35,13 @@ pub use lock::WhenLocked;
 pub use read::Chunk;
 pub use reads::{MAX_READ_KEYS, MAX_READ_SPANS};
 
-use crate::options::{BeginOptions, Consistency, Isolation};
+use crate::options::{BeginOptions, Consistency};
 use crate::reply::Reply;
 use crate::{Node, TxnError};
-use buffer::Buffer;
 use bytes::Bytes;
 use clock::{Reading, Timestamp};
+use draft::Draft;
 use protocol::txn::TxnId;
-use reads::Reads;
 pub(crate) use reads::after;
 pub(crate) use snapshot::Limit;
 use std::sync::Arc;
@@ -68,13 +68,10 @@ pub struct Stats {
 /// See the module.
 pub struct Transaction<E: Engine> {
     pub(crate) node: Arc<Node<E>>,
-    isolation: Isolation,
+    draft: Draft,
     /// As asked for, and as settled for now.
     wanted: Consistency,
     mode: Consistency,
-    read_only: bool,
-    past: bool,
-    began_ns: u64,
     token: Timestamp,
     floor: Timestamp,
     pub(crate) snapshot: Timestamp,
@@ -89,9 +86,6 @@ pub struct Transaction<E: Engine> {
     skip_mark: Option<usize>,
     /// The lock that is being taken was waited for.
     queued: bool,
-    frees: bool,
-    buffer: Buffer,
-    reads: Reads,
     refreshing: Option<Timestamp>,
     pub(crate) lease: Option<Arc<Reply>>,
     commit: Option<Arc<Reply>>,
@@ -122,12 +116,9 @@ impl<E: Engine> Transaction<E> {
         let floor = if mode == Consistency::Strict { now.interval.latest().max(token) } else { token };
         Ok(Transaction {
             node: node.clone(),
-            isolation: options.isolation,
+            draft: Draft::new(now, options),
             wanted: options.consistency,
             mode,
-            read_only: options.read_only || options.as_of.is_some(),
-            past: options.as_of.is_some(),
-            began_ns: now.now_ns,
             token,
             floor,
             snapshot,
@@ -139,9 +130,6 @@ impl<E: Engine> Transaction<E> {
             lock_marks: Vec::new(),
             skip_mark: None,
             queued: false,
-            frees: false,
-            buffer: Buffer::default(),
-            reads: Reads::default(),
             refreshing: None,
             lease: None,
             commit: None,
@@ -164,7 +152,7 @@ impl<E: Engine> Transaction<E> {
     }
     /// Whether anything was written.
     pub fn has_writes(&self) -> bool {
-        !self.buffer.is_empty()
+        !self.draft.buffer.is_empty()
     }
 
     /// Buffers a write.
@@ -172,61 +160,50 @@ impl<E: Engine> Transaction<E> {
     /// # Errors
     /// The transaction is read-only, or a limit is passed.
     pub fn put(&mut self, key: Bytes, value: Bytes) -> Result<(), TxnError> {
-        self.writable()?;
-        self.buffer.set(key, Some(value), self.snapshot)
+        self.draft.set(key, Some(value), self.snapshot)
     }
     /// Buffers a delete.
     ///
     /// # Errors
     /// As [`Transaction::put`].
     pub fn delete(&mut self, key: Bytes) -> Result<(), TxnError> {
-        self.writable()?;
-        self.buffer.set(key, None, self.snapshot)
+        self.draft.set(key, None, self.snapshot)
     }
     /// Buffers a write that meets no other: it is not certified, so of several the last one to commit stays.
     ///
     /// # Errors
     /// As [`Transaction::put`].
     pub fn overwrite(&mut self, key: Bytes, value: Option<Bytes>) -> Result<(), TxnError> {
-        self.writable()?;
-        self.buffer.set(key, value, Timestamp::MAX)
+        self.draft.set(key, value, Timestamp::MAX)
     }
     /// Marks the writes so far.
     pub fn savepoint(&mut self) -> u32 {
         self.lock_marks.push(self.id.filter(|_| self.locked).map_or(0, |id| self.node.locks.mark(id)));
-        self.buffer.savepoint()
+        self.draft.buffer.savepoint()
     }
     /// Undoes the writes since the mark, and forgets what they relied on where the reads of the time are not certified; the mark stays, and
     /// so do locks: see [`Transaction::release_since`].
     pub fn rollback_to(&mut self, savepoint: u32) {
-        let gone = self.buffer.rollback_to(savepoint);
-        self.reads.not_written(gone.into_iter());
+        self.draft.rollback_to(savepoint);
         self.lock_marks.truncate(savepoint as usize + 1);
-        if self.isolation != Isolation::Serializable {
-            self.reads.forget_relied(savepoint as usize);
-        }
     }
 
     /// What this transaction does frees space in the end, whatever it writes to say so: it may use the room that a full disk holds back.
     pub fn frees_space(&mut self) {
-        self.frees = true;
+        self.draft.frees = true;
     }
     /// Whether it may use that room: it said so, or deletes more than it writes.
     pub fn is_freeing(&self) -> bool {
-        self.frees || self.buffer.deletes_most()
+        self.draft.is_freeing()
     }
     /// Bytes that its record takes, about.
     pub fn record_bytes(&self) -> usize {
-        self.buffer.bytes()
+        self.draft.buffer.bytes()
     }
 
     /// Bytes of memory that its writes and reads take until it has ended, about.
     pub fn held_bytes(&self) -> usize {
-        self.buffer.held_bytes() + self.reads.held_bytes()
-    }
-
-    fn writable(&self) -> Result<(), TxnError> {
-        if self.read_only { Err(TxnError::ReadOnly) } else { Ok(()) }
+        self.draft.held_bytes()
     }
 
     fn id_or_new(&mut self) -> TxnId {

@@ -1,33 +1,14 @@
 //! Point and span reads.
 
+use super::draft::Keep;
 use super::reads::after;
 use super::{Op, Transaction};
 use crate::TxnError;
-use crate::options::Isolation;
 use bytes::Bytes;
 use clock::{Reading, Timestamp};
 use protocol::txn::{Span, VersionStore};
 use std::task::{Poll, Waker};
 use store::Engine;
-
-/// What a read is remembered for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Keep {
-    /// It may not change before the snapshot moves over it; at SERIALIZABLE not before the commit either.
-    ByLevel,
-    /// It may not change before the commit, at any level.
-    Certified,
-    /// Nothing, and yet it is what a reader at the snapshot sees: see [`Transaction::observe`].
-    Unremembered,
-    /// Nothing: see [`Transaction::peek`].
-    Nothing,
-}
-
-impl Keep {
-    fn of(certified: bool) -> Keep {
-        if certified { Keep::Certified } else { Keep::ByLevel }
-    }
-}
 
 /// Rows of a span.
 #[derive(Clone, Debug, Default)]
@@ -59,7 +40,7 @@ impl<E: Engine> Transaction<E> {
     /// From now on the transaction relies on it that a key has not changed since `since`, at or below the snapshot: as a read, with no value asked
     /// for. `certified`: at every isolation level until the commit, or until [`Transaction::rollback_to`] takes back what was built on it.
     pub fn rely(&mut self, key: &Bytes, since: Timestamp, certified: bool, waker: &Waker) -> Op<()> {
-        if self.past {
+        if self.draft.past {
             return Poll::Ready(Ok(()));
         }
         if since < self.snapshot {
@@ -81,14 +62,14 @@ impl<E: Engine> Transaction<E> {
         }
         let keep = Keep::of(certified);
         if self.remembers(keep) {
-            self.reads.rely(key, self.snapshot, self.must_certify(keep), self.lock_marks.len());
+            self.draft.reads.rely(key, self.snapshot, self.draft.must_certify(keep), self.lock_marks.len());
         }
         Poll::Ready(Ok(()))
     }
 
     fn read(&mut self, now: &Reading, key: &[u8], keep: Keep, waker: &Waker) -> Op<Option<Bytes>> {
         loop {
-            if let Some(own) = self.buffer.get(key) {
+            if let Some(own) = self.draft.buffer.get(key) {
                 return Poll::Ready(Ok(own.cloned()));
             }
             match self.under_lease(now, waker) {
@@ -112,24 +93,16 @@ impl<E: Engine> Transaction<E> {
                 }
             }
             if self.remembers(keep) {
-                self.remember_key(key, keep);
+                self.draft.remember_key(key, self.snapshot, keep);
             }
             return Poll::Ready(Ok(read.version.and_then(|v| v.value)));
-        }
-    }
-
-    fn remember_key(&mut self, key: &[u8], keep: Keep) {
-        self.reads.key(key, self.snapshot, self.must_certify(keep));
-        if self.reads.has_many_keys() {
-            let buffer = &self.buffer;
-            self.reads.bound_keys(|key, since| buffer.certifies(key, since));
         }
     }
 
     /// Whether a key has a value now, wherever the snapshot lies; if so it must still have one at the commit, at every isolation level.
     /// What the value is does not matter: others may change it meanwhile.
     pub fn present(&mut self, key: &[u8], waker: &Waker) -> Op<bool> {
-        if let Some(own) = self.buffer.get(key) {
+        if let Some(own) = self.draft.buffer.get(key) {
             return Poll::Ready(Ok(own.is_some()));
         }
         if self.wait_for_key(key, Timestamp::MAX, waker) {
@@ -138,13 +111,13 @@ impl<E: Engine> Transaction<E> {
         match self.node.shared.store.is_present(key) {
             Err(e) => Poll::Ready(Err(e.into())),
             Ok(true) => {
-                self.reads.present(key, self.snapshot);
+                self.draft.reads.present(key, self.snapshot);
                 Poll::Ready(Ok(true))
             }
             Ok(false) => {
                 // The absence was seen: it counts as read.
                 if self.remembers(Keep::ByLevel) {
-                    self.remember_key(key, Keep::ByLevel);
+                    self.draft.remember_key(key, self.snapshot, Keep::ByLevel);
                 }
                 Poll::Ready(Ok(false))
             }
@@ -212,14 +185,14 @@ impl<E: Engine> Transaction<E> {
                 Poll::Pending => return Poll::Pending,
             }
             if self.remembers(keep) {
-                self.reads.span(&covered, self.snapshot, self.must_certify(keep));
+                self.draft.reads.span(&covered, self.snapshot, self.draft.must_certify(keep));
             }
             let rest = match reverse {
                 true => span.start.clone()..covered.start.clone(),
                 false => covered.end.clone()..span.end.clone(),
             };
             let rows = scan.rows.into_iter().map(|(key, _, value)| (key, value)).collect();
-            let rows = self.buffer.merge(rows, &covered, reverse);
+            let rows = self.draft.buffer.merge(rows, &covered, reverse);
             return Poll::Ready(Ok(Chunk { rows, rest: (rest.start < rest.end).then_some(rest) }));
         }
     }
@@ -290,16 +263,7 @@ impl<E: Engine> Transaction<E> {
         }
     }
 
-    /// Reads are remembered to be certified, or to let the snapshot move up: that of a read-only transaction moves too, when it
-    /// meets an uncertain version.
     fn remembers(&self, keep: Keep) -> bool {
-        match keep {
-            Keep::Nothing | Keep::Unremembered => false,
-            Keep::Certified => true,
-            Keep::ByLevel => !self.read_only || self.limit.is_some(),
-        }
-    }
-    fn must_certify(&self, keep: Keep) -> bool {
-        keep == Keep::Certified || self.isolation == Isolation::Serializable
+        self.draft.remembers(keep, self.limit.is_some())
     }
 }

@@ -1,15 +1,12 @@
 //! Where the snapshot lies, and when it moves.
 
 use super::{Op, Transaction};
-use crate::options::{Consistency, Isolation};
+use crate::options::Consistency;
 use crate::{Node, TxnError};
 use clock::{Reading, Timestamp};
 use protocol::txn::Span;
 use std::task::{Poll, Waker};
 use store::Engine;
-
-/// A transaction that did nothing for longer than this takes a new snapshot at its first statement, nanoseconds.
-const IDLE_NS: u64 = 1_000_000;
 
 /// The uncertainty limit: a version in `(snapshot, limit]` may have been acknowledged before the transaction began.
 ///
@@ -69,9 +66,7 @@ impl<E: Engine> Transaction<E> {
     /// # Errors
     /// The snapshot cannot be taken, or the clock cannot give the consistency asked for any more.
     pub fn begin_statement(&mut self, now: &Reading) -> Result<(), TxnError> {
-        let idle = now.now_ns.saturating_sub(self.began_ns) > IDLE_NS;
-        let untouched = idle && self.reads.is_empty() && self.buffer.is_empty() && !self.locked && !self.read_only;
-        if self.past || !(untouched || self.isolation == Isolation::ReadCommitted) {
+        if !self.draft.begins_anew(now, self.locked) {
             return Ok(());
         }
         self.mode = self.node.settle(now, self.wanted)?;
@@ -80,7 +75,7 @@ impl<E: Engine> Transaction<E> {
         }
         self.stats.consistency = self.mode;
         let (snapshot, limit) = self.node.present(now, self.mode, self.token);
-        self.reads.forget_uncertified();
+        self.draft.reads.forget_uncertified();
         self.move_to(now, snapshot)?;
         self.limit = limit;
         Ok(())
@@ -123,7 +118,7 @@ impl<E: Engine> Transaction<E> {
             Poll::Ready(Ok(None)) => {}
         }
         self.refreshing = None;
-        self.reads.unchanged_up_to(target);
+        self.draft.reads.unchanged_up_to(target);
         self.stats.refreshes += 1;
         self.node.shared.counters.txn_refreshes.one();
         Poll::Ready(self.move_to(now, target))
@@ -134,7 +129,7 @@ impl<E: Engine> Transaction<E> {
         let shared = &self.node.shared;
         let versions = &shared.store.0;
         let highest = versions.collected_anywhere();
-        for seen in self.reads.iter() {
+        for seen in self.draft.reads.iter() {
             // What was deleted after it was seen may be forgotten by now: nobody can say that it is unchanged.
             let collected = match &seen.end {
                 _ if seen.since >= highest => Timestamp::MIN,
@@ -172,7 +167,7 @@ impl<E: Engine> Transaction<E> {
 
     /// Whether the mode has an uncertainty limit at all.
     pub(super) fn limit_here(&mut self) -> Timestamp {
-        if self.mode == Consistency::Strict || self.past {
+        if self.mode == Consistency::Strict || self.draft.past {
             return Timestamp::MIN;
         }
         self.limit.settle(|| self.node.shared.clock.last())

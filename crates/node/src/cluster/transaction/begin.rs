@@ -1,13 +1,10 @@
 //! How a transaction begins, and where its snapshot lies.
 
-use super::{BeginOptions, Buffer, Consistency, Isolation, Member, Op, Reads, Stats, Transaction, TxnError};
+use super::{BeginOptions, Consistency, Draft, Member, Op, Stats, Transaction, TxnError};
 use clock::{Reading, Timestamp};
 use std::sync::Arc;
 use std::task::{Poll, Waker};
 use store::Engine;
-
-/// A transaction that did nothing for longer than this takes a new snapshot at its first statement, nanoseconds.
-const IDLE_NS: u64 = 1_000_000;
 
 impl<E: Engine> Member<E> {
     /// A snapshot of the present for this mode (rule 2), and the limit up to which a version is uncertain.
@@ -70,12 +67,9 @@ impl<E: Engine> Transaction<E> {
         let floor = if mode == Consistency::Strict { now.interval.latest().max(token) } else { token };
         Ok(Transaction {
             member: member.clone(),
-            isolation: options.isolation,
+            draft: Draft::new(now, options),
             wanted: options.consistency,
             mode,
-            read_only: options.read_only || options.as_of.is_some(),
-            past: options.as_of.is_some(),
-            began_ns: now.now_ns,
             token,
             floor,
             snapshot,
@@ -85,9 +79,6 @@ impl<E: Engine> Transaction<E> {
             session: options.session,
             lock_marks: Vec::new(),
             skip_mark: None,
-            frees: false,
-            buffer: Buffer::default(),
-            reads: Reads::default(),
             call: None,
             asked: None,
             refreshing: None,
@@ -103,9 +94,7 @@ impl<E: Engine> Transaction<E> {
     /// # Errors
     /// The clock cannot give the consistency asked for any more.
     pub fn begin_statement(&mut self, now: &Reading) -> Result<(), TxnError> {
-        let idle = now.now_ns.saturating_sub(self.began_ns) > IDLE_NS;
-        let untouched = idle && self.reads.is_empty() && self.buffer.is_empty() && !self.locked && !self.read_only;
-        if self.past || !(untouched || self.isolation == Isolation::ReadCommitted) {
+        if !self.draft.begins_anew(now, self.locked) {
             return Ok(());
         }
         self.mode = self.member.settle(now, self.wanted)?;
@@ -114,7 +103,7 @@ impl<E: Engine> Transaction<E> {
         }
         self.stats.consistency = self.mode;
         let (snapshot, limit) = self.member.present(now, self.mode, self.token);
-        self.reads.forget_uncertified();
+        self.draft.reads.forget_uncertified();
         self.move_to(snapshot);
         self.limit = limit;
         Ok(())
@@ -143,7 +132,7 @@ impl<E: Engine> Transaction<E> {
             let reason = format!("{why}, and what was read has changed at {at}");
             return Poll::Ready(Err(TxnError::Restart { reason, key: Some(key) }));
         }
-        self.reads.unchanged_up_to(target);
+        self.draft.reads.unchanged_up_to(target);
         self.stats.refreshes += 1;
         self.member.counters().txn_refreshes.one();
         self.move_to(target);

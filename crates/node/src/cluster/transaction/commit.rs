@@ -1,8 +1,7 @@
 //! The end of a transaction.
 
 use super::super::commit::COMMIT_US;
-use super::{Isolation, Op, Reply, Transaction, TxnError};
-use crate::transaction::commit::batch;
+use super::{Op, Reply, Transaction, TxnError};
 use crate::watch::Watch;
 use clock::{Reading, Timestamp};
 use protocol::log::raft::PAYLOAD_BYTES_MAX;
@@ -32,7 +31,7 @@ impl<E: Engine> Transaction<E> {
     /// An error says that nothing happened, and will not, but for [`TxnError::CommitUnknown`] and [`TxnError::Unacknowledged`].
     pub fn commit(&mut self, now: &Reading, waker: &Waker) -> Op<Timestamp> {
         if self.reply.is_none() {
-            if self.buffer.is_empty() {
+            if self.draft.buffer.is_empty() {
                 self.member.counters().txn_commits_readonly.one();
                 self.end();
                 return Poll::Ready(Ok(self.snapshot));
@@ -59,9 +58,8 @@ impl<E: Engine> Transaction<E> {
             ));
         };
         let txn = self.id_or_new();
-        let all = self.isolation == Isolation::Serializable;
         let sabotage = self.member.sabotage();
-        let mut batch = batch(&mut self.reads, &mut self.buffer, all, txn, sabotage);
+        let mut batch = self.draft.take_batch(txn, sabotage);
         let bytes = record_bytes(&batch);
         if bytes > PAYLOAD_BYTES_MAX {
             return Err(TxnError::TooLarge { what: "the transaction", bytes, limit: PAYLOAD_BYTES_MAX });

@@ -49,7 +49,7 @@ impl<E: Engine> Transaction<E> {
             None => match self.take_lock(now, key, mode, when, Some(self.snapshot), waker) {
                 // What the one before it did may be beside the row: a statement that goes by what is, not by what was, looks at that.
                 Poll::Ready(Ok(Some(Taken { waited: true, newer: None })))
-                    if mode == LockMode::Update && self.isolation == Isolation::ReadCommitted =>
+                    if mode == LockMode::Update && self.draft.isolation == Isolation::ReadCommitted =>
                 {
                     Some(self.snapshot)
                 }
@@ -90,7 +90,7 @@ impl<E: Engine> Transaction<E> {
         newer_than: Option<Timestamp>,
         waker: &Waker,
     ) -> Op<Option<Taken>> {
-        if self.read_only {
+        if self.draft.read_only {
             return Poll::Ready(Err(TxnError::ReadOnly));
         }
         let txn = self.id_or_new();

@@ -1,29 +1,13 @@
 //! Point and span reads.
 
-use super::{Answer, Chunk, Isolation, Op, Request, Transaction, TxnError, unfitting};
+use super::{Answer, Chunk, Op, Request, Transaction, TxnError, unfitting};
+use crate::transaction::draft::Keep;
 use bytes::Bytes;
 use clock::{Reading, Timestamp};
 use protocol::door::{Look, Seen};
 use protocol::txn::Span;
 use std::task::{Poll, Waker};
 use store::Engine;
-
-/// What a read is remembered for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Keep {
-    ByLevel,
-    Certified,
-    /// Nothing, and yet it is what a reader at the snapshot sees: see [`Transaction::observe`].
-    Unremembered,
-    /// Nothing: it is a look that promises nothing.
-    Nothing,
-}
-
-impl Keep {
-    fn of(certified: bool) -> Keep {
-        if certified { Keep::Certified } else { Keep::ByLevel }
-    }
-}
 
 impl<E: Engine> Transaction<E> {
     /// The value of a key: own write first, then the snapshot's. `certified`: to be certified at every isolation level.
@@ -47,7 +31,7 @@ impl<E: Engine> Transaction<E> {
     /// for. `certified`: at every isolation level until the commit, or until [`Transaction::rollback_to`] takes back what was built on it.
     /// At the snapshot itself nobody is asked.
     pub fn rely(&mut self, now: &Reading, key: &Bytes, since: Timestamp, certified: bool, waker: &Waker) -> Op<()> {
-        if self.past {
+        if self.draft.past {
             return Poll::Ready(Ok(()));
         }
         while since < self.snapshot {
@@ -69,19 +53,19 @@ impl<E: Engine> Transaction<E> {
         }
         let keep = Keep::of(certified);
         if self.remembers(keep) {
-            self.reads.rely(key, self.snapshot, self.must_certify(keep), self.lock_marks.len());
+            self.draft.reads.rely(key, self.snapshot, self.draft.must_certify(keep), self.lock_marks.len());
         }
         Poll::Ready(Ok(()))
     }
 
     fn look_of(&self, keep: Keep) -> Look {
         let peek = keep == Keep::Nothing;
-        Look { snapshot: self.snapshot, limit: if self.past { Timestamp::MIN } else { self.limit }, peek }
+        Look { snapshot: self.snapshot, limit: if self.draft.past { Timestamp::MIN } else { self.limit }, peek }
     }
 
     fn read(&mut self, now: &Reading, key: &[u8], keep: Keep, waker: &Waker) -> Op<Option<Bytes>> {
         loop {
-            if let Some(own) = self.buffer.get(key) {
+            if let Some(own) = self.draft.buffer.get(key) {
                 return Poll::Ready(Ok(own.cloned()));
             }
             if self.refreshing.is_some() {
@@ -107,23 +91,15 @@ impl<E: Engine> Transaction<E> {
                 }
             }
             if self.remembers(keep) {
-                self.remember_key(key, keep);
+                self.draft.remember_key(key, self.snapshot, keep);
             }
             return Poll::Ready(Ok(version.and_then(|(_, value)| value)));
         }
     }
 
-    fn remember_key(&mut self, key: &[u8], keep: Keep) {
-        self.reads.key(key, self.snapshot, self.must_certify(keep));
-        if self.reads.has_many_keys() {
-            let buffer = &self.buffer;
-            self.reads.bound_keys(|key, since| buffer.certifies(key, since));
-        }
-    }
-
     /// Whether a key has a value now, wherever the snapshot lies; if so it must still have one at the commit, at every isolation level.
     pub fn present(&mut self, now: &Reading, key: &[u8], waker: &Waker) -> Op<bool> {
-        if let Some(own) = self.buffer.get(key) {
+        if let Some(own) = self.draft.buffer.get(key) {
             return Poll::Ready(Ok(own.is_some()));
         }
         let range = self.member.core.lock().routes.of_key(key);
@@ -132,13 +108,13 @@ impl<E: Engine> Transaction<E> {
             Poll::Pending => Poll::Pending,
             Poll::Ready(Err(e)) => Poll::Ready(Err(e)),
             Poll::Ready(Ok(Answer::Present(true))) => {
-                self.reads.present(key, self.snapshot);
+                self.draft.reads.present(key, self.snapshot);
                 Poll::Ready(Ok(true))
             }
             Poll::Ready(Ok(Answer::Present(false))) => {
                 // The absence was seen: it counts as read.
                 if self.remembers(Keep::ByLevel) {
-                    self.remember_key(key, Keep::ByLevel);
+                    self.draft.remember_key(key, self.snapshot, Keep::ByLevel);
                 }
                 Poll::Ready(Ok(false))
             }
@@ -228,13 +204,13 @@ impl<E: Engine> Transaction<E> {
                 (Some(rest), false) => part.start.clone()..rest.start.clone(),
             };
             if self.remembers(keep) {
-                self.reads.span(&covered, self.snapshot, self.must_certify(keep));
+                self.draft.reads.span(&covered, self.snapshot, self.draft.must_certify(keep));
             }
             let left = match reverse {
                 true => span.start.clone()..covered.start.clone(),
                 false => covered.end.clone()..span.end.clone(),
             };
-            let rows = self.buffer.merge(rows, &covered, reverse);
+            let rows = self.draft.buffer.merge(rows, &covered, reverse);
             return Poll::Ready(Ok(Chunk { rows, rest: (left.start < left.end).then_some(left) }));
         }
     }
@@ -253,13 +229,6 @@ impl<E: Engine> Transaction<E> {
     }
 
     fn remembers(&self, keep: Keep) -> bool {
-        match keep {
-            Keep::Nothing | Keep::Unremembered => false,
-            Keep::Certified => true,
-            Keep::ByLevel => !self.read_only || self.limit > Timestamp::MIN,
-        }
-    }
-    fn must_certify(&self, keep: Keep) -> bool {
-        keep == Keep::Certified || self.isolation == Isolation::Serializable
+        self.draft.remembers(keep, self.limit > Timestamp::MIN)
     }
 }

@@ -35,7 +35,7 @@ impl<E: Engine> Transaction<E> {
     pub(super) fn begin_refresh(&mut self, target: Timestamp) {
         let mut parts: BTreeMap<RangeId, Vec<Seen>> = BTreeMap::new();
         let core = self.member.core.lock();
-        for seen in self.reads.iter() {
+        for seen in self.draft.reads.iter() {
             let Some(end) = &seen.end else {
                 let one = Seen { start: seen.start.clone(), end: None, since: seen.since };
                 parts.entry(core.routes.of_key(&seen.start)).or_default().push(one);
