@@ -61,6 +61,12 @@ fn what_is_remembered_is_looked_after_from_when_it_is_applied() {
     good(&scenario("fast/nodes-lies"), 1238);
 }
 
+/// All replicas of a range had moved since a coordinator heard of it, and those that it knew did not say where.
+#[test]
+fn a_range_that_moved_away_altogether_is_found() {
+    good(&scenario("fast/nodes-move"), 238);
+}
+
 /// The one machine whose session was to fill what the others read had no clock that it could trust, to the end.
 #[test]
 fn another_fills_where_one_cannot() {

@@ -255,9 +255,15 @@ impl<E: Engine> Core<E> {
         }
     }
 
-    /// Who may lead a range, as the replica here knows.
+    /// Who may lead a range, as the replica here knows; where there is none any more, one of those that it heard of last: it knows more, or who does.
     pub fn hint(&self, range: RangeId) -> Option<u32> {
-        let status = self.replicas.status(group_of(range))?;
+        let Some(status) = self.replicas.status(group_of(range)) else {
+            let route = self.routes.get(range)?;
+            let others: Vec<NodeId> = route.replicas.iter().copied().filter(|node| *node != self.me()).collect();
+            // In turn, as some of them may be gone.
+            let turn = usize::try_from(self.ticks).unwrap_or(0) % others.len().max(1);
+            return others.get(turn).map(|node| node.0);
+        };
         let leader = status.leader.and_then(NodeId::of_store).filter(|leader| *leader != self.me());
         leader.map(|leader| leader.0)
     }

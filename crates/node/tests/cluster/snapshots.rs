@@ -135,3 +135,33 @@ fn an_idle_range_does_not_hold_the_log() {
     assert_eq!(w.ask(2, async |env| value(env, "x").await).as_deref(), Some("1"));
     are_equal(&w, &[1, 2, 3]);
 }
+
+/// All replicas of a range have moved since a gateway heard of it: those that it knows say where they went.
+#[test]
+fn a_range_that_moved_away_altogether_is_found() {
+    let mut w = World::new(31, 7, founding(&[""], &[1, 2, 3]), |_| {});
+    w.await_leader(1);
+    w.ask(1, async |env| set(env, pairs(&[("x", "1")])).await);
+    let change = |w: &mut World, changes: &[ReplicaChange]| {
+        for _ in 0..200 {
+            let leader = w.await_leader(1);
+            let now = w.env(leader).now();
+            let taken = w.member(leader).change_replicas(&now, RangeId(1), changes);
+            w.drain(leader);
+            w.run(100_000);
+            if taken.is_ok() {
+                return;
+            }
+        }
+        panic!("never taken: {changes:?}");
+    };
+    for (old, new) in [(1, 4), (2, 5), (3, 6)] {
+        change(&mut w, &[ReplicaChange::Add(NodeId(new))]);
+        change(&mut w, &[ReplicaChange::Promote(NodeId(new)), ReplicaChange::Remove(NodeId(old))]);
+        w.run(5_000_000);
+    }
+    let leader = w.await_leader(1);
+    assert_eq!(w.member(leader).status(RangeId(1)).unwrap().voters, [NodeId(4), NodeId(5), NodeId(6)]);
+    // It was never asked there, so it knows the three that the range began on.
+    assert_eq!(w.ask(7, async |env| value(env, "x").await).as_deref(), Some("1"));
+}
