@@ -42,6 +42,14 @@ fn seeds_are_good() {
     }
 }
 
+/// A split was done while one of the new range's nodes was away, which gets the old range by a snapshot later and so never makes its replica of the
+/// new one; its leader, who would have told it, is gone by then. The one that is left asks it for a vote, and it has nobody who could give one.
+#[test]
+#[ignore = "an open defect: a range with a majority of its nodes has no leader"]
+fn open_defects() {
+    good(&scenario("fast/nodes-move"), 144);
+}
+
 /// A session whose clock is behind saw one account before all were filled and the other after, and moved money from nowhere.
 #[test]
 fn a_transfer_that_does_not_find_an_account_is_given_up() {
