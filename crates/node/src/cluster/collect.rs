@@ -13,7 +13,7 @@
 //!    says the same whoever has forgotten what. A read below fails, with the oldest that can be read.
 //! 2. A store has one threshold for all of its ranges. It lies at or below that of each, as it was when the state was flushed from which a replay
 //!    begins; or below what is closed in a range in which nothing lies above its threshold: nothing is forgotten there. So idle ranges need no records.
-//! 3. A range that comes in a snapshot with a threshold below the store's is not taken. Until it comes with a higher one, which its leader is made to
+//! 3. A range that comes in a snapshot with a threshold below the store's, or below what the shell was given for it, is not taken. Until it comes with a higher one, which its leader is made to
 //!    log by the same, the store's is not raised.
 //!
 //! # Caveats
@@ -71,6 +71,9 @@ pub(crate) struct Collection {
     held: BTreeMap<NodeId, (Timestamp, u64)>,
     /// What the shell said last.
     wanted: Threshold,
+    /// What was given to the shell last, which may act by it at any time; and when, in ticks, unless it is to be looked at again.
+    given: Threshold,
+    given_tick: Option<u64>,
     /// Ranges that were not taken for their threshold, and when.
     awaited: BTreeMap<GroupId, u64>,
 }
@@ -147,6 +150,7 @@ impl<E: Engine> Core<E> {
             self.log_threshold(now, range, &wanted);
         }
         self.collection.wanted = wanted;
+        self.collection.given_tick = None;
     }
 
     fn log_threshold(&mut self, now: &Reading, range: RangeId, wanted: &Threshold) {
@@ -176,15 +180,17 @@ impl<E: Engine> Core<E> {
 
     /// Invariant 3: whether a range with these thresholds may be taken. If not it is awaited.
     pub fn may_take(&mut self, group: GroupId, range: &Range) -> bool {
-        let (versions, state) = (&self.store.0, Thresholds::of(range));
-        let apart = versions.collected_apart();
-        let own = |index: [u8; 4]| {
-            let found = apart.iter().find(|(known, _)| *known == index);
-            found.map_or(versions.collected(), |(_, at)| *at)
+        let (versions, given, state) = (&self.store.0, &self.collection.given, Thresholds::of(range));
+        let store =
+            Thresholds { common: versions.collected(), apart: versions.collected_apart().into_iter().collect() };
+        let apart = given.apart.iter().map(|apart| (apart.index, apart.threshold)).collect();
+        let given = Thresholds { common: given.common, apart };
+        let reaches = |own: &Thresholds| {
+            let indexes = own.apart.keys().chain(state.apart.keys()).filter(|index| holds(range.span(), **index));
+            let mut indexes = indexes.copied();
+            state.common >= own.common && indexes.all(|index| state.of_index(index) >= own.of_index(index))
         };
-        let indexes = apart.iter().map(|(index, _)| *index).chain(state.apart.keys().copied());
-        let mut indexes = indexes.filter(|index| holds(range.span(), *index));
-        let fits = state.common >= versions.collected() && indexes.all(|index| state.of_index(index) >= own(index));
+        let fits = reaches(&store) && reaches(&given);
         if !fits {
             let ticks = self.ticks;
             self.collection.awaited.insert(group, ticks);
@@ -209,14 +215,23 @@ impl<E: Engine> Core<E> {
     }
 
     /// As far as this store may forget; `None`: it is too early to say, or a range is awaited.
-    fn collectable(&self) -> Option<Threshold> {
+    fn collectable(&mut self) -> Option<Threshold> {
         let oldest = self.oldest_open()?;
         if !self.collection.awaited.is_empty() {
             return None;
         }
+        // Ten thousand ranges are not looked at each time that somebody asks.
+        if self.collection.given_tick.is_none_or(|tick| self.ticks.saturating_sub(tick) >= SAY_TICKS) {
+            self.collection.given = self.allowed(oldest);
+            self.collection.given_tick = Some(self.ticks);
+        }
+        Some(self.collection.given.clone())
+    }
+
+    fn allowed(&self, oldest: Timestamp) -> Threshold {
         let mut wanted = self.collection.wanted.clone();
         if self.sabotage.collect_unlogged() {
-            return Some(wanted);
+            return wanted;
         }
         let all: Vec<(&Span, Thresholds)> =
             self.shards.iter().map(|(range, shard)| (shard.range.span(), self.allows(*range, shard))).collect();
@@ -230,7 +245,7 @@ impl<E: Engine> Core<E> {
             let limit = limit(&|kept| kept.of_index(index), &|span| holds(span, index));
             apart.threshold = apart.threshold.min(limit);
         }
-        Some(wanted)
+        wanted
     }
 
     /// A layer was flushed: from it a replay begins, so what its ranges' thresholds were counts from now on.

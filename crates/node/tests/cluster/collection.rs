@@ -10,15 +10,20 @@ use std::rc::Rc;
 
 /// A node's shell: wants the past of so long, and forgets what it may.
 fn collect(w: &mut World, node: u32, keep_us: u64) {
+    want(w, node, keep_us);
+    if let Some(threshold) = w.member(node).collectable() {
+        w.member(node).versions().collect(threshold).unwrap();
+    }
+}
+
+/// It says what it wants, and forgets nothing yet.
+fn want(w: &mut World, node: u32, keep_us: u64) {
     let now = w.env(node).now();
     let threshold = Timestamp::new(now.interval.earliest().physical_us() - keep_us, 0);
     w.member(node).collect(&now, threshold);
     w.drain(node);
     w.run(50_000);
     w.flush(node);
-    if let Some(threshold) = w.member(node).collectable() {
-        w.member(node).versions().collect(threshold).unwrap();
-    }
 }
 
 fn versions(w: &World, node: u32, key: &'static [u8]) -> usize {
@@ -165,6 +170,13 @@ fn a_snapshot_that_is_open_somewhere_holds_the_past() {
 /// It is moved to a node that has forgotten more: it comes when its threshold has risen.
 #[test]
 fn a_range_goes_to_a_store_that_has_forgotten_more() {
+    // Its shell may be about to.
+    for late in [false, true] {
+        goes_to_a_store_that_has_forgotten_more(late);
+    }
+}
+
+fn goes_to_a_store_that_has_forgotten_more(late: bool) {
     let mut ranges = founding(&["", "m"], &[1, 2, 3]);
     ranges[1].replicas = vec![NodeId(1), NodeId(2)];
     let mut w = World::new(55, 4, ranges, |_| {});
@@ -175,16 +187,22 @@ fn a_range_goes_to_a_store_that_has_forgotten_more() {
     for _ in 0..5 {
         w.run(1_000_000);
         // Of the second range nobody has said anything yet.
-        collect(&mut w, 3, 2_000_000);
+        match late {
+            true => want(&mut w, 3, 2_000_000),
+            false => collect(&mut w, 3, 2_000_000),
+        }
         let leader = w.leader(1).unwrap();
         if w.leader(2) != Some(leader) {
             collect(&mut w, leader, 2_000_000);
         }
     }
+    let allowed = w.member(3).collectable().unwrap();
     let leader = w.leader(2).unwrap();
     let now = w.env(leader).now();
     w.member(leader).change_replicas(&now, RangeId(2), &[ReplicaChange::Add(NodeId(3))]).unwrap();
     w.drain(leader);
+    w.run(3_000_000);
+    w.member(3).versions().collect(allowed).unwrap();
     for _ in 0..30 {
         w.run(1_000_000);
         w.ask(4, async |env| set(env, pairs(&[("q", "1")])).await);
