@@ -48,7 +48,7 @@ pub(crate) struct Lease {
 }
 
 impl<E> Shared<E> {
-    fn covers(&self, snapshot: Timestamp) -> bool {
+    pub(crate) fn covers(&self, snapshot: Timestamp) -> bool {
         let snapshot = snapshot.as_u64();
         snapshot <= self.visible.load(SeqCst)
             || snapshot <= self.lease_end.load(SeqCst)

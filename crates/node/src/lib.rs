@@ -67,7 +67,7 @@ pub use protocol::txn::{LockMode, LockTable, RangeId, Record, Refusal, Span, Txn
 pub use reply::CommitError;
 pub use sabotage::Sabotage;
 pub use transaction::{
-    Chunk, MAX_KEY_BYTES, MAX_READ_KEYS, MAX_READ_SPANS, MAX_TXN_BYTES, MAX_VALUE_BYTES, Op, Stats, Transaction,
+    Chunk, MAX_KEY_BYTES, MAX_READ_KEYS, MAX_READ_SPANS, MAX_TXN_BYTES, MAX_VALUE_BYTES, Now, Op, Stats, Transaction,
     WhenLocked,
 };
 pub use watch::{PeerClock, PeerWord};

@@ -183,8 +183,11 @@ impl MemoryBudget {
 impl Drop for MemoryBudget {
     fn drop(&mut self) {
         let reserved = *self.reserved_bytes.get_mut();
-        self.pool.give(reserved);
-        self.pool.count(reserved, 0);
+        // Mostly there is none: then what all sessions share is not touched.
+        if reserved > 0 {
+            self.pool.give(reserved);
+            self.pool.count(reserved, 0);
+        }
     }
 }
 

@@ -101,9 +101,8 @@ pub struct Backend {
     pub(crate) relied: Arc<Relied>,
     interrupt: Interrupt,
     client: Option<Arc<dyn Client>>,
-    activity: Mutex<Activity>,
-    /// What its transaction reads from, and when that was taken, on the clock for timeouts.
-    snapshot: Mutex<Option<(Timestamp, i64)>>,
+    /// And what its transaction reads from, and when that was taken, on the clock for timeouts.
+    activity: Mutex<(Activity, Option<(Timestamp, i64)>)>,
 }
 
 /// What a session says of itself when it enters.
@@ -153,8 +152,7 @@ impl Sessions {
             relied: Arc::default(),
             interrupt,
             client,
-            snapshot: Mutex::new(None),
-            activity: Mutex::new(Activity { changed_us: Some(began_us), ..Activity::default() }),
+            activity: Mutex::new((Activity { changed_us: Some(began_us), ..Activity::default() }, None)),
         });
         self.list.lock().insert(number, backend.clone());
         backend
@@ -227,51 +225,61 @@ impl Backend {
 
     /// A copy of what it is doing.
     pub fn activity(&self) -> Activity {
-        self.activity.lock().clone()
+        self.activity.lock().0.clone()
     }
 
     /// What it waits for: type and name, as `pg_stat_activity` has them.
     pub fn wait(&self) -> Option<(&'static str, &'static str)> {
         match self.interrupt.waiting() {
             Some(wait) => Some(wait.names()),
-            None if self.activity.lock().state == SessionState::Active => None,
+            None if self.activity.lock().0.state == SessionState::Active => None,
             None => Some(Wait::Client.names()),
         }
     }
 
     /// A statement begins.
     pub(crate) fn begins(&self, query: &Arc<str>, now_us: i64, transaction_us: i64) {
-        let mut activity = self.activity.lock();
+        let (activity, _) = &mut *self.activity.lock();
         activity.state = SessionState::Active;
-        // A session that is idle for long does not keep the whole of a large one.
-        let long = query.len() > SHOWN_QUERY_BYTES_MAX;
-        activity.query = Some(if long { identifier::cut(query, SHOWN_QUERY_BYTES_MAX).into() } else { query.clone() });
+        // Mostly it is the one of before.
+        if !activity.query.as_ref().is_some_and(|known| Arc::ptr_eq(known, query)) {
+            // A session that is idle for long does not keep the whole of a large one.
+            let long = query.len() > SHOWN_QUERY_BYTES_MAX;
+            activity.query = Some(if long { identifier::cut(query, SHOWN_QUERY_BYTES_MAX).into() } else { query.clone() });
+        }
         activity.transaction_us = Some(transaction_us);
         activity.query_us = Some(now_us);
         activity.changed_us = Some(now_us);
     }
 
-    /// The session waits for its client.
-    pub(crate) fn waits(&self, state: SessionState, now_us: i64, transaction_us: Option<i64>) {
-        let mut activity = self.activity.lock();
+    /// The session waits for its client; its transaction, if it is in one, sees this.
+    pub(crate) fn waits(
+        &self,
+        state: SessionState,
+        now_us: i64,
+        transaction_us: Option<i64>,
+        sees: Option<(Timestamp, i64)>,
+    ) {
+        let (activity, snapshot) = &mut *self.activity.lock();
         activity.state = state;
         activity.transaction_us = transaction_us;
         activity.changed_us = Some(now_us);
+        *snapshot = sees;
     }
 
     /// The session's transaction reads from this snapshot, taken then.
     pub(crate) fn sees(&self, snapshot: Option<(Timestamp, i64)>) {
-        *self.snapshot.lock() = snapshot;
+        self.activity.lock().1 = snapshot;
     }
 
     /// What its transaction reads from, and when that was taken, on the clock for timeouts.
     pub(crate) fn snapshot(&self) -> Option<(Timestamp, i64)> {
-        *self.snapshot.lock()
+        self.activity.lock().1
     }
 
     /// `application_name` was set.
     pub(crate) fn calls_itself(&self, application_name: &str) {
-        let mut activity = self.activity.lock();
+        let (activity, _) = &mut *self.activity.lock();
         if activity.application_name != application_name {
             activity.application_name = application_name.into();
         }

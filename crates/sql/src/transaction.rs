@@ -367,6 +367,16 @@ pub trait Transaction: Send {
     fn observe(&mut self, key: &[u8]) -> Result<Option<Bytes>, KvError> {
         self.get(key)
     }
+    /// Whether the value of a key of at most four bytes is certainly what it was at `since`, an earlier snapshot: then nobody needs to look.
+    /// (`false` is always right.)
+    fn is_as_it_was(&self, key: &[u8], since: Timestamp) -> bool {
+        let _ = (key, since);
+        false
+    }
+    /// When it began, microseconds since the Unix epoch by [`Kv::now_us`]; `None`: whoever began it looks himself.
+    fn began_us(&self) -> Option<i64> {
+        None
+    }
     /// The transaction relies on it that a key has not changed since `since`, at or below the snapshot: as a read, with no value asked for; a restart
     /// where it has. `certified`: at every isolation level, until the commit or until the writes since a mark before it are undone.
     fn rely(&mut self, key: &Bytes, since: Timestamp, certified: bool) -> Result<(), KvError> {

@@ -53,13 +53,20 @@ pub struct Limits {
 
 /// What the thread was lent.
 #[derive(Default)]
-struct Lent {
+pub struct Lent {
     limits: Option<Arc<Limits>>,
+    /// For work before a statement runs.
     memory: Option<Arc<MemoryBudget>>,
+    /// Of the statement that runs.
+    statement: Option<Arc<MemoryBudget>>,
+}
+
+impl Lent {
+    const NOTHING: Lent = Lent { limits: None, memory: None, statement: None };
 }
 
 thread_local! {
-    static LENT: RefCell<Lent> = RefCell::default();
+    static LENT: RefCell<Lent> = const { RefCell::new(Lent::NOTHING) };
     static LEFT: Cell<usize> = const { Cell::new(UNITS_PER_LOOK) };
     static LOOKS: Cell<u64> = const { Cell::new(0) };
 }
@@ -73,7 +80,7 @@ impl Limits {
     /// Lends them to this thread, until the loan is dropped. `memory` is that of work before a statement runs: see [`use_memory`].
     #[must_use]
     pub fn lend(self: &Arc<Self>, memory: Arc<MemoryBudget>) -> Loan {
-        let lent = Lent { limits: Some(self.clone()), memory: Some(memory) };
+        let lent = Lent { limits: Some(self.clone()), memory: Some(memory), statement: None };
         Loan { before: LENT.replace(lent), not_send: PhantomData }
     }
 
@@ -92,6 +99,34 @@ impl Limits {
             }
         }
         Ok(())
+    }
+}
+
+/// The limits of a session, while they are not lent. Lending moves them: a session lends with every message, so nothing is counted.
+pub struct Purse(Lent);
+
+impl Purse {
+    /// A session's.
+    pub fn new(limits: Arc<Limits>) -> Purse {
+        Purse(Lent { limits: Some(limits), ..Lent::NOTHING })
+    }
+
+    /// Lends what is in it to this thread, with the memory of work before a statement runs; gives what the thread had. `None`: it is lent already.
+    /// [`Purse::take_back`] follows. (After a panic it does not: then the session is given up, and the next loan takes its place.)
+    pub fn lend(&mut self, memory: &Arc<MemoryBudget>) -> Option<Lent> {
+        self.0.limits.as_ref()?;
+        if !self.0.memory.as_ref().is_some_and(|known| Arc::ptr_eq(known, memory)) {
+            self.0.memory = Some(memory.clone());
+        }
+        Some(LENT.replace(std::mem::take(&mut self.0)))
+    }
+
+    /// The thread works for the session no more: it has again what it had.
+    pub fn take_back(&mut self, before: Option<Lent>) {
+        if let Some(before) = before {
+            self.0 = LENT.replace(before);
+            self.0.statement = None;
+        }
     }
 }
 
@@ -116,7 +151,7 @@ pub(crate) fn timed_out() -> SqlError {
 pub fn use_memory(memory: &Arc<MemoryBudget>) {
     LENT.with_borrow_mut(|lent| {
         if lent.limits.is_some() {
-            lent.memory = Some(memory.clone());
+            lent.statement = Some(memory.clone());
         }
     });
 }
@@ -166,7 +201,7 @@ impl Held {
     /// 53200 beyond the statement's memory.
     pub fn take(&mut self, bytes: usize) -> Result<(), SqlError> {
         if self.memory.is_none() {
-            self.memory = LENT.with_borrow(|lent| lent.memory.clone());
+            self.memory = LENT.with_borrow(|lent| lent.statement.as_ref().or(lent.memory.as_ref()).cloned());
         }
         if let Some(memory) = &self.memory {
             memory.take(bytes)?;

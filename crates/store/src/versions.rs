@@ -233,6 +233,8 @@ pub struct Versions<E> {
     buried: AtomicU64,
     /// Entries of the present that newer ones hide, at most: merges drop them, too, and do not say so.
     hidden: AtomicU64,
+    /// The newest version of any key that is no longer than a prefix: see [`Versions::newest_bare`].
+    newest_bare: AtomicU64,
     /// What was loaded and is not in the row cache yet.
     loaded: Mutex<warm::Loaded>,
     /// The prefix that is being erased, once its files were dropped.
@@ -284,6 +286,7 @@ impl<E: Engine> Versions<E> {
             buried: AtomicU64::new(header.buried),
             logged: AtomicU64::new(header.collected.as_u64()),
             hidden: AtomicU64::new(header.hidden),
+            newest_bare: AtomicU64::new(header.max_ts.as_u64()),
             loaded: Mutex::default(),
             erasing: Mutex::new(None),
             buried_below: Mutex::new(below),
@@ -325,6 +328,9 @@ impl<E: Engine> Versions<E> {
                 let version = Version { ts, value: value.clone() };
                 if self.config.sabotage != Some(Sabotage::HotMissesWrites) {
                     self.hot.put(key, &version);
+                }
+                if key.len() <= prefixes::PREFIX_BYTES {
+                    self.newest_bare.fetch_max(ts.as_u64(), Ordering::AcqRel);
                 }
                 layers.recent.push(key, ts);
                 let base = match cached {
@@ -418,6 +424,11 @@ impl<E: Engine> Versions<E> {
             self.fill(key, &version, retired);
         }
         Ok(Some(version))
+    }
+
+    /// At or above the newest version of every key of at most four bytes, which name no row: what everybody looks at and few change. One load.
+    pub fn newest_bare(&self) -> Timestamp {
+        Timestamp::from_u64(self.newest_bare.load(Ordering::Acquire))
     }
 
     /// The newest version of `key`, tombstones included.

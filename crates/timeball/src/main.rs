@@ -4,6 +4,7 @@
 // This is the outermost shell.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
+mod allocator;
 mod args;
 mod bench;
 mod clock;
@@ -20,7 +21,7 @@ use std::process::ExitCode;
 
 /// Rows are many small values on many threads: docs/decisions/0006-mimalloc.md.
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: allocator::Allocator = allocator::Allocator;
 
 unsafe extern "C" {
     fn mi_collect(force: bool);

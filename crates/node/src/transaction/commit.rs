@@ -19,10 +19,8 @@ impl<E: Engine> Transaction<E> {
     /// [`Transaction::give_up_commit`] can still take it back.
     pub fn commit(&mut self, now: &Reading, waker: &Waker) -> Op<Timestamp> {
         if self.commit.is_none() {
-            if self.draft.buffer.is_empty() {
-                self.node.shared.counters.txn_commits_readonly.one();
-                self.end();
-                return Poll::Ready(Ok(self.snapshot));
+            if let Some(at) = self.commit_reads() {
+                return Poll::Ready(Ok(at));
             }
             if self.node.holds_back(now, waker) {
                 return Poll::Pending;
@@ -36,6 +34,16 @@ impl<E: Engine> Transaction<E> {
         self.stats.commit_wait_ns = reply.waited_ns();
         self.conclude(result.is_ok());
         Poll::Ready(result.map_err(TxnError::from))
+    }
+
+    /// As [`Transaction::commit`] of a transaction that has written nothing, which takes no time: gives the snapshot. `None`: it has.
+    pub fn commit_reads(&mut self) -> Option<Timestamp> {
+        if self.commit.is_some() || !self.draft.buffer.is_empty() {
+            return None;
+        }
+        self.node.shared.counters.txn_commits_readonly.one();
+        self.end();
+        Some(self.snapshot)
     }
 
     /// Ends the wait of a pending commit, where the clock holds it back for nobody knows how long; the error says what became of it.

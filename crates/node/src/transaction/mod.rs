@@ -50,6 +50,18 @@ use store::{Engine, SnapshotGuard};
 /// What an operation gives, now or after a wake-up.
 pub type Op<T> = std::task::Poll<Result<T, TxnError>>;
 
+/// Who tells the time, where it is asked for: most reads need none.
+pub trait Now {
+    /// The time now.
+    fn read(&self) -> Reading;
+}
+
+impl Now for Reading {
+    fn read(&self) -> Reading {
+        *self
+    }
+}
+
 /// What time cost a transaction.
 #[derive(Clone, Debug, Default)]
 pub struct Stats {
@@ -98,6 +110,7 @@ impl<E: Engine> Transaction<E> {
     ///
     /// # Errors
     /// The clock cannot give the consistency asked for; the past asked for is collected; the token or the snapshot lies in the future.
+    #[inline]
     pub fn begin(node: &Arc<Node<E>>, now: &Reading, options: &BeginOptions) -> Result<Self, TxnError> {
         let mode = if options.as_of.is_some() { Consistency::None } else { node.settle(now, options.consistency)? };
         let token = if mode == Consistency::None { Timestamp::MIN } else { options.token };

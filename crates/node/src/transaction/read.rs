@@ -3,12 +3,15 @@
 use super::draft::Keep;
 use super::reads::after;
 use super::{Op, Transaction};
-use crate::TxnError;
+use crate::{Now, TxnError};
 use bytes::Bytes;
 use clock::{Reading, Timestamp};
 use protocol::txn::{Span, VersionStore};
 use std::task::{Poll, Waker};
 use store::Engine;
+
+/// See [`Transaction::is_as_it_was`].
+const BARE_BYTES: usize = 4;
 
 /// Rows of a span.
 #[derive(Clone, Debug, Default)]
@@ -21,20 +24,35 @@ pub struct Chunk {
 
 impl<E: Engine> Transaction<E> {
     /// The value of a key: own write first, then the snapshot's. `certified`: to be certified at every isolation level.
-    pub fn get(&mut self, now: &Reading, key: &[u8], certified: bool, waker: &Waker) -> Op<Option<Bytes>> {
+    pub fn get(&mut self, now: &impl Now, key: &[u8], certified: bool, waker: &Waker) -> Op<Option<Bytes>> {
         self.read(now, key, Keep::of(certified), waker)
     }
 
     /// As [`Transaction::get`], for a look that promises nothing: it is not remembered, so others may change what was seen, and what
     /// is in flight is not waited for. Whoever wants what he found locks it, and reads it again.
-    pub fn peek(&mut self, now: &Reading, key: &[u8], waker: &Waker) -> Op<Option<Bytes>> {
+    pub fn peek(&mut self, now: &impl Now, key: &[u8], waker: &Waker) -> Op<Option<Bytes>> {
         self.read(now, key, Keep::Nothing, waker)
     }
 
     /// As [`Transaction::get`], and not remembered: others may change it, also while the snapshot moves over it. Whoever goes by what he saw
     /// says what of it he relies on: [`Transaction::rely`].
-    pub fn observe(&mut self, now: &Reading, key: &[u8], waker: &Waker) -> Op<Option<Bytes>> {
+    pub fn observe(&mut self, now: &impl Now, key: &[u8], waker: &Waker) -> Op<Option<Bytes>> {
         self.read(now, key, Keep::Unremembered, waker)
+    }
+
+    /// Whether a key of at most four bytes is certainly at the snapshot what it was at `since`, a snapshot of this life of the node: as cheap as
+    /// it can be. Where it says no, nothing is known, and [`Transaction::observe`] tells.
+    pub fn is_as_it_was(&self, key: &[u8], since: Timestamp) -> bool {
+        let shared = &self.node.shared;
+        // What is applied was in flight before: so first that, and then what was applied.
+        key.len() <= BARE_BYTES
+            && !self.past
+            && since <= self.snapshot
+            && self.draft.buffer.get(key).is_none()
+            && shared.covers(self.snapshot)
+            && !shared.sabotage.ignore_inflight()
+            && shared.inflight.on_key(key, self.snapshot).is_none()
+            && self.node.versions().newest_bare() <= since
     }
 
     /// From now on the transaction relies on it that a key has not changed since `since`, at or below the snapshot: as a read, with no value asked
@@ -67,14 +85,16 @@ impl<E: Engine> Transaction<E> {
         Poll::Ready(Ok(()))
     }
 
-    fn read(&mut self, now: &Reading, key: &[u8], keep: Keep, waker: &Waker) -> Op<Option<Bytes>> {
+    fn read(&mut self, now: &impl Now, key: &[u8], keep: Keep, waker: &Waker) -> Op<Option<Bytes>> {
         loop {
             if let Some(own) = self.draft.buffer.get(key) {
                 return Poll::Ready(Ok(own.cloned()));
             }
-            match self.under_lease(now, waker) {
-                Poll::Ready(Ok(())) => {}
-                other => return other.map(|done| done.map(|()| None)),
+            if !self.node.shared.covers(self.snapshot) {
+                match self.under_lease(&now.read(), waker) {
+                    Poll::Ready(Ok(())) => {}
+                    other => return other.map(|done| done.map(|()| None)),
+                }
             }
             if keep != Keep::Nothing && self.wait_for_key(key, self.snapshot, waker) {
                 return Poll::Pending;
@@ -85,7 +105,7 @@ impl<E: Engine> Transaction<E> {
                 Err(e) => return Poll::Ready(Err(e.into())),
             };
             if let Some(at) = read.newer {
-                match self.uncertain(now, at, waker) {
+                match self.uncertain(&now.read(), at, waker) {
                     Poll::Ready(Ok(())) => continue,
                     Poll::Ready(Err(TxnError::Restart { .. })) if keep == Keep::Nothing => {}
                     Poll::Ready(Err(e)) => return Poll::Ready(Err(e)),

@@ -256,8 +256,9 @@ impl<E: Engine> Drop for ClusterNode<E> {
 impl<E: Engine> Kv for ClusterNode<E> {
     fn begin(&self, options: &SqlOptions) -> Result<Box<dyn sql::Transaction>, KvError> {
         let inner = &self.inner;
-        let txn = node::cluster::Transaction::begin(&inner.member, &inner.clock.read(), &convert::begin(options));
-        Ok(Box::new(KvTransaction::new(inner.clone(), txn.map_err(convert::error)?, options)))
+        let now = inner.clock.read();
+        let txn = node::cluster::Transaction::begin(&inner.member, &now, &convert::begin(options));
+        Ok(KvTransaction::new(inner.clone(), txn.map_err(convert::error)?, &now, options))
     }
     fn unique_id(&self) -> u64 {
         self.inner.member.unique_id()

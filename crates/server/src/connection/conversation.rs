@@ -103,6 +103,7 @@ impl<'a> Conversation<'a> {
 
     /// Nothing more has arrived. An error is not held back: a client that sent no Sync may wait for it.
     pub fn before_waiting(&mut self) -> io::Result<()> {
+        self.session.pauses();
         if self.skipping { self.outbox.flush() } else { Ok(()) }
     }
 

@@ -84,6 +84,11 @@ pub(crate) struct Inner<E> {
     pub broken: Mutex<Option<String>>,
 }
 
+/// Microseconds since the Unix epoch, as near as a reading knows.
+pub(crate) fn wall_us(now: &Reading) -> i64 {
+    i64::try_from(now.interval.middle_ns() / 1000).unwrap_or(i64::MAX)
+}
+
 /// One node on a real disk, as SQL wants it.
 pub struct KvNode<E: Engine> {
     inner: Arc<Inner<E>>,
@@ -91,11 +96,14 @@ pub struct KvNode<E: Engine> {
 }
 
 impl<E: Engine> Inner<E> {
-    fn begin(self: &Arc<Self>, options: &SqlOptions) -> Result<KvTransaction<Self>, KvError> {
+    fn begin(self: &Arc<Self>, options: &SqlOptions) -> Result<Box<KvTransaction<Self>>, KvError> {
         let now = self.clock.read();
         let begin = convert::begin(options);
-        let txn = node::Transaction::begin(&self.node, &now, &begin).map_err(convert::error)?;
-        Ok(KvTransaction::new(self.clone(), txn, options))
+        // It is large, and moved once.
+        match node::Transaction::begin(&self.node, &now, &begin) {
+            Ok(txn) => Ok(KvTransaction::new(self.clone(), txn, &now, options)),
+            Err(e) => Err(convert::error(e)),
+        }
     }
 
     /// Microseconds since the start, wherever the clock is set.
@@ -195,13 +203,13 @@ impl<E: Engine> Drop for KvNode<E> {
 
 impl<E: Engine> Kv for KvNode<E> {
     fn begin(&self, options: &SqlOptions) -> Result<Box<dyn sql::Transaction>, KvError> {
-        Ok(Box::new(self.inner.begin(options)?))
+        Ok(self.inner.begin(options)?)
     }
     fn unique_id(&self) -> u64 {
         self.inner.node.unique_id(&self.inner.clock.read())
     }
     fn now_us(&self) -> i64 {
-        i64::try_from(self.inner.clock.read().interval.middle_ns() / 1000).unwrap_or(i64::MAX)
+        wall_us(&self.inner.clock.read())
     }
     fn monotonic_us(&self) -> i64 {
         self.inner.monotonic_us()

@@ -5,7 +5,7 @@
 
 use bytes::Bytes;
 use clock::{Reading, Timestamp};
-use node::{Chunk, LockMode, Op, Stats, TxnError, WhenLocked};
+use node::{Chunk, LockMode, Now, Op, Stats, TxnError, WhenLocked};
 use sql::transaction::Span;
 use std::sync::Arc;
 use std::task::{Poll, Waker};
@@ -20,10 +20,11 @@ pub(crate) trait Operations: Send {
     fn record_bytes(&self) -> usize;
     fn held_bytes(&self) -> usize;
     fn locks_full(&self) -> bool;
-    fn get(&mut self, now: &Reading, key: &[u8], certified: bool, waker: &Waker) -> Op<Option<Bytes>>;
-    fn peek(&mut self, now: &Reading, key: &[u8], waker: &Waker) -> Op<Option<Bytes>>;
-    fn observe(&mut self, now: &Reading, key: &[u8], waker: &Waker) -> Op<Option<Bytes>>;
-    fn rely(&mut self, now: &Reading, key: &Bytes, since: Timestamp, certified: bool, waker: &Waker) -> Op<()>;
+    fn get(&mut self, now: &impl Now, key: &[u8], certified: bool, waker: &Waker) -> Op<Option<Bytes>>;
+    fn peek(&mut self, now: &impl Now, key: &[u8], waker: &Waker) -> Op<Option<Bytes>>;
+    fn observe(&mut self, now: &impl Now, key: &[u8], waker: &Waker) -> Op<Option<Bytes>>;
+    fn rely(&mut self, now: &impl Now, key: &Bytes, since: Timestamp, certified: bool, waker: &Waker) -> Op<()>;
+    fn is_as_it_was(&self, key: &[u8], since: Timestamp) -> bool;
     fn scan(
         &mut self,
         now: &Reading,
@@ -35,8 +36,8 @@ pub(crate) trait Operations: Send {
     ) -> Op<Chunk>;
     fn peek_scan(&mut self, now: &Reading, span: &Span, reverse: bool, limit: usize, waker: &Waker) -> Op<Chunk>;
     fn lock(&mut self, now: &Reading, key: &[u8], mode: LockMode, when: WhenLocked, waker: &Waker) -> Op<bool>;
-    fn hold(&mut self, now: &Reading, key: &[u8], mode: LockMode, when: WhenLocked, waker: &Waker) -> Op<bool>;
-    fn present(&mut self, now: &Reading, key: &[u8], waker: &Waker) -> Op<bool>;
+    fn hold(&mut self, now: &impl Now, key: &[u8], mode: LockMode, when: WhenLocked, waker: &Waker) -> Op<bool>;
+    fn present(&mut self, now: &impl Now, key: &[u8], waker: &Waker) -> Op<bool>;
     fn put(&mut self, key: Bytes, value: Bytes) -> Result<(), TxnError>;
     fn delete(&mut self, key: Bytes) -> Result<(), TxnError>;
     fn overwrite(&mut self, key: Bytes, value: Option<Bytes>) -> Result<(), TxnError>;
@@ -45,6 +46,8 @@ pub(crate) trait Operations: Send {
     fn savepoint(&mut self) -> u32;
     fn rollback_to(&mut self, savepoint: u32);
     fn release_since(&mut self, savepoint: u32);
+    /// Ends a transaction that has written nothing, where that takes neither time nor another node.
+    fn commit_reads(&mut self) -> Option<Timestamp>;
     fn commit(&mut self, now: &Reading, waker: &Waker) -> Op<Timestamp>;
     fn is_held_back(&self, now: &Reading) -> bool;
     fn give_up_commit(&mut self, now: &Reading) -> Option<TxnError>;
@@ -75,6 +78,16 @@ pub(crate) trait Shell: Send + Sync + 'static {
     fn is_crowded(&self) -> bool;
 }
 
+/// A shell's clock, read where somebody asks.
+pub(crate) struct Clock<'a, S>(pub &'a S);
+
+impl<S: Shell> Now for Clock<'_, S> {
+    #[inline]
+    fn read(&self) -> Reading {
+        self.0.now()
+    }
+}
+
 /// The operations that both transactions have in the same words.
 macro_rules! forward {
     ($transaction:ident { $($own:item)* }) => {
@@ -100,15 +113,6 @@ macro_rules! forward {
             }
             fn locks_full(&self) -> bool {
                 self.locks_full()
-            }
-            fn get(&mut self, now: &Reading, key: &[u8], certified: bool, waker: &Waker) -> Op<Option<Bytes>> {
-                self.get(now, key, certified, waker)
-            }
-            fn peek(&mut self, now: &Reading, key: &[u8], waker: &Waker) -> Op<Option<Bytes>> {
-                self.peek(now, key, waker)
-            }
-            fn observe(&mut self, now: &Reading, key: &[u8], waker: &Waker) -> Op<Option<Bytes>> {
-                self.observe(now, key, waker)
             }
             fn scan(
                 &mut self,
@@ -182,25 +186,55 @@ use node::cluster::Transaction as Member;
 
 // Alone, all rows are here: these need no time.
 forward!(Alone {
-    fn rely(&mut self, _: &Reading, key: &Bytes, since: Timestamp, certified: bool, waker: &Waker) -> Op<()> {
+    fn get(&mut self, now: &impl Now, key: &[u8], certified: bool, waker: &Waker) -> Op<Option<Bytes>> {
+        self.get(now, key, certified, waker)
+    }
+    fn peek(&mut self, now: &impl Now, key: &[u8], waker: &Waker) -> Op<Option<Bytes>> {
+        self.peek(now, key, waker)
+    }
+    fn observe(&mut self, now: &impl Now, key: &[u8], waker: &Waker) -> Op<Option<Bytes>> {
+        self.observe(now, key, waker)
+    }
+    fn is_as_it_was(&self, key: &[u8], since: Timestamp) -> bool {
+        self.is_as_it_was(key, since)
+    }
+    fn commit_reads(&mut self) -> Option<Timestamp> {
+        self.commit_reads()
+    }
+    fn rely(&mut self, _: &impl Now, key: &Bytes, since: Timestamp, certified: bool, waker: &Waker) -> Op<()> {
         self.rely(key, since, certified, waker)
     }
-    fn hold(&mut self, _: &Reading, key: &[u8], mode: LockMode, when: WhenLocked, waker: &Waker) -> Op<bool> {
+    fn hold(&mut self, _: &impl Now, key: &[u8], mode: LockMode, when: WhenLocked, waker: &Waker) -> Op<bool> {
         self.hold(key, mode, when, waker)
     }
-    fn present(&mut self, _: &Reading, key: &[u8], waker: &Waker) -> Op<bool> {
+    fn present(&mut self, _: &impl Now, key: &[u8], waker: &Waker) -> Op<bool> {
         self.present(key, waker)
     }
 });
 
 forward!(Member {
-    fn rely(&mut self, now: &Reading, key: &Bytes, since: Timestamp, certified: bool, waker: &Waker) -> Op<()> {
-        self.rely(now, key, since, certified, waker)
+    fn get(&mut self, now: &impl Now, key: &[u8], certified: bool, waker: &Waker) -> Op<Option<Bytes>> {
+        self.get(&now.read(), key, certified, waker)
     }
-    fn hold(&mut self, now: &Reading, key: &[u8], mode: LockMode, when: WhenLocked, waker: &Waker) -> Op<bool> {
-        self.hold(now, key, mode, when, waker)
+    fn peek(&mut self, now: &impl Now, key: &[u8], waker: &Waker) -> Op<Option<Bytes>> {
+        self.peek(&now.read(), key, waker)
     }
-    fn present(&mut self, now: &Reading, key: &[u8], waker: &Waker) -> Op<bool> {
-        self.present(now, key, waker)
+    fn observe(&mut self, now: &impl Now, key: &[u8], waker: &Waker) -> Op<Option<Bytes>> {
+        self.observe(&now.read(), key, waker)
+    }
+    fn is_as_it_was(&self, _: &[u8], _: Timestamp) -> bool {
+        false
+    }
+    fn commit_reads(&mut self) -> Option<Timestamp> {
+        None
+    }
+    fn rely(&mut self, now: &impl Now, key: &Bytes, since: Timestamp, certified: bool, waker: &Waker) -> Op<()> {
+        self.rely(&now.read(), key, since, certified, waker)
+    }
+    fn hold(&mut self, now: &impl Now, key: &[u8], mode: LockMode, when: WhenLocked, waker: &Waker) -> Op<bool> {
+        self.hold(&now.read(), key, mode, when, waker)
+    }
+    fn present(&mut self, now: &impl Now, key: &[u8], waker: &Waker) -> Op<bool> {
+        self.present(&now.read(), key, waker)
     }
 });

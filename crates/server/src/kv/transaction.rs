@@ -1,9 +1,9 @@
 //! SQL's transaction: the node's, with blocking calls.
 
-use super::operations::{Operations, Shell};
-use super::{convert, park};
+use super::operations::{Clock, Operations, Shell};
+use super::{convert, park, wall_us};
 use bytes::Bytes;
-use clock::Timestamp;
+use clock::{Reading, Timestamp};
 use sql::KvError;
 use sql::context::MemoryBudget;
 use sql::transaction::{
@@ -23,27 +23,30 @@ const LOOKS_PER_PROBE: u32 = 10;
 pub(crate) struct KvTransaction<S: Shell> {
     inner: Arc<S>,
     txn: S::Txn,
+    began: Reading,
     interrupt: Interrupt,
     deadline: Deadline,
     lock_timeout_ns: u64,
     lock_wait_ns: u64,
-    /// What its writes take, of the memory of all statements.
-    memory: MemoryBudget,
+    /// What its writes take, of the memory of all statements. Made by the first of them: the pool is everybody's.
+    memory: Option<MemoryBudget>,
     taken_bytes: usize,
 }
 
 impl<S: Shell> KvTransaction<S> {
-    pub fn new(inner: Arc<S>, txn: S::Txn, options: &BeginOptions) -> Self {
-        KvTransaction {
+    #[inline]
+    pub fn new(inner: Arc<S>, txn: S::Txn, began: &Reading, options: &BeginOptions) -> Box<Self> {
+        Box::new(KvTransaction {
             txn,
             interrupt: options.interrupt.clone(),
             deadline: options.deadline.clone(),
             lock_timeout_ns: options.lock_timeout_ms.saturating_mul(1_000_000),
             lock_wait_ns: 0,
-            memory: MemoryBudget::of(inner.memory().queries.clone(), usize::MAX),
+            memory: None,
             taken_bytes: 0,
+            began: *began,
             inner,
-        }
+        })
     }
 
     /// Polls until ready; parks between, for at most `timeout_ns` altogether (0: for ever). Gives the time waited, too.
@@ -141,14 +144,15 @@ impl<S: Shell> KvTransaction<S> {
         }
         let more = (held - self.taken_bytes).next_multiple_of(MEMORY_STEP_BYTES);
         let limit = self.inner.memory().queries.limit_bytes();
-        self.memory.take(more).map_err(|_| KvError::OutOfMemory { bytes: held, limit })?;
+        let pool = &self.inner.memory().queries;
+        let memory = self.memory.get_or_insert_with(|| MemoryBudget::of(pool.clone(), usize::MAX));
+        memory.take(more).map_err(|_| KvError::OutOfMemory { bytes: held, limit })?;
         self.taken_bytes += more;
         Ok(())
     }
 
     fn read(&mut self, key: &[u8], certified: bool) -> Result<Option<Bytes>, KvError> {
-        let now = self.inner.now();
-        self.block(0, |_, txn, waker| txn.get(&now, key, certified, waker)).0
+        self.block(0, |inner, txn, waker| txn.get(&Clock(inner), key, certified, waker)).0
     }
 
     fn rows(&mut self, request: &ScanRequest, certified: bool) -> Result<ScanChunk, KvError> {
@@ -178,16 +182,19 @@ impl<S: Shell> sql::Transaction for KvTransaction<S> {
         self.read(key, true)
     }
     fn peek(&mut self, key: &[u8]) -> Result<Option<Bytes>, KvError> {
-        let now = self.inner.now();
-        self.block(0, |_, txn, waker| txn.peek(&now, key, waker)).0
+        self.block(0, |inner, txn, waker| txn.peek(&Clock(inner), key, waker)).0
     }
     fn observe(&mut self, key: &[u8]) -> Result<Option<Bytes>, KvError> {
-        let now = self.inner.now();
-        self.block(0, |_, txn, waker| txn.observe(&now, key, waker)).0
+        self.block(0, |inner, txn, waker| txn.observe(&Clock(inner), key, waker)).0
+    }
+    fn is_as_it_was(&self, key: &[u8], since: Timestamp) -> bool {
+        self.txn.is_as_it_was(key, since)
+    }
+    fn began_us(&self) -> Option<i64> {
+        Some(wall_us(&self.began))
     }
     fn rely(&mut self, key: &Bytes, since: Timestamp, certified: bool) -> Result<(), KvError> {
-        let now = self.inner.now();
-        self.block(0, |_, txn, waker| txn.rely(&now, key, since, certified, waker)).0
+        self.block(0, |inner, txn, waker| txn.rely(&Clock(inner), key, since, certified, waker)).0
     }
     fn scan(&mut self, request: &ScanRequest) -> Result<ScanChunk, KvError> {
         self.rows(request, false)
@@ -218,13 +225,12 @@ impl<S: Shell> sql::Transaction for KvTransaction<S> {
         }
         let (mode, timeout_ns) = (convert::lock_mode(mode), self.lock_timeout_ns);
         let (held, waited) = self
-            .block(timeout_ns, |inner, txn, waker| txn.hold(&inner.now(), key, mode, node::WhenLocked::Wait, waker));
+            .block(timeout_ns, |inner, txn, waker| txn.hold(&Clock(inner), key, mode, node::WhenLocked::Wait, waker));
         self.lock_wait_ns += waited;
         held.map(drop).map_err(|e| about(e, key))
     }
     fn present(&mut self, key: &[u8]) -> Result<bool, KvError> {
-        let now = self.inner.now();
-        self.block(0, |_, txn, waker| txn.present(&now, key, waker)).0
+        self.block(0, |inner, txn, waker| txn.present(&Clock(inner), key, waker)).0
     }
     fn put(&mut self, key: Bytes, value: Bytes) -> Result<(), KvError> {
         self.txn.put(key, value).map_err(convert::error)?;
@@ -258,6 +264,9 @@ impl<S: Shell> sql::Transaction for KvTransaction<S> {
         self.txn.has_writes()
     }
     fn commit(&mut self) -> Result<Committed, KvError> {
+        if let Some(timestamp) = self.txn.commit_reads() {
+            return Ok(Committed { timestamp });
+        }
         if self.txn.has_writes() {
             self.wait_for_room()?;
         }

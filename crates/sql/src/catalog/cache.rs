@@ -16,8 +16,8 @@ pub const VERSIONS_MAX: usize = 16;
 pub struct Cache(Mutex<VecDeque<Arc<Snapshot>>>);
 
 impl Cache {
-    /// The catalog as committed at a transaction's snapshot, `known` being what the caller last had: then this costs one look. Nothing of it is
-    /// remembered in the transaction: see [`super::reliance`].
+    /// The catalog as committed at a transaction's snapshot, `known` being what the caller last had, and a snapshot at which it was that: then this
+    /// costs one look at most. Nothing of it is remembered in the transaction: see [`super::reliance`].
     ///
     /// # Errors
     /// Those of the transaction.
@@ -26,10 +26,13 @@ impl Cache {
         kv: &dyn Kv,
         patience: &Patience,
         txn: &mut dyn Transaction,
-        known: Option<&Arc<Snapshot>>,
+        known: Option<(&Arc<Snapshot>, Timestamp)>,
     ) -> Result<Arc<Snapshot>, SqlError> {
+        if let Some((known, _)) = known.filter(|(_, at)| txn.is_as_it_was(&key::VERSION_KEY, *at)) {
+            return Ok(known.clone());
+        }
         let number = read_number(txn)?;
-        if let Some(known) = known.filter(|s| s.version() == number) {
+        if let Some((known, _)) = known.filter(|(s, _)| s.version() == number) {
             return Ok(known.clone());
         }
         if let Some(found) = self.find(number) {

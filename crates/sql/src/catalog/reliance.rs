@@ -17,6 +17,7 @@ use bytes::Bytes;
 use clock::Timestamp;
 use parking_lot::Mutex;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The token of a table's present version.
 pub fn version_of(table: &Table) -> Bytes {
@@ -140,11 +141,18 @@ impl CatalogView for Recorder {
 
 /// The tokens that a session's open transaction relies on for what it writes: others may wait until it does no more.
 #[derive(Debug, Default)]
-pub struct Relied(Mutex<Vec<Bytes>>);
+pub struct Relied {
+    any: AtomicBool,
+    tokens: Mutex<Vec<Bytes>>,
+}
 
 impl Relied {
     fn add(&self, tokens: &[Bytes]) {
-        let mut known = self.0.lock();
+        if tokens.is_empty() {
+            return;
+        }
+        let mut known = self.tokens.lock();
+        self.any.store(true, Ordering::Relaxed);
         for token in tokens {
             if !known.contains(token) {
                 known.push(token.clone());
@@ -153,11 +161,14 @@ impl Relied {
     }
     /// Whether it does.
     pub fn has(&self, token: &Bytes) -> bool {
-        self.0.lock().contains(token)
+        self.tokens.lock().contains(token)
     }
-    /// The transaction has ended.
+    /// The transaction has ended. Only its session adds and clears, so it knows without the lock whether there is anything.
     pub fn clear(&self) {
-        self.0.lock().clear();
+        if self.any.load(Ordering::Relaxed) {
+            self.any.store(false, Ordering::Relaxed);
+            self.tokens.lock().clear();
+        }
     }
 }
 

@@ -82,7 +82,7 @@ impl Cursor {
             context: context.clone(),
             levels: levels.clone(),
             states,
-            row: vec![Value::Null; width],
+            row: std::iter::repeat_with(|| Value::Null).take(width).collect(),
             open: 0,
             first_chunk: hint.map_or(CHUNK_ROWS_FIRST, |n| n.clamp(1, CHUNK_ROWS_MAX)),
         }

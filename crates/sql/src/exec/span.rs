@@ -35,7 +35,8 @@ pub fn equal(index: &IndexAccess, prefix: &[Value]) -> Keys {
     let start = encode_prefix(index, prefix);
     let whole = prefix.len() == index.columns.len();
     if whole && index.unique && !prefix.iter().any(|v| matches!(v, Value::Null)) {
-        return Keys::One(Bytes::from(start));
+        // In full length: a key is kept longer than the room that it was written in.
+        return Keys::One(Bytes::copy_from_slice(&start));
     }
     let end = successor(&start);
     Keys::Span(Bytes::from(start)..end)

@@ -4,12 +4,12 @@ use super::settings::Settings;
 use super::{Block, PG_EPOCH_US, Session, snapshot};
 use crate::catalog::reliance::{Relied, Relying};
 use crate::catalog::view::View;
-use crate::catalog::{Overlay, Uses, change};
+use crate::catalog::{Overlay, Uses, change, key};
 use crate::context::{ShownModes, StatementContext};
 use crate::exec::claims::Claims;
 use crate::exec::deferred::Modes;
 use crate::syntax;
-use crate::transaction::{BeginOptions, Committed, Isolation, Patience, TxnRef};
+use crate::transaction::{BeginOptions, Committed, Isolation, Patience, Transaction, TxnRef};
 use crate::types::Value;
 use crate::{SqlError, SqlState, work};
 use clock::Timestamp;
@@ -51,7 +51,7 @@ pub(super) struct Active {
     /// Tables that it created or truncated, in this very (sub)transaction: COPY FREEZE may load them.
     pub(super) fresh: Vec<u32>,
     /// Unique keys that it has inserted.
-    pub(super) claims: Arc<Claims>,
+    pub(super) claims: Option<Arc<Claims>>,
 }
 
 /// SAVEPOINT
@@ -95,6 +95,11 @@ impl Active {
         }
         self.relied.push((uses.clone(), writes));
         Ok(())
+    }
+
+    /// What it reads from now.
+    pub(super) fn snapshot_now(&self) -> Timestamp {
+        self.txn.with(|t| t.snapshot())
     }
 
     /// Writes were undone: what they relied on may have been forgotten.
@@ -145,13 +150,11 @@ impl Session {
 
     /// The snapshot may have moved up: the view becomes that of the catalog there.
     pub(super) fn follow_catalog(&mut self) -> Result<(), SqlError> {
-        let patience = self.patience();
-        let Some(active) = self.active.as_mut() else { return Ok(()) };
-        if active.txn.with(|t| t.snapshot()) == active.looked_at {
-            return Ok(());
-        }
+        let moved = |active: &&mut Active| active.snapshot_now() != active.looked_at;
+        let Some(active) = self.active.as_mut().filter(moved) else { return Ok(()) };
+        let patience = Patience { interrupt: self.interrupt.clone(), deadline: self.deadline.clone() };
         let db = self.db.clone();
-        let known = self.view.as_ref().map(|view| view.snapshot());
+        let known = self.view.as_ref().map(|view| (view.snapshot(), self.view_at));
         let (base, looked_at) = active.txn.with(|t| {
             let base = db.catalog.current(db.kv.as_ref(), &patience, t, known)?;
             Ok::<_, SqlError>((base, t.snapshot()))
@@ -184,21 +187,21 @@ impl Session {
         let options = self.begin_options(as_of);
         self.deferred.truncate(0);
         let mut txn = self.db.kv.begin(&options)?;
-        let known = self.view.as_ref().map(|v| v.snapshot());
-        let catalog = self.db.catalog.current(self.db.kv.as_ref(), &self.patience(), txn.as_mut(), known)?;
-        let view = match &self.view {
-            Some(view) if Arc::ptr_eq(view.snapshot(), &catalog) => view.clone(),
-            _ => {
-                let view = Arc::new(View::new(catalog, self.database.clone(), &self.settings.eval.search_path));
-                self.sequences.use_catalog(view.snapshot());
-                self.view = Some(view.clone());
-                view
-            }
+        let known = match &self.view {
+            Some(view) if txn.is_as_it_was(&key::VERSION_KEY, self.view_at) => Some(view.clone()),
+            _ => None,
         };
-        let began_us = match self.block_began_us {
-            Some(us) => us,
-            None => self.db.kv.now_us() - PG_EPOCH_US,
+        let view = match known {
+            Some(view) => view,
+            None => self.look_at_catalog(txn.as_mut())?,
         };
+        self.view_at = txn.snapshot();
+        let began_us = match (self.block_began_us, txn.began_us()) {
+            (Some(us), _) => us,
+            (None, Some(us)) => us - PG_EPOCH_US,
+            (None, None) => self.db.kv.now_us() - PG_EPOCH_US,
+        };
+        self.fresh_us = self.block_began_us.is_none().then_some(began_us);
         let beginning = (options.isolation == Isolation::ReadCommitted && as_of.is_none()).then(|| txn.savepoint());
         let snapshot = txn.snapshot();
         let txn = TxnRef::new(txn);
@@ -208,8 +211,8 @@ impl Session {
             noted: self.backend.relied.clone(),
             number: view.snapshot().version(),
             looked_at: snapshot,
-            own: Arc::default(),
-            relied: Vec::new(),
+            own: self.unchanged.clone(),
+            relied: std::mem::take(&mut self.relied),
             txn,
             view,
             isolation: options.isolation,
@@ -223,8 +226,21 @@ impl Session {
             settings: None,
             loads: Vec::new(),
             fresh: Vec::new(),
-            claims: Arc::default(),
+            claims: None,
         })
+    }
+
+    /// The committed catalog as a transaction that begins sees it.
+    fn look_at_catalog(&mut self, txn: &mut dyn Transaction) -> Result<Arc<View>, SqlError> {
+        let known = self.view.as_ref().map(|view| (view.snapshot(), self.view_at));
+        let catalog = self.db.catalog.current(self.db.kv.as_ref(), &self.patience(), txn, known)?;
+        if let Some(view) = self.view.as_ref().filter(|view| Arc::ptr_eq(view.snapshot(), &catalog)) {
+            return Ok(view.clone());
+        }
+        let view = Arc::new(View::new(catalog, self.database.clone(), &self.settings.eval.search_path));
+        self.sequences.use_catalog(view.snapshot());
+        self.view = Some(view.clone());
+        Ok(view)
     }
 
     /// A transaction that has read nothing yet, though statements have run in it, takes the snapshot of now: what it waited for (an
@@ -261,9 +277,12 @@ impl Session {
 
     /// What a statement runs with. There must be a transaction.
     pub(super) fn statement_context(&mut self, params: Vec<Value>) -> Result<Arc<StatementContext>, SqlError> {
-        if let Some(active) = self.active.as_mut() {
-            active.untouched = false;
-        }
+        let in_block = self.block != Block::None;
+        let Some(active) = self.active.as_mut() else {
+            return Err(SqlError::new(SqlState::INTERNAL_ERROR, "a statement runs without a transaction"));
+        };
+        active.untouched = false;
+        let claims = in_block.then(|| active.claims.get_or_insert_default().clone());
         let Some(active) = self.active.as_ref() else {
             return Err(SqlError::new(SqlState::INTERNAL_ERROR, "a statement runs without a transaction"));
         };
@@ -286,7 +305,7 @@ impl Session {
             deadline: self.deadline.clone(),
             memory,
             deferred: self.deferred.clone(),
-            claims: (self.block != Block::None).then(|| active.claims.clone()),
+            claims,
             hash_seed: self.db.options.hash_seed,
             backend: self.backend.clone(),
             modes: ShownModes {
@@ -346,6 +365,8 @@ impl Session {
         for index in active.loads.drain(..) {
             self.db.loads.end(index);
         }
+        active.relied.clear();
+        self.relied = std::mem::take(&mut active.relied);
         match result {
             Ok(committed) => {
                 self.token = self.token.max(committed.timestamp);

@@ -156,7 +156,7 @@ impl Session {
         let advisory = self.backend.transaction_locks();
         let active = self.ensure_active(None)?;
         let mark = active.txn.with(|t| t.savepoint());
-        let (fresh, claims, own) = (active.fresh.len(), active.claims.len(), active.own.clone());
+        let (fresh, claims, own) = (active.fresh.len(), active.claims.as_ref().map_or(0, |claims| claims.len()), active.own.clone());
         let name = name.into();
         active.savepoints.push(Savepoint { name, mark, settings, fresh, constraints, claims, advisory, own });
         tag("SAVEPOINT")
@@ -218,7 +218,9 @@ impl Session {
         self.deferred.truncate(savepoint.constraints.1);
         self.deferred.set_modes(savepoint.constraints.0.clone());
         active.fresh.truncate(savepoint.fresh);
-        active.claims.truncate(savepoint.claims);
+        if let Some(claims) = &active.claims {
+            claims.truncate(savepoint.claims);
+        }
         self.backend.release_transaction_locks(savepoint.advisory);
         let own = savepoint.own.clone();
         active.txn.with(|t| {

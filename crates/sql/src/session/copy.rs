@@ -214,12 +214,11 @@ impl Session {
     /// 22P04 and those of the rows; the COPY is over then, and the caller skips to CopyDone or CopyFail.
     pub fn copy_data(&mut self, data: &[u8]) -> Result<(), SqlError> {
         let Some(mut copy) = self.copy.take() else { return Ok(()) };
-        let _loan = self.lend_limits();
         copy.progress.task.bytes.add(data.len() as u64);
-        stack::roomy(|| {
-            let result = self.refuse_lost_copy();
-            let result = result.and_then(|()| copy.splitter.push(data)).and_then(|()| self.take_lines(&mut copy));
-            self.keep_or_fail(copy, result)
+        self.with_limits(|session| {
+            let result = session.refuse_lost_copy();
+            let result = result.and_then(|()| copy.splitter.push(data)).and_then(|()| session.take_lines(&mut copy));
+            session.keep_or_fail(copy, result)
         })
     }
 
@@ -289,12 +288,11 @@ impl Session {
     /// # Errors
     /// Those of the rows, or of the statements that follow.
     pub fn copy_done(&mut self, out: &mut dyn Output) -> Result<(), SqlError> {
-        stack::roomy(|| self.end_copy(out))
+        self.with_limits(|session| session.end_copy(out))
     }
 
     fn end_copy(&mut self, out: &mut dyn Output) -> Result<(), SqlError> {
         let Some(mut copy) = self.copy.take() else { return Ok(()) };
-        let _loan = self.lend_limits();
         copy.splitter.finish();
         let result = self.refuse_lost_copy().and_then(|()| self.finish_copy(&mut copy));
         let count = copy.count;

@@ -12,7 +12,7 @@ impl Session {
     /// What the client of a block is told instead of a conflict: 23505, if the key that it is about was inserted here and is taken now.
     /// A lone statement is repeated, and finds out by itself.
     pub(super) fn or_duplicate(&self, error: SqlError, active: &Active) -> SqlError {
-        let known = error.key.as_ref().filter(|key| active.claims.contains(key));
+        let known = error.key.as_ref().filter(|key| active.claims.as_ref().is_some_and(|claims| claims.contains(key)));
         if error.state != SqlState::SERIALIZATION_FAILURE || self.block == Block::None || known.is_none() {
             return error;
         }

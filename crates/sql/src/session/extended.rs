@@ -19,13 +19,15 @@ impl Session {
     /// # Errors
     /// Syntax and binding errors; 42P05 if the name is taken.
     pub fn parse(&mut self, name: &str, sql: &str, param_oids: &[u32]) -> Result<(), SqlError> {
-        let _loan = self.begin_message();
-        let result = stack::roomy(|| self.parse_new(name, sql, param_oids));
-        self.deadline.clear();
-        if result.is_err() {
-            self.failed();
-        }
-        result
+        self.begin_message();
+        self.with_limits(|session| {
+            let result = session.parse_new(name, sql, param_oids);
+            session.deadline.clear();
+            if result.is_err() {
+                session.failed();
+            }
+            result
+        })
     }
 
     fn parse_new(&mut self, name: &str, sql: &str, param_oids: &[u32]) -> Result<(), SqlError> {
@@ -99,13 +101,15 @@ impl Session {
         param_formats: &[i16],
         result_formats: &[i16],
     ) -> Result<(), SqlError> {
-        let _loan = self.begin_message();
-        let result = stack::roomy(|| self.bind_new(portal, statement, params, param_formats, result_formats));
-        self.deadline.clear();
-        if result.is_err() {
-            self.failed();
-        }
-        result
+        self.begin_message();
+        self.with_limits(|session| {
+            let result = session.bind_new(portal, statement, params, param_formats, result_formats);
+            session.deadline.clear();
+            if result.is_err() {
+                session.failed();
+            }
+            result
+        })
     }
 
     fn bind_new(
@@ -178,13 +182,15 @@ impl Session {
     /// # Errors
     /// 26000 for an unknown statement.
     pub fn describe_statement(&mut self, name: &str) -> Result<(Vec<u32>, Vec<Field>), SqlError> {
-        let _loan = self.begin_message();
-        let result = stack::roomy(|| self.describe_new(name));
-        self.deadline.clear();
-        if result.is_err() {
-            self.failed();
-        }
-        result
+        self.begin_message();
+        self.with_limits(|session| {
+            let result = session.describe_new(name);
+            session.deadline.clear();
+            if result.is_err() {
+                session.failed();
+            }
+            result
+        })
     }
 
     fn describe_new(&mut self, name: &str) -> Result<(Vec<u32>, Vec<Field>), SqlError> {
@@ -233,8 +239,8 @@ impl Session {
         sync_follows: bool,
         out: &mut dyn Output,
     ) -> Result<Executed, SqlError> {
-        let _loan = self.begin_message();
-        stack::roomy(|| self.execute_portal(portal, max_rows, sync_follows, out))
+        self.begin_message();
+        self.with_limits(|session| session.execute_portal(portal, max_rows, sync_follows, out))
     }
 
     fn execute_portal(
@@ -277,9 +283,8 @@ impl Session {
     /// # Errors
     /// The commit's.
     pub fn sync(&mut self) -> Result<(), SqlError> {
-        let _loan = self.lend_limits();
         if self.block == Block::None && self.active.is_some() {
-            return stack::roomy(|| self.commit().map_err(|e| self.name_row(e)));
+            return self.with_limits(|session| session.commit().map_err(|e| session.name_row(e)));
         }
         Ok(())
     }

@@ -48,6 +48,7 @@ pub use startup::{Executed, Startup, TransactionStatus};
 pub use text_cache::{GENERATION_TEXT_BYTES_MAX, TextCache};
 
 use crate::catalog::view::View;
+use crate::catalog::{Overlay, Uses};
 use crate::context::{Deadline, EvalSettings, MemoryBudget};
 use crate::database::Database;
 use crate::exec::deferred::Deferred;
@@ -56,7 +57,7 @@ use crate::sequence::SessionSequences;
 use crate::sessions::{Backend, Entrance, SHOWN_QUERY_BYTES_MAX, SessionState};
 use crate::syntax::Modes;
 use crate::transaction::{Interrupt, Patience};
-use crate::work::{Limits, Loan, Pace};
+use crate::work::{Limits, Pace, Purse};
 use crate::{SqlError, SqlState, catalog, stack};
 use active::Active;
 use clock::Timestamp;
@@ -108,6 +109,14 @@ pub struct Session {
     plan_settings: Arc<str>,
     sequences: Arc<SessionSequences>,
     view: Option<Arc<View>>,
+    /// A snapshot at which `view` was the committed catalog.
+    view_at: Timestamp,
+    /// The catalog's changes of a transaction that has made none.
+    unchanged: Arc<Overlay>,
+    /// Room for what a transaction relies on.
+    relied: Vec<(Arc<Uses>, bool)>,
+    /// The time, where it was read for the present message and nothing has run or waited since.
+    fresh_us: Option<i64>,
     block: Block,
     modes: Modes,
     block_began_us: Option<i64>,
@@ -136,7 +145,7 @@ pub struct Session {
     /// When the running statement is to be stopped, microseconds since the Unix epoch.
     deadline: Deadline,
     /// What work inside values is ended by.
-    limits: Arc<Limits>,
+    limits: Purse,
     /// What work before a statement may hold.
     planning_memory: Arc<MemoryBudget>,
 }
@@ -184,7 +193,7 @@ impl Session {
         }
         settings.seal();
         let deadline = patience.deadline.clone();
-        let limits = Limits::new(patience.clone(), db.kv.clone());
+        let limits = Purse::new(Limits::new(patience.clone(), db.kv.clone()));
         let planning_memory = db.budget(settings.query_memory_bytes);
         let sequences = Arc::new(SessionSequences::new(db.kv.clone(), db.numbers.clone(), patience));
         let entrance = Entrance {
@@ -208,6 +217,10 @@ impl Session {
             plan_settings: "".into(),
             sequences,
             view: None,
+            view_at: Timestamp::MIN,
+            unchanged: Arc::default(),
+            relied: Vec::new(),
+            fresh_us: None,
             block: Block::None,
             modes: Modes::default(),
             block_began_us: None,
@@ -272,16 +285,18 @@ impl Session {
         self.settings.statement_timeout_ms
     }
 
-    /// A message is handled from here on, until the loan is dropped: what asked for an end before does not mean it.
-    fn begin_message(&self) -> Loan {
+    /// A message is handled from here on: what asked for an end before does not mean it.
+    fn begin_message(&self) {
         self.interrupt.clear();
         self.start_deadline();
-        self.lend_limits()
     }
 
-    /// A part of a message that began before.
-    fn lend_limits(&self) -> Loan {
-        self.limits.lend(self.planning_memory.clone())
+    /// Handles a message, or a part of one: on a stack that is large enough, on a thread that has the session's limits meanwhile.
+    fn with_limits<R>(&mut self, handle: impl FnOnce(&mut Session) -> R) -> R {
+        let before = self.limits.lend(&self.planning_memory);
+        let handled = stack::roomy(|| handle(self));
+        self.limits.take_back(before);
+        handled
     }
 
     /// The settings have changed: plans made under the old ones are void.
@@ -310,6 +325,11 @@ impl Session {
         self.interrupt.is_ended()
     }
 
+    /// All that has arrived was handled, and not yet answered: what comes then comes at another time.
+    pub fn pauses(&mut self) {
+        self.fresh_us = None;
+    }
+
     /// Everything that arrived is answered: the session waits for its client.
     pub fn wait_for_client(&mut self) {
         let state = match self.block {
@@ -317,20 +337,21 @@ impl Session {
             Block::Open | Block::Released => SessionState::IdleInTransaction,
             Block::Failed => SessionState::IdleInFailedTransaction,
         };
+        self.fresh_us = None;
         self.follow_snapshot();
-        let seen = self.active.as_ref().map(|active| (active.txn.with(|t| t.snapshot()), active.snapshot_us));
-        self.backend.sees(seen);
-        self.backend.waits(state, self.db.kv.now_us() - PG_EPOCH_US, self.block_began_us);
+        let seen = self.active.as_ref().map(|active| (active.snapshot_now(), active.snapshot_us));
+        self.backend.waits(state, self.db.kv.now_us() - PG_EPOCH_US, self.block_began_us, seen);
     }
 
     /// A text begins to be read, as others see it: what it holds is known later.
     fn show_text(&mut self, text: &str) {
         self.show_statement(&crate::identifier::cut(text, SHOWN_QUERY_BYTES_MAX).into());
+        self.fresh_us = Some(self.statement_began_us);
     }
 
     /// A statement begins, as others see it.
     fn show_statement(&mut self, text: &Arc<str>) {
-        let now_us = self.db.kv.now_us() - PG_EPOCH_US;
+        let now_us = self.fresh_us.take().unwrap_or_else(|| self.db.kv.now_us() - PG_EPOCH_US);
         self.statement_began_us = now_us;
         let began_us = self.block_began_us.or(self.active.as_ref().map(|active| active.began_us));
         self.backend.begins(text, now_us, began_us.unwrap_or(now_us));

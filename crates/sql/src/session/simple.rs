@@ -7,7 +7,6 @@ use super::startup::Executed;
 use super::{Block, STATEMENT_ATTEMPTS_MAX, Session};
 use crate::SqlError;
 use crate::output::Output;
-use crate::stack;
 use crate::syntax::{Command, Direction, Parsed};
 use std::sync::Arc;
 
@@ -19,8 +18,8 @@ impl Session {
     /// # Errors
     /// The statement's.
     pub fn simple_query(&mut self, sql: &str, out: &mut dyn Output) -> Result<(), SqlError> {
-        let _loan = self.begin_message();
-        stack::roomy(|| self.run_text(sql, out))
+        self.begin_message();
+        self.with_limits(|session| session.run_text(sql, out))
     }
 
     fn run_text(&mut self, sql: &str, out: &mut dyn Output) -> Result<(), SqlError> {

@@ -11,6 +11,9 @@ use std::collections::BTreeMap;
 /// The first four bytes of a key, shorter keys filled up with zeroes: keeps the order of keys.
 pub(super) type Prefix = u32;
 
+/// Bytes of a prefix.
+pub(super) const PREFIX_BYTES: usize = 4;
+
 pub(super) fn prefix_of(key: &[u8]) -> Prefix {
     let mut first = [0; 4];
     let n = key.len().min(4);
