@@ -245,7 +245,8 @@ impl Backend {
         if !activity.query.as_ref().is_some_and(|known| Arc::ptr_eq(known, query)) {
             // A session that is idle for long does not keep the whole of a large one.
             let long = query.len() > SHOWN_QUERY_BYTES_MAX;
-            activity.query = Some(if long { identifier::cut(query, SHOWN_QUERY_BYTES_MAX).into() } else { query.clone() });
+            activity.query =
+                Some(if long { identifier::cut(query, SHOWN_QUERY_BYTES_MAX).into() } else { query.clone() });
         }
         activity.transaction_us = Some(transaction_us);
         activity.query_us = Some(now_us);

@@ -156,7 +156,8 @@ impl Session {
         let advisory = self.backend.transaction_locks();
         let active = self.ensure_active(None)?;
         let mark = active.txn.with(|t| t.savepoint());
-        let (fresh, claims, own) = (active.fresh.len(), active.claims.as_ref().map_or(0, |claims| claims.len()), active.own.clone());
+        let (fresh, claims, own) =
+            (active.fresh.len(), active.claims.as_ref().map_or(0, |claims| claims.len()), active.own.clone());
         let name = name.into();
         active.savepoints.push(Savepoint { name, mark, settings, fresh, constraints, claims, advisory, own });
         tag("SAVEPOINT")
