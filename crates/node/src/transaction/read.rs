@@ -46,7 +46,7 @@ impl<E: Engine> Transaction<E> {
         let shared = &self.node.shared;
         // What is applied was in flight before: so first that, and then what was applied.
         key.len() <= BARE_BYTES
-            && !self.past
+            && !self.draft.past
             && since <= self.snapshot
             && self.draft.buffer.get(key).is_none()
             && shared.covers(self.snapshot)
