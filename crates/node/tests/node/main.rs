@@ -2,8 +2,8 @@
 
 mod bulk;
 mod idle;
-mod queue;
 mod looks;
+mod queue;
 
 use bytes::Bytes;
 use clock::{Level, Reading, Status, Timestamp};
