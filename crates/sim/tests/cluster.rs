@@ -77,6 +77,12 @@ fn a_range_that_moved_away_altogether_is_found() {
     good(&scenario("fast/nodes-move"), 238);
 }
 
+/// A replica was removed and a new one told of, and the power failed: the old one's state was taken for the new one's, and the node did not open.
+#[test]
+fn a_replica_is_not_opened_with_the_state_of_an_earlier_one() {
+    good(&scenario("rare/nodes-storm"), 181);
+}
+
 /// The one machine whose session was to fill what the others read had no clock that it could trust, to the end.
 #[test]
 fn another_fills_where_one_cannot() {

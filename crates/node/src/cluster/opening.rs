@@ -118,7 +118,11 @@ impl<E: Engine> Opening<E> {
         let replicas = self.recovery.finish(&applied).map_err(|why| damaged(why.to_string()))?;
         let routes = Routes::of(&self.options.ranges);
         // What was removed before the last life ended has a state and no replica; what a split made may have none yet.
-        let has = |(id, shard): &(RangeId, Shard)| shard.founding.is_some() || replicas.status(group_of(*id)).is_some();
+        // The state of a replica that was removed is no state of one that came after it, and has nothing yet.
+        let has = |(id, shard): &(RangeId, Shard)| {
+            let status = replicas.status(group_of(*id));
+            shard.founding.is_some() || status.is_some_and(|s| shard.applied <= FOUNDED || s.applied >= shard.applied)
+        };
         let (shards, gone): (Vec<_>, Vec<_>) = self.state.shards.into_iter().partition(has);
         let gone: BTreeSet<RangeId> = gone.into_iter().map(|(id, _)| id).collect();
         let shards = shards.into_iter().collect();

@@ -118,7 +118,11 @@ impl Recovery {
         let mut groups = BTreeMap::new();
         for (group, mut draft) in self.drafts {
             let tail = &mut draft.tail;
-            let applied = applied.get(&group).copied().unwrap_or(tail.cut.index);
+            let mut applied = applied.get(&group).copied().unwrap_or(tail.cut.index);
+            // It has no log yet, nor what it was about to install: the driver's state is that of an earlier replica, which was removed.
+            if tail.last_index() == 0 && draft.installing.as_ref().is_none_or(|form| form.cut.index != applied) {
+                (applied, draft.installing) = (tail.cut.index, None);
+            }
             // Was it installed before the crash? The driver's state knows.
             let form = draft.installing.filter(|form| {
                 form.cut.index <= applied
