@@ -305,6 +305,7 @@ fn survey() {
 #[test]
 #[ignore = "a survey of whole nodes"]
 fn survey_of_nodes() {
+    #[allow(clippy::disallowed_methods, reason = "a test has no other arguments")]
     let wanted = std::env::var("RULE").unwrap_or_default();
     let all = of_nodes().into_iter().chain(rare()).chain(unnoticed());
     for control in all.filter(|control| control.rule.contains(&wanted)) {
