@@ -10,6 +10,7 @@ use bytes::Bytes;
 
 impl Run<'_> {
     pub(super) fn split(&self, table: &Table, rows: &[Vec<String>]) -> Result<(), SqlError> {
+        let mut keys = Vec::new();
         for row in rows {
             if row.is_empty() || row.len() > table.primary.columns.len() {
                 return Err(SqlError::new(
@@ -32,8 +33,10 @@ impl Run<'_> {
                 let value = self.constant(text, name, &ty)?;
                 key::encode_value(&value, &ty, column.descending, &mut at);
             }
-            self.db.kv.admin(Admin::Split(Bytes::from(at)))?;
+            keys.push(Bytes::from(at));
         }
-        Ok(())
+        // From the last to the first: what is left of a split keeps its leader, what is right of it has to elect one.
+        keys.sort_unstable_by(|a, b| b.cmp(a));
+        keys.into_iter().try_for_each(|key| Ok(self.db.kv.admin(Admin::Split(key)).map(drop)?))
     }
 }
