@@ -17,8 +17,6 @@ const PEER_PORT: u16 = 26357;
 const START_MAX: Duration = Duration::from_secs(60);
 /// Between two looks.
 const PAUSE: Duration = Duration::from_millis(100);
-/// A node that is asked to stop has so long.
-const STOP_MAX: Duration = Duration::from_secs(10);
 
 /// One node's process.
 struct Node {
@@ -30,7 +28,7 @@ struct Node {
     process: Option<Child>,
 }
 
-/// The processes. They end with this value.
+/// The processes. They are killed with this value: nothing of a demo is kept.
 pub struct Cluster {
     nodes: Vec<Node>,
     join: String,
@@ -202,28 +200,6 @@ impl Cluster {
         }
         std::thread::sleep(PAUSE);
         Ok(())
-    }
-
-    /// Asks all to stop, and waits for them.
-    pub fn stop(&mut self) {
-        for node in &self.nodes {
-            if let Some(process) = &node.process
-                && let Ok(id) = i32::try_from(process.id())
-            {
-                // SAFETY: kill takes numbers; the process is a child that was not waited for, so the number is still its own.
-                unsafe { libc::kill(id, libc::SIGTERM) };
-            }
-        }
-        let began = Instant::now();
-        for node in &mut self.nodes {
-            let Some(mut process) = node.process.take() else { continue };
-            while began.elapsed() < STOP_MAX && matches!(process.try_wait(), Ok(None)) {
-                std::thread::sleep(PAUSE);
-            }
-            // It has ended, or it does not want to.
-            let _ = process.kill();
-            let _ = process.wait();
-        }
     }
 }
 

@@ -83,7 +83,7 @@ pub fn run(options: &DemoOptions) -> Result<(), String> {
     }
     match running {
         Running::Node(serving) => serving.stop(),
-        Running::Cluster(mut cluster) => cluster.stop(),
+        Running::Cluster(cluster) => drop(cluster),
     }
     Ok(())
 }
