@@ -80,10 +80,21 @@ pub struct Starting {
 
 impl Starting {
     pub fn spawn(store: &Path, flags: &[&str]) -> Starting {
+        Self::spawn_in(None, "127.0.0.1", store, flags)
+    }
+
+    /// In a network namespace, perhaps, which has this address.
+    pub fn spawn_in(namespace: Option<&str>, host: &str, store: &Path, flags: &[&str]) -> Starting {
         let log = store.with_extension("log");
         let to = std::fs::OpenOptions::new().create(true).append(true).open(&log).unwrap();
-        let mut child = Command::new(binary())
-            .args(["start", "--listen-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0", "--store"])
+        let mut command = Command::new(namespace.map_or_else(binary, |_| "ip".into()));
+        if let Some(name) = namespace {
+            // It becomes the node: the process is the same.
+            command.args(["netns", "exec", name]).arg(binary());
+        }
+        let any_port = format!("{host}:0");
+        let mut child = command
+            .args(["start", "--listen-addr", &any_port, "--http-addr", &any_port, "--store"])
             .arg(store)
             .args(flags)
             .stdin(Stdio::null())

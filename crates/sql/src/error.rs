@@ -313,6 +313,7 @@ impl From<KvError> for SqlError {
             KvError::DiskFull => err.hint(
                 "Delete rows, drop or truncate tables (that is taken meanwhile), or free space on the store's disk; the node notices by itself.",
             ),
+            KvError::TooLarge { what: "the transaction", .. } => err.hint("Write fewer rows in one transaction."),
             KvError::OutOfMemory { .. } => {
                 err.hint("Write fewer rows in one transaction, or start the node with more --memory.")
             }

@@ -68,9 +68,14 @@ pub(crate) fn deadlock(circle: Circle) -> SqlError {
 /// Who waits for what, one line for each, as PostgreSQL writes it.
 pub(crate) fn told(circle: &Circle, sessions: &Sessions, view: Option<&View>, settings: &EvalSettings) -> String {
     let all = sessions.all();
-    let pid = |number: &Option<u64>| all.iter().find(|b| Some(b.number) == *number).map_or(0, |backend| backend.pid);
+    // Sessions of other nodes are not known here.
+    let process = |number: &Option<u64>, known: &str, other: &str| match all.iter().find(|b| Some(b.number) == *number)
+    {
+        Some(backend) => format!("{known} {}", backend.pid),
+        None => format!("{other} process of another node"),
+    };
     let line = |(place, (session, awaited)): (usize, &(Option<u64>, Awaited))| {
-        let next = circle.get(place + 1).or(circle.first()).map_or(0, |(next, _)| pid(next));
+        let next = circle.get(place + 1).or(circle.first()).map_or(&None, |(next, _)| next);
         let what = match awaited {
             Awaited::Advisory(key, mode) => key.described(*mode),
             Awaited::Row(row) => {
@@ -78,7 +83,7 @@ pub(crate) fn told(circle: &Circle, sessions: &Sessions, view: Option<&View>, se
                 format!("{} on {}", mode_name(row.mode), found.unwrap_or_else(|| "a row".into()))
             }
         };
-        format!("Process {} waits for {what}; blocked by process {next}.", pid(session))
+        format!("{} waits for {what}; blocked by {}.", process(session, "Process", "A"), process(next, "process", "a"))
     };
     circle.iter().enumerate().map(line).collect::<Vec<_>>().join("\n")
 }

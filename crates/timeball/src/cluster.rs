@@ -9,9 +9,10 @@ timeball init [--host HOST:PORT]
   --host HOST:PORT        that node's --peer-addr (127.0.0.1:26357)
 ";
 pub const HELP_NODE: &str = "\
-timeball node status [--url URL]
+timeball node status [--url URL | --host HOST:PORT]
   The nodes, their clocks, the ranges, who leads them and until when, as one node sees them.
   --url URL               postgresql://root@127.0.0.1:26257/postgres
+  --host HOST:PORT        that node's --peer-addr: it answers there also where SQL does not (no majority, just starting)
 ";
 
 /// Where a node's peers reach it, unless it says otherwise.
@@ -33,6 +34,7 @@ pub struct JoinOptions {
 pub enum ClusterCommand {
     Init { host: String },
     Status { url: String },
+    StatusOf { host: String },
 }
 
 pub fn parse_init(parser: &mut lexopt::Parser) -> Result<Option<ClusterCommand>, lexopt::Error> {
@@ -49,19 +51,20 @@ pub fn parse_init(parser: &mut lexopt::Parser) -> Result<Option<ClusterCommand>,
 
 pub fn parse_node(parser: &mut lexopt::Parser) -> Result<Option<ClusterCommand>, lexopt::Error> {
     let mut url = "postgresql://root@127.0.0.1:26257/postgres".to_owned();
-    let mut status = false;
+    let (mut status, mut host) = (false, None);
     while let Some(arg) = parser.next()? {
         match arg {
             Long("help") | Short('h') => return Ok(None),
             Value(word) if word == "status" && !status => status = true,
             Long("url") => url = parser.value()?.string()?,
+            Long("host") => host = Some(parser.value()?.string()?),
             other => return Err(other.unexpected()),
         }
     }
     if !status {
         return Err("`timeball node` needs to be told what: `timeball node status`".into());
     }
-    Ok(Some(ClusterCommand::Status { url }))
+    Ok(Some(host.map_or(ClusterCommand::Status { url }, |host| ClusterCommand::StatusOf { host })))
 }
 
 /// `A,B,C`, each a host and a port.
@@ -94,7 +97,13 @@ pub fn run(command: &ClusterCommand) -> Result<(), String> {
             crate::say(&founded);
             Ok(())
         }
-        ClusterCommand::Status { url } => status(url),
+        ClusterCommand::Status { url } => status(url).map_err(|why| {
+            format!("{why}\nWhere SQL is not served the node answers at its peers' address: timeball node status --host HOST:PORT")
+        }),
+        ClusterCommand::StatusOf { host } => {
+            crate::say(&tables(&server::cluster::control::status(host)?));
+            Ok(())
+        }
     }
 }
 
@@ -124,6 +133,20 @@ fn status(url: &str) -> Result<(), String> {
     Ok(())
 }
 
+/// Tables as a node gives them, aligned.
+fn tables(text: &str) -> String {
+    let mut out = String::new();
+    for table in text.split("\n\n").filter(|table| !table.trim().is_empty()) {
+        let mut lines = table.lines();
+        let (title, columns) = (lines.next().unwrap_or_default(), lines.next().unwrap_or_default());
+        let columns: Vec<&str> = columns.split('\t').collect();
+        let rows: Vec<TextRow> =
+            lines.map(|line| line.split('\t').map(|cell| Some(cell.to_owned())).collect()).collect();
+        out.push_str(&format!("{title}\n{}\n", aligned(&columns, &rows)));
+    }
+    out
+}
+
 /// Rows below their columns' names; what is not known is a dash.
 fn aligned(columns: &[&str], rows: &[TextRow]) -> String {
     let cell = |row: &TextRow, at: usize| row.get(at).cloned().flatten().unwrap_or_else(|| "-".to_owned());
@@ -150,6 +173,14 @@ mod tests {
         assert!(addresses("a:1,,b:2").is_err() && addresses("a:99999").is_err() && addresses("a b:1").is_err());
         assert_eq!(locality("region=eu,zone=a-1"), Ok("region=eu,zone=a-1".into()));
         assert!(locality("eu").is_err() && locality("region=").is_err() && locality("region=a b").is_err());
+    }
+
+    #[test]
+    fn tables_of_a_node() {
+        let told = "Nodes\nnode_id\tstate\n1\tthis node\n\nRanges\nrange_id\trole\n1\t-\n(3 more)\n\n";
+        let shown = "Nodes\nnode_id  state\n1        this node\n\nRanges\nrange_id  role\n1         -\n(3 more)  -\n\n";
+        assert_eq!(tables(told), shown);
+        assert_eq!(tables(""), "");
     }
 
     #[test]

@@ -1,6 +1,14 @@
 //! Three nodes as processes of their own: founded by hand, killed, started again.
 
+mod bank;
+mod histories;
+mod lists;
+mod locks;
+mod network;
 mod nodes;
+mod partition;
+mod stall;
+mod stop;
 
 use crate::node::{Scratch, Starting, binary, repeat_with, state, until};
 use nodes::Nodes;

@@ -1,9 +1,11 @@
 //! Nodes of one cluster.
 
+use super::network::Network;
 use crate::node::{Node, Starting, binary, until};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Arc, Mutex};
 
 /// A cluster of processes. They end with it.
 pub struct Nodes {
@@ -13,7 +15,13 @@ pub struct Nodes {
     running: Vec<Option<Node>>,
     /// More flags, the same for all.
     flags: Vec<String>,
+    /// Network namespaces, where each has one of its own.
+    namespaces: Vec<String>,
+    urls: Urls,
 }
+
+/// Where clients find the nodes now; `None`: it does not run.
+pub type Urls = Arc<Mutex<Vec<Option<String>>>>;
 
 /// An address that nobody listens at now.
 fn free() -> String {
@@ -28,25 +36,44 @@ impl Nodes {
 
     /// As [`Nodes::found`], with more flags.
     pub fn found_with(dir: &Path, count: usize, flags: &[&str]) -> Nodes {
+        Self::found_at((0..count).map(|_| free()).collect(), dir, flags, &[])
+    }
+
+    /// As [`Nodes::found`], each in a namespace of its own.
+    pub fn found_in(dir: &Path, count: usize, network: &Network) -> Nodes {
+        let peers = (0..count).map(|at| format!("{}:26357", network.host(at))).collect();
+        let names: Vec<String> = (0..count).map(|at| network.name(at)).collect();
+        Self::found_at(peers, dir, &["--insecure", "--clock", "same-host"], &names)
+    }
+
+    fn found_at(peers: Vec<String>, dir: &Path, flags: &[&str], namespaces: &[String]) -> Nodes {
         let flags = flags.iter().map(|flag| (*flag).to_owned()).collect();
-        let peers: Vec<String> = (0..count).map(|_| free()).collect();
-        let mut nodes = Nodes { dir: dir.to_owned(), peers, running: Vec::new(), flags };
-        let mut starting: Vec<Starting> = (0..count).map(|at| nodes.spawn(at)).collect();
+        let (dir, urls, namespaces) = (dir.to_owned(), Urls::default(), namespaces.to_vec());
+        let mut nodes = Nodes { dir, peers, running: Vec::new(), flags, namespaces, urls };
+        let mut starting: Vec<Starting> = (0..nodes.peers.len()).map(|at| nodes.spawn(at)).collect();
         for node in &mut starting {
             node.line("peer ").unwrap_or_else(|log| panic!("a node did not start:\n{log}"));
         }
         let init = Command::new(binary()).args(["init", "--host", &nodes.peers[0]]).output().unwrap();
         assert!(init.status.success(), "{}", String::from_utf8_lossy(&init.stderr));
         nodes.running = starting.into_iter().map(|node| Some(ready(node))).collect();
+        nodes.publish();
         nodes
     }
 
-    fn spawn(&self, at: usize) -> Starting {
+    /// Starts one; it does not serve yet.
+    pub fn spawn(&self, at: usize) -> Starting {
         let join = self.peers.join(",");
         let store = self.dir.join(format!("n{}", at + 1));
         let mut flags = vec!["--memory", "256MiB", "--join", &join, "--peer-addr", &self.peers[at]];
         flags.extend(self.flags.iter().map(String::as_str));
-        Starting::spawn(&store, &flags)
+        match self.namespaces.get(at) {
+            None => Starting::spawn(&store, &flags),
+            Some(name) => {
+                let host = self.peers[at].split(':').next().unwrap();
+                Starting::spawn_in(Some(name), host, &store, &flags)
+            }
+        }
     }
 
     pub fn peers(&self) -> &[String] {
@@ -61,11 +88,57 @@ impl Nodes {
     /// `kill -9`.
     pub fn kill(&mut self, at: usize) {
         self.running[at].take().expect("it runs").kill();
+        self.publish();
+    }
+
+    /// SIGTERM; waits until the process is gone.
+    pub fn stop(&mut self, at: usize) {
+        let node = self.running[at].take().expect("it runs");
+        self.publish();
+        node.terminate();
+        assert!(node.wait().success());
+    }
+
+    /// `timeball node status --host`; what it says against it.
+    pub fn status(&self, at: usize) -> Result<String, String> {
+        status_of(&self.peers[at])
     }
 
     /// Starts one again that was killed.
     pub fn restart(&mut self, at: usize) {
         self.running[at] = Some(ready(self.spawn(at)));
+        self.publish();
+    }
+
+    /// Starts all again that do not run, at once: none serves alone.
+    pub fn restart_all(&mut self) {
+        let down: Vec<usize> = (0..self.running.len()).filter(|at| self.running[*at].is_none()).collect();
+        let starting: Vec<Starting> = down.iter().map(|at| self.spawn(*at)).collect();
+        for (at, node) in down.into_iter().zip(starting) {
+            self.running[at] = Some(ready(node));
+        }
+        self.publish();
+    }
+
+    /// SIGSTOP.
+    pub fn sleep(&self, at: usize) {
+        self.signal(at, "-STOP");
+    }
+    /// SIGCONT.
+    pub fn wake(&self, at: usize) {
+        self.signal(at, "-CONT");
+    }
+    fn signal(&self, at: usize, signal: &str) {
+        let status = Command::new("kill").arg(signal).arg(self.at(at).pid().to_string()).status().unwrap();
+        assert!(status.success());
+    }
+
+    /// For clients that outlive nodes.
+    pub fn urls(&self) -> Urls {
+        self.urls.clone()
+    }
+    fn publish(&self) {
+        *self.urls.lock().unwrap() = self.running.iter().map(|node| node.as_ref().map(Node::url)).collect();
     }
 
     /// Who leads the first range, as the nodes see it.
@@ -82,4 +155,11 @@ impl Nodes {
 
 fn ready(starting: Starting) -> Node {
     starting.ready().unwrap_or_else(|log| panic!("a node did not start:\n{log}"))
+}
+
+/// What a node sees of its cluster, asked where its peers reach it.
+pub fn status_of(address: &str) -> Result<String, String> {
+    let told = Command::new(binary()).args(["node", "status", "--host", address]).output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    if told.status.success() { Ok(text(told.stdout)) } else { Err(text(told.stderr)) }
 }

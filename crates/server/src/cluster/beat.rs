@@ -48,17 +48,24 @@ pub(super) fn run<E: Engine>(inner: &Inner<E>) {
         let now = inner.clock.read();
         if now.interval.is_past(due) {
             let _ = handle.0.due.compare_exchange(due.as_u64(), u64::MAX, SeqCst, SeqCst);
-            inner.step_and_lead(Input::Due);
+            step(inner, Input::Due);
         }
         let elapsed = ticked.elapsed();
         if elapsed >= every {
             // One tick, however long it was: who slept must not believe that others were silent meanwhile.
             ticked = Instant::now();
-            inner.step_and_lead(Input::Tick);
+            step(inner, Input::Tick);
             continue;
         }
         let due_us = Timestamp::from_u64(handle.0.due.load(SeqCst)).physical_us();
         let until_due = Duration::from_micros(due_us.saturating_sub(now.interval.earliest_ns / 1000));
         std::thread::park_timeout(until_due.clamp(NAP_MIN, every.saturating_sub(elapsed).max(NAP_MIN)));
+    }
+}
+
+/// One input. Whoever tells the time waits for no disk: a node whose disk stalls still finds out who is silent, and says so to its clients.
+fn step<E: Engine>(inner: &Inner<E>, input: Input) {
+    if inner.step(input) {
+        inner.journal.call_writer();
     }
 }

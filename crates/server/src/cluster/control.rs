@@ -18,6 +18,8 @@ pub enum Request {
     Found(Charter),
     /// Found a cluster.
     Init,
+    /// What do you see of your cluster?
+    Status,
 }
 
 /// An answer.
@@ -41,6 +43,7 @@ impl Request {
             Request::Reserve(store) => format!("reserve {store:032x}\n"),
             Request::Found(charter) => format!("found\n{}", charter.to_text()),
             Request::Init => "init\n".to_owned(),
+            Request::Status => "status\n".to_owned(),
         }
         .into_bytes()
     }
@@ -50,6 +53,7 @@ impl Request {
         match first {
             "hello" => Some(Request::Hello),
             "init" => Some(Request::Init),
+            "status" => Some(Request::Status),
             "found" => Charter::of_text(rest).map(Request::Found),
             other => u128::from_str_radix(other.strip_prefix("reserve ")?, 16).ok().map(Request::Reserve),
         }
@@ -98,7 +102,20 @@ pub fn ask(address: &str, request: &Request) -> Result<Reply, String> {
 /// # Errors
 /// Why not, in words.
 pub fn init(address: &str) -> Result<String, String> {
-    match ask(address, &Request::Init)? {
+    told(address, &Request::Init)
+}
+
+/// `timeball node status --host`: what a node sees of its cluster, whether or not anything can be served. Tables: a title, lines of cells with a tab
+/// between (the first names the columns), an empty line.
+///
+/// # Errors
+/// Why not, in words.
+pub fn status(address: &str) -> Result<String, String> {
+    told(address, &Request::Status)
+}
+
+fn told(address: &str, request: &Request) -> Result<String, String> {
+    match ask(address, request)? {
         Reply::Ok(text) => Ok(text),
         Reply::No(why) => Err(why),
         _ => Err(format!("what answers at {address} does not understand: is it of another version?")),
@@ -116,7 +133,9 @@ mod tests {
             cluster: 9,
             members: vec![Place { node: 1, store: 2, addr: "127.0.0.1:26357".into(), locality: String::new() }],
         };
-        for request in [Request::Hello, Request::Reserve(77), Request::Found(charter.clone()), Request::Init] {
+        for request in
+            [Request::Hello, Request::Reserve(77), Request::Found(charter.clone()), Request::Init, Request::Status]
+        {
             assert_eq!(Request::of_bytes(&request.to_bytes()), Some(request));
         }
         for reply in

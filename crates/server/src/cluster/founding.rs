@@ -128,6 +128,10 @@ impl Founder {
             Some(Request::Reserve(whom)) => self.reserve(whom),
             Some(Request::Found(charter)) => self.take(charter).map_or_else(Reply::No, |()| Reply::Ok(String::new())),
             Some(Request::Init) => self.init().map_or_else(Reply::No, Reply::Ok),
+            Some(Request::Status) => Reply::No(match self.membership() {
+                None => "this node is in no cluster yet: when all nodes run, found it with `timeball init`".into(),
+                Some(_) => "this node is just starting, or stopping".into(),
+            }),
         };
         reply.to_bytes()
     }

@@ -25,6 +25,51 @@ pub(super) fn table<E: Engine>(inner: &Inner<E>, name: &str) -> Option<Table> {
     }
 }
 
+/// Rows of a table that [`status_text`] gives: an answer has a greatest size.
+const STATUS_ROWS_MAX: usize = 200;
+/// Characters of a cell of it.
+const STATUS_CELL_MAX: usize = 80;
+
+/// The columns that an operator wants of both tables.
+const STATUS_COLUMNS: [&str; 14] = [
+    "node_id",
+    "address",
+    "locality",
+    "state",
+    "clock_error_ns",
+    "last_error",
+    "range_id",
+    "start_key",
+    "leader_node_id",
+    "replicas",
+    "role",
+    "term",
+    "lease_until",
+    "applied",
+];
+
+/// What an operator is told at the peers' address, also where nothing can be served. See [`super::control::status`].
+pub(super) fn status_text<E: Engine>(inner: &Inner<E>) -> String {
+    let mut text = String::new();
+    for (title, name) in [("Nodes", "nodes"), ("Ranges", "ranges")] {
+        let Some((columns, rows)) = table(inner, name) else { continue };
+        let shown = STATUS_COLUMNS.iter().filter_map(|name| columns.iter().position(|column| column == name));
+        let shown: Vec<usize> = shown.collect();
+        let cells = |cell: &dyn Fn(usize) -> String| shown.iter().map(|at| cell(*at)).collect::<Vec<_>>().join("\t");
+        text.push_str(&format!("{title}\n{}\n", cells(&|at| columns[at].clone())));
+        for row in rows.iter().take(STATUS_ROWS_MAX) {
+            let whole = |at: usize| row[at].as_deref().filter(|cell| !cell.is_empty()).unwrap_or("-");
+            let cell = |at: usize| whole(at).chars().take(STATUS_CELL_MAX).collect::<String>();
+            text.push_str(&format!("{}\n", cells(&cell)));
+        }
+        if rows.len() > STATUS_ROWS_MAX {
+            text.push_str(&format!("({} more)\n", rows.len() - STATUS_ROWS_MAX));
+        }
+        text.push('\n');
+    }
+    text
+}
+
 /// The nodes of the charter, and how this one reaches them.
 fn nodes<E: Engine>(inner: &Inner<E>) -> Table {
     let columns = named(&[

@@ -26,6 +26,7 @@
 mod beat;
 pub mod control;
 pub mod founding;
+mod handover;
 pub mod identity;
 mod info;
 mod journal;
@@ -77,6 +78,8 @@ pub(crate) struct Inner<E> {
     pub full: AtomicBool,
     /// Somebody waits for a flush.
     pub flush: AtomicBool,
+    /// What it leads goes to others; then it stops.
+    pub leaving: AtomicBool,
     pub stopping: AtomicBool,
     /// Why nothing is served any more.
     pub broken: Mutex<Option<String>>,
@@ -213,11 +216,13 @@ impl<E: Engine> ClusterNode<E> {
         &self.inner.member
     }
 
-    /// Stops: takes nothing any more, writes out what waits, ends the threads. Once.
+    /// Stops: hands over what it leads, takes nothing any more, writes out what waits, ends the threads. Once.
     pub fn shutdown(&self) {
-        if self.inner.stopping.swap(true, SeqCst) {
+        if self.inner.leaving.swap(true, SeqCst) {
             return;
         }
+        handover::run(&self.inner);
+        self.inner.stopping.store(true, SeqCst);
         self.inner.member.close();
         for thread in self.threads.lock().drain(..) {
             thread.thread().unpark();

@@ -1,9 +1,10 @@
 //! From files to a member that serves.
 
+use super::control::{Reply, Request};
 use super::founding::Founder;
 use super::identity::Membership;
 use super::journal::{self, Journal};
-use super::{ClusterNode, Inner, beat, class, space};
+use super::{ClusterNode, Inner, beat, class, info, space};
 use crate::kv::{NodeClock, disk_log};
 use crate::memory::Memory;
 use bytes::Bytes;
@@ -77,6 +78,7 @@ impl<E: Engine> ClusterNode<E> {
             crowded: AtomicBool::new(false),
             full: AtomicBool::new(false),
             flush: AtomicBool::new(true),
+            leaving: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
             broken: Mutex::new(None),
         });
@@ -137,7 +139,14 @@ fn connect<E: Engine>(
         }
     };
     let founder = founder.clone();
-    let control = move |request: Bytes| Bytes::from(founder.answer(&request));
+    let asked = Arc::downgrade(inner);
+    let control = move |request: Bytes| {
+        let status = Request::of_bytes(&request) == Some(Request::Status);
+        Bytes::from(match asked.upgrade().filter(|_| status) {
+            Some(inner) => Reply::Ok(info::status_text(&inner)).to_bytes(),
+            None => founder.answer(&request),
+        })
+    };
     let report = Arc::new(log_event);
     let options = transport::Options { seed: super::founding::draw(), report, ..transport::Options::default() };
     Ok(Transport::start(listener, identity, peers, options, Box::new(deliver), Box::new(control))?)
