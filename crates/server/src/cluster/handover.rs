@@ -31,7 +31,7 @@ pub(super) fn run<E: Engine>(inner: &Inner<E>) {
                 asked.insert(range);
             }
         }
-        inner.settle();
+        inner.settle(false);
         park::pause(LOOK_EVERY);
     }
 }
