@@ -198,6 +198,15 @@ impl<E: Engine> Member<E> {
         core.routes.over(span).into_iter().filter_map(start).collect()
     }
 
+    /// Whether the range of a key is led here, under a lease.
+    pub fn leads(&self, key: &[u8]) -> bool {
+        let core = self.core.lock();
+        let led = |(range, shard): (&RangeId, &super::shard::Shard)| {
+            shard.range.span().contains(key) && shard.led.is_some() && core.replicas.lease(group_of(*range)).is_some()
+        };
+        core.shards.iter().any(led)
+    }
+
     /// The ranges that have a replica here.
     pub fn ranges(&self) -> Vec<RangeId> {
         self.core.lock().shards.keys().copied().collect()

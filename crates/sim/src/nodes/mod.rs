@@ -126,8 +126,12 @@ impl Nodes {
         self.engines.len().min(3)
     }
 
-    /// All versions of a key, as the replica has them that has the newest, and most: nodes that do not replicate it have none.
+    /// All versions of a key, as its leader has them; where nobody leads, as the replica that has the newest, and most.
     pub fn history(&self, bodies: &[Option<&Body>], key: &Bytes) -> Result<Vec<Version>, Failure> {
+        // A replica that was removed and has not heard of it may lag, and has forgotten less than the others: who leads knows.
+        if let Some(leader) = bodies.iter().flatten().find(|body| body.member.leads(key)) {
+            return leader.history(key);
+        }
         let all = bodies.iter().flatten().map(|body| body.history(key)).collect::<Result<Vec<_>, _>>()?;
         let newest = |history: &Vec<Version>| (history.last().map(|version| version.ts), history.len());
         Ok(all.into_iter().max_by_key(newest).unwrap_or_default())
