@@ -16,9 +16,23 @@ fn message(stream: &mut TcpStream) -> (Kind, Vec<u8>) {
     (kind, body)
 }
 
-/// Shakes hands as node 2, and gives the connection to the test; as a process that is stopped just then.
+/// Shakes hands as node 2, and gives the connection to the test; as a process that is stopped just then. The first connection that learns which life of
+/// node 2 this is ends those that are half made: they come again.
 fn accept_as_two(listener: &TcpListener) -> (u8, TcpStream) {
-    let (mut stream, _) = listener.accept().unwrap();
+    loop {
+        let (stream, _) = listener.accept().unwrap();
+        if let Some(made) = shake_hands_as_two(stream) {
+            return made;
+        }
+    }
+}
+
+/// `None`: the other side has ended it meanwhile.
+fn shake_hands_as_two(mut stream: TcpStream) -> Option<(u8, TcpStream)> {
+    let is_open = |stream: &TcpStream| stream.peek(&mut [0]).is_ok_and(|bytes| bytes > 0);
+    if !is_open(&stream) {
+        return None;
+    }
     let (kind, body) = message(&mut stream);
     assert_eq!(kind, Kind::Hello);
     let lane = transport::hello::Hello::decode(&body).unwrap().lane;
@@ -30,9 +44,12 @@ fn accept_as_two(listener: &TcpListener) -> (u8, TcpStream) {
         incarnation: 1,
         release: "mute".into(),
     };
-    stream.write_all(&encode_answer(&Ok(welcome))).unwrap();
+    stream.write_all(&encode_answer(&Ok(welcome))).ok()?;
+    if !is_open(&stream) {
+        return None;
+    }
     assert_eq!(message(&mut stream).0, Kind::Verdict);
-    (lane, stream)
+    Some((lane, stream))
 }
 
 #[test]
