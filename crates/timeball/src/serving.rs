@@ -212,8 +212,7 @@ fn found(
     let answer = move |request: bytes::Bytes| bytes::Bytes::from(answers.answer(&request));
     let door = transport::Door::open(listener, Box::new(answer)).map_err(|e| e.to_string())?;
     let membership = founder.wait();
-    let listener = door.close();
-    membership.map(|membership| (listener, membership)).ok_or_else(|| "stopped before there was a cluster".to_owned())
+    Ok((door.close(), membership))
 }
 
 /// The catalog is a range of the cluster: until that has a leader nobody can be served.

@@ -23,7 +23,6 @@ use parking_lot::{Condvar, Mutex};
 use std::hash::{BuildHasher, RandomState};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
 /// A node that waits looks for a charter this often.
@@ -41,8 +40,6 @@ pub struct Founder {
     locality: String,
     state: Mutex<State>,
     changed: Condvar,
-    /// Nobody waits any more.
-    stopped: AtomicBool,
 }
 
 #[derive(Default)]
@@ -74,8 +71,7 @@ impl Founder {
             ));
         }
         let (state, changed) = (State { membership, reserved: None }, Condvar::new());
-        let (state, stopped) = (Mutex::new(state), AtomicBool::new(false));
-        Ok(Arc::new(Founder { dir, store, join, locality, state, changed, stopped }))
+        Ok(Arc::new(Founder { dir, store, join, locality, state: Mutex::new(state), changed }))
     }
 
     /// What it is a member of.
@@ -87,22 +83,16 @@ impl Founder {
         self.store
     }
 
-    /// Ends [`Founder::wait`].
-    pub fn stop(&self) {
-        self.stopped.store(true, SeqCst);
-        self.changed.notify_all();
-    }
-
-    /// Waits until this node is in a cluster. `None`: stopped.
-    pub fn wait(&self) -> Option<Membership> {
+    /// Waits until this node is in a cluster.
+    pub fn wait(&self) -> Membership {
         loop {
             {
                 let mut state = self.state.lock();
-                if state.membership.is_none() && !self.stopped.load(SeqCst) {
+                if state.membership.is_none() {
                     self.changed.wait_for(&mut state, LOOK_EVERY);
                 }
-                if state.membership.is_some() || self.stopped.load(SeqCst) {
-                    return state.membership.clone();
+                if let Some(membership) = &state.membership {
+                    return membership.clone();
                 }
             }
             for address in &self.join {

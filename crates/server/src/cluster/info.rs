@@ -1,8 +1,7 @@
 //! What a member says of itself and its cluster: rows for `timeball_internal`, fields for `/health`, metrics.
 
 use super::{ClusterNode, Inner};
-use crate::kv::info::{clock_table, hex, memory_table, named, text};
-use crate::memory::resident_bytes;
+use crate::kv::info::{clock_table, health_fields, hex, memory_table, named, text};
 use crate::metrics::MetricsText;
 use node::Span;
 use node::cluster::{RangeStatus, Role};
@@ -170,7 +169,6 @@ fn replica(node: u32, status: RangeStatus) -> [Option<String>; 9] {
 impl<E: Engine> crate::NodeView for ClusterNode<E> {
     fn health(&self) -> Vec<(&'static str, String)> {
         let inner = &self.inner;
-        let (now, (level, reason)) = (inner.clock.read(), inner.member.clock_level());
         let links = inner.transport.get().map(transport::Transport::links).unwrap_or_default();
         let connected = links.iter().filter(|link| link.up).count();
         let status = if self.is_healthy() { "\"ok\"" } else { "\"failed\"" };
@@ -181,18 +179,8 @@ impl<E: Engine> crate::NodeView for ClusterNode<E> {
             ("nodes", inner.membership.charter.members.len().to_string()),
             ("peers_connected", connected.to_string()),
             ("ranges_led", leads(inner).to_string()),
-            ("clock_source", format!("{:?}", inner.clock.source())),
-            ("clock_status", format!("{:?}", now.status.name())),
-            ("clock_bound_ns", inner.clock.error_ns().map_or("null".to_owned(), |ns| ns.to_string())),
-            ("clock_level", format!("{:?}", level.name())),
-            ("clock_reason", format!("{:?}", reason.to_string())),
-            ("clock_detail", format!("{:?}", inner.clock.detail())),
-            ("memory_bytes", inner.memory.shares.total_bytes.to_string()),
         ];
-        fields.extend(resident_bytes().map(|bytes| ("resident_bytes", bytes.to_string())));
-        if let Some(cause) = &*inner.broken.lock() {
-            fields.push(("cause", format!("{cause:?}")));
-        }
+        fields.extend(health_fields(&inner.clock, inner.member.clock_level(), &inner.memory, &inner.broken));
         fields
     }
     fn is_healthy(&self) -> bool {

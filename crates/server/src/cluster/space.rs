@@ -2,6 +2,7 @@
 
 use super::Inner;
 use crate::kv::compaction::Compaction;
+use crate::kv::flush::{self, RETRY_AFTER, SEGMENTS_MAX};
 use crate::kv::{Room, Shell, retention};
 use node::cluster::Input;
 use std::sync::atomic::Ordering::SeqCst;
@@ -10,12 +11,6 @@ use store::{Engine, StoreError};
 
 /// The thread looks around this often.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// After a failed flush (a full disk) it waits this long.
-const RETRY_AFTER: Duration = Duration::from_millis(500);
-/// The log may have this many segments before the versions in memory are written out however few they are.
-const SEGMENTS_MAX: usize = 12;
-/// Frozen layers at which commits wait for the engine.
-const CROWDED_LAYERS: usize = 4;
 /// What of the past may go is said this often, or four times per retention if that is more often.
 const COLLECT_EVERY_NS: u64 = 10_000_000_000;
 const COLLECT_EVERY_NS_MIN: u64 = 500_000_000;
@@ -102,26 +97,12 @@ fn tell_room<E: Engine>(inner: &Inner<E>, full: bool) {
 
 /// Writes frozen versions to the engine and gives the log's space back.
 fn flush_some<E: Engine>(inner: &Inner<E>) -> Result<(), StoreError> {
-    let versions = inner.member.versions();
-    loop {
-        inner.crowded.store(versions.frozen_layers() >= CROWDED_LAYERS, SeqCst);
-        match versions.flush() {
-            Ok(true) => {
-                inner.step_and_lead(Input::Flushed);
-                let oldest = inner.member.oldest_record().0;
-                if let Err(e) = inner.journal.log().truncate(oldest.saturating_sub(1)) {
-                    crate::log::warning("the log's space could not be given back", &[("cause", &e)]);
-                }
-            }
-            Ok(false) => return Ok(()),
-            // They stay in memory.
-            Err(StoreError::DiskFull) => return Err(StoreError::DiskFull),
-            Err(e) => {
-                inner.fail(&e.to_string());
-                return Err(e);
-            }
-        }
-    }
+    let flushed = || {
+        inner.step_and_lead(Input::Flushed);
+        inner.member.oldest_record().0.saturating_sub(1)
+    };
+    let (versions, log) = (inner.member.versions(), inner.journal.log());
+    flush::flush_some(versions, log, &inner.crowded, flushed, |why| inner.fail(why))
 }
 
 /// At the end: everything to the engine, so that the next start replays little.

@@ -5,6 +5,7 @@ use crate::memory::{Memory, resident_bytes};
 use crate::metrics::MetricsText;
 use clock::{Level, Reason, Timestamp};
 use node::{PeerClock, PeerWord, Span};
+use parking_lot::Mutex;
 use std::fmt::Write as _;
 use store::{Engine, Versions};
 
@@ -153,23 +154,9 @@ fn ranges<E: Engine>(inner: &Inner<E>) -> Table {
 impl<E: Engine> crate::NodeView for KvNode<E> {
     fn health(&self) -> Vec<(&'static str, String)> {
         let inner = &self.inner;
-        let (now, (level, reason)) = (inner.clock.read(), inner.node.clock_level());
         let status = if self.is_healthy() { "\"ok\"" } else { "\"failed\"" };
-        let mut fields = vec![
-            ("status", status.to_owned()),
-            ("node", inner.node.options().node.to_string()),
-            ("clock_source", format!("{:?}", inner.clock.source())),
-            ("clock_status", format!("{:?}", now.status.name())),
-            ("clock_bound_ns", inner.clock.error_ns().map_or("null".to_owned(), |ns| ns.to_string())),
-            ("clock_level", format!("{:?}", level.name())),
-            ("clock_reason", format!("{:?}", reason.to_string())),
-            ("clock_detail", format!("{:?}", inner.clock.detail())),
-        ];
-        fields.push(("memory_bytes", inner.options.memory.shares.total_bytes.to_string()));
-        fields.extend(resident_bytes().map(|bytes| ("resident_bytes", bytes.to_string())));
-        if let Some(cause) = &*inner.broken.lock() {
-            fields.push(("cause", format!("{cause:?}")));
-        }
+        let mut fields = vec![("status", status.to_owned()), ("node", inner.node.options().node.to_string())];
+        fields.extend(health_fields(&inner.clock, inner.node.clock_level(), &inner.options.memory, &inner.broken));
         fields
     }
     fn is_healthy(&self) -> bool {
@@ -224,4 +211,27 @@ pub(crate) fn render_store<E: Engine>(text: &mut MetricsText, versions: &Version
         text.gauge("process_resident_memory_bytes", "What the process holds of the machine", bytes);
     }
     text.gauge("store_frozen_layers", "Layers that wait for the engine", versions.frozen_layers() as u64);
+}
+
+/// What both nodes say of their clock, their memory, and what broke them.
+pub(crate) fn health_fields(
+    clock: &NodeClock,
+    (level, reason): (Level, Reason),
+    memory: &Memory,
+    broken: &Mutex<Option<String>>,
+) -> Vec<(&'static str, String)> {
+    let mut fields = vec![
+        ("clock_source", format!("{:?}", clock.source())),
+        ("clock_status", format!("{:?}", clock.read().status.name())),
+        ("clock_bound_ns", clock.error_ns().map_or("null".to_owned(), |ns| ns.to_string())),
+        ("clock_level", format!("{:?}", level.name())),
+        ("clock_reason", format!("{:?}", reason.to_string())),
+        ("clock_detail", format!("{:?}", clock.detail())),
+        ("memory_bytes", memory.shares.total_bytes.to_string()),
+    ];
+    fields.extend(resident_bytes().map(|bytes| ("resident_bytes", bytes.to_string())));
+    if let Some(cause) = &*broken.lock() {
+        fields.push(("cause", format!("{cause:?}")));
+    }
+    fields
 }

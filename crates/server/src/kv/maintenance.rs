@@ -1,6 +1,7 @@
 //! The thread for space: versions go from memory to the engine, the log's segments come back, old versions are collected.
 
 use super::compaction::Compaction;
+use super::flush::{self, RETRY_AFTER, SEGMENTS_MAX};
 use super::{Inner, Room, retention};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
@@ -9,12 +10,6 @@ use store::{Engine, StoreError};
 
 /// The thread looks around this often.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// After a failed flush (a full disk) it waits this long.
-const RETRY_AFTER: Duration = Duration::from_millis(500);
-/// The log may have this many segments before the versions in memory are written out however few they are.
-const SEGMENTS_MAX: usize = 12;
-/// Frozen layers at which commits wait for the engine.
-const CROWDED_LAYERS: usize = 4;
 /// The threshold of collection is raised this often, or four times per retention window if that is more often. Raising it costs a
 /// record of the log.
 const COLLECT_EVERY_NS: u64 = 10_000_000_000;
@@ -209,23 +204,8 @@ fn freeze_due<E: Engine>(inner: &Inner<E>, room: Room, frozen: &Frozen, every_ns
 /// Writes frozen versions to the engine and gives the log's space back.
 fn flush_some<E: Engine>(inner: &Inner<E>) -> Result<(), StoreError> {
     let versions = inner.node.versions();
-    loop {
-        inner.crowded.store(versions.frozen_layers() >= CROWDED_LAYERS, SeqCst);
-        match versions.flush() {
-            Ok(true) => {
-                if let Err(e) = inner.driver.log().truncate(versions.flushed_position()) {
-                    crate::log::warning("the log's space could not be given back", &[("cause", &e)]);
-                }
-            }
-            Ok(false) => return Ok(()),
-            // They stay in memory.
-            Err(StoreError::DiskFull) => return Err(StoreError::DiskFull),
-            Err(e) => {
-                inner.fail(&e.to_string());
-                return Err(e);
-            }
-        }
-    }
+    let flushed = || versions.flushed_position();
+    flush::flush_some(versions, inner.driver.log(), &inner.crowded, flushed, |why| inner.fail(why))
 }
 
 /// At the end: everything to the engine, so that the next start replays nothing.

@@ -24,6 +24,7 @@
 pub(crate) mod compaction;
 pub(crate) mod convert;
 pub(crate) mod disk_log;
+pub(crate) mod flush;
 pub(crate) mod info;
 mod load;
 mod log;
