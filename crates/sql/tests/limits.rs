@@ -8,7 +8,7 @@ use sql::expr::function::{self, Arguments, Function, Sig};
 use sql::output::Nowhere;
 use sql::transaction::memory::MemoryKv;
 use sql::transaction::{Admin, AdminReply, BeginOptions, Deadline, Interrupt, Patience};
-use sql::types::{Array, Interval, Numeric, SqlType, Value};
+use sql::types::{Array, Interval, Numeric, SqlType, Value, ZonedTime};
 use sql::work::{self, Limits, UNITS_PER_LOOK, VALUE_BYTES_MAX};
 use sql::{Database, DatabaseOptions, Kv, KvError, Session, SqlError, Startup, Transaction};
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -143,6 +143,7 @@ fn argument(ty: &SqlType, place: usize, large_bytes: Option<usize>) -> Option<Va
         T::Bool => Value::Bool(large),
         T::Date => Value::Date(7),
         T::Time(_) => Value::Time(7),
+        T::Timetz(_) => Value::Timetz(ZonedTime { micros: 7, west_s: 3600 }),
         T::Timestamp(_) => Value::Timestamp(7),
         T::Timestamptz(_) => Value::Timestamptz(7),
         T::Interval(_) => Value::Interval(Interval { months: 1, days: 1, micros: 1 }),

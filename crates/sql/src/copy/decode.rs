@@ -1,9 +1,8 @@
 //! From a line to values.
 
 use super::CopyFormat;
-use crate::context::EvalSettings;
 use crate::syntax::command::CopyLayout;
-use crate::types::{SqlType, Value};
+use crate::types::{CastContext, SqlType, Value};
 use crate::{SqlError, SqlState};
 use std::borrow::Cow;
 
@@ -28,13 +27,13 @@ impl CopyFormat {
         &self,
         line: &[u8],
         number: u64,
-        settings: &EvalSettings,
+        context: &CastContext<'_>,
         row: &mut Vec<Value>,
     ) -> Result<(), SqlError> {
         row.clear();
         let result = match self.layout {
-            CopyLayout::Text => self.decode_text(line, settings, row),
-            CopyLayout::Csv => self.decode_csv(line, settings, row),
+            CopyLayout::Text => self.decode_text(line, context, row),
+            CopyLayout::Csv => self.decode_csv(line, context, row),
             CopyLayout::Binary => self.decode_binary(line, row),
         };
         result.map_err(|error| self.place(error, number, row.len()))
@@ -49,7 +48,7 @@ impl CopyFormat {
         error
     }
 
-    fn value(&self, index: usize, field: &[u8], settings: &EvalSettings) -> Result<Value, SqlError> {
+    fn value(&self, index: usize, field: &[u8], context: &CastContext<'_>) -> Result<Value, SqlError> {
         let (_, ty) =
             self.columns.get(index).ok_or_else(|| bad_format("extra data after last expected column".into()))?;
         if matches!(ty, SqlType::Int4)
@@ -57,7 +56,7 @@ impl CopyFormat {
         {
             return Ok(Value::Int4(value));
         }
-        Value::parse_text(ty, utf8(field)?, settings)
+        Value::parse_text_at(ty, utf8(field)?, context.settings, context.now_us)
     }
 
     fn enough(&self, found: usize) -> Result<(), SqlError> {
@@ -67,7 +66,7 @@ impl CopyFormat {
         }
     }
 
-    fn decode_text(&self, line: &[u8], settings: &EvalSettings, row: &mut Vec<Value>) -> Result<(), SqlError> {
+    fn decode_text(&self, line: &[u8], context: &CastContext<'_>, row: &mut Vec<Value>) -> Result<(), SqlError> {
         if line.is_empty() && self.columns.is_empty() {
             return Ok(());
         }
@@ -80,9 +79,9 @@ impl CopyFormat {
             let value = if field == null && row.len() < self.columns.len() {
                 Value::Null
             } else if has_escapes && field.contains(&b'\\') {
-                self.value(row.len(), &unescape(field), settings)?
+                self.value(row.len(), &unescape(field), context)?
             } else {
-                self.value(row.len(), field, settings)?
+                self.value(row.len(), field, context)?
             };
             row.push(value);
             if end >= line.len() {
@@ -103,7 +102,7 @@ impl CopyFormat {
         at.min(line.len())
     }
 
-    fn decode_csv(&self, line: &[u8], settings: &EvalSettings, row: &mut Vec<Value>) -> Result<(), SqlError> {
+    fn decode_csv(&self, line: &[u8], context: &CastContext<'_>, row: &mut Vec<Value>) -> Result<(), SqlError> {
         let mut at = 0;
         loop {
             let (field, quoted, next) = self.csv_field(line, at)?;
@@ -114,7 +113,7 @@ impl CopyFormat {
             row.push(if is_null && index < self.columns.len() {
                 Value::Null
             } else {
-                self.value(index, &field, settings)?
+                self.value(index, &field, context)?
             });
             match next {
                 Some(next) => at = next,

@@ -1,7 +1,7 @@
 use super::{CopyFormat, HEADER, LineSplitter, TRAILER, TupleSplitter};
 use crate::context::EvalSettings;
 use crate::syntax::command::{CopyLayout, CopyOptions};
-use crate::types::{SqlType, Value};
+use crate::types::{CastContext, SqlType, Value};
 
 fn layout(csv: bool) -> CopyLayout {
     if csv { CopyLayout::Csv } else { CopyLayout::Text }
@@ -23,7 +23,7 @@ fn read(format: &CopyFormat, input: &[u8], chunk: usize) -> Vec<String> {
         loop {
             let number = splitter.lines() + 1;
             let Some(line) = splitter.next_line() else { break };
-            rows.push(match format.decode(line, number, &settings, &mut row) {
+            rows.push(match format.decode(line, number, &CastContext::new(&settings), &mut row) {
                 Ok(()) => row
                     .iter()
                     .map(|v| {
@@ -102,7 +102,7 @@ fn what_is_written_is_read_back() {
             splitter.push(&line).unwrap();
             let line = splitter.next_line().unwrap().to_vec();
             let mut back = Vec::new();
-            format.decode(&line, 1, &settings, &mut back).unwrap();
+            format.decode(&line, 1, &CastContext::new(&settings), &mut back).unwrap();
             assert_eq!(back, row, "{text:?} csv {csv}");
         }
     }
@@ -150,7 +150,7 @@ fn tuples(format: &CopyFormat, input: &[u8], chunk: usize) -> Result<Vec<Vec<Val
         let mut row = Vec::new();
         let number = splitter.tuples() + 1;
         while let Some(tuple) = splitter.next_tuple()? {
-            format.decode(tuple, number, &EvalSettings::default(), &mut row)?;
+            format.decode(tuple, number, &CastContext::new(&EvalSettings::default()), &mut row)?;
             rows.push(row.clone());
         }
         Ok::<_, crate::SqlError>(())
@@ -182,6 +182,7 @@ fn every_type_that_has_a_binary_form_is_read_back_whatever_the_chunks() {
         (SqlType::Bytea, "\\x00ff"),
         (SqlType::Date, "1912-06-23"),
         (SqlType::Time(None), "08:30:01.000005"),
+        (SqlType::Timetz(None), "08:30:01.000005-03:30"),
         (SqlType::Timestamp(None), "2026-11-20 08:30:00.123456"),
         (SqlType::Timestamptz(None), "infinity"),
         (SqlType::Interval(None), "1 mon -2 days 03:00:00.5"),

@@ -16,6 +16,7 @@
 //! | floats | IEEE bits, flipped so that they order; -0 as 0, one NaN above all |
 //! | text, bytea | bytes with `00` written `00 ff`, ended by `00 01`; char(n) without its padding |
 //! | numeric | class, decimal exponent, pairs of digits plus one, ended by `00`; all inverted if negative |
+//! | time with time zone | its time at UTC as an integer of 8 bytes, then its zone as one of 4 |
 //! | interval | its length in microseconds, 16 bytes with the sign bit flipped |
 //! | uuid | 16 bytes |
 //! | array | elements, each as a value, ended by `01`; then the dimensions |
@@ -27,7 +28,7 @@
 //!    values was written; [`is_exact`] tells the types for which it does.
 //! 3. `decode(encode(v))` equals `v`.
 
-use crate::types::{Array, Interval, Numeric, SqlType, Value, json::Json};
+use crate::types::{Array, Interval, Numeric, SqlType, Value, ZonedTime, json::Json};
 use crate::{SqlError, SqlState};
 use bigdecimal::BigDecimal;
 use bigdecimal::num_bigint::{BigInt, Sign};
@@ -101,6 +102,10 @@ fn encode_body(value: &Value, ty: &SqlType, out: &mut Vec<u8>) {
         Value::Int4(v) | Value::Date(v) => out.extend_from_slice(&((*v as u32) ^ 0x8000_0000).to_be_bytes()),
         Value::Int8(v) | Value::Time(v) | Value::Timestamp(v) | Value::Timestamptz(v) => {
             out.extend_from_slice(&((*v as u64) ^ (1 << 63)).to_be_bytes());
+        }
+        Value::Timetz(v) => {
+            out.extend_from_slice(&((v.utc_us() as u64) ^ (1 << 63)).to_be_bytes());
+            out.extend_from_slice(&((v.west_s as u32) ^ 0x8000_0000).to_be_bytes());
         }
         Value::Oid(v) => out.extend_from_slice(&v.to_be_bytes()),
         Value::Float4(v) => out.extend_from_slice(&float4_bits(*v).to_be_bytes()),
@@ -372,6 +377,12 @@ impl Reader<'_, '_> {
             SqlType::Bytea => Value::Bytea(Bytes::from(self.bytes()?)),
             SqlType::Date => Value::Date((u32::from_be_bytes(self.fixed()?) ^ 0x8000_0000) as i32),
             SqlType::Time(_) => Value::Time(self.int8()?),
+            SqlType::Timetz(_) => {
+                let utc_us = self.int8()?;
+                let west_s = (u32::from_be_bytes(self.fixed()?) ^ 0x8000_0000) as i32;
+                let micros = utc_us.checked_sub(i64::from(west_s) * crate::types::calendar::SECOND_US);
+                Value::Timetz(ZonedTime { micros: micros.ok_or_else(|| corrupt(ty))?, west_s })
+            }
             SqlType::Timestamp(_) => Value::Timestamp(self.int8()?),
             SqlType::Timestamptz(_) => Value::Timestamptz(self.int8()?),
             SqlType::Interval(_) => {
@@ -428,6 +439,7 @@ pub fn skip_value(rest: &mut &[u8], ty: &SqlType, descending: bool) -> Result<()
         SqlType::Int2 => 2,
         SqlType::Int4 | SqlType::Date | SqlType::Oid | SqlType::Reg(_) | SqlType::Float4 => 4,
         SqlType::Int8 | SqlType::Time(_) | SqlType::Timestamp(_) | SqlType::Timestamptz(_) | SqlType::Float8 => 8,
+        SqlType::Timetz(_) => 12,
         SqlType::Interval(_) | SqlType::Uuid => 16,
         _ => return decode_value(rest, ty, descending).map(drop),
     };

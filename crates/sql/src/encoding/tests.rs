@@ -1,7 +1,7 @@
 use super::key::{decode_value, encode_value, is_exact, skip_value};
 use super::span;
 use crate::context::EvalSettings;
-use crate::types::{Array, Interval, Numeric, SqlType, Value};
+use crate::types::{Array, Interval, Numeric, SqlType, Value, ZonedTime};
 use proptest::prelude::*;
 use std::sync::Arc;
 
@@ -59,6 +59,9 @@ fn values_of(ty: &SqlType) -> BoxedStrategy<Value> {
             .boxed(),
         SqlType::Date => any::<i32>().prop_map(Value::Date).boxed(),
         SqlType::Time(_) => (0i64..=86_400_000_000).prop_map(Value::Time).boxed(),
+        SqlType::Timetz(_) => (0i64..=86_400_000_000, -57_599i32..57_600)
+            .prop_map(|(micros, west_s)| Value::Timetz(ZonedTime { micros, west_s }))
+            .boxed(),
         SqlType::Timestamp(_) => any::<i64>().prop_map(Value::Timestamp).boxed(),
         SqlType::Timestamptz(_) => any::<i64>().prop_map(Value::Timestamptz).boxed(),
         SqlType::Interval(_) => prop_oneof![
@@ -100,6 +103,7 @@ fn types() -> Vec<SqlType> {
         SqlType::Bytea,
         SqlType::Date,
         SqlType::Time(None),
+        SqlType::Timetz(None),
         SqlType::Timestamp(None),
         SqlType::Timestamptz(None),
         SqlType::Interval(None),

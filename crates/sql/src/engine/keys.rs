@@ -119,6 +119,10 @@ pub(super) fn encode(value: &Value, kind: KeyKind, out: &mut Vec<u8>) {
         Value::Bytea(v) => sized(out, b'y', v),
         Value::Date(v) => integer(out, i64::from(*v)),
         Value::Time(v) | Value::Timestamp(v) | Value::Timestamptz(v) => integer(out, *v),
+        Value::Timetz(v) => {
+            integer(out, v.utc_us());
+            integer(out, i64::from(v.west_s));
+        }
         Value::Interval(v) => {
             out.push(b'v');
             out.extend_from_slice(&v.total_us().to_le_bytes());

@@ -16,7 +16,7 @@
 //!
 //! Caveat: a NULL costs two bytes, and a table whose columns were dropped many times keeps paying for their ids.
 
-use crate::types::{Array, Interval, Numeric, SqlType, Value};
+use crate::types::{Array, Interval, Numeric, SqlType, Value, ZonedTime};
 use crate::{SqlError, SqlState};
 use bigdecimal::BigDecimal;
 use bigdecimal::num_bigint::BigInt;
@@ -187,6 +187,10 @@ pub fn encode_value(value: &Value, out: &mut Vec<u8>) {
         Value::Int8(v) | Value::Time(v) | Value::Timestamp(v) | Value::Timestamptz(v) => {
             out.extend_from_slice(&v.to_le_bytes());
         }
+        Value::Timetz(v) => {
+            out.extend_from_slice(&v.micros.to_le_bytes());
+            out.extend_from_slice(&v.west_s.to_le_bytes());
+        }
         Value::Float4(v) => out.extend_from_slice(&v.to_le_bytes()),
         Value::Float8(v) => out.extend_from_slice(&v.to_le_bytes()),
         Value::Numeric(v) => encode_numeric(v, out),
@@ -266,6 +270,13 @@ pub fn decode(ty: &SqlType, bytes: &[u8]) -> Result<Value, SqlError> {
         SqlType::Bytea => Value::Bytea(Bytes::copy_from_slice(bytes)),
         SqlType::Date => Value::Date(i32::from_le_bytes(fixed(bytes)?)),
         SqlType::Time(_) => Value::Time(i64::from_le_bytes(fixed(bytes)?)),
+        SqlType::Timetz(_) => {
+            let raw: [u8; 12] = fixed(bytes)?;
+            Value::Timetz(ZonedTime {
+                micros: i64::from_le_bytes(fixed(&raw[..8])?),
+                west_s: i32::from_le_bytes(fixed(&raw[8..])?),
+            })
+        }
         SqlType::Timestamp(_) => Value::Timestamp(i64::from_le_bytes(fixed(bytes)?)),
         SqlType::Timestamptz(_) => Value::Timestamptz(i64::from_le_bytes(fixed(bytes)?)),
         SqlType::Interval(_) => {

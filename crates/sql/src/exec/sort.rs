@@ -116,6 +116,8 @@ fn lead((value, ty, descending, nulls_first): Lead<'_>) -> (u64, bool) {
         Value::Float8(v) => float(*v),
         Value::Date(v) => signed(i64::from(*v)),
         Value::Time(v) | Value::Timestamp(v) | Value::Timestamptz(v) => signed(*v),
+        // The zone decides between equals.
+        Value::Timetz(v) => (signed(v.utc_us()).0, false),
         Value::Int2(v) => signed(i64::from(*v)),
         Value::Int4(v) => signed(i64::from(*v)),
         Value::Int8(v) => signed(*v),

@@ -117,13 +117,14 @@ impl Expr {
     /// Whether its value depends on nothing but the row, today and after any upgrade: what an index may keep. Texts of times and
     /// dates are left out, as in PostgreSQL, where they follow settings.
     pub fn is_immutable(&self) -> bool {
-        use SqlType::{Char, Date, Interval, Name, Text, Time, Timestamp, Timestamptz, Unknown, Varchar};
-        let time = |ty: &SqlType| matches!(ty, Date | Time(_) | Timestamp(_) | Timestamptz(_) | Interval(_));
+        use SqlType::{Char, Name, Text, Time, Timestamptz, Timetz, Unknown, Varchar};
         let string = |ty: &SqlType| matches!(ty, Text | Varchar(_) | Char(_) | Name | Unknown);
         let mut fixed = self.volatility() == Volatility::Immutable;
         self.visit(&mut |expr| {
             if let Expr::Cast { from, to, .. } = expr {
-                fixed &= !(time(from) && string(to) || string(from) && time(to));
+                let plain = matches!(from, Time(_) | Timetz(_));
+                let today = matches!((from, to), (Time(_) | Timestamptz(_), Timetz(_)));
+                fixed &= !(today || !plain && from.is_time() && string(to) || string(from) && to.is_time());
             }
         });
         fixed

@@ -21,6 +21,7 @@ fn same_values(from: &SqlType, to: &SqlType) -> bool {
                 | SqlType::Varchar(None)
                 | SqlType::Numeric(None)
                 | SqlType::Time(None)
+                | SqlType::Timetz(None)
                 | SqlType::Timestamp(None)
                 | SqlType::Timestamptz(None)
                 | SqlType::Interval(None),
@@ -93,17 +94,23 @@ fn literal(text: &str, to: &SqlType, explicit: bool, context: &BindContext<'_>) 
     super::literals::note(text, to, context.settings);
     let depends = match to {
         SqlType::Date | SqlType::Time(_) | SqlType::Timestamp(_) => crate::types::is_special_time(text),
-        SqlType::Timestamptz(_) => {
+        SqlType::Timestamptz(_) | SqlType::Timetz(_) => {
             if crate::types::is_special_time(text) {
                 true
             } else {
                 // Read once for its errors.
                 Value::parse_text(to, text, context.settings)?;
-                !crate::types::has_zone(text, context.settings.styles.order)
+                !crate::types::has_zone(to, text, context.settings.styles.order)
             }
         }
         SqlType::Reg(_) => context.catalog.is_none(),
-        SqlType::Array(element) => matches!(**element, SqlType::Timestamptz(_)),
+        SqlType::Array(element) => match &**element {
+            SqlType::Timestamptz(_) | SqlType::Timetz(_) => true,
+            SqlType::Date | SqlType::Time(_) | SqlType::Timestamp(_) => {
+                text.split(|c: char| !c.is_ascii_alphabetic()).any(crate::types::is_special_time)
+            }
+            _ => false,
+        },
         _ => false,
     };
     if depends {

@@ -118,6 +118,7 @@ pub(super) fn cast_is_immutable(from: &SqlType, to: &SqlType) -> bool {
     use SqlType as T;
     let stringlike = |ty: &T| matches!(ty, T::Text | T::Varchar(_) | T::Char(_) | T::Name | T::SingleChar | T::Unknown);
     let settled = |ty: &T| {
+        let ty = if let T::Array(element) = ty { element } else { ty };
         !matches!(
             ty,
             T::Timestamptz(_)
@@ -125,6 +126,7 @@ pub(super) fn cast_is_immutable(from: &SqlType, to: &SqlType) -> bool {
                 | T::Date
                 | T::Timestamp(_)
                 | T::Time(_)
+                | T::Timetz(_)
                 | T::Interval(_)
                 | T::Bytea
                 | T::Float4
@@ -139,7 +141,8 @@ pub(super) fn cast_is_immutable(from: &SqlType, to: &SqlType) -> bool {
         (T::Timestamptz(_), b) | (b, T::Timestamptz(_)) => matches!(b, T::Timestamptz(_)),
         (a, b) if stringlike(a) && stringlike(b) => true,
         (a, b) if stringlike(a) => settled(b) || matches!(b, T::Float4 | T::Float8 | T::Bytea),
-        (a, b) if stringlike(b) => settled(a) || matches!(a, T::Time(_)),
+        (T::Time(_), T::Timetz(_)) => false,
+        (a, b) if stringlike(b) => settled(a) || matches!(a, T::Time(_) | T::Timetz(_)),
         _ => true,
     }
 }

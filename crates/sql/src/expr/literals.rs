@@ -33,23 +33,13 @@ impl Drop for Taking {
     }
 }
 
-fn is_time(ty: &SqlType) -> bool {
-    match ty {
-        SqlType::Array(element) => is_time(element),
-        SqlType::Date | SqlType::Time(_) | SqlType::Timestamp(_) | SqlType::Timestamptz(_) | SqlType::Interval(_) => {
-            true
-        }
-        _ => false,
-    }
-}
-
 /// A literal is read as a value of a type.
 pub(super) fn note(text: &str, ty: &SqlType, settings: &EvalSettings) {
     NOTES.with_borrow_mut(|notes| {
         let Some(notes) = notes else { return };
         // The precision of a type is applied to the value afterwards; the fields of an interval say how its text is read.
         let ty = &if matches!(ty, SqlType::Interval(_)) { ty.clone() } else { ty.base() };
-        let form = match is_time(ty) && !is_special_time(text) {
+        let form = match ty.is_time() && !is_special_time(text) {
             true => Value::parse_text(ty, text, settings).ok().map(|v| v.to_text(ty, &EvalSettings::default())),
             false => None,
         };

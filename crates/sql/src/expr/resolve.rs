@@ -230,6 +230,7 @@ pub(super) fn comparison_type(left: &SqlType, right: &SqlType) -> Option<SqlType
         (T::Date | T::Timestamp(_) | T::Timestamptz(_), T::Date | T::Timestamp(_) | T::Timestamptz(_)) => {
             T::Timestamptz(None)
         }
+        (T::Time(_), T::Timetz(_)) | (T::Timetz(_), T::Time(_)) => T::Timetz(None),
         (T::Time(_), T::Interval(_)) | (T::Interval(_), T::Time(_)) => T::Interval(None),
         (T::Array(a), T::Array(b)) if text_like(a) && text_like(b) => T::Array(Box::new(T::Text)),
         (T::Int2Vector, T::Array(b)) | (T::Array(b), T::Int2Vector) if **b == T::Int2 => T::Array(Box::new(T::Int2)),

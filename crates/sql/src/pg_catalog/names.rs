@@ -82,7 +82,8 @@ fn find(kind: RegKind, name: &str, source: Option<&Source<'_>>) -> Result<Option
         RegKind::Type => {
             let name = name.trim();
             let plain = name.strip_prefix("pg_catalog.").unwrap_or(name);
-            let plain = plain.split_once('(').map_or(plain, |(name, _)| name.trim());
+            let modified = plain.split_once('(').filter(|_| plain.ends_with(')'));
+            let plain = modified.map_or(plain, |(name, _)| name.trim());
             match SqlType::from_name(plain) {
                 Some(ty) => Ok(Some(ty.oid())),
                 None => type_in_sql(name),

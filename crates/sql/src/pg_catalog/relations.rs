@@ -160,10 +160,15 @@ fn schema(objects: &Objects, id: Oid) -> Oid {
 }
 
 fn alignment(ty: &SqlType) -> &'static str {
+    match ty {
+        SqlType::Name | SqlType::Uuid => return "c",
+        SqlType::Array(element) => return if alignment(element) == "d" { "d" } else { "i" },
+        _ => {}
+    }
     match ty.typlen() {
         1 => "c",
         2 => "s",
-        8 | 16 => "d",
+        8 | 12 | 16 => "d",
         _ => "i",
     }
 }
@@ -425,6 +430,7 @@ pub(super) fn operator_class(ty: &SqlType) -> Oid {
         SqlType::Numeric(_) => 3125,
         SqlType::Oid => 1981,
         SqlType::Time(_) => 10_038,
+        SqlType::Timetz(_) => 10_041,
         SqlType::Timestamp(_) => 3128,
         SqlType::Timestamptz(_) => 3127,
         SqlType::Uuid => 10_065,

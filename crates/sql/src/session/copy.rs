@@ -12,6 +12,7 @@ use crate::catalog::{Relation, Table};
 use crate::context::StatementContext;
 use crate::copy::{CopyFormat, HEADER, Splitter, TRAILER};
 use crate::ddl::Loader;
+use crate::expr::function::cast_context;
 use crate::identifier::{quote_identifier, quote_qualified};
 use crate::output::Output;
 use crate::plan::{Execution, RowInserter, row_inserter};
@@ -261,7 +262,7 @@ impl Session {
             }
             let mut row = Row::with_capacity(copy.format.columns.len());
             copy.format
-                .decode(line, before + 1, &copy.context.settings, &mut row)
+                .decode(line, before + 1, &cast_context(Some(&copy.context)), &mut row)
                 .map_err(|e| place(e, &copy.table))?;
             copy.bytes += line.len() + row.len() * std::mem::size_of::<crate::types::Value>();
             copy.rows.push(row);

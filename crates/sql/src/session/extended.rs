@@ -4,7 +4,7 @@ use super::portal::{Portal, PortalState, unknown_portal};
 use super::prepared::{Prepared, Statement};
 use super::run::How;
 use super::startup::Executed;
-use super::{Block, PREPARED_MAX, Session, VALUE_BYTES_MAX};
+use super::{Block, PG_EPOCH_US, PREPARED_MAX, Session, VALUE_BYTES_MAX};
 use crate::output::{Field, Output};
 use crate::plan::Plan;
 use crate::stack;
@@ -174,7 +174,12 @@ impl Session {
         let text = std::str::from_utf8(bytes).ok().filter(|t| !t.contains('\0')).ok_or_else(|| {
             SqlError::new(SqlState(*b"22021"), format!("parameter ${} is not valid UTF8 text", index + 1))
         })?;
-        Value::parse_text(ty, text, &self.settings.eval)
+        // `now`, and the zone of a time of day that names none, are those of the transaction: of the one that runs, or of the one to be.
+        let now_us = ty.is_time().then(|| match (&self.active, self.block_began_us) {
+            (Some(active), _) => active.began_us,
+            (None, began_us) => began_us.unwrap_or_else(|| self.db.kv.now_us() - PG_EPOCH_US),
+        });
+        Value::parse_text_at(ty, text, &self.settings.eval, now_us)
     }
 
     /// Parameter type OIDs and the result's shape (empty: NoData).

@@ -2,11 +2,8 @@
 
 use super::settings::invalid;
 use crate::SqlError;
-use crate::types::calendar::{TimeZone, zone_by_name};
+use crate::types::calendar::{OFFSET_SECONDS_END, TimeZone, posix_offset, zone_by_name};
 use crate::types::{Interval, IntervalModifier};
-
-/// POSIX allows a week, seconds; so does PostgreSQL.
-const OFFSET_SECONDS_END: i64 = 168 * 3600;
 
 /// A zone, and what SHOW shows of it.
 ///
@@ -31,7 +28,7 @@ pub fn parse(value: &str) -> Result<(TimeZone, String), SqlError> {
     }
     match zone_by_name(value).filter(|_| !value.eq_ignore_ascii_case("z")) {
         Some(zone) => Ok((TimeZone::Named(zone), zone.name().to_string())),
-        None => match posix(value) {
+        None => match posix_offset(value) {
             Some(east) => Ok((TimeZone::Fixed(east), value.to_string())),
             None => Err(bad()),
         },
@@ -53,32 +50,6 @@ fn fixed(east: i64) -> Option<(TimeZone, String)> {
     }
     let zone = TimeZone::Fixed(i32::try_from(east).ok()?);
     Some((zone, format!("<{sign}{offset}>{turned}{offset}")))
-}
-
-/// `[name][+-]hh[:mm[:ss]]`, the name in letters or in `<>`; seconds east of UTC. POSIX counts to the west.
-fn posix(value: &str) -> Option<i32> {
-    let rest = match value.strip_prefix('<') {
-        Some(quoted) => quoted.split_once('>')?.1,
-        None => value.trim_start_matches(|c: char| c.is_ascii_alphabetic()),
-    };
-    let (west, digits) = match rest.strip_prefix('-') {
-        Some(digits) => (-1, digits),
-        None => (1, rest.strip_prefix('+').unwrap_or(rest)),
-    };
-    let mut seconds = 0;
-    let mut unit = 3600;
-    for part in digits.split(':') {
-        if part.is_empty() || part.len() > 3 || unit == 0 || !part.bytes().all(|b| b.is_ascii_digit()) {
-            return None;
-        }
-        let number: i64 = part.parse().ok()?;
-        if unit < 3600 && number > 59 {
-            return None;
-        }
-        seconds += number * unit;
-        unit /= 60;
-    }
-    if seconds >= OFFSET_SECONDS_END { None } else { i32::try_from(-west * seconds).ok() }
 }
 
 #[cfg(test)]

@@ -29,6 +29,7 @@ struct Reader<'a> {
     element: &'a SqlType,
     delimiter: u8,
     settings: &'a EvalSettings,
+    now_us: Option<i64>,
     items: Items,
     lengths: Vec<Option<usize>>,
 }
@@ -154,14 +155,19 @@ impl Reader<'_> {
         let value = if !quoted && item.eq_ignore_ascii_case("null") {
             Value::Null
         } else {
-            Value::parse_text(self.element, &item, self.settings)?
+            Value::parse_text_at(self.element, &item, self.settings, self.now_us)?
         };
         self.items.push(value)
     }
 }
 
 /// Reads `{1,2}`, `{{1,2},{3,4}}`, `[0:1]={1,2}`.
-pub(crate) fn parse(element: &SqlType, text: &str, settings: &EvalSettings) -> Result<Array, SqlError> {
+pub(crate) fn parse(
+    element: &SqlType,
+    text: &str,
+    settings: &EvalSettings,
+    now_us: Option<i64>,
+) -> Result<Array, SqlError> {
     let mut lower = Vec::new();
     let mut start = text.len() - text.trim_start().len();
     if text[start..].starts_with('[') {
@@ -189,7 +195,7 @@ pub(crate) fn parse(element: &SqlType, text: &str, settings: &EvalSettings) -> R
         start += text[start..].len() - text[start..].trim_start().len();
     }
     let mut reader =
-        Reader { text, at: start, element, delimiter: b',', settings, items: Items::new(), lengths: Vec::new() };
+        Reader { text, at: start, element, delimiter: b',', settings, now_us, items: Items::new(), lengths: Vec::new() };
     if reader.peek() != Some(b'{') {
         return Err(malformed(text, "Array value must start with \"{\" or dimension information."));
     }

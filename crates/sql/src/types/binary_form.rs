@@ -1,6 +1,6 @@
 //! Binary form of values on the wire, as PostgreSQL's `send` and `recv` functions have it.
 
-use super::{Array, Interval, Numeric, SqlType, Value, json};
+use super::{Array, Interval, Numeric, SqlType, Value, ZonedTime, json};
 use crate::{SqlError, SqlState};
 use bytes::{Buf, BufMut, Bytes};
 use std::sync::Arc;
@@ -60,6 +60,17 @@ impl Value {
                 }
                 Value::Time(us).rounded(ty)
             }
+            SqlType::Timetz(_) => {
+                let mut b: &[u8] = &fixed::<12>(ty, bytes)?;
+                let zoned = ZonedTime { micros: b.get_i64(), west_s: b.get_i32() };
+                if !(0..=super::calendar::DAY_US).contains(&zoned.micros) {
+                    return Err(SqlError::new(SqlState::DATETIME_OVERFLOW, "time out of range"));
+                }
+                if i64::from(zoned.west_s).abs() >= super::zoned_time::ZONE_SECONDS_END {
+                    return Err(SqlError::new(SqlState(*b"22009"), "time zone displacement out of range"));
+                }
+                Value::Timetz(zoned).rounded(ty)
+            }
             SqlType::Timestamp(_) => Value::Timestamp(instant(ty, bytes)?).rounded(ty),
             SqlType::Timestamptz(_) => Value::Timestamptz(instant(ty, bytes)?).rounded(ty),
             SqlType::Interval(_) => {
@@ -105,6 +116,10 @@ impl Value {
             Value::Bytea(v) => out.put_slice(v),
             Value::Date(v) => out.put_i32(*v),
             Value::Time(v) | Value::Timestamp(v) | Value::Timestamptz(v) => out.put_i64(*v),
+            Value::Timetz(v) => {
+                out.put_i64(v.micros);
+                out.put_i32(v.west_s);
+            }
             Value::Interval(v) => {
                 out.put_i64(v.micros);
                 out.put_i32(v.days);

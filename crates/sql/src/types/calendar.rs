@@ -235,6 +235,35 @@ pub fn zone_by_name(name: &str) -> Option<Tz> {
     chrono_tz::TZ_VARIANTS.iter().copied().find(|zone| zone.name().eq_ignore_ascii_case(name))
 }
 
+/// POSIX allows a week, seconds; so does PostgreSQL.
+pub(crate) const OFFSET_SECONDS_END: i64 = 168 * 3600;
+
+/// `[name][+-]hh[:mm[:ss]]`, the name in letters or in `<>`; seconds east of UTC. POSIX counts to the west.
+pub(crate) fn posix_offset(value: &str) -> Option<i32> {
+    let rest = match value.strip_prefix('<') {
+        Some(quoted) => quoted.split_once('>')?.1,
+        None => value.trim_start_matches(|c: char| c.is_ascii_alphabetic()),
+    };
+    let (west, digits) = match rest.strip_prefix('-') {
+        Some(digits) => (-1, digits),
+        None => (1, rest.strip_prefix('+').unwrap_or(rest)),
+    };
+    let mut seconds = 0;
+    let mut unit = 3600;
+    for part in digits.split(':') {
+        if part.is_empty() || part.len() > 3 || unit == 0 || !part.bytes().all(|b| b.is_ascii_digit()) {
+            return None;
+        }
+        let number: i64 = part.parse().ok()?;
+        if unit < 3600 && number > 59 {
+            return None;
+        }
+        seconds += number * unit;
+        unit /= 60;
+    }
+    if seconds >= OFFSET_SECONDS_END { None } else { i32::try_from(-west * seconds).ok() }
+}
+
 /// Adds months to a day, the last day of the month kept within it.
 pub(crate) fn add_months(day: i64, months: i64) -> i64 {
     let (y, m, d) = date_of(day);

@@ -4,12 +4,12 @@
 //! `99.008` is not). A text is cut into fields first and each field is then placed, as PostgreSQL's `ParseDateTime` and
 //! `DecodeDateTime` do; what cannot be placed is 22007, what is placed but does not exist is 22008.
 
-use super::SqlType;
 use super::calendar::{
     DAY_US, END_DAY, END_TIMESTAMP_US, EPOCH_JULIAN, HOUR_US, MIN_DAY, MIN_TIMESTAMP_US, MINUTE_US, SECOND_US,
-    TimeZone, date_of, day_of, days_in_month, to_utc, zone_by_name,
+    TimeZone, date_of, day_of, days_in_month, to_local, to_utc, zone_by_name,
 };
 use super::style::DateOrder;
+use super::{SqlType, ZonedTime};
 use crate::{SqlError, SqlState};
 use bytes::BufMut;
 use chrono_tz::Tz;
@@ -43,6 +43,7 @@ enum Special {
 fn invalid(ty: &SqlType, text: &str) -> SqlError {
     let ty = match ty {
         SqlType::Time(_) => "time".to_owned(),
+        SqlType::Timetz(_) => "time with time zone".to_owned(),
         SqlType::Timestamp(_) => "timestamp".to_owned(),
         other => other.to_string(),
     };
@@ -111,7 +112,55 @@ pub(crate) fn parse_time(text: &str, order: DateOrder) -> Result<i64, SqlError> 
     if parsed.special.is_some() {
         return Err(invalid(&SqlType::Time(None), text));
     }
+    // A place has another zone from day to day.
+    if parsed.date.is_none() && matches!(parsed.zone, Some(Zone::Named(named)) if !is_fixed(named)) {
+        return Err(invalid(&SqlType::Time(None), text));
+    }
     parsed.time_us.ok_or_else(|| invalid(&SqlType::Time(None), text))
+}
+
+/// Reads a time of day with its zone. Where the text names none it is that of `zone`, on the text's day or today (by `now_us`); the zone of a
+/// place needs a day.
+pub(crate) fn parse_zoned_time(
+    text: &str,
+    zone: TimeZone,
+    order: DateOrder,
+    now_us: Option<i64>,
+) -> Result<ZonedTime, SqlError> {
+    let ty = SqlType::Timetz(None);
+    let parsed = parse(&ty, text, order)?;
+    let micros = parsed.time_us.filter(|_| parsed.special.is_none()).ok_or_else(|| invalid(&ty, text))?;
+    let on_day = |zone: TimeZone, day: i64| {
+        let local = day.saturating_mul(DAY_US).saturating_add(micros);
+        // 24:00 stays what it is.
+        ZonedTime { micros, ..ZonedTime::of_local(local, zone) }
+    };
+    let day = parsed.date.map(|(y, m, d)| day_of(y, m, d));
+    Ok(match (parsed.zone, day) {
+        (Some(Zone::Offset(east)), _) => ZonedTime { micros, west_s: -east as i32 },
+        (Some(Zone::Named(named)), Some(day)) => on_day(named.into(), day),
+        (Some(Zone::Named(named)), None) if is_fixed(named) => on_day(named.into(), 0),
+        (Some(Zone::Named(_)), None) => return Err(invalid(&ty, text)),
+        (None, Some(day)) => on_day(zone, day),
+        (None, None) => zoned_today(micros, zone, now_us.unwrap_or_default()),
+    })
+}
+
+/// A time of day in a zone, as it is on the day of an instant.
+pub(crate) fn zoned_today(micros: i64, zone: TimeZone, now_us: i64) -> ZonedTime {
+    let today = to_local(zone, now_us).div_euclid(DAY_US);
+    ZonedTime { micros, ..ZonedTime::of_local(today * DAY_US + micros, zone) }
+}
+
+/// Whether a zone is the same all the year, and always was.
+fn is_fixed(zone: Tz) -> bool {
+    let name = zone.name();
+    name.starts_with("Etc/") || matches!(name, "UTC" | "UCT" | "GMT" | "Zulu" | "Universal" | "Greenwich" | "GMT0")
+}
+
+/// Whether it is a time of day, of which a day is no part.
+fn is_clock(ty: &SqlType) -> bool {
+    matches!(ty, SqlType::Time(_) | SqlType::Timetz(_))
 }
 
 /// Reads a timestamp; a zone in the text is ignored, as PostgreSQL does.
@@ -139,9 +188,9 @@ pub(crate) fn parse_timestamptz(text: &str, zone: impl Into<TimeZone>, order: Da
         .map_err(|_| SqlError::new(SqlState::DATETIME_OVERFLOW, format!("timestamp out of range: \"{text}\"")))
 }
 
-/// Whether the text of a timestamptz says its zone, so that its meaning does not depend on settings.
-pub(crate) fn has_zone(text: &str, order: DateOrder) -> bool {
-    parse(&SqlType::Timestamptz(None), text, order)
+/// Whether the text of a timestamptz or timetz says its zone, so that its meaning does not depend on settings.
+pub(crate) fn has_zone(ty: &SqlType, text: &str, order: DateOrder) -> bool {
+    parse(&ty.base(), text, order)
         .is_ok_and(|parsed| parsed.zone.is_some() || parsed.special.is_some())
 }
 
@@ -185,6 +234,15 @@ fn split_fields(text: &str) -> Vec<&str> {
     fields
 }
 
+/// `040506-08`, of a time of day: the digits, and the zone behind them.
+fn zone_behind_digits(field: &str, clock: bool) -> [&str; 2] {
+    let digits = field.bytes().take_while(|b| b.is_ascii_digit() || *b == b'.').count();
+    if clock && matches!(digits, 4 | 6..) && field[digits..].starts_with('-') && field[digits + 1..].len() > 1 && !field[digits + 1..].contains('-') {
+        return [&field[..digits], &field[digits..]];
+    }
+    [field, ""]
+}
+
 fn parse(ty: &SqlType, text: &str, order: DateOrder) -> Result<Parsed, SqlError> {
     const MAX_FIELDS: usize = 12;
     let fields = split_fields(text);
@@ -194,7 +252,8 @@ fn parse(ty: &SqlType, text: &str, order: DateOrder) -> Result<Parsed, SqlError>
     let mut parsed = Parsed { order, ..Parsed::default() };
     let mut loose: Vec<&str> = Vec::new();
     let mut month_name: Option<u32> = None;
-    for field in fields {
+    let clock = is_clock(ty);
+    for field in fields.into_iter().flat_map(|field| zone_behind_digits(field, clock)).filter(|part| !part.is_empty()) {
         if field.eq_ignore_ascii_case("-infinity") || field.eq_ignore_ascii_case("-inf") {
             parsed.special = Some(Special::NegInfinity);
         } else if field.contains(':') && !field.starts_with(['+', '-']) {
@@ -291,7 +350,10 @@ fn read_word(
         "am" => parsed.afternoon = Some(false),
         "pm" => parsed.afternoon = Some(true),
         "t" | "at" | "on" => {}
-        "allballs" => parsed.time_us = Some(0),
+        "allballs" => {
+            parsed.time_us = Some(0);
+            set_zone(parsed, Zone::Offset(0), ty, text)?;
+        }
         word => {
             if let Some(number) = month_by_name(word) {
                 *month = Some(number);
@@ -308,7 +370,7 @@ fn read_word(
                 }
                 parsed.date = Some(loose_date(&rest, *month, parsed.order).ok_or_else(|| invalid(ty, text))?);
             } else if let Some(zone) =
-                abbreviation(word).map(Zone::Offset).or_else(|| zone_by_name(field).map(Zone::Named))
+                zone_abbreviation(word).map(Zone::Offset).or_else(|| zone_by_name(field).map(Zone::Named))
             {
                 if parsed.time_us.is_none() && parsed.date.is_none() {
                     return Err(invalid(ty, text));
@@ -357,17 +419,25 @@ fn read_number_field<'a>(
             parsed.date = Some(date);
             return Ok(());
         }
-        if separator != '.' || *ty != SqlType::Time(None) {
+        if separator != '.' || !is_clock(ty) {
             return Err(invalid(ty, text));
         }
     }
     let digits = field.bytes().take_while(u8::is_ascii_digit).count();
+    if digits == 6
+        && is_clock(ty)
+        && let Some(fraction) = field[digits..].strip_prefix('.').and_then(fraction_us)
+    {
+        read_number_field(&field[..digits], parsed, loose, month, ty, text)?;
+        parsed.time_us = parsed.time_us.map(|us| us + fraction);
+        return Ok(());
+    }
     if digits < field.len() && field.as_bytes()[digits].is_ascii_alphabetic() {
         // 08am, 1999BC
         read_number_field(&field[..digits], parsed, loose, month, ty, text)?;
         return read_word(&field[digits..], parsed, month, ty, text);
     }
-    match (field.len(), *ty == SqlType::Time(None) || parsed.date.is_some()) {
+    match (field.len(), is_clock(ty) || parsed.date.is_some()) {
         (4 | 6, true) => {
             let pair = |at: usize| field.get(at..at + 2).and_then(|p| p.parse::<i64>().ok());
             let (h, m, s) = (pair(0), pair(2), if field.len() == 6 { pair(4) } else { Some(0) });
@@ -454,7 +524,7 @@ fn is_weekday(word: &str) -> bool {
 }
 
 /// Seconds east of UTC of the abbreviations that PostgreSQL's default set has and people use.
-fn abbreviation(word: &str) -> Option<i64> {
+pub(crate) fn zone_abbreviation(word: &str) -> Option<i64> {
     let hours = match word {
         "z" | "zulu" | "utc" | "gmt" | "ut" | "wet" => 0,
         "est" => -5,
@@ -520,7 +590,7 @@ fn read_time_field(field: &str, parsed: &mut Parsed, ty: &SqlType, text: &str) -
     }
     parsed.time_us = Some(clock_us(h, m, s, micros).ok_or_else(|| field_overflow(text))?);
     if rest.starts_with(['+', '-']) {
-        let offset = parse_offset(rest).ok_or_else(|| invalid(ty, text))?;
+        let offset = parse_offset(rest).ok_or_else(|| bad_offset(rest, ty, text))?;
         return set_zone(parsed, Zone::Offset(offset), ty, text);
     }
     if !rest.is_empty() {
@@ -578,6 +648,22 @@ pub(crate) fn put_fraction(micros: u64, out: &mut impl BufMut) {
     }
     out.put_u8(b'.');
     put_padded(digits, width, out);
+}
+
+/// `hh:mm:ss[.ffffff]+hh[:mm[:ss]]`, whatever the style.
+pub(crate) fn write_zoned_time(time: ZonedTime, out: &mut impl BufMut) {
+    write_time(time.micros, out);
+    let all = u64::from(time.west_s.unsigned_abs());
+    out.put_u8(if time.west_s > 0 { b'-' } else { b'+' });
+    put_padded(all / 3600, 2, out);
+    if !all.is_multiple_of(3600) {
+        out.put_u8(b':');
+        put_padded(all / 60 % 60, 2, out);
+    }
+    if !all.is_multiple_of(60) {
+        out.put_u8(b':');
+        put_padded(all % 60, 2, out);
+    }
 }
 
 pub(crate) fn write_time(us: i64, out: &mut impl BufMut) {

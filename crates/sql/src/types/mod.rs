@@ -20,16 +20,18 @@ mod order;
 mod stored;
 pub mod style;
 mod text_form;
+mod zoned_time;
 
 pub use array::MAX_DIMENSIONS;
 pub(crate) use bytea::{parse_bytea, parse_hex};
 pub(crate) use calendar::add_months;
 pub use cast::{CastContext, CastKind, cannot_cast, cast_kind, is_special_time};
-pub(crate) use date_time::{checked_day, checked_timestamp, has_zone, parse_offset};
+pub(crate) use date_time::{checked_day, checked_timestamp, has_zone, parse_offset, zone_abbreviation};
 pub use interval::{Field, IntervalModifier};
 pub use name::DeclaredType;
 pub(crate) use number::{float_overflow, float_underflow, out_of_range};
 pub(crate) use numeric::division_by_zero;
+pub use zoned_time::ZonedTime;
 
 use crate::{SqlError, SqlState};
 use bigdecimal::BigDecimal;
@@ -71,6 +73,8 @@ pub enum SqlType {
     Date,
     /// time without time zone, with the digits of its seconds' fraction if declared
     Time(Option<u8>),
+    /// time with time zone, likewise
+    Timetz(Option<u8>),
     /// timestamp without time zone, likewise
     Timestamp(Option<u8>),
     /// timestamp with time zone, likewise
@@ -148,6 +152,8 @@ pub enum Value {
     Date(i32),
     /// microseconds since midnight
     Time(i64),
+    /// a time of day and its zone
+    Timetz(ZonedTime),
     /// microseconds since 2000-01-01
     Timestamp(i64),
     /// microseconds since 2000-01-01 UTC

@@ -39,6 +39,8 @@ impl fmt::Display for SqlType {
             SqlType::Date => "date",
             SqlType::Time(Some(digits)) => return write!(f, "time({digits}) without time zone"),
             SqlType::Time(None) => "time without time zone",
+            SqlType::Timetz(Some(digits)) => return write!(f, "time({digits}) with time zone"),
+            SqlType::Timetz(None) => "time with time zone",
             SqlType::Timestamp(Some(digits)) => return write!(f, "timestamp({digits}) without time zone"),
             SqlType::Timestamp(None) => "timestamp without time zone",
             SqlType::Timestamptz(Some(digits)) => return write!(f, "timestamp({digits}) with time zone"),
@@ -152,7 +154,7 @@ impl DeclaredType {
             DataType::Date => SqlType::Date,
             DataType::Time(precision, zone) => match zone {
                 TimezoneInfo::None | TimezoneInfo::WithoutTimeZone => SqlType::Time(digits(*precision)),
-                _ => return Err(SqlError::unsupported("type time with time zone")),
+                TimezoneInfo::WithTimeZone | TimezoneInfo::Tz => SqlType::Timetz(digits(*precision)),
             },
             DataType::Timestamp(precision, zone) => match zone {
                 TimezoneInfo::None | TimezoneInfo::WithoutTimeZone => SqlType::Timestamp(digits(*precision)),
@@ -232,6 +234,7 @@ fn custom_type(name: &ast::ObjectName, modifiers: &[String], whole: &DataType) -
         (SqlType::Varchar(_), Some(n)) => SqlType::Varchar(Some(checked_length(n, "varchar")?)),
         (SqlType::Char(_), Some(n)) => SqlType::Char(checked_length(n, "char")?),
         (SqlType::Time(_), Some(precision)) => SqlType::Time(digits(u64::try_from(precision).ok())),
+        (SqlType::Timetz(_), Some(precision)) => SqlType::Timetz(digits(u64::try_from(precision).ok())),
         (SqlType::Timestamp(_), Some(precision)) => SqlType::Timestamp(digits(u64::try_from(precision).ok())),
         (SqlType::Timestamptz(_), Some(precision)) => SqlType::Timestamptz(digits(u64::try_from(precision).ok())),
         (SqlType::Interval(_), Some(precision)) => {

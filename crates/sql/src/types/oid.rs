@@ -29,6 +29,7 @@ const SCALARS: &[(SqlType, Oid, Oid, i16, &str)] = &[
     (SqlType::Timestamp(None), 1114, 1115, 8, "timestamp"),
     (SqlType::Timestamptz(None), 1184, 1185, 8, "timestamptz"),
     (SqlType::Interval(None), 1186, 1187, 16, "interval"),
+    (SqlType::Timetz(None), 1266, 1270, 12, "timetz"),
     (SqlType::Numeric(None), 1700, 1231, -1, "numeric"),
     (SqlType::Reg(RegKind::Procedure), 2202, 2207, 4, "regprocedure"),
     (SqlType::Reg(RegKind::Operator), 2204, 2209, 4, "regoperator"),
@@ -55,6 +56,7 @@ impl SqlType {
             SqlType::Varchar(_) => SqlType::Varchar(None),
             SqlType::Char(_) => SqlType::Char(0),
             SqlType::Time(_) => SqlType::Time(None),
+            SqlType::Timetz(_) => SqlType::Timetz(None),
             SqlType::Timestamp(_) => SqlType::Timestamp(None),
             SqlType::Timestamptz(_) => SqlType::Timestamptz(None),
             SqlType::Interval(_) => SqlType::Interval(None),
@@ -108,9 +110,10 @@ impl SqlType {
             SqlType::Numeric(Some((precision, scale))) => {
                 ((i32::from(*precision) << 16) | (i32::from(*scale) & 0x7ff)) + 4
             }
-            SqlType::Time(Some(digits)) | SqlType::Timestamp(Some(digits)) | SqlType::Timestamptz(Some(digits)) => {
-                i32::from(*digits)
-            }
+            SqlType::Time(Some(digits))
+            | SqlType::Timetz(Some(digits))
+            | SqlType::Timestamp(Some(digits))
+            | SqlType::Timestamptz(Some(digits)) => i32::from(*digits),
             SqlType::Interval(Some(modifier)) => modifier.to_number(),
             SqlType::Array(element) => element.typmod(),
             _ => -1,
@@ -125,6 +128,7 @@ impl SqlType {
         let digits = Some(typmod.clamp(0, 6) as u8);
         match self {
             SqlType::Time(_) => return SqlType::Time(digits),
+            SqlType::Timetz(_) => return SqlType::Timetz(digits),
             SqlType::Timestamp(_) => return SqlType::Timestamp(digits),
             SqlType::Timestamptz(_) => return SqlType::Timestamptz(digits),
             SqlType::Interval(_) => return SqlType::Interval(Some(IntervalModifier::from_number(typmod))),
@@ -178,7 +182,11 @@ impl SqlType {
             | SqlType::Reg(_) => 'N',
             SqlType::Text | SqlType::Varchar(_) | SqlType::Char(_) | SqlType::Name => 'S',
             SqlType::SingleChar => 'Z',
-            SqlType::Date | SqlType::Time(_) | SqlType::Timestamp(_) | SqlType::Timestamptz(_) => 'D',
+            SqlType::Date
+            | SqlType::Time(_)
+            | SqlType::Timetz(_)
+            | SqlType::Timestamp(_)
+            | SqlType::Timestamptz(_) => 'D',
             SqlType::Interval(_) => 'T',
             SqlType::Bytea | SqlType::Uuid | SqlType::Json | SqlType::Jsonb => 'U',
             SqlType::Array(_) | SqlType::Int2Vector | SqlType::OidVector => 'A',
@@ -253,6 +261,20 @@ impl SqlType {
                 | SqlType::SingleChar
                 | SqlType::Unknown
         )
+    }
+
+    /// Whether it is a date, a time, a timestamp or an interval, or an array of them.
+    pub fn is_time(&self) -> bool {
+        match self {
+            SqlType::Array(element) => element.is_time(),
+            SqlType::Date
+            | SqlType::Time(_)
+            | SqlType::Timetz(_)
+            | SqlType::Timestamp(_)
+            | SqlType::Timestamptz(_)
+            | SqlType::Interval(_) => true,
+            _ => false,
+        }
     }
 
     /// Whether it is int2, int4, int8, float4, float8 or numeric.

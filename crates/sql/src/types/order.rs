@@ -54,6 +54,7 @@ impl Value {
             (Value::Time(a), Value::Time(b))
             | (Value::Timestamp(a), Value::Timestamp(b))
             | (Value::Timestamptz(a), Value::Timestamptz(b)) => a.cmp(b),
+            (Value::Timetz(a), Value::Timetz(b)) => a.cmp(b),
             (Value::Interval(a), Value::Interval(b)) => a.compare(b),
             (Value::Uuid(a), Value::Uuid(b)) => a.cmp(b),
             (Value::Oid(a), Value::Oid(b)) => a.cmp(b),
@@ -111,6 +112,7 @@ impl Value {
             Value::Bytea(_) => SqlType::Bytea,
             Value::Date(_) => SqlType::Date,
             Value::Time(_) => SqlType::Time(None),
+            Value::Timetz(_) => SqlType::Timetz(None),
             Value::Timestamp(_) => SqlType::Timestamp(None),
             Value::Timestamptz(_) => SqlType::Timestamptz(None),
             Value::Interval(_) => SqlType::Interval(None),

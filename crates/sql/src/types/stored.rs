@@ -10,6 +10,7 @@ impl Serialize for SqlType {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             SqlType::Time(None) => serializer.serialize_str("Time"),
+            SqlType::Timetz(None) => serializer.serialize_str("Timetz"),
             SqlType::Timestamp(None) => serializer.serialize_str("Timestamp"),
             SqlType::Timestamptz(None) => serializer.serialize_str("Timestamptz"),
             SqlType::Interval(None) => serializer.serialize_str("Interval"),
@@ -37,6 +38,7 @@ impl<'de> Visitor<'de> for Reader {
     fn visit_str<E: Error>(self, name: &str) -> Result<SqlType, E> {
         match name {
             "Time" => Ok(SqlType::Time(None)),
+            "Timetz" => Ok(SqlType::Timetz(None)),
             "Timestamp" => Ok(SqlType::Timestamp(None)),
             "Timestamptz" => Ok(SqlType::Timestamptz(None)),
             "Interval" => Ok(SqlType::Interval(None)),
@@ -67,7 +69,8 @@ mod tests {
             assert_eq!(serde_json::to_string(&ty).unwrap(), text);
         }
         let day_to_second = IntervalModifier { fields: Some((Field::Day, Field::Second)), precision: Some(2) };
-        for ty in [SqlType::Time(Some(0)), SqlType::Timestamp(Some(6)), SqlType::Interval(Some(day_to_second))] {
+        let (time, zoned, timestamp) = (SqlType::Time(Some(0)), SqlType::Timetz(Some(3)), SqlType::Timestamp(Some(6)));
+        for ty in [time, zoned, timestamp, SqlType::Timetz(None), SqlType::Interval(Some(day_to_second))] {
             let ty = SqlType::Array(Box::new(ty));
             let text = serde_json::to_string(&ty).unwrap();
             assert_eq!(serde_json::from_str::<SqlType>(&text).unwrap(), ty);

@@ -1,6 +1,7 @@
 //! Text form of values of every type: what clients send and read, what COPY moves, what casts to and from text give.
 
-use super::{Array, SqlType, Value, array, bytea, date_time, interval, json, number, style};
+use super::cast::special_time;
+use super::{Array, CastContext, SqlType, Value, array, bytea, date_time, interval, json, number, style};
 use crate::context::EvalSettings;
 use crate::identifier::{NAME_BYTES_MAX, cut};
 use crate::{SqlError, SqlState};
@@ -45,6 +46,25 @@ impl Value {
     /// 22P02, 22003, 22007, 22008, 22001, 22P05 in PostgreSQL's words. Names of relations (`regclass`) cannot be read here,
     /// only numbers: see the cast.
     pub fn parse_text(ty: &SqlType, text: &str, settings: &EvalSettings) -> Result<Value, SqlError> {
+        Value::parse_text_at(ty, text, settings, None)
+    }
+
+    /// As [`Value::parse_text`] at a moment (microseconds since 2000-01-01 UTC): what `now` and `today` mean, and the zone of a time of day.
+    ///
+    /// # Errors
+    /// As [`Value::parse_text`].
+    pub fn parse_text_at(
+        ty: &SqlType,
+        text: &str,
+        settings: &EvalSettings,
+        now_us: Option<i64>,
+    ) -> Result<Value, SqlError> {
+        if let Some(now_us) = now_us
+            && let Some(instant) = special_time(ty, text, now_us, settings.time_zone)
+        {
+            let context = CastContext { now_us: Some(now_us), ..CastContext::new(settings) };
+            return Value::Timestamptz(instant).cast(&SqlType::Timestamptz(None), ty, false, &context);
+        }
         Ok(match ty {
             SqlType::Int4 => Value::Int4(number::parse_int(ty, text, i32::MIN.into(), i32::MAX.into())? as i32),
             SqlType::Int8 => Value::Int8(number::parse_int(ty, text, i64::MIN, i64::MAX)?),
@@ -67,6 +87,10 @@ impl Value {
             SqlType::Bytea => Value::Bytea(bytea::parse_bytea(text)?.into()),
             SqlType::Date => Value::Date(date_time::parse_date(text, settings.styles.order)?),
             SqlType::Time(_) => Value::Time(date_time::parse_time(text, settings.styles.order)?).rounded(ty),
+            SqlType::Timetz(_) => {
+                let (zone, order) = (settings.time_zone, settings.styles.order);
+                Value::Timetz(date_time::parse_zoned_time(text, zone, order, now_us)?).rounded(ty)
+            }
             SqlType::Timestamp(_) => {
                 Value::Timestamp(date_time::parse_timestamp(text, settings.styles.order)?).rounded(ty)
             }
@@ -84,7 +108,7 @@ impl Value {
                 Value::Json(text.into())
             }
             SqlType::Jsonb => Value::Jsonb(json::Json::parse(text)?.normalize().to_string().into()),
-            SqlType::Array(element) => Value::Array(Arc::new(array::parse(element, text, settings)?)),
+            SqlType::Array(element) => Value::Array(Arc::new(array::parse(element, text, settings, now_us)?)),
             SqlType::Int2Vector => vector(SqlType::Int2, text, settings)?,
             SqlType::OidVector => vector(SqlType::Oid, text, settings)?,
             SqlType::Void => Value::text(""),
@@ -110,6 +134,7 @@ impl Value {
             Value::Bytea(v) => bytea::write_bytea(v, settings.bytea_escape, out),
             Value::Date(v) => style::write_date(*v, settings.styles, out),
             Value::Time(v) => date_time::write_time(*v, out),
+            Value::Timetz(v) => date_time::write_zoned_time(*v, out),
             Value::Timestamp(v) => style::write_timestamp(*v, settings.styles, out),
             Value::Timestamptz(v) => style::write_timestamptz(*v, settings.time_zone, settings.styles, out),
             Value::Interval(v) => interval::write(*v, settings.styles.interval, out),

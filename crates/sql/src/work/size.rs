@@ -32,6 +32,7 @@ pub fn value_bytes(value: &Value) -> usize {
         Value::Int2(_) => 2,
         Value::Int4(_) | Value::Float4(_) | Value::Date(_) | Value::Oid(_) => 4,
         Value::Int8(_) | Value::Float8(_) | Value::Time(_) | Value::Timestamp(_) | Value::Timestamptz(_) => 8,
+        Value::Timetz(_) => 12,
         Value::Interval(_) | Value::Uuid(_) => 16,
         Value::Numeric(Numeric::Finite(number)) => (number.as_bigint_and_scale().0.bits() / 8) as usize + 8,
         Value::Numeric(_) => 8,

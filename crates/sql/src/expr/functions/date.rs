@@ -1,11 +1,12 @@
 //! Dates and times: the clock, fields, truncation, construction.
 
 use super::super::function::{Arguments, Function, Sig};
+use super::zone::{written_zone, zone};
 use super::{float_at, int_at, interval_at, micros_at, str_at, wrong_type};
 use crate::types::calendar::TimeZone;
 use crate::types::calendar::{
     DAY_US, EPOCH_OFFSET_DAYS, EPOCH_OFFSET_US, Fields, HOUR_US, MINUTE_US, SECOND_US, date_of, day_of, days_in_month,
-    fields_of, iso_week, iso_weekday, offset_at, round_fraction, to_local, to_utc, zone_by_name,
+    fields_of, iso_week, iso_weekday, offset_at, round_fraction, to_local, to_utc,
 };
 use crate::types::{
     Interval, IntervalModifier, Numeric, SqlType as T, Value, add_months, checked_day, checked_timestamp,
@@ -41,8 +42,13 @@ pub(super) static TABLE: &[Function] = &[
         Ok(Value::text(now.to_text(&T::Timestamptz(None), a.settings())))
     }),
     Function::stable("current_date", &[], DATE, |_, a| Ok(Value::Date(local_now(a)?.div_euclid(DAY_US) as i32))),
-    Function::stable("current_time", &[], TIME, |_, a| Ok(Value::Time(local_now(a)?.rem_euclid(DAY_US)))),
     Function::stable("localtime", &[], TIME, |_, a| Ok(Value::Time(local_now(a)?.rem_euclid(DAY_US)))),
+    Function::stable("localtime", &[I4], TIME, |v, a| {
+        Ok(Value::Time(round_micros(local_now(a)?.rem_euclid(DAY_US), int_at(v, 0)?)))
+    }),
+    Function::stable("localtimestamp", &[I4], TS, |v, a| {
+        Ok(Value::Timestamp(round_micros(local_now(a)?, int_at(v, 0)?)))
+    }),
     Function::stable("localtimestamp", &[], TS, |_, a| Ok(Value::Timestamp(local_now(a)?))),
     Function::pure("extract", &[TEXT, DATE], N, |v, _| extract(v, Form::Date)),
     Function::pure("extract", &[TEXT, TIME], N, |v, _| extract(v, Form::Time)),
@@ -58,7 +64,7 @@ pub(super) static TABLE: &[Function] = &[
         Ok(Value::Timestamp(truncate(str_at(v, 0)?, micros_at(v, 1)?, "timestamp without time zone")?))
     }),
     Function::stable("date_trunc", &[TEXT, TSTZ], TSTZ, |v, a| truncate_zoned(v, a.settings().time_zone)),
-    Function::pure("date_trunc", &[TEXT, TSTZ, TEXT], TSTZ, |v, _| truncate_zoned(v, zone(str_at(v, 2)?)?.into())),
+    Function::pure("date_trunc", &[TEXT, TSTZ, TEXT], TSTZ, |v, _| truncate_zoned(v, zone(str_at(v, 2)?)?)),
     Function::pure("date_trunc", &[TEXT, INTERVAL], INTERVAL, truncate_interval),
     Function::pure("date_bin", &[INTERVAL, TS, TS], TS, |v, _| Ok(Value::Timestamp(bin(v)?))),
     Function::pure("date_bin", &[INTERVAL, TSTZ, TSTZ], TSTZ, |v, _| Ok(Value::Timestamptz(bin(v)?))),
@@ -78,7 +84,7 @@ pub(super) static TABLE: &[Function] = &[
         Ok(Value::Timestamptz(to_utc(a.settings().time_zone, make_timestamp(v)?)))
     }),
     Function::pure("make_timestamptz", &[I4, I4, I4, I4, I4, F8, TEXT], TSTZ, |v, _| {
-        Ok(Value::Timestamptz(to_utc(zone(str_at(v, 6)?)?, make_timestamp(v)?)))
+        Ok(Value::Timestamptz(to_utc(written_zone(str_at(v, 6)?)?, make_timestamp(v)?)))
     }),
     Function::pure("make_interval", &[], INTERVAL, make_interval),
     Function::pure("make_interval", &[I4], INTERVAL, make_interval),
@@ -115,18 +121,6 @@ pub(super) static TABLE: &[Function] = &[
             return Err(SqlError::new(SqlState::DATETIME_OVERFLOW, format!("timestamp out of range: \"{shown}\"")));
         }
         Ok(Value::Timestamptz(us as i64))
-    }),
-    Function::pure("timezone", &[TEXT, TS], TSTZ, |v, _| {
-        Ok(Value::Timestamptz(zone_to_utc(str_at(v, 0)?, micros_at(v, 1)?)?))
-    }),
-    Function::pure("timezone", &[TEXT, TSTZ], TS, |v, _| {
-        Ok(Value::Timestamp(utc_to_zone(str_at(v, 0)?, micros_at(v, 1)?)?))
-    }),
-    Function::pure("timezone", &[INTERVAL, TS], TSTZ, |v, _| {
-        shifted(micros_at(v, 1)?, -i128::from(interval_at(v, 0)?.micros)).map(Value::Timestamptz)
-    }),
-    Function::pure("timezone", &[INTERVAL, TSTZ], TS, |v, _| {
-        shifted(micros_at(v, 1)?, interval_at(v, 0)?.micros.into()).map(Value::Timestamp)
     }),
     Function::pure("justify_hours", &[INTERVAL], INTERVAL, |v, _| {
         Ok(Value::Interval(justify_hours(interval_at(v, 0)?)))
@@ -174,7 +168,7 @@ fn midnight(arguments: &Arguments<'_>) -> Result<i64, SqlError> {
     Ok(now - now.rem_euclid(DAY_US))
 }
 
-fn is_infinite(us: i64) -> bool {
+pub(super) fn is_infinite(us: i64) -> bool {
     us == i64::MIN || us == i64::MAX
 }
 
@@ -187,48 +181,9 @@ fn rounded(values: &[Value]) -> Result<i64, SqlError> {
     checked_timestamp(round_fraction(us, int_at(values, 1)?.clamp(0, 6) as u32))
 }
 
-fn round_micros(us: i64, digits: i64) -> i64 {
+pub(super) fn round_micros(us: i64, digits: i64) -> i64 {
     let unit = 10i64.pow((6 - digits.clamp(0, 6)) as u32);
     (us + unit / 2).div_euclid(unit) * unit
-}
-
-/// The zone of a name.
-pub(super) fn zone(name: &str) -> Result<chrono_tz::Tz, SqlError> {
-    zone_by_name(name)
-        .ok_or_else(|| SqlError::new(SqlState::INVALID_PARAMETER, format!("time zone \"{name}\" not recognized")))
-}
-
-/// Seconds east of UTC of `+02:00`, whose sign in SQL's POSIX manner is the other way round.
-fn posix_offset(name: &str) -> Option<i64> {
-    crate::types::parse_offset(name).map(|seconds| -seconds)
-}
-
-fn zone_to_utc(name: &str, local: i64) -> Result<i64, SqlError> {
-    if is_infinite(local) {
-        return Ok(local);
-    }
-    match posix_offset(name) {
-        Some(seconds) => Ok(local - seconds * SECOND_US),
-        None => Ok(to_utc(zone(name)?, local)),
-    }
-}
-
-fn utc_to_zone(name: &str, utc: i64) -> Result<i64, SqlError> {
-    if is_infinite(utc) {
-        return Ok(utc);
-    }
-    match posix_offset(name) {
-        Some(seconds) => Ok(utc + seconds * SECOND_US),
-        None => Ok(to_local(zone(name)?, utc)),
-    }
-}
-
-/// An instant moved by microseconds.
-fn shifted(us: i64, by: i128) -> Result<i64, SqlError> {
-    if is_infinite(us) {
-        return Ok(us);
-    }
-    checked_timestamp(i64::try_from(i128::from(us) + by).unwrap_or(i64::MAX))
 }
 
 /// What fields a value has.
@@ -249,11 +204,11 @@ impl Form {
     }
 }
 
-fn integer(value: i64) -> R {
+pub(super) fn integer(value: i64) -> R {
     Ok(Value::Numeric(Numeric::from(value)))
 }
 
-fn decimal(digits: i64, scale: i64) -> R {
+pub(super) fn decimal(digits: i64, scale: i64) -> R {
     Ok(Value::Numeric(Numeric::Finite(BigDecimal::new(digits.into(), scale))))
 }
 
@@ -266,7 +221,7 @@ fn epoch(us: i64) -> R {
     }
 }
 
-fn as_float(value: Value) -> R {
+pub(super) fn as_float(value: Value) -> R {
     Ok(match value {
         Value::Numeric(n) => Value::Float8(n.to_f64()),
         other => other,
@@ -274,7 +229,7 @@ fn as_float(value: Value) -> R {
 }
 
 /// Plural and short forms of a field's name.
-fn field_name(name: &str) -> String {
+pub(super) fn field_name(name: &str) -> String {
     let lower = name.trim().to_ascii_lowercase();
     let known = match lower.as_str() {
         "years" | "y" | "yr" | "yrs" => "year",
@@ -287,6 +242,8 @@ fn field_name(name: &str) -> String {
         "microsecond" | "us" | "usec" | "usecs" => "microseconds",
         "millisecond" | "ms" | "msec" | "msecs" => "milliseconds",
         "decades" => "decade",
+        "timezone_h" => "timezone_hour",
+        "timezone_m" => "timezone_minute",
         "centuries" => "century",
         "millennia" | "millenniums" => "millennium",
         other => other,
@@ -294,11 +251,11 @@ fn field_name(name: &str) -> String {
     known.to_owned()
 }
 
-fn not_supported(field: &str, ty: &str) -> SqlError {
+pub(super) fn not_supported(field: &str, ty: &str) -> SqlError {
     SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, format!("unit \"{field}\" not supported for type {ty}"))
 }
 
-fn not_recognized(field: &str, ty: &str) -> SqlError {
+pub(super) fn not_recognized(field: &str, ty: &str) -> SqlError {
     SqlError::new(SqlState::INVALID_PARAMETER, format!("unit \"{field}\" not recognized for type {ty}"))
 }
 
@@ -330,27 +287,29 @@ fn extract_zoned(values: &[Value], arguments: &Arguments<'_>) -> R {
     }
 }
 
+/// Fields that a time of day has not.
+pub(super) const DATE_FIELDS: [&str; 13] = [
+    "year",
+    "month",
+    "day",
+    "decade",
+    "century",
+    "millennium",
+    "quarter",
+    "week",
+    "dow",
+    "isodow",
+    "doy",
+    "isoyear",
+    "julian",
+];
+
 /// A field of a day and a time in it.
 fn extract_field(name: &str, (day, time): (i64, i64), infinite: bool, form: Form, ty: &str) -> R {
     let field = field_name(name);
     let time_fields = ["hour", "minute", "second", "milliseconds", "microseconds"];
-    let date_fields = [
-        "year",
-        "month",
-        "day",
-        "decade",
-        "century",
-        "millennium",
-        "quarter",
-        "week",
-        "dow",
-        "isodow",
-        "doy",
-        "isoyear",
-        "julian",
-    ];
     let is_time = time_fields.contains(&field.as_str());
-    let is_date = date_fields.contains(&field.as_str());
+    let is_date = DATE_FIELDS.contains(&field.as_str());
     if !is_time && !is_date && field != "epoch" {
         return Err(if field.starts_with("timezone") { not_supported(&field, ty) } else { not_recognized(name, ty) });
     }

@@ -11,7 +11,6 @@ type R = Result<Value, SqlError>;
 
 const I4: Sig = Sig::Is(T::Int4);
 const F8: Sig = Sig::Is(T::Float8);
-const BOOL: Sig = Sig::Is(T::Bool);
 const DATE: Sig = Sig::Is(T::Date);
 const TIME: Sig = Sig::Is(T::Time(None));
 const TS: Sig = Sig::Is(T::Timestamp(None));
@@ -64,8 +63,6 @@ pub(super) static TABLE: &[Function] = &[
         }
         Ok(Value::Interval(interval_at(v, 0)?.mul(1.0 / by)?))
     }),
-    Function::pure("overlaps", &[TS, TS, TS, TS], BOOL, overlaps),
-    Function::pure("overlaps", &[TSTZ, TSTZ, TSTZ, TSTZ], BOOL, overlaps),
 ];
 
 fn date_plus(day: i32, by: i64) -> R {
@@ -91,11 +88,11 @@ fn at_time(midnight: i64, time: i64) -> R {
 }
 
 /// A time of day goes round.
-fn time_plus(time: i64, by: i64) -> R {
+pub(super) fn time_plus(time: i64, by: i64) -> R {
     Ok(Value::Time((time + by % DAY_US).rem_euclid(DAY_US)))
 }
 
-fn zoned(us: i64, by: Interval, arguments: &Arguments<'_>) -> R {
+pub(super) fn zoned(us: i64, by: Interval, arguments: &Arguments<'_>) -> R {
     Ok(Value::Timestamptz(add_zoned(us, by, arguments.settings().time_zone)?))
 }
 
@@ -106,17 +103,4 @@ fn difference(values: &[Value], _: &Arguments<'_>) -> R {
     }
     let us = a.checked_sub(b).ok_or_else(|| SqlError::new(SqlState::DATETIME_OVERFLOW, "interval out of range"))?;
     Ok(Value::Interval(Interval { months: 0, days: (us / DAY_US) as i32, micros: us % DAY_US }))
-}
-
-fn overlaps(values: &[Value], _: &Arguments<'_>) -> R {
-    let at = |i: usize| micros_at(values, i);
-    let (a, b) = (at(0)?.min(at(1)?), at(0)?.max(at(1)?));
-    let (c, d) = (at(2)?.min(at(3)?), at(2)?.max(at(3)?));
-    Ok(Value::Bool(if a == c {
-        true
-    } else if a < c {
-        c < b
-    } else {
-        a < d
-    }))
 }

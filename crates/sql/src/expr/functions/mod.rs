@@ -9,15 +9,17 @@ pub(crate) mod digest;
 mod json;
 mod math;
 mod number_format;
+mod overlaps;
 mod password;
 pub(crate) mod regexp;
 mod session;
 mod string;
 mod string_format;
 mod system;
+mod zone;
 
 use super::function::{Arguments, Function};
-use crate::types::{Array, Interval, Numeric, SqlType, Value};
+use crate::types::{Array, Interval, Numeric, SqlType, Value, ZonedTime};
 use crate::{SqlError, SqlState};
 
 /// Every table.
@@ -33,6 +35,8 @@ pub(super) static TABLES: &[&[Function]] = &[
     date::TABLE,
     date_format::TABLE,
     date_operators::TABLE,
+    overlaps::TABLE,
+    zone::TABLE,
     json::TABLE,
     array::TABLE,
     system::TABLE,
@@ -94,6 +98,13 @@ fn interval_at(values: &[Value], i: usize) -> Result<Interval, SqlError> {
 fn micros_at(values: &[Value], i: usize) -> Result<i64, SqlError> {
     match values.get(i) {
         Some(Value::Timestamp(v) | Value::Timestamptz(v) | Value::Time(v)) => Ok(*v),
+        _ => Err(wrong_type()),
+    }
+}
+
+fn zoned_at(values: &[Value], i: usize) -> Result<ZonedTime, SqlError> {
+    match values.get(i) {
+        Some(Value::Timetz(v)) => Ok(*v),
         _ => Err(wrong_type()),
     }
 }

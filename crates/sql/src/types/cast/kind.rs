@@ -50,9 +50,10 @@ pub fn cast_kind(from: &SqlType, to: &SqlType) -> Option<CastKind> {
         (a, T::SingleChar) if is_stringlike(a) => Assignment,
         (T::Date, T::Timestamp(_) | T::Timestamptz(_))
         | (T::Timestamp(_), T::Timestamptz(_))
-        | (T::Time(_), T::Interval(_)) => Implicit,
+        | (T::Time(_), T::Timetz(_) | T::Interval(_)) => Implicit,
         (T::Timestamp(_), T::Date | T::Time(_))
-        | (T::Timestamptz(_), T::Date | T::Time(_) | T::Timestamp(_))
+        | (T::Timestamptz(_), T::Date | T::Time(_) | T::Timetz(_) | T::Timestamp(_))
+        | (T::Timetz(_), T::Time(_))
         | (T::Interval(_), T::Time(_)) => Assignment,
         (T::Json, T::Jsonb) | (T::Jsonb, T::Json) => Assignment,
         (T::Jsonb, T::Bool) => Explicit,

@@ -14,7 +14,8 @@ use crate::context::{CatalogView, EvalSettings};
 use crate::pg_catalog::{Source, names};
 use number::{json_mismatch, to_float, to_integer, to_numeric};
 use std::sync::Arc;
-use time::{special_time, to_time};
+pub(super) use time::special_time;
+use time::to_time;
 
 /// What a cast may need beside the value.
 #[derive(Clone, Copy)]
@@ -96,7 +97,7 @@ impl Value {
             (Value::Json(text), T::Jsonb) => Value::Jsonb(Json::parse(text)?.normalize().to_string().into()),
             (Value::Jsonb(text), T::Json) => Value::Json(text.clone()),
             (Value::Json(_), T::Json) | (Value::Jsonb(_), T::Jsonb) => self.clone(),
-            (_, T::Date | T::Time(_) | T::Timestamp(_) | T::Timestamptz(_) | T::Interval(_)) => {
+            (_, T::Date | T::Time(_) | T::Timetz(_) | T::Timestamp(_) | T::Timestamptz(_) | T::Interval(_)) => {
                 to_time(self, from, to, context)?
             }
             (value, to) if value.natural_type() == to.base() => value.clone(),
@@ -121,13 +122,7 @@ fn from_string(text: &str, from: &SqlType, to: &SqlType, context: &CastContext<'
         SqlType::Int4 if matches!(from, SqlType::SingleChar) => {
             Ok(Value::Int4(trimmed.bytes().next().map_or(0, |b| i32::from(b as i8))))
         }
-        SqlType::Date | SqlType::Timestamp(_) | SqlType::Timestamptz(_) | SqlType::Time(_) => {
-            match special_time(trimmed, context) {
-                Some(instant) => to_time(&Value::Timestamptz(instant), &SqlType::Timestamptz(None), to, context),
-                None => Value::parse_text(to, trimmed, context.settings),
-            }
-        }
-        _ => Value::parse_text(to, trimmed, context.settings),
+        _ => Value::parse_text_at(to, trimmed, context.settings, context.now_us),
     }
 }
 

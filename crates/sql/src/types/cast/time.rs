@@ -2,8 +2,8 @@
 
 use super::CastContext;
 use super::kind::cannot_cast;
-use crate::types::calendar::{DAY_US, round_fraction, to_local, to_utc};
-use crate::types::{Interval, SqlType, Value, date_time};
+use crate::types::calendar::{DAY_US, TimeZone, round_fraction, to_local, to_utc};
+use crate::types::{Interval, SqlType, Value, ZonedTime, date_time};
 use crate::{SqlError, SqlState};
 
 /// Whether a text means another instant each time it is read.
@@ -11,13 +11,16 @@ pub fn is_special_time(text: &str) -> bool {
     matches!(text.trim().to_ascii_lowercase().as_str(), "now" | "today" | "tomorrow" | "yesterday")
 }
 
-/// The instant of `now`, `today`, `tomorrow`, `yesterday`.
-pub(super) fn special_time(text: &str, context: &CastContext<'_>) -> Option<i64> {
-    if !is_special_time(text) {
+/// The instant of `now`, `today`, `tomorrow`, `yesterday`, if it is read as a type of times: a time of day knows `now` only.
+pub(in crate::types) fn special_time(ty: &SqlType, text: &str, now: i64, zone: TimeZone) -> Option<i64> {
+    let days = match ty {
+        SqlType::Date | SqlType::Timestamp(_) | SqlType::Timestamptz(_) => true,
+        SqlType::Time(_) | SqlType::Timetz(_) => false,
+        _ => return None,
+    };
+    if !is_special_time(text) || !(days || text.trim().eq_ignore_ascii_case("now")) {
         return None;
     }
-    let now = context.now_us?;
-    let zone = context.settings.time_zone;
     let midnight = |days: i64| {
         let local = to_local(zone, now);
         to_utc(zone, local - local.rem_euclid(DAY_US) + days * DAY_US)
@@ -38,6 +41,9 @@ impl Value {
         };
         match (self, ty) {
             (Value::Time(us), SqlType::Time(Some(digits))) => Value::Time(round(us, *digits)),
+            (Value::Timetz(time), SqlType::Timetz(Some(digits))) => {
+                Value::Timetz(ZonedTime { micros: round(time.micros, *digits), ..time })
+            }
             (Value::Timestamp(us), SqlType::Timestamp(Some(digits))) => Value::Timestamp(round(us, *digits)),
             (Value::Timestamptz(us), SqlType::Timestamptz(Some(digits))) => Value::Timestamptz(round(us, *digits)),
             (Value::Interval(value), SqlType::Interval(Some(modifier))) => Value::Interval(modifier.adjust(value)),
@@ -74,6 +80,13 @@ fn convert(value: &Value, from: &SqlType, to: &SqlType, context: &CastContext<'_
     Ok(match (value, to) {
         (Value::Date(v), SqlType::Date) => Value::Date(*v),
         (Value::Time(v), SqlType::Time(_)) => Value::Time(*v),
+        (Value::Timetz(v), SqlType::Timetz(_)) => Value::Timetz(*v),
+        (Value::Timetz(v), SqlType::Time(_)) => Value::Time(v.micros),
+        (Value::Time(v), SqlType::Timetz(_)) => {
+            Value::Timetz(date_time::zoned_today(*v, zone, context.now_us.unwrap_or_default()))
+        }
+        (Value::Timestamptz(i64::MIN | i64::MAX), SqlType::Timetz(_)) => Value::Null,
+        (Value::Timestamptz(v), SqlType::Timetz(_)) => Value::Timetz(ZonedTime::of_instant(*v, zone)),
         (Value::Timestamp(v), SqlType::Timestamp(_)) => Value::Timestamp(*v),
         (Value::Timestamptz(v), SqlType::Timestamptz(_)) => Value::Timestamptz(*v),
         (Value::Interval(v), SqlType::Interval(_)) => Value::Interval(*v),
