@@ -113,10 +113,9 @@ fn typed<'t>(row: RowBuilder<'t>, source: &Source<'_>, ty: &SqlType) -> RowBuild
     let octets = if collation(ty) == 100 { Some(length.map_or(1 << 30, |n| n * 4)) } else { None };
     let fraction = match ty {
         SqlType::Date => Some(0i64),
-        SqlType::Time(digits)
-        | SqlType::Timetz(digits)
-        | SqlType::Timestamp(digits)
-        | SqlType::Timestamptz(digits) => Some(digits.map_or(6, i64::from)),
+        SqlType::Time(digits) | SqlType::Timetz(digits) | SqlType::Timestamp(digits) | SqlType::Timestamptz(digits) => {
+            Some(digits.map_or(6, i64::from))
+        }
         SqlType::Interval(modifier) => Some(modifier.and_then(|modifier| modifier.precision).map_or(6, i64::from)),
         _ => None,
     };

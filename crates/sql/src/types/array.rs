@@ -194,8 +194,16 @@ pub(crate) fn parse(
         start = end + 1;
         start += text[start..].len() - text[start..].trim_start().len();
     }
-    let mut reader =
-        Reader { text, at: start, element, delimiter: b',', settings, now_us, items: Items::new(), lengths: Vec::new() };
+    let mut reader = Reader {
+        text,
+        at: start,
+        element,
+        delimiter: b',',
+        settings,
+        now_us,
+        items: Items::new(),
+        lengths: Vec::new(),
+    };
     if reader.peek() != Some(b'{') {
         return Err(malformed(text, "Array value must start with \"{\" or dimension information."));
     }

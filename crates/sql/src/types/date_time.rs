@@ -190,8 +190,7 @@ pub(crate) fn parse_timestamptz(text: &str, zone: impl Into<TimeZone>, order: Da
 
 /// Whether the text of a timestamptz or timetz says its zone, so that its meaning does not depend on settings.
 pub(crate) fn has_zone(ty: &SqlType, text: &str, order: DateOrder) -> bool {
-    parse(&ty.base(), text, order)
-        .is_ok_and(|parsed| parsed.zone.is_some() || parsed.special.is_some())
+    parse(&ty.base(), text, order).is_ok_and(|parsed| parsed.zone.is_some() || parsed.special.is_some())
 }
 
 fn special_us(parsed: &Parsed) -> Option<i64> {
@@ -237,7 +236,12 @@ fn split_fields(text: &str) -> Vec<&str> {
 /// `040506-08`, of a time of day: the digits, and the zone behind them.
 fn zone_behind_digits(field: &str, clock: bool) -> [&str; 2] {
     let digits = field.bytes().take_while(|b| b.is_ascii_digit() || *b == b'.').count();
-    if clock && matches!(digits, 4 | 6..) && field[digits..].starts_with('-') && field[digits + 1..].len() > 1 && !field[digits + 1..].contains('-') {
+    if clock
+        && matches!(digits, 4 | 6..)
+        && field[digits..].starts_with('-')
+        && field[digits + 1..].len() > 1
+        && !field[digits + 1..].contains('-')
+    {
         return [&field[..digits], &field[digits..]];
     }
     [field, ""]

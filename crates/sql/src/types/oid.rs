@@ -182,11 +182,9 @@ impl SqlType {
             | SqlType::Reg(_) => 'N',
             SqlType::Text | SqlType::Varchar(_) | SqlType::Char(_) | SqlType::Name => 'S',
             SqlType::SingleChar => 'Z',
-            SqlType::Date
-            | SqlType::Time(_)
-            | SqlType::Timetz(_)
-            | SqlType::Timestamp(_)
-            | SqlType::Timestamptz(_) => 'D',
+            SqlType::Date | SqlType::Time(_) | SqlType::Timetz(_) | SqlType::Timestamp(_) | SqlType::Timestamptz(_) => {
+                'D'
+            }
             SqlType::Interval(_) => 'T',
             SqlType::Bytea | SqlType::Uuid | SqlType::Json | SqlType::Jsonb => 'U',
             SqlType::Array(_) | SqlType::Int2Vector | SqlType::OidVector => 'A',

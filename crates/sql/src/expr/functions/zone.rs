@@ -1,7 +1,9 @@
 //! Zones: by their names, `AT TIME ZONE`, and time with time zone.
 
 use super::super::function::{Arguments, Function, Sig};
-use super::date::{DATE_FIELDS, as_float, decimal, field_name, integer, is_infinite, not_recognized, not_supported, round_micros};
+use super::date::{
+    DATE_FIELDS, as_float, decimal, field_name, integer, is_infinite, not_recognized, not_supported, round_micros,
+};
 use super::{day_at, int_at, interval_at, micros_at, str_at, zoned_at};
 use crate::context::EvalSettings;
 use crate::types::calendar::{
