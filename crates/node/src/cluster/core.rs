@@ -88,6 +88,8 @@ pub(crate) struct Core<E> {
     /// Peers' transactions that may hold locks here.
     pub lock_owners: BTreeMap<TxnId, Owner>,
     pub post: Post,
+    /// Ranges that were split off of those led here, and for how many ticks more this node asks for their votes.
+    pub heirs: BTreeMap<RangeId, u32>,
     pub snapshots: Snapshots,
     pub collection: Collection,
     pub out: Outputs,
@@ -394,6 +396,7 @@ impl<E: Engine> Core<E> {
         self.tick_gateway(now);
         self.tick_commits(now);
         self.tick_collection(now);
+        self.tick_heirs(now);
         self.tick_shards(now)
     }
 

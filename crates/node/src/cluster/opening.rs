@@ -149,6 +149,7 @@ impl<E: Engine> Opening<E> {
             locks: LockTable::default(),
             lock_owners: BTreeMap::new(),
             post: Post::default(),
+            heirs: BTreeMap::new(),
             collection: Collection::default(),
             snapshots: Snapshots::after(self.last_record),
             out: Outputs::default(),

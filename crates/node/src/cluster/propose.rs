@@ -267,7 +267,7 @@ impl<E: Engine> Core<E> {
         }
         if let (Verdict::Split(right), Command::Split { nodes, .. }) = (&mut verdict, &command) {
             let right = std::mem::replace(&mut **right, Range::new(RangeId(0), Span::ALL));
-            self.split_applied(at, right, nodes);
+            self.split_applied(range, at, right, nodes);
             self.stirred.insert(range);
         }
         if let Some(proposal) = &proposal {

@@ -1,8 +1,8 @@
 //! A range is split by hand: everything from a key on becomes a range of its own, on the same nodes, with a group of its own.
 //!
 //! The split is a command of the range's log, and names the new range and its replicas: so all replicas do the same at the same place. Each makes its
-//! replica of the new group, whose timestamps begin above the split's, and gives it the part of the state. The new group elects a leader, which takes an
-//! election; meanwhile its keys wait.
+//! replica of the new group, whose timestamps begin above the split's, and gives it the part of the state. Who led the old group asks for the votes of the new
+//! one at once: it need not wait until somebody's patience ends.
 //!
 //! Invariants:
 //! 1. A range with an undecided transaction does not split: the asker tries again. So no prepare has heirs; outcomes are inherited (design 4a.2).
@@ -29,6 +29,8 @@ use std::sync::Arc;
 use std::task::Waker;
 use store::{Engine, StoreError};
 
+/// For so many ticks who led a range asks for votes in what was split off of it.
+const HEIR_TICKS: u32 = 20;
 /// The place before the first entry of a new group's log.
 pub(crate) const FOUNDED: u64 = 1;
 /// Bits of a range's number that count within one life of a node; above them the life's number, and the node's.
@@ -68,7 +70,7 @@ impl<E: Engine> Core<E> {
     }
 
     /// A split was applied: the new range begins here, too, if this node is to replicate it.
-    pub fn split_applied(&mut self, at: Timestamp, right: Range, nodes: &[u32]) {
+    pub fn split_applied(&mut self, left: RangeId, at: Timestamp, right: Range, nodes: &[u32]) {
         let (id, start) = (right.id(), right.span().start.clone());
         let replicas: Vec<NodeId> = nodes.iter().map(|node| NodeId(*node)).collect();
         let here = replicas.contains(&self.me());
@@ -79,6 +81,9 @@ impl<E: Engine> Core<E> {
         }
         let mut shard = Shard::new(right, FOUNDED);
         shard.founding = Some((nodes.to_vec(), at));
+        if self.shards.get(&left).is_some_and(|left| left.led.is_some()) {
+            self.heirs.insert(id, HEIR_TICKS);
+        }
         self.shards.insert(id, shard);
         self.create_when_durable(id);
     }
@@ -88,7 +93,27 @@ impl<E: Engine> Core<E> {
         let Some((nodes, floor)) = self.shards.get_mut(&range).and_then(|shard| shard.founding.take()) else { return };
         let seats = (1..).zip(&nodes).map(|(n, node)| Seat { replica: ReplicaId(n), store: NodeId(*node).store() });
         self.log(now, raft::Input::Create { group: group_of(range), voters: seats.collect(), floor });
+        if self.heirs.contains_key(&range) {
+            self.log(now, raft::Input::Campaign { group: group_of(range) });
+        }
         self.look_at_lead(range);
+    }
+
+    /// Who led a range leads what is split off of it, if the others like. The first question may be lost.
+    pub fn tick_heirs(&mut self, now: &Reading) {
+        let mut heirs = std::mem::take(&mut self.heirs);
+        heirs.retain(|range, ticks| {
+            *ticks -= 1;
+            let group = group_of(*range);
+            let status = self.replicas.status(group);
+            let orphan = status.as_ref().is_some_and(|status| status.leader.is_none());
+            if orphan {
+                self.log(now, raft::Input::Campaign { group });
+            }
+            // Its group is made when the split is durable here.
+            *ticks > 0 && (orphan || status.is_none())
+        });
+        self.heirs.append(&mut heirs);
     }
 
     /// Invariant 2.

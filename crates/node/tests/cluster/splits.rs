@@ -58,6 +58,21 @@ fn a_range_is_split_wherever_it_is_asked_and_everybody_finds_its_parts() {
     }
 }
 
+/// What is split off need not wait until somebody's patience ends: who led it before asks for the votes at once.
+#[test]
+fn who_led_a_range_leads_what_is_split_off() {
+    for seed in 0..6 {
+        let mut w = World::new(seed, 3, founding(&[""], &[1, 2, 3]), |_| {});
+        let leader = w.await_leader(1);
+        split(&mut w, leader, "m");
+        let (began_us, ranges) = (w.now_us(), w.member(leader).ranges());
+        let right = ranges.into_iter().map(|range| range.0).find(|range| *range != 1).unwrap();
+        let heir = w.await_leader(right);
+        assert_eq!(heir, leader);
+        assert!(w.now_us() - began_us < 1_000_000, "virtual time: an election by timeout takes longer");
+    }
+}
+
 /// A node was away during a split: whether it comes back to a log or to a snapshot, it comes to the same.
 #[test]
 fn a_node_that_missed_a_split_catches_up() {

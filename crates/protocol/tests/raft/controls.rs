@@ -202,6 +202,33 @@ fn sleeps_on(seed: u64, sabotage: &Sabotage) -> Verdict {
     Ok(())
 }
 
+/// One that missed how its group moved away asks one that was removed for its vote: the two were a majority once.
+fn asks_the_removed(seed: u64, sabotage: &Sabotage) -> Verdict {
+    let mut world = World::new(seed, 5, sabotage, honest);
+    world.found(G, &[1, 2, 3])?;
+    led(&mut world)?;
+    for (replica, store) in [(4, 4), (5, 5)] {
+        let member = Member { replica: ReplicaId(replica), store: StoreId(store) };
+        world.change(G, vec![Change::AddLearner(member)])?;
+        world.ticks(15)?;
+    }
+    world.isolate(StoreId(3));
+    let (promote, remove) = (|r| Change::Promote(ReplicaId(r)), |r| Change::Remove(ReplicaId(r)));
+    world.change(G, vec![promote(4), promote(5), remove(2), remove(3)])?;
+    let has = |world: &World, store| {
+        world.machines[&StoreId(store)].replicas.as_ref().is_some_and(|replicas| replicas.status(G).is_some())
+    };
+    until(&mut world, "the removal at store 2", |world| !has(world, 2))?;
+    world.heal();
+    for store in [1, 4, 5] {
+        world.cut(store, 3);
+        world.cut(3, store);
+    }
+    world.ticks(80)?;
+    let _ = world.propose(StoreId(1), G, b"a".to_vec().into())?;
+    world.ticks(20)
+}
+
 type Schedule = fn(u64, &Sabotage) -> Verdict;
 
 fn holds_and_is_caught(schedule: Schedule, breaks: impl Fn(&mut Sabotage)) {
@@ -244,6 +271,7 @@ controls! {
     promise_before_durable: forgets_a_promise,
     forget_the_woken: sleeps_on,
     stamp_below_the_log: hands_over_to_a_late_clock,
+    raise_the_removed: asks_the_removed,
 }
 
 /// The seeded runs notice by themselves what they meet often.

@@ -47,6 +47,10 @@ fn changes(words: &[&str]) -> Vec<Change> {
 fn command(world: &mut World, words: &[&str]) -> Result<(), String> {
     match words {
         ["found", of @ ..] => world.found(G, &of.iter().map(|word| number(word)).collect::<Vec<_>>())?,
+        ["found-late", on, of @ ..] => {
+            let of: Vec<u64> = of.iter().map(|word| number(word)).collect();
+            world.found_on(G, &of, &[number(on)])?;
+        }
         ["run", time] => world.run(number(time) * 1000)?,
         ["campaign", on] => world.input(store(on), Input::Campaign { group: G })?,
         ["propose", on, what] => {

@@ -88,13 +88,18 @@ impl World {
 
     /// Founds a group.
     pub fn found(&mut self, group: GroupId, stores: &[u64]) -> Verdict {
+        self.found_on(group, stores, stores)
+    }
+
+    /// Founds a group with voters on some stores, on some of them.
+    pub fn found_on(&mut self, group: GroupId, stores: &[u64], on: &[u64]) -> Verdict {
         let voters: Vec<Member> =
             (1..).zip(stores).map(|(r, s)| Member { replica: ReplicaId(r), store: StoreId(*s) }).collect();
         self.greatest.insert(group, stores.len() as u64);
-        for store in stores {
+        for store in on {
             let machine = self.machines.get_mut(&StoreId(*store)).unwrap();
-            machine.apps.insert(group, App::default());
-            machine.durable_apps.insert(group, App::default());
+            machine.apps.entry(group).or_default();
+            machine.durable_apps.entry(group).or_default();
             let input = Input::Create { group, voters: voters.clone(), floor: Timestamp::MIN };
             self.input(StoreId(*store), input)?;
         }

@@ -10,11 +10,15 @@ use super::ledger::Durable;
 use super::options::PAYLOAD_BYTES_MAX;
 use super::outputs::Proposed;
 use super::replica::Replica;
+use super::replicas::FOUNDED;
 use super::store::Store;
 use bytes::Bytes;
 use clock::{Interval, Reading, Timestamp};
 use raft::eraftpb::{Entry, Message, MessageType};
 use std::collections::BTreeMap;
+
+/// For so many ticks a leader waits for founders of its group before they get a snapshot.
+const FOUNDERS_TICKS_MAX: usize = 10;
 
 /// What a leader knows of its term.
 #[derive(Clone, Debug)]
@@ -41,6 +45,8 @@ pub(crate) struct Lead {
     pub handover: Option<(ReplicaId, Handover)>,
     /// Whether its lease was told.
     pub told: bool,
+    /// Ticks for which it has led.
+    pub ticks: usize,
 }
 
 impl Replica {
@@ -73,13 +79,23 @@ impl Replica {
             accepted: BTreeMap::new(),
             handover: None,
             told: false,
+            ticks: 0,
         });
+        self.wait_for_founders();
         self.support.accept(own, self.id.0, term, &store.promises);
         self.write_support(store);
         let epoch = store.promises.pair(own).epoch;
         let what = Durable::OwnAccept { group: self.group, replica: self.id, term, epoch };
         store.ledger.then(self.record, what);
         self.wake(store);
+    }
+
+    /// Where the log still has everything, a member that has nothing makes its replica itself as a rule, by what founded the group: it is late, and needs no
+    /// snapshot. (Once members have changed it may be a new one.)
+    pub(super) fn wait_for_founders(&mut self) {
+        let young = self.lead.as_ref().is_some_and(|lead| lead.ticks < FOUNDERS_TICKS_MAX);
+        let tail = self.raw.mut_store();
+        tail.waits_for_founders = young && tail.cut.index == FOUNDED && tail.conf.index == 0;
     }
 
     pub fn stop_leading(&mut self, store: &mut Store) {
@@ -226,6 +242,10 @@ impl Replica {
     }
 
     pub fn tick_leader(&mut self, store: &mut Store, now: &Reading) {
+        if let Some(lead) = &mut self.lead {
+            lead.ticks = lead.ticks.saturating_add(1);
+        }
+        self.wait_for_founders();
         self.look_at_lease(store, now.interval);
         self.close(store, now);
         self.hand_over(store, now.interval);

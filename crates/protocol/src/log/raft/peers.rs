@@ -1,4 +1,18 @@
 //! What other stores say: requests and promises, acceptances, letters, parts of snapshots.
+//!
+//! # Who has no replica yet
+//! A member may have missed how its group was founded: it was away, and got what founded it in a snapshot of another group (a split). It is a voter all
+//! the same, and the others may need its vote. So a leader's letter, and one that asks for a vote, make a *blank* replica where there is none: it has
+//! no log and no members, votes, and never looks for votes itself. Its leader sends it a snapshot; or the founding comes after all ([`Input::Create`](super::Input::Create)).
+//!
+//! Invariants:
+//! 1. A blank replica has truly nothing: its number was never used on this store, or it is below the number of one that was removed (`Tombs`), and is not
+//!    made again. So no vote and no acknowledgement of it is forgotten, and by Raft's argument it may vote as one whose log is empty.
+//! 2. Its vote names no ends of promises: a store without a replica of a group has accepted no leader of it (`promise`, 5).
+//! 3. Who looks for votes has the founding itself, a blank one cannot. So no election loses what was founded.
+//! 4. A store has one replica of a group at a time, and numbers grow with the log. So a leader's letter to a higher number says that the blank one was
+//!    removed: it goes, and its number is used up. That it voted may be forgotten then, as it never votes again.
+//! 5. A blank one whose leader is silent asks its neighbours whether it was removed: who has applied that, says so.
 
 use super::closed::Word;
 use super::envelope::{Accept, Ask, Envelope, Grant};
@@ -126,13 +140,20 @@ impl Replicas {
         let of_leader = matches!(letter.message.msg_type, MessageType::MsgAppend | MessageType::MsgHeartbeat);
         if let Some((gone, _)) = self.tombs.get(&group)
             && to <= *gone
+            && !self.store.sabotage.raise_the_removed()
         {
             return Ok(());
         }
-        if !self.groups.contains_key(&group) && of_leader && to.0 != 0 {
+        let kind = letter.message.msg_type;
+        let of_candidate = matches!(kind, MessageType::MsgRequestVote | MessageType::MsgRequestPreVote);
+        if !self.groups.contains_key(&group) && (of_leader || of_candidate) && to.0 != 0 {
             self.add(group, to, Tail::default())?;
         }
         let replica = Self::find(&mut self.groups, group)?;
+        if of_leader && to > replica.id && replica.tail().is_blank() && !replica.installing {
+            self.store.tell_removed(group, replica.id);
+            return Ok(());
+        }
         if of_leader && to > replica.id {
             // The replica that is to come here cannot while this one stays, which was removed and has not heard of it: awake, it asks.
             replica.wake(&mut self.store);

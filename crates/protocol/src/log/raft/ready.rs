@@ -155,6 +155,7 @@ impl Replica {
             }
             self.routes.insert(member.replica.0, member.store);
         }
+        self.wait_for_founders();
         let voter = self.tail().conf.is_voter(self.id.0);
         if let Some(lead) = &mut self.lead {
             lead.accepted.retain(|replica, _| self.raw.raft.prs().get(*replica).is_some());

@@ -168,7 +168,7 @@ pub(crate) fn read(bytes: &Bytes) -> Result<Record, DecodeError> {
             let (hard, cut, conf) = (read_hard(&mut r)?, read_cut(&mut r)?, Conf::read(&mut r)?);
             let support = Support::read(&mut r)?;
             let entries = read_entries(&mut r, cut.index.saturating_add(1))?.into();
-            Log::Image(Box::new(Tail { cut, entries, hard, conf, applied: cut.index }), support)
+            Log::Image(Box::new(Tail { cut, entries, hard, conf, applied: cut.index, ..Tail::default() }), support)
         }
         CONF => Log::Conf(Conf::read(&mut r)?),
         CUT => Log::Cut(r.number("place")?),

@@ -8,7 +8,7 @@ use super::membership::Conf;
 use super::options::MEMBERS_MAX;
 use super::outputs::{Outputs, Proposed};
 use super::promise::Held;
-use super::record;
+use super::record::{self, Form};
 use super::replica::Replica;
 #[cfg(feature = "sabotage")]
 use super::sabotage::Sabotage;
@@ -22,7 +22,7 @@ use raft::eraftpb::HardState;
 use std::collections::BTreeMap;
 
 /// The place before the first entry of a new group. Not 0: a new replica must get a snapshot, which tells it who its members are.
-const FOUNDED: u64 = 1;
+pub(super) const FOUNDED: u64 = 1;
 
 /// The replicas that are gone: by group the greatest number, and its record.
 pub(crate) type Tombs = BTreeMap<GroupId, (ReplicaId, RecordNumber)>;
@@ -183,6 +183,16 @@ impl Replicas {
         let (commit, term) = (FOUNDED, 1);
         let hard = HardState { term, commit, ..HardState::default() };
         let cut = Cut { index: FOUNDED, term, floor };
+        if let Some(blank) =
+            self.groups.get_mut(&group).filter(|r| r.id.0 == id && r.tail().is_blank() && !r.installing)
+        {
+            // Others that were earlier told of it, and may have its vote.
+            if blank.term() < term {
+                blank.raw.raft.become_follower(term, raft::INVALID_ID);
+            }
+            blank.restore(&mut self.store, Form { cut, conf });
+            return Ok(());
+        }
         let tail = Tail { cut, hard, conf, applied: FOUNDED, ..Tail::default() };
         self.add(group, ReplicaId(id), tail)
     }
@@ -191,6 +201,7 @@ impl Replicas {
     pub(super) fn add(&mut self, group: GroupId, id: ReplicaId, tail: Tail) -> Result<(), Error> {
         let here = self.groups.get(&group).map(|replica| replica.id);
         let gone = self.tombs.get(&group).map(|(replica, _)| *replica);
+        let gone = gone.filter(|_| !self.store.sabotage.raise_the_removed());
         if let Some(replica) = here.or(gone.filter(|gone| *gone >= id)) {
             return Err(Error::Exists { group, replica });
         }

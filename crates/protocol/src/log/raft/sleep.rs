@@ -25,6 +25,7 @@ use super::replica::Replica;
 use super::store::Store;
 use clock::{Interval, Reading};
 use raft::eraftpb::{Message, MessageType};
+use std::collections::BTreeSet;
 
 impl Replica {
     pub fn tick(&mut self, store: &mut Store, now: &Reading) {
@@ -53,6 +54,22 @@ impl Replica {
         }
         self.raw.tick();
         self.after(store);
+        let raft = &self.raw.raft;
+        if self.tail().is_blank() && raft.election_elapsed >= raft.randomized_election_timeout() {
+            self.raw.raft.election_elapsed = 0;
+            self.ask_whether_removed(store);
+        }
+    }
+
+    /// A blank replica knows no members: whoever may be one is asked.
+    fn ask_whether_removed(&self, store: &mut Store) {
+        let own = store.id();
+        let mut whom: BTreeSet<StoreId> = store.neighbours().into_iter().collect();
+        whom.extend(self.routes.values().copied().filter(|on| *on != own));
+        for on in whom {
+            let poke = Poke { group: self.group, replica: self.id, term: self.term() };
+            store.post.now(on).pokes.push(poke);
+        }
     }
 
     fn has_all(&self) -> bool {
@@ -136,10 +153,10 @@ impl Replica {
 
     /// A follower asks. Not to lead is an answer; a leader that sleeps need not wake for it.
     pub fn poked(&self, store: &mut Store, from: StoreId, poke: Poke) {
-        if self.lead.as_ref().is_none_or(|lead| lead.term != poke.term) {
-            store.post.now(from).ceased.push((self.group, poke.term));
-        } else if self.tail().conf.has_left(poke.replica.0) {
+        if self.tail().conf.has_left(poke.replica.0) {
             store.post.now(from).gone.push((self.group, poke.replica));
+        } else if self.lead.as_ref().is_none_or(|lead| lead.term != poke.term) {
+            store.post.now(from).ceased.push((self.group, poke.term));
         } else if self.asleep {
             // It started anew, or missed the first one.
             self.say_good_night(store, poke.replica.0, from);

@@ -398,7 +398,7 @@ impl Replica {
         self.after(store);
     }
 
-    fn restore(&mut self, store: &mut Store, form: Form) {
+    pub(super) fn restore(&mut self, store: &mut Store, form: Form) {
         if self.raw.raft.state != raft::StateRole::Follower {
             self.step_down(store);
             self.flush(store);

@@ -25,6 +25,8 @@ pub(crate) struct Tail {
     pub conf: Conf,
     /// Handed out to be applied, up to here.
     pub applied: u64,
+    /// Of a leader: members that have nothing get no snapshot yet.
+    pub waits_for_founders: bool,
 }
 
 impl Tail {
@@ -62,6 +64,11 @@ impl Tail {
     pub fn release_of(&self, term: u64) -> Option<Timestamp> {
         let of_term = self.entries.iter().rev().skip_while(|entry| entry.term > term);
         of_term.take_while(|entry| entry.term == term).find(|entry| is_release(entry)).and_then(stamp_of)
+    }
+
+    /// A replica that was told of its group, and not of the members or anything that they have.
+    pub fn is_blank(&self) -> bool {
+        self.last_index() == 0 && self.conf.stores.is_empty()
     }
 
     /// Drops entries up to a place. `false`: there is nothing to drop, or not so many.
@@ -131,7 +138,8 @@ impl Storage for Tail {
 
     /// Only says which snapshot it would be: the bytes go another way (`snapshot`).
     fn snapshot(&self, request_index: u64, _to: u64) -> Result<Snapshot> {
-        let (Some(term), true) = (self.term_at(self.applied), self.applied >= request_index.max(1)) else {
+        let may = self.applied >= request_index.max(1) && !self.waits_for_founders;
+        let (Some(term), true) = (self.term_at(self.applied), may) else {
             return Err(Error::Store(StorageError::SnapshotTemporarilyUnavailable));
         };
         let mut snapshot = Snapshot::default();
