@@ -102,6 +102,13 @@ fn a_range_that_moved_after_a_split_is_found() {
     }
 }
 
+/// A transaction was left behind that had a part in a range of which the node that took it up knew nothing but the number.
+#[test]
+fn a_part_in_an_unknown_range_is_told_of_the_outcome() {
+    good(&scenario("fast/nodes-move"), 69);
+    good(&scenario("rare/nodes-storm"), 275);
+}
+
 /// A scan that waited took its answer for that of the bounds that its node had learned meanwhile, and read rows twice.
 #[test]
 fn a_scan_is_answered_for_what_it_asked() {

@@ -58,6 +58,8 @@ pub(crate) struct Call {
     alive_tick: u64,
     hops: usize,
     copies: usize,
+    /// Who may lead, by the last answer, where nothing else is known of the range.
+    hint: Option<NodeId>,
     result: Option<Result<(NodeId, Answer), TxnError>>,
 }
 
@@ -92,6 +94,7 @@ impl<E: Engine> Core<E> {
             alive_tick: self.ticks,
             hops: 0,
             copies: 0,
+            hint: None,
             result: None,
         };
         self.gateway.calls.insert(id, call);
@@ -125,7 +128,8 @@ impl<E: Engine> Core<E> {
             }
         }
         let Some(call) = self.gateway.calls.get_mut(&id) else { return Ok(()) };
-        let Some(to) = self.routes.whom(call.range, call.sent_to) else { return Ok(()) };
+        let known = self.routes.whom(call.range, call.sent_to).or_else(|| call.hint.take());
+        let Some(to) = known.or_else(|| self.routes.anybody(call.sent_to)) else { return Ok(()) };
         call.sent_to = Some(to);
         call.copies += 1;
         let (range, mut request) = (call.range, call.request.clone());
@@ -154,6 +158,7 @@ impl<E: Engine> Core<E> {
                 call.hops += 1;
                 let again = call.hops <= HOPS_MAX;
                 self.routes.set_leader(call.range, hint);
+                call.hint = hint;
                 if again {
                     self.todo.push_back(Work::Dispatch(id));
                 }

@@ -6,7 +6,7 @@
 use super::seam::{Founding, NodeId};
 use bytes::Bytes;
 use protocol::txn::{RangeId, Span};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
 /// A range as far as a gateway knows it.
@@ -83,6 +83,14 @@ impl Routes {
     /// The nodes that replicate some range.
     pub fn nodes(&self) -> impl Iterator<Item = NodeId> + '_ {
         self.ranges.values().flat_map(|route| route.replicas.iter().copied())
+    }
+
+    /// Whom to ask for a range of which nothing is known but its number, as somebody's transaction has a part there: everybody who replicates something,
+    /// one after the other.
+    pub fn anybody(&self, last: Option<NodeId>) -> Option<NodeId> {
+        let nodes: BTreeSet<NodeId> = self.nodes().collect();
+        let next = last.and_then(|last| nodes.range((Bound::Excluded(last), Bound::Unbounded)).next());
+        next.or_else(|| nodes.first()).copied()
     }
 
     pub fn set_leader(&mut self, range: RangeId, leader: Option<NodeId>) {
