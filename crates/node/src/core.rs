@@ -308,7 +308,8 @@ impl<E: Engine> Core<E> {
                 self.acknowledge(now, at, Gated { flights: Vec::new(), reply: None, since_ns: now.now_ns }, out);
             }
             Command::Lease { end } => self.lease_applied(end, out),
-            Command::Forget { .. } | Command::Release => {}
+            // Alone, a transaction is one record whatever its size.
+            Command::Forget { .. } | Command::Release | Command::Stage { .. } => {}
         }
         Ok(())
     }

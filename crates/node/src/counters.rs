@@ -47,6 +47,10 @@ counters! {
     txn_certification_failures,
     /// Commits whose keys lay in several ranges.
     txn_commits_multirange,
+    /// Commits that were sent in parts first, as they were large.
+    txn_commits_staged,
+    /// Those parts.
+    parts_sent,
     /// Reads that met a version which may have been past when the transaction began.
     txn_restarts_readwithinuncertainty,
     /// Snapshots moved up without a restart.

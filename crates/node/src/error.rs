@@ -36,6 +36,18 @@ pub enum TxnError {
         /// The limit, bytes.
         limit: usize,
     },
+    /// It is large, and its range has no room for it now: so much of other large transactions waits there for their commits.
+    #[error(
+        "the transaction writes {bytes} bytes to one range, in which large transactions may have {quota} bytes before they commit, and {staged} are taken"
+    )]
+    Crowded {
+        /// What it writes there, bytes.
+        bytes: u64,
+        /// What is taken, bytes.
+        staged: u64,
+        /// What there is, bytes.
+        quota: u64,
+    },
     /// A write in a read-only transaction.
     #[error("cannot write in a read-only transaction")]
     ReadOnly,
@@ -107,6 +119,10 @@ impl From<Refusal> for TxnError {
                 format!("the snapshot is older than {threshold}, below which old versions are collected")
             }
             Cause::Fenced => "it was recovered as aborted while it was committing".to_owned(),
+            Cause::Unstaged => {
+                "what it wrote was sent in parts, and not all of them were there any more when it committed".to_owned()
+            }
+            Cause::Crowded { bytes, staged, quota } => return TxnError::Crowded { bytes, staged, quota },
             Cause::Late => "it was on its way for too long while it was committing".to_owned(),
             Cause::Moved => "what it wrote moved to another range too often while it was committing".to_owned(),
         };

@@ -14,6 +14,8 @@ pub enum CommitError {
     Unknown,
     /// The ranges that it concerns did not say in time what became of it: perhaps it took place, or will.
     Unanswered,
+    /// It was not sent, for this reason: nothing was done.
+    Unsent(Box<crate::TxnError>),
     /// Too many records wait for the disk.
     Overloaded,
     /// The node is stopping.

@@ -73,6 +73,8 @@ switches! {
     closed_is_resolved: set_closed_is_resolved,
     /// A store of a cluster forgets what its shell wants, whatever its ranges' logs say (design 4a.8).
     collect_unlogged: set_collect_unlogged,
+    /// A commit does not wait until all its parts are staged, nor is it asked whether they are.
+    commit_unstaged: set_commit_unstaged,
     /// A node's next life names its transactions as the last one did (design 4a.10).
     reuse_ids: set_reuse_ids,
 }

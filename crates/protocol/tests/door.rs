@@ -4,7 +4,7 @@ use bytes::Bytes;
 use clock::{Interval, Timestamp};
 use proptest::prelude::*;
 use protocol::door::{Answer, Body, Claim, Frame, FrameError, Look, Place, Request, Returned, Seen};
-use protocol::txn::{Batch, Cause, LockMode, LockWait, RangeId, Read, Refusal, Span, TxnId, Write};
+use protocol::txn::{Batch, Cause, LockMode, LockWait, Part, RangeId, Read, Refusal, Span, TxnId, Write};
 
 fn at(n: u64) -> Timestamp {
     Timestamp::from_u64(n)
@@ -26,7 +26,7 @@ fn bodies() -> Vec<Body> {
         Write { key: key("d"), value: Some(key("1")), since: at(5) },
         Write { key: key("e"), value: None, since: at(2) },
     ];
-    let batch = Batch { txn, until: Some(at(99)), reads, writes };
+    let batch = Batch { txn, until: Some(at(99)), staged: None, reads, writes };
     let participants = vec![RangeId(1), RangeId(2 << 40)];
     let requests = [
         Request::Get { key: key("a"), look },
@@ -48,7 +48,7 @@ fn bodies() -> Vec<Body> {
             returned: Returned { round: 4, kept: 2 },
         },
         Request::Commit { batch: batch.clone(), floor: at(6) },
-        Request::Prepare { batch, participants, floor: at(6) },
+        Request::Prepare { batch: batch.clone(), participants, floor: at(6) },
         Request::Fence { txn, until: None },
         Request::Outcome { txn, commit: Some(at(10)), until: Some(at(99)) },
         Request::Split { at: key("m") },
@@ -95,7 +95,19 @@ fn bodies() -> Vec<Body> {
         Body::Probe { path: vec![(txn, key("a"))], about: txn },
         Body::Victim { txn, circle: vec![(txn, key("a"))] },
     ];
-    requests.chain(answers).chain(others).collect()
+    let (staged, parts) = batch.to_parts(9);
+    let part = Part { txn, until: at(98), whole: staged.clone(), number: 1, bytes: parts[1].clone() };
+    let batch = Batch { reads: Vec::new(), writes: Vec::new(), staged: Some(staged), ..batch };
+    let later = [
+        Body::Request { id: 8, range: RangeId(9), request: Request::Stage(part) },
+        Body::Request { id: 8, range: RangeId(9), request: Request::Commit { batch, floor: at(6) } },
+        Body::Answer { id: 8, answer: Answer::Refused(Refusal { key: key("k"), cause: Cause::Unstaged }) },
+        Body::Answer {
+            id: 8,
+            answer: Answer::Refused(Refusal { key: key(""), cause: Cause::Crowded { bytes: 5, staged: 6, quota: 7 } }),
+        },
+    ];
+    requests.chain(answers).chain(others).chain(later).collect()
 }
 
 fn frame(body: Body) -> Frame {

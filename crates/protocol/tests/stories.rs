@@ -7,7 +7,7 @@ use bytes::Bytes;
 use clock::Timestamp;
 use model::Model;
 use protocol::txn::{
-    Answer, Apart, Batch, Cause, Command, Coordinator, LockMode, LockReply, LockTable, LockWait, Outcome, Range,
+    Answer, Apart, Batch, Cause, Command, Coordinator, LockMode, LockReply, LockTable, LockWait, Outcome, Part, Range,
     RangeId, Read, Record, Refusal, Span, Standing, TxnId, Verdict, Waiter, Wakeup, Write, encode_record,
 };
 use std::collections::BTreeMap;
@@ -88,6 +88,23 @@ fn batch(id: TxnId, words: &[&str]) -> Batch {
     batch
 }
 
+/// `staged 8 until 90 ...`: as [`batch`], whose reads and writes were staged in parts of 8 bytes.
+fn maybe_staged(id: TxnId, words: &[&str]) -> Batch {
+    let ["staged", bytes, rest @ ..] = words else { return batch(id, words) };
+    let whole = batch(id, rest);
+    let (staged, _) = whole.to_parts(bytes.parse().expect("a number"));
+    Batch { txn: id, until: whole.until, staged: Some(staged), ..Batch::default() }
+}
+
+/// `1 by 8 until 90 quota 200 ...`: the part with this number of a batch in parts of 8 bytes.
+fn stage(id: TxnId, words: &[&str]) -> Command {
+    let [number, "by", bytes, "until", until, "quota", quota, rest @ ..] = words else { panic!("a part: {words:?}") };
+    let (whole, parts) = batch(id, rest).to_parts(bytes.parse().expect("a number"));
+    let number: u32 = number.parse().expect("a number");
+    let part = Part { txn: id, until: time(until), whole, number, bytes: parts[number as usize].clone() };
+    Command::Stage { part, quota: quota.parse().expect("a number") }
+}
+
 fn show_refusal(refusal: &Refusal) -> String {
     let at = show_key(&refusal.key);
     match &refusal.cause {
@@ -98,6 +115,8 @@ fn show_refusal(refusal: &Refusal) -> String {
         Cause::TooOld { threshold } => format!("refused: older than {}", threshold.as_u64()),
         Cause::Fenced => "refused: fenced or repeated".to_owned(),
         Cause::Late => "refused: too late".to_owned(),
+        Cause::Unstaged => "refused: not all parts are there".to_owned(),
+        Cause::Crowded { bytes, staged, quota } => format!("refused: {bytes} bytes beside {staged} of {quota}"),
         Cause::Moved => format!("refused: {at} is in another range"),
     }
 }
@@ -129,6 +148,7 @@ impl World {
                 Standing::Decided(Outcome::Committed(at)) => format!("committed at {}", at.as_u64()),
                 Standing::Unknown => "unknown".to_owned(),
             },
+            ["staged", id] => format!("{} bytes", self.ranges[&range(id)].staged_bytes()),
             ["lease", id] => format!("ends at {}", self.ranges[&range(id)].lease_end().as_u64()),
             ["restart", id] => {
                 let before = self.ranges.remove(&range(id)).expect("a range");
@@ -218,9 +238,10 @@ impl World {
 
     fn apply(&mut self, at: Timestamp, id: RangeId, words: &[&str]) -> String {
         let command = match words {
-            ["commit", t, rest @ ..] => Command::Commit(batch(txn(t), rest)),
+            ["commit", t, rest @ ..] => Command::Commit(maybe_staged(txn(t), rest)),
+            ["stage", t, rest @ ..] => stage(txn(t), rest),
             ["prepare", t, "with", who, rest @ ..] => {
-                Command::Prepare { batch: batch(txn(t), rest), participants: ranges(who) }
+                Command::Prepare { batch: maybe_staged(txn(t), rest), participants: ranges(who) }
             }
             ["fence", t] => Command::Fence { txn: txn(t), until: None },
             ["fence", t, "until", u] => Command::Fence { txn: txn(t), until: Some(time(u)) },
@@ -246,6 +267,7 @@ impl World {
         let state = Range::decode(&Bytes::from(machine.encode())).expect("a state decodes");
         assert_eq!(state, *machine);
         match machine.apply(at, &record.command, &self.versions).unwrap_or_else(|never| match never {}) {
+            Verdict::Staged => "staged".to_owned(),
             Verdict::Committed => "committed".to_owned(),
             Verdict::Prepared => "prepared".to_owned(),
             Verdict::Refused(refusal) => show_refusal(&refusal),
@@ -325,7 +347,9 @@ fn only_newer_kinds_have_newer_versions() {
     assert_eq!(encoded(&Command::Commit(batch(id, &["until", "9", "since", "5", "write", "c=1"])))[0], 5);
     assert_eq!(encoded(&Command::Fence { txn: id, until: None })[0], 1);
     assert_eq!(encoded(&Command::Fence { txn: id, until: Some(Timestamp::from_u64(9)) })[0], 5);
-    release[0] = 6;
+    assert_eq!(encoded(&stage(id, &["0", "by", "9", "until", "9", "quota", "99", "write", "c=1"]))[0], 6);
+    assert_eq!(encoded(&Command::Commit(maybe_staged(id, &["staged", "9", "until", "9", "write", "c=1"])))[0], 6);
+    release[0] = 7;
     let refused = Record::decode(&Bytes::from(release)).expect_err("a version that is not known");
     assert!(refused.to_string().contains("newer version"), "{refused}");
 }

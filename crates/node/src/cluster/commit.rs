@@ -24,7 +24,7 @@ use super::gateway::Owner;
 use crate::reply::{CommitError, Reply};
 use clock::{Reading, Timestamp};
 use protocol::door::{Answer, Request};
-use protocol::txn::{Answer as Said, Batch, Cause, Coordinator, Outcome, Prepared, RangeId, Read, Refusal, TxnId};
+use protocol::txn::{Answer as Said, Batch, Cause, Coordinator, Outcome, Prepared, RangeId, Refusal, TxnId};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use store::Engine;
@@ -55,15 +55,23 @@ pub(crate) struct Committing {
     refusal: Option<CommitError>,
     calls: BTreeSet<u64>,
     began_tick: u64,
+    /// Its ranges may take so much longer, as it is large.
+    more_ticks: u64,
     fencing: bool,
 }
 
 impl<E: Engine> Core<E> {
-    /// A transaction of this node commits.
-    pub fn commit(&mut self, now: &Reading, floor: Timestamp, batch: Batch, reply: &Arc<Reply>) {
-        let txn = batch.txn;
-        let until = batch.until;
-        let parts = self.divide(batch);
+    /// A transaction of this node commits. For `more_ticks` it is given more time.
+    pub fn commit(
+        &mut self,
+        now: &Reading,
+        txn: TxnId,
+        floor: Timestamp,
+        parts: BTreeMap<RangeId, Batch>,
+        reply: &Arc<Reply>,
+        more_ticks: u64,
+    ) {
+        let until = parts.values().find_map(|batch| batch.until);
         let participants: Vec<RangeId> = parts.keys().copied().collect();
         let single = participants.len() == 1;
         let mut committing = Committing {
@@ -74,6 +82,7 @@ impl<E: Engine> Core<E> {
             refusal: None,
             calls: BTreeSet::new(),
             began_tick: self.ticks,
+            more_ticks,
             fencing: false,
         };
         if !single {
@@ -93,31 +102,6 @@ impl<E: Engine> Core<E> {
             committing.reply = None;
         }
         self.committing.insert(txn, committing);
-    }
-
-    /// Each range's part of a batch.
-    fn divide(&self, batch: Batch) -> BTreeMap<RangeId, Batch> {
-        let mut parts: BTreeMap<RangeId, Batch> = BTreeMap::new();
-        let (txn, until) = (batch.txn, batch.until);
-        let empty = || Batch { txn, until, ..Batch::default() };
-        for write in batch.writes {
-            parts.entry(self.routes.of_key(&write.key)).or_insert_with(empty).writes.push(write);
-        }
-        for read in batch.reads {
-            match &read {
-                Read::Key { key, .. } | Read::Present { key, .. } => {
-                    parts.entry(self.routes.of_key(key)).or_insert_with(empty).reads.push(read);
-                }
-                Read::Span { span, since } => {
-                    for range in self.routes.over(span) {
-                        let Some(part) = self.routes.span(range) else { continue };
-                        let read = Read::Span { span: part.intersection(span), since: *since };
-                        parts.entry(range).or_insert_with(empty).reads.push(read);
-                    }
-                }
-            }
-        }
-        parts
     }
 
     /// A participant's answer.
@@ -260,7 +244,7 @@ impl<E: Engine> Core<E> {
         let ticks = self.ticks;
         let (mut late, mut over, mut unsure) = (Vec::new(), Vec::new(), Vec::new());
         for (txn, committing) in &self.committing {
-            let age = ticks.saturating_sub(committing.began_tick);
+            let age = ticks.saturating_sub(committing.began_tick).saturating_sub(committing.more_ticks);
             match committing.coordinator.decision() {
                 Some(_) if age > TELL_TICKS_MAX => over.push(*txn),
                 None if age > COMMIT_TICKS_MAX => late.push(*txn),
@@ -328,6 +312,7 @@ impl<E: Engine> Core<E> {
                 refusal: None,
                 calls: BTreeSet::new(),
                 began_tick: self.ticks,
+                more_ticks: 0,
                 fencing: true,
             };
             self.committing.insert(txn, committing);

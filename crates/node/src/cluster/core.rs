@@ -18,6 +18,7 @@ use super::routes::Routes;
 use super::seam::{ClusterOptions, Input, Message, NodeId, Outputs};
 use super::shard::{Asker, Shard};
 use super::snapshot::Snapshots;
+use super::stage::Sending;
 use crate::core::damaged;
 use crate::counters::Counters;
 use crate::reply::Reply;
@@ -75,6 +76,8 @@ pub(crate) struct Core<E> {
     pub routes: Routes,
     pub gateway: Gateway,
     pub committing: BTreeMap<TxnId, Committing>,
+    /// Large transactions whose parts are on their way.
+    pub sending: BTreeMap<TxnId, Sending>,
     /// Outcomes that every participant has, to be forgotten.
     pub forget: BTreeMap<RangeId, Vec<TxnId>>,
     pub gate: BTreeMap<Timestamp, Vec<Gated>>,
@@ -176,6 +179,7 @@ impl<E: Engine> Core<E> {
     fn see_to_log(&mut self, now: &Reading) -> Result<(), StoreError> {
         let out = self.replicas.drain();
         self.snapshots.last_record = out.records.last().map_or(self.snapshots.last_record, |last| last.number);
+        self.snapshots.written.add(&out.records);
         self.out.records.extend(out.records);
         for envelope in out.messages_now {
             self.send_envelope(now, envelope, None);

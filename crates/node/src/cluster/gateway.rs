@@ -41,6 +41,8 @@ pub(crate) enum Owner {
     Operation(Waker),
     /// The coordinator of a transaction.
     Coordinator(TxnId),
+    /// A transaction whose parts are sent ahead.
+    Sender(TxnId),
     /// Whoever holds a reply: whether it was done.
     Reply(Arc<Reply>),
     /// Nobody: it should be done.
@@ -228,6 +230,10 @@ impl<E: Engine> Core<E> {
                 if let Ok((_, answer)) = result {
                     self.coordinate(now, txn, range, id, answer);
                 }
+            }
+            Owner::Sender(txn) => {
+                self.gateway.calls.remove(&id);
+                self.part_answered(now, txn, id, result);
             }
             Owner::Reply(reply) => {
                 self.gateway.calls.remove(&id);

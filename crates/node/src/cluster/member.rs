@@ -60,6 +60,8 @@ pub struct RangeStatus {
     pub flights: usize,
     /// Requests that wait here.
     pub parked: usize,
+    /// Bytes of large transactions that wait for their commits, or were announced.
+    pub staged_bytes: u64,
     /// The nodes whose replicas vote.
     pub voters: Vec<NodeId>,
     /// The nodes whose replicas do not, yet.
@@ -232,6 +234,7 @@ impl<E: Engine> Member<E> {
             untold: shard.range.owed().count(),
             flights: shard.flights.len(),
             parked: shard.parked.len(),
+            staged_bytes: shard.range.staged_bytes(),
             voters: nodes(&status.members.voters),
             learners: nodes(&status.members.learners),
             joint: !status.members.outgoing.is_empty(),

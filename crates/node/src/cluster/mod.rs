@@ -13,7 +13,7 @@
 //!                 reads         answered                                                             verdict, answer, versions
 //! ```
 //! A range has one door (`protocol::door`), and only its leader answers there, under its lease: reads at once (`serve`), changes when its log has them and
-//! they are applied (`propose`). The gateway asks until it is answered (`gateway`); what changes a range is done once, however often it is asked
+//! they are applied (`propose`); large ones go there in parts before (`stage`). The gateway asks until it is answered (`gateway`); what changes a range is done once, however often it is asked
 //! (`protocol::txn`, invariant 8). A transaction of many ranges is decided by its prepares; whoever asks all of them knows, so anybody
 //! may finish what another left (`commit`).
 //!
@@ -49,8 +49,7 @@
 //! version, the cluster's number, the sender's clock interval, and are refused where they are not ours.
 //!
 //! # Caveats
-//! Ranges are split by hand, and never merged. A transaction's part of one range is one entry, of 4 MiB at most. A member is one state
-//! machine behind one lock.
+//! Ranges are split by hand, and never merged. A member is one state machine behind one lock, and a large transaction is applied at once under it.
 
 mod collect;
 mod commit;
@@ -72,6 +71,7 @@ mod serve;
 mod shard;
 mod snapshot;
 mod split;
+mod stage;
 mod state;
 mod transaction;
 
@@ -82,8 +82,10 @@ pub use opening::Opening;
 pub use protocol::log::raft::{Record, RecordNumber, Role};
 pub use replicas::{ChangeRefused, ReplicaChange};
 pub use snapshot::SNAPSHOT_BYTES_MAX;
+pub use stage::STAGED_US;
 pub use transaction::Transaction;
 
 pub use seam::{
-    Class, ClusterOptions, Founding, Input, LogLimits, MESSAGE_BYTES_MAX, Message, NodeId, Outgoing, Outputs, TICK_NS,
+    Class, ClusterOptions, Founding, Input, LogLimits, MESSAGE_BYTES_MAX, Message, NodeId, Outgoing, Outputs, STAGED_BYTES_MAX,
+    TICK_NS,
 };

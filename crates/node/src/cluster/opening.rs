@@ -141,6 +141,7 @@ impl<E: Engine> Opening<E> {
             routes,
             gateway: Gateway::default(),
             committing: BTreeMap::new(),
+            sending: BTreeMap::new(),
             forget: BTreeMap::new(),
             gate: BTreeMap::new(),
             stirred: BTreeSet::new(),

@@ -11,13 +11,13 @@
 
 use super::core::{Core, Gated, group_of};
 use super::flights::Kind;
-use super::shard::{Asker, Proposal, Shard};
+use super::shard::{Asker, Proposal, Shard, Slot};
 use crate::core::damaged;
 use clock::{Reading, Timestamp};
 use protocol::door::{Answer, Request};
 use protocol::log::raft::{Body, LogEntry, Refused};
 use protocol::txn::{
-    Batch, Cause, Command, Outcome, Range, RangeId, Read, Record, Refusal, Span, Standing, TxnId, Verdict,
+    Batch, Cause, Command, Outcome, Part, Range, RangeId, Read, Record, Refusal, Span, Standing, Verdict,
     encode_record,
 };
 use store::{Engine, StoreError};
@@ -27,9 +27,10 @@ pub(crate) fn fenced() -> Answer {
 }
 
 /// What a command is about, for its askers.
-fn txn_of(command: &Command) -> Option<TxnId> {
+fn slot_of(command: &Command) -> Option<Slot> {
     match command {
-        Command::Commit(batch) | Command::Prepare { batch, .. } => Some(batch.txn),
+        Command::Commit(batch) | Command::Prepare { batch, .. } => Some((batch.txn, 0)),
+        Command::Stage { part, .. } => Some((part.txn, part.number.saturating_add(1))),
         _ => None,
     }
 }
@@ -44,8 +45,8 @@ impl<E: Engine> Core<E> {
                     self.answer_standing(now, asker, known);
                     return Ok(());
                 }
-                if let Some(moved) = self.is_outside(range, &batch)? {
-                    self.answer(asker, moved);
+                if let Some(answer) = self.is_outside(range, &batch)?.or_else(|| self.awaits_parts(range, &batch)) {
+                    self.answer(asker, answer);
                     return Ok(());
                 }
                 (Command::Commit(batch), floor)
@@ -59,12 +60,19 @@ impl<E: Engine> Core<E> {
                     }
                     return Ok(());
                 }
-                if let Some(moved) = self.is_outside(range, &batch)? {
-                    self.answer(asker, moved);
+                if let Some(answer) = self.is_outside(range, &batch)?.or_else(|| self.awaits_parts(range, &batch)) {
+                    self.answer(asker, answer);
                     return Ok(());
                 }
                 (Command::Prepare { batch, participants }, floor)
             }
+            Request::Stage(part) => match self.take_part(range, part)? {
+                Ok(command) => (command, Timestamp::MIN),
+                Err(answer) => {
+                    self.answer(asker, answer);
+                    return Ok(());
+                }
+            },
             Request::Fence { txn, until } => match shard.range.standing(txn) {
                 Standing::Unknown => (Command::Fence { txn, until }, Timestamp::MIN),
                 known => {
@@ -121,10 +129,13 @@ impl<E: Engine> Core<E> {
     /// Divided by bounds that hold no more: nothing was done, nor will be, as whatever comes to this range is refused for the same reason.
     fn is_outside(&self, range: RangeId, batch: &Batch) -> Result<Option<Answer>, StoreError> {
         let shard = self.shard(range)?;
-        if shard.by_txn.contains_key(&batch.txn) {
+        if shard.by_slot.contains_key(&(batch.txn, 0)) {
             return Ok(None);
         }
         let span = shard.range.span();
+        if let Some(staged) = batch.staged.as_ref().filter(|staged| !span.covers(&staged.span)) {
+            return Ok(Some(self.moved_span(&staged.span)));
+        }
         let write = batch.writes.iter().find(|write| !span.contains(&write.key)).map(|write| self.moved(&write.key));
         let read = || {
             batch.reads.iter().find_map(|read| match read {
@@ -133,6 +144,39 @@ impl<E: Engine> Core<E> {
             })
         };
         Ok(write.or_else(read))
+    }
+
+    /// A command whose parts are on their way through the log: proposed now it could find them when it is applied, and would not have been in flight.
+    /// (Of parts that are not on their way none can come before it.)
+    fn awaits_parts(&self, range: RangeId, batch: &Batch) -> Option<Answer> {
+        batch.staged.as_ref().filter(|_| !self.sabotage.commit_unstaged())?;
+        let shard = self.shards.get(&range)?;
+        let parts = (batch.txn, 1)..=(batch.txn, u32::MAX);
+        shard.by_slot.range(parts).next().map(|_| Answer::TryLater)
+    }
+
+    /// The command for a part; or the answer, where none is needed or possible.
+    fn take_part(&self, range: RangeId, part: Part) -> Result<Result<Command, Answer>, StoreError> {
+        let state = &self.shard(range)?.range;
+        if state.standing(part.txn) != Standing::Unknown {
+            return Ok(Err(fenced()));
+        }
+        if !state.span().covers(&part.whole.span) {
+            return Ok(Err(self.moved_span(&part.whole.span)));
+        }
+        if state.has_part(&part) {
+            return Ok(Err(Answer::Done));
+        }
+        let quota = self.options.limits.staged_bytes;
+        if !state.stages(part.txn) {
+            // The range's log looks after the range. The node's memory is looked after here.
+            let (bytes, staged) = (part.whole.bytes, self.shards.values().map(|shard| shard.range.staged_bytes()).sum());
+            if bytes.saturating_add(staged) > quota {
+                let cause = Cause::Crowded { bytes, staged, quota };
+                return Ok(Err(Answer::Refused(Refusal { key: bytes::Bytes::new(), cause })));
+            }
+        }
+        Ok(Ok(Command::Stage { part, quota }))
     }
 
     fn answer_standing(&mut self, now: &Reading, asker: Asker, standing: Standing) {
@@ -148,8 +192,8 @@ impl<E: Engine> Core<E> {
 
     pub fn propose(&mut self, now: &Reading, asker: Option<Asker>, range: RangeId, command: Command, floor: Timestamp) {
         let Some(shard) = self.shards.get_mut(&range) else { return };
-        let txn = txn_of(&command);
-        let on_its_way = txn.and_then(|txn| shard.by_txn.get(&txn)).copied();
+        let slot = slot_of(&command);
+        let on_its_way = slot.and_then(|slot| shard.by_slot.get(&slot)).copied();
         if let Some(first) = on_its_way.and_then(|index| shard.proposals.get_mut(&index))
             && !self.sabotage.propose_copies()
         {
@@ -165,9 +209,15 @@ impl<E: Engine> Core<E> {
         match self.replicas.propose(now, group_of(range), payload.into(), floor) {
             Ok(proposed) => {
                 if shard.led == Some(proposed.term) {
-                    match &command {
-                        Command::Commit(batch) => shard.flights.enter(proposed.at, Kind::Commit, &batch.writes),
-                        Command::Prepare { batch, .. } => {
+                    let staged = match &command {
+                        Command::Commit(batch) | Command::Prepare { batch, .. } => shard.range.staged(batch),
+                        _ => None,
+                    };
+                    match (&command, staged) {
+                        (Command::Commit(_), Some(whole)) => shard.flights.enter_whole(proposed.at, Kind::Commit, whole),
+                        (_, Some(whole)) => shard.flights.enter_whole(proposed.at, Kind::Prepare, whole),
+                        (Command::Commit(batch), None) => shard.flights.enter(proposed.at, Kind::Commit, &batch.writes),
+                        (Command::Prepare { batch, .. }, None) => {
                             shard.flights.enter(proposed.at, Kind::Prepare, &batch.writes);
                         }
                         _ => {}
@@ -177,9 +227,9 @@ impl<E: Engine> Core<E> {
                     shard.splitting = Some((proposed.index, proposed.at));
                 }
                 shard.proposed_tick = self.ticks;
-                shard.by_txn.extend(txn.map(|txn| (txn, proposed.index)));
+                shard.by_slot.extend(slot.map(|slot| (slot, proposed.index)));
                 let askers = asker.into_iter().collect();
-                let proposal = Proposal { term: proposed.term, at: proposed.at, txn, askers };
+                let proposal = Proposal { term: proposed.term, at: proposed.at, slot, askers };
                 // What was proposed for this place in an earlier term is not in the log.
                 if let Some(lost) = shard.take_proposal(proposed.index) {
                     self.lost(lost);
@@ -250,6 +300,9 @@ impl<E: Engine> Core<E> {
         let record = Record::decode(payload).map_err(|why| damaged(format!("{range} {}: {why}", entry.index)))?;
         let mut command = record.command;
         command.unshare();
+        if self.sabotage.commit_unstaged() {
+            self.forget_missing_parts(range, &mut command);
+        }
         let Some(shard) = self.shards.get_mut(&range) else { return Ok(()) };
         let prepared_at = match &command {
             Command::Outcome { txn, .. } => shard.range.prepared().get(txn).map(|prepared| prepared.at),
@@ -276,6 +329,16 @@ impl<E: Engine> Core<E> {
         let askers = proposal.map(|proposal| proposal.askers).unwrap_or_default();
         self.tell(now, range, at, &command, verdict, prepared_at, askers);
         Ok(())
+    }
+
+    /// A rule broken on purpose: what was not staged is not asked for.
+    fn forget_missing_parts(&self, range: RangeId, command: &mut Command) {
+        let Some(shard) = self.shards.get(&range) else { return };
+        if let Command::Commit(batch) | Command::Prepare { batch, .. } = command
+            && shard.range.staged(batch).is_none()
+        {
+            batch.staged = None;
+        }
     }
 
     /// Ends or keeps the flight of what was applied, and answers whoever asked for it.
@@ -333,7 +396,7 @@ impl<E: Engine> Core<E> {
                 }
                 askers.iter().for_each(|asker| self.answer(*asker, Answer::Done));
             }
-            (Command::Split { .. }, Verdict::Refused(refusal)) => {
+            (Command::Split { .. } | Command::Stage { .. }, Verdict::Refused(refusal)) => {
                 all(Answer::Refused(refusal)).into_iter().for_each(|(asker, answer)| self.answer(asker, answer));
             }
             _ => askers.iter().for_each(|asker| self.answer(*asker, Answer::Done)),
@@ -344,7 +407,9 @@ impl<E: Engine> Core<E> {
     pub fn tick_shards(&mut self, now: &Reading) -> Result<(), StoreError> {
         let Some(interval) = now.trusted() else { return Ok(()) };
         let earliest = interval.earliest();
-        let empty = |shard: &Shard| shard.range.prepared().is_empty() && shard.range.outcomes().is_empty();
+        let empty = |shard: &Shard| {
+            shard.range.prepared().is_empty() && shard.range.outcomes().is_empty() && !shard.range.is_staging()
+        };
         self.watched.retain(|range| self.shards.get(range).is_some_and(|shard| shard.led.is_some() && !empty(shard)));
         for range in self.watched.iter().copied().collect::<Vec<_>>() {
             self.recover_undecided(now, range, earliest);

@@ -5,7 +5,7 @@
 
 use super::seam::{Founding, NodeId};
 use bytes::Bytes;
-use protocol::txn::{RangeId, Span};
+use protocol::txn::{Batch, RangeId, Read, Span};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
@@ -18,7 +18,7 @@ pub(crate) struct Route {
 }
 
 /// See the module.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Routes {
     ranges: BTreeMap<RangeId, Route>,
     starts: BTreeMap<Bytes, RangeId>,
@@ -56,6 +56,31 @@ impl Routes {
     pub fn of_key(&self, key: &[u8]) -> RangeId {
         let below = self.starts.range::<[u8], _>((Bound::Unbounded, Bound::Included(key)));
         below.last().map_or(RangeId(0), |(_, id)| *id)
+    }
+
+    /// Each range's part of a batch.
+    pub fn divide(&self, batch: Batch) -> BTreeMap<RangeId, Batch> {
+        let mut parts: BTreeMap<RangeId, Batch> = BTreeMap::new();
+        let (txn, until) = (batch.txn, batch.until);
+        let empty = || Batch { txn, until, ..Batch::default() };
+        for write in batch.writes {
+            parts.entry(self.of_key(&write.key)).or_insert_with(empty).writes.push(write);
+        }
+        for read in batch.reads {
+            match &read {
+                Read::Key { key, .. } | Read::Present { key, .. } => {
+                    parts.entry(self.of_key(key)).or_insert_with(empty).reads.push(read);
+                }
+                Read::Span { span, since } => {
+                    for range in self.over(span) {
+                        let Some(part) = self.span(range) else { continue };
+                        let read = Read::Span { span: part.intersection(span), since: *since };
+                        parts.entry(range).or_insert_with(empty).reads.push(read);
+                    }
+                }
+            }
+        }
+        parts
     }
 
     pub fn get(&self, range: RangeId) -> Option<&Route> {

@@ -3,7 +3,7 @@
 use crate::NodeOptions;
 use bytes::Bytes;
 use clock::Timestamp;
-use protocol::log::raft::{Record, RecordNumber, StoreId};
+use protocol::log::raft::{PAYLOAD_BYTES_MAX, Record, RecordNumber, StoreId};
 use protocol::txn::RangeId;
 use std::fmt;
 use std::task::Waker;
@@ -12,6 +12,9 @@ use std::task::Waker;
 pub const TICK_NS: u64 = 100_000_000;
 /// No message has more bytes: a frame that says so is refused.
 pub const MESSAGE_BYTES_MAX: usize = 16 << 20;
+
+/// Bytes of large transactions that wait for their commits in one range, where nothing else is set.
+pub const STAGED_BYTES_MAX: u64 = 1 << 30;
 
 /// A node of a cluster, and its one store: a store that was wiped comes back under another number. Never 0.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -129,18 +132,37 @@ pub struct Founding {
     pub replicas: Vec<NodeId>,
 }
 
-/// How much of the log stays that nobody here needs any more.
+/// How large what goes into the log is, and how much of it stays that nobody here needs any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogLimits {
     /// Entries of each range, for replicas that lag; those that lag more get a snapshot.
     pub entries_kept: u64,
     /// Records from the oldest that is needed to the last: beyond it, what idle ranges need of old ones is written again.
     pub records_kept: u64,
+    /// As `entries_kept`, in bytes: where it is fewer entries.
+    pub entry_bytes_kept: usize,
+    /// As `records_kept`, in bytes: where it is fewer records.
+    pub record_bytes_kept: u64,
+    /// What a transaction asks of one range is one entry up to here; beyond it it is sent in parts.
+    pub entry_bytes: usize,
+    /// Of so many bytes.
+    pub part_bytes: usize,
+    /// What is staged in a range is at most so much, and what a node takes that is its leader in all of its ranges together.
+    pub staged_bytes: u64,
 }
 
 impl Default for LogLimits {
     fn default() -> Self {
-        LogLimits { entries_kept: 1000, records_kept: 100_000 }
+        LogLimits {
+            entries_kept: 1000,
+            records_kept: 100_000,
+            entry_bytes_kept: 64 << 20,
+            record_bytes_kept: 256 << 20,
+            // Beside it there is room for the names of participants.
+            entry_bytes: PAYLOAD_BYTES_MAX - (64 << 10),
+            part_bytes: 512 << 10,
+            staged_bytes: STAGED_BYTES_MAX,
+        }
     }
 }
 

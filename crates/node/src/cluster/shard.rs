@@ -20,12 +20,15 @@ pub(crate) enum Asker {
     Peer(NodeId, u64),
 }
 
+/// What a command does for its transaction: 0, its commit or prepare; n, its part n - 1.
+pub(crate) type Slot = (TxnId, u32);
+
 /// A command that was proposed here and is not applied yet.
 #[derive(Debug)]
 pub(crate) struct Proposal {
     pub term: u64,
     pub at: Timestamp,
-    pub txn: Option<TxnId>,
+    pub slot: Option<Slot>,
     pub askers: Vec<Asker>,
 }
 
@@ -53,7 +56,7 @@ pub(crate) struct Shard {
     pub proposals: BTreeMap<u64, Proposal>,
     /// A split was proposed here: its place and its timestamp, above which nothing is read until it is applied or lost (`split`).
     pub splitting: Option<(u64, Timestamp)>,
-    pub by_txn: BTreeMap<TxnId, u64>,
+    pub by_slot: BTreeMap<Slot, u64>,
     pub parked: BTreeMap<Asker, Parked>,
     /// The tick at which it proposed something last.
     pub proposed_tick: u64,
@@ -79,7 +82,7 @@ impl Shard {
             floor: Timestamp::MIN,
             proposals: BTreeMap::new(),
             splitting: None,
-            by_txn: BTreeMap::new(),
+            by_slot: BTreeMap::new(),
             parked: BTreeMap::new(),
             proposed_tick: 0,
         }
@@ -92,7 +95,7 @@ impl Shard {
         // Of the terms before all is applied.
         self.splitting = None;
         for Prepared { at, batch, .. } in self.range.prepared().values() {
-            self.flights.enter(*at, Kind::Prepare, &batch.writes);
+            self.flights.enter_whole(*at, Kind::Prepare, batch);
         }
     }
 
@@ -107,10 +110,10 @@ impl Shard {
     pub fn take_proposal(&mut self, index: u64) -> Option<Proposal> {
         let proposal = self.proposals.remove(&index)?;
         self.splitting = self.splitting.filter(|(place, _)| *place != index);
-        if let Some(txn) = proposal.txn
-            && self.by_txn.get(&txn) == Some(&index)
+        if let Some(slot) = proposal.slot
+            && self.by_slot.get(&slot) == Some(&index)
         {
-            self.by_txn.remove(&txn);
+            self.by_slot.remove(&slot);
         }
         Some(proposal)
     }

@@ -10,7 +10,8 @@
 //! 1. What a replica holds of a range is a prefix of the range's history. So of each key only versions above its newest are added; a key that the
 //!    snapshot does not have was deleted, and that was collected: it is deleted at the range's threshold, below which nobody reads.
 //! 2. A replica's state goes after the record of its removal is durable, not before: a restart that still finds the replica finds its state.
-//! 3. The log keeps what is not flushed, and [`super::LogLimits::entries_kept`] entries more, for replicas that lag a little.
+//! 3. The log keeps what is not flushed, and [`super::LogLimits::entries_kept`] entries more (or [`super::LogLimits::entry_bytes_kept`], where those are
+//!    fewer), for replicas that lag a little.
 //!
 //! # Caveats
 //! A snapshot is built in memory, at its leader and at its receiver, and may have [`SNAPSHOT_BYTES_MAX`] there.
@@ -23,7 +24,7 @@ use super::state::{Kept, State};
 use crate::versions::bounded;
 use bytes::{Buf, BufMut, Bytes};
 use clock::{Reading, Timestamp};
-use protocol::log::raft::{GroupId, Input, RecordNumber, SnapshotTask};
+use protocol::log::raft::{GroupId, Input, Record, RecordNumber, SnapshotTask};
 use protocol::txn::{Range, RangeId, Span};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -52,9 +53,44 @@ pub(crate) struct Snapshots {
     doomed: Vec<(RecordNumber, RangeId)>,
     /// The last record given out.
     pub last_record: RecordNumber,
+    pub written: Written,
     /// The log before the second may go once the first is durable: what was needed of it may have been written again.
     recycle: Option<(RecordNumber, RecordNumber)>,
     pub recyclable: RecordNumber,
+}
+
+/// How many bytes were given out as records, up to which of them.
+#[derive(Debug, Default)]
+pub(crate) struct Written {
+    bytes: u64,
+    marks: VecDeque<(RecordNumber, u64)>,
+}
+
+impl Written {
+    /// Between two marks, bytes.
+    const STEP: u64 = 1 << 20;
+
+    pub fn add(&mut self, records: &[Record]) {
+        for record in records {
+            self.bytes += record.bytes.len() as u64;
+            if self.marks.back().is_none_or(|(_, at)| self.bytes - at >= Self::STEP) {
+                self.marks.push_back((record.number, self.bytes));
+            }
+        }
+    }
+
+    /// Where more bytes than so many were written since a record: all before the one that is given should be written anew.
+    pub fn too_old(&mut self, oldest: RecordNumber, kept: u64) -> Option<RecordNumber> {
+        while self.marks.front().is_some_and(|(number, _)| *number < oldest) {
+            self.marks.pop_front();
+        }
+        let (_, first) = self.marks.front()?;
+        if self.bytes - first <= kept {
+            return None;
+        }
+        let half = self.bytes - kept / 2;
+        self.marks.iter().find(|(_, at)| *at >= half).or(self.marks.back()).map(|(number, _)| *number)
+    }
 }
 
 /// A range as it was at a place of its log.
@@ -306,15 +342,18 @@ impl<E: Engine> Core<E> {
         }
         let kept = self.options.limits.entries_kept;
         for (range, applied) in durable.into_iter().flatten() {
-            let index = applied.saturating_sub(kept);
+            let large = self.replicas.place_before(group_of(range), self.options.limits.entry_bytes_kept);
+            let index = applied.saturating_sub(kept).max(large.unwrap_or(0)).min(applied);
             let has = self.replicas.status(group_of(range)).is_some_and(|status| status.truncated < index);
             if has {
                 self.log(now, Input::Truncate { group: group_of(range), index });
             }
         }
         let (oldest, last) = (self.replicas.oldest_record(), self.snapshots.last_record);
-        if last.0.saturating_sub(oldest.0) > self.options.limits.records_kept {
-            let below = RecordNumber(last.0 - self.options.limits.records_kept / 2);
+        let by_number = (last.0.saturating_sub(oldest.0) > self.options.limits.records_kept)
+            .then(|| RecordNumber(last.0 - self.options.limits.records_kept / 2));
+        let by_bytes = self.snapshots.written.too_old(oldest, self.options.limits.record_bytes_kept);
+        if let Some(below) = by_number.max(by_bytes) {
             self.log(now, Input::Carry { below });
         }
         self.recycle_later = true;

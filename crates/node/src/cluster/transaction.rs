@@ -13,10 +13,12 @@ mod lock;
 mod read;
 mod refresh;
 
+pub(crate) use commit::untrusted;
+
 use super::locks::LockMark;
 use super::member::Member;
 use crate::options::{BeginOptions, Consistency, Isolation};
-use crate::reply::Reply;
+use crate::reply::{CommitError, Reply};
 use crate::transaction::Op;
 use crate::transaction::Stats;
 use crate::transaction::draft::Draft;
@@ -188,7 +190,13 @@ impl<E: Engine> Transaction<E> {
         }
         self.stop_waiting();
         self.skip_mark = None;
-        self.member.core.lock().collection.close(self.snapshot);
+        let mut core = self.member.core.lock();
+        core.collection.close(self.snapshot);
+        if let Some(id) = self.id {
+            // Whoever gives up while its parts are on their way has not committed.
+            core.give_up_sending(id, CommitError::ShuttingDown);
+        }
+        drop(core);
         if self.locked
             && let Some(id) = self.id
         {

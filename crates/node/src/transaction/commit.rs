@@ -118,7 +118,7 @@ pub(super) fn batch(reads: &mut Reads, buffer: &mut Buffer, all: bool, txn: TxnI
     if sabotage.skip_write_certification() {
         writes.iter_mut().for_each(|w| w.since = Timestamp::MAX);
     }
-    Batch { txn, until: None, reads, writes }
+    Batch { txn, until: None, staged: None, reads, writes }
 }
 
 impl From<CommitError> for TxnError {
@@ -131,6 +131,7 @@ impl From<CommitError> for TxnError {
             ),
             CommitError::Overloaded => TxnError::Restart { reason: "too many commits wait for the disk".to_owned(), key: None },
             CommitError::Unanswered => TxnError::CommitUnknown,
+            CommitError::Unsent(why) => *why,
             CommitError::ShuttingDown => TxnError::ShuttingDown,
         }
     }

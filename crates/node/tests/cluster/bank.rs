@@ -2,6 +2,7 @@
 
 use super::client::{Txn, value};
 use super::world::{Env, Rng, Weather, World, founding, key};
+use node::cluster::LogLimits;
 use node::{BeginOptions, Consistency, Isolation, RangeId, TxnError};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -167,6 +168,8 @@ pub struct Trouble {
     pub splits: bool,
     /// Clocks are off by seconds, and say that they are not.
     pub lies: bool,
+    /// An entry is so small that most commits are sent in parts.
+    pub parts: bool,
 }
 
 impl Trouble {
@@ -179,6 +182,7 @@ impl Trouble {
             flushes: true,
             splits: true,
             lies: false,
+            parts: false,
         }
     }
 }
@@ -193,7 +197,10 @@ pub fn run(seed: u64, nodes: u32, trouble: &Trouble, prepare: super::world::Prep
         range.replicas.rotate_left(turn);
         range.replicas.truncate(3);
     }
-    let mut w = World::new(seed, nodes, ranges, prepare);
+    let limits = LogLimits { entries_kept: seed % 3 * 20, records_kept: 200, ..LogLimits::default() };
+    let small = LogLimits { entry_bytes: 30, part_bytes: 24, ..limits };
+    let limits = if trouble.parts { small } else { limits };
+    let mut w = World::with(seed, nodes, ranges, prepare, limits);
     for range in 1..=3 {
         w.await_leader(range);
     }
@@ -288,7 +295,8 @@ pub fn run(seed: u64, nodes: u32, trouble: &Trouble, prepare: super::world::Prep
         let member = w.member(node).clone();
         for range in ranges.iter().copied() {
             let Some(status) = member.status(range) else { continue };
-            if (status.prepared, status.untold, status.flights, status.parked) != (0, 0, 0, 0) {
+            let left = (status.prepared, status.untold, status.flights, status.parked, status.staged_bytes);
+            if left != (0, 0, 0, 0, 0) {
                 notes.borrow_mut().wrong.push(format!("left behind on n{node} of {range}: {status:?}"));
             }
         }
@@ -328,6 +336,7 @@ fn a_bank_in_fair_weather() {
         flushes: false,
         splits: false,
         lies: false,
+        parts: false,
     };
     passes(0..3, 3, &calm);
 }
@@ -342,6 +351,7 @@ fn a_bank_over_a_rough_network() {
         flushes: true,
         splits: false,
         lies: false,
+        parts: false,
     };
     passes(0..5, 3, &rough);
 }
@@ -369,9 +379,23 @@ fn a_bank_with_clocks_that_lie() {
     }
 }
 
+/// Parts of transactions meet crashes, leaders that change, splits and snapshots.
+#[test]
+fn a_bank_whose_commits_come_in_parts() {
+    let mut parts = 0;
+    for seed in 0..12 {
+        let (w, notes) = run(seed, 3, &Trouble { parts: true, ..Trouble::all() }, |_| {});
+        assert!(notes.wrong.is_empty(), "seed {seed}: {:#?}", notes.wrong);
+        assert!(notes.commits > notes.refused, "seed {seed}: {} done, {} refused", notes.commits, notes.refused);
+        parts += w.machines.values().map(|m| m.member.as_ref().map_or(0, |m| m.counters().parts_sent.get())).sum::<u64>();
+    }
+    assert!(parts > 1000, "{parts}");
+}
+
 #[test]
 #[ignore = "minutes: run it after a change of the protocols"]
 fn many_banks() {
     passes(100..300, 3, &Trouble::all());
     passes(100..200, 5, &Trouble::all());
+    passes(100..300, 3, &Trouble { parts: true, ..Trouble::all() });
 }

@@ -5,8 +5,13 @@ use super::world::Prepare;
 
 #[track_caller]
 fn is_caught(what: &str, seeds: u64, prepare: Prepare) {
+    is_caught_in(&Trouble::all(), what, seeds, prepare);
+}
+
+#[track_caller]
+fn is_caught_in(trouble: &Trouble, what: &str, seeds: u64, prepare: Prepare) {
     for seed in 0..seeds {
-        let (_, notes) = run(seed, 3, &Trouble::all(), prepare);
+        let (_, notes) = run(seed, 3, trouble, prepare);
         if let Some(wrong) = notes.wrong.first() {
             eprintln!("{what}: seed {seed}: {wrong}");
             return;
@@ -36,6 +41,13 @@ fn lost_updates_are_noticed() {
         sabotage.set_skip_write_certification(true);
         sabotage.set_skip_read_certification(true);
     });
+}
+
+/// `node::cluster`, staging: a commit without some of its parts.
+#[test]
+fn commits_without_their_parts_are_noticed() {
+    let trouble = Trouble { parts: true, ..Trouble::all() };
+    is_caught_in(&trouble, "commit_unstaged", 10, |sabotage| sabotage.set_commit_unstaged(true));
 }
 
 /// Design 4a.1.

@@ -6,6 +6,7 @@ mod collection;
 mod controls;
 mod one_range;
 mod operations;
+mod parts;
 mod past;
 mod rules;
 mod snapshots;

@@ -182,6 +182,12 @@ pub fn founding(starts: &[&str], nodes: &[u32]) -> Vec<Founding> {
 
 impl World {
     pub fn new(seed: u64, nodes: u32, ranges: Vec<Founding>, prepare: Prepare) -> Self {
+        // Little is kept, so that whoever lags needs a snapshot.
+        let limits = LogLimits { entries_kept: seed % 3 * 20, records_kept: 200, ..LogLimits::default() };
+        Self::with(seed, nodes, ranges, prepare, limits)
+    }
+
+    pub fn with(seed: u64, nodes: u32, ranges: Vec<Founding>, prepare: Prepare, limits: LogLimits) -> Self {
         let mut world = World {
             true_us: Rc::new(Cell::new(BEGIN_US)),
             rng: Rng::new(seed),
@@ -194,8 +200,7 @@ impl World {
             digest: 0,
             overheard: None,
             lose: None,
-            // Little is kept, so that whoever lags needs a snapshot.
-            limits: LogLimits { entries_kept: seed % 3 * 20, records_kept: 200 },
+            limits,
         };
         for node in 1..=nodes {
             world.add(seed, node, ranges.clone());

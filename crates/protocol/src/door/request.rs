@@ -1,5 +1,6 @@
 use super::words;
-use crate::txn::{Batch, LockMode, LockWait, RangeId, Span, TxnId};
+use crate::txn::staging::{read_part, write_part};
+use crate::txn::{Batch, LockMode, LockWait, Part, RangeId, Span, TxnId};
 use crate::wire::{Reader, Short, Writer};
 use bytes::Bytes;
 use clock::Timestamp;
@@ -94,6 +95,8 @@ pub enum Request {
         /// What it gave back at the receiver before.
         returned: Returned,
     },
+    /// A part of what a commit or prepare will ask for.
+    Stage(Part),
     /// A whole transaction.
     Commit {
         /// It.
@@ -149,6 +152,7 @@ const FENCE: u8 = 8;
 const OUTCOME: u8 = 9;
 const FORGET: u8 = 10;
 const SPLIT: u8 = 11;
+const STAGE: u8 = 12;
 
 fn write_look(w: &mut Writer<'_>, look: &Look) {
     w.time(look.snapshot);
@@ -206,6 +210,10 @@ impl Request {
                 w.byte(u8::from(*wait == LockWait::Wait));
                 words::write_option(w, newer_than.as_ref(), |w, at| w.time(*at));
                 returned.write(w);
+            }
+            Request::Stage(part) => {
+                w.byte(STAGE);
+                write_part(w, part);
             }
             Request::Commit { batch, floor } => {
                 w.byte(COMMIT);
@@ -270,6 +278,7 @@ impl Request {
                 newer_than: words::read_option(r, time)?,
                 returned: Returned::read(r)?,
             },
+            STAGE => Request::Stage(read_part(r)?),
             COMMIT => {
                 let floor = r.time("floor")?;
                 Request::Commit { batch: words::read_batch(r)?, floor }

@@ -1,6 +1,6 @@
 //! The parts of requests and answers as bytes.
 
-use crate::txn::codec;
+use crate::txn::{codec, staging};
 pub(super) use crate::txn::codec::{read_ranges, read_txn, write_ranges, write_txn};
 use crate::txn::{Batch, Cause, LockMode, Refusal, Span, TxnId};
 use crate::wire::{Reader, Short, Writer};
@@ -37,13 +37,35 @@ pub(super) fn read_span(r: &mut Reader) -> Result<Span, Short> {
     Ok(Span { start: r.bytes("start")?, end: r.bytes("end")? })
 }
 
+/// In place of whether a batch has an `until`: it has, and was staged.
+const STAGED: u8 = 2;
+
 pub(super) fn write_batch(w: &mut Writer<'_>, batch: &Batch) {
-    write_option(w, batch.until.as_ref(), |w, at| w.time(*at));
-    codec::write_batch(w, batch);
+    match (&batch.until, &batch.staged) {
+        (Some(until), Some(staged)) => {
+            w.byte(STAGED);
+            w.time(*until);
+            write_txn(w, batch.txn);
+            staging::write_staged(w, staged);
+        }
+        (until, _) => {
+            write_option(w, until.as_ref(), |w, at| w.time(*at));
+            codec::write_batch(w, batch);
+        }
+    }
 }
 
 pub(super) fn read_batch(r: &mut Reader) -> Result<Batch, Short> {
-    let until = read_option(r, |r| r.time("end of the time for copies"))?;
+    let until = match r.byte("whether copies may come")? {
+        0 => None,
+        1 => Some(r.time("end of the time for copies")?),
+        STAGED => {
+            let until = Some(r.time("end of the time for copies")?);
+            let (txn, staged) = (read_txn(r)?, Some(staging::read_staged(r)?));
+            return Ok(Batch { txn, until, staged, ..Batch::default() });
+        }
+        _ => return Err(Short("whether copies may come")),
+    };
     let batch = codec::read_batch(r).map_err(|_| Short("batch"))?;
     Ok(Batch { until, ..batch })
 }
@@ -103,6 +125,13 @@ pub(super) fn write_refusal(w: &mut Writer<'_>, refusal: &Refusal) {
         Cause::Fenced => w.byte(5),
         Cause::Late => w.byte(6),
         Cause::Moved => w.byte(7),
+        Cause::Unstaged => w.byte(8),
+        Cause::Crowded { bytes, staged, quota } => {
+            w.byte(9);
+            w.number(*bytes);
+            w.number(*staged);
+            w.number(*quota);
+        }
     }
 }
 
@@ -117,6 +146,8 @@ pub(super) fn read_refusal(r: &mut Reader) -> Result<Refusal, Short> {
         5 => Cause::Fenced,
         6 => Cause::Late,
         7 => Cause::Moved,
+        8 => Cause::Unstaged,
+        9 => Cause::Crowded { bytes: r.number("bytes")?, staged: r.number("staged")?, quota: r.number("quota")? },
         _ => return Err(Short("cause")),
     };
     Ok(Refusal { key, cause })

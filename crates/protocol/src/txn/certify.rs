@@ -36,6 +36,17 @@ pub enum Cause {
     /// The record came after the time that it may have: it is a copy, or its way was long. It did nothing, and no other record of the
     /// transaction did.
     Late,
+    /// The parts that the command names are not here, or not all: they came too late, or were given up. It did nothing.
+    Unstaged,
+    /// No room for parts: so much is staged in the range.
+    Crowded {
+        /// What was to be staged, bytes.
+        bytes: u64,
+        /// What was already, bytes.
+        staged: u64,
+        /// What may be, bytes.
+        quota: u64,
+    },
     /// A key lies outside the range: it was split. Nothing happened; route again.
     Moved,
 }

@@ -7,6 +7,7 @@
 //! A record has the least version that knows its kind: an older program refuses what it does not know, and reads the rest.
 //! Snapshots inside a batch are written as the distance below the batch's greatest one: usually one byte, a zero.
 
+use super::staging::{read_part, read_staged, write_part, write_staged};
 use super::versions::INDEX_BYTES;
 use super::{Apart, Batch, Command, RangeId, Read, Span, TxnId, Write};
 use crate::wire::{Reader, Short, Writer};
@@ -22,6 +23,8 @@ const VERSION_PRESENT: u8 = 3;
 const VERSION_APART: u8 = 4;
 /// The first with [`Batch::until`].
 const VERSION_UNTIL: u8 = 5;
+/// The first with [`Command::Stage`] and [`Batch::staged`].
+const VERSION_STAGED: u8 = 6;
 /// Bytes before the command.
 pub const HEADER_BYTES: usize = 17;
 
@@ -40,6 +43,9 @@ const PREPARE_UNTIL: u8 = 12;
 const FENCE_UNTIL: u8 = 13;
 const OUTCOME_UNTIL: u8 = 14;
 const SPLIT_ON: u8 = 15;
+const STAGE: u8 = 16;
+const COMMIT_STAGED: u8 = 17;
+const PREPARE_STAGED: u8 = 18;
 
 const READ_KEY: u8 = 0;
 const READ_SPAN: u8 = 1;
@@ -89,6 +95,8 @@ fn until_of(command: &Command) -> Option<Timestamp> {
 pub fn encode_record(range: RangeId, at: Timestamp, command: &Command, out: &mut Vec<u8>) {
     let mut w = Writer(out);
     w.byte(match command {
+        Command::Stage { .. } => VERSION_STAGED,
+        Command::Commit(batch) | Command::Prepare { batch, .. } if batch.staged.is_some() => VERSION_STAGED,
         _ if until_of(command).is_some() => VERSION_UNTIL,
         Command::Split { nodes, .. } if !nodes.is_empty() => VERSION_UNTIL,
         Command::Release => VERSION_RELEASE,
@@ -107,6 +115,24 @@ pub fn encode_record(range: RangeId, at: Timestamp, command: &Command, out: &mut
         }
     };
     match command {
+        Command::Stage { part, quota } => {
+            w.byte(STAGE);
+            w.number(*quota);
+            write_part(&mut w, part);
+        }
+        Command::Commit(Batch { txn, staged: Some(staged), .. }) => {
+            w.byte(COMMIT_STAGED);
+            w.time(until.unwrap_or_default());
+            write_txn(&mut w, *txn);
+            write_staged(&mut w, staged);
+        }
+        Command::Prepare { batch: Batch { txn, staged: Some(staged), .. }, participants } => {
+            w.byte(PREPARE_STAGED);
+            w.time(until.unwrap_or_default());
+            write_ranges(&mut w, participants);
+            write_txn(&mut w, *txn);
+            write_staged(&mut w, staged);
+        }
         Command::Commit(batch) => {
             kind(COMMIT, COMMIT_UNTIL);
             write_batch(&mut w, batch);
@@ -175,7 +201,7 @@ impl Record {
     pub fn decode(bytes: &Bytes) -> Result<Record, DecodeError> {
         let mut r = Reader(bytes.clone());
         match r.byte("version")? {
-            VERSION | VERSION_RELEASE | VERSION_PRESENT | VERSION_APART | VERSION_UNTIL => {}
+            VERSION | VERSION_RELEASE | VERSION_PRESENT | VERSION_APART | VERSION_UNTIL | VERSION_STAGED => {}
             other => return Err(DecodeError::Version(other)),
         }
         let range = RangeId(r.fixed("range")?);
@@ -189,10 +215,23 @@ impl Record {
 fn read_command(r: &mut Reader) -> Result<Command, DecodeError> {
     let kind = r.byte("kind")?;
     let until = match kind {
-        COMMIT_UNTIL | PREPARE_UNTIL | FENCE_UNTIL | OUTCOME_UNTIL => Some(r.time("end of the time for copies")?),
+        COMMIT_UNTIL | PREPARE_UNTIL | FENCE_UNTIL | OUTCOME_UNTIL | COMMIT_STAGED | PREPARE_STAGED => Some(r.time("end of the time for copies")?),
         _ => None,
     };
+    let staged = |r: &mut Reader| -> Result<Batch, DecodeError> {
+        let (txn, staged) = (read_txn(r)?, Some(read_staged(r)?));
+        Ok(Batch { txn, until, staged, ..Batch::default() })
+    };
     Ok(match kind {
+        STAGE => {
+            let quota = r.number("quota")?;
+            Command::Stage { part: read_part(r)?, quota }
+        }
+        COMMIT_STAGED => Command::Commit(staged(r)?),
+        PREPARE_STAGED => {
+            let participants = read_ranges(r)?;
+            Command::Prepare { batch: staged(r)?, participants }
+        }
         COMMIT | COMMIT_UNTIL => Command::Commit(Batch { until, ..read_batch(r)? }),
         PREPARE | PREPARE_UNTIL => {
             let participants = read_ranges(r)?;
@@ -331,5 +370,5 @@ pub(crate) fn read_batch(r: &mut Reader) -> Result<Batch, DecodeError> {
     if !writes.windows(2).all(|pair| pair[0].key < pair[1].key) {
         return Err(DecodeError::Damaged("order of keys"));
     }
-    Ok(Batch { txn, until: None, reads, writes })
+    Ok(Batch { txn, until: None, staged: None, reads, writes })
 }

@@ -1,5 +1,5 @@
 use super::versions::INDEX_BYTES;
-use super::{RangeId, TxnId};
+use super::{Part, RangeId, Staged, TxnId};
 use bytes::Bytes;
 use clock::Timestamp;
 
@@ -118,6 +118,8 @@ pub struct Batch {
     pub txn: TxnId,
     /// A record of it with a greater timestamp does nothing: it is a copy that came late. `None`: on a log that makes no copies.
     pub until: Option<Timestamp>,
+    /// Reads and writes came before, in parts, and none are here.
+    pub staged: Option<Staged>,
     /// Reads to certify.
     pub reads: Vec<Read>,
     /// Writes, in key order.
@@ -133,7 +135,12 @@ impl Batch {
     pub fn write_of(&self, key: &[u8]) -> Option<&Write> {
         self.writes.binary_search_by(|w| (*w.key).cmp(key)).ok().map(|at| &self.writes[at])
     }
-    /// Some write inside the span.
+    /// The last write inside the span.
+    pub fn last_write_in(&self, span: &Span) -> Option<&Write> {
+        let behind = self.writes.partition_point(|w| span.is_before_end(&w.key));
+        self.writes[..behind].last().filter(|w| span.start <= w.key)
+    }
+    /// The first write inside the span.
     pub fn write_in(&self, span: &Span) -> Option<&Write> {
         let at = self.writes.partition_point(|w| w.key < span.start);
         self.writes.get(at).filter(|w| span.is_before_end(&w.key))
@@ -151,6 +158,13 @@ pub enum Command {
         batch: Batch,
         /// Every range that has a part, this one included, in order.
         participants: Vec<RangeId>,
+    },
+    /// A part of what a commit or prepare will ask for.
+    Stage {
+        /// It.
+        part: Part,
+        /// So many bytes may be staged in this range, at most.
+        quota: u64,
     },
     /// Refuses a prepare of this transaction that comes later: logged by a participant without one when it is asked.
     Fence {

@@ -38,6 +38,8 @@
 //! 8. *At most once*: of a transaction whose commands say until when they may come, no copy does anything that the first did not, and whoever
 //!    asks again hears what became of it (see `memory`). A refused prepare stands as a fence. The list of participants belongs to a
 //!    transaction's identity: what is divided anew has a new number.
+//! 9. *Large ones in parts*: a batch may be staged ahead of the command that names it (see `staging`). Parts bind nobody, and the command is
+//!    refused unless all of them are there.
 //!
 //! # Caveats
 //! A prepare whose transaction is undecided blocks readers above it until recovery decides; how soon is the driver's choice.
@@ -53,6 +55,7 @@ mod id;
 mod locks;
 mod memory;
 mod range;
+pub(crate) mod staging;
 mod state_codec;
 mod versions;
 
@@ -64,4 +67,5 @@ pub use id::{RangeId, TxnId};
 pub use locks::{LockMode, LockReply, LockTable, LockWait, MAX_LOCKS_PER_TXN, Waiter, Wakeup};
 pub use memory::REMEMBERED_US;
 pub use range::{Outcome, Prepared, Range, Standing, Verdict};
+pub use staging::{Part, Staged};
 pub use versions::VersionStore;

@@ -4,9 +4,12 @@ use super::certify::certify;
 use super::holds::Holds;
 use super::memory::Memory;
 use super::versions::INDEX_BYTES;
-use super::{Apart, Batch, Cause, Command, RangeId, Refusal, Span, TxnId, VersionStore};
+use super::staging::Stagings;
+use super::{Apart, Batch, Cause, Command, Part, RangeId, Refusal, Span, TxnId, VersionStore};
 use clock::Timestamp;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// The index of a key; of a key that is shorter than an index, the one that it is in order with.
 fn index_of(key: &[u8]) -> [u8; INDEX_BYTES] {
@@ -31,7 +34,7 @@ pub struct Prepared {
     /// The prepare's timestamp.
     pub at: Timestamp,
     /// What it will write, and what it relies on.
-    pub batch: Batch,
+    pub batch: Arc<Batch>,
     /// Every range that has a part.
     pub participants: Vec<RangeId>,
 }
@@ -50,6 +53,8 @@ pub enum Standing {
 /// What applying a record did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
+    /// The part is here.
+    Staged,
     /// The transaction of one range is committed at the record's timestamp.
     Committed,
     /// This range's part is prepared at the record's timestamp.
@@ -87,6 +92,7 @@ pub struct Range {
     prepared: BTreeMap<TxnId, Prepared>,
     holds: Holds,
     pub(super) memory: Memory,
+    pub(super) stagings: Stagings,
 }
 
 impl Range {
@@ -103,6 +109,7 @@ impl Range {
             prepared: BTreeMap::new(),
             holds: Holds::default(),
             memory: Memory::default(),
+            stagings: Stagings::default(),
         }
     }
     /// Its number.
@@ -166,7 +173,27 @@ impl Range {
     }
     /// Whether a record at `at` would forget something.
     pub fn is_sweepable(&self, at: Timestamp) -> bool {
-        self.memory.is_sweepable(at)
+        self.memory.is_sweepable(at) || self.stagings.is_sweepable(at)
+    }
+    /// Whether parts of transactions wait here for their command.
+    pub fn is_staging(&self) -> bool {
+        !self.stagings.is_empty()
+    }
+    /// Bytes of parts that are here, or announced.
+    pub fn staged_bytes(&self) -> u64 {
+        self.stagings.bytes()
+    }
+    /// Whether some part of a transaction is here.
+    pub fn stages(&self, txn: TxnId) -> bool {
+        self.stagings.knows(txn)
+    }
+    /// Whether a part is here.
+    pub fn has_part(&self, part: &Part) -> bool {
+        self.stagings.has(part)
+    }
+    /// Reads and writes of a batch that was staged, where all its parts are here.
+    pub fn staged(&self, batch: &Batch) -> Option<&Arc<Batch>> {
+        self.stagings.batch(batch.txn, batch.staged.as_ref()?)
     }
     /// What this range knows of a transaction.
     pub fn standing(&self, txn: TxnId) -> Standing {
@@ -190,9 +217,11 @@ impl Range {
         assert!(at > self.applied, "invariant 1: {} applied {}, then {at}", self.id, self.applied);
         self.applied = at;
         self.memory.sweep(at);
+        self.stagings.sweep(at);
         match command {
             Command::Commit(batch) => self.commit(at, batch, versions),
             Command::Prepare { batch, participants } => self.prepare(at, batch, participants, versions),
+            Command::Stage { part, quota } => Ok(self.stage(part, *quota)),
             Command::Fence { txn, until } => Ok(self.fence(*txn, *until)),
             Command::Outcome { txn, commit, until } => self.outcome(*txn, *commit, *until, versions),
             Command::Forget { txns } => {
@@ -244,12 +273,44 @@ impl Range {
         Verdict::Refused(refusal)
     }
 
+    fn stage(&mut self, part: &Part, quota: u64) -> Verdict {
+        let cause = match self.standing(part.txn) {
+            Standing::Unknown if self.applied > part.until => Cause::Late,
+            Standing::Unknown if !self.span.covers(&part.whole.span) => Cause::Moved,
+            Standing::Unknown => match self.stagings.take(part, quota) {
+                Ok(()) => return Verdict::Staged,
+                Err(cause) => cause,
+            },
+            Standing::Prepared(_) | Standing::Decided(_) => Cause::Fenced,
+        };
+        Verdict::Refused(Refusal::bare(cause))
+    }
+
+    /// The batch with its reads and writes: where they were staged, those parts are used up.
+    fn whole<'a>(&mut self, batch: &'a Batch) -> Result<Cow<'a, Batch>, Refusal> {
+        let Some(staged) = &batch.staged else { return Ok(Cow::Borrowed(batch)) };
+        let found = self.stagings.batch(batch.txn, staged).cloned();
+        self.stagings.remove(batch.txn);
+        let Some(found) = found else { return Err(Refusal::bare(Cause::Unstaged)) };
+        let mut whole = Arc::unwrap_or_clone(found);
+        whole.until = batch.until;
+        // The parts' bytes are one piece of memory: no value keeps it.
+        for write in &mut whole.writes {
+            write.value = write.value.as_ref().map(|value| bytes::Bytes::copy_from_slice(value));
+        }
+        Ok(Cow::Owned(whole))
+    }
+
     fn commit<V: VersionStore>(&mut self, at: Timestamp, batch: &Batch, versions: &V) -> Result<Verdict, V::Error> {
         if let Some(known) = self.repeated(batch) {
             return Ok(known);
         }
-        if let Err(refusal) = certify(self, batch, versions)? {
-            return Ok(self.refuse(batch, refusal));
+        let batch = match self.whole(batch) {
+            Ok(whole) => whole,
+            Err(refusal) => return Ok(self.refuse(batch, refusal)),
+        };
+        if let Err(refusal) = certify(self, &batch, versions)? {
+            return Ok(self.refuse(&batch, refusal));
         }
         versions.write(&batch.writes, at, at)?;
         if batch.until.is_some() {
@@ -272,10 +333,14 @@ impl Range {
         if self.standing(batch.txn) != Standing::Unknown {
             return Ok(Verdict::Refused(Refusal::bare(Cause::Fenced)));
         }
-        if let Err(refusal) = certify(self, batch, versions)? {
-            return Ok(self.refuse(batch, refusal));
+        let batch = match self.whole(batch) {
+            Ok(whole) => whole,
+            Err(refusal) => return Ok(self.refuse(batch, refusal)),
+        };
+        if let Err(refusal) = certify(self, &batch, versions)? {
+            return Ok(self.refuse(&batch, refusal));
         }
-        self.hold(Prepared { at, batch: batch.clone(), participants: participants.to_vec() });
+        self.hold(Prepared { at, batch: Arc::new(batch.into_owned()), participants: participants.to_vec() });
         Ok(Verdict::Prepared)
     }
 
@@ -298,6 +363,7 @@ impl Range {
     /// A late fence need not be remembered: a prepare that comes after it comes too late by itself. One that is so late that outcomes of its time
     /// are forgotten knows nothing: the transaction may have been committed, and everybody told.
     fn fence(&mut self, txn: TxnId, until: Option<Timestamp>) -> Verdict {
+        self.stagings.remove(txn);
         match self.standing(txn) {
             Standing::Unknown if until.is_some_and(|until| until <= self.memory.swept) => Verdict::Forgotten,
             Standing::Unknown => {
@@ -361,6 +427,7 @@ impl Range {
         new.memory = self.memory.inherited();
         new.right = self.right.replace((right, nodes.to_vec()));
         self.span.end = key.clone();
+        self.stagings.end_at(key);
         Verdict::Split(Box::new(new))
     }
 }

@@ -2,12 +2,16 @@
 //! there.
 
 use super::codec::{read_batch, read_index, read_ranges, read_txn, write_batch, write_ranges, write_txn};
+use super::staging::Stagings;
 use super::{Batch, DecodeError, Outcome, Prepared, Range, RangeId, Span};
 use crate::wire::{Reader, Writer};
 use bytes::Bytes;
 use clock::Timestamp;
+use std::sync::Arc;
 
-const VERSION: u8 = 5;
+const VERSION: u8 = 6;
+/// Without parts of transactions.
+const VERSION_WITHOUT_PARTS: u8 = 5;
 /// Without what was split off.
 const VERSION_WITHOUT_RIGHT: u8 = 4;
 /// Without the times until which copies may come.
@@ -78,6 +82,7 @@ impl Range {
             w.number(nodes.len() as u64);
             nodes.iter().for_each(|node| w.number(u64::from(*node)));
         }
+        self.stagings.write(&mut w);
         out
     }
 
@@ -109,7 +114,7 @@ impl Range {
             let at = r.time("prepare timestamp")?;
             let until = if version >= VERSION_WITHOUT_RIGHT { read_until(&mut r)? } else { None };
             let participants = read_ranges(&mut r)?;
-            let batch = Batch { until, ..read_batch(&mut r)? };
+            let batch = Arc::new(Batch { until, ..read_batch(&mut r)? });
             range.hold(Prepared { at, batch, participants });
         }
         if version >= VERSION_WITHOUT_RIGHT {
@@ -136,6 +141,9 @@ impl Range {
                 nodes.push(node);
             }
             range.right = Some((right, nodes));
+        }
+        if version > VERSION_WITHOUT_PARTS {
+            range.stagings = Stagings::read(&mut r)?;
         }
         r.end("end")?;
         Ok(range)

@@ -42,7 +42,7 @@ pub fn start(system: &mut Nodes, place: &mut Place<'_, ()>) -> Result<Body, Fail
         node: system.node_of(place.machine),
         ranges: system.ranges(),
         seed: system.seed ^ place.rng.draw(),
-        limits: LogLimits { entries_kept: system.seed % 3 * 20, records_kept: RECORDS_KEPT },
+        limits: LogLimits { entries_kept: system.seed % 3 * 20, records_kept: RECORDS_KEPT, ..LogLimits::default() },
         node_options: NodeOptions { ladder, ..NodeOptions::default() },
     };
     let sabotage = Sabotage::default();

@@ -1,28 +1,19 @@
 //! The end of a transaction.
 
 use super::super::commit::COMMIT_US;
+use super::super::stage::{Divided, record_bytes};
 use super::{Op, Reply, Transaction, TxnError};
 use crate::watch::Watch;
 use clock::{Reading, Timestamp};
-use protocol::log::raft::PAYLOAD_BYTES_MAX;
-use protocol::txn::{Batch, Read};
 use std::sync::Arc;
 use std::task::{Poll, Waker};
 use store::Engine;
 
-/// What a write or a read takes in a record beside its keys and value, at most.
-const ENTRY_BYTES: usize = 32;
-/// What a record takes beside those, and names of participants, at most.
-const RECORD_BYTES: usize = 64 << 10;
-
-/// Bytes of a batch as a record, at most.
-fn record_bytes(batch: &Batch) -> usize {
-    let writes = batch.writes.iter().map(|w| w.key.len() + w.value.as_ref().map_or(0, bytes::Bytes::len) + ENTRY_BYTES);
-    let reads = batch.reads.iter().map(|read| match read {
-        Read::Key { key, .. } | Read::Present { key, .. } => key.len() + ENTRY_BYTES,
-        Read::Span { span, .. } => span.start.len() + span.end.len() + ENTRY_BYTES,
-    });
-    writes.chain(reads).sum::<usize>() + RECORD_BYTES
+/// A commit that cannot say until when it may come.
+pub(crate) fn untrusted() -> TxnError {
+    TxnError::ClockUnavailable(
+        "the clock cannot be trusted, and with other nodes a write waits until its bound is known: nothing was written, run the transaction again later".to_owned(),
+    )
 }
 
 impl<E: Engine> Transaction<E> {
@@ -53,24 +44,32 @@ impl<E: Engine> Transaction<E> {
             return Err(TxnError::ShuttingDown);
         }
         let Some(interval) = now.trusted() else {
-            return Err(TxnError::ClockUnavailable(
-                "the clock cannot be trusted, and with other nodes a write waits until its bound is known: nothing was written, run the transaction again later".to_owned(),
-            ));
+            return Err(untrusted());
         };
         let txn = self.id_or_new();
         let sabotage = self.member.sabotage();
         let mut batch = self.draft.take_batch(txn, sabotage);
-        let bytes = record_bytes(&batch);
-        if bytes > PAYLOAD_BYTES_MAX {
-            return Err(TxnError::TooLarge { what: "the transaction", bytes, limit: PAYLOAD_BYTES_MAX });
-        }
         if !sabotage.without_until() {
             batch.until = Some(Timestamp::new(interval.latest().physical_us() + COMMIT_US, 0));
         }
         let reply = Arc::new(Reply::new(waker));
         self.reply = Some(reply.clone());
+        let floor = self.floor.max(self.snapshot);
         let mut core = self.member.core.lock();
-        core.commit(now, self.floor.max(self.snapshot), batch, &reply);
+        let limits = core.options.limits;
+        if record_bytes(&batch) <= limits.entry_bytes {
+            let parts = core.routes.divide(batch);
+            core.commit(now, txn, floor, parts, &reply, 0);
+            return core.run(now).map_err(TxnError::from);
+        }
+        let routes = core.routes.clone();
+        drop(core);
+        let divided = Divided::of(batch, &routes, &limits);
+        let mut core = self.member.core.lock();
+        match divided.is_staged() {
+            true => core.stage(now, txn, floor, divided, &reply),
+            false => core.commit(now, txn, floor, divided.batches, &reply, 0),
+        }
         core.run(now).map_err(TxnError::from)
     }
 

@@ -85,6 +85,18 @@ impl Replicas {
         })
     }
 
+    /// The place after which the entries of a group here have so many bytes together, or fewer.
+    pub fn place_before(&self, group: GroupId, bytes: usize) -> Option<u64> {
+        let tail = self.groups.get(&group)?.tail();
+        let mut left = bytes;
+        let fits = tail.entries.iter().rev().take_while(|entry| {
+            let room = left.checked_sub(entry.data.len());
+            left = room.unwrap_or(0);
+            room.is_some()
+        });
+        Some(tail.last_index() - fits.count() as u64)
+    }
+
     /// The groups that have a replica here.
     pub fn groups(&self) -> impl Iterator<Item = GroupId> {
         self.groups.keys().copied()

@@ -1,0 +1,187 @@
+//! Large transactions: what they ask of a range goes there in parts, ahead of their commit.
+//!
+//! ```text
+//!   gateway                       range A                     range B
+//!     ├── Stage 1/3, 2/3 ────────►│      Stage 1/2 ──────────►│     a few at a time, each a command of the range's log
+//!     │◄──────────── Done, Done ──┤◄──────────────────── Done ┤
+//!     ├── Stage 3/3 ─────────────►│      Stage 2/2 ──────────►│
+//!     │◄──────────────────── Done ┤◄──────────────────── Done ┤     all parts are in majorities
+//!     ├── Prepare, of 3 parts ───►│      Prepare, of 2 ──────►│     small; from here on as any other
+//! ```
+//!
+//! # Invariants
+//! 1. Nothing is decided here. Until the commit is sent nothing was done, and will not be: whatever goes wrong is an abort, and certain.
+//! 2. The commit goes out when every part was answered. Should one be lost meanwhile, the range refuses the commit (`protocol::txn`, invariant 9).
+//! 3. At most [`PARTS_ON_THE_WAY`] parts of a transaction are on their way; those of several ranges in proportion, so that none waits for
+//!    its command much longer than another.
+//! 4. What is given up is fenced, so that its parts go at once. Of a gateway that dies they go [`STAGED_US`] after the last one came.
+
+use super::core::Core;
+use super::gateway::Owner;
+use super::routes::Routes;
+use super::seam::{LogLimits, NodeId};
+use crate::TxnError;
+use crate::reply::{CommitError, Reply};
+use bytes::Bytes;
+use clock::{Reading, Timestamp};
+use protocol::door::{Answer, Request};
+use protocol::txn::{Batch, Cause, Part, RangeId, Read, Refusal, Staged, TxnId};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+use store::Engine;
+
+/// A part may be stamped so long after it was sent, and waits so long for its command, microseconds.
+pub const STAGED_US: u64 = 30_000_000;
+/// Parts of one transaction that are sent and not answered, at most.
+pub(crate) const PARTS_ON_THE_WAY: usize = 8;
+/// For each of so many bytes a commit of staged parts may take a tick longer: its ranges have so much more to do.
+const BYTES_PER_TICK: u64 = 512 << 10;
+/// What a write or a read takes in a record beside its keys and value, at most.
+const ENTRY_BYTES: usize = 32;
+
+/// Bytes of a batch as a record, at most, without the names of participants.
+pub(crate) fn record_bytes(batch: &Batch) -> usize {
+    let writes = batch.writes.iter().map(|w| w.key.len() + w.value.as_ref().map_or(0, Bytes::len) + ENTRY_BYTES);
+    let reads = batch.reads.iter().map(|read| match read {
+        Read::Key { key, .. } | Read::Present { key, .. } => key.len() + ENTRY_BYTES,
+        Read::Span { span, .. } => span.start.len() + span.end.len() + ENTRY_BYTES,
+    });
+    writes.chain(reads).sum()
+}
+
+/// What waits to be sent, of one range.
+#[derive(Debug)]
+struct Stack {
+    range: RangeId,
+    whole: Staged,
+    parts: VecDeque<Bytes>,
+}
+
+/// A transaction divided by ranges, in the form in which it goes there.
+#[derive(Debug)]
+pub(crate) struct Divided {
+    pub batches: BTreeMap<RangeId, Batch>,
+    stacks: Vec<Stack>,
+}
+
+impl Divided {
+    /// Divides a batch; what is too large for an entry becomes parts. It takes as long as the batch is large: not under the lock.
+    pub fn of(batch: Batch, routes: &Routes, limits: &LogLimits) -> Divided {
+        let mut divided = Divided { batches: routes.divide(batch), stacks: Vec::new() };
+        for (range, batch) in &mut divided.batches {
+            if record_bytes(batch) <= limits.entry_bytes {
+                continue;
+            }
+            let (whole, parts) = batch.to_parts(limits.part_bytes);
+            *batch = Batch { txn: batch.txn, until: batch.until, staged: Some(whole.clone()), ..Batch::default() };
+            divided.stacks.push(Stack { range: *range, whole, parts: parts.into() });
+        }
+        divided
+    }
+
+    pub fn is_staged(&self) -> bool {
+        !self.stacks.is_empty()
+    }
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Sending {
+    divided: Divided,
+    floor: Timestamp,
+    reply: Arc<Reply>,
+    calls: BTreeSet<u64>,
+    /// The greatest `until` of the parts that were sent.
+    until: Timestamp,
+}
+
+impl Sending {
+    /// The next part: of the range that has sent the least of what it has to.
+    fn next(&mut self) -> Option<(RangeId, Staged, u32, Bytes)> {
+        let rest = |stack: &Stack| stack.parts.len() as f64 / f64::from(stack.whole.parts.max(1));
+        let waiting = self.divided.stacks.iter_mut().filter(|stack| !stack.parts.is_empty());
+        let stack = waiting.max_by(|a, b| rest(a).total_cmp(&rest(b)))?;
+        let number = stack.whole.parts - stack.parts.len() as u32;
+        let bytes = stack.parts.pop_front()?;
+        Some((stack.range, stack.whole.clone(), number, bytes))
+    }
+}
+
+impl<E: Engine> Core<E> {
+    /// A large transaction of this node commits: its parts first.
+    pub fn stage(&mut self, now: &Reading, txn: TxnId, floor: Timestamp, divided: Divided, reply: &Arc<Reply>) {
+        self.counters.txn_commits_staged.one();
+        let reply = reply.clone();
+        let sending = Sending { divided, floor, reply, calls: BTreeSet::new(), until: Timestamp::MIN };
+        self.sending.insert(txn, sending);
+        self.send_parts(now, txn);
+    }
+
+    fn send_parts(&mut self, now: &Reading, txn: TxnId) {
+        let until = Timestamp::new(now.interval.latest().physical_us() + STAGED_US, 0);
+        loop {
+            let Some(sending) = self.sending.get_mut(&txn) else { return };
+            if sending.calls.len() >= PARTS_ON_THE_WAY {
+                return;
+            }
+            let Some((range, whole, number, bytes)) = sending.next() else { break };
+            sending.until = sending.until.max(until);
+            let part = Part { txn, until, whole, number, bytes };
+            self.counters.parts_sent.one();
+            let call = self.call(range, Request::Stage(part), Owner::Sender(txn));
+            if let Some(sending) = self.sending.get_mut(&txn) {
+                sending.calls.insert(call);
+            }
+        }
+        let all = self.sending.get(&txn).is_some_and(|sending| sending.calls.is_empty());
+        if all || self.sabotage.commit_unstaged() {
+            self.commit_staged(now, txn);
+        }
+    }
+
+    /// What became of a part.
+    pub fn part_answered(
+        &mut self,
+        now: &Reading,
+        txn: TxnId,
+        call: u64,
+        result: Result<(NodeId, Answer), TxnError>,
+    ) {
+        let Some(sending) = self.sending.get_mut(&txn) else { return };
+        sending.calls.remove(&call);
+        let bare = |cause| CommitError::Refused(Refusal { key: Bytes::new(), cause });
+        let why = match result {
+            Ok((_, Answer::Done)) => return self.send_parts(now, txn),
+            Ok((_, Answer::Refused(refusal))) => CommitError::Refused(refusal),
+            Ok((_, Answer::Moved(_))) => bare(Cause::Moved),
+            Ok(_) => bare(Cause::Unstaged),
+            Err(why) => CommitError::Unsent(Box::new(why)),
+        };
+        self.give_up_sending(txn, why);
+    }
+
+    /// All parts are there.
+    fn commit_staged(&mut self, now: &Reading, txn: TxnId) {
+        let until = match now.trusted() {
+            Some(interval) => Timestamp::new(interval.latest().physical_us() + super::COMMIT_US, 0),
+            None => return self.give_up_sending(txn, CommitError::Unsent(Box::new(super::transaction::untrusted()))),
+        };
+        let Some(Sending { divided, floor, reply, calls, .. }) = self.sending.remove(&txn) else { return };
+        // Their copies are asked for no more.
+        calls.into_iter().for_each(|call| self.cancel(call));
+        let bytes: u64 = divided.stacks.iter().map(|stack| stack.whole.bytes).sum();
+        let mut batches = divided.batches;
+        batches.values_mut().for_each(|batch| batch.until = Some(until));
+        self.commit(now, txn, floor, batches, &reply, bytes / BYTES_PER_TICK);
+    }
+
+    /// It is not committed, and will not be. Nothing to do where its commit was sent.
+    pub fn give_up_sending(&mut self, txn: TxnId, why: CommitError) {
+        let Some(Sending { divided, reply, calls, until, .. }) = self.sending.remove(&txn) else { return };
+        calls.into_iter().for_each(|call| self.cancel(call));
+        for stack in &divided.stacks {
+            self.call(stack.range, Request::Fence { txn, until: Some(until) }, Owner::Nobody);
+        }
+        reply.give(Err(why), &mut self.out.wakers);
+    }
+}

@@ -1,0 +1,170 @@
+//! Transactions that are larger than an entry of the log.
+
+use super::client::{Txn, pairs, set, value};
+use super::splits::split;
+use super::world::{World, founding, poll_fn};
+use node::RangeId;
+use node::TxnError;
+use node::cluster::{LogLimits, STAGED_US};
+use protocol::door::{Body, Frame, Request};
+use protocol::txn::Part;
+use std::task::Poll;
+
+/// Entries of 200 bytes, parts of 50, and room for so many bytes of parts.
+fn world(seed: u64, staged_bytes: u64) -> World {
+    let limits = LogLimits { entry_bytes: 200, part_bytes: 50, staged_bytes, entries_kept: 5, ..LogLimits::default() };
+    let mut w = World::with(seed, 3, founding(&["", "m"], &[1, 2, 3]), |_| {}, limits);
+    w.await_leader(1);
+    w.await_leader(2);
+    w
+}
+
+fn rows(first: &str, count: usize, value: &str) -> Vec<(String, String)> {
+    (0..count).map(|n| (format!("{first}{n:03}"), format!("{value}{n}"))).collect()
+}
+
+fn staged(w: &World) -> u64 {
+    let ranges = [1, 2].map(RangeId);
+    let of = |node: &u32| ranges.map(|range| w.member(*node).status(range).map_or(0, |status| status.staged_bytes));
+    [1, 2, 3].iter().flat_map(of).sum()
+}
+
+/// Begins to commit, and goes no further.
+fn begin_to_commit(w: &mut World, node: u32, rows: Vec<(String, String)>) {
+    w.spawn(node, |env| {
+        Box::pin(async move {
+            let mut txn = Txn::begin(&env).unwrap();
+            rows.iter().for_each(|(name, value)| txn.put(name, value));
+            drop(txn.commit().await);
+        })
+    });
+}
+
+#[test]
+fn it_is_all_or_nothing_in_one_range_and_in_two_and_small_ones_go_as_they_did() {
+    let mut w = world(1, 1 << 20);
+    w.ask(1, async |env| set(env, pairs(&[("a", "1"), ("x", "1")])).await);
+    assert_eq!(w.member(1).counters().txn_commits_staged.get(), 0);
+    for (node, first) in [(1, "b"), (2, "n"), (3, "c")] {
+        let much = rows(first, 40, first);
+        w.ask(node, async move |env| set(env, much).await);
+    }
+    let mut both = rows("d", 40, "both");
+    both.extend(rows("p", 30, "both"));
+    w.ask(2, async move |env| set(env, both).await);
+    assert_eq!(w.member(2).counters().txn_commits_staged.get(), 2);
+    assert!(w.member(2).counters().parts_sent.get() > 20);
+    for node in 1..=3 {
+        let all = w.ask(node, async |env| Txn::begin(&env).unwrap().scan("a", "z", false).await.unwrap());
+        assert_eq!(all.len(), 2 + 3 * 40 + 70, "n{node}");
+    }
+    w.run(3_000_000);
+    assert_eq!(staged(&w), 0);
+    w.check_replicas();
+}
+
+#[test]
+fn what_is_too_much_for_its_range_is_refused_and_leaves_nothing() {
+    let mut w = world(2, 2000);
+    let refused = w.ask(1, async |env| {
+        let mut txn = Txn::begin(&env).unwrap();
+        rows("b", 200, "much").iter().for_each(|(name, value)| txn.put(name, value));
+        txn.commit().await
+    });
+    assert!(matches!(refused, Err(TxnError::Crowded { bytes, staged: 0, quota: 2000 }) if bytes > 2000), "{refused:?}");
+    w.run(1_000_000);
+    assert_eq!(staged(&w), 0);
+    // A smaller one goes.
+    w.ask(1, async |env| set(env, rows("b", 40, "less")).await);
+    assert_eq!(w.ask(2, async |env| value(env, "b039").await).as_deref(), Some("less39"));
+}
+
+#[test]
+fn the_parts_of_a_gateway_that_dies_go_by_themselves_at_all_replicas_alike() {
+    let mut w = world(3, 1 << 20);
+    let leader = w.leader(1).unwrap();
+    let gateway = leader % 3 + 1;
+    begin_to_commit(&mut w, gateway, rows("b", 60, "lost"));
+    w.until("parts are there", |w| w.member(leader).status(RangeId(1)).unwrap().staged_bytes > 0);
+    w.crash(gateway);
+    w.run(2_000_000);
+    assert!(w.member(leader).status(RangeId(1)).unwrap().staged_bytes > 0);
+    w.start(gateway);
+    w.run(STAGED_US + 5_000_000);
+    assert_eq!(staged(&w), 0);
+    assert_eq!(w.ask(gateway, async |env| value(env, "b000").await), None);
+    w.check_replicas();
+}
+
+#[test]
+fn whoever_gives_up_while_parts_are_on_their_way_has_not_committed_and_they_go_at_once() {
+    let mut w = world(4, 1 << 20);
+    let leader = w.leader(1).unwrap();
+    let gateway = leader % 3 + 1;
+    w.spawn(gateway, |env| {
+        Box::pin(async move {
+            let mut txn = Txn::begin(&env).unwrap();
+            rows("b", 200, "given up").iter().for_each(|(name, value)| txn.put(name, value));
+            let mut commit = std::pin::pin!(txn.commit());
+            poll_fn(move |cx| {
+                assert!(commit.as_mut().poll(cx).is_pending());
+                Poll::Ready(())
+            })
+            .await;
+        })
+    });
+    w.until("it has given up", |w| w.jobs() == 0);
+    assert!(w.member(gateway).counters().parts_sent.get() > 1);
+    w.run(2_000_000);
+    assert_eq!(staged(&w), 0);
+    assert_eq!(w.ask(gateway, async |env| value(env, "b000").await), None);
+}
+
+#[test]
+fn parts_survive_leaders_and_restarts_and_reach_whoever_lags_in_a_snapshot() {
+    let mut w = world(5, 1 << 20);
+    let leader = w.leader(1).unwrap();
+    let (gateway, lagging) = (leader % 3 + 1, (leader + 1) % 3 + 1);
+    w.crash(lagging);
+    w.ask(gateway, async |env| set(env, rows("b", 60, "before")).await);
+    // All parts are in but the last, which gets lost.
+    w.lose = Some(|message| {
+        let body = Frame::decode(&message.bytes).unwrap().body;
+        let last = |part: &Part| part.number + 1 == part.whole.parts;
+        matches!(body, Body::Request { request: Request::Stage(part), .. } if last(&part))
+    });
+    begin_to_commit(&mut w, gateway, rows("c", 60, "after"));
+    w.until("parts are there", |w| w.member(leader).status(RangeId(1)).unwrap().staged_bytes > 0);
+    w.run(1_000_000);
+    w.flush(leader);
+    w.flush(gateway);
+    w.start(lagging);
+    w.until("a snapshot", |w| w.member(lagging).counters().snapshots_installed.get() > 0);
+    w.crash(leader);
+    w.start(leader);
+    w.lose = None;
+    w.until("it has come to its end", |w| w.jobs() == 0);
+    w.run(3_000_000);
+    assert_eq!(w.ask(lagging, async |env| value(env, "c059").await).as_deref(), Some("after59"));
+    assert_eq!(staged(&w), 0);
+    w.check_replicas();
+}
+
+#[test]
+fn a_range_that_splits_under_its_parts_is_found_again() {
+    let mut w = world(6, 1 << 20);
+    let leader = w.leader(1).unwrap();
+    let gateway = leader % 3 + 1;
+    for at in ["b030", "b010", "b050"] {
+        begin_to_commit(&mut w, gateway, rows("b", 90, at));
+        w.until("parts are there", |w| w.member(leader).status(RangeId(1)).unwrap().staged_bytes > 0);
+        split(&mut w, leader, at);
+        w.until("it has come to its end", |w| w.jobs() == 0);
+        w.run(3_000_000);
+        let last = at.to_owned();
+        w.ask(gateway, async move |env| set(env, rows("b", 90, &last)).await);
+        let all = w.ask(gateway, async |env| Txn::begin(&env).unwrap().scan("b", "c", false).await.unwrap());
+        assert!(all.len() == 90 && all.iter().all(|(_, value)| value.starts_with(at)), "{all:?}");
+        w.check_replicas();
+    }
+}
