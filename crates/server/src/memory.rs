@@ -105,6 +105,11 @@ impl Shares {
         Shares::of(machine.map_or(FALLBACK_BYTES, |bytes| (bytes / MACHINE_PART).max(MEMORY_BYTES_MIN)))
     }
 
+    /// What large transactions of members of a cluster may have in a range before they commit: no session writes more than statements have.
+    pub fn staged_bytes(&self) -> u64 {
+        self.queries_bytes as u64
+    }
+
     /// Texts that one generation of the cache of plans may have.
     pub fn cached_text_bytes(&self) -> usize {
         self.plans_bytes / PLAN_FACTOR

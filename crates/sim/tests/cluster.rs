@@ -240,6 +240,11 @@ fn of_nodes() -> Vec<Control> {
         ),
         nodes("commands without an until", |s| s.set_without_until(true)).shows_in(at, 4, &[]),
         nodes("forget what no log allows", |s| s.set_collect_unlogged(true)).shows_in(at, 5, &[Anomaly::Diverged]),
+        nodes("commit without the parts", |s| s.set_commit_unstaged(true)).shows_in(
+            "fast/nodes-parts",
+            5,
+            &[LostWrite, HalfApplied, TornSnapshot, LostUpdate],
+        ),
         nodes("reuse ids", |s| s.set_reuse_ids(true)).shows_in(at, 6, &[]),
     ]
 }

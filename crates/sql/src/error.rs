@@ -288,7 +288,7 @@ impl From<KvError> for SqlError {
             KvError::Interrupted | KvError::TimedOut => SqlState::QUERY_CANCELED,
             KvError::Unacknowledged(_) | KvError::CommitUnknown => SqlState::STATEMENT_COMPLETION_UNKNOWN,
             KvError::DiskFull => SqlState::DISK_FULL,
-            KvError::OutOfMemory { .. } => SqlState::OUT_OF_MEMORY,
+            KvError::OutOfMemory { .. } | KvError::Crowded(_) => SqlState::OUT_OF_MEMORY,
             KvError::TooLarge { .. } => SqlState::PROGRAM_LIMIT_EXCEEDED,
             KvError::ReadOnly => SqlState::READ_ONLY_TRANSACTION,
             KvError::SnapshotUnavailable { .. } => SqlState::INVALID_PARAMETER,
@@ -314,6 +314,9 @@ impl From<KvError> for SqlError {
                 "Delete rows, drop or truncate tables (that is taken meanwhile), or free space on the store's disk; the node notices by itself.",
             ),
             KvError::TooLarge { what: "the transaction", .. } => err.hint("Write fewer rows in one transaction."),
+            KvError::Crowded(_) => err.hint(
+                "Write fewer rows in one transaction, run it again once other large ones have committed, or start all nodes with more --memory.",
+            ),
             KvError::OutOfMemory { .. } => {
                 err.hint("Write fewer rows in one transaction, or start the node with more --memory.")
             }

@@ -204,6 +204,9 @@ pub enum KvError {
         /// The greatest size in bytes.
         limit: usize,
     },
+    /// 53200: the transaction is large, and the range that it writes to has no room for it now.
+    #[error("{0}")]
+    Crowded(String),
     /// 53200: the statements and writes of all sessions take all that the node has for them.
     #[error("the transaction's writes take {bytes} bytes, and all sessions together may have {limit}")]
     OutOfMemory {

@@ -91,8 +91,8 @@ pub(crate) struct Sending {
     floor: Timestamp,
     reply: Arc<Reply>,
     calls: BTreeSet<u64>,
-    /// The greatest `until` of the parts that were sent.
-    until: Timestamp,
+    /// No part was sent after this.
+    sent: Timestamp,
 }
 
 impl Sending {
@@ -112,20 +112,21 @@ impl<E: Engine> Core<E> {
     pub fn stage(&mut self, now: &Reading, txn: TxnId, floor: Timestamp, divided: Divided, reply: &Arc<Reply>) {
         self.counters.txn_commits_staged.one();
         let reply = reply.clone();
-        let sending = Sending { divided, floor, reply, calls: BTreeSet::new(), until: Timestamp::MIN };
+        let sending = Sending { divided, floor, reply, calls: BTreeSet::new(), sent: Timestamp::MIN };
         self.sending.insert(txn, sending);
         self.send_parts(now, txn);
     }
 
     fn send_parts(&mut self, now: &Reading, txn: TxnId) {
-        let until = Timestamp::new(now.interval.latest().physical_us() + STAGED_US, 0);
+        let sent = now.interval.latest();
+        let until = Timestamp::new(sent.physical_us() + STAGED_US, 0);
         loop {
             let Some(sending) = self.sending.get_mut(&txn) else { return };
             if sending.calls.len() >= PARTS_ON_THE_WAY {
                 return;
             }
             let Some((range, whole, number, bytes)) = sending.next() else { break };
-            sending.until = sending.until.max(until);
+            sending.sent = sending.sent.max(sent);
             let part = Part { txn, until, whole, number, bytes };
             self.counters.parts_sent.one();
             let call = self.call(range, Request::Stage(part), Owner::Sender(txn));
@@ -177,8 +178,10 @@ impl<E: Engine> Core<E> {
 
     /// It is not committed, and will not be. Nothing to do where its commit was sent.
     pub fn give_up_sending(&mut self, txn: TxnId, why: CommitError) {
-        let Some(Sending { divided, reply, calls, until, .. }) = self.sending.remove(&txn) else { return };
+        let Some(Sending { divided, reply, calls, sent, .. }) = self.sending.remove(&txn) else { return };
         calls.into_iter().for_each(|call| self.cancel(call));
+        // A part that comes later than this is remembered binds nobody, and goes by itself.
+        let until = Timestamp::new(sent.physical_us() + super::COMMIT_US, 0);
         for stack in &divided.stacks {
             self.call(stack.range, Request::Fence { txn, until: Some(until) }, Owner::Nobody);
         }

@@ -10,7 +10,7 @@ use crate::memory::Memory;
 use bytes::Bytes;
 use clocksource::ClockSource;
 use node::NodeOptions;
-use node::cluster::{ClusterOptions, Founding, Input, Message, NodeId, Opening};
+use node::cluster::{ClusterOptions, Founding, Input, Message, NodeId, Opening, STAGED_BYTES_MAX};
 use parking_lot::Mutex;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -105,6 +105,7 @@ fn options(membership: &Membership, settings: &ClusterSettings) -> ClusterOption
     let seed = super::founding::draw();
     let mut options = ClusterOptions::new(membership.charter.cluster, NodeId(membership.node), ranges, seed);
     options.node_options = settings.node.clone();
+    options.limits.staged_bytes = settings.memory.shares.staged_bytes().min(STAGED_BYTES_MAX);
     options
 }
 

@@ -83,6 +83,7 @@ pub(crate) fn error(e: TxnError) -> KvError {
         TxnError::LockNotAvailable => KvError::LockNotAvailable { key: None, waited: false },
         TxnError::DiskFull => KvError::DiskFull,
         TxnError::TooLarge { what, bytes, limit } => KvError::TooLarge { what, bytes, limit },
+        crowded @ TxnError::Crowded { .. } => KvError::Crowded(crowded.to_string()),
         TxnError::ReadOnly => KvError::ReadOnly,
         TxnError::SnapshotUnavailable { asked, reason, key } => KvError::SnapshotUnavailable { asked, reason, key },
         TxnError::ClockUnavailable(why) => KvError::ClockUnavailable(why),

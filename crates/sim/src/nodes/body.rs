@@ -279,6 +279,9 @@ impl Body {
             versions.flush().map_err(|e| Failure(format!("flush: {e}")))?;
         }
         place.probes.hit("flush");
+        if self.member.counters().parts_sent.get() > 0 {
+            place.probes.hit("a transaction came in parts");
+        }
         self.tell(place, Told::Flushed)?;
         if self.waiting.is_empty() && self.syncing.is_none() {
             let oldest = self.member.oldest_record().0;

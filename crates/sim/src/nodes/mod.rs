@@ -42,11 +42,13 @@ pub struct Workload {
     pub lists_percent: u64,
     /// Of a hundred transactions, how many move money or look at all of it.
     pub bank_percent: u64,
+    /// What asks a range for more than so many bytes comes in parts of half as many; 0: as on real nodes.
+    pub entry_bytes: usize,
 }
 
 impl Default for Workload {
     fn default() -> Self {
-        Workload { sessions: 2, think_ms: 60, lists_percent: 30, bank_percent: 30 }
+        Workload { sessions: 2, think_ms: 60, lists_percent: 30, bank_percent: 30, entry_bytes: 0 }
     }
 }
 
