@@ -86,9 +86,8 @@ impl Flights {
 
     /// The large ones for which a reader must wait where they write.
     fn blocking(&self, snapshot: Timestamp, limit: Timestamp) -> impl Iterator<Item = &Batch> {
-        let blocks = move |(at, (kind, _)): &(&Timestamp, &(Kind, Arc<Batch>))| {
-            Self::blocks(&[(**at, *kind)], snapshot, limit)
-        };
+        let blocks =
+            move |(at, (kind, _)): &(&Timestamp, &(Kind, Arc<Batch>))| Self::blocks(&[(**at, *kind)], snapshot, limit);
         self.large.iter().filter(blocks).map(|(_, (_, batch))| &**batch)
     }
 

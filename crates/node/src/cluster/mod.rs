@@ -86,6 +86,6 @@ pub use stage::STAGED_US;
 pub use transaction::Transaction;
 
 pub use seam::{
-    Class, ClusterOptions, Founding, Input, LogLimits, MESSAGE_BYTES_MAX, Message, NodeId, Outgoing, Outputs, STAGED_BYTES_MAX,
-    TICK_NS,
+    Class, ClusterOptions, Founding, Input, LogLimits, MESSAGE_BYTES_MAX, Message, NodeId, Outgoing, Outputs,
+    STAGED_BYTES_MAX, TICK_NS,
 };

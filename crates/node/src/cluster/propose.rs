@@ -17,8 +17,7 @@ use clock::{Reading, Timestamp};
 use protocol::door::{Answer, Request};
 use protocol::log::raft::{Body, LogEntry, Refused};
 use protocol::txn::{
-    Batch, Cause, Command, Outcome, Part, Range, RangeId, Read, Record, Refusal, Span, Standing, Verdict,
-    encode_record,
+    Batch, Cause, Command, Outcome, Part, Range, RangeId, Read, Record, Refusal, Span, Standing, Verdict, encode_record,
 };
 use store::{Engine, StoreError};
 
@@ -170,7 +169,8 @@ impl<E: Engine> Core<E> {
         let quota = self.options.limits.staged_bytes;
         if !state.stages(part.txn) {
             // The range's log looks after the range. The node's memory is looked after here.
-            let (bytes, staged) = (part.whole.bytes, self.shards.values().map(|shard| shard.range.staged_bytes()).sum());
+            let (bytes, staged) =
+                (part.whole.bytes, self.shards.values().map(|shard| shard.range.staged_bytes()).sum());
             if bytes.saturating_add(staged) > quota {
                 let cause = Cause::Crowded { bytes, staged, quota };
                 return Ok(Err(Answer::Refused(Refusal { key: bytes::Bytes::new(), cause })));
@@ -214,7 +214,9 @@ impl<E: Engine> Core<E> {
                         _ => None,
                     };
                     match (&command, staged) {
-                        (Command::Commit(_), Some(whole)) => shard.flights.enter_whole(proposed.at, Kind::Commit, whole),
+                        (Command::Commit(_), Some(whole)) => {
+                            shard.flights.enter_whole(proposed.at, Kind::Commit, whole)
+                        }
                         (_, Some(whole)) => shard.flights.enter_whole(proposed.at, Kind::Prepare, whole),
                         (Command::Commit(batch), None) => shard.flights.enter(proposed.at, Kind::Commit, &batch.writes),
                         (Command::Prepare { batch, .. }, None) => {

@@ -141,13 +141,7 @@ impl<E: Engine> Core<E> {
     }
 
     /// What became of a part.
-    pub fn part_answered(
-        &mut self,
-        now: &Reading,
-        txn: TxnId,
-        call: u64,
-        result: Result<(NodeId, Answer), TxnError>,
-    ) {
+    pub fn part_answered(&mut self, now: &Reading, txn: TxnId, call: u64, result: Result<(NodeId, Answer), TxnError>) {
         let Some(sending) = self.sending.get_mut(&txn) else { return };
         sending.calls.remove(&call);
         let bare = |cause| CommitError::Refused(Refusal { key: Bytes::new(), cause });

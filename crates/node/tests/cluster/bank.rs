@@ -387,7 +387,8 @@ fn a_bank_whose_commits_come_in_parts() {
         let (w, notes) = run(seed, 3, &Trouble { parts: true, ..Trouble::all() }, |_| {});
         assert!(notes.wrong.is_empty(), "seed {seed}: {:#?}", notes.wrong);
         assert!(notes.commits > notes.refused, "seed {seed}: {} done, {} refused", notes.commits, notes.refused);
-        parts += w.machines.values().map(|m| m.member.as_ref().map_or(0, |m| m.counters().parts_sent.get())).sum::<u64>();
+        parts +=
+            w.machines.values().map(|m| m.member.as_ref().map_or(0, |m| m.counters().parts_sent.get())).sum::<u64>();
     }
     assert!(parts > 1000, "{parts}");
 }

@@ -1,8 +1,8 @@
 //! The parts of requests and answers as bytes.
 
-use crate::txn::{codec, staging};
 pub(super) use crate::txn::codec::{read_ranges, read_txn, write_ranges, write_txn};
 use crate::txn::{Batch, Cause, LockMode, Refusal, Span, TxnId};
+use crate::txn::{codec, staging};
 use crate::wire::{Reader, Short, Writer};
 use bytes::Bytes;
 

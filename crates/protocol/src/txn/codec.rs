@@ -215,7 +215,9 @@ impl Record {
 fn read_command(r: &mut Reader) -> Result<Command, DecodeError> {
     let kind = r.byte("kind")?;
     let until = match kind {
-        COMMIT_UNTIL | PREPARE_UNTIL | FENCE_UNTIL | OUTCOME_UNTIL | COMMIT_STAGED | PREPARE_STAGED => Some(r.time("end of the time for copies")?),
+        COMMIT_UNTIL | PREPARE_UNTIL | FENCE_UNTIL | OUTCOME_UNTIL | COMMIT_STAGED | PREPARE_STAGED => {
+            Some(r.time("end of the time for copies")?)
+        }
         _ => None,
     };
     let staged = |r: &mut Reader| -> Result<Batch, DecodeError> {

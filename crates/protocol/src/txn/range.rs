@@ -3,8 +3,8 @@
 use super::certify::certify;
 use super::holds::Holds;
 use super::memory::Memory;
-use super::versions::INDEX_BYTES;
 use super::staging::Stagings;
+use super::versions::INDEX_BYTES;
 use super::{Apart, Batch, Cause, Command, Part, RangeId, Refusal, Span, TxnId, VersionStore};
 use clock::Timestamp;
 use std::borrow::Cow;

@@ -113,9 +113,7 @@ impl Stagings {
     }
 
     pub fn has(&self, part: &Part) -> bool {
-        self.by_txn
-            .get(&part.txn)
-            .is_some_and(|known| known.batch.is_some() || known.parts.contains_key(&part.number))
+        self.by_txn.get(&part.txn).is_some_and(|known| known.batch.is_some() || known.parts.contains_key(&part.number))
     }
 
     /// A part comes.
@@ -214,7 +212,8 @@ impl Stagings {
                 0 => {
                     for _ in 0..r.count("parts")? {
                         let number = r.number("number of a part")?;
-                        let number = u32::try_from(number).map_err(|_| super::DecodeError::Damaged("number of a part"))?;
+                        let number =
+                            u32::try_from(number).map_err(|_| super::DecodeError::Damaged("number of a part"))?;
                         parts.insert(number, r.bytes("part")?);
                     }
                 }

@@ -37,8 +37,7 @@ pub fn start(system: &mut Nodes, place: &mut Place<'_, ()>) -> Result<Body, Fail
     let engine = system.engines[place.machine].clone();
     let versions = Versions::open(engine, VersionsConfig::default()).map_err(|e| fail(&e))?;
     let ladder = LadderLimits { hybrid_error_ns: HYBRID_ERROR_NS, ..LadderLimits::default() };
-    let limits =
-        LogLimits { entries_kept: system.seed % 3 * 20, records_kept: RECORDS_KEPT, ..LogLimits::default() };
+    let limits = LogLimits { entries_kept: system.seed % 3 * 20, records_kept: RECORDS_KEPT, ..LogLimits::default() };
     let limits = match system.workload.entry_bytes {
         0 => limits,
         entry_bytes => LogLimits { entry_bytes, part_bytes: entry_bytes / 2, ..limits },
