@@ -257,9 +257,12 @@ impl<E: Engine> Versions<E> {
     /// # Errors
     /// What the engine says; [`StoreError::Corrupt`] where its header is damaged.
     pub fn open(engine: E, mut config: VersionsConfig) -> Result<Self, StoreError> {
-        let header = flush::Header::read(&engine)?;
-        config.bucket_shift = header.as_ref().map_or(config.bucket_shift, |header| header.bucket_shift).min(63);
-        let header = header.unwrap_or_default();
+        let header = match flush::Header::read(&engine)? {
+            Some(header) => header,
+            // Before anything else is there: a first flush that fails half-way leaves a past, which is read with the width it was filed by.
+            None => flush::Header::make(&engine, config.bucket_shift.min(63))?,
+        };
+        config.bucket_shift = header.bucket_shift.min(63);
         let snapshots = Arc::new(Snapshots::default());
         let (common, apart) = (header.collected.max(header.floor), header.apart);
         // What was logged for those that are kept apart comes with the next threshold.

@@ -79,7 +79,10 @@ impl Engine for Counting {
 fn counting() -> (Arc<Counting>, Versions<Arc<Counting>>) {
     let engine = Arc::new(Counting::default());
     let config = VersionsConfig { cache_bytes: 0, ..VersionsConfig::default() };
-    (engine.clone(), Versions::open(engine, config).unwrap())
+    let versions = Versions::open(engine.clone(), config).unwrap();
+    // The header of a new store is a run of its own.
+    engine.runs.store(0, Ordering::Relaxed);
+    (engine, versions)
 }
 
 /// Writes one key at a time and closes the layer.
@@ -231,8 +234,7 @@ fn empty_files(dir: &std::path::Path) -> usize {
 
 #[test]
 fn a_load_waits_for_merges_as_a_flush_does() {
-    let engine = Arc::new(Counting::default());
-    let versions = Versions::open(engine.clone(), VersionsConfig::default()).unwrap();
+    let (engine, versions) = counting();
     let row = |n: usize| [(Bytes::from(format!("key{n:03}")), Bytes::from_static(b"value"))];
     for n in 0..UNMERGED_RUNS_MAX {
         assert!(versions.load(ts(1), &row(n)).unwrap());

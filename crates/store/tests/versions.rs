@@ -59,6 +59,23 @@ fn the_model_notices_a_forgotten_version() {
     assert!(model::run(&mut Forgetful(Memory::default()), &steps, 0).is_err());
 }
 
+/// A first flush fails half-way, what it wrote of the past is kept, and the store is opened with another width of buckets.
+#[test]
+fn the_past_is_read_with_the_width_that_it_was_filed_by() {
+    let steps = [
+        Step::Apply(vec![(107, Some(0))], 3),
+        Step::Apply(vec![(155, Some(0))], 2),
+        Step::Apply(vec![(107, None)], 2),
+        Step::Freeze,
+        Step::SyncFails,
+        Step::Load(1),
+        Step::Crash(96),
+        Step::Freeze,
+        Step::Flush,
+    ];
+    model::run(&mut Memory::default(), &steps, 117).unwrap();
+}
+
 /// What nobody has asked for yet takes no memory; afterwards rows are cached, and what was replayed is read right.
 #[test]
 fn nothing_is_cached_while_a_log_is_replayed() {

@@ -127,6 +127,14 @@ impl Header {
         Ok(Some(header))
     }
 
+    /// Writes that of a store that was just made.
+    pub fn make(engine: &impl Engine, bucket_shift: u32) -> Result<Header, StoreError> {
+        let header = Header { bucket_shift, ..Header::default() };
+        engine.ingest(Tree::Present, ENTRY_BYTES, &mut std::iter::once(header.change()))?;
+        engine.sync()?;
+        Ok(header)
+    }
+
     pub fn change(&self) -> Change {
         let mut raw = Vec::with_capacity(32 + self.state.len());
         raw.put_u32(FORMAT);
