@@ -139,6 +139,8 @@ pub enum Sabotage {
     ClassesAgeAlike,
     /// A class forgets what an index left in it, and the index does not say so.
     ClassesForgetWhoLeft,
+    /// An index comes to a class that has forgotten what the index has yet to file.
+    ClassesTakeInEarly,
     /// Deletions go by the threshold of all tables.
     GravesAgeAlike,
 }

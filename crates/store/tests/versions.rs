@@ -30,6 +30,27 @@ impl World for Memory {
     }
 }
 
+/// With a rule broken.
+struct Broken(Memory, Sabotage);
+impl World for Broken {
+    type E = Arc<MemoryEngine>;
+    fn open(&mut self) -> Self::E {
+        self.0.open()
+    }
+    fn crash(&mut self, dice: u8) {
+        self.0.crash(dice);
+    }
+    fn set_full(&mut self, full: bool) {
+        self.0.set_full(full);
+    }
+    fn fail_sync(&mut self) {
+        self.0.fail_sync();
+    }
+    fn sabotage(&self) -> Option<Sabotage> {
+        Some(self.1)
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
@@ -76,6 +97,32 @@ fn the_past_is_read_with_the_width_that_it_was_filed_by() {
     model::run(&mut Memory::default(), &steps, 117).unwrap();
 }
 
+/// An index comes to the common class, whose threshold is higher than its own, and leaves it while a snapshot below is open.
+#[test]
+fn who_joined_a_class_late_lost_nothing_there() {
+    let mut steps = vec![Step::Retain(0, 2)];
+    steps.extend((0..4).map(|_| Step::Apply(vec![(0, None)], 1)));
+    steps.extend([Step::Collect(73), Step::Retain(0, 0), Step::Open(0), Step::Load(13), Step::Collect(0)]);
+    steps.extend([Step::Retain(0, 1), Step::Collect(0)]);
+    model::run(&mut Memory::default(), &steps, 0).unwrap();
+}
+
+/// An index comes to a class that has forgotten more, before a flush has filed what only the index still has.
+fn a_class_joined_early() -> Vec<Step> {
+    let row = |n, value| Step::Apply(vec![(n, value)], 1);
+    let mut steps = vec![Step::Retain(1, 2), row(225, Some(0)), row(0, None), row(33, None), row(0, None)];
+    steps.extend([Step::Collect(183), Step::Retain(1, 0), Step::Open(0), Step::Collect(0), Step::Retain(0, 1)]);
+    steps.extend([row(0, None), Step::Freeze, Step::Flush, Step::Collect(0)]);
+    steps
+}
+
+#[test]
+fn who_joins_a_class_files_nothing_where_it_is_forgotten() {
+    model::run(&mut Memory::default(), &a_class_joined_early(), 25).unwrap();
+    let control = &mut Broken(Memory::default(), Sabotage::ClassesTakeInEarly);
+    assert!(model::run(control, &a_class_joined_early(), 25).is_err());
+}
+
 /// What nobody has asked for yet takes no memory; afterwards rows are cached, and what was replayed is read right.
 #[test]
 fn nothing_is_cached_while_a_log_is_replayed() {
@@ -118,25 +165,6 @@ fn an_overlay_that_nobody_writes_out_is_full() {
 
 #[test]
 fn broken_rules_are_caught() {
-    struct Broken(Memory, Sabotage);
-    impl World for Broken {
-        type E = Arc<MemoryEngine>;
-        fn open(&mut self) -> Self::E {
-            self.0.open()
-        }
-        fn crash(&mut self, dice: u8) {
-            self.0.crash(dice);
-        }
-        fn set_full(&mut self, full: bool) {
-            self.0.set_full(full);
-        }
-        fn fail_sync(&mut self) {
-            self.0.fail_sync();
-        }
-        fn sabotage(&self) -> Option<Sabotage> {
-            Some(self.1)
-        }
-    }
     let rules = [
         Sabotage::PresentFirst,
         Sabotage::HotMissesWrites,

@@ -5,7 +5,7 @@
 
 use super::flush::Header;
 use super::prefixes::{Prefix, prefix_of};
-use super::retention::{COMMON, Filing, Threshold, Thresholds};
+use super::retention::{COMMON, Filing, Moment, Threshold, Thresholds};
 use super::{Sabotage, UNMERGED_RUNS_MAX, Versions};
 use crate::engine::Tree;
 use crate::keys::{Bucket, Burial, Kept};
@@ -64,17 +64,26 @@ impl<E: Engine> Versions<E> {
             return Ok(self.snapshots.collected());
         }
         let _writer = self.writer.lock();
-        let newest = self.prefixes.read().max_ts;
+        let shift = self.config.bucket_shift;
+        let mut dropped = self.dropped.lock();
+        let last = |(class, first): (&u8, &u64)| {
+            Some((*class, Bucket { class: *class, number: first.checked_sub(1)? }.last_end(shift)))
+        };
+        let mut now = Moment {
+            oldest: Timestamp::MAX,
+            newest: self.prefixes.read().max_ts,
+            unfiled: self.layers.read().newest_first().map(|layer| layer.min_ts).min().unwrap_or(Timestamp::MAX),
+            forgotten: dropped.iter().filter_map(last).collect(),
+        };
         let mut filing = Filing::clone(&self.filing.read());
         let (common, aged, held_back) = self.snapshots.raise(|before, oldest| {
-            let (after, aged) = filing.turn(before, logged, oldest, newest, self.config.sabotage);
+            now.oldest = oldest;
+            let (after, aged, waits) = filing.turn(before, logged, &now, self.config.sabotage);
             let common = after.common;
-            (after, (common, aged, oldest < logged.highest()))
+            (after, (common, aged, waits || oldest < logged.highest()))
         });
         // A full disk may have raised it further; deletions go by what was logged.
         let threshold = logged.common.min(common).max(self.logged());
-        let shift = self.config.bucket_shift;
-        let mut dropped = self.dropped.lock();
         let mut kept = Kept::new();
         for class in self.buckets.read().classes().into_iter().chain([COMMON]) {
             let first = aged.first(class, shift).number;

@@ -50,7 +50,6 @@ pub(super) struct Seen {
     pub version: Version,
 }
 
-#[derive(Default)]
 pub(super) struct Layer {
     map: BTreeMap<Key, Chain>,
     newest: BTreeMap<Prefix, Timestamp>,
@@ -58,6 +57,15 @@ pub(super) struct Layer {
     pub bytes: usize,
     /// Greatest timestamp held.
     pub max_ts: Timestamp,
+    /// Least timestamp committed in it.
+    pub min_ts: Timestamp,
+}
+
+impl Default for Layer {
+    fn default() -> Self {
+        let (map, newest) = Default::default();
+        Layer { map, newest, bytes: 0, max_ts: Timestamp::MIN, min_ts: Timestamp::MAX }
+    }
 }
 
 /// The newest version of a chain at or below `snapshot`.
@@ -78,6 +86,7 @@ impl Layer {
     pub fn insert(&mut self, key: &Bytes, version: Version, base: Option<Version>, thresholds: &Thresholds) {
         let ts = version.ts;
         self.max_ts = self.max_ts.max(ts);
+        self.min_ts = self.min_ts.min(ts);
         let newest = self.newest.entry(prefix_of(key)).or_default();
         *newest = ts.max(*newest);
         let size = version.value.as_ref().map_or(0, Bytes::len);

@@ -16,6 +16,8 @@
 //!    that left something there; while there are members, these alone count, and (3) says what that costs others.
 //! 2. No threshold passes an open snapshot, whichever table it reads.
 //! 3. Which class an index has, and what it left in others, is on disk before anything is filed by it.
+//! 4. An index comes to a class that has forgotten more than the index has only when all that is not filed yet ended later: else it would
+//!    be filed where it is forgotten at once. Until a flush has filed it, the index stays in the class that it had.
 
 use super::prefixes::{Prefix, prefix_of};
 use super::{Sabotage, Span};
@@ -149,6 +151,18 @@ impl Aged {
     }
 }
 
+/// What holds while [`Filing::turn`] goes over.
+pub(super) struct Moment {
+    /// The oldest open snapshot.
+    pub oldest: Timestamp,
+    /// The greatest end that was filed so far.
+    pub newest: Timestamp,
+    /// The least end that may still be filed.
+    pub unfiled: Timestamp,
+    /// Up to which end classes have forgotten, as far as it is known.
+    pub forgotten: BTreeMap<u8, Timestamp>,
+}
+
 impl Filing {
     /// Where a version of `key` that ends now belongs.
     pub fn class(&self, key: &[u8]) -> u8 {
@@ -165,25 +179,36 @@ impl Filing {
         classes
     }
 
-    /// Goes over to what was logged: `newest` is the greatest end that was filed so far. Nothing is below `oldest`, an open snapshot.
-    /// Gives the thresholds after `before`, and how far each class may forget.
+    /// Goes over to what was logged. Gives the thresholds after `before`, how far each class may forget, and whether an index still has to
+    /// change its class (invariant 4): then this is called again after a flush.
     pub fn turn(
         &mut self,
         before: &Thresholds,
         logged: &Threshold,
-        oldest: Timestamp,
-        newest: Timestamp,
+        now: &Moment,
         sabotage: Option<Sabotage>,
-    ) -> (Thresholds, Aged) {
+    ) -> (Thresholds, Aged, bool) {
+        let oldest = now.oldest;
         let apart = logged.apart.iter().take(APART_MAX);
         let wanted: BTreeMap<Prefix, &Apart> = apart.map(|apart| (prefix_of(&apart.index), apart)).collect();
+        let own = |prefix: Prefix| wanted.get(&prefix).map_or(logged.common, |apart| apart.threshold).min(oldest);
+        let of = |prefix: Prefix| before.of_prefix(prefix).max(own(prefix));
+        let common = before.common.max(logged.common.min(oldest));
+        let forgotten = |class: u8| {
+            let known = now.forgotten.get(&class).copied().unwrap_or_default();
+            if class == COMMON { known.max(before.common) } else { known }
+        };
         let known: BTreeSet<Prefix> = self.classes.keys().chain(wanted.keys()).copied().collect();
+        let mut waiting = BTreeSet::new();
         for prefix in known {
             let old = self.classes.get(&prefix).copied().unwrap_or(COMMON);
             let new = wanted.get(&prefix).map_or(COMMON, |apart| apart.class);
-            if old != new {
+            let early = now.unfiled <= forgotten(new) && of(prefix) < forgotten(new);
+            if old != new && early && sabotage != Some(Sabotage::ClassesTakeInEarly) {
+                waiting.insert(prefix);
+            } else if old != new {
                 let until = self.left.entry((prefix, old)).or_default();
-                *until = newest.max(*until);
+                *until = now.newest.max(*until);
                 self.classes.insert(prefix, new);
             }
         }
@@ -192,24 +217,20 @@ impl Filing {
         let classes = &self.classes;
         self.left.retain(|(prefix, class), _| classes.get(prefix).copied().unwrap_or(COMMON) != *class);
 
-        let common = before.common.max(logged.common.min(oldest));
-        let of = |prefix: Prefix| {
-            let wanted = wanted.get(&prefix).map_or(logged.common, |apart| apart.threshold).min(oldest);
-            before.of_prefix(prefix).max(wanted)
-        };
         let left = self.left.keys().map(|(prefix, _)| *prefix);
         let named = wanted.keys().chain(before.apart.keys()).copied().chain(left);
         let mut after: BTreeMap<Prefix, Timestamp> = named.map(|prefix| (prefix, of(prefix))).collect();
 
         let mut aged = Aged { common: common.min(logged.common), classes: BTreeMap::new() };
+        for prefix in waiting.iter().filter(|prefix| !self.classes.contains_key(prefix)) {
+            aged.common = of(*prefix).min(aged.common);
+        }
         let mut limit = |class: u8, ts: Timestamp| {
             let known = aged.classes.entry(class).or_insert(Timestamp::MAX);
             *known = ts.min(*known);
         };
         for (prefix, class) in &self.classes {
-            if let Some(apart) = wanted.get(prefix) {
-                limit(*class, apart.threshold.min(oldest));
-            }
+            limit(*class, own(*prefix));
         }
         let members: BTreeSet<u8> = self.classes.values().copied().chain([COMMON]).collect();
         for ((prefix, class), until) in &self.left {
@@ -222,18 +243,19 @@ impl Filing {
             let highest = aged.classes.values().copied().fold(aged.common, Ord::max);
             aged.classes.values_mut().for_each(|ts| *ts = highest);
             aged.common = highest;
-            return (Thresholds { common, apart: after }, aged);
+            return (Thresholds { common, apart: after }, aged, !waiting.is_empty());
         }
         for ((prefix, class), until) in &self.left {
             if let Some(ts) = after.get_mut(prefix)
                 && sabotage != Some(Sabotage::ClassesForgetWhoLeft)
             {
-                *ts = aged.of(*class).min(*until).max(*ts);
+                // What a class forgot above a snapshot that is open, it forgot before this index joined it.
+                *ts = aged.of(*class).min(*until).min(oldest).max(*ts);
             }
         }
         self.left.retain(|(prefix, _), until| after.get(prefix).is_some_and(|ts| *ts < *until));
         after.retain(|prefix, ts| *ts != common || self.classes.contains_key(prefix));
-        (Thresholds { common, apart: after }, aged)
+        (Thresholds { common, apart: after }, aged, !waiting.is_empty())
     }
 
     /// Writes both into the store's header.
