@@ -93,6 +93,8 @@ counters! {
     locks_expired,
     /// Inputs that the replicated log refused.
     log_refusals,
+    /// Commands that waited for the disk, and were proposed together with others.
+    commands_gathered,
     /// Splits of ranges that were applied here.
     splits,
     /// Snapshots of ranges that were installed here.

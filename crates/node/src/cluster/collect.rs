@@ -279,7 +279,7 @@ impl<E: Engine> Member<E> {
     /// allow that are known to be open, and where there is something to forget. Take the outputs. Afterwards what [`Member::collectable`] gives may be
     /// forgotten.
     pub fn collect(&self, now: &Reading, threshold: impl Into<Threshold>) {
-        let mut core = self.core.lock();
+        let mut core = self.lock();
         core.collect(now, threshold.into());
         // A store that fails says so at the next step.
         let _ = core.run(now);
@@ -287,13 +287,13 @@ impl<E: Engine> Member<E> {
 
     /// Below this nobody can read a key, as the log of its range says at the place that is applied here; `None`: no replica here has it.
     pub fn collected_of(&self, key: &[u8]) -> Option<Timestamp> {
-        let core = self.core.lock();
+        let core = self.lock();
         let of = core.shards.values().find(|shard| shard.range.span().contains(key));
         of.map(|shard| shard.range.collected_of(key))
     }
 
     /// The threshold for [`store::Versions::collect`], which may be called by another thread; `None`: nothing may be forgotten now.
     pub fn collectable(&self) -> Option<Threshold> {
-        self.core.lock().collectable()
+        self.lock().collectable()
     }
 }

@@ -12,6 +12,7 @@
 use super::collect::Collection;
 use super::commit::Committing;
 use super::gateway::Gateway;
+use super::gather::Gathering;
 use super::locks::Owner;
 use super::post::Post;
 use super::routes::Routes;
@@ -75,6 +76,7 @@ pub(crate) struct Core<E> {
     pub shards: BTreeMap<RangeId, Shard>,
     pub routes: Routes,
     pub gateway: Gateway,
+    pub gathering: Gathering,
     pub committing: BTreeMap<TxnId, Committing>,
     /// Large transactions whose parts are on their way.
     pub sending: BTreeMap<TxnId, Sending>,
@@ -136,6 +138,7 @@ impl<E: Engine> Core<E> {
             Input::Durable(record) => {
                 self.log(now, raft::Input::Persisted(record));
                 self.durable(record);
+                self.gathering.durable(record);
             }
             Input::DiskFailed => {
                 self.log(now, raft::Input::PersistFailed);
@@ -164,6 +167,8 @@ impl<E: Engine> Core<E> {
                     Work::Answered(call, from, answer) => self.answered(now, call, from, answer),
                     Work::Own(body) => self.take(now, self.me(), body)?,
                 }
+            } else if self.propose_gathered(now)? {
+                continue;
             } else if std::mem::take(&mut self.moved) {
                 self.see_to_log(now)?;
             } else if !self.serve_stirred(now)? {
@@ -395,6 +400,7 @@ impl<E: Engine> Core<E> {
         self.out.clock_changes.extend(self.watch.take_changes());
         self.timeline.note(now, self.visible);
         self.log(now, raft::Input::Tick);
+        self.gathering.end();
         self.tick_locks();
         self.tick_deadlocks();
         self.tick_gateway(now);

@@ -2,21 +2,27 @@ use super::core::{Core, group_of};
 use super::gateway::Call;
 use super::seam::{Input, NodeId, Outputs};
 use crate::counters::Counters;
+use crate::options::NodeOptions;
 use crate::sabotage::Sabotage;
-use crate::watch::PeerClock;
+use crate::watch::{PeerClock, Watch};
 use bytes::Bytes;
-use clock::{Level, Reading, Reason, Timestamp};
-use parking_lot::Mutex;
+use clock::{HybridClock, Level, Reading, Reason, Timestamp};
+use parking_lot::{Mutex, MutexGuard};
 use protocol::door::Request;
 use protocol::log::raft::{self, RecordNumber, Role};
 use protocol::txn::{LockTable, RangeId, Span, Waiter};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use store::{Engine, StoreError, Versions};
 
 /// A node of a cluster, without a disk, a network, a clock or a thread of its own. See the module `cluster`.
 pub struct Member<E> {
-    pub(crate) core: Mutex<Core<E>>,
+    core: Mutex<Core<E>>,
+    /// Somebody held the core and may have left outputs.
+    touched: AtomicBool,
+    clock: Arc<HybridClock>,
+    watch: Arc<Watch>,
+    options: NodeOptions,
     versions: Arc<Versions<E>>,
     counters: Arc<Counters>,
     sabotage: Arc<Sabotage>,
@@ -74,7 +80,50 @@ impl<E: Engine> Member<E> {
     pub(crate) fn new(core: Core<E>) -> Self {
         let (versions, counters, sabotage) = (core.store.0.clone(), core.counters.clone(), core.sabotage.clone());
         let (node, incarnation) = (core.me(), core.incarnation);
-        Member { core: Mutex::new(core), versions, counters, sabotage, node, incarnation, unique: AtomicU64::new(0) }
+        let (clock, watch, options) = (core.clock.clone(), core.watch.clone(), core.options.node_options.clone());
+        Member {
+            core: Mutex::new(core),
+            touched: AtomicBool::new(true),
+            clock,
+            watch,
+            options,
+            versions,
+            counters,
+            sabotage,
+            node,
+            incarnation,
+            unique: AtomicU64::new(0),
+        }
+    }
+
+    /// The core, for whoever may leave something to be done.
+    pub(super) fn lock(&self) -> MutexGuard<'_, Core<E>> {
+        let core = self.core.lock();
+        self.touch();
+        core
+    }
+
+    /// The core, for whoever leaves nothing to be done, or says so while he holds it ([`Member::touch`]).
+    pub(super) fn look(&self) -> MutexGuard<'_, Core<E>> {
+        self.core.lock()
+    }
+
+    /// Something is to be done: whoever says so holds the core, so whoever drains it next finds what it is.
+    pub(super) fn touch(&self) {
+        self.touched.store(true, SeqCst);
+    }
+
+    /// Whether [`Member::drain`] may find something.
+    pub fn is_touched(&self) -> bool {
+        self.touched.load(SeqCst)
+    }
+
+    pub(super) fn watch(&self) -> &Watch {
+        &self.watch
+    }
+
+    pub(super) fn options(&self) -> &NodeOptions {
+        &self.options
     }
 
     /// One input, and everything that it brings about.
@@ -82,19 +131,22 @@ impl<E: Engine> Member<E> {
     /// # Errors
     /// The store failed: stop the node.
     pub fn step(&self, now: &Reading, input: Input) -> Result<Outputs, StoreError> {
-        let mut core = self.core.lock();
+        let mut core = self.look();
         core.step(now, input)?;
+        self.touched.store(false, SeqCst);
         Ok(core.drain(now))
     }
 
     /// What operations of transactions have left to be done.
     pub fn drain(&self, now: &Reading) -> Outputs {
-        self.core.lock().drain(now)
+        let mut core = self.look();
+        self.touched.store(false, SeqCst);
+        core.drain(now)
     }
 
     /// The log before this record may go: look again after [`super::Input::Durable`].
     pub fn oldest_record(&self) -> RecordNumber {
-        self.core.lock().snapshots.recyclable
+        self.look().snapshots.recyclable
     }
 
     /// This node.
@@ -115,19 +167,19 @@ impl<E: Engine> Member<E> {
     }
     /// Peers' clocks as last heard of.
     pub fn peer_clocks(&self) -> Vec<PeerClock> {
-        self.core.lock().watch.peers()
+        self.look().watch.peers()
     }
     /// The greatest timestamp given out or observed.
     pub fn clock_last(&self) -> Timestamp {
-        self.core.lock().clock.last()
+        self.clock.last()
     }
     /// Row locks held here, and transactions that queue for one.
     pub fn lock_counts(&self) -> (usize, usize) {
-        self.core.lock().locks.size()
+        self.look().locks.size()
     }
     /// Transactions that this node sees to: its own, and those that others left behind.
     pub fn committing(&self) -> usize {
-        self.core.lock().committing.len()
+        self.look().committing.len()
     }
     /// Which life of the node this is.
     pub fn incarnation(&self) -> u64 {
@@ -145,14 +197,14 @@ impl<E: Engine> Member<E> {
 
     /// The greatest commit that was shown here.
     pub fn visible(&self) -> Timestamp {
-        self.core.lock().visible
+        self.look().visible
     }
 
     /// The moment `age_us` microseconds ago, as a snapshot to read: the physical clock's, or what was visible here then where the clock was set back
     /// since (see `timeline`). Whatever was acknowledged here a second or more before that moment lies at or below it.
     pub fn ago(&self, now: &Reading, age_us: u64) -> Timestamp {
         let physical = Timestamp::new((now.interval.middle_ns() / 1000).saturating_sub(age_us), 0);
-        let core = self.core.lock();
+        let core = self.look();
         if core.sabotage.ago_by_the_clock() {
             return physical;
         }
@@ -161,29 +213,28 @@ impl<E: Engine> Member<E> {
 
     /// Refuses every commit that is not on its way yet.
     pub fn close(&self) {
-        self.core.lock().closed = true;
+        self.lock().closed = true;
     }
 
     /// What the clock allowed at the last look, and why.
     pub fn clock_level(&self) -> (Level, Reason) {
-        self.core.lock().watch.reason()
+        self.watch.reason()
     }
     /// As [`Member::clock_level`], by the reading of this moment.
     pub(crate) fn clock_level_of(&self, now: &Reading) -> (Level, Reason) {
-        let core = self.core.lock();
-        core.watch.level(&core.options.node_options, now, core.clock.last());
-        core.watch.reason()
+        self.watch.level(&self.options, now, self.clock.last());
+        self.watch.reason()
     }
 
     /// Shows the row locks of the ranges that are led here, as they are at one moment: nobody takes or gives one back meanwhile. Sessions are known of
     /// this node's transactions. What these wait for elsewhere: [`Member::waits_elsewhere`].
     pub fn look_at_locks<R>(&self, look: impl FnOnce(&LockTable) -> R) -> R {
-        look(&self.core.lock().locks)
+        look(&self.look().locks)
     }
 
     /// This node's transactions that wait for a lock at another one.
     pub fn waits_elsewhere(&self) -> Vec<Waiter> {
-        let core = self.core.lock();
+        let core = self.look();
         let waits = |call: &Call| match &call.request {
             Request::Lock { txn, key, mode, .. } if call.is_open() && call.sent_to != Some(core.me()) => {
                 Some(Waiter { txn: *txn, session: core.locks.session_of(*txn), key: key.clone(), mode: *mode })
@@ -195,14 +246,14 @@ impl<E: Engine> Member<E> {
 
     /// The ranges that hold keys of a span, wherever their replicas are, as far as is known here: start keys and numbers, in key order.
     pub fn ranges_over(&self, span: &Span) -> Vec<(Bytes, RangeId)> {
-        let core = self.core.lock();
+        let core = self.look();
         let start = |range: RangeId| Some((core.routes.span(range)?.start, range));
         core.routes.over(span).into_iter().filter_map(start).collect()
     }
 
     /// Whether the range of a key is led here, under a lease.
     pub fn leads(&self, key: &[u8]) -> bool {
-        let core = self.core.lock();
+        let core = self.look();
         let led = |(range, shard): (&RangeId, &super::shard::Shard)| {
             shard.range.span().contains(key) && shard.led.is_some() && core.replicas.lease(group_of(*range)).is_some()
         };
@@ -211,12 +262,12 @@ impl<E: Engine> Member<E> {
 
     /// The ranges that have a replica here.
     pub fn ranges(&self) -> Vec<RangeId> {
-        self.core.lock().shards.keys().copied().collect()
+        self.look().shards.keys().copied().collect()
     }
 
     /// What the replica of a range here is doing.
     pub fn status(&self, range: RangeId) -> Option<RangeStatus> {
-        let core = self.core.lock();
+        let core = self.look();
         let status = core.replicas.status(group_of(range))?;
         let shard = core.shards.get(&range)?;
         let nodes = |seats: &[raft::Member]| seats.iter().filter_map(|seat| NodeId::of_store(seat.store)).collect();

@@ -59,6 +59,7 @@ mod digest;
 mod flights;
 mod follow;
 mod gateway;
+mod gather;
 mod locks;
 mod member;
 mod opening;

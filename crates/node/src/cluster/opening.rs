@@ -3,6 +3,7 @@
 use super::collect::Collection;
 use super::core::{Core, group_of};
 use super::gateway::Gateway;
+use super::gather::Gathering;
 use super::member::{Member, NODE_MAX};
 use super::post::Post;
 use super::routes::Routes;
@@ -153,6 +154,7 @@ impl<E: Engine> Opening<E> {
             heirs: BTreeMap::new(),
             collection: Collection::default(),
             snapshots: Snapshots::after(self.last_record),
+            gathering: Gathering::after(self.last_record),
             out: Outputs::default(),
             todo: VecDeque::new(),
             moved: true,

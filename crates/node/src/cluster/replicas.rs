@@ -49,7 +49,7 @@ impl<E: Engine> Member<E> {
         range: RangeId,
         changes: &[ReplicaChange],
     ) -> Result<(), ChangeRefused> {
-        let mut core = self.core.lock();
+        let mut core = self.lock();
         let group = group_of(range);
         let Some(status) = core.replicas.status(group) else {
             return Err(Error::NoReplica(group).into());
@@ -93,7 +93,7 @@ impl<E: Engine> Member<E> {
     /// # Errors
     /// It was not taken.
     pub fn hand_over(&self, now: &Reading, range: RangeId, to: NodeId) -> Result<(), ChangeRefused> {
-        let mut core = self.core.lock();
+        let mut core = self.lock();
         core.moved = true;
         Ok(core.replicas.step(now, Input::Transfer { group: group_of(range), to: to.store() })?)
     }

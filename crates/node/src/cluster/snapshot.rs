@@ -394,6 +394,6 @@ impl<E: Engine> Core<E> {
 impl<E: Engine> Member<E> {
     /// Freezes the versions in memory together with the state of all ranges, ready for [`store::Versions::flush`]. `false`: nothing changed.
     pub fn freeze(&self) -> bool {
-        self.core.lock().freeze()
+        self.lock().freeze()
     }
 }

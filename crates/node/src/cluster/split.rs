@@ -147,7 +147,7 @@ impl<E: Engine> Member<E> {
     /// [`CommitError::Refused`]: a transaction was undecided there, try again.
     pub fn split(&self, now: &Reading, key: Bytes, waker: &Waker) -> Ticket {
         let reply = Arc::new(Reply::new(waker));
-        let mut core = self.core.lock();
+        let mut core = self.lock();
         let range = core.routes.of_key(&key);
         core.call_for_reply(range, Request::Split { at: key }, &reply);
         if core.run(now).is_err() {

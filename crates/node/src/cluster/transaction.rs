@@ -17,6 +17,7 @@ pub(crate) use commit::untrusted;
 
 use super::locks::LockMark;
 use super::member::Member;
+use super::routes::Routes;
 use crate::options::{BeginOptions, Consistency, Isolation};
 use crate::reply::{CommitError, Reply};
 use crate::transaction::Op;
@@ -128,16 +129,31 @@ impl<E: Engine> Transaction<E> {
     }
 
     fn id_or_new(&mut self) -> TxnId {
-        *self.id.get_or_insert_with(|| self.member.core.lock().next_txn())
+        *self.id.get_or_insert_with(|| self.member.look().next_txn())
     }
 
-    /// Asks a range, or goes on waiting for its answer. Where the range is led here and nothing is in the way the answer is there at once.
-    fn ask(&mut self, now: &Reading, range: RangeId, request: impl FnOnce() -> Request, waker: &Waker) -> Op<Answer> {
-        let mut core = self.member.core.lock();
+    /// Asks a range, or goes on waiting for its answer. Where the range is led here and nothing is in the way the answer is there at once, and nothing
+    /// is left to be done.
+    fn ask(
+        &mut self,
+        now: &Reading,
+        range: impl FnOnce(&Routes) -> RangeId,
+        request: impl FnOnce() -> Request,
+        waker: &Waker,
+    ) -> Op<Answer> {
+        let mut core = self.member.look();
         let call = match self.call {
             Some(call) => call,
-            None => core.call_for(range, request(), waker),
+            None => {
+                let (range, request) = (range(&core.routes), request());
+                match core.at_once(range, &request) {
+                    Err(why) => return Poll::Ready(Err(why.into())),
+                    Ok(Some(answer)) => return Poll::Ready(refused(answer, self.snapshot)),
+                    Ok(None) => core.call_for(range, request, waker),
+                }
+            }
         };
+        self.member.touch();
         self.call = Some(call);
         if let Err(why) = core.run(now) {
             return Poll::Ready(Err(why.into()));
@@ -150,7 +166,7 @@ impl<E: Engine> Transaction<E> {
     /// Moves the snapshot, never down.
     fn move_to(&mut self, snapshot: Timestamp) {
         if snapshot > self.snapshot && !self.ended {
-            self.member.core.lock().collection.moved(self.snapshot, snapshot);
+            self.member.look().collection.moved(self.snapshot, snapshot);
             self.snapshot = snapshot;
         }
     }
@@ -163,7 +179,7 @@ impl<E: Engine> Transaction<E> {
         if calls.is_empty() {
             return;
         }
-        let mut core = self.member.core.lock();
+        let mut core = self.member.lock();
         let queues = calls.iter().any(|call| core.queues_elsewhere(*call));
         calls.into_iter().for_each(|call| core.cancel(call));
         if let Some(id) = self.id {
@@ -190,18 +206,20 @@ impl<E: Engine> Transaction<E> {
         }
         self.stop_waiting();
         self.skip_mark = None;
-        let mut core = self.member.core.lock();
-        core.collection.close(self.snapshot);
-        if let Some(id) = self.id {
-            // Whoever gives up while its parts are on their way has not committed.
-            core.give_up_sending(id, CommitError::ShuttingDown);
+        match self.id {
+            None => self.member.look().collection.close(self.snapshot),
+            Some(id) => {
+                let mut core = self.member.lock();
+                core.collection.close(self.snapshot);
+                // Whoever gives up while its parts are on their way has not committed.
+                core.give_up_sending(id, CommitError::ShuttingDown);
+            }
         }
-        drop(core);
         if self.locked
             && let Some(id) = self.id
         {
             self.locked = false;
-            self.member.core.lock().unlock_soon(id);
+            self.member.lock().unlock_soon(id);
         }
     }
 }

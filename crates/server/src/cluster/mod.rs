@@ -181,7 +181,8 @@ impl<E: Engine> Shell for Inner<E> {
         journal::lead(self)
     }
     fn settle(&self, leads: bool) {
-        if self.see_to(self.member.drain(&self.clock.read())) && !leads {
+        // Most reads leave nothing to be done.
+        if self.member.is_touched() && self.see_to(self.member.drain(&self.clock.read())) && !leads {
             self.journal.call_writer();
         }
     }

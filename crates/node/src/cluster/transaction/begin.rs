@@ -23,22 +23,19 @@ impl<E: Engine> Member<E> {
     }
 
     fn settle(&self, now: &Reading, wanted: Consistency) -> Result<Consistency, TxnError> {
-        let core = self.core.lock();
-        core.watch.settle(&core.options.node_options, &core.sabotage, now, core.clock.last(), wanted)
+        self.watch().settle(self.options(), self.sabotage(), now, self.clock_last(), wanted)
     }
 
     /// A timestamp that came from outside may not lie further ahead than true time can.
     fn admit(&self, now: &Reading, asked: Timestamp) -> Result<(), TxnError> {
-        let core = self.core.lock();
-        let latest = now.trusted().map_or(core.clock.last(), |interval| interval.latest()).max(core.clock.last());
-        let limit = Timestamp::new(
-            latest.physical_us().saturating_add(core.options.node_options.tolerance_us),
-            Timestamp::LOGICAL_MAX,
-        );
+        let last = self.clock_last();
+        let latest = now.trusted().map_or(last, |interval| interval.latest()).max(last);
+        let limit =
+            Timestamp::new(latest.physical_us().saturating_add(self.options().tolerance_us), Timestamp::LOGICAL_MAX);
         if asked <= limit {
             return Ok(());
         }
-        core.counters.clock_future_timestamps.one();
+        self.counters().clock_future_timestamps.one();
         let reason = format!("it lies in the future: true time is at most {limit}");
         Err(TxnError::SnapshotUnavailable { asked, reason, key: None })
     }
@@ -63,7 +60,7 @@ impl<E: Engine> Transaction<E> {
             return Err(TxnError::SnapshotUnavailable { asked: snapshot, reason, key: None });
         }
         member.counters().txn_begins.one();
-        member.core.lock().collection.open(snapshot);
+        member.look().collection.open(snapshot);
         let floor = if mode == Consistency::Strict { now.interval.latest().max(token) } else { token };
         Ok(Transaction {
             member: member.clone(),

@@ -40,7 +40,7 @@ impl<E: Engine> Transaction<E> {
     }
 
     fn send_commit(&mut self, now: &Reading, waker: &Waker) -> Result<(), TxnError> {
-        if self.member.core.lock().closed {
+        if self.member.look().closed {
             return Err(TxnError::ShuttingDown);
         }
         let Some(interval) = now.trusted() else {
@@ -55,7 +55,7 @@ impl<E: Engine> Transaction<E> {
         let reply = Arc::new(Reply::new(waker));
         self.reply = Some(reply.clone());
         let floor = self.floor.max(self.snapshot);
-        let mut core = self.member.core.lock();
+        let mut core = self.member.lock();
         let limits = core.options.limits;
         if record_bytes(&batch) <= limits.entry_bytes {
             let parts = core.routes.divide(batch);
@@ -65,7 +65,7 @@ impl<E: Engine> Transaction<E> {
         let routes = core.routes.clone();
         drop(core);
         let divided = Divided::of(batch, &routes, &limits);
-        let mut core = self.member.core.lock();
+        let mut core = self.member.lock();
         match divided.is_staged() {
             true => core.stage(now, txn, floor, divided, &reply),
             false => core.commit(now, txn, floor, divided.batches, &reply, 0),
@@ -75,9 +75,8 @@ impl<E: Engine> Transaction<E> {
 
     /// Whether a commit that is pending now may wait for nobody knows how long to be shown. Cheap.
     pub fn is_held_back(&self, now: &Reading) -> bool {
-        let core = self.member.core.lock();
-        let set_back = || Watch::set_back_ns(&core.options.node_options, now, core.clock.last()) > 0;
-        !self.ended && !core.sabotage.skip_rule_one() && (now.trusted().is_none() || set_back())
+        let set_back = || Watch::set_back_ns(self.member.options(), now, self.member.clock_last()) > 0;
+        !self.ended && !self.member.sabotage().skip_rule_one() && (now.trusted().is_none() || set_back())
     }
 
     /// Ends the wait for a commit that is certain and held back for nobody knows how long; the error says what became of it. `None`: it is not

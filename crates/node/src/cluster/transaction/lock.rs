@@ -30,7 +30,7 @@ impl<E: Engine> Transaction<E> {
         let mark = if done.is_ready() { self.skip_mark.take() } else { None };
         match (done, mark, self.id) {
             (Poll::Ready(Err(TxnError::Restart { .. })), Some(mark), Some(id)) => {
-                self.member.core.lock().give_back(id, &mark);
+                self.member.lock().give_back(id, &mark);
                 Poll::Ready(Ok(false))
             }
             (done, ..) => done,
@@ -39,7 +39,7 @@ impl<E: Engine> Transaction<E> {
 
     pub(super) fn lock_mark(&self) -> LockMark {
         let id = self.id.filter(|_| self.locked);
-        id.map(|id| self.member.core.lock().lock_mark(id)).unwrap_or_default()
+        id.map(|id| self.member.lock().lock_mark(id)).unwrap_or_default()
     }
 
     fn lock_newest(&mut self, now: &Reading, key: &[u8], mode: LockMode, when: WhenLocked, waker: &Waker) -> Op<bool> {
@@ -70,13 +70,13 @@ impl<E: Engine> Transaction<E> {
 
     /// Whether the transaction holds so many locks that it should take no more; certification still protects its rows.
     pub fn locks_full(&self) -> bool {
-        self.id.is_some_and(|id| self.member.core.lock().locks_held(id) >= MAX_LOCKS_PER_TXN)
+        self.id.is_some_and(|id| self.member.lock().locks_held(id) >= MAX_LOCKS_PER_TXN)
     }
 
     /// Gives back the locks that were taken since a savepoint. What was read under them stays read: certification knows it.
     pub fn release_since(&mut self, savepoint: u32) {
         if let (Some(id), Some(mark)) = (self.id, self.lock_marks.get(savepoint as usize)) {
-            self.member.core.lock().give_back(id, mark);
+            self.member.lock().give_back(id, mark);
         }
     }
 
@@ -97,13 +97,12 @@ impl<E: Engine> Transaction<E> {
         if !std::mem::replace(&mut self.locked, true)
             && let Some(session) = self.session
         {
-            self.member.core.lock().locks.belongs(txn, session);
+            self.member.lock().locks.belongs(txn, session);
         }
         let wait = if when == WhenLocked::Wait { LockWait::Wait } else { LockWait::NoWait };
-        let range = self.member.core.lock().routes.of_key(key);
         let returned = Returned::default();
         let request = || Request::Lock { txn, key: Bytes::copy_from_slice(key), mode, wait, newer_than, returned };
-        match self.ask(now, range, request, waker) {
+        match self.ask(now, |routes| routes.of_key(key), request, waker) {
             Poll::Pending => Poll::Pending,
             Poll::Ready(Err(e)) => Poll::Ready(Err(e)),
             Poll::Ready(Ok(Answer::Locked { waited, newer, .. })) => {
@@ -115,7 +114,7 @@ impl<E: Engine> Transaction<E> {
             Poll::Ready(Ok(Answer::Busy)) if when == WhenLocked::Skip => Poll::Ready(Ok(None)),
             Poll::Ready(Ok(Answer::Busy)) => Poll::Ready(Err(TxnError::LockNotAvailable)),
             Poll::Ready(Ok(Answer::Deadlock(circle))) => {
-                let core = self.member.core.lock();
+                let core = self.member.lock();
                 let waiter = |(txn, key)| Waiter { txn, session: core.locks.session_of(txn), key, mode };
                 Poll::Ready(Err(TxnError::Deadlock { cycle: circle.into_iter().map(waiter).collect() }))
             }

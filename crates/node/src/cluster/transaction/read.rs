@@ -35,10 +35,9 @@ impl<E: Engine> Transaction<E> {
             return Poll::Ready(Ok(()));
         }
         while since < self.snapshot {
-            let range = self.member.core.lock().routes.of_key(key);
             let (start, target) = (key.clone(), self.snapshot);
             let request = || Request::Changed { seen: vec![Seen { start, end: None, since }], target };
-            match self.ask(now, range, request, waker) {
+            match self.ask(now, |routes| routes.of_key(key), request, waker) {
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(Err(e)) => return Poll::Ready(Err(e)),
                 Poll::Ready(Ok(Answer::Changed(None))) => break,
@@ -75,9 +74,8 @@ impl<E: Engine> Transaction<E> {
                 }
             }
             let look = self.look_of(keep);
-            let range = self.member.core.lock().routes.of_key(key);
             let request = || Request::Get { key: Bytes::copy_from_slice(key), look };
-            let (version, newer) = match self.ask(now, range, request, waker) {
+            let (version, newer) = match self.ask(now, |routes| routes.of_key(key), request, waker) {
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(Err(e)) => return Poll::Ready(Err(e)),
                 Poll::Ready(Ok(Answer::Value { version, newer })) => (version, newer),
@@ -102,9 +100,8 @@ impl<E: Engine> Transaction<E> {
         if let Some(own) = self.draft.buffer.get(key) {
             return Poll::Ready(Ok(own.is_some()));
         }
-        let range = self.member.core.lock().routes.of_key(key);
         let request = || Request::Present { key: Bytes::copy_from_slice(key) };
-        match self.ask(now, range, request, waker) {
+        match self.ask(now, |routes| routes.of_key(key), request, waker) {
             Poll::Pending => Poll::Pending,
             Poll::Ready(Err(e)) => Poll::Ready(Err(e)),
             Poll::Ready(Ok(Answer::Present(true))) => {
@@ -172,7 +169,7 @@ impl<E: Engine> Transaction<E> {
                 // What is waited for is the answer for what was asked, though bounds that were learned meanwhile are others.
                 Some(asked) => asked,
                 None => {
-                    let core = self.member.core.lock();
+                    let core = self.member.look();
                     let over = core.routes.over(&asked);
                     let range = if reverse { over.last() } else { over.first() }.copied().unwrap_or_default();
                     let part = core.routes.span(range).map_or(asked.clone(), |part| part.intersection(&asked));
@@ -181,7 +178,7 @@ impl<E: Engine> Transaction<E> {
             };
             let look = self.look_of(keep);
             let request = || Request::Scan { span: part.clone(), look, reverse, rows: limit };
-            let (rows, rest, newer) = match self.ask(now, range, request, waker) {
+            let (rows, rest, newer) = match self.ask(now, |_| range, request, waker) {
                 Poll::Pending => {
                     self.asked = Some((range, part));
                     return Poll::Pending;

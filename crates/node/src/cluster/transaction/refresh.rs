@@ -34,7 +34,7 @@ type Found = (Timestamp, Option<(Bytes, Timestamp)>);
 impl<E: Engine> Transaction<E> {
     pub(super) fn begin_refresh(&mut self, target: Timestamp) {
         let mut parts: BTreeMap<RangeId, Vec<Seen>> = BTreeMap::new();
-        let core = self.member.core.lock();
+        let core = self.member.look();
         for seen in self.draft.reads.iter() {
             let Some(end) = &seen.end else {
                 let one = Seen { start: seen.start.clone(), end: None, since: seen.since };
@@ -55,7 +55,7 @@ impl<E: Engine> Transaction<E> {
 
     pub(super) fn go_on_refreshing(&mut self, now: &Reading, waker: &Waker) -> Op<Found> {
         let Some(refreshing) = &mut self.refreshing else { return Poll::Ready(Ok((self.snapshot, None))) };
-        let mut core = self.member.core.lock();
+        let mut core = self.member.lock();
         for (range, seen) in refreshing.ask.drain(..) {
             let request = Request::Changed { seen, target: refreshing.target };
             refreshing.calls.push(core.call_for(range, request, waker));
