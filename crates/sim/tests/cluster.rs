@@ -64,6 +64,12 @@ fn a_commit_that_all_have_forgotten_is_unknown() {
     good(&scenario("fast/nodes"), 1140);
 }
 
+/// Who recovered a transaction had never heard of one of its participants, and told nobody.
+#[test]
+fn a_participant_that_was_never_heard_of_is_found() {
+    good(&scenario("fast/nodes-move"), 24);
+}
+
 /// A tick between a proposal and its application took the range from those that are looked after.
 #[test]
 fn what_is_remembered_is_looked_after_from_when_it_is_applied() {

@@ -83,7 +83,10 @@ impl<E: Engine> Core<E> {
         }
         self.gathering.bytes = 0;
         for (asker, range, request) in std::mem::take(&mut self.gathering.commands) {
-            self.command(now, asker, range, request)?;
+            match self.led_until(range) {
+                Some(_) => self.command(now, asker, range, request)?,
+                None => self.refer(asker, range),
+            }
         }
         Ok(true)
     }

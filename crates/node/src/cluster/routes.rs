@@ -130,13 +130,39 @@ impl Routes {
         }
     }
 
-    /// Whom to ask: the leader, if one is known, or the next replica after the one asked last.
+    /// Whom to ask: the leader, if one is known, or the next replica after the one asked last. Of a range that was never heard of here (a prepare names
+    /// it as a participant) all nodes are asked in turn: who leads it knows.
     pub fn whom(&self, range: RangeId, last: Option<NodeId>) -> Option<NodeId> {
-        let route = self.ranges.get(&range)?;
+        let Some(route) = self.ranges.get(&range) else {
+            let nodes: BTreeSet<NodeId> = self.nodes().collect();
+            let above = nodes.iter().find(|node| last.is_none_or(|last| **node > last));
+            return above.or(nodes.first()).copied();
+        };
         route.leader.or_else(|| {
             let at = last.and_then(|last| route.replicas.iter().position(|node| *node == last));
             let next = at.map_or(0, |at| (at + 1) % route.replicas.len().max(1));
             route.replicas.get(next).copied()
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_range_that_nobody_spoke_of_all_nodes_are_asked_in_turn() {
+        let founding = |range, nodes: &[u32]| Founding {
+            range: RangeId(range),
+            start: Bytes::from(vec![range as u8]),
+            replicas: nodes.iter().copied().map(NodeId).collect(),
+        };
+        let routes = Routes::of(&[founding(1, &[1, 2, 3]), founding(2, &[3, 5, 7])]);
+        let (mut asked, mut last) = (Vec::new(), None);
+        for _ in 0..6 {
+            last = routes.whom(RangeId(99), last);
+            asked.extend(last.map(|node| node.0));
+        }
+        assert_eq!(asked, [1, 2, 3, 5, 7, 1]);
     }
 }

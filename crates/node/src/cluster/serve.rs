@@ -53,11 +53,8 @@ impl<E: Engine> Core<E> {
     }
 
     fn serve_new(&mut self, now: &Reading, asker: Asker, range: RangeId, request: Request) -> Result<(), StoreError> {
-        let lease = self.replicas.lease(group_of(range));
-        let Some((_, end)) = lease.filter(|_| self.shards.get(&range).is_some_and(|shard| shard.led.is_some())) else {
-            let hint = self.hint(range);
-            let answer = if self.leads(range) { Answer::TryLater } else { Answer::NotLeader { hint } };
-            self.answer(asker, answer);
+        let Some(end) = self.led_until(range) else {
+            self.refer(asker, range);
             return Ok(());
         };
         match self.look(range, end, &request)? {
@@ -82,16 +79,26 @@ impl<E: Engine> Core<E> {
         Ok(())
     }
 
+    /// The end of the lease under which a range is led here.
+    pub fn led_until(&self, range: RangeId) -> Option<Timestamp> {
+        let lease = self.replicas.lease(group_of(range));
+        Some(lease.filter(|_| self.shards.get(&range).is_some_and(|shard| shard.led.is_some()))?.1)
+    }
+
+    /// Answers who asked a range that is not led here, or not yet.
+    pub fn refer(&mut self, asker: Asker, range: RangeId) {
+        let hint = self.hint(range);
+        let answer = if self.leads(range) { Answer::TryLater } else { Answer::NotLeader { hint } };
+        self.answer(asker, answer);
+    }
+
     /// The answer to a read that needs neither time nor anybody else: its range is led here under a lease, and nothing is in the way.
     pub fn at_once(&mut self, range: RangeId, request: &Request) -> Result<Option<Answer>, StoreError> {
         use Request::{Changed, Get, Present, Scan};
         if !matches!(request, Get { .. } | Scan { .. } | Present { .. } | Changed { .. }) {
             return Ok(None);
         }
-        let lease = self.replicas.lease(group_of(range));
-        let Some((_, end)) = lease.filter(|_| self.shards.get(&range).is_some_and(|shard| shard.led.is_some())) else {
-            return Ok(None);
-        };
+        let Some(end) = self.led_until(range) else { return Ok(None) };
         Ok(match self.look(range, end, request)? {
             Looked::Answer(Answer::TryLater | Answer::Moved(_)) | Looked::Wait | Looked::Command(_) => None,
             Looked::Answer(answer) => Some(answer),
