@@ -46,7 +46,7 @@ pub fn bless(args: &[String]) -> Result<(), String> {
 /// One run of the simulator, or many.
 pub fn sim(args: &[String]) -> Result<(), String> {
     // Optimised: a run is a few hundred thousand events, and the crates below the shells build in seconds.
-    let mut command = vec!["run", "--quiet", "--release", "--package", "timeball-sim", "--bin", "sim", "--"];
+    let mut command = vec!["run", "--quiet", "--profile", "sim", "--package", "timeball-sim", "--bin", "sim", "--"];
     command.extend(args.iter().map(String::as_str));
     cargo(&command, &[])
 }
