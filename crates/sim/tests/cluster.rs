@@ -223,11 +223,15 @@ fn all() -> Vec<Control> {
 
 /// Of whole nodes.
 fn of_nodes() -> Vec<Control> {
-    use Anomaly::{G2, GSingle, HalfApplied, LostUpdate, LostWrite, ShownEarly, TornSnapshot};
+    use Anomaly::{G2, GSingle, HalfApplied, LostUpdate, LostWrite, RealTime, ShownEarly, TornSnapshot};
     let at = "fast/nodes";
     vec![
         nodes("skip rule one", |s| s.set_skip_rule_one(true)).shows_in(at, 3, &[ShownEarly]),
-        nodes("skip read certification", |s| s.set_skip_read_certification(true)).shows_in(at, 10, &[G2, GSingle]),
+        nodes("skip read certification", |s| s.set_skip_read_certification(true)).shows_in(
+            at,
+            10,
+            &[G2, GSingle, RealTime],
+        ),
         nodes("skip write certification", |s| s.set_skip_write_certification(true)).shows_in(
             at,
             3,
