@@ -12,10 +12,11 @@
 use super::core::{Core, group_of};
 use super::shard::{Asker, PARKED_MAX, Parked, Shard};
 use crate::versions::bounded;
+use bytes::Bytes;
 use clock::{Reading, Timestamp};
 use protocol::door::{Answer, Look, Request, Seen};
 use protocol::txn::{LockReply, RangeId, Span, TxnId, VersionStore, Wakeup};
-use store::{Engine, StoreError};
+use store::{Engine, SnapshotGuard, StoreError, Versions};
 
 /// A parked request that was not asked again for so many ticks is dropped: its gateway is gone.
 const PARKED_TICKS_MAX: u64 = 50;
@@ -27,17 +28,90 @@ const ROWS_MAX: usize = 4096;
 /// What came of looking at a request.
 enum Looked {
     Answer(Answer),
+    /// It may be read.
+    Read(Admitted),
     /// It waits for something in flight.
     Wait,
     /// It is a command: it goes through the log.
     Command(Request),
 }
 
-fn collected_or(error: StoreError) -> Result<Looked, StoreError> {
+fn collected_or(error: StoreError) -> Result<Answer, StoreError> {
     match error {
-        StoreError::Collected { oldest, key, .. } => Ok(Looked::Answer(Answer::Collected { oldest, key })),
+        StoreError::Collected { oldest, key, .. } => Ok(Answer::Collected { oldest, key }),
         other => Err(other),
     }
+}
+
+/// A read that was let in. What it sees is all here and stays, whoever leads by the time that it is done: no version at or below its snapshot is added any
+/// more (invariants 1 and 2), none goes while the snapshot is open, and a replica's versions are only added to (`snapshot`, invariant 1). So it needs no
+/// lock, and one that waits for the disk holds up nobody. A version above the snapshot that comes meanwhile is met as uncertain, which costs a refresh.
+pub(crate) struct Admitted {
+    _open: SnapshotGuard,
+    snapshot: Timestamp,
+    limit: Timestamp,
+    what: What,
+}
+
+enum What {
+    Get {
+        key: Bytes,
+    },
+    /// `clear`: the part of `whole` where nothing is in flight, from the end where reading begins.
+    Scan {
+        whole: store::Span,
+        clear: store::Span,
+        reverse: bool,
+        rows: usize,
+        peek: bool,
+    },
+}
+
+impl Admitted {
+    /// Reads.
+    pub fn read<E: Engine>(self, versions: &Versions<E>) -> Result<Answer, StoreError> {
+        let (snapshot, limit) = (self.snapshot, self.limit);
+        let (whole, clear, reverse, rows, peek) = match self.what {
+            What::Get { key } => {
+                return versions.read(&key, snapshot, limit).map_or_else(collected_or, |read| {
+                    let version = read.version.map(|version| (version.ts, version.value));
+                    Ok(Answer::Value { version, newer: read.newer })
+                });
+            }
+            What::Scan { whole, clear, reverse, rows, peek } => (whole, clear, reverse, rows, peek),
+        };
+        let scan = match versions.scan(&clear, snapshot, reverse, rows.clamp(1, ROWS_MAX)) {
+            Err(error) => return collected_or(error),
+            Ok(scan) => scan,
+        };
+        let covered = match &scan.rest {
+            None => clear,
+            Some(rest) if reverse => rest.end.clone()..clear.end,
+            Some(rest) => clear.start..rest.start.clone(),
+        };
+        let newer = match limit > snapshot {
+            true => versions.version_between_in(&covered, snapshot, limit)?,
+            false => None,
+        };
+        if newer.is_some() && !peek {
+            return Ok(Answer::Rows { rows: Vec::new(), rest: None, newer });
+        }
+        let rest = match reverse {
+            true => whole.start..covered.start,
+            false => covered.end..whole.end,
+        };
+        let rest = (rest.start < rest.end).then_some(Span { start: rest.start, end: rest.end });
+        let rows = scan.rows.into_iter().map(|(key, _, value)| (key, value)).collect();
+        Ok(Answer::Rows { rows, rest, newer: None })
+    }
+}
+
+/// What is there at once.
+pub(crate) enum AtOnce {
+    /// The answer.
+    Answer(Answer),
+    /// What takes no lock any more.
+    Read(Admitted),
 }
 
 impl<E: Engine> Core<E> {
@@ -59,6 +133,10 @@ impl<E: Engine> Core<E> {
         };
         match self.look(range, end, &request)? {
             Looked::Answer(answer) => self.answer(asker, answer),
+            Looked::Read(read) => {
+                let answer = read.read(&self.store.0)?;
+                self.answer(asker, answer);
+            }
             Looked::Command(request) => {
                 if let Some(request) = self.gather(asker, range, request) {
                     self.command(now, asker, range, request)?;
@@ -93,7 +171,7 @@ impl<E: Engine> Core<E> {
     }
 
     /// The answer to a read that needs neither time nor anybody else: its range is led here under a lease, and nothing is in the way.
-    pub fn at_once(&mut self, range: RangeId, request: &Request) -> Result<Option<Answer>, StoreError> {
+    pub fn at_once(&mut self, range: RangeId, request: &Request) -> Result<Option<AtOnce>, StoreError> {
         use Request::{Changed, Get, Present, Scan};
         if !matches!(request, Get { .. } | Scan { .. } | Present { .. } | Changed { .. }) {
             return Ok(None);
@@ -101,7 +179,8 @@ impl<E: Engine> Core<E> {
         let Some(end) = self.led_until(range) else { return Ok(None) };
         Ok(match self.look(range, end, request)? {
             Looked::Answer(Answer::TryLater | Answer::Moved(_)) | Looked::Wait | Looked::Command(_) => None,
-            Looked::Answer(answer) => Some(answer),
+            Looked::Answer(answer) => Some(AtOnce::Answer(answer)),
+            Looked::Read(read) => Some(AtOnce::Read(read)),
         })
     }
 
@@ -157,6 +236,7 @@ impl<E: Engine> Core<E> {
     pub fn look_up(&mut self, range: RangeId, request: &Request) -> Result<Option<Answer>, StoreError> {
         match self.look(range, Timestamp::MAX, request)? {
             Looked::Answer(answer) => Ok(Some(answer)),
+            Looked::Read(read) => read.read(&self.store.0).map(Some),
             Looked::Wait | Looked::Command(_) => Ok(None),
         }
     }
@@ -202,19 +282,18 @@ impl<E: Engine> Core<E> {
         if !look.peek && self.in_flight(shard, key, look.snapshot, limit) {
             return Ok(Looked::Wait);
         }
+        self.admit(range, look, limit, What::Get { key: key.clone() })
+    }
+
+    /// Lets a read in: from now on it stays what it is.
+    fn admit(&mut self, range: RangeId, look: &Look, limit: Timestamp, what: What) -> Result<Looked, StoreError> {
         // Another thread may forget meanwhile.
-        let _kept = match self.store.0.open_snapshot(look.snapshot) {
-            Ok(kept) => kept,
-            Err(error) => return collected_or(error),
+        let _open = match self.store.0.open_snapshot(look.snapshot) {
+            Ok(open) => open,
+            Err(error) => return collected_or(error).map(Looked::Answer),
         };
         self.keep_below(range, look.snapshot);
-        match self.store.0.read(key, look.snapshot, limit) {
-            Err(error) => collected_or(error),
-            Ok(read) => {
-                let version = read.version.map(|version| (version.ts, version.value));
-                Ok(Looked::Answer(Answer::Value { version, newer: read.newer }))
-            }
-        }
+        Ok(Looked::Read(Admitted { _open, snapshot: look.snapshot, limit, what }))
     }
 
     fn scan(
@@ -250,34 +329,7 @@ impl<E: Engine> Core<E> {
         if clear.start >= clear.end {
             return Ok(Looked::Wait);
         }
-        let _kept = match self.store.0.open_snapshot(look.snapshot) {
-            Ok(kept) => kept,
-            Err(error) => return collected_or(error),
-        };
-        self.keep_below(range, look.snapshot);
-        let scan = match self.store.0.scan(&clear, look.snapshot, reverse, rows.clamp(1, ROWS_MAX)) {
-            Err(error) => return collected_or(error),
-            Ok(scan) => scan,
-        };
-        let covered = match &scan.rest {
-            None => clear.clone(),
-            Some(rest) if reverse => rest.end.clone()..clear.end.clone(),
-            Some(rest) => clear.start.clone()..rest.start.clone(),
-        };
-        let newer = match limit > look.snapshot {
-            true => self.store.0.version_between_in(&covered, look.snapshot, limit)?,
-            false => None,
-        };
-        if newer.is_some() && !look.peek {
-            return Ok(Looked::Answer(Answer::Rows { rows: Vec::new(), rest: None, newer }));
-        }
-        let rest = match reverse {
-            true => whole.start.clone()..covered.start.clone(),
-            false => covered.end.clone()..whole.end.clone(),
-        };
-        let rest = (rest.start < rest.end).then_some(Span { start: rest.start, end: rest.end });
-        let rows = scan.rows.into_iter().map(|(key, _, value)| (key, value)).collect();
-        Ok(Looked::Answer(Answer::Rows { rows, rest, newer: None }))
+        self.admit(range, look, limit, What::Scan { whole, clear, reverse, rows, peek: look.peek })
     }
 
     fn changed(

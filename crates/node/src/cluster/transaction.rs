@@ -18,6 +18,7 @@ pub(crate) use commit::untrusted;
 use super::locks::LockMark;
 use super::member::Member;
 use super::routes::Routes;
+use super::serve::AtOnce;
 use crate::options::{BeginOptions, Consistency, Isolation};
 use crate::reply::{CommitError, Reply};
 use crate::transaction::Op;
@@ -148,7 +149,12 @@ impl<E: Engine> Transaction<E> {
                 let (range, request) = (range(&core.routes), request());
                 match core.at_once(range, &request) {
                     Err(why) => return Poll::Ready(Err(why.into())),
-                    Ok(Some(answer)) => return Poll::Ready(refused(answer, self.snapshot)),
+                    Ok(Some(AtOnce::Answer(answer))) => return Poll::Ready(refused(answer, self.snapshot)),
+                    Ok(Some(AtOnce::Read(read))) => {
+                        drop(core);
+                        let read = read.read(self.member.versions()).map_err(TxnError::from);
+                        return Poll::Ready(read.and_then(|answer| refused(answer, self.snapshot)));
+                    }
                     Ok(None) => core.call_for(range, request, waker),
                 }
             }
