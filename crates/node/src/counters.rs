@@ -83,6 +83,8 @@ counters! {
     messages_refused,
     /// Requests sent to ranges that are led elsewhere, copies included.
     requests_sent,
+    /// Of those, what went through a third node, as who leads was not heard.
+    requests_relayed,
     /// Requests given up, as their range gave no sign of life.
     requests_unavailable,
     /// Commits whose outcome could not be learned in time.

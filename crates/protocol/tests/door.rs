@@ -88,6 +88,7 @@ fn bodies() -> Vec<Body> {
     let requests = requests.into_iter().map(|request| Body::Request { id: 8, range: RangeId(9), request });
     let answers = answers.into_iter().chain(refused).map(|answer| Body::Answer { id: 8, answer });
     let others = [
+        Body::Relay { id: 8, range: RangeId(9), request: Request::Fence { txn, until: Some(at(4)) } },
         Body::Locks { txns: vec![txn] },
         Body::Unlock { txn, returned: None },
         Body::Unlock { txn, returned: Some(Returned { round: 4, kept: 2 }) },

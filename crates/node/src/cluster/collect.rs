@@ -221,7 +221,9 @@ impl<E: Engine> Core<E> {
             return None;
         }
         // Ten thousand ranges are not looked at each time that somebody asks.
-        if self.collection.given_tick.is_none_or(|tick| self.ticks.saturating_sub(tick) >= SAY_TICKS) {
+        let later = self.collection.given_tick.is_none_or(|tick| self.ticks.saturating_sub(tick) >= SAY_TICKS);
+        let all = self.collection.given_tick.is_some() && self.collection.given == self.collection.wanted;
+        if later && !all {
             self.collection.given = self.allowed(oldest);
             self.collection.given_tick = Some(self.ticks);
         }

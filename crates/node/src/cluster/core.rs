@@ -372,6 +372,7 @@ impl<E: Engine> Core<E> {
                 }
             }
             Body::Request { id, range, request } => self.serve(now, Asker::Peer(from, id), range, request)?,
+            Body::Relay { id, range, request } => self.relay(from, id, range, request),
             Body::Answer { id, answer } => self.todo.push_back(Work::Answered(id, from, answer)),
             Body::Locks { txns } => {
                 for txn in txns.into_iter().filter(|txn| txn.node == from.0) {

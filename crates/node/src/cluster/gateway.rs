@@ -7,6 +7,10 @@
 //! A range that gives no sign of life for [`UNAVAILABLE_TICKS`] has lost its majority, or this node the others: the call ends with
 //! [`TxnError::Unavailable`]. One that says [`Answer::Waiting`] lives: such a call waits as long as its transaction wants.
 //!
+//! A leader that says nothing may be heard by others: of one link that is cut both ends know nothing, and neither can end what they began together (a
+//! prepare here, none there), which keeps third parties waiting. So a node that was silent is asked through another of the range's replicas
+//! ([`Body::Relay`]) for [`MUTE_TICKS`], everything but locks: those are kept alive by who holds them. Nobody relays what is relayed.
+//!
 //! Whose request changes a range is the coordinator's (`commit`): it never ends with a guess.
 
 use super::core::{Core, Work};
@@ -27,6 +31,10 @@ use store::{Engine, StoreError};
 pub(crate) const RESEND_TICKS: u64 = 3;
 /// A range that gives no sign of life for so many ticks is not available: 10 seconds.
 pub const UNAVAILABLE_TICKS: u64 = 100;
+/// A node that did not answer is asked through others for so many ticks.
+const MUTE_TICKS: u64 = 50;
+/// Calls for others, at most: beyond it they are not made.
+const RELAYS_MAX: usize = 4096;
 /// Times that a call follows a hint before it waits for the next tick.
 const HOPS_MAX: usize = 4;
 /// Ticks between two signs of life for locks held elsewhere.
@@ -47,6 +55,8 @@ pub(crate) enum Owner {
     Reply(Arc<Reply>),
     /// Nobody: it should be done.
     Nobody,
+    /// A peer's call of this number, which does not hear who leads.
+    Relay(NodeId, u64),
 }
 
 /// See the module.
@@ -62,6 +72,8 @@ pub(crate) struct Call {
     copies: usize,
     /// Who may lead, by the last answer, where nothing else is known of the range.
     hint: Option<NodeId>,
+    /// Who was to ask in its place.
+    via: Option<NodeId>,
     result: Option<Result<(NodeId, Answer), TxnError>>,
 }
 
@@ -77,6 +89,10 @@ impl Call {
 pub(crate) struct Gateway {
     next: u64,
     pub calls: BTreeMap<u64, Call>,
+    /// Calls made for others, by theirs.
+    relays: BTreeMap<(NodeId, u64), u64>,
+    /// Nodes that did not answer, and when.
+    mute: BTreeMap<NodeId, u64>,
     /// Where transactions here may hold locks.
     pub locked_on: BTreeMap<TxnId, Elsewhere>,
 }
@@ -97,6 +113,7 @@ impl<E: Engine> Core<E> {
             hops: 0,
             copies: 0,
             hint: None,
+            via: None,
             result: None,
         };
         self.gateway.calls.insert(id, call);
@@ -142,13 +159,43 @@ impl<E: Engine> Core<E> {
             return self.serve(now, Asker::Own(id), range, request);
         }
         self.counters.requests_sent.one();
+        if let Some(via) = self.detour(id, to, range) {
+            if let Some(call) = self.gateway.calls.get_mut(&id) {
+                (call.sent_to, call.via) = (Some(via), Some(via));
+            }
+            self.counters.requests_relayed.one();
+            self.send(now, via, Class::Request, Body::Relay { id, range, request }, None);
+            return Ok(());
+        }
         self.send(now, to, Class::Request, Body::Request { id, range, request }, None);
         Ok(())
+    }
+
+    /// Through whom a call goes to a node that is not heard.
+    fn detour(&self, id: u64, to: NodeId, range: RangeId) -> Option<NodeId> {
+        let mute = |node: NodeId| self.gateway.mute.contains_key(&node);
+        let call = self.gateway.calls.get(&id)?;
+        let own = !matches!(call.owner, Owner::Relay(..)) && !matches!(call.request, Request::Lock { .. });
+        let others = &self.routes.get(range).filter(|_| own && mute(to))?.replicas;
+        others.iter().copied().find(|node| *node != self.me() && *node != to && !mute(*node))
+    }
+
+    /// A peer does not hear who leads a range.
+    pub fn relay(&mut self, from: NodeId, id: u64, range: RangeId, request: Request) {
+        if let Some(call) = self.gateway.relays.get(&(from, id)).and_then(|own| self.gateway.calls.get(own)) {
+            if self.ticks.saturating_sub(call.alive_tick) <= RESEND_TICKS {
+                self.answer(Asker::Peer(from, id), Answer::Waiting);
+            }
+        } else if self.gateway.relays.len() < RELAYS_MAX {
+            let own = self.call(range, request, Owner::Relay(from, id));
+            self.gateway.relays.insert((from, id), own);
+        }
     }
 
     /// An answer came: to the call as it was sent last, or to an earlier copy.
     pub fn answered(&mut self, now: &Reading, id: u64, from: NodeId, answer: Answer) {
         let ticks = self.ticks;
+        self.gateway.mute.remove(&from);
         let Some(call) = self.gateway.calls.get_mut(&id).filter(|call| call.result.is_none()) else { return };
         match answer {
             Answer::Waiting => call.alive_tick = ticks,
@@ -192,12 +239,14 @@ impl<E: Engine> Core<E> {
                 if let Answer::Locked { waited, .. } = &mut answer {
                     *waited |= call.copies > 1;
                 }
-                let range = call.range;
+                let (range, relayed) = (call.range, call.via == Some(from));
                 if let (Answer::Locked { held, .. }, Request::Lock { txn, .. }) = (&answer, &call.request) {
                     let (txn, held) = (*txn, *held);
                     self.lock_granted(txn, from, held);
                 }
-                self.routes.set_leader(range, Some(from));
+                if !relayed {
+                    self.routes.set_leader(range, Some(from));
+                }
                 self.finish(now, id, Ok((from, answer)));
             }
         }
@@ -244,6 +293,13 @@ impl<E: Engine> Core<E> {
                 };
                 reply.give(result, &mut self.out.wakers);
             }
+            Owner::Relay(node, theirs) => {
+                self.gateway.calls.remove(&id);
+                self.gateway.relays.remove(&(node, theirs));
+                if let Ok((_, answer)) = result {
+                    self.answer(Asker::Peer(node, theirs), answer);
+                }
+            }
             Owner::Nobody => drop(self.gateway.calls.remove(&id)),
         }
     }
@@ -277,6 +333,7 @@ impl<E: Engine> Core<E> {
 
     pub fn tick_gateway(&mut self, now: &Reading) {
         let ticks = self.ticks;
+        self.gateway.mute.retain(|_, since| ticks.saturating_sub(*since) <= MUTE_TICKS);
         let mut silent = Vec::new();
         let mut gone = Vec::new();
         for (id, call) in &mut self.gateway.calls {
@@ -303,6 +360,7 @@ impl<E: Engine> Core<E> {
             let quiet = ticks.saturating_sub(call.alive_tick) > RESEND_TICKS;
             if quiet && believed.is_some() && believed == call.sent_to && believed != Some(self.options.node) {
                 self.routes.set_leader(call.range, None);
+                self.gateway.mute.extend(believed.map(|silent| (silent, ticks)));
             }
             self.todo.push_back(Work::Dispatch(id));
         }

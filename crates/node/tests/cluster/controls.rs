@@ -32,7 +32,7 @@ fn commits_that_are_acknowledged_before_they_are_durable_are_noticed() {
 
 #[test]
 fn recoverers_that_abort_what_all_prepared_are_noticed() {
-    is_caught("abort_prepared", 60, |sabotage| sabotage.set_abort_prepared(true));
+    is_caught("abort_prepared", 150, |sabotage| sabotage.set_abort_prepared(true));
 }
 
 #[test]

@@ -21,6 +21,7 @@ const UNLOCK: u8 = 5;
 const PROBE: u8 = 6;
 const VICTIM: u8 = 7;
 const OLDEST: u8 = 8;
+const RELAY: u8 = 9;
 
 /// What a frame says of its sender's clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,6 +39,15 @@ pub enum Body {
     Envelope(Envelope),
     /// A request for the leader of a range.
     Request {
+        /// Its number, of the sender's.
+        id: u64,
+        /// The range.
+        range: RangeId,
+        /// What is asked.
+        request: Request,
+    },
+    /// A request for the leader of a range whom the sender does not hear: the receiver asks in its place, and passes on the answer.
+    Relay {
         /// Its number, of the sender's.
         id: u64,
         /// The range.
@@ -140,8 +150,8 @@ impl Frame {
                 w.byte(ENVELOPE);
                 w.bytes(&envelope.encode());
             }
-            Body::Request { id, range, request } => {
-                w.byte(REQUEST);
+            Body::Request { id, range, request } | Body::Relay { id, range, request } => {
+                w.byte(if matches!(self.body, Body::Relay { .. }) { RELAY } else { REQUEST });
                 w.fixed(*id);
                 w.number(range.0);
                 request.write(w);
@@ -200,10 +210,14 @@ impl Frame {
                 })?;
                 Body::Envelope(envelope)
             }
-            REQUEST => {
+            kind @ (REQUEST | RELAY) => {
                 let id = r.fixed("request's number")?;
                 let range = RangeId(r.number("range")?);
-                Body::Request { id, range, request: Request::read(r)? }
+                let request = Request::read(r)?;
+                match kind {
+                    REQUEST => Body::Request { id, range, request },
+                    _ => Body::Relay { id, range, request },
+                }
             }
             ANSWER => Body::Answer { id: r.fixed("request's number")?, answer: Answer::read(r)? },
             LOCKS => {

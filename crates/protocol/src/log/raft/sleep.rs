@@ -79,6 +79,8 @@ impl Replica {
 
     fn rest(&mut self, store: &mut Store) {
         self.asleep = true;
+        // Half a kilobyte for each member.
+        self.raw.raft.maybe_free_inflight_buffers();
         store.awake.remove(&self.group);
     }
 
