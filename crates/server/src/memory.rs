@@ -168,6 +168,7 @@ pub struct Memory {
     pub allocator: Allocator,
     row_cache_bytes: AtomicUsize,
     scarce: AtomicBool,
+    freed: AtomicBool,
 }
 
 impl Memory {
@@ -180,6 +181,7 @@ impl Memory {
             allocator,
             row_cache_bytes: AtomicUsize::new(shares.row_cache_bytes),
             scarce: AtomicBool::new(false),
+            freed: AtomicBool::new(false),
         })
     }
 
@@ -191,6 +193,17 @@ impl Memory {
     /// Whether the process has so much of its setting that nothing freed is kept for later.
     pub fn is_scarce(&self) -> bool {
         self.scarce.load(Relaxed)
+    }
+
+    /// The calling session has done something large, or has nothing to do: what it freed is for all, and soon the system's.
+    pub fn tidy(&self) {
+        (self.allocator.tidy)();
+        self.freed.store(true, Relaxed);
+    }
+
+    /// Whether a session has tidied up since this was last asked.
+    pub fn was_freed(&self) -> bool {
+        self.freed.load(Relaxed) && self.freed.swap(false, Relaxed)
     }
 
     /// Goes by what the process holds of the machine, `resident` bytes: to be told often. By one thread at a time.

@@ -1,8 +1,8 @@
 //! Gives memory that was freed back to the system, also while nothing happens.
 //!
 //! An allocator that delays this looks at what it has delayed when it is next asked for something. A node that nobody asks anything would
-//! keep what its last work had freed: gigabytes, after a crowd of clients. So a thread asks for it now and then. More often it looks how
-//! much memory the process has, and has [`Memory::balance`] draw the consequences.
+//! keep what its last work had freed: gigabytes, after a crowd of clients. So a thread asks for it now and then, and soon after a session has
+//! done something large. More often it looks how much memory the process has, and has [`Memory::balance`] draw the consequences.
 
 use crate::memory::{Memory, resident_bytes};
 use std::sync::Arc;
@@ -12,6 +12,9 @@ use std::time::Duration;
 
 /// The time between two requests. What is freed and used again within it costs nothing.
 const PURGE_EVERY: Duration = Duration::from_secs(10);
+
+/// And after a session has freed much: the work of a second, at most, is purged at once.
+const PURGE_FREED_EVERY: Duration = Duration::from_secs(1);
 
 /// The time between two looks at what the process has. A statement takes some hundred megabytes a second.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -37,7 +40,8 @@ impl Purger {
         let run = move || {
             let mut waited = purge_every;
             while !stop.load(SeqCst) {
-                if waited >= purge_every {
+                let freed = waited >= PURGE_FREED_EVERY.min(purge_every) && memory.was_freed();
+                if waited >= purge_every || freed {
                     waited = Duration::ZERO;
                     (memory.allocator.give_back)();
                 }
@@ -87,5 +91,27 @@ mod tests {
         let asked = ASKED.load(SeqCst);
         std::thread::yield_now();
         assert_eq!(ASKED.load(SeqCst), asked, "it has ended");
+    }
+
+    #[test]
+    fn what_a_session_has_freed_does_not_wait_for_its_turn() {
+        static ASKED: AtomicUsize = AtomicUsize::new(0);
+        let give_back = || {
+            ASKED.fetch_add(1, SeqCst);
+        };
+        let allocator = Allocator { give_back, ..Allocator::default() };
+        let memory = Memory::new(Shares::of(MEMORY_BYTES_MIN), allocator);
+        let never = Duration::from_secs(1 << 30);
+        let purger = Purger::start_every(memory.clone(), Duration::from_millis(1), never).unwrap();
+        while ASKED.load(SeqCst) < 1 {
+            std::thread::yield_now();
+        }
+        memory.tidy();
+        while ASKED.load(SeqCst) < 2 {
+            std::thread::yield_now();
+        }
+        drop(purger);
+        assert_eq!(ASKED.load(SeqCst), 2, "once at the start, once for the session");
+        assert!(!memory.was_freed());
     }
 }

@@ -165,9 +165,10 @@ fn converse(shared: &Shared, stream: &TcpStream, ticket: &Ticket) -> Result<(), 
             }
             if conversation.was_large() {
                 inbox.tidy();
-                (shared.memory.allocator.tidy)();
+                shared.memory.tidy();
             }
-            idle.begin(stream, conversation.idle_timeout_ms(), conversation.snapshot_left_ms());
+            let limit_ms = conversation.idle_timeout_ms();
+            idle.begin(stream, limit_ms, conversation.snapshot_left_ms(), shared.memory.is_scarce());
         }
         let message = loop {
             match inbox.next(&mut &*stream) {
@@ -176,6 +177,10 @@ fn converse(shared: &Shared, stream: &TcpStream, ticket: &Ticket) -> Result<(), 
                         return Err(End::Idle { in_block: conversation.is_in_block() });
                     }
                     conversation.give_up_old_snapshot();
+                    if idle.is_quiet() {
+                        inbox.tidy();
+                        shared.memory.tidy();
+                    }
                     idle.go_on(stream, conversation.snapshot_left_ms());
                 }
                 // Its reading side was closed to wake it.
@@ -209,30 +214,42 @@ impl Drop for Open<'_> {
     }
 }
 
+/// Where memory is scarce, a session that has had nothing to do for so long gives back the pages that it keeps for a next time, milliseconds.
+const QUIET_MS: u64 = 1000;
+
 /// The receive timeout of the socket, set only where it changes: a system call less per statement.
 #[derive(Default)]
 struct IdleTimeout {
     millis: u64,
     /// The wait is over then.
     end: Option<Instant>,
+    /// Where memory is scarce, a session that waits longer tidies up then.
+    quiet: Option<Instant>,
 }
 impl IdleTimeout {
     /// The session begins to wait: at most so long, 0 for ever. Meanwhile its snapshot may become too old.
-    fn begin(&mut self, stream: &TcpStream, limit_ms: u64, snapshot_left_ms: Option<u64>) {
+    fn begin(&mut self, stream: &TcpStream, limit_ms: u64, snapshot_left_ms: Option<u64>, scarce: bool) {
         // The clock is read only where somebody set a limit.
         self.end = (limit_ms > 0).then(|| Instant::now() + Duration::from_millis(limit_ms));
-        self.set_soonest(stream, self.end.map(|_| limit_ms), snapshot_left_ms);
+        self.quiet = scarce.then(|| Instant::now() + Duration::from_millis(QUIET_MS));
+        let quiet_ms = self.quiet.map(|_| QUIET_MS);
+        self.set_soonest(stream, self.end.map(|_| limit_ms), snapshot_left_ms.into_iter().chain(quiet_ms).min());
     }
 
     /// The wait goes on after one of its limits.
     fn go_on(&mut self, stream: &TcpStream, snapshot_left_ms: Option<u64>) {
-        let left = self.end.map(|end| millis(end.saturating_duration_since(Instant::now())));
-        self.set_soonest(stream, left, snapshot_left_ms);
+        let left = |end: Option<Instant>| end.map(|end| millis(end.saturating_duration_since(Instant::now())));
+        self.set_soonest(stream, left(self.end), snapshot_left_ms.into_iter().chain(left(self.quiet)).min());
     }
 
     fn set_soonest(&mut self, stream: &TcpStream, left_ms: Option<u64>, snapshot_left_ms: Option<u64>) {
         let soonest = left_ms.into_iter().chain(snapshot_left_ms).min();
         self.set(stream, soonest.map_or(0, |ms| ms.max(1)));
+    }
+
+    /// Whether it has lasted long enough to tidy up: true once.
+    fn is_quiet(&mut self) -> bool {
+        self.quiet.take_if(|quiet| Instant::now() >= *quiet).is_some()
     }
 
     /// Whether it has lasted as long as it may.

@@ -265,11 +265,11 @@ impl Run<'_> {
         if let Some(first) = inside.first()
             && !cascade
         {
-            let shown = self.shown(first);
+            let shown = format!("{} {}", kind_of(first), self.shown(first));
             return Err(dependents(&format!("schema {name}"), &format!("{shown} depends on schema {name}")));
         }
         for relation in inside {
-            let shown = self.shown(&relation);
+            let shown = format!("{} {}", kind_of(&relation), self.shown(&relation));
             if let Relation::Sequence(s) = &*relation
                 && s.owner.is_some()
             {
@@ -322,4 +322,13 @@ fn dependents(what: &str, detail: &str) -> SqlError {
     SqlError::new(SqlState::DEPENDENT_OBJECTS, format!("cannot drop {what} because other objects depend on it"))
         .detail(detail)
         .hint("Use DROP ... CASCADE to drop the dependent objects too.")
+}
+
+/// What a relation is called beside its name.
+fn kind_of(relation: &Relation) -> &'static str {
+    match relation {
+        Relation::Table(_) => "table",
+        Relation::View(_) => "view",
+        Relation::Sequence(_) => "sequence",
+    }
 }

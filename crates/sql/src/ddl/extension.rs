@@ -18,7 +18,7 @@ pub struct Available {
 }
 
 /// All of them. Of `pgcrypto` there are `digest`, `hmac`, `crypt` and `gen_salt` (bcrypt and MD5), `gen_random_bytes` and
-/// `gen_random_uuid`, of `uuid-ossp` there is `uuid_generate_v4`.
+/// `gen_random_uuid`, of `uuid-ossp` all but `uuid_generate_v1` and `uuid_generate_v1mc`.
 pub const AVAILABLE: &[Available] = &[
     Available {
         name: "pgcrypto",
@@ -28,7 +28,7 @@ pub const AVAILABLE: &[Available] = &[
     Available {
         name: "uuid-ossp",
         version: "1.1",
-        comment: "generate universally unique identifiers (of them: uuid_generate_v4)",
+        comment: "generate universally unique identifiers (of them: versions 3, 4 and 5)",
     },
 ];
 

@@ -64,7 +64,7 @@ impl Session {
                 }
                 self.check_mentions(mentions)?;
                 if let Some(notice) = notice {
-                    out.notice(&SqlError::new(SqlState::SUCCESS, notice.clone()));
+                    self.tell(&SqlError::new(SqlState::SUCCESS, notice.clone()), out);
                 }
                 Outcome::Tag((*tag).into())
             }
@@ -80,7 +80,19 @@ impl Session {
     }
 
     pub(super) fn warn(&self, state: SqlState, message: &str, out: &mut dyn Output) {
-        out.notice(&SqlError::new(state, message));
+        self.tell(&SqlError::new(state, message), out);
+    }
+
+    /// Sends a notice or a warning, if `client_min_messages` lets it.
+    pub(super) fn tell(&self, notice: &SqlError, out: &mut dyn Output) {
+        let silent = match self.settings.eval.values.get("client_min_messages").map(String::as_str) {
+            Some("error" | "fatal" | "panic") => true,
+            Some("warning") => notice.state == SqlState::SUCCESS,
+            _ => false,
+        };
+        if !silent {
+            out.notice(notice);
+        }
     }
 
     fn run_begin(&mut self, modes: &Modes, out: &mut dyn Output) -> Result<Outcome, SqlError> {

@@ -74,7 +74,7 @@ impl Session {
                 }
                 Err(_) if roles.if_exists => {
                     let message = format!("role \"{name}\" does not exist, skipping");
-                    out.notice(&SqlError::new(SqlState::SUCCESS, message));
+                    self.tell(&SqlError::new(SqlState::SUCCESS, message), out);
                 }
                 Err(e) => return Err(e),
             }

@@ -361,7 +361,7 @@ impl Session {
     fn apply_effects(&mut self, out: &mut dyn Output) -> Result<(), SqlError> {
         let Some(asked) = self.backend.effects.take() else { return Ok(()) };
         for notice in &asked.notices {
-            out.notice(notice);
+            self.tell(notice, out);
         }
         for change in &asked.settings {
             // Without a block it would last no longer than the statement.

@@ -24,8 +24,8 @@ impl Session {
         let loads = run.take_loads();
         self.remember_loads(loads);
         let Done { tag, notices, changed, fresh } = run.finish(result?);
-        for notice in &notices {
-            out.notice(notice);
+        for notice in &together(notices) {
+            self.tell(notice, out);
         }
         let Some(active) = self.active.as_mut() else {
             return Err(SqlError::new(SqlState::INTERNAL_ERROR, "a DDL statement ran without a transaction"));
@@ -81,7 +81,7 @@ impl Session {
             }
             _ => return Err(SqlError::new(SqlState::INTERNAL_ERROR, "this statement is not done beside writers")),
         };
-        notices.iter().for_each(|notice| out.notice(notice));
+        notices.iter().for_each(|notice| self.tell(notice, out));
         Ok(Outcome::Tag(tag.into()))
     }
 
@@ -103,4 +103,25 @@ fn unique_of(action: &AlterAction) -> Option<(&TableConstraint, &[String])> {
         },
         _ => None,
     }
+}
+
+/// What a statement takes along is told at once: the first words of such a notice.
+const CASCADES: &str = "drop cascades to ";
+/// And so many of them by name.
+const CASCADES_TOLD_MAX: usize = 100;
+
+/// The notices of what goes along, if it is several, as one.
+fn together(notices: Vec<SqlError>) -> Vec<SqlError> {
+    let goes_along = |notice: &SqlError| notice.message.starts_with(CASCADES);
+    let count = notices.iter().filter(|notice| goes_along(notice)).count();
+    if count < 2 {
+        return notices;
+    }
+    let (along, mut rest): (Vec<_>, Vec<_>) = notices.into_iter().partition(goes_along);
+    let mut lines: Vec<&str> = along.iter().take(CASCADES_TOLD_MAX).map(|notice| notice.message.as_str()).collect();
+    let left = format!("and {} other objects (see server log for list)", count.saturating_sub(CASCADES_TOLD_MAX));
+    lines.extend((count > CASCADES_TOLD_MAX).then_some(left.as_str()));
+    let message = format!("{CASCADES}{count} other objects");
+    rest.push(SqlError::new(SqlState::SUCCESS, message).detail(lines.join("\n")));
+    rest
 }

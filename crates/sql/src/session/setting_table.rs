@@ -61,7 +61,7 @@ pub const TABLE: &[Setting] = &[
     s("bytea_output", Kind::OneOf(&["hex", "escape"]), "hex", "Text form of bytea."),
     s("check_function_bodies", Kind::Flag, "on", "Accepted without effect."),
     s("client_encoding", Kind::Encoding, "UTF8", "Always UTF8."),
-    s("client_min_messages", Kind::OneOf(LEVELS), "notice", "Accepted without effect."),
+    s("client_min_messages", Kind::OneOf(LEVELS), "notice", "Which messages beside errors are sent to the client."),
     s("datestyle", Kind::DateStyle, "ISO, MDY", "Text form of dates, and the order of their parts."),
     s("default_table_access_method", Kind::Text, "heap", "Accepted without effect."),
     s("default_tablespace", Kind::Text, "", "Accepted without effect."),

@@ -14,7 +14,13 @@ pub(super) fn all_fields() -> Vec<Field> {
 
 /// The shape of SHOW.
 pub(super) fn field(name: &str) -> Field {
-    text_field(if name == "timezone" { "TimeZone" } else { name })
+    // PostgreSQL writes a few of its names with capitals.
+    text_field(match name {
+        "timezone" => "TimeZone",
+        "datestyle" => "DateStyle",
+        "intervalstyle" => "IntervalStyle",
+        name => name,
+    })
 }
 
 impl Session {

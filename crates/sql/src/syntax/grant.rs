@@ -5,11 +5,33 @@
 
 use super::command::{Command, Mentions};
 use super::reader::Reader;
-use crate::SqlError;
+use crate::{SqlError, SqlState};
 use sqlparser::tokenizer::Token;
 
 /// Said where PUBLIC keeps what it is to lose.
 const PUBLIC_KEEPS: &str = "privileges have no effect: every user may do everything";
+
+/// What may be granted on something.
+const PRIVILEGES: &[&str] = &[
+    "all",
+    "privileges",
+    "select",
+    "insert",
+    "update",
+    "delete",
+    "truncate",
+    "references",
+    "trigger",
+    "usage",
+    "create",
+    "connect",
+    "temporary",
+    "temp",
+    "execute",
+    "set",
+    "alter",
+    "system",
+];
 
 /// `GRANT .. [ON objects] TO roles` and `REVOKE .. [ON objects] FROM roles`, from the first word on.
 pub(super) fn parse(r: &mut Reader) -> Result<Command, SqlError> {
@@ -69,6 +91,10 @@ fn privileges(r: &mut Reader, grants: bool, mentions: &mut Mentions) -> Result<b
         return Err(r.error_here());
     }
     if r.take("ON") {
+        if let Some(word) = words.iter().find(|word| !PRIVILEGES.contains(&word.to_ascii_lowercase().as_str())) {
+            let message = format!("unrecognized privilege type \"{word}\"");
+            return Err(SqlError::new(SqlState::SYNTAX_ERROR, message));
+        }
         objects(r, mentions)?;
     } else {
         // A role that is granted: `GRANT admin TO alice`. Of default privileges the words are of another kind, and are not roles.

@@ -224,8 +224,7 @@ BEGIN
 ?column?:int4
 1
 SELECT 1
-NOTICE: drop cascades to s.t
-NOTICE: drop cascades to s.fourth
+NOTICE: drop cascades to 2 other objects
 DROP SCHEMA
 (in block)
 

@@ -264,7 +264,7 @@ ERROR 42P06: schema "app" already exists
 DROP SCHEMA app;
 ----
 ERROR 2BP01: cannot drop schema app because other objects depend on it
-  detail: app.t depends on schema app
+  detail: table app.t depends on schema app
   hint: Use DROP ... CASCADE to drop the dependent objects too.
 
 SET search_path = app; INSERT INTO t VALUES (1); SELECT * FROM t;
@@ -277,7 +277,7 @@ SELECT 1
 
 DROP SCHEMA app CASCADE;
 ----
-NOTICE: drop cascades to t
+NOTICE: drop cascades to table t
 DROP SCHEMA
 
 CREATE TABLE t (a int);

@@ -16,6 +16,7 @@ mod session;
 mod string;
 mod string_format;
 mod system;
+mod uuid;
 mod zone;
 
 use super::function::{Arguments, Function};
@@ -37,6 +38,7 @@ pub(super) static TABLES: &[&[Function]] = &[
     date_operators::TABLE,
     overlaps::TABLE,
     zone::TABLE,
+    uuid::TABLE,
     json::TABLE,
     array::TABLE,
     system::TABLE,

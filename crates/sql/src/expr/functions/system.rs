@@ -25,8 +25,6 @@ pub(super) static TABLE: &[Function] = &[
     Function::stable("current_schemas", &[BOOL], Sig::ArrayOf(T::Name), current_schemas),
     Function::stable("version", &[], TEXT, |_, _| Ok(Value::text(version()))),
     Function::volatile("pg_backend_pid", &[], I4, |_, a| Ok(Value::Int4(a.statement()?.settings.backend_pid))),
-    Function::volatile("gen_random_uuid", &[], Sig::Is(T::Uuid), random_uuid),
-    Function::volatile("uuid_generate_v4", &[], Sig::Is(T::Uuid), random_uuid),
     Function::volatile("nextval", &[CLASS], I8, |v, a| {
         Ok(Value::Int8(a.statement()?.sequences.next(int_at(v, 0)? as u32)?))
     }),
@@ -82,15 +80,6 @@ fn current_schemas(values: &[Value], arguments: &Arguments<'_>) -> R {
             .map(|name| Value::text(name.as_str())),
     );
     Ok(Value::Array(crate::types::Array::from_values(T::Name, names).into()))
-}
-
-/// A version 4 uuid. Its bits come from a number that is unique in the cluster and the clock, mixed: unique, but not secret.
-fn random_uuid(_: &[Value], _: &Arguments<'_>) -> R {
-    let mut bytes = [0u8; 16];
-    super::digest::fill(&mut bytes)?;
-    bytes[6] = bytes[6] & 0x0f | 0x40;
-    bytes[8] = bytes[8] & 0x3f | 0x80;
-    Ok(Value::Uuid(bytes))
 }
 
 /// How often `pg_sleep` looks at the clock and the interrupt.
