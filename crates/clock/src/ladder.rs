@@ -311,10 +311,15 @@ impl Ladder {
             self.limit_of(Level::Synchronized, self.limits.strict_error_ns),
             self.limit_of(Level::Degraded, self.limits.hybrid_error_ns),
         );
+        // Whoever reads it knows the limit that he set; the one with slack is named only where it decides.
+        let error = |limit_ns, slack_ns| {
+            let within = error_ns <= slack_ns || error_ns > limit_ns;
+            Reason::Error { error_ns, limit_ns: if within { limit_ns } else { slack_ns } }
+        };
         match error_ns {
-            e if e <= strict_ns => (Level::Synchronized, Reason::Error { error_ns, limit_ns: strict_ns }),
-            e if e <= hybrid_ns => (Level::Degraded, Reason::Error { error_ns, limit_ns: strict_ns }),
-            _ => (bottom, Reason::Error { error_ns, limit_ns: hybrid_ns }),
+            e if e <= strict_ns => (Level::Synchronized, error(self.limits.strict_error_ns, strict_ns)),
+            e if e <= hybrid_ns => (Level::Degraded, error(self.limits.strict_error_ns, strict_ns)),
+            _ => (bottom, error(self.limits.hybrid_error_ns, hybrid_ns)),
         }
     }
 

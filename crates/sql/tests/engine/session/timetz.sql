@@ -321,3 +321,25 @@ select '2020-01-01'::date + '12:00+02';
 -- ERROR 42725: operator is not unique: date + unknown
 select jsonb_build_object('a', array['12:00+02'::timetz]), to_jsonb(row('12:00+02'::timetz));
 -- {"a": ["12:00:00+02"]}|{"f1": "12:00:00+02"}
+select oid, proname, prorettype::regtype, proargtypes, provolatile, proisstrict from pg_proc where proname in ('timetz', 'overlaps') or (1266 = any(proargtypes) and proname in ('timezone', 'extract', 'date_part', 'max')) order by oid;
+-- 1271|overlaps|boolean|1266 1266 1266 1266|i|f
+-- 1273|date_part|double precision|25 1266|i|t
+-- 1304|overlaps|boolean|1184 1184 1184 1184|i|f
+-- 1305|overlaps|boolean|1184 1186 1184 1186|s|f
+-- 1306|overlaps|boolean|1184 1184 1184 1186|s|f
+-- 1307|overlaps|boolean|1184 1186 1184 1184|s|f
+-- 1308|overlaps|boolean|1083 1083 1083 1083|i|f
+-- 1309|overlaps|boolean|1083 1186 1083 1186|i|f
+-- 1310|overlaps|boolean|1083 1083 1083 1186|i|f
+-- 1311|overlaps|boolean|1083 1186 1083 1083|i|f
+-- 1388|timetz|time with time zone|1184|s|t
+-- 1969|timetz|time with time zone|1266 23|i|t
+-- 2037|timezone|time with time zone|25 1266|s|t
+-- 2038|timezone|time with time zone|1186 1266|i|t
+-- 2041|overlaps|boolean|1114 1114 1114 1114|i|f
+-- 2042|overlaps|boolean|1114 1186 1114 1186|i|f
+-- 2043|overlaps|boolean|1114 1114 1114 1186|i|f
+-- 2044|overlaps|boolean|1114 1186 1114 1114|i|f
+-- 2047|timetz|time with time zone|1083|s|t
+-- 2124|max|time with time zone|1266|i|f
+-- 6201|extract|numeric|25 1266|i|t
