@@ -2,6 +2,7 @@
 
 mod bank;
 mod histories;
+mod large;
 mod lists;
 mod locks;
 mod network;

@@ -8,13 +8,17 @@
 //!    what is left at a clean stop. A crash loses at most [`BLOCK_MAX`] numbers of a sequence, and so does a statement that is
 //!    ended while it waits for a block.
 //!
+//! 3. In a cluster a block is good for [`GRANT_US`]; what is left then is taken anew, or lost if another node took numbers meanwhile. Whoever moves
+//!    a sequence (`setval`, RESTART) from which another node may hold a block waits until that is over. So every `nextval` that begins after
+//!    a `setval` has ended obeys it, wherever it runs, and none of them asks.
+//!
 //! Caveats: ALTER SEQUENCE .. RESTART and TRUNCATE .. RESTART IDENTITY do not roll back. Several nodes hand out their
 //! blocks side by side, so numbers do not follow time across nodes.
 
 mod numbers;
 mod session;
 
-pub use numbers::{BLOCK_MAX, BLOCK_MIN, Numbers, Position};
+pub use numbers::{BLOCK_MAX, BLOCK_MIN, GRANT_US, Numbers, Position};
 pub use session::SessionSequences;
 
 #[cfg(test)]

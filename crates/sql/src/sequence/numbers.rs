@@ -3,10 +3,11 @@
 use crate::catalog::{Oid, Sequence, key};
 use crate::transaction::{Isolation, Kv, LockWait, Patience};
 use crate::{SqlError, SqlState};
-use bytes::Bytes;
+use bytes::{Buf, BufMut, Bytes};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Numbers in the first block that a process takes of a sequence; each further block is twice as long.
 pub const BLOCK_MIN: u64 = 32;
@@ -15,8 +16,23 @@ pub const BLOCK_MAX: u64 = 1024;
 /// Attempts to move a sequence against others.
 pub const ATTEMPTS_MAX: usize = 16;
 
-const FORM: u8 = 1;
-const RECORD_BYTES: usize = 10;
+/// In a cluster a node hands out a block for so long, microseconds: it does not hear that the sequence was moved.
+pub const GRANT_US: i64 = 1_000_000;
+/// Whoever moves a sequence waits somewhat longer, as two clocks do not go alike; microseconds.
+const GRANTED_US: i64 = GRANT_US + GRANT_US / 10;
+/// Whoever took numbers so long ago has none left, whatever is between the clocks of two nodes; microseconds.
+const LONG_AGO_US: i64 = 60_000_000;
+/// How often a wait for others' blocks looks whether it may go on.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
+
+/// A position alone.
+const FORM_BARE: u8 = 1;
+const BARE_BYTES: usize = 10;
+/// And who took numbers.
+const FORM: u8 = 2;
+const RECORD_BYTES: usize = BARE_BYTES + 20;
+/// In place of a node: several took some, or nobody did.
+const SEVERAL: u32 = u32::MAX;
 
 /// Where a sequence stands, as PostgreSQL shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,25 +44,61 @@ pub struct Position {
 }
 
 impl Position {
-    fn encode(self) -> Bytes {
-        let mut bytes = [0; RECORD_BYTES];
-        bytes[0] = FORM;
-        bytes[1..9].copy_from_slice(&self.value.to_be_bytes());
-        bytes[9] = u8::from(self.is_called);
-        Bytes::copy_from_slice(&bytes)
-    }
-    fn decode(bytes: &[u8]) -> Result<Position, SqlError> {
-        match bytes {
-            [FORM, value @ .., called] if bytes.len() == RECORD_BYTES => {
-                let mut number = [0; 8];
-                number.copy_from_slice(value);
-                Ok(Position { value: i64::from_be_bytes(number), is_called: *called != 0 })
-            }
-            _ => Err(SqlError::new(SqlState::IO_ERROR, "the record of a sequence cannot be read")),
-        }
-    }
     fn initial(sequence: &Sequence) -> Position {
         Position { value: sequence.start, is_called: false }
+    }
+}
+
+/// Who took numbers last, and when by the clock of that node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Drawn {
+    node: u32,
+    at_us: i64,
+}
+
+impl Drawn {
+    /// Whether a node other than this one may hand out numbers from a block that it took.
+    fn by_another(self, node: u32, now_us: i64) -> bool {
+        self.node != node && self.at_us.saturating_add(LONG_AGO_US) > now_us
+    }
+}
+
+/// A sequence as it is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Record {
+    position: Position,
+    /// How often it was changed: who finds what he left knows that nobody was here.
+    changes: u64,
+    drawn: Option<Drawn>,
+}
+
+impl Record {
+    fn encode(self) -> Bytes {
+        let Drawn { node, at_us } = self.drawn.unwrap_or(Drawn { node: SEVERAL, at_us: i64::MIN });
+        let mut bytes = Vec::with_capacity(RECORD_BYTES);
+        bytes.put_u8(FORM);
+        bytes.put_i64(self.position.value);
+        bytes.put_u8(u8::from(self.position.is_called));
+        bytes.put_u64(self.changes);
+        bytes.put_u32(node);
+        bytes.put_i64(at_us);
+        bytes.into()
+    }
+
+    fn decode(bytes: &[u8]) -> Result<Record, SqlError> {
+        let broken = || SqlError::new(SqlState::IO_ERROR, "the record of a sequence cannot be read");
+        let mut rest = bytes;
+        let form = rest.try_get_u8().map_err(|_| broken())?;
+        if (form, bytes.len()) != (FORM_BARE, BARE_BYTES) && (form, bytes.len()) != (FORM, RECORD_BYTES) {
+            return Err(broken());
+        }
+        let position = Position { value: rest.get_i64(), is_called: rest.get_u8() != 0 };
+        if form == FORM_BARE {
+            return Ok(Record { position, changes: 0, drawn: None });
+        }
+        let changes = rest.get_u64();
+        let drawn = Drawn { node: rest.get_u32(), at_us: rest.get_i64() };
+        Ok(Record { position, changes, drawn: (drawn.at_us != i64::MIN).then_some(drawn) })
     }
 }
 
@@ -57,7 +109,22 @@ struct Block {
     sequence: Sequence,
     last: Position,
     left: u64,
-    next_length: u64,
+    length: u64,
+    /// The record's, as this block left it.
+    changes: u64,
+    /// It is handed out until then, of [`Kv::monotonic_us`]; `None`: nobody else has the sequence.
+    until_us: Option<i64>,
+}
+
+impl Block {
+    fn is_good(&self, kv: &dyn Kv) -> bool {
+        self.until_us.is_none_or(|until_us| kv.monotonic_us() < until_us)
+    }
+
+    /// Twice what was needed of this one.
+    fn next_length(&self) -> u64 {
+        ((self.length - self.left) * 2).clamp(1, BLOCK_MAX)
+    }
 }
 
 /// See the module.
@@ -76,28 +143,35 @@ impl Numbers {
     pub fn next(&self, kv: &dyn Kv, patience: &Patience, sequence: &Sequence) -> Result<i64, SqlError> {
         let slot = self.slot(sequence.id);
         let mut slot = patience.lock(kv, &slot)?;
-        if let Some(block) = slot.as_mut().filter(|b| b.left > 0 && same_numbers(&b.sequence, sequence)) {
+        if let Some(block) = slot.as_mut().filter(|b| b.left > 0 && same_numbers(&b.sequence, sequence) && b.is_good(kv)) {
             block.last = step(sequence, block.last)?;
             block.left -= 1;
             return Ok(block.last.value);
         }
-        let length = slot.as_ref().map_or(BLOCK_MIN, |b| b.next_length);
-        if let Some(block) = slot.take() {
+        let length = slot.as_ref().map_or(BLOCK_MIN, Block::next_length);
+        let mut rest = slot.take();
+        if let Some(block) = rest.take_if(|block| !same_numbers(&block.sequence, sequence)) {
             // The sequence was altered: it goes on from where it stands, not from the end of the block.
             return_rest(kv, patience, sequence.id, &block)?;
         }
-        let (last, taken) = update(kv, patience, sequence.id, |stored| take(sequence, stored, length))?;
+        let node = kv.node();
+        // Before the numbers are taken: whoever moves the sequence afterwards counts from then on.
+        let until_us = (node != 0).then(|| kv.monotonic_us().saturating_add(GRANT_US));
+        let ((last, taken), changes) = update(kv, patience, sequence.id, |stored| {
+            // What is left of a block whose time was over goes first, if nobody was here meanwhile.
+            let left = rest.as_ref().filter(|block| stored.is_some_and(|stored| stored.changes == block.changes));
+            let position = left.map(|block| block.last).or(stored.map(|stored| stored.position));
+            let (end, result) = take(sequence, position, length)?;
+            let at_us = kv.now_us();
+            let shared = stored.and_then(|stored| stored.drawn).is_some_and(|drawn| drawn.by_another(node, at_us));
+            Ok((end, Some(Drawn { node: if shared { SEVERAL } else { node }, at_us }), result))
+        })?;
         let first = step(sequence, last)?;
-        *slot = Some(Block {
-            sequence: sequence.clone(),
-            last: first,
-            left: taken - 1,
-            next_length: (length * 2).min(BLOCK_MAX),
-        });
+        *slot = Some(Block { sequence: sequence.clone(), last: first, left: taken - 1, length: taken, changes, until_us });
         Ok(first.value)
     }
 
-    /// Moves a sequence.
+    /// Moves a sequence: who asks for a number afterwards gets one from there, at whatever node.
     ///
     /// # Errors
     /// 22003 outside its bounds; those of the layers below.
@@ -121,7 +195,22 @@ impl Numbers {
         let slot = self.slot(sequence.id);
         let mut slot = patience.lock(kv, &slot)?;
         *slot = None;
-        update(kv, patience, sequence.id, |_| Ok((Position { value, is_called }, ())))
+        let node = kv.node();
+        let (shared, _) = update(kv, patience, sequence.id, |stored| {
+            let drawn = stored.and_then(|stored| stored.drawn);
+            let shared = drawn.is_some_and(|drawn| drawn.by_another(node, kv.now_us()));
+            Ok((Position { value, is_called }, drawn, shared))
+        })?;
+        drop(slot);
+        if node == 0 || !shared {
+            return Ok(());
+        }
+        let until_us = kv.monotonic_us().saturating_add(GRANTED_US);
+        while kv.monotonic_us() < until_us {
+            patience.check(|| kv.monotonic_us())?;
+            std::thread::sleep(LOOK_EVERY);
+        }
+        Ok(())
     }
 
     /// Where a sequence stands.
@@ -131,14 +220,16 @@ impl Numbers {
     pub fn position(&self, kv: &dyn Kv, patience: &Patience, sequence: &Sequence) -> Result<Position, SqlError> {
         let slot = self.slot(sequence.id);
         let slot = patience.lock(kv, &slot)?;
-        if let Some(block) = slot.as_ref().filter(|b| same_numbers(&b.sequence, sequence)) {
+        let block = slot.as_ref().filter(|b| same_numbers(&b.sequence, sequence));
+        if let Some(block) = block.filter(|block| block.is_good(kv)) {
             return Ok(block.last);
         }
         let mut txn = patience.begin(kv, Isolation::default())?;
-        match txn.get(&key::object(key::SEQUENCES, sequence.id))? {
-            Some(bytes) => Position::decode(&bytes),
-            None => Ok(Position::initial(sequence)),
-        }
+        let stored = txn.get(&key::object(key::SEQUENCES, sequence.id))?;
+        let Some(stored) = stored.map(|bytes| Record::decode(&bytes)).transpose()? else {
+            return Ok(Position::initial(sequence));
+        };
+        Ok(block.filter(|block| block.changes == stored.changes).map_or(stored.position, |block| block.last))
     }
 
     /// Returns what is left of every block: at a clean stop, when no session is left.
@@ -161,8 +252,12 @@ fn return_rest(kv: &dyn Kv, patience: &Patience, id: Oid, block: &Block) -> Resu
     if block.left == 0 {
         return Ok(());
     }
-    let end = advance(&block.sequence, block.last, block.left);
-    update(kv, patience, id, |stored| Ok((if stored == end { block.last } else { stored.unwrap_or(block.last) }, ())))
+    let given = |stored: Option<Record>| match stored {
+        Some(stored) if stored.changes == block.changes => (block.last, stored.drawn, ()),
+        Some(stored) => (stored.position, stored.drawn, ()),
+        None => (block.last, None, ()),
+    };
+    update(kv, patience, id, |stored| Ok(given(stored))).map(drop)
 }
 
 /// Whether two descriptors of a sequence give the same numbers.
@@ -214,22 +309,23 @@ fn take(sequence: &Sequence, stored: Option<Position>, length: u64) -> Result<(P
     Ok((end, (last, taken)))
 }
 
-/// Changes the record of a sequence in a transaction of its own.
+/// Changes the record of a sequence in a transaction of its own. Also gives how often it was changed by then.
 fn update<R>(
     kv: &dyn Kv,
     patience: &Patience,
     id: Oid,
-    change: impl Fn(Option<Position>) -> Result<(Position, R), SqlError>,
-) -> Result<R, SqlError> {
-    let record = key::object(key::SEQUENCES, id);
+    change: impl Fn(Option<Record>) -> Result<(Position, Option<Drawn>, R), SqlError>,
+) -> Result<(R, u64), SqlError> {
+    let key = key::object(key::SEQUENCES, id);
     let attempt = || {
         let mut txn = patience.begin(kv, Isolation::default())?;
-        txn.lock(&record, LockWait::Wait)?;
-        let stored = txn.get_certified(&record)?.map(|bytes| Position::decode(&bytes)).transpose()?;
-        let (position, result) = change(stored)?;
-        txn.put(Bytes::copy_from_slice(&record), position.encode())?;
+        txn.lock(&key, LockWait::Wait)?;
+        let stored = txn.get_certified(&key)?.map(|bytes| Record::decode(&bytes)).transpose()?;
+        let (position, drawn, result) = change(stored)?;
+        let changes = stored.map_or(0, |stored| stored.changes) + 1;
+        txn.put(Bytes::copy_from_slice(&key), Record { position, changes, drawn }.encode())?;
         patience.commit(txn.as_mut())?;
-        Ok(result)
+        Ok((result, changes))
     };
     let mut last = attempt();
     for _ in 1..ATTEMPTS_MAX {

@@ -2,7 +2,10 @@ use super::*;
 use crate::catalog::Sequence;
 use crate::transaction::Patience;
 use crate::transaction::memory::MemoryKv;
+use crate::transaction::{Admin, AdminReply, BeginOptions, Kv, KvError, Transaction};
 use crate::types::SqlType;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
 
 fn sequence(increment: i64, min: i64, max: i64, start: i64, cycle: bool) -> Sequence {
     Sequence {
@@ -79,4 +82,86 @@ fn setval_and_another_increment() {
         numbers.position(&kv, &Patience::default(), &s).expect("position"),
         Position { value: 11, is_called: true }
     );
+}
+
+/// A node of a cluster, whose clock goes on by ten milliseconds at each look.
+struct Member {
+    kv: Arc<MemoryKv>,
+    node: u32,
+    clock: Arc<AtomicI64>,
+}
+
+impl Kv for Member {
+    fn begin(&self, options: &BeginOptions) -> Result<Box<dyn Transaction>, KvError> {
+        self.kv.begin(options)
+    }
+    fn unique_id(&self) -> u64 {
+        self.kv.unique_id()
+    }
+    fn node(&self) -> u32 {
+        self.node
+    }
+    fn now_us(&self) -> i64 {
+        self.clock.load(SeqCst)
+    }
+    fn monotonic_us(&self) -> i64 {
+        self.clock.fetch_add(10_000, SeqCst)
+    }
+    fn admin(&self, request: Admin) -> Result<AdminReply, KvError> {
+        self.kv.admin(request)
+    }
+    fn internal_table(&self, _: &str) -> Option<(Vec<String>, Vec<Vec<Option<String>>>)> {
+        None
+    }
+}
+
+#[test]
+fn a_sequence_that_was_moved_at_one_node_has_moved_at_all() {
+    let (kv, clock) = (Arc::new(MemoryKv::new()), Arc::new(AtomicI64::new(0)));
+    let member = |node| Member { kv: kv.clone(), node, clock: clock.clone() };
+    let (one, two) = (member(1), member(2));
+    let (at_one, at_two) = (Numbers::default(), Numbers::default());
+    let (patience, s) = (Patience::default(), sequence(1, 1, i64::MAX, 1, false));
+    let next = |numbers: &Numbers, kv: &Member| numbers.next(kv, &patience, &s).expect("next");
+    assert_eq!((next(&at_one, &one), next(&at_two, &two)), (1, 1 + BLOCK_MIN as i64));
+    assert_eq!((next(&at_one, &one), next(&at_two, &two)), (2, 2 + BLOCK_MIN as i64));
+    at_one.set(&one, &patience, &s, 1000, true).expect("set");
+    assert_eq!(next(&at_two, &two), 1001, "its block is void");
+    assert!(next(&at_one, &one) > 1001);
+    // A number that was moved to by chance is not the end of an old block.
+    at_two.set(&two, &patience, &s, 5000, false).expect("set");
+    assert_eq!((next(&at_one, &one), at_one.position(&one, &patience, &s).expect("a position").value), (5000, 5000));
+}
+
+#[test]
+fn where_nobody_else_takes_numbers_none_is_lost_and_nobody_waits() {
+    let (kv, clock) = (Arc::new(MemoryKv::new()), Arc::new(AtomicI64::new(0)));
+    let member = Member { kv, node: 1, clock: clock.clone() };
+    let (numbers, patience, s) = (Numbers::default(), Patience::default(), sequence(1, 1, i64::MAX, 1, false));
+    for expected in 1..=500 {
+        assert_eq!(numbers.next(&member, &patience, &s).expect("next"), expected);
+        if expected % 7 == 0 {
+            clock.fetch_add(GRANT_US, SeqCst);
+            assert_eq!(numbers.position(&member, &patience, &s).expect("a position").value, expected);
+        }
+    }
+    let before = clock.load(SeqCst);
+    numbers.set(&member, &patience, &s, 9, false).expect("set");
+    assert!(clock.load(SeqCst) - before < GRANT_US, "it waited");
+    assert_eq!(numbers.next(&member, &patience, &s).expect("next"), 9);
+}
+
+/// As it was written before it said who took numbers.
+#[test]
+fn a_bare_record_is_read() {
+    let kv = MemoryKv::new();
+    let s = sequence(1, 1, i64::MAX, 1, false);
+    let mut bare = vec![1];
+    bare.extend(41i64.to_be_bytes());
+    bare.push(1);
+    let mut txn = kv.begin(&BeginOptions::default()).expect("a transaction");
+    let key = crate::catalog::key::object(crate::catalog::key::SEQUENCES, s.id);
+    txn.put(bytes::Bytes::copy_from_slice(&key), bare.into()).expect("put");
+    txn.commit().expect("commit");
+    assert_eq!(draw(&Numbers::default(), &kv, &s, 2), vec![42, 43]);
 }
