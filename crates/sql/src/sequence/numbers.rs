@@ -143,7 +143,9 @@ impl Numbers {
     pub fn next(&self, kv: &dyn Kv, patience: &Patience, sequence: &Sequence) -> Result<i64, SqlError> {
         let slot = self.slot(sequence.id);
         let mut slot = patience.lock(kv, &slot)?;
-        if let Some(block) = slot.as_mut().filter(|b| b.left > 0 && same_numbers(&b.sequence, sequence) && b.is_good(kv)) {
+        if let Some(block) =
+            slot.as_mut().filter(|b| b.left > 0 && same_numbers(&b.sequence, sequence) && b.is_good(kv))
+        {
             block.last = step(sequence, block.last)?;
             block.left -= 1;
             return Ok(block.last.value);
@@ -167,7 +169,8 @@ impl Numbers {
             Ok((end, Some(Drawn { node: if shared { SEVERAL } else { node }, at_us }), result))
         })?;
         let first = step(sequence, last)?;
-        *slot = Some(Block { sequence: sequence.clone(), last: first, left: taken - 1, length: taken, changes, until_us });
+        *slot =
+            Some(Block { sequence: sequence.clone(), last: first, left: taken - 1, length: taken, changes, until_us });
         Ok(first.value)
     }
 
