@@ -157,17 +157,21 @@ impl<E: Engine> Core<E> {
 
     /// All parts are there.
     fn commit_staged(&mut self, now: &Reading, txn: TxnId) {
-        let until = match now.trusted() {
-            Some(interval) => Timestamp::new(interval.latest().physical_us() + super::COMMIT_US, 0),
+        let latest = match now.trusted() {
+            Some(interval) => interval.latest(),
             None => return self.give_up_sending(txn, CommitError::Unsent(Box::new(super::transaction::untrusted()))),
         };
         let Some(Sending { divided, floor, reply, calls, .. }) = self.sending.remove(&txn) else { return };
         // Their copies are asked for no more.
         calls.into_iter().for_each(|call| self.cancel(call));
         let bytes: u64 = divided.stacks.iter().map(|stack| stack.whole.bytes).sum();
+        let more_ticks = bytes / BYTES_PER_TICK;
+        // Whoever puts the parts together does nothing else meanwhile: its clock may be further by then.
+        let until_us = latest.physical_us() + super::COMMIT_US + more_ticks * (super::TICK_NS / 1000);
+        let until = Timestamp::new(until_us, 0);
         let mut batches = divided.batches;
         batches.values_mut().for_each(|batch| batch.until = Some(until));
-        self.commit(now, txn, floor, batches, &reply, bytes / BYTES_PER_TICK);
+        self.commit(now, txn, floor, batches, &reply, more_ticks);
     }
 
     /// It is not committed, and will not be. Nothing to do where its commit was sent.

@@ -7,7 +7,6 @@ use bytes::{Buf, BufMut, Bytes};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// Numbers in the first block that a process takes of a sequence; each further block is twice as long.
 pub const BLOCK_MIN: u64 = 32;
@@ -22,8 +21,6 @@ pub const GRANT_US: i64 = 1_000_000;
 const GRANTED_US: i64 = GRANT_US + GRANT_US / 10;
 /// Whoever took numbers so long ago has none left, whatever is between the clocks of two nodes; microseconds.
 const LONG_AGO_US: i64 = 60_000_000;
-/// How often a wait for others' blocks looks whether it may go on.
-const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 /// A position alone.
 const FORM_BARE: u8 = 1;
@@ -208,12 +205,7 @@ impl Numbers {
         if node == 0 || !shared {
             return Ok(());
         }
-        let until_us = kv.monotonic_us().saturating_add(GRANTED_US);
-        while kv.monotonic_us() < until_us {
-            patience.check(|| kv.monotonic_us())?;
-            std::thread::sleep(LOOK_EVERY);
-        }
-        Ok(())
+        Ok(patience.wait_until(kv, kv.monotonic_us().saturating_add(GRANTED_US))?)
     }
 
     /// Where a sequence stands.

@@ -4,11 +4,13 @@
 //! the statement: that one of them has committed says nothing of the transaction that the client knows.
 
 use super::{BeginOptions, Deadline, Interrupt, Isolation, Kv, KvError, Transaction};
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
 /// Who waits for another thread of this process looks this often whether its statement was ended.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// Who waits for a moment looks this often whether it has come.
+const STEP: Duration = Duration::from_millis(5);
 
 /// See the module. The default waits for ever.
 #[derive(Clone, Debug, Default)]
@@ -53,6 +55,20 @@ impl Patience {
             }
             self.check(|| kv.monotonic_us())?;
         }
+    }
+
+    /// Waits for a moment of [`Kv::monotonic_us`].
+    ///
+    /// # Errors
+    /// [`KvError::Interrupted`], [`KvError::TimedOut`].
+    pub fn wait_until(&self, kv: &dyn Kv, until_us: i64) -> Result<(), KvError> {
+        let (mutex, unnotified) = (Mutex::new(()), Condvar::new());
+        while kv.monotonic_us() < until_us {
+            self.check(|| kv.monotonic_us())?;
+            // Nobody notifies: the wait ends by its timeout.
+            unnotified.wait_for(&mut mutex.lock(), STEP);
+        }
+        Ok(())
     }
 
     /// Whether a wait may go on; `now_us` as of [`Kv::monotonic_us`].
