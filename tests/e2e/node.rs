@@ -80,17 +80,16 @@ pub struct Starting {
 
 impl Starting {
     pub fn spawn(store: &Path, flags: &[&str]) -> Starting {
-        Self::spawn_in(None, "127.0.0.1", store, flags)
+        Self::spawn_by(&[], "127.0.0.1", store, flags)
     }
 
-    /// In a network namespace, perhaps, which has this address.
-    pub fn spawn_in(namespace: Option<&str>, host: &str, store: &Path, flags: &[&str]) -> Starting {
+    /// By a launcher that becomes the node, so that the process is the same (`ip netns exec`, `env`), perhaps; `host`: where it listens.
+    pub fn spawn_by(launcher: &[String], host: &str, store: &Path, flags: &[&str]) -> Starting {
         let log = store.with_extension("log");
         let to = std::fs::OpenOptions::new().create(true).append(true).open(&log).unwrap();
-        let mut command = Command::new(namespace.map_or_else(binary, |_| "ip".into()));
-        if let Some(name) = namespace {
-            // It becomes the node: the process is the same.
-            command.args(["netns", "exec", name]).arg(binary());
+        let mut command = Command::new(launcher.first().map_or_else(binary, |program| program.into()));
+        if let [_, rest @ ..] = launcher {
+            command.args(rest).arg(binary());
         }
         let any_port = format!("{host}:0");
         let mut child = command

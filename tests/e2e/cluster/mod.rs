@@ -1,6 +1,7 @@
 //! Three nodes as processes of their own: founded by hand, killed, started again.
 
 mod bank;
+mod clock;
 mod histories;
 mod large;
 mod lists;

@@ -15,8 +15,8 @@ pub struct Nodes {
     running: Vec<Option<Node>>,
     /// More flags, the same for all.
     flags: Vec<String>,
-    /// Network namespaces, where each has one of its own.
-    namespaces: Vec<String>,
+    /// What starts each, where it is not started as it is.
+    launchers: Vec<Vec<String>>,
     urls: Urls,
 }
 
@@ -36,20 +36,27 @@ impl Nodes {
 
     /// As [`Nodes::found`], with more flags.
     pub fn found_with(dir: &Path, count: usize, flags: &[&str]) -> Nodes {
-        Self::found_at((0..count).map(|_| free()).collect(), dir, flags, &[])
+        Self::found_at((0..count).map(|_| free()).collect(), dir, flags, Vec::new())
     }
 
     /// As [`Nodes::found`], each in a namespace of its own.
     pub fn found_in(dir: &Path, count: usize, network: &Network) -> Nodes {
         let peers = (0..count).map(|at| format!("{}:26357", network.host(at))).collect();
-        let names: Vec<String> = (0..count).map(|at| network.name(at)).collect();
-        Self::found_at(peers, dir, &["--insecure", "--clock", "same-host"], &names)
+        let launchers = (0..count).map(|at| ["ip", "netns", "exec", &network.name(at)].map(str::to_owned).to_vec());
+        Self::found_at(peers, dir, &["--insecure", "--clock", "same-host"], launchers.collect())
     }
 
-    fn found_at(peers: Vec<String>, dir: &Path, flags: &[&str], namespaces: &[String]) -> Nodes {
+    /// As [`Nodes::found_with`]; the last one sees another time, by these variables of its environment.
+    pub fn found_apart(dir: &Path, count: usize, flags: &[&str], environment: &[String]) -> Nodes {
+        let mut launchers = vec![Vec::new(); count];
+        launchers[count - 1] = [&["env".to_owned()], environment].concat();
+        Self::found_at((0..count).map(|_| free()).collect(), dir, flags, launchers)
+    }
+
+    fn found_at(peers: Vec<String>, dir: &Path, flags: &[&str], launchers: Vec<Vec<String>>) -> Nodes {
         let flags = flags.iter().map(|flag| (*flag).to_owned()).collect();
-        let (dir, urls, namespaces) = (dir.to_owned(), Urls::default(), namespaces.to_vec());
-        let mut nodes = Nodes { dir, peers, running: Vec::new(), flags, namespaces, urls };
+        let (dir, urls) = (dir.to_owned(), Urls::default());
+        let mut nodes = Nodes { dir, peers, running: Vec::new(), flags, launchers, urls };
         let mut starting: Vec<Starting> = (0..nodes.peers.len()).map(|at| nodes.spawn(at)).collect();
         for node in &mut starting {
             node.line("peer ").unwrap_or_else(|log| panic!("a node did not start:\n{log}"));
@@ -67,13 +74,8 @@ impl Nodes {
         let store = self.dir.join(format!("n{}", at + 1));
         let mut flags = vec!["--memory", "256MiB", "--join", &join, "--peer-addr", &self.peers[at]];
         flags.extend(self.flags.iter().map(String::as_str));
-        match self.namespaces.get(at) {
-            None => Starting::spawn(&store, &flags),
-            Some(name) => {
-                let host = self.peers[at].split(':').next().unwrap();
-                Starting::spawn_in(Some(name), host, &store, &flags)
-            }
-        }
+        let host = self.peers[at].split(':').next().unwrap();
+        Starting::spawn_by(self.launchers.get(at).map_or(&[], Vec::as_slice), host, &store, &flags)
     }
 
     pub fn peers(&self) -> &[String] {

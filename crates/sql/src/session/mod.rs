@@ -56,7 +56,7 @@ use crate::output::{Field, Output};
 use crate::sequence::SessionSequences;
 use crate::sessions::{Backend, Entrance, SHOWN_QUERY_BYTES_MAX, SessionState};
 use crate::syntax::Modes;
-use crate::transaction::{Interrupt, Patience};
+use crate::transaction::{BeginOptions, Consistency, Interrupt, KvError, Patience};
 use crate::work::{Limits, Pace, Purse};
 use crate::{SqlError, SqlState, catalog, stack};
 use active::Active;
@@ -395,7 +395,13 @@ pub(crate) fn setting_trial(eval: &Arc<EvalSettings>, name: &str, value: Option<
 }
 
 fn find_database(db: &Database, name: &str, patience: &Patience) -> Result<Arc<catalog::Database>, SqlError> {
-    let mut txn = db.kv.begin(&Default::default())?;
+    let mut txn = match db.kv.begin(&BeginOptions::default()) {
+        // A session can be opened on a node whose clock is not to be trusted: what it asks for says what it needs of the clock.
+        Err(KvError::ClockUnavailable(_)) => {
+            db.kv.begin(&BeginOptions { consistency: Consistency::Token, ..BeginOptions::default() })?
+        }
+        begun => begun?,
+    };
     let catalog = db.catalog.current(db.kv.as_ref(), patience, txn.as_mut(), None)?;
     catalog.database(name).cloned().ok_or_else(|| {
         SqlError::new(SqlState::INVALID_CATALOG_NAME, format!("database \"{name}\" does not exist"))

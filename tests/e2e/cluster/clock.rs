@@ -1,0 +1,56 @@
+//! A node whose clock is set wrong while it runs, by far more than its bound says: the others prove it wrong, it serves nothing that needs its clock, and
+//! nobody sees an anomaly.
+//!
+//! Needs libfaketime; says so where it is missing.
+
+use super::lists::Load;
+use super::nodes::Nodes;
+use crate::node::{Scratch, repeat_with, skip, state, until};
+use std::path::Path;
+
+/// Where Debian has it, by machine.
+const LIBRARIES: [&str; 2] = [
+    "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1",
+    "/usr/lib/aarch64-linux-gnu/faketime/libfaketimeMT.so.1",
+];
+
+#[test]
+fn a_clock_that_is_set_wrong_stops_its_node_alone() {
+    repeat_with("cluster::clock::a_clock_that_is_set_wrong_stops_its_node_alone");
+    let Some(library) = LIBRARIES.iter().find(|library| Path::new(library).exists()) else {
+        return skip("no libfaketime (Debian: faketime)");
+    };
+    let scratch = Scratch::new();
+    let shift = scratch.path().join("shift");
+    // Whoever reads meanwhile finds the one or the other.
+    let set = |by: &str| {
+        let new = scratch.path().join("shift.new");
+        std::fs::write(&new, format!("{by}\n")).unwrap();
+        std::fs::rename(&new, &shift).unwrap();
+    };
+    set("+0");
+    let environment = [
+        format!("LD_PRELOAD={library}"),
+        format!("FAKETIME_TIMESTAMP_FILE={}", shift.display()),
+        "FAKETIME_NO_CACHE=1".into(),
+        "DONT_FAKE_MONOTONIC=1".into(),
+        "FAKETIME_DONT_FAKE_MONOTONIC=1".into(),
+    ];
+    let nodes = Nodes::found_apart(scratch.path(), 3, &["--clock", "static:5ms"], &environment);
+    let load = Load::start(&nodes);
+    load.served_at(&[0, 1, 2]);
+    let mut client = nodes.at(2).connect();
+    for by in ["+2", "-2"] {
+        set(by);
+        let refused = until("the others prove its clock wrong", || client.query("SELECT v FROM lists", &[]).err());
+        assert_eq!(state(&refused), "57P03", "{refused:?}");
+        load.served_at(&[0, 1]);
+        // What needs no bound is served, also to a session that begins now.
+        let mut other = nodes.at(2).connect();
+        other.batch_execute("SET timeball.consistency = 'token'").unwrap();
+        assert!(!other.query("SELECT v FROM lists", &[]).unwrap().is_empty());
+        set("+0");
+        load.served_at(&[0, 1, 2]);
+    }
+    load.judge(&nodes);
+}
