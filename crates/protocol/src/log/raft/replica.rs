@@ -260,6 +260,11 @@ impl Replica {
         self.slept_after = None;
     }
 
+    /// Whether it may look for votes: it has members, and the log's beginning, if that is new, is durable. (The library ends the process otherwise.)
+    pub fn may_campaign(&self) -> bool {
+        !self.tail().is_blank() && self.raw.raft.raft_log.applied >= self.tail().cut.index
+    }
+
     /// Calls the library with a message.
     pub fn step(&mut self, store: &mut Store, message: Message) -> Result<(), Error> {
         let result = self.raw.step(message);
@@ -292,6 +297,9 @@ impl Replica {
                 self.wake(store);
                 return Ok(());
             }
+        }
+        if kind == MessageType::MsgTimeoutNow && !self.may_campaign() {
+            return Ok(());
         }
         if kind == MessageType::MsgTimeoutNow
             && self.support.forbids(store.id(), store.id(), &store.promises, self.raw.store(), now.interval)

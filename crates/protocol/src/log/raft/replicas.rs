@@ -93,7 +93,9 @@ impl Replicas {
             Input::Campaign { group } => {
                 let replica = Self::find(groups, group)?;
                 let own = store.id();
-                if !replica.support.forbids(own, own, &store.promises, replica.tail(), now.interval) {
+                if replica.may_campaign()
+                    && !replica.support.forbids(own, own, &store.promises, replica.tail(), now.interval)
+                {
                     replica.wake(store);
                     let result = replica.raw.campaign();
                     replica.after(store);

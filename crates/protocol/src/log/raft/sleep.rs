@@ -52,6 +52,9 @@ impl Replica {
             self.sleep_behind_promise(store);
             return;
         }
+        if due && !self.may_campaign() {
+            return;
+        }
         self.raw.tick();
         self.after(store);
         let raft = &self.raw.raft;
