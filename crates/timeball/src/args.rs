@@ -51,7 +51,8 @@ const HELP_DEMO: &str = "\
 timeball demo [options]
   A node on temporary storage that is removed at the end, with the database `demo`: 100 posts, 1000 likes.
   Opens a SQL shell when standard input is a terminal. \\q, SIGTERM or Ctrl-C stops it.
-  --nodes N               a cluster of N nodes, each a process; \\nodes, \\kill N and \\start N in its shell (1)
+  --nodes N               a cluster of N nodes, each a process; \\nodes, \\kill N and \\start N in its shell (1);
+                          --listen-addr and --http-addr are the first one's, the others take the next ports
   --no-shell              keep serving, without a shell
   --listen-addr, --http-addr, --clock, --strict-error-max, --hybrid-error-max, --log, --memory,
   --retention, --snapshot-age-max, --insecure as for `timeball start`

@@ -9,9 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// The first node's ports; the others' follow, where they are free.
-const SQL_PORT: u16 = 26257;
-const HTTP_PORT: u16 = 8080;
+/// The first node's port for its peers; the others' follow, where they are free.
 const PEER_PORT: u16 = 26357;
 /// A cluster that does not serve after so long is not going to.
 const START_MAX: Duration = Duration::from_secs(60);
@@ -45,13 +43,23 @@ fn free(wanted: u16) -> Result<u16, String> {
         .map_err(|e| format!("no port is free: {e}"))
 }
 
+/// The first node's port, of an address that was asked for; 0: any.
+fn first_port(flag: &str, address: &str) -> Result<u16, String> {
+    let port = address.rsplit_once(':').filter(|(host, _)| matches!(*host, "127.0.0.1" | "localhost"));
+    port.and_then(|(_, port)| port.parse().ok()).ok_or_else(|| {
+        format!("{flag} {address}: a demo's nodes are on this machine alone, give 127.0.0.1 and the first one's port")
+    })
+}
+
 impl Cluster {
     /// Starts nodes on stores below a directory, and founds a cluster of them.
     pub fn start(dir: &Path, count: usize, options: &NodeOptions) -> Result<Cluster, String> {
         std::fs::create_dir_all(dir).map_err(|e| format!("cannot make {}: {e}", dir.display()))?;
+        let first_sql = first_port("--listen-addr", &options.server.listen_addr)?;
+        let first_http = first_port("--http-addr", &options.server.http_addr)?;
         let node = |at: usize| {
-            let step = u16::try_from(at).unwrap_or(0);
-            let (sql, http, peer) = (free(SQL_PORT + step)?, free(HTTP_PORT + step)?, free(PEER_PORT + step)?);
+            let step = |first: u16| if first == 0 { 0 } else { first.saturating_add(u16::try_from(at).unwrap_or(0)) };
+            let (sql, http, peer) = (free(step(first_sql))?, free(step(first_http))?, free(step(PEER_PORT))?);
             Ok::<Node, String>(Node {
                 number: at + 1,
                 store: dir.join(format!("n{}", at + 1)),
@@ -217,4 +225,18 @@ impl Drop for Cluster {
 /// What a node says goes here.
 fn log_of(store: &Path) -> PathBuf {
     store.with_extension("log")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ports_are_those_asked_for() {
+        assert_eq!(first_port("--listen-addr", "127.0.0.1:26300"), Ok(26300));
+        assert_eq!(first_port("--listen-addr", "localhost:0"), Ok(0));
+        for wrong in ["0.0.0.0:26300", "127.0.0.1", "127.0.0.1:x"] {
+            assert!(first_port("--listen-addr", wrong).unwrap_err().contains("--listen-addr"), "{wrong}");
+        }
+    }
 }
