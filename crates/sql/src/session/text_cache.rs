@@ -3,8 +3,9 @@
 //! A statement sent by the simple protocol, or prepared again by each connection, is parsed and planned once. Entries age in
 //! two generations: a hit moves an entry to the young one; when that is full, the old one is forgotten.
 //!
-//! A text is kept when it comes for the second time. One with its constants in it never comes again, and what is made of it is dozens of blocks
-//! that would lie about in the pages of every session's thread: with 150 of them the pages were three times what was in them.
+//! Where memory is scarce a text is kept when it comes for the second time. One with its constants in it never comes again, and what is made of it is
+//! dozens of blocks that would lie about in the pages of every session's thread: with 150 of them the pages were three times what was in them.
+//! Elsewhere it is kept at once: what comes twice is planned once.
 
 use crate::SqlError;
 use crate::catalog::Uses;
@@ -76,8 +77,11 @@ impl<K: Hash + Eq + TextBytes, V: Clone> Generations<K, V> {
         self.put(key, value.clone(), bytes_max);
         Some(value)
     }
-    /// Keeps what comes for the second time.
+    /// Keeps what comes; where there is less room than usual, what comes for the second time.
     fn put_again(&mut self, key: K, value: V, bytes_max: usize) {
+        if bytes_max >= GENERATION_TEXT_BYTES_MAX {
+            return self.put(key, value, bytes_max);
+        }
         let hash = self.young.hasher().hash_one(&key);
         let place = &mut self.seen[hash as usize % SEEN_MAX];
         if *place == hash {
@@ -165,7 +169,7 @@ impl TextCache {
         })
     }
 
-    /// Keeps a plan, if its text came before.
+    /// Keeps a plan; where memory is scarce, if its text came before.
     pub fn keep_plan(&self, key: PlanKey, made: Made) {
         if key.text.len() <= CACHED_TEXT_BYTES_MAX {
             self.planned.lock().put_again(key, made, self.bytes_max);
