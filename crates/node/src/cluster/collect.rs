@@ -289,13 +289,13 @@ impl<E: Engine> Member<E> {
 
     /// Below this nobody can read a key, as the log of its range says at the place that is applied here; `None`: no replica here has it.
     pub fn collected_of(&self, key: &[u8]) -> Option<Timestamp> {
-        let core = self.lock();
+        let core = self.look();
         let of = core.shards.values().find(|shard| shard.range.span().contains(key));
         of.map(|shard| shard.range.collected_of(key))
     }
 
     /// The threshold for [`store::Versions::collect`], which may be called by another thread; `None`: nothing may be forgotten now.
     pub fn collectable(&self) -> Option<Threshold> {
-        self.lock().collectable()
+        self.look().collectable()
     }
 }

@@ -60,7 +60,7 @@ impl<E: Engine> Member<E> {
     /// # Errors
     /// There is no replica here, or the store failed.
     pub fn digest(&self, range: RangeId) -> Result<(u64, u64), StoreError> {
-        self.lock().digest(range)
+        self.look().digest(range)
     }
 
     /// The value that the replica of a range here holds of a key, whoever leads: to look at replicas, not for transactions.

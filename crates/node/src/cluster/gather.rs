@@ -17,15 +17,16 @@
 
 use super::core::Core;
 use super::shard::Asker;
+use super::stage::record_bytes;
 use clock::Reading;
 use protocol::door::Request;
 use protocol::log::raft::RecordNumber;
-use protocol::txn::{Batch, RangeId};
+use protocol::txn::RangeId;
 use store::{Engine, StoreError};
 
 /// Commands that gather, at most.
 const GATHERED_MAX: usize = 512;
-/// And their keys and values, about.
+/// And what they take as records, at most.
 const GATHERED_BYTES_MAX: usize = 1 << 20;
 
 /// See the module.
@@ -37,10 +38,6 @@ pub(crate) struct Gathering {
     durable: RecordNumber,
     /// What gathered is proposed now.
     over: bool,
-}
-
-fn bytes_of(batch: &Batch) -> usize {
-    batch.writes.iter().map(|write| write.key.len() + write.value.as_ref().map_or(0, bytes::Bytes::len)).sum()
 }
 
 impl Gathering {
@@ -69,7 +66,7 @@ impl<E: Engine> Core<E> {
         if self.snapshots.last_record <= gathering.durable || self.sabotage.ack_before_durable() {
             return Some(request);
         }
-        gathering.bytes += bytes_of(batch);
+        gathering.bytes += record_bytes(batch);
         gathering.commands.push((asker, range, request));
         gathering.over |= gathering.commands.len() >= GATHERED_MAX || gathering.bytes >= GATHERED_BYTES_MAX;
         self.counters.commands_gathered.one();

@@ -267,7 +267,7 @@ impl<E: Engine> Core<E> {
         }
     }
 
-    fn get(&mut self, range: RangeId, end: Timestamp, key: &bytes::Bytes, look: &Look) -> Result<Looked, StoreError> {
+    fn get(&mut self, range: RangeId, end: Timestamp, key: &Bytes, look: &Look) -> Result<Looked, StoreError> {
         let Some(limit) = self.covered(range, end, look) else {
             return Ok(Looked::Answer(Answer::TryLater));
         };
@@ -394,7 +394,7 @@ impl<E: Engine> Core<E> {
         range: RangeId,
         txn: TxnId,
         reply: LockReply,
-        key: &bytes::Bytes,
+        key: &Bytes,
         newer_than: Option<Timestamp>,
     ) -> Result<Looked, StoreError> {
         let waited = match reply {

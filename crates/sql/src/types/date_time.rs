@@ -8,7 +8,7 @@ use super::calendar::{
     DAY_US, END_DAY, END_TIMESTAMP_US, EPOCH_JULIAN, HOUR_US, MIN_DAY, MIN_TIMESTAMP_US, MINUTE_US, SECOND_US,
     TimeZone, date_of, day_of, days_in_month, to_local, to_utc, zone_by_name,
 };
-use super::style::DateOrder;
+use super::style::{DateOrder, put_offset};
 use super::{SqlType, ZonedTime};
 use crate::{SqlError, SqlState};
 use bytes::BufMut;
@@ -657,17 +657,7 @@ pub(crate) fn put_fraction(micros: u64, out: &mut impl BufMut) {
 /// `hh:mm:ss[.ffffff]+hh[:mm[:ss]]`, whatever the style.
 pub(crate) fn write_zoned_time(time: ZonedTime, out: &mut impl BufMut) {
     write_time(time.micros, out);
-    let all = u64::from(time.west_s.unsigned_abs());
-    out.put_u8(if time.west_s > 0 { b'-' } else { b'+' });
-    put_padded(all / 3600, 2, out);
-    if !all.is_multiple_of(3600) {
-        out.put_u8(b':');
-        put_padded(all / 60 % 60, 2, out);
-    }
-    if !all.is_multiple_of(60) {
-        out.put_u8(b':');
-        put_padded(all % 60, 2, out);
-    }
+    put_offset(-i64::from(time.west_s), false, out);
 }
 
 pub(crate) fn write_time(us: i64, out: &mut impl BufMut) {

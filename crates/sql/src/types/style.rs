@@ -231,7 +231,8 @@ pub(crate) fn write_timestamptz(us: i64, zone: impl Into<TimeZone>, styles: Styl
     }
 }
 
-fn put_offset(offset: i64, apart: bool, out: &mut impl BufMut) {
+/// An offset from UTC, seconds to the east, as `+hh[:mm[:ss]]`; behind a space where it stands `apart`.
+pub(super) fn put_offset(offset: i64, apart: bool, out: &mut impl BufMut) {
     if apart {
         out.put_u8(b' ');
     }
