@@ -36,7 +36,13 @@ fn join_name(join: &Join) -> String {
 fn table_name(scan: &super::scan::TableScan) -> String {
     let index = scan.access.index(scan.path.index);
     let table = &scan.access.table.name;
-    let how = if scan.path.prefix.is_empty() && scan.path.range.is_none() { "Scan" } else { "Index Scan" };
+    let only = scan.reading().levels.iter().all(|level| level.entries.is_some());
+    let how = match (scan.path.is_narrowed(), only) {
+        (true, true) => "Index Only Scan",
+        (true, false) => "Index Scan",
+        (false, true) => "Index Only Scan of all",
+        (false, false) => "Scan",
+    };
     format!("{how} on {table} using {}", index.name)
 }
 

@@ -628,7 +628,7 @@ impl Binder<'_> {
         let found = &items.list[item];
         let (conditions, rest) = found.beside_hidden(base, conditions);
         let chosen = scan::plan(access, base, conditions, found.keyed, self.names())?;
-        let leads = !chosen.scan.path.prefix.is_empty();
+        let leads = chosen.scan.path.has_prefix();
         Ok((chosen.by_key && leads).then(|| above(found.marked(Arc::new(Node::Table(chosen.scan)), base), rest)))
     }
 }

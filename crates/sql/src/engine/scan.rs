@@ -55,7 +55,7 @@ impl TableScan {
         let all = self.filter.is_empty() || self.filter.iter().any(|scalar| !scalar.steps.is_empty());
         let (slots, late): (Vec<usize>, Vec<usize>) =
             (0..self.access.columns.len()).filter(named).partition(|slot| all || places.contains(&(self.base + slot)));
-        let level = Level {
+        let mut level = Level {
             access: self.access.clone(),
             base: self.base,
             slots,
@@ -64,8 +64,12 @@ impl TableScan {
             outer: false,
             after: None,
             lock: None,
+            entries: None,
             skips: false,
         };
+        if !self.keyed && late.is_empty() {
+            level.read_entries();
+        }
         Reading { levels: Arc::from(vec![level]), late }
     }
 }
@@ -91,7 +95,7 @@ pub(super) fn plan(
     let exprs: Vec<Expr> = plain.iter().map(|scalar| scalar.expr.clone()).collect();
     let known = |slot: usize| slot < base;
     let choice = choose(&Wish { access, base, conditions: &exprs, known: &known, order: &[], limited: false });
-    let by_key = !choice.path.prefix.is_empty() || choice.path.range.is_some();
+    let by_key = choice.path.is_narrowed();
     let rest =
         plain.into_iter().enumerate().filter(|(place, _)| !choice.used.contains(place)).map(|(_, scalar)| scalar);
     // Cheap conditions first.

@@ -13,7 +13,7 @@
 use super::evaluate;
 use super::path::Path;
 use super::span::Keys;
-use super::table::TableAccess;
+use super::table::{EntryColumns, TableAccess};
 use crate::SqlError;
 use crate::context::StatementContext;
 use crate::expr::Expr;
@@ -46,8 +46,28 @@ pub struct Level {
     pub after: Option<Expr>,
     /// Lock rows found by one key before reading them.
     pub lock: Option<(LockMode, LockWait)>,
+    /// Rows are taken from the entries of the path's index, which hold all of `slots`; they have no [`Cursor::stored`] bytes.
+    pub entries: Option<EntryColumns>,
     /// SKIP LOCKED: rows are looked at, and only those that are locked afterwards count as read (decision 55).
     pub skips: bool,
+}
+
+impl Level {
+    /// Spares the way from index entries to their rows, where an entry holds all that is asked for. Not for who wants the stored rows.
+    pub fn read_entries(&mut self) {
+        if self.path.index != 0 && self.lock.is_none() {
+            self.entries = self.access.entry_columns(self.access.index(self.path.index), &self.slots);
+        }
+    }
+
+    /// Decodes a row that was found into its places.
+    fn decode(&self, key: &[u8], stored: &[u8], places: &mut [Value]) -> Result<(), SqlError> {
+        let access = &self.access;
+        match &self.entries {
+            None => access.decode(stored, &self.slots, places),
+            Some(held) => access.decode_entry(access.index(self.path.index), held, (key, stored), places),
+        }
+    }
 }
 
 /// A running nested loop.
@@ -162,7 +182,7 @@ impl Cursor {
         let (level, state) = (&levels[at], &mut states[at]);
         let places = level.base..level.base + level.access.columns.len();
         while fetch(state, level, context)? {
-            level.access.decode(&state.stored, &level.slots, &mut row[places.clone()])?;
+            level.decode(&state.key, &state.stored, &mut row[places.clone()])?;
             if holds(level.filter.as_ref(), row, context)? {
                 state.matched = true;
                 if holds(level.after.as_ref(), row, context)? {
@@ -190,7 +210,7 @@ fn holds(condition: Option<&Expr>, row: &[Value], context: &StatementContext) ->
 fn fetch(state: &mut State, level: &Level, context: &StatementContext) -> Result<bool, SqlError> {
     loop {
         if let Some((key, value)) = state.rows.next() {
-            if level.path.index == 0 {
+            if level.path.index == 0 || level.entries.is_some() {
                 (state.key, state.stored) = (key, value);
                 return Ok(true);
             }
@@ -234,6 +254,9 @@ fn one(txn: &mut dyn Transaction, level: &Level, key: Bytes) -> Result<Option<(B
         key
     } else {
         let Some(entry) = look(txn, level, &key)? else { return Ok(None) };
+        if level.entries.is_some() {
+            return Ok(Some((key, entry)));
+        }
         level.access.row_key_of_entry(&key, &entry)?
     };
     if let Some((mode, wait)) = level.lock

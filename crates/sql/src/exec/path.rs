@@ -15,12 +15,19 @@ use std::ops::Bound;
 pub struct Path {
     /// Which index: see [`TableAccess::index`].
     pub index: usize,
-    /// What its first columns equal. At most one of them is a list, so keys do not multiply.
+    /// Which part of it; several where conditions are alternatives (`a BETWEEN 1 AND 5 OR a > 90`), which may overlap.
+    pub reaches: Vec<Reach>,
+    /// Highest key first.
+    pub reverse: bool,
+}
+
+/// A part of an index: what its leading columns are compared with. With nothing to compare, all of it.
+#[derive(Debug, Clone, Default)]
+pub struct Reach {
+    /// What the first columns equal. At most one of them is a list, so keys do not multiply.
     pub prefix: Vec<Term>,
     /// What the column after them lies between.
     pub range: Option<Range>,
-    /// Highest key first.
-    pub reverse: bool,
 }
 
 /// What one column equals.
@@ -115,31 +122,35 @@ impl Operand {
 }
 
 impl Path {
-    /// The whole of an index.
-    pub fn full(index: usize) -> Self {
-        Path { index, prefix: Vec::new(), range: None, reverse: false }
+    /// Whether conditions narrow it: it does not read the whole index.
+    pub fn is_narrowed(&self) -> bool {
+        !self.reaches.iter().any(Reach::is_whole)
+    }
+
+    /// Whether in every alternative something equals the first column.
+    pub fn has_prefix(&self) -> bool {
+        !self.reaches.iter().any(|reach| reach.prefix.is_empty())
     }
 
     /// The keys to read, in the order to read them. Empty if no row can match.
     pub fn keys(&self, access: &TableAccess, row: &[Value], context: &StatementContext) -> Result<Vec<Keys>, SqlError> {
         let index = access.index(self.index);
-        if let ([Term::One(operand)], None) = (self.prefix.as_slice(), &self.range) {
+        if let [Reach { prefix, range: None }] = self.reaches.as_slice()
+            && let [Term::One(operand)] = prefix.as_slice()
+        {
             // The hot path: one key column, one value.
             return Ok(match operand.fit(row, context)? {
                 Fit::Exact(value) => vec![span::equal(index, &[value])],
                 _ => Vec::new(),
             });
         }
-        let Some(prefixes) = self.prefixes(row, context)? else { return Ok(Vec::new()) };
-        let mut out = Vec::with_capacity(prefixes.len());
-        match &self.range {
-            None if self.prefix.is_empty() => out.push(Keys::Span(index.span())),
-            None => out.extend(prefixes.iter().map(|prefix| span::equal(index, prefix))),
-            Some(range) => range.unfold(index, &prefixes, row, context, &mut out)?,
+        let mut out = Vec::with_capacity(self.reaches.len());
+        for reach in &self.reaches {
+            reach.keys(index, row, context, &mut out)?;
         }
         if out.len() > 1 {
             out.sort_unstable_by(|a, b| a.start().cmp(b.start()));
-            out.dedup();
+            out = span::apart(out);
             if self.reverse {
                 out.reverse();
             }
@@ -149,6 +160,45 @@ impl Path {
 
     /// Calls `visit` for each operand.
     pub fn operands<'a>(&'a self, visit: &mut dyn FnMut(&'a Operand)) {
+        self.reaches.iter().for_each(|reach| reach.operands(visit));
+    }
+}
+
+impl Reach {
+    /// Whether nothing narrows it.
+    pub fn is_whole(&self) -> bool {
+        self.prefix.is_empty() && self.range.is_none()
+    }
+
+    /// Whether it is bounded on both sides.
+    pub fn is_closed(&self) -> bool {
+        !self.prefix.is_empty() || self.range.as_ref().is_some_and(|range| range.low.is_some() && range.high.is_some())
+    }
+
+    /// Whether it is one row at most of one set of keys, in a unique index.
+    pub fn is_point(&self, index: &IndexAccess) -> bool {
+        index.unique
+            && self.prefix.len() == index.columns.len()
+            && !self.prefix.iter().any(|term| matches!(term, Term::Null))
+    }
+
+    fn keys(
+        &self,
+        index: &IndexAccess,
+        row: &[Value],
+        context: &StatementContext,
+        out: &mut Vec<Keys>,
+    ) -> Result<(), SqlError> {
+        let Some(prefixes) = self.prefixes(row, context)? else { return Ok(()) };
+        match &self.range {
+            None if self.prefix.is_empty() => out.push(Keys::Span(index.span())),
+            None => out.extend(prefixes.iter().map(|prefix| span::equal(index, prefix))),
+            Some(range) => range.unfold(index, &prefixes, row, context, out)?,
+        }
+        Ok(())
+    }
+
+    fn operands<'a>(&'a self, visit: &mut dyn FnMut(&'a Operand)) {
         for term in &self.prefix {
             match term {
                 Term::One(operand) | Term::AnyOf(operand) => visit(operand),

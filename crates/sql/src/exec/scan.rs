@@ -44,7 +44,7 @@ impl ScanPlan {
         slots.sort_unstable();
         slots.dedup();
         let filter = conjunction(rest);
-        let level = Level {
+        let mut level = Level {
             access: access.clone(),
             base: 0,
             slots,
@@ -53,8 +53,10 @@ impl ScanPlan {
             outer: false,
             after: None,
             lock: None,
+            entries: None,
             skips: false,
         };
+        level.read_entries();
         ScanPlan { levels: Arc::from([level]), projection: projection.to_vec(), ordered, point }
     }
 

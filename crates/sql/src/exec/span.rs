@@ -67,6 +67,25 @@ pub fn between(index: &IndexAccess, prefix: &[Value], low: Bound<&Value>, high: 
     (start < end).then_some(start..end)
 }
 
+/// Keys in order of their starts, each row once: alternatives may overlap (`a < 5 OR a < 9`).
+pub fn apart(keys: Vec<Keys>) -> Vec<Keys> {
+    let mut out: Vec<Keys> = Vec::with_capacity(keys.len());
+    for next in keys {
+        match (out.last_mut(), &next) {
+            (Some(Keys::One(last)), Keys::One(key)) if last == key => {}
+            (Some(Keys::Span(last)), Keys::One(key)) if *key < last.end => {}
+            (Some(Keys::Span(last)), Keys::Span(span)) if span.start < last.end => {
+                if last.end < span.end {
+                    last.end = span.end.clone();
+                }
+            }
+            (Some(last @ Keys::One(_)), Keys::Span(span)) if *last.start() == span.start => *last = next,
+            _ => out.push(next),
+        }
+    }
+    out
+}
+
 fn encode_prefix(index: &IndexAccess, prefix: &[Value]) -> Vec<u8> {
     let mut out = Vec::with_capacity(PREFIX_BYTES + 12 * (prefix.len() + 1));
     out.extend_from_slice(&index.id.to_be_bytes());

@@ -7,8 +7,8 @@
 //! ```
 //!
 //! The *tail* is the row's primary key without the index id: an entry leads to its row without decoding a column. Every column
-//! is kept in the row bytes, key columns too: an ordered key cannot hold a numeric's scale, and nothing on the read path has to
-//! decode keys.
+//! is kept in the row bytes, key columns too: an ordered key cannot hold a numeric's scale, and who reads a row does not decode its
+//! key. Who needs nothing but what an index's entries hold ([`EntryColumns`]) reads these alone.
 //!
 //! Invariants
 //! 1. A row's key never changes; an UPDATE of a key column deletes the row and writes another.
@@ -21,6 +21,7 @@ pub use super::index::{IndexAccess, KeyColumn};
 use super::row::{self, RowView, Source, Stored};
 use crate::catalog::{Building, Index, Table};
 use crate::context::EvalSettings;
+use crate::encoding::key;
 use crate::expr::Expr;
 use crate::types::{SqlType, Value};
 use crate::{SqlError, SqlState};
@@ -61,6 +62,15 @@ pub struct BuildingAccess {
     pub marks: IndexAccess,
     /// Writers maintain it; before that they mark what they would have done.
     pub maintained: bool,
+}
+
+/// Which columns of a row stand in an index entry, and where: slots in the order of the key's columns, `None` for those to be passed.
+#[derive(Debug, Clone)]
+pub struct EntryColumns {
+    /// In the entry's own key.
+    key: Vec<Option<usize>>,
+    /// In the row's key, which the entry leads to.
+    tail: Vec<Option<usize>>,
 }
 
 /// A column.
@@ -148,6 +158,42 @@ impl TableAccess {
         Ok(())
     }
 
+    /// Where the entries of an index hold these columns just as the row does: in their own key, or in the row's. `None` if they lack one.
+    pub fn entry_columns(&self, index: &IndexAccess, slots: &[usize]) -> Option<EntryColumns> {
+        let mut left = slots.to_vec();
+        let mut take = |columns: &[KeyColumn]| {
+            let wanted = |column: &KeyColumn| {
+                let place = left.iter().position(|slot| column.slot == Some(*slot) && key::is_exact(&column.ty))?;
+                Some(left.swap_remove(place))
+            };
+            let mut slots: Vec<Option<usize>> = columns.iter().map(wanted).collect();
+            slots.truncate(slots.iter().rposition(Option::is_some).map_or(0, |last| last + 1));
+            slots
+        };
+        let (key, tail) = (take(&index.columns), take(&self.primary.columns));
+        left.is_empty().then_some(EntryColumns { key, tail })
+    }
+
+    /// Decodes columns of an index entry into their places in `row`, which has a place for each column.
+    ///
+    /// # Errors
+    /// XX000 for a malformed entry.
+    pub fn decode_entry(
+        &self,
+        index: &IndexAccess,
+        held: &EntryColumns,
+        (entry_key, entry_value): (&[u8], &[u8]),
+        row: &mut [Value],
+    ) -> Result<(), SqlError> {
+        if !held.key.is_empty() {
+            decode_key(&index.columns, &held.key, entry_key.get(PREFIX_BYTES..).ok_or_else(unreadable_entry)?, row)?;
+        }
+        if !held.tail.is_empty() {
+            decode_key(&self.primary.columns, &held.tail, tail_of_entry(entry_key, entry_value)?, row)?;
+        }
+        Ok(())
+    }
+
     /// Decodes one column.
     pub fn decode_column(&self, view: &RowView<'_>, slot: usize) -> Result<Value, SqlError> {
         let column = &self.columns[slot];
@@ -185,15 +231,7 @@ impl TableAccess {
     /// # Errors
     /// XX000 for a malformed entry.
     pub fn row_key_of_entry(&self, entry_key: &[u8], entry_value: &[u8]) -> Result<Bytes, SqlError> {
-        let tail = match entry_value {
-            [ENTRY_HOLDS_TAIL, tail @ ..] => Some(tail),
-            [ENTRY_KEY_HOLDS_TAIL, high, low] => {
-                let length = u16::from_be_bytes([*high, *low]) as usize;
-                entry_key.len().checked_sub(length).map(|at| &entry_key[at..])
-            }
-            _ => None,
-        };
-        let tail = tail.ok_or_else(|| SqlError::new(SqlState::INTERNAL_ERROR, "an index entry cannot be read"))?;
+        let tail = tail_of_entry(entry_key, entry_value)?;
         let mut out = Vec::with_capacity(PREFIX_BYTES + tail.len());
         out.extend_from_slice(&self.primary.id.to_be_bytes());
         out.extend_from_slice(tail);
@@ -216,4 +254,32 @@ impl TableAccess {
         self.primary.encode_columns(row, row_id, &mut out)?;
         self.primary.checked(out)
     }
+}
+
+/// The key, without its index id, of the row that an index entry leads to.
+fn tail_of_entry<'a>(entry_key: &'a [u8], entry_value: &'a [u8]) -> Result<&'a [u8], SqlError> {
+    let tail = match entry_value {
+        [ENTRY_HOLDS_TAIL, tail @ ..] => Some(tail),
+        [ENTRY_KEY_HOLDS_TAIL, high, low] => {
+            let length = u16::from_be_bytes([*high, *low]) as usize;
+            entry_key.len().checked_sub(length).map(|at| &entry_key[at..])
+        }
+        _ => None,
+    };
+    tail.ok_or_else(unreadable_entry)
+}
+
+fn unreadable_entry() -> SqlError {
+    SqlError::new(SqlState::INTERNAL_ERROR, "an index entry cannot be read")
+}
+
+/// Decodes the columns of a key that have a slot; the others are passed.
+fn decode_key(columns: &[KeyColumn], slots: &[Option<usize>], mut rest: &[u8], row: &mut [Value]) -> Result<(), SqlError> {
+    for (column, slot) in columns.iter().zip(slots) {
+        match slot {
+            Some(slot) => row[*slot] = key::decode_value(&mut rest, &column.ty, column.descending)?,
+            None => key::skip_value(&mut rest, &column.ty, column.descending)?,
+        }
+    }
+    Ok(())
 }

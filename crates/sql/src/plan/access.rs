@@ -6,7 +6,7 @@
 
 use super::implication::implies;
 use super::tree;
-use crate::exec::path::{Operand, Path, Range, Term};
+use crate::exec::path::{Operand, Path, Range, Reach, Term};
 use crate::exec::table::{IndexAccess, KeyColumn, TableAccess};
 use crate::expr::{CompareOp, Expr};
 use crate::types::SqlType;
@@ -15,6 +15,10 @@ use crate::types::SqlType;
 const ASSUMED_ROWS: f64 = 100_000.0;
 /// Rows that a LIMIT is taken to want.
 const LIMITED_ROWS: f64 = 100.0;
+/// Alternatives of one OR that become keys; more are a filter.
+const ALTERNATIVES_MAX: usize = 4096;
+/// Alternatives that are bounded on both sides are taken to leave at most this part of a table, however many they are.
+const CLOSED_FACTOR: f64 = 4.0;
 
 /// How many times fewer rows a partial index is taken to have: `deleted_at IS NULL` leaves most rows in, `NOT done` few.
 fn partial_factor(predicate: Option<&Expr>) -> f64 {
@@ -127,36 +131,85 @@ pub fn choose(wish: &Wish<'_>) -> Choice {
         .unwrap_or_else(|| consider(wish, 0))
 }
 
-fn consider(wish: &Wish<'_>, ordinal: usize) -> Choice {
-    let index = wish.access.index(ordinal);
-    let mut path = Path::full(ordinal);
-    let mut used = Vec::new();
-    let mut rows = ASSUMED_ROWS / partial_factor(index.predicate.as_ref());
-    let mut listed = false;
+/// A part of an index that conditions lead to.
+struct Found {
+    reach: Reach,
+    /// Conditions that its keys fulfil exactly.
+    used: Vec<usize>,
+    rows: f64,
+    /// Whether one of its columns is compared with a list.
+    listed: bool,
+}
+
+/// What the conditions, all of which hold, leave of an index.
+fn reach(wish: &Wish<'_>, index: &IndexAccess) -> Found {
+    let rows = ASSUMED_ROWS / partial_factor(index.predicate.as_ref());
+    let mut found = Found { reach: Reach::default(), used: Vec::new(), rows, listed: false };
     for column in &index.columns {
         let Some(key) = Key::new(column, wish.base) else { break };
-        let Some((at, term)) = equality(wish, &key, listed) else {
-            rows /= bounds(wish, &key, &mut path, &mut used);
+        let Some((at, term)) = equality(wish, &key, found.listed) else {
+            found.rows /= bounds(wish, &key, &mut found.reach, &mut found.used);
             break;
         };
-        rows /= 100.0;
+        found.rows /= 100.0;
         if matches!(term, Term::Any(_) | Term::AnyOf(_)) {
-            listed = true;
-            rows *= 4.0;
+            found.listed = true;
+            found.rows *= 4.0;
         }
         if is_exact(&column.ty) {
-            used.push(at);
+            found.used.push(at);
         }
-        path.prefix.push(term);
+        found.reach.prefix.push(term);
     }
-    let point = index.unique
-        && path.prefix.len() == index.columns.len()
-        && !path.prefix.iter().any(|term| matches!(term, Term::Null));
-    if point {
-        rows = if listed { 4.0 } else { 1.0 };
+    if found.reach.is_point(index) {
+        found.rows = if found.listed { 4.0 } else { 1.0 };
     }
-    let (ordered, reverse) = order(wish, index, &path, point && !listed);
-    path.reverse = reverse;
+    found
+}
+
+/// What alternatives leave of an index, if each of them narrows it, and how many rows: `a BETWEEN 1 AND 5 OR a > 90`, `(a, b) IN ((1, 2), (3, 4))`.
+/// What is said beside them holds in each.
+fn alternatives(wish: &Wish<'_>, index: &IndexAccess) -> Option<(Vec<Reach>, f64)> {
+    let beside = |place: usize| wish.conditions.iter().enumerate().filter(move |(at, _)| *at != place);
+    let each = |(place, condition): (usize, &Expr)| {
+        let Expr::Or(choices) = condition else { return None };
+        if choices.len() > ALTERNATIVES_MAX {
+            return None;
+        }
+        let (mut total, mut closed) = (0.0, true);
+        let reaches = choices.iter().map(|choice| {
+            // First what the alternative says itself, or a list beside it would be taken in its place.
+            let mut conditions = match choice {
+                Expr::And(parts) => parts.clone(),
+                one => vec![one.clone()],
+            };
+            conditions.extend(beside(place).filter(|(_, other)| !matches!(other, Expr::Or(_))).map(|(_, other)| other.clone()));
+            let found = reach(&Wish { conditions: &conditions, ..*wish }, index);
+            total += found.rows;
+            closed &= found.reach.is_closed();
+            (!found.reach.is_whole()).then_some(found.reach)
+        });
+        let reaches = reaches.collect::<Option<Vec<Reach>>>()?;
+        // Who lists many means narrow ones.
+        Some((reaches, if closed { total.min(ASSUMED_ROWS / CLOSED_FACTOR) } else { total }))
+    };
+    wish.conditions.iter().enumerate().filter_map(each).min_by(|a, b| a.1.total_cmp(&b.1))
+}
+
+fn consider(wish: &Wish<'_>, ordinal: usize) -> Choice {
+    let index = wish.access.index(ordinal);
+    let Found { reach, mut used, mut rows, mut listed } = reach(wish, index);
+    let mut point = reach.is_point(index);
+    let mut reaches = vec![reach];
+    if !point
+        && let Some((several, fewer)) = alternatives(wish, index)
+        && fewer < rows
+    {
+        // Which alternative a row was found by is not known afterwards: all conditions are asked again.
+        (reaches, rows, used, listed, point) = (several, fewer, Vec::new(), true, false);
+    }
+    let (ordered, reverse) = order(wish, index, &reaches, point && !listed);
+    let path = Path { index: ordinal, reaches, reverse };
     if ordered && wish.limited {
         rows = rows.min(LIMITED_ROWS);
     }
@@ -189,7 +242,7 @@ fn equality(wish: &Wish<'_>, key: &Key<'_>, listed: bool) -> Option<(usize, Term
 }
 
 /// Bounds of the column behind the equalities; answers with how much smaller they make the answer.
-fn bounds(wish: &Wish<'_>, key: &Key<'_>, path: &mut Path, used: &mut Vec<usize>) -> f64 {
+fn bounds(wish: &Wish<'_>, key: &Key<'_>, reach: &mut Reach, used: &mut Vec<usize>) -> f64 {
     let ty = &key.column.ty;
     if matches!(ty, SqlType::Jsonb | SqlType::Json) {
         return 1.0;
@@ -211,7 +264,7 @@ fn bounds(wish: &Wish<'_>, key: &Key<'_>, path: &mut Path, used: &mut Vec<usize>
         (Some(_), Some(_)) => 20.0,
         _ => 5.0,
     };
-    path.range = Some(range);
+    reach.range = Some(range);
     factor
 }
 
@@ -314,20 +367,34 @@ fn strip_widening(expr: &Expr) -> &Expr {
     }
 }
 
+/// What all alternatives equal in the first columns: they are read in the order of their keys.
+fn common_prefix(reaches: &[Reach]) -> &[Term] {
+    let same = |one: &Term, other: &Term| match (one, other) {
+        (Term::One(one), Term::One(other)) => one.expr == other.expr,
+        (Term::Null, Term::Null) => true,
+        _ => false,
+    };
+    let Some((first, others)) = reaches.split_first() else { return &[] };
+    let shared = |other: &Reach| first.prefix.iter().zip(&other.prefix).take_while(|(a, b)| same(a, b)).count();
+    let length = others.iter().map(shared).min().unwrap_or(first.prefix.len());
+    first.prefix.get(..length).unwrap_or_default()
+}
+
 /// Whether reading a path gives the order wanted, and whether backwards.
-fn order(wish: &Wish<'_>, index: &IndexAccess, path: &Path, single: bool) -> (bool, bool) {
+fn order(wish: &Wish<'_>, index: &IndexAccess, reaches: &[Reach], single: bool) -> (bool, bool) {
     if wish.order.is_empty() || single {
         return (true, false);
     }
+    let prefix = common_prefix(reaches);
     // Columns that equal one value do not matter to an order.
     let fixed: Vec<usize> = index
         .columns
         .iter()
-        .zip(&path.prefix)
+        .zip(prefix)
         .filter(|(_, term)| matches!(term, Term::One(_) | Term::Null))
         .filter_map(|(column, _)| column.slot)
         .collect();
-    let single = |place: usize| matches!(path.prefix.get(place), Some(Term::One(_) | Term::Null));
+    let single = |place: usize| matches!(prefix.get(place), Some(Term::One(_) | Term::Null));
     let open = |(place, c): &(usize, &KeyColumn)| match c.slot {
         Some(slot) => !fixed.contains(&slot),
         None => !single(*place),

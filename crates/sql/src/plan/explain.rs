@@ -2,7 +2,7 @@
 
 use crate::exec::cursor::Level;
 use crate::exec::modify::{Action, Find, Modify};
-use crate::exec::path::Term;
+use crate::exec::path::{Reach, Term};
 use crate::exec::select::Select;
 
 /// How one table is read: `Index Scan Backward using t_pkey on t`.
@@ -11,22 +11,40 @@ pub fn access_line(level: &Level) -> String {
     let index = access.index(path.index);
     let backward = if path.reverse { " Backward" } else { "" };
     let table = &access.table.name;
-    if path.prefix.is_empty() && path.range.is_none() && path.index == 0 {
+    if !path.is_narrowed() && path.index == 0 {
         return format!("Seq Scan{backward} on {table}");
     }
-    let point = index.unique
-        && path.prefix.len() == index.columns.len()
-        && !path.prefix.iter().any(|term| matches!(term, Term::Null));
-    let kind = if point { "Point Lookup" } else { "Index Scan" };
+    let point = path.reaches.iter().all(|reach| reach.is_point(index));
+    let kind = match (point, &level.entries) {
+        (true, None) => "Point Lookup",
+        (true, Some(_)) => "Index Only Lookup",
+        (false, None) => "Index Scan",
+        (false, Some(_)) => "Index Only Scan",
+    };
     format!("{kind}{backward} using {} on {table}", index.name)
 }
 
 /// What the keys are made of: `Index Cond: (aid = ..)`.
 fn condition_line(level: &Level) -> Option<String> {
+    let mut said: Vec<String> = Vec::new();
+    for reach in &level.path.reaches {
+        let condition = condition(level, reach)?;
+        if !said.contains(&condition) {
+            said.push(condition);
+        }
+    }
+    let count = level.path.reaches.len();
+    match said.as_slice() {
+        [one] if count == 1 => Some(format!("Index Cond: {one}")),
+        several => Some(format!("Index Cond: {count} alternatives, {}", several.join(" OR "))),
+    }
+}
+
+fn condition(level: &Level, reach: &Reach) -> Option<String> {
     let index = level.access.index(level.path.index);
     let name = |at: usize| Some(index.column_name(&level.access, index.columns.get(at)?));
     let mut parts = Vec::new();
-    for (at, term) in level.path.prefix.iter().enumerate() {
+    for (at, term) in reach.prefix.iter().enumerate() {
         let name = name(at)?;
         parts.push(match term {
             Term::One(_) => format!("{name} = .."),
@@ -35,8 +53,8 @@ fn condition_line(level: &Level) -> Option<String> {
             Term::Null => format!("{name} IS NULL"),
         });
     }
-    if let Some(range) = &level.path.range {
-        let name = name(level.path.prefix.len())?;
+    if let Some(range) = &reach.range {
+        let name = name(reach.prefix.len())?;
         if let Some((_, inclusive)) = &range.low {
             parts.push(format!("{name} {} ..", if *inclusive { ">=" } else { ">" }));
         }
@@ -44,7 +62,7 @@ fn condition_line(level: &Level) -> Option<String> {
             parts.push(format!("{name} {} ..", if *inclusive { "<=" } else { "<" }));
         }
     }
-    (!parts.is_empty()).then(|| format!("Index Cond: ({})", parts.join(" AND ")))
+    (!parts.is_empty()).then(|| format!("({})", parts.join(" AND ")))
 }
 
 fn level_lines(levels: &[Level], depth: usize, out: &mut Vec<String>) {

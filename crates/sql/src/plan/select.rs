@@ -10,6 +10,7 @@ use super::subquery::Subqueries;
 use super::tree;
 use super::{Execution, Plan};
 use crate::context::StatementContext;
+use crate::exec::cursor::Level;
 use crate::exec::select::{Grouping, Project, RowLock, Select};
 use crate::exec::sort::SortKey;
 use crate::expr::{Expr, Volatility, conjunction, output_name};
@@ -191,6 +192,9 @@ impl Bound {
             level.skips = waits.peek().is_some() && waits.all(|wait| wait == LockWait::Skip);
         }
         let locks = row_locks(&self.locks, &loops);
+        if locks.is_empty() {
+            loops.levels.iter_mut().for_each(Level::read_entries);
+        }
         let order = if self.distinct { distinct_order(self.order, &self.items)? } else { self.order };
         let types = || self.items.iter().map(|item| item.field.ty.clone()).collect();
         if self.distinct {

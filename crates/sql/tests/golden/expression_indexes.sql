@@ -295,7 +295,7 @@ CREATE INDEX
 EXPLAIN SELECT id FROM words WHERE lower(word) = 'a';
 ----
 QUERY PLAN:text
-Point Lookup using words_lower on words
+Index Only Lookup using words_lower on words
   Index Cond: (lower(word::text) = ..)
 EXPLAIN
 
@@ -309,7 +309,7 @@ SELECT 0
 EXPLAIN SELECT id FROM words WHERE lower(word) BETWEEN 'a' AND 'c';
 ----
 QUERY PLAN:text
-Index Scan using words_lower on words
+Index Only Scan using words_lower on words
   Index Cond: (lower(word::text) >= .. AND lower(word::text) <= ..)
 EXPLAIN
 
@@ -323,7 +323,7 @@ EXPLAIN
 EXPLAIN SELECT id FROM words WHERE n + id = 5 AND n > 2;
 ----
 QUERY PLAN:text
-Index Scan using words_sum on words
+Index Only Scan using words_sum on words
   Index Cond: ((n + id) = .. AND n > ..)
 EXPLAIN
 
@@ -340,7 +340,7 @@ QUERY PLAN:text
 Nested Loop
   ->  Point Lookup using words_pkey on words
         Index Cond: (id = ..)
-  ->  Point Lookup using words_lower on words
+  ->  Index Only Lookup using words_lower on words
         Index Cond: (lower(word::text) = ..)
 EXPLAIN
 

@@ -391,7 +391,7 @@ CREATE INDEX
 EXPLAIN SELECT id FROM meet WHERE k = 'x';
 ----
 QUERY PLAN:text
-Index Scan using meet_not_null on meet
+Index Only Scan using meet_not_null on meet
   Index Cond: (k = ..)
 EXPLAIN
 

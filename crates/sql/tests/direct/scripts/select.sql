@@ -35,7 +35,7 @@ SELECT a, b FROM s WHERE c = 'x' ORDER BY b;
 -- SELECT 3
 EXPLAIN SELECT a, b FROM s WHERE c = 'x' ORDER BY b LIMIT 1;
 -- Limit
---   ->  Index Scan Backward using s_c on s
+--   ->  Index Only Scan Backward using s_c on s
 --         Index Cond: (c = ..)
 SELECT a, b, c FROM s ORDER BY c, a;
 -- 1|1|x
@@ -59,7 +59,7 @@ SELECT a FROM s WHERE d = 'd21';
 -- 2
 -- SELECT 1
 EXPLAIN SELECT a FROM s WHERE d = 'd21';
--- Point Lookup using s_d on s
+-- Index Only Lookup using s_d on s
 --   Index Cond: (d = ..)
 SELECT a, b FROM s WHERE d IS NULL ORDER BY 1, 2;
 -- 1|1
@@ -105,7 +105,7 @@ SELECT max(d) FROM s;
 -- SELECT 1
 EXPLAIN SELECT max(d) FROM s;
 -- Aggregate
---   ->  Index Scan Backward using s_d on s
+--   ->  Index Only Scan Backward using s_d on s
 SELECT a, count(*), sum(b) FROM s GROUP BY a HAVING count(*) > 1 ORDER BY a DESC;
 -- 2|2|3
 -- 1|2|3
@@ -125,7 +125,7 @@ SELECT s1.a, s2.b FROM s s1, s s2 WHERE s1.a = s2.a AND s1.b = 1 AND s2.b = 2 OR
 -- SELECT 2
 EXPLAIN SELECT s1.a, s2.b FROM s s1 JOIN s s2 ON s1.a = s2.a WHERE s1.d = 'd21';
 -- Nested Loop
---   ->  Point Lookup using s_d on s
+--   ->  Index Only Lookup using s_d on s
 --         Index Cond: (d = ..)
 --   ->  Index Scan using s_pkey on s
 --         Index Cond: (a = ..)
@@ -176,7 +176,7 @@ SELECT a FROM s WHERE c LIKE 'x%' AND NOT a = 1;
 -- 3
 -- SELECT 2
 EXPLAIN SELECT a FROM s WHERE c LIKE 'x%';
--- Index Scan using s_c on s
+-- Index Only Scan using s_c on s
 --   Index Cond: (c >= .. AND c < ..)
 --   Filter: yes
 SELECT a, b FROM s WHERE c LIKE 'x%' ORDER BY a;
