@@ -274,7 +274,12 @@ fn unreadable_entry() -> SqlError {
 }
 
 /// Decodes the columns of a key that have a slot; the others are passed.
-fn decode_key(columns: &[KeyColumn], slots: &[Option<usize>], mut rest: &[u8], row: &mut [Value]) -> Result<(), SqlError> {
+fn decode_key(
+    columns: &[KeyColumn],
+    slots: &[Option<usize>],
+    mut rest: &[u8],
+    row: &mut [Value],
+) -> Result<(), SqlError> {
     for (column, slot) in columns.iter().zip(slots) {
         match slot {
             Some(slot) => row[*slot] = key::decode_value(&mut rest, &column.ty, column.descending)?,

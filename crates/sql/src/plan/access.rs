@@ -183,7 +183,9 @@ fn alternatives(wish: &Wish<'_>, index: &IndexAccess) -> Option<(Vec<Reach>, f64
                 Expr::And(parts) => parts.clone(),
                 one => vec![one.clone()],
             };
-            conditions.extend(beside(place).filter(|(_, other)| !matches!(other, Expr::Or(_))).map(|(_, other)| other.clone()));
+            conditions.extend(
+                beside(place).filter(|(_, other)| !matches!(other, Expr::Or(_))).map(|(_, other)| other.clone()),
+            );
             let found = reach(&Wish { conditions: &conditions, ..*wish }, index);
             total += found.rows;
             closed &= found.reach.is_closed();
