@@ -18,7 +18,7 @@ cargo x <command>
   check --fast           format, lints and the tests below the shells
   bless [filter]         rewrite the expectations of golden scripts from what the code does now; read the diff
   sim --seed N           one run of the simulator; --trace shows it
-  sim --seeds A..B       many runs; the first failure prints the one command that repeats it
+  sim --seeds A..B       many runs, on all cores (--jobs N); each failure prints the one command that repeats it
   sim --scenario NAME    of these scenarios (fast, fast/network, a path); --minutes M: for so long
   bench postgres [opts]  the speed table beside PostgreSQL, interleaved, medians (see docs/benchmarks/)
                          --rounds N (3)  --seconds N (10)  --scale N (10)  --only NAME

@@ -21,6 +21,7 @@
 #![warn(missing_docs)]
 
 mod agenda;
+mod batch;
 mod client;
 mod clock;
 pub mod cluster;

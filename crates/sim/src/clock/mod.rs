@@ -199,6 +199,11 @@ impl SimClock {
         name.saturating_sub(interval.latest_ns).max(interval.earliest_ns.saturating_sub(name))
     }
 
+    /// How far the machine's clock is from true time, whatever is known of that.
+    pub fn off_ns(&self, now: u64) -> u64 {
+        self.kernel.real_ns(now).abs_diff(self.name_ns(now))
+    }
+
     /// Whether a slew goes on that nobody will end.
     pub fn is_left_slewing(&self, now: u64) -> bool {
         self.daemon.health == Health::Dead && self.kernel.moment(now).steering_ppb != Some(0)

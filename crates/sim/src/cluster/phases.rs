@@ -12,7 +12,7 @@ use store::disk::fake::{Crash, FakeDisk};
 const REST_NS: u64 = 30_000_000_000;
 /// Every second loss of power comes in the middle of one of so many syncs.
 const SYNCS_BEFORE_DEATH: u64 = 40;
-/// A clock whose interval is wider than this when everything heals is not waited for, nanoseconds.
+/// A clock whose interval is wider than this when everything heals, or that is further off, is not waited for, nanoseconds.
 const WIDE_NS: u64 = 1_000_000_000;
 /// A machine whose disk is full is started again so much later, nanoseconds.
 const START_AGAIN_NS: u64 = 100_000_000;
@@ -113,7 +113,9 @@ impl<S: System> Cluster<S> {
             let now_ns = self.agenda.now_ns();
             self.hosts[m].clock.heal(now_ns);
             let interval = self.hosts[m].clock.read(now_ns).interval;
-            let wide = interval.latest_ns.saturating_sub(interval.earliest_ns) > WIDE_NS;
+            let wide_ns = interval.latest_ns.saturating_sub(interval.earliest_ns);
+            // One that was set just now has not heard from its reference yet how far it is off.
+            let wide = wide_ns.max(self.hosts[m].clock.off_ns(now_ns)) > WIDE_NS;
             if wide || !self.hosts[m].clock.is_honest() {
                 // A clock that was caught lying is not believed until long after, and one that was set far off is slewed for minutes, with
                 // every commit waiting for its error: an operator starts its machine again.

@@ -11,7 +11,7 @@ use node::cluster::{
 };
 use parking_lot::Mutex;
 use protocol::txn::RangeId;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::task::{Wake, Waker};
 use store::{Log, LogError, Version};
@@ -54,14 +54,16 @@ pub struct Body {
     due: Option<Timestamp>,
     ticks: u64,
     seen: Reading,
+    /// What the node's counters were when they were looked at last.
+    counted: BTreeMap<&'static str, u64>,
 }
 
 impl Body {
     pub fn new(member: Arc<Member<Engine>>, log: Log) -> Self {
-        let (waiting, syncing, held, woken, due, ticks) = Default::default();
+        let (waiting, syncing, held, woken, due, ticks, counted) = Default::default();
         let durable = RecordNumber(log.durable());
         let seen = Reading::exact(0);
-        Body { member, log, waiting, syncing, durable, held, woken, due, ticks, seen }
+        Body { member, log, waiting, syncing, durable, held, woken, due, ticks, seen, counted }
     }
 
     /// It has just opened.
@@ -279,6 +281,12 @@ impl Body {
             versions.flush().map_err(|e| Failure(format!("flush: {e}")))?;
         }
         place.probes.hit("flush");
+        let counters =
+            self.member.counters().all().filter(|(name, ..)| !name.ends_with("nanos") && !name.ends_with("bytes"));
+        for (name, _, value) in counters {
+            let before = self.counted.insert(name, value).unwrap_or(0);
+            place.probes.add(name, value - before);
+        }
         if self.member.counters().parts_sent.get() > 0 {
             place.probes.hit("a transaction came in parts");
         }

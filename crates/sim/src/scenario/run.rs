@@ -60,7 +60,18 @@ impl Outcome {
 
     /// The one command that repeats it.
     pub fn repeat(&self) -> String {
-        format!("cargo x sim --scenario {} --seed {} --trace", self.scenario, self.seed)
+        repeat(&self.scenario, self.seed)
+    }
+}
+
+fn repeat(scenario: &str, seed: u64) -> String {
+    format!("cargo x sim --scenario {scenario} --seed {seed} --trace")
+}
+
+impl Scenario {
+    /// The one command that repeats a run of it.
+    pub fn repeat(&self, seed: u64) -> String {
+        repeat(&self.name, seed)
     }
 }
 
