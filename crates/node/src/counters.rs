@@ -99,6 +99,8 @@ counters! {
     commands_gathered,
     /// Splits of ranges that were applied here.
     splits,
+    /// Splits that a snapshot told of, and that were applied from the log here before it.
+    splits_caught_up,
     /// Snapshots of ranges that were installed here.
     snapshots_installed,
     /// Snapshots of ranges that were not taken, as this store has forgotten more than they allow.

@@ -67,12 +67,16 @@ switches! {
     clip_limit: set_clip_limit,
     /// A range is read above the timestamp of a split that is on its way (design 4a.2).
     read_while_splitting: set_read_while_splitting,
+    /// A snapshot is installed although a split that is behind it stands in the log here, and was not applied (design 4a.2).
+    jump_splits: set_jump_splits,
     /// A leader hands over below what it served (design 4a.3).
     release_below_reads: set_release_below_reads,
     /// A replica serves all that is closed, prepared or not (design 4a.7).
     closed_is_resolved: set_closed_is_resolved,
     /// A store of a cluster forgets what its shell wants, whatever its ranges' logs say (design 4a.8).
     collect_unlogged: set_collect_unlogged,
+    /// What is frozen carries the state of the ranges as it was the time before (design 4a.9).
+    state_apart: set_state_apart,
     /// A commit does not wait until all its parts are staged, nor is it asked whether they are.
     commit_unstaged: set_commit_unstaged,
     /// A node's next life names its transactions as the last one did (design 4a.10).

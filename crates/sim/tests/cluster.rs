@@ -108,13 +108,17 @@ fn a_range_that_moved_after_a_split_is_found() {
     }
 }
 
-/// A leader is removed from its range: it goes as soon as it has applied that, and the others, who have it in their logs, were not told any more that it is
-/// committed. In the configuration that they know they need its vote, as another old member is gone for good. It has to stay until one of the new
-/// members has applied it.
+/// A leader was removed from its range and went as soon as it had applied that. The others had it in their logs, were not told any more that it is committed, and needed
+/// its vote, as another old member was gone for good. (`protocol/tests/raft/controls.rs` has the schedule.)
 #[test]
-#[ignore = "an open defect: who removes itself goes before the others know"]
-fn open_defects() {
+fn a_leader_that_is_removed_stays_until_that_is_known() {
     good(&scenario("rare/nodes-storm"), 11);
+}
+
+/// A clock was set far off just before everything healed, and its node could not write for as long as it was slewed.
+#[test]
+fn a_clock_that_was_set_at_the_end_is_healed() {
+    good(&scenario("fast/crashes"), 74);
 }
 
 /// A transaction was left behind that had a part in a range of which the node that took it up knew nothing but the number.

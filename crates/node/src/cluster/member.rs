@@ -72,7 +72,7 @@ pub struct RangeStatus {
     pub voters: Vec<NodeId>,
     /// The nodes whose replicas do not, yet.
     pub learners: Vec<NodeId>,
-    /// The configuration is being changed.
+    /// The configuration is being changed, or not enough of the new voters know yet that it was: whoever was removed is still needed.
     pub joint: bool,
 }
 
@@ -288,7 +288,7 @@ impl<E: Engine> Member<E> {
             staged_bytes: shard.range.staged_bytes(),
             voters: nodes(&status.members.voters),
             learners: nodes(&status.members.learners),
-            joint: !status.members.outgoing.is_empty(),
+            joint: status.changing,
         })
     }
 }

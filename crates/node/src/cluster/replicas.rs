@@ -54,6 +54,14 @@ impl<E: Engine> Member<E> {
         let Some(status) = core.replicas.status(group) else {
             return Err(Error::NoReplica(group).into());
         };
+        // `split`, invariant 6. Learners have no vote anywhere: they may come, and go.
+        let votes = changes.iter().any(|change| match change {
+            ReplicaChange::Remove(node) => status.members.voters.iter().any(|seat| seat.store == node.store()),
+            ReplicaChange::Add(_) | ReplicaChange::Promote(_) => false,
+        });
+        if votes && core.is_founding(range) {
+            return Err(Error::Change { group, why: ChangeError::Unfinished }.into());
+        }
         let members = status.members;
         let seats: Vec<Seat> =
             members.voters.iter().chain(&members.outgoing).chain(&members.learners).copied().collect();

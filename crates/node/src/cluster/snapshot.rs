@@ -57,6 +57,8 @@ pub(crate) struct Snapshots {
     /// The log before the second may go once the first is durable: what was needed of it may have been written again.
     recycle: Option<(RecordNumber, RecordNumber)>,
     pub recyclable: RecordNumber,
+    /// Of a broken rule.
+    stale: Option<Bytes>,
 }
 
 /// How many bytes were given out as records, up to which of them.
@@ -238,6 +240,12 @@ impl<E: Engine> Core<E> {
         let bytes = self.snapshots.incoming.remove(&group).unwrap_or_default();
         let snapshot =
             Snapshot::decode(bytes.into()).filter(|snapshot| (snapshot.applied, snapshot.range.id()) == (index, range));
+        if let Some(place) = snapshot.as_ref().and_then(|snapshot| self.split_in_log(&snapshot.range)) {
+            self.log(now, Input::SnapshotFailed { group });
+            self.log(now, Input::Known { group, index: place });
+            self.counters.splits_caught_up.one();
+            return Ok(());
+        }
         // See `split`, invariant 4. The other range may need a snapshot itself, and there is one place for them: it is not taken in vain again.
         if let Some(snapshot) = &snapshot
             && self.overlaps_another(range, snapshot.range.span())
@@ -309,7 +317,11 @@ impl<E: Engine> Core<E> {
     /// Freezes the versions together with the state of all ranges.
     pub fn freeze(&mut self) -> bool {
         let state: Vec<Kept<'_>> = self.shards.values().map(Kept::of).collect();
-        let state = State::encode(self.options.cluster, self.me().0, self.incarnation, &state);
+        let mut state = State::encode(self.options.cluster, self.me().0, self.incarnation, &state);
+        if self.sabotage.state_apart() {
+            let fresh = state.clone();
+            state = self.snapshots.stale.replace(fresh).unwrap_or(state);
+        }
         if !self.store.0.freeze(self.count, state) {
             return false;
         }

@@ -12,7 +12,10 @@
 //! 4. A snapshot of the new range is not installed where the old one has not come to the split yet: its keys would have two pasts.
 //! 5. A range knows its right neighbour if that came of a split: so whoever has the range, by its log or by a snapshot, can say where the keys are
 //!    that it had.
-//! 6. A part of a transaction that was divided by old bounds is refused as a whole. Divided anew it has a new number.
+//! 6. A split that stands in a replica's log is applied there, and not jumped over by a snapshot of what came after it: of the majority that has it in its logs each
+//!    makes its replica of the new range, or dies. A snapshot names the splits behind it (`Range::heirs`), and a new range's number is given once: so the entry
+//!    here that names the same one is the one that was committed, and all before it were. And nobody is removed while the new range is not on a majority.
+//! 7. A part of a transaction that was divided by old bounds is refused as a whole. Divided anew it has a new number.
 
 use super::core::{Core, group_of};
 use super::member::Member;
@@ -24,7 +27,8 @@ use bytes::Bytes;
 use clock::{Reading, Timestamp};
 use protocol::door::{Answer, Place, Request};
 use protocol::log::raft::{self, Member as Seat, ReplicaId};
-use protocol::txn::{Command, Range, RangeId, Span};
+use protocol::txn::{Command, Range, RangeId, Record, Span};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::task::Waker;
 use store::{Engine, StoreError};
@@ -97,6 +101,32 @@ impl<E: Engine> Core<E> {
             self.log(now, raft::Input::Campaign { group: group_of(range) });
         }
         self.look_at_lead(range);
+    }
+
+    /// Invariant 6: the place of the last split in the log here that is behind this state, and not applied here.
+    pub fn split_in_log(&self, state: &Range) -> Option<u64> {
+        if self.sabotage.jump_splits() {
+            return None;
+        }
+        let heirs: BTreeSet<RangeId> = state.heirs().collect();
+        let behind = |payload: &Bytes| match Record::decode(payload).map(|record| record.command) {
+            Ok(Command::Split { right, .. }) => heirs.contains(&right),
+            _ => false,
+        };
+        let unapplied = self.replicas.unapplied(group_of(state.id()));
+        unapplied.filter(|(_, payload)| !heirs.is_empty() && behind(payload)).map(|(index, _)| index).last()
+    }
+
+    /// Invariant 6: something was split off of a range, and is not on a majority of its nodes yet, as far as its replica here knows. (Its log has an entry behind
+    /// its founding once it is: who has nothing takes none.)
+    pub fn is_founding(&self, range: RangeId) -> bool {
+        let Some(shard) = self.shards.get(&range) else { return false };
+        let young = |heir: RangeId| {
+            let group = self.replicas.status(group_of(heir));
+            let pending = || self.shards.get(&heir).is_some_and(|shard| shard.founding.is_some());
+            group.map_or_else(pending, |status| status.committed <= FOUNDED)
+        };
+        shard.range.heirs().any(young)
     }
 
     /// Who led a range leads what is split off of it, if the others like. The first question may be lost.

@@ -184,3 +184,52 @@ fn a_range_that_moved_after_a_split_knows_its_neighbour() {
     assert_eq!(text, "a1p2x3");
     assert_eq!(w.ask(4, async |env| value(env, "x").await).as_deref(), Some("3"));
 }
+
+/// Of three nodes one has applied a split, the second has it in its log and has not heard that it is committed, the third gets the range as it was after it. The first one
+/// dies for good. What was split off comes back, from the log of the second; whether it does.
+fn the_only_one_that_applied_a_split_dies(seed: u64, prepare: super::world::Prepare) -> bool {
+    // Nothing of the log is kept that a flush made needless.
+    let mut w = World::new(3 * seed, 3, founding(&[""], &[1, 2, 3]), prepare);
+    let a = w.await_leader(1);
+    let (b, c) = (a % 3 + 1, (a + 1) % 3 + 1);
+    w.ask(a, async |env| set(env, pairs(&[("a", "1"), ("p", "2")])).await);
+    w.run(500_000);
+    w.crash(c);
+    let now = w.env(a).now();
+    drop(w.member(a).split(&now, key("m"), Waker::noop()));
+    w.drain(a);
+    while w.member(a).ranges().len() < 2 {
+        w.run(50);
+    }
+    w.crash(b);
+    w.flush(a);
+    let right = w.member(a).ranges().into_iter().find(|range| *range != RangeId(1)).unwrap();
+    w.start(c);
+    w.until("a snapshot at the third", |w| w.member(c).counters().snapshots_installed.get() > 0);
+    // Its own log begins behind the split then, too.
+    w.ask(a, async |env| set(env, pairs(&[("a", "2")])).await);
+    w.run(50_000);
+    w.flush(c);
+    let founded = w.member(c).status(right).is_some_and(|status| status.applied > 0);
+    assert!(!founded, "seed {seed}: the third has got the new range, too: it should die earlier");
+    w.crash(a);
+    w.start(b);
+    w.run(20_000_000);
+    if w.leader(right.0).is_none() {
+        return false;
+    }
+    assert_eq!(w.ask(c, async |env| value(env, "p").await).as_deref(), Some("2"));
+    assert_eq!(w.ask(c, async |env| value(env, "a").await).as_deref(), Some("2"));
+    assert_eq!(w.member(b).counters().splits_caught_up.get(), 1);
+    w.check_replicas();
+    true
+}
+
+#[test]
+fn a_split_in_the_log_is_not_jumped_over() {
+    for seed in 0..4 {
+        assert!(the_only_one_that_applied_a_split_dies(seed, |_| {}), "seed {seed}: what was split off is lost");
+        let jumped = the_only_one_that_applied_a_split_dies(seed, |sabotage| sabotage.set_jump_splits(true));
+        assert!(!jumped, "seed {seed}: the rule is not needed");
+    }
+}

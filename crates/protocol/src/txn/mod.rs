@@ -66,6 +66,6 @@ pub use coordinator::{Answer, Coordinator, Decision};
 pub use id::{RangeId, TxnId};
 pub use locks::{LockMode, LockReply, LockTable, LockWait, MAX_LOCKS_PER_TXN, Waiter, Wakeup};
 pub use memory::REMEMBERED_US;
-pub use range::{Outcome, Prepared, Range, Standing, Verdict};
+pub use range::{Outcome, Prepared, Range, SPLITS_REMEMBERED_MAX, Standing, Verdict};
 pub use staging::{Part, Staged};
 pub use versions::VersionStore;

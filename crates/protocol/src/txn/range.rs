@@ -8,7 +8,7 @@ use super::versions::INDEX_BYTES;
 use super::{Apart, Batch, Cause, Command, Part, RangeId, Refusal, Span, TxnId, VersionStore};
 use clock::Timestamp;
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 /// The index of a key; of a key that is shorter than an index, the one that it is in order with.
@@ -77,6 +77,9 @@ pub enum Verdict {
     Done,
 }
 
+/// A range remembers so many of its splits: a replica that has one of them in its log, and lags by more than so many others, may miss it.
+pub const SPLITS_REMEMBERED_MAX: usize = 64;
+
 /// One range: span, prepared transactions, remembered outcomes. Its versions live in a [`VersionStore`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Range {
@@ -89,6 +92,8 @@ pub struct Range {
     pub(super) lease_end: Timestamp,
     /// What was split off last: it begins where this one ends, or did. And the nodes that it began on.
     pub(super) right: Option<(RangeId, Vec<u32>)>,
+    /// What was split off of it by its own log, the last ones: see [`SPLITS_REMEMBERED_MAX`].
+    pub(super) heirs: VecDeque<RangeId>,
     prepared: BTreeMap<TxnId, Prepared>,
     holds: Holds,
     pub(super) memory: Memory,
@@ -106,6 +111,7 @@ impl Range {
             apart: BTreeMap::new(),
             lease_end: Timestamp::MIN,
             right: None,
+            heirs: VecDeque::new(),
             prepared: BTreeMap::new(),
             holds: Holds::default(),
             memory: Memory::default(),
@@ -154,6 +160,10 @@ impl Range {
     /// the keys are that it had.
     pub fn right(&self) -> Option<(RangeId, &[u32])> {
         self.right.as_ref().map(|(range, nodes)| (*range, &nodes[..]))
+    }
+    /// What was split off of it, the last [`SPLITS_REMEMBERED_MAX`], in that order: a snapshot says by it which splits are behind it.
+    pub fn heirs(&self) -> impl Iterator<Item = RangeId> + '_ {
+        self.heirs.iter().copied()
     }
     /// Prepared, undecided transactions.
     pub fn prepared(&self) -> &BTreeMap<TxnId, Prepared> {
@@ -426,6 +436,10 @@ impl Range {
         new.lease_end = self.lease_end;
         new.memory = self.memory.inherited();
         new.right = self.right.replace((right, nodes.to_vec()));
+        self.heirs.push_back(right);
+        if self.heirs.len() > SPLITS_REMEMBERED_MAX {
+            self.heirs.pop_front();
+        }
         self.span.end = key.clone();
         self.stagings.end_at(key);
         Verdict::Split(Box::new(new))

@@ -9,7 +9,9 @@ use bytes::Bytes;
 use clock::Timestamp;
 use std::sync::Arc;
 
-const VERSION: u8 = 6;
+const VERSION: u8 = 7;
+/// Without the ranges that were split off.
+const VERSION_WITHOUT_HEIRS: u8 = 6;
 /// Without parts of transactions.
 const VERSION_WITHOUT_PARTS: u8 = 5;
 /// Without what was split off.
@@ -83,6 +85,8 @@ impl Range {
             nodes.iter().for_each(|node| w.number(u64::from(*node)));
         }
         self.stagings.write(&mut w);
+        w.number(self.heirs.len() as u64);
+        self.heirs.iter().for_each(|heir| w.number(heir.0));
         out
     }
 
@@ -144,6 +148,11 @@ impl Range {
         }
         if version > VERSION_WITHOUT_PARTS {
             range.stagings = Stagings::read(&mut r)?;
+        }
+        if version > VERSION_WITHOUT_HEIRS {
+            for _ in 0..r.count("what was split off before")? {
+                range.heirs.push_back(RangeId(r.number("what was split off before")?));
+            }
         }
         r.end("end")?;
         Ok(range)

@@ -229,6 +229,36 @@ fn asks_the_removed(seed: u64, sabotage: &Sabotage) -> Verdict {
     world.ticks(20)
 }
 
+/// A leader removes itself, and is not heard of any more when the others have that in their logs; another old member dies for good.
+fn removes_itself(seed: u64, sabotage: &Sabotage) -> Verdict {
+    let mut world = World::new(seed, 5, sabotage, honest);
+    world.found(G, &[1, 2, 3])?;
+    led(&mut world)?;
+    for (replica, store) in [(4, 4), (5, 5)] {
+        let member = Member { replica: ReplicaId(replica), store: StoreId(store) };
+        world.change(G, vec![Change::AddLearner(member)])?;
+        world.ticks(15)?;
+    }
+    let status = |world: &World| world.machines[&StoreId(1)].replicas.as_ref().and_then(|r| r.status(G));
+    let (promote, remove) = (|r| Change::Promote(ReplicaId(r)), |r| Change::Remove(ReplicaId(r)));
+    world.change(G, vec![promote(4), promote(5), remove(1), remove(3)])?;
+    let is_joint = |world: &World| status(world).is_some_and(|status| !status.members.outgoing.is_empty());
+    until(&mut world, "both configurations", is_joint)?;
+    let last = status(&world).map(|status| status.last);
+    until(&mut world, "the entry that leaves them", |world| status(world).map(|status| status.last) > last)?;
+    for store in [2, 4, 5] {
+        world.cut(1, store);
+    }
+    world.crash(StoreId(3));
+    until(&mut world, "the removal at store 1", |world| !is_joint(world))?;
+    world.run(20_000)?;
+    world.heal();
+    let led = |world: &World| [2, 4, 5].into_iter().any(|store| lease(world, store).is_some());
+    until(&mut world, "a leader", led).map_err(|_| "the members that are left never have a leader")?;
+    // And then it goes.
+    until(&mut world, "the end of the removed one", |world| status(world).is_none())
+}
+
 type Schedule = fn(u64, &Sabotage) -> Verdict;
 
 fn holds_and_is_caught(schedule: Schedule, breaks: impl Fn(&mut Sabotage)) {
@@ -272,6 +302,7 @@ controls! {
     forget_the_woken: sleeps_on,
     stamp_below_the_log: hands_over_to_a_late_clock,
     raise_the_removed: asks_the_removed,
+    leave_at_once: removes_itself,
 }
 
 /// The seeded runs notice by themselves what they meet often.

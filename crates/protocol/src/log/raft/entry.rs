@@ -156,6 +156,11 @@ pub(crate) fn floor_of(entry: &Entry) -> Timestamp {
     at.max(Timestamp::from_u64(served.unwrap_or_default()))
 }
 
+/// Whether this is a command.
+pub(crate) fn is_command(entry: &Entry) -> bool {
+    entry.context.first() == Some(&COMMAND)
+}
+
 /// Whether this is the release of its term's leader.
 pub(crate) fn is_release(entry: &Entry) -> bool {
     entry.context.first() == Some(&RELEASE)

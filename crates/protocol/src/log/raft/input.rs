@@ -53,6 +53,14 @@ pub enum Input {
         /// The group.
         group: GroupId,
     },
+    /// The log here is committed up to this place, as the driver knows from elsewhere: one of its entries is known to have been applied by others, and what
+    /// stands before it in one log stands before it in all.
+    Known {
+        /// The group.
+        group: GroupId,
+        /// The place of that entry.
+        index: u64,
+    },
     /// Entries up to this place are applied, durably: the log need not keep them.
     Truncate {
         /// The group.

@@ -102,6 +102,7 @@ impl Replica {
         if self.lead.is_some() {
             self.wake(store);
         }
+        self.leaving.clear();
         let Some(lead) = self.lead.take() else { return };
         // Not what the log has there now: with its first message a later leader may have put something else in its place.
         let (from, to) = (lead.begin.max(self.tail().applied) + 1, lead.to);
@@ -251,6 +252,7 @@ impl Replica {
         self.hand_over(store, now.interval);
         if self.lead.is_some() {
             self.leave_joint(store, now.interval);
+            self.look_who_knows(store);
         }
     }
 }

@@ -48,6 +48,7 @@ mod closed;
 mod entry;
 mod envelope;
 mod error;
+mod farewell;
 mod fate;
 mod handover;
 mod ids;

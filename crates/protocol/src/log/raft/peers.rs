@@ -53,7 +53,10 @@ impl Replicas {
             result = result.and(done);
         }
         for (group, replica) in gone {
-            if self.groups.get(&group).is_some_and(|found| found.id == replica && found.lead.is_none()) {
+            let Some(found) = self.groups.get_mut(&group) else { continue };
+            if found.id != replica {
+                found.is_released(replica.0);
+            } else if found.lead.is_none() {
                 self.store.tell_removed(group, replica);
             }
         }

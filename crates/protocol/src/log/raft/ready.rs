@@ -19,6 +19,7 @@ impl Replica {
             if !ready.snapshot().is_empty() {
                 let form = self.form.take().expect("only a snapshot that came is restored");
                 self.raw.mut_store().restore(form.cut, form.conf);
+                self.conf_known = self.tail().conf.index == 0;
                 self.count_neighbours(store);
                 store.out.configurations.push(self.tail().conf.shown(self.group));
             }
@@ -39,7 +40,6 @@ impl Replica {
             let committed = ready.take_committed_entries();
             self.raw.advance_append_async(ready);
             self.post(store, now, true);
-            self.post(store, after, false);
             if store.ledger.is_durable(self.record) || store.sabotage.ack_before_durable() {
                 self.raw.on_persist_ready(number);
             } else {
@@ -47,6 +47,8 @@ impl Replica {
                 store.ledger.then(self.record, what);
             }
             self.hand_out(store, committed);
+            // After what was handed out: an answer says which members are written down here.
+            self.post(store, after, false);
             self.advance();
             self.relieve();
             self.after(store);
@@ -103,6 +105,9 @@ impl Replica {
                 letter.accepted = lead.accepted.get(&m.to).copied().unwrap_or(0);
                 (letter.closed, letter.closed_index) = lead.closed;
             }
+            (_, MessageType::MsgAppendResponse | MessageType::MsgHeartbeatResponse) => {
+                letter.message.commit = self.says_its_conf();
+            }
             (_, MessageType::MsgRequestVoteResponse) if !m.reject => {
                 let said = self.vote_ends.as_ref().filter(|(term, _)| *term == m.term).map(|(_, ends)| ends.clone());
                 letter.ends = Some(said.unwrap_or_else(|| Ends { past: self.support.past, terms: Vec::new() }));
@@ -145,13 +150,17 @@ impl Replica {
         let gone = self.raw.mut_store().conf.applied(entry.index, &entry.body, state);
         let bytes = record::conf(self.group, self.id, &self.tail().conf);
         self.write(store, bytes);
+        self.conf_record = self.record;
+        self.conf_known &= gone.is_empty() && !self.tail().conf.is_joint();
         self.count_neighbours(store);
         store.out.configurations.push(self.tail().conf.shown(self.group));
         for member in &gone {
             if member.replica == self.id {
-                store.tell_removed(self.group, self.id);
+                if store.sabotage.leave_at_once() {
+                    store.tell_removed(self.group, self.id);
+                }
             } else if self.lead.is_some() {
-                store.post.now(member.store).gone.push((self.group, member.replica));
+                self.leaving.push(*member);
             }
             self.routes.insert(member.replica.0, member.store);
         }

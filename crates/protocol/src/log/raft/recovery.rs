@@ -136,7 +136,9 @@ impl Recovery {
             if applied < tail.cut.index || applied > tail.last_index() {
                 return Err(Error::Applied { group, applied, first: tail.cut.index, last: tail.last_index() });
             }
-            tail.hard.commit = tail.hard.commit.max(applied).min(tail.last_index());
+            // A change of the members is written down when it is applied, and so it was committed.
+            let known = applied.max(tail.conf.index);
+            tail.hard.commit = tail.hard.commit.max(known).min(tail.last_index());
             tail.applied = applied;
             let mut replica = Replica::new(group, draft.replica, draft.tail, draft.support, &mut store)?;
             (replica.base, replica.record) = (draft.base, draft.last);

@@ -6,7 +6,7 @@
 use super::envelope::Accept;
 use super::error::Error;
 use super::fate::Lost;
-use super::ids::{GroupId, RecordNumber, ReplicaId, StoreId};
+use super::ids::{GroupId, Member, RecordNumber, ReplicaId, StoreId};
 use super::lead::Lead;
 use super::letter::{Ends, Letter};
 use super::options::{
@@ -69,6 +69,14 @@ pub(crate) struct Replica {
     pub installing: bool,
     /// What the snapshot is that the library is about to restore.
     pub form: Option<Form>,
+    /// The record of its members.
+    pub conf_record: RecordNumber,
+    /// The last change of the members is known to a majority of them (see `farewell`).
+    pub conf_known: bool,
+    /// Whom its leader removed, and tells once that is known.
+    pub leaving: Vec<Member>,
+    /// Who has left and may go, as the leader says.
+    pub released: BTreeSet<u64>,
 }
 
 impl std::fmt::Debug for Replica {
@@ -121,7 +129,13 @@ impl Replica {
             lost: Vec::new(),
             installing: false,
             form: None,
+            conf_record: RecordNumber(0),
+            conf_known: false,
+            leaving: Vec::new(),
+            released: BTreeSet::new(),
         };
+        // Founders need not be told of one another.
+        replica.conf_known = replica.tail().conf.index == 0;
         replica.after(store);
         replica.count_neighbours(store);
         store.awake.insert(group);
@@ -157,6 +171,7 @@ impl Replica {
         let bytes = record::image(self.group, self.id, self.raw.store(), &self.support);
         self.write(store, bytes);
         self.base = self.record;
+        self.conf_record = self.record;
     }
 
     /// To be called after every call of the library.
@@ -286,7 +301,7 @@ impl Replica {
             self.routes.pop_first();
         }
         if self.tail().conf.has_left(sender) {
-            store.post.now(from).gone.push((self.group, ReplicaId(sender)));
+            self.see_off(store, from, sender, term);
             return Ok(());
         }
         if matches!(kind, MessageType::MsgRequestVote | MessageType::MsgRequestPreVote) {

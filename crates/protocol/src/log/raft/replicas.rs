@@ -111,6 +111,14 @@ impl Replicas {
                     replica.write(store, bytes);
                 }
             }
+            Input::Known { group, index } => {
+                let replica = Self::find(groups, group)?;
+                if index <= replica.last_index() && replica.lead.is_none() && !replica.installing {
+                    let log = &mut replica.raw.raft.raft_log;
+                    log.commit_to(index.max(log.committed));
+                    replica.after(store);
+                }
+            }
             Input::Carry { below } => self.carry(below),
             Input::SnapshotTaken { group, index, bytes } => {
                 return snapshot::taken(store, groups, group, index, bytes);

@@ -41,6 +41,8 @@ switches! {
     forget_the_woken,
     /// A new leader does not look at the timestamps in its log.
     stamp_below_the_log,
+    /// A replica that was removed goes as soon as it has applied that itself.
+    leave_at_once,
     /// A replica that was removed is made again for whoever asks for its vote.
     raise_the_removed,
 }

@@ -19,6 +19,7 @@
 //! asks its leader then whether it leads: a leader that fell, while its store lives on, would otherwise be waited for without end.
 
 use super::envelope::Poke;
+use super::farewell::ASKED;
 use super::ids::StoreId;
 use super::letter::Letter;
 use super::replica::Replica;
@@ -58,19 +59,23 @@ impl Replica {
         self.raw.tick();
         self.after(store);
         let raft = &self.raw.raft;
-        if self.tail().is_blank() && raft.election_elapsed >= raft.randomized_election_timeout() {
-            self.raw.raft.election_elapsed = 0;
+        if (self.tail().is_blank() || self.has_left()) && raft.election_elapsed >= raft.randomized_election_timeout() {
+            // It does not look for votes, so nobody else forgets a leader that is silent: while the library knows of one it gives no vote, and the time for that
+            // may never come between two questions.
+            let term = self.term();
+            self.raw.raft.become_follower(term, raft::INVALID_ID);
+            self.after(store);
             self.ask_whether_removed(store);
         }
     }
 
-    /// A blank replica knows no members: whoever may be one is asked.
+    /// A blank replica knows no members, and those that a removed one knows may be gone: whoever may be one is asked.
     fn ask_whether_removed(&self, store: &mut Store) {
         let own = store.id();
         let mut whom: BTreeSet<StoreId> = store.neighbours().into_iter().collect();
         whom.extend(self.routes.values().copied().filter(|on| *on != own));
         for on in whom {
-            let poke = Poke { group: self.group, replica: self.id, term: self.term() };
+            let poke = Poke { group: self.group, replica: self.id, term: self.term().max(ASKED) };
             store.post.now(on).pokes.push(poke);
         }
     }
@@ -95,6 +100,7 @@ impl Replica {
             && lead.handover.is_none()
             && self.lease(store).is_some_and(|(_, end)| end > now.earliest())
             && !conf.is_joint()
+            && self.conf_known
             && self.has_all();
         let last = self.last_index();
         let agrees = |(replica, on): (&u64, _)| {
@@ -159,7 +165,7 @@ impl Replica {
     /// A follower asks. Not to lead is an answer; a leader that sleeps need not wake for it.
     pub fn poked(&self, store: &mut Store, from: StoreId, poke: Poke) {
         if self.tail().conf.has_left(poke.replica.0) {
-            store.post.now(from).gone.push((self.group, poke.replica));
+            self.see_off(store, from, poke.replica.0, poke.term);
         } else if self.lead.as_ref().is_none_or(|lead| lead.term != poke.term) {
             store.post.now(from).ceased.push((self.group, poke.term));
         } else if self.asleep {

@@ -234,7 +234,10 @@ fn abandon(store: &mut Store) {
 
 /// The driver gives up.
 pub(crate) fn failed(store: &mut Store, groups: &mut Groups, group: GroupId) {
-    if store.snapshots.outgoing.as_ref().is_some_and(|o| o.group == group) {
+    // It may have sent one when it led, and get one now.
+    let gets = store.snapshots.incoming.as_ref().is_some_and(|i| i.group == group)
+        && groups.get(&group).is_some_and(|replica| replica.lead.is_none());
+    if !gets && store.snapshots.outgoing.as_ref().is_some_and(|o| o.group == group) {
         give_up(store, groups);
     } else if let Some(incoming) = store.snapshots.incoming.as_ref().filter(|i| i.group == group) {
         // Its place is free for others, at both ends.

@@ -1,9 +1,11 @@
 //! What can be asked of a store's replicas.
 
+use super::entry::is_command;
 use super::ids::{GroupId, RecordNumber, ReplicaId, StoreId};
 use super::options::Options;
 use super::outputs::{Configuration, Role};
 use super::replicas::Replicas;
+use bytes::Bytes;
 use clock::Timestamp;
 
 /// What a replica is doing.
@@ -29,6 +31,8 @@ pub struct Status {
     pub asleep: bool,
     /// The members.
     pub members: Configuration,
+    /// They are being changed, or a majority of them does not know yet, as far as is known here, that they were: whoever was removed is still needed.
+    pub changing: bool,
     /// At the leader: how far each member's log is known to agree.
     pub matched: Vec<(ReplicaId, u64)>,
 }
@@ -81,6 +85,7 @@ impl Replicas {
             applied: replica.tail().applied,
             asleep: replica.asleep,
             members: replica.tail().conf.shown(group),
+            changing: replica.tail().conf.is_joint() || replica.lead.is_some() && !replica.conf_known,
             matched: if replica.lead.is_some() { matched.collect() } else { Vec::new() },
         })
     }
@@ -95,6 +100,13 @@ impl Replicas {
             room.is_some()
         });
         Some(tail.last_index() - fits.count() as u64)
+    }
+
+    /// The commands in a group's log here that are not applied, as they were proposed, with their places: they may be committed or not.
+    pub fn unapplied(&self, group: GroupId) -> impl Iterator<Item = (u64, &Bytes)> {
+        let tail = self.groups.get(&group).map(|replica| replica.tail());
+        let entries = tail.into_iter().flat_map(|tail| tail.entries.iter().filter(|entry| entry.index > tail.applied));
+        entries.filter(|entry| is_command(entry)).map(|entry| (entry.index, &entry.data))
     }
 
     /// The groups that have a replica here.
