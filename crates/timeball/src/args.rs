@@ -18,7 +18,8 @@ timeball demo    a node on temporary storage, with data, and a SQL shell
 timeball start   a node on a store of its own
 timeball sql     a SQL shell for any node
 timeball init    found a cluster of nodes that were started with --join
-timeball node    how a cluster's nodes, ranges and clocks are
+timeball node    how a cluster's nodes, ranges and clocks are; a node leaves for good
+timeball range   move a range's replicas to other nodes
 timeball bench   a workload against any database that speaks the Postgres protocol
 timeball clock   look at a bounded clock, record it, draw it, improve it
 timeball version
@@ -41,7 +42,8 @@ timeball start --store DIR [options]
   --log text|json         form of the log on standard error (text)
   --insecure              allow addresses other than loopback: there is no TLS and no password yet
 As a member of a cluster (several nodes with the same --join, then `timeball init` at one of them):
-  --join A,B,C            HOST:PORT of all nodes that found the cluster, this one's --peer-addr among them
+  --join A,B,C            HOST:PORT of all nodes that found the cluster, this one's --peer-addr among them;
+                          of some nodes of a cluster that there is: this node joins it
   --peer-addr HOST:PORT   where the other nodes reach this one (127.0.0.1:26357)
   --locality TIERS        where it stands: region=eu,zone=a
 A store that is a member already needs none of these. Nodes on several machines need --clock.
@@ -179,6 +181,9 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Command, lexopt
             Some("node") => {
                 Ok(cluster::parse_node(&mut parser)?.map_or(Command::Help(cluster::HELP_NODE), Command::Cluster))
             }
+            Some("range") => {
+                Ok(cluster::parse_range(&mut parser)?.map_or(Command::Help(cluster::HELP_RANGE), Command::Cluster))
+            }
             Some("version") => Ok(Command::Version),
             Some("help") => Ok(Command::Help(help(parser.optional_value().or(parser.value().ok())))),
             _ => Err(format!("there is no command {command:?}").into()),
@@ -196,6 +201,7 @@ fn help(topic: Option<OsString>) -> &'static str {
         Some("clock") => clock::HELP,
         Some("init") => cluster::HELP_INIT,
         Some("node") => cluster::HELP_NODE,
+        Some("range") => cluster::HELP_RANGE,
         _ => HELP,
     }
 }

@@ -1,7 +1,8 @@
-//! `timeball init` and `timeball node`: what an operator asks of a cluster.
+//! `timeball init`, `timeball node` and `timeball range`: what an operator asks of a cluster.
 
 use lab::client::{Client, TextRow, Url};
 use lexopt::prelude::*;
+use server::cluster::control::{self, Replacement};
 
 pub const HELP_INIT: &str = "\
 timeball init [--host HOST:PORT]
@@ -13,6 +14,15 @@ timeball node status [--url URL | --host HOST:PORT]
   The nodes, their clocks, the ranges, who leads them and until when, as one node sees them.
   --url URL               postgresql://root@127.0.0.1:26257/postgres
   --host HOST:PORT        that node's --peer-addr: it answers there also where SQL does not (no majority, just starting)
+timeball node decommission N [--host HOST:PORT]
+  Node N is none of the cluster's any more, for good: when no range has a replica on it, see `timeball range move`.
+  --host HOST:PORT        the --peer-addr of any node (127.0.0.1:26357)
+";
+pub const HELP_RANGE: &str = "\
+timeball range move RANGE [--to N] [--from N] [--host HOST:PORT]
+  Node --to gets a replica of a range, and then the one on node --from goes; `timeball node status` shows the ranges.
+  With --to alone the range has a replica more, with --from alone one less. Asked again it goes on where it stopped.
+  --host HOST:PORT        the --peer-addr of any node (127.0.0.1:26357)
 ";
 
 /// Where a node's peers reach it, unless it says otherwise.
@@ -35,6 +45,8 @@ pub enum ClusterCommand {
     Init { host: String },
     Status { url: String },
     StatusOf { host: String },
+    Decommission { node: u32, host: String },
+    Move { replacement: Replacement, host: String },
 }
 
 pub fn parse_init(parser: &mut lexopt::Parser) -> Result<Option<ClusterCommand>, lexopt::Error> {
@@ -51,20 +63,57 @@ pub fn parse_init(parser: &mut lexopt::Parser) -> Result<Option<ClusterCommand>,
 
 pub fn parse_node(parser: &mut lexopt::Parser) -> Result<Option<ClusterCommand>, lexopt::Error> {
     let mut url = "postgresql://root@127.0.0.1:26257/postgres".to_owned();
-    let (mut status, mut host) = (false, None);
+    let (mut command, mut leaves, mut host) = (String::new(), None, None);
     while let Some(arg) = parser.next()? {
         match arg {
             Long("help") | Short('h') => return Ok(None),
-            Value(word) if word == "status" && !status => status = true,
-            Long("url") => url = parser.value()?.string()?,
+            Value(word) if command.is_empty() && (word == "status" || word == "decommission") => {
+                command = word.string()?;
+            }
+            Value(number) if command == "decommission" && leaves.is_none() => leaves = Some(number.parse_with(node)?),
+            Long("url") if command != "decommission" => url = parser.value()?.string()?,
             Long("host") => host = Some(parser.value()?.string()?),
             other => return Err(other.unexpected()),
         }
     }
-    if !status {
-        return Err("`timeball node` needs to be told what: `timeball node status`".into());
+    Ok(Some(match (command.as_str(), leaves, host) {
+        ("status", _, None) => ClusterCommand::Status { url },
+        ("status", _, Some(host)) => ClusterCommand::StatusOf { host },
+        ("decommission", Some(node), host) => {
+            ClusterCommand::Decommission { node, host: host.unwrap_or_else(|| PEER_ADDR.to_owned()) }
+        }
+        ("decommission", None, _) => {
+            return Err("`timeball node decommission` needs to be told which: write its number".into());
+        }
+        _ => return Err("`timeball node` needs to be told what: `timeball node status`".into()),
+    }))
+}
+
+pub fn parse_range(parser: &mut lexopt::Parser) -> Result<Option<ClusterCommand>, lexopt::Error> {
+    let (mut moves, mut range, mut to, mut from, mut host) = (false, None, None, None, PEER_ADDR.to_owned());
+    while let Some(arg) = parser.next()? {
+        match arg {
+            Long("help") | Short('h') => return Ok(None),
+            Value(word) if word == "move" && !moves => moves = true,
+            Value(number) if moves && range.is_none() => range = Some(number.parse()?),
+            Long("to") => to = Some(parser.value()?.parse_with(node)?),
+            Long("from") => from = Some(parser.value()?.parse_with(node)?),
+            Long("host") => host = parser.value()?.string()?,
+            other => return Err(other.unexpected()),
+        }
     }
-    Ok(Some(host.map_or(ClusterCommand::Status { url }, |host| ClusterCommand::StatusOf { host })))
+    let range = range.ok_or("`timeball range` needs to be told what: `timeball range move RANGE --from N --to N`")?;
+    if to.is_none() && from.is_none() {
+        return Err("say which node gets a replica (--to), or loses one (--from)".into());
+    }
+    let replacement = Replacement { range, to, from, asked_on: false };
+    Ok(Some(ClusterCommand::Move { replacement, host }))
+}
+
+/// A node's number, as people write it.
+fn node(text: &str) -> Result<u32, String> {
+    let number = text.trim_start_matches('n').parse().ok().filter(|node| *node != 0);
+    number.ok_or_else(|| format!("{text:?} is no node: write its number"))
 }
 
 /// `A,B,C`, each a host and a port.
@@ -93,15 +142,22 @@ pub fn locality(text: &str) -> Result<String, String> {
 pub fn run(command: &ClusterCommand) -> Result<(), String> {
     match command {
         ClusterCommand::Init { host } => {
-            let founded = server::cluster::control::init(host)?;
-            crate::say(&founded);
+            crate::say(&control::init(host)?);
+            Ok(())
+        }
+        ClusterCommand::Decommission { node, host } => {
+            crate::say(&control::leave(host, *node)?);
+            Ok(())
+        }
+        ClusterCommand::Move { replacement, host } => {
+            crate::say(&control::replicas(host, *replacement)?);
             Ok(())
         }
         ClusterCommand::Status { url } => status(url).map_err(|why| {
             format!("{why}\nWhere SQL is not served the node answers at its peers' address: timeball node status --host HOST:PORT")
         }),
         ClusterCommand::StatusOf { host } => {
-            crate::say(&tables(&server::cluster::control::status(host)?));
+            crate::say(&tables(&control::status(host)?));
             Ok(())
         }
     }

@@ -3,6 +3,7 @@
 use crate::args::NodeOptions;
 use crate::cluster::{JoinOptions, PEER_ADDR};
 use clocksource::{Clock, ClockSource, Poller};
+use server::cluster::control::{self, Reply, Request};
 use server::cluster::founding::Founder;
 use server::cluster::{ClusterNode, ClusterSettings, identity};
 use server::kv::{KvNode, KvOptions};
@@ -59,6 +60,13 @@ impl Node {
             Node::Member(node) => node.clone(),
         }
     }
+    /// Why it will not serve any more.
+    fn trouble(&self) -> Option<String> {
+        match self {
+            Node::Alone(_) => None,
+            Node::Member(node) => node.trouble(),
+        }
+    }
     fn shutdown(&self) {
         match self {
             Node::Alone(node) => node.shutdown(),
@@ -101,12 +109,17 @@ impl Serving {
         let (clock, poller) = open_clock(options)?;
         let memory = Memory::new(options.shares, crate::ALLOCATOR_REQUESTS);
         log_memory(&memory);
-        let own = known.as_ref().and_then(|known| known.charter.members.iter().find(|place| place.node == known.node));
+        if let Some(known) = &known {
+            same_cluster(store.path(), known, join)?;
+        }
+        let own = known.as_ref().and_then(|known| known.charter.place(known.node));
         let address = join.peer_addr.clone().or(own.map(|place| place.addr.clone()));
         let address = address.unwrap_or_else(|| PEER_ADDR.to_owned());
         let (listener, bound) =
             server::server::bind(&address, "--peer-addr", options.server.insecure).map_err(|e| e.to_string())?;
-        let founder = Founder::open(store.path().to_owned(), join.join.clone(), join.locality.clone())?;
+        // Port 0 takes a free one.
+        let found_at = if address.ends_with(":0") { bound.to_string() } else { address };
+        let founder = Founder::open(store.path().to_owned(), join.join.clone(), found_at, join.locality.clone())?;
         let (listener, membership) = match known {
             Some(membership) => (listener, membership),
             None => found(listener, bound, &founder)?,
@@ -198,7 +211,31 @@ fn shared_clock_fits(options: &NodeOptions, join: &JoinOptions) -> Result<(), St
     ))
 }
 
-/// Waits for `timeball init`, or for a cluster that knows this store.
+/// A store that is a member's was told to join nodes of another cluster: nothing good comes of either. (Those of its own charter are asked by the
+/// transport, who they are.)
+fn same_cluster(store: &Path, known: &identity::Membership, join: &JoinOptions) -> Result<(), String> {
+    let own = known.charter.cluster;
+    let strangers = join.join.iter().filter(|addr| known.charter.members.iter().all(|place| place.addr != **addr));
+    let asked: Vec<_> = std::thread::scope(|scope| {
+        // At once: who does not answer costs time.
+        let ask = |addr: &String| control::ask(addr, &Request::Hello).ok();
+        let threads: Vec<_> = strangers.map(|addr| (addr, scope.spawn(move || ask(addr)))).collect();
+        threads.into_iter().map(|(addr, asked)| (addr, asked.join().ok().flatten())).collect()
+    });
+    match asked.into_iter().find_map(|(addr, reply)| match reply {
+        Some(Reply::Member(charter)) if charter.cluster != own => Some((addr, charter.cluster)),
+        _ => None,
+    }) {
+        None => Ok(()),
+        Some((addr, other)) => Err(format!(
+            "the store {} is n{} of the cluster {own:016x}, and the node at {addr}, which --join names, is of the cluster {other:016x}: mend --join, or start on an empty directory to join that one",
+            store.display(),
+            known.node
+        )),
+    }
+}
+
+/// Waits for `timeball init`, or for a cluster that lets this store in.
 fn found(
     listener: TcpListener,
     bound: std::net::SocketAddr,
@@ -206,7 +243,7 @@ fn found(
 ) -> Result<(TcpListener, identity::Membership), String> {
     log::info("waiting_for_init", &[("peer_addr", &bound), ("store", &format!("{:032x}", founder.store()))]);
     crate::say(&format!(
-        "peer  {bound}\nIn no cluster yet: when all nodes run, found it with `timeball init --host {bound}`, once, at one of them.\n"
+        "peer  {bound}\nIn no cluster yet: it joins the one that --join leads to; where there is none, found it with `timeball init --host {bound}`, once, when all nodes run.\n"
     ));
     let answers = founder.clone();
     let answer = move |request: bytes::Bytes| bytes::Bytes::from(answers.answer(&request));
@@ -219,6 +256,9 @@ fn found(
 fn open_database(node: &Node, options: &NodeOptions, memory: &Memory) -> Result<Arc<Database>, String> {
     let mut told = String::new();
     loop {
+        if let Some(why) = node.trouble() {
+            return Err(why);
+        }
         match Database::open(node.kv(), sql_options(options, memory)) {
             Ok(db) => return Ok(db),
             // The others may come yet: this node has nothing to do but to wait for them.

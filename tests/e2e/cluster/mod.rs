@@ -3,6 +3,7 @@
 mod bank;
 mod clock;
 mod histories;
+mod join;
 mod large;
 mod lists;
 mod locks;
@@ -12,7 +13,7 @@ mod partition;
 mod stall;
 mod stop;
 
-use crate::node::{Scratch, Starting, binary, repeat_with, state, until};
+use crate::node::{Scratch, binary, repeat_with, state, until};
 use nodes::Nodes;
 use postgres::Client;
 use std::process::Command;
@@ -74,7 +75,7 @@ fn three_nodes_lose_nothing_when_a_leader_is_killed() {
     }
 }
 
-/// `init` at a node that knows a cluster founds no other; a node that nobody named is told so; `node status` shows all.
+/// `init` at a node that knows a cluster founds no other; `node status` shows all.
 #[test]
 fn a_cluster_is_founded_once() {
     repeat_with("cluster::a_cluster_is_founded_once");
@@ -88,15 +89,6 @@ fn a_cluster_is_founded_once() {
     let shown = String::from_utf8_lossy(&status.stdout).into_owned();
     assert!(nodes.peers().iter().all(|peer| shown.contains(peer)), "{shown}");
     assert!(shown.contains("1,2,3"), "the range's replicas: {shown}");
-    // A stranger: it was not there when the cluster was founded.
-    let join = nodes.peers().join(",");
-    let mut stranger =
-        Starting::spawn(&scratch.path().join("stranger"), &["--join", &join, "--peer-addr", "127.0.0.1:0"]);
-    let own = stranger.line("peer ").unwrap();
-    let refused = init(&own);
-    let why = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert!(!refused.status.success() && why.contains("is in the cluster"), "{why}");
-    stranger.kill();
 }
 
 /// Without a majority nothing is served and nothing hangs: a clear error, and service again when the others are back.

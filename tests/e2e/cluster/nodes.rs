@@ -78,6 +78,15 @@ impl Nodes {
         Starting::spawn_by(self.launchers.get(at).map_or(&[], Vec::as_slice), host, &store, &flags)
     }
 
+    /// One more joins, and serves; its place.
+    pub fn join(&mut self) -> usize {
+        self.peers.push(free());
+        let node = ready(self.spawn(self.peers.len() - 1));
+        self.running.push(Some(node));
+        self.publish();
+        self.peers.len() - 1
+    }
+
     pub fn peers(&self) -> &[String] {
         &self.peers
     }

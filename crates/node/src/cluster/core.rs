@@ -270,7 +270,8 @@ impl<E: Engine> Core<E> {
     pub fn hint(&self, range: RangeId) -> Option<u32> {
         let Some(status) = self.replicas.status(group_of(range)) else {
             let route = self.routes.get(range)?;
-            let others: Vec<NodeId> = route.replicas.iter().copied().filter(|node| *node != self.me()).collect();
+            let asks = |node: &NodeId| *node != self.me() && self.routes.is_member(*node);
+            let others: Vec<NodeId> = route.replicas.iter().copied().filter(asks).collect();
             // In turn, as some of them may be gone.
             let turn = usize::try_from(self.ticks).unwrap_or(0) % others.len().max(1);
             return others.get(turn).map(|node| node.0);

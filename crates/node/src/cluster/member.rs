@@ -72,6 +72,8 @@ pub struct RangeStatus {
     pub voters: Vec<NodeId>,
     /// The nodes whose replicas do not, yet.
     pub learners: Vec<NodeId>,
+    /// The nodes whose replicas voted until the change that is on its way.
+    pub outgoing: Vec<NodeId>,
     /// The configuration is being changed, or not enough of the new voters know yet that it was: whoever was removed is still needed.
     pub joint: bool,
 }
@@ -251,6 +253,16 @@ impl<E: Engine> Member<E> {
         core.routes.over(span).into_iter().filter_map(start).collect()
     }
 
+    /// Where a range is, as far as is known here: who leads it, and who replicates it. `None`: nothing is known of it.
+    pub fn route(&self, range: RangeId) -> Option<(Option<NodeId>, Vec<NodeId>)> {
+        self.look().routes.get(range).map(|route| (route.leader, route.replicas.clone()))
+    }
+
+    /// These are the nodes of the cluster from now on: others are not asked for anything. (Who replicates a range is another matter: [`Member::status`].)
+    pub fn set_nodes(&self, nodes: impl IntoIterator<Item = NodeId>) {
+        self.look().routes.set_members(nodes.into_iter().collect());
+    }
+
     /// Whether the range of a key is led here, under a lease.
     pub fn leads(&self, key: &[u8]) -> bool {
         let core = self.look();
@@ -288,6 +300,7 @@ impl<E: Engine> Member<E> {
             staged_bytes: shard.range.staged_bytes(),
             voters: nodes(&status.members.voters),
             learners: nodes(&status.members.learners),
+            outgoing: nodes(&status.members.outgoing),
             joint: status.changing,
         })
     }

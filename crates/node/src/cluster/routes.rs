@@ -22,6 +22,8 @@ pub(crate) struct Route {
 pub(crate) struct Routes {
     ranges: BTreeMap<RangeId, Route>,
     starts: BTreeMap<Bytes, RangeId>,
+    /// The nodes of the cluster, where that was said: nobody else is asked.
+    members: BTreeSet<NodeId>,
 }
 
 impl Routes {
@@ -105,9 +107,20 @@ impl Routes {
         [first].into_iter().chain(rest.map(|(_, id)| *id)).collect()
     }
 
-    /// The nodes that replicate some range.
+    /// These are the nodes of the cluster from now on.
+    pub fn set_members(&mut self, members: BTreeSet<NodeId>) {
+        self.members = members;
+    }
+
+    /// Whether a node is one of the cluster, as far as is known.
+    pub fn is_member(&self, node: NodeId) -> bool {
+        self.members.is_empty() || self.members.contains(&node)
+    }
+
+    /// The nodes of the cluster; where they were not said, those that replicate some range.
     pub fn nodes(&self) -> impl Iterator<Item = NodeId> + '_ {
-        self.ranges.values().flat_map(|route| route.replicas.iter().copied())
+        let all = self.ranges.values().filter(|_| self.members.is_empty());
+        self.members.iter().copied().chain(all.flat_map(|route| route.replicas.iter().copied()))
     }
 
     /// Whom to ask for a range of which nothing is known but its number, as somebody's transaction has a part there: everybody who replicates something,
@@ -130,13 +143,15 @@ impl Routes {
         }
     }
 
-    /// Whom to ask: the leader, if one is known, or the next replica after the one asked last.
+    /// Whom to ask: the leader, if one is known, or the next replica after the one asked last. `None`: all that it had have left the cluster.
     pub fn whom(&self, range: RangeId, last: Option<NodeId>) -> Option<NodeId> {
         let route = self.ranges.get(&range)?;
-        route.leader.or_else(|| {
+        let count = route.replicas.len();
+        route.leader.filter(|leader| self.is_member(*leader)).or_else(|| {
             let at = last.and_then(|last| route.replicas.iter().position(|node| *node == last));
-            let next = at.map_or(0, |at| (at + 1) % route.replicas.len().max(1));
-            route.replicas.get(next).copied()
+            let next = at.map_or(0, |at| at + 1);
+            let mut turn = (next..next + count).map(|at| route.replicas[at % count]);
+            turn.find(|node| self.is_member(*node))
         })
     }
 }
@@ -159,5 +174,20 @@ mod tests {
             asked.extend(last.map(|node| node.0));
         }
         assert_eq!(asked, [1, 2, 3, 5, 7, 1]);
+    }
+
+    #[test]
+    fn who_has_left_is_not_asked() {
+        let replicas = [1, 2, 3].map(NodeId).to_vec();
+        let mut routes = Routes::of(&[Founding { range: RangeId(1), start: Bytes::new(), replicas }]);
+        routes.set_leader(RangeId(1), Some(NodeId(2)));
+        assert_eq!(routes.whom(RangeId(1), None), Some(NodeId(2)));
+        routes.set_members([1, 3, 4].map(NodeId).into());
+        assert_eq!(routes.whom(RangeId(1), None), Some(NodeId(1)));
+        assert_eq!(routes.whom(RangeId(1), Some(NodeId(1))), Some(NodeId(3)));
+        assert_eq!(routes.whom(RangeId(1), Some(NodeId(3))), Some(NodeId(1)));
+        routes.set_members([4, 5].map(NodeId).into());
+        assert_eq!(routes.whom(RangeId(1), None), None);
+        assert_eq!(routes.anybody(Some(NodeId(4))), Some(NodeId(5)), "somebody knows where it went");
     }
 }

@@ -4,6 +4,7 @@ mod bank;
 mod client;
 mod collection;
 mod controls;
+mod joins;
 mod links;
 mod one_range;
 mod operations;

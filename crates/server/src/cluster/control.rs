@@ -1,4 +1,4 @@
-//! What nodes and operators ask a node before there is a cluster: one question, one answer, as text.
+//! What nodes and operators ask a node outside its cluster's messages: one question, one answer, as text.
 
 use super::identity::Charter;
 use std::time::Duration;
@@ -6,6 +6,10 @@ use std::time::Duration;
 /// An answer takes at most so long; founding asks several nodes.
 const PATIENCE: Duration = Duration::from_secs(2);
 const PATIENCE_INIT: Duration = Duration::from_secs(30);
+/// Who joins waits for a transaction.
+const PATIENCE_JOIN: Duration = Duration::from_secs(15);
+/// A replica that is new gets the whole range first.
+const PATIENCE_REPLICAS: Duration = Duration::from_secs(100);
 
 /// A question.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,6 +24,38 @@ pub enum Request {
     Init,
     /// What do you see of your cluster?
     Status,
+    /// A store wants to be a node of it.
+    Join(Newcomer),
+    /// Which ranges have a replica on this node, as far as you know?
+    Holds(u32),
+    /// This node is to be none any more.
+    Leave(u32),
+    /// Other nodes are to replicate a range.
+    Replicas(Replacement),
+}
+
+/// A store that wants to be a node of a cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Newcomer {
+    /// Its number.
+    pub store: u128,
+    /// Where its peers find it.
+    pub addr: String,
+    /// Where it stands; empty: not said.
+    pub locality: String,
+}
+
+/// A range gets a replica, or loses one, or both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Replacement {
+    /// The range.
+    pub range: u64,
+    /// The node that gets one.
+    pub to: Option<u32>,
+    /// The node that loses one.
+    pub from: Option<u32>,
+    /// It is asked by a node, which takes the receiver for the range's leader: it asks no further.
+    pub asked_on: bool,
 }
 
 /// An answer.
@@ -33,6 +69,36 @@ pub enum Reply {
     Ok(String),
     /// Why not.
     No(String),
+    /// Not this node, or not now; why.
+    Later(String),
+}
+
+/// A node's number; 0: none.
+fn number(node: Option<u32>) -> u32 {
+    node.unwrap_or(0)
+}
+
+/// The reverse.
+fn node(text: &str) -> Option<Option<u32>> {
+    text.parse().ok().map(|node: u32| Some(node).filter(|node| *node != 0))
+}
+
+impl Newcomer {
+    fn of_text(text: &str) -> Option<Newcomer> {
+        let mut words = text.split(' ');
+        let store = u128::from_str_radix(words.next()?, 16).ok()?;
+        let addr = words.next().filter(|addr| !addr.is_empty())?.to_owned();
+        Some(Newcomer { store, addr, locality: words.next().unwrap_or_default().to_owned() })
+    }
+}
+
+impl Replacement {
+    fn of_text(text: &str) -> Option<Replacement> {
+        let mut words = text.split(' ');
+        let range = words.next()?.parse().ok()?;
+        let (to, from) = (node(words.next()?)?, node(words.next()?)?);
+        Some(Replacement { range, to, from, asked_on: words.next() == Some("on") })
+    }
 }
 
 impl Request {
@@ -44,6 +110,13 @@ impl Request {
             Request::Found(charter) => format!("found\n{}", charter.to_text()),
             Request::Init => "init\n".to_owned(),
             Request::Status => "status\n".to_owned(),
+            Request::Join(Newcomer { store, addr, locality }) => format!("join {store:032x} {addr} {locality}\n"),
+            Request::Holds(node) => format!("holds {node}\n"),
+            Request::Leave(node) => format!("leave {node}\n"),
+            Request::Replicas(Replacement { range, to, from, asked_on }) => {
+                let on = if *asked_on { " on" } else { "" };
+                format!("replicas {range} {} {}{on}\n", number(*to), number(*from))
+            }
         }
         .into_bytes()
     }
@@ -55,7 +128,17 @@ impl Request {
             "init" => Some(Request::Init),
             "status" => Some(Request::Status),
             "found" => Charter::of_text(rest).map(Request::Found),
-            other => u128::from_str_radix(other.strip_prefix("reserve ")?, 16).ok().map(Request::Reserve),
+            other => {
+                let (word, rest) = other.split_once(' ')?;
+                match word {
+                    "reserve" => u128::from_str_radix(rest, 16).ok().map(Request::Reserve),
+                    "join" => Newcomer::of_text(rest).map(Request::Join),
+                    "holds" => rest.parse().ok().map(Request::Holds),
+                    "leave" => rest.parse().ok().map(Request::Leave),
+                    "replicas" => Replacement::of_text(rest).map(Request::Replicas),
+                    _ => None,
+                }
+            }
         }
     }
 }
@@ -68,6 +151,7 @@ impl Reply {
             Reply::Member(charter) => format!("member\n{}", charter.to_text()),
             Reply::Ok(text) => format!("ok\n{text}"),
             Reply::No(why) => format!("no\n{why}"),
+            Reply::Later(why) => format!("later\n{why}"),
         }
         .into_bytes()
     }
@@ -78,6 +162,7 @@ impl Reply {
             "member" => Charter::of_text(rest).map(Reply::Member),
             "ok" => Some(Reply::Ok(rest.to_owned())),
             "no" => Some(Reply::No(rest.to_owned())),
+            "later" => Some(Reply::Later(rest.to_owned())),
             other => {
                 let store = u128::from_str_radix(other.strip_prefix("fresh ")?, 16).ok()?;
                 Some(Reply::Fresh(store, rest.to_owned()))
@@ -91,7 +176,12 @@ impl Reply {
 /// # Errors
 /// It cannot be reached, or gives no answer that can be read: in words, with the address.
 pub fn ask(address: &str, request: &Request) -> Result<Reply, String> {
-    let patience = if *request == Request::Init { PATIENCE_INIT } else { PATIENCE };
+    let patience = match request {
+        Request::Init => PATIENCE_INIT,
+        Request::Join(_) | Request::Leave(_) => PATIENCE_JOIN,
+        Request::Replicas(_) => PATIENCE_REPLICAS,
+        _ => PATIENCE,
+    };
     let reply = transport::control(address, &request.to_bytes(), patience)
         .map_err(|e| format!("the node at {address} cannot be reached: {e}"))?;
     Reply::of_bytes(&reply).ok_or_else(|| format!("what answers at {address} is no node of this version"))
@@ -114,36 +204,76 @@ pub fn status(address: &str) -> Result<String, String> {
     told(address, &Request::Status)
 }
 
+/// `timeball node decommission`: a node is none any more.
+///
+/// # Errors
+/// Why not, in words.
+pub fn leave(address: &str, node: u32) -> Result<String, String> {
+    told(address, &Request::Leave(node))
+}
+
+/// `timeball range move`: other nodes replicate a range.
+///
+/// # Errors
+/// Why not, in words.
+pub fn replicas(address: &str, replacement: Replacement) -> Result<String, String> {
+    told(address, &Request::Replicas(replacement))
+}
+
 fn told(address: &str, request: &Request) -> Result<String, String> {
     match ask(address, request)? {
         Reply::Ok(text) => Ok(text),
-        Reply::No(why) => Err(why),
+        Reply::No(why) | Reply::Later(why) => Err(why),
         _ => Err(format!("what answers at {address} does not understand: is it of another version?")),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::identity::Place;
     use super::*;
 
     #[test]
     fn questions_and_answers_as_text() {
-        let charter = Charter {
-            cluster: 9,
-            members: vec![Place { node: 1, store: 2, addr: "127.0.0.1:26357".into(), locality: String::new() }],
+        let charter = super::super::charter::tests::charter();
+        let newcomer = |locality: &str| {
+            Request::Join(Newcomer { store: 9, addr: "127.0.0.1:26357".into(), locality: locality.into() })
         };
-        for request in
-            [Request::Hello, Request::Reserve(77), Request::Found(charter.clone()), Request::Init, Request::Status]
-        {
+        let replacement = |to, from, asked_on| Request::Replicas(Replacement { range: 1 << 40, to, from, asked_on });
+        for request in [
+            Request::Hello,
+            Request::Reserve(77),
+            Request::Found(charter.clone()),
+            Request::Init,
+            Request::Status,
+            newcomer(""),
+            newcomer("zone=a"),
+            Request::Holds(3),
+            Request::Leave(4),
+            replacement(Some(4), None, false),
+            replacement(None, Some(1), true),
+        ] {
             assert_eq!(Request::of_bytes(&request.to_bytes()), Some(request));
         }
-        for reply in
-            [Reply::Fresh(5, "zone=a".into()), Reply::Member(charter), Reply::Ok("x\ny".into()), Reply::No("no".into())]
-        {
+        for reply in [
+            Reply::Fresh(5, "zone=a".into()),
+            Reply::Member(charter),
+            Reply::Ok("x\ny".into()),
+            Reply::No("no".into()),
+            Reply::Later("soon".into()),
+        ] {
             assert_eq!(Reply::of_bytes(&reply.to_bytes()), Some(reply));
         }
-        for garbage in [&b""[..], b"hello", b"\xff\n", b"found\nx\n", b"reserve x\n", b"GET / HTTP/1.1\r\n\r\n"] {
+        for garbage in [
+            &b""[..],
+            b"hello",
+            b"\xff\n",
+            b"found\nx\n",
+            b"reserve x\n",
+            b"join 1\n",
+            b"replicas 1\n",
+            b"leave n\n",
+            b"GET / HTTP/1.1\r\n\r\n",
+        ] {
             assert_eq!((Request::of_bytes(garbage), Reply::of_bytes(garbage)), (None, None));
         }
     }

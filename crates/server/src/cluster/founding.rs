@@ -9,15 +9,16 @@
 //! reservation, writes the [`Charter`] for itself, durably, and gives it to the others; that was the founding. Whoever missed it asks the others
 //! every second whether there is a charter that names its store.
 //!
+//! A node that finds a cluster which does not know its store asks to be let in (`roster`). From then on charters come in newer editions.
+//!
 //! # Invariants
-//! 1. A node takes one charter, ever; one that names its store, and with a reservation only from whom it gave it to.
+//! 1. A node is in one cluster, ever; its first charter names its store, and with a reservation comes only from whom it gave it to.
 //! 2. The charter is durable at its author before anybody else has it: so if the author dies before, nobody has one; if after, it spreads by itself.
 //! 3. A store that no charter names takes none: a wiped store does not come back in its old place.
-//!
-//! # Caveats
-//! The founders are all the nodes that there are: others cannot join yet.
+//! 4. A node's edition never falls.
 
-use super::control::{self, Reply, Request};
+use super::charter;
+use super::control::{self, Newcomer, Reply, Request};
 use super::identity::{self, Charter, FOUNDERS_MAX, Membership, Place};
 use parking_lot::{Condvar, Mutex};
 use std::hash::{BuildHasher, RandomState};
@@ -36,6 +37,8 @@ pub struct Founder {
     store: u128,
     /// Where the founders are found.
     join: Vec<String>,
+    /// Where this one is found.
+    addr: String,
     /// Where this one stands.
     locality: String,
     state: Mutex<State>,
@@ -55,13 +58,22 @@ pub fn draw() -> u64 {
 }
 
 impl Founder {
-    /// Of the store in `dir`.
+    /// Of the store in `dir`, of a node that its peers find at `addr`.
     ///
     /// # Errors
-    /// The store's files cannot be read or are damaged.
-    pub fn open(dir: PathBuf, join: Vec<String>, locality: String) -> Result<Arc<Founder>, String> {
+    /// The store's files cannot be read or are damaged, or the store is none of a member any more.
+    pub fn open(dir: PathBuf, join: Vec<String>, addr: String, locality: String) -> Result<Arc<Founder>, String> {
         let store = identity::store_id(&dir, || u128::from(draw()) << 64 | u128::from(draw()))?;
         let membership = identity::load(&dir)?;
+        if let Some(Membership { charter, node }) = &membership
+            && charter.has_left(store) == Some(*node)
+        {
+            return Err(format!(
+                "the store {} was n{node} of the cluster {:016x}, and has left it: start the node on an empty directory",
+                dir.display(),
+                charter.cluster
+            ));
+        }
         if let Some(Membership { charter, node }) = &membership
             && charter.node_of(store) != Some(*node)
         {
@@ -71,7 +83,7 @@ impl Founder {
             ));
         }
         let (state, changed) = (State { membership, reserved: None }, Condvar::new());
-        Ok(Arc::new(Founder { dir, store, join, locality, state: Mutex::new(state), changed }))
+        Ok(Arc::new(Founder { dir, store, join, addr, locality, state: Mutex::new(state), changed }))
     }
 
     /// What it is a member of.
@@ -81,6 +93,10 @@ impl Founder {
     /// The store's number.
     pub fn store(&self) -> u128 {
         self.store
+    }
+    /// What it says of itself where it joins.
+    pub fn newcomer(&self) -> Newcomer {
+        Newcomer { store: self.store, addr: self.addr.clone(), locality: self.locality.clone() }
     }
 
     /// Waits until this node is in a cluster.
@@ -95,14 +111,40 @@ impl Founder {
                     return membership.clone();
                 }
             }
-            for address in &self.join {
-                if let Ok(Reply::Member(charter)) = control::ask(address, &Request::Hello)
-                    && let Err(why) = self.take(charter)
-                {
+            for address in self.join.iter().filter(|address| **address != self.addr) {
+                let Ok(Reply::Member(charter)) = control::ask(address, &Request::Hello) else { continue };
+                let charter = match charter.node_of(self.store) {
+                    Some(_) => Ok(charter),
+                    None => self.ask_to_join(address),
+                };
+                if let Err(why) = charter.and_then(|charter| self.take(charter)) {
                     crate::log::warning("cluster_not_joined", &[("asked", address), ("cause", &why)]);
                 }
             }
         }
+    }
+
+    /// The charter with this store in it.
+    fn ask_to_join(&self, address: &str) -> Result<Charter, String> {
+        match control::ask(address, &Request::Join(self.newcomer()))? {
+            Reply::Member(charter) => Ok(charter),
+            Reply::No(why) | Reply::Later(why) => Err(why),
+            _ => Err(format!("what answers at {address} does not understand: is it of another version?")),
+        }
+    }
+
+    /// Waits until there is a charter of another edition than this, for so long at most.
+    pub fn await_news(&self, edition: u64, at_most: Duration) {
+        let mut state = self.state.lock();
+        if state.membership.as_ref().is_none_or(|known| known.charter.edition == edition) {
+            self.changed.wait_for(&mut state, at_most);
+        }
+    }
+
+    /// Whoever waits for news looks around.
+    pub fn call(&self) {
+        let _state = self.state.lock();
+        self.changed.notify_all();
     }
 
     /// Answers a peer, or an operator.
@@ -118,10 +160,12 @@ impl Founder {
             Some(Request::Reserve(whom)) => self.reserve(whom),
             Some(Request::Found(charter)) => self.take(charter).map_or_else(Reply::No, |()| Reply::Ok(String::new())),
             Some(Request::Init) => self.init().map_or_else(Reply::No, Reply::Ok),
-            Some(Request::Status) => Reply::No(match self.membership() {
-                None => "this node is in no cluster yet: when all nodes run, found it with `timeball init`".into(),
-                Some(_) => "this node is just starting, or stopping".into(),
-            }),
+            Some(Request::Status | Request::Join(_) | Request::Holds(_) | Request::Leave(_) | Request::Replicas(_)) => {
+                Reply::No(match self.membership() {
+                    None => "this node is in no cluster yet: when all nodes run, found it with `timeball init`".into(),
+                    Some(_) => "this node is just starting, or stopping".into(),
+                })
+            }
         };
         reply.to_bytes()
     }
@@ -141,25 +185,28 @@ impl Founder {
         }
     }
 
-    /// Invariants 1 and 3.
-    fn take(&self, charter: Charter) -> Result<(), String> {
+    /// Invariants 1, 3 and 4.
+    pub fn take(&self, charter: Charter) -> Result<(), String> {
         let mut state = self.state.lock();
-        if let Some(known) = &state.membership {
-            return match known.charter.cluster == charter.cluster {
-                true => Ok(()),
-                false => Err(format!("it is in the cluster {:016x} already", known.charter.cluster)),
-            };
-        }
-        let node = charter.node_of(self.store).ok_or_else(|| {
-            format!(
-                "the cluster {:016x} was founded without this store: nodes cannot join later yet, and a store that was wiped is a new one",
-                charter.cluster
-            )
-        })?;
+        let node = match &state.membership {
+            Some(known) if known.charter.cluster != charter.cluster => {
+                let (known, other) = (known.charter.cluster, charter.cluster);
+                return Err(format!("it is in the cluster {known:016x} already, and cannot be in {other:016x}"));
+            }
+            Some(known) if known.charter.edition >= charter.edition => return Ok(()),
+            Some(known) => known.node,
+            None => charter.node_of(self.store).ok_or_else(|| {
+                format!("the cluster {:016x} does not know this store: let it join, with --join", charter.cluster)
+            })?,
+        };
         let membership = Membership { charter, node };
         identity::save(&self.dir, &membership)?;
         let (cluster, members) = (format!("{:016x}", membership.charter.cluster), membership.charter.members.len());
-        crate::log::info("cluster_joined", &[("cluster", &cluster), ("node", &node), ("members", &members)]);
+        let edition = membership.charter.edition;
+        crate::log::info(
+            "cluster",
+            &[("cluster", &cluster), ("node", &node), ("members", &members), ("edition", &edition)],
+        );
         state.membership = Some(membership);
         self.changed.notify_all();
         Ok(())
@@ -183,6 +230,7 @@ impl Founder {
                     return Err(format!("the node at {addr} is in the cluster {:016x} already", charter.cluster));
                 }
                 Ok(Reply::No(why)) => return Err(format!("the node at {addr} refuses: {why}; try again in a minute")),
+                Ok(Reply::Later(why)) => return Err(format!("the node at {addr} says: {why}; try again in a minute")),
                 Ok(Reply::Ok(_)) => return Err(format!("the node at {addr} does not answer as one")),
                 Err(why) => return Err(format!("{why}: start that node first, then run `timeball init` again")),
             };
@@ -191,7 +239,7 @@ impl Founder {
             }
             members.push(Place { node, store, addr: addr.clone(), locality });
         }
-        let charter = Charter { cluster: draw(), members };
+        let charter = Charter::of_founders(draw(), charter::VERSION, members);
         if charter.node_of(self.store).is_none() {
             return Err("--join does not name this node itself: start it with the addresses of all nodes, its own --peer-addr among them".into());
         }
@@ -206,7 +254,7 @@ impl Founder {
             let state = match control::ask(addr, &Request::Found(charter.clone())) {
                 _ if *store == self.store => "is in it".to_owned(),
                 Ok(Reply::Ok(_)) => "is in it".to_owned(),
-                Ok(Reply::No(why)) => format!("refuses: {why}"),
+                Ok(Reply::No(why) | Reply::Later(why)) => format!("refuses: {why}"),
                 Ok(_) => "does not answer as a node".to_owned(),
                 Err(why) => format!("gets to know it when it can be reached ({why})"),
             };

@@ -1,48 +1,18 @@
-//! Who a node is: the file `CLUSTER` of its store, written once.
+//! Who a node is: the file `CLUSTER` of its store.
 //!
-//! ```text
-//! timeball cluster 1
-//! cluster 3f0c9e1d2b7a6554
-//! node 2
-//! member 1 5d…(32 hex digits) 127.0.0.1:26357 region=eu,zone=a
-//! member 2 …
-//! ```
+//! It holds the cluster's [`Charter`] as this node knows it, and a line `node 2`: which of its nodes this one is. That never changes.
+//!
 //! A store has a number that was drawn when it was made (the file `STORE`): one that was wiped is another store, and cannot take a member's place, for it
-//! has forgotten what the member promised (design 4a.12).
+//! has forgotten what the member promised (design 4a.10).
 
+pub use super::charter::{Charter, FOUNDERS_MAX, Place};
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 const CLUSTER_FILE: &str = "CLUSTER";
 const STORE_FILE: &str = "STORE";
-const CLUSTER_HEADER: &str = "timeball cluster 1";
 const STORE_HEADER: &str = "timeball store id 1";
-
-/// Nodes that found a cluster together, at most.
-pub const FOUNDERS_MAX: usize = 64;
-
-/// A node of the cluster.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
-    /// Its number, from 1.
-    pub node: u32,
-    /// Its store.
-    pub store: u128,
-    /// Where it is found by its peers, `host:port`.
-    pub addr: String,
-    /// Where it stands, `region=eu,zone=a`; empty: not said.
-    pub locality: String,
-}
-
-/// The cluster that was founded: the same on all nodes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Charter {
-    /// The cluster's number, never 0.
-    pub cluster: u64,
-    /// Its nodes.
-    pub members: Vec<Place>,
-}
 
 /// A charter, and which of its nodes this one is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,38 +23,10 @@ pub struct Membership {
     pub node: u32,
 }
 
-impl Charter {
-    /// As text, one line for each fact.
-    pub fn to_text(&self) -> String {
-        let mut text = format!("{CLUSTER_HEADER}\ncluster {:016x}\n", self.cluster);
-        for Place { node, store, addr, locality } in &self.members {
-            text.push_str(format!("member {node} {store:032x} {addr} {locality}").trim_end());
-            text.push('\n');
-        }
-        text
-    }
-
-    /// From text. `None`: it is none, or damaged.
-    pub fn of_text(text: &str) -> Option<Charter> {
-        let mut lines = text.lines();
-        if lines.next()? != CLUSTER_HEADER {
-            return None;
-        }
-        let cluster = u64::from_str_radix(lines.next()?.strip_prefix("cluster ")?, 16).ok().filter(|id| *id != 0)?;
-        let mut members = Vec::new();
-        for line in lines.filter(|line| !line.starts_with("node ")) {
-            let mut words = line.strip_prefix("member ")?.split(' ');
-            let node = words.next()?.parse().ok().filter(|node| *node != 0)?;
-            let store = u128::from_str_radix(words.next()?, 16).ok()?;
-            let addr = words.next().filter(|addr| !addr.is_empty())?.to_owned();
-            members.push(Place { node, store, addr, locality: words.next().unwrap_or_default().to_owned() });
-        }
-        (1..=FOUNDERS_MAX).contains(&members.len()).then_some(Charter { cluster, members })
-    }
-
-    /// Which node a store is.
-    pub fn node_of(&self, store: u128) -> Option<u32> {
-        self.members.iter().find(|place| place.store == store).map(|place| place.node)
+impl Membership {
+    /// Whether this node is still in it.
+    pub fn is_member(&self) -> bool {
+        self.charter.place(self.node).is_some()
     }
 }
 
@@ -140,7 +82,8 @@ pub fn load(dir: &Path) -> Result<Option<Membership>, String> {
     let Some(text) = read(&path)? else { return Ok(None) };
     let node = text.lines().find_map(|line| line.strip_prefix("node ")?.parse().ok());
     let membership = Charter::of_text(&text).zip(node).map(|(charter, node)| Membership { charter, node });
-    let sound = membership.filter(|m| m.charter.members.iter().any(|place| place.node == m.node));
+    let left = |m: &Membership| m.charter.left.iter().any(|(node, _)| *node == m.node);
+    let sound = membership.filter(|m| m.is_member() || left(m));
     sound.map(Some).ok_or_else(|| damaged(&path))
 }
 
@@ -155,15 +98,8 @@ pub fn save(dir: &Path, membership: &Membership) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::charter::tests::charter;
     use super::*;
-
-    fn charter() -> Charter {
-        let place = |node: u32| {
-            let locality = if node == 2 { "region=eu".to_owned() } else { String::new() };
-            Place { node, store: u128::from(node) << 100 | 7, addr: format!("10.0.0.{node}:1"), locality }
-        };
-        Charter { cluster: 0xabc, members: (1..=3).map(place).collect() }
-    }
 
     #[test]
     fn what_is_written_is_read() {
@@ -178,18 +114,5 @@ mod tests {
         std::fs::write(dir.join(CLUSTER_FILE), "timeball cluster 1\ncluster 0\n").unwrap();
         assert!(load(&dir).unwrap_err().contains("damaged"));
         std::fs::remove_dir_all(&dir).unwrap();
-    }
-
-    #[test]
-    fn a_charter_as_text() {
-        assert_eq!(Charter::of_text(&charter().to_text()), Some(charter()));
-        assert_eq!(charter().node_of(2 << 100 | 7), Some(2));
-        for damaged in
-            ["", "timeball cluster 2\n", "timeball cluster 1\ncluster x\n", "timeball cluster 1\ncluster 7\n"]
-        {
-            assert_eq!(Charter::of_text(damaged), None, "{damaged:?}");
-        }
-        let cut = charter().to_text().replace("10.0.0.3:1", "").replace("member 3", "member 0");
-        assert_eq!(Charter::of_text(&cut), None);
     }
 }

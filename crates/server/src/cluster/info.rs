@@ -4,7 +4,7 @@ use super::{ClusterNode, Inner};
 use crate::kv::info::{clock_table, health_fields, hex, memory_table, named, text};
 use crate::metrics::MetricsText;
 use node::Span;
-use node::cluster::{RangeStatus, Role};
+use node::cluster::{NodeId, RangeStatus, Role};
 use store::Engine;
 use transport::LinkStatus;
 
@@ -15,7 +15,7 @@ pub(super) fn table<E: Engine>(inner: &Inner<E>, name: &str) -> Option<Table> {
         "clocks" => {
             let member = &inner.member;
             let level = member.clock_level();
-            Some(clock_table(inner.membership.node, &inner.clock, level, member.clock_last(), member.peer_clocks()))
+            Some(clock_table(inner.node, &inner.clock, level, member.clock_last(), member.peer_clocks()))
         }
         "memory" => Some(memory_table(&inner.memory, inner.member.versions())),
         "nodes" => Some(nodes(inner)),
@@ -87,7 +87,7 @@ fn nodes<E: Engine>(inner: &Inner<E>) -> Table {
     let clocks = inner.member.peer_clocks();
     let row = |place: &super::identity::Place| {
         let link = links.iter().find(|link| link.node == place.node);
-        let here = place.node == inner.membership.node;
+        let here = place.node == inner.node;
         let state = match link {
             _ if here => "this node",
             Some(link) if link.up => "connected",
@@ -109,7 +109,7 @@ fn nodes<E: Engine>(inner: &Inner<E>) -> Table {
             link.and_then(|link| link.last_error.clone()),
         ]
     };
-    (columns, inner.membership.charter.members.iter().map(row).collect())
+    (columns, inner.charter().members.iter().map(row).collect())
 }
 
 /// The ranges as far as this node knows them; what a replica here does, where there is one.
@@ -134,19 +134,29 @@ fn ranges<E: Engine>(inner: &Inner<E>) -> Table {
     let row = |((start, id), end): (&(bytes::Bytes, node::RangeId), Option<String>)| {
         let mut row = vec![text(id.0), Some(hex(start)), end, text("raft")];
         match inner.member.status(*id) {
-            None => row.extend([None, None, None, None, None, None, None, None, None]),
-            Some(status) => row.extend(replica(inner.membership.node, status)),
+            None => row.extend(elsewhere(inner.member.route(*id))),
+            Some(status) => row.extend(replica(inner.node, status)),
         }
         row
     };
     (columns, ranges.iter().zip(ends).map(row).collect())
 }
 
+fn list(nodes: &[NodeId]) -> Option<String> {
+    let all: Vec<String> = nodes.iter().map(|node| node.0.to_string()).collect();
+    Some(all.join(","))
+}
+
+/// Of a range without a replica here: what its requests go by.
+fn elsewhere(route: Option<(Option<NodeId>, Vec<NodeId>)>) -> [Option<String>; 9] {
+    let (leader, replicas) = route.unwrap_or_default();
+    let mut row = [const { None }; 9];
+    row[0] = leader.map(|leader| leader.0.to_string());
+    row[1] = list(&replicas).filter(|replicas| !replicas.is_empty());
+    row
+}
+
 fn replica(node: u32, status: RangeStatus) -> [Option<String>; 9] {
-    let list = |nodes: &[node::cluster::NodeId]| {
-        let all: Vec<String> = nodes.iter().map(|node| node.0.to_string()).collect();
-        Some(all.join(","))
-    };
     let role = match status.role {
         Role::Leader => "leader",
         Role::Candidate => "candidate",
@@ -169,14 +179,15 @@ fn replica(node: u32, status: RangeStatus) -> [Option<String>; 9] {
 impl<E: Engine> crate::NodeView for ClusterNode<E> {
     fn health(&self) -> Vec<(&'static str, String)> {
         let inner = &self.inner;
+        let charter = inner.charter();
         let links = inner.transport.get().map(transport::Transport::links).unwrap_or_default();
         let connected = links.iter().filter(|link| link.up).count();
         let status = if self.is_healthy() { "\"ok\"" } else { "\"failed\"" };
         let mut fields = vec![
             ("status", status.to_owned()),
-            ("node", inner.membership.node.to_string()),
-            ("cluster", format!("\"{:016x}\"", inner.membership.charter.cluster)),
-            ("nodes", inner.membership.charter.members.len().to_string()),
+            ("node", inner.node.to_string()),
+            ("cluster", format!("\"{:016x}\"", charter.cluster)),
+            ("nodes", charter.members.len().to_string()),
             ("peers_connected", connected.to_string()),
             ("ranges_led", leads(inner).to_string()),
         ];

@@ -21,9 +21,11 @@
 //! 4. After a failure of the disk that is not a full disk nothing is taken, sent or shown until a restart.
 //!
 //! # Caveats
-//! Nothing is encrypted and nobody is authenticated between nodes. Who is in a cluster is said once, by `timeball init` ([`founding`]).
+//! Nothing is encrypted and nobody is authenticated between nodes. Who is in a cluster is said by `timeball init` ([`founding`]), and by those who join or
+//! leave later (`roster`).
 
 mod beat;
+pub mod charter;
 pub mod control;
 pub mod founding;
 mod handover;
@@ -31,18 +33,23 @@ pub mod identity;
 mod info;
 mod journal;
 mod open;
+mod replicas;
+mod roster;
 mod space;
 
 pub use open::{ClusterSettings, OpenError};
 
 use crate::kv::{NodeClock, Shell, convert, park, scratch, transaction::KvTransaction, waits};
 use bytes::Bytes;
+use charter::Charter;
 use clock::{Reading, Timestamp};
-use identity::Membership;
+use founding::Founder;
 use journal::Journal;
 use node::cluster::{Class, Input, Member, Message, Outputs};
-use parking_lot::Mutex;
-use sql::transaction::{Admin, AdminReply, BeginOptions as SqlOptions, MemoryScratch, Retentions, RowWaits, Scratch};
+use parking_lot::{Mutex, RwLock};
+use sql::transaction::{
+    Admin, AdminReply, BeginOptions as SqlOptions, Interrupt, MemoryScratch, Retentions, RowWaits, Scratch,
+};
 use sql::{Kv, KvError};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -62,7 +69,15 @@ const SPLIT_PAUSE: Duration = Duration::from_millis(5);
 /// What the threads of a member share.
 pub(crate) struct Inner<E> {
     pub member: Arc<Member<E>>,
-    pub membership: Membership,
+    /// This node's number.
+    pub node: u32,
+    pub founder: Arc<Founder>,
+    /// As this node goes by it.
+    pub charter: RwLock<Arc<Charter>>,
+    /// An edition of it was made here, and the others have to hear of it.
+    pub proclaims: AtomicBool,
+    /// Ends what this node asks of its own database.
+    pub interrupt: Interrupt,
     pub clock: Arc<NodeClock>,
     pub journal: Journal,
     pub beat: beat::Handle,
@@ -217,13 +232,20 @@ impl<E: Engine> ClusterNode<E> {
         &self.inner.member
     }
 
+    /// Why it serves nothing any more, until a restart.
+    pub fn trouble(&self) -> Option<String> {
+        self.inner.broken.lock().clone()
+    }
+
     /// Stops: hands over what it leads, takes nothing any more, writes out what waits, ends the threads. Once.
     pub fn shutdown(&self) {
         if self.inner.leaving.swap(true, SeqCst) {
             return;
         }
+        self.inner.interrupt.raise();
         handover::run(&self.inner);
         self.inner.stopping.store(true, SeqCst);
+        self.inner.founder.call();
         self.inner.member.close();
         for thread in self.threads.lock().drain(..) {
             thread.thread().unpark();
@@ -270,7 +292,7 @@ impl<E: Engine> Kv for ClusterNode<E> {
         self.inner.member.unique_id()
     }
     fn node(&self) -> u32 {
-        self.inner.membership.node
+        self.inner.node
     }
     fn now_us(&self) -> i64 {
         i64::try_from(self.inner.clock.read().interval.middle_ns() / 1000).unwrap_or(i64::MAX)

@@ -4,21 +4,22 @@ use super::control::{Reply, Request};
 use super::founding::Founder;
 use super::identity::Membership;
 use super::journal::{self, Journal};
-use super::{ClusterNode, Inner, beat, class, info, space};
+use super::{ClusterNode, Inner, beat, class, info, roster, space};
 use crate::kv::{NodeClock, disk_log};
 use crate::memory::Memory;
 use bytes::Bytes;
 use clocksource::ClockSource;
 use node::NodeOptions;
 use node::cluster::{ClusterOptions, Founding, Input, Message, NodeId, Opening, STAGED_BYTES_MAX};
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
+use sql::transaction::Interrupt;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Instant;
 use store::{Engine, Versions};
-use transport::{Identity, Parcel, Peer, Transport};
+use transport::{Identity, Parcel, Transport};
 
 pub use crate::kv::OpenError;
 
@@ -63,9 +64,14 @@ impl<E: Engine> ClusterNode<E> {
             opening.replay(position, &record).map_err(|e| e.to_string())
         })?;
         let member = opening.finish(&clock.read())?;
+        member.set_nodes(roster::nodes(&membership.charter));
         let inner = Arc::new(Inner {
             member,
-            membership,
+            node: membership.node,
+            founder: founder.clone(),
+            charter: RwLock::new(Arc::new(membership.charter)),
+            proclaims: AtomicBool::new(false),
+            interrupt: Interrupt::default(),
             clock,
             journal: Journal::new(log, last),
             beat: beat::Handle::default(),
@@ -82,25 +88,28 @@ impl<E: Engine> ClusterNode<E> {
             stopping: AtomicBool::new(false),
             broken: Mutex::new(None),
         });
-        let transport = connect(&inner, listener, founder)?;
+        let transport = connect(&inner, listener)?;
         let _ = inner.transport.set(transport);
         inner.see_to(inner.member.drain(&inner.clock.read()));
         journal::lead(&*inner);
         let mut threads = Vec::new();
-        let mut spawn = |name: &str, run: fn(&Inner<E>)| {
+        let mut spawn = |name: &str, run: fn(&Arc<Inner<E>>)| {
             let shared = inner.clone();
             threads.push(std::thread::Builder::new().name(name.to_owned()).spawn(move || run(&shared))?);
             Ok::<(), std::io::Error>(())
         };
-        spawn("ticks", beat::run)?;
-        spawn("log", journal::run)?;
-        spawn("maintenance", space::run)?;
+        spawn("ticks", |inner| beat::run(inner))?;
+        spawn("log", |inner| journal::run(inner))?;
+        spawn("maintenance", |inner| space::run(inner))?;
+        spawn("charter", roster::run)?;
         Ok(Arc::new(ClusterNode { inner, threads: Mutex::new(threads) }))
     }
 }
 
 fn options(membership: &Membership, settings: &ClusterSettings) -> ClusterOptions {
-    let replicas = membership.charter.members.iter().take(REPLICAS).map(|place| NodeId(place.node)).collect();
+    // Who joined later has its first replica by hand, and founds nothing.
+    let founders = (1..=membership.charter.founders).take(REPLICAS);
+    let replicas = founders.map(NodeId).collect();
     let ranges = vec![Founding { range: node::RangeId(FIRST_RANGE), start: Bytes::new(), replicas }];
     let seed = super::founding::draw();
     let mut options = ClusterOptions::new(membership.charter.cluster, NodeId(membership.node), ranges, seed);
@@ -110,21 +119,16 @@ fn options(membership: &Membership, settings: &ClusterSettings) -> ClusterOption
 }
 
 /// Begins to hear its peers, and to speak to them.
-fn connect<E: Engine>(
-    inner: &Arc<Inner<E>>,
-    listener: TcpListener,
-    founder: &Arc<Founder>,
-) -> Result<Transport, OpenError> {
-    let Membership { charter, node } = &inner.membership;
+fn connect<E: Engine>(inner: &Arc<Inner<E>>, listener: TcpListener) -> Result<Transport, OpenError> {
+    let charter = inner.charter();
     let identity = Identity {
         cluster: charter.cluster,
-        node: *node,
-        store: founder.store(),
+        node: inner.node,
+        store: inner.founder.store(),
         incarnation: inner.member.incarnation(),
         release: env!("CARGO_PKG_VERSION").to_owned(),
     };
-    let others = charter.members.iter().filter(|place| place.node != *node);
-    let peers = others.map(|place| Peer { node: place.node, store: place.store, addr: place.addr.clone() }).collect();
+    let peers = roster::peers(&charter, inner.node);
     // The transport's threads must not keep the node alive.
     let heard: Weak<Inner<E>> = Arc::downgrade(inner);
     let deliver = move |parcels: Vec<Parcel>| {
@@ -139,18 +143,26 @@ fn connect<E: Engine>(
             journal::lead(&*inner);
         }
     };
-    let founder = founder.clone();
+    let founder = inner.founder.clone();
     let asked = Arc::downgrade(inner);
-    let control = move |request: Bytes| {
-        let status = Request::of_bytes(&request) == Some(Request::Status);
-        Bytes::from(match asked.upgrade().filter(|_| status) {
-            Some(inner) => Reply::Ok(info::status_text(&inner)).to_bytes(),
-            None => founder.answer(&request),
-        })
-    };
+    let control = move |request: Bytes| Bytes::from(answer(&asked, &founder, &request));
     let report = Arc::new(log_event);
     let options = transport::Options { seed: super::founding::draw(), report, ..transport::Options::default() };
     Ok(Transport::start(listener, identity, peers, options, Box::new(deliver), Box::new(control))?)
+}
+
+/// Answers a control request: what is of the cluster as it runs is the member's, the rest the founder's.
+fn answer<E: Engine>(asked: &Weak<Inner<E>>, founder: &Founder, request: &[u8]) -> Vec<u8> {
+    let Some(inner) = asked.upgrade() else { return founder.answer(request) };
+    let reply = match Request::of_bytes(request) {
+        Some(Request::Status) => Reply::Ok(info::status_text(&inner)),
+        Some(Request::Join(newcomer)) => inner.join(&newcomer),
+        Some(Request::Holds(node)) => inner.holds(node),
+        Some(Request::Leave(node)) => inner.leave(node),
+        Some(Request::Replicas(replacement)) => inner.replace(&replacement),
+        _ => return founder.answer(request),
+    };
+    reply.to_bytes()
 }
 
 fn log_event(event: &transport::Event) {

@@ -1,0 +1,171 @@
+//! An operator moves replicas of ranges by hand: a node gets one, or loses one, or both.
+//!
+//! Whoever is asked finds the range's leader, and asks it. The leader goes step by step: a learner, which gets the range; its vote, and the end of the other
+//! replica, in one change of the configuration; and first it hands over, where it is itself the one to go. Each step begins with a look at what there is, so an
+//! operator who asks again (as a leader died, or he lost patience) goes on where it stopped.
+
+use super::Inner;
+use super::control::{self, Replacement, Reply, Request};
+use crate::kv::{Shell, park};
+use node::RangeId;
+use node::cluster::{NodeId, ReplicaChange, Role};
+use std::sync::atomic::Ordering::SeqCst;
+use std::time::{Duration, Instant};
+use store::Engine;
+
+/// It takes so long, at most: a new replica gets the whole range.
+const MOVE_MAX: Duration = Duration::from_secs(90);
+/// Between two looks.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+/// Between two searches for the leader.
+const SEARCH_EVERY: Duration = Duration::from_millis(100);
+
+/// What is to be done next.
+enum Step {
+    Done,
+    /// Something is on its way.
+    Wait,
+    Change(Vec<ReplicaChange>),
+    HandOver(NodeId),
+    /// It cannot be done.
+    Never(String),
+}
+
+fn next(asked: &Replacement, voters: &[NodeId], learners: &[NodeId], own: NodeId) -> Step {
+    let (to, from) = (asked.to.map(NodeId), asked.from.map(NodeId));
+    let arrived = to.is_none_or(|to| voters.contains(&to));
+    let gone = from.is_none_or(|from| !voters.contains(&from) && !learners.contains(&from));
+    match (to, from) {
+        _ if arrived && gone => Step::Done,
+        (Some(to), _) if !arrived && !learners.contains(&to) => Step::Change(vec![ReplicaChange::Add(to)]),
+        // Who leads stays until another does: it is the next one's part to end the replica here.
+        (Some(to), from) if !arrived => {
+            let ends = from.filter(|from| !gone && *from != own).map(ReplicaChange::Remove);
+            Step::Change([ReplicaChange::Promote(to)].into_iter().chain(ends).collect())
+        }
+        (_, Some(from)) if voters == [from] => {
+            Step::Never(format!("{from} has the only replica with a vote: say with --to who gets one in its place"))
+        }
+        (to, Some(from)) if from == own => {
+            let heir = to.or_else(|| voters.iter().copied().find(|node| *node != own));
+            heir.map_or(Step::Wait, Step::HandOver)
+        }
+        (_, Some(from)) => Step::Change(vec![ReplicaChange::Remove(from)]),
+        (_, None) => Step::Done,
+    }
+}
+
+impl<E: Engine> Inner<E> {
+    /// Sees to it, wherever the range is led.
+    pub(super) fn replace(&self, asked: &Replacement) -> Reply {
+        if asked.to == asked.from {
+            return Reply::No("say which node gets a replica (--to), or loses one (--from)".into());
+        }
+        let unknown = asked.to.filter(|node| self.charter().place(*node).is_none());
+        if let Some(node) = unknown {
+            return Reply::No(format!("there is no n{node} in this cluster"));
+        }
+        let until = Instant::now() + MOVE_MAX;
+        let mut why = String::from("nobody leads it");
+        let mut turn = 0;
+        while Instant::now() < until && !self.leaving.load(SeqCst) {
+            let leads = self.member.status(RangeId(asked.range)).is_some_and(|status| status.role == Role::Leader);
+            let reply = if leads { self.replace_here(asked, until) } else { self.replace_there(asked, turn) };
+            match reply {
+                Reply::Later(later) if asked.asked_on => return Reply::Later(later),
+                Reply::Later(later) => why = later,
+                other => return other,
+            }
+            turn += 1;
+            park::pause(SEARCH_EVERY);
+        }
+        Reply::No(format!("r{} is not as it was to be: {why}; ask again", asked.range))
+    }
+
+    /// At the leader.
+    fn replace_here(&self, asked: &Replacement, until: Instant) -> Reply {
+        let range = RangeId(asked.range);
+        let mut why = String::from("it takes long");
+        while Instant::now() < until && !self.leaving.load(SeqCst) {
+            let Some(status) = self.member.status(range).filter(|status| status.role == Role::Leader) else {
+                return Reply::Later(format!("n{} does not lead it any more", self.node));
+            };
+            let now = self.clock.read();
+            let step = match status.joint {
+                true => Step::Wait,
+                false => next(asked, &status.voters, &status.learners, NodeId(self.node)),
+            };
+            let done = match step {
+                Step::Done => {
+                    let voters: Vec<String> = status.voters.iter().map(NodeId::to_string).collect();
+                    return Reply::Ok(format!("r{} is replicated by {}\n", asked.range, voters.join(", ")));
+                }
+                Step::Never(why) => return Reply::No(why),
+                Step::Wait => Ok(()),
+                Step::Change(changes) => self.member.change_replicas(&now, range, &changes),
+                Step::HandOver(heir) => self.member.hand_over(&now, range, heir),
+            };
+            if let Err(refused) = done {
+                why = refused.to_string();
+            }
+            self.settle(false);
+            park::pause(LOOK_EVERY);
+        }
+        Reply::Later(why)
+    }
+
+    /// Asks whoever leads it, or may know.
+    fn replace_there(&self, asked: &Replacement, turn: usize) -> Reply {
+        if asked.asked_on {
+            return Reply::Later(format!("n{} does not lead it", self.node));
+        }
+        let range = RangeId(asked.range);
+        let Some((leader, replicas)) = self.member.route(range) else {
+            return Reply::No(format!("r{} is not known here: `timeball node status` shows the ranges", asked.range));
+        };
+        let others: Vec<NodeId> = replicas.into_iter().filter(|node| node.0 != self.node).collect();
+        let in_turn = turn.checked_rem(others.len()).and_then(|at| others.get(at));
+        // Who was said to lead may be gone.
+        let whom = leader.filter(|node| node.0 != self.node && turn.is_multiple_of(2)).or(in_turn.copied());
+        let charter = self.charter();
+        let Some(place) = whom.and_then(|node| charter.place(node.0)) else {
+            return Reply::Later("nobody is known to lead it".into());
+        };
+        match control::ask(&place.addr, &Request::Replicas(Replacement { asked_on: true, ..*asked })) {
+            Ok(reply) => reply,
+            Err(why) => Reply::Later(why),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn step(asked: &Replacement, voters: &[u32], learners: &[u32], own: u32) -> String {
+        let nodes = |all: &[u32]| all.iter().map(|node| NodeId(*node)).collect::<Vec<_>>();
+        match next(asked, &nodes(voters), &nodes(learners), NodeId(own)) {
+            Step::Done => "done".to_owned(),
+            Step::Wait => "wait".to_owned(),
+            Step::Change(changes) => format!("{changes:?}"),
+            Step::HandOver(to) => format!("hand over to {to}"),
+            Step::Never(_) => "never".to_owned(),
+        }
+    }
+
+    /// A replica goes from n1, which leads, to n4; then n4 is asked to go on.
+    #[test]
+    fn a_leader_moves_its_own_replica() {
+        let asked = Replacement { range: 1, to: Some(4), from: Some(1), asked_on: false };
+        assert_eq!(step(&asked, &[1, 2, 3], &[], 1), "[Add(n4)]");
+        assert_eq!(step(&asked, &[1, 2, 3], &[4], 1), "[Promote(n4)]");
+        assert_eq!(step(&asked, &[1, 2, 3], &[4], 2), "[Promote(n4), Remove(n1)]", "where another leads");
+        assert_eq!(step(&asked, &[1, 2, 3, 4], &[], 1), "hand over to n4");
+        assert_eq!(step(&asked, &[1, 2, 3, 4], &[], 4), "[Remove(n1)]");
+        assert_eq!(step(&asked, &[2, 3, 4], &[], 4), "done");
+        let asked = Replacement { to: None, ..asked };
+        assert_eq!(step(&asked, &[1], &[], 1), "never");
+        assert_eq!(step(&asked, &[1, 2], &[], 1), "hand over to n2");
+        assert_eq!(step(&asked, &[2], &[1], 2), "[Remove(n1)]", "a learner goes, too");
+    }
+}

@@ -1,0 +1,124 @@
+//! Nodes that come later, and nodes that leave: numbers are used once, stores keep to their cluster.
+
+use super::count;
+use super::nodes::{Nodes, status_of};
+use crate::node::{Scratch, Starting, binary, repeat_with, until};
+use postgres::Client;
+use std::process::Command;
+
+/// A command of `timeball`; what it says against it.
+fn ask(arguments: &[&str]) -> Result<String, String> {
+    let told = Command::new(binary()).args(arguments).output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    if told.status.success() { Ok(text(told.stdout)) } else { Err(text(told.stderr)) }
+}
+
+/// How one node sees another: its state and last error.
+fn seen(client: &mut Client, node: usize) -> Option<(String, String)> {
+    let query = "SELECT state, coalesce(last_error, '') FROM timeball_internal.nodes WHERE node_id = $1";
+    client.query_opt(query, &[&node.to_string()]).unwrap().map(|row| (row.get(0), row.get(1)))
+}
+
+fn replicas(client: &mut Client) -> String {
+    let query = "SELECT replicas FROM timeball_internal.ranges ORDER BY start_key LIMIT 1";
+    client.query_one(query, &[]).unwrap().get::<_, Option<String>>(0).unwrap_or_default()
+}
+
+/// A fourth node answers any statement, gets replicas, and goes on with what two that die held; one that held nothing any more leaves.
+#[test]
+fn a_node_joins_and_another_leaves() {
+    repeat_with("cluster::join::a_node_joins_and_another_leaves");
+    let scratch = Scratch::new();
+    let mut nodes = Nodes::found(scratch.path(), 3);
+    let mut client = nodes.at(1).connect();
+    client.batch_execute("CREATE TABLE t (id int PRIMARY KEY); INSERT INTO t SELECT generate_series(1, 100)").unwrap();
+    let fourth = nodes.join();
+    let mut at_fourth = nodes.at(fourth).connect();
+    assert_eq!(count(&mut at_fourth, "t"), 100);
+    at_fourth.execute("INSERT INTO t VALUES (101)", &[]).unwrap();
+    assert_eq!(count(&mut client, "t"), 101, "what it acknowledged is seen elsewhere");
+    for at in 0..4 {
+        let mut client = nodes.at(at).connect();
+        for other in (0..4).filter(|other| *other != at) {
+            until("everybody knows everybody", || {
+                seen(&mut client, other + 1).filter(|(state, _)| state == "connected")
+            });
+        }
+        assert!(nodes.at(at).get("/health").contains("\"nodes\":4"), "{}", nodes.at(at).get("/health"));
+    }
+    // It needs its store only, and is the one that it was.
+    nodes.kill(fourth);
+    nodes.restart(fourth);
+    let host = nodes.peers()[fourth].clone();
+    assert!(status_of(&host).unwrap().contains("this node"));
+    let why = ask(&["node", "decommission", "1", "--host", &host]).unwrap_err();
+    assert!(why.contains("n1 still has replicas of ranges (1)"), "{why}");
+    let moved = ask(&["range", "move", "1", "--from", "1", "--to", "4", "--host", &host]).unwrap();
+    assert!(moved.contains("n2, n3, n4"), "{moved}");
+    assert_eq!(replicas(&mut nodes.at(2).connect()), "2,3,4");
+    nodes.kill(0);
+    nodes.kill(1);
+    let mut at_fourth = nodes.at(fourth).connect();
+    assert_eq!(count(&mut at_fourth, "t"), 101, "two of three replicas are a majority");
+    let why = ask(&["node", "decommission", "1", "--host", &host]).unwrap_err();
+    assert!(why.contains("n2 may know of replicas on n1"), "{why}");
+    nodes.restart(1);
+    let done = ask(&["node", "decommission", "1", "--host", &host]).unwrap();
+    assert!(done.contains("n1 is no node of the cluster any more"), "{done}");
+    until("everybody forgets it", || seen(&mut nodes.at(2).connect(), 1).is_none().then_some(()));
+    // Its store is of no use any more, and says so.
+    let why = nodes.spawn(0).ready().map(|_| ()).unwrap_err();
+    assert!(why.contains("left the cluster"), "{why}");
+    let fifth = nodes.join();
+    assert!(seen(&mut nodes.at(fifth).connect(), 5).is_some(), "no number is used twice");
+}
+
+/// A store that was wiped comes back as a node of its own; what it held before is moved to it by hand.
+#[test]
+fn a_wiped_store_is_a_new_node() {
+    repeat_with("cluster::join::a_wiped_store_is_a_new_node");
+    let scratch = Scratch::new();
+    let mut nodes = Nodes::found(scratch.path(), 3);
+    let mut client = nodes.at(0).connect();
+    client.batch_execute("CREATE TABLE t (id int PRIMARY KEY); INSERT INTO t SELECT generate_series(1, 100)").unwrap();
+    nodes.kill(2);
+    std::fs::remove_dir_all(scratch.path().join("n3")).unwrap();
+    nodes.restart(2);
+    assert_eq!(count(&mut nodes.at(2).connect(), "t"), 100);
+    until("it is n4", || seen(&mut client, 4).filter(|(state, _)| state == "connected"));
+    let (_, why) = until("n3 is missed", || seen(&mut client, 3).filter(|(_, why)| why.contains("n4, not n3")));
+    assert!(why.contains("addresses are mixed up"), "{why}");
+    assert_eq!(replicas(&mut client), "1,2,3", "it takes no place by itself");
+    let host = nodes.peers()[0].clone();
+    ask(&["range", "move", "1", "--from", "3", "--to", "4", "--host", &host]).unwrap();
+    assert_eq!(replicas(&mut client), "1,2,4");
+    ask(&["node", "decommission", "3", "--host", &host]).unwrap();
+    until("n3 is forgotten", || seen(&mut client, 3).is_none().then_some(()));
+    assert_eq!(count(&mut client, "t"), 100);
+}
+
+/// A store goes with its cluster: told to join another it is refused, by the numbers of both; so are replicas for who is not there.
+#[test]
+fn another_clusters_store_is_refused() {
+    repeat_with("cluster::join::another_clusters_store_is_refused");
+    let scratch = Scratch::new();
+    let number = |nodes: &Nodes| {
+        let health = nodes.at(0).get("/health");
+        health.split("\"cluster\":\"").nth(1).and_then(|rest| rest.split('"').next()).unwrap().to_owned()
+    };
+    let dirs = ["other", "own"].map(|name| scratch.path().join(name));
+    dirs.iter().for_each(|dir| std::fs::create_dir(dir).unwrap());
+    let mut other = Nodes::found(&dirs[0], 1);
+    let theirs = number(&other);
+    other.stop(0);
+    let nodes = Nodes::found(&dirs[1], 1);
+    let ours = number(&nodes);
+    let store = dirs[0].join("n1");
+    let flags = ["--memory", "256MiB", "--join", &nodes.peers()[0]];
+    let why = Starting::spawn(&store, &flags).ready().map(|_| ()).unwrap_err();
+    assert!(why.contains(&ours) && why.contains(&theirs), "{ours}, {theirs}: {why}");
+    let why = ask(&["range", "move", "1", "--to", "9", "--host", &nodes.peers()[0]]).unwrap_err();
+    assert!(why.contains("there is no n9"), "{why}");
+    let why = ask(&["range", "move", "1", "--from", "1", "--host", &nodes.peers()[0]]).unwrap_err();
+    assert!(why.contains("the only replica"), "{why}");
+}
