@@ -165,7 +165,7 @@ impl Function {
 }
 
 /// One aggregate of a query.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct AggregateCall {
     pub(super) function: Function,
     /// None for `count(*)`. For an ordered-set aggregate: the sorted value, then the fraction.

@@ -52,6 +52,8 @@ pub(super) struct Cte {
     pub(super) name: String,
     pub(super) columns: Vec<Output>,
     pub(super) node: Arc<Node>,
+    /// Its rows as part of a query that nothing is around: so what is asked of them there can go into it.
+    pub(super) inlined: Option<Arc<Node>>,
 }
 
 /// The binder of one statement.
@@ -216,7 +218,7 @@ pub(super) fn canonical(expr: &Expr, scope: &Scope<'_>) -> Option<String> {
 fn given(part: &crate::plan::parts::Given) -> Cte {
     let column = |field: &crate::output::Field| Output { name: field.name.clone(), ty: field.ty.clone(), origin: None };
     let columns = part.columns.iter().map(column).collect();
-    Cte { name: part.name.clone(), columns, node: Arc::new(Node::Given { part: part.part }) }
+    Cte { name: part.name.clone(), columns, node: Arc::new(Node::Given { part: part.part }), inlined: None }
 }
 
 impl<'c> Binder<'c> {
@@ -397,8 +399,8 @@ impl<'c> Binder<'c> {
         let frame = Scope::inside(Some(scope));
         let planned = self.query(query, &frame)?;
         let planned = self.known_columns(planned, frame.width());
-        let plan =
-            Subplan { id: self.id(), node: planned.node, prefix: scope.width(), correlated: frame.uses_parent.get() };
+        let (id, correlated) = (self.id(), frame.uses_parent.get());
+        let plan = Subplan { id, node: planned.node, prefix: scope.width(), correlated, probe: None };
         Ok((plan, planned.columns))
     }
 

@@ -569,7 +569,8 @@ impl Binder<'_> {
         if schema.is_none()
             && let Some(cte) = self.ctes.iter().rev().find(|cte| cte.name == table)
         {
-            return Ok((cte.columns.clone(), ItemSource::Node(cte.node.clone()), None));
+            let inlined = cte.inlined.as_ref().filter(|_| outer.width() == 0);
+            return Ok((cte.columns.clone(), ItemSource::Node(inlined.unwrap_or(&cte.node).clone()), None));
         }
         if let Some(found) = pg_catalog::lookup(schema, table) {
             return Ok((virtual_columns(found), ItemSource::Virtual(found), None));

@@ -6,10 +6,11 @@ use super::scalar::Scalar;
 use super::scope::{Place, Scope, ScopeColumn, ScopeRelation, Visible};
 use super::take::Clause;
 use super::types::common;
+use super::walk;
 use crate::identifier::fold;
 use crate::types::{CastKind, SqlType};
 use crate::{SqlError, SqlState};
-use sqlparser::ast::{self, Expr, LimitClause, OrderBy, OrderByKind, Query, SetExpr, SetOperator, SetQuantifier};
+use sqlparser::ast::{self, CteAsMaterialized, Expr, LimitClause, OrderBy, OrderByKind, Query, SetExpr, SetOperator, SetQuantifier};
 use std::sync::Arc;
 
 /// What follows the body of a query.
@@ -105,7 +106,7 @@ impl Binder<'_> {
         let visible = self.ctes.len();
         let planned = self.nested(|binder| {
             if let Some(with) = &query.with {
-                binder.with(with, outer)?;
+                binder.with(with, query, outer)?;
             }
             let tail = tail(query)?;
             match query.body.as_ref() {
@@ -319,7 +320,8 @@ impl Binder<'_> {
             .ok_or_else(|| SqlError::new(SqlState::DATATYPE_MISMATCH, message))
     }
 
-    pub(super) fn with(&mut self, with: &ast::With, outer: &Scope<'_>) -> Result<(), SqlError> {
+    /// Plans the common table expressions of a query.
+    pub(super) fn with(&mut self, with: &ast::With, of: &Query, outer: &Scope<'_>) -> Result<(), SqlError> {
         for cte in &with.cte_tables {
             let name = fold(&cte.alias.name);
             let recursive = with.recursive && mentions(&cte.query, &name);
@@ -331,8 +333,15 @@ impl Binder<'_> {
                 (self.known_columns(planned, outer.width()), !frame.uses_parent.get())
             };
             let columns = renamed(planned.columns, &cte.alias.columns, &name)?;
+            let wanted = match &cte.materialized {
+                _ if recursive || outer.width() > 0 => false,
+                Some(CteAsMaterialized::Materialized) => false,
+                Some(CteAsMaterialized::NotMaterialized) => true,
+                None => is_read_once(of, &name),
+            };
+            let inlined = (wanted && !walk::is_volatile(&planned.node)).then(|| planned.node.clone());
             let node = Arc::new(Node::Cte { id: self.id(), plan: planned.node, prefix: outer.width(), shared });
-            self.ctes.push(Cte { name, columns, node });
+            self.ctes.push(Cte { name, columns, node, inlined });
         }
         Ok(())
     }
@@ -352,7 +361,7 @@ impl Binder<'_> {
         let base = self.known_columns(base, outer.width());
         let columns = renamed(base.columns.clone(), &cte.alias.columns, name)?;
         let id = self.id();
-        self.ctes.push(Cte { name: name.to_string(), columns: columns.clone(), node: Arc::new(Node::Working { id }) });
+        self.ctes.push(Cte { name: name.to_string(), columns: columns.clone(), node: Arc::new(Node::Working { id }), inlined: None });
         let step = self.body(right, outer);
         self.ctes.pop();
         let step = step?;
@@ -443,6 +452,17 @@ pub(super) fn renamed(
         column.name = fold(&name.name);
     }
     Ok(columns)
+}
+
+/// Whether one place in a query reads a table of this name.
+fn is_read_once(query: &Query, name: &str) -> bool {
+    let mut times = 0;
+    let _ = ast::visit_relations(query, |relation| {
+        let named = matches!(relation.0.as_slice(), [part] if part.as_ident().is_some_and(|ident| fold(ident) == name));
+        times += usize::from(named);
+        if times > 1 { std::ops::ControlFlow::Break(()) } else { std::ops::ControlFlow::Continue(()) }
+    });
+    times == 1
 }
 
 /// Whether a query reads a table of this name.

@@ -7,6 +7,7 @@ use super::item_set::ItemSet;
 use super::keys;
 use super::node::{Join, JoinKey, JoinKind, Node};
 use super::presence::above;
+use super::push;
 use super::scalar::Scalar;
 use super::scan;
 use super::scope::{Place, Scope, item_expr, item_of};
@@ -410,7 +411,7 @@ impl Binder<'_> {
         let node = match &found.source {
             ItemSource::Table(access) => {
                 let (filter, rest) = found.beside_hidden(outer.width(), filter);
-                let chosen = scan::plan(access, outer.width(), filter, found.keyed, self.names())?;
+                let chosen = scan::plan(access, outer.width(), filter, found.keyed, self.names());
                 above(found.marked(Arc::new(Node::Table(chosen.scan)), outer.width()), rest)
             }
             ItemSource::Virtual(table) => {
@@ -418,7 +419,7 @@ impl Binder<'_> {
                 let (filter, rest) = found.beside_hidden(outer.width(), filter);
                 above(found.marked(Arc::new(Node::Virtual { table, relation, filter }), outer.width()), rest)
             }
-            ItemSource::Node(node) => above(node.clone(), filter),
+            ItemSource::Node(node) => push::under(node.clone(), outer.width(), filter),
         };
         Ok(Built { node, order })
     }
@@ -627,7 +628,7 @@ impl Binder<'_> {
         let conditions = self.conditions(&[below.to_vec(), on].concat(), &scope, "JOIN/ON")?;
         let found = &items.list[item];
         let (conditions, rest) = found.beside_hidden(base, conditions);
-        let chosen = scan::plan(access, base, conditions, found.keyed, self.names())?;
+        let chosen = scan::plan(access, base, conditions, found.keyed, self.names());
         let leads = chosen.scan.path.has_prefix();
         Ok((chosen.by_key && leads).then(|| above(found.marked(Arc::new(Node::Table(chosen.scan)), base), rest)))
     }

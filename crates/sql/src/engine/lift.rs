@@ -205,8 +205,10 @@ impl<'c> Binder<'c> {
                 for cte in &mut with.cte_tables {
                     found |= binder.lift_query(&mut cte.query, &frame, ours)?;
                 }
+            }
+            if let Some(with) = &query.with {
                 // What names mean is all that is asked of them here.
-                binder.naming(|binder| binder.with(with, &frame))?;
+                binder.naming(|binder| binder.with(with, query, &frame))?;
             }
             let order = query.order_by.as_mut().and_then(|order| match &mut order.kind {
                 OrderByKind::Expressions(keys) => Some(keys),

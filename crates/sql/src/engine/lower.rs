@@ -2,6 +2,7 @@
 
 use super::bind::Binder;
 use super::keys;
+use super::probe;
 use super::scalar::Step;
 use super::scope::{Scope, slot_expr, slot_of};
 use super::take::{Held, Quantifier, mark_of};
@@ -11,6 +12,7 @@ use crate::types::{RegKind, SqlType};
 use crate::{SqlError, SqlState};
 use sqlparser::ast::{self, BinaryOperator, Expr, VisitMut, VisitorMut};
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 /// Turns marks into slots of steps.
 pub(super) struct Lower<'a, 'c, 's> {
@@ -83,12 +85,14 @@ impl Lower<'_, '_, '_> {
                 self.step(Step::Shared(plan, shared.column), ty)
             }
             Held::Subquery(query) => {
-                let (plan, columns) = self.binder.subplan(&query, self.scope)?;
+                let (mut plan, columns) = self.binder.subplan(&query, self.scope)?;
                 let [column] = columns.as_slice() else { return Err(one_column()) };
+                plan.probe = if plan.correlated { probe::value(&plan).map(Arc::new) } else { None };
                 self.step(Step::Subquery(plan), column.ty.clone())
             }
             Held::Exists(query) => {
-                let (plan, _) = self.binder.subplan(&query, self.scope)?;
+                let (mut plan, _) = self.binder.subplan(&query, self.scope)?;
+                plan.probe = if plan.correlated { probe::exists(&plan).map(Arc::new) } else { None };
                 self.step(Step::Exists(plan), SqlType::Bool)
             }
             Held::Array(query) => {

@@ -40,6 +40,8 @@ mod lift;
 mod lower;
 mod node;
 mod presence;
+mod probe;
+mod push;
 mod query;
 mod run;
 mod same;
@@ -50,6 +52,7 @@ mod set_function;
 mod spread;
 mod take;
 mod types;
+mod walk;
 mod window;
 
 pub(crate) use bounds::recursion;

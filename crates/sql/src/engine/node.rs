@@ -36,7 +36,7 @@ pub(super) struct Join {
 }
 
 /// An equality of a hash join.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct JoinKey {
     pub(super) left: Scalar,
     pub(super) right: Scalar,
@@ -45,7 +45,7 @@ pub(super) struct JoinKey {
 }
 
 /// What to sort by.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct SortKey {
     pub(super) by: Scalar,
     pub(super) descending: bool,

@@ -7,6 +7,7 @@ use super::key_table::KeyTable;
 use super::keys::{self, KeyKind};
 use super::lazy::Lazy;
 use super::node::Node;
+use super::probe::Probe;
 use super::run::{Run, open};
 use super::take::Quantifier;
 use crate::exec::evaluate;
@@ -26,6 +27,8 @@ pub(super) struct Subplan {
     pub(super) prefix: usize,
     /// It refers to the query around it, or is volatile: it runs for every row.
     pub(super) correlated: bool,
+    /// How it need not run for every row.
+    pub(super) probe: Option<Arc<Probe>>,
 }
 
 /// Something computed before the expression proper.
@@ -168,6 +171,15 @@ impl Step {
         }
     }
 
+    /// The query that it runs.
+    pub(super) fn plan(&self) -> Option<&Subplan> {
+        match self {
+            Step::Subquery(plan) | Step::Shared(plan, _) | Step::Exists(plan) | Step::Array(plan, _) => Some(plan),
+            Step::In { plan, .. } | Step::Quantified { plan, .. } => Some(plan),
+            _ => None,
+        }
+    }
+
     pub(super) fn value(&self, row: &[Value], run: &Arc<Run>) -> Result<Value, SqlError> {
         match self {
             Step::Subquery(plan) => plan.scalar(row, run),
@@ -267,7 +279,7 @@ fn quantified(
     Ok(if unknown { Value::Null } else { Value::Bool(all) })
 }
 
-fn several_rows() -> SqlError {
+pub(super) fn several_rows() -> SqlError {
     let message = "more than one row returned by a subquery used as an expression";
     SqlError::new(SqlState::CARDINALITY_VIOLATION, message)
 }
@@ -298,6 +310,11 @@ impl Subplan {
     }
 
     fn scalar(&self, row: &[Value], run: &Arc<Run>) -> Result<Value, SqlError> {
+        if let Some(probe) = &self.probe
+            && let Some(value) = probe.value(self, row, run)?
+        {
+            return Ok(value);
+        }
         let rows = self.rows(row, run)?;
         match rows.as_slice() {
             [] => Ok(Value::Null),
@@ -325,6 +342,11 @@ impl Subplan {
     }
 
     fn exists(&self, row: &[Value], run: &Arc<Run>) -> Result<bool, SqlError> {
+        if let Some(probe) = &self.probe
+            && let Some(found) = probe.exists(self, row, run)?
+        {
+            return Ok(found);
+        }
         if !self.correlated
             && let Some(rows) = run.cached_rows(self.id)
         {

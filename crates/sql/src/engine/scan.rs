@@ -1,7 +1,6 @@
 //! Reading one table: the conditions that become keys, and those that stay.
 
 use super::scalar::Scalar;
-use crate::SqlError;
 use crate::exec::cursor::Level;
 use crate::exec::evaluate;
 use crate::exec::path::Path;
@@ -22,6 +21,8 @@ pub(super) struct TableScan {
     pub(super) width: usize,
     /// What the keys do not say.
     pub(super) filter: Vec<Scalar>,
+    /// All that was asked of its rows, by keys or not.
+    asked: Vec<Scalar>,
     base: usize,
     /// Its rows end in their keys.
     pub(super) keyed: bool,
@@ -43,6 +44,26 @@ impl TableScan {
     /// What it decodes. Not to be asked before the statement is bound.
     pub(super) fn reading(&self) -> &Reading {
         self.reading.get_or_init(|| self.read())
+    }
+
+    /// All that was asked of its rows.
+    pub(super) fn asked(&self) -> &[Scalar] {
+        &self.asked
+    }
+
+    /// The scan under further conditions over its rows; `None` if they speak of more than the table's columns, or of steps.
+    pub(super) fn under(&self, conditions: &[Scalar]) -> Option<TableScan> {
+        let end = self.base + self.access.columns.len();
+        let plain = |scalar: &Scalar| scalar.steps.is_empty() && scalar.expr.columns().iter().all(|slot| *slot < end);
+        if !conditions.iter().all(plain) {
+            return None;
+        }
+        Some(self.asking(self.asked.iter().chain(conditions).cloned().collect()))
+    }
+
+    /// The scan with other conditions.
+    pub(super) fn asking(&self, conditions: Vec<Scalar>) -> TableScan {
+        plan(&self.access, self.base, conditions, self.keyed, self.names.clone()).scan
     }
 
     fn read(&self) -> Reading {
@@ -88,7 +109,8 @@ pub(super) fn plan(
     conditions: Vec<Scalar>,
     keyed: bool,
     names: Option<Names>,
-) -> Result<Chosen, SqlError> {
+) -> Chosen {
+    let asked = conditions.clone();
     // A condition with a step (a subquery) cannot be a key.
     let (plain, mut filter): (Vec<Scalar>, Vec<Scalar>) =
         conditions.into_iter().partition(|scalar| scalar.steps.is_empty());
@@ -103,6 +125,6 @@ pub(super) fn plan(
     kept.append(&mut filter);
     let width = base + access.columns.len();
     let (access, path) = (access.clone(), choice.path);
-    let scan = TableScan { access, path, width, filter: kept, base, keyed, names, reading: OnceLock::new() };
-    Ok(Chosen { scan, by_key })
+    let scan = TableScan { access, path, width, filter: kept, asked, base, keyed, names, reading: OnceLock::new() };
+    Chosen { scan, by_key }
 }

@@ -6,7 +6,7 @@ use super::scalar::Scalar;
 use crate::types::SqlType;
 
 /// Which.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Function {
     RowNumber,
     Rank,
@@ -65,7 +65,7 @@ pub(super) enum Units {
 }
 
 /// One end of a frame.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Bound {
     /// The partition's first or last row.
     Unbounded,
@@ -76,7 +76,7 @@ pub(super) enum Bound {
 }
 
 /// A frame.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Frame {
     pub(super) units: Units,
     pub(super) start: Bound,
@@ -84,7 +84,7 @@ pub(super) struct Frame {
 }
 
 /// One call.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct WindowCall {
     pub(super) function: Function,
     pub(super) args: Vec<Scalar>,

@@ -16,6 +16,7 @@ mod window;
 
 use super::key_table::{KEY_BYTES, KeyTable, Seed};
 use super::node::Node;
+use super::probe::Progress;
 use super::scalar::InSet;
 use crate::SqlError;
 use crate::context::StatementContext;
@@ -59,6 +60,8 @@ pub(super) struct Run {
     /// For each shared subquery the last row around it, and its rows for that.
     shared: Mutex<BTreeMap<usize, (Row, Arc<Vec<Row>>)>>,
     working: Mutex<BTreeMap<usize, Arc<Vec<Row>>>>,
+    /// Tables of correlated subqueries.
+    pub(super) probes: Mutex<BTreeMap<usize, Progress>>,
     /// Of every table of keys.
     pub(super) seed: Seed,
     /// Rows since the statement began, of all its loops. One thread runs them: a count may be lost, never a check for long.
@@ -89,6 +92,7 @@ impl Run {
             sets: Mutex::default(),
             shared: Mutex::default(),
             working: Mutex::default(),
+            probes: Mutex::default(),
             ticks: AtomicU32::new(0),
         })
     }

@@ -1,0 +1,137 @@
+//! All expressions below a node: what a plan reads, and whether it may be run at another time.
+
+use super::aggregate::AggregateCall;
+use super::node::{Join, Node, SortKey};
+use super::scalar::{Scalar, Step};
+use super::set_function::SetCall;
+use super::window::{Bound, Function};
+use crate::expr::Expr;
+use crate::plan::tree;
+
+/// Who is shown expressions.
+type Visit<'v> = dyn FnMut(&Expr) + 'v;
+
+/// Whether a plan reads a slot below `width`: one of the row around it.
+pub(super) fn reads_below(node: &Node, width: usize) -> bool {
+    let mut found = false;
+    visit(node, &mut |expr| found |= !tree::reads_only(expr, &|slot| slot >= width));
+    found
+}
+
+/// Whether an expression, with its subqueries, reads a slot below `width`.
+pub(super) fn scalar_reads_below(one: &Scalar, width: usize) -> bool {
+    let mut found = false;
+    scalar(one, &mut |expr| found |= !tree::reads_only(expr, &|slot| slot >= width));
+    found
+}
+
+/// Whether a plan may give something else each time it runs.
+pub(super) fn is_volatile(node: &Node) -> bool {
+    let mut found = false;
+    visit(node, &mut |expr| found |= tree::is_volatile(expr));
+    found
+}
+
+/// Shows every expression of a plan, those of its subqueries too.
+fn visit(node: &Node, f: &mut Visit<'_>) {
+    match node {
+        Node::One | Node::Internal { .. } | Node::Sequence { .. } | Node::Given { .. } | Node::Working { .. } => {}
+        Node::Values(rows) => rows.iter().for_each(|row| scalars(row, f)),
+        Node::Table(scan) => scalars(scan.asked(), f),
+        Node::Virtual { relation, filter, .. } => {
+            scalars(relation, f);
+            scalars(filter, f);
+        }
+        Node::Function { calls, .. } => calls.iter().for_each(|call| set_call(call, f)),
+        Node::Filter { input, conditions: list } | Node::Project { input, columns: list, .. } => {
+            visit(input, f);
+            scalars(list, f);
+        }
+        Node::Cut { input, .. } => visit(input, f),
+        Node::ProjectSet { input, calls } => {
+            visit(input, f);
+            calls.iter().for_each(|call| set_call(call, f));
+        }
+        Node::Join(join) => visit_join(join, f),
+        Node::Aggregate { input, keys, calls, .. } => {
+            visit(input, f);
+            scalars(keys, f);
+            calls.iter().for_each(|call| aggregate(call, f));
+        }
+        Node::Window { input, calls } => {
+            visit(input, f);
+            for call in calls {
+                scalars(call.args.iter().chain(&call.partition), f);
+                sort(&call.order, f);
+                if let Function::Aggregate(call) = &call.function {
+                    aggregate(call, f);
+                }
+                for bound in [&call.frame.start, &call.frame.end] {
+                    if let Bound::Preceding(distance) | Bound::Following(distance) = bound {
+                        scalar(distance, f);
+                    }
+                }
+            }
+        }
+        Node::Sort { input, keys, limit } => {
+            visit(input, f);
+            sort(keys, f);
+            if let Some((offset, limit)) = limit {
+                scalars(offset.iter().chain([limit]), f);
+            }
+        }
+        Node::Limit { input, offset, limit, ties } => {
+            visit(input, f);
+            scalars(offset.iter().chain(limit).chain(ties), f);
+        }
+        Node::Distinct { input, on, .. } => {
+            visit(input, f);
+            scalars(on.iter().flatten(), f);
+        }
+        Node::Set { left, right, .. } | Node::Recursive { base: left, step: right, .. } => {
+            visit(left, f);
+            visit(right, f);
+        }
+        Node::Cte { plan, .. } => visit(plan, f),
+    }
+}
+
+fn visit_join(join: &Join, f: &mut Visit<'_>) {
+    visit(&join.left, f);
+    visit(&join.right, f);
+    if let Some(lookup) = &join.lookup {
+        visit(lookup, f);
+    }
+    join.keys.iter().for_each(|key| scalars([&key.left, &key.right], f));
+    scalars(&join.on, f);
+}
+
+fn scalars<'a>(list: impl IntoIterator<Item = &'a Scalar>, f: &mut Visit<'_>) {
+    list.into_iter().for_each(|one| scalar(one, f));
+}
+
+fn sort(keys: &[SortKey], f: &mut Visit<'_>) {
+    scalars(keys.iter().map(|key| &key.by), f);
+}
+
+fn set_call(call: &SetCall, f: &mut Visit<'_>) {
+    scalars(&call.args, f);
+}
+
+fn aggregate(call: &AggregateCall, f: &mut Visit<'_>) {
+    scalars(call.args.iter().chain(&call.filter), f);
+    sort(&call.order, f);
+}
+
+fn scalar(scalar: &Scalar, f: &mut Visit<'_>) {
+    f(&scalar.expr);
+    for step in &scalar.steps {
+        step.parts().into_iter().for_each(&mut *f);
+        if let Step::Quantified { test, .. } = step {
+            f(test);
+        }
+        if let Some(plan) = step.plan() {
+            visit(&plan.node, f);
+        }
+    }
+}
