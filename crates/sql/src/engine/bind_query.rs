@@ -10,7 +10,9 @@ use super::walk;
 use crate::identifier::fold;
 use crate::types::{CastKind, SqlType};
 use crate::{SqlError, SqlState};
-use sqlparser::ast::{self, CteAsMaterialized, Expr, LimitClause, OrderBy, OrderByKind, Query, SetExpr, SetOperator, SetQuantifier};
+use sqlparser::ast::{
+    self, CteAsMaterialized, Expr, LimitClause, OrderBy, OrderByKind, Query, SetExpr, SetOperator, SetQuantifier,
+};
 use std::sync::Arc;
 
 /// What follows the body of a query.
@@ -361,7 +363,12 @@ impl Binder<'_> {
         let base = self.known_columns(base, outer.width());
         let columns = renamed(base.columns.clone(), &cte.alias.columns, name)?;
         let id = self.id();
-        self.ctes.push(Cte { name: name.to_string(), columns: columns.clone(), node: Arc::new(Node::Working { id }), inlined: None });
+        self.ctes.push(Cte {
+            name: name.to_string(),
+            columns: columns.clone(),
+            node: Arc::new(Node::Working { id }),
+            inlined: None,
+        });
         let step = self.body(right, outer);
         self.ctes.pop();
         let step = step?;

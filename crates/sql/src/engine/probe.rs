@@ -104,7 +104,9 @@ pub(super) fn exists(plan: &Subplan) -> Option<Probe> {
         match node.as_ref() {
             Node::Project { input, .. } | Node::Sort { input, .. } | Node::Cut { input, .. } => node = input,
             Node::Distinct { input, .. } => node = input,
-            Node::Limit { input, offset: None, limit, .. } if limit.as_ref().is_none_or(lets_one_through) => node = input,
+            Node::Limit { input, offset: None, limit, .. } if limit.as_ref().is_none_or(lets_one_through) => {
+                node = input
+            }
             _ => break,
         }
     }
@@ -116,13 +118,16 @@ pub(super) fn value(plan: &Subplan) -> Option<Probe> {
     let Node::Project { input, columns, .. } = plan.node.as_ref() else { return None };
     let [value] = columns.as_slice() else { return None };
     let (input, having) = match input.as_ref() {
-        Node::Filter { input, conditions } if matches!(input.as_ref(), Node::Aggregate { .. }) => (input, conditions.clone()),
+        Node::Filter { input, conditions } if matches!(input.as_ref(), Node::Aggregate { .. }) => {
+            (input, conditions.clone())
+        }
         _ => (input, Vec::new()),
     };
     match input.as_ref() {
         Node::Aggregate { input, keys, calls, .. } if keys.is_empty() => {
             let (calls, value) = (calls.clone(), value.clone());
-            let mut probe = tied(input, plan.prefix, |rest| rest.is_empty().then_some(Answer::Group { calls, having, value }))?;
+            let mut probe =
+                tied(input, plan.prefix, |rest| rest.is_empty().then_some(Answer::Group { calls, having, value }))?;
             // Values of a group are to be equal as they are looked up.
             if !probe.ties.iter().all(|tie| keys::own_kind(&tie.inner_ty) == tie.kind) {
                 return None;
@@ -182,7 +187,8 @@ impl Found {
                 let (ties, rest) = (self.ties.len(), self.rest.len());
                 let right = self.untie(&join.right)?;
                 // In the joined row the right side's columns lie behind the left side's.
-                let behind = |slot: usize| if slot >= self.prefix { slot - self.prefix + join.left_width } else { slot };
+                let behind =
+                    |slot: usize| if slot >= self.prefix { slot - self.prefix + join.left_width } else { slot };
                 self.ties.iter_mut().skip(ties).for_each(|tie| tie.inner.map_columns(&behind));
                 self.rest.iter_mut().skip(rest).for_each(|scalar| scalar.expr.map_columns(&behind));
                 let on = self.take(&join.on)?;
@@ -350,7 +356,8 @@ impl Probe {
     /// Runs the subquery without its ties; `None` if it has more rows than are worth it.
     fn fill(&self, row: &[Value], run: &Arc<Run>, rows_max: u64) -> Result<Option<Table>, SqlError> {
         let prefix = Arc::from(&row[..self.prefix]);
-        let mut table = Table { keys: KeyTable::new(run.seed), rows: Vec::new(), none: Row::new(), _reserved: run.reserve() };
+        let mut table =
+            Table { keys: KeyTable::new(run.seed), rows: Vec::new(), none: Row::new(), _reserved: run.reserve() };
         let keeps_rows = !matches!(&self.answer, Answer::Exists { rest } if rest.is_empty());
         let (mut source, mut found, mut key, mut count) = (open(&self.node, &prefix, run)?, Row::new(), Vec::new(), 0);
         'rows: while source.next(&mut found)? {

@@ -70,7 +70,8 @@ fn push(node: &Arc<Node>, prefix: usize, conditions: Vec<Scalar>) -> (Arc<Node>,
             (Arc::new(Node::Aggregate { input, keys, calls, sets }), left)
         }
         Node::Window { input, calls } => {
-            let divides = |scalar: &Scalar| scalar.expr.columns().iter().all(|slot| *slot < prefix || all_divide(calls, *slot));
+            let divides =
+                |scalar: &Scalar| scalar.expr.columns().iter().all(|slot| *slot < prefix || all_divide(calls, *slot));
             let (down, left) = conditions.into_iter().partition(divides);
             let input = under(input.clone(), prefix, down);
             (Arc::new(Node::Window { input, calls: calls.clone() }), left)
@@ -83,7 +84,13 @@ fn push(node: &Arc<Node>, prefix: usize, conditions: Vec<Scalar>) -> (Arc<Node>,
             let (input, left) = push(input, prefix, conditions);
             (Arc::new(Node::Distinct { input, prefix: *kept, on: None }), left)
         }
-        Node::Set { kind: kind @ (SetKind::Union | SetKind::Intersect | SetKind::Except), all, prefix: kept, left, right } => {
+        Node::Set {
+            kind: kind @ (SetKind::Union | SetKind::Intersect | SetKind::Except),
+            all,
+            prefix: kept,
+            left,
+            right,
+        } => {
             let left = under(left.clone(), prefix, conditions.clone());
             let right = under(right.clone(), prefix, conditions);
             (Arc::new(Node::Set { kind: *kind, all: *all, prefix: *kept, left, right }), Vec::new())
@@ -134,7 +141,8 @@ fn groups_once(sets: &[Vec<bool>]) -> bool {
 
 /// Whether rows that differ in a slot are in different partitions of every call.
 fn all_divide(calls: &[WindowCall], slot: usize) -> bool {
-    let is_slot = |scalar: &Scalar| scalar.steps.is_empty() && matches!(scalar.expr, Expr::Column { index, .. } if index == slot);
+    let is_slot =
+        |scalar: &Scalar| scalar.steps.is_empty() && matches!(scalar.expr, Expr::Column { index, .. } if index == slot);
     calls.iter().all(|call| call.partition.iter().any(is_slot))
 }
 
