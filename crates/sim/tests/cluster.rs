@@ -115,6 +115,31 @@ fn a_leader_that_is_removed_stays_until_that_is_known() {
     good(&scenario("rare/nodes-storm"), 11);
 }
 
+/// Power failed after a flush had written down that a change of members was applied, and before the record of the members was on the disk: the node began anew with the members
+/// from before, and with the next change did not open at all.
+#[test]
+fn members_are_recalled_after_a_restart() {
+    good(&scenario("rare/nodes-storm"), 316);
+}
+
+/// What was split off was refused for the keys of another range, and then for keys that it had no more: it had been split itself.
+#[test]
+fn a_refused_range_is_looked_at_again() {
+    good(&scenario("fast/nodes-parts"), 513);
+}
+
+/// A replica slept while it was removed, and what was split off of its range could not come to its node.
+#[test]
+fn who_sleeps_on_the_keys_of_another_range_is_woken() {
+    good(&scenario("rare/nodes-storm"), 304);
+}
+
+/// A node had forgotten the past of an idle range, up to what was closed. Then its leader needed it, and had no majority without it to log that the past is gone.
+#[test]
+fn a_range_that_is_here_is_taken_whatever_is_forgotten() {
+    good(&scenario("rare/nodes-storm"), 324);
+}
+
 /// A clock was set far off just before everything healed, and its node could not write for as long as it was slewed.
 #[test]
 fn a_clock_that_was_set_at_the_end_is_healed() {
@@ -269,12 +294,21 @@ fn of_nodes() -> Vec<Control> {
             &[LostWrite, HalfApplied, TornSnapshot, LostUpdate],
         ),
         nodes("reuse ids", |s| s.set_reuse_ids(true)).shows_in(at, 6, &[]),
+        // A state that is older than what was forgotten of its log does not open.
+        nodes("state apart", |s| s.set_state_apart(true)).shows_in(at, 1, &[]),
     ]
 }
 
 /// Those that take a minute.
 fn rare() -> Vec<Control> {
-    vec![nodes("clip the limit", |s| s.set_clip_limit(true)).shows_in("fast/nodes-move", 40, &[Anomaly::StaleRead])]
+    vec![
+        nodes("clip the limit", |s| s.set_clip_limit(true)).shows_in("fast/nodes-move", 40, &[Anomaly::StaleRead]),
+        nodes("closed is resolved", |s| s.set_closed_is_resolved(true)).shows_in(
+            "rare/past",
+            10,
+            &[Anomaly::TornSnapshot],
+        ),
+    ]
 }
 
 /// Those that no scenario notices soon enough: for the survey. (What a range remembers makes copies harmless. `deny_commits` is not among them, as
@@ -285,6 +319,9 @@ fn unnoticed() -> Vec<Control> {
         nodes("read while splitting", |s| s.set_read_while_splitting(true)),
         nodes("forget references", |s| s.set_forget_references(true)),
         nodes("propose copies", |s| s.set_propose_copies(true)),
+        nodes("jump splits", |s| s.set_jump_splits(true)),
+        core("leave joint early", |r| r.sabotage().leave_joint_early = true),
+        core("leave at once", |r| r.sabotage().leave_at_once = true),
     ]
 }
 
@@ -317,41 +354,37 @@ fn are_caught(controls: Vec<Control>) {
     }
 }
 
-/// Seeds of the survey.
+/// Seeds of the survey, unless SEEDS says another number.
 const SURVEYED: u64 = 40;
 
-/// Where to look for what: `cargo test -p timeball-sim --test cluster -- --ignored --nocapture`.
-#[test]
-#[ignore = "a survey: which scenario catches which broken rule, and how soon"]
-fn survey() {
-    for control in all() {
-        for scenario in fast().into_iter().filter(|scenario| scenario.what == What::Register) {
-            if let Some(found) = control.first(&scenario, SURVEYED) {
-                let what = found.failure.unwrap_or_default();
-                let kinds: Vec<Anomaly> = found.verdict.found.iter().map(|(kind, _)| *kind).collect();
-                println!("{} {}: seed {} {what} {kinds:?}", control.rule, scenario.name, found.seed);
-            }
+/// What surveys are told. (A test has no other arguments.)
+#[allow(clippy::disallowed_methods, reason = "a test has no other arguments")]
+fn told(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+fn look_for(control: &Control, scenario: &Scenario) {
+    let seeds = told("SEEDS").and_then(|seeds| seeds.parse().ok()).unwrap_or(SURVEYED);
+    match control.first(scenario, seeds) {
+        Some(found) => {
+            let kinds: Vec<Anomaly> = found.verdict.found.iter().map(|(kind, _)| *kind).collect();
+            let what: String = found.failure.unwrap_or_default().chars().take(150).collect();
+            println!("{} {}: seed {} {what} {kinds:?}", control.rule, scenario.name, found.seed);
         }
+        None => println!("{} {}: nothing in {seeds} seeds", control.rule, scenario.name),
     }
 }
 
-/// `RULE=clip` before it: of the rules whose names contain that.
+/// Where to look for what: `cargo test -p timeball-sim --test cluster --profile sim -- --ignored --nocapture survey`. `RULE=clip` before it: of the rules whose
+/// names contain that; `IN=rare`: in those scenarios; `SEEDS=100`: so many seeds.
 #[test]
-#[ignore = "a survey of whole nodes"]
-fn survey_of_nodes() {
-    #[allow(clippy::disallowed_methods, reason = "a test has no other arguments")]
-    let wanted = std::env::var("RULE").unwrap_or_default();
-    let all = of_nodes().into_iter().chain(rare()).chain(unnoticed());
-    for control in all.filter(|control| control.rule.contains(&wanted)) {
-        for scenario in fast().into_iter().filter(|scenario| scenario.what == What::Nodes) {
-            match control.first(&scenario, SURVEYED) {
-                Some(found) => {
-                    let kinds: Vec<Anomaly> = found.verdict.found.iter().map(|(kind, _)| *kind).collect();
-                    let what = found.failure.unwrap_or_default();
-                    println!("{} {}: seed {} {what} {kinds:?}", control.rule, scenario.name, found.seed);
-                }
-                None => println!("{} {}: nothing in {SURVEYED} seeds", control.rule, scenario.name),
-            }
-        }
+#[ignore = "a survey: which scenario catches which broken rule, and how soon"]
+fn survey() {
+    let rule = told("RULE").unwrap_or_default();
+    let scenarios = find(&told("IN").unwrap_or_else(|| "fast".into())).expect("they can be read");
+    let all = all().into_iter().chain(of_nodes()).chain(rare()).chain(unnoticed());
+    for control in all.filter(|control| control.rule.contains(&rule)) {
+        let what = if control.nodes.is_some() { What::Nodes } else { What::Register };
+        scenarios.iter().filter(|scenario| scenario.what == what).for_each(|scenario| look_for(&control, scenario));
     }
 }

@@ -14,7 +14,8 @@
 //! 2. A store has one threshold for all of its ranges. It lies at or below that of each, as it was when the state was flushed from which a replay
 //!    begins; or below what is closed in a range in which nothing lies above its threshold: nothing is forgotten there. So idle ranges need no records.
 //! 3. A range that comes in a snapshot with a threshold below the store's, or below what the shell was given for it, is not taken. Until it comes with a higher one, which its leader is made to
-//!    log by the same, the store's is not raised.
+//!    log by the same, the store's is not raised. One that is here already is always taken: by invariant 2 the store's lies below its threshold, or below what was closed for it, and
+//!    so below all that its log still brings. (Its leader may need this very replica to log anything.)
 //!
 //! # Caveats
 //! A node that begins knows nobody's snapshots: for [`QUIET_TICKS`] it raises nothing.
@@ -190,7 +191,7 @@ impl<E: Engine> Core<E> {
             let mut indexes = indexes.copied();
             state.common >= own.common && indexes.all(|index| state.of_index(index) >= own.of_index(index))
         };
-        let fits = reaches(&store) && reaches(&given);
+        let fits = self.shards.contains_key(&range.id()) || reaches(&store) && reaches(&given);
         if !fits {
             let ticks = self.ticks;
             self.collection.awaited.insert(group, ticks);

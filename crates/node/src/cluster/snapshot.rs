@@ -32,6 +32,9 @@ use store::{Engine, StoreError};
 
 /// A greater range is not sent.
 pub const SNAPSHOT_BYTES_MAX: u64 = 1 << 30;
+/// A snapshot that was refused for the keys of another range is refused again without a look for so many ticks. Then it is looked at: the range may have been split
+/// since, and what it lost may be here already.
+const REFUSED_TICKS: u64 = 30;
 /// Keys read together.
 const KEYS_MAX: usize = 1024;
 const VERSION: u8 = 1;
@@ -41,8 +44,8 @@ const VERSION: u8 = 1;
 pub(crate) struct Snapshots {
     outgoing: BTreeMap<GroupId, Bytes>,
     incoming: BTreeMap<GroupId, Vec<u8>>,
-    /// The keys of ranges whose snapshot was refused, as another range here still holds some of them.
-    refused: BTreeMap<GroupId, Span>,
+    /// The keys of ranges whose snapshot was refused, as another range here still holds some of them; and when, in ticks.
+    refused: BTreeMap<GroupId, (Span, u64)>,
     /// Installed in memory: the group, and the position of the layer that makes it durable.
     installing: Vec<(GroupId, u64)>,
     /// Ranges that a split made, whose groups begin here once the layer at this position is durable.
@@ -183,8 +186,10 @@ impl<E: Engine> Core<E> {
             }
             SnapshotTask::Drop { group } => drop(self.snapshots.outgoing.remove(&group)),
             SnapshotTask::Begin { group, bytes, .. } => {
-                let span = self.snapshots.refused.get(&group);
-                let refused = span.is_some_and(|span| self.overlaps_another(range_of(group), span));
+                let refused = self.snapshots.refused.get(&group).is_some_and(|(span, since)| {
+                    let fresh = self.ticks.saturating_sub(*since) < REFUSED_TICKS;
+                    fresh && self.overlaps_another(range_of(group), span)
+                });
                 if refused || bytes > SNAPSHOT_BYTES_MAX {
                     self.log(now, Input::SnapshotFailed { group });
                 } else {
@@ -250,7 +255,9 @@ impl<E: Engine> Core<E> {
         if let Some(snapshot) = &snapshot
             && self.overlaps_another(range, snapshot.range.span())
         {
-            self.snapshots.refused.insert(group, snapshot.range.span().clone());
+            self.snapshots.refused.insert(group, (snapshot.range.span().clone(), self.ticks));
+            let span = snapshot.range.span().clone();
+            self.wake_overlapping(now, range, &span);
             self.log(now, Input::SnapshotFailed { group });
             return Ok(());
         }

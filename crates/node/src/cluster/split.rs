@@ -154,7 +154,19 @@ impl<E: Engine> Core<E> {
 
     /// Invariant 4: another range here still holds keys of this span.
     pub fn overlaps_another(&self, range: RangeId, span: &Span) -> bool {
-        self.shards.iter().any(|(id, shard)| *id != range && shard.range.span().overlaps(span))
+        self.overlapping(range, span).next().is_some()
+    }
+
+    fn overlapping(&self, range: RangeId, span: &Span) -> impl Iterator<Item = RangeId> {
+        let others = self.shards.iter().filter(move |(id, _)| **id != range);
+        others.filter(|(_, shard)| shard.range.span().overlaps(span)).map(|(id, _)| *id)
+    }
+
+    /// Those ranges here are behind, or have moved away: a replica that sleeps may have been removed meanwhile, and nobody tells it twice.
+    pub fn wake_overlapping(&mut self, now: &Reading, range: RangeId, span: &Span) {
+        for other in self.overlapping(range, span).collect::<Vec<_>>() {
+            self.log(now, raft::Input::Wake { group: group_of(other) });
+        }
     }
 
     pub fn moved(&self, key: &Bytes) -> Answer {

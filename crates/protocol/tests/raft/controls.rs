@@ -259,6 +259,35 @@ fn removes_itself(seed: u64, sabotage: &Sabotage) -> Verdict {
     until(&mut world, "the end of the removed one", |world| status(world).is_none())
 }
 
+/// A member's state says that it applied a change of the members; the power failed before the record of that was on its disk. The entry is in its log, and it knows its members.
+#[test]
+fn members_are_recalled_after_a_restart() {
+    for seed in 0..SEEDS {
+        let mut world = World::new(seed, 4, &Sabotage::default(), honest);
+        (world.weather.latency_us, world.weather.sync_us) = ((500, 1500), (300, 900));
+        world.found(G, &[1, 2, 3]).unwrap();
+        led(&mut world).unwrap();
+        world.ticks(5).unwrap();
+        let members = |world: &World| {
+            let status = world.machines[&StoreId(2)].replicas.as_ref().unwrap().status(G).unwrap();
+            (status.members.learners.len(), status.applied)
+        };
+        let (_, before) = members(&world);
+        let member = Member { replica: ReplicaId(4), store: StoreId(4) };
+        world.change(G, vec![Change::AddLearner(member)]).unwrap();
+        while members(&world).1 == before {
+            world.run(50).unwrap();
+        }
+        // Its state is flushed, what it gave out as records is not.
+        world.truncate(StoreId(2), G).unwrap();
+        lose_and_crash(&mut world, 2);
+        start(&mut world, 2);
+        assert_eq!(members(&world).0, 1, "seed {seed}");
+        world.ticks(20).unwrap();
+        assert_eq!(members(&world).0, 1, "seed {seed}");
+    }
+}
+
 type Schedule = fn(u64, &Sabotage) -> Verdict;
 
 fn holds_and_is_caught(schedule: Schedule, breaks: impl Fn(&mut Sabotage)) {

@@ -162,7 +162,11 @@ impl Nodes {
             for node in seats.iter().filter(|_| deep) {
                 let body = bodies[machine_of(*node)];
                 let Some((body, status)) = body.and_then(|body| Some((body, status(body)?))) else {
-                    return Ok(Some(format!("{range} has no replica on {node}")));
+                    let has = body.map(|body| {
+                        let all = body.member.ranges().into_iter();
+                        all.map(|range| (range, body.member.status(range))).collect::<Vec<_>>()
+                    });
+                    return Ok(Some(format!("{range} has no replica on {node}, which has {has:?}")));
                 };
                 if (status.prepared, status.outcomes, status.untold, status.flights, status.parked) != (0, 0, 0, 0, 0) {
                     return Ok(Some(format!("{range} holds something on {node}: {status:?}")));
@@ -175,6 +179,18 @@ impl Nodes {
         }
         Ok(None)
     }
+}
+
+/// The replicas of ranges that nobody leads, for a report.
+fn orphans(bodies: &[Option<&Body>]) -> Vec<String> {
+    let status = |body: &Body, range| body.member.status(range);
+    let ranges: BTreeSet<RangeId> = bodies.iter().flatten().flat_map(|body| body.member.ranges()).collect();
+    let led = |range: &RangeId| bodies.iter().flatten().any(|b| status(b, *range).is_some_and(|s| s.lease.is_some()));
+    let of = |range: RangeId| {
+        let all = bodies.iter().flatten().map(move |body| (body.member.node(), status(body, range)));
+        all.filter_map(move |(node, status)| Some(format!("{range} on {node}: {:?}", status?)))
+    };
+    ranges.into_iter().filter(|range| !led(range)).flat_map(of).collect()
 }
 
 /// A machine that came back empty is a node whose number is so much higher.
@@ -244,7 +260,8 @@ impl System for Nodes {
     fn waits_for(&self, bodies: &[Option<&Body>], healed_ns: u64) -> Option<String> {
         let part = (0..load::cuts().len()).find(|part| !self.chronicle.served_since(*part, healed_ns))?;
         let all: Vec<String> = bodies.iter().flatten().map(|body| body.describe()).collect();
-        Some(format!("no write to part {part} was acknowledged that began since: {}", all.join("; ")))
+        let orphans = orphans(bodies).join("; ");
+        Some(format!("no write to part {part} was acknowledged that began since: {}; {orphans}", all.join("; ")))
     }
 
     fn restless(&self, bodies: &[Option<&Body>]) -> Option<String> {

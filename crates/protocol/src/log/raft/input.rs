@@ -61,6 +61,11 @@ pub enum Input {
         /// The place of that entry.
         index: u64,
     },
+    /// The replica here may lag without knowing it: it does not sleep on, and asks.
+    Wake {
+        /// The group.
+        group: GroupId,
+    },
     /// Entries up to this place are applied, durably: the log need not keep them.
     Truncate {
         /// The group.

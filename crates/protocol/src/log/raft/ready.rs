@@ -138,6 +138,17 @@ impl Replica {
         }
     }
 
+    /// After a restart. The driver's state lies elsewhere than the log, and may be ahead of the record of the members. The entries that changed them are in the log all the same,
+    /// as nothing is handed out that is not durable there; and nothing of the log is cut off before such a record is.
+    pub fn recall_members(&mut self, store: &mut Store) {
+        let tail = self.tail();
+        let behind = tail.entries.iter().filter(|entry| entry.index > tail.conf.index && entry.index <= tail.applied);
+        let changes: Vec<LogEntry> = behind.filter_map(|entry| LogEntry::from_raft(entry).ok()).collect();
+        for entry in changes.iter().filter(|entry| entry.body.conf_change().is_some()) {
+            self.apply_change(store, entry);
+        }
+    }
+
     /// The membership changes here and now. (After a restart an entry may come again: the configuration knows its place.)
     fn apply_change(&mut self, store: &mut Store, entry: &LogEntry) {
         if entry.index <= self.tail().conf.index {

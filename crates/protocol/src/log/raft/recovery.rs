@@ -142,6 +142,7 @@ impl Recovery {
             tail.applied = applied;
             let mut replica = Replica::new(group, draft.replica, draft.tail, draft.support, &mut store)?;
             (replica.base, replica.record) = (draft.base, draft.last);
+            replica.recall_members(&mut store);
             if restored {
                 replica.write_image(&mut store);
             }

@@ -119,6 +119,7 @@ impl Replicas {
                     replica.after(store);
                 }
             }
+            Input::Wake { group } => Self::find(groups, group)?.wake(store),
             Input::Carry { below } => self.carry(below),
             Input::SnapshotTaken { group, index, bytes } => {
                 return snapshot::taken(store, groups, group, index, bytes);
