@@ -309,7 +309,7 @@ impl<E: Engine> Core<E> {
             }
             Command::Lease { end } => self.lease_applied(end, out),
             // Alone, a transaction is one record whatever its size.
-            Command::Forget { .. } | Command::Release | Command::Stage { .. } => {}
+            Command::Forget { .. } | Command::Release | Command::Stage { .. } | Command::Raise { .. } => {}
         }
         Ok(())
     }

@@ -315,7 +315,7 @@ impl<E: Engine> Core<E> {
                 }
                 Command::Split { .. } => answer(entry.payload.reply, Err(error.clone()), out),
                 // Without the release the next life waits for the end of the lease.
-                Command::Collect { .. } | Command::Release => {}
+                Command::Collect { .. } | Command::Release | Command::Raise { .. } => {}
                 Command::Lease { .. } => self.lease_failed(&error, out),
                 command => self.owed.push((range, command)),
             }

@@ -79,6 +79,8 @@ switches! {
     state_apart: set_state_apart,
     /// A commit does not wait until all its parts are staged, nor is it asked whether they are.
     commit_unstaged: set_commit_unstaged,
+    /// A replica does what its program knows, whatever version its range has.
+    apply_by_program: set_apply_by_program,
     /// A node's next life names its transactions as the last one did (design 4a.10).
     reuse_ids: set_reuse_ids,
 }

@@ -48,17 +48,22 @@ impl State {
     }
 }
 
+/// A state as bytes.
+pub(crate) fn encode<'a>(next_range: u64, ranges: impl ExactSizeIterator<Item = &'a Range>) -> Bytes {
+    let mut out = Vec::new();
+    out.put_u8(VERSION);
+    out.put_u64(next_range);
+    out.put_u32(ranges.len() as u32);
+    for range in ranges {
+        let bytes = range.encode();
+        out.put_u32(bytes.len() as u32);
+        out.put_slice(&bytes);
+    }
+    Bytes::from(out)
+}
+
 impl<E: Engine> Core<E> {
     pub(crate) fn encode_state(&self) -> Bytes {
-        let mut out = Vec::new();
-        out.put_u8(VERSION);
-        out.put_u64(self.next_range);
-        out.put_u32(self.ranges.len() as u32);
-        for range in self.ranges.values() {
-            let bytes = range.encode();
-            out.put_u32(bytes.len() as u32);
-            out.put_slice(&bytes);
-        }
-        Bytes::from(out)
+        encode(self.next_range, self.ranges.values())
     }
 }

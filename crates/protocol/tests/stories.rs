@@ -256,6 +256,7 @@ impl World {
             }
             ["lease", end] => Command::Lease { end: time(end) },
             ["release"] => Command::Release,
+            ["raise", version] => Command::Raise { version: version.parse().expect("a version") },
             ["collect", threshold, rest @ ..] => Command::Collect { threshold: time(threshold), apart: apart(rest) },
             other => panic!("unknown record {other:?}"),
         };

@@ -299,6 +299,12 @@ fn of_nodes() -> Vec<Control> {
     ]
 }
 
+/// Of clusters that are raised to a newer release.
+fn of_upgrades() -> Vec<Control> {
+    let program = nodes("apply by the program", |s| s.set_apply_by_program(true));
+    vec![program.shows_in("fast/nodes-upgrade", 3, &[Anomaly::Diverged])]
+}
+
 /// Those that take a minute.
 fn rare() -> Vec<Control> {
     vec![
@@ -339,6 +345,15 @@ fn each_broken_rule_of_the_log_is_caught() {
 #[test]
 fn each_broken_rule_of_nodes_is_caught() {
     are_caught(of_nodes());
+}
+
+/// A newer program comes with each restart: what is new waits until all know it and the version is raised, and is done alike by all from then on.
+#[test]
+fn a_newer_release_comes_node_by_node() {
+    let scenario = scenario("fast/nodes-upgrade");
+    let raised = "the cluster's version was raised";
+    assert!((0..4).filter(|seed| good(&scenario, *seed).probes.count(raised) > 0).count() > 1);
+    are_caught(of_upgrades());
 }
 
 #[track_caller]
@@ -382,7 +397,7 @@ fn look_for(control: &Control, scenario: &Scenario) {
 fn survey() {
     let rule = told("RULE").unwrap_or_default();
     let scenarios = find(&told("IN").unwrap_or_else(|| "fast".into())).expect("they can be read");
-    let all = all().into_iter().chain(of_nodes()).chain(rare()).chain(unnoticed());
+    let all = all().into_iter().chain(of_nodes()).chain(of_upgrades()).chain(rare()).chain(unnoticed());
     for control in all.filter(|control| control.rule.contains(&rule)) {
         let what = if control.nodes.is_some() { What::Nodes } else { What::Register };
         scenarios.iter().filter(|scenario| scenario.what == what).for_each(|scenario| look_for(&control, scenario));

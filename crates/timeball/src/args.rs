@@ -19,6 +19,7 @@ timeball start   a node on a store of its own
 timeball sql     a SQL shell for any node
 timeball init    found a cluster of nodes that were started with --join
 timeball node    how a cluster's nodes, ranges and clocks are; a node leaves for good
+timeball cluster put what a newer release brings in force
 timeball range   move a range's replicas to other nodes
 timeball bench   a workload against any database that speaks the Postgres protocol
 timeball clock   look at a bounded clock, record it, draw it, improve it
@@ -181,6 +182,9 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Command, lexopt
             Some("node") => {
                 Ok(cluster::parse_node(&mut parser)?.map_or(Command::Help(cluster::HELP_NODE), Command::Cluster))
             }
+            Some("cluster") => {
+                Ok(cluster::parse_cluster(&mut parser)?.map_or(Command::Help(cluster::HELP_CLUSTER), Command::Cluster))
+            }
             Some("range") => {
                 Ok(cluster::parse_range(&mut parser)?.map_or(Command::Help(cluster::HELP_RANGE), Command::Cluster))
             }
@@ -202,6 +206,7 @@ fn help(topic: Option<OsString>) -> &'static str {
         Some("init") => cluster::HELP_INIT,
         Some("node") => cluster::HELP_NODE,
         Some("range") => cluster::HELP_RANGE,
+        Some("cluster") => cluster::HELP_CLUSTER,
         _ => HELP,
     }
 }

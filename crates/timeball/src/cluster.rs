@@ -18,6 +18,12 @@ timeball node decommission N [--host HOST:PORT]
   Node N is none of the cluster's any more, for good: when no range has a replica on it, see `timeball range move`.
   --host HOST:PORT        the --peer-addr of any node (127.0.0.1:26357)
 ";
+pub const HELP_CLUSTER: &str = "\
+timeball cluster upgrade [--host HOST:PORT]
+  What the programs of all nodes know is in force from now on: once, after a newer release runs on all of them. Until then they go on as
+  before, and the older release can be put back.
+  --host HOST:PORT        the --peer-addr of any node (127.0.0.1:26357)
+";
 pub const HELP_RANGE: &str = "\
 timeball range move RANGE [--to N] [--from N] [--host HOST:PORT]
   Node --to gets a replica of a range, and then the one on node --from goes; `timeball node status` shows the ranges.
@@ -47,6 +53,7 @@ pub enum ClusterCommand {
     StatusOf { host: String },
     Decommission { node: u32, host: String },
     Move { replacement: Replacement, host: String },
+    Upgrade { host: String },
 }
 
 pub fn parse_init(parser: &mut lexopt::Parser) -> Result<Option<ClusterCommand>, lexopt::Error> {
@@ -110,6 +117,22 @@ pub fn parse_range(parser: &mut lexopt::Parser) -> Result<Option<ClusterCommand>
     Ok(Some(ClusterCommand::Move { replacement, host }))
 }
 
+pub fn parse_cluster(parser: &mut lexopt::Parser) -> Result<Option<ClusterCommand>, lexopt::Error> {
+    let (mut upgrade, mut host) = (false, PEER_ADDR.to_owned());
+    while let Some(arg) = parser.next()? {
+        match arg {
+            Long("help") | Short('h') => return Ok(None),
+            Value(word) if word == "upgrade" && !upgrade => upgrade = true,
+            Long("host") => host = parser.value()?.string()?,
+            other => return Err(other.unexpected()),
+        }
+    }
+    match upgrade {
+        true => Ok(Some(ClusterCommand::Upgrade { host })),
+        false => Err("`timeball cluster` needs to be told what: `timeball cluster upgrade`".into()),
+    }
+}
+
 /// A node's number, as people write it.
 fn node(text: &str) -> Result<u32, String> {
     let number = text.trim_start_matches('n').parse().ok().filter(|node| *node != 0);
@@ -149,6 +172,10 @@ pub fn run(command: &ClusterCommand) -> Result<(), String> {
             crate::say(&control::leave(host, *node)?);
             Ok(())
         }
+        ClusterCommand::Upgrade { host } => {
+            crate::say(&control::upgrade(host)?);
+            Ok(())
+        }
         ClusterCommand::Move { replacement, host } => {
             crate::say(&control::replicas(host, *replacement)?);
             Ok(())
@@ -167,11 +194,11 @@ pub fn run(command: &ClusterCommand) -> Result<(), String> {
 const STATUS: [(&str, &str); 2] = [
     (
         "Nodes",
-        "SELECT node_id, address, locality, state, clock_error_ns, last_error FROM timeball_internal.nodes ORDER BY node_id::int",
+        "SELECT node_id, address, locality, state, release, clock_error_ns, last_error FROM timeball_internal.nodes ORDER BY node_id::int",
     ),
     (
         "Ranges",
-        "SELECT range_id, start_key, leader_node_id, replicas, role, term, lease_until, applied FROM timeball_internal.ranges \
+        "SELECT range_id, start_key, leader_node_id, replicas, role, term, lease_until, applied, cluster_version FROM timeball_internal.ranges \
          ORDER BY start_key",
     ),
 ];

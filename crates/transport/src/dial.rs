@@ -97,8 +97,9 @@ fn shake_hands(hub: &Hub, peer: &PeerState, lane: &Lane, stream: &Arc<TcpStream>
     let body = read_body(stream, Kind::Answer, deadline)?;
     let answer = hello::decode_answer(&body).map_err(io::Error::other)?;
     let welcome = answer.map_err(|refusal| Failure::Refused { by_this_node: false, refusal })?;
-    let judged =
-        hub.judge_welcome(peer, &welcome).and_then(|()| hub.admit(peer, welcome.incarnation, &welcome.release));
+    let judged = hub
+        .judge_welcome(peer, &welcome)
+        .and_then(|()| hub.admit(peer, welcome.incarnation, &welcome.release, &welcome.knows));
     timed::write_all(stream, &hello::encode_verdict(judged), deadline)?;
     judged.map_err(|refusal| Failure::Refused { by_this_node: true, refusal })?;
 

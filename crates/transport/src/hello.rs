@@ -14,6 +14,7 @@
 //! that they do not understand each other. Later versions may add fields at the end of a body: what is left over is not read.
 
 use crate::{CONTROL_BYTES_MAX, Refusal};
+use std::ops::RangeInclusive;
 use thiserror::Error;
 
 /// The versions of the protocol that this release speaks.
@@ -123,6 +124,8 @@ pub struct Hello {
     pub lane: u8,
     /// Its release.
     pub release: String,
+    /// The versions of the cluster that it knows.
+    pub knows: RangeInclusive<u16>,
 }
 
 /// Who answers.
@@ -140,6 +143,8 @@ pub struct Welcome {
     pub incarnation: u64,
     /// Its release.
     pub release: String,
+    /// The versions of the cluster that it knows.
+    pub knows: RangeInclusive<u16>,
 }
 
 /// The newest version that both speak.
@@ -173,6 +178,13 @@ impl Reader<'_> {
     fn u128(&mut self, what: &'static str) -> Result<u128, Malformed> {
         self.fixed(what).map(u128::from_le_bytes)
     }
+    /// The first releases said nothing of it.
+    fn known(&mut self) -> Result<RangeInclusive<u16>, Malformed> {
+        if self.0.is_empty() {
+            return Ok(KNOWN_UNSAID);
+        }
+        Ok(self.u16("versions of the cluster")?..=self.u16("versions of the cluster")?)
+    }
     fn release(&mut self) -> Result<String, Malformed> {
         let len = usize::from(self.byte("release")?);
         let (text, rest) = self.0.split_at_checked(len).ok_or(Malformed::Damaged("release"))?;
@@ -181,6 +193,14 @@ impl Reader<'_> {
         let shown = |c: &char| c.is_ascii_graphic() || *c == ' ';
         Ok(String::from_utf8_lossy(text).chars().filter(shown).take(RELEASE_BYTES_MAX).collect())
     }
+}
+
+/// Whoever does not say it knows this.
+const KNOWN_UNSAID: RangeInclusive<u16> = 1..=1;
+
+fn push_known(out: &mut Vec<u8>, knows: &RangeInclusive<u16>) {
+    out.extend_from_slice(&knows.start().to_le_bytes());
+    out.extend_from_slice(&knows.end().to_le_bytes());
 }
 
 fn push_release(out: &mut Vec<u8>, release: &str) {
@@ -203,6 +223,7 @@ impl Hello {
         out.extend_from_slice(&self.to_store.to_le_bytes());
         out.push(self.lane);
         push_release(&mut out, &self.release);
+        push_known(&mut out, &self.knows);
         envelope(Kind::Hello, &out)
     }
 
@@ -221,6 +242,7 @@ impl Hello {
             to_store: 0,
             lane: 0,
             release: String::new(),
+            knows: KNOWN_UNSAID,
         };
         if common_version(&hello).is_err() {
             return Ok(hello);
@@ -233,6 +255,7 @@ impl Hello {
         hello.to_store = r.u128("store")?;
         hello.lane = r.byte("lane")?;
         hello.release = r.release()?;
+        hello.knows = r.known()?;
         Ok(hello)
     }
 }
@@ -272,6 +295,7 @@ pub fn encode_answer(answer: &Result<Welcome, Refusal>) -> Vec<u8> {
             out.extend_from_slice(&welcome.store.to_le_bytes());
             out.extend_from_slice(&welcome.incarnation.to_le_bytes());
             push_release(&mut out, &welcome.release);
+            push_known(&mut out, &welcome.knows);
         }
         Err(refusal) => push_refusal(&mut out, *refusal),
     }
@@ -291,6 +315,7 @@ pub fn decode_answer(body: &[u8]) -> Result<Result<Welcome, Refusal>, Malformed>
         store: r.u128("store")?,
         incarnation: r.u64("incarnation")?,
         release: r.release()?,
+        knows: r.known()?,
     }))
 }
 

@@ -23,7 +23,7 @@
 //! its sender's own thread, without blocking: this saves the switch to the lane's.
 //!
 //! The **handshake** ([`hello`]) is three messages: who I am and whom I look for; who answers, or why not; and whether the dialer, who now knows more,
-//! still wants to. It names versions, cluster, node, store and incarnation. A [`Refusal`] is typed, known at both ends,
+//! still wants to. It names versions (of the protocol, and those of the cluster that the program knows), cluster, node, store and incarnation. A [`Refusal`] is typed, known at both ends,
 //! and reported once until something changes, though the dialer goes on trying.
 //!
 //! A **parcel** on the wire is its length, a checksum and its bytes ([`frame`]). TCP's own checksum of 16 bits lets one in 65,000 damaged segments
@@ -81,6 +81,7 @@ pub use status::{LaneStatus, LinkStatus};
 pub use transport::Transport;
 
 use bytes::Bytes;
+use std::ops::RangeInclusive;
 
 /// Connections to a peer: lane 0 overtakes lane 1, which overtakes lane 2.
 pub const LANES: usize = 3;
@@ -98,6 +99,8 @@ pub struct Identity {
     pub incarnation: u64,
     /// The program's version, for people to read.
     pub release: String,
+    /// The versions of the cluster that the program knows.
+    pub knows: RangeInclusive<u16>,
 }
 
 /// Another node of the cluster, and where it listens.

@@ -8,8 +8,9 @@ use crate::{Deliver, Event, Identity, LANES, LaneStatus, LinkStatus, Options, Pe
 use parking_lot::{Mutex, RwLock};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU16, Ordering::Relaxed, Ordering::SeqCst};
 use std::time::Instant;
 
 /// A peer, from when it is named until it is no more.
@@ -26,6 +27,8 @@ pub(crate) struct PeerState {
 struct News {
     /// Its latest life, and release.
     seen: Option<(u64, String)>,
+    /// The versions of the cluster that it knows.
+    knows: Option<RangeInclusive<u16>>,
     lanes_up: usize,
     up: bool,
     since: Instant,
@@ -66,6 +69,7 @@ impl PeerState {
         let lane = |index: usize| Lane::new(index, options.queue_bytes_max[index]);
         let news = News {
             seen: None,
+            knows: None,
             lanes_up: 0,
             up: false,
             since: Instant::now(),
@@ -118,6 +122,7 @@ impl PeerState {
             up: news.up,
             since: since(news.since),
             seen: news.seen.clone(),
+            knows: news.knows.clone(),
             lanes,
             failures: news.failures,
             last_error: news.last_error.clone(),
@@ -132,13 +137,28 @@ pub(crate) struct Hub {
     pub deliver: Deliver,
     pub guests: Arc<Guests>,
     pub peers: RwLock<BTreeMap<u32, Arc<PeerState>>>,
+    /// The cluster's version; 0: it was not said.
+    cluster_version: AtomicU16,
     stopping: AtomicBool,
 }
 
 impl Hub {
     pub fn new(identity: Identity, options: Options, deliver: Deliver, guests: Arc<Guests>) -> Hub {
-        let (peers, stopping) = Default::default();
-        Hub { identity, options, deliver, guests, peers, stopping }
+        let (peers, cluster_version, stopping) = Default::default();
+        Hub { identity, options, deliver, guests, peers, cluster_version, stopping }
+    }
+
+    pub fn set_cluster_version(&self, version: u16) {
+        self.cluster_version.store(version, SeqCst);
+    }
+
+    /// Whether the other's program knows the version that the cluster has.
+    fn judge_program(&self, knows: &RangeInclusive<u16>) -> Result<(), Refusal> {
+        let version = self.cluster_version.load(SeqCst);
+        if version == 0 || knows.contains(&version) {
+            return Ok(());
+        }
+        Err(Refusal::ClusterVersion { version, min: *knows.start(), max: *knows.end() })
     }
 
     pub fn is_over(&self, peer: &PeerState) -> bool {
@@ -205,6 +225,7 @@ impl Hub {
             to_store: peer.store,
             lane: lane as u8,
             release: self.identity.release.clone(),
+            knows: self.identity.knows.clone(),
         }
     }
 
@@ -228,6 +249,7 @@ impl Hub {
         if usize::from(hello.lane) >= LANES {
             return Err(Refusal::Lane { known: LANES as u8, named: hello.lane });
         }
+        self.judge_program(&hello.knows)?;
         self.judge_life(&peer, hello.incarnation)?;
         let welcome = Welcome {
             version,
@@ -236,6 +258,7 @@ impl Hub {
             store: own.store,
             incarnation: own.incarnation,
             release: own.release.clone(),
+            knows: own.knows.clone(),
         };
         Ok((welcome, peer))
     }
@@ -254,6 +277,7 @@ impl Hub {
         if welcome.store != peer.store {
             return Err(Refusal::Store { node: peer.node, known: peer.store, named: welcome.store });
         }
+        self.judge_program(&welcome.knows)?;
         self.judge_life(peer, welcome.incarnation)
     }
 
@@ -265,8 +289,17 @@ impl Hub {
     }
 
     /// Both ends agreed: what is left of older lives of the peer ends.
-    pub fn admit(&self, peer: &PeerState, life: u64, release: &str) -> Result<(), Refusal> {
+    pub fn admit(
+        &self,
+        peer: &PeerState,
+        life: u64,
+        release: &str,
+        knows: &RangeInclusive<u16>,
+    ) -> Result<(), Refusal> {
         let mut news = peer.news.lock();
+        if news.seen.as_ref().is_none_or(|(seen, _)| *seen <= life) {
+            news.knows = Some(knows.clone());
+        }
         match &news.seen {
             Some((seen, _)) if *seen == life => return Ok(()),
             Some((seen, _)) if *seen > life => {

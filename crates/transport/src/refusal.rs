@@ -70,6 +70,18 @@ pub enum Refusal {
         /// The one that was named.
         named: u8,
     },
+    /// The other's program does not know the version that the cluster has.
+    #[error(
+        "goes by version {version} of the cluster, and the other's program knows the versions {min} to {max}: start a newer release there"
+    )]
+    ClusterVersion {
+        /// The cluster's.
+        version: u16,
+        /// The oldest that the other knows.
+        min: u16,
+        /// The newest.
+        max: u16,
+    },
     /// A reason that this release does not know, by its number.
     #[error("refuses for a reason that this release does not know (number {0}): upgrade it")]
     Unknown(u8),
@@ -87,6 +99,9 @@ impl Refusal {
             Refusal::Incarnation { node, known, named } => (6, node, known.into(), named.into()),
             Refusal::NotAMember => (7, 0, 0, 0),
             Refusal::Lane { known, named } => (8, 0, known.into(), named.into()),
+            Refusal::ClusterVersion { version, min, max } => {
+                (9, 0, version.into(), u128::from(min) | u128::from(max) << 16)
+            }
             Refusal::Unknown(code) => (code.max(1), 0, 0, 0),
         }
     }
@@ -103,6 +118,11 @@ impl Refusal {
                 6 => Refusal::Incarnation { node, known: known.try_into().ok()?, named: named.try_into().ok()? },
                 7 => Refusal::NotAMember,
                 8 => Refusal::Lane { known: known.try_into().ok()?, named: named.try_into().ok()? },
+                9 => Refusal::ClusterVersion {
+                    version: known.try_into().ok()?,
+                    min: (named & 0xffff) as u16,
+                    max: (named >> 16).try_into().ok()?,
+                },
                 _ => return None,
             })
         };

@@ -1,6 +1,7 @@
 //! How the links are: values for views, health and metrics.
 
 use crate::LANES;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 /// A link to a peer, as it was a moment ago.
@@ -18,6 +19,8 @@ pub struct LinkStatus {
     pub since: Duration,
     /// The latest life of it that was seen, and its release; `None` before the first handshake.
     pub seen: Option<(u64, String)>,
+    /// The versions of the cluster that its program knows; `None` before the first handshake.
+    pub knows: Option<RangeInclusive<u16>>,
     /// Its lanes.
     pub lanes: [LaneStatus; LANES],
     /// How often it was dialed in vain since it was named.

@@ -95,6 +95,11 @@ impl Transport {
         events.iter().for_each(|event| self.hub.report(event));
     }
 
+    /// The cluster has this version from now on: whoever's program does not know it gets no link, from the next handshake on.
+    pub fn set_cluster_version(&self, version: u16) {
+        self.hub.set_cluster_version(version);
+    }
+
     /// How each link is.
     pub fn links(&self) -> Vec<LinkStatus> {
         self.hub.links()

@@ -45,7 +45,8 @@ fn hello() -> impl Strategy<Value = Hello> {
     (ids, any::<u8>(), "[ -~]{0,64}", 0..3u16, 1..9u16).prop_map(|(ids, lane, release, version_min, version_max)| {
         let (cluster, from, from_store, incarnation, to, to_store) = ids;
         let version_min = version_min.min(VERSION_MIN);
-        Hello { version_min, version_max, cluster, from, from_store, incarnation, to, to_store, lane, release }
+        let knows = version_min..=version_max;
+        Hello { version_min, version_max, cluster, from, from_store, incarnation, to, to_store, lane, release, knows }
     })
 }
 
@@ -59,6 +60,7 @@ fn refusal() -> impl Strategy<Value = Refusal> {
         any::<(u32, u64, u64)>().prop_map(|(node, known, named)| Refusal::Incarnation { node, known, named }),
         Just(Refusal::NotAMember),
         any::<(u8, u8)>().prop_map(|(known, named)| Refusal::Lane { known, named }),
+        any::<(u16, u16, u16)>().prop_map(|(version, min, max)| Refusal::ClusterVersion { version, min, max }),
         (100..=255u8).prop_map(Refusal::Unknown),
     ]
 }
@@ -129,7 +131,8 @@ proptest! {
         let message = hello.encode();
         let whole = body(&message, Kind::Hello);
         prop_assert_eq!(Hello::decode(whole), Ok(hello));
-        for len in 0..whole.len() {
+        // The first releases did not say what they know of the cluster's versions.
+        for len in (0..whole.len()).filter(|len| *len != whole.len() - 4) {
             prop_assert!(Hello::decode(&whole[..len]).is_err(), "{} bytes of it", len);
         }
         // A later release may say more.
@@ -138,8 +141,8 @@ proptest! {
 
     #[test]
     fn answers_and_verdicts_are_read_back(hello in hello(), refusal in refusal()) {
-        let Hello { cluster, from: node, from_store: store, incarnation, release, .. } = hello;
-        let welcome = Welcome { version: 1, cluster, node, store, incarnation, release };
+        let Hello { cluster, from: node, from_store: store, incarnation, release, knows, .. } = hello;
+        let welcome = Welcome { version: 1, cluster, node, store, incarnation, release, knows };
         for answer in [Ok(welcome), Err(refusal)] {
             prop_assert_eq!(decode_answer(body(&encode_answer(&answer), Kind::Answer)), Ok(answer));
         }
@@ -197,23 +200,31 @@ fn version_one_stays_as_it_is() {
         to_store: 0xb2,
         lane: 2,
         release: "0.1".into(),
+        knows: 1..=2,
     };
     assert_eq!(
         hex(&hello.encode()),
-        "746d626c0141000000010001008877665544332211\
+        "746d626c0145000000010001008877665544332211\
          01000000a1000000000000000000000000000000\
          030000000000000002000000b2000000000000000000000000000000\
-         0203302e31"
+         0203302e3101000200"
             .replace(' ', "")
     );
-    let welcome = Welcome { version: 1, cluster: 5, node: 2, store: 0xb2, incarnation: 4, release: "0.1".into() };
+    let welcome =
+        Welcome { version: 1, cluster: 5, node: 2, store: 0xb2, incarnation: 4, release: "0.1".into(), knows: 1..=2 };
     assert_eq!(
-        hex(&encode_answer(&Ok(welcome))),
-        "746d626c032b00000000010005000000000000000200000\
+        hex(&encode_answer(&Ok(welcome.clone()))),
+        "746d626c032f00000000010005000000000000000200000\
          0b20000000000000000000000000000000400000000000000\
-         03302e31"
+         03302e3101000200"
             .replace(' ', "")
     );
+    // As the first releases said it: nothing of the cluster's versions.
+    let (hello_then, welcome_then) =
+        (Hello { knows: 1..=1, ..hello.clone() }, Welcome { knows: 1..=1, ..welcome.clone() });
+    let cut = |message: Vec<u8>| message[ENVELOPE_BYTES..message.len() - 4].to_vec();
+    assert_eq!(Hello::decode(&cut(hello.encode())), Ok(hello_then));
+    assert_eq!(decode_answer(&cut(encode_answer(&Ok(welcome)))), Ok(Ok(welcome_then)));
     let refusal = Refusal::Store { node: 2, known: 0xb2, named: 0xc3 };
     assert_eq!(
         hex(&encode_verdict(Err(refusal))),

@@ -7,7 +7,7 @@ use postgres::Client;
 use std::process::Command;
 
 /// A command of `timeball`; what it says against it.
-fn ask(arguments: &[&str]) -> Result<String, String> {
+pub fn ask(arguments: &[&str]) -> Result<String, String> {
     let told = Command::new(binary()).args(arguments).output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
     if told.status.success() { Ok(text(told.stdout)) } else { Err(text(told.stderr)) }

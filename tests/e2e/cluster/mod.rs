@@ -12,6 +12,7 @@ mod nodes;
 mod partition;
 mod stall;
 mod stop;
+mod upgrade;
 
 use crate::node::{Scratch, binary, repeat_with, state, until};
 use nodes::Nodes;

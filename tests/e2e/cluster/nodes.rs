@@ -68,10 +68,36 @@ impl Nodes {
         nodes
     }
 
+    /// A cluster that the first release founded, which knew no newer version: the stores are new, and their charters are as it left them.
+    pub fn found_by_the_first_release(dir: &Path, count: usize) -> Nodes {
+        let (peers, urls) = ((0..count).map(|_| free()).collect(), Urls::default());
+        let running = (0..count).map(|_| None).collect();
+        let mut nodes = Nodes { dir: dir.to_owned(), peers, running, flags: Vec::new(), launchers: Vec::new(), urls };
+        let mut members = String::new();
+        for at in 0..count {
+            let mut node = nodes.spawn(at);
+            node.line("peer ").unwrap_or_else(|log| panic!("a node did not start:\n{log}"));
+            node.kill();
+            let store = std::fs::read_to_string(nodes.store(at).join("STORE")).unwrap();
+            members.push_str(&format!("member {} {} {}\n", at + 1, store.lines().nth(1).unwrap(), nodes.peers[at]));
+        }
+        for at in 0..count {
+            let text = format!("timeball cluster 1\ncluster 00000000000000ab\n{members}node {}\n", at + 1);
+            std::fs::write(nodes.store(at).join("CLUSTER"), text).unwrap();
+        }
+        nodes.restart_all();
+        nodes
+    }
+
+    /// Where a node's data are.
+    pub fn store(&self, at: usize) -> PathBuf {
+        self.dir.join(format!("n{}", at + 1))
+    }
+
     /// Starts one; it does not serve yet.
     pub fn spawn(&self, at: usize) -> Starting {
         let join = self.peers.join(",");
-        let store = self.dir.join(format!("n{}", at + 1));
+        let store = self.store(at);
         let mut flags = vec!["--memory", "256MiB", "--join", &join, "--peer-addr", &self.peers[at]];
         flags.extend(self.flags.iter().map(String::as_str));
         let host = self.peers[at].split(':').next().unwrap();

@@ -93,6 +93,8 @@ pub(crate) struct Core<E> {
     /// Peers' transactions that may hold locks here.
     pub lock_owners: BTreeMap<TxnId, Owner>,
     pub post: Post,
+    /// Ranges that are led here and not of the cluster's version yet, and when that was proposed, in ticks.
+    pub behind: BTreeMap<RangeId, Option<u64>>,
     /// Ranges that were split off of those led here, and for how many ticks more this node asks for their votes.
     pub heirs: BTreeMap<RangeId, u32>,
     pub snapshots: Snapshots,
@@ -247,6 +249,7 @@ impl<E: Engine> Core<E> {
             Some(term) => {
                 shard.begin_to_lead(term);
                 self.watched.insert(range);
+                self.look_at_version(range);
                 self.routes.set_leader(range, Some(me));
                 self.counters.leases_begun.one();
             }
@@ -409,6 +412,7 @@ impl<E: Engine> Core<E> {
         self.tick_commits(now);
         self.tick_collection(now);
         self.tick_heirs(now);
+        self.tick_version(now);
         self.tick_shards(now)
     }
 

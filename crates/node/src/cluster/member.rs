@@ -68,6 +68,10 @@ pub struct RangeStatus {
     pub parked: usize,
     /// Bytes of large transactions that wait for their commits, or were announced.
     pub staged_bytes: u64,
+    /// The version of the cluster that is in force.
+    pub version: u16,
+    /// Commits since that was 2.
+    pub commits: u64,
     /// The nodes whose replicas vote.
     pub voters: Vec<NodeId>,
     /// The nodes whose replicas do not, yet.
@@ -298,6 +302,8 @@ impl<E: Engine> Member<E> {
             flights: shard.flights.len(),
             parked: shard.parked.len(),
             staged_bytes: shard.range.staged_bytes(),
+            version: shard.range.version(),
+            commits: shard.range.commits(),
             voters: nodes(&status.members.voters),
             learners: nodes(&status.members.learners),
             outgoing: nodes(&status.members.outgoing),

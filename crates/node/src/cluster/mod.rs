@@ -58,6 +58,8 @@ mod deadlock;
 mod digest;
 mod flights;
 mod follow;
+#[cfg(test)]
+mod formats;
 mod gateway;
 mod gather;
 mod locks;
@@ -75,6 +77,7 @@ mod split;
 mod stage;
 mod state;
 mod transaction;
+mod version;
 
 pub use commit::{COMMIT_TICKS_MAX, COMMIT_US, UNDECIDED_AFTER_US};
 pub use gateway::UNAVAILABLE_TICKS;
@@ -85,6 +88,7 @@ pub use replicas::{ChangeRefused, ReplicaChange};
 pub use snapshot::SNAPSHOT_BYTES_MAX;
 pub use stage::STAGED_US;
 pub use transaction::Transaction;
+pub use version::{VERSION_MAX, VERSION_MIN};
 
 pub use seam::{
     Class, ClusterOptions, Founding, Input, LogLimits, MESSAGE_BYTES_MAX, Message, NodeId, Outgoing, Outputs,

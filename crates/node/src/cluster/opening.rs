@@ -12,6 +12,7 @@ use super::shard::Shard;
 use super::snapshot::Snapshots;
 use super::split::FOUNDED;
 use super::state::{Kept, State};
+use super::version::unknown;
 use crate::core::damaged;
 use crate::counters::Counters;
 use crate::sabotage::Sabotage;
@@ -78,6 +79,10 @@ impl<E: Engine> Opening<E> {
         }
         if options.node.0 > NODE_MAX {
             return Err(not_ours(format!("nodes are numbered up to {NODE_MAX}")));
+        }
+        if let Some((range, shard)) = state.shards.iter().find(|(_, s)| !options.versions.contains(&s.range.version()))
+        {
+            return Err(unknown(range, shard.range.version(), &options.versions));
         }
         if !sabotage.reuse_ids() {
             state.incarnation += 1;
@@ -152,6 +157,7 @@ impl<E: Engine> Opening<E> {
             lock_owners: BTreeMap::new(),
             post: Post::default(),
             heirs: BTreeMap::new(),
+            behind: BTreeMap::new(),
             collection: Collection::default(),
             snapshots: Snapshots::after(self.last_record),
             gathering: Gathering::after(self.last_record),

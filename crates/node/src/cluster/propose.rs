@@ -305,7 +305,12 @@ impl<E: Engine> Core<E> {
         if self.sabotage.commit_unstaged() {
             self.forget_missing_parts(range, &mut command);
         }
+        if let Command::Raise { version } = &command {
+            self.knows(range, *version)?;
+        }
+        let own = self.sabotage.apply_by_program().then_some(*self.options.versions.end());
         let Some(shard) = self.shards.get_mut(&range) else { return Ok(()) };
+        own.into_iter().for_each(|own| shard.range.raise(own));
         let prepared_at = match &command {
             Command::Outcome { txn, .. } => shard.range.prepared().get(txn).map(|prepared| prepared.at),
             _ => None,

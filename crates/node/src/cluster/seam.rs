@@ -1,11 +1,13 @@
 //! What goes into a member of a cluster and what comes out of it: values, no effects.
 
+use super::version::{VERSION_MAX, VERSION_MIN};
 use crate::NodeOptions;
 use bytes::Bytes;
 use clock::Timestamp;
 use protocol::log::raft::{PAYLOAD_BYTES_MAX, Record, RecordNumber, StoreId};
 use protocol::txn::RangeId;
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::task::Waker;
 
 /// Between two ticks, nanoseconds.
@@ -175,6 +177,10 @@ pub struct ClusterOptions {
     pub node: NodeId,
     /// What it begins with, in key order. A node that no range names has no replicas yet, and can be a gateway.
     pub ranges: Vec<Founding>,
+    /// The versions of the cluster that this program knows. Of this node.
+    pub versions: RangeInclusive<u16>,
+    /// The cluster's version, as far as is known here. Of this node.
+    pub version: u16,
     /// Where the chance of election timeouts comes from. Of this node.
     pub seed: u64,
     /// What of the log is kept. Of this node.
@@ -187,6 +193,7 @@ impl ClusterOptions {
     /// With the usual settings.
     pub fn new(cluster: u64, node: NodeId, ranges: Vec<Founding>, seed: u64) -> Self {
         let (limits, node_options) = (LogLimits::default(), NodeOptions::default());
-        ClusterOptions { cluster, node, ranges, seed, limits, node_options }
+        let (versions, version) = (VERSION_MIN..=VERSION_MAX, VERSION_MIN);
+        ClusterOptions { cluster, node, ranges, versions, version, seed, limits, node_options }
     }
 }

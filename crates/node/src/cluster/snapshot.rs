@@ -99,15 +99,15 @@ impl Written {
 }
 
 /// A range as it was at a place of its log.
-struct Snapshot {
-    range: Range,
-    applied: u64,
+pub(super) struct Snapshot {
+    pub range: Range,
+    pub applied: u64,
     /// Every key, with its versions, oldest first.
-    rows: Vec<(Bytes, Vec<store::Version>)>,
+    pub rows: Vec<(Bytes, Vec<store::Version>)>,
 }
 
 impl Snapshot {
-    fn encode(&self) -> Vec<u8> {
+    pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
         let put = |out: &mut Vec<u8>, bytes: &[u8]| {
             out.put_u32_le(bytes.len() as u32);
@@ -131,7 +131,7 @@ impl Snapshot {
         out
     }
 
-    fn decode(bytes: Bytes) -> Option<Snapshot> {
+    pub fn decode(bytes: Bytes) -> Option<Snapshot> {
         let mut rest = bytes;
         let take = |rest: &mut Bytes| {
             let len = rest.try_get_u32_le().ok()? as usize;
@@ -265,7 +265,7 @@ impl<E: Engine> Core<E> {
             self.log(now, Input::SnapshotFailed { group });
             return Ok(());
         };
-        if !self.may_take(group, &state) {
+        if !self.may_take(group, &state) || !self.options.versions.contains(&state.version()) {
             self.log(now, Input::SnapshotFailed { group });
             return Ok(());
         }

@@ -13,4 +13,5 @@ mod past;
 mod rules;
 mod snapshots;
 mod splits;
+mod versions;
 mod world;

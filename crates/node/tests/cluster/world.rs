@@ -5,7 +5,7 @@ use bytes::Bytes;
 use clock::{LadderLimits, Reading};
 use node::cluster::{
     ClusterOptions, Founding, Input, LogLimits, Member, Message, NodeId, Opening, Outputs, Record, RecordNumber,
-    TICK_NS,
+    TICK_NS, VERSION_MAX, VERSION_MIN,
 };
 use node::{NodeOptions, RangeId, Sabotage};
 use std::cell::Cell;
@@ -216,6 +216,8 @@ impl World {
             cluster: CLUSTER,
             node: NodeId(node),
             ranges,
+            versions: VERSION_MIN..=VERSION_MAX,
+            version: VERSION_MIN,
             seed: seed * 100 + u64::from(node),
             limits: self.limits,
             node_options: NodeOptions {
@@ -238,6 +240,11 @@ impl World {
         };
         self.machines.insert(node, machine);
         self.start(node);
+    }
+
+    /// From its next start on a node's program knows the versions of the cluster up to this.
+    pub fn set_program(&mut self, node: u32, newest: u16) {
+        self.machines.get_mut(&node).unwrap().options.versions = VERSION_MIN..=newest;
     }
 
     /// A node's clock is off by so much, and says how much that may be.
@@ -267,6 +274,11 @@ impl World {
 
     /// The process starts: reads engine and log.
     pub fn start(&mut self, node: u32) {
+        self.try_start(node).unwrap();
+    }
+
+    /// As [`World::start`]: what the store says against it.
+    pub fn try_start(&mut self, node: u32) -> Result<(), store::StoreError> {
         let tick_us = self.rng.below(TICK_US);
         let now_us = self.now_us();
         let machine = self.machines.get_mut(&node).unwrap();
@@ -275,14 +287,15 @@ impl World {
         let versions = Versions::open(machine.engine.clone(), VersionsConfig::default()).unwrap();
         let sabotage = Sabotage::default();
         (self.prepare)(&sabotage);
-        let mut opening = Opening::with(machine.options.clone(), Arc::new(versions), &now, sabotage).unwrap();
+        let mut opening = Opening::with(machine.options.clone(), Arc::new(versions), &now, sabotage)?;
         for record in &machine.log {
-            opening.replay(record.number.0, &Bytes::from(record.bytes.clone())).unwrap();
+            opening.replay(record.number.0, &Bytes::from(record.bytes.clone()))?;
         }
-        machine.member = Some(opening.finish(&now).unwrap());
+        machine.member = Some(opening.finish(&now)?);
         let life = machine.life;
         self.later(tick_us, Event::Tick(node, life));
         self.drain(node);
+        Ok(())
     }
 
     /// The process dies; of what was not synced the disk has some.

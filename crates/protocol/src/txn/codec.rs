@@ -25,6 +25,8 @@ const VERSION_APART: u8 = 4;
 const VERSION_UNTIL: u8 = 5;
 /// The first with [`Command::Stage`] and [`Batch::staged`].
 const VERSION_STAGED: u8 = 6;
+/// The first with [`Command::Raise`].
+const VERSION_RAISE: u8 = 7;
 /// Bytes before the command.
 pub const HEADER_BYTES: usize = 17;
 
@@ -46,6 +48,7 @@ const SPLIT_ON: u8 = 15;
 const STAGE: u8 = 16;
 const COMMIT_STAGED: u8 = 17;
 const PREPARE_STAGED: u8 = 18;
+const RAISE: u8 = 19;
 
 const READ_KEY: u8 = 0;
 const READ_SPAN: u8 = 1;
@@ -95,6 +98,7 @@ fn until_of(command: &Command) -> Option<Timestamp> {
 pub fn encode_record(range: RangeId, at: Timestamp, command: &Command, out: &mut Vec<u8>) {
     let mut w = Writer(out);
     w.byte(match command {
+        Command::Raise { .. } => VERSION_RAISE,
         Command::Stage { .. } => VERSION_STAGED,
         Command::Commit(batch) | Command::Prepare { batch, .. } if batch.staged.is_some() => VERSION_STAGED,
         _ if until_of(command).is_some() => VERSION_UNTIL,
@@ -184,6 +188,10 @@ pub fn encode_record(range: RangeId, at: Timestamp, command: &Command, out: &mut
             w.time(*end);
         }
         Command::Release => w.byte(RELEASE),
+        Command::Raise { version } => {
+            w.byte(RAISE);
+            w.number(u64::from(*version));
+        }
     }
 }
 
@@ -201,7 +209,7 @@ impl Record {
     pub fn decode(bytes: &Bytes) -> Result<Record, DecodeError> {
         let mut r = Reader(bytes.clone());
         match r.byte("version")? {
-            VERSION | VERSION_RELEASE | VERSION_PRESENT | VERSION_APART | VERSION_UNTIL | VERSION_STAGED => {}
+            VERSION..=VERSION_RAISE => {}
             other => return Err(DecodeError::Version(other)),
         }
         let range = RangeId(r.fixed("range")?);
@@ -268,6 +276,10 @@ fn read_command(r: &mut Reader) -> Result<Command, DecodeError> {
         }
         LEASE => Command::Lease { end: r.time("end of the lease")? },
         RELEASE => Command::Release,
+        RAISE => {
+            let version = u16::try_from(r.number("version of the cluster")?);
+            Command::Raise { version: version.map_err(|_| DecodeError::Damaged("version of the cluster"))? }
+        }
         _ => return Err(DecodeError::Damaged("kind")),
     })
 }

@@ -210,6 +210,11 @@ pub enum Command {
     },
     /// The leader stops: it served no snapshot at or above this record's timestamp, and serves none from now on.
     Release,
+    /// From here on the range is of this version of the cluster, or a later one: see [`super::Range::version`].
+    Raise {
+        /// The version.
+        version: u16,
+    },
 }
 
 /// The threshold of collection of one index.

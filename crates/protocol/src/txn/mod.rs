@@ -40,6 +40,8 @@
 //!    transaction's identity: what is divided anew has a new number.
 //! 9. *Large ones in parts*: a batch may be staged ahead of the command that names it (see `staging`). Parts bind nobody, and the command is
 //!    refused unless all of them are there.
+//! 10. *One version*: what applying a record does depends on the range's version ([`Range::version`]), which a record raised. So replicas whose programs
+//!    know more or less of what is to come hold the same.
 //!
 //! # Caveats
 //! A prepare whose transaction is undecided blocks readers above it until recovery decides; how soon is the driver's choice.
@@ -50,6 +52,8 @@ mod certify;
 pub(crate) mod codec;
 mod command;
 mod coordinator;
+#[cfg(test)]
+mod formats;
 mod holds;
 mod id;
 mod locks;
@@ -66,6 +70,8 @@ pub use coordinator::{Answer, Coordinator, Decision};
 pub use id::{RangeId, TxnId};
 pub use locks::{LockMode, LockReply, LockTable, LockWait, MAX_LOCKS_PER_TXN, Waiter, Wakeup};
 pub use memory::REMEMBERED_US;
-pub use range::{Outcome, Prepared, Range, SPLITS_REMEMBERED_MAX, Standing, Verdict};
+pub use range::{
+    FIRST_VERSION, Outcome, Prepared, Range, SPLITS_REMEMBERED_MAX, Standing, VERSION_COUNTS_COMMITS, Verdict,
+};
 pub use staging::{Part, Staged};
 pub use versions::VersionStore;

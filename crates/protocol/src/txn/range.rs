@@ -19,6 +19,11 @@ fn index_of(key: &[u8]) -> [u8; INDEX_BYTES] {
     index
 }
 
+/// The version of the cluster that a range begins with.
+pub const FIRST_VERSION: u16 = 1;
+/// From this version on a range counts its commits.
+pub const VERSION_COUNTS_COMMITS: u16 = 2;
+
 /// What became of a transaction, as a participant remembers it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
@@ -98,6 +103,8 @@ pub struct Range {
     holds: Holds,
     pub(super) memory: Memory,
     pub(super) stagings: Stagings,
+    pub(super) version: u16,
+    pub(super) commits: u64,
 }
 
 impl Range {
@@ -116,6 +123,8 @@ impl Range {
             holds: Holds::default(),
             memory: Memory::default(),
             stagings: Stagings::default(),
+            version: FIRST_VERSION,
+            commits: 0,
         }
     }
     /// Its number.
@@ -180,6 +189,24 @@ impl Range {
             Some(Outcome::Committed(at)) => Some((*txn, *at, &kept.owed_to[..], kept.until)),
             _ => None,
         })
+    }
+    /// The version of the cluster that is in force here: what applying a record does depends on this, and on nothing that a replica has for itself, its
+    /// program least of all. It never falls.
+    pub fn version(&self) -> u16 {
+        self.version
+    }
+    /// Transactions that wrote here and were committed since the range came to [`VERSION_COUNTS_COMMITS`].
+    pub fn commits(&self) -> u64 {
+        self.commits
+    }
+    /// What [`Command::Raise`] does.
+    pub fn raise(&mut self, version: u16) {
+        self.version = self.version.max(version);
+    }
+    fn count_commit(&mut self) {
+        if self.version >= VERSION_COUNTS_COMMITS {
+            self.commits += 1;
+        }
     }
     /// Whether a record at `at` would forget something.
     pub fn is_sweepable(&self, at: Timestamp) -> bool {
@@ -249,6 +276,10 @@ impl Range {
             }
             Command::Release => {
                 self.lease_end = self.lease_end.min(at);
+                Ok(Verdict::Done)
+            }
+            Command::Raise { version } => {
+                self.raise(*version);
                 Ok(Verdict::Done)
             }
         }
@@ -326,6 +357,7 @@ impl Range {
         if batch.until.is_some() {
             self.memory.remember(batch.txn, Outcome::Committed(at), batch.until, Vec::new());
         }
+        self.count_commit();
         Ok(Verdict::Committed)
     }
 
@@ -418,6 +450,7 @@ impl Range {
         versions.write(&prepared.batch.writes, commit, prepared.at)?;
         let Prepared { batch, participants, .. } = prepared;
         self.memory.remember(txn, Outcome::Committed(commit), batch.until, participants);
+        self.count_commit();
         Ok(Verdict::Applied(commit))
     }
 
@@ -434,6 +467,7 @@ impl Range {
         new.collected = self.collected;
         new.apart = self.apart.clone();
         new.lease_end = self.lease_end;
+        new.version = self.version;
         new.memory = self.memory.inherited();
         new.right = self.right.replace((right, nodes.to_vec()));
         self.heirs.push_back(right);

@@ -3,13 +3,15 @@
 
 use super::codec::{read_batch, read_index, read_ranges, read_txn, write_batch, write_ranges, write_txn};
 use super::staging::Stagings;
-use super::{Batch, DecodeError, Outcome, Prepared, Range, RangeId, Span};
+use super::{Batch, DecodeError, FIRST_VERSION, Outcome, Prepared, Range, RangeId, Span};
 use crate::wire::{Reader, Writer};
 use bytes::Bytes;
 use clock::Timestamp;
 use std::sync::Arc;
 
-const VERSION: u8 = 7;
+const VERSION: u8 = 8;
+/// Of version 1 of the cluster: what is of no later one is written so, as an older program may have to read it.
+const VERSION_UNRAISED: u8 = 7;
 /// Without the ranges that were split off.
 const VERSION_WITHOUT_HEIRS: u8 = 6;
 /// Without parts of transactions.
@@ -44,7 +46,8 @@ impl Range {
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
         let mut w = Writer(&mut out);
-        w.byte(VERSION);
+        let raised = self.version > FIRST_VERSION;
+        w.byte(if raised { VERSION } else { VERSION_UNRAISED });
         w.fixed(self.id.0);
         w.bytes(&self.span.start);
         w.bytes(&self.span.end);
@@ -87,6 +90,10 @@ impl Range {
         self.stagings.write(&mut w);
         w.number(self.heirs.len() as u64);
         self.heirs.iter().for_each(|heir| w.number(heir.0));
+        if raised {
+            w.number(u64::from(self.version));
+            w.number(self.commits);
+        }
         out
     }
 
@@ -153,6 +160,11 @@ impl Range {
             for _ in 0..r.count("what was split off before")? {
                 range.heirs.push_back(RangeId(r.number("what was split off before")?));
             }
+        }
+        if version > VERSION_UNRAISED {
+            let raised = u16::try_from(r.number("version of the cluster")?);
+            range.version = raised.map_err(|_| DecodeError::Damaged("version of the cluster"))?;
+            range.commits = r.number("commits")?;
         }
         r.end("end")?;
         Ok(range)

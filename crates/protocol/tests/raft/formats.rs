@@ -26,12 +26,23 @@ fn what_is_written_stays_what_it_is() {
         ..Watch::default()
     });
     world.found(GroupId(1), &[1, 2, 3]).expect("a group");
+    world.overheard = Some(Vec::new());
     world.run(150_000).expect("it runs");
     world.input(StoreId(1), Input::Campaign { group: GroupId(1) }).expect("it runs");
     world.run(10_000).expect("it runs");
     let records: Vec<String> = world.machines[&StoreId(1)].disk.iter().map(|record| hex(&record.bytes)).collect();
-    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/raft/records.txt");
-    let text = records.join("\n") + "\n";
+    kept("records.txt", &records);
+    let heard = world.overheard.take().expect("envelopes");
+    for bytes in &heard {
+        let envelope = Envelope::decode(&bytes.to_vec().into()).expect("its own form");
+        assert_eq!(envelope.encode(), *bytes, "it is written as it was read");
+    }
+    kept("envelopes.txt", &heard.iter().map(|bytes| hex(bytes)).collect::<Vec<_>>());
+}
+
+fn kept(name: &str, all: &[String]) {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/raft").join(name);
+    let text = all.join("\n") + "\n";
     if std::env::var_os("BLESS").is_some() {
         std::fs::write(&path, &text).expect("the fixture");
     }

@@ -13,11 +13,10 @@
 //! ```
 //! Version 1 of the form had the founders only.
 
+use node::cluster::{NODE_MAX, VERSION_MAX, VERSION_MIN};
+
 const HEADER: &str = "timeball cluster 2";
 const HEADER_FOUNDERS_ONLY: &str = "timeball cluster 1";
-
-/// The version that a new cluster has.
-pub const VERSION: u16 = 1;
 
 /// Nodes that found a cluster together, at most.
 pub const FOUNDERS_MAX: usize = 64;
@@ -68,7 +67,7 @@ pub enum NoPlace {
     #[error("the cluster has {MEMBERS_MAX} nodes, which is the most")]
     Full,
     /// All numbers are used up.
-    #[error("the numbers of nodes are used up: the last is n{}", node::cluster::NODE_MAX)]
+    #[error("the numbers of nodes are used up: the last is n{NODE_MAX}")]
     NoNumber,
 }
 
@@ -179,13 +178,28 @@ impl Charter {
         if self.members.len() >= MEMBERS_MAX {
             return Err(NoPlace::Full);
         }
-        if self.next > node::cluster::NODE_MAX {
+        if self.next > NODE_MAX {
             return Err(NoPlace::NoNumber);
         }
         let node = self.next;
         self.next += 1;
         self.members.push(Place { node, store, addr: addr.to_owned(), locality: locality.to_owned() });
         Ok((node, true))
+    }
+
+    /// Another version is in force. Whether that changes anything: it never falls.
+    pub fn raise(&mut self, version: u16) -> bool {
+        let raises = version > self.version;
+        self.version = self.version.max(version);
+        raises
+    }
+
+    /// Whether this program knows the cluster's version.
+    ///
+    /// # Errors
+    /// It does not: both are named.
+    pub fn is_known(&self) -> Result<(), String> {
+        knows(VERSION_MIN, VERSION_MAX, self.version).map_err(|why| format!("this program {why}"))
     }
 
     /// A node leaves. Whether that changes anything.
@@ -197,6 +211,20 @@ impl Charter {
             self.left.remove(0);
         }
         true
+    }
+}
+
+/// Whether a program knows a version of the cluster.
+///
+/// # Errors
+/// It does not; a sentence that lacks its subject.
+pub fn knows(min: u16, max: u16, version: u16) -> Result<(), String> {
+    match (min..=max).contains(&version) {
+        true => Ok(()),
+        false => Err(format!(
+            "knows the versions {min} to {max} of a cluster, and this cluster has version {version}: start a {} release",
+            if version > max { "newer" } else { "older" }
+        )),
     }
 }
 
@@ -256,6 +284,20 @@ pub(super) mod tests {
     }
 
     #[test]
+    fn a_version_never_falls_and_programs_that_do_not_know_it_are_told() {
+        let mut charter = charter();
+        assert!(charter.raise(2) && !charter.raise(2) && !charter.raise(1));
+        assert_eq!(charter.version, 2);
+        assert_eq!(charter.is_known(), Ok(()));
+        assert_eq!(knows(1, 3, 2), Ok(()));
+        let older = knows(1, 1, 2).unwrap_err();
+        assert!(older.contains("versions 1 to 1") && older.contains("version 2") && older.contains("newer"), "{older}");
+        assert!(knows(3, 4, 2).unwrap_err().contains("older release"));
+        charter.version = VERSION_MAX + 1;
+        assert!(charter.is_known().is_err());
+    }
+
+    #[test]
     fn no_number_is_used_twice() {
         let mut charter = charter();
         assert_eq!(charter.admit(77, "10.0.0.4:1", ""), Ok((4, true)));
@@ -264,7 +306,7 @@ pub(super) mod tests {
         assert!(charter.dismiss(4));
         assert_eq!(charter.admit(77, "10.0.0.4:1", ""), Err(NoPlace::Left(4)));
         assert_eq!(charter.admit(78, "10.0.0.4:1", ""), Ok((5, true)), "a wiped store is a new one");
-        charter.next = node::cluster::NODE_MAX + 1;
+        charter.next = NODE_MAX + 1;
         assert_eq!(charter.admit(79, "10.0.0.4:1", ""), Err(NoPlace::NoNumber));
     }
 }

@@ -32,6 +32,19 @@ pub enum Request {
     Leave(u32),
     /// Other nodes are to replicate a range.
     Replicas(Replacement),
+    /// What the programs of all nodes know is to be in force.
+    Upgrade,
+}
+
+/// A store that is in no cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Blank {
+    /// Its number.
+    pub store: u128,
+    /// The newest version of a cluster that its program knows.
+    pub newest: u16,
+    /// Where it stands; empty: not said.
+    pub locality: String,
 }
 
 /// A store that wants to be a node of a cluster.
@@ -39,6 +52,10 @@ pub enum Request {
 pub struct Newcomer {
     /// Its number.
     pub store: u128,
+    /// The oldest version of a cluster that its program knows.
+    pub oldest: u16,
+    /// The newest.
+    pub newest: u16,
     /// Where its peers find it.
     pub addr: String,
     /// Where it stands; empty: not said.
@@ -61,8 +78,8 @@ pub struct Replacement {
 /// An answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
-    /// In no cluster; its store, and where it stands.
-    Fresh(u128, String),
+    /// In no cluster.
+    Fresh(Blank),
     /// In this cluster.
     Member(Charter),
     /// Done; what to tell.
@@ -87,8 +104,9 @@ impl Newcomer {
     fn of_text(text: &str) -> Option<Newcomer> {
         let mut words = text.split(' ');
         let store = u128::from_str_radix(words.next()?, 16).ok()?;
+        let (oldest, newest) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
         let addr = words.next().filter(|addr| !addr.is_empty())?.to_owned();
-        Some(Newcomer { store, addr, locality: words.next().unwrap_or_default().to_owned() })
+        Some(Newcomer { store, oldest, newest, addr, locality: words.next().unwrap_or_default().to_owned() })
     }
 }
 
@@ -110,7 +128,10 @@ impl Request {
             Request::Found(charter) => format!("found\n{}", charter.to_text()),
             Request::Init => "init\n".to_owned(),
             Request::Status => "status\n".to_owned(),
-            Request::Join(Newcomer { store, addr, locality }) => format!("join {store:032x} {addr} {locality}\n"),
+            Request::Join(Newcomer { store, oldest, newest, addr, locality }) => {
+                format!("join {store:032x} {oldest} {newest} {addr} {locality}\n")
+            }
+            Request::Upgrade => "upgrade\n".to_owned(),
             Request::Holds(node) => format!("holds {node}\n"),
             Request::Leave(node) => format!("leave {node}\n"),
             Request::Replicas(Replacement { range, to, from, asked_on }) => {
@@ -127,6 +148,7 @@ impl Request {
             "hello" => Some(Request::Hello),
             "init" => Some(Request::Init),
             "status" => Some(Request::Status),
+            "upgrade" => Some(Request::Upgrade),
             "found" => Charter::of_text(rest).map(Request::Found),
             other => {
                 let (word, rest) = other.split_once(' ')?;
@@ -147,7 +169,7 @@ impl Reply {
     /// As bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
         match self {
-            Reply::Fresh(store, locality) => format!("fresh {store:032x}\n{locality}"),
+            Reply::Fresh(Blank { store, newest, locality }) => format!("fresh {store:032x} {newest}\n{locality}"),
             Reply::Member(charter) => format!("member\n{}", charter.to_text()),
             Reply::Ok(text) => format!("ok\n{text}"),
             Reply::No(why) => format!("no\n{why}"),
@@ -164,8 +186,9 @@ impl Reply {
             "no" => Some(Reply::No(rest.to_owned())),
             "later" => Some(Reply::Later(rest.to_owned())),
             other => {
-                let store = u128::from_str_radix(other.strip_prefix("fresh ")?, 16).ok()?;
-                Some(Reply::Fresh(store, rest.to_owned()))
+                let (store, newest) = other.strip_prefix("fresh ")?.split_once(' ')?;
+                let (store, newest) = (u128::from_str_radix(store, 16).ok()?, newest.parse().ok()?);
+                Some(Reply::Fresh(Blank { store, newest, locality: rest.to_owned() }))
             }
         }
     }
@@ -178,7 +201,7 @@ impl Reply {
 pub fn ask(address: &str, request: &Request) -> Result<Reply, String> {
     let patience = match request {
         Request::Init => PATIENCE_INIT,
-        Request::Join(_) | Request::Leave(_) => PATIENCE_JOIN,
+        Request::Join(_) | Request::Leave(_) | Request::Upgrade => PATIENCE_JOIN,
         Request::Replicas(_) => PATIENCE_REPLICAS,
         _ => PATIENCE,
     };
@@ -212,6 +235,14 @@ pub fn leave(address: &str, node: u32) -> Result<String, String> {
     told(address, &Request::Leave(node))
 }
 
+/// `timeball cluster upgrade`: what all programs know is in force from now on.
+///
+/// # Errors
+/// Why not, in words.
+pub fn upgrade(address: &str) -> Result<String, String> {
+    told(address, &Request::Upgrade)
+}
+
 /// `timeball range move`: other nodes replicate a range.
 ///
 /// # Errors
@@ -232,11 +263,41 @@ fn told(address: &str, request: &Request) -> Result<String, String> {
 mod tests {
     use super::*;
 
+    /// Two releases have to understand each other's words: these stay as they are.
+    #[test]
+    fn words_stay_what_they_are() {
+        let newcomer = Newcomer { store: 9, oldest: 1, newest: 2, addr: "a:1".into(), locality: "zone=a".into() };
+        let replacement = Replacement { range: 7, to: Some(4), from: None, asked_on: true };
+        for (request, text) in [
+            (Request::Hello, "hello\n"),
+            (Request::Reserve(9), "reserve 00000000000000000000000000000009\n"),
+            (Request::Init, "init\n"),
+            (Request::Status, "status\n"),
+            (Request::Join(newcomer), "join 00000000000000000000000000000009 1 2 a:1 zone=a\n"),
+            (Request::Holds(3), "holds 3\n"),
+            (Request::Leave(3), "leave 3\n"),
+            (Request::Replicas(replacement), "replicas 7 4 0 on\n"),
+            (Request::Upgrade, "upgrade\n"),
+        ] {
+            assert_eq!((Request::of_bytes(text.as_bytes()), request.to_bytes()), (Some(request), text.into()));
+        }
+        let blank = Blank { store: 9, newest: 2, locality: "zone=a".into() };
+        for (reply, text) in [
+            (Reply::Fresh(blank), "fresh 00000000000000000000000000000009 2\nzone=a"),
+            (Reply::Ok("x".into()), "ok\nx"),
+            (Reply::No("x".into()), "no\nx"),
+            (Reply::Later("x".into()), "later\nx"),
+        ] {
+            assert_eq!((Reply::of_bytes(text.as_bytes()), reply.to_bytes()), (Some(reply), text.into()));
+        }
+    }
+
     #[test]
     fn questions_and_answers_as_text() {
         let charter = super::super::charter::tests::charter();
         let newcomer = |locality: &str| {
-            Request::Join(Newcomer { store: 9, addr: "127.0.0.1:26357".into(), locality: locality.into() })
+            let (addr, locality) = ("127.0.0.1:26357".into(), locality.into());
+            Request::Join(Newcomer { store: 9, oldest: 1, newest: 2, addr, locality })
         };
         let replacement = |to, from, asked_on| Request::Replicas(Replacement { range: 1 << 40, to, from, asked_on });
         for request in [
@@ -247,6 +308,7 @@ mod tests {
             Request::Status,
             newcomer(""),
             newcomer("zone=a"),
+            Request::Upgrade,
             Request::Holds(3),
             Request::Leave(4),
             replacement(Some(4), None, false),
@@ -255,7 +317,7 @@ mod tests {
             assert_eq!(Request::of_bytes(&request.to_bytes()), Some(request));
         }
         for reply in [
-            Reply::Fresh(5, "zone=a".into()),
+            Reply::Fresh(Blank { store: 5, newest: 2, locality: "zone=a".into() }),
             Reply::Member(charter),
             Reply::Ok("x\ny".into()),
             Reply::No("no".into()),

@@ -18,8 +18,9 @@
 //! 4. A node's edition never falls.
 
 use super::charter;
-use super::control::{self, Newcomer, Reply, Request};
+use super::control::{self, Blank, Newcomer, Reply, Request};
 use super::identity::{self, Charter, FOUNDERS_MAX, Membership, Place};
+use node::cluster::{VERSION_MAX, VERSION_MIN};
 use parking_lot::{Condvar, Mutex};
 use std::hash::{BuildHasher, RandomState};
 use std::path::PathBuf;
@@ -74,6 +75,9 @@ impl Founder {
                 charter.cluster
             ));
         }
+        if let Some(Membership { charter, .. }) = &membership {
+            charter.is_known().map_err(|why| format!("the store {} cannot be opened: {why}", dir.display()))?;
+        }
         if let Some(Membership { charter, node }) = &membership
             && charter.node_of(store) != Some(*node)
         {
@@ -96,7 +100,8 @@ impl Founder {
     }
     /// What it says of itself where it joins.
     pub fn newcomer(&self) -> Newcomer {
-        Newcomer { store: self.store, addr: self.addr.clone(), locality: self.locality.clone() }
+        let (oldest, newest) = (VERSION_MIN, VERSION_MAX);
+        Newcomer { store: self.store, oldest, newest, addr: self.addr.clone(), locality: self.locality.clone() }
     }
 
     /// Waits until this node is in a cluster.
@@ -155,19 +160,28 @@ impl Founder {
             ),
             Some(Request::Hello) => match self.membership() {
                 Some(membership) => Reply::Member(membership.charter),
-                None => Reply::Fresh(self.store, self.locality.clone()),
+                None => self.fresh(),
             },
             Some(Request::Reserve(whom)) => self.reserve(whom),
             Some(Request::Found(charter)) => self.take(charter).map_or_else(Reply::No, |()| Reply::Ok(String::new())),
             Some(Request::Init) => self.init().map_or_else(Reply::No, Reply::Ok),
-            Some(Request::Status | Request::Join(_) | Request::Holds(_) | Request::Leave(_) | Request::Replicas(_)) => {
-                Reply::No(match self.membership() {
-                    None => "this node is in no cluster yet: when all nodes run, found it with `timeball init`".into(),
-                    Some(_) => "this node is just starting, or stopping".into(),
-                })
-            }
+            Some(
+                Request::Status
+                | Request::Join(_)
+                | Request::Holds(_)
+                | Request::Leave(_)
+                | Request::Replicas(_)
+                | Request::Upgrade,
+            ) => Reply::No(match self.membership() {
+                None => "this node is in no cluster yet: when all nodes run, found it with `timeball init`".into(),
+                Some(_) => "this node is just starting, or stopping".into(),
+            }),
         };
         reply.to_bytes()
+    }
+
+    fn fresh(&self) -> Reply {
+        Reply::Fresh(Blank { store: self.store, newest: VERSION_MAX, locality: self.locality.clone() })
     }
 
     fn reserve(&self, whom: u128) -> Reply {
@@ -180,7 +194,7 @@ impl Founder {
             }
             _ => {
                 state.reserved = Some((whom, now + RESERVED));
-                Reply::Fresh(self.store, self.locality.clone())
+                self.fresh()
             }
         }
     }
@@ -199,6 +213,9 @@ impl Founder {
                 format!("the cluster {:016x} does not know this store: let it join, with --join", charter.cluster)
             })?,
         };
+        if state.membership.is_none() {
+            charter.is_known()?;
+        }
         let membership = Membership { charter, node };
         identity::save(&self.dir, &membership)?;
         let (cluster, members) = (format!("{:016x}", membership.charter.cluster), membership.charter.members.len());
@@ -222,10 +239,10 @@ impl Founder {
                 self.join.len()
             ));
         }
-        let mut members = Vec::new();
+        let (mut members, mut version) = (Vec::new(), VERSION_MAX);
         for (node, addr) in (1..).zip(&self.join) {
-            let (store, locality) = match control::ask(addr, &Request::Reserve(self.store)) {
-                Ok(Reply::Fresh(store, locality)) => (store, locality),
+            let Blank { store, newest, locality } = match control::ask(addr, &Request::Reserve(self.store)) {
+                Ok(Reply::Fresh(blank)) => blank,
                 Ok(Reply::Member(charter)) => {
                     return Err(format!("the node at {addr} is in the cluster {:016x} already", charter.cluster));
                 }
@@ -238,8 +255,11 @@ impl Founder {
                 return Err(format!("--join names one node twice: {addr}"));
             }
             members.push(Place { node, store, addr: addr.clone(), locality });
+            // What all of them know.
+            version = version.min(newest);
         }
-        let charter = Charter::of_founders(draw(), charter::VERSION, members);
+        charter::knows(VERSION_MIN, VERSION_MAX, version).map_err(|why| format!("this program {why}"))?;
+        let charter = Charter::of_founders(draw(), version, members);
         if charter.node_of(self.store).is_none() {
             return Err("--join does not name this node itself: start it with the addresses of all nodes, its own --peer-addr among them".into());
         }

@@ -4,7 +4,7 @@ use super::{ClusterNode, Inner};
 use crate::kv::info::{clock_table, health_fields, hex, memory_table, named, text};
 use crate::metrics::MetricsText;
 use node::Span;
-use node::cluster::{NodeId, RangeStatus, Role};
+use node::cluster::{NodeId, RangeStatus, Role, VERSION_MAX, VERSION_MIN};
 use store::Engine;
 use transport::LinkStatus;
 
@@ -30,11 +30,12 @@ const STATUS_ROWS_MAX: usize = 200;
 const STATUS_CELL_MAX: usize = 80;
 
 /// The columns that an operator wants of both tables.
-const STATUS_COLUMNS: [&str; 14] = [
+const STATUS_COLUMNS: [&str; 16] = [
     "node_id",
     "address",
     "locality",
     "state",
+    "release",
     "clock_error_ns",
     "last_error",
     "range_id",
@@ -45,6 +46,7 @@ const STATUS_COLUMNS: [&str; 14] = [
     "term",
     "lease_until",
     "applied",
+    "cluster_version",
 ];
 
 /// What an operator is told at the peers' address, also where nothing can be served. See [`super::control::status`].
@@ -77,6 +79,8 @@ fn nodes<E: Engine>(inner: &Inner<E>) -> Table {
         "locality",
         "store_id",
         "state",
+        "release",
+        "cluster_versions",
         "clock_error_ns",
         "sent_messages",
         "received_messages",
@@ -94,6 +98,14 @@ fn nodes<E: Engine>(inner: &Inner<E>) -> Table {
             Some(_) => "unreachable",
             None => "unknown",
         };
+        let release = match link {
+            _ if here => Some(env!("CARGO_PKG_VERSION").to_owned()),
+            link => link.and_then(|link| Some(link.seen.as_ref()?.1.clone())),
+        };
+        let knows = match link {
+            _ if here => Some(VERSION_MIN..=VERSION_MAX),
+            link => link.and_then(|link| link.knows.clone()),
+        };
         let claim = clocks.iter().find(|clock| clock.word.peer == place.node).and_then(|clock| clock.word.claim);
         let error_ns = if here { inner.clock.error_ns() } else { claim.map(|interval| interval.error_ns()) };
         vec![
@@ -102,6 +114,8 @@ fn nodes<E: Engine>(inner: &Inner<E>) -> Table {
             Some(place.locality.clone()).filter(|locality| !locality.is_empty()),
             Some(format!("{:032x}", place.store)),
             text(state),
+            release,
+            knows.map(|knows| format!("{} to {}", knows.start(), knows.end())),
             error_ns.map(|ns| ns.to_string()),
             link.map(|link| sent(link).to_string()),
             link.map(|link| received(link).to_string()),
@@ -128,6 +142,8 @@ fn ranges<E: Engine>(inner: &Inner<E>) -> Table {
         "applied",
         "prepared",
         "waiting",
+        "cluster_version",
+        "commits",
     ]);
     let ranges = inner.member.ranges_over(&Span::ALL);
     let ends = ranges.iter().skip(1).map(|(start, _)| Some(hex(start))).chain([None]);
@@ -148,15 +164,15 @@ fn list(nodes: &[NodeId]) -> Option<String> {
 }
 
 /// Of a range without a replica here: what its requests go by.
-fn elsewhere(route: Option<(Option<NodeId>, Vec<NodeId>)>) -> [Option<String>; 9] {
+fn elsewhere(route: Option<(Option<NodeId>, Vec<NodeId>)>) -> [Option<String>; 11] {
     let (leader, replicas) = route.unwrap_or_default();
-    let mut row = [const { None }; 9];
+    let mut row = [const { None }; 11];
     row[0] = leader.map(|leader| leader.0.to_string());
     row[1] = list(&replicas).filter(|replicas| !replicas.is_empty());
     row
 }
 
-fn replica(node: u32, status: RangeStatus) -> [Option<String>; 9] {
+fn replica(node: u32, status: RangeStatus) -> [Option<String>; 11] {
     let role = match status.role {
         Role::Leader => "leader",
         Role::Candidate => "candidate",
@@ -173,6 +189,8 @@ fn replica(node: u32, status: RangeStatus) -> [Option<String>; 9] {
         text(status.applied),
         text(status.prepared),
         text(status.parked),
+        text(status.version),
+        text(status.commits),
     ]
 }
 
@@ -188,6 +206,7 @@ impl<E: Engine> crate::NodeView for ClusterNode<E> {
             ("node", inner.node.to_string()),
             ("cluster", format!("\"{:016x}\"", charter.cluster)),
             ("nodes", charter.members.len().to_string()),
+            ("cluster_version", charter.version.to_string()),
             ("peers_connected", connected.to_string()),
             ("ranges_led", leads(inner).to_string()),
         ];

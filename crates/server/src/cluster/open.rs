@@ -10,7 +10,9 @@ use crate::memory::Memory;
 use bytes::Bytes;
 use clocksource::ClockSource;
 use node::NodeOptions;
-use node::cluster::{ClusterOptions, Founding, Input, Message, NodeId, Opening, STAGED_BYTES_MAX};
+use node::cluster::{
+    ClusterOptions, Founding, Input, Message, NodeId, Opening, STAGED_BYTES_MAX, VERSION_MAX, VERSION_MIN,
+};
 use parking_lot::{Mutex, RwLock};
 use sql::transaction::Interrupt;
 use std::net::TcpListener;
@@ -113,6 +115,7 @@ fn options(membership: &Membership, settings: &ClusterSettings) -> ClusterOption
     let ranges = vec![Founding { range: node::RangeId(FIRST_RANGE), start: Bytes::new(), replicas }];
     let seed = super::founding::draw();
     let mut options = ClusterOptions::new(membership.charter.cluster, NodeId(membership.node), ranges, seed);
+    options.version = membership.charter.version;
     options.node_options = settings.node.clone();
     options.limits.staged_bytes = settings.memory.shares.staged_bytes().min(STAGED_BYTES_MAX);
     options
@@ -127,6 +130,7 @@ fn connect<E: Engine>(inner: &Arc<Inner<E>>, listener: TcpListener) -> Result<Tr
         store: inner.founder.store(),
         incarnation: inner.member.incarnation(),
         release: env!("CARGO_PKG_VERSION").to_owned(),
+        knows: VERSION_MIN..=VERSION_MAX,
     };
     let peers = roster::peers(&charter, inner.node);
     // The transport's threads must not keep the node alive.
@@ -148,7 +152,9 @@ fn connect<E: Engine>(inner: &Arc<Inner<E>>, listener: TcpListener) -> Result<Tr
     let control = move |request: Bytes| Bytes::from(answer(&asked, &founder, &request));
     let report = Arc::new(log_event);
     let options = transport::Options { seed: super::founding::draw(), report, ..transport::Options::default() };
-    Ok(Transport::start(listener, identity, peers, options, Box::new(deliver), Box::new(control))?)
+    let transport = Transport::start(listener, identity, peers, options, Box::new(deliver), Box::new(control))?;
+    transport.set_cluster_version(charter.version);
+    Ok(transport)
 }
 
 /// Answers a control request: what is of the cluster as it runs is the member's, the rest the founder's.
@@ -160,6 +166,7 @@ fn answer<E: Engine>(asked: &Weak<Inner<E>>, founder: &Founder, request: &[u8]) 
         Some(Request::Holds(node)) => inner.holds(node),
         Some(Request::Leave(node)) => inner.leave(node),
         Some(Request::Replicas(replacement)) => inner.replace(&replacement),
+        Some(Request::Upgrade) => inner.upgrade(),
         _ => return founder.answer(request),
     };
     reply.to_bytes()

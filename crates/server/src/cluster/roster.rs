@@ -27,9 +27,10 @@ use super::identity::Membership;
 use crate::kv::{convert, transaction::KvTransaction};
 use bytes::Bytes;
 use node::Span;
-use node::cluster::NodeId;
+use node::cluster::{NodeId, VERSION_MAX};
 use sql::transaction::BeginOptions;
 use sql::{KvError, Transaction};
+use std::cmp::Ordering;
 use std::net::ToSocketAddrs;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
@@ -119,7 +120,8 @@ impl<E: Engine> Inner<E> {
             return Reply::No(why);
         }
         let act = |charter: &mut Charter| {
-            let Newcomer { store, addr, locality } = newcomer;
+            let Newcomer { store, oldest, newest, addr, locality } = newcomer;
+            super::charter::knows(*oldest, *newest, charter.version).map_err(|why| format!("that program {why}"))?;
             let admitted = charter.admit(*store, addr, locality);
             admitted.map(|(_, changes)| changes).map_err(|why: NoPlace| why.to_string())
         };
@@ -166,6 +168,46 @@ impl<E: Engine> Inner<E> {
             false => seats(range).is_some_and(|seats| seats.contains(&node)),
         };
         all.iter().filter(here).map(|range| range.0).collect()
+    }
+
+    /// What the programs of all nodes know is to be in force.
+    pub(super) fn upgrade(self: &Arc<Self>) -> Reply {
+        let raised = self.known_by_all().and_then(|version| {
+            self.change(|charter| Ok(charter.raise(version))).and_then(|charter| {
+                self.proclaim(&charter)?;
+                Ok(charter.version)
+            })
+        });
+        raised.map_or_else(Reply::No, |version| Reply::Ok(format!("the cluster has version {version}\n")))
+    }
+
+    /// The newest version that the programs of all nodes know.
+    fn known_by_all(&self) -> Result<u16, String> {
+        let links = self.transport.get().map(transport::Transport::links).unwrap_or_default();
+        let mut newest = VERSION_MAX;
+        for place in self.charter().members.iter().filter(|place| place.node != self.node) {
+            // Who is not there may be of any release.
+            let link = links.iter().find(|link| link.node == place.node && link.up);
+            let Some(knows) = link.and_then(|link| link.knows.clone()) else {
+                return Err(format!(
+                    "n{} is not connected, and nobody knows its release: start it, or let it leave for good (`timeball node decommission {}`)",
+                    place.node, place.node
+                ));
+            };
+            newest = newest.min(*knows.end());
+        }
+        match newest.cmp(&self.charter().version) {
+            Ordering::Less => Err(format!("the cluster has version {} already", self.charter().version)),
+            Ordering::Equal if newest < VERSION_MAX => {
+                let old = links.iter().filter(|link| link.knows.as_ref().is_some_and(|knows| *knows.end() == newest));
+                let old: Vec<String> = old.map(|link| format!("n{}", link.node)).collect();
+                Err(format!(
+                    "version {VERSION_MAX} is not known to the programs of {}: start a newer release there first",
+                    old.join(", ")
+                ))
+            }
+            Ordering::Equal | Ordering::Greater => Ok(newest),
+        }
     }
 
     /// A peer asks which ranges have a replica on a node.
@@ -224,21 +266,25 @@ impl<E: Engine> Inner<E> {
         let charter = Arc::new(charter);
         *self.charter.write() = charter.clone();
         if charter.place(node).is_none() {
-            return self.dismissed(&charter);
+            return self.dismissed(&format!("this node has left the cluster {:016x}", charter.cluster));
+        }
+        if let Err(why) = charter.is_known() {
+            return self.dismissed(&why);
         }
         self.member.set_nodes(nodes(&charter));
-        if let Some(transport) = self.transport.get()
-            && let Err(error) = transport.set_peers(peers(&charter, node))
-        {
-            crate::log::error("a peer has no connections", &[("cause", &error)]);
+        self.member.set_version(charter.version);
+        if let Some(transport) = self.transport.get() {
+            transport.set_cluster_version(charter.version);
+            if let Err(error) = transport.set_peers(peers(&charter, node)) {
+                crate::log::error("a peer has no connections", &[("cause", &error)]);
+            }
         }
     }
 
-    /// It is none of the cluster's nodes any more: its peers do not hear it.
-    fn dismissed(&self, charter: &Charter) {
-        let why = format!("this node has left the cluster {:016x}", charter.cluster);
-        crate::log::error("left_the_cluster", &[("edition", &charter.edition)]);
-        self.broken.lock().get_or_insert(why);
+    /// It serves nothing any more, until it is started again, as another node or by another program.
+    fn dismissed(&self, why: &str) {
+        crate::log::error("out_of_the_cluster", &[("cause", &why)]);
+        self.broken.lock().get_or_insert(why.to_owned());
         self.member.close();
     }
 

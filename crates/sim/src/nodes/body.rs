@@ -138,6 +138,7 @@ impl Body {
                 }
                 if self.ticks.is_multiple_of(REPAIR_TICKS) {
                     self.repair(system, place)?;
+                    self.hear_version(system, place);
                 }
                 system.chronicle.look(&self.member);
             }

@@ -23,7 +23,7 @@ use body::Body;
 use bytes::Bytes;
 use clock::Timestamp;
 use node::Sabotage;
-use node::cluster::{Founding, NodeId};
+use node::cluster::{Founding, NodeId, VERSION_MAX, VERSION_MIN};
 use protocol::txn::RangeId;
 use serde::Deserialize;
 use session::Session;
@@ -44,11 +44,21 @@ pub struct Workload {
     pub bank_percent: u64,
     /// What asks a range for more than so many bytes comes in parts of half as many; 0: as on real nodes.
     pub entry_bytes: usize,
+    /// The newest version of the cluster that each machine's program knows when it starts first, from the beginning again where there are more machines. A program that
+    /// starts again knows all; when all do, an operator raises the version. None: all know all, and nobody raises it.
+    pub programs: Vec<u16>,
 }
 
 impl Default for Workload {
     fn default() -> Self {
-        Workload { sessions: 2, think_ms: 60, lists_percent: 30, bank_percent: 30, entry_bytes: 0 }
+        Workload {
+            sessions: 2,
+            think_ms: 60,
+            lists_percent: 30,
+            bank_percent: 30,
+            entry_bytes: 0,
+            programs: Vec::new(),
+        }
     }
 }
 
@@ -73,6 +83,10 @@ pub struct Nodes {
     pub(self) filler: usize,
     pub(self) last_id: u64,
     pub(self) draining: bool,
+    /// The newest version that the program on each machine knows; `None`: it has not started yet.
+    pub(self) programs: Vec<Option<u16>>,
+    /// The cluster's version.
+    pub(self) version: u16,
 }
 
 impl Nodes {
@@ -91,6 +105,8 @@ impl Nodes {
             filler: 0,
             last_id: 0,
             draining: false,
+            programs: vec![None; machines],
+            version: VERSION_MIN,
             workload,
         }
     }
@@ -109,6 +125,20 @@ impl Nodes {
     /// The node on a machine.
     pub(self) fn node_of(&self, machine: usize) -> NodeId {
         NodeId(node_of(machine).0 + LIFE * self.lives[machine])
+    }
+
+    /// The program that a machine starts now: the newest version that it knows.
+    pub(self) fn start_program(&mut self, machine: usize) -> u16 {
+        let first = machine.checked_rem(self.workload.programs.len()).map(|at| self.workload.programs[at]);
+        let newest = first.filter(|_| self.programs[machine].is_none()).unwrap_or(VERSION_MAX);
+        self.programs[machine] = Some(newest);
+        newest
+    }
+
+    /// All programs know the newest version, and nobody has raised the cluster to it.
+    pub(self) fn may_raise(&self) -> bool {
+        let all = self.programs.iter().all(|newest| *newest == Some(VERSION_MAX));
+        all && self.version < VERSION_MAX && !self.workload.programs.is_empty()
     }
 
     /// A transaction failed; if it was to fill, another machine does: this one's clock may not be trusted for the rest of the run.

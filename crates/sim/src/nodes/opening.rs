@@ -6,7 +6,7 @@ use crate::cluster::Place;
 use crate::machine::Failure;
 use bytes::Bytes;
 use clock::LadderLimits;
-use node::cluster::{ClusterOptions, LogLimits, Opening};
+use node::cluster::{ClusterOptions, LogLimits, Opening, VERSION_MIN};
 use node::{NodeOptions, Sabotage};
 use std::sync::Arc;
 use store::{Log, LogOptions, Versions, VersionsConfig};
@@ -42,10 +42,13 @@ pub fn start(system: &mut Nodes, place: &mut Place<'_, ()>) -> Result<Body, Fail
         0 => limits,
         entry_bytes => LogLimits { entry_bytes, part_bytes: entry_bytes / 2, ..limits },
     };
+    let newest = system.start_program(place.machine);
     let options = ClusterOptions {
         cluster: CLUSTER,
         node: system.node_of(place.machine),
         ranges: system.ranges(),
+        versions: VERSION_MIN..=newest,
+        version: VERSION_MIN,
         seed: system.seed ^ place.rng.draw(),
         limits,
         node_options: NodeOptions { ladder, ..NodeOptions::default() },

@@ -4,7 +4,7 @@ use super::body::Body;
 use super::{Nodes, load};
 use crate::cluster::{Operation, Place};
 use crate::machine::Failure;
-use node::cluster::{NodeId, RangeStatus, ReplicaChange};
+use node::cluster::{NodeId, RangeStatus, ReplicaChange, VERSION_MAX};
 use protocol::txn::RangeId;
 use std::task::Waker;
 
@@ -101,6 +101,16 @@ impl Body {
             self.change(place, range, &changes)?;
         }
         Ok(())
+    }
+
+    /// An operator raises the cluster's version, when all programs know the next; each node hears of it in its own time.
+    pub fn hear_version(&mut self, system: &mut Nodes, place: &mut Place<'_, ()>) {
+        if system.may_raise() {
+            system.version = VERSION_MAX;
+            place.note(format!("the cluster is raised to version {VERSION_MAX}"));
+            place.probes.hit("the cluster's version was raised");
+        }
+        self.member.set_version(system.version);
     }
 
     fn change(&mut self, place: &mut Place<'_, ()>, range: RangeId, changes: &[ReplicaChange]) -> Result<(), Failure> {

@@ -37,6 +37,22 @@ fn another_cluster() {
 }
 
 #[test]
+fn a_program_that_does_not_know_the_clusters_version() {
+    let second = Identity { knows: 1..=1, ..identity(2) };
+    let [one, two] = meet(second, |addr| peer(1, &addr), |addr| peer(2, &addr));
+    one.wait_up(2);
+    assert_eq!(one.link(2).knows, Some(1..=1));
+    // The cluster is raised meanwhile: it ends with the link, at the latest.
+    one.transport.set_cluster_version(2);
+    let addr = two.addr.clone();
+    one.transport.set_peers(Vec::new()).unwrap();
+    one.transport.set_peers(vec![peer(2, &addr)]).unwrap();
+    let refusal = Refusal::ClusterVersion { version: 2, min: 1, max: 1 };
+    refused(&two, &one, refusal);
+    assert!(refusal.to_string().contains("version 2 of the cluster"), "{refusal}");
+}
+
+#[test]
 fn a_wiped_store_is_a_new_store() {
     let second = Identity { store: 0xdead, ..identity(2) };
     let [one, two] = meet(second, |addr| peer(1, &addr), |addr| peer(2, &addr));

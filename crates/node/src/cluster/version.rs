@@ -1,0 +1,106 @@
+//! Versions of the cluster: what programs of several releases do together.
+//!
+//! # Problem
+//! Releases are put on one node after the other. A newer program may know records, forms and rules that an older one does not. Were each to go by what it
+//! knows itself, two replicas would make different states of one log.
+//!
+//! # Idea
+//! What is new waits until everybody knows it, and somebody says so. A program knows the versions of the cluster from [`VERSION_MIN`] to [`VERSION_MAX`]. The
+//! cluster's version stands in its charter, and is raised by hand, when all programs know the next one. Leaders hear of it from their shells
+//! ([`Member::set_version`]), at different times, and write it into the logs of their ranges, as a record ([`Command::Raise`]). From that place on, and not before, the
+//! range does what is new: at all replicas alike, whatever their programs know.
+//!
+//! | version | what is new |
+//! | --- | --- |
+//! | 1 | |
+//! | 2 | a range counts its commits ([`RangeStatus::commits`](super::RangeStatus)) |
+//!
+//! # Invariants
+//! 1. What applying a record does depends on the range's version, never on the program's.
+//! 2. A range's version never falls; what splits off has the same.
+//! 3. A program that meets a version that it does not know stops, before it applies anything by it.
+//! 4. What is written where an older program may read it (states of ranges, in snapshots) has the least form that says it.
+//!
+//! # Caveats
+//! Messages between nodes have a version of their own, which two ends agree on (`transport::hello`). A version is not lowered again.
+
+use super::core::{Core, range_of};
+use super::member::Member;
+use clock::{Reading, Timestamp};
+use protocol::txn::{Command, RangeId};
+use std::ops::RangeInclusive;
+use store::{Engine, StoreError};
+
+/// The oldest version of the cluster that this program knows.
+pub const VERSION_MIN: u16 = 1;
+/// The newest.
+pub const VERSION_MAX: u16 = 2;
+
+/// Ranges that are raised in one tick, at most: of ten thousand each takes a record.
+const RAISES_MAX: usize = 64;
+/// A record that was not applied after so many ticks is proposed again.
+const AGAIN_TICKS: u64 = 20;
+
+pub(super) fn unknown(what: impl std::fmt::Display, version: u16, known: &RangeInclusive<u16>) -> StoreError {
+    let cause = format!(
+        "{what} is of version {version} of the cluster, and this program knows the versions {} to {}: start the release that ran here before, or a newer one",
+        known.start(),
+        known.end()
+    );
+    StoreError::Failed { doing: "going on", cause }
+}
+
+impl<E: Engine> Core<E> {
+    /// Whether a replica here may be raised to a version.
+    pub fn knows(&self, range: RangeId, version: u16) -> Result<(), StoreError> {
+        let known = &self.options.versions;
+        if known.contains(&version) { Ok(()) } else { Err(unknown(range, version, known)) }
+    }
+
+    /// Ranges that are led here come to the cluster's version.
+    pub fn tick_version(&mut self, now: &Reading) {
+        let (version, ticks) = (self.options.version, self.ticks);
+        let shards = &self.shards;
+        let behind = |range: &RangeId| {
+            shards.get(range).is_some_and(|shard| shard.led.is_some() && shard.range.version() < version)
+        };
+        self.behind.retain(|range, _| behind(range));
+        let due = self.behind.iter_mut().filter(|(_, asked)| asked.is_none_or(|tick| ticks > tick + AGAIN_TICKS));
+        let due: Vec<RangeId> = due
+            .take(RAISES_MAX)
+            .map(|(range, asked)| {
+                *asked = Some(ticks);
+                *range
+            })
+            .collect();
+        for range in due {
+            self.propose(now, None, range, Command::Raise { version }, Timestamp::MIN);
+        }
+    }
+
+    /// A range is led here from now on, or the cluster's version is another.
+    pub fn look_at_version(&mut self, range: RangeId) {
+        let behind = |shard: &super::shard::Shard| shard.led.is_some() && shard.range.version() < self.options.version;
+        if self.shards.get(&range).is_some_and(behind) {
+            self.behind.entry(range).or_default();
+        }
+    }
+}
+
+impl<E: Engine> Member<E> {
+    /// The cluster's version is this from now on, or was known to be later. Whoever says so knows that all programs know it.
+    pub fn set_version(&self, version: u16) {
+        let mut core = self.look();
+        if version <= core.options.version {
+            return;
+        }
+        core.options.version = version;
+        let groups: Vec<_> = core.replicas.groups().collect();
+        groups.into_iter().for_each(|group| core.look_at_version(range_of(group)));
+    }
+
+    /// The cluster's version, as far as is known here.
+    pub fn version(&self) -> u16 {
+        self.look().options.version
+    }
+}
