@@ -43,6 +43,8 @@ pub(super) enum Function {
     PercentileCont,
     PercentileDisc,
     Mode,
+    /// Counts of parts put together.
+    Counts,
     /// grouping(): which of some keys the row's grouping set leaves out.
     Grouping,
 }
@@ -250,6 +252,7 @@ impl Accumulator {
         self.count += 1;
         match self.function {
             Function::Count | Function::Grouping => {}
+            Function::Counts => self.bits = self.bits.saturating_add(value.as_i64().unwrap_or(0)),
             Function::Sum | Function::Avg => self.total.add(value)?,
             Function::Min | Function::BoolAnd => self.replace_if(value, |order| order.is_lt()),
             Function::Max | Function::BoolOr => self.replace_if(value, |order| order.is_gt()),
@@ -323,8 +326,10 @@ impl Accumulator {
 
     /// The result.
     pub(super) fn finish(mut self, context: &StatementContext) -> Result<Value, SqlError> {
-        if self.function == Function::Count {
-            return Ok(Value::Int8(self.count));
+        match self.function {
+            Function::Count => return Ok(Value::Int8(self.count)),
+            Function::Counts => return Ok(Value::Int8(self.bits)),
+            _ => {}
         }
         if self.count == 0 {
             return Ok(Value::Null);

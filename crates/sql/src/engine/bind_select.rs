@@ -2,6 +2,7 @@
 
 use super::bind::{Binder, Grouping, Output, Planned, canonical, direction};
 use super::bind_query::{Tail, limited, order_keys, ordinal};
+use super::early;
 use super::node::{Node, SortKey};
 use super::scalar::Scalar;
 use super::scope::{Place, Scope, slot_expr, slot_of, slot_of_text};
@@ -363,6 +364,7 @@ impl Binder<'_> {
         after.types.extend(calls.iter().map(|call| call.ty.clone()));
         let sets = if sets.is_empty() { vec![vec![true; keys.len()]] } else { sets };
         debug_assert!(sets.iter().all(|set| set.len() >= grouped_keys));
+        let (node, calls) = early::below_join(&node, outer.width(), &scalars, &calls).unwrap_or((node, calls));
         let node = Arc::new(Node::Aggregate { input: node, keys: scalars, calls, sets });
         self.project(node, after, taken, select, tail, outer)
     }

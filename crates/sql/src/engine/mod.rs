@@ -30,6 +30,7 @@ mod bind_select;
 mod bind_set;
 mod bind_window;
 mod bounds;
+mod early;
 mod explain;
 mod item_set;
 mod join_tree;
