@@ -30,8 +30,9 @@ pub(super) fn below_join(
     let Node::Join(join) = input.as_ref() else { return None };
     let own = |scalar: &Scalar| scalar.steps.is_empty() && !tree::is_volatile(&scalar.expr);
     let of_left = |scalar: &Scalar| own(scalar) && tree::reads_only(&scalar.expr, &|slot| slot < join.left_width);
-    let of_right =
-        |scalar: &Scalar| own(scalar) && tree::reads_only(&scalar.expr, &|slot| slot < prefix || slot >= join.left_width);
+    let of_right = |scalar: &Scalar| {
+        own(scalar) && tree::reads_only(&scalar.expr, &|slot| slot < prefix || slot >= join.left_width)
+    };
     let in_parts = |call: &AggregateCall| {
         matches!(call.function, Function::Count | Function::Min | Function::Max)
             && !call.distinct
@@ -44,7 +45,9 @@ pub(super) fn below_join(
         return None;
     }
     let alike = |key: &JoinKey| {
-        !key.null_equal && own(&key.right) && keys::kind(&key.left.ty, &key.right.ty) == Some(keys::own_kind(&key.right.ty))
+        !key.null_equal
+            && own(&key.right)
+            && keys::kind(&key.left.ty, &key.right.ty) == Some(keys::own_kind(&key.right.ty))
     };
     if !join.keys.iter().all(alike) || !pays(join) {
         return None;
@@ -78,7 +81,12 @@ pub(super) fn below_join(
     let right_keys: Vec<Scalar> = join.keys.iter().map(|key| key.right.clone()).collect();
     let met = |(place, key): (usize, &JoinKey)| {
         let (index, ty) = (prefix + place, key.right.ty.clone());
-        let right = Scalar { steps: Vec::new(), expr: Expr::Column { index, ty: ty.clone() }, ty, width: prefix + count + calls.len() };
+        let right = Scalar {
+            steps: Vec::new(),
+            expr: Expr::Column { index, ty: ty.clone() },
+            ty,
+            width: prefix + count + calls.len(),
+        };
         JoinKey { left: key.left.clone(), right, null_equal: false }
     };
     let keys = join.keys.iter().enumerate().map(met).collect();

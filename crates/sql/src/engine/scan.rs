@@ -56,7 +56,9 @@ impl TableScan {
         let given = |slot: usize| exprs.iter().any(|expr| evaluate::column(expr) == Some(self.base + slot));
         let mut indexes = std::iter::once(&self.access.primary).chain(&self.access.indexes);
         indexes.any(|index| {
-            index.unique && index.predicate.is_none() && index.columns.iter().all(|column| column.slot.is_some_and(given))
+            index.unique
+                && index.predicate.is_none()
+                && index.columns.iter().all(|column| column.slot.is_some_and(given))
         })
     }
 
