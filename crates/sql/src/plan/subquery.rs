@@ -1,7 +1,7 @@
 //! Subqueries that do not depend on the statement around them: run once before it, their results standing in as parameters
 //! behind the user's.
 //!
-//! `(SELECT ..)` becomes `$n`, `x IN (SELECT ..)` becomes `x = ANY ($n)`, `EXISTS (SELECT ..)` becomes `$n`. Whether one depends on
+//! `(SELECT ..)`, `ARRAY(SELECT ..)` and `EXISTS (SELECT ..)` become `$n`, `x IN (SELECT ..)` becomes `x = ANY ($n)`. Whether one depends on
 //! its surroundings is found by planning it alone: a name that only they can explain makes that fail.
 
 use super::assignment::{self, Shared};
@@ -119,6 +119,22 @@ impl VisitorMut for Taker<'_> {
             {
                 Err(Refusal::Engine("a row beside a subquery"))
             }
+            Expr::AnyOp { left, compare_op: BinaryOperator::Eq, right, .. }
+                if matches!(**right, Expr::Subquery(_)) && crate::expr::row_fields(left).is_none() =>
+            {
+                let Expr::Subquery(query) = right.as_ref() else { return ControlFlow::Continue(()) };
+                let array = self.plan(query, Kind::List);
+                array.map(|array| Expr::AnyOp {
+                    left: left.clone(),
+                    compare_op: BinaryOperator::Eq,
+                    right: Box::new(array),
+                    is_some: false,
+                })
+            }
+            // ARRAY(SELECT ..)
+            Expr::Function(ast::Function { args: ast::FunctionArguments::Subquery(query), .. }) => {
+                self.plan(query, Kind::List)
+            }
             Expr::AnyOp { right, .. } | Expr::AllOp { right, .. } if matches!(**right, Expr::Subquery(_)) => {
                 Err(Refusal::Engine("ANY or ALL of a subquery"))
             }
@@ -184,6 +200,10 @@ impl Taker<'_> {
         let plan = self.prepared(query)?;
         let ty = match (plan.fields(), kind) {
             (_, Kind::Exists) => SqlType::Bool,
+            // An array of arrays has more dimensions.
+            ([field], Kind::List) if matches!(field.ty, SqlType::Array(_) | SqlType::Record) => {
+                return Err(Refusal::Engine("a list of arrays"));
+            }
             ([field], _) if field.ty == SqlType::Unknown => SqlType::Text,
             ([field], _) => field.ty.clone(),
             _ => {

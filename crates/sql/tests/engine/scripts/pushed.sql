@@ -239,3 +239,33 @@ SELECT count(*), sum((SELECT q.pk FROM q WHERE q.id = x % 100)) FROM generate_se
 -- 700|57330
 SELECT sum((SELECT max(q.pk) FROM q WHERE q.id = x % 100 AND q.k < 7)) FROM generate_series(1, 700) x;
 -- 43890
+SELECT id FROM q WHERE id = ANY(ARRAY(SELECT pk FROM q ORDER BY pk LIMIT 5)) ORDER BY id;
+-- 2
+-- 4
+-- 6
+-- 8
+-- 10
+SELECT count(*) FROM q WHERE k = ANY (SELECT k FROM p WHERE id < 4);
+-- 10
+SELECT count(*) FROM q WHERE NOT k = ANY (SELECT k FROM p);
+-- 0
+SELECT count(*) FROM q WHERE k = ANY (SELECT k FROM p WHERE id < 0);
+-- 0
+SELECT count(*) FROM q WHERE k = SOME (SELECT max(k) FROM p);
+-- 0
+SELECT count(*) FROM q WHERE (k, g) = ANY (SELECT k, g FROM p);
+-- 30
+SELECT count(*) FROM q WHERE k <> ALL (SELECT k FROM p WHERE k IS NOT NULL);
+-- 0
+SELECT ARRAY(SELECT id FROM q WHERE id < 4 ORDER BY id DESC), ARRAY(SELECT note FROM q WHERE id < 0);
+-- {3,2,1}|{}
+SELECT ARRAY(SELECT ARRAY[id, pk] FROM q WHERE id < 3 ORDER BY id);
+-- {{1,2},{2,4}}
+SELECT ARRAY(SELECT 'x'), cardinality(ARRAY(SELECT id FROM q));
+-- {x}|91
+SELECT id, ARRAY(SELECT b.id FROM q b WHERE b.k = q.k AND b.id < 20 ORDER BY 1) FROM q WHERE id < 3 ORDER BY id;
+-- 1|{1,10,19}
+-- 2|{2,11}
+UPDATE q SET note = 'last' WHERE id = ANY(ARRAY(SELECT id FROM q ORDER BY id DESC NULLS LAST LIMIT 3));
+SELECT count(*) FROM q WHERE note = 'last';
+-- 3
