@@ -185,6 +185,8 @@ impl<E> Shared<E> {
 
 /// See the module.
 pub(crate) struct Core<E> {
+    /// Its store is a member's of a cluster: nothing is written any more.
+    pub converted: bool,
     pub(crate) shared: Arc<Shared<E>>,
     pub(crate) ranges: BTreeMap<RangeId, Range>,
     pub(crate) routes: BTreeMap<Bytes, RangeId>,
@@ -204,6 +206,12 @@ pub(crate) struct Core<E> {
 }
 
 impl<E: Engine> Core<E> {
+    /// Nothing is on its way: all records are applied, and all transactions decided.
+    pub fn is_at_rest(&self) -> bool {
+        let undecided = self.ranges.values().any(|range| !range.prepared().is_empty());
+        self.batch.is_empty() && self.log.last_index() == self.applied && !undecided && self.owed.is_empty()
+    }
+
     /// One input. Outputs accumulate in `out`.
     ///
     /// # Errors

@@ -59,6 +59,7 @@ impl<E: Engine> Node<E> {
         });
         let routes = state.ranges.values().map(|r| (r.span().start.clone(), r.id())).collect();
         let core = Core {
+            converted: false,
             shared: shared.clone(),
             ranges: state.ranges,
             routes,
@@ -161,6 +162,9 @@ impl<E: Engine> Node<E> {
     /// Freezes the versions in memory together with the ranges' state, ready for [`Versions::flush`]. `false`: nothing changed.
     pub fn freeze(&self) -> bool {
         let core = self.core.lock();
+        if core.converted {
+            return false;
+        }
         let state = core.encode_state();
         self.versions().freeze(core.applied.0, state)
     }

@@ -79,6 +79,8 @@ switches! {
     state_apart: set_state_apart,
     /// A commit does not wait until all its parts are staged, nor is it asked whether they are.
     commit_unstaged: set_commit_unstaged,
+    /// A node that ran alone becomes a member though it is ahead of time, and its ranges begin at the present (design 4a.11).
+    join_ahead_of_time: set_join_ahead_of_time,
     /// A replica does what its program knows, whatever version its range has.
     apply_by_program: set_apply_by_program,
     /// A node's next life names its transactions as the last one did (design 4a.10).

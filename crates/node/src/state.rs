@@ -6,7 +6,7 @@ use protocol::txn::{Range, RangeId, Span};
 use std::collections::BTreeMap;
 use store::{Engine, StoreError};
 
-const VERSION: u8 = 1;
+pub(crate) const VERSION: u8 = 1;
 
 /// Ranges by number, and the next free number.
 pub(crate) struct State {

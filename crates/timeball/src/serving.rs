@@ -3,6 +3,7 @@
 use crate::args::NodeOptions;
 use crate::cluster::{JoinOptions, PEER_ADDR};
 use clocksource::{Clock, ClockSource, Poller};
+use node::cluster::Past;
 use server::cluster::control::{self, Reply, Request};
 use server::cluster::founding::Founder;
 use server::cluster::{ClusterNode, ClusterSettings, identity};
@@ -99,12 +100,7 @@ impl Serving {
     pub fn start_member(store: &Path, options: &NodeOptions, join: &JoinOptions) -> Result<Serving, String> {
         let store = open_store(store, options)?;
         let known = identity::load(store.path())?;
-        if known.is_none() && store.engine().exists() {
-            return Err(format!(
-                "the store {} holds the data of a node that is alone, and such a node cannot join a cluster yet: start it without --join, or choose another --store",
-                store.path().display()
-            ));
-        }
+        let ran_alone = known.is_none() && store.engine().exists();
         shared_clock_fits(options, join)?;
         let (clock, poller) = open_clock(options)?;
         let memory = Memory::new(options.shares, crate::ALLOCATOR_REQUESTS);
@@ -119,13 +115,14 @@ impl Serving {
             server::server::bind(&address, "--peer-addr", options.server.insecure).map_err(|e| e.to_string())?;
         // Port 0 takes a free one.
         let found_at = if address.ends_with(":0") { bound.to_string() } else { address };
-        let founder = Founder::open(store.path().to_owned(), join.join.clone(), found_at, join.locality.clone())?;
+        let founder =
+            Founder::open(store.path().to_owned(), join.join.clone(), found_at, join.locality.clone(), ran_alone)?;
         let (listener, membership) = match known {
             Some(membership) => (listener, membership),
             None => found(listener, bound, &founder)?,
         };
         let began = Instant::now();
-        let versions = open_versions(&store, &memory)?;
+        let versions = open_member_versions(&store, clock.clone(), options, &memory, &membership)?;
         let settings = ClusterSettings {
             node: node::NodeOptions { ladder: options.ladder, ..node::NodeOptions::default() },
             retention_seconds: options.retention.as_secs(),
@@ -249,7 +246,8 @@ fn found(
     let answer = move |request: bytes::Bytes| bytes::Bytes::from(answers.answer(&request));
     let door = transport::Door::open(listener, Box::new(answer)).map_err(|e| e.to_string())?;
     let membership = founder.wait();
-    Ok((door.close(), membership))
+    let listener = door.close();
+    Ok((listener, membership?))
 }
 
 /// The catalog is a range of the cluster: until that has a leader nobody can be served.
@@ -309,8 +307,46 @@ fn open_node(
     options: &NodeOptions,
     memory: &Arc<Memory>,
 ) -> Result<Arc<KvNode<FjallEngine>>, String> {
-    let began = Instant::now();
+    open_alone(store, open_versions(store, memory)?, clock, options, memory)
+}
+
+/// What a member's store holds. Of a node that ran alone until now it becomes a member's first: it may take several starts.
+fn open_member_versions(
+    store: &StoreDir,
+    clock: Arc<Clock>,
+    options: &NodeOptions,
+    memory: &Arc<Memory>,
+    membership: &identity::Membership,
+) -> Result<Versions<FjallEngine>, String> {
     let versions = open_versions(store, memory)?;
+    let has_log = || std::fs::read_dir(store.log()).is_ok_and(|mut files| files.next().is_some());
+    let cannot = |why: String| format!("the store {} does not become a member's: {why}", store.path().display());
+    match Past::of(&versions.recovered().state).map_err(|e| e.to_string())? {
+        Past::Member => return Ok(versions),
+        Past::Unwritten if !has_log() => return Ok(versions),
+        Past::Unwritten | Past::Alone => {
+            let node = open_alone(store, versions, clock, options, memory)?;
+            node.become_member(membership.charter.cluster, membership.node).map_err(cannot)?;
+            log::info("no_longer_alone", &[("store", &store.path().display()), ("node", &membership.node)]);
+        }
+        Past::Converted { .. } => drop(versions),
+    }
+    // It is all in the engine, and no member has written here yet.
+    if store.log().exists() {
+        std::fs::remove_dir_all(store.log()).map_err(|e| cannot(format!("its old log cannot be removed: {e}")))?;
+    }
+    open_versions(store, memory)
+}
+
+/// A lone node over its versions and its log.
+fn open_alone(
+    store: &StoreDir,
+    versions: Versions<FjallEngine>,
+    clock: Arc<Clock>,
+    options: &NodeOptions,
+    memory: &Arc<Memory>,
+) -> Result<Arc<KvNode<FjallEngine>>, String> {
+    let began = Instant::now();
     let flushed = versions.recovered().position;
     let core = node::NodeOptions { ladder: options.ladder, ..node::NodeOptions::default() };
     let (gc_ttl_seconds, scratch_dir) = (options.retention.as_secs(), Some(store.path().to_owned()));

@@ -12,12 +12,26 @@ use std::path::Path;
 const LIBRARIES: [&str; 2] =
     ["/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1", "/usr/lib/aarch64-linux-gnu/faketime/libfaketimeMT.so.1"];
 
+/// `None`: it is not here.
+pub fn library() -> Option<&'static str> {
+    LIBRARIES.iter().find(|library| Path::new(library).exists()).copied()
+}
+
+/// What makes a process see the time of a file: `+2` is two seconds ahead.
+pub fn environment(library: &str, shift: &Path) -> Vec<String> {
+    vec![
+        format!("LD_PRELOAD={library}"),
+        format!("FAKETIME_TIMESTAMP_FILE={}", shift.display()),
+        "FAKETIME_NO_CACHE=1".into(),
+        "DONT_FAKE_MONOTONIC=1".into(),
+        "FAKETIME_DONT_FAKE_MONOTONIC=1".into(),
+    ]
+}
+
 #[test]
 fn a_clock_that_is_set_wrong_stops_its_node_alone() {
     repeat_with("cluster::clock::a_clock_that_is_set_wrong_stops_its_node_alone");
-    let Some(library) = LIBRARIES.iter().find(|library| Path::new(library).exists()) else {
-        return skip("no libfaketime (Debian: faketime)");
-    };
+    let Some(library) = library() else { return skip("no libfaketime (Debian: faketime)") };
     let scratch = Scratch::new();
     let shift = scratch.path().join("shift");
     // Whoever reads meanwhile finds the one or the other.
@@ -27,13 +41,7 @@ fn a_clock_that_is_set_wrong_stops_its_node_alone() {
         std::fs::rename(&new, &shift).unwrap();
     };
     set("+0");
-    let environment = [
-        format!("LD_PRELOAD={library}"),
-        format!("FAKETIME_TIMESTAMP_FILE={}", shift.display()),
-        "FAKETIME_NO_CACHE=1".into(),
-        "DONT_FAKE_MONOTONIC=1".into(),
-        "FAKETIME_DONT_FAKE_MONOTONIC=1".into(),
-    ];
+    let environment = environment(library, &shift);
     let nodes = Nodes::found_apart(scratch.path(), 3, &["--clock", "static:5ms"], &environment);
     let load = Load::start(&nodes);
     load.served_at(&[0, 1, 2]);

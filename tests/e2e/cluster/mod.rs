@@ -1,5 +1,6 @@
 //! Three nodes as processes of their own: founded by hand, killed, started again.
 
+mod alone;
 mod bank;
 mod clock;
 mod histories;

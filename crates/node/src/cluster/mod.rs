@@ -53,6 +53,7 @@
 
 mod collect;
 mod commit;
+mod conversion;
 mod core;
 mod deadlock;
 mod digest;
@@ -80,6 +81,7 @@ mod transaction;
 mod version;
 
 pub use commit::{COMMIT_TICKS_MAX, COMMIT_US, UNDECIDED_AFTER_US};
+pub use conversion::{NotYet, Past};
 pub use gateway::UNAVAILABLE_TICKS;
 pub use member::{Member, NODE_MAX, RangeStatus};
 pub use opening::Opening;

@@ -177,8 +177,8 @@ impl<E: Engine> Opening<E> {
             options: self.options,
         };
         core.found(now, &gone)?;
-        core.learn_own();
         core.create_pending(now);
+        core.learn_own();
         core.run(now)?;
         Ok(Arc::new(Member::new(core)))
     }
@@ -216,6 +216,10 @@ impl<E: Engine> Core<E> {
         let fresh: Vec<GroupId> = self.replicas.groups().filter(fresh).collect();
         let (me, ranges) = (self.me(), self.options.ranges.clone());
         for Founding { range, replicas, .. } in ranges.iter().filter(|founding| founding.replicas.contains(&me)) {
+            // It came from a node that ran alone, and begins above what that gave out.
+            if self.shards.get(range).is_some_and(|shard| shard.founding.is_some()) {
+                continue;
+            }
             let group = group_of(*range);
             let seats =
                 (1..).zip(replicas).map(|(number, node)| Seat { replica: ReplicaId(number), store: node.store() });

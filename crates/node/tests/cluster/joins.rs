@@ -6,7 +6,7 @@ use node::RangeId;
 use node::cluster::{NodeId, ReplicaChange};
 
 /// Asks the leader of a range until it is taken.
-fn change(w: &mut World, range: u64, changes: &[ReplicaChange]) {
+pub fn change(w: &mut World, range: u64, changes: &[ReplicaChange]) {
     for _ in 0..200 {
         let leader = w.await_leader(range);
         let now = w.env(leader).now();

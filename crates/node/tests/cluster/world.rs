@@ -210,6 +210,12 @@ impl World {
 
     /// A new machine, with an empty disk.
     pub fn add(&mut self, seed: u64, node: u32, ranges: Vec<Founding>) {
+        self.add_off(seed, node, ranges);
+        self.start(node);
+    }
+
+    /// As [`World::add`]; nothing runs on it yet.
+    pub fn add_off(&mut self, seed: u64, node: u32, ranges: Vec<Founding>) {
         let error_us = 500 + self.rng.below(20_000);
         let offset_us = self.rng.below(2 * error_us) as i64 - error_us as i64;
         let options = ClusterOptions {
@@ -239,7 +245,6 @@ impl World {
             options,
         };
         self.machines.insert(node, machine);
-        self.start(node);
     }
 
     /// From its next start on a node's program knows the versions of the cluster up to this.

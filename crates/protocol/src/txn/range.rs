@@ -199,6 +199,20 @@ impl Range {
     pub fn commits(&self) -> u64 {
         self.commits
     }
+    /// As the same range in a log of its own on these nodes, which begins above all that this one's had: with nothing under way, and nobody who could ask again
+    /// for what is over. `None`: something is under way.
+    pub fn begun_anew(&self, nodes: &[u32]) -> Option<Range> {
+        if !self.prepared.is_empty() || !self.stagings.is_empty() {
+            return None;
+        }
+        let mut new = Range::new(self.id, self.span.clone());
+        new.applied = self.applied;
+        new.collected = self.collected;
+        new.apart = self.apart.clone();
+        new.right = self.right.as_ref().map(|(right, _)| (*right, nodes.to_vec()));
+        new.version = self.version;
+        Some(new)
+    }
     /// What [`Command::Raise`] does.
     pub fn raise(&mut self, version: u16) {
         self.version = self.version.max(version);

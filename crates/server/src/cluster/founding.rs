@@ -42,6 +42,8 @@ pub struct Founder {
     addr: String,
     /// Where this one stands.
     locality: String,
+    /// Its store holds what its node did alone.
+    ran_alone: bool,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -59,11 +61,17 @@ pub fn draw() -> u64 {
 }
 
 impl Founder {
-    /// Of the store in `dir`, of a node that its peers find at `addr`.
+    /// Of the store in `dir`, of a node that its peers find at `addr`. It may have run alone until now: then it founds a cluster, or is in none.
     ///
     /// # Errors
     /// The store's files cannot be read or are damaged, or the store is none of a member any more.
-    pub fn open(dir: PathBuf, join: Vec<String>, addr: String, locality: String) -> Result<Arc<Founder>, String> {
+    pub fn open(
+        dir: PathBuf,
+        join: Vec<String>,
+        addr: String,
+        locality: String,
+        ran_alone: bool,
+    ) -> Result<Arc<Founder>, String> {
         let store = identity::store_id(&dir, || u128::from(draw()) << 64 | u128::from(draw()))?;
         let membership = identity::load(&dir)?;
         if let Some(Membership { charter, node }) = &membership
@@ -87,7 +95,7 @@ impl Founder {
             ));
         }
         let (state, changed) = (State { membership, reserved: None }, Condvar::new());
-        Ok(Arc::new(Founder { dir, store, join, addr, locality, state: Mutex::new(state), changed }))
+        Ok(Arc::new(Founder { dir, store, join, addr, locality, ran_alone, state: Mutex::new(state), changed }))
     }
 
     /// What it is a member of.
@@ -105,7 +113,10 @@ impl Founder {
     }
 
     /// Waits until this node is in a cluster.
-    pub fn wait(&self) -> Membership {
+    ///
+    /// # Errors
+    /// It has data of its own, and there is a cluster already.
+    pub fn wait(&self) -> Result<Membership, String> {
         loop {
             {
                 let mut state = self.state.lock();
@@ -113,11 +124,18 @@ impl Founder {
                     self.changed.wait_for(&mut state, LOOK_EVERY);
                 }
                 if let Some(membership) = &state.membership {
-                    return membership.clone();
+                    return Ok(membership.clone());
                 }
             }
             for address in self.join.iter().filter(|address| **address != self.addr) {
                 let Ok(Reply::Member(charter)) = control::ask(address, &Request::Hello) else { continue };
+                if self.ran_alone {
+                    return Err(format!(
+                        "the store {} holds data of a node that ran alone, and the cluster {:016x} at {address} has data of its own: only a new cluster can begin with them. To bring them there, start this node without --join and --peer-addr, and give what `pg_dump` writes to `psql` at a node of the cluster; to join with an empty store, choose another --store",
+                        self.dir.display(),
+                        charter.cluster
+                    ));
+                }
                 let charter = match charter.node_of(self.store) {
                     Some(_) => Ok(charter),
                     None => self.ask_to_join(address),
@@ -185,6 +203,12 @@ impl Founder {
     }
 
     fn reserve(&self, whom: u128) -> Reply {
+        if self.ran_alone && whom != self.store {
+            return Reply::No(format!(
+                "it holds data of a node that ran alone, with which only its own cluster can begin: `timeball init --host {}`; the others join that",
+                self.addr
+            ));
+        }
         let mut state = self.state.lock();
         let now = Instant::now();
         match (&state.membership, state.reserved) {
@@ -233,6 +257,9 @@ impl Founder {
         if let Some(Membership { charter, .. }) = self.membership() {
             return Ok(self.spread(&charter));
         }
+        if self.ran_alone {
+            return self.found_with_data();
+        }
         if !(1..=FOUNDERS_MAX).contains(&self.join.len()) {
             return Err(format!(
                 "--join names {} nodes: name all that found the cluster, at most {FOUNDERS_MAX}",
@@ -265,6 +292,15 @@ impl Founder {
         }
         self.take(charter.clone())?;
         Ok(self.spread(&charter))
+    }
+
+    /// It begins with this node and its data; whoever else waits for a cluster joins it.
+    fn found_with_data(&self) -> Result<String, String> {
+        let place = Place { node: 1, store: self.store, addr: self.addr.clone(), locality: self.locality.clone() };
+        let charter = Charter::of_founders(draw(), VERSION_MAX, vec![place]);
+        self.take(charter.clone())?;
+        Ok(self.spread(&charter)
+            + "Its data are the cluster's. They have one replica: start other nodes with --join, then `timeball range move RANGE --to N` for each range and node.\n")
     }
 
     /// Gives the charter to all; what to tell the operator.

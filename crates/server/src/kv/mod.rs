@@ -60,9 +60,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Poll, Waker};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 use store::Engine;
 use transaction::KvTransaction;
 
+/// A lone node that is to become a member comes to rest within so many looks, or does not; and the pause between them.
+const REST_TRIES: usize = 1000;
+const REST_PAUSE: Duration = Duration::from_millis(10);
+/// Why it waits is told this often.
+const TELL_EVERY: Duration = Duration::from_secs(10);
 /// A split that meets an undecided transaction is tried again this often, with a tick between.
 const SPLIT_TRIES: usize = 200;
 
@@ -73,7 +79,7 @@ pub(crate) struct Inner<E> {
     pub driver: Driver<E>,
     pub options: KvOptions,
     /// What timeouts count from.
-    pub began: std::time::Instant,
+    pub began: Instant,
     /// What is kept for another time than the rest; `None`: not known yet.
     pub kept: Mutex<Option<Arc<Retentions>>>,
     /// The versions in memory outgrow the engine: commits wait.
@@ -182,13 +188,57 @@ impl<E: Engine> KvNode<E> {
         maintenance::flush_all(&self.inner);
     }
 
+    /// Ends as a lone node, and leaves its store to the member `node` of a cluster: waits until all that it acknowledged is past (design 4a.11). Its log
+    /// is of no use afterwards.
+    ///
+    /// # Errors
+    /// The store failed; it is the lone node's as before, or the member's.
+    pub fn become_member(&self, cluster: u64, node: u32) -> Result<(), String> {
+        self.shutdown();
+        let inner = &self.inner;
+        let (mut told, mut tries) = (None, 0);
+        loop {
+            if let Some(why) = inner.broken.lock().clone() {
+                return Err(why);
+            }
+            let now = inner.clock.read();
+            let why = match inner.node.become_member(&now, cluster, node::cluster::NodeId(node)) {
+                Ok(()) => break,
+                Err(why) => why,
+            };
+            if why == node::cluster::NotYet::Busy {
+                tries += 1;
+                if tries > REST_TRIES {
+                    return Err("a transaction of the lone node does not end: start it alone once more, and stop it with SIGTERM".into());
+                }
+            }
+            if told.is_none_or(|at: Instant| at.elapsed() > TELL_EVERY) {
+                told = Some(Instant::now());
+                let now_us = now.interval.earliest_ns / 1000;
+                crate::log::warning("joining_waits", &[("cause", &why), ("now_us", &now_us)]);
+            }
+            inner.driver.drain(inner);
+            park::pause(REST_PAUSE);
+        }
+        let versions = inner.node.versions();
+        while versions.frozen_layers() > 0 {
+            match versions.flush() {
+                Ok(true) => {}
+                // The engine merges first.
+                Ok(false) => park::pause(REST_PAUSE),
+                Err(error) => return Err(error.to_string()),
+            }
+        }
+        Ok(())
+    }
+
     fn split(&self, key: Bytes) -> Result<(), KvError> {
         for _ in 0..SPLIT_TRIES {
             let ticket = self.inner.node.split(&self.inner.clock.read(), key.clone(), &park::waker());
             let result = self.inner.driver.wait(&self.inner, |waker| ticket.poll(waker));
             match result {
                 Ok(()) => return Ok(()),
-                Err(node::CommitError::Refused(_)) => park::pause(std::time::Duration::from_millis(5)),
+                Err(node::CommitError::Refused(_)) => park::pause(Duration::from_millis(5)),
                 Err(other) => return Err(convert::error(other.into())),
             }
         }

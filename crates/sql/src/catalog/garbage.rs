@@ -64,7 +64,9 @@ pub fn drain(
     let garbage = |(record, value): (Bytes, Bytes)| {
         let index = key::object_id(&record)?;
         let loading = loader(&value);
-        let kept = loads.contains(index) || loading.is_some_and(|node| node != kv.node() || in_use(&catalog, index));
+        // 0: of a process that ran alone on this store, and is over.
+        let others = |node: u32| node != kv.node() && node != 0;
+        let kept = loads.contains(index) || loading.is_some_and(|node| others(node) || in_use(&catalog, index));
         (!kept).then_some((record, index))
     };
     let records: Vec<(Bytes, u32)> = read_area(txn.as_mut(), key::GARBAGE)?.into_iter().filter_map(garbage).collect();

@@ -622,7 +622,8 @@ pub fn undo_orphans(db: &Database, patience: &Patience) -> Result<(), SqlError> 
     drop(txn);
     for relation in catalog.all_relations() {
         // Those of other nodes are theirs: they may be at work.
-        let own = |maker: u32| maker == db.kv.node();
+        // 0: a process that ran alone on this store, and is over.
+        let own = |maker: u32| maker == db.kv.node() || maker == 0;
         if let Relation::Table(Table { id, building: Some(building), maker, .. }) = &**relation
             && own(*maker)
             && !db.builds.contains(building.index.id)
