@@ -4,6 +4,7 @@ use crate::catalog::{Database, Relation, Schema};
 use crate::exec::claims::Claims;
 use crate::exec::deferred::Deferred;
 use crate::exec::parts::Parts;
+use crate::lists::Lists;
 pub use crate::memory::{MemoryBudget, MemoryPool};
 pub use crate::transaction::Deadline;
 use crate::transaction::{Interrupt, Kv, Patience, TxnRef};
@@ -130,6 +131,8 @@ pub struct StatementContext {
     pub backend: Arc<Backend>,
     /// What settings of the transaction show.
     pub modes: ShownModes,
+    /// Long arrays that it looks into.
+    pub lists: Lists,
 }
 
 /// Settings that belong to the transaction, as `current_setting` shows them.

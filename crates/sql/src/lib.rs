@@ -16,6 +16,7 @@ pub mod exec;
 pub mod expr;
 pub mod identifier;
 pub mod internal;
+pub mod lists;
 pub mod memory;
 pub mod output;
 pub mod pg_catalog;

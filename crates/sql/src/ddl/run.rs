@@ -142,6 +142,7 @@ impl<'a> Run<'a> {
         let sequences = SessionSequences::new(old.kv.clone(), self.db.numbers.clone(), old.patience());
         sequences.use_catalog(view.snapshot());
         Arc::new(StatementContext {
+            lists: crate::lists::Lists::default(),
             catalog: self.relying(view),
             sequences: Arc::new(sequences),
             params: Vec::new(),

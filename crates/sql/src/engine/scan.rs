@@ -113,6 +113,16 @@ pub(super) struct Chosen {
     pub(super) by_key: bool,
 }
 
+/// The conditions that one is made of: BETWEEN is two.
+fn parts(scalar: Scalar) -> Vec<Scalar> {
+    match scalar.expr {
+        Expr::And(parts) if scalar.steps.is_empty() => {
+            parts.into_iter().map(|expr| Scalar { steps: Vec::new(), expr, ty: scalar.ty.clone(), width: scalar.width }).collect()
+        }
+        _ => vec![scalar],
+    }
+}
+
 /// Plans a scan of a table whose columns begin at slot `base`, under conditions over its rows.
 pub(super) fn plan(
     access: &Arc<TableAccess>,
@@ -124,7 +134,7 @@ pub(super) fn plan(
     let asked = conditions.clone();
     // A condition with a step (a subquery) cannot be a key.
     let (plain, mut filter): (Vec<Scalar>, Vec<Scalar>) =
-        conditions.into_iter().partition(|scalar| scalar.steps.is_empty());
+        conditions.into_iter().flat_map(parts).partition(|scalar| scalar.steps.is_empty());
     let exprs: Vec<Expr> = plain.iter().map(|scalar| scalar.expr.clone()).collect();
     let known = |slot: usize| slot < base;
     let choice = choose(&Wish { access, base, conditions: &exprs, known: &known, order: &[], limited: false });

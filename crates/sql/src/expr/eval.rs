@@ -3,7 +3,7 @@
 //! Operands are borrowed where they stand (columns, literals, parameters), so that comparing copies nothing.
 
 use super::function::{Arguments, cast_context};
-use super::{Expr, arithmetic};
+use super::{CompareOp, Expr, arithmetic};
 use crate::context::StatementContext;
 use crate::types::{Array, SqlType, Value};
 use crate::work::{self, Held};
@@ -133,6 +133,12 @@ impl Expr {
             }
             Expr::AnyAll { op, ty, left, array, all } => {
                 let (left, array) = (left.operand(row, statement)?, array.operand(row, statement)?);
+                if let (Value::Array(long), Some(statement), false) = (array.as_ref(), statement, left.is_null())
+                    && matches!((op, all), (CompareOp::Eq, false) | (CompareOp::NotEq, true))
+                    && let Some(found) = statement.lists.holds(long, &left, ty)
+                {
+                    return Ok(found.map_or(Value::Null, |found| Value::Bool(found != *all)));
+                }
                 if let Value::Array(array) = array.as_ref() {
                     work::step(ITEM_UNITS * array.values.len())?;
                 }

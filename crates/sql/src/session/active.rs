@@ -292,6 +292,7 @@ impl Session {
         let memory = self.db.budget(self.settings.query_memory_bytes);
         work::use_memory(&memory);
         Ok(Arc::new(StatementContext {
+            lists: crate::lists::Lists::default(),
             parts: None,
             txn: active.txn.clone(),
             catalog: active.catalog.clone(),

@@ -158,6 +158,7 @@ impl World {
 
     pub fn context(&self, txn: &TxnRef, params: Vec<Value>) -> Arc<StatementContext> {
         Arc::new(StatementContext {
+            lists: Default::default(),
             parts: None,
             txn: txn.clone(),
             catalog: self.catalog.clone(),

@@ -269,3 +269,23 @@ SELECT id, ARRAY(SELECT b.id FROM q b WHERE b.k = q.k AND b.id < 20 ORDER BY 1) 
 UPDATE q SET note = 'last' WHERE id = ANY(ARRAY(SELECT id FROM q ORDER BY id DESC NULLS LAST LIMIT 3));
 SELECT count(*) FROM q WHERE note = 'last';
 -- 3
+SELECT count(*) FROM p WHERE n IN (SELECT k FROM q);
+-- 154
+SELECT count(*) FROM p WHERE f NOT IN (SELECT n FROM q WHERE n IS NOT NULL);
+-- 50
+SELECT count(*) FROM p WHERE f NOT IN (SELECT n FROM q);
+-- 0
+SELECT count(*) FROM p WHERE note IN (SELECT note FROM q);
+-- 123
+SELECT count(*), count(note = ANY(ARRAY(SELECT note FROM q WHERE note IS NOT NULL))), count(note = ANY(ARRAY(SELECT note FROM q))) FROM p;
+-- 155|123|123
+SELECT count(*) FROM p WHERE k <> ALL(ARRAY(SELECT x FROM generate_series(3, 40) x));
+-- 20
+SELECT count(*) FROM p WHERE k <> ALL(ARRAY(SELECT NULLIF(x, 20) FROM generate_series(3, 40) x));
+-- 0
+SELECT count(*) FROM p WHERE k < ANY(ARRAY(SELECT x FROM generate_series(-30, 3) x));
+-- 20
+SELECT count(*) FROM (SELECT * FROM p) s WHERE id BETWEEN 20 AND 30 AND k BETWEEN SYMMETRIC 9 AND 2;
+-- 4
+SELECT count(*) FROM p a JOIN q b ON b.id = a.id WHERE a.id BETWEEN 20 AND 30 AND NOT b.k BETWEEN 2 AND 5;
+-- 4
