@@ -116,9 +116,10 @@ pub(super) struct Chosen {
 /// The conditions that one is made of: BETWEEN is two.
 fn parts(scalar: Scalar) -> Vec<Scalar> {
     match scalar.expr {
-        Expr::And(parts) if scalar.steps.is_empty() => {
-            parts.into_iter().map(|expr| Scalar { steps: Vec::new(), expr, ty: scalar.ty.clone(), width: scalar.width }).collect()
-        }
+        Expr::And(parts) if scalar.steps.is_empty() => parts
+            .into_iter()
+            .map(|expr| Scalar { steps: Vec::new(), expr, ty: scalar.ty.clone(), width: scalar.width })
+            .collect(),
         _ => vec![scalar],
     }
 }
