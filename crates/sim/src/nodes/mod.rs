@@ -315,8 +315,11 @@ impl System for Nodes {
         if let Some(orphan) = orphan {
             return Err(Failure(orphan));
         }
-        // The past goes meanwhile.
-        let line = |key: bytes::Bytes| Ok(format!("{key:?} {:?}", self.history(bodies, &key)?.last()));
+        // The past goes meanwhile, and with it deletions: a key that is deleted is as one that never was.
+        let line = |key: bytes::Bytes| {
+            let history = self.history(bodies, &key)?;
+            Ok(format!("{key:?} {:?}", history.last().filter(|version| version.value.is_some())))
+        };
         load::keys().into_iter().map(line).collect()
     }
 }
