@@ -80,7 +80,6 @@ pub const WANTED_OF_REGISTERS: &[&str] = &[
     "an answer waited for rule 1",
     "died in the middle of a sync",
     "disk full refused records",
-    "flush",
     "log segment recycled",
     "members changed",
     "serves again",

@@ -317,8 +317,7 @@ fn rare() -> Vec<Control> {
     ]
 }
 
-/// Those that no scenario notices soon enough: for the survey. (What a range remembers makes copies harmless. `deny_commits` is not among them, as
-/// these sessions do not give up a commit.) Schedules of `node`'s own tests show them.
+/// Those that no scenario notices soon enough: for the survey. (What a range remembers makes copies harmless. `deny_commits` is of one node alone.) Schedules of `node`'s own tests show them.
 fn unnoticed() -> Vec<Control> {
     vec![
         nodes("release below what was read", |s| s.set_release_below_reads(true)),

@@ -1,6 +1,6 @@
 //! A member of a cluster on one machine: its records go to the disk, its messages to the others; and the sessions at it.
 
-use super::session::{Next, Turn};
+use super::session::Turn;
 use super::{Nodes, machine_of};
 use crate::cluster::{Act, Class, Input, Place};
 use crate::machine::{Engine, Failure};
@@ -175,11 +175,9 @@ impl Body {
             let waker = Waker::from(Arc::new(SessionWaker(self.woken.clone(), n)));
             let mut sessions = std::mem::take(&mut system.sessions[place.machine]);
             if let Some(session) = sessions.get_mut(n) {
-                let next =
+                let again_ns =
                     session.turn(system, &mut Turn { member: &self.member, place, waker: &waker, first: n == 0 });
-                if let Next::After(ns) = next {
-                    place.act(Act::After(ns, n as u64 + 1));
-                }
+                place.act(Act::After(again_ns, n as u64 + 1));
             }
             system.sessions[place.machine] = sessions;
             let out = self.member.drain(&place.now);

@@ -18,19 +18,10 @@ use std::sync::Arc;
 use std::task::{Poll, Waker};
 use store::Span;
 
-/// An operation that waits longer is given up, unless it is the commit, nanoseconds.
+/// An operation that waits longer is given up, nanoseconds; a commit only when it is certain, and the clock says not when it is past.
 const PATIENCE_NS: u64 = 3_000_000_000;
 /// A session whose node is not ready, or not filled yet, looks again so much later, nanoseconds.
 const AGAIN_NS: u64 = 50_000_000;
-
-/// What a session wants next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Next {
-    /// To be called again in so many nanoseconds.
-    After(u64),
-    /// To be woken.
-    Wait,
-}
 
 /// What it needs for one call.
 pub struct Turn<'t, 'w> {
@@ -90,21 +81,21 @@ impl Session {
         }
     }
 
-    /// Goes on as far as it can.
-    pub fn turn(&mut self, system: &mut Nodes, turn: &mut Turn<'_, '_>) -> Next {
+    /// Goes on as far as it can; it is to be called again in so many nanoseconds, if it is not woken before.
+    pub fn turn(&mut self, system: &mut Nodes, turn: &mut Turn<'_, '_>) -> u64 {
         if self.running.is_none() {
             let fills = !system.loaded;
             if system.draining || fills && (turn.place.machine, turn.first) != (system.filler, true) {
-                return Next::After(AGAIN_NS);
+                return AGAIN_NS;
             }
             let task = if fills { fill() } else { draw(&system.workload, &mut self.rng) };
             if !self.begin(system, turn, &task, fills) {
                 system.next_filler(fills);
-                return Next::After(AGAIN_NS);
+                return AGAIN_NS;
             }
         }
         loop {
-            let Some(mut running) = self.running.take() else { return Next::After(self.think_ns(&system.workload)) };
+            let Some(mut running) = self.running.take() else { return self.think_ns(&system.workload) };
             let Some(deed) = running.deeds.front().cloned() else {
                 self.finish(&mut system.chronicle, running, Outcome::Aborted, 0, turn.place.true_ns);
                 continue;
@@ -112,7 +103,7 @@ impl Session {
             if let Deed::Plain(Step::Think(ns)) = deed {
                 running.deeds.pop_front();
                 self.running = Some(running);
-                return Next::After(ns + 1);
+                return ns + 1;
             }
             let done = running.deed(&deed, system, turn);
             let waits = done.is_pending();
@@ -125,10 +116,17 @@ impl Session {
                         self.finish(&mut system.chronicle, running, Outcome::Aborted, 0, turn.place.true_ns);
                         continue;
                     }
-                    let waits_on = running.committing;
+                    // A commit that is certain, and that nobody knows when to show.
+                    if running.committing
+                        && turn.place.true_ns - since > PATIENCE_NS
+                        && let Some(error) = running.txn.give_up_commit(&turn.place.now)
+                    {
+                        self.failed(system, turn, running, &error);
+                        continue;
+                    }
                     self.running = Some(running);
                     // It looks at its own watch now and then.
-                    return if waits_on { Next::Wait } else { Next::After(PATIENCE_NS / 4) };
+                    return PATIENCE_NS / 4;
                 }
                 Poll::Ready(Ok(None)) => {
                     running.deeds.pop_front();

@@ -19,6 +19,9 @@ use store::{Log, LogError};
 /// A leader looks every so many ticks whether a member is gone for good.
 const REPAIR_TICKS: u64 = 5;
 
+/// So many proposals of former terms are remembered.
+const LOST_MAX: usize = 256;
+
 /// What runs on one machine.
 pub struct Body {
     pub store: StoreId,
@@ -36,6 +39,8 @@ pub struct Body {
     staged: BTreeMap<GroupId, Vec<u8>>,
     /// Proposals of this leader that are not applied, by group and place.
     pub pending: BTreeMap<(GroupId, u64), Pending>,
+    /// Of terms in which this leads no more: they may be found to be absent, and then who asked is told.
+    lost: BTreeMap<(GroupId, u64), Pending>,
     /// Snapshots that wait for what is in flight.
     pub parked: Vec<Parked>,
     /// Answers that wait until this is certainly past.
@@ -58,7 +63,7 @@ impl Body {
         states: BTreeMap<GroupId, State>,
     ) -> Self {
         let (waiting, held, doomed, taken, staged) = Default::default();
-        let (pending, parked, answers, shown, timer, ticks) = Default::default();
+        let (pending, lost, parked, answers, shown, timer, ticks) = Default::default();
         Body {
             store,
             replicas,
@@ -72,6 +77,7 @@ impl Body {
             taken,
             staged,
             pending,
+            lost,
             parked,
             answers,
             shown,
@@ -301,10 +307,18 @@ impl Body {
             self.pending.iter().filter(|(k, p)| gone(k, p)).map(|(k, p)| (*k, *p)).collect();
         for (key, pending) in gone {
             self.pending.remove(&key);
-            place.probes.hit(if absent { "a proposal was absent" } else { "a proposal's fate was unknown" });
-            if absent {
+            place.probes.hit("a proposal's fate was unknown");
+            self.lost.insert(key, pending);
+        }
+        if absent {
+            let gone = self.lost.extract_if(.., |(g, index), p| *g == group && p.term == of.0 && of.1.contains(index));
+            for (_, pending) in gone.collect::<Vec<_>>() {
+                place.probes.hit("a proposal was absent");
                 self.not_here(system, place, group, pending.client, pending.request);
             }
+        }
+        while self.lost.len() > LOST_MAX {
+            self.lost.pop_first();
         }
     }
 
