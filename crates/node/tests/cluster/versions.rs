@@ -93,6 +93,6 @@ fn a_program_that_does_not_know_the_version_does_not_open() {
     w.flush(1);
     w.crash(1);
     w.set_program(1, NEW - 1);
-    let why = w.try_start(1).err().expect("refused").to_string();
+    let why = w.try_start(1).expect_err("refused").to_string();
     assert!(why.contains("version 2 of the cluster") && why.contains("1 to 1"), "{why}");
 }

@@ -41,7 +41,7 @@
 //! 9. *Large ones in parts*: a batch may be staged ahead of the command that names it (see `staging`). Parts bind nobody, and the command is
 //!    refused unless all of them are there.
 //! 10. *One version*: what applying a record does depends on the range's version ([`Range::version`]), which a record raised. So replicas whose programs
-//!    know more or less of what is to come hold the same.
+//!     know more or less of what is to come hold the same.
 //!
 //! # Caveats
 //! A prepare whose transaction is undecided blocks readers above it until recovery decides; how soon is the driver's choice.

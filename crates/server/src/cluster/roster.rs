@@ -90,7 +90,6 @@ impl<E: Engine> Inner<E> {
         Err("the charter is changed by others all the time: try again".into())
     }
 
-    #[expect(clippy::type_complexity, reason = "what a transaction failed with, and what the change was refused with")]
     fn try_change(
         self: &Arc<Self>,
         act: &impl Fn(&mut Charter) -> Result<bool, String>,
