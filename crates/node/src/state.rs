@@ -27,6 +27,12 @@ impl State {
         }
         let short = || damaged("the node's state is cut short".to_owned());
         let mut rest = bytes.clone();
+        if rest.first() == Some(&crate::cluster::STATE_VERSION) {
+            return Err(damaged(
+                "the store is that of a member of a cluster, and its file CLUSTER is missing: restore it from a copy, or from another node's (its `node` line is the node's own)"
+                    .to_owned(),
+            ));
+        }
         if rest.len() < 13 || rest.get_u8() != VERSION {
             return Err(damaged("the node's state has a version that this program does not know".to_owned()));
         }

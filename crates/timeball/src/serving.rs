@@ -105,6 +105,9 @@ impl Serving {
         let (clock, poller) = open_clock(options)?;
         let memory = Memory::new(options.shares, crate::ALLOCATOR_REQUESTS);
         log_memory(&memory);
+        if ran_alone {
+            nobodys_member(&store, &memory)?;
+        }
         if let Some(known) = &known {
             same_cluster(store.path(), known, join)?;
         }
@@ -322,7 +325,7 @@ fn open_member_versions(
     let has_log = || std::fs::read_dir(store.log()).is_ok_and(|mut files| files.next().is_some());
     let cannot = |why: String| format!("the store {} does not become a member's: {why}", store.path().display());
     match Past::of(&versions.recovered().state).map_err(|e| e.to_string())? {
-        Past::Member => return Ok(versions),
+        Past::Member { .. } => return Ok(versions),
         Past::Unwritten if !has_log() => return Ok(versions),
         Past::Unwritten | Past::Alone => {
             let node = open_alone(store, versions, clock, options, memory)?;
@@ -336,6 +339,18 @@ fn open_member_versions(
         std::fs::remove_dir_all(store.log()).map_err(|e| cannot(format!("its old log cannot be removed: {e}")))?;
     }
     open_versions(store, memory)
+}
+
+/// A store with data and without the file that says of which cluster they are is that of a lone node, or was a member's.
+fn nobodys_member(store: &StoreDir, memory: &Memory) -> Result<(), String> {
+    let versions = open_versions(store, memory)?;
+    match Past::of(&versions.recovered().state).map_err(|e| e.to_string())? {
+        Past::Member { cluster, node } => Err(format!(
+            "the store {} is that of n{node} of the cluster {cluster:016x}, and its file CLUSTER is missing: restore it from a copy, or from another node's (its `node` line is the node's own)",
+            store.path().display()
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// A lone node over its versions and its log.

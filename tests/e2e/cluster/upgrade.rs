@@ -2,7 +2,7 @@
 
 use super::join::ask;
 use super::nodes::Nodes;
-use crate::node::{Scratch, repeat_with, until};
+use crate::node::{Scratch, Starting, repeat_with, until};
 
 /// Version and commits of the first range, at a node.
 fn version(nodes: &Nodes, at: usize) -> (String, i64) {
@@ -46,4 +46,9 @@ fn a_cluster_is_raised_by_hand() {
     std::fs::write(&file, text.replace("\nversion 2\n", "\nversion 9\n")).unwrap();
     let why = nodes.spawn(2).ready().map(|_| ()).unwrap_err();
     assert!(why.contains("knows the versions 1 to 2") && why.contains("version 9"), "{why}");
+    // Without the file it is neither a lone node's nor a new one, whatever it is told.
+    std::fs::remove_file(&file).unwrap();
+    let alone = Starting::spawn(&nodes.store(2), &["--memory", "256MiB"]).ready().map(|_| ()).unwrap_err();
+    let joins = nodes.spawn(2).ready().map(|_| ()).unwrap_err();
+    assert!([alone, joins].iter().all(|why| why.contains("its file CLUSTER is missing")));
 }

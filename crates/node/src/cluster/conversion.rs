@@ -54,7 +54,12 @@ pub enum Past {
         cluster: u64,
     },
     /// It is a member's.
-    Member,
+    Member {
+        /// The cluster.
+        cluster: u64,
+        /// The node.
+        node: u32,
+    },
 }
 
 impl Past {
@@ -66,9 +71,9 @@ impl Past {
         match state.first() {
             None => Ok(Past::Unwritten),
             Some(&crate::state::VERSION) => Ok(Past::Alone),
-            Some(_) => State::decode(state).map(|state| match state.incarnation {
-                0 => Past::Converted { cluster: state.cluster },
-                _ => Past::Member,
+            Some(_) => State::decode(state).map(|State { cluster, node, incarnation, .. }| match incarnation {
+                0 => Past::Converted { cluster },
+                _ => Past::Member { cluster, node },
             }),
         }
     }

@@ -89,6 +89,7 @@ pub use protocol::log::raft::{Record, RecordNumber, Role};
 pub use replicas::{ChangeRefused, ReplicaChange};
 pub use snapshot::SNAPSHOT_BYTES_MAX;
 pub use stage::STAGED_US;
+pub(crate) use state::VERSION as STATE_VERSION;
 pub use transaction::Transaction;
 pub use version::{VERSION_MAX, VERSION_MIN};
 

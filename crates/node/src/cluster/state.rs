@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use store::StoreError;
 
 /// Not that of a node that runs alone, which has version 1.
-const VERSION: u8 = 0x81;
+pub(crate) const VERSION: u8 = 0x81;
 
 /// Where a group is to be created: its nodes, and above which timestamp.
 pub(crate) type Beginning = Option<(Vec<u32>, Timestamp)>;
