@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use clock::{Interval, Timestamp};
 use proptest::prelude::*;
-use protocol::door::{Answer, Body, Claim, Frame, FrameError, Look, Place, Request, Returned, Seen};
+use protocol::door::{Answer, Body, Claim, Frame, FrameError, Held, Look, Place, Request, Returned, Seen};
 use protocol::txn::{Batch, Cause, LockMode, LockWait, Part, RangeId, Read, Refusal, Span, TxnId, Write};
 
 fn at(n: u64) -> Timestamp {
@@ -107,6 +107,19 @@ fn bodies() -> Vec<Body> {
             id: 8,
             answer: Answer::Refused(Refusal { key: key(""), cause: Cause::Crowded { bytes: 5, staged: 6, quota: 7 } }),
         },
+        Body::Request {
+            id: 8,
+            range: RangeId(9),
+            request: Request::Hold { txn, key: key("a"), mode: LockMode::Share, wait: LockWait::Wait },
+        },
+        Body::Request {
+            id: 8,
+            range: RangeId(9),
+            request: Request::Keep { held: vec![Held { txn, key: key("a"), mode: LockMode::Update }] },
+        },
+        Body::Answer { id: 8, answer: Answer::Kept { lost: vec![txn] } },
+        Body::Forward { from: 1, to: 3, word: Box::new(Body::Locks { txns: vec![txn] }) },
+        Body::Forward { from: 1, to: 3, word: Box::new(Body::Unlock { txn, returned: None }) },
     ];
     requests.chain(answers).chain(others).chain(later).collect()
 }

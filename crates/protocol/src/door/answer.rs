@@ -56,6 +56,11 @@ pub enum Answer {
         /// So many does the transaction hold at the answering node now.
         held: u64,
     },
+    /// [`super::Request::Keep`]: all is held, but for these.
+    Kept {
+        /// They.
+        lost: Vec<TxnId>,
+    },
     /// The lock is held by another.
     Busy,
     /// The asking transaction is the victim of a deadlock: the circle, with the keys that each waits for.
@@ -98,6 +103,7 @@ const FORGOTTEN: u8 = 14;
 const DONE: u8 = 15;
 const COLLECTED: u8 = 16;
 const MOVED: u8 = 17;
+const KEPT: u8 = 18;
 
 impl Answer {
     pub(super) fn write(&self, w: &mut Writer<'_>) {
@@ -142,6 +148,11 @@ impl Answer {
                 w.byte(u8::from(*waited));
                 words::write_option(w, newer.as_ref(), |w, at| w.time(*at));
                 w.number(*held);
+            }
+            Answer::Kept { lost } => {
+                w.byte(KEPT);
+                w.number(lost.len() as u64);
+                lost.iter().for_each(|txn| words::write_txn(w, *txn));
             }
             Answer::Busy => w.byte(BUSY),
             Answer::Deadlock(circle) => {
@@ -208,6 +219,10 @@ impl Answer {
             LOCKED => {
                 let (waited, newer) = (words::read_flag(r)?, words::read_option(r, time)?);
                 Answer::Locked { waited, newer, held: r.number("locks held")? }
+            }
+            KEPT => {
+                let count = r.count("locks")?;
+                Answer::Kept { lost: (0..count).map(|_| words::read_txn(r)).collect::<Result<_, _>>()? }
             }
             BUSY => Answer::Busy,
             DEADLOCK => Answer::Deadlock(words::read_waits(r)?),

@@ -22,6 +22,7 @@ const PROBE: u8 = 6;
 const VICTIM: u8 = 7;
 const OLDEST: u8 = 8;
 const RELAY: u8 = 9;
+const FORWARD: u8 = 10;
 
 /// What a frame says of its sender's clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -78,6 +79,15 @@ pub enum Body {
     Oldest {
         /// It.
         snapshot: Timestamp,
+    },
+    /// Word about locks between two nodes that may not hear each other: whoever gets it and is not meant passes it on.
+    Forward {
+        /// Who says it.
+        from: u32,
+        /// To whom.
+        to: u32,
+        /// [`Body::Locks`], [`Body::Unlock`], [`Body::Probe`] or [`Body::Victim`].
+        word: Box<Body>,
     },
     /// Who is in the way of whom: a search for deadlocks.
     Probe {
@@ -145,13 +155,56 @@ impl Frame {
             w.fixed(interval.latest_ns);
         });
         w.number(self.claim.accuses_ns);
-        match &self.body {
+        self.body.write(w);
+        out
+    }
+
+
+    /// From bytes. Trusts nothing.
+    ///
+    /// # Errors
+    /// The version is another, or the bytes are damaged.
+    pub fn decode(bytes: &Bytes) -> Result<Frame, FrameError> {
+        let r = &mut Reader(bytes.clone());
+        let version = r.byte("version")?;
+        if version != VERSION {
+            return Err(FrameError::Version(version));
+        }
+        let cluster = r.fixed("cluster")?;
+        let (from, to) = (node(r)?, node(r)?);
+        let interval = words::read_option(r, |r| {
+            let (earliest_ns, latest_ns) = (r.fixed("earliest")?, r.fixed("latest")?);
+            if earliest_ns > latest_ns { Err(Short("interval")) } else { Ok(Interval { earliest_ns, latest_ns }) }
+        })?;
+        let claim = Claim { interval, accuses_ns: r.number("accusation")? };
+        let body = Body::read(r)?;
+        r.end("end")?;
+        Ok(Frame { cluster, from, to, claim, body })
+    }
+}
+
+impl Body {
+    /// Whether it is word about locks: nobody answers it, and it may come late, twice, or by way of a third.
+    pub fn is_word(&self) -> bool {
+        matches!(self, Body::Locks { .. } | Body::Unlock { .. } | Body::Probe { .. } | Body::Victim { .. })
+    }
+
+    fn read_word(r: &mut Reader) -> Result<Body, FrameError> {
+        // Looked at before it is read: nothing lies within itself.
+        match r.0.first() {
+            Some(&(LOCKS | UNLOCK | PROBE | VICTIM)) => Body::read(r),
+            _ => Err(FrameError::Damaged("word")),
+        }
+    }
+
+    fn write(&self, w: &mut Writer<'_>) {
+        match self {
             Body::Envelope(envelope) => {
                 w.byte(ENVELOPE);
                 w.bytes(&envelope.encode());
             }
             Body::Request { id, range, request } | Body::Relay { id, range, request } => {
-                w.byte(if matches!(self.body, Body::Relay { .. }) { RELAY } else { REQUEST });
+                w.byte(if matches!(self, Body::Relay { .. }) { RELAY } else { REQUEST });
                 w.fixed(*id);
                 w.number(range.0);
                 request.write(w);
@@ -171,37 +224,26 @@ impl Frame {
                 words::write_txn(w, *txn);
                 words::write_option(w, returned.as_ref(), |w, returned| returned.write(w));
             }
+            Body::Forward { from, to, word } => {
+                w.byte(FORWARD);
+                w.number(u64::from(*from));
+                w.number(u64::from(*to));
+                word.write(w);
+            }
             Body::Oldest { snapshot } => {
                 w.byte(OLDEST);
                 w.time(*snapshot);
             }
             Body::Probe { path: waits, about: txn } | Body::Victim { txn, circle: waits } => {
-                w.byte(if matches!(self.body, Body::Probe { .. }) { PROBE } else { VICTIM });
+                w.byte(if matches!(self, Body::Probe { .. }) { PROBE } else { VICTIM });
                 words::write_txn(w, *txn);
                 words::write_waits(w, waits);
             }
         }
-        out
     }
 
-    /// From bytes. Trusts nothing.
-    ///
-    /// # Errors
-    /// The version is another, or the bytes are damaged.
-    pub fn decode(bytes: &Bytes) -> Result<Frame, FrameError> {
-        let r = &mut Reader(bytes.clone());
-        let version = r.byte("version")?;
-        if version != VERSION {
-            return Err(FrameError::Version(version));
-        }
-        let cluster = r.fixed("cluster")?;
-        let (from, to) = (node(r)?, node(r)?);
-        let interval = words::read_option(r, |r| {
-            let (earliest_ns, latest_ns) = (r.fixed("earliest")?, r.fixed("latest")?);
-            if earliest_ns > latest_ns { Err(Short("interval")) } else { Ok(Interval { earliest_ns, latest_ns }) }
-        })?;
-        let claim = Claim { interval, accuses_ns: r.number("accusation")? };
-        let body = match r.byte("kind")? {
+    fn read(r: &mut Reader) -> Result<Body, FrameError> {
+        Ok(match r.byte("kind")? {
             ENVELOPE => {
                 let inner = r.bytes("envelope")?;
                 let envelope = Envelope::decode(&inner).map_err(|why| match why {
@@ -228,6 +270,11 @@ impl Frame {
                 let txn = words::read_txn(r)?;
                 Body::Unlock { txn, returned: words::read_option(r, Returned::read)? }
             }
+            FORWARD => {
+                let (from, to) = (node(r)?, node(r)?);
+                let word = Body::read_word(r)?;
+                Body::Forward { from, to, word: Box::new(word) }
+            }
             OLDEST => Body::Oldest { snapshot: r.time("snapshot")? },
             PROBE => {
                 let about = words::read_txn(r)?;
@@ -235,8 +282,6 @@ impl Frame {
             }
             VICTIM => Body::Victim { txn: words::read_txn(r)?, circle: words::read_waits(r)? },
             _ => return Err(FrameError::Damaged("kind")),
-        };
-        r.end("end")?;
-        Ok(Frame { cluster, from, to, claim, body })
+        })
     }
 }

@@ -23,4 +23,4 @@ mod words;
 
 pub use answer::{Answer, Place};
 pub use frame::{Body, Claim, Frame, FrameError};
-pub use request::{Look, Request, Returned, Seen};
+pub use request::{Held, Look, Request, Returned, Seen};

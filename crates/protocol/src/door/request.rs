@@ -47,6 +47,17 @@ impl Returned {
     }
 }
 
+/// A lock that a session holds, or believes to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Held {
+    /// Its number.
+    pub txn: TxnId,
+    /// The key.
+    pub key: Bytes,
+    /// The mode.
+    pub mode: LockMode,
+}
+
 /// What is asked of a range.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
@@ -94,6 +105,22 @@ pub enum Request {
         newer_than: Option<Timestamp>,
         /// What it gave back at the receiver before.
         returned: Returned,
+    },
+    /// The lock on a key for a session, until it says that it has it no more, or says nothing.
+    Hold {
+        /// For whom: a number that is used for this lock only.
+        txn: TxnId,
+        /// The key.
+        key: Bytes,
+        /// The mode.
+        mode: LockMode,
+        /// What to do where it is held.
+        wait: LockWait,
+    },
+    /// Sessions of the asker's hold these.
+    Keep {
+        /// They.
+        held: Vec<Held>,
     },
     /// A part of what a commit or prepare will ask for.
     Stage(Part),
@@ -153,6 +180,8 @@ const OUTCOME: u8 = 9;
 const FORGET: u8 = 10;
 const SPLIT: u8 = 11;
 const STAGE: u8 = 12;
+const HOLD: u8 = 13;
+const KEEP: u8 = 14;
 
 fn write_look(w: &mut Writer<'_>, look: &Look) {
     w.time(look.snapshot);
@@ -168,9 +197,38 @@ impl Request {
     /// The one key that it is about, if it is about one: it finds its range anew where that has moved.
     pub fn key(&self) -> Option<&Bytes> {
         match self {
-            Request::Get { key, .. } | Request::Present { key } | Request::Lock { key, .. } => Some(key),
+            Request::Get { key, .. }
+            | Request::Present { key }
+            | Request::Lock { key, .. }
+            | Request::Hold { key, .. } => Some(key),
             Request::Split { at } => Some(at),
             _ => None,
+        }
+    }
+
+    /// The lock that it asks for, and for whom.
+    pub fn wanted_lock(&self) -> Option<(TxnId, &Bytes, LockMode)> {
+        match self {
+            Request::Lock { txn, key, mode, .. } | Request::Hold { txn, key, mode, .. } => Some((*txn, key, *mode)),
+            _ => None,
+        }
+    }
+
+    /// The node whose transactions or sessions want, or hold, the locks that it is about.
+    pub fn owner_of_locks(&self) -> Option<u32> {
+        match self {
+            Request::Keep { held } => held.first().map(|held| held.txn.node),
+            other => other.wanted_lock().map(|(txn, ..)| txn.node),
+        }
+    }
+
+    /// The first key that it is about.
+    pub fn first_key(&self) -> Option<&Bytes> {
+        match self {
+            Request::Scan { span, .. } => Some(&span.start),
+            Request::Changed { seen, .. } => seen.first().map(|one| &one.start),
+            Request::Keep { held } => held.first().map(|one| &one.key),
+            other => other.key(),
         }
     }
 
@@ -210,6 +268,22 @@ impl Request {
                 w.byte(u8::from(*wait == LockWait::Wait));
                 words::write_option(w, newer_than.as_ref(), |w, at| w.time(*at));
                 returned.write(w);
+            }
+            Request::Hold { txn, key, mode, wait } => {
+                w.byte(HOLD);
+                words::write_txn(w, *txn);
+                w.bytes(key);
+                w.byte(words::mode_to_byte(*mode));
+                w.byte(u8::from(*wait == LockWait::Wait));
+            }
+            Request::Keep { held } => {
+                w.byte(KEEP);
+                w.number(held.len() as u64);
+                for Held { txn, key, mode } in held {
+                    words::write_txn(w, *txn);
+                    w.bytes(key);
+                    w.byte(words::mode_to_byte(*mode));
+                }
             }
             Request::Stage(part) => {
                 w.byte(STAGE);
@@ -278,6 +352,20 @@ impl Request {
                 newer_than: words::read_option(r, time)?,
                 returned: Returned::read(r)?,
             },
+            HOLD => Request::Hold {
+                txn: words::read_txn(r)?,
+                key: r.bytes("key")?,
+                mode: words::mode_of_byte(r.byte("mode")?)?,
+                wait: if words::read_flag(r)? { LockWait::Wait } else { LockWait::NoWait },
+            },
+            KEEP => {
+                let count = r.count("locks")?;
+                let held = (0..count).map(|_| {
+                    let (txn, key) = (words::read_txn(r)?, r.bytes("key")?);
+                    Ok(Held { txn, key, mode: words::mode_of_byte(r.byte("mode")?)? })
+                });
+                Request::Keep { held: held.collect::<Result<_, Short>>()? }
+            }
             STAGE => Request::Stage(read_part(r)?),
             COMMIT => {
                 let floor = r.time("floor")?;

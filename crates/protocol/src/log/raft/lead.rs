@@ -104,6 +104,7 @@ impl Replica {
         }
         self.leaving.clear();
         let Some(lead) = self.lead.take() else { return };
+        self.keep_closed(lead.closed);
         // Not what the log has there now: with its first message a later leader may have put something else in its place.
         let (from, to) = (lead.begin.max(self.tail().applied) + 1, lead.to);
         if from <= to {
@@ -238,7 +239,16 @@ impl Replica {
         let last_index = self.last_index();
         let lead = self.lead.as_mut().expect("it leads");
         if at > lead.closed.0 {
-            lead.closed = (at, last_index);
+            let before = std::mem::replace(&mut lead.closed, (at, last_index));
+            self.keep_closed(before);
+        }
+    }
+
+    /// What a leader closed for the others stays closed for itself when it leads no more. Its log may have more than will ever be committed: what is closed at a
+    /// place beyond that would be of no use.
+    fn keep_closed(&mut self, closed: (Timestamp, u64)) {
+        if closed.1 <= self.committed() {
+            self.closed = self.closed.max(closed);
         }
     }
 
