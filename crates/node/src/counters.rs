@@ -93,6 +93,8 @@ counters! {
     leases_begun,
     /// Transactions of other nodes that lost their locks here, as nothing was heard of them.
     locks_expired,
+    /// Locks of sessions of this node that they hold no more: their leader was not heard, or does not know them.
+    holds_lost,
     /// Inputs that the replicated log refused.
     log_refusals,
     /// Commands that waited for the disk, and were proposed together with others.

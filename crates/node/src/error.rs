@@ -84,12 +84,16 @@ pub enum TxnError {
     )]
     CommitUnknown,
     /// A range gives no sign of life: it has lost its majority, or this node the others. Other ranges go on; try again later.
-    #[error("range {range} gave no sign of life for {} seconds: its replicas cannot be reached, or have no majority", waited_ticks / 10)]
+    #[error("range {range} has given no sign of life for {} seconds: {around}", waited_ticks / 10)]
     Unavailable {
         /// Which.
         range: protocol::txn::RangeId,
-        /// For how long it was asked, in ticks of 100 ms.
+        /// For how long, in ticks of 100 ms.
         waited_ticks: u64,
+        /// Who asked, who holds it, and who of those is not heard.
+        around: String,
+        /// The key that was asked for, or the first of a span.
+        key: Option<Bytes>,
     },
     /// The node stops: go elsewhere.
     #[error("the node is shutting down")]

@@ -83,6 +83,10 @@ switches! {
     join_ahead_of_time: set_join_ahead_of_time,
     /// A replica does what its program knows, whatever version its range has.
     apply_by_program: set_apply_by_program,
+    /// A new leader grants locks of sessions at once, whoever held them before.
+    grant_without_grace: set_grant_without_grace,
+    /// A gateway counts on the locks of its sessions, whether it hears their leader or not.
+    count_on_locks_for_ever: set_count_on_locks_for_ever,
     /// A node's next life names its transactions as the last one did (design 4a.10).
     reuse_ids: set_reuse_ids,
 }

@@ -13,11 +13,13 @@ use super::collect::Collection;
 use super::commit::Committing;
 use super::gateway::Gateway;
 use super::gather::Gathering;
-use super::locks::Owner;
+use super::holds::Holds;
+use super::locks::Holder;
 use super::post::Post;
 use super::routes::Routes;
-use super::seam::{ClusterOptions, Input, Message, NodeId, Outputs};
+use super::seam::{Class, ClusterOptions, Input, Message, NodeId, Outputs};
 use super::shard::{Asker, Shard};
+use super::silence::Silence;
 use super::snapshot::Snapshots;
 use super::stage::Sending;
 use crate::core::damaged;
@@ -76,6 +78,7 @@ pub(crate) struct Core<E> {
     pub shards: BTreeMap<RangeId, Shard>,
     pub routes: Routes,
     pub gateway: Gateway,
+    pub silence: Silence,
     pub gathering: Gathering,
     pub committing: BTreeMap<TxnId, Committing>,
     /// Large transactions whose parts are on their way.
@@ -91,7 +94,8 @@ pub(crate) struct Core<E> {
     pub waiting: BTreeSet<RangeId>,
     pub locks: LockTable,
     /// Peers' transactions that may hold locks here.
-    pub lock_owners: BTreeMap<TxnId, Owner>,
+    pub lock_owners: BTreeMap<TxnId, Holder>,
+    pub holds: Holds,
     pub post: Post,
     /// Ranges that are led here and not of the cluster's version yet, and when that was proposed, in ticks.
     pub behind: BTreeMap<RangeId, Option<u64>>,
@@ -205,6 +209,7 @@ impl<E: Engine> Core<E> {
             if leader.is_some() {
                 self.routes.set_leader(range_of(change.group), leader);
             }
+            self.leader_known(range_of(change.group), leader.is_some());
         }
         groups.extend(out.leases);
         groups.sort_unstable();
@@ -250,12 +255,15 @@ impl<E: Engine> Core<E> {
                 shard.begin_to_lead(term);
                 self.watched.insert(range);
                 self.look_at_version(range);
+                self.holds_led(range);
                 self.routes.set_leader(range, Some(me));
                 self.counters.leases_begun.one();
             }
             None => {
                 shard.led = None;
                 shard.flights.clear();
+                self.holds_not_led(range);
+                let Some(shard) = self.shards.get(&range) else { return };
                 // Reads do not ratchet the clock: where it hands over, its release has to lie above them all the same.
                 if !self.sabotage.release_below_reads() {
                     self.replicas.served(group, shard.floor);
@@ -354,7 +362,10 @@ impl<E: Engine> Core<E> {
     /// A message of a peer.
     fn receive(&mut self, now: &Reading, message: &Message) -> Result<(), StoreError> {
         match self.open(now, message) {
-            Some((from, body)) => self.take(now, from, body),
+            Some((from, body)) => {
+                self.heard_from(from);
+                self.take(now, from, body)
+            }
             None => Ok(()),
         }
     }
@@ -392,6 +403,15 @@ impl<E: Engine> Core<E> {
                 }
             }
             Body::Unlock { .. } => {}
+            Body::Forward { from: says, to, word } => {
+                let says = NodeId(says);
+                if to == self.me().0 {
+                    self.take(now, says, *word)?;
+                } else if says == from {
+                    // Once: by whoever heard it from who says it.
+                    self.send(now, NodeId(to), Class::Request, Body::Forward { from: says.0, to, word }, None);
+                }
+            }
             Body::Oldest { snapshot } => self.heard_oldest(from, snapshot),
             Body::Probe { path, about } => self.probed(path, about),
             Body::Victim { txn, circle } => self.victim(now, txn, circle),
@@ -408,6 +428,7 @@ impl<E: Engine> Core<E> {
         self.gathering.end();
         self.tick_locks();
         self.tick_deadlocks();
+        self.tick_holds(now);
         self.tick_gateway(now);
         self.tick_commits(now);
         self.tick_collection(now);

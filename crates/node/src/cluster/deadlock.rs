@@ -16,6 +16,9 @@
 //! 1. A circle that stays is found within a few periods, whatever messages are lost: probes are sent again as long as somebody waits.
 //! 2. A victim is told only while it waits for a lock.
 //!
+//! A session may hold locks under several numbers (its transaction's, and those of the locks that it took for itself: `holds`), and waits for one thing at a time.
+//! So whoever waits for any of these waits for what the session waits for: its gateway goes on with the number under which it does.
+//!
 //! # Caveats
 //! An edge may be gone while a probe is on its way: now and then a transaction falls victim to a circle that has just opened.
 
@@ -53,23 +56,27 @@ impl<E: Engine> Core<E> {
 
     /// A probe came: to the gateway of the transaction that it is about, or to where that waits.
     pub fn probed(&mut self, path: Vec<(TxnId, Bytes)>, about: TxnId) {
-        let Some(key) = self.locks.waiters().find(|waiter| waiter.txn == about).map(|waiter| waiter.key) else {
-            if about.node == self.me().0
-                && let Some(at) = self.waits_elsewhere(about)
-            {
-                self.deliver(at, Body::Probe { path, about });
+        let waits_here = |core: &Self, txn: TxnId| core.locks.waiters().find(|waiter| waiter.txn == txn);
+        let (about, key) = match waits_here(self, about) {
+            Some(waiter) => (about, waiter.key),
+            None if about.node != self.me().0 => return,
+            None => {
+                let Some((waits, at)) = self.waits_for_session_of(about) else { return };
+                match waits_here(self, waits) {
+                    Some(waiter) => (waits, waiter.key),
+                    None if at != self.me() => return self.deliver(at, Body::Probe { path, about: waits }),
+                    None => return,
+                }
             }
-            return;
         };
         let mut path = path;
+        if let Some(first) = path.iter().position(|(txn, _)| *txn == about) {
+            return self.name_victim(path.split_off(first));
+        }
         path.push((about, key));
         for (next, _) in self.locks.in_the_way_of(about) {
             match path.iter().position(|(txn, _)| *txn == next) {
-                Some(first) => {
-                    let circle = path[first..].to_vec();
-                    let victim = circle.iter().map(|(txn, _)| *txn).max().unwrap_or(next);
-                    self.deliver(NodeId(victim.node), Body::Victim { txn: victim, circle });
-                }
+                Some(first) => self.name_victim(path[first..].to_vec()),
                 None if path.len() < CIRCLE_MAX => {
                     self.deliver(NodeId(next.node), Body::Probe { path: path.clone(), about: next });
                 }
@@ -78,15 +85,26 @@ impl<E: Engine> Core<E> {
         }
     }
 
-    /// The other node at which a transaction of this one waits for a lock.
-    fn waits_elsewhere(&self, txn: TxnId) -> Option<NodeId> {
-        let me = self.me();
-        self.lock_call(txn).and_then(|id| self.gateway.calls.get(&id)?.sent_to).filter(|at| *at != me)
+    /// The youngest of a circle is its victim.
+    fn name_victim(&mut self, circle: Vec<(TxnId, Bytes)>) {
+        let Some(victim) = circle.iter().map(|(txn, _)| *txn).max() else { return };
+        self.deliver(NodeId(victim.node), Body::Victim { txn: victim, circle });
+    }
+
+    /// Under which number the session of a transaction of this node waits for a lock, and where.
+    fn waits_for_session_of(&self, txn: TxnId) -> Option<(TxnId, NodeId)> {
+        let session = self.locks.session_of(txn);
+        let same = |of: TxnId| of == txn || session.is_some() && self.locks.session_of(of) == session;
+        let mut waiting = self.gateway.calls.values().filter(|call| call.is_open());
+        waiting.find_map(|call| {
+            let (of, ..) = call.request.wanted_lock().filter(|(of, ..)| of.node == self.me().0 && same(*of))?;
+            Some((of, call.sent_to?))
+        })
     }
 
     /// The call with which a transaction of this node waits for a lock.
     fn lock_call(&self, txn: TxnId) -> Option<u64> {
-        let waits = |request: &Request| matches!(request, Request::Lock { txn: of, .. } if *of == txn);
+        let waits = |request: &Request| request.wanted_lock().is_some_and(|(of, ..)| of == txn);
         self.gateway.calls.iter().find(|(_, call)| call.is_open() && waits(&call.request)).map(|(id, _)| *id)
     }
 

@@ -5,11 +5,12 @@
 //! its number, so answers to earlier copies are as good.
 //!
 //! A range that gives no sign of life for [`UNAVAILABLE_TICKS`] has lost its majority, or this node the others: the call ends with
-//! [`TxnError::Unavailable`]. One that says [`Answer::Waiting`] lives: such a call waits as long as its transaction wants.
+//! [`TxnError::Unavailable`]; a range that is known to be silent is given less (`silence`). One that says [`Answer::Waiting`] lives: such a call waits as long as its transaction wants.
 //!
 //! A leader that says nothing may be heard by others: of one link that is cut both ends know nothing, and neither can end what they began together (a
 //! prepare here, none there), which keeps third parties waiting. So a node that was silent is asked through another of the range's replicas
-//! ([`Body::Relay`]) for [`MUTE_TICKS`], everything but locks: those are kept alive by who holds them. Nobody relays what is relayed.
+//! ([`Body::Relay`]) for [`MUTE_TICKS`]. Nobody relays what is relayed, and who does not ask again has no relay any more. Word about locks, which nobody answers, goes both ways then:
+//! directly, and by way of a third ([`Body::Forward`]).
 //!
 //! Whose request changes a range is the coordinator's (`commit`): it never ends with a guess.
 
@@ -33,6 +34,8 @@ pub(crate) const RESEND_TICKS: u64 = 3;
 pub const UNAVAILABLE_TICKS: u64 = 100;
 /// A node that did not answer is asked through others for so many ticks.
 const MUTE_TICKS: u64 = 50;
+/// A call for another that was not asked for again for so many ticks ends.
+const RELAY_TICKS_MAX: u64 = 20;
 /// Calls for others, at most: beyond it they are not made.
 const RELAYS_MAX: usize = 4096;
 /// Times that a call follows a hint before it waits for the next tick.
@@ -57,6 +60,8 @@ pub(crate) enum Owner {
     Nobody,
     /// A peer's call of this number, which does not hear who leads.
     Relay(NodeId, u64),
+    /// The locks of this node's sessions: asked at this time.
+    Keeper(u64),
 }
 
 /// See the module.
@@ -67,13 +72,15 @@ pub(crate) struct Call {
     pub owner: Owner,
     pub sent_to: Option<NodeId>,
     sent_tick: u64,
-    alive_tick: u64,
+    pub alive_tick: u64,
     hops: usize,
     copies: usize,
     /// Who may lead, by the last answer, where nothing else is known of the range.
     hint: Option<NodeId>,
-    /// Who was to ask in its place.
-    via: Option<NodeId>,
+    /// Who was to ask in its place, and whom.
+    via: Option<(NodeId, NodeId)>,
+    /// It does not wait for a leader where none is known.
+    pub hasty: bool,
     result: Option<Result<(NodeId, Answer), TxnError>>,
 }
 
@@ -82,6 +89,16 @@ impl Call {
     pub fn is_open(&self) -> bool {
         self.result.is_none()
     }
+
+    /// Whether it may end without an answer: a coordinator guesses nothing.
+    fn may_give_up(&self) -> bool {
+        !matches!(self.owner, Owner::Coordinator(_))
+    }
+
+    /// Whether nobody can have heard of it.
+    fn is_new(&self) -> bool {
+        self.copies == 0 && self.may_give_up()
+    }
 }
 
 /// All calls.
@@ -89,12 +106,19 @@ impl Call {
 pub(crate) struct Gateway {
     next: u64,
     pub calls: BTreeMap<u64, Call>,
-    /// Calls made for others, by theirs.
-    relays: BTreeMap<(NodeId, u64), u64>,
-    /// Nodes that did not answer, and when.
+    /// Calls made for others, by theirs, and when they were asked for last.
+    relays: BTreeMap<(NodeId, u64), (u64, u64)>,
+    /// Nodes that did not answer, and when; or at which a lock is held that was taken by way of another.
     mute: BTreeMap<NodeId, u64>,
     /// Where transactions here may hold locks.
     pub locked_on: BTreeMap<TxnId, Elsewhere>,
+}
+
+impl Gateway {
+    /// Whether a node did not answer lately.
+    pub fn is_mute(&self, node: NodeId) -> bool {
+        self.mute.contains_key(&node)
+    }
 }
 
 impl<E: Engine> Core<E> {
@@ -114,6 +138,7 @@ impl<E: Engine> Core<E> {
             copies: 0,
             hint: None,
             via: None,
+            hasty: false,
             result: None,
         };
         self.gateway.calls.insert(id, call);
@@ -124,6 +149,13 @@ impl<E: Engine> Core<E> {
     /// A call of an operation that polls.
     pub fn call_for(&mut self, range: RangeId, request: Request, waker: &Waker) -> u64 {
         self.call(range, request, Owner::Operation(waker.clone()))
+    }
+
+    /// Where nobody leads a call's range it is not to wait for one who will.
+    pub fn hurry(&mut self, id: u64) {
+        if let Some(call) = self.gateway.calls.get_mut(&id) {
+            call.hasty = true;
+        }
     }
 
     /// A call whose result goes to a reply.
@@ -146,6 +178,10 @@ impl<E: Engine> Core<E> {
                 return Ok(());
             }
         }
+        if self.gateway.calls.get(&id).is_some_and(|call| call.is_new() && self.out_of_reach(range, call.hasty)) {
+            self.give_up(now, id);
+            return Ok(());
+        }
         let Some(call) = self.gateway.calls.get_mut(&id) else { return Ok(()) };
         let known = self.routes.whom(call.range, call.sent_to).or_else(|| call.hint.take());
         let Some(to) = known.or_else(|| self.routes.anybody(call.sent_to)) else { return Ok(()) };
@@ -161,7 +197,7 @@ impl<E: Engine> Core<E> {
         self.counters.requests_sent.one();
         if let Some(via) = self.detour(id, to, range) {
             if let Some(call) = self.gateway.calls.get_mut(&id) {
-                (call.sent_to, call.via) = (Some(via), Some(via));
+                (call.sent_to, call.via) = (Some(via), Some((via, to)));
             }
             self.counters.requests_relayed.one();
             self.send(now, via, Class::Request, Body::Relay { id, range, request }, None);
@@ -173,22 +209,27 @@ impl<E: Engine> Core<E> {
 
     /// Through whom a call goes to a node that is not heard.
     fn detour(&self, id: u64, to: NodeId, range: RangeId) -> Option<NodeId> {
-        let mute = |node: NodeId| self.gateway.mute.contains_key(&node);
+        let mute = |node: NodeId| self.gateway.is_mute(node);
         let call = self.gateway.calls.get(&id)?;
-        let own = !matches!(call.owner, Owner::Relay(..)) && !matches!(call.request, Request::Lock { .. });
+        let own = !matches!(call.owner, Owner::Relay(..));
         let others = &self.routes.get(range).filter(|_| own && mute(to))?.replicas;
         others.iter().copied().find(|node| *node != self.me() && *node != to && !mute(*node))
     }
 
     /// A peer does not hear who leads a range.
     pub fn relay(&mut self, from: NodeId, id: u64, range: RangeId, request: Request) {
-        if let Some(call) = self.gateway.relays.get(&(from, id)).and_then(|own| self.gateway.calls.get(own)) {
+        let ticks = self.ticks;
+        let known = self.gateway.relays.get_mut(&(from, id)).map(|(own, asked)| {
+            *asked = ticks;
+            *own
+        });
+        if let Some(call) = known.and_then(|own| self.gateway.calls.get(&own)) {
             if self.ticks.saturating_sub(call.alive_tick) <= RESEND_TICKS {
                 self.answer(Asker::Peer(from, id), Answer::Waiting);
             }
         } else if self.gateway.relays.len() < RELAYS_MAX {
             let own = self.call(range, request, Owner::Relay(from, id));
-            self.gateway.relays.insert((from, id), own);
+            self.gateway.relays.insert((from, id), (own, ticks));
         }
     }
 
@@ -198,7 +239,11 @@ impl<E: Engine> Core<E> {
         self.gateway.mute.remove(&from);
         let Some(call) = self.gateway.calls.get_mut(&id).filter(|call| call.result.is_none()) else { return };
         match answer {
-            Answer::Waiting => call.alive_tick = ticks,
+            Answer::Waiting => {
+                call.alive_tick = ticks;
+                let range = call.range;
+                self.spoke(range);
+            }
             Answer::NotLeader { hint } => {
                 if call.sent_to != Some(from) {
                     return;
@@ -235,19 +280,22 @@ impl<E: Engine> Core<E> {
                 }
             }
             mut answer => {
+                let range = call.range;
                 // Who waited is told once: another copy may have been.
                 if let Answer::Locked { waited, .. } = &mut answer {
                     *waited |= call.copies > 1;
                 }
-                let (range, relayed) = (call.range, call.via == Some(from));
+                let relayed = call.via.filter(|(via, _)| *via == from).map(|(_, at)| at);
+                let by = relayed.unwrap_or(from);
                 if let (Answer::Locked { held, .. }, Request::Lock { txn, .. }) = (&answer, &call.request) {
                     let (txn, held) = (*txn, *held);
-                    self.lock_granted(txn, from, held);
+                    self.lock_granted(txn, by, held, relayed.is_some());
                 }
-                if !relayed {
+                if relayed.is_none() {
                     self.routes.set_leader(range, Some(from));
                 }
-                self.finish(now, id, Ok((from, answer)));
+                self.spoke(range);
+                self.finish(now, id, Ok((by, answer)));
             }
         }
     }
@@ -264,6 +312,16 @@ impl<E: Engine> Core<E> {
             }),
             _ => false,
         }
+    }
+
+    /// Nobody has answered, and nobody will in time.
+    fn give_up(&mut self, now: &Reading, id: u64) {
+        let Some(call) = self.gateway.calls.get(&id) else { return };
+        let (range, key) = (call.range, call.request.first_key().cloned());
+        self.counters.requests_unavailable.one();
+        let why = self.unavailable(range, key);
+        self.in_vain(range);
+        self.finish(now, id, Err(why));
     }
 
     fn finish(&mut self, now: &Reading, id: u64, result: Result<(NodeId, Answer), TxnError>) {
@@ -300,19 +358,29 @@ impl<E: Engine> Core<E> {
                     self.answer(Asker::Peer(node, theirs), answer);
                 }
             }
+            Owner::Keeper(asked_ns) => {
+                if let Some(call) = self.gateway.calls.remove(&id) {
+                    self.kept(asked_ns, &call.request, result);
+                }
+            }
             Owner::Nobody => drop(self.gateway.calls.remove(&id)),
         }
     }
 
     /// The result of an operation's call, if it is there; otherwise `waker` will be woken.
     pub fn poll_call(&mut self, id: u64, waker: &Waker) -> Option<Result<Answer, TxnError>> {
+        self.poll_call_at(id, waker).map(|result| result.map(|(_, answer)| answer))
+    }
+
+    /// As [`Core::poll_call`], with who answered.
+    pub fn poll_call_at(&mut self, id: u64, waker: &Waker) -> Option<Result<(NodeId, Answer), TxnError>> {
         let call = self.gateway.calls.get_mut(&id)?;
         if call.result.is_none() {
             call.owner = Owner::Operation(waker.clone());
             return None;
         }
         let call = self.gateway.calls.remove(&id)?;
-        call.result.map(|result| result.map(|(_, answer)| answer))
+        call.result
     }
 
     /// Nobody waits for a call any more.
@@ -334,25 +402,23 @@ impl<E: Engine> Core<E> {
     pub fn tick_gateway(&mut self, now: &Reading) {
         let ticks = self.ticks;
         self.gateway.mute.retain(|_, since| ticks.saturating_sub(*since) <= MUTE_TICKS);
+        let forgotten = |(_, asked): &(u64, u64)| ticks.saturating_sub(*asked) > RELAY_TICKS_MAX;
+        let over: Vec<u64> =
+            self.gateway.relays.extract_if(.., |_, relay| forgotten(relay)).map(|(_, (own, _))| own).collect();
+        over.into_iter().for_each(|own| self.cancel(own));
         let mut silent = Vec::new();
-        let mut gone = Vec::new();
         for (id, call) in &mut self.gateway.calls {
             if call.result.is_some() {
                 continue;
             }
             call.hops = 0;
-            if ticks.saturating_sub(call.alive_tick) > UNAVAILABLE_TICKS && !matches!(call.owner, Owner::Coordinator(_))
-            {
-                gone.push(*id);
-            } else if ticks.saturating_sub(call.sent_tick) >= RESEND_TICKS {
+            if ticks.saturating_sub(call.sent_tick) >= RESEND_TICKS {
                 silent.push(*id);
             }
         }
-        for id in gone {
-            let range = self.gateway.calls.get(&id).map(|call| call.range).unwrap_or_default();
-            self.counters.requests_unavailable.one();
-            self.finish(now, id, Err(TxnError::Unavailable { range, waited_ticks: UNAVAILABLE_TICKS }));
-        }
+        let open = self.gateway.calls.iter().filter(|(_, call)| call.is_open() && call.may_give_up());
+        let gone: Vec<u64> = open.filter(|(_, call)| self.is_in_vain(call)).map(|(id, _)| *id).collect();
+        gone.into_iter().for_each(|id| self.give_up(now, id));
         for id in silent {
             let Some(call) = self.gateway.calls.get(&id) else { continue };
             // Who was believed to lead says nothing: the next one may know better.
@@ -367,13 +433,14 @@ impl<E: Engine> Core<E> {
         if ticks.is_multiple_of(LOCKS_ALIVE_TICKS) {
             let mut alive: BTreeMap<NodeId, Vec<TxnId>> = BTreeMap::new();
             for (txn, known) in &self.gateway.locked_on {
+                self.gateway.mute.extend(known.by_third.iter().map(|node| (*node, ticks)));
                 for node in known.held.keys() {
                     alive.entry(*node).or_default().push(*txn);
                 }
             }
             for (node, txns) in alive {
                 for txns in txns.chunks(LOCKS_ALIVE_MAX) {
-                    self.send(now, node, Class::Request, Body::Locks { txns: txns.to_vec() }, None);
+                    self.post.answers.push((node, Body::Locks { txns: txns.to_vec() }));
                 }
             }
         }

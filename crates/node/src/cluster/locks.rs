@@ -20,7 +20,7 @@ use super::core::Core;
 use super::seam::NodeId;
 use protocol::door::{Body, Request, Returned};
 use protocol::txn::TxnId;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use store::Engine;
 
 /// How many locks a transaction holds, here and at other nodes: where it stands.
@@ -35,14 +35,18 @@ pub(crate) struct LockMark {
 pub(crate) struct Elsewhere {
     round: u64,
     pub held: BTreeMap<NodeId, u64>,
+    /// Of these, the nodes at which a lock was taken by way of another.
+    pub by_third: BTreeSet<NodeId>,
 }
 
 /// What a node knows of another's transaction that holds locks here.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Owner {
+pub(crate) struct Holder {
     /// When it was last heard of, in ticks.
     pub heard: u64,
     pub round: u64,
+    /// It is no transaction, but a session's lock (`holds`).
+    pub lasting: bool,
 }
 
 impl<E: Engine> Core<E> {
@@ -89,18 +93,21 @@ impl<E: Engine> Core<E> {
     }
 
     /// A lock was granted by a node: so many does the transaction hold there.
-    pub fn lock_granted(&mut self, txn: TxnId, by: NodeId, held: u64) {
+    pub fn lock_granted(&mut self, txn: TxnId, by: NodeId, held: u64, relayed: bool) {
         if by != self.me()
             && let Some(known) = self.gateway.locked_on.get_mut(&txn)
         {
             known.held.insert(by, held);
+            if relayed {
+                known.by_third.insert(by);
+            }
         }
     }
 
     /// A peer's transaction has given back locks here, if that is news. `false`: a later round is known already.
     pub fn returned(&mut self, txn: TxnId, returned: Returned) -> bool {
         let ticks = self.ticks;
-        let known = self.lock_owners.entry(txn).or_insert(Owner { heard: ticks, round: 0 });
+        let known = self.lock_owners.entry(txn).or_insert(Holder { heard: ticks, round: 0, lasting: false });
         if returned.round <= known.round {
             return returned.round == known.round;
         }
@@ -121,6 +128,7 @@ impl<E: Engine> Core<E> {
                 Request::Lock { txn: of, returned, .. } => {
                     *of != txn || before.is_some_and(|round| returned.round >= round)
                 }
+                Request::Hold { txn: of, .. } => *of != txn,
                 _ => true,
             });
         }

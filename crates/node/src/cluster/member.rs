@@ -8,7 +8,6 @@ use crate::watch::{PeerClock, Watch};
 use bytes::Bytes;
 use clock::{HybridClock, Level, Reading, Reason, Timestamp};
 use parking_lot::{Mutex, MutexGuard};
-use protocol::door::Request;
 use protocol::log::raft::{self, RecordNumber, Role};
 use protocol::txn::{LockTable, RangeId, Span, Waiter};
 use std::sync::Arc;
@@ -241,11 +240,10 @@ impl<E: Engine> Member<E> {
     /// This node's transactions that wait for a lock at another one.
     pub fn waits_elsewhere(&self) -> Vec<Waiter> {
         let core = self.look();
-        let waits = |call: &Call| match &call.request {
-            Request::Lock { txn, key, mode, .. } if call.is_open() && call.sent_to != Some(core.me()) => {
-                Some(Waiter { txn: *txn, session: core.locks.session_of(*txn), key: key.clone(), mode: *mode })
-            }
-            _ => None,
+        let waits = |call: &Call| {
+            let elsewhere = call.is_open() && call.sent_to != Some(core.me());
+            let (txn, key, mode) = call.request.wanted_lock().filter(|_| elsewhere)?;
+            Some(Waiter { txn, session: core.locks.session_of(txn), key: key.clone(), mode })
         };
         core.gateway.calls.values().filter_map(waits).collect()
     }

@@ -4,11 +4,13 @@ use super::collect::Collection;
 use super::core::{Core, group_of};
 use super::gateway::Gateway;
 use super::gather::Gathering;
+use super::holds::Holds;
 use super::member::{Member, NODE_MAX};
 use super::post::Post;
 use super::routes::Routes;
 use super::seam::{ClusterOptions, Founding, NodeId, Outputs};
 use super::shard::Shard;
+use super::silence::Silence;
 use super::snapshot::Snapshots;
 use super::split::FOUNDED;
 use super::state::{Kept, State};
@@ -146,6 +148,7 @@ impl<E: Engine> Opening<E> {
             shards,
             routes,
             gateway: Gateway::default(),
+            silence: Silence::default(),
             committing: BTreeMap::new(),
             sending: BTreeMap::new(),
             forget: BTreeMap::new(),
@@ -155,6 +158,7 @@ impl<E: Engine> Opening<E> {
             waiting: BTreeSet::new(),
             locks: LockTable::default(),
             lock_owners: BTreeMap::new(),
+            holds: Holds::default(),
             post: Post::default(),
             heirs: BTreeMap::new(),
             behind: BTreeMap::new(),
@@ -179,6 +183,8 @@ impl<E: Engine> Opening<E> {
         core.found(now, &gone)?;
         core.create_pending(now);
         core.learn_own();
+        let ranges: Vec<RangeId> = core.shards.keys().copied().collect();
+        ranges.into_iter().for_each(|range| core.leader_known(range, false));
         core.run(now)?;
         Ok(Arc::new(Member::new(core)))
     }

@@ -44,6 +44,10 @@ impl<E: Engine> Core<E> {
     /// Answers that have gathered.
     pub fn send_answers(&mut self, now: &Reading) {
         for (to, body) in std::mem::take(&mut self.post.answers) {
+            if let Some(third) = self.third(to).filter(|_| body.is_word()) {
+                let word = Body::Forward { from: self.me().0, to: to.0, word: Box::new(body.clone()) };
+                self.send(now, third, Class::Request, word, None);
+            }
             self.send(now, to, Class::Request, body, None);
         }
     }

@@ -113,7 +113,9 @@ impl<E: Engine> Core<E> {
             | Request::Present { .. }
             | Request::Scan { .. }
             | Request::Changed { .. }
-            | Request::Lock { .. } => return Ok(()),
+            | Request::Lock { .. }
+            | Request::Hold { .. }
+            | Request::Keep { .. } => return Ok(()),
         };
         self.propose(now, Some(asker), range, command, floor);
         Ok(())

@@ -10,6 +10,7 @@
 //! 4. A request that must wait is parked, once for each number; whoever asks again hears [`Answer::Waiting`].
 
 use super::core::{Core, group_of};
+use super::holds::HOLD_TICKS_MAX;
 use super::shard::{Asker, PARKED_MAX, Parked, Shard};
 use crate::versions::bounded;
 use bytes::Bytes;
@@ -26,7 +27,7 @@ const LOCK_TICKS_MAX: u64 = 50;
 const ROWS_MAX: usize = 4096;
 
 /// What came of looking at a request.
-enum Looked {
+pub(crate) enum Looked {
     Answer(Answer),
     /// It may be read.
     Read(Admitted),
@@ -120,6 +121,9 @@ impl<E: Engine> Core<E> {
         let asked_again = self.shards.get_mut(&range).and_then(|shard| shard.parked.get_mut(&asker));
         if let Some(parked) = asked_again {
             parked.asked_tick = self.ticks;
+            if let Request::Hold { txn, .. } = request {
+                self.holder_heard(txn);
+            }
             self.answer(asker, Answer::Waiting);
             return Ok(());
         }
@@ -131,6 +135,12 @@ impl<E: Engine> Core<E> {
             self.refer(asker, range);
             return Ok(());
         };
+        // What this node's own want it asks itself: by way of another it may come when they are gone.
+        let own = matches!(asker, Asker::Peer(..)) && request.owner_of_locks() == Some(self.me().0);
+        if own || !self.may_grant(now, end, &request) {
+            self.answer(asker, Answer::TryLater);
+            return Ok(());
+        }
         match self.look(range, end, &request)? {
             Looked::Answer(answer) => self.answer(asker, answer),
             Looked::Read(read) => {
@@ -213,6 +223,8 @@ impl<E: Engine> Core<E> {
                 Ok(Looked::Answer(Answer::Present(self.store.is_present(key)?)))
             }
             Request::Changed { seen, target } => self.changed(range, end, seen, *target),
+            Request::Hold { txn, key, mode, wait } => self.hold_asked(range, *txn, key, *mode, *wait),
+            Request::Keep { held } => self.keep_asked(range, held),
             Request::Lock { txn, key, mode, wait, newer_than, returned } => {
                 if !self.shard(range)?.range.span().contains(key) {
                     return Ok(Looked::Answer(self.moved(key)));
@@ -389,7 +401,7 @@ impl<E: Engine> Core<E> {
     }
 
     /// The lock table has spoken. Whoever holds the lock sees the newest version: what is in flight is waited for.
-    fn locked(
+    pub(super) fn locked(
         &mut self,
         range: RangeId,
         txn: TxnId,
@@ -446,7 +458,10 @@ impl<E: Engine> Core<E> {
         let gone: Vec<TxnId> = self
             .lock_owners
             .iter()
-            .filter(|(_, owner)| ticks.saturating_sub(owner.heard) > LOCK_TICKS_MAX)
+            .filter(|(_, owner)| {
+                let most = if owner.lasting { HOLD_TICKS_MAX } else { LOCK_TICKS_MAX };
+                ticks.saturating_sub(owner.heard) > most
+            })
             .map(|(txn, _)| *txn)
             .collect();
         for txn in gone {

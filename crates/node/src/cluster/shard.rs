@@ -46,6 +46,8 @@ pub(crate) struct Shard {
     pub range: Range,
     /// The place in the log that is applied.
     pub applied: u64,
+    /// What that was in the last frozen layer.
+    pub frozen: Option<u64>,
     /// It came of a split, and its group is still to be created here: on these nodes, above this timestamp.
     pub founding: Option<(Vec<u32>, Timestamp)>,
     /// The term in which it leads and may serve.
@@ -76,6 +78,7 @@ impl Shard {
             collected: Thresholds::of(&range),
             range,
             applied,
+            frozen: None,
             founding: None,
             led: None,
             flights: Flights::default(),
@@ -102,7 +105,7 @@ impl Shard {
     /// Its state is another one: a snapshot was installed. It does not lead.
     pub fn restore(&mut self, range: Range, applied: u64) {
         self.written = range.applied();
-        (self.range, self.applied, self.led) = (range, applied, None);
+        (self.range, self.applied, self.frozen, self.led) = (range, applied, None, None);
         self.flights.clear();
     }
 

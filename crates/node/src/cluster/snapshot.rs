@@ -48,9 +48,11 @@ pub(crate) struct Snapshots {
     refused: BTreeMap<GroupId, (Span, u64)>,
     /// Installed in memory: the group, and the position of the layer that makes it durable.
     installing: Vec<(GroupId, u64)>,
-    /// Ranges that a split made, whose groups begin here once the layer at this position is durable.
+    /// Ranges that a split made, and that are in no frozen layer yet: they wait for the next one, all for the same.
+    made: Vec<RangeId>,
+    /// Those that are: their groups begin here once the layer at this position is durable.
     creating: Vec<(RangeId, u64)>,
-    /// What was frozen: the position, what each range had applied, and its thresholds of collection.
+    /// What was frozen: the position, and of each range that had changed since the layer before what it had applied, and its thresholds of collection.
     frozen: VecDeque<(u64, Vec<(RangeId, u64)>, Arc<BTreeMap<RangeId, Thresholds>>)>,
     /// Ranges whose replica was removed, and the record that says so.
     doomed: Vec<(RecordNumber, RangeId)>,
@@ -316,8 +318,7 @@ impl<E: Engine> Core<E> {
 
     /// A split made a range: its group begins here when that is durable.
     pub fn create_when_durable(&mut self, range: RangeId) {
-        self.freeze();
-        self.snapshots.creating.push((range, self.count));
+        self.snapshots.made.push(range);
         self.out.flush = true;
     }
 
@@ -329,11 +330,19 @@ impl<E: Engine> Core<E> {
             let fresh = state.clone();
             state = self.snapshots.stale.replace(fresh).unwrap_or(state);
         }
-        if !self.store.0.freeze(self.count, state) {
+        let frozen = self.store.0.freeze(self.count, state);
+        let made = std::mem::take(&mut self.snapshots.made);
+        self.snapshots.creating.extend(made.into_iter().map(|range| (range, self.count)));
+        if !frozen {
             return false;
         }
-        let applied = self.shards.iter().map(|(range, shard)| (*range, shard.applied)).collect();
-        let thresholds = self.shards.iter().map(|(range, shard)| (*range, Thresholds::of(&shard.range))).collect();
+        let (mut applied, mut thresholds) = (Vec::new(), BTreeMap::new());
+        for (range, shard) in &mut self.shards {
+            if shard.frozen.replace(shard.applied) != Some(shard.applied) {
+                applied.push((*range, shard.applied));
+                thresholds.insert(*range, Thresholds::of(&shard.range));
+            }
+        }
         self.snapshots.frozen.push_back((self.count, applied, Arc::new(thresholds)));
         true
     }
@@ -353,14 +362,14 @@ impl<E: Engine> Core<E> {
         self.snapshots.creating = waiting;
         let ready: Vec<(RangeId, u64)> = ready;
         ready.into_iter().for_each(|(range, _)| self.create_group(now, range));
-        let mut durable = None;
+        let mut durable = BTreeMap::new();
         while self.snapshots.frozen.front().is_some_and(|(position, ..)| *position <= flushed) {
             let Some((_, applied, thresholds)) = self.snapshots.frozen.pop_front() else { break };
             self.thresholds_flushed(&thresholds);
-            durable = Some(applied);
+            durable.extend(applied);
         }
         let kept = self.options.limits.entries_kept;
-        for (range, applied) in durable.into_iter().flatten() {
+        for (range, applied) in durable {
             let large = self.replicas.place_before(group_of(range), self.options.limits.entry_bytes_kept);
             let index = applied.saturating_sub(kept).max(large.unwrap_or(0)).min(applied);
             let has = self.replicas.status(group_of(range)).is_some_and(|status| status.truncated < index);
@@ -405,6 +414,7 @@ impl<E: Engine> Core<E> {
         for (_, range) in over {
             if self.replicas.status(group_of(range)).is_none() {
                 self.shards.remove(&range);
+                self.no_replica(range);
             }
         }
     }

@@ -100,6 +100,7 @@ impl<E: Engine> Core<E> {
         if self.heirs.contains_key(&range) {
             self.log(now, raft::Input::Campaign { group: group_of(range) });
         }
+        self.leader_known(range, false);
         self.look_at_lead(range);
     }
 

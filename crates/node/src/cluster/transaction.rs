@@ -58,6 +58,7 @@ pub struct Transaction<E: Engine> {
     asked: Option<(RangeId, Span)>,
     refreshing: Option<Refreshing>,
     reply: Option<Arc<Reply>>,
+    hasty: bool,
     ended: bool,
     stats: Stats,
 }
@@ -155,7 +156,13 @@ impl<E: Engine> Transaction<E> {
                         let read = read.read(self.member.versions()).map_err(TxnError::from);
                         return Poll::Ready(read.and_then(|answer| refused(answer, self.snapshot)));
                     }
-                    Ok(None) => core.call_for(range, request, waker),
+                    Ok(None) => {
+                        let call = core.call_for(range, request, waker);
+                        if self.hasty {
+                            core.hurry(call);
+                        }
+                        call
+                    }
                 }
             }
         };
@@ -167,6 +174,11 @@ impl<E: Engine> Transaction<E> {
         let Some(result) = core.poll_call(call, waker) else { return Poll::Pending };
         self.call = None;
         Poll::Ready(result.and_then(|answer| refused(answer, self.snapshot)))
+    }
+
+    /// Whether what is asked from now on ends at once where nobody is known to lead, and does not wait for one who will.
+    pub fn hurry(&mut self, hasty: bool) {
+        self.hasty = hasty;
     }
 
     /// Moves the snapshot, never down.

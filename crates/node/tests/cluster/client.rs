@@ -38,6 +38,12 @@ impl Txn {
         let (mode, when) = (LockMode::Update, WhenLocked::Wait);
         poll_fn(|cx| self.txn.lock(&self.env.now(), &name, mode, when, cx.waker())).await
     }
+    /// As [`Txn::lock`], and does not wait.
+    pub async fn try_lock(&mut self, name: &str) -> Result<bool, TxnError> {
+        let name = key(name);
+        let (mode, when) = (LockMode::Update, WhenLocked::Fail);
+        poll_fn(|cx| self.txn.lock(&self.env.now(), &name, mode, when, cx.waker())).await
+    }
     pub fn put(&mut self, name: &str, value: impl ToString) {
         self.txn.put(key(name), Bytes::from(value.to_string())).unwrap();
     }

@@ -2,7 +2,7 @@
 
 use super::client::{Txn, pairs, set, value};
 use super::world::{World, founding};
-use node::RangeId;
+use node::{RangeId, TxnError};
 use node::cluster::NodeId;
 use std::cell::Cell;
 use std::rc::Rc;
@@ -57,5 +57,53 @@ fn what_two_began_that_do_not_hear_each_other_ends() {
             assert_eq!(w.ask(node, async |env| value(env, "p").await).as_deref(), Some("3"));
             assert_eq!(w.ask(node, async |env| value(env, "a").await).as_deref(), Some("3"));
         }
+    }
+}
+
+/// A row is locked at a leader that its gateway does not hear, or that does not hear it: it stays locked for as long as its transaction wants, and is given back at
+/// its end.
+#[test]
+fn a_row_is_locked_at_a_leader_that_is_reached_through_another() {
+    for (seed, cuts) in [(4, vec![(1, 2), (2, 1)]), (5, vec![(2, 1)]), (6, vec![(1, 2)])] {
+        let mut w = World::new(seed, 3, founding(&[""], &[1, 2, 3]), |_| {});
+        lead(&mut w, 1, 1);
+        w.ask(3, async |env| set(env, pairs(&[("a", "0"), ("b", "0")])).await);
+        let before = w.ask(2, async |env| {
+            let mut txn = Txn::begin(&env).unwrap();
+            assert_eq!(txn.lock("b").await, Ok(true));
+            txn
+        });
+        w.weather.cuts.extend(cuts);
+        w.run(1_000_000);
+        let mut txn = w.ask(2, async move |_| {
+            let mut txn = before;
+            txn.txn.savepoint();
+            assert_eq!(txn.lock("a").await, Ok(true), "seed {seed}");
+            txn
+        });
+        w.run(30_000_000);
+        let busy = async |env, name| {
+            let mut other = Txn::begin(&env).unwrap();
+            other.try_lock(name).await
+        };
+        for node in [1, 3] {
+            for name in ["a", "b"] {
+                let found = w.ask(node, async move |env| busy(env, name).await);
+                assert_eq!(found, Err(TxnError::LockNotAvailable), "seed {seed}: {name} at n{node}");
+            }
+        }
+        // What was taken since a savepoint is given back, and only that.
+        txn.txn.release_since(0);
+        w.drain(2);
+        w.run(2_000_000);
+        assert_eq!(w.ask(3, async move |env| busy(env, "a").await), Ok(true), "seed {seed}");
+        assert_eq!(w.ask(3, async move |env| busy(env, "b").await), Err(TxnError::LockNotAvailable), "seed {seed}");
+        let done = w.ask(2, async move |_| {
+            txn.put("b", 1);
+            txn.commit().await.map(drop)
+        });
+        assert_eq!(done, Ok(()), "seed {seed}");
+        w.run(1_000_000);
+        assert_eq!(w.ask(1, async move |env| busy(env, "b").await), Ok(true), "seed {seed}");
     }
 }

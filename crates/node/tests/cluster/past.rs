@@ -31,7 +31,9 @@ fn owned(rows: &[(&str, &str)]) -> Vec<(String, String)> {
 
 #[test]
 fn a_replica_serves_what_is_resolved_while_the_others_are_gone() {
-    for (seed, weather) in [(61, Weather::calm()), (62, Weather::rough()), (63, Weather::rough())] {
+    for (seed, weather, led) in
+        [(61, Weather::calm(), 0), (62, Weather::rough(), 0), (63, Weather::rough(), 0), (65, Weather::calm(), 2)]
+    {
         let mut w = world(seed, weather, |_| {});
         let first = w.ask(4, async |env| set(env, pairs(&[("a", "1"), ("p", "1")])).await);
         w.run(1_000_000);
@@ -46,7 +48,8 @@ fn a_replica_serves_what_is_resolved_while_the_others_are_gone() {
             assert_eq!(w.member(node).counters().requests_sent.get(), before, "n{node} asks nobody");
         }
         // Alone, it still knows the past, and nothing of the present.
-        let alone = w.leader(1).unwrap() % 3 + 1;
+        // One that followed, and the one that led.
+        let alone = (w.leader(1).unwrap() + led) % 3 + 1;
         for node in (1..=3).filter(|node| *node != alone) {
             w.crash(node);
         }
@@ -55,11 +58,16 @@ fn a_replica_serves_what_is_resolved_while_the_others_are_gone() {
         assert_eq!(seen, Ok(owned(&[("a", "1"), ("p", "1")])));
         let resolved = w.member(alone).status(RangeId(1)).unwrap().resolved;
         let unknown = Timestamp::new(resolved.physical_us() + 3_000_000, 0);
-        for at in [Some(unknown), None] {
-            let options = BeginOptions { as_of: at, consistency: Consistency::None, ..BeginOptions::default() };
+        let present = Consistency::Token;
+        for (at, consistency) in [(Some(unknown), Consistency::None), (None, present)] {
+            let options = BeginOptions { as_of: at, consistency, ..BeginOptions::default() };
             let seen = w.ask(alone, async move |env| Txn::with(&env, options).unwrap().get("a").await);
             assert!(matches!(seen, Err(TxnError::Unavailable { .. })), "{seen:?}");
         }
+        // Who asks for nothing of the present gets what is there.
+        let options = BeginOptions { consistency: Consistency::None, ..BeginOptions::default() };
+        let seen = w.ask(alone, async move |env| Txn::with(&env, options).unwrap().get("a").await);
+        assert_eq!(seen, Ok(Some("2".to_owned())));
     }
 }
 

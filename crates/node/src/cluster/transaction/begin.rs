@@ -12,7 +12,7 @@ impl<E: Engine> Member<E> {
         let earliest = now.interval.earliest();
         let hybrid = self.clock_last().max(earliest).max(token);
         match mode {
-            Consistency::None => (earliest, Timestamp::MIN),
+            Consistency::None => (self.look().what_is_here(earliest), Timestamp::MIN),
             Consistency::Token => (hybrid, Timestamp::MIN),
             // The `latest` of a bound that is void may be far in the future.
             Consistency::Strict => {
@@ -80,6 +80,7 @@ impl<E: Engine> Transaction<E> {
             asked: None,
             refreshing: None,
             reply: None,
+            hasty: false,
             ended: false,
             stats: Stats { consistency: mode, bound_ns: now.interval.error_ns(), ..Stats::default() },
         })

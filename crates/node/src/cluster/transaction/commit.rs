@@ -59,6 +59,11 @@ impl<E: Engine> Transaction<E> {
         let limits = core.options.limits;
         if record_bytes(&batch) <= limits.entry_bytes {
             let parts = core.routes.divide(batch);
+            // What is not sent has not happened: better than to find out nothing of what was.
+            if let Some(range) = parts.keys().copied().find(|range| core.out_of_reach(*range, false)) {
+                let key = parts.get(&range).and_then(|part| part.writes.first()).map(|write| write.key.clone());
+                return Err(core.unavailable(range, key));
+            }
             core.commit(now, txn, floor, parts, &reply, 0);
             return core.run(now).map_err(TxnError::from);
         }

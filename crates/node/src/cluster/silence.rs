@@ -1,0 +1,185 @@
+//! Ranges that give no sign of life here: how long a call to one is patient, and what its error says.
+//!
+//! # Problem
+//! Who gets no answer does not know why. A leader may be on its way, which takes a few seconds; or this node may be cut off for hours. If every
+//! statement waited for as long as an election may take at worst, a node that is cut off would need ten seconds for each.
+//!
+//! # Idea
+//! What one call learned the next one need not learn again. A range is *silent* from when its replica here knows of no leader any more; or, where there
+//! is no replica, from when a call to it was last in vain. Whatever it answers ends that. A call to a range that has been silent for longer than
+//! a call waits at all waits no more than it takes to ask around ([`PROBE_TICKS`]), and not at all where none of the others that hold
+//! the range is heard: then nobody can relay it, either.
+//!
+//! # Invariants
+//! 1. A range that answers, by whatever way, is not silent: of one that is reached through others no call is cut short.
+//! 2. Only what was not sent is refused here. What became of a commit that was is the coordinator's to find out (`commit`).
+
+use super::core::{Core, group_of};
+use super::gateway::{Call, UNAVAILABLE_TICKS};
+use super::member::Member;
+use super::seam::NodeId;
+use crate::TxnError;
+use bytes::Bytes;
+use clock::Timestamp;
+use protocol::txn::RangeId;
+use std::collections::BTreeMap;
+use store::Engine;
+
+/// A call to a range that has long been silent is sent to its replicas for so many ticks: 1 second.
+pub const PROBE_TICKS: u64 = 10;
+/// Peers say something every half second. One that has said nothing for so many ticks is not heard.
+const HEARD_TICKS: u64 = 20;
+/// A node is not ready when its range of that key has been silent for so many ticks: longer than most changes of leaders.
+const READY_TICKS: u64 = 40;
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct Silence {
+    /// Since when, in ticks.
+    since: BTreeMap<RangeId, u64>,
+    /// When each peer was last heard.
+    heard: BTreeMap<NodeId, u64>,
+}
+
+impl<E: Engine> Core<E> {
+    /// A peer has said something.
+    pub fn heard_from(&mut self, node: NodeId) {
+        self.silence.heard.insert(node, self.ticks);
+    }
+
+    /// The replica here knows who leads its range, or does not.
+    pub fn leader_known(&mut self, range: RangeId, known: bool) {
+        let ticks = self.ticks;
+        match known {
+            true => drop(self.silence.since.remove(&range)),
+            false => drop(self.silence.since.entry(range).or_insert(ticks)),
+        }
+    }
+
+    /// There is no replica of a range here any more.
+    pub fn no_replica(&mut self, range: RangeId) {
+        self.silence.since.remove(&range);
+    }
+
+    /// A range has answered.
+    pub fn spoke(&mut self, range: RangeId) {
+        let (ticks, here) = (self.ticks, self.shards.contains_key(&range));
+        match self.silence.since.get_mut(&range) {
+            Some(since) if here => *since = ticks,
+            Some(_) => drop(self.silence.since.remove(&range)),
+            None => {}
+        }
+    }
+
+    /// A range has given a call no sign of life.
+    pub fn in_vain(&mut self, range: RangeId) {
+        if !self.shards.contains_key(&range) {
+            let since = self.ticks.saturating_sub(UNAVAILABLE_TICKS + 1);
+            self.silence.since.entry(range).or_insert(since);
+        }
+    }
+
+    /// Through whom to reach a node that may not be reached; `None`: it may, or nobody is known who could.
+    pub fn third(&self, to: NodeId) -> Option<NodeId> {
+        if !self.gateway.is_mute(to) && self.hears(to) {
+            return None;
+        }
+        let able = |node: &NodeId| {
+            *node != self.me() && *node != to && self.hears(*node) && !self.gateway.is_mute(*node)
+        };
+        self.routes.nodes().find(able)
+    }
+
+    fn hears(&self, node: NodeId) -> bool {
+        let last = self.silence.heard.get(&node).copied().unwrap_or(0);
+        node == self.me() || self.ticks.saturating_sub(last) <= HEARD_TICKS
+    }
+
+    /// Whether others hold a range, and none of them is heard.
+    fn is_cut_off_from(&self, range: RangeId) -> bool {
+        let replicas = self.routes.get(range).map(|route| route.replicas.as_slice()).unwrap_or_default();
+        let mut others = replicas.iter().filter(|node| **node != self.me()).peekable();
+        others.peek().is_some() && !others.any(|node| self.hears(*node))
+    }
+
+    fn silent_ticks(&self, range: RangeId) -> Option<u64> {
+        self.silence.since.get(&range).map(|since| self.ticks.saturating_sub(*since))
+    }
+
+    /// For how many ticks a call waits for a sign of life of a range.
+    fn patience(&self, range: RangeId, hasty: bool) -> u64 {
+        match self.silent_ticks(range) {
+            Some(silent) if hasty || silent > UNAVAILABLE_TICKS => match self.is_cut_off_from(range) {
+                true => 0,
+                false => PROBE_TICKS,
+            },
+            _ => UNAVAILABLE_TICKS + 1,
+        }
+    }
+
+    /// Whether a call has waited for long enough.
+    pub fn is_in_vain(&self, call: &Call) -> bool {
+        self.ticks.saturating_sub(call.alive_tick) >= self.patience(call.range, call.hasty)
+    }
+
+    /// What is certain to have no answer; asked before anything is sent.
+    pub fn out_of_reach(&self, range: RangeId, hasty: bool) -> bool {
+        self.patience(range, hasty) == 0
+    }
+
+    /// The error of a call that was in vain.
+    pub fn unavailable(&self, range: RangeId, key: Option<Bytes>) -> TxnError {
+        let waited_ticks = self.silent_ticks(range).unwrap_or(0).max(UNAVAILABLE_TICKS);
+        TxnError::Unavailable { range, waited_ticks, around: self.around(range), key }
+    }
+
+    /// Who holds a range, and who of them is not heard.
+    fn around(&self, range: RangeId) -> String {
+        let replicas = self.routes.get(range).map(|route| route.replicas.clone()).unwrap_or_default();
+        let list = |nodes: &[NodeId]| nodes.iter().map(NodeId::to_string).collect::<Vec<_>>().join(", ");
+        let unheard: Vec<NodeId> = replicas.iter().copied().filter(|node| !self.hears(*node)).collect();
+        let who = match unheard.is_empty() {
+            true => "all of which are heard".to_owned(),
+            false => format!("of which {} cannot be heard", list(&unheard)),
+        };
+        format!("node {} asks; its replicas are on {}, {who}", self.me(), list(&replicas))
+    }
+
+    /// The snapshot of one who takes what is there ([`crate::Consistency::None`]): a node that hears nobody gives what its silent ranges have resolved,
+    /// which is all that it can.
+    pub fn what_is_here(&self, now: Timestamp) -> Timestamp {
+        let mut others = self.routes.nodes().filter(|node| *node != self.me()).peekable();
+        if self.silence.since.is_empty() || others.peek().is_none() || others.any(|node| self.hears(node)) {
+            return now;
+        }
+        self.silence.since.keys().filter_map(|range| self.resolved(*range)).fold(now, Timestamp::min)
+    }
+
+    fn not_ready(&self, key: &[u8]) -> Option<String> {
+        let range = self.routes.of_key(key);
+        let silent = match self.silent_ticks(range) {
+            Some(ticks) => ticks > READY_TICKS || self.is_cut_off_from(range),
+            // Without a replica nothing is known of it until somebody asks: it needs a majority of those that have one.
+            None if !self.shards.contains_key(&range) => {
+                let replicas = self.routes.get(range).map(|route| route.replicas.as_slice()).unwrap_or_default();
+                let heard = replicas.iter().filter(|node| self.hears(**node)).count();
+                heard * 2 <= replicas.len()
+            }
+            None => false,
+        };
+        silent.then(|| format!("range {range} has no leader that can be heard: {}", self.around(range)))
+    }
+}
+
+impl<E: Engine> Member<E> {
+    /// Why what needs this key cannot be served here for now, in words; `None`: as far as is known it can.
+    pub fn not_ready(&self, key: &[u8]) -> Option<String> {
+        self.look().not_ready(key)
+    }
+
+    /// Ranges of which this node knows no leader.
+    pub fn silent_ranges(&self) -> usize {
+        let core = self.look();
+        core.silence.since.keys().filter(|range| core.replicas.status(group_of(**range)).is_some()).count()
+    }
+}

@@ -1,0 +1,85 @@
+//! What is known to have no answer is not waited for again; what has one, by whatever way, is.
+
+use super::client::{Txn, pairs, set, value};
+use super::world::{Env, World, founding, key};
+use node::TxnError;
+use node::cluster::UNAVAILABLE_TICKS;
+
+const TICK_US: u64 = 100_000;
+
+async fn read(env: Env, hasty: bool) -> Result<Option<String>, TxnError> {
+    let mut txn = Txn::hybrid(&env).unwrap();
+    txn.txn.hurry(hasty);
+    txn.get("a").await
+}
+
+fn is_unavailable<T: std::fmt::Debug>(seen: &Result<T, TxnError>) -> bool {
+    matches!(seen, Err(TxnError::Unavailable { .. }))
+}
+
+/// A node that is cut off, and one whose peers are gone: the first calls learn it within ten seconds, and all others at once.
+#[test]
+fn a_node_that_hears_nobody_says_so_at_once() {
+    for (seed, killed) in [(0, false), (1, true)] {
+        let mut w = World::new(seed, 3, founding(&["", "m"], &[1, 2, 3]), |_| {});
+        w.await_leader(1);
+        w.ask(1, async |env| set(env, pairs(&[("a", "1"), ("p", "1")])).await);
+        assert_eq!(w.member(1).not_ready(&key("a")), None);
+        match killed {
+            true => [2, 3].into_iter().for_each(|node| w.crash(node)),
+            false => w.cut_off(1),
+        }
+        let began_us = w.now_us();
+        // Who can do without does not wait for as long as an election may take.
+        let seen = w.ask(1, async |env| read(env, true).await);
+        assert!(is_unavailable(&seen), "{seen:?}");
+        assert!(w.now_us() - began_us < 50 * TICK_US, "{} us, seed {seed}", w.now_us() - began_us);
+        let seen = w.ask(1, async |env| read(env, false).await);
+        assert!(is_unavailable(&seen), "{seen:?}");
+        let waited_us = w.now_us() - began_us;
+        let most_us = (UNAVAILABLE_TICKS + 40) * TICK_US;
+        assert!((60 * TICK_US..most_us).contains(&waited_us), "{waited_us} us, seed {seed}");
+        let why = w.member(1).not_ready(&key("a")).expect("not ready");
+        assert!(why.contains("its replicas are on n1, n2, n3, of which n2, n3 cannot be heard"), "{why}");
+        assert_eq!(w.member(1).silent_ranges(), 2);
+        // From now on nobody waits; what was not sent is not unknown.
+        let began_us = w.now_us();
+        for _ in 0..5 {
+            assert!(is_unavailable(&w.ask(1, async |env| read(env, false).await)));
+            let committed = w.ask(1, async |env| {
+                let mut txn = Txn::hybrid(&env).unwrap();
+                txn.put("a", 2);
+                txn.put("p", 2);
+                txn.commit().await
+            });
+            assert!(is_unavailable(&committed), "{committed:?}");
+        }
+        assert!(w.now_us() - began_us <= 2 * TICK_US, "{} us", w.now_us() - began_us);
+        match killed {
+            true => [2, 3].into_iter().for_each(|node| w.start(node)),
+            false => w.heal(),
+        }
+        w.await_leader(1);
+        w.await_leader(2);
+        w.until("it is ready", |w| w.member(1).not_ready(&key("a")).is_none() && w.member(1).silent_ranges() == 0);
+        assert_eq!(w.ask(1, async |env| value(env, "a").await).as_deref(), Some("1"));
+    }
+}
+
+/// A node that does not hear the leader, and reaches it through the third, goes on for as long as that lasts.
+#[test]
+fn a_range_that_answers_by_another_way_is_not_silent() {
+    let mut w = World::new(3, 3, founding(&[""], &[1, 2, 3]), |_| {});
+    w.ask(3, async |env| set(env, pairs(&[("a", "1")])).await);
+    let leader = w.await_leader(1);
+    let (other, third) = (leader % 3 + 1, (leader + 1) % 3 + 1);
+    w.weather.cuts.extend([(leader, other), (other, leader)]);
+    w.run(30_000_000);
+    assert_eq!(w.leader(1), Some(leader), "n{third} hears both");
+    for _ in 0..20 {
+        let began_us = w.now_us();
+        assert_eq!(w.ask(other, async |env| value(env, "a").await).as_deref(), Some("1"));
+        assert!(w.now_us() - began_us < 10 * TICK_US, "{} us", w.now_us() - began_us);
+        w.run(1_000_000);
+    }
+}
