@@ -62,7 +62,9 @@ timeball demo [options]
 ";
 const HELP_SQL: &str = "\
 timeball sql --url URL [options]
-  --url URL               postgresql://root@127.0.0.1:26257/postgres
+  --url URL               postgresql://root@127.0.0.1:26257/postgres; several hosts, of which the first that serves is
+                          taken, and the next when it is lost: postgresql://root@A:26257,B:26257/postgres, or
+                          'host=A,B port=26257 target_session_attrs=read-write'
   -e, --execute SQL       run it and leave; may be given several times
   --format table|csv|json form of results (table)
 ";

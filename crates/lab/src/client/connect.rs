@@ -1,27 +1,80 @@
 //! From a URL to a session: start-up and authentication.
 
-use super::{CHUNK_BYTES, CancelKey, Client, ClientError, ServerMessage, Url};
+use super::{CHUNK_BYTES, CancelKey, Client, ClientError, ServerMessage, Target, Url};
 use bytes::BytesMut;
 use fallible_iterator::FallibleIterator;
 use postgres_protocol::authentication::md5_hash;
 use postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, ScramSha256};
 use postgres_protocol::message::backend::{AuthenticationSaslBody, Message};
 use postgres_protocol::message::frontend;
+use std::io::ErrorKind;
 use std::net::{TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
 /// The longest that a connection attempt may take, in seconds.
 const CONNECT_SECONDS_MAX: u64 = 10;
 
-pub(super) fn connect(url: &Url) -> Result<Client, ClientError> {
-    let unreachable =
-        |error: String| ClientError::Usage(format!("cannot connect to {}:{}: {error}", url.host, url.port));
-    let addresses = (url.host.as_str(), url.port).to_socket_addrs().map_err(|e| unreachable(e.to_string()))?;
+/// Connects to the first host that will do, from the one of that number on, in turn.
+pub(super) fn connect(url: &Url, first: usize) -> Result<Client, ClientError> {
+    let count = url.hosts.len().max(1);
+    let order: Vec<usize> = (0..count).map(|n| (first + n) % count).collect();
+    let targets: &[Target] = match url.target {
+        Target::PreferStandby => &[Target::ReadOnly, Target::Any],
+        _ => &[url.target],
+    };
+    let mut told: Vec<String> = Vec::new();
+    for target in targets {
+        for host in &order {
+            match connect_to(url, *host).and_then(|client| fitting(client, *target)) {
+                Ok(client) => return Ok(client),
+                Err(error) if count == 1 && targets.len() == 1 => return Err(error),
+                Err(error) if may_be_served_elsewhere(&error) => told.push(error.to_string()),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+    told.dedup();
+    Err(ClientError::Usage(format!("none of the {count} servers will do:\n{}", told.join("\n"))))
+}
+
+/// Whether another server may say something else: a wrong password is wrong everywhere.
+fn may_be_served_elsewhere(error: &ClientError) -> bool {
+    match error {
+        ClientError::Server(message) => message.code.starts_with("57P") || message.code == "53300",
+        ClientError::Closed | ClientError::Io(_) | ClientError::Protocol(_) | ClientError::Usage(_) => true,
+    }
+}
+
+/// Whether the session is what is wanted.
+fn fitting(mut client: Client, target: Target) -> Result<Client, ClientError> {
+    let wanted = match target {
+        Target::Any | Target::PreferStandby => return Ok(client),
+        Target::ReadWrite => "off",
+        Target::ReadOnly => "on",
+    };
+    let rows = client.query("SHOW transaction_read_only")?;
+    match rows.first().and_then(|row| row.first()).and_then(Option::as_deref) == Some(wanted) {
+        true => Ok(client),
+        false => {
+            let is = if wanted == "off" { "takes no writes" } else { "is not read-only" };
+            Err(ClientError::Usage(format!("the session at {} {is}", client.cancel.address)))
+        }
+    }
+}
+
+fn connect_to(url: &Url, host: usize) -> Result<Client, ClientError> {
+    let Some((name, port)) = url.hosts.get(host) else { return Err(ClientError::Usage("there is no host".into())) };
+    let unreachable = |error: String| ClientError::Usage(format!("cannot connect to {name}:{port}: {error}"));
+    let addresses = (name.as_str(), *port).to_socket_addrs().map_err(|e| unreachable(e.to_string()))?;
     let mut last = "the name has no address".to_owned();
+    let most = Duration::from_secs(url.connect_seconds.unwrap_or(CONNECT_SECONDS_MAX));
+    // One that takes connections and answers nothing should not keep the others from being asked.
+    let answer_most = (url.connect_seconds.is_some() || url.hosts.len() > 1).then_some(most);
     for address in addresses {
-        match TcpStream::connect_timeout(&address, Duration::from_secs(CONNECT_SECONDS_MAX)) {
+        match TcpStream::connect_timeout(&address, most) {
             Ok(stream) => {
                 stream.set_nodelay(true)?;
+                stream.set_read_timeout(answer_most)?;
                 let client = Client {
                     stream,
                     incoming: BytesMut::with_capacity(CHUNK_BYTES),
@@ -30,8 +83,16 @@ pub(super) fn connect(url: &Url) -> Result<Client, ClientError> {
                     status: b'I',
                     parameters: Vec::new(),
                     cancel: CancelKey { address, pid: 0, secret: 0 },
+                    host,
                 };
-                return start(client, url);
+                let client = match start(client, url) {
+                    Err(ClientError::Io(e)) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                        return Err(unreachable(format!("it has not answered for {} seconds", most.as_secs())));
+                    }
+                    started => started?,
+                };
+                client.stream.set_read_timeout(None)?;
+                return Ok(client);
             }
             Err(e) => last = e.to_string(),
         }

@@ -10,7 +10,7 @@ mod error;
 mod url;
 
 pub use error::{ClientError, ServerMessage};
-pub use url::Url;
+pub use url::{Target, Url};
 
 use bytes::BytesMut;
 use fallible_iterator::FallibleIterator;
@@ -86,6 +86,8 @@ pub struct Client {
     status: u8,
     parameters: Vec<(String, String)>,
     cancel: CancelKey,
+    /// Which of the hosts of the URL it is.
+    host: usize,
 }
 
 impl Client {
@@ -94,7 +96,20 @@ impl Client {
     /// # Errors
     /// See [`ClientError`].
     pub fn connect(url: &Url) -> Result<Client, ClientError> {
-        connect::connect(url)
+        connect::connect(url, 0)
+    }
+
+    /// As [`Client::connect`], in place of one that was lost: the hosts after its own first.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub fn connect_again(&self, url: &Url) -> Result<Client, ClientError> {
+        connect::connect(url, self.host + 1)
+    }
+
+    /// Which of the hosts of its URL it is connected to.
+    pub fn host(&self) -> usize {
+        self.host
     }
 
     /// `I` idle, `T` in a transaction, `E` in a failed one.

@@ -43,8 +43,8 @@ pub fn run(shell: &mut Shell, text: &str) -> Step {
             println!("Expanded display is {}.", if on { "on" } else { "off" });
         }
         ("\\conninfo", _) => {
-            let Url { user, host, port, database, .. } = &shell.url;
-            println!("Database \"{database}\" as user \"{user}\" at {host}:{port}, {}.", shell.server());
+            let (Url { user, database, .. }, place) = (&shell.url, shell.place());
+            println!("Database \"{database}\" as user \"{user}\" at {place}, {}.", shell.server());
         }
         ("\\c" | "\\connect", [database]) => return connect(shell, database),
         ("\\i", [path]) => return include(shell, path),

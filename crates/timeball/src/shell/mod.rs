@@ -90,7 +90,7 @@ pub fn interactive(url: &Url, format: Format, more: MoreCommands<'_>) -> Result<
         // There is none at the first start.
         let _ = editor.load_history(path);
     }
-    println!("{} at {}:{}. \\? shows the commands.", shell.server(), shell.url.host, shell.url.port);
+    println!("{} at {}. \\? shows the commands.", shell.server(), shell.place());
     let mut pending = String::new();
     loop {
         let prompt = shell.prompt(&pending);
@@ -133,6 +133,11 @@ impl Shell {
 
     fn server(&self) -> String {
         format!("server {}", self.client.parameter("server_version").unwrap_or("of unknown version"))
+    }
+
+    /// Where it is connected to.
+    fn place(&self) -> String {
+        self.url.hosts.get(self.client.host()).map(|(host, port)| format!("{host}:{port}")).unwrap_or_default()
     }
 
     fn prompt(&self, pending: &str) -> String {
@@ -235,13 +240,13 @@ impl Shell {
         }
     }
 
-    /// The connection is gone: tries once to get another.
+    /// The connection is gone: tries once to get another, at the next host if there are several.
     fn lost(&mut self, error: &ClientError) -> Step {
         eprintln!("{error}");
-        match Client::connect(&self.url) {
+        match self.client.connect_again(&self.url) {
             Ok(client) => {
                 self.client = client;
-                eprintln!("Connected again; what was not committed is lost.");
+                eprintln!("Connected again, to {}; what was not committed is lost.", self.place());
             }
             Err(e) => eprintln!("{e}"),
         }
