@@ -76,6 +76,8 @@ pub struct Starting {
     child: Child,
     said: BufReader<ChildStdout>,
     log: PathBuf,
+    /// What others have written there before, bytes.
+    logged_before: usize,
 }
 
 impl Starting {
@@ -86,6 +88,7 @@ impl Starting {
     /// By a launcher that becomes the node, so that the process is the same (`ip netns exec`, `env`), perhaps; `host`: where it listens.
     pub fn spawn_by(launcher: &[String], host: &str, store: &Path, flags: &[&str]) -> Starting {
         let log = store.with_extension("log");
+        let logged_before = std::fs::read(&log).map_or(0, |log| log.len());
         let to = std::fs::OpenOptions::new().create(true).append(true).open(&log).unwrap();
         let mut command = Command::new(launcher.first().map_or_else(binary, |program| program.into()));
         if let [_, rest @ ..] = launcher {
@@ -102,7 +105,7 @@ impl Starting {
             .spawn()
             .unwrap();
         let said = BufReader::new(child.stdout.take().unwrap());
-        Starting { child, said, log }
+        Starting { child, said, log, logged_before }
     }
 
     /// Waits for the line that begins so; the rest of it. What was said before is passed over.
@@ -114,6 +117,15 @@ impl Starting {
         }
         let _ = self.child.wait();
         Err(std::fs::read_to_string(&self.log).unwrap_or_default())
+    }
+
+    /// Where it answers by HTTP, already.
+    pub fn http(&self) -> String {
+        until("it answers by HTTP", || {
+            let log = std::fs::read_to_string(&self.log).ok()?;
+            let line = log.get(self.logged_before..)?.lines().find(|line| line.contains("http_answers"))?.to_owned();
+            line.split("address=").nth(1).map(str::to_owned)
+        })
     }
 
     /// `kill -9`.
@@ -175,12 +187,7 @@ impl Node {
     }
     /// A page of its HTTP server: head and body.
     pub fn get(&self, path: &str) -> String {
-        let mut socket = TcpStream::connect(&self.http).unwrap();
-        socket.set_read_timeout(Some(PATIENCE)).unwrap();
-        write!(socket, "GET {path} HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
-        let mut page = String::new();
-        socket.read_to_string(&mut page).unwrap();
-        page
+        get(&self.http, path)
     }
     /// A metric without labels.
     pub fn metric(&self, name: &str) -> Option<f64> {
@@ -211,6 +218,16 @@ impl Drop for Node {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// A page of a node's HTTP server: head and body.
+pub fn get(address: &str, path: &str) -> String {
+    let mut socket = TcpStream::connect(address).unwrap();
+    socket.set_read_timeout(Some(PATIENCE)).unwrap();
+    write!(socket, "GET {path} HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+    let mut page = String::new();
+    socket.read_to_string(&mut page).unwrap();
+    page
 }
 
 /// Asks until there is an answer.

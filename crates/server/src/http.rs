@@ -96,7 +96,7 @@ fn respond(head: &str, handler: &Handler) -> Page {
     match (words.next(), words.next(), words.next()) {
         (Some("GET"), Some(target), Some(version)) if version.starts_with("HTTP/1.") => {
             let path = target.split('?').next().unwrap_or_default();
-            handler(path).unwrap_or_else(|| Page::text("404 Not Found", "there are /health and /metrics"))
+            handler(path).unwrap_or_else(|| Page::text("404 Not Found", "there are /health, /health/live and /metrics"))
         }
         (Some(_), Some(_), Some(version)) if version.starts_with("HTTP/1.") => {
             Page::text("405 Method Not Allowed", "only GET is answered")

@@ -10,6 +10,7 @@
 pub mod cluster;
 pub mod connection;
 pub mod garbage;
+pub mod health;
 pub mod http;
 pub mod kv;
 pub mod listener;
@@ -23,6 +24,7 @@ pub mod server;
 pub mod store_dir;
 pub mod wire;
 
+pub use health::Health;
 pub use memory::{Allocator, Memory, Shares};
 pub use server::{NodeView, Options, Server, StartError};
 pub use store_dir::StoreDir;

@@ -2,7 +2,7 @@
 
 use crate::connection::Shared;
 use crate::garbage::Collector;
-use crate::http::{self, Handler, Page};
+use crate::health::Health;
 use crate::memory::{Allocator, Memory, Shares};
 use crate::metrics::{MetricsText, WireMetrics};
 use crate::purge::Purger;
@@ -11,7 +11,6 @@ use crate::{listener, log};
 use sql::Database;
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// A drain lets statements run for so long, in seconds, before it interrupts them.
@@ -84,8 +83,12 @@ pub enum StartError {
 pub trait NodeView: Send + Sync {
     /// Fields of `/health`, each a name and a JSON value; the first is `"status"`.
     fn health(&self) -> Vec<(&'static str, String)>;
-    /// Whether it serves.
+    /// Whether it serves: if not, a restart is needed.
     fn is_healthy(&self) -> bool;
+    /// Why clients should go elsewhere for now, in words: nobody leads what every statement needs.
+    fn not_ready(&self) -> Option<String> {
+        None
+    }
     /// Adds the node's metrics.
     fn render(&self, text: &mut MetricsText);
 }
@@ -94,33 +97,30 @@ pub trait NodeView: Send + Sync {
 pub struct Server {
     shared: Arc<Shared>,
     sql_addr: SocketAddr,
-    http_addr: SocketAddr,
-    http_stop: Arc<AtomicBool>,
+    health: Health,
     garbage: Collector,
     _purge: Purger,
 }
 
 impl Server {
-    /// Binds both sockets and begins to serve.
+    /// Binds the socket for SQL, and begins to serve.
     ///
     /// # Errors
     /// See [`StartError`].
-    pub fn start(options: &Options, db: Arc<Database>, node: Arc<dyn NodeView>) -> Result<Server, StartError> {
+    pub fn start(options: &Options, health: Health, db: Arc<Database>) -> Result<Server, StartError> {
         let (sql, sql_addr) = bind(&options.listen_addr, "--listen-addr", options.insecure)?;
-        let (http, http_addr) = bind(&options.http_addr, "--http-addr", options.insecure)?;
         let registry = Registry::new(options.connections_max);
         let memory = options.memory.clone();
         let shared = Arc::new(Shared { db, registry, metrics: WireMetrics::default(), memory });
-        let http_stop = Arc::new(AtomicBool::new(false));
-        http::serve(http, pages(shared.clone(), node), http_stop.clone()).map_err(StartError::Thread)?;
         let garbage = Collector::start(shared.db.clone()).map_err(StartError::Thread)?;
         let purge = Purger::start(options.memory.clone()).map_err(StartError::Thread)?;
         listener::listen(sql, shared.clone()).map_err(StartError::Thread)?;
         log::info(
             "listening",
-            &[("sql", &sql_addr), ("http", &http_addr), ("connections_max", &options.connections_max)],
+            &[("sql", &sql_addr), ("http", &health.address()), ("connections_max", &options.connections_max)],
         );
-        Ok(Server { shared, sql_addr, http_addr, http_stop, garbage, _purge: purge })
+        health.serves(shared.clone());
+        Ok(Server { shared, sql_addr, health, garbage, _purge: purge })
     }
 
     /// Where SQL is spoken.
@@ -129,7 +129,7 @@ impl Server {
     }
     /// Where HTTP is spoken.
     pub fn http_addr(&self) -> SocketAddr {
-        self.http_addr
+        self.health.address()
     }
 
     /// Stops: accepts nobody any more, ends idle sessions with 57P01, lets statements end, interrupts those that take longer
@@ -151,8 +151,7 @@ impl Server {
         if empty && let Err(error) = self.shared.db.close() {
             log::warning("sequences_not_given_back", &[("error", &error)]);
         }
-        self.http_stop.store(true, Ordering::SeqCst);
-        wake(self.http_addr);
+        self.health.close();
         let millis = began.elapsed().as_millis();
         log::info("drained", &[("sessions_left", &registry.sessions()), ("millis", &millis)]);
         empty
@@ -160,7 +159,7 @@ impl Server {
 }
 
 /// Makes a listener look up from `accept`.
-fn wake(address: SocketAddr) {
+pub(crate) fn wake(address: SocketAddr) {
     let mut address = address;
     if address.ip().is_unspecified() {
         let loopback =
@@ -184,29 +183,6 @@ pub fn bind(address: &str, option: &'static str, insecure: bool) -> Result<(TcpL
     let listener = TcpListener::bind(resolved.as_slice()).map_err(failed)?;
     let bound = listener.local_addr().map_err(failed)?;
     Ok((listener, bound))
-}
-
-fn pages(shared: Arc<Shared>, node: Arc<dyn NodeView>) -> Handler {
-    Arc::new(move |path| match path {
-        "/health" => {
-            let draining = shared.registry.is_draining();
-            let mut fields = node.health();
-            if draining && let Some(status) = fields.first_mut() {
-                status.1 = "\"draining\"".into();
-            }
-            let fields: Vec<String> = fields.iter().map(|(name, value)| format!("\"{name}\":{value}")).collect();
-            let healthy = node.is_healthy() && !draining;
-            let status = if healthy { "200 OK" } else { "503 Service Unavailable" };
-            Some(Page { status, media_type: "application/json", body: format!("{{{}}}\n", fields.join(",")) })
-        }
-        "/metrics" => {
-            let mut text = MetricsText::default();
-            shared.metrics.render(&mut text);
-            node.render(&mut text);
-            Some(Page { status: "200 OK", media_type: "text/plain; version=0.0.4", body: text.finish() })
-        }
-        _ => None,
-    })
 }
 
 #[cfg(test)]

@@ -4,8 +4,8 @@
 //! wait for each other must be told so.
 //!
 //! **Idea.** One table of the process, under one lock: for each key who holds it how often, and who waits in which order. Who waits looks
-//! again whenever something was released. Cluster-wide they will be held elsewhere: hence the trait [`AdvisoryLocks`], behind which
-//! [`LocalLocks`] is the one of a single node.
+//! again whenever something was released. In a cluster they are held elsewhere: hence the trait [`AdvisoryLocks`], behind which
+//! [`LocalLocks`] is the one of a single node, and [`ClusterLocks`] that of a member.
 //!
 //! **Invariants.**
 //! 1. Two sessions hold one key only if both share it.
@@ -20,9 +20,15 @@
 //! **Caveats.** A circle that another order of the waiting could
 //! undo is reported too; PostgreSQL changes the order. What is held does not survive the process.
 
+mod cluster;
+
+pub use cluster::ClusterLocks;
+
 use crate::SqlError;
+use crate::catalog::key::ADVISORY;
 use crate::transaction::{Kv, RowWaits};
 use crate::waits::{Awaited, Circle, circle_through};
+use bytes::Bytes;
 use parking_lot::{Condvar, Mutex};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
@@ -51,6 +57,22 @@ pub struct Key {
 }
 
 impl Key {
+    /// Not greater than any.
+    const FIRST: Key = Key { database: 0, class: 0, object: 0, pair: false };
+
+    /// The key on which all nodes lock it.
+    pub fn to_bytes(self) -> Bytes {
+        let numbers = [ADVISORY, self.database, self.class, self.object];
+        numbers.into_iter().flat_map(u32::to_be_bytes).chain([u8::from(self.pair)]).collect()
+    }
+
+    /// What a key of the layers below locks, if it is one of these.
+    pub fn of_bytes(bytes: &[u8]) -> Option<Key> {
+        let number = |at: usize| Some(u32::from_be_bytes(bytes.get(at * 4..at * 4 + 4)?.try_into().ok()?));
+        let pair = *bytes.get(16).filter(|_| bytes.len() == 17 && number(0) == Some(ADVISORY))? != 0;
+        Some(Key { database: number(1)?, class: number(2)?, object: number(3)?, pair })
+    }
+
     /// `ExclusiveLock on advisory lock [5,0,7,1]`, as PostgreSQL writes it.
     pub fn described(self, mode: Mode) -> String {
         let Key { database, class, object, pair } = self;
@@ -138,6 +160,23 @@ pub trait AdvisoryLocks: Send + Sync {
     ) -> Result<(), Refusal>;
     /// Takes a lock if that needs no wait; whether it did. `None`: [`Refusal::Full`].
     fn try_lock(&self, request: Request) -> Option<bool>;
+    /// As [`AdvisoryLocks::try_lock`], where other nodes may have to be asked: `stop` ends that.
+    ///
+    /// # Errors
+    /// See [`Refusal`].
+    fn try_lock_until(
+        &self,
+        request: Request,
+        stop: &mut dyn FnMut() -> Result<(), SqlError>,
+    ) -> Result<bool, Refusal> {
+        let _ = stop;
+        self.try_lock(request).ok_or(Refusal::Full)
+    }
+    /// Whether a session's locks include one that is held no more: nobody who could say so was heard for too long.
+    fn has_lost(&self, session: u64) -> bool {
+        let _ = session;
+        false
+    }
     /// Gives a session's lock up, once; `false` if it does not hold it.
     fn unlock(&self, session: u64, key: Key, mode: Mode) -> bool;
     /// Gives every lock of the session scope up.
@@ -147,7 +186,10 @@ pub trait AdvisoryLocks: Send + Sync {
     /// Gives up what the session's transaction has taken since a mark.
     fn release_transaction(&self, session: u64, mark: usize);
     /// Gives up everything: the session has ended.
-    fn release_session(&self, session: u64);
+    fn release_session(&self, session: u64) {
+        self.release_transaction(session, 0);
+        self.unlock_all(session);
+    }
     /// The sessions in the way of one that waits for an advisory lock.
     fn in_the_way_of(&self, session: u64) -> Vec<u64>;
     /// All that is held and waited for.
@@ -262,6 +304,71 @@ impl Table {
         }
     }
 
+    fn begin_waiting(&mut self, session: u64, key: Key, mode: Mode) {
+        self.keys.entry(key).or_default().waiting.push_back((session, mode));
+        self.waits.insert(session, (key, mode));
+    }
+
+    /// Gives a session's lock up, once.
+    fn unlock(&mut self, session: u64, key: Key, mode: Mode) -> bool {
+        let Some(taken) = self.of_session.get_mut(&session) else { return false };
+        let Some(count) = taken.get_mut(&(key, mode)) else { return false };
+        *count -= 1;
+        if *count == 0 {
+            taken.remove(&(key, mode));
+        }
+        self.forget(session, key, mode, 1);
+        true
+    }
+
+    fn unlock_all(&mut self, session: u64) -> Vec<(Key, Mode)> {
+        let taken = self.of_session.remove(&session).unwrap_or_default();
+        for ((key, mode), times) in &taken {
+            self.forget(session, *key, *mode, *times);
+        }
+        taken.into_keys().collect()
+    }
+
+    fn transaction_mark(&self, session: u64) -> usize {
+        self.of_transaction.get(&session).map_or(0, Vec::len)
+    }
+
+    fn release_transaction(&mut self, session: u64, mark: usize) -> Vec<(Key, Mode)> {
+        let Some(taken) = self.of_transaction.get_mut(&session) else { return Vec::new() };
+        let released = taken.split_off(mark.min(taken.len()));
+        if taken.is_empty() {
+            self.of_transaction.remove(&session);
+        }
+        for (key, mode) in &released {
+            self.forget(session, *key, *mode, 1);
+        }
+        released
+    }
+
+    fn in_the_way_of(&self, session: u64) -> Vec<u64> {
+        let Some((key, mode)) = self.waits.get(&session) else { return Vec::new() };
+        self.before(session, *key, *mode).into_iter().collect()
+    }
+
+    fn shown(&self) -> Vec<Shown> {
+        let mut shown = Vec::new();
+        for (key, entry) in &self.keys {
+            for (session, held) in &entry.held {
+                let modes = [(Mode::Exclusive, held.exclusive), (Mode::Share, held.share)];
+                let modes = modes.into_iter().filter(|(_, times)| *times > 0);
+                shown.extend(modes.map(|(mode, _)| Shown { session: *session, key: *key, mode, granted: true }));
+            }
+            let waiting = entry.waiting.iter();
+            shown.extend(waiting.map(|(session, mode)| Shown {
+                session: *session,
+                key: *key,
+                mode: *mode,
+                granted: false,
+            }));
+        }
+        shown
+    }
+
     fn stop_waiting(&mut self, session: u64) {
         let Some((key, _)) = self.waits.remove(&session) else { return };
         if let Some(entry) = self.keys.get_mut(&key) {
@@ -293,8 +400,7 @@ impl AdvisoryLocks for LocalLocks {
             table.grant(request);
             return Ok(());
         }
-        table.keys.entry(key).or_default().waiting.push_back((session, mode));
-        table.waits.insert(session, (key, mode));
+        table.begin_waiting(session, key, mode);
         let mut looks = 0usize;
         loop {
             let looks_per_search = (1 + table.waits.len() / WAITERS_PER_LOOK).min(LOOKS_PER_SEARCH_MAX);
@@ -339,71 +445,30 @@ impl AdvisoryLocks for LocalLocks {
     }
 
     fn unlock(&self, session: u64, key: Key, mode: Mode) -> bool {
-        let mut table = self.table.lock();
-        let Some(taken) = table.of_session.get_mut(&session) else { return false };
-        let Some(count) = taken.get_mut(&(key, mode)) else { return false };
-        *count -= 1;
-        if *count == 0 {
-            taken.remove(&(key, mode));
-        }
-        table.forget(session, key, mode, 1);
+        let held = self.table.lock().unlock(session, key, mode);
         self.released.notify_all();
-        true
+        held
     }
 
     fn unlock_all(&self, session: u64) {
-        let mut table = self.table.lock();
-        for ((key, mode), times) in table.of_session.remove(&session).unwrap_or_default() {
-            table.forget(session, key, mode, times);
-        }
+        self.table.lock().unlock_all(session);
         self.released.notify_all();
     }
 
     fn transaction_mark(&self, session: u64) -> usize {
-        self.table.lock().of_transaction.get(&session).map_or(0, Vec::len)
+        self.table.lock().transaction_mark(session)
     }
 
     fn release_transaction(&self, session: u64, mark: usize) {
-        let mut table = self.table.lock();
-        let Some(taken) = table.of_transaction.get_mut(&session) else { return };
-        let released = taken.split_off(mark.min(taken.len()));
-        if taken.is_empty() {
-            table.of_transaction.remove(&session);
-        }
-        for (key, mode) in released {
-            table.forget(session, key, mode, 1);
-        }
+        self.table.lock().release_transaction(session, mark);
         self.released.notify_all();
     }
 
-    fn release_session(&self, session: u64) {
-        self.release_transaction(session, 0);
-        self.unlock_all(session);
-    }
-
     fn in_the_way_of(&self, session: u64) -> Vec<u64> {
-        let table = self.table.lock();
-        let Some((key, mode)) = table.waits.get(&session) else { return Vec::new() };
-        table.before(session, *key, *mode).into_iter().collect()
+        self.table.lock().in_the_way_of(session)
     }
 
     fn shown(&self) -> Vec<Shown> {
-        let table = self.table.lock();
-        let mut shown = Vec::new();
-        for (key, entry) in &table.keys {
-            for (session, held) in &entry.held {
-                let modes = [(Mode::Exclusive, held.exclusive), (Mode::Share, held.share)];
-                let modes = modes.into_iter().filter(|(_, times)| *times > 0);
-                shown.extend(modes.map(|(mode, _)| Shown { session: *session, key: *key, mode, granted: true }));
-            }
-            let waiting = entry.waiting.iter();
-            shown.extend(waiting.map(|(session, mode)| Shown {
-                session: *session,
-                key: *key,
-                mode: *mode,
-                granted: false,
-            }));
-        }
-        shown
+        self.table.lock().shown()
     }
 }

@@ -1,6 +1,7 @@
 //! The database as one process holds it: the layers below, and what all sessions share.
 
 use crate::SqlError;
+use crate::advisory::{AdvisoryLocks, ClusterLocks, LocalLocks};
 use crate::catalog::garbage::{Loads, Progress, drain};
 use crate::catalog::oid::Oids;
 use crate::catalog::{Cache, bootstrap, retentions};
@@ -79,7 +80,11 @@ impl Database {
     /// Those of the layers below; 58030 if the catalog was written by a newer version.
     pub fn open(kv: Arc<dyn Kv>, options: DatabaseOptions) -> Result<Arc<Database>, SqlError> {
         bootstrap::bootstrap(kv.as_ref())?;
-        let sessions = Sessions::new(kv.now_us() - PG_EPOCH_US);
+        let advisory: Box<dyn AdvisoryLocks> = match kv.node() {
+            0 => Box::new(LocalLocks::default()),
+            _ => Box::new(ClusterLocks::new(kv.clone())),
+        };
+        let sessions = Sessions::new(kv.now_us() - PG_EPOCH_US, advisory);
         Ok(Arc::new(Database {
             kv,
             texts: TextCache::new(options.cached_text_bytes),

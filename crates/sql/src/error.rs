@@ -292,7 +292,7 @@ impl From<KvError> for SqlError {
             KvError::TooLarge { .. } => SqlState::PROGRAM_LIMIT_EXCEEDED,
             KvError::ReadOnly => SqlState::READ_ONLY_TRANSACTION,
             KvError::SnapshotUnavailable { .. } => SqlState::INVALID_PARAMETER,
-            KvError::ClockUnavailable(_) | KvError::Unavailable(_) => SqlState::CANNOT_CONNECT_NOW,
+            KvError::ClockUnavailable(_) | KvError::Unavailable { .. } => SqlState::CANNOT_CONNECT_NOW,
             KvError::Storage(_) => SqlState::IO_ERROR,
             KvError::ShuttingDown => SqlState::ADMIN_SHUTDOWN,
         };
@@ -301,7 +301,7 @@ impl From<KvError> for SqlError {
             KvError::Restart { key, .. } => err.hint("Run the transaction again from its start.").with(|e| e.key = key),
             KvError::SnapshotUnavailable { key, .. } => err.with(|e| e.key = key),
             KvError::Deadlock { circle } => {
-                crate::waits::deadlock(circle.into_iter().map(|row| (row.session, Awaited::Row(row))).collect())
+                crate::waits::deadlock(circle.into_iter().map(|row| (row.session, Awaited::of(row))).collect())
             }
             KvError::LockNotAvailable { key, waited } => {
                 let error = if waited { crate::session::lock_refused(true) } else { err };
@@ -309,7 +309,9 @@ impl From<KvError> for SqlError {
             }
             KvError::Unacknowledged(_) => err.hint("Do not run the transaction again: it has committed."),
             KvError::CommitUnknown => err.hint("Look for what the transaction wrote before you run it again."),
-            KvError::Unavailable(_) => err.hint("Other ranges go on. Try again once the nodes that hold this one are back."),
+            KvError::Unavailable { key, .. } => err
+                .hint("Statements that do not need this range go on. Bring back the nodes that cannot be heard (`timeball node status --host`, at any node's --peer-addr, shows them), and try again.")
+                .with(|e| e.key = key),
             KvError::DiskFull => err.hint(
                 "Delete rows, drop or truncate tables (that is taken meanwhile), or free space on the store's disk; the node notices by itself.",
             ),

@@ -93,6 +93,8 @@ pub struct Backend {
     pub(crate) lock_timeout_ms: AtomicU64,
     /// Whether its transaction has taken advisory locks.
     pub(crate) has_transaction_locks: AtomicBool,
+    /// Whether it has ever taken one.
+    pub(crate) has_locked: AtomicBool,
     /// What functions of the present statement ask of the session.
     pub(crate) effects: Effects,
     /// How far the present statement is, if it takes long.
@@ -128,8 +130,7 @@ pub struct Sessions {
 
 impl Sessions {
     /// None yet.
-    pub(crate) fn new(opened_us: i64) -> Arc<Sessions> {
-        let advisory = Box::new(LocalLocks::default());
+    pub(crate) fn new(opened_us: i64, advisory: Box<dyn AdvisoryLocks>) -> Arc<Sessions> {
         Arc::new(Sessions { list: Mutex::default(), entered: AtomicU64::new(0), advisory, opened_us })
     }
 
@@ -147,6 +148,7 @@ impl Sessions {
             sessions: self.clone(),
             lock_timeout_ms: AtomicU64::new(0),
             has_transaction_locks: AtomicBool::new(false),
+            has_locked: AtomicBool::new(false),
             effects: Effects::default(),
             progress: Arc::default(),
             relied: Arc::default(),
@@ -186,7 +188,7 @@ impl Backend {
             interrupt: Interrupt::default(),
             client: None,
         };
-        Sessions::new(0).enter(entrance)
+        Sessions::new(0, Box::new(LocalLocks::default())).enter(entrance)
     }
 
     /// The session has ended: its locks with it.
@@ -202,6 +204,11 @@ impl Backend {
             self.sessions.advisory.release_transaction(self.number, mark);
             self.has_transaction_locks.store(mark > 0, Ordering::Relaxed);
         }
+    }
+
+    /// Whether an advisory lock of the session may be another's by now.
+    pub(crate) fn has_lost_locks(&self) -> bool {
+        self.has_locked.load(Ordering::Relaxed) && self.sessions.advisory.has_lost(self.number)
     }
 
     /// How many advisory locks the session's transaction has taken.

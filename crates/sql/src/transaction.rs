@@ -235,8 +235,13 @@ pub enum KvError {
     #[error("it is not known whether the transaction has committed: the ranges that it wrote do not answer")]
     CommitUnknown,
     /// 57P03: a range of the cluster cannot be reached, or has no majority of its replicas.
-    #[error("{0}")]
-    Unavailable(String),
+    #[error("{told}")]
+    Unavailable {
+        /// What was asked for there.
+        key: Option<Bytes>,
+        /// Which range, who asked, and who does not answer.
+        told: String,
+    },
     /// 58030: the disk failed.
     #[error("storage failed: {0}")]
     Storage(String),
@@ -314,6 +319,11 @@ pub trait Kv: Send + Sync + 'static {
     fn look_at_row_waits(&self, look: &mut dyn FnMut(&dyn RowWaits)) {
         look(&NoRowWaits);
     }
+    /// A lock on a key for a session, which all nodes see; `None`: there is no other node.
+    fn session_lock(&self, session: u64, key: &[u8]) -> Option<Box<dyn SessionLock>> {
+        let _ = (session, key);
+        None
+    }
     /// What is kept for another time than the rest, from now on, in place of what was said before.
     fn keep(&self, _: Retentions) {}
     /// Writes rows past all transactions, in one step that survives a crash: far cheaper than a transaction. Keys ascend, they lie where
@@ -339,6 +349,15 @@ pub trait Kv: Send + Sync + 'static {
     fn admin(&self, request: Admin) -> Result<AdminReply, KvError>;
     /// Rows of a `timeball_internal` table by name (`clocks`, `ranges`, ...): column names and rows of text; `None` if unknown.
     fn internal_table(&self, name: &str) -> Option<(Vec<String>, Vec<Vec<Option<String>>>)>;
+}
+
+/// A lock of a session, which outlives its transactions. Dropping it gives it back.
+pub trait SessionLock: Send {
+    /// Takes it in a mode, or makes it stronger; `false`: another has it, and `wait` is not to wait. `stop` is asked while it waits, and ends that by `true`
+    /// ([`KvError::Interrupted`]): it is held as strong as it was, then, if it was.
+    fn take(&mut self, mode: LockMode, wait: LockWait, stop: &mut dyn FnMut() -> bool) -> Result<bool, KvError>;
+    /// Whether it was held, and may be another's now: nobody who could say so was heard for too long.
+    fn is_lost(&self) -> bool;
 }
 
 /// What [`Kv::erase`] came to.
@@ -369,6 +388,10 @@ pub trait Transaction: Send {
     /// he saw says what of it he relies on: [`Transaction::rely`]. (By default more is promised, which is always right.)
     fn observe(&mut self, key: &[u8]) -> Result<Option<Bytes>, KvError> {
         self.get(key)
+    }
+    /// As [`Transaction::observe`], and does not wait for somebody to answer where nobody is known who would: [`KvError::Unavailable`].
+    fn observe_hastily(&mut self, key: &[u8]) -> Result<Option<Bytes>, KvError> {
+        self.observe(key)
     }
     /// Whether the value of a key of at most four bytes is certainly what it was at `since`, an earlier snapshot: then nobody needs to look.
     /// (`false` is always right.)

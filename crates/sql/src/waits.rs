@@ -28,6 +28,17 @@ pub enum Awaited {
     Row(RowWaiter),
 }
 
+impl Awaited {
+    /// A key of the layers below: a row, unless it stands for an advisory lock.
+    pub fn of(row: RowWaiter) -> Awaited {
+        match Key::of_bytes(&row.key) {
+            Some(key) if row.mode <= LockMode::Share => Awaited::Advisory(key, Mode::Share),
+            Some(key) => Awaited::Advisory(key, Mode::Exclusive),
+            None => Awaited::Row(row),
+        }
+    }
+}
+
 /// Sessions that wait for each other, each for the next one and the last for the first.
 pub type Circle = Vec<(Option<u64>, Awaited)>;
 

@@ -2,12 +2,13 @@
 // Tests own threads: sessions that wait for each other.
 #![allow(clippy::disallowed_methods)]
 
-use sql::advisory::{AdvisoryLocks, KEYS_MAX, Key, LocalLocks, Mode, Refusal, Request, Scope, Shown};
+use sql::advisory::{AdvisoryLocks, ClusterLocks, KEYS_MAX, Key, LocalLocks, Mode, Refusal, Request, Scope, Shown};
 use sql::transaction::memory::MemoryKv;
-use sql::transaction::{BeginOptions, LockMode, RowLock, RowWaiter};
+use sql::transaction::{Admin, AdminReply, BeginOptions, LockMode, LockWait, RowLock, RowWaiter, SessionLock};
 use sql::waits::{Awaited, circle_through};
-use sql::{Kv, SqlError};
+use sql::{Kv, KvError, SqlError, SqlState};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 const KEY: Key = Key { database: 5, class: 0, object: 7, pair: false };
 const OTHER: Key = Key { object: 8, ..KEY };
@@ -26,9 +27,121 @@ fn until(condition: impl Fn() -> bool) {
     }
 }
 
+/// What stands below sessions of a cluster, pretended: a lock there is a session of one table.
+struct Below {
+    kv: MemoryKv,
+    table: Arc<LocalLocks>,
+    lost: Arc<AtomicBool>,
+}
+
+struct BelowLock {
+    owner: u64,
+    key: Key,
+    table: Arc<LocalLocks>,
+    lost: Arc<AtomicBool>,
+}
+
+impl SessionLock for BelowLock {
+    fn take(&mut self, mode: LockMode, wait: LockWait, stop: &mut dyn FnMut() -> bool) -> Result<bool, KvError> {
+        let mode = if mode == LockMode::Share { Mode::Share } else { Mode::Exclusive };
+        loop {
+            if self.table.try_lock(request(self.owner, self.key, mode)) == Some(true) {
+                return Ok(true);
+            }
+            if wait == LockWait::NoWait {
+                return Ok(false);
+            }
+            if stop() {
+                return Err(KvError::Interrupted);
+            }
+            std::thread::yield_now();
+        }
+    }
+    fn is_lost(&self) -> bool {
+        self.lost.load(Ordering::SeqCst)
+    }
+}
+
+impl Drop for BelowLock {
+    fn drop(&mut self) {
+        self.table.release_session(self.owner);
+    }
+}
+
+impl Kv for Below {
+    fn begin(&self, options: &BeginOptions) -> Result<Box<dyn sql::Transaction>, KvError> {
+        self.kv.begin(options)
+    }
+    fn unique_id(&self) -> u64 {
+        self.kv.unique_id()
+    }
+    fn now_us(&self) -> i64 {
+        self.kv.now_us()
+    }
+    fn admin(&self, request: Admin) -> Result<AdminReply, KvError> {
+        self.kv.admin(request)
+    }
+    fn internal_table(&self, _: &str) -> Option<(Vec<String>, Vec<Vec<Option<String>>>)> {
+        None
+    }
+    fn session_lock(&self, _: u64, key: &[u8]) -> Option<Box<dyn SessionLock>> {
+        let (owner, key) = (self.kv.unique_id(), Key::of_bytes(key).expect("an advisory lock's key"));
+        Some(Box::new(BelowLock { owner, key, table: self.table.clone(), lost: self.lost.clone() }))
+    }
+}
+
+/// Two nodes over one table.
+fn two_nodes() -> (ClusterLocks, ClusterLocks, Arc<LocalLocks>, Arc<AtomicBool>) {
+    let (kv, table, lost) = (MemoryKv::new(), Arc::new(LocalLocks::default()), Arc::new(AtomicBool::new(false)));
+    let node = || ClusterLocks::new(Arc::new(Below { kv: kv.clone(), table: table.clone(), lost: lost.clone() }));
+    let (one, other) = (node(), node());
+    (one, other, table, lost)
+}
+
+fn everywhere() -> [Box<dyn AdvisoryLocks>; 2] {
+    [Box::new(LocalLocks::default()), Box::new(two_nodes().0)]
+}
+
+#[test]
+fn keys_as_bytes() {
+    for key in [KEY, OTHER, Key { class: u32::MAX, pair: true, ..KEY }] {
+        assert_eq!(Key::of_bytes(&key.to_bytes()), Some(key));
+    }
+    assert_eq!(Key::of_bytes(b"0123456789abcdefg"), None);
+    assert_eq!(Key::of_bytes(&KEY.to_bytes()[..16]), None);
+}
+
+#[test]
+fn sessions_of_two_nodes_exclude_each_other() {
+    let (one, other, table, lost) = two_nodes();
+    assert_eq!(one.try_lock(request(1, KEY, Mode::Exclusive)), Some(true));
+    assert_eq!(one.try_lock(request(1, KEY, Mode::Share)), Some(true));
+    assert_eq!(other.try_lock(request(1, KEY, Mode::Share)), Some(false));
+    assert!(one.unlock(1, KEY, Mode::Exclusive));
+    assert_eq!(other.try_lock(request(1, KEY, Mode::Share)), Some(false), "it stays as strong until all is given up");
+    assert_eq!(one.shown().len(), 1);
+    // Who waits can be ended, and has nothing then.
+    let ended = other.lock(request(1, KEY, Mode::Exclusive), &MemoryKv::new(), &mut || Err(SqlError::new(SqlState::QUERY_CANCELED, "ended")));
+    assert!(matches!(ended, Err(Refusal::Ended(_))), "{ended:?}");
+    assert!(other.shown().is_empty());
+    assert!(!one.has_lost(1));
+    lost.store(true, Ordering::SeqCst);
+    assert!(one.has_lost(1) && !one.has_lost(2) && !other.has_lost(1));
+    assert!(one.unlock(1, KEY, Mode::Share));
+    assert!(!one.has_lost(1) && table.shown().is_empty());
+    assert_eq!(other.try_lock(request(1, KEY, Mode::Exclusive)), Some(true));
+    other.release_session(1);
+    assert!(table.shown().is_empty());
+}
+
 #[test]
 fn locks_are_counted_and_exclude() {
-    let locks = LocalLocks::default();
+    for locks in everywhere() {
+        counted_and_excluding(locks.as_ref());
+    }
+}
+
+fn counted_and_excluding(locks: &dyn AdvisoryLocks) {
     assert_eq!(locks.try_lock(request(1, KEY, Mode::Exclusive)), Some(true));
     assert_eq!(locks.try_lock(request(1, KEY, Mode::Exclusive)), Some(true));
     assert_eq!(locks.try_lock(request(2, KEY, Mode::Share)), Some(false));
@@ -49,7 +162,12 @@ fn locks_are_counted_and_exclude() {
 
 #[test]
 fn a_transaction_gives_up_what_it_took_since_a_mark() {
-    let locks = LocalLocks::default();
+    for locks in everywhere() {
+        given_up_since_a_mark(locks.as_ref());
+    }
+}
+
+fn given_up_since_a_mark(locks: &dyn AdvisoryLocks) {
     let take = |key| locks.try_lock(Request { scope: Scope::Transaction, ..request(1, key, Mode::Exclusive) });
     assert_eq!(take(KEY), Some(true));
     let mark = locks.transaction_mark(1);

@@ -9,7 +9,7 @@ use server::cluster::founding::Founder;
 use server::cluster::{ClusterNode, ClusterSettings, identity};
 use server::kv::{KvNode, KvOptions};
 use server::server::{DRAIN_INTERRUPT_SECONDS, DRAIN_STATEMENT_SECONDS};
-use server::{Memory, NodeView, Server, StoreDir, log, privacy};
+use server::{Health, Memory, NodeView, Server, StoreDir, log, privacy};
 use sql::{Database, DatabaseOptions, Kv, SqlState};
 use std::hash::{BuildHasher, RandomState};
 use std::net::{TcpListener, ToSocketAddrs};
@@ -88,12 +88,14 @@ impl Serving {
     /// Opens the store and begins to serve, alone.
     pub fn start(store: &Path, options: &NodeOptions) -> Result<Serving, String> {
         let store = open_store(store, options)?;
+        let health = Health::open(&options.server).map_err(|e| e.to_string())?;
         let (clock, poller) = open_clock(options)?;
         let memory = Memory::new(options.shares, crate::ALLOCATOR_REQUESTS);
         log_memory(&memory);
         let node = Node::Alone(open_node(&store, clock, options, &memory)?);
+        health.has_node(node.view());
         let db = Database::open(node.kv(), sql_options(options, &memory)).map_err(|e| e.to_string())?;
-        Self::serve(store, poller, node, db, options, memory)
+        Self::serve(store, poller, node, (db, health), options, memory)
     }
 
     /// Opens the store and begins to serve as a member of a cluster; waits until it is in one, and until that answers.
@@ -102,6 +104,7 @@ impl Serving {
         let known = identity::load(store.path())?;
         let ran_alone = known.is_none() && store.engine().exists();
         shared_clock_fits(options, join)?;
+        let health = Health::open(&options.server).map_err(|e| e.to_string())?;
         let (clock, poller) = open_clock(options)?;
         let memory = Memory::new(options.shares, crate::ALLOCATOR_REQUESTS);
         log_memory(&memory);
@@ -141,20 +144,21 @@ impl Serving {
             &[("store", &store.path().display()), ("cluster", &cluster), ("node", &number), ("millis", &millis)],
         );
         let node = Node::Member(member);
+        health.has_node(node.view());
         let db = open_database(&node, options, &memory)?;
-        Self::serve(store, poller, node, db, options, memory)
+        Self::serve(store, poller, node, (db, health), options, memory)
     }
 
     fn serve(
         store: StoreDir,
         poller: Option<Poller>,
         node: Node,
-        db: Arc<Database>,
+        (db, health): (Arc<Database>, Health),
         options: &NodeOptions,
         memory: Arc<Memory>,
     ) -> Result<Serving, String> {
         let server = server::Options { memory, ..options.server.clone() };
-        let server = Server::start(&server, db, node.view()).map_err(|e| e.to_string())?;
+        let server = Server::start(&server, health, db).map_err(|e| e.to_string())?;
         Ok(Serving { server, node, _poller: poller, _store: store })
     }
 

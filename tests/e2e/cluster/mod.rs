@@ -1,13 +1,16 @@
 //! Three nodes as processes of their own: founded by hand, killed, started again.
 
+mod advisory;
 mod alone;
 mod bank;
 mod clock;
 mod histories;
 mod join;
+mod hosts;
 mod large;
 mod lists;
 mod locks;
+mod majority;
 mod network;
 mod nodes;
 mod partition;

@@ -216,6 +216,9 @@ impl<E: Engine> crate::NodeView for ClusterNode<E> {
     fn is_healthy(&self) -> bool {
         self.inner.broken.lock().is_none()
     }
+    fn not_ready(&self) -> Option<String> {
+        self.inner.member.not_ready(&sql::catalog::key::VERSION_KEY)
+    }
     fn render(&self, text: &mut MetricsText) {
         let inner = &self.inner;
         let member = &inner.member;
@@ -228,6 +231,11 @@ impl<E: Engine> crate::NodeView for ClusterNode<E> {
         text.gauge("lock_waiters", "Transactions that queue for a row", queued as u64);
         text.gauge("ranges", "Replicas of ranges on this node", member.ranges().len() as u64);
         text.gauge("ranges_led", "Ranges that this node leads under a lease", leads(inner) as u64);
+        let (held, lost) = member.session_locks();
+        text.gauge("advisory_locks", "Advisory locks that sessions of this node hold", held as u64);
+        text.gauge("advisory_locks_lost", "Those that they believe to hold, and do not", lost as u64);
+        let silent = member.silent_ranges() as u64;
+        text.gauge("ranges_silent", "Replicas here whose range has no leader that this node hears", silent);
         text.gauge("transactions_committing", "Transactions that this node sees to", member.committing() as u64);
         text.gauge("log_segments", "Segments of the log in use", inner.journal.log().segments() as u64);
         let links = inner.transport.get().map(transport::Transport::links).unwrap_or_default();

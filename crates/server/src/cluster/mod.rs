@@ -35,6 +35,7 @@ mod journal;
 mod open;
 mod replicas;
 mod roster;
+mod session_lock;
 mod space;
 
 pub use open::{ClusterSettings, OpenError};
@@ -49,6 +50,7 @@ use node::cluster::{Class, Input, Member, Message, Outputs};
 use parking_lot::{Mutex, RwLock};
 use sql::transaction::{
     Admin, AdminReply, BeginOptions as SqlOptions, Interrupt, MemoryScratch, Retentions, RowWaits, Scratch,
+    SessionLock,
 };
 use sql::{Kv, KvError};
 use std::path::PathBuf;
@@ -311,6 +313,9 @@ impl<E: Engine> Kv for ClusterNode<E> {
     }
     fn look_at_row_waits(&self, look: &mut dyn FnMut(&dyn RowWaits)) {
         self.inner.member.look_at_locks(|table| look(&waits::Waits::of(table)));
+    }
+    fn session_lock(&self, session: u64, key: &[u8]) -> Option<Box<dyn SessionLock>> {
+        Some(Box::new(session_lock::BlockingLock::new(&self.inner, session, key)))
     }
     fn keep(&self, retentions: Retentions) {
         *self.inner.kept.lock() = Some(Arc::new(retentions));

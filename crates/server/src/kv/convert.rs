@@ -89,7 +89,7 @@ pub(crate) fn error(e: TxnError) -> KvError {
         TxnError::ClockUnavailable(why) => KvError::ClockUnavailable(why),
         unacknowledged @ TxnError::Unacknowledged { .. } => KvError::Unacknowledged(unacknowledged.to_string()),
         TxnError::CommitUnknown => KvError::CommitUnknown,
-        unavailable @ TxnError::Unavailable { .. } => KvError::Unavailable(unavailable.to_string()),
+        TxnError::Unavailable { ref key, .. } => KvError::Unavailable { key: key.clone(), told: e.to_string() },
         TxnError::Storage(why) => KvError::Storage(why),
         TxnError::ShuttingDown => KvError::ShuttingDown,
     }

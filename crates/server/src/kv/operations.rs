@@ -20,6 +20,7 @@ pub(crate) trait Operations: Send {
     fn record_bytes(&self) -> usize;
     fn held_bytes(&self) -> usize;
     fn locks_full(&self) -> bool;
+    fn hurry(&mut self, hasty: bool);
     fn get(&mut self, now: &impl Now, key: &[u8], certified: bool, waker: &Waker) -> Op<Option<Bytes>>;
     fn peek(&mut self, now: &impl Now, key: &[u8], waker: &Waker) -> Op<Option<Bytes>>;
     fn observe(&mut self, now: &impl Now, key: &[u8], waker: &Waker) -> Op<Option<Bytes>>;
@@ -201,6 +202,7 @@ forward!(Alone {
     fn commit_reads(&mut self) -> Option<Timestamp> {
         self.commit_reads()
     }
+    fn hurry(&mut self, _: bool) {}
     fn rely(&mut self, _: &impl Now, key: &Bytes, since: Timestamp, certified: bool, waker: &Waker) -> Op<()> {
         self.rely(key, since, certified, waker)
     }
@@ -227,6 +229,9 @@ forward!(Member {
     }
     fn commit_reads(&mut self) -> Option<Timestamp> {
         None
+    }
+    fn hurry(&mut self, hasty: bool) {
+        self.hurry(hasty);
     }
     fn rely(&mut self, now: &impl Now, key: &Bytes, since: Timestamp, certified: bool, waker: &Waker) -> Op<()> {
         self.rely(&now.read(), key, since, certified, waker)

@@ -187,6 +187,12 @@ impl<S: Shell> sql::Transaction for KvTransaction<S> {
     fn observe(&mut self, key: &[u8]) -> Result<Option<Bytes>, KvError> {
         self.block(0, |inner, txn, waker| txn.observe(&Clock(inner), key, waker)).0
     }
+    fn observe_hastily(&mut self, key: &[u8]) -> Result<Option<Bytes>, KvError> {
+        self.txn.hurry(true);
+        let seen = self.observe(key);
+        self.txn.hurry(false);
+        seen
+    }
     fn is_as_it_was(&self, key: &[u8], since: Timestamp) -> bool {
         self.txn.is_as_it_was(key, since)
     }

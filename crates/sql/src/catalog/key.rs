@@ -9,6 +9,7 @@
 //! 7 | index id      -> the data below this index id is garbage once the record commits (see `garbage`)
 //! 8 | scope | name  -> nothing: a write ends the absence of the name in a schema, a database, or (0) the cluster (decision 103)
 //! 9 | oid | version -> nothing: a write ends this version of an object; of the greatest version, says that something depends on it
+//! 10 | database, class, object, pair -> nothing: locked by sessions of a cluster (`advisory`)
 //! ```
 
 use super::Oid;
@@ -34,6 +35,8 @@ pub const GARBAGE: u32 = 7;
 pub const NAMES: u32 = 8;
 /// Index id of the tokens of versions.
 pub const VERSIONS: u32 = 9;
+/// Index id of advisory locks.
+pub const ADVISORY: u32 = 10;
 /// The scope of the names of databases.
 pub const CLUSTER: Oid = 0;
 

@@ -14,7 +14,7 @@ mod retention;
 pub mod snapshot;
 pub mod view;
 
-pub use cache::Cache;
+pub use cache::{Cache, Wait};
 pub use change::{Change, Changed};
 pub use descriptor::*;
 pub use overlay::Overlay;

@@ -8,6 +8,7 @@
 //! 2. Lists of all relations, schemas or databases are not relied upon: what `pg_catalog` shows is the snapshot's, and not certified. A plan that was made of one
 //!    is valid for its number only.
 
+use super::cache::{self, Wait};
 use super::view::View;
 use super::{Database, Named, Oid, Relation, Schema, Snapshot, Table, key, snapshot};
 use crate::SqlError;
@@ -63,6 +64,11 @@ impl Uses {
     /// What to rely on.
     pub fn tokens(&self) -> &[Bytes] {
         &self.tokens
+    }
+
+    /// Whether nothing was looked up: it is the same in every catalog.
+    pub fn is_empty(&self) -> bool {
+        self.names.is_empty() && self.relations.is_empty() && self.tokens.is_empty() && !self.lists
     }
 }
 
@@ -178,12 +184,32 @@ pub struct Relying {
     txn: TxnRef,
     since: Timestamp,
     relied: Arc<Relied>,
+    /// The view may not be the present one: its range did not answer.
+    unreached: bool,
 }
 
 impl Relying {
     /// A view that a transaction of a session saw at a time.
     pub fn new(view: Arc<View>, txn: TxnRef, since: Timestamp, relied: Arc<Relied>) -> Relying {
-        Relying { view, txn, since, relied }
+        Relying { view, txn, since, relied, unreached: false }
+    }
+
+    /// The same, where the catalog could not be asked for when the statement began: whatever is looked up is asked for then.
+    pub fn unreached(self, unreached: bool) -> Relying {
+        Relying { unreached, ..self }
+    }
+
+    /// Nothing is said of the catalog that is not known to be so.
+    fn confirm(&self) -> Result<(), SqlError> {
+        if !self.unreached {
+            return Ok(());
+        }
+        let number = self.txn.with(|t| cache::read_number(t, Wait::Patient))?;
+        if number != self.view.snapshot().version() {
+            let reason = "the catalog has changed while it could not be reached".to_owned();
+            return Err(KvError::Restart { reason, key: None }.into());
+        }
+        Ok(())
     }
 
     /// Relies on tokens. `writes`: what goes by them is written.
@@ -200,6 +226,7 @@ impl Relying {
 
 impl CatalogView for Relying {
     fn relation(&self, schema: Option<&str>, name: &str) -> Result<Option<Arc<Relation>>, SqlError> {
+        self.confirm()?;
         let mut tokens = Vec::new();
         let named = self.view.lookup(schema, name, &mut |token| tokens.push(token));
         tokens.extend(named.and_then(|named| token_of_named(self.view.snapshot(), named)));
@@ -211,6 +238,7 @@ impl CatalogView for Relying {
     }
     /// What is asked for by its OID may be written: a table that referential actions reach.
     fn relation_by_id(&self, id: Oid) -> Result<Option<Arc<Relation>>, SqlError> {
+        self.confirm()?;
         let found = self.view.snapshot().relation(id).cloned();
         if let Some(found) = &found {
             self.rely(&[token_of(found)], true)?;
@@ -218,12 +246,15 @@ impl CatalogView for Relying {
         Ok(found)
     }
     fn relations(&self) -> Result<Vec<Arc<Relation>>, SqlError> {
+        self.confirm()?;
         self.view.relations()
     }
     fn schemas(&self) -> Result<Vec<Schema>, SqlError> {
+        self.confirm()?;
         self.view.schemas()
     }
     fn databases(&self) -> Result<Vec<Database>, SqlError> {
+        self.confirm()?;
         self.view.databases()
     }
     fn current_database(&self) -> Database {

@@ -3,7 +3,7 @@
 use super::rows::RowBuilder;
 use super::{OWNER_OID, Source, VirtualTable};
 use crate::SqlError;
-use crate::advisory::Shown;
+use crate::advisory::{Key, Shown};
 use crate::progress::Task;
 use crate::session::table_of;
 use crate::sessions::{Backend, SHOWN_QUERY_BYTES_MAX};
@@ -121,6 +121,8 @@ pub(super) fn locks(table: &VirtualTable, source: &Source<'_>) -> Result<Vec<Row
     let mut rows: Vec<Row> = asking.sessions.advisory.shown().into_iter().map(advisory).collect();
     let mut of_rows = Vec::new();
     kv.look_at_row_waits(&mut |waits| of_rows = waits.all());
+    // Those of this node's sessions are there already.
+    of_rows.retain(|row| Key::of_bytes(&row.of.key).is_none());
     let relations = if of_rows.is_empty() { Vec::new() } else { source.catalog.relations()? };
     for RowLock { of, granted } in of_rows {
         let (page, tuple) = place(&of.key);

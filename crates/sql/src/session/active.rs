@@ -1,13 +1,16 @@
 //! A session's transaction in the layers below: how it begins and ends.
 
+use super::prepared::Prepared;
 use super::settings::Settings;
 use super::{Block, PG_EPOCH_US, Session, snapshot};
+use crate::catalog::cache::is_out_of_reach;
 use crate::catalog::reliance::{Relied, Relying};
 use crate::catalog::view::View;
-use crate::catalog::{Overlay, Uses, change, key};
+use crate::catalog::{Overlay, Uses, Wait, change, key};
 use crate::context::{ShownModes, StatementContext};
 use crate::exec::claims::Claims;
 use crate::exec::deferred::Modes;
+use crate::plan::Plan;
 use crate::syntax;
 use crate::transaction::{BeginOptions, Committed, Isolation, Patience, Transaction, TxnRef};
 use crate::types::Value;
@@ -22,6 +25,8 @@ pub(super) struct Active {
     pub(super) view: Arc<View>,
     /// The same, as running statements look things up.
     pub(super) catalog: Arc<Relying>,
+    /// The catalog's range did not answer: what it was when it was last looked at is all that is known.
+    pub(super) unreached: bool,
     /// The number of what is committed, and the snapshot at which it was looked at.
     pub(super) number: u64,
     pub(super) looked_at: Timestamp,
@@ -76,7 +81,8 @@ const RELIED_MAX: usize = 64;
 impl Active {
     /// From now on the catalog is this one, whose committed part was looked at then.
     pub(super) fn use_view(&mut self, view: Arc<View>, looked_at: Timestamp) {
-        self.catalog = Arc::new(Relying::new(view.clone(), self.txn.clone(), looked_at, self.noted.clone()));
+        let relying = Relying::new(view.clone(), self.txn.clone(), looked_at, self.noted.clone());
+        self.catalog = Arc::new(relying.unreached(self.unreached));
         (self.view, self.looked_at) = (view, looked_at);
     }
 
@@ -127,12 +133,41 @@ impl Session {
 
     /// Makes sure that there is a transaction, and that the view of the catalog is the one that it sees.
     pub(super) fn ensure_active(&mut self, as_of: Option<Timestamp>) -> Result<&mut Active, SqlError> {
+        self.ensure_with(as_of, Wait::Patient)
+    }
+
+    /// As [`Session::ensure_active`], for what may do without the catalog: where that cannot be reached, the view is the one of before ([`Active::unreached`]).
+    pub(super) fn ensure_hastily(&mut self, as_of: Option<Timestamp>) -> Result<&mut Active, SqlError> {
+        self.ensure_with(as_of, Wait::Hasty)
+    }
+
+    /// The transaction, and the plan of a statement in it. One that looks nothing up needs no catalog.
+    pub(super) fn ensure_planned(
+        &mut self,
+        prepared: &Prepared,
+        as_of: Option<Timestamp>,
+    ) -> Result<Arc<dyn Plan>, SqlError> {
+        if self.ensure_hastily(as_of)?.unreached && !self.needs_no_catalog(prepared) {
+            // What is asked of the past may be known here.
+            let past = match (as_of, prepared.planned()) {
+                (None, Some(planned)) => self.statement_as_of(planned)?,
+                _ => None,
+            };
+            match past {
+                Some(_) => drop(self.ensure_active(past)?),
+                None => self.follow_catalog(Wait::Patient)?,
+            }
+        }
+        self.plan_of(prepared)
+    }
+
+    fn ensure_with(&mut self, as_of: Option<Timestamp>, wait: Wait) -> Result<&mut Active, SqlError> {
         if self.active.is_none() {
-            let active = self.begin(as_of)?;
+            let active = self.begin(as_of, wait)?;
             self.backend.sees(Some((active.txn.with(|t| t.snapshot()), active.snapshot_us)));
             return Ok(self.active.insert(active));
         }
-        self.move_to_present()?;
+        self.move_to_present(wait)?;
         if let Some(active) = self.active.as_mut()
             && active.isolation == Isolation::ReadCommitted
             && active.as_of.is_none()
@@ -144,21 +179,30 @@ impl Session {
             active.snapshot = active.txn.with(|t| t.snapshot());
             self.backend.sees(Some((active.snapshot, active.snapshot_us)));
         }
-        self.follow_catalog()?;
+        self.follow_catalog(wait)?;
         self.active.as_mut().ok_or_else(|| SqlError::new(SqlState::INTERNAL_ERROR, "the transaction has gone"))
     }
 
     /// The snapshot may have moved up: the view becomes that of the catalog there.
-    pub(super) fn follow_catalog(&mut self) -> Result<(), SqlError> {
-        let moved = |active: &&mut Active| active.snapshot_now() != active.looked_at;
+    pub(super) fn follow_catalog(&mut self, wait: Wait) -> Result<(), SqlError> {
+        let moved = |active: &&mut Active| active.unreached || active.snapshot_now() != active.looked_at;
         let Some(active) = self.active.as_mut().filter(moved) else { return Ok(()) };
         let patience = Patience { interrupt: self.interrupt.clone(), deadline: self.deadline.clone() };
         let db = self.db.clone();
         let known = self.view.as_ref().map(|view| (view.snapshot(), self.view_at));
-        let (base, looked_at) = active.txn.with(|t| {
-            let base = db.catalog.current(db.kv.as_ref(), &patience, t, known)?;
+        let looked = active.txn.with(|t| {
+            let base = db.catalog.look(db.kv.as_ref(), &patience, t, known, wait)?;
             Ok::<_, SqlError>((base, t.snapshot()))
-        })?;
+        });
+        let (base, looked_at) = match looked {
+            Err(error) if wait == Wait::Hasty && is_out_of_reach(&error) => {
+                active.unreached = true;
+                active.use_view(active.view.clone(), active.looked_at);
+                return Ok(());
+            }
+            looked => looked?,
+        };
+        active.unreached = false;
         if base.version() == active.number {
             active.use_view(active.view.clone(), looked_at);
             return Ok(());
@@ -179,7 +223,7 @@ impl Session {
         Patience { interrupt: self.interrupt.clone(), deadline: self.deadline.clone() }
     }
 
-    fn begin(&mut self, as_of: Option<Timestamp>) -> Result<Active, SqlError> {
+    fn begin(&mut self, as_of: Option<Timestamp>, wait: Wait) -> Result<Active, SqlError> {
         let as_of = match as_of {
             Some(time) => Some(time),
             None => self.modes.as_of.clone().map(|a| self.resolve_as_of(&a)).transpose()?.flatten(),
@@ -191,11 +235,16 @@ impl Session {
             Some(view) if txn.is_as_it_was(&key::VERSION_KEY, self.view_at) => Some(view.clone()),
             _ => None,
         };
-        let view = match known {
-            Some(view) => view,
-            None => self.look_at_catalog(txn.as_mut())?,
+        let (view, unreached) = match known {
+            Some(view) => (view, false),
+            None => match (self.look_at_catalog(txn.as_mut(), wait), self.view.clone()) {
+                (Err(error), Some(view)) if wait == Wait::Hasty && is_out_of_reach(&error) => (view, true),
+                (view, _) => (view?, false),
+            },
         };
-        self.view_at = txn.snapshot();
+        if !unreached {
+            self.view_at = txn.snapshot();
+        }
         let began_us = match (self.block_began_us, txn.began_us()) {
             (Some(us), _) => us,
             (None, Some(us)) => us - PG_EPOCH_US,
@@ -205,12 +254,14 @@ impl Session {
         let beginning = (options.isolation == Isolation::ReadCommitted && as_of.is_none()).then(|| txn.savepoint());
         let snapshot = txn.snapshot();
         let txn = TxnRef::new(txn);
+        let relying = Relying::new(view.clone(), txn.clone(), self.view_at, self.backend.relied.clone());
         Ok(Active {
             snapshot,
-            catalog: Arc::new(Relying::new(view.clone(), txn.clone(), snapshot, self.backend.relied.clone())),
+            catalog: Arc::new(relying.unreached(unreached)),
+            unreached,
             noted: self.backend.relied.clone(),
             number: view.snapshot().version(),
-            looked_at: snapshot,
+            looked_at: self.view_at,
             own: self.unchanged.clone(),
             relied: std::mem::take(&mut self.relied),
             txn,
@@ -231,9 +282,9 @@ impl Session {
     }
 
     /// The committed catalog as a transaction that begins sees it.
-    fn look_at_catalog(&mut self, txn: &mut dyn Transaction) -> Result<Arc<View>, SqlError> {
+    fn look_at_catalog(&mut self, txn: &mut dyn Transaction, wait: Wait) -> Result<Arc<View>, SqlError> {
         let known = self.view.as_ref().map(|view| (view.snapshot(), self.view_at));
-        let catalog = self.db.catalog.current(self.db.kv.as_ref(), &self.patience(), txn, known)?;
+        let catalog = self.db.catalog.look(self.db.kv.as_ref(), &self.patience(), txn, known, wait)?;
         if let Some(view) = self.view.as_ref().filter(|view| Arc::ptr_eq(view.snapshot(), &catalog)) {
             return Ok(view.clone());
         }
@@ -245,7 +296,7 @@ impl Session {
 
     /// A transaction that has read nothing yet, though statements have run in it, takes the snapshot of now: what it waited for (an
     /// advisory lock) may have been the end of others, whose work it is to see.
-    fn move_to_present(&mut self) -> Result<(), SqlError> {
+    fn move_to_present(&mut self, wait: Wait) -> Result<(), SqlError> {
         let stale = self.active.as_ref().is_some_and(|active| {
             active.untouched
                 && active.statements > 0
@@ -254,12 +305,13 @@ impl Session {
                 && active.isolation != Isolation::ReadCommitted
         });
         if stale {
-            let fresh = self.begin(None)?;
+            let fresh = self.begin(None, wait)?;
             self.backend.sees(Some((fresh.txn.with(|t| t.snapshot()), fresh.snapshot_us)));
             if let Some(active) = self.active.as_mut() {
                 (active.txn, active.view, active.catalog) = (fresh.txn, fresh.view, fresh.catalog);
                 (active.number, active.looked_at, active.relied) = (fresh.number, fresh.looked_at, Vec::new());
                 (active.snapshot, active.snapshot_us) = (fresh.snapshot, fresh.snapshot_us);
+                active.unreached = fresh.unreached;
             }
         }
         Ok(())

@@ -5,6 +5,7 @@ use super::portal::Portal;
 use super::run::{How, Outcome};
 use super::settings::{READ_UNCOMMITTED, isolation_name, parse_token, unknown};
 use super::{Block, PG_EPOCH_US, Session};
+use crate::catalog::Wait;
 use crate::output::Output;
 use crate::syntax::{Command, Discard, Modes};
 use crate::{SqlError, SqlState};
@@ -166,7 +167,7 @@ impl Session {
         let settings = (self.settings.clone(), self.lasting.clone());
         let constraints = (self.deferred.modes(), self.deferred.len());
         let advisory = self.backend.transaction_locks();
-        let active = self.ensure_active(None)?;
+        let active = self.ensure_hastily(None)?;
         let mark = active.txn.with(|t| t.savepoint());
         let (fresh, claims, own) =
             (active.fresh.len(), active.claims.as_ref().map_or(0, |claims| claims.len()), active.own.clone());
@@ -247,7 +248,7 @@ impl Session {
             // Whatever the number: the view is made anew.
             (active.number, active.looked_at) = (0, Timestamp::MIN);
         }
-        self.follow_catalog()?;
+        self.follow_catalog(Wait::Hasty)?;
         self.portals.close_cursors();
         (self.settings, self.lasting) = settings;
         self.settings_changed();
@@ -345,7 +346,7 @@ impl Session {
         change: impl Fn(&mut super::settings::Settings) -> Result<(), SqlError>,
     ) -> Result<(), SqlError> {
         if self.block != Block::None {
-            self.ensure_active(None)?;
+            self.ensure_hastily(None)?;
         }
         self.keep_settings();
         let mut changed = self.settings.clone();

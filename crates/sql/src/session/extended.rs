@@ -53,8 +53,7 @@ impl Session {
         };
         if prepared.planned().is_some() {
             self.refuse_in_failed_block()?;
-            self.ensure_active(None)?;
-            self.plan_of(&prepared).map_err(|e| prepared.place(e))?;
+            self.ensure_planned(&prepared, None).map_err(|e| prepared.place(e))?;
         } else {
             self.plan_inside(&prepared)?;
         }
@@ -124,8 +123,7 @@ impl Session {
         let (plan, fields) = match prepared.planned() {
             Some(_) => {
                 self.refuse_in_failed_block()?;
-                self.ensure_active(None)?;
-                (Some(self.plan_of(&prepared)?), Vec::new())
+                (Some(self.ensure_planned(&prepared, None)?), Vec::new())
             }
             None => (None, self.fields_of(&prepared)?),
         };
@@ -206,8 +204,7 @@ impl Session {
             return Ok((types, self.fields_of(&prepared)?));
         }
         self.refuse_in_failed_block()?;
-        self.ensure_active(None)?;
-        let plan = self.plan_of(&prepared)?;
+        let plan = self.ensure_planned(&prepared, None)?;
         Ok((parameter_oids(plan.as_ref()), plan.fields().to_vec()))
     }
 
@@ -215,8 +212,7 @@ impl Session {
     fn plan_inside(&mut self, prepared: &Prepared) -> Result<Option<Arc<dyn Plan>>, SqlError> {
         let Some(inner) = prepared.inside() else { return Ok(None) };
         self.refuse_in_failed_block()?;
-        self.ensure_active(None)?;
-        self.plan_of(&inner).map(Some)
+        self.ensure_planned(&inner, None).map(Some)
     }
 
     /// The result's shape (empty: NoData) and its formats as given at bind. Borrowed: libpq asks for it at every execution.
@@ -315,8 +311,7 @@ impl Session {
                 if inner.planned().is_none() {
                     return Ok(Vec::new());
                 }
-                self.ensure_active(None)?;
-                self.plan_of(&inner)?.fields().to_vec()
+                self.ensure_planned(&inner, None)?.fields().to_vec()
             }
             _ => Vec::new(),
         })

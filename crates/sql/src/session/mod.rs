@@ -47,8 +47,9 @@ pub(crate) use settings::{all as all_settings, milliseconds as duration_ms, show
 pub use startup::{Executed, Startup, TransactionStatus};
 pub use text_cache::{GENERATION_TEXT_BYTES_MAX, TextCache};
 
+use crate::catalog::cache::is_out_of_reach;
 use crate::catalog::view::View;
-use crate::catalog::{Overlay, Uses};
+use crate::catalog::{Overlay, Uses, Wait};
 use crate::context::{Deadline, EvalSettings, MemoryBudget};
 use crate::database::Database;
 use crate::exec::deferred::Deferred;
@@ -172,7 +173,7 @@ impl Session {
         let user = if startup.user.is_empty() { "root" } else { &startup.user };
         let name = if startup.database.is_empty() { user } else { &startup.database };
         let patience = Patience { interrupt: interrupt.clone(), deadline: Deadline::default() };
-        let database = find_database(&db, name, &patience)?;
+        let (database, catalog, view_at) = find_database(&db, name, &patience)?;
         let mut settings = Settings::new(user, &database.name, startup.backend_pid, &db.options);
         let mut start_notices = Vec::new();
         settings.set("application_name", Some(&startup.application_name))?;
@@ -244,6 +245,9 @@ impl Session {
             deferred: Default::default(),
         };
         session.settings_changed();
+        let view = View::new(catalog, session.database.clone(), &session.settings.eval.search_path);
+        session.sequences.use_catalog(view.snapshot());
+        (session.view, session.view_at) = (Some(Arc::new(view)), view_at);
         Ok(session)
     }
 
@@ -315,7 +319,11 @@ impl Session {
             eval.styles,
         )
         .into();
-        self.view = None;
+        if let Some(view) = self.view.take() {
+            let path = &self.settings.eval.search_path;
+            self.view = Some(Arc::new(View::new(view.snapshot().clone(), self.database.clone(), path)));
+        }
+        let eval = &self.settings.eval;
         self.backend.calls_itself(&eval.application_name);
         self.backend.lock_timeout_ms.store(self.settings.lock_timeout_ms, std::sync::atomic::Ordering::Relaxed);
     }
@@ -394,7 +402,13 @@ pub(crate) fn setting_trial(eval: &Arc<EvalSettings>, name: &str, value: Option<
     Settings::trial(eval, name, value)
 }
 
-fn find_database(db: &Database, name: &str, patience: &Patience) -> Result<Arc<catalog::Database>, SqlError> {
+/// A database by its name; the catalog that knows it, and a snapshot at which it was that. Where the present one cannot be reached, the newest that is known
+/// here will do if it has the database: a statement that needs the catalog asks for it.
+fn find_database(
+    db: &Database,
+    name: &str,
+    patience: &Patience,
+) -> Result<(Arc<catalog::Database>, Arc<catalog::Snapshot>, Timestamp), SqlError> {
     let mut txn = match db.kv.begin(&BeginOptions::default()) {
         // A session can be opened on a node whose clock is not to be trusted: what it asks for says what it needs of the clock.
         Err(KvError::ClockUnavailable(_)) => {
@@ -402,11 +416,18 @@ fn find_database(db: &Database, name: &str, patience: &Patience) -> Result<Arc<c
         }
         begun => begun?,
     };
-    let catalog = db.catalog.current(db.kv.as_ref(), patience, txn.as_mut(), None)?;
-    catalog.database(name).cloned().ok_or_else(|| {
+    let (catalog, at) = match db.catalog.look(db.kv.as_ref(), patience, txn.as_mut(), None, Wait::Hasty) {
+        Err(error) if is_out_of_reach(&error) => {
+            let known = db.catalog.newest().filter(|(catalog, _)| catalog.database(name).is_some());
+            known.ok_or(error)?
+        }
+        catalog => (catalog?, txn.snapshot()),
+    };
+    let database = catalog.database(name).cloned().ok_or_else(|| {
         SqlError::new(SqlState::INVALID_CATALOG_NAME, format!("database \"{name}\" does not exist"))
             .hint("Connect to the database postgres, and CREATE DATABASE it.")
-    })
+    })?;
+    Ok((database, catalog, at))
 }
 
 /// A text column of a result made by the session itself.

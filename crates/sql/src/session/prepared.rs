@@ -129,6 +129,12 @@ impl Session {
         Ok(plan)
     }
 
+    /// Whether a statement, planned by what was last known of the catalog, has looked nothing up: it would be the same by any other.
+    pub(super) fn needs_no_catalog(&mut self, prepared: &Prepared) -> bool {
+        let Some(planned) = prepared.planned() else { return false };
+        self.plan_statement(planned, &prepared.text, &prepared.declared).is_ok_and(|made| made.uses.is_empty())
+    }
+
     /// A plan, from the cache or made.
     fn plan_statement(&mut self, planned: &Planned, text: &Arc<str>, declared: &[u32]) -> Result<Made, SqlError> {
         let Some(active) = self.active.as_ref() else {

@@ -211,8 +211,7 @@ impl Session {
                 Some(planned) => self.statement_as_of(planned)?,
                 None => None,
             };
-            self.ensure_active(as_of)?;
-            let plan = self.plan_of(prepared)?;
+            let plan = self.ensure_planned(prepared, as_of)?;
             if !plan.is_read_only() {
                 self.refuse_in_read_only(prepared)?;
             }
@@ -309,7 +308,7 @@ impl Session {
     }
 
     /// The time in the past that a statement outside a block, or first in one, is to read.
-    fn statement_as_of(&mut self, planned: &Planned) -> Result<Option<Timestamp>, SqlError> {
+    pub(super) fn statement_as_of(&mut self, planned: &Planned) -> Result<Option<Timestamp>, SqlError> {
         let Some(as_of) = &planned.as_of else {
             let query = matches!(&planned.statement, Statement::Query(q) if q.locks.is_empty() && !is_modifying(q));
             if self.settings.max_staleness_us > 0 && self.block == Block::None && self.active.is_none() && query {

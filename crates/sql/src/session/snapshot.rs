@@ -51,8 +51,20 @@ impl Session {
         old
     }
 
+    /// What the session does under a lock that may be another's by now it should not do: it ends, as if its node had.
+    fn refuse_lost_locks(&mut self) -> Result<(), SqlError> {
+        if !self.backend.has_lost_locks() {
+            return Ok(());
+        }
+        self.interrupt.end();
+        Err(SqlError::new(SqlState::ADMIN_SHUTDOWN, "terminating connection: its advisory locks may be held by others now")
+            .detail("This node has not heard who leads the range of the catalog, where they are held, for so long that they were given up.")
+            .hint("Connect to a node that reaches a majority, and take them again."))
+    }
+
     /// Before a statement: refuses it where the snapshot is too old; ROLLBACK is welcome.
     pub(super) fn refuse_old_snapshot(&mut self, command: Option<&Command>) -> Result<(), SqlError> {
+        self.refuse_lost_locks()?;
         self.follow_snapshot();
         self.give_up_old_snapshot();
         match command {

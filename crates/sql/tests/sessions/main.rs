@@ -5,6 +5,7 @@ mod checks;
 mod held;
 mod loads;
 mod online;
+mod unreached;
 mod watched;
 
 use sql::catalog::oid::BLOCK;
@@ -21,7 +22,7 @@ use sql::{
     Database, DatabaseOptions, Executed, Field, Kv, KvError, Output, Session, SqlError, Startup, Transaction,
     TransactionStatus,
 };
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// Collects rows as text; says no to a rewind when told that rows have left.
@@ -97,6 +98,8 @@ struct Conflicts {
     begun: AtomicUsize,
     /// Commits that come to be and are not acknowledged in time.
     unacknowledged: AtomicUsize,
+    /// No range of the present answers.
+    lost: AtomicBool,
     /// What ends the waits of the transactions begun.
     patience: Mutex<Vec<Patience>>,
 }
@@ -109,6 +112,15 @@ fn fails(left: &AtomicUsize) -> Result<(), KvError> {
     }
 }
 
+impl Conflicts {
+    /// What a key that is to be read gets.
+    fn reached(&self, key: &[u8], past: bool) -> Result<(), KvError> {
+        let lost = self.lost.load(Ordering::Relaxed) && !past;
+        let error = || KvError::Unavailable { key: Some(bytes::Bytes::copy_from_slice(key)), told: "nobody answers".into() };
+        if lost { Err(error()) } else { Ok(()) }
+    }
+}
+
 /// A database with conflicts.
 struct Conflicting {
     kv: MemoryKv,
@@ -116,6 +128,7 @@ struct Conflicting {
 }
 struct ConflictingTxn {
     txn: Box<dyn Transaction>,
+    past: bool,
     left: Arc<Conflicts>,
 }
 impl Kv for Conflicting {
@@ -123,7 +136,8 @@ impl Kv for Conflicting {
         self.left.begun.fetch_add(1, Ordering::Relaxed);
         let (interrupt, deadline) = (options.interrupt.clone(), options.deadline.clone());
         self.left.patience.lock().unwrap().push(Patience { interrupt, deadline });
-        Ok(Box::new(ConflictingTxn { txn: self.kv.begin(options)?, left: self.left.clone() }))
+        let (txn, past) = (self.kv.begin(options)?, options.as_of.is_some());
+        Ok(Box::new(ConflictingTxn { txn, past, left: self.left.clone() }))
     }
     fn unique_id(&self) -> u64 {
         self.kv.unique_id()
@@ -143,12 +157,15 @@ impl Transaction for ConflictingTxn {
         self.txn.snapshot()
     }
     fn get(&mut self, key: &[u8]) -> Result<Option<bytes::Bytes>, KvError> {
+        self.left.reached(key, self.past)?;
         self.txn.get(key)
     }
     fn get_certified(&mut self, key: &[u8]) -> Result<Option<bytes::Bytes>, KvError> {
+        self.left.reached(key, self.past)?;
         self.txn.get_certified(key)
     }
     fn scan(&mut self, request: &ScanRequest) -> Result<ScanChunk, KvError> {
+        self.left.reached(&request.span.start, self.past)?;
         self.txn.scan(request)
     }
     fn scan_certified(&mut self, request: &ScanRequest) -> Result<ScanChunk, KvError> {

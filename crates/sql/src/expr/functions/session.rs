@@ -194,6 +194,7 @@ fn key(values: &[Value], statement: &StatementContext) -> Result<Key, SqlError> 
 
 fn request(values: &[Value], statement: &StatementContext, mode: Mode, scope: Scope) -> Result<Request, SqlError> {
     let backend = &statement.backend;
+    backend.has_locked.store(true, Ordering::Relaxed);
     match scope {
         Scope::Session => backend.effects.locked(),
         // Said before it is taken, so that it is given up whatever happens.
@@ -212,10 +213,6 @@ fn lock(values: &[Value], arguments: &Arguments<'_>, mode: Mode, scope: Scope) -
     let statement = arguments.statement()?;
     let request = request(values, statement, mode, scope)?;
     let advisory = &statement.backend.sessions.advisory;
-    if advisory.try_lock(request) == Some(true) {
-        return Ok(Value::text(""));
-    }
-    let _waiting = statement.interrupt.begin_wait(Wait::Advisory);
     let began_us = statement.kv.monotonic_us();
     let timeout_us = statement.backend.lock_timeout_ms.load(Ordering::Relaxed).saturating_mul(1000);
     let mut stop = || {
@@ -228,18 +225,33 @@ fn lock(values: &[Value], arguments: &Arguments<'_>, mode: Mode, scope: Scope) -
         }
         Ok(())
     };
-    match advisory.lock(request, statement.kv.as_ref(), &mut stop) {
-        Ok(()) => Ok(Value::text("")),
-        Err(Refusal::Full) => Err(full()),
-        Err(Refusal::Ended(e)) => Err(e),
-        Err(Refusal::Deadlock(circle)) => Err(waits::deadlock(circle)),
+    let taken = match advisory.try_lock_until(request, &mut stop) {
+        Ok(false) => {
+            let _waiting = statement.interrupt.begin_wait(Wait::Advisory);
+            advisory.lock(request, statement.kv.as_ref(), &mut stop)
+        }
+        tried => tried.map(drop),
+    };
+    taken.map(|()| Value::text("")).map_err(refused)
+}
+
+fn refused(refusal: Refusal) -> SqlError {
+    match refusal {
+        Refusal::Full => full(),
+        Refusal::Ended(e) => e,
+        Refusal::Deadlock(circle) => waits::deadlock(circle),
     }
 }
 
 fn try_lock(values: &[Value], arguments: &Arguments<'_>, mode: Mode, scope: Scope) -> R {
     let statement = arguments.statement()?;
     let request = request(values, statement, mode, scope)?;
-    statement.backend.sessions.advisory.try_lock(request).map(Value::Bool).ok_or_else(full)
+    let mut stop = || {
+        statement.interrupt.look();
+        statement.check()
+    };
+    let taken = statement.backend.sessions.advisory.try_lock_until(request, &mut stop);
+    taken.map(Value::Bool).map_err(refused)
 }
 
 fn unlock(values: &[Value], arguments: &Arguments<'_>, mode: Mode) -> R {
