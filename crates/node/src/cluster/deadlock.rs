@@ -98,7 +98,7 @@ impl<E: Engine> Core<E> {
         let mut waiting = self.gateway.calls.values().filter(|call| call.is_open());
         waiting.find_map(|call| {
             let (of, ..) = call.request.wanted_lock().filter(|(of, ..)| of.node == self.me().0 && same(*of))?;
-            Some((of, call.sent_to?))
+            Some((of, call.asks()?))
         })
     }
 

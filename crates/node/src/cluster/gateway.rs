@@ -90,6 +90,11 @@ impl Call {
         self.result.is_none()
     }
 
+    /// Who is asked, by whatever way.
+    pub fn asks(&self) -> Option<NodeId> {
+        self.via.filter(|(via, _)| self.sent_to == Some(*via)).map(|(_, at)| at).or(self.sent_to)
+    }
+
     /// Whether it may end without an answer: a coordinator guesses nothing.
     fn may_give_up(&self) -> bool {
         !matches!(self.owner, Owner::Coordinator(_))
@@ -108,8 +113,10 @@ pub(crate) struct Gateway {
     pub calls: BTreeMap<u64, Call>,
     /// Calls made for others, by theirs, and when they were asked for last.
     relays: BTreeMap<(NodeId, u64), (u64, u64)>,
-    /// Nodes that did not answer, and when; or at which a lock is held that was taken by way of another.
+    /// Nodes that did not answer, and when.
     mute: BTreeMap<NodeId, u64>,
+    /// Nodes at which a lock is held that was taken by way of another, as of when.
+    by_third: BTreeMap<NodeId, u64>,
     /// Where transactions here may hold locks.
     pub locked_on: BTreeMap<TxnId, Elsewhere>,
 }
@@ -118,6 +125,11 @@ impl Gateway {
     /// Whether a node did not answer lately.
     pub fn is_mute(&self, node: NodeId) -> bool {
         self.mute.contains_key(&node)
+    }
+
+    /// Whether word about locks may not reach a node directly.
+    pub fn is_reached_by_third(&self, node: NodeId) -> bool {
+        self.is_mute(node) || self.by_third.contains_key(&node)
     }
 }
 
@@ -402,6 +414,7 @@ impl<E: Engine> Core<E> {
     pub fn tick_gateway(&mut self, now: &Reading) {
         let ticks = self.ticks;
         self.gateway.mute.retain(|_, since| ticks.saturating_sub(*since) <= MUTE_TICKS);
+        self.gateway.by_third.retain(|_, since| ticks.saturating_sub(*since) <= MUTE_TICKS);
         let forgotten = |(_, asked): &(u64, u64)| ticks.saturating_sub(*asked) > RELAY_TICKS_MAX;
         let over: Vec<u64> =
             self.gateway.relays.extract_if(.., |_, relay| forgotten(relay)).map(|(_, (own, _))| own).collect();
@@ -433,7 +446,7 @@ impl<E: Engine> Core<E> {
         if ticks.is_multiple_of(LOCKS_ALIVE_TICKS) {
             let mut alive: BTreeMap<NodeId, Vec<TxnId>> = BTreeMap::new();
             for (txn, known) in &self.gateway.locked_on {
-                self.gateway.mute.extend(known.by_third.iter().map(|node| (*node, ticks)));
+                self.gateway.by_third.extend(known.by_third.iter().map(|node| (*node, ticks)));
                 for node in known.held.keys() {
                     alive.entry(*node).or_default().push(*txn);
                 }

@@ -278,7 +278,7 @@ impl<E: Engine> SessionLock<E> {
             if let Err(why) = core.run(now) {
                 return Poll::Ready(Err(why.into()));
             }
-            self.asked = core.gateway.calls.get(&call).and_then(|call| call.sent_to).or(self.asked);
+            self.asked = core.gateway.calls.get(&call).and_then(|call| call.asks()).or(self.asked);
             let Some(result) = core.poll_call_at(call, waker) else { return Poll::Pending };
             self.call = None;
             let (at, answer) = match result {
@@ -316,7 +316,7 @@ impl<E: Engine> SessionLock<E> {
     pub fn stop_waiting(&mut self) {
         let Some((call, _)) = self.call.take() else { return };
         let mut core = self.member.lock();
-        let asked = core.gateway.calls.get(&call).and_then(|call| call.sent_to).or(self.asked);
+        let asked = core.gateway.calls.get(&call).and_then(|call| call.asks()).or(self.asked);
         core.cancel(call);
         give_up_waiting(&mut core, self.txn, asked, call, self.held);
     }

@@ -81,7 +81,7 @@ impl<E: Engine> Core<E> {
 
     /// Through whom to reach a node that may not be reached; `None`: it may, or nobody is known who could.
     pub fn third(&self, to: NodeId) -> Option<NodeId> {
-        if !self.gateway.is_mute(to) && self.hears(to) {
+        if !self.gateway.is_reached_by_third(to) && self.hears(to) {
             return None;
         }
         let able = |node: &NodeId| {

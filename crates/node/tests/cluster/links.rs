@@ -107,3 +107,38 @@ fn a_row_is_locked_at_a_leader_that_is_reached_through_another() {
         assert_eq!(w.ask(1, async move |env| busy(env, "b").await), Ok(true), "seed {seed}");
     }
 }
+
+/// Two sessions wait for each other at a leader that one of them reaches through the third only.
+#[test]
+fn a_deadlock_at_a_leader_that_is_reached_through_another_is_found() {
+    for seed in 7..10 {
+        let mut w = World::new(seed, 3, founding(&[""], &[1, 2, 3]), |_| {});
+        lead(&mut w, 1, 1);
+        w.ask(3, async |env| set(env, pairs(&[("a", "0"), ("b", "0")])).await);
+        w.weather.cuts.extend([(1, 2), (2, 1)]);
+        w.run(1_000_000);
+        let begun = [(2, "a"), (3, "b")].map(|(node, name)| {
+            w.ask(node, async move |env| {
+                let mut txn = Txn::begin(&env).unwrap();
+                assert_eq!(txn.lock(name).await, Ok(true));
+                txn
+            })
+        });
+        let told = Rc::new(Cell::new((0, 0)));
+        for ((node, name), mut txn) in [(2, "b"), (3, "a")].into_iter().zip(begun) {
+            let told = told.clone();
+            w.spawn(node, move |_| {
+                Box::pin(async move {
+                    let (got, victims) = match txn.lock(name).await {
+                        Ok(true) => (1, 0),
+                        Err(TxnError::Deadlock { .. }) => (0, 1),
+                        other => panic!("{other:?}"),
+                    };
+                    told.set((told.get().0 + got, told.get().1 + victims));
+                    drop(txn);
+                })
+            });
+        }
+        w.until("both are told", |_| told.get() == (1, 1));
+    }
+}
