@@ -121,7 +121,9 @@ fn sessions_of_two_nodes_exclude_each_other() {
     assert_eq!(other.try_lock(request(1, KEY, Mode::Share)), Some(false), "it stays as strong until all is given up");
     assert_eq!(one.shown().len(), 1);
     // Who waits can be ended, and has nothing then.
-    let ended = other.lock(request(1, KEY, Mode::Exclusive), &MemoryKv::new(), &mut || Err(SqlError::new(SqlState::QUERY_CANCELED, "ended")));
+    let ended = other.lock(request(1, KEY, Mode::Exclusive), &MemoryKv::new(), &mut || {
+        Err(SqlError::new(SqlState::QUERY_CANCELED, "ended"))
+    });
     assert!(matches!(ended, Err(Refusal::Ended(_))), "{ended:?}");
     assert!(other.shown().is_empty());
     assert!(!one.has_lost(1));

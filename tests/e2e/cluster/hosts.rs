@@ -34,7 +34,9 @@ fn a_shell_finds_a_node_that_serves() {
         assert_eq!(told.status.success(), served, "{url}: {out}{err}");
         match served {
             true => assert!(out.contains("42") && out.contains(&hosts[1]), "{out}"),
-            false => assert!(err.contains("none of the 3 servers will do") && err.contains("is not read-only"), "{err}"),
+            false => {
+                assert!(err.contains("none of the 3 servers will do") && err.contains("is not read-only"), "{err}")
+            }
         }
     }
 }

@@ -94,7 +94,8 @@ impl Url {
     /// The hosts that `host` and `port` name: one port for each, or one for all.
     fn set_ports(&mut self, value: &str) -> Result<(), ClientError> {
         let ports: Result<Vec<u16>, _> = value.split(',').map(str::parse).collect();
-        let ports = ports.map_err(|_| ClientError::Usage(format!("port={value}: write numbers, with commas between")))?;
+        let ports =
+            ports.map_err(|_| ClientError::Usage(format!("port={value}: write numbers, with commas between")))?;
         if ports.len() != 1 && ports.len() != self.hosts.len() {
             return Err(ClientError::Usage(format!(
                 "port={value}: there are {} hosts: give one port for all, or one for each, after the hosts",
@@ -213,7 +214,14 @@ mod tests {
 
     #[test]
     fn refusals() {
-        for bad in ["localhost", "postgresql://h:x/d", "postgresql://h/d?sslmode=require", "postgresql://h/d?x", "host=a,b port=1,2,3", "host='a"] {
+        for bad in [
+            "localhost",
+            "postgresql://h:x/d",
+            "postgresql://h/d?sslmode=require",
+            "postgresql://h/d?x",
+            "host=a,b port=1,2,3",
+            "host='a",
+        ] {
             assert!(matches!(Url::parse(bad), Err(ClientError::Usage(_))), "{bad}");
         }
     }

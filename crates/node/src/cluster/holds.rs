@@ -328,7 +328,10 @@ impl<E: Engine> SessionLock<E> {
         }
         let core = self.member.look();
         let old = |hold: &Hold| now.now_ns.saturating_sub(hold.asked_ns) > SURE_NS;
-        core.holds.held.get(&self.txn).is_none_or(|hold| hold.lost || old(hold) && !core.sabotage.count_on_locks_for_ever())
+        core.holds
+            .held
+            .get(&self.txn)
+            .is_none_or(|hold| hold.lost || old(hold) && !core.sabotage.count_on_locks_for_ever())
     }
 }
 

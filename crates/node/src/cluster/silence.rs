@@ -84,9 +84,8 @@ impl<E: Engine> Core<E> {
         if !self.gateway.is_reached_by_third(to) && self.hears(to) {
             return None;
         }
-        let able = |node: &NodeId| {
-            *node != self.me() && *node != to && self.hears(*node) && !self.gateway.is_mute(*node)
-        };
+        let able =
+            |node: &NodeId| *node != self.me() && *node != to && self.hears(*node) && !self.gateway.is_mute(*node);
         self.routes.nodes().find(able)
     }
 

@@ -2,8 +2,8 @@
 
 use super::client::{Txn, pairs, set, value};
 use super::world::{World, founding};
-use node::{RangeId, TxnError};
 use node::cluster::NodeId;
+use node::{RangeId, TxnError};
 use std::cell::Cell;
 use std::rc::Rc;
 

@@ -159,7 +159,6 @@ impl Frame {
         out
     }
 
-
     /// From bytes. Trusts nothing.
     ///
     /// # Errors

@@ -49,8 +49,7 @@ use journal::Journal;
 use node::cluster::{Class, Input, Member, Message, Outputs};
 use parking_lot::{Mutex, RwLock};
 use sql::transaction::{
-    Admin, AdminReply, BeginOptions as SqlOptions, Interrupt, MemoryScratch, Retentions, RowWaits, Scratch,
-    SessionLock,
+    Admin, AdminReply, BeginOptions as SqlOptions, Interrupt, MemoryScratch, Retentions, RowWaits, Scratch, SessionLock,
 };
 use sql::{Kv, KvError};
 use std::path::PathBuf;

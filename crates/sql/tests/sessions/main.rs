@@ -116,7 +116,8 @@ impl Conflicts {
     /// What a key that is to be read gets.
     fn reached(&self, key: &[u8], past: bool) -> Result<(), KvError> {
         let lost = self.lost.load(Ordering::Relaxed) && !past;
-        let error = || KvError::Unavailable { key: Some(bytes::Bytes::copy_from_slice(key)), told: "nobody answers".into() };
+        let error =
+            || KvError::Unavailable { key: Some(bytes::Bytes::copy_from_slice(key)), told: "nobody answers".into() };
         if lost { Err(error()) } else { Ok(()) }
     }
 }

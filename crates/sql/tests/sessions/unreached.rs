@@ -13,7 +13,10 @@ fn what_needs_no_catalog_goes_on_without_it() {
     for mut session in [old, session(&db)] {
         assert_eq!(run(&mut session, "SELECT 1"), ["1"]);
         assert_eq!(run(&mut session, "SET search_path = public, other; SHOW search_path"), ["public, other"]);
-        assert_eq!(run(&mut session, "BEGIN; SET LOCAL lock_timeout = 7; SELECT 2; SAVEPOINT a; SELECT 3; COMMIT"), ["2", "3"]);
+        assert_eq!(
+            run(&mut session, "BEGIN; SET LOCAL lock_timeout = 7; SELECT 2; SAVEPOINT a; SELECT 3; COMMIT"),
+            ["2", "3"]
+        );
         session.parse("", "SELECT $1::int + 1", &[]).unwrap();
         session.bind("", "", &[Some(b"41")], &[], &[]).unwrap();
         let mut out = Rows::default();
