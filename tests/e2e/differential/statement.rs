@@ -117,14 +117,19 @@ impl Statements {
     pub fn query(&mut self) -> String {
         self.aliases = 0;
         let with = if self.chance(6) { Some(self.alias()) } else { None };
+        let mut given = Vec::new();
         let cte = with.as_ref().map(|name| {
-            let (text, _) = self.select(&[], DEPTH - 1, None);
+            let (text, types) = self.select(&[], DEPTH - 1, None);
+            given = types;
             format!("WITH {name} AS ({text}) ")
         });
         let (mut text, width) = match &with {
             Some(name) => {
                 let outer = self.alias();
-                (format!("SELECT {outer}.* FROM {name} {outer}"), 0)
+                let column = |(n, ty): (u32, &Type)| Column { name: format!("{outer}.c{n}"), ty: *ty };
+                let columns: Vec<Column> = (1..).zip(&given).map(column).collect();
+                let filter = self.bool(&columns, 2);
+                (format!("SELECT {outer}.* FROM {name} {outer} WHERE {filter}"), 0)
             }
             None => self.set_operation(DEPTH),
         };
@@ -397,8 +402,21 @@ impl Statements {
         let (from, inner) = self.from(&[], 1);
         let both: Vec<Column> = inner.iter().chain(scope).cloned().collect();
         let filter = self.bool(&both, depth.min(1));
+        let tie = self.tie(&inner, scope);
         let value = self.aggregate(ty, &inner, 1);
-        format!("(SELECT {value} FROM {from} WHERE {filter})")
+        format!("(SELECT {value} FROM {from} WHERE {tie}{filter})")
+    }
+
+    /// What ties a subquery to the row around it, or nothing.
+    fn tie(&mut self, inner: &[Column], outer: &[Column]) -> String {
+        let mut out = String::new();
+        while self.chance(2) {
+            let ty = self.ty();
+            if let (Some(l), Some(r)) = (self.pick(inner, Some(ty)), self.pick(outer, Some(ty))) {
+                out += &format!("{} = {} AND ", l.name, r.name);
+            }
+        }
+        out
     }
 
     fn bool(&mut self, scope: &[Column], depth: u32) -> String {
@@ -440,7 +458,14 @@ impl Statements {
                 format!("{} {word} ({text})", self.expr(ty, scope, 0))
             }
             10 if depth > 0 => {
-                let (text, _) = self.select(scope, 1, None);
+                let text = if self.chance(2) {
+                    let (from, inner) = self.from(&[], 1);
+                    let both: Vec<Column> = inner.iter().chain(scope).cloned().collect();
+                    let (tie, filter) = (self.tie(&inner, scope), self.bool(&both, depth.min(1)));
+                    format!("SELECT 1 FROM {from} WHERE {tie}{filter}")
+                } else {
+                    self.select(scope, 1, None).0
+                };
                 let word = self.of(&["EXISTS", "NOT EXISTS"]);
                 format!("{word} ({text})")
             }
