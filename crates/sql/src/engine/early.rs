@@ -8,7 +8,7 @@
 //!
 //! **Invariants.**
 //! 1. Only aggregates that can be put together from parts: `count`, `min`, `max`, not DISTINCT, without ORDER BY and FILTER, over the
-//!    right side (or `count(*)`).
+//!    right side (or `count(*)`), and of a LEFT JOIN over a column of it.
 //! 2. Where an index leads from a left row to few right ones it is not done, unless all left rows are read; nor where a right key is unique.
 
 use super::aggregate::{AggregateCall, Function};
@@ -33,12 +33,15 @@ pub(super) fn below_join(
     let of_right = |scalar: &Scalar| {
         own(scalar) && tree::reads_only(&scalar.expr, &|slot| slot < prefix || slot >= join.left_width)
     };
+    // Of a left row without a right one a column is NULL, which none of the aggregates sees; an expression may be anything.
+    let is_column = |scalar: &Scalar| matches!(scalar.expr, Expr::Column { index, .. } if index >= join.left_width);
     let in_parts = |call: &AggregateCall| {
         matches!(call.function, Function::Count | Function::Min | Function::Max)
             && !call.distinct
             && call.order.is_empty()
             && call.filter.is_none()
-            && (call.args.iter().all(of_right) && (!call.args.is_empty() || call.function == Function::Count))
+            && call.args.iter().all(|arg| of_right(arg) && (join.kind == JoinKind::Inner || is_column(arg)))
+            && (!call.args.is_empty() || call.function == Function::Count)
     };
     let may = join.kind != JoinKind::Full && !join.lateral && join.on.is_empty() && !join.keys.is_empty();
     if !may || calls.is_empty() || !groups.iter().all(of_left) || !calls.iter().all(in_parts) {

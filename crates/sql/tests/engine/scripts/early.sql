@@ -135,3 +135,17 @@ SELECT g, count(*), rank() OVER (ORDER BY count(*) DESC) FROM posts JOIN likes O
 -- 0|102|3
 -- 1|141|2
 -- 2|154|1
+
+SELECT p.g, count(1), min(coalesce(l.note, 'none')), count(coalesce(l.b, 0)), max(least(l.n, 3)) FROM posts p LEFT JOIN likes l ON l.post = p.id GROUP BY p.g ORDER BY 1;
+-- 0|132|n0|132|3
+-- 1|169|n0|169|3
+-- 2|181|n0|181|3
+-- NULL|1|none|1|3
+SELECT p.g, count(1), min(coalesce(l.note, 'none')), count(coalesce(l.b, 0)), max(least(l.n, 3)) FROM posts p JOIN likes l ON l.post = p.id GROUP BY p.g ORDER BY 1;
+-- 0|102|n0|102|3
+-- 1|141|n0|141|3
+-- 2|154|n0|154|3
+SELECT p.id, max(7), count(NULL) FROM posts p LEFT JOIN likes l ON l.post = p.id GROUP BY p.id ORDER BY 1 LIMIT 3;
+-- 1|7|0
+-- 2|7|0
+-- 3|7|0
