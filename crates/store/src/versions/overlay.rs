@@ -50,6 +50,21 @@ pub(super) struct Seen {
     pub version: Version,
 }
 
+/// The same while writers wait for whoever looks: short keys are copied without an allocation, and become [`Seen`] later.
+pub(super) struct Glimpse {
+    key: Key,
+    version: Version,
+}
+
+impl From<Glimpse> for Seen {
+    fn from(Glimpse { key, version }: Glimpse) -> Seen {
+        Seen { key: Bytes::copy_from_slice(&key), version }
+    }
+}
+
+/// Room for the keys of a short scan.
+const GLIMPSES_FIRST: usize = 64;
+
 pub(super) struct Layer {
     map: BTreeMap<Key, Chain>,
     newest: BTreeMap<Prefix, Timestamp>,
@@ -156,7 +171,7 @@ impl Layer {
 
     /// Keys of `span` with their newest version at or below `snapshot`, tombstones included, up to `limit` live ones. The flag says
     /// whether the span holds more.
-    pub fn seen(&self, span: &Span, snapshot: Timestamp, reverse: bool, limit: usize) -> (Vec<Seen>, bool) {
+    pub fn glimpses(&self, span: &Span, snapshot: Timestamp, reverse: bool, limit: usize) -> (Vec<Glimpse>, bool) {
         let mut out = Vec::new();
         if span.start >= span.end {
             return (out, false);
@@ -171,7 +186,10 @@ impl Layer {
                 return (out, true);
             }
             live += usize::from(version.value.is_some());
-            out.push(Seen { key: Bytes::copy_from_slice(key), version: version.clone() });
+            if out.is_empty() {
+                out.reserve(limit.min(GLIMPSES_FIRST));
+            }
+            out.push(Glimpse { key: key.clone(), version: version.clone() });
         }
         (out, false)
     }

@@ -213,13 +213,14 @@ impl<E: Engine> Versions<E> {
     ) -> (Vec<Seen>, Option<Bytes>, usize) {
         let (active, frozen) = {
             let layers: &Layers = &self.layers.read();
-            let active = layers.active.seen(span, snapshot, reverse, limit);
+            let active = layers.active.glimpses(span, snapshot, reverse, limit);
             (active, layers.frozen.iter().rev().map(Arc::clone).collect::<Vec<_>>())
         };
         let mut horizon: Option<Bytes> = None;
         let (mut merged, mut looked_at) = (Vec::new(), 0);
-        let older = frozen.iter().map(|f| f.layer.seen(span, snapshot, reverse, limit));
-        for (seen, more) in std::iter::once(active).chain(older) {
+        let older = frozen.iter().map(|f| f.layer.glimpses(span, snapshot, reverse, limit));
+        for (glimpses, more) in std::iter::once(active).chain(older) {
+            let seen: Vec<Seen> = glimpses.into_iter().map(Seen::from).collect();
             if let Some(last) = seen.last().filter(|_| more) {
                 horizon = Some(match horizon {
                     None => last.key.clone(),
