@@ -1,11 +1,13 @@
 //! The open connections: how many there may be, who may cancel whom, and how they end together.
 
 use parking_lot::{Condvar, Mutex};
+use sql::peers::PID_BITS;
 use sql::transaction::Interrupt;
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
 use std::net::{Shutdown, TcpStream};
 use std::os::fd::AsRawFd;
+use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Instant;
@@ -55,6 +57,8 @@ impl State {
 #[derive(Debug)]
 pub struct Registry {
     sessions_max: usize,
+    /// The process ids that it gives out.
+    pids: RangeInclusive<i32>,
     /// Secrets are a keyed hash of the process id, under keys that the system drew at random.
     secrets: RandomState,
     state: Mutex<State>,
@@ -66,9 +70,17 @@ pub struct Registry {
 impl Registry {
     /// At most `sessions_max` sessions at a time.
     pub fn new(sessions_max: usize) -> Arc<Self> {
+        Self::of_node(sessions_max, 0)
+    }
+
+    /// As [`Registry::new`], of a node of a cluster: its process ids are no other's. 0: it is alone.
+    pub fn of_node(sessions_max: usize, node: u32) -> Arc<Self> {
+        let first = i32::try_from(node).ok().and_then(|node| node.checked_mul(1 << PID_BITS)).unwrap_or(0);
+        let pids = if first == 0 { 1..=i32::MAX } else { first + 1..=first + (1 << PID_BITS) - 1 };
         let secrets = RandomState::new();
         Arc::new(Registry {
             sessions_max,
+            pids,
             secrets,
             state: Mutex::default(),
             draining: AtomicBool::new(false),
@@ -88,7 +100,7 @@ impl Registry {
         }
         let mut pid = state.last_pid;
         loop {
-            pid = if pid == i32::MAX { 1 } else { pid + 1 };
+            pid = if self.pids.contains(&pid) && pid < *self.pids.end() { pid + 1 } else { *self.pids.start() };
             if !state.entries.contains_key(&pid) {
                 break;
             }

@@ -109,7 +109,7 @@ impl Server {
     /// See [`StartError`].
     pub fn start(options: &Options, health: Health, db: Arc<Database>) -> Result<Server, StartError> {
         let (sql, sql_addr) = bind(&options.listen_addr, "--listen-addr", options.insecure)?;
-        let registry = Registry::new(options.connections_max);
+        let registry = Registry::of_node(options.connections_max, db.node());
         let memory = options.memory.clone();
         let shared = Arc::new(Shared { db, registry, metrics: WireMetrics::default(), memory });
         let garbage = Collector::start(shared.db.clone()).map_err(StartError::Thread)?;

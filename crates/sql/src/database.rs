@@ -6,6 +6,7 @@ use crate::catalog::garbage::{Loads, Progress, drain};
 use crate::catalog::oid::Oids;
 use crate::catalog::{Cache, bootstrap, retentions};
 use crate::context::{MemoryBudget, MemoryPool};
+use crate::peers;
 use crate::sequence::Numbers;
 use crate::session::{GENERATION_TEXT_BYTES_MAX, PG_EPOCH_US, TextCache};
 use crate::sessions::Sessions;
@@ -85,6 +86,11 @@ impl Database {
             _ => Box::new(ClusterLocks::new(kv.clone())),
         };
         let sessions = Sessions::new(kv.now_us() - PG_EPOCH_US, advisory);
+        // The layers below outlive this.
+        let (asked, below) = (Arc::downgrade(&sessions), Arc::downgrade(&kv));
+        kv.answer_peers(Box::new(move |question| {
+            peers::answer(asked.upgrade()?.as_ref(), below.upgrade()?.as_ref(), question)
+        }));
         Ok(Arc::new(Database {
             kv,
             texts: TextCache::new(options.cached_text_bytes),
@@ -98,6 +104,11 @@ impl Database {
             told: Mutex::default(),
             sessions,
         }))
+    }
+
+    /// The number of the node; 0: it is alone.
+    pub fn node(&self) -> u32 {
+        self.kv.node()
     }
 
     /// The memory of a statement: at most so many bytes, and what the pool has.

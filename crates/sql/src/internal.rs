@@ -1,6 +1,7 @@
 //! Tables of `timeball_internal`: those that sessions fill; the others are the layers' below.
 
 use crate::context::StatementContext;
+use crate::peers;
 use crate::sessions::Backend;
 use crate::transaction::Kv;
 use clock::Timestamp;
@@ -17,6 +18,7 @@ type Rows = Vec<Vec<Option<String>>>;
 pub fn columns(kv: &dyn Kv, name: &str) -> Option<Vec<String>> {
     match name {
         "snapshots" => Some(SNAPSHOTS.map(str::to_owned).to_vec()),
+        "cluster_sessions" => Some(peers::COLUMNS.map(str::to_owned).to_vec()),
         _ => kv.internal_table(name).map(|(columns, _)| columns),
     }
 }
@@ -24,6 +26,7 @@ pub fn columns(kv: &dyn Kv, name: &str) -> Option<Vec<String>> {
 /// The rows of a table; `None` if there is none of that name.
 pub fn rows(context: &StatementContext, name: &str) -> Option<Rows> {
     match name {
+        "cluster_sessions" => Some(peers::all(&context.backend.sessions, context.kv.as_ref())),
         "snapshots" => Some(snapshots(&context.backend.sessions.all(), context.kv.monotonic_us())),
         _ => context.kv.internal_table(name).map(|(_, rows)| rows),
     }

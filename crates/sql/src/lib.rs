@@ -19,6 +19,7 @@ pub mod internal;
 pub mod lists;
 pub mod memory;
 pub mod output;
+pub mod peers;
 pub mod pg_catalog;
 pub mod plan;
 pub mod progress;

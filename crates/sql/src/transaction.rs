@@ -319,6 +319,22 @@ pub trait Kv: Send + Sync + 'static {
     fn look_at_row_waits(&self, look: &mut dyn FnMut(&dyn RowWaits)) {
         look(&NoRowWaits);
     }
+    /// The other nodes of the cluster.
+    fn peers(&self) -> Vec<u32> {
+        Vec::new()
+    }
+    /// Asks the SQL layer of another node a question ([`crate::peers`]).
+    ///
+    /// # Errors
+    /// It does not answer: in words.
+    fn ask_peer(&self, node: u32, question: &str) -> Result<String, String> {
+        let _ = question;
+        Err(format!("there is no node {node}"))
+    }
+    /// From now on, this answers the questions of others; `None`: it does not understand.
+    fn answer_peers(&self, answer: PeerAnswer) {
+        let _ = answer;
+    }
     /// A lock on a key for a session, which all nodes see; `None`: there is no other node.
     fn session_lock(&self, session: u64, key: &[u8]) -> Option<Box<dyn SessionLock>> {
         let _ = (session, key);
@@ -350,6 +366,9 @@ pub trait Kv: Send + Sync + 'static {
     /// Rows of a `timeball_internal` table by name (`clocks`, `ranges`, ...): column names and rows of text; `None` if unknown.
     fn internal_table(&self, name: &str) -> Option<(Vec<String>, Vec<Vec<Option<String>>>)>;
 }
+
+/// What answers the questions of other nodes: see [`Kv::answer_peers`].
+pub type PeerAnswer = Box<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
 /// A lock of a session, which outlives its transactions. Dropping it gives it back.
 pub trait SessionLock: Send {

@@ -14,6 +14,7 @@ mod majority;
 mod network;
 mod nodes;
 mod partition;
+mod sessions;
 mod stall;
 mod stop;
 mod upgrade;

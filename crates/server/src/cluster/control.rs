@@ -34,6 +34,8 @@ pub enum Request {
     Replicas(Replacement),
     /// What the programs of all nodes know is to be in force.
     Upgrade,
+    /// What its SQL layer is asked ([`sql::peers`]).
+    Sql(String),
 }
 
 /// A store that is in no cluster.
@@ -133,6 +135,7 @@ impl Request {
             }
             Request::Upgrade => "upgrade\n".to_owned(),
             Request::Holds(node) => format!("holds {node}\n"),
+            Request::Sql(question) => format!("sql {question}\n"),
             Request::Leave(node) => format!("leave {node}\n"),
             Request::Replicas(Replacement { range, to, from, asked_on }) => {
                 let on = if *asked_on { " on" } else { "" };
@@ -155,6 +158,7 @@ impl Request {
                 match word {
                     "reserve" => u128::from_str_radix(rest, 16).ok().map(Request::Reserve),
                     "join" => Newcomer::of_text(rest).map(Request::Join),
+                    "sql" => Some(Request::Sql(rest.to_owned())),
                     "holds" => rest.parse().ok().map(Request::Holds),
                     "leave" => rest.parse().ok().map(Request::Leave),
                     "replicas" => Replacement::of_text(rest).map(Request::Replicas),

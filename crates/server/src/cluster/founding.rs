@@ -187,6 +187,7 @@ impl Founder {
                 Request::Status
                 | Request::Join(_)
                 | Request::Holds(_)
+                | Request::Sql(_)
                 | Request::Leave(_)
                 | Request::Replicas(_)
                 | Request::Upgrade,

@@ -49,7 +49,8 @@ use journal::Journal;
 use node::cluster::{Class, Input, Member, Message, Outputs};
 use parking_lot::{Mutex, RwLock};
 use sql::transaction::{
-    Admin, AdminReply, BeginOptions as SqlOptions, Interrupt, MemoryScratch, Retentions, RowWaits, Scratch, SessionLock,
+    Admin, AdminReply, BeginOptions as SqlOptions, Interrupt, MemoryScratch, PeerAnswer, Retentions, RowWaits, Scratch,
+    SessionLock,
 };
 use sql::{Kv, KvError};
 use std::path::PathBuf;
@@ -97,6 +98,8 @@ pub(crate) struct Inner<E> {
     /// What it leads goes to others; then it stops.
     pub leaving: AtomicBool,
     pub stopping: AtomicBool,
+    /// What answers other nodes' questions about SQL.
+    pub answer: OnceLock<PeerAnswer>,
     /// Why nothing is served any more.
     pub broken: Mutex<Option<String>>,
 }
@@ -312,6 +315,23 @@ impl<E: Engine> Kv for ClusterNode<E> {
     }
     fn look_at_row_waits(&self, look: &mut dyn FnMut(&dyn RowWaits)) {
         self.inner.member.look_at_locks(|table| look(&waits::Waits::of(table)));
+    }
+    fn peers(&self) -> Vec<u32> {
+        let others = self.inner.charter().members.clone().into_iter().map(|place| place.node);
+        others.filter(|node| *node != self.inner.node).collect()
+    }
+    fn ask_peer(&self, node: u32, question: &str) -> Result<String, String> {
+        let charter = self.inner.charter();
+        let place = charter.members.iter().find(|place| place.node == node);
+        let place = place.ok_or_else(|| format!("the cluster has no node {node}"))?;
+        match control::ask(&place.addr, &control::Request::Sql(question.to_owned()))? {
+            control::Reply::Ok(told) => Ok(told),
+            control::Reply::No(why) | control::Reply::Later(why) => Err(why),
+            _ => Err("it is of another version".to_owned()),
+        }
+    }
+    fn answer_peers(&self, answer: PeerAnswer) {
+        let _ = self.inner.answer.set(answer);
     }
     fn session_lock(&self, session: u64, key: &[u8]) -> Option<Box<dyn SessionLock>> {
         Some(Box::new(session_lock::BlockingLock::new(&self.inner, session, key)))

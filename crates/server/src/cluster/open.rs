@@ -88,6 +88,7 @@ impl<E: Engine> ClusterNode<E> {
             flush: AtomicBool::new(true),
             leaving: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
+            answer: OnceLock::new(),
             broken: Mutex::new(None),
         });
         let transport = connect(&inner, listener)?;
@@ -164,6 +165,10 @@ fn answer<E: Engine>(asked: &Weak<Inner<E>>, founder: &Founder, request: &[u8]) 
         Some(Request::Status) => Reply::Ok(info::status_text(&inner)),
         Some(Request::Join(newcomer)) => inner.join(&newcomer),
         Some(Request::Holds(node)) => inner.holds(node),
+        Some(Request::Sql(question)) => match inner.answer.get().and_then(|answer| answer(&question)) {
+            Some(told) => Reply::Ok(told),
+            None => Reply::Later("it serves no SQL yet, or does not understand the question".into()),
+        },
         Some(Request::Leave(node)) => inner.leave(node),
         Some(Request::Replicas(replacement)) => inner.replace(&replacement),
         Some(Request::Upgrade) => inner.upgrade(),

@@ -4,6 +4,7 @@ use super::super::function::{Arguments, Function, Sig};
 use super::{int_at, str_at};
 use crate::advisory::{Key, Mode, Refusal, Request, Scope};
 use crate::context::StatementContext;
+use crate::peers;
 use crate::session::{setting_shown, setting_trial};
 use crate::sessions::SettingChange;
 use crate::transaction::Wait;
@@ -132,7 +133,23 @@ fn cancel(values: &[Value], arguments: &Arguments<'_>) -> R {
             backend.cancel();
             Ok(Value::Bool(true))
         }
-        None => Ok(no_backend(statement, pid)),
+        None => Ok(elsewhere(statement, pid, "cancel")),
+    }
+}
+
+/// Asks the node whose session it is.
+fn elsewhere(statement: &StatementContext, pid: i64, what: &str) -> Value {
+    let Some(node) = peers::node_of(pid).filter(|node| *node != statement.kv.node()) else {
+        return no_backend(statement, pid);
+    };
+    match statement.kv.ask_peer(node, &format!("{what} {pid}")) {
+        Ok(told) if told == "true" => Value::Bool(true),
+        Ok(_) => no_backend(statement, pid),
+        Err(why) => {
+            let message = format!("PID {pid} is of node {node}, which does not answer: {why}");
+            statement.backend.effects.notice(SqlError::new(SqlState::WARNING, message));
+            Value::Bool(false)
+        }
     }
 }
 
@@ -163,7 +180,9 @@ fn terminate(values: &[Value], arguments: &Arguments<'_>) -> R {
     if timeout_ms < 0 {
         return Err(SqlError::new(SqlState::OUT_OF_RANGE, "\"timeout\" must not be negative"));
     }
-    let Some(backend) = statement.backend.sessions.find(pid as i32) else { return Ok(no_backend(statement, pid)) };
+    let Some(backend) = statement.backend.sessions.find(pid as i32) else {
+        return Ok(elsewhere(statement, pid, "terminate"));
+    };
     backend.terminate();
     if timeout_ms == 0 {
         return Ok(Value::Bool(true));
