@@ -415,9 +415,12 @@ impl<E: Engine> Core<E> {
         let ticks = self.ticks;
         self.gateway.mute.retain(|_, since| ticks.saturating_sub(*since) <= MUTE_TICKS);
         self.gateway.by_third.retain(|_, since| ticks.saturating_sub(*since) <= MUTE_TICKS);
-        let forgotten = |(_, asked): &(u64, u64)| ticks.saturating_sub(*asked) > RELAY_TICKS_MAX;
-        let over: Vec<u64> =
-            self.gateway.relays.extract_if(.., |_, relay| forgotten(relay)).map(|(_, (own, _))| own).collect();
+        let mut over = Vec::new();
+        self.gateway.relays.retain(|_, (own, asked)| {
+            let goes_on = ticks.saturating_sub(*asked) <= RELAY_TICKS_MAX;
+            over.extend((!goes_on).then_some(*own));
+            goes_on
+        });
         over.into_iter().for_each(|own| self.cancel(own));
         let mut silent = Vec::new();
         for (id, call) in &mut self.gateway.calls {
