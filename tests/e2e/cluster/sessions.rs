@@ -9,7 +9,8 @@ fn sessions_are_seen_and_ended_from_another_node() {
     let scratch = Scratch::new();
     let mut nodes = Nodes::found(scratch.path(), 3);
     let mut clients: Vec<postgres::Client> = (0..3).map(|at| nodes.at(at).connect()).collect();
-    let pid = |client: &mut postgres::Client| -> i32 { client.query_one("SELECT pg_backend_pid()", &[]).unwrap().get(0) };
+    let pid =
+        |client: &mut postgres::Client| -> i32 { client.query_one("SELECT pg_backend_pid()", &[]).unwrap().get(0) };
     let pids: Vec<i32> = clients.iter_mut().map(pid).collect();
     let query = "SELECT pid, node_id FROM timeball_internal.cluster_sessions WHERE error IS NULL ORDER BY node_id";
     for client in &mut clients {
