@@ -101,8 +101,14 @@ impl<E: Engine> Core<E> {
         others.peek().is_some() && !others.any(|node| self.hears(*node))
     }
 
+    /// Whether the replica here knows who leads.
+    pub fn has_leader(&self, range: RangeId) -> bool {
+        self.replicas.status(group_of(range)).is_some_and(|status| status.leader.is_some())
+    }
+
     fn silent_ticks(&self, range: RangeId) -> Option<u64> {
-        self.silence.since.get(&range).map(|since| self.ticks.saturating_sub(*since))
+        let since = self.silence.since.get(&range)?;
+        (!self.has_leader(range)).then(|| self.ticks.saturating_sub(*since))
     }
 
     /// For how many ticks a call waits for a sign of life of a range.
@@ -179,6 +185,7 @@ impl<E: Engine> Member<E> {
     /// Ranges of which this node knows no leader.
     pub fn silent_ranges(&self) -> usize {
         let core = self.look();
-        core.silence.since.keys().filter(|range| core.replicas.status(group_of(**range)).is_some()).count()
+        let ranges = core.silence.since.keys();
+        ranges.filter(|range| core.shards.contains_key(range) && !core.has_leader(**range)).count()
     }
 }

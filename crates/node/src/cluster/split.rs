@@ -100,7 +100,8 @@ impl<E: Engine> Core<E> {
         if self.heirs.contains_key(&range) {
             self.log(now, raft::Input::Campaign { group: group_of(range) });
         }
-        self.leader_known(range, false);
+        // Where a leader's message made the replica before, it is known.
+        self.leader_known(range, self.has_leader(range));
         self.look_at_lead(range);
     }
 

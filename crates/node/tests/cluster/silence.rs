@@ -66,6 +66,26 @@ fn a_node_that_hears_nobody_says_so_at_once() {
     }
 }
 
+/// A replica that a leader's message made, before the split was durable here, knows that leader.
+#[test]
+fn what_is_split_off_is_not_silent() {
+    for seed in 20..26 {
+        let mut w = World::new(seed, 3, founding(&[""], &[1, 2, 3]), |_| {});
+        w.await_leader(1);
+        w.ask(1, async |env| set(env, pairs(&[("a", "1"), ("p", "1")])).await);
+        for name in ["f", "m", "q", "t"] {
+            let now = w.env(1).now();
+            let _ticket = w.member(1).split(&now, key(name), std::task::Waker::noop());
+            w.drain(1);
+            w.run(2_000_000);
+        }
+        w.run(8_000_000);
+        for node in 1..=3 {
+            assert_eq!(w.member(node).silent_ranges(), 0, "seed {seed}: n{node} of {:?}", w.member(node).ranges());
+        }
+    }
+}
+
 /// A node that does not hear the leader, and reaches it through the third, goes on for as long as that lasts.
 #[test]
 fn a_range_that_answers_by_another_way_is_not_silent() {
