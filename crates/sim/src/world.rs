@@ -320,8 +320,16 @@ impl World {
         };
         self.agenda.retain(|e| !ends(e));
         self.machine.clock.heal(self.true_ns());
+        let rests = |world: &World| world.ready && world.clients.iter().all(|c| !c.is_busy());
+        let (patience, deadline) = (self.awake_ns() + REST_NS / 2, self.awake_ns() + 2 * REST_NS);
+        self.until(|world| rests(world) || world.awake_ns() >= patience, deadline)?;
+        if !rests(self) && self.ready && self.machine.now(self.true_ns()).trusted().is_none() {
+            // After a step what was known before and what the source says may dispute for minutes, with nobody believed: an operator starts the machine again.
+            self.crash();
+            self.after(1_000_000, Event::Start);
+        }
         let deadline = self.awake_ns() + REST_NS;
-        self.until(|world| world.ready && world.clients.iter().all(|c| !c.is_busy()), deadline)?;
+        self.until(rests, deadline)?;
         // Undecided transactions are looked into by ticks, and what a full disk refused is proposed again by them.
         let settled = self.awake_ns() + 3 * node::UNDECIDED_AFTER_NS;
         self.until(|world| world.awake_ns() >= settled && world.is_quiet(), deadline + REST_NS)

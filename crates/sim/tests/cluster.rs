@@ -140,6 +140,18 @@ fn a_range_that_is_here_is_taken_whatever_is_forgotten() {
     good(&scenario("rare/nodes-storm"), 324);
 }
 
+/// All nodes that a coordinator knew to replicate a range came back empty, as other nodes: it asks the others, too.
+#[test]
+fn a_range_whose_nodes_are_all_gone_is_found() {
+    good(&scenario("fast/nodes-move"), 632);
+}
+
+/// One node alone: at the end its clock's source disputed what was known before a step, and nobody was believed for minutes.
+#[test]
+fn a_disputed_clock_is_started_again() {
+    good(&scenario("fast/alone"), 1240);
+}
+
 /// A clock was set far off just before everything healed, and its node could not write for as long as it was slewed.
 #[test]
 fn a_clock_that_was_set_at_the_end_is_healed() {
@@ -282,8 +294,8 @@ fn of_nodes() -> Vec<Control> {
         ),
         nodes("ignore what is in flight", |s| s.set_ignore_inflight(true)).shows_in(at, 3, &[TornSnapshot]),
         nodes("abort what is prepared", |s| s.set_abort_prepared(true)).shows_in(
-            at,
-            25,
+            "rare/past",
+            3,
             &[LostWrite, HalfApplied, TornSnapshot],
         ),
         nodes("commands without an until", |s| s.set_without_until(true)).shows_in(at, 4, &[]),

@@ -277,9 +277,9 @@ impl<E: Engine> Core<E> {
         }
     }
 
-    /// Who may lead a range, as the replica here knows; where there is none any more, one of those that it heard of last: it knows more, or who does.
+    /// Who may lead a range, as the replica here knows; where there is none any more, or it was removed, one of those that it heard of last: it knows more, or who does.
     pub fn hint(&self, range: RangeId) -> Option<u32> {
-        let Some(status) = self.replicas.status(group_of(range)) else {
+        let Some(status) = self.replicas.status(group_of(range)).filter(|status| !status.removed) else {
             let route = self.routes.get(range)?;
             let asks = |node: &NodeId| *node != self.me() && self.routes.is_member(*node);
             let others: Vec<NodeId> = route.replicas.iter().copied().filter(asks).collect();

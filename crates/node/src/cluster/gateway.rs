@@ -32,6 +32,8 @@ use store::{Engine, StoreError};
 pub(crate) const RESEND_TICKS: u64 = 3;
 /// A range that gives no sign of life for so many ticks is not available: 10 seconds.
 pub const UNAVAILABLE_TICKS: u64 = 100;
+/// A range of which nothing is heard for so many ticks is asked for at other nodes, too.
+const LOST_TICKS: u64 = 30;
 /// A node that did not answer is asked through others for so many ticks.
 const MUTE_TICKS: u64 = 50;
 /// A call for another that was not asked for again for so many ticks ends.
@@ -73,6 +75,8 @@ pub(crate) struct Call {
     pub sent_to: Option<NodeId>,
     sent_tick: u64,
     pub alive_tick: u64,
+    /// Who was asked last although nothing says that he replicates it.
+    anybody: Option<NodeId>,
     hops: usize,
     copies: usize,
     /// Who may lead, by the last answer, where nothing else is known of the range.
@@ -146,6 +150,7 @@ impl<E: Engine> Core<E> {
             sent_to: None,
             sent_tick: self.ticks,
             alive_tick: self.ticks,
+            anybody: None,
             hops: 0,
             copies: 0,
             hint: None,
@@ -195,8 +200,12 @@ impl<E: Engine> Core<E> {
             return Ok(());
         }
         let Some(call) = self.gateway.calls.get_mut(&id) else { return Ok(()) };
-        let known = self.routes.whom(call.range, call.sent_to).or_else(|| call.hint.take());
-        let Some(to) = known.or_else(|| self.routes.anybody(call.sent_to)) else { return Ok(()) };
+        // All that are known to replicate it may be gone for good: every other copy goes to somebody else, who may know where it has moved.
+        let lost = ticks.saturating_sub(call.alive_tick) > LOST_TICKS && call.copies % 2 == 1;
+        let last = if lost { call.anybody } else { call.sent_to };
+        let known = if lost { None } else { self.routes.whom(call.range, last).or_else(|| call.hint.take()) };
+        let Some(to) = known.or_else(|| self.routes.anybody(last)) else { return Ok(()) };
+        call.anybody = if lost { Some(to) } else { call.anybody };
         call.sent_to = Some(to);
         call.copies += 1;
         let (range, mut request) = (call.range, call.request.clone());

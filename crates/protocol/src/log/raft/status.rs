@@ -27,6 +27,8 @@ pub struct Status {
     pub committed: u64,
     /// The last place handed out.
     pub applied: u64,
+    /// It was removed, and knows it: it stays until the others can do without it.
+    pub removed: bool,
     /// Whether the group sleeps here.
     pub asleep: bool,
     /// The members.
@@ -83,6 +85,7 @@ impl Replicas {
             last: replica.last_index(),
             committed: replica.committed(),
             applied: replica.tail().applied,
+            removed: replica.has_left(),
             asleep: replica.asleep,
             members: replica.tail().conf.shown(group),
             changing: replica.tail().conf.is_joint() || replica.lead.is_some() && !replica.conf_known,
