@@ -152,6 +152,12 @@ fn a_disputed_clock_is_started_again() {
     good(&scenario("fast/alone"), 1240);
 }
 
+/// A log was written anew while a snapshot was being installed, and the power failed: nothing said any more that it was, and the machine did not open.
+#[test]
+fn a_snapshot_that_is_installed_while_the_log_is_carried_is_found() {
+    good(&scenario("fast/disks"), 1558);
+}
+
 /// A clock was set far off just before everything healed, and its node could not write for as long as it was slewed.
 #[test]
 fn a_clock_that_was_set_at_the_end_is_healed() {

@@ -275,7 +275,8 @@ impl Replicas {
 
     fn carry(&mut self, below: RecordNumber) {
         let store = &mut self.store;
-        for replica in self.groups.values_mut().filter(|replica| replica.base < below) {
+        // An image says nothing of a snapshot that is being installed: written now it would hide that from whoever reads the log back.
+        for replica in self.groups.values_mut().filter(|replica| replica.base < below && !replica.installing) {
             replica.write_image(store);
         }
         for (group, (replica, number)) in &mut self.tombs {
