@@ -74,6 +74,11 @@ impl Load {
 
     /// Ends the clients and judges what they saw, as strictly serializable.
     pub fn judge(self, nodes: &Nodes) {
+        self.judge_for(nodes, Promises { real_time: true });
+    }
+
+    /// As [`Load::judge`], for what could be promised.
+    pub fn judge_for(self, nodes: &Nodes, promises: Promises) {
         self.shared.open.store(false, SeqCst);
         self.clients.into_iter().for_each(|client| client.join().unwrap());
         let mut reader = nodes.at(0).connect();
@@ -85,7 +90,7 @@ impl Load {
         let last: BTreeMap<Key, Vec<u64>> =
             rows.iter().map(|row| (row.get::<_, i64>(0) as Key, parse(row.get(1)))).collect();
         let history = self.shared.history.lock().unwrap();
-        let verdict = judge(&history, &last, Promises { real_time: true });
+        let verdict = judge(&history, &last, promises);
         let count = |outcome: Outcome| history.iter().filter(|txn| txn.outcome == outcome).count();
         let (committed, aborted, unknown) =
             (count(Outcome::Committed), count(Outcome::Aborted), count(Outcome::Unknown));
