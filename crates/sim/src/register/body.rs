@@ -303,16 +303,17 @@ impl Body {
             Fate::Unknown { group, term, from, to } => (false, group, (term, from..to + 1)),
         };
         let gone = |(g, index): &(GroupId, u64), p: &Pending| *g == group && p.term == of.0 && of.1.contains(index);
-        let gone: Vec<((GroupId, u64), Pending)> =
-            self.pending.iter().filter(|(k, p)| gone(k, p)).map(|(k, p)| (*k, *p)).collect();
-        for (key, pending) in gone {
+        let of_it = |held: &BTreeMap<(GroupId, u64), Pending>| -> Vec<((GroupId, u64), Pending)> {
+            held.iter().filter(|(k, p)| gone(k, p)).map(|(k, p)| (*k, *p)).collect()
+        };
+        for (key, pending) in of_it(&self.pending) {
             self.pending.remove(&key);
             place.probes.hit("a proposal's fate was unknown");
             self.lost.insert(key, pending);
         }
         if absent {
-            let gone = self.lost.extract_if(.., |(g, index), p| *g == group && p.term == of.0 && of.1.contains(index));
-            for (_, pending) in gone.collect::<Vec<_>>() {
+            for (key, pending) in of_it(&self.lost) {
+                self.lost.remove(&key);
                 place.probes.hit("a proposal was absent");
                 self.not_here(system, place, group, pending.client, pending.request);
             }
