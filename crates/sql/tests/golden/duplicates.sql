@@ -151,6 +151,7 @@ INSERT 0 1
 COMMIT;
 ----
 ERROR 40001: restart transaction: what was read or written was changed by a transaction that committed first
+  detail: It is about the row (id)=(30) of table "moved".
   hint: Run the transaction again from its start.
 
 # A row that is there and has changed is no duplicate.
