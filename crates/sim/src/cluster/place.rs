@@ -176,4 +176,8 @@ pub trait System {
     fn restless(&self, bodies: &[Option<&Self::Body>]) -> Option<String>;
     /// A picture of all that is stored, which a loss of power may not change.
     fn stored(&self, bodies: &[Option<&Self::Body>]) -> Result<Vec<String>, Failure>;
+    /// Whether one picture of [`System::stored`] may follow another over a loss of power.
+    fn may_follow(&self, before: &str, after: &str) -> bool {
+        before == after
+    }
 }

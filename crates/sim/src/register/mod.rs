@@ -311,6 +311,14 @@ impl System for Registers {
             })
             .collect()
     }
+
+    /// Nothing may go. A write may come whose client gave up: it stood in the log of a machine that leads now (`fast/network` 1005).
+    fn may_follow(&self, before: &str, after: &str) -> bool {
+        let versions = |picture: &str| -> BTreeSet<String> {
+            picture.split('(').skip(1).filter_map(|version| Some(version.split_once(')')?.0.to_string())).collect()
+        };
+        versions(after).is_superset(&versions(before))
+    }
 }
 
 impl Registers {
