@@ -12,6 +12,7 @@ use super::scalar::{Scalar, Subplan};
 use super::scan::Names;
 use super::scope::{Scope, slot_expr, slot_name, slot_of, slot_of_text};
 use super::take::{Clause, Held, Taker, call_args, call_expr, function_name, mark_expr, mark_of};
+use super::walk;
 use crate::catalog::Oid;
 use crate::expr::{self, BindContext, Parameters};
 use crate::identifier::fold;
@@ -399,7 +400,7 @@ impl<'c> Binder<'c> {
         let frame = Scope::inside(Some(scope));
         let planned = self.query(query, &frame)?;
         let planned = self.known_columns(planned, frame.width());
-        let (id, correlated) = (self.id(), frame.uses_parent.get());
+        let (id, correlated) = (self.id(), frame.uses_parent.get() || walk::reads_round(&planned.node));
         let plan = Subplan { id, node: planned.node, prefix: scope.width(), correlated, probe: None };
         Ok((plan, planned.columns))
     }

@@ -2,6 +2,7 @@
 
 use super::bind::{Binder, Cte, Output, Planned, direction};
 use super::node::{Node, SetKind, SortKey};
+use super::recursive::{self, times_read};
 use super::scalar::Scalar;
 use super::scope::{Place, Scope, ScopeColumn, ScopeRelation, Visible};
 use super::take::Clause;
@@ -326,20 +327,21 @@ impl Binder<'_> {
     pub(super) fn with(&mut self, with: &ast::With, of: &Query, outer: &Scope<'_>) -> Result<(), SqlError> {
         for cte in &with.cte_tables {
             let name = fold(&cte.alias.name);
-            let recursive = with.recursive && mentions(&cte.query, &name);
+            let recursive = with.recursive && times_read(&cte.query, &name, 1) > 0;
             let (planned, shared) = if recursive {
                 (self.recursive(cte, &name, outer)?, false)
             } else {
                 let frame = Scope::inside(Some(outer));
                 let planned = self.query(&cte.query, &frame)?;
-                (self.known_columns(planned, outer.width()), !frame.uses_parent.get())
+                let shared = !frame.uses_parent.get() && !walk::reads_round(&planned.node);
+                (self.known_columns(planned, outer.width()), shared)
             };
             let columns = renamed(planned.columns, &cte.alias.columns, &name)?;
             let wanted = match &cte.materialized {
                 _ if recursive || outer.width() > 0 => false,
                 Some(CteAsMaterialized::Materialized) => false,
                 Some(CteAsMaterialized::NotMaterialized) => true,
-                None => is_read_once(of, &name),
+                None => times_read(of, &name, 2) == 1,
             };
             let inlined = (wanted && !walk::is_volatile(&planned.node)).then(|| planned.node.clone());
             let node = Arc::new(Node::Cte { id: self.id(), plan: planned.node, prefix: outer.width(), shared });
@@ -359,6 +361,7 @@ impl Binder<'_> {
         if cte.query.order_by.is_some() || cte.query.limit_clause.is_some() || cte.query.with.is_some() {
             return Err(SqlError::unsupported("ORDER BY, LIMIT or WITH in a recursive query"));
         }
+        recursive::check(name, left, right)?;
         let base = self.body(left, outer)?;
         let base = self.known_columns(base, outer.width());
         let columns = renamed(base.columns.clone(), &cte.alias.columns, name)?;
@@ -459,24 +462,4 @@ pub(super) fn renamed(
         column.name = fold(&name.name);
     }
     Ok(columns)
-}
-
-/// Whether one place in a query reads a table of this name.
-fn is_read_once(query: &Query, name: &str) -> bool {
-    let mut times = 0;
-    let _ = ast::visit_relations(query, |relation| {
-        let named = matches!(relation.0.as_slice(), [part] if part.as_ident().is_some_and(|ident| fold(ident) == name));
-        times += usize::from(named);
-        if times > 1 { std::ops::ControlFlow::Break(()) } else { std::ops::ControlFlow::Continue(()) }
-    });
-    times == 1
-}
-
-/// Whether a query reads a table of this name.
-fn mentions(query: &Query, name: &str) -> bool {
-    let found = ast::visit_relations(query, |relation| match relation.0.as_slice() {
-        [part] if part.as_ident().is_some_and(|ident| fold(ident) == name) => std::ops::ControlFlow::Break(()),
-        _ => std::ops::ControlFlow::Continue(()),
-    });
-    found.is_break()
 }

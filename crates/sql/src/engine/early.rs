@@ -7,11 +7,12 @@
 //! meets each key once, and counts are added up above it.
 //!
 //! **Invariants.**
-//! 1. Only aggregates that can be put together from parts: `count`, `min`, `max`, not DISTINCT, without ORDER BY and FILTER, over the
-//!    right side (or `count(*)`), and of a LEFT JOIN over a column of it.
+//! 1. Only aggregates that can be put together from parts: `count`, `min`, `max`, not DISTINCT, without ORDER BY and FILTER, over a
+//!    column of the right side (or `count(*)`).
 //! 2. Where an index leads from a left row to few right ones it is not done, unless all left rows are read; nor where a right key is unique.
 
 use super::aggregate::{AggregateCall, Function};
+use super::bind::Binder;
 use super::keys;
 use super::node::{Join, JoinKey, JoinKind, Node};
 use super::scalar::Scalar;
@@ -30,17 +31,16 @@ pub(super) fn below_join(
     let Node::Join(join) = input.as_ref() else { return None };
     let own = |scalar: &Scalar| scalar.steps.is_empty() && !tree::is_volatile(&scalar.expr);
     let of_left = |scalar: &Scalar| own(scalar) && tree::reads_only(&scalar.expr, &|slot| slot < join.left_width);
-    let of_right = |scalar: &Scalar| {
-        own(scalar) && tree::reads_only(&scalar.expr, &|slot| slot < prefix || slot >= join.left_width)
+    // An expression may fail on a row that the join drops, and be anything where a left row has no right one.
+    let is_right_column = |scalar: &Scalar| {
+        scalar.steps.is_empty() && matches!(scalar.expr, Expr::Column { index, .. } if index >= join.left_width)
     };
-    // Of a left row without a right one a column is NULL, which none of the aggregates sees; an expression may be anything.
-    let is_column = |scalar: &Scalar| matches!(scalar.expr, Expr::Column { index, .. } if index >= join.left_width);
     let in_parts = |call: &AggregateCall| {
         matches!(call.function, Function::Count | Function::Min | Function::Max)
             && !call.distinct
             && call.order.is_empty()
             && call.filter.is_none()
-            && call.args.iter().all(|arg| of_right(arg) && (join.kind == JoinKind::Inner || is_column(arg)))
+            && call.args.iter().all(is_right_column)
             && (!call.args.is_empty() || call.function == Function::Count)
     };
     let may = join.kind != JoinKind::Full && !join.lateral && join.on.is_empty() && !join.keys.is_empty();
@@ -83,13 +83,7 @@ pub(super) fn below_join(
     let wholes = calls.iter().enumerate().map(whole).collect();
     let right_keys: Vec<Scalar> = join.keys.iter().map(|key| key.right.clone()).collect();
     let met = |(place, key): (usize, &JoinKey)| {
-        let (index, ty) = (prefix + place, key.right.ty.clone());
-        let right = Scalar {
-            steps: Vec::new(),
-            expr: Expr::Column { index, ty: ty.clone() },
-            ty,
-            width: prefix + count + calls.len(),
-        };
+        let right = Binder::slot(prefix + place, &key.right.ty, prefix + count + calls.len());
         JoinKey { left: key.left.clone(), right, null_equal: false }
     };
     let keys = join.keys.iter().enumerate().map(met).collect();

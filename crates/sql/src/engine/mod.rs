@@ -44,6 +44,7 @@ mod presence;
 mod probe;
 mod push;
 mod query;
+mod recursive;
 mod run;
 mod same;
 mod scalar;

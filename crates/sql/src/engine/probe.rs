@@ -13,7 +13,8 @@
 //! **Invariants.**
 //! 1. What is run once reads no slot of the row ([`walk::reads_below`]) and calls nothing volatile.
 //! 2. A NULL on either side of an equality is no match.
-//! 3. Where an index leads to the rows, and where the table would not fit into the statement's memory, the subquery runs for each row.
+//! 3. Where an index leads to the rows, where the table would not fit into the statement's memory, and where one of its rows, which maybe
+//!    none of the rows around asks for, fails an expression, the subquery runs for each row.
 //!
 //! **Caveats.** The equalities are looked for in WHERE and ON of tables and inner joins of the subquery, not below its own subqueries in
 //! FROM. While an index leads to the rows a table is tried only when [`LOOKUPS_FIRST`] rows were looked up, and given up beyond
@@ -133,7 +134,7 @@ pub(super) fn value(plan: &Subplan) -> Option<Probe> {
                 return None;
             }
             probe.group();
-            (!walk::reads_below(&probe.node, plan.prefix)).then_some(probe)
+            is_run_once(&probe.node, plan.prefix).then_some(probe)
         }
         _ => tied(input, plan.prefix, |rest| Some(Answer::One { rest, value: value.clone() })),
     }
@@ -147,10 +148,15 @@ fn tied(node: &Arc<Node>, prefix: usize, answer: impl FnOnce(Rest) -> Option<Ans
     let mut found = Found { prefix, ties: Vec::new(), rest: Vec::new() };
     let by_key = is_by_key(node);
     let node = found.untie(node)?;
-    if found.ties.is_empty() || walk::reads_below(&node, prefix) || walk::is_volatile(&node) {
+    if found.ties.is_empty() || !is_run_once(&node, prefix) {
         return None;
     }
     Some(Probe { node, prefix, ties: found.ties, answer: answer(found.rest)?, by_key })
+}
+
+/// Whether what is run is the same for every row.
+fn is_run_once(node: &Node, prefix: usize) -> bool {
+    !walk::reads_below(node, prefix) && !walk::is_volatile(node) && !walk::reads_round(node)
 }
 
 /// Whether an index leads to the rows of a subquery.
@@ -221,6 +227,11 @@ impl Found {
         }
         Some(kept)
     }
+}
+
+/// Whether it is what an expression over a row gives (a division by zero, two rows where one is wanted), maybe one that nobody asks for.
+fn is_of_a_row(error: &SqlError) -> bool {
+    [b"21", b"22", b"54"].iter().any(|class| error.state.0.starts_with(*class))
 }
 
 /// An equality of the row with the subquery.
@@ -343,7 +354,7 @@ impl Probe {
         let table = match self.fill(row, run, rows_max) {
             Ok(table) => table.map(Arc::new),
             // It is slower without, and gives what it should.
-            Err(error) if error.state == SqlState::OUT_OF_MEMORY => {
+            Err(error) if error.state == SqlState::OUT_OF_MEMORY || is_of_a_row(&error) => {
                 run.probes.lock().entry(plan.id).or_default().not_before = u64::MAX;
                 None
             }

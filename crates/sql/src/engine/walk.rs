@@ -7,35 +7,61 @@ use super::set_function::SetCall;
 use super::window::{Bound, Function};
 use crate::expr::Expr;
 use crate::plan::tree;
+use std::collections::BTreeSet;
 
-/// Who is shown expressions.
-type Visit<'v> = dyn FnMut(&Expr) + 'v;
+/// What is met.
+enum Met<'a> {
+    Expr(&'a Expr),
+    /// The rows of the last round of a recursive query.
+    Working(usize),
+    /// A recursive query as a whole.
+    Recursive(usize),
+}
+
+/// Who is shown what is met.
+type Visit<'v> = dyn FnMut(Met<'_>) + 'v;
 
 /// Whether a plan reads a slot below `width`: one of the row around it.
 pub(super) fn reads_below(node: &Node, width: usize) -> bool {
     let mut found = false;
-    visit(node, &mut |expr| found |= !tree::reads_only(expr, &|slot| slot >= width));
+    visit(node, &mut |met| found |= is_below(&met, width));
     found
 }
 
 /// Whether an expression, with its subqueries, reads a slot below `width`.
 pub(super) fn scalar_reads_below(one: &Scalar, width: usize) -> bool {
     let mut found = false;
-    scalar(one, &mut |expr| found |= !tree::reads_only(expr, &|slot| slot >= width));
+    scalar(one, &mut |met| found |= is_below(&met, width));
     found
+}
+
+fn is_below(met: &Met<'_>, width: usize) -> bool {
+    matches!(met, Met::Expr(expr) if !tree::reads_only(expr, &|slot| slot >= width))
 }
 
 /// Whether a plan may give something else each time it runs.
 pub(super) fn is_volatile(node: &Node) -> bool {
     let mut found = false;
-    visit(node, &mut |expr| found |= tree::is_volatile(expr));
+    visit(node, &mut |met| found |= matches!(met, Met::Expr(expr) if tree::is_volatile(expr)));
     found
+}
+
+/// Whether a plan reads the rows of the last round of a recursive query around it.
+pub(super) fn reads_round(node: &Node) -> bool {
+    let (mut read, mut own) = (BTreeSet::new(), BTreeSet::new());
+    visit(node, &mut |met| match met {
+        Met::Working(id) => drop(read.insert(id)),
+        Met::Recursive(id) => drop(own.insert(id)),
+        Met::Expr(_) => {}
+    });
+    !read.is_subset(&own)
 }
 
 /// Shows every expression of a plan, those of its subqueries too.
 fn visit(node: &Node, f: &mut Visit<'_>) {
     match node {
-        Node::One | Node::Internal { .. } | Node::Sequence { .. } | Node::Given { .. } | Node::Working { .. } => {}
+        Node::One | Node::Internal { .. } | Node::Sequence { .. } | Node::Given { .. } => {}
+        Node::Working { id } => f(Met::Working(*id)),
         Node::Values(rows) => rows.iter().for_each(|row| scalars(row, f)),
         Node::Table(scan) => scalars(scan.asked(), f),
         Node::Virtual { relation, filter, .. } => {
@@ -88,9 +114,14 @@ fn visit(node: &Node, f: &mut Visit<'_>) {
             visit(input, f);
             scalars(on.iter().flatten(), f);
         }
-        Node::Set { left, right, .. } | Node::Recursive { base: left, step: right, .. } => {
+        Node::Set { left, right, .. } => {
             visit(left, f);
             visit(right, f);
+        }
+        Node::Recursive { id, base, step, .. } => {
+            f(Met::Recursive(*id));
+            visit(base, f);
+            visit(step, f);
         }
         Node::Cte { plan, .. } => visit(plan, f),
     }
@@ -124,11 +155,11 @@ fn aggregate(call: &AggregateCall, f: &mut Visit<'_>) {
 }
 
 fn scalar(scalar: &Scalar, f: &mut Visit<'_>) {
-    f(&scalar.expr);
+    f(Met::Expr(&scalar.expr));
     for step in &scalar.steps {
-        step.parts().into_iter().for_each(&mut *f);
+        step.parts().into_iter().for_each(|part| f(Met::Expr(part)));
         if let Step::Quantified { test, .. } = step {
-            f(test);
+            f(Met::Expr(test));
         }
         if let Some(plan) = step.plan() {
             visit(&plan.node, f);

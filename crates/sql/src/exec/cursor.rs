@@ -46,7 +46,7 @@ pub struct Level {
     pub after: Option<Expr>,
     /// Lock rows found by one key before reading them.
     pub lock: Option<(LockMode, LockWait)>,
-    /// Rows are taken from the entries of the path's index, which hold all of `slots`; they have no [`Cursor::stored`] bytes.
+    /// Rows are taken from the entries of the path's index, which hold all of `slots`; the key and the bytes of a row are its entry's then.
     pub entries: Option<EntryColumns>,
     /// SKIP LOCKED: rows are looked at, and only those that are locked afterwards count as read (decision 55).
     pub skips: bool,

@@ -141,14 +141,15 @@ struct Found {
     listed: bool,
 }
 
-/// What the conditions, all of which hold, leave of an index.
-fn reach(wish: &Wish<'_>, index: &IndexAccess) -> Found {
+/// What conditions, all of which hold, leave of an index. `used` are their places.
+fn reach(wish: &Wish<'_>, said: &[&Expr], index: &IndexAccess) -> Found {
     let rows = ASSUMED_ROWS / partial_factor(index.predicate.as_ref());
     let mut found = Found { reach: Reach::default(), used: Vec::new(), rows, listed: false };
     for column in &index.columns {
         let Some(key) = Key::new(column, wish.base) else { break };
-        let Some((at, term)) = equality(wish, &key, found.listed) else {
-            found.rows /= bounds(wish, &key, &mut found.reach, &mut found.used);
+        let Some((at, term)) = equality(wish, said, &key, found.listed) else {
+            let factor = bounds(wish, said, &key, &mut found);
+            found.rows /= factor;
             break;
         };
         found.rows /= 100.0;
@@ -168,25 +169,23 @@ fn reach(wish: &Wish<'_>, index: &IndexAccess) -> Found {
 }
 
 /// What alternatives leave of an index, if each of them narrows it, and how many rows: `a BETWEEN 1 AND 5 OR a > 90`, `(a, b) IN ((1, 2), (3, 4))`.
-/// What is said beside them holds in each.
+/// What is said beside them holds in each, after what it says itself.
 fn alternatives(wish: &Wish<'_>, index: &IndexAccess) -> Option<(Vec<Reach>, f64)> {
-    let beside = |place: usize| wish.conditions.iter().enumerate().filter(move |(at, _)| *at != place);
-    let each = |(place, condition): (usize, &Expr)| {
+    // Nor lists: each alternative would be multiplied by them.
+    let is_single = |condition: &&Expr| !matches!(condition, Expr::Or(_) | Expr::InList { .. } | Expr::AnyAll { .. });
+    let beside: Vec<&Expr> = wish.conditions.iter().filter(is_single).collect();
+    let each = |condition: &Expr| {
         let Expr::Or(choices) = condition else { return None };
         if choices.len() > ALTERNATIVES_MAX {
             return None;
         }
         let (mut total, mut closed) = (0.0, true);
         let reaches = choices.iter().map(|choice| {
-            // First what the alternative says itself, or a list beside it would be taken in its place.
-            let mut conditions = match choice {
-                Expr::And(parts) => parts.clone(),
-                one => vec![one.clone()],
+            let own = match choice {
+                Expr::And(parts) => parts.as_slice(),
+                one => std::slice::from_ref(one),
             };
-            conditions.extend(
-                beside(place).filter(|(_, other)| !matches!(other, Expr::Or(_))).map(|(_, other)| other.clone()),
-            );
-            let found = reach(&Wish { conditions: &conditions, ..*wish }, index);
+            let found = reach(wish, &own.iter().chain(beside.iter().copied()).collect::<Vec<_>>(), index);
             total += found.rows;
             closed &= found.reach.is_closed();
             (!found.reach.is_whole()).then_some(found.reach)
@@ -195,12 +194,13 @@ fn alternatives(wish: &Wish<'_>, index: &IndexAccess) -> Option<(Vec<Reach>, f64
         // Who lists many means narrow ones.
         Some((reaches, if closed { total.min(ASSUMED_ROWS / CLOSED_FACTOR) } else { total }))
     };
-    wish.conditions.iter().enumerate().filter_map(each).min_by(|a, b| a.1.total_cmp(&b.1))
+    wish.conditions.iter().filter_map(each).min_by(|a, b| a.1.total_cmp(&b.1))
 }
 
 fn consider(wish: &Wish<'_>, ordinal: usize) -> Choice {
     let index = wish.access.index(ordinal);
-    let Found { reach, mut used, mut rows, mut listed } = reach(wish, index);
+    let Found { reach, mut used, mut rows, mut listed } =
+        reach(wish, &wish.conditions.iter().collect::<Vec<_>>(), index);
     let mut point = reach.is_point(index);
     let mut reaches = vec![reach];
     if !point
@@ -223,10 +223,10 @@ fn consider(wish: &Wish<'_>, ordinal: usize) -> Choice {
 }
 
 /// A condition that says what a column equals.
-fn equality(wish: &Wish<'_>, key: &Key<'_>, listed: bool) -> Option<(usize, Term)> {
+fn equality(wish: &Wish<'_>, said: &[&Expr], key: &Key<'_>, listed: bool) -> Option<(usize, Term)> {
     let ty = &key.column.ty;
     let mut list = None;
-    for (at, condition) in wish.conditions.iter().enumerate() {
+    for (at, condition) in said.iter().enumerate() {
         let operand = |expr: &Expr| Operand { expr: expr.clone(), ty: ty.clone() };
         match say(wish, condition, key) {
             Some(Say::Equal(expr)) => return Some((at, Term::One(operand(expr)))),
@@ -244,13 +244,13 @@ fn equality(wish: &Wish<'_>, key: &Key<'_>, listed: bool) -> Option<(usize, Term
 }
 
 /// Bounds of the column behind the equalities; answers with how much smaller they make the answer.
-fn bounds(wish: &Wish<'_>, key: &Key<'_>, reach: &mut Reach, used: &mut Vec<usize>) -> f64 {
+fn bounds(wish: &Wish<'_>, said: &[&Expr], key: &Key<'_>, found: &mut Found) -> f64 {
     let ty = &key.column.ty;
     if matches!(ty, SqlType::Jsonb | SqlType::Json) {
         return 1.0;
     }
     let mut range = Range::default();
-    for (at, condition) in wish.conditions.iter().enumerate() {
+    for (at, condition) in said.iter().enumerate() {
         let operand = |expr: &Expr| Operand { expr: expr.clone(), ty: ty.clone() };
         match say(wish, condition, key) {
             Some(Say::Low(expr, inclusive)) if range.low.is_none() => range.low = Some((operand(expr), inclusive)),
@@ -258,7 +258,7 @@ fn bounds(wish: &Wish<'_>, key: &Key<'_>, reach: &mut Reach, used: &mut Vec<usiz
             _ => continue,
         }
         if is_exact(ty) {
-            used.push(at);
+            found.used.push(at);
         }
     }
     let factor = match (&range.low, &range.high) {
@@ -266,7 +266,7 @@ fn bounds(wish: &Wish<'_>, key: &Key<'_>, reach: &mut Reach, used: &mut Vec<usiz
         (Some(_), Some(_)) => 20.0,
         _ => 5.0,
     };
-    reach.range = Some(range);
+    found.reach.range = Some(range);
     factor
 }
 

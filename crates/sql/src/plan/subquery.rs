@@ -103,15 +103,8 @@ impl VisitorMut for Taker<'_> {
                 if matches!(*left, Expr::Tuple(_)) {
                     Err(Refusal::Engine("IN over rows of several columns"))
                 } else {
-                    self.plan(subquery, Kind::List).map(|array| {
-                        let any = Expr::AnyOp {
-                            left,
-                            compare_op: BinaryOperator::Eq,
-                            right: Box::new(array),
-                            is_some: false,
-                        };
-                        negate(Expr::Nested(Box::new(any)), negated)
-                    })
+                    let any = self.any(left, subquery);
+                    any.map(|any| negate(Expr::Nested(Box::new(any)), negated))
                 }
             }
             Expr::BinaryOp { left, right, .. }
@@ -123,13 +116,7 @@ impl VisitorMut for Taker<'_> {
                 if matches!(**right, Expr::Subquery(_)) && crate::expr::row_fields(left).is_none() =>
             {
                 let Expr::Subquery(query) = right.as_ref() else { return ControlFlow::Continue(()) };
-                let array = self.plan(query, Kind::List);
-                array.map(|array| Expr::AnyOp {
-                    left: left.clone(),
-                    compare_op: BinaryOperator::Eq,
-                    right: Box::new(array),
-                    is_some: false,
-                })
+                self.any(left.clone(), query)
             }
             // ARRAY(SELECT ..)
             Expr::Function(ast::Function { args: ast::FunctionArguments::Subquery(query), .. }) => {
@@ -175,6 +162,12 @@ impl Taker<'_> {
             }
         };
         Ok(parameter(before + shared.column + 1))
+    }
+
+    /// `left = ANY (query)`.
+    fn any(&mut self, left: Box<Expr>, query: &Query) -> Planned<Expr> {
+        let right = Box::new(self.plan(query, Kind::List)?);
+        Ok(Expr::AnyOp { left, compare_op: BinaryOperator::Eq, right, is_some: false })
     }
 
     /// Plans a query by itself.
