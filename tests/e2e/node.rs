@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -37,6 +37,21 @@ pub fn has_program(name: &str) -> bool {
         status.is_ok_and(|s| s.success())
     };
     answers("--version") || answers("version")
+}
+
+/// Ports below those that kernels give to connections going out (Linux: from 32,768): one that is free stays free until its node
+/// listens there, and while the node is down, whoever connects to whom meanwhile.
+const PORTS: std::ops::Range<u32> = 12_000..32_000;
+
+/// A port of this machine that nobody listens at; no two calls in this process give the same one, as long as there are others.
+pub fn free_port() -> u16 {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    // Another process of these tests begins elsewhere.
+    let first = std::process::id().wrapping_mul(997);
+    let ports = PORTS.map(|_| PORTS.start + first.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed)) % PORTS.len() as u32);
+    let is_free = |port: &u16| TcpListener::bind(("127.0.0.1", *port)).is_ok();
+    let mut numbers = ports.map(|port| port as u16);
+    numbers.find(is_free).expect("a free port")
 }
 
 /// A directory for one test, removed when the test passes.

@@ -1,8 +1,7 @@
 //! Nodes of one cluster.
 
 use super::network::Network;
-use crate::node::{Node, Starting, binary, until};
-use std::net::TcpListener;
+use crate::node::{Node, Starting, binary, free_port, until};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, Mutex};
@@ -25,7 +24,7 @@ pub type Urls = Arc<Mutex<Vec<Option<String>>>>;
 
 /// An address that nobody listens at now.
 fn free() -> String {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
+    format!("127.0.0.1:{}", free_port())
 }
 
 impl Nodes {

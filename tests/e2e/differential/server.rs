@@ -1,7 +1,6 @@
 //! A PostgreSQL server of the test's own.
 
 use postgres::{Client, NoTls};
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -29,7 +28,7 @@ impl Postgres {
             return Err(format!("no PostgreSQL server in {BIN}"));
         }
         std::fs::create_dir_all(dir).map_err(|e| e.to_string())?;
-        let port = TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr()).map_err(|e| e.to_string())?.port();
+        let port = crate::node::free_port();
         let (path, own) = (dir.display(), user()?);
         if let Some(owner) = own {
             shell(&format!("chown {owner} '{path}' && chmod 755 '{path}/..'"))?;
