@@ -48,7 +48,8 @@ pub fn free_port() -> u16 {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     // Another process of these tests begins elsewhere.
     let first = std::process::id().wrapping_mul(997);
-    let ports = PORTS.map(|_| PORTS.start + first.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed)) % PORTS.len() as u32);
+    let ports =
+        PORTS.map(|_| PORTS.start + first.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed)) % PORTS.len() as u32);
     let is_free = |port: &u16| TcpListener::bind(("127.0.0.1", *port)).is_ok();
     let mut numbers = ports.map(|port| port as u16);
     numbers.find(is_free).expect("a free port")
