@@ -81,6 +81,8 @@ counters! {
     messages_sent,
     /// Messages that were not sound, or not for this node.
     messages_refused,
+    /// Messages that did not leave, as a later version of the cluster brings what they say.
+    messages_withheld,
     /// Requests sent to ranges that are led elsewhere, copies included.
     requests_sent,
     /// Of those, what went through a third node, as who leads was not heard.

@@ -95,6 +95,18 @@ pub enum TxnError {
         /// The key that was asked for, or the first of a span.
         key: Option<Bytes>,
     },
+    /// A later version of the cluster brings it: raise the cluster to that.
+    #[error(
+        "{what} need version {needs} of the cluster, and version {version} is in force: start a release that knows it on all nodes, and run `timeball cluster upgrade`"
+    )]
+    NeedsVersion {
+        /// What.
+        what: &'static str,
+        /// The version that brings it.
+        needs: u16,
+        /// The version that is in force.
+        version: u16,
+    },
     /// The node stops: go elsewhere.
     #[error("the node is shutting down")]
     ShuttingDown,

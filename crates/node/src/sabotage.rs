@@ -83,6 +83,8 @@ switches! {
     join_ahead_of_time: set_join_ahead_of_time,
     /// A replica does what its program knows, whatever version its range has.
     apply_by_program: set_apply_by_program,
+    /// What a later version of the cluster brings is said before that is in force.
+    say_what_is_new: set_say_what_is_new,
     /// A new leader grants locks of sessions at once, whoever held them before.
     grant_without_grace: set_grant_without_grace,
     /// A gateway counts on the locks of its sessions, whether it hears their leader or not.

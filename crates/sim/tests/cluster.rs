@@ -320,7 +320,8 @@ fn of_nodes() -> Vec<Control> {
 /// Of clusters that are raised to a newer release.
 fn of_upgrades() -> Vec<Control> {
     let program = nodes("apply by the program", |s| s.set_apply_by_program(true));
-    vec![program.shows_in("fast/nodes-upgrade", 3, &[Anomaly::Diverged])]
+    let word = nodes("say what is new", |s| s.set_say_what_is_new(true));
+    vec![program.shows_in("fast/nodes-upgrade", 3, &[Anomaly::Diverged]), word.shows_in("fast/nodes-upgrade", 20, &[])]
 }
 
 /// Those that take a minute.

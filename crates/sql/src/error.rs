@@ -289,6 +289,7 @@ impl From<KvError> for SqlError {
             KvError::Unacknowledged(_) | KvError::CommitUnknown => SqlState::STATEMENT_COMPLETION_UNKNOWN,
             KvError::DiskFull => SqlState::DISK_FULL,
             KvError::OutOfMemory { .. } | KvError::Crowded(_) => SqlState::OUT_OF_MEMORY,
+            KvError::NeedsVersion(_) => SqlState::FEATURE_NOT_SUPPORTED,
             KvError::TooLarge { .. } => SqlState::PROGRAM_LIMIT_EXCEEDED,
             KvError::ReadOnly => SqlState::READ_ONLY_TRANSACTION,
             KvError::SnapshotUnavailable { .. } => SqlState::INVALID_PARAMETER,

@@ -215,6 +215,9 @@ pub enum KvError {
         /// What there is for all.
         limit: usize,
     },
+    /// 0A000: a later version of the cluster brings it.
+    #[error("{0}")]
+    NeedsVersion(String),
     /// 25006.
     #[error("cannot write in a read-only transaction")]
     ReadOnly,

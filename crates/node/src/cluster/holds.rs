@@ -37,7 +37,7 @@ use crate::TxnError;
 use crate::transaction::Op;
 use bytes::Bytes;
 use clock::{Reading, Timestamp};
-use protocol::door::{Answer, Body, Held, Request, Returned};
+use protocol::door::{Answer, Body, Held, Request, Returned, VERSION_OF_SESSION_LOCKS};
 use protocol::txn::{LockMode, LockReply, LockWait, RangeId, TxnId, Waiter};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -270,6 +270,9 @@ impl<E: Engine> SessionLock<E> {
             let (call, asked_ns) = match self.call {
                 Some(call) => call,
                 None => {
+                    if let Err(why) = core.require("locks of sessions that all nodes see", VERSION_OF_SESSION_LOCKS) {
+                        return Poll::Ready(Err(why));
+                    }
                     let range = core.routes.of_key(&self.key);
                     let request = Request::Hold { txn: self.txn, key: self.key.clone(), mode, wait };
                     *self.call.insert((core.call_for(range, request, waker), now.now_ns))

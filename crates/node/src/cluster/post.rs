@@ -4,7 +4,7 @@ use super::core::Core;
 use super::seam::{Class, Message, NodeId, Outgoing};
 use crate::watch::PeerWord;
 use clock::Reading;
-use protocol::door::{Body, Claim, Frame};
+use protocol::door::{Body, Claim, Frame, VERSION_OF_SESSION_LOCKS};
 use protocol::log::raft::{Envelope, RecordNumber};
 use std::collections::BTreeMap;
 use store::Engine;
@@ -33,6 +33,10 @@ impl<E: Engine> Core<E> {
     }
 
     pub fn send(&mut self, now: &Reading, to: NodeId, class: Class, body: Body, after: Option<RecordNumber>) {
+        if !self.in_force(body.needs_version()) {
+            self.counters.messages_withheld.one();
+            return;
+        }
         let accuses_ns = self.post.accuse.get(&to).copied().unwrap_or_default();
         let claim = Claim { interval: now.trusted(), accuses_ns };
         let frame = Frame { cluster: self.options.cluster, from: self.me().0, to: to.0, claim, body };
@@ -44,7 +48,8 @@ impl<E: Engine> Core<E> {
     /// Answers that have gathered.
     pub fn send_answers(&mut self, now: &Reading) {
         for (to, body) in std::mem::take(&mut self.post.answers) {
-            if let Some(third) = self.third(to).filter(|_| body.is_word()) {
+            let forwards = body.is_word() && self.in_force(VERSION_OF_SESSION_LOCKS);
+            if let Some(third) = self.third(to).filter(|_| forwards) {
                 let word = Body::Forward { from: self.me().0, to: to.0, word: Box::new(body.clone()) };
                 self.send(now, third, Class::Request, word, None);
             }

@@ -14,19 +14,25 @@
 //! | --- | --- |
 //! | 1 | |
 //! | 2 | a range counts its commits ([`RangeStatus::commits`](super::RangeStatus)) |
+//! | 3 | messages: locks of sessions (`holds`), word about locks by way of a third |
 //!
 //! # Invariants
 //! 1. What applying a record does depends on the range's version, never on the program's.
 //! 2. A range's version never falls; what splits off has the same.
 //! 3. A program that meets a version that it does not know stops, before it applies anything by it.
 //! 4. What is written where an older program may read it (states of ranges, in snapshots) has the least form that says it.
+//! 5. No message leaves that says what is of a later version than the one in force here ([`Body::needs_version`]): a node that hears of a version knows
+//!    that all programs know it, so whoever gets such a message can read it.
 //!
 //! # Caveats
-//! Messages between nodes have a version of their own, which two ends agree on (`transport::hello`). A version is not lowered again.
+//! The frames of messages have a version of their own, which two ends agree on (`transport::hello`). A version is not lowered again.
 
 use super::core::{Core, range_of};
 use super::member::Member;
+use crate::TxnError;
 use clock::{Reading, Timestamp};
+#[cfg(doc)]
+use protocol::door::Body;
 use protocol::txn::{Command, RangeId};
 use std::ops::RangeInclusive;
 use store::{Engine, StoreError};
@@ -34,7 +40,7 @@ use store::{Engine, StoreError};
 /// The oldest version of the cluster that this program knows.
 pub const VERSION_MIN: u16 = 1;
 /// The newest.
-pub const VERSION_MAX: u16 = 2;
+pub const VERSION_MAX: u16 = 3;
 
 /// Ranges that are raised in one tick, at most: of ten thousand each takes a record.
 const RAISES_MAX: usize = 64;
@@ -55,6 +61,19 @@ impl<E: Engine> Core<E> {
     pub fn knows(&self, range: RangeId, version: u16) -> Result<(), StoreError> {
         let known = &self.options.versions;
         if known.contains(&version) { Ok(()) } else { Err(unknown(range, version, known)) }
+    }
+
+    /// Invariant 5: whether all programs know what a version brings.
+    pub fn in_force(&self, version: u16) -> bool {
+        version <= self.options.version || self.sabotage.say_what_is_new()
+    }
+
+    /// What a later version of the cluster brings is refused until that is in force.
+    pub fn require(&self, what: &'static str, needs: u16) -> Result<(), TxnError> {
+        if self.in_force(needs) {
+            return Ok(());
+        }
+        Err(TxnError::NeedsVersion { what, needs, version: self.options.version })
     }
 
     /// Ranges that are led here come to the cluster's version.

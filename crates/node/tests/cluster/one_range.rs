@@ -68,6 +68,8 @@ fn a_leader_that_is_cut_off_serves_nothing_beyond_its_lease() {
     });
     assert!(matches!(seen, Err(TxnError::Unavailable { .. })), "{seen:?}");
     w.heal();
+    // It has to hear somebody first.
+    w.run(1_000_000);
     assert_eq!(w.ask(leader, async |env| value(env, "a").await).as_deref(), Some("2"));
     w.run(3_000_000);
     w.check_replicas();

@@ -8,6 +8,7 @@ use node::cluster::{
     TICK_NS, VERSION_MAX, VERSION_MIN,
 };
 use node::{NodeOptions, RangeId, Sabotage};
+use protocol::door::Frame;
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
@@ -165,6 +166,8 @@ pub struct World {
     /// Messages for which this says so are lost.
     pub lose: Option<fn(&Message) -> bool>,
     limits: LogLimits,
+    /// The cluster's version when a node starts.
+    version: u16,
 }
 
 pub fn key(text: &str) -> Bytes {
@@ -180,14 +183,30 @@ pub fn founding(starts: &[&str], nodes: &[u32]) -> Vec<Founding> {
         .collect()
 }
 
+/// Little is kept, so that whoever lags needs a snapshot.
+fn limits_of(seed: u64) -> LogLimits {
+    LogLimits { entries_kept: seed % 3 * 20, records_kept: 200, ..LogLimits::default() }
+}
+
 impl World {
     pub fn new(seed: u64, nodes: u32, ranges: Vec<Founding>, prepare: Prepare) -> Self {
-        // Little is kept, so that whoever lags needs a snapshot.
-        let limits = LogLimits { entries_kept: seed % 3 * 20, records_kept: 200, ..LogLimits::default() };
-        Self::with(seed, nodes, ranges, prepare, limits)
+        Self::with(seed, nodes, ranges, prepare, limits_of(seed))
     }
 
     pub fn with(seed: u64, nodes: u32, ranges: Vec<Founding>, prepare: Prepare, limits: LogLimits) -> Self {
+        Self::made(VERSION_MAX, seed, nodes, ranges, prepare, limits)
+    }
+
+    /// Of the first version.
+    pub fn first(seed: u64, nodes: u32, ranges: Vec<Founding>, prepare: Prepare) -> Self {
+        Self::of_version(VERSION_MIN, seed, nodes, ranges, prepare)
+    }
+
+    pub fn of_version(version: u16, seed: u64, nodes: u32, ranges: Vec<Founding>, prepare: Prepare) -> Self {
+        Self::made(version, seed, nodes, ranges, prepare, limits_of(seed))
+    }
+
+    fn made(version: u16, seed: u64, nodes: u32, ranges: Vec<Founding>, prepare: Prepare, limits: LogLimits) -> Self {
         let mut world = World {
             true_us: Rc::new(Cell::new(BEGIN_US)),
             rng: Rng::new(seed),
@@ -201,6 +220,7 @@ impl World {
             overheard: None,
             lose: None,
             limits,
+            version,
         };
         for node in 1..=nodes {
             world.add(seed, node, ranges.clone());
@@ -223,7 +243,7 @@ impl World {
             node: NodeId(node),
             ranges,
             versions: VERSION_MIN..=VERSION_MAX,
-            version: VERSION_MIN,
+            version: self.version,
             seed: seed * 100 + u64::from(node),
             limits: self.limits,
             node_options: NodeOptions {
@@ -395,6 +415,13 @@ impl World {
         }
     }
 
+    /// An older program would drop what it cannot read, and whoever said it would wait for nothing.
+    fn check_that_it_reads(&self, message: &Message) {
+        let newest = *self.machines[&message.to.0].options.versions.end();
+        let needs = || Frame::decode(&message.bytes).map_or(0, |frame| frame.body.needs_version());
+        assert!(newest == VERSION_MAX || needs() <= newest, "{:?} was sent what its program cannot read", message.to);
+    }
+
     fn mix(&mut self, bytes: &[u8]) {
         for byte in bytes {
             self.digest = (self.digest ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
@@ -466,6 +493,7 @@ impl World {
                 if machine.paused {
                     machine.mailbox.push(message);
                 } else {
+                    self.check_that_it_reads(&message);
                     self.input(to, Input::Message(message));
                 }
             }

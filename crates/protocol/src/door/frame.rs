@@ -4,7 +4,7 @@
 //! version u8 | cluster u64 | from | to | flags u8 | [earliest u64 | latest u64] | accuses | kind u8 | body
 //! ```
 
-use super::{Answer, Request, Returned, words};
+use super::{Answer, Request, Returned, VERSION_OF_SESSION_LOCKS, words};
 use crate::log::raft::{self, Envelope};
 use crate::txn::{RangeId, TxnId};
 use crate::wire::{Reader, Short, Writer};
@@ -186,6 +186,16 @@ impl Body {
     /// Whether it is word about locks: nobody answers it, and it may come late, twice, or by way of a third.
     pub fn is_word(&self) -> bool {
         matches!(self, Body::Locks { .. } | Body::Unlock { .. } | Body::Probe { .. } | Body::Victim { .. })
+    }
+
+    /// The version of the cluster from which on every program can read it: it is not sent before that is in force. (An answer has the form that who
+    /// asked knows.)
+    pub fn needs_version(&self) -> u16 {
+        match self {
+            Body::Request { request, .. } | Body::Relay { request, .. } => request.needs_version(),
+            Body::Forward { .. } => VERSION_OF_SESSION_LOCKS,
+            _ => 1,
+        }
     }
 
     fn read_word(r: &mut Reader) -> Result<Body, FrameError> {

@@ -16,6 +16,10 @@
 //! # Caveats
 //! Frames are trusted to come from their sender: keeping strangers out is the transport's part.
 
+/// The version of the cluster in which requests about locks of sessions ([`Request::Hold`], [`Request::Keep`]) and word by way of a third
+/// ([`Body::Forward`]) are new. (Which one is in force, and who raises it, is the nodes' business.)
+pub const VERSION_OF_SESSION_LOCKS: u16 = 3;
+
 mod answer;
 mod frame;
 mod request;

@@ -1,4 +1,4 @@
-use super::words;
+use super::{VERSION_OF_SESSION_LOCKS, words};
 use crate::txn::staging::{read_part, write_part};
 use crate::txn::{Batch, LockMode, LockWait, Part, RangeId, Span, TxnId};
 use crate::wire::{Reader, Short, Writer};
@@ -219,6 +219,14 @@ impl Request {
         match self {
             Request::Keep { held } => held.first().map(|held| held.txn.node),
             other => other.wanted_lock().map(|(txn, ..)| txn.node),
+        }
+    }
+
+    /// The version of the cluster from which on every program can read it.
+    pub fn needs_version(&self) -> u16 {
+        match self {
+            Request::Hold { .. } | Request::Keep { .. } => VERSION_OF_SESSION_LOCKS,
+            _ => 1,
         }
     }
 

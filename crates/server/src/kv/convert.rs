@@ -84,6 +84,7 @@ pub(crate) fn error(e: TxnError) -> KvError {
         TxnError::DiskFull => KvError::DiskFull,
         TxnError::TooLarge { what, bytes, limit } => KvError::TooLarge { what, bytes, limit },
         crowded @ TxnError::Crowded { .. } => KvError::Crowded(crowded.to_string()),
+        early @ TxnError::NeedsVersion { .. } => KvError::NeedsVersion(early.to_string()),
         TxnError::ReadOnly => KvError::ReadOnly,
         TxnError::SnapshotUnavailable { asked, reason, key } => KvError::SnapshotUnavailable { asked, reason, key },
         TxnError::ClockUnavailable(why) => KvError::ClockUnavailable(why),

@@ -10,6 +10,8 @@ use serde::Deserialize;
 pub enum Kind {
     /// The process dies (`kill -9`) and is started again.
     Kill,
+    /// The process is told to stop (SIGTERM): others get what it leads, it ends, and is started again.
+    Restart,
     /// The machine loses power: what was not synced is lost, torn, or scattered.
     Power,
     /// All machines lose power at once.
@@ -169,6 +171,9 @@ impl Fault {
 pub enum Mend {
     /// The machine is started.
     Start(usize),
+    /// The process that was told to stop in this life ends, if others have what it led, or it was looked at so many times; and is started again after
+    /// so many nanoseconds.
+    End(usize, u64, u64, u64),
     /// The process goes on; counts only for the life in which it was stopped.
     Resume(usize, u64),
     /// The network has one trouble less.

@@ -14,6 +14,9 @@ const REST_NS: u64 = 30_000_000_000;
 const SYNCS_BEFORE_DEATH: u64 = 40;
 /// A clock whose interval is wider than this when everything heals, or that is further off, is not waited for, nanoseconds.
 const WIDE_NS: u64 = 1_000_000_000;
+/// A process that is told to stop looks so often whether others have taken what it led, so many nanoseconds apart: as a server does.
+const HANDOVER_LOOKS: u64 = 20;
+const HANDOVER_LOOK_NS: u64 = 100_000_000;
 /// A machine whose disk is full is started again so much later, nanoseconds.
 const START_AGAIN_NS: u64 = 100_000_000;
 /// Nothing goes wrong for so long, nanoseconds.
@@ -218,6 +221,11 @@ impl<S: System> Cluster<S> {
                 self.crash(m, fault.kind == Kind::Power);
                 self.agenda.after(lasts_ns, Event::Mend(Mend::Start(m)));
             }
+            Kind::Restart if awake => {
+                self.happens(fault.kind, m, lasts_ns);
+                let era = self.hosts[m].era;
+                self.mend(Mend::End(m, era, lasts_ns, HANDOVER_LOOKS))?;
+            }
             Kind::Blackout => {
                 self.happens(fault.kind, m, lasts_ns);
                 for m in 0..machines {
@@ -296,6 +304,17 @@ impl<S: System> Cluster<S> {
         let now_ns = self.agenda.now_ns();
         match mend {
             Mend::Start(m) => self.start(m)?,
+            Mend::End(m, era, lasts_ns, left) if self.hosts[m].era == era => {
+                let leads = self.hosts[m].body.as_ref().is_some_and(|body| self.system.leads(body));
+                if leads && left > 0 {
+                    self.with(m, |system, body, place| system.operate(body, place, Operation::Leave))?;
+                    self.agenda.after(HANDOVER_LOOK_NS, Event::Mend(Mend::End(m, era, lasts_ns, left - 1)));
+                } else {
+                    self.crash(m, false);
+                    self.agenda.after(lasts_ns, Event::Mend(Mend::Start(m)));
+                }
+            }
+            Mend::End(..) => {}
             Mend::Network(number) => self.network.mend(number),
             Mend::Resume(m, era) if self.hosts[m].era == era => {
                 let host = &mut self.hosts[m];
@@ -346,6 +365,7 @@ impl<S: System> Cluster<S> {
 fn probe(kind: Kind) -> &'static str {
     match kind {
         Kind::Kill => "fault: a process was killed",
+        Kind::Restart => "fault: a process was stopped and started again",
         Kind::Power => "fault: a machine lost power",
         Kind::Blackout => "fault: all machines lost power",
         Kind::Pause => "fault: a process was stopped",

@@ -118,6 +118,8 @@ pub struct Desk<'w, T> {
 pub enum Operation {
     /// Hand over what is led here.
     Transfer,
+    /// Hand over all that is led here: it will stop.
+    Leave,
     /// Change who is a member.
     Members,
     /// Write the state down, and drop the log before it.

@@ -145,6 +145,7 @@ impl Body {
             Input::Peer { bytes, .. } => {
                 let message = unpack(&bytes).ok_or_else(|| Failure("a message that cannot be read".into()))?;
                 if message.to == self.member.node() {
+                    system.unread(place.machine, &message).map_or(Ok(()), Err)?;
                     self.tell(place, Told::Message(message))?;
                 } else {
                     place.probes.hit("a message for a node that is gone");

@@ -23,7 +23,8 @@ use body::Body;
 use bytes::Bytes;
 use clock::Timestamp;
 use node::Sabotage;
-use node::cluster::{Founding, NodeId, VERSION_MAX, VERSION_MIN};
+use node::cluster::{Founding, Message, NodeId, VERSION_MAX, VERSION_MIN};
+use protocol::door::Frame;
 use protocol::txn::RangeId;
 use serde::Deserialize;
 use session::Session;
@@ -62,6 +63,9 @@ impl Default for Workload {
     }
 }
 
+/// What is to be filled, and could not, is tried again so much later, nanoseconds.
+const FILL_AGAIN_NS: u64 = 400_000_000;
+
 /// Called with the switches of each node before it opens: the negative controls break a rule here.
 pub type Prepare = fn(&Sabotage);
 
@@ -81,6 +85,8 @@ pub struct Nodes {
     pub(self) loaded: bool,
     /// The machine whose first session fills them: another one where it could not.
     pub(self) filler: usize,
+    /// It does not before this time.
+    pub(self) fill_from_ns: u64,
     pub(self) last_id: u64,
     pub(self) draining: bool,
     /// The newest version that the program on each machine knows; `None`: it has not started yet.
@@ -103,10 +109,11 @@ impl Nodes {
             seed,
             loaded: false,
             filler: 0,
+            fill_from_ns: 0,
             last_id: 0,
             draining: false,
             programs: vec![None; machines],
-            version: VERSION_MIN,
+            version: if workload.programs.is_empty() { VERSION_MAX } else { VERSION_MIN },
             workload,
         }
     }
@@ -141,10 +148,21 @@ impl Nodes {
         all && self.version < VERSION_MAX && !self.workload.programs.is_empty()
     }
 
+    /// What is wrong with a message that the program on a machine cannot read.
+    pub(self) fn unread(&self, machine: usize, message: &Message) -> Option<Failure> {
+        let newest = self.programs[machine].filter(|newest| *newest < VERSION_MAX)?;
+        let needs = Frame::decode(&message.bytes).ok()?.body.needs_version();
+        let why =
+            || format!("machine {machine} was sent what only programs of version {needs} can read: its knows {newest}");
+        (needs > newest).then(|| Failure(why()))
+    }
+
     /// A transaction failed; if it was to fill, another machine does: this one's clock may not be trusted for the rest of the run.
-    pub(self) fn next_filler(&mut self, fills: bool) {
+    /// Not at once: attempts that meet what an earlier one left behind say nothing of what is answered.
+    pub(self) fn next_filler(&mut self, fills: bool, true_ns: u64) {
         if fills {
             self.filler = (self.filler + 1) % self.engines.len();
+            self.fill_from_ns = true_ns + FILL_AGAIN_NS;
         }
     }
 

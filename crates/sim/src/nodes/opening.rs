@@ -48,7 +48,7 @@ pub fn start(system: &mut Nodes, place: &mut Place<'_, ()>) -> Result<Body, Fail
         node: system.node_of(place.machine),
         ranges: system.ranges(),
         versions: VERSION_MIN..=newest,
-        version: VERSION_MIN,
+        version: system.version,
         seed: system.seed ^ place.rng.draw(),
         limits,
         node_options: NodeOptions { ladder, ..NodeOptions::default() },

@@ -47,11 +47,17 @@ impl Body {
                 let Some(to) = place.rng.pick(&status.voters).filter(|to| *to != self.member.node()) else {
                     return Ok(());
                 };
-                if self.member.hand_over(&place.now, *range, to).is_ok() {
-                    system.chronicle.released(*range, status.term);
-                    place.probes.hit("a range was handed over");
+                self.hand_over(system, place, *range, status, to)
+            }
+            Operation::Leave => {
+                for (range, status) in self.led() {
+                    let others: Vec<NodeId> =
+                        status.voters.iter().copied().filter(|to| *to != self.member.node()).collect();
+                    if let Some(to) = place.rng.pick(&others) {
+                        self.hand_over(system, place, range, &status, to)?;
+                    }
                 }
-                self.drained(place)
+                Ok(())
             }
             Operation::Members => {
                 let led = self.led();
@@ -63,6 +69,21 @@ impl Body {
                 self.change(place, *range, &changes)
             }
         }
+    }
+
+    fn hand_over(
+        &mut self,
+        system: &mut Nodes,
+        place: &mut Place<'_, ()>,
+        range: RangeId,
+        status: &RangeStatus,
+        to: NodeId,
+    ) -> Result<(), Failure> {
+        if self.member.hand_over(&place.now, range, to).is_ok() {
+            system.chronicle.released(range, status.term);
+            place.probes.hit("a range was handed over");
+        }
+        self.drained(place)
     }
 
     /// A replica more, or one that takes the place of another: drawn.

@@ -85,12 +85,13 @@ impl Session {
     pub fn turn(&mut self, system: &mut Nodes, turn: &mut Turn<'_, '_>) -> u64 {
         if self.running.is_none() {
             let fills = !system.loaded;
-            if system.draining || fills && (turn.place.machine, turn.first) != (system.filler, true) {
+            let is_filler = (turn.place.machine, turn.first) == (system.filler, true);
+            if system.draining || fills && !(is_filler && turn.place.true_ns >= system.fill_from_ns) {
                 return AGAIN_NS;
             }
             let task = if fills { fill() } else { draw(&system.workload, &mut self.rng) };
             if !self.begin(system, turn, &task, fills) {
-                system.next_filler(fills);
+                system.next_filler(fills, turn.place.true_ns);
                 return AGAIN_NS;
             }
         }
@@ -210,7 +211,8 @@ impl Session {
             _ => (Outcome::Aborted, 0, "a transaction failed otherwise"),
         };
         turn.place.probes.hit(probe);
-        system.next_filler(running.fills);
+        system.loaded |= running.fills && outcome == Outcome::Committed;
+        system.next_filler(running.fills, turn.place.true_ns);
         let ended = if outcome == Outcome::Aborted { turn.place.true_ns } else { u64::MAX };
         self.finish(&mut system.chronicle, running, outcome, at, ended);
     }

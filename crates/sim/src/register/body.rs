@@ -402,21 +402,29 @@ impl Body {
                 let below = RecordNumber(self.log.durable());
                 self.tell(system, place, Told::Carry { below })
             }
-            Operation::Transfer => {
-                let Some(status) = self.replicas.status(group).filter(|_| self.replicas.lease(group).is_some()) else {
-                    return Ok(());
-                };
-                let Some(to) = place.rng.pick(&status.members.voters).filter(|to| to.store != self.store) else {
-                    return Ok(());
-                };
-                system.chronicle.released(group, status.term);
-                place.probes.hit("a lease was handed over");
-                self.tell(system, place, Told::Transfer { group, to: to.store })
-            }
+            Operation::Transfer => self.hand_over(system, place, group),
+            Operation::Leave => groups.into_iter().try_for_each(|group| self.hand_over(system, place, group)),
             Operation::Members => self.change_members(system, place, group),
             // Groups are not split.
             Operation::Split => Ok(()),
         }
+    }
+
+    fn hand_over(
+        &mut self,
+        system: &mut Registers,
+        place: &mut Place<'_, Talk>,
+        group: GroupId,
+    ) -> Result<(), Failure> {
+        let Some(status) = self.replicas.status(group).filter(|_| self.replicas.lease(group).is_some()) else {
+            return Ok(());
+        };
+        let Some(to) = place.rng.pick(&status.members.voters).filter(|to| to.store != self.store) else {
+            return Ok(());
+        };
+        system.chronicle.released(group, status.term);
+        place.probes.hit("a lease was handed over");
+        self.tell(system, place, Told::Transfer { group, to: to.store })
     }
 
     /// A member more, or a voter less: drawn.

@@ -15,8 +15,9 @@
 //!    again, or under another epoch.
 //!
 //! # Caveats
-//! A follower that misses the last heartbeat goes to sleep by itself once it would look for votes and its store's promise forbids it. It
-//! asks its leader then whether it leads: a leader that fell, while its store lives on, would otherwise be waited for without end.
+//! A follower that misses the last heartbeat asks its leader whether it leads, once it would look for votes and its store's promise forbids it, and
+//! again until it is told to sleep: a leader that fell, while its store lives on, would otherwise be waited for without end; and who slept untold
+//! would take no part in the words (`closed`).
 
 use super::envelope::Poke;
 use super::farewell::ASKED;
@@ -50,7 +51,7 @@ impl Replica {
             // When the promise is past they should not all start at once.
             let later = store.chance.below(store.options.election_ticks / 2 + 1);
             self.raw.raft.election_elapsed = self.raw.raft.randomized_election_timeout().saturating_sub(1 + later);
-            self.sleep_behind_promise(store);
+            self.ask_whether_it_leads(store);
             return;
         }
         if due && !self.may_campaign() {
@@ -143,23 +144,23 @@ impl Replica {
 
     /// The leader says that the group sleeps, with everything up to `index`.
     pub fn fall_asleep_after_leader(&mut self, store: &mut Store, leader: StoreId, index: u64, word: u64) {
-        if self.last_index() == index && self.has_all() {
-            // Also where it fell asleep by itself, behind its promise, before this came.
-            if self.slept_after.is_none() && word >= store.words.heard(leader) {
-                self.slept_after = Some((leader, word));
-            }
-            self.rest(store);
+        if self.last_index() != index || !self.has_all() {
+            return;
         }
+        if self.slept_after.is_none() && word < store.words.heard(leader) {
+            // Late: it would sleep and take no part in the words. Awake, it asks, and is told again.
+            self.wake(store);
+            return;
+        }
+        self.slept_after.get_or_insert((leader, word));
+        self.rest(store);
     }
 
-    /// A follower that may not look for votes asks whether its leader leads; where it has nothing to do, it sleeps meanwhile.
-    fn sleep_behind_promise(&mut self, store: &mut Store) {
+    /// A follower that may not look for votes asks whether its leader leads: if that sleeps, it says good night again.
+    fn ask_whether_it_leads(&self, store: &mut Store) {
         let Some((leader, term)) = self.support.last() else { return };
         let poke = Poke { group: self.group, replica: self.id, term };
         store.post.now(leader).pokes.push(poke);
-        if self.has_all() && self.leader() == Some(leader) {
-            self.rest(store);
-        }
     }
 
     /// A follower asks. Not to lead is an answer; a leader that sleeps need not wake for it.
