@@ -35,11 +35,13 @@
 
 mod cache;
 mod collect;
+mod copies;
 mod erase;
 mod export;
 mod flush;
 mod hot;
 mod join;
+mod leaves;
 mod load;
 mod overlay;
 mod past;
@@ -199,6 +201,8 @@ struct Layers {
     /// Oldest first.
     frozen: Vec<Arc<Frozen>>,
     recent: Recent,
+    /// Counts layers that were closed: who looks at the active one in several steps must look at the same one.
+    freezes: u64,
     /// Counts layers that left memory: a reader that filled the cache across one must not.
     retired: u64,
 }

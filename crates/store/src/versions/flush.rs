@@ -202,6 +202,7 @@ impl<E: Engine> Versions<E> {
         }
         let layer = std::mem::take(&mut layers.active);
         layers.frozen.push(Arc::new(Frozen { layer, position, state }));
+        layers.freezes += 1;
         true
     }
 

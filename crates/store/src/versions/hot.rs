@@ -21,13 +21,14 @@
 //!
 //! Deletions are forgotten (and `since` rises) only below every open snapshot, so that no transaction under way is sent the long way.
 
-use super::overlay::Key;
+use super::copies::Copies;
+use super::leaves::{Cut, LEAF_KEYS_MAX, Leaves};
 use super::{Span, Version};
 use bytes::Bytes;
 use clock::Timestamp;
 use parking_lot::RwLock;
 use std::collections::BTreeMap;
-use std::ops::Bound;
+use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -42,6 +43,8 @@ const ENTRY_OVERHEAD: usize = 120;
 const SPAN_OVERHEAD: usize = 300;
 /// Of the calls of [`HotSpans::trim`], which come often, one in so many looks at all spans.
 const TRIM_EVERY: usize = 20;
+/// Leaves that one look takes, beside those that its rows need.
+const CUT_LEAVES_MIN: usize = 8;
 /// Hand steps of one eviction.
 const EVICT_STEPS_MAX: usize = 64;
 
@@ -49,7 +52,7 @@ const EVICT_STEPS_MAX: usize = 64;
 struct Hot {
     end: Bytes,
     since: Timestamp,
-    rows: BTreeMap<Key, Version>,
+    rows: Leaves<Version>,
     /// Its first reading is under way.
     loading: bool,
 }
@@ -124,7 +127,7 @@ impl HotSpans {
         if key >= &hot.end[..] {
             return;
         }
-        self.grow(listed, insert(&mut hot.rows, Key::from_slice(key), version.clone()));
+        self.grow(listed, insert(&mut hot.rows, key, version.clone()));
     }
 
     fn grow(&self, listed: &Listed, by: isize) {
@@ -152,9 +155,15 @@ impl HotSpans {
             let covers = if reverse { hot.end >= span.end } else { hot.end > span.start };
             if covers && !hot.loading && hot.since <= snapshot {
                 listed.used.store(true, Ordering::Relaxed);
-                let start = if reverse { first_of(&spans, &span.end) } else { None };
-                let (found, end, dead) = hot.read(span, start, snapshot, reverse, limit);
-                let stale = (dead >= FORGET_MIN).then(|| Stale(listed.clone()));
+                let listed = listed.clone();
+                let first = if reverse { first_of(&spans, &span.end) } else { None };
+                let part = first.unwrap_or_default().max(span.start.clone())..hot.end.clone().min(span.end.clone());
+                let cut = hot.rows.cut(&part, reverse, CUT_LEAVES_MIN + limit / (LEAF_KEYS_MAX / 2));
+                // Who writes need not wait while the rows are copied.
+                drop(hot);
+                drop(spans);
+                let (found, end, dead) = read(&cut, &part, snapshot, reverse, limit);
+                let stale = (dead >= FORGET_MIN).then_some(Stale(listed));
                 return Ahead::Hot { found, end, stale };
             }
         }
@@ -237,50 +246,41 @@ fn first_of(spans: &BTreeMap<Bytes, Arc<Listed>>, end: &Bytes) -> Option<Bytes> 
 }
 
 /// Puts a version unless a newer one is there; gives what that adds in bytes.
-fn insert(rows: &mut BTreeMap<Key, Version>, key: Key, version: Version) -> isize {
-    let added = cost(&key, &version) as isize;
-    match rows.get_mut(&key) {
-        Some(old) if old.ts > version.ts => 0,
-        Some(old) => added - cost(&key, &std::mem::replace(old, version)) as isize,
-        None => {
-            rows.insert(key, version);
-            added
-        }
-    }
+fn insert(rows: &mut Leaves<Version>, key: &[u8], version: Version) -> isize {
+    let mut added = cost(key, &version) as isize;
+    let replace = |old: &mut Version, version: Version| match old.ts > version.ts {
+        true => added = 0,
+        false => added -= cost(key, &std::mem::replace(old, version)) as isize,
+    };
+    rows.put(key, version, replace, |version| version);
+    added
 }
 
-impl Hot {
-    /// Entries that the snapshot may see, the end of what was read, and how many deletions were passed. `start`: the span's first key.
-    fn read(
-        &self,
-        span: &Span,
-        start: Option<Bytes>,
-        snapshot: Timestamp,
-        reverse: bool,
-        limit: usize,
-    ) -> (Vec<(Bytes, Version)>, Bytes, usize) {
-        let (mut found, mut dead) = (Vec::new(), 0);
-        let upper = if self.end < span.end { &self.end } else { &span.end };
-        let mut range = self.rows.range::<[u8], _>((Bound::Included(&span.start[..]), Bound::Excluded(&upper[..])));
-        while let Some((key, version)) = if reverse { range.next_back() } else { range.next() } {
-            if version.value.is_none() && version.ts <= snapshot {
-                dead += 1;
-                continue;
-            }
-            let key = Bytes::copy_from_slice(key);
-            found.push((key.clone(), version.clone()));
-            if found.len() >= limit {
-                let end = if reverse { key } else { super::scan::after(&key) };
-                return (found, end, dead);
-            }
+/// Entries of a part of a span that the snapshot may see, the end of what was read, and how many deletions were passed.
+fn read(
+    cut: &Cut<Version>,
+    part: &Span,
+    snapshot: Timestamp,
+    reverse: bool,
+    limit: usize,
+) -> (Vec<(Bytes, Version)>, Bytes, usize) {
+    let (mut found, mut dead, mut copies) = (Vec::new(), 0, Copies::of(limit));
+    let all = cut.visit(part, reverse, &mut |key, version| {
+        if version.value.is_none() && version.ts <= snapshot {
+            dead += 1;
+            return ControlFlow::Continue(());
         }
-        let end = match start {
-            Some(start) if reverse => start.max(span.start.clone()),
-            _ if reverse => span.start.clone(),
-            _ => upper.clone(),
-        };
-        (found, end, dead)
-    }
+        found.push(copies.take(key, version));
+        if found.len() < limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    });
+    let end = match (found.last(), &cut.rest) {
+        (Some((last, _)), _) if all.is_break() && reverse => last.clone(),
+        (Some((last, _)), _) if all.is_break() => super::scan::after(last),
+        (_, Some(rest)) => Bytes::copy_from_slice(rest),
+        (_, None) if reverse => part.start.clone(),
+        (_, None) => part.end.clone(),
+    };
+    (found, end, dead)
 }
 
 /// A span that is listed, and takes in writes, but cannot be read yet.
@@ -308,7 +308,7 @@ impl Filling<'_> {
                         hot.since = hot.since.max(version.ts);
                     }
                 } else {
-                    added += insert(&mut hot.rows, Key::from_slice(&key), version);
+                    added += insert(&mut hot.rows, &key, version);
                 }
             }
             hot.loading = false;

@@ -1,5 +1,7 @@
 //! One layer of the overlay: recent versions in memory, in key order.
 
+use super::copies::Copies;
+use super::leaves::{Cut, LEAF_KEYS_MAX, Leaves};
 use super::prefixes::{Prefix, prefix_of};
 use super::retention::Thresholds;
 use super::{Span, Version};
@@ -7,13 +9,12 @@ use bytes::Bytes;
 use clock::Timestamp;
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
-use std::ops::{Bound, Deref};
+use std::ops::{ControlFlow, Deref};
 
 /// A chain longer than this is trimmed when it grows: a hot row must not fill the overlay with what nobody can read.
 const TRIM_ABOVE: usize = 32;
 /// Keys of one layer in one chunk of a scan, live or deleted.
-const SEEN_KEYS_MAX: usize = 8192;
+pub(super) const SEEN_KEYS_MAX: usize = 8192;
 /// What an entry costs beside its key and value: map slot, chain, allocations.
 const ENTRY_OVERHEAD: usize = 120;
 /// What one more version in a chain costs beside its value.
@@ -22,7 +23,7 @@ const VERSION_OVERHEAD: usize = 40;
 /// A key, inside the map's node while it is short: a search then follows no pointer per comparison.
 pub(super) type Key = SmallVec<[u8; 24]>;
 /// The versions of one key in this layer, oldest first.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Chain {
     versions: SmallVec<[Version; 1]>,
     /// The first one was committed before this layer: it is here because who wrote the next one had it at hand, and because the flush
@@ -31,6 +32,21 @@ pub(super) struct Chain {
 }
 
 impl Chain {
+    /// Adds a version; one with the same timestamp is replaced.
+    fn add(&mut self, version: Version) {
+        let (ts, versions) = (version.ts, &mut self.versions);
+        match versions.last() {
+            Some(last) if last.ts < ts => versions.push(version),
+            _ => match versions.binary_search_by_key(&ts, |v| v.ts) {
+                Ok(same) => versions[same] = version,
+                Err(place) => {
+                    self.based &= place > 0;
+                    versions.insert(place, version);
+                }
+            },
+        }
+    }
+
     /// The versions that were committed in this layer.
     fn own(&self) -> &[Version] {
         &self.versions[usize::from(self.based)..]
@@ -50,23 +66,46 @@ pub(super) struct Seen {
     pub version: Version,
 }
 
-/// The same while writers wait for whoever looks: short keys are copied without an allocation, and become [`Seen`] later.
-pub(super) struct Glimpse {
-    key: Key,
-    version: Version,
+/// A look at a span of one layer: takes in entries, in the order asked for, until it has enough.
+pub(super) struct Look {
+    snapshot: Timestamp,
+    /// Live keys wanted.
+    limit: usize,
+    live: usize,
+    pub seen: Vec<Seen>,
+    /// The span holds more than what is wanted.
+    pub more: bool,
+    copies: Copies,
 }
 
-impl From<Glimpse> for Seen {
-    fn from(Glimpse { key, version }: Glimpse) -> Seen {
-        Seen { key: Bytes::copy_from_slice(&key), version }
+impl Look {
+    pub fn new(snapshot: Timestamp, limit: usize) -> Look {
+        Look { snapshot, limit, live: 0, seen: Vec::new(), more: false, copies: Copies::of(limit) }
+    }
+
+    /// Keys that are still wanted, at most.
+    pub fn wanted(&self) -> usize {
+        self.limit.saturating_sub(self.live).min(SEEN_KEYS_MAX)
+    }
+
+    /// Takes in what a key was at the snapshot, tombstones included.
+    pub fn meet(&mut self, key: &[u8], chain: &Chain) -> ControlFlow<()> {
+        let Some(version) = at(chain, self.snapshot) else {
+            return ControlFlow::Continue(());
+        };
+        if self.live >= self.limit || self.seen.len() >= SEEN_KEYS_MAX {
+            self.more = true;
+            return ControlFlow::Break(());
+        }
+        self.live += usize::from(version.value.is_some());
+        let (key, version) = self.copies.take(key, version);
+        self.seen.push(Seen { key, version });
+        ControlFlow::Continue(())
     }
 }
 
-/// Room for the keys of a short scan.
-const GLIMPSES_FIRST: usize = 64;
-
 pub(super) struct Layer {
-    map: BTreeMap<Key, Chain>,
+    map: Leaves<Chain>,
     newest: BTreeMap<Prefix, Timestamp>,
     /// About what it holds of memory.
     pub bytes: usize,
@@ -105,39 +144,27 @@ impl Layer {
         let newest = self.newest.entry(prefix_of(key)).or_default();
         *newest = ts.max(*newest);
         let size = version.value.as_ref().map_or(0, Bytes::len);
-        // One search for a key that is new and for one that is not.
-        let chain = match self.map.entry(Key::from_slice(key)) {
-            Entry::Occupied(held) => held.into_mut(),
-            Entry::Vacant(place) => {
-                self.bytes += key.len() + size + ENTRY_OVERHEAD;
-                let based = base.is_some();
-                let versions = match base {
-                    None => SmallVec::from_buf([version]),
-                    Some(base) => {
-                        self.bytes += base.value.as_ref().map_or(0, Bytes::len) + VERSION_OVERHEAD;
-                        SmallVec::from_vec(vec![base, version])
-                    }
-                };
-                place.insert(Chain { versions, based });
-                return;
+        let (mut added, mut freed) = (size + VERSION_OVERHEAD, 0);
+        let grow = |chain: &mut Chain, (version, _): (Version, Option<Version>)| {
+            chain.add(version);
+            if chain.len() > TRIM_ABOVE && chain.len().is_power_of_two() {
+                freed = trim_chain(chain, thresholds.of(key));
             }
         };
-        self.bytes += size + VERSION_OVERHEAD;
-        let versions = &mut chain.versions;
-        match versions.last() {
-            Some(last) if last.ts < ts => versions.push(version),
-            _ => match versions.binary_search_by_key(&ts, |v| v.ts) {
-                Ok(same) => versions[same] = version,
-                Err(place) => {
-                    chain.based &= place > 0;
-                    versions.insert(place, version);
+        let make = |(version, base): (Version, Option<Version>)| {
+            added = key.len() + size + ENTRY_OVERHEAD;
+            let based = base.is_some();
+            let versions = match base {
+                None => SmallVec::from_buf([version]),
+                Some(base) => {
+                    added += base.value.as_ref().map_or(0, Bytes::len) + VERSION_OVERHEAD;
+                    SmallVec::from_vec(vec![base, version])
                 }
-            },
-        }
-        if chain.len() > TRIM_ABOVE && chain.len().is_power_of_two() {
-            let freed = trim_chain(chain, thresholds.of(key));
-            self.bytes = self.bytes.saturating_sub(freed);
-        }
+            };
+            Chain { versions, based }
+        };
+        self.map.put(key, (version, base), grow, make);
+        self.bytes = (self.bytes + added).saturating_sub(freed);
     }
 
     /// The newest version of `key` at or below `snapshot`, and the newest of all.
@@ -165,44 +192,31 @@ impl Layer {
         if span.start >= span.end || candidates.map(|(_, ts)| *ts).max().is_none_or(|ts| ts <= lo) {
             return None;
         }
-        let range = self.map.range::<[u8], _>((Bound::Included(&span.start[..]), Bound::Excluded(&span.end[..])));
+        let range = self.map.range(span);
         range.filter_map(|(_, chain)| at(chain.own(), hi)).map(|v| v.ts).max().filter(|ts| *ts > lo)
     }
 
-    /// Keys of `span` with their newest version at or below `snapshot`, tombstones included, up to `limit` live ones. The flag says
-    /// whether the span holds more.
-    pub fn glimpses(&self, span: &Span, snapshot: Timestamp, reverse: bool, limit: usize) -> (Vec<Glimpse>, bool) {
-        let mut out = Vec::new();
-        if span.start >= span.end {
-            return (out, false);
-        }
-        let mut live = 0;
-        let mut range = self.map.range::<[u8], _>((Bound::Included(&span.start[..]), Bound::Excluded(&span.end[..])));
-        while let Some((key, chain)) = if reverse { range.next_back() } else { range.next() } {
-            let Some(version) = at(chain, snapshot) else {
-                continue;
-            };
-            if live == limit || out.len() >= SEEN_KEYS_MAX {
-                return (out, true);
-            }
-            live += usize::from(version.value.is_some());
-            if out.is_empty() {
-                out.reserve(limit.min(GLIMPSES_FIRST));
-            }
-            out.push(Glimpse { key: key.clone(), version: version.clone() });
-        }
-        (out, false)
+    /// What holds the keys of a span, for a [`Look`] at so many of them: see [`Leaves::cut`].
+    pub fn cut(&self, span: &Span, reverse: bool, keys: usize) -> Cut<Chain> {
+        // Leaves may be half full, and the first one may lie before the span.
+        self.map.cut(span, reverse, 2 + keys / (LEAF_KEYS_MAX / 2))
+    }
+
+    /// Shows the keys of a span.
+    pub fn look(&self, span: &Span, reverse: bool, look: &mut Look) {
+        let mut range = self.map.range(span);
+        let mut meet = |(key, chain): (&[u8], &Chain)| look.meet(key, chain);
+        let _enough = if reverse { range.rev().try_for_each(&mut meet) } else { range.try_for_each(&mut meet) };
     }
 
     /// The keys of a span that the layer holds, in order.
     pub fn keys_in(&self, span: &Span) -> impl Iterator<Item = &[u8]> {
-        let range = self.map.range::<[u8], _>((Bound::Included(&span.start[..]), Bound::Excluded(&span.end[..])));
-        range.map(|(key, _)| &key[..])
+        self.map.range(span).map(|(key, _)| key)
     }
 
     /// All that the layer holds, in key order.
     pub fn chains(&self) -> impl Iterator<Item = (&[u8], &Chain)> {
-        self.map.iter().map(|(key, chain)| (&key[..], chain))
+        self.map.iter()
     }
 
     /// The greatest timestamp of one prefix.

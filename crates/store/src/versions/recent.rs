@@ -5,6 +5,7 @@
 //! a transaction older than the list looks into the spans.
 
 use super::Span;
+use super::overlay::Key;
 use bytes::Bytes;
 use clock::Timestamp;
 use std::collections::VecDeque;
@@ -13,7 +14,8 @@ use std::collections::VecDeque;
 const WRITES_MAX: usize = 8192;
 
 struct Write {
-    key: Bytes,
+    /// A copy: it is kept for longer than what it may be a slice of.
+    key: Key,
     ts: Timestamp,
     /// The greatest timestamp of this write and all before it: order of arrival is not quite order of time.
     greatest: Timestamp,
@@ -40,7 +42,7 @@ impl Recent {
             self.forgotten = self.forgotten.max(oldest.ts);
         }
         let greatest = self.writes.back().map_or(ts, |last| last.greatest.max(ts));
-        self.writes.push_back(Write { key: key.clone(), ts, greatest });
+        self.writes.push_back(Write { key: Key::from_slice(key), ts, greatest });
     }
 
     /// The greatest timestamp that was ever written.
@@ -54,7 +56,7 @@ impl Recent {
             return None;
         }
         let newer = self.writes.iter().rev().take_while(|write| write.greatest > lo);
-        let within = newer.filter(|write| write.ts > lo && write.ts <= hi && span.contains(&write.key));
+        let within = newer.filter(|write| write.ts > lo && write.ts <= hi && span.start[..] <= write.key[..] && write.key[..] < span.end[..]);
         Some(within.map(|write| write.ts).max())
     }
 }

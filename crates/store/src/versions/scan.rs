@@ -6,7 +6,7 @@
 
 use super::hot::{self, Ahead};
 use super::join::{self, Join};
-use super::overlay::Seen;
+use super::overlay::{Look, SEEN_KEYS_MAX, Seen};
 use super::prefixes::prefix_of;
 use super::{Layers, Sabotage, Span, Version, Versions, damaged_key};
 use crate::engine::Tree;
@@ -153,7 +153,7 @@ impl<E: Engine> Versions<E> {
                 steps += 1;
                 match keys::present_entry(physical, entry) {
                     Ok((key, present)) if steps <= CHUNK_STEPS_MAX => {
-                        // A copy: what the engine gives is a slice of a whole block.
+                        // A copy: what is given is a slice of something larger.
                         let value = present.value.as_deref().map(Bytes::copy_from_slice);
                         if memory.binary_search_by(|seen| seen.key.cmp(&key)).is_err() {
                             below.push((key, Version { ts: present.ts, value }));
@@ -169,7 +169,10 @@ impl<E: Engine> Versions<E> {
             })?;
         }
         if whole {
-            let memory = memory.into_iter().map(|seen| (seen.key, seen.version));
+            let memory = memory.into_iter().map(|Seen { key, version }| {
+                let value = version.value.as_deref().map(Bytes::copy_from_slice);
+                (key, Version { ts: version.ts, value })
+            });
             filling.fill(memory.chain(below), floor);
             self.share_cache();
         }
@@ -184,8 +187,8 @@ impl<E: Engine> Versions<E> {
         let (memory, horizon, seen) = self.memory(span, snapshot, reverse, limit);
         let looked_at = match &horizon {
             None => span.clone(),
-            Some(key) if reverse => key.clone()..span.end.clone(),
-            Some(key) => span.start.clone()..after(key),
+            Some(at) if reverse => at.clone()..span.end.clone(),
+            Some(at) => span.start.clone()..at.clone(),
         };
         let mut join = Join::new(memory, snapshot, reverse, limit);
         if self.engine_may_hold_some(&looked_at)? {
@@ -193,8 +196,8 @@ impl<E: Engine> Versions<E> {
         }
         join.rest_of_memory();
         // The walk stayed within the horizon of memory: where it was cut, that is nearer.
-        let end = join.end.take().or(horizon);
-        let rest = end.map(|key| if reverse { span.start.clone()..key } else { after(&key)..span.end.clone() });
+        let end = join.end.take().map(|last| if reverse { last } else { after(&last) }).or(horizon);
+        let rest = end.map(|at| if reverse { span.start.clone()..at } else { at..span.end.clone() });
         let passed = seen + join.steps;
         let (rows, bytes) = join.rows(|key, ts| {
             let past = self.past_at(key, snapshot, ts)?;
@@ -203,7 +206,8 @@ impl<E: Engine> Versions<E> {
         Ok(Cold { rows, bytes, rest: rest.filter(|r| r.start < r.end), passed })
     }
 
-    /// What the layers hold of a span, the newest of each key, where the first of them was cut, and how much was looked at.
+    /// What the layers hold of a span, the newest of each key, where what is beyond was not looked at (the *horizon*: where the
+    /// rest begins, or ends where the scan goes down), and how much was looked at.
     fn memory(
         &self,
         span: &Span,
@@ -211,28 +215,50 @@ impl<E: Engine> Versions<E> {
         reverse: bool,
         limit: usize,
     ) -> (Vec<Seen>, Option<Bytes>, usize) {
-        let (active, frozen) = {
+        let mut look = Look::new(snapshot, limit);
+        let (mut cut, frozen, freezes) = {
             let layers: &Layers = &self.layers.read();
-            let active = layers.active.glimpses(span, snapshot, reverse, limit);
-            (active, layers.frozen.iter().rev().map(Arc::clone).collect::<Vec<_>>())
+            let cut = layers.active.cut(span, reverse, look.wanted());
+            (cut, layers.frozen.iter().rev().map(Arc::clone).collect::<Vec<_>>(), layers.freezes)
         };
         let mut horizon: Option<Bytes> = None;
+        let mut part = span.clone();
+        // Each round looks at twice as many leaves as the one before, so a span of deletions takes few.
+        let mut keys = look.wanted();
+        while cut.visit(&part, reverse, &mut |key, chain| look.meet(key, chain)).is_continue()
+            && let Some(at) = cut.rest.take()
+        {
+            let at = Bytes::copy_from_slice(&at);
+            keys = (2 * keys).min(SEEN_KEYS_MAX);
+            let layers = self.layers.read();
+            if layers.freezes != freezes {
+                // The rest stands somewhere else by now.
+                horizon = Some(at);
+                break;
+            }
+            part = if reverse { part.start..at } else { at..part.end };
+            cut = layers.active.cut(&part, reverse, keys);
+        }
         let (mut merged, mut looked_at) = (Vec::new(), 0);
-        let older = frozen.iter().map(|f| f.layer.glimpses(span, snapshot, reverse, limit));
-        for (glimpses, more) in std::iter::once(active).chain(older) {
-            let seen: Vec<Seen> = glimpses.into_iter().map(Seen::from).collect();
+        let older = frozen.iter().map(|frozen| {
+            let mut look = Look::new(snapshot, limit);
+            frozen.layer.look(span, reverse, &mut look);
+            look
+        });
+        for Look { seen, more, .. } in std::iter::once(look).chain(older) {
             if let Some(last) = seen.last().filter(|_| more) {
+                let at = if reverse { last.key.clone() } else { after(&last.key) };
                 horizon = Some(match horizon {
-                    None => last.key.clone(),
-                    Some(known) if reverse => known.max(last.key.clone()),
-                    Some(known) => known.min(last.key.clone()),
+                    None => at,
+                    Some(known) if reverse => known.max(at),
+                    Some(known) => known.min(at),
                 });
             }
             looked_at += seen.len();
             merged = join::newest(merged, seen, reverse);
         }
         if let Some(horizon) = &horizon {
-            merged.retain(|seen| if reverse { seen.key >= *horizon } else { seen.key <= *horizon });
+            merged.retain(|seen| if reverse { seen.key >= *horizon } else { seen.key < *horizon });
         }
         (merged, horizon, looked_at)
     }
