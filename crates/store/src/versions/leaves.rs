@@ -208,7 +208,12 @@ impl<V: Clone> Leaves<V> {
 
 impl<V> Cut<V> {
     /// The entries of a span, of which this was cut, in the order asked for.
-    pub fn visit(&self, span: &Span, reverse: bool, visit: &mut impl FnMut(&[u8], &V) -> ControlFlow<()>) -> ControlFlow<()> {
+    pub fn visit(
+        &self,
+        span: &Span,
+        reverse: bool,
+        visit: &mut impl FnMut(&[u8], &V) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
         for leaf in &self.leaves {
             let mut entries = leaf[within(leaf, span)].iter();
             let mut visit = |(key, value): &(Key, V)| visit(key, value);
@@ -231,10 +236,7 @@ mod tests {
 
     /// Keys near each other, some a prefix of another.
     fn key() -> impl Strategy<Value = Vec<u8>> {
-        prop_oneof![
-            prop::collection::vec(0..4u8, 0..4),
-            (0..600u16).prop_map(|n| n.to_be_bytes().to_vec()),
-        ]
+        prop_oneof![prop::collection::vec(0..4u8, 0..4), (0..600u16).prop_map(|n| n.to_be_bytes().to_vec()),]
     }
 
     fn check(map: &Leaves<u32>) {

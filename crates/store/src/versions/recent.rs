@@ -56,7 +56,9 @@ impl Recent {
             return None;
         }
         let newer = self.writes.iter().rev().take_while(|write| write.greatest > lo);
-        let within = newer.filter(|write| write.ts > lo && write.ts <= hi && span.start[..] <= write.key[..] && write.key[..] < span.end[..]);
+        let within = newer.filter(|write| {
+            write.ts > lo && write.ts <= hi && span.start[..] <= write.key[..] && write.key[..] < span.end[..]
+        });
         Some(within.map(|write| write.ts).max())
     }
 }
