@@ -226,8 +226,8 @@ impl SimClock {
             (_, 0) => Some(Trouble::Step(up_to(rng, reach))),
             (_, 1) => Some(Trouble::Drift(up_to(rng, self.daemon.drift_ppm()))),
             (_, 2) if rng.chance(50) => Some(Trouble::Move(rng.range(1, 300_000_000))),
-            // Rarely so long that the last word of the daemon has expired.
-            (_, 2) if rng.chance(10) => Some(Trouble::Sleep(2_000_000_000_000)),
+            // So long that the last word of the daemon has expired. (Where there are others, machines sleep by faults of their own.)
+            (_, 2) if rng.chance(if self.alone { 40 } else { 10 }) => Some(Trouble::Sleep(2_000_000_000_000)),
             (_, 2) => Some(Trouble::Sleep(rng.range(1_000_000, 5_000_000_000))),
             (_, 3) => Some(Trouble::Die),
             (_, 4) => Some(Trouble::Lose),
