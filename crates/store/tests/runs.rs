@@ -143,6 +143,31 @@ fn flushes_go_on_while_the_past_is_dropped() {
     assert_eq!(store.get(b"key", ts(1 << 41)).unwrap().unwrap().0, ts(4));
 }
 
+/// Whoever looks how much of the past there is, as metrics do, waited for a collection that waited for him.
+#[test]
+#[allow(clippy::disallowed_methods)]
+fn the_past_is_counted_while_it_is_collected() {
+    let (engine, store) = counting();
+    let done = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while done.load(Ordering::Relaxed) == 0 {
+                store.garbage();
+            }
+        });
+        for round in 1..=200 {
+            let at = round << 40;
+            layer(&store, at);
+            layer(&store, at + 1);
+            while store.flush().unwrap() {}
+            engine.runs.store(0, Ordering::Relaxed);
+            store.collect(ts(at + (1 << 39))).unwrap();
+        }
+        done.store(1, Ordering::Relaxed);
+    });
+    assert!(store.garbage().past <= 2);
+}
+
 /// What made way for a merge is done by the next call, though nothing else is to be collected.
 #[test]
 fn a_drop_that_made_way_is_made_up_for() {

@@ -205,11 +205,9 @@ impl<E: Engine> Versions<E> {
     /// How much of the past there is.
     pub fn garbage(&self) -> Garbage {
         let buried = self.buried.load(Ordering::Relaxed);
-        Garbage {
-            past: self.engine.entries(Tree::Past),
-            buckets: self.buckets.read().len() as u64,
-            graves: buried + self.graves.lock().values().sum::<u64>(),
-            buried,
-        }
+        // One lock after the other: a collection holds the second while it waits for the first.
+        let buckets = self.buckets.read().len() as u64;
+        let graves: u64 = self.graves.lock().values().sum();
+        Garbage { past: self.engine.entries(Tree::Past), buckets, graves: buried + graves, buried }
     }
 }
