@@ -1,6 +1,7 @@
 //! Replicas that lag, that are new, and nodes that were wiped.
 
 use super::client::{pairs, set, value};
+use super::joins::change;
 use super::world::{World, founding};
 use node::RangeId;
 use node::cluster::{NodeId, ReplicaChange};
@@ -71,19 +72,6 @@ fn a_wiped_node_comes_back_as_a_new_one() {
         write_much(&mut w, 1, 12);
         w.crash(3);
         w.add(seed, 4, founding(&["", "m"], &[1, 2, 3]));
-        let change = |w: &mut World, range: u64, changes: &[ReplicaChange]| {
-            for _ in 0..200 {
-                let leader = w.await_leader(range);
-                let now = w.env(leader).now();
-                let taken = w.member(leader).change_replicas(&now, RangeId(range), changes);
-                w.drain(leader);
-                w.run(100_000);
-                if taken.is_ok() {
-                    return;
-                }
-            }
-            panic!("never taken: {changes:?}");
-        };
         let (old, new) = (NodeId(3), NodeId(4));
         for range in [1, 2] {
             change(&mut w, range, &[ReplicaChange::Add(new)]);

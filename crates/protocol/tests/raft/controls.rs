@@ -202,8 +202,8 @@ fn sleeps_on(seed: u64, sabotage: &Sabotage) -> Verdict {
     Ok(())
 }
 
-/// One that missed how its group moved away asks one that was removed for its vote: the two were a majority once.
-fn asks_the_removed(seed: u64, sabotage: &Sabotage) -> Verdict {
+/// Three members under a leader, and two learners that could take the place of two of them.
+fn with_learners(seed: u64, sabotage: &Sabotage) -> Result<World, String> {
     let mut world = World::new(seed, 5, sabotage, honest);
     world.found(G, &[1, 2, 3])?;
     led(&mut world)?;
@@ -212,6 +212,12 @@ fn asks_the_removed(seed: u64, sabotage: &Sabotage) -> Verdict {
         world.change(G, vec![Change::AddLearner(member)])?;
         world.ticks(15)?;
     }
+    Ok(world)
+}
+
+/// One that missed how its group moved away asks one that was removed for its vote: the two were a majority once.
+fn asks_the_removed(seed: u64, sabotage: &Sabotage) -> Verdict {
+    let mut world = with_learners(seed, sabotage)?;
     world.isolate(StoreId(3));
     let (promote, remove) = (|r| Change::Promote(ReplicaId(r)), |r| Change::Remove(ReplicaId(r)));
     world.change(G, vec![promote(4), promote(5), remove(2), remove(3)])?;
@@ -231,14 +237,7 @@ fn asks_the_removed(seed: u64, sabotage: &Sabotage) -> Verdict {
 
 /// A leader removes itself, and is not heard of any more when the others have that in their logs; another old member dies for good.
 fn removes_itself(seed: u64, sabotage: &Sabotage) -> Verdict {
-    let mut world = World::new(seed, 5, sabotage, honest);
-    world.found(G, &[1, 2, 3])?;
-    led(&mut world)?;
-    for (replica, store) in [(4, 4), (5, 5)] {
-        let member = Member { replica: ReplicaId(replica), store: StoreId(store) };
-        world.change(G, vec![Change::AddLearner(member)])?;
-        world.ticks(15)?;
-    }
+    let mut world = with_learners(seed, sabotage)?;
     let status = |world: &World| world.machines[&StoreId(1)].replicas.as_ref().and_then(|r| r.status(G));
     let (promote, remove) = (|r| Change::Promote(ReplicaId(r)), |r| Change::Remove(ReplicaId(r)));
     world.change(G, vec![promote(4), promote(5), remove(1), remove(3)])?;
