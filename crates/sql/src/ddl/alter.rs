@@ -78,6 +78,14 @@ impl Run<'_> {
                 table.retention = text.as_deref().map(|text| self.retention(text)).transpose()?;
                 self.put_table(table)
             }
+            AlterAction::NamesIndex(name) => {
+                let mut indexes = std::iter::once(&table.primary).chain(&table.indexes);
+                if indexes.any(|index| index.name == *name) {
+                    return Ok(());
+                }
+                let message = format!("index \"{name}\" for table \"{}\" does not exist", table.name);
+                Err(SqlError::new(SqlState::UNDEFINED_OBJECT, message))
+            }
             AlterAction::Ignored(notice) => {
                 if let Some(notice) = notice {
                     self.notice(notice.clone());

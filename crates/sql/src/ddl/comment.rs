@@ -12,7 +12,7 @@ impl Run<'_> {
         column: Option<&str>,
         text: Option<&str>,
     ) -> Result<&'static str, SqlError> {
-        if self.relation(name)?.is_some_and(|relation| !matches!(*relation, Relation::Table(_))) {
+        if column.is_some() && self.relation(name)?.is_some_and(|relation| !matches!(*relation, Relation::Table(_))) {
             self.notice("only comments on tables and their columns are kept");
             return Ok("COMMENT");
         }

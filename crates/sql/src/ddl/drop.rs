@@ -2,6 +2,7 @@
 
 use super::Run;
 use super::run::{undefined, wrong_kind};
+use crate::catalog::snapshot::id_of;
 use crate::catalog::{Column, Named, Oid, Relation, Sequence, Table, View};
 use crate::syntax::{Name, ObjectKind};
 use crate::{SqlError, SqlState};
@@ -14,16 +15,20 @@ impl Run<'_> {
         if_exists: bool,
         cascade: bool,
     ) -> Result<&'static str, SqlError> {
+        let mut going = Vec::new();
         for name in names {
             match kind {
                 ObjectKind::Table | ObjectKind::View | ObjectKind::Sequence => {
-                    let Some(relation) = self.to_drop(kind, name, if_exists)? else { continue };
-                    self.drop_relation(&relation, cascade, names)?;
+                    going.extend(self.to_drop(kind, name, if_exists)?);
                 }
                 ObjectKind::Index => self.drop_index(name, if_exists, cascade)?,
                 ObjectKind::Schema => self.drop_schema(&name.name, if_exists, cascade)?,
                 ObjectKind::Database => self.drop_database(&name.name, if_exists)?,
             }
+        }
+        let together: Vec<Oid> = going.iter().map(id_of).collect();
+        for relation in &going {
+            self.drop_relation(relation, cascade, &together)?;
         }
         Ok(match kind {
             ObjectKind::Table => "DROP TABLE",
@@ -67,18 +72,19 @@ impl Run<'_> {
         Err(wrong_kind(name, wanted).hint(hint))
     }
 
-    fn drop_relation(&mut self, relation: &Relation, cascade: bool, together: &[Name]) -> Result<(), SqlError> {
+    /// Drops a relation; what depends on it and goes `together` with it by the same statement is no hindrance.
+    fn drop_relation(&mut self, relation: &Relation, cascade: bool, together: &[Oid]) -> Result<(), SqlError> {
         match relation {
             // Another name of the same statement may have taken it along.
-            _ if self.catalog().relation(crate::catalog::snapshot::id_of(relation)).is_none() => Ok(()),
+            _ if self.catalog().relation(id_of(relation)).is_none() => Ok(()),
             Relation::Table(table) => self.drop_table(table.id, cascade, together),
             Relation::View(view) => {
                 if !cascade {
-                    self.drop_views_of(view.id, &format!("view {}", view.name), false)?;
+                    self.drop_views_of(view.id, &format!("view {}", view.name), false, together)?;
                 }
                 // Gone first: whatever reads it, by whatever ways, is looked at once.
                 self.touch().remove_relation(view.id)?;
-                self.drop_views_of(view.id, &format!("view {}", view.name), cascade)
+                self.drop_views_of(view.id, &format!("view {}", view.name), cascade, together)
             }
             Relation::Sequence(sequence) => {
                 if let Some((table, column)) = sequence.owner {
@@ -136,15 +142,15 @@ impl Run<'_> {
         self.put_table(table)
     }
 
-    fn drop_table(&mut self, id: Oid, cascade: bool, together: &[Name]) -> Result<(), SqlError> {
+    fn drop_table(&mut self, id: Oid, cascade: bool, together: &[Oid]) -> Result<(), SqlError> {
         let table = self.table(id)?;
         for child in table.referenced_by.iter().filter(|c| **c != id) {
             let mut child = self.table(*child)?;
-            let goes_too = together.iter().any(|n| n.name == child.name);
+            let goes_too = together.contains(&child.id);
             for key in child.foreign_keys.clone().iter().filter(|f| f.referenced_table == id) {
                 if !cascade && !goes_too {
                     return Err(dependents(
-                        &format!("table {}", table.name),
+                        &asked(&format!("table {}", table.name), together),
                         &format!("constraint {} on table {} depends on table {}", key.name, child.name, table.name),
                     ));
                 }
@@ -155,7 +161,7 @@ impl Run<'_> {
             }
             self.put_table(child)?;
         }
-        self.drop_views_of(id, &format!("table {}", table.name), cascade)?;
+        self.drop_views_of(id, &format!("table {}", table.name), cascade, together)?;
         self.discard_table(table)
     }
 
@@ -185,25 +191,25 @@ impl Run<'_> {
     }
 
     /// Views that read a relation that goes: refused, or dropped with it.
-    fn drop_views_of(&mut self, id: Oid, what: &str, cascade: bool) -> Result<(), SqlError> {
-        for view in self.views_of(id) {
+    fn drop_views_of(&mut self, id: Oid, what: &str, cascade: bool, together: &[Oid]) -> Result<(), SqlError> {
+        for view in self.views_of(id).into_iter().filter(|view| !together.contains(&view.id)) {
             if !cascade {
-                return Err(dependents(what, &format!("view {} depends on {what}", view.name)));
+                return Err(dependents(&asked(what, together), &format!("view {} depends on {what}", view.name)));
             }
-            self.drop_view_too(&view)?;
+            self.drop_view_too(&view, together)?;
         }
         Ok(())
     }
 
     /// A view goes with what it reads, and those that read it.
-    fn drop_view_too(&mut self, view: &View) -> Result<(), SqlError> {
+    fn drop_view_too(&mut self, view: &View, together: &[Oid]) -> Result<(), SqlError> {
         // Another of those that go may have taken it along, or, in an old catalog, the view itself: it was made to read itself.
         if self.catalog().relation(view.id).is_none() {
             return Ok(());
         }
         self.notice(format!("drop cascades to view {}", view.name));
         self.touch().remove_relation(view.id)?;
-        self.drop_views_of(view.id, &format!("view {}", view.name), true)
+        self.drop_views_of(view.id, &format!("view {}", view.name), true, together)
     }
 
     /// A table has changed: views over it that can no longer be planned are refused, or dropped.
@@ -219,7 +225,7 @@ impl Run<'_> {
                 )
                 .hint("Drop the view first, and create it again."));
             }
-            self.drop_view_too(&view)?;
+            self.drop_view_too(&view, &[])?;
         }
         Ok(())
     }
@@ -297,7 +303,7 @@ impl Run<'_> {
                     }
                     self.touch().remove_relation(table.id)?;
                 }
-                other => self.touch().remove_relation(crate::catalog::snapshot::id_of(other))?,
+                other => self.touch().remove_relation(id_of(other))?,
             }
         }
         let schemas: Vec<Oid> = self.catalog().schemas(database.id).map(|s| s.id).collect();
@@ -317,11 +323,22 @@ fn hint_for(relation: &Option<Relation>) -> String {
     }
 }
 
+/// What a statement asked to drop: several together have no name.
+fn asked(what: &str, together: &[Oid]) -> String {
+    if together.len() > 1 { "desired object(s)".into() } else { what.into() }
+}
+
 /// 2BP01
 fn dependents(what: &str, detail: &str) -> SqlError {
-    SqlError::new(SqlState::DEPENDENT_OBJECTS, format!("cannot drop {what} because other objects depend on it"))
-        .detail(detail)
-        .hint("Use DROP ... CASCADE to drop the dependent objects too.")
+    SqlError::new(
+        SqlState::DEPENDENT_OBJECTS,
+        format!(
+            "cannot drop {what} because other objects depend on {}",
+            if what == "desired object(s)" { "them" } else { "it" }
+        ),
+    )
+    .detail(detail)
+    .hint("Use DROP ... CASCADE to drop the dependent objects too.")
 }
 
 /// What a relation is called beside its name.

@@ -32,6 +32,10 @@ pub const AVAILABLE: &[Available] = &[
     },
 ];
 
+/// The extension that every database of PostgreSQL begins with. Its language is not here, nor is anything else of it: who asks only for
+/// the extension to be there goes on.
+pub(crate) const LANGUAGE: &str = "plpgsql";
+
 /// An extension that can be created, by name.
 pub fn available(name: &str) -> Option<&'static Available> {
     AVAILABLE.iter().find(|extension| extension.name == name)
@@ -77,7 +81,7 @@ impl Run<'_> {
         version: Option<&str>,
     ) -> Result<&'static str, SqlError> {
         let mut database = self.current_database();
-        if database.extensions.iter().any(|e| e.name == name) {
+        if name == LANGUAGE || database.extensions.iter().any(|e| e.name == name) {
             let message = format!("extension \"{name}\" already exists");
             if !if_not_exists {
                 return Err(SqlError::new(SqlState::DUPLICATE_OBJECT, message));
@@ -112,6 +116,7 @@ impl Run<'_> {
             let before = database.extensions.len();
             database.extensions.retain(|e| e.name != *name);
             if database.extensions.len() < before {
+                self.notice(format!("the functions of extension \"{name}\" stay: they are part of the server"));
                 continue;
             }
             if !if_exists {

@@ -42,8 +42,10 @@ mod table_as;
 mod truncate;
 mod view;
 
+pub(crate) use extension::LANGUAGE;
 pub use extension::{AVAILABLE, Available, available};
 pub use load::{Duplicate, Loader};
+pub(crate) use naming::constraint_names;
 pub use online::{Making, add_condition_online, adds_condition, create_index_online, is_large, undo_orphans};
 pub use run::{Done, Run};
 
@@ -77,9 +79,9 @@ impl Run<'_> {
                 self.check_owner(owner.as_deref())?;
                 self.create_schema(name, *if_not_exists)?
             }
-            Ddl::CreateDatabase { name, if_not_exists, owner } => {
+            Ddl::CreateDatabase { name, if_not_exists, owner, template } => {
                 self.check_owner(owner.as_deref())?;
-                self.create_database(name, *if_not_exists)?
+                self.create_database(name, *if_not_exists, template.as_deref())?
             }
             Ddl::CreateExtension { name, if_not_exists, schema, version } => {
                 self.create_extension(name, *if_not_exists, schema.as_deref(), version.as_deref())?

@@ -18,7 +18,7 @@ pub(super) fn constraint_name(table: &Table, parts: &[&str], suffix: &str) -> St
 }
 
 /// Names of all constraints of a table.
-pub(super) fn constraint_names(table: &Table) -> impl Iterator<Item = &str> {
+pub(crate) fn constraint_names(table: &Table) -> impl Iterator<Item = &str> {
     let primary = table.has_primary_key.then_some(table.primary.name.as_str());
     let unique = table.indexes.iter().filter(|i| i.constraint).map(|i| i.name.as_str());
     let checks = table.checks.iter().map(|c| c.name.as_str());

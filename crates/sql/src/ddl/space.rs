@@ -32,7 +32,21 @@ impl Run<'_> {
         Ok("CREATE SCHEMA")
     }
 
-    pub(super) fn create_database(&mut self, name: &str, if_not_exists: bool) -> Result<&'static str, SqlError> {
+    pub(super) fn create_database(
+        &mut self,
+        name: &str,
+        if_not_exists: bool,
+        template: Option<&str>,
+    ) -> Result<&'static str, SqlError> {
+        // The templates that PostgreSQL comes with are empty, and are not kept here.
+        if let Some(template) = template.filter(|template| !matches!(*template, "template0" | "template1")) {
+            if self.catalog().database(template).is_none() {
+                let message = format!("template database \"{template}\" does not exist");
+                return Err(SqlError::new(SqlState::INVALID_CATALOG_NAME, message));
+            }
+            return Err(SqlError::unsupported(format!("a copy of the database \"{template}\""))
+                .hint("Leave TEMPLATE out, and load what the other database holds by pg_dump."));
+        }
         if self.catalog().database(name).is_some() {
             if if_not_exists {
                 self.notice(format!("database \"{name}\" already exists, skipping"));

@@ -11,7 +11,7 @@ use super::node::{Node, SortKey};
 use super::scalar::{Scalar, Subplan};
 use super::scan::Names;
 use super::scope::{Scope, slot_expr, slot_name, slot_of, slot_of_text};
-use super::take::{Clause, Held, Taker, call_args, call_expr, function_name, mark_expr, mark_of};
+use super::take::{Clause, Held, Taker, call_args, call_expr, function_name, mark_expr, mark_of, whole_rows};
 use super::walk;
 use crate::catalog::Oid;
 use crate::expr::{self, BindContext, Parameters};
@@ -124,6 +124,7 @@ impl<'s> Grouping<'s> {
         }
         let mut taken = Expr::Function(function);
         if let Expr::Function(function) = &mut taken {
+            whole_rows(function);
             let clause = Clause::plain("aggregate function calls");
             let mut taker = Taker { binder, scope: self.from, grouping: None, clause };
             taker.run(&mut function.args)?;
@@ -461,7 +462,7 @@ impl<'c> Binder<'c> {
             return Err(SqlError::unsupported(format!("the aggregate {name}")));
         };
         let star = matches!(&function.args, FunctionArguments::List(list)
-            if matches!(list.args.as_slice(), [FunctionArg::Unnamed(FunctionArgExpr::Wildcard | FunctionArgExpr::QualifiedWildcard(_))]));
+            if matches!(list.args.as_slice(), [FunctionArg::Unnamed(FunctionArgExpr::Wildcard)]));
         let mut args = if star { Vec::new() } else { call_args(function)? };
         let mut keys: &[OrderByExpr] = &[];
         let mut distinct = false;
@@ -571,14 +572,14 @@ impl<'c> Binder<'c> {
     /// The row that an argument of `json_agg` is, which the aggregate's own argument holds as json already.
     fn row_of(&mut self, arg: &Expr) -> Expr {
         let Some(place) = mark_of(arg) else { return arg.clone() };
-        let Held::RowJson { values, mark, row: true, .. } = &self.held[place] else { return arg.clone() };
+        let Held::RowJson { names, values, mark, row: true, .. } = &self.held[place] else { return arg.clone() };
         // Each value is a call of to_json or to_jsonb on the column.
         let column = |value: &Expr| match value {
             Expr::Function(call) => call_args(call).ok().and_then(|mut args| args.pop()),
             _ => None,
         };
         let Some(fields) = values.iter().map(column).collect() else { return arg.clone() };
-        mark_expr(self.hold(Held::Record { fields, mark: mark.clone() }))
+        mark_expr(self.hold(Held::Record { fields, names: names.clone(), mark: mark.clone() }))
     }
 
     /// Sort keys whose names are resolved.

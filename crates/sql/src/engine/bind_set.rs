@@ -195,29 +195,30 @@ impl Binder<'_> {
             return Ok(node);
         }
         let mut calls: Vec<SetCall> = Vec::with_capacity(places.len());
-        let mut known: Vec<(String, usize, Vec<SqlType>)> = Vec::new();
+        let mut known: Vec<(String, usize, Vec<String>)> = Vec::new();
         let mut next = scope.width();
         let mut added = Vec::new();
         for place in places {
             let Held::Set(function, column) = self.held[place].clone() else { continue };
             let text = function.to_string();
-            let (first, types) = match known.iter().find(|(other, ..)| *other == text) {
-                Some((_, first, types)) => (*first, types.clone()),
+            let (first, names) = match known.iter().find(|(other, ..)| *other == text) {
+                Some((_, first, names)) => (*first, names.clone()),
                 None => {
                     let name = function_name(&function.name).map_or_else(String::new, |(_, name)| name);
-                    let call = self.set_call(&name, call_args(&function)?, scope)?.call;
-                    let (first, types) = (next, call.columns.clone());
-                    next += types.len();
-                    added.extend(types.iter().cloned());
-                    known.push((text, first, types.clone()));
+                    let FromCall { call, names } = self.set_call(&name, call_args(&function)?, scope)?;
+                    let first = next;
+                    next += call.columns.len();
+                    added.extend(call.columns.iter().cloned());
+                    known.push((text, first, names.clone()));
                     calls.push(call);
-                    (first, types)
+                    (first, names)
                 }
             };
             // A composite in the select list becomes a record of its columns.
             self.held[place] = match column {
-                usize::MAX if types.len() > 1 => {
-                    Held::Record { fields: (first..first + types.len()).map(slot_expr).collect(), mark: None }
+                usize::MAX if names.len() > 1 => {
+                    let fields = (first..first + names.len()).map(slot_expr).collect();
+                    Held::Record { fields, names, mark: None }
                 }
                 usize::MAX => Held::Slot(first),
                 column => Held::Slot(first + column),

@@ -10,13 +10,13 @@
 
 use super::bind::{Binder, Grouping};
 use super::bind_select::has_aggregate_inside;
-use super::scope::{RESERVED, Scope, reserved};
-use super::take::function_name;
+use super::scope::{RESERVED, Scope, Visible, reserved};
+use super::take::{function_name, relation_parts};
 use crate::identifier::fold;
 use crate::{SqlError, SqlState};
 use sqlparser::ast::{
-    self, Expr, Ident, OrderByKind, Query, Select, SelectItem, SetExpr, TableFactor, TableWithJoins, Visit, VisitMut,
-    Visitor, VisitorMut,
+    self, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, OrderByKind, Query, Select, SelectItem,
+    SetExpr, TableFactor, TableWithJoins, Visit, VisitMut, Visitor, VisitorMut,
 };
 use std::ops::ControlFlow;
 
@@ -44,12 +44,30 @@ enum Whose {
 }
 
 impl Scope<'_> {
-    /// Whose column a name is, seen from a query inside `ours`.
-    fn whose(&self, parts: &[String], ours: &Scope<'_>) -> Whose {
+    /// Whose name it is, seen from a query inside `ours`. A relation is looked for where no column is called so.
+    fn whose(&self, named: &Named, ours: &Scope<'_>) -> Whose {
+        let relation = |scope: &Scope<'_>, parts: &[String]| {
+            let alias = parts.last();
+            alias.is_some_and(|alias| scope.relations.iter().any(|r| r.alias == *alias && r.visible == Visible::Yes))
+        };
+        match named {
+            Named::Row(parts) => self.whose_is(ours, &|scope| relation(scope, parts)),
+            Named::Column(parts) => {
+                let column = self.whose_is(ours, &|scope| matches!(scope.here(parts), Ok(Some(_)) | Err(_)));
+                match parts.as_slice() {
+                    [_] if column == Whose::Nobodys => self.whose_is(ours, &|scope| relation(scope, parts)),
+                    _ => column,
+                }
+            }
+        }
+    }
+
+    /// Whose is what the innermost scope has that has it.
+    fn whose_is(&self, ours: &Scope<'_>, has: &dyn Fn(&Scope<'_>) -> bool) -> Whose {
         let mut scope = self;
         let mut inside = true;
         loop {
-            let found = matches!(scope.here(parts), Ok(Some(_)) | Err(_));
+            let found = has(scope);
             if std::ptr::addr_eq(scope, ours) {
                 if found {
                     return Whose::Ours;
@@ -66,10 +84,29 @@ impl Scope<'_> {
     }
 }
 
-/// Gathers the columns that an aggregate names, but for those in subqueries.
+/// What an aggregate names.
+enum Named {
+    /// A column, or the row of a relation that stands alone.
+    Column(Vec<String>),
+    /// `t.*`
+    Row(Vec<String>),
+}
+
+/// Gathers what an aggregate names, but for what stands in subqueries.
 struct Columns {
     depth: usize,
-    found: Vec<Vec<String>>,
+    found: Vec<Named>,
+}
+
+impl Columns {
+    fn add_rows(&mut self, function: &ast::Function) {
+        let FunctionArguments::List(list) = &function.args else { return };
+        for arg in &list.args {
+            if let FunctionArg::Unnamed(FunctionArgExpr::QualifiedWildcard(name)) = arg {
+                self.found.push(Named::Row(relation_parts(name)));
+            }
+        }
+    }
 }
 
 impl Visitor for Columns {
@@ -88,16 +125,21 @@ impl Visitor for Columns {
     fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
         match expr {
             _ if self.depth > 0 => {}
-            Expr::Identifier(ident) if !ident.value.starts_with(RESERVED) => self.found.push(vec![fold(ident)]),
-            Expr::CompoundIdentifier(parts) => self.found.push(parts.iter().map(fold).collect()),
+            Expr::Identifier(ident) if !ident.value.starts_with(RESERVED) => {
+                self.found.push(Named::Column(vec![fold(ident)]));
+            }
+            Expr::CompoundIdentifier(parts) => self.found.push(Named::Column(parts.iter().map(fold).collect())),
+            Expr::QualifiedWildcard(name, _) => self.found.push(Named::Row(relation_parts(name))),
+            Expr::Function(function) => self.add_rows(function),
             _ => {}
         }
         ControlFlow::Continue(())
     }
 }
 
-fn columns(function: &ast::Function) -> Vec<Vec<String>> {
+fn columns(function: &ast::Function) -> Vec<Named> {
     let mut columns = Columns { depth: 0, found: Vec::new() };
+    columns.add_rows(function);
     let _ = function.visit(&mut columns);
     columns.found
 }
@@ -118,7 +160,7 @@ impl Visitor for Plausible<'_, '_> {
         if !is_aggregate(function) {
             return ControlFlow::Continue(());
         }
-        let whose: Vec<Whose> = columns(function).iter().map(|parts| self.0.whose(parts, self.0)).collect();
+        let whose: Vec<Whose> = columns(function).iter().map(|named| self.0.whose(named, self.0)).collect();
         if whose.contains(&Whose::Ours) && !whose.contains(&Whose::Nobodys) {
             return ControlFlow::Break(());
         }
@@ -165,7 +207,7 @@ impl VisitorMut for Lifter<'_, '_, '_> {
         if self.depth > 0 || std::ptr::addr_eq(self.scope, self.ours) || !is_aggregate(function) {
             return ControlFlow::Continue(());
         }
-        let whose: Vec<Whose> = columns(function).iter().map(|parts| self.scope.whose(parts, self.ours)).collect();
+        let whose: Vec<Whose> = columns(function).iter().map(|named| self.scope.whose(named, self.ours)).collect();
         if whose.contains(&Whose::Ours) && whose.iter().all(|whose| matches!(whose, Whose::Ours | Whose::Outer)) {
             self.binder.lifted.push(function.clone());
             *expr = note_expr(self.binder.lifted.len() - 1);

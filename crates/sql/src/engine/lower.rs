@@ -119,10 +119,11 @@ impl Lower<'_, '_, '_> {
                 let arg = self.argument(arg)?;
                 self.step(Step::Field(arg, index), SqlType::Int4)
             }
-            Held::Record { fields, mark } => {
+            Held::Record { fields, names, mark } => {
                 let fields = self.arguments(fields)?;
                 let mark = mark.map(|mark| self.argument(mark)).transpose()?;
-                self.step(Step::Record { fields, mark }, SqlType::Record)
+                let names = names.into_iter().zip(fields.iter().map(expr::Expr::ty)).collect();
+                self.step(Step::Record { fields, names: Some(names), mark }, SqlType::Record)
             }
             Held::RowJson { names, values, mark, binary, .. } => {
                 let values = self.arguments(values)?;

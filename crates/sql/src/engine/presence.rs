@@ -12,6 +12,7 @@ use super::join_tree::{Item, ItemSource};
 use super::node::Node;
 use super::scalar::Scalar;
 use super::scope::Scope;
+use super::take::relation_parts;
 use crate::SqlError;
 use crate::catalog::Oid;
 use crate::exec::evaluate;
@@ -19,7 +20,9 @@ use crate::expr;
 use crate::identifier::fold;
 use crate::types::{SqlType, Value};
 use crate::work;
-use sqlparser::ast::{Expr, JoinOperator, TableFactor, TableWithJoins, Visit, Visitor};
+use sqlparser::ast::{
+    Expr, FunctionArg, FunctionArgExpr, FunctionArguments, JoinOperator, TableFactor, TableWithJoins, Visit, Visitor,
+};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -72,6 +75,15 @@ impl Visitor for Alone {
         }
         if let Expr::Identifier(ident) = expr {
             self.0.insert(fold(ident));
+        }
+        if let Expr::Function(function) = expr
+            && let FunctionArguments::List(list) = &function.args
+        {
+            for arg in &list.args {
+                if let FunctionArg::Unnamed(FunctionArgExpr::QualifiedWildcard(name)) = arg {
+                    self.0.extend(relation_parts(name));
+                }
+            }
         }
         ControlFlow::Continue(())
     }

@@ -52,7 +52,7 @@ fn spelled(held: &Held) -> Expr {
         Held::Catalog(name, args) => call_expr(name, args.clone()),
         Held::ToReg(kind, arg) => shown(format!("{kind:?}"), vec![arg.clone()]),
         Held::Field(arg, index) => shown(format!("field {index}"), vec![arg.clone()]),
-        Held::Record { fields, mark } => shown("record".into(), fields.iter().chain(mark).cloned().collect()),
+        Held::Record { fields, mark, .. } => shown("record".into(), fields.iter().chain(mark).cloned().collect()),
         Held::RowJson { names, values, mark, binary, .. } => {
             let names = names.iter().map(|name| Expr::Identifier(Ident::with_quote('"', name)));
             let values = Expr::Tuple(values.clone());

@@ -13,7 +13,7 @@ use super::take::Quantifier;
 use crate::exec::evaluate;
 use crate::expr::Expr;
 use crate::pg_catalog::{Source, functions, names};
-use crate::types::{RegKind, Row, SqlType, Value};
+use crate::types::{Names, RegKind, Row, SqlType, Value};
 use crate::{SqlError, SqlState};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -55,7 +55,7 @@ pub(super) enum Step {
     /// `(record).field`
     Field(Expr, usize),
     /// A whole row: NULL if its mark is (see [`super::presence`]).
-    Record { fields: Vec<Expr>, mark: Option<Expr> },
+    Record { fields: Vec<Expr>, names: Option<Names>, mark: Option<Expr> },
     /// `row_to_json(t)`: names, and values that are json already.
     RowJson { names: Vec<String>, values: Vec<Expr>, mark: Option<Expr>, binary: bool },
 }
@@ -165,7 +165,7 @@ impl Step {
             Step::In { left, .. } | Step::Quantified { left, .. } => left.iter().collect(),
             Step::Catalog { args, .. } => args.iter().collect(),
             Step::ToReg(_, arg) | Step::FromReg(_, arg) | Step::Field(arg, _) => vec![arg],
-            Step::Record { fields: values, mark } | Step::RowJson { values, mark, .. } => {
+            Step::Record { fields: values, mark, .. } | Step::RowJson { values, mark, .. } => {
                 values.iter().chain(mark).collect()
             }
         }
@@ -218,7 +218,7 @@ impl Step {
             {
                 Ok(Value::Null)
             }
-            Step::Record { fields, .. } => Value::record(values(fields, row, run)?),
+            Step::Record { fields, names, .. } => Value::record(values(fields, row, run)?, names.clone()),
             Step::RowJson { names, values: fields, binary, .. } => {
                 let fields = values(fields, row, run)?;
                 super::aggregate::json(object(names, &fields), *binary)

@@ -5,7 +5,7 @@
 
 use super::bind::{Binder, Grouping};
 use super::lift::{Settle, note_of};
-use super::scope::{RESERVED, Scope, reserved, slot_expr, slot_of};
+use super::scope::{Found, RESERVED, Scope, reserved, slot_expr, slot_of};
 use crate::expr::function::is_set_returning;
 use crate::expr::operator_named;
 use crate::expr::output_name;
@@ -14,6 +14,7 @@ use crate::identifier::fold;
 use crate::pg_catalog::functions;
 use crate::types::{RegKind, SqlType};
 use crate::{SqlError, SqlState};
+use sqlparser::ast::helpers::attached_token::AttachedToken;
 use sqlparser::ast::{
     self, AccessExpr, BinaryOperator, Expr, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments,
     Ident, ObjectName, ObjectNamePart, Query, VisitMut, VisitorMut,
@@ -38,6 +39,7 @@ pub(super) enum Held {
     /// A whole row: NULL if its mark is.
     Record {
         fields: Vec<Expr>,
+        names: Vec<String>,
         mark: Option<Expr>,
     },
     /// An object of a relation's row: names, and values that are json already.
@@ -120,6 +122,23 @@ pub(super) fn list_args(args: &[FunctionArg]) -> Result<Vec<Expr>, SqlError> {
         _ => Err(SqlError::unsupported(format!("the argument {arg}"))),
     };
     args.iter().map(one).collect()
+}
+
+/// Makes expressions of the arguments `t.*` of a call: each means the whole row.
+pub(super) fn whole_rows(function: &mut ast::Function) {
+    let FunctionArguments::List(list) = &mut function.args else { return };
+    for arg in &mut list.args {
+        if let FunctionArg::Unnamed(arg) = arg
+            && let FunctionArgExpr::QualifiedWildcard(name) = arg
+        {
+            *arg = FunctionArgExpr::Expr(Expr::QualifiedWildcard(name.clone(), AttachedToken::empty()));
+        }
+    }
+}
+
+/// The parts of a relation's name.
+pub(super) fn relation_parts(name: &ObjectName) -> Vec<String> {
+    name.0.iter().filter_map(|part| part.as_ident().map(fold)).collect()
 }
 
 /// A call of a function.
@@ -252,6 +271,10 @@ impl Taker<'_, '_, '_, '_> {
                     self.hold(expr, Held::ToReg(kind, inner));
                 }
             }
+            Expr::QualifiedWildcard(name, _) => {
+                let name = name.clone();
+                *expr = self.star(&name)?;
+            }
             Expr::Function(_) => self.function(expr)?,
             _ => {}
         }
@@ -301,14 +324,33 @@ impl Taker<'_, '_, '_, '_> {
                     }
                     Err(_) => return Err(error.with(|e| e.position = place_of(parts.first()))),
                 };
-                self.binder.read_unsaid(columns.iter().map(|(name, _)| name));
-                let fields = columns.into_iter().map(|(_, found)| found.expr).collect();
-                let mark = self.scope.mark(&names[0])?;
-                return Ok(mark_expr(self.binder.hold(Held::Record { fields, mark })));
+                return self.whole_row(columns, &names);
             }
             Err(error) => return Err(error.with(|e| e.position = place_of(parts.first()))),
         };
         Ok(found.expr)
+    }
+
+    /// The row that a relation's columns are; `relation` is its name.
+    fn whole_row(&mut self, columns: Vec<(String, Found)>, relation: &[String]) -> Result<Expr, SqlError> {
+        self.binder.read_unsaid(columns.iter().map(|(name, _)| name));
+        let mark = relation.last().map_or(Ok(None), |alias| self.scope.mark(alias))?;
+        let (names, fields) = columns.into_iter().map(|(name, found)| (name, found.expr)).unzip();
+        Ok(mark_expr(self.binder.hold(Held::Record { fields, names, mark })))
+    }
+
+    /// `t.*` where a value is meant: the whole row.
+    fn star(&mut self, name: &ObjectName) -> Result<Expr, SqlError> {
+        let relation = relation_parts(name);
+        if let [alias] = relation.as_slice()
+            && let Some(only) = self.scope.only_value(alias)
+        {
+            let found = self.scope.column(&[alias.clone(), only.name.clone()])?;
+            self.binder.read_unsaid([&only.name]);
+            return Ok(found.expr);
+        }
+        let columns = self.scope.star(&relation)?;
+        self.whole_row(columns, &relation)
     }
 
     /// `t.column[1]`, `(f(x)).field`
@@ -404,6 +446,10 @@ impl Taker<'_, '_, '_, '_> {
             let message = format!("function {}.{name} does not exist", schema.unwrap_or_default());
             return Err(SqlError::new(SqlState::UNDEFINED_FUNCTION, message));
         }
+        whole_rows(function);
+        if schema.is_none() && name == "row" {
+            self.spread_rows(function)?;
+        }
         if let FunctionArguments::Subquery(query) = &mut function.args {
             self.settle_notes(query)?;
             let held = Held::Array(query.clone());
@@ -464,6 +510,24 @@ impl Taker<'_, '_, '_, '_> {
         Ok(())
     }
 
+    /// `ROW(t.*, 1)`: its fields are the columns, not their row.
+    fn spread_rows(&mut self, function: &mut ast::Function) -> Result<(), SqlError> {
+        let FunctionArguments::List(list) = &mut function.args else { return Ok(()) };
+        let mut spread = Vec::with_capacity(list.args.len());
+        for arg in std::mem::take(&mut list.args) {
+            let FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::QualifiedWildcard(name, _))) = &arg else {
+                spread.push(arg);
+                continue;
+            };
+            let columns = self.scope.star(&relation_parts(name))?;
+            self.binder.read_unsaid(columns.iter().map(|(name, _)| name));
+            let field = |(_, found): (String, Found)| FunctionArg::Unnamed(FunctionArgExpr::Expr(found.expr));
+            spread.extend(columns.into_iter().map(field));
+        }
+        list.args = spread;
+        Ok(())
+    }
+
     /// `row_to_json(t)` and its kin, of a relation: an object of its columns.
     fn json_of_row(&mut self, function: &mut ast::Function, name: &str) -> Result<(), SqlError> {
         if !matches!(name, "row_to_json" | "to_json" | "to_jsonb" | "json_agg" | "jsonb_agg") {
@@ -476,14 +540,19 @@ impl Taker<'_, '_, '_, '_> {
         let FunctionArguments::List(list) = &mut function.args else { return Ok(()) };
         for arg in &mut list.args {
             let FunctionArg::Unnamed(FunctionArgExpr::Expr(arg)) = arg else { continue };
-            let Expr::Identifier(ident) = arg else { continue };
-            let names = [fold(ident)];
-            if scope.find(&names)?.is_some() || scope.only_value(&names[0]).is_some() {
+            let names = match arg {
+                Expr::Identifier(ident) => vec![fold(ident)],
+                Expr::QualifiedWildcard(name, _) => relation_parts(name),
+                _ => continue,
+            };
+            let Some(alias) = names.last() else { continue };
+            let is_column = matches!(arg, Expr::Identifier(_)) && scope.find(&names)?.is_some();
+            if is_column || scope.only_value(alias).is_some() {
                 continue;
             }
             let Ok(columns) = scope.star(&names) else { continue };
             self.binder.read_unsaid(columns.iter().map(|(name, _)| name));
-            let mark = scope.mark(&names[0])?;
+            let mark = scope.mark(alias)?;
             let (binary, row) = (name.contains("jsonb"), name.ends_with("agg"));
             let json = if binary { "to_jsonb" } else { "to_json" };
             let (names, values) =

@@ -300,6 +300,12 @@ impl Binder<'_> {
         };
         let field = |field: &Option<ast::DateTimeField>| field.as_ref().map(interval_field).transpose();
         let (first, last) = (field(&interval.leading_field)?, field(&interval.last_field)?);
+        if let (Some(from), Some(to)) = (first, last)
+            && !IntervalModifier::may_span(from, to)
+        {
+            let to = interval.last_field.as_ref().map_or_else(String::new, ToString::to_string);
+            return Err(syntax(&format!("syntax error at or near \"{}\"", to.to_lowercase())).into());
+        }
         let digits = interval.fractional_seconds_precision.or(interval.leading_precision);
         let modifier = IntervalModifier {
             fields: first.map(|first| (first, last.unwrap_or(first))),

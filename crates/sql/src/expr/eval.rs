@@ -205,7 +205,7 @@ impl Expr {
             }
             Expr::Row(fields) => {
                 let mut held = Held::default();
-                work::bounded(Value::record(held_values(fields, row, statement, &mut held)?)?)
+                work::bounded(Value::record(held_values(fields, row, statement, &mut held)?, None)?)
             }
             // The rest is in `eval_in`.
             _ => Err(SqlError::new(SqlState::INTERNAL_ERROR, "an expression was evaluated in the wrong place")),

@@ -21,6 +21,10 @@ fn strong_name(expr: &ast::Expr) -> Option<(String, bool)> {
             Some((name, true)) => Some((name, true)),
             _ => Some((type_name(data_type), false)),
         },
+        // N'x' is a literal of char's type, under a name of its own.
+        E::Value(value) if matches!(value.value, ast::Value::NationalStringLiteral(_)) => {
+            Some(("bpchar".into(), false))
+        }
         E::TypedString(typed) => Some((type_name(&typed.data_type), false)),
         E::Interval(_) => Some(("interval".into(), false)),
         E::CompoundFieldAccess { root, .. } => strong_name(root),

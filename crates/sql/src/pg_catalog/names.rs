@@ -278,6 +278,11 @@ fn functions() -> impl Iterator<Item = (Oid, &'static str)> {
     first_two(include_str!("data/pg_proc.tsv"))
 }
 
+/// Whether there is a function of that name in `pg_proc`.
+pub(crate) fn is_function(name: &str) -> bool {
+    functions().any(|(_, known)| known == name)
+}
+
 fn types() -> impl Iterator<Item = (Oid, &'static str)> {
     first_two(include_str!("data/pg_type.tsv"))
 }

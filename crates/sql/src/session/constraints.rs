@@ -19,6 +19,10 @@ impl Session {
         let done = Outcome::Tag("SET CONSTRAINTS".into());
         if self.block == Block::None {
             self.warn(SqlState::NO_ACTIVE_TRANSACTION, "SET CONSTRAINTS can only be used in transaction blocks", out);
+            if let Some(names) = names {
+                self.ensure_active(None)?;
+                self.constraints_named(names)?;
+            }
             return Ok(done);
         }
         self.ensure_active(None)?;

@@ -3,6 +3,7 @@
 use super::active::Savepoint;
 use super::portal::Portal;
 use super::run::{How, Outcome};
+use super::setting_table::Kind;
 use super::settings::{READ_UNCOMMITTED, isolation_name, parse_token, unknown};
 use super::{Block, PG_EPOCH_US, Session};
 use crate::catalog::Wait;
@@ -265,10 +266,10 @@ impl Session {
         }
         if let Some(active) = &self.active {
             if active.statements > 0 {
-                return Err(SqlError::new(
-                    SqlState::ACTIVE_TRANSACTION,
-                    "SET TRANSACTION must be called before any query",
-                ));
+                let only = Modes { deferrable: modes.deferrable, ..Modes::default() };
+                let what = if *modes == only { " [NOT] DEFERRABLE" } else { "" };
+                let message = format!("SET TRANSACTION{what} must be called before any query");
+                return Err(SqlError::new(SqlState::ACTIVE_TRANSACTION, message));
             }
             if !active.savepoints.is_empty() && (modes.isolation.is_some() || modes.as_of.is_some()) {
                 return Err(SqlError::new(
@@ -298,6 +299,9 @@ impl Session {
             }
             if let Some(read_only) = modes.read_only {
                 s.set("default_transaction_read_only", Some(if read_only { "on" } else { "off" }))?;
+            }
+            if let Some(deferrable) = modes.deferrable {
+                s.set("default_transaction_deferrable", Some(if deferrable { "on" } else { "off" }))?;
             }
             Ok(())
         })?;
@@ -330,6 +334,15 @@ impl Session {
             "transaction_read_only" => {
                 let read_only = Some(matches!(value, Some("on" | "true" | "1")));
                 self.set_transaction(&Modes { read_only, ..Modes::default() }, out)?;
+            }
+            // Outside a block it says something of a transaction that is over.
+            "transaction_deferrable" => {
+                let value = value.unwrap_or("off");
+                let shown = Kind::Flag.normalize(name, value)?;
+                if self.block != Block::None {
+                    let deferrable = Some(shown == "on");
+                    self.set_transaction(&Modes { deferrable, ..Modes::default() }, out)?;
+                }
             }
             _ => {
                 self.change_settings(local, |s| s.set(name, value))?;
@@ -425,6 +438,10 @@ impl Session {
                 let read_only = as_of || self.modes.read_only.unwrap_or(self.settings.read_only);
                 if read_only { "on".into() } else { "off".into() }
             }
+            "transaction_deferrable" => match self.modes.deferrable {
+                Some(deferrable) => if deferrable { "on" } else { "off" }.into(),
+                None => self.settings.show("default_transaction_deferrable").unwrap_or_default(),
+            },
             _ => return self.settings.show(name).ok_or_else(|| unknown(name)),
         })
     }

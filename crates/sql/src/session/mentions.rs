@@ -2,8 +2,12 @@
 
 use super::Session;
 use super::run::Outcome;
+use crate::catalog::view::View;
+use crate::catalog::{Named, Relation};
+use crate::ddl::{LANGUAGE, constraint_names};
+use crate::expr::function::by_name;
 use crate::output::Output;
-use crate::syntax::{Mentions, Roles};
+use crate::syntax::{Mentions, Name, ObjectKind, Roles};
 use crate::{SqlError, SqlState};
 
 /// The role that exists whoever has connected.
@@ -28,8 +32,13 @@ impl Session {
 
     /// Everything named must be there.
     pub(super) fn check_mentions(&mut self, mentions: &Mentions) -> Result<(), SqlError> {
-        let Mentions { roles, relations, schemas, databases, extensions } = mentions;
-        if !(relations.is_empty() && schemas.is_empty() && databases.is_empty() && extensions.is_empty()) {
+        let Mentions { roles, relations, schemas, databases, extensions, kinds, constraints, functions } = mentions;
+        let known = |name: &str| crate::pg_catalog::names::is_function(name) || !by_name(name).is_empty();
+        if let Some((_, message)) = functions.iter().find(|(name, _)| !known(name)) {
+            return Err(SqlError::new(SqlState::UNDEFINED_FUNCTION, message.clone()));
+        }
+        let none = relations.is_empty() && schemas.is_empty() && databases.is_empty() && extensions.is_empty();
+        if !(none && constraints.is_empty()) {
             let view = self.ensure_active(None)?.view.clone();
             let snapshot = view.snapshot();
             for name in relations {
@@ -41,6 +50,12 @@ impl Session {
                     let message = format!("relation \"{}\" does not exist", quote_free(name));
                     return Err(SqlError::new(SqlState::UNDEFINED_TABLE, message));
                 }
+            }
+            for (kind, name) in kinds {
+                check_kind(&view, *kind, name)?;
+            }
+            for (constraint, table) in constraints {
+                check_constraint(&view, constraint, table)?;
             }
             let database = view.database();
             let fixed = ["pg_catalog", "information_schema", "timeball_internal"];
@@ -55,7 +70,8 @@ impl Session {
                 let message = format!("database \"{name}\" does not exist");
                 return Err(SqlError::new(SqlState::INVALID_CATALOG_NAME, message));
             }
-            if let Some(name) = extensions.iter().find(|name| !database.extensions.iter().any(|e| e.name == **name)) {
+            let created = |name: &str| name == LANGUAGE || database.extensions.iter().any(|e| e.name == name);
+            if let Some(name) = extensions.iter().find(|name| !created(name)) {
                 let message = format!("extension \"{name}\" does not exist");
                 return Err(SqlError::new(SqlState::UNDEFINED_OBJECT, message));
             }
@@ -81,6 +97,42 @@ impl Session {
         }
         Ok(Outcome::Tag(roles.tag.into()))
     }
+}
+
+/// 42809 if a relation or an index is of another kind.
+fn check_kind(view: &View, kind: ObjectKind, name: &Name) -> Result<(), SqlError> {
+    let Some(named) = view.named(name.schema.as_deref(), &name.name) else { return Ok(()) };
+    let relation = match named {
+        Named::Relation(id) => view.snapshot().relation(id),
+        Named::Index { .. } => None,
+    };
+    let wanted = match (kind, relation.map(|relation| relation.as_ref())) {
+        (ObjectKind::View, Some(Relation::View(_)))
+        | (ObjectKind::Sequence, Some(Relation::Sequence(_)))
+        | (ObjectKind::Index, None) => return Ok(()),
+        (ObjectKind::View, _) => "a view",
+        (ObjectKind::Sequence, _) => "a sequence",
+        (ObjectKind::Index, _) => "an index",
+        _ => "a materialized view or a foreign table",
+    };
+    Err(SqlError::new(SqlState::WRONG_OBJECT_TYPE, format!("\"{}\" is not {wanted}", name.name)))
+}
+
+/// Whether a table has a constraint.
+fn check_constraint(view: &View, constraint: &str, table: &Name) -> Result<(), SqlError> {
+    let found = match view.named(table.schema.as_deref(), &table.name) {
+        None => {
+            let message = format!("relation \"{}\" does not exist", quote_free(table));
+            return Err(SqlError::new(SqlState::UNDEFINED_TABLE, message));
+        }
+        Some(Named::Relation(id)) => view.snapshot().table(id),
+        Some(Named::Index { .. }) => None,
+    };
+    if found.is_some_and(|table| constraint_names(table).any(|name| name == constraint)) {
+        return Ok(());
+    }
+    let message = format!("constraint \"{constraint}\" for table \"{}\" does not exist", table.name);
+    Err(SqlError::new(SqlState::UNDEFINED_OBJECT, message))
 }
 
 fn quote_free(name: &crate::syntax::Name) -> String {

@@ -25,6 +25,7 @@ mod cursor;
 mod duplicate;
 mod explain;
 mod extended;
+mod measure;
 mod mentions;
 mod portal;
 mod prepared;

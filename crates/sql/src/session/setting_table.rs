@@ -1,5 +1,6 @@
 //! Every setting: its kind, default, and what it does.
 
+use super::measure::Measure;
 use super::settings::invalid;
 use crate::types::style::Styles;
 use crate::{SqlError, SqlState};
@@ -43,7 +44,52 @@ pub enum Kind {
     DateStyle,
     /// IntervalStyle
     IntervalStyle,
+    /// A number with a unit.
+    Measure(Measure),
+    /// What PostgreSQL takes, with a default or an effect of our own.
+    Theirs,
+    /// What is called by one of these names; first the word for it.
+    Named(&'static str, &'static [&'static str]),
+    /// A list of tablespaces.
+    Tablespaces,
+    /// A locale's name.
+    Locale,
+    /// A configuration for text search.
+    SearchConfig,
 }
+
+/// The configurations that PostgreSQL comes with.
+const SEARCH_CONFIGS: &[&str] = &[
+    "arabic",
+    "armenian",
+    "basque",
+    "catalan",
+    "danish",
+    "dutch",
+    "english",
+    "finnish",
+    "french",
+    "german",
+    "greek",
+    "hindi",
+    "hungarian",
+    "indonesian",
+    "irish",
+    "italian",
+    "lithuanian",
+    "nepali",
+    "norwegian",
+    "portuguese",
+    "romanian",
+    "russian",
+    "serbian",
+    "simple",
+    "spanish",
+    "swedish",
+    "tamil",
+    "turkish",
+    "yiddish",
+];
 
 const ISOLATIONS: &[&str] = &["serializable", "repeatable read", "read committed", "read uncommitted"];
 const LEVELS: &[&str] = &[
@@ -63,23 +109,28 @@ pub const TABLE: &[Setting] = &[
     s("client_encoding", Kind::Encoding, "UTF8", "Always UTF8."),
     s("client_min_messages", Kind::OneOf(LEVELS), "notice", "Which messages beside errors are sent to the client."),
     s("datestyle", Kind::DateStyle, "ISO, MDY", "Text form of dates, and the order of their parts."),
-    s("default_table_access_method", Kind::Text, "heap", "Accepted without effect."),
-    s("default_tablespace", Kind::Text, "", "Accepted without effect."),
-    s("default_text_search_config", Kind::Text, "pg_catalog.simple", "Accepted without effect."),
-    s("default_toast_compression", Kind::Text, "pglz", "Accepted without effect."),
+    s("default_table_access_method", Kind::Named("Table access method", &["heap"]), "heap", "Accepted without effect."),
+    s(
+        "default_tablespace",
+        Kind::Named("Tablespace", &["", "pg_default", "pg_global"]),
+        "",
+        "Accepted without effect.",
+    ),
+    s("default_text_search_config", Kind::SearchConfig, "pg_catalog.simple", "Accepted without effect."),
+    s("default_toast_compression", Kind::Theirs, "pglz", "Accepted without effect."),
     s("default_transaction_deferrable", Kind::Flag, "off", "Accepted without effect: readers never abort."),
     s("default_transaction_isolation", Kind::OneOf(ISOLATIONS), "serializable", "Isolation of new transactions."),
     s("default_transaction_read_only", Kind::Flag, "off", "Whether new transactions may not write."),
-    s("effective_cache_size", Kind::Text, "4GB", "Accepted without effect."),
+    s("effective_cache_size", Kind::Theirs, "4GB", "Accepted without effect."),
     s("enable_hashjoin", Kind::Flag, "on", "Accepted without effect."),
     s("enable_mergejoin", Kind::Flag, "on", "Accepted without effect."),
     s("enable_nestloop", Kind::Flag, "on", "Accepted without effect."),
     s("enable_seqscan", Kind::Flag, "on", "Accepted without effect."),
     s("escape_string_warning", Kind::Flag, "on", "Accepted without effect."),
     s("extra_float_digits", Kind::Number(-15, 3), "1", "Digits of floats in text: above 0 the shortest exact form."),
-    s("force_parallel_mode", Kind::Text, "off", "Accepted without effect."),
+    s("force_parallel_mode", Kind::Theirs, "off", "Accepted without effect."),
     s("geqo", Kind::Flag, "on", "Accepted without effect."),
-    s("gin_pending_list_limit", Kind::Text, "4MB", "Accepted without effect."),
+    s("gin_pending_list_limit", Kind::Theirs, "4MB", "Accepted without effect."),
     s(
         "idle_in_transaction_session_timeout",
         Kind::Duration,
@@ -94,17 +145,17 @@ pub const TABLE: &[Setting] = &[
     s("jit", Kind::Flag, "off", "Accepted without effect."),
     s("lc_collate", Kind::Fixed, "C", "Text is in byte order."),
     s("lc_ctype", Kind::Fixed, "C.UTF-8", "Classes of characters."),
-    s("lc_messages", Kind::Text, "C", "Messages are in English."),
-    s("lc_monetary", Kind::Text, "C", "Accepted without effect."),
-    s("lc_numeric", Kind::Text, "C", "Accepted without effect."),
-    s("lc_time", Kind::Text, "C", "Accepted without effect."),
+    s("lc_messages", Kind::Locale, "C", "Messages are in English."),
+    s("lc_monetary", Kind::Locale, "C", "Accepted without effect."),
+    s("lc_numeric", Kind::Locale, "C", "Accepted without effect."),
+    s("lc_time", Kind::Locale, "C", "Accepted without effect."),
     s("lock_timeout", Kind::Duration, "0", "Longest wait for one lock."),
-    s("maintenance_work_mem", Kind::Text, "64MB", "Accepted without effect."),
+    s("maintenance_work_mem", Kind::Theirs, "64MB", "Accepted without effect."),
     s("max_connections", Kind::Fixed, "1000", "Set when the server starts."),
     s("max_identifier_length", Kind::Fixed, "63", "Longest name, bytes."),
     s("max_index_keys", Kind::Fixed, "32", "Most columns of an index."),
-    s("max_parallel_workers_per_gather", Kind::Text, "0", "Accepted without effect."),
-    s("password_encryption", Kind::Text, "scram-sha-256", "Accepted without effect."),
+    s("max_parallel_workers_per_gather", Kind::Theirs, "0", "Accepted without effect."),
+    s("password_encryption", Kind::Theirs, "scram-sha-256", "Accepted without effect."),
     s(
         "plan_cache_mode",
         Kind::OneOf(&["auto", "force_generic_plan", "force_custom_plan"]),
@@ -115,20 +166,20 @@ pub const TABLE: &[Setting] = &[
     s("role", Kind::Role, "none", "The one role that there is, or none."),
     s("row_security", Kind::Flag, "on", "Accepted without effect."),
     s("search_path", Kind::Text, "\"$user\", public", "Schemas in which unqualified names are looked up."),
-    s("seq_page_cost", Kind::Text, "1", "Accepted without effect."),
+    s("seq_page_cost", Kind::Theirs, "1", "Accepted without effect."),
     s("server_encoding", Kind::Fixed, "UTF8", "Always UTF8."),
     s("server_version", Kind::Fixed, "15.10", "The PostgreSQL version that clients should expect."),
     s("server_version_num", Kind::Fixed, "150010", "The same as a number."),
     s("session_authorization", Kind::Role, "root", "Who connected."),
-    s("session_replication_role", Kind::Text, "origin", "Accepted without effect."),
+    s("session_replication_role", Kind::Theirs, "origin", "Accepted without effect."),
     s("shared_buffers", Kind::Fixed, "128MB", "Not used."),
     s("ssl", Kind::Fixed, "off", "Whether TLS is on."),
     s("standard_conforming_strings", Kind::OneOf(&["on"]), "on", "Backslashes in plain strings are ordinary."),
     s("statement_timeout", Kind::Duration, "0", "Longest time for one statement."),
     s("synchronize_seqscans", Kind::Flag, "on", "Accepted without effect."),
-    s("synchronous_commit", Kind::Text, "on", "Commits are always durable."),
-    s("temp_buffers", Kind::Text, "8MB", "Accepted without effect."),
-    s("temp_tablespaces", Kind::Text, "", "Accepted without effect."),
+    s("synchronous_commit", Kind::Theirs, "on", "Commits are always durable."),
+    s("temp_buffers", Kind::Theirs, "8MB", "Accepted without effect."),
+    s("temp_tablespaces", Kind::Tablespaces, "", "Accepted without effect."),
     s(
         "timeball.consistency",
         Kind::OneOf(&["auto", "strict", "hybrid", "token", "none"]),
@@ -153,10 +204,10 @@ pub const TABLE: &[Setting] = &[
     s("timezone", Kind::Text, "UTC", "Time zone of timestamptz in text."),
     s("transaction_deferrable", Kind::Fixed, "off", "Of the present transaction."),
     s("transaction_timeout", Kind::Duration, "0", "Accepted without effect."),
-    s("vacuum_cost_delay", Kind::Text, "0", "Accepted without effect."),
+    s("vacuum_cost_delay", Kind::Theirs, "0", "Accepted without effect."),
     s("wal_level", Kind::Fixed, "replica", "Not used."),
-    s("work_mem", Kind::Text, "4MB", "Accepted without effect: see timeball.query_memory_bytes."),
-    s("xmloption", Kind::Text, "content", "Accepted without effect."),
+    s("work_mem", Kind::Theirs, "4MB", "Accepted without effect: see timeball.query_memory_bytes."),
+    s("xmloption", Kind::Theirs, "content", "Accepted without effect."),
 ];
 
 /// Parameters that are reported to the client at the start and when they change, under these names.
@@ -193,8 +244,8 @@ pub fn all() -> impl Iterator<Item = &'static Setting> {
     TABLE.iter().chain(others)
 }
 
-/// What a user of PostgreSQL 15 may set and nothing here reads: name, type, default and words, from its `pg_settings`. Clients send
-/// such settings at start-up.
+/// What a user of PostgreSQL 15 may set and nothing here reads: name, type, default, and words or unit and bounds, from its
+/// `pg_settings`. Clients send such settings at start-up.
 fn theirs() -> &'static [Setting] {
     static THEIRS: LazyLock<Vec<Setting>> = LazyLock::new(|| {
         let line = |line: &'static str| {
@@ -203,8 +254,12 @@ fn theirs() -> &'static [Setting] {
             let kind = match (kind, cells.next()) {
                 ("bool", _) => Kind::Flag,
                 ("enum", Some(words)) => Kind::OneOf(words.split(',').collect::<Vec<_>>().leak()),
+                ("integer" | "real", Some(line)) => {
+                    Measure::read(kind == "integer", line).map_or(Kind::Text, Kind::Measure)
+                }
                 _ => Kind::Text,
             };
+            let default = if let Kind::Measure(measure) = kind { measure.show_default(default) } else { default };
             Some(Setting { name, kind, default, description: "Accepted without effect." })
         };
         include_str!("postgres_settings.tsv").lines().filter_map(line).collect()
@@ -241,8 +296,11 @@ impl Kind {
             }
             Kind::OneOf(words) => {
                 let word = value.trim().to_ascii_lowercase();
-                let word = match parse_flag(&word) {
-                    Some(true) if words == ["on"] => "on".into(),
+                // Where on and off are among the words, so are their other names.
+                let word = match (parse_flag(&word), word.as_str()) {
+                    (Some(true), _) if words == ["on"] => "on".into(),
+                    (_, "true" | "yes" | "1") if words.contains(&"on") => "on".into(),
+                    (_, "false" | "no" | "0") if words.contains(&"off") => "off".into(),
                     _ => word,
                 };
                 if words.contains(&word.as_str()) {
@@ -251,6 +309,28 @@ impl Kind {
                 Err(bad().hint(format!("Available values: {}.", words.join(", "))))
             }
             Kind::Text | Kind::Role => Ok(value.into()),
+            Kind::Measure(measure) => measure.normalize(name, value),
+            Kind::Theirs => {
+                let theirs = theirs();
+                let found = theirs.binary_search_by(|s| s.name.cmp(name)).ok().map(|place| theirs[place].kind);
+                found.map_or_else(|| Ok(value.into()), |kind| kind.normalize(name, value))
+            }
+            Kind::Named(_, names) if names.contains(&value) => Ok(value.into()),
+            Kind::Named(_, _) if value.is_empty() => Err(bad().detail(format!("{name} cannot be empty."))),
+            Kind::Named(what, _) => Err(bad().detail(format!("{what} \"{value}\" does not exist."))),
+            Kind::Tablespaces => {
+                let known = |name: &&String| !matches!(name.as_str(), "pg_default" | "pg_global");
+                match super::settings::split_list(value).iter().find(known) {
+                    Some(lost) => Err(crate::syntax::no_tablespace(lost)),
+                    None => Ok(value.into()),
+                }
+            }
+            Kind::Locale if is_locale(value) => Ok(value.into()),
+            Kind::Locale => Err(bad()),
+            Kind::SearchConfig => {
+                let plain = value.strip_prefix("pg_catalog.").unwrap_or(value);
+                if SEARCH_CONFIGS.contains(&plain) { Ok(format!("pg_catalog.{plain}")) } else { Err(bad()) }
+            }
             Kind::Encoding => {
                 // As PostgreSQL: letters and digits make the name, and all else is passed over. asyncpg sends 'utf-8' in quotes.
                 let plain: String = value.chars().filter(char::is_ascii_alphanumeric).collect();
@@ -272,6 +352,18 @@ impl Kind {
             }
         }
     }
+}
+
+/// Whether it is the name of a locale that a system may have: which ones a client's has is not known here.
+fn is_locale(name: &str) -> bool {
+    if matches!(name, "" | "C" | "POSIX") {
+        return true;
+    }
+    let language = name.split(['.', '@']).next().unwrap_or_default();
+    let (language, country) = language.split_once('_').unwrap_or((language, ""));
+    let small = |text: &str| text.bytes().all(|b| b.is_ascii_lowercase());
+    let named = (2..=3).contains(&language.len()) && small(language) && country.len() == 2;
+    named && country.bytes().all(|b| b.is_ascii_uppercase()) || name.starts_with("C.")
 }
 
 fn parse_flag(value: &str) -> Option<bool> {

@@ -1,7 +1,7 @@
 //! ALTER.
 
 use super::command::{Command, Mentions};
-use super::create::{ddl, parameter_names, parameters, sequence_options};
+use super::create::{ddl, parameter_names, parameters, sequence_options, tablespace};
 use super::create_table::{column, default_text, generated, identity_kind, table_constraint};
 use super::ddl::{AlterAction, ColumnChange, Ddl, ObjectKind};
 use super::grant;
@@ -155,9 +155,14 @@ fn action(r: &mut Reader) -> Result<AlterAction, SqlError> {
         grant::role(r, &mut mentions)?;
         return Ok(AlterAction::Owner(mentions.roles.pop()));
     }
-    if r.take("SET TABLESPACE") || r.take("CLUSTER ON") {
-        r.identifier()?;
+    if r.take("SET TABLESPACE") {
+        tablespace(r)?;
         return Ok(AlterAction::Ignored(None));
+    }
+    for words in ["CLUSTER ON", "REPLICA IDENTITY USING INDEX"] {
+        if r.take(words) {
+            return Ok(AlterAction::NamesIndex(r.identifier()?));
+        }
     }
     let no_effect = || AlterAction::Ignored(Some("storage parameters have no effect here".into()));
     if r.peek_words("SET") && r.peek_nth(1) == Some(&Token::LParen) {
@@ -305,6 +310,12 @@ fn object(r: &mut Reader, kind: ObjectKind) -> Result<Command, SqlError> {
     if r.take("OWNER TO") {
         grant::role(r, &mut mentions)?;
         return Ok(Command::Nothing { tag, notice: None, outside_block: false, mentions: Box::new(mentions) });
+    }
+    if r.peek_words("SET TABLESPACE") {
+        let start = r.at;
+        r.take("SET TABLESPACE");
+        tablespace(r)?;
+        r.at = start;
     }
     if kind == ObjectKind::Index && (r.peek_words("SET") || r.peek_words("RESET")) {
         r.skip_all();

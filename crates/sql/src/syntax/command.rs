@@ -1,6 +1,6 @@
 //! What a statement asks for.
 
-use super::ddl::Ddl;
+use super::ddl::{Ddl, ObjectKind};
 use super::name::Name;
 use crate::plan::{Inference, Overriding};
 use crate::transaction::Isolation;
@@ -156,6 +156,12 @@ pub struct Mentions {
     pub databases: Vec<String>,
     /// Extensions.
     pub extensions: Vec<String>,
+    /// Relations and indexes that must be of a kind; none is a database.
+    pub kinds: Vec<(ObjectKind, Name)>,
+    /// Constraints, and their tables.
+    pub constraints: Vec<(String, Name)>,
+    /// Functions, and what is said if there is none of the name.
+    pub functions: Vec<(String, String)>,
 }
 
 /// A statement about roles that cannot be done to the one there is.

@@ -219,11 +219,32 @@ pub(super) fn table_storage(r: &mut Reader) -> Result<Option<String>, SqlError> 
             r.next();
             retention = parameters(r)?.or(retention);
         } else if r.take("TABLESPACE") {
-            r.identifier()?;
+            tablespace(r)?;
         } else {
             return Ok(retention);
         }
     }
+}
+
+/// A tablespace that something is put into.
+pub(super) fn tablespace(r: &mut Reader) -> Result<(), SqlError> {
+    let name = r.identifier()?;
+    check_tablespace(&name)?;
+    if name == "pg_global" {
+        let message = "only shared relations can be placed in pg_global tablespace";
+        return Err(SqlError::new(SqlState::INVALID_PARAMETER, message));
+    }
+    Ok(())
+}
+
+/// There are the two that PostgreSQL begins with, and none can be made.
+pub(super) fn check_tablespace(name: &str) -> Result<(), SqlError> {
+    if matches!(name, "pg_default" | "pg_global") { Ok(()) } else { Err(no_tablespace(name)) }
+}
+
+/// 42704
+pub(crate) fn no_tablespace(name: &str) -> SqlError {
+    SqlError::new(SqlState::UNDEFINED_OBJECT, format!("tablespace \"{name}\" does not exist"))
 }
 
 /// The parameter that has an effect.
@@ -329,7 +350,7 @@ fn database(r: &mut Reader) -> Result<Command, SqlError> {
     let if_not_exists = r.take("IF NOT EXISTS");
     let name = r.identifier()?;
     r.take("WITH");
-    let mut owner = None;
+    let (mut owner, mut template) = (None, None);
     while let Some(word) = r.peek_word() {
         let word = word.to_ascii_lowercase();
         let known = ["owner", "template", "encoding", "lc_collate", "lc_ctype", "locale", "tablespace", "connection"];
@@ -342,11 +363,17 @@ fn database(r: &mut Reader) -> Result<Command, SqlError> {
         if word == "encoding" && !matches!(value.to_ascii_lowercase().replace('-', "").as_str(), "utf8" | "unicode") {
             return Err(SqlError::unsupported(format!("the encoding \"{value}\"")).hint("Use UTF8."));
         }
+        if word == "tablespace" && value != "default" {
+            check_tablespace(&value)?;
+        }
+        if word == "template" && value != "default" {
+            template = Some(value.clone());
+        }
         if word == "owner" && !matches!(value.as_str(), "current_user" | "current_role" | "session_user" | "default") {
             owner = Some(value);
         }
     }
-    Ok(ddl(Ddl::CreateDatabase { name, if_not_exists, owner }))
+    Ok(ddl(Ddl::CreateDatabase { name, if_not_exists, owner, template }))
 }
 
 fn database_value(r: &mut Reader) -> Result<String, SqlError> {

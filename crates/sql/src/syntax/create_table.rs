@@ -1,7 +1,7 @@
 //! CREATE TABLE, its columns and constraints.
 
 use super::command::Command;
-use super::create::{ddl, included, index_body, sequence_options, storage, table_storage};
+use super::create::{ddl, included, index_body, sequence_options, storage, table_storage, tablespace};
 use super::cursor;
 use super::ddl::{
     ColumnConstraint, ColumnConstraintKind, ColumnDef, CreateIndex, CreateTable, Ddl, References, SequenceOptions,
@@ -370,7 +370,7 @@ pub(super) fn table_constraint(r: &mut Reader) -> Result<Option<TableConstraint>
             include = included(r)?;
             storage(r)?;
             if r.take("USING INDEX TABLESPACE") {
-                r.identifier()?;
+                tablespace(r)?;
             }
             if primary { TableConstraintKind::PrimaryKey(columns) } else { TableConstraintKind::Unique(columns) }
         }

@@ -81,6 +81,8 @@ pub enum Ddl {
         if_not_exists: bool,
         /// OWNER, by name.
         owner: Option<String>,
+        /// TEMPLATE
+        template: Option<String>,
     },
     /// CREATE EXTENSION
     CreateExtension {
@@ -444,6 +446,8 @@ pub enum AlterAction {
     Owner(Option<String>),
     /// SET (retention = ..), as it is written; `None`: RESET
     Retention(Option<String>),
+    /// CLUSTER ON, REPLICA IDENTITY USING INDEX: an index that must exist, and has no effect by that.
+    NamesIndex(String),
     /// Accepted without effect: what the client is told, if anything.
     Ignored(Option<String>),
 }

@@ -1,6 +1,7 @@
 //! DROP, TRUNCATE, COMMENT.
 
 use super::command::{Command, Mentions, Roles};
+use super::comment;
 use super::create::ddl;
 use super::ddl::{Ddl, ObjectKind};
 use super::grant;
@@ -17,38 +18,7 @@ pub(super) fn parse(r: &mut Reader) -> Result<Command, SqlError> {
         return truncate(r);
     }
     r.expect("COMMENT ON")?;
-    comment(r)
-}
-
-fn comment(r: &mut Reader) -> Result<Command, SqlError> {
-    let column = r.take("COLUMN");
-    if !column && !r.take("TABLE") {
-        let mut mentions = Mentions::default();
-        if r.take("SCHEMA") {
-            mentions.schemas.push(r.identifier()?);
-        } else if r.take("DATABASE") {
-            mentions.databases.push(r.identifier()?);
-        } else if r.take("EXTENSION") {
-            mentions.extensions.push(r.identifier()?);
-        } else if r.take("ROLE") {
-            mentions.roles.push(r.identifier()?);
-        } else if r.take("VIEW") || r.take("INDEX") || r.take("SEQUENCE") {
-            mentions.relations.push(r.name()?);
-        }
-        r.skip_all();
-        let notice = Some("only comments on tables and their columns are kept".to_string());
-        return Ok(Command::Nothing { tag: "COMMENT", notice, outside_block: false, mentions: Box::new(mentions) });
-    }
-    let mut parts = vec![r.identifier()?];
-    while r.take_token(&Token::Period) {
-        parts.push(r.identifier()?);
-    }
-    let column = if column { parts.pop() } else { None };
-    let (Some(name), schema) = (parts.pop(), parts.pop()) else { return Err(r.error_here()) };
-    r.expect("IS")?;
-    let text = if r.take("NULL") { None } else { Some(r.string()?) };
-    let table = Name { schema, ..Name::bare(name) };
-    Ok(ddl(Ddl::Comment { table, column, text: text.filter(|text| !text.is_empty()) }))
+    comment::parse(r)
 }
 
 fn drop(r: &mut Reader) -> Result<Command, SqlError> {

@@ -24,6 +24,7 @@ mod reshape;
 mod rewrite;
 
 mod alter;
+mod comment;
 mod control;
 mod copy;
 mod create;
@@ -34,6 +35,7 @@ mod grant;
 mod setting;
 
 pub use command::*;
+pub(crate) use create::no_tablespace;
 pub use ddl::*;
 pub use name::{Name, quote_literal};
 pub use rewrite::key_lock;

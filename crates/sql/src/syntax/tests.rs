@@ -174,7 +174,7 @@ fn tables_of_the_seed_and_of_pgbench() {
     assert_eq!((t.columns.len(), t.constraints.len(), t.indexes.len()), (2, 1, 1));
     assert!(matches!(
         one(
-            "create table pgbench_history(tid int,bid int,aid    int,delta int,mtime timestamp,filler char(22)) tablespace x"
+            "create table pgbench_history(tid int,bid int,aid    int,delta int,mtime timestamp,filler char(22)) tablespace pg_default"
         ),
         Command::Ddl(_)
     ));

@@ -161,6 +161,22 @@ impl Reader<'_> {
     }
 }
 
+fn bound_too_large(lower: i32) -> SqlError {
+    let message = format!("array lower bound is too large: {lower}");
+    SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message)
+}
+
+/// Whether the subscript behind each dimension's last is a number that there is.
+///
+/// # Errors
+/// 54000
+pub(crate) fn check_bounds(dimensions: &[(i32, i32)]) -> Result<(), SqlError> {
+    match dimensions.iter().find(|(length, lower)| lower.checked_add(*length).is_none()) {
+        Some((_, lower)) => Err(bound_too_large(*lower)),
+        None => Ok(()),
+    }
+}
+
 /// Reads `{1,2}`, `{{1,2},{3,4}}`, `[0:1]={1,2}`.
 pub(crate) fn parse(
     element: &SqlType,
@@ -180,14 +196,11 @@ pub(crate) fn parse(
                 .ok()
                 .zip(to.trim().parse().ok())
                 .ok_or_else(|| malformed(text, "\"[\" must introduce explicitly-specified array dimensions."))?;
-            if to == i32::MAX {
-                return Err(SqlError::new(
-                    SqlState::PROGRAM_LIMIT_EXCEEDED,
-                    format!("array upper bound is too large: {to}"),
-                ));
-            }
             if to < from {
                 return Err(SqlError::new(SqlState(*b"2202E"), "upper bound cannot be less than lower bound"));
+            }
+            if to == i32::MAX {
+                return Err(bound_too_large(from));
             }
             lower.push((from, to));
         }

@@ -24,6 +24,9 @@ fn overflow(text: &str) -> SqlError {
     SqlError::new(SqlState(*b"22015"), format!("interval field value out of range: \"{text}\""))
 }
 
+/// One more than an i64 holds.
+const I64_END: f64 = 9_223_372_036_854_775_808.0;
+
 /// 22008 for a result that an interval cannot hold.
 pub(crate) fn out_of_range() -> SqlError {
     SqlError::new(SqlState::DATETIME_OVERFLOW, "interval out of range")
@@ -190,6 +193,17 @@ impl Field {
 }
 
 impl IntervalModifier {
+    /// Whether there is a type `interval <first> TO <last>`.
+    pub fn may_span(first: Field, last: Field) -> bool {
+        match first {
+            Field::Year => last == Field::Month,
+            Field::Day => matches!(last, Field::Hour | Field::Minute | Field::Second),
+            Field::Hour => matches!(last, Field::Minute | Field::Second),
+            Field::Minute => last == Field::Second,
+            _ => false,
+        }
+    }
+
     /// As the number beside a type in the catalog: a mask of fields above the digits.
     pub fn to_number(self) -> i32 {
         let digits = self.precision.map_or(0xffff, |digits| digits as i32);
@@ -648,7 +662,8 @@ impl Interval {
     pub fn mul(&self, factor: f64) -> Result<Interval, SqlError> {
         let months = f64::from(self.months) * factor;
         let days = f64::from(self.days) * factor;
-        if !months.is_finite() || !days.is_finite() || months.abs() > 2.1e9 || days.abs() > 2.1e9 {
+        let fits = |number: f64| (f64::from(i32::MIN)..=f64::from(i32::MAX)).contains(&number);
+        if !fits(months) || !fits(days) {
             return Err(out_of_range());
         }
         let round = |x: f64| (x * 1e6).round() / 1e6;
@@ -657,7 +672,8 @@ impl Interval {
         let (extra_days, seconds) =
             if seconds.abs() >= 86_400.0 { ((seconds / 86_400.0).trunc(), seconds % 86_400.0) } else { (0.0, seconds) };
         let micros = (self.micros as f64 * factor + seconds * 1e6).round();
-        if !(-9.2e18..9.2e18).contains(&micros) {
+        // Of what an i64 holds, the largest is no f64: one more is.
+        if !(-I64_END..I64_END).contains(&micros) {
             return Err(out_of_range());
         }
         Ok(Interval {

@@ -415,7 +415,7 @@ impl Json {
     pub fn step(&self, step: &str) -> Option<&Json> {
         match self {
             Json::Object(_) => self.member(step),
-            Json::Array(_) => step.trim().parse().ok().and_then(|index| self.element(index)),
+            Json::Array(_) => index_of(step).and_then(|index| self.element(index)),
             _ => None,
         }
     }
@@ -573,13 +573,18 @@ pub fn raw_step<'a>(text: &'a str, step: &str, by_index: Option<i64>) -> Result<
             Ok(found.pop().map(|(_, value)| value))
         }
         Some(b'[') => {
-            let Some(index) = by_index.or_else(|| step.trim().parse().ok()) else { return Ok(None) };
+            let Some(index) = by_index.or_else(|| index_of(step)) else { return Ok(None) };
             let all: Vec<&str> = raw_members(&mut reader, |_| true)?.into_iter().map(|(_, value)| value).collect();
             let index = if index < 0 { all.len() as i64 + index } else { index };
             Ok(usize::try_from(index).ok().and_then(|i| all.get(i).copied()))
         }
         _ => Ok(None),
     }
+}
+
+/// A step of a path as an index of an array: blanks may stand before it, and it must be a 32-bit number.
+pub fn index_of(step: &str) -> Option<i64> {
+    step.trim_start().parse::<i32>().ok().map(i64::from)
 }
 
 /// The members of an object or array, each as it stands there; names of an array's are empty. `None` for a scalar.

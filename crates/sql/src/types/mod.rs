@@ -17,12 +17,14 @@ mod number;
 pub mod numeric;
 mod oid;
 mod order;
+mod record;
 mod stored;
 pub mod style;
 mod text_form;
 mod zoned_time;
 
 pub use array::MAX_DIMENSIONS;
+pub(crate) use array::check_bounds;
 pub(crate) use bytea::{parse_bytea, parse_hex};
 pub(crate) use calendar::add_months;
 pub use cast::{CastContext, CastKind, cannot_cast, cast_kind, is_special_time};
@@ -31,6 +33,7 @@ pub use interval::{Field, IntervalModifier};
 pub use name::DeclaredType;
 pub(crate) use number::{float_overflow, float_underflow, out_of_range};
 pub(crate) use numeric::division_by_zero;
+pub use record::{Names, Record};
 pub use zoned_time::ZonedTime;
 
 use crate::{SqlError, SqlState};
@@ -171,7 +174,7 @@ pub enum Value {
     /// array of scalars; also int2vector and oidvector
     Array(Arc<Array>),
     /// composite
-    Record(Arc<[Value]>),
+    Record(Arc<Record>),
 }
 
 /// numeric: with PostgreSQL's special values.
@@ -213,17 +216,17 @@ pub struct Array {
 pub type Row = Vec<Value>;
 
 impl Value {
-    /// A row as a value.
+    /// A row as a value; without names its fields are f1, f2 and so on.
     ///
     /// # Errors
     /// 54000 if rows within rows would be too long a text: quotes double with each level.
-    pub fn record(fields: Vec<Value>) -> Result<Value, SqlError> {
+    pub fn record(fields: Vec<Value>, names: Option<Names>) -> Result<Value, SqlError> {
         let nested = fields.iter().any(|field| matches!(field, Value::Record(_)));
         if nested && nested_text_bytes(&fields) > RECORD_BYTES_MAX {
             let message = format!("rows within rows are a text of more than {RECORD_BYTES_MAX} bytes");
             return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message).hint("Nest fewer rows."));
         }
-        Ok(Value::Record(fields.into()))
+        Ok(Value::Record(Arc::new(Record::new(fields, names))))
     }
 }
 

@@ -172,8 +172,13 @@ fn append(array: &Value, item: &Value, arguments: &Arguments<'_>) -> R {
     let lower = array.dimensions.first().map_or(1, |d| d.1);
     let mut values = array.values.clone();
     values.push(item.clone());
-    let dimensions = vec![(values.len() as i32, lower)];
-    Ok(Value::Array(Arc::new(Array { element: array.element.clone(), dimensions, values })))
+    shaped(array.element.clone(), vec![(values.len() as i32, lower)], values)
+}
+
+/// An array, if its last subscripts are numbers that can be given.
+fn shaped(element: T, dimensions: Vec<(i32, i32)>, values: Vec<Value>) -> R {
+    crate::types::check_bounds(&dimensions)?;
+    Ok(Value::Array(Arc::new(Array { element, dimensions, values })))
 }
 
 fn prepend(item: &Value, array: &Value, arguments: &Arguments<'_>) -> R {
@@ -185,8 +190,10 @@ fn prepend(item: &Value, array: &Value, arguments: &Arguments<'_>) -> R {
     let lower = array.dimensions.first().map_or(1, |d| d.1);
     let mut values = vec![item.clone()];
     values.extend(array.values.iter().cloned());
-    let dimensions = vec![(values.len() as i32, lower)];
-    Ok(Value::Array(Arc::new(Array { element: array.element.clone(), dimensions, values })))
+    if lower == i32::MIN {
+        return Err(SqlError::new(SqlState::OUT_OF_RANGE, "integer out of range"));
+    }
+    shaped(array.element.clone(), vec![(values.len() as i32, lower)], values)
 }
 
 fn cat(left: &Value, right: &Value) -> R {
@@ -220,7 +227,7 @@ fn cat(left: &Value, right: &Value) -> R {
         return Err(mismatch());
     };
     let values = a.values.iter().chain(&b.values).cloned().collect();
-    Ok(Value::Array(Arc::new(Array { element: a.element.clone(), dimensions, values })))
+    shaped(a.element.clone(), dimensions, values)
 }
 
 /// What its elements say, bytes.

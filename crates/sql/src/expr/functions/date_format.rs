@@ -151,6 +151,8 @@ enum Part {
     Literal(String),
     /// Text in quotes: reading passes over as many characters, whatever they are.
     Quoted(String),
+    /// FX: from here on reading is exact about blanks and separators.
+    Exact,
 }
 
 /// Field names, longer ones before their beginnings. Names of numbers stand in capitals; they may be written in small letters, but not
@@ -206,6 +208,8 @@ fn cut(template: &str) -> Result<Vec<Part>, SqlError> {
             continue;
         }
         if let Some(after) = rest.strip_prefix("FX").or_else(|| rest.strip_prefix("fx")) {
+            flush(&mut literal, &mut parts);
+            parts.push(Part::Exact);
             rest = after;
             continue;
         }
@@ -267,6 +271,7 @@ fn format(moment: &Moment, template: &str) -> R {
         step(FIELD_UNITS)?;
         match part {
             Part::Literal(text) | Part::Quoted(text) => out.push_str(&text)?,
+            Part::Exact => {}
             Part::Field { name, fill, ordinal: ending } => {
                 let text = field(moment, name, fill)?;
                 out.push_str(&text)?;
@@ -436,8 +441,16 @@ fn parse(text: &str, template: &str) -> Result<(i64, Option<i64>), SqlError> {
     let mut read = Read::default();
     let mut rest = text.trim_start();
     let parts = cut(template)?;
+    let mut exact = false;
     for (i, part) in parts.iter().enumerate() {
         match part {
+            Part::Exact => exact = true,
+            // Each character of the template stands for one of the text, whatever it is.
+            Part::Literal(literal) if exact => {
+                for _ in literal.chars() {
+                    rest = &rest[rest.chars().next().map_or(0, char::len_utf8)..];
+                }
+            }
             Part::Literal(literal) => {
                 let signed = matches!(parts.get(i + 1), Some(Part::Field { name: "TZH", .. }));
                 // Each blank or separator of the template stands for any number of them in the text.
@@ -466,8 +479,14 @@ fn parse(text: &str, template: &str) -> Result<(i64, Option<i64>), SqlError> {
                 return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
             }
             Part::Field { name, ordinal, .. } => {
-                rest = rest.trim_start();
                 if rest.is_empty() {
+                    break;
+                }
+                // Only numbers may stand behind blanks that the template does not have.
+                if !exact || !is_word(name) {
+                    rest = rest.trim_start();
+                }
+                if rest.is_empty() && !exact {
                     break;
                 }
                 // Digits are only limited where digits follow at once.
@@ -480,6 +499,13 @@ fn parse(text: &str, template: &str) -> Result<(i64, Option<i64>), SqlError> {
         }
     }
     finish(read, text)
+}
+
+/// Whether a field is read as a word, and not as a number.
+fn is_word(name: &str) -> bool {
+    let small = name.to_ascii_lowercase();
+    let words = ["month", "mon", "day", "dy", "am", "pm", "a.m.", "p.m.", "bc", "ad", "b.c.", "a.d.", "rm", "tzh"];
+    words.contains(&small.as_str())
 }
 
 fn digits<'a>(rest: &'a str, width: usize, name: &str) -> Result<(i64, &'a str), SqlError> {

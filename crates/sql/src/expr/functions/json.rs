@@ -2,7 +2,7 @@
 
 use super::super::function::{Arguments, Function, Sig};
 use super::{int_at, str_at, wrong_type};
-use crate::types::json::{Json, raw_step, strip_nulls, write_string};
+use crate::types::json::{Json, index_of, raw_step, strip_nulls, write_string};
 use crate::types::{SqlType as T, Value};
 use crate::work::{self, Text};
 use crate::{SqlError, SqlState};
@@ -50,7 +50,7 @@ pub(super) static TABLE: &[Function] = &[
     Function::pure("-", &[JSONB, I4], JSONB, remove_at),
     Function::pure("#-", &[JSONB, PATH], JSONB, |v, _| {
         let steps = path(v)?;
-        jsonb(change(parse(v, 0)?, &steps, None, false))
+        jsonb(change(parse(v, 0)?, &steps, 0, None, false)?)
     }),
     Function::pure("jsonb_set", &[JSONB, PATH, JSONB], JSONB, set),
     Function::pure("jsonb_set", &[JSONB, PATH, JSONB, BOOL], JSONB, set),
@@ -159,8 +159,14 @@ fn walk_list(values: &[Value]) -> Result<Option<Json>, SqlError> {
     Ok(values[1..].iter().try_fold(&root, |at, step| at.step(step.as_str()?)).cloned())
 }
 
+/// What a path without steps leads to: of a scalar the blanks before it belong to it.
+fn whole(document: &str) -> &str {
+    let text = document.trim();
+    if text.starts_with(['{', '[']) { text } else { document.trim_end() }
+}
+
 fn raw_walk_list(values: &[Value]) -> Result<Option<&str>, SqlError> {
-    let mut at = str_at(values, 0)?.trim();
+    let mut at = whole(str_at(values, 0)?);
     for step in &values[1..] {
         match raw_step(at, step.as_str().ok_or_else(wrong_type)?, None)? {
             Some(inner) => at = inner,
@@ -254,7 +260,7 @@ fn set_lax(values: &[Value], arguments: &Arguments<'_>) -> R {
             with_null[2] = Value::Jsonb("null".into());
             set(&with_null, arguments)
         }
-        Some("delete_key") => jsonb(change(root()?, &path(values)?, None, false)),
+        Some("delete_key") => jsonb(change(root()?, &path(values)?, 0, None, false)?),
         Some("return_target") => Ok(values[0].clone()),
         Some("raise_exception") => Err(SqlError::new(SqlState(*b"22004"), "JSON value must not be null")
             .detail("Exception was raised because null_value_treatment is \"raise_exception\".")
@@ -274,12 +280,12 @@ fn insert(values: &[Value], _: &Arguments<'_>) -> R {
     if !matches!(root, Json::Object(_) | Json::Array(_)) {
         return Err(SqlError::new(SqlState::INVALID_PARAMETER, "cannot set path in scalar"));
     }
-    jsonb(inserted(root, &path(values)?, &parse(values, 2)?, after)?)
+    jsonb(inserted(root, &path(values)?, 0, &parse(values, 2)?, after)?)
 }
 
 /// Puts a value in at the end of a path: before or behind an element, or as a new member.
-fn inserted(value: Json, steps: &[String], new: &Json, after: bool) -> Result<Json, SqlError> {
-    let Some((step, rest)) = steps.split_first() else { return Ok(value) };
+fn inserted(value: Json, steps: &[String], at: usize, new: &Json, after: bool) -> Result<Json, SqlError> {
+    let Some((step, rest)) = steps.get(at..).and_then(<[String]>::split_first) else { return Ok(value) };
     Ok(match value {
         Json::Object(mut members) => {
             match members.iter().position(|(key, _)| key == step) {
@@ -287,9 +293,9 @@ fn inserted(value: Json, steps: &[String], new: &Json, after: bool) -> Result<Js
                     return Err(SqlError::new(SqlState::INVALID_PARAMETER, "cannot replace existing key")
                         .hint("Try using the function jsonb_set to replace key value."));
                 }
-                Some(at) => {
-                    let inner = std::mem::replace(&mut members[at].1, Json::Null);
-                    members[at].1 = inserted(inner, rest, new, after)?;
+                Some(place) => {
+                    let inner = std::mem::replace(&mut members[place].1, Json::Null);
+                    members[place].1 = inserted(inner, steps, at + 1, new, after)?;
                 }
                 None if rest.is_empty() => members.push((step.clone(), new.clone())),
                 None => {}
@@ -297,12 +303,7 @@ fn inserted(value: Json, steps: &[String], new: &Json, after: bool) -> Result<Js
             Json::Object(members).normalize()
         }
         Json::Array(mut elements) => {
-            let Ok(index) = step.trim().parse::<i64>() else {
-                return Err(SqlError::new(
-                    SqlState::INVALID_TEXT,
-                    format!("path element at position {} is not an integer: \"{step}\"", 1),
-                ));
-            };
+            let index = index_at(step, at)?;
             let length = elements.len() as i64;
             let place = if index < 0 { index + length } else { index };
             if rest.is_empty() {
@@ -310,11 +311,19 @@ fn inserted(value: Json, steps: &[String], new: &Json, after: bool) -> Result<Js
                 elements.insert(place.clamp(0, length) as usize, new.clone());
             } else if (0..length).contains(&place) {
                 let inner = std::mem::replace(&mut elements[place as usize], Json::Null);
-                elements[place as usize] = inserted(inner, rest, new, after)?;
+                elements[place as usize] = inserted(inner, steps, at + 1, new, after)?;
             }
             Json::Array(elements)
         }
         scalar => scalar,
+    })
+}
+
+/// A step of a path as an array's index; `at` is its place in the path.
+fn index_at(step: &str, at: usize) -> Result<i64, SqlError> {
+    index_of(step).ok_or_else(|| {
+        let message = format!("path element at position {} is not an integer: \"{step}\"", at + 1);
+        SqlError::new(SqlState::INVALID_TEXT, message)
     })
 }
 
@@ -324,8 +333,10 @@ fn raw(text: Option<&str>) -> Value {
 
 fn raw_plain(text: Option<&str>) -> R {
     Ok(match text {
-        None | Some("null") => Value::Null,
-        Some(text) if text.starts_with('"') => plain(Some(&Json::parse(text)?)),
+        None => Value::Null,
+        // Only the whole document has blanks around it.
+        Some(text) if text.trim_start() == "null" => Value::Null,
+        Some(text) if text.trim_start().starts_with('"') => plain(Some(&Json::parse(text)?)),
         Some(text) => Value::text(text),
     })
 }
@@ -343,7 +354,7 @@ fn raw_walk(values: &[Value]) -> Result<Option<&str>, SqlError> {
     if has_null(values) {
         return Ok(None);
     }
-    let mut at = str_at(values, 0)?.trim();
+    let mut at = whole(str_at(values, 0)?);
     for step in path(values)? {
         match raw_step(at, &step, None)? {
             Some(inner) => at = inner,
@@ -415,18 +426,18 @@ fn remove_at(values: &[Value], _: &Arguments<'_>) -> R {
 }
 
 /// Replaces (or with `None` removes) what a path leads to; `create` adds a last step that is missing.
-fn change(value: Json, steps: &[String], new: Option<&Json>, create: bool) -> Json {
-    let Some((step, rest)) = steps.split_first() else { return value };
-    match value {
+fn change(value: Json, steps: &[String], at: usize, new: Option<&Json>, create: bool) -> Result<Json, SqlError> {
+    let Some((step, rest)) = steps.get(at..).and_then(<[String]>::split_first) else { return Ok(value) };
+    Ok(match value {
         Json::Object(mut members) => {
             match members.iter().position(|(key, _)| key == step) {
-                Some(at) if rest.is_empty() => match new {
-                    Some(new) => members[at].1 = new.clone(),
-                    None => drop(members.remove(at)),
+                Some(place) if rest.is_empty() => match new {
+                    Some(new) => members[place].1 = new.clone(),
+                    None => drop(members.remove(place)),
                 },
-                Some(at) => {
-                    let inner = std::mem::replace(&mut members[at].1, Json::Null);
-                    members[at].1 = change(inner, rest, new, create);
+                Some(place) => {
+                    let inner = std::mem::replace(&mut members[place].1, Json::Null);
+                    members[place].1 = change(inner, steps, at + 1, new, create)?;
                 }
                 None => {
                     if let Some(new) = new.filter(|_| create && rest.is_empty()) {
@@ -437,7 +448,7 @@ fn change(value: Json, steps: &[String], new: Option<&Json>, create: bool) -> Js
             Json::Object(members).normalize()
         }
         Json::Array(mut elements) => {
-            let Ok(index) = step.trim().parse::<i64>() else { return Json::Array(elements) };
+            let index = index_at(step, at)?;
             let length = elements.len() as i64;
             let place = if index < 0 { index + length } else { index };
             if (0..length).contains(&place) {
@@ -447,7 +458,7 @@ fn change(value: Json, steps: &[String], new: Option<&Json>, create: bool) -> Js
                     (true, None) => drop(elements.remove(place)),
                     (false, _) => {
                         let inner = std::mem::replace(&mut elements[place], Json::Null);
-                        elements[place] = change(inner, rest, new, create);
+                        elements[place] = change(inner, steps, at + 1, new, create)?;
                     }
                 }
             } else if let Some(new) = new.filter(|_| create && rest.is_empty()) {
@@ -456,7 +467,7 @@ fn change(value: Json, steps: &[String], new: Option<&Json>, create: bool) -> Js
             Json::Array(elements)
         }
         scalar => scalar,
-    }
+    })
 }
 
 fn set(values: &[Value], _: &Arguments<'_>) -> R {
@@ -465,7 +476,7 @@ fn set(values: &[Value], _: &Arguments<'_>) -> R {
     if !matches!(root, Json::Object(_) | Json::Array(_)) {
         return Err(SqlError::new(SqlState::INVALID_PARAMETER, "cannot set path in scalar"));
     }
-    jsonb(change(root, &path(values)?, Some(&parse(values, 2)?), create))
+    jsonb(change(root, &path(values)?, 0, Some(&parse(values, 2)?), create)?)
 }
 
 /// What a document is, by its first character: its escapes may be ones that no text could hold.
@@ -566,8 +577,9 @@ fn write_value(value: &Value, ty: &T, arguments: &Arguments<'_>, out: &mut Strin
                 if i > 0 {
                     out.push(',');
                 }
-                out.push_str(&format!("\"f{}\":", i + 1));
-                write_value(field, &field.natural_type(), arguments, out)?;
+                write_string(&fields.name(i), out);
+                out.push(':');
+                write_value(field, &fields.field_type(i), arguments, out)?;
             }
             out.push('}');
         }

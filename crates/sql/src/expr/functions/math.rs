@@ -83,6 +83,8 @@ pub(super) static TABLE: &[Function] = &[
     Function::pure("gcd", &[I8, I8], I8, gcd),
     Function::pure("lcm", &[I4, I4], I4, lcm),
     Function::pure("lcm", &[I8, I8], I8, lcm),
+    Function::pure("gcd", &[N, N], N, |v, _| Ok(Value::Numeric(numeric_gcd(numeric_at(v, 0)?, numeric_at(v, 1)?)?))),
+    Function::pure("lcm", &[N, N], N, numeric_lcm),
     Function::pure("factorial", &[I8], N, factorial),
     Function::pure("pi", &[], F8, |_, _| f8(std::f64::consts::PI)),
     Function::pure("degrees", &[F8], F8, |v, _| f8(float_at(v, 0)?.to_degrees())),
@@ -268,6 +270,45 @@ fn lcm(values: &[Value], arguments: &Arguments<'_>) -> R {
     fit(&values[0], result, arguments)
 }
 
+/// Digits after the point that a result of both has.
+fn common_scale(a: &Numeric, b: &Numeric) -> i64 {
+    a.scale().max(b.scale())
+}
+
+fn magnitude(value: &Numeric) -> Numeric {
+    if value.signum() < 0 { value.neg() } else { value.clone() }
+}
+
+fn numeric_gcd(a: &Numeric, b: &Numeric) -> Result<Numeric, SqlError> {
+    if !matches!((a, b), (Numeric::Finite(_), Numeric::Finite(_))) {
+        return Ok(Numeric::NaN);
+    }
+    let scale = common_scale(a, b);
+    let (mut a, mut b) = (magnitude(a).round(scale)?, magnitude(b).round(scale)?);
+    while b.signum() != 0 {
+        // Each remainder is less than half of the one before the last: as many rounds as there are digits, four times or so.
+        let rest = a.rem(&b)?;
+        (a, b) = (b, rest);
+    }
+    a.round(scale)
+}
+
+fn numeric_lcm(values: &[Value], _: &Arguments<'_>) -> R {
+    let (a, b) = (numeric_at(values, 0)?, numeric_at(values, 1)?);
+    let gcd = numeric_gcd(a, b)?;
+    if !matches!(gcd, Numeric::Finite(_)) {
+        return Ok(Value::Numeric(Numeric::NaN));
+    }
+    let scale = common_scale(a, b);
+    if a.signum() == 0 || b.signum() == 0 {
+        return Ok(Value::Numeric(Numeric::from(0).round(scale)?));
+    }
+    // What is left is a whole number: nothing is lost.
+    let left = magnitude(a);
+    let times = left.sub(&left.rem(&gcd)?)?.div(&gcd)?.round(0)?;
+    Ok(Value::Numeric(times.mul(&magnitude(b))?.round(scale)?))
+}
+
 fn fit(like: &Value, value: i64, arguments: &Arguments<'_>) -> R {
     match like {
         Value::Int4(_) => Ok(Value::Int4(i32::try_from(value).map_err(|_| out_of_range(arguments.result))?)),
@@ -420,6 +461,9 @@ fn power_numeric(values: &[Value], _: &Arguments<'_>) -> R {
     let (base, exponent) = (numeric_at(values, 0)?, numeric_at(values, 1)?);
     if let Some(error) = power_error(base.to_f64(), exponent.to_f64()) {
         return Err(error);
+    }
+    if !matches!(base, Numeric::Finite(_)) && matches!(exponent, Numeric::Finite(_)) && exponent.signum() == 0 {
+        return Ok(Value::Numeric(Numeric::from(1)));
     }
     let whole = exponent
         .to_i64()

@@ -1,0 +1,56 @@
+//! Composite values: the fields of a row, and what they are called.
+//!
+//! Names go with the value, for it is asked for them where its query is long out of sight: `to_json` of an array of rows, of a CASE,
+//! of what a window function gave. All rows of one expression share them.
+
+use super::{SqlType, Value};
+use std::borrow::Cow;
+use std::ops::Deref;
+use std::sync::Arc;
+
+/// Names and types of the fields of rows.
+pub type Names = Arc<[(String, SqlType)]>;
+
+/// The fields of a row. Two are equal if their values are, whatever they are called.
+#[derive(Clone, Debug)]
+pub struct Record {
+    values: Box<[Value]>,
+    names: Option<Names>,
+}
+
+impl Record {
+    /// A row of these values.
+    pub fn new(values: Vec<Value>, names: Option<Names>) -> Record {
+        Record { values: values.into(), names }
+    }
+
+    /// The name of a field: f1, f2 and so on where it has none of its own.
+    pub fn name(&self, place: usize) -> Cow<'_, str> {
+        match self.names.as_ref().and_then(|names| names.get(place)) {
+            Some((name, _)) => Cow::Borrowed(name),
+            None => Cow::Owned(format!("f{}", place + 1)),
+        }
+    }
+
+    /// The type of a field, or what its value tells of it.
+    pub fn field_type(&self, place: usize) -> SqlType {
+        match self.names.as_ref().and_then(|names| names.get(place)) {
+            Some((_, ty)) => ty.clone(),
+            None => self.values.get(place).map_or(SqlType::Unknown, Value::natural_type),
+        }
+    }
+}
+
+impl Deref for Record {
+    type Target = [Value];
+
+    fn deref(&self) -> &[Value] {
+        &self.values
+    }
+}
+
+impl PartialEq for Record {
+    fn eq(&self, other: &Record) -> bool {
+        self.values == other.values
+    }
+}
