@@ -57,13 +57,15 @@ COMMENT ON TABLE nothing IS 'x';
 ----
 ERROR 42P01: relation "nothing" does not exist
 
-COMMENT ON VIEW v IS 'x'; COMMENT ON TABLE v IS 'x'; COMMENT ON INDEX i IS 'x';
+COMMENT ON VIEW v IS 'x'; COMMENT ON INDEX i IS 'x';
 ----
 NOTICE: only comments on tables and their columns are kept
 COMMENT
-NOTICE: only comments on tables and their columns are kept
-COMMENT
 ERROR 42P01: relation "i" does not exist
+
+COMMENT ON TABLE v IS 'x';
+----
+ERROR 42809: "v" is not a table
 
 # A DEFAULT ends where NOT NULL begins.
 INSERT INTO u DEFAULT VALUES; SELECT * FROM u;

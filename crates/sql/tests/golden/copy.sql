@@ -279,7 +279,7 @@ EXPLAIN (FORMAT JSON) SELECT 1;
 ERROR 0A000: EXPLAIN (FORMAT JSON) is not supported
   hint: Leave FORMAT out: the plan comes as text.
 
-CREATE TABLE options (a int) WITH (fillfactor = 70, autovacuum_enabled = off) TABLESPACE x;
+CREATE TABLE options (a int) WITH (fillfactor = 70, autovacuum_enabled = off) TABLESPACE pg_default;
 ----
 CREATE TABLE
 

@@ -78,7 +78,14 @@ ERROR 42704: extension "uuid-ossp" does not exist
 
 DROP EXTENSION pgcrypto CASCADE;
 ----
+NOTICE: the functions of extension "pgcrypto" stay: they are part of the server
 DROP EXTENSION
+
+# What every database of PostgreSQL has.
+CREATE EXTENSION IF NOT EXISTS plpgsql;
+----
+NOTICE: extension "plpgsql" already exists, skipping
+CREATE EXTENSION
 
 SELECT extname FROM pg_extension;
 ----
