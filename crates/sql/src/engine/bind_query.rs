@@ -57,12 +57,12 @@ fn tail(query: &Query) -> Result<Tail<'_>, SqlError> {
             let message = "WITH TIES cannot be specified without ORDER BY clause";
             return Err(SqlError::new(SqlState::SYNTAX_ERROR, message));
         }
-        if with_ties && fetch.quantity.as_ref().is_some_and(is_null) {
+        // How many may stand in a LIMIT: see `syntax::reshape`.
+        limit = fetch.quantity.as_ref().or(limit);
+        if with_ties && limit.is_some_and(is_null) {
             let message = "row count cannot be null in FETCH FIRST ... WITH TIES clause";
             return Err(SqlError::new(SqlState(*b"2201W"), message));
         }
-        // How many may stand in a LIMIT: see `syntax::reshape`.
-        limit = fetch.quantity.as_ref().or(limit);
     }
     Ok(Tail { order: query.order_by.as_ref(), limit, offset, with_ties })
 }

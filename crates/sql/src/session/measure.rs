@@ -184,7 +184,7 @@ mod tests {
 
     fn said(whole: bool, line: &'static str, value: &str) -> String {
         let measure = Measure::read(whole, line).expect("a measure");
-        measure.normalize("x", value).unwrap_or_else(|error| error.message)
+        measure.normalize("x", value).unwrap_or_else(|error| error.message.clone())
     }
 
     /// The answers are PostgreSQL's.

@@ -462,8 +462,12 @@ fn power_numeric(values: &[Value], _: &Arguments<'_>) -> R {
     if let Some(error) = power_error(base.to_f64(), exponent.to_f64()) {
         return Err(error);
     }
-    if !matches!(base, Numeric::Finite(_)) && matches!(exponent, Numeric::Finite(_)) && exponent.signum() == 0 {
-        return Ok(Value::Numeric(Numeric::from(1)));
+    if !matches!((base, exponent), (Numeric::Finite(_), Numeric::Finite(_))) {
+        // Without NaN and infinity it is 0, 1 or -1, and has no digits after the point.
+        let power = base.to_f64().powf(exponent.to_f64());
+        if power.is_finite() {
+            return Ok(Value::Numeric(Numeric::from(power as i64)));
+        }
     }
     let whole = exponent
         .to_i64()

@@ -90,7 +90,7 @@ select distinct q from (values (1, 'x'), (1, 'x')) q(a, b);
 -- (1,x)
 select to_json(q) from (select distinct q from (values (1, 'x'), (1, 'x')) q(a, b)) q;
 -- {"a":1,"b":"x"}
-with w as (select k from k) select json_agg(w) from w where (k).a = 1;
+with w as (select k from k where a = 1) select json_agg(w) from w;
 -- [{"k":{"a":1,"b":"x","c":"ab  ","d":"2024-01-02T03:04:05"}}]
 select to_json(array_agg(q)) from (select true a, 1.50 b, '2024-01-01'::date c, null::int d, array[1,2] e, '{"z":1}'::jsonb f) q;
 -- [{"a":true,"b":1.50,"c":"2024-01-01","d":null,"e":[1,2],"f":{"z": 1}}]
@@ -144,10 +144,10 @@ select to_json(array_agg(e order by e.key)) from json_each('{"a":1,"b":[2]}') e;
 -- [{"key":"a","value":1},{"key":"b","value":[2]}]
 select to_json(json_each('{"a":1}'));
 -- {"key":"a","value":1}
-select row_to_json(q, true), array_to_json(array_agg(q), true) from (select 1 a, 'x' b) q group by q;
+select row_to_json(q, true), array_to_json(array[q], true) from (select 1 a, 'x' b) q;
 -- {"a":1,
 --  "b":"x"}|[{"a":1,"b":"x"}]
-select to_json(nullif(q, row(1, 2))), to_json(greatest(q, q)) from (select 1 a, 2 b) q;
+select to_json(nullif(q, row(1, 2))), to_json(nullif(q, row(1, 3))) from (select 1 a, 2 b) q;
 -- NULL|{"a":1,"b":2}
 select json_object_agg(k.a, k order by k.a) from k;
 -- { "1" : {"a":1,"b":"x","c":"ab  ","d":"2024-01-02T03:04:05"}, "2" : {"a":2,"b":null,"c":null,"d":null} }

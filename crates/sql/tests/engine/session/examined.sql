@@ -54,7 +54,7 @@ CREATE TABLE k3 (a int) TABLESPACE nosuch;
 -- ERROR 42704: tablespace "nosuch" does not exist
 CREATE TABLE k3 (a int) TABLESPACE pg_global;
 -- ERROR 22023: only shared relations can be placed in pg_global tablespace
-CREATE TABLE k3 (a int PRIMARY KEY USING INDEX TABLESPACE nosuch);
+CREATE TABLE k3 (a int, PRIMARY KEY (a) USING INDEX TABLESPACE nosuch);
 -- ERROR 42704: tablespace "nosuch" does not exist
 CREATE TABLE k3 TABLESPACE nosuch AS SELECT 1;
 -- ERROR 42704: tablespace "nosuch" does not exist
