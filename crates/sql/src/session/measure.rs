@@ -91,7 +91,7 @@ impl Measure {
             let unit = if self.unit.is_empty() { String::new() } else { format!(" {}", self.unit) };
             let message = format!(
                 "{}{unit} is outside the valid range for parameter \"{name}\" ({} .. {})",
-                shown(number),
+                shown(number, self.whole),
                 self.min,
                 self.max
             );
@@ -103,14 +103,14 @@ impl Measure {
     /// A number in the greatest unit in which it is a whole one.
     fn show(&self, number: f64) -> String {
         if number <= 0.0 || self.units == Units::None {
-            return shown(number);
+            return shown(number, self.whole);
         }
         let total = number * self.base;
         let whole =
             |size: f64| (total / size).round() >= 1.0 && ((total / size).round() * size / total - 1.0).abs() <= 1e-8;
         match self.table().iter().find(|(_, size)| whole(*size)) {
-            Some((unit, size)) => format!("{}{unit}", shown((total / size).round())),
-            None => shown(number),
+            Some((unit, size)) => format!("{}{unit}", shown((total / size).round(), self.whole)),
+            None => shown(number, self.whole),
         }
     }
 
@@ -161,9 +161,9 @@ fn number(text: &str, whole: bool) -> Option<(f64, &str)> {
     Some((sign * number, &digits[end..]))
 }
 
-/// A number in six significant digits, without zeros behind them.
-fn shown(number: f64) -> String {
-    if number.fract() == 0.0 && number.abs() <= f64::from(i32::MAX) && number.abs() < 1e6 {
+/// A whole number as it is, another one in six significant digits without zeros behind them.
+fn shown(number: f64, whole: bool) -> String {
+    if whole || (number.fract() == 0.0 && number.abs() < 1e6) {
         return format!("{number}");
     }
     let trimmed = |text: &str| match text.contains('.') {
