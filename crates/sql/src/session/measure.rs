@@ -164,7 +164,8 @@ fn number(text: &str, whole: bool) -> Option<(f64, &str)> {
 /// A whole number as it is, another one in six significant digits without zeros behind them.
 fn shown(number: f64, whole: bool) -> String {
     if whole || (number.fract() == 0.0 && number.abs() < 1e6) {
-        return format!("{number}");
+        // Adding nothing makes of -0 a 0.
+        return format!("{}", number + 0.0);
     }
     let trimmed = |text: &str| match text.contains('.') {
         true => text.trim_end_matches('0').trim_end_matches('.').to_string(),
