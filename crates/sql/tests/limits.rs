@@ -157,7 +157,7 @@ fn argument(ty: &SqlType, place: usize, large_bytes: Option<usize>) -> Option<Va
             };
             Value::Array(Arc::new(Array::from_values((**element).clone(), vec![item; count])))
         }
-        T::Record => Value::Record(vec![Value::Int4(1)].into()),
+        T::Record => Value::record(vec![Value::Int4(1)], None).expect("a row"),
         _ => return None,
     })
 }
