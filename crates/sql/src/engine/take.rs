@@ -538,6 +538,10 @@ impl Taker<'_, '_, '_, '_> {
             _ => self.scope,
         };
         let FunctionArguments::List(list) = &mut function.args else { return Ok(()) };
+        // With lines of its own (`row_to_json(t, true)`) it is of the row as a value.
+        if list.args.len() > 1 {
+            return Ok(());
+        }
         for arg in &mut list.args {
             let FunctionArg::Unnamed(FunctionArgExpr::Expr(arg)) = arg else { continue };
             let names = match arg {

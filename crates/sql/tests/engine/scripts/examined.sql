@@ -144,8 +144,9 @@ select to_json(array_agg(e order by e.key)) from json_each('{"a":1,"b":[2]}') e;
 -- [{"key":"a","value":1},{"key":"b","value":[2]}]
 select to_json(json_each('{"a":1}'));
 -- {"key":"a","value":1}
-select array_to_json(array[q, q], true), row_to_json(row(q, 1), true) from (select 1 a, 'x' b) q;
--- [{"a":1,"b":"x"},
+select row_to_json(q, true), array_to_json(array[q, q], true), row_to_json(row(q, 1), true) from (select 1 a, 'x' b) q;
+-- {"a":1,
+--  "b":"x"}|[{"a":1,"b":"x"},
 --  {"a":1,"b":"x"}]|{"f1":{"a":1,"b":"x"},
 --  "f2":1}
 select to_json(nullif(q, row(1, 2))), to_json(nullif(q, row(1, 3))) from (select 1 a, 2 b) q;
