@@ -7,6 +7,7 @@
 //! [`ROWS_PER_CHECK`] rows of all its loops together. Sorts end within a run of theirs (`exec::sort::in_order`).
 
 mod aggregate;
+mod hashed;
 mod join;
 mod leaf;
 mod recursive;

@@ -1,0 +1,375 @@
+//! Hash joins: one side in memory by its keys, beside which the rows of the other pass.
+
+use super::{Prefix, Reservation, Rows, Run, Source};
+use crate::SqlError;
+use crate::engine::key_table::{KEY_BYTES, KeyTable};
+use crate::engine::keys::{self, KeyKind};
+use crate::engine::node::{Join, JoinKey, JoinKind, Node};
+use crate::engine::run::join::{add_nulls, join_of};
+use crate::engine::scalar::{Scalar, all_true};
+use crate::types::{Row, Value};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// The right side in memory, by key if there are keys.
+pub(super) struct Hashed {
+    left: Source,
+    node: Arc<Node>,
+    run: Arc<Run>,
+    /// Right rows without their prefix.
+    rows: Vec<Row>,
+    buckets: Option<Buckets>,
+    /// Full join: which right rows had a match.
+    matched: Vec<bool>,
+    prefix: Prefix,
+    /// The left row, and the next right row to try with it; none: it is done.
+    row: Row,
+    at: Option<usize>,
+    /// It had a match.
+    found: bool,
+    /// Full join: the next right row to give if it had no match.
+    tail: usize,
+    left_done: bool,
+    _reserved: Reservation,
+}
+
+/// Rows of one side by key: those of one key are a chain, in their order.
+struct Buckets {
+    keys: KeyTable,
+    kinds: Vec<KeyKind>,
+    /// By number of the key; by row.
+    first: Vec<u32>,
+    next: Vec<u32>,
+    /// Room for a key of the other side.
+    key: Vec<u8>,
+}
+
+/// The end of a chain: no row has this place.
+const END: u32 = u32::MAX;
+
+impl Buckets {
+    fn new(
+        join: &Join,
+        side: Side,
+        rows: &[Row],
+        reserved: &mut Reservation,
+        run: &Arc<Run>,
+    ) -> Result<Buckets, SqlError> {
+        let kind = |key: &JoinKey| keys::kind(&key.left.ty, &key.right.ty).unwrap_or(KeyKind::Plain);
+        let kinds: Vec<KeyKind> = join.keys.iter().map(kind).collect();
+        let (mut keys, mut first, mut next) = (KeyTable::new(run.seed), Vec::new(), vec![END; rows.len()]);
+        let (mut last, mut key) = (Vec::new(), Vec::new());
+        for (place, row) in rows.iter().enumerate() {
+            run.tick()?;
+            reserved.bytes(size_of::<u32>())?;
+            if !write_key(join.keys.iter().map(side), &kinds, row, run, &mut key)? {
+                continue;
+            }
+            let (number, new) = keys.number(&key);
+            if new {
+                reserved.bytes(key.len() + KEY_BYTES + 2 * size_of::<u32>())?;
+                first.push(place as u32);
+                last.push(place);
+            } else {
+                next[std::mem::replace(&mut last[number], place)] = place as u32;
+            }
+        }
+        Ok(Buckets { keys, kinds, first, next, key })
+    }
+
+    /// The first row for a row of the other side; beyond all rows if there is none.
+    fn first(&mut self, join: &Join, side: Side, row: &[Value], run: &Arc<Run>) -> Result<usize, SqlError> {
+        if !write_key(join.keys.iter().map(side), &self.kinds, row, run, &mut self.key)? {
+            return Ok(END as usize);
+        }
+        Ok(self.keys.find(&self.key).map_or(END, |number| self.first[number]) as usize)
+    }
+}
+
+/// A key of one side.
+type Side = fn(&JoinKey) -> (&Scalar, bool);
+
+fn side_left(key: &JoinKey) -> (&Scalar, bool) {
+    (&key.left, key.null_equal)
+}
+
+fn side_right(key: &JoinKey) -> (&Scalar, bool) {
+    (&key.right, key.null_equal)
+}
+
+/// Writes the key of a row; `false` if a NULL in it makes it equal to nothing.
+fn write_key<'a>(
+    sides: impl Iterator<Item = (&'a Scalar, bool)>,
+    kinds: &[KeyKind],
+    row: &[Value],
+    run: &Arc<Run>,
+    key: &mut Vec<u8>,
+) -> Result<bool, SqlError> {
+    key.clear();
+    for ((side, null_equal), kind) in sides.zip(kinds) {
+        let value = side.value_ref(row, run)?;
+        if value.is_null() && !null_equal {
+            return Ok(false);
+        }
+        keys::encode(&value, *kind, key);
+    }
+    Ok(true)
+}
+
+impl Hashed {
+    /// `rows` are the right side's, `reserved` is theirs.
+    pub(super) fn start(
+        node: &Arc<Node>,
+        left: Source,
+        mut rows: Vec<Row>,
+        mut reserved: Reservation,
+        prefix: &Prefix,
+        run: &Arc<Run>,
+    ) -> Result<Source, SqlError> {
+        let Some(join) = join_of(node) else { return Ok(left) };
+        let buckets = match join.keys.is_empty() {
+            true => None,
+            false => Some(Buckets::new(join, side_right, &rows, &mut reserved, run)?),
+        };
+        if !prefix.is_empty() {
+            rows.iter_mut().for_each(|row| drop(row.drain(..prefix.len())));
+        }
+        let matched = if join.kind == JoinKind::Full { vec![false; rows.len()] } else { Vec::new() };
+        Ok(Box::new(Hashed {
+            left,
+            node: node.clone(),
+            run: run.clone(),
+            rows,
+            buckets,
+            matched,
+            prefix: prefix.clone(),
+            row: Row::new(),
+            at: None,
+            found: false,
+            tail: 0,
+            left_done: false,
+            _reserved: reserved,
+        }))
+    }
+
+    /// Joins the left row with the next right row that matches it; `false` if there is none.
+    fn matching(&mut self, join: &Join, row: &mut Row) -> Result<bool, SqlError> {
+        while let Some(place) = self.at.take_if(|at| *at < self.rows.len()) {
+            self.run.tick()?;
+            let next = self.buckets.as_ref().map_or(place + 1, |buckets| buckets.next[place] as usize);
+            let last = next >= self.rows.len();
+            if last {
+                // The left row is needed no more if it matches.
+                std::mem::swap(row, &mut self.row);
+            } else {
+                row.clear();
+                row.extend_from_slice(&self.row);
+            }
+            row.extend_from_slice(&self.rows[place]);
+            self.at = Some(next);
+            if all_true(&join.on, row, &self.run)? {
+                self.found = true;
+                if let Some(matched) = self.matched.get_mut(place) {
+                    *matched = true;
+                }
+                return Ok(true);
+            }
+            if last {
+                row.truncate(join.left_width);
+                std::mem::swap(row, &mut self.row);
+            }
+        }
+        Ok(false)
+    }
+}
+
+impl Rows for Hashed {
+    fn next(&mut self, row: &mut Row) -> Result<bool, SqlError> {
+        let node = self.node.clone();
+        let Some(join) = join_of(&node) else { return Ok(false) };
+        while !self.left_done {
+            if self.at.is_some() {
+                if self.matching(join, row)? {
+                    return Ok(true);
+                }
+                self.at = None;
+                if !self.found && join.kind != JoinKind::Inner {
+                    std::mem::swap(row, &mut self.row);
+                    add_nulls(row, join.right_width);
+                    return Ok(true);
+                }
+            }
+            if !self.left.next(&mut self.row)? {
+                self.left_done = true;
+                break;
+            }
+            self.run.tick()?;
+            let first = match &mut self.buckets {
+                Some(buckets) => buckets.first(join, side_left, &self.row, &self.run)?,
+                None => 0,
+            };
+            (self.at, self.found) = (Some(first), false);
+        }
+        // Full join: right rows that no left row matched.
+        while self.tail < self.matched.len() {
+            let place = self.tail;
+            self.tail += 1;
+            self.run.tick()?;
+            if !self.matched[place] {
+                row.clear();
+                row.extend_from_slice(&self.prefix);
+                add_nulls(row, join.left_width - self.prefix.len());
+                row.extend_from_slice(&self.rows[place]);
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// The left side in memory by key, beside which the right side's rows pass: an inner or a left join with keys.
+pub(super) struct Turned {
+    node: Arc<Node>,
+    run: Arc<Run>,
+    prefix: Prefix,
+    /// Left rows.
+    rows: Vec<Row>,
+    buckets: Buckets,
+    /// Left join: which left rows had a match.
+    matched: Vec<bool>,
+    right: Source,
+    right_done: bool,
+    /// Right rows that were read ahead and have their key's left rows, the first of which stands before them.
+    ahead: VecDeque<(usize, Row)>,
+    /// A right row without its prefix, and the next left row to try with it.
+    own: Row,
+    at: usize,
+    /// Left join: the next left row to give if it had no match.
+    tail: usize,
+    reserved: Reservation,
+}
+
+impl Turned {
+    /// `rows` are the left side's, `reserved` is theirs.
+    pub(super) fn start(
+        node: &Arc<Node>,
+        join: &Join,
+        rows: Vec<Row>,
+        right: Source,
+        mut reserved: Reservation,
+        prefix: &Prefix,
+        run: &Arc<Run>,
+    ) -> Result<Turned, SqlError> {
+        let buckets = Buckets::new(join, side_left, &rows, &mut reserved, run)?;
+        let matched = if join.kind == JoinKind::Left { vec![false; rows.len()] } else { Vec::new() };
+        let (node, run, prefix) = (node.clone(), run.clone(), prefix.clone());
+        let (ahead, own) = (VecDeque::new(), Row::new());
+        let at = END as usize;
+        Ok(Turned {
+            node,
+            run,
+            prefix,
+            rows,
+            buckets,
+            matched,
+            right,
+            right_done: false,
+            ahead,
+            own,
+            at,
+            tail: 0,
+            reserved,
+        })
+    }
+
+    /// Reads up to so many right rows ahead; whether those were all.
+    pub(super) fn read_ahead(&mut self, rows_max: usize) -> Result<bool, SqlError> {
+        let node = self.node.clone();
+        let Some(join) = join_of(&node) else { return Ok(true) };
+        let mut row = Row::new();
+        for _ in 0..rows_max {
+            if !self.right.next(&mut row)? {
+                self.right_done = true;
+                return Ok(true);
+            }
+            self.run.tick()?;
+            let first = self.buckets.first(join, side_right, &row, &self.run)?;
+            if first < self.rows.len() {
+                let own: Row = row.drain(self.prefix.len()..).collect();
+                self.reserved.row(&own)?;
+                self.ahead.push_back((first, own));
+            }
+        }
+        Ok(false)
+    }
+
+    /// The left rows, for another way of joining, and their memory.
+    pub(super) fn into_left(self) -> Result<(Vec<Row>, Reservation), SqlError> {
+        let Turned { rows, run, reserved, .. } = self;
+        drop(reserved);
+        let mut reserved = run.reserve();
+        rows.iter().try_for_each(|row| reserved.row(row))?;
+        Ok((rows, reserved))
+    }
+
+    /// Goes on to the next right row whose key some left rows have; `false` at the end.
+    fn advance(&mut self, join: &Join, row: &mut Row) -> Result<bool, SqlError> {
+        if let Some((first, own)) = self.ahead.pop_front() {
+            (self.at, self.own) = (first, own);
+            return Ok(true);
+        }
+        while !self.right_done {
+            if !self.right.next(row)? {
+                self.right_done = true;
+                break;
+            }
+            self.run.tick()?;
+            let first = self.buckets.first(join, side_right, row, &self.run)?;
+            if first < self.rows.len() {
+                self.at = first;
+                self.own.clear();
+                self.own.extend(row.drain(self.prefix.len()..));
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+impl Rows for Turned {
+    fn next(&mut self, row: &mut Row) -> Result<bool, SqlError> {
+        let node = self.node.clone();
+        let Some(join) = join_of(&node) else { return Ok(false) };
+        loop {
+            while let Some(left) = self.rows.get(self.at) {
+                self.run.tick()?;
+                let place = self.at;
+                self.at = self.buckets.next[place] as usize;
+                row.clear();
+                row.extend_from_slice(left);
+                row.extend_from_slice(&self.own);
+                if all_true(&join.on, row, &self.run)? {
+                    if let Some(matched) = self.matched.get_mut(place) {
+                        *matched = true;
+                    }
+                    return Ok(true);
+                }
+            }
+            if !self.advance(join, row)? {
+                break;
+            }
+        }
+        while self.tail < self.matched.len() {
+            let place = self.tail;
+            self.tail += 1;
+            self.run.tick()?;
+            if !self.matched[place] {
+                row.clear();
+                row.append(&mut self.rows[place]);
+                add_nulls(row, join.right_width);
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
