@@ -1,8 +1,24 @@
 //! Where a session's answers go. The wire implements it; tests collect.
 
-use crate::SqlError;
 use crate::context::EvalSettings;
 use crate::types::{SqlType, Value};
+use crate::{SqlError, SqlState};
+
+/// Greatest row of a result, or line of COPY, bytes as they are sent. Its length has 32 bits, and it is in memory as a whole.
+pub const ROW_BYTES_MAX: usize = 64 << 20;
+
+/// Whether a row may be sent.
+///
+/// # Errors
+/// 54000 beyond [`ROW_BYTES_MAX`].
+pub fn check_row(bytes: usize) -> Result<(), SqlError> {
+    if bytes <= ROW_BYTES_MAX {
+        return Ok(());
+    }
+    let message = format!("a row of more than {ROW_BYTES_MAX} bytes cannot be sent");
+    Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message)
+        .hint("Ask for fewer columns at once, or for parts of large values."))
+}
 
 /// One column of a result.
 #[derive(Clone, Debug, PartialEq)]

@@ -237,8 +237,8 @@ fn node_flag(node: &mut NodeOptions, flag: &str, parser: &mut lexopt::Parser) ->
         "snapshot-age-max" => node.snapshot_age_max = parser.value()?.parse_with(duration)?,
         "retention" => node.retention = parser.value()?.parse_with(retention)?,
         "clock" => (node.clock, node.clock_given) = (parser.value()?.parse()?, true),
-        "strict-error-max" => node.ladder.strict_error_ns = nanos(parser.value()?.parse_with(duration)?),
-        "hybrid-error-max" => node.ladder.hybrid_error_ns = nanos(parser.value()?.parse_with(duration)?),
+        "strict-error-max" => node.ladder.strict_error_ns = nanos(parser.value()?.parse_with(clock_error)?),
+        "hybrid-error-max" => node.ladder.hybrid_error_ns = nanos(parser.value()?.parse_with(clock_error)?),
         "log" => {
             node.log = match parser.value()?.to_str() {
                 Some("text") => LogFormat::Text,
@@ -249,6 +249,26 @@ fn node_flag(node: &mut NodeOptions, flag: &str, parser: &mut lexopt::Parser) ->
         _ => return Ok(false),
     }
     Ok(true)
+}
+
+/// What is too wide to be hybrid is too wide to be strict.
+fn check_ladder(node: &NodeOptions) -> Result<(), lexopt::Error> {
+    let (strict, hybrid) = (node.ladder.strict_error_ns, node.ladder.hybrid_error_ns);
+    if strict <= hybrid {
+        return Ok(());
+    }
+    Err(format!(
+        "--strict-error-max ({strict} ns) is beyond --hybrid-error-max ({hybrid} ns): raise that, or lower this"
+    )
+    .into())
+}
+
+/// Of a clock: whoever writes a bare 500 has rarely seconds in mind.
+fn clock_error(text: &str) -> Result<Duration, String> {
+    if text.ends_with(|c: char| c.is_ascii_digit() || c == '.') {
+        return Err(format!("{text:?} has no unit: write {text}us, {text}ms or {text}s"));
+    }
+    duration(text)
 }
 
 fn nanos(duration: Duration) -> u64 {
@@ -274,6 +294,7 @@ fn start(parser: &mut lexopt::Parser) -> Result<Command, lexopt::Error> {
             other => return Err(other.unexpected()),
         }
     }
+    check_ladder(&node)?;
     let store = store.ok_or("`timeball start` needs --store DIR")?;
     Ok(Command::Start(StartOptions { store, node, join }))
 }
@@ -294,6 +315,7 @@ fn demo(parser: &mut lexopt::Parser) -> Result<Command, lexopt::Error> {
             other => return Err(other.unexpected()),
         }
     }
+    check_ladder(&node)?;
     Ok(Command::Demo(DemoOptions { no_shell, nodes, node }))
 }
 
@@ -501,6 +523,9 @@ mod tests {
         };
         assert_eq!(o.node.ladder.strict_error_ns, 500_000);
         assert!(duration("5 parsecs").is_err());
+        assert!(line("timeball start --store=/x --strict-error-max 500").unwrap_err().to_string().contains("500us"));
+        let wider = line("timeball start --store=/x --strict-error-max 10s --hybrid-error-max 1s").unwrap_err();
+        assert!(wider.to_string().contains("--hybrid-error-max"), "{wider}");
         assert_eq!(
             [memory("1GiB"), memory("1.5GB"), memory("268435456")],
             [Ok(1 << 30), Ok(1_500_000_000), Ok(256 << 20)]

@@ -2,6 +2,7 @@
 
 use crate::args::NodeOptions;
 use crate::cluster::{JoinOptions, PEER_ADDR};
+use clock::Status;
 use clocksource::{Clock, ClockSource, Poller};
 use node::cluster::Past;
 use server::cluster::control::{self, Reply, Request};
@@ -292,7 +293,8 @@ fn log_event(event: &clocksource::Event) {
 
 fn log_clock(clock: &Clock) {
     let (reading, report) = (clock.read(), clock.report());
-    let bound = reading.interval.error_ns();
+    let known = reading.status != Status::Unknown;
+    let bound = if known { reading.interval.error_ns().to_string() } else { "unknown".to_owned() };
     log::info(
         "clock",
         &[("source", &report.source), ("status", &reading.status), ("bound_ns", &bound), ("detail", &report.detail)],

@@ -206,7 +206,8 @@ pub fn read(tag: u8, bytes: &[u8]) -> Result<Frontend<'_>, SqlError> {
         b'f' => Frontend::CopyFail(body.string()?),
         b'F' => return Ok(Frontend::FunctionCall),
         b'p' => return Ok(Frontend::Password),
-        b'X' => Frontend::Terminate,
+        // Whatever it brings along: nobody is there any more.
+        b'X' => return Ok(Frontend::Terminate),
         other => return Err(malformed(&format!("invalid frontend message type {other}"))),
     };
     if !body.rest.is_empty() {

@@ -3,7 +3,7 @@
 use super::backend::{self, Severity};
 use super::value;
 use sql::context::EvalSettings;
-use sql::output::Mark;
+use sql::output::{Mark, check_row};
 use sql::types::{SqlType, Value};
 use sql::{Field, Output, SqlError, SqlState};
 use std::io::{self, Write};
@@ -108,11 +108,16 @@ impl<W: Write> Output for Outbox<W> {
         formats: &[i16],
         settings: &EvalSettings,
     ) -> Result<(), SqlError> {
+        let before = self.buffer.len();
         let at = backend::begin(&mut self.buffer, b'D');
         self.buffer.extend_from_slice(&(values.len() as u16).to_be_bytes());
         for (i, value) in values.iter().enumerate() {
             let ty = fields.get(i).map_or(&SqlType::Unknown, |f| &f.ty);
             value::write(&mut self.buffer, value, ty, format_of(formats, i), settings);
+            if let Err(error) = check_row(self.buffer.len() - at) {
+                self.buffer.truncate(before);
+                return Err(error);
+            }
         }
         backend::end(&mut self.buffer, at);
         self.relieve()
@@ -186,6 +191,16 @@ mod tests {
         out.buffer.clear();
         out.row_description(&fields[..1], &[]);
         assert_eq!(out.buffer, b"T\0\0\0\x1a\0\x01a\0\0\0\0\x07\0\x02\0\0\0\x17\0\x04\xff\xff\xff\xff\0\0");
+    }
+
+    #[test]
+    fn a_row_that_is_too_large_leaves_nothing_behind() {
+        let mut out = Outbox::new(Vec::new());
+        out.command_complete("A");
+        let (large, mark) = (Value::text("x".repeat(16 << 20)), out.mark());
+        let (fields, settings) = (vec![field("s", SqlType::Text); 300], EvalSettings::default());
+        let error = out.row(&vec![large; 300], &fields, &[], &settings).unwrap_err();
+        assert_eq!((error.state, out.mark()), (SqlState::PROGRAM_LIMIT_EXCEEDED, mark));
     }
 
     #[test]

@@ -6,6 +6,7 @@
 //! The splitter waits for whole tuples, so that decoding never meets half a field.
 
 use super::{CopyFormat, LINE_BYTES_MAX};
+use crate::output;
 use crate::types::Value;
 use crate::{SqlError, SqlState};
 use bytes::{Buf, BufMut};
@@ -165,7 +166,7 @@ impl CopyFormat {
     }
 
     /// Appends a row as a tuple.
-    pub(super) fn encode_binary(&self, row: &[Value], out: &mut Vec<u8>) {
+    pub(super) fn encode_binary(&self, row: &[Value], out: &mut Vec<u8>) -> Result<(), SqlError> {
         // A table has at most 1,600 columns.
         out.put_i16(row.len() as i16);
         for (value, (_, ty)) in row.iter().zip(&self.columns) {
@@ -178,6 +179,8 @@ impl CopyFormat {
             value.write_binary(ty, out);
             let length = (out.len() - at - 4) as i32;
             out[at..at + 4].copy_from_slice(&length.to_be_bytes());
+            output::check_row(out.len())?;
         }
+        Ok(())
     }
 }

@@ -1,13 +1,18 @@
 //! From values to a line.
 
 use super::CopyFormat;
+use crate::SqlError;
 use crate::context::EvalSettings;
+use crate::output;
 use crate::syntax::command::CopyLayout;
 use crate::types::Value;
 
 impl CopyFormat {
     /// Appends a row as a line with its newline.
-    pub fn encode(&self, row: &[Value], settings: &EvalSettings, out: &mut Vec<u8>) {
+    ///
+    /// # Errors
+    /// 54000 beyond [`output::ROW_BYTES_MAX`].
+    pub fn encode(&self, row: &[Value], settings: &EvalSettings, out: &mut Vec<u8>) -> Result<(), SqlError> {
         if self.layout == CopyLayout::Binary {
             return self.encode_binary(row, out);
         }
@@ -33,8 +38,10 @@ impl CopyFormat {
             } else {
                 self.put_text(&field, out);
             }
+            output::check_row(out.len())?;
         }
         out.push(b'\n');
+        Ok(())
     }
 
     /// Appends the line that names the columns.

@@ -45,7 +45,7 @@ pub use fold::settle;
 pub use function::{Arguments, Function, Volatility};
 pub(crate) use functions::regexp;
 pub use naming::output_name;
-pub use parameters::Parameters;
+pub use parameters::{PARAMETERS_MAX, Parameters};
 pub use scope::{Scope, ScopeColumn};
 
 use crate::types::{SqlType, Value};

@@ -9,6 +9,7 @@ use super::refusal::{Planned, Refusal};
 use super::{Execution, Plan, PlanContext, RowSource};
 use crate::context::StatementContext;
 use crate::exec::sort::{Reserved, row_bytes};
+use crate::expr::PARAMETERS_MAX;
 use crate::output::Field;
 use crate::types::{Array, Row, SqlType, Value};
 use crate::{SqlError, SqlState};
@@ -45,13 +46,14 @@ enum Kind {
     Row,
 }
 
-/// The greatest number of a parameter in a statement: `$n`.
+/// The greatest number of a parameter in a statement: `$n`. Numbers that no parameter can have are left to who binds them: he refuses them.
 pub fn parameters_in<V: ast::Visit>(node: &V) -> usize {
     let mut greatest = 0;
     let _ = visit_expressions(node, |expr| {
         if let Expr::Value(value) = expr
             && let ast::Value::Placeholder(name) = &value.value
             && let Some(number) = name.strip_prefix('$').and_then(|n| n.parse::<usize>().ok())
+            && number <= PARAMETERS_MAX
         {
             greatest = greatest.max(number);
         }

@@ -56,13 +56,10 @@ impl Session {
             }
             Command::Show(name) => self.run_show(name, how, portal, out)?,
             Command::ShowAll => self.run_show_all(how, portal, out)?,
-            Command::Discard(what) => self.run_discard(*what, out)?,
+            Command::Discard(what) => self.run_discard(*what, how, out)?,
             Command::Nothing { tag, notice, outside_block, mentions } => {
-                if *outside_block && self.block != Block::None {
-                    return Err(SqlError::new(
-                        SqlState::ACTIVE_TRANSACTION,
-                        format!("{tag} cannot run inside a transaction block"),
-                    ));
+                if *outside_block {
+                    self.refuse_in_block(tag, how)?;
                 }
                 self.check_mentions(mentions)?;
                 if let Some(notice) = notice {
@@ -100,6 +97,8 @@ impl Session {
     fn run_begin(&mut self, modes: &Modes, out: &mut dyn Output) -> Result<Outcome, SqlError> {
         if self.block != Block::None {
             self.warn(SqlState::ACTIVE_TRANSACTION, "there is already a transaction in progress", out);
+            // What it says of the transaction holds for the one that there is.
+            self.set_transaction(modes, out)?;
             return tag("BEGIN");
         }
         if self.active.as_ref().is_some_and(|a| a.statements == 0) {
@@ -113,6 +112,9 @@ impl Session {
     }
 
     fn run_commit(&mut self, chain: bool, out: &mut dyn Output) -> Result<Outcome, SqlError> {
+        if chain {
+            self.need_block("COMMIT AND CHAIN")?;
+        }
         let modes = self.modes.clone();
         let result = match self.block {
             Block::None => {
@@ -135,6 +137,9 @@ impl Session {
     }
 
     fn run_rollback(&mut self, chain: bool, out: &mut dyn Output) -> Result<Outcome, SqlError> {
+        if chain {
+            self.need_block("ROLLBACK AND CHAIN")?;
+        }
         if self.block == Block::None {
             self.warn(SqlState::NO_ACTIVE_TRANSACTION, "there is no transaction in progress", out);
         }
@@ -192,6 +197,7 @@ impl Session {
         if let Some(active) = self.active.as_mut() {
             active.savepoints.truncate(index);
         }
+        self.portals.release(index);
         tag("RELEASE")
     }
 
@@ -250,7 +256,7 @@ impl Session {
             (active.number, active.looked_at) = (0, Timestamp::MIN);
         }
         self.follow_catalog(Wait::Hasty)?;
-        self.portals.close_cursors();
+        self.portals.roll_back(index);
         (self.settings, self.lasting) = settings;
         self.settings_changed();
         self.rebuild_view();
@@ -264,12 +270,24 @@ impl Session {
             self.warn(SqlState::NO_ACTIVE_TRANSACTION, "SET TRANSACTION can only be used in transaction blocks", out);
             return tag("SET");
         }
-        if let Some(active) = &self.active {
+        if *modes == Modes::default() {
+            return tag("SET");
+        }
+        // It may be told to write no more at any time.
+        let narrows = *modes == Modes { read_only: Some(true), ..Modes::default() };
+        if let Some(active) = self.active.as_ref().filter(|_| !narrows) {
             if active.statements > 0 {
-                let only = Modes { deferrable: modes.deferrable, ..Modes::default() };
-                let what = if *modes == only { " [NOT] DEFERRABLE" } else { "" };
-                let message = format!("SET TRANSACTION{what} must be called before any query");
-                return Err(SqlError::new(SqlState::ACTIVE_TRANSACTION, message));
+                let what = match modes {
+                    Modes { isolation: Some(_), .. } => {
+                        "SET TRANSACTION ISOLATION LEVEL must be called before any query"
+                    }
+                    Modes { read_only: Some(false), .. } => "transaction read-write mode must be set before any query",
+                    Modes { deferrable: Some(_), .. } => {
+                        "SET TRANSACTION [NOT] DEFERRABLE must be called before any query"
+                    }
+                    _ => "SET TRANSACTION must be called before any query",
+                };
+                return Err(SqlError::new(SqlState::ACTIVE_TRANSACTION, what));
             }
             if !active.savepoints.is_empty() && (modes.isolation.is_some() || modes.as_of.is_some()) {
                 return Err(SqlError::new(
@@ -378,15 +396,10 @@ impl Session {
         Ok(())
     }
 
-    fn run_discard(&mut self, what: Discard, out: &mut dyn Output) -> Result<Outcome, SqlError> {
+    fn run_discard(&mut self, what: Discard, how: How, out: &mut dyn Output) -> Result<Outcome, SqlError> {
         match what {
             Discard::All => {
-                if self.block != Block::None {
-                    return Err(SqlError::new(
-                        SqlState::ACTIVE_TRANSACTION,
-                        "DISCARD ALL cannot run inside a transaction block",
-                    ));
-                }
+                self.refuse_in_block("DISCARD ALL", how)?;
                 self.rollback();
                 self.settings.reset_all();
                 self.settings_changed();

@@ -132,13 +132,15 @@ impl Session {
         };
         let binary = format.layout == CopyLayout::Binary;
         out.copy_out(width, binary);
-        if binary {
-            out.copy_data(HEADER)?;
-        }
         let mut line = Vec::new();
+        if binary {
+            // With the first row in one message: readers take what a message begins with for the header, or for a row.
+            line.extend_from_slice(HEADER);
+        }
         if format.header {
             format.encode_header(&mut line);
             out.copy_data(&line)?;
+            line.clear();
         }
         let mut count = 0;
         loop {
@@ -147,17 +149,18 @@ impl Session {
                 break;
             }
             for row in &rows {
-                line.clear();
-                format.encode(row, &context.settings, &mut line);
+                format.encode(row, &context.settings, &mut line)?;
                 out.copy_data(&line)?;
                 progress.task.bytes.add(line.len() as u64);
+                line.clear();
             }
             count += rows.len();
             progress.task.rows.set(count as u64);
             self.check_interrupt()?;
         }
         if binary {
-            out.copy_data(TRAILER)?;
+            line.extend_from_slice(TRAILER);
+            out.copy_data(&line)?;
         }
         out.copy_done();
         Ok(Outcome::Tag(format!("COPY {count}")))

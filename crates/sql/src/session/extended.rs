@@ -151,6 +151,7 @@ impl Session {
             fields,
             state: PortalState::Ready,
             cursor: false,
+            savepoints: 0,
             direction: Direction::Forward,
             hold: false,
             kept: false,

@@ -25,6 +25,8 @@ pub(super) struct Portal {
     pub(super) state: PortalState,
     /// DECLARE: FETCH knows it, and it is not run by itself.
     pub(super) cursor: bool,
+    /// Savepoints of its transaction that it stands behind.
+    pub(super) savepoints: usize,
     /// Where its rows may be read to.
     pub(super) direction: Direction,
     /// WITH HOLD
@@ -196,6 +198,16 @@ impl Portals {
         self.held = 0;
         self.count();
     }
+    /// A savepoint is released: what is behind it is not any more.
+    pub(super) fn release(&mut self, index: usize) {
+        self.named.values_mut().for_each(|p| p.savepoints = p.savepoints.min(index));
+    }
+    /// The transaction goes back to a savepoint: cursors declared behind it end.
+    pub(super) fn roll_back(&mut self, index: usize) {
+        self.named.retain(|_, p| !p.cursor || p.savepoints <= index);
+        self.held = self.named.values().filter(|p| p.hold).count();
+        self.count();
+    }
     fn count(&mut self) {
         self.bytes = self.named.values().map(Portal::bytes).sum();
     }
@@ -218,6 +230,7 @@ impl Portals {
                 PortalState::Ready | PortalState::Running(..) => false,
             };
             p.kept |= p.hold && committed && full;
+            p.savepoints = 0;
             p.kept
         });
         self.held = self.named.len();

@@ -2,6 +2,7 @@
 
 use super::portal::{Buffered, Portal, PortalState};
 use super::prepared::Prepared;
+use super::schema_change::needs_no_block;
 use super::startup::Executed;
 use super::{Block, STATEMENT_ATTEMPTS_MAX, Session};
 use crate::output::{Field, Output};
@@ -171,6 +172,9 @@ impl Session {
         let outcome = match prepared.command() {
             Some(Command::Ddl(ddl)) => {
                 self.ensure_active(None)?;
+                if let Some(tag) = needs_no_block(ddl) {
+                    self.refuse_in_block(tag, how)?;
+                }
                 match &**ddl {
                     ddl if commit && self.goes_online(ddl)? => self.run_online(ddl, out)?,
                     _ => self.run_ddl(ddl, commit, out)?,
@@ -242,6 +246,19 @@ impl Session {
             out.row_description(portal.fields(), &portal.formats);
         }
         self.pull(portal, how.max_rows, out)
+    }
+
+    /// A statement that must be its whole transaction is refused within another, which may be that of a text of several statements.
+    pub(super) fn refuse_in_block(&self, what: &str, how: How) -> Result<(), SqlError> {
+        let among_others = how.describe && !how.commit;
+        if self.block == Block::None
+            && !among_others
+            && self.active.as_ref().is_none_or(|active| active.statements == 0)
+        {
+            return Ok(());
+        }
+        let message = format!("{what} cannot run inside a transaction block");
+        Err(SqlError::new(SqlState::ACTIVE_TRANSACTION, message))
     }
 
     /// A statement that may write is refused before it finds out whether it will.

@@ -6,7 +6,7 @@ use crate::catalog::view::View;
 use crate::catalog::{Changed, Named};
 use crate::ddl::{Done, Making, Run, add_condition_online, adds_condition, create_index_online, is_large};
 use crate::output::Output;
-use crate::syntax::{AlterAction, Ddl, Name, TableConstraint, TableConstraintKind};
+use crate::syntax::{AlterAction, Ddl, Name, ObjectKind, TableConstraint, TableConstraintKind};
 use crate::{SqlError, SqlState};
 use std::sync::Arc;
 
@@ -91,6 +91,16 @@ impl Session {
             Some(active) => active.loads.extend(loads),
             None => loads.into_iter().for_each(|index| self.db.loads.end(index)),
         }
+    }
+}
+
+/// The name of a statement that cannot be part of a transaction.
+pub(super) fn needs_no_block(ddl: &Ddl) -> Option<&'static str> {
+    match ddl {
+        Ddl::CreateDatabase { .. } => Some("CREATE DATABASE"),
+        Ddl::Drop { kind: ObjectKind::Database, .. } => Some("DROP DATABASE"),
+        Ddl::CreateIndex(create) if create.concurrently => Some("CREATE INDEX CONCURRENTLY"),
+        _ => None,
     }
 }
 

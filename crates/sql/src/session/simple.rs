@@ -62,6 +62,7 @@ impl Session {
                 fields: Vec::new(),
                 state: PortalState::Ready,
                 cursor: false,
+                savepoints: 0,
                 direction: Direction::Forward,
                 hold: false,
                 kept: false,

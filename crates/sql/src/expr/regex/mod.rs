@@ -117,6 +117,8 @@ pub(super) struct Regex {
 
 /// Units of work of a match, beside those of its text: each is found anew, and its groups by themselves.
 const MATCH_UNITS: usize = 8_192;
+/// Bytes that a library's automaton reads in the time of a unit of work; it may read to the end for each match, and asks nobody.
+const BYTES_PER_UNIT: usize = 4;
 
 impl Regex {
     /// The compiled expression; it is kept for the next time.
@@ -198,7 +200,7 @@ impl Regex {
         let mut matcher = Matcher::new(&self.parsed, &self.looks, text, &self.word, &mut places, look)?;
         let mut at = from;
         while at <= text.len() {
-            crate::work::step(MATCH_UNITS)?;
+            crate::work::step(MATCH_UNITS + (text.len() - at) / BYTES_PER_UNIT)?;
             let hint = match &self.automaton {
                 Some(automaton) => match automaton.search(&Input::new(text).span(at..text.len())) {
                     Some(found) => Some(found.start()),
@@ -222,7 +224,8 @@ impl Regex {
     }
 }
 
-/// A language in the library's terms; `None` if it has none for a part of it.
+/// A language in the library's terms; `None` if it has none for a part of it. Where a match begins does not depend on how much is taken:
+/// the least is found soonest.
 fn hir(node: &Node) -> Option<Hir> {
     Some(match node {
         Node::Empty => Hir::empty(),
@@ -235,7 +238,7 @@ fn hir(node: &Node) -> Option<Hir> {
         Node::Concat(parts) => Hir::concat(parts.iter().map(|part| hir(part)).collect::<Option<_>>()?),
         Node::Alternate(parts) => Hir::alternation(parts.iter().map(|part| hir(part)).collect::<Option<_>>()?),
         Node::Repeat { node, min, max } => {
-            Hir::repetition(Repetition { min: *min, max: *max, greedy: true, sub: Box::new(hir(node)?) })
+            Hir::repetition(Repetition { min: *min, max: *max, greedy: false, sub: Box::new(hir(node)?) })
         }
     })
 }

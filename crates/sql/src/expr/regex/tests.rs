@@ -53,6 +53,21 @@ fn a_search_can_be_cancelled() {
 }
 
 #[test]
+fn reading_to_the_end_for_each_match_is_work() {
+    let text = format!("{}{}", "xb".repeat(64), "c".repeat(1 << 20));
+    let looks = crate::work::looks();
+    let mut times = 0;
+    let regex = Regex::cached("x[^y]*y|b", Flags::NONE).expect("a pattern");
+    let each = |_: &Spans| {
+        times += 1;
+        Ok(true)
+    };
+    regex.each(&text, 0, false, &mut || Ok(()), each).expect("matched");
+    assert_eq!(times, 64);
+    assert!(crate::work::looks() - looks > 8, "64 times a megabyte was read");
+}
+
+#[test]
 fn large_and_deep_patterns_are_refused() {
     for pattern in ["(((a{255}){255}){255})", &"(".repeat(100_000), &format!("{}a{}", "(".repeat(300), ")".repeat(300))]
     {
