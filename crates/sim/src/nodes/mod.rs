@@ -201,7 +201,9 @@ impl Nodes {
         for range in ranges {
             let status = |body: &Body| body.member.status(range);
             let led = bodies.iter().flatten().filter_map(|body| status(body)).find(|status| status.lease.is_some());
-            let Some(led) = led else { return Ok(Some(format!("{range} has no leader with a lease"))) };
+            let Some(led) = led else {
+                return Ok(Some(format!("{range} has no leader with a lease: {}", orphans(bodies).join("; "))));
+            };
             let seats: Vec<NodeId> = led.voters.iter().chain(&led.learners).copied().collect();
             if led.joint || led.voters.len() < self.copies() || !seats.iter().all(|node| self.is_current(*node)) {
                 return Ok(Some(format!("{range} changes its replicas: {led:?}")));
