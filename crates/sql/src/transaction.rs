@@ -5,12 +5,14 @@
 //! [`Interrupt`] is raised or its statement's deadline passes.
 
 mod interrupt;
+mod loading;
 pub mod memory;
 mod patience;
 mod row_waits;
 mod scratch;
 
 pub use interrupt::{Deadline, Interrupt, Wait, Waiting};
+pub use loading::Loading;
 pub use patience::Patience;
 pub(crate) use row_waits::NoRowWaits;
 pub use row_waits::{RowLock, RowWaiter, RowWaits};
@@ -131,6 +133,52 @@ pub struct ScanChunk {
     pub rows: Vec<(Bytes, Bytes)>,
     /// What remains to be asked for; `None` at the end.
     pub rest: Option<Span>,
+}
+
+/// Rows of a span, lowest key first, for who looks at each and keeps few.
+#[derive(Clone, Debug, Default)]
+pub struct Sweep {
+    /// Keys and values, one behind the other.
+    pub bytes: Bytes,
+    /// Of each row, in order: where in `bytes` its key begins and ends, and its value.
+    pub places: Vec<[u32; 4]>,
+    /// What remains to be asked for; `None` at the end.
+    pub rest: Option<Span>,
+}
+
+impl Sweep {
+    /// The rows.
+    pub fn rows(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        let part = |from: u32, to: u32| self.bytes.get(from as usize..to as usize).unwrap_or_default();
+        self.places.iter().map(move |&[key, key_end, value, value_end]| (part(key, key_end), part(value, value_end)))
+    }
+
+    /// At most `limit` rows of a span, swept where that is possible, scanned where not.
+    ///
+    /// # Errors
+    /// Those of a scan.
+    pub fn of(txn: &mut dyn Transaction, span: Span, limit: usize, certified: bool) -> Result<Sweep, KvError> {
+        if let Some(swept) = txn.sweep(&span, limit, certified)? {
+            return Ok(swept);
+        }
+        let request = ScanRequest { span, reverse: false, limit };
+        let chunk = if certified { txn.scan_certified(&request) } else { txn.scan(&request) }?;
+        Ok(Sweep::from(chunk))
+    }
+}
+
+impl From<ScanChunk> for Sweep {
+    fn from(ScanChunk { rows, rest }: ScanChunk) -> Sweep {
+        let (mut bytes, mut places) = (Vec::new(), Vec::with_capacity(rows.len()));
+        for (key, value) in rows {
+            let from = bytes.len() as u32;
+            bytes.extend_from_slice(&key);
+            let middle = bytes.len() as u32;
+            bytes.extend_from_slice(&value);
+            places.push([from, middle, middle, bytes.len() as u32]);
+        }
+        Sweep { bytes: Bytes::from(bytes), places, rest }
+    }
 }
 
 /// What a commit gave.
@@ -355,6 +403,10 @@ pub trait Kv: Send + Sync + 'static {
         let _ = (rows, patience);
         Ok(false)
     }
+    /// As [`Kv::load`], which may go on after this has returned: what is given back says how it ended.
+    fn load_aside(&self, rows: &Arc<Vec<(Bytes, Bytes)>>, patience: &Patience) -> Loading {
+        Loading::ended(self.load(rows, patience))
+    }
     /// Erases all keys that begin with these bytes, once no snapshot can be read any more that is older than the present value of `witness`.
     /// No newer one has a use for them, and nobody writes them. `None`: not possible here, delete them.
     ///
@@ -438,6 +490,12 @@ pub trait Transaction: Send {
     /// As [`Transaction::scan`], for a look that promises nothing: see [`Transaction::peek`].
     fn peek_scan(&mut self, request: &ScanRequest) -> Result<ScanChunk, KvError> {
         self.scan(request)
+    }
+    /// At most `limit` rows of a span as [`Transaction::scan`] gives them (or [`Transaction::scan_certified`]), in a form that is faster for many of
+    /// which few are kept. `None`: they have to be scanned.
+    fn sweep(&mut self, span: &Span, limit: usize, certified: bool) -> Result<Option<Sweep>, KvError> {
+        let _ = (span, limit, certified);
+        Ok(None)
     }
     /// Takes the advisory lock on a key in a mode, until the transaction ends or gives it back ([`Transaction::release_since`]). `false`:
     /// skipped. Afterwards a `get` of the key gives its newest value: the snapshot moved up if it had to (and could), else

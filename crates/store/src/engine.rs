@@ -9,6 +9,7 @@
 //! 3. A crash loses whole steps from the end, never one from the middle.
 //! 4. A `scan` sees one state of a tree, however long it runs.
 
+mod blocks;
 pub mod fjall;
 pub mod memory;
 mod runs;
@@ -24,6 +25,9 @@ pub type Change = (Bytes, Option<Bytes>);
 
 /// What a scan calls for each entry: `Break` ends the scan. It must not call the engine.
 pub type Visit<'a> = dyn FnMut(Bytes, Bytes) -> ControlFlow<()> + 'a;
+
+/// What a sweep calls for each entry, which it lends: `Break` ends it. It must not call the engine.
+pub type Lend<'a> = dyn FnMut(&[u8], &[u8]) -> ControlFlow<()> + 'a;
 
 /// One of the two maps. Their entries: [`crate::keys`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -47,6 +51,14 @@ pub trait Engine: Send + Sync + 'static {
     /// # Errors
     /// [`StoreError::Failed`] or [`StoreError::Corrupt`]; entries may have been visited before.
     fn scan(&self, tree: Tree, from: &[u8], to: &[u8], reverse: bool, visit: &mut Visit<'_>) -> Result<(), StoreError>;
+
+    /// As [`Engine::scan`], forwards: for who looks at many entries and keeps none of them.
+    ///
+    /// # Errors
+    /// As [`Engine::scan`].
+    fn sweep(&self, tree: Tree, from: &[u8], to: &[u8], visit: &mut Lend<'_>) -> Result<(), StoreError> {
+        self.scan(tree, from, to, false, &mut |key, value| visit(&key, &value))
+    }
 
     /// Applies all changes of a tree or none; they are about `bytes` large. Keys must come in strictly ascending order.
     ///
@@ -129,6 +141,9 @@ impl<E: Engine> Engine for std::sync::Arc<E> {
     }
     fn scan(&self, tree: Tree, from: &[u8], to: &[u8], reverse: bool, visit: &mut Visit<'_>) -> Result<(), StoreError> {
         E::scan(self, tree, from, to, reverse, visit)
+    }
+    fn sweep(&self, tree: Tree, from: &[u8], to: &[u8], visit: &mut Lend<'_>) -> Result<(), StoreError> {
+        E::sweep(self, tree, from, to, visit)
     }
     fn ingest(&self, tree: Tree, bytes: usize, changes: &mut dyn Iterator<Item = Change>) -> Result<(), StoreError> {
         E::ingest(self, tree, bytes, changes)

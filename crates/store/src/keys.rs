@@ -48,9 +48,14 @@ pub fn meta(name: &str) -> Bytes {
 /// The present's key of a user key.
 pub fn present(key: &[u8]) -> Bytes {
     let mut out = Vec::with_capacity(1 + key.len());
+    put_present(key, &mut out);
+    Bytes::from(out)
+}
+
+/// Appends the present's key of a user key.
+pub fn put_present(key: &[u8], out: &mut Vec<u8>) {
     out.push(DATA);
     out.extend_from_slice(key);
-    Bytes::from(out)
 }
 
 /// Above every present key that starts with `prefix`.
@@ -88,10 +93,15 @@ impl Present {
     /// As it is written.
     pub fn encode(ts: Timestamp, value: Option<&[u8]>) -> Bytes {
         let mut out = Vec::with_capacity(PRESENT_HEAD + value.map_or(0, <[u8]>::len));
+        Self::put(ts, value, &mut out);
+        Bytes::from(out)
+    }
+
+    /// Appends what [`Present::encode`] gives.
+    pub fn put(ts: Timestamp, value: Option<&[u8]>, out: &mut Vec<u8>) {
         out.put_u8(if value.is_some() { VALUE } else { GRAVE });
         out.put_u64(ts.as_u64());
         out.put_slice(value.unwrap_or_default());
-        Bytes::from(out)
     }
 
     /// Reads an entry; `None` where it is none.
@@ -115,6 +125,19 @@ pub fn present_entry(key: Bytes, entry: Bytes) -> Result<(Bytes, Present), Bytes
     match Present::decode(entry) {
         Some(present) => Ok((key, present)),
         None => Err(self::present(&key)),
+    }
+}
+
+/// As [`present_entry`], of bytes that are lent: the user key, when it was committed, and the value; `None` where it is none.
+pub fn lent_entry<'a>(key: &'a [u8], entry: &'a [u8]) -> Option<(&'a [u8], Timestamp, Option<&'a [u8]>)> {
+    let (&DATA, key) = key.split_first()? else { return None };
+    let (&kind, rest) = entry.split_first()?;
+    let (ts, value) = rest.split_first_chunk::<8>()?;
+    let ts = Timestamp::from_u64(u64::from_be_bytes(*ts));
+    match kind {
+        GRAVE if value.is_empty() => Some((key, ts, None)),
+        VALUE => Some((key, ts, Some(value))),
+        _ => None,
     }
 }
 
@@ -289,6 +312,7 @@ mod tests {
             let entry = Present::encode(ts, value.as_deref());
             prop_assert_eq!(is_grave_below(&entry, ts), value.is_none());
             prop_assert!(ts == Timestamp::MIN || !is_grave_below(&entry, ts.prev()));
+            prop_assert_eq!(lent_entry(&pa, &entry), Some((&a[..], ts, value.as_deref())));
             prop_assert_eq!(Present::decode(entry), Some(Present { ts, value: value.map(Bytes::from) }));
         }
 

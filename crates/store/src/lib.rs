@@ -20,4 +20,6 @@ pub use engine::memory::MemoryEngine;
 pub use engine::{Change, Engine};
 pub use error::StoreError;
 pub use log::{Log, LogError, LogOptions, LogRecovery};
-pub use versions::{Erased, Read, Recovered, Scan, SnapshotGuard, Span, Version, Versions, VersionsConfig, Write};
+pub use versions::{
+    Erased, Read, Recovered, Scan, SnapshotGuard, Span, Sweep, Version, Versions, VersionsConfig, Write,
+};

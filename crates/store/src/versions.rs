@@ -50,6 +50,7 @@ mod recent;
 mod retention;
 mod scan;
 mod snapshots;
+mod sweep;
 mod warm;
 
 pub use collect::Garbage;
@@ -58,6 +59,7 @@ pub use flush::GivenUp;
 pub use retention::{APART_MAX, Apart, Threshold, class_of};
 pub use scan::Scan;
 pub use snapshots::SnapshotGuard;
+pub use sweep::Sweep;
 
 use crate::engine::Tree;
 use crate::keys::{Bucket, Burial, Present};
@@ -329,7 +331,10 @@ impl<E: Engine> Versions<E> {
         let thresholds = self.snapshots.thresholds();
         let cached = !self.cold.load(Ordering::Acquire);
         // A bulk change replaces what the cache has, and does not crowd it out.
-        let bulk = writes.size_hint().0 > APPLY_KEYS_MAX;
+        let many = writes.size_hint().0;
+        let bulk = many > APPLY_KEYS_MAX;
+        // Of more than are remembered only the last ones are.
+        let mut passed = many.saturating_sub(recent::WRITES_MAX);
         let mut writes = writes.peekable();
         while writes.peek().is_some() {
             let mut layers = self.layers.write();
@@ -341,7 +346,13 @@ impl<E: Engine> Versions<E> {
                 if key.len() <= prefixes::PREFIX_BYTES {
                     self.newest_bare.fetch_max(ts.as_u64(), Ordering::AcqRel);
                 }
-                layers.recent.push(key, ts);
+                match passed.checked_sub(1) {
+                    Some(left) => {
+                        layers.recent.pass(ts);
+                        passed = left;
+                    }
+                    None => layers.recent.push(key, ts),
+                }
                 let base = match cached {
                     true if bulk => self.cache.replace(key, version.clone()),
                     true => self.cache.put(key, version.clone()),

@@ -37,6 +37,16 @@ fn scanned(engine: &FjallEngine, from: u16, to: u16, reverse: bool, most: usize)
     found
 }
 
+fn swept(engine: &FjallEngine, from: u16, to: u16, most: usize) -> Vec<(Bytes, Bytes)> {
+    let mut found = Vec::new();
+    let visit = &mut |key: &[u8], value: &[u8]| {
+        found.push((Bytes::copy_from_slice(key), Bytes::copy_from_slice(value)));
+        if found.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    };
+    engine.sweep(Tree::Present, &key(from), &key(to), visit).unwrap();
+    found
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
@@ -72,6 +82,7 @@ proptest! {
                 want.reverse();
             }
             want.truncate(most);
+            prop_assert!(reverse || swept(&engine, from, to, most) == want, "swept {from}..{to} {most}");
             prop_assert!(scanned(&engine, from, to, reverse, most) == want, "{from}..{to} {reverse} {most}");
         }
     }
@@ -106,4 +117,23 @@ fn a_scan_of_a_table_that_was_updated_as_a_whole_makes_nothing_hot() {
     // One that reads few of them, as for an index that is updated all the time, is still worth it.
     store.scan(&(row(5)..row(300)), ts(9), false, 128).unwrap();
     assert_eq!(store.hot_spans(), 1);
+}
+
+/// The list of the last writes is shorter than such a change: each of its keys has changed all the same, and none of another index.
+#[test]
+fn a_change_of_more_keys_than_are_listed_is_found_in_each_of_them() {
+    const ROWS: u32 = 20_000;
+    let row = |n: u32| Bytes::copy_from_slice(&[&[0, 0, 0, 7][..], &n.to_be_bytes()].concat());
+    let ts = Timestamp::from_u64;
+    let store = Versions::open(MemoryEngine::new(), VersionsConfig::default()).unwrap();
+    store.apply(ts(1), &[(row(5), Some(Bytes::from_static(b"old")))]);
+    let writes: Vec<Write> = (0..ROWS).map(|n| (row(n), None)).collect();
+    store.apply(ts(2), &writes);
+    for n in [0, 5, 11_000, ROWS - 1] {
+        assert_eq!(store.newest_in(&(row(n)..row(n + 1)), ts(1)).unwrap(), Some(ts(2)), "{n}");
+        assert_eq!(store.newest_in(&(row(n)..row(n + 1)), ts(2)).unwrap(), None, "{n}");
+        assert_eq!(store.get(&row(n), ts(2)).unwrap(), None);
+    }
+    assert_eq!(store.get(&row(5), ts(1)).unwrap().map(|(at, _)| at), Some(ts(1)));
+    assert_eq!(store.newest_in(&(row(ROWS)..row(ROWS + 9)), ts(1)).unwrap(), None);
 }

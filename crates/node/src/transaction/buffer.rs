@@ -2,7 +2,9 @@ use crate::TxnError;
 use bytes::Bytes;
 use clock::Timestamp;
 use protocol::txn::Write;
+use smallvec::SmallVec;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::ops::Bound;
 
 /// Bytes of keys and values, and [`WRITE_OVERHEAD`] for each, that one transaction may write: one record must hold it.
@@ -15,6 +17,9 @@ const WRITE_MEMORY_BYTES: usize = 112;
 pub const MAX_VALUE_BYTES: usize = 64 << 20;
 /// Bytes of one key.
 pub const MAX_KEY_BYTES: usize = 16 << 10;
+
+/// A key, inside the map's node while it is short: a search then follows no pointer for each comparison.
+type Key = SmallVec<[u8; 24]>;
 
 /// A buffered write: the value, and the snapshot at which it was decided.
 #[derive(Clone, Debug)]
@@ -31,7 +36,7 @@ enum Part {
     /// In key order, as they came.
     Run(Vec<Write>),
     /// They did not come in order.
-    Tree(BTreeMap<Bytes, Pending>),
+    Tree(BTreeMap<Key, Pending>),
 }
 
 /// Bytes of a key that name its index.
@@ -56,10 +61,10 @@ impl Part {
         }
     }
 
-    fn tree(&mut self) -> &mut BTreeMap<Bytes, Pending> {
+    fn tree(&mut self) -> &mut BTreeMap<Key, Pending> {
         if let Part::Run(run) = self {
             let run = std::mem::take(run);
-            let pairs = run.into_iter().map(|Write { key, value, since }| (key, Pending { value, since }));
+            let pairs = run.into_iter().map(|w| (Key::from_slice(&w.key), Pending { value: w.value, since: w.since }));
             *self = Part::Tree(pairs.collect());
         }
         match self {
@@ -85,10 +90,44 @@ impl Part {
                     run.insert(at, Write { key, value, since });
                     return None;
                 }
-                Err(_) => return self.tree().insert(key, Pending { value, since }),
+                Err(_) => return self.tree().insert(Key::from_slice(&key), Pending { value, since }),
             }
         }
-        self.tree().insert(key, pending)
+        self.tree().insert(Key::from_slice(&key), pending)
+    }
+
+    /// Sets a write in place of one whose decision stays, or a new one; gives the one before.
+    fn write(&mut self, key: Bytes, value: Option<Bytes>, since: Timestamp) -> Option<Pending> {
+        let replaced = |held: &mut Option<Bytes>, since: Timestamp, value: Option<Bytes>| {
+            Some(Pending { value: std::mem::replace(held, value), since })
+        };
+        if let Part::Run(run) = self {
+            let place = match run.last() {
+                Some(last) if last.key >= key => run.binary_search_by(|w| w.key.cmp(&key)),
+                _ => Err(run.len()),
+            };
+            match place {
+                Ok(at) => {
+                    let since = run[at].since;
+                    return replaced(&mut run[at].value, since, value);
+                }
+                Err(at) if run.len() - at <= RUN_SHIFT_MAX => {
+                    run.insert(at, Write { key, value, since });
+                    return None;
+                }
+                Err(_) => {}
+            }
+        }
+        match self.tree().entry(Key::from_slice(&key)) {
+            Entry::Occupied(mut held) => {
+                let since = held.get().since;
+                replaced(&mut held.get_mut().value, since, value)
+            }
+            Entry::Vacant(place) => {
+                place.insert(Pending { value, since });
+                None
+            }
+        }
     }
 
     fn remove(&mut self, key: &[u8]) {
@@ -114,7 +153,12 @@ impl Part {
         match self {
             Part::Run(run) => run,
             Part::Tree(tree) => {
-                tree.into_iter().map(|(key, p)| Write { key, value: p.value, since: p.since }).collect()
+                let write = |(key, p): (Key, Pending)| Write {
+                    key: Bytes::copy_from_slice(&key),
+                    value: p.value,
+                    since: p.since,
+                };
+                tree.into_iter().map(write).collect()
             }
         }
     }
@@ -135,16 +179,16 @@ impl Part {
 
 enum Range<'a> {
     Run(std::slice::Iter<'a, Write>),
-    Tree(std::collections::btree_map::Range<'a, Bytes, Pending>),
+    Tree(std::collections::btree_map::Range<'a, Key, Pending>),
 }
 
 impl<'a> Iterator for Range<'a> {
-    type Item = (&'a Bytes, Option<&'a Bytes>);
+    type Item = (&'a [u8], Option<&'a Bytes>);
 
     fn next(&mut self) -> Option<Self::Item> {
         match self {
-            Range::Run(run) => run.next().map(|w| (&w.key, w.value.as_ref())),
-            Range::Tree(tree) => tree.next().map(|(key, pending)| (key, pending.value.as_ref())),
+            Range::Run(run) => run.next().map(|w| (&w.key[..], w.value.as_ref())),
+            Range::Tree(tree) => tree.next().map(|(key, pending)| (&key[..], pending.value.as_ref())),
         }
     }
 }
@@ -225,9 +269,7 @@ impl Buffer {
         self.bytes += key.len() + size + WRITE_OVERHEAD;
         self.set += 1;
         let undo_key = (!self.marks.is_empty()).then(|| key.clone());
-        let part = self.part_of(&key);
-        let since = part.get(&key).map_or(since, |(_, first)| first);
-        let before = part.set(key, Pending { value, since });
+        let before = self.part_of(&key).write(key, value, since);
         if let Some(key) = undo_key {
             self.undo.push((key, before));
         }
@@ -261,7 +303,7 @@ impl Buffer {
     }
 
     /// Own writes with `start <= key < end`: keys, and values (`None`: deleted).
-    pub fn range<'a>(&'a self, start: &'a [u8], end: &'a [u8]) -> impl Iterator<Item = (&'a Bytes, Option<&'a Bytes>)> {
+    pub fn range<'a>(&'a self, start: &'a [u8], end: &'a [u8]) -> impl Iterator<Item = (&'a [u8], Option<&'a Bytes>)> {
         let from = self.indexes.partition_point(|own| **own < *index_of(start));
         let to = self.indexes.partition_point(|own| **own <= *index_of(end)).max(from);
         self.parts[from..to].iter().flat_map(move |part| part.range(start, end))
@@ -282,15 +324,15 @@ impl Buffer {
         }
         let mut merged = Vec::with_capacity(rows.len());
         for (key, value) in rows {
-            while let Some((mine, own)) = own.next_if(|(mine, _)| **mine < key) {
-                merged.extend(own.map(|v| (mine.clone(), v.clone())));
+            while let Some((mine, own)) = own.next_if(|(mine, _)| *mine < &key[..]) {
+                merged.extend(own.map(|v| (Bytes::copy_from_slice(mine), v.clone())));
             }
-            match own.next_if(|(mine, _)| **mine == key) {
+            match own.next_if(|(mine, _)| *mine == &key[..]) {
                 Some((_, own)) => merged.extend(own.map(|v| (key, v.clone()))),
                 None => merged.push((key, value)),
             }
         }
-        merged.extend(own.filter_map(|(mine, own)| Some((mine.clone(), own?.clone()))));
+        merged.extend(own.filter_map(|(mine, own)| Some((Bytes::copy_from_slice(mine), own?.clone()))));
         if reverse {
             merged.reverse();
         }

@@ -178,21 +178,67 @@ impl<E: Engine> Transaction<E> {
         keep: Keep,
         waker: &Waker,
     ) -> Op<Chunk> {
+        let read = |txn: &Self, clear: &store::Span| {
+            let scan = txn.node.versions().scan(clear, txn.snapshot, reverse, limit)?;
+            Ok(Some((scan.rows, scan.rest)))
+        };
+        self.read_span(now, span, reverse, keep, read, waker).map(|read| {
+            let Some((rows, covered, rest)) = read? else { return Ok(Chunk::default()) };
+            let rows = rows.into_iter().map(|(key, _, value)| (key, value)).collect();
+            Ok(Chunk { rows: self.draft.buffer.merge(rows, &covered, reverse), rest })
+        })
+    }
+
+    /// As [`Transaction::scan`], forwards, for who looks at many rows and keeps few of them. `None`: they have to be scanned, as own
+    /// writes are among them, or few at a time are faster.
+    pub fn sweep(
+        &mut self,
+        now: &Reading,
+        span: &store::Span,
+        limit: usize,
+        certified: bool,
+        waker: &Waker,
+    ) -> Op<Option<store::Sweep>> {
+        if self.draft.buffer.range(&span.start, &span.end).next().is_some() {
+            return Poll::Ready(Ok(None));
+        }
+        let read = |txn: &Self, clear: &store::Span| {
+            let swept = txn.node.versions().sweep(clear, txn.snapshot, limit)?;
+            Ok(swept.map(|swept| ((swept.bytes, swept.places), swept.rest)))
+        };
+        self.read_span(now, span, false, Keep::of(certified), read, waker).map(|read| {
+            let swept = read?.map(|((bytes, places), _, rest)| store::Sweep { bytes, places, rest });
+            Ok(swept)
+        })
+    }
+
+    /// Reads from the beginning of a span as far as `read` gets (which gives its rows and what it left), and remembers it: the rows, what they
+    /// cover, and what remains. `None`: `read` gave nothing.
+    fn read_span<R>(
+        &mut self,
+        now: &Reading,
+        span: &store::Span,
+        reverse: bool,
+        keep: Keep,
+        read: impl Fn(&Self, &store::Span) -> Result<Option<(R, Option<store::Span>)>, store::StoreError>,
+        waker: &Waker,
+    ) -> Op<Option<(R, store::Span, Option<store::Span>)>> {
         loop {
             match self.under_lease(now, waker) {
                 Poll::Ready(Ok(())) => {}
-                other => return other.map(|done| done.map(|()| Chunk::default())),
+                other => return other.map(|done| done.map(|()| None)),
             }
             let clear = match keep {
                 Keep::Nothing => Some(span.clone()),
                 Keep::ByLevel | Keep::Certified | Keep::Unremembered => self.clear_part(span, reverse, waker),
             };
             let Some(clear) = clear else { return Poll::Pending };
-            let scan = match self.node.versions().scan(&clear, self.snapshot, reverse, limit) {
-                Ok(scan) => scan,
+            let (rows, rest) = match read(self, &clear) {
+                Ok(Some(read)) => read,
+                Ok(None) => return Poll::Ready(Ok(None)),
                 Err(e) => return Poll::Ready(Err(e.into())),
             };
-            let covered = match &scan.rest {
+            let covered = match &rest {
                 None => clear.clone(),
                 Some(rest) if reverse => rest.end.clone()..clear.end.clone(),
                 Some(rest) => clear.start.clone()..rest.start.clone(),
@@ -211,9 +257,7 @@ impl<E: Engine> Transaction<E> {
                 true => span.start.clone()..covered.start.clone(),
                 false => covered.end.clone()..span.end.clone(),
             };
-            let rows = scan.rows.into_iter().map(|(key, _, value)| (key, value)).collect();
-            let rows = self.draft.buffer.merge(rows, &covered, reverse);
-            return Poll::Ready(Ok(Chunk { rows, rest: (rest.start < rest.end).then_some(rest) }));
+            return Poll::Ready(Ok(Some((rows, covered, (rest.start < rest.end).then_some(rest)))));
         }
     }
 

@@ -2,6 +2,7 @@
 
 use super::{World, bytes};
 use node::{Isolation, Transaction, TxnError};
+use std::task::{Poll, Waker};
 use store::MemoryEngine;
 
 /// More writes of one index than are asked about each by itself.
@@ -82,5 +83,49 @@ fn what_was_seen_stays_certified_when_the_write_is_taken_back() {
         txn.put(bytes("own"), bytes("row")).unwrap();
         w.set(&[(other, "new")]);
         assert_eq!(w.commit(&mut txn).is_err(), conflicts, "{other}");
+    }
+}
+
+/// Rows looked at in the bytes of their chunk are read as a scan reads them: what comes between them is met, and own writes are seen.
+#[test]
+fn a_sweep_reads_what_a_scan_reads_and_is_certified_alike() {
+    for flushed in [false, true] {
+        for (other, conflicts) in [("idx100005", true), ("idx200005", false)] {
+            let mut w = World::new();
+            let rows: Vec<String> = (0..20).map(|i| format!("idx1{:05}", i * 10)).collect();
+            w.set(&rows.iter().map(|key| (&key[..], "old")).collect::<Vec<_>>());
+            if flushed {
+                w.node.freeze();
+                while w.node.versions().flush().unwrap() {}
+            }
+            let mut txn = w.begin(Isolation::Serializable);
+            w.set(&[("idx100020", "newer than the snapshot"), ("idx1000201", "not there then")]);
+            let (mut rest, mut found) = (Some(bytes("idx1")..bytes("idx2")), Vec::new());
+            while let Some(span) = rest.take() {
+                let Poll::Ready(Ok(Some(chunk))) = txn.sweep(&w.now(), &span, 7, false, Waker::noop()) else {
+                    panic!("nothing is in flight and nothing was written")
+                };
+                assert!(chunk.places.len() <= 7);
+                assert!(chunk.rows().all(|(_, value)| value == b"old"));
+                found.extend(chunk.rows().map(|(key, _)| String::from_utf8(key.to_vec()).unwrap()));
+                rest = chunk.rest;
+            }
+            assert_eq!(found, rows);
+            txn.put(bytes("idx3"), bytes("made of it")).unwrap();
+            let own = bytes("idx3")..bytes("idx4");
+            assert!(matches!(txn.sweep(&w.now(), &own, 7, false, Waker::noop()), Poll::Ready(Ok(None))), "own writes");
+            assert!(matches!(w.commit(&mut txn), Err(TxnError::Restart { .. })), "a row that was read has changed");
+
+            let mut txn = w.begin(Isolation::Serializable);
+            let span = bytes("idx1")..bytes("idx2");
+            assert!(matches!(txn.sweep(&w.now(), &span, 4096, false, Waker::noop()), Poll::Ready(Ok(Some(_)))));
+            txn.put(bytes("idx3"), bytes("made of it")).unwrap();
+            w.set(&[(other, "between")]);
+            match w.commit(&mut txn) {
+                Ok(_) => assert!(!conflicts, "{other} {flushed}"),
+                Err(TxnError::Restart { .. }) => assert!(conflicts, "{other} {flushed}"),
+                Err(e) => panic!("{e}"),
+            }
+        }
     }
 }

@@ -4,7 +4,8 @@ use super::{Inner, park};
 use bytes::Bytes;
 use clock::Timestamp;
 use sql::KvError;
-use sql::transaction::{Erased, Patience};
+use sql::transaction::{Erased, Loading, Patience};
+use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
 use store::{Engine, StoreError};
@@ -39,6 +40,29 @@ pub(super) fn load<E: Engine>(inner: &Inner<E>, rows: &[(Bytes, Bytes)], patienc
         }
         patience.check(|| inner.monotonic_us())?;
         park::pause(LOOK_EVERY);
+    }
+}
+
+/// As [`load`], by a thread of its own: who makes rows makes the next ones meanwhile. One for each statement that loads, as that waits for it
+/// before it asks for another.
+pub(super) fn load_aside<E: Engine>(
+    inner: &Arc<Inner<E>>,
+    rows: &Arc<Vec<(Bytes, Bytes)>>,
+    patience: &Patience,
+) -> Loading {
+    if !inner.node.options().alone {
+        return Loading::ended(Ok(false));
+    }
+    let started = {
+        let (inner, rows, patience) = (inner.clone(), rows.clone(), patience.clone());
+        std::thread::Builder::new().name("load".into()).spawn(move || load(&inner, &rows, &patience))
+    };
+    match started {
+        Ok(thread) => Loading::running(move || {
+            thread.join().unwrap_or_else(|_| Err(KvError::Storage("a thread that loaded rows has panicked".into())))
+        }),
+        // No thread can be had: then here.
+        Err(_) => Loading::ended(load(inner, rows, patience)),
     }
 }
 

@@ -53,7 +53,8 @@ pub(crate) use operations::Shell;
 use parking_lot::Mutex;
 pub(crate) use room::Room;
 use sql::transaction::{
-    Admin, AdminReply, BeginOptions as SqlOptions, Erased, MemoryScratch, Patience, Retentions, RowWaits, Scratch,
+    Admin, AdminReply, BeginOptions as SqlOptions, Erased, Loading, MemoryScratch, Patience, Retentions, RowWaits,
+    Scratch,
 };
 use sql::{Kv, KvError};
 use std::sync::Arc;
@@ -282,6 +283,9 @@ impl<E: Engine> Kv for KvNode<E> {
     }
     fn load(&self, rows: &[(Bytes, Bytes)], patience: &Patience) -> Result<bool, KvError> {
         load::load(&self.inner, rows, patience)
+    }
+    fn load_aside(&self, rows: &Arc<Vec<(Bytes, Bytes)>>, patience: &Patience) -> Loading {
+        load::load_aside(&self.inner, rows, patience)
     }
     fn erase(&self, prefix: [u8; 4], witness: &[u8]) -> Result<Option<Erased>, KvError> {
         load::erase(&self.inner, prefix, witness)

@@ -36,6 +36,15 @@ pub(crate) trait Operations: Send {
         waker: &Waker,
     ) -> Op<Chunk>;
     fn peek_scan(&mut self, now: &Reading, span: &Span, reverse: bool, limit: usize, waker: &Waker) -> Op<Chunk>;
+    /// `None`: rows have to be scanned.
+    fn sweep(
+        &mut self,
+        now: &Reading,
+        span: &Span,
+        limit: usize,
+        certified: bool,
+        waker: &Waker,
+    ) -> Op<Option<store::Sweep>>;
     fn lock(&mut self, now: &Reading, key: &[u8], mode: LockMode, when: WhenLocked, waker: &Waker) -> Op<bool>;
     fn hold(&mut self, now: &impl Now, key: &[u8], mode: LockMode, when: WhenLocked, waker: &Waker) -> Op<bool>;
     fn present(&mut self, now: &impl Now, key: &[u8], waker: &Waker) -> Op<bool>;
@@ -199,6 +208,16 @@ forward!(Alone {
     fn is_as_it_was(&self, key: &[u8], since: Timestamp) -> bool {
         self.is_as_it_was(key, since)
     }
+    fn sweep(
+        &mut self,
+        now: &Reading,
+        span: &Span,
+        limit: usize,
+        certified: bool,
+        waker: &Waker,
+    ) -> Op<Option<store::Sweep>> {
+        self.sweep(now, span, limit, certified, waker)
+    }
     fn commit_reads(&mut self) -> Option<Timestamp> {
         self.commit_reads()
     }
@@ -226,6 +245,9 @@ forward!(Member {
     }
     fn is_as_it_was(&self, _: &[u8], _: Timestamp) -> bool {
         false
+    }
+    fn sweep(&mut self, _: &Reading, _: &Span, _: usize, _: bool, _: &Waker) -> Op<Option<store::Sweep>> {
+        Poll::Ready(Ok(None))
     }
     fn commit_reads(&mut self) -> Option<Timestamp> {
         None

@@ -7,7 +7,8 @@ use clock::{Reading, Timestamp};
 use sql::KvError;
 use sql::context::MemoryBudget;
 use sql::transaction::{
-    BeginOptions, Committed, Deadline, Interrupt, LockMode, LockWait, ScanChunk, ScanRequest, TxnStats, Wait,
+    BeginOptions, Committed, Deadline, Interrupt, LockMode, LockWait, ScanChunk, ScanRequest, Span, Sweep, TxnStats,
+    Wait,
 };
 use std::sync::Arc;
 use std::task::{Poll, Waker};
@@ -207,6 +208,11 @@ impl<S: Shell> sql::Transaction for KvTransaction<S> {
     }
     fn scan_certified(&mut self, request: &ScanRequest) -> Result<ScanChunk, KvError> {
         self.rows(request, true)
+    }
+    fn sweep(&mut self, span: &Span, limit: usize, certified: bool) -> Result<Option<Sweep>, KvError> {
+        let now = self.inner.now();
+        let swept = self.block(0, |_, txn, waker| txn.sweep(&now, span, limit, certified, waker)).0?;
+        Ok(swept.map(|store::Sweep { bytes, places, rest }| Sweep { bytes, places, rest }))
     }
     fn peek_scan(&mut self, request: &ScanRequest) -> Result<ScanChunk, KvError> {
         let now = self.inner.now();

@@ -147,14 +147,18 @@ impl Run<'_> {
         let target = Target::new(table, &self.plan_context())?;
         let default = target.defaults.last().cloned().flatten();
         let statement = self.statement_now();
-        self.rewrite(&TableAccess::new(old)?, &target, |row| {
-            let mut new = row.clone();
-            new.push(match &default {
-                Some(expr) => evaluate::value(expr, row, &statement)?,
-                None => Value::Null,
-            });
-            Ok(new)
-        })
+        self.rewrite(
+            &TableAccess::new(old)?,
+            &target,
+            Some(&mut |row| {
+                let mut new = row.clone();
+                new.push(match &default {
+                    Some(expr) => evaluate::value(expr, row, &statement)?,
+                    None => Value::Null,
+                });
+                Ok(new)
+            }),
+        )
     }
 
     pub(super) fn add_constraint(
@@ -250,7 +254,7 @@ impl Run<'_> {
         table.has_primary_key = keyed;
         self.put_table(table.clone())?;
         let target = Target::new(&table, &self.plan_context())?;
-        self.rewrite(&TableAccess::new(old)?, &target, |row| Ok(row.clone())).map_err(|e| match &e.column {
+        self.rewrite(&TableAccess::new(old)?, &target, None).map_err(|e| match &e.column {
             Some(column) if e.state == SqlState::NOT_NULL_VIOLATION => contains_nulls(&table, column),
             _ => e,
         })

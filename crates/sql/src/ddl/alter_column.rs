@@ -190,11 +190,15 @@ impl Run<'_> {
         self.put_table(table.clone())?;
         let target = Target::new(&table, &self.plan_context())?;
         let statement = self.statement.clone();
-        self.rewrite(&TableAccess::new(&old)?, &target, |row| {
-            let mut new = row.clone();
-            new[at] = evaluate::value(&value, row, &statement)?;
-            Ok(new)
-        })?;
+        self.rewrite(
+            &TableAccess::new(&old)?,
+            &target,
+            Some(&mut |row| {
+                let mut new = row.clone();
+                new[at] = evaluate::value(&value, row, &statement)?;
+                Ok(new)
+            }),
+        )?;
         self.check_views(table.id, false, "alter the type of a column")
     }
 

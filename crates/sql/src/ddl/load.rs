@@ -12,7 +12,8 @@
 //!    written at the end: so what is written costs the same wherever its keys lie, and the store gets it without overlaps.
 //! 4. A unique key is looked up before it is written if it lies below what was written, which keys that ascend never do; of those that
 //!    were sorted equal ones meet.
-//! 5. In memory are at most [`CHUNK_BYTES_MAX`], what the sort holds ([`SORT_BYTES_MAX`]), and what the store has not taken yet.
+//! 5. In memory are at most [`CHUNK_BYTES_MAX`] twice (a chunk is written while the next one is made), what the sort holds
+//!    ([`SORT_BYTES_MAX`]), and what the store has not taken yet.
 //! 6. A chunk goes past the log where that is possible ([`Kv::load`]), else through transactions of [`TXN_BYTES_MAX`].
 
 use super::sorter::{Merge, SORT_BYTES_MAX, Sorter};
@@ -20,7 +21,7 @@ use crate::catalog::{Oid, garbage, key};
 use crate::database::Database;
 use crate::exec::index::entry_value;
 use crate::progress::{IndexPhase, IndexProgress};
-use crate::transaction::{Isolation, Kv, LockWait, Patience, TxnRef};
+use crate::transaction::{Isolation, Kv, Loading, LockWait, Patience, TxnRef};
 use crate::{SqlError, SqlState};
 use bytes::Bytes;
 use std::collections::BTreeMap;
@@ -50,7 +51,15 @@ pub struct Loader {
     /// Of what is in memory and not in a sorter.
     bytes: usize,
     announced: bool,
+    /// The chunk that is being written, if that goes on beside.
+    written: Option<Written>,
     progress: Option<Arc<IndexProgress>>,
+}
+
+/// A chunk that is being written.
+struct Written {
+    loading: Loading,
+    rows: Arc<Vec<(Bytes, Bytes)>>,
 }
 
 /// What becomes of one index.
@@ -117,6 +126,7 @@ impl Loader {
             few: Some(BTreeMap::new()),
             bytes: 0,
             announced: false,
+            written: None,
             progress: None,
         }
     }
@@ -146,7 +156,7 @@ impl Loader {
     ///
     /// # Errors
     /// Those of the layers below.
-    pub fn contains(&self, db: &Database, row: &[u8]) -> Result<Option<Bytes>, SqlError> {
+    pub fn contains(&mut self, db: &Database, row: &[u8]) -> Result<Option<Bytes>, SqlError> {
         if let Some(few) = &self.few {
             return Ok(few.get(row).cloned());
         }
@@ -160,6 +170,7 @@ impl Loader {
         if part.greatest.as_ref().is_none_or(|greatest| row > &greatest[..]) {
             return Ok(None);
         }
+        self.wait(db)?;
         let mut txn = self.patience.begin(db.kv.as_ref(), Isolation::RepeatableRead)?;
         let found = txn.get(row)?;
         txn.rollback();
@@ -230,9 +241,24 @@ impl Loader {
         let Some((last, _)) = rows.last() else { return Ok(()) };
         let greatest = last.clone();
         self.announce(db)?;
-        write_rows(db.kv.as_ref(), &self.patience, &rows)?;
+        self.write(db, rows)?;
         self.parts[at].greatest = Some(greatest);
         Ok(())
+    }
+
+    /// Writes rows, in order, when those before are written; it may go on when this returns.
+    fn write(&mut self, db: &Database, rows: Vec<(Bytes, Bytes)>) -> Result<(), SqlError> {
+        self.wait(db)?;
+        let rows = Arc::new(rows);
+        let loading = db.kv.load_aside(&rows, &self.patience);
+        self.written = Some(Written { loading, rows });
+        Ok(())
+    }
+
+    /// Waits until what was given is written.
+    fn wait(&mut self, db: &Database) -> Result<(), SqlError> {
+        let Some(Written { loading, rows }) = self.written.take() else { return Ok(()) };
+        if loading.wait()? { Ok(()) } else { write_in_transactions(db.kv.as_ref(), &self.patience, &rows) }
     }
 
     fn announce(&mut self, db: &Database) -> Result<(), SqlError> {
@@ -275,10 +301,11 @@ impl Loader {
         for at in 0..self.parts.len() {
             if let Some(sorter) = self.parts[at].sorter.take() {
                 self.announce(db)?;
+                self.wait(db)?;
                 self.write_sorted(db, at, sorter.merge()?, duplicate)?;
             }
         }
-        Ok(())
+        self.wait(db)
     }
 
     /// Makes all of what was settled part of a transaction: see [`Loader::finish`].
@@ -296,13 +323,14 @@ impl Loader {
     }
 
     fn write_sorted(
-        &self,
+        &mut self,
         db: &Database,
         index: usize,
         mut merge: Merge,
         duplicate: &mut dyn FnMut(Duplicate<'_>) -> SqlError,
     ) -> Result<(), SqlError> {
         let Part { unique, greatest, .. } = &self.parts[index];
+        let (unique, greatest) = (*unique, greatest.clone());
         if let Some(progress) = &self.progress {
             progress.enter(IndexPhase::Loading, merge.entries());
         }
@@ -311,7 +339,7 @@ impl Loader {
         let mut last: Vec<u8> = Vec::new();
         while let Some((key, value)) = merge.current() {
             crate::work::step(key.len() + value.len())?;
-            let among_written = *unique && greatest.as_ref().is_some_and(|greatest| key <= &greatest[..]);
+            let among_written = unique && greatest.as_ref().is_some_and(|greatest| key <= &greatest[..]);
             if key == &last[..] || (among_written && written.get(key)?.is_some()) {
                 return Err(duplicate(Duplicate { index, key, value }));
             }
@@ -322,12 +350,13 @@ impl Loader {
                 progress.done.add(1);
             }
             if chunk.is_full() {
-                chunk.write(db, &self.patience)?;
+                self.write(db, std::mem::take(&mut chunk).rows())?;
             }
             merge.advance()?;
         }
         written.rollback();
-        chunk.write(db, &self.patience)
+        self.write(db, chunk.rows())?;
+        self.wait(db)
     }
 }
 
@@ -349,16 +378,11 @@ impl Chunk {
     fn is_full(&self) -> bool {
         self.bytes >= CHUNK_BYTES_MAX
     }
-    fn write(&mut self, db: &Database, patience: &Patience) -> Result<(), SqlError> {
-        let Chunk { keys, entries, .. } = std::mem::take(self);
-        if entries.is_empty() {
-            return Ok(());
-        }
-        let keys = Bytes::from(keys);
+    fn rows(self) -> Vec<(Bytes, Bytes)> {
+        let keys = Bytes::from(self.keys);
         let mut from = 0;
-        let rows: Vec<_> =
-            entries.into_iter().map(|(to, value)| (keys.slice(std::mem::replace(&mut from, to)..to), value)).collect();
-        write_rows(db.kv.as_ref(), patience, &rows)
+        let row = |(to, value)| (keys.slice(std::mem::replace(&mut from, to)..to), value);
+        self.entries.into_iter().map(row).collect()
     }
 }
 
@@ -389,11 +413,8 @@ pub fn adopt(txn: &TxnRef, indexes: &[Oid]) -> Result<(), SqlError> {
     })
 }
 
-/// Writes rows, in order.
-fn write_rows(kv: &dyn Kv, patience: &Patience, rows: &[(Bytes, Bytes)]) -> Result<(), SqlError> {
-    if kv.load(rows, patience)? {
-        return Ok(());
-    }
+/// Writes rows where they cannot go past the log.
+fn write_in_transactions(kv: &dyn Kv, patience: &Patience, rows: &[(Bytes, Bytes)]) -> Result<(), SqlError> {
     let mut rest = rows;
     while !rest.is_empty() {
         let mut bytes = 0;

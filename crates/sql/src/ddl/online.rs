@@ -43,7 +43,7 @@ use crate::progress::{IndexPhase, IndexProgress};
 use crate::syntax::{
     AlterAction, ColumnChange, CreateIndex, Ddl, Name, ObjectKind, TableConstraint, TableConstraintKind,
 };
-use crate::transaction::{BeginOptions, Isolation, LockWait, Patience, ScanRequest, Transaction, TxnRef};
+use crate::transaction::{BeginOptions, Isolation, LockWait, Patience, ScanRequest, Sweep, Transaction, TxnRef};
 use crate::types::Value;
 use crate::{KvError, SqlError, SqlState};
 use bytes::Bytes;
@@ -355,8 +355,8 @@ impl Online<'_> {
         let mut rest = Some(access.primary.span());
         let mut row = vec![Value::Null; access.columns.len()];
         while let Some(span) = rest {
-            let chunk = rows.scan(&ScanRequest { span, reverse: false, limit: CHUNK_ROWS })?;
-            for (row_key, stored) in &chunk.rows {
+            let chunk = Sweep::of(rows.as_mut(), span, CHUNK_ROWS, false)?;
+            for (row_key, stored) in chunk.rows() {
                 access.decode(stored, &index.slots, &mut row)?;
                 progress.done.add(1);
                 let Some(Entry { key, value, guarded }) = index.entry(&row, row_key)? else { continue };
@@ -536,8 +536,8 @@ impl Online<'_> {
         let mut rows = self.begin_now()?;
         let mut rest = Some(access.primary.span());
         while let Some(span) = rest {
-            let chunk = rows.scan(&ScanRequest { span, reverse: false, limit: CHUNK_ROWS })?;
-            for (row_key, stored) in &chunk.rows {
+            let chunk = Sweep::of(rows.as_mut(), span, CHUNK_ROWS, false)?;
+            for (row_key, stored) in chunk.rows() {
                 access.decode(stored, &all, &mut row)?;
                 if target.0.check(&row, None, self.context).is_ok() {
                     continue;

@@ -7,7 +7,7 @@ use crate::exec::index::Entry;
 use crate::exec::table::TableAccess;
 use crate::exec::target::Target;
 use crate::exec::write::RowImage;
-use crate::transaction::ScanRequest;
+use crate::transaction::{ScanRequest, Sweep};
 use crate::types::{Row, Value};
 use crate::{SqlError, SqlState};
 use bytes::Bytes;
@@ -21,16 +21,25 @@ impl Run<'_> {
         &self,
         access: &TableAccess,
         slots: &[usize],
-        mut f: impl FnMut(&Bytes, &mut Row) -> Result<(), SqlError>,
+        mut f: impl FnMut(&[u8], &mut Row) -> Result<(), SqlError>,
+    ) -> Result<(), SqlError> {
+        self.each_stored(access, slots, |key, _, row| f(key, row))
+    }
+
+    /// As [`Run::each_row`], with the row's bytes as well.
+    fn each_stored(
+        &self,
+        access: &TableAccess,
+        slots: &[usize],
+        mut f: impl FnMut(&[u8], &[u8], &mut Row) -> Result<(), SqlError>,
     ) -> Result<(), SqlError> {
         let mut rest = Some(access.primary.span());
         let mut row: Row = vec![Value::Null; access.columns.len()];
         while let Some(span) = rest {
-            let request = ScanRequest { span, reverse: false, limit: CHUNK_ROWS };
-            let chunk = self.statement.txn.with(|t| t.scan_certified(&request))?;
-            for (key, stored) in &chunk.rows {
+            let chunk = self.statement.txn.with(|t| Sweep::of(t, span, CHUNK_ROWS, true))?;
+            for (key, stored) in chunk.rows() {
                 access.decode(stored, slots, &mut row)?;
-                f(key, &mut row)?;
+                f(key, stored, &mut row)?;
             }
             self.statement.check()?;
             rest = chunk.rest;
@@ -75,15 +84,14 @@ impl Run<'_> {
         self.end_load(loader, result, &mut twice)
     }
 
-    /// Copies every row of `old` to `new`, whose index ids are all fresh; `map` turns an old row into a new one. A primary key that
-    /// only the new one has is shown as an index being made.
+    /// Copies every row of `old` to `new`, whose index ids are all fresh; `map` turns an old row into a new one; without it rows stay what they
+    /// are, and get other keys. A primary key that only the new one has is shown as an index being made.
     pub(super) fn rewrite(
         &mut self,
         old: &TableAccess,
         new: &Target,
-        mut map: impl FnMut(&mut Row) -> Result<Row, SqlError>,
+        map: Option<&mut dyn FnMut(&mut Row) -> Result<Row, SqlError>>,
     ) -> Result<(), SqlError> {
-        let slots = slots_of(old);
         let access = new.access.clone();
         let keyed = access.table.has_primary_key;
         let ids = (0..=access.indexes.len())
@@ -94,21 +102,38 @@ impl Run<'_> {
         if let Some(progress) = &progress {
             loader = loader.watched(&progress.task);
         }
-        let result = self.each_row(old, &slots, |_, row| {
+        let mut load = |image: RowImage, row: &[Value]| {
             if let Some(progress) = &progress {
                 progress.task.done.add(1);
             }
-            let mut row = map(row)?;
-            access.generate(None, &mut row)?;
-            new.check(&row, None, &self.statement)?;
-            let row_id = if keyed { 0 } else { self.db.kv.unique_id() };
-            let image = RowImage::new(&access, &row, row_id)?;
-            if let Some(ordinal) = image.taken_in(self.db, &access, &loader)? {
-                let error = new.unique_violation(ordinal, &row, &self.statement.settings);
+            if let Some(ordinal) = image.taken_in(self.db, &access, &mut loader)? {
+                let error = new.unique_violation(ordinal, row, &self.statement.settings);
                 return Err(duplicate(error, &access.index(ordinal).name));
             }
             image.load(self.db, &mut loader)
-        });
+        };
+        let row_id = || if keyed { 0 } else { self.db.kv.unique_id() };
+        let all: Vec<usize> = (0..old.columns.len()).collect();
+        let result = match map {
+            Some(map) => self.each_row(old, &all, |_, row| {
+                let mut row = map(row)?;
+                access.generate(None, &mut row)?;
+                new.check(&row, None, &self.statement)?;
+                load(RowImage::new(&access, &row, row_id())?, &row)
+            }),
+            None => {
+                // Only what keys need, and what may not be NULL from now on, is looked at.
+                let slots = if new.checks.is_empty() { slots_of_keys(&access) } else { all.clone() };
+                self.each_stored(old, &slots, |_, stored, row| {
+                    let null = slots.iter().any(|&slot| !access.columns[slot].nullable && row[slot].is_null());
+                    if null || !new.checks.is_empty() {
+                        old.decode(stored, &all, row)?;
+                        new.check(row, None, &self.statement)?;
+                    }
+                    load(RowImage::with(&access, row, row_id(), Bytes::copy_from_slice(stored))?, row)
+                })
+            }
+        };
         let statement = self.statement.clone();
         let mut twice = |found: Duplicate<'_>| {
             let error = new.twice(&statement, &found);
@@ -136,8 +161,14 @@ impl Run<'_> {
     }
 }
 
-fn slots_of(access: &TableAccess) -> Vec<usize> {
-    (0..access.columns.len()).collect()
+/// Columns that the keys of a table and of its indexes depend on.
+fn slots_of_keys(access: &TableAccess) -> Vec<usize> {
+    let indexes = std::iter::once(&access.primary).chain(&access.indexes);
+    let mut slots: Vec<usize> = indexes.flat_map(|index| index.slots.iter().copied()).collect();
+    slots.extend((0..access.columns.len()).filter(|&slot| !access.columns[slot].nullable));
+    slots.sort_unstable();
+    slots.dedup();
+    slots
 }
 
 /// 23505 in the words of an index being made.

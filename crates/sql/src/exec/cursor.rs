@@ -17,7 +17,7 @@ use super::table::{EntryColumns, TableAccess};
 use crate::SqlError;
 use crate::context::StatementContext;
 use crate::expr::Expr;
-use crate::transaction::{LockMode, LockWait, ScanChunk, ScanRequest, Span, Transaction};
+use crate::transaction::{LockMode, LockWait, ScanChunk, ScanRequest, Span, Sweep, Transaction};
 use crate::types::Value;
 use bytes::Bytes;
 use std::sync::Arc;
@@ -60,6 +60,16 @@ impl Level {
         }
     }
 
+    /// Whether what its path finds are entries that lead to its rows.
+    fn reads_rows(&self) -> bool {
+        self.path.index != 0 && self.entries.is_none()
+    }
+
+    /// Whether many of its rows may be looked at in the bytes of their chunk.
+    fn is_swept(&self) -> bool {
+        !self.skips && !self.path.reverse && !self.reads_rows()
+    }
+
     /// Decodes a row that was found into its places.
     fn decode(&self, key: &[u8], stored: &[u8], places: &mut [Value]) -> Result<(), SqlError> {
         let access = &self.access;
@@ -86,11 +96,57 @@ struct State {
     /// Keys still to read, last first.
     keys: Vec<Keys>,
     rest: Option<Span>,
-    rows: std::vec::IntoIter<(Bytes, Bytes)>,
+    rows: Rows,
     chunk: usize,
     matched: bool,
-    key: Bytes,
-    stored: Bytes,
+    row: Found,
+}
+
+/// Rows of a chunk that are left.
+enum Rows {
+    /// Each with a key and a value of its own.
+    Apart(std::vec::IntoIter<(Bytes, Bytes)>),
+    /// All in the same bytes: see [`Sweep`].
+    Together(Bytes, std::vec::IntoIter<[u32; 4]>),
+}
+
+impl Default for Rows {
+    fn default() -> Rows {
+        Rows::Apart(Vec::new().into_iter())
+    }
+}
+
+/// The current row of a level.
+enum Found {
+    /// Its key and its bytes; both are empty if a left join found none.
+    Apart(Bytes, Bytes),
+    /// Where they lie in the bytes of the chunk.
+    Together([u32; 4]),
+}
+
+impl Default for Found {
+    fn default() -> Found {
+        Found::Apart(Bytes::new(), Bytes::new())
+    }
+}
+
+impl State {
+    fn part(&self, from: u32, to: u32) -> &[u8] {
+        let Rows::Together(bytes, _) = &self.rows else { return &[] };
+        bytes.get(from as usize..to as usize).unwrap_or_default()
+    }
+    fn key(&self) -> &[u8] {
+        match &self.row {
+            Found::Apart(key, _) => key,
+            Found::Together(at) => self.part(at[0], at[1]),
+        }
+    }
+    fn stored(&self) -> &[u8] {
+        match &self.row {
+            Found::Apart(_, stored) => stored,
+            Found::Together(at) => self.part(at[2], at[3]),
+        }
+    }
 }
 
 impl Cursor {
@@ -119,20 +175,27 @@ impl Cursor {
     }
 
     /// Key of the current row of a level; empty if a left join found none.
-    pub fn key(&self, level: usize) -> &Bytes {
-        &self.states[level].key
+    pub fn key(&self, level: usize) -> Bytes {
+        match &self.states[level].row {
+            Found::Apart(key, _) => key.clone(),
+            // A copy: who keeps a few rows does not keep all of their chunk.
+            Found::Together(_) => Bytes::copy_from_slice(self.states[level].key()),
+        }
     }
 
     /// Bytes of the current row of a level.
-    pub fn stored(&self, level: usize) -> &Bytes {
-        &self.states[level].stored
+    pub fn stored(&self, level: usize) -> Bytes {
+        match &self.states[level].row {
+            Found::Apart(_, stored) => stored.clone(),
+            Found::Together(_) => Bytes::copy_from_slice(self.states[level].stored()),
+        }
     }
 
     /// Decodes further columns of the current row of the last level: those that only rows which the caller wants need.
     pub fn decode(&mut self, slots: &[usize]) -> Result<(), SqlError> {
         let (Some(level), Some(state)) = (self.levels.last(), self.states.last()) else { return Ok(()) };
         let places = level.base..level.base + level.access.columns.len();
-        if slots.is_empty() { Ok(()) } else { level.access.decode(&state.stored, slots, &mut self.row[places]) }
+        if slots.is_empty() { Ok(()) } else { level.access.decode(state.stored(), slots, &mut self.row[places]) }
     }
 
     /// Moves to the next joined row; `false` at the end.
@@ -170,7 +233,7 @@ impl Cursor {
         let state = &mut self.states[at];
         state.keys = keys;
         state.rest = None;
-        state.rows = Vec::new().into_iter();
+        state.rows = Rows::default();
         state.matched = false;
         state.chunk = self.first_chunk;
         Ok(())
@@ -182,7 +245,7 @@ impl Cursor {
         let (level, state) = (&levels[at], &mut states[at]);
         let places = level.base..level.base + level.access.columns.len();
         while fetch(state, level, context)? {
-            level.decode(&state.key, &state.stored, &mut row[places.clone()])?;
+            level.decode(state.key(), state.stored(), &mut row[places.clone()])?;
             if holds(level.filter.as_ref(), row, context)? {
                 state.matched = true;
                 if holds(level.after.as_ref(), row, context)? {
@@ -192,8 +255,7 @@ impl Cursor {
         }
         if level.outer && !state.matched {
             state.matched = true;
-            state.key = Bytes::new();
-            state.stored = Bytes::new();
+            state.row = Found::default();
             row[places].fill(Value::Null);
             return holds(level.after.as_ref(), row, context);
         }
@@ -209,32 +271,50 @@ fn holds(condition: Option<&Expr>, row: &[Value], context: &StatementContext) ->
 /// Next stored row of one level into its state; `false` at the end.
 fn fetch(state: &mut State, level: &Level, context: &StatementContext) -> Result<bool, SqlError> {
     loop {
-        if let Some((key, value)) = state.rows.next() {
-            if level.path.index == 0 || level.entries.is_some() {
-                (state.key, state.stored) = (key, value);
+        let next = match &mut state.rows {
+            Rows::Apart(rows) => rows.next().map(|(key, value)| Found::Apart(key, value)),
+            Rows::Together(_, places) => places.next().map(Found::Together),
+        };
+        match next {
+            Some(Found::Apart(key, value)) if level.reads_rows() => {
+                let row_key = level.access.row_key_of_entry(&key, &value)?;
+                if let Some(stored) = context.reads().with(|txn| look(txn, level, &row_key))? {
+                    state.row = Found::Apart(row_key, stored);
+                    return Ok(true);
+                }
+                continue;
+            }
+            Some(row) => {
+                state.row = row;
                 return Ok(true);
             }
-            let row_key = level.access.row_key_of_entry(&key, &value)?;
-            if let Some(stored) = context.reads().with(|txn| look(txn, level, &row_key))? {
-                (state.key, state.stored) = (row_key, stored);
-                return Ok(true);
-            }
-        } else if let Some(span) = state.rest.take() {
+            None => {}
+        }
+        if let Some(span) = state.rest.take() {
             context.check()?;
-            let request = ScanRequest { span, reverse: level.path.reverse, limit: state.chunk };
+            let limit = state.chunk;
+            state.chunk = (state.chunk * 2).min(CHUNK_ROWS_MAX);
+            if limit == CHUNK_ROWS_MAX
+                && level.is_swept()
+                && let Some(Sweep { bytes, places, rest }) =
+                    context.reads().with(|txn| txn.sweep(&span, limit, false))?
+            {
+                (state.rows, state.rest) = (Rows::Together(bytes, places.into_iter()), rest);
+                continue;
+            }
+            let request = ScanRequest { span, reverse: level.path.reverse, limit };
             let ScanChunk { rows, rest } = context.reads().with(|txn| match level.skips {
                 true => txn.peek_scan(&request),
                 false => txn.scan(&request),
             })?;
-            (state.rows, state.rest) = (rows.into_iter(), rest);
-            state.chunk = (state.chunk * 2).min(CHUNK_ROWS_MAX);
+            (state.rows, state.rest) = (Rows::Apart(rows.into_iter()), rest);
         } else {
             match state.keys.pop() {
                 None => return Ok(false),
                 Some(Keys::Span(span)) => state.rest = Some(span),
                 Some(Keys::One(key)) => {
                     if let Some((key, stored)) = context.reads().with(|txn| one(txn, level, key))? {
-                        (state.key, state.stored) = (key, stored);
+                        state.row = Found::Apart(key, stored);
                         return Ok(true);
                     }
                 }

@@ -124,12 +124,12 @@ impl Modify {
                 let mut cursor = Cursor::new(context, levels, *width, None);
                 if *immediate && levels[*at].lock.is_some() {
                     while cursor.advance()? {
-                        let (key, stored) = (cursor.key(*at).clone(), cursor.stored(*at).clone());
+                        let (key, stored) = (cursor.key(*at), cursor.stored(*at));
                         run.write(&key, &stored, cursor.row_mut())?;
                     }
                 } else if *immediate {
                     while cursor.advance()? {
-                        let (key, stored) = (cursor.key(*at).clone(), cursor.stored(*at).clone());
+                        let (key, stored) = (cursor.key(*at), cursor.stored(*at));
                         run.lock_and_write(&key, &stored, &levels[*at], recheck.as_ref(), cursor.row_mut())?;
                     }
                 } else {
@@ -157,7 +157,7 @@ impl Run<'_> {
         let mut seen = BTreeSet::new();
         let joined = cursor.row().len() > level.access.columns.len();
         while cursor.advance()? {
-            let (key, stored) = (cursor.key(at).clone(), cursor.stored(at).clone());
+            let (key, stored) = (cursor.key(at), cursor.stored(at));
             // A row that joins several times is written once.
             if joined && !seen.insert(key.clone()) {
                 continue;

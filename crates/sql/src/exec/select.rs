@@ -226,16 +226,15 @@ impl Rows {
     fn group(&mut self, grouping: &Grouping, reserved: &mut Reserved) -> Result<Vec<Row>, SqlError> {
         let start = || grouping.aggregates.iter().map(Aggregate::start).collect::<Vec<_>>();
         let mut groups: BTreeMap<Vec<u8>, (Row, Vec<Accumulator>)> = BTreeMap::new();
-        if grouping.keys.is_empty() {
-            groups.insert(Vec::new(), (Vec::new(), start()));
-        }
+        // One group of all rows is not looked for with each of them.
+        let mut only = grouping.keys.is_empty().then(start);
         let context = self.context.clone();
         let (mut keys, mut key) = (Row::new(), Vec::new());
         'rows: while self.joined()? {
             let Some(cursor) = &self.cursor else { break };
             let row = cursor.row();
-            let accumulators = if grouping.keys.is_empty() {
-                groups.values_mut().next().map(|(_, accumulators)| accumulators)
+            let accumulators = if only.is_some() {
+                only.as_mut()
             } else {
                 keys.clear();
                 key.clear();
@@ -259,7 +258,8 @@ impl Rows {
             }
         }
         let mut out = Vec::with_capacity(groups.len());
-        for (mut row, accumulators) in groups.into_values() {
+        let only = only.map(|accumulators| (Row::new(), accumulators));
+        for (mut row, accumulators) in groups.into_values().chain(only) {
             for accumulator in accumulators {
                 row.push(accumulator.finish()?);
             }
@@ -333,7 +333,7 @@ pub fn hash_key(row: &[Value], types: &[SqlType]) -> Vec<u8> {
 
 /// Key and bytes of the current row of each table to lock.
 fn found_rows(select: &Select, cursor: &Cursor) -> Vec<Bytes> {
-    select.locks.iter().flat_map(|lock| [cursor.key(lock.level).clone(), cursor.stored(lock.level).clone()]).collect()
+    select.locks.iter().flat_map(|lock| [cursor.key(lock.level), cursor.stored(lock.level)]).collect()
 }
 
 /// Locks found rows and reads them anew; `false` if one is gone, held (SKIP LOCKED), or no longer satisfies WHERE.

@@ -42,8 +42,12 @@ pub struct Taken {
 impl RowImage {
     /// Encodes a row given by slot.
     pub fn new(access: &TableAccess, row: &[Value], row_id: u64) -> Result<Self, SqlError> {
+        Self::with(access, row, row_id, access.encode(row)?)
+    }
+
+    /// As [`RowImage::new`], of a row whose bytes are there: only what keys depend on need be decoded.
+    pub fn with(access: &TableAccess, row: &[Value], row_id: u64, value: Bytes) -> Result<Self, SqlError> {
         let key = access.row_key(row, row_id)?;
-        let value = access.encode(row)?;
         let entries = access.indexes.iter().map(|index| index.entry(row, &key)).collect::<Result<_, SqlError>>()?;
         let building = match &access.building {
             Some(building) => building.written().entry(row, &key)?,
@@ -92,7 +96,12 @@ impl RowImage {
     }
 
     /// The ordinal of the first unique key of this row that a load has already.
-    pub fn taken_in(&self, db: &Database, access: &TableAccess, loader: &Loader) -> Result<Option<usize>, SqlError> {
+    pub fn taken_in(
+        &self,
+        db: &Database,
+        access: &TableAccess,
+        loader: &mut Loader,
+    ) -> Result<Option<usize>, SqlError> {
         for (index, key) in self.guarded(access) {
             if loader.contains(db, key)?.is_some() {
                 return Ok(Some(index));

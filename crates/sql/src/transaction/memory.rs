@@ -12,7 +12,7 @@
 
 use super::{
     Admin, AdminReply, BeginOptions, Committed, Consistency, Interrupt, Isolation, Kv, KvError, LockMode, LockWait,
-    Patience, RowLock, RowWaiter, RowWaits, ScanChunk, ScanRequest, Span, Transaction, TxnStats,
+    Patience, RowLock, RowWaiter, RowWaits, ScanChunk, ScanRequest, Span, Sweep, Transaction, TxnStats,
 };
 use bytes::Bytes;
 use clock::Timestamp;
@@ -498,6 +498,14 @@ impl Transaction for MemoryTransaction {
     }
     fn scan_certified(&mut self, request: &ScanRequest) -> Result<ScanChunk, KvError> {
         self.scan_with(request, true)
+    }
+
+    fn sweep(&mut self, span: &Span, limit: usize, certified: bool) -> Result<Option<Sweep>, KvError> {
+        if span.start < span.end && self.writes.range(span.clone()).next().is_some() {
+            return Ok(None);
+        }
+        let request = ScanRequest { span: span.clone(), reverse: false, limit };
+        self.scan_with(&request, certified).map(|chunk| Some(chunk.into()))
     }
 
     fn peek(&mut self, key: &[u8]) -> Result<Option<Bytes>, KvError> {

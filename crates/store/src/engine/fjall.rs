@@ -11,7 +11,7 @@
 //! Caveat: fjall ends its compaction thread for good when a compaction fails (a full disk, say). The next ingestion
 //! notices and opens the database anew.
 
-use super::{Change, Engine, Tree, Visit, runs};
+use super::{Change, Engine, Lend, Tree, Visit, blocks, runs};
 use crate::disk::{Room, real};
 use crate::keys::{Bucket, Burial, Kept};
 use crate::{StoreError, keys};
@@ -369,6 +369,16 @@ impl Engine for FjallEngine {
         self.with(|open| {
             let tree = &open.tree(tree).tree;
             runs::scan(tree, from, to, reverse, visit).map_err(|e| of("reading", &fjall::Error::Storage(e)))
+        })
+    }
+
+    fn sweep(&self, tree: Tree, from: &[u8], to: &[u8], visit: &mut Lend<'_>) -> Result<(), StoreError> {
+        if from >= to {
+            return Ok(());
+        }
+        self.with(|open| {
+            let tree = &open.tree(tree).tree;
+            blocks::sweep(tree, from, to, visit).map_err(|e| of("reading", &fjall::Error::Storage(e)))
         })
     }
 

@@ -6,6 +6,7 @@
 
 use super::Version;
 use super::overlay::Key;
+use super::prefixes::prefix_of;
 use bytes::Bytes;
 use clock::Timestamp;
 use foldhash::fast::FixedState;
@@ -16,6 +17,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Shards: a power of two, enough that two threads seldom meet.
 const SHARDS: usize = 64;
+/// Counts of entries by the prefix of their key, so that a bulk change does not look for keys of which the cache holds none: a power of two.
+const COUNTS: usize = 1024;
 /// What an entry costs beside its key and value.
 const ENTRY_OVERHEAD: usize = 160;
 /// Entries that one insert may evict or pass over: bounds its time.
@@ -39,6 +42,12 @@ pub(super) struct RowCache {
     shards: Vec<Mutex<Shard>>,
     hasher: FixedState,
     shard_bytes_max: AtomicUsize,
+    counts: Vec<AtomicUsize>,
+}
+
+/// Where the entries of a key's prefix are counted, with those of others.
+fn count_of<'a>(counts: &'a [AtomicUsize], key: &[u8]) -> &'a AtomicUsize {
+    &counts[prefix_of(key) as usize % COUNTS]
 }
 
 fn cost(key: &[u8], version: &Version) -> usize {
@@ -51,6 +60,7 @@ impl RowCache {
             shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
             hasher: FixedState::with_seed(0x7469_6d65_6261_6c6c),
             shard_bytes_max: AtomicUsize::new(bytes_max / SHARDS),
+            counts: (0..COUNTS).map(|_| AtomicUsize::new(0)).collect(),
         }
     }
 
@@ -64,7 +74,7 @@ impl RowCache {
         let bytes_max = self.shard_bytes_max.load(Ordering::Relaxed);
         for shard in &self.shards {
             let mut shard = shard.lock();
-            shard.make_room(&self.hasher, bytes_max);
+            shard.make_room(self, bytes_max);
             // Places for entries that are gone are memory, too.
             let kept = shard.slots.len();
             shard.slots.shrink_to(kept);
@@ -108,17 +118,21 @@ impl RowCache {
         if cost > bytes_max {
             return None;
         }
-        shard.make_room(&self.hasher, bytes_max - cost);
+        shard.make_room(self, bytes_max - cost);
         let place = shard.slots.len() as u32;
         shard.slots.push(Slot { key: Key::from_slice(key), version, used: false });
+        count_of(&self.counts, key).fetch_add(1, Ordering::Relaxed);
         shard.bytes += cost;
         let Shard { index, slots, .. } = &mut *shard;
         index.insert_unique(hash, place, |at| self.hasher.hash_one(&slots[*at as usize].key[..]));
         None
     }
 
-    /// As [`RowCache::put`], where the key is here already; else nothing is put.
+    /// As [`RowCache::put`], where the key is here already; else nothing is put. Nobody puts it at the same time.
     pub fn replace(&self, key: &[u8], version: Version) -> Option<Version> {
+        if count_of(&self.counts, key).load(Ordering::Relaxed) == 0 {
+            return None;
+        }
         let (hash, shard) = self.locate(key);
         let mut shard = shard.lock();
         let at = shard.find(hash, key)?;
@@ -150,7 +164,7 @@ impl Shard {
         (!same).then_some(old)
     }
 
-    fn make_room(&mut self, hasher: &FixedState, bytes_max: usize) {
+    fn make_room(&mut self, cache: &RowCache, bytes_max: usize) {
         let mut steps = 0;
         while self.bytes > bytes_max && !self.slots.is_empty() {
             steps += 1;
@@ -160,14 +174,14 @@ impl Shard {
                 slot.used = false;
                 self.hand += 1;
             } else {
-                self.evict(hasher, self.hand);
+                self.evict(cache, self.hand);
             }
         }
     }
 
-    fn evict(&mut self, hasher: &FixedState, at: usize) {
+    fn evict(&mut self, cache: &RowCache, at: usize) {
         let last = self.slots.len() - 1;
-        let hash = |key: &Key| hasher.hash_one(&key[..]);
+        let hash = |key: &Key| cache.hasher.hash_one(&key[..]);
         if let Ok(entry) = self.index.find_entry(hash(&self.slots[at].key), |i| *i as usize == at) {
             entry.remove();
         }
@@ -177,6 +191,7 @@ impl Shard {
             *moved = at as u32;
         }
         let gone = self.slots.swap_remove(at);
+        count_of(&cache.counts, &gone.key).fetch_sub(1, Ordering::Relaxed);
         self.bytes -= cost(&gone.key, &gone.version);
     }
 }
@@ -201,5 +216,14 @@ mod tests {
         assert!(kept.len() > 100, "some are still found: {}", kept.len());
         cache.put(&key(20_000), Version { ts: Timestamp::from_u64(2), value: value() });
         assert!(cache.get(&key(20_000)).is_some() && cache.bytes() <= 64 << 10);
+        let newer = |ts| Version { ts: Timestamp::from_u64(ts), value: None };
+        assert!(cache.replace(&key(20_000), newer(3)).is_some_and(|old| old.ts == Timestamp::from_u64(2)));
+        let gone = (0..10_000).find(|n| !kept.contains(n)).unwrap();
+        assert!(cache.replace(&key(gone), newer(3)).is_none() && cache.get(&key(gone)).is_none());
+        let counted: usize = cache.counts.iter().map(|count| count.load(Ordering::Relaxed)).sum();
+        assert_eq!(counted, cache.shards.iter().map(|shard| shard.lock().slots.len()).sum::<usize>());
+        cache.set_bytes_max(0);
+        cache.shrink();
+        assert!(cache.counts.iter().all(|count| count.load(Ordering::Relaxed) == 0), "what went is counted no more");
     }
 }

@@ -15,7 +15,7 @@
 
 use super::prefixes::prefix_of;
 use super::{UNMERGED_RUNS_MAX, Versions};
-use crate::engine::Tree;
+use crate::engine::{Change, Tree};
 use crate::keys::Present;
 use crate::{Engine, StoreError, keys};
 use bytes::Bytes;
@@ -23,6 +23,29 @@ use clock::Timestamp;
 
 /// What an entry takes beside key and value, about.
 const ENTRY_BYTES: usize = 16;
+
+/// Rows whose entries stand in one allocation: the engine gives them up soon.
+const TOGETHER_ROWS: usize = 256;
+
+/// The entries of rows, in one allocation.
+fn together(ts: Timestamp, rows: &[(Bytes, Bytes)]) -> Vec<Change> {
+    let size = |(key, value): &(Bytes, Bytes)| key.len() + value.len() + ENTRY_BYTES;
+    let mut bytes = Vec::with_capacity(rows.iter().map(size).sum());
+    let mut ends = Vec::with_capacity(rows.len());
+    for (key, value) in rows {
+        keys::put_present(key, &mut bytes);
+        let middle = bytes.len();
+        Present::put(ts, Some(value), &mut bytes);
+        ends.push((middle, bytes.len()));
+    }
+    let (bytes, mut from) = (Bytes::from(bytes), 0);
+    let entry = |(middle, end)| {
+        let key = bytes.slice(from..middle);
+        from = end;
+        (key, Some(bytes.slice(middle..end)))
+    };
+    ends.into_iter().map(entry).collect()
+}
 
 impl<E: Engine> Versions<E> {
     /// Writes rows (keys in strictly ascending order) to the engine in one atomic, durable step. `false`: the engine has to merge
@@ -52,8 +75,7 @@ impl<E: Engine> Versions<E> {
         let spans: Vec<_> = ends.iter().map(|(_, least, greatest)| (least.clone(), greatest.clone())).collect();
         self.prefixes.write().widen(newest.into_iter(), ends, ts);
         let bytes = rows.iter().map(|(key, value)| key.len() + value.len() + ENTRY_BYTES).sum();
-        let mut changes =
-            rows.iter().map(|(key, value)| (keys::present(key), Some(Present::encode(ts, Some(&value[..])))));
+        let mut changes = rows.chunks(TOGETHER_ROWS).flat_map(|rows| together(ts, rows));
         self.engine.ingest(Tree::Present, bytes, &mut changes)?;
         self.engine.sync()?;
         let mut loaded = self.loaded.lock();

@@ -11,7 +11,7 @@ use clock::Timestamp;
 use std::collections::VecDeque;
 
 /// Writes remembered.
-const WRITES_MAX: usize = 8192;
+pub(super) const WRITES_MAX: usize = 8192;
 
 struct Write {
     /// A copy: it is kept for longer than what it may be a slice of.
@@ -43,6 +43,11 @@ impl Recent {
         }
         let greatest = self.writes.back().map_or(ts, |last| last.greatest.max(ts));
         self.writes.push_back(Write { key: Key::from_slice(key), ts, greatest });
+    }
+
+    /// A write that would be forgotten at once, for those that are pushed after it.
+    pub fn pass(&mut self, ts: Timestamp) {
+        self.forgotten = self.forgotten.max(ts);
     }
 
     /// The greatest timestamp that was ever written.

@@ -27,7 +27,7 @@ pub const CHUNK_STEPS_MAX: usize = 65_536;
 /// beside would cost as much again, for spans that the next chunk's crowd out.
 const LARGE_ROWS: usize = 1024;
 /// So many times the rows that it gives such a chunk must have passed to be worth a hot span: they are deletions then.
-const LARGE_GARBAGE: usize = 8;
+pub(super) const LARGE_GARBAGE: usize = 8;
 /// A stretch in front of a hot span with at most this many entries becomes hot, too.
 const GAP_ENTRIES_MAX: usize = 512;
 /// Hot and cold stretches that one chunk goes through.
@@ -134,7 +134,7 @@ impl<E: Engine> Versions<E> {
     }
 
     /// Makes a span hot that a scan found costly: reads all that it holds now.
-    fn warm(&self, span: &Span, snapshot: Timestamp) -> Result<(), StoreError> {
+    pub(super) fn warm(&self, span: &Span, snapshot: Timestamp) -> Result<(), StoreError> {
         let now = self.layers.read().recent.greatest();
         let looks_back = snapshot.as_u64().saturating_add(Timestamp::new(PRESENT_US, 0).as_u64()) < now.as_u64();
         if looks_back || self.is_cold() {
@@ -208,7 +208,7 @@ impl<E: Engine> Versions<E> {
 
     /// What the layers hold of a span, the newest of each key, where what is beyond was not looked at (the *horizon*: where the
     /// rest begins, or ends where the scan goes down), and how much was looked at.
-    fn memory(
+    pub(super) fn memory(
         &self,
         span: &Span,
         snapshot: Timestamp,
@@ -264,7 +264,7 @@ impl<E: Engine> Versions<E> {
     }
 
     /// Whether the engine may hold a key of a span: known for spans within one prefix.
-    fn engine_may_hold_some(&self, span: &Span) -> Result<bool, StoreError> {
+    pub(super) fn engine_may_hold_some(&self, span: &Span) -> Result<bool, StoreError> {
         let prefix = prefix_of(&span.start);
         let last = if span.end.len() <= 4 { prefix_of(&span.end).saturating_sub(1) } else { prefix_of(&span.end) };
         if last != prefix {

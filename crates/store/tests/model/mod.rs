@@ -423,7 +423,27 @@ impl<W: World> Run<'_, W> {
             got.extend(chunk.rows.into_iter().map(|(k, at, v)| (k, at.at(), v)));
             rest = chunk.rest;
         }
-        prop_assert_eq!(got, want, "scan of {:?} at {}", span, snapshot);
+        prop_assert_eq!(&got, &want, "scan of {:?} at {}", span, snapshot);
+        if reverse {
+            return Ok(());
+        }
+        let (mut got, mut rest) = (Vec::new(), Some(span.clone()));
+        while let Some(span) = rest.take() {
+            let rows = match self.versions().sweep(&span, ts(snapshot), limit).unwrap() {
+                Some(chunk) => {
+                    prop_assert!(chunk.places.len() <= limit);
+                    prop_assert!(chunk.rest.as_ref() != Some(&span), "a chunk must move on");
+                    got.extend(chunk.rows().map(|(k, v)| (k.to_vec(), v.to_vec())));
+                    rest = chunk.rest;
+                    continue;
+                }
+                None => self.versions().scan(&span, ts(snapshot), false, limit).unwrap(),
+            };
+            got.extend(rows.rows.into_iter().map(|(k, _, v)| (k.to_vec(), v.to_vec())));
+            rest = rows.rest;
+        }
+        let want: Vec<_> = want.into_iter().map(|(k, _, v)| (k.to_vec(), v.to_vec())).collect();
+        prop_assert_eq!(got, want, "sweep of {:?} at {}", span, snapshot);
         Ok(())
     }
 }

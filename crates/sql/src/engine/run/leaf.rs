@@ -67,7 +67,7 @@ impl Rows for TableRows {
                 // The cursor decodes its columns anew for each row.
                 row.extend(own.iter_mut().map(std::mem::take));
                 if scan.keyed {
-                    row.push(Value::Bytea(self.cursor.key(0).clone()));
+                    row.push(Value::Bytea(self.cursor.key(0)));
                 }
                 return Ok(true);
             }

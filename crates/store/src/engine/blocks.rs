@@ -1,0 +1,312 @@
+//! Many entries of a fjall tree, read block by block and lent to who looks at them.
+//!
+//! Problem: of what a scan of many rows cost, 40 % was fjall's hand-over of each entry: an allocation for its key, which is stored without what
+//! it shares with the one before, two counts of holders for its slices of the block, and a move through four iterators. Who counts or sums
+//! keeps none of it. Idea: a block is taken apart at once into a list of places; the key of the entry that is looked at is put together in
+//! one buffer, its value is lent where it lies.
+//!
+//! The places come from fjall's own reader of a block, so its format is known here in nothing but names: the table's index leads to blocks,
+//! and blocks give entries in order. Blocks that the cache does not hold are read several at a time, as they lie one behind the other.
+//!
+//! Invariants: those of [`super::runs`]. Forwards only.
+
+use super::Lend;
+use bytes::Bytes;
+use fjall::{AbstractTree, LsmError, Slice};
+use lsm_tree::file_accessor::FileAccessor;
+use lsm_tree::table::block::BlockType;
+use lsm_tree::table::data_block::DataBlockParsedItem;
+use lsm_tree::table::util::load_block;
+use lsm_tree::table::{Block, BlockHandle, DataBlock, IndexBlock};
+use lsm_tree::{GlobalTableId, SeqNo, Table, TreeId};
+use std::collections::VecDeque;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+
+/// Bytes of blocks that are read at once where the cache holds none of them.
+const READ_BYTES_MAX: usize = 64 << 10;
+/// Blocks that are looked up in a table's index at once.
+const HANDLES_MAX: usize = 64;
+
+/// Where an entry lies in its block.
+struct Item {
+    /// What its key shares with an earlier one.
+    shared: (u32, u32),
+    /// The rest of its key.
+    rest: (u32, u32),
+    /// `None`: a removal.
+    value: Option<(u32, u32)>,
+    number: SeqNo,
+}
+
+impl Item {
+    fn of(item: &DataBlockParsedItem) -> Item {
+        let shared = item.prefix.as_ref().map_or((0, 0), |at| (at.0 as u32, at.1 as u32));
+        let value = item.value.as_ref().filter(|_| !item.value_type.is_tombstone());
+        Item {
+            shared,
+            rest: (item.key.0 as u32, item.key.1 as u32),
+            value: value.map(|at| (at.0 as u32, at.1 as u32)),
+            number: item.seqno,
+        }
+    }
+}
+
+fn part(bytes: &[u8], (from, to): (u32, u32)) -> &[u8] {
+    bytes.get(from as usize..to as usize).unwrap_or_default()
+}
+
+/// A table that is being read.
+struct Reader<'a> {
+    id: GlobalTableId,
+    table: &'a Table,
+    file: Option<Arc<File>>,
+    /// Blocks to be read next.
+    handles: VecDeque<BlockHandle>,
+    /// Blocks that were read with the one before.
+    ahead: VecDeque<Block>,
+    /// Up to where the index was looked up: the last key of a block, and where it lies.
+    looked_up: Option<(Vec<u8>, u64)>,
+}
+
+impl<'a> Reader<'a> {
+    fn new(tree: TreeId, table: &'a Table) -> Reader<'a> {
+        let id = GlobalTableId::from((tree, table.metadata.id));
+        Reader { id, table, file: None, handles: VecDeque::new(), ahead: VecDeque::new(), looked_up: None }
+    }
+
+    fn file(&mut self) -> Result<Arc<File>, LsmError> {
+        if let Some(file) = &self.file {
+            return Ok(file.clone());
+        }
+        let file = Arc::new(File::open(&*self.table.path)?);
+        Ok(self.file.insert(file).clone())
+    }
+
+    fn index(&mut self, handle: BlockHandle) -> Result<IndexBlock, LsmError> {
+        let table = self.table;
+        if let Some(block) = table.cache.get_block(self.id, handle.offset()) {
+            return Ok(IndexBlock::new(block));
+        }
+        let file = FileAccessor::File(self.file()?);
+        let compression = table.metadata.index_block_compression;
+        let block = load_block(self.id, &table.path, &file, &table.cache, &handle, BlockType::Index, compression)?;
+        Ok(IndexBlock::new(block))
+    }
+
+    /// Looks up the next blocks: those that may hold `from` and what comes behind it. `false`: there are no more.
+    fn look_up(&mut self, from: &[u8]) -> Result<bool, LsmError> {
+        let known = self.looked_up.take();
+        let (needle, behind) = known.as_ref().map_or((from, None), |(key, offset)| (&key[..], Some(*offset)));
+        let top = self.index(self.table.regions.tli)?;
+        let mut last = None;
+        let mut note = |index: &IndexBlock, handles: &mut VecDeque<BlockHandle>| {
+            let mut entries = index.iter();
+            if !entries.seek(needle, SeqNo::MAX) {
+                return;
+            }
+            for entry in entries.filter(|entry| behind.is_none_or(|behind| entry.offset.0 > behind)) {
+                handles.push_back(BlockHandle::new(entry.offset, entry.size));
+                let shared = entry.prefix.as_ref().and_then(|at| index.as_slice().get(at.0..at.1));
+                let rest = index.as_slice().get(entry.end_key.0..entry.end_key.1);
+                last = Some(([shared.unwrap_or_default(), rest.unwrap_or_default()].concat(), entry.offset.0));
+                if handles.len() >= HANDLES_MAX {
+                    break;
+                }
+            }
+        };
+        if self.table.regions.index.is_none() {
+            note(&top, &mut self.handles);
+        } else {
+            let mut parts = top.iter();
+            if parts.seek(needle, SeqNo::MAX) {
+                for at in parts {
+                    let index = self.index(BlockHandle::new(at.offset, at.size))?;
+                    note(&index, &mut self.handles);
+                    if !self.handles.is_empty() {
+                        break;
+                    }
+                }
+            }
+        }
+        self.looked_up = last;
+        Ok(!self.handles.is_empty())
+    }
+
+    /// The next block.
+    fn next(&mut self, from: &[u8]) -> Result<Option<DataBlock>, LsmError> {
+        if self.handles.is_empty() && !self.look_up(from)? {
+            return Ok(None);
+        }
+        let Some(handle) = self.handles.pop_front() else { return Ok(None) };
+        if let Some(block) = self.ahead.pop_front() {
+            return Ok(Some(DataBlock::new(block)));
+        }
+        let block = match self.table.cache.get_block(self.id, handle.offset()) {
+            Some(block) => block,
+            None => self.read(handle)?,
+        };
+        Ok(Some(DataBlock::new(block)))
+    }
+
+    /// Reads a block, and those behind it that come next and are not cached.
+    fn read(&mut self, first: BlockHandle) -> Result<Block, LsmError> {
+        let (file, table) = (self.file()?, self.table);
+        let (from, mut end) = (first.offset().0, first.offset().0 + u64::from(first.size()));
+        let mut wanted = vec![first];
+        for handle in &self.handles {
+            let next = end + u64::from(handle.size());
+            let fits = handle.offset().0 == end && (next - from) as usize <= READ_BYTES_MAX;
+            if !fits || table.cache.get_block(self.id, handle.offset()).is_some() {
+                break;
+            }
+            end = next;
+            wanted.push(*handle);
+        }
+        let mut bytes = vec![0; (end - from) as usize];
+        file.read_exact_at(&mut bytes, from)?;
+        let mut rest = &bytes[..];
+        for handle in wanted {
+            let (mut this, others) = rest.split_at(handle.size() as usize);
+            rest = others;
+            let block = Block::from_reader(&mut this, table.metadata.data_block_compression)?;
+            if block.header.block_type != BlockType::Data {
+                return Err(LsmError::InvalidTag(("BlockType", block.header.block_type.into())));
+            }
+            table.cache.insert_block(self.id, handle.offset(), block.clone());
+            self.ahead.push_back(block);
+        }
+        self.ahead.pop_front().ok_or(LsmError::Unrecoverable)
+    }
+}
+
+/// One run, or what is left of it: it stands at an entry.
+struct Run<'a> {
+    tree: TreeId,
+    from: &'a [u8],
+    /// Where reading ends, if the run goes on beyond.
+    far: Option<&'a [u8]>,
+    tables: std::slice::Iter<'a, Table>,
+    reader: Option<Reader<'a>>,
+    block: Slice,
+    items: Vec<Item>,
+    at: usize,
+    /// Added to the numbers of the table's entries.
+    base: SeqNo,
+    key: Vec<u8>,
+}
+
+impl Run<'_> {
+    fn number(&self) -> SeqNo {
+        self.items.get(self.at).map_or(0, |item| item.number) + self.base
+    }
+
+    fn value(&self) -> Option<&[u8]> {
+        self.items.get(self.at)?.value.map(|at| part(&self.block, at))
+    }
+
+    /// Reads the next block that holds something; `false` at the end.
+    fn load(&mut self) -> Result<bool, LsmError> {
+        loop {
+            let block = match &mut self.reader {
+                Some(reader) => reader.next(self.from)?,
+                None => None,
+            };
+            let Some(block) = block else {
+                let Some(table) = self.tables.next() else { return Ok(false) };
+                self.base = table.global_seqno();
+                self.reader = Some(Reader::new(self.tree, table));
+                continue;
+            };
+            self.items.clear();
+            self.items.extend(block.iter().map(|item| Item::of(&item)));
+            self.block = block.inner.data;
+            self.at = 0;
+            if !self.items.is_empty() {
+                return Ok(true);
+            }
+        }
+    }
+
+    /// Puts the key together of where it stands. `false`: it lies beyond the end.
+    fn settle(&mut self) -> bool {
+        let Some(item) = self.items.get(self.at) else { return false };
+        self.key.clear();
+        self.key.extend_from_slice(part(&self.block, item.shared));
+        self.key.extend_from_slice(part(&self.block, item.rest));
+        self.far.is_none_or(|far| self.key[..] < *far)
+    }
+
+    /// Moves to the first entry at or above `from`; `false`: there is none.
+    fn begin(&mut self) -> Result<bool, LsmError> {
+        let mut here = self.load()? && self.settle();
+        while here && self.key[..] < *self.from {
+            here = self.step()?;
+        }
+        Ok(here)
+    }
+
+    /// Moves to the next entry; `false` at the end.
+    fn step(&mut self) -> Result<bool, LsmError> {
+        self.at += 1;
+        Ok((self.at < self.items.len() || self.load()?) && self.settle())
+    }
+}
+
+/// Visits the entries with `from <= key < to` in order, until the visitor breaks.
+pub(super) fn sweep(tree: &impl AbstractTree, from: &[u8], to: &[u8], visit: &mut Lend<'_>) -> Result<(), LsmError> {
+    let version = tree.current_version();
+    let range = Slice::from(from)..Slice::from(to);
+    let mut runs = Vec::new();
+    for run in version.iter_levels().flat_map(|level| level.iter()) {
+        let Some((first, last)) = run.range_overlap_indexes::<Slice, _>(&range) else { continue };
+        let Some(tables) = run.get(first..=last) else { continue };
+        let crosses = tables.last().is_some_and(|table| *table.metadata.key_range.max() >= range.end);
+        let mut run = Run {
+            tree: tree.id(),
+            from,
+            far: crosses.then_some(to),
+            tables: tables.iter(),
+            reader: None,
+            block: Slice::from(Bytes::new()),
+            items: Vec::new(),
+            at: 0,
+            base: 0,
+            key: Vec::new(),
+        };
+        if run.begin()? {
+            runs.push(run);
+        }
+    }
+    // What was visited last hides what has its key and a lesser number, in its own table, too.
+    let (mut last, mut begun) = (Vec::new(), false);
+    while let Some(at) = first(&runs) {
+        let run = &mut runs[at];
+        if !begun || run.key != last {
+            if let Some(value) = run.value()
+                && visit(&run.key, value).is_break()
+            {
+                break;
+            }
+            begun = true;
+            std::mem::swap(&mut last, &mut run.key);
+        }
+        if !run.step()? {
+            runs.remove(at);
+        }
+    }
+    Ok(())
+}
+
+/// The run whose entry comes first: the least key, and of equal ones the greatest number.
+fn first(runs: &[Run<'_>]) -> Option<usize> {
+    let (mut first, mut least) = (0, runs.first()?);
+    for (place, run) in runs.iter().enumerate().skip(1) {
+        let order = run.key.cmp(&least.key).then_with(|| least.number().cmp(&run.number()));
+        if order.is_lt() {
+            (first, least) = (place, run);
+        }
+    }
+    Some(first)
+}
