@@ -97,7 +97,7 @@ fn what_is_written_is_read_back() {
         for text in texts {
             let row = vec![Value::Int4(-5), Value::text(text)];
             let mut line = Vec::new();
-            format.encode(&row, &settings, &mut line);
+            format.encode(&row, &settings, &mut line).unwrap();
             let mut splitter = LineSplitter::new(&format);
             splitter.push(&line).unwrap();
             let line = splitter.next_line().unwrap().to_vec();
@@ -198,7 +198,7 @@ fn every_type_that_has_a_binary_form_is_read_back_whatever_the_chunks() {
     let nulls = vec![Value::Null; row.len()];
     let mut data = HEADER.to_vec();
     for row in [&row, &nulls, &row] {
-        format.encode(row, &settings, &mut data);
+        format.encode(row, &settings, &mut data).unwrap();
     }
     data.extend_from_slice(TRAILER);
     for chunk in [1, 2, 3, 7, 19, 100_000] {
@@ -214,7 +214,7 @@ fn every_type_that_has_a_binary_form_is_read_back_whatever_the_chunks() {
 fn binary_data_that_are_none_are_refused() {
     let format = binary(vec![("a".into(), SqlType::Int4), ("b".into(), SqlType::Text)]);
     let mut whole = HEADER.to_vec();
-    format.encode(&[Value::Int4(1), Value::text("one")], &EvalSettings::default(), &mut whole);
+    format.encode(&[Value::Int4(1), Value::text("one")], &EvalSettings::default(), &mut whole).unwrap();
     let first = HEADER.len();
     let with = |at: usize, bytes: &[u8]| {
         let mut data = whole.clone();
