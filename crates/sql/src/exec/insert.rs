@@ -6,7 +6,7 @@
 use super::evaluate;
 use super::sort::{Reserved, row_bytes};
 use super::target::Target;
-use super::write::{Old, RowImage, Taken, Touch, UPDATE_LOCK};
+use super::write::{Old, RowImage, Taken, Touch};
 use super::writer::Writer;
 use super::written::Written;
 use crate::context::StatementContext;
@@ -158,9 +158,9 @@ impl Run<'_> {
         let image = RowImage::new(&target.access, &row, self.writer.row_id(target))?;
         let meant = |index: usize| conflict.arbiters.as_ref().is_none_or(|arbiters| arbiters.contains(&index));
         let taken = self.context.txn.with(|txn| {
-            if conflict.update.is_some() {
+            if let Some(update) = &conflict.update {
                 for key in image.keys_of(&target.access, meant) {
-                    txn.lock_as(key, UPDATE_LOCK, LockWait::Wait)?;
+                    txn.lock_as(key, update.touch.lock, LockWait::Wait)?;
                 }
             }
             image.taken(txn, &target.access, None, meant)
@@ -211,7 +211,7 @@ impl Run<'_> {
             ));
         }
         let stored = self.context.txn.with(|txn| {
-            txn.lock_as(&taken.row_key, UPDATE_LOCK, LockWait::Wait)?;
+            txn.lock_as(&taken.row_key, update.touch.lock, LockWait::Wait)?;
             txn.get_certified(&taken.row_key)
         })?;
         let Some(stored) = stored else {

@@ -9,7 +9,7 @@ use super::evaluate;
 use super::located::{self, Located};
 use super::sort::{Reserved, row_bytes};
 use super::target::Target;
-use super::write::{Old, Touch, UPDATE_LOCK};
+use super::write::{Old, Touch};
 use super::writer::Writer;
 use super::written::Written;
 use crate::SqlError;
@@ -73,7 +73,7 @@ impl Action {
     /// How it locks the rows.
     pub fn lock(&self) -> LockMode {
         match self {
-            Action::Update { .. } => UPDATE_LOCK,
+            Action::Update { touch, .. } => touch.lock,
             Action::Delete => LockMode::Update,
         }
     }

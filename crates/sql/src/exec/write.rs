@@ -165,11 +165,9 @@ pub struct Touch {
     pub building: bool,
     /// Whether a column of the primary key is changed.
     pub key: bool,
+    /// How the rows are locked: a column of a unique key, which a foreign key may reference, excludes those who hold on to the key.
+    pub lock: LockMode,
 }
-
-/// How the rows of an UPDATE are locked. Where a unique key, which a foreign key may reference, turns out to change, [`update`] excludes those
-/// who hold on to it: whoever writes all columns as they were keeps nobody waiting.
-pub const UPDATE_LOCK: LockMode = LockMode::NoKeyUpdate;
 
 impl Touch {
     /// For the slots that a statement sets.
@@ -184,8 +182,10 @@ impl Touch {
         let indexes: Vec<usize> =
             (0..access.indexes.len()).filter(|&i| access.indexes[i].touches(&changed)).map(|i| i + 1).collect();
         let key = access.primary.touches(&changed);
+        let keys = indexes.iter().map(|&i| access.index(i)).any(|index| index.unique && index.is_plain());
+        let lock = if key || keys { LockMode::Update } else { LockMode::NoKeyUpdate };
         let building = access.building.as_ref().is_some_and(|building| building.index.touches(&changed));
-        Touch { changed, indexes, building, key }
+        Touch { changed, indexes, building, key, lock }
     }
 
     /// Slots whose old values the update needs, besides those that expressions read.
@@ -227,7 +227,6 @@ pub fn update(
     claims: Option<&Claims>,
 ) -> Result<Result<Bytes, usize>, SqlError> {
     if touch.key && keys_differ(&access.primary, old.row, row) {
-        txn.hold(old.key, LockMode::Update)?;
         return move_row(txn, access, old, row, claims);
     }
     let value = access.rewrite(old.stored, row, &touch.changed)?;
@@ -237,9 +236,6 @@ pub fn update(
         let (before, after) = (index.entry(old.row, old.key)?, index.entry(row, old.key)?);
         if before.as_ref().map(|entry| &entry.key) == after.as_ref().map(|entry| &entry.key) {
             continue;
-        }
-        if index.unique && index.is_plain() {
-            txn.hold(old.key, LockMode::Update)?;
         }
         if let Some(Entry { key, .. }) = after.as_ref().filter(|entry| entry.guarded) {
             let waited = claims.map_or(Ok(false), |claims| claims.wait_for_key(txn, key))?;
