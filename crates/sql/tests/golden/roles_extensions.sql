@@ -308,11 +308,18 @@ ANALYZE nosuch;
 ----
 ERROR 42P01: relation "nosuch" does not exist
 
-VACUUM (ANALYZE) t; ANALYZE t (a); REINDEX TABLE t; VACUUM;
+ANALYZE t (a); REINDEX TABLE t; VACUUM (ANALYZE) t;
 ----
-VACUUM
 ANALYZE
 REINDEX
+ERROR 25001: VACUUM cannot run inside a transaction block
+
+VACUUM (ANALYZE) t;
+----
+VACUUM
+
+VACUUM;
+----
 VACUUM
 
 CLUSTER nosuch;
