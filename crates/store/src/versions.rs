@@ -23,8 +23,7 @@
 //!    certification of a replayed command must not meet versions of later commands. (And what was loaded past the log: `load`.)
 //! 3. A reader looks at memory first and at the engine second; what moves in between moves towards it.
 //! 4. A cached version is the newest of its key.
-//! 5. The engine has at most [`UNMERGED_RUNS_MAX`] runs to merge, or [`UNMERGED_RUNS_TIGHT_MAX`] on a disk without room for that: above,
-//!    layers stay frozen, and then writers are held back.
+//! 5. The engine has at most [`UNMERGED_RUNS_MAX`] runs to merge: above that, layers stay frozen, and then writers are held back.
 //! 6. Collection removes only what ended at or below the threshold of its table, and never passes an open snapshot; a deletion stands in
 //!    the present until that threshold has reached it. A read below it is refused.
 //! 7. Of a key whose present version is newer than a snapshot, the past holds what that snapshot sees: versions reach the past
@@ -98,8 +97,6 @@ pub const OVERLAY_LAYERS_MAX: usize = FROZEN_LAYERS_MAX + 2;
 /// Runs that the engine has still to merge, at which flushes wait for it: below memory, a read costs about a block per run.
 /// Twice what makes the engine merge, so that it always has work while a flush may go on.
 pub const UNMERGED_RUNS_MAX: usize = 8;
-/// The same where the disk has no room for a merge of everything: what frees space may be among what waits, and reads are slow meanwhile.
-pub const UNMERGED_RUNS_TIGHT_MAX: usize = 32;
 /// Default of [`VersionsConfig::hot_after`].
 pub const HOT_AFTER: usize = 32;
 /// Default of [`VersionsConfig::erase_max`].

@@ -6,7 +6,7 @@
 use super::flush::Header;
 use super::prefixes::{Prefix, prefix_of};
 use super::retention::{COMMON, Filing, Moment, Threshold, Thresholds};
-use super::{Sabotage, Versions};
+use super::{Sabotage, UNMERGED_RUNS_MAX, Versions};
 use crate::engine::Tree;
 use crate::keys::{Bucket, Burial, Kept};
 use crate::{Engine, StoreError};
@@ -97,7 +97,7 @@ impl<E: Engine> Versions<E> {
             *settled = done();
             return Ok(common);
         }
-        if self.must_merge() {
+        if self.engine.unmerged_runs() >= UNMERGED_RUNS_MAX {
             return Ok(common);
         }
         // A start must refuse what this one refuses: the thresholds are on disk before anything goes. And nothing is filed by what is not.

@@ -12,8 +12,8 @@
 //!
 //! The caller promises that no snapshot at or above the threshold has a use for the prefix, and that nobody writes there.
 
-use super::Versions;
 use super::prefixes::{Prefix, prefix_of};
+use super::{UNMERGED_RUNS_MAX, Versions};
 use crate::engine::Tree;
 use crate::{Engine, StoreError, keys};
 use bytes::Bytes;
@@ -55,7 +55,7 @@ impl<E: Engine> Versions<E> {
             return Ok(Erased::NotYet);
         }
         let in_memory = self.layers.read().newest_first().any(|layer| layer.newest_of(number) > Timestamp::MIN);
-        if in_memory || self.must_merge() {
+        if in_memory || self.engine.unmerged_runs() >= UNMERGED_RUNS_MAX {
             return Ok(Erased::NotYet);
         }
         let (from, to) = (keys::present(&prefix), keys::present_upper(&prefix));

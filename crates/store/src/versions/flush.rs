@@ -7,9 +7,7 @@
 use super::overlay::{Chain, Layer};
 use super::prefixes::{Bounds, Prefix, prefix_of};
 use super::retention::{Filing, Thresholds, counted};
-use super::{
-    Frozen, OVERLAY_LAYERS_MAX, Sabotage, UNMERGED_RUNS_MAX, UNMERGED_RUNS_TIGHT_MAX, Version, Versions, damaged_key,
-};
+use super::{Frozen, OVERLAY_LAYERS_MAX, Sabotage, UNMERGED_RUNS_MAX, Version, Versions, damaged_key};
 use crate::engine::{Change, Tree};
 use crate::keys::{Bucket, Past, Present};
 use crate::{Engine, StoreError, keys};
@@ -208,15 +206,6 @@ impl<E: Engine> Versions<E> {
         true
     }
 
-    /// Whether the engine has to merge before it takes more; where the disk has no room for that, it takes more all the same.
-    pub(super) fn must_merge(&self) -> bool {
-        let has_room = || self.engine.room().is_none_or(|room| room.free >= self.engine.disk_bytes());
-        match self.engine.unmerged_runs() {
-            runs if runs < UNMERGED_RUNS_MAX => false,
-            runs => runs >= UNMERGED_RUNS_TIGHT_MAX || has_room(),
-        }
-    }
-
     /// Writes the oldest frozen layer to the engine and syncs it: slow, for a background thread. Gives `false` where
     /// none waits, and where the engine has to merge first: call again later, as after an error; the layer is still in
     /// memory. Meanwhile [`Versions::frozen_layers`] tells when to hold writers back.
@@ -227,7 +216,7 @@ impl<E: Engine> Versions<E> {
         self.hot.trim();
         let _writer = self.writer.lock();
         self.engine.merge();
-        if self.must_merge() {
+        if self.engine.unmerged_runs() >= UNMERGED_RUNS_MAX {
             return Ok(false);
         }
         let Some(frozen) = self.layers.read().frozen.first().cloned() else {
