@@ -211,20 +211,26 @@ impl Rows for Hashed {
             (self.at, self.found) = (Some(first), false);
         }
         // Full join: right rows that no left row matched.
-        while self.tail < self.matched.len() {
-            let place = self.tail;
-            self.tail += 1;
-            self.run.tick()?;
-            if !self.matched[place] {
-                row.clear();
-                row.extend_from_slice(&self.prefix);
-                add_nulls(row, join.left_width - self.prefix.len());
-                row.extend_from_slice(&self.rows[place]);
-                return Ok(true);
-            }
-        }
-        Ok(false)
+        let Some(place) = unmatched(&self.matched, &mut self.tail, &self.run)? else { return Ok(false) };
+        row.clear();
+        row.extend_from_slice(&self.prefix);
+        add_nulls(row, join.left_width - self.prefix.len());
+        row.extend_from_slice(&self.rows[place]);
+        Ok(true)
     }
+}
+
+/// The next row in memory that had no match, from `tail` on.
+fn unmatched(matched: &[bool], tail: &mut usize, run: &Run) -> Result<Option<usize>, SqlError> {
+    while let Some(found) = matched.get(*tail) {
+        let place = *tail;
+        *tail += 1;
+        run.tick()?;
+        if !found {
+            return Ok(Some(place));
+        }
+    }
+    Ok(None)
 }
 
 /// The left side in memory by key, beside which the right side's rows pass: an inner or a left join with keys.
@@ -282,18 +288,23 @@ impl Turned {
         })
     }
 
+    /// The next right row, and the first left row of its key: beyond all rows if there is none. `None` at the end.
+    fn pull(&mut self, join: &Join, row: &mut Row) -> Result<Option<usize>, SqlError> {
+        if self.right_done || !self.right.next(row)? {
+            self.right_done = true;
+            return Ok(None);
+        }
+        self.run.tick()?;
+        self.buckets.first(join, side_right, row, &self.run).map(Some)
+    }
+
     /// Reads up to so many right rows ahead; whether those were all.
     pub(super) fn read_ahead(&mut self, rows_max: usize) -> Result<bool, SqlError> {
         let node = self.node.clone();
         let Some(join) = join_of(&node) else { return Ok(true) };
         let mut row = Row::new();
         for _ in 0..rows_max {
-            if !self.right.next(&mut row)? {
-                self.right_done = true;
-                return Ok(true);
-            }
-            self.run.tick()?;
-            let first = self.buckets.first(join, side_right, &row, &self.run)?;
+            let Some(first) = self.pull(join, &mut row)? else { return Ok(true) };
             if first < self.rows.len() {
                 let own: Row = row.drain(self.prefix.len()..).collect();
                 self.reserved.row(&own)?;
@@ -318,13 +329,7 @@ impl Turned {
             (self.at, self.own) = (first, own);
             return Ok(true);
         }
-        while !self.right_done {
-            if !self.right.next(row)? {
-                self.right_done = true;
-                break;
-            }
-            self.run.tick()?;
-            let first = self.buckets.first(join, side_right, row, &self.run)?;
+        while let Some(first) = self.pull(join, row)? {
             if first < self.rows.len() {
                 self.at = first;
                 self.own.clear();
@@ -359,17 +364,10 @@ impl Rows for Turned {
                 break;
             }
         }
-        while self.tail < self.matched.len() {
-            let place = self.tail;
-            self.tail += 1;
-            self.run.tick()?;
-            if !self.matched[place] {
-                row.clear();
-                row.append(&mut self.rows[place]);
-                add_nulls(row, join.right_width);
-                return Ok(true);
-            }
-        }
-        Ok(false)
+        let Some(place) = unmatched(&self.matched, &mut self.tail, &self.run)? else { return Ok(false) };
+        row.clear();
+        row.append(&mut self.rows[place]);
+        add_nulls(row, join.right_width);
+        Ok(true)
     }
 }
