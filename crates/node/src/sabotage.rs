@@ -75,6 +75,8 @@ switches! {
     closed_is_resolved: set_closed_is_resolved,
     /// A store of a cluster forgets what its shell wants, whatever its ranges' logs say (design 4a.8).
     collect_unlogged: set_collect_unlogged,
+    /// A store refuses a range whose threshold is below its own, though it forgot nothing of it (design 4a.8).
+    refuse_what_was_spared: set_refuse_what_was_spared,
     /// What is frozen carries the state of the ranges as it was the time before (design 4a.9).
     state_apart: set_state_apart,
     /// A commit does not wait until all its parts are staged, nor is it asked whether they are.

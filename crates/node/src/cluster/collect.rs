@@ -16,14 +16,19 @@
 //! 3. A range that comes in a snapshot with a threshold below the store's, or below what the shell was given for it, is not taken. Until it comes with a higher one, which its leader is made to
 //!    log by the same, the store's is not raised. One that is here already is always taken: by invariant 2 the store's lies below its threshold, or below what was closed for it, and
 //!    so below all that its log still brings. (Its leader may need this very replica to log anything.)
+//! 4. One in which nothing lies between its threshold and the store's, nor will, is taken, too: what was forgotten there was never in it. It is the same need: where a founder of what
+//!    was split off has no replica of it yet, and another founder died, its leader logs nothing without this store, which would refuse the range for ever. So that it stays like that, the
+//!    store's threshold is not raised while a replica here is blank, nor, for a while, where a snapshot jumped over a split: what was split off is about to be offered.
 //!
 //! # Caveats
 //! A node that begins knows nobody's snapshots: for [`QUIET_TICKS`] it raises nothing.
 
-use super::core::{Core, group_of};
+use super::core::{Core, group_of, range_of};
 use super::member::Member;
 use super::seam::{Class, NodeId};
 use super::shard::Shard;
+use super::snapshot::Snapshot;
+use bytes::Bytes;
 use clock::{Reading, Timestamp};
 use protocol::door::Body;
 use protocol::log::raft::GroupId;
@@ -106,6 +111,20 @@ fn holds(span: &Span, index: [u8; 4]) -> bool {
     span.overlaps(&Span::new(index.to_vec(), next.unwrap_or_default()))
 }
 
+/// Invariant 4: nothing of a range lies above its thresholds and not above these, nor will: timestamps of a log rise, and what is prepared may be decided for any time from then on.
+fn is_spared(snapshot: &Snapshot, state: &Thresholds, own: &Thresholds) -> bool {
+    let range = &snapshot.range;
+    let highest = own.apart.values().copied().fold(own.common, Timestamp::max);
+    let to_come = range.prepared().values().map(|prepared| prepared.at).fold(range.applied(), Timestamp::min);
+    let between = |(key, versions): &(Bytes, Vec<store::Version>)| {
+        let mut index = [0; 4];
+        index.iter_mut().zip(key).for_each(|(to, byte)| *to = *byte);
+        let (from, to) = (state.of_index(index), own.of_index(index));
+        versions.iter().any(|version| version.ts > from && version.ts <= to)
+    };
+    to_come >= highest && !snapshot.rows.iter().any(between)
+}
+
 impl<E: Engine> Core<E> {
     pub fn heard_oldest(&mut self, from: NodeId, oldest: Timestamp) {
         let ticks = self.ticks;
@@ -115,7 +134,11 @@ impl<E: Engine> Core<E> {
     pub fn tick_collection(&mut self, now: &Reading) {
         let ticks = self.ticks;
         self.collection.held.retain(|_, (_, said)| ticks.saturating_sub(*said) <= HELD_TICKS);
-        self.collection.awaited.retain(|_, since| ticks.saturating_sub(*since) <= AWAITED_TICKS);
+        let shards = &self.shards;
+        let awaited = |group: &GroupId, since: u64| {
+            ticks.saturating_sub(since) <= AWAITED_TICKS && !shards.contains_key(&range_of(*group))
+        };
+        self.collection.awaited.retain(|group, since| awaited(group, *since));
         let oldest = self.collection.open.keys().next().copied();
         if let Some(oldest) = oldest.filter(|_| ticks.is_multiple_of(SAY_TICKS)) {
             let me = self.me();
@@ -179,8 +202,9 @@ impl<E: Engine> Core<E> {
         }
     }
 
-    /// Invariant 3: whether a range with these thresholds may be taken. If not it is awaited.
-    pub fn may_take(&mut self, group: GroupId, range: &Range) -> bool {
+    /// Invariants 3 and 4: whether a range with these thresholds and rows may be taken. If not it is awaited.
+    pub(super) fn may_take(&mut self, group: GroupId, snapshot: &Snapshot) -> bool {
+        let range = &snapshot.range;
         let (versions, given, state) = (&self.store.0, &self.collection.given, Thresholds::of(range));
         let store =
             Thresholds { common: versions.collected(), apart: versions.collected_apart().into_iter().collect() };
@@ -191,13 +215,29 @@ impl<E: Engine> Core<E> {
             let mut indexes = indexes.copied();
             state.common >= own.common && indexes.all(|index| state.of_index(index) >= own.of_index(index))
         };
-        let fits = self.shards.contains_key(&range.id()) || reaches(&store) && reaches(&given);
+        let spared = |own: &Thresholds| !self.sabotage.refuse_what_was_spared() && is_spared(snapshot, &state, own);
+        let fits = [&store, &given].into_iter().all(|own| reaches(own) || spared(own));
+        let fits = fits || self.shards.contains_key(&range.id());
         if !fits {
             let ticks = self.ticks;
             self.collection.awaited.insert(group, ticks);
             self.counters.snapshots_too_old.one();
         }
         fits
+    }
+
+    /// Invariant 4: a snapshot replaces a range's state here. What was split off in between is awaited, if it did not come.
+    pub fn jumps_over(&mut self, after: &Range) {
+        let Some(before) = self.shards.get(&after.id()) else { return };
+        let known: BTreeSet<RangeId> = before.range.heirs().collect();
+        for heir in after.heirs().filter(|heir| !known.contains(heir) && !self.shards.contains_key(heir)) {
+            self.collection.awaited.insert(group_of(heir), self.ticks);
+        }
+    }
+
+    /// Invariant 4: a replica here has nothing of its range yet.
+    fn has_blank(&self) -> bool {
+        self.replicas.groups().any(|group| !self.shards.contains_key(&range_of(group)))
     }
 
     /// Invariant 2, of one range: as far as the store may go, but for indexes of which less is said.
@@ -224,7 +264,7 @@ impl<E: Engine> Core<E> {
         // Ten thousand ranges are not looked at each time that somebody asks.
         let later = self.collection.given_tick.is_none_or(|tick| self.ticks.saturating_sub(tick) >= SAY_TICKS);
         let all = self.collection.given_tick.is_some() && self.collection.given == self.collection.wanted;
-        if later && !all {
+        if later && !all && !self.has_blank() {
             self.collection.given = self.allowed(oldest);
             self.collection.given_tick = Some(self.ticks);
         }

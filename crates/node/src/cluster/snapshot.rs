@@ -263,14 +263,13 @@ impl<E: Engine> Core<E> {
             self.log(now, Input::SnapshotFailed { group });
             return Ok(());
         }
-        let Some(Snapshot { range: state, applied, rows }) = snapshot else {
+        let versions = &self.options.versions;
+        let known = snapshot.filter(|snapshot| versions.contains(&snapshot.range.version()));
+        let Some(snapshot) = known.filter(|snapshot| self.may_take(group, snapshot)) else {
             self.log(now, Input::SnapshotFailed { group });
             return Ok(());
         };
-        if !self.may_take(group, &state) || !self.options.versions.contains(&state.version()) {
-            self.log(now, Input::SnapshotFailed { group });
-            return Ok(());
-        }
+        let Snapshot { range: state, applied, rows } = snapshot;
         self.collection.taken(group);
         let span = bounded(state.span());
         let versions = &self.store.0;
@@ -302,6 +301,7 @@ impl<E: Engine> Core<E> {
             versions.apply(at, &writes);
         }
         self.proposals_before(range, applied);
+        self.jumps_over(&state);
         match self.shards.get_mut(&range) {
             Some(shard) => shard.restore(state, applied),
             None => drop(self.shards.insert(range, Shard::new(state, applied))),

@@ -215,6 +215,53 @@ fn goes_to_a_store_that_has_forgotten_more(late: bool) {
     assert_eq!(w.member(3).stored(b"q").unwrap().as_deref(), Some(&b"1"[..]));
 }
 
+/// Of three founders of what was split off one was away, and has forgotten more than its threshold says, though nothing of it; another dies. The one that is left can log nothing without
+/// the first. Whether the range serves again.
+fn a_founder_that_was_away_is_needed(seed: u64, prepare: Prepare) -> bool {
+    // Nothing of the log is kept that a flush made needless.
+    let mut w = World::new(3 * seed, 3, founding(&[""], &[1, 2, 3]), prepare);
+    let a = w.await_leader(1);
+    let (b, c) = (a % 3 + 1, (a + 1) % 3 + 1);
+    w.ask(a, async |env| set(env, pairs(&[("a", "0"), ("p", "0")])).await);
+    for _ in 0..10 {
+        w.run(1_000_000);
+        collect(&mut w, a, 4_000_000);
+    }
+    // It goes by what is closed where nothing is written.
+    for _ in 0..5 {
+        w.run(1_000_000);
+        collect(&mut w, c, 1_000_000);
+    }
+    let logged = w.member(c).status(RangeId(1)).unwrap().collected;
+    assert!(w.member(c).versions().collected() > logged, "seed {seed}: it forgets no more than the log says");
+    w.cut_off(c);
+    super::splits::split(&mut w, a, "m");
+    let right = w.member(a).ranges().into_iter().find(|range| *range != RangeId(1)).unwrap();
+    w.await_leader(right.0);
+    w.ask(a, async |env| set(env, pairs(&[("a", "1"), ("p", "1")])).await);
+    w.run(500_000);
+    w.flush(a);
+    w.crash(b);
+    w.heal();
+    w.run(30_000_000);
+    if !w.member(c).ranges().contains(&right) || w.leader(right.0).is_none() {
+        assert!(w.member(c).counters().snapshots_too_old.get() > 0, "seed {seed}");
+        return false;
+    }
+    assert_eq!(w.ask(c, async |env| value(env, "p").await).as_deref(), Some("1"));
+    w.check_replicas();
+    true
+}
+
+#[test]
+fn a_store_takes_a_range_of_which_it_forgot_nothing() {
+    for seed in 0..4 {
+        assert!(a_founder_that_was_away_is_needed(seed, |_| {}), "seed {seed}: the range has no leader any more");
+        let refuses = |sabotage: &node::Sabotage| sabotage.set_refuse_what_was_spared(true);
+        assert!(!a_founder_that_was_away_is_needed(seed, refuses), "seed {seed}: the rule is not needed");
+    }
+}
+
 /// Forgetting what the logs do not allow shows: replicas are not equal any more.
 #[test]
 #[should_panic(expected = "differs on")]
