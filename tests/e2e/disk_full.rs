@@ -146,3 +146,33 @@ fn a_node_that_filled_its_disk_frees_it_again() {
     }
     assert_eq!(count(&mut client), kept + again);
 }
+
+/// The rows of a table that fills the disk go, and so does their space: merges have little room, and flushes wait for what they give back.
+#[test]
+fn the_space_of_a_table_comes_back() {
+    repeat_with("disk_full::the_space_of_a_table_comes_back");
+    let scratch = Scratch::new();
+    let Some(disk) = SmallDisk::mount(&scratch.path().join("disk"), OWN_DISK_MIB) else {
+        return skip("mounting a small disk needs root");
+    };
+    let node = Node::start(&disk.0.join("store"), &["--memory", "1GiB"]);
+    let mut client = node.connect();
+    client.batch_execute("CREATE TABLE t (id int4 PRIMARY KEY, filler text)").unwrap();
+    let insert = "INSERT INTO t SELECT g, repeat('x', 600) || g FROM generate_series($1::int4, $1 + $2 - 1) AS g";
+    let mut rows = 0;
+    let refused = loop {
+        match client.execute(insert, &[&rows, &10_000]) {
+            Ok(_) => rows += 10_000,
+            Err(e) => break e,
+        }
+        assert!(rows < 1_000_000, "the disk never fills");
+    };
+    assert_eq!(state(&refused), "53100", "{refused}: {:?}", refused.as_db_error());
+    client.execute("DELETE FROM t WHERE id < $1 / 3", &[&rows]).unwrap();
+    client.batch_execute("TRUNCATE t").unwrap();
+    let mut again = 0;
+    until("half of it has room again", || {
+        again += client.execute(insert, &[&again, &10_000]).map_or(0, |_| 10_000);
+        (again >= rows / 2).then_some(())
+    });
+}

@@ -12,6 +12,7 @@
 mod blocks;
 pub mod fjall;
 pub mod memory;
+mod merges;
 mod runs;
 
 use crate::StoreError;
@@ -75,6 +76,11 @@ pub trait Engine: Send + Sync + 'static {
     /// Asks an engine that merges in the background to go on with it: a hint, which returns at once. To be given now and
     /// then, most of all while ingestions are held back.
     fn merge(&self) {}
+
+    /// So much is in memory and is to be written: merges leave room for it.
+    fn reserve(&self, unwritten_bytes: u64) {
+        let _ = unwritten_bytes;
+    }
 
     /// Makes everything ingested so far durable.
     ///
@@ -153,6 +159,9 @@ impl<E: Engine> Engine for std::sync::Arc<E> {
     }
     fn merge(&self) {
         E::merge(self);
+    }
+    fn reserve(&self, unwritten_bytes: u64) {
+        E::reserve(self, unwritten_bytes);
     }
     fn sync(&self) -> Result<(), StoreError> {
         E::sync(self)

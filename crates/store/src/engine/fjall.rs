@@ -9,14 +9,15 @@
 //! runs there are ([`Engine::unmerged_runs`]), and have it look again for as long as it finds something ([`Engine::merge`]).
 //!
 //! Caveat: fjall ends its compaction thread for good when a compaction fails (a full disk, say). The next ingestion
-//! notices and opens the database anew.
+//! notices and opens the database anew. When merges make way for what is more urgent: [`super::merges`].
 
+use super::merges::{Merges, PastFilters, PresentFilters};
 use super::{Change, Engine, Lend, Tree, Visit, blocks, runs};
+use crate::StoreError;
 use crate::disk::{Room, real};
 use crate::keys::{Bucket, Burial, Kept};
-use crate::{StoreError, keys};
 use bytes::Bytes;
-use fjall::compaction::filter::{CompactionFilter, CompactionFilterResult, Context, Factory, ItemAccessor, Verdict};
+use fjall::compaction::filter::Factory;
 use fjall::config::{
     BlockSizePolicy, BloomConstructionPolicy, FilterPolicy, FilterPolicyEntry, HashRatioPolicy, RestartIntervalPolicy,
 };
@@ -48,6 +49,8 @@ const STATES: usize = 3;
 const PUT_OFF_MAX: u32 = 200;
 /// And so often a drop of files, which is tried again every few seconds at least.
 const FILES_PUT_OFF_MAX: u32 = 20;
+/// Where space could not be reclaimed it is tried again after so many calls: it fills the disk until it fails.
+const RECLAIM_PUT_OFF: u32 = 20;
 /// A tree larger than this is left to its merges when space is to be reclaimed: writing all of it anew would take too long.
 const RECLAIM_BYTES_MAX: u64 = 4 << 30;
 
@@ -72,64 +75,6 @@ const PAST: &str = "past";
 /// What the one tree of stores before 2026-11-22 was called: versions of present and past side by side.
 const BEFORE: &str = "versions";
 
-/// What may go, as merges that begin now are told.
-#[derive(Default)]
-struct Aged {
-    /// Deletions in the present.
-    burial: RwLock<Arc<Burial>>,
-    /// What is not of this in the past.
-    kept: RwLock<Arc<Kept>>,
-}
-
-/// Each is replaced as a whole: a panic leaves none half-done.
-impl std::panic::RefUnwindSafe for Aged {}
-
-/// Drops deletions that nobody can look behind any more, while tables are merged. A deletion that hides an older table's entry
-/// becomes fjall's own tombstone, which goes when it has met what it hides. What is dead hides only what is dead.
-struct Graves(Arc<Aged>);
-
-impl Factory for Graves {
-    fn name(&self) -> &'static str {
-        "burial"
-    }
-    fn make_filter(&self, _: &Context) -> Box<dyn CompactionFilter> {
-        Box::new(Buried(self.0.burial.read().clone()))
-    }
-}
-
-struct Buried(Arc<Burial>);
-
-impl CompactionFilter for Buried {
-    fn filter_item(&mut self, item: ItemAccessor<'_>, _: &Context) -> CompactionFilterResult {
-        Ok(match () {
-            () if self.0.is_dead(item.key()) => Verdict::Destroy,
-            () if self.0.takes(item.key(), &item.value()?) => Verdict::Remove,
-            () => Verdict::Keep,
-        })
-    }
-}
-
-/// Drops what is aged of the past, where that lies in one table with what is not.
-struct Classes(Arc<Aged>);
-
-impl Factory for Classes {
-    fn name(&self) -> &'static str {
-        "classes"
-    }
-    fn make_filter(&self, _: &Context) -> Box<dyn CompactionFilter> {
-        Box::new(Ended(self.0.kept.read().clone()))
-    }
-}
-
-struct Ended(Arc<Kept>);
-
-impl CompactionFilter for Ended {
-    fn filter_item(&mut self, item: ItemAccessor<'_>, _: &Context) -> CompactionFilterResult {
-        // Written once, or again by a replay as it was: nothing older can come to light that does not go, too.
-        Ok(if keys::is_aged(item.key(), &self.0) { Verdict::Destroy } else { Verdict::Keep })
-    }
-}
-
 struct Open {
     database: Database,
     present: Keyspace,
@@ -153,7 +98,7 @@ const TABLES_DIR: &str = "tables";
 pub struct FjallEngine {
     path: PathBuf,
     options: FjallOptions,
-    aged: Arc<Aged>,
+    merges: Arc<Merges>,
     /// The present is being written anew.
     compacting: AtomicBool,
     /// `None` only while it is opened anew. What takes long holds it without the lock ([`FjallEngine::hold`]), and meanwhile nothing is opened
@@ -163,6 +108,8 @@ pub struct FjallEngine {
     put_off: AtomicU32,
     /// The same of files of the present.
     files_put_off: AtomicU32,
+    /// So many calls to reclaim space are refused, as one found no room for it.
+    reclaim_put_off: AtomicU32,
 }
 
 fn of_io(doing: &'static str, error: &io::Error) -> StoreError {
@@ -188,15 +135,15 @@ fn gone() -> StoreError {
 }
 
 impl Open {
-    fn at(path: &Path, options: &FjallOptions, aged: &Arc<Aged>) -> Result<Open, StoreError> {
-        let aged = aged.clone();
+    fn at(path: &Path, options: &FjallOptions, merges: &Arc<Merges>) -> Result<Open, StoreError> {
+        let merges = merges.clone();
         let builder = Database::builder(path)
             .cache_size(options.cache_bytes)
             .worker_threads(COMPACTION_THREADS)
             .manual_journal_persist(true)
             .with_compaction_filter_factories(Arc::new(move |name| match name {
-                PRESENT => Some(Arc::new(Graves(aged.clone())) as Arc<dyn Factory>),
-                PAST => Some(Arc::new(Classes(aged.clone())) as Arc<dyn Factory>),
+                PRESENT => Some(Arc::new(PresentFilters(merges.clone())) as Arc<dyn Factory>),
+                PAST => Some(Arc::new(PastFilters(merges.clone())) as Arc<dyn Factory>),
                 _ => None,
             }));
         let failed = |e| of("opening the engine", &e);
@@ -280,16 +227,17 @@ impl FjallEngine {
     /// # Errors
     /// [`StoreError::Failed`], [`StoreError::Corrupt`], [`StoreError::DiskFull`].
     pub fn open(path: &Path, options: FjallOptions) -> Result<Self, StoreError> {
-        let aged = Arc::new(Aged::default());
-        let open = Open::at(path, &options, &aged)?;
+        let merges = Arc::new(Merges::new(path));
+        let open = Open::at(path, &options, &merges)?;
         Ok(FjallEngine {
             path: path.to_path_buf(),
             options,
-            aged,
+            merges,
             compacting: AtomicBool::new(false),
             open: RwLock::new(Some(Arc::new(open))),
             put_off: AtomicU32::new(0),
             files_put_off: AtomicU32::new(0),
+            reclaim_put_off: AtomicU32::new(0),
         })
     }
 
@@ -320,7 +268,7 @@ impl FjallEngine {
             return Err(StoreError::DiskFull);
         }
         *open = None;
-        *open = Some(Arc::new(Open::at(&self.path, &self.options, &self.aged)?));
+        *open = Some(Arc::new(Open::at(&self.path, &self.options, &self.merges)?));
         Ok(())
     }
 
@@ -328,10 +276,17 @@ impl FjallEngine {
     /// and not before the next merge, for which a full disk has no room.
     fn make_room(&self, bytes: u64) -> Result<(), StoreError> {
         let lacks = || self.room().is_some_and(|room| room.free < bytes);
-        if lacks() && self.obsolete_bytes()? > INGESTION_BYTES {
-            self.reopen()?;
+        if lacks() {
+            // One that is under way may have what is lacking.
+            self.merges.pause();
+            self.tidy()?;
         }
         if lacks() { Err(StoreError::DiskFull) } else { Ok(()) }
+    }
+
+    /// Opens the database anew where that gives space back.
+    fn tidy(&self) -> Result<(), StoreError> {
+        if self.obsolete_bytes()? > INGESTION_BYTES { self.reopen() } else { Ok(()) }
     }
 
     /// Bytes of tables that no state names any more which is read from now on.
@@ -403,7 +358,7 @@ impl Engine for FjallEngine {
     fn unmerged_runs(&self) -> usize {
         // A dead database merges nothing: the ingestion that opens it anew must not wait for that.
         // While the present is written anew nothing else is merged: reads meet more runs meanwhile, but commits go on.
-        if self.compacting.load(Ordering::Acquire) {
+        if self.compacting.load(Ordering::Acquire) || self.merges.are_paused() {
             return 0;
         }
         let open = self.open.read();
@@ -414,6 +369,11 @@ impl Engine for FjallEngine {
     }
 
     fn merge(&self) {
+        if !self.merges.look() {
+            // What the last one had written before it ended. What fails is tried again at the next look.
+            let _ = self.tidy();
+            return;
+        }
         // What could not be opened before might be now; who reads next would be told otherwise.
         let _ = self.revive();
         if let Some(open) = &*self.open.read() {
@@ -428,11 +388,11 @@ impl Engine for FjallEngine {
     }
 
     fn bury(&self, burial: Burial) {
-        *self.aged.burial.write() = Arc::new(burial);
+        self.merges.bury(burial);
     }
 
     fn drop_past(&self, kept: &Kept) -> Result<bool, StoreError> {
-        *self.aged.kept.write() = Arc::new(kept.clone());
+        self.merges.keep(kept);
         let open = self.hold()?;
         // It would wait for a merge of the past, and whoever calls this has flushes to do.
         if open.database.active_compactions() > 0 && self.put_off.fetch_add(1, Ordering::Relaxed) < PUT_OFF_MAX {
@@ -469,6 +429,12 @@ impl Engine for FjallEngine {
         self.files_put_off.store(0, Ordering::Relaxed);
         let dropped = open.present.tree.drop_range(from..to);
         dropped.map_err(|e| of("dropping files", &fjall::Error::Storage(e)))?;
+        if self.merges.are_paused() {
+            drop(open);
+            // Their space at once, and not with a later merge, for which there is no room.
+            self.tidy()?;
+            self.merges.resume();
+        }
         Ok(true)
     }
 
@@ -503,12 +469,25 @@ impl Engine for FjallEngine {
         real::room(&self.path).ok()
     }
 
+    fn reserve(&self, unwritten_bytes: u64) {
+        self.merges.reserve(unwritten_bytes);
+    }
+
     fn reclaim(&self) -> Result<(), StoreError> {
+        if self.reclaim_put_off.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok() {
+            return Err(StoreError::DiskFull);
+        }
         self.revive()?;
         if self.disk_bytes() > RECLAIM_BYTES_MAX {
             return Ok(());
         }
-        let rewritten = self.hold()?.present.major_compact().map_err(|e| of("merging the engine", &e));
+        let open = self.hold()?;
+        let rewritten =
+            self.merges.unleashed(|| open.present.major_compact()).map_err(|e| of("merging the engine", &e));
+        drop(open);
+        if rewritten.is_err() {
+            self.reclaim_put_off.store(RECLAIM_PUT_OFF, Ordering::Relaxed);
+        }
         self.tidied(rewritten)?;
         // The files of before are kept for readers of before until a later merge, for which a full disk may have no room and nobody a
         // reason. Opening deletes what no version names.
@@ -551,6 +530,40 @@ mod tests {
         assert_eq!(engine.ingest(Tree::Present, usize::MAX, &mut std::iter::empty()), Err(StoreError::DiskFull));
         assert!(engine.obsolete_bytes().unwrap() < INGESTION_BYTES / 4);
         assert!(engine.get(Tree::Present, &7u64.to_be_bytes()).unwrap().is_some());
+    }
+
+    /// Merges make way for what is in memory, and nobody waits for them meanwhile; they go on when there is room.
+    #[test]
+    fn merges_leave_room_for_what_is_in_memory() {
+        let dir = tempfile::tempdir().unwrap();
+        let engine = FjallEngine::open(dir.path(), FjallOptions::default()).unwrap();
+        // No disk has room for so much.
+        engine.reserve(u64::MAX);
+        let runs = |engine: &FjallEngine| engine.hold().unwrap().present.tree.l0_run_count();
+        let overlapping = |n: u64| {
+            let entry =
+                move |i: u64| (Bytes::from(i.to_be_bytes().to_vec()), Some(Bytes::from(n.to_be_bytes().to_vec())));
+            (0..1000).map(entry)
+        };
+        for n in 0..12 {
+            engine.ingest(Tree::Present, 0, &mut overlapping(n)).unwrap();
+        }
+        // fjall merges four.
+        while !engine.merges.are_paused() {
+            std::thread::yield_now();
+        }
+        assert_eq!(engine.unmerged_runs(), 0, "nobody waits");
+        for n in 12..16 {
+            engine.ingest(Tree::Present, 0, &mut overlapping(n)).unwrap();
+        }
+        assert!(runs(&engine) > 12, "{} runs", runs(&engine));
+        assert_eq!(engine.get(Tree::Present, &7u64.to_be_bytes()).unwrap().as_deref(), Some(&15u64.to_be_bytes()[..]));
+        engine.reserve(0);
+        while runs(&engine) > 4 {
+            engine.merge();
+            std::thread::yield_now();
+        }
+        assert_eq!(engine.get(Tree::Present, &7u64.to_be_bytes()).unwrap().as_deref(), Some(&15u64.to_be_bytes()[..]));
     }
 
     #[test]

@@ -214,6 +214,7 @@ impl<E: Engine> Versions<E> {
     /// What the engine says.
     pub fn flush(&self) -> Result<bool, StoreError> {
         self.hot.trim();
+        self.engine.reserve(self.overlay_bytes() as u64);
         let _writer = self.writer.lock();
         self.engine.merge();
         if self.engine.unmerged_runs() >= UNMERGED_RUNS_MAX {
