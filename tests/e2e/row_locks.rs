@@ -54,6 +54,109 @@ fn the_four_strengths_and_who_stands_beside_whom() {
     assert_eq!(beside("UPDATE p SET id = 100 WHERE id = 1"), [""; 0]);
     assert_eq!(beside("UPDATE p SET code = 'new' WHERE id = 1"), [""; 0], "any unique key");
     assert_eq!(beside("DELETE FROM p WHERE id = 1"), [""; 0]);
+    // Keys go by what changes, not by what is set.
+    for stays in [
+        "UPDATE p SET id = 1, code = code, n = 3 WHERE id = 1",
+        "UPDATE p SET id = id, code = 'c1' WHERE code = 'c1'",
+        "UPDATE p SET id = id, code = 'c' || id WHERE n = 0 AND id < 3",
+        "UPDATE p SET id = q.id FROM p AS q WHERE p.id = q.id AND q.code = 'c1'",
+        "INSERT INTO p VALUES (1, 'c1', 2) ON CONFLICT (id) DO UPDATE SET id = excluded.id, code = excluded.code, n = 2",
+        "INSERT INTO p VALUES (1, 'c1', 2) ON CONFLICT (code) DO UPDATE SET id = excluded.id, code = excluded.code, n = 2",
+    ] {
+        assert_eq!(beside(stays), ["KEY SHARE"], "{stays}");
+    }
+    for changes in [
+        "UPDATE p SET id = id, code = 'new' WHERE id = 1",
+        "UPDATE p SET id = id + 100 WHERE n = 0",
+        "UPDATE p SET code = NULL WHERE code = 'c1'",
+        "UPDATE p SET code = code || random() WHERE id = 1",
+        "UPDATE p SET id = q.id + 100 FROM p AS q WHERE p.id = q.id AND q.code = 'c1'",
+        "INSERT INTO p VALUES (1, 'x', 2) ON CONFLICT (id) DO UPDATE SET id = excluded.id, code = excluded.code, n = 2",
+        "INSERT INTO p VALUES (100, 'c1', 2) ON CONFLICT (code) DO UPDATE SET id = excluded.id, n = 2",
+    ] {
+        assert_eq!(beside(changes), [""; 0], "{changes}");
+    }
+}
+
+/// Programs that write all columns of a row as they were stand beside those who refer to it; who changes the key waits for them, and finds them.
+#[test]
+fn keys_that_are_set_are_locked_by_what_becomes_of_them() {
+    repeat_with("row_locks::keys_that_are_set_are_locked_by_what_becomes_of_them");
+    let scratch = Scratch::new();
+    let node = start(&scratch);
+    let (mut one, mut two) = (node.connect(), node.connect());
+    one.batch_execute("CREATE TABLE c (id int4 PRIMARY KEY, p int4 REFERENCES p (id), code text REFERENCES p (code))")
+        .unwrap();
+    for isolation in ["SERIALIZABLE", "REPEATABLE READ", "READ COMMITTED"] {
+        one.batch_execute(&format!(
+            "DELETE FROM c; BEGIN ISOLATION LEVEL {isolation}; INSERT INTO c VALUES (1, 1, NULL), (2, NULL, 'c2')"
+        ))
+        .unwrap();
+        two.batch_execute(&format!("SET default_transaction_isolation = '{isolation}'")).unwrap();
+        for id in [1, 2] {
+            let sql = "UPDATE p SET id = id, code = 'c' || $1::text, n = n + 1 WHERE id = $2";
+            two.execute(sql, &[&id.to_string(), &id]).unwrap();
+        }
+        for change in ["UPDATE p SET id = 100 WHERE id = 1", "UPDATE p SET code = code || '!' WHERE id = 2"] {
+            let mut three = node.connect();
+            three
+                .batch_execute(&format!("SET default_transaction_isolation = '{isolation}'; SET lock_timeout = '1ms'"))
+                .unwrap();
+            let waits = three.execute(change, &[]).unwrap_err();
+            assert_eq!(state(&waits), "55P03", "{isolation}: {change}: {waits}");
+        }
+        let mut three = node.connect();
+        let level = isolation.to_string();
+        let waiter = std::thread::spawn(move || {
+            three.batch_execute(&format!("SET default_transaction_isolation = '{level}'")).unwrap();
+            three.execute("UPDATE p SET id = 100, n = n WHERE id = 1", &[]).unwrap_err()
+        });
+        until("the waiter waits", || (node.metric("lock_waiters")? == 1.0).then_some(()));
+        one.batch_execute("COMMIT").unwrap_or_else(|e| panic!("{isolation}: {e}"));
+        let refused = waiter.join().unwrap();
+        assert_eq!(state(&refused), "23503", "{isolation}: {refused}");
+    }
+}
+
+/// Rows that refer to a key come while others change it, and set it to what it was: no reference is left without its row.
+#[test]
+fn references_and_changes_of_keys_leave_no_orphan() {
+    repeat_with("row_locks::references_and_changes_of_keys_leave_no_orphan");
+    const ROUNDS: i32 = 60;
+    let scratch = Scratch::new();
+    let node = start(&scratch);
+    node.connect()
+        .batch_execute(
+            "CREATE TABLE c (id int4 GENERATED ALWAYS AS IDENTITY PRIMARY KEY, p int4 REFERENCES p (id));
+             CREATE INDEX ON c (p)",
+        )
+        .unwrap();
+    let done: i32 = std::thread::scope(|scope| {
+        let (node, mut all) = (&node, Vec::new());
+        for (worker, level) in ["read committed", "serializable"].into_iter().cycle().take(6).enumerate() {
+            all.push(scope.spawn(move || {
+                let mut client = node.connect();
+                client.batch_execute(&format!("SET default_transaction_isolation = '{level}'")).unwrap();
+                let (mut done, key) = (0, "(SELECT min(id) FROM p)");
+                for round in 0..ROUNDS {
+                    let sql = match worker / 2 {
+                        0 => format!("INSERT INTO c (p) SELECT min(id) FROM p HAVING {round} >= 0"),
+                        1 => format!("UPDATE p SET id = CASE {round} % 3 WHEN 0 THEN id + 10 ELSE id END, n = n + 1 WHERE id = {key}"),
+                        _ => format!("DELETE FROM c WHERE p = {key}"),
+                    };
+                    match client.execute(&sql, &[]) {
+                        Ok(_) => done += 1,
+                        Err(e) => assert!(["23503", "40001", "40P01", "23505"].contains(&state(&e)), "{sql}: {e}"),
+                    }
+                }
+                done
+            }));
+        }
+        all.into_iter().map(|thread| thread.join().unwrap()).sum()
+    });
+    assert!(done > ROUNDS, "{done} of {} statements did something", 6 * ROUNDS);
+    let orphans = "SELECT count(*) FROM c WHERE p NOT IN (SELECT id FROM p)";
+    assert_eq!(node.connect().query_one(orphans, &[]).unwrap().get::<_, i64>(0), 0);
 }
 
 /// A row that another refers to: it may change, also before the other commits; it cannot be deleted meanwhile.

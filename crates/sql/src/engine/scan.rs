@@ -96,6 +96,7 @@ impl TableScan {
             outer: false,
             after: None,
             lock: None,
+            key_lock: None,
             entries: None,
             skips: false,
         };

@@ -11,6 +11,7 @@
 //! 4. At most [`CHUNK_ROWS_MAX`] rows of each level are in memory.
 
 use super::evaluate;
+use super::key_lock::KeyLock;
 use super::path::Path;
 use super::span::Keys;
 use super::table::{EntryColumns, TableAccess};
@@ -20,6 +21,7 @@ use crate::expr::Expr;
 use crate::transaction::{LockMode, LockWait, ScanChunk, ScanRequest, Span, Sweep, Transaction};
 use crate::types::Value;
 use bytes::Bytes;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Rows in the first chunk of a scan without a limit: short ranges are the rule.
@@ -46,6 +48,8 @@ pub struct Level {
     pub after: Option<Expr>,
     /// Lock rows found by one key before reading them.
     pub lock: Option<(LockMode, LockWait)>,
+    /// UPDATE: how strongly such a row is locked, where that depends on the row.
+    pub key_lock: Option<Arc<KeyLock>>,
     /// Rows are taken from the entries of the path's index, which hold all of `slots`; the key and the bytes of a row are its entry's then.
     pub entries: Option<EntryColumns>,
     /// SKIP LOCKED: rows are looked at, and only those that are locked afterwards count as read (decision 55).
@@ -58,6 +62,11 @@ impl Level {
         if self.path.index != 0 && self.lock.is_none() {
             self.entries = self.access.entry_columns(self.access.index(self.path.index), &self.slots);
         }
+    }
+
+    /// Its columns in the joined row.
+    pub fn places(&self) -> Range<usize> {
+        self.base..self.base + self.access.columns.len()
     }
 
     /// Whether what its path finds are entries that lead to its rows.
@@ -100,6 +109,8 @@ struct State {
     chunk: usize,
     matched: bool,
     row: Found,
+    /// How the row was locked before it was read.
+    locked: LockMode,
 }
 
 /// Rows of a chunk that are left.
@@ -191,10 +202,15 @@ impl Cursor {
         }
     }
 
+    /// How the current row of a level was locked by [`Level::lock`].
+    pub fn locked(&self, level: usize) -> LockMode {
+        self.states[level].locked
+    }
+
     /// Decodes further columns of the current row of the last level: those that only rows which the caller wants need.
     pub fn decode(&mut self, slots: &[usize]) -> Result<(), SqlError> {
         let (Some(level), Some(state)) = (self.levels.last(), self.states.last()) else { return Ok(()) };
-        let places = level.base..level.base + level.access.columns.len();
+        let places = level.places();
         if slots.is_empty() { Ok(()) } else { level.access.decode(state.stored(), slots, &mut self.row[places]) }
     }
 
@@ -243,8 +259,8 @@ impl Cursor {
     fn step(&mut self, at: usize) -> Result<bool, SqlError> {
         let Cursor { context, levels, states, row, .. } = self;
         let (level, state) = (&levels[at], &mut states[at]);
-        let places = level.base..level.base + level.access.columns.len();
-        while fetch(state, level, context)? {
+        let places = level.places();
+        while fetch(state, level, context, row)? {
             level.decode(state.key(), state.stored(), &mut row[places.clone()])?;
             if holds(level.filter.as_ref(), row, context)? {
                 state.matched = true;
@@ -269,7 +285,7 @@ fn holds(condition: Option<&Expr>, row: &[Value], context: &StatementContext) ->
 }
 
 /// Next stored row of one level into its state; `false` at the end.
-fn fetch(state: &mut State, level: &Level, context: &StatementContext) -> Result<bool, SqlError> {
+fn fetch(state: &mut State, level: &Level, context: &StatementContext, joined: &mut [Value]) -> Result<bool, SqlError> {
     loop {
         let next = match &mut state.rows {
             Rows::Apart(rows) => rows.next().map(|(key, value)| Found::Apart(key, value)),
@@ -313,7 +329,12 @@ fn fetch(state: &mut State, level: &Level, context: &StatementContext) -> Result
                 None => return Ok(false),
                 Some(Keys::Span(span)) => state.rest = Some(span),
                 Some(Keys::One(key)) => {
-                    if let Some((key, stored)) = context.reads().with(|txn| one(txn, level, key))? {
+                    let lock = match (level.lock, &level.key_lock) {
+                        (Some((_, wait)), Some(open)) => Some((foresee(level, open, &key, context, joined)?, wait)),
+                        (lock, _) => lock,
+                    };
+                    if let Some((key, stored)) = context.reads().with(|txn| one(txn, level, lock, key))? {
+                        state.locked = lock.map_or(LockMode::KeyShare, |(mode, _)| mode);
                         state.row = Found::Apart(key, stored);
                         return Ok(true);
                     }
@@ -328,8 +349,34 @@ fn look(txn: &mut dyn Transaction, level: &Level, key: &[u8]) -> Result<Option<B
     Ok(if level.skips { txn.peek(key)? } else { txn.get(key)? })
 }
 
-/// The row that one key of a unique index leads to, locked first if the level says so.
-fn one(txn: &mut dyn Transaction, level: &Level, key: Bytes) -> Result<Option<(Bytes, Bytes)>, SqlError> {
+/// How an UPDATE will lock the row that a key of a unique index leads to. The row's places of the joined row are overwritten.
+fn foresee(
+    level: &Level,
+    open: &KeyLock,
+    key: &Bytes,
+    context: &StatementContext,
+    joined: &mut [Value],
+) -> Result<LockMode, SqlError> {
+    let seen = context.reads().with(|txn| {
+        if level.path.index == 0 {
+            return txn.peek(key).map_err(SqlError::from);
+        }
+        let Some(entry) = txn.peek(key)? else { return Ok(None) };
+        Ok(txn.peek(&level.access.row_key_of_entry(key, &entry)?)?)
+    })?;
+    let Some(stored) = seen else { return Ok(open.mode()) };
+    let places = level.places();
+    level.access.decode(&stored, &level.slots, &mut joined[places])?;
+    Ok(open.foresee(&level.access, level.base, joined, context))
+}
+
+/// The row that one key of a unique index leads to, locked first if `lock` says so.
+fn one(
+    txn: &mut dyn Transaction,
+    level: &Level,
+    lock: Option<(LockMode, LockWait)>,
+    key: Bytes,
+) -> Result<Option<(Bytes, Bytes)>, SqlError> {
     let row_key = if level.path.index == 0 {
         key
     } else {
@@ -339,11 +386,11 @@ fn one(txn: &mut dyn Transaction, level: &Level, key: Bytes) -> Result<Option<(B
         }
         level.access.row_key_of_entry(&key, &entry)?
     };
-    if let Some((mode, wait)) = level.lock
+    if let Some((mode, wait)) = lock
         && !txn.lock_as(&row_key, mode, wait)?
     {
         return Ok(None);
     }
-    let stored = if level.lock.is_some() { txn.get(&row_key)? } else { look(txn, level, &row_key)? };
+    let stored = if lock.is_some() { txn.get(&row_key)? } else { look(txn, level, &row_key)? };
     Ok(stored.map(|stored| (row_key, stored)))
 }

@@ -4,6 +4,7 @@
 //! so that writers of one hot key queue.
 
 use super::evaluate;
+use super::key_lock::KeyLock;
 use super::sort::{Reserved, row_bytes};
 use super::target::Target;
 use super::write::{Old, RowImage, Taken, Touch};
@@ -14,7 +15,7 @@ use crate::database::Database;
 use crate::ddl::{Duplicate, Loader};
 use crate::expr::Expr;
 use crate::plan::{Execution, Plan, RowInserter};
-use crate::transaction::{LockWait, ScanRequest};
+use crate::transaction::{LockMode, LockWait, ScanRequest};
 use crate::types::{Row, Value};
 use crate::{KvError, SqlError, SqlState};
 use bytes::Bytes;
@@ -67,6 +68,8 @@ pub struct ConflictUpdate {
     pub set: Vec<(usize, Expr)>,
     /// WHERE.
     pub condition: Option<Expr>,
+    /// How strongly the row is locked.
+    pub lock: KeyLock,
 }
 
 struct Run<'a> {
@@ -157,10 +160,17 @@ impl Run<'_> {
         target.check(&row, None, self.context)?;
         let image = RowImage::new(&target.access, &row, self.writer.row_id(target))?;
         let meant = |index: usize| conflict.arbiters.as_ref().is_none_or(|arbiters| arbiters.contains(&index));
+        let update = conflict.update.as_ref();
+        // Who refers to the row holds the row's key.
+        let mode = match update.filter(|update| update.lock.is_open() && meant(0)) {
+            Some(update) => self.foresee(target, update, &image.key, &row)?,
+            None => update.map_or(LockMode::NoKeyUpdate, |update| update.lock.mode()),
+        };
         let taken = self.context.txn.with(|txn| {
-            if let Some(update) = &conflict.update {
+            if update.is_some() {
                 for key in image.keys_of(&target.access, meant) {
-                    txn.lock_as(key, update.touch.lock, LockWait::Wait)?;
+                    let mode = if *key == image.key { mode } else { LockMode::NoKeyUpdate };
+                    txn.lock_as(key, mode, LockWait::Wait)?;
                 }
             }
             image.taken(txn, &target.access, None, meant)
@@ -194,6 +204,23 @@ impl Run<'_> {
         })
     }
 
+    /// How DO UPDATE will lock the row with this key.
+    fn foresee(
+        &self,
+        target: &Target,
+        update: &ConflictUpdate,
+        key: &Bytes,
+        proposed: &[Value],
+    ) -> Result<LockMode, SqlError> {
+        if !update.lock.is_open() {
+            return Ok(update.lock.mode());
+        }
+        let Some(stored) = self.context.txn.with(|txn| txn.peek(key))? else { return Ok(update.lock.mode()) };
+        let mut both = whole(target, &stored)?;
+        both.extend_from_slice(proposed);
+        Ok(update.lock.foresee(&target.access, 0, &both, self.context))
+    }
+
     fn update(
         &mut self,
         target: &Arc<Target>,
@@ -210,8 +237,9 @@ impl Run<'_> {
                 "Ensure that no rows proposed for insertion within the same command have duplicate constrained values.",
             ));
         }
+        let held = self.foresee(target, update, &taken.row_key, &proposed)?;
         let stored = self.context.txn.with(|txn| {
-            txn.lock_as(&taken.row_key, update.touch.lock, LockWait::Wait)?;
+            txn.lock_as(&taken.row_key, held, LockWait::Wait)?;
             txn.get_certified(&taken.row_key)
         })?;
         let Some(stored) = stored else {
@@ -221,9 +249,7 @@ impl Run<'_> {
             }
             .into());
         };
-        let all: Vec<usize> = (0..target.access.columns.len()).collect();
-        let mut existing = vec![Value::Null; all.len()];
-        target.access.decode(&stored, &all, &mut existing)?;
+        let existing = whole(target, &stored)?;
         let mut both = existing.clone();
         both.extend(proposed);
         if let Some(condition) = &update.condition
@@ -236,11 +262,24 @@ impl Run<'_> {
             new[*slot] = evaluate::value(expr, &both, self.context)?;
         }
         target.access.generate(Some(&update.touch.changed), &mut new)?;
+        let mode = update.lock.of(&existing, &new);
+        if mode > held {
+            // The row has changed since it was looked at; from here on it does not.
+            self.context.txn.with(|txn| txn.lock_as(&taken.row_key, mode, LockWait::Wait))?;
+        }
         let old = Old { key: &taken.row_key, stored: &stored, row: &existing };
         let key = self.writer.update(target, &update.touch, &old, &new)?;
         self.affected.insert(key);
         self.done(&new)
     }
+}
+
+/// A row with all its columns.
+fn whole(target: &Target, stored: &Bytes) -> Result<Row, SqlError> {
+    let all: Vec<usize> = (0..target.access.columns.len()).collect();
+    let mut row = vec![Value::Null; all.len()];
+    target.access.decode(stored, &all, &mut row)?;
+    Ok(row)
 }
 
 /// Inserts rows that COPY has decoded.

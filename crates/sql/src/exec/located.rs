@@ -36,10 +36,17 @@ pub(super) struct Located {
     pub(super) stored: Bytes,
     /// What the query says behind the key.
     pub(super) values: Row,
+    /// How it is locked.
+    pub(super) held: LockMode,
 }
 
-/// Runs the query and locks what it finds; each row once, at its newest version.
-pub(super) fn lock(plan: &dyn Plan, mode: LockMode, context: &Arc<StatementContext>) -> Result<Vec<Located>, SqlError> {
+/// Runs the query and locks what it finds, each row in the mode that `mode` says of it and what the query says behind its key; each row
+/// once, at its newest version.
+pub(super) fn lock(
+    plan: &dyn Plan,
+    mode: impl Fn(&Bytes, &Row) -> Result<LockMode, SqlError>,
+    context: &Arc<StatementContext>,
+) -> Result<Vec<Located>, SqlError> {
     let mut reserved = Reserved::new(&context.memory);
     let mut located = Vec::new();
     let mut seen = BTreeSet::new();
@@ -49,7 +56,7 @@ pub(super) fn lock(plan: &dyn Plan, mode: LockMode, context: &Arc<StatementConte
         }
         if let Some(stored) = context.reads().with(|txn| txn.get(&key))? {
             reserved.take(2 * key.len() + stored.len() + row_bytes(&values))?;
-            located.push(Located { key, stored, values });
+            located.push(Located { key, stored, values, held: LockMode::KeyShare });
         }
         Ok(())
     })?;
@@ -61,8 +68,9 @@ pub(super) fn lock(plan: &dyn Plan, mode: LockMode, context: &Arc<StatementConte
         if context.is_written(&row.key) {
             continue;
         }
+        row.held = mode(&row.stored, &row.values)?;
         let newest = context.txn.with(|txn| {
-            txn.lock_as(&row.key, mode, LockWait::Wait)?;
+            txn.lock_as(&row.key, row.held, LockWait::Wait)?;
             // A row that is newer than the snapshot moves it.
             if txn.snapshot() == read_at { Ok(Some(row.stored.clone())) } else { txn.get(&row.key) }
         })?;

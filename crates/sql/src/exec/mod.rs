@@ -9,6 +9,7 @@ pub mod evaluate;
 pub mod formula;
 pub mod index;
 pub mod insert;
+pub mod key_lock;
 mod located;
 pub mod modify;
 pub mod parts;

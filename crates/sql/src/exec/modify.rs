@@ -1,4 +1,4 @@
-//! UPDATE and DELETE: find, lock, read anew, ask WHERE again, write.
+//! UPDATE and DELETE: find, lock, read anew, ask WHERE again, write. How strongly an UPDATE locks: [`super::key_lock`].
 //!
 //! A statement that finds its rows by key locks and writes them one by one. So does one that reads one table by an index that its writes
 //! leave alone: what it has written lies behind what it still reads. Any other first finds all its rows and only then writes: what
@@ -6,8 +6,10 @@
 
 use super::cursor::{Cursor, Level};
 use super::evaluate;
+use super::key_lock::KeyLock;
 use super::located::{self, Located};
 use super::sort::{Reserved, row_bytes};
+use super::table::TableAccess;
 use super::target::Target;
 use super::write::{Old, Touch};
 use super::writer::Writer;
@@ -64,16 +66,34 @@ pub enum Action {
         touch: Touch,
         /// SET.
         set: Vec<(usize, Expr)>,
+        /// How strongly rows are locked.
+        lock: Arc<KeyLock>,
     },
     /// DELETE.
     Delete,
 }
 
 impl Action {
-    /// How it locks the rows.
+    /// An UPDATE that sets these slots.
+    pub fn update(access: &TableAccess, set: Vec<(usize, Expr)>) -> Action {
+        let slots: Vec<usize> = set.iter().map(|(slot, _)| *slot).collect();
+        let touch = Touch::new(access, &slots);
+        let lock = Arc::new(KeyLock::new(access, &touch, &set));
+        Action::Update { touch, set, lock }
+    }
+
+    /// How it locks the rows, at the least.
     pub fn lock(&self) -> LockMode {
         match self {
-            Action::Update { touch, .. } => touch.lock,
+            Action::Update { lock, .. } => lock.mode(),
+            Action::Delete => LockMode::Update,
+        }
+    }
+
+    /// How it locks a row that is as it seems, given joined.
+    fn foresee(&self, access: &TableAccess, base: usize, row: &[Value], context: &StatementContext) -> LockMode {
+        match self {
+            Action::Update { lock, .. } => lock.foresee(access, base, row, context),
             Action::Delete => LockMode::Update,
         }
     }
@@ -125,7 +145,8 @@ impl Modify {
                 if *immediate && levels[*at].lock.is_some() {
                     while cursor.advance()? {
                         let (key, stored) = (cursor.key(*at), cursor.stored(*at));
-                        run.write(&key, &stored, cursor.row_mut())?;
+                        let held = cursor.locked(*at);
+                        run.write(&key, &stored, cursor.row_mut(), held)?;
                     }
                 } else if *immediate {
                     while cursor.advance()? {
@@ -181,7 +202,8 @@ impl Run<'_> {
         recheck: Option<&Expr>,
         row: &mut [Value],
     ) -> Result<(), SqlError> {
-        let Some(newest) = self.lock(key, stored)? else { return Ok(()) };
+        let mode = self.modify.action.foresee(&level.access, level.base, row, self.context);
+        let Some(newest) = self.lock(key, stored, mode)? else { return Ok(()) };
         if newest != *stored {
             let end = level.base + level.access.columns.len();
             level.access.decode(&newest, &level.slots, &mut row[level.base..end])?;
@@ -191,20 +213,20 @@ impl Run<'_> {
                 return Ok(());
             }
         }
-        self.write(key, &newest, row)
+        self.write(key, &newest, row, mode)
     }
 
-    fn lock(&self, key: &Bytes, stored: &Bytes) -> Result<Option<Bytes>, SqlError> {
+    fn lock(&self, key: &Bytes, stored: &Bytes, mode: LockMode) -> Result<Option<Bytes>, SqlError> {
         self.context.check()?;
         self.context.txn.with(|txn| {
-            txn.lock_as(key, self.modify.action.lock(), LockWait::Wait)?;
+            txn.lock_as(key, mode, LockWait::Wait)?;
             // A row that is newer than the snapshot moves it.
             if self.apart && txn.snapshot() == self.began { Ok(Some(stored.clone())) } else { Ok(txn.get(key)?) }
         })
     }
 
-    /// Writes one row, locked and newest; `row` is the joined row.
-    fn write(&mut self, key: &Bytes, stored: &Bytes, row: &mut [Value]) -> Result<(), SqlError> {
+    /// Writes one row, locked as `held` and newest; `row` is the joined row.
+    fn write(&mut self, key: &Bytes, stored: &Bytes, row: &mut [Value], held: LockMode) -> Result<(), SqlError> {
         if self.context.is_written(key) {
             return Ok(());
         }
@@ -212,13 +234,18 @@ impl Run<'_> {
         let places = self.base..self.base + target.access.columns.len();
         match &self.modify.action {
             Action::Delete => self.writer.delete(target, key, &row[places.clone()])?,
-            Action::Update { touch, set } => {
+            Action::Update { touch, set, lock } => {
                 self.new.clear();
                 self.new.extend_from_slice(&row[places.clone()]);
                 for (slot, expr) in set {
                     self.new[*slot] = evaluate::value(expr, row, self.context)?;
                 }
                 target.access.generate(Some(&touch.changed), &mut self.new)?;
+                let mode = lock.of(&row[places.clone()], &self.new);
+                if mode > held {
+                    // The row has changed since it was looked at; from here on it does not.
+                    self.context.txn.with(|txn| txn.lock_as(key, mode, LockWait::Wait))?;
+                }
                 let old = Old { key, stored, row: &row[places.clone()] };
                 self.writer.update(target, touch, &old, &self.new)?;
                 if self.modify.returning.is_some() {
@@ -233,11 +260,21 @@ impl Run<'_> {
     fn located(&mut self, plan: &dyn Plan) -> Result<(), SqlError> {
         let access = &self.modify.target.access;
         let all: Vec<usize> = (0..access.columns.len()).collect();
-        for Located { key, stored, values } in located::lock(plan, self.modify.action.lock(), self.context)? {
+        let joined = |stored: &Bytes, values: &Row| {
             let mut row = vec![Value::Null; access.columns.len()];
-            access.decode(&stored, &all, &mut row)?;
-            row.extend(values);
-            self.write(&key, &stored, &mut row)?;
+            access.decode(stored, &all, &mut row)?;
+            row.extend_from_slice(values);
+            Ok::<_, SqlError>(row)
+        };
+        let mode = |stored: &Bytes, values: &Row| match &self.modify.action {
+            Action::Update { lock, .. } if lock.is_open() => {
+                Ok(lock.foresee(access, 0, &joined(stored, values)?, self.context))
+            }
+            action => Ok(action.lock()),
+        };
+        for Located { key, stored, values, held } in located::lock(plan, mode, self.context)? {
+            let mut row = joined(&stored, &values)?;
+            self.write(&key, &stored, &mut row, held)?;
         }
         Ok(())
     }

@@ -53,6 +53,7 @@ impl ScanPlan {
             outer: false,
             after: None,
             lock: None,
+            key_lock: None,
             entries: None,
             skips: false,
         };

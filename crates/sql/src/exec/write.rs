@@ -13,7 +13,7 @@ use super::table::{IndexAccess, TableAccess};
 use crate::database::Database;
 use crate::ddl::Loader;
 use crate::encoding::key;
-use crate::transaction::{LockMode, Transaction};
+use crate::transaction::Transaction;
 use crate::types::Value;
 use crate::{KvError, SqlError};
 use bytes::Bytes;
@@ -165,8 +165,6 @@ pub struct Touch {
     pub building: bool,
     /// Whether a column of the primary key is changed.
     pub key: bool,
-    /// How the rows are locked: a column of a unique key, which a foreign key may reference, excludes those who hold on to the key.
-    pub lock: LockMode,
 }
 
 impl Touch {
@@ -182,10 +180,8 @@ impl Touch {
         let indexes: Vec<usize> =
             (0..access.indexes.len()).filter(|&i| access.indexes[i].touches(&changed)).map(|i| i + 1).collect();
         let key = access.primary.touches(&changed);
-        let keys = indexes.iter().map(|&i| access.index(i)).any(|index| index.unique && index.is_plain());
-        let lock = if key || keys { LockMode::Update } else { LockMode::NoKeyUpdate };
         let building = access.building.as_ref().is_some_and(|building| building.index.touches(&changed));
-        Touch { changed, indexes, building, key, lock }
+        Touch { changed, indexes, building, key }
     }
 
     /// Slots whose old values the update needs, besides those that expressions read.

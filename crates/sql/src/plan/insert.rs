@@ -13,6 +13,7 @@ use super::{Execution, Inference, Overriding, Plan, PlanContext};
 use crate::catalog::{Identity, Relation, Table};
 use crate::context::StatementContext;
 use crate::exec::insert::{BulkInsert, Conflict, ConflictUpdate, Insert, Source};
+use crate::exec::key_lock::KeyLock;
 use crate::exec::table::IndexAccess;
 use crate::exec::target::Target;
 use crate::exec::write::Touch;
@@ -336,7 +337,9 @@ fn on_conflict(conflict: &OnConflict, target: &Arc<Target>, analysis: &mut Analy
             let set = bind_set(&set, target, analysis)?;
             let condition = update.selection.as_ref().map(|selection| analysis.bind_where(selection)).transpose()?;
             let slots: Vec<usize> = set.iter().map(|(slot, _)| *slot).collect();
-            Some(ConflictUpdate { touch: Touch::new(access, &slots), set, condition })
+            let touch = Touch::new(access, &slots);
+            let lock = KeyLock::new(access, &touch, &set);
+            Some(ConflictUpdate { touch, set, condition, lock })
         }
     };
     Ok(Conflict { arbiters, update })

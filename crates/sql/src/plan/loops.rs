@@ -220,6 +220,7 @@ fn build(goal: &Goal<'_>, conditions: Vec<Expr>, best: Attempt) -> Vec<Level> {
             outer: source.outer,
             after: conjunction(after),
             lock,
+            key_lock: None,
             entries: None,
             skips: false,
         });

@@ -17,9 +17,9 @@ use super::tree;
 use super::{Execution, Plan, PlanContext};
 use crate::catalog::{Identity, Relation, Table};
 use crate::context::StatementContext;
+use crate::exec::cursor::Level;
 use crate::exec::modify::{Action, Find, Modify};
 use crate::exec::target::Target;
-use crate::exec::write::Touch;
 use crate::expr::{Expr, conjunction};
 use crate::identifier::{fold, quote_identifier, quote_qualified};
 use crate::output::Field;
@@ -31,6 +31,7 @@ use sqlparser::ast::{
     UpdateTableFromKind, With,
 };
 use std::fmt::Write;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// A planned UPDATE or DELETE.
@@ -309,11 +310,7 @@ fn by_loops(shape: &Shape<'_>, mut analysis: Analysis<'_>, wide: bool) -> Planne
     }
     let action = match &shape.set {
         None => Action::Delete,
-        Some(set) => {
-            let set = bind_set(set, &target, &mut analysis)?;
-            let slots: Vec<usize> = set.iter().map(|(slot, _)| *slot).collect();
-            Action::Update { touch: Touch::new(&target.access, &slots), set }
-        }
+        Some(set) => Action::update(&target.access, bind_set(set, &target, &mut analysis)?),
     };
     let items = match shape.returning {
         Some(list) => Some(select_items(list, &sources, &mut analysis, |expr, analysis| analysis.bind(expr))?),
@@ -323,8 +320,9 @@ fn by_loops(shape: &Shape<'_>, mut analysis: Analysis<'_>, wide: bool) -> Planne
     let width = analysis.width();
     let output = needed(&action, &target, items.as_deref(), &conditions);
     let recheck = conjunction(conditions.clone());
-    let loops = loops::plan(Goal { sources: &sources, conditions, order: None, limited: false, wide, output })?;
+    let mut loops = loops::plan(Goal { sources: &sources, conditions, order: None, limited: false, wide, output })?;
     let at = loops.sources.iter().position(|&source| source == 0).unwrap_or(0);
+    settle_lock(&mut loops.levels, at, &action);
     let immediate = is_immediate(&loops, &action, &target);
     let find = Find::Loops { levels: loops.levels.into(), at, width, constant: loops.constant, recheck, immediate };
     let fields = items.iter().flatten().map(|item| item.field.clone()).collect();
@@ -333,11 +331,24 @@ fn by_loops(shape: &Shape<'_>, mut analysis: Analysis<'_>, wide: bool) -> Planne
     Ok(ModifyPlan { parameters, fields, modify: Modify { target, find, action, returning }, subqueries })
 }
 
+/// Lets the mode of an UPDATE's locks depend on the row, where that makes a difference.
+fn settle_lock(levels: &mut [Level], at: usize, action: &Action) {
+    let Action::Update { lock, .. } = action else { return };
+    let Some(open) = Some(lock).filter(|lock| lock.is_open()) else { return };
+    let known: Vec<Range<usize>> = levels.iter().take(at + 1).map(Level::places).collect();
+    let Some(level) = levels.get_mut(at) else { return };
+    match open.reads_only(&|place| known.iter().any(|places| places.contains(&place))) {
+        true => level.key_lock = Some(open.clone()),
+        // How to lock it is known when all tables have been read.
+        false => level.lock = None,
+    }
+}
+
 /// Places of the joined row that the writes need.
 fn needed(action: &Action, target: &Target, items: Option<&[Item]>, conditions: &[Expr]) -> Vec<usize> {
     let mut output = match action {
         Action::Delete => target.delete_needs(),
-        Action::Update { touch, set } => {
+        Action::Update { touch, set, .. } => {
             let mut output = target.update_needs(touch);
             set.iter().for_each(|(_, expr)| tree::columns(expr, &mut output));
             output
@@ -419,10 +430,7 @@ fn by_query(
     let (parameters, plan) = located::plan(&text, &alias, &shared, analysis, &refusal)?;
     let action = match shape.set {
         None => Action::Delete,
-        Some(_) => {
-            let slots: Vec<usize> = set.iter().map(|(slot, _)| *slot).collect();
-            Action::Update { touch: Touch::new(&target.access, &slots), set }
-        }
+        Some(_) => Action::update(&target.access, set),
     };
     let fields = items.iter().flatten().map(|item| item.field.clone()).collect();
     let returning = items.map(|items| items.into_iter().map(|item| item.expr).collect());

@@ -35,6 +35,14 @@ fn tables(db: &Arc<Database>) -> Session {
     a
 }
 
+/// The tables, with numbers beside the keys.
+fn numbered(db: &Arc<Database>) -> Session {
+    let mut a = tables(db);
+    run(&mut a, "ALTER TABLE p ADD COLUMN n int NOT NULL DEFAULT 0; CREATE TABLE q (i int); INSERT INTO q VALUES (1)");
+    run(&mut a, "CREATE SEQUENCE s");
+    a
+}
+
 const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
 
 #[test]
@@ -80,6 +88,117 @@ fn a_reference_that_an_open_block_decides_about_is_waited_for() {
             assert_eq!(state_of(&mut b, "COMMIT"), "00000", "{first}; {second}; {end}");
             let orphans = "SELECT count(*) FROM (SELECT p FROM c UNION ALL SELECT p FROM cc) AS s (p) WHERE p NOT IN (SELECT id FROM p)";
             assert_eq!(run(&mut b, orphans), ["0"], "{first}; {second}; {end}");
+        }
+    }
+}
+
+/// Keys go by what changes: who sets them to what they are stands beside whoever refers to the row, and who changes one waits, and sees what came
+/// meanwhile.
+#[test]
+fn a_key_that_is_set_and_stays_keeps_nobody_waiting() {
+    let stays = [
+        "UPDATE p SET id = 1, k = 'one', n = 7 WHERE id = 1",
+        "UPDATE p SET id = id, k = k, n = 7 WHERE k = 'one'",
+        "UPDATE p SET id = $$1$$::int, n = 7 WHERE n = 0 AND id < 2",
+        "UPDATE p SET id = CASE WHEN id = 2 THEN 9 ELSE id END, n = 7 WHERE id IN (1, 3)",
+        "UPDATE p SET id = q.i, n = 7 FROM (VALUES (1)) AS q (i) WHERE p.id = q.i",
+        "UPDATE p SET id = q.i, n = 7 FROM q WHERE p.id = 1 AND q.i = 1",
+        "UPDATE p SET (id, n) = (SELECT min(i), 7 FROM q) WHERE id = 1",
+        "WITH q (i) AS (SELECT 1 LIMIT 1) UPDATE p SET id = i, n = 7 FROM q WHERE p.id = i",
+        "INSERT INTO p VALUES (1, 'x', 8) ON CONFLICT (id) DO UPDATE SET id = excluded.id, k = p.k, n = 7",
+        "INSERT INTO p VALUES (5, 'one', 8) ON CONFLICT (k) DO UPDATE SET id = p.id, k = excluded.k, n = 7",
+    ];
+    for isolation in ["READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"] {
+        for sql in stays {
+            let db = open(MemoryKv::new());
+            let (mut a, mut b) = (numbered(&db), session(&db));
+            run(&mut a, &format!("BEGIN ISOLATION LEVEL {isolation}; INSERT INTO c VALUES (1, 1)"));
+            run(&mut b, &format!("SET lock_timeout = '1ms'; BEGIN ISOLATION LEVEL {isolation}"));
+            assert_eq!(state_of(&mut b, sql), "00000", "{isolation}: {sql}");
+            run(&mut b, "COMMIT");
+            run(&mut a, "COMMIT");
+            assert_eq!(run(&mut a, "SELECT n FROM p WHERE id = 1"), ["7"], "{isolation}: {sql}");
+        }
+    }
+}
+
+#[test]
+fn a_key_that_changes_waits_for_who_refers_to_it() {
+    let changes = [
+        "UPDATE p SET id = 7, k = 'one' WHERE id = 1",
+        "UPDATE p SET id = id + 6, n = 7 WHERE k = 'one'",
+        "UPDATE p SET id = id + 6 WHERE n = 0 AND id < 2",
+        "UPDATE p SET id = nextval('s') + 6 WHERE id = 1",
+        "UPDATE p SET id = q.i FROM (VALUES (7)) AS q (i) WHERE p.id = 1",
+        "UPDATE p SET id = q.i + 6 FROM q WHERE p.id = 1 AND q.i = 1",
+        "UPDATE p SET (id, n) = (SELECT max(i) + 6, 7 FROM q) WHERE id = 1",
+        "WITH q (i) AS (SELECT 7 LIMIT 1) UPDATE p SET id = i FROM q WHERE p.id = 1",
+        "INSERT INTO p VALUES (1, 'x', 8) ON CONFLICT (id) DO UPDATE SET id = excluded.n",
+        "INSERT INTO p VALUES (7, 'one', 8) ON CONFLICT (k) DO UPDATE SET id = excluded.id",
+    ];
+    for sql in changes {
+        for (end, expected) in [("COMMIT", "23503"), ("ROLLBACK", "00000")] {
+            let db = open(MemoryKv::new());
+            let (mut a, mut b) = (numbered(&db), session(&db));
+            run(&mut a, &format!("{BEGIN}; INSERT INTO c VALUES (1, 1)"));
+            run(&mut b, &format!("{BEGIN}; SELECT count(*) FROM p"));
+            let (mut b, state) = waits(&db, b, sql, &mut a, end);
+            assert_eq!(state, expected, "{sql}; {end}");
+            assert_eq!(state_of(&mut b, "COMMIT"), "00000", "{sql}; {end}");
+            assert_eq!(run(&mut b, "SELECT count(*) FROM c WHERE p NOT IN (SELECT id FROM p)"), ["0"], "{sql}; {end}");
+        }
+    }
+}
+
+/// A row that another changes while it is waited for is computed again, and may need less than was asked for.
+#[test]
+fn a_key_that_turns_out_to_stay_stays() {
+    let db = open(MemoryKv::new());
+    let (mut a, b) = (numbered(&db), session(&db));
+    run(&mut a, "UPDATE p SET n = 5; INSERT INTO c VALUES (1, 1)");
+    run(&mut a, &format!("{BEGIN}; UPDATE p SET n = 0 WHERE id = 1"));
+    let (mut b, state) = waits(&db, b, "UPDATE p SET id = id + n WHERE id = 1", &mut a, "COMMIT");
+    assert_eq!(state, "00000");
+    assert_eq!(run(&mut b, "SELECT id FROM p ORDER BY id"), ["1", "2"]);
+}
+
+/// Whoever seemed to leave the key alone waits a second time, for the reference that came meanwhile, and sees it.
+#[test]
+fn a_key_that_turns_out_to_change_waits_for_references_before_they_are_looked_for() {
+    for sql in [
+        "UPDATE p SET id = id + n WHERE id = 1",
+        "UPDATE p SET id = id + n WHERE id < 2 AND n < 9",
+        "UPDATE p SET id = id + n FROM (SELECT 1 AS i LIMIT 1) AS q WHERE p.id = q.i",
+        "INSERT INTO p VALUES (1, 'x', 0) ON CONFLICT (id) DO UPDATE SET id = p.id + p.n",
+        "INSERT INTO p VALUES (9, 'one', 0) ON CONFLICT (k) DO UPDATE SET id = p.id + p.n",
+    ] {
+        for (end, expected) in [("COMMIT", "23503"), ("ROLLBACK", "00000")] {
+            let db = open(MemoryKv::new());
+            let (mut a, mut b, mut refers) = (numbered(&db), session(&db), session(&db));
+            run(&mut refers, &format!("{BEGIN}; INSERT INTO c VALUES (1, 1)"));
+            run(&mut a, &format!("{BEGIN}; UPDATE p SET n = 5 WHERE id = 1"));
+            run(&mut b, BEGIN);
+            let statement = sql.to_string();
+            let waiter = thread::spawn(move || {
+                let state = state_of(&mut b, &statement);
+                (b, state)
+            });
+            let mut asking = session(&db);
+            let mut until_it_waits = |mode: &str| {
+                let waits = format!("SELECT count(*) FROM pg_locks WHERE NOT granted AND mode = '{mode}'");
+                while run(&mut asking, &waits) == ["0"] {
+                    assert!(!waiter.is_finished(), "{sql}: nobody waits for {mode}");
+                    thread::yield_now();
+                }
+            };
+            until_it_waits("ExclusiveLock");
+            run(&mut a, "COMMIT");
+            until_it_waits("AccessExclusiveLock");
+            run(&mut refers, end);
+            let (mut b, state) = waiter.join().expect("the waiter");
+            assert_eq!(state, expected, "{sql}; {end}");
+            assert_eq!(state_of(&mut b, "COMMIT"), "00000", "{sql}; {end}");
+            assert_eq!(run(&mut b, "SELECT count(*) FROM c WHERE p NOT IN (SELECT id FROM p)"), ["0"], "{sql}; {end}");
         }
     }
 }
