@@ -236,7 +236,7 @@ fn nodes(rule: &'static str, prepare: fn(&Sabotage)) -> Control {
 }
 
 /// What no scenario notices soon enough is left to the schedules of `protocol`'s own controls: `leave_joint_early`,
-/// `promise_before_durable`, `forget_the_woken`.
+/// `promise_before_durable`, `forget_the_woken`, `vote_before_durable` (stores that take turns seldom vote twice).
 fn all() -> Vec<Control> {
     use Anomaly::{Diverged, LostWrite, SharedLease, ShownEarly, StaleRead, TornSnapshot, Unlinearizable};
     let stale = &[StaleRead, TornSnapshot, Unlinearizable];
@@ -249,18 +249,13 @@ fn all() -> Vec<Control> {
         ),
         registers("forget clients", |b| b.forget_clients = true).shows_in("fast/network", 3, &[LostWrite]),
         registers("skip rule one", |b| b.skip_rule_one = true).shows_in("fast/crashes", 3, &[ShownEarly]),
-        registers("ignore what is in flight", |b| b.ignore_in_flight = true).shows_in(
-            "fast/crashes",
-            3,
-            &[TornSnapshot],
-        ),
+        registers("ignore what is in flight", |b| b.ignore_in_flight = true).shows_in("fast/stops", 3, &[TornSnapshot]),
         registers("serve what is not applied", |b| b.serve_unapplied = true).shows_in(
             "fast/network",
             3,
             &[TornSnapshot],
         ),
         registers("apply by machine", |b| b.apply_by_machine = true).shows_in("fast/drowsy", 1, &[Diverged]),
-        core("vote before durable", |r| r.sabotage().vote_before_durable = true).shows_in("fast/disks", 20, &[]),
         core("acknowledge before durable", |r| r.sabotage().ack_before_durable = true).shows_in("fast/disks", 30, &[]),
         core("vote without ends", |r| r.sabotage().vote_without_ends = true).shows_in("fast/drowsy", 3, &[SharedLease]),
         core("winner does not ratchet", |r| r.sabotage().winner_does_not_ratchet = true).shows_in(
@@ -268,7 +263,7 @@ fn all() -> Vec<Control> {
             3,
             &[SharedLease],
         ),
-        core("keep the epoch", |r| r.sabotage().keep_epoch = true).shows_in("fast/drowsy", 30, &[SharedLease]),
+        core("keep the epoch", |r| r.sabotage().keep_epoch = true).shows_in("fast/clocks", 40, &[SharedLease]),
         core("stamp below the log", |r| r.sabotage().stamp_below_the_log = true).shows_in(
             "fast/drowsy",
             3,
@@ -300,8 +295,8 @@ fn of_nodes() -> Vec<Control> {
         ),
         nodes("ignore what is in flight", |s| s.set_ignore_inflight(true)).shows_in(at, 3, &[TornSnapshot]),
         nodes("abort what is prepared", |s| s.set_abort_prepared(true)).shows_in(
-            "rare/past",
-            12,
+            "fast/nodes-move",
+            8,
             &[LostWrite, HalfApplied, TornSnapshot],
         ),
         nodes("commands without an until", |s| s.set_without_until(true)).shows_in(at, 4, &[]),
@@ -345,6 +340,7 @@ fn unnoticed() -> Vec<Control> {
         nodes("propose copies", |s| s.set_propose_copies(true)),
         nodes("jump splits", |s| s.set_jump_splits(true)),
         core("leave joint early", |r| r.sabotage().leave_joint_early = true),
+        core("vote before durable", |r| r.sabotage().vote_before_durable = true),
         core("leave at once", |r| r.sabotage().leave_at_once = true),
     ]
 }

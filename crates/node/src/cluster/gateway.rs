@@ -208,6 +208,10 @@ impl<E: Engine> Core<E> {
         call.anybody = if lost { Some(to) } else { call.anybody };
         call.sent_to = Some(to);
         call.copies += 1;
+        if follows && call.copies > 1 {
+            self.is_wanted(now, range);
+        }
+        let Some(call) = self.gateway.calls.get_mut(&id) else { return Ok(()) };
         let (range, mut request) = (call.range, call.request.clone());
         if to != self.options.node {
             self.address_lock(to, &mut request);

@@ -132,6 +132,7 @@ impl<E: Engine> Core<E> {
 
     fn serve_new(&mut self, now: &Reading, asker: Asker, range: RangeId, request: Request) -> Result<(), StoreError> {
         let Some(end) = self.led_until(range) else {
+            self.is_wanted(now, range);
             self.refer(asker, range);
             return Ok(());
         };

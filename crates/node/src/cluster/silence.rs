@@ -20,7 +20,8 @@ use super::member::Member;
 use super::seam::NodeId;
 use crate::TxnError;
 use bytes::Bytes;
-use clock::Timestamp;
+use clock::{Reading, Timestamp};
+use protocol::log::raft;
 use protocol::txn::RangeId;
 use std::collections::BTreeMap;
 use store::Engine;
@@ -53,6 +54,13 @@ impl<E: Engine> Core<E> {
         match known {
             true => drop(self.silence.since.remove(&range)),
             false => drop(self.silence.since.entry(range).or_insert(ticks)),
+        }
+    }
+
+    /// Somebody asks for a range that is not led here: if its leader is lost, its election comes first.
+    pub fn is_wanted(&mut self, now: &Reading, range: RangeId) {
+        if self.shards.contains_key(&range) {
+            self.log(now, raft::Input::Wanted { group: group_of(range) });
         }
     }
 

@@ -3,6 +3,7 @@
 
 mod app;
 mod controls;
+mod elections;
 mod formats;
 mod machine;
 mod network;

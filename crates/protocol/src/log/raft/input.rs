@@ -53,6 +53,11 @@ pub enum Input {
         /// The group.
         group: GroupId,
     },
+    /// Somebody asks for what the group has, and no leader is heard: if there is to be another, its election comes first.
+    Wanted {
+        /// The group.
+        group: GroupId,
+    },
     /// The log here is committed up to this place, as the driver knows from elsewhere: one of its entries is known to have been applied by others, and what
     /// stands before it in one log stands before it in all.
     Known {

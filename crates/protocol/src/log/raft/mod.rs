@@ -45,6 +45,7 @@
 
 mod chance;
 mod closed;
+mod elections;
 mod entry;
 mod envelope;
 mod error;
@@ -78,6 +79,7 @@ mod support;
 mod tail;
 mod ticks;
 
+pub use elections::ELECTIONS_MAX;
 pub use entry::{Body, LogEntry};
 pub use envelope::Envelope;
 pub use error::{ChangeError, DecodeError, Error, Refused};

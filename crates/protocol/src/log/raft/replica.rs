@@ -3,6 +3,7 @@
 //! One law: after every call of the library, [`Replica::after`]. It sees votes, terms and roles change, and does then and there what
 //! has to come before anything that the library wants to send.
 
+use super::elections::Urgency;
 use super::envelope::Accept;
 use super::error::Error;
 use super::fate::Lost;
@@ -62,6 +63,11 @@ pub(crate) struct Replica {
     /// It fell asleep after a leader: its store, and that store's last word before.
     pub slept_after: Option<(StoreId, u64)>,
     pub quiet_ticks: usize,
+    pub urgency: Urgency,
+    /// Elections in vain since it knew a leader.
+    pub tries: u32,
+    /// When it heard a leader last, in ticks.
+    pub heard: u64,
     /// Closed by the leader, for whoever has applied up to the place.
     pub closed: (Timestamp, u64),
     pub lost: Vec<Lost>,
@@ -125,6 +131,9 @@ impl Replica {
             asleep: false,
             slept_after: None,
             quiet_ticks: 0,
+            urgency: Urgency::Awake,
+            tries: 0,
+            heard: 0,
             closed: (Timestamp::MIN, 0),
             lost: Vec::new(),
             installing: false,
@@ -183,9 +192,11 @@ impl Replica {
         }
         // The library draws its own from the process's generator.
         self.raw.raft.set_randomized_election_timeout(self.timeout_ticks);
-        if seen.vote != 0 && (old.term, old.vote) != (seen.term, seen.vote) {
+        let voted = seen.vote != 0 && (old.term, old.vote) != (seen.term, seen.vote);
+        if voted {
             self.voted(store, seen.vote);
         }
+        self.look_at_election(store, voted, old.leader);
         if self.lead.as_ref().is_some_and(|lead| seen.role != StateRole::Leader || lead.term != seen.term) {
             self.stop_leading(store);
         }
@@ -345,6 +356,7 @@ impl Replica {
         let leads = matches!(kind, MessageType::MsgAppend | MessageType::MsgHeartbeat)
             && (self.raw.raft.leader_id, self.term()) == (sender, term);
         if leads {
+            self.heard = store.elections.now();
             self.accept(store, from, sender, accepted);
             self.closed = self.closed.max(closed);
             if sleep {

@@ -73,6 +73,7 @@ impl Replicas {
         }
         self.flush();
         let result = self.take(now, input);
+        self.hold_elections(now.interval);
         self.flush();
         result
     }
@@ -119,6 +120,7 @@ impl Replicas {
                     replica.after(store);
                 }
             }
+            Input::Wanted { group } => Self::find(groups, group)?.is_wanted(store),
             Input::Wake { group } => Self::find(groups, group)?.wake(store),
             Input::Carry { below } => self.carry(below),
             Input::SnapshotTaken { group, index, bytes } => {
@@ -228,6 +230,7 @@ impl Replicas {
         replica.stop_leading(store);
         replica.forget_neighbours(store);
         store.snapshots.forget(group, &mut store.out.snapshots);
+        store.elections.forget(group);
         store.awake.remove(&group);
         store.dirty.remove(&group);
         let number = store.ledger.write(record::removed(group, replica.id));

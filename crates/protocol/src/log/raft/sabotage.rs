@@ -45,4 +45,6 @@ switches! {
     leave_at_once,
     /// A replica that was removed is made again for whoever asks for its vote.
     raise_the_removed,
+    /// Each group looks for votes when its own patience ends, whatever the others do.
+    elections_at_once,
 }

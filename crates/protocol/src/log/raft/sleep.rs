@@ -45,10 +45,13 @@ impl Replica {
     }
 
     fn tick_follower(&mut self, store: &mut Store, now: Interval) {
+        if self.is_in_line(store) {
+            return;
+        }
         let raft = &self.raw.raft;
         let due = raft.promotable() && raft.election_elapsed + 1 >= raft.randomized_election_timeout();
         if due && self.support.forbids(store.id(), store.id(), &store.promises, self.raw.store(), now) {
-            // When the promise is past they should not all start at once.
+            // Not all should ask at once.
             let later = store.chance.below(store.options.election_ticks / 2 + 1);
             self.raw.raft.election_elapsed = self.raw.raft.randomized_election_timeout().saturating_sub(1 + later);
             self.ask_whether_it_leads(store);
@@ -56,6 +59,9 @@ impl Replica {
         }
         if due && !self.may_campaign() {
             return;
+        }
+        if due && !store.sabotage.elections_at_once() {
+            return self.get_in_line(store, 0);
         }
         self.raw.tick();
         self.after(store);

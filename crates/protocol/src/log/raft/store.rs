@@ -2,6 +2,7 @@
 
 use super::chance::Chance;
 use super::closed::Words;
+use super::elections::Elections;
 use super::error::Refused;
 use super::ids::{GroupId, RecordNumber, ReplicaId, StoreId};
 use super::ledger::Ledger;
@@ -38,6 +39,9 @@ pub(crate) struct Store {
     /// Promises are asked for at the next tick.
     pub ask_soon: bool,
     pub words: Words,
+    pub elections: Elections,
+    /// The stores that are known to live: their promises are running.
+    pub elections_heard: BTreeSet<StoreId>,
     pub sabotage: Sabotage,
 }
 
@@ -57,6 +61,8 @@ impl Store {
             neighbours: BTreeMap::new(),
             ask_soon: true,
             words: Words::default(),
+            elections: Elections::default(),
+            elections_heard: BTreeSet::new(),
             sabotage: Sabotage::default(),
             options,
         }

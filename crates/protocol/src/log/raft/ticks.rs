@@ -12,6 +12,7 @@ impl Replicas {
         self.ticks += 1;
         let store = &mut self.store;
         let due = store.ask_soon || self.ticks.is_multiple_of(store.options.ask_ticks.max(1) as u64);
+        self.store.elections.tick();
         self.watch_promises(now);
         if due {
             self.renew(now);
@@ -59,10 +60,8 @@ impl Replicas {
         let given = store.promises.given.iter();
         let running: Vec<StoreId> = given.filter(|(_, pair)| pair.until > earliest).map(|(of, _)| *of).collect();
         for over in self.running.iter().filter(|of| !running.contains(of)) {
-            for replica in self.groups.values_mut().filter(|r| r.asleep && r.lead.is_none()) {
-                if replica.leader() == Some(*over) {
-                    replica.wake(store);
-                }
+            for replica in self.groups.values_mut().filter(|r| r.lead.is_none() && r.leader() == Some(*over)) {
+                replica.lose_leader(store);
             }
         }
         self.running = running;
@@ -76,6 +75,7 @@ impl Replicas {
                 }
             }
         }
+        store.elections_heard = held.iter().copied().collect();
         self.held = held;
         // A store that restarted without a clock has promised itself nothing: its groups would have a leader, and never a lease.
         match store.promises.held.get(&own) {
