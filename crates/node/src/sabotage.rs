@@ -59,6 +59,8 @@ switches! {
     abort_prepared: set_abort_prepared,
     /// In a cluster, commands do not say until when copies of them may come (design 4a.1).
     without_until: set_without_until,
+    /// Of a command that lies outside of its range it is said that nothing was done, though that may be forgotten (design 4a.1).
+    deny_the_forgotten: set_deny_the_forgotten,
     /// A leader proposes each copy of a command that comes.
     propose_copies: set_propose_copies,
     /// A read ratchets the whole node's clock (design 4a.5).

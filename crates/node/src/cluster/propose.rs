@@ -127,11 +127,16 @@ impl<E: Engine> Core<E> {
         Ok(Some(standing).filter(|known| *known != Standing::Unknown && batch.until.is_some()))
     }
 
-    /// Divided by bounds that hold no more: nothing was done, nor will be, as whatever comes to this range is refused for the same reason.
+    /// Divided by bounds that hold no more: nothing was done, nor will be, as whatever comes to this range is refused for the same reason. (Nothing was done: as long as the range would know of it.
+    /// A copy that comes later than that may be one of what was done before the range was split.)
     fn is_outside(&self, range: RangeId, batch: &Batch) -> Result<Option<Answer>, StoreError> {
         let shard = self.shard(range)?;
         if shard.by_slot.contains_key(&(batch.txn, 0)) {
             return Ok(None);
+        }
+        if batch.until.is_some_and(|until| shard.range.may_have_forgotten(until)) && !self.sabotage.deny_the_forgotten()
+        {
+            return Ok(Some(Answer::Forgotten));
         }
         let span = shard.range.span();
         if let Some(staged) = batch.staged.as_ref().filter(|staged| !span.covers(&staged.span)) {

@@ -320,6 +320,11 @@ impl Range {
         }
     }
 
+    /// Whether the range may have known what became of a transaction whose commands come until then, and has forgotten it.
+    pub fn may_have_forgotten(&self, until: Timestamp) -> bool {
+        until <= self.memory.swept
+    }
+
     /// Certification failed: of what may come again it is remembered.
     fn refuse(&mut self, batch: &Batch, refusal: Refusal) -> Verdict {
         if batch.until.is_some() {
