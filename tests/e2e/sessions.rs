@@ -150,6 +150,12 @@ fn start_up_settings_do_not_cost_the_connection() {
     assert_eq!(refused("-c nosuch=1"), "42704");
     assert_eq!(refused("-c DateStyle=foo"), "22023");
     assert_eq!(refused("-c client_encoding=LATIN1"), "0A000");
+    assert_eq!(refused("-c client_encoding=nosuch"), "22023");
+    let latin = connect("-c client_encoding=latin-1").map(|_| ()).unwrap_err();
+    let told = latin.as_db_error().unwrap();
+    assert_eq!(told.severity(), "FATAL");
+    assert!(told.hint().is_some_and(|hint| hint.contains("UTF8") && hint.contains("PGCLIENTENCODING")), "{told:?}");
+    assert_eq!(show("-c client_encoding=SQL_ASCII", "client_encoding"), "SQL_ASCII");
 }
 
 /// All that a connection is told until its end.

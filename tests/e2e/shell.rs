@@ -55,7 +55,12 @@ fn describes_tables() {
     ] {
         assert!(out.contains(part), "no {part:?} in\n{out}");
     }
-    assert!(!script(&node, scratch.path(), "\\d nowhere\n").status.success());
+    assert_eq!(script(&node, scratch.path(), "\\set ON_ERROR_STOP\n\\d nowhere\n").status.code(), Some(3));
+    // Functions with what they take.
+    let out = said(&script(&node, scratch.path(), "\\df abs\n\\df make_interval\n\\df concat\n"));
+    for part in ["| bigint           | bigint  ", "years integer DEFAULT 0, months", "| VARIADIC \"any\" "] {
+        assert!(out.contains(part), "no {part:?} in\n{out}");
+    }
 }
 
 #[test]
@@ -92,8 +97,79 @@ fn copies_watches_and_substitutes() {
     }
     assert_eq!(out.matches(" tick\n").count(), 3, "{out}");
     for wrong in ["\\copy t FROM nowhere.csv\n", "\\copy t\n", "\\watch\n", "\\x maybe\n", "\\set\n\\nonsense\n"] {
-        assert!(!script(&node, scratch.path(), wrong).status.success(), "{wrong}");
+        let stopped = script(&node, scratch.path(), &format!("\\set ON_ERROR_STOP on\n{wrong}\\echo further\n"));
+        assert_eq!(stopped.status.code(), Some(3), "{wrong}");
+        assert!(!String::from_utf8_lossy(&stopped.stdout).contains("further"), "{wrong}");
+        assert!(
+            said(&script(&node, scratch.path(), &format!("{wrong}\\echo further\n"))).contains("further"),
+            "{wrong}"
+        );
     }
+}
+
+/// As psql: a script goes on after an error, unless it is told not to; the exit status says how it ended.
+#[test]
+fn scripts_end_as_those_of_psql_do() {
+    repeat_with("shell::scripts_end_as_those_of_psql_do");
+    let scratch = Scratch::new();
+    let node = Node::start(&scratch.path().join("store"), &[]);
+    std::fs::write(scratch.path().join("part.sql"), "SELECT 'part 1';\nSELECT 1 / 0;\nSELECT 'part 2';\n").unwrap();
+    let ended = "SELECT 1;\nSELECT pg_terminate_backend(pg_backend_pid());\nSELECT 'further';";
+    // What is run, how it ends, what is said in the end, and what is not.
+    let cases = [
+        ("SELECT 1 / 0;\nSELECT 'further';\n", 0, "further", "nothing"),
+        ("SELECT 1 / 0; SELECT 'further';\n", 0, "further", "nothing"),
+        ("SELECT 'unsent' AS a; SELECT 'further' \\gx\n", 0, "unsent", "nothing"),
+        ("SELECT 'further'", 0, "further", "nothing"),
+        ("SELECT 1 / 0", 0, "", "nothing"),
+        ("\\nosuch\nSELECT 'further';", 0, "further", "nothing"),
+        ("\\i part.sql\nSELECT 'further';", 0, "further", "nothing"),
+        ("\\i nosuch.sql\nSELECT 'further';", 0, "further", "nothing"),
+        ("SELECT 1 / 0;\n\\q\nSELECT 'further';", 0, "", "further"),
+        ("\\set ON_ERROR_STOP on\nSELECT 1 / 0;\nSELECT 'further';", 3, "", "further"),
+        ("\\set ON_ERROR_STOP\nSELECT 1 / 0; SELECT 'further';", 3, "", "further"),
+        ("\\set ON_ERROR_STOP 1\n\\i part.sql\nSELECT 'further';", 3, "part 1", "part 2"),
+        ("\\set ON_ERROR_STOP off\n\\i part.sql\nSELECT 'further';", 0, "part 2", "nothing"),
+        ("\\set ON_ERROR_STOP maybe\n\\i part.sql\nSELECT 'further';", 0, "further", "nothing"),
+        ("\\set ON_ERROR_STOP yes\n\\i nosuch.sql\nSELECT 'further';", 3, "", "further"),
+        ("\\set ON_ERROR_STOP yes\n\\password\nSELECT 'further';", 3, "", "further"),
+        ("\\c nosuch\nSELECT 'further';", 2, "", "further"),
+        (ended, 2, "", "further"),
+    ];
+    let host = node.sql.split_once(':').unwrap();
+    for (text, status, said, unsaid) in cases {
+        let output = script(&node, scratch.path(), text);
+        let out = String::from_utf8_lossy(&output.stdout);
+        let err = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(status), "{text}\n{out}{err}");
+        assert!(out.contains(said) && !out.contains(unsaid), "{text}\n{out}{err}");
+        // So does psql, where it is, but for its own words.
+        if has_program("psql") && !text.contains("password") {
+            let mut psql = Command::new("psql");
+            psql.args(["-X", "-h", host.0, "-p", host.1, "-U", "root", "-d", "postgres"]).current_dir(scratch.path());
+            let mut child = psql.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+            child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+            let theirs = child.wait_with_output().unwrap();
+            assert_eq!(theirs.status.code(), Some(status), "psql: {text}");
+            let out = String::from_utf8_lossy(&theirs.stdout);
+            assert!(out.contains(said) && !out.contains(unsaid), "psql: {text}\n{out}");
+        }
+    }
+    let with = |args: &[&str]| {
+        let output = Command::new(binary()).args(["sql", "--url", &node.url()]).args(args).output().unwrap();
+        (output.status.code(), String::from_utf8_lossy(&output.stdout).contains("further"))
+    };
+    assert_eq!(with(&["-e", "SELECT 1 / 0", "-e", "SELECT 'further'"]), (Some(0), true));
+    assert_eq!(with(&["-e", "SELECT 'further'", "-e", "SELECT 1 / 0"]), (Some(1), true));
+    assert_eq!(with(&["-e", "SELECT 1 / 0; SELECT 'further'"]), (Some(1), false), "one text is one transaction");
+    assert_eq!(with(&["-v", "ON_ERROR_STOP=1", "-e", "SELECT 1 / 0", "-e", "SELECT 'further'"]), (Some(1), false));
+    assert_eq!(with(&["--set", "x=fur", "-e", "SELECT :'x' || 'ther'"]), (Some(0), true));
+    assert_eq!(
+        with(&["-e", "SELECT pg_terminate_backend(pg_backend_pid())", "-e", "SELECT 'further'"]),
+        (Some(2), false)
+    );
+    let nobody = Command::new(binary()).args(["sql", "--url", "postgresql://root@127.0.0.1:1/postgres"]).output();
+    assert_eq!(nobody.unwrap().status.code(), Some(2));
 }
 
 /// A terminal that knows no bracketed paste gives the lines as if somebody typed them very fast.

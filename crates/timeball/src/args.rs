@@ -66,7 +66,11 @@ timeball sql --url URL [options]
                           taken, and the next when it is lost: postgresql://root@A:26257,B:26257/postgres, or
                           'host=A,B port=26257 target_session_attrs=read-write'
   -e, --execute SQL       run it and leave; may be given several times
+  -v, --set NAME[=VALUE]  a variable of the shell: -v ON_ERROR_STOP=1 ends with the first error
   --format table|csv|json form of results (table)
+Without -e a script is read from standard input, if that is no terminal. It goes on after errors, as psql does. The exit
+status: 0, it ran to its end; 1, the last -e failed, or something of the shell's own; 2, there is no connection, or it
+was lost; 3, a script was ended by ON_ERROR_STOP.
 ";
 const HELP_BENCH: &str = "\
 timeball bench posts-and-likes|update-index|point-select --url URL [options]
@@ -140,6 +144,8 @@ pub enum Format {
 pub struct SqlOptions {
     pub url: String,
     pub execute: Vec<String>,
+    /// Names and values of the shell's variables.
+    pub variables: Vec<(String, String)>,
     pub format: Format,
 }
 
@@ -323,6 +329,7 @@ fn sql(parser: &mut lexopt::Parser) -> Result<Command, lexopt::Error> {
     let mut options = SqlOptions {
         url: "postgresql://root@127.0.0.1:26257/postgres".into(),
         execute: Vec::new(),
+        variables: Vec::new(),
         format: Format::Table,
     };
     while let Some(arg) = parser.next()? {
@@ -330,6 +337,11 @@ fn sql(parser: &mut lexopt::Parser) -> Result<Command, lexopt::Error> {
             Long("help") | Short('h') => return Ok(Command::Help(HELP_SQL)),
             Long("url") => options.url = parser.value()?.string()?,
             Long("execute") | Short('e') => options.execute.push(parser.value()?.string()?),
+            Long("set") | Short('v') => {
+                let given = parser.value()?.string()?;
+                let (name, value) = given.split_once('=').unwrap_or((&given, ""));
+                options.variables.push((name.into(), value.into()));
+            }
             Long("format") => {
                 options.format = match parser.value()?.to_str() {
                     Some("table") => Format::Table,

@@ -90,7 +90,14 @@ fn main() -> ExitCode {
         }
         Command::Start(options) => start::run(&options),
         Command::Demo(options) => demo::run(&options),
-        Command::Sql(options) => shell::run(&options),
+        Command::Sql(options) => {
+            let Err(ended) = shell::run(&options) else { return ExitCode::SUCCESS };
+            let (status, why) = ended.status();
+            if !why.is_empty() {
+                eprintln!("timeball: {why}");
+            }
+            return ExitCode::from(status);
+        }
         Command::Bench(options) => bench::run(&options),
         Command::Clock(command) => clock::run(&command),
         Command::Cluster(command) => cluster::run(&command),

@@ -3,7 +3,7 @@
 //! The functions are there with or without the extension; what is kept is that somebody created it, so that a tool finds what it asked for.
 
 use super::Run;
-use crate::catalog::{Database, Extension};
+use crate::catalog::{Database, Extension, Oid};
 use crate::{SqlError, SqlState};
 
 /// An extension that can be created.
@@ -35,6 +35,10 @@ pub const AVAILABLE: &[Available] = &[
 /// The extension that every database of PostgreSQL begins with. Its language is not here, nor is anything else of it: who asks only for
 /// the extension to be there goes on.
 pub(crate) const LANGUAGE: &str = "plpgsql";
+/// Its version in PostgreSQL 15.
+pub(crate) const LANGUAGE_VERSION: &str = "1.0";
+/// Its number: of those that no object of a user has.
+pub(crate) const LANGUAGE_OID: Oid = 13_559;
 
 /// An extension that can be created, by name.
 pub fn available(name: &str) -> Option<&'static Available> {
@@ -101,17 +105,30 @@ impl Run<'_> {
     }
 
     pub(super) fn update_extension(&mut self, name: &str, version: Option<&str>) -> Result<&'static str, SqlError> {
-        if !self.current_database().extensions.iter().any(|e| e.name == name) {
+        let has = if name == LANGUAGE {
+            LANGUAGE_VERSION
+        } else if self.current_database().extensions.iter().any(|e| e.name == name) {
+            find(name)?.version
+        } else {
             return Err(SqlError::new(SqlState::UNDEFINED_OBJECT, missing(name)));
+        };
+        if let Some(version) = version.filter(|version| *version != has) {
+            return Err(SqlError::new(
+                SqlState::INVALID_PARAMETER,
+                format!("extension \"{name}\" has no update path from version \"{has}\" to version \"{version}\""),
+            ));
         }
-        let extension = find(name)?;
-        check_version(extension, version)?;
-        self.notice(format!("version \"{}\" of extension \"{name}\" is already installed", extension.version));
+        self.notice(format!("version \"{has}\" of extension \"{name}\" is already installed"));
         Ok("ALTER EXTENSION")
     }
 
     pub(super) fn drop_extensions(&mut self, names: &[String], if_exists: bool) -> Result<&'static str, SqlError> {
         let mut database = self.current_database();
+        if names.iter().any(|name| name == LANGUAGE) {
+            let message = format!("extension \"{LANGUAGE}\" cannot be dropped");
+            return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message)
+                .hint("It counts as created in every database; its language is not there."));
+        }
         for name in names {
             let before = database.extensions.len();
             database.extensions.retain(|e| e.name != *name);

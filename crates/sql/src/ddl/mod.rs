@@ -42,8 +42,8 @@ mod table_as;
 mod truncate;
 mod view;
 
-pub(crate) use extension::LANGUAGE;
 pub use extension::{AVAILABLE, Available, available};
+pub(crate) use extension::{LANGUAGE, LANGUAGE_OID, LANGUAGE_VERSION};
 pub use load::{Duplicate, Loader};
 pub(crate) use naming::constraint_names;
 pub use online::{Making, add_condition_online, adds_condition, create_index_online, is_large, undo_orphans};

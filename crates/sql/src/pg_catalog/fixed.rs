@@ -1,9 +1,9 @@
 //! Catalogs that are the same in every database, or that describe the server and the session.
 
 use super::rows::{RowBuilder, parse_file};
-use super::{OWNER_OID, Source, VirtualTable};
+use super::{OWNER_OID, PG_CATALOG_OID, Source, VirtualTable};
 use crate::SqlError;
-use crate::ddl::{AVAILABLE, Available, available};
+use crate::ddl::{AVAILABLE, Available, LANGUAGE, LANGUAGE_OID, LANGUAGE_VERSION, available};
 use crate::session::{all_settings, duration_ms, setting_shown};
 use crate::types::{Row, Value};
 use std::collections::BTreeSet;
@@ -36,6 +36,15 @@ pub(super) fn rows(table: &VirtualTable, source: &Source<'_>) -> Result<Vec<Row>
 }
 
 fn extensions(table: &VirtualTable, source: &Source<'_>) -> Vec<Row> {
+    // As every database of PostgreSQL's begins: who asks for it goes on, and hears of the language when he uses it.
+    let language = RowBuilder::new(table)
+        .set("oid", LANGUAGE_OID)
+        .set("extname", LANGUAGE)
+        .set("extowner", OWNER_OID)
+        .set("extnamespace", PG_CATALOG_OID)
+        .set("extrelocatable", false)
+        .set("extversion", LANGUAGE_VERSION)
+        .done();
     let row = |extension: &crate::catalog::Extension| {
         RowBuilder::new(table)
             .set("oid", extension.id)
@@ -46,7 +55,8 @@ fn extensions(table: &VirtualTable, source: &Source<'_>) -> Vec<Row> {
             .set("extversion", available(&extension.name).map(|e| e.version))
             .done()
     };
-    source.catalog.current_database().extensions.iter().map(row).collect()
+    let own = source.catalog.current_database().extensions;
+    std::iter::once(language).chain(own.iter().map(row)).collect()
 }
 
 fn available_extensions(table: &VirtualTable, source: &Source<'_>) -> Vec<Row> {

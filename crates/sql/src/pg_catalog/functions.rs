@@ -4,7 +4,7 @@
 //! [`call`] that say otherwise.
 
 use super::relations::indexes;
-use super::{Objects, Source, definition, names};
+use super::{Objects, Source, definition, encodings, names, signatures};
 use crate::catalog::{Oid, Relation, Table};
 use crate::context::StatementContext;
 use crate::identifier::keyword::{KEYWORDS, Keyword};
@@ -186,15 +186,15 @@ pub fn call(name: &str, args: &[Value], context: &StatementContext) -> Result<Va
         "pg_table_is_visible" => {
             names::is_visible(oid(&args[0], context)?, &Source::of(context))?.map_or(Value::Null, Value::Bool)
         }
-        "pg_encoding_to_char" => text(if matches!(args[0], Value::Int4(6)) { "UTF8" } else { "" }),
-        "pg_char_to_encoding" => Value::Int4(
-            if matches!(&args[0], Value::Text(name) if matches!(name.to_ascii_lowercase().as_str(), "utf8" | "utf-8")) {
-                6
-            } else {
-                -1
-            },
-        ),
-        "getdatabaseencoding" | "pg_client_encoding" => text("UTF8"),
+        "pg_encoding_to_char" => text(args[0].as_i64().and_then(encodings::name).unwrap_or_default()),
+        "pg_char_to_encoding" => {
+            Value::Int4(args[0].as_str().and_then(encodings::number).map_or(-1, |number| number as i32))
+        }
+        "getdatabaseencoding" => text("UTF8"),
+        "pg_client_encoding" => text(context.settings.values.get("client_encoding").map_or("UTF8", String::as_str)),
+        "pg_get_function_arguments" => signatures::arguments(oid(&args[0], context)?).map_or(Value::Null, text),
+        "pg_get_function_identity_arguments" => signatures::identity(oid(&args[0], context)?).map_or(Value::Null, text),
+        "pg_get_function_result" => signatures::result(oid(&args[0], context)?).map_or(Value::Null, text),
         "pg_relation_size" | "pg_total_relation_size" | "pg_table_size" | "pg_indexes_size" => {
             oid(&args[0], context)?;
             Value::Int8(0)

@@ -18,6 +18,7 @@
 
 mod constraints;
 mod definition;
+pub mod encodings;
 mod fixed;
 pub mod functions;
 mod information;
@@ -25,6 +26,7 @@ pub mod names;
 mod relations;
 mod rows;
 mod sessions;
+mod signatures;
 
 use crate::catalog::{Oid, Relation, Schema};
 use crate::context::{CatalogView, EvalSettings, Sequences, StatementContext};

@@ -1,7 +1,7 @@
 //! Objects by name and OIDs as names: what the reg-types (`regclass` and its kin) read and print.
 
 use super::relations::indexes;
-use super::{OWNER_OID, Objects, PG_CATALOG_OID, Source, lookup};
+use super::{OWNER_OID, Objects, PG_CATALOG_OID, Source, lookup, signatures};
 use crate::catalog::{Oid, Relation};
 use crate::identifier::{quote_identifier, quote_qualified, split_name};
 use crate::types::{RegKind, SqlType, Value};
@@ -263,7 +263,10 @@ pub(super) fn type_name(oid: Oid, typmod: i32) -> String {
         _ if oid == 0 => "-".into(),
         Some(ty) => ty.with_typmod(typmod).to_string(),
         // Types that we list but do not have: their name in pg_type.
-        None => types().find(|(id, _)| *id == oid).map_or_else(|| "???".into(), |(_, name)| name.to_string()),
+        None => match types().find(|(id, _)| *id == oid) {
+            Some((_, name)) => quote_identifier(name),
+            None => signatures::unlisted_type(oid).unwrap_or("???").into(),
+        },
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::measure::Measure;
 use super::settings::invalid;
+use crate::pg_catalog::encodings;
 use crate::types::style::Styles;
 use crate::{SqlError, SqlState};
 use std::sync::LazyLock;
@@ -36,7 +37,7 @@ pub enum Kind {
     OneOf(&'static [&'static str]),
     /// Any text.
     Text,
-    /// UTF8 under any of its names.
+    /// An encoding under any of its names: one that nothing has to be converted to.
     Encoding,
     /// A role: the settings know which there are.
     Role,
@@ -106,7 +107,7 @@ pub const TABLE: &[Setting] = &[
     s("application_name", Kind::Text, "", "Name of the application, shown among the sessions."),
     s("bytea_output", Kind::OneOf(&["hex", "escape"]), "hex", "Text form of bytea."),
     s("check_function_bodies", Kind::Flag, "on", "Accepted without effect."),
-    s("client_encoding", Kind::Encoding, "UTF8", "Always UTF8."),
+    s("client_encoding", Kind::Encoding, "UTF8", "UTF8, or SQL_ASCII, which is not looked at: nothing is converted."),
     s("client_min_messages", Kind::OneOf(LEVELS), "notice", "Which messages beside errors are sent to the client."),
     s("datestyle", Kind::DateStyle, "ISO, MDY", "Text form of dates, and the order of their parts."),
     s("default_table_access_method", Kind::Named("Table access method", &["heap"]), "heap", "Accepted without effect."),
@@ -167,7 +168,7 @@ pub const TABLE: &[Setting] = &[
     s("row_security", Kind::Flag, "on", "Accepted without effect."),
     s("search_path", Kind::Text, "\"$user\", public", "Schemas in which unqualified names are looked up."),
     s("seq_page_cost", Kind::Theirs, "1", "Accepted without effect."),
-    s("server_encoding", Kind::Fixed, "UTF8", "Always UTF8."),
+    s("server_encoding", Kind::Fixed, "UTF8", "UTF8, or SQL_ASCII, which is not looked at: nothing is converted."),
     s("server_version", Kind::Fixed, "15.10", "The PostgreSQL version that clients should expect."),
     s("server_version_num", Kind::Fixed, "150010", "The same as a number."),
     s("session_authorization", Kind::Role, "root", "Who connected."),
@@ -331,14 +332,7 @@ impl Kind {
                 let plain = value.strip_prefix("pg_catalog.").unwrap_or(value);
                 if SEARCH_CONFIGS.contains(&plain) { Ok(format!("pg_catalog.{plain}")) } else { Err(bad()) }
             }
-            Kind::Encoding => {
-                // As PostgreSQL: letters and digits make the name, and all else is passed over. asyncpg sends 'utf-8' in quotes.
-                let plain: String = value.chars().filter(char::is_ascii_alphanumeric).collect();
-                if matches!(plain.to_ascii_lowercase().as_str(), "utf8" | "unicode" | "sqlascii" | "default") {
-                    return Ok("UTF8".into());
-                }
-                Err(SqlError::unsupported(format!("the client encoding \"{value}\"")).hint("Use UTF8."))
-            }
+            Kind::Encoding => encodings::of_client(value).map(str::to_owned),
             Kind::DateStyle => {
                 let styles = Styles::default().with_date_style(value).map_err(|detail| bad().detail(detail))?;
                 Ok(styles.date_style())

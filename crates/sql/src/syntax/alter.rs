@@ -43,7 +43,8 @@ pub(super) fn parse(r: &mut Reader) -> Result<Command, SqlError> {
         ) {
             let hint = match word.as_str() {
                 "ROLE" | "USER" => {
-                    "There is one role, without a password; settings are made with SET, or in the connection's options."
+                    "There is one role, and nobody is asked for a password: none is kept. Settings are made with SET, or in the \
+                     connection's options."
                 }
                 "SYSTEM" => "Settings are made with SET, or by flags when the server starts.",
                 _ => "Leave it out.",

@@ -114,8 +114,9 @@ ERROR 55P02: parameter "server_version" cannot be changed
 
 SET client_encoding = 'LATIN1';
 ----
-ERROR 0A000: the client encoding "LATIN1" is not supported
-  hint: Use UTF8.
+ERROR 0A000: invalid value for parameter "client_encoding": "LATIN1"
+  detail: Conversion between LATIN1 and UTF8 is not supported.
+  hint: Set client_encoding to UTF8: in the connection's options, or as PGCLIENTENCODING in the environment.
 
 SET search_path TO app, "Mixed", public; SHOW search_path;
 ----

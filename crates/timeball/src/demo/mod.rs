@@ -77,7 +77,7 @@ pub fn run(options: &DemoOptions) -> Result<(), String> {
             Running::Node(_) => None,
             Running::Cluster(cluster) => cluster.command(name, arguments),
         };
-        shell::interactive(&url, Format::Table, &mut more)?;
+        shell::interactive(&url, Format::Table, &[], &mut more).map_err(|ended| ended.status().1)?;
     } else {
         signals::wait();
     }

@@ -1,5 +1,6 @@
 //! Commands that begin with a backslash, as in psql.
 
+use super::script::{Ended, ON_ERROR_STOP, flag};
 use super::{Shell, Step, copy, describe, watch};
 use lab::client::{Client, Url};
 use std::fs::File;
@@ -14,7 +15,8 @@ const HELP: &str = "\
 \\conninfo    where this is
 \\x [on|off]  a column per line; \\gx after a statement, for that one
 \\copy        COPY from or to a file on this side
-\\set [NAME VALUE], \\unset NAME   variables: :NAME, :'NAME' and :\"NAME\" stand for the value
+\\set [NAME VALUE], \\unset NAME   variables: :NAME, :'NAME' and :\"NAME\" stand for the value;
+            ON_ERROR_STOP ends a script with its first error
 \\echo TEXT   says it
 \\watch [S] [c=N]   the last statement again every S seconds (2), N times or until Ctrl-C
 \\timing      show how long statements take
@@ -57,6 +59,10 @@ pub fn run(shell: &mut Shell, text: &str) -> Step {
         ("\\set", [name, ..]) => {
             let value = rest.trim_start().strip_prefix(name).unwrap_or_default().trim();
             let value = shell.with_variables(unquoted(value).as_deref().unwrap_or(value));
+            if *name == ON_ERROR_STOP && flag(&value).is_none() {
+                eprintln!("ON_ERROR_STOP is on or off, not {value}.");
+                return Step::Failed;
+            }
             shell.variables.insert((*name).to_owned(), value);
         }
         ("\\unset", [name]) => {
@@ -90,6 +96,10 @@ pub fn run(shell: &mut Shell, text: &str) -> Step {
         ("\\ds", []) => return describe::relations(shell, "'S'", more),
         ("\\di", []) => return describe::relations(shell, "'i'", more),
         ("\\dt" | "\\dv" | "\\ds" | "\\di", [name]) => return describe::describe(shell, name, more),
+        ("\\password", _) => {
+            eprintln!("This shell sets no passwords; a node of Timeball asks nobody for one, and keeps none.");
+            return Step::Failed;
+        }
         ("\\du", _) => return describe::roles(shell),
         ("\\df", given) => return describe::functions(shell, given.first().copied()),
         _ => return unknown(text),
@@ -127,7 +137,12 @@ fn connect(shell: &mut Shell, database: &str) -> Step {
             Step::On
         }
         Err(e) => {
-            eprintln!("{e}\nThe connection to \"{}\" stays.", shell.url.database);
+            eprintln!("{e}");
+            if !shell.interactive {
+                // What follows in a script is meant for the other database.
+                return Step::Lost;
+            }
+            eprintln!("The connection to \"{}\" stays.", shell.url.database);
             Step::Failed
         }
     }
@@ -136,14 +151,14 @@ fn connect(shell: &mut Shell, database: &str) -> Step {
 fn include(shell: &mut Shell, path: &str) -> Step {
     let done = match File::open(path) {
         Ok(file) => shell.script(&mut BufReader::new(file)),
-        Err(e) => Err(format!("cannot open {path}: {e}")),
+        Err(e) => Err(Ended::Failed(format!("cannot open {path}: {e}"))),
     };
     match done {
         Ok(()) => Step::On,
-        Err(e) => {
-            if !e.is_empty() {
-                eprintln!("{e}");
-            }
+        Err(Ended::Disconnected(_)) => Step::Lost,
+        Err(Ended::Stopped) => Step::Failed,
+        Err(Ended::Failed(why)) => {
+            eprintln!("{why}");
             Step::Failed
         }
     }

@@ -4,16 +4,19 @@ mod copy;
 mod describe;
 mod export;
 mod meta;
+mod script;
 mod statement;
 mod table;
 mod watch;
+
+pub use script::Ended;
 
 use crate::args::{Format, SqlOptions};
 use crate::signals::{self, Signal};
 use lab::client::{CancelKey, Client, ClientError, Column, Event, ServerMessage, TextRow, Url};
 use rustyline::error::ReadlineError;
 use std::collections::BTreeMap;
-use std::io::{BufRead, IsTerminal};
+use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::Instant;
@@ -33,6 +36,8 @@ pub fn cancel_running() -> bool {
 pub struct Shell {
     url: Url,
     client: Client,
+    /// Somebody is at the keys.
+    interactive: bool,
     format: Format,
     timing: bool,
     /// A column per line.
@@ -50,41 +55,42 @@ pub enum Step {
     On,
     /// The last statement failed.
     Failed,
+    /// The connection was lost, and what was not committed with it.
+    Lost,
     /// `\q`
     Leave,
 }
 
 /// `timeball sql`.
-pub fn run(options: &SqlOptions) -> Result<(), String> {
-    signals::block().map_err(|e| format!("cannot block signals: {e}"))?;
+pub fn run(options: &SqlOptions) -> Result<(), Ended> {
+    let failed = |why: String| Ended::Failed(why);
+    signals::block().map_err(|e| failed(format!("cannot block signals: {e}")))?;
     let waiting = std::thread::Builder::new().name("signals".into()).spawn(|| {
         while signals::wait() == Signal::Interrupt && cancel_running() {}
         std::process::exit(130);
     });
-    waiting.map_err(|e| format!("cannot start a thread: {e}"))?;
-    let url = Url::parse(&options.url).map_err(|e| e.to_string())?;
+    waiting.map_err(|e| failed(format!("cannot start a thread: {e}")))?;
+    let url = Url::parse(&options.url).map_err(|e| failed(e.to_string()))?;
     if options.execute.is_empty() && std::io::stdin().is_terminal() {
-        return interactive(&url, options.format, &mut |_, _| None);
+        return interactive(&url, options.format, &options.variables, &mut |_, _| None);
     }
-    let mut shell = Shell::connect(&url, options.format)?;
-    if options.execute.is_empty() {
-        return shell.script(&mut std::io::stdin().lock());
-    }
-    for text in &options.execute {
-        if shell.line(text) == Step::Failed {
-            return Err(String::new());
-        }
-    }
-    Ok(())
+    let mut shell = Shell::connect(&url, options.format, &options.variables, false)?;
+    if options.execute.is_empty() { shell.script(&mut std::io::stdin().lock()) } else { shell.texts(&options.execute) }
 }
 
 /// Commands that only some shells have: a name and its arguments to what is to be shown; `None`: there is none of that name.
 pub type MoreCommands<'a> = &'a mut dyn FnMut(&str, &[&str]) -> Option<String>;
 
 /// A shell on the terminal, with editing and history.
-pub fn interactive(url: &Url, format: Format, more: MoreCommands<'_>) -> Result<(), String> {
-    let mut shell = Shell::connect(url, format)?;
-    let mut editor = rustyline::DefaultEditor::new().map_err(|e| format!("cannot use the terminal: {e}"))?;
+pub fn interactive(
+    url: &Url,
+    format: Format,
+    variables: &[(String, String)],
+    more: MoreCommands<'_>,
+) -> Result<(), Ended> {
+    let mut shell = Shell::connect(url, format, variables, true)?;
+    let terminal = |e: ReadlineError| Ended::Failed(format!("cannot use the terminal: {e}"));
+    let mut editor = rustyline::DefaultEditor::new().map_err(terminal)?;
     let history = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".timeball_history"));
     if let Some(path) = &history {
         // There is none at the first start.
@@ -107,14 +113,14 @@ pub fn interactive(url: &Url, format: Format, more: MoreCommands<'_>) -> Result<
                     let words: Vec<&str> = text.split_whitespace().collect();
                     if let Some(shown) = words.split_first().and_then(|(name, arguments)| more(name, arguments)) {
                         crate::say(&shown);
-                    } else if shell.line(&text) == Step::Leave {
+                    } else if shell.typed(&text) == Step::Leave {
                         break;
                     }
                 }
             }
             Err(ReadlineError::Interrupted) => pending.clear(),
             Err(ReadlineError::Eof) => break,
-            Err(e) => return Err(format!("cannot read the terminal: {e}")),
+            Err(e) => return Err(terminal(e)),
         }
     }
     if let Some(path) = &history {
@@ -124,11 +130,11 @@ pub fn interactive(url: &Url, format: Format, more: MoreCommands<'_>) -> Result<
 }
 
 impl Shell {
-    fn connect(url: &Url, format: Format) -> Result<Shell, String> {
-        let client = Client::connect(url).map_err(|e| e.to_string())?;
+    fn connect(url: &Url, format: Format, variables: &[(String, String)], interactive: bool) -> Result<Shell, Ended> {
+        let client = Client::connect(url).map_err(|e| Ended::Disconnected(e.to_string()))?;
         let (timing, expanded) = (false, false);
-        let (variables, last) = (BTreeMap::new(), String::new());
-        Ok(Shell { url: url.clone(), client, format, timing, expanded, variables, last })
+        let (variables, last) = (variables.iter().cloned().collect(), String::new());
+        Ok(Shell { url: url.clone(), client, interactive, format, timing, expanded, variables, last })
     }
 
     fn server(&self) -> String {
@@ -153,29 +159,6 @@ impl Shell {
     fn complete(&self, text: &str) -> bool {
         let text = text.trim();
         text.is_empty() || text.starts_with('\\') || statement::is_complete(text)
-    }
-
-    /// Runs statements and commands from a stream, up to the first that fails.
-    fn script(&mut self, input: &mut dyn BufRead) -> Result<(), String> {
-        let mut pending = String::new();
-        for line in input.lines() {
-            let line = line.map_err(|e| format!("cannot read the script: {e}"))?;
-            if !pending.is_empty() {
-                pending.push('\n');
-            }
-            pending.push_str(&line);
-            if self.complete(&pending) {
-                match self.line(&std::mem::take(&mut pending)) {
-                    Step::On => {}
-                    Step::Leave => return Ok(()),
-                    Step::Failed => return Err(String::new()),
-                }
-            }
-        }
-        match self.line(&pending) {
-            Step::Failed => Err(String::new()),
-            _ => Ok(()),
-        }
     }
 
     /// Runs a command or statements, and shows what comes.
@@ -240,9 +223,13 @@ impl Shell {
         }
     }
 
-    /// The connection is gone: tries once to get another, at the next host if there are several.
+    /// The connection is gone: tries once to get another, at the next host if there are several. A script ends instead: what comes next in it
+    /// may be the rest of a transaction.
     fn lost(&mut self, error: &ClientError) -> Step {
         eprintln!("{error}");
+        if !self.interactive {
+            return Step::Lost;
+        }
         match self.client.connect_again(&self.url) {
             Ok(client) => {
                 self.client = client;
@@ -250,7 +237,7 @@ impl Shell {
             }
             Err(e) => eprintln!("{e}"),
         }
-        Step::Failed
+        Step::Lost
     }
 }
 

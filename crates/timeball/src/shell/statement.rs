@@ -19,6 +19,31 @@ pub fn is_complete(text: &str) -> bool {
     ended
 }
 
+/// The statements of a text, each with its semicolon; what stands behind the last one belongs to it if it says nothing.
+pub fn split(text: &str) -> Vec<&str> {
+    let (mut parts, mut from, mut says) = (Vec::new(), 0, false);
+    for token in tokens(text) {
+        match token {
+            // The rest is a command of the shell.
+            Token::Character(_, '\\') => {
+                says = true;
+                break;
+            }
+            Token::Character(at, ';') => {
+                parts.push(&text[from..=at]);
+                (from, says) = (at + 1, false);
+            }
+            Token::Character(_, c) => says |= !c.is_whitespace(),
+            Token::Comment => {}
+            Token::Quoted | Token::Open => says = true,
+        }
+    }
+    if says || parts.is_empty() {
+        parts.push(&text[from..]);
+    }
+    parts
+}
+
 /// A text that ends with a command, such as `SELECT 1 \gx`: the statement and the command.
 pub fn split_command(text: &str) -> Option<(&str, &str)> {
     let at = tokens(text).find_map(|token| match token {
@@ -183,6 +208,15 @@ mod tests {
         {
             assert!(!is_complete(part), "{part}");
         }
+    }
+
+    #[test]
+    fn statements_are_sent_one_by_one() {
+        assert_eq!(split("SELECT 1; SELECT ';' ; -- ;\n"), ["SELECT 1;", " SELECT ';' ;"]);
+        assert_eq!(split("-- a;\nSELECT $$;$$; SELECT 2"), ["-- a;\nSELECT $$;$$;", " SELECT 2"]);
+        assert_eq!(split("SELECT 'a;"), ["SELECT 'a;"]);
+        assert_eq!(split(";;"), [";", ";"]);
+        assert_eq!(split("SELECT 1; \\set a 1;2"), ["SELECT 1;", " \\set a 1;2"]);
     }
 
     #[test]
