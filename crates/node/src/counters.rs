@@ -69,6 +69,8 @@ counters! {
     txn_deadlocks,
     /// Undecided transactions resolved by recovery.
     txn_recoveries,
+    /// Ranges that this node handed over as its clock was not believed any more.
+    fenced_handovers,
     /// Records proposed to the log.
     log_records,
     /// Bytes proposed to the log.

@@ -71,6 +71,8 @@ switches! {
     read_while_splitting: set_read_while_splitting,
     /// A snapshot is installed although a split that is behind it stands in the log here, and was not applied (design 4a.2).
     jump_splits: set_jump_splits,
+    /// A leader whose clock is not believed leads on (`fence`).
+    keep_when_fenced: set_keep_when_fenced,
     /// A leader hands over below what it served (design 4a.3).
     release_below_reads: set_release_below_reads,
     /// A replica serves all that is closed, prepared or not (design 4a.7).

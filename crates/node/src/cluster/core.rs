@@ -110,6 +110,8 @@ pub(crate) struct Core<E> {
     /// The log core was told something, and may have outputs.
     pub moved: bool,
     pub ticks: u64,
+    /// For so many ticks the clock has not been believed.
+    pub fenced_ticks: u64,
     /// Commands applied, of all ranges and lives: the position of the versions.
     pub count: u64,
     pub incarnation: u64,
@@ -425,6 +427,7 @@ impl<E: Engine> Core<E> {
         self.out.clock_changes.extend(self.watch.take_changes());
         self.timeline.note(now, self.visible);
         self.log(now, raft::Input::Tick);
+        self.tick_fence(now);
         self.gathering.end();
         self.tick_locks();
         self.tick_deadlocks();

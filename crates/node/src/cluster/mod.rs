@@ -57,6 +57,7 @@ mod conversion;
 mod core;
 mod deadlock;
 mod digest;
+mod fence;
 mod flights;
 mod follow;
 #[cfg(test)]

@@ -170,6 +170,7 @@ impl<E: Engine> Opening<E> {
             moved: true,
             recycle_later: false,
             ticks: 0,
+            fenced_ticks: 0,
             count: self.count,
             incarnation: self.state.incarnation,
             serial: 0,

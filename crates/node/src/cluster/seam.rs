@@ -110,6 +110,8 @@ pub struct Outputs {
     pub flush: bool,
     /// What happened to the clock's level, for the log.
     pub clock_changes: Vec<clock::Change>,
+    /// Ranges that this node begins to hand over by itself, as its clock is not believed any more; and its term.
+    pub handovers: Vec<(RangeId, u64)>,
 }
 
 impl Outputs {

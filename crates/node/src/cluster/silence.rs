@@ -97,7 +97,7 @@ impl<E: Engine> Core<E> {
         self.routes.nodes().find(able)
     }
 
-    fn hears(&self, node: NodeId) -> bool {
+    pub fn hears(&self, node: NodeId) -> bool {
         let last = self.silence.heard.get(&node).copied().unwrap_or(0);
         node == self.me() || self.ticks.saturating_sub(last) <= HEARD_TICKS
     }

@@ -49,6 +49,45 @@ fn a_commit_whose_answer_was_lost_is_committed() {
     );
 }
 
+/// 4a.1 and 2: a commit is replicated, its answer is lost; the range forgets it, early by clocks that jump, and is split. Then its copy comes to where it was done, and its key is elsewhere.
+fn forgotten_and_split(seed: u64, prepare: Prepare) -> Result<(), TxnError> {
+    let mut w = World::new(seed, 4, founding(&[""], &[1, 2, 3]), prepare);
+    w.await_leader(1);
+    w.ask(4, async |env| set(env, pairs(&[("x", "0")])).await);
+    w.lose = Some(|message| matches!(body(message), Some(Body::Answer { .. })));
+    let result = Rc::new(RefCell::new(None));
+    let told = result.clone();
+    w.spawn(4, move |env| {
+        Box::pin(async move {
+            let mut txn = Txn::hybrid(&env).unwrap();
+            txn.put("x", "1");
+            *told.borrow_mut() = Some(txn.commit().await.map(drop));
+        })
+    });
+    w.run(200_000);
+    w.cut_off(4);
+    (1..=3).for_each(|node| w.machines.get_mut(&node).unwrap().watch.offset_us += 15_000_000);
+    w.run(200_000);
+    let leader = w.await_leader(1);
+    w.ask(leader, async |env| set(env, pairs(&[("a", "1")])).await);
+    super::splits::split(&mut w, leader, "m");
+    assert!(result.borrow().is_none(), "seed {seed}: it waits for its answer");
+    w.lose = None;
+    w.heal();
+    w.until("the client hears", |_| result.borrow().is_some());
+    assert_eq!(w.member(leader).stored(b"x").unwrap().as_deref(), Some(&b"1"[..]), "seed {seed}: it was done");
+    result.take().unwrap()
+}
+
+#[test]
+fn what_was_done_before_a_split_and_forgotten_is_not_denied() {
+    for seed in 0..4 {
+        assert_eq!(forgotten_and_split(seed, intact), Err(TxnError::CommitUnknown), "seed {seed}");
+        let denied = forgotten_and_split(seed, |sabotage| sabotage.set_deny_the_forgotten(true));
+        assert!(matches!(denied, Err(TxnError::Restart { .. })), "seed {seed}: {denied:?}");
+    }
+}
+
 /// 4a.1: an aborted transaction is forgotten; then copies of all its prepares come.
 fn late_prepares(prepare: Prepare) -> (Result<(), TxnError>, Option<String>, Option<String>) {
     let mut w = World::new(12, 4, founding(&["", "m"], &[1, 2, 3]), prepare);
@@ -198,6 +237,51 @@ fn a_snapshot_stays_as_it_was_though_its_range_is_handed_over() {
     assert_eq!(snapshot_over_a_transfer(intact), (zero.clone(), zero.clone()));
     let broken = snapshot_over_a_transfer(|sabotage| sabotage.set_release_below_reads(true));
     assert_eq!(broken, (zero, Some("1".to_owned())), "the snapshot has changed");
+}
+
+/// A leader's clock is not believed any more. For how long a write waits that begins half a second later, at another node, and a second one at once after it, microseconds; and whether the leader went.
+fn writes_to_a_fenced_leader(seed: u64, ahead: bool, prepare: Prepare) -> (u64, bool) {
+    let mut w = World::new(seed, 4, founding(&["", "m"], &[1, 2, 3]), prepare);
+    (1..=4).for_each(|node| w.set_watch(node, 0, 300));
+    let leader = w.await_leader(1);
+    w.await_leader(2);
+    w.ask(4, async |env| set(env, pairs(&[("a", "0"), ("p", "0")])).await);
+    w.run(1_000_000);
+    let watch = &mut w.machines.get_mut(&leader).unwrap().watch;
+    match ahead {
+        // Its peers prove it.
+        true => watch.offset_us = 300_000,
+        false => watch.error_us = 11_000_000,
+    }
+    w.run(900_000);
+    let began_us = w.now_us();
+    for _ in 0..2 {
+        // Of one range: who leads it says when it is past.
+        let written = w.ask(4, async |env| {
+            let mut txn = Txn::hybrid(&env).unwrap();
+            txn.put("a", 1);
+            txn.commit().await.map(drop)
+        });
+        assert!(matches!(written, Ok(()) | Err(TxnError::CommitUnknown)), "{written:?}");
+    }
+    let waited_us = w.now_us() - began_us;
+    w.run(2_000_000);
+    w.check_replicas();
+    (waited_us, [1, 2].iter().all(|range| w.leader(*range).is_some_and(|now| now != leader)))
+}
+
+#[test]
+fn a_fenced_leader_hands_over_while_it_may_serve() {
+    for seed in 30..34 {
+        for ahead in [false, true] {
+            let (waited_us, gone) = writes_to_a_fenced_leader(seed, ahead, intact);
+            assert!(gone && waited_us < 1_000_000, "seed {seed}, ahead: {ahead}: {waited_us} us, gone: {gone}");
+        }
+        let (_, gone) = writes_to_a_fenced_leader(seed, true, |sabotage| sabotage.set_keep_when_fenced(true));
+        assert!(!gone, "seed {seed}: it goes anyway");
+        let (waited_us, _) = writes_to_a_fenced_leader(seed, false, |sabotage| sabotage.set_keep_when_fenced(true));
+        assert!(waited_us > 3_000_000, "seed {seed}: nobody waits anyway: {waited_us} us");
+    }
 }
 
 /// 4a.5: a strict reader with a wide bound reads one range; a writer of another range at the same leader does not wait for it.

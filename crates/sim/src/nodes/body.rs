@@ -52,6 +52,8 @@ pub struct Body {
     held: Vec<(RecordNumber, Message)>,
     woken: Arc<Woken>,
     due: Option<Timestamp>,
+    /// Ranges that it hands over by itself, and its term: the judge is to hear.
+    handovers: Vec<(RangeId, u64)>,
     ticks: u64,
     seen: Reading,
     /// What the node's counters were when they were looked at last.
@@ -60,10 +62,10 @@ pub struct Body {
 
 impl Body {
     pub fn new(member: Arc<Member<Engine>>, log: Log) -> Self {
-        let (waiting, syncing, held, woken, due, ticks, counted) = Default::default();
+        let (waiting, syncing, held, woken, due, handovers, ticks, counted) = Default::default();
         let durable = RecordNumber(log.durable());
         let seen = Reading::exact(0);
-        Body { member, log, waiting, syncing, durable, held, woken, due, ticks, seen, counted }
+        Body { member, log, waiting, syncing, durable, held, woken, due, handovers, ticks, seen, counted }
     }
 
     /// It has just opened.
@@ -129,6 +131,9 @@ impl Body {
             Input::Tick => {
                 self.ticks += 1;
                 self.tell(place, Told::Tick)?;
+                for (range, term) in std::mem::take(&mut self.handovers) {
+                    system.chronicle.released(range, term);
+                }
                 self.append(place)?;
                 if self.ticks.is_multiple_of(FLUSH_TICKS) {
                     self.flush(system, place)?;
@@ -141,6 +146,7 @@ impl Body {
                     self.hear_version(system, place);
                 }
                 system.chronicle.look(&self.member);
+                self.look_for_leaders(system, place)?;
             }
             Input::Peer { bytes, .. } => {
                 let message = unpack(&bytes).ok_or_else(|| Failure("a message that cannot be read".into()))?;
@@ -201,6 +207,7 @@ impl Body {
             }
         }
         out.wakers.into_iter().for_each(Waker::wake);
+        self.handovers.extend(out.handovers);
         if out.flush {
             place.act(Act::After(FLUSH_NS, FLUSH));
         }

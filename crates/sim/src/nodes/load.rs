@@ -12,6 +12,7 @@ use node::{BeginOptions, Consistency, Isolation};
 pub const LISTS: std::ops::Range<Key> = 300..304;
 /// The index of lists.
 const LISTS_INDEX: [u8; 4] = [0, 0, 0, 9];
+const IDLE_INDEX: [u8; 4] = [0, 0, 1, 0];
 
 /// One step of a transaction.
 #[derive(Clone, Debug)]
@@ -45,6 +46,11 @@ pub fn cuts() -> Vec<Bytes> {
         encode_key(ACCOUNTS.start + (ACCOUNTS.end - ACCOUNTS.start) / 2),
         list_key(LISTS.start + 2),
     ]
+}
+
+/// The first keys of ranges that nobody uses: behind all others.
+pub fn idle(count: u64) -> impl Iterator<Item = Bytes> {
+    (0..count).map(|n| Bytes::from([&IDLE_INDEX[..], &n.to_be_bytes()].concat()))
 }
 
 /// All keys that are ever written.

@@ -10,6 +10,7 @@
 mod body;
 mod chronicle;
 mod load;
+mod loss;
 mod opening;
 mod operate;
 mod session;
@@ -45,6 +46,10 @@ pub struct Workload {
     pub bank_percent: u64,
     /// What asks a range for more than so many bytes comes in parts of half as many; 0: as on real nodes.
     pub entry_bytes: usize,
+    /// So many ranges more that nobody uses, on all machines in turn.
+    pub idle_ranges: u64,
+    /// When one machine dies and the others go on, all of its ranges are led again within so long, milliseconds; 0: nobody looks.
+    pub led_again_ms: u64,
     /// The newest version of the cluster that each machine's program knows when it starts first, from the beginning again where there are more machines. A program that
     /// starts again knows all; when all do, an operator raises the version. None: all know all, and nobody raises it.
     pub programs: Vec<u16>,
@@ -58,6 +63,8 @@ impl Default for Workload {
             lists_percent: 30,
             bank_percent: 30,
             entry_bytes: 0,
+            idle_ranges: 0,
+            led_again_ms: 0,
             programs: Vec::new(),
         }
     }
@@ -93,6 +100,7 @@ pub struct Nodes {
     pub(self) programs: Vec<Option<u16>>,
     /// The cluster's version.
     pub(self) version: u16,
+    pub(self) loss: loss::Loss,
 }
 
 impl Nodes {
@@ -113,6 +121,7 @@ impl Nodes {
             last_id: 0,
             draining: false,
             programs: vec![None; machines],
+            loss: loss::Loss::new(machines),
             version: if workload.programs.is_empty() { VERSION_MAX } else { VERSION_MIN },
             workload,
         }
@@ -126,7 +135,7 @@ impl Nodes {
             // Three of them, from another one on for each range.
             replicas: (0..nodes.min(3)).map(|k| node_of((n + k) % nodes)).collect(),
         };
-        load::cuts().into_iter().enumerate().map(founding).collect()
+        load::cuts().into_iter().chain(load::idle(self.workload.idle_ranges)).enumerate().map(founding).collect()
     }
 
     /// The node on a machine.
@@ -260,6 +269,7 @@ impl System for Nodes {
     type Talk = ();
 
     fn start(&mut self, place: &mut Place<'_, ()>) -> Result<Body, Failure> {
+        self.loss.started(place.machine, place.true_ns);
         opening::start(self, place)
     }
 
@@ -277,6 +287,7 @@ impl System for Nodes {
         }
         drop(body);
         self.engines[machine].crash(0);
+        self.loss.died(machine, true_ns);
     }
 
     fn wiped(&mut self, machine: usize) {

@@ -20,7 +20,8 @@
 //! # Invariants
 //! 1. Whoever is in line, or under way, does not tick: the library never begins an election by itself.
 //! 2. Who waits for its turn gives its vote: it follows nobody, and knows no leader.
-//! 3. Nobody waits for ever: a turn that is another's is waited for [`TURN_TICKS`], an election in vain ends, and who cannot have a majority now stands behind all who can.
+//! 3. Who has no trusted reading waits in line, and gives its vote: as a leader it would have no lease.
+//! 4. Nobody else waits for ever: a turn that is another's is waited for [`TURN_TICKS`], an election in vain ends, and who cannot have a majority now stands behind all who can.
 //!
 //! # Caveats
 //! Whose turn it is is a guess of each store for itself. If two guess differently, votes are split, and both wait by chance before the next time.
@@ -29,7 +30,7 @@ use super::ids::{GroupId, StoreId};
 use super::replica::Replica;
 use super::replicas::Replicas;
 use super::store::Store;
-use clock::Interval;
+use clock::Reading;
 use raft::StateRole;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -208,8 +209,10 @@ impl Replica {
 
 impl Replicas {
     /// Elections begin, as many as there is room for.
-    pub(super) fn hold_elections(&mut self, now: Interval) {
-        let store = &mut self.store;
+    pub(super) fn hold_elections(&mut self, now: &Reading) {
+        let (store, trusted) = (&mut self.store, now.trusted());
+        // Without a clock it would have no lease. Others may have one.
+        let Some(now) = trusted else { return };
         while store.elections.has_room() {
             let Some(group) = store.elections.next() else { return };
             let Some(replica) = self.groups.get_mut(&group) else { continue };

@@ -5,7 +5,7 @@ use super::error::{ChangeError, Error, Refused};
 use super::ids::{ReplicaId, StoreId};
 use super::replica::Replica;
 use super::store::Store;
-use clock::{Interval, Timestamp};
+use clock::Timestamp;
 
 /// How far a handover is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,11 +57,11 @@ impl Replica {
     }
 
     /// The next step of a handover, a tick after the last one.
-    pub(super) fn hand_over(&mut self, store: &mut Store, now: Interval) {
+    pub(super) fn hand_over(&mut self, store: &mut Store) {
         let Some((to, stage)) = self.lead.as_ref().and_then(|lead| lead.handover) else { return };
         let next = match stage {
             Handover::Told => {
-                let at = self.stamp(store, now, Timestamp::MIN);
+                let at = self.stamp_release(store);
                 match self.append(store, at, Body::Release) {
                     Ok(proposed) => Handover::Logged(proposed.index),
                     Err(_) => return,
@@ -75,6 +75,13 @@ impl Replica {
         if let Some(lead) = &mut self.lead {
             lead.handover = Some((to, next));
         }
+    }
+
+    /// Above all that was stamped, closed and served, whatever the clock says: it may be the reason to go, and who comes waits until this is past.
+    fn stamp_release(&mut self, store: &Store) -> Timestamp {
+        let lead = self.lead.as_mut().expect("it leads");
+        lead.last = lead.last.max(lead.closed.0).max(store.words.closed).max(store.clock.last()).next();
+        lead.last
     }
 
     pub fn step_down(&mut self, store: &mut Store) {

@@ -259,7 +259,7 @@ impl Replica {
         self.wait_for_founders();
         self.look_at_lease(store, now.interval);
         self.close(store, now);
-        self.hand_over(store, now.interval);
+        self.hand_over(store);
         if self.lead.is_some() {
             self.leave_joint(store, now.interval);
             self.look_who_knows(store);

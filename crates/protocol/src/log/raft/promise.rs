@@ -25,7 +25,7 @@
 //! *Starting.* The winner of T starts above all the ends that its votes carry, and above all timestamps in its log, applied or not. It
 //! begins to stamp and serve when its own `earliest` is past that.
 //!
-//! *Handing over.* The leader stops serving, logs a release, whose timestamp is above all that it served (what it read, only the driver knows:
+//! *Handing over.* The leader stops serving, logs a release, whose timestamp is just above all that it served, whatever its clock says (what it read, only the driver knows:
 //! [`Replicas::served`](super::Replicas::served)), and then hands over. A winner
 //! with the release of T in its log need not heed the ends that were promised for T. A leader that released and was not relieved
 //! steps down: it serves nothing more in T.

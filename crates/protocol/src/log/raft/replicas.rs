@@ -73,7 +73,7 @@ impl Replicas {
         }
         self.flush();
         let result = self.take(now, input);
-        self.hold_elections(now.interval);
+        self.hold_elections(now);
         self.flush();
         result
     }
