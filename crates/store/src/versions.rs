@@ -44,6 +44,7 @@ mod join;
 mod leaves;
 mod load;
 mod overlay;
+mod packed;
 mod past;
 mod prefixes;
 mod recent;

@@ -34,18 +34,21 @@ impl Seed {
         Seed { start: scramble(seed), factor: scramble(!seed) | 1 }
     }
 
-    /// Eight bytes at a time: both halves of a product.
+    /// Both halves of a product.
+    #[inline]
+    fn fold(&self, state: u64, word: u64) -> u64 {
+        let product = u128::from(state ^ word) * u128::from(self.factor);
+        (product as u64) ^ (product >> 64) as u64
+    }
+
+    /// Eight bytes at a time.
     fn hash(&self, key: &[u8]) -> u32 {
-        let fold = |state: u64, word: u64| {
-            let product = u128::from(state ^ word) * u128::from(self.factor);
-            (product as u64) ^ (product >> 64) as u64
-        };
         let (words, rest) = key.as_chunks::<8>();
         let first = self.start ^ key.len() as u64;
-        let mut state = words.iter().fold(first, |state, word| fold(state, u64::from_le_bytes(*word)));
+        let mut state = words.iter().fold(first, |state, word| self.fold(state, u64::from_le_bytes(*word)));
         let mut last = [0; 8];
         last[..rest.len()].copy_from_slice(rest);
-        state = fold(state, u64::from_le_bytes(last));
+        state = self.fold(state, u64::from_le_bytes(last));
         (state ^ state >> 32) as u32
     }
 }
@@ -147,6 +150,59 @@ impl KeyTable {
     }
 }
 
+/// The same for keys that are one word.
+#[derive(Debug)]
+pub(super) struct WordTable {
+    seed: Seed,
+    len: u32,
+    /// Word and number + 1, by hash, with linear probing; 0 is free. A power of two of them.
+    slots: Vec<(u64, u32)>,
+}
+
+impl WordTable {
+    /// An empty table.
+    pub(super) fn new(seed: Seed) -> WordTable {
+        WordTable { seed, len: 0, slots: vec![(0, 0); SLOTS_FIRST] }
+    }
+
+    /// The number of a word, and whether it is met for the first time.
+    #[inline]
+    pub(super) fn number(&mut self, word: u64) -> (usize, bool) {
+        let at = self.place(word);
+        match self.slots[at] {
+            (_, 0) => (self.begin(at, word), true),
+            (_, number) => (number as usize - 1, false),
+        }
+    }
+
+    /// Where a word is, or would be.
+    #[inline]
+    fn place(&self, word: u64) -> usize {
+        let mask = self.slots.len() - 1;
+        let mut at = self.seed.fold(self.seed.start, word) as usize & mask;
+        while self.slots[at].1 != 0 && self.slots[at].0 != word {
+            at = (at + 1) & mask;
+        }
+        at
+    }
+
+    fn begin(&mut self, at: usize, word: u64) -> usize {
+        assert!(self.len < u32::MAX - 1, "a table of keys is full");
+        self.len += 1;
+        self.slots[at] = (word, self.len);
+        if self.slots.len() * 3 <= self.len as usize * 4 {
+            let count = self.slots.len() * 2;
+            for slot in std::mem::replace(&mut self.slots, vec![(0, 0); count]) {
+                if slot.1 != 0 {
+                    let at = self.place(slot.0);
+                    self.slots[at] = slot;
+                }
+            }
+        }
+        self.len as usize - 1
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -166,6 +222,20 @@ mod tests {
             }
         }
         assert_eq!(table.len(), first.len());
+    }
+
+    #[test]
+    fn words_are_numbered_alike() {
+        let mut table = WordTable::new(Seed::new(7));
+        let mut first = Vec::new();
+        for word in (0..5000u64).map(|n| ((n * n) % 701) << (n % 3 * 20)) {
+            let known = first.iter().position(|met| *met == word);
+            assert_eq!(table.number(word), (known.unwrap_or(first.len()), known.is_none()));
+            if known.is_none() {
+                first.push(word);
+            }
+        }
+        assert!(first.len() > 1000);
     }
 
     #[test]

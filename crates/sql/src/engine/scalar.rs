@@ -128,6 +128,19 @@ impl Scalar {
         Lazy::new(&self.steps, &row[..self.width], run).value(&self.expr)
     }
 
+    /// The columns of the row that it reads; `None`: a step may read any.
+    pub(super) fn columns(&self) -> Option<Vec<usize>> {
+        self.steps.is_empty().then(|| self.expr.columns())
+    }
+
+    /// Which column of the row it is, if it is nothing else.
+    pub(super) fn column(&self) -> Option<usize> {
+        match &self.expr {
+            Expr::Column { index, .. } if self.steps.is_empty() => Some(*index),
+            _ => None,
+        }
+    }
+
     /// Its value, borrowed from the row (or the statement) where it stands there.
     #[inline]
     pub(super) fn value_ref<'a>(&'a self, row: &'a [Value], run: &'a Arc<Run>) -> Result<Cow<'a, Value>, SqlError> {

@@ -46,6 +46,11 @@ impl TableScan {
         self.reading.get_or_init(|| self.read())
     }
 
+    /// The slot of a column of its rows, if that is one of the table.
+    pub(super) fn slot(&self, column: usize) -> Option<usize> {
+        column.checked_sub(self.base).filter(|slot| *slot < self.access.columns.len())
+    }
+
     /// All that was asked of its rows.
     pub(super) fn asked(&self) -> &[Scalar] {
         &self.asked

@@ -26,8 +26,12 @@ use std::sync::Arc;
 
 /// Rows in the first chunk of a scan without a limit: short ranges are the rule.
 pub const CHUNK_ROWS_FIRST: usize = 64;
-/// Rows in the greatest chunk; chunks double up to it.
+/// Rows in the greatest chunk.
 pub const CHUNK_ROWS_MAX: usize = 1024;
+/// Each chunk of a scan is so many times the one before.
+const CHUNK_GROWTH: usize = 4;
+/// Chunks from here on are looked at in their bytes: few rows are quicker one by one, and hot spans keep them so.
+const SWEPT_ROWS_MIN: usize = 256;
 
 /// One table of a nested loop, settled when the statement is planned.
 #[derive(Debug, Clone)]
@@ -98,6 +102,8 @@ pub struct Cursor {
     /// Levels opened so far: 0 before the first row.
     open: usize,
     first_chunk: usize,
+    /// Rows of the last level are not decoded but by [`Cursor::decode`].
+    bare: bool,
 }
 
 #[derive(Default)]
@@ -172,7 +178,15 @@ impl Cursor {
             row: std::iter::repeat_with(|| Value::Null).take(width).collect(),
             open: 0,
             first_chunk: hint.map_or(CHUNK_ROWS_FIRST, |n| n.clamp(1, CHUNK_ROWS_MAX)),
+            bare: false,
         }
+    }
+
+    /// Leaves decoding to the caller, for rows of one table under no condition; `false`: there is one.
+    pub fn bare(&mut self) -> bool {
+        let unconditional = |level: &Level| level.filter.is_none() && level.after.is_none() && level.entries.is_none();
+        self.bare = self.levels.len() == 1 && self.levels.iter().all(unconditional);
+        self.bare
     }
 
     /// The joined row; valid after [`Cursor::advance`] gave `true`.
@@ -205,6 +219,11 @@ impl Cursor {
     /// How the current row of a level was locked by [`Level::lock`].
     pub fn locked(&self, level: usize) -> LockMode {
         self.states[level].locked
+    }
+
+    /// The bytes of the current row of the last level, where they lie.
+    pub fn stored_ref(&self) -> &[u8] {
+        self.states.last().map_or(&[], State::stored)
     }
 
     /// Decodes further columns of the current row of the last level: those that only rows which the caller wants need.
@@ -257,8 +276,11 @@ impl Cursor {
 
     /// Next row of one level; `false` at its end.
     fn step(&mut self, at: usize) -> Result<bool, SqlError> {
-        let Cursor { context, levels, states, row, .. } = self;
+        let Cursor { context, levels, states, row, bare, .. } = self;
         let (level, state) = (&levels[at], &mut states[at]);
+        if *bare {
+            return fetch(state, level, context, row);
+        }
         let places = level.places();
         while fetch(state, level, context, row)? {
             level.decode(state.key(), state.stored(), &mut row[places.clone()])?;
@@ -309,8 +331,8 @@ fn fetch(state: &mut State, level: &Level, context: &StatementContext, joined: &
         if let Some(span) = state.rest.take() {
             context.check()?;
             let limit = state.chunk;
-            state.chunk = (state.chunk * 2).min(CHUNK_ROWS_MAX);
-            if limit == CHUNK_ROWS_MAX
+            state.chunk = (state.chunk * CHUNK_GROWTH).min(CHUNK_ROWS_MAX);
+            if limit >= SWEPT_ROWS_MIN
                 && level.is_swept()
                 && let Some(Sweep { bytes, places, rest }) =
                     context.reads().with(|txn| txn.sweep(&span, limit, false))?

@@ -2,8 +2,10 @@
 
 use super::copies::Copies;
 use super::leaves::{Cut, LEAF_KEYS_MAX, Leaves};
+use super::packed::Packed;
 use super::prefixes::{Prefix, prefix_of};
 use super::retention::Thresholds;
+use super::scan::CHUNK_BYTES_MAX;
 use super::{Span, Version};
 use bytes::Bytes;
 use clock::Timestamp;
@@ -66,21 +68,76 @@ pub(super) struct Seen {
     pub version: Version,
 }
 
+/// Where a look puts what it sees, key by key.
+pub(super) trait Sight {
+    fn take(&mut self, key: &[u8], version: &Version);
+    /// Keys, live or deleted.
+    fn keys(&self) -> usize;
+    /// Of what is to stand in one piece.
+    fn bytes(&self) -> usize;
+    fn last_key(&self) -> Option<&[u8]>;
+}
+
+/// Each with a key and a value of its own.
+pub(super) struct Apart {
+    pub seen: Vec<Seen>,
+    copies: Copies,
+}
+
+impl Apart {
+    /// For so many, about.
+    pub fn of(keys: usize) -> Apart {
+        Apart { seen: Vec::new(), copies: Copies::of(keys) }
+    }
+}
+
+impl Sight for Apart {
+    fn take(&mut self, key: &[u8], version: &Version) {
+        let (key, version) = self.copies.take(key, version);
+        self.seen.push(Seen { key, version });
+    }
+    fn keys(&self) -> usize {
+        self.seen.len()
+    }
+    fn bytes(&self) -> usize {
+        0
+    }
+    fn last_key(&self) -> Option<&[u8]> {
+        self.seen.last().map(|seen| &seen.key[..])
+    }
+}
+
+impl Sight for Packed {
+    fn take(&mut self, key: &[u8], version: &Version) {
+        self.push(key, version.value.as_deref());
+    }
+    fn keys(&self) -> usize {
+        self.places.len()
+    }
+    fn bytes(&self) -> usize {
+        self.bytes.len()
+    }
+    fn last_key(&self) -> Option<&[u8]> {
+        self.key(self.places.len().checked_sub(1)?)
+    }
+}
+
 /// A look at a span of one layer: takes in entries, in the order asked for, until it has enough.
-pub(super) struct Look {
+pub(super) struct Look<S> {
     snapshot: Timestamp,
     /// Live keys wanted.
     limit: usize,
     live: usize,
-    pub seen: Vec<Seen>,
+    pub sight: S,
     /// The span holds more than what is wanted.
     pub more: bool,
-    copies: Copies,
+    /// Where what was not looked at begins, for another reason.
+    pub rest: Option<Bytes>,
 }
 
-impl Look {
-    pub fn new(snapshot: Timestamp, limit: usize) -> Look {
-        Look { snapshot, limit, live: 0, seen: Vec::new(), more: false, copies: Copies::of(limit) }
+impl<S: Sight> Look<S> {
+    pub fn new(snapshot: Timestamp, limit: usize, sight: S) -> Look<S> {
+        Look { snapshot, limit, live: 0, sight, more: false, rest: None }
     }
 
     /// Keys that are still wanted, at most.
@@ -93,13 +150,13 @@ impl Look {
         let Some(version) = at(chain, self.snapshot) else {
             return ControlFlow::Continue(());
         };
-        if self.live >= self.limit || self.seen.len() >= SEEN_KEYS_MAX {
+        let sight = &self.sight;
+        if self.live >= self.limit || sight.keys() >= SEEN_KEYS_MAX || sight.bytes() >= CHUNK_BYTES_MAX {
             self.more = true;
             return ControlFlow::Break(());
         }
         self.live += usize::from(version.value.is_some());
-        let (key, version) = self.copies.take(key, version);
-        self.seen.push(Seen { key, version });
+        self.sight.take(key, version);
         ControlFlow::Continue(())
     }
 }
@@ -203,7 +260,7 @@ impl Layer {
     }
 
     /// Shows the keys of a span.
-    pub fn look(&self, span: &Span, reverse: bool, look: &mut Look) {
+    pub fn look<S: Sight>(&self, span: &Span, reverse: bool, look: &mut Look<S>) {
         let mut range = self.map.range(span);
         let mut meet = |(key, chain): (&[u8], &Chain)| look.meet(key, chain);
         let _enough = if reverse { range.rev().try_for_each(&mut meet) } else { range.try_for_each(&mut meet) };

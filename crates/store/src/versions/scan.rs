@@ -6,13 +6,15 @@
 
 use super::hot::{self, Ahead};
 use super::join::{self, Join};
-use super::overlay::{Look, SEEN_KEYS_MAX, Seen};
+use super::overlay::{Apart, Look, SEEN_KEYS_MAX, Seen, Sight};
+use super::packed::Packed;
 use super::prefixes::prefix_of;
 use super::{Layers, Sabotage, Span, Version, Versions, damaged_key};
 use crate::engine::Tree;
 use crate::{Engine, StoreError, keys};
 use bytes::Bytes;
 use clock::Timestamp;
+use smallvec::SmallVec;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -208,20 +210,61 @@ impl<E: Engine> Versions<E> {
 
     /// What the layers hold of a span, the newest of each key, where what is beyond was not looked at (the *horizon*: where the
     /// rest begins, or ends where the scan goes down), and how much was looked at.
-    pub(super) fn memory(
+    fn memory(
         &self,
         span: &Span,
         snapshot: Timestamp,
         reverse: bool,
         limit: usize,
     ) -> (Vec<Seen>, Option<Bytes>, usize) {
-        let mut look = Look::new(snapshot, limit);
+        let looks = self.looks(span, snapshot, reverse, limit, || Apart::of(limit));
+        let horizon = horizon(&looks, reverse);
+        let looked_at = looks.iter().map(|look| look.sight.keys()).sum();
+        let mut merged = Vec::new();
+        for look in looks {
+            merged = join::newest(merged, look.sight.seen, reverse);
+        }
+        if let Some(horizon) = &horizon {
+            merged.retain(|seen| if reverse { seen.key >= *horizon } else { seen.key < *horizon });
+        }
+        (merged, horizon, looked_at)
+    }
+
+    /// The same upwards, in one piece.
+    pub(super) fn packed_memory(
+        &self,
+        span: &Span,
+        snapshot: Timestamp,
+        limit: usize,
+    ) -> (Packed, Option<Bytes>, usize) {
+        let looks = self.looks(span, snapshot, false, limit, || Packed::of(limit));
+        let horizon = horizon(&looks, false);
+        let looked_at = looks.iter().map(|look| look.sight.keys()).sum();
+        let mut merged = Packed::default();
+        for look in looks {
+            merged = Packed::newest(merged, look.sight);
+        }
+        if let Some(horizon) = &horizon {
+            merged.end_at(horizon);
+        }
+        (merged, horizon, looked_at)
+    }
+
+    /// A look into each layer, the newest first.
+    fn looks<S: Sight>(
+        &self,
+        span: &Span,
+        snapshot: Timestamp,
+        reverse: bool,
+        limit: usize,
+        sight: impl Fn() -> S,
+    ) -> SmallVec<[Look<S>; 1]> {
+        let mut look = Look::new(snapshot, limit, sight());
         let (mut cut, frozen, freezes) = {
             let layers: &Layers = &self.layers.read();
             let cut = layers.active.cut(span, reverse, look.wanted());
             (cut, layers.frozen.iter().rev().map(Arc::clone).collect::<Vec<_>>(), layers.freezes)
         };
-        let mut horizon: Option<Bytes> = None;
         let mut part = span.clone();
         // Each round looks at twice as many leaves as the one before, so a span of deletions takes few.
         let mut keys = look.wanted();
@@ -233,34 +276,19 @@ impl<E: Engine> Versions<E> {
             let layers = self.layers.read();
             if layers.freezes != freezes {
                 // The rest stands somewhere else by now.
-                horizon = Some(at);
+                look.rest = Some(at);
                 break;
             }
             part = if reverse { part.start..at } else { at..part.end };
             cut = layers.active.cut(&part, reverse, keys);
         }
-        let (mut merged, mut looked_at) = (Vec::new(), 0);
-        let older = frozen.iter().map(|frozen| {
-            let mut look = Look::new(snapshot, limit);
+        let mut looks = SmallVec::from_buf([look]);
+        for frozen in &frozen {
+            let mut look = Look::new(snapshot, limit, sight());
             frozen.layer.look(span, reverse, &mut look);
-            look
-        });
-        for Look { seen, more, .. } in std::iter::once(look).chain(older) {
-            if let Some(last) = seen.last().filter(|_| more) {
-                let at = if reverse { last.key.clone() } else { after(&last.key) };
-                horizon = Some(match horizon {
-                    None => at,
-                    Some(known) if reverse => known.max(at),
-                    Some(known) => known.min(at),
-                });
-            }
-            looked_at += seen.len();
-            merged = join::newest(merged, seen, reverse);
+            looks.push(look);
         }
-        if let Some(horizon) = &horizon {
-            merged.retain(|seen| if reverse { seen.key >= *horizon } else { seen.key < *horizon });
-        }
-        (merged, horizon, looked_at)
+        looks
     }
 
     /// Whether the engine may hold a key of a span: known for spans within one prefix.
@@ -293,6 +321,15 @@ impl<E: Engine> Versions<E> {
     }
 }
 
+/// The nearest end of what was looked at.
+fn horizon<S: Sight>(looks: &[Look<S>], reverse: bool) -> Option<Bytes> {
+    let ends = looks.iter().filter_map(|look| {
+        let last = look.sight.last_key().filter(|_| look.more);
+        last.map(|last| if reverse { Bytes::copy_from_slice(last) } else { after(last) }).or_else(|| look.rest.clone())
+    });
+    if reverse { ends.max() } else { ends.min() }
+}
+
 /// A chunk of a span that is not hot.
 #[derive(Default)]
 struct Cold {
@@ -305,7 +342,7 @@ struct Cold {
 }
 
 /// The least key above `key`.
-pub(super) fn after(key: &Bytes) -> Bytes {
+pub(super) fn after(key: &[u8]) -> Bytes {
     let mut next = Vec::with_capacity(key.len() + 1);
     next.extend_from_slice(key);
     next.push(0);

@@ -5,14 +5,14 @@
 //! is looked at first, and a chunk ends where a layer had more.
 
 use super::hot::{self, Ahead};
-use super::overlay::Seen;
+use super::overlay::Sight;
+use super::packed::Packed;
 use super::scan::{CHUNK_BYTES_MAX, CHUNK_ROWS_MAX, CHUNK_STEPS_MAX, LARGE_GARBAGE, after};
 use super::{Span, Version, Versions, damaged_key};
 use crate::engine::Tree;
 use crate::{Engine, StoreError, keys};
 use bytes::Bytes;
 use clock::Timestamp;
-use std::iter::Peekable;
 use std::ops::ControlFlow;
 
 /// Room for a row in the first allocation of a chunk.
@@ -54,38 +54,51 @@ impl<E: Engine> Versions<E> {
             Ahead::Cold(Some(start)) => span.start.clone()..start,
             Ahead::Cold(None) => span.clone(),
         };
-        let (memory, horizon, seen) = self.memory(&stretch, snapshot, false, limit);
+        let (memory, horizon, seen) = self.packed_memory(&stretch, snapshot, limit);
         let looked_at = match &horizon {
             None => stretch.clone(),
             Some(at) => stretch.start.clone()..at.clone(),
         };
-        let mut packing = Packing::new(memory, snapshot, limit);
-        if self.engine_may_hold_some(&looked_at)? {
-            let mut damaged = None;
-            let (from, to) = (keys::present(&looked_at.start), keys::present(&looked_at.end));
-            self.engine.sweep(Tree::Present, &from, &to, &mut |key, entry| match keys::lent_entry(key, entry) {
-                Some((key, ts, value)) => packing.meet(key, ts, value),
-                None => {
-                    damaged = Some(damaged_key(key));
-                    ControlFlow::Break(())
-                }
+        let (bytes, places, end, passed) = if self.engine_may_hold_some(&looked_at)? {
+            let mut packing = Packing::new(memory, snapshot, limit);
+            self.pack(&looked_at, &mut packing)?;
+            let end = packing.end.take().map(|last| after(&last)).or(horizon);
+            let passed = seen + packing.steps;
+            let (bytes, places) = packing.rows(|key, ts| {
+                let past = self.past_at(key, snapshot, ts)?;
+                Ok::<_, StoreError>(past.map(|past| Version { ts: past.begin, value: Some(past.value) }))
             })?;
-            if let Some(damaged) = damaged {
-                return Err(damaged);
-            }
-        }
-        packing.rest_of_memory();
-        let end = packing.end.take().map(|last| after(&last)).or(horizon).unwrap_or_else(|| stretch.end.clone());
-        let passed = seen + packing.steps;
-        let (bytes, places) = packing.rows(|key, ts| {
-            let past = self.past_at(key, snapshot, ts)?;
-            Ok::<_, StoreError>(past.map(|past| Version { ts: past.begin, value: Some(past.value) }))
-        })?;
+            (bytes, places, end, passed)
+        } else {
+            let mut live = memory.live();
+            // Each layer gave so many.
+            let end = (live.len() > limit).then(|| {
+                live.places.truncate(limit);
+                live.last_key().map(after)
+            });
+            (live.bytes, live.places, end.flatten().or(horizon), seen)
+        };
+        let end = end.unwrap_or_else(|| stretch.end.clone());
         if passed >= LARGE_GARBAGE * places.len() && hot::is_costly(passed, places.len(), self.config.hot_after) {
             self.warm(&(stretch.start..end.clone()), snapshot)?;
         }
         let rest = end..span.end.clone();
-        Ok(Some(Sweep { bytes, places, rest: (rest.start < rest.end).then_some(rest) }))
+        Ok(Some(Sweep { bytes: bytes.into(), places, rest: (rest.start < rest.end).then_some(rest) }))
+    }
+
+    /// Joins what memory and the engine have of a span.
+    fn pack(&self, span: &Span, packing: &mut Packing) -> Result<(), StoreError> {
+        let mut damaged = None;
+        let (from, to) = (keys::present(&span.start), keys::present(&span.end));
+        self.engine.sweep(Tree::Present, &from, &to, &mut |key, entry| match keys::lent_entry(key, entry) {
+            Some((key, ts, value)) => packing.meet(key, ts, value),
+            None => {
+                damaged = Some(damaged_key(key));
+                ControlFlow::Break(())
+            }
+        })?;
+        packing.rest_of_memory();
+        damaged.map_or(Ok(()), Err)
     }
 }
 
@@ -93,9 +106,10 @@ impl<E: Engine> Versions<E> {
 struct Packing {
     snapshot: Timestamp,
     limit: usize,
-    memory: Peekable<std::vec::IntoIter<Seen>>,
-    bytes: Vec<u8>,
-    places: Vec<[u32; 4]>,
+    memory: Packed,
+    /// How many of memory's were met.
+    met: usize,
+    rows: Packed,
     /// Places that only the past can fill: their versions, of these times, are newer than the snapshot.
     newer: Vec<(usize, Timestamp)>,
     /// Entries of the engine that were met.
@@ -107,13 +121,13 @@ struct Packing {
 }
 
 impl Packing {
-    fn new(memory: Vec<Seen>, snapshot: Timestamp, limit: usize) -> Packing {
+    fn new(memory: Packed, snapshot: Timestamp, limit: usize) -> Packing {
         Packing {
             snapshot,
             limit,
-            memory: memory.into_iter().peekable(),
-            bytes: Vec::with_capacity(limit * ROW_BYTES),
-            places: Vec::with_capacity(limit),
+            memory,
+            met: 0,
+            rows: Packed { bytes: Vec::with_capacity(limit * ROW_BYTES), places: Vec::with_capacity(limit) },
             newer: Vec::new(),
             steps: 0,
             skipped: Vec::new(),
@@ -123,47 +137,27 @@ impl Packing {
 
     /// Whether there is no room for another key; then it ends with the last one.
     fn is_full(&mut self) -> bool {
-        let full =
-            self.places.len() >= self.limit || self.bytes.len() >= CHUNK_BYTES_MAX || self.steps >= CHUNK_STEPS_MAX;
+        let rows = &self.rows;
+        let full = rows.len() >= self.limit || rows.bytes.len() >= CHUNK_BYTES_MAX || self.steps >= CHUNK_STEPS_MAX;
         if full {
-            let last = || self.places.last().map(|place| self.part(place[0], place[1]));
-            let last = if self.skipped.is_empty() { last() } else { Some(&self.skipped[..]) };
+            let last = if self.skipped.is_empty() { rows.last_key() } else { Some(&self.skipped[..]) };
             self.end = last.map(Bytes::copy_from_slice);
         }
         full
     }
 
-    fn part(&self, from: u32, to: u32) -> &[u8] {
-        self.bytes.get(from as usize..to as usize).unwrap_or_default()
-    }
-
-    fn push(&mut self, key: &[u8], value: &[u8]) {
-        let from = self.bytes.len() as u32;
-        self.bytes.extend_from_slice(key);
-        let middle = self.bytes.len() as u32;
-        self.bytes.extend_from_slice(value);
-        self.places.push([from, middle, middle, self.bytes.len() as u32]);
-        self.skipped.clear();
-    }
-
-    fn skip(&mut self, key: &[u8]) {
-        self.skipped.clear();
-        self.skipped.extend_from_slice(key);
-    }
-
     /// Takes what memory has next.
     fn take(&mut self) {
-        let Some(Seen { key, version }) = self.memory.next() else { return };
-        match version.value {
-            Some(value) => self.push(&key, &value),
-            None => self.skip(&key),
+        if let Some((key, value)) = self.memory.entry(self.met) {
+            put(&mut self.rows, &mut self.skipped, key, value);
         }
+        self.met += 1;
     }
 
     /// Meets the next entry of the engine.
     fn meet(&mut self, key: &[u8], ts: Timestamp, value: Option<&[u8]>) -> ControlFlow<()> {
-        while let Some(seen) = self.memory.peek() {
-            let order = seen.key[..].cmp(key);
+        while let Some(seen) = self.memory.key(self.met) {
+            let order = seen.cmp(key);
             if order.is_gt() {
                 break;
             }
@@ -180,48 +174,57 @@ impl Packing {
             return ControlFlow::Break(());
         }
         self.steps += 1;
-        match value {
-            _ if ts > self.snapshot => {
-                self.newer.push((self.places.len(), ts));
-                self.push(key, &[]);
-            }
-            Some(value) => self.push(key, value),
-            None => self.skip(key),
+        if ts > self.snapshot {
+            self.newer.push((self.rows.len(), ts));
+            put(&mut self.rows, &mut self.skipped, key, Some(&[]));
+        } else {
+            put(&mut self.rows, &mut self.skipped, key, value);
         }
         ControlFlow::Continue(())
     }
 
     /// The engine has no more: takes what is left in memory.
     fn rest_of_memory(&mut self) {
-        while self.end.is_none() && self.memory.peek().is_some() && !self.is_full() {
+        while self.end.is_none() && self.met < self.memory.len() && !self.is_full() {
             self.take();
         }
     }
 
     /// The rows; `past` says what the snapshot sees of a key whose version at a time is newer.
     fn rows<E>(
-        mut self,
+        self,
         mut past: impl FnMut(&[u8], Timestamp) -> Result<Option<Version>, E>,
-    ) -> Result<(Bytes, Vec<[u32; 4]>), E> {
+    ) -> Result<(Vec<u8>, Vec<[u32; 4]>), E> {
+        let Packed { mut bytes, mut places } = self.rows;
         let mut gone = Vec::new();
-        for (at, ts) in std::mem::take(&mut self.newer) {
-            let Some([key, key_end, ..]) = self.places.get(at).copied() else { break };
-            match past(self.part(key, key_end), ts)?.and_then(|version| version.value) {
+        for (at, ts) in self.newer {
+            let Some([key, key_end, ..]) = places.get(at).copied() else { break };
+            let named = bytes.get(key as usize..key_end as usize).unwrap_or_default();
+            match past(named, ts)?.and_then(|version| version.value) {
                 Some(value) => {
-                    let from = self.bytes.len() as u32;
-                    self.bytes.extend_from_slice(&value);
-                    self.places[at] = [key, key_end, from, self.bytes.len() as u32];
+                    let from = bytes.len() as u32;
+                    bytes.extend_from_slice(&value);
+                    places[at] = [key, key_end, from, bytes.len() as u32];
                 }
                 None => gone.push(at),
             }
         }
         if !gone.is_empty() {
             let (mut at, mut gone) = (0, gone.into_iter().peekable());
-            self.places.retain(|_| {
+            places.retain(|_| {
                 at += 1;
                 gone.next_if_eq(&(at - 1)).is_none()
             });
         }
-        Ok((Bytes::from(self.bytes), self.places))
+        Ok((bytes, places))
+    }
+}
+
+/// A row, or a key that gave none.
+fn put(rows: &mut Packed, skipped: &mut Vec<u8>, key: &[u8], value: Option<&[u8]>) {
+    skipped.clear();
+    match value {
+        Some(_) => rows.push(key, value),
+        None => skipped.extend_from_slice(key),
     }
 }

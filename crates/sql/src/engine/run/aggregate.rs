@@ -1,5 +1,6 @@
 //! GROUP BY by hash, one pass for all grouping sets.
 
+use super::grouped::StoredKeys;
 use super::sort::{compare_rows, key_values};
 use super::{Prefix, Reservation, Rows, Run, Seen, Source, listed, open as open_node};
 use crate::SqlError;
@@ -7,6 +8,7 @@ use crate::engine::aggregate::{Accumulator, AggregateCall, Function};
 use crate::engine::key_table::{KEY_BYTES, KeyTable, Seed};
 use crate::engine::keys::{KeyKind, encode, own_kind};
 use crate::engine::node::Node;
+use crate::engine::scalar::Scalar;
 use crate::exec::sort::in_order;
 use crate::types::{Row, Value};
 use std::sync::Arc;
@@ -29,9 +31,46 @@ pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<
         ([], [set]) => Some(groups.place(&0u16.to_be_bytes(), &[], 0, set, calls)?),
         _ => None,
     };
+    // Of a row whose group is known nothing is copied.
+    let columns = match sets.as_slice() {
+        [set] if only.is_none() && !set.contains(&false) => keys.iter().map(Scalar::column).collect::<Option<Vec<_>>>(),
+        _ => None,
+    };
+    if let Some(columns) = &columns
+        && let Some(table) = source.table()
+        && let Some(mut stored) = StoredKeys::of(table, columns, calls, run)
+    {
+        while table.step()? {
+            table.decode(stored.asked())?;
+            let place = match stored.group(table.stored())? {
+                (place, false) => place,
+                (_, true) => {
+                    table.decode(stored.slots())?;
+                    values.clear();
+                    values.extend(columns.iter().map(|column| table.row()[*column].clone()));
+                    groups.begin(&values, 0, &sets[0], calls, stored.key_bytes())?
+                }
+            };
+            groups.step(place, calls, table.row(), run, &mut scratch)?;
+        }
+    }
     while source.next(&mut row)? {
         run.tick()?;
         if let Some(place) = only {
+            groups.step(place, calls, &row, run, &mut scratch)?;
+            continue;
+        }
+        if let Some(columns) = &columns {
+            key.clear();
+            columns.iter().zip(&kinds).for_each(|(column, kind)| encode(&row[*column], *kind, &mut key));
+            let place = match groups.table.number(&key) {
+                (place, false) => place,
+                (_, true) => {
+                    values.clear();
+                    values.extend(columns.iter().map(|column| row[*column].clone()));
+                    groups.begin(&values, 0, &sets[0], calls, key.len())?
+                }
+            };
             groups.step(place, calls, &row, run, &mut scratch)?;
             continue;
         }
@@ -56,7 +95,7 @@ pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<
         }
     }
     Ok(Box::new(Finished {
-        left: groups.table.len(),
+        left: groups.count,
         keys: groups.keys.into_iter(),
         sets: groups.sets.into_iter(),
         states: groups.states.into_iter().flatten(),
@@ -72,6 +111,8 @@ const BLOCK_GROUPS: usize = 256;
 
 /// Groups by number: their keys and the states of their aggregates, one group after the other.
 struct Groups {
+    count: usize,
+    /// Numbers of keys, but where these are found otherwise: see [`StoredKeys`].
     table: KeyTable,
     seed: Seed,
     keys: Vec<Value>,
@@ -84,6 +125,7 @@ struct Groups {
 impl Groups {
     fn new(run: &Run) -> Groups {
         Groups {
+            count: 0,
             table: KeyTable::new(run.seed),
             seed: run.seed,
             keys: Vec::new(),
@@ -119,24 +161,38 @@ impl Groups {
         set: &[bool],
         calls: &[AggregateCall],
     ) -> Result<usize, SqlError> {
-        let (place, new) = self.table.number(key);
-        if new {
-            self.reserved.row(values)?;
-            self.reserved.bytes(key.len() + KEY_BYTES + calls.len() * size_of::<State>())?;
-            if calls.iter().any(|call| call.function == Function::Grouping) {
-                self.sets.push(number as u16);
-            }
-            let keys = values.iter().zip(set);
-            self.keys.extend(keys.map(|(value, within)| if *within { value.clone() } else { Value::Null }));
-            if place % BLOCK_GROUPS == 0 {
-                self.states.push(Vec::new());
-            }
-            self.states[place / BLOCK_GROUPS].extend(calls.iter().map(|call| State {
-                accumulator: call.start(),
-                seen: call.distinct.then(|| Box::new(Seen::new(self.seed))),
-                kept: Vec::new(),
-            }));
+        match self.table.number(key) {
+            (place, false) => Ok(place),
+            (_, true) => self.begin(values, number, set, calls, key.len()),
         }
+    }
+
+    /// Begins the next group; gives its number.
+    fn begin(
+        &mut self,
+        values: &[Value],
+        number: usize,
+        set: &[bool],
+        calls: &[AggregateCall],
+        key_bytes: usize,
+    ) -> Result<usize, SqlError> {
+        let place = self.count;
+        self.reserved.row(values)?;
+        self.reserved.bytes(key_bytes + KEY_BYTES + calls.len() * size_of::<State>())?;
+        self.count += 1;
+        if calls.iter().any(|call| call.function == Function::Grouping) {
+            self.sets.push(number as u16);
+        }
+        let keys = values.iter().zip(set);
+        self.keys.extend(keys.map(|(value, within)| if *within { value.clone() } else { Value::Null }));
+        if place.is_multiple_of(BLOCK_GROUPS) {
+            self.states.push(Vec::new());
+        }
+        self.states[place / BLOCK_GROUPS].extend(calls.iter().map(|call| State {
+            accumulator: call.start(),
+            seen: call.distinct.then(|| Box::new(Seen::new(self.seed))),
+            kept: Vec::new(),
+        }));
         Ok(place)
     }
 }

@@ -3,6 +3,7 @@
 use super::{Prefix, Rows, Run, Source, listed};
 use crate::engine::node::Node;
 use crate::engine::scalar::{Scalar, all_true};
+use crate::engine::scan::{Reading, TableScan};
 use crate::engine::set_function::SetRows;
 use crate::exec::cursor::Cursor;
 use crate::pg_catalog::{self, VirtualTable};
@@ -45,7 +46,7 @@ pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<
     })
 }
 
-struct TableRows {
+pub(in crate::engine) struct TableRows {
     cursor: Cursor,
     node: Arc<Node>,
     /// Slots of the prefix.
@@ -53,26 +54,73 @@ struct TableRows {
     run: Arc<Run>,
 }
 
-impl Rows for TableRows {
-    fn next(&mut self, row: &mut Row) -> Result<bool, SqlError> {
+impl TableRows {
+    /// Moves to the next row that passes the filter; `false` at the end. Columns that only such rows need are not decoded yet.
+    pub(super) fn step(&mut self) -> Result<bool, SqlError> {
         let Node::Table(scan) = self.node.as_ref() else { return Ok(false) };
         while self.cursor.advance()? {
             self.run.tick()?;
             if all_true(&scan.filter, self.cursor.row(), &self.run)? {
-                self.cursor.decode(&scan.reading().late)?;
-                let (outer, own) = self.cursor.row_mut().split_at_mut(self.prefix);
-                row.clear();
-                row.reserve(scan.width);
-                row.extend_from_slice(outer);
-                // The cursor decodes its columns anew for each row.
-                row.extend(own.iter_mut().map(std::mem::take));
-                if scan.keyed {
-                    row.push(Value::Bytea(self.cursor.key(0)));
-                }
                 return Ok(true);
             }
         }
         Ok(false)
+    }
+
+    /// Decodes columns of the row into their places.
+    pub(super) fn decode(&mut self, slots: &[usize]) -> Result<(), SqlError> {
+        self.cursor.decode(slots)
+    }
+
+    /// Columns that were not decoded hold what rows before had there.
+    pub(super) fn row(&self) -> &[Value] {
+        self.cursor.row()
+    }
+
+    /// The bytes of the row.
+    pub(super) fn stored(&self) -> &[u8] {
+        self.cursor.stored_ref()
+    }
+
+    /// What is read, where rows are read as they are stored.
+    pub(in crate::engine) fn stored_scan(&self) -> Option<&TableScan> {
+        let Node::Table(scan) = self.node.as_ref() else { return None };
+        let stored = scan.reading().levels.iter().all(|level| level.entries.is_none());
+        (stored && !scan.keyed).then_some(scan)
+    }
+
+    /// Leaves decoding to who asks, from now on: gives the columns that a step does not decode.
+    pub(super) fn leave_stored(&mut self) -> &[usize] {
+        let Node::Table(scan) = self.node.as_ref() else { return &[] };
+        let Reading { levels, late } = scan.reading();
+        match levels.first() {
+            Some(level) if scan.filter.is_empty() && self.cursor.bare() => &level.slots,
+            _ => late,
+        }
+    }
+}
+
+impl Rows for TableRows {
+    fn next(&mut self, row: &mut Row) -> Result<bool, SqlError> {
+        if !self.step()? {
+            return Ok(false);
+        }
+        let Node::Table(scan) = self.node.as_ref() else { return Ok(false) };
+        self.cursor.decode(&scan.reading().late)?;
+        let (outer, own) = self.cursor.row_mut().split_at_mut(self.prefix);
+        row.clear();
+        row.reserve(scan.width);
+        row.extend_from_slice(outer);
+        // The cursor decodes its columns anew for each row.
+        row.extend(own.iter_mut().map(std::mem::take));
+        if scan.keyed {
+            row.push(Value::Bytea(self.cursor.key(0)));
+        }
+        Ok(true)
+    }
+
+    fn table(&mut self) -> Option<&mut TableRows> {
+        Some(self)
     }
 }
 

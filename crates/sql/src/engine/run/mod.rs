@@ -7,6 +7,7 @@
 //! [`ROWS_PER_CHECK`] rows of all its loops together. Sorts end within a run of theirs (`exec::sort::in_order`).
 
 mod aggregate;
+mod grouped;
 mod hashed;
 mod join;
 mod leaf;
@@ -39,6 +40,11 @@ pub(super) trait Rows: Send {
     /// A reader that looks at each row and goes on gives the same `row` again, so nothing is allocated; a reader that keeps rows
     /// takes them out of it.
     fn next(&mut self, row: &mut Row) -> Result<bool, SqlError>;
+
+    /// The table whose rows they are, for who looks at each where it stands.
+    fn table(&mut self) -> Option<&mut leaf::TableRows> {
+        None
+    }
 }
 
 /// A source of rows.
