@@ -130,12 +130,29 @@ impl Replica {
             StateRole::PreCandidate => (most / 4) << self.tries.min(DOUBLINGS_MAX),
             _ => most,
         };
-        if store.elections.ticks - since >= patience.min(most) as u64 {
-            self.tries += 1;
-            let later = 1 + store.chance.below(2 << self.tries.min(DOUBLINGS_MAX)) as u64;
-            self.get_in_line(store, later);
+        if self.is_hopeless(store) || store.elections.ticks - since >= patience.min(most) as u64 {
+            self.try_again(store);
         }
         true
+    }
+
+    /// An election was in vain.
+    fn try_again(&mut self, store: &mut Store) {
+        self.tries += 1;
+        let later = 1 + store.chance.below(2 << self.tries.min(DOUBLINGS_MAX)) as u64;
+        self.get_in_line(store, later);
+    }
+
+    /// Those that live and have not refused are no majority: the others will not answer.
+    fn is_hopeless(&self, store: &Store) -> bool {
+        let (_, refused, _) = self.raw.raft.prs().tally_votes();
+        let conf = &self.tail().conf;
+        let live = |replica: &&u64| {
+            let on = conf.stores.get(*replica);
+            on.is_some_and(|on| *on == store.id() || store.elections_heard.contains(on))
+        };
+        let live = conf.state.voters.iter().filter(live).count();
+        refused > 0 && !conf.is_joint() && live.saturating_sub(refused) * 2 <= conf.state.voters.len()
     }
 
     /// It looks for votes as soon as there is room for its election, and it is its turn.
