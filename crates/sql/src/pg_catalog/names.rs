@@ -86,7 +86,13 @@ fn find(kind: RegKind, name: &str, source: Option<&Source<'_>>) -> Result<Option
             let plain = modified.map_or(plain, |(name, _)| name.trim());
             match SqlType::from_name(plain) {
                 Some(ty) => Ok(Some(ty.oid())),
-                None => type_in_sql(name),
+                None => match split_name(name).as_deref() {
+                    Ok([plain]) if listed_type(plain).is_some() => Ok(listed_type(plain)),
+                    Ok([schema, plain]) if schema == "pg_catalog" && listed_type(plain).is_some() => {
+                        Ok(listed_type(plain))
+                    }
+                    _ => type_in_sql(name),
+                },
             }
         }
         RegKind::Proc => {
@@ -121,6 +127,11 @@ fn find(kind: RegKind, name: &str, source: Option<&Source<'_>>) -> Result<Option
             class(parts.last().map(String::as_str), &name, needed("a relation name here")?)
         }
     }
+}
+
+/// A type of `pg_type` by its name there: those that have no values too (`anyelement`).
+fn listed_type(name: &str) -> Option<Oid> {
+    types().find(|(_, known)| *known == name).map(|(oid, _)| oid)
 }
 
 /// A function with the types of its arguments: `substr(text, integer)`.

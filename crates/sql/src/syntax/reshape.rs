@@ -199,7 +199,12 @@ fn tails(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
             }
             Token::Word(_) if is(Some(token), "FOR") && is_any(next, &["UPDATE", "SHARE"]) => {
                 let end = lock_end(&tokens, at + 2);
-                let more = is_any(tokens.get(end), &["LIMIT", "OFFSET", "FETCH"]);
+                // Several may follow one another.
+                let mut last = end;
+                while is(tokens.get(last), "FOR") && is_any(tokens.get(last + 1), &["UPDATE", "SHARE"]) {
+                    last = lock_end(&tokens, last + 2);
+                }
+                let more = is_any(tokens.get(last), &["LIMIT", "OFFSET", "FETCH"]);
                 if more || held.last().is_some_and(|last| last.depth == depth) {
                     at_depth(&mut held, depth).locks.extend(tokens[at..end].iter().cloned());
                     at = end;

@@ -112,6 +112,10 @@ fn what_the_library_cannot_read_is_put_into_its_forms() {
     for (text, read) in [
         ("select 1 between symmetric 2 and 0", "SELECT (1 BETWEEN 2 AND 0 OR 1 BETWEEN 0 AND 2)"),
         ("select a from t for update skip locked limit 1", "SELECT a FROM t LIMIT 1 FOR UPDATE SKIP LOCKED"),
+        (
+            "select a from t for update of t for share nowait offset 1 limit 2",
+            "SELECT a FROM t LIMIT 2 OFFSET 1 FOR UPDATE OF t FOR SHARE NOWAIT",
+        ),
         ("(select a from t for share offset 1) limit 2", "(SELECT a FROM t OFFSET 1 FOR SHARE) LIMIT 2"),
         ("select a from t fetch first row only", "SELECT a FROM t LIMIT 1"),
         ("select * from a join b join c on x on y", "SELECT * FROM a JOIN (b JOIN c ON x) ON y"),

@@ -328,7 +328,7 @@ fn julian_date(word: &str) -> Option<(i64, u32, u32)> {
     digits.parse::<i64>().ok().filter(|_| digits.bytes().all(|b| b.is_ascii_digit())).map(|n| date_of(n - EPOCH_JULIAN))
 }
 
-/// `2020-034`: a day of a year.
+/// `2020-034`, `2020.034`: a day of a year.
 fn ordinal_date(parts: &[&str]) -> Option<(i64, u32, u32)> {
     let [year, day] = parts else { return None };
     if year.len() < 4 || day.len() != 3 || !year.bytes().chain(day.bytes()).all(|b| b.is_ascii_digit()) {
@@ -419,7 +419,7 @@ fn read_number_field<'a>(
             parsed.date = Some(three_numbers(&parts, parsed.order).ok_or_else(|| invalid(ty, text))?);
             return Ok(());
         }
-        if let Some(date) = ordinal_date(&parts).filter(|_| parsed.date.is_none() && separator == '-') {
+        if let Some(date) = ordinal_date(&parts).filter(|_| parsed.date.is_none() && separator != '/') {
             parsed.date = Some(date);
             return Ok(());
         }

@@ -118,3 +118,28 @@ CREATE DATABASE gaps_c TEMPLATE nosuch;
 DROP DATABASE IF EXISTS gaps_c;
 DROP DATABASE gaps_b;
 DROP DATABASE gaps_a;
+
+--- Types that have no values, by name; several locking clauses before LIMIT; a day of a year behind a point.
+SELECT '"any"'::regtype, 'anyelement'::regtype, 'pg_catalog.anyarray'::regtype, 'concat("any")'::regprocedure, to_regtype('"any"');
+-- "any"|anyelement|anyarray|concat("any")|"any"
+SELECT '"ANY"'::regtype;
+-- ERROR 42704: type "ANY" does not exist
+SELECT '_int4'::regtype, 'pg_catalog."char"'::regtype, '"char"'::regtype, 'char'::regtype, '"pg_catalog"."int4"[]'::regtype;
+-- integer[]|"char"|"char"|character|integer[]
+CREATE TABLE locked (id int PRIMARY KEY, a int);
+INSERT INTO locked VALUES (1, 1), (2, 2);
+SELECT id FROM locked ORDER BY id FOR UPDATE FOR SHARE LIMIT 1;
+-- 1
+SELECT id FROM locked ORDER BY id FOR NO KEY UPDATE OF locked FOR KEY SHARE FOR SHARE SKIP LOCKED OFFSET 1 FETCH FIRST ROW ONLY;
+-- 2
+DROP TABLE locked;
+SELECT '1999.008'::date, '1999.008 BC'::date, '1999.008 10:00'::timestamp, '12345.008'::date, '1999.366'::date, '1999-366'::date;
+-- 1999-01-08|1999-01-08 BC|1999-01-08 10:00:00|12345-01-08|2000-01-01|2000-01-01
+SELECT '1999.8'::date;
+-- ERROR 22007: invalid input syntax for type date: "1999.8"
+SELECT '99.008'::date;
+-- ERROR 22007: invalid input syntax for type date: "99.008"
+SELECT '1999.367'::date;
+-- ERROR 22007: invalid input syntax for type date: "1999.367"
+SELECT '8.1.1999'::date, '1999.01.08'::date;
+-- 1999-08-01|1999-01-08
