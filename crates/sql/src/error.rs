@@ -151,6 +151,8 @@ states! {
     TOO_MANY_CONNECTIONS = b"53300";
     /// program_limit_exceeded
     PROGRAM_LIMIT_EXCEEDED = b"54000";
+    /// too_many_columns
+    TOO_MANY_COLUMNS = b"54011";
     /// statement_too_complex
     TOO_COMPLEX = b"54001";
     /// query_canceled

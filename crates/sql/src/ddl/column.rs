@@ -29,7 +29,7 @@ impl Run<'_> {
         }
         if table.columns.len() >= TABLE_COLUMNS_MAX {
             return Err(SqlError::new(
-                SqlState::PROGRAM_LIMIT_EXCEEDED,
+                SqlState::TOO_MANY_COLUMNS,
                 format!("tables can have at most {TABLE_COLUMNS_MAX} columns"),
             ));
         }

@@ -6,7 +6,7 @@ use super::spread::Spread;
 use crate::context::StatementContext;
 use crate::exec::sort::in_order;
 use crate::exec::total::Total;
-use crate::types::{Array, SqlType, Value};
+use crate::types::{Array, SqlType, Value, fits_dimensions};
 use crate::{SqlError, SqlState, work};
 use std::sync::Arc;
 
@@ -395,9 +395,6 @@ impl Accumulator {
     }
 }
 
-/// Dimensions of an array, at most.
-const DIMENSIONS_MAX: usize = 6;
-
 /// An array of values; of arrays, one with a dimension more.
 ///
 /// # Errors
@@ -424,11 +421,7 @@ pub(super) fn gathered(values: Vec<Value>, element: SqlType, of: &SqlType) -> Re
         }
         all.extend(array.values.iter().cloned());
     }
-    if dimensions.len() > DIMENSIONS_MAX {
-        let count = dimensions.len();
-        let message = format!("number of array dimensions ({count}) exceeds the maximum allowed ({DIMENSIONS_MAX})");
-        return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
-    }
+    fits_dimensions(dimensions.len())?;
     Ok(Value::Array(Arc::new(Array { element, dimensions, values: all })))
 }
 

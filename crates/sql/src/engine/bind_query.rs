@@ -9,6 +9,7 @@ use super::take::Clause;
 use super::types::common;
 use super::walk;
 use crate::identifier::fold;
+use crate::plan::select::fits_a_list;
 use crate::types::{CastKind, SqlType};
 use crate::{SqlError, SqlState};
 use sqlparser::ast::{
@@ -168,6 +169,7 @@ impl Binder<'_> {
 
     fn values(&mut self, values: &ast::Values, outer: &Scope<'_>) -> Result<Planned, SqlError> {
         let mut rows: Vec<Vec<Scalar>> = Vec::with_capacity(values.rows.len());
+        fits_a_list(values.rows.first().map_or(0, |row| row.len()))?;
         for row in &values.rows {
             let row: Vec<Scalar> = row
                 .content

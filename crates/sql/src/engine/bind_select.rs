@@ -9,6 +9,7 @@ use super::scope::{Place, Scope, slot_expr, slot_of, slot_of_text};
 use super::take::{Clause, Held, Taker, column_label, function_name};
 use crate::catalog::{Oid, Relation};
 use crate::identifier::fold;
+use crate::plan::select::fits_a_list;
 use crate::types::SqlType;
 use crate::{SqlError, SqlState};
 use sqlparser::ast::{
@@ -196,6 +197,7 @@ impl Binder<'_> {
                 items.push(Item { name, expr: found.expr, origin: found.origin });
             }
         }
+        fits_a_list(items.len())?;
         Ok(items)
     }
 
@@ -474,7 +476,7 @@ fn rollup(parts: &[Vec<Expr>]) -> Vec<Vec<Expr>> {
 /// The grouping sets of CUBE: each choice of its parts.
 fn cube(parts: &[Vec<Expr>]) -> Result<Vec<Vec<Expr>>, SqlError> {
     if parts.len() > CUBE_MAX {
-        return Err(SqlError::new(SqlState(*b"54011"), format!("CUBE is limited to {CUBE_MAX} elements")));
+        return Err(SqlError::new(SqlState::TOO_MANY_COLUMNS, format!("CUBE is limited to {CUBE_MAX} elements")));
     }
     let chosen = |mask: usize| {
         let within = parts.iter().enumerate().filter(|(place, _)| mask >> (parts.len() - 1 - place) & 1 == 1);

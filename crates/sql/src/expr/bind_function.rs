@@ -12,6 +12,8 @@ use sqlparser::ast::{self, FunctionArg, FunctionArgExpr, FunctionArguments};
 
 /// Most arguments of a function, as in PostgreSQL.
 const ARGUMENTS_MAX: usize = 100;
+/// Columns of a ROW, at most.
+const ROW_COLUMNS_MAX: usize = 1664;
 
 /// Binds a call as written.
 pub(super) fn bind(binder: &mut Binder<'_>, function: &ast::Function) -> Result<Expr, BindError> {
@@ -62,7 +64,13 @@ pub(super) fn bind(binder: &mut Binder<'_>, function: &ast::Function) -> Result<
             _ => return Err(BindError::NeedsEngine("an aggregate function")),
         }
     }
-    if args.len() > ARGUMENTS_MAX {
+    if name == "row" && args.len() > ROW_COLUMNS_MAX {
+        let message = format!("ROW expressions can have at most {ROW_COLUMNS_MAX} entries");
+        return Err(SqlError::new(SqlState::TOO_MANY_COLUMNS, message).into());
+    }
+    // These are expressions with a list, not functions.
+    let listed = matches!(name.as_str(), "coalesce" | "greatest" | "least" | "row");
+    if args.len() > ARGUMENTS_MAX && !listed {
         return Err(SqlError::new(
             SqlState(*b"54023"),
             format!("cannot pass more than {ARGUMENTS_MAX} arguments to a function"),

@@ -5,7 +5,7 @@
 use super::function::{Arguments, cast_context};
 use super::{CompareOp, Expr, arithmetic};
 use crate::context::StatementContext;
-use crate::types::{Array, SqlType, Value};
+use crate::types::{Array, SqlType, Value, fits_dimensions};
 use crate::work::{self, Held};
 use crate::{SqlError, SqlState};
 use std::borrow::Cow;
@@ -332,6 +332,7 @@ pub(super) fn build_array(items: Vec<Value>, element: &SqlType) -> Result<Value,
     }
     let mut dimensions = vec![(count, 1)];
     dimensions.extend(inner.unwrap_or_default());
+    fits_dimensions(dimensions.len())?;
     Ok(Value::Array(Arc::new(Array { element: element.clone(), dimensions, values })))
 }
 

@@ -310,7 +310,23 @@ pub fn select_items<'a>(
             _ => return Err(Refusal::Engine("this form of the select list")),
         }
     }
+    fits_a_list(out.len())?;
     Ok(out)
+}
+
+/// Most columns of a select list or of RETURNING, as in PostgreSQL; the protocol counts them in 16 bits.
+const LIST_COLUMNS_MAX: usize = 1664;
+
+/// Whether a select list may have so many columns.
+///
+/// # Errors
+/// 54011
+pub fn fits_a_list(columns: usize) -> Result<(), SqlError> {
+    if columns <= LIST_COLUMNS_MAX {
+        return Ok(());
+    }
+    let message = format!("target lists can have at most {LIST_COLUMNS_MAX} entries");
+    Err(SqlError::new(SqlState::TOO_MANY_COLUMNS, message))
 }
 
 fn is_plain(options: &ast::WildcardAdditionalOptions) -> bool {

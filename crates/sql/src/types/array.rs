@@ -15,6 +15,19 @@ fn malformed(text: &str, detail: &str) -> SqlError {
     SqlError::new(SqlState::INVALID_TEXT, format!("malformed array literal: \"{text}\"")).detail(detail.to_owned())
 }
 
+fn too_many_dimensions(count: usize) -> SqlError {
+    let message = format!("number of array dimensions ({count}) exceeds the maximum allowed ({MAX_DIMENSIONS})");
+    SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message)
+}
+
+/// Whether an array may have so many dimensions.
+///
+/// # Errors
+/// 54000
+pub fn fits_dimensions(count: usize) -> Result<(), SqlError> {
+    if count <= MAX_DIMENSIONS { Ok(()) } else { Err(too_many_dimensions(count)) }
+}
+
 impl Array {
     /// An array of one dimension that begins at 1; empty ones have no dimension.
     pub fn from_values(element: SqlType, values: Vec<Value>) -> Array {
@@ -48,10 +61,7 @@ impl Reader<'_> {
     /// Reads `{...}` at `depth`, counted from 0.
     fn braces(&mut self, depth: usize) -> Result<(), SqlError> {
         if depth >= MAX_DIMENSIONS {
-            return Err(SqlError::new(
-                SqlState::PROGRAM_LIMIT_EXCEEDED,
-                format!("number of array dimensions exceeds the maximum allowed ({MAX_DIMENSIONS})"),
-            ));
+            return Err(too_many_dimensions(depth + 1));
         }
         self.at += 1;
         if self.lengths.len() == depth {

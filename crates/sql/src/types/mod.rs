@@ -23,8 +23,8 @@ pub mod style;
 mod text_form;
 mod zoned_time;
 
-pub use array::MAX_DIMENSIONS;
 pub(crate) use array::check_bounds;
+pub use array::{MAX_DIMENSIONS, fits_dimensions};
 pub(crate) use bytea::{parse_bytea, parse_hex};
 pub(crate) use calendar::add_months;
 pub use cast::{CastContext, CastKind, cannot_cast, cast_kind, is_special_time};

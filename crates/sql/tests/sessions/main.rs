@@ -7,6 +7,7 @@ mod loads;
 mod online;
 mod unreached;
 mod watched;
+mod wide;
 
 use sql::catalog::oid::BLOCK;
 use sql::context::EvalSettings;

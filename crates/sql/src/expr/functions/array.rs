@@ -2,7 +2,7 @@
 
 use super::super::function::{Arguments, Function, Sig};
 use super::{int_at, str_at, wrong_type};
-use crate::types::{Array, SqlType as T, Value};
+use crate::types::{Array, SqlType as T, Value, fits_dimensions};
 use crate::work::{self, Held, Text, step, value_bytes, value_fits};
 use crate::{SqlError, SqlState};
 use std::sync::Arc;
@@ -247,6 +247,7 @@ fn positions(values: &[Value]) -> Result<Vec<Value>, SqlError> {
 
 fn array_fill(values: &[Value], arguments: &Arguments<'_>) -> R {
     let lengths = array_at(values, 1)?;
+    fits_dimensions(lengths.values.len())?;
     let mut total = 1usize;
     let mut dimensions = Vec::new();
     for length in &lengths.values {

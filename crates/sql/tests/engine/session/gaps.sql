@@ -143,3 +143,17 @@ SELECT '1999.367'::date;
 -- ERROR 22007: invalid input syntax for type date: "1999.367"
 SELECT '8.1.1999'::date, '1999.01.08'::date;
 -- 1999-08-01|1999-01-08
+
+--- Arrays have at most six dimensions.
+SELECT '{{{{{{{1}}}}}}}'::int[];
+-- ERROR 54000: number of array dimensions (7) exceeds the maximum allowed (6)
+SELECT array_fill(1, ARRAY[1,1,1,1,1,1,1]);
+-- ERROR 54000: number of array dimensions (7) exceeds the maximum allowed (6)
+SELECT ARRAY[array_fill(1, ARRAY[1,1,1,1,1,1])];
+-- ERROR 54000: number of array dimensions (7) exceeds the maximum allowed (6)
+SELECT array_agg(array_fill(1, ARRAY[1,1,1,1,1,1]));
+-- ERROR 54000: number of array dimensions (7) exceeds the maximum allowed (6)
+SELECT ARRAY[[[[[[[1]]]]]]];
+-- ERROR 54000: number of array dimensions (7) exceeds the maximum allowed (6)
+SELECT ARRAY[[[[[[1]]]]]], array_dims(array_fill(1, ARRAY[1,1,1,1,1,1]));
+-- {{{{{{1}}}}}}|[1:1][1:1][1:1][1:1][1:1][1:1]
