@@ -214,6 +214,7 @@ impl Replica {
         if raft.leader_id != raft::INVALID_ID {
             store.elections.forget(self.group);
             if old_leader != raft.leader_id {
+                self.was_idle = self.urgency == Urgency::Asleep;
                 (self.tries, self.urgency) = (0, Urgency::Awake);
             }
         } else if voted && raft.vote != self.id.0 {

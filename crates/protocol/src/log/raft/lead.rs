@@ -20,6 +20,9 @@ use std::collections::BTreeMap;
 /// For so many ticks a leader waits for founders of its group before they get a snapshot.
 const FOUNDERS_TICKS_MAX: usize = 10;
 
+/// A group that slept before its election, and that nobody asks for, sleeps again after so many ticks without anything to do.
+const IDLE_TICKS: usize = 2;
+
 /// What a leader knows of its term.
 #[derive(Clone, Debug)]
 pub(crate) struct Lead {
@@ -88,6 +91,10 @@ impl Replica {
         let what = Durable::OwnAccept { group: self.group, replica: self.id, term, epoch };
         store.ledger.then(self.record, what);
         self.wake(store);
+        if self.was_idle {
+            // Thousands may be elected together: heartbeats of all would keep the stores from anything else.
+            self.quiet_ticks = store.options.quiet_ticks.saturating_sub(IDLE_TICKS);
+        }
     }
 
     /// Where the log still has everything, a member that has nothing makes its replica itself as a rule, by what founded the group: it is late, and needs no

@@ -64,6 +64,8 @@ pub(crate) struct Replica {
     pub slept_after: Option<(StoreId, u64)>,
     pub quiet_ticks: usize,
     pub urgency: Urgency,
+    /// It slept when its last leader was lost, and nobody asked for it since.
+    pub was_idle: bool,
     /// Elections in vain since it knew a leader.
     pub tries: u32,
     /// When it heard a leader last, in ticks.
@@ -132,6 +134,7 @@ impl Replica {
             slept_after: None,
             quiet_ticks: 0,
             urgency: Urgency::Awake,
+            was_idle: false,
             tries: 0,
             heard: 0,
             closed: (Timestamp::MIN, 0),
