@@ -184,9 +184,16 @@ pub(super) struct AggregateCall {
     pub(super) keys: Vec<usize>,
 }
 
-/// A running aggregate.
+/// A running aggregate. Groups may be many, and most are counted.
 #[derive(Clone, Debug)]
-pub(super) struct Accumulator {
+pub(super) enum Accumulator {
+    Count(i64),
+    Other(Box<Running>),
+}
+
+/// One that is no count.
+#[derive(Clone, Debug)]
+pub(super) struct Running {
     function: Function,
     argument: SqlType,
     result: SqlType,
@@ -212,7 +219,10 @@ impl AggregateCall {
 
     /// Starts.
     pub(super) fn start(&self) -> Accumulator {
-        Accumulator {
+        if self.function == Function::Count {
+            return Accumulator::Count(0);
+        }
+        Accumulator::Other(Box::new(Running {
             function: self.function,
             argument: self.args.first().map_or(SqlType::Unknown, |arg| arg.ty.clone()),
             result: self.ty.clone(),
@@ -226,7 +236,7 @@ impl AggregateCall {
             value_bytes: 0,
             fraction: 0.5,
             lines: self.lines,
-        }
+        }))
     }
 }
 
@@ -241,7 +251,34 @@ pub(super) fn as_float(value: &Value) -> f64 {
 
 impl Accumulator {
     /// Takes the arguments of one row.
+    #[inline]
     pub(super) fn add(&mut self, args: &[Value]) -> Result<(), SqlError> {
+        match self {
+            Accumulator::Count(count) => *count += i64::from(!args.first().is_some_and(Value::is_null)),
+            Accumulator::Other(running) => running.add(args)?,
+        }
+        Ok(())
+    }
+
+    /// About what it holds and shows of what it was given, bytes.
+    pub(super) fn held_bytes(&self) -> usize {
+        match self {
+            Accumulator::Count(_) => 0,
+            Accumulator::Other(running) => running.text.len() + running.values.len() * size_of::<Value>(),
+        }
+    }
+
+    /// The result.
+    pub(super) fn finish(self, context: &StatementContext) -> Result<Value, SqlError> {
+        match self {
+            Accumulator::Count(count) => Ok(Value::Int8(count)),
+            Accumulator::Other(running) => running.finish(context),
+        }
+    }
+}
+
+impl Running {
+    fn add(&mut self, args: &[Value]) -> Result<(), SqlError> {
         let Some(value) = args.first() else {
             self.count += 1;
             return Ok(());
@@ -306,11 +343,6 @@ impl Accumulator {
         Ok(())
     }
 
-    /// About what it holds and shows of what it was given, bytes.
-    pub(super) fn held_bytes(&self) -> usize {
-        self.text.len() + self.values.len() * size_of::<Value>()
-    }
-
     fn member(&mut self, key: &Value, value: Option<&Value>) -> Result<(), SqlError> {
         let Some(key) = key.as_str() else {
             return Err(SqlError::new(SqlState(*b"22004"), "field name must not be null"));
@@ -324,12 +356,9 @@ impl Accumulator {
         work::value_fits(self.text.len())
     }
 
-    /// The result.
-    pub(super) fn finish(mut self, context: &StatementContext) -> Result<Value, SqlError> {
-        match self.function {
-            Function::Count => return Ok(Value::Int8(self.count)),
-            Function::Counts => return Ok(Value::Int8(self.bits)),
-            _ => {}
+    fn finish(mut self, context: &StatementContext) -> Result<Value, SqlError> {
+        if self.function == Function::Counts {
+            return Ok(Value::Int8(self.bits));
         }
         if self.count == 0 {
             return Ok(Value::Null);

@@ -101,7 +101,8 @@ pub struct Cursor {
     row: Vec<Value>,
     /// Levels opened so far: 0 before the first row.
     open: usize,
-    first_chunk: usize,
+    /// Rows that the caller wants, if it knows.
+    hint: Option<usize>,
     /// Rows of the last level are not decoded but by [`Cursor::decode`].
     bare: bool,
 }
@@ -177,7 +178,7 @@ impl Cursor {
             states,
             row: std::iter::repeat_with(|| Value::Null).take(width).collect(),
             open: 0,
-            first_chunk: hint.map_or(CHUNK_ROWS_FIRST, |n| n.clamp(1, CHUNK_ROWS_MAX)),
+            hint,
             bare: false,
         }
     }
@@ -221,9 +222,20 @@ impl Cursor {
         self.states[level].locked
     }
 
-    /// The bytes of the current row of the last level, where they lie.
-    pub fn stored_ref(&self) -> &[u8] {
-        self.states.last().map_or(&[], State::stored)
+    /// The rows of a [bare](Cursor::bare) cursor that are at hand behind the current one: their bytes, and where each lies in them. It goes on
+    /// behind them.
+    pub fn take_chunk(&mut self) -> Option<(Bytes, std::vec::IntoIter<[u32; 4]>)> {
+        let state = self.states.last_mut().filter(|_| self.bare)?;
+        match &mut state.rows {
+            Rows::Together(bytes, places) => Some((bytes.clone(), std::mem::take(places))),
+            Rows::Apart(_) => None,
+        }
+    }
+
+    /// Decodes columns of the last level from a row's bytes.
+    pub fn decode_from(&mut self, stored: &[u8], slots: &[usize]) -> Result<(), SqlError> {
+        let Some(level) = self.levels.last() else { return Ok(()) };
+        level.access.decode(stored, slots, &mut self.row[level.places()])
     }
 
     /// Decodes further columns of the current row of the last level: those that only rows which the caller wants need.
@@ -270,7 +282,11 @@ impl Cursor {
         state.rest = None;
         state.rows = Rows::default();
         state.matched = false;
-        state.chunk = self.first_chunk;
+        state.chunk = match self.hint {
+            Some(rows) => rows.clamp(1, CHUNK_ROWS_MAX),
+            None if level.is_swept() && !level.path.is_narrowed() => SWEPT_ROWS_MIN,
+            None => CHUNK_ROWS_FIRST,
+        };
         Ok(())
     }
 

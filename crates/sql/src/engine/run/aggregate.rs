@@ -1,6 +1,7 @@
 //! GROUP BY by hash, one pass for all grouping sets.
 
 use super::grouped::StoredKeys;
+use super::leaf::TableRows;
 use super::sort::{compare_rows, key_values};
 use super::{Prefix, Reservation, Rows, Run, Seen, Source, listed, open as open_node};
 use crate::SqlError;
@@ -33,26 +34,14 @@ pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<
     };
     // Of a row whose group is known nothing is copied.
     let columns = match sets.as_slice() {
-        [set] if only.is_none() && !set.contains(&false) => keys.iter().map(Scalar::column).collect::<Option<Vec<_>>>(),
+        [set] if !set.contains(&false) => keys.iter().map(Scalar::column).collect::<Option<Vec<_>>>(),
         _ => None,
     };
     if let Some(columns) = &columns
         && let Some(table) = source.table()
-        && let Some(mut stored) = StoredKeys::of(table, columns, calls, run)
+        && let Some(stored) = StoredKeys::of(table, columns, calls, run)
     {
-        while table.step()? {
-            table.decode(stored.asked())?;
-            let place = match stored.group(table.stored())? {
-                (place, false) => place,
-                (_, true) => {
-                    table.decode(stored.slots())?;
-                    values.clear();
-                    values.extend(columns.iter().map(|column| table.row()[*column].clone()));
-                    groups.begin(&values, 0, &sets[0], calls, stored.key_bytes())?
-                }
-            };
-            groups.step(place, calls, table.row(), run, &mut scratch)?;
-        }
+        take_table(table, stored, columns, &sets[0], calls, &mut groups, run)?;
     }
     while source.next(&mut row)? {
         run.tick()?;
@@ -104,6 +93,31 @@ pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<
         run: run.clone(),
         _reserved: groups.reserved,
     }))
+}
+
+/// Takes a table's rows where they stand.
+fn take_table(
+    table: &mut TableRows,
+    mut stored: StoredKeys,
+    columns: &[usize],
+    set: &[bool],
+    calls: &[AggregateCall],
+    groups: &mut Groups,
+    run: &Arc<Run>,
+) -> Result<(), SqlError> {
+    let mut scratch = Scratch::default();
+    table.each(|table, bytes| {
+        let place = match stored.group(bytes)? {
+            (place, false) => place,
+            (_, true) => {
+                table.decode(bytes, stored.slots())?;
+                let values: Row = columns.iter().map(|column| table.row()[*column].clone()).collect();
+                groups.begin(&values, 0, set, calls, stored.key_bytes())?
+            }
+        };
+        table.decode(bytes, stored.asked())?;
+        groups.step(place, calls, table.row(), run, &mut scratch)
+    })
 }
 
 /// Groups whose states lie in one piece: what is large is not moved when there are more of them.

@@ -29,6 +29,8 @@ pub(super) struct StoredKeys {
 }
 
 enum Known {
+    /// No column: all rows are of the first group, which there is before.
+    One,
     /// One column of at most eight bytes: numbers of its words are those of groups, the group of NULL apart.
     Words {
         table: WordTable,
@@ -71,6 +73,7 @@ impl StoredKeys {
         let is_read = |slot: &usize| read.as_ref().is_none_or(|read| read.contains(slot));
         let asked = table.leave_stored().iter().copied().filter(is_read).collect();
         let known = match forms.as_slice() {
+            [] => Known::One,
             [true] => Known::Words { table: WordTable::new(run.seed), null: None, count: 0, groups: Vec::new() },
             _ => Known::Keys(KeyTable::new(run.seed)),
         };
@@ -98,12 +101,12 @@ impl StoredKeys {
     /// XX000 on what is no row.
     #[inline]
     pub(super) fn group(&mut self, stored: &[u8]) -> Result<(usize, bool), SqlError> {
-        let view = RowView::new(stored)?;
         let StoredKeys { access, slots, known, key, .. } = self;
         match known {
+            Known::One => Ok((0, false)),
             Known::Words { table, null, count, groups } => {
                 let column = &access.columns[slots[0]];
-                let word = match view.column(column.id)? {
+                let word = match RowView::new(stored)?.column(column.id)? {
                     Stored::Bytes(bytes) => Some(word(bytes)),
                     Stored::Null => None,
                     Stored::Missing => missing(&column.missing, key).then(|| word(key)),
@@ -122,6 +125,7 @@ impl StoredKeys {
                 Ok((place, new))
             }
             Known::Keys(table) => {
+                let view = RowView::new(stored)?;
                 key.clear();
                 let mut missed = Vec::new();
                 for slot in slots.iter() {

@@ -56,7 +56,7 @@ pub(in crate::engine) struct TableRows {
 
 impl TableRows {
     /// Moves to the next row that passes the filter; `false` at the end. Columns that only such rows need are not decoded yet.
-    pub(super) fn step(&mut self) -> Result<bool, SqlError> {
+    fn step(&mut self) -> Result<bool, SqlError> {
         let Node::Table(scan) = self.node.as_ref() else { return Ok(false) };
         while self.cursor.advance()? {
             self.run.tick()?;
@@ -67,19 +67,31 @@ impl TableRows {
         Ok(false)
     }
 
-    /// Decodes columns of the row into their places.
-    pub(super) fn decode(&mut self, slots: &[usize]) -> Result<(), SqlError> {
-        self.cursor.decode(slots)
-    }
-
     /// Columns that were not decoded hold what rows before had there.
     pub(super) fn row(&self) -> &[Value] {
         self.cursor.row()
     }
 
-    /// The bytes of the row.
-    pub(super) fn stored(&self) -> &[u8] {
-        self.cursor.stored_ref()
+    /// Shows the bytes of each row that is left and passes the filter. The visitor may have columns of them [decoded](TableRows::decode).
+    pub(super) fn each(
+        &mut self,
+        mut visit: impl FnMut(&mut TableRows, &[u8]) -> Result<(), SqlError>,
+    ) -> Result<(), SqlError> {
+        while self.step()? {
+            let stored = self.cursor.stored(0);
+            visit(self, &stored)?;
+            let Some((bytes, places)) = self.cursor.take_chunk() else { continue };
+            for [_, _, from, to] in places {
+                self.run.tick()?;
+                visit(self, bytes.get(from as usize..to as usize).unwrap_or_default())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Decodes columns of a row into their places.
+    pub(super) fn decode(&mut self, stored: &[u8], slots: &[usize]) -> Result<(), SqlError> {
+        self.cursor.decode_from(stored, slots)
     }
 
     /// What is read, where rows are read as they are stored.

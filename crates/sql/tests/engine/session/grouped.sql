@@ -134,3 +134,9 @@ SELECT late, k, count(*) FROM g GROUP BY GROUPING SETS ((late), (k), ()) ORDER B
 -- NULL|NULL|1
 -- NULL|NULL|175
 -- NULL|NULL|703
+SELECT count(*), sum(w), max(s), count(DISTINCT d), string_agg(s, '' ORDER BY id) FILTER (WHERE id < 7) FROM g;
+-- 703|2107540452147215|t1|3|t1t0t1t0
+SELECT count(*) FILTER (WHERE b), avg(id), min(late) FROM g WHERE id > 100;
+-- 121|402.0000000000000000|7
+SELECT count(*), sum(id) FROM g WHERE false;
+-- 0|NULL
