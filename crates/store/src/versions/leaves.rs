@@ -51,8 +51,15 @@ fn search<V>(leaf: &Leaf<V>, key: &[u8]) -> Result<usize, usize> {
 
 /// Which entries of a leaf lie in a span.
 fn within<V>(leaf: &Leaf<V>, span: &Span) -> Range<usize> {
-    let first = leaf.partition_point(|(key, _)| key[..] < span.start[..]);
-    let last = first + leaf[first..].partition_point(|(key, _)| key[..] < span.end[..]);
+    // Most leaves of a long span lie in it whole.
+    let first = match leaf.first() {
+        Some((key, _)) if key[..] >= span.start[..] => 0,
+        _ => leaf.partition_point(|(key, _)| key[..] < span.start[..]),
+    };
+    let last = match leaf.last() {
+        Some((key, _)) if key[..] < span.end[..] => leaf.len(),
+        _ => first + leaf[first..].partition_point(|(key, _)| key[..] < span.end[..]),
+    };
     first..last
 }
 
