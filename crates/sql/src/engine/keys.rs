@@ -96,6 +96,42 @@ fn as_float(value: &Value) -> Option<f64> {
     })
 }
 
+/// A jsonb as it is compared: `1` equals `1.0`, so numbers lose the zeros that trail in their fraction.
+///
+/// A jsonb's text is normal but for these: its numbers are as numeric prints them, without an exponent.
+fn jsonb(out: &mut Vec<u8>, text: &str) {
+    if !text.contains('.') {
+        return sized(out, b'j', text.as_bytes());
+    }
+    let bytes = text.as_bytes();
+    let mut short = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while at < bytes.len() {
+        let start = at;
+        match bytes[at] {
+            b'"' => {
+                at += 1;
+                while at < bytes.len() && bytes[at] != b'"' {
+                    at += if bytes[at] == b'\\' { 2 } else { 1 };
+                }
+                at = (at + 1).min(bytes.len());
+                short.extend_from_slice(&bytes[start..at]);
+            }
+            b'.' => {
+                at += 1;
+                at += bytes[at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+                let kept = bytes[start + 1..at].iter().rposition(|byte| *byte != b'0').map_or(0, |last| last + 2);
+                short.extend_from_slice(&bytes[start..start + kept]);
+            }
+            byte => {
+                at += 1;
+                short.push(byte);
+            }
+        }
+    }
+    sized(out, b'j', &short);
+}
+
 /// Appends the key of a value.
 pub(super) fn encode(value: &Value, kind: KeyKind, out: &mut Vec<u8>) {
     if kind == KeyKind::Float
@@ -115,7 +151,8 @@ pub(super) fn encode(value: &Value, kind: KeyKind, out: &mut Vec<u8>) {
         Value::Numeric(v) => numeric(out, v),
         Value::Text(v) if kind == KeyKind::Blank => sized(out, b't', v.trim_end_matches(' ').as_bytes()),
         Value::Text(v) => sized(out, b't', v.as_bytes()),
-        Value::Json(v) | Value::Jsonb(v) => sized(out, b'j', v.as_bytes()),
+        Value::Json(v) => sized(out, b'j', v.as_bytes()),
+        Value::Jsonb(v) => jsonb(out, v),
         Value::Bytea(v) => sized(out, b'y', v),
         Value::Date(v) => integer(out, i64::from(*v)),
         Value::Time(v) | Value::Timestamp(v) | Value::Timestamptz(v) => integer(out, *v),
@@ -134,7 +171,8 @@ pub(super) fn encode(value: &Value, kind: KeyKind, out: &mut Vec<u8>) {
                 integer(out, i64::from(*length));
                 integer(out, i64::from(*lower));
             }
-            array.values.iter().for_each(|value| encode(value, KeyKind::Plain, out));
+            let kind = own_kind(&array.element);
+            array.values.iter().for_each(|value| encode(value, kind, out));
         }
         Value::Record(values) => {
             sized(out, b'r', &(values.len() as u32).to_le_bytes());

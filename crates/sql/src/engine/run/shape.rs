@@ -2,7 +2,7 @@
 
 use super::{Prefix, Reservation, Rows, Run, Seen, Source, open as open_node};
 use crate::engine::key_table::{KEY_BYTES, KeyTable};
-use crate::engine::keys::{KeyKind, encode, row_key};
+use crate::engine::keys::{encode, own_kind, row_key};
 use crate::engine::node::{Node, SetKind};
 use crate::engine::scalar::{Scalar, all_true};
 use crate::engine::set_function::SetRows;
@@ -65,7 +65,7 @@ pub(super) fn count(scalar: &Scalar, word: &str, prefix: &Prefix, run: &Arc<Run>
 fn key_of(exprs: &[Scalar], row: &[Value], run: &Arc<Run>, key: &mut Vec<u8>) -> Result<(), SqlError> {
     key.clear();
     for expr in exprs {
-        encode(&*expr.value_ref(row, run)?, KeyKind::Plain, key);
+        encode(&*expr.value_ref(row, run)?, own_kind(&expr.ty), key);
     }
     Ok(())
 }

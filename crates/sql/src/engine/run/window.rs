@@ -7,7 +7,7 @@ use super::aggregate::feed;
 use super::sort::{compare_rows, leads};
 use super::{Prefix, Reservation, Run, Source, collect, held, listed, open as open_node};
 use crate::engine::key_table::{KEY_BYTES, KeyTable};
-use crate::engine::keys::{KeyKind, encode};
+use crate::engine::keys::{encode, own_kind};
 use crate::engine::node::Node;
 use crate::engine::window::{Bound, Function, Units, WindowCall};
 use crate::exec::sort::in_order;
@@ -60,7 +60,7 @@ fn partitions(call: &WindowCall, rows: &[Row], run: &Arc<Run>) -> Result<Vec<Par
         run.tick()?;
         key.clear();
         for by in &call.partition {
-            encode(&*by.value_ref(row, run)?, KeyKind::Plain, &mut key);
+            encode(&*by.value_ref(row, run)?, own_kind(&by.ty), &mut key);
         }
         let (number, new) = numbers.number(&key);
         if new {
