@@ -86,9 +86,12 @@ impl Function {
     /// Type of the result for types of arguments; `None` if there is no such function.
     pub(super) fn result(self, args: &[SqlType]) -> Option<SqlType> {
         use SqlType as T;
+        if !self.takes(args.len()) {
+            return None;
+        }
         let first = args.first();
         Some(match (self, first) {
-            (Function::Count, _) if args.len() <= 1 => T::Int8,
+            (Function::Count, _) => T::Int8,
             (Function::Sum, Some(T::Int2 | T::Int4)) => T::Int8,
             (Function::Sum, Some(T::Int8 | T::Numeric(_))) => T::Numeric(None),
             (Function::Sum, Some(T::Float4)) => T::Float4,
@@ -106,7 +109,7 @@ impl Function {
                 ty.clone()
             }
             (Function::AnyValue | Function::Mode, Some(ty)) => ty.clone(),
-            (Function::StringAgg, Some(ty)) if args.len() == 2 && ty.is_string() => T::Text,
+            (Function::StringAgg, Some(ty)) if ty.is_string() => T::Text,
             (Function::ArrayAgg, Some(ty @ T::Array(_))) => ty.base(),
             (Function::ArrayAgg, Some(T::Unknown)) => T::Array(Box::new(T::Text)),
             (Function::ArrayAgg, Some(ty)) => T::Array(Box::new(ty.base())),
@@ -117,7 +120,7 @@ impl Function {
                     T::Json
                 }
             }
-            (Function::JsonObjectAgg { binary }, Some(_)) if args.len() == 2 => {
+            (Function::JsonObjectAgg { binary }, Some(_)) => {
                 if binary {
                     T::Jsonb
                 } else {
@@ -136,6 +139,18 @@ impl Function {
             (Function::PercentileDisc, Some(ty)) => ty.clone(),
             _ => return None,
         })
+    }
+
+    /// Whether it has so many arguments, that of WITHIN GROUP among them.
+    pub(super) fn takes(self, arguments: usize) -> bool {
+        match self {
+            Function::Count => arguments <= 1,
+            Function::StringAgg
+            | Function::JsonObjectAgg { .. }
+            | Function::PercentileCont
+            | Function::PercentileDisc => arguments == 2,
+            _ => arguments == 1,
+        }
     }
 
     /// Whether its argument comes from WITHIN GROUP.
@@ -180,6 +195,8 @@ pub(super) struct AggregateCall {
     pub(super) ty: SqlType,
     /// json_agg starts a line for each element.
     pub(super) lines: bool,
+    /// WITHIN GROUP goes from the greatest value down. NULLs are left out, so where they would stand does not matter.
+    pub(super) descending: bool,
     /// For grouping(): places of its keys.
     pub(super) keys: Vec<usize>,
 }
@@ -207,7 +224,9 @@ pub(super) struct Running {
     values: Vec<Value>,
     /// Of an array: what its elements say.
     value_bytes: usize,
-    fraction: f64,
+    /// `None` for NULL.
+    fraction: Option<f64>,
+    descending: bool,
     lines: bool,
 }
 
@@ -234,7 +253,8 @@ impl AggregateCall {
             text: String::new(),
             values: Vec::new(),
             value_bytes: 0,
-            fraction: 0.5,
+            fraction: None,
+            descending: self.descending,
             lines: self.lines,
         }))
     }
@@ -316,7 +336,7 @@ impl Running {
             }
             Function::Variance { .. } => self.spread.get_or_insert_default().add(value)?,
             Function::PercentileCont | Function::PercentileDisc | Function::Mode => {
-                self.fraction = args.get(1).map_or(0.5, as_float);
+                self.fraction = args.get(1).filter(|fraction| !fraction.is_null()).map(as_float);
                 self.values.push(value.clone());
             }
         }
@@ -390,20 +410,23 @@ impl Running {
 
     fn finish_ordered(&mut self, context: &StatementContext) -> Result<Value, SqlError> {
         let ty = self.argument.clone();
-        self.values = in_order(std::mem::take(&mut self.values), |a, b| a.compare(b, &ty), context)?;
+        let descending = self.descending;
+        let order = |a: &Value, b: &Value| if descending { b.compare(a, &ty) } else { a.compare(b, &ty) };
+        self.values = in_order(std::mem::take(&mut self.values), order, context)?;
         let last = self.values.len() - 1;
         if self.function == Function::Mode {
             return Ok(self.most_frequent(&ty));
         }
-        if !(0.0..=1.0).contains(&self.fraction) {
-            let message = format!("percentile value {} is not between 0 and 1", self.fraction);
+        let Some(fraction) = self.fraction else { return Ok(Value::Null) };
+        if !(0.0..=1.0).contains(&fraction) {
+            let message = format!("percentile value {fraction} is not between 0 and 1");
             return Err(SqlError::new(SqlState::OUT_OF_RANGE, message));
         }
         if self.function == Function::PercentileDisc {
-            let place = (self.fraction * (last + 1) as f64).ceil() as usize;
+            let place = (fraction * (last + 1) as f64).ceil() as usize;
             return Ok(self.values[place.saturating_sub(1).min(last)].clone());
         }
-        let place = self.fraction * last as f64;
+        let place = fraction * last as f64;
         let (low, high) =
             (as_float(&self.values[place.floor() as usize]), as_float(&self.values[place.ceil() as usize]));
         Ok(Value::Float8(low + (high - low) * (place - place.floor())))

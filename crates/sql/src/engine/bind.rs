@@ -162,6 +162,7 @@ impl Grouping<'_> {
             filter: None,
             ty: SqlType::Int4,
             lines: false,
+            descending: false,
             keys,
         });
         self.texts.push(String::new());
@@ -479,6 +480,7 @@ impl<'c> Binder<'c> {
         if distinct {
             self.sort_distinct(&mut order, keys, &args, scope)?;
         }
+        let mut descending = false;
         if kind.is_ordered_set() {
             if distinct {
                 return Err(SqlError::new(SqlState::SYNTAX_ERROR, "cannot use DISTINCT with WITHIN GROUP"));
@@ -489,7 +491,14 @@ impl<'c> Binder<'c> {
                     format!("WITHIN GROUP is required for ordered-set aggregate {name}"),
                 ));
             };
+            descending = direction(key).0;
             args.insert(0, key.expr.clone());
+        }
+        if !star && !args.is_empty() && kind != Aggregate::Grouping && !kind.takes(args.len()) {
+            if kind.is_ordered_set() {
+                args.rotate_left(1);
+            }
+            return Err(self.no_aggregate(&name, args, scope));
         }
         // PostgreSQL starts a line for each element that is an array or a row.
         // For that it is bound for its type, and again below.
@@ -522,11 +531,7 @@ impl<'c> Binder<'c> {
         self.bounds.doublings -= usize::from(doubling == Doubling::Dear);
         let types: Vec<SqlType> = scalars.iter().map(|scalar| scalar.ty.clone()).collect();
         let Some(ty) = kind.result(&types).filter(|_| star || kind == Aggregate::Count || !types.is_empty()) else {
-            let list = types.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-            let message = format!("function {name}({list}) does not exist");
-            let hint =
-                "No function matches the given name and argument types. You might need to add explicit type casts.";
-            return Err(SqlError::new(SqlState::UNDEFINED_FUNCTION, message).hint(hint));
+            return Err(undefined(&name, &types));
         };
         if kind == Aggregate::Count && !star && types.is_empty() {
             let message = "count(*) must be used to call a parameterless aggregate function";
@@ -542,7 +547,20 @@ impl<'c> Binder<'c> {
         if distinct && !kind.heeds_order(&types) {
             order.clear();
         }
-        Ok(AggregateCall { function: kind, args: scalars, distinct, order, filter, ty, lines, keys: Vec::new() })
+        let keys = Vec::new();
+        Ok(AggregateCall { function: kind, args: scalars, distinct, order, filter, ty, lines, descending, keys })
+    }
+
+    /// The error of an aggregate with arguments that it has not.
+    fn no_aggregate(&mut self, name: &str, args: Vec<Expr>, scope: &Scope<'_>) -> SqlError {
+        let mut types = Vec::with_capacity(args.len());
+        for arg in args {
+            match self.compile(arg, scope) {
+                Ok(scalar) => types.push(scalar.ty),
+                Err(error) => return error,
+            }
+        }
+        undefined(name, &types)
     }
 
     /// DISTINCT within a call sorts: by the call's ORDER BY, which must be arguments, then by the other arguments.
@@ -594,6 +612,13 @@ impl<'c> Binder<'c> {
         }
         Ok(out)
     }
+}
+
+fn undefined(name: &str, types: &[SqlType]) -> SqlError {
+    let list = types.iter().map(|ty| ty.base().to_string()).collect::<Vec<_>>().join(", ");
+    let message = format!("function {name}({list}) does not exist");
+    let hint = "No function matches the given name and argument types. You might need to add explicit type casts.";
+    SqlError::new(SqlState::UNDEFINED_FUNCTION, message).hint(hint)
 }
 
 /// Descending, and where NULLs go: last when ascending, first when descending.

@@ -89,3 +89,49 @@ SELECT count(*) FROM (VALUES (array['a'::char(3)])) v(a) JOIN (VALUES (array['a'
 SELECT count(*) OVER (PARTITION BY c) FROM (SELECT 'a'::char(3)::bpchar AS c UNION ALL SELECT 'a'::char(5)) s;
 -- 2
 -- 2
+
+--- WITHIN GROUP heeds its order.
+SELECT percentile_cont(0.25) WITHIN GROUP (ORDER BY x DESC), percentile_disc(0.25) WITHIN GROUP (ORDER BY x DESC) FROM (VALUES (1), (2), (3), (4), (10)) t(x);
+-- 4|4
+SELECT percentile_cont(0.3) WITHIN GROUP (ORDER BY x DESC NULLS LAST), percentile_disc(0.3) WITHIN GROUP (ORDER BY x NULLS FIRST) FROM (VALUES (1.5), (2), (null), (4), (10)) t(x);
+-- 4.6000000000000005|2
+SELECT mode() WITHIN GROUP (ORDER BY y DESC), mode() WITHIN GROUP (ORDER BY y) FROM (VALUES ('a'), ('b'), ('b'), ('a'), (null)) t(y);
+-- b|a
+SELECT percentile_cont(null) WITHIN GROUP (ORDER BY x), percentile_disc(null) WITHIN GROUP (ORDER BY x DESC) FROM (VALUES (1), (2)) t(x);
+-- NULL|NULL
+SELECT percentile_cont(2) WITHIN GROUP (ORDER BY x) FROM (VALUES (1), (2)) t(x);
+-- ERROR 22003: percentile value 2 is not between 0 and 1
+SELECT percentile_cont(0) WITHIN GROUP (ORDER BY x DESC), percentile_cont(1) WITHIN GROUP (ORDER BY x DESC) FROM (VALUES (1), (2)) t(x);
+-- 2|1
+
+--- Aggregates have the arguments that they have.
+SELECT sum(x, y) FROM (VALUES (1, 2)) t(x, y);
+-- ERROR 42883: function sum(integer, integer) does not exist
+SELECT max(x, y) FROM (VALUES (1, 2)) t(x, y);
+-- ERROR 42883: function max(integer, integer) does not exist
+SELECT avg(x, 1, 2, 'a') FROM (VALUES (1, 2)) t(x, y);
+-- ERROR 42883: function avg(integer, integer, integer, unknown) does not exist
+SELECT array_agg(x, y) FROM (VALUES (1, 2)) t(x, y);
+-- ERROR 42883: function array_agg(integer, integer) does not exist
+SELECT bool_and(x, x) FROM (VALUES (true)) t(x);
+-- ERROR 42883: function bool_and(boolean, boolean) does not exist
+SELECT min(DISTINCT 1, 2);
+-- ERROR 42883: function min(integer, integer) does not exist
+SELECT bit_or(1, 2);
+-- ERROR 42883: function bit_or(integer, integer) does not exist
+SELECT jsonb_agg(1, 2);
+-- ERROR 42883: function jsonb_agg(integer, integer) does not exist
+SELECT stddev(1, 2);
+-- ERROR 42883: function stddev(integer, integer) does not exist
+SELECT count(1, 2);
+-- ERROR 42883: function count(integer, integer) does not exist
+SELECT string_agg('a', 'b', 'c');
+-- ERROR 42883: function string_agg(unknown, unknown, unknown) does not exist
+SELECT sum(x, y) OVER () FROM (VALUES (1, 2)) t(x, y);
+-- ERROR 42883: function sum(integer, integer) does not exist
+SELECT mode(1) WITHIN GROUP (ORDER BY x) FROM (VALUES (1, 2)) t(x, y);
+-- ERROR 42883: function mode(integer, integer) does not exist
+SELECT percentile_cont(0.1, 0.2) WITHIN GROUP (ORDER BY x) FROM (VALUES (1, 2)) t(x, y);
+-- ERROR 42883: function percentile_cont(numeric, numeric, integer) does not exist
+SELECT percentile_cont() WITHIN GROUP (ORDER BY x) FROM (VALUES (1, 2)) t(x, y);
+-- ERROR 42883: function percentile_cont(integer) does not exist
