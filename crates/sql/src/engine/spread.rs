@@ -86,7 +86,8 @@ impl Spread {
         let variance = spread.div(&n.mul(&Numeric::from(divisor))?)?;
         Ok(Value::Numeric(match (root, &variance) {
             (true, Numeric::Finite(value)) => {
-                let scale = variance.scale().max(16);
+                // As many places as the variance's division gave, as in PostgreSQL.
+                let scale = variance.scale();
                 value.sqrt().map_or(variance.clone(), |root| Numeric::Finite(root.round(scale)))
             }
             _ => variance,
