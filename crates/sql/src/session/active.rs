@@ -168,6 +168,9 @@ impl Session {
             return Ok(self.active.insert(active));
         }
         self.move_to_present(wait)?;
+        if self.active.as_ref().is_some_and(|a| a.isolation == Isolation::ReadCommitted && a.as_of.is_none()) {
+            self.read_out_cursors()?;
+        }
         if let Some(active) = self.active.as_mut()
             && active.isolation == Isolation::ReadCommitted
             && active.as_of.is_none()

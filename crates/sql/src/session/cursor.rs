@@ -2,6 +2,7 @@
 
 use super::portal::{Buffered, Portal, PortalState};
 use super::prepared::{Prepared, Statement};
+use super::read_out::ReadOut;
 use super::run::{How, Outcome, next_rows};
 use super::scroll::{Moved, Scroll, backward, forward_steps, only_forward};
 use super::{Block, Session};
@@ -103,6 +104,7 @@ impl Session {
             cursor: false,
             savepoints: 0,
             direction: Direction::Forward,
+            live: false,
             hold: false,
             kept: false,
         };
@@ -191,6 +193,13 @@ impl Session {
             let number = params.len() + 1;
             return Err(SqlError::new(SqlState::UNDEFINED_PARAMETER, format!("there is no parameter ${number}")));
         }
+        // One that locks its rows takes them as they are when it gets to them.
+        let live = plan.is_read_only();
+        if let Some(active) = self.active.as_mut() {
+            // Its snapshot is in use, though nothing was read yet.
+            active.untouched &= !live;
+            active.statements += 1;
+        }
         let portal = Portal {
             prepared,
             params,
@@ -201,6 +210,7 @@ impl Session {
             cursor: true,
             savepoints: self.active.as_ref().map_or(0, |active| active.savepoints.len()),
             direction,
+            live,
             hold,
             kept: false,
         };
@@ -326,9 +336,14 @@ impl Session {
         if !matches!(cursor.state, PortalState::Ready) {
             return Ok(());
         }
-        self.ensure_active(None)?;
-        let prepared = cursor.prepared.clone();
-        let plan = self.plan_of(&prepared)?;
+        let plan = match cursor.plan.clone().filter(|_| cursor.live) {
+            // The snapshot is the one of its DECLARE still: what moves it has the live cursors read first.
+            Some(plan) => plan,
+            None => {
+                self.ensure_active(None)?;
+                self.plan_of(&cursor.prepared.clone())?
+            }
+        };
         let context = self.statement_context(cursor.params.clone())?;
         let memory = &context.memory;
         cursor.state = match plan.execute(&context)? {
@@ -348,6 +363,32 @@ impl Session {
             active.statements += 1;
         }
         Ok(())
+    }
+
+    /// Before a write or a new snapshot: cursors read what is left to them, for they see what there was at their DECLARE (decision 150).
+    /// What that fails with is for whoever fetches from them.
+    ///
+    /// # Errors
+    /// Only that the statement was cancelled meanwhile.
+    pub(super) fn read_out_cursors(&mut self) -> Result<(), SqlError> {
+        if !self.portals.any_live() {
+            return Ok(());
+        }
+        let mut portals = std::mem::take(&mut self.portals);
+        for cursor in portals.live() {
+            let memory = self.db.budget(self.settings.query_memory_bytes);
+            if let Err(error) = self.start_cursor(cursor) {
+                cursor.state = PortalState::Running(Box::new(ReadOut::failed(error, &memory)), 0);
+            }
+            cursor.live = false;
+            match &mut cursor.state {
+                PortalState::Running(source, _) => ReadOut::replace(source, &memory),
+                PortalState::Scroll(scroll) => scroll.read_out(&memory),
+                PortalState::Ready | PortalState::Buffered(_) | PortalState::Done => {}
+            }
+        }
+        self.portals = portals;
+        self.check_interrupt()
     }
 
     /// Before a commit: cursors WITH HOLD take their remaining rows into memory.

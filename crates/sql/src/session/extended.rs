@@ -153,6 +153,7 @@ impl Session {
             cursor: false,
             savepoints: 0,
             direction: Direction::Forward,
+            live: false,
             hold: false,
             kept: false,
         };

@@ -29,6 +29,7 @@ mod measure;
 mod mentions;
 mod portal;
 mod prepared;
+mod read_out;
 mod run;
 mod schema_change;
 mod scroll;

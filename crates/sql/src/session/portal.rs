@@ -29,6 +29,8 @@ pub(super) struct Portal {
     pub(super) savepoints: usize,
     /// Where its rows may be read to.
     pub(super) direction: Direction,
+    /// A cursor that is to read what there was at its DECLARE, and reads from the transaction yet.
+    pub(super) live: bool,
     /// WITH HOLD
     pub(super) hold: bool,
     /// WITH HOLD, and its transaction has committed.
@@ -213,6 +215,13 @@ impl Portals {
     }
     pub(super) fn has_held(&self) -> bool {
         self.held > 0
+    }
+    /// Whether any cursor reads from the transaction yet.
+    pub(super) fn any_live(&self) -> bool {
+        self.named.values().any(|p| p.live)
+    }
+    pub(super) fn live(&mut self) -> impl Iterator<Item = &mut Portal> {
+        self.named.values_mut().filter(|p| p.live)
     }
     pub(super) fn held(&mut self) -> impl Iterator<Item = &mut Portal> {
         self.named.values_mut().filter(|p| p.hold)

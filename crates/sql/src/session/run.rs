@@ -169,6 +169,9 @@ impl Session {
     fn attempt(&mut self, portal: &mut Portal, how: How, out: &mut dyn Output) -> Result<Outcome, SqlError> {
         let prepared = portal.prepared.clone();
         let commit = how.commit && self.block == Block::None;
+        if !matches!(prepared.command(), None | Some(Command::Planned(_))) {
+            self.read_out_cursors()?;
+        }
         let outcome = match prepared.command() {
             Some(Command::Ddl(ddl)) => {
                 self.ensure_active(None)?;
@@ -218,6 +221,7 @@ impl Session {
             let plan = self.ensure_planned(prepared, as_of)?;
             if !plan.is_read_only() {
                 self.refuse_in_read_only(prepared)?;
+                self.read_out_cursors()?;
             }
             if portal.params.len() < plan.parameters().len() {
                 let number = portal.params.len() + 1;

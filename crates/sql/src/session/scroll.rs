@@ -7,6 +7,7 @@
 //! forgets its rows and goes forward only: it may be read to its end whatever its size.
 
 use super::cursor::PULL_ROWS;
+use super::read_out::ReadOut;
 use crate::context::MemoryBudget;
 use crate::exec::sort::{Reserved, row_bytes};
 use crate::plan::RowSource;
@@ -112,6 +113,13 @@ impl Scroll {
             self.rows.extend(more);
         }
         Ok(())
+    }
+
+    /// Reads all that is left to where it waits to be asked for.
+    pub(super) fn read_out(&mut self, memory: &Arc<MemoryBudget>) {
+        if let Some(source) = &mut self.source {
+            ReadOut::replace(source, memory);
+        }
     }
 
     /// Reads all that is left.

@@ -2,6 +2,7 @@
 
 mod catalog;
 mod checks;
+mod cursors;
 mod held;
 mod loads;
 mod online;
