@@ -183,6 +183,48 @@ fn a_reference_stands_beside_updates_of_its_row() {
     }
 }
 
+/// A parent's DELETE or change of its key in a block waits for who refers to it, and sees the reference that came meanwhile, though nobody wrote the parent's table.
+#[test]
+fn who_waited_for_a_reference_sees_it() {
+    repeat_with("row_locks::who_waited_for_a_reference_sees_it");
+    let scratch = Scratch::new();
+    let node = start(&scratch);
+    let mut one = node.connect();
+    for (action, expected, left) in [
+        ("", Err("23503"), Some(3)),
+        ("ON DELETE CASCADE ON UPDATE CASCADE", Ok(1), None),
+        ("ON DELETE SET NULL ON UPDATE SET NULL", Ok(1), Some(0)),
+    ] {
+        for (nr, write) in [(3, "DELETE FROM p WHERE id = 3"), (4, "UPDATE p SET id = 40 WHERE id = 4")] {
+            one.batch_execute(&format!(
+                "DROP TABLE IF EXISTS c; TRUNCATE p; INSERT INTO p SELECT i, 'c' || i, 0 FROM generate_series(1, 9) i;
+                 CREATE TABLE c (id int4 PRIMARY KEY, p int4 REFERENCES p (id) {action}); CREATE INDEX ON c (p)"
+            ))
+            .unwrap();
+            one.batch_execute(&format!("BEGIN; INSERT INTO c VALUES (9, {nr})")).unwrap();
+            let mut two = node.connect();
+            let waiter = std::thread::spawn(move || {
+                two.batch_execute("BEGIN ISOLATION LEVEL READ COMMITTED").unwrap();
+                let done = two.execute(write, &[]).map_err(|e| state(&e).to_string());
+                two.batch_execute("COMMIT").unwrap_or_else(|e| panic!("{write} {action}: {e}"));
+                done
+            });
+            until("the waiter waits", || (node.metric("lock_waiters")? == 1.0).then_some(()));
+            one.batch_execute("COMMIT").unwrap();
+            let done = waiter.join().unwrap();
+            assert_eq!(done.as_ref().map_err(String::as_str), expected.as_ref().map_err(|e| *e), "{write} {action}");
+            let child: Option<Option<i32>> = one.query_opt("SELECT p FROM c", &[]).unwrap().map(|row| row.get(0));
+            let wanted = match (left, action.contains("CASCADE"), nr) {
+                (Some(0), ..) => Some(None),
+                (_, true, 4) => Some(Some(40)),
+                (None, ..) => None,
+                (Some(_), ..) => Some(Some(nr)),
+            };
+            assert_eq!(child, wanted, "{write} {action}");
+        }
+    }
+}
+
 #[test]
 fn rollback_to_a_savepoint_frees_what_was_locked_since() {
     repeat_with("row_locks::rollback_to_a_savepoint_frees_what_was_locked_since");

@@ -54,12 +54,13 @@ impl<E: Engine> Transaction<E> {
             return Poll::Pending;
         }
         // Of a table that nobody writes meanwhile no row need be looked for: who locks many of it pays for that.
-        if !self.node.versions().may_be_newer_beside(key, self.snapshot) {
-            return Poll::Ready(Ok(true));
-        }
-        match self.node.versions().newest_above(key, self.snapshot) {
+        let newer = match self.node.versions().may_be_newer_beside(key, self.snapshot) {
+            true => self.node.versions().newest_above(key, self.snapshot),
+            false => Ok(None),
+        };
+        match newer {
             Err(e) => Poll::Ready(Err(e.into())),
-            // What the one before it did may be beside the row: a statement that goes by what is, not by what was, looks at that.
+            // What the one before it did may be beside the row, in other tables: a statement that goes by what is, not by what was, looks at that.
             Ok(None) if self.queued && mode == LockMode::Update && self.draft.isolation == Isolation::ReadCommitted => {
                 self.refresh(now, self.snapshot, "a lock was waited for", waker).map(|done| done.map(|()| true))
             }
