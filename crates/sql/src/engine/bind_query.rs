@@ -1,6 +1,7 @@
 //! Queries: WITH, set operations, VALUES, and the ORDER BY and LIMIT around them.
 
 use super::bind::{Binder, Cte, Output, Planned, direction};
+use super::keys::own_kinds;
 use super::node::{Node, SetKind, SortKey};
 use super::recursive::{self, times_read};
 use super::scalar::Scalar;
@@ -184,8 +185,8 @@ impl Binder<'_> {
         let width = rows.first().map_or(0, Vec::len);
         let mut columns = Vec::with_capacity(width);
         for place in 0..width {
-            let mut ty = SqlType::Unknown;
-            for row in &rows {
+            let mut ty = rows.first().map_or(SqlType::Unknown, |row| row[place].ty.clone());
+            for row in rows.iter().skip(1) {
                 self.context.pace.step()?;
                 ty = common(&ty, &row[place].ty, "VALUES")?;
             }
@@ -255,7 +256,8 @@ impl Binder<'_> {
         let prefix = outer.width();
         let left = self.cast_columns(left, &columns, prefix)?;
         let right = self.cast_columns(right, &columns, prefix)?;
-        Ok(Planned { node: Arc::new(Node::Set { kind, all, prefix, left, right }), columns })
+        let kinds = own_kinds(columns.iter().map(|column| &column.ty));
+        Ok(Planned { node: Arc::new(Node::Set { kind, all, prefix, kinds, left, right }), columns })
     }
 
     /// Brings the columns of a query to the types of others.
@@ -393,7 +395,8 @@ impl Binder<'_> {
         agree(&columns, &step.columns, "UNION")?;
         let step = self.cast_columns(step, &columns, outer.width())?;
         let all = *set_quantifier == SetQuantifier::All;
-        let node = Node::Recursive { id, prefix: outer.width(), base: base.node, step, all };
+        let kinds = own_kinds(columns.iter().map(|column| &column.ty));
+        let node = Node::Recursive { id, prefix: outer.width(), kinds, base: base.node, step, all };
         Ok(Planned { node: Arc::new(node), columns })
     }
 }

@@ -3,6 +3,7 @@
 use super::bind::{Binder, Grouping, Output, Planned, canonical, direction};
 use super::bind_query::{Tail, limited, order_keys, ordinal};
 use super::early;
+use super::keys::own_kinds;
 use super::node::{Node, SortKey};
 use super::scalar::Scalar;
 use super::scope::{Place, Scope, slot_expr, slot_of, slot_of_text};
@@ -415,7 +416,8 @@ impl Binder<'_> {
         node = Arc::new(Node::Project { input: node, prefix, columns });
         if matches!(select.distinct, Some(Distinct::Distinct)) {
             outputs.iter().try_for_each(|output| output.ty.check_equality())?;
-            node = Arc::new(Node::Distinct { input: node, prefix, on: None });
+            let kinds = own_kinds(&types);
+            node = Arc::new(Node::Distinct { input: node, prefix, kinds, on: None });
         }
         let keys = |slots: &[(usize, (bool, bool))]| -> Vec<SortKey> {
             slots
@@ -436,7 +438,7 @@ impl Binder<'_> {
         }
         if !on.is_empty() {
             let on = Some(on.into_iter().map(slot).collect());
-            node = Arc::new(Node::Distinct { input: node, prefix, on });
+            node = Arc::new(Node::Distinct { input: node, prefix, kinds: Vec::new(), on });
         }
         let ties = if tail.with_ties { keys(&slots).into_iter().map(|key| key.by).collect() } else { Vec::new() };
         node = limited(node, limits, ties);

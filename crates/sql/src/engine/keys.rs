@@ -30,7 +30,8 @@ pub(super) fn kind(left: &SqlType, right: &SqlType) -> Option<KeyKind> {
         (l, r) if number(l) && number(r) => Some(KeyKind::Number),
         (l, r) if (float(l) || number(l)) && (float(r) || number(r)) => Some(KeyKind::Float),
         (l, r) if string(l) && string(r) => Some(KeyKind::Plain),
-        (Char(_), Char(_)) => Some(KeyKind::Blank),
+        // A varchar is compared with a char(n) as one.
+        (Char(_), Char(_) | Varchar(_)) | (Varchar(_), Char(_)) => Some(KeyKind::Blank),
         (l, r) if l.base() == r.base() => Some(KeyKind::Plain),
         _ => None,
     }
@@ -181,8 +182,13 @@ pub(super) fn encode(value: &Value, kind: KeyKind, out: &mut Vec<u8>) {
     }
 }
 
+/// How the columns of a row are hashed: see [`row_key`].
+pub(super) fn own_kinds<'a>(types: impl IntoIterator<Item = &'a SqlType>) -> Vec<KeyKind> {
+    types.into_iter().map(own_kind).collect()
+}
+
 /// The key of a whole row, in place of what `out` held.
-pub(super) fn row_key(values: &[Value], out: &mut Vec<u8>) {
+pub(super) fn row_key(values: &[Value], kinds: &[KeyKind], out: &mut Vec<u8>) {
     out.clear();
-    values.iter().for_each(|value| encode(value, KeyKind::Plain, out));
+    values.iter().zip(kinds).for_each(|(value, kind)| encode(value, *kind, out));
 }

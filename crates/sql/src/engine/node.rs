@@ -1,6 +1,7 @@
 //! The tree that a query is planned to. Each node gives rows that begin with the prefix of its query (see [`super::scope`]).
 
 use super::aggregate::AggregateCall;
+use super::keys::KeyKind;
 use super::scalar::Scalar;
 use super::scan::TableScan;
 use super::set_function::SetCall;
@@ -96,13 +97,13 @@ pub(super) enum Node {
     /// LIMIT and OFFSET. `ties`: as long as these keys equal those of the last row.
     Limit { input: Arc<Node>, offset: Option<Scalar>, limit: Option<Scalar>, ties: Vec<Scalar> },
     /// DISTINCT: on these expressions (the first of equals stays), or on all columns after the prefix.
-    Distinct { input: Arc<Node>, prefix: usize, on: Option<Vec<Scalar>> },
+    Distinct { input: Arc<Node>, prefix: usize, kinds: Vec<KeyKind>, on: Option<Vec<Scalar>> },
     /// UNION, INTERSECT, EXCEPT.
-    Set { kind: SetKind, all: bool, prefix: usize, left: Arc<Node>, right: Arc<Node> },
+    Set { kind: SetKind, all: bool, prefix: usize, kinds: Vec<KeyKind>, left: Arc<Node>, right: Arc<Node> },
     /// A common table expression of a query whose prefix is `prefix` slots; `shared`: it is computed once.
     Cte { id: usize, plan: Arc<Node>, prefix: usize, shared: bool },
     /// WITH RECURSIVE.
-    Recursive { id: usize, prefix: usize, base: Arc<Node>, step: Arc<Node>, all: bool },
+    Recursive { id: usize, prefix: usize, kinds: Vec<KeyKind>, base: Arc<Node>, step: Arc<Node>, all: bool },
     /// The rows of a part of the statement that has run.
     Given { part: usize },
     /// The rows of the last round of a recursive query.

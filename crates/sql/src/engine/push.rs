@@ -80,19 +80,21 @@ fn push(node: &Arc<Node>, prefix: usize, conditions: Vec<Scalar>) -> (Arc<Node>,
             let (input, left) = push(input, prefix, conditions);
             (Arc::new(Node::Sort { input, keys: keys.clone(), limit: None }), left)
         }
-        Node::Distinct { input, prefix: kept, on: None } => {
+        Node::Distinct { input, prefix: kept, kinds, on: None } => {
             let (input, left) = push(input, prefix, conditions);
-            (Arc::new(Node::Distinct { input, prefix: *kept, on: None }), left)
+            (Arc::new(Node::Distinct { input, prefix: *kept, kinds: kinds.clone(), on: None }), left)
         }
-        Node::Set { kind: kind @ (SetKind::Union | SetKind::Intersect), all, prefix: kept, left, right } => {
+        Node::Set { kind: kind @ (SetKind::Union | SetKind::Intersect), all, prefix: kept, kinds, left, right } => {
             let left = under(left.clone(), prefix, conditions.clone());
             let right = under(right.clone(), prefix, conditions);
-            (Arc::new(Node::Set { kind: *kind, all: *all, prefix: *kept, left, right }), Vec::new())
+            let kinds = kinds.clone();
+            (Arc::new(Node::Set { kind: *kind, all: *all, prefix: *kept, kinds, left, right }), Vec::new())
         }
         // A row of the right side takes away those that equal it, of which the condition may hold although it does not of the row: `1.0`, `1.00`.
-        Node::Set { kind: SetKind::Except, all: false, prefix: kept, left, right } => {
+        Node::Set { kind: SetKind::Except, all: false, prefix: kept, kinds, left, right } => {
             let left = under(left.clone(), prefix, conditions);
-            let set = Node::Set { kind: SetKind::Except, all: false, prefix: *kept, left, right: right.clone() };
+            let (kinds, right) = (kinds.clone(), right.clone());
+            let set = Node::Set { kind: SetKind::Except, all: false, prefix: *kept, kinds, left, right };
             (Arc::new(set), Vec::new())
         }
         Node::Join(join) => push_join(join, prefix, conditions),

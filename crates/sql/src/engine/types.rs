@@ -42,10 +42,12 @@ pub(super) fn common(left: &SqlType, right: &SqlType, what: &str) -> Result<SqlT
         return Ok(if l >= r { left.base() } else { right.base() });
     }
     Ok(match (left, right) {
-        (Unknown, other) | (other, Unknown) => other.clone(),
+        // A literal has no length.
+        (Unknown, other) | (other, Unknown) => other.base(),
         (l, r) if l.base() == r.base() => l.base(),
         (Name | Varchar(_), Text) | (Text, Name | Varchar(_)) | (Name, Varchar(_)) | (Varchar(_), Name) => Text,
-        (SqlType::Char(_), Text | Varchar(_)) | (Text | Varchar(_), SqlType::Char(_)) => Text,
+        // Each can be the other: the first is meant.
+        (SqlType::Char(_), Text | Varchar(_)) | (Text | Varchar(_), SqlType::Char(_)) => left.base(),
         (SqlType::SingleChar, Text) | (Text, SqlType::SingleChar) => Text,
         (Oid | Reg(_), Oid | Reg(_)) => Oid,
         (Oid, SqlType::Int2 | SqlType::Int4 | SqlType::Int8) | (SqlType::Int2 | SqlType::Int4 | SqlType::Int8, Oid) => {

@@ -426,6 +426,16 @@ impl Binder<'_> {
         for item_ty in known {
             ty = resolve::comparison_type(&ty, &item_ty).ok_or_else(|| no_operator("=", &[&value.ty(), &item_ty]))?;
         }
+        // Several are compared as elements of one array, whose type is that of the first of char(n), varchar and text.
+        if items.len() > 1 {
+            let types: Vec<SqlType> = std::iter::once(value.ty()).chain(items.iter().map(Expr::ty)).collect();
+            let string = |ty: &SqlType| matches!(ty, SqlType::Text | SqlType::Varchar(_) | SqlType::Char(_));
+            if let Some(first) = types.iter().find(|ty| **ty != SqlType::Unknown)
+                && types.iter().all(|ty| *ty == SqlType::Unknown || string(ty))
+            {
+                ty = if matches!(first, SqlType::Char(_)) { SqlType::Char(0) } else { SqlType::Text };
+            }
+        }
         let list: Result<Vec<Expr>, BindError> = items.into_iter().map(|item| self.must(item, &ty)).collect();
         let list = list?;
         let expr = Box::new(self.must(value, &ty)?);

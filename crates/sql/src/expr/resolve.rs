@@ -224,6 +224,8 @@ pub(super) fn comparison_type(left: &SqlType, right: &SqlType) -> Option<SqlType
         },
         (a, b) if a.is_number() && b.is_number() => common_number(a, b),
         (a, b) if (is_oid(a) && (is_oid(b) || is_int(b))) || (is_int(a) && is_oid(b)) => T::Oid,
+        // varchar has no operators of its own, and those of char(n) fit one side exactly.
+        (T::Char(_), T::Varchar(_)) | (T::Varchar(_), T::Char(_)) => T::Char(0),
         (a, b) if text_like(a) && text_like(b) => T::Text,
         (T::SingleChar, b) | (b, T::SingleChar) if text_like(b) => T::Text,
         (T::Date, T::Timestamp(_)) | (T::Timestamp(_), T::Date) => T::Timestamp(None),

@@ -2,7 +2,7 @@
 
 use super::{Kept, Prefix, Rows, Run, Seen, Source, collect, held, listed, open as open_node};
 use crate::SqlError;
-use crate::engine::keys::row_key;
+use crate::engine::keys::{KeyKind, row_key};
 use crate::engine::node::Node;
 use crate::types::Row;
 use std::sync::Arc;
@@ -33,7 +33,9 @@ pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<
             let rows = run.working.lock().get(id).cloned().unwrap_or_default();
             Ok(Box::new(Again { rows, place: 0, skip: 0, prefix: prefix.clone() }))
         }
-        Node::Recursive { id, prefix: width, base, step, all } => recurse(*id, *width, base, step, *all, prefix, run),
+        Node::Recursive { id, prefix: width, kinds, base, step, all } => {
+            recurse(*id, *width, kinds, (base, step), *all, prefix, run)
+        }
         _ => Ok(listed(Vec::new())),
     }
 }
@@ -61,8 +63,8 @@ impl Rows for Again {
 fn recurse(
     id: usize,
     width: usize,
-    base: &Arc<Node>,
-    step: &Arc<Node>,
+    kinds: &[KeyKind],
+    (base, step): (&Arc<Node>, &Arc<Node>),
     all: bool,
     prefix: &Prefix,
     run: &Arc<Run>,
@@ -74,7 +76,7 @@ fn recurse(
         for row in collect(open_node(node, prefix, run)?, &mut reserved, run)? {
             run.tick()?;
             // The working table is read without a prefix.
-            row_key(&row[width..], &mut key);
+            row_key(&row[width..], kinds, &mut key);
             if all || seen.is_new(&key, &mut reserved)? {
                 rows.push(row);
             }

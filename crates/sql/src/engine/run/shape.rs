@@ -2,7 +2,7 @@
 
 use super::{Prefix, Reservation, Rows, Run, Seen, Source, open as open_node};
 use crate::engine::key_table::{KEY_BYTES, KeyTable};
-use crate::engine::keys::{encode, own_kind, row_key};
+use crate::engine::keys::{KeyKind, encode, own_kind, row_key};
 use crate::engine::node::{Node, SetKind};
 use crate::engine::scalar::{Scalar, all_true};
 use crate::engine::set_function::SetRows;
@@ -32,8 +32,8 @@ pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<
             let (seen, key) = (Seen::new(run.seed), Vec::new());
             Box::new(Distinct { base: base(input)?, seen, key, reserved: run.reserve() })
         }
-        Node::Set { kind, all, prefix: width, left, right } => {
-            set_operation(*kind, *all, *width, (left, right), prefix, run)?
+        Node::Set { kind, all, prefix: width, kinds, left, right } => {
+            set_operation((*kind, *all), *width, kinds, (left, right), prefix, run)?
         }
         _ => return Err(SqlError::new(SqlState::INTERNAL_ERROR, "a node without a source")),
     })
@@ -218,11 +218,11 @@ struct Distinct {
 
 impl Rows for Distinct {
     fn next(&mut self, row: &mut Row) -> Result<bool, SqlError> {
-        let Node::Distinct { prefix, on, .. } = self.base.node.as_ref() else { return Ok(false) };
+        let Node::Distinct { prefix, kinds, on, .. } = self.base.node.as_ref() else { return Ok(false) };
         while self.base.input.next(row)? {
             self.base.run.tick()?;
             match on {
-                None => row_key(&row[*prefix..], &mut self.key),
+                None => row_key(&row[*prefix..], kinds, &mut self.key),
                 Some(on) => key_of(on, row, &self.base.run, &mut self.key)?,
             }
             if self.seen.is_new(&self.key, &mut self.reserved)? {
@@ -236,9 +236,9 @@ impl Rows for Distinct {
 type Sides<'a> = (&'a Arc<Node>, &'a Arc<Node>);
 
 fn set_operation(
-    kind: SetKind,
-    all: bool,
+    (kind, all): (SetKind, bool),
     width: usize,
+    kinds: &[KeyKind],
     sides: Sides<'_>,
     prefix: &Prefix,
     run: &Arc<Run>,
@@ -252,6 +252,7 @@ fn set_operation(
             key: Vec::new(),
             run: run.clone(),
             width,
+            kinds: kinds.to_vec(),
             reserved: run.reserve(),
         };
         return Ok(Box::new(both));
@@ -261,7 +262,7 @@ fn set_operation(
     let (mut row, mut key) = (Row::new(), Vec::new());
     while right.next(&mut row)? {
         run.tick()?;
-        row_key(&row[width..], &mut key);
+        row_key(&row[width..], kinds, &mut key);
         let (number, new) = keys.number(&key);
         if new {
             reserved.bytes(key.len() + KEY_BYTES + size_of::<usize>())?;
@@ -279,6 +280,7 @@ fn set_operation(
         keep_matched: kind == SetKind::Intersect,
         all,
         width,
+        kinds: kinds.to_vec(),
         reserved,
     }))
 }
@@ -289,6 +291,7 @@ struct Union {
     key: Vec<u8>,
     run: Arc<Run>,
     width: usize,
+    kinds: Vec<KeyKind>,
     reserved: Reservation,
 }
 
@@ -302,7 +305,7 @@ impl Rows for Union {
                 }
                 self.run.tick()?;
                 let Some(seen) = &mut self.seen else { return Ok(true) };
-                row_key(&row[self.width..], &mut self.key);
+                row_key(&row[self.width..], &self.kinds, &mut self.key);
                 if seen.is_new(&self.key, &mut self.reserved)? {
                     return Ok(true);
                 }
@@ -324,6 +327,7 @@ struct Matching {
     keep_matched: bool,
     all: bool,
     width: usize,
+    kinds: Vec<KeyKind>,
     reserved: Reservation,
 }
 
@@ -331,7 +335,7 @@ impl Rows for Matching {
     fn next(&mut self, row: &mut Row) -> Result<bool, SqlError> {
         while self.left.next(row)? {
             self.run.tick()?;
-            row_key(&row[self.width..], &mut self.key);
+            row_key(&row[self.width..], &self.kinds, &mut self.key);
             let matched = match self.keys.find(&self.key).map(|number| &mut self.counts[number]) {
                 Some(0) | None => false,
                 Some(count) if self.all => {

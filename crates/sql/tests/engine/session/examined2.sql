@@ -157,3 +157,167 @@ SELECT stddev(x), stddev_pop(x) FROM generate_series(1, 100) t(x);
 -- 29.0114919758820171|28.8660700477221180
 SELECT sqrt(2812272.3333333333333333), sqrt(2::numeric), sqrt(0.0001), sqrt(12345678901234567890), sqrt(1e-20), sqrt(1e30);
 -- 1676.9831046654385818|1.414213562373095|0.01000000000000000|3513641828.8201443|0.0000000001000000000000000|1000000000000000.0
+
+--- char(n) beside varchar is compared without its blanks, beside text with what is left of it as text; of types that can be each other the first is meant.
+select 'a'::char(3) = 'a '::varchar, 'a'::char(3) = 'a '::text, 'a'::varchar = 'a  '::char(3), 'a '::varchar = 'a'::char(3), 'a'::char(3) <> 'a '::varchar;
+-- t|f|t|t|f
+select 'a'::char(3) < 'a '::varchar, 'a'::char(3) <= 'a '::varchar, 'a'::char(3) > 'a '::varchar, 'a'::char(3) >= 'a '::varchar, 'a'::char(3) < 'a '::text,'a'::char(3) >= 'a '::text;
+-- f|t|f|t|t|f
+select 'a '::name = 'a'::char(3), 'a '::name < 'a'::char(3), 'a'::char(3) = 'a'::name;
+-- f|f|t
+select pg_typeof('a'::char(3) || 'b'::varchar), 'a'::char(3) || 'b'::varchar || '|', 'a'::char(3) || 'b' || '|', pg_typeof('a'::char(3) || 'b');
+-- text|ab||ab||text
+select pg_typeof(x) from (select 'a'::char(3) union all select 'a '::varchar(5)) s(x);
+-- character
+-- character
+select pg_typeof(x) from (select 'a'::varchar(5) union all select 'a '::char(3)) s(x);
+-- character varying
+-- character varying
+select pg_typeof(x) from (select 'a'::char(3) union all select 'a '::text) s(x);
+-- character
+-- character
+select pg_typeof(x) from (select 'a'::text union all select 'a '::char(3)) s(x);
+-- text
+-- text
+select pg_typeof(x) from (select 'a'::char(3) union all select 'a ') s(x);
+-- character
+-- character
+select count(*) from (select 'a'::char(3) union select 'a '::varchar(5)) s(x);
+-- 1
+select count(*) from (select 'a '::varchar(5) union select 'a'::char(3)) s(x);
+-- 2
+select x || '|' from (select 'a'::char(3) union all select 'a '::varchar(5)) s(x);
+-- a|
+-- a|
+select x || '|' , length(x), octet_length(x) from (values ('a'::char(3)), ('b'), ('ccccc')) s(x);
+-- a||1|3
+-- b||1|1
+-- ccccc||5|5
+select x || '|' , length(x), octet_length(x), pg_typeof(x) from (values ('a'), ('b'::char(3)), ('ccccc')) s(x);
+-- a||1|1|character
+-- b||1|3|character
+-- ccccc||5|5|character
+select octet_length(x), pg_typeof(x) from (values ('a'::char(3)), ('b '::varchar)) s(x);
+-- 3|character
+-- 2|character
+select octet_length(x), pg_typeof(x) from (values ('a'::varchar), ('b '::char(3))) s(x);
+-- 1|character varying
+-- 1|character varying
+select octet_length(x), pg_typeof(x) from (values ('a'::char(3)), ('b '::char(3)), (null)) s(x);
+-- 3|character
+-- 3|character
+-- NULL|character
+select octet_length(x), pg_typeof(x) from (values ('a'::char(3)), ('b '::char(5))) s(x);
+-- 3|character
+-- 5|character
+select octet_length(x), pg_typeof(x) from (select 'a'::char(3) union all select 'bbbbbb') s(x);
+-- 3|character
+-- 6|character
+select octet_length(x), pg_typeof(x) from (select 'bbbbb' union all select 'a'::char(3)) s(x);
+-- 5|character
+-- 3|character
+select octet_length(x) from (select 'bbbbb' union all select 'a'::varchar(3)) s(x);
+-- 5
+-- 1
+select octet_length(x) from (values ('bbbbb'), ('a'::varchar(3))) s(x);
+-- 5
+-- 1
+select pg_typeof(coalesce('a'::char(3), 'b'::varchar)), pg_typeof(coalesce('a'::varchar, 'b'::char(3))), pg_typeof(coalesce('a'::char(3), 'b'::text)), pg_typeof(coalesce('a'::char(3), 'b'));
+-- character|character varying|character|character
+select pg_typeof(greatest('a'::char(3), 'b'::varchar)), pg_typeof(greatest('a'::varchar, 'b'::char(3))), pg_typeof(nullif('a'::char(3), 'a '::varchar)), nullif('a'::char(3), 'a '::varchar), nullif('a '::varchar, 'a'::char(3));
+-- character|character varying|character|NULL|NULL
+select pg_typeof(array['a'::char(3), 'b'::varchar]), pg_typeof(array['a'::varchar, 'b'::char(3)]), array['abcd', 'b'::char(3)];
+-- character[]|character varying[]|{abcd,"b  "}
+select 'a'::char(3) in ('a '::varchar, 'b'), 'a '::varchar in ('a'::char(3)), 'a '::varchar in ('b', 'a'::char(3)), 'a'::char(3) in ('a '::text), 'a'::char(3) in ('a ', 'b');
+-- t|t|f|f|t
+select 'a'::char(3) = any(array['a '::varchar]), 'a '::varchar = any(array['a'::char(3)]), 'a'::char(3) = any(array['a '::text]);
+-- t|t|f
+select 'a'::char(3) in (select 'a '::varchar), 'a '::varchar in (select 'a'::char(3)), 'a'::char(3) in (select 'a '::text), 'a '::varchar in (select 'a'::char(3) union all select 'b'::char(3));
+-- t|t|f|t
+select 'a'::char(3) not in (select 'a '::varchar), 'a'::char(3) = all(select 'a '::varchar), 'a'::char(3) < any(select 'a '::varchar);
+-- f|t|f
+select count(*) from (values ('a'::char(3))) a(x) join (values ('a '::varchar)) b(x) on a.x = b.x;
+-- 1
+select count(*) from (values ('a'::char(3))) a(x) join (values ('a '::varchar)) b(x) using (x);
+-- 1
+select count(*), pg_typeof(x) from (values ('a '::varchar)) a(x) full join (values ('a'::char(3))) b(x) using (x) group by 2;
+-- 1|character varying
+select count(*), pg_typeof(x) from (values ('a'::char(3))) a(x) full join (values ('a '::varchar)) b(x) using (x) group by 2;
+-- 1|character
+select count(*) from (values ('a'::char(3))) a(x) join (values ('a '::text)) b(x) using (x);
+-- 0
+select count(*) from (values ('a'::char(3))) a(x) join (values ('a'::text)) b(x) on a.x = b.x;
+-- 1
+select 'a'::char(3) between 'a '::varchar and 'a  '::varchar, 'a'::char(3) is distinct from 'a '::varchar, 'a '::varchar is not distinct from 'a'::char(3);
+-- t|f|t
+select ('a'::char(3), 1) = ('a '::varchar, 1), row('a'::char(3)) < row('a '::varchar);
+-- t|f
+select pg_typeof(x) from (select 'a'::char(3) intersect select 'a '::varchar) s(x);
+-- character
+select pg_typeof(x) from (select 'a '::varchar except select 'a'::char(3)) s(x);
+-- character varying
+select pg_typeof(x) from (select 'a'::char(3) union select 'a'::varchar union select 'a'::text) s(x);
+-- character
+select pg_typeof(max(x)), pg_typeof(min(y)) from (values ('a'::char(3), 'b'::varchar)) s(x,y);
+-- character|text
+create table cc(c3 char(3), v5 varchar(5), t text, n name);
+insert into cc values ('a','a ','a','a'),('b','b','b ','b'),(null,null,null,null);
+create table ci(c char(3) primary key);
+insert into ci values ('a'),('b');
+create table vi(v varchar(5) primary key);
+insert into vi values ('a '),('b'),('b ');
+select count(*) from cc join cc d on cc.c3 = d.v5;
+-- 2
+select v from vi where v = 'a'::char(3);
+-- a 
+select c from ci where c = 'a '::varchar;
+-- a  
+select c, v from ci join vi on c = v order by 1, 2;
+-- a  |a 
+-- b  |b
+-- b  |b 
+select c, v from vi join ci on v = c order by 1, 2;
+-- a  |a 
+-- b  |b
+-- b  |b 
+select c, v from vi left join ci on v = c order by 1, 2;
+-- a  |a 
+-- b  |b
+-- b  |b 
+select c3 from cc where exists (select 1 from vi where v = c3) order by 1;
+-- a  
+-- b  
+select v from vi where exists (select 1 from ci where v = c) order by 1;
+-- a 
+-- b
+-- b 
+select v from vi where v in (select c from ci) order by 1;
+-- a 
+-- b
+-- b 
+select c from ci where c in (select v from vi) order by 1;
+-- a  
+-- b  
+select (select count(*) from vi where v = c) from ci order by 1;
+-- 1
+-- 2
+select c3 from cc union select v5 from cc order by 1;
+-- a  
+-- b  
+-- NULL
+select count(*) over (partition by c) from (select 'a'::char(3)::bpchar as c union all select 'a'::char(5)) s;
+-- 2
+-- 2
+select count(*) from (select distinct c from (select 'a'::char(3)::bpchar as c union all select 'a'::char(5)) s) t;
+-- 1
+select count(*) from (select 'a'::char(3) as c union select 'a'::char(5)) s;
+-- 1
+select count(*) from (select 'a'::char(3) as c intersect select 'a'::char(5)) s;
+-- 1
+select count(*) from (select 'a'::char(3) as c except select 'a'::char(5)) s;
+-- 0
+with recursive r(c) as (select 'a'::char(3)::bpchar union select c::char(5) from r) select count(*) from r;
+-- 1
+select x from (values ('1.234'), (1.1::numeric(3,1))) s(x);
+-- 1.234
+-- 1.1
