@@ -68,6 +68,7 @@ pub(super) fn run<E: Engine>(inner: &Inner<E>) {
     let mut collected_ns = inner.monotonic_ns();
     let mut compaction = Compaction::default();
     let mut warming = Warming::default();
+    let mut no_room_told = false;
     while !inner.stopping.load(SeqCst) {
         std::thread::park_timeout(LOOK_EVERY);
         let now_ns = inner.monotonic_ns();
@@ -109,7 +110,7 @@ pub(super) fn run<E: Engine>(inner: &Inner<E>) {
             crate::log::warning("no space could be made ready for the log", &[("cause", &e)]);
             std::thread::park_timeout(RETRY_AFTER);
         }
-        collect_some(inner, full);
+        collect_some(inner, full, &mut no_room_told);
         compaction.look(inner.node.versions(), inner.node.counters().txn_commits.get(), now_ns);
         warming.look(inner, now_ns);
         // Deletions that may go wait for merges, not for a threshold.
@@ -217,7 +218,7 @@ pub(super) fn flush_all<E: Engine>(inner: &Inner<E>) {
 }
 
 /// Gives the past below the threshold back, if one is allowed; with a full disk, what that freed in the engine at once.
-fn collect_some<E: Engine>(inner: &Inner<E>, full: bool) {
+fn collect_some<E: Engine>(inner: &Inner<E>, full: bool, no_room_told: &mut bool) {
     let Some(threshold) = inner.node.collectable() else { return };
     let versions = inner.node.versions();
     match versions.collect(threshold) {
@@ -226,10 +227,15 @@ fn collect_some<E: Engine>(inner: &Inner<E>, full: bool) {
     }
     if full && versions.garbage().buried > 0 {
         match versions.reclaim() {
-            Ok(()) => crate::log::info("space was reclaimed", &[("engine_bytes", &versions.engine().disk_bytes())]),
-            Err(StoreError::DiskFull) => {
+            Ok(()) => {
+                *no_room_told = false;
+                crate::log::info("space was reclaimed", &[("engine_bytes", &versions.engine().disk_bytes())]);
+            }
+            // It is tried again and again.
+            Err(StoreError::DiskFull) if !std::mem::replace(no_room_told, true) => {
                 crate::log::warning("there is no room to reclaim space: it waits for merges", &[])
             }
+            Err(StoreError::DiskFull) => {}
             Err(e) => inner.fail(&e.to_string()),
         }
     }

@@ -8,6 +8,11 @@ use crate::types::{Row, SqlType, Value};
 
 /// OID of `pg_class` as a catalog: what `pg_depend` and `pg_description` say an object is.
 pub(super) const PG_CLASS_OID: Oid = 1259;
+/// OID of `pg_namespace` as a catalog.
+const PG_NAMESPACE_OID: Oid = 2615;
+/// The schema that each database has, and what is said of it.
+const PUBLIC: &str = "public";
+const PUBLIC_COMMENT: &str = "standard public schema";
 /// OID of the default collation.
 const DEFAULT_COLLATION: Oid = 100;
 /// OID of the collation "C", which names have.
@@ -50,9 +55,15 @@ pub(super) fn rows(table: &VirtualTable, source: &Source<'_>) -> Result<Option<V
     Ok(Some(produce(table, source, &objects)))
 }
 
-fn namespaces(table: &VirtualTable, _: &Source<'_>, objects: &Objects) -> Vec<Row> {
+fn namespaces(table: &VirtualTable, source: &Source<'_>, objects: &Objects) -> Vec<Row> {
+    let owner = crate::identifier::quote_identifier(&source.settings.user);
     let row = |schema: &crate::catalog::Schema| {
         let row = RowBuilder::new(table).set("oid", Objects::schema_oid(schema)).set("nspname", schema.name.as_str());
+        let row = match schema.name == PUBLIC {
+            // As in a new PostgreSQL: pg_dump writes down what differs from that.
+            true => row.set("nspacl", text_array([format!("{owner}=UC/{owner}"), format!("=U/{owner}")])),
+            false => row,
+        };
         row.set("nspowner", OWNER_OID).done()
     };
     objects.schemas.iter().map(row).collect()
@@ -252,7 +263,11 @@ fn table_attributes(table: &VirtualTable, t: &Table, rows: &mut Vec<Row>) {
 
 /// Comments on tables and their columns.
 fn descriptions(table: &VirtualTable, _: &Source<'_>, objects: &Objects) -> Vec<Row> {
-    let mut rows = Vec::new();
+    let public = objects.schemas.iter().filter(|schema| schema.name == PUBLIC).map(|schema| {
+        let row = RowBuilder::new(table).set("objoid", Objects::schema_oid(schema));
+        row.set("classoid", PG_NAMESPACE_OID).set("objsubid", 0).set("description", PUBLIC_COMMENT).done()
+    });
+    let mut rows: Vec<Row> = public.collect();
     for t in user(objects) {
         let there = |place: u16| place == 0 || t.columns.iter().any(|column| column.id == place);
         for (place, text) in t.comments.iter().filter(|(place, _)| there(**place)) {
