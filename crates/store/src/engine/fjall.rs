@@ -275,13 +275,14 @@ impl FjallEngine {
     /// Sees to it that so much is free, if it can be: what merges left behind for readers of before is deleted when the database is opened,
     /// and not before the next merge, for which a full disk has no room.
     fn make_room(&self, bytes: u64) -> Result<(), StoreError> {
-        let lacks = || self.room().is_some_and(|room| room.free < bytes);
-        if lacks() {
-            // One that is under way may have what is lacking.
-            self.merges.pause();
+        if self.lacks(bytes) {
             self.tidy()?;
         }
-        if lacks() { Err(StoreError::DiskFull) } else { Ok(()) }
+        if self.lacks(bytes) { Err(StoreError::DiskFull) } else { Ok(()) }
+    }
+
+    fn lacks(&self, bytes: u64) -> bool {
+        self.room().is_some_and(|room| room.free < bytes)
     }
 
     /// Opens the database anew where that gives space back.
@@ -339,7 +340,12 @@ impl Engine for FjallEngine {
 
     fn ingest(&self, tree: Tree, bytes: usize, changes: &mut dyn Iterator<Item = Change>) -> Result<(), StoreError> {
         self.revive()?;
-        self.make_room(INGESTION_BYTES.saturating_add(bytes as u64))?;
+        let bytes = INGESTION_BYTES.saturating_add(bytes as u64);
+        if self.lacks(bytes) {
+            // One that is under way may have what is lacking.
+            self.merges.pause();
+        }
+        self.make_room(bytes)?;
         let ingested = self.with(|open| {
             let failed = |e: fjall::Error| of("writing to the engine", &e);
             let mut ingestion = open.tree(tree).start_ingestion().map_err(failed)?;
@@ -564,6 +570,17 @@ mod tests {
             std::thread::yield_now();
         }
         assert_eq!(engine.get(Tree::Present, &7u64.to_be_bytes()).unwrap().as_deref(), Some(&15u64.to_be_bytes()[..]));
+    }
+
+    /// A disk that has no room for all of it once more has room for merges all the same.
+    #[test]
+    fn a_rewrite_without_room_pauses_no_merges() {
+        let dir = tempfile::tempdir().unwrap();
+        let engine = FjallEngine::open(dir.path(), FjallOptions::default()).unwrap();
+        assert_eq!(engine.make_room(u64::MAX), Err(StoreError::DiskFull));
+        assert!(!engine.merges.are_paused());
+        assert_eq!(engine.ingest(Tree::Present, usize::MAX, &mut std::iter::empty()), Err(StoreError::DiskFull));
+        assert!(engine.merges.are_paused(), "what is in memory comes first");
     }
 
     #[test]
