@@ -135,10 +135,7 @@ impl Scalar {
 
     /// Which column of the row it is, if it is nothing else.
     pub(super) fn column(&self) -> Option<usize> {
-        match &self.expr {
-            Expr::Column { index, .. } if self.steps.is_empty() => Some(*index),
-            _ => None,
-        }
+        evaluate::column(&self.expr).filter(|_| self.steps.is_empty())
     }
 
     /// Its value, borrowed from the row (or the statement) where it stands there.
