@@ -1,6 +1,6 @@
 //! What one statement runs with: its transaction, catalog, parameters, settings, limits. Shared by every operator of the statement.
 
-use crate::catalog::{Database, Relation, Schema};
+use crate::catalog::{Database, Relation, Schema, Seal};
 use crate::exec::claims::Claims;
 use crate::exec::deferred::Deferred;
 use crate::exec::parts::Parts;
@@ -31,6 +31,10 @@ pub trait CatalogView: Send + Sync {
     fn databases(&self) -> Result<Vec<Database>, SqlError>;
     /// The database that the session is connected to.
     fn current_database(&self) -> Database;
+    /// What signs tokens.
+    fn seal(&self) -> Option<Arc<Seal>> {
+        None
+    }
 }
 
 /// Sequences; numbers drawn are not given back when the transaction rolls back.

@@ -348,6 +348,10 @@ pub trait Kv: Send + Sync + 'static {
     fn node(&self) -> u32 {
         0
     }
+    /// The number of the cluster; `None`: it is alone.
+    fn cluster(&self) -> Option<u64> {
+        None
+    }
     /// Microseconds since the Unix epoch, for `now()` and its kind.
     fn now_us(&self) -> i64;
     /// Microseconds since some moment, for timeouts: goes on evenly wherever the clock is set. Unless overridden: [`Kv::now_us`].

@@ -298,6 +298,9 @@ impl<E: Engine> Kv for ClusterNode<E> {
     fn node(&self) -> u32 {
         self.inner.node
     }
+    fn cluster(&self) -> Option<u64> {
+        Some(self.inner.charter().cluster)
+    }
     fn now_us(&self) -> i64 {
         i64::try_from(self.inner.clock.read().interval.middle_ns() / 1000).unwrap_or(i64::MAX)
     }

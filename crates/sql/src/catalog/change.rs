@@ -14,7 +14,7 @@
 
 use super::reliance::{token_of, version_of};
 use super::snapshot::{Stored, database_of, id_of, names_of, schema_of};
-use super::{Cache, Database, Oid, Overlay, Relation, Schema, Snapshot, Table, codec, key};
+use super::{Cache, Database, Oid, Overlay, Relation, Schema, Seal, Snapshot, Table, codec, key};
 use crate::transaction::{Committed, Kv, LockWait, Patience, TxnRef};
 use crate::{KvError, SqlError, SqlState};
 use bytes::Bytes;
@@ -340,6 +340,23 @@ impl<'a> Change<'a> {
         self.own.remove_database(id);
         self.snapshot.remove_database(id);
         Ok(self.delete(key::DATABASES, id)?)
+    }
+
+    /// Replaces the keys of tokens.
+    ///
+    /// # Errors
+    /// Those of the transaction.
+    pub fn put_seal(&mut self, seal: Seal) -> Result<(), SqlError> {
+        let key = Bytes::from_static(&key::SEAL_KEY);
+        self.lock(key.clone())?;
+        // Certified: of two that renew one has to hear of the other.
+        self.rely(&key)?;
+        let record = codec::encode(&seal)?;
+        self.txn.with(|t| t.put(key, record))?;
+        let seal = Arc::new(seal);
+        self.own.put_seal(seal.clone());
+        self.snapshot.put_seal(seal);
+        Ok(())
     }
 
     /// Declares the data of an index garbage, from the moment this transaction commits.

@@ -10,6 +10,7 @@
 //! 8 | scope | name  -> nothing: a write ends the absence of the name in a schema, a database, or (0) the cluster (decision 103)
 //! 9 | oid | version -> nothing: a write ends this version of an object; of the greatest version, says that something depends on it
 //! 10 | database, class, object, pair -> nothing: locked by sessions of a cluster (`advisory`)
+//! 11                -> the keys that sign tokens of sessions (`seal`)
 //! ```
 
 use super::Oid;
@@ -37,11 +38,15 @@ pub const NAMES: u32 = 8;
 pub const VERSIONS: u32 = 9;
 /// Index id of advisory locks.
 pub const ADVISORY: u32 = 10;
+/// Index id of the keys of tokens.
+pub const SEAL: u32 = 11;
 /// The scope of the names of databases.
 pub const CLUSTER: Oid = 0;
 
 /// The key of the catalog's number.
 pub const VERSION_KEY: [u8; 4] = VERSION.to_be_bytes();
+/// Where the keys of tokens are.
+pub const SEAL_KEY: [u8; 4] = SEAL.to_be_bytes();
 /// The key of the OID allocator.
 pub const NEXT_OID_KEY: [u8; 4] = NEXT_OID.to_be_bytes();
 

@@ -11,6 +11,7 @@ pub mod oid;
 mod overlay;
 pub mod reliance;
 mod retention;
+pub mod seal;
 pub mod snapshot;
 pub mod view;
 
@@ -20,4 +21,5 @@ pub use descriptor::*;
 pub use overlay::Overlay;
 pub use reliance::Uses;
 pub use retention::retentions;
+pub use seal::Seal;
 pub use snapshot::{Named, Snapshot};

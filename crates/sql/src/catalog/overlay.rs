@@ -1,13 +1,14 @@
 //! What a transaction has changed of the catalog, over what is committed.
 
 use super::snapshot::{Stored, id_of};
-use super::{Database, Oid, Schema, Snapshot};
+use super::{Database, Oid, Schema, Seal, Snapshot};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// See the module. `None`: removed.
 #[derive(Clone, Debug, Default)]
 pub struct Overlay {
+    seal: Option<Arc<Seal>>,
     databases: BTreeMap<Oid, Option<Arc<Database>>>,
     schemas: BTreeMap<Oid, Option<Arc<Schema>>>,
     relations: BTreeMap<Oid, Option<Arc<Stored>>>,
@@ -16,13 +17,14 @@ pub struct Overlay {
 impl Overlay {
     /// Whether nothing was changed.
     pub fn is_empty(&self) -> bool {
-        self.databases.is_empty() && self.schemas.is_empty() && self.relations.is_empty()
+        self.seal.is_none() && self.databases.is_empty() && self.schemas.is_empty() && self.relations.is_empty()
     }
 
     /// The catalog with these changes, under a new number.
     pub fn over(&self, base: &Snapshot, number: u64) -> Snapshot {
         let mut snapshot = base.clone();
         snapshot.set_version(number);
+        self.seal.iter().for_each(|seal| snapshot.put_seal(seal.clone()));
         for (id, database) in &self.databases {
             match database {
                 Some(database) => snapshot.put_database(database.clone()),
@@ -41,6 +43,9 @@ impl Overlay {
         snapshot
     }
 
+    pub(super) fn put_seal(&mut self, seal: Arc<Seal>) {
+        self.seal = Some(seal);
+    }
     pub(super) fn put_database(&mut self, database: Arc<Database>) {
         self.databases.insert(database.id, Some(database));
     }

@@ -10,7 +10,7 @@
 
 use super::cache::{self, Wait};
 use super::view::View;
-use super::{Database, Named, Oid, Relation, Schema, Snapshot, Table, key, snapshot};
+use super::{Database, Named, Oid, Relation, Schema, Seal, Snapshot, Table, key, snapshot};
 use crate::SqlError;
 use crate::context::CatalogView;
 use crate::transaction::{KvError, TxnRef};
@@ -259,5 +259,8 @@ impl CatalogView for Relying {
     }
     fn current_database(&self) -> Database {
         self.view.current_database()
+    }
+    fn seal(&self) -> Option<Arc<Seal>> {
+        self.view.snapshot().seal().cloned()
     }
 }

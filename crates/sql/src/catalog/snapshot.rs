@@ -10,7 +10,7 @@
 //! 3. A record that is the same in two snapshots of a process is the same allocation: plans are valid as long as theirs are ([`super::Uses`]).
 
 use super::key;
-use super::{Database, Oid, Relation, Schema, Table, codec};
+use super::{Database, Oid, Relation, Schema, Seal, Table, codec};
 use crate::SqlError;
 use crate::transaction::{ScanRequest, Transaction};
 use bytes::Bytes;
@@ -46,6 +46,8 @@ pub enum Named {
 #[derive(Clone, Debug, Default)]
 pub struct Snapshot {
     version: u64,
+    /// `None`: an older program has made the catalog.
+    seal: Option<Arc<Seal>>,
     databases: BTreeMap<Oid, Arc<Database>>,
     schemas: BTreeMap<Oid, Arc<Schema>>,
     relations: HashMap<Oid, Arc<Stored>>,
@@ -127,6 +129,9 @@ impl Snapshot {
     /// Those of the transaction, and 58030 for a record that cannot be read.
     pub fn load(version: u64, txn: &mut dyn Transaction, known: Option<&Snapshot>) -> Result<Snapshot, SqlError> {
         let mut snapshot = Snapshot { version, ..Snapshot::default() };
+        if let Some(record) = txn.get(&key::SEAL_KEY)? {
+            snapshot.seal = Some(Arc::new(codec::decode(&record)?));
+        }
         for (_, value) in read_area(txn, key::DATABASES)? {
             let database: Database = codec::decode(&value)?;
             snapshot.databases.insert(database.id, Arc::new(database));
@@ -150,6 +155,10 @@ impl Snapshot {
     /// The number that determines the content.
     pub fn version(&self) -> u64 {
         self.version
+    }
+    /// What signs tokens.
+    pub fn seal(&self) -> Option<&Arc<Seal>> {
+        self.seal.as_ref()
     }
     /// A database by name.
     pub fn database(&self, name: &str) -> Option<&Arc<Database>> {
@@ -204,6 +213,9 @@ impl Snapshot {
 
     pub(super) fn set_version(&mut self, version: u64) {
         self.version = version;
+    }
+    pub(super) fn put_seal(&mut self, seal: Arc<Seal>) {
+        self.seal = Some(seal);
     }
     pub(super) fn put_database(&mut self, database: Arc<Database>) {
         self.databases.insert(database.id, database);

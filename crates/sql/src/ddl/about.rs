@@ -87,6 +87,7 @@ pub(super) fn keys(ddl: &Ddl, catalog: &Snapshot, database: Oid, path: &[String]
         Ddl::CreateExtension { .. } | Ddl::UpdateExtension { .. } | Ddl::DropExtension { .. } => {
             names.object(key::DATABASES, database);
         }
+        Ddl::RenewTokens => drop(names.keys.insert(Bytes::from_static(&key::SEAL_KEY))),
         Ddl::Drop { kind, names: all, .. } => all.iter().for_each(|name| names.of_kind(*kind, name)),
         Ddl::Rename { kind, name, to, .. } => {
             names.of_kind(*kind, name);

@@ -39,6 +39,7 @@ mod sorter;
 mod space;
 mod split;
 mod table_as;
+mod token;
 mod truncate;
 mod view;
 
@@ -94,6 +95,7 @@ impl Run<'_> {
             Ddl::Drop { kind, names, if_exists, cascade } => self.drop(*kind, names, *if_exists, *cascade)?,
             Ddl::Truncate { names, restart_identity, cascade } => self.truncate(names, *restart_identity, *cascade)?,
             Ddl::Rename { kind, name, if_exists, to } => self.rename(*kind, name, *if_exists, to)?,
+            Ddl::RenewTokens => self.renew_tokens()?,
             Ddl::SetSchema { kind, name, if_exists, schema } => self.set_schema(*kind, name, *if_exists, schema)?,
         };
         Ok(tag.to_string())

@@ -35,6 +35,9 @@ impl Session {
 
     fn instant(&self, text: &str) -> Result<Timestamp, SqlError> {
         let text = text.trim();
+        if super::token::is_signed(text) {
+            return self.read_known_token(text);
+        }
         if let Some(time) = decimal(text) {
             return Ok(time);
         }

@@ -4,7 +4,7 @@ use super::active::Savepoint;
 use super::portal::Portal;
 use super::run::{How, Outcome};
 use super::setting_table::Kind;
-use super::settings::{READ_UNCOMMITTED, isolation_name, parse_token, unknown};
+use super::settings::{READ_UNCOMMITTED, isolation_name, unknown};
 use super::{Block, PG_EPOCH_US, Session};
 use crate::catalog::Wait;
 use crate::output::Output;
@@ -339,8 +339,10 @@ impl Session {
         }
         match name {
             "timeball.token" => {
-                let token = parse_token(value.unwrap_or("0.0000"))?;
-                self.token = self.token.max(token);
+                if let Some(value) = value {
+                    let token = self.read_token(value)?;
+                    self.token = self.token.max(token);
+                }
             }
             "transaction_isolation" => {
                 let isolation = value
@@ -444,7 +446,7 @@ impl Session {
     /// A setting as SHOW gives it.
     pub(super) fn show(&self, name: &str) -> Result<String, SqlError> {
         Ok(match name {
-            "timeball.token" => self.token.to_string(),
+            "timeball.token" => self.show_token(),
             "transaction_isolation" => self.shown_isolation().into(),
             "transaction_read_only" => {
                 let as_of = self.active.as_ref().is_some_and(|a| a.as_of.is_some());

@@ -40,6 +40,7 @@ mod simple;
 mod snapshot;
 mod startup;
 mod text_cache;
+mod token;
 mod zone;
 
 pub use crate::work::VALUE_BYTES_MAX;

@@ -5,7 +5,6 @@ use crate::context::EvalSettings;
 use crate::database::DatabaseOptions;
 use crate::transaction::{Consistency, Isolation};
 use crate::{SqlError, SqlState};
-use clock::Timestamp;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -295,13 +294,6 @@ pub(super) fn consistency_name(consistency: Consistency) -> &'static str {
         Consistency::Token => "token",
         Consistency::None => "none",
     }
-}
-
-/// Reads a session token.
-pub(super) fn parse_token(text: &str) -> Result<Timestamp, SqlError> {
-    text.trim()
-        .parse()
-        .map_err(|_| invalid("timeball.token", text).hint("Give what SHOW timeball.token answered in another session."))
 }
 
 pub(super) fn unknown(name: &str) -> SqlError {

@@ -35,6 +35,9 @@ pub(super) fn parse(r: &mut Reader) -> Result<Command, SqlError> {
     if r.take("EXTENSION") {
         return extension(r);
     }
+    if r.take("SYSTEM RENEW TOKENS") {
+        return Ok(ddl(Ddl::RenewTokens));
+    }
     if let Some(word) = r.peek_word() {
         let word = word.to_ascii_uppercase();
         if matches!(

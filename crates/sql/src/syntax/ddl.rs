@@ -166,6 +166,8 @@ pub enum Ddl {
         /// The new schema.
         schema: String,
     },
+    /// ALTER SYSTEM RENEW TOKENS
+    RenewTokens,
 }
 
 /// Kinds of objects that DROP and ALTER name.

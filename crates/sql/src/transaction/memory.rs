@@ -29,7 +29,7 @@ const LOCK_POLL_MS: u64 = 5;
 
 type Versions = Vec<(Timestamp, Option<Bytes>)>;
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct State {
     rows: BTreeMap<Bytes, Versions>,
     splits: Vec<Bytes>,
@@ -150,6 +150,12 @@ impl MemoryKv {
         let kv = Self::default();
         kv.0.state.lock().careless = true;
         kv
+    }
+    /// Another one that holds what this one does now: a copy that is put in its place, or runs beside it.
+    pub fn copied(&self) -> Self {
+        let copy = Self::default();
+        *copy.0.state.lock() = self.0.state.lock().clone();
+        copy
     }
     /// Moves time on, microseconds.
     pub fn advance_us(&self, us: u64) {

@@ -6,6 +6,7 @@ mod cursors;
 mod held;
 mod loads;
 mod online;
+mod tokens;
 mod unreached;
 mod watched;
 mod wide;

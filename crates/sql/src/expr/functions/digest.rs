@@ -93,7 +93,7 @@ fn random_bytes(count: i64) -> R {
 }
 
 /// Fills with random bytes that nobody can guess.
-pub(super) fn fill(bytes: &mut [u8]) -> Result<(), SqlError> {
+pub(crate) fn fill(bytes: &mut [u8]) -> Result<(), SqlError> {
     getrandom::fill(bytes)
         .map_err(|error| SqlError::new(SqlState::INTERNAL_ERROR, format!("the system gives no random bytes: {error}")))
 }

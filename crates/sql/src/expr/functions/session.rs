@@ -86,7 +86,10 @@ fn current_setting(values: &[Value], arguments: &Arguments<'_>) -> R {
     let shown = match name.as_str() {
         "transaction_isolation" => Some(modes.isolation.to_string()),
         "transaction_read_only" => Some(if modes.read_only { "on" } else { "off" }.to_string()),
-        "timeball.token" => Some(modes.token.to_string()),
+        "timeball.token" => Some(match statement.catalog.seal() {
+            Some(seal) => seal.sign(modes.token),
+            None => modes.token.to_string(),
+        }),
         name => statement.backend.effects.shown(name).or_else(|| setting_shown(&statement.settings, name)),
     };
     match shown {

@@ -1,0 +1,22 @@
+//! ALTER SYSTEM RENEW TOKENS.
+
+use super::Run;
+use crate::SqlError;
+use crate::catalog::Seal;
+use crate::expr::fill_by_chance;
+
+impl Run<'_> {
+    /// What was signed before is refused from the commit on.
+    pub(super) fn renew_tokens(&mut self) -> Result<&'static str, SqlError> {
+        let seal = match self.catalog().seal() {
+            Some(seal) => {
+                let mut seal = Seal::clone(seal);
+                seal.renew(&fill_by_chance)?;
+                seal
+            }
+            None => Seal::draw(self.db.kv.cluster(), &fill_by_chance)?,
+        };
+        self.touch().put_seal(seal)?;
+        Ok("ALTER SYSTEM")
+    }
+}

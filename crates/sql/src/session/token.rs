@@ -1,0 +1,64 @@
+//! The session's token: how it leaves and comes back ([`crate::catalog::seal`]).
+
+use super::Session;
+use crate::SqlError;
+use crate::catalog::seal::Refusal;
+use crate::catalog::{Seal, Wait};
+use crate::transaction::BeginOptions;
+use clock::Timestamp;
+use std::sync::Arc;
+
+impl Session {
+    pub(super) fn show_token(&self) -> String {
+        match self.present_seal() {
+            Some(seal) => seal.sign(self.token),
+            None => self.token.to_string(),
+        }
+    }
+
+    pub(super) fn read_token(&self, text: &str) -> Result<Timestamp, SqlError> {
+        read(self.present_seal().as_deref(), text)
+    }
+
+    /// As [`Session::read_token`], by the keys that the session knows.
+    pub(super) fn read_known_token(&self, text: &str) -> Result<Timestamp, SqlError> {
+        read(self.known_seal().as_deref(), text)
+    }
+
+    fn known_seal(&self) -> Option<Arc<Seal>> {
+        self.view.as_ref().and_then(|view| view.snapshot().seal().cloned())
+    }
+
+    /// The keys as they are now: somebody may have renewed them since this session looked. Where nobody can be asked, as they were then.
+    fn present_seal(&self) -> Option<Arc<Seal>> {
+        let patience = self.patience();
+        let options = BeginOptions {
+            read_only: true,
+            interrupt: patience.interrupt.clone(),
+            deadline: patience.deadline.clone(),
+            ..BeginOptions::default()
+        };
+        let known = self.view.as_ref().map(|view| (view.snapshot(), self.view_at));
+        let kv = self.db.kv.as_ref();
+        let looked = kv.begin(&options).map_err(SqlError::from).and_then(|mut txn| {
+            // What was seen later than this snapshot says nothing of it.
+            let known = known.filter(|(_, at)| *at <= txn.snapshot());
+            self.db.catalog.look(kv, &patience, txn.as_mut(), known, Wait::Hasty)
+        });
+        looked.map_or_else(|_| self.known_seal(), |catalog| catalog.seal().cloned())
+    }
+}
+
+/// By no keys at all, in a catalog of an older release, it is a bare timestamp.
+fn read(seal: Option<&Seal>, text: &str) -> Result<Timestamp, SqlError> {
+    let read = match seal {
+        Some(seal) => seal.read(text),
+        None => text.trim().parse().map_err(|_| Refusal::Malformed),
+    };
+    read.map_err(|refusal| refusal.of(text))
+}
+
+/// Whether a text is meant as a token, and not as a bare timestamp.
+pub(super) fn is_signed(text: &str) -> bool {
+    text.split_once('-').is_some_and(|(timestamp, _)| timestamp.parse::<Timestamp>().is_ok())
+}

@@ -1,0 +1,152 @@
+//! Tokens: what they promise is there, or they are refused (design 4a.12, `catalog::seal`).
+
+use super::{open, run, session, state_of};
+use sql::transaction::memory::MemoryKv;
+use sql::{Database, Session, SqlError};
+use std::sync::Arc;
+
+fn token(session: &mut Session) -> String {
+    run(session, "SHOW timeball.token").remove(0)
+}
+
+fn take(session: &mut Session, token: &str) -> Result<(), SqlError> {
+    session.simple_query(&format!("SET timeball.token = '{token}'"), &mut super::Rows::default())
+}
+
+fn refused(session: &mut Session, token: &str) -> String {
+    let error = take(session, token).expect_err(token);
+    assert_eq!(error.state.as_str(), "22023");
+    assert!(error.message.contains("timeball.token") && error.hint.is_some(), "{error:?}");
+    error.detail.clone().expect("why")
+}
+
+#[test]
+fn a_token_goes_from_session_to_session() {
+    let db = open(MemoryKv::new());
+    let (mut a, mut b) = (session(&db), session(&db));
+    run(&mut a, "CREATE TABLE t (id int PRIMARY KEY); INSERT INTO t VALUES (1)");
+    let given = token(&mut a);
+    let (timestamp, _) = given.split_once('-').expect("it is signed");
+    assert!(token(&mut b) < given);
+    take(&mut b, &given).expect("of this cluster");
+    assert_eq!(token(&mut b), given, "the same, as one key signs it");
+    assert_eq!(run(&mut b, "SELECT current_setting('timeball.token')"), std::slice::from_ref(&given));
+    let seen = token(&mut b);
+    // What is lower than what the session has seen changes nothing.
+    let low = token(&mut session(&db));
+    take(&mut b, &low).expect("of this cluster");
+    run(&mut b, "RESET timeball.token; SET timeball.token = DEFAULT");
+    assert_eq!(token(&mut b), seen);
+    let mut c = session(&db);
+    run(&mut c, &format!("SELECT set_config('timeball.token', '{given}', false)"));
+    assert!(token(&mut c) >= given);
+    // The past is told by a token, or by its timestamp alone: that promises nothing.
+    for at in [&given[..], timestamp] {
+        assert_eq!(run(&mut c, &format!("SELECT count(*) FROM t AS OF SYSTEM TIME '{at}'")), ["1"]);
+    }
+}
+
+#[test]
+fn what_was_not_signed_here_is_refused() {
+    let (db, other) = (open(MemoryKv::new()), open(MemoryKv::new()));
+    let (mut a, mut b) = (session(&db), session(&other));
+    run(&mut a, "CREATE TABLE t (id int PRIMARY KEY)");
+    let given = token(&mut a);
+    let (timestamp, rest) = given.split_once('-').expect("it is signed");
+    assert!(refused(&mut a, timestamp).contains("without a signature"));
+    assert!(refused(&mut a, "soon").contains("form"));
+    assert!(refused(&mut b, &given).contains("of the cluster"));
+    let later = format!("2{}-{rest}", &timestamp[1..]);
+    assert!(refused(&mut a, &later).contains("signature is not that of this cluster"));
+    assert_eq!(state_of(&mut a, &format!("SELECT set_config('timeball.token', '{later}', false)")), "22023");
+    assert_eq!(state_of(&mut a, &format!("SELECT * FROM t AS OF SYSTEM TIME '{later}'")), "22023");
+    assert_eq!(state_of(&mut b, &format!("SELECT * FROM t AS OF SYSTEM TIME '{given}'")), "22023");
+    assert!(token(&mut a) < later, "nothing of it was taken");
+    assert_eq!(state_of(&mut a, "ALTER SYSTEM RENEW"), "0A000");
+}
+
+#[test]
+fn renewed_is_renewed_for_all_sessions() {
+    let db = open(MemoryKv::new());
+    let (mut a, mut b) = (session(&db), session(&db));
+    run(&mut a, "CREATE TABLE t (id int PRIMARY KEY)");
+    let before = token(&mut a);
+    run(&mut b, "BEGIN; ALTER SYSTEM RENEW TOKENS");
+    take(&mut a, &before).expect("nothing is committed");
+    run(&mut b, "ROLLBACK");
+    take(&mut a, &before).expect("nothing was changed");
+    run(&mut b, "ALTER SYSTEM RENEW TOKENS");
+    // This one has not looked at the catalog since.
+    assert!(refused(&mut a, &before).contains("incarnation 1 of the cluster, and this is 2"));
+    let after = token(&mut a);
+    take(&mut b, &after).expect("of now");
+    assert_eq!(state_of(&mut b, "BEGIN READ ONLY; ALTER SYSTEM RENEW TOKENS"), "25006");
+    run(&mut b, "ROLLBACK");
+    // Two at once are one after the other.
+    run(&mut a, "BEGIN; SELECT 1 FROM t");
+    run(&mut b, "ALTER SYSTEM RENEW TOKENS");
+    assert_eq!(state_of(&mut a, "ALTER SYSTEM RENEW TOKENS; COMMIT"), "00000");
+    assert!(refused(&mut b, &after).contains("incarnation 2 of the cluster, and this is 4"));
+}
+
+/// An application whose services tell each other of rows that they wrote, with a token, while an operator puts copies back. Says what broke.
+fn tell_each_other(seed: u64, signed: bool) -> Result<u32, String> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut draw = |below: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 11) as usize % below
+    };
+    let mut kvs = [MemoryKv::new(), MemoryKv::new()];
+    let mut dbs: Vec<Arc<Database>> = kvs.iter().map(|kv| open(kv.clone())).collect();
+    for db in &dbs {
+        run(&mut session(db), "CREATE TABLE t (id int PRIMARY KEY)");
+    }
+    let (mut copies, mut told, mut kept) = (kvs.clone().map(|kv| kv.copied()), Vec::new(), 0);
+    for id in 0..60 {
+        let at = draw(2);
+        match draw(6) {
+            0 => copies[at] = kvs[at].copied(),
+            1 => {
+                kvs[at] = copies[at].copied();
+                // Time goes on while a copy is put back.
+                kvs[at].advance_us(10_000);
+                dbs[at] = open(kvs[at].clone());
+                run(&mut session(&dbs[at]), "ALTER SYSTEM RENEW TOKENS");
+            }
+            2 | 3 => {
+                let mut writer = session(&dbs[at]);
+                run(&mut writer, &format!("INSERT INTO t VALUES ({id})"));
+                told.push((token(&mut writer), id));
+            }
+            _ if told.is_empty() => {}
+            _ => {
+                let (token, id) = &told[draw(told.len())];
+                let mut reader = session(&dbs[at]);
+                // Without signatures whoever hears of a timestamp believes it.
+                if signed && take(&mut reader, token).is_err() {
+                    continue;
+                }
+                if run(&mut reader, &format!("SELECT count(*) FROM t WHERE id = {id}")) != ["1"] {
+                    return Err(format!("seed {seed}: {token} was taken, and row {id} is not there"));
+                }
+                kept += 1;
+            }
+        }
+    }
+    Ok(kept)
+}
+
+#[test]
+fn what_a_token_promises_is_there() {
+    let kept: u32 = (1..=40).map(|seed| tell_each_other(seed, true).unwrap_or_else(|why| panic!("{why}"))).sum();
+    assert!(kept > 40, "tokens are of use: {kept}");
+}
+
+/// The negative control: with bare timestamps the same application is lied to.
+#[test]
+fn bare_timestamps_promise_what_is_gone() {
+    let broken = (1..=10).filter(|seed| tell_each_other(*seed, false).is_err()).count();
+    assert!(broken >= 5, "only {broken} of 10 seeds show it");
+}
