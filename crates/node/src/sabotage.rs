@@ -33,6 +33,8 @@ switches! {
     skip_rule_one: set_skip_rule_one,
     /// Commits certify nothing that they read.
     skip_read_certification: set_skip_read_certification,
+    /// What a transaction relies on is looked at when it says so, and not when it commits (design 4a.4).
+    forget_versions: set_forget_versions,
     /// Commits do not certify that what they refer to is there.
     forget_references: set_forget_references,
     /// Commits certify nothing that they write: the last committer wins.

@@ -1,6 +1,7 @@
 //! What happened, written down for the judge.
 
 use super::load::{LISTS, list_key, part_of, values};
+use super::table::Table;
 use crate::machine::{Engine, Failure};
 use crate::workload::{ACCOUNTS, FIRST_BALANCE, REGISTERS, decode_value, encode_key};
 use bytes::Bytes;
@@ -35,6 +36,8 @@ pub struct Chronicle {
     served: BTreeMap<usize, u64>,
     /// Identities and timestamps of what was stored at some time: it may be forgotten by the end.
     earlier: BTreeMap<u64, u64>,
+    /// What became of the table.
+    pub table: Table,
     /// What was found wrong meanwhile.
     pub verdict: Verdict,
 }
@@ -55,8 +58,8 @@ pub struct Judged {
 impl Chronicle {
     /// Nothing has happened.
     pub fn new(bounds_hold: bool) -> Self {
-        let (leases, replicas, history, lists, served, earlier, verdict) = Default::default();
-        Chronicle { bounds_hold, leases, replicas, history, lists, served, earlier, verdict }
+        let (leases, replicas, history, lists, served, earlier, table, verdict) = Default::default();
+        Chronicle { bounds_hold, leases, replicas, history, lists, served, earlier, table, verdict }
     }
 
     /// Remembers what a node stores now: it is about to forget.
@@ -137,6 +140,10 @@ impl Chronicle {
         history: impl Fn(&Bytes) -> Result<Vec<Version>, Failure>,
         collected: impl Fn(&Bytes) -> Timestamp,
     ) -> Result<Judged, Failure> {
+        self.table.see(&history)?;
+        if let Some(why) = self.table.broken() {
+            return Err(Failure(why));
+        }
         let mut stored = Stored { earlier: std::mem::take(&mut self.earlier), ..Stored::default() };
         for key in (0..REGISTERS).chain(ACCOUNTS) {
             let chain = history(&encode_key(key))?.into_iter().map(|version| {

@@ -1,6 +1,6 @@
 //! What a session does in one transaction.
 
-use super::Workload;
+use super::{Workload, table};
 use crate::references::{PARENTS, child, parent};
 use crate::rng::Rng;
 use crate::workload::{ACCOUNTS, REGISTERS, Script, Step, encode_key, script};
@@ -23,6 +23,14 @@ pub enum Deed {
     List(Key),
     /// Append to a list.
     Append(Key),
+    /// Look which version of the table there is.
+    See,
+    /// Write a row by the version that was seen.
+    Row(u64),
+    /// Make the next version of the table.
+    Next,
+    /// End the version before the one that was seen.
+    End,
 }
 
 /// What a session will do.
@@ -57,7 +65,8 @@ pub fn idle(count: u64) -> impl Iterator<Item = Bytes> {
 pub fn keys() -> Vec<Bytes> {
     let plain = (0..REGISTERS).chain(ACCOUNTS).map(encode_key);
     let references = (0..PARENTS).flat_map(|n| [parent(n), child(n)]);
-    plain.chain(references).chain(LISTS.map(list_key)).collect()
+    let of_table = (0..table::ROWS).map(table::row).chain([table::number()]);
+    plain.chain(references).chain(of_table).chain(LISTS.map(list_key)).collect()
 }
 
 /// The part between two of the cuts that a key lies in.
@@ -90,6 +99,9 @@ pub fn fill() -> Task {
 
 /// Draws one.
 pub fn draw(workload: &Workload, rng: &mut Rng) -> Task {
+    if workload.table_percent > 0 && rng.chance(workload.table_percent) {
+        return of_table(rng);
+    }
     let percent = rng.below(100);
     if percent < workload.lists_percent {
         return lists(rng);
@@ -129,6 +141,33 @@ fn lists(rng: &mut Rng) -> Task {
     }
     deeds.push(Deed::Plain(Step::Commit));
     Task { options, past_us: 0, deeds, lists: true }
+}
+
+/// A row, mostly; or a step of a change that goes on meanwhile. What was seen may be old by the time at which it is used.
+fn of_table(rng: &mut Rng) -> Task {
+    let isolation = [Isolation::Serializable, Isolation::Snapshot, Isolation::ReadCommitted];
+    let consistency =
+        [Consistency::Auto, Consistency::Strict, Consistency::Hybrid, Consistency::Token, Consistency::None];
+    let options = BeginOptions {
+        isolation: rng.pick(&isolation).unwrap_or_default(),
+        consistency: rng.pick(&consistency).unwrap_or_default(),
+        ..BeginOptions::default()
+    };
+    let mut deeds = vec![Deed::Plain(Step::Statement), Deed::See];
+    if rng.chance(50) {
+        deeds.push(Deed::Plain(Step::Think(rng.below(20_000_000))));
+    }
+    deeds.push(Deed::Plain(Step::Statement));
+    deeds.push(match rng.below(10) {
+        0 => Deed::Next,
+        1..=2 => Deed::End,
+        _ => Deed::Row(rng.below(table::ROWS)),
+    });
+    if rng.chance(30) {
+        deeds.push(Deed::Plain(Step::Think(rng.below(20_000_000))));
+    }
+    deeds.push(Deed::Plain(Step::Commit));
+    Task { options, past_us: 0, deeds, lists: false }
 }
 
 #[cfg(test)]

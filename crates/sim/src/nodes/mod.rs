@@ -14,6 +14,7 @@ mod loss;
 mod opening;
 mod operate;
 mod session;
+mod table;
 
 pub use chronicle::{Chronicle, Judged};
 
@@ -44,6 +45,8 @@ pub struct Workload {
     pub lists_percent: u64,
     /// Of a hundred transactions, how many move money or look at all of it.
     pub bank_percent: u64,
+    /// Of a hundred transactions, how many write rows of a table whose version changes, or change it; the others are as said above.
+    pub table_percent: u64,
     /// What asks a range for more than so many bytes comes in parts of half as many; 0: as on real nodes.
     pub entry_bytes: usize,
     /// So many ranges more that nobody uses, on all machines in turn.
@@ -62,6 +65,7 @@ impl Default for Workload {
             think_ms: 60,
             lists_percent: 30,
             bank_percent: 30,
+            table_percent: 0,
             entry_bytes: 0,
             idle_ranges: 0,
             led_again_ms: 0,

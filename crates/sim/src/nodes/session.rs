@@ -2,12 +2,14 @@
 
 use super::chronicle::{Chronicle, Done};
 use super::load::{Deed, Task, appended, draw, fill, list_key, values};
+use super::table::{self, Change};
 use super::{Nodes, Workload};
 use crate::cluster::Place;
 use crate::machine::Engine;
 use crate::references;
 use crate::rng::Rng;
 use crate::workload::{ACCOUNTS, FIRST_BALANCE, Step, decode_key, decode_value, encode_key, encode_value};
+use bytes::Bytes;
 use checker::appends;
 use checker::{Action, Isolation, Key, Op, Outcome, Recency, Txn, Value};
 use clock::Timestamp;
@@ -44,6 +46,9 @@ struct Running {
     committing: bool,
     waits_since: Option<u64>,
     fills: bool,
+    /// The version of the table that was seen, and the snapshot at which it was.
+    seen: (u64, Timestamp),
+    change: Option<Change>,
 }
 
 /// A session.
@@ -195,6 +200,8 @@ impl Session {
             committing: false,
             waits_since: None,
             fills,
+            seen: (0, Timestamp::MIN),
+            change: None,
         });
         true
     }
@@ -218,7 +225,10 @@ impl Session {
     }
 
     fn finish(&mut self, chronicle: &mut Chronicle, running: Running, outcome: Outcome, position: u64, ended: u64) {
-        let Running { mut record, lists, .. } = running;
+        let Running { mut record, lists, change, .. } = running;
+        if let Some(change) = change.filter(|_| outcome == Outcome::Committed) {
+            chronicle.table.note(change, Timestamp::from_u64(position));
+        }
         if outcome == Outcome::Committed && ended != u64::MAX {
             // What `Any` reads moves no token; what it writes does.
             let counts = record.recency != Recency::Any || record.writes() || lists.is_some();
@@ -247,6 +257,39 @@ impl Running {
     fn deed(&mut self, deed: &Deed, system: &mut Nodes, turn: &mut Turn<'_, '_>) -> Polled {
         match deed {
             Deed::Plain(step) => self.step(step, system, turn),
+            Deed::See => {
+                let Poll::Ready(found) = self.txn.observe(&turn.place.now, &table::number(), turn.waker) else {
+                    return Poll::Pending;
+                };
+                Poll::Ready(found.map(|raw| {
+                    self.seen = (table::decode(raw.as_deref()), self.txn.snapshot());
+                    None
+                }))
+            }
+            Deed::Row(n) => {
+                let (version, since) = self.seen;
+                match self.txn.rely(&turn.place.now, &table::token(version), since, true, turn.waker) {
+                    Poll::Pending => Poll::Pending,
+                    Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
+                    Poll::Ready(Ok(())) => {
+                        self.change = Some(Change::Row(version));
+                        Poll::Ready(self.txn.put(table::row(*n), table::encode(version)).map(|()| None))
+                    }
+                }
+            }
+            Deed::Next => {
+                let Poll::Ready(found) = self.txn.get(&turn.place.now, &table::number(), true, turn.waker) else {
+                    return Poll::Pending;
+                };
+                let next = |raw: Option<Bytes>| table::encode(table::decode(raw.as_deref()) + 1);
+                Poll::Ready(found.and_then(|raw| self.txn.put(table::number(), next(raw))).map(|()| None))
+            }
+            Deed::End => {
+                let Some(before) = self.seen.0.checked_sub(1) else { return self.give_up() };
+                turn.place.probes.hit("a version of a table ended");
+                self.change = Some(Change::End(before));
+                Poll::Ready(self.txn.overwrite(table::token(before), None).map(|()| None))
+            }
             Deed::List(key) => self.list(*key, turn).map(|found| found.map(|_| None)),
             Deed::Append(key) => {
                 let Poll::Ready(found) = self.list(*key, turn) else { return Poll::Pending };

@@ -18,7 +18,7 @@
 //! 3. An entry of an index that is not whole may be stale: it counts only if its row still has it ([`crate::exec::building`]).
 //! 4. A mark is looked at with its row locked and certified, and says only that something may have to be done.
 //! 5. A version is ended for certain (its token is written) before what must not meet its users begins. That is waited for first, so that
-//!    users need not hear of it.
+//!    users need not hear of it. What is read afterwards is read at or above that end, by whatever clock (decision 153).
 //! 6. Whatever ends the statement, and the process: an index that nobody makes any more is taken back ([`undo_orphans`]). Nobody has read it.
 //!
 //! Caveats: it waits for open blocks that have written to the table, as CREATE INDEX CONCURRENTLY of PostgreSQL does. Inside a block, or of a
@@ -47,6 +47,7 @@ use crate::transaction::{BeginOptions, Isolation, LockWait, Patience, ScanReques
 use crate::types::Value;
 use crate::{KvError, SqlError, SqlState};
 use bytes::Bytes;
+use clock::Timestamp;
 use parking_lot::{Condvar, Mutex};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -174,9 +175,10 @@ impl Online<'_> {
         self.db.kv.begin(&BeginOptions { isolation, ..self.options.clone() })
     }
 
-    /// A transaction that reads what is committed now, and keeps it readable.
-    fn begin_now(&self) -> Result<Box<dyn Transaction>, KvError> {
-        let at = self.begin(Isolation::RepeatableRead)?.snapshot();
+    /// A transaction that reads what is committed now, at or above `end`, and keeps it readable. (The session's consistency may be one whose snapshots lie
+    /// where its clock says.)
+    fn begin_after(&self, end: Timestamp) -> Result<Box<dyn Transaction>, KvError> {
+        let at = self.begin(Isolation::RepeatableRead)?.snapshot().max(end);
         self.db.kv.begin(&BeginOptions { as_of: Some(at), read_only: true, ..self.options.clone() })
     }
 
@@ -304,9 +306,9 @@ impl Online<'_> {
     fn build(&self, announced: &Announced) -> Result<(), SqlError> {
         let progress = self.context.backend.progress.show_index(self.table, announced.index);
         progress.task.enter(IndexPhase::WaitingBefore, 0);
-        self.end_version(&announced.before)?;
+        let end = self.end_version(&announced.before)?;
         progress.task.enter(IndexPhase::Scanning, 0);
-        let loader = self.load(&progress.task)?;
+        let loader = self.load(end, &progress.task)?;
         let marking = self.table_now()?;
         self.step_table(&mut |run, mut table| {
             loader.join(&run.statement.txn)?;
@@ -315,9 +317,9 @@ impl Online<'_> {
             Ok(table)
         })?;
         progress.task.enter(IndexPhase::WaitingAfter, 0);
-        self.end_version(&marking)?;
+        let end = self.end_version(&marking)?;
         progress.task.enter(IndexPhase::CatchingUp, 0);
-        self.catch_up(&progress.task)?;
+        self.catch_up(end, &progress.task)?;
         self.step_table(&mut |run, mut table| {
             let building = table.building.take().ok_or_else(|| lost("the index"))?;
             run.touch().discard_index(building.marks)?;
@@ -326,8 +328,8 @@ impl Online<'_> {
         })
     }
 
-    /// Waits until no session's open transaction has written by a version of the table, and ends it for certain (invariant 5).
-    fn end_version(&self, table: &Table) -> Result<(), SqlError> {
+    /// Waits until no session's open transaction has written by a version of the table, and ends it for certain (invariant 5): at the time that it gives.
+    fn end_version(&self, table: &Table) -> Result<Timestamp, SqlError> {
         let (token, own) = (version_of(table), &self.context.backend);
         let began_us = self.db.kv.monotonic_us();
         let limit_us = i64::try_from(self.options.lock_timeout_ms).unwrap_or(i64::MAX).saturating_mul(1000);
@@ -343,14 +345,14 @@ impl Online<'_> {
         let patience = self.patience();
         let mut txn = self.begin(Isolation::RepeatableRead)?;
         txn.overwrite(token, None)?;
-        Ok(patience.commit(txn.as_mut())?)
+        Ok(patience.commit_at(txn.as_mut())?)
     }
 
-    /// Loads the entries of all rows as they are now.
-    fn load(&self, progress: &Arc<IndexProgress>) -> Result<Loader, SqlError> {
+    /// Loads the entries of all rows as they are now, the version before having ended.
+    fn load(&self, end: Timestamp, progress: &Arc<IndexProgress>) -> Result<Loader, SqlError> {
         let (access, building) = self.access()?;
         let index = &building.index;
-        let mut rows = self.begin_now()?;
+        let mut rows = self.begin_after(end)?;
         let mut loader = Loader::new([(index.id, index.unique)], self.patience()).watched(progress);
         let mut rest = Some(access.primary.span());
         let mut row = vec![Value::Null; access.columns.len()];
@@ -395,9 +397,9 @@ impl Online<'_> {
     }
 
     /// Brings in what was marked. Nobody marks any more.
-    fn catch_up(&self, progress: &IndexProgress) -> Result<(), SqlError> {
+    fn catch_up(&self, end: Timestamp, progress: &IndexProgress) -> Result<(), SqlError> {
         let (access, building) = self.access()?;
-        let mut marks = self.begin_now()?;
+        let mut marks = self.begin_after(end)?;
         let mut rest = Some(building.marks.span());
         while let Some(span) = rest {
             let chunk = marks.scan(&ScanRequest { span, reverse: false, limit: MARKS_MAX })?;
@@ -512,8 +514,8 @@ impl Online<'_> {
             Target::new(&table, &run.plan_context())?;
             Ok(table)
         })?;
-        self.end_version(&before)?;
-        self.look_at_rows(action)?;
+        let end = self.end_version(&before)?;
+        self.look_at_rows(end, action)?;
         let record = Bytes::copy_from_slice(&key::object(key::RELATIONS, self.table));
         let about = |_: &Snapshot| BTreeSet::from([record.clone()]);
         let mut show = |run: &mut Run<'_>| {
@@ -525,7 +527,7 @@ impl Online<'_> {
     }
 
     /// Whether what writers keep by now holds for the rows of one snapshot, too. One that does not may have changed meanwhile.
-    fn look_at_rows(&self, action: &AlterAction) -> Result<(), SqlError> {
+    fn look_at_rows(&self, end: Timestamp, action: &AlterAction) -> Result<(), SqlError> {
         let table = self.table_now()?;
         let pending = table.pending.clone().ok_or_else(|| lost("the constraint"))?;
         let only = Table { checks: vec![pending.clone()], ..all_nullable(&table) };
@@ -533,7 +535,7 @@ impl Online<'_> {
             self.step(&|_| BTreeSet::new(), &mut |run: &mut Run<'_>| Target::new(&only, &run.plan_context()))?;
         let (access, all) = (&target.0.access, (0..only.columns.len()).collect::<Vec<_>>());
         let mut row = vec![Value::Null; all.len()];
-        let mut rows = self.begin_now()?;
+        let mut rows = self.begin_after(end)?;
         let mut rest = Some(access.primary.span());
         while let Some(span) = rest {
             let chunk = Sweep::of(rows.as_mut(), span, CHUNK_ROWS, false)?;

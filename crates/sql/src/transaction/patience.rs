@@ -4,6 +4,7 @@
 //! the statement: that one of them has committed says nothing of the transaction that the client knows.
 
 use super::{BeginOptions, Deadline, Interrupt, Isolation, Kv, KvError, Transaction};
+use clock::Timestamp;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -36,8 +37,16 @@ impl Patience {
     /// # Errors
     /// Those of the layers below, but for [`KvError::Unacknowledged`]: instead of it, what ended the wait. It may have committed then.
     pub fn commit(&self, txn: &mut dyn Transaction) -> Result<(), KvError> {
+        self.commit_at(txn).map(drop)
+    }
+
+    /// As [`Patience::commit`], and says at which time.
+    ///
+    /// # Errors
+    /// As it.
+    pub fn commit_at(&self, txn: &mut dyn Transaction) -> Result<Timestamp, KvError> {
         match txn.commit() {
-            Ok(_) => Ok(()),
+            Ok(committed) => Ok(committed.timestamp),
             Err(KvError::Unacknowledged(_)) if self.interrupt.is_raised() => Err(KvError::Interrupted),
             Err(KvError::Unacknowledged(_)) => Err(KvError::TimedOut),
             Err(e) => Err(e),

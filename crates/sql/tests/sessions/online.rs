@@ -2,7 +2,7 @@
 
 #![allow(clippy::disallowed_methods)] // sessions have threads of their own
 
-use super::{Rows, open, run, session, state_of};
+use super::{Rows, conflicting, open, run, session, state_of};
 use sql::transaction::memory::MemoryKv;
 use sql::transaction::{Admin, AdminReply, BeginOptions, Interrupt, Patience};
 use sql::{Database, DatabaseOptions, Kv, KvError, Session, Startup, Transaction};
@@ -175,6 +175,19 @@ fn an_index_is_whole_whatever_is_written_between_its_steps() {
         assert_eq!(run(&mut a, by), run(&mut a, without), "seed {seed}");
         assert_eq!(state_of(&mut a, "INSERT INTO t SELECT 99999, 0, u FROM t LIMIT 1"), "23505");
     }
+}
+
+/// What is loaded was read after the version before had ended, whatever the session's consistency makes of the clock.
+#[test]
+fn an_index_is_whole_though_snapshots_lie_behind() {
+    let (mut a, left) = conflicting();
+    run(&mut a, "DROP TABLE t");
+    fill(&mut a);
+    left.behind.store(true, Ordering::Relaxed);
+    run(&mut a, "CREATE INDEX t_v_idx ON t (v)");
+    assert_eq!(state_of(&mut a, "ALTER TABLE t ADD CHECK (id < 1000)"), "23514");
+    left.behind.store(false, Ordering::Relaxed);
+    compare(&mut a);
 }
 
 #[test]

@@ -51,7 +51,7 @@ impl<E: Engine> Transaction<E> {
             }
         }
         let keep = Keep::of(certified);
-        if self.remembers(keep) {
+        if self.remembers(keep) && !self.member.sabotage().forget_versions() {
             self.draft.reads.rely(key, self.snapshot, self.draft.must_certify(keep), self.lock_marks.len());
         }
         Poll::Ready(Ok(()))
