@@ -33,6 +33,14 @@ pub enum ChangeRefused {
         /// The node.
         node: NodeId,
     },
+    /// The node that is to lead a range is not heard here: nobody would lead it for a while.
+    #[error("{node} is to lead {range}, and is not heard here: try again when it is, or name another node")]
+    Silent {
+        /// The range.
+        range: RangeId,
+        /// The node.
+        node: NodeId,
+    },
 }
 
 /// Attempts to find a replica number that was never used.
@@ -102,6 +110,9 @@ impl<E: Engine> Member<E> {
     /// It was not taken.
     pub fn hand_over(&self, now: &Reading, range: RangeId, to: NodeId) -> Result<(), ChangeRefused> {
         let mut core = self.lock();
+        if !core.hears(to) {
+            return Err(ChangeRefused::Silent { range, node: to });
+        }
         core.moved = true;
         Ok(core.replicas.step(now, Input::Transfer { group: group_of(range), to: to.store() })?)
     }

@@ -2,8 +2,8 @@
 
 use super::client::{Txn, pairs, set, value};
 use super::world::{Env, World, founding, key};
-use node::TxnError;
-use node::cluster::UNAVAILABLE_TICKS;
+use node::cluster::{ChangeRefused, NodeId, UNAVAILABLE_TICKS};
+use node::{RangeId, TxnError};
 
 const TICK_US: u64 = 100_000;
 
@@ -101,5 +101,33 @@ fn a_range_that_answers_by_another_way_is_not_silent() {
         assert_eq!(w.ask(other, async |env| value(env, "a").await).as_deref(), Some("1"));
         assert!(w.now_us() - began_us < 10 * TICK_US, "{} us", w.now_us() - began_us);
         w.run(1_000_000);
+    }
+}
+
+/// A range is not handed to a node that died: at once after its death it is led again when the handover is given up, later it is refused.
+#[test]
+fn a_range_that_is_handed_to_the_dead_is_led_again() {
+    for waits_us in [200_000, 4_000_000] {
+        let mut w = World::new(23, 3, founding(&[""], &[1, 2, 3]), |_| {});
+        let leader = w.await_leader(1);
+        let heir = leader % 3 + 1;
+        w.ask(leader, async |env| set(env, pairs(&[("a", "0")])).await);
+        w.run(1_000_000);
+        w.crash(heir);
+        w.run(waits_us);
+        let now = w.env(leader).now();
+        let handed = w.member(leader).hand_over(&now, RangeId(1), NodeId(heir));
+        w.drain(leader);
+        let began_us = w.now_us();
+        w.ask(leader, async |env| set(env, pairs(&[("a", "1")])).await);
+        let waited_us = w.now_us() - began_us;
+        match waits_us {
+            200_000 => assert!(handed.is_ok() && waited_us < 1_500_000, "{waited_us} us"),
+            _ => {
+                let silent = ChangeRefused::Silent { range: RangeId(1), node: NodeId(heir) };
+                assert_eq!(handed, Err(silent));
+                assert!(waited_us < 200_000, "{waited_us} us");
+            }
+        }
     }
 }

@@ -56,6 +56,8 @@ pub struct Session {
     number: u32,
     rng: Rng,
     token: Timestamp,
+    /// It was told at once that a range is silent: it begins nothing before this time, whoever wakes it.
+    rests_until_ns: u64,
     running: Option<Running>,
 }
 
@@ -63,7 +65,7 @@ impl Session {
     /// Session `number`.
     pub fn new(number: u32, seed: u64) -> Self {
         let rng = Rng::new(seed.wrapping_mul(1_000_003) ^ u64::from(number));
-        Session { number, rng, token: Timestamp::MIN, running: None }
+        Session { number, rng, token: Timestamp::MIN, rests_until_ns: 0, running: None }
     }
 
     /// Whether a transaction runs.
@@ -89,6 +91,9 @@ impl Session {
     /// Goes on as far as it can; it is to be called again in so many nanoseconds, if it is not woken before.
     pub fn turn(&mut self, system: &mut Nodes, turn: &mut Turn<'_, '_>) -> u64 {
         if self.running.is_none() {
+            if let Some(left_ns) = self.rests_until_ns.checked_sub(turn.place.true_ns).filter(|left_ns| *left_ns > 0) {
+                return left_ns;
+            }
             let fills = !system.loaded;
             let is_filler = (turn.place.machine, turn.first) == (system.filler, true);
             if system.draining || fills && !(is_filler && turn.place.true_ns >= system.fill_from_ns) {
@@ -218,6 +223,9 @@ impl Session {
             _ => (Outcome::Aborted, 0, "a transaction failed otherwise"),
         };
         turn.place.probes.hit(probe);
+        if matches!(error, TxnError::Unavailable { .. }) {
+            self.rests_until_ns = turn.place.true_ns + AGAIN_NS;
+        }
         system.loaded |= running.fills && outcome == Outcome::Committed;
         system.next_filler(running.fills, turn.place.true_ns);
         let ended = if outcome == Outcome::Aborted { turn.place.true_ns } else { u64::MAX };

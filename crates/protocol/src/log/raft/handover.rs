@@ -5,7 +5,8 @@ use super::error::{ChangeError, Error, Refused};
 use super::ids::{ReplicaId, StoreId};
 use super::replica::Replica;
 use super::store::Store;
-use clock::Timestamp;
+use clock::{Reading, Timestamp};
+use raft::eraftpb::{Message, MessageType};
 
 /// How far a handover is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,7 +58,7 @@ impl Replica {
     }
 
     /// The next step of a handover, a tick after the last one.
-    pub(super) fn hand_over(&mut self, store: &mut Store) {
+    pub(super) fn hand_over(&mut self, store: &mut Store, now: &Reading) {
         let Some((to, stage)) = self.lead.as_ref().and_then(|lead| lead.handover) else { return };
         let next = match stage {
             Handover::Told => {
@@ -68,13 +69,25 @@ impl Replica {
                 }
             }
             Handover::Logged(_) => return,
-            // It serves nothing more in this term: somebody must begin another.
-            Handover::Sent if self.raw.raft.lead_transferee.is_none() => return self.step_down(store),
+            Handover::Sent if self.raw.raft.lead_transferee.is_none() => return self.lead_again(store, now),
             Handover::Sent => return,
         };
         if let Some(lead) = &mut self.lead {
             lead.handover = Some((to, next));
         }
+    }
+
+    /// Nobody has taken over. It serves nothing more in this term, and the others do not miss it yet: so it does as if it had been handed over to itself, and begins
+    /// another. What it had promised ends at its release. Without a clock it would have no lease, and leaves it to others.
+    fn lead_again(&mut self, store: &mut Store, now: &Reading) {
+        self.step_down(store);
+        if now.trusted().is_none() || !self.may_campaign() {
+            return;
+        }
+        let (own, term) = (self.id.0, self.term());
+        let message = Message { msg_type: MessageType::MsgTimeoutNow, to: own, from: own, term, ..Message::default() };
+        // Refused where a change of the members is not applied yet: its patience begins anew.
+        let _ = self.step(store, message);
     }
 
     /// Above all that was stamped, closed and served, whatever the clock says: it may be the reason to go, and who comes waits until this is past.

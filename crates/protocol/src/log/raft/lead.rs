@@ -266,7 +266,7 @@ impl Replica {
         self.wait_for_founders();
         self.look_at_lease(store, now.interval);
         self.close(store, now);
-        self.hand_over(store);
+        self.hand_over(store, now);
         if self.lead.is_some() {
             self.leave_joint(store, now.interval);
             self.look_who_knows(store);
