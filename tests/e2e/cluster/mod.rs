@@ -4,6 +4,7 @@ mod advisory;
 mod alone;
 mod bank;
 mod clock;
+mod demo;
 mod histories;
 mod hosts;
 mod join;
@@ -17,6 +18,7 @@ mod partition;
 mod sessions;
 mod stall;
 mod stop;
+mod tokens;
 mod upgrade;
 
 use crate::node::{Scratch, binary, repeat_with, state, until};

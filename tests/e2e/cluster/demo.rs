@@ -1,0 +1,117 @@
+//! The demonstration: posts and likes on three nodes, of which one is killed meanwhile.
+
+use crate::node::{binary, repeat_with, until};
+use postgres::{Client, NoTls};
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+/// A node as the demonstration describes it: its address for clients, and its process.
+struct Shown {
+    sql: String,
+    process: String,
+}
+
+/// Ends with the test, whatever comes.
+struct Demo(Child);
+
+impl Drop for Demo {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn connect(node: &Shown) -> Option<Client> {
+    Client::connect(&format!("postgresql://root@{}/demo", node.sql), NoTls).ok()
+}
+
+/// Writes numbered rows at a node until it is told to stop, and gives those that were acknowledged.
+fn write(node: &Shown, from: i32, stop: &AtomicBool) -> Vec<i32> {
+    let (mut acknowledged, mut client) = (Vec::new(), connect(node));
+    for id in from.. {
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
+        let Some(open) = client.as_mut().filter(|client| !client.is_closed()) else {
+            thread::yield_now();
+            client = connect(node);
+            continue;
+        };
+        if open.execute("INSERT INTO seen VALUES ($1)", &[&id]).is_ok() {
+            acknowledged.push(id);
+        }
+    }
+    acknowledged
+}
+
+#[test]
+fn posts_and_likes_go_on_when_a_node_is_killed() {
+    repeat_with("cluster::demo::posts_and_likes_go_on_when_a_node_is_killed");
+    let mut demo = Demo(
+        Command::new(binary())
+            .args(["demo", "--nodes", "3", "--no-shell", "--listen-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap(),
+    );
+    let lines = BufReader::new(demo.0.stdout.take().unwrap()).lines();
+    let shown = lines.map_while(Result::ok).filter_map(|line| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match words[..] {
+            [_, "sql", sql, "http", _, "process", process, ..] => {
+                Some(Shown { sql: sql.to_owned(), process: process.to_owned() })
+            }
+            _ => None,
+        }
+    });
+    let nodes: Vec<Shown> = shown.take(3).collect();
+    assert_eq!(nodes.len(), 3);
+    let mut client = until("the demonstration serves", || connect(&nodes[0]));
+    client.batch_execute("CREATE TABLE seen (id int PRIMARY KEY)").unwrap();
+    let leader: String = client
+        .query_one("SELECT leader_node_id FROM timeball_internal.ranges ORDER BY start_key LIMIT 1", &[])
+        .unwrap()
+        .get(0);
+    // Who leads is killed, unless the clients are there: they know one address.
+    let (home, killed) = match leader.as_str() {
+        "1" => (1, 0),
+        leader => (0, leader.parse::<usize>().unwrap() - 1),
+    };
+    let url = format!("postgresql://root@{}/demo", nodes[home].sql);
+    let bench = Command::new(binary())
+        .args(["bench", "posts-and-likes", "--no-load", "--json", "--workers", "4", "--duration", "12s", "--url", &url])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut client = connect(&nodes[home]).unwrap();
+    let likes = |client: &mut Client| -> i64 { client.query_one("SELECT count(*) FROM likes", &[]).unwrap().get(0) };
+    let stop = AtomicBool::new(false);
+    let (acknowledged, report) = thread::scope(|scope| {
+        let writers: Vec<_> = (0..3).map(|at| (at, i32::try_from(at).unwrap() * 10_000_000)).collect();
+        let (nodes, stop) = (&nodes, &stop);
+        let writers = writers.into_iter().map(|(at, from)| scope.spawn(move || write(&nodes[at], from, stop)));
+        let writers: Vec<_> = writers.collect();
+        let before = likes(&mut client);
+        until("somebody likes something", || (likes(&mut client) > before).then_some(()));
+        let done = Command::new("kill").args(["-9", &nodes[killed].process]).status().unwrap();
+        assert!(done.success());
+        let at_its_death = likes(&mut client);
+        until("likes go on", || (likes(&mut client) > at_its_death).then_some(()));
+        let report = bench.wait_with_output().unwrap();
+        stop.store(true, Ordering::Relaxed);
+        let acknowledged: Vec<i32> = writers.into_iter().flat_map(|writer| writer.join().unwrap()).collect();
+        (acknowledged, report)
+    });
+    let said = String::from_utf8_lossy(&report.stdout).into_owned() + &String::from_utf8_lossy(&report.stderr);
+    assert!(report.status.success() && said.contains("\"failures\":0"), "{said}");
+    for at in (0..3).filter(|at| *at != killed) {
+        let there = connect(&nodes[at]).unwrap().query("SELECT id FROM seen", &[]).unwrap();
+        let there: std::collections::BTreeSet<i32> = there.iter().map(|row| row.get(0)).collect();
+        let missing: Vec<&i32> = acknowledged.iter().filter(|id| !there.contains(id)).collect();
+        assert!(missing.is_empty() && acknowledged.len() > 10, "of {} rows {missing:?}", acknowledged.len());
+    }
+}
