@@ -61,7 +61,7 @@ const CASES: [Case; 5] = [
 /// Reads the options, measures what is missing, and shows the table.
 pub fn bench(args: &[String]) -> Result<(), String> {
     let names: Vec<&str> = CASES.iter().map(|case| case.name).collect();
-    let options = options::parse(args, &names)?;
+    let options = options::parse(args, &names, &SYSTEMS)?;
     sysbench::is_there()?;
     let (binary, commit) = match &options.binary {
         Some(binary) => (binary.clone(), binary.display().to_string()),
@@ -94,7 +94,7 @@ pub fn bench(args: &[String]) -> Result<(), String> {
 fn measure(options: &Options, binary: &Path, base: &Path, commit: &str, state: &mut State, path: &Path) -> Vec<String> {
     let (began, mut problems) = (Instant::now(), Vec::new());
     for case in CASES.iter().filter(|case| options.chosen(case.name)) {
-        for system in SYSTEMS {
+        for system in SYSTEMS.into_iter().filter(|system| options.on(system)) {
             if state.get(case.name, system).is_some() {
                 eprintln!("{} on {system}: measured before", case.name);
                 continue;

@@ -10,6 +10,8 @@ pub struct Options {
     pub lengths: Lengths,
     /// The cases wanted; none: all.
     only: Vec<String>,
+    /// The systems wanted; none: all.
+    systems: Vec<String>,
     /// What was measured before counts no more.
     pub fresh: bool,
     /// The table is kept under `docs/benchmarks/`.
@@ -22,8 +24,8 @@ pub struct Options {
     pub minutes: Option<u64>,
 }
 
-/// Reads the options; `cases` are the names that `--only` knows.
-pub fn parse(args: &[String], cases: &[&str]) -> Result<Options, String> {
+/// Reads the options; `cases` are the names that `--only` knows, `systems` those of `--system`.
+pub fn parse(args: &[String], cases: &[&str], systems: &[&str]) -> Result<Options, String> {
     let (mut minutes, mut full) = (15, false);
     let mut options = Options { lengths: Lengths::FULL, ..Options::default() };
     let mut args = args.iter();
@@ -46,6 +48,13 @@ pub fn parse(args: &[String], cases: &[&str]) -> Result<Options, String> {
                 }
                 options.only.push(name.clone());
             }
+            "--system" => {
+                let name = value()?;
+                if !systems.contains(&name.as_str()) {
+                    return Err(format!("there is no system {name}; there are: {}", systems.join(", ")));
+                }
+                options.systems.push(name.clone());
+            }
             _ => return Err(format!("unknown option {flag}")),
         }
     }
@@ -61,6 +70,10 @@ impl Options {
     pub fn chosen(&self, case: &str) -> bool {
         self.only.is_empty() || self.only.iter().any(|only| only == case)
     }
+    /// Whether a system is wanted.
+    pub fn on(&self, system: &str) -> bool {
+        self.systems.is_empty() || self.systems.iter().any(|wanted| wanted == system)
+    }
     /// The flags that repeat the lengths.
     pub fn flags(&self) -> String {
         self.minutes.map_or(" --full".into(), |minutes| format!(" --minutes {minutes}"))
@@ -72,7 +85,7 @@ mod tests {
     use super::*;
 
     fn line(text: &str) -> Result<Options, String> {
-        parse(&text.split_whitespace().map(str::to_owned).collect::<Vec<_>>(), &["hot", "queue"])
+        parse(&text.split_whitespace().map(str::to_owned).collect::<Vec<_>>(), &["hot", "queue"], &["us", "them"])
     }
 
     #[test]
@@ -80,6 +93,10 @@ mod tests {
         let options = line("--only hot --fresh --plot --minutes 5").unwrap();
         assert!(options.chosen("hot") && !options.chosen("queue") && options.fresh && options.plot && !options.write);
         assert_eq!((options.minutes, options.flags().as_str()), (Some(5), " --minutes 5"));
+        assert!(options.on("us") && options.on("them"));
+        let options = line("--system them").unwrap();
+        assert!(options.on("them") && !options.on("us"));
+        assert!(line("--system others").unwrap_err().contains("us, them"));
         let options = line("--full --minutes 5").unwrap();
         assert_eq!((options.lengths, options.minutes), (Lengths::FULL, None));
         assert!(line("--only cold").unwrap_err().contains("hot, queue"));
