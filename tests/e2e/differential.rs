@@ -100,6 +100,10 @@ fn compare(seed: u64, ours: &mut Client, theirs: &mut Client, found: &mut Found)
     let mut statements = Statements::new(SmallRng::seed_from_u64(seed));
     // What has been done so far: it repeats a difference.
     let mut story = statements.tables();
+    // Plans with statistics and without.
+    if seed % 2 == 1 {
+        story.push("ANALYZE".into());
+    }
     for statement in &story {
         for client in [&mut *ours, &mut *theirs] {
             client.batch_execute(statement).unwrap_or_else(|e| panic!("{statement}: {e}: {:?}", e.as_db_error()));

@@ -1,4 +1,5 @@
-//! Deletes the rows of dropped and truncated tables, chunk by chunk, in the background; and tells the store how long tables are kept.
+//! Deletes the rows of dropped and truncated tables, chunk by chunk, in the background; tells the store how long tables are kept; and
+//! gathers statistics of tables that were written.
 
 use crate::log;
 use parking_lot::Mutex;
@@ -14,6 +15,8 @@ const PAUSE: Duration = Duration::from_millis(20);
 const IDLE_PAUSE: Duration = Duration::from_secs(2);
 /// After a failure that is no conflict: a full disk, say.
 const FAILED_PAUSE: Duration = Duration::from_secs(30);
+/// Tables whose statistics are due are looked for so often.
+const GATHER_EVERY: Duration = Duration::from_secs(10);
 
 /// The thread, and how it is stopped.
 pub struct Collector {
@@ -30,7 +33,12 @@ impl Collector {
         let stop = Interrupt::default();
         let stopped = stop.clone();
         let run = move || {
+            let mut gathered = Instant::now();
             while !stopped.is_raised() {
+                if gathered.elapsed() >= GATHER_EVERY {
+                    gather(&db, &stopped);
+                    gathered = Instant::now();
+                }
                 rest(collect(&db, &stopped), &stopped);
             }
         };
@@ -72,6 +80,22 @@ fn collect(db: &Database, stop: &Interrupt) -> Duration {
         Err(error) => {
             log::warning("garbage_not_deleted", &[("error", &error)]);
             FAILED_PAUSE
+        }
+    }
+}
+
+/// Statistics of all tables that are due, one after the other.
+fn gather(db: &Database, stop: &Interrupt) {
+    while !stop.is_raised() {
+        match db.gather_statistics(stop) {
+            Ok(true) => {}
+            Ok(false) => return,
+            Err(error) => {
+                if !error.retry() && !stop.is_raised() {
+                    log::warning("statistics_not_gathered", &[("error", &error)]);
+                }
+                return;
+            }
         }
     }
 }

@@ -157,6 +157,11 @@ impl Default for ShownModes {
 }
 
 impl StatementContext {
+    /// Rows of a table were written: see [`crate::statistics`].
+    pub(crate) fn wrote(&self, table: u32, rows: u64) {
+        self.backend.sessions.statistics.written(table, rows);
+    }
+
     /// What the transactions that the statement runs beside its own wait with.
     pub fn patience(&self) -> Patience {
         Patience { interrupt: self.interrupt.clone(), deadline: self.deadline.clone() }

@@ -4,12 +4,13 @@ use crate::SqlError;
 use crate::advisory::{AdvisoryLocks, ClusterLocks, LocalLocks};
 use crate::catalog::garbage::{Loads, Progress, drain};
 use crate::catalog::oid::Oids;
-use crate::catalog::{Cache, bootstrap, retentions};
+use crate::catalog::{Cache, Relation, bootstrap, retentions};
 use crate::context::{MemoryBudget, MemoryPool};
 use crate::peers;
 use crate::sequence::Numbers;
 use crate::session::{GENERATION_TEXT_BYTES_MAX, PG_EPOCH_US, TextCache};
 use crate::sessions::Sessions;
+use crate::statistics::analyze;
 use crate::transaction::{Interrupt, Isolation, Kv, Patience};
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -125,6 +126,28 @@ impl Database {
         let patience = Patience { interrupt: interrupt.clone(), ..Patience::default() };
         crate::ddl::undo_orphans(self, &patience)?;
         drain(self.kv.as_ref(), &patience, &self.catalog, &self.loads, &self.drained)
+    }
+
+    /// Gathers the statistics of one table of which much was written since, or which has none; `false` if there is none such. For a maintenance thread,
+    /// now and then. Raising the interrupt ends it.
+    ///
+    /// # Errors
+    /// Those of the layers below.
+    pub fn gather_statistics(&self, interrupt: &Interrupt) -> Result<bool, SqlError> {
+        let patience = Patience { interrupt: interrupt.clone(), ..Patience::default() };
+        let known = &self.sessions.statistics;
+        let mut txn = patience.begin(self.kv.as_ref(), Isolation::default())?;
+        let catalog = self.catalog.current(self.kv.as_ref(), &patience, txn.as_mut(), None)?;
+        drop(txn);
+        for relation in catalog.all_relations() {
+            if let Relation::Table(table) = relation.as_ref()
+                && known.is_due(self.kv.as_ref(), table.id)
+            {
+                analyze(self.kv.as_ref(), known, &patience, table)?;
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Tells the layers below how long tables are kept ([`Kv::keep`]), where that may have changed. For a maintenance thread, now and then.

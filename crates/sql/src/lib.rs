@@ -27,6 +27,7 @@ pub mod sequence;
 pub mod session;
 pub mod sessions;
 pub mod stack;
+pub mod statistics;
 pub mod syntax;
 pub mod transaction;
 pub mod types;

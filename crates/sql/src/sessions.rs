@@ -15,6 +15,7 @@ use crate::advisory::{AdvisoryLocks, LocalLocks};
 use crate::catalog::reliance::Relied;
 use crate::identifier;
 use crate::progress::Progress;
+use crate::statistics::Known;
 use crate::transaction::{Interrupt, Wait};
 use clock::Timestamp;
 use parking_lot::Mutex;
@@ -126,12 +127,20 @@ pub struct Sessions {
     pub(crate) advisory: Box<dyn AdvisoryLocks>,
     /// When the database was opened, microseconds since 2000-01-01 UTC.
     pub(crate) opened_us: i64,
+    /// Of the tables of all databases.
+    pub(crate) statistics: Arc<Known>,
 }
 
 impl Sessions {
     /// None yet.
     pub(crate) fn new(opened_us: i64, advisory: Box<dyn AdvisoryLocks>) -> Arc<Sessions> {
-        Arc::new(Sessions { list: Mutex::default(), entered: AtomicU64::new(0), advisory, opened_us })
+        Arc::new(Sessions {
+            list: Mutex::default(),
+            entered: AtomicU64::new(0),
+            advisory,
+            opened_us,
+            statistics: Arc::default(),
+        })
     }
 
     /// Takes a session in; it must [`Backend::leave`].

@@ -276,6 +276,7 @@ impl<'a> Change<'a> {
         }
         self.own.remove_relation(id);
         self.snapshot.remove_relation(id);
+        self.txn.with(|t| t.overwrite(Bytes::copy_from_slice(&key::object(key::STATISTICS, id)), None))?;
         Ok(self.delete(key::RELATIONS, id)?)
     }
 

@@ -11,6 +11,7 @@
 //! 9 | oid | version -> nothing: a write ends this version of an object; of the greatest version, says that something depends on it
 //! 10 | database, class, object, pair -> nothing: locked by sessions of a cluster (`advisory`)
 //! 11                -> the keys that sign tokens of sessions (`seal`)
+//! 12 | oid          -> statistics of a table (written by transactions of their own; a record may be missing, or outlive its table)
 //! ```
 
 use super::Oid;
@@ -40,6 +41,8 @@ pub const VERSIONS: u32 = 9;
 pub const ADVISORY: u32 = 10;
 /// Index id of the keys of tokens.
 pub const SEAL: u32 = 11;
+/// Index id of statistics.
+pub const STATISTICS: u32 = 12;
 /// The scope of the names of databases.
 pub const CLUSTER: Oid = 0;
 

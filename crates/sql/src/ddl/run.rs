@@ -125,6 +125,7 @@ impl<'a> Run<'a> {
         PlanContext {
             catalog: self.relying(self.view()),
             kv: self.statement.kv.clone(),
+            statistics: self.statement.backend.sessions.statistics.clone(),
             settings: self.statement.settings.clone(),
             parameter_hints: Vec::new(),
             pace: Pace::default(),

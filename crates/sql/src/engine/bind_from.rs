@@ -1,7 +1,7 @@
 //! FROM, in two phases: first every item and its columns, then the joins.
 //!
-//! **Order of joins.** Items joined by commas and inner joins are one pool: the one that has conditions of its own goes first, then
-//! always one that an equality connects to what is there. With a lateral item the order stays as written, since its columns are
+//! **Order of joins.** Items joined by commas and inner joins are one pool. Statistics order them ([`super::arrange`]); without any the one that
+//! has conditions of its own goes first, then always one that an equality connects to what is there. With a lateral item the order stays as written, since its columns are
 //! bound to the row of the items before it.
 //!
 //! **Conditions** go down as far as their names allow: to one item, where they may become keys; to the join where their last item

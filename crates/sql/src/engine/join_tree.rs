@@ -21,6 +21,9 @@ use sqlparser::ast::{BinaryOperator, Expr, Query, Visit, VisitMut, Visitor, Visi
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+/// An OR of more branches is not looked into for what it asks of one item.
+const RESTRICTING_BRANCHES_MAX: usize = 64;
+
 /// One item of FROM.
 pub(super) struct Item {
     pub(super) alias: String,
@@ -125,9 +128,18 @@ impl Tree {
 }
 
 /// Finds the items that an expression names.
-struct Names<'a, 's> {
+pub(super) struct Names<'a, 's> {
     scope: &'a Scope<'s>,
     items: ItemSet,
+}
+
+impl<'a, 's> Names<'a, 's> {
+    /// The items that something names.
+    pub(super) fn of(what: &impl Visit, scope: &'a Scope<'s>) -> ItemSet {
+        let mut names = Names { scope, items: ItemSet::NONE };
+        let _ = what.visit(&mut names);
+        names.items
+    }
 }
 
 impl Visitor for Names<'_, '_> {
@@ -154,11 +166,10 @@ impl Visitor for Names<'_, '_> {
 pub(super) fn conjuncts(expr: &Expr, scope: &Scope<'_>, own: Option<ItemSet>) -> Vec<Conjunct> {
     let mut out = Vec::new();
     for part in operands(expr, &BinaryOperator::And) {
-        let shared = shared_equalities(part);
-        for expr in field_equalities(part).unwrap_or_else(|| vec![part.clone()]).into_iter().chain(shared) {
-            let mut names = Names { scope, items: ItemSet::NONE };
-            let _ = expr.visit(&mut names);
-            out.push(Conjunct { expr, items: names.items, own });
+        let implied = shared_equalities(part).into_iter().chain(restrictions(part, scope));
+        for expr in field_equalities(part).unwrap_or_else(|| vec![part.clone()]).into_iter().chain(implied) {
+            let items = Names::of(&expr, scope);
+            out.push(Conjunct { expr, items, own });
         }
     }
     out
@@ -192,6 +203,58 @@ fn shared_equalities(expr: &Expr) -> Vec<Expr> {
         shared.retain(|equality| here.contains(equality));
     }
     shared.into_iter().cloned().collect()
+}
+
+/// What an OR asks of one item alone: `a.x = 1 AND b.y = 2 OR a.x = 3 AND b.y = 4` is true only where `a.x = 1 OR a.x = 3` is, and where
+/// `b.y = 2 OR b.y = 4` is. Only of what fails on no row: it is asked of rows that the rest would have kept it from.
+fn restrictions(expr: &Expr, scope: &Scope<'_>) -> Vec<Expr> {
+    let branches = operands(expr, &BinaryOperator::Or);
+    if branches.len() < 2 || branches.len() > RESTRICTING_BRANCHES_MAX {
+        return Vec::new();
+    }
+    let items_of = |expr: &Expr| Names::of(expr, scope);
+    let parts: Vec<Vec<(&Expr, ItemSet)>> = branches
+        .iter()
+        .map(|branch| operands(branch, &BinaryOperator::And).into_iter().map(|part| (part, items_of(part))).collect())
+        .collect();
+    let whole = items_of(expr);
+    let mut found = Vec::new();
+    for item in (0..scope.relations.len()).map(ItemSet::one).filter(|item| item.within(whole) && *item != whole) {
+        let own = |branch: &Vec<(&Expr, ItemSet)>| {
+            let own = branch.iter().filter(|(part, items)| *items == item && fails_never(part));
+            joined_by(&BinaryOperator::And, own.map(|(part, _)| (*part).clone()))
+        };
+        if let Some(own) = parts.iter().map(own).collect::<Option<Vec<Expr>>>() {
+            found.extend(joined_by(&BinaryOperator::Or, own));
+        }
+    }
+    found
+}
+
+fn joined_by(op: &BinaryOperator, exprs: impl IntoIterator<Item = Expr>) -> Option<Expr> {
+    exprs.into_iter().map(|expr| Expr::Nested(Box::new(expr))).reduce(|left, right| {
+        let (left, right) = (Box::new(left), Box::new(right));
+        Expr::Nested(Box::new(Expr::BinaryOp { left, op: op.clone(), right }))
+    })
+}
+
+/// Whether an expression compares columns with literals, and does nothing else.
+fn fails_never(expr: &Expr) -> bool {
+    use BinaryOperator as B;
+    let plain = |expr: &Expr| {
+        matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_) | Expr::Value(_) | Expr::TypedString { .. })
+    };
+    match expr {
+        Expr::Nested(inner) => fails_never(inner),
+        Expr::BinaryOp { left, op: B::And | B::Or, right } => fails_never(left) && fails_never(right),
+        Expr::BinaryOp { left, op: B::Eq | B::NotEq | B::Lt | B::LtEq | B::Gt | B::GtEq, right } => {
+            plain(left) && plain(right)
+        }
+        Expr::InList { expr, list, .. } => plain(expr) && list.iter().all(plain),
+        Expr::Between { expr, low, high, .. } => plain(expr) && plain(low) && plain(high),
+        Expr::IsNull(expr) | Expr::IsNotNull(expr) => plain(expr),
+        _ => false,
+    }
 }
 
 /// The conjuncts of an expression that say that two columns are equal.
@@ -318,13 +381,13 @@ pub(super) struct Built {
 }
 
 /// Takes out of a pool what names only these items.
-fn within(pool: &mut Vec<Conjunct>, items: ItemSet) -> Vec<Conjunct> {
+pub(super) fn within(pool: &mut Vec<Conjunct>, items: ItemSet) -> Vec<Conjunct> {
     let (taken, rest) = std::mem::take(pool).into_iter().partition(|conjunct| conjunct.within(items));
     *pool = rest;
     taken
 }
 
-fn set(order: &[usize]) -> ItemSet {
+pub(super) fn set(order: &[usize]) -> ItemSet {
     order.iter().copied().collect()
 }
 
@@ -357,13 +420,13 @@ impl Binder<'_> {
                     (pool, Vec::new(), Vec::new())
                 };
                 let left = self.build(left, below_left, items, outer)?;
-                let built = self.join_with(left, right, *kind, below_right, on, items, outer)?;
+                let built = self.join_with(left, right, None, *kind, below_right, on, items, outer)?;
                 self.filtered(built, above, items, outer)
             }
         }
     }
 
-    fn filtered(
+    pub(super) fn filtered(
         &mut self,
         built: Built,
         conditions: Vec<Conjunct>,
@@ -448,9 +511,7 @@ impl Binder<'_> {
                     Expr::CompoundIdentifier(parts) => parts.last().is_some_and(|ident| fold(ident) == key),
                     _ => false,
                 };
-                let mut names = Names { scope, items: ItemSet::NONE };
-                let _ = value.visit(&mut names);
-                if named && names.items.is_empty() && !holds_query(value) {
+                if named && Names::of(value.as_ref(), scope).is_empty() && !holds_query(value) {
                     return self.scalar(value, outer, Clause::plain("WHERE")).map(Some);
                 }
             }
@@ -465,6 +526,9 @@ impl Binder<'_> {
         items: &Items,
         outer: &Scope<'_>,
     ) -> Result<Built, SqlError> {
+        if let Some(built) = self.arranged(&units, &mut pool, items, outer)? {
+            return Ok(built);
+        }
         let mut left: Vec<&Tree> = units;
         let first = if items.fixed { 0 } else { starting_unit(&left, &pool) };
         let unit = left.remove(first);
@@ -484,17 +548,18 @@ impl Binder<'_> {
             let unit = left.remove(next);
             let below = if unit.is_lateral(items) { Vec::new() } else { within(&mut pool, unit.set()) };
             let on = within(&mut pool, joined.and(unit.set()));
-            built = self.join_with(built, unit, JoinKind::Inner, below, on, items, outer)?;
+            built = self.join_with(built, unit, None, JoinKind::Inner, below, on, items, outer)?;
         }
         self.filtered(built, pool, items, outer)
     }
 
-    /// Joins what is built with one more tree. `below` are conditions for the right side alone.
+    /// Joins what is built with one more tree. `below` are conditions for the right side alone; `ready`: that side under them, if it is built.
     #[allow(clippy::too_many_arguments)]
-    fn join_with(
+    pub(super) fn join_with(
         &mut self,
         left: Built,
         right: &Tree,
+        ready: Option<Built>,
         kind: JoinKind,
         below: Vec<Conjunct>,
         on: Vec<Conjunct>,
@@ -534,7 +599,10 @@ impl Binder<'_> {
             }
             _ => None,
         };
-        let right = self.build(right, below, items, outer)?;
+        let right = match ready {
+            Some(built) => built,
+            None => self.build(right, below, items, outer)?,
+        };
         let right_scope = items.scope(&right.order, outer);
         let right_width = right_scope.width() - outer.width();
         let order = [left.order.clone(), right.order.clone()].concat();
@@ -584,15 +652,7 @@ impl Binder<'_> {
             Expr::IsNotDistinctFrom(a, b) => (a.as_ref(), b.as_ref(), true),
             _ => return Ok(None),
         };
-        let named = |expr: &Expr| {
-            let mut items = ItemSet::NONE;
-            for scope in [left.1, right.1] {
-                let mut names = Names { scope, items: ItemSet::NONE };
-                let _ = expr.visit(&mut names);
-                items = items.and(names.items);
-            }
-            items
-        };
+        let named = |expr: &Expr| Names::of(expr, left.1).and(Names::of(expr, right.1));
         let (a_items, b_items) = (named(a), named(b));
         let of = |items: ItemSet, side: ItemSet| !items.is_empty() && items.within(side);
         let (l, r) = if of(a_items, left.0) && of(b_items, right.0) {
@@ -667,7 +727,7 @@ fn lateral_in_parentheses() -> SqlError {
         .hint("Join the items before it first, without the parentheses.")
 }
 
-fn is_equality(expr: &Expr) -> bool {
+pub(super) fn is_equality(expr: &Expr) -> bool {
     matches!(expr, Expr::BinaryOp { op: BinaryOperator::Eq, .. } | Expr::IsNotDistinctFrom(..))
 }
 

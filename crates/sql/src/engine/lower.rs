@@ -12,7 +12,6 @@ use crate::types::{RegKind, SqlType};
 use crate::{SqlError, SqlState};
 use sqlparser::ast::{self, BinaryOperator, Expr, VisitMut, VisitorMut};
 use std::ops::ControlFlow;
-use std::sync::Arc;
 
 /// Turns marks into slots of steps.
 pub(super) struct Lower<'a, 'c, 's> {
@@ -87,12 +86,20 @@ impl Lower<'_, '_, '_> {
             Held::Subquery(query) => {
                 let (mut plan, columns) = self.binder.subplan(&query, self.scope)?;
                 let [column] = columns.as_slice() else { return Err(one_column()) };
-                plan.probe = if plan.correlated { probe::value(&plan).map(Arc::new) } else { None };
+                plan.probe = if plan.correlated {
+                    probe::value(&plan).map(|probe| probe.with(&|table| self.binder.statistics_of(table)))
+                } else {
+                    None
+                };
                 self.step(Step::Subquery(plan), column.ty.clone())
             }
             Held::Exists(query) => {
                 let (mut plan, _) = self.binder.subplan(&query, self.scope)?;
-                plan.probe = if plan.correlated { probe::exists(&plan).map(Arc::new) } else { None };
+                plan.probe = if plan.correlated {
+                    probe::exists(&plan).map(|probe| probe.with(&|table| self.binder.statistics_of(table)))
+                } else {
+                    None
+                };
                 self.step(Step::Exists(plan), SqlType::Bool)
             }
             Held::Array(query) => {

@@ -20,9 +20,10 @@
 //! 2. What a node holds is within the memory of the statement (53200 beyond it); a leaf asks for cancellation.
 //! 3. Nothing in the syntax tree is dropped silently: what is not planned is refused (0A000, or 42601 for what is not PostgreSQL's).
 //!
-//! **Caveats.** Sorts and hash tables do not spill. There are no statistics: see [`run`] and [`bind_from`] for the rules.
+//! **Caveats.** Sorts and hash tables do not spill. Statistics decide the order of joins ([`arrange`]); the way of each is chosen while it runs ([`run`]).
 
 mod aggregate;
+mod arrange;
 mod bind;
 mod bind_from;
 mod bind_query;
@@ -31,6 +32,7 @@ mod bind_set;
 mod bind_window;
 mod bounds;
 mod early;
+mod estimate;
 mod explain;
 mod item_set;
 mod join_tree;
@@ -40,6 +42,7 @@ mod lazy;
 mod lift;
 mod lower;
 mod node;
+mod order;
 mod presence;
 mod probe;
 mod push;

@@ -17,10 +17,12 @@
 //!    none of the rows around asks for, fails an expression, the subquery runs for each row.
 //!
 //! **Caveats.** The equalities are looked for in WHERE and ON of tables and inner joins of the subquery, not below its own subqueries in
-//! FROM. While an index leads to the rows a table is tried only when [`LOOKUPS_FIRST`] rows were looked up, and given up beyond
+//! FROM. While an index leads to the rows a table is tried only when [`LOOKUPS_FIRST`] rows were looked up (more, where statistics say that it reads
+//! more than those are worth), and given up beyond
 //! [`ROWS_PER_LOOKUP`] rows for each of them, until twice as many were looked up: it costs at most as much again.
 
 use super::aggregate::AggregateCall;
+use super::estimate::{self, Known};
 use super::key_table::{KEY_BYTES, KeyTable};
 use super::keys::{self, KeyKind};
 use super::node::{Join, JoinKind, Node};
@@ -50,6 +52,8 @@ pub(super) struct Probe {
     answer: Answer,
     /// An index leads to the rows of the subquery.
     by_key: bool,
+    /// Rows that a table of it reads, about; `None`: not known.
+    reads: Option<u64>,
 }
 
 /// An equality of the row with the subquery.
@@ -151,7 +155,7 @@ fn tied(node: &Arc<Node>, prefix: usize, answer: impl FnOnce(Rest) -> Option<Ans
     if found.ties.is_empty() || !is_run_once(&node, prefix) {
         return None;
     }
-    Some(Probe { node, prefix, ties: found.ties, answer: answer(found.rest)?, by_key })
+    Some(Probe { node, prefix, ties: found.ties, answer: answer(found.rest)?, by_key, reads: None })
 }
 
 /// Whether what is run is the same for every row.
@@ -249,6 +253,12 @@ fn tie(expr: &Expr, prefix: usize) -> Option<Tie> {
 }
 
 impl Probe {
+    /// With what is known of its tables.
+    pub(super) fn with(mut self, known: Known<'_>) -> Arc<Probe> {
+        self.reads = estimate::read(&self.node, known).map(|rows| rows as u64);
+        Arc::new(self)
+    }
+
     /// Makes a grouping by the ties of what is aggregated.
     fn group(&mut self) {
         let Answer::Group { calls, .. } = &self.answer else { return };
@@ -343,7 +353,8 @@ impl Probe {
             }
             progress.asked += 1;
             if progress.not_before == 0 && self.by_key {
-                progress.not_before = LOOKUPS_FIRST;
+                // What is known to be too much is not tried.
+                progress.not_before = LOOKUPS_FIRST.max(self.reads.unwrap_or(0) / ROWS_PER_LOOKUP);
             }
             if progress.asked <= progress.not_before {
                 return Ok(None);

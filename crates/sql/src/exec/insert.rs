@@ -100,7 +100,9 @@ impl Insert {
             Source::Plan { plan, columns, materialise } => run.from_plan(plan.as_ref(), columns, *materialise)?,
         }
         run.writer.finish()?;
-        Ok(run.written.finish())
+        let (count, returned) = run.written.finish();
+        context.wrote(self.target.access.table.id, count);
+        Ok((count, returned))
     }
 }
 
@@ -316,6 +318,7 @@ impl RowInserter for BulkInsert {
             writer.refer(target, &row, None)?;
         }
         writer.finish()?;
+        context.wrote(target.access.table.id, count);
         Ok(count)
     }
 
@@ -334,6 +337,7 @@ impl RowInserter for BulkInsert {
             }
             image.load(db, loader)?;
         }
+        context.wrote(target.access.table.id, count);
         Ok(count)
     }
 

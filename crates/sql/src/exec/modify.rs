@@ -160,7 +160,9 @@ impl Modify {
             Find::Plan(plan) => run.located(plan.as_ref())?,
         }
         run.writer.finish()?;
-        Ok(run.written.finish())
+        let (count, returned) = run.written.finish();
+        context.wrote(self.target.access.table.id, count);
+        Ok((count, returned))
     }
 }
 

@@ -20,6 +20,17 @@ pub(super) fn fold(expr: Expr) -> Expr {
     }
 }
 
+impl Expr {
+    /// Its value, if it reads no row and no parameter, asks nothing of a session, and does not fail.
+    pub(crate) fn constant(&self) -> Option<Value> {
+        match self {
+            Expr::Literal(value, _) => Some(value.clone()),
+            _ if self.columns().is_empty() => self.eval_in(&[], None).ok(),
+            _ => None,
+        }
+    }
+}
+
 /// Looks for constants that fail where they will be asked for: `1/0` fails when it is planned, as in PostgreSQL, but not in a branch
 /// that constants rule out.
 ///

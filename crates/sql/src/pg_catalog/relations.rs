@@ -108,7 +108,9 @@ fn classes(table: &VirtualTable, source: &Source<'_>, objects: &Objects) -> Vec<
                     access_method: 2,
                 };
                 let keys = !t.foreign_keys.is_empty() || !t.referenced_by.is_empty();
+                let known = source.backend.zip(source.kv).and_then(|(b, kv)| b.sessions.statistics.of(kv, t.id));
                 let row = class(table, &kind)
+                    .set("reltuples", known.map_or(-1, |known| i64::try_from(known.rows).unwrap_or(i64::MAX)))
                     .set("relhasindex", indexes(t).next().is_some())
                     .set("relchecks", t.checks.len() as i64);
                 let options = t.retention.iter().map(|retention| format!("retention={}", retention.text));

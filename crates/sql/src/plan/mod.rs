@@ -25,6 +25,7 @@ use crate::context::{CatalogView, EvalSettings, StatementContext};
 use crate::database::Database;
 use crate::ddl::{Duplicate, Loader};
 use crate::output::Field;
+use crate::statistics::Known;
 use crate::types::{Row, SqlType};
 use crate::work::Pace;
 use crate::{Kv, SqlError, SqlState};
@@ -38,6 +39,8 @@ pub struct PlanContext {
     pub catalog: Arc<dyn CatalogView>,
     /// The database below: it knows the tables of `timeball_internal`.
     pub kv: Arc<dyn Kv>,
+    /// What is known of tables' contents.
+    pub statistics: Arc<Known>,
     /// `search_path`, user, database: names resolve along them.
     pub settings: Arc<EvalSettings>,
     /// Types that the client declared for `$1`... (`None` or missing: to be inferred).
@@ -60,6 +63,7 @@ impl PlanContext {
         PlanContext {
             catalog: context.catalog.clone(),
             kv: context.kv.clone(),
+            statistics: context.backend.sessions.statistics.clone(),
             settings: context.settings.clone(),
             parameter_hints: Vec::new(),
             pace: Pace::default(),

@@ -57,6 +57,13 @@ impl Session {
             Command::Show(name) => self.run_show(name, how, portal, out)?,
             Command::ShowAll => self.run_show_all(how, portal, out)?,
             Command::Discard(what) => self.run_discard(*what, how, out)?,
+            Command::Analyze { tag, outside_block, tables } => {
+                if *outside_block {
+                    self.refuse_in_block(tag, how)?;
+                }
+                self.run_analyze(tables, out)?;
+                Outcome::Tag((*tag).into())
+            }
             Command::Nothing { tag, notice, outside_block, mentions } => {
                 if *outside_block {
                     self.refuse_in_block(tag, how)?;

@@ -140,7 +140,12 @@ impl Session {
         let Some(active) = self.active.as_ref() else {
             return Err(SqlError::new(SqlState::INTERNAL_ERROR, "a statement is planned without a transaction"));
         };
-        let key = PlanKey { text: text.clone(), parameters: declared.to_vec(), settings: self.plan_settings.clone() };
+        let key = PlanKey {
+            text: text.clone(),
+            parameters: declared.to_vec(),
+            settings: self.plan_settings.clone(),
+            statistics: self.db.sessions.statistics.epoch(),
+        };
         if let Some(made) = self.db.texts.plan(&key, &active.view) {
             return Ok(made);
         }
@@ -149,6 +154,7 @@ impl Session {
         let context = PlanContext {
             catalog: recorder.clone(),
             kv: self.db.kv.clone(),
+            statistics: self.db.sessions.statistics.clone(),
             settings: self.settings.eval.clone(),
             parameter_hints: hints(declared)?,
             pace: self.pace.clone(),
@@ -171,6 +177,7 @@ impl Session {
         Ok(PlanContext {
             catalog: active.catalog.clone(),
             kv: self.db.kv.clone(),
+            statistics: self.db.sessions.statistics.clone(),
             settings: self.settings.eval.clone(),
             parameter_hints: Vec::new(),
             pace: self.pace.clone(),

@@ -123,6 +123,8 @@ pub struct PlanKey {
     pub parameters: Vec<u32>,
     /// Settings that planning reads.
     pub settings: Arc<str>,
+    /// Number of the statistics that it went by.
+    pub statistics: u64,
 }
 
 /// See the module.

@@ -126,6 +126,15 @@ pub enum Command {
     Copy(Box<Copy>),
     /// A change of the catalog
     Ddl(Box<Ddl>),
+    /// ANALYZE, VACUUM ANALYZE
+    Analyze {
+        /// Its command tag.
+        tag: &'static str,
+        /// Refused inside a block (VACUUM).
+        outside_block: bool,
+        /// Which tables; none: all of the database.
+        tables: Vec<Name>,
+    },
     /// Accepted without effect.
     Nothing {
         /// Its command tag.

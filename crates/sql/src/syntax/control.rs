@@ -143,15 +143,21 @@ pub(super) fn upkeep(r: &mut Reader) -> Result<Command, SqlError> {
     let done = |r: &mut Reader, tag, outside_block| {
         let mut mentions = Mentions::default();
         if tag != "UNLISTEN" {
-            mentions.relations = upkept(r)?;
+            mentions.relations = upkept(r)?.0;
         }
         r.skip_all();
         Ok(Command::Nothing { tag, notice: None, outside_block, mentions: Box::new(mentions) })
     };
     let word = r.identifier()?;
     match word.as_str() {
-        "analyze" | "analyse" => done(r, "ANALYZE", false),
-        "vacuum" => done(r, "VACUUM", true),
+        "analyze" | "analyse" => Ok(Command::Analyze { tag: "ANALYZE", outside_block: false, tables: upkept(r)?.0 }),
+        "vacuum" => match upkept(r)? {
+            (tables, true) => Ok(Command::Analyze { tag: "VACUUM", outside_block: true, tables }),
+            (relations, false) => {
+                let mentions = Box::new(Mentions { relations, ..Mentions::default() });
+                Ok(Command::Nothing { tag: "VACUUM", notice: None, outside_block: true, mentions })
+            }
+        },
         "checkpoint" => done(r, "CHECKPOINT", false),
         "cluster" => done(r, "CLUSTER", false),
         "reindex" => done(r, "REINDEX", false),
@@ -175,25 +181,39 @@ pub(super) fn upkeep(r: &mut Reader) -> Result<Command, SqlError> {
     }
 }
 
-/// The relations that VACUUM, ANALYZE, CLUSTER and REINDEX name; none where all are meant, or what holds them.
-fn upkept(r: &mut Reader) -> Result<Vec<Name>, SqlError> {
+/// The relations that VACUUM, ANALYZE, CLUSTER and REINDEX name; none where all are meant, or what holds them. And whether it says ANALYZE.
+fn upkept(r: &mut Reader) -> Result<(Vec<Name>, bool), SqlError> {
+    let mut analyze = false;
     if r.peek() == Some(&Token::LParen) {
-        r.parens()?;
+        let options = r.parens()?;
+        let mut options = Reader::new(r.lexed, options, r.pace);
+        while !options.at_end() {
+            analyze |= options.peek_words("ANALYZE") || options.peek_words("ANALYSE");
+            options.next();
+        }
     }
-    while ["FULL", "FREEZE", "VERBOSE", "ANALYZE", "ANALYSE"].iter().any(|word| r.take(word)) {}
+    loop {
+        let said = r.take("ANALYZE") || r.take("ANALYSE");
+        analyze |= said;
+        if !said && !["FULL", "FREEZE", "VERBOSE"].iter().any(|word| r.take(word)) {
+            break;
+        }
+    }
     if ["SCHEMA", "DATABASE", "SYSTEM"].iter().any(|word| r.peek_words(word)) || r.at_end() {
-        return Ok(Vec::new());
+        r.skip_all();
+        return Ok((Vec::new(), analyze));
     }
     let _ = r.take("TABLE") || r.take("INDEX");
     r.take("CONCURRENTLY");
-    r.separated(|r| {
+    let names = r.separated(|r| {
         r.take("ONLY");
         let name = r.name()?;
         if r.peek() == Some(&Token::LParen) {
             r.parens()?;
         }
         Ok(name)
-    })
+    })?;
+    Ok((names, analyze))
 }
 
 fn lock(r: &mut Reader) -> Result<Command, SqlError> {

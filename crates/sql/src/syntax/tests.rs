@@ -148,7 +148,14 @@ fn session_statements() {
     assert!(matches!(one("fetch forward all in c"), Command::Fetch { movement: Move::ToEnd, .. }));
     assert!(matches!(one("declare c no scroll cursor with hold for select 1"), Command::Declare { hold: true, .. }));
     assert!(matches!(one("explain (analyze, verbose off) select 1"), Command::Explain { analyze: true, .. }));
-    assert!(matches!(one("vacuum (analyze) t"), Command::Nothing { tag: "VACUUM", outside_block: true, .. }));
+    assert!(matches!(one("vacuum (full) t"), Command::Nothing { tag: "VACUUM", outside_block: true, .. }));
+    let analyzed = |text| match one(text) {
+        Command::Analyze { tag, outside_block, tables } => (tag, outside_block, tables.len()),
+        other => panic!("{text}: {other:?}"),
+    };
+    assert_eq!(analyzed("vacuum (verbose, analyze) t"), ("VACUUM", true, 1));
+    assert_eq!(analyzed("vacuum full verbose analyze"), ("VACUUM", true, 0));
+    assert_eq!(analyzed("analyse t (a, b), s.u"), ("ANALYZE", false, 2));
     assert_eq!(error("do $$ begin end $$").state, SqlState::FEATURE_NOT_SUPPORTED);
     assert!(
         matches!(one("prepare p (int, text) as select $1, $2"), Command::Prepare { types, .. } if types.len() == 2)

@@ -146,6 +146,7 @@ impl World {
         PlanContext {
             catalog: self.catalog.clone(),
             kv: self.kv.clone(),
+            statistics: Arc::default(),
             settings: Arc::new(EvalSettings::default()),
             parameter_hints: Vec::new(),
             pace: Pace::default(),

@@ -21,6 +21,6 @@ QUERY PLAN:text
 Project
   ->  Aggregate
       ->  Nested Loop
-        ->  Scan on l using l_rowid
         ->  Scan on p using p_pkey
+        ->  Scan on l using l_rowid
 EXPLAIN

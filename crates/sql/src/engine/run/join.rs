@@ -19,7 +19,7 @@ use std::sync::Arc;
 /// Left rows up to which each is looked up in the right side's index, whatever is behind it.
 const LOOKUP_ROWS_MAX: usize = 100;
 /// Right rows that are read in order in the time of one lookup.
-const ROWS_PER_LOOKUP: usize = 16;
+pub(in crate::engine) const ROWS_PER_LOOKUP: usize = 16;
 /// Rows of each side that are read in the first turn.
 const TURN_ROWS: usize = 1024;
 /// What may be read ahead of the left side, bytes: the right side, which is kept then, was to have this memory to itself.

@@ -16,6 +16,8 @@ mod shape;
 mod sort;
 mod window;
 
+pub(super) use join::ROWS_PER_LOOKUP;
+
 use super::key_table::{KEY_BYTES, KeyTable, Seed};
 use super::node::Node;
 use super::probe::Progress;

@@ -1,0 +1,138 @@
+# ANALYZE, and what plans make of it: docs/decisions/0156.
+
+CREATE TABLE city (id int PRIMARY KEY, country int, name text);
+CREATE TABLE country (id int PRIMARY KEY, name text);
+CREATE TABLE people (id int PRIMARY KEY, city int, age int);
+CREATE INDEX people_city ON people (city);
+INSERT INTO country SELECT g, 'country ' || g FROM generate_series(1, 20) g;
+INSERT INTO city SELECT g, g % 20 + 1, 'city ' || g FROM generate_series(1, 400) g;
+INSERT INTO people SELECT g, g % 400 + 1, g % 90 FROM generate_series(1, 4000) g;
+----
+CREATE TABLE
+CREATE TABLE
+CREATE TABLE
+CREATE INDEX
+INSERT 0 20
+INSERT 0 400
+INSERT 0 4000
+
+# Without statistics: as written, from what has a condition.
+EXPLAIN SELECT count(*), max(c.name), min(o.name) FROM people p JOIN city c ON p.city = c.id JOIN country o ON o.id = c.country WHERE p.age < 80 AND o.name = 'country 7';
+----
+QUERY PLAN:text
+Project
+  ->  Aggregate
+      ->  Lookup or Hash Join
+        ->  Hash Join
+            ->  Scan on country using country_pkey
+            ->  Scan on city using city_pkey
+        ->  Scan on people using people_pkey
+EXPLAIN
+
+ANALYZE people; ANALYZE VERBOSE city (id, name), country;
+----
+ANALYZE
+ANALYZE
+
+# The few of one country first; its people by their index.
+EXPLAIN SELECT count(*), max(c.name), min(o.name) FROM people p JOIN city c ON p.city = c.id JOIN country o ON o.id = c.country WHERE p.age < 80 AND o.name = 'country 7';
+----
+QUERY PLAN:text
+Project
+  ->  Aggregate
+      ->  Lookup or Hash Join
+        ->  Lookup or Hash Join
+            ->  Scan on city using city_pkey
+            ->  Scan on country using country_pkey
+        ->  Scan on people using people_pkey
+EXPLAIN
+
+SELECT count(*), max(c.name), min(o.name) FROM people p JOIN city c ON p.city = c.id JOIN country o ON o.id = c.country WHERE p.age < 80 AND o.name = 'country 7';
+----
+count:int8 | max:text | min:text
+178 | city 86 | country 7
+SELECT 1
+
+# What is equal to one is equal to the other: no pair of people and country is made.
+EXPLAIN SELECT count(*), max(o.name), max(p.age) FROM people p, city c, country o WHERE p.age = c.country AND c.country = o.id AND o.id = 3 AND c.name LIKE 'city 1%';
+----
+QUERY PLAN:text
+Project
+  ->  Aggregate
+      ->  Hash Join
+        ->  Lookup or Hash Join
+            ->  Scan on city using city_pkey
+            ->  Index Scan on country using country_pkey
+        ->  Scan on people using people_pkey
+EXPLAIN
+
+# EXISTS is asked where few are left.
+EXPLAIN SELECT count(*), max(c.name) FROM people p, city c WHERE p.city = c.id AND c.id = 7 AND EXISTS (SELECT 1 FROM people q WHERE q.city = p.city AND q.age > p.age);
+----
+QUERY PLAN:text
+Project
+  ->  Aggregate
+      ->  Filter
+        ->  Lookup or Hash Join
+            ->  Index Scan on city using city_pkey
+            ->  Scan on people using people_pkey
+EXPLAIN
+
+SELECT count(*), max(c.name) FROM people p, city c WHERE p.city = c.id AND c.id = 7 AND EXISTS (SELECT 1 FROM people q WHERE q.city = p.city AND q.age > p.age);
+----
+count:int8 | max:text
+9 | city 7
+SELECT 1
+
+CREATE VIEW young AS SELECT * FROM people WHERE age < 18;
+ANALYZE young;
+ANALYZE pg_catalog.pg_class;
+VACUUM ANALYZE people;
+VACUUM (ANALYZE, VERBOSE) city;
+ANALYZE;
+BEGIN; ANALYZE people; COMMIT;
+----
+CREATE VIEW
+WARNING: skipping "young" --- cannot analyze non-tables or special system tables
+ANALYZE
+ANALYZE
+ERROR 25001: VACUUM cannot run inside a transaction block
+
+ANALYZE nosuch;
+----
+ERROR 42P01: relation "nosuch" does not exist
+
+BEGIN; VACUUM ANALYZE people;
+----
+BEGIN
+ERROR 25001: VACUUM cannot run inside a transaction block
+(failed)
+
+ROLLBACK;
+----
+ROLLBACK
+
+SELECT relname, reltuples FROM pg_class WHERE relname IN ('people', 'city', 'country', 'young') ORDER BY 1;
+----
+relname:name | reltuples:float4
+city | 400
+country | 20
+people | 4000
+SELECT 3
+
+# A table that is dropped leaves none behind for another of its name.
+DROP TABLE city CASCADE;
+CREATE TABLE city (id int PRIMARY KEY, country int, name text);
+EXPLAIN SELECT count(*), max(c.name), min(o.name) FROM people p JOIN city c ON p.city = c.id JOIN country o ON o.id = c.country WHERE o.name = 'country 7';
+----
+DROP TABLE
+CREATE TABLE
+QUERY PLAN:text
+Project
+  ->  Aggregate
+      ->  Lookup or Hash Join
+        ->  Hash Join
+            ->  Scan on country using country_pkey
+            ->  Scan on city using city_pkey
+        ->  Scan on people using people_pkey
+EXPLAIN
