@@ -109,6 +109,8 @@ counters! {
     splits_caught_up,
     /// Snapshots of ranges that were installed here.
     snapshots_installed,
+    /// Snapshots of ranges that were given up, as they are too large: the range needs to be split.
+    snapshots_too_large,
     /// Snapshots of ranges that were not taken, as this store has forgotten more than they allow.
     snapshots_too_old,
     /// Reads of the past that a replica here answered that does not lead.

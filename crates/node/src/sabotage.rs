@@ -83,6 +83,8 @@ switches! {
     collect_unlogged: set_collect_unlogged,
     /// A store refuses a range whose threshold is below its own, though it forgot nothing of it (design 4a.8).
     refuse_what_was_spared: set_refuse_what_was_spared,
+    /// What is copied of a range is whatever there is when it is read, though the state was copied before (design 4a.9).
+    copy_what_comes_later: set_copy_what_comes_later,
     /// What is frozen carries the state of the ranges as it was the time before (design 4a.9).
     state_apart: set_state_apart,
     /// A commit does not wait until all its parts are staged, nor is it asked whether they are.

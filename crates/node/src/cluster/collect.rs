@@ -258,7 +258,7 @@ impl<E: Engine> Core<E> {
     /// As far as this store may forget; `None`: it is too early to say, or a range is awaited.
     fn collectable(&mut self) -> Option<Threshold> {
         let oldest = self.oldest_open()?;
-        if !self.collection.awaited.is_empty() {
+        if !self.collection.awaited.is_empty() || self.snapshots.copying.is_some() {
             return None;
         }
         // Ten thousand ranges are not looked at each time that somebody asks.

@@ -437,6 +437,7 @@ impl<E: Engine> Core<E> {
         self.tick_collection(now);
         self.tick_heirs(now);
         self.tick_version(now);
+        self.tick_copying(now)?;
         self.tick_shards(now)
     }
 

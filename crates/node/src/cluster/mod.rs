@@ -54,6 +54,7 @@
 mod collect;
 mod commit;
 mod conversion;
+mod copying;
 mod core;
 mod deadlock;
 mod digest;

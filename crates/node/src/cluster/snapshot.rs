@@ -14,9 +14,10 @@
 //!    fewer), for replicas that lag a little.
 //!
 //! # Caveats
-//! A snapshot is built in memory, at its leader and at its receiver, and may have [`SNAPSHOT_BYTES_MAX`] there.
+//! A snapshot is in memory at its leader, which copies it a slice at a time (`copying`), and at its receiver, which installs it at once; and may have [`SNAPSHOT_BYTES_MAX`] there.
 
 use super::collect::Thresholds;
+use super::copying::Copying;
 use super::core::{Core, group_of, range_of};
 use super::member::Member;
 use super::shard::Shard;
@@ -42,7 +43,11 @@ const VERSION: u8 = 1;
 /// Snapshots on their way, and what was frozen.
 #[derive(Debug, Default)]
 pub(crate) struct Snapshots {
-    outgoing: BTreeMap<GroupId, Bytes>,
+    pub outgoing: BTreeMap<GroupId, Bytes>,
+    /// What is being copied to go out.
+    pub(super) copying: Option<Copying>,
+    /// Ranges that were too large to be copied; and when, in ticks.
+    pub too_large: BTreeMap<GroupId, u64>,
     incoming: BTreeMap<GroupId, Vec<u8>>,
     /// The keys of ranges whose snapshot was refused, as another range here still holds some of them; and when, in ticks.
     refused: BTreeMap<GroupId, (Span, u64)>,
@@ -108,16 +113,25 @@ pub(super) struct Snapshot {
     pub rows: Vec<(Bytes, Vec<store::Version>)>,
 }
 
+/// A text of bytes.
+pub(super) fn put(out: &mut Vec<u8>, bytes: &[u8]) {
+    out.put_u32_le(bytes.len() as u32);
+    out.put_slice(bytes);
+}
+
+/// What comes before the number of keys.
+pub(super) fn put_head(out: &mut Vec<u8>, applied: u64, range: &Range) {
+    out.put_u8(VERSION);
+    out.put_u64_le(applied);
+    put(out, &range.encode());
+}
+
 impl Snapshot {
+    /// As `copying` writes it.
+    #[cfg(test)]
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
-        let put = |out: &mut Vec<u8>, bytes: &[u8]| {
-            out.put_u32_le(bytes.len() as u32);
-            out.put_slice(bytes);
-        };
-        out.put_u8(VERSION);
-        out.put_u64_le(self.applied);
-        put(&mut out, &self.range.encode());
+        put_head(&mut out, self.applied, &self.range);
         out.put_u64_le(self.rows.len() as u64);
         for (key, versions) in &self.rows {
             put(&mut out, key);
@@ -174,7 +188,7 @@ impl<E: Engine> Core<E> {
         match task {
             SnapshotTask::Take { group, index } => {
                 self.collect_before_snapshot(now, range_of(group));
-                self.snapshot_asked(now, group, index)?;
+                self.copy(now, group, index)?;
             }
             SnapshotTask::Read { group, offset, bytes } => {
                 let part = self.snapshots.outgoing.get(&group).and_then(|whole| {
@@ -186,7 +200,10 @@ impl<E: Engine> Core<E> {
                     None => self.log(now, Input::SnapshotFailed { group }),
                 }
             }
-            SnapshotTask::Drop { group } => drop(self.snapshots.outgoing.remove(&group)),
+            SnapshotTask::Drop { group } => {
+                self.end_copy(group);
+                self.snapshots.outgoing.remove(&group);
+            }
             SnapshotTask::Begin { group, bytes, .. } => {
                 let refused = self.snapshots.refused.get(&group).is_some_and(|(span, since)| {
                     let fresh = self.ticks.saturating_sub(*since) < REFUSED_TICKS;
@@ -209,37 +226,6 @@ impl<E: Engine> Core<E> {
             SnapshotTask::Abandon { group } => drop(self.snapshots.incoming.remove(&group)),
         }
         Ok(())
-    }
-
-    fn snapshot_asked(&mut self, now: &Reading, group: GroupId, index: u64) -> Result<(), StoreError> {
-        match self.take_snapshot(range_of(group), index)? {
-            Some((index, bytes)) => {
-                let length = bytes.len() as u64;
-                self.snapshots.outgoing.insert(group, bytes);
-                self.log(now, Input::SnapshotTaken { group, index, bytes: length });
-            }
-            None => self.log(now, Input::SnapshotFailed { group }),
-        }
-        Ok(())
-    }
-
-    fn take_snapshot(&self, range: RangeId, index: u64) -> Result<Option<(u64, Bytes)>, StoreError> {
-        let Some(shard) = self.shards.get(&range).filter(|shard| shard.applied >= index) else { return Ok(None) };
-        let mut snapshot = Snapshot { range: shard.range.clone(), applied: shard.applied, rows: Vec::new() };
-        let mut span = bounded(shard.range.span());
-        let mut bytes = 0u64;
-        loop {
-            let found = self.store.0.histories_in(&span, KEYS_MAX)?;
-            let values = found.iter().flat_map(|(_, versions)| versions).filter_map(|version| version.value.as_ref());
-            bytes += values.map(|value| value.len() as u64).sum::<u64>();
-            let more = (found.len() == KEYS_MAX).then(|| found.last().map(|(last, _)| crate::transaction::after(last)));
-            snapshot.rows.extend(found);
-            match more.flatten() {
-                _ if bytes > SNAPSHOT_BYTES_MAX => return Ok(None),
-                Some(next) => span.start = next,
-                None => return Ok(Some((snapshot.applied, snapshot.encode().into()))),
-            }
-        }
     }
 
     fn install(&mut self, now: &Reading, group: GroupId, index: u64) -> Result<(), StoreError> {
@@ -398,6 +384,7 @@ impl<E: Engine> Core<E> {
     /// The leader says that the replica here is a member no more.
     pub fn removed(&mut self, now: &Reading, group: GroupId) {
         self.log(now, Input::Remove { group });
+        self.end_copy(group);
         self.snapshots.outgoing.remove(&group);
         self.snapshots.incoming.remove(&group);
         // Its record is given out next.

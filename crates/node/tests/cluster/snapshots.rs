@@ -64,6 +64,36 @@ fn a_replica_that_lags_gets_a_snapshot_and_its_state_survives_a_crash_at_any_mom
     }
 }
 
+/// A range is copied in as many ticks as it takes: its leader leads on, and what is written meanwhile is in the log that follows.
+#[test]
+fn a_leader_goes_on_while_it_copies_its_range() {
+    for seed in [0, 3, 6] {
+        let mut w = world(seed);
+        let lagging = (1..=3).find(|node| w.leader(1) != Some(*node) && w.leader(2) != Some(*node)).unwrap_or(3);
+        let other = lagging % 3 + 1;
+        let fill = |round: usize| (0..200).map(|n| (format!("a{n}"), round.to_string())).collect::<Vec<_>>();
+        w.ask(other, async move |env| set(env, fill(0)).await);
+        w.crash(lagging);
+        write_much(&mut w, other, 30);
+        let leader = w.await_leader(1);
+        let term = w.member(leader).status(RangeId(1)).unwrap().term;
+        w.start(lagging);
+        let installed = |w: &World| w.member(lagging).counters().snapshots_installed.get();
+        let (began_us, mut rounds) = (w.now_us(), 0);
+        while installed(&w) < 2 {
+            rounds += 1;
+            w.ask(other, async move |env| set(env, pairs(&[("a7", "meanwhile"), ("a199", "meanwhile")])).await);
+            w.run(50_000);
+            w.flush(lagging);
+        }
+        // A tick is 100 ms, and 200 keys are more than ten looks.
+        assert!(rounds > 10 && w.now_us() - began_us > 1_000_000, "seed {seed}: {rounds} rounds");
+        assert_eq!(w.member(leader).status(RangeId(1)).unwrap().term, term, "seed {seed}: it led on");
+        w.run(4_000_000);
+        are_equal(&w, &[1, 2, 3]);
+    }
+}
+
 /// A store that was wiped is a new store: it joins under another number, and the old replica goes.
 #[test]
 fn a_wiped_node_comes_back_as_a_new_one() {

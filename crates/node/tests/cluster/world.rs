@@ -185,7 +185,7 @@ pub fn founding(starts: &[&str], nodes: &[u32]) -> Vec<Founding> {
 
 /// Little is kept, so that whoever lags needs a snapshot.
 fn limits_of(seed: u64) -> LogLimits {
-    LogLimits { entries_kept: seed % 3 * 20, records_kept: 200, ..LogLimits::default() }
+    LogLimits { entries_kept: seed % 3 * 20, records_kept: 200, copied_bytes_per_tick: 1, ..LogLimits::default() }
 }
 
 impl World {

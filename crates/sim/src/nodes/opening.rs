@@ -37,7 +37,10 @@ pub fn start(system: &mut Nodes, place: &mut Place<'_, ()>) -> Result<Body, Fail
     let engine = system.engines[place.machine].clone();
     let versions = Versions::open(engine, VersionsConfig::default()).map_err(|e| fail(&e))?;
     let ladder = LadderLimits { hybrid_error_ns: HYBRID_ERROR_NS, ..LadderLimits::default() };
-    let limits = LogLimits { entries_kept: system.seed % 3 * 20, records_kept: RECORDS_KEPT, ..LogLimits::default() };
+    // A few keys in a tick: much happens while a range is copied.
+    let copied_bytes_per_tick = 200;
+    let entries_kept = system.seed % 3 * 20;
+    let limits = LogLimits { entries_kept, records_kept: RECORDS_KEPT, copied_bytes_per_tick, ..LogLimits::default() };
     let limits = match system.workload.entry_bytes {
         0 => limits,
         entry_bytes => LogLimits { entry_bytes, part_bytes: entry_bytes / 2, ..limits },

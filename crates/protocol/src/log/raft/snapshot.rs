@@ -114,7 +114,8 @@ pub(crate) fn tick(store: &mut Store, groups: &mut Groups) {
     store.snapshots.budget = store.options.snapshot_bytes_per_tick.max(1);
     let retry = store.options.snapshot_retry_ticks;
     if let Some(out) = &mut store.snapshots.outgoing {
-        out.idle_ticks += 1;
+        // The driver takes it as long as it takes, and says so if it cannot.
+        out.idle_ticks += usize::from(out.form.is_some());
         let (group, to, again) = (out.group, out.to, out.idle_ticks >= retry);
         let needed = groups.get(&group).is_some_and(|replica| replica.needs_snapshot(to.0));
         if !needed || (again && out.offers >= OFFERS_MAX) {

@@ -1,0 +1,153 @@
+//! How a leader copies a range that another replica needs, a slice at a time, while it goes on.
+//!
+//! # Problem
+//! A snapshot is all of a range at one place of its log, and may be a gigabyte. Who reads that at once does nothing else for a minute: it loses what it leads, the next leader is asked for the same, and
+//! the range has none for good.
+//!
+//! # Idea
+//! Log order is timestamp order, so what is applied later is written above the timestamp of the place, but for what was prepared before it. So the state is copied at once, and with it the keys that prepared
+//! transactions hold; of all others the versions up to that timestamp are read afterwards, as many in a tick as [`super::LogLimits::copied_bytes_per_tick`] says.
+//!
+//! # Invariants
+//! 1. What is copied is what the range held at the place: a version at or below its timestamp that came later was held by a prepare then.
+//! 2. Nothing is collected on this store meanwhile: the copy has all that its thresholds promise.
+//!
+//! # Caveats
+//! The copy grows in memory. A range that is too large for that is not copied again for a while ([`TOO_LARGE_TICKS`]): it needs to be split.
+
+use super::core::{Core, range_of};
+use super::snapshot::{SNAPSHOT_BYTES_MAX, put};
+use crate::versions::bounded;
+use bytes::{BufMut, Bytes};
+use clock::{Reading, Timestamp};
+use protocol::log::raft::{GroupId, Input};
+use protocol::txn::Range;
+use std::collections::BTreeMap;
+use store::{Engine, Span, StoreError, Version};
+
+/// A range that was too large is refused without a look for so many ticks: a minute.
+const TOO_LARGE_TICKS: u64 = 600;
+/// Keys read together, at most: where their values are large there are fewer.
+const KEYS_MAX: usize = 8;
+
+/// A copy under way.
+#[derive(Debug)]
+pub(super) struct Copying {
+    group: GroupId,
+    applied: u64,
+    /// The timestamp of that place.
+    at: Timestamp,
+    /// What is not read yet.
+    rest: Span,
+    /// Of keys that prepared transactions held: what there was.
+    held: BTreeMap<Bytes, Vec<Version>>,
+    out: Vec<u8>,
+    /// Where the number of keys goes.
+    count_at: usize,
+    keys: u64,
+}
+
+impl Copying {
+    fn begin<E: Engine>(
+        group: GroupId,
+        range: &Range,
+        applied: u64,
+        versions: &store::Versions<E>,
+    ) -> Result<Copying, StoreError> {
+        let mut held = BTreeMap::new();
+        for write in range.prepared().values().flat_map(|prepared| &prepared.batch.writes) {
+            held.insert(write.key.clone(), versions.history(&write.key)?);
+        }
+        let mut out = Vec::new();
+        super::snapshot::put_head(&mut out, applied, range);
+        let count_at = out.len();
+        out.put_u64_le(0);
+        let rest = bounded(range.span());
+        Ok(Copying { group, applied, at: range.applied(), rest, held, out, count_at, keys: 0 })
+    }
+
+    /// Copies so many bytes, or a little more; `true`: that was all.
+    fn go_on<E: Engine>(&mut self, versions: &store::Versions<E>, bytes: usize) -> Result<bool, StoreError> {
+        let until = self.out.len().saturating_add(bytes);
+        while self.out.len() < until {
+            let found = versions.histories_in(&self.rest, KEYS_MAX)?;
+            let last = found.last().map(|(last, _)| crate::transaction::after(last));
+            let whole = found.len() < KEYS_MAX;
+            for (key, mut history) in found {
+                match self.held.remove(&key) {
+                    Some(then) => history = then,
+                    None => history.retain(|version| version.ts <= self.at),
+                }
+                self.put(&key, &history);
+            }
+            match last.filter(|_| !whole) {
+                Some(next) => self.rest.start = next,
+                None => {
+                    let count = self.keys.to_le_bytes();
+                    self.out[self.count_at..self.count_at + count.len()].copy_from_slice(&count);
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    fn put(&mut self, key: &[u8], history: &[Version]) {
+        if history.is_empty() {
+            return;
+        }
+        self.keys += 1;
+        put(&mut self.out, key);
+        self.out.put_u32_le(u32::try_from(history.len()).unwrap_or(u32::MAX));
+        for version in history {
+            self.out.put_u64_le(version.ts.as_u64());
+            self.out.put_u8(u8::from(version.value.is_some()));
+            if let Some(value) = &version.value {
+                put(&mut self.out, value);
+            }
+        }
+    }
+}
+
+impl<E: Engine> Core<E> {
+    /// A replica needs the range as it is at a place of its log that is applied here, or later.
+    pub(super) fn copy(&mut self, now: &Reading, group: GroupId, index: u64) -> Result<(), StoreError> {
+        let ticks = self.ticks;
+        self.snapshots.too_large.retain(|_, since| ticks.saturating_sub(*since) < TOO_LARGE_TICKS);
+        let shard = self.shards.get(&range_of(group)).filter(|shard| shard.applied >= index);
+        let Some(shard) = shard.filter(|_| !self.snapshots.too_large.contains_key(&group)) else {
+            self.log(now, Input::SnapshotFailed { group });
+            return Ok(());
+        };
+        let mut copying = Copying::begin(group, &shard.range, shard.applied, &self.store.0)?;
+        if self.sabotage.copy_what_comes_later() {
+            copying.at = Timestamp::MAX;
+            copying.held.clear();
+        }
+        self.snapshots.copying = Some(copying);
+        self.tick_copying(now)
+    }
+
+    pub(super) fn tick_copying(&mut self, now: &Reading) -> Result<(), StoreError> {
+        let Some(mut copying) = self.snapshots.copying.take() else { return Ok(()) };
+        let (group, applied) = (copying.group, copying.applied);
+        if copying.go_on(&self.store.0, self.options.limits.copied_bytes_per_tick)? {
+            let bytes = Bytes::from(copying.out);
+            let length = bytes.len() as u64;
+            self.snapshots.outgoing.insert(group, bytes);
+            self.log(now, Input::SnapshotTaken { group, index: applied, bytes: length });
+        } else if copying.out.len() as u64 > SNAPSHOT_BYTES_MAX {
+            self.snapshots.too_large.insert(group, self.ticks);
+            self.counters.snapshots_too_large.one();
+            self.log(now, Input::SnapshotFailed { group });
+        } else {
+            self.snapshots.copying = Some(copying);
+        }
+        Ok(())
+    }
+
+    /// Nobody wants it any more.
+    pub(super) fn end_copy(&mut self, group: GroupId) {
+        self.snapshots.copying.take_if(|copying| copying.group == group);
+    }
+}
