@@ -176,3 +176,83 @@ fn the_space_of_a_table_comes_back() {
         (again >= rows / 2).then_some(())
     });
 }
+
+/// One that small rows fill soon.
+const SMALL_DISK_MIB: usize = 120;
+/// Rows in one statement there.
+const STEP: i32 = 20_000;
+/// Nothing to compress.
+const SMALL_ROWS: &str =
+    "SELECT g, md5(g::text) || md5((g * 7)::text) FROM generate_series($1::int4, $1 + $2 - 1) AS g";
+
+/// A node with a disk that small rows have filled, beside a table that stays; how many rows there are of each.
+fn filled(disk: &SmallDisk) -> (Node, i32, i32) {
+    let node = Node::start(&disk.0.join("store"), &["--memory", "1GiB"]);
+    let mut client = node.connect();
+    client.batch_execute("CREATE TABLE kept (id int4 PRIMARY KEY, x text)").unwrap();
+    let kept = 5 * STEP;
+    client.execute(&format!("INSERT INTO kept {SMALL_ROWS}"), &[&0, &kept]).unwrap();
+    client.batch_execute("CREATE TABLE t (id int4 PRIMARY KEY, x text)").unwrap();
+    let mut rows = 0;
+    while client.execute(&format!("INSERT INTO t {SMALL_ROWS}"), &[&rows, &STEP]).is_ok() {
+        rows += STEP;
+        assert!(rows < 5_000_000, "the disk never fills");
+    }
+    (node, rows, kept)
+}
+
+/// Waits until half of what filled the disk has room again in an empty table; looks for all that must be there.
+fn fill_half(client: &mut postgres::Client, rows: i32, kept: i32) {
+    let mut again = 0;
+    until("half of it has room again", || {
+        let inserted = client.execute(&format!("INSERT INTO t {SMALL_ROWS}"), &[&again, &STEP]);
+        again += inserted.map_or(0, |_| STEP);
+        (again >= rows / 2).then_some(())
+    });
+    assert_eq!((count(client, "t"), count(client, "kept")), (i64::from(again), i64::from(kept)));
+}
+
+fn count(client: &mut postgres::Client, table: &str) -> i64 {
+    client.query_one(&format!("SELECT count(*) FROM {table}"), &[]).unwrap().get(0)
+}
+
+/// A DELETE that could not be written out is refused: it would keep in memory what comes behind it, a TRUNCATE as well. It waited there for ever.
+#[test]
+fn what_cannot_be_written_out_is_not_taken() {
+    repeat_with("disk_full::what_cannot_be_written_out_is_not_taken");
+    let scratch = Scratch::new();
+    let Some(disk) = SmallDisk::mount(&scratch.path().join("disk"), SMALL_DISK_MIB) else {
+        return skip("mounting a small disk needs root");
+    };
+    let (node, rows, kept) = filled(&disk);
+    let mut client = node.connect();
+    let refused = client.execute("DELETE FROM t", &[]).unwrap_err();
+    assert_eq!(state(&refused), "53100", "{rows} rows: {refused}: {:?}", refused.as_db_error());
+    assert!(refused.as_db_error().unwrap().hint().unwrap().contains("at a time"), "{refused:?}");
+    assert_eq!(client.execute("DELETE FROM t WHERE id < 100", &[]).unwrap(), 100);
+    node.kill();
+    let node = Node::start(&disk.0.join("store"), &["--memory", "1GiB"]);
+    let mut client = node.connect();
+    assert_eq!((count(&mut client, "t"), count(&mut client, "kept")), (i64::from(rows - 100), i64::from(kept)));
+    client.batch_execute("TRUNCATE t").unwrap();
+    node.kill();
+    let node = Node::start(&disk.0.join("store"), &["--memory", "1GiB"]);
+    fill_half(&mut node.connect(), rows, kept);
+}
+
+/// What is deleted in pieces comes back in pieces: there is never room to write all that stays once more.
+#[test]
+fn deletes_in_pieces_give_the_space_back() {
+    repeat_with("disk_full::deletes_in_pieces_give_the_space_back");
+    let scratch = Scratch::new();
+    let Some(disk) = SmallDisk::mount(&scratch.path().join("disk"), SMALL_DISK_MIB) else {
+        return skip("mounting a small disk needs root");
+    };
+    let (node, rows, kept) = filled(&disk);
+    let mut client = node.connect();
+    for from in (0..rows).step_by(STEP as usize) {
+        let delete = "DELETE FROM t WHERE id >= $1 AND id < $1 + $2";
+        until("the piece is taken", || client.execute(delete, &[&from, &STEP]).ok());
+    }
+    fill_half(&mut client, rows, kept);
+}

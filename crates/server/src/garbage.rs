@@ -3,8 +3,8 @@
 
 use crate::log;
 use parking_lot::Mutex;
-use sql::Database;
 use sql::transaction::Interrupt;
+use sql::{Database, SqlState};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -77,6 +77,8 @@ fn collect(db: &Database, stop: &Interrupt) -> Duration {
         Ok(true) => PAUSE,
         Ok(false) => IDLE_PAUSE,
         Err(error) if error.retry() || stop.is_raised() => PAUSE,
+        // It is told by who watches the disk.
+        Err(error) if error.state == SqlState::DISK_FULL => IDLE_PAUSE,
         Err(error) => {
             log::warning("garbage_not_deleted", &[("error", &error)]);
             FAILED_PAUSE

@@ -316,7 +316,7 @@ impl From<KvError> for SqlError {
                 .hint("Statements that do not need this range go on. Bring back the nodes that cannot be heard (`timeball node status --host`, at any node's --peer-addr, shows them), and try again.")
                 .with(|e| e.key = key),
             KvError::DiskFull => err.hint(
-                "Delete rows, drop or truncate tables (that is taken meanwhile), or free space on the store's disk; the node notices by itself.",
+                "Delete rows, some thousands at a time, drop or truncate tables (that is taken meanwhile), or free space on the store's disk; the node notices by itself.",
             ),
             KvError::TooLarge { what: "the transaction", .. } => err.hint("Write fewer rows in one transaction."),
             KvError::Crowded(_) => err.hint(

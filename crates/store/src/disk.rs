@@ -22,13 +22,41 @@ pub struct Room {
 
 /// What must stay free on the disk beside what is in memory: merges write new tables before the old ones go. A part of the disk, at most
 /// so many bytes.
-const MARGIN_PART: u64 = 16;
+const MARGIN_PART: u64 = 12;
 const MARGIN_BYTES_MAX: u64 = 64 << 20;
+/// Of that, so much may be taken by nothing that waits in memory: the engine's tables have a head each, and what gives space back begins with some.
+const LAST_BYTES: u64 = 4 << 20;
+/// A table of the engine is at most this part of the disk, and what is in memory is written out at another: on a small disk little is merged
+/// at a time, and little room is enough.
+const TABLE_PART: u64 = 256;
+const TABLE_BYTES_MIN: u64 = 1 << 20;
+const TABLE_BYTES_MAX: u64 = 64 << 20;
+const LAYER_PART: u64 = 64;
+const LAYER_BYTES_MIN: u64 = 2 << 20;
 
 impl Room {
     /// What has to be free, where so much in memory is yet to be written.
     pub fn needed(&self, unwritten_bytes: u64) -> u64 {
-        unwritten_bytes.saturating_add((self.total / MARGIN_PART).min(MARGIN_BYTES_MAX))
+        unwritten_bytes.saturating_add(self.margin())
+    }
+
+    /// What has to be free, where so much is to be written of what frees space: so much that it can be written, and given back afterwards.
+    pub fn needed_at_last(&self, unwritten_bytes: u64) -> u64 {
+        unwritten_bytes.saturating_add(self.margin() / 4 + LAST_BYTES)
+    }
+
+    fn margin(&self) -> u64 {
+        (self.total / MARGIN_PART).min(MARGIN_BYTES_MAX)
+    }
+
+    /// Size of the engine's tables, where it makes them.
+    pub fn table_bytes(&self) -> u64 {
+        (self.total / TABLE_PART).clamp(TABLE_BYTES_MIN, TABLE_BYTES_MAX)
+    }
+
+    /// What is gathered in memory at most before it is written out.
+    pub fn layer_bytes_max(&self) -> u64 {
+        (self.total / LAYER_PART).max(LAYER_BYTES_MIN)
     }
 }
 

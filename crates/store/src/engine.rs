@@ -73,6 +73,11 @@ pub trait Engine: Send + Sync + 'static {
         0
     }
 
+    /// About what the runs of the present take that wait to be merged: merging them takes as much room for a while.
+    fn unmerged_bytes(&self) -> u64 {
+        0
+    }
+
     /// Asks an engine that merges in the background to go on with it: a hint, which returns at once. To be given now and
     /// then, most of all while ingestions are held back.
     fn merge(&self) {}
@@ -131,13 +136,14 @@ pub trait Engine: Send + Sync + 'static {
         None
     }
 
-    /// Gives back at once what removals hide, as far as that takes bounded time and there is room: for a full disk. What it cannot do
-    /// now the merges do later.
+    /// Gives back some of what removals hide, a little at a time as there is little room: for a full disk. `buried` entries of the present may
+    /// go, about. `false`: there is more to be done, call again. What it cannot do now the merges do later.
     ///
     /// # Errors
     /// As [`Engine::ingest`]; nothing is lost.
-    fn reclaim(&self) -> Result<(), StoreError> {
-        Ok(())
+    fn reclaim(&self, buried: u64) -> Result<bool, StoreError> {
+        let _ = buried;
+        Ok(true)
     }
 }
 
@@ -156,6 +162,9 @@ impl<E: Engine> Engine for std::sync::Arc<E> {
     }
     fn unmerged_runs(&self) -> usize {
         E::unmerged_runs(self)
+    }
+    fn unmerged_bytes(&self) -> u64 {
+        E::unmerged_bytes(self)
     }
     fn merge(&self) {
         E::merge(self);
@@ -190,7 +199,7 @@ impl<E: Engine> Engine for std::sync::Arc<E> {
     fn room(&self) -> Option<Room> {
         E::room(self)
     }
-    fn reclaim(&self) -> Result<(), StoreError> {
-        E::reclaim(self)
+    fn reclaim(&self, buried: u64) -> Result<bool, StoreError> {
+        E::reclaim(self, buried)
     }
 }

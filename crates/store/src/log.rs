@@ -196,6 +196,16 @@ impl Log {
         Ok(())
     }
 
+    /// By how much the log's files would grow for an ordinary record of so many bytes, or, where what is held back for others is to be left,
+    /// for one that frees space: what waits in memory may need that room.
+    pub fn growth(&self, bytes: usize) -> u64 {
+        let (space, spare, segment_bytes) = self.reserve.room();
+        let pending = self.pending.lock();
+        let cost = pending.cost + cost_of(bytes) + self.held_back_bytes;
+        let lacking = cost.saturating_sub(pending.current_left + space + spare);
+        lacking.div_ceil(reserve::usable(segment_bytes - FIRST_FRAME as u64).max(1)) * segment_bytes
+    }
+
     /// Returns once `position` is durable: by somebody else's write, or by its own. Whoever comes first leads, and writes for
     /// all who appended meanwhile.
     ///
@@ -276,6 +286,12 @@ impl Log {
     /// [`LogError::DiskFull`], [`LogError::Disk`]: the log goes on with what space it has.
     pub fn reserve(&self) -> Result<(), LogError> {
         if self.reserve.is_ready() { Ok(()) } else { self.reserve.grow(0) }
+    }
+
+    /// The bytes by which the next [`Log::reserve`] makes the log grow.
+    pub fn reserve_bytes(&self) -> u64 {
+        let (_, spare, segment_bytes) = self.reserve.room();
+        if self.reserve.is_ready() || spare > 0 { 0 } else { segment_bytes }
     }
 
     /// Whether [`Log::reserve`] has something to do.

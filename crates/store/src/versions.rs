@@ -56,7 +56,7 @@ mod warm;
 
 pub use collect::Garbage;
 pub use erase::Erased;
-pub use flush::GivenUp;
+pub use flush::{GivenUp, Promise};
 pub use retention::{APART_MAX, Apart, Threshold, class_of};
 pub use scan::Scan;
 pub use snapshots::SnapshotGuard;
@@ -234,6 +234,8 @@ pub struct Versions<E> {
     settled: Mutex<Option<Threshold>>,
     /// Deletions in the present above the threshold, by class and bucket.
     graves: Mutex<BTreeMap<Bucket, u64>>,
+    /// Room on the disk for what is not in memory yet.
+    ledger: flush::Ledger,
     /// What a full disk made it give up.
     given_up: Mutex<GivenUp>,
     /// The threshold that deletions go by, as it is on disk.
@@ -272,6 +274,10 @@ impl<E: Engine> Versions<E> {
             None => flush::Header::make(&engine, config.bucket_shift.min(63))?,
         };
         config.bucket_shift = header.bucket_shift.min(63);
+        if let Some(room) = engine.room() {
+            config.freeze_bytes =
+                config.freeze_bytes.min(usize::try_from(room.layer_bytes_max()).unwrap_or(usize::MAX));
+        }
         let snapshots = Arc::new(Snapshots::default());
         let (common, apart) = (header.collected.max(header.floor), header.apart);
         // What was logged for those that are kept apart comes with the next threshold.
@@ -294,6 +300,7 @@ impl<E: Engine> Versions<E> {
             drop_due: AtomicBool::new(false),
             settled: Mutex::default(),
             graves: Mutex::new(header.graves),
+            ledger: flush::Ledger::default(),
             given_up: Mutex::default(),
             buried: AtomicU64::new(header.buried),
             logged: AtomicU64::new(header.collected.as_u64()),

@@ -117,6 +117,10 @@ impl<E: Engine> Transaction<E> {
     pub fn frees_space(&mut self) {
         self.draft.frees = true;
     }
+    /// Whether it said so.
+    pub fn is_ending(&self) -> bool {
+        self.draft.is_ending()
+    }
     /// Whether it may use the room that a full disk holds back: it said so, or deletes more than it writes.
     pub fn is_freeing(&self) -> bool {
         self.draft.is_freeing()

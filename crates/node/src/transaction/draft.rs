@@ -73,6 +73,11 @@ impl Draft {
         }
     }
 
+    /// Whether it says itself that it frees space: it drops or truncates, which takes little, however much that frees.
+    pub fn is_ending(&self) -> bool {
+        self.frees
+    }
+
     /// Whether it may use the room that a full disk holds back.
     pub fn is_freeing(&self) -> bool {
         self.frees || self.buffer.deletes_most()

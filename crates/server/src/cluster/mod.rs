@@ -60,6 +60,7 @@ use std::task::{Poll, Waker};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use store::Engine;
+use store::versions::Promise;
 use transport::{Parcel, Transport};
 
 /// A thread that waits for the log or for peers looks around this often, though it will be woken.
@@ -217,6 +218,15 @@ impl<E: Engine> Shell for Inner<E> {
     }
     fn is_full(&self, _: usize) -> bool {
         self.full.load(SeqCst)
+    }
+    fn promise(&self, bytes: usize, frees: bool) -> Option<Promise> {
+        self.member.versions().promise(bytes, self.journal.log().growth(bytes), frees)
+    }
+    fn awaits_merges(&self) -> bool {
+        self.member.versions().awaits_merges()
+    }
+    fn lend(&self, bytes: usize) -> bool {
+        self.member.versions().lend(bytes)
     }
     fn is_crowded(&self) -> bool {
         let crowded = self.crowded.load(SeqCst) || self.member.versions().is_overlay_full();

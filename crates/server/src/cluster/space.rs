@@ -3,6 +3,7 @@
 use super::Inner;
 use crate::kv::compaction::Compaction;
 use crate::kv::flush::{self, RETRY_AFTER, SEGMENTS_MAX};
+use crate::kv::reclaim::{Pressure, Reclaiming};
 use crate::kv::{Room, Shell, retention};
 use node::cluster::Input;
 use std::sync::atomic::Ordering::SeqCst;
@@ -14,25 +15,30 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// What of the past may go is said this often, or four times per retention if that is more often.
 const COLLECT_EVERY_NS: u64 = 10_000_000_000;
 const COLLECT_EVERY_NS_MIN: u64 = 500_000_000;
-/// With a full disk old versions are kept this long only, if that is shorter than usual.
-const FULL_TTL_SECONDS: u64 = 10;
 /// Versions go to the engine at least this often, however few: it bounds the replay of a restart.
 const FREEZE_EVERY: Duration = Duration::from_secs(60);
+/// With a full disk so often, for the log's sake.
+const FULL_FREEZE_EVERY: Duration = Duration::from_secs(1);
 
 pub(super) fn run<E: Engine>(inner: &Inner<E>) {
     // What was replayed is written out at once: else the next crash replays it again.
     let mut frozen: Option<Instant> = None;
     let mut collected_ns = inner.monotonic_ns();
     let mut compaction = Compaction::default();
+    let (mut pressure, mut reclaiming) = (Pressure::default(), Reclaiming::default());
     while !inner.stopping.load(SeqCst) {
         std::thread::park_timeout(LOOK_EVERY);
         let versions = inner.member.versions();
-        let room = Room::of(versions);
+        let room = Room::of(versions, inner.journal.log());
         tell_room(inner, room == Room::Full);
+        let now_ns = inner.monotonic_ns();
+        let room = pressure.look(versions, room, now_ns);
         versions.limit_cache(inner.memory.row_cache_bytes());
         let asked = inner.flush.swap(false, SeqCst);
-        let long_ago = frozen.is_none_or(|at| at.elapsed() >= FREEZE_EVERY);
-        let due = versions.freeze_due() || inner.journal.log().segments() > SEGMENTS_MAX || room != Room::Enough;
+        let every = if room == Room::Full { FULL_FREEZE_EVERY } else { FREEZE_EVERY };
+        let long_ago = frozen.is_none_or(|at| at.elapsed() >= every);
+        let due =
+            versions.freeze_due() || inner.journal.log().segments() > SEGMENTS_MAX || room.is_freeze_due(versions);
         if asked || long_ago || due {
             frozen = Some(Instant::now());
             inner.member.freeze();
@@ -49,22 +55,19 @@ pub(super) fn run<E: Engine>(inner: &Inner<E>) {
                 continue;
             }
         }
-        if room != Room::Full
-            && let Err(e) = inner.journal.log().prepare()
-        {
+        if let Err(e) = Room::prepare(versions, inner.journal.log()) {
             crate::log::warning("no space could be made ready for the log", &[("cause", &e)]);
             std::thread::park_timeout(RETRY_AFTER);
         }
-        let now_ns = inner.monotonic_ns();
-        collect(inner, room == Room::Full, now_ns, &mut collected_ns);
+        collect(inner, room, now_ns, &mut collected_ns, &mut reclaiming);
         compaction.look(versions, inner.member.counters().txn_commits.get(), now_ns);
     }
 }
 
 /// Says what of the past may go, and lets go what may.
-fn collect<E: Engine>(inner: &Inner<E>, full: bool, now_ns: u64, collected_ns: &mut u64) {
+fn collect<E: Engine>(inner: &Inner<E>, room: Room, now_ns: u64, collected_ns: &mut u64, reclaiming: &mut Reclaiming) {
     let Some(kept) = inner.kept.lock().clone() else { return };
-    let ttl_seconds_max = if full { FULL_TTL_SECONDS } else { u64::MAX };
+    let ttl_seconds_max = room.ttl_seconds_max();
     let shortest = retention::shortest_seconds(&kept, inner.retention_seconds).min(ttl_seconds_max);
     let every_ns = shortest.saturating_mul(250_000_000).clamp(COLLECT_EVERY_NS_MIN, COLLECT_EVERY_NS);
     if now_ns.saturating_sub(*collected_ns) >= every_ns {
@@ -75,9 +78,13 @@ fn collect<E: Engine>(inner: &Inner<E>, full: bool, now_ns: u64, collected_ns: &
         inner.settle(false);
     }
     let Some(threshold) = inner.member.collectable() else { return };
-    match inner.member.versions().collect(threshold) {
-        Ok(_) | Err(StoreError::DiskFull) => {}
-        Err(e) => inner.fail(&e.to_string()),
+    let versions = inner.member.versions();
+    let collected = match versions.collect(threshold) {
+        Ok(_) | Err(StoreError::DiskFull) => Ok(()),
+        Err(e) => Err(e),
+    };
+    if let Err(e) = collected.and_then(|()| reclaiming.look(versions, room)) {
+        inner.fail(&e.to_string());
     }
 }
 

@@ -75,6 +75,12 @@ impl RecordLog for Log {
     fn has_room_for(&self, bytes: usize) -> bool {
         self.room_for(bytes).is_ok()
     }
+    fn prepare_bytes(&self) -> u64 {
+        self.reserve_bytes()
+    }
+    fn growth(&self, bytes: usize) -> u64 {
+        Log::growth(self, bytes)
+    }
     fn give_back_spares(&self) -> Result<(), String> {
         Log::give_back_spares(self).map_err(|e| e.to_string())
     }

@@ -43,6 +43,14 @@ pub trait RecordLog: Send + Sync + 'static {
     fn has_room_for(&self, _bytes: usize) -> bool {
         true
     }
+    /// The bytes that [`RecordLog::prepare`] takes of the disk.
+    fn prepare_bytes(&self) -> u64 {
+        0
+    }
+    /// By how many bytes the log would take more of the disk for a transaction of so many bytes.
+    fn growth(&self, _bytes: usize) -> u64 {
+        0
+    }
     /// Gives space to the engine that the log has, and does not need now.
     ///
     /// # Errors

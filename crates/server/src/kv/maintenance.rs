@@ -2,6 +2,7 @@
 
 use super::compaction::Compaction;
 use super::flush::{self, RETRY_AFTER, SEGMENTS_MAX};
+use super::reclaim::{FULL_TTL_SECONDS, Pressure, Reclaiming};
 use super::{Inner, Room, retention};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
@@ -28,11 +29,7 @@ const WARM_ROWS: usize = 20_000;
 /// may be small.
 const FREEZE_LOG_BYTES: u64 = 64 << 20;
 const FREEZE_LOG_RECORDS: u64 = 400_000;
-/// Where the disk is tight, layers of this size are written out.
-const TIGHT_FREEZE_BYTES: usize = 4 << 20;
-/// With a full disk old versions are kept this long only, if that is shorter than usual.
-const FULL_TTL_SECONDS: u64 = 10;
-/// And what is in memory is written out this often, for the log's sake.
+/// With a full disk what is in memory is written out this often, for the log's sake.
 const FULL_FREEZE_EVERY_NS: u64 = 1_000_000_000;
 
 /// When the versions in memory were last frozen.
@@ -68,15 +65,16 @@ pub(super) fn run<E: Engine>(inner: &Inner<E>) {
     let mut collected_ns = inner.monotonic_ns();
     let mut compaction = Compaction::default();
     let mut warming = Warming::default();
-    let mut no_room_told = false;
+    let (mut pressure, mut reclaiming) = (Pressure::default(), Reclaiming::default());
     while !inner.stopping.load(SeqCst) {
         std::thread::park_timeout(LOOK_EVERY);
         let now_ns = inner.monotonic_ns();
-        let room = Room::of(inner.node.versions());
+        let room = Room::of(inner.node.versions(), inner.driver.log());
         let full = room == Room::Full;
         tell_room(inner, full);
+        let room = pressure.look(inner.node.versions(), room, now_ns);
         inner.node.versions().limit_cache(inner.options.memory.row_cache_bytes());
-        let ttl_seconds_max = if full { FULL_TTL_SECONDS } else { u64::MAX };
+        let ttl_seconds_max = room.ttl_seconds_max();
         let kept = inner.kept.lock().clone();
         let shortest = kept.as_ref().map_or(ttl_seconds, |kept| retention::shortest_seconds(kept, ttl_seconds));
         let collect_every_ns =
@@ -106,11 +104,11 @@ pub(super) fn run<E: Engine>(inner: &Inner<E>) {
                 continue;
             }
         }
-        if !full && let Err(e) = inner.driver.log().prepare() {
+        if let Err(e) = Room::prepare(inner.node.versions(), inner.driver.log()) {
             crate::log::warning("no space could be made ready for the log", &[("cause", &e)]);
             std::thread::park_timeout(RETRY_AFTER);
         }
-        collect_some(inner, full, &mut no_room_told);
+        collect_some(inner, room, &mut reclaiming);
         compaction.look(inner.node.versions(), inner.node.counters().txn_commits.get(), now_ns);
         warming.look(inner, now_ns);
         // Deletions that may go wait for merges, not for a threshold.
@@ -191,12 +189,9 @@ fn tell_given_up<E: Engine>(inner: &Inner<E>, told: &mut store::versions::GivenU
 /// Whether the versions in memory are to be written out.
 fn freeze_due<E: Engine>(inner: &Inner<E>, room: Room, frozen: &Frozen, every_ns: u64) -> bool {
     let versions = inner.node.versions();
-    let early = match room {
-        Room::Enough => false,
-        Room::Tight => versions.active_bytes() >= TIGHT_FREEZE_BYTES,
-        Room::Full => frozen.is_long_ago(inner, FULL_FREEZE_EVERY_NS),
-    };
-    early
+    let often = room == Room::Full && frozen.is_long_ago(inner, FULL_FREEZE_EVERY_NS);
+    often
+        || room.is_freeze_due(versions)
         || versions.freeze_due()
         || inner.driver.log().segments() > SEGMENTS_MAX
         || frozen.is_long_ago(inner, every_ns)
@@ -217,26 +212,15 @@ pub(super) fn flush_all<E: Engine>(inner: &Inner<E>) {
     }
 }
 
-/// Gives the past below the threshold back, if one is allowed; with a full disk, what that freed in the engine at once.
-fn collect_some<E: Engine>(inner: &Inner<E>, full: bool, no_room_told: &mut bool) {
+/// Gives the past below the threshold back, if one is allowed; where there is little room, what that freed in the engine at once.
+fn collect_some<E: Engine>(inner: &Inner<E>, room: Room, reclaiming: &mut Reclaiming) {
     let Some(threshold) = inner.node.collectable() else { return };
     let versions = inner.node.versions();
-    match versions.collect(threshold) {
-        Ok(_) | Err(StoreError::DiskFull) => {}
-        Err(e) => inner.fail(&e.to_string()),
-    }
-    if full && versions.garbage().buried > 0 {
-        match versions.reclaim() {
-            Ok(()) => {
-                *no_room_told = false;
-                crate::log::info("space was reclaimed", &[("engine_bytes", &versions.engine().disk_bytes())]);
-            }
-            // It is tried again and again.
-            Err(StoreError::DiskFull) if !std::mem::replace(no_room_told, true) => {
-                crate::log::warning("there is no room to reclaim space: it waits for merges", &[])
-            }
-            Err(StoreError::DiskFull) => {}
-            Err(e) => inner.fail(&e.to_string()),
-        }
+    let collected = match versions.collect(threshold) {
+        Ok(_) | Err(StoreError::DiskFull) => Ok(()),
+        Err(e) => Err(e),
+    };
+    if let Err(e) = collected.and_then(|()| reclaiming.look(versions, room)) {
+        inner.fail(&e.to_string());
     }
 }

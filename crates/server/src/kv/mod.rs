@@ -33,6 +33,7 @@ mod node_clock;
 mod open;
 mod operations;
 pub(crate) mod park;
+pub(crate) mod reclaim;
 pub(crate) mod retention;
 mod room;
 pub(crate) mod scratch;
@@ -63,6 +64,7 @@ use std::task::{Poll, Waker};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use store::Engine;
+use store::versions::Promise;
 use transaction::KvTransaction;
 
 /// A lone node that is to become a member comes to rest within so many looks, or does not; and the pause between them.
@@ -158,6 +160,15 @@ impl<E: Engine> Shell for Inner<E> {
     }
     fn is_full(&self, bytes: usize) -> bool {
         self.full.load(Ordering::SeqCst) || !self.driver.log().has_room_for(bytes)
+    }
+    fn promise(&self, bytes: usize, frees: bool) -> Option<Promise> {
+        self.node.versions().promise(bytes, self.driver.log().growth(bytes), frees)
+    }
+    fn awaits_merges(&self) -> bool {
+        self.node.versions().awaits_merges()
+    }
+    fn lend(&self, bytes: usize) -> bool {
+        self.node.versions().lend(bytes)
     }
     fn is_crowded(&self) -> bool {
         // The thread that tells of crowds may itself be held up, by a long flush or merge: then the bytes tell.

@@ -10,6 +10,7 @@ use sql::transaction::Span;
 use std::sync::Arc;
 use std::task::{Poll, Waker};
 use store::Engine;
+use store::versions::Promise;
 
 /// The operations of a node's transaction: see [`node::Transaction`], which documents each.
 pub(crate) trait Operations: Send {
@@ -17,6 +18,7 @@ pub(crate) trait Operations: Send {
     fn stats(&self) -> &Stats;
     fn has_writes(&self) -> bool;
     fn is_freeing(&self) -> bool;
+    fn is_ending(&self) -> bool;
     fn record_bytes(&self) -> usize;
     fn held_bytes(&self) -> usize;
     fn locks_full(&self) -> bool;
@@ -84,6 +86,12 @@ pub(crate) trait Shell: Send + Sync + 'static {
     fn wait<R>(&self, poll: impl FnMut(&Waker) -> Poll<R>) -> R;
     /// Whether the disk has no room for so many bytes more.
     fn is_full(&self, bytes: usize) -> bool;
+    /// Sets room aside for a transaction of so many bytes: see [`store::Versions::promise`].
+    fn promise(&self, bytes: usize, frees: bool) -> Option<Promise>;
+    /// Whether merges may make room for it: see [`store::Versions::awaits_merges`].
+    fn awaits_merges(&self) -> bool;
+    /// Takes a little of what frees space without that: see [`store::Versions::lend`].
+    fn lend(&self, bytes: usize) -> bool;
     /// Whether the versions in memory outgrow what the engine takes, so that commits wait. Not where nothing is written any more.
     fn is_crowded(&self) -> bool;
 }
@@ -114,6 +122,9 @@ macro_rules! forward {
             }
             fn is_freeing(&self) -> bool {
                 self.is_freeing()
+            }
+            fn is_ending(&self) -> bool {
+                self.is_ending()
             }
             fn record_bytes(&self) -> usize {
                 self.record_bytes()

@@ -1,5 +1,6 @@
 //! How much room the disk has for what is in memory.
 
+use super::RecordLog;
 use store::{Engine, Versions};
 
 /// How much room is left.
@@ -13,14 +14,18 @@ pub(crate) enum Room {
 }
 
 impl Room {
-    /// Invariant 4 of [`super`]: what is in memory fits the disk, for a full disk could not take it, nor give the log's space back.
-    pub fn of<E: Engine>(versions: &Versions<E>) -> Room {
-        let Some(disk) = versions.engine().room() else { return Room::Enough };
-        let needed = disk.needed(versions.overlay_bytes() as u64);
-        match disk.free {
-            free if free < needed => Room::Full,
-            free if free < 2 * needed => Room::Tight,
+    /// Invariant 4 of [`super`]: what is in memory fits the disk, for a full disk could not take it, nor give the log's space back. Nor could it
+    /// where the log grows first.
+    pub fn of<E: Engine>(versions: &Versions<E>, log: &dyn RecordLog) -> Room {
+        match versions.engine().room() {
+            Some(_) if versions.lacks_room(log.growth(0)) > 0 => Room::Full,
+            Some(disk) if disk.free < 2 * disk.needed(versions.overlay_bytes() as u64) => Room::Tight,
             _ => Room::Enough,
         }
+    }
+
+    /// Makes space ready for the log, where that leaves enough.
+    pub fn prepare<E: Engine>(versions: &Versions<E>, log: &dyn RecordLog) -> Result<(), String> {
+        if versions.lacks_room(log.prepare_bytes()) > 0 { Ok(()) } else { log.prepare() }
     }
 }

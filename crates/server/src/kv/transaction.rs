@@ -13,11 +13,18 @@ use sql::transaction::{
 use std::sync::Arc;
 use std::task::{Poll, Waker};
 use std::time::Duration;
+use store::versions::Promise;
 
 /// A waiting thread looks for an interrupt this often.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// Memory for writes is taken so much at a time.
 const MEMORY_STEP_BYTES: usize = 64 << 10;
+/// Room on the disk is set aside for a transaction that writes so much; many smaller ones fit what is kept free anyway.
+const PROMISED_BYTES: usize = 64 << 10;
+/// Where merges make that room it is asked for so often, at each look.
+const MERGE_TRIES: usize = 1000;
+/// The end of a table is taken whatever the disk holds, up to this size: it frees space, and needs little.
+const ENDING_BYTES_MAX: usize = 64 << 10;
 /// And for its client at every so many of these looks.
 const LOOKS_PER_PROBE: u32 = 10;
 
@@ -120,10 +127,20 @@ impl<S: Shell> KvTransaction<S> {
     }
 
     /// Holds a commit back while the versions in memory outgrow what the engine takes. With a full disk it is refused, unless it frees
-    /// space: for those the log holds room back (decision 22).
-    fn wait_for_room(&self) -> Result<(), KvError> {
-        if self.inner.is_full(self.txn.record_bytes()) {
-            return if self.txn.is_freeing() { Ok(()) } else { Err(KvError::DiskFull) };
+    /// space: for those room is held back (decision 22). And what could not be written out any more is refused always (decision 151). What
+    /// it gives is to be held until the commit is over.
+    fn wait_for_room(&self) -> Result<Option<Promise>, KvError> {
+        let bytes = self.txn.record_bytes();
+        let promised = |frees| self.inner.promise(bytes, frees).map(Some).ok_or(KvError::DiskFull);
+        if self.inner.is_full(bytes) {
+            return match () {
+                () if self.txn.is_ending() && bytes <= ENDING_BYTES_MAX => Ok(None),
+                () if self.txn.is_freeing() => match promised(true) {
+                    Err(KvError::DiskFull) if self.inner.lend(bytes) => Ok(None),
+                    other => other,
+                },
+                () => Err(KvError::DiskFull),
+            };
         }
         while self.inner.is_crowded() {
             if let Some(why) = self.stop(false) {
@@ -134,7 +151,20 @@ impl<S: Shell> KvTransaction<S> {
             }
             park::pause(Duration::from_millis(1));
         }
-        Ok(())
+        if bytes < PROMISED_BYTES {
+            return Ok(None);
+        }
+        let mut tries = 0;
+        loop {
+            match promised(self.txn.is_freeing()) {
+                Err(KvError::DiskFull) if self.inner.awaits_merges() && tries < MERGE_TRIES => tries += 1,
+                other => return other,
+            }
+            if let Some(why) = self.stop(false) {
+                return Err(why);
+            }
+            park::pause(LOOK_EVERY);
+        }
     }
 
     /// After a write: takes the memory that it needs, in steps.
@@ -279,9 +309,7 @@ impl<S: Shell> sql::Transaction for KvTransaction<S> {
         if let Some(timestamp) = self.txn.commit_reads() {
             return Ok(Committed { timestamp });
         }
-        if self.txn.has_writes() {
-            self.wait_for_room()?;
-        }
+        let _promise = if self.txn.has_writes() { self.wait_for_room()? } else { None };
         Ok(Committed { timestamp: self.wait_for_commit()? })
     }
     fn rollback(&mut self) {

@@ -17,6 +17,7 @@ use crate::StoreError;
 use crate::disk::{Room, real};
 use crate::keys::{Bucket, Burial, Kept};
 use bytes::Bytes;
+use fjall::compaction::Leveled;
 use fjall::compaction::filter::Factory;
 use fjall::config::{
     BlockSizePolicy, BloomConstructionPolicy, FilterPolicy, FilterPolicyEntry, HashRatioPolicy, RestartIntervalPolicy,
@@ -50,9 +51,20 @@ const PUT_OFF_MAX: u32 = 200;
 /// And so often a drop of files, which is tried again every few seconds at least.
 const FILES_PUT_OFF_MAX: u32 = 20;
 /// Where space could not be reclaimed it is tried again after so many calls: it fills the disk until it fails.
-const RECLAIM_PUT_OFF: u32 = 20;
-/// A tree larger than this is left to its merges when space is to be reclaimed: writing all of it anew would take too long.
-const RECLAIM_BYTES_MAX: u64 = 4 << 30;
+const RECLAIM_PUT_OFF: u32 = 40;
+/// Runs of one level, of which fjall counts no more than 255: beyond, it could not read its own list of tables.
+const RUNS_MAX: usize = 200;
+/// fjall merges by itself again once nobody reclaimed space for so many looks: there are about 20 in a second.
+const QUIET_LOOKS: u32 = 100;
+/// Merges of one call that reclaims space: who calls has other things to do, too.
+const RECLAIM_STEPS: usize = 8;
+/// Tables that it makes are this part of the others, so that later merges need less room; but not smaller than this.
+const RECLAIM_TABLE_PART: u64 = 4;
+const RECLAIM_TABLE_BYTES_MIN: u64 = 256 << 10;
+/// How large a level may be beside the one before it, where all is to come down to the last one.
+const RECLAIM_LEVEL_RATIO: f32 = 0.00001;
+/// What is left of a tree is written anew as a whole if it is at most so large: more would take too long.
+const RECLAIM_BYTES_MAX: u64 = 1 << 30;
 
 /// Sizes in bytes.
 #[derive(Clone, Debug)]
@@ -67,6 +79,8 @@ impl Default for FjallOptions {
     }
 }
 
+/// Size of a table where the disk's is not known.
+const TABLE_BYTES: u64 = 64 << 20;
 /// Bits of a filter per key of the present: one key in a hundred that is not there is looked for in vain.
 const FILTER_BITS: f32 = 10.0;
 /// The trees' names in fjall.
@@ -81,6 +95,9 @@ struct Open {
     past: Keyspace,
     /// What [`Open::merge`] saw last of each.
     seen: Mutex<[Seen; 2]>,
+    /// fjall merges nothing by itself: space is being reclaimed, by merges that choose otherwise than it does. Two of them at once would make
+    /// tables of one level overlap.
+    quiet: bool,
 }
 
 /// A state of the tree, by fjall's number for it.
@@ -110,6 +127,8 @@ pub struct FjallEngine {
     files_put_off: AtomicU32,
     /// So many calls to reclaim space are refused, as one found no room for it.
     reclaim_put_off: AtomicU32,
+    /// Looks since space was reclaimed.
+    quiet_looks: AtomicU32,
 }
 
 fn of_io(doing: &'static str, error: &io::Error) -> StoreError {
@@ -135,11 +154,11 @@ fn gone() -> StoreError {
 }
 
 impl Open {
-    fn at(path: &Path, options: &FjallOptions, merges: &Arc<Merges>) -> Result<Open, StoreError> {
+    fn at(path: &Path, options: &FjallOptions, merges: &Arc<Merges>, quiet: bool) -> Result<Open, StoreError> {
         let merges = merges.clone();
         let builder = Database::builder(path)
             .cache_size(options.cache_bytes)
-            .worker_threads(COMPACTION_THREADS)
+            .worker_threads_unchecked(if quiet { 0 } else { COMPACTION_THREADS })
             .manual_journal_persist(true)
             .with_compaction_filter_factories(Arc::new(move |name| match name {
                 PRESENT => Some(Arc::new(PresentFilters(merges.clone())) as Arc<dyn Factory>),
@@ -156,8 +175,10 @@ impl Open {
                     .into(),
             });
         }
+        let table_bytes = real::room(path).map_or(TABLE_BYTES, |room| room.table_bytes());
         let options = || {
             KeyspaceCreateOptions::default()
+                .compaction_strategy(Arc::new(Leveled::default().with_table_target_size(table_bytes)))
                 .data_block_size_policy(BlockSizePolicy::all(BLOCK_BYTES))
                 .data_block_restart_interval_policy(RestartIntervalPolicy::all(RESTART_EVERY))
                 .data_block_hash_ratio_policy(HashRatioPolicy::all(HASH_RATIO))
@@ -167,7 +188,7 @@ impl Open {
         let (present, past) = (FilterPolicy::all(bloom), FilterPolicy::disabled());
         let present = database.keyspace(PRESENT, || options().filter_policy(present)).map_err(failed)?;
         let past = database.keyspace(PAST, || options().filter_policy(past)).map_err(failed)?;
-        Ok(Open { database, present, past, seen: Mutex::default() })
+        Ok(Open { database, present, past, seen: Mutex::default(), quiet })
     }
 
     fn tree(&self, tree: Tree) -> &Keyspace {
@@ -228,7 +249,7 @@ impl FjallEngine {
     /// [`StoreError::Failed`], [`StoreError::Corrupt`], [`StoreError::DiskFull`].
     pub fn open(path: &Path, options: FjallOptions) -> Result<Self, StoreError> {
         let merges = Arc::new(Merges::new(path));
-        let open = Open::at(path, &options, &merges)?;
+        let open = Open::at(path, &options, &merges, false)?;
         Ok(FjallEngine {
             path: path.to_path_buf(),
             options,
@@ -238,6 +259,7 @@ impl FjallEngine {
             put_off: AtomicU32::new(0),
             files_put_off: AtomicU32::new(0),
             reclaim_put_off: AtomicU32::new(0),
+            quiet_looks: AtomicU32::new(0),
         })
     }
 
@@ -261,14 +283,20 @@ impl FjallEngine {
         self.reopen()
     }
 
+    /// As it was.
     fn reopen(&self) -> Result<(), StoreError> {
+        let quiet = self.open.read().as_ref().is_some_and(|open| open.quiet);
+        self.reopen_as(quiet)
+    }
+
+    fn reopen_as(&self, quiet: bool) -> Result<(), StoreError> {
         let mut open = self.open.write();
         if open.as_ref().is_some_and(|open| Arc::strong_count(open) > 1) {
             // Whoever asks tries again.
             return Err(StoreError::DiskFull);
         }
         *open = None;
-        *open = Some(Arc::new(Open::at(&self.path, &self.options, &self.merges)?));
+        *open = Some(Arc::new(Open::at(&self.path, &self.options, &self.merges, quiet)?));
         Ok(())
     }
 
@@ -340,6 +368,9 @@ impl Engine for FjallEngine {
 
     fn ingest(&self, tree: Tree, bytes: usize, changes: &mut dyn Iterator<Item = Change>) -> Result<(), StoreError> {
         self.revive()?;
+        if self.with(|open| Ok(open.tree(tree).tree.l0_run_count()))? >= RUNS_MAX {
+            return Err(StoreError::DiskFull);
+        }
         let bytes = INGESTION_BYTES.saturating_add(bytes as u64);
         if self.lacks(bytes) {
             // One that is under way may have what is lacking.
@@ -368,13 +399,29 @@ impl Engine for FjallEngine {
             return 0;
         }
         let open = self.open.read();
-        open.as_ref().filter(|open| !open.is_dead()).map_or(0, |open| {
+        open.as_ref().filter(|open| !open.is_dead() && !open.quiet).map_or(0, |open| {
             let runs = |keyspace: &Keyspace| keyspace.tree.l0_run_count();
             runs(&open.present).max(runs(&open.past))
         })
     }
 
+    fn unmerged_bytes(&self) -> u64 {
+        let open = self.open.read();
+        let Some(open) = open.as_ref() else { return 0 };
+        let version = open.present.tree.current_version();
+        let tables = version.iter_levels().take(1).flat_map(|level| level.iter()).flat_map(|run| run.iter());
+        tables.map(|table| table.metadata.file_size).sum()
+    }
+
     fn merge(&self) {
+        let quiet = self.open.read().as_ref().is_some_and(|open| open.quiet);
+        if quiet {
+            if self.quiet_looks.fetch_add(1, Ordering::Relaxed) >= QUIET_LOOKS {
+                // What fails is tried again at the next look.
+                let _ = self.reopen_as(false);
+            }
+            return;
+        }
         if !self.merges.look() {
             // What the last one had written before it ended. What fails is tried again at the next look.
             let _ = self.tidy();
@@ -479,31 +526,84 @@ impl Engine for FjallEngine {
         self.merges.reserve(unwritten_bytes);
     }
 
-    fn reclaim(&self) -> Result<(), StoreError> {
+    /// Merges step by step, each of a few tables: what lies in the upper levels comes down to the last one, and what it hides goes.
+    fn reclaim(&self, buried: u64) -> Result<bool, StoreError> {
         if self.reclaim_put_off.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok() {
             return Err(StoreError::DiskFull);
         }
         self.revive()?;
-        if self.disk_bytes() > RECLAIM_BYTES_MAX {
+        if !self.hold()?.quiet {
+            self.reopen_as(true)?;
+        }
+        self.quiet_looks.store(0, Ordering::Relaxed);
+        let open = self.hold()?;
+        let merged = self.reclaim_steps(&open, buried).map_err(|e| of("merging the engine", &e));
+        drop(open);
+        match merged {
+            Ok(done) => {
+                // The files of before are kept for readers of before until a later merge, for which a full disk may have no room and nobody a
+                // reason. Opening deletes what no version names.
+                if done {
+                    self.reopen()?
+                } else {
+                    self.tidy()?
+                }
+                Ok(done)
+            }
+            Err(error) => {
+                self.reclaim_put_off.store(RECLAIM_PUT_OFF, Ordering::Relaxed);
+                self.tidied(Err(error))?;
+                Ok(false)
+            }
+        }
+    }
+}
+
+impl FjallEngine {
+    fn reclaim_steps(&self, open: &Open, buried: u64) -> Result<bool, fjall::Error> {
+        let tree = &open.present.tree;
+        let table_bytes = real::room(&self.path).map_or(TABLE_BYTES, |room| room.table_bytes()) / RECLAIM_TABLE_PART;
+        let leveled =
+            Leveled::default().with_l0_threshold(1).with_table_target_size(table_bytes.max(RECLAIM_TABLE_BYTES_MIN));
+        // Down to the last level; where nothing more can go there, down from the first one. (A table that spans much, for the header is in it,
+        // stays where it is: it would take the whole of the level below.)
+        let down = [RECLAIM_LEVEL_RATIO, 1.0 / RECLAIM_LEVEL_RATIO]
+            .map(|ratio| leveled.clone().with_level_ratio_policy(vec![ratio]));
+        let step = |strategy: &Leveled| {
+            let before = tree.current_version().id();
+            // Nobody reads by number: a reader holds the tables that it reads.
+            let seen = open.database.visible_seqno();
+            self.merges.unleashed(|| tree.compact(Arc::new(strategy.clone()), seen)).map_err(fjall::Error::Storage)?;
+            Ok::<_, fjall::Error>(tree.current_version().id() != before)
+        };
+        for _ in 0..RECLAIM_STEPS {
+            let [last, first] = &down;
+            if !step(last)? && !step(first)? {
+                return self.reclaim_last(open, buried).map(|()| true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Nothing more can be merged a little at a time: what may go lies in the last level (a part of an index that was dropped), or a few deletions
+    /// of large rows span all of it. All at once takes room for what stays.
+    fn reclaim_last(&self, open: &Open, buried: u64) -> Result<(), fjall::Error> {
+        let (bytes, entries) = (open.present.disk_space(), open.present.approximate_len().max(1) as u64);
+        // With what may go goes what it hides.
+        let left = entries.saturating_sub(2 * buried);
+        let stays = u128::from(bytes) * u128::from(left) / u128::from(entries);
+        let stays = u64::try_from(stays).unwrap_or(u64::MAX);
+        if stays > RECLAIM_BYTES_MAX || self.lacks(INGESTION_BYTES.saturating_add(stays + stays / 8)) {
             return Ok(());
         }
-        let open = self.hold()?;
-        let rewritten =
-            self.merges.unleashed(|| open.present.major_compact()).map_err(|e| of("merging the engine", &e));
-        drop(open);
-        if rewritten.is_err() {
-            self.reclaim_put_off.store(RECLAIM_PUT_OFF, Ordering::Relaxed);
-        }
-        self.tidied(rewritten)?;
-        // The files of before are kept for readers of before until a later merge, for which a full disk may have no room and nobody a
-        // reason. Opening deletes what no version names.
-        self.reopen()
+        self.merges.unleashed(|| open.present.major_compact())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::keys::Present;
     use bytes::Bytes;
 
     /// Who opens the database anew does not wait for what takes long, or readers would wait behind it.
@@ -581,6 +681,48 @@ mod tests {
         assert!(!engine.merges.are_paused());
         assert_eq!(engine.ingest(Tree::Present, usize::MAX, &mut std::iter::empty()), Err(StoreError::DiskFull));
         assert!(engine.merges.are_paused(), "what is in memory comes first");
+    }
+
+    /// Space is given back by merges of a few tables; what stays stays, and the engine merges by itself again afterwards.
+    #[test]
+    fn space_comes_back_step_by_step() {
+        let dir = tempfile::tempdir().unwrap();
+        let engine = FjallEngine::open(dir.path(), FjallOptions::default()).unwrap();
+        let key = |n: u64| crate::keys::present(&[&7u32.to_be_bytes()[..], &n.to_be_bytes()].concat());
+        let ts = clock::Timestamp::from_u64;
+        let noise =
+            |n: u64| (0..16u64).flat_map(move |i| (n * 16 + i).wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes());
+        let row = |n: u64| Present::encode(ts(1), Some(&noise(n).collect::<Vec<_>>()));
+        for layer in 0..4 {
+            let rows = (0..10_000).map(|n| n * 4 + layer).map(|n| (key(n), Some(row(n))));
+            engine.ingest(Tree::Present, 0, &mut rows.into_iter()).unwrap();
+        }
+        let full = engine.disk_bytes();
+        let (kept, gone) = (0..1000, 1000..40_000);
+        let graves = gone.clone().map(|n| (key(n), Some(Present::encode(ts(2), None))));
+        engine.ingest(Tree::Present, 0, &mut graves.into_iter()).unwrap();
+        let below = crate::versions::Thresholds { common: ts(3), ..Default::default() };
+        engine.bury(Burial { below, ..Burial::default() });
+        while !engine.reclaim(gone.end - gone.start).unwrap() {}
+        assert!(engine.disk_bytes() < full / 8, "{} of {full}", engine.disk_bytes());
+        assert!(kept.into_iter().all(|n| engine.get(Tree::Present, &key(n)).unwrap() == Some(row(n))));
+        assert!(gone.step_by(100).all(|n| engine.get(Tree::Present, &key(n)).unwrap().is_none()));
+        assert!(engine.hold().unwrap().quiet);
+        (0..=QUIET_LOOKS).for_each(|_| engine.merge());
+        assert!(!engine.hold().unwrap().quiet);
+    }
+
+    /// fjall writes the number of a level's runs as a byte.
+    #[test]
+    fn runs_are_bounded() {
+        let dir = tempfile::tempdir().unwrap();
+        let engine = FjallEngine::open(dir.path(), FjallOptions::default()).unwrap();
+        engine.reopen_as(true).unwrap();
+        let entry = || (Bytes::from_static(b"key"), Some(Bytes::from_static(b"value")));
+        let taken = (0..300).take_while(|_| engine.ingest(Tree::Present, 0, &mut std::iter::once(entry())).is_ok());
+        assert_eq!(taken.count(), RUNS_MAX);
+        engine.reopen().unwrap();
+        assert!(engine.get(Tree::Present, b"key").unwrap().is_some());
     }
 
     #[test]

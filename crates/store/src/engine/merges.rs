@@ -5,10 +5,10 @@
 //! memory behind it. Idea: fjall asks nobody before it merges, but it passes each entry through a filter, and a filter may fail.
 //!
 //! 1. A merge goes on only while so much is free that what is in memory can be written out, and ordinary commits are let in
-//!    ([`Room::needed`], and its margin once more); else it ends.
+//!    ([`Room::needed`](crate::disk::Room::needed)); else it ends.
 //! 2. When one has ended so, the next end at their first entry, for [`PAUSE_LOOKS`] looks, and nobody waits for merges meanwhile: there are
 //!    as many runs as the disk holds then, and reads are as slow as that makes them.
-//! 3. What reclaims space on a full disk may take all that is left: it runs where what is in memory is written out, one after the other.
+//! 3. What reclaims space on a full disk may take nearly all that is left ([`FLOOR_BYTES`] are for fjall's lists): it runs where what is in memory is written out, one after the other.
 //!
 //! Caveat: fjall closes its database when a merge fails (the essay of [`super::fjall`]), and what it had written stays until it is opened.
 
@@ -24,6 +24,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 /// A merge that found no room is tried again after so many looks: there are about 20 in a second.
 const PAUSE_LOOKS: u32 = 200;
+/// What no merge takes: a table's end, and the new list of tables.
+const FLOOR_BYTES: u64 = 2 << 20;
 /// A merge looks at the disk each time it has passed so many entries.
 const ENTRIES_PER_LOOK: u32 = 64;
 
@@ -97,10 +99,15 @@ impl Merges {
         merged
     }
 
+    /// Invariant 3.
+    fn has_floor(&self) -> bool {
+        real::room(&self.path).is_ok_and(|room| room.free >= FLOOR_BYTES)
+    }
+
     /// Invariant 1.
     fn has_room(&self) -> bool {
         let unwritten_bytes = self.unwritten_bytes.load(Ordering::Relaxed);
-        real::room(&self.path).is_ok_and(|room| room.free >= room.needed(room.needed(unwritten_bytes)))
+        real::room(&self.path).is_ok_and(|room| room.free >= room.needed(unwritten_bytes))
     }
 }
 
@@ -113,7 +120,12 @@ struct Leash {
 impl Leash {
     fn pass(&mut self) -> Result<(), LsmError> {
         if self.merges.unleashed.load(Ordering::Acquire) {
-            return Ok(());
+            let looks = self.passed.is_multiple_of(ENTRIES_PER_LOOK);
+            self.passed = self.passed.wrapping_add(1);
+            return match looks && !self.merges.has_floor() {
+                true => Err(LsmError::Io(ErrorKind::StorageFull.into())),
+                false => Ok(()),
+            };
         }
         if self.passed.is_multiple_of(ENTRIES_PER_LOOK) && !self.merges.has_room() {
             self.merges.pause();

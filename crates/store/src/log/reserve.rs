@@ -48,6 +48,13 @@ impl Reserve {
         self.state.lock().space
     }
 
+    /// As [`Reserve::space`]; the same of what can be used again; and the size of a segment.
+    pub fn room(&self) -> (u64, u64, u64) {
+        let state = self.state.lock();
+        let again = state.spare.iter().filter(|spare| spare.bytes == self.segment_bytes).count() as u64;
+        (state.space, again * usable(self.segment_bytes - FIRST_FRAME as u64), self.segment_bytes)
+    }
+
     pub fn is_ready(&self) -> bool {
         !self.state.lock().ready.is_empty()
     }

@@ -173,22 +173,33 @@ impl<E: Engine> Versions<E> {
     /// # Errors
     /// What the engine says; nothing is lost.
     pub fn compact(&self) -> Result<(), StoreError> {
-        self.counted(|engine| engine.compact())
+        self.counted(|engine| engine.compact().map(|()| true))
     }
 
-    /// Gives back at once what deletions that may go take up, for a full disk ([`Engine::reclaim`]).
+    /// Gives back some of what deletions that may go take up, for a full disk ([`Engine::reclaim`]). `false`: there is more, call again.
     ///
     /// # Errors
     /// What the engine says; nothing is lost.
-    pub fn reclaim(&self) -> Result<(), StoreError> {
-        self.counted(|engine| engine.reclaim())
+    pub fn reclaim(&self) -> Result<bool, StoreError> {
+        let buried = self.buried.load(Ordering::Relaxed);
+        let mut done = false;
+        self.counted(|engine| {
+            done = engine.reclaim(buried)?;
+            Ok(done)
+        })?;
+        Ok(done)
     }
 
-    /// Runs what rewrites the present; what had to go before it is gone after it.
-    fn counted(&self, rewrite: impl FnOnce(&E) -> Result<(), StoreError>) -> Result<(), StoreError> {
+    /// Runs what rewrites the present; what had to go before it is gone after it, unless it says `false`.
+    fn counted(&self, rewrite: impl FnOnce(&E) -> Result<bool, StoreError>) -> Result<(), StoreError> {
         let counts = [&self.buried, &self.hidden].map(|count| (count, count.load(Ordering::Relaxed)));
-        rewrite(&self.engine)?;
+        if !rewrite(&self.engine)? {
+            return Ok(());
+        }
         self.compactions.fetch_add(1, Ordering::Relaxed);
+        if counts.iter().all(|(_, before)| *before == 0) {
+            return Ok(());
+        }
         for (count, before) in counts {
             let _ = count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |now| Some(now.saturating_sub(before)));
         }

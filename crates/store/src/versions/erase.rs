@@ -74,6 +74,8 @@ impl<E: Engine> Versions<E> {
         })?;
         let part = left.len() == entries_max;
         if part && self.leave_to_merges(number) {
+            // No entry was removed yet: what they cut smaller meanwhile may then lie wholly within.
+            *erasing = None;
             drop((erasing, writer));
             let mut left = 0;
             self.engine.scan(Tree::Present, &from, &to, false, &mut |_, _| {

@@ -4,7 +4,7 @@
 //! crash in between leaves versions in the past whose ends the present does not know yet: nobody asks the past about a key whose
 //! present version is old enough, and the flush after the replay writes the same entries again (design §4a.9).
 
-use super::overlay::{Chain, Layer};
+use super::overlay::{Chain, ENTRY_BYTES, Layer};
 use super::prefixes::{Bounds, Prefix, prefix_of};
 use super::retention::{Filing, Thresholds, counted};
 use super::{Frozen, OVERLAY_LAYERS_MAX, Sabotage, UNMERGED_RUNS_MAX, Version, Versions, damaged_key};
@@ -16,12 +16,10 @@ use clock::Timestamp;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 /// Version of the header's form.
 const FORMAT: u32 = 3;
-/// What an entry of the present takes beside key and value, about.
-const ENTRY_BYTES: usize = 16;
 /// What is followed and had to be read from the engine is held up to this size, if the layer is smaller, and written before more is read.
 const FOLLOWED_BYTES_MIN: usize = 4 << 20;
 /// So many chains are looked at ahead for what they follow, and no more once that has so many bytes.
@@ -33,6 +31,9 @@ const SPARSE: usize = 128;
 /// What one of them costs beside its value.
 const FOLLOWED_OVERHEAD: usize = 80;
 
+/// What [`Versions::lend`] gives, in bytes: less than what is kept free of everything else.
+const LENT_BYTES_MAX: usize = 1 << 20;
+
 /// What a full disk made the store give up of the past since it was opened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GivenUp {
@@ -42,6 +43,37 @@ pub struct GivenUp {
     pub versions: u64,
     /// Snapshots below this are refused since then, whatever the retention.
     pub below: Timestamp,
+}
+
+/// Room on the disk for what is not in memory yet.
+#[derive(Default)]
+pub(super) struct Ledger {
+    /// What was set aside.
+    promised: Arc<AtomicU64>,
+    /// More was asked for than there was.
+    refused: AtomicBool,
+    /// What was taken although there was no room for it, since memory was last written out.
+    lent: AtomicUsize,
+}
+
+/// Room on the disk that was set aside; it is given back when this is dropped.
+#[derive(Debug)]
+pub struct Promise {
+    bytes: u64,
+    all: Arc<AtomicU64>,
+}
+
+impl Promise {
+    fn of(all: &Arc<AtomicU64>, bytes: u64) -> Promise {
+        all.fetch_add(bytes, Ordering::SeqCst);
+        Promise { bytes, all: all.clone() }
+    }
+}
+
+impl Drop for Promise {
+    fn drop(&mut self) {
+        self.all.fetch_sub(self.bytes, Ordering::SeqCst);
+    }
 }
 
 /// The store's own entry in the engine: written in the same step as the versions that it speaks of.
@@ -175,6 +207,56 @@ impl<E: Engine> Versions<E> {
         layers.active.bytes + layers.frozen.iter().map(|f| f.layer.bytes).sum::<usize>()
     }
 
+    /// What the engine is still to be given of them, about: of the present, as the past goes where there is no room.
+    pub fn unwritten_bytes(&self) -> usize {
+        let layers = self.layers.read();
+        layers.active.present_bytes + layers.frozen.iter().map(|f| f.layer.present_bytes).sum::<usize>()
+    }
+
+    /// Sets room on the disk aside for a transaction that writes so many bytes, until it is in memory (or was given up), as well as
+    /// `log_bytes` by which the log grows; `None`: there is not enough. What `frees` space may take more of it, but nothing that could not be
+    /// written out: all that comes behind it, a TRUNCATE as well, would wait in memory with it.
+    pub fn promise(&self, bytes: usize, log_bytes: u64, frees: bool) -> Option<Promise> {
+        let promise = Promise::of(&self.ledger.promised, bytes as u64 + log_bytes);
+        let enough = !self.awaits_merges() && (frees || self.lacks_room(0) == 0);
+        if enough {
+            return Some(promise);
+        }
+        self.ledger.refused.store(true, Ordering::SeqCst);
+        None
+    }
+
+    /// Whether there is too little room for what was promised, as what is in memory is written out once, and merged once with what waits for
+    /// that. Merges may change it.
+    pub fn awaits_merges(&self) -> bool {
+        let Some(room) = self.engine.room() else { return false };
+        let bytes = self.unwritten_bytes() as u64 + self.ledger.promised.load(Ordering::SeqCst);
+        room.free < room.needed_at_last(2 * bytes + self.engine.unmerged_bytes())
+    }
+
+    /// How much less is free than ordinary writes need, of which `more_bytes` are taken by something else soon.
+    pub fn lacks_room(&self, more_bytes: u64) -> u64 {
+        let in_memory = self.overlay_bytes() as u64 + self.ledger.promised.load(Ordering::SeqCst);
+        self.engine.room().map_or(0, |room| room.needed(in_memory + more_bytes).saturating_sub(room.free))
+    }
+
+    /// Whether a promise was not given since this was last asked: whoever asked for it wants room.
+    pub fn was_refused(&self) -> bool {
+        self.ledger.refused.swap(false, Ordering::SeqCst)
+    }
+
+    /// Takes so many bytes of what frees space although there is no room for them: a little can be written out all the same, and if others fill
+    /// the disk to the last byte it waits in memory. `false`: that was taken already, and nothing was written out since.
+    pub fn lend(&self, bytes: usize) -> bool {
+        let lend = |lent: usize| lent.checked_add(bytes).filter(|lent| *lent <= LENT_BYTES_MAX);
+        self.ledger.lent.fetch_update(Ordering::SeqCst, Ordering::SeqCst, lend).is_ok()
+    }
+
+    /// Whether the disk holds what is in memory, but not twice.
+    fn is_tight(&self) -> bool {
+        self.engine.room().is_some_and(|room| room.free < 2 * room.needed(self.overlay_bytes() as u64))
+    }
+
     /// Whether layers hold as much as they may, however long a flush or a merge takes: whoever writes is to wait. Cheap.
     pub fn is_overlay_full(&self) -> bool {
         self.overlay_bytes() >= OVERLAY_LAYERS_MAX * self.config.freeze_bytes
@@ -217,7 +299,9 @@ impl<E: Engine> Versions<E> {
         self.engine.reserve(self.overlay_bytes() as u64);
         let _writer = self.writer.lock();
         self.engine.merge();
-        if self.engine.unmerged_runs() >= UNMERGED_RUNS_MAX {
+        // Where the disk fills, what is to be merged stays small: it needs room, too.
+        let runs_max = if self.is_tight() { UNMERGED_RUNS_MAX / 2 } else { UNMERGED_RUNS_MAX };
+        if self.engine.unmerged_runs() >= runs_max {
             return Ok(false);
         }
         let Some(frozen) = self.layers.read().frozen.first().cloned() else {
@@ -268,6 +352,9 @@ impl<E: Engine> Versions<E> {
             let mut layers = self.layers.write();
             layers.frozen.remove(0);
             layers.retired += 1;
+            if layers.frozen.is_empty() {
+                self.ledger.lent.store(0, Ordering::SeqCst);
+            }
         }
         self.flushed.store(frozen.position, Ordering::Release);
         Ok(true)

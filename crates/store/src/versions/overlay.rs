@@ -19,6 +19,8 @@ const TRIM_ABOVE: usize = 32;
 pub(super) const SEEN_KEYS_MAX: usize = 8192;
 /// What an entry costs beside its key and value: map slot, chain, allocations.
 const ENTRY_OVERHEAD: usize = 120;
+/// What an entry of the present takes beside key and value, about.
+pub(super) const ENTRY_BYTES: usize = 16;
 /// What one more version in a chain costs beside its value.
 const VERSION_OVERHEAD: usize = 40;
 
@@ -166,6 +168,8 @@ pub(super) struct Layer {
     newest: BTreeMap<Prefix, Timestamp>,
     /// About what it holds of memory.
     pub bytes: usize,
+    /// About what the engine's present is given of it.
+    pub present_bytes: usize,
     /// Greatest timestamp held.
     pub max_ts: Timestamp,
     /// Least timestamp committed in it.
@@ -175,7 +179,7 @@ pub(super) struct Layer {
 impl Default for Layer {
     fn default() -> Self {
         let (map, newest) = Default::default();
-        Layer { map, newest, bytes: 0, max_ts: Timestamp::MIN, min_ts: Timestamp::MAX }
+        Layer { map, newest, bytes: 0, present_bytes: 0, max_ts: Timestamp::MIN, min_ts: Timestamp::MAX }
     }
 }
 
@@ -202,14 +206,19 @@ impl Layer {
         *newest = ts.max(*newest);
         let size = version.value.as_ref().map_or(0, Bytes::len);
         let (mut added, mut freed) = (size + VERSION_OVERHEAD, 0);
+        let newest_bytes = |chain: &Chain| chain.last().and_then(|v| v.value.as_ref()).map_or(0, Bytes::len);
+        let (mut made, mut before, mut after) = (0, 0, 0);
         let grow = |chain: &mut Chain, (version, _): (Version, Option<Version>)| {
+            before = newest_bytes(chain);
             chain.add(version);
+            after = newest_bytes(chain);
             if chain.len() > TRIM_ABOVE && chain.len().is_power_of_two() {
                 freed = trim_chain(chain, thresholds.of(key));
             }
         };
         let make = |(version, base): (Version, Option<Version>)| {
             added = key.len() + size + ENTRY_OVERHEAD;
+            made = key.len() + size + ENTRY_BYTES;
             let based = base.is_some();
             let versions = match base {
                 None => SmallVec::from_buf([version]),
@@ -222,6 +231,7 @@ impl Layer {
         };
         self.map.put(key, (version, base), grow, make);
         self.bytes = (self.bytes + added).saturating_sub(freed);
+        self.present_bytes = (self.present_bytes + made + after).saturating_sub(before);
     }
 
     /// The newest version of `key` at or below `snapshot`, and the newest of all.
