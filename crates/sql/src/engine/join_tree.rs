@@ -474,7 +474,8 @@ impl Binder<'_> {
         let node = match &found.source {
             ItemSource::Table(access) => {
                 let (filter, rest) = found.beside_hidden(outer.width(), filter);
-                let chosen = scan::plan(access, outer.width(), filter, found.keyed, self.names());
+                let known = self.statistics_of(access.table.id);
+                let chosen = scan::plan(access, outer.width(), filter, found.keyed, self.names(), known);
                 above(found.marked(Arc::new(Node::Table(chosen.scan)), outer.width()), rest)
             }
             ItemSource::Virtual(table) => {
@@ -688,7 +689,8 @@ impl Binder<'_> {
         let conditions = self.conditions(&[below.to_vec(), on].concat(), &scope, "JOIN/ON")?;
         let found = &items.list[item];
         let (conditions, rest) = found.beside_hidden(base, conditions);
-        let chosen = scan::plan(access, base, conditions, found.keyed, self.names());
+        let known = self.statistics_of(access.table.id);
+        let chosen = scan::plan(access, base, conditions, found.keyed, self.names(), known);
         let leads = chosen.scan.path.has_prefix();
         Ok((chosen.by_key && leads).then(|| above(found.marked(Arc::new(Node::Table(chosen.scan)), base), rest)))
     }

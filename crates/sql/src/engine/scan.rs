@@ -7,6 +7,7 @@ use crate::exec::path::Path;
 use crate::exec::table::TableAccess;
 use crate::expr::Expr;
 use crate::plan::access::{Wish, choose};
+use crate::statistics::TableStatistics;
 use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 
@@ -28,6 +29,8 @@ pub(super) struct TableScan {
     pub(super) keyed: bool,
     /// None: every column is read.
     names: Option<Names>,
+    /// What is known of the table's contents.
+    statistics: Option<Arc<TableStatistics>>,
     reading: OnceLock<Reading>,
 }
 
@@ -79,7 +82,7 @@ impl TableScan {
 
     /// The scan with other conditions.
     pub(super) fn asking(&self, conditions: Vec<Scalar>) -> TableScan {
-        plan(&self.access, self.base, conditions, self.keyed, self.names.clone()).scan
+        plan(&self.access, self.base, conditions, self.keyed, self.names.clone(), self.statistics.clone()).scan
     }
 
     fn read(&self) -> Reading {
@@ -137,6 +140,7 @@ pub(super) fn plan(
     conditions: Vec<Scalar>,
     keyed: bool,
     names: Option<Names>,
+    statistics: Option<Arc<TableStatistics>>,
 ) -> Chosen {
     let asked = conditions.clone();
     // A condition with a step (a subquery) cannot be a key.
@@ -144,7 +148,10 @@ pub(super) fn plan(
         conditions.into_iter().flat_map(parts).partition(|scalar| scalar.steps.is_empty());
     let exprs: Vec<Expr> = plain.iter().map(|scalar| scalar.expr.clone()).collect();
     let known = |slot: usize| slot < base;
-    let choice = choose(&Wish { access, base, conditions: &exprs, known: &known, order: &[], limited: false });
+    let known_of = statistics.as_deref();
+    let wish =
+        Wish { access, base, conditions: &exprs, known: &known, order: &[], limited: false, statistics: known_of };
+    let choice = choose(&wish);
     let by_key = choice.path.is_narrowed();
     let rest =
         plain.into_iter().enumerate().filter(|(place, _)| !choice.used.contains(place)).map(|(_, scalar)| scalar);
@@ -153,6 +160,7 @@ pub(super) fn plan(
     kept.append(&mut filter);
     let width = base + access.columns.len();
     let (access, path) = (access.clone(), choice.path);
-    let scan = TableScan { access, path, width, filter: kept, asked, base, keyed, names, reading: OnceLock::new() };
+    let reading = OnceLock::new();
+    let scan = TableScan { access, path, width, filter: kept, asked, base, keyed, names, statistics, reading };
     Chosen { scan, by_key }
 }

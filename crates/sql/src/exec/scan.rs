@@ -35,7 +35,7 @@ impl ScanPlan {
         order: &[Order],
         limited: bool,
     ) -> ScanPlan {
-        let wish = Wish { access, base: 0, conditions: &filters, known: &|_| false, order, limited };
+        let wish = Wish { access, base: 0, conditions: &filters, known: &|_| false, order, limited, statistics: None };
         let Choice { path, used, ordered, point, .. } = access::choose(&wish);
         let rest: Vec<Expr> =
             filters.into_iter().enumerate().filter(|(i, _)| !used.contains(i)).map(|(_, filter)| filter).collect();

@@ -1,7 +1,9 @@
 //! Chooses how one table is read: which index, which of the conditions become keys, which stay filters.
 //!
-//! There are no statistics; the choice is by rule. An equality on a leading column is worth a hundredth of the table, bounds on
-//! the next column a twentieth (two) or a fifth (one), and a row read through a secondary index costs three rows read in order.
+//! Without statistics the choice is by rule: an equality on a leading column is worth a hundredth of the table, bounds on
+//! the next column a twentieth (two) or a fifth (one). With statistics ([`crate::statistics`]) it goes by the share of rows that the keys let through; but a
+//! path that is narrowed by keys is not given up for a scan of all, however small the table: what is read is what may conflict.
+//! A row read through a secondary index costs three rows read in order.
 //! An index that gives the order wanted saves the sort, and, under a LIMIT, most of the reading.
 
 use super::implication::implies;
@@ -9,6 +11,7 @@ use super::tree;
 use crate::exec::path::{Operand, Path, Range, Reach, Term};
 use crate::exec::table::{IndexAccess, KeyColumn, TableAccess};
 use crate::expr::{CompareOp, Expr};
+use crate::statistics::{TableStatistics, share};
 use crate::types::SqlType;
 
 /// Rows that a table is taken to have.
@@ -99,6 +102,22 @@ pub struct Wish<'a> {
     pub order: &'a [Order],
     /// There is a LIMIT, and nothing between it and the rows but the order.
     pub limited: bool,
+    /// What is known of the table's contents.
+    pub statistics: Option<&'a TableStatistics>,
+}
+
+impl Wish<'_> {
+    /// Rows of the table for which such conditions hold, and of an index; `None` without statistics.
+    fn rows<'e>(&self, conditions: impl IntoIterator<Item = &'e Expr>, index: &IndexAccess) -> Option<f64> {
+        let known = self.statistics?;
+        let column = |place: usize| {
+            let access = self.access.columns.get(place.checked_sub(self.base)?)?;
+            Some((known.column(access.id)?, &access.ty))
+        };
+        let rows = known.rows as f64 * share::all(conditions, &column);
+        let partial = index.predicate.as_ref().map(|predicate| placed(predicate, self.base));
+        Some(rows * share::all(&partial, &column))
+    }
 }
 
 /// A choice.
@@ -118,17 +137,29 @@ pub struct Choice {
     pub cost: f64,
 }
 
+impl Choice {
+    /// Whether it reads all there is.
+    fn is_wide(&self) -> bool {
+        !self.path.is_narrowed()
+    }
+}
+
 /// Chooses the best path. A partial index is a candidate where the conditions imply its predicate.
 pub fn choose(wish: &Wish<'_>) -> Choice {
     let implied = |index: &usize| match &wish.access.index(*index).predicate {
         None => true,
         Some(predicate) => implies(wish.conditions, &placed(predicate, wish.base)),
     };
-    (0..=wish.access.indexes.len())
-        .filter(implied)
-        .map(|index| consider(wish, index))
-        .reduce(|best, next| if next.cost < best.cost { next } else { best })
-        .unwrap_or_else(|| consider(wish, 0))
+    let better = |best: Choice, next: Choice| {
+        let (wide, was_wide) = (next.is_wide(), best.is_wide());
+        let wins = match wish.statistics {
+            Some(_) if wide != was_wide && !wish.limited => was_wide,
+            _ => next.cost < best.cost,
+        };
+        if wins { next } else { best }
+    };
+    let choices = (0..=wish.access.indexes.len()).filter(implied).map(|index| consider(wish, index));
+    choices.reduce(better).unwrap_or_else(|| consider(wish, 0))
 }
 
 /// A part of an index that conditions lead to.
@@ -145,14 +176,17 @@ struct Found {
 fn reach(wish: &Wish<'_>, said: &[&Expr], index: &IndexAccess) -> Found {
     let rows = ASSUMED_ROWS / partial_factor(index.predicate.as_ref());
     let mut found = Found { reach: Reach::default(), used: Vec::new(), rows, listed: false };
+    // Conditions that the keys stand for.
+    let mut asked: Vec<usize> = Vec::new();
     for column in &index.columns {
         let Some(key) = Key::new(column, wish.base) else { break };
         let Some((at, term)) = equality(wish, said, &key, found.listed) else {
-            let factor = bounds(wish, said, &key, &mut found);
+            let factor = bounds(wish, said, &key, &mut found, &mut asked);
             found.rows /= factor;
             break;
         };
         found.rows /= 100.0;
+        asked.push(at);
         if matches!(term, Term::Any(_) | Term::AnyOf(_)) {
             found.listed = true;
             found.rows *= 4.0;
@@ -161,6 +195,9 @@ fn reach(wish: &Wish<'_>, said: &[&Expr], index: &IndexAccess) -> Found {
             found.used.push(at);
         }
         found.reach.prefix.push(term);
+    }
+    if let Some(rows) = wish.rows(asked.iter().map(|at| said[*at]), index) {
+        found.rows = rows;
     }
     if found.reach.is_point(index) {
         found.rows = if found.listed { 4.0 } else { 1.0 };
@@ -192,7 +229,10 @@ fn alternatives(wish: &Wish<'_>, index: &IndexAccess) -> Option<(Vec<Reach>, f64
         });
         let reaches = reaches.collect::<Option<Vec<Reach>>>()?;
         // Who lists many means narrow ones.
-        Some((reaches, if closed { total.min(ASSUMED_ROWS / CLOSED_FACTOR) } else { total }))
+        Some((
+            reaches,
+            if closed && wish.statistics.is_none() { total.min(ASSUMED_ROWS / CLOSED_FACTOR) } else { total },
+        ))
     };
     wish.conditions.iter().filter_map(each).min_by(|a, b| a.1.total_cmp(&b.1))
 }
@@ -213,7 +253,9 @@ fn consider(wish: &Wish<'_>, ordinal: usize) -> Choice {
     let (ordered, reverse) = order(wish, index, &reaches, point && !listed);
     let path = Path { index: ordinal, reaches, reverse };
     if ordered && wish.limited {
-        rows = rows.min(LIMITED_ROWS);
+        // Of so many that are read one is let through by what the keys do not say.
+        let passing = wish.rows(wish.conditions, index).map_or(1.0, |passing| rows / passing.max(1.0));
+        rows = rows.min(LIMITED_ROWS * passing.max(1.0));
     }
     let mut cost = rows.max(1.0) * if ordinal == 0 { 1.0 } else { 3.0 };
     if !ordered {
@@ -244,7 +286,7 @@ fn equality(wish: &Wish<'_>, said: &[&Expr], key: &Key<'_>, listed: bool) -> Opt
 }
 
 /// Bounds of the column behind the equalities; answers with how much smaller they make the answer.
-fn bounds(wish: &Wish<'_>, said: &[&Expr], key: &Key<'_>, found: &mut Found) -> f64 {
+fn bounds(wish: &Wish<'_>, said: &[&Expr], key: &Key<'_>, found: &mut Found, asked: &mut Vec<usize>) -> f64 {
     let ty = &key.column.ty;
     if matches!(ty, SqlType::Jsonb | SqlType::Json) {
         return 1.0;
@@ -257,6 +299,7 @@ fn bounds(wish: &Wish<'_>, said: &[&Expr], key: &Key<'_>, found: &mut Found) -> 
             Some(Say::High(expr, inclusive)) if range.high.is_none() => range.high = Some((operand(expr), inclusive)),
             _ => continue,
         }
+        asked.push(at);
         if is_exact(ty) {
             found.used.push(at);
         }

@@ -143,7 +143,8 @@ impl<'a> Analysis<'a> {
         };
         let columns = table.columns.iter().map(|column| (column.name.as_str(), &column.ty));
         let base = self.scope.add_relation(schema.as_deref(), &name, columns);
-        Ok(Source { access, alias: name, base, outer: false, on: Vec::new(), lock: None })
+        let statistics = self.context.statistics.of(self.context.kv.as_ref(), access.table.id);
+        Ok(Source { access, alias: name, base, outer: false, statistics, on: Vec::new(), lock: None })
     }
 
     /// Adds the row proposed for insertion, as `excluded`.

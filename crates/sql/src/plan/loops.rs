@@ -7,11 +7,14 @@ use super::tree;
 use crate::exec::cursor::Level;
 use crate::exec::table::TableAccess;
 use crate::expr::{Expr, conjunction};
+use crate::statistics::TableStatistics;
 use crate::transaction::{LockMode, LockWait};
 use std::sync::Arc;
 
 /// Work, in rows read, above which a join is left to the query engine.
 const JOIN_ROWS_MAX: f64 = 50_000.0;
+/// The same where statistics say how many rows there are: thousands of lookups are no short work.
+const JOIN_ROWS_KNOWN_MAX: f64 = 5_000.0;
 
 /// One table of a statement.
 pub struct Source {
@@ -23,6 +26,8 @@ pub struct Source {
     pub base: usize,
     /// LEFT JOIN.
     pub outer: bool,
+    /// What is known of its contents.
+    pub statistics: Option<Arc<TableStatistics>>,
     /// Conditions of its ON, if it is an outer join.
     pub on: Vec<Expr>,
     /// FOR UPDATE, UPDATE, DELETE.
@@ -94,7 +99,9 @@ pub fn plan(goal: Goal<'_>) -> Planned<Loops> {
         .reduce(|best, next| if next.cost < best.cost { next } else { best });
     let Some(best) = best else { return Err(Refusal::Engine("a SELECT without tables")) };
     let nested = best.sequence.len() > 1;
-    if nested && !goal.wide && !goal.limited && best.cost > JOIN_ROWS_MAX {
+    let known = goal.sources.iter().all(|source| source.statistics.is_some());
+    let rows_max = if known { JOIN_ROWS_KNOWN_MAX } else { JOIN_ROWS_MAX };
+    if nested && !goal.wide && !goal.limited && best.cost > rows_max {
         return Err(Refusal::Engine("a join of many rows"));
     }
     let ordered = best.choices.first().is_some_and(|choice| choice.ordered) && goal.order.is_some();
@@ -160,6 +167,7 @@ fn try_order(goal: &Goal<'_>, conditions: &[Expr], sequence: Vec<usize>) -> Atte
             known: &known_places(goal.sources, &sequence[..at]),
             order: order.as_deref().unwrap_or(&[]),
             limited: goal.limited && at == 0,
+            statistics: source.statistics.as_deref(),
         };
         let mut choice = access::choose(&wish);
         if order.is_none() {

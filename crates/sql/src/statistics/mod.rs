@@ -19,6 +19,7 @@
 mod gather;
 mod known;
 mod sample;
+pub mod share;
 
 pub use gather::analyze;
 pub use known::Known;

@@ -128,11 +128,91 @@ EXPLAIN SELECT count(*), max(c.name), min(o.name) FROM people p JOIN city c ON p
 DROP TABLE
 CREATE TABLE
 QUERY PLAN:text
-Project
-  ->  Aggregate
-      ->  Lookup or Hash Join
-        ->  Hash Join
-            ->  Scan on country using country_pkey
-            ->  Scan on city using city_pkey
-        ->  Scan on people using people_pkey
+Aggregate
+  ->  Nested Loop
+        ->  Seq Scan on people
+        ->  Point Lookup using city_pkey on city
+              Index Cond: (id = ..)
+        ->  Point Lookup using country_pkey on country
+              Index Cond: (id = ..)
+              Filter: yes
+EXPLAIN
+
+CREATE TABLE task (id int PRIMARY KEY, state text, owner int, at int);
+CREATE INDEX task_state ON task (state);
+CREATE INDEX task_owner ON task (owner);
+CREATE INDEX task_at ON task (at);
+INSERT INTO task SELECT g, CASE WHEN g % 1000 = 0 THEN 'open' ELSE 'done' END, g % 900, g FROM generate_series(1, 5000) g;
+----
+CREATE TABLE
+CREATE INDEX
+CREATE INDEX
+CREATE INDEX
+INSERT 0 5000
+
+# By rule: the first of two indexes.
+EXPLAIN SELECT * FROM task WHERE state = 'done' AND owner = 7;
+----
+QUERY PLAN:text
+Index Scan using task_state on task
+  Index Cond: (state = ..)
+  Filter: yes
+EXPLAIN
+
+ANALYZE task;
+----
+ANALYZE
+
+# The one that leaves fewer rows.
+EXPLAIN SELECT * FROM task WHERE state = 'done' AND owner = 7;
+----
+QUERY PLAN:text
+Index Scan using task_owner on task
+  Index Cond: (owner = ..)
+  Filter: yes
+EXPLAIN
+
+EXPLAIN SELECT * FROM task WHERE state = 'open' AND owner BETWEEN 7 AND 800;
+----
+QUERY PLAN:text
+Index Scan using task_state on task
+  Index Cond: (state = ..)
+  Filter: yes
+EXPLAIN
+
+# In order until three are found that pass, or the few that pass, sorted.
+EXPLAIN SELECT * FROM task WHERE state = 'done' ORDER BY at LIMIT 3;
+----
+QUERY PLAN:text
+Limit
+  ->  Index Scan using task_at on task
+        Filter: yes
+EXPLAIN
+
+EXPLAIN SELECT * FROM task WHERE state = 'open' ORDER BY at LIMIT 3;
+----
+QUERY PLAN:text
+Limit
+  ->  Sort
+        ->  Index Scan using task_state on task
+              Index Cond: (state = ..)
+EXPLAIN
+
+# Keys narrow it, though nearly all rows have them: what is read is what may conflict.
+EXPLAIN SELECT * FROM task WHERE state = 'done';
+----
+QUERY PLAN:text
+Index Scan using task_state on task
+  Index Cond: (state = ..)
+EXPLAIN
+
+# A parameter may be anything.
+PREPARE p AS SELECT * FROM task WHERE state = $1 AND owner = $2;
+EXPLAIN EXECUTE p('done', 7);
+----
+PREPARE
+QUERY PLAN:text
+Index Scan using task_owner on task
+  Index Cond: (owner = ..)
+  Filter: yes
 EXPLAIN
