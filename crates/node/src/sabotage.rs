@@ -85,6 +85,8 @@ switches! {
     refuse_what_was_spared: set_refuse_what_was_spared,
     /// What is copied of a range is whatever there is when it is read, though the state was copied before (design 4a.9).
     copy_what_comes_later: set_copy_what_comes_later,
+    /// Of a key that was deleted and written again a snapshot brings only what is new, and not that it was gone in between (design 4a.9).
+    join_what_came_again: set_join_what_came_again,
     /// What is frozen carries the state of the ranges as it was the time before (design 4a.9).
     state_apart: set_state_apart,
     /// A commit does not wait until all its parts are staged, nor is it asked whether they are.

@@ -177,6 +177,12 @@ fn a_scan_is_answered_for_what_it_asked() {
     good(&scenario("fast/nodes-move"), 1021);
 }
 
+/// A key was deleted while a replica was cut off, that was collected, and the key was written again: after a snapshot the replica showed the old value until then.
+#[test]
+fn a_snapshot_says_what_was_gone() {
+    good(&scenario("fast/nodes-alone"), 213);
+}
+
 #[test]
 fn every_scenario_can_be_read() {
     for folder in ["fast", "slow", "rare"] {
@@ -324,6 +330,11 @@ fn of_upgrades() -> Vec<Control> {
 /// Those that take a minute.
 fn rare() -> Vec<Control> {
     vec![
+        nodes("join what came again", |s| s.set_join_what_came_again(true)).shows_in(
+            "fast/nodes-alone",
+            30,
+            &[Anomaly::Diverged],
+        ),
         nodes("clip the limit", |s| s.set_clip_limit(true)).shows_in("fast/nodes-move", 40, &[Anomaly::StaleRead]),
         nodes("closed is resolved", |s| s.set_closed_is_resolved(true)).shows_in(
             "rare/past",

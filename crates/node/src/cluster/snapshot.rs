@@ -7,8 +7,9 @@
 //! log core hears that it is installed when that is done.
 //!
 //! # Invariants
-//! 1. What a replica holds of a range is a prefix of the range's history. So of each key only versions above its newest are added; a key that the
-//!    snapshot does not have was deleted, and that was collected: it is deleted at the range's threshold, below which nobody reads.
+//! 1. What a replica holds of a range is a prefix of the range's history. So of each key only versions above its newest are added; a key of which the
+//!    snapshot has nothing at the range's threshold, and this replica has a value, was deleted by then, and that was collected: it is deleted at the threshold, below which nobody reads,
+//!    whether it was written again above it or not.
 //! 2. A replica's state goes after the record of its removal is durable, not before: a restart that still finds the replica finds its state.
 //! 3. The log keeps what is not flushed, and [`super::LogLimits::entries_kept`] entries more (or [`super::LogLimits::entry_bytes_kept`], where those are
 //!    fewer), for replicas that lag a little.
@@ -27,7 +28,7 @@ use bytes::{Buf, BufMut, Bytes};
 use clock::{Reading, Timestamp};
 use protocol::log::raft::{GroupId, Input, Record, RecordNumber, SnapshotTask};
 use protocol::txn::{Range, RangeId, Span};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use store::{Engine, StoreError};
 
@@ -257,11 +258,35 @@ impl<E: Engine> Core<E> {
         };
         let Snapshot { range: state, applied, rows } = snapshot;
         self.collection.taken(group);
-        let span = bounded(state.span());
+        for (at, writes) in self.steps_to(&state, rows)? {
+            self.store.0.apply(at, &writes);
+        }
+        self.proposals_before(range, applied);
+        self.jumps_over(&state);
+        match self.shards.get_mut(&range) {
+            Some(shard) => shard.restore(state, applied),
+            None => drop(self.shards.insert(range, Shard::new(state, applied))),
+        }
+        self.learn_own();
+        self.count += 1;
+        self.counters.snapshots_installed.one();
+        self.freeze();
+        let position = self.count;
+        self.snapshots.installing.push((group, position));
+        self.out.flush = true;
+        Ok(())
+    }
+
+    /// What has to be written, and when, so that the replica here holds what the snapshot does (invariant 1).
+    fn steps_to(
+        &self,
+        state: &Range,
+        rows: Vec<(Bytes, Vec<store::Version>)>,
+    ) -> Result<BTreeMap<Timestamp, Vec<store::Write>>, StoreError> {
         let versions = &self.store.0;
         let mut steps: BTreeMap<Timestamp, Vec<store::Write>> = BTreeMap::new();
-        let kept: std::collections::BTreeSet<&Bytes> = rows.iter().map(|(key, _)| key).collect();
-        let mut from = span.clone();
+        let kept: BTreeSet<&Bytes> = rows.iter().map(|(key, _)| key).collect();
+        let mut from = bounded(state.span());
         loop {
             let found = versions.keys_in(&from, KEYS_MAX)?;
             for key in found.iter().filter(|key| !kept.contains(key)) {
@@ -278,28 +303,20 @@ impl<E: Engine> Core<E> {
         }
         for (key, history) in rows {
             let newest = versions.newest(&key)?.unwrap_or(Timestamp::MIN);
+            let threshold = state.collected_of(&key);
+            let came_again = history.first().is_some_and(|first| first.ts > threshold) && newest < threshold;
+            if came_again && !self.sabotage.join_what_came_again() {
+                let here = versions.version_at(&key, Timestamp::MAX)?;
+                if here.is_some_and(|here| here.value.is_some()) {
+                    steps.entry(threshold).or_default().push((Bytes::copy_from_slice(&key), None));
+                }
+            }
             for version in history.into_iter().filter(|version| version.ts > newest) {
                 let value = version.value.map(|value| Bytes::copy_from_slice(&value));
                 steps.entry(version.ts).or_default().push((Bytes::copy_from_slice(&key), value));
             }
         }
-        for (at, writes) in steps {
-            versions.apply(at, &writes);
-        }
-        self.proposals_before(range, applied);
-        self.jumps_over(&state);
-        match self.shards.get_mut(&range) {
-            Some(shard) => shard.restore(state, applied),
-            None => drop(self.shards.insert(range, Shard::new(state, applied))),
-        }
-        self.learn_own();
-        self.count += 1;
-        self.counters.snapshots_installed.one();
-        self.freeze();
-        let position = self.count;
-        self.snapshots.installing.push((group, position));
-        self.out.flush = true;
-        Ok(())
+        Ok(steps)
     }
 
     /// A split made a range: its group begins here when that is durable.

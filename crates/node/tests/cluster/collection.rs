@@ -1,7 +1,7 @@
 //! The past goes: by a threshold in each range's log, and never from under an open snapshot.
 
 use super::client::{Txn, pairs, set, value};
-use super::world::{Prepare, Weather, World, founding};
+use super::world::{Prepare, Weather, World, founding, key};
 use clock::Timestamp;
 use node::cluster::{NodeId, ReplicaChange};
 use node::{BeginOptions, RangeId, TxnError};
@@ -259,6 +259,59 @@ fn a_store_takes_a_range_of_which_it_forgot_nothing() {
         assert!(a_founder_that_was_away_is_needed(seed, |_| {}), "seed {seed}: the range has no leader any more");
         let refuses = |sabotage: &node::Sabotage| sabotage.set_refuse_what_was_spared(true);
         assert!(!a_founder_that_was_away_is_needed(seed, refuses), "seed {seed}: the rule is not needed");
+    }
+}
+
+/// A key was deleted while a replica was away, all trace of that was collected, and the key was written again. What that replica says, once it has a snapshot, of the time in between.
+fn what_was_gone_in_between(seed: u64, prepare: Prepare) -> Option<String> {
+    // Nothing of the log is kept that a flush made needless.
+    let mut w = World::new(3 * seed, 3, founding(&[""], &[1, 2, 3]), prepare);
+    let leader = w.await_leader(1);
+    let (other, lagging) = (leader % 3 + 1, (leader + 1) % 3 + 1);
+    w.ask(leader, async |env| set(env, pairs(&[("a", "before"), ("p", "0")])).await);
+    w.run(1_000_000);
+    w.flush(lagging);
+    w.crash(lagging);
+    w.ask(leader, async |env| {
+        let mut txn = Txn::begin(&env).unwrap();
+        txn.txn.delete(key("a")).unwrap();
+        txn.commit().await.unwrap();
+    });
+    for n in 0..12 {
+        w.ask(leader, async move |env| set(env, pairs(&[("p", &n.to_string())])).await);
+        w.run(1_000_000);
+        for node in [leader, other] {
+            collect(&mut w, node, 2_000_000);
+            w.member(node).versions().compact().unwrap();
+        }
+    }
+    assert_eq!((versions(&w, leader, b"a"), versions(&w, other, b"a")), (0, 0), "seed {seed}: it is forgotten");
+    let between = w.env(leader).now().interval.earliest();
+    w.run(1_000_000);
+    w.ask(leader, async |env| set(env, pairs(&[("a", "after"), ("b", "new")])).await);
+    [leader, other].into_iter().for_each(|node| w.flush(node));
+    w.start(lagging);
+    w.until("a snapshot", |w| w.member(lagging).counters().snapshots_installed.get() > 0);
+    w.run(5_000_000);
+    assert_eq!(w.ask(lagging, async |env| value(env, "a").await).as_deref(), Some("after"));
+    let digests = [leader, other, lagging].map(|node| w.member(node).digest(RangeId(1)).unwrap());
+    assert_eq!(digests[0], digests[1], "seed {seed}");
+    // It answers from what it holds.
+    [leader, other].into_iter().for_each(|node| w.crash(node));
+    let seen = w.ask(lagging, async move |env| {
+        let options = BeginOptions { as_of: Some(between), ..BeginOptions::default() };
+        Txn::with(&env, options).unwrap().get("a").await.unwrap()
+    });
+    assert_eq!(digests[0] == digests[2], seen.is_none(), "seed {seed}: {digests:?}");
+    seen
+}
+
+#[test]
+fn a_snapshot_says_that_a_key_was_gone_before_it_came_again() {
+    for seed in 0..4 {
+        assert_eq!(what_was_gone_in_between(seed, |_| {}), None, "seed {seed}");
+        let seen = what_was_gone_in_between(seed, |sabotage| sabotage.set_join_what_came_again(true));
+        assert_eq!(seen.as_deref(), Some("before"), "seed {seed}: the rule is not needed");
     }
 }
 
