@@ -87,6 +87,8 @@ switches! {
     copy_what_comes_later: set_copy_what_comes_later,
     /// Of a key that was deleted and written again a snapshot brings only what is new, and not that it was gone in between (design 4a.9).
     join_what_came_again: set_join_what_came_again,
+    /// What a snapshot does not have is deleted at the threshold of collection, though what is prepared may be decided for a time below it (design 4a.9).
+    bury_what_is_prepared: set_bury_what_is_prepared,
     /// What is frozen carries the state of the ranges as it was the time before (design 4a.9).
     state_apart: set_state_apart,
     /// A commit does not wait until all its parts are staged, nor is it asked whether they are.

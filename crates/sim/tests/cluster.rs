@@ -352,6 +352,7 @@ fn unnoticed() -> Vec<Control> {
         nodes("forget references", |s| s.set_forget_references(true)),
         nodes("propose copies", |s| s.set_propose_copies(true)),
         nodes("jump splits", |s| s.set_jump_splits(true)),
+        nodes("bury what is prepared", |s| s.set_bury_what_is_prepared(true)),
         core("leave joint early", |r| r.sabotage().leave_joint_early = true),
         core("vote before durable", |r| r.sabotage().vote_before_durable = true),
         core("leave at once", |r| r.sabotage().leave_at_once = true),

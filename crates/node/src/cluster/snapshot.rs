@@ -8,8 +8,8 @@
 //!
 //! # Invariants
 //! 1. What a replica holds of a range is a prefix of the range's history. So of each key only versions above its newest are added; a key of which the
-//!    snapshot has nothing at the range's threshold, and this replica has a value, was deleted by then, and that was collected: it is deleted at the threshold, below which nobody reads,
-//!    whether it was written again above it or not.
+//!    snapshot has nothing at the range's threshold, and this replica has a value, was deleted by then, and that was collected. It is deleted right behind that value, where nobody reads any more,
+//!    whether it was written again above the threshold or not. Not at the threshold: what was prepared before may be decided later, and lies above the deletion only.
 //! 2. A replica's state goes after the record of its removal is durable, not before: a restart that still finds the replica finds its state.
 //! 3. The log keeps what is not flushed, and [`super::LogLimits::entries_kept`] entries more (or [`super::LogLimits::entry_bytes_kept`], where those are
 //!    fewer), for replicas that lag a little.
@@ -285,6 +285,11 @@ impl<E: Engine> Core<E> {
     ) -> Result<BTreeMap<Timestamp, Vec<store::Write>>, StoreError> {
         let versions = &self.store.0;
         let mut steps: BTreeMap<Timestamp, Vec<store::Write>> = BTreeMap::new();
+        // The deletion came after the value, and what is prepared after the deletion.
+        let gone_at = |key: &[u8], here: &store::Version| match self.sabotage.bury_what_is_prepared() {
+            true => state.collected_of(key).max(here.ts.next()),
+            false => here.ts.next(),
+        };
         let kept: BTreeSet<&Bytes> = rows.iter().map(|(key, _)| key).collect();
         let mut from = bounded(state.span());
         loop {
@@ -292,8 +297,7 @@ impl<E: Engine> Core<E> {
             for key in found.iter().filter(|key| !kept.contains(key)) {
                 let newest = versions.version_at(key, Timestamp::MAX)?;
                 if let Some(newest) = newest.filter(|newest| newest.value.is_some()) {
-                    let at = state.collected_of(key).max(newest.ts.next());
-                    steps.entry(at).or_default().push((key.clone(), None));
+                    steps.entry(gone_at(key, &newest)).or_default().push((key.clone(), None));
                 }
             }
             match found.last() {
@@ -307,8 +311,8 @@ impl<E: Engine> Core<E> {
             let came_again = history.first().is_some_and(|first| first.ts > threshold) && newest < threshold;
             if came_again && !self.sabotage.join_what_came_again() {
                 let here = versions.version_at(&key, Timestamp::MAX)?;
-                if here.is_some_and(|here| here.value.is_some()) {
-                    steps.entry(threshold).or_default().push((Bytes::copy_from_slice(&key), None));
+                if let Some(here) = here.filter(|here| here.value.is_some()) {
+                    steps.entry(gone_at(&key, &here)).or_default().push((Bytes::copy_from_slice(&key), None));
                 }
             }
             for version in history.into_iter().filter(|version| version.ts > newest) {

@@ -2,9 +2,11 @@
 
 use super::client::{Txn, pairs, set, value};
 use super::world::{Prepare, Weather, World, founding, key};
+use bytes::Bytes;
 use clock::Timestamp;
-use node::cluster::{NodeId, ReplicaChange};
+use node::cluster::{Class, Message, NodeId, ReplicaChange};
 use node::{BeginOptions, RangeId, TxnError};
+use protocol::door::{Body, Frame, Request};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
@@ -312,6 +314,62 @@ fn a_snapshot_says_that_a_key_was_gone_before_it_came_again() {
         assert_eq!(what_was_gone_in_between(seed, |_| {}), None, "seed {seed}");
         let seen = what_was_gone_in_between(seed, |sabotage| sabotage.set_join_what_came_again(true));
         assert_eq!(seen.as_deref(), Some("before"), "seed {seed}: the rule is not needed");
+    }
+}
+
+/// As above, but what writes the key again is prepared, and decided only when the replica has its snapshot; meanwhile the threshold passes its timestamp. What the replica holds in the end.
+fn what_was_decided_late(seed: u64, prepare: Prepare) -> Option<Bytes> {
+    let mut w = World::new(3 * seed, 4, founding(&["", "m"], &[1, 2, 3]), prepare);
+    let leader = w.await_leader(1);
+    let lagging = (1..=3).find(|node| *node != leader && w.leader(2) != Some(*node)).unwrap();
+    let other = 6 - leader - lagging;
+    w.ask(4, async |env| set(env, pairs(&[("a", "before"), ("b", "0"), ("p", "0")])).await);
+    w.run(1_000_000);
+    w.flush(lagging);
+    w.crash(lagging);
+    w.ask(4, async |env| {
+        let mut txn = Txn::begin(&env).unwrap();
+        txn.txn.delete(key("a")).unwrap();
+        txn.commit().await.unwrap();
+    });
+    let forget = |w: &mut World, seconds: u64| {
+        for n in 0..seconds {
+            w.ask(4, async move |env| set(env, pairs(&[("b", &n.to_string())])).await);
+            w.run(1_000_000);
+            for node in [leader, other] {
+                collect(w, node, 2_000_000);
+                w.member(node).versions().compact().unwrap();
+            }
+        }
+    };
+    forget(&mut w, 12);
+    assert_eq!(versions(&w, leader, b"a"), 0, "seed {seed}: it is forgotten");
+    w.lose = Some(|message: &Message| {
+        let body = (message.class == Class::Request).then(|| Frame::decode(&message.bytes).unwrap().body);
+        matches!(body, Some(Body::Request { request: Request::Outcome { .. } | Request::Fence { .. }, .. }))
+    });
+    let at = w.ask(4, async |env| set(env, pairs(&[("a", "after"), ("p", "1")])).await);
+    forget(&mut w, 8);
+    let status = w.member(leader).status(RangeId(1)).unwrap();
+    assert!(status.prepared == 1 && status.collected > at, "seed {seed}: {status:?}");
+    w.start(lagging);
+    w.until("a snapshot", |w| w.member(lagging).counters().snapshots_installed.get() > 0);
+    w.run(2_000_000);
+    w.lose = None;
+    w.run(8_000_000);
+    assert_eq!(w.member(leader).stored(b"a").unwrap().as_deref(), Some(&b"after"[..]), "seed {seed}");
+    let seen = w.member(lagging).stored(b"a").unwrap();
+    let digests = [leader, lagging].map(|node| w.member(node).digest(RangeId(1)).unwrap());
+    assert_eq!(digests[0] == digests[1], seen.is_some(), "seed {seed}: {digests:?}");
+    seen
+}
+
+#[test]
+fn what_is_decided_late_lies_above_what_a_snapshot_deletes() {
+    for seed in 0..4 {
+        assert_eq!(what_was_decided_late(seed, |_| {}).as_deref(), Some(&b"after"[..]), "seed {seed}");
+        let lost = what_was_decided_late(seed, |sabotage| sabotage.set_bury_what_is_prepared(true));
+        assert_eq!(lost, None, "seed {seed}: the rule is not needed");
     }
 }
 
