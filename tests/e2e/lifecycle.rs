@@ -225,3 +225,23 @@ fn a_store_is_its_owners_alone() {
         }
     }
 }
+
+#[test]
+fn statistics_come_by_themselves_and_stay() {
+    repeat_with("lifecycle::statistics_come_by_themselves_and_stay");
+    let scratch = Scratch::new();
+    let store = scratch.path().join("store");
+    let rows = |node: &Node| -> f32 {
+        node.connect().query_one("SELECT reltuples FROM pg_class WHERE relname = 't'", &[]).unwrap().get(0)
+    };
+    let node = Node::start(&store, &[]);
+    let mut client = node.connect();
+    client.batch_execute("CREATE TABLE t (id int PRIMARY KEY)").unwrap();
+    assert_eq!(rows(&node), -1.0, "nothing was known");
+    client.batch_execute("INSERT INTO t SELECT generate_series(1, 500)").unwrap();
+    until("they are gathered", || (rows(&node) == 500.0).then_some(()));
+    drop(client);
+    node.kill();
+    let node = Node::start(&store, &[]);
+    assert_eq!(rows(&node), 500.0);
+}

@@ -93,7 +93,8 @@ fn gather(db: &Database, stop: &Interrupt) {
             Ok(true) => {}
             Ok(false) => return,
             Err(error) => {
-                if !error.retry() && !stop.is_raised() {
+                let known = error.retry() || error.state == SqlState::DISK_FULL;
+                if !known && !stop.is_raised() {
                     log::warning("statistics_not_gathered", &[("error", &error)]);
                 }
                 return;

@@ -21,8 +21,11 @@ const CHUNK_ROWS: usize = 4096;
 /// # Errors
 /// Those of the layers below; 57014 where the wait is ended.
 pub fn analyze(kv: &dyn Kv, known: &Known, patience: &Patience, table: &Table) -> Result<(), SqlError> {
-    known.begin(table.id);
+    let written = known.begin(table.id);
     let statistics = gather(kv, patience, table)?;
+    if statistics.rows < written {
+        known.missed(table.id, written);
+    }
     let mut txn = patience.begin(kv, Isolation::default())?;
     txn.overwrite(key::object(key::STATISTICS, table.id).to_vec().into(), Some(statistics.encode()?))?;
     patience.commit(txn.as_mut())?;

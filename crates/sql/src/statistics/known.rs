@@ -90,8 +90,65 @@ impl Known {
         self.of(kv, table).is_none_or(|known| written >= CHANGED_ROWS + known.rows / CHANGED_PART)
     }
 
-    /// A table's statistics are being gathered: what is written from now on counts.
-    pub(super) fn begin(&self, table: Oid) {
-        self.counter(table).store(0, Ordering::Relaxed);
+    /// A table's statistics are being gathered: what is written from now on counts. Gives the rows that were written before.
+    pub(super) fn begin(&self, table: Oid) -> u64 {
+        self.counter(table).swap(0, Ordering::Relaxed)
+    }
+
+    /// More was written than was found: it may have committed later. Some of it counts on, so that the table is looked at again, a few times.
+    pub(super) fn missed(&self, table: Oid, written: u64) {
+        self.written(table, written / 2);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transaction::memory::MemoryKv;
+
+    fn rows(rows: u64) -> Option<Arc<TableStatistics>> {
+        Some(Arc::new(TableStatistics { rows, sampled: rows, at_us: 0, columns: Vec::new() }))
+    }
+
+    #[test]
+    fn what_was_written_in_part_is_due() {
+        let (kv, known) = (MemoryKv::new(), Known::default());
+        known.written(7, CHANGED_ROWS - 1);
+        assert!(!known.is_due(&kv, 7));
+        known.written(7, 1);
+        assert!(known.is_due(&kv, 7) && known.of(&kv, 7).is_none());
+        assert_eq!(known.begin(7), CHANGED_ROWS);
+        known.put(7, rows(1000), kv.monotonic_us());
+        assert_eq!(known.of(&kv, 7).map(|known| known.rows), Some(1000));
+        known.written(7, CHANGED_ROWS + 99);
+        assert!(!known.is_due(&kv, 7));
+        known.written(7, 1);
+        assert!(known.is_due(&kv, 7));
+    }
+
+    #[test]
+    fn what_commits_after_it_was_looked_for_is_looked_for_again_and_not_for_ever() {
+        let (kv, known) = (MemoryKv::new(), Known::default());
+        known.written(7, 1_000_000);
+        let mut times = 0;
+        while known.is_due(&kv, 7) {
+            times += 1;
+            let written = known.begin(7);
+            known.put(7, rows(0), kv.monotonic_us());
+            known.missed(7, written);
+        }
+        assert!((10..20).contains(&times), "{times}");
+    }
+
+    #[test]
+    fn plans_are_made_anew_when_something_else_is_known() {
+        let (kv, known) = (MemoryKv::new(), Known::default());
+        let before = known.epoch();
+        assert!(known.of(&kv, 7).is_none() && known.epoch() == before);
+        known.put(7, rows(10), 0);
+        let after = known.epoch();
+        assert_ne!(before, after);
+        known.put(7, rows(10), 0);
+        assert_eq!(known.epoch(), after);
     }
 }
