@@ -73,9 +73,11 @@ fn numeric(out: &mut Vec<u8>, value: &Numeric) {
         Numeric::NegInfinity => out.push(b'M'),
         Numeric::Finite(_) => {
             let (digits, scale) = value.normalized();
-            match (scale, i64::try_from(&digits)) {
-                (0, Ok(n)) => integer(out, n),
-                _ => {
+            // Of 100 the digits are 1, and the scale is -2.
+            let whole = |n: i64| n.checked_mul(10_i64.checked_pow(u32::try_from(-scale).ok()?)?);
+            match i64::try_from(&digits).ok().and_then(whole) {
+                Some(n) => integer(out, n),
+                None => {
                     sized(out, b'n', &digits.to_signed_bytes_le());
                     out.extend_from_slice(&scale.to_le_bytes());
                 }
