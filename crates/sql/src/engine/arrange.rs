@@ -8,13 +8,12 @@ use super::bind::Binder;
 use super::bind_from::Items;
 use super::estimate;
 use super::item_set::ItemSet;
-use super::join_tree::{Built, Conjunct, ItemSource, Names, Tree, is_equality, set, within};
+use super::join_tree::{Built, Conjunct, ItemSource, Names, Tree, is_equality, name_parts, set, within};
 use super::node::JoinKind;
 use super::order::{Class, Edge, INPUTS_MAX, Input, order};
 use super::scope::{Scope, item_expr};
 use crate::SqlError;
 use crate::exec::table::TableAccess;
-use crate::identifier::fold;
 use crate::statistics::{TableStatistics, UNKNOWN_SHARE};
 use sqlparser::ast::{BinaryOperator, Expr, Visit, Visitor};
 use std::collections::BTreeMap;
@@ -74,17 +73,11 @@ impl Binder<'_> {
             let built = self.build(unit, conditions.clone(), items, outer)?;
             let known = |table: u32| self.statistics_of(table);
             let rows = estimate::rows(&built.node, &known);
-            let read = match self.table_of(unit, items) {
-                Some((_, statistics)) => statistics.rows as f64,
-                None => rows,
-            };
-            // A key that narrows a scan spares the rest.
-            let narrowed = matches!(built.node.as_ref(), super::node::Node::Table(scan) if scan.path.is_narrowed());
-            inputs.push(Input { rows, read: if narrowed { rows } else { read } });
+            inputs.push(Input { rows, read: estimate::read(&built.node, &known).unwrap_or(rows) });
             own.push(conditions);
             ready.push(Some(built));
         }
-        let ties = self.ties(units, pool, &inputs, items, outer);
+        let ties = self.ties(units, pool, &inputs, items, &scope);
         let (order, sizes) = order(&inputs, &ties.classes, &ties.edges);
 
         let mut joined: Option<Built> = None;
@@ -117,15 +110,9 @@ impl Binder<'_> {
     }
 
     /// What ties inputs to each other.
-    fn ties(&self, units: &[&Tree], pool: &[Conjunct], inputs: &[Input], items: &Items, outer: &Scope<'_>) -> Ties {
-        let scope = items.scope(&items.written(), outer);
+    fn ties(&self, units: &[&Tree], pool: &[Conjunct], inputs: &[Input], items: &Items, scope: &Scope<'_>) -> Ties {
         let column = |expr: &Expr| {
-            let parts: Vec<String> = match bare(expr) {
-                Expr::Identifier(ident) => vec![fold(ident)],
-                Expr::CompoundIdentifier(parts) => parts.iter().map(fold).collect(),
-                _ => return None,
-            };
-            let found = scope.here(&parts).ok()??;
+            let found = scope.here(&name_parts(bare(expr))?).ok()??;
             let input = units.iter().position(|unit| unit.set().has(found.relation))?;
             Some(Column { input, item: found.relation, number: found.number })
         };
@@ -187,7 +174,8 @@ impl Binder<'_> {
                     |class: &&Vec<Column>| [a, b].iter().all(|at| class.iter().any(|column| column.input == *at));
                 let columns: Vec<Column> =
                     classes.iter().filter(both).flatten().filter(|column| column.input == a).copied().collect();
-                if columns.len() < 2 || !is_key(access, &columns) {
+                if columns.len() < 2 || !access.is_unique_by(|slot| columns.iter().any(|column| column.number == slot))
+                {
                     continue;
                 }
                 let pair = 1 << a | 1 << b;
@@ -299,14 +287,6 @@ fn asks_for_rows(expr: &Expr, scope: &Scope<'_>) -> bool {
         }
     }
     expr.visit(&mut Finds(scope)).is_break()
-}
-
-/// Whether these columns hold a unique key of the table.
-fn is_key(access: &TableAccess, columns: &[Column]) -> bool {
-    let given = |slot: usize| columns.iter().any(|column| column.number == slot);
-    std::iter::once(&access.primary).chain(&access.indexes).any(|index| {
-        index.unique && index.predicate.is_none() && index.columns.iter().all(|column| column.slot.is_some_and(given))
-    })
 }
 
 /// Whether an index of the table begins with a column.

@@ -146,19 +146,22 @@ impl Visitor for Names<'_, '_> {
     type Break = ();
 
     fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
-        let parts = match expr {
-            _ if item_of(expr).is_some() => {
-                item_of(expr).into_iter().for_each(|item| self.items.add(item));
-                return ControlFlow::Continue(());
-            }
-            Expr::Identifier(ident) => vec![fold(ident)],
-            Expr::CompoundIdentifier(parts) => parts.iter().map(fold).collect(),
-            // t.column[1] is read as a chain from t.
-            Expr::CompoundFieldAccess { .. } => return ControlFlow::Continue(()),
-            _ => return ControlFlow::Continue(()),
-        };
-        self.items = self.items.and(self.scope.relations_of(&parts));
+        // `t.column[1]` is read as a chain from `t`.
+        match (item_of(expr), name_parts(expr)) {
+            (Some(item), _) => self.items.add(item),
+            (None, Some(parts)) => self.items = self.items.and(self.scope.relations_of(&parts)),
+            (None, None) => {}
+        }
         ControlFlow::Continue(())
+    }
+}
+
+/// The parts of a name that an expression is.
+pub(super) fn name_parts(expr: &Expr) -> Option<Vec<String>> {
+    match expr {
+        Expr::Identifier(ident) => Some(vec![fold(ident)]),
+        Expr::CompoundIdentifier(parts) => Some(parts.iter().map(fold).collect()),
+        _ => None,
     }
 }
 

@@ -61,13 +61,7 @@ impl TableScan {
 
     /// Whether no two rows have the same values of these expressions, all of which are columns of a unique key.
     pub(super) fn is_unique_by(&self, exprs: &[&Expr]) -> bool {
-        let given = |slot: usize| exprs.iter().any(|expr| evaluate::column(expr) == Some(self.base + slot));
-        let mut indexes = std::iter::once(&self.access.primary).chain(&self.access.indexes);
-        indexes.any(|index| {
-            index.unique
-                && index.predicate.is_none()
-                && index.columns.iter().all(|column| column.slot.is_some_and(given))
-        })
+        self.access.is_unique_by(|slot| exprs.iter().any(|expr| evaluate::column(expr) == Some(self.base + slot)))
     }
 
     /// The scan under further conditions over its rows; `None` if they speak of more than the table's columns, or of steps.

@@ -140,6 +140,15 @@ impl TableAccess {
         }
     }
 
+    /// Whether no two rows have the same values in these slots: they hold a unique key of all rows.
+    pub fn is_unique_by(&self, given: impl Fn(usize) -> bool) -> bool {
+        std::iter::once(&self.primary).chain(&self.indexes).any(|index| {
+            index.unique
+                && index.predicate.is_none()
+                && index.columns.iter().all(|column| column.slot.is_some_and(&given))
+        })
+    }
+
     /// Decodes the columns in `slots` of a stored row into their places in `row`, which has a place for each column.
     pub fn decode(&self, stored: &[u8], slots: &[usize], row: &mut [Value]) -> Result<(), SqlError> {
         // Who counts rows looks into none.
