@@ -78,12 +78,7 @@ fn collect<E: Engine>(inner: &Inner<E>, room: Room, now_ns: u64, collected_ns: &
         inner.settle(false);
     }
     let Some(threshold) = inner.member.collectable() else { return };
-    let versions = inner.member.versions();
-    let collected = match versions.collect(threshold) {
-        Ok(_) | Err(StoreError::DiskFull) => Ok(()),
-        Err(e) => Err(e),
-    };
-    if let Err(e) = collected.and_then(|()| reclaiming.look(versions, room)) {
+    if let Err(e) = reclaiming.collect(inner.member.versions(), threshold, room) {
         inner.fail(&e.to_string());
     }
 }

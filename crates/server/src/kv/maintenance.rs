@@ -215,12 +215,7 @@ pub(super) fn flush_all<E: Engine>(inner: &Inner<E>) {
 /// Gives the past below the threshold back, if one is allowed; where there is little room, what that freed in the engine at once.
 fn collect_some<E: Engine>(inner: &Inner<E>, room: Room, reclaiming: &mut Reclaiming) {
     let Some(threshold) = inner.node.collectable() else { return };
-    let versions = inner.node.versions();
-    let collected = match versions.collect(threshold) {
-        Ok(_) | Err(StoreError::DiskFull) => Ok(()),
-        Err(e) => Err(e),
-    };
-    if let Err(e) = collected.and_then(|()| reclaiming.look(versions, room)) {
+    if let Err(e) = reclaiming.collect(inner.node.versions(), threshold, room) {
         inner.fail(&e.to_string());
     }
 }

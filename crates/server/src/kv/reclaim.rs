@@ -1,6 +1,7 @@
 //! What a disk that fills gets back, and how soon: of the node that is alone, and of a member (decision 151).
 
 use super::Room;
+use store::versions::Threshold;
 use store::{Engine, StoreError, Versions};
 
 /// With a full disk old versions are kept this long only, if that is shorter than usual.
@@ -57,11 +58,27 @@ pub(crate) struct Reclaiming {
 }
 
 impl Reclaiming {
+    /// Gives the past below a threshold back; where there is little room, what that freed in the engine at once.
+    ///
+    /// # Errors
+    /// What the engine says, but for a full disk: then it is tried again.
+    pub fn collect<E: Engine>(
+        &mut self,
+        versions: &Versions<E>,
+        threshold: Threshold,
+        room: Room,
+    ) -> Result<(), StoreError> {
+        match versions.collect(threshold) {
+            Ok(_) | Err(StoreError::DiskFull) => self.look(versions, room),
+            Err(e) => Err(e),
+        }
+    }
+
     /// Gives back some of it: some merges, which take a second or two at most.
     ///
     /// # Errors
     /// What the engine says, but for a full disk: then it is tried again.
-    pub fn look<E: Engine>(&mut self, versions: &Versions<E>, room: Room) -> Result<(), StoreError> {
+    fn look<E: Engine>(&mut self, versions: &Versions<E>, room: Room) -> Result<(), StoreError> {
         self.begun = match room {
             Room::Enough => false,
             // Once begun it goes on to its end.

@@ -173,7 +173,7 @@ impl<E: Engine> Versions<E> {
     /// # Errors
     /// What the engine says; nothing is lost.
     pub fn compact(&self) -> Result<(), StoreError> {
-        self.counted(|engine| engine.compact().map(|()| true))
+        self.counted(|engine| engine.compact().map(|()| true)).map(drop)
     }
 
     /// Gives back some of what deletions that may go take up, for a full disk ([`Engine::reclaim`]). `false`: there is more, call again.
@@ -182,35 +182,31 @@ impl<E: Engine> Versions<E> {
     /// What the engine says; nothing is lost.
     pub fn reclaim(&self) -> Result<bool, StoreError> {
         let buried = self.buried.load(Ordering::Relaxed);
-        let mut done = false;
-        self.counted(|engine| {
-            done = engine.reclaim(buried)?;
-            Ok(done)
-        })?;
-        Ok(done)
+        self.counted(|engine| engine.reclaim(buried))
     }
 
-    /// Runs what rewrites the present; what had to go before it is gone after it, unless it says `false`.
-    fn counted(&self, rewrite: impl FnOnce(&E) -> Result<bool, StoreError>) -> Result<(), StoreError> {
+    /// Runs what rewrites the present; what had to go before it is gone after it, unless it says `false`: that is given on.
+    fn counted(&self, rewrite: impl FnOnce(&E) -> Result<bool, StoreError>) -> Result<bool, StoreError> {
         let counts = [&self.buried, &self.hidden].map(|count| (count, count.load(Ordering::Relaxed)));
         if !rewrite(&self.engine)? {
-            return Ok(());
+            return Ok(false);
         }
         self.compactions.fetch_add(1, Ordering::Relaxed);
         if counts.iter().all(|(_, before)| *before == 0) {
-            return Ok(());
+            return Ok(true);
         }
         for (count, before) in counts {
             let _ = count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |now| Some(now.saturating_sub(before)));
         }
         // Else the next start would do it again.
         let _writer = self.writer.lock();
-        let Some(header) = Header::read(&self.engine)? else { return Ok(()) };
+        let Some(header) = Header::read(&self.engine)? else { return Ok(true) };
         let [buried, hidden] = [&self.buried, &self.hidden].map(|count| count.load(Ordering::Relaxed));
         let graves = self.graves.lock().clone();
         let header = Header { buried, hidden, graves, ..header };
         self.engine.ingest(Tree::Present, 0, &mut std::iter::once(header.change()))?;
-        self.engine.sync()
+        self.engine.sync()?;
+        Ok(true)
     }
 
     /// How much of the past there is.
