@@ -5,7 +5,7 @@ use super::bind_from::Items;
 use super::bounds::{Doubling, holds_query};
 use super::item_set::ItemSet;
 use super::keys;
-use super::node::{Join, JoinKey, JoinKind, Node};
+use super::node::{Foreseen, Join, JoinKey, JoinKind, Node};
 use super::presence::above;
 use super::push;
 use super::scalar::Scalar;
@@ -591,6 +591,7 @@ impl Binder<'_> {
                 keys: Vec::new(),
                 on,
                 lookup: None,
+                foreseen: None,
             };
             return Ok(Built { node: Arc::new(Node::Join(join)), order });
         }
@@ -607,6 +608,7 @@ impl Binder<'_> {
             Some(built) => built,
             None => self.build(right, below, items, outer)?,
         };
+        let (lookup, foreseen) = lookup.map_or((None, None), |(node, foreseen)| (Some(node), foreseen));
         let right_scope = items.scope(&right.order, outer);
         let right_width = right_scope.width() - outer.width();
         let order = [left.order.clone(), right.order.clone()].concat();
@@ -636,6 +638,7 @@ impl Binder<'_> {
             keys,
             on,
             lookup,
+            foreseen,
         };
         Ok(Built { node: Arc::new(Node::Join(join)), order })
     }
@@ -671,7 +674,7 @@ impl Binder<'_> {
         Ok(keys::kind(&l.ty, &r.ty).map(|_| JoinKey { left: l, right: r, null_equal }))
     }
 
-    /// The right table found by key from a left row, if it has an index for that.
+    /// The right table found by key from a left row, if it has an index for that, and what statistics say of it.
     fn lookup(
         &mut self,
         left: &Built,
@@ -680,7 +683,7 @@ impl Binder<'_> {
         on: &[Conjunct],
         items: &Items,
         outer: &Scope<'_>,
-    ) -> Result<Option<Arc<Node>>, SqlError> {
+    ) -> Result<Option<(Arc<Node>, Option<Foreseen>)>, SqlError> {
         let ItemSource::Table(access) = &items.list[item].source else { return Ok(None) };
         let order = [left.order.clone(), vec![item]].concat();
         let scope = items.scope(&order, outer);
@@ -694,8 +697,11 @@ impl Binder<'_> {
         let (conditions, rest) = found.beside_hidden(base, conditions);
         let known = self.statistics_of(access.table.id);
         let chosen = scan::plan(access, base, conditions, found.keyed, self.names(), known);
-        let leads = chosen.scan.path.has_prefix();
-        Ok((chosen.by_key && leads).then(|| above(found.marked(Arc::new(Node::Table(chosen.scan)), base), rest)))
+        if !chosen.by_key || !chosen.scan.path.has_prefix() {
+            return Ok(None);
+        }
+        let foreseen = chosen.foreseen;
+        Ok(Some((above(found.marked(Arc::new(Node::Table(chosen.scan)), base), rest), foreseen)))
     }
 }
 

@@ -34,6 +34,17 @@ pub(super) struct Join {
     pub(super) on: Vec<Scalar>,
     /// The right side once more, lateral, found by key: preferred while there are few left rows.
     pub(super) lookup: Option<Arc<Node>>,
+    /// What statistics say of the lookups.
+    pub(super) foreseen: Option<Foreseen>,
+}
+
+/// What lookups are expected to find, by statistics.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Foreseen {
+    /// Rows that one lookup leads to.
+    pub(super) found: f64,
+    /// Rows of the whole table.
+    pub(super) whole: f64,
 }
 
 /// An equality of a hash join.

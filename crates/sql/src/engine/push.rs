@@ -124,6 +124,7 @@ fn push_join(join: &Join, prefix: usize, conditions: Vec<Scalar>) -> (Arc<Node>,
         keys: join.keys.clone(),
         on: join.on.clone(),
         lookup,
+        foreseen: join.foreseen,
         ..*join
     };
     (Arc::new(Node::Join(joined)), stay)

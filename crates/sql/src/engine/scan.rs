@@ -1,5 +1,6 @@
 //! Reading one table: the conditions that become keys, and those that stay.
 
+use super::node::Foreseen;
 use super::scalar::Scalar;
 use crate::exec::cursor::Level;
 use crate::exec::evaluate;
@@ -114,6 +115,8 @@ pub(super) struct Chosen {
     pub(super) scan: TableScan,
     /// Whether the keys narrow it: it does not read the whole table.
     pub(super) by_key: bool,
+    /// What its keys lead to, by statistics.
+    pub(super) foreseen: Option<Foreseen>,
 }
 
 /// The conditions that one is made of: BETWEEN is two.
@@ -147,6 +150,7 @@ pub(super) fn plan(
         Wish { access, base, conditions: &exprs, known: &known, order: &[], limited: false, statistics: known_of };
     let choice = choose(&wish);
     let by_key = choice.path.is_narrowed();
+    let foreseen = known_of.map(|known| Foreseen { found: choice.rows, whole: known.rows as f64 });
     let rest =
         plain.into_iter().enumerate().filter(|(place, _)| !choice.used.contains(place)).map(|(_, scalar)| scalar);
     // Cheap conditions first.
@@ -156,5 +160,5 @@ pub(super) fn plan(
     let (access, path) = (access.clone(), choice.path);
     let reading = OnceLock::new();
     let scan = TableScan { access, path, width, filter: kept, asked, base, keyed, names, statistics, reading };
-    Chosen { scan, by_key }
+    Chosen { scan, by_key, foreseen }
 }

@@ -6,6 +6,7 @@ mod cursors;
 mod held;
 mod loads;
 mod online;
+mod skewed;
 mod tokens;
 mod unreached;
 mod watched;

@@ -1,13 +1,14 @@
 //! Joins: by hash where there are equalities, by a lookup for each left row where the right side has an index on them and the left
 //! side turns out to be the shorter by far, nested loops otherwise.
 //!
-//! **How the choice is made.** There are no statistics, so it is made while running ([`open`]). Up to [`LOOKUP_ROWS_MAX`] left rows are
-//! looked up at once. Beyond, both sides are read in turns, twice as many rows each time, until one of them ends: it is the side
+//! **How the choice is made.** It is made while running ([`open`]), since estimates are wrong. Up to [`LOOKUP_ROWS_MAX`] left rows are
+//! looked up at once, and as long as that does not find too much ([`super::lookup`]). Beyond, both sides are read in turns, twice as many rows each time, until one of them ends: it is the side
 //! that is kept in memory. If that is the left side and there is an index, up to [`ROWS_PER_LOOKUP`] right rows are read for each of
 //! its rows; if the right side has more, its rows so far are forgotten, and the left rows are looked up. So the way that is chosen
 //! costs at most about twice as much as the best.
 
 use super::hashed::{Hashed, Turned};
+use super::lookup::Lookups;
 use super::{Prefix, Reservation, Rows, Run, Source, held, listed, open as open_node};
 use crate::SqlError;
 use crate::engine::node::{Join, JoinKind, Node};
@@ -23,7 +24,7 @@ pub(in crate::engine) const ROWS_PER_LOOKUP: usize = 16;
 /// Rows of each side that are read in the first turn.
 const TURN_ROWS: usize = 1024;
 /// What may be read ahead of the left side, bytes: the right side, which is kept then, was to have this memory to itself.
-const AHEAD_BYTES_MAX: usize = 16 << 20;
+pub(super) const AHEAD_BYTES_MAX: usize = 16 << 20;
 
 pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<Source, SqlError> {
     let Node::Join(join) = node.as_ref() else { return Ok(listed(Vec::new())) };
@@ -37,8 +38,9 @@ pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<
     let mut reserved = run.reserve();
     if let Some(lookup) = &join.lookup
         && left.read(LOOKUP_ROWS_MAX, &mut reserved, run)?
+        && !super::lookup::finds_too_much(join, lookup, left.rows.len())
     {
-        return lateral(left.into_source(), lookup);
+        return Ok(Box::new(Lookups::start(node, lookup, left.rows, reserved, prefix, run)));
     }
     let mut right = Ahead::new(open_node(&join.right, prefix, run)?, usize::MAX);
     if join.kind == JoinKind::Full || join.keys.is_empty() || !left.is_shorter(&mut right, &mut reserved, run)? {

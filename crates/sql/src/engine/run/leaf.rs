@@ -1,6 +1,6 @@
 //! Sources without an input: tables, virtual tables, VALUES, functions.
 
-use super::{Prefix, Rows, Run, Source, listed};
+use super::{Prefix, Rows, Run, Source, Step, listed};
 use crate::engine::node::Node;
 use crate::engine::scalar::{Scalar, all_true};
 use crate::engine::scan::{Reading, TableScan};
@@ -57,14 +57,40 @@ pub(in crate::engine) struct TableRows {
 impl TableRows {
     /// Moves to the next row that passes the filter; `false` at the end. Columns that only such rows need are not decoded yet.
     fn step(&mut self) -> Result<bool, SqlError> {
-        let Node::Table(scan) = self.node.as_ref() else { return Ok(false) };
-        while self.cursor.advance()? {
+        let mut most = u64::MAX;
+        Ok(self.step_within(&mut most)? == Step::Row)
+    }
+
+    /// As [`TableRows::step`], looking at no more than `most` rows.
+    fn step_within(&mut self, most: &mut u64) -> Result<Step, SqlError> {
+        let Node::Table(scan) = self.node.as_ref() else { return Ok(Step::End) };
+        while *most > 0 {
+            if !self.cursor.advance()? {
+                return Ok(Step::End);
+            }
+            *most -= 1;
             self.run.tick()?;
             if all_true(&scan.filter, self.cursor.row(), &self.run)? {
-                return Ok(true);
+                return Ok(Step::Row);
             }
         }
-        Ok(false)
+        Ok(Step::Spent)
+    }
+
+    /// Puts the row that it stands on in place of what `row` holds.
+    fn take(&mut self, row: &mut Row) -> Result<(), SqlError> {
+        let Node::Table(scan) = self.node.as_ref() else { return Ok(()) };
+        self.cursor.decode(&scan.reading().late)?;
+        let (outer, own) = self.cursor.row_mut().split_at_mut(self.prefix);
+        row.clear();
+        row.reserve(scan.width);
+        row.extend_from_slice(outer);
+        // The cursor decodes its columns anew for each row.
+        row.extend(own.iter_mut().map(std::mem::take));
+        if scan.keyed {
+            row.push(Value::Bytea(self.cursor.key(0)));
+        }
+        Ok(())
     }
 
     /// Columns that were not decoded hold what rows before had there.
@@ -117,18 +143,16 @@ impl Rows for TableRows {
         if !self.step()? {
             return Ok(false);
         }
-        let Node::Table(scan) = self.node.as_ref() else { return Ok(false) };
-        self.cursor.decode(&scan.reading().late)?;
-        let (outer, own) = self.cursor.row_mut().split_at_mut(self.prefix);
-        row.clear();
-        row.reserve(scan.width);
-        row.extend_from_slice(outer);
-        // The cursor decodes its columns anew for each row.
-        row.extend(own.iter_mut().map(std::mem::take));
-        if scan.keyed {
-            row.push(Value::Bytea(self.cursor.key(0)));
-        }
+        self.take(row)?;
         Ok(true)
+    }
+
+    fn next_within(&mut self, row: &mut Row, most: &mut u64) -> Result<Step, SqlError> {
+        let step = self.step_within(most)?;
+        if step == Step::Row {
+            self.take(row)?;
+        }
+        Ok(step)
     }
 
     fn table(&mut self) -> Option<&mut TableRows> {

@@ -11,6 +11,7 @@ mod grouped;
 mod hashed;
 mod join;
 mod leaf;
+mod lookup;
 mod recursive;
 mod shape;
 mod sort;
@@ -43,10 +44,26 @@ pub(super) trait Rows: Send {
     /// takes them out of it.
     fn next(&mut self, row: &mut Row) -> Result<bool, SqlError>;
 
+    /// As [`Rows::next`], looking at no more than `most` rows of what is read, from which those it looked at are taken: a filter may
+    /// let few of them through.
+    fn next_within(&mut self, row: &mut Row, most: &mut u64) -> Result<Step, SqlError> {
+        *most = most.saturating_sub(1);
+        Ok(if self.next(row)? { Step::Row } else { Step::End })
+    }
+
     /// The table whose rows they are, for who looks at each where it stands.
     fn table(&mut self) -> Option<&mut leaf::TableRows> {
         None
     }
+}
+
+/// What a step that looks at so many rows came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    Row,
+    End,
+    /// So many were looked at, and none of them passed.
+    Spent,
 }
 
 /// A source of rows.

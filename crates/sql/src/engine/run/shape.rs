@@ -1,6 +1,6 @@
 //! Sources that pass rows on: filters, projections, limits, DISTINCT, set operations.
 
-use super::{Prefix, Reservation, Rows, Run, Seen, Source, open as open_node};
+use super::{Prefix, Reservation, Rows, Run, Seen, Source, Step, open as open_node};
 use crate::engine::key_table::{KEY_BYTES, KeyTable};
 use crate::engine::keys::{KeyKind, encode, own_kind, row_key};
 use crate::engine::node::{Node, SetKind};
@@ -88,6 +88,34 @@ impl Rows for Filter {
             }
         }
         Ok(false)
+    }
+
+    fn next_within(&mut self, row: &mut Row, most: &mut u64) -> Result<Step, SqlError> {
+        let Node::Filter { conditions, .. } = self.0.node.as_ref() else { return Ok(Step::End) };
+        filter_within(&mut self.0.input, conditions, row, most, &self.0.run)
+    }
+}
+
+/// The rows of a filter, of which some are looked at.
+fn filter_within(
+    input: &mut Source,
+    conditions: &[Scalar],
+    row: &mut Row,
+    most: &mut u64,
+    run: &Arc<Run>,
+) -> Result<Step, SqlError> {
+    loop {
+        let step = input.next_within(row, most)?;
+        if step != Step::Row {
+            return Ok(step);
+        }
+        run.tick()?;
+        if all_true(conditions, row, run)? {
+            return Ok(Step::Row);
+        }
+        if *most == 0 {
+            return Ok(Step::Spent);
+        }
     }
 }
 

@@ -52,3 +52,81 @@ SELECT count(*), sum(l.id), sum(r.id), count(r.t) FROM l LEFT JOIN r ON r.k = l.
 -- 593|44629|1428229|578
 SELECT count(*), sum(l.id), sum(r.id), count(r.t) FROM l JOIN r ON r.k = l.k AND r.t <> l.t WHERE l.id <= 150;
 -- 578|43429|1428229|578
+
+CREATE TABLE few (id int PRIMARY KEY, v int, w int);
+CREATE TABLE skewed (id int PRIMARY KEY, v int, w int);
+CREATE INDEX skewed_v ON skewed (v);
+INSERT INTO few SELECT i, i % 3, i * 5 FROM generate_series(1, 60) i;
+INSERT INTO skewed SELECT i, CASE WHEN i % 50 > 0 THEN i % 4 ELSE i END, i FROM generate_series(1, 5000) i;
+SELECT count(*), sum(few.id), sum(skewed.id) FROM few JOIN skewed ON few.v = skewed.v;
+-- 73000|2225500|182475000
+SELECT count(*), sum(few.id), sum(skewed.id) FROM few JOIN skewed ON few.v = skewed.v AND skewed.w > 4000;
+-- 14600|445100|65695000
+SELECT count(*), sum(few.id), sum(skewed.id) FROM few LEFT JOIN skewed ON few.v = skewed.v AND few.w = skewed.w;
+-- 60|1830|1625
+SELECT count(*), sum(few.id), count(skewed.id) FROM few LEFT JOIN skewed ON few.w * 10 = skewed.v;
+-- 60|1830|60
+SELECT few.id, skewed.id FROM few LEFT JOIN skewed ON few.v = skewed.v AND skewed.w < few.w - 290 ORDER BY 1, 2;
+-- 1|NULL
+-- 2|NULL
+-- 3|NULL
+-- 4|NULL
+-- 5|NULL
+-- 6|NULL
+-- 7|NULL
+-- 8|NULL
+-- 9|NULL
+-- 10|NULL
+-- 11|NULL
+-- 12|NULL
+-- 13|NULL
+-- 14|NULL
+-- 15|NULL
+-- 16|NULL
+-- 17|NULL
+-- 18|NULL
+-- 19|NULL
+-- 20|NULL
+-- 21|NULL
+-- 22|NULL
+-- 23|NULL
+-- 24|NULL
+-- 25|NULL
+-- 26|NULL
+-- 27|NULL
+-- 28|NULL
+-- 29|NULL
+-- 30|NULL
+-- 31|NULL
+-- 32|NULL
+-- 33|NULL
+-- 34|NULL
+-- 35|NULL
+-- 36|NULL
+-- 37|NULL
+-- 38|NULL
+-- 39|NULL
+-- 40|NULL
+-- 41|NULL
+-- 42|NULL
+-- 43|NULL
+-- 44|NULL
+-- 45|NULL
+-- 46|NULL
+-- 47|NULL
+-- 48|NULL
+-- 49|NULL
+-- 50|NULL
+-- 51|NULL
+-- 52|NULL
+-- 53|NULL
+-- 54|NULL
+-- 55|NULL
+-- 56|NULL
+-- 57|NULL
+-- 58|NULL
+-- 59|2
+-- 60|4
+-- 60|8
+SELECT count(*), sum(s.id) FROM few, LATERAL (SELECT max(x.id) id FROM few y JOIN skewed x ON x.v = y.v WHERE y.id <= few.id) s;
+-- 60|299879

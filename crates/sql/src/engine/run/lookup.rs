@@ -1,0 +1,221 @@
+//! Few left rows, each looked up in the right side's index, unless that finds more than reading the right side would.
+//!
+//! **Problem.** Four rows looked up in an index of a column with four values find the whole table, row by row, each by a way of its own:
+//! 400,000 rows took seconds, which a scan reads in a twentieth of one.
+//!
+//! **Idea.** Statistics say beforehand how much lookups find ([`finds_too_much`]). They may be missing, or the values of the left rows be the
+//! frequent ones; so what is found is counted, and no row is given out before its left row's lookup is complete. When it has found
+//! [`FOUND_FIRST`] rows, the right side is read as a whole, but no further than what was spent: if it ends there, the left rows that have given nothing
+//! out yet are joined by hash. If not, lookups go on until they have found [`FOUND_GROWTH`] times as much.
+//!
+//! **Invariants.**
+//! 1. A left row gives all its rows from a lookup, or all from the hash join.
+//! 2. Where statistics know the right side's rows, it all costs at most about twice the scan that would have done; without them, where trials
+//!    are begun in vain, five times.
+//!
+//! **Caveat.** One left row that finds more than [`AHEAD_BYTES_MAX`] of rows is looked up to its end.
+
+use super::hashed::Turned;
+use super::join::{AHEAD_BYTES_MAX, ROWS_PER_LOOKUP, add_nulls, join_of};
+use super::{Prefix, Reservation, Rows, Run, Source, Step, open as open_node};
+use crate::engine::node::{Join, JoinKind, Node};
+use crate::engine::scalar::all_true;
+use crate::exec::sort::row_bytes;
+use crate::types::Row;
+use crate::{SqlError, SqlState};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// Rows that lookups may find before the right side is tried as a whole.
+const FOUND_FIRST: u64 = 256;
+/// After a trial that did not end they may find so many times as many.
+const FOUND_GROWTH: u64 = 2;
+
+/// Rows that are read in order in the time in which a lookup leads to one row.
+fn cost_of_found(lookup: &Node) -> u64 {
+    match lookup {
+        Node::Filter { input, .. } | Node::Project { input, .. } => cost_of_found(input),
+        // A secondary index whose entries do not hold all columns leads to each row by its key.
+        Node::Table(scan) => match scan.reading().levels.iter().any(|l| l.path.index != 0 && l.entries.is_none()) {
+            true => ROWS_PER_LOOKUP as u64,
+            false => 1,
+        },
+        _ => 1,
+    }
+}
+
+/// Whether statistics say that looking so many rows up costs more than reading the right side.
+pub(super) fn finds_too_much(join: &Join, lookup: &Node, left_rows: usize) -> bool {
+    let Some(foreseen) = join.foreseen.filter(|_| !join.keys.is_empty()) else { return false };
+    let found = left_rows as f64 * foreseen.found;
+    found > FOUND_FIRST as f64 && found * cost_of_found(lookup) as f64 > foreseen.whole
+}
+
+/// A left row that is being looked up.
+struct Current {
+    left: Row,
+    source: Source,
+    matched: bool,
+}
+
+/// See the module.
+pub(super) struct Lookups {
+    node: Arc<Node>,
+    lookup: Arc<Node>,
+    run: Arc<Run>,
+    prefix: Prefix,
+    /// Left rows of which nothing was given out.
+    lefts: VecDeque<Row>,
+    current: Option<Current>,
+    /// Joined rows of left rows whose lookup is complete, or of the current one.
+    ready: VecDeque<Row>,
+    ready_bytes: usize,
+    /// Rows that may be found before the next trial; and how many that were since the beginning when it comes.
+    left_to_find: u64,
+    found_until: u64,
+    /// `false`: lookups go on to the end.
+    careful: bool,
+    hashed: Option<Source>,
+    /// For the left rows, and for what is ready of one.
+    reserved: Reservation,
+    ready_reserved: Reservation,
+}
+
+impl Lookups {
+    /// `lefts` are all left rows, `reserved` is theirs.
+    pub(super) fn start(
+        node: &Arc<Node>,
+        lookup: &Arc<Node>,
+        lefts: Vec<Row>,
+        reserved: Reservation,
+        prefix: &Prefix,
+        run: &Arc<Run>,
+    ) -> Lookups {
+        Lookups {
+            careful: join_of(node).is_some_and(|join| !join.keys.is_empty()),
+            node: node.clone(),
+            lookup: lookup.clone(),
+            run: run.clone(),
+            prefix: prefix.clone(),
+            lefts: lefts.into(),
+            current: None,
+            ready: VecDeque::new(),
+            ready_bytes: 0,
+            left_to_find: FOUND_FIRST,
+            found_until: FOUND_FIRST,
+            hashed: None,
+            reserved,
+            ready_reserved: run.reserve(),
+        }
+    }
+
+    /// Goes on with a lookup until a row of it is ready, or all; `false` if no left row is left.
+    fn look(&mut self, join: &Join) -> Result<bool, SqlError> {
+        let Lookups { current, lefts, run, left_to_find, .. } = self;
+        if current.is_none() {
+            let Some(left) = lefts.pop_front() else { return Ok(false) };
+            run.tick()?;
+            self.ready_reserved = run.reserve();
+            let source = open_node(&self.lookup, &Arc::from(left.as_slice()), run)?;
+            *current = Some(Current { left, source, matched: false });
+        }
+        let Some(now) = current else { return Ok(false) };
+        let mut row = Row::new();
+        loop {
+            let mut unbounded = u64::MAX;
+            let most = if self.careful { &mut *left_to_find } else { &mut unbounded };
+            match now.source.next_within(&mut row, most)? {
+                Step::Row => {
+                    run.tick()?;
+                    if all_true(&join.on, &row, run)? {
+                        now.matched = true;
+                        if !self.careful {
+                            self.ready.push_back(row);
+                            return Ok(true);
+                        }
+                        let bytes = row_bytes(&row);
+                        self.ready_reserved.bytes(bytes)?;
+                        self.ready_bytes += bytes;
+                        self.ready.push_back(std::mem::take(&mut row));
+                        if self.ready_bytes > AHEAD_BYTES_MAX {
+                            self.careful = false;
+                            return Ok(true);
+                        }
+                    }
+                }
+                Step::End => {
+                    if let Some(Current { mut left, matched: false, .. }) = current.take()
+                        && join.kind == JoinKind::Left
+                    {
+                        add_nulls(&mut left, join.right_width);
+                        self.ready.push_back(left);
+                    }
+                    return Ok(true);
+                }
+                Step::Spent => {}
+            }
+            if self.careful && *left_to_find == 0 {
+                return self.try_whole(join).map(|()| true);
+            }
+        }
+    }
+
+    /// Reads the right side as far as what was spent on lookups; if it ends there, the rest is a hash join.
+    fn try_whole(&mut self, join: &Join) -> Result<(), SqlError> {
+        let known = join.foreseen.map(|foreseen| foreseen.whole as u64);
+        let spent = self.found_until.saturating_mul(cost_of_found(&self.lookup));
+        // A trial that cannot end is not begun.
+        if known.is_none_or(|whole| whole <= spent) && self.hash(join, spent)? {
+            return Ok(());
+        }
+        self.left_to_find = self.found_until.saturating_mul(FOUND_GROWTH - 1);
+        self.found_until = self.found_until.saturating_mul(FOUND_GROWTH);
+        Ok(())
+    }
+
+    fn hash(&mut self, join: &Join, rows_max: u64) -> Result<bool, SqlError> {
+        let rows: Vec<Row> = self.current.iter().map(|current| &current.left).chain(&self.lefts).cloned().collect();
+        let right = open_node(&join.right, &self.prefix, &self.run)?;
+        let reserved = self.run.reserve();
+        let mut turned = Turned::start(&self.node, join, rows, right, reserved, &self.prefix, &self.run)?;
+        match turned.read_ahead(usize::try_from(rows_max).unwrap_or(usize::MAX)) {
+            Ok(true) => {}
+            Ok(false) => return Ok(false),
+            // There is no memory for it.
+            Err(error) if error.state == SqlState::OUT_OF_MEMORY => {
+                self.careful = false;
+                return Ok(false);
+            }
+            Err(error) => return Err(error),
+        }
+        self.current = None;
+        self.ready.clear();
+        self.lefts.clear();
+        (self.reserved, self.ready_reserved) = (self.run.reserve(), self.run.reserve());
+        self.hashed = Some(Box::new(turned));
+        Ok(true)
+    }
+}
+
+impl Rows for Lookups {
+    fn next(&mut self, row: &mut Row) -> Result<bool, SqlError> {
+        let node = self.node.clone();
+        let Some(join) = join_of(&node) else { return Ok(false) };
+        loop {
+            if let Some(hashed) = &mut self.hashed {
+                return hashed.next(row);
+            }
+            // Rows of a lookup that may yet be given up are not given out.
+            if (self.current.is_none() || !self.careful)
+                && let Some(first) = self.ready.pop_front()
+            {
+                self.ready_bytes = self.ready_bytes.saturating_sub(row_bytes(&first));
+                *row = first;
+                return Ok(true);
+            }
+            if !self.look(join)? {
+                return Ok(false);
+            }
+        }
+    }
+}
