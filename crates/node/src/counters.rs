@@ -109,7 +109,9 @@ counters! {
     splits_caught_up,
     /// Snapshots of ranges that were installed here.
     snapshots_installed,
-    /// Snapshots of ranges that were given up, as they are too large: the range needs to be split.
+    /// Ranges that were to be split, as they are too large to be copied whole.
+    ranges_halved,
+    /// Snapshots of ranges that were given up, as the history of one key is too large.
     snapshots_too_large,
     /// Snapshots of ranges that were not taken, as this store has forgotten more than they allow.
     snapshots_too_old,

@@ -180,7 +180,7 @@ impl<E: Engine> Core<E> {
     fn log_threshold(&mut self, now: &Reading, range: RangeId, wanted: &Threshold) {
         let Some(shard) = self.shards.get_mut(&range) else { return };
         shard.collect_logged = shard.written;
-        // Nothing that is still to come lies at or below it.
+        // Nothing that is still to be proposed lies at or below it. What is prepared may be decided at or below it: it is the newest of its keys then, and stays.
         let applied = shard.range.applied();
         let of = |apart: &store::versions::Apart| Apart {
             index: apart.index,

@@ -16,7 +16,7 @@
 //! 3. A store whose member has not opened yet has no record of it: what is in the log's directory is the lone node's.
 //!
 //! # Caveats
-//! A range beyond [`super::SNAPSHOT_BYTES_MAX`] gets no second replica before it is split.
+//! Its ranges may be large: they are split when others need them (`copying`, invariant 3).
 
 use super::seam::NodeId;
 use super::split::FOUNDED;

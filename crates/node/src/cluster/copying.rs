@@ -12,16 +12,20 @@
 //! 1. What is copied is what the range held at the place: a version at or below its timestamp that came later was held by a prepare then.
 //! 2. Nothing is collected on this store meanwhile: the copy has all that its thresholds promise.
 //!
+//! 3. A range that fills its copy is split in two by its leader, and each part is copied by itself ([`super::LogLimits::copied_bytes`]). For that its leader takes no new prepares for a moment, as
+//!    a range with an undecided transaction does not split. It is a split like any other: a replica that lags gets snapshots of both parts, the left one first.
+//! 4. A split needs a majority, and the replica that lags may be part of it. So where the split comes to nothing the range is copied whole.
+//!
 //! # Caveats
-//! The copy grows in memory. A range that is too large for that is not copied again for a while ([`TOO_LARGE_TICKS`]): it needs to be split.
+//! The copy grows in memory. What cannot be split, for want of a majority or as it is the history of a single key, is copied up to [`SNAPSHOT_BYTES_MAX`]; beyond that it is not copied again for a while ([`TOO_LARGE_TICKS`]).
 
-use super::core::{Core, range_of};
+use super::core::{Core, group_of, range_of};
 use super::snapshot::{SNAPSHOT_BYTES_MAX, put};
 use crate::versions::bounded;
 use bytes::{BufMut, Bytes};
 use clock::{Reading, Timestamp};
 use protocol::log::raft::{GroupId, Input};
-use protocol::txn::Range;
+use protocol::txn::{Range, RangeId};
 use std::collections::BTreeMap;
 use store::{Engine, Span, StoreError, Version};
 
@@ -29,6 +33,8 @@ use store::{Engine, Span, StoreError, Version};
 const TOO_LARGE_TICKS: u64 = 600;
 /// Keys read together, at most: where their values are large there are fewer.
 const KEYS_MAX: usize = 8;
+/// For so many ticks, two seconds, a leader tries to split a range that was too large.
+const HALVING_TICKS: u64 = 20;
 
 /// A copy under way.
 #[derive(Debug)]
@@ -45,6 +51,18 @@ pub(super) struct Copying {
     /// Where the number of keys goes.
     count_at: usize,
     keys: u64,
+    /// A copy that is larger is given up, and the range split.
+    fits: usize,
+    /// The first key after half of that.
+    middle: Option<Bytes>,
+}
+
+/// A range that is to be split, where, and since when, in ticks.
+#[derive(Debug)]
+pub(super) struct Halving {
+    range: RangeId,
+    at: Bytes,
+    since: u64,
 }
 
 impl Copying {
@@ -53,6 +71,7 @@ impl Copying {
         range: &Range,
         applied: u64,
         versions: &store::Versions<E>,
+        fits: usize,
     ) -> Result<Copying, StoreError> {
         let mut held = BTreeMap::new();
         for write in range.prepared().values().flat_map(|prepared| &prepared.batch.writes) {
@@ -63,7 +82,7 @@ impl Copying {
         let count_at = out.len();
         out.put_u64_le(0);
         let rest = bounded(range.span());
-        Ok(Copying { group, applied, at: range.applied(), rest, held, out, count_at, keys: 0 })
+        Ok(Copying { group, applied, at: range.applied(), rest, held, out, count_at, keys: 0, fits, middle: None })
     }
 
     /// Copies so many bytes, or a little more; `true`: that was all.
@@ -96,6 +115,9 @@ impl Copying {
         if history.is_empty() {
             return;
         }
+        if self.middle.is_none() && self.keys > 0 && self.out.len() >= self.fits / 2 {
+            self.middle = Some(Bytes::copy_from_slice(key));
+        }
         self.keys += 1;
         put(&mut self.out, key);
         self.out.put_u32_le(u32::try_from(history.len()).unwrap_or(u32::MAX));
@@ -115,11 +137,14 @@ impl<E: Engine> Core<E> {
         let ticks = self.ticks;
         self.snapshots.too_large.retain(|_, since| ticks.saturating_sub(*since) < TOO_LARGE_TICKS);
         let shard = self.shards.get(&range_of(group)).filter(|shard| shard.applied >= index);
-        let Some(shard) = shard.filter(|_| !self.snapshots.too_large.contains_key(&group)) else {
+        let halving = self.is_halving(range_of(group));
+        let Some(shard) = shard.filter(|_| !halving && !self.snapshots.too_large.contains_key(&group)) else {
             self.log(now, Input::SnapshotFailed { group });
             return Ok(());
         };
-        let mut copying = Copying::begin(group, &shard.range, shard.applied, &self.store.0)?;
+        let splits = shard.led.is_some() && self.snapshots.unsplit != Some(group);
+        let fits = if splits { self.options.limits.copied_bytes } else { usize::MAX };
+        let mut copying = Copying::begin(group, &shard.range, shard.applied, &self.store.0, fits)?;
         if self.sabotage.copy_what_comes_later() {
             copying.at = Timestamp::MAX;
             copying.held.clear();
@@ -131,17 +156,49 @@ impl<E: Engine> Core<E> {
     pub(super) fn tick_copying(&mut self, now: &Reading) -> Result<(), StoreError> {
         let Some(mut copying) = self.snapshots.copying.take() else { return Ok(()) };
         let (group, applied) = (copying.group, copying.applied);
-        if copying.go_on(&self.store.0, self.options.limits.copied_bytes_per_tick)? {
+        let whole = copying.go_on(&self.store.0, self.options.limits.copied_bytes_per_tick)?;
+        let copied = copying.out.len();
+        if whole {
             let bytes = Bytes::from(copying.out);
             let length = bytes.len() as u64;
             self.snapshots.outgoing.insert(group, bytes);
+            self.snapshots.unsplit = None;
             self.log(now, Input::SnapshotTaken { group, index: applied, bytes: length });
-        } else if copying.out.len() as u64 > SNAPSHOT_BYTES_MAX {
+        } else if let Some(at) = copying.middle.take_if(|_| copied > copying.fits) {
+            self.counters.ranges_halved.one();
+            self.snapshots.halving = Some(Halving { range: range_of(group), at, since: self.ticks });
+            self.log(now, Input::SnapshotFailed { group });
+            self.halve(now)?;
+        } else if copied as u64 > SNAPSHOT_BYTES_MAX {
             self.snapshots.too_large.insert(group, self.ticks);
             self.counters.snapshots_too_large.one();
+            self.snapshots.unsplit = None;
             self.log(now, Input::SnapshotFailed { group });
         } else {
             self.snapshots.copying = Some(copying);
+        }
+        Ok(())
+    }
+
+    /// Invariant 3: whether the leader here is about to split a range.
+    pub(super) fn is_halving(&self, range: RangeId) -> bool {
+        self.snapshots.halving.as_ref().is_some_and(|halving| halving.range == range)
+    }
+
+    /// Splits the range that was too large, once nothing is undecided there; each tick, and when something was decided.
+    pub(super) fn halve(&mut self, now: &Reading) -> Result<(), StoreError> {
+        let Some(Halving { range, at, since }) = &self.snapshots.halving else { return Ok(()) };
+        let (range, at, late) = (*range, at.clone(), self.ticks.saturating_sub(*since) > HALVING_TICKS);
+        let Some(shard) = self.shards.get(&range).filter(|shard| shard.range.span().contains(&at)) else {
+            (self.snapshots.halving, self.snapshots.unsplit) = (None, None);
+            return Ok(());
+        };
+        if late || shard.led.is_none() {
+            (self.snapshots.halving, self.snapshots.unsplit) = (None, Some(group_of(range)));
+        } else if shard.range.prepared().is_empty()
+            && let Ok(command) = self.plan_split(range, at)?
+        {
+            self.propose(now, None, range, command, Timestamp::MIN);
         }
         Ok(())
     }

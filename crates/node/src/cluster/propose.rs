@@ -63,6 +63,10 @@ impl<E: Engine> Core<E> {
                     self.answer(asker, answer);
                     return Ok(());
                 }
+                if self.is_halving(range) {
+                    self.answer(asker, Answer::TryLater);
+                    return Ok(());
+                }
                 (Command::Prepare { batch, participants }, floor)
             }
             Request::Stage(part) => match self.take_part(range, part)? {
@@ -342,6 +346,9 @@ impl<E: Engine> Core<E> {
         }
         let askers = proposal.map(|proposal| proposal.askers).unwrap_or_default();
         self.tell(now, range, at, &command, verdict, prepared_at, askers);
+        if matches!(command, Command::Outcome { .. } | Command::Split { .. }) && self.is_halving(range) {
+            self.halve(now)?;
+        }
         Ok(())
     }
 

@@ -147,6 +147,8 @@ pub struct LogLimits {
     pub entry_bytes_kept: usize,
     /// Bytes of a range that another replica needs are read in a tick, at most, or a few keys.
     pub copied_bytes_per_tick: usize,
+    /// A range of which more was copied is split in two instead.
+    pub copied_bytes: usize,
     /// As `records_kept`, in bytes: where it is fewer records.
     pub record_bytes_kept: u64,
     /// What a transaction asks of one range is one entry up to here; beyond it it is sent in parts.
@@ -164,6 +166,7 @@ impl Default for LogLimits {
             records_kept: 100_000,
             entry_bytes_kept: 64 << 20,
             copied_bytes_per_tick: 4 << 20,
+            copied_bytes: 256 << 20,
             record_bytes_kept: 256 << 20,
             // Beside it there is room for the names of participants.
             entry_bytes: PAYLOAD_BYTES_MAX - (64 << 10),

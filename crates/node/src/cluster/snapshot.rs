@@ -15,10 +15,10 @@
 //!    fewer), for replicas that lag a little.
 //!
 //! # Caveats
-//! A snapshot is in memory at its leader, which copies it a slice at a time (`copying`), and at its receiver, which installs it at once; and may have [`SNAPSHOT_BYTES_MAX`] there.
+//! A snapshot is in memory at its leader, which copies it a slice at a time (`copying`), and at its receiver, which installs it at once. So larger ranges are split first.
 
 use super::collect::Thresholds;
-use super::copying::Copying;
+use super::copying::{Copying, Halving};
 use super::core::{Core, group_of, range_of};
 use super::member::Member;
 use super::shard::Shard;
@@ -47,6 +47,10 @@ pub(crate) struct Snapshots {
     pub outgoing: BTreeMap<GroupId, Bytes>,
     /// What is being copied to go out.
     pub(super) copying: Option<Copying>,
+    /// What was too large for that, and is split.
+    pub(super) halving: Option<Halving>,
+    /// What was not split in time: it is copied whole.
+    pub(super) unsplit: Option<GroupId>,
     /// Ranges that were too large to be copied; and when, in ticks.
     pub too_large: BTreeMap<GroupId, u64>,
     incoming: BTreeMap<GroupId, Vec<u8>>,

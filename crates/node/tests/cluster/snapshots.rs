@@ -1,10 +1,10 @@
 //! Replicas that lag, that are new, and nodes that were wiped.
 
-use super::client::{pairs, set, value};
+use super::client::{Txn, pairs, set, value};
 use super::joins::change;
 use super::world::{World, founding};
 use node::RangeId;
-use node::cluster::{NodeId, ReplicaChange};
+use node::cluster::{LogLimits, NodeId, ReplicaChange};
 
 fn world(seed: u64) -> World {
     let mut w = World::new(seed, 3, founding(&["", "m"], &[1, 2, 3]), |_| {});
@@ -91,6 +91,64 @@ fn a_leader_goes_on_while_it_copies_its_range() {
         assert_eq!(w.member(leader).status(RangeId(1)).unwrap().term, term, "seed {seed}: it led on");
         w.run(4_000_000);
         are_equal(&w, &[1, 2, 3]);
+    }
+}
+
+/// A range that is too large to be copied whole is split until its parts are not: also while transactions over both of its sides are undecided at any time.
+#[test]
+fn a_range_that_is_too_large_for_a_snapshot_is_split() {
+    const COPIED_BYTES: usize = 2500;
+    for seed in [0, 3, 6] {
+        let limits =
+            LogLimits { entries_kept: 0, records_kept: 200, copied_bytes: COPIED_BYTES, ..LogLimits::default() };
+        let limits = LogLimits { copied_bytes_per_tick: 200, ..limits };
+        let mut w = World::with(seed, 3, founding(&["", "m"], &[1, 2, 3]), |_| {}, limits);
+        let (a, x) = (w.await_leader(1), w.await_leader(2));
+        let lagging = (1..=3).find(|node| a != *node && x != *node).unwrap_or(3);
+        let other = lagging % 3 + 1;
+        let fill = |round: usize| (0..200).map(|n| (format!("a{n:03}"), round.to_string())).collect::<Vec<_>>();
+        w.ask(other, async move |env| set(env, fill(0)).await);
+        w.crash(lagging);
+        write_much(&mut w, other, 30);
+        w.ask(other, async move |env| set(env, fill(1)).await);
+        w.flush(other);
+        w.flush(other % 3 + 1);
+        w.start(lagging);
+        for writer in 0..4 {
+            w.spawn(other, move |env| {
+                Box::pin(async move {
+                    for round in 0..100 {
+                        let text = round.to_string();
+                        set(env.clone(), pairs(&[(&format!("a1{writer}"), &text), (&format!("x{writer}"), &text)]))
+                            .await;
+                    }
+                })
+            });
+        }
+        let ranges_of = |w: &World, node: u32| w.member(node).ranges();
+        for _ in 0..600 {
+            w.run(100_000);
+            w.flush(lagging);
+            if w.jobs() == 0 && ranges_of(&w, lagging) == ranges_of(&w, other) {
+                break;
+            }
+        }
+        w.run(4_000_000);
+        let halved = |w: &World| (1..=3).map(|node| w.member(node).counters().ranges_halved.get()).sum::<u64>();
+        assert!(halved(&w) > 0, "seed {seed}");
+        assert_eq!(w.jobs(), 0, "seed {seed}: the writers came to their end");
+        let ranges = w.member(other).ranges();
+        assert!(ranges.len() > 2, "seed {seed}: {ranges:?}");
+        assert_eq!(w.member(lagging).ranges(), ranges, "seed {seed}");
+        for range in ranges {
+            let all: Vec<_> = (1..=3).map(|node| w.member(node).digest(range).unwrap()).collect();
+            assert!(all.iter().all(|one| *one == all[0]), "seed {seed} {range}: {all:?}");
+        }
+        // All of it is there, for two.
+        w.crash(other);
+        let rows = w.ask(lagging, async |env| Txn::hybrid(&env).unwrap().scan("a", "b", false).await.unwrap());
+        let want: Vec<_> = fill(1).into_iter().filter(|(name, _)| name != "a10" && name != "a13").collect();
+        assert!(want.iter().all(|row| rows.contains(row)), "seed {seed}");
     }
 }
 

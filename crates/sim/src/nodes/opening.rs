@@ -40,7 +40,15 @@ pub fn start(system: &mut Nodes, place: &mut Place<'_, ()>) -> Result<Body, Fail
     // A few keys in a tick: much happens while a range is copied.
     let copied_bytes_per_tick = 200;
     let entries_kept = system.seed % 3 * 20;
-    let limits = LogLimits { entries_kept, records_kept: RECORDS_KEPT, copied_bytes_per_tick, ..LogLimits::default() };
+    // In every fourth world a range splits where another replica needs more of it than this.
+    let copied_bytes = if system.seed % 4 == 3 { 1500 } else { LogLimits::default().copied_bytes };
+    let limits = LogLimits {
+        entries_kept,
+        records_kept: RECORDS_KEPT,
+        copied_bytes_per_tick,
+        copied_bytes,
+        ..LogLimits::default()
+    };
     let limits = match system.workload.entry_bytes {
         0 => limits,
         entry_bytes => LogLimits { entry_bytes, part_bytes: entry_bytes / 2, ..limits },
