@@ -1,7 +1,7 @@
 //! Inner joins in an order that statistics call for.
 //!
 //! Each input is planned under the conditions of its own, its rows are estimated ([`super::estimate`]), and an order is chosen ([`super::order`]).
-//! EXISTS is asked where the fewest rows are there to ask it for. Without statistics of all its tables a FROM is joined as
+//! EXISTS and correlated values are asked where the fewest rows are there to ask them for: after a join, or of an input by itself. Without statistics of all its tables a FROM is joined as
 //! [`super::join_tree`] does it.
 
 use super::bind::Binder;
@@ -81,10 +81,24 @@ impl Binder<'_> {
         let (order, sizes) = order(&inputs, &ties.classes, &ties.edges);
 
         let mut joined: Option<Built> = None;
+        let own_first = |conjunct: &Conjunct| units.iter().position(|unit| conjunct.within(unit.set()));
+        let mut before: Vec<Vec<Conjunct>> = units.iter().map(|_| Vec::new()).collect();
         let mut asked = places(&mut late, &order, &sizes, units);
+        // An input that is smaller than all that is made of it is asked by itself.
+        for (place, conjuncts) in &mut asked {
+            for conjunct in std::mem::take(conjuncts) {
+                match own_first(&conjunct).filter(|at| *place > 0 && inputs[*at].rows < sizes[*place]) {
+                    Some(at) => before[at].push(conjunct),
+                    None => conjuncts.push(conjunct),
+                }
+            }
+        }
         for (place, at) in order.into_iter().enumerate() {
-            let Some(next) = ready[at].take() else { continue };
-            let conditions = std::mem::take(&mut own[at]);
+            let Some(mut next) = ready[at].take() else { continue };
+            let mut conditions = std::mem::take(&mut own[at]);
+            let first = std::mem::take(&mut before[at]);
+            next = self.filtered(next, first.clone(), items, outer)?;
+            conditions.extend(first);
             let mut built = match joined.take() {
                 None => next,
                 Some(left) => {

@@ -8,6 +8,7 @@ use super::node::{Node, SortKey};
 use super::scalar::Scalar;
 use super::scope::{Place, Scope, slot_expr, slot_of, slot_of_text};
 use super::take::{Clause, Held, Taker, column_label, function_name};
+use super::walk;
 use crate::catalog::{Oid, Relation};
 use crate::identifier::fold;
 use crate::plan::select::fits_a_list;
@@ -410,6 +411,21 @@ impl Binder<'_> {
         for key in taken.on {
             on.push(self.order_slot(key, &mut columns, &scope)?);
         }
+        if on.is_empty() && select.distinct.is_none() && postponed(&columns, visible, &slots, tail.limit.is_some()) {
+            slots.iter().try_for_each(|(place, _)| columns[*place].ty.check_order())?;
+            let limits = self.limits(&tail, outer)?;
+            let key = |(place, (descending, nulls_first)): &(usize, (bool, bool))| {
+                let (descending, nulls_first) = (*descending, *nulls_first);
+                SortKey { by: columns[*place].clone(), descending, nulls_first }
+            };
+            let keys: Vec<SortKey> = slots.iter().map(key).collect();
+            let ties = if tail.with_ties { keys.iter().map(|key| key.by.clone()).collect() } else { Vec::new() };
+            node = Arc::new(Node::Sort { input: node, keys, limit: tail.of_sort(&limits) });
+            node = limited(node, limits, ties);
+            columns.truncate(visible);
+            let node = Arc::new(Node::Project { input: node, prefix, columns });
+            return Ok(Planned { node, columns: outputs });
+        }
         let types: Vec<SqlType> = columns.iter().map(|column| column.ty.clone()).collect();
         let width = prefix + columns.len();
         let slot = |place: usize| Self::slot(prefix + place, &types[place], width);
@@ -463,6 +479,18 @@ impl Binder<'_> {
     pub(super) fn settle(&mut self, place: usize, slot: usize) {
         self.held[place] = Held::Slot(slot);
     }
+}
+
+/// Whether the select list is computed of what is left after ORDER BY and LIMIT, as PostgreSQL does it: where something volatile is in it, and where
+/// a LIMIT spares it subqueries. What is sorted by must give the same once more, and without a LIMIT cost nothing.
+fn postponed(columns: &[Scalar], visible: usize, slots: &[(usize, (bool, bool))], is_limited: bool) -> bool {
+    let is_key = |place: usize| slots.iter().any(|(key, _)| *key == place);
+    let asks = |scalar: &Scalar| scalar.steps.iter().any(|step| step.plan().is_some());
+    let volatile = |place: usize| walk::scalar_is_volatile(&columns[place]);
+    let others = || (0..visible).filter(|place| !is_key(*place));
+    !slots.is_empty()
+        && (is_limited && others().any(|place| asks(&columns[place])) || others().any(volatile))
+        && slots.iter().all(|(key, _)| !volatile(*key) && (is_limited || columns[*key].steps.is_empty()))
 }
 
 /// Grouping sets of one query, at most.

@@ -56,7 +56,7 @@ pub(super) struct Conjunct {
 }
 
 impl Conjunct {
-    fn within(&self, items: ItemSet) -> bool {
+    pub(super) fn within(&self, items: ItemSet) -> bool {
         self.items.within(items)
     }
 }

@@ -46,6 +46,13 @@ pub(super) fn is_volatile(node: &Node) -> bool {
     found
 }
 
+/// Whether an expression, with its subqueries, may give something else each time.
+pub(super) fn scalar_is_volatile(one: &Scalar) -> bool {
+    let mut found = false;
+    scalar(one, &mut |met| found |= matches!(met, Met::Expr(expr) if tree::is_volatile(expr)));
+    found
+}
+
 /// Whether a plan reads the rows of the last round of a recursive query around it.
 pub(super) fn reads_round(node: &Node) -> bool {
     let (mut read, mut own) = (BTreeSet::new(), BTreeSet::new());

@@ -376,6 +376,10 @@ fn order(
     for key in shape.order {
         let OrderByExpr { expr, options, with_fill: _ } = key;
         let bound = match output_column(expr, shape, items)? {
+            // Its values are computed once, and sorted by.
+            Some(place) if tree::is_volatile(&items[place].expr) => {
+                return Err(Refusal::Engine("ORDER BY a volatile output"));
+            }
             Some(place) => items[place].expr.clone(),
             None => match groups {
                 Some(groups) => groups.bind(expr, analysis)?,
