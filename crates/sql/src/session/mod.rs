@@ -179,10 +179,12 @@ impl Session {
         let patience = Patience { interrupt: interrupt.clone(), deadline: Deadline::default() };
         let (database, catalog, view_at) = find_database(&db, name, &patience)?;
         let mut settings = Settings::new(user, &database.name, startup.backend_pid, &db.options);
-        let mut start_notices = Vec::new();
+        let (mut start_notices, mut token) = (Vec::new(), None);
         settings.set("application_name", Some(&startup.application_name))?;
         for (name, value) in &startup.parameters {
-            if !matches!(name.as_str(), "user" | "database" | "replication" | "options") {
+            if name.eq_ignore_ascii_case("timeball.token") {
+                token = Some(value);
+            } else if !matches!(name.as_str(), "user" | "database" | "replication" | "options") {
                 match settings.set(&name.to_lowercase(), Some(value)) {
                     // What the session cannot give is not worth a connection: the client is told, and what it has instead. In
                     // another encoding, though, it would misread every text.
@@ -252,6 +254,9 @@ impl Session {
         let view = View::new(catalog, session.database.clone(), &session.settings.eval.search_path);
         session.sequences.use_catalog(view.snapshot());
         (session.view, session.view_at) = (Some(Arc::new(view)), view_at);
+        if let Some(token) = token {
+            session.token = session.read_token(token)?;
+        }
         Ok(session)
     }
 

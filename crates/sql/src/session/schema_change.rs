@@ -99,6 +99,7 @@ pub(super) fn needs_no_block(ddl: &Ddl) -> Option<&'static str> {
     match ddl {
         Ddl::CreateDatabase { .. } => Some("CREATE DATABASE"),
         Ddl::Drop { kind: ObjectKind::Database, .. } => Some("DROP DATABASE"),
+        Ddl::RenewTokens => Some("ALTER SYSTEM"),
         Ddl::CreateIndex(create) if create.concurrently => Some("CREATE INDEX CONCURRENTLY"),
         _ => None,
     }
