@@ -532,6 +532,23 @@ impl Binder<'_> {
         Ok(Expr::Or(parts?))
     }
 
+    /// `x LIKE ALL (ARRAY[...])`, which the library reads as a call of a function `all`.
+    fn like_all(
+        &mut self,
+        symbol: &str,
+        negated: bool,
+        expr: &ast::Expr,
+        array: &ast::Expr,
+    ) -> Result<Expr, BindError> {
+        let op = match (symbol, negated) {
+            ("~~", false) => B::PGLikeMatch,
+            ("~~", true) => B::PGNotLikeMatch,
+            (_, false) => B::PGILikeMatch,
+            (_, true) => B::PGNotILikeMatch,
+        };
+        self.any_all(expr, &op, array, true)
+    }
+
     pub(super) fn like(
         &mut self,
         symbol: &str,
@@ -540,6 +557,9 @@ impl Binder<'_> {
         pattern: &ast::Expr,
         escape: Option<&ast::ValueWithSpan>,
     ) -> Result<Expr, BindError> {
+        if let (Some(array), true) = (argument_of_all(pattern), symbol.starts_with("~~") && escape.is_none()) {
+            return self.like_all(symbol, negated, expr, array);
+        }
         let mut args = vec![self.expr(expr)?, self.expr(pattern)?];
         if let Some(escape) = escape {
             if escape.value == ast::Value::Null {
@@ -610,4 +630,13 @@ pub(crate) fn row_fields(expr: &ast::Expr) -> Option<Cow<'_, [ast::Expr]>> {
         }
         _ => None,
     }
+}
+
+/// What `ALL (..)` is of, where the library has read it as a call.
+fn argument_of_all(pattern: &ast::Expr) -> Option<&ast::Expr> {
+    let ast::Expr::Function(call) = pattern else { return None };
+    let [ast::ObjectNamePart::Identifier(name)] = call.name.0.as_slice() else { return None };
+    let ast::FunctionArguments::List(list) = &call.args else { return None };
+    let [ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(array))] = list.args.as_slice() else { return None };
+    (name.quote_style.is_none() && name.value.eq_ignore_ascii_case("all")).then_some(array)
 }

@@ -14,21 +14,31 @@ const TEXTS: Sig = Sig::ArrayOf(T::Text);
 const NAME: Sig = Sig::Is(T::Name);
 const I4: Sig = Sig::Is(T::Int4);
 const BOOL: Sig = Sig::Is(T::Bool);
+const CHAR: Sig = Sig::Is(T::Char(0));
 
 pub(super) static TABLE: &[Function] = &[
     Function::pure("similar to", &[TEXT, TEXT], BOOL, |v, a| similar(v, Some("\\"), a)),
     Function::pure("similar to", &[TEXT, TEXT, TEXT], BOOL, |v, a| similar(v, Some(str_at(v, 2)?), a)),
+    // Like the operators below, it sees the trailing blanks of char(n).
+    Function::pure("similar to", &[CHAR, TEXT], BOOL, |v, a| similar(v, Some("\\"), a)),
+    Function::pure("similar to", &[CHAR, TEXT, TEXT], BOOL, |v, a| similar(v, Some(str_at(v, 2)?), a)),
     Function::pure("similar_to_escape", &[TEXT], TEXT, |v, _| similar_pattern(str_at(v, 0)?, "\\").map(Value::text)),
     Function::pure("similar_to_escape", &[TEXT, TEXT], TEXT, |v, _| {
         similar_pattern(str_at(v, 0)?, str_at(v, 1)?).map(Value::text)
     }),
     Function::pure("~", &[TEXT, TEXT], BOOL, |v, a| matches(v, Flags::NONE, a).map(Value::Bool)),
+    Function::pure("~", &[CHAR, TEXT], BOOL, |v, a| matches(v, Flags::NONE, a).map(Value::Bool)),
     Function::pure("~", &[NAME, TEXT], BOOL, |v, a| matches(v, Flags::NONE, a).map(Value::Bool)),
     Function::pure("~*", &[TEXT, TEXT], BOOL, |v, a| matches(v, Flags::IGNORE_CASE, a).map(Value::Bool)),
+    Function::pure("~*", &[CHAR, TEXT], BOOL, |v, a| matches(v, Flags::IGNORE_CASE, a).map(Value::Bool)),
     Function::pure("~*", &[NAME, TEXT], BOOL, |v, a| matches(v, Flags::IGNORE_CASE, a).map(Value::Bool)),
     Function::pure("!~", &[TEXT, TEXT], BOOL, |v, a| matches(v, Flags::NONE, a).map(|found| Value::Bool(!found))),
+    Function::pure("!~", &[CHAR, TEXT], BOOL, |v, a| matches(v, Flags::NONE, a).map(|found| Value::Bool(!found))),
     Function::pure("!~", &[NAME, TEXT], BOOL, |v, a| matches(v, Flags::NONE, a).map(|found| Value::Bool(!found))),
     Function::pure("!~*", &[TEXT, TEXT], BOOL, |v, a| {
+        matches(v, Flags::IGNORE_CASE, a).map(|found| Value::Bool(!found))
+    }),
+    Function::pure("!~*", &[CHAR, TEXT], BOOL, |v, a| {
         matches(v, Flags::IGNORE_CASE, a).map(|found| Value::Bool(!found))
     }),
     Function::pure("!~*", &[NAME, TEXT], BOOL, |v, a| {

@@ -113,17 +113,25 @@ pub(super) static TABLE: &[Function] = &[
     Function::pure("string_to_array", &[TEXT, TEXT, TEXT], Sig::ArrayOf(T::Text), string_to_array).lax(),
 ];
 
+/// The operators see the trailing blanks of char(n), which a cast to text would take away.
 pub(super) static PATTERNS: &[Function] = &[
     Function::pure("~~", &[TEXT, TEXT], BOOL, |v, _| is(like(str_at(v, 0)?, str_at(v, 1)?, Some('\\')))),
     Function::pure("~~", &[TEXT, TEXT, TEXT], BOOL, |v, _| {
         is(like(str_at(v, 0)?, str_at(v, 1)?, str_at(v, 2)?.chars().next()))
     }),
     Function::pure("~~", &[CHAR, TEXT], BOOL, |v, _| is(like(str_at(v, 0)?, str_at(v, 1)?, Some('\\')))),
+    Function::pure("~~", &[CHAR, TEXT, TEXT], BOOL, |v, _| {
+        is(like(str_at(v, 0)?, str_at(v, 1)?, str_at(v, 2)?.chars().next()))
+    }),
     Function::pure("~~", &[NAME, TEXT], BOOL, |v, _| is(like(str_at(v, 0)?, str_at(v, 1)?, Some('\\')))),
     Function::pure("!~~", &[TEXT, TEXT], BOOL, |v, _| not(like(str_at(v, 0)?, str_at(v, 1)?, Some('\\')))),
+    Function::pure("!~~", &[CHAR, TEXT], BOOL, |v, _| not(like(str_at(v, 0)?, str_at(v, 1)?, Some('\\')))),
     Function::pure("~~*", &[TEXT, TEXT], BOOL, |v, _| is(ilike(v, Some('\\')))),
     Function::pure("~~*", &[TEXT, TEXT, TEXT], BOOL, |v, _| is(ilike(v, str_at(v, 2)?.chars().next()))),
+    Function::pure("~~*", &[CHAR, TEXT], BOOL, |v, _| is(ilike(v, Some('\\')))),
+    Function::pure("~~*", &[CHAR, TEXT, TEXT], BOOL, |v, _| is(ilike(v, str_at(v, 2)?.chars().next()))),
     Function::pure("!~~*", &[TEXT, TEXT], BOOL, |v, _| not(ilike(v, Some('\\')))),
+    Function::pure("!~~*", &[CHAR, TEXT], BOOL, |v, _| not(ilike(v, Some('\\')))),
     Function::pure("^@", &[TEXT, TEXT], BOOL, |v, _| Ok(Value::Bool(str_at(v, 0)?.starts_with(str_at(v, 1)?)))),
 ];
 
