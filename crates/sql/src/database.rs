@@ -10,7 +10,7 @@ use crate::peers;
 use crate::sequence::Numbers;
 use crate::session::{GENERATION_TEXT_BYTES_MAX, PG_EPOCH_US, TextCache};
 use crate::sessions::Sessions;
-use crate::statistics::analyze;
+use crate::statistics::{By, analyze};
 use crate::transaction::{Interrupt, Isolation, Kv, Patience};
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -143,7 +143,7 @@ impl Database {
             if let Relation::Table(table) = relation.as_ref()
                 && known.is_due(self.kv.as_ref(), table.id)
             {
-                analyze(self.kv.as_ref(), known, &patience, table)?;
+                analyze(self.kv.as_ref(), known, &patience, table, By::Itself)?;
                 return Ok(true);
             }
         }

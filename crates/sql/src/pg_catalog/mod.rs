@@ -14,7 +14,7 @@
 //! 3. Constraints have no OID of their own in descriptors. An index's constraint takes the index's OID, a CHECK one above
 //!    [`CHECK_OID_BASE`]: unique within `pg_constraint`, which is all that PostgreSQL promises too.
 //!
-//! **Caveats.** There is one role; privileges are all granted. Statistics are empty. Column order and defaults follow PostgreSQL 15.
+//! **Caveats.** There is one role; privileges are all granted. Of statistics there is what plans go by, and no counters. Column order and defaults follow PostgreSQL 15.
 
 mod constraints;
 mod definition;
@@ -27,6 +27,7 @@ mod relations;
 mod rows;
 mod sessions;
 mod signatures;
+mod statistics;
 
 use crate::catalog::{Oid, Relation, Schema};
 use crate::context::{CatalogView, EvalSettings, Sequences, StatementContext};
@@ -209,6 +210,9 @@ impl VirtualTable {
             return Ok(rows);
         }
         if let Some(rows) = constraints::rows(self, source)? {
+            return Ok(rows);
+        }
+        if let Some(rows) = statistics::rows(self, source)? {
             return Ok(rows);
         }
         fixed::rows(self, source)

@@ -47,7 +47,6 @@ pub(super) fn rows(table: &VirtualTable, source: &Source<'_>) -> Result<Option<V
         "pg_views" => views,
         "pg_indexes" => index_definitions,
         "pg_sequence" => sequence_numbers,
-        "pg_stat_user_tables" | "pg_stat_all_tables" => table_statistics,
         "pg_stat_user_indexes" | "pg_stat_all_indexes" => index_statistics,
         _ => return Ok(None),
     };
@@ -108,7 +107,7 @@ fn classes(table: &VirtualTable, source: &Source<'_>, objects: &Objects) -> Vec<
                     access_method: 2,
                 };
                 let keys = !t.foreign_keys.is_empty() || !t.referenced_by.is_empty();
-                let known = source.backend.zip(source.kv).and_then(|(b, kv)| b.sessions.statistics.of(kv, t.id));
+                let known = super::statistics::of(t.id, source);
                 let row = class(table, &kind)
                     .set("reltuples", known.map_or(-1, |known| i64::try_from(known.rows).unwrap_or(i64::MAX)))
                     .set("relhasindex", indexes(t).next().is_some())
@@ -404,14 +403,6 @@ fn sequences(table: &VirtualTable, source: &Source<'_>, objects: &Objects) -> Re
         Ok(row.done())
     };
     user_sequences(objects).map(row).collect()
-}
-
-fn table_statistics(table: &VirtualTable, _: &Source<'_>, objects: &Objects) -> Vec<Row> {
-    let row = |t: &Table| {
-        let row = RowBuilder::new(table).set("relid", t.id).set("schemaname", objects.schema_name(t.schema));
-        row.set("relname", t.name.as_str()).done()
-    };
-    user(objects).map(row).collect()
 }
 
 fn index_statistics(table: &VirtualTable, _: &Source<'_>, objects: &Objects) -> Vec<Row> {

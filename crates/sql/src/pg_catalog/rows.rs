@@ -1,6 +1,7 @@
 //! Building rows by column name, and reading them from data files.
 
 use super::VirtualTable;
+use crate::context::EvalSettings;
 use crate::types::{Array, Row, SqlType, Value};
 use std::sync::Arc;
 
@@ -110,6 +111,16 @@ fn array(element: SqlType, values: Vec<Value>, lower: i32) -> Value {
 
 pub(super) fn text_array(values: impl IntoIterator<Item = String>) -> Value {
     array(SqlType::Text, values.into_iter().map(|text| Value::Text(Arc::from(text))).collect(), 1)
+}
+
+pub(super) fn float4_array(values: impl IntoIterator<Item = f64>) -> Value {
+    array(SqlType::Float4, values.into_iter().map(|value| Value::Float4(value as f32)).collect(), 1)
+}
+
+/// An array of values as the text that it is shown as.
+pub(super) fn array_text(element: &SqlType, values: Vec<Value>, settings: &EvalSettings) -> String {
+    let ty = SqlType::Array(Box::new(element.clone()));
+    array(element.clone(), values, 1).to_text(&ty, settings)
 }
 
 pub(super) fn int2_vector(values: impl IntoIterator<Item = i16>) -> Value {

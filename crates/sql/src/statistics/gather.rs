@@ -16,13 +16,28 @@ const SAMPLE_VALUES_MAX: usize = 500_000;
 /// Rows read at once.
 const CHUNK_ROWS: usize = 4096;
 
+/// Who has statistics gathered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum By {
+    /// ANALYZE.
+    Command,
+    /// A node, since much was written.
+    Itself,
+}
+
 /// Gathers a table's statistics as committed now, and keeps them. A transaction that is open elsewhere waits for nothing here.
 ///
 /// # Errors
 /// Those of the layers below; 57014 where the wait is ended.
-pub fn analyze(kv: &dyn Kv, known: &Known, patience: &Patience, table: &Table) -> Result<(), SqlError> {
+pub fn analyze(kv: &dyn Kv, known: &Known, patience: &Patience, table: &Table, by: By) -> Result<(), SqlError> {
     let written = known.begin(table.id);
-    let statistics = gather(kv, patience, table)?;
+    let before = known.of(kv, table.id);
+    let mut statistics = gather(kv, patience, table)?;
+    let times = before.map_or((None, None), |before| (before.analyzed_us, before.autoanalyzed_us));
+    (statistics.analyzed_us, statistics.autoanalyzed_us) = match by {
+        By::Command => (Some(statistics.at_us), times.1),
+        By::Itself => (times.0, Some(statistics.at_us)),
+    };
     if statistics.rows < written {
         known.missed(table.id, written);
     }
@@ -63,5 +78,5 @@ fn gather(kv: &dyn Kv, patience: &Patience, table: &Table) -> Result<TableStatis
     let sampled = samples.first().map_or(0, Vec::len) as u64;
     let columns = samples.into_iter().zip(&access.columns).filter(|(_, column)| column.ty.is_orderable());
     let columns = columns.map(|(sample, access)| column(access.id, sample, rows)).collect();
-    Ok(TableStatistics { rows, sampled, at_us: kv.now_us(), columns })
+    Ok(TableStatistics { rows, sampled, at_us: kv.now_us(), analyzed_us: None, autoanalyzed_us: None, columns })
 }

@@ -107,7 +107,9 @@ mod tests {
     use crate::transaction::memory::MemoryKv;
 
     fn rows(rows: u64) -> Option<Arc<TableStatistics>> {
-        Some(Arc::new(TableStatistics { rows, sampled: rows, at_us: 0, columns: Vec::new() }))
+        let (analyzed_us, autoanalyzed_us) = (None, None);
+        let columns = Vec::new();
+        Some(Arc::new(TableStatistics { rows, sampled: rows, at_us: 0, analyzed_us, autoanalyzed_us, columns }))
     }
 
     #[test]

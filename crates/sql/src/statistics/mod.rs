@@ -21,7 +21,7 @@ mod known;
 mod sample;
 pub mod share;
 
-pub use gather::analyze;
+pub use gather::{By, analyze};
 pub use known::Known;
 
 use crate::SqlError;
@@ -43,6 +43,12 @@ pub struct TableStatistics {
     pub sampled: u64,
     /// When, microseconds since 1970.
     pub at_us: i64,
+    /// When ANALYZE gathered it last, microseconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub analyzed_us: Option<i64>,
+    /// When a node did so by itself last, microseconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub autoanalyzed_us: Option<i64>,
     /// By column, in no order.
     pub columns: Vec<ColumnStatistics>,
 }
@@ -78,6 +84,13 @@ impl Key {
         crate::encoding::key::encode_value(value, ty, false, &mut key);
         key.truncate(KEY_BYTES_MAX);
         Some(Key(key.into()))
+    }
+
+    /// The value, unless it was cut.
+    pub fn value(&self, ty: &SqlType) -> Option<Value> {
+        let mut rest = self.0.as_ref();
+        let value = crate::encoding::key::decode_value(&mut rest, ty, false).ok()?;
+        rest.is_empty().then_some(value)
     }
 }
 
@@ -196,7 +209,14 @@ mod tests {
 
     #[test]
     fn bytes_give_back_what_they_were_made_of() {
-        let table = TableStatistics { rows: 12, sampled: 12, at_us: 5, columns: vec![column()] };
+        let table = TableStatistics {
+            rows: 12,
+            sampled: 12,
+            at_us: 5,
+            analyzed_us: Some(5),
+            autoanalyzed_us: None,
+            columns: vec![column()],
+        };
         assert_eq!(TableStatistics::decode(&table.encode().unwrap()).unwrap(), table);
         assert!(TableStatistics::decode(br#"{"rows":1}"#).is_err());
     }

@@ -132,8 +132,8 @@ pub enum Command {
         tag: &'static str,
         /// Refused inside a block (VACUUM).
         outside_block: bool,
-        /// Which tables; none: all of the database.
-        tables: Vec<Name>,
+        /// Which tables, and columns of them that must be there; none: all of the database.
+        tables: Vec<(Name, Vec<String>)>,
     },
     /// Accepted without effect.
     Nothing {

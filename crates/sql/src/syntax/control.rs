@@ -143,21 +143,28 @@ pub(super) fn upkeep(r: &mut Reader) -> Result<Command, SqlError> {
     let done = |r: &mut Reader, tag, outside_block| {
         let mut mentions = Mentions::default();
         if tag != "UNLISTEN" {
-            mentions.relations = upkept(r)?.0;
+            mentions.relations = upkept(r)?.names();
         }
         r.skip_all();
         Ok(Command::Nothing { tag, notice: None, outside_block, mentions: Box::new(mentions) })
     };
     let word = r.identifier()?;
     match word.as_str() {
-        "analyze" | "analyse" => Ok(Command::Analyze { tag: "ANALYZE", outside_block: false, tables: upkept(r)?.0 }),
-        "vacuum" => match upkept(r)? {
-            (tables, true) => Ok(Command::Analyze { tag: "VACUUM", outside_block: true, tables }),
-            (relations, false) => {
-                let mentions = Box::new(Mentions { relations, ..Mentions::default() });
-                Ok(Command::Nothing { tag: "VACUUM", notice: None, outside_block: true, mentions })
+        "analyze" | "analyse" => {
+            Ok(Command::Analyze { tag: "ANALYZE", outside_block: false, tables: upkept(r)?.relations })
+        }
+        "vacuum" => {
+            let found = upkept(r)?;
+            if found.analyze {
+                return Ok(Command::Analyze { tag: "VACUUM", outside_block: true, tables: found.relations });
             }
-        },
+            if found.relations.iter().any(|(_, columns)| !columns.is_empty()) {
+                let message = "ANALYZE option must be specified when a column list is provided";
+                return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
+            }
+            let mentions = Box::new(Mentions { relations: found.names(), ..Mentions::default() });
+            Ok(Command::Nothing { tag: "VACUUM", notice: None, outside_block: true, mentions })
+        }
         "checkpoint" => done(r, "CHECKPOINT", false),
         "cluster" => done(r, "CLUSTER", false),
         "reindex" => done(r, "REINDEX", false),
@@ -181,8 +188,21 @@ pub(super) fn upkeep(r: &mut Reader) -> Result<Command, SqlError> {
     }
 }
 
-/// The relations that VACUUM, ANALYZE, CLUSTER and REINDEX name; none where all are meant, or what holds them. And whether it says ANALYZE.
-fn upkept(r: &mut Reader) -> Result<(Vec<Name>, bool), SqlError> {
+/// What VACUUM, ANALYZE, CLUSTER and REINDEX are told.
+struct Upkept {
+    /// The relations, and columns of them; none where all are meant, or what holds them.
+    relations: Vec<(Name, Vec<String>)>,
+    /// It says ANALYZE.
+    analyze: bool,
+}
+
+impl Upkept {
+    fn names(self) -> Vec<Name> {
+        self.relations.into_iter().map(|(name, _)| name).collect()
+    }
+}
+
+fn upkept(r: &mut Reader) -> Result<Upkept, SqlError> {
     let mut analyze = false;
     if r.peek() == Some(&Token::LParen) {
         let options = r.parens()?;
@@ -201,19 +221,21 @@ fn upkept(r: &mut Reader) -> Result<(Vec<Name>, bool), SqlError> {
     }
     if ["SCHEMA", "DATABASE", "SYSTEM"].iter().any(|word| r.peek_words(word)) || r.at_end() {
         r.skip_all();
-        return Ok((Vec::new(), analyze));
+        return Ok(Upkept { relations: Vec::new(), analyze });
     }
     let _ = r.take("TABLE") || r.take("INDEX");
     r.take("CONCURRENTLY");
-    let names = r.separated(|r| {
+    let relations = r.separated(|r| {
         r.take("ONLY");
         let name = r.name()?;
+        let mut columns = Vec::new();
         if r.peek() == Some(&Token::LParen) {
-            r.parens()?;
+            let inside = r.parens()?;
+            columns = Reader::new(r.lexed, inside, r.pace).separated(Reader::identifier)?;
         }
-        Ok(name)
+        Ok((name, columns))
     })?;
-    Ok((names, analyze))
+    Ok(Upkept { relations, analyze })
 }
 
 fn lock(r: &mut Reader) -> Result<Command, SqlError> {
