@@ -130,6 +130,50 @@ pub struct Column {
     /// GENERATED ALWAYS AS (..) STORED: an immutable expression over the row, as SQL text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generated: Option<String>,
+    /// COLLATE, if it is not the database's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub collation: Option<Collation>,
+}
+
+/// What COLLATE says. Texts are compared by their bytes under each of them; who reads the catalogs is told what was said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Collation {
+    /// The database's.
+    Default,
+    /// "C"
+    C,
+    /// "POSIX"
+    Posix,
+}
+
+impl Collation {
+    /// By its name.
+    pub fn named(name: &str) -> Option<Collation> {
+        match name {
+            "default" => Some(Collation::Default),
+            "C" | "ucs_basic" => Some(Collation::C),
+            "POSIX" => Some(Collation::Posix),
+            _ => None,
+        }
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Collation::Default => "default",
+            Collation::C => "C",
+            Collation::Posix => "POSIX",
+        }
+    }
+
+    /// PostgreSQL's OID for it.
+    pub fn oid(self) -> Oid {
+        match self {
+            Collation::Default => 100,
+            Collation::C => 950,
+            Collation::Posix => 951,
+        }
+    }
 }
 
 /// GENERATED { ALWAYS | BY DEFAULT } AS IDENTITY
@@ -214,12 +258,15 @@ pub struct IndexColumn {
     /// An immutable expression over the row instead of a column, as SQL text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expression: Option<String>,
+    /// COLLATE, if it is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub collation: Option<Collation>,
 }
 
 impl IndexColumn {
     /// A column of the table.
     pub fn column(column: u16, descending: bool) -> Self {
-        IndexColumn { column, descending, nulls_first: None, expression: None }
+        IndexColumn { column, descending, nulls_first: None, expression: None, collation: None }
     }
 
     /// Whether NULLs come before all values.
@@ -315,8 +362,19 @@ pub struct Sequence {
     pub max: i64,
     /// Start over at the end.
     pub cycle: bool,
+    /// CACHE: what is said of it. How many numbers are taken at once is found while they are.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub cache: i64,
     /// Table and column that own it.
     pub owner: Option<(Oid, u16)>,
+}
+
+fn one() -> i64 {
+    1
+}
+
+fn is_one(cache: &i64) -> bool {
+    *cache == 1
 }
 
 /// A view.

@@ -3,7 +3,7 @@
 use super::Run;
 use super::column::{add_identity, refuse_pseudo};
 use super::expression::{column_at, mentions};
-use crate::catalog::{Column, Sequence, Table};
+use crate::catalog::{Collation, Column, Sequence, Table};
 use crate::exec::evaluate;
 use crate::exec::table::TableAccess;
 use crate::exec::target::Target;
@@ -63,7 +63,12 @@ impl Run<'_> {
                 drop_not_null(&mut table, at)?;
                 self.put_table(table)
             }
-            ColumnChange::Type { ty, using } => self.alter_type(table, at, SqlType::from_ast(ty)?, using.as_deref()),
+            ColumnChange::Type { ty, collation, using } => {
+                let ty = SqlType::from_ast(ty)?;
+                super::column::refuse_collation(&ty, *collation)?;
+                table.columns[at].collation = collation.filter(|said| *said != Collation::Default);
+                self.alter_type(table, at, ty, using.as_deref())
+            }
             ColumnChange::AddIdentity(identity, options) => {
                 if table.columns[at].identity.is_some() {
                     return Err(SqlError::new(
@@ -154,6 +159,7 @@ impl Run<'_> {
         refuse_pseudo(&name, &ty)?;
         let from = table.columns[at].ty.clone();
         let id = table.columns[at].id;
+        // The collation says nothing of the values.
         if from == ty && using.is_none() {
             return self.put_table(table);
         }

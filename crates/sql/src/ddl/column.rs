@@ -2,7 +2,7 @@
 
 use super::expression::{mentions, refuse_rows};
 use super::{Run, TABLE_COLUMNS_MAX};
-use crate::catalog::{Column, Identity, Relation, Schema, Sequence, Table};
+use crate::catalog::{Collation, Column, Identity, Relation, Schema, Sequence, Table};
 use crate::exec::formula::Formulas;
 use crate::identifier::quote_qualified;
 use crate::syntax::{ColumnConstraintKind as Kind, ColumnDef, SequenceOptions, quote_literal};
@@ -35,6 +35,7 @@ impl Run<'_> {
         }
         let declared = DeclaredType::from_ast(&def.ty)?;
         refuse_pseudo(&def.name, &declared.ty)?;
+        refuse_collation(&declared.ty, def.collation)?;
         let mut column = Column {
             id: table.next_column,
             name: def.name.clone(),
@@ -45,6 +46,7 @@ impl Run<'_> {
             identity: None,
             owned_sequence: None,
             generated: None,
+            collation: def.collation.filter(|c| *c != Collation::Default),
         };
         let mut sequence = declared.serial.then(SequenceOptions::default);
         apply(&mut column, def, &mut sequence)?;
@@ -215,4 +217,13 @@ pub(super) fn check_generated(table: &Table) -> Result<(), SqlError> {
         Formulas::new(table).assigned(text, &column.name, &column.ty)?;
     }
     Ok(())
+}
+
+/// Only texts are collated.
+pub(super) fn refuse_collation(ty: &SqlType, collation: Option<Collation>) -> Result<(), SqlError> {
+    if collation.is_none() || ty.is_collatable() {
+        return Ok(());
+    }
+    let message = format!("collations are not supported by type {ty}");
+    Err(SqlError::new(SqlState::DATATYPE_MISMATCH, message).hint("Leave COLLATE out."))
 }

@@ -97,8 +97,12 @@ impl Run<'_> {
                 self.free_name(schema, &parts, suffix, &also)
             }
         };
-        let key =
-            |name: &String| IndexKey { value: IndexValue::Column(name.clone()), descending: false, nulls_first: None };
+        let key = |name: &String| IndexKey {
+            value: IndexValue::Column(name.clone()),
+            collation: None,
+            descending: false,
+            nulls_first: None,
+        };
         let keys: Vec<IndexKey> = columns.iter().map(key).collect();
         let columns = index_columns(table, &keys, true)?;
         let include = included_columns(table, &constraint.include, true)?;
@@ -242,12 +246,13 @@ pub(super) fn index_columns(table: &Table, keys: &[IndexKey], constraint: bool) 
     }
     let formulas = Formulas::new(table);
     let mut out: Vec<IndexColumn> = Vec::with_capacity(keys.len());
-    for IndexKey { value, descending, nulls_first } in keys {
+    for IndexKey { value, collation, descending, nulls_first } in keys {
+        let collation = *collation;
         let (part, ty) = match value {
             IndexValue::Column(name) => {
                 let column = &table.columns[key_column(table, name, constraint)?];
                 (
-                    IndexColumn { nulls_first: *nulls_first, ..IndexColumn::column(column.id, *descending) },
+                    IndexColumn { nulls_first: *nulls_first, collation, ..IndexColumn::column(column.id, *descending) },
                     column.ty.clone(),
                 )
             }
@@ -255,9 +260,19 @@ pub(super) fn index_columns(table: &Table, keys: &[IndexKey], constraint: bool) 
                 refuse_rows(text, "index expression")?;
                 let ty = formulas.value(text, EXPRESSION_REFUSAL)?.ty();
                 let expression = Some(text.clone());
-                (IndexColumn { column: 0, descending: *descending, nulls_first: *nulls_first, expression }, ty)
+                (
+                    IndexColumn {
+                        column: 0,
+                        descending: *descending,
+                        nulls_first: *nulls_first,
+                        expression,
+                        collation,
+                    },
+                    ty,
+                )
             }
         };
+        super::column::refuse_collation(&ty, collation)?;
         if !ty.is_orderable() {
             return Err(SqlError::new(
                 SqlState::UNDEFINED_OBJECT,

@@ -21,6 +21,7 @@ pub(super) fn blank() -> Sequence {
         min: 1,
         max: i64::MAX,
         cycle: false,
+        cache: 1,
         owner: None,
     }
 }
@@ -85,6 +86,12 @@ pub(super) fn with_options(mut s: Sequence, options: &SequenceOptions, new: bool
     }
     if s.start > s.max {
         return Err(invalid(format!("START value ({}) cannot be greater than MAXVALUE ({})", s.start, s.max)));
+    }
+    if let Some(cache) = options.cache {
+        if cache < 1 {
+            return Err(invalid(format!("CACHE ({cache}) must be greater than zero")));
+        }
+        s.cache = cache;
     }
     if let Some(cycle) = options.cycle {
         s.cycle = cycle;

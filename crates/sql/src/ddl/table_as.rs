@@ -61,6 +61,7 @@ impl Run<'_> {
                 identity: None,
                 owned_sequence: None,
                 generated: None,
+                collation: None,
             });
             table.next_column += 1;
         }

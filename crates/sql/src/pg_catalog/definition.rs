@@ -2,7 +2,9 @@
 
 use super::Objects;
 use crate::SqlError;
-use crate::catalog::{Check, Column, Deferral, ForeignKey, Index, IndexColumn, ReferentialAction, Relation, Table};
+use crate::catalog::{
+    Check, Collation, Column, Deferral, ForeignKey, Index, IndexColumn, ReferentialAction, Relation, Table,
+};
 use crate::context::CatalogView;
 use crate::exec::formula::Formulas;
 use crate::exec::index::{EXPRESSION_REFUSAL, PREDICATE_REFUSAL};
@@ -82,7 +84,8 @@ pub(super) fn index(schema: Option<&str>, table: &Table, index: &Index, part: us
             None => included().map_or_else(String::new, |id| quote_identifier(column_name(table, *id))),
         };
     }
-    let columns: Vec<String> = index.columns.iter().map(|part| key(table, part, pretty) + direction(part)).collect();
+    let columns: Vec<String> =
+        index.columns.iter().map(|part| key(table, part, pretty) + &collated(table, part) + direction(part)).collect();
     let mut text = format!(
         "CREATE {}INDEX {} ON {} USING btree ({})",
         if index.unique { "UNIQUE " } else { "" },
@@ -95,6 +98,16 @@ pub(super) fn index(schema: Option<&str>, table: &Table, index: &Index, part: us
         text += &format!(" WHERE {predicate}");
     }
     text
+}
+
+/// COLLATE, where it is not the column's own.
+fn collated(table: &Table, part: &IndexColumn) -> String {
+    let column = table.columns.iter().find(|column| column.id == part.column);
+    let own = column.and_then(|column| column.collation).unwrap_or(Collation::Default);
+    match part.collation {
+        Some(said) if said != own => format!(" COLLATE {}", quote_identifier(said.name())),
+        _ => String::new(),
+    }
 }
 
 fn direction(part: &IndexColumn) -> &'static str {

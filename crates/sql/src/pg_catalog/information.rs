@@ -204,6 +204,9 @@ fn table_column(
         .set("is_generated", if c.generated.is_some() { "ALWAYS" } else { "NEVER" })
         .set("generation_expression", super::definition::generated(t, c))
         .set("is_updatable", "YES")
+        .set("collation_catalog", c.collation.map(|_| source.settings.database.as_str()))
+        .set("collation_schema", c.collation.map(|_| "pg_catalog"))
+        .set("collation_name", c.collation.map(|said| said.name()))
         .done()
 }
 

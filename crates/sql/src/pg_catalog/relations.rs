@@ -3,7 +3,7 @@
 use super::rows::{RowBuilder, oid_vector, text_array};
 use super::{OWNER_OID, Objects, Source, VirtualTable, tables};
 use crate::SqlError;
-use crate::catalog::{Column, Identity, Index, IndexColumn, Oid, Relation, Table};
+use crate::catalog::{Collation, Column, Identity, Index, IndexColumn, Oid, Relation, Table};
 use crate::types::{Row, SqlType, Value};
 
 /// OID of `pg_class` as a catalog: what `pg_depend` and `pg_description` say an object is.
@@ -13,17 +13,31 @@ const PG_NAMESPACE_OID: Oid = 2615;
 /// The schema that each database has, and what is said of it.
 const PUBLIC: &str = "public";
 const PUBLIC_COMMENT: &str = "standard public schema";
-/// OID of the default collation.
-const DEFAULT_COLLATION: Oid = 100;
-/// OID of the collation "C", which names have.
-const C_COLLATION: Oid = 950;
+
+/// The collation of a column.
+fn column_collation(column: &Column) -> Oid {
+    column.collation.map_or_else(|| collation(&column.ty), Collation::oid)
+}
+
+/// The collations of an index's keys.
+fn index_collations(table: &Table, index: &Index) -> Vec<Oid> {
+    let of = |(part, ty): (&IndexColumn, &SqlType)| {
+        let column = table.columns.iter().find(|column| column.id == part.column);
+        match (part.collation, column) {
+            (Some(said), _) => said.oid(),
+            (None, Some(column)) => column_collation(column),
+            (None, None) => collation(ty),
+        }
+    };
+    index.columns.iter().zip(&index_types(table, index)).map(of).collect()
+}
 
 /// The collation of a type: 0 if it has none.
 pub(super) fn collation(ty: &SqlType) -> Oid {
     match ty {
-        SqlType::Text | SqlType::Varchar(_) | SqlType::Char(_) => DEFAULT_COLLATION,
-        SqlType::Name => C_COLLATION,
+        SqlType::Name => Collation::C.oid(),
         SqlType::Array(element) => collation(element),
+        ty if ty.is_collatable() => Collation::Default.oid(),
         _ => 0,
     }
 }
@@ -245,7 +259,8 @@ fn table_attributes(table: &VirtualTable, t: &Table, rows: &mut Vec<Row>) {
             .set("attnotnull", !column.nullable)
             .set("atthasdef", column.generated.is_some() || column.default.is_some() && column.identity.is_none())
             .set("attgenerated", if column.generated.is_some() { "s" } else { "" })
-            .set("attidentity", identity);
+            .set("attidentity", identity)
+            .set("attcollation", column_collation(column));
         rows.push(row.done());
     }
     // Readers count columns by these numbers, so one that was dropped keeps its place.
@@ -256,8 +271,10 @@ fn table_attributes(table: &VirtualTable, t: &Table, rows: &mut Vec<Row>) {
     }
     for index in indexes(t) {
         let (names, types) = (super::definition::key_names(t, index), index_types(t, index));
-        for ((name, ty), number) in names.iter().zip(&types).zip(1..) {
-            rows.push(attribute(table, index.id, name, number, ty).done());
+        // What is included is not compared.
+        let collations = index_collations(t, index).into_iter().chain(std::iter::repeat(0));
+        for (((name, ty), collation), number) in names.iter().zip(&types).zip(collations).zip(1..) {
+            rows.push(attribute(table, index.id, name, number, ty).set("attcollation", collation).done());
         }
     }
 }
@@ -373,7 +390,7 @@ fn sequence_numbers(table: &VirtualTable, _: &Source<'_>, objects: &Objects) -> 
             .set("seqincrement", s.increment)
             .set("seqmax", s.max)
             .set("seqmin", s.min)
-            .set("seqcache", 1)
+            .set("seqcache", s.cache)
             .set("seqcycle", s.cycle)
             .done()
     };
@@ -398,7 +415,7 @@ fn sequences(table: &VirtualTable, source: &Source<'_>, objects: &Objects) -> Re
             .set("max_value", s.max)
             .set("increment_by", s.increment)
             .set("cycle", s.cycle)
-            .set("cache_size", 1)
+            .set("cache_size", s.cache)
             .set("last_value", last_value(s.id, source)?);
         Ok(row.done())
     };
@@ -462,5 +479,5 @@ fn index_types(table: &Table, index: &Index) -> Vec<SqlType> {
 pub(super) fn index_vectors(table: &Table, index: &Index) -> (Value, Value) {
     let mut types = index_types(table, index);
     types.truncate(index.columns.len());
-    (oid_vector(types.iter().map(collation)), oid_vector(types.iter().map(operator_class)))
+    (oid_vector(index_collations(table, index)), oid_vector(types.iter().map(operator_class)))
 }

@@ -44,6 +44,7 @@ fn table() -> Table {
         identity,
         owned_sequence: None,
         generated: None,
+        collation: None,
     };
     let index = |id, name: &str, column, constraint| Index {
         id,
@@ -101,6 +102,7 @@ fn world() -> Fixed {
         min: 1,
         max: 9,
         cycle: true,
+        cache: 1,
         owner: Some((FIRST_USER_OID, 1)),
     };
     let view = View {

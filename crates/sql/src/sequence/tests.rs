@@ -19,6 +19,7 @@ fn sequence(increment: i64, min: i64, max: i64, start: i64, cycle: bool) -> Sequ
         min,
         max,
         cycle,
+        cache: 1,
         owner: None,
     }
 }

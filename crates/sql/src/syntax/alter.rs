@@ -1,7 +1,7 @@
 //! ALTER.
 
 use super::command::{Command, Mentions};
-use super::create::{ddl, parameter_names, parameters, sequence_options, tablespace};
+use super::create::{collation, ddl, parameter_names, parameters, sequence_options, tablespace};
 use super::create_table::{column, default_text, generated, identity_kind, table_constraint};
 use super::ddl::{AlterAction, ColumnChange, Ddl, ObjectKind};
 use super::grant;
@@ -240,11 +240,9 @@ fn column_change(r: &mut Reader) -> Result<ColumnChange, SqlError> {
     }
     if r.take("SET DATA TYPE") || r.take("TYPE") {
         let ty = r.data_type()?;
-        if r.take("COLLATE") {
-            r.name()?;
-        }
+        let collation = collation(r)?;
         let using = if r.take("USING") { Some(r.expression_text()?.1) } else { None };
-        return Ok(ColumnChange::Type { ty, using });
+        return Ok(ColumnChange::Type { ty, collation, using });
     }
     if r.take("ADD GENERATED") {
         let (identity, options) = generated(r)?;

@@ -5,10 +5,12 @@ use super::create_table;
 use super::ddl::{CreateIndex, Ddl, IndexKey, IndexValue, SequenceOptions};
 use super::reader::{Reader, string_of};
 use super::{cursor, grant, name::Name};
+use crate::catalog::Collation;
 use crate::expr::output_name;
 use crate::identifier::fold;
 use crate::{SqlError, SqlState};
 use sqlparser::ast;
+use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::Token;
 
 pub(super) fn ddl(ddl: Ddl) -> Command {
@@ -150,15 +152,24 @@ pub(super) fn included(r: &mut Reader) -> Result<Vec<String>, SqlError> {
     Ok(columns)
 }
 
-fn index_key(r: &mut Reader) -> Result<IndexKey, SqlError> {
-    let value = index_value(r)?;
-    if r.take("COLLATE") {
-        let collation = r.name()?;
-        if !matches!(collation.name.as_str(), "C" | "POSIX" | "default") {
-            return Err(SqlError::unsupported(format!("the collation {collation}"))
-                .hint("Leave COLLATE out: text is in byte order."));
+/// COLLATE, if it is there.
+pub(super) fn collation(r: &mut Reader) -> Result<Option<Collation>, SqlError> {
+    if !r.take("COLLATE") {
+        return Ok(None);
+    }
+    let name = r.name()?;
+    match Collation::named(&name.name) {
+        Some(collation) => Ok(Some(collation)),
+        None => {
+            Err(SqlError::unsupported(format!("the collation {name}"))
+                .hint("Leave COLLATE out: text is in byte order."))
         }
     }
+}
+
+fn index_key(r: &mut Reader) -> Result<IndexKey, SqlError> {
+    let value = index_value(r)?;
+    let collation = collation(r)?;
     if let Some(word) = r.peek_word()
         && word.to_ascii_lowercase().ends_with("_ops")
     {
@@ -172,7 +183,7 @@ fn index_key(r: &mut Reader) -> Result<IndexKey, SqlError> {
         true => Some(true),
         false => r.take("NULLS LAST").then_some(false),
     };
-    Ok(IndexKey { value, descending, nulls_first: nulls_first.filter(|first| *first != descending) })
+    Ok(IndexKey { value, collation, descending, nulls_first: nulls_first.filter(|first| *first != descending) })
 }
 
 /// A column, a call, or an expression in parentheses.
@@ -184,7 +195,15 @@ fn index_value(r: &mut Reader) -> Result<IndexValue, SqlError> {
     }
     let call = (1..=5).step_by(2).find(|n| r.peek_nth(*n) != Some(&Token::Period));
     if call.is_some_and(|n| r.peek_nth(n) == Some(&Token::LParen)) {
+        let start = r.at;
         let (expr, text) = r.expression_text()?;
+        if let ast::Expr::Collate { expr, .. } = &expr {
+            // It is the key's, and is read once more.
+            let is_word =
+                |at: &usize| matches!(&r.lexed.tokens[*at].token, Token::Word(w) if w.keyword == Keyword::COLLATE);
+            r.at = (start..r.at).rev().find(is_word).unwrap_or(r.at);
+            return Ok(value_of(expr, r.lexed.slice(start..r.at).to_string()));
+        }
         return Ok(value_of(&expr, text));
     }
     Ok(IndexValue::Column(r.identifier()?))
@@ -407,7 +426,7 @@ pub(super) fn sequence_options(r: &mut Reader) -> Result<SequenceOptions, SqlErr
             let with = r.take("WITH") || matches!(r.peek(), Some(Token::Number(..) | Token::Minus));
             o.restart = Some(if with { Some(r.integer()?) } else { None });
         } else if r.take("CACHE") {
-            r.integer()?;
+            o.cache = Some(r.integer()?);
         } else if r.take("CYCLE") {
             o.cycle = Some(true);
         } else if r.take("NO CYCLE") {

@@ -1,7 +1,7 @@
 //! CREATE TABLE, its columns and constraints.
 
 use super::command::Command;
-use super::create::{ddl, included, index_body, sequence_options, storage, table_storage, tablespace};
+use super::create::{collation, ddl, included, index_body, sequence_options, storage, table_storage, tablespace};
 use super::cursor;
 use super::ddl::{
     ColumnConstraint, ColumnConstraintKind, ColumnDef, CreateIndex, CreateTable, Ddl, References, SequenceOptions,
@@ -151,22 +151,20 @@ pub(super) fn column(r: &mut Reader) -> Result<ColumnDef, SqlError> {
         return Err(r.error_here());
     }
     let ty = r.data_type()?;
-    let mut constraints = Vec::new();
-    while let Some(constraint) = column_constraint(r)? {
-        constraints.push(constraint);
+    let (mut constraints, mut collated) = (Vec::new(), None);
+    loop {
+        if let Some(said) = collation(r)? {
+            collated = Some(said);
+            continue;
+        }
+        match column_constraint(r)? {
+            Some(constraint) => constraints.push(constraint),
+            None => return Ok(ColumnDef { name, ty, collation: collated, constraints }),
+        }
     }
-    Ok(ColumnDef { name, ty, constraints })
 }
 
 fn column_constraint(r: &mut Reader) -> Result<Option<ColumnConstraint>, SqlError> {
-    if r.take("COLLATE") {
-        let collation = r.name()?;
-        if !matches!(collation.name.as_str(), "C" | "POSIX" | "default" | "ucs_basic") {
-            return Err(SqlError::unsupported(format!("the collation {collation}"))
-                .hint("Leave COLLATE out: text is in byte order."));
-        }
-        return column_constraint(r);
-    }
     let name = if r.take("CONSTRAINT") { Some(r.identifier()?) } else { None };
     let mut kind = if r.take("NOT NULL") {
         ColumnConstraintKind::NotNull

@@ -2,7 +2,7 @@
 
 use super::command::Planned;
 use super::name::Name;
-use crate::catalog::{Deferral, Identity, ReferentialAction};
+use crate::catalog::{Collation, Deferral, Identity, ReferentialAction};
 use sqlparser::ast::DataType;
 use std::sync::Arc;
 
@@ -229,6 +229,8 @@ pub struct ColumnDef {
     pub name: String,
     /// Its type.
     pub ty: DataType,
+    /// COLLATE
+    pub collation: Option<Collation>,
     /// Its constraints, in order.
     pub constraints: Vec<ColumnConstraint>,
 }
@@ -337,6 +339,8 @@ pub struct CreateIndex {
 pub struct IndexKey {
     /// What it holds.
     pub value: IndexValue,
+    /// COLLATE
+    pub collation: Option<Collation>,
     /// DESC
     pub descending: bool,
     /// NULLS FIRST or LAST, if it is not what the direction brings with it.
@@ -378,6 +382,8 @@ pub struct SequenceOptions {
     pub restart: Option<Option<i64>>,
     /// CYCLE or NO CYCLE
     pub cycle: Option<bool>,
+    /// CACHE
+    pub cache: Option<i64>,
     /// OWNED BY; `Some(None)` is NONE
     pub owned_by: Option<Option<(Name, String)>>,
     /// SEQUENCE NAME, for IDENTITY
@@ -469,6 +475,8 @@ pub enum ColumnChange {
     Type {
         /// The new type.
         ty: DataType,
+        /// COLLATE
+        collation: Option<Collation>,
         /// USING, as SQL text
         using: Option<String>,
     },

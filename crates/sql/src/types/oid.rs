@@ -215,6 +215,15 @@ impl SqlType {
         }
     }
 
+    /// Whether COLLATE may stand behind it.
+    pub fn is_collatable(&self) -> bool {
+        match self {
+            SqlType::Text | SqlType::Varchar(_) | SqlType::Char(_) | SqlType::Name => true,
+            SqlType::Array(element) => element.is_collatable(),
+            _ => false,
+        }
+    }
+
     /// Whether its values can be told apart: to be made distinct, grouped, matched by a set operation.
     ///
     /// # Errors

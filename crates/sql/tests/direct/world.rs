@@ -255,6 +255,7 @@ impl World {
                                 descending,
                                 nulls_first: None,
                                 expression: Some(expr.to_string()),
+                                collation: None,
                             },
                         }
                     })
@@ -306,6 +307,7 @@ impl World {
                 identity: None,
                 owned_sequence: None,
                 generated: None,
+                collation: None,
             });
         }
         for (i, column) in create.columns.iter().enumerate() {
