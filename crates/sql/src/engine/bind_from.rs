@@ -18,6 +18,7 @@ use super::scope::{Place, Scope, ScopeColumn, ScopeRelation, Visible, item_expr,
 use super::take::{Clause, call_expr, function_name, list_args};
 use super::types::{cast_expr, common};
 use crate::catalog::Relation;
+use crate::expr::hidden_relation;
 use crate::identifier::fold;
 use crate::internal;
 use crate::pg_catalog::{self, VirtualTable};
@@ -66,6 +67,8 @@ pub(super) struct Items {
     ranks: BTreeMap<Shown, usize>,
     /// An item depends on those before it: the order stays.
     pub(super) fixed: bool,
+    /// What is bound now may not name the items before it: it is on the right of a RIGHT or FULL JOIN.
+    apart: bool,
     /// An outer join puts NULLs in the place of rows.
     outer_joined: bool,
     /// USING or NATURAL may give a name another meaning later.
@@ -116,6 +119,25 @@ impl Items {
             });
         }
         scope
+    }
+
+    /// What is wrong with a name that an item cannot see, since it is of another one.
+    fn unseen(&self, error: SqlError) -> SqlError {
+        let missing = error.message.strip_prefix("missing FROM-clause entry for table \"");
+        let alias = missing.and_then(|rest| rest.strip_suffix('"'));
+        let Some(item) = alias.and_then(|alias| self.list.iter().find(|item| item.alias == alias)) else {
+            return error;
+        };
+        let position = error.position;
+        let told = match self.apart {
+            false => hidden_relation(&item.alias),
+            true => {
+                let message = format!("invalid reference to FROM-clause entry for table \"{}\"", item.alias);
+                SqlError::new(SqlState::INVALID_COLUMN_REFERENCE, message)
+                    .detail("The combining JOIN type must be INNER or LEFT for a LATERAL reference.")
+            }
+        };
+        told.with(|told| told.position = position)
     }
 
     /// A merged column over the columns of items.
@@ -243,7 +265,7 @@ impl Binder<'_> {
             shown.extend(next.shown);
             tree = Some(match tree {
                 None => next.tree,
-                Some(before) => Tree::comma(before, next.tree, &items)?,
+                Some(before) => Tree::comma(before, next.tree, &items),
             });
         }
         if items.merging {
@@ -274,7 +296,11 @@ impl Binder<'_> {
     ) -> Result<Side, SqlError> {
         let mut side = self.factor(&table.relation, items, outer)?;
         for join in &table.joins {
+            use JoinOperator as J;
+            let apart = matches!(join.join_operator, J::Right(_) | J::RightOuter(_) | J::FullOuter(_));
+            items.apart = apart && !matches!(join.relation, TableFactor::NestedJoin { alias: None, .. });
             let right = self.factor(&join.relation, items, outer)?;
+            items.apart = false;
             side = self.join(side, right, &join.join_operator, items, outer)?;
         }
         Ok(side)
@@ -301,14 +327,7 @@ impl Binder<'_> {
         let (left, right) = (left.tree, right.tree);
         let tree = match operator {
             J::Left(_) | J::LeftOuter(_) => Tree::left(left, right, on),
-            J::Right(_) | J::RightOuter(_) if right.is_lateral(items) || items.fixed => {
-                return Err(SqlError::unsupported("RIGHT JOIN beside LATERAL").hint("Write it as a LEFT JOIN."));
-            }
             J::Right(_) | J::RightOuter(_) => Tree::left(right, left, on),
-            J::FullOuter(_) if matches!(&right, Tree::Leaf(item) if items.list[*item].lateral) => {
-                return Err(SqlError::unsupported("FULL JOIN of a LATERAL item")
-                    .hint("The combining JOIN type must be INNER or LEFT for a LATERAL reference."));
-            }
             J::FullOuter(_) => Tree::full(left, right, on),
             _ => Tree::inner(left, right, on),
         };
@@ -492,7 +511,7 @@ impl Binder<'_> {
         items: &Items,
         outer: &Scope<'_>,
     ) -> Result<Item, SqlError> {
-        let lateral = lateral && !items.list.is_empty();
+        let lateral = lateral && !items.list.is_empty() && !items.apart;
         let (planned, width) = if lateral {
             let left = items.scope(&items.written(), outer);
             self.refuse_lifted(query, &left, "FROM clause of their own query level")?;
@@ -500,7 +519,7 @@ impl Binder<'_> {
             (self.query(query, &frame)?, left.width())
         } else {
             let frame = Scope::inside(Some(outer));
-            (self.query(query, &frame)?, outer.width())
+            (self.query(query, &frame).map_err(|error| items.unseen(error))?, outer.width())
         };
         let planned = self.known_columns(planned, width);
         let name = alias.map_or_else(|| format!("unnamed_subquery_{}", items.list.len()), |alias| fold(&alias.name));
@@ -645,7 +664,8 @@ impl Binder<'_> {
         };
         let frame = Scope::inside(Some(outer));
         // What holds a query is bound once: as a lateral item, which it may be.
-        let mut lateral = !items.list.is_empty() && args.iter().any(holds_query);
+        let may_be_lateral = !items.list.is_empty() && !items.apart;
+        let mut lateral = may_be_lateral && args.iter().any(holds_query);
         let first = match lateral {
             true => self.from_calls(&bare, args.clone(), &items.scope(&items.written(), outer)),
             false => self.from_calls(&bare, args.clone(), &frame),
@@ -653,14 +673,14 @@ impl Binder<'_> {
         let calls = match first {
             Err(error)
                 if !lateral
-                    && !items.list.is_empty()
+                    && may_be_lateral
                     && matches!(error.state, SqlState::UNDEFINED_COLUMN | SqlState::UNDEFINED_TABLE) =>
             {
                 lateral = true;
                 let left = items.scope(&items.written(), outer);
                 self.from_calls(&bare, args, &left)?
             }
-            other => other?,
+            other => other.map_err(|error| items.unseen(error))?,
         };
         let alias_name = alias.map(|alias| fold(&alias.name));
         let mut columns: Vec<Output> = Vec::new();

@@ -12,10 +12,13 @@ use super::scalar::Scalar;
 use super::scan;
 use super::scope::{Place, Scope, item_expr, item_of};
 use super::take::{Clause, place_of};
+use super::walk;
 use crate::catalog::Relation;
 use crate::exec::table::TableAccess;
+use crate::expr::hidden_relation;
 use crate::identifier::fold;
 use crate::pg_catalog::VirtualTable;
+use crate::types::Value;
 use crate::{SqlError, SqlState};
 use sqlparser::ast::{BinaryOperator, Expr, Query, Visit, VisitMut, Visitor, VisitorMut};
 use std::ops::ControlFlow;
@@ -80,21 +83,16 @@ impl Tree {
 
     /// The cross join that a comma is. A lateral item needs a row of all items before it, so those go below it:
     /// `a, b LEFT JOIN l` is `(a, b) LEFT JOIN l` as long as the joins on the way keep every row of their left side as it is.
-    ///
-    /// # Errors
-    /// 0A000 if a FULL JOIN is on the way.
-    pub(super) fn comma(before: Tree, next: Tree, items: &Items) -> Result<Tree, SqlError> {
-        if !next.is_lateral(items) {
-            return Ok(Tree::inner(before, next, Vec::new()));
-        }
+    pub(super) fn comma(before: Tree, next: Tree, items: &Items) -> Tree {
+        let is_lateral = next.is_lateral(items);
         match next {
-            Tree::Leaf(_) => Ok(Tree::inner(before, next, Vec::new())),
-            Tree::Join { kind: kind @ (JoinKind::Inner | JoinKind::Left), left, right, on } => {
-                let left = Box::new(Tree::comma(before, *left, items)?);
-                Ok(Tree::Join { kind, left, right, on })
+            Tree::Join { kind: kind @ (JoinKind::Inner | JoinKind::Left), left, right, on }
+                if is_lateral && left.items().iter().max() < right.items().iter().min() =>
+            {
+                let left = Box::new(Tree::comma(before, *left, items));
+                Tree::Join { kind, left, right, on }
             }
-            Tree::Join { .. } => Err(SqlError::unsupported("FULL JOIN of a LATERAL item after a comma")
-                .hint("Write CROSS JOIN in the place of the comma, or the FULL JOIN as a subquery.")),
+            next => Tree::inner(before, next, Vec::new()),
         }
     }
 
@@ -326,8 +324,7 @@ impl OwnNames<'_, '_> {
                     return Ok(());
                 }
                 let error = if let [.., relation, _] = parts.as_slice() {
-                    let message = format!("invalid reference to FROM-clause entry for table \"{relation}\"");
-                    SqlError::new(SqlState::UNDEFINED_TABLE, message)
+                    hidden_relation(relation)
                 } else {
                     SqlError::new(SqlState::UNDEFINED_COLUMN, format!("column \"{}\" does not exist", parts.join(".")))
                 };
@@ -468,7 +465,10 @@ impl Binder<'_> {
         outer: &Scope<'_>,
     ) -> Result<Built, SqlError> {
         if items.list[item].lateral {
-            return Err(lateral_in_parentheses());
+            // It is lateral to what is not here, and may do without.
+            let none = Built { node: Arc::new(Node::One), order: Vec::new() };
+            let (leaf, on) = (Tree::Leaf(item), conditions.to_vec());
+            return self.join_with(none, &leaf, None, JoinKind::Inner, Vec::new(), on, items, outer);
         }
         let scope = items.scope(&[item], outer);
         let order = vec![item];
@@ -576,7 +576,8 @@ impl Binder<'_> {
             && items.list[*item].lateral
             && let ItemSource::Node(node) = &items.list[*item].source
         {
-            let left = as_written(left, *item, items, outer)?;
+            let present = left.order.clone();
+            let left = as_written(left, *item, node, items, outer)?;
             let left_width = items.scope(&left.order, outer).width();
             let order = [left.order, vec![*item]].concat();
             let scope = items.scope(&order, outer);
@@ -593,7 +594,13 @@ impl Binder<'_> {
                 lookup: None,
                 foreseen: None,
             };
-            return Ok(Built { node: Arc::new(Node::Join(join)), order });
+            let built = Built { node: Arc::new(Node::Join(join)), order };
+            if present.len() + 1 == built.order.len() {
+                return Ok(built);
+            }
+            // Items that are not joined yet have stood in for themselves as NULLs.
+            let order = [present, vec![*item]].concat();
+            return Ok(reordered(built, order, items, outer));
         }
         // Conditions are bound for the lookup, and again for the join; keys may turn out to be none.
         let doubling = self.may_double(below.iter().chain(&on).map(|conjunct| &conjunct.expr));
@@ -705,37 +712,54 @@ impl Binder<'_> {
     }
 }
 
-/// Brings the items before a lateral one into the order in which it was bound to them: a RIGHT JOIN has them the other way round.
+/// Brings the items before a lateral one into the order in which it was bound to them: a RIGHT JOIN has them the other way round. Items that
+/// are not joined yet, as within parentheses on the right of a join, are NULLs if it reads none of their columns.
 ///
 /// # Errors
-/// 0A000 if some of them are not joined yet, as within parentheses on the right of a join.
-fn as_written(built: Built, lateral: usize, items: &Items, outer: &Scope<'_>) -> Result<Built, SqlError> {
+/// 0A000 if it does.
+fn as_written(built: Built, lateral: usize, node: &Node, items: &Items, outer: &Scope<'_>) -> Result<Built, SqlError> {
     let written: Vec<usize> = (0..lateral).collect();
     if built.order == written {
         return Ok(built);
     }
-    if built.order.len() < written.len() {
+    if built.order.iter().any(|item| *item > lateral) {
         return Err(lateral_in_parentheses());
     }
-    let width = items.scope(&built.order, outer).width();
-    let mut columns = Vec::with_capacity(width - outer.width());
+    let mut slot = outer.width();
     for item in &written {
-        let mut slot = outer.width();
-        for before in built.order.iter().take_while(|before| *before != item) {
-            slot += items.list[*before].columns.len();
+        let slots = slot..slot + items.list[*item].columns.len();
+        slot = slots.end;
+        if !built.order.contains(item) && walk::reads_any(node, slots) {
+            return Err(lateral_in_parentheses());
         }
-        columns.extend(
-            items.list[*item].columns.iter().enumerate().map(|(n, column)| Binder::slot(slot + n, &column.ty, width)),
-        );
+    }
+    Ok(reordered(built, written, items, outer))
+}
+
+/// The items of a row in another order; those that are not in it are NULLs.
+fn reordered(built: Built, order: Vec<usize>, items: &Items, outer: &Scope<'_>) -> Built {
+    let width = items.scope(&built.order, outer).width();
+    let mut columns = Vec::new();
+    for item in &order {
+        let before = built.order.iter().take_while(|before| *before != item);
+        let base = outer.width() + before.map(|before| items.list[*before].columns.len()).sum::<usize>();
+        let is_there = built.order.contains(item);
+        columns.extend(items.list[*item].columns.iter().enumerate().map(|(number, column)| match is_there {
+            true => Binder::slot(base + number, &column.ty, width),
+            false => {
+                let (expr, ty) = (crate::expr::Expr::Literal(Value::Null, column.ty.clone()), column.ty.clone());
+                Scalar { steps: Vec::new(), expr, ty, width }
+            }
+        }));
     }
     let node = Node::Project { input: built.node, prefix: outer.width(), columns };
-    Ok(Built { node: Arc::new(node), order: written })
+    Built { node: Arc::new(node), order }
 }
 
 /// A lateral item whose row of the items before it is not there where it is joined.
 fn lateral_in_parentheses() -> SqlError {
-    SqlError::unsupported("LATERAL within parentheses on the right of a join")
-        .hint("Join the items before it first, without the parentheses.")
+    SqlError::unsupported("LATERAL to what is not joined yet")
+        .hint("Join the items that it names first, by CROSS JOIN in the place of a comma, and without parentheses.")
 }
 
 pub(super) fn is_equality(expr: &Expr) -> bool {

@@ -179,7 +179,11 @@ pub(super) fn encode(value: &Value, kind: KeyKind, out: &mut Vec<u8>) {
         }
         Value::Record(values) => {
             sized(out, b'r', &(values.len() as u32).to_le_bytes());
-            values.iter().for_each(|value| encode(value, KeyKind::Plain, out));
+            for value in values.iter() {
+                // Fields of different types are not compared.
+                integer(out, i64::from(value.natural_type().oid()));
+                encode(value, KeyKind::Plain, out);
+            }
         }
     }
 }

@@ -6,6 +6,7 @@
 use super::item_set::ItemSet;
 use super::presence::{hidden_name, is_hidden};
 use crate::catalog::{Oid, Relation};
+use crate::expr::{hidden_relation, missing_relation};
 use crate::types::SqlType;
 use crate::{SqlError, SqlState};
 use sqlparser::ast::{Expr, Ident};
@@ -189,15 +190,29 @@ impl<'p> Scope<'p> {
             [.., relation, name] if self.knows(relation) => {
                 SqlError::new(SqlState::UNDEFINED_COLUMN, format!("column {relation}.{name} does not exist"))
             }
-            [.., relation, _] if self.hides(relation) => {
-                let message = format!("invalid reference to FROM-clause entry for table \"{relation}\"");
-                SqlError::new(SqlState::UNDEFINED_TABLE, message)
-            }
-            [.., relation, _] => {
-                SqlError::new(SqlState::UNDEFINED_TABLE, format!("missing FROM-clause entry for table \"{relation}\""))
-            }
+            [.., relation, _] => self.missing(relation),
             [] => SqlError::new(SqlState::SYNTAX_ERROR, "an empty name"),
         }
+    }
+
+    fn missing(&self, relation: &str) -> SqlError {
+        match self.hides(relation) {
+            true => hidden_relation(relation),
+            false => missing_relation(relation, self.alias_of(relation)),
+        }
+    }
+
+    /// The name under which a table can be named.
+    fn alias_of(&self, table: &str) -> Option<&str> {
+        let is_meant = |r: &&ScopeRelation| {
+            let own = r
+                .table
+                .as_ref()
+                .is_some_and(|known| matches!(known.as_ref(), Relation::Table(known) if known.name == table));
+            own && r.alias != table && r.visible == Visible::Yes
+        };
+        let here = self.relations.iter().find(is_meant).map(|relation| relation.alias.as_str());
+        here.or_else(|| self.parent.and_then(|parent| parent.alias_of(table)))
     }
 
     fn knows(&self, alias: &str) -> bool {
@@ -327,9 +342,7 @@ impl<'p> Scope<'p> {
                 self.uses_parent.set(true);
                 return parent.star(qualifiers);
             }
-            let what = if self.hides(alias) { "invalid reference to" } else { "missing" };
-            let message = format!("{what} FROM-clause entry for table \"{alias}\"");
-            return Err(SqlError::new(SqlState::UNDEFINED_TABLE, message));
+            return Err(self.missing(alias));
         }
         let mut columns: Vec<&ScopeColumn> = columns.collect();
         if qualifiers.is_empty() {

@@ -35,6 +35,15 @@ pub(super) fn scalar_reads_below(one: &Scalar, width: usize) -> bool {
     found
 }
 
+/// Whether a plan reads one of some slots.
+pub(super) fn reads_any(node: &Node, slots: std::ops::Range<usize>) -> bool {
+    let mut found = false;
+    visit(node, &mut |met| {
+        found |= matches!(met, Met::Expr(expr) if !tree::reads_only(expr, &|slot| !slots.contains(&slot)));
+    });
+    found
+}
+
 fn is_below(met: &Met<'_>, width: usize) -> bool {
     matches!(met, Met::Expr(expr) if !tree::reads_only(expr, &|slot| slot >= width))
 }

@@ -71,6 +71,9 @@ impl Expr {
                 if left.is_null() || right.is_null() {
                     return Ok(Value::Null);
                 }
+                if let (Value::Record(left), Value::Record(right)) = (left.as_ref(), right.as_ref()) {
+                    left.comparable(right)?;
+                }
                 Ok(Value::Bool(op.holds(left.compare(&right, ty))))
             }
             Expr::Arithmetic { op, left, right, .. } => {

@@ -33,6 +33,7 @@ mod pattern;
 mod regex;
 mod resolve;
 mod scope;
+pub use scope::{hidden_relation, missing_relation};
 #[cfg(test)]
 mod tests;
 

@@ -24,6 +24,8 @@ pub struct ScopeColumn {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Scope {
     columns: Vec<ScopeColumn>,
+    /// Tables under another name: their own, and that.
+    aliases: Vec<(String, String)>,
 }
 
 impl Scope {
@@ -48,6 +50,16 @@ impl Scope {
             qualified_only: false,
         }));
         start
+    }
+
+    /// A relation of the scope is a table of another name.
+    pub fn add_alias(&mut self, table: &str, relation: &str) {
+        self.aliases.push((table.to_owned(), relation.to_owned()));
+    }
+
+    fn missing(&self, relation: &str) -> SqlError {
+        let alias = self.aliases.iter().find(|(table, _)| table == relation);
+        missing_relation(relation, alias.map(|(_, alias)| alias.as_str()))
     }
 
     /// Appends one column.
@@ -76,7 +88,7 @@ impl Scope {
             [name] => self.find(name, name, |column| !column.qualified_only),
             [relation, name] => {
                 if !self.has_relation(relation) {
-                    return Err(at(missing_relation(relation), parts.first()));
+                    return Err(at(self.missing(relation), parts.first()));
                 }
                 self.find(&format!("{relation}.{name}"), name, |column| column.relation == *relation)
             }
@@ -84,7 +96,7 @@ impl Scope {
                 let matches =
                     |c: &ScopeColumn| c.relation == *relation && c.schema.as_deref().is_some_and(|s| s == schema);
                 if !self.columns.iter().any(matches) {
-                    return Err(at(missing_relation(relation), parts.first()));
+                    return Err(at(self.missing(relation), parts.first()));
                 }
                 self.find(&format!("{schema}.{relation}.{name}"), name, matches)
             }
@@ -106,8 +118,28 @@ impl Scope {
     }
 }
 
-fn missing_relation(relation: &str) -> SqlError {
-    SqlError::new(SqlState::UNDEFINED_TABLE, format!("missing FROM-clause entry for table \"{relation}\""))
+/// 42P01 for a relation that is not in FROM, or is there under an alias.
+pub fn missing_relation(relation: &str, alias: Option<&str>) -> SqlError {
+    match alias {
+        Some(alias) => {
+            invalid_relation(relation).hint(format!("Perhaps you meant to reference the table alias \"{alias}\"."))
+        }
+        None => {
+            let message = format!("missing FROM-clause entry for table \"{relation}\"");
+            SqlError::new(SqlState::UNDEFINED_TABLE, message)
+        }
+    }
+}
+
+/// 42P01 for a relation that is in FROM, and cannot be named where it is.
+pub fn hidden_relation(relation: &str) -> SqlError {
+    invalid_relation(relation).hint(format!(
+        "There is an entry for table \"{relation}\", but it cannot be referenced from this part of the query."
+    ))
+}
+
+fn invalid_relation(relation: &str) -> SqlError {
+    SqlError::new(SqlState::UNDEFINED_TABLE, format!("invalid reference to FROM-clause entry for table \"{relation}\""))
 }
 
 /// Adds the place in the text, which for a statement of one line is its column.

@@ -143,6 +143,9 @@ impl<'a> Analysis<'a> {
         };
         let columns = table.columns.iter().map(|column| (column.name.as_str(), &column.ty));
         let base = self.scope.add_relation(schema.as_deref(), &name, columns);
+        if name != table.name {
+            self.scope.add_alias(&table.name, &name);
+        }
         let statistics = self.context.statistics.of(self.context.kv.as_ref(), access.table.id);
         Ok(Source { access, alias: name, base, outer: false, statistics, on: Vec::new(), lock: None })
     }
@@ -169,11 +172,7 @@ impl<'a> Analysis<'a> {
             // ON sees only the tables up to its own.
             let end = source.base + source.access.columns.len();
             if !conditions.iter().all(|c| super::tree::reads_only(c, &|place| place < end)) {
-                return Err(SqlError::new(
-                    SqlState::UNDEFINED_TABLE,
-                    "invalid reference to a FROM-clause entry: ON names a table that comes after it",
-                )
-                .into());
+                return Err(Refusal::Engine("ON names a table that comes after it"));
             }
             if source.outer {
                 source.on = conditions;

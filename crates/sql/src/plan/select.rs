@@ -13,7 +13,7 @@ use crate::context::StatementContext;
 use crate::exec::cursor::Level;
 use crate::exec::select::{Grouping, Project, RowLock, Select};
 use crate::exec::sort::SortKey;
-use crate::expr::{Expr, Volatility, conjunction, output_name};
+use crate::expr::{Expr, Volatility, conjunction, missing_relation, output_name};
 use crate::identifier::fold;
 use crate::output::Field;
 use crate::syntax::key_lock;
@@ -339,11 +339,10 @@ fn is_plain(options: &ast::WildcardAdditionalOptions) -> bool {
 
 fn named<'a>(name: &ObjectName, sources: &'a [Source]) -> Planned<&'a Source> {
     let (_, table) = shape::table_name(name)?;
-    sources.iter().find(|source| source.alias == table).ok_or_else(|| missing(&table).into())
-}
-
-fn missing(table: &str) -> SqlError {
-    SqlError::new(SqlState::UNDEFINED_TABLE, format!("missing FROM-clause entry for table \"{table}\""))
+    sources.iter().find(|source| source.alias == table).ok_or_else(|| {
+        let meant = sources.iter().find(|source| source.access.table.name == table);
+        missing_relation(&table, meant.map(|source| source.alias.as_str())).into()
+    })
 }
 
 fn expand(source: &Source, sources: &[Source], out: &mut Vec<Item>) {

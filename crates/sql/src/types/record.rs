@@ -4,6 +4,7 @@
 //! of what a window function gave. All rows of one expression share them.
 
 use super::{SqlType, Value};
+use crate::{SqlError, SqlState};
 use std::borrow::Cow;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -38,6 +39,34 @@ impl Record {
             Some((_, ty)) => ty.clone(),
             None => self.values.get(place).map_or(SqlType::Unknown, Value::natural_type),
         }
+    }
+}
+
+impl Record {
+    /// Whether two rows can be told apart: as far as they are equal their fields have the same types, and there are as many.
+    ///
+    /// # Errors
+    /// 42804 if not.
+    pub fn comparable(&self, other: &Record) -> Result<(), SqlError> {
+        for (place, (a, b)) in self.iter().zip(other.iter()).enumerate() {
+            let types = (self.field_type(place).base(), other.field_type(place).base());
+            if types.0 != types.1 && types.0 != SqlType::Unknown && types.1 != SqlType::Unknown {
+                let column = place + 1;
+                let message = format!(
+                    "cannot compare dissimilar column types {} and {} at record column {column}",
+                    types.0, types.1
+                );
+                return Err(SqlError::new(SqlState::DATATYPE_MISMATCH, message));
+            }
+            if a != b {
+                return Ok(());
+            }
+        }
+        if self.len() == other.len() {
+            return Ok(());
+        }
+        let message = "cannot compare record types with different numbers of columns";
+        Err(SqlError::new(SqlState::DATATYPE_MISMATCH, message))
     }
 }
 

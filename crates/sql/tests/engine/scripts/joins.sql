@@ -240,6 +240,7 @@ SELECT la.id, lb.id, l.s FROM la FULL JOIN lb ON la.id = lb.a CROSS JOIN LATERAL
 -- 2|8|20
 -- 3|NULL|NULL
 -- NULL|9|9
---- differs: refused, since its rows lack what stands before the parentheses
 SELECT la.id, lb.id, l.s FROM la LEFT JOIN (lb CROSS JOIN LATERAL (SELECT lb.a * 2 AS s) l) ON la.id = lb.a ORDER BY 1;
--- ERROR 0A000: LATERAL within parentheses on the right of a join is not supported
+-- 1|7|2
+-- 2|8|4
+-- 3|NULL|NULL

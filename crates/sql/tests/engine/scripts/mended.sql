@@ -310,16 +310,15 @@ SELECT la.id, (SELECT count(z) FROM lb, lb c LEFT JOIN LATERAL (SELECT 1 WHERE c
 -- 3|2
 --- differs: joins that would have to be put in another order are refused.
 SELECT 1 FROM la, unnest(la.arr) v FULL JOIN lb ON lb.id = v;
--- ERROR 0A000: FULL JOIN of a LATERAL item after a comma is not supported
+-- ERROR 0A000: LATERAL to what is not joined yet is not supported
 --- differs: as above.
 SELECT 1 FROM la LEFT JOIN (unnest(la.arr) v JOIN lb ON lb.id = v) ON true;
--- ERROR 0A000: LATERAL within parentheses on the right of a join is not supported
+-- ERROR 0A000: LATERAL to what is not joined yet is not supported
 --- differs: as above.
 SELECT 1 FROM la, lb LEFT JOIN (lb c JOIN LATERAL (SELECT la.id) q ON true) ON true;
--- ERROR 0A000: LATERAL within parentheses on the right of a join is not supported
---- differs: refused with another code, whether it names the left side or not.
+-- ERROR 0A000: LATERAL to what is not joined yet is not supported
 SELECT 1 FROM la FULL JOIN LATERAL (SELECT la.id) q ON true;
--- ERROR 0A000: FULL JOIN of a LATERAL item is not supported
+-- ERROR 42P10: invalid reference to FROM-clause entry for table "la"
 
 SELECT count(*) FROM la CROSS JOIN LATERAL (SELECT la.id AS s) q FULL JOIN lb ON s = lb.id;
 -- 3
