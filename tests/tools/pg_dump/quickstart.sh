@@ -12,7 +12,8 @@ CREATE UNIQUE INDEX book_title ON shelf.book (title, price DESC) WHERE price > 1
 CREATE INDEX book_lower ON shelf.book (lower(title));
 CREATE INDEX book_order ON shelf.book (price DESC NULLS LAST, title NULLS FIRST) INCLUDE (tags);
 CREATE VIEW titles AS SELECT title, name FROM shelf.book JOIN author ON author.id = book.author;
-CREATE SEQUENCE tickets START 100 INCREMENT 5 CYCLE MAXVALUE 1000;
+CREATE SEQUENCE tickets START 100 INCREMENT 5 CYCLE MAXVALUE 1000 CACHE 20;
+CREATE INDEX author_note ON author (note COLLATE "C" DESC, lower(name) COLLATE "POSIX");
 CREATE VIEW a_first AS SELECT count(*) AS n FROM titles;
 CREATE TABLE ticket (number bigint DEFAULT nextval('tickets'), kind char(3), unused int, at timestamp, day date, hour time, took interval, share float8, small smallint, flag boolean, key uuid, tree json);
 ALTER TABLE ticket DROP COLUMN unused;
@@ -26,6 +27,9 @@ SELECT nextval('tickets');
 SQL
 pg_dump --no-owner --no-privileges "$url" > first.sql
 [ "$(grep -c 'CREATE TABLE' first.sql)" = 3 ] || { echo "not three tables"; exit 1; }
+for kept in 'title text COLLATE pg_catalog."C"' 'CACHE 20' 'btree (note COLLATE "C" DESC, lower((name)::text) COLLATE "POSIX")'; do
+  grep -qF "$kept" first.sql || { echo "the dump has no $kept"; exit 1; }
+done
 $psql "$url" -c 'CREATE DATABASE restored'
 $psql "$copy" -f first.sql > restored.log
 pg_dump --no-owner --no-privileges "$copy" > second.sql
