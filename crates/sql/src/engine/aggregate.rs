@@ -1,6 +1,7 @@
 //! Aggregate functions: their result types, and their running states.
 
 use super::node::SortKey;
+use super::regression::{Measure, Regression};
 use super::scalar::Scalar;
 use super::spread::Spread;
 use crate::context::StatementContext;
@@ -39,6 +40,8 @@ pub(super) enum Function {
         sample: bool,
         root: bool,
     },
+    /// corr, covar_pop, regr_slope and their kin.
+    Regression(Measure),
     /// percentile_cont, percentile_disc, mode: over WITHIN GROUP's one key.
     PercentileCont,
     PercentileDisc,
@@ -79,7 +82,7 @@ impl Function {
             "percentile_disc" => PercentileDisc,
             "mode" => Mode,
             "grouping" => Grouping,
-            _ => return None,
+            other => return Measure::named(other).map(Regression),
         })
     }
 
@@ -127,6 +130,10 @@ impl Function {
                     T::Json
                 }
             }
+            (Function::Regression(measure), _) if args.iter().all(SqlType::is_number) => match measure {
+                Measure::Count => T::Int8,
+                _ => T::Float8,
+            },
             (Function::Variance { .. }, Some(T::Float4 | T::Float8)) => T::Float8,
             (Function::Variance { .. }, Some(ty)) if ty.is_number() => T::Numeric(None),
             (Function::PercentileCont | Function::PercentileDisc, Some(_))
@@ -147,6 +154,7 @@ impl Function {
             Function::Count => arguments <= 1,
             Function::StringAgg
             | Function::JsonObjectAgg { .. }
+            | Function::Regression(_)
             | Function::PercentileCont
             | Function::PercentileDisc => arguments == 2,
             _ => arguments == 1,
@@ -171,6 +179,7 @@ impl Function {
     pub(super) fn heeds_order(self, args: &[SqlType]) -> bool {
         let float = matches!(args.first(), Some(SqlType::Float4 | SqlType::Float8));
         match self {
+            Function::Regression(_) => true,
             Function::Sum | Function::Avg | Function::Variance { .. } => float,
             _ => self.holds_values() && !self.is_ordered_set(),
         }
@@ -219,6 +228,8 @@ pub(super) struct Running {
     bits: i64,
     /// Of variances only: it is large, and groups may be many.
     spread: Option<Box<Spread>>,
+    /// Of two columns.
+    regression: Option<Box<Regression>>,
     best: Value,
     text: String,
     values: Vec<Value>,
@@ -249,6 +260,7 @@ impl AggregateCall {
             total: Total::default(),
             bits: 0,
             spread: None,
+            regression: None,
             best: Value::Null,
             text: String::new(),
             values: Vec::new(),
@@ -306,9 +318,15 @@ impl Running {
         if value.is_null() && !self.function.keeps_nulls() {
             return Ok(());
         }
+        if let (Function::Regression(_), Some(other)) = (self.function, args.get(1)) {
+            if !other.is_null() {
+                self.regression.get_or_insert_default().add(as_float(value), as_float(other));
+            }
+            return Ok(());
+        }
         self.count += 1;
         match self.function {
-            Function::Count | Function::Grouping => {}
+            Function::Count | Function::Grouping | Function::Regression(_) => {}
             Function::Counts => self.bits = self.bits.saturating_add(value.as_i64().unwrap_or(0)),
             Function::Sum | Function::Avg => self.total.add(value)?,
             Function::Min | Function::BoolAnd => self.replace_if(value, |order| order.is_lt()),
@@ -379,6 +397,9 @@ impl Running {
     fn finish(mut self, context: &StatementContext) -> Result<Value, SqlError> {
         if self.function == Function::Counts {
             return Ok(Value::Int8(self.bits));
+        }
+        if let Function::Regression(measure) = self.function {
+            return Ok(self.regression.unwrap_or_default().finish(measure));
         }
         if self.count == 0 {
             return Ok(Value::Null);

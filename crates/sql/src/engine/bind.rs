@@ -429,7 +429,9 @@ impl<'c> Binder<'c> {
         let mut out = Vec::with_capacity(args.len());
         for (place, arg) in args.into_iter().enumerate() {
             let unknown = arg.ty() == SqlType::Unknown;
-            let by_name = name.ends_with("_size") || name.starts_with("to_reg") || name == "pg_get_serial_sequence";
+            let by_name = name.ends_with("_size")
+                || name.starts_with("to_reg")
+                || matches!(name, "pg_get_serial_sequence" | "pg_get_viewdef" | "pg_sequence_last_value");
             let ty = if name == "oidvectortypes" {
                 SqlType::OidVector
             } else if place > 0

@@ -48,6 +48,7 @@ mod probe;
 mod push;
 mod query;
 mod recursive;
+mod regression;
 mod run;
 mod same;
 mod scalar;

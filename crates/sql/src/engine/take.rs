@@ -379,6 +379,13 @@ impl Taker<'_, '_, '_, '_> {
         while let Expr::Nested(nested) = inner {
             inner = *nested;
         }
+        // `(t).column`, where `t` is a relation's row and no column.
+        if let (Expr::Identifier(alias), [AccessExpr::Dot(Expr::Identifier(name))]) = (&inner, access_chain.as_slice())
+            && self.scope.find(&[fold(alias)])?.is_none()
+        {
+            *expr = Expr::CompoundIdentifier(vec![alias.clone(), name.clone()]);
+            return self.enter(expr);
+        }
         if let Expr::Function(function) = &inner
             && let Some(place) = self.set_field(function, &field)
         {

@@ -208,6 +208,10 @@ pub fn call(name: &str, args: &[Value], context: &StatementContext) -> Result<Va
         "obj_description" if args.get(1).is_none_or(|catalog| catalog.as_str() == Some("pg_class")) => {
             description(oid(&args[0], context)?, 0, context)?
         }
+        "inet_client_addr" => context.backend.client_addr.map_or(Value::Null, |addr| text(addr.ip().to_string())),
+        "inet_client_port" => {
+            context.backend.client_addr.map_or(Value::Null, |addr| Value::Int4(i32::from(addr.port())))
+        }
         "pg_size_pretty" => text(size_text(&args[0])),
         "pg_relation_filenode" => Value::Oid(oid(&args[0], context)?),
         "pg_tablespace_location" => text(""),

@@ -180,7 +180,6 @@ impl Session {
         let (database, catalog, view_at) = find_database(&db, name, &patience)?;
         let mut settings = Settings::new(user, &database.name, startup.backend_pid, &db.options);
         let (mut start_notices, mut token) = (Vec::new(), None);
-        settings.set("application_name", Some(&startup.application_name))?;
         for (name, value) in &startup.parameters {
             if name.eq_ignore_ascii_case("timeball.token") {
                 token = Some(value);
@@ -197,6 +196,10 @@ impl Session {
                     other => other?,
                 }
             }
+        }
+        // What the client calls itself goes before what its options say.
+        if !startup.application_name.is_empty() {
+            settings.set("application_name", Some(&startup.application_name))?;
         }
         settings.seal();
         let deadline = patience.deadline.clone();

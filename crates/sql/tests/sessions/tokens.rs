@@ -69,6 +69,24 @@ fn a_session_begins_with_a_token() {
 }
 
 #[test]
+fn what_a_client_calls_itself_goes_before_its_options() {
+    let db = open(MemoryKv::new());
+    for (own, shown) in [("psql", "psql"), ("", "from options")] {
+        let startup = Startup {
+            user: "root".into(),
+            database: "postgres".into(),
+            application_name: own.into(),
+            parameters: vec![("application_name".into(), "from options".into())],
+            client_addr: Some(([127, 0, 0, 1], 4711).into()),
+            ..Startup::default()
+        };
+        let mut a = Session::new(db.clone(), startup, Interrupt::default()).expect("session");
+        assert_eq!(run(&mut a, "SHOW application_name"), [shown]);
+        assert_eq!(run(&mut a, "SELECT inet_client_addr(), inet_client_port()"), ["127.0.0.1|4711"]);
+    }
+}
+
+#[test]
 fn tokens_are_renewed_outside_of_blocks() {
     let db = open(MemoryKv::new());
     let mut a = session(&db);

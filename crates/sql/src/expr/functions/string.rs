@@ -107,6 +107,8 @@ pub(super) static TABLE: &[Function] = &[
     Function::pure("starts_with", &[TEXT, TEXT], BOOL, |v, _| {
         Ok(Value::Bool(str_at(v, 0)?.starts_with(str_at(v, 1)?)))
     }),
+    Function::pure("num_nonnulls", &[Sig::Any], I4, |v, _| counted(v, |value| !value.is_null())).many().lax(),
+    Function::pure("num_nulls", &[Sig::Any], I4, |v, _| counted(v, Value::is_null)).many().lax(),
     Function::stable("concat", &[Sig::Any], TEXT, concat).many().lax(),
     Function::stable("concat_ws", &[TEXT, Sig::Any], TEXT, concat_ws).many().lax(),
     Function::pure("string_to_array", &[TEXT, TEXT], Sig::ArrayOf(T::Text), string_to_array).lax(),
@@ -326,6 +328,10 @@ fn overlay(values: &[Value], _: &Arguments<'_>) -> R {
     out.push_str(new)?;
     out.extend(text.chars().skip((from - 1).saturating_add(length).max(0) as usize))?;
     Ok(out.into_value())
+}
+
+fn counted(values: &[Value], counts: impl Fn(&Value) -> bool) -> R {
+    Ok(Value::Int4(values.iter().filter(|value| counts(value)).count() as i32))
 }
 
 fn concat(values: &[Value], arguments: &Arguments<'_>) -> R {

@@ -1,0 +1,105 @@
+//! Aggregates over pairs of numbers: covariance, correlation, the line of least squares. All in floats, as in PostgreSQL.
+
+use crate::types::Value;
+
+/// What is asked of the pairs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Measure {
+    Correlation,
+    CovariancePopulation,
+    CovarianceSample,
+    AverageX,
+    AverageY,
+    Count,
+    Intercept,
+    R2,
+    Slope,
+    Sxx,
+    Sxy,
+    Syy,
+}
+
+impl Measure {
+    /// By the aggregate's name.
+    pub(super) fn named(name: &str) -> Option<Measure> {
+        Some(match name {
+            "corr" => Measure::Correlation,
+            "covar_pop" => Measure::CovariancePopulation,
+            "covar_samp" => Measure::CovarianceSample,
+            "regr_avgx" => Measure::AverageX,
+            "regr_avgy" => Measure::AverageY,
+            "regr_count" => Measure::Count,
+            "regr_intercept" => Measure::Intercept,
+            "regr_r2" => Measure::R2,
+            "regr_slope" => Measure::Slope,
+            "regr_sxx" => Measure::Sxx,
+            "regr_sxy" => Measure::Sxy,
+            "regr_syy" => Measure::Syy,
+            _ => return None,
+        })
+    }
+}
+
+/// The pairs so far: their number, sums, and sums of the products of their distances from the means (Youngs and Cramer, 1971).
+#[derive(Clone, Debug, Default)]
+pub(super) struct Regression {
+    count: f64,
+    x: f64,
+    y: f64,
+    xx: f64,
+    yy: f64,
+    xy: f64,
+}
+
+impl Regression {
+    /// Takes a pair: the dependent number comes first.
+    pub(super) fn add(&mut self, y: f64, x: f64) {
+        let before = self.count;
+        self.count += 1.0;
+        self.x += x;
+        self.y += y;
+        if before > 0.0 {
+            let (dx, dy) = (x * self.count - self.x, y * self.count - self.y);
+            let scale = 1.0 / (self.count * before);
+            self.xx += dx * dx * scale;
+            self.yy += dy * dy * scale;
+            self.xy += dx * dy * scale;
+            return;
+        }
+        // What is not finite has no distance from anything.
+        if !x.is_finite() {
+            (self.xx, self.xy) = (f64::NAN, f64::NAN);
+        }
+        if !y.is_finite() {
+            (self.yy, self.xy) = (f64::NAN, f64::NAN);
+        }
+    }
+
+    /// NULL where it is not defined.
+    pub(super) fn finish(&self, measure: Measure) -> Value {
+        let Regression { count, x, y, xx, yy, xy } = *self;
+        let least = if measure == Measure::CovarianceSample { 2.0 } else { 1.0 };
+        if measure == Measure::Count {
+            return Value::Int8(count as i64);
+        }
+        if count < least {
+            return Value::Null;
+        }
+        let found = match measure {
+            Measure::Count => None,
+            Measure::Correlation => (xx != 0.0 && yy != 0.0).then(|| xy / (xx * yy).sqrt()),
+            Measure::CovariancePopulation => Some(xy / count),
+            Measure::CovarianceSample => Some(xy / (count - 1.0)),
+            Measure::AverageX => Some(x / count),
+            Measure::AverageY => Some(y / count),
+            Measure::Intercept => (xx != 0.0).then(|| (y - x * xy / xx) / count),
+            Measure::R2 if yy == 0.0 => (xx != 0.0).then_some(1.0),
+            Measure::R2 => (xx != 0.0).then(|| (xy * xy) / (xx * yy)),
+            Measure::Slope => (xx != 0.0).then(|| xy / xx),
+            Measure::Sxx => Some(xx),
+            Measure::Sxy => Some(xy),
+            Measure::Syy => Some(yy),
+        };
+        found.map_or(Value::Null, Value::Float8)
+    }
+}
