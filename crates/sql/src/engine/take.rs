@@ -258,6 +258,12 @@ impl Taker<'_, '_, '_, '_> {
                 negate(expr, negated);
             }
             Expr::InSubquery { .. } | Expr::AnyOp { .. } | Expr::AllOp { .. } => self.quantified(expr)?,
+            Expr::Like { .. } | Expr::ILike { .. } => {
+                if let Some(any) = any_of_query(expr) {
+                    *expr = any;
+                    self.quantified(expr)?;
+                }
+            }
             Expr::Cast { data_type, expr: inner, .. } => {
                 if let Some(kind) = reg_kind(data_type) {
                     let mut inner = inner.as_ref().clone();
@@ -593,6 +599,23 @@ impl Taker<'_, '_, '_, '_> {
         *expr = mark_expr(held);
         Ok(())
     }
+}
+
+/// `x LIKE ANY (SELECT ..)` by its operator.
+fn any_of_query(expr: &Expr) -> Option<Expr> {
+    use BinaryOperator as B;
+    let (negated, left, pattern, ops) = match expr {
+        Expr::Like { negated, any: true, expr, pattern, .. } => {
+            (negated, expr, pattern, (B::PGLikeMatch, B::PGNotLikeMatch))
+        }
+        Expr::ILike { negated, any: true, expr, pattern, .. } => {
+            (negated, expr, pattern, (B::PGILikeMatch, B::PGNotILikeMatch))
+        }
+        _ => return None,
+    };
+    let right = Box::new(Expr::Subquery(subquery_of(pattern)?));
+    let compare_op = if *negated { ops.1 } else { ops.0 };
+    Some(Expr::AnyOp { left: left.clone(), compare_op, right, is_some: false })
 }
 
 fn subquery_of(expr: &Expr) -> Option<Box<Query>> {

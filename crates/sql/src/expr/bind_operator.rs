@@ -319,7 +319,10 @@ impl Binder<'_> {
     /// An operator that is a function.
     pub(super) fn operator(&mut self, symbol: &str, args: Vec<Expr>) -> Result<Expr, BindError> {
         let types: Vec<SqlType> = args.iter().map(Expr::ty).collect();
-        let chosen = resolve::choose_operator(by_name(symbol), &types).map_err(|failure| match failure {
+        let found = by_name(symbol);
+        // Of an operator with ANY or ALL its own name is told.
+        let symbol = symbol.split(' ').next().unwrap_or(symbol);
+        let chosen = resolve::choose_operator(found, &types).map_err(|failure| match failure {
             Failure::None => not_found(symbol, &types),
             Failure::Ambiguous => {
                 let shown: Vec<String> = types.iter().map(|ty| ty.base().to_string()).collect();
@@ -490,13 +493,18 @@ impl Binder<'_> {
         Ok(Expr::AnyAll { op, ty, left, array, all })
     }
 
-    /// `x LIKE ANY (ARRAY[...])` over a written-out array.
+    /// `x LIKE ANY (array)`: one comparison for each element of an array that is written out.
     fn any_all_pattern(&mut self, left: &ast::Expr, op: &B, right: &ast::Expr, all: bool) -> Result<Expr, BindError> {
         let ast::Expr::Array(array) = right else {
-            return Err(SqlError::unsupported(format!(
-                "the operator {op} with ANY or ALL of an array that is not written out"
-            ))
-            .into());
+            let listed = symbol(op).map(|symbol| format!("{symbol} {}", if all { "all" } else { "any" }));
+            let Some(listed) = listed.filter(|name| !by_name(name).is_empty()) else {
+                return Err(SqlError::unsupported(format!(
+                    "the operator {op} with ANY or ALL of an array that is not written out"
+                ))
+                .into());
+            };
+            let args = vec![self.expr(left)?, self.expr(right)?];
+            return self.operator(&listed, args);
         };
         let left = self.expr(left)?;
         let each = |item| {
@@ -520,7 +528,7 @@ impl Binder<'_> {
             ast::Expr::Array(array) => &array.elem,
             ast::Expr::Tuple(list) => list,
             ast::Expr::Nested(inner) => return self.like_any(symbol, negated, expr, inner),
-            _ => return Err(SqlError::unsupported("LIKE ANY of an array that is not written out").into()),
+            other => return self.any_all_pattern(expr, &like_operator(symbol, negated), other, false),
         };
         let left = self.expr(expr)?;
         let each = |pattern| {
@@ -532,23 +540,6 @@ impl Binder<'_> {
         Ok(Expr::Or(parts?))
     }
 
-    /// `x LIKE ALL (ARRAY[...])`, which the library reads as a call of a function `all`.
-    fn like_all(
-        &mut self,
-        symbol: &str,
-        negated: bool,
-        expr: &ast::Expr,
-        array: &ast::Expr,
-    ) -> Result<Expr, BindError> {
-        let op = match (symbol, negated) {
-            ("~~", false) => B::PGLikeMatch,
-            ("~~", true) => B::PGNotLikeMatch,
-            (_, false) => B::PGILikeMatch,
-            (_, true) => B::PGNotILikeMatch,
-        };
-        self.any_all(expr, &op, array, true)
-    }
-
     pub(super) fn like(
         &mut self,
         symbol: &str,
@@ -558,7 +549,7 @@ impl Binder<'_> {
         escape: Option<&ast::ValueWithSpan>,
     ) -> Result<Expr, BindError> {
         if let (Some(array), true) = (argument_of_all(pattern), symbol.starts_with("~~") && escape.is_none()) {
-            return self.like_all(symbol, negated, expr, array);
+            return self.any_all(expr, &like_operator(symbol, negated), array, true);
         }
         let mut args = vec![self.expr(expr)?, self.expr(pattern)?];
         if let Some(escape) = escape {
@@ -629,6 +620,16 @@ pub(crate) fn row_fields(expr: &ast::Expr) -> Option<Cow<'_, [ast::Expr]>> {
             }
         }
         _ => None,
+    }
+}
+
+/// The operator that LIKE and ILIKE stand for.
+fn like_operator(symbol: &str, negated: bool) -> B {
+    match (symbol, negated) {
+        ("~~", false) => B::PGLikeMatch,
+        ("~~", true) => B::PGNotLikeMatch,
+        (_, false) => B::PGILikeMatch,
+        (_, true) => B::PGNotILikeMatch,
     }
 }
 

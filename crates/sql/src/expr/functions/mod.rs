@@ -11,6 +11,7 @@ mod math;
 mod number_format;
 mod overlaps;
 mod password;
+mod pattern_list;
 pub(crate) mod regexp;
 mod session;
 mod string;
@@ -27,6 +28,7 @@ use crate::{SqlError, SqlState};
 pub(super) static TABLES: &[&[Function]] = &[
     string::TABLE,
     string::PATTERNS,
+    pattern_list::TABLE,
     regexp::TABLE,
     string_format::TABLE,
     digest::TABLE,

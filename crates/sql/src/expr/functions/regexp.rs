@@ -118,7 +118,7 @@ fn once(text: &str, function: &str) -> Result<Flags, SqlError> {
     Ok(flags)
 }
 
-fn matches(values: &[Value], flags: Flags, arguments: &Arguments<'_>) -> Result<bool, SqlError> {
+pub(super) fn matches(values: &[Value], flags: Flags, arguments: &Arguments<'_>) -> Result<bool, SqlError> {
     Regex::cached(str_at(values, 1)?, flags)?.is_match(str_at(values, 0)?, &mut || look(arguments))
 }
 

@@ -77,3 +77,42 @@ SELECT name LIKE ALL (ARRAY['%n%', 'a%']), name NOT ILIKE ALL (ARRAY['X', '%Z'])
 -- f|t
 -- f|t
 -- f|t
+
+CREATE TABLE wanted (patterns text[], short varchar[], c char(4));
+INSERT INTO wanted VALUES ('{a%,%b}', '{x%}', 'ab'), ('{}', NULL, 'x'), (NULL, '{a%}', 'a'), ('{z%,NULL}', '{NULL}', NULL);
+SELECT 'ab' LIKE ANY (patterns), 'ab' LIKE ALL (patterns), 'AB' ILIKE ANY (patterns), 'AB' NOT ILIKE ALL (patterns) FROM wanted;
+-- t|t|t|f
+-- f|t|f|t
+-- NULL|NULL|NULL|NULL
+-- NULL|f|NULL|NULL
+SELECT 'xyz' LIKE ANY (short), 'xyz' NOT LIKE ANY (short), c LIKE ANY (patterns), c ILIKE ALL (patterns) FROM wanted;
+-- t|f|t|f
+-- NULL|NULL|f|t
+-- f|t|NULL|NULL
+-- NULL|NULL|NULL|NULL
+SELECT 'ab' ~ ANY (patterns), 'ab' !~ ALL (patterns), 'AB' ~* ANY ('{^a,^z}'), c ~ ANY ('{"b  $"}') FROM wanted;
+-- f|t|t|t
+-- f|t|t|f
+-- NULL|NULL|t|f
+-- NULL|NULL|t|NULL
+SELECT name FROM emp WHERE name LIKE ANY (string_to_array('a%,%e', ',')) ORDER BY id;
+-- ann
+-- dee
+-- eve
+SELECT name FROM emp WHERE name ILIKE ANY ('{A%,%E}') ORDER BY id;
+-- ann
+-- dee
+-- eve
+SELECT name FROM emp WHERE name LIKE ANY (SELECT unnest(patterns) FROM wanted) ORDER BY id;
+-- ann
+-- bob
+PREPARE matching AS SELECT name FROM emp WHERE name ILIKE ANY ($1) AND name !~ ALL ($2) ORDER BY id;
+EXECUTE matching ('{%N%,%d%}', '{q,n$}');
+-- cid
+-- dee
+SELECT 1 LIKE ANY ('{1}');
+-- ERROR 42883: operator does not exist: integer ~~ unknown
+SELECT 'a' LIKE ANY ('a');
+-- ERROR 22P02: malformed array literal: "a"
+SELECT 'a' ~ ANY ('{(}');
+-- ERROR 2201B: invalid regular expression: parentheses () not balanced
