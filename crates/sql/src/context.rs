@@ -4,6 +4,7 @@ use crate::catalog::{Database, Relation, Schema, Seal};
 use crate::exec::claims::Claims;
 use crate::exec::deferred::Deferred;
 use crate::exec::parts::Parts;
+use crate::explain::Meters;
 use crate::lists::Lists;
 pub use crate::memory::{MemoryBudget, MemoryPool};
 pub use crate::transaction::Deadline;
@@ -137,6 +138,8 @@ pub struct StatementContext {
     pub modes: ShownModes,
     /// Long arrays that it looks into.
     pub lists: Lists,
+    /// What its operators do is measured: EXPLAIN ANALYZE.
+    pub meters: Option<Arc<Meters>>,
 }
 
 /// Settings that belong to the transaction, as `current_setting` shows them.

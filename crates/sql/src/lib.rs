@@ -13,6 +13,7 @@ pub mod encoding;
 pub mod engine;
 pub mod error;
 pub mod exec;
+pub mod explain;
 pub mod expr;
 pub mod identifier;
 pub mod internal;

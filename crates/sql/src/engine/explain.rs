@@ -1,6 +1,20 @@
-//! EXPLAIN: the tree of nodes, one a line.
+//! What a tree of nodes is made of, for EXPLAIN.
+//!
+//! Nodes that PostgreSQL has no operators for are shown where it shows what they do: conditions at what they are asked of, select lists as what the operator below gives.
 
-use super::node::{Join, JoinKind, Node, SetKind};
+use super::aggregate::{AggregateCall, Function};
+use super::estimate;
+use super::node::{Join, JoinKey, JoinKind, Node, SetKind, SortKey};
+use super::scalar::{Scalar, Step};
+use super::scan::TableScan;
+use super::window::WindowCall;
+use crate::explain::{Fact, Operator, Role, Shown, all_of, nameless};
+use crate::expr::Expr;
+use crate::expr::deparse::Deparse;
+use crate::identifier::quote_identifier;
+use crate::plan::explain::{Access, numbered, snake, sort_key};
+use crate::statistics::TableStatistics;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Removes nodes that do nothing.
@@ -11,79 +25,357 @@ pub(super) fn simplify(node: Arc<Node>) -> Arc<Node> {
     }
 }
 
-/// The lines of EXPLAIN.
-pub(super) fn lines(node: &Node) -> Vec<String> {
-    let mut out = Vec::new();
-    describe(node, 0, &mut out);
-    out
+/// By what [`crate::explain::Meters`] know a node.
+pub(super) fn place(node: &Node) -> usize {
+    std::ptr::from_ref(node).addr()
 }
 
-fn join_name(join: &Join) -> String {
-    let how = match (join.lateral, join.keys.is_empty(), &join.lookup) {
-        (true, ..) => "Nested Loop",
-        (_, _, Some(_)) => "Lookup or Hash Join",
-        (_, false, _) => "Hash Join",
-        _ => "Nested Loop",
-    };
-    let kind = match join.kind {
-        JoinKind::Inner => "",
-        JoinKind::Left => " (left)",
-        JoinKind::Full => " (full)",
-    };
-    format!("{how}{kind}")
+/// What a plan is made of.
+pub(super) fn operator(node: &Node) -> Operator {
+    crate::stack::roomy(|| {
+        let (mut known, mut tables) = (BTreeMap::new(), 0);
+        super::walk::tables(node, &mut |scan| {
+            tables += 1;
+            if let Some(statistics) = scan.statistics() {
+                known.insert(scan.access.table.id, statistics.clone());
+            }
+        });
+        let mut tree = Tree { known, several: tables > 1, aliases: Vec::new(), subplans: 0 };
+        tree.describe(node, &[]).0
+    })
 }
 
-fn table_name(scan: &super::scan::TableScan) -> String {
-    let index = scan.access.index(scan.path.index);
-    let table = &scan.access.table.name;
-    let only = scan.reading().levels.iter().all(|level| level.entries.is_some());
-    let how = match (scan.path.is_narrowed(), only) {
-        (true, true) => "Index Only Scan",
-        (true, false) => "Index Scan",
-        (false, true) => "Index Only Scan of all",
-        (false, false) => "Scan",
-    };
-    format!("{how} on {table} using {}", index.name)
+/// Names of the columns of a row.
+type Columns = Vec<String>;
+
+struct Tree {
+    known: BTreeMap<u32, Arc<TableStatistics>>,
+    /// Columns are named with their tables.
+    several: bool,
+    aliases: Vec<String>,
+    subplans: usize,
 }
 
-fn describe(node: &Node, depth: usize, out: &mut Vec<String>) {
-    let (name, inputs): (String, Vec<&Arc<Node>>) = match node {
-        Node::One => ("Result".into(), vec![]),
-        Node::Values(rows) => (format!("Values ({} rows)", rows.len()), vec![]),
-        Node::Table(scan) => (table_name(scan), vec![]),
-        Node::Virtual { table, .. } => (format!("Catalog Scan on {}.{}", table.schema, table.name), vec![]),
-        Node::Internal { name } => (format!("Internal Scan on {name}"), vec![]),
-        Node::Sequence { .. } => ("Sequence".into(), vec![]),
-        Node::Function { .. } => ("Function Scan".into(), vec![]),
-        Node::Filter { input, .. } => ("Filter".into(), vec![input]),
-        Node::Project { input, .. } => ("Project".into(), vec![input]),
-        Node::Cut { input, .. } => return describe(input, depth, out),
-        Node::ProjectSet { input, .. } => ("ProjectSet".into(), vec![input]),
-        Node::Join(join) => (join_name(join), vec![&join.left, &join.right]),
-        Node::Aggregate { input, keys, .. } => {
-            ((if keys.is_empty() { "Aggregate" } else { "HashAggregate" }).into(), vec![input])
+fn name_of(columns: &[String]) -> impl Fn(usize) -> String + '_ {
+    |place| columns.get(place).cloned().unwrap_or_else(|| nameless(place))
+}
+
+impl Tree {
+    fn rows(&self, node: &Node) -> f64 {
+        estimate::rows(node, &|table| self.known.get(&table).cloned())
+    }
+
+    /// An expression over rows with these columns; its queries go below `under`.
+    fn scalar(&mut self, scalar: &Scalar, columns: &[String], under: &mut Vec<(Role, Operator)>) -> String {
+        let mut columns: Columns = columns.to_vec();
+        columns.resize_with(scalar.width, String::new);
+        for (place, name) in columns.iter_mut().enumerate().filter(|(_, name)| name.is_empty()) {
+            *name = nameless(place);
         }
-        Node::Window { input, .. } => ("WindowAgg".into(), vec![input]),
-        Node::Sort { input, limit, .. } => ((if limit.is_some() { "Top-N Sort" } else { "Sort" }).into(), vec![input]),
-        Node::Limit { input, .. } => ("Limit".into(), vec![input]),
-        Node::Distinct { input, .. } => ("Distinct".into(), vec![input]),
-        Node::Set { kind, left, right, .. } => {
-            let name = match kind {
-                SetKind::Union => "Union",
-                SetKind::Intersect => "Intersect",
-                SetKind::Except => "Except",
-            };
-            (name.into(), vec![left, right])
+        for step in &scalar.steps {
+            let text = self.step(step, &columns, under);
+            columns.push(text);
         }
-        Node::Cte { plan, .. } => ("CTE Scan".into(), vec![plan]),
-        Node::Recursive { base, step, .. } => ("Recursive Union".into(), vec![base, step]),
-        Node::Given { .. } => ("CTE Scan".into(), vec![]),
-        Node::Working { .. } => ("WorkTable Scan".into(), vec![]),
-    };
-    let arrow = if depth == 0 { "" } else { "->  " };
-    out.push(format!(
-        "{}{arrow}{name}",
-        "  ".repeat(depth.saturating_mul(3).saturating_sub(2) / 2 + usize::from(depth > 0))
-    ));
-    inputs.into_iter().for_each(|input| describe(input, depth + 1, out));
+        expression(&scalar.expr, &columns)
+    }
+
+    fn step(&mut self, step: &Step, columns: &[String], under: &mut Vec<(Role, Operator)>) -> String {
+        let name = step.plan().map(|plan| {
+            self.subplans += 1;
+            let name = format!("SubPlan {}", self.subplans);
+            let around = &columns[..plan.prefix.min(columns.len())];
+            let (operator, _) = self.describe(&plan.node, around);
+            under.push((Role::SubPlan(name.clone()), operator));
+            name
+        });
+        let name = name.unwrap_or_default();
+        let parts: Vec<String> = step.parts().into_iter().map(|part| expression(part, columns)).collect();
+        let list = parts.join(", ");
+        match step {
+            Step::Subquery(_) | Step::Shared(..) => format!("({name})"),
+            Step::Exists(_) => format!("EXISTS({name})"),
+            Step::Array(..) => format!("ARRAY({name})"),
+            Step::In { .. } => format!("({list} = ANY ({name}))"),
+            Step::Quantified { .. } => format!("({list} .. ({name}))"),
+            Step::Catalog { name, .. } => format!("{name}({list})"),
+            Step::ToReg(kind, _) => format!("({list})::{}", kind.name()),
+            Step::FromReg(..) => format!("({list})::text"),
+            Step::Field(_, field) => format!("({list}).f{}", field + 1),
+            Step::Record { .. } => format!("ROW({list})"),
+            Step::RowJson { .. } => format!("row_to_json(ROW({list}))"),
+        }
+    }
+
+    fn scalars(&mut self, all: &[Scalar], columns: &[String], under: &mut Vec<(Role, Operator)>) -> Vec<String> {
+        all.iter().map(|one| self.scalar(one, columns, under)).collect()
+    }
+
+    fn sort_keys(&mut self, keys: &[SortKey], columns: &[String], under: &mut Vec<(Role, Operator)>) -> Vec<String> {
+        let mut key = |key: &SortKey| sort_key(self.scalar(&key.by, columns, under), key.descending, key.nulls_first);
+        keys.iter().map(&mut key).collect()
+    }
+
+    fn call(&mut self, call: &AggregateCall, columns: &[String], under: &mut Vec<(Role, Operator)>) -> String {
+        let name = match call.function {
+            Function::JsonAgg { binary } => if binary { "jsonb_agg" } else { "json_agg" }.to_owned(),
+            Function::JsonObjectAgg { binary } => {
+                if binary { "jsonb_object_agg" } else { "json_object_agg" }.to_owned()
+            }
+            Function::Variance { sample, root } => {
+                let (what, of) = (if root { "stddev" } else { "var" }, if sample { "samp" } else { "pop" });
+                format!("{what}_{of}")
+            }
+            Function::Counts => "count".to_owned(),
+            function => snake(&format!("{function:?}")),
+        };
+        let distinct = if call.distinct { "DISTINCT " } else { "" };
+        let args = self.scalars(&call.args, columns, under);
+        let args = if args.is_empty() { "*".to_owned() } else { args.join(", ") };
+        let order = self.sort_keys(&call.order, columns, under);
+        let order = if order.is_empty() { String::new() } else { format!(" ORDER BY {}", order.join(", ")) };
+        let filter = call.filter.as_ref().map(|filter| self.scalar(filter, columns, under));
+        let filter = filter.map_or_else(String::new, |filter| format!(" FILTER (WHERE {filter})"));
+        format!("{name}({distinct}{args}{order}){filter}")
+    }
+
+    fn window(&mut self, call: &WindowCall, columns: &[String], under: &mut Vec<(Role, Operator)>) -> String {
+        use super::window::Function as W;
+        let name = match &call.function {
+            W::Aggregate(aggregate) => return format!("{} OVER (?)", self.call(aggregate, columns, under)),
+            W::Shift(by) => if *by < 0 { "lag" } else { "lead" }.to_owned(),
+            function => snake(&format!("{function:?}")),
+        };
+        format!("{name}({}) OVER (?)", self.scalars(&call.args, columns, under).join(", "))
+    }
+
+    fn table(&mut self, scan: &TableScan, around: &[String]) -> (Operator, Columns) {
+        let table = &scan.access.table;
+        let alias = numbered(&table.name, &self.aliases);
+        self.aliases.push(alias.clone());
+        let own = table.columns.iter().map(|column| match self.several {
+            true => format!("{}.{}", quote_identifier(&alias), quote_identifier(&column.name)),
+            false => quote_identifier(&column.name),
+        });
+        let columns: Columns = around.iter().cloned().chain(own).collect();
+        let reading = scan.reading();
+        let access = Access {
+            access: &scan.access,
+            path: &scan.path,
+            entries: reading.levels.iter().all(|level| level.entries.is_some()),
+            alias: &alias,
+            rows: scan.found,
+        };
+        let mut operator = access.operator(&name_of(around));
+        let mut under = Vec::new();
+        let filter = all_of(self.scalars(&scan.filter, &columns, &mut under));
+        operator = operator.condition("Filter", filter);
+        operator.inputs = under;
+        (operator, columns)
+    }
+
+    fn join(&mut self, join: &Join, rows: f64, around: &[String]) -> (Operator, Columns) {
+        let (left, mut columns) = self.describe(&join.left, around);
+        let of_left = columns.clone();
+        let before = if join.lateral { columns.clone() } else { around.to_vec() };
+        let aliases = self.aliases.clone();
+        let (right, of_right) = self.describe(&join.right, &before);
+        let own = of_right.len().saturating_sub(join.right_width);
+        columns.resize_with(join.left_width, String::new);
+        columns.extend(of_right.iter().skip(own).cloned());
+        let mut under = Vec::new();
+        let mut key = |key: &JoinKey| {
+            let (l, r) = (self.scalar(&key.left, &of_left, &mut under), self.scalar(&key.right, &of_right, &mut under));
+            let op = if key.null_equal { "IS NOT DISTINCT FROM" } else { "=" };
+            format!("({l} {op} {r})")
+        };
+        let keys = all_of(join.keys.iter().map(&mut key).collect());
+        let on = all_of(self.scalars(&join.on, &columns, &mut under));
+        let (kind, of) = match (join.lateral || join.keys.is_empty(), &join.lookup) {
+            (true, _) => ("Nested Loop", "Nested Loop"),
+            (_, Some(_)) => ("Hash Join", "Lookup or Hash"),
+            (_, None) => ("Hash Join", "Hash"),
+        };
+        let (outer, word) = match join.kind {
+            JoinKind::Inner => ("Inner", ""),
+            JoinKind::Left => ("Left", "Left "),
+            JoinKind::Full => ("Full", "Full "),
+        };
+        let title = match (kind, word) {
+            ("Nested Loop", "") => "Nested Loop".to_owned(),
+            _ => format!("{of} {word}Join"),
+        };
+        let mut operator = Operator::both(kind, title, rows, left, right).tool("Join Type", outer);
+        let name = if kind == "Hash Join" { "Hash Cond" } else { "Join Cond" };
+        operator = operator.condition(name, keys).condition("Join Filter", on);
+        if let Some(lookup) = &join.lookup {
+            // What is found by key instead while there are few rows on the left.
+            self.aliases = aliases;
+            let (lookup, _) = self.describe(lookup, &of_left);
+            operator.inputs.push((Role::SubPlan("Lookup".to_owned()), lookup));
+        }
+        operator.inputs.append(&mut under);
+        (operator, columns)
+    }
+
+    /// An operator over one, whose rows have the same columns.
+    fn over(&mut self, kind: &'static str, node: &Node, input: &Node, around: &[String]) -> (Operator, Columns) {
+        let (below, columns) = self.describe(input, around);
+        (Operator::over(kind, kind, self.rows(node), below), columns)
+    }
+
+    /// A node whose rows begin with those of `around`.
+    fn describe(&mut self, node: &Node, around: &[String]) -> (Operator, Columns) {
+        let rows = self.rows(node);
+        let leaf = |kind: &'static str, title: String| Operator::leaf(kind, title, rows);
+        let with = |own: Vec<String>| -> Columns { around.iter().cloned().chain(own).collect() };
+        let mut under = Vec::new();
+        let (mut operator, columns) = match node {
+            Node::One => (leaf("Result", "Result".to_owned()), around.to_vec()),
+            Node::Values(rows) => {
+                let width = rows.first().map_or(0, Vec::len);
+                (leaf("Values Scan", "Values Scan".to_owned()), with((0..width).map(nameless).collect()))
+            }
+            Node::Table(scan) => {
+                let (mut operator, columns) = self.table(scan, around);
+                operator.rows = rows;
+                (operator, columns)
+            }
+            Node::Virtual { table, filter, .. } => {
+                let columns = with(table.columns.iter().map(|column| column.name.to_string()).collect());
+                let filter = all_of(self.scalars(filter, &columns, &mut under));
+                let title = format!("Catalog Scan on {}.{}", table.schema, table.name);
+                (leaf("Seq Scan", title).tool("Relation Name", table.name).condition("Filter", filter), columns)
+            }
+            Node::Internal { name } => {
+                (leaf("Seq Scan", format!("Internal Scan on {name}")).tool("Relation Name", name), around.to_vec())
+            }
+            Node::Sequence { .. } => (leaf("Seq Scan", "Sequence".to_owned()), with(vec!["last_value".to_owned()])),
+            Node::Function { calls, .. } => {
+                let width = calls.iter().map(|call| call.columns.len()).sum();
+                (leaf("Function Scan", "Function Scan".to_owned()), with((0..width).map(nameless).collect()))
+            }
+            Node::Filter { input, conditions } => {
+                let (below, columns) = self.describe(input, around);
+                let filter = all_of(self.scalars(conditions, &columns, &mut under));
+                // What is asked of rows is said where they come from, if nothing is asked of them there.
+                match below.facts.iter().any(|(name, ..)| *name == "Filter") {
+                    true => (Operator::over("Result", "Filter", rows, below).condition("Filter", filter), columns),
+                    false => (Operator { rows, ..below.condition("Filter", filter) }, columns),
+                }
+            }
+            Node::Project { input, prefix, columns: list } => {
+                let (below, columns) = self.describe(input, around);
+                let mut given: Columns = columns.iter().take(*prefix).cloned().collect();
+                given.extend(self.scalars(list, &columns, &mut under));
+                let own = given.iter().skip(*prefix).cloned().collect();
+                let is_said = below.facts.iter().any(|(name, ..)| *name == "Output");
+                let below = if is_said { below } else { below.list("Output", own, Shown::Verbose) };
+                (below, given)
+            }
+            Node::Cut { input, width } => {
+                let (below, mut columns) = self.describe(input, around);
+                columns.truncate(*width);
+                (below, columns)
+            }
+            Node::ProjectSet { input, calls } => {
+                let (operator, mut columns) = self.over("ProjectSet", node, input, around);
+                let width: usize = calls.iter().map(|call| call.columns.len()).sum();
+                let end = columns.len();
+                columns.extend((end..end + width).map(nameless));
+                (operator, columns)
+            }
+            Node::Join(join) => self.join(join, rows, around),
+            Node::Aggregate { input, keys, calls, sets } => {
+                let (below, columns) = self.describe(input, around);
+                let keys = self.scalars(keys, &columns, &mut under);
+                let calls: Vec<String> = calls.iter().map(|call| self.call(call, &columns, &mut under)).collect();
+                let (title, strategy) = match (keys.is_empty(), sets.len()) {
+                    (true, _) => ("Aggregate", "Plain"),
+                    (false, 0 | 1) => ("HashAggregate", "Hashed"),
+                    (false, _) => ("MixedAggregate", "Mixed"),
+                };
+                let operator = Operator::over("Aggregate", title, rows, below).tool("Strategy", strategy).list(
+                    "Group Key",
+                    keys.clone(),
+                    Shown::Always,
+                );
+                (operator, with(keys.into_iter().chain(calls).collect()))
+            }
+            Node::Window { input, calls } => {
+                let (operator, mut columns) = self.over("WindowAgg", node, input, around);
+                let of = columns.clone();
+                columns.extend(calls.iter().map(|call| self.window(call, &of, &mut under)));
+                (operator, columns)
+            }
+            Node::Sort { input, keys, limit } => {
+                let (mut operator, columns) = self.over("Sort", node, input, around);
+                let keys = self.sort_keys(keys, &columns, &mut under);
+                operator = operator.list("Sort Key", keys, Shown::Always);
+                if limit.is_some() {
+                    operator = operator.with("Sort Method", Fact::Text("top-N".to_owned()), Shown::Always);
+                }
+                (operator, columns)
+            }
+            Node::Limit { input, .. } => self.over("Limit", node, input, around),
+            Node::Distinct { input, on, .. } => {
+                let (operator, columns) = self.over("Unique", node, input, around);
+                let on = self.scalars(on.as_deref().unwrap_or_default(), &columns, &mut under);
+                (operator.list("Group Key", on, Shown::Always), columns)
+            }
+            Node::Set { kind: SetKind::Union, all, .. } => self.union(node, *all, around),
+            Node::Set { kind, all, left, right, .. } => {
+                let name = if *kind == SetKind::Intersect { "Intersect" } else { "Except" };
+                let command = format!("{name}{}", if *all { " All" } else { "" });
+                let (left, columns) = self.describe(left, around);
+                let (right, _) = self.describe(right, around);
+                let operator = Operator::both("SetOp", format!("HashSetOp {command}"), rows, left, right);
+                (operator.tool("Command", command), columns)
+            }
+            Node::Cte { plan, prefix, .. } => {
+                let (below, columns) = self.describe(plan, &around[..(*prefix).min(around.len())]);
+                let own = columns.into_iter().skip(*prefix).collect();
+                (Operator::over("CTE Scan", "CTE Scan", rows, below), with(own))
+            }
+            Node::Recursive { base, step, prefix, .. } => {
+                let before = &around[..(*prefix).min(around.len())];
+                let (base, columns) = self.describe(base, before);
+                let (step, _) = self.describe(step, before);
+                let own = columns.into_iter().skip(*prefix).collect();
+                (Operator::both("Recursive Union", "Recursive Union", rows, base, step), with(own))
+            }
+            Node::Given { .. } => (leaf("CTE Scan", "CTE Scan".to_owned()), around.to_vec()),
+            Node::Working { .. } => (leaf("WorkTable Scan", "WorkTable Scan".to_owned()), around.to_vec()),
+        };
+        operator.inputs.append(&mut under);
+        operator.place = place(node);
+        (operator, columns)
+    }
+
+    /// UNION of as many as there are, whichever way they lean.
+    fn union(&mut self, node: &Node, all: bool, around: &[String]) -> (Operator, Columns) {
+        let (mut members, mut columns) = (Vec::new(), None);
+        let mut rest = vec![node];
+        while let Some(next) = rest.pop() {
+            match next {
+                Node::Set { kind: SetKind::Union, all: alike, left, right, .. } if *alike == all => {
+                    rest.extend([right.as_ref(), left.as_ref()]);
+                }
+                one => {
+                    let (member, of) = self.describe(one, around);
+                    columns.get_or_insert(of);
+                    members.push((Role::Member, member));
+                }
+            }
+        }
+        let rows: f64 = members.iter().map(|(_, member)| member.rows).sum();
+        let cost = rows + members.iter().map(|(_, member)| member.cost).sum::<f64>();
+        let append = Operator { cost, inputs: members, ..Operator::leaf("Append", "Append", rows) };
+        let operator = if all { append } else { Operator::over("Unique", "Unique", rows, append) };
+        (operator, columns.unwrap_or_default())
+    }
+}
+
+/// An expression over rows whose columns are named so.
+fn expression(expr: &Expr, columns: &[String]) -> String {
+    Deparse { names: &name_of(columns), pretty: false }.text(expr)
 }

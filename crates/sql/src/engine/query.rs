@@ -8,6 +8,7 @@ use super::run::{Prefix, Run, Source, open};
 use super::scope::Scope;
 use crate::SqlError;
 use crate::context::StatementContext;
+use crate::explain::Operator;
 use crate::output::Field;
 use crate::pg_catalog::{self, names};
 use crate::plan::{Execution, Plan, PlanContext, RowSource};
@@ -99,8 +100,8 @@ impl Plan for QueryPlan {
         Ok(Execution::Rows(Box::new(Running { source, run, printed: self.printed.clone() })))
     }
 
-    fn explain(&self) -> Vec<String> {
-        explain::lines(&self.node)
+    fn explain(&self) -> Operator {
+        explain::operator(&self.node)
     }
 
     fn is_read_only(&self) -> bool {

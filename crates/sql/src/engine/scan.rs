@@ -32,6 +32,8 @@ pub(super) struct TableScan {
     names: Option<Names>,
     /// What is known of the table's contents.
     statistics: Option<Arc<TableStatistics>>,
+    /// Rows that its keys are thought to lead to.
+    pub(super) found: f64,
     reading: OnceLock<Reading>,
 }
 
@@ -53,6 +55,11 @@ impl TableScan {
     /// The slot of a column of its rows, if that is one of the table.
     pub(super) fn slot(&self, column: usize) -> Option<usize> {
         column.checked_sub(self.base).filter(|slot| *slot < self.access.columns.len())
+    }
+
+    /// What is known of the table's contents.
+    pub(super) fn statistics(&self) -> Option<&Arc<TableStatistics>> {
+        self.statistics.as_ref()
     }
 
     /// All that was asked of its rows.
@@ -102,6 +109,7 @@ impl TableScan {
             key_lock: None,
             entries: None,
             skips: false,
+            expected: self.found,
         };
         if !self.keyed && late.is_empty() {
             level.read_entries();
@@ -157,8 +165,8 @@ pub(super) fn plan(
     let mut kept: Vec<Scalar> = rest.collect();
     kept.append(&mut filter);
     let width = base + access.columns.len();
-    let (access, path) = (access.clone(), choice.path);
+    let (access, path, found) = (access.clone(), choice.path, choice.rows);
     let reading = OnceLock::new();
-    let scan = TableScan { access, path, width, filter: kept, asked, base, keyed, names, statistics, reading };
+    let scan = TableScan { access, path, width, filter: kept, asked, base, keyed, names, statistics, found, reading };
     Chosen { scan, by_key, foreseen }
 }

@@ -3,6 +3,7 @@
 use super::aggregate::AggregateCall;
 use super::node::{Join, Node, SortKey};
 use super::scalar::{Scalar, Step};
+use super::scan::TableScan;
 use super::set_function::SetCall;
 use super::window::{Bound, Function};
 use crate::expr::Expr;
@@ -12,6 +13,7 @@ use std::collections::BTreeSet;
 /// What is met.
 enum Met<'a> {
     Expr(&'a Expr),
+    Table(&'a TableScan),
     /// The rows of the last round of a recursive query.
     Working(usize),
     /// A recursive query as a whole.
@@ -68,9 +70,18 @@ pub(super) fn reads_round(node: &Node) -> bool {
     visit(node, &mut |met| match met {
         Met::Working(id) => drop(read.insert(id)),
         Met::Recursive(id) => drop(own.insert(id)),
-        Met::Expr(_) => {}
+        Met::Expr(_) | Met::Table(_) => {}
     });
     !read.is_subset(&own)
+}
+
+/// Shows every scan of a table, those of subqueries too.
+pub(super) fn tables(node: &Node, f: &mut dyn FnMut(&TableScan)) {
+    visit(node, &mut |met| {
+        if let Met::Table(scan) = met {
+            f(scan);
+        }
+    });
 }
 
 /// Shows every expression of a plan, those of its subqueries too.
@@ -79,7 +90,10 @@ fn visit(node: &Node, f: &mut Visit<'_>) {
         Node::One | Node::Internal { .. } | Node::Sequence { .. } | Node::Given { .. } => {}
         Node::Working { id } => f(Met::Working(*id)),
         Node::Values(rows) => rows.iter().for_each(|row| scalars(row, f)),
-        Node::Table(scan) => scalars(scan.asked(), f),
+        Node::Table(scan) => {
+            f(Met::Table(scan));
+            scalars(scan.asked(), f);
+        }
         Node::Virtual { relation, filter, .. } => {
             scalars(relation, f);
             scalars(filter, f);

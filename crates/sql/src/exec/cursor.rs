@@ -58,6 +58,8 @@ pub struct Level {
     pub entries: Option<EntryColumns>,
     /// SKIP LOCKED: rows are looked at, and only those that are locked afterwards count as read (decision 55).
     pub skips: bool,
+    /// Rows that its path is thought to find, each time.
+    pub expected: f64,
 }
 
 impl Level {

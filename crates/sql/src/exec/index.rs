@@ -10,6 +10,7 @@ use crate::context::EvalSettings;
 use crate::encoding::key;
 use crate::exec::table::{KEY_MAX_BYTES, PREFIX_BYTES, TableAccess};
 use crate::expr::{Expr, deparse::Deparse};
+use crate::identifier::quote_identifier;
 use crate::types::{SqlType, Value};
 use crate::{SqlError, SqlState};
 use bytes::Bytes;
@@ -234,7 +235,9 @@ impl IndexAccess {
     pub fn column_name(&self, access: &TableAccess, column: &KeyColumn) -> String {
         let names = |slot: usize| access.table.columns[slot].name.as_str();
         match (&column.expression, column.slot) {
-            (Some(expression), _) => Deparse { names: &names, pretty: true }.key(expression),
+            (Some(expression), _) => {
+                Deparse { names: &|slot| quote_identifier(names(slot)), pretty: true }.key(expression)
+            }
             (None, slot) => slot.map_or_else(String::new, |slot| names(slot).to_string()),
         }
     }

@@ -36,7 +36,7 @@ impl ScanPlan {
         limited: bool,
     ) -> ScanPlan {
         let wish = Wish { access, base: 0, conditions: &filters, known: &|_| false, order, limited, statistics: None };
-        let Choice { path, used, ordered, point, .. } = access::choose(&wish);
+        let Choice { path, used, ordered, point, rows: expected, .. } = access::choose(&wish);
         let rest: Vec<Expr> =
             filters.into_iter().enumerate().filter(|(i, _)| !used.contains(i)).map(|(_, filter)| filter).collect();
         let mut slots = projection.to_vec();
@@ -56,6 +56,7 @@ impl ScanPlan {
             key_lock: None,
             entries: None,
             skips: false,
+            expected,
         };
         level.read_entries();
         ScanPlan { levels: Arc::from([level]), projection: projection.to_vec(), ordered, point }
@@ -63,7 +64,7 @@ impl ScanPlan {
 
     /// Lines of EXPLAIN: what is read, and how.
     pub fn describe(&self) -> String {
-        crate::plan::explain::access_line(&self.levels[0])
+        crate::plan::explain::level(&self.levels[0]).title
     }
 
     /// Starts it; at most `limit` rows.

@@ -6,14 +6,13 @@
 
 use super::Expr;
 use super::function::{Function, Sig};
-use crate::identifier::quote_identifier;
 use crate::syntax::quote_literal;
 use crate::types::{SqlType, Value};
 
 /// How an expression is written.
 pub struct Deparse<'a> {
-    /// Names of the columns, by their places.
-    pub names: &'a dyn Fn(usize) -> &'a str,
+    /// Names of the columns, by their places, quoted where that is needed.
+    pub names: &'a dyn Fn(usize) -> String,
     /// Without the parentheses that precedence makes needless.
     pub pretty: bool,
 }
@@ -22,7 +21,7 @@ impl Deparse<'_> {
     /// An expression's text.
     pub fn text(&self, expr: &Expr) -> String {
         match expr {
-            Expr::Column { index, .. } => quote_identifier((self.names)(*index)),
+            Expr::Column { index, .. } => (self.names)(*index),
             Expr::Parameter { index, .. } => format!("${}", index + 1),
             Expr::Literal(value, ty) => literal(value, ty),
             Expr::Compare { op, left, right, .. } => {

@@ -26,7 +26,8 @@ pub(super) fn expression(table: &Table, part: &IndexColumn) -> Option<Expr> {
 
 /// Writes an expression over a table's row.
 fn deparsed<R>(table: &Table, pretty: bool, write: impl FnOnce(&Deparse<'_>) -> R) -> R {
-    write(&Deparse { names: &|slot| table.columns.get(slot).map_or("?", |column| column.name.as_str()), pretty })
+    let name = |slot: usize| table.columns.get(slot).map_or("?", |column| column.name.as_str());
+    write(&Deparse { names: &|slot| quote_identifier(name(slot)), pretty })
 }
 
 /// A key of an index: a column, or an expression as it stands in an index's definition.

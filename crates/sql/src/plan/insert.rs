@@ -17,6 +17,7 @@ use crate::exec::key_lock::KeyLock;
 use crate::exec::table::IndexAccess;
 use crate::exec::target::Target;
 use crate::exec::write::Touch;
+use crate::explain::Operator;
 use crate::expr::Expr;
 use crate::identifier::fold;
 use crate::output::Field;
@@ -49,14 +50,8 @@ impl Plan for InsertPlan {
         let (count, rows) = self.insert.run(&context)?;
         Ok(Execution::Done { tag: format!("INSERT 0 {count}"), rows })
     }
-    fn explain(&self) -> Vec<String> {
-        let mut out = vec![format!("Insert on {}", self.insert.target.access.table.name)];
-        match &self.insert.source {
-            Source::Values(rows) if rows.len() > 1 => explain::nest(&["Values Scan".into()], &mut out),
-            Source::Values(_) => explain::nest(&["Result".into()], &mut out),
-            Source::Plan { plan, .. } => explain::nest(&plan.explain(), &mut out),
-        }
-        out
+    fn explain(&self) -> Operator {
+        explain::insert(&self.insert.target.access.table.name, &self.insert.source)
     }
     fn is_read_only(&self) -> bool {
         false

@@ -231,6 +231,7 @@ fn build(goal: &Goal<'_>, conditions: Vec<Expr>, best: Attempt) -> Vec<Level> {
             key_lock: None,
             entries: None,
             skips: false,
+            expected: choice.rows,
         });
     }
     for level in &mut levels {

@@ -24,6 +24,7 @@ use crate::catalog::Relation;
 use crate::context::{CatalogView, EvalSettings, StatementContext};
 use crate::database::Database;
 use crate::ddl::{Duplicate, Loader};
+use crate::explain::Operator;
 use crate::output::Field;
 use crate::statistics::Known;
 use crate::types::{Row, SqlType};
@@ -182,8 +183,8 @@ pub trait Plan: Send + Sync {
     fn fields(&self) -> &[Field];
     /// Runs it. What must happen before the first row leaves (all of a DML statement) has happened when this returns.
     fn execute(&self, context: &Arc<StatementContext>) -> Result<Execution, SqlError>;
-    /// Lines of EXPLAIN.
-    fn explain(&self) -> Vec<String>;
+    /// What it is made of.
+    fn explain(&self) -> Operator;
     /// Whether it only reads.
     fn is_read_only(&self) -> bool;
     /// Whether it is known to read nothing that a transaction can change: `SELECT pg_try_advisory_xact_lock(7)`.

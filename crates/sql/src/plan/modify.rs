@@ -20,6 +20,7 @@ use crate::context::StatementContext;
 use crate::exec::cursor::Level;
 use crate::exec::modify::{Action, Find, Modify};
 use crate::exec::target::Target;
+use crate::explain::Operator;
 use crate::expr::{Expr, conjunction};
 use crate::identifier::{fold, quote_identifier, quote_qualified};
 use crate::output::Field;
@@ -55,7 +56,7 @@ impl Plan for ModifyPlan {
         let verb = if matches!(self.modify.action, Action::Delete) { "DELETE" } else { "UPDATE" };
         Ok(Execution::Done { tag: format!("{verb} {count}"), rows })
     }
-    fn explain(&self) -> Vec<String> {
+    fn explain(&self) -> Operator {
         explain::modify(&self.modify)
     }
     fn is_read_only(&self) -> bool {

@@ -2,12 +2,14 @@
 //!
 //! A part runs before what names it; one that writes and that nobody names runs after the main query, as in PostgreSQL.
 
+use super::explain;
 use super::subquery::parameters_in;
 use super::{Execution, Plan, PlanContext};
 use crate::context::StatementContext;
 use crate::exec::deferred::Deferred;
 use crate::exec::parts::Parts;
 use crate::exec::sort::{Reserved, row_bytes};
+use crate::explain::Operator;
 use crate::identifier::{fold, quote_identifier};
 use crate::output::Field;
 use crate::types::{Row, SqlType};
@@ -378,13 +380,8 @@ impl Plan for PartsPlan {
         Ok(Execution::Done { tag, rows })
     }
 
-    fn explain(&self) -> Vec<String> {
-        let mut lines = self.main.explain();
-        for part in &self.parts {
-            lines.push(format!("CTE {}", part.name));
-            lines.extend(part.plan.explain().into_iter().map(|line| format!("  {line}")));
-        }
-        lines
+    fn explain(&self) -> Operator {
+        explain::parts(self.main.as_ref(), self.parts.iter().map(|part| (part.name.as_str(), part.plan.as_ref())))
     }
 
     fn is_read_only(&self) -> bool {

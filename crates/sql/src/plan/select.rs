@@ -13,6 +13,7 @@ use crate::context::StatementContext;
 use crate::exec::cursor::Level;
 use crate::exec::select::{Grouping, Project, RowLock, Select};
 use crate::exec::sort::SortKey;
+use crate::explain::Operator;
 use crate::expr::{Expr, Volatility, conjunction, missing_relation, output_name};
 use crate::identifier::fold;
 use crate::output::Field;
@@ -32,7 +33,6 @@ pub struct SelectPlan {
     fields: Vec<Field>,
     select: Arc<Select>,
     subqueries: Subqueries,
-    lines: Vec<String>,
 }
 
 impl Plan for SelectPlan {
@@ -46,8 +46,8 @@ impl Plan for SelectPlan {
         let context = self.subqueries.evaluate(context)?;
         Ok(Execution::Rows(Box::new(self.select.start(&context)?)))
     }
-    fn explain(&self) -> Vec<String> {
-        self.lines.clone()
+    fn explain(&self) -> Operator {
+        explain::select(&self.select)
     }
     fn reads_nothing(&self) -> bool {
         let Project::Exprs(exprs) = &self.select.project else { return false };
@@ -88,9 +88,8 @@ pub fn plan(query: &Query, mut analysis: Analysis<'_>) -> Planned<SelectPlan> {
     let bound = Bound::new(&shape::select(&query)?, &mut analysis)?;
     let fields: Vec<Field> = bound.items.iter().map(|item| item.field.clone()).collect();
     let select = bound.assemble()?;
-    let lines = explain::select(&select);
     let (parameters, subqueries) = analysis.finish()?;
-    Ok(SelectPlan { parameters, fields, select: Arc::new(select), subqueries, lines })
+    Ok(SelectPlan { parameters, fields, select: Arc::new(select), subqueries })
 }
 
 /// A SELECT with its names and types settled, before it is known how its tables are read.

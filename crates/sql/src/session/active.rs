@@ -348,6 +348,7 @@ impl Session {
         work::use_memory(&memory);
         Ok(Arc::new(StatementContext {
             lists: crate::lists::Lists::default(),
+            meters: None,
             parts: None,
             txn: active.txn.clone(),
             catalog: active.catalog.clone(),

@@ -4,6 +4,8 @@ use super::portal::{Portal, PortalState};
 use super::run::{How, Outcome, next_rows};
 use super::settings::consistency_name;
 use super::{Block, Session, text_field};
+use crate::context::StatementContext;
+use crate::explain::{Done, Explained, Format, Meters, Options, Total};
 use crate::output::{Field, Output};
 use crate::plan::{Execution, Plan};
 use crate::syntax::Planned;
@@ -13,10 +15,12 @@ use crate::{SqlError, SqlState};
 use std::sync::Arc;
 
 const PULL_ROWS: usize = 1024;
+/// By what the meters know a plan whose operators are not measured one by one. (No node stands there.)
+const WHOLE: usize = 1;
 
 /// The shape of EXPLAIN.
-pub(super) fn fields() -> Vec<Field> {
-    vec![text_field("QUERY PLAN")]
+pub(super) fn fields(options: &Options) -> Vec<Field> {
+    vec![Field { ty: options.ty(), ..text_field("QUERY PLAN") }]
 }
 
 impl Session {
@@ -24,7 +28,7 @@ impl Session {
         &mut self,
         portal: &mut Portal,
         how: How,
-        analyze: bool,
+        options: Options,
         statement: &Arc<Planned>,
         out: &mut dyn Output,
     ) -> Result<Outcome, SqlError> {
@@ -33,14 +37,15 @@ impl Session {
         }
         let as_of = statement.as_of.as_ref().map(|a| self.resolve_as_of(a)).transpose()?.flatten();
         self.ensure_active(as_of)?;
+        let began_us = self.db.kv.now_us();
         let Some(prepared) = portal.prepared.inside() else { return Err(SqlError::unsupported("this EXPLAIN")) };
         let plan = self.plan_of(&prepared)?;
         let params = portal.params.clone();
-        if analyze && params.len() < plan.parameters().len() {
+        if options.analyze && params.len() < plan.parameters().len() {
             let number = params.len() + 1;
             return Err(SqlError::new(SqlState::UNDEFINED_PARAMETER, format!("there is no parameter ${number}")));
         }
-        self.explain_plan(&plan, params, analyze, portal, how, out)
+        self.explain_plan(&plan, params, options, began_us, portal, how, out)
     }
 
     /// EXPLAIN EXECUTE
@@ -48,7 +53,7 @@ impl Session {
         &mut self,
         portal: &mut Portal,
         how: How,
-        analyze: bool,
+        options: Options,
         name: &str,
         arguments: &[String],
         out: &mut dyn Output,
@@ -56,29 +61,40 @@ impl Session {
         if !matches!(portal.state, PortalState::Ready) {
             return self.pull(portal, how.max_rows, out);
         }
+        let began_us = self.db.kv.now_us();
         let prepared = self.find_prepared(name)?.clone();
         let (plan, params) = self.execute_arguments(name, &prepared, arguments)?;
-        self.explain_plan(&plan, params, analyze, portal, how, out)
+        self.explain_plan(&plan, params, options, began_us, portal, how, out)
     }
 
+    #[expect(clippy::too_many_arguments, reason = "one call of two, and what both know")]
     fn explain_plan(
         &mut self,
         plan: &Arc<dyn Plan>,
         params: Vec<Value>,
-        analyze: bool,
+        options: Options,
+        began_us: i64,
         portal: &mut Portal,
         how: How,
         out: &mut dyn Output,
     ) -> Result<Outcome, SqlError> {
-        let mut lines = plan.explain();
+        let planning_us = self.db.kv.now_us() - began_us;
+        let mut explained = Explained { plan: plan.explain(), planning_us, total: None };
         let mut txn = None;
-        if analyze {
+        if options.analyze {
+            let meters = Arc::new(Meters::default());
             let context = self.statement_context(params)?;
+            let context = StatementContext { meters: Some(meters.clone()), ..StatementContext::clone(&context) };
             txn = Some(context.txn.clone());
-            let before = self.db.kv.now_us();
-            let rows = self.count_rows(plan.execute(&context)?)?;
-            lines.push(format!("Rows: {rows}"));
-            lines.push(format!("Execution time: {:.3} ms", (self.db.kv.now_us() - before) as f64 / 1000.0));
+            let before_us = self.db.kv.now_us();
+            let rows = self.count_rows(plan.execute(&Arc::new(context))?)?;
+            let execution_us = self.db.kv.now_us() - before_us;
+            if explained.plan.place == 0 {
+                // A direct plan runs as one: what it did is known of the whole.
+                explained.plan.place = WHOLE;
+                meters.add(WHOLE, Done { loops: 1, rows, first_us: execution_us, us: execution_us });
+            }
+            explained.total = Some(Total { rows, execution_us, meters, time: Vec::new() });
         }
         if let Some(active) = self.active.as_mut() {
             active.statements += 1;
@@ -86,11 +102,15 @@ impl Session {
         if how.commit && self.block == Block::None {
             self.commit()?;
         }
-        if let Some(txn) = txn {
-            lines.extend(time_lines(&txn));
+        if let (Some(txn), Some(total)) = (txn, explained.total.as_mut()) {
+            total.time = time_lines(&txn);
         }
-        let rows = lines.into_iter().map(|line| vec![Value::text(line)]).collect();
-        self.send_rows(fields(), rows, "EXPLAIN", how, portal, out)
+        let value = |text: String| match options.format {
+            Format::Text => Value::text(text),
+            Format::Json => Value::Json(text.into()),
+        };
+        let rows = explained.write(&options).into_iter().map(|text| vec![value(text)]).collect();
+        self.send_rows(fields(&options), rows, "EXPLAIN", how, portal, out)
     }
 
     fn count_rows(&self, execution: Execution) -> Result<u64, SqlError> {
@@ -116,16 +136,16 @@ impl Session {
 }
 
 /// What time cost the transaction so far, its commit included if it is over.
-fn time_lines(txn: &TxnRef) -> Vec<String> {
+fn time_lines(txn: &TxnRef) -> Vec<(&'static str, String)> {
     let TxnStats { consistency, bound_ns, uncertainty_restarts, refreshes, lock_wait_ns, commit_wait_ns } =
         txn.with(|t| t.stats());
     let ms = |ns: u64| ns as f64 / 1e6;
     vec![
-        format!("Consistency: {}", consistency_name(consistency)),
-        format!("Clock bound at start: {:.6} ms", ms(bound_ns)),
-        format!("Uncertainty restarts: {uncertainty_restarts}"),
-        format!("Snapshot refreshes: {refreshes}"),
-        format!("Lock wait: {:.3} ms", ms(lock_wait_ns)),
-        format!("Commit wait beyond replication: {:.3} ms", ms(commit_wait_ns)),
+        ("Consistency", consistency_name(consistency).to_string()),
+        ("Clock bound at start", format!("{:.6} ms", ms(bound_ns))),
+        ("Uncertainty restarts", uncertainty_restarts.to_string()),
+        ("Snapshot refreshes", refreshes.to_string()),
+        ("Lock wait", format!("{:.3} ms", ms(lock_wait_ns))),
+        ("Commit wait beyond replication", format!("{:.3} ms", ms(commit_wait_ns))),
     ]
 }

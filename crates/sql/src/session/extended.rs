@@ -303,7 +303,9 @@ impl Session {
         Ok(match prepared.command() {
             Some(Command::Show(name)) => vec![super::show::field(name)],
             Some(Command::ShowAll) => super::show::all_fields(),
-            Some(Command::Explain { .. } | Command::ExplainExecute { .. }) => super::explain::fields(),
+            Some(Command::Explain { options, .. } | Command::ExplainExecute { options, .. }) => {
+                super::explain::fields(options)
+            }
             Some(Command::Fetch { name, skip: false, .. }) => match self.portals.get(name) {
                 Some(cursor) => cursor.fields().to_vec(),
                 None => Vec::new(),

@@ -183,11 +183,11 @@ impl Session {
                     _ => self.run_ddl(ddl, commit, out)?,
                 }
             }
-            Some(Command::Explain { analyze, statement, .. }) => {
-                return self.run_explain(portal, how, *analyze, statement, out);
+            Some(Command::Explain { options, statement, .. }) => {
+                return self.run_explain(portal, how, *options, statement, out);
             }
-            Some(Command::ExplainExecute { analyze, name, arguments }) => {
-                return self.run_explain_execute(portal, how, *analyze, name, arguments, out);
+            Some(Command::ExplainExecute { options, name, arguments }) => {
+                return self.run_explain_execute(portal, how, *options, name, arguments, out);
             }
             Some(Command::Copy(copy)) => {
                 self.ensure_active(None)?;

@@ -2,6 +2,7 @@
 
 use super::ddl::{Ddl, ObjectKind};
 use super::name::Name;
+use crate::explain::Options;
 use crate::plan::{Inference, Overriding};
 use crate::transaction::Isolation;
 use sqlparser::ast::{DataType, Statement};
@@ -106,8 +107,8 @@ pub enum Command {
     Close(Option<String>),
     /// EXPLAIN
     Explain {
-        /// ANALYZE.
-        analyze: bool,
+        /// What is asked of it.
+        options: Options,
         /// What to explain.
         statement: Arc<Planned>,
         /// Its text.
@@ -115,8 +116,8 @@ pub enum Command {
     },
     /// EXPLAIN EXECUTE
     ExplainExecute {
-        /// ANALYZE.
-        analyze: bool,
+        /// What is asked of it.
+        options: Options,
         /// Which prepared statement.
         name: String,
         /// Its arguments, as text of constant expressions.

@@ -3,6 +3,7 @@
 use super::command::{Command, Direction, Move, Planned};
 use super::reader::Reader;
 use super::rewrite;
+use crate::explain::{Format, Options};
 use crate::{SqlError, SqlState};
 use sqlparser::tokenizer::Token;
 use std::sync::Arc;
@@ -73,47 +74,66 @@ fn executed(r: &mut Reader) -> Result<(String, Vec<String>), SqlError> {
 }
 
 fn explain(r: &mut Reader) -> Result<Command, SqlError> {
-    let mut analyze = false;
+    let mut options = Options::default();
     if r.peek() == Some(&Token::LParen) && !is_query_in_parens(r) {
         r.next();
-        let options = r.separated(|r| {
-            let name = r.identifier()?;
-            let on = match r.peek_word() {
-                Some(word) => {
-                    r.next();
-                    if name == "format" && !word.eq_ignore_ascii_case("text") {
-                        return Err(SqlError::unsupported(format!("EXPLAIN (FORMAT {})", word.to_uppercase()))
-                            .hint("Leave FORMAT out: the plan comes as text."));
-                    }
-                    !matches!(word.to_ascii_lowercase().as_str(), "off" | "false")
-                }
-                None => true,
-            };
-            Ok((name, on))
-        })?;
+        r.separated(|r| explain_option(r, &mut options))?;
         r.expect_token(&Token::RParen)?;
-        for (name, on) in options {
-            match name.as_str() {
-                "analyze" => analyze = on,
-                "verbose" | "costs" | "buffers" | "timing" | "summary" | "settings" | "wal" | "format" => {}
-                _ => {
-                    return Err(SqlError::new(
-                        SqlState::SYNTAX_ERROR,
-                        format!("unrecognized EXPLAIN option \"{name}\""),
-                    ));
-                }
-            }
-        }
     } else {
-        analyze = r.take("ANALYZE") || r.take("ANALYSE");
-        r.take("VERBOSE");
+        options.analyze = r.take("ANALYZE") || r.take("ANALYSE");
+        options.verbose = r.take("VERBOSE");
     }
     if r.take("EXECUTE") {
         let (name, arguments) = executed(r)?;
-        return Ok(Command::ExplainExecute { analyze, name, arguments });
+        return Ok(Command::ExplainExecute { options, name, arguments });
     }
     let (statement, text) = inner(r)?;
-    Ok(Command::Explain { analyze, statement, text })
+    Ok(Command::Explain { options, statement, text })
+}
+
+fn explain_option(r: &mut Reader, options: &mut Options) -> Result<(), SqlError> {
+    let name = r.identifier()?;
+    let value = match r.peek_word() {
+        Some(word) => {
+            let word = word.to_ascii_lowercase();
+            r.next();
+            Some(word)
+        }
+        None => None,
+    };
+    let refused = |what: String| Err(SqlError::new(SqlState::INVALID_PARAMETER, what));
+    if name == "format" {
+        options.format = match value.as_deref() {
+            Some("text") => Format::Text,
+            Some("json") => Format::Json,
+            Some(word @ ("xml" | "yaml")) => {
+                return Err(SqlError::unsupported(format!("EXPLAIN (FORMAT {})", word.to_uppercase()))
+                    .hint("The plan comes as TEXT or JSON."));
+            }
+            Some(word) => {
+                return refused(format!("unrecognized value for EXPLAIN option \"format\": \"{word}\""));
+            }
+            None => return Err(SqlError::new(SqlState::SYNTAX_ERROR, "format requires a parameter")),
+        };
+        return Ok(());
+    }
+    let on = match value.as_deref() {
+        None | Some("on" | "true") => true,
+        Some("off" | "false") => false,
+        Some(_) => return Err(SqlError::new(SqlState::SYNTAX_ERROR, format!("{name} requires a Boolean value"))),
+    };
+    match name.as_str() {
+        "analyze" => options.analyze = on,
+        "verbose" => options.verbose = on,
+        "costs" => options.costs = on,
+        "timing" => options.timing = on,
+        "summary" => options.summary = Some(on),
+        "buffers" | "settings" | "wal" => {}
+        _ => {
+            return Err(SqlError::new(SqlState::SYNTAX_ERROR, format!("unrecognized EXPLAIN option \"{name}\"")));
+        }
+    }
+    Ok(())
 }
 
 fn is_query_in_parens(r: &Reader) -> bool {

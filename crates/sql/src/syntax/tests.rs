@@ -147,7 +147,10 @@ fn session_statements() {
     assert!(matches!(one("fetch 10 from c"), Command::Fetch { movement: Move::By(10), skip: false, .. }));
     assert!(matches!(one("fetch forward all in c"), Command::Fetch { movement: Move::ToEnd, .. }));
     assert!(matches!(one("declare c no scroll cursor with hold for select 1"), Command::Declare { hold: true, .. }));
-    assert!(matches!(one("explain (analyze, verbose off) select 1"), Command::Explain { analyze: true, .. }));
+    let Command::Explain { options, .. } = one("explain (analyze, verbose off, costs false) select 1") else {
+        panic!()
+    };
+    assert!(options.analyze && !options.verbose && !options.costs && options.timing);
     assert!(matches!(one("vacuum (full) t"), Command::Nothing { tag: "VACUUM", outside_block: true, .. }));
     let analyzed = |text| match one(text) {
         Command::Analyze { tag, outside_block, tables } => (tag, outside_block, tables.len()),

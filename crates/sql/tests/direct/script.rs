@@ -89,7 +89,7 @@ fn execute(world: &World, open: &mut Option<TxnRef>, text: &str) -> Vec<String> 
     }
     if let Some(explained) = text.strip_prefix("EXPLAIN ") {
         return match world.prepare(explained) {
-            Ok(plan) => plan.explain(),
+            Ok(plan) => sql::explain::lines(plan.explain()),
             Err(error) => error_lines(&error),
         };
     }

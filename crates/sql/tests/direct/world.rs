@@ -160,6 +160,7 @@ impl World {
     pub fn context(&self, txn: &TxnRef, params: Vec<Value>) -> Arc<StatementContext> {
         Arc::new(StatementContext {
             lists: Default::default(),
+            meters: None,
             parts: None,
             txn: txn.clone(),
             catalog: self.catalog.clone(),

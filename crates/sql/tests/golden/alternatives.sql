@@ -14,59 +14,60 @@ INSERT 0 100
 EXPLAIN SELECT count(k) FROM alt WHERE k BETWEEN 3 AND 5 OR k BETWEEN 4 AND 6 OR k > 90;
 ----
 QUERY PLAN:text
-Aggregate
-  ->  Index Only Scan using alt_k on alt
-        Index Cond: 3 alternatives, (k >= .. AND k <= ..) OR (k > ..)
-        Filter: yes
+Aggregate  (cost=0.00..30001.00 rows=1 width=0)
+  ->  Index Only Scan using alt_k on alt  (cost=0.00..30000.00 rows=30000 width=0)
+        Index Cond: (((k >= 3) AND (k <= 5)) OR ((k >= 4) AND (k <= 6)) OR (k > 90))
+        Filter: (((k >= 3) AND (k <= 5)) OR ((k >= 4) AND (k <= 6)) OR (k > 90))
 EXPLAIN
 
 EXPLAIN SELECT note FROM alt WHERE k = 3 OR k IS NULL;
 ----
 QUERY PLAN:text
-Index Scan using alt_k on alt
-  Index Cond: 2 alternatives, (k = ..) OR (k IS NULL)
-  Filter: yes
+Index Scan using alt_k on alt  (cost=0.00..2000.00 rows=2000 width=0)
+  Index Cond: ((k = 3) OR (k IS NULL))
+  Filter: ((k = 3) OR (k IS NULL))
 EXPLAIN
 
 EXPLAIN SELECT id FROM alt WHERE k = 3 ORDER BY id;
 ----
 QUERY PLAN:text
-Sort
-  ->  Index Only Scan using alt_k on alt
-        Index Cond: (k = ..)
+Sort  (cost=0.00..2000.00 rows=1000 width=0)
+  Sort Key: id
+  ->  Index Only Scan using alt_k on alt  (cost=0.00..1000.00 rows=1000 width=0)
+        Index Cond: (k = 3)
 EXPLAIN
 
 EXPLAIN SELECT id FROM alt WHERE k = 3 OR note = 'note';
 ----
 QUERY PLAN:text
-Seq Scan on alt
-  Filter: yes
+Seq Scan on alt  (cost=0.00..100000.00 rows=100000 width=0)
+  Filter: ((k = 3) OR (note = 'note'::text))
 EXPLAIN
 
 EXPLAIN SELECT id FROM alt WHERE k = 3 FOR UPDATE;
 ----
 QUERY PLAN:text
-LockRows
-  ->  Index Scan using alt_k on alt
-        Index Cond: (k = ..)
+LockRows  (cost=0.00..2000.00 rows=1000 width=0)
+  ->  Index Scan using alt_k on alt  (cost=0.00..1000.00 rows=1000 width=0)
+        Index Cond: (k = 3)
 EXPLAIN
 
 EXPLAIN UPDATE alt SET note = '' WHERE k = 3 OR k = 4;
 ----
 QUERY PLAN:text
-Update on alt
-  ->  Index Scan using alt_k on alt
-        Index Cond: 2 alternatives, (k = ..)
-        Filter: yes
+Update on alt  (cost=0.00..4000.00 rows=2000 width=0)
+  ->  Index Scan using alt_k on alt  (cost=0.00..2000.00 rows=2000 width=0)
+        Index Cond: ((k = 3) OR (k = 4))
+        Filter: ((k = 3) OR (k = 4))
 EXPLAIN
 
 EXPLAIN SELECT quantity FROM stock WHERE (w, i) IN ((1, 3), (1, 5), (1, 5)) FOR UPDATE;
 ----
 QUERY PLAN:text
-LockRows
-  ->  Point Lookup using stock_pkey on stock
-        Index Cond: 3 alternatives, (w = .. AND i = ..)
-        Filter: yes
+LockRows  (cost=0.00..6.00 rows=3 width=0)
+  ->  Point Lookup using stock_pkey on stock  (cost=0.00..3.00 rows=3 width=0)
+        Index Cond: (((w = 1) AND (i = 3)) OR ((w = 1) AND (i = 5)))
+        Filter: (((w = 1) AND (i = 3)) OR ((w = 1) AND (i = 5)) OR ((w = 1) AND (i = 5)))
 EXPLAIN
 
 SELECT quantity FROM stock WHERE (w, i) IN ((1, 3), (1, 5), (1, 5), (2, 5)) FOR UPDATE;
@@ -79,9 +80,9 @@ SELECT 2
 EXPLAIN SELECT * FROM stock WHERE w = 1 AND (i < 3 OR i > 98) ORDER BY i;
 ----
 QUERY PLAN:text
-Index Scan using stock_pkey on stock
-  Index Cond: 2 alternatives, (w = .. AND i < ..) OR (w = .. AND i > ..)
-  Filter: yes
+Index Scan using stock_pkey on stock  (cost=0.00..400.00 rows=400 width=0)
+  Index Cond: (((w = 1) AND (i < 3)) OR ((w = 1) AND (i > 98)))
+  Filter: ((w = 1) AND ((i < 3) OR (i > 98)))
 EXPLAIN
 
 SELECT * FROM stock WHERE w = 1 AND (i < 3 OR i > 98) ORDER BY i DESC;

@@ -256,16 +256,17 @@ SELECT 1
 EXPLAIN SELECT a FROM t;
 ----
 QUERY PLAN:text
-Seq Scan on t
+Seq Scan on t  (cost=0.00..100000.00 rows=100000 width=0)
 EXPLAIN
 
 EXPLAIN ANALYZE SELECT a FROM t WHERE a < 3;
 ----
 QUERY PLAN:text
-Seq Scan on t
-  Filter: yes
+Seq Scan on t  (cost=0.00..100000.00 rows=100000 width=0) (actual time=0.001..0.001 rows=2 loops=1)
+  Filter: (a < 3)
+Planning Time: 0.002 ms
+Execution Time: 0.001 ms
 Rows: 2
-Execution time: 0.001 ms
 Consistency: auto
 Clock bound at start: 0.000000 ms
 Uncertainty restarts: 0
@@ -276,8 +277,21 @@ EXPLAIN
 
 EXPLAIN (FORMAT JSON) SELECT 1;
 ----
-ERROR 0A000: EXPLAIN (FORMAT JSON) is not supported
-  hint: Leave FORMAT out: the plan comes as text.
+QUERY PLAN:json
+[
+  {
+    "Plan": {
+      "Node Type": "Result",
+      "Parallel Aware": false,
+      "Async Capable": false,
+      "Startup Cost": 0.00,
+      "Total Cost": 1.00,
+      "Plan Rows": 1,
+      "Plan Width": 0
+    }
+  }
+]
+EXPLAIN
 
 CREATE TABLE options (a int) WITH (fillfactor = 70, autovacuum_enabled = off) TABLESPACE pg_default;
 ----

@@ -295,8 +295,8 @@ CREATE INDEX
 EXPLAIN SELECT id FROM words WHERE lower(word) = 'a';
 ----
 QUERY PLAN:text
-Index Only Lookup using words_lower on words
-  Index Cond: (lower(word::text) = ..)
+Index Only Lookup using words_lower on words  (cost=0.00..1.00 rows=1 width=0)
+  Index Cond: (lower(word::text) = 'a'::text)
 EXPLAIN
 
 \extended
@@ -309,39 +309,39 @@ SELECT 0
 EXPLAIN SELECT id FROM words WHERE lower(word) BETWEEN 'a' AND 'c';
 ----
 QUERY PLAN:text
-Index Only Scan using words_lower on words
-  Index Cond: (lower(word::text) >= .. AND lower(word::text) <= ..)
+Index Only Scan using words_lower on words  (cost=0.00..5000.00 rows=5000 width=0)
+  Index Cond: ((lower(word::text) >= 'a'::text) AND (lower(word::text) <= 'c'::text))
 EXPLAIN
 
 EXPLAIN SELECT id FROM words WHERE upper(word) = 'A';
 ----
 QUERY PLAN:text
-Seq Scan on words
-  Filter: yes
+Seq Scan on words  (cost=0.00..100000.00 rows=100000 width=0)
+  Filter: (upper((word)::text) = 'A'::text)
 EXPLAIN
 
 EXPLAIN SELECT id FROM words WHERE n + id = 5 AND n > 2;
 ----
 QUERY PLAN:text
-Index Only Scan using words_sum on words
-  Index Cond: ((n + id) = .. AND n > ..)
+Index Only Scan using words_sum on words  (cost=0.00..200.00 rows=200 width=0)
+  Index Cond: (((n + id) = 5) AND (n > 2))
 EXPLAIN
 
 EXPLAIN SELECT id FROM words WHERE id + n = 5;
 ----
 QUERY PLAN:text
-Seq Scan on words
-  Filter: yes
+Seq Scan on words  (cost=0.00..100000.00 rows=100000 width=0)
+  Filter: ((id + n) = 5)
 EXPLAIN
 
 EXPLAIN SELECT v.id FROM words w JOIN words v ON lower(v.word) = w.word WHERE w.id = 1;
 ----
 QUERY PLAN:text
-Nested Loop
-  ->  Point Lookup using words_pkey on words
-        Index Cond: (id = ..)
-  ->  Index Only Lookup using words_lower on words
-        Index Cond: (lower(word::text) = ..)
+Nested Loop  (cost=0.00..3.00 rows=1 width=0)
+  ->  Point Lookup using words_pkey on words  (cost=0.00..1.00 rows=1 width=0)
+        Index Cond: (id = 1)
+  ->  Index Only Lookup using words_lower on words words_1  (cost=0.00..1.00 rows=1 width=0)
+        Index Cond: (lower(word::text) = words.word)
 EXPLAIN
 
 [a] BEGIN; INSERT INTO words VALUES (1, 'One', 1);

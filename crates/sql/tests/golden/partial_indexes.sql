@@ -357,31 +357,31 @@ ERROR 23505: duplicate key value violates unique constraint "meet_k"
 EXPLAIN SELECT id FROM meet WHERE k = 'x' AND live;
 ----
 QUERY PLAN:text
-Point Lookup using meet_k on meet
-  Index Cond: (k = ..)
-  Filter: yes
+Point Lookup using meet_k on meet  (cost=0.00..1.00 rows=1 width=0)
+  Index Cond: (k = 'x'::text)
+  Filter: live
 EXPLAIN
 
 EXPLAIN SELECT id FROM meet WHERE live = true AND k = 'x';
 ----
 QUERY PLAN:text
-Point Lookup using meet_k on meet
-  Index Cond: (k = ..)
-  Filter: yes
+Point Lookup using meet_k on meet  (cost=0.00..1.00 rows=1 width=0)
+  Index Cond: (k = 'x'::text)
+  Filter: (live = true)
 EXPLAIN
 
 EXPLAIN SELECT id FROM meet WHERE k = 'x';
 ----
 QUERY PLAN:text
-Seq Scan on meet
-  Filter: yes
+Seq Scan on meet  (cost=0.00..100000.00 rows=100000 width=0)
+  Filter: (k = 'x'::text)
 EXPLAIN
 
 EXPLAIN SELECT id FROM meet WHERE k = 'x' AND NOT live;
 ----
 QUERY PLAN:text
-Seq Scan on meet
-  Filter: yes
+Seq Scan on meet  (cost=0.00..100000.00 rows=100000 width=0)
+  Filter: ((k = 'x'::text) AND (NOT live))
 EXPLAIN
 
 CREATE INDEX meet_not_null ON meet (k) WHERE k IS NOT NULL;
@@ -391,15 +391,15 @@ CREATE INDEX
 EXPLAIN SELECT id FROM meet WHERE k = 'x';
 ----
 QUERY PLAN:text
-Index Only Scan using meet_not_null on meet
-  Index Cond: (k = ..)
+Index Only Scan using meet_not_null on meet  (cost=0.00..500.00 rows=500 width=0)
+  Index Cond: (k = 'x'::text)
 EXPLAIN
 
 EXPLAIN SELECT id FROM meet WHERE k IS NULL;
 ----
 QUERY PLAN:text
-Seq Scan on meet
-  Filter: yes
+Seq Scan on meet  (cost=0.00..100000.00 rows=100000 width=0)
+  Filter: (k IS NULL)
 EXPLAIN
 
 CREATE INDEX meet_big ON meet (live) WHERE id > 100;
@@ -409,16 +409,16 @@ CREATE INDEX
 EXPLAIN SELECT k FROM meet WHERE id > 200 AND live;
 ----
 QUERY PLAN:text
-Index Scan using meet_big on meet
-  Index Cond: (live = ..)
-  Filter: yes
+Index Scan using meet_big on meet  (cost=0.00..100.00 rows=100 width=0)
+  Index Cond: (live = true)
+  Filter: (id > 200)
 EXPLAIN
 
 EXPLAIN SELECT k FROM meet WHERE id + 0 > 50 AND live;
 ----
 QUERY PLAN:text
-Index Scan using meet_k on meet
-  Filter: yes
+Index Scan using meet_k on meet  (cost=0.00..10000.00 rows=10000 width=0)
+  Filter: (((id + 0) > 50) AND live)
 EXPLAIN
 
 \copy

@@ -50,16 +50,16 @@ EXPLAIN SELECT * FROM t WHERE id = $1
 1
 ----
 QUERY PLAN:text
-Point Lookup using t_pkey on t
-  Index Cond: (id = ..)
+Point Lookup using t_pkey on t  (cost=0.00..1.00 rows=1 width=0)
+  Index Cond: (id = $1)
 EXPLAIN
 
 PREPARE p (int) AS SELECT s FROM t WHERE id = $1; EXPLAIN EXECUTE p(1);
 ----
 PREPARE
 QUERY PLAN:text
-Point Lookup using t_pkey on t
-  Index Cond: (id = ..)
+Point Lookup using t_pkey on t  (cost=0.00..1.00 rows=1 width=0)
+  Index Cond: (id = $1)
 EXPLAIN
 
 EXPLAIN (ANALYZE, COSTS off) EXECUTE nosuch(1);

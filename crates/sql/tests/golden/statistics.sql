@@ -20,13 +20,20 @@ INSERT 0 4000
 EXPLAIN SELECT count(*), max(c.name), min(o.name) FROM people p JOIN city c ON p.city = c.id JOIN country o ON o.id = c.country WHERE p.age < 80 AND o.name = 'country 7';
 ----
 QUERY PLAN:text
-Project
-  ->  Aggregate
-      ->  Lookup or Hash Join
-        ->  Hash Join
-            ->  Scan on country using country_pkey
-            ->  Scan on city using city_pkey
-        ->  Scan on people using people_pkey
+Aggregate  (cost=0.00..302001.00 rows=1 width=0)
+  ->  Lookup or Hash Join  (cost=0.00..302000.00 rows=1000 width=0)
+        Hash Cond: (city.id = people.city)
+        ->  Hash Join  (cost=0.00..201000.00 rows=1000 width=0)
+              Hash Cond: (country.id = city.country)
+              ->  Seq Scan on country  (cost=0.00..100000.00 rows=1000 width=0)
+                    Filter: (country.name = 'country 7'::text)
+              ->  Seq Scan on city  (cost=0.00..100000.00 rows=1000 width=0)
+        ->  Seq Scan on people  (cost=0.00..100000.00 rows=1000 width=0)
+              Filter: (people.age < 80)
+        Lookup
+          ->  Index Scan using people_city on people  (cost=0.00..1000.00 rows=1000 width=0)
+                Index Cond: (city = city.id)
+                Filter: (people.age < 80)
 EXPLAIN
 
 ANALYZE people; ANALYZE VERBOSE city (id, name), country;
@@ -38,13 +45,24 @@ ANALYZE
 EXPLAIN SELECT count(*), max(c.name), min(o.name) FROM people p JOIN city c ON p.city = c.id JOIN country o ON o.id = c.country WHERE p.age < 80 AND o.name = 'country 7';
 ----
 QUERY PLAN:text
-Project
-  ->  Aggregate
-      ->  Lookup or Hash Join
-        ->  Lookup or Hash Join
-            ->  Scan on city using city_pkey
-            ->  Scan on country using country_pkey
-        ->  Scan on people using people_pkey
+Aggregate  (cost=0.00..8381.00 rows=1 width=0)
+  ->  Lookup or Hash Join  (cost=0.00..8380.00 rows=3560 width=0)
+        Hash Cond: (city.id = people.city)
+        ->  Lookup or Hash Join  (cost=0.00..820.00 rows=400 width=0)
+              Hash Cond: (city.country = country.id)
+              ->  Seq Scan on city  (cost=0.00..400.00 rows=400 width=0)
+              ->  Seq Scan on country  (cost=0.00..20.00 rows=1 width=0)
+                    Filter: (country.name = 'country 7'::text)
+              Lookup
+                ->  Point Lookup using country_pkey on country  (cost=0.00..1.00 rows=1 width=0)
+                      Index Cond: (id = city.country)
+                      Filter: (country.name = 'country 7'::text)
+        ->  Seq Scan on people  (cost=0.00..4000.00 rows=3560 width=0)
+              Filter: (people.age < 80)
+        Lookup
+          ->  Index Scan using people_city on people  (cost=0.00..10.00 rows=9 width=0)
+                Index Cond: (city = city.id)
+                Filter: (people.age < 80)
 EXPLAIN
 
 SELECT count(*), max(c.name), min(o.name) FROM people p JOIN city c ON p.city = c.id JOIN country o ON o.id = c.country WHERE p.age < 80 AND o.name = 'country 7';
@@ -57,25 +75,40 @@ SELECT 1
 EXPLAIN SELECT count(*), max(o.name), max(p.age) FROM people p, city c, country o WHERE p.age = c.country AND c.country = o.id AND o.id = 3 AND c.name LIKE 'city 1%';
 ----
 QUERY PLAN:text
-Project
-  ->  Aggregate
-      ->  Hash Join
-        ->  Lookup or Hash Join
-            ->  Scan on city using city_pkey
-            ->  Index Scan on country using country_pkey
-        ->  Scan on people using people_pkey
+Aggregate  (cost=0.00..8442.00 rows=1 width=0)
+  ->  Hash Join  (cost=0.00..8441.00 rows=4000 width=0)
+        Hash Cond: (city.country = people.age)
+        ->  Lookup or Hash Join  (cost=0.00..441.00 rows=40 width=0)
+              Hash Cond: (city.country = country.id)
+              ->  Seq Scan on city  (cost=0.00..400.00 rows=40 width=0)
+                    Filter: (city.name ~~ 'city 1%'::text)
+              ->  Point Lookup using country_pkey on country  (cost=0.00..1.00 rows=1 width=0)
+                    Index Cond: (id = 3)
+              Lookup
+                ->  Point Lookup using country_pkey on country  (cost=0.00..1.00 rows=1 width=0)
+                      Index Cond: (id = 3)
+                      Filter: (city.country = country.id)
+        ->  Seq Scan on people  (cost=0.00..4000.00 rows=4000 width=0)
 EXPLAIN
 
 # EXISTS is asked where few are left.
 EXPLAIN SELECT count(*), max(c.name) FROM people p, city c WHERE p.city = c.id AND c.id = 7 AND EXISTS (SELECT 1 FROM people q WHERE q.city = p.city AND q.age > p.age);
 ----
 QUERY PLAN:text
-Project
-  ->  Aggregate
-      ->  Filter
-        ->  Lookup or Hash Join
-            ->  Index Scan on city using city_pkey
-            ->  Scan on people using people_pkey
+Aggregate  (cost=0.00..8002.00 rows=1 width=0)
+  ->  Lookup or Hash Join  (cost=0.00..8001.00 rows=2000 width=0)
+        Hash Cond: (city.id = people.city)
+        Filter: EXISTS(SubPlan 1)
+        ->  Point Lookup using city_pkey on city  (cost=0.00..1.00 rows=1 width=0)
+              Index Cond: (id = 7)
+        ->  Seq Scan on people  (cost=0.00..4000.00 rows=4000 width=0)
+        Lookup
+          ->  Index Scan using people_city on people  (cost=0.00..10.00 rows=10 width=0)
+                Index Cond: (city = city.id)
+        SubPlan 1
+          ->  Index Scan using people_city on people people_1  (cost=0.00..10.00 rows=3 width=0)
+                Index Cond: (city = people.city)
+                Filter: (people_1.age > people.age)
 EXPLAIN
 
 SELECT count(*), max(c.name) FROM people p, city c WHERE p.city = c.id AND c.id = 7 AND EXISTS (SELECT 1 FROM people q WHERE q.city = p.city AND q.age > p.age);
@@ -128,14 +161,15 @@ EXPLAIN SELECT count(*), max(c.name), min(o.name) FROM people p JOIN city c ON p
 DROP TABLE
 CREATE TABLE
 QUERY PLAN:text
-Aggregate
-  ->  Nested Loop
-        ->  Seq Scan on people
-        ->  Point Lookup using city_pkey on city
-              Index Cond: (id = ..)
-        ->  Point Lookup using country_pkey on country
-              Index Cond: (id = ..)
-              Filter: yes
+Aggregate  (cost=0.00..20001.00 rows=1 width=0)
+  ->  Nested Loop  (cost=0.00..20000.00 rows=4000 width=0)
+        ->  Nested Loop  (cost=0.00..12000.00 rows=4000 width=0)
+              ->  Seq Scan on people  (cost=0.00..4000.00 rows=4000 width=0)
+              ->  Point Lookup using city_pkey on city  (cost=0.00..1.00 rows=1 width=0)
+                    Index Cond: (id = people.city)
+        ->  Point Lookup using country_pkey on country  (cost=0.00..1.00 rows=1 width=0)
+              Index Cond: (id = city.country)
+              Filter: (country.name = 'country 7'::text)
 EXPLAIN
 
 CREATE TABLE task (id int PRIMARY KEY, state text, owner int, at int);
@@ -154,9 +188,9 @@ INSERT 0 5000
 EXPLAIN SELECT * FROM task WHERE state = 'done' AND owner = 7;
 ----
 QUERY PLAN:text
-Index Scan using task_state on task
-  Index Cond: (state = ..)
-  Filter: yes
+Index Scan using task_state on task  (cost=0.00..1000.00 rows=1000 width=0)
+  Index Cond: (state = 'done'::text)
+  Filter: (owner = 7)
 EXPLAIN
 
 ANALYZE task;
@@ -167,43 +201,44 @@ ANALYZE
 EXPLAIN SELECT * FROM task WHERE state = 'done' AND owner = 7;
 ----
 QUERY PLAN:text
-Index Scan using task_owner on task
-  Index Cond: (owner = ..)
-  Filter: yes
+Index Scan using task_owner on task  (cost=0.00..5.56 rows=6 width=0)
+  Index Cond: (owner = 7)
+  Filter: (state = 'done'::text)
 EXPLAIN
 
 EXPLAIN SELECT * FROM task WHERE state = 'open' AND owner BETWEEN 7 AND 800;
 ----
 QUERY PLAN:text
-Index Scan using task_state on task
-  Index Cond: (state = ..)
-  Filter: yes
+Index Scan using task_state on task  (cost=0.00..5.00 rows=5 width=0)
+  Index Cond: (state = 'open'::text)
+  Filter: ((owner >= 7) AND (owner <= 800))
 EXPLAIN
 
 # In order until three are found that pass, or the few that pass, sorted.
 EXPLAIN SELECT * FROM task WHERE state = 'done' ORDER BY at LIMIT 3;
 ----
 QUERY PLAN:text
-Limit
-  ->  Index Scan using task_at on task
-        Filter: yes
+Limit  (cost=0.00..103.10 rows=3 width=0)
+  ->  Index Scan using task_at on task  (cost=0.00..100.10 rows=100 width=0)
+        Filter: (state = 'done'::text)
 EXPLAIN
 
 EXPLAIN SELECT * FROM task WHERE state = 'open' ORDER BY at LIMIT 3;
 ----
 QUERY PLAN:text
-Limit
-  ->  Sort
-        ->  Index Scan using task_state on task
-              Index Cond: (state = ..)
+Limit  (cost=0.00..13.00 rows=3 width=0)
+  ->  Sort  (cost=0.00..10.00 rows=5 width=0)
+        Sort Key: at
+        ->  Index Scan using task_state on task  (cost=0.00..5.00 rows=5 width=0)
+              Index Cond: (state = 'open'::text)
 EXPLAIN
 
 # Keys narrow it, though nearly all rows have them: what is read is what may conflict.
 EXPLAIN SELECT * FROM task WHERE state = 'done';
 ----
 QUERY PLAN:text
-Index Scan using task_state on task
-  Index Cond: (state = ..)
+Index Scan using task_state on task  (cost=0.00..4995.00 rows=4995 width=0)
+  Index Cond: (state = 'done'::text)
 EXPLAIN
 
 # A parameter may be anything.
@@ -212,7 +247,7 @@ EXPLAIN EXECUTE p('done', 7);
 ----
 PREPARE
 QUERY PLAN:text
-Index Scan using task_owner on task
-  Index Cond: (owner = ..)
-  Filter: yes
+Index Scan using task_owner on task  (cost=0.00..5.56 rows=6 width=0)
+  Index Cond: (owner = $2)
+  Filter: (state = $1)
 EXPLAIN

@@ -49,6 +49,7 @@ pub fn context(memory_bytes: usize, settings: EvalSettings) -> Arc<StatementCont
     let kv: Arc<dyn Kv> = Arc::new(MemoryKv::default());
     let txn = kv.begin(&BeginOptions::default()).expect("a transaction begins");
     Arc::new(StatementContext {
+        meters: None,
         lists: Default::default(),
         parts: None,
         txn: TxnRef::new(txn),

@@ -12,6 +12,7 @@ mod hashed;
 mod join;
 mod leaf;
 mod lookup;
+mod measured;
 mod recursive;
 mod shape;
 mod sort;
@@ -223,6 +224,13 @@ fn collect(mut source: Source, reserved: &mut Reservation, run: &Run) -> Result<
 
 /// Starts a node on a prefix.
 pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<Source, SqlError> {
+    match &run.context.meters {
+        None => started(node, prefix, run),
+        Some(meters) => measured::open(node, prefix, run, meters),
+    }
+}
+
+fn started(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<Source, SqlError> {
     match node.as_ref() {
         Node::One | Node::Values(_) | Node::Table(_) | Node::Virtual { .. } | Node::Internal { .. } => {
             leaf::open(node, prefix, run)

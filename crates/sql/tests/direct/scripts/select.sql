@@ -21,13 +21,13 @@ SELECT b, a FROM s WHERE a = 1 ORDER BY b DESC;
 -- SELECT 2
 EXPLAIN SELECT b, a FROM s WHERE a = 1 ORDER BY b DESC;
 -- Index Scan Backward using s_pkey on s
---   Index Cond: (a = ..)
+--   Index Cond: (a = 1)
 SELECT * FROM s WHERE a = 2 AND b = 2;
 -- 2|2|NULL|NULL
 -- SELECT 1
 EXPLAIN SELECT * FROM s WHERE a = 2 AND b = 2;
 -- Point Lookup using s_pkey on s
---   Index Cond: (a = .. AND b = ..)
+--   Index Cond: ((a = 2) AND (b = 2))
 SELECT a, b FROM s WHERE c = 'x' ORDER BY b;
 -- 3|1
 -- 2|1
@@ -36,7 +36,7 @@ SELECT a, b FROM s WHERE c = 'x' ORDER BY b;
 EXPLAIN SELECT a, b FROM s WHERE c = 'x' ORDER BY b LIMIT 1;
 -- Limit
 --   ->  Index Only Scan Backward using s_c on s
---         Index Cond: (c = ..)
+--         Index Cond: (c = 'x'::text)
 SELECT a, b, c FROM s ORDER BY c, a;
 -- 1|1|x
 -- 2|1|x
@@ -60,7 +60,7 @@ SELECT a FROM s WHERE d = 'd21';
 -- SELECT 1
 EXPLAIN SELECT a FROM s WHERE d = 'd21';
 -- Index Only Lookup using s_d on s
---   Index Cond: (d = ..)
+--   Index Cond: (d = 'd21'::text)
 SELECT a, b FROM s WHERE d IS NULL ORDER BY 1, 2;
 -- 1|1
 -- 2|2
@@ -71,14 +71,14 @@ SELECT a, b FROM s WHERE a IN (3, 1, 3, 7) AND b = 1;
 -- SELECT 2
 EXPLAIN SELECT a, b FROM s WHERE a IN (3, 1) AND b = 1;
 -- Point Lookup using s_pkey on s
---   Index Cond: (a IN (2 values) AND b = ..)
+--   Index Cond: ((a = ANY (ARRAY[3, 1])) AND (b = 1))
 SELECT a, b FROM s WHERE a BETWEEN 2 AND 3 AND b < 2;
 -- 2|1
 -- 3|1
 -- SELECT 2
 EXPLAIN SELECT a, b FROM s WHERE a >= 2 AND a < 3;
 -- Index Scan using s_pkey on s
---   Index Cond: (a >= .. AND a < ..)
+--   Index Cond: ((a >= 2) AND (a < 3))
 SELECT a FROM s WHERE a > 99999999999;
 -- SELECT 0
 SELECT a FROM s WHERE a < 99999999999 AND a > -99999999999 LIMIT 2;
@@ -126,9 +126,9 @@ SELECT s1.a, s2.b FROM s s1, s s2 WHERE s1.a = s2.a AND s1.b = 1 AND s2.b = 2 OR
 EXPLAIN SELECT s1.a, s2.b FROM s s1 JOIN s s2 ON s1.a = s2.a WHERE s1.d = 'd21';
 -- Nested Loop
 --   ->  Index Only Lookup using s_d on s
---         Index Cond: (d = ..)
---   ->  Index Scan using s_pkey on s
---         Index Cond: (a = ..)
+--         Index Cond: (d = 'd21'::text)
+--   ->  Index Scan using s_pkey on s s_1
+--         Index Cond: (a = s.a)
 SELECT s1.a, s2.d FROM s s1 LEFT JOIN s s2 ON s2.a = s1.a + 1 AND s2.b = 1 WHERE s1.b = 1 ORDER BY s1.a;
 -- 1|d21
 -- 2|d31
@@ -177,8 +177,8 @@ SELECT a FROM s WHERE c LIKE 'x%' AND NOT a = 1;
 -- SELECT 2
 EXPLAIN SELECT a FROM s WHERE c LIKE 'x%';
 -- Index Only Scan using s_c on s
---   Index Cond: (c >= .. AND c < ..)
---   Filter: yes
+--   Index Cond: ((c >= 'x'::text) AND (c < 'y'::text))
+--   Filter: (c ~~ 'x%'::text)
 SELECT a, b FROM s WHERE c LIKE 'x%' ORDER BY a;
 -- 1|1
 -- 2|1

@@ -56,7 +56,7 @@ SELECT id FROM item ORDER BY id;
 EXPLAIN UPDATE item SET price = 1 WHERE id = 5;
 -- Update on item
 --   ->  Point Lookup using item_pkey on item
---         Index Cond: (id = ..)
+--         Index Cond: (id = 5)
 --         Locks rows
 EXPLAIN DELETE FROM item;
 -- Delete on item

@@ -1,0 +1,225 @@
+//! EXPLAIN: what a plan is made of, as PostgreSQL shows plans, so that people and their tools can read it.
+//!
+//! A plan describes itself as a tree of [`Operator`]s ([`crate::plan::explain`] for direct plans, `engine::explain` for the others). [`text`] and [`json`] write it down. With ANALYZE the statement runs with
+//! [`Meters`], and each operator has what it did.
+//!
+//! Costs count rows: what is read of tables and indexes, and what goes from one operator to the next. They are for comparing plans of one statement; no time follows from them.
+
+mod json;
+mod meter;
+mod text;
+
+pub use meter::{Done, Meters};
+
+use crate::types::SqlType;
+
+/// A condition's text ends here, bytes: lists of thousands say nothing more.
+const TEXT_BYTES_MAX: usize = 4096;
+
+/// How a plan is written down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Lines.
+    Text,
+    /// One JSON value.
+    Json,
+}
+
+/// What stands in the parentheses of EXPLAIN.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// ANALYZE: run it.
+    pub analyze: bool,
+    /// VERBOSE: columns too.
+    pub verbose: bool,
+    /// COSTS: estimates.
+    pub costs: bool,
+    /// TIMING: times of operators.
+    pub timing: bool,
+    /// SUMMARY: times of the whole; with ANALYZE, if it does not say otherwise.
+    pub summary: Option<bool>,
+    /// FORMAT.
+    pub format: Format,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options { analyze: false, verbose: false, costs: true, timing: true, summary: None, format: Format::Text }
+    }
+}
+
+impl Options {
+    /// Type of the column that comes.
+    pub fn ty(&self) -> SqlType {
+        match self.format {
+            Format::Text => SqlType::Text,
+            Format::Json => SqlType::Json,
+        }
+    }
+}
+
+/// Something that is known of an operator.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Fact {
+    /// A name or a condition.
+    Text(String),
+    /// Several.
+    List(Vec<String>),
+    /// A switch.
+    Flag(bool),
+}
+
+/// Who sees a fact.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shown {
+    /// Everybody.
+    Always,
+    /// Who asks for VERBOSE.
+    Verbose,
+    /// Tools: the text says it in the operator's title.
+    Json,
+}
+
+/// What an operator is to the one above it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Role {
+    /// Its input, or the first of two.
+    Outer,
+    /// The second of two.
+    Inner,
+    /// One of several alike.
+    Member,
+    /// A query inside an expression, by its name: `SubPlan 1`.
+    SubPlan(String),
+    /// A query that runs once, by its name: `CTE a`.
+    InitPlan(String),
+}
+
+/// One operator of a plan.
+#[derive(Clone, Debug)]
+pub struct Operator {
+    /// As PostgreSQL's JSON names it: `Index Scan`.
+    pub kind: &'static str,
+    /// As the text names it: `Index Scan using t_pkey on t`.
+    pub title: String,
+    /// What is known of it, in order.
+    pub facts: Vec<(&'static str, Fact, Shown)>,
+    /// Rows that it is thought to give each time it runs.
+    pub rows: f64,
+    /// Rows that it and all below it are thought to read and hand on.
+    pub cost: f64,
+    /// By what [`Meters`] know it.
+    pub place: usize,
+    /// What it reads from.
+    pub inputs: Vec<(Role, Operator)>,
+}
+
+impl Operator {
+    /// One that gives so many rows of its own.
+    pub fn leaf(kind: &'static str, title: impl Into<String>, rows: f64) -> Operator {
+        let (facts, inputs) = (Vec::new(), Vec::new());
+        Operator { kind, title: title.into(), facts, rows, cost: rows, place: 0, inputs }
+    }
+
+    /// One over another.
+    pub fn over(kind: &'static str, title: impl Into<String>, rows: f64, input: Operator) -> Operator {
+        Operator { cost: input.cost + rows, inputs: vec![(Role::Outer, input)], ..Operator::leaf(kind, title, rows) }
+    }
+
+    /// One over two.
+    pub fn both(kind: &'static str, title: impl Into<String>, rows: f64, left: Operator, right: Operator) -> Operator {
+        let cost = left.cost + right.cost + rows;
+        Operator { cost, inputs: vec![(Role::Outer, left), (Role::Inner, right)], ..Operator::leaf(kind, title, rows) }
+    }
+
+    /// Says something of it.
+    #[must_use]
+    pub fn with(mut self, name: &'static str, fact: Fact, shown: Shown) -> Operator {
+        self.facts.push((name, fact, shown));
+        self
+    }
+
+    /// Says a condition, if there is one.
+    #[must_use]
+    pub fn condition(self, name: &'static str, text: Option<String>) -> Operator {
+        match text {
+            Some(text) => self.with(name, Fact::Text(bounded(text)), Shown::Always),
+            None => self,
+        }
+    }
+
+    /// Says a list, if it is not empty.
+    #[must_use]
+    pub fn list(self, name: &'static str, list: Vec<String>, shown: Shown) -> Operator {
+        if list.is_empty() { self } else { self.with(name, Fact::List(list.into_iter().map(bounded).collect()), shown) }
+    }
+
+    /// Says something for tools.
+    #[must_use]
+    pub fn tool(self, name: &'static str, text: impl Into<String>) -> Operator {
+        self.with(name, Fact::Text(text.into()), Shown::Json)
+    }
+}
+
+fn bounded(mut text: String) -> String {
+    if text.len() > TEXT_BYTES_MAX {
+        let end = (0..=TEXT_BYTES_MAX).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+        text.truncate(end);
+        text.push_str(" ..");
+    }
+    text
+}
+
+/// Several conditions that all hold, as one.
+pub fn all_of(mut conditions: Vec<String>) -> Option<String> {
+    match conditions.len() {
+        0 => None,
+        1 => conditions.pop(),
+        _ => Some(format!("({})", conditions.join(" AND "))),
+    }
+}
+
+/// The name of a column that is not known by any other.
+pub fn nameless(place: usize) -> String {
+    format!("column{}", place + 1)
+}
+
+/// What EXPLAIN ANALYZE measured of the whole.
+#[derive(Debug)]
+pub struct Total {
+    /// Rows that came, or were written.
+    pub rows: u64,
+    /// From the first to the last of them.
+    pub execution_us: i64,
+    /// What each operator did.
+    pub meters: std::sync::Arc<Meters>,
+    /// What time cost: names and values, with their units.
+    pub time: Vec<(&'static str, String)>,
+}
+
+/// An explained plan.
+#[derive(Debug)]
+pub struct Explained {
+    /// The plan.
+    pub plan: Operator,
+    /// Planning took so long.
+    pub planning_us: i64,
+    /// With ANALYZE.
+    pub total: Option<Total>,
+}
+
+impl Explained {
+    /// As EXPLAIN gives it: rows of one column.
+    pub fn write(&self, options: &Options) -> Vec<String> {
+        match options.format {
+            Format::Text => text::lines(self, options),
+            Format::Json => vec![json::document(self, options)],
+        }
+    }
+}
+
+/// The plan alone, without estimates.
+pub fn lines(plan: Operator) -> Vec<String> {
+    let options = Options { costs: false, ..Options::default() };
+    Explained { plan, planning_us: 0, total: None }.write(&options)
+}
