@@ -77,7 +77,7 @@ impl Binder<'_> {
             partition.push(scalar);
         }
         let order = self.sort_keys(&spec.order_by, scope)?;
-        let frame = self.frame(spec.window_frame.as_ref(), scope)?;
+        let frame = self.frame(spec.window_frame.as_ref(), order.first().map(|key| &key.by.ty), scope)?;
         if aggregate::Function::named(&name).is_some() {
             let call = self.aggregate(function, scope)?;
             if call.distinct {
@@ -167,7 +167,13 @@ impl Binder<'_> {
         }
     }
 
-    fn frame(&mut self, frame: Option<&ast::WindowFrame>, scope: &Scope<'_>) -> Result<Frame, SqlError> {
+    /// `key`: the type of the sort key.
+    fn frame(
+        &mut self,
+        frame: Option<&ast::WindowFrame>,
+        key: Option<&SqlType>,
+        scope: &Scope<'_>,
+    ) -> Result<Frame, SqlError> {
         let Some(frame) = frame else {
             return Ok(Frame { units: Units::Range, start: Bound::Unbounded, end: Bound::Current });
         };
@@ -176,10 +182,10 @@ impl Binder<'_> {
             WindowFrameUnits::Range => Units::Range,
             WindowFrameUnits::Groups => Units::Groups,
         };
-        let start = self.bound(&frame.start_bound, scope, units)?;
+        let start = self.bound(&frame.start_bound, key, scope, units)?;
         let end = match &frame.end_bound {
             None => Bound::Current,
-            Some(bound) => self.bound(bound, scope, units)?,
+            Some(bound) => self.bound(bound, key, scope, units)?,
         };
         if let Some(message) = backwards(frame) {
             return Err(SqlError::new(WINDOWING_ERROR, message));
@@ -187,9 +193,20 @@ impl Binder<'_> {
         Ok(Frame { units, start, end })
     }
 
-    fn bound(&mut self, bound: &WindowFrameBound, scope: &Scope<'_>, units: Units) -> Result<Bound, SqlError> {
+    fn bound(
+        &mut self,
+        bound: &WindowFrameBound,
+        key: Option<&SqlType>,
+        scope: &Scope<'_>,
+        units: Units,
+    ) -> Result<Bound, SqlError> {
+        let of_time = matches!(key, Some(SqlType::Date | SqlType::Timestamp(_) | SqlType::Timestamptz(_)));
         let mut offset = |expr: &ast::Expr| -> Result<Scalar, SqlError> {
             let scalar = self.compile(expr.clone(), scope)?;
+            if units == Units::Range && of_time && scalar.ty == SqlType::Unknown {
+                let distance = self.coerce(scalar.clone(), &SqlType::Interval(None), CastKind::Assignment)?;
+                return Ok(distance.unwrap_or(scalar));
+            }
             if units == Units::Range {
                 return Ok(scalar);
             }

@@ -33,6 +33,7 @@ mod pattern;
 mod regex;
 mod resolve;
 mod scope;
+pub(crate) use functions::date::moved_us;
 pub use scope::{hidden_relation, missing_relation};
 #[cfg(test)]
 mod tests;

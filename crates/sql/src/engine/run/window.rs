@@ -11,7 +11,8 @@ use crate::engine::keys::{encode, own_kind};
 use crate::engine::node::Node;
 use crate::engine::window::{Bound, Function, Units, WindowCall};
 use crate::exec::sort::in_order;
-use crate::types::{Row, Value};
+use crate::expr::moved_us;
+use crate::types::{Interval, Row, Value};
 use crate::{SqlError, SqlState, work};
 use std::ops::Range;
 use std::sync::Arc;
@@ -269,39 +270,62 @@ fn edge(
         Units::Range => {
             // It looks at the whole partition.
             run.check()?;
-            range_edge(call, partition, at, sign, &offset)?
+            range_edge(call, partition, at, sign, &offset, run)?
         }
     })
 }
 
-/// RANGE with a distance: over one number as the sort key.
+/// RANGE with a distance: over one number, date or timestamp as the sort key.
 fn range_edge(
     call: &WindowCall,
     partition: &Partition,
     at: usize,
     sign: i64,
     offset: &Value,
+    run: &Run,
 ) -> Result<Range<usize>, SqlError> {
+    let unsupported = || SqlError::unsupported("RANGE with an offset over this sort key");
+    let [key] = call.order.as_slice() else { return Err(unsupported()) };
+    let here = &partition.keys[at];
+    if here.is_null() {
+        return Ok(partition.peers(at));
+    }
+    let forward = (sign > 0) != key.descending;
+    if let Value::Interval(by) = offset {
+        if by.total_us() < 0 {
+            return Err(SqlError::new(SqlState(*b"22013"), "invalid preceding or following size in window function"));
+        }
+        let zone = run.context.settings.time_zone;
+        let by = if forward { *by } else { by.neg()? };
+        let limit = moved_us(here, by, zone)?.ok_or_else(unsupported)?;
+        let place = |key: &Value| i128::from(moved_us(key, Interval::default(), zone).ok().flatten().unwrap_or(limit));
+        return Ok(between(partition, i128::from(limit), place, key.descending));
+    }
     let number = |value: &Value| match value {
         Value::Float4(v) => Some(f64::from(*v)),
         Value::Float8(v) => Some(*v),
         Value::Numeric(v) => Some(v.to_f64()),
         other => other.as_i64().map(|n| n as f64),
     };
-    let (Some(offset), [key]) = (number(offset), call.order.as_slice()) else {
-        return Err(SqlError::unsupported("RANGE with an offset over this sort key"));
-    };
-    let here = &partition.keys[at];
-    let Some(value) = number(here) else { return Ok(partition.peers(at)) };
-    let direction = if key.descending { -1.0 } else { 1.0 };
-    let limit = value * direction + sign as f64 * offset;
-    let place = |key: &Value| number(key).map(|n| n * direction);
-    // Rows before the limit, and rows up to and with it, among those whose key is no NULL.
-    let known: Vec<(usize, f64)> =
-        partition.keys.iter().enumerate().filter_map(|(i, key)| place(key).map(|n| (i, n))).collect();
-    let end = known.iter().rev().find(|(_, n)| *n <= limit).map(|(i, _)| i + 1);
-    let start = known.iter().find(|(_, n)| *n >= limit).map(|(i, _)| *i);
-    let first = known.first().map_or(0, |(i, _)| *i);
-    let last = known.last().map_or(0, |(i, _)| i + 1);
-    Ok(start.unwrap_or(last)..end.unwrap_or(first))
+    let (Some(offset), Some(value)) = (number(offset), number(here)) else { return Err(unsupported()) };
+    let limit = if forward { value + offset } else { value - offset };
+    // NaN is greater than all others.
+    let place = |n: f64| if n.is_nan() { (true, 0.0) } else { (false, n) };
+    Ok(between(partition, place(limit), |key| place(number(key).unwrap_or(limit)), key.descending))
+}
+
+/// From the first row of a partition whose key is not before a limit to the last that is not behind it, NULLs left out.
+fn between<T: PartialOrd>(
+    partition: &Partition,
+    limit: T,
+    place: impl Fn(&Value) -> T,
+    descending: bool,
+) -> Range<usize> {
+    let keys = partition.keys.as_slice();
+    let nulls = keys.partition_point(Value::is_null);
+    let end = nulls + keys[nulls..].partition_point(|key| !key.is_null());
+    let known = &keys[nulls..end];
+    let before = |key: &Value| if descending { place(key) > limit } else { place(key) < limit };
+    let upto = |key: &Value| if descending { place(key) >= limit } else { place(key) <= limit };
+    nulls + known.partition_point(before)..nulls + known.partition_point(upto)
 }

@@ -618,6 +618,18 @@ fn justify_interval(value: Interval) -> Interval {
     Interval { months, days, micros }
 }
 
+/// Where a date or a timestamp lies after an interval, microseconds; `None` for other values.
+pub(crate) fn moved_us(value: &Value, by: Interval, zone: TimeZone) -> Result<Option<i64>, SqlError> {
+    Ok(Some(match value {
+        Value::Date(i32::MIN) => i64::MIN,
+        Value::Date(i32::MAX) => i64::MAX,
+        Value::Date(day) => add_local(i64::from(*day).saturating_mul(DAY_US), by)?,
+        Value::Timestamp(us) => add_local(*us, by)?,
+        Value::Timestamptz(us) => add_zoned(*us, by, zone)?,
+        _ => return Ok(None),
+    }))
+}
+
 /// Adds an interval to a local time: months first, then days, then microseconds.
 pub(super) fn add_local(us: i64, by: Interval) -> Result<i64, SqlError> {
     if is_infinite(us) {

@@ -2,7 +2,7 @@
 
 mod array;
 mod catalog;
-mod date;
+pub(crate) mod date;
 mod date_format;
 mod date_operators;
 pub(crate) mod digest;
