@@ -256,3 +256,99 @@ fn deletes_in_pieces_give_the_space_back() {
     }
     fill_half(&mut client, rows, kept);
 }
+
+/// A table that is filled by small rows with an index, until there is no room.
+fn fill_indexed(client: &mut postgres::Client) -> i32 {
+    client.batch_execute("CREATE TABLE small (id int4 PRIMARY KEY)").unwrap();
+    client.batch_execute("CREATE TABLE t (id int4 PRIMARY KEY, a int4, x text); CREATE INDEX ON t (a)").unwrap();
+    let mut rows = 0;
+    while client.execute(INSERT_INDEXED, &[&rows, &STEP]).is_ok() {
+        rows += STEP;
+        assert!(rows < 5_000_000, "the disk never fills");
+    }
+    rows
+}
+
+/// Rows of a large transaction, of 400 bytes each.
+const COPIED: i32 = 20_000;
+
+const INSERT_INDEXED: &str = "INSERT INTO t SELECT g, g % 97, md5(g::text) || md5((g * 7)::text) || repeat(md5((g * 3)::text), 9) \
+    FROM generate_series($1::int4, $1 + $2 - 1) AS g";
+
+/// What is large goes; then a little is written.
+fn comes_back(client: &mut postgres::Client) {
+    client.batch_execute("TRUNCATE t").unwrap();
+    until("a little is taken again", || client.execute("INSERT INTO small VALUES (1)", &[]).ok());
+    assert_eq!((count(client, "t"), count(client, "small")), (0, 1));
+}
+
+/// Large transactions fill a disk on which much was just dropped. One of them was taken that could not be written out, and the DROP behind it
+/// waited with it.
+#[test]
+fn large_transactions_do_not_stop_a_full_disk() {
+    repeat_with("disk_full::large_transactions_do_not_stop_a_full_disk");
+    let scratch = Scratch::new();
+    let Some(disk) = SmallDisk::mount(&scratch.path().join("disk"), SMALL_DISK_MIB) else {
+        return skip("mounting a small disk needs root");
+    };
+    let node = Node::start(&disk.0.join("store"), &["--memory", "512MiB"]);
+    let mut client = node.connect();
+    fill_indexed(&mut client);
+    client.batch_execute("TRUNCATE t").unwrap();
+    // Nothing to compress.
+    let mut rng = SmallRng::seed_from_u64(7);
+    let mut next = 0..;
+    let mut copied = |client: &mut postgres::Client| {
+        let from = next.next().unwrap() * COPIED;
+        let mut copy = client.copy_in("COPY t FROM STDIN").unwrap();
+        for row in from..from + COPIED {
+            let x: String = (0..50).map(|_| format!("{:08x}", rng.random::<u32>())).collect();
+            // Where it is refused half-way the rest is passed over; the end says why.
+            let _ = writeln!(copy, "{row}\t1\t{x}");
+        }
+        copy.finish().is_ok()
+    };
+    until("there is room", || copied(&mut client).then_some(()));
+    let more = (0..100).take_while(|_| copied(&mut client)).count();
+    assert!(more < 100, "the disk never fills");
+    client.batch_execute("DROP TABLE t").unwrap();
+    until("a little is taken again", || client.execute("INSERT INTO small VALUES (1)", &[]).ok());
+}
+
+/// Filled, killed, written to at once after the start, emptied in pieces, and killed again, or not.
+fn a_restart_takes_no_more_than_fits(name: &str, killed_again: bool) {
+    repeat_with(name);
+    let scratch = Scratch::new();
+    let Some(disk) = SmallDisk::mount(&scratch.path().join("disk"), SMALL_DISK_MIB) else {
+        return skip("mounting a small disk needs root");
+    };
+    let store = disk.0.join("store");
+    let start = || Node::start(&store, &["--memory", "512MiB"]);
+    let node = start();
+    let rows = fill_indexed(&mut node.connect());
+    node.kill();
+    let mut node = start();
+    let mut client = node.connect();
+    // Taken or refused: what is taken fits.
+    let _ = client.execute("UPDATE t SET a = a + 1 WHERE id < $1", &[&STEP]);
+    for from in (0..rows).step_by(STEP as usize / 4) {
+        let _ = client.execute("DELETE FROM t WHERE id >= $1 AND id < $1 + $2", &[&from, &(STEP / 4)]);
+    }
+    if killed_again {
+        node.kill();
+        node = start();
+        client = node.connect();
+    }
+    comes_back(&mut client);
+    drop(node);
+}
+
+#[test]
+fn a_restart_on_a_full_disk_takes_no_more_than_fits() {
+    a_restart_takes_no_more_than_fits("disk_full::a_restart_on_a_full_disk_takes_no_more_than_fits", false);
+}
+
+#[test]
+fn two_restarts_on_a_full_disk_take_no_more_than_fits() {
+    a_restart_takes_no_more_than_fits("disk_full::two_restarts_on_a_full_disk_take_no_more_than_fits", true);
+}

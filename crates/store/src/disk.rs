@@ -49,6 +49,11 @@ impl Room {
         (self.total / MARGIN_PART).min(MARGIN_BYTES_MAX)
     }
 
+    /// Size of the reserve that is set aside for what frees space.
+    pub fn ballast_bytes(&self) -> u64 {
+        self.margin() / 4
+    }
+
     /// Size of the engine's tables, where it makes them.
     pub fn table_bytes(&self) -> u64 {
         (self.total / TABLE_PART).clamp(TABLE_BYTES_MIN, TABLE_BYTES_MAX)
@@ -98,6 +103,11 @@ pub trait DiskFile: Send + Sync {
     /// # Errors
     /// [`DiskError::Failed`], also where the file ends before.
     fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<(), DiskError>;
+    /// Cuts the file to so many bytes, which are no more than it has: durable when it returns.
+    ///
+    /// # Errors
+    /// [`DiskError::Failed`].
+    fn shrink(&self, bytes: u64) -> Result<(), DiskError>;
     /// Makes what was written durable. After an error nothing may be assumed of it: do not retry.
     ///
     /// # Errors

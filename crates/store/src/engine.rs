@@ -11,6 +11,7 @@
 
 mod blocks;
 pub mod fjall;
+mod levels;
 pub mod memory;
 mod merges;
 mod runs;
@@ -18,8 +19,10 @@ mod runs;
 use crate::StoreError;
 use crate::disk::Room;
 use crate::keys::{Burial, Kept};
+use crate::versions::Demand;
 use bytes::Bytes;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 /// One change of a tree: a key, and its new value or `None` to remove it.
 pub type Change = (Bytes, Option<Bytes>);
@@ -82,9 +85,42 @@ pub trait Engine: Send + Sync + 'static {
     /// then, most of all while ingestions are held back.
     fn merge(&self) {}
 
-    /// So much is in memory and is to be written: merges leave room for it.
-    fn reserve(&self, unwritten_bytes: u64) {
-        let _ = unwritten_bytes;
+    /// As [`Engine::ingest`], of what waits although there is too little room for it as far as is known: it is tried. What does not fit leaves
+    /// nothing behind.
+    ///
+    /// # Errors
+    /// As [`Engine::ingest`].
+    fn ingest_at_last(&self, tree: Tree, changes: &mut dyn Iterator<Item = Change>) -> Result<(), StoreError> {
+        self.ingest(tree, 0, changes)
+    }
+
+    /// Whether merges ended for want of room, and rest: what waits for them is given back otherwise ([`Engine::reclaim`]).
+    fn lacks_room_to_merge(&self) -> bool {
+        false
+    }
+
+    /// What is still to be written, now and later: merges leave room for it.
+    fn heed(&self, demand: &Arc<Demand>) {
+        let _ = demand;
+    }
+
+    /// Whether a reserve is set aside on its disk.
+    fn has_ballast(&self) -> bool {
+        true
+    }
+
+    /// Sets a reserve of so many bytes aside, or gives it up (0).
+    ///
+    /// # Errors
+    /// [`StoreError::DiskFull`], with nothing left behind; [`StoreError::Failed`].
+    fn set_ballast(&self, bytes: u64) -> Result<(), StoreError> {
+        let _ = bytes;
+        Ok(())
+    }
+
+    /// Sorted runs of the present that wait to be merged, whether or not anybody is to wait for that.
+    fn runs(&self) -> usize {
+        0
     }
 
     /// Makes everything ingested so far durable.
@@ -147,7 +183,7 @@ pub trait Engine: Send + Sync + 'static {
     }
 }
 
-impl<E: Engine> Engine for std::sync::Arc<E> {
+impl<E: Engine> Engine for Arc<E> {
     fn get(&self, tree: Tree, key: &[u8]) -> Result<Option<Bytes>, StoreError> {
         E::get(self, tree, key)
     }
@@ -169,8 +205,23 @@ impl<E: Engine> Engine for std::sync::Arc<E> {
     fn merge(&self) {
         E::merge(self);
     }
-    fn reserve(&self, unwritten_bytes: u64) {
-        E::reserve(self, unwritten_bytes);
+    fn ingest_at_last(&self, tree: Tree, changes: &mut dyn Iterator<Item = Change>) -> Result<(), StoreError> {
+        E::ingest_at_last(self, tree, changes)
+    }
+    fn lacks_room_to_merge(&self) -> bool {
+        E::lacks_room_to_merge(self)
+    }
+    fn heed(&self, demand: &Arc<Demand>) {
+        E::heed(self, demand);
+    }
+    fn has_ballast(&self) -> bool {
+        E::has_ballast(self)
+    }
+    fn set_ballast(&self, bytes: u64) -> Result<(), StoreError> {
+        E::set_ballast(self, bytes)
+    }
+    fn runs(&self) -> usize {
+        E::runs(self)
     }
     fn sync(&self) -> Result<(), StoreError> {
         E::sync(self)

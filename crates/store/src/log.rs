@@ -324,6 +324,30 @@ impl Log {
         self.reserve.give_back_spares()
     }
 
+    /// Gives all room back that no record needs, but for a little at the end of the current segment: what is in memory cannot be written out for want
+    /// of room, and that frees what the log has. Gives the bytes.
+    ///
+    /// # Errors
+    /// [`LogError::Disk`].
+    pub fn give_back_room(&self) -> Result<u64, LogError> {
+        self.give_back_spares()?;
+        // Nobody writes meanwhile, nor counts on the space.
+        let mut tail = self.tail.lock();
+        let mut pending = self.pending.lock();
+        let (end, given_back) = (tail.offset + pending.cost + reserve::SEGMENT_BYTES_LEAST, self.reserve.space());
+        if pending.cost > pending.current_left {
+            return Ok(0);
+        }
+        self.reserve.give_back_ready()?;
+        let bytes = end.next_multiple_of(SECTOR as u64);
+        let Some(surplus) = tail.bytes.checked_sub(bytes).filter(|surplus| *surplus > 0) else { return Ok(given_back) };
+        // It is durable before a record is written behind it: only a full segment is followed by another.
+        tail.file.shrink(bytes)?;
+        tail.bytes = bytes;
+        pending.current_left = reserve::usable(tail.bytes - tail.offset);
+        Ok(given_back + surplus)
+    }
+
     /// Segments in use: sealed ones and the current one.
     pub fn segments(&self) -> usize {
         self.sealed.lock().len() + 1

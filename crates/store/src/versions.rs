@@ -42,6 +42,7 @@ mod flush;
 mod hot;
 mod join;
 mod leaves;
+mod ledger;
 mod load;
 mod overlay;
 mod packed;
@@ -56,7 +57,8 @@ mod warm;
 
 pub use collect::Garbage;
 pub use erase::Erased;
-pub use flush::{GivenUp, Promise};
+pub use flush::GivenUp;
+pub use ledger::{Demand, Promise};
 pub use retention::{APART_MAX, Apart, Threshold, class_of};
 pub use scan::Scan;
 pub use snapshots::SnapshotGuard;
@@ -234,9 +236,7 @@ pub struct Versions<E> {
     settled: Mutex<Option<Threshold>>,
     /// Deletions in the present above the threshold, by class and bucket.
     graves: Mutex<BTreeMap<Bucket, u64>>,
-    /// Room on the disk for what is not in memory yet.
-    ledger: flush::Ledger,
-    /// What a full disk made it give up.
+    ledger: ledger::Ledger,
     given_up: Mutex<GivenUp>,
     /// The threshold that deletions go by, as it is on disk.
     logged: AtomicU64,
@@ -286,6 +286,7 @@ impl<E: Engine> Versions<E> {
         engine.bury(Burial { below: below.clone(), ..Burial::default() });
         snapshots.raise(|_, _| (Thresholds { common, apart }, ()));
         let buckets = RwLock::new(Buckets::read(&engine)?);
+        let ledger = ledger::Ledger::of(&engine);
         Ok(Versions {
             engine,
             layers: RwLock::new(Layers { recent: Recent::after(header.max_ts), ..Layers::default() }),
@@ -300,7 +301,7 @@ impl<E: Engine> Versions<E> {
             drop_due: AtomicBool::new(false),
             settled: Mutex::default(),
             graves: Mutex::new(header.graves),
-            ledger: flush::Ledger::default(),
+            ledger,
             given_up: Mutex::default(),
             buried: AtomicU64::new(header.buried),
             logged: AtomicU64::new(header.collected.as_u64()),
@@ -346,6 +347,7 @@ impl<E: Engine> Versions<E> {
         let mut writes = writes.peekable();
         while writes.peek().is_some() {
             let mut layers = self.layers.write();
+            let before = layers.active.bytes();
             for (key, value) in writes.by_ref().take(APPLY_KEYS_MAX) {
                 let version = Version { ts, value: value.clone() };
                 if self.config.sabotage != Some(Sabotage::HotMissesWrites) {
@@ -368,6 +370,7 @@ impl<E: Engine> Versions<E> {
                 };
                 layers.active.insert(key, version, base, &thresholds);
             }
+            self.ledger.demand.change(before, layers.active.bytes());
         }
     }
 

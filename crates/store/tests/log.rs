@@ -395,6 +395,9 @@ impl DiskFile for CountingFile {
         self.1.fetch_add(into.len() as u64, Ordering::Relaxed);
         self.0.read_at(offset, into)
     }
+    fn shrink(&self, bytes: u64) -> Result<(), DiskError> {
+        self.0.shrink(bytes)
+    }
     fn sync_data(&self) -> Result<(), DiskError> {
         self.0.sync_data()
     }
@@ -416,4 +419,47 @@ fn a_segment_that_was_not_begun_is_not_read() {
     assert_eq!((found.last, found.segments), (1, 2));
     assert!(read.load(Ordering::Relaxed) < 8192, "{} bytes for one record", read.load(Ordering::Relaxed));
     assert!(!log.needs_reserve(), "it is ready for use");
+}
+
+/// A full disk: the log gives back what no record needs, goes on with what is left, and finds everything again after a crash.
+#[test]
+fn the_last_room_is_given_back_and_the_log_goes_on() {
+    let large = LogOptions { segment_bytes: 1 << 20, first_segment_bytes: 1 << 20, ..options() };
+    for how in [Crash::LoseUnsynced, Crash::KeepAll, Crash::TearLast, Crash::Scatter] {
+        let disk = FakeDisk::new(3);
+        let (log, _) = Log::open(Arc::new(disk.clone()), &large, &mut |_, _| Ok(())).unwrap();
+        log.append(record(1, 1000)).unwrap();
+        log.write_and_sync().unwrap();
+        log.reserve().unwrap();
+        let given_back = log.give_back_room().unwrap();
+        assert!(given_back > 3 << 19, "{given_back} of 2 MiB");
+        assert_eq!(log.give_back_room().unwrap(), 0);
+        // Not a byte is left: what is left to the log is enough for a little.
+        disk.set_capacity(Some(0));
+        log.append(record(2, 1000)).unwrap();
+        log.write_and_sync().unwrap();
+        let mut taken = 2;
+        while log.append(record(taken + 1, 60_000)).is_ok() {
+            log.write_and_sync().unwrap();
+            taken += 1;
+            assert!(taken < 100);
+        }
+        // A little room makes a smaller segment.
+        disk.set_capacity(Some((1 << 20) + (300 << 10)));
+        log.append(record(taken + 1, 60_000)).unwrap();
+        log.write_and_sync().unwrap();
+        taken += 1;
+        drop(log);
+        disk.crash(how);
+        disk.set_capacity(None);
+        let mut found = Vec::new();
+        let (log, _) = Log::open(Arc::new(disk), &large, &mut |position, _| {
+            found.push(position);
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!(found, (1..=taken).collect::<Vec<_>>(), "{how:?}");
+        log.append(record(taken + 1, 10)).unwrap();
+        log.write_and_sync().unwrap();
+    }
 }

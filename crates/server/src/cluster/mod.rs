@@ -40,7 +40,7 @@ mod space;
 
 pub use open::{ClusterSettings, OpenError};
 
-use crate::kv::{NodeClock, Shell, convert, park, scratch, transaction::KvTransaction, waits};
+use crate::kv::{NodeClock, Room, Shell, convert, park, scratch, transaction::KvTransaction, waits};
 use bytes::Bytes;
 use charter::Charter;
 use clock::{Reading, Timestamp};
@@ -217,13 +217,13 @@ impl<E: Engine> Shell for Inner<E> {
         }
     }
     fn is_full(&self, _: usize) -> bool {
-        self.full.load(SeqCst)
+        self.full.load(SeqCst) && Room::is_full(self.member.versions(), self.journal.log())
     }
     fn promise(&self, bytes: usize, frees: bool) -> Option<Promise> {
         self.member.versions().promise(bytes, self.journal.log().growth(bytes), frees)
     }
-    fn awaits_merges(&self) -> bool {
-        self.member.versions().awaits_merges()
+    fn goes_unasked(&self, bytes: usize) -> bool {
+        self.member.versions().goes_unasked(bytes)
     }
     fn lend(&self, bytes: usize) -> bool {
         self.member.versions().lend(bytes)

@@ -5,7 +5,7 @@ use super::founding::Founder;
 use super::identity::Membership;
 use super::journal::{self, Journal};
 use super::{ClusterNode, Inner, beat, class, info, roster, space};
-use crate::kv::{NodeClock, disk_log};
+use crate::kv::{NodeClock, Room, disk_log};
 use crate::memory::Memory;
 use bytes::Bytes;
 use clocksource::ClockSource;
@@ -91,6 +91,8 @@ impl<E: Engine> ClusterNode<E> {
             answer: OnceLock::new(),
             broken: Mutex::new(None),
         });
+        // Before the first write is let in.
+        space::tell_room(&inner, Room::is_full(inner.member.versions(), inner.journal.log()));
         let transport = connect(&inner, listener)?;
         let _ = inner.transport.set(transport);
         inner.see_to(inner.member.drain(&inner.clock.read()));

@@ -2,7 +2,7 @@
 
 use super::Inner;
 use crate::kv::compaction::Compaction;
-use crate::kv::flush::{self, RETRY_AFTER, SEGMENTS_MAX};
+use crate::kv::flush::{self, LastResort, RETRY_AFTER, SEGMENTS_MAX};
 use crate::kv::reclaim::{Pressure, Reclaiming};
 use crate::kv::{Room, Shell, retention};
 use node::cluster::Input;
@@ -26,6 +26,7 @@ pub(super) fn run<E: Engine>(inner: &Inner<E>) {
     let mut collected_ns = inner.monotonic_ns();
     let mut compaction = Compaction::default();
     let (mut pressure, mut reclaiming) = (Pressure::default(), Reclaiming::default());
+    let mut last = LastResort::default();
     while !inner.stopping.load(SeqCst) {
         std::thread::park_timeout(LOOK_EVERY);
         let versions = inner.member.versions();
@@ -43,11 +44,10 @@ pub(super) fn run<E: Engine>(inner: &Inner<E>) {
             frozen = Some(Instant::now());
             inner.member.freeze();
         }
-        match flush_some(inner) {
-            Ok(()) => {}
+        match flush_some(inner, &mut last) {
+            Ok(()) => last.look(versions, inner.journal.log()),
             Err(StoreError::DiskFull) => {
                 tell_room(inner, true);
-                let _ = inner.journal.log().give_back_spares();
                 std::thread::park_timeout(RETRY_AFTER);
             }
             Err(_) => {
@@ -77,14 +77,13 @@ fn collect<E: Engine>(inner: &Inner<E>, room: Room, now_ns: u64, collected_ns: &
         inner.member.collect(&now, retention::thresholds(&kept, inner.retention_seconds, ttl_seconds_max, now_us));
         inner.settle(false);
     }
-    let Some(threshold) = inner.member.collectable() else { return };
-    if let Err(e) = reclaiming.collect(inner.member.versions(), threshold, room) {
+    if let Err(e) = reclaiming.collect(inner.member.versions(), inner.member.collectable(), room) {
         inner.fail(&e.to_string());
     }
 }
 
 /// Lets writes in, or keeps them out.
-fn tell_room<E: Engine>(inner: &Inner<E>, full: bool) {
+pub(super) fn tell_room<E: Engine>(inner: &Inner<E>, full: bool) {
     if inner.full.swap(full, SeqCst) == full {
         return;
     }
@@ -98,19 +97,20 @@ fn tell_room<E: Engine>(inner: &Inner<E>, full: bool) {
 }
 
 /// Writes frozen versions to the engine and gives the log's space back.
-fn flush_some<E: Engine>(inner: &Inner<E>) -> Result<(), StoreError> {
+fn flush_some<E: Engine>(inner: &Inner<E>, last: &mut LastResort) -> Result<(), StoreError> {
     let flushed = || {
         inner.step_and_lead(Input::Flushed);
         inner.member.oldest_record().0.saturating_sub(1)
     };
     let (versions, log) = (inner.member.versions(), inner.journal.log());
-    flush::flush_some(versions, log, &inner.crowded, flushed, |why| inner.fail(why))
+    let last = (last, inner.monotonic_ns());
+    flush::flush_some(versions, log, &inner.crowded, last, flushed, |why| inner.fail(why))
 }
 
 /// At the end: everything to the engine, so that the next start replays little.
 pub(super) fn flush_all<E: Engine>(inner: &Inner<E>) {
     if inner.broken.lock().is_none() {
         inner.member.freeze();
-        let _ = flush_some(inner);
+        let _ = flush_some(inner, &mut LastResort::default());
     }
 }

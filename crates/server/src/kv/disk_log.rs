@@ -84,6 +84,9 @@ impl RecordLog for Log {
     fn give_back_spares(&self) -> Result<(), String> {
         Log::give_back_spares(self).map_err(|e| e.to_string())
     }
+    fn give_back_room(&self) -> Result<(), String> {
+        Log::give_back_room(self).map(drop).map_err(|e| e.to_string())
+    }
     fn segments(&self) -> usize {
         Log::segments(self)
     }

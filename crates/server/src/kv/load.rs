@@ -13,18 +13,36 @@ use store::{Engine, StoreError};
 /// Whoever waits for the engine's merges looks this often.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
+/// Where merges make room for a load it is asked for so often, at each look.
+const MERGE_TRIES: usize = 2000;
+/// What a row takes beside key and value, in bytes, about.
+const ROW_BYTES: usize = 16;
+
 /// Only where this node is all there is: others would not hear of rows that are in no log.
 pub(super) fn load<E: Engine>(inner: &Inner<E>, rows: &[(Bytes, Bytes)], patience: &Patience) -> Result<bool, KvError> {
     if !inner.node.options().alone {
         return Ok(false);
     }
+    let bytes = rows.iter().map(|(key, value)| key.len() + value.len() + ROW_BYTES).sum();
+    let mut tries = 0;
     loop {
-        if inner.full.load(SeqCst) {
-            return Err(KvError::DiskFull);
-        }
         if let Some(why) = &*inner.broken.lock() {
             return Err(KvError::Storage(why.clone()));
         }
+        // It goes past the log, and takes room all the same.
+        let Some(_promise) = inner.node.versions().promise(bytes, 0, false) else {
+            // Who is refused has space given back, and that takes a while.
+            tries += 1;
+            if inner.stopping.load(SeqCst) {
+                return Err(KvError::ShuttingDown);
+            }
+            if tries > MERGE_TRIES {
+                return Err(KvError::DiskFull);
+            }
+            patience.check(|| inner.monotonic_us())?;
+            park::pause(LOOK_EVERY);
+            continue;
+        };
         // What is visible was acknowledged, so it is in the log; and whoever begins now reads at or above it.
         match inner.node.versions().load(inner.node.visible(), rows) {
             Ok(true) => return Ok(true),

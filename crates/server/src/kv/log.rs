@@ -58,6 +58,13 @@ pub trait RecordLog: Send + Sync + 'static {
     fn give_back_spares(&self) -> Result<(), String> {
         Ok(())
     }
+    /// Gives the engine all space that no record needs, but for a little: the last resort of a full disk.
+    ///
+    /// # Errors
+    /// What the disk says.
+    fn give_back_room(&self) -> Result<(), String> {
+        self.give_back_spares()
+    }
     /// Segments in use: the longer the log, the longer a restart.
     fn segments(&self) -> usize;
 }

@@ -1,7 +1,7 @@
 //! The thread for space: versions go from memory to the engine, the log's segments come back, old versions are collected.
 
 use super::compaction::Compaction;
-use super::flush::{self, RETRY_AFTER, SEGMENTS_MAX};
+use super::flush::{self, LastResort, RETRY_AFTER, SEGMENTS_MAX};
 use super::reclaim::{FULL_TTL_SECONDS, Pressure, Reclaiming};
 use super::{Inner, Room, retention};
 use std::sync::Arc;
@@ -66,6 +66,7 @@ pub(super) fn run<E: Engine>(inner: &Inner<E>) {
     let mut compaction = Compaction::default();
     let mut warming = Warming::default();
     let (mut pressure, mut reclaiming) = (Pressure::default(), Reclaiming::default());
+    let mut last = LastResort::default();
     while !inner.stopping.load(SeqCst) {
         std::thread::park_timeout(LOOK_EVERY);
         let now_ns = inner.monotonic_ns();
@@ -88,15 +89,12 @@ pub(super) fn run<E: Engine>(inner: &Inner<E>) {
             frozen = Some(Frozen::now(inner));
             inner.node.freeze();
         }
-        let flushed = flush_some(inner);
+        let flushed = flush_some(inner, &mut last);
         tell_given_up(inner, &mut given_up);
         match flushed {
-            Ok(()) => {}
+            Ok(()) => last.look(inner.node.versions(), inner.driver.log()),
             Err(StoreError::DiskFull) => {
                 tell_room(inner, true);
-                if let Err(e) = inner.driver.log().give_back_spares() {
-                    crate::log::warning("the log's space could not be given back", &[("cause", &e)]);
-                }
                 std::thread::park_timeout(RETRY_AFTER);
             }
             Err(_) => {
@@ -156,7 +154,7 @@ impl Warming {
 }
 
 /// Lets ordinary writes in, or keeps them out.
-fn tell_room<E: Engine>(inner: &Inner<E>, full: bool) {
+pub(super) fn tell_room<E: Engine>(inner: &Inner<E>, full: bool) {
     if inner.full.swap(full, SeqCst) == full {
         return;
     }
@@ -198,24 +196,24 @@ fn freeze_due<E: Engine>(inner: &Inner<E>, room: Room, frozen: &Frozen, every_ns
 }
 
 /// Writes frozen versions to the engine and gives the log's space back.
-fn flush_some<E: Engine>(inner: &Inner<E>) -> Result<(), StoreError> {
+fn flush_some<E: Engine>(inner: &Inner<E>, last: &mut LastResort) -> Result<(), StoreError> {
     let versions = inner.node.versions();
     let flushed = || versions.flushed_position();
-    flush::flush_some(versions, inner.driver.log(), &inner.crowded, flushed, |why| inner.fail(why))
+    let last = (last, inner.monotonic_ns());
+    flush::flush_some(versions, inner.driver.log(), &inner.crowded, last, flushed, |why| inner.fail(why))
 }
 
 /// At the end: everything to the engine, so that the next start replays nothing.
 pub(super) fn flush_all<E: Engine>(inner: &Inner<E>) {
     if inner.broken.lock().is_none() {
         inner.node.freeze();
-        let _ = flush_some(inner);
+        let _ = flush_some(inner, &mut LastResort::default());
     }
 }
 
 /// Gives the past below the threshold back, if one is allowed; where there is little room, what that freed in the engine at once.
 fn collect_some<E: Engine>(inner: &Inner<E>, room: Room, reclaiming: &mut Reclaiming) {
-    let Some(threshold) = inner.node.collectable() else { return };
-    if let Err(e) = reclaiming.collect(inner.node.versions(), threshold, room) {
+    if let Err(e) = reclaiming.collect(inner.node.versions(), inner.node.collectable(), room) {
         inner.fail(&e.to_string());
     }
 }

@@ -159,13 +159,14 @@ impl<E: Engine> Shell for Inner<E> {
         self.driver.wait(self, poll)
     }
     fn is_full(&self, bytes: usize) -> bool {
-        self.full.load(Ordering::SeqCst) || !self.driver.log().has_room_for(bytes)
+        let (versions, log) = (self.node.versions(), self.driver.log());
+        (self.full.load(Ordering::SeqCst) && Room::is_full(versions, log)) || !log.has_room_for(bytes)
     }
     fn promise(&self, bytes: usize, frees: bool) -> Option<Promise> {
         self.node.versions().promise(bytes, self.driver.log().growth(bytes), frees)
     }
-    fn awaits_merges(&self) -> bool {
-        self.node.versions().awaits_merges()
+    fn goes_unasked(&self, bytes: usize) -> bool {
+        self.node.versions().goes_unasked(bytes)
     }
     fn lend(&self, bytes: usize) -> bool {
         self.node.versions().lend(bytes)

@@ -2,7 +2,7 @@
 
 use super::log::Driver;
 use super::node_clock::NodeClock;
-use super::{Inner, KvNode, MemoryLog, RecordLog, disk_log, maintenance, timer, writer};
+use super::{Inner, KvNode, MemoryLog, RecordLog, Room, disk_log, maintenance, timer, writer};
 use crate::memory::{Allocator, Memory, Shares};
 use bytes::Bytes;
 use clocksource::ClockSource;
@@ -116,6 +116,8 @@ impl<E: Engine> KvNode<E> {
         });
         inner.driver.drain(&inner);
         wait_until_past(&inner);
+        // Before the first write is let in.
+        maintenance::tell_room(&inner, Room::is_full(inner.node.versions(), inner.driver.log()));
         let mut threads = Vec::new();
         let shared = inner.clone();
         threads.push(std::thread::Builder::new().name("timer".into()).spawn(move || timer::run(&shared, &timer))?);

@@ -88,8 +88,8 @@ pub(crate) trait Shell: Send + Sync + 'static {
     fn is_full(&self, bytes: usize) -> bool;
     /// Sets room aside for a transaction of so many bytes: see [`store::Versions::promise`].
     fn promise(&self, bytes: usize, frees: bool) -> Option<Promise>;
-    /// Whether merges may make room for it: see [`store::Versions::awaits_merges`].
-    fn awaits_merges(&self) -> bool;
+    /// Counts a transaction that is too small to be asked for: see [`store::Versions::goes_unasked`].
+    fn goes_unasked(&self, bytes: usize) -> bool;
     /// Takes a little of what frees space without that: see [`store::Versions::lend`].
     fn lend(&self, bytes: usize) -> bool;
     /// Whether the versions in memory outgrow what the engine takes, so that commits wait. Not where nothing is written any more.

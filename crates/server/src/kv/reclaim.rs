@@ -1,7 +1,7 @@
 //! What a disk that fills gets back, and how soon: of the node that is alone, and of a member (decision 151).
 
 use super::Room;
-use store::versions::Threshold;
+use store::versions::{Threshold, UNMERGED_RUNS_MAX};
 use store::{Engine, StoreError, Versions};
 
 /// With a full disk old versions are kept this long only, if that is shorter than usual.
@@ -58,19 +58,20 @@ pub(crate) struct Reclaiming {
 }
 
 impl Reclaiming {
-    /// Gives the past below a threshold back; where there is little room, what that freed in the engine at once.
+    /// Gives the past below a threshold back, where one is known; where there is little room, what that freed in the engine at once. (A node that has
+    /// just started knows none, and may have to merge all the same.)
     ///
     /// # Errors
     /// What the engine says, but for a full disk: then it is tried again.
     pub fn collect<E: Engine>(
         &mut self,
         versions: &Versions<E>,
-        threshold: Threshold,
+        threshold: Option<Threshold>,
         room: Room,
     ) -> Result<(), StoreError> {
-        match versions.collect(threshold) {
-            Ok(_) | Err(StoreError::DiskFull) => self.look(versions, room),
-            Err(e) => Err(e),
+        match threshold.map(|threshold| versions.collect(threshold)) {
+            None | Some(Ok(_) | Err(StoreError::DiskFull)) => self.look(versions, room),
+            Some(Err(e)) => Err(e),
         }
     }
 
@@ -79,12 +80,19 @@ impl Reclaiming {
     /// # Errors
     /// What the engine says, but for a full disk: then it is tried again.
     fn look<E: Engine>(&mut self, versions: &Versions<E>, room: Room) -> Result<(), StoreError> {
+        // A merge may want more room than ordinary writes do: all that waits, and all that this overlaps.
+        let room = if versions.engine().lacks_room_to_merge() { Room::Full } else { room };
         self.begun = match room {
             Room::Enough => false,
             // Once begun it goes on to its end.
             Room::Tight => self.begun || versions.compaction_due(true),
             // What waits to be merged keeps room from being promised.
-            Room::Full => versions.garbage().buried > 0 || versions.engine().unmerged_bytes() >= UNMERGED_BYTES,
+            Room::Full => {
+                let engine = versions.engine();
+                versions.garbage().buried > 0
+                    || engine.unmerged_bytes() >= UNMERGED_BYTES
+                    || engine.runs() >= UNMERGED_RUNS_MAX
+            }
         };
         if !self.begun {
             return Ok(());

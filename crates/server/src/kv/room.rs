@@ -24,6 +24,11 @@ impl Room {
         }
     }
 
+    /// Whether ordinary writes are kept out, of which a thread said so a while ago: there may be room by now.
+    pub fn is_full<E: Engine>(versions: &Versions<E>, log: &dyn RecordLog) -> bool {
+        Room::of(versions, log) == Room::Full
+    }
+
     /// Makes space ready for the log, where that leaves enough.
     pub fn prepare<E: Engine>(versions: &Versions<E>, log: &dyn RecordLog) -> Result<(), String> {
         if versions.lacks_room(log.prepare_bytes()) > 0 { Ok(()) } else { log.prepare() }

@@ -132,32 +132,33 @@ impl<S: Shell> KvTransaction<S> {
     fn wait_for_room(&self) -> Result<Option<Promise>, KvError> {
         let bytes = self.txn.record_bytes();
         let promised = |frees| self.inner.promise(bytes, frees).map(Some).ok_or(KvError::DiskFull);
-        if self.inner.is_full(bytes) {
-            return match () {
-                () if self.txn.is_ending() && bytes <= ENDING_BYTES_MAX => Ok(None),
-                () if self.txn.is_freeing() => match promised(true) {
-                    Err(KvError::DiskFull) if self.inner.lend(bytes) => Ok(None),
-                    other => other,
-                },
-                () => Err(KvError::DiskFull),
-            };
+        let is_freeing = self.txn.is_freeing();
+        let mut full = self.inner.is_full(bytes);
+        if full {
+            match () {
+                () if self.txn.is_ending() && bytes <= ENDING_BYTES_MAX => return Ok(None),
+                () if is_freeing => {}
+                () => return Err(KvError::DiskFull),
+            }
         }
-        while self.inner.is_crowded() {
+        while !full && self.inner.is_crowded() {
             if let Some(why) = self.stop(false) {
                 return Err(why);
             }
-            if self.inner.is_full(0) {
+            full = self.inner.is_full(0);
+            if full && !is_freeing {
                 return Err(KvError::DiskFull);
             }
             park::pause(Duration::from_millis(1));
         }
-        if bytes < PROMISED_BYTES {
+        if !full && bytes < PROMISED_BYTES && self.inner.goes_unasked(bytes) {
             return Ok(None);
         }
-        let mut tries = 0;
-        loop {
-            match promised(self.txn.is_freeing()) {
-                Err(KvError::DiskFull) if self.inner.awaits_merges() && tries < MERGE_TRIES => tries += 1,
+        for tries in 0.. {
+            match promised(is_freeing) {
+                Err(KvError::DiskFull) if full && self.inner.lend(bytes) => return Ok(None),
+                // Who is refused has space given back, and that takes a while.
+                Err(KvError::DiskFull) if tries < MERGE_TRIES && (is_freeing || !self.inner.is_full(0)) => {}
                 other => return other,
             }
             if let Some(why) = self.stop(false) {
@@ -165,6 +166,7 @@ impl<S: Shell> KvTransaction<S> {
             }
             park::pause(LOOK_EVERY);
         }
+        Err(KvError::DiskFull)
     }
 
     /// After a write: takes the memory that it needs, in steps.

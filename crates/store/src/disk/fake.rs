@@ -300,6 +300,17 @@ impl DiskFile for FakeFile {
         })
     }
 
+    fn shrink(&self, bytes: u64) -> Result<(), DiskError> {
+        self.with("shrink", |state, id| {
+            let file = &mut state.files[id];
+            let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+            file.unsynced.retain(|(offset, data)| offset + data.len() <= bytes);
+            file.current.truncate(bytes);
+            file.durable.truncate(bytes);
+            Ok(())
+        })
+    }
+
     fn sync_data(&self) -> Result<(), DiskError> {
         self.with("sync", |state, id| {
             state.syncs += 1;

@@ -6,7 +6,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind};
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -95,6 +95,25 @@ fn fill(file: &File, bytes: u64) -> io::Result<()> {
     file.sync_all()
 }
 
+/// Allocates a file of so many bytes, and says it once they are the file's for good; nothing is left behind where there is no room.
+pub(crate) fn set_aside(path: &Path, bytes: u64) -> io::Result<()> {
+    let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    let filled = fill(&file, bytes);
+    if filled.is_err() {
+        // The first error is the one to tell.
+        let _ = std::fs::remove_file(path);
+    }
+    filled
+}
+
+/// Gives such a file up.
+pub(crate) fn give_back(path: &Path) -> io::Result<()> {
+    match std::fs::remove_file(path) {
+        Err(e) if e.kind() == ErrorKind::NotFound => Ok(()),
+        other => other,
+    }
+}
+
 impl Disk for RealDisk {
     fn list(&self) -> Result<Vec<String>, DiskError> {
         let name = self.dir.display().to_string();
@@ -158,6 +177,10 @@ impl DiskFile for RealFile {
 
     fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<(), DiskError> {
         self.file.read_exact_at(into, offset).map_err(|e| failed("read", &self.name, &e))
+    }
+
+    fn shrink(&self, bytes: u64) -> Result<(), DiskError> {
+        self.file.set_len(bytes).and_then(|()| self.file.sync_all()).map_err(|e| failed("shrink", &self.name, &e))
     }
 
     fn sync_data(&self) -> Result<(), DiskError> {

@@ -12,10 +12,11 @@
 //! notices and opens the database anew. When merges make way for what is more urgent: [`super::merges`].
 
 use super::merges::{Merges, PastFilters, PresentFilters};
-use super::{Change, Engine, Lend, Tree, Visit, blocks, runs};
+use super::{Change, Engine, Lend, Tree, Visit, blocks, levels, runs};
 use crate::StoreError;
 use crate::disk::{Room, real};
 use crate::keys::{Bucket, Burial, Kept};
+use crate::versions::Demand;
 use bytes::Bytes;
 use fjall::compaction::Leveled;
 use fjall::compaction::filter::Factory;
@@ -23,6 +24,7 @@ use fjall::config::{
     BlockSizePolicy, BloomConstructionPolicy, FilterPolicy, FilterPolicyEntry, HashRatioPolicy, RestartIntervalPolicy,
 };
 use fjall::{AbstractTree, Database, Keyspace, KeyspaceCreateOptions, LsmError, PersistMode};
+use lsm_tree::compaction::{CompactionStrategy, PullDown};
 use parking_lot::{Mutex, RwLock};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -111,6 +113,9 @@ struct Seen {
 /// Below the directory of a tree: fjall's name for where its tables are.
 const TABLES_DIR: &str = "tables";
 
+/// A file beside fjall's that holds nothing: the reserve.
+const BALLAST: &str = "ballast";
+
 /// A fjall database in a directory.
 pub struct FjallEngine {
     path: PathBuf,
@@ -129,6 +134,8 @@ pub struct FjallEngine {
     reclaim_put_off: AtomicU32,
     /// Looks since space was reclaimed.
     quiet_looks: AtomicU32,
+    /// A reserve is set aside.
+    ballast: AtomicBool,
 }
 
 fn of_io(doing: &'static str, error: &io::Error) -> StoreError {
@@ -260,6 +267,7 @@ impl FjallEngine {
             files_put_off: AtomicU32::new(0),
             reclaim_put_off: AtomicU32::new(0),
             quiet_looks: AtomicU32::new(0),
+            ballast: AtomicBool::new(path.join(BALLAST).exists()),
         })
     }
 
@@ -303,8 +311,8 @@ impl FjallEngine {
     /// Sees to it that so much is free, if it can be: what merges left behind for readers of before is deleted when the database is opened,
     /// and not before the next merge, for which a full disk has no room.
     fn make_room(&self, bytes: u64) -> Result<(), StoreError> {
-        if self.lacks(bytes) {
-            self.tidy()?;
+        if self.lacks(bytes) && self.obsolete_bytes()? > 0 {
+            self.reopen()?;
         }
         if self.lacks(bytes) { Err(StoreError::DiskFull) } else { Ok(()) }
     }
@@ -330,6 +338,29 @@ impl FjallEngine {
             }
             Ok(found.saturating_sub(open.present.disk_space() + open.past.disk_space()))
         })
+    }
+
+    /// Writes changes, whatever is free.
+    fn ingest_now(&self, tree: Tree, changes: &mut dyn Iterator<Item = Change>) -> Result<(), StoreError> {
+        if self.with(|open| Ok(open.tree(tree).tree.l0_run_count()))? >= RUNS_MAX {
+            return Err(StoreError::DiskFull);
+        }
+        let ingested = self.with(|open| {
+            let failed = |e: fjall::Error| of("writing to the engine", &e);
+            let mut ingestion = open.tree(tree).start_ingestion().map_err(failed)?;
+            for (key, value) in changes {
+                match value {
+                    Some(value) => ingestion.write(key, value),
+                    None => ingestion.write_tombstone(key),
+                }
+                .map_err(failed)?;
+            }
+            ingestion.finish().map_err(failed)
+        });
+        if ingested.is_ok() {
+            self.merges.set_stuck(false);
+        }
+        self.tidied(ingested)
     }
 
     /// After a step that found no room: what it had written is deleted when the database is opened.
@@ -368,28 +399,25 @@ impl Engine for FjallEngine {
 
     fn ingest(&self, tree: Tree, bytes: usize, changes: &mut dyn Iterator<Item = Change>) -> Result<(), StoreError> {
         self.revive()?;
-        if self.with(|open| Ok(open.tree(tree).tree.l0_run_count()))? >= RUNS_MAX {
-            return Err(StoreError::DiskFull);
-        }
         let bytes = INGESTION_BYTES.saturating_add(bytes as u64);
         if self.lacks(bytes) {
             // One that is under way may have what is lacking.
             self.merges.pause();
         }
         self.make_room(bytes)?;
-        let ingested = self.with(|open| {
-            let failed = |e: fjall::Error| of("writing to the engine", &e);
-            let mut ingestion = open.tree(tree).start_ingestion().map_err(failed)?;
-            for (key, value) in changes {
-                match value {
-                    Some(value) => ingestion.write(key, value),
-                    None => ingestion.write_tombstone(key),
-                }
-                .map_err(failed)?;
-            }
-            ingestion.finish().map_err(failed)
-        });
-        self.tidied(ingested)
+        self.ingest_now(tree, changes)
+    }
+
+    fn ingest_at_last(&self, tree: Tree, changes: &mut dyn Iterator<Item = Change>) -> Result<(), StoreError> {
+        self.revive()?;
+        // One that is under way has what is lacking, and what earlier ones left behind counts, however little.
+        self.merges.pause();
+        if self.obsolete_bytes()? > 0 {
+            self.reopen()?;
+        }
+        let ingested = self.ingest_now(tree, changes);
+        self.merges.set_stuck(matches!(ingested, Err(StoreError::DiskFull)));
+        ingested
     }
 
     fn unmerged_runs(&self) -> usize {
@@ -496,7 +524,7 @@ impl Engine for FjallEngine {
         self.make_room(INGESTION_BYTES + self.disk_bytes())?;
         let open = self.hold()?;
         self.compacting.store(true, Ordering::Release);
-        let done = open.present.major_compact().map_err(|e| of("merging the engine", &e));
+        let done = self.rewrite(&open).map_err(|e| of("merging the engine", &e));
         self.compacting.store(false, Ordering::Release);
         drop(open);
         if done.is_err() {
@@ -522,8 +550,28 @@ impl Engine for FjallEngine {
         real::room(&self.path).ok()
     }
 
-    fn reserve(&self, unwritten_bytes: u64) {
-        self.merges.reserve(unwritten_bytes);
+    fn lacks_room_to_merge(&self) -> bool {
+        self.merges.are_paused()
+    }
+
+    fn heed(&self, demand: &Arc<Demand>) {
+        self.merges.heed(demand);
+    }
+
+    fn has_ballast(&self) -> bool {
+        self.ballast.load(Ordering::Acquire)
+    }
+
+    fn set_ballast(&self, bytes: u64) -> Result<(), StoreError> {
+        let file = self.path.join(BALLAST);
+        let set = if bytes == 0 { real::give_back(&file) } else { real::set_aside(&file, bytes) };
+        set.map_err(|e| of_io("setting a reserve of the disk aside", &e))?;
+        self.ballast.store(bytes > 0, Ordering::Release);
+        Ok(())
+    }
+
+    fn runs(&self) -> usize {
+        self.open.read().as_ref().map_or(0, |open| open.present.tree.l0_run_count())
     }
 
     /// Merges step by step, each of a few tables: what lies in the upper levels comes down to the last one, and what it hides goes.
@@ -544,6 +592,8 @@ impl Engine for FjallEngine {
                 // The files of before are kept for readers of before until a later merge, for which a full disk may have no room and nobody a
                 // reason. Opening deletes what no version names.
                 if done {
+                    // Now fjall's own may find room.
+                    self.merges.resume();
                     self.reopen()?
                 } else {
                     self.tidy()?
@@ -560,25 +610,50 @@ impl Engine for FjallEngine {
 }
 
 impl FjallEngine {
+    /// Writes the present anew, in tables of the size that all others have: fjall's own way makes them so large that a small disk could never
+    /// merge one again.
+    fn rewrite(&self, open: &Open) -> Result<(), fjall::Error> {
+        let table_bytes = real::room(&self.path).map_or(TABLE_BYTES, |room| room.table_bytes());
+        // Nobody reads by number: a reader holds the tables that it reads.
+        let seen = open.database.visible_seqno();
+        open.present.tree.major_compact(table_bytes, seen).map_err(fjall::Error::Storage)
+    }
+
     fn reclaim_steps(&self, open: &Open, buried: u64) -> Result<bool, fjall::Error> {
         let tree = &open.present.tree;
         let table_bytes = real::room(&self.path).map_or(TABLE_BYTES, |room| room.table_bytes()) / RECLAIM_TABLE_PART;
-        let leveled =
-            Leveled::default().with_l0_threshold(1).with_table_target_size(table_bytes.max(RECLAIM_TABLE_BYTES_MIN));
+        let table_bytes = table_bytes.max(RECLAIM_TABLE_BYTES_MIN);
+        let leveled = Leveled::default().with_l0_threshold(1).with_table_target_size(table_bytes);
         // Down to the last level; where nothing more can go there, down from the first one. (A table that spans much, for the header is in it,
         // stays where it is: it would take the whole of the level below.)
         let down = [RECLAIM_LEVEL_RATIO, 1.0 / RECLAIM_LEVEL_RATIO]
             .map(|ratio| leveled.clone().with_level_ratio_policy(vec![ratio]));
-        let step = |strategy: &Leveled| {
+        let step = |strategy: Arc<dyn CompactionStrategy>| {
             let before = tree.current_version().id();
             // Nobody reads by number: a reader holds the tables that it reads.
             let seen = open.database.visible_seqno();
-            self.merges.unleashed(|| tree.compact(Arc::new(strategy.clone()), seen)).map_err(fjall::Error::Storage)?;
+            self.merges.unleashed(|| tree.compact(strategy, seen)).map_err(fjall::Error::Storage)?;
             Ok::<_, fjall::Error>(tree.current_version().id() != before)
         };
         for _ in 0..RECLAIM_STEPS {
             let [last, first] = &down;
-            if !step(last)? && !step(first)? {
+            let version = tree.current_version();
+            let tables = version.level(0).map_or(0, |level| level.table_count());
+            let sizes: Vec<u64> = version.iter_levels().map(|level| level.size()).collect();
+            drop(version);
+            // What cannot come down must not keep what waits above it from being merged: that is what deletions wait for.
+            let taken_in = tables > 0 && {
+                if let Some(level) = levels::swollen(tables, &sizes)
+                    && !self.lacks(INGESTION_BYTES.saturating_add(sizes[level] + sizes[level + 1]))
+                {
+                    step(Arc::new(PullDown(level as u8, level as u8 + 1)))?;
+                    continue;
+                }
+                let ratios = levels::taking_in(tables, &sizes, table_bytes);
+                step(Arc::new(leveled.clone().with_level_ratio_policy(ratios)))?
+            };
+            let [last, first] = [last, first].map(|strategy| Arc::new(strategy.clone()));
+            if !taken_in && !step(last)? && !step(first)? {
                 return self.reclaim_last(open, buried).map(|()| true);
             }
         }
@@ -596,145 +671,9 @@ impl FjallEngine {
         if stays > RECLAIM_BYTES_MAX || self.lacks(INGESTION_BYTES.saturating_add(stays + stays / 8)) {
             return Ok(());
         }
-        self.merges.unleashed(|| open.present.major_compact())
+        self.merges.unleashed(|| self.rewrite(open))
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::keys::Present;
-    use bytes::Bytes;
-
-    /// Who opens the database anew does not wait for what takes long, or readers would wait behind it.
-    #[test]
-    fn a_rewrite_under_way_keeps_nobody_waiting() {
-        let dir = tempfile::tempdir().unwrap();
-        let engine = FjallEngine::open(dir.path(), FjallOptions::default()).unwrap();
-        let entry = (Bytes::from_static(b"key"), Some(Bytes::from_static(b"value")));
-        engine.ingest(Tree::Present, 0, &mut std::iter::once(entry)).unwrap();
-        let rewrite = engine.hold().unwrap();
-        assert_eq!(engine.reopen(), Err(StoreError::DiskFull), "it is tried again later");
-        assert!(engine.get(Tree::Present, b"key").unwrap().is_some());
-        drop(rewrite);
-        assert_eq!(engine.reopen(), Ok(()));
-        assert!(engine.get(Tree::Present, b"key").unwrap().is_some());
-    }
-
-    /// What merges left behind is given back when there is no room, and not only by the next start.
-    #[test]
-    fn a_full_disk_gets_back_what_merges_left_behind() {
-        let dir = tempfile::tempdir().unwrap();
-        let engine = FjallEngine::open(dir.path(), FjallOptions::default()).unwrap();
-        // Nothing to compress.
-        let noise =
-            |n: u64| (0..512u64).flat_map(move |i| (n * 512 + i).wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes());
-        let entry = |n: u64| (Bytes::from(n.to_be_bytes().to_vec()), Some(noise(n).collect::<Bytes>()));
-        engine.ingest(Tree::Present, 0, &mut (0..2000).map(entry)).unwrap();
-        engine.compact().unwrap();
-        assert!(engine.obsolete_bytes().unwrap() > INGESTION_BYTES, "the files of before are still there");
-        assert_eq!(engine.ingest(Tree::Present, usize::MAX, &mut std::iter::empty()), Err(StoreError::DiskFull));
-        assert!(engine.obsolete_bytes().unwrap() < INGESTION_BYTES / 4);
-        assert!(engine.get(Tree::Present, &7u64.to_be_bytes()).unwrap().is_some());
-    }
-
-    /// Merges make way for what is in memory, and nobody waits for them meanwhile; they go on when there is room.
-    #[test]
-    fn merges_leave_room_for_what_is_in_memory() {
-        let dir = tempfile::tempdir().unwrap();
-        let engine = FjallEngine::open(dir.path(), FjallOptions::default()).unwrap();
-        // No disk has room for so much.
-        engine.reserve(u64::MAX);
-        let runs = |engine: &FjallEngine| engine.hold().unwrap().present.tree.l0_run_count();
-        let overlapping = |n: u64| {
-            let entry =
-                move |i: u64| (Bytes::from(i.to_be_bytes().to_vec()), Some(Bytes::from(n.to_be_bytes().to_vec())));
-            (0..1000).map(entry)
-        };
-        for n in 0..12 {
-            engine.ingest(Tree::Present, 0, &mut overlapping(n)).unwrap();
-        }
-        // fjall merges four.
-        while !engine.merges.are_paused() {
-            std::thread::yield_now();
-        }
-        assert_eq!(engine.unmerged_runs(), 0, "nobody waits");
-        for n in 12..16 {
-            engine.ingest(Tree::Present, 0, &mut overlapping(n)).unwrap();
-        }
-        assert!(runs(&engine) > 12, "{} runs", runs(&engine));
-        assert_eq!(engine.get(Tree::Present, &7u64.to_be_bytes()).unwrap().as_deref(), Some(&15u64.to_be_bytes()[..]));
-        engine.reserve(0);
-        while runs(&engine) > 4 {
-            engine.merge();
-            std::thread::yield_now();
-        }
-        assert_eq!(engine.get(Tree::Present, &7u64.to_be_bytes()).unwrap().as_deref(), Some(&15u64.to_be_bytes()[..]));
-    }
-
-    /// A disk that has no room for all of it once more has room for merges all the same.
-    #[test]
-    fn a_rewrite_without_room_pauses_no_merges() {
-        let dir = tempfile::tempdir().unwrap();
-        let engine = FjallEngine::open(dir.path(), FjallOptions::default()).unwrap();
-        assert_eq!(engine.make_room(u64::MAX), Err(StoreError::DiskFull));
-        assert!(!engine.merges.are_paused());
-        assert_eq!(engine.ingest(Tree::Present, usize::MAX, &mut std::iter::empty()), Err(StoreError::DiskFull));
-        assert!(engine.merges.are_paused(), "what is in memory comes first");
-    }
-
-    /// Space is given back by merges of a few tables; what stays stays, and the engine merges by itself again afterwards.
-    #[test]
-    fn space_comes_back_step_by_step() {
-        let dir = tempfile::tempdir().unwrap();
-        let engine = FjallEngine::open(dir.path(), FjallOptions::default()).unwrap();
-        let key = |n: u64| crate::keys::present(&[&7u32.to_be_bytes()[..], &n.to_be_bytes()].concat());
-        let ts = clock::Timestamp::from_u64;
-        let noise =
-            |n: u64| (0..16u64).flat_map(move |i| (n * 16 + i).wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes());
-        let row = |n: u64| Present::encode(ts(1), Some(&noise(n).collect::<Vec<_>>()));
-        for layer in 0..4 {
-            let rows = (0..10_000).map(|n| n * 4 + layer).map(|n| (key(n), Some(row(n))));
-            engine.ingest(Tree::Present, 0, &mut rows.into_iter()).unwrap();
-        }
-        let full = engine.disk_bytes();
-        let (kept, gone) = (0..1000, 1000..40_000);
-        let graves = gone.clone().map(|n| (key(n), Some(Present::encode(ts(2), None))));
-        engine.ingest(Tree::Present, 0, &mut graves.into_iter()).unwrap();
-        let below = crate::versions::Thresholds { common: ts(3), ..Default::default() };
-        engine.bury(Burial { below, ..Burial::default() });
-        while !engine.reclaim(gone.end - gone.start).unwrap() {}
-        assert!(engine.disk_bytes() < full / 8, "{} of {full}", engine.disk_bytes());
-        assert!(kept.into_iter().all(|n| engine.get(Tree::Present, &key(n)).unwrap() == Some(row(n))));
-        assert!(gone.step_by(100).all(|n| engine.get(Tree::Present, &key(n)).unwrap().is_none()));
-        assert!(engine.hold().unwrap().quiet);
-        (0..=QUIET_LOOKS).for_each(|_| engine.merge());
-        assert!(!engine.hold().unwrap().quiet);
-    }
-
-    /// fjall writes the number of a level's runs as a byte.
-    #[test]
-    fn runs_are_bounded() {
-        let dir = tempfile::tempdir().unwrap();
-        let engine = FjallEngine::open(dir.path(), FjallOptions::default()).unwrap();
-        engine.reopen_as(true).unwrap();
-        let entry = || (Bytes::from_static(b"key"), Some(Bytes::from_static(b"value")));
-        let taken = (0..300).take_while(|_| engine.ingest(Tree::Present, 0, &mut std::iter::once(entry())).is_ok());
-        assert_eq!(taken.count(), RUNS_MAX);
-        engine.reopen().unwrap();
-        assert!(engine.get(Tree::Present, b"key").unwrap().is_some());
-    }
-
-    #[test]
-    fn files_are_not_dropped_while_the_present_is_written_anew() {
-        let dir = tempfile::tempdir().unwrap();
-        let engine = FjallEngine::open(dir.path(), FjallOptions::default()).unwrap();
-        let entry = (Bytes::from_static(b"key"), Some(Bytes::from_static(b"value")));
-        engine.ingest(Tree::Present, 0, &mut std::iter::once(entry)).unwrap();
-        engine.compacting.store(true, Ordering::Release);
-        assert_eq!(engine.drop_files(b"a", b"z"), Ok(false));
-        engine.compacting.store(false, Ordering::Release);
-        while !engine.drop_files(b"a", b"z").unwrap() {}
-        assert_eq!(engine.get(Tree::Present, b"key"), Ok(None));
-    }
-}
+mod tests;

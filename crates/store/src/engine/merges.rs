@@ -4,30 +4,33 @@
 //! found no more, died, and began again once what it had written was deleted; what would have freed space (the end of a table) waited in
 //! memory behind it. Idea: fjall asks nobody before it merges, but it passes each entry through a filter, and a filter may fail.
 //!
-//! 1. A merge goes on only while so much is free that what is in memory can be written out, and ordinary commits are let in
-//!    ([`Room::needed`](crate::disk::Room::needed)); else it ends.
+//! 1. A merge goes on only while so much is free that what is in memory and what is promised can be written out, and ordinary commits are let
+//!    in ([`Room::needed`](crate::disk::Room::needed)); else it ends. What is in memory is asked for at each look: it grows meanwhile.
 //! 2. When one has ended so, the next end at their first entry, for [`PAUSE_LOOKS`] looks, and nobody waits for merges meanwhile: there are
 //!    as many runs as the disk holds then, and reads are as slow as that makes them.
-//! 3. What reclaims space on a full disk may take nearly all that is left ([`FLOOR_BYTES`] are for fjall's lists): it runs where what is in memory is written out, one after the other.
+//! 3. What reclaims space on a full disk may take nearly all that is left, but for what is in memory and promised, and [`FLOOR_BYTES`] for fjall's
+//!    lists. Only where memory cannot be written out at all it may take that, too: nothing else would give room.
 //!
 //! Caveat: fjall closes its database when a merge fails (the essay of [`super::fjall`]), and what it had written stays until it is opened.
 
 use crate::disk::real;
 use crate::keys::{self, Burial, Kept};
+use crate::versions::Demand;
 use fjall::LsmError;
 use fjall::compaction::filter::{CompactionFilter, CompactionFilterResult, Context, Factory, ItemAccessor, Verdict};
 use parking_lot::RwLock;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 /// A merge that found no room is tried again after so many looks: there are about 20 in a second.
 const PAUSE_LOOKS: u32 = 200;
 /// What no merge takes: a table's end, and the new list of tables.
 const FLOOR_BYTES: u64 = 2 << 20;
-/// A merge looks at the disk each time it has passed so many entries.
+/// A merge looks at the disk each time it has passed so many entries, or entries of so many bytes.
 const ENTRIES_PER_LOOK: u32 = 64;
+const BYTES_PER_LOOK: usize = 256 << 10;
 
 /// What merges are told, and tell.
 pub(super) struct Merges {
@@ -36,12 +39,14 @@ pub(super) struct Merges {
     burial: RwLock<Arc<Burial>>,
     /// What is not of this in the past may go.
     kept: RwLock<Arc<Kept>>,
-    /// What is in memory and is to be written.
-    unwritten_bytes: AtomicU64,
+    /// What is in memory and what is promised, now.
+    demand: RwLock<Arc<Demand>>,
     /// Looks until merges are tried again.
     pause: AtomicU32,
     /// Space is being reclaimed, by who would otherwise write out what is in memory.
     unleashed: AtomicBool,
+    /// What is in memory could not be written out.
+    stuck: AtomicBool,
 }
 
 /// Each is replaced as a whole: a panic leaves none half-done.
@@ -53,9 +58,10 @@ impl Merges {
             path: path.to_path_buf(),
             burial: RwLock::default(),
             kept: RwLock::default(),
-            unwritten_bytes: AtomicU64::new(0),
+            demand: RwLock::default(),
             pause: AtomicU32::new(0),
             unleashed: AtomicBool::new(false),
+            stuck: AtomicBool::new(false),
         }
     }
 
@@ -67,8 +73,13 @@ impl Merges {
         *self.kept.write() = Arc::new(kept.clone());
     }
 
-    pub fn reserve(&self, unwritten_bytes: u64) {
-        self.unwritten_bytes.store(unwritten_bytes, Ordering::Relaxed);
+    pub fn heed(&self, demand: &Arc<Demand>) {
+        *self.demand.write() = demand.clone();
+    }
+
+    /// What is in memory could not be written out, though it was tried at last; or it was.
+    pub fn set_stuck(&self, stuck: bool) {
+        self.stuck.store(stuck, Ordering::Relaxed);
     }
 
     /// Merges under way end soon, and none begins for a while.
@@ -101,40 +112,46 @@ impl Merges {
 
     /// Invariant 3.
     fn has_floor(&self) -> bool {
-        real::room(&self.path).is_ok_and(|room| room.free >= FLOOR_BYTES)
+        let left_bytes = if self.stuck.load(Ordering::Relaxed) { 0 } else { self.demand.read().at_least() };
+        real::room(&self.path).is_ok_and(|room| room.free >= FLOOR_BYTES.saturating_add(left_bytes))
     }
 
     /// Invariant 1.
     fn has_room(&self) -> bool {
-        let unwritten_bytes = self.unwritten_bytes.load(Ordering::Relaxed);
-        real::room(&self.path).is_ok_and(|room| room.free >= room.needed(unwritten_bytes))
+        let left_bytes = self.demand.read().at_ease();
+        real::room(&self.path).is_ok_and(|room| room.free >= room.needed(left_bytes))
     }
 }
 
 /// Ends the merge that it is with.
 struct Leash {
     merges: Arc<Merges>,
-    passed: u32,
+    /// Entries until it looks, and bytes.
+    entries_left: u32,
+    bytes_left: usize,
 }
 
 impl Leash {
-    fn pass(&mut self) -> Result<(), LsmError> {
-        if self.merges.unleashed.load(Ordering::Acquire) {
-            let looks = self.passed.is_multiple_of(ENTRIES_PER_LOOK);
-            self.passed = self.passed.wrapping_add(1);
-            return match looks && !self.merges.has_floor() {
-                true => Err(LsmError::Io(ErrorKind::StorageFull.into())),
-                false => Ok(()),
-            };
+    fn of(merges: &Arc<Merges>) -> Leash {
+        Leash { merges: merges.clone(), entries_left: 0, bytes_left: 0 }
+    }
+
+    fn pass(&mut self, bytes: usize) -> Result<(), LsmError> {
+        let looks = self.entries_left == 0 || self.bytes_left < bytes;
+        match looks {
+            true => (self.entries_left, self.bytes_left) = (ENTRIES_PER_LOOK, BYTES_PER_LOOK),
+            false => (self.entries_left, self.bytes_left) = (self.entries_left - 1, self.bytes_left - bytes),
         }
-        if self.passed.is_multiple_of(ENTRIES_PER_LOOK) && !self.merges.has_room() {
-            self.merges.pause();
-        }
-        self.passed = self.passed.wrapping_add(1);
-        match self.merges.are_paused() {
-            true => Err(LsmError::Io(ErrorKind::StorageFull.into())),
-            false => Ok(()),
-        }
+        let ends = match self.merges.unleashed.load(Ordering::Acquire) {
+            true => looks && !self.merges.has_floor(),
+            false => {
+                if looks && !self.merges.has_room() {
+                    self.merges.pause();
+                }
+                self.merges.are_paused()
+            }
+        };
+        if ends { Err(LsmError::Io(ErrorKind::StorageFull.into())) } else { Ok(()) }
     }
 }
 
@@ -148,7 +165,7 @@ impl Factory for PresentFilters {
     }
     fn make_filter(&self, _: &Context) -> Box<dyn CompactionFilter> {
         let burial = self.0.burial.read().clone();
-        Box::new(PresentFilter { burial, leash: Leash { merges: self.0.clone(), passed: 0 } })
+        Box::new(PresentFilter { burial, leash: Leash::of(&self.0) })
     }
 }
 
@@ -159,10 +176,11 @@ struct PresentFilter {
 
 impl CompactionFilter for PresentFilter {
     fn filter_item(&mut self, item: ItemAccessor<'_>, _: &Context) -> CompactionFilterResult {
-        self.leash.pass()?;
+        let value = item.value()?;
+        self.leash.pass(item.key().len() + value.len())?;
         Ok(match () {
             () if self.burial.is_dead(item.key()) => Verdict::Destroy,
-            () if self.burial.takes(item.key(), &item.value()?) => Verdict::Remove,
+            () if self.burial.takes(item.key(), &value) => Verdict::Remove,
             () => Verdict::Keep,
         })
     }
@@ -177,7 +195,7 @@ impl Factory for PastFilters {
     }
     fn make_filter(&self, _: &Context) -> Box<dyn CompactionFilter> {
         let kept = self.0.kept.read().clone();
-        Box::new(PastFilter { kept, leash: Leash { merges: self.0.clone(), passed: 0 } })
+        Box::new(PastFilter { kept, leash: Leash::of(&self.0) })
     }
 }
 
@@ -188,7 +206,7 @@ struct PastFilter {
 
 impl CompactionFilter for PastFilter {
     fn filter_item(&mut self, item: ItemAccessor<'_>, _: &Context) -> CompactionFilterResult {
-        self.leash.pass()?;
+        self.leash.pass(item.key().len() + item.value()?.len())?;
         // Written once, or again by a replay as it was: nothing older can come to light that does not go, too.
         Ok(if keys::is_aged(item.key(), &self.kept) { Verdict::Destroy } else { Verdict::Keep })
     }

@@ -8,6 +8,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+/// No smaller segment is made on a full disk, in bytes: a TRUNCATE takes some hundred.
+pub(super) const SEGMENT_BYTES_LEAST: u64 = 256 << 10;
+
 /// What records may count on of `bytes` at the end of a segment: a frame cut by its end costs up to two sectors more.
 pub(super) fn usable(bytes: u64) -> u64 {
     bytes.saturating_sub(2 * SECTOR as u64)
@@ -74,7 +77,10 @@ impl Reserve {
             }
             (state.next_number, state.spare.pop_front())
         };
-        let made = self.make(number, spare);
+        let made = match self.make(number, spare) {
+            Err(LogError::DiskFull) => self.make_smaller(number),
+            made => made,
+        };
         self.full.store(matches!(made, Err(LogError::DiskFull)), Ordering::Relaxed);
         let ready = made?;
         let mut state = self.state.lock();
@@ -82,6 +88,18 @@ impl Reserve {
         state.space += usable(ready.bytes - FIRST_FRAME as u64);
         state.ready.push_back(ready);
         Ok(())
+    }
+
+    /// Where the disk has no room for a whole segment a part of one is enough for what frees space: its record is all that is needed.
+    fn make_smaller(&self, number: u64) -> Result<Ready, LogError> {
+        let mut bytes = self.segment_bytes / 2;
+        while bytes >= self.segment_bytes.min(SEGMENT_BYTES_LEAST) {
+            match make(&*self.disk, self.salt, number, bytes - bytes % SECTOR as u64, None) {
+                Err(LogError::DiskFull) => bytes /= 2,
+                made => return made,
+            }
+        }
+        Err(LogError::DiskFull)
     }
 
     fn make(&self, number: u64, spare: Option<Sealed>) -> Result<Ready, LogError> {
@@ -121,6 +139,22 @@ impl Reserve {
         let _growing = self.growing.lock();
         let spares = std::mem::take(&mut self.state.lock().spare);
         self.delete(spares)
+    }
+
+    /// Deletes the segments that are ready, the last one first: the numbers on disk have no gap. The caller sees to it that nobody counts on
+    /// their space.
+    pub fn give_back_ready(&self) -> Result<(), LogError> {
+        let _growing = self.growing.lock();
+        loop {
+            let Some(number) = self.state.lock().ready.back().map(|ready| ready.number) else { return Ok(()) };
+            self.disk.delete(&name(number))?;
+            self.disk.sync_names()?;
+            let mut state = self.state.lock();
+            if let Some(ready) = state.ready.pop_back() {
+                state.space -= usable(ready.bytes - FIRST_FRAME as u64);
+                state.next_number = number;
+            }
+        }
     }
 
     fn delete(&self, surplus: impl IntoIterator<Item = Sealed>) -> Result<(), LogError> {

@@ -16,7 +16,7 @@ use clock::Timestamp;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 
 /// Version of the header's form.
 const FORMAT: u32 = 3;
@@ -31,9 +31,6 @@ const SPARSE: usize = 128;
 /// What one of them costs beside its value.
 const FOLLOWED_OVERHEAD: usize = 80;
 
-/// What [`Versions::lend`] gives, in bytes: less than what is kept free of everything else.
-const LENT_BYTES_MAX: usize = 1 << 20;
-
 /// What a full disk made the store give up of the past since it was opened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GivenUp {
@@ -43,37 +40,6 @@ pub struct GivenUp {
     pub versions: u64,
     /// Snapshots below this are refused since then, whatever the retention.
     pub below: Timestamp,
-}
-
-/// Room on the disk for what is not in memory yet.
-#[derive(Default)]
-pub(super) struct Ledger {
-    /// What was set aside.
-    promised: Arc<AtomicU64>,
-    /// More was asked for than there was.
-    refused: AtomicBool,
-    /// What was taken although there was no room for it, since memory was last written out.
-    lent: AtomicUsize,
-}
-
-/// Room on the disk that was set aside; it is given back when this is dropped.
-#[derive(Debug)]
-pub struct Promise {
-    bytes: u64,
-    all: Arc<AtomicU64>,
-}
-
-impl Promise {
-    fn of(all: &Arc<AtomicU64>, bytes: u64) -> Promise {
-        all.fetch_add(bytes, Ordering::SeqCst);
-        Promise { bytes, all: all.clone() }
-    }
-}
-
-impl Drop for Promise {
-    fn drop(&mut self) {
-        self.all.fetch_sub(self.bytes, Ordering::SeqCst);
-    }
 }
 
 /// The store's own entry in the engine: written in the same step as the versions that it speaks of.
@@ -201,62 +167,6 @@ impl<E: Engine> Versions<E> {
         self.layers.read().active.bytes
     }
 
-    /// Bytes held in memory by layers, active and frozen, about.
-    pub fn overlay_bytes(&self) -> usize {
-        let layers = self.layers.read();
-        layers.active.bytes + layers.frozen.iter().map(|f| f.layer.bytes).sum::<usize>()
-    }
-
-    /// What the engine is still to be given of them, about: of the present, as the past goes where there is no room.
-    pub fn unwritten_bytes(&self) -> usize {
-        let layers = self.layers.read();
-        layers.active.present_bytes + layers.frozen.iter().map(|f| f.layer.present_bytes).sum::<usize>()
-    }
-
-    /// Sets room on the disk aside for a transaction that writes so many bytes, until it is in memory (or was given up), as well as
-    /// `log_bytes` by which the log grows; `None`: there is not enough. What `frees` space may take more of it, but nothing that could not be
-    /// written out: all that comes behind it, a TRUNCATE as well, would wait in memory with it.
-    pub fn promise(&self, bytes: usize, log_bytes: u64, frees: bool) -> Option<Promise> {
-        let promise = Promise::of(&self.ledger.promised, bytes as u64 + log_bytes);
-        let enough = !self.awaits_merges() && (frees || self.lacks_room(0) == 0);
-        if enough {
-            return Some(promise);
-        }
-        self.ledger.refused.store(true, Ordering::SeqCst);
-        None
-    }
-
-    /// Whether there is too little room for what was promised, as what is in memory is written out once, and merged once with what waits for
-    /// that. Merges may change it.
-    pub fn awaits_merges(&self) -> bool {
-        let Some(room) = self.engine.room() else { return false };
-        let bytes = self.unwritten_bytes() as u64 + self.ledger.promised.load(Ordering::SeqCst);
-        room.free < room.needed_at_last(2 * bytes + self.engine.unmerged_bytes())
-    }
-
-    /// How much less is free than ordinary writes need, of which `more_bytes` are taken by something else soon.
-    pub fn lacks_room(&self, more_bytes: u64) -> u64 {
-        let in_memory = self.overlay_bytes() as u64 + self.ledger.promised.load(Ordering::SeqCst);
-        self.engine.room().map_or(0, |room| room.needed(in_memory + more_bytes).saturating_sub(room.free))
-    }
-
-    /// Whether a promise was not given since this was last asked: whoever asked for it wants room.
-    pub fn was_refused(&self) -> bool {
-        self.ledger.refused.swap(false, Ordering::SeqCst)
-    }
-
-    /// Takes so many bytes of what frees space although there is no room for them: a little can be written out all the same, and if others fill
-    /// the disk to the last byte it waits in memory. `false`: that was taken already, and nothing was written out since.
-    pub fn lend(&self, bytes: usize) -> bool {
-        let lend = |lent: usize| lent.checked_add(bytes).filter(|lent| *lent <= LENT_BYTES_MAX);
-        self.ledger.lent.fetch_update(Ordering::SeqCst, Ordering::SeqCst, lend).is_ok()
-    }
-
-    /// Whether the disk holds what is in memory, but not twice.
-    fn is_tight(&self) -> bool {
-        self.engine.room().is_some_and(|room| room.free < 2 * room.needed(self.overlay_bytes() as u64))
-    }
-
     /// Whether layers hold as much as they may, however long a flush or a merge takes: whoever writes is to wait. Cheap.
     pub fn is_overlay_full(&self) -> bool {
         self.overlay_bytes() >= OVERLAY_LAYERS_MAX * self.config.freeze_bytes
@@ -296,7 +206,6 @@ impl<E: Engine> Versions<E> {
     /// What the engine says.
     pub fn flush(&self) -> Result<bool, StoreError> {
         self.hot.trim();
-        self.engine.reserve(self.overlay_bytes() as u64);
         let _writer = self.writer.lock();
         self.engine.merge();
         // Where the disk fills, what is to be merged stays small: it needs room, too.
@@ -304,6 +213,21 @@ impl<E: Engine> Versions<E> {
         if self.engine.unmerged_runs() >= runs_max {
             return Ok(false);
         }
+        self.flush_oldest(false)
+    }
+
+    /// As [`Versions::flush`], where that found no room and nothing else gives some: waits for no merge, keeps nothing free, and tries. What
+    /// does not fit leaves everything as it was. Slow where it fails: not to be tried all the time.
+    ///
+    /// # Errors
+    /// What the engine says.
+    pub fn flush_at_last(&self) -> Result<bool, StoreError> {
+        let _writer = self.writer.lock();
+        self.flush_oldest(true)
+    }
+
+    /// The caller holds the writer's lock. `at_last`: there is no room, as far as is known.
+    fn flush_oldest(&self, at_last: bool) -> Result<bool, StoreError> {
         let Some(frozen) = self.layers.read().frozen.first().cloned() else {
             return Ok(false);
         };
@@ -316,7 +240,7 @@ impl<E: Engine> Versions<E> {
             prefixes.max_ts
         };
         let past_last = self.config.sabotage == Some(Sabotage::PresentFirst);
-        let mut followed = if past_last { 0 } else { self.keep_past(layer, &chains, &thresholds, &filing)? };
+        let mut followed = if past_last { 0 } else { self.keep_past(layer, &chains, &thresholds, &filing, at_last)? };
         let mut graves = self.graves.lock();
         let mut after = graves.clone();
         bury(&chains, &filing, &mut after, self.config.bucket_shift);
@@ -339,12 +263,16 @@ impl<E: Engine> Versions<E> {
             Some((keys::present(key), Some(Present::encode(newest.ts, newest.value.as_deref()))))
         });
         let bytes = present_bytes(&chains);
-        self.engine.ingest(Tree::Present, bytes, &mut std::iter::once(header.change()).chain(present))?;
+        let mut present = std::iter::once(header.change()).chain(present);
+        match at_last {
+            true => self.engine.ingest_at_last(Tree::Present, &mut present)?,
+            false => self.engine.ingest(Tree::Present, bytes, &mut present)?,
+        }
         self.engine.sync()?;
         *graves = after;
         drop(graves);
         if past_last {
-            followed = self.keep_past(layer, &chains, &thresholds, &filing)?;
+            followed = self.keep_past(layer, &chains, &thresholds, &filing, at_last)?;
         }
         let hides = followed + chains.iter().filter(|(_, chain)| chain.based).count() as u64;
         self.hidden.fetch_add(hides, Ordering::Relaxed);
@@ -352,8 +280,9 @@ impl<E: Engine> Versions<E> {
             let mut layers = self.layers.write();
             layers.frozen.remove(0);
             layers.retired += 1;
+            self.ledger.demand.change(layer.bytes(), (0, 0));
             if layers.frozen.is_empty() {
-                self.ledger.lent.store(0, Ordering::SeqCst);
+                self.ledger.written_out();
             }
         }
         self.flushed.store(frozen.position, Ordering::Release);
@@ -372,6 +301,7 @@ impl<E: Engine> Versions<E> {
         chains: &Chains<'_>,
         thresholds: &Thresholds,
         filing: &Filing,
+        at_last: bool,
     ) -> Result<u64, StoreError> {
         let (mut from, mut followed, mut ahead) = (0, 0, Ahead::default());
         while from < chains.len() {
@@ -396,6 +326,11 @@ impl<E: Engine> Versions<E> {
                     given_up.versions += part.ended.len() as u64;
                     given_up.below = layer.max_ts.max(given_up.below);
                     break;
+                }
+                // Somebody reads there, and what is in memory is to go.
+                Err(StoreError::DiskFull) if at_last => {
+                    self.buckets.write().add(part.buckets());
+                    self.engine.ingest_at_last(Tree::Past, &mut part.past())?;
                 }
                 done => done?,
             }

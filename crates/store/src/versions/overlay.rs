@@ -196,6 +196,11 @@ impl Layer {
         self.map.is_empty()
     }
 
+    /// What it holds: in memory, and of the engine's present.
+    pub fn bytes(&self) -> (usize, usize) {
+        (self.bytes, self.present_bytes)
+    }
+
     /// Adds a version; one with the same timestamp is replaced (a replayed command). `base` is what it follows, if that is known and
     /// older than the layer. Versions that a newer one at or below the key's threshold hides may go.
     pub fn insert(&mut self, key: &Bytes, version: Version, base: Option<Version>, thresholds: &Thresholds) {

@@ -1,0 +1,151 @@
+//! The engine on a real file system.
+
+use super::*;
+use crate::keys::Present;
+use bytes::Bytes;
+
+/// Who opens the database anew does not wait for what takes long, or readers would wait behind it.
+#[test]
+fn a_rewrite_under_way_keeps_nobody_waiting() {
+    let dir = tempfile::tempdir().unwrap();
+    let engine = FjallEngine::open(dir.path(), FjallOptions::default()).unwrap();
+    let entry = (Bytes::from_static(b"key"), Some(Bytes::from_static(b"value")));
+    engine.ingest(Tree::Present, 0, &mut std::iter::once(entry)).unwrap();
+    let rewrite = engine.hold().unwrap();
+    assert_eq!(engine.reopen(), Err(StoreError::DiskFull), "it is tried again later");
+    assert!(engine.get(Tree::Present, b"key").unwrap().is_some());
+    drop(rewrite);
+    assert_eq!(engine.reopen(), Ok(()));
+    assert!(engine.get(Tree::Present, b"key").unwrap().is_some());
+}
+
+/// What merges left behind is given back when there is no room, and not only by the next start.
+#[test]
+fn a_full_disk_gets_back_what_merges_left_behind() {
+    let dir = tempfile::tempdir().unwrap();
+    let engine = FjallEngine::open(dir.path(), FjallOptions::default()).unwrap();
+    // Nothing to compress.
+    let noise = |n: u64| (0..512u64).flat_map(move |i| (n * 512 + i).wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes());
+    let entry = |n: u64| (Bytes::from(n.to_be_bytes().to_vec()), Some(noise(n).collect::<Bytes>()));
+    engine.ingest(Tree::Present, 0, &mut (0..2000).map(entry)).unwrap();
+    engine.compact().unwrap();
+    assert!(engine.obsolete_bytes().unwrap() > INGESTION_BYTES, "the files of before are still there");
+    assert_eq!(engine.ingest(Tree::Present, usize::MAX, &mut std::iter::empty()), Err(StoreError::DiskFull));
+    assert!(engine.obsolete_bytes().unwrap() < INGESTION_BYTES / 4);
+    assert!(engine.get(Tree::Present, &7u64.to_be_bytes()).unwrap().is_some());
+}
+
+/// Merges make way for what is in memory, and nobody waits for them meanwhile; they go on when there is room.
+#[test]
+fn merges_leave_room_for_what_is_in_memory() {
+    let dir = tempfile::tempdir().unwrap();
+    let engine = FjallEngine::open(dir.path(), FjallOptions::default()).unwrap();
+    let demand = Arc::new(Demand::default());
+    engine.heed(&demand);
+    // No disk has room for so much.
+    let promise = demand.promise(u64::MAX, 0);
+    let runs = |engine: &FjallEngine| engine.hold().unwrap().present.tree.l0_run_count();
+    let overlapping = |n: u64| {
+        let entry = move |i: u64| (Bytes::from(i.to_be_bytes().to_vec()), Some(Bytes::from(n.to_be_bytes().to_vec())));
+        (0..1000).map(entry)
+    };
+    for n in 0..12 {
+        engine.ingest(Tree::Present, 0, &mut overlapping(n)).unwrap();
+    }
+    // fjall merges four.
+    while !engine.merges.are_paused() {
+        std::thread::yield_now();
+    }
+    assert_eq!(engine.unmerged_runs(), 0, "nobody waits");
+    for n in 12..16 {
+        engine.ingest(Tree::Present, 0, &mut overlapping(n)).unwrap();
+    }
+    assert!(runs(&engine) > 12, "{} runs", runs(&engine));
+    assert_eq!(engine.get(Tree::Present, &7u64.to_be_bytes()).unwrap().as_deref(), Some(&15u64.to_be_bytes()[..]));
+    drop(promise);
+    while runs(&engine) > 4 {
+        engine.merge();
+        std::thread::yield_now();
+    }
+    assert_eq!(engine.get(Tree::Present, &7u64.to_be_bytes()).unwrap().as_deref(), Some(&15u64.to_be_bytes()[..]));
+}
+
+/// A disk that has no room for all of it once more has room for merges all the same.
+#[test]
+fn a_rewrite_without_room_pauses_no_merges() {
+    let dir = tempfile::tempdir().unwrap();
+    let engine = FjallEngine::open(dir.path(), FjallOptions::default()).unwrap();
+    assert_eq!(engine.make_room(u64::MAX), Err(StoreError::DiskFull));
+    assert!(!engine.merges.are_paused());
+    assert_eq!(engine.ingest(Tree::Present, usize::MAX, &mut std::iter::empty()), Err(StoreError::DiskFull));
+    assert!(engine.merges.are_paused(), "what is in memory comes first");
+}
+
+/// Space is given back by merges of a few tables; what stays stays, and the engine merges by itself again afterwards.
+#[test]
+fn space_comes_back_step_by_step() {
+    let dir = tempfile::tempdir().unwrap();
+    let engine = FjallEngine::open(dir.path(), FjallOptions::default()).unwrap();
+    let key = |n: u64| crate::keys::present(&[&7u32.to_be_bytes()[..], &n.to_be_bytes()].concat());
+    let ts = clock::Timestamp::from_u64;
+    let noise = |n: u64| (0..16u64).flat_map(move |i| (n * 16 + i).wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes());
+    let row = |n: u64| Present::encode(ts(1), Some(&noise(n).collect::<Vec<_>>()));
+    for layer in 0..4 {
+        let rows = (0..10_000).map(|n| n * 4 + layer).map(|n| (key(n), Some(row(n))));
+        engine.ingest(Tree::Present, 0, &mut rows.into_iter()).unwrap();
+    }
+    let full = engine.disk_bytes();
+    let (kept, gone) = (0..1000, 1000..40_000);
+    let graves = gone.clone().map(|n| (key(n), Some(Present::encode(ts(2), None))));
+    engine.ingest(Tree::Present, 0, &mut graves.into_iter()).unwrap();
+    let below = crate::versions::Thresholds { common: ts(3), ..Default::default() };
+    engine.bury(Burial { below, ..Burial::default() });
+    while !engine.reclaim(gone.end - gone.start).unwrap() {}
+    assert!(engine.disk_bytes() < full / 8, "{} of {full}", engine.disk_bytes());
+    assert!(kept.into_iter().all(|n| engine.get(Tree::Present, &key(n)).unwrap() == Some(row(n))));
+    assert!(gone.step_by(100).all(|n| engine.get(Tree::Present, &key(n)).unwrap().is_none()));
+    assert!(engine.hold().unwrap().quiet);
+    (0..=QUIET_LOOKS).for_each(|_| engine.merge());
+    assert!(!engine.hold().unwrap().quiet);
+}
+
+/// What is set aside is given back when it is needed, and known after a start.
+#[test]
+fn a_reserve_is_a_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let engine = FjallEngine::open(dir.path(), FjallOptions::default()).unwrap();
+    assert!(!engine.has_ballast());
+    engine.set_ballast(1 << 20).unwrap();
+    drop(engine);
+    let engine = FjallEngine::open(dir.path(), FjallOptions::default()).unwrap();
+    assert!(engine.has_ballast());
+    assert_eq!(std::fs::metadata(dir.path().join(BALLAST)).unwrap().len(), 1 << 20);
+    engine.set_ballast(0).unwrap();
+    assert!(!engine.has_ballast() && !dir.path().join(BALLAST).exists());
+}
+
+/// fjall writes the number of a level's runs as a byte.
+#[test]
+fn runs_are_bounded() {
+    let dir = tempfile::tempdir().unwrap();
+    let engine = FjallEngine::open(dir.path(), FjallOptions::default()).unwrap();
+    engine.reopen_as(true).unwrap();
+    let entry = || (Bytes::from_static(b"key"), Some(Bytes::from_static(b"value")));
+    let taken = (0..300).take_while(|_| engine.ingest(Tree::Present, 0, &mut std::iter::once(entry())).is_ok());
+    assert_eq!(taken.count(), RUNS_MAX);
+    engine.reopen().unwrap();
+    assert!(engine.get(Tree::Present, b"key").unwrap().is_some());
+}
+
+#[test]
+fn files_are_not_dropped_while_the_present_is_written_anew() {
+    let dir = tempfile::tempdir().unwrap();
+    let engine = FjallEngine::open(dir.path(), FjallOptions::default()).unwrap();
+    let entry = (Bytes::from_static(b"key"), Some(Bytes::from_static(b"value")));
+    engine.ingest(Tree::Present, 0, &mut std::iter::once(entry)).unwrap();
+    engine.compacting.store(true, Ordering::Release);
+    assert_eq!(engine.drop_files(b"a", b"z"), Ok(false));
+    engine.compacting.store(false, Ordering::Release);
+    while !engine.drop_files(b"a", b"z").unwrap() {}
+    assert_eq!(engine.get(Tree::Present, b"key"), Ok(None));
+}

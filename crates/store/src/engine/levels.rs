@@ -1,0 +1,92 @@
+//! Which level fjall's strategy takes first, where space is given back.
+//!
+//! Problem: it takes the level that is heaviest beside what it is to hold, and where that one can be merged with nothing (one wide table, whose window of
+//! the level below would be too large) it takes none: what waits in level 0 waits for good, and deletions with it. Idea: what levels are to hold is
+//! ours to say, for each merge anew.
+
+/// How fjall's strategy weighs level 0, which it measures by its tables: at least.
+fn weight(tables: usize) -> f64 {
+    tables.max(2) as f64
+}
+
+/// A level that holds so much more than the next that fjall's strategy would take it before level 0 ([`taking_in`]), and cannot merge it: a few wide
+/// tables above a few narrow ones.
+pub(super) fn swollen(tables: usize, sizes: &[u64]) -> Option<usize> {
+    let is_swollen = |pair: &[u64]| pair[1] > 0 && pair[0] as f64 / weight(tables) >= pair[1] as f64;
+    sizes.windows(2).skip(1).position(is_swollen).map(|above| above + 1)
+}
+
+/// The ratios of levels with which fjall's strategy takes the `tables` of level 0 before anything else; where there is one, into an empty level
+/// above those that hold something: that takes room for themselves, and not for what they overlap. `sizes` are those of all levels, in bytes, and
+/// `base_bytes` is what the strategy's first level is to hold.
+///
+/// The strategy counts levels from the uppermost that holds something, or from the one above it if all hold more than they are to. Then it takes the
+/// level that holds most beside what it is to hold; of level 0 it counts the tables instead.
+pub(super) fn taking_in(tables: usize, sizes: &[u64], base_bytes: u64) -> Vec<f32> {
+    let Some(top) = (1..sizes.len()).find(|level| sizes[*level] > 0) else { return Vec::from([1.0]) };
+    let size = |level: usize| sizes.get(level).copied().unwrap_or(0) as f64;
+    let (base, score) = (base_bytes as f64, weight(tables));
+    let is_above = top > 1 && size(top) > base;
+    let target = |count: usize| {
+        // Who is counted so before there is one more level, and after that.
+        let (before, after) = (size(top + count - 1), size(top + count - 2));
+        match is_above {
+            true if before > 0.0 => f64::midpoint(after / score, before),
+            true => 2.0 * after,
+            false => 2.0 * before,
+        }
+    };
+    let targets: Vec<f64> = (2..=sizes.len()).map(|count| target(count).max(1.0)).collect();
+    let before = std::iter::once(&base).chain(&targets);
+    targets.iter().zip(before).map(|(target, before)| (target / before) as f32).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What fjall's strategy takes first, as it weighs levels: the first of all, or another one.
+    fn weighed(tables: usize, sizes: &[u64], base: u64, ratios: &[f32]) -> (usize, bool) {
+        let top = (1..7).find(|level| sizes[*level] > 0).unwrap_or(6);
+        let target =
+            |count: usize| ratios.iter().take(count - 1).fold(base as f64, |size, ratio| size * f64::from(*ratio));
+        let held = |level: &usize| sizes[*level] > 0;
+        let is_above = top > 1 && (1..7).filter(held).all(|level| sizes[level] as f64 > target(level + 1 - top));
+        let count = |level: usize| level + 1 - top + usize::from(is_above);
+        let score = |level: usize| sizes[level] as f64 / target(count(level));
+        let heaviest = (1..6).filter(held).max_by(|a, b| score(*a).total_cmp(&score(*b)));
+        let taken = heaviest.filter(|level| score(*level) > 1.0 && score(*level) > tables as f64).unwrap_or(0);
+        (taken, is_above)
+    }
+
+    /// A level whose few tables can be merged with nothing kept those of level 0 from being merged, and a full disk full.
+    #[test]
+    fn what_waits_comes_before_what_cannot_come_down() {
+        let base = 256 << 10;
+        // As a full disk of 200 MiB had it.
+        let sizes = [43_879_243, 0, 0, 0, 0, 14_760_466, 65_275_898];
+        assert_eq!(swollen(23, &sizes), None);
+        assert_eq!(weighed(23, &sizes, base, &taking_in(23, &sizes, base)), (0, true));
+        // And another: first the swollen level goes into the one below.
+        let sizes = [31_223_000, 0, 0, 14_760_300, 268_132, 267_036, 89_204_154];
+        assert_eq!(swollen(18, &sizes), Some(3));
+        let sizes = [31_223_000, 0, 0, 0, 15_028_432, 267_036, 89_204_154];
+        assert_eq!(swollen(18, &sizes), Some(4));
+        let sizes = [31_223_000, 0, 0, 0, 0, 15_295_468, 89_204_154];
+        assert_eq!(swollen(18, &sizes), None);
+        assert_eq!(weighed(18, &sizes, base, &taking_in(18, &sizes, base)), (0, true));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn level_0_is_always_taken_first(tables in 2usize..200, top in 2usize..7, sizes in proptest::collection::vec(18u32..31, 7)) {
+            let base = 256 << 10;
+            let sizes: Vec<u64> =
+                sizes.iter().enumerate().map(|(level, bits)| if level < top { 0 } else { (1 << bits) + 1 }).collect();
+            if swollen(tables, &sizes).is_none() {
+                let (taken, is_above) = weighed(tables, &sizes, base, &taking_in(tables, &sizes, base));
+                proptest::prop_assert_eq!((taken, is_above), (0, true));
+            }
+        }
+    }
+}
