@@ -51,6 +51,8 @@ switches! {
     serve_after_release: set_serve_after_release,
     /// What peers say of clocks is not heard.
     ignore_proofs: set_ignore_proofs,
+    /// A node whose clock was proved wrong reads the present by it.
+    read_ahead_of_peers: set_read_ahead_of_peers,
     /// Relative times go by the physical clock only.
     ago_by_the_clock: set_ago_by_the_clock,
     /// Of a commit that waits to be shown it is said that it did not happen.

@@ -284,6 +284,16 @@ impl Past {
     }
 }
 
+/// What keys of the past of one key have in common, whatever their bucket.
+pub fn past_stem(key: &[u8]) -> Bytes {
+    Bytes::from(Bucket { class: 0, number: 0 }.stem(key)).slice(BUCKET_HEAD..)
+}
+
+/// That of a key of the past; `None` where it is not one.
+pub fn stem_of(physical: &[u8]) -> Option<&[u8]> {
+    physical.split_last_chunk::<PAST_END>()?.0.get(BUCKET_HEAD..)
+}
+
 /// The bucket of a key of the past; `None` where it is not one.
 pub fn bucket_of(key: &[u8]) -> Option<Bucket> {
     let (class, rest) = key.split_first()?;

@@ -21,5 +21,5 @@ pub use engine::{Change, Engine};
 pub use error::StoreError;
 pub use log::{Log, LogError, LogOptions, LogRecovery};
 pub use versions::{
-    Erased, Read, Recovered, Scan, SnapshotGuard, Span, Sweep, Version, Versions, VersionsConfig, Write,
+    Erased, Histories, Read, Recovered, Scan, SnapshotGuard, Span, Sweep, Version, Versions, VersionsConfig, Write,
 };

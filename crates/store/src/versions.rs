@@ -57,6 +57,7 @@ mod warm;
 
 pub use collect::Garbage;
 pub use erase::Erased;
+pub use export::Histories;
 pub use flush::GivenUp;
 pub use ledger::{Demand, Promise};
 pub use retention::{APART_MAX, Apart, Threshold, class_of};
@@ -588,28 +589,6 @@ impl<E: Engine> Versions<E> {
                 _ => return Ok(found),
             }
         }
-    }
-
-    /// Every version of `key` that is still stored, oldest first: for inspection, not for transactions.
-    ///
-    /// # Errors
-    /// What the engine says.
-    pub fn history(&self, key: &[u8]) -> Result<Vec<Version>, StoreError> {
-        let mut found = std::collections::BTreeMap::new();
-        {
-            let layers = self.layers.read();
-            let chains = layers.newest_first().filter_map(|layer| layer.chain(key));
-            found.extend(chains.flatten().map(|v| (v.ts, v.value.clone())));
-        }
-        for past in self.past_of(key)? {
-            // Where it ended, something began: a deletion, unless another version says otherwise.
-            found.entry(past.end).or_insert(None);
-            found.insert(past.begin, Some(past.value));
-        }
-        if let Some(present) = self.present(key)? {
-            found.insert(present.ts, present.value);
-        }
-        Ok(found.into_iter().map(|(ts, value)| Version { ts, value }).collect())
     }
 
     /// Opens a snapshot: until the guard is dropped, what it can read is not collected.

@@ -188,3 +188,44 @@ fn the_past_does_not_take_the_last_of_the_disk() {
     assert_eq!((engine.entries(Tree::Past), store.given_up().times), (past, 1));
     assert_eq!(store.get(&key(LONG), ts(5)), Ok(None));
 }
+
+/// What is read of many keys at once is what is read of each by itself, whatever lies in memory, in the present or in the past, and in whatever class.
+#[test]
+fn histories_of_many_keys_are_those_of_each() {
+    let engine = Arc::new(MemoryEngine::new());
+    let store = store(&engine);
+    let row = |index: [u8; 4], n: u64| Bytes::copy_from_slice(&[&index[..], b"\0r", n.to_string().as_bytes()].concat());
+    for at in 1..60 {
+        let value =
+            |n: u64| (!(at + n).is_multiple_of(5)).then(|| Bytes::from(format!("{at}{}", "v".repeat(n as usize))));
+        let writes: Vec<_> =
+            [COMMON, LONG, SHORT].iter().flat_map(|index| (0..12).map(move |n| (row(*index, n), n))).collect();
+        let of = writes.into_iter().filter(|(_, n)| (at + n).is_multiple_of(1 + n % 4));
+        store.apply(ts(at), &of.map(|(key, n)| (key, value(n))).collect::<Vec<_>>());
+        if at == 20 {
+            store.collect(apart(5, &[(LONG, 1, 2), (SHORT, 2, 15)])).unwrap();
+        }
+        if at % 7 == 0 {
+            assert!(store.freeze(at, Bytes::new()));
+            store.flush().unwrap();
+        }
+    }
+    let all = Bytes::new()..Bytes::from_static(&[0xff]);
+    let each: Vec<_> =
+        store.keys_in(&all, 1000).unwrap().into_iter().map(|k| (k.clone(), store.history(&k).unwrap())).collect();
+    assert!(each.len() == 36 && each.iter().any(|(_, history)| history.len() > 10));
+    for (limit, bytes) in [(1000, usize::MAX), (1000, 300), (7, usize::MAX), (5, 100), (1, 1)] {
+        let (mut found, mut rest) = (Vec::new(), all.clone());
+        loop {
+            let some = store.histories_in(&rest, limit, bytes).unwrap();
+            assert!(some.keys.len() <= limit && (some.whole || !some.keys.is_empty()));
+            found.extend(some.keys);
+            if some.whole {
+                break;
+            }
+            let last: &(Bytes, _) = found.last().unwrap();
+            rest.start = Bytes::from([&last.0[..], &[0]].concat());
+        }
+        assert_eq!(found, each, "{limit} keys, {bytes} bytes");
+    }
+}

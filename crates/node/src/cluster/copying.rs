@@ -31,8 +31,13 @@ use store::{Engine, Span, StoreError, Version};
 
 /// A range that was too large is refused without a look for so many ticks: a minute.
 const TOO_LARGE_TICKS: u64 = 600;
-/// Keys read together, at most: where their values are large there are fewer.
-const KEYS_MAX: usize = 8;
+/// Versions looked at in a tick, at most, those that are left out among them: some 20 to 40 ms.
+const LOOKS_MAX: usize = 4096;
+/// Keys read together: where their values are large, or a tick's bytes are few, there are fewer.
+const KEYS_MAX: usize = 256;
+const KEYS_MIN: usize = 8;
+/// So many bytes of a tick are a key.
+const KEY_BYTES: usize = 512;
 /// For so many ticks, two seconds, a leader tries to split a range that was too large.
 const HALVING_TICKS: u64 = 20;
 
@@ -85,14 +90,17 @@ impl Copying {
         Ok(Copying { group, applied, at: range.applied(), rest, held, out, count_at, keys: 0, fits, middle: None })
     }
 
-    /// Copies so many bytes, or a little more; `true`: that was all.
+    /// Copies so many bytes, or a little more, looking at no more than [`LOOKS_MAX`] versions; `true`: that was all.
     fn go_on<E: Engine>(&mut self, versions: &store::Versions<E>, bytes: usize) -> Result<bool, StoreError> {
         let until = self.out.len().saturating_add(bytes);
-        while self.out.len() < until {
-            let found = versions.histories_in(&self.rest, KEYS_MAX)?;
-            let last = found.last().map(|(last, _)| crate::transaction::after(last));
-            let whole = found.len() < KEYS_MAX;
-            for (key, mut history) in found {
+        // What is left out is work, too.
+        let (mut left, keys_max) = (LOOKS_MAX, (bytes / KEY_BYTES).clamp(KEYS_MIN, KEYS_MAX));
+        while self.out.len() < until && left > 0 {
+            let store::Histories { keys, whole } = versions.histories_in(&self.rest, keys_max, bytes.max(KEY_BYTES))?;
+            let last = keys.last().map(|(last, _)| crate::transaction::after(last));
+            let looks: usize = keys.iter().map(|(_, history)| history.len().max(1)).sum();
+            left = left.saturating_sub(looks);
+            for (key, mut history) in keys {
                 match self.held.remove(&key) {
                     Some(then) => history = then,
                     None => history.retain(|version| version.ts <= self.at),

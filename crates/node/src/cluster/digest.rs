@@ -28,8 +28,8 @@ impl<E: Engine> Core<E> {
         sum.add(&shard.range.encode());
         let mut span = bounded(shard.range.span());
         loop {
-            let found = self.store.0.histories_in(&span, KEYS_MAX)?;
-            for (key, versions) in &found {
+            let found = self.store.0.histories_in(&span, KEYS_MAX, usize::MAX)?;
+            for (key, versions) in &found.keys {
                 // What no snapshot that can be read sees may be forgotten by now: each replica forgets by itself.
                 let threshold = shard.range.collected_of(key);
                 let hidden = versions.partition_point(|version| version.ts <= threshold);
@@ -45,8 +45,8 @@ impl<E: Engine> Core<E> {
                     sum.add(version.value.as_deref().unwrap_or(b"\0deleted"));
                 }
             }
-            match found.last() {
-                Some((last, _)) if found.len() == KEYS_MAX => span.start = crate::transaction::after(last),
+            match found.keys.last() {
+                Some((last, _)) if !found.whole => span.start = crate::transaction::after(last),
                 _ => return Ok((shard.applied, sum.0)),
             }
         }

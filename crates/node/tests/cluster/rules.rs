@@ -2,8 +2,8 @@
 
 use super::client::{Txn, pairs, set, value};
 use super::world::{CLUSTER, Prepare, World, founding};
-use node::TxnError;
 use node::cluster::{Class, Input, Message, NodeId};
+use node::{BeginOptions, Consistency, TxnError};
 use protocol::door::{Answer, Body, Frame, Request};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -469,4 +469,35 @@ fn messages_that_are_not_ours_or_not_sound_cost_nothing() {
     assert_eq!(w.member(1).counters().messages_refused.get() - before, sent);
     w.run(1_000_000);
     assert_eq!(w.ask(2, async |env| value(env, "x").await).as_deref(), Some("1"));
+}
+
+/// How long a write at a node with a right clock takes at most, microseconds of virtual time, while somebody reads what is there at a node whose clock was proved wrong: two seconds ahead.
+fn write_beside_a_reader_ahead(prepare: Prepare) -> u64 {
+    let mut w = World::new(7, 3, founding(&[""], &[1, 2, 3]), prepare);
+    (1..=3).for_each(|node| w.set_watch(node, 0, 1_000));
+    let leader = w.await_leader(1);
+    let (wrong, right) = (leader % 3 + 1, (leader + 1) % 3 + 1);
+    w.ask(right, async |env| set(env, pairs(&[("a", "0")])).await);
+    w.machines.get_mut(&wrong).unwrap().watch.offset_us = 2_000_000;
+    w.run(5_000_000);
+    let mut longest_us = 0;
+    for round in 0..10 {
+        let read = w.ask(wrong, async |env| {
+            let options = BeginOptions { consistency: Consistency::None, ..BeginOptions::default() };
+            Txn::with(&env, options).unwrap().get("a").await.unwrap()
+        });
+        assert!(read.is_some());
+        let (began_us, text) = (w.now_us(), round.to_string());
+        w.ask(right, async move |env| set(env, pairs(&[("a", &text)])).await);
+        longest_us = longest_us.max(w.now_us() - began_us);
+    }
+    longest_us
+}
+
+#[test]
+fn who_reads_by_a_wrong_clock_holds_up_no_writer() {
+    let longest_us = write_beside_a_reader_ahead(intact);
+    assert!(longest_us < 500_000, "{longest_us} us");
+    let broken_us = write_beside_a_reader_ahead(|sabotage| sabotage.set_read_ahead_of_peers(true));
+    assert!(broken_us > 1_500_000, "{broken_us} us");
 }

@@ -587,7 +587,8 @@ impl World {
     }
 
     fn show_difference(&self, one: u32, other: u32) {
-        let all = |node| self.member(node).versions().histories_in(&(key("")..key("~")), 10_000).unwrap();
+        let all =
+            |node| self.member(node).versions().histories_in(&(key("")..key("~")), 10_000, usize::MAX).unwrap().keys;
         let (one, other): (BTreeMap<_, _>, BTreeMap<_, _>) =
             (all(one).into_iter().collect(), all(other).into_iter().collect());
         for (key, history) in &other {

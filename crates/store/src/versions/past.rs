@@ -6,8 +6,9 @@
 
 use super::{Versions, damaged_key};
 use crate::engine::Tree;
-use crate::keys::{Bucket, Past, bucket_of};
+use crate::keys::{Bucket, Past, bucket_of, past_stem, stem_of};
 use crate::{Engine, StoreError};
+use bytes::Bytes;
 use clock::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -195,5 +196,43 @@ impl<E: Engine> Versions<E> {
             ControlFlow::Continue(())
         })?;
         Ok(found)
+    }
+
+    /// All past versions of keys that are given in order, of each in no order; `None` where several have more than so many bytes together. One look at each bucket, however many keys: what is
+    /// asked of one key alone costs a look at each bucket, too.
+    pub(super) fn past_of_all(&self, keys: &[Bytes], bytes: usize) -> Result<Option<Vec<Vec<Past>>>, StoreError> {
+        let mut found = vec![Vec::new(); keys.len()];
+        let (Some(first), Some(last)) = (keys.first(), keys.last()) else { return Ok(Some(found)) };
+        let classes: Vec<Vec<u8>> = {
+            let filing = self.filing.read();
+            keys.iter().map(|key| filing.classes(key)).collect()
+        };
+        let all: BTreeSet<u8> = classes.iter().flatten().copied().collect();
+        let all: Vec<u8> = all.into_iter().collect();
+        let places: BTreeMap<Bytes, usize> =
+            keys.iter().enumerate().map(|(place, key)| (past_stem(key), place)).collect();
+        let buckets = self.buckets.read().between(&all, Timestamp::MIN, Timestamp::MAX, self.config.bucket_shift);
+        let (mut met, mut damaged, mut much) = (0, None, false);
+        for bucket in buckets {
+            let from = bucket.key(first, Timestamp::MIN);
+            self.engine.scan(Tree::Past, &from, &bucket.upper(last), false, &mut |physical, entry| {
+                met += physical.len() + entry.len();
+                much = met > bytes && keys.len() > 1;
+                let place = stem_of(&physical).and_then(|stem| places.get(stem));
+                match (Past::decode(&physical, entry), place) {
+                    (Some(past), Some(place)) if classes[*place].contains(&bucket.class) => found[*place].push(past),
+                    (Some(_), _) => {}
+                    (None, _) => damaged = Some(physical),
+                }
+                if much || damaged.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            })?;
+            if let Some(key) = damaged {
+                return Err(damaged_key(&key));
+            }
+            if much {
+                return Ok(None);
+            }
+        }
+        Ok(Some(found))
     }
 }

@@ -9,8 +9,11 @@ use store::Engine;
 impl<E: Engine> Member<E> {
     /// A snapshot of the present for this mode (rule 2), and the limit up to which a version is uncertain.
     fn present(&self, now: &Reading, mode: Consistency, token: Timestamp) -> (Timestamp, Timestamp) {
-        let earliest = now.interval.earliest();
-        let hybrid = self.clock_last().max(earliest).max(token);
+        // What is read at a leader holds its writers back up to there: a clock that was proved wrong would do that to all of them.
+        let by_peers = self.watch().present_by_peers(now).filter(|_| !self.sabotage().read_ahead_of_peers());
+        let earliest = by_peers.unwrap_or_else(|| now.interval.earliest());
+        let last = if by_peers.is_some() { Timestamp::MIN } else { self.clock_last() };
+        let hybrid = last.max(earliest).max(token);
         match mode {
             Consistency::None => (self.look().what_is_here(earliest), Timestamp::MIN),
             Consistency::Token => (hybrid, Timestamp::MIN),
