@@ -216,8 +216,10 @@ fn an_interrupt_and_a_timeout_end_a_lock_wait() {
     let kv = KvNode::in_memory(clock("same-host"), KvOptions::default()).unwrap();
     let mut holder = kv.begin(&BeginOptions::default()).unwrap();
     assert!(holder.lock(&key(1), LockWait::Wait).unwrap());
-    let options = BeginOptions { lock_timeout_ms: 1, ..BeginOptions::default() };
+    let options = BeginOptions::default();
     let mut waiter = kv.begin(&options).unwrap();
+    // It was set since: `SET LOCAL lock_timeout` in a block.
+    options.lock_timeout.set_ms(1);
     let refused = |e, waited| e == Err(KvError::LockNotAvailable { key: Some(key(1)), waited });
     assert!(refused(waiter.lock(&key(1), LockWait::Wait), true));
     assert!(refused(waiter.lock(&key(1), LockWait::NoWait), false));

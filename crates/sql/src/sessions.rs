@@ -16,7 +16,7 @@ use crate::catalog::reliance::Relied;
 use crate::identifier;
 use crate::progress::Progress;
 use crate::statistics::Known;
-use crate::transaction::{Interrupt, Wait};
+use crate::transaction::{Interrupt, LockTimeout, Wait};
 use clock::Timestamp;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -91,7 +91,7 @@ pub struct Backend {
     /// When it began.
     pub began_us: i64,
     pub(crate) sessions: Arc<Sessions>,
-    pub(crate) lock_timeout_ms: AtomicU64,
+    pub(crate) lock_timeout: LockTimeout,
     /// Whether its transaction has taken advisory locks.
     pub(crate) has_transaction_locks: AtomicBool,
     /// Whether it has ever taken one.
@@ -155,7 +155,7 @@ impl Sessions {
             client_addr,
             began_us,
             sessions: self.clone(),
-            lock_timeout_ms: AtomicU64::new(0),
+            lock_timeout: LockTimeout::default(),
             has_transaction_locks: AtomicBool::new(false),
             has_locked: AtomicBool::new(false),
             effects: Effects::default(),

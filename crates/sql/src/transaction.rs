@@ -11,7 +11,7 @@ mod patience;
 mod row_waits;
 mod scratch;
 
-pub use interrupt::{Deadline, Interrupt, Wait, Waiting};
+pub use interrupt::{Deadline, Interrupt, LockTimeout, Wait, Waiting};
 pub use loading::Loading;
 pub use patience::Patience;
 pub(crate) use row_waits::NoRowWaits;
@@ -72,8 +72,8 @@ pub struct BeginOptions {
     pub interrupt: Interrupt,
     /// When the present statement must end; waits look at it, too.
     pub deadline: Deadline,
-    /// Longest wait for one lock, milliseconds; 0 waits for ever (`lock_timeout`).
-    pub lock_timeout_ms: u64,
+    /// Longest wait for one lock, as it is set when it is waited for.
+    pub lock_timeout: LockTimeout,
     /// The session that it is of: see [`Kv::look_at_row_waits`].
     pub session: Option<u64>,
 }

@@ -34,6 +34,10 @@ fn a_row_that_is_locked_at_another_node() {
             assert_eq!(state(&ended), sqlstate, "{setting}");
             client.batch_execute(&format!("SET {setting} = 0")).unwrap();
         }
+        client.batch_execute("BEGIN; SET LOCAL lock_timeout = '200ms'").unwrap();
+        let ended = client.execute("UPDATE t SET v = v + 1 WHERE id = 2", &[]).unwrap_err();
+        assert_eq!(state(&ended), "55P03");
+        client.batch_execute("ROLLBACK").unwrap();
         let token = client.cancel_token();
         std::thread::scope(|scope| {
             let waiting = scope.spawn(|| client.execute("UPDATE t SET v = v + 1 WHERE id = 2", &[]));

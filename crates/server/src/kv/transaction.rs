@@ -7,8 +7,8 @@ use clock::{Reading, Timestamp};
 use sql::KvError;
 use sql::context::MemoryBudget;
 use sql::transaction::{
-    BeginOptions, Committed, Deadline, Interrupt, LockMode, LockWait, ScanChunk, ScanRequest, Span, Sweep, TxnStats,
-    Wait,
+    BeginOptions, Committed, Deadline, Interrupt, LockMode, LockTimeout, LockWait, ScanChunk, ScanRequest, Span, Sweep,
+    TxnStats, Wait,
 };
 use std::sync::Arc;
 use std::task::{Poll, Waker};
@@ -34,7 +34,7 @@ pub(crate) struct KvTransaction<S: Shell> {
     began: Reading,
     interrupt: Interrupt,
     deadline: Deadline,
-    lock_timeout_ns: u64,
+    lock_timeout: LockTimeout,
     lock_wait_ns: u64,
     /// What its writes take, of the memory of all statements. Made by the first of them: the pool is everybody's.
     memory: Option<MemoryBudget>,
@@ -48,7 +48,7 @@ impl<S: Shell> KvTransaction<S> {
             txn,
             interrupt: options.interrupt.clone(),
             deadline: options.deadline.clone(),
-            lock_timeout_ns: options.lock_timeout_ms.saturating_mul(1_000_000),
+            lock_timeout: options.lock_timeout.clone(),
             lock_wait_ns: 0,
             memory: None,
             taken_bytes: 0,
@@ -169,6 +169,11 @@ impl<S: Shell> KvTransaction<S> {
         Err(KvError::DiskFull)
     }
 
+    /// The longest wait for a lock, as it is set now; 0: for ever.
+    fn lock_timeout_ns(&self) -> u64 {
+        self.lock_timeout.ms().map_or(0, |ms| ms.saturating_mul(1_000_000))
+    }
+
     /// After a write: takes the memory that it needs, in steps.
     fn take_memory(&mut self) -> Result<(), KvError> {
         let held = self.txn.held_bytes();
@@ -257,7 +262,7 @@ impl<S: Shell> sql::Transaction for KvTransaction<S> {
             return Ok(true);
         }
         let (mode, when) = (convert::lock_mode(mode), convert::when_locked(wait));
-        let timeout_ns = self.lock_timeout_ns;
+        let timeout_ns = self.lock_timeout_ns();
         let (locked, waited) =
             self.block(timeout_ns, |inner, txn, waker| txn.lock(&inner.now(), key, mode, when, waker));
         self.lock_wait_ns += waited;
@@ -267,7 +272,7 @@ impl<S: Shell> sql::Transaction for KvTransaction<S> {
         if self.txn.locks_full() {
             return Ok(());
         }
-        let (mode, timeout_ns) = (convert::lock_mode(mode), self.lock_timeout_ns);
+        let (mode, timeout_ns) = (convert::lock_mode(mode), self.lock_timeout_ns());
         let (held, waited) = self
             .block(timeout_ns, |inner, txn, waker| txn.hold(&Clock(inner), key, mode, node::WhenLocked::Wait, waker));
         self.lock_wait_ns += waited;

@@ -332,11 +332,11 @@ impl Online<'_> {
     fn end_version(&self, table: &Table) -> Result<Timestamp, SqlError> {
         let (token, own) = (version_of(table), &self.context.backend);
         let began_us = self.db.kv.monotonic_us();
-        let limit_us = i64::try_from(self.options.lock_timeout_ms).unwrap_or(i64::MAX).saturating_mul(1000);
         let (lock, never) = (Mutex::new(()), Condvar::new());
         while self.db.sessions.all().iter().any(|other| other.number != own.number && other.relied.has(&token)) {
             self.patience().check(|| self.db.kv.monotonic_us())?;
-            if limit_us > 0 && self.db.kv.monotonic_us().saturating_sub(began_us) >= limit_us {
+            let waited_us = self.db.kv.monotonic_us().saturating_sub(began_us);
+            if self.options.lock_timeout.is_over_after(u64::try_from(waited_us).unwrap_or(0)) {
                 let record = Bytes::copy_from_slice(&key::object(key::RELATIONS, table.id));
                 return Err(KvError::LockNotAvailable { key: Some(record), waited: true }.into());
             }

@@ -117,7 +117,6 @@ impl Active {
 impl Session {
     /// How the next transaction begins.
     pub(super) fn begin_options(&self, as_of: Option<Timestamp>) -> BeginOptions {
-        let timeouts = [self.settings.lock_timeout_ms, self.settings.statement_timeout_ms];
         BeginOptions {
             isolation: self.modes.isolation.unwrap_or(self.settings.isolation),
             consistency: self.settings.consistency,
@@ -127,7 +126,7 @@ impl Session {
             interrupt: self.interrupt.clone(),
             deadline: self.deadline.clone(),
             session: Some(self.backend.number),
-            lock_timeout_ms: timeouts.into_iter().filter(|ms| *ms > 0).min().unwrap_or(0),
+            lock_timeout: self.backend.lock_timeout.clone(),
         }
     }
 

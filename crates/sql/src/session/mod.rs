@@ -337,7 +337,7 @@ impl Session {
         }
         let eval = &self.settings.eval;
         self.backend.calls_itself(&eval.application_name);
-        self.backend.lock_timeout_ms.store(self.settings.lock_timeout_ms, std::sync::atomic::Ordering::Relaxed);
+        self.backend.lock_timeout.set_ms(self.settings.lock_timeout_ms);
     }
 
     /// Whether another session has ended this one: whoever serves it closes it.

@@ -2,7 +2,7 @@
 
 use super::Kv;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// Raised by another thread to end the current statement (cancel request, drain), or by a long wait that finds its client gone.
@@ -151,6 +151,26 @@ impl Deadline {
     pub fn has_passed_at(&self, now_us: impl FnOnce() -> i64) -> bool {
         let deadline_us = self.0.load(Ordering::Relaxed);
         deadline_us != i64::MAX && now_us() >= deadline_us
+    }
+}
+
+/// The longest wait for one lock (`lock_timeout`), of a session and all its transactions: a change of the setting holds for those that are
+/// open, too.
+#[derive(Clone, Debug, Default)]
+pub struct LockTimeout(Arc<AtomicU64>);
+
+impl LockTimeout {
+    /// Sets it, milliseconds; 0 waits for ever.
+    pub fn set_ms(&self, ms: u64) {
+        self.0.store(ms, Ordering::Relaxed);
+    }
+    /// Milliseconds; `None` waits for ever.
+    pub fn ms(&self) -> Option<u64> {
+        Some(self.0.load(Ordering::Relaxed)).filter(|ms| *ms > 0)
+    }
+    /// Whether a wait that has taken so many microseconds is over.
+    pub fn is_over_after(&self, waited_us: u64) -> bool {
+        self.ms().is_some_and(|ms| waited_us >= ms.saturating_mul(1000))
     }
 }
 

@@ -11,8 +11,8 @@
 //! Caveats: versions are never collected; time is a counter, so a run repeats exactly; there is no uncertainty.
 
 use super::{
-    Admin, AdminReply, BeginOptions, Committed, Consistency, Interrupt, Isolation, Kv, KvError, LockMode, LockWait,
-    Patience, RowLock, RowWaiter, RowWaits, ScanChunk, ScanRequest, Span, Sweep, Transaction, TxnStats,
+    Admin, AdminReply, BeginOptions, Committed, Consistency, Interrupt, Isolation, Kv, KvError, LockMode, LockTimeout,
+    LockWait, Patience, RowLock, RowWaiter, RowWaits, ScanChunk, ScanRequest, Span, Sweep, Transaction, TxnStats,
 };
 use bytes::Bytes;
 use clock::Timestamp;
@@ -189,7 +189,7 @@ impl Kv for MemoryKv {
             consistency: options.consistency,
             read_only: options.read_only || options.as_of.is_some(),
             interrupt: options.interrupt.clone(),
-            lock_timeout_ms: options.lock_timeout_ms,
+            lock_timeout: options.lock_timeout.clone(),
             writes: BTreeMap::new(),
             undo: Vec::new(),
             marks: Vec::new(),
@@ -266,7 +266,7 @@ struct MemoryTransaction {
     read_only: bool,
     past: bool,
     interrupt: Interrupt,
-    lock_timeout_ms: u64,
+    lock_timeout: LockTimeout,
     writes: BTreeMap<Bytes, Option<Bytes>>,
     undo: Vec<(Bytes, Option<Option<Bytes>>)>,
     marks: Vec<usize>,
@@ -459,7 +459,7 @@ impl MemoryTransaction {
             if self.interrupt.is_raised() {
                 return Err(KvError::Interrupted);
             }
-            if self.lock_timeout_ms > 0 && waited_ms >= self.lock_timeout_ms {
+            if self.lock_timeout.is_over_after(waited_ms * 1000) {
                 return Err(KvError::LockNotAvailable { key: Some(key.clone()), waited: true });
             }
             state.waits.insert(self.id, (key.clone(), mode));

@@ -202,3 +202,37 @@ fn a_key_that_turns_out_to_change_waits_for_references_before_they_are_looked_fo
         }
     }
 }
+
+/// Each way to set it inside a block, what takes it back, and its end.
+#[test]
+fn lock_timeout_holds_from_where_it_is_set() {
+    let update = "UPDATE p SET k = 'b' WHERE id = 1";
+    for (before, inside, waits_long) in [
+        // Those that wait come first: who does not heed them does not wait for ever.
+        ("SET lock_timeout = '1ms'", "SET LOCAL lock_timeout = 0", true),
+        ("SET lock_timeout = '1ms'", "SET lock_timeout = 0", true),
+        ("SET lock_timeout = '1ms'", "RESET ALL", true),
+        ("SET lock_timeout = '1ms'", "SELECT set_config('lock_timeout', '0', true)", true),
+        ("SET lock_timeout = 0", "SAVEPOINT s; SET LOCAL lock_timeout = '1ms'; ROLLBACK TO s", true),
+        ("SET lock_timeout = 0", "SET lock_timeout = '1ms'", false),
+        ("SET lock_timeout = 0", "SELECT 1; SET LOCAL lock_timeout = '1ms'", false),
+        ("SET lock_timeout = 0", "SELECT set_config('lock_timeout', '1ms', true)", false),
+        ("SET lock_timeout = '1ms'", "SAVEPOINT s; SET lock_timeout = 0; ROLLBACK TO s", false),
+        ("BEGIN; SET LOCAL lock_timeout = 0; COMMIT; SET lock_timeout = '1ms'", "SELECT 1", false),
+        ("SET lock_timeout = '1ms'; BEGIN; SET lock_timeout = 0; ROLLBACK", "SELECT 1", false),
+        ("SET lock_timeout = '1ms'; BEGIN; SET LOCAL lock_timeout = 0; COMMIT", "SELECT 1", false),
+    ] {
+        let db = open(MemoryKv::new());
+        let (mut a, mut b) = (tables(&db), session(&db));
+        run(&mut a, "BEGIN; UPDATE p SET k = 'a' WHERE id = 1");
+        run(&mut b, before);
+        run(&mut b, &format!("{BEGIN}; {inside}"));
+        if waits_long {
+            let (mut b, state) = waits(&db, b, update, &mut a, "COMMIT");
+            assert_eq!(state, "00000", "{before}: {inside}");
+            run(&mut b, "COMMIT");
+        } else {
+            assert_eq!(state_of(&mut b, update), "55P03", "{before}: {inside}");
+        }
+    }
+}

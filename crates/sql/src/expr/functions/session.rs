@@ -236,12 +236,11 @@ fn lock(values: &[Value], arguments: &Arguments<'_>, mode: Mode, scope: Scope) -
     let request = request(values, statement, mode, scope)?;
     let advisory = &statement.backend.sessions.advisory;
     let began_us = statement.kv.monotonic_us();
-    let timeout_us = statement.backend.lock_timeout_ms.load(Ordering::Relaxed).saturating_mul(1000);
     let mut stop = || {
         statement.interrupt.look();
         statement.check()?;
         let waited_us = statement.kv.monotonic_us().saturating_sub(began_us);
-        if timeout_us > 0 && u64::try_from(waited_us).is_ok_and(|waited_us| waited_us >= timeout_us) {
+        if statement.backend.lock_timeout.is_over_after(u64::try_from(waited_us).unwrap_or(0)) {
             return Err(SqlError::new(SqlState::LOCK_NOT_AVAILABLE, "canceling statement due to lock timeout")
                 .detail(format!("Process {} waited for {}.", statement.backend.pid, request.key.described(mode))));
         }
