@@ -27,5 +27,11 @@ pub fn run(options: &BenchOptions) -> Result<(), String> {
     if report.failures > 0 && report.operations.iter().all(|o| o.count == 0) {
         return Err("every operation failed".into());
     }
+    if report.has_halted() {
+        return Err(format!(
+            "it has come to a halt: no operation succeeded in the last {:.0} seconds, with {} errors before; does a node of --url serve?",
+            report.idle_seconds, report.failures
+        ));
+    }
     Ok(())
 }

@@ -2,6 +2,9 @@
 //!
 //! Latency is what a worker waits for one operation, server-visible retries (40001, 40P01) included, in an HDR histogram of
 //! microseconds with three digits. Throughput counts operations that succeeded. The measured time begins after the ramp-up.
+//!
+//! A worker whose node is lost counts an error and goes to the next host of the URL, in turn, until one serves or the run ends. A run that ends with
+//! [`IDLE_MAX`] without an operation has not survived, whatever it did before: its report says so.
 
 mod posts_and_likes;
 mod report;
@@ -27,6 +30,11 @@ const RETRIES_MAX: u32 = 100;
 
 /// Is told how many rows of how many are loaded.
 pub type Progress<'a> = dyn FnMut(u64, u64) + 'a;
+
+/// Between two attempts of a worker to connect again.
+const RECONNECT_PAUSE: Duration = Duration::from_millis(200);
+/// A run in whose last time, this long, no operation succeeded has come to a halt.
+pub const IDLE_MAX: Duration = Duration::from_secs(5);
 
 /// What workers do.
 pub trait Workload: Sync {
@@ -130,33 +138,37 @@ pub fn run(workload: &dyn Workload, options: &Options, mut progress: impl FnMut(
         clients.push(client);
     }
     let live = Live::default();
-    let (workers, elapsed) = std::thread::scope(|scope| {
+    let (workers, (elapsed, idle)) = std::thread::scope(|scope| {
         let running: Vec<_> = clients
             .into_iter()
             .enumerate()
             .map(|(i, client)| {
                 let rng = SmallRng::seed_from_u64(options.seed.wrapping_add(1 + i as u64));
                 let live = &live;
-                scope.spawn(move || work(workload, client, rng, live))
+                scope.spawn(move || work(workload, &options.url, client, rng, live))
             })
             .collect();
-        let elapsed = watch(options, &live, &mut progress);
+        let times = watch(options, &live, &mut progress);
         let workers: Vec<Worker> = running.into_iter().filter_map(|w| w.join().ok()).collect();
-        (workers, elapsed)
+        (workers, times)
     });
-    Ok(Report::new(workload, options, server, workers, elapsed))
+    Ok(Report { idle_seconds: idle.as_secs_f64(), ..Report::new(workload, options, server, workers, elapsed) })
 }
 
-/// Waits out the ramp-up and the measured time, a line per second; stops the workers; gives the measured time.
-fn watch(options: &Options, live: &Live, progress: &mut impl FnMut(&str)) -> Duration {
+/// Waits out the ramp-up and the measured time, a line per second; stops the workers; gives the measured time, and how long
+/// at its end no operation succeeded, to about a second.
+fn watch(options: &Options, live: &Live, progress: &mut impl FnMut(&str)) -> (Duration, Duration) {
     std::thread::sleep(options.ramp_up);
     live.measuring.store(true, Relaxed);
     let (began, mut before) = (Instant::now(), live.done.load(Relaxed));
-    let mut last = began;
+    let (mut last, mut idle_since) = (began, began);
     while began.elapsed() < options.duration {
         let left = options.duration.saturating_sub(began.elapsed());
         std::thread::sleep(left.min(Duration::from_secs(1)));
         let (done, now) = (live.done.load(Relaxed), Instant::now());
+        if done > before {
+            idle_since = now;
+        }
         let rate = (done - before) as f64 / now.duration_since(last).as_secs_f64();
         let seconds = began.elapsed().as_secs_f64();
         progress(&format!("{seconds:>6.1} s  {rate:>10.1} operations/s  {} errors", live.failed.load(Relaxed)));
@@ -164,10 +176,10 @@ fn watch(options: &Options, live: &Live, progress: &mut impl FnMut(&str)) -> Dur
     }
     let elapsed = began.elapsed();
     live.stop.store(true, Relaxed);
-    elapsed
+    (elapsed, idle_since.elapsed())
 }
 
-fn work(workload: &dyn Workload, mut client: Client, mut rng: SmallRng, live: &Live) -> Worker {
+fn work(workload: &dyn Workload, url: &Url, mut client: Client, mut rng: SmallRng, live: &Live) -> Worker {
     // Three digits between 1 µs and ten minutes are within what the histogram allows.
     let histogram = || Histogram::new_with_bounds(1, LATENCY_US_MAX, 3).ok();
     let histograms = workload.operations().iter().filter_map(|_| histogram()).collect();
@@ -192,18 +204,48 @@ fn work(workload: &dyn Workload, mut client: Client, mut rng: SmallRng, live: &L
                 }
             }
             Err(e) => {
-                live.failed.fetch_add(1, Relaxed);
-                worker.failures += 1;
-                let text = e.to_string();
-                let lost = !matches!(e, ClientError::Server(_));
-                if !worker.errors.contains(&text) && worker.errors.len() < report::ERRORS_MAX {
-                    worker.errors.push(text);
-                }
-                if lost {
-                    break;
+                worker.failed(&e, live);
+                if serves_no_more(&e, url) {
+                    worker.connect_again(workload, url, &mut client, live);
                 }
             }
         }
     }
     worker
+}
+
+/// Whether the next operation is better asked of another connection: this one is gone, or its node serves nobody now and there are others.
+fn serves_no_more(error: &ClientError, url: &Url) -> bool {
+    match error {
+        ClientError::Server(message) => url.hosts.len() > 1 && message.code.starts_with("57P"),
+        ClientError::Closed | ClientError::Io(_) | ClientError::Protocol(_) | ClientError::Usage(_) => true,
+    }
+}
+
+impl Worker {
+    fn failed(&mut self, error: &ClientError, live: &Live) {
+        live.failed.fetch_add(1, Relaxed);
+        self.failures += 1;
+        let text = error.to_string();
+        if !self.errors.contains(&text) && self.errors.len() < report::ERRORS_MAX {
+            self.errors.push(text);
+        }
+    }
+
+    /// Puts another connection in the place of one, when a host gives one before the run ends.
+    fn connect_again(&mut self, workload: &dyn Workload, url: &Url, client: &mut Client, live: &Live) {
+        while !live.stop.load(Relaxed) {
+            let again = client.connect_again(url).and_then(|mut again| {
+                let prepared = workload.prepare(&mut again);
+                // The one after it is next, where this one takes connections and nothing more.
+                *client = again;
+                prepared
+            });
+            match again {
+                Ok(()) => return,
+                Err(e) => self.failed(&e, live),
+            }
+            std::thread::sleep(RECONNECT_PAUSE);
+        }
+    }
 }

@@ -55,6 +55,8 @@ pub struct Report {
     pub workers: usize,
     /// Measured time, seconds.
     pub seconds: f64,
+    /// Time at its end in which no operation succeeded, seconds, to about one.
+    pub idle_seconds: f64,
     /// Seed of all choices.
     pub seed: u64,
     /// All operations together, then each.
@@ -82,6 +84,7 @@ impl Report {
             server,
             workers: options.workers,
             seconds,
+            idle_seconds: 0.0,
             seed: options.seed,
             operations: Vec::new(),
             retries: 0,
@@ -119,12 +122,18 @@ impl Report {
         report
     }
 
+    /// Whether it did nothing any more when it ended: for [`super::IDLE_MAX`], or all the time.
+    pub fn has_halted(&self) -> bool {
+        let nothing = self.operations.iter().all(|o| o.count == 0);
+        nothing || self.idle_seconds >= super::IDLE_MAX.as_secs_f64()
+    }
+
     /// For programs: one JSON object.
     pub fn json(&self) -> String {
         let operations: Vec<Value> = self.operations.iter().map(OperationReport::json).collect();
         json!({
             "workload": self.workload, "server": self.server, "workers": self.workers, "seconds": self.seconds,
-            "seed": self.seed, "operations": operations, "retries": self.retries, "failures": self.failures,
+            "idle_seconds": self.idle_seconds, "seed": self.seed, "operations": operations, "retries": self.retries, "failures": self.failures,
             "errors": self.errors,
         })
         .to_string()
