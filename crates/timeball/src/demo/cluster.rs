@@ -16,6 +16,13 @@ const START_MAX: Duration = Duration::from_secs(60);
 /// Between two looks.
 const PAUSE: Duration = Duration::from_millis(100);
 
+/// What the shell has besides.
+const COMMANDS: &str = "\
+\\nodes       the nodes of this demo, their addresses and processes
+\\kill N      kill a node (SIGKILL); the shell goes on at the next one
+\\start N     start it again
+";
+
 /// One node's process.
 struct Node {
     number: usize,
@@ -89,8 +96,14 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// A URL of one node, for clients.
-    pub fn url(&self, number: usize, database: &str) -> String {
+    /// A URL of all nodes, the first one first, for clients that go to the next when one is lost.
+    pub fn url(&self, database: &str) -> String {
+        let hosts: Vec<String> = self.nodes.iter().map(|node| format!("127.0.0.1:{}", node.sql)).collect();
+        format!("postgresql://root@{}/{database}", hosts.join(","))
+    }
+
+    /// A URL of one node.
+    fn url_of(&self, number: usize, database: &str) -> String {
         format!("postgresql://root@127.0.0.1:{}/{database}", self.nodes[number - 1].sql)
     }
 
@@ -106,7 +119,7 @@ impl Cluster {
         self.nodes.iter_mut().map(line).collect()
     }
 
-    /// A command of the shell: `\nodes`, `\kill N`, `\start N`. `None`: it is none of these.
+    /// A command of the shell: `\nodes`, `\kill N`, `\start N`; `\?` says what they are. `None`: it is none of these.
     pub fn command(&mut self, name: &str, arguments: &[&str]) -> Option<String> {
         let number = |cluster: &Cluster| {
             let number = arguments.first().and_then(|text| text.trim_start_matches('n').parse().ok());
@@ -114,6 +127,7 @@ impl Cluster {
         };
         let which = || format!("Which node? Write {name} and a number from 1 to {}.\n", self.nodes.len());
         Some(match name {
+            "\\?" => COMMANDS.to_owned(),
             "\\nodes" => self.describe(),
             "\\kill" | "\\start" => match number(self) {
                 None => which(),
@@ -182,7 +196,7 @@ impl Cluster {
     }
 
     fn wait_for(&mut self, number: usize) -> Result<(), String> {
-        let url = Url::parse(&self.url(number, "postgres")).map_err(|e| e.to_string())?;
+        let url = Url::parse(&self.url_of(number, "postgres")).map_err(|e| e.to_string())?;
         let began = Instant::now();
         loop {
             match Client::connect(&url).and_then(|mut client| client.query("SELECT 1")) {
@@ -230,6 +244,27 @@ fn log_of(store: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn clients_know_all_nodes_and_the_shell_its_commands() {
+        let node = |at: u16| Node {
+            number: usize::from(at),
+            store: PathBuf::from(format!("n{at}")),
+            sql: 100 + at,
+            http: 200 + at,
+            peer: 300 + at,
+            process: None,
+        };
+        let mut cluster = Cluster { nodes: vec![node(1), node(2)], join: String::new(), flags: Vec::new() };
+        let url = Url::parse(&cluster.url("demo")).unwrap();
+        assert_eq!(url.hosts, [("127.0.0.1".to_owned(), 101), ("127.0.0.1".to_owned(), 102)]);
+        assert_eq!(url.database, "demo");
+        let help = cluster.command("\\?", &[]).unwrap();
+        assert!(["\\nodes", "\\kill", "\\start"].iter().all(|name| help.contains(name)), "{help}");
+        assert!(cluster.command("\\nodes", &[]).unwrap().contains("n2  sql 127.0.0.1:102"));
+        assert!(cluster.command("\\kill", &["2"]).unwrap().contains("does not run"));
+        assert_eq!(cluster.command("\\d", &[]), None);
+    }
 
     #[test]
     fn ports_are_those_asked_for() {

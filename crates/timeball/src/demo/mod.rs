@@ -32,7 +32,7 @@ impl Running {
     fn url(&self, database: &str) -> String {
         match self {
             Running::Node(serving) => serving.url(database),
-            Running::Cluster(cluster) => cluster.url(1, database),
+            Running::Cluster(cluster) => cluster.url(database),
         }
     }
 }

@@ -78,7 +78,8 @@ pub fn run(options: &SqlOptions) -> Result<(), Ended> {
     if options.execute.is_empty() { shell.script(&mut std::io::stdin().lock()) } else { shell.texts(&options.execute) }
 }
 
-/// Commands that only some shells have: a name and its arguments to what is to be shown; `None`: there is none of that name.
+/// Commands that only some shells have: a name and its arguments to what is to be shown; `None`: there is none of that name. What `\?` gives is shown
+/// below what that shows anyway.
 pub type MoreCommands<'a> = &'a mut dyn FnMut(&str, &[&str]) -> Option<String>;
 
 /// A shell on the terminal, with editing and history.
@@ -111,9 +112,13 @@ pub fn interactive(
                     // A history that is full or unwritable is no reason to stop.
                     let _ = editor.add_history_entry(text.as_str());
                     let words: Vec<&str> = text.split_whitespace().collect();
+                    let helps = words.first() == Some(&"\\?");
+                    if helps {
+                        shell.typed(&text);
+                    }
                     if let Some(shown) = words.split_first().and_then(|(name, arguments)| more(name, arguments)) {
                         crate::say(&shown);
-                    } else if shell.typed(&text) == Step::Leave {
+                    } else if !helps && shell.typed(&text) == Step::Leave {
                         break;
                     }
                 }
