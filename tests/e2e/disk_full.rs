@@ -1,7 +1,7 @@
 //! A full disk: writes get 53100, reads go on, nothing acknowledged is lost, and freed space is noticed. A node that is killed there
 //! starts again, takes deletes, and frees space by itself.
 
-use crate::node::{Node, Scratch, repeat_with, skip, state, until};
+use crate::node::{Node, Scratch, Starting, binary, free_port, repeat_with, skip, state, until};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use std::io::Write;
@@ -40,6 +40,43 @@ impl Drop for SmallDisk {
     }
 }
 
+/// Clients that write are to be sent elsewhere; a restart would not help.
+fn not_ready(node: &Node) {
+    until("it is not ready, and says why", || {
+        let ready = node.get("/health/ready");
+        (ready.starts_with("HTTP/1.1 503 ") && ready.contains("its disk is full")).then_some(())
+    });
+    assert!(node.get("/health/live").starts_with("HTTP/1.1 200 "));
+    assert!(node.get("/metrics").contains("\nready 0\n"));
+}
+
+#[test]
+fn a_member_with_a_full_disk_is_not_ready() {
+    repeat_with("disk_full::a_member_with_a_full_disk_is_not_ready");
+    let scratch = Scratch::new();
+    let Some(disk) = SmallDisk::mount(&scratch.path().join("disk"), DISK_MIB) else {
+        return skip("mounting a small disk needs root");
+    };
+    let peer = format!("127.0.0.1:{}", free_port());
+    let flags = ["--memory", "256MiB", "--join", &peer, "--peer-addr", &peer];
+    let mut starting = Starting::spawn(&disk.0.join("store"), &flags);
+    starting.line("peer ").unwrap();
+    assert!(Command::new(binary()).args(["init", "--host", &peer]).status().unwrap().success());
+    let node = starting.ready().unwrap();
+    let mut client = node.connect();
+    client.batch_execute("CREATE TABLE t (id int4 PRIMARY KEY, filler text)").unwrap();
+    let filler = "x".repeat(1 << 20);
+    let refused = (0..4 * DISK_MIB as i32).find_map(|id| {
+        disk.fill();
+        client.execute("INSERT INTO t VALUES ($1, $2)", &[&id, &filler]).err()
+    });
+    let refused = refused.expect("the disk never fills");
+    assert_eq!(state(&refused), "53100", "{refused}");
+    not_ready(&node);
+    disk.free();
+    until("it is ready again", || node.get("/health/ready").starts_with("HTTP/1.1 200 ").then_some(()));
+}
+
 #[test]
 fn writes_are_refused_and_reads_go_on() {
     repeat_with("disk_full::writes_are_refused_and_reads_go_on");
@@ -66,6 +103,7 @@ fn writes_are_refused_and_reads_go_on() {
         disk.fill();
     };
     assert_eq!(state(&refused), "53100", "{refused}: {:?}", refused.as_db_error());
+    not_ready(&node);
     let count = |client: &mut postgres::Client| client.query("SELECT id FROM t", &[]).unwrap().len() as i32;
     assert_eq!(count(&mut client), acknowledged, "reads go on");
     assert_eq!(count(&mut node.connect()), acknowledged, "also in new sessions");
@@ -89,6 +127,7 @@ fn writes_are_refused_and_reads_go_on() {
     assert_eq!(client.execute("DELETE FROM t WHERE id = 0", &[]).unwrap(), 1, "a full disk takes deletes");
     assert_eq!(count(&mut client), acknowledged - 1);
     disk.free();
+    until("it is ready again", || node.get("/health/ready").starts_with("HTTP/1.1 200 ").then_some(()));
     until("the node notices the space", || client.execute(&insert, &[&acknowledged, &filler]).ok());
     acknowledged += 1;
     node.kill();

@@ -101,6 +101,9 @@ impl Stage {
         let Some(node) = &self.node else {
             return Some(("starting", "it opens its store, or waits until it is in a cluster".into()));
         };
+        if let Some(why) = node.removed() {
+            return Some(("removed", why));
+        }
         if !node.is_healthy() {
             return Some(("failed", "its storage failed: it serves nothing until a restart".into()));
         }

@@ -85,7 +85,11 @@ pub trait NodeView: Send + Sync {
     fn health(&self) -> Vec<(&'static str, String)>;
     /// Whether it serves: if not, a restart is needed.
     fn is_healthy(&self) -> bool;
-    /// Why clients should go elsewhere for now, in words: nobody leads what every statement needs.
+    /// Why it is none of its cluster any more, and what to do, in words; then it serves nothing, for good.
+    fn removed(&self) -> Option<String> {
+        None
+    }
+    /// Why clients should go elsewhere for now, in words: nobody leads what every statement needs, or the disk is full.
     fn not_ready(&self) -> Option<String> {
         None
     }

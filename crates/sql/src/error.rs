@@ -295,7 +295,9 @@ impl From<KvError> for SqlError {
             KvError::TooLarge { .. } => SqlState::PROGRAM_LIMIT_EXCEEDED,
             KvError::ReadOnly => SqlState::READ_ONLY_TRANSACTION,
             KvError::SnapshotUnavailable { .. } => SqlState::INVALID_PARAMETER,
-            KvError::ClockUnavailable(_) | KvError::Unavailable { .. } => SqlState::CANNOT_CONNECT_NOW,
+            KvError::ClockUnavailable(_) | KvError::Unavailable { .. } | KvError::Removed(_) => {
+                SqlState::CANNOT_CONNECT_NOW
+            }
             KvError::Storage(_) => SqlState::IO_ERROR,
             KvError::ShuttingDown => SqlState::ADMIN_SHUTDOWN,
         };

@@ -293,6 +293,9 @@ pub enum KvError {
         /// Which range, who asked, and who does not answer.
         told: String,
     },
+    /// 57P03: the node is none of its cluster any more.
+    #[error("{0}")]
+    Removed(String),
     /// 58030: the disk failed.
     #[error("storage failed: {0}")]
     Storage(String),

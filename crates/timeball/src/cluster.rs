@@ -3,10 +3,12 @@
 use lab::client::{Client, TextRow, Url};
 use lexopt::prelude::*;
 use server::cluster::control::{self, Replacement};
+use std::time::Duration;
 
 pub const HELP_INIT: &str = "\
 timeball init [--host HOST:PORT]
-  Founds a cluster of nodes that were started with `timeball start --join`: once, at one of them.
+  Founds a cluster of nodes that were started with `timeball start --join`: once, at one of them. Returns when that node serves SQL (after half a
+  minute with an error, the cluster being founded).
   --host HOST:PORT        that node's --peer-addr (127.0.0.1:26357)
 ";
 pub const HELP_NODE: &str = "\
@@ -33,6 +35,9 @@ timeball range move RANGE [--to N] [--from N] [--host HOST:PORT]
 
 /// Where a node's peers reach it, unless it says otherwise.
 pub const PEER_ADDR: &str = "127.0.0.1:26357";
+
+/// Once founded, a cluster whose majority runs serves within a few seconds; `timeball init` waits no longer than this.
+const SERVES_MAX: Duration = Duration::from_secs(30);
 
 /// How a node is a member of a cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -166,6 +171,15 @@ pub fn run(command: &ClusterCommand) -> Result<(), String> {
     match command {
         ClusterCommand::Init { host } => {
             crate::say(&control::init(host)?);
+            match control::await_sql(host, SERVES_MAX) {
+                Ok(serves) => crate::say(&serves.unwrap_or_default()),
+                Err(why) => {
+                    let seconds = SERVES_MAX.as_secs();
+                    return Err(format!(
+                        "the cluster is founded, and the node at {host} serves no SQL after {seconds} seconds: {why}; does a majority of the nodes run? (`timeball node status --host {host}`)"
+                    ));
+                }
+            }
             Ok(())
         }
         ClusterCommand::Decommission { node, host } => {

@@ -160,6 +160,9 @@ impl Serving {
     ) -> Result<Serving, String> {
         let server = server::Options { memory, ..options.server.clone() };
         let server = Server::start(&server, health, db).map_err(|e| e.to_string())?;
+        if let Node::Member(member) = &node {
+            member.serves_at(server.sql_addr());
+        }
         Ok(Serving { server, node, _poller: poller, _store: store })
     }
 

@@ -2,7 +2,7 @@
 
 use super::count;
 use super::nodes::{Nodes, status_of};
-use crate::node::{Scratch, Starting, binary, repeat_with, until};
+use crate::node::{Scratch, Starting, binary, free_port, repeat_with, until};
 use postgres::Client;
 use std::process::Command;
 
@@ -68,9 +68,47 @@ fn a_node_joins_and_another_leaves() {
     until("everybody forgets it", || seen(&mut nodes.at(2).connect(), 1).is_none().then_some(()));
     // Its store is of no use any more, and says so.
     let why = nodes.spawn(0).ready().map(|_| ()).unwrap_err();
-    assert!(why.contains("left the cluster"), "{why}");
+    assert!(why.contains("n1 was removed from the cluster"), "{why}");
     let fifth = nodes.join();
     assert!(seen(&mut nodes.at(fifth).connect(), 5).is_some(), "no number is used twice");
+}
+
+/// A node that is told to leave while it runs says that, to its clients and to who watches over it, and what to do.
+#[test]
+fn a_node_that_was_removed_says_so() {
+    repeat_with("cluster::join::a_node_that_was_removed_says_so");
+    let scratch = Scratch::new();
+    let mut nodes = Nodes::found(scratch.path(), 1);
+    nodes.at(0).connect().batch_execute("CREATE TABLE t (id int PRIMARY KEY); INSERT INTO t VALUES (1)").unwrap();
+    let second = nodes.join();
+    let mut client = nodes.at(second).connect();
+    assert_eq!(count(&mut client, "t"), 1);
+    ask(&["node", "decommission", "2", "--host", &nodes.peers()[0]]).unwrap();
+    let says = |error: &postgres::Error| {
+        let told =
+            error.as_db_error().map(|e| (e.code().code().to_owned(), e.message().to_owned(), e.hint().is_some()));
+        matches!(told, Some((code, why, false)) if code == "57P03" && why.contains("n2 was removed from the cluster"))
+    };
+    until("it says so", || client.query("SELECT * FROM t", &[]).err().filter(says));
+    let refused = postgres::Client::connect(&nodes.at(second).url(), postgres::NoTls).err().unwrap();
+    assert!(says(&refused), "{refused:?}");
+    let health = nodes.at(second).get("/health/ready");
+    assert!(health.starts_with("HTTP/1.1 503 ") && health.contains("\"status\":\"removed\""), "{health}");
+    assert!(health.contains("empty --store to join anew") && !health.contains("storage failed"), "{health}");
+}
+
+/// When `timeball init` is done, clients may come.
+#[test]
+fn who_founds_a_cluster_is_served() {
+    repeat_with("cluster::join::who_founds_a_cluster_is_served");
+    let scratch = Scratch::new();
+    let peer = format!("127.0.0.1:{}", free_port());
+    let mut node = Starting::spawn(&scratch.path().join("n1"), &["--join", &peer, "--peer-addr", &peer]);
+    node.line("peer ").unwrap();
+    let told = ask(&["init", "--host", &peer]).unwrap();
+    let address = told.split("n1 serves SQL at ").nth(1).and_then(|rest| rest.lines().next()).expect(&told);
+    let mut client = Client::connect(&format!("postgresql://root@{address}/postgres"), postgres::NoTls).unwrap();
+    client.batch_execute("CREATE TABLE t (id int)").unwrap();
 }
 
 /// A store that was wiped comes back as a node of its own; what it held before is moved to it by hand.

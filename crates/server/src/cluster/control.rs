@@ -1,7 +1,7 @@
 //! What nodes and operators ask a node outside its cluster's messages: one question, one answer, as text.
 
 use super::identity::Charter;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// An answer takes at most so long; founding asks several nodes.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -10,6 +10,9 @@ const PATIENCE_INIT: Duration = Duration::from_secs(30);
 const PATIENCE_JOIN: Duration = Duration::from_secs(15);
 /// A replica that is new gets the whole range first.
 const PATIENCE_REPLICAS: Duration = Duration::from_secs(100);
+
+/// Who waits for an answer asks this often.
+const ASK_AGAIN: Duration = Duration::from_millis(100);
 
 /// A question.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,6 +39,8 @@ pub enum Request {
     Upgrade,
     /// What its SQL layer is asked ([`sql::peers`]).
     Sql(String),
+    /// Are clients served, and where?
+    Serves,
 }
 
 /// A store that is in no cluster.
@@ -134,6 +139,7 @@ impl Request {
                 format!("join {store:032x} {oldest} {newest} {addr} {locality}\n")
             }
             Request::Upgrade => "upgrade\n".to_owned(),
+            Request::Serves => "serves\n".to_owned(),
             Request::Holds(node) => format!("holds {node}\n"),
             Request::Sql(question) => format!("sql {question}\n"),
             Request::Leave(node) => format!("leave {node}\n"),
@@ -152,6 +158,7 @@ impl Request {
             "init" => Some(Request::Init),
             "status" => Some(Request::Status),
             "upgrade" => Some(Request::Upgrade),
+            "serves" => Some(Request::Serves),
             "found" => Charter::of_text(rest).map(Request::Found),
             other => {
                 let (word, rest) = other.split_once(' ')?;
@@ -222,6 +229,25 @@ pub fn init(address: &str) -> Result<String, String> {
     told(address, &Request::Init)
 }
 
+/// Where a node serves SQL, in words, once it does: it is asked until then, for as long as `patience` at most. `None`: it is of a release that does not say.
+///
+/// # Errors
+/// It does not serve by then; why, in words.
+pub fn await_sql(address: &str, patience: Duration) -> Result<Option<String>, String> {
+    let began = Instant::now();
+    loop {
+        let why = match ask(address, &Request::Serves) {
+            Ok(Reply::Ok(text)) => return Ok(Some(text)),
+            Ok(Reply::Later(why)) | Err(why) => why,
+            Ok(_) => return Ok(None),
+        };
+        if began.elapsed() >= patience {
+            return Err(why);
+        }
+        std::thread::sleep(ASK_AGAIN);
+    }
+}
+
 /// `timeball node status --host`: what a node sees of its cluster, whether or not anything can be served. Tables: a title, lines of cells with a tab
 /// between (the first names the columns), an empty line.
 ///
@@ -282,6 +308,7 @@ mod tests {
             (Request::Leave(3), "leave 3\n"),
             (Request::Replicas(replacement), "replicas 7 4 0 on\n"),
             (Request::Upgrade, "upgrade\n"),
+            (Request::Serves, "serves\n"),
         ] {
             assert_eq!((Request::of_bytes(text.as_bytes()), request.to_bytes()), (Some(request), text.into()));
         }
@@ -313,6 +340,7 @@ mod tests {
             newcomer(""),
             newcomer("zone=a"),
             Request::Upgrade,
+            Request::Serves,
             Request::Holds(3),
             Request::Leave(4),
             replacement(Some(4), None, false),

@@ -183,6 +183,7 @@ impl Founder {
             Some(Request::Reserve(whom)) => self.reserve(whom),
             Some(Request::Found(charter)) => self.take(charter).map_or_else(Reply::No, |()| Reply::Ok(String::new())),
             Some(Request::Init) => self.init().map_or_else(Reply::No, Reply::Ok),
+            Some(Request::Serves) => Reply::Later("this node is just starting, or stopping".into()),
             Some(
                 Request::Status
                 | Request::Join(_)

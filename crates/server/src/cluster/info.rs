@@ -1,7 +1,8 @@
 //! What a member says of itself and its cluster: rows for `timeball_internal`, fields for `/health`, metrics.
 
 use super::{ClusterNode, Inner};
-use crate::kv::info::{clock_table, health_fields, hex, memory_table, named, text};
+use crate::kv::Shell;
+use crate::kv::info::{FULL, clock_table, health_fields, hex, memory_table, named, text};
 use crate::metrics::MetricsText;
 use node::Span;
 use node::cluster::{NodeId, RangeStatus, Role, VERSION_MAX, VERSION_MIN};
@@ -216,8 +217,12 @@ impl<E: Engine> crate::NodeView for ClusterNode<E> {
     fn is_healthy(&self) -> bool {
         self.inner.broken.lock().is_none()
     }
+    fn removed(&self) -> Option<String> {
+        self.inner.removed.get().cloned()
+    }
     fn not_ready(&self) -> Option<String> {
-        self.inner.member.not_ready(&sql::catalog::key::VERSION_KEY)
+        let silent = self.inner.member.not_ready(&sql::catalog::key::VERSION_KEY);
+        silent.or_else(|| self.inner.is_full(0).then(|| FULL.to_owned()))
     }
     fn render(&self, text: &mut MetricsText) {
         let inner = &self.inner;

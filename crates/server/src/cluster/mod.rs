@@ -53,6 +53,7 @@ use sql::transaction::{
     SessionLock,
 };
 use sql::{Kv, KvError};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, OnceLock};
@@ -103,6 +104,10 @@ pub(crate) struct Inner<E> {
     pub answer: OnceLock<PeerAnswer>,
     /// Why nothing is served any more.
     pub broken: Mutex<Option<String>>,
+    /// Why this node is none of the cluster's any more, if that is why.
+    pub removed: OnceLock<String>,
+    /// Where clients find it, once they are served.
+    pub sql_addr: OnceLock<SocketAddr>,
 }
 
 impl<E: Engine> Inner<E> {
@@ -228,6 +233,9 @@ impl<E: Engine> Shell for Inner<E> {
     fn lend(&self, bytes: usize) -> bool {
         self.member.versions().lend(bytes)
     }
+    fn removed(&self) -> Option<KvError> {
+        self.removed.get().cloned().map(KvError::Removed)
+    }
     fn is_crowded(&self) -> bool {
         let crowded = self.crowded.load(SeqCst) || self.member.versions().is_overlay_full();
         crowded && self.broken.lock().is_none()
@@ -244,6 +252,12 @@ impl<E: Engine> ClusterNode<E> {
     /// The node core, for figures.
     pub fn member(&self) -> &Arc<Member<E>> {
         &self.inner.member
+    }
+
+    /// Clients are served, there.
+    pub fn serves_at(&self, sql_addr: SocketAddr) {
+        // Once.
+        let _ = self.inner.sql_addr.set(sql_addr);
     }
 
     /// Why it serves nothing any more, until a restart.
@@ -298,6 +312,9 @@ impl<E: Engine> Drop for ClusterNode<E> {
 impl<E: Engine> Kv for ClusterNode<E> {
     fn begin(&self, options: &SqlOptions) -> Result<Box<dyn sql::Transaction>, KvError> {
         let inner = &self.inner;
+        if let Some(removed) = inner.removed() {
+            return Err(removed);
+        }
         let now = inner.clock.read();
         let txn = node::cluster::Transaction::begin(&inner.member, &now, &convert::begin(options));
         Ok(KvTransaction::new(inner.clone(), txn.map_err(convert::error)?, &now, options))

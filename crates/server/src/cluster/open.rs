@@ -90,6 +90,8 @@ impl<E: Engine> ClusterNode<E> {
             stopping: AtomicBool::new(false),
             answer: OnceLock::new(),
             broken: Mutex::new(None),
+            removed: OnceLock::new(),
+            sql_addr: OnceLock::new(),
         });
         // Before the first write is let in.
         space::tell_room(&inner, Room::is_full(inner.member.versions(), inner.journal.log()));
@@ -170,6 +172,10 @@ fn answer<E: Engine>(asked: &Weak<Inner<E>>, founder: &Founder, request: &[u8]) 
         Some(Request::Sql(question)) => match inner.answer.get().and_then(|answer| answer(&question)) {
             Some(told) => Reply::Ok(told),
             None => Reply::Later("it serves no SQL yet, or does not understand the question".into()),
+        },
+        Some(Request::Serves) => match inner.sql_addr.get() {
+            Some(address) => Reply::Ok(format!("n{} serves SQL at {address}\n", inner.node)),
+            None => Reply::Later(format!("n{} is about to serve", inner.node)),
         },
         Some(Request::Leave(node)) => inner.leave(node),
         Some(Request::Replicas(replacement)) => inner.replace(&replacement),

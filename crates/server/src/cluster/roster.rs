@@ -265,7 +265,10 @@ impl<E: Engine> Inner<E> {
         let charter = Arc::new(charter);
         *self.charter.write() = charter.clone();
         if charter.place(node).is_none() {
-            return self.dismissed(&format!("this node has left the cluster {:016x}", charter.cluster));
+            return self.dismissed(&format!(
+                "n{node} was removed from the cluster {:016x} (`timeball node decommission`): it serves nothing any more; connect to another node, and stop this one, or start it on an empty --store to join anew",
+                charter.cluster
+            ));
         }
         if let Err(why) = charter.is_known() {
             return self.dismissed(&why);
@@ -283,6 +286,7 @@ impl<E: Engine> Inner<E> {
     /// It serves nothing any more, until it is started again, as another node or by another program.
     fn dismissed(&self, why: &str) {
         crate::log::error("out_of_the_cluster", &[("cause", &why)]);
+        let _ = self.removed.set(why.to_owned());
         self.broken.lock().get_or_insert(why.to_owned());
         self.member.close();
     }

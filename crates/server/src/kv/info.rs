@@ -1,6 +1,6 @@
 //! What a node says of itself: rows for `timeball_internal`, fields for `/health`, metrics.
 
-use super::{Inner, KvNode, NodeClock};
+use super::{Inner, KvNode, NodeClock, Shell};
 use crate::memory::{Memory, resident_bytes};
 use crate::metrics::MetricsText;
 use clock::{Level, Reason, Timestamp};
@@ -162,6 +162,9 @@ impl<E: Engine> crate::NodeView for KvNode<E> {
     fn is_healthy(&self) -> bool {
         self.inner.broken.lock().is_none()
     }
+    fn not_ready(&self) -> Option<String> {
+        self.inner.is_full(0).then(|| FULL.to_owned())
+    }
     fn render(&self, text: &mut MetricsText) {
         let inner = &self.inner;
         for (name, help, value) in inner.node.counters().all() {
@@ -176,6 +179,9 @@ impl<E: Engine> crate::NodeView for KvNode<E> {
         render_store(text, inner.node.versions(), &inner.options.memory);
     }
 }
+
+/// Why clients should write elsewhere.
+pub(crate) const FULL: &str = "its disk is full: it takes no writes of its clients but those that free space (DELETE in pieces, TRUNCATE, DROP); reads go on; free space on the store's disk, the node notices by itself";
 
 /// The clock's figures.
 pub(crate) fn render_clock(text: &mut MetricsText, clock: &NodeClock, level: Level) {

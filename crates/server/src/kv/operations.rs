@@ -6,6 +6,7 @@
 use bytes::Bytes;
 use clock::{Reading, Timestamp};
 use node::{Chunk, LockMode, Now, Op, Stats, TxnError, WhenLocked};
+use sql::KvError;
 use sql::transaction::Span;
 use std::sync::Arc;
 use std::task::{Poll, Waker};
@@ -84,6 +85,10 @@ pub(crate) trait Shell: Send + Sync + 'static {
     fn settle(&self, leads: bool);
     /// Waits for something that becomes ready as the log is driven; drives it meanwhile.
     fn wait<R>(&self, poll: impl FnMut(&Waker) -> Poll<R>) -> R;
+    /// Why nothing can be had here for good: the node is none of its cluster any more.
+    fn removed(&self) -> Option<KvError> {
+        None
+    }
     /// Whether the disk has no room for so many bytes more.
     fn is_full(&self, bytes: usize) -> bool;
     /// Sets room aside for a transaction of so many bytes: see [`store::Versions::promise`].

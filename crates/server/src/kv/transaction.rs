@@ -4,6 +4,7 @@ use super::operations::{Clock, Operations, Shell};
 use super::{convert, park, wall_us};
 use bytes::Bytes;
 use clock::{Reading, Timestamp};
+use node::TxnError;
 use sql::KvError;
 use sql::context::MemoryBudget;
 use sql::transaction::{
@@ -71,7 +72,7 @@ impl<S: Shell> KvTransaction<S> {
             self.inner.settle(polled.is_pending());
             if let Poll::Ready(result) = polled {
                 let waited = began_ns.map_or(0, |began| self.inner.monotonic_ns().saturating_sub(began));
-                return (result.map_err(convert::error), waited);
+                return (result.map_err(|e| self.told(e)), waited);
             }
             waiting.get_or_insert_with(|| self.interrupt.begin_wait(Wait::Row));
             let now_ns = self.inner.monotonic_ns();
@@ -91,6 +92,12 @@ impl<S: Shell> KvTransaction<S> {
             let patience = if timeout_ns > 0 { Duration::from_nanos(timeout_ns - waited) } else { LOOK_EVERY };
             park::pause(patience.min(LOOK_EVERY));
         }
+    }
+
+    /// A failure as SQL knows it. A node that is none of its cluster any more hears nobody: that is told instead, except where it may have committed.
+    fn told(&self, error: TxnError) -> KvError {
+        let silent = matches!(error, TxnError::Unavailable { .. } | TxnError::ShuttingDown);
+        self.inner.removed().filter(|_| silent).unwrap_or_else(|| convert::error(error))
     }
 
     /// Why a wait must end now, if it must. `probe`: look for the client, too.
@@ -113,7 +120,7 @@ impl<S: Shell> KvTransaction<S> {
             let polled = self.txn.commit(&now, waker);
             inner.settle(polled.is_pending());
             match polled {
-                Poll::Ready(result) => return Poll::Ready(result.map_err(convert::error)),
+                Poll::Ready(result) => return Poll::Ready(result.map_err(|e| self.told(e))),
                 Poll::Pending if !self.txn.is_held_back(&now) => return Poll::Pending,
                 Poll::Pending => {}
             }
