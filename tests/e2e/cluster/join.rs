@@ -109,6 +109,8 @@ fn who_founds_a_cluster_is_served() {
     let address = told.split("n1 serves SQL at ").nth(1).and_then(|rest| rest.lines().next()).expect(&told);
     let mut client = Client::connect(&format!("postgresql://root@{address}/postgres"), postgres::NoTls).unwrap();
     client.batch_execute("CREATE TABLE t (id int)").unwrap();
+    // It goes with the test.
+    drop(node.ready().unwrap());
 }
 
 /// A store that was wiped comes back as a node of its own; what it held before is moved to it by hand.
