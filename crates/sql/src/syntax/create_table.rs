@@ -247,7 +247,7 @@ pub(super) fn identity_kind(r: &mut Reader) -> Result<Identity, SqlError> {
 /// The text of a DEFAULT expression: up to the next word that begins another constraint.
 pub(super) fn default_text(r: &mut Reader) -> Result<String, SqlError> {
     // The library reads `1 NOT NULL` as a question; in PostgreSQL a constraint begins there.
-    r.expression_text_before_not_null()
+    r.default_text()
 }
 
 fn check_text(r: &mut Reader) -> Result<String, SqlError> {

@@ -203,8 +203,8 @@ impl<'a> Reader<'a> {
         let expr = self.expression()?;
         Ok((expr, self.lexed.slice(start..self.at).to_string()))
     }
-    /// The text of an expression that ends, at the latest, before a NOT NULL outside of parentheses.
-    pub(super) fn expression_text_before_not_null(&mut self) -> Result<String, SqlError> {
+    /// The text of a DEFAULT: it ends, at the latest, before a NOT NULL or a COLLATE outside of parentheses, which are the column's.
+    pub(super) fn default_text(&mut self) -> Result<String, SqlError> {
         let whole = self.end;
         let mut depth = 0usize;
         for at in self.at..whole {
@@ -216,7 +216,8 @@ impl<'a> Reader<'a> {
                 _ => {}
             }
             let n = at - self.at;
-            if depth == 0 && n > 0 && self.is_word_at(n, "NOT") && self.is_word_at(n + 1, "NULL") {
+            let ends = self.is_word_at(n, "NOT") && self.is_word_at(n + 1, "NULL") || self.is_word_at(n, "COLLATE");
+            if depth == 0 && n > 0 && ends {
                 self.end = at;
                 break;
             }

@@ -322,7 +322,8 @@ fn between<T: PartialOrd>(
     descending: bool,
 ) -> Range<usize> {
     let keys = partition.keys.as_slice();
-    let nulls = keys.partition_point(Value::is_null);
+    // They stand together, before all others or behind them.
+    let nulls = if keys.first().is_some_and(Value::is_null) { keys.partition_point(Value::is_null) } else { 0 };
     let end = nulls + keys[nulls..].partition_point(|key| !key.is_null());
     let known = &keys[nulls..end];
     let before = |key: &Value| if descending { place(key) > limit } else { place(key) < limit };

@@ -26,10 +26,10 @@ const IREGEX: Matches = |v, a| matches(v, Flags::IGNORE_CASE, a);
 macro_rules! lists {
     ($(($any:literal, $all:literal, $matches:expr, $matched:literal)),* $(,)?) => {
         &[$(
-            Function::pure($any, &[TEXT, LIST], BOOL, |v, a| each(v, a, false, $matches, $matched)),
-            Function::pure($any, &[CHAR, LIST], BOOL, |v, a| each(v, a, false, $matches, $matched)),
-            Function::pure($all, &[TEXT, LIST], BOOL, |v, a| each(v, a, true, $matches, $matched)),
-            Function::pure($all, &[CHAR, LIST], BOOL, |v, a| each(v, a, true, $matches, $matched)),
+            Function::pure($any, &[TEXT, LIST], BOOL, |v, a| each(v, a, false, $matches, $matched)).lax(),
+            Function::pure($any, &[CHAR, LIST], BOOL, |v, a| each(v, a, false, $matches, $matched)).lax(),
+            Function::pure($all, &[TEXT, LIST], BOOL, |v, a| each(v, a, true, $matches, $matched)).lax(),
+            Function::pure($all, &[CHAR, LIST], BOOL, |v, a| each(v, a, true, $matches, $matched)).lax(),
         )*]
     };
 }
@@ -52,7 +52,15 @@ fn each(
     matches: Matches,
     matched: bool,
 ) -> Result<Value, SqlError> {
-    let [text, Value::Array(patterns)] = values else { return Err(wrong_type()) };
+    let (text, patterns) = match values {
+        [_, Value::Null] => return Ok(Value::Null),
+        [text, Value::Array(patterns)] => (text, patterns),
+        _ => return Err(wrong_type()),
+    };
+    // Of no pattern it is known what comes of it, whatever the text.
+    if text.is_null() && !patterns.values.is_empty() {
+        return Ok(Value::Null);
+    }
     let mut unknown = false;
     for pattern in &patterns.values {
         if pattern.is_null() {
