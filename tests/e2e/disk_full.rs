@@ -5,7 +5,7 @@ use crate::node::{Node, Scratch, Starting, binary, free_port, repeat_with, skip,
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 /// Size of the small disk, in MiB: room for the log's first segments and the engine's files.
@@ -15,11 +15,17 @@ const DISK_MIB: usize = 384;
 struct SmallDisk(PathBuf);
 
 impl SmallDisk {
-    fn mount(at: &Path, mib: usize) -> Option<SmallDisk> {
-        std::fs::create_dir_all(at).unwrap();
+    /// `None`, and the test is skipped, where that is not allowed.
+    fn mount(scratch: &Scratch, mib: usize) -> Option<SmallDisk> {
+        let at = scratch.path().join("disk");
+        std::fs::create_dir_all(&at).unwrap();
         let size = format!("size={mib}m");
-        let mount = Command::new("mount").args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(at).output();
-        mount.is_ok_and(|m| m.status.success()).then(|| SmallDisk(at.to_owned()))
+        let mount = Command::new("mount").args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(&at).output();
+        if !mount.is_ok_and(|m| m.status.success()) {
+            skip("mounting a small disk needs root");
+            return None;
+        }
+        Some(SmallDisk(at))
     }
     /// Fills what is left.
     fn fill(&self) {
@@ -54,9 +60,7 @@ fn not_ready(node: &Node) {
 fn a_member_with_a_full_disk_is_not_ready() {
     repeat_with("disk_full::a_member_with_a_full_disk_is_not_ready");
     let scratch = Scratch::new();
-    let Some(disk) = SmallDisk::mount(&scratch.path().join("disk"), DISK_MIB) else {
-        return skip("mounting a small disk needs root");
-    };
+    let Some(disk) = SmallDisk::mount(&scratch, DISK_MIB) else { return };
     let peer = format!("127.0.0.1:{}", free_port());
     let flags = ["--memory", "256MiB", "--join", &peer, "--peer-addr", &peer];
     let mut starting = Starting::spawn(&disk.0.join("store"), &flags);
@@ -81,9 +85,7 @@ fn a_member_with_a_full_disk_is_not_ready() {
 fn writes_are_refused_and_reads_go_on() {
     repeat_with("disk_full::writes_are_refused_and_reads_go_on");
     let scratch = Scratch::new();
-    let Some(disk) = SmallDisk::mount(&scratch.path().join("disk"), DISK_MIB) else {
-        return skip("mounting a small disk needs root");
-    };
+    let Some(disk) = SmallDisk::mount(&scratch, DISK_MIB) else { return };
     let store = disk.0.join("store");
     let node = Node::start(&store, &[]);
     let mut client = node.connect();
@@ -142,9 +144,7 @@ const OWN_DISK_MIB: usize = 300;
 fn a_node_that_filled_its_disk_frees_it_again() {
     repeat_with("disk_full::a_node_that_filled_its_disk_frees_it_again");
     let scratch = Scratch::new();
-    let Some(disk) = SmallDisk::mount(&scratch.path().join("disk"), OWN_DISK_MIB) else {
-        return skip("mounting a small disk needs root");
-    };
+    let Some(disk) = SmallDisk::mount(&scratch, OWN_DISK_MIB) else { return };
     let store = disk.0.join("store");
     let mut node = Node::start(&store, &[]);
     let mut client = node.connect();
@@ -191,9 +191,7 @@ fn a_node_that_filled_its_disk_frees_it_again() {
 fn the_space_of_a_table_comes_back() {
     repeat_with("disk_full::the_space_of_a_table_comes_back");
     let scratch = Scratch::new();
-    let Some(disk) = SmallDisk::mount(&scratch.path().join("disk"), OWN_DISK_MIB) else {
-        return skip("mounting a small disk needs root");
-    };
+    let Some(disk) = SmallDisk::mount(&scratch, OWN_DISK_MIB) else { return };
     let node = Node::start(&disk.0.join("store"), &["--memory", "1GiB"]);
     let mut client = node.connect();
     client.batch_execute("CREATE TABLE t (id int4 PRIMARY KEY, filler text)").unwrap();
@@ -260,9 +258,7 @@ fn count(client: &mut postgres::Client, table: &str) -> i64 {
 fn what_cannot_be_written_out_is_not_taken() {
     repeat_with("disk_full::what_cannot_be_written_out_is_not_taken");
     let scratch = Scratch::new();
-    let Some(disk) = SmallDisk::mount(&scratch.path().join("disk"), SMALL_DISK_MIB) else {
-        return skip("mounting a small disk needs root");
-    };
+    let Some(disk) = SmallDisk::mount(&scratch, SMALL_DISK_MIB) else { return };
     let (node, rows, kept) = filled(&disk);
     let mut client = node.connect();
     let refused = client.execute("DELETE FROM t", &[]).unwrap_err();
@@ -284,9 +280,7 @@ fn what_cannot_be_written_out_is_not_taken() {
 fn deletes_in_pieces_give_the_space_back() {
     repeat_with("disk_full::deletes_in_pieces_give_the_space_back");
     let scratch = Scratch::new();
-    let Some(disk) = SmallDisk::mount(&scratch.path().join("disk"), SMALL_DISK_MIB) else {
-        return skip("mounting a small disk needs root");
-    };
+    let Some(disk) = SmallDisk::mount(&scratch, SMALL_DISK_MIB) else { return };
     let (node, rows, kept) = filled(&disk);
     let mut client = node.connect();
     for from in (0..rows).step_by(STEP as usize) {
@@ -327,9 +321,7 @@ fn comes_back(client: &mut postgres::Client) {
 fn large_transactions_do_not_stop_a_full_disk() {
     repeat_with("disk_full::large_transactions_do_not_stop_a_full_disk");
     let scratch = Scratch::new();
-    let Some(disk) = SmallDisk::mount(&scratch.path().join("disk"), SMALL_DISK_MIB) else {
-        return skip("mounting a small disk needs root");
-    };
+    let Some(disk) = SmallDisk::mount(&scratch, SMALL_DISK_MIB) else { return };
     let node = Node::start(&disk.0.join("store"), &["--memory", "512MiB"]);
     let mut client = node.connect();
     fill_indexed(&mut client);
@@ -358,9 +350,7 @@ fn large_transactions_do_not_stop_a_full_disk() {
 fn a_restart_takes_no_more_than_fits(name: &str, killed_again: bool) {
     repeat_with(name);
     let scratch = Scratch::new();
-    let Some(disk) = SmallDisk::mount(&scratch.path().join("disk"), SMALL_DISK_MIB) else {
-        return skip("mounting a small disk needs root");
-    };
+    let Some(disk) = SmallDisk::mount(&scratch, SMALL_DISK_MIB) else { return };
     let store = disk.0.join("store");
     let start = || Node::start(&store, &["--memory", "512MiB"]);
     let node = start();

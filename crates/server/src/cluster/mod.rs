@@ -40,7 +40,7 @@ mod space;
 
 pub use open::{ClusterSettings, OpenError};
 
-use crate::kv::{NodeClock, Room, Shell, convert, park, scratch, transaction::KvTransaction, waits};
+use crate::kv::{NodeClock, RecordLog, Room, Shell, convert, park, scratch, transaction::KvTransaction, waits};
 use bytes::Bytes;
 use charter::Charter;
 use clock::{Reading, Timestamp};
@@ -60,8 +60,7 @@ use std::sync::{Arc, OnceLock};
 use std::task::{Poll, Waker};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use store::Engine;
-use store::versions::Promise;
+use store::{Engine, Versions};
 use transport::{Parcel, Transport};
 
 /// A thread that waits for the log or for peers looks around this often, though it will be woken.
@@ -192,6 +191,7 @@ fn class(lane: usize) -> Class {
 
 impl<E: Engine> Shell for Inner<E> {
     type Txn = node::cluster::Transaction<E>;
+    type Engine = E;
 
     fn now(&self) -> Reading {
         self.clock.read()
@@ -224,14 +224,11 @@ impl<E: Engine> Shell for Inner<E> {
     fn is_full(&self, _: usize) -> bool {
         self.full.load(SeqCst) && Room::is_full(self.member.versions(), self.journal.log())
     }
-    fn promise(&self, bytes: usize, frees: bool) -> Option<Promise> {
-        self.member.versions().promise(bytes, self.journal.log().growth(bytes), frees)
+    fn versions(&self) -> &Versions<E> {
+        self.member.versions()
     }
-    fn goes_unasked(&self, bytes: usize) -> bool {
-        self.member.versions().goes_unasked(bytes)
-    }
-    fn lend(&self, bytes: usize) -> bool {
-        self.member.versions().lend(bytes)
+    fn log(&self) -> &dyn RecordLog {
+        self.journal.log()
     }
     fn removed(&self) -> Option<KvError> {
         self.removed.get().cloned().map(KvError::Removed)

@@ -63,8 +63,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Poll, Waker};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use store::Engine;
-use store::versions::Promise;
+use store::{Engine, Versions};
 use transaction::KvTransaction;
 
 /// A lone node that is to become a member comes to rest within so many looks, or does not; and the pause between them.
@@ -138,6 +137,7 @@ impl<E: Engine> Inner<E> {
 
 impl<E: Engine> Shell for Inner<E> {
     type Txn = node::Transaction<E>;
+    type Engine = E;
 
     #[inline]
     fn now(&self) -> Reading {
@@ -162,14 +162,11 @@ impl<E: Engine> Shell for Inner<E> {
         let (versions, log) = (self.node.versions(), self.driver.log());
         (self.full.load(Ordering::SeqCst) && Room::is_full(versions, log)) || !log.has_room_for(bytes)
     }
-    fn promise(&self, bytes: usize, frees: bool) -> Option<Promise> {
-        self.node.versions().promise(bytes, self.driver.log().growth(bytes), frees)
+    fn versions(&self) -> &Versions<E> {
+        self.node.versions()
     }
-    fn goes_unasked(&self, bytes: usize) -> bool {
-        self.node.versions().goes_unasked(bytes)
-    }
-    fn lend(&self, bytes: usize) -> bool {
-        self.node.versions().lend(bytes)
+    fn log(&self) -> &dyn RecordLog {
+        self.driver.log()
     }
     fn is_crowded(&self) -> bool {
         // The thread that tells of crowds may itself be held up, by a long flush or merge: then the bytes tell.

@@ -3,6 +3,7 @@
 //! There are two nodes with the same operations: the one that is alone ([`node::Transaction`]), and the member of a cluster
 //! ([`node::cluster::Transaction`]). [`super::transaction::KvTransaction`] is written once, over either.
 
+use super::RecordLog;
 use bytes::Bytes;
 use clock::{Reading, Timestamp};
 use node::{Chunk, LockMode, Now, Op, Stats, TxnError, WhenLocked};
@@ -10,8 +11,8 @@ use sql::KvError;
 use sql::transaction::Span;
 use std::sync::Arc;
 use std::task::{Poll, Waker};
-use store::Engine;
 use store::versions::Promise;
+use store::{Engine, Versions};
 
 /// The operations of a node's transaction: see [`node::Transaction`], which documents each.
 pub(crate) trait Operations: Send {
@@ -72,6 +73,8 @@ pub(crate) trait Operations: Send {
 pub(crate) trait Shell: Send + Sync + 'static {
     /// The node's transactions.
     type Txn: Operations + 'static;
+    /// What its versions are in.
+    type Engine: Engine;
 
     /// What the clock shows.
     fn now(&self) -> Reading;
@@ -91,12 +94,14 @@ pub(crate) trait Shell: Send + Sync + 'static {
     }
     /// Whether the disk has no room for so many bytes more.
     fn is_full(&self, bytes: usize) -> bool;
-    /// Sets room aside for a transaction of so many bytes: see [`store::Versions::promise`].
-    fn promise(&self, bytes: usize, frees: bool) -> Option<Promise>;
-    /// Counts a transaction that is too small to be asked for: see [`store::Versions::goes_unasked`].
-    fn goes_unasked(&self, bytes: usize) -> bool;
-    /// Takes a little of what frees space without that: see [`store::Versions::lend`].
-    fn lend(&self, bytes: usize) -> bool;
+    /// What the node stores, and knows of room for it.
+    fn versions(&self) -> &Versions<Self::Engine>;
+    /// Where it writes before that.
+    fn log(&self) -> &dyn RecordLog;
+    /// Sets room aside for a transaction of so many bytes, in the log as well: see [`store::Versions::promise`].
+    fn promise(&self, bytes: usize, frees: bool) -> Option<Promise> {
+        self.versions().promise(bytes, self.log().growth(bytes), frees)
+    }
     /// Whether the versions in memory outgrow what the engine takes, so that commits wait. Not where nothing is written any more.
     fn is_crowded(&self) -> bool;
 }

@@ -158,12 +158,12 @@ impl<S: Shell> KvTransaction<S> {
             }
             park::pause(Duration::from_millis(1));
         }
-        if !full && bytes < PROMISED_BYTES && self.inner.goes_unasked(bytes) {
+        if !full && bytes < PROMISED_BYTES && self.inner.versions().goes_unasked(bytes) {
             return Ok(None);
         }
         for tries in 0.. {
             match promised(is_freeing) {
-                Err(KvError::DiskFull) if full && self.inner.lend(bytes) => return Ok(None),
+                Err(KvError::DiskFull) if full && self.inner.versions().lend(bytes) => return Ok(None),
                 // Who is refused has space given back, and that takes a while.
                 Err(KvError::DiskFull) if tries < MERGE_TRIES && (is_freeing || !self.inner.is_full(0)) => {}
                 other => return other,

@@ -6,7 +6,7 @@ use super::node::{Join, JoinKind, Node, SetKind};
 use super::scalar::Scalar;
 use super::scan::TableScan;
 use crate::catalog::Oid;
-use crate::statistics::share::{Columns, all, column_of};
+use crate::statistics::share::{Columns, GROUP_SHARE, all, column_of};
 use crate::statistics::{ColumnStatistics, TableStatistics};
 use crate::types::{SqlType, Value};
 use std::sync::Arc;
@@ -15,8 +15,6 @@ use std::sync::Arc;
 const UNKNOWN_ROWS: f64 = 1000.0;
 /// Share of rows for which a subquery is true.
 const SUBQUERY_SHARE: f64 = 0.5;
-/// A grouping of which nothing is known has this part of its rows.
-const GROUP_SHARE: f64 = 0.1;
 
 /// What is known of a table.
 pub(super) type Known<'a> = &'a dyn Fn(Oid) -> Option<Arc<TableStatistics>>;

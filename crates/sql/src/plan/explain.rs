@@ -12,6 +12,7 @@ use crate::explain::{Fact, Operator, Role, Shown, all_of, nameless};
 use crate::expr::Expr;
 use crate::expr::deparse::Deparse;
 use crate::identifier::quote_identifier;
+use crate::statistics::share::GROUP_SHARE;
 
 /// Names of places in a row, as EXPLAIN shows them.
 pub type Names<'a> = dyn Fn(usize) -> String + 'a;
@@ -227,9 +228,6 @@ fn grouped(grouping: &Grouping, names: &Names<'_>) -> Vec<String> {
     keys.chain(grouping.aggregates.iter().map(|aggregate| call(aggregate, names))).collect()
 }
 
-/// A grouping has this part of the rows of which nothing is known.
-const GROUP_SHARE: f64 = 0.1;
-
 /// A SELECT.
 pub fn select(select: &Select) -> Operator {
     let mut plan = loops(&select.levels);
@@ -285,7 +283,7 @@ pub fn modify(modify: &Modify) -> Operator {
         Find::Loops { levels, .. } => loops(levels),
         Find::Plan(plan) => plan.explain(),
     };
-    written(verb, &modify.target.access.table.name, Some(found))
+    written(verb, &modify.target.access.table.name, found)
 }
 
 /// An INSERT.
@@ -295,16 +293,12 @@ pub fn insert(table: &str, source: &Source) -> Operator {
         Source::Values(_) => Operator::leaf("Result", "Result", 1.0),
         Source::Plan { plan, .. } => plan.explain(),
     };
-    written("Insert", table, Some(from))
+    written("Insert", table, from)
 }
 
-fn written(verb: &'static str, table: &str, from: Option<Operator>) -> Operator {
+fn written(verb: &'static str, table: &str, from: Operator) -> Operator {
     let title = format!("{verb} on {}", quote_identifier(table));
-    let plan = match from {
-        Some(from) => Operator::over("ModifyTable", title, from.rows, from),
-        None => Operator::leaf("ModifyTable", title, 0.0),
-    };
-    plan.tool("Operation", verb).tool("Relation Name", table)
+    Operator::over("ModifyTable", title, from.rows, from).tool("Operation", verb).tool("Relation Name", table)
 }
 
 /// A statement with parts: its main query, with the others by their names.

@@ -8,6 +8,8 @@ use crate::expr::{CompareOp, Expr};
 use crate::types::{SqlType, Value};
 use std::collections::BTreeMap;
 
+/// A grouping of which nothing is known has this part of its rows.
+pub const GROUP_SHARE: f64 = 0.1;
 /// Share of rows that match a pattern.
 const PATTERN_SHARE: f64 = 0.1;
 /// Share of rows that are equal to something of which nothing is known.

@@ -9,10 +9,13 @@ fn weight(tables: usize) -> f64 {
     tables.max(2) as f64
 }
 
+/// What is nearer to each other than this share cannot be told apart by ratios: the strategy multiplies up to seven of them, of 24 bits each.
+const APART: f64 = 0.01;
+
 /// A level that holds so much more than the next that fjall's strategy would take it before level 0 ([`taking_in`]), and cannot merge it: a few wide
 /// tables above a few narrow ones.
 pub(super) fn swollen(tables: usize, sizes: &[u64]) -> Option<usize> {
-    let is_swollen = |pair: &[u64]| pair[1] > 0 && pair[0] as f64 / weight(tables) >= pair[1] as f64;
+    let is_swollen = |pair: &[u64]| pair[1] > 0 && pair[0] as f64 / weight(tables) >= pair[1] as f64 * (1.0 - APART);
     sizes.windows(2).skip(1).position(is_swollen).map(|above| above + 1)
 }
 
@@ -75,6 +78,13 @@ mod tests {
         let sizes = [31_223_000, 0, 0, 0, 0, 15_295_468, 89_204_154];
         assert_eq!(swollen(18, &sizes), None);
         assert_eq!(weighed(18, &sizes, base, &taking_in(18, &sizes, base)), (0, true));
+    }
+
+    /// Levels whose weights lie a byte apart were taken one for the other.
+    #[test]
+    fn what_is_all_but_swollen_is() {
+        let sizes = [0, 0, 0, (1 << 26) + 1, (1 << 23) + 1, (1 << 20) + 1, (1 << 18) + 1];
+        assert_eq!(swollen(8, &sizes), Some(3));
     }
 
     proptest::proptest! {

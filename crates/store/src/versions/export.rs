@@ -62,7 +62,7 @@ impl<E: Engine> Versions<E> {
     pub fn histories_in(&self, span: &Span, limit: usize, bytes: usize) -> Result<Histories, StoreError> {
         let (mut keys, mut whole) = self.keys_within(span, limit, bytes)?;
         let past = loop {
-            match self.past_of_all(&keys, bytes)? {
+            match self.past_of(&keys, bytes)? {
                 Some(past) => break past,
                 None => {
                     keys.truncate(keys.len() / 2);
@@ -83,7 +83,9 @@ impl<E: Engine> Versions<E> {
     /// # Errors
     /// What the engine says.
     pub fn history(&self, key: &[u8]) -> Result<Vec<Version>, StoreError> {
-        self.versions_of(key, self.past_of(key)?)
+        let key = Bytes::copy_from_slice(key);
+        let past = self.past_of(std::slice::from_ref(&key), usize::MAX)?.unwrap_or_default();
+        self.versions_of(&key, past.into_iter().flatten().collect())
     }
 
     fn versions_of(&self, key: &[u8], past: Vec<Past>) -> Result<Vec<Version>, StoreError> {

@@ -188,19 +188,8 @@ impl<E: Engine> Versions<E> {
         Ok(newest)
     }
 
-    /// All past versions of `key` that are still there, oldest first.
-    pub(super) fn past_of(&self, key: &[u8]) -> Result<Vec<Past>, StoreError> {
-        let mut found = Vec::new();
-        self.past_above(key, Timestamp::MIN, Timestamp::MAX, &mut |past| {
-            found.push(past);
-            ControlFlow::Continue(())
-        })?;
-        Ok(found)
-    }
-
-    /// All past versions of keys that are given in order, of each in no order; `None` where several have more than so many bytes together. One look at each bucket, however many keys: what is
-    /// asked of one key alone costs a look at each bucket, too.
-    pub(super) fn past_of_all(&self, keys: &[Bytes], bytes: usize) -> Result<Option<Vec<Vec<Past>>>, StoreError> {
+    /// All past versions of keys that are given in order, of each in no order; `None` where several have more than so many bytes together. One look at each bucket, however many keys.
+    pub(super) fn past_of(&self, keys: &[Bytes], bytes: usize) -> Result<Option<Vec<Vec<Past>>>, StoreError> {
         let mut found = vec![Vec::new(); keys.len()];
         let (Some(first), Some(last)) = (keys.first(), keys.last()) else { return Ok(Some(found)) };
         let classes: Vec<Vec<u8>> = {
