@@ -4,11 +4,12 @@ use super::Run;
 use super::column::{Defined, check_generated, refuse_system_name};
 use super::constraint::{contains_nulls, own_index_names};
 use super::create_table::{of_table, row_id_index};
-use super::expression::{as_text, column_at, column_missing, is_volatile, mentions, rename_column};
+use super::expression::{as_text, column_missing, is_volatile, mentions, rename_column};
 use super::naming::constraint_names;
 use super::rename::rename_index;
-use super::run::undefined;
-use crate::catalog::{Column, Index, Oid, Table};
+use super::run::{undefined, wrong_kind};
+use super::view_text::Change;
+use crate::catalog::{Column, Index, Oid, Relation, Table};
 use crate::exec::evaluate;
 use crate::exec::table::TableAccess;
 use crate::exec::target::Target;
@@ -30,6 +31,19 @@ impl Run<'_> {
         if self.named(name)?.is_none() {
             return Err(undefined(ObjectKind::Table, name));
         }
+        if let (Some(Relation::View(view)), [AlterAction::RenameColumn { name, to }]) =
+            (self.relation(name)?.as_deref(), actions)
+        {
+            self.rename_view_column(view.clone(), name, to)?;
+            return Ok("ALTER TABLE");
+        }
+        if let [AlterAction::RenameViewColumn { name: column, to }] = actions {
+            let Some(Relation::View(view)) = self.relation(name)?.as_deref().cloned() else {
+                return Err(wrong_kind(name, "a view"));
+            };
+            self.rename_view_column(view, column, to)?;
+            return Ok("ALTER VIEW");
+        }
         let id = match self.owner_only(name, actions)? {
             true => return Ok("ALTER TABLE"),
             false => self.table_named(name)?.id,
@@ -44,7 +58,7 @@ impl Run<'_> {
     /// `ALTER TABLE v OWNER TO x` is also sent for views and sequences.
     fn owner_only(&self, name: &Name, actions: &[AlterAction]) -> Result<bool, SqlError> {
         let ignored = actions.iter().all(|a| matches!(a, AlterAction::Ignored(None) | AlterAction::Owner(_)));
-        let other = ignored && self.relation(name)?.is_some_and(|r| !matches!(*r, crate::catalog::Relation::Table(_)));
+        let other = ignored && self.relation(name)?.is_some_and(|r| !matches!(*r, Relation::Table(_)));
         for action in actions.iter().filter(|_| other) {
             if let AlterAction::Owner(role) = action {
                 self.check_owner(role.as_deref())?;
@@ -58,6 +72,7 @@ impl Run<'_> {
             AlterAction::AddColumn { if_not_exists, column } => self.add_column(table, column, *if_not_exists),
             AlterAction::DropColumn { if_exists, name, cascade } => self.drop_column(table, name, *if_exists, *cascade),
             AlterAction::RenameColumn { name, to } => self.rename_column(table, name, to),
+            AlterAction::RenameViewColumn { .. } => Err(wrong_kind(&Name::bare(table.name), "a view")),
             AlterAction::RenameConstraint { name, to } => {
                 if !constraint_names(&table).any(|n| n == name) {
                     return Err(no_constraint(&table, name));
@@ -351,7 +366,9 @@ impl Run<'_> {
     }
 
     fn rename_column(&mut self, mut table: Table, name: &str, to: &str) -> Result<(), SqlError> {
-        let at = column_at(&table, name)?;
+        let Some(at) = table.columns.iter().position(|column| column.name == name) else {
+            return Err(SqlError::new(SqlState::UNDEFINED_COLUMN, format!("column \"{name}\" does not exist")));
+        };
         refuse_system_name(to)?;
         if table.columns.iter().any(|c| c.name == to) {
             return Err(SqlError::new(
@@ -359,6 +376,9 @@ impl Run<'_> {
                 format!("column \"{to}\" of relation \"{}\" already exists", table.name),
             ));
         }
+        let names = table.columns.iter().map(|column| column.name.clone()).collect();
+        let change = Change::Column { of: table.id, number: at, to: to.to_string() };
+        let views = self.rewrite_views(table.id, &[change, Change::List { of: table.id, names }]);
         table.columns[at].name = to.into();
         for check in &mut table.checks {
             if mentions(&check.expression, name) {
@@ -371,9 +391,9 @@ impl Run<'_> {
                 *text = rename_column(text, name, to);
             }
         }
-        let id = table.id;
         self.put_table(table)?;
-        self.check_views(id, false, "rename the column")
+        let broken = self.put_views(views)?;
+        self.refuse_broken(&broken, &format!("rename column {name}"))
     }
 
     fn drop_column(&mut self, mut table: Table, name: &str, if_exists: bool, cascade: bool) -> Result<(), SqlError> {
@@ -433,8 +453,10 @@ impl Run<'_> {
         }
         table.columns.retain(|c| c.id != column.id);
         let id = table.id;
+        let views = self.rewrite_views(id, &[Change::Unlist { of: id, number: at }]);
         self.put_table(table)?;
-        self.check_views(id, cascade, "drop the column")
+        let broken = self.put_views(views)?;
+        self.drop_broken(id, &broken, cascade, name)
     }
 }
 

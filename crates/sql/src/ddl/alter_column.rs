@@ -175,10 +175,9 @@ impl Run<'_> {
         if using.is_none() && widens(&from, &ty) {
             // Stored alike: rows and entries stay.
             table.columns[at].ty = ty;
-            let table_id = table.id;
             self.put_table(table.clone())?;
             Target::new(&table, &self.plan_context())?;
-            return self.check_views(table_id, false, "alter the type of a column");
+            return self.refuse_retyped(&table, &name);
         }
         let text = using.map_or_else(|| quote_identifier(&name), str::to_string);
         let value = self.over_row(&text, &table, &name, &ty).map_err(|e| match using {
@@ -205,7 +204,7 @@ impl Run<'_> {
                 Ok(new)
             }),
         )?;
-        self.check_views(table.id, false, "alter the type of a column")
+        self.refuse_retyped(&table, &name)
     }
 
     fn refuse_keys_between_tables(&self, table: &Table, column: u16) -> Result<(), SqlError> {

@@ -2,8 +2,9 @@
 
 use super::Run;
 use super::run::{undefined, wrong_kind};
-use crate::catalog::snapshot::id_of;
+use crate::catalog::snapshot::{self, id_of};
 use crate::catalog::{Column, Named, Oid, Relation, Sequence, Table, View};
+use crate::identifier::quote_qualified;
 use crate::syntax::{Name, ObjectKind};
 use crate::{SqlError, SqlState};
 
@@ -181,7 +182,7 @@ impl Run<'_> {
         self.touch().remove_relation(bare.id)
     }
 
-    fn views_of(&self, id: Oid) -> Vec<View> {
+    pub(super) fn views_of(&self, id: Oid) -> Vec<View> {
         let all = self.catalog().relations(self.database.id).into_iter();
         all.filter_map(|r| match &*r {
             Relation::View(view) if view.reads.contains(&id) => Some(view.clone()),
@@ -212,22 +213,47 @@ impl Run<'_> {
         self.drop_views_of(view.id, &format!("view {}", view.name), true, together)
     }
 
-    /// A table has changed: views over it that can no longer be planned are refused, or dropped.
-    pub(super) fn check_views(&mut self, id: Oid, cascade: bool, what: &str) -> Result<(), SqlError> {
+    /// A column of a table has gone: views over it that have no text any more are refused, or dropped.
+    pub(super) fn drop_broken(&mut self, id: Oid, broken: &[Oid], cascade: bool, column: &str) -> Result<(), SqlError> {
+        let table = self.table(id)?;
+        let schema = self.catalog().schema_by_id(table.schema).map(|schema| schema.name.clone());
+        let hidden = schema.filter(|schema| !self.statement.settings.search_path.contains(schema));
+        let table = quote_qualified(hidden.as_deref(), &table.name);
         for view in self.views_of(id) {
-            if self.view_still_works(&view) {
+            if !broken.contains(&view.id) && self.view_still_works(&view) {
                 continue;
             }
             if !cascade {
-                return Err(SqlError::new(
-                    SqlState::DEPENDENT_OBJECTS,
-                    format!("cannot {what} because view {} depends on it", view.name),
-                )
-                .hint("Drop the view first, and create it again."));
+                let what = format!("column {column} of table {table}");
+                return Err(dependents(&what, &format!("view {} depends on {what}", view.name)));
             }
             self.drop_view_too(&view, &[])?;
         }
         Ok(())
+    }
+
+    /// The type of a column has changed: views that would give another one are refused.
+    pub(super) fn refuse_retyped(&self, table: &Table, column: &str) -> Result<(), SqlError> {
+        match self.views_of(table.id).into_iter().find(|view| !self.view_still_works(view)) {
+            None => Ok(()),
+            Some(view) => Err(SqlError::new(
+                SqlState::FEATURE_NOT_SUPPORTED,
+                "cannot alter type of a column used by a view or rule",
+            )
+            .detail(format!("rule _RETURN on view {} depends on column \"{column}\"", view.name))),
+        }
+    }
+
+    /// Views that could not follow a rename.
+    pub(super) fn refuse_broken(&self, broken: &[Oid], what: &str) -> Result<(), SqlError> {
+        match broken.iter().find_map(|id| self.catalog().relation(*id)) {
+            None => Ok(()),
+            Some(view) => Err(SqlError::new(
+                SqlState::DEPENDENT_OBJECTS,
+                format!("cannot {what} because view {} depends on it", snapshot::name_of(view)),
+            )
+            .hint("Drop the view first, and create it again.")),
+        }
     }
 
     fn drop_index(&mut self, name: &Name, if_exists: bool, cascade: bool) -> Result<(), SqlError> {

@@ -42,6 +42,7 @@ mod table_as;
 mod token;
 mod truncate;
 mod view;
+mod view_text;
 
 pub use extension::{AVAILABLE, Available, available};
 pub(crate) use extension::{LANGUAGE, LANGUAGE_OID, LANGUAGE_VERSION};

@@ -3,6 +3,7 @@
 use super::Run;
 use super::column::{sequence_default, sequence_literal};
 use super::run::{undefined, wrong_kind};
+use super::view_text::Change;
 use crate::catalog::{Named, Oid, Relation, Schema, Sequence, Table, snapshot};
 use crate::syntax::{Name, ObjectKind};
 use crate::{SqlError, SqlState};
@@ -51,7 +52,8 @@ impl Run<'_> {
             return Err(undefined(kind, name));
         };
         self.free_in(snapshot::schema_of(&relation), to)?;
-        let before = relation.clone();
+        let schema = self.catalog().schema_by_id(snapshot::schema_of(&relation)).map(|s| s.name.clone());
+        let views = self.rewrite_views(id, &relation_changes(&relation, &schema.unwrap_or_default(), to));
         match (kind, relation) {
             (ObjectKind::Table, Relation::Table(table)) => self.put_table(Table { name: to.into(), ..table })?,
             (ObjectKind::Table | ObjectKind::View, Relation::View(view)) => {
@@ -65,7 +67,8 @@ impl Run<'_> {
             (ObjectKind::Index, _) => return Err(wrong_kind(name, "an index")),
             _ => return Err(wrong_kind(name, "a table")),
         }
-        self.follow_in_views(&before)
+        let broken = self.put_views(views)?;
+        self.refuse_broken(&broken, &format!("rename {name}"))
     }
 
     /// Puts a sequence under another name or schema; the defaults that draw from it follow.
@@ -125,6 +128,8 @@ impl Run<'_> {
             return Ok(alter_tag(kind));
         }
         self.free_in(schema.id, snapshot::name_of(&relation))?;
+        let changes = relation_changes(&relation, &schema.name, snapshot::name_of(&relation));
+        let views = self.rewrite_views(snapshot::id_of(&relation), &changes);
         match (*relation).clone() {
             Relation::Table(table) => self.move_table(table, &schema)?,
             Relation::View(view) => {
@@ -132,7 +137,8 @@ impl Run<'_> {
             }
             Relation::Sequence(sequence) => self.move_sequence(Sequence { schema: schema.id, ..sequence })?,
         }
-        self.follow_in_views(&relation)?;
+        let broken = self.put_views(views)?;
+        self.refuse_broken(&broken, &format!("move {name}"))?;
         Ok(alter_tag(kind))
     }
 
@@ -162,12 +168,11 @@ impl Run<'_> {
         if self.catalog().schema(self.database.id, to).is_some() {
             return Err(SqlError::new(SqlState::DUPLICATE_SCHEMA, format!("schema \"{to}\" already exists")));
         }
-        let views = self.catalog().relations(self.database.id);
-        if views.iter().any(|r| matches!(&**r, Relation::View(_))) {
-            return Err(SqlError::unsupported("renaming a schema in a database with views")
-                .hint("Drop the views, rename, and create them again."));
-        }
-        self.touch().put_schema(Schema { name: to.into(), ..(*schema).clone() })
+        let change = Change::Schema { from: name.to_string(), to: to.to_string() };
+        let views = self.rewrite_views_within(schema.id, &change);
+        self.touch().put_schema(Schema { name: to.into(), ..(*schema).clone() })?;
+        let broken = self.put_views(views)?;
+        self.refuse_broken(&broken, &format!("rename schema {name}"))
     }
 
     fn rename_database(&mut self, name: &str, to: &str) -> Result<(), SqlError> {
@@ -183,6 +188,13 @@ impl Run<'_> {
         }
         self.touch().put_database(crate::catalog::Database { name: to.into(), ..(*database).clone() })
     }
+}
+
+/// What becomes of a view's text when a relation in it gets another name or schema: it uses that name, or keeps the old one as an alias.
+fn relation_changes(relation: &Relation, schema: &str, name: &str) -> [Change; 2] {
+    let (of, schema, name) = (snapshot::id_of(relation), schema.to_string(), name.to_string());
+    let alias = snapshot::name_of(relation).to_string();
+    [Change::Relation { of, schema: schema.clone(), name: name.clone() }, Change::Alias { of, schema, name, alias }]
 }
 
 /// Renames an index of a table.

@@ -2,6 +2,7 @@
 
 use super::Run;
 use super::run::wrong_kind;
+use super::view_text::Change;
 use crate::catalog::{Oid, Relation, View, snapshot};
 use crate::engine::recursion;
 use crate::expr::literals;
@@ -69,6 +70,7 @@ impl Run<'_> {
             query: statement.to_string(),
             reads,
         };
+        let view = self.settled(view);
         self.touch().put_relation(Relation::View(view))?;
         // Whoever reads it unfolds one view more than was unfolded here.
         let reading = format!("SELECT * FROM {}", quote_qualified(Some(&schema.name), &name.name));
@@ -130,6 +132,24 @@ impl Run<'_> {
         }
     }
 
+    /// Gives a view's column another name; views over it follow.
+    pub(super) fn rename_view_column(&mut self, mut view: View, name: &str, to: &str) -> Result<(), SqlError> {
+        let Some(number) = view.columns.iter().position(|(known, _)| known == name) else {
+            return Err(SqlError::new(SqlState::UNDEFINED_COLUMN, format!("column \"{name}\" does not exist")));
+        };
+        if view.columns.iter().any(|(known, _)| known == to) {
+            let message = format!("column \"{to}\" of relation \"{}\" already exists", view.name);
+            return Err(SqlError::new(SqlState::DUPLICATE_COLUMN, message));
+        }
+        let names = view.columns.iter().map(|(name, _)| name.clone()).collect();
+        let change = Change::Column { of: view.id, number, to: to.to_string() };
+        let views = self.rewrite_views(view.id, &[change, Change::List { of: view.id, names }]);
+        view.columns[number].0 = to.to_string();
+        self.touch().put_relation(Relation::View(view))?;
+        let broken = self.put_views(views)?;
+        self.refuse_broken(&broken, &format!("rename column {name}"))
+    }
+
     /// Whether a view can still be planned, with the same columns.
     pub(super) fn view_still_works(&self, view: &View) -> bool {
         let Ok(parsed) = crate::syntax::parse(&view.query) else { return false };
@@ -142,50 +162,9 @@ impl Run<'_> {
             Err(_) => false,
         }
     }
-
-    /// A relation has another name or schema: the text of views over it follows.
-    pub(super) fn follow_in_views(&mut self, before: &Relation) -> Result<(), SqlError> {
-        let id = snapshot::id_of(before);
-        let Some(after) = self.catalog().relation(id).cloned() else { return Ok(()) };
-        let old_schema = self.catalog().schema_by_id(snapshot::schema_of(before)).map(|s| s.name.clone());
-        let Some(new_schema) = self.catalog().schema_by_id(snapshot::schema_of(&after)).map(|s| s.name.clone()) else {
-            return Ok(());
-        };
-        for relation in self.catalog().relations(self.database.id) {
-            let Relation::View(view) = &*relation else { continue };
-            if !view.reads.contains(&id) {
-                continue;
-            }
-            let parsed = crate::syntax::parse(&view.query)?;
-            let Some(crate::syntax::Command::Planned(planned)) = parsed.into_iter().next().map(|p| p.command) else {
-                continue;
-            };
-            let mut statement = planned.statement;
-            let _ = ast::visit_relations_mut(&mut statement, |object| {
-                let named = Name::from_object(object);
-                let is_it = named.is_some_and(|n| n.schema == old_schema && n.name == snapshot::name_of(before));
-                if is_it {
-                    *object = qualified(&new_schema, snapshot::name_of(&after));
-                }
-                ControlFlow::<()>::Continue(())
-            });
-            // Columns named through the table (`t.a`) keep the old name as an alias would: such a view is refused.
-            let changed = View { query: statement.to_string(), ..view.clone() };
-            self.touch().put_relation(Relation::View(changed.clone()))?;
-            if !self.view_still_works(&changed) {
-                return Err(SqlError::unsupported(format!(
-                    "renaming \"{}\", whose columns the view \"{}\" names through it",
-                    snapshot::name_of(before),
-                    view.name
-                ))
-                .hint("Drop the view, rename, and create it again."));
-            }
-        }
-        Ok(())
-    }
 }
 
-fn qualified(schema: &str, name: &str) -> ObjectName {
+pub(super) fn qualified(schema: &str, name: &str) -> ObjectName {
     let ident = |text: &str| {
         ObjectNamePart::Identifier(if is_bare(text) { Ident::new(text) } else { Ident::with_quote('"', text) })
     };

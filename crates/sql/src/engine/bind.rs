@@ -183,8 +183,8 @@ impl VisitorMut for Canonical<'_, '_> {
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
         let parts = match expr {
             _ if slot_of(expr).is_some() => return ControlFlow::Continue(()),
-            Expr::Identifier(ident) => vec![fold(ident)],
-            Expr::CompoundIdentifier(parts) => parts.iter().map(fold).collect(),
+            Expr::Identifier(ident) => std::slice::from_ref(ident),
+            Expr::CompoundIdentifier(parts) => parts.as_slice(),
             Expr::Function(function) => {
                 if let Some((_, name)) = function_name(&function.name) {
                     function.name = ast::ObjectName(vec![ast::ObjectNamePart::Identifier(ast::Ident::new(name))]);
@@ -197,8 +197,9 @@ impl VisitorMut for Canonical<'_, '_> {
             }
             _ => return ControlFlow::Continue(()),
         };
-        match self.0.find(&parts) {
+        match self.0.find(&parts.iter().map(fold).collect::<Vec<_>>()) {
             Ok(Some(found)) => {
+                self.0.note(parts);
                 *expr = found.expr;
                 ControlFlow::Continue(())
             }

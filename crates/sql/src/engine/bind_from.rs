@@ -12,12 +12,13 @@ use super::bind_select::has_aggregate;
 use super::bounds::holds_query;
 use super::item_set::{ITEMS_MAX, ItemSet};
 use super::join_tree::{Conjunct, Item, ItemSource, Tree, conjuncts, own_names};
+use super::journal::Named;
 use super::node::Node;
 use super::presence::{has_outer_join, is_hidden, names_alone};
 use super::scope::{Place, Scope, ScopeColumn, ScopeRelation, Visible, item_expr, item_of};
 use super::take::{Clause, call_expr, function_name, list_args};
 use super::types::{cast_expr, common};
-use crate::catalog::Relation;
+use crate::catalog::{Oid, Relation};
 use crate::expr::hidden_relation;
 use crate::identifier::fold;
 use crate::internal;
@@ -91,6 +92,8 @@ impl Items {
                 schema: item.schema.clone(),
                 table: item.table.clone(),
                 scalar: item.scalar,
+                of: item.of,
+                unnamed: item.unnamed,
                 visible: Visible::Yes,
             });
             let Some(base) = bases[relation] else { continue };
@@ -176,6 +179,16 @@ impl Items {
             Shown::Column(item, _) => ItemSet::one(item),
             Shown::Merged(number) => self.merged[number].items,
         }
+    }
+
+    /// The names that both sides show.
+    fn common_names(&self, left: &Side, right: &Side) -> Vec<String> {
+        let named = |side: &Side| -> Vec<String> {
+            let names = side.shown.iter().map(|shown| self.name(*shown));
+            names.filter(|name| !is_hidden(name)).map(str::to_string).collect()
+        };
+        let others = named(right);
+        named(left).into_iter().filter(|name| others.contains(name)).collect()
     }
 
     fn hide(&mut self, shown: Shown) {
@@ -301,6 +314,9 @@ impl Binder<'_> {
             items.apart = apart && !matches!(join.relation, TableFactor::NestedJoin { alias: None, .. });
             let right = self.factor(&join.relation, items, outer)?;
             items.apart = false;
+            if let Some(JoinConstraint::Natural) = constraint_of(&join.join_operator) {
+                outer.note_natural(&join.relation, &items.common_names(&side, &right));
+            }
             side = self.join(side, right, &join.join_operator, items, outer)?;
         }
         Ok(side)
@@ -366,12 +382,7 @@ impl Binder<'_> {
                 names.iter().filter_map(|name| name.0.last()?.as_ident().map(fold)).collect()
             }
             JoinConstraint::Natural => {
-                let named = |side: &Side| -> Vec<String> {
-                    let names = side.shown.iter().map(|shown| items.name(*shown));
-                    names.filter(|name| !is_hidden(name)).map(str::to_string).collect()
-                };
-                let others = named(right);
-                let common: Vec<String> = named(left).into_iter().filter(|name| others.contains(name)).collect();
+                let common = items.common_names(left, right);
                 self.read_unsaid(&common);
                 common
             }
@@ -533,6 +544,8 @@ impl Binder<'_> {
             lateral,
             scalar: false,
             keyed: false,
+            of: None,
+            unnamed: alias.is_none(),
         })
     }
 
@@ -565,7 +578,7 @@ impl Binder<'_> {
                 return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
             }
         };
-        let (columns, source, relation) = self.resolve_table(schema, table, outer).map_err(|mut error| {
+        let (columns, source, relation, oid) = self.resolve_table(schema, table, outer).map_err(|mut error| {
             error.position = super::take::place_of(name.0.first().and_then(|part| part.as_ident()));
             error
         })?;
@@ -576,7 +589,10 @@ impl Binder<'_> {
         let shown = alias.map_or_else(|| table.to_string(), |alias| fold(&alias.name));
         let columns = super::bind_query::renamed(columns, alias.map_or(&[], |alias| &alias.columns), &shown)?;
         let schema = if alias.is_some() { None } else { schema.map(str::to_string) };
-        Ok(Item { alias: shown, schema, table: relation, columns, source, lateral: false, scalar: false, keyed: false })
+        let of = oid.map(|oid| Named { oid, aliased: alias.is_some(), listed: alias.map_or(0, |a| a.columns.len()) });
+        outer.note_table(name.0.first().and_then(|part| part.as_ident()), of);
+        let (lateral, scalar, keyed, unnamed) = (false, false, false, false);
+        Ok(Item { alias: shown, schema, table: relation, columns, source, lateral, scalar, keyed, of, unnamed })
     }
 
     fn resolve_table(
@@ -584,22 +600,23 @@ impl Binder<'_> {
         schema: Option<&str>,
         table: &str,
         outer: &Scope<'_>,
-    ) -> Result<(Vec<Output>, ItemSource, Option<Arc<Relation>>), SqlError> {
+    ) -> Result<(Vec<Output>, ItemSource, Option<Arc<Relation>>, Option<Oid>), SqlError> {
         if schema.is_none()
             && let Some(cte) = self.ctes.iter().rev().find(|cte| cte.name == table)
         {
             let inlined = cte.inlined.as_ref().filter(|_| outer.width() == 0);
-            return Ok((cte.columns.clone(), ItemSource::Node(inlined.unwrap_or(&cte.node).clone()), None));
+            return Ok((cte.columns.clone(), ItemSource::Node(inlined.unwrap_or(&cte.node).clone()), None, None));
         }
         if let Some(found) = pg_catalog::lookup(schema, table) {
-            return Ok((virtual_columns(found), ItemSource::Virtual(found), None));
+            return Ok((virtual_columns(found), ItemSource::Virtual(found), None, None));
         }
         if schema == Some("timeball_internal")
             && let Some(names) = internal::columns(self.context.kv.as_ref(), table)
         {
             let column = |name| Output { name, ty: SqlType::Text, origin: None };
             let columns = names.into_iter().map(column).collect();
-            return Ok((columns, ItemSource::Node(Arc::new(Node::Internal { name: table.to_string() })), None));
+            let node = Arc::new(Node::Internal { name: table.to_string() });
+            return Ok((columns, ItemSource::Node(node), None, None));
         }
         let Some(relation) = self.context.catalog.relation(schema, table)? else {
             let name = schema.map_or_else(|| table.to_string(), |schema| format!("{schema}.{table}"));
@@ -613,7 +630,8 @@ impl Binder<'_> {
                     origin: Some((found.id, c.id)),
                 };
                 let access = Arc::new(crate::exec::table::TableAccess::new(found)?);
-                Ok((found.columns.iter().map(column).collect(), ItemSource::Table(access), Some(relation.clone())))
+                let columns = found.columns.iter().map(column).collect();
+                Ok((columns, ItemSource::Table(access), Some(relation.clone()), Some(found.id)))
             }
             Relation::View(view) => {
                 let planned = self.view(view, outer)?;
@@ -623,13 +641,13 @@ impl Binder<'_> {
                     output.name = name;
                     output.origin = None;
                 }
-                Ok((columns, ItemSource::Node(planned.node), None))
+                Ok((columns, ItemSource::Node(planned.node), None, Some(view.id)))
             }
             Relation::Sequence(sequence) => {
                 let column = |(name, ty): (&str, SqlType)| Output { name: name.to_string(), ty, origin: None };
                 let columns = [("last_value", SqlType::Int8), ("log_cnt", SqlType::Int8), ("is_called", SqlType::Bool)];
                 let node = Arc::new(Node::Sequence { id: sequence.id });
-                Ok((columns.into_iter().map(column).collect(), ItemSource::Node(node), None))
+                Ok((columns.into_iter().map(column).collect(), ItemSource::Node(node), None, Some(sequence.id)))
             }
         }
     }
@@ -709,6 +727,8 @@ impl Binder<'_> {
             lateral,
             scalar,
             keyed: false,
+            of: None,
+            unnamed: false,
         })
     }
 }

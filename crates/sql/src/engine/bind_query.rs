@@ -454,6 +454,8 @@ pub(super) fn output_scope<'p>(columns: &[Output], outer: &'p Scope<'p>) -> Scop
         schema: None,
         table: None,
         scalar: false,
+        of: None,
+        unnamed: true,
         visible: Visible::Yes,
     });
     for (number, column) in columns.iter().enumerate() {

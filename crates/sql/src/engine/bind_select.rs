@@ -172,7 +172,7 @@ impl Binder<'_> {
     fn items(&mut self, select: &Select, from: &Scope<'_>) -> Result<Vec<Item>, SqlError> {
         let mut items = Vec::with_capacity(select.projection.len());
         for item in &select.projection {
-            let qualifiers = match item {
+            let (qualifiers, place) = match item {
                 SelectItem::UnnamedExpr(expr) => {
                     items.push(Item { name: column_label(expr), origin: origin(expr, from), expr: expr.clone() });
                     continue;
@@ -187,12 +187,14 @@ impl Binder<'_> {
                         "SELECT * with no tables specified is not valid",
                     ));
                 }
-                SelectItem::Wildcard(_) => Vec::new(),
-                SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(name), _) => {
-                    name.0.iter().filter_map(|part| part.as_ident().map(fold)).collect()
+                SelectItem::Wildcard(options) => (Vec::new(), options.wildcard_token.0.span.start),
+                SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(name), options) => {
+                    let parts = name.0.iter().filter_map(|part| part.as_ident().map(fold)).collect();
+                    (parts, options.wildcard_token.0.span.start)
                 }
                 other => return Err(SqlError::unsupported(format!("{other} in the select list"))),
             };
+            from.note_star(place, &qualifiers);
             let columns = from.star(&qualifiers)?;
             self.read_unsaid(columns.iter().map(|(name, _)| name));
             for (name, found) in columns {

@@ -4,6 +4,7 @@ use super::bind::{Binder, Output};
 use super::bind_from::Items;
 use super::bounds::{Doubling, holds_query};
 use super::item_set::ItemSet;
+use super::journal::Named;
 use super::keys;
 use super::node::{Foreseen, Join, JoinKey, JoinKind, Node};
 use super::presence::above;
@@ -40,6 +41,10 @@ pub(super) struct Item {
     pub(super) scalar: bool,
     /// Its last column is the key of its rows.
     pub(super) keyed: bool,
+    /// The relation that it names.
+    pub(super) of: Option<Named>,
+    /// A subquery without an alias.
+    pub(super) unnamed: bool,
 }
 
 /// Where an item's rows come from.
@@ -309,6 +314,7 @@ impl OwnNames<'_, '_> {
             _ => return Ok(()),
         };
         let parts: Vec<String> = idents.iter().map(fold).collect();
+        self.scope.note(idents);
         match self.scope.here(&parts)? {
             Some(column) if matches!(column.place, Place::Merged(..)) => {
                 if let Some(merged) = self.items.merged_expr(column) {

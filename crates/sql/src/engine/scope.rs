@@ -4,6 +4,7 @@
 //! correlated reference is an ordinary one.
 
 use super::item_set::ItemSet;
+use super::journal::{Journal, Named};
 use super::presence::{hidden_name, is_hidden};
 use crate::catalog::{Oid, Relation};
 use crate::expr::{hidden_relation, missing_relation};
@@ -99,6 +100,10 @@ pub(super) struct ScopeRelation {
     pub(super) table: Option<Arc<Relation>>,
     /// A function that gives one value: its whole row is that value.
     pub(super) scalar: bool,
+    /// The relation that it names.
+    pub(super) of: Option<Named>,
+    /// A subquery without an alias.
+    pub(super) unnamed: bool,
     /// Whether its columns may be named here.
     pub(super) visible: Visible,
 }
@@ -123,6 +128,8 @@ pub(super) struct Scope<'p> {
     pub(super) types: Vec<SqlType>,
     /// Whether a name was found in a scope around this one.
     pub(super) uses_parent: Cell<bool>,
+    /// Where what names mean is noted, if somebody asks.
+    pub(super) journal: Option<Journal>,
 }
 
 /// What a name was found to be.
@@ -147,7 +154,8 @@ fn from_outside(mut error: SqlError) -> SqlError {
 impl<'p> Scope<'p> {
     /// A scope without relations, inside another.
     pub(super) fn inside(parent: Option<&'p Scope<'p>>) -> Scope<'p> {
-        Scope { parent, types: parent.map_or_else(Vec::new, |p| p.types.clone()), ..Scope::default() }
+        let journal = parent.and_then(|parent| parent.journal.clone());
+        Scope { parent, journal, types: parent.map_or_else(Vec::new, |p| p.types.clone()), ..Scope::default() }
     }
 
     /// A scope of the same row layout as `parent` in which none of its names are known: for views.
@@ -176,6 +184,7 @@ impl<'p> Scope<'p> {
             columns: self.columns.iter().filter(within).cloned().collect(),
             types: self.types.clone(),
             uses_parent: Cell::new(self.uses_parent.get()),
+            journal: self.journal.clone(),
         }
     }
 
@@ -330,6 +339,12 @@ impl<'p> Scope<'p> {
 
     /// The columns of `*`, or of `alias.*`.
     pub(super) fn star(&self, qualifiers: &[String]) -> Result<Vec<(String, Found)>, SqlError> {
+        let (scope, columns) = self.starred(qualifiers)?;
+        columns.into_iter().map(|column| Ok((column.name.clone(), scope.place(column)?))).collect()
+    }
+
+    /// The same, as the columns of the scope that knows them.
+    pub(super) fn starred(&self, qualifiers: &[String]) -> Result<(&Scope<'p>, Vec<&ScopeColumn>), SqlError> {
         let named = self.columns.iter().filter(|column| !is_hidden(&column.name));
         let columns = named.filter(|column| match qualifiers {
             [] => !column.shadowed,
@@ -340,7 +355,7 @@ impl<'p> Scope<'p> {
         {
             if let Some(parent) = self.parent.filter(|parent| parent.knows(alias)) {
                 self.uses_parent.set(true);
-                return parent.star(qualifiers);
+                return parent.starred(qualifiers);
             }
             return Err(self.missing(alias));
         }
@@ -348,7 +363,7 @@ impl<'p> Scope<'p> {
         if qualifiers.is_empty() {
             columns.sort_by_key(|column| column.rank);
         }
-        columns.into_iter().map(|column| Ok((column.name.clone(), self.place(column)?))).collect()
+        Ok((self, columns))
     }
 
     /// The column that [`item_expr`] stands for.

@@ -313,8 +313,12 @@ impl Taker<'_, '_, '_, '_> {
     fn column(&mut self, parts: &[Ident]) -> Result<Expr, SqlError> {
         let names: Vec<String> = parts.iter().map(fold).collect();
         let found = match self.scope.column(&names) {
-            Ok(found) => found,
+            Ok(found) => {
+                self.scope.note(parts);
+                found
+            }
             Err(error) if error.state == SqlState::UNDEFINED_COLUMN && names.len() == 1 => {
+                self.scope.note_row(parts.first());
                 if let Some(only) = self.scope.only_value(&names[0]) {
                     let found = self.scope.column(&[names[0].clone(), only.name.clone()])?;
                     self.binder.read_unsaid([&only.name]);
@@ -348,6 +352,7 @@ impl Taker<'_, '_, '_, '_> {
     /// `t.*` where a value is meant: the whole row.
     fn star(&mut self, name: &ObjectName) -> Result<Expr, SqlError> {
         let relation = relation_parts(name);
+        self.scope.note_row(name.0.last().and_then(|part| part.as_ident()));
         if let [alias] = relation.as_slice()
             && let Some(only) = self.scope.only_value(alias)
         {
@@ -532,6 +537,7 @@ impl Taker<'_, '_, '_, '_> {
                 spread.push(arg);
                 continue;
             };
+            self.scope.note_row(name.0.last().and_then(|part| part.as_ident()));
             let columns = self.scope.star(&relation_parts(name))?;
             self.binder.read_unsaid(columns.iter().map(|(name, _)| name));
             let field = |(_, found): (String, Found)| FunctionArg::Unnamed(FunctionArgExpr::Expr(found.expr));
@@ -568,6 +574,11 @@ impl Taker<'_, '_, '_, '_> {
                 continue;
             }
             let Ok(columns) = scope.star(&names) else { continue };
+            scope.note_row(match arg {
+                Expr::Identifier(ident) => Some(ident),
+                Expr::QualifiedWildcard(name, _) => name.0.last().and_then(|part| part.as_ident()),
+                _ => None,
+            });
             self.binder.read_unsaid(columns.iter().map(|(name, _)| name));
             let mark = scope.mark(alias)?;
             let (binary, row) = (name.contains("jsonb"), name.ends_with("agg"));
@@ -648,7 +659,7 @@ fn plain_operator(parts: &[String]) -> Result<BinaryOperator, SqlError> {
 }
 
 /// The name of an output column.
-pub(super) fn column_label(expr: &Expr) -> String {
+pub(crate) fn column_label(expr: &Expr) -> String {
     match expr {
         Expr::CompoundFieldAccess { access_chain, .. } => match access_chain.last() {
             Some(AccessExpr::Dot(Expr::Identifier(field))) => fold(field),

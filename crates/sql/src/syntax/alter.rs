@@ -297,6 +297,12 @@ fn object(r: &mut Reader, kind: ObjectKind) -> Result<Command, SqlError> {
     if r.take("RENAME TO") {
         return Ok(ddl(Ddl::Rename { kind, name, if_exists, to: r.identifier()? }));
     }
+    if kind == ObjectKind::View && r.take("RENAME") {
+        r.take("COLUMN");
+        let (old, to) = renamed(r)?;
+        let actions = vec![AlterAction::RenameViewColumn { name: old, to }];
+        return Ok(ddl(Ddl::AlterTable { name, if_exists, actions }));
+    }
     if kind != ObjectKind::Index && r.take("SET SCHEMA") {
         return Ok(ddl(Ddl::SetSchema { kind, name, if_exists, schema: r.identifier()? }));
     }

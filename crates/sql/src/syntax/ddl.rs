@@ -416,6 +416,13 @@ pub enum AlterAction {
         /// The new name.
         to: String,
     },
+    /// ALTER VIEW .. RENAME COLUMN
+    RenameViewColumn {
+        /// Which.
+        name: String,
+        /// The new name.
+        to: String,
+    },
     /// RENAME CONSTRAINT
     RenameConstraint {
         /// Which.

@@ -113,8 +113,9 @@ ERROR 2BP01: cannot drop table t because other objects depend on it
 
 ALTER TABLE t DROP COLUMN b;
 ----
-ERROR 2BP01: cannot drop the column because view v depends on it
-  hint: Drop the view first, and create it again.
+ERROR 2BP01: cannot drop column b of table t because other objects depend on it
+  detail: view v depends on column b of table t
+  hint: Use DROP ... CASCADE to drop the dependent objects too.
 
 ALTER TABLE t RENAME TO t2; SELECT * FROM v;
 ----
