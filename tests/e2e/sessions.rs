@@ -278,6 +278,105 @@ fn a_circle_over_rows_and_advisory_locks_is_ended() {
     );
 }
 
+/// As PostgreSQL's wiki has it ("Lock monitoring"): who is blocked, and by whom, through what `pg_locks` says is locked.
+const WHO_BLOCKS_WHOM: &str = "SELECT blocked_locks.pid, blocking_locks.pid, blocked_activity.query, blocking_activity.query \
+    FROM pg_catalog.pg_locks blocked_locks \
+    JOIN pg_catalog.pg_stat_activity blocked_activity ON blocked_activity.pid = blocked_locks.pid \
+    JOIN pg_catalog.pg_locks blocking_locks ON blocking_locks.locktype = blocked_locks.locktype \
+        AND blocking_locks.database IS NOT DISTINCT FROM blocked_locks.database \
+        AND blocking_locks.relation IS NOT DISTINCT FROM blocked_locks.relation \
+        AND blocking_locks.page IS NOT DISTINCT FROM blocked_locks.page \
+        AND blocking_locks.tuple IS NOT DISTINCT FROM blocked_locks.tuple \
+        AND blocking_locks.virtualxid IS NOT DISTINCT FROM blocked_locks.virtualxid \
+        AND blocking_locks.transactionid IS NOT DISTINCT FROM blocked_locks.transactionid \
+        AND blocking_locks.classid IS NOT DISTINCT FROM blocked_locks.classid \
+        AND blocking_locks.objid IS NOT DISTINCT FROM blocked_locks.objid \
+        AND blocking_locks.objsubid IS NOT DISTINCT FROM blocked_locks.objsubid \
+        AND blocking_locks.pid != blocked_locks.pid \
+    JOIN pg_catalog.pg_stat_activity blocking_activity ON blocking_activity.pid = blocking_locks.pid \
+    WHERE NOT blocked_locks.granted";
+
+/// Who asks what everybody waits for is told rows, sessions, and what each has done.
+#[test]
+fn locks_transactions_and_leases_are_shown() {
+    repeat_with("sessions::locks_transactions_and_leases_are_shown");
+    let (_scratch, node) = node(&[]);
+    let (mut admin, mut one, mut two) = (node.connect(), node.connect(), node.connect());
+    let (one_pid, two_pid) = (pid(&mut one), pid(&mut two));
+    one.batch_execute(
+        "CREATE TABLE t (id int4, name text, n int4, PRIMARY KEY (id, name)); INSERT INTO t VALUES (1, 'a', 0), (2, 'b', 0)",
+    )
+    .unwrap();
+    let nobody =
+        "SELECT (SELECT count(*) FROM timeball_internal.locks) + (SELECT count(*) FROM timeball_internal.transactions)";
+    assert_eq!(admin.query_one(nobody, &[]).unwrap().get::<_, i64>(0), 0);
+    one.batch_execute("BEGIN; SELECT pg_advisory_lock(7); UPDATE t SET n = 1 WHERE id = 1; DELETE FROM t WHERE id = 2")
+        .unwrap();
+    let waits = std::thread::spawn(move || {
+        two.batch_execute("UPDATE t SET n = 2 WHERE id = 1").unwrap();
+        two
+    });
+    until("it waits", || (blocking(&mut admin, two_pid) == [one_pid]).then_some(()));
+    let found = admin.query(WHO_BLOCKS_WHOM, &[]).unwrap();
+    assert_eq!(found.len(), 1);
+    assert_eq!((found[0].get::<_, i32>(0), found[0].get::<_, i32>(1)), (two_pid, one_pid));
+    assert_eq!(found[0].get::<_, &str>(2), "UPDATE t SET n = 2 WHERE id = 1");
+    let waitstart = "SELECT count(*) FROM pg_locks WHERE NOT granted AND waitstart <= clock_timestamp()";
+    assert_eq!(admin.query_one(waitstart, &[]).unwrap().get::<_, i64>(0), 1);
+    let locks = "SELECT locktype, table_name, row_key, granted, holder_pid, waiter_pid, blocked_by, waits_ms >= 0, holder_node_id, \
+        waiter_node_id FROM timeball_internal.locks ORDER BY locktype, row_key, granted";
+    let found = admin.query(locks, &[]).unwrap();
+    type Shown<'a> = (&'a str, Option<&'a str>, &'a str, bool, Option<i32>, Option<i32>, Option<&'a str>, Option<bool>);
+    let shown: Vec<Shown> = found
+        .iter()
+        .map(|r| (r.get(0), r.get(1), r.get(2), r.get(3), r.get(4), r.get(5), r.get(6), r.get(7)))
+        .collect();
+    let (t, holder, blocked) = (Some("t"), Some(one_pid), one_pid.to_string());
+    let key: String =
+        admin.query_one("SELECT row_key FROM timeball_internal.locks WHERE locktype = 'advisory'", &[]).unwrap().get(0);
+    assert_eq!(
+        shown,
+        [
+            ("advisory", None, &*key, true, holder, None, None, None),
+            ("row", t, "(id, name)=(1, a)", false, holder, Some(two_pid), Some(&*blocked), Some(true)),
+            ("row", t, "(id, name)=(1, a)", true, holder, None, None, None),
+            ("row", t, "(id, name)=(2, b)", true, holder, None, None, None),
+        ]
+    );
+    assert_eq!((found[1].get::<_, i32>(8), found[1].get::<_, i32>(9)), (1, 1));
+    let transactions = "SELECT pid, state, consistency, locked_keys, written_keys, written_bytes > 0, age_ms >= 0, waits_ms >= 0, query, \
+        prepared_ranges FROM timeball_internal.transactions WHERE node_id = 1 ORDER BY age_ms DESC, pid";
+    let found = admin.query(transactions, &[]).unwrap();
+    type Transaction<'a> = (i32, &'a str, &'a str, i64, i64, bool, bool, Option<bool>);
+    let open: Vec<Transaction> = found
+        .iter()
+        .map(|r| (r.get(0), r.get(1), r.get(2), r.get(3), r.get(4), r.get(5), r.get(6), r.get(7)))
+        .collect();
+    assert_eq!(open[0], (one_pid, "idle", open[0].2, 2, 2, true, true, None));
+    assert_eq!(open[1], (two_pid, "waiting", open[1].2, 0, 0, false, true, Some(true)));
+    assert!(["strict", "hybrid"].contains(&open[0].2) && open.len() == 2, "{open:?}");
+    assert!(found[0].get::<_, &str>(8).contains("DELETE FROM t WHERE id = 2"));
+    assert_eq!(seen(&mut admin, two_pid).unwrap().1.as_deref(), Some("Lock/tuple"));
+    one.batch_execute("COMMIT; SELECT pg_advisory_unlock(7)").unwrap();
+    let mut two = waits.join().unwrap();
+    // Who inserts waits for nobody, and is seen to have written.
+    two.batch_execute("BEGIN; INSERT INTO t SELECT id, 'c', 0 FROM generate_series(1, 100) AS id").unwrap();
+    let query = "SELECT pid, written_keys FROM timeball_internal.transactions";
+    until("it is seen", || {
+        let found = admin.query(query, &[]).unwrap();
+        assert!(found.len() <= 1, "{found:?}");
+        found.first().map(|row| assert_eq!((row.get::<_, i32>(0), row.get::<_, i64>(1)), (two_pid, 100)))
+    });
+    two.batch_execute("ROLLBACK").unwrap();
+    assert_eq!(admin.query_one(nobody, &[]).unwrap().get::<_, i64>(0), 0);
+    // It leads all there is, and needs no lease.
+    let leases = "SELECT leader_node_id, holds, lease_until, error FROM timeball_internal.leases";
+    for row in admin.query(leases, &[]).unwrap() {
+        let row: (i32, &str, Option<&str>, Option<&str>) = (row.get(0), row.get(1), row.get(2), row.get(3));
+        assert_eq!(row, (1, "alone", None, None));
+    }
+}
+
 fn blocking(client: &mut Client, pid: i32) -> Vec<i32> {
     client.query_one("SELECT pg_blocking_pids($1)", &[&pid]).unwrap().get(0)
 }

@@ -63,7 +63,9 @@ pub use error::TxnError;
 pub use many::UNDECIDED_AFTER_NS;
 pub use options::{BeginOptions, Consistency, Isolation, NodeOptions};
 pub use protocol::log::LogIndex;
-pub use protocol::txn::{LockMode, LockTable, LockWait, RangeId, Record, Refusal, Span, TxnId, Waiter};
+pub use protocol::txn::{
+    LockMode, LockOwner, LockTable, LockWait, RangeId, Record, Refusal, ShownLock, Span, TxnId, Waiter,
+};
 pub use reply::CommitError;
 pub use sabotage::Sabotage;
 pub use transaction::{

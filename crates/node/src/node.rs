@@ -202,6 +202,12 @@ impl<E: Engine> Node<E> {
     pub fn look_at_locks<R>(&self, look: impl FnOnce(&LockTable) -> R) -> R {
         self.locks.look(look)
     }
+    /// Transactions that are prepared and undecided, at each range, and how many keys they write there; at most `max`.
+    pub fn prepared(&self, max: usize) -> Vec<(RangeId, TxnId, usize)> {
+        let core = self.core.lock();
+        let all = core.ranges.values().flat_map(|range| range.prepared().iter().map(|one| (range.id(), one)));
+        all.take(max).map(|(range, (txn, prepared))| (range, *txn, prepared.batch.writes.len())).collect()
+    }
     /// Row locks held, and transactions that queue for one.
     pub fn lock_counts(&self) -> (usize, usize) {
         self.locks.size()

@@ -26,6 +26,14 @@ pub trait CatalogView: Send + Sync {
     fn relation_by_id(&self, id: u32) -> Result<Option<Arc<Relation>>, SqlError>;
     /// Every relation of the current database.
     fn relations(&self) -> Result<Vec<Arc<Relation>>, SqlError>;
+    /// Every relation of all databases as it was last known: nobody is asked, and nothing is relied upon. For what is shown where nothing may be served.
+    fn known_relations(&self) -> Vec<Arc<Relation>> {
+        self.relations().unwrap_or_default()
+    }
+    /// As [`CatalogView::databases`], and as [`CatalogView::known_relations`].
+    fn known_databases(&self) -> Vec<Database> {
+        self.databases().unwrap_or_default()
+    }
     /// Schemas of the current database, `pg_catalog` and `information_schema` included.
     fn schemas(&self) -> Result<Vec<Schema>, SqlError>;
     /// Every database.

@@ -5,6 +5,7 @@
 
 pub mod advisory;
 pub mod catalog;
+pub mod contention;
 pub mod context;
 pub mod copy;
 pub mod database;

@@ -2,6 +2,7 @@
 //!
 //! One question, one answer, as text, by way of the layers below ([`Kv::ask_peer`]): rare, by hand, and understood by later versions or refused.
 
+use crate::contention::{leases, lines};
 use crate::sessions::{Backend, Sessions};
 use crate::transaction::Kv;
 use std::sync::Arc;
@@ -9,9 +10,7 @@ use std::sync::Arc;
 /// Bytes of one answer, at most, but for its last row: the layers below carry 64 KiB.
 const ANSWER_BYTES_MAX: usize = 48 << 10;
 /// Characters of a statement that other nodes are told.
-const TOLD_QUERY_CHARS_MAX: usize = 200;
-/// Answers of one node, at most.
-const PAGES_MAX: usize = 1_000;
+pub(crate) const TOLD_QUERY_CHARS_MAX: usize = 200;
 /// Bits of a process id that count the sessions of one node; above them stands the node's number.
 pub const PID_BITS: u32 = 18;
 
@@ -32,7 +31,8 @@ pub(crate) const COLUMNS: [&str; 13] = [
     "error",
 ];
 
-type Row = Vec<Option<String>>;
+/// One row.
+pub(crate) type Row = Vec<Option<String>>;
 
 /// The node whose session a process id is; `None`: it is alone, or it is no id of a cluster's.
 pub(crate) fn node_of(pid: i64) -> Option<u32> {
@@ -56,6 +56,9 @@ pub(crate) fn answer(sessions: &Sessions, kv: &dyn Kv, question: &str) -> Option
             }
             Some(text)
         }
+        "locks" => Some(written(&lines::locks_asked(kv, &mut words, &is_full)?)),
+        "transactions" => Some(written(&lines::transactions_asked(sessions, kv, &mut words, &is_full)?)),
+        "leases" => Some(written(&leases::asked(kv, &mut words, &is_full)?)),
         "cancel" => {
             let found = sessions.find(pid(&mut words)?);
             found.iter().for_each(|backend| backend.cancel());
@@ -99,36 +102,37 @@ fn own(sessions: &Sessions, kv: &dyn Kv, after: i32) -> Vec<Row> {
     all.iter().map(row).collect()
 }
 
-/// The sessions of another node.
-fn of_peer(kv: &dyn Kv, node: u32) -> Result<Vec<Row>, String> {
-    let (mut rows, mut after) = (Vec::new(), 0);
-    for _ in 0..PAGES_MAX {
-        let page = kv.ask_peer(node, &format!("sessions {after}"))?;
-        let page = read(&page).ok_or_else(|| "its answer is not understood".to_owned())?;
-        let last = page.last().and_then(|row| row.get(1)?.as_deref()?.parse::<i32>().ok());
-        rows.extend(page);
-        match last.filter(|last| *last > after) {
-            Some(last) => after = last,
-            None => break,
-        }
-    }
-    Ok(rows)
+/// The question for the sessions after those that were told.
+fn next_sessions(told: &str) -> Option<String> {
+    let last = rows_of(told).pop()?;
+    Some(format!("sessions {}", last.get(1)?.as_deref()?.parse::<i32>().ok()?))
 }
 
-/// The sessions of all nodes; of a node that does not answer, that, and why.
-pub(crate) fn all(sessions: &Sessions, kv: &dyn Kv) -> Vec<Row> {
+/// The sessions of all nodes; of a node that does not answer, that, and why. `stop` ends it.
+pub(crate) fn all(sessions: &Sessions, kv: &dyn Kv, stop: &mut dyn FnMut() -> bool) -> Vec<Row> {
     let mut rows = own(sessions, kv, 0);
-    for node in kv.peers() {
-        match of_peer(kv, node) {
-            Ok(theirs) => rows.extend(theirs),
-            Err(why) => {
-                let mut row = vec![None; COLUMNS.len()];
-                (row[0], row[COLUMNS.len() - 1]) = (Some(node.to_string()), Some(why));
-                rows.push(row);
-            }
+    for told in kv.ask_peers(&["sessions 0".to_owned()], next_sessions, stop) {
+        let theirs = told.answers.iter().flat_map(|text| rows_of(text));
+        rows.extend(theirs.filter(|row| row.len() == COLUMNS.len()));
+        if let Some(why) = told.error {
+            let mut row = vec![None; COLUMNS.len()];
+            (row[0], row[COLUMNS.len() - 1]) = (Some(told.node.to_string()), Some(why));
+            rows.push(row);
         }
     }
     rows
+}
+
+/// Whether rows are as much as one answer takes.
+fn is_full(rows: &[Row]) -> bool {
+    let cell = |cell: &Option<String>| cell.as_ref().map_or(2, String::len) + 1;
+    rows.iter().flatten().map(cell).sum::<usize>() > ANSWER_BYTES_MAX / 2
+}
+
+/// What is to be asked for the rest of an answer, if it says so: the second cell of a last row that begins with a plus.
+pub(crate) fn next_question(told: &str) -> Option<String> {
+    let mut last = rows_of(told).pop()?;
+    if last.len() == 2 && last[0].as_deref() == Some("+") { last.pop().flatten() } else { None }
 }
 
 /// A line for each row, a tab between cells; NULL is `\\N`.
@@ -140,8 +144,8 @@ fn written(rows: &[Row]) -> String {
     rows.iter().map(|row| row.iter().map(cell).collect::<Vec<_>>().join("\t") + "\n").collect()
 }
 
-/// The reverse; `None`: it has another form.
-fn read(text: &str) -> Option<Vec<Row>> {
+/// The reverse.
+pub(crate) fn rows_of(text: &str) -> Vec<Row> {
     let cell = |cell: &str| {
         if cell == "\\N" {
             return None;
@@ -161,11 +165,7 @@ fn read(text: &str) -> Option<Vec<Row>> {
         }
         Some(out)
     };
-    let row = |line: &str| -> Option<Row> {
-        let row: Row = line.split('\t').map(cell).collect();
-        (row.len() == COLUMNS.len()).then_some(row)
-    };
-    text.lines().map(row).collect()
+    text.lines().map(|line| line.split('\t').map(cell).collect()).collect()
 }
 
 #[cfg(test)]
@@ -178,9 +178,11 @@ mod tests {
         (row[0], row[3]) = (Some("7".into()), Some(String::new()));
         row[11] = Some("SELECT 'a\tb\\N',\r\n 1".into());
         let rows = vec![row.clone(), row];
-        assert_eq!(read(&written(&rows)), Some(rows));
-        assert_eq!(read(""), Some(Vec::new()));
-        assert_eq!(read("1\t2\n"), None);
+        assert_eq!(rows_of(&written(&rows)), rows);
+        assert_eq!(rows_of(""), Vec::<Row>::new());
+        let more = vec![vec![Some("+".to_owned()), Some("locks all - 0 7".to_owned())]];
+        assert_eq!(next_question(&written(&more)).as_deref(), Some("locks all - 0 7"));
+        assert_eq!((next_question(""), next_question("a\tb\n"), next_question("+\n")), (None, None, None));
     }
 
     #[test]

@@ -13,10 +13,11 @@
 
 use crate::advisory::{AdvisoryLocks, LocalLocks};
 use crate::catalog::reliance::Relied;
+use crate::contention::Picture;
 use crate::identifier;
 use crate::progress::Progress;
 use crate::statistics::Known;
-use crate::transaction::{Interrupt, LockTimeout, Wait};
+use crate::transaction::{Footprint, Interrupt, LockTimeout, Wait};
 use clock::Timestamp;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -106,6 +107,10 @@ pub struct Backend {
     client: Option<Arc<dyn Client>>,
     /// And what its transaction reads from, and when that was taken, on the clock for timeouts.
     activity: Mutex<(Activity, Option<(Timestamp, i64)>)>,
+    /// What its transaction has done up to its present statement.
+    footprint: Mutex<Option<Footprint>>,
+    /// What it saw last of locks: for which statement, when, and what.
+    pub(crate) picture: Mutex<Option<(i64, i64, Arc<Picture>)>>,
 }
 
 /// What a session says of itself when it enters.
@@ -164,6 +169,8 @@ impl Sessions {
             interrupt,
             client,
             activity: Mutex::new((Activity { changed_us: Some(began_us), ..Activity::default() }, None)),
+            footprint: Mutex::default(),
+            picture: Mutex::default(),
         });
         self.list.lock().insert(number, backend.clone());
         backend
@@ -251,6 +258,21 @@ impl Backend {
             None if self.activity.lock().0.state == SessionState::Active => None,
             None => Some(Wait::Client.names()),
         }
+    }
+
+    /// Since when it waits for a lock, on the clock for timeouts, if it does.
+    pub fn waits_for_lock_since_us(&self) -> Option<i64> {
+        self.interrupt.waits_for_lock_since_us()
+    }
+
+    /// What its transaction has done up to its present statement.
+    pub fn footprint(&self) -> Option<Footprint> {
+        *self.footprint.lock()
+    }
+
+    /// Its transaction has done so much; `None`: there is none.
+    pub(crate) fn has_done(&self, footprint: Option<Footprint>) {
+        *self.footprint.lock() = footprint;
     }
 
     /// A statement begins.

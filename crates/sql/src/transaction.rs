@@ -10,13 +10,15 @@ pub mod memory;
 mod patience;
 mod row_waits;
 mod scratch;
+mod shown;
 
 pub use interrupt::{Deadline, Interrupt, LockTimeout, Wait, Waiting};
 pub use loading::Loading;
 pub use patience::Patience;
 pub(crate) use row_waits::NoRowWaits;
-pub use row_waits::{RowLock, RowWaiter, RowWaits};
+pub use row_waits::{RowWaiter, RowWaits};
 pub use scratch::{MemoryScratch, Scratch};
+pub use shown::{Footprint, LockOwner, PreparedPart, ShownLock, TxnNumber};
 
 use bytes::Bytes;
 use clock::Timestamp;
@@ -377,6 +379,21 @@ pub trait Kv: Send + Sync + 'static {
     fn look_at_row_waits(&self, look: &mut dyn FnMut(&dyn RowWaits)) {
         look(&NoRowWaits);
     }
+    /// The locks of the rows that this node leads, as they are at one moment: in the order of their keys, and of each key those that are held before those
+    /// that are waited for, from behind the first `at.1` of key `at.0`, at most `max`. `contended`: only of keys for which somebody waits.
+    fn shown_locks(&self, contended: bool, at: (&[u8], usize), max: usize) -> Vec<ShownLock> {
+        let _ = (contended, at, max);
+        Vec::new()
+    }
+    /// Who holds locks at this node, or waits for one; and whoever of this node does elsewhere.
+    fn lock_owners(&self) -> Vec<LockOwner> {
+        Vec::new()
+    }
+    /// What is prepared at ranges that this node leads; at most `max`.
+    fn prepared(&self, max: usize) -> Vec<PreparedPart> {
+        let _ = max;
+        Vec::new()
+    }
     /// The other nodes of the cluster.
     fn peers(&self) -> Vec<u32> {
         Vec::new()
@@ -388,6 +405,18 @@ pub trait Kv: Send + Sync + 'static {
     fn ask_peer(&self, node: u32, question: &str) -> Result<String, String> {
         let _ = question;
         Err(format!("there is no node {node}"))
+    }
+    /// Asks the SQL layers of all other nodes at a time, each the same questions, and each again as long as `next` finds a question in its last answer. It ends when
+    /// all have answered, or after a while that is bounded, or when `stop` says so; whoever has not answered then has an error, beside what it has
+    /// answered.
+    fn ask_peers(
+        &self,
+        questions: &[String],
+        next: fn(&str) -> Option<String>,
+        stop: &mut dyn FnMut() -> bool,
+    ) -> Vec<PeerAnswers> {
+        let _ = (questions, next, stop);
+        Vec::new()
     }
     /// From now on, this answers the questions of others; `None`: it does not understand.
     fn answer_peers(&self, answer: PeerAnswer) {
@@ -427,6 +456,17 @@ pub trait Kv: Send + Sync + 'static {
     fn admin(&self, request: Admin) -> Result<AdminReply, KvError>;
     /// Rows of a `timeball_internal` table by name (`clocks`, `ranges`, ...): column names and rows of text; `None` if unknown.
     fn internal_table(&self, name: &str) -> Option<(Vec<String>, Vec<Vec<Option<String>>>)>;
+}
+
+/// What a node has answered: see [`Kv::ask_peers`].
+#[derive(Clone, Debug, Default)]
+pub struct PeerAnswers {
+    /// The node.
+    pub node: u32,
+    /// Its answers.
+    pub answers: Vec<String>,
+    /// Why there are no more, in words.
+    pub error: Option<String>,
 }
 
 /// What answers the questions of other nodes: see [`Kv::answer_peers`].
@@ -546,6 +586,10 @@ pub trait Transaction: Send {
     fn commit(&mut self) -> Result<Committed, KvError>;
     /// Gives up. Dropping does the same.
     fn rollback(&mut self);
+    /// What it has done so far.
+    fn footprint(&self) -> Footprint {
+        Footprint::default()
+    }
     /// What time cost.
     fn stats(&self) -> TxnStats;
 }

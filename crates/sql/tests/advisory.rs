@@ -4,7 +4,7 @@
 
 use sql::advisory::{AdvisoryLocks, ClusterLocks, KEYS_MAX, Key, LocalLocks, Mode, Refusal, Request, Scope, Shown};
 use sql::transaction::memory::MemoryKv;
-use sql::transaction::{Admin, AdminReply, BeginOptions, LockMode, LockWait, RowLock, RowWaiter, SessionLock};
+use sql::transaction::{Admin, AdminReply, BeginOptions, LockMode, LockWait, RowWaiter, SessionLock, ShownLock};
 use sql::waits::{Awaited, circle_through};
 use sql::{Kv, KvError, SqlError, SqlState};
 use std::sync::Arc;
@@ -308,8 +308,6 @@ fn a_circle_over_a_row_is_found_whoever_closes_it() {
     assert_eq!(waiting.join().unwrap(), Ok(()));
 }
 
-fn row_locks(kv: &MemoryKv) -> Vec<RowLock> {
-    let mut all = Vec::new();
-    kv.look_at_row_waits(&mut |waits| all = waits.all());
-    all
+fn row_locks(kv: &MemoryKv) -> Vec<ShownLock> {
+    kv.shown_locks(true, (b"", 0), 100)
 }

@@ -4,6 +4,7 @@ mod advisory;
 mod alone;
 mod bank;
 mod clock;
+mod contention;
 mod demo;
 mod histories;
 mod hosts;

@@ -258,7 +258,7 @@ impl<E: Engine> SessionLock<E> {
     pub fn new(member: &Arc<Member<E>>, session: u64, key: Bytes) -> Self {
         let mut core = member.lock();
         let txn = core.next_txn();
-        core.locks.belongs(txn, session);
+        core.locks.lasts(txn, session);
         drop(core);
         SessionLock { member: member.clone(), txn, key, call: None, asked: None, held: false }
     }

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use clock::{HybridClock, Level, Reading, Reason, Timestamp};
 use parking_lot::{Mutex, MutexGuard};
 use protocol::log::raft::{self, RecordNumber, Role};
-use protocol::txn::{LockTable, RangeId, Span, Waiter};
+use protocol::txn::{LockTable, RangeId, ShownLock, Span, TxnId, Waiter};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use store::{Engine, StoreError, Versions};
@@ -235,6 +235,22 @@ impl<E: Engine> Member<E> {
     /// this node's transactions. What these wait for elsewhere: [`Member::waits_elsewhere`].
     pub fn look_at_locks<R>(&self, look: impl FnOnce(&LockTable) -> R) -> R {
         look(&self.look().locks)
+    }
+
+    /// The locks of keys whose ranges are led here: see [`LockTable::shown`]. Those of others' transactions are of no session.
+    pub fn shown_locks(&self, contended: bool, at: (&[u8], usize), max: usize) -> Vec<ShownLock> {
+        let core = self.look();
+        // Who led before keeps what was locked there until its owners end: it is locked elsewhere now.
+        let led = |key: &[u8]| core.shards.get(&core.routes.of_key(key)).is_some_and(|shard| shard.led.is_some());
+        core.locks.shown(contended, at, max, led)
+    }
+
+    /// Transactions that are prepared and undecided at ranges that are led here, and how many keys they write there; at most `max`.
+    pub fn prepared(&self, max: usize) -> Vec<(RangeId, TxnId, usize)> {
+        let core = self.look();
+        let led = core.shards.iter().filter(|(_, shard)| shard.led.is_some());
+        let all = led.flat_map(|(range, shard)| shard.range.prepared().iter().map(|one| (*range, one)));
+        all.take(max).map(|(range, (txn, prepared))| (range, *txn, prepared.batch.writes.len())).collect()
     }
 
     /// This node's transactions that wait for a lock at another one.

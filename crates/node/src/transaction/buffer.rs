@@ -218,6 +218,10 @@ impl Buffer {
     pub fn is_empty(&self) -> bool {
         self.parts.iter().all(|part| part.len() == 0)
     }
+    /// How many keys are written.
+    pub fn len(&self) -> usize {
+        self.parts.iter().map(Part::len).sum()
+    }
     /// Whether more keys are deleted than written. (An update of an indexed column deletes one entry and writes two.)
     pub fn deletes_most(&self) -> bool {
         2 * self.parts.iter().map(Part::deletes).sum::<usize>() > self.parts.iter().map(Part::len).sum()

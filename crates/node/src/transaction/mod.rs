@@ -163,6 +163,10 @@ impl<E: Engine> Transaction<E> {
     pub fn id(&self) -> Option<TxnId> {
         self.id
     }
+    /// How many keys it writes, so far.
+    pub fn written_keys(&self) -> usize {
+        self.draft.buffer.len()
+    }
     /// Whether anything was written.
     pub fn has_writes(&self) -> bool {
         !self.draft.buffer.is_empty()

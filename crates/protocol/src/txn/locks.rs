@@ -40,6 +40,7 @@ use super::TxnId;
 use bytes::Bytes;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ops::Bound;
 
 /// A transaction holds at most this many row locks; beyond it certification alone protects its rows.
 pub const MAX_LOCKS_PER_TXN: usize = 1 << 20;
@@ -112,6 +113,34 @@ pub struct Waiter {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wakeup(pub TxnId);
 
+/// A lock that is held or waited for, as it is shown: see [`LockTable::shown`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShownLock {
+    /// The key.
+    pub key: Bytes,
+    /// Who holds it, or waits.
+    pub txn: TxnId,
+    /// How.
+    pub mode: LockMode,
+    /// Held, else waited for.
+    pub granted: bool,
+    /// Whom it waits for; nobody where it is held, or is about to end as a victim.
+    pub before: Vec<TxnId>,
+}
+
+/// Who is known to a table: see [`LockTable::owners`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LockOwner {
+    /// The transaction.
+    pub txn: TxnId,
+    /// The session that it is of, if that was said.
+    pub session: Option<u64>,
+    /// It is no transaction, but a lock of a session.
+    pub lasting: bool,
+    /// Locks held here; one that was made stronger counts twice.
+    pub held: usize,
+}
+
 /// A transaction at a key.
 #[derive(Clone, Copy, Debug)]
 struct Claim {
@@ -173,6 +202,7 @@ struct Owner {
     waited: bool,
     victim_of: Option<Vec<Waiter>>,
     session: Option<u64>,
+    lasting: bool,
 }
 
 impl LockTable {
@@ -225,6 +255,12 @@ impl LockTable {
         self.owners.entry(txn).or_default().session = Some(session);
     }
 
+    /// As [`LockTable::belongs`], of what is no transaction: a lock that a session keeps over its transactions.
+    pub fn lasts(&mut self, txn: TxnId, session: u64) {
+        self.belongs(txn, session);
+        self.owners.entry(txn).or_default().lasting = true;
+    }
+
     /// Of which session a transaction is, if that was said.
     pub fn session_of(&self, txn: TxnId) -> Option<u64> {
         self.owners.get(&txn).and_then(|owner| owner.session)
@@ -240,10 +276,47 @@ impl LockTable {
         self.waits_for(txn).into_iter().map(|txn| (txn, self.session_of(txn))).collect()
     }
 
-    /// Who holds a key, in which mode, with their sessions.
-    pub fn holders(&self, key: &[u8]) -> Vec<(Option<u64>, LockMode)> {
-        let holders = self.keys.get(key).map(|queue| queue.holders.as_slice()).unwrap_or_default();
-        holders.iter().map(|claim| (self.session_of(claim.txn), claim.mode)).collect()
+    /// Locks in the order of their keys, and of each key those that are held before those that are waited for: the ones behind the first `at.1`
+    /// of key `at.0`, at most `max`, of keys that are to be shown. `contended`: only of those for which somebody waits.
+    pub fn shown(
+        &self,
+        contended: bool,
+        at: (&[u8], usize),
+        max: usize,
+        is_shown: impl Fn(&[u8]) -> bool,
+    ) -> Vec<ShownLock> {
+        let (from, skipped) = at;
+        let awaited: BTreeSet<&Bytes> = match contended {
+            true => self.owners.values().filter_map(|owner| owner.waits_for.as_ref()).collect(),
+            false => BTreeSet::new(),
+        };
+        let bounds = (Bound::Included(from), Bound::Unbounded);
+        let those = awaited.into_iter().filter(|key| key[..] >= *from);
+        let those = those.filter_map(|key| self.keys.get_key_value(&key[..]));
+        let all = self.keys.range::<[u8], _>(bounds).filter(|_| !contended);
+        let locks = those.chain(all).filter(|(key, _)| is_shown(key)).flat_map(|(key, queue)| {
+            let held = queue.holders.iter().map(|claim| (claim, None));
+            let waiting = queue.waiting.iter().enumerate().map(|(ahead, claim)| (claim, Some(ahead)));
+            let skipped = if key[..] == *from { skipped } else { 0 };
+            held.chain(waiting).skip(skipped).map(move |(claim, ahead)| (key, queue, claim, ahead))
+        });
+        let shown = |(key, queue, claim, ahead): (&Bytes, &Queue, &Claim, Option<usize>)| {
+            let is_victim = self.owners.get(&claim.txn).is_some_and(|owner| owner.victim_of.is_some());
+            let before = ahead.filter(|_| !is_victim).map(|ahead| queue.in_the_way(*claim, ahead).collect());
+            let (txn, mode, granted) = (claim.txn, claim.mode, ahead.is_none());
+            ShownLock { key: key.clone(), txn, mode, granted, before: before.unwrap_or_default() }
+        };
+        locks.take(max).map(shown).collect()
+    }
+
+    /// All that hold locks here, or wait for one, or of which it was said whose they are.
+    pub fn owners(&self) -> impl Iterator<Item = LockOwner> + '_ {
+        self.owners.iter().map(|(txn, owner)| LockOwner {
+            txn: *txn,
+            session: owner.session,
+            lasting: owner.lasting,
+            held: owner.taken.len(),
+        })
     }
 
     /// Stops waiting (lock timeout, interrupt); what is held stays held.
@@ -392,5 +465,66 @@ impl LockTable {
             }
         }
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn txn(serial: u64) -> TxnId {
+        TxnId { serial, node: 1 }
+    }
+
+    #[test]
+    fn what_is_shown_is_all_there_is_however_it_is_divided() {
+        let (mut table, mut wakeups) = (LockTable::default(), Vec::new());
+        let mut ask = |table: &mut LockTable, of, key: &[u8], mode| {
+            table.request(txn(of), key, mode, LockWait::Wait, &mut wakeups);
+        };
+        for key in [b"a", b"b", b"c"] {
+            ask(&mut table, 1, key, LockMode::Share);
+            ask(&mut table, 2, key, LockMode::Share);
+        }
+        ask(&mut table, 3, b"b", LockMode::Update);
+        ask(&mut table, 4, b"b", LockMode::KeyShare);
+        table.belongs(txn(3), 30);
+        table.lasts(txn(4), 40);
+        let all = table.shown(false, (b"", 0), 100, |_| true);
+        let told: Vec<(&[u8], u64, bool, Vec<u64>)> = all
+            .iter()
+            .map(|lock| (&lock.key[..], lock.txn.serial, lock.granted, lock.before.iter().map(|t| t.serial).collect()))
+            .collect();
+        let held = |key: &'static [u8], of| (key, of, true, Vec::new());
+        let expected = [
+            held(b"a", 1),
+            held(b"a", 2),
+            held(b"b", 1),
+            held(b"b", 2),
+            (b"b", 3, false, vec![1, 2]),
+            (b"b", 4, false, vec![3]),
+            held(b"c", 1),
+            held(b"c", 2),
+        ];
+        assert_eq!(told, expected);
+        assert_eq!(table.shown(true, (b"", 0), 100, |_| true), all[2..6]);
+        assert_eq!(table.shown(false, (b"", 0), 100, |key| key != b"b"), [&all[..2], &all[6..]].concat());
+        for contended in [true, false] {
+            let whole = table.shown(contended, (b"", 0), 100, |_| true);
+            for size in 1..5 {
+                let (mut pages, mut from) = (Vec::new(), (Bytes::new(), 0));
+                loop {
+                    let page = table.shown(contended, (&from.0, from.1), size, |_| true);
+                    let Some(last) = page.last().map(|lock| lock.key.clone()) else { break };
+                    pages.extend(page);
+                    let of_last = pages.iter().filter(|lock| lock.key == last).count();
+                    from = (last, of_last);
+                }
+                assert_eq!(pages, whole, "{size} at a time");
+            }
+        }
+        let owners: Vec<_> = table.owners().map(|o| (o.txn.serial, o.session, o.lasting, o.held)).collect();
+        let expected = [(1, None, false, 3), (2, None, false, 3), (3, Some(30), false, 0), (4, Some(40), true, 0)];
+        assert_eq!(owners, expected);
     }
 }

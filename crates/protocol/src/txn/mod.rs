@@ -68,7 +68,7 @@ pub use codec::{DecodeError, HEADER_BYTES, Record, encode_record, stamp_record};
 pub use command::{Apart, Batch, Command, Read, Span, Write};
 pub use coordinator::{Answer, Coordinator, Decision};
 pub use id::{RangeId, TxnId};
-pub use locks::{LockMode, LockReply, LockTable, LockWait, MAX_LOCKS_PER_TXN, Waiter, Wakeup};
+pub use locks::{LockMode, LockOwner, LockReply, LockTable, LockWait, MAX_LOCKS_PER_TXN, ShownLock, Waiter, Wakeup};
 pub use memory::REMEMBERED_US;
 pub use range::{
     FIRST_VERSION, Outcome, Prepared, Range, SPLITS_REMEMBERED_MAX, Standing, VERSION_COUNTS_COMMITS, Verdict,

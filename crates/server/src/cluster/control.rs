@@ -221,6 +221,18 @@ pub fn ask(address: &str, request: &Request) -> Result<Reply, String> {
     Reply::of_bytes(&reply).ok_or_else(|| format!("what answers at {address} is no node of this version"))
 }
 
+/// Asks the SQL layer of a node ([`sql::peers`]).
+///
+/// # Errors
+/// As those of [`ask`], and that it does not understand.
+pub fn ask_sql(address: &str, question: &str) -> Result<String, String> {
+    match ask(address, &Request::Sql(question.to_owned()))? {
+        Reply::Ok(told) => Ok(told),
+        Reply::No(why) | Reply::Later(why) => Err(why),
+        _ => Err("it is of another version".to_owned()),
+    }
+}
+
 /// `timeball init`: asks a node to found the cluster; what it says.
 ///
 /// # Errors

@@ -21,6 +21,7 @@ pub(super) fn table<E: Engine>(inner: &Inner<E>, name: &str) -> Option<Table> {
         "memory" => Some(memory_table(&inner.memory, inner.member.versions())),
         "nodes" => Some(nodes(inner)),
         "ranges" => Some(ranges(inner)),
+        "led" => Some(led(inner)),
         _ => None,
     }
 }
@@ -157,6 +158,34 @@ fn ranges<E: Engine>(inner: &Inner<E>) -> Table {
         row
     };
     (columns, ranges.iter().zip(ends).map(row).collect())
+}
+
+/// What this node leads, as it believes: range, start key, end key, term, from and until when its lease holds, and how long that is still by its own
+/// clock (milliseconds) and whether it does: `yes`, `no`, or `perhaps` while the end lies within the clock's error ([`sql::contention`]).
+fn led<E: Engine>(inner: &Inner<E>) -> Table {
+    let now = inner.clock.read().trusted();
+    let ranges = inner.member.ranges_over(&Span::ALL);
+    let ends = ranges.iter().skip(1).map(|(start, _)| Some(hex(start))).chain([None]);
+    let row = |((start, id), end): (&(bytes::Bytes, node::RangeId), Option<String>)| {
+        let status = inner.member.status(*id).filter(|status| status.role == Role::Leader)?;
+        let (from, until) = status.lease.unzip();
+        let holds = match (until, now) {
+            (None, _) => "- no".to_owned(),
+            (Some(_), None) => "- perhaps".to_owned(),
+            (Some(until), Some(now)) => {
+                let left_us = until.physical_us() as i64 - now.latest().physical_us() as i64;
+                let word = match () {
+                    () if left_us > 0 => "yes",
+                    () if until.physical_us() <= now.earliest().physical_us() => "no",
+                    () => "perhaps",
+                };
+                format!("{} {word}", left_us / 1000)
+            }
+        };
+        let (from, until) = (from.and_then(text), until.and_then(text));
+        Some(vec![text(id.0), Some(hex(start)), end, text(status.term), from, until, Some(holds)])
+    };
+    (Vec::new(), ranges.iter().zip(ends).filter_map(row).collect())
 }
 
 fn list(nodes: &[NodeId]) -> Option<String> {

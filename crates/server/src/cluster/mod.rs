@@ -33,6 +33,7 @@ pub mod identity;
 mod info;
 mod journal;
 mod open;
+mod peers;
 mod replicas;
 mod roster;
 mod session_lock;
@@ -49,8 +50,8 @@ use journal::Journal;
 use node::cluster::{Class, Input, Member, Message, Outputs};
 use parking_lot::{Mutex, RwLock};
 use sql::transaction::{
-    Admin, AdminReply, BeginOptions as SqlOptions, Interrupt, MemoryScratch, PeerAnswer, Retentions, RowWaits, Scratch,
-    SessionLock,
+    Admin, AdminReply, BeginOptions as SqlOptions, Interrupt, LockOwner, MemoryScratch, PeerAnswer, PeerAnswers,
+    PreparedPart, Retentions, RowWaits, Scratch, SessionLock, ShownLock,
 };
 use sql::{Kv, KvError};
 use std::net::SocketAddr;
@@ -343,6 +344,15 @@ impl<E: Engine> Kv for ClusterNode<E> {
     fn look_at_row_waits(&self, look: &mut dyn FnMut(&dyn RowWaits)) {
         self.inner.member.look_at_locks(|table| look(&waits::Waits::of(table)));
     }
+    fn shown_locks(&self, contended: bool, at: (&[u8], usize), max: usize) -> Vec<ShownLock> {
+        self.inner.member.shown_locks(contended, at, max).into_iter().map(convert::shown_lock).collect()
+    }
+    fn lock_owners(&self) -> Vec<LockOwner> {
+        self.inner.member.look_at_locks(|table| table.owners().map(convert::lock_owner).collect())
+    }
+    fn prepared(&self, max: usize) -> Vec<PreparedPart> {
+        self.inner.member.prepared(max).into_iter().map(convert::prepared).collect()
+    }
     fn peers(&self) -> Vec<u32> {
         let others = self.inner.charter().members.clone().into_iter().map(|place| place.node);
         others.filter(|node| *node != self.inner.node).collect()
@@ -350,12 +360,17 @@ impl<E: Engine> Kv for ClusterNode<E> {
     fn ask_peer(&self, node: u32, question: &str) -> Result<String, String> {
         let charter = self.inner.charter();
         let place = charter.members.iter().find(|place| place.node == node);
-        let place = place.ok_or_else(|| format!("the cluster has no node {node}"))?;
-        match control::ask(&place.addr, &control::Request::Sql(question.to_owned()))? {
-            control::Reply::Ok(told) => Ok(told),
-            control::Reply::No(why) | control::Reply::Later(why) => Err(why),
-            _ => Err("it is of another version".to_owned()),
-        }
+        control::ask_sql(&place.ok_or_else(|| format!("the cluster has no node {node}"))?.addr, question)
+    }
+    fn ask_peers(
+        &self,
+        questions: &[String],
+        next: fn(&str) -> Option<String>,
+        stop: &mut dyn FnMut() -> bool,
+    ) -> Vec<PeerAnswers> {
+        let all = self.inner.charter();
+        let others = all.members.iter().filter(|place| place.node != self.inner.node);
+        peers::ask(others.map(|place| (place.node, place.addr.clone())).collect(), questions, next, stop)
     }
     fn answer_peers(&self, answer: PeerAnswer) {
         let _ = self.inner.answer.set(answer);

@@ -62,6 +62,25 @@ pub(crate) fn lock_mode_back(mode: node::LockMode) -> theirs::LockMode {
     }
 }
 
+pub(crate) fn txn_number(txn: node::TxnId) -> theirs::TxnNumber {
+    theirs::TxnNumber { node: txn.node, serial: txn.serial }
+}
+
+pub(crate) fn shown_lock(lock: node::ShownLock) -> theirs::ShownLock {
+    let node::ShownLock { key, txn, mode, granted, before } = lock;
+    let before = before.into_iter().map(txn_number).collect();
+    theirs::ShownLock { key, txn: txn_number(txn), mode: lock_mode_back(mode), granted, before }
+}
+
+pub(crate) fn lock_owner(owner: node::LockOwner) -> theirs::LockOwner {
+    let node::LockOwner { txn, session, lasting, held } = owner;
+    theirs::LockOwner { txn: txn_number(txn), session, lasting, held }
+}
+
+pub(crate) fn prepared((range, txn, keys): (node::RangeId, node::TxnId, usize)) -> theirs::PreparedPart {
+    theirs::PreparedPart { txn: txn_number(txn), range: range.0, keys }
+}
+
 pub(crate) fn row_waiter(waiter: node::Waiter) -> theirs::RowWaiter {
     let node::Waiter { session, key, mode, .. } = waiter;
     theirs::RowWaiter { session, key, mode: lock_mode_back(mode) }

@@ -24,6 +24,7 @@ pub(super) fn table<E: Engine>(inner: &Inner<E>, name: &str) -> Option<Table> {
             ))
         }
         "ranges" => Some(ranges(inner)),
+        "led" => Some(led(inner)),
         "memory" => Some(memory_table(&inner.options.memory, inner.node.versions())),
         "past" => Some(past(inner)),
         _ => None,
@@ -149,6 +150,14 @@ fn ranges<E: Engine>(inner: &Inner<E>) -> Table {
         ]
     };
     (columns, ranges.iter().zip(ends).map(row).collect())
+}
+
+/// What this node leads, which is everything: it needs no lease. The columns: range, start key, end key, term, from and until when a lease holds, and how
+/// long that is still, milliseconds, and whether it does ([`sql::contention`]).
+fn led<E: Engine>(inner: &Inner<E>) -> Table {
+    let (_, rows) = ranges(inner);
+    let row = |row: Vec<Option<String>>| row.into_iter().take(3).chain([None, None, None, text("- alone")]).collect();
+    (Vec::new(), rows.into_iter().map(row).collect())
 }
 
 impl<E: Engine> crate::NodeView for KvNode<E> {

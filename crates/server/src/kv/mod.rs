@@ -54,8 +54,8 @@ pub(crate) use operations::Shell;
 use parking_lot::Mutex;
 pub(crate) use room::Room;
 use sql::transaction::{
-    Admin, AdminReply, BeginOptions as SqlOptions, Erased, Loading, MemoryScratch, Patience, Retentions, RowWaits,
-    Scratch,
+    Admin, AdminReply, BeginOptions as SqlOptions, Erased, Loading, LockOwner, MemoryScratch, Patience, PreparedPart,
+    Retentions, RowWaits, Scratch, ShownLock,
 };
 use sql::{Kv, KvError};
 use std::sync::Arc;
@@ -286,6 +286,16 @@ impl<E: Engine> Kv for KvNode<E> {
     }
     fn look_at_row_waits(&self, look: &mut dyn FnMut(&dyn RowWaits)) {
         self.inner.node.look_at_locks(|table| look(&waits::Waits::of(table)));
+    }
+    fn shown_locks(&self, contended: bool, at: (&[u8], usize), max: usize) -> Vec<ShownLock> {
+        let shown = self.inner.node.look_at_locks(|table| table.shown(contended, at, max, |_| true));
+        shown.into_iter().map(convert::shown_lock).collect()
+    }
+    fn lock_owners(&self) -> Vec<LockOwner> {
+        self.inner.node.look_at_locks(|table| table.owners().map(convert::lock_owner).collect())
+    }
+    fn prepared(&self, max: usize) -> Vec<PreparedPart> {
+        self.inner.node.prepared(max).into_iter().map(convert::prepared).collect()
     }
     fn keep(&self, retentions: Retentions) {
         *self.inner.kept.lock() = Some(Arc::new(retentions));

@@ -6,7 +6,7 @@
 use super::RecordLog;
 use bytes::Bytes;
 use clock::{Reading, Timestamp};
-use node::{Chunk, LockMode, Now, Op, Stats, TxnError, WhenLocked};
+use node::{Chunk, LockMode, Now, Op, Stats, TxnError, TxnId, WhenLocked};
 use sql::KvError;
 use sql::transaction::Span;
 use std::sync::Arc;
@@ -18,6 +18,8 @@ use store::{Engine, Versions};
 pub(crate) trait Operations: Send {
     fn snapshot(&self) -> Timestamp;
     fn stats(&self) -> &Stats;
+    fn id(&self) -> Option<TxnId>;
+    fn written_keys(&self) -> usize;
     fn has_writes(&self) -> bool;
     fn is_freeing(&self) -> bool;
     fn is_ending(&self) -> bool;
@@ -126,6 +128,12 @@ macro_rules! forward {
             }
             fn stats(&self) -> &Stats {
                 self.stats()
+            }
+            fn id(&self) -> Option<TxnId> {
+                self.id()
+            }
+            fn written_keys(&self) -> usize {
+                self.written_keys()
             }
             fn has_writes(&self) -> bool {
                 self.has_writes()

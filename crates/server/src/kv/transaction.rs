@@ -8,8 +8,8 @@ use node::TxnError;
 use sql::KvError;
 use sql::context::MemoryBudget;
 use sql::transaction::{
-    BeginOptions, Committed, Deadline, Interrupt, LockMode, LockTimeout, LockWait, ScanChunk, ScanRequest, Span, Sweep,
-    TxnStats, Wait,
+    BeginOptions, Committed, Deadline, Footprint, Interrupt, LockMode, LockTimeout, LockWait, ScanChunk, ScanRequest,
+    Span, Sweep, TxnStats, Wait,
 };
 use std::sync::Arc;
 use std::task::{Poll, Waker};
@@ -58,9 +58,10 @@ impl<S: Shell> KvTransaction<S> {
         })
     }
 
-    /// Polls until ready; parks between, for at most `timeout_ns` altogether (0: for ever). Gives the time waited, too.
+    /// Polls until ready; parks between, and says meanwhile what it waits for, for at most `timeout_ns` altogether (0: for ever). Gives the time waited, too.
     fn block<R>(
         &mut self,
+        wait: Wait,
         timeout_ns: u64,
         mut poll: impl FnMut(&S, &mut S::Txn, &Waker) -> node::Op<R>,
     ) -> (Result<R, KvError>, u64) {
@@ -74,8 +75,8 @@ impl<S: Shell> KvTransaction<S> {
                 let waited = began_ns.map_or(0, |began| self.inner.monotonic_ns().saturating_sub(began));
                 return (result.map_err(|e| self.told(e)), waited);
             }
-            waiting.get_or_insert_with(|| self.interrupt.begin_wait(Wait::Row));
             let now_ns = self.inner.monotonic_ns();
+            waiting.get_or_insert_with(|| self.interrupt.begin_wait_at(wait, micros(now_ns)));
             let waited = now_ns.saturating_sub(*began_ns.get_or_insert(now_ns));
             looks += 1;
             let timed_out = timeout_ns > 0 && waited >= timeout_ns;
@@ -197,13 +198,14 @@ impl<S: Shell> KvTransaction<S> {
     }
 
     fn read(&mut self, key: &[u8], certified: bool) -> Result<Option<Bytes>, KvError> {
-        self.block(0, |inner, txn, waker| txn.get(&Clock(inner), key, certified, waker)).0
+        self.block(Wait::Range, 0, |inner, txn, waker| txn.get(&Clock(inner), key, certified, waker)).0
     }
 
     fn rows(&mut self, request: &ScanRequest, certified: bool) -> Result<ScanChunk, KvError> {
         let now = self.inner.now();
         let ScanRequest { span, reverse, limit } = request;
-        let chunk = self.block(0, |_, txn, waker| txn.scan(&now, span, *reverse, *limit, certified, waker)).0?;
+        let chunk =
+            self.block(Wait::Range, 0, |_, txn, waker| txn.scan(&now, span, *reverse, *limit, certified, waker)).0?;
         Ok(ScanChunk { rows: chunk.rows, rest: chunk.rest })
     }
 }
@@ -227,10 +229,10 @@ impl<S: Shell> sql::Transaction for KvTransaction<S> {
         self.read(key, true)
     }
     fn peek(&mut self, key: &[u8]) -> Result<Option<Bytes>, KvError> {
-        self.block(0, |inner, txn, waker| txn.peek(&Clock(inner), key, waker)).0
+        self.block(Wait::Range, 0, |inner, txn, waker| txn.peek(&Clock(inner), key, waker)).0
     }
     fn observe(&mut self, key: &[u8]) -> Result<Option<Bytes>, KvError> {
-        self.block(0, |inner, txn, waker| txn.observe(&Clock(inner), key, waker)).0
+        self.block(Wait::Range, 0, |inner, txn, waker| txn.observe(&Clock(inner), key, waker)).0
     }
     fn observe_hastily(&mut self, key: &[u8]) -> Result<Option<Bytes>, KvError> {
         self.txn.hurry(true);
@@ -245,7 +247,7 @@ impl<S: Shell> sql::Transaction for KvTransaction<S> {
         Some(wall_us(&self.began))
     }
     fn rely(&mut self, key: &Bytes, since: Timestamp, certified: bool) -> Result<(), KvError> {
-        self.block(0, |inner, txn, waker| txn.rely(&Clock(inner), key, since, certified, waker)).0
+        self.block(Wait::Range, 0, |inner, txn, waker| txn.rely(&Clock(inner), key, since, certified, waker)).0
     }
     fn scan(&mut self, request: &ScanRequest) -> Result<ScanChunk, KvError> {
         self.rows(request, false)
@@ -255,13 +257,13 @@ impl<S: Shell> sql::Transaction for KvTransaction<S> {
     }
     fn sweep(&mut self, span: &Span, limit: usize, certified: bool) -> Result<Option<Sweep>, KvError> {
         let now = self.inner.now();
-        let swept = self.block(0, |_, txn, waker| txn.sweep(&now, span, limit, certified, waker)).0?;
+        let swept = self.block(Wait::Range, 0, |_, txn, waker| txn.sweep(&now, span, limit, certified, waker)).0?;
         Ok(swept.map(|store::Sweep { bytes, places, rest }| Sweep { bytes, places, rest }))
     }
     fn peek_scan(&mut self, request: &ScanRequest) -> Result<ScanChunk, KvError> {
         let now = self.inner.now();
         let ScanRequest { span, reverse, limit } = request;
-        let chunk = self.block(0, |_, txn, waker| txn.peek_scan(&now, span, *reverse, *limit, waker)).0?;
+        let chunk = self.block(Wait::Range, 0, |_, txn, waker| txn.peek_scan(&now, span, *reverse, *limit, waker)).0?;
         Ok(ScanChunk { rows: chunk.rows, rest: chunk.rest })
     }
     fn lock_as(&mut self, key: &[u8], mode: LockMode, wait: LockWait) -> Result<bool, KvError> {
@@ -271,7 +273,7 @@ impl<S: Shell> sql::Transaction for KvTransaction<S> {
         let (mode, when) = (convert::lock_mode(mode), convert::when_locked(wait));
         let timeout_ns = self.lock_timeout_ns();
         let (locked, waited) =
-            self.block(timeout_ns, |inner, txn, waker| txn.lock(&inner.now(), key, mode, when, waker));
+            self.block(Wait::Row, timeout_ns, |inner, txn, waker| txn.lock(&inner.now(), key, mode, when, waker));
         self.lock_wait_ns += waited;
         locked.map_err(|e| about(e, key))
     }
@@ -280,13 +282,14 @@ impl<S: Shell> sql::Transaction for KvTransaction<S> {
             return Ok(());
         }
         let (mode, timeout_ns) = (convert::lock_mode(mode), self.lock_timeout_ns());
-        let (held, waited) = self
-            .block(timeout_ns, |inner, txn, waker| txn.hold(&Clock(inner), key, mode, node::WhenLocked::Wait, waker));
+        let (held, waited) = self.block(Wait::Row, timeout_ns, |inner, txn, waker| {
+            txn.hold(&Clock(inner), key, mode, node::WhenLocked::Wait, waker)
+        });
         self.lock_wait_ns += waited;
         held.map(drop).map_err(|e| about(e, key))
     }
     fn present(&mut self, key: &[u8]) -> Result<bool, KvError> {
-        self.block(0, |inner, txn, waker| txn.present(&Clock(inner), key, waker)).0
+        self.block(Wait::Range, 0, |inner, txn, waker| txn.present(&Clock(inner), key, waker)).0
     }
     fn put(&mut self, key: Bytes, value: Bytes) -> Result<(), KvError> {
         self.txn.put(key, value).map_err(convert::error)?;
@@ -329,6 +332,14 @@ impl<S: Shell> sql::Transaction for KvTransaction<S> {
     fn rollback(&mut self) {
         self.txn.rollback();
         self.inner.settle(false);
+    }
+    fn footprint(&self) -> Footprint {
+        Footprint {
+            txn: self.txn.id().map(convert::txn_number),
+            consistency: convert::settled(self.txn.stats().consistency),
+            keys: self.txn.written_keys(),
+            bytes: self.txn.record_bytes(),
+        }
     }
     fn stats(&self) -> TxnStats {
         let stats = self.txn.stats();

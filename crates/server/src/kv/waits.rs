@@ -1,9 +1,9 @@
-//! Who waits for whose rows, by sessions: for `pg_blocking_pids`, `pg_locks`, and circles that go through other locks.
+//! Who waits for whose rows, by sessions: for circles that go through other locks.
 
 use super::convert;
 use node::{LockTable, TxnId};
-use sql::transaction::{RowLock, RowWaiter, RowWaits};
-use std::collections::{BTreeMap, BTreeSet};
+use sql::transaction::{RowWaiter, RowWaits};
+use std::collections::BTreeMap;
 
 /// A node's locks, with the transactions of the sessions that wait.
 pub(crate) struct Waits<'a> {
@@ -24,18 +24,5 @@ impl RowWaits for Waits<'_> {
         let (txn, row) = self.waiters.get(&session)?;
         let before = self.table.in_the_way_of(*txn).into_iter().filter_map(|(_, session)| session).collect();
         Some((row.clone(), before))
-    }
-
-    fn all(&self) -> Vec<RowLock> {
-        let awaited: BTreeSet<_> = self.waiters.values().map(|(_, row)| &row.key).collect();
-        let held = awaited.into_iter().flat_map(|key| {
-            let holders = self.table.holders(key).into_iter();
-            holders.map(|(session, mode)| {
-                let mode = convert::lock_mode_back(mode);
-                RowLock { of: RowWaiter { session, key: key.clone(), mode }, granted: true }
-            })
-        });
-        let waiting = self.waiters.values().map(|(_, row)| RowLock { of: row.clone(), granted: false });
-        held.chain(waiting).collect()
     }
 }

@@ -249,6 +249,12 @@ impl CatalogView for Relying {
         self.confirm()?;
         self.view.relations()
     }
+    fn known_relations(&self) -> Vec<Arc<Relation>> {
+        self.view.snapshot().all_relations().cloned().collect()
+    }
+    fn known_databases(&self) -> Vec<Database> {
+        self.view.databases().unwrap_or_default()
+    }
     fn schemas(&self) -> Result<Vec<Schema>, SqlError> {
         self.confirm()?;
         self.view.schemas()

@@ -611,10 +611,10 @@ impl Binder<'_> {
             return Ok((virtual_columns(found), ItemSource::Virtual(found), None, None));
         }
         if schema == Some("timeball_internal")
-            && let Some(names) = internal::columns(self.context.kv.as_ref(), table)
+            && let Some(found) = internal::columns(self.context.kv.as_ref(), table)
         {
-            let column = |name| Output { name, ty: SqlType::Text, origin: None };
-            let columns = names.into_iter().map(column).collect();
+            let column = |(name, ty)| Output { name, ty, origin: None };
+            let columns = found.into_iter().map(column).collect();
             let node = Arc::new(Node::Internal { name: table.to_string() });
             return Ok((columns, ItemSource::Node(node), None, None));
         }

@@ -78,7 +78,9 @@ pub struct Source<'a> {
     pub settings: &'a EvalSettings,
     /// The session that asks, and by it all others; none where only names are looked up.
     pub backend: Option<&'a Backend>,
-    /// What knows who waits for rows.
+    /// The statement that asks, by which locks are looked at.
+    pub statement: Option<&'a StatementContext>,
+    /// The database below.
     pub kv: Option<&'a dyn Kv>,
     /// What tells where sequences stand.
     pub sequences: Option<&'a dyn Sequences>,
@@ -93,6 +95,7 @@ impl<'a> Source<'a> {
             catalog: context.catalog.as_ref(),
             settings: &context.settings,
             backend: Some(&context.backend),
+            statement: Some(context),
             kv: Some(context.kv.as_ref()),
             sequences: Some(context.sequences.as_ref()),
             relation: None,

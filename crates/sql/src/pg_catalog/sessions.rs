@@ -3,18 +3,21 @@
 use super::rows::RowBuilder;
 use super::{OWNER_OID, Source, VirtualTable};
 use crate::SqlError;
-use crate::advisory::{Key, Shown};
+use crate::advisory::{Key, Mode, Shown};
+use crate::contention::{self, Picture, Wanted};
+use crate::context::StatementContext;
 use crate::progress::Task;
-use crate::session::table_of;
+use crate::session::{PG_EPOCH_US, table_of};
 use crate::sessions::{Backend, SHOWN_QUERY_BYTES_MAX};
-use crate::transaction::RowLock;
+use crate::transaction::LockMode;
 use crate::types::{Row, Value};
 use crate::waits;
+use std::sync::Arc;
 
 /// One row for each session, in the order in which they came.
 pub(super) fn activity(table: &VirtualTable, source: &Source<'_>) -> Result<Vec<Row>, SqlError> {
     let Some(asking) = source.backend else { return Ok(Vec::new()) };
-    let databases = source.catalog.databases()?;
+    let databases = source.catalog.known_databases();
     let row = |backend: &Backend| {
         let activity = backend.activity();
         let time = |us: Option<i64>| us.map_or(Value::Null, Value::Timestamptz);
@@ -54,7 +57,7 @@ fn busy<'a>(
     fill: impl Fn(Task, RowBuilder<'a>) -> Option<RowBuilder<'a>>,
 ) -> Result<Vec<Row>, SqlError> {
     let Some(asking) = source.backend else { return Ok(Vec::new()) };
-    let databases = source.catalog.databases()?;
+    let databases = source.catalog.known_databases();
     let mut rows = Vec::new();
     for backend in asking.sessions.all() {
         let Some(task) = backend.progress.task() else { continue };
@@ -97,41 +100,73 @@ pub(super) fn indexes(table: &VirtualTable, source: &Source<'_>) -> Result<Vec<R
     })
 }
 
-/// Advisory locks, and the locks of rows that somebody waits for: a transaction may hold a million others. Those of tables there are none.
+/// Advisory locks of this node's sessions, and the locks that somebody waits for: a transaction may hold a million others. Those of tables there are none.
+/// In a cluster, where a session of this node waits, all nodes are asked: what is in its way may be held at another, by a session of a third.
 pub(super) fn locks(table: &VirtualTable, source: &Source<'_>) -> Result<Vec<Row>, SqlError> {
-    let (Some(asking), Some(kv)) = (source.backend, source.kv) else { return Ok(Vec::new()) };
-    let backends = asking.sessions.all();
-    let lock = |session: Option<u64>, mode: &str, granted: bool| {
-        let pid = backends.iter().find(|backend| Some(backend.number) == session).map(|backend| backend.pid);
-        let nothing = ["relation", "page", "tuple", "virtualxid", "transactionid", "waitstart"];
-        let nothing = nothing.into_iter().chain(["classid", "objid", "objsubid"]);
-        let row = nothing.fold(RowBuilder::new(table), |row, name| row.set(name, Value::Null));
-        let row = row.set("virtualtransaction", session.map(|session| format!("{session}/0"))).set("pid", pid);
+    let (Some(asking), Some(context)) = (source.backend, source.statement) else { return Ok(Vec::new()) };
+    let (backends, now_us) = (asking.sessions.all(), context.kv.monotonic_us());
+    let lock = |owner: Option<String>, pid: Option<i32>, mode: &str, granted: bool| {
+        let nothing = ["relation", "page", "tuple", "virtualxid", "transactionid", "classid", "objid", "objsubid"];
+        let row = nothing.into_iter().fold(RowBuilder::new(table), |row, name| row.set(name, Value::Null));
+        let of_pid = backends.iter().find(|backend| Some(backend.pid) == pid && !granted);
+        let since_us = of_pid.and_then(|backend| backend.waits_for_lock_since_us());
+        let wall_us = context.kv.now_us() - PG_EPOCH_US;
+        let since = since_us.map_or(Value::Null, |us| Value::Timestamptz(wall_us - now_us.saturating_sub(us).max(0)));
+        let row = row.set("waitstart", since).set("virtualtransaction", owner).set("pid", pid);
         row.set("mode", mode).set("granted", granted)
     };
-    let advisory = |shown: Shown| {
-        lock(Some(shown.session), shown.mode.name(), shown.granted)
-            .set("locktype", "advisory")
-            .set("database", shown.key.database)
-            .set("classid", shown.key.class)
-            .set("objid", shown.key.object)
-            .set("objsubid", if shown.key.pair { 2 } else { 1 })
+    let advisory = |row: RowBuilder<'_>, key: Key| {
+        row.set("locktype", "advisory")
+            .set("database", key.database)
+            .set("classid", key.class)
+            .set("objid", key.object)
+            .set("objsubid", if key.pair { 2 } else { 1 })
             .done()
     };
-    let mut rows: Vec<Row> = asking.sessions.advisory.shown().into_iter().map(advisory).collect();
-    let mut of_rows = Vec::new();
-    kv.look_at_row_waits(&mut |waits| of_rows = waits.all());
-    // Those of this node's sessions are there already.
-    of_rows.retain(|row| Key::of_bytes(&row.of.key).is_none());
-    let relations = if of_rows.is_empty() { Vec::new() } else { source.catalog.relations()? };
-    for RowLock { of, granted } in of_rows {
-        let (page, tuple) = place(&of.key);
-        let relation = table_of(&of.key, relations.clone()).map(|(table, _)| table.id);
-        let row = lock(of.session, waits::mode_name(of.mode), granted);
-        let row = row.set("locktype", "tuple").set("database", asking.database).set("relation", relation);
-        rows.push(row.set("page", page).set("tuple", tuple).done());
+    let own = |shown: Shown| {
+        let pid = backends.iter().find(|backend| backend.number == shown.session).map(|backend| backend.pid);
+        let row = lock(Some(format!("{}/0", shown.session)), pid, shown.mode.name(), shown.granted);
+        advisory(row, shown.key)
+    };
+    let mut rows: Vec<Row> = asking.sessions.advisory.shown().into_iter().map(own).collect();
+    let with_peers = asking_peers_helps(context);
+    let picture = match with_peers {
+        true => Picture::contended(context),
+        false => Arc::new(Picture::take(context, Wanted::Contended, false)),
+    };
+    context.check()?;
+    let relations = if picture.locks.is_empty() { Vec::new() } else { context.catalog.known_relations() };
+    for (_, of) in &picture.locks {
+        let session = picture.session_of(of.txn);
+        let pid = session.map(|(_, session)| session.pid);
+        let advisory_key = Key::of_bytes(&of.key);
+        // Those of this node's sessions are there already.
+        if advisory_key.is_some() && pid.is_some_and(|pid| backends.iter().any(|backend| backend.pid == pid)) {
+            continue;
+        }
+        let owner = Some(format!("{}/{}", of.txn.node, of.txn.serial));
+        rows.push(match advisory_key {
+            Some(key) => advisory(lock(owner, pid, mode_of(of.mode).name(), of.granted), key),
+            None => {
+                let (page, tuple) = place(&of.key);
+                let relation = table_of(&of.key, relations.iter().cloned()).map(|(table, _)| table.id);
+                let row = lock(owner, pid, waits::mode_name(of.mode), of.granted).set("locktype", "tuple");
+                let row = row.set("database", asking.database).set("relation", relation);
+                row.set("page", page).set("tuple", tuple).done()
+            }
+        });
     }
     Ok(rows)
+}
+
+/// Whether something of what is in the way of this node's sessions may lie at other nodes.
+fn asking_peers_helps(context: &StatementContext) -> bool {
+    context.kv.node() != 0 && contention::anybody_waits(&context.backend.sessions)
+}
+
+/// The mode of an advisory lock whose key is locked so.
+fn mode_of(mode: LockMode) -> Mode {
+    if mode <= LockMode::Share { Mode::Share } else { Mode::Exclusive }
 }
 
 /// Numbers for a row, which has no place: the same for who holds it and who waits for it (FNV-1a of its key).

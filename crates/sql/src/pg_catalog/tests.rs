@@ -139,8 +139,15 @@ fn fits(value: &Value, ty: &SqlType) -> bool {
 fn every_row_of_every_table_fits_its_columns() {
     let (catalog, settings) = (world(), EvalSettings::default());
     for relation in [None, Some(FIRST_USER_OID), Some(1259)] {
-        let source =
-            Source { catalog: &catalog, settings: &settings, backend: None, kv: None, sequences: None, relation };
+        let source = Source {
+            catalog: &catalog,
+            settings: &settings,
+            backend: None,
+            statement: None,
+            kv: None,
+            sequences: None,
+            relation,
+        };
         for table in tables() {
             for row in table.rows(&source).unwrap() {
                 assert_eq!(row.len(), table.columns.len(), "{}", table.name);
@@ -169,6 +176,7 @@ fn asking_for_one_relation_leaves_the_others_out() {
         catalog: &catalog,
         settings: &settings,
         backend: None,
+        statement: None,
         kv: None,
         sequences: None,
         relation: Some(FIRST_USER_OID),

@@ -163,7 +163,9 @@ impl Session {
     fn ensure_with(&mut self, as_of: Option<Timestamp>, wait: Wait) -> Result<&mut Active, SqlError> {
         if self.active.is_none() {
             let active = self.begin(as_of, wait)?;
-            self.backend.sees(Some((active.txn.with(|t| t.snapshot()), active.snapshot_us)));
+            let (snapshot, footprint) = active.txn.with(|t| (t.snapshot(), t.footprint()));
+            self.backend.has_done(Some(footprint));
+            self.backend.sees(Some((snapshot, active.snapshot_us)));
             return Ok(self.active.insert(active));
         }
         self.move_to_present(wait)?;

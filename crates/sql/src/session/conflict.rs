@@ -49,7 +49,10 @@ impl Session {
 }
 
 /// The table that a key is of, and its index, if it is not the rows themselves.
-pub(crate) fn table_of(key: &[u8], relations: Vec<Arc<Relation>>) -> Option<(Table, Option<Index>)> {
+pub(crate) fn table_of(
+    key: &[u8],
+    relations: impl IntoIterator<Item = Arc<Relation>>,
+) -> Option<(Table, Option<Index>)> {
     let index = index_of(key)?;
     relations.into_iter().find_map(|relation| match &*relation {
         Relation::Table(table) if table.primary.id == index => Some((table.clone(), None)),
@@ -116,6 +119,17 @@ fn described(table: &Table, index: &Index, key: &[u8], settings: &EvalSettings) 
     if index.id == table.primary.id && !table.has_primary_key {
         return format!("a row {place}");
     }
+    match key_values(table, index, key, settings) {
+        Some(values) => format!("the row {values} {place}"),
+        None => format!("rows {place}"),
+    }
+}
+
+/// `(id)=(1)`: the columns of an index, and what a key says of them. `None`: it says nothing that a user would know.
+pub(crate) fn key_values(table: &Table, index: &Index, key: &[u8], settings: &EvalSettings) -> Option<String> {
+    if index.id == table.primary.id && !table.has_primary_key {
+        return None;
+    }
     let mut rest = key.get(std::mem::size_of::<Oid>()..).unwrap_or_default();
     let (mut names, mut values) = (Vec::new(), Vec::new());
     for part in &index.columns {
@@ -126,12 +140,12 @@ fn described(table: &Table, index: &Index, key: &[u8], settings: &EvalSettings) 
         values.push(if value.is_null() { "null".into() } else { value.to_text(&column.ty, settings) });
     }
     if names.is_empty() {
-        return format!("rows {place}");
+        return None;
     }
     let values = values.join(", ");
     let shown = crate::identifier::cut(&values, SHOWN_BYTES_MAX);
     let rest = if shown.len() < values.len() { ".." } else { "" };
-    format!("the row ({})=({shown}{rest}) {place}", names.join(", "))
+    Some(format!("({})=({shown}{rest})", names.join(", ")))
 }
 
 /// 55P03, before its table is known.

@@ -45,7 +45,7 @@ mod token;
 mod zone;
 
 pub use crate::work::VALUE_BYTES_MAX;
-pub(crate) use conflict::{described_row, lock_refused, table_of};
+pub(crate) use conflict::{described_row, key_values, lock_refused, table_of};
 pub(crate) use mentions::{is_role, unknown_role};
 pub(crate) use settings::{all as all_settings, milliseconds as duration_ms, show as setting_shown};
 pub use startup::{Executed, Startup, TransactionStatus};
@@ -360,6 +360,7 @@ impl Session {
         self.fresh_us = None;
         self.follow_snapshot();
         let seen = self.active.as_ref().map(|active| (active.snapshot_now(), active.snapshot_us));
+        self.backend.has_done(self.active.as_ref().map(|active| active.txn.with(|t| t.footprint())));
         self.backend.waits(state, self.db.kv.now_us() - PG_EPOCH_US, self.block_began_us, seen);
     }
 

@@ -19,14 +19,18 @@ struct Shared {
     ended: AtomicBool,
     /// What the session waits for: 0, or the place of a [`Wait`] in [`Wait::ALL`], from 1.
     waiting: AtomicU8,
+    /// Since when it waits for a lock, microseconds of [`Kv::monotonic_us`].
+    since_us: AtomicI64,
     gone: OnceLock<Probe>,
 }
 
 /// What a session waits for, for those who look at it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
-    /// A row that another transaction has locked or is writing.
+    /// A row that another transaction has locked.
     Row,
+    /// What is read: of a range at another node, or of a transaction that is about to be decided.
+    Range,
     /// An advisory lock.
     Advisory,
     /// `pg_sleep`
@@ -38,12 +42,13 @@ pub enum Wait {
 }
 
 impl Wait {
-    const ALL: [Wait; 5] = [Wait::Row, Wait::Advisory, Wait::Sleep, Wait::Commit, Wait::Client];
+    const ALL: [Wait; 6] = [Wait::Row, Wait::Range, Wait::Advisory, Wait::Sleep, Wait::Commit, Wait::Client];
 
     /// Type and name of the wait, in PostgreSQL's words.
     pub fn names(self) -> (&'static str, &'static str) {
         match self {
             Wait::Row => ("Lock", "tuple"),
+            Wait::Range => ("IPC", "RangeAnswer"),
             Wait::Advisory => ("Lock", "advisory"),
             Wait::Sleep => ("Timeout", "PgSleep"),
             Wait::Commit => ("IO", "WALSync"),
@@ -89,6 +94,16 @@ impl Interrupt {
         let place = Wait::ALL.iter().position(|known| *known == wait).map_or(0, |place| place + 1);
         self.0.waiting.store(place as u8, Ordering::Relaxed);
         Waiting(self.clone())
+    }
+    /// As [`Interrupt::begin_wait`], and says since when: microseconds of [`Kv::monotonic_us`].
+    pub fn begin_wait_at(&self, wait: Wait, now_us: i64) -> Waiting {
+        self.0.since_us.store(now_us, Ordering::Relaxed);
+        self.begin_wait(wait)
+    }
+    /// Since when it waits for a lock, microseconds of [`Kv::monotonic_us`]; `None`: it does not.
+    pub fn waits_for_lock_since_us(&self) -> Option<i64> {
+        let waits = matches!(self.waiting(), Some(Wait::Row | Wait::Advisory));
+        waits.then(|| self.0.since_us.load(Ordering::Relaxed))
     }
     /// What it waits for.
     pub fn waiting(&self) -> Option<Wait> {

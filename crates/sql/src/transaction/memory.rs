@@ -11,8 +11,9 @@
 //! Caveats: versions are never collected; time is a counter, so a run repeats exactly; there is no uncertainty.
 
 use super::{
-    Admin, AdminReply, BeginOptions, Committed, Consistency, Interrupt, Isolation, Kv, KvError, LockMode, LockTimeout,
-    LockWait, Patience, RowLock, RowWaiter, RowWaits, ScanChunk, ScanRequest, Span, Sweep, Transaction, TxnStats,
+    Admin, AdminReply, BeginOptions, Committed, Consistency, Footprint, Interrupt, Isolation, Kv, KvError, LockMode,
+    LockOwner, LockTimeout, LockWait, Patience, RowWaiter, RowWaits, ScanChunk, ScanRequest, ShownLock, Span, Sweep,
+    Transaction, TxnNumber, TxnStats,
 };
 use bytes::Bytes;
 use clock::Timestamp;
@@ -116,17 +117,6 @@ impl RowWaits for State {
         let before = self.in_the_way(*txn, key, *mode);
         let before = before.iter().filter_map(|txn| self.sessions.get(txn).copied()).collect();
         Some((self.waiter(*txn, key, *mode), before))
-    }
-
-    fn all(&self) -> Vec<RowLock> {
-        let awaited: std::collections::BTreeSet<&Bytes> = self.waits.values().map(|(key, _)| key).collect();
-        let held = awaited.into_iter().flat_map(|key| {
-            let holders = self.locks.get(key).into_iter().flatten();
-            holders.map(|(txn, mode)| RowLock { of: self.waiter(*txn, key, *mode), granted: true })
-        });
-        let waiting = self.waits.iter();
-        held.chain(waiting.map(|(txn, (key, mode))| RowLock { of: self.waiter(*txn, key, *mode), granted: false }))
-            .collect()
     }
 }
 
@@ -244,6 +234,41 @@ impl Kv for MemoryKv {
 
     fn look_at_row_waits(&self, look: &mut dyn FnMut(&dyn RowWaits)) {
         look(&*self.0.state.lock());
+    }
+
+    fn shown_locks(&self, contended: bool, (from, skipped): (&[u8], usize), max: usize) -> Vec<ShownLock> {
+        let state = self.0.state.lock();
+        let number = |serial: u64| TxnNumber { node: 0, serial };
+        let awaited = |key: &Bytes| state.waits.values().any(|(known, _)| known == key);
+        let locks = state.locks.iter().filter(|(key, _)| key[..] >= *from && (!contended || awaited(key)));
+        let of_key = |(key, holders): (&Bytes, &Vec<(u64, LockMode)>)| {
+            let lock = |txn: u64, mode, before: Option<Vec<u64>>| ShownLock {
+                key: key.clone(),
+                txn: number(txn),
+                mode,
+                granted: before.is_none(),
+                before: before.unwrap_or_default().into_iter().map(number).collect(),
+            };
+            let held = holders.iter().map(|(txn, mode)| lock(*txn, *mode, None));
+            let waiting = state.waits.iter().filter(|(_, (known, _))| known == key);
+            let waiting = waiting.map(|(txn, (_, mode))| lock(*txn, *mode, Some(state.in_the_way(*txn, key, *mode))));
+            let skipped = if key[..] == *from { skipped } else { 0 };
+            held.chain(waiting).skip(skipped).collect::<Vec<_>>()
+        };
+        locks.flat_map(of_key).take(max).collect()
+    }
+
+    fn lock_owners(&self) -> Vec<LockOwner> {
+        let state = self.0.state.lock();
+        let held = |txn: u64| state.locks.values().flatten().filter(|(holder, _)| *holder == txn).count();
+        let owner = |(txn, session): (&u64, &u64)| LockOwner {
+            txn: TxnNumber { node: 0, serial: *txn },
+            session: Some(*session),
+            lasting: false,
+            held: held(*txn),
+        };
+        let owners = state.sessions.iter().map(owner);
+        owners.filter(|owner| owner.held > 0 || state.waits.contains_key(&owner.txn.serial)).collect()
     }
 
     fn internal_table(&self, _name: &str) -> Option<(Vec<String>, Vec<Vec<Option<String>>>)> {
@@ -667,6 +692,15 @@ impl Transaction for MemoryTransaction {
     fn rollback(&mut self) {
         self.writes.clear();
         self.finish();
+    }
+
+    fn footprint(&self) -> Footprint {
+        Footprint {
+            txn: Some(TxnNumber { node: 0, serial: self.id }),
+            consistency: self.consistency,
+            keys: self.writes.len(),
+            bytes: self.writes.iter().map(|(key, value)| key.len() + value.as_ref().map_or(0, Bytes::len)).sum(),
+        }
     }
 
     fn stats(&self) -> TxnStats {

@@ -14,21 +14,10 @@ pub struct RowWaiter {
     pub mode: LockMode,
 }
 
-/// A lock on a row that somebody waits for, held or waited for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RowLock {
-    /// Who, what and how.
-    pub of: RowWaiter,
-    /// Held, else waited for.
-    pub granted: bool,
-}
-
 /// The waits for rows at one moment.
 pub trait RowWaits {
     /// What a session waits for, and the sessions that are in its way.
     fn of(&self, session: u64) -> Option<(RowWaiter, Vec<u64>)>;
-    /// All locks on rows that somebody waits for.
-    fn all(&self) -> Vec<RowLock>;
 }
 
 /// Nobody waits.
@@ -37,8 +26,5 @@ pub(crate) struct NoRowWaits;
 impl RowWaits for NoRowWaits {
     fn of(&self, _session: u64) -> Option<(RowWaiter, Vec<u64>)> {
         None
-    }
-    fn all(&self) -> Vec<RowLock> {
-        Vec::new()
     }
 }

@@ -189,17 +189,13 @@ fn virtual_rows(
 }
 
 fn internal(name: &str, prefix: &Prefix, run: &Run) -> Result<Vec<Row>, SqlError> {
-    let Some(rows) = crate::internal::rows(&run.context, name) else {
+    let Some(rows) = crate::internal::rows(&run.context, name)? else {
         return Err(SqlError::new(
             SqlState::UNDEFINED_TABLE,
             format!("relation \"timeball_internal.{name}\" does not exist"),
         ));
     };
-    let row = |cells: Vec<Option<String>>| {
-        let cells = cells.into_iter().map(|cell| cell.map_or(Value::Null, |text| Value::Text(text.into())));
-        prefix.iter().cloned().chain(cells).collect()
-    };
-    Ok(rows.into_iter().map(row).collect())
+    Ok(rows.into_iter().map(|row| prefix.iter().cloned().chain(row).collect()).collect())
 }
 
 /// `SELECT * FROM sequence`: last_value, log_cnt, is_called.

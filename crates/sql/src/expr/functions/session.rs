@@ -3,6 +3,7 @@
 use super::super::function::{Arguments, Function, Sig};
 use super::{int_at, str_at};
 use crate::advisory::{Key, Mode, Refusal, Request, Scope};
+use crate::contention::Picture;
 use crate::context::StatementContext;
 use crate::peers;
 use crate::session::{setting_shown, setting_trial};
@@ -161,11 +162,22 @@ fn pids(pids: &[i32]) -> Value {
     Value::Array(Arc::new(Array::from_values(T::Int4, pids)))
 }
 
-/// Those in the way of a session, over locks of both kinds.
+/// Those in the way of a session, over locks of both kinds. In a cluster the others are asked where it waits, and where it is a session of theirs.
 fn blocking(values: &[Value], arguments: &Arguments<'_>) -> R {
     let (statement, pid) = (arguments.statement()?, int_at(values, 0)?);
     let sessions = &statement.backend.sessions;
-    let Some(waits) = i32::try_from(pid).ok().and_then(|pid| sessions.find(pid)) else { return Ok(pids(&[])) };
+    let Ok(pid) = i32::try_from(pid) else { return Ok(pids(&[])) };
+    let known = sessions.find(pid);
+    if statement.kv.node() != 0 {
+        let theirs = peers::node_of(i64::from(pid)).is_some_and(|node| node != statement.kv.node());
+        if !theirs && known.is_none_or(|backend| backend.waits_for_lock_since_us().is_none()) {
+            return Ok(pids(&[]));
+        }
+        let blocking = Picture::contended(statement).blocking(pid);
+        statement.check()?;
+        return Ok(pids(&blocking));
+    }
+    let Some(waits) = known else { return Ok(pids(&[])) };
     let mut numbers = sessions.advisory.in_the_way_of(waits.number);
     statement.kv.look_at_row_waits(&mut |rows| numbers.extend(rows.of(waits.number).into_iter().flat_map(|of| of.1)));
     numbers.sort_unstable();
@@ -248,7 +260,7 @@ fn lock(values: &[Value], arguments: &Arguments<'_>, mode: Mode, scope: Scope) -
     };
     let taken = match advisory.try_lock_until(request, &mut stop) {
         Ok(false) => {
-            let _waiting = statement.interrupt.begin_wait(Wait::Advisory);
+            let _waiting = statement.interrupt.begin_wait_at(Wait::Advisory, statement.kv.monotonic_us());
             advisory.lock(request, statement.kv.as_ref(), &mut stop)
         }
         tried => tried.map(drop),

@@ -40,6 +40,7 @@ impl<'a> CastContext<'a> {
             catalog,
             settings: self.settings,
             backend: None,
+            statement: None,
             kv: None,
             sequences: None,
             relation: None,
