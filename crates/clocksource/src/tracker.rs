@@ -24,8 +24,8 @@
 //! 4. Lines over the boot-time clock are published only while that may move with the system clock: around a clock that its daemon
 //!    leads to true time, right after the daemon said so. All others lie over the bare oscillator, which nobody slews.
 //! 5. For [`Tracker::CONSISTENT_AFTER`] news after a step the anchor from before it is covered too: a source that is asked about a clock which
-//!    somebody set behind its back mixes old samples with new ones. Where that anchor is lost (void, or the machine slept) the source must
-//!    be consistent for as long instead.
+//!    somebody set behind its back mixes old samples with new ones. Where that anchor is lost (void, or the machine slept), or there never was one, the
+//!    source must be consistent for as long instead; not one that had just said that it knows nothing.
 //!
 //! **Caveats.** A step smaller than the noise of reading two clocks (about 1 µs) is not seen; it is inside every bound's rounding.
 //! A step, the daemon's next look at its reference and the slew that follows may all come before the poller has woken up, which takes it some
@@ -150,6 +150,8 @@ pub struct Tracker {
     covering: u32,
     /// During that time the source contradicts the anchor.
     disputed: bool,
+    /// The source was there, and had nothing to tell: there is nothing from before a step that it could mix with what it hears next.
+    is_blank: bool,
     /// [`Measurement::updated_ns`] of the newest news that were counted.
     updated_ns: u64,
     /// For the simulator's control: invariant 5 is broken.
@@ -187,6 +189,7 @@ impl Tracker {
     /// Takes the outcome of one poll at `moment`; gives the anchor to publish, and says what happened.
     pub fn step(&mut self, moment: Moment, answer: Result<Measurement, ProbeError>, events: &mut Vec<Event>) -> Anchor {
         self.notice_disruption(moment, events);
+        self.is_blank = matches!(answer, Err(ProbeError::Unsynchronised { .. }));
         if moment.steering_ppb.is_none() && !std::mem::replace(&mut self.told_blind, true) {
             events.push(Event::SteeringUnknown);
         }
@@ -229,7 +232,10 @@ impl Tracker {
         let stepped = self.previous.is_some_and(|previous| moment.stepped_since(&previous) != 0);
         let unasked =
             || ProbeError::Unsynchronised { source_name: "the clock", reason: "somebody set the system clock".into() };
-        stepped.then(|| self.step(moment, Err(unasked()), events))
+        let is_blank = self.is_blank;
+        let anchor = stepped.then(|| self.step(moment, Err(unasked()), events));
+        self.is_blank = is_blank;
+        anchor
     }
 
     /// Somebody who can know says that the clock was disturbed (the hypervisor, after moving the machine).
@@ -265,8 +271,12 @@ impl Tracker {
             _ => {
                 events.push(Event::Stepped(step));
                 self.stale_before_ns = moment.boot_ns;
-                let covers = self.anchor.is_some() && !self.skip_cover;
-                self.covering = if covers { Self::CONSISTENT_AFTER } else { 0 };
+                let mixes = !self.skip_cover && (self.anchor.is_some() || !self.is_blank);
+                (self.covering, self.on_probation) = match self.anchor {
+                    Some(_) if mixes => (Self::CONSISTENT_AFTER, self.on_probation),
+                    None if mixes => (0, Self::CONSISTENT_AFTER),
+                    _ => (0, self.on_probation),
+                };
             }
         }
     }

@@ -97,6 +97,12 @@ impl World {
         self.anchor = self.tracker.step(self.moment(), Err(error), &mut self.events);
         self.read()
     }
+    fn poll_finds_nobody(&mut self) -> Reading {
+        let error = std::io::ErrorKind::ConnectionRefused.into();
+        let error = ProbeError::Unreachable { source_name: "test", place: "here".into(), error, advice: "Start it" };
+        self.anchor = self.tracker.step(self.moment(), Err(error), &mut self.events);
+        self.read()
+    }
     fn read(&self) -> Reading {
         self.anchor.read(self.boot as u64, || self.raw as u64, || self.boot - self.mono)
     }
@@ -269,6 +275,35 @@ fn after_a_step_the_news_of_a_source_that_mixes_are_not_believed_alone() {
     w.pass(S / 4, 0);
     assert_eq!(w.poll(MS, true).status, Status::Synchronized);
     w.assert_contains();
+}
+
+/// A new process, which never heard of its source: that hung while the clock was set, and mixes. One that had said that it knows nothing has nothing to mix.
+#[test]
+fn a_source_that_was_silent_during_a_step_is_not_believed_at_once() {
+    let mut w = World::at(NOON);
+    w.poll_finds_nobody();
+    w.real -= S;
+    w.poll_finds_nobody();
+    let mut wrong = S / 16;
+    for _ in 0..Tracker::CONSISTENT_AFTER {
+        w.pass(S, 0);
+        w.updated = w.boot;
+        assert_eq!(w.poll_as(w.truth - wrong, MS, Status::Synchronized).trusted(), None);
+        wrong /= 16;
+    }
+    for _ in 0..Tracker::CONSISTENT_AFTER {
+        w.pass(S, 0);
+        w.poll(MS, true);
+    }
+    assert_eq!(w.read().status, Status::Synchronized);
+    w.assert_contains();
+
+    let mut w = World::at(NOON);
+    w.poll_fails();
+    w.real -= S;
+    w.poll_fails();
+    w.pass(S, 0);
+    assert_eq!(w.poll(MS, true).status, Status::Synchronized);
 }
 
 /// A source may repeat what contradicted its former word a thousand times in a second: that is one word.

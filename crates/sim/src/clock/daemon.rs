@@ -81,7 +81,12 @@ impl Daemon {
         let mut moment = kernel.moment(now);
         let silent = |reason: &str| ProbeError::Unsynchronised { source_name: "simulated", reason: reason.to_owned() };
         if self.health == Health::Dead {
-            return Err(silent("the daemon is dead"));
+            return Err(ProbeError::Unreachable {
+                source_name: "simulated",
+                place: "the simulator".to_owned(),
+                error: std::io::ErrorKind::ConnectionRefused.into(),
+                advice: "The daemon is dead",
+            });
         }
         let due = self.heard.is_none_or(|h| moment.boot_ns.saturating_sub(h.boot_ns) >= HEARS_EVERY_NS);
         if self.health == Health::Well && due {
