@@ -125,6 +125,25 @@ fn serves_to_the_end(seed: u64, sabotage: &Sabotage) -> Verdict {
     world.ticks(60)
 }
 
+/// Who led steps down long before its lease ends, and votes. The winner never promised it anything, and the third, which did, is away.
+fn votes_after_it_led(seed: u64, sabotage: &Sabotage) -> Verdict {
+    let mut world = three(seed, sabotage)?;
+    world.machines.get_mut(&StoreId(2)).unwrap().watch.dark = true;
+    led(&mut world)?;
+    world.ticks(5)?;
+    // What store 3 does not get keeps the leader awake, so that it notices.
+    world.cut(1, 3);
+    let _ = world.propose(StoreId(1), G, b"a".to_vec().into())?;
+    world.run(20_000)?;
+    world.isolate(StoreId(1));
+    until(&mut world, "that store 1 steps down", |world| world.leader(G).is_none())?;
+    world.machines.get_mut(&StoreId(2)).unwrap().watch.dark = false;
+    world.heal();
+    world.isolate(StoreId(3));
+    world.input(StoreId(2), Input::Campaign { group: G })?;
+    world.ticks(60)
+}
+
 /// A follower promises, and forgets it.
 fn forgets_a_promise(seed: u64, sabotage: &Sabotage) -> Verdict {
     let mut world = three(seed, sabotage)?;
@@ -289,6 +308,32 @@ fn members_are_recalled_after_a_restart() {
     }
 }
 
+/// What a leader was promised ends with it: its store promises itself more and more for others, and the vote of one that led long ago carried that.
+#[test]
+fn who_led_long_ago_delays_no_election() {
+    for (seed, restarts) in (0..SEEDS).flat_map(|seed| [(seed, false), (seed, true)]) {
+        let mut world = three(seed, &Sabotage::default()).unwrap();
+        led(&mut world).unwrap();
+        world.isolate(StoreId(1));
+        let others = |world: &World| [2, 3].into_iter().find(|store| lease(world, *store).is_some());
+        until(&mut world, "another leader", |world| others(world).is_some()).unwrap();
+        if restarts {
+            world.crash(StoreId(1));
+            start(&mut world, 1);
+        }
+        world.heal();
+        world.ticks(50).unwrap();
+        let Some(leads) = others(&world) else { panic!("seed {seed}: nobody leads") };
+        world.crash(StoreId(leads));
+        let since_us = world.now_us;
+        let left = |world: &World| [1, 2, 3].into_iter().any(|store| store != leads && lease(world, store).is_some());
+        until(&mut world, "a third leader", |world| left(world)).unwrap();
+        let promise_us = world.machines[&StoreId(1)].options.promise_us;
+        let took_us = world.now_us - since_us;
+        assert!(took_us < promise_us + 1_500_000, "seed {seed}: {took_us} us, restarted: {restarts}");
+    }
+}
+
 type Schedule = fn(u64, &Sabotage) -> Verdict;
 
 fn holds_and_is_caught(schedule: Schedule, breaks: impl Fn(&mut Sabotage)) {
@@ -327,6 +372,7 @@ controls! {
     vote_without_ends: serves_to_the_end,
     winner_does_not_ratchet: serves_to_the_end,
     keep_epoch: extends_to_the_deposed,
+    forget_the_own_lease: votes_after_it_led,
     leave_joint_early: leaves_a_joint_configuration,
     promise_before_durable: forgets_a_promise,
     forget_the_woken: sleeps_on,

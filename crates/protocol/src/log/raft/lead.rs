@@ -110,7 +110,10 @@ impl Replica {
             self.wake(store);
         }
         self.leaving.clear();
+        self.settle(store);
         let Some(lead) = self.lead.take() else { return };
+        let end = if store.sabotage.forget_the_own_lease() { Timestamp::MIN } else { lead.end };
+        self.support.ceased_here(store.id(), lead.term, end);
         self.keep_closed(lead.closed);
         // Not what the log has there now: with its first message a later leader may have put something else in its place.
         let (from, to) = (lead.begin.max(self.tail().applied) + 1, lead.to);

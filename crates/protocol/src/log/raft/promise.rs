@@ -21,6 +21,8 @@
 //! leader is known not to lead any more (it says so, it looks for votes itself, it is no voter any more, or its release is in S's log). Before such a
 //! vote leaves, S's support is withdrawn: the epoch is raised, durably. That ends S's support of L in all groups, until S accepts L
 //! anew under the new epoch. The vote carries the greatest end that S promised to anybody it may have supported in g.
+//! (What is promised to L for other groups goes on growing. So of a leader that is known to lead T no more the end is kept as it was then; of the own one it
+//! is the end of its lease. Else a store that led long ago would delay each election by a promise to itself.)
 //!
 //! *Starting.* The winner of T starts above all the ends that its votes carry, and above all timestamps in its log, applied or not. It
 //! begins to stamp and serve when its own `earliest` is past that.

@@ -140,6 +140,8 @@ impl Recovery {
             let known = applied.max(tail.conf.index);
             tail.hard.commit = tail.hard.commit.max(known).min(tail.last_index());
             tail.applied = applied;
+            // Whatever led here does so no more.
+            draft.support.ceased(store.id(), u64::MAX, &store.promises);
             let mut replica = Replica::new(group, draft.replica, draft.tail, draft.support, &mut store)?;
             (replica.base, replica.record) = (draft.base, draft.last);
             replica.recall_members(&mut store);

@@ -319,7 +319,7 @@ impl Replica {
             return Ok(());
         }
         if matches!(kind, MessageType::MsgRequestVote | MessageType::MsgRequestPreVote) {
-            self.support.looks_for_votes(from, sender, term);
+            self.support.looks_for_votes(from, sender, term, &store.promises);
             if term > self.term()
                 && self.support.forbids(store.id(), from, &store.promises, self.raw.store(), now.interval)
             {

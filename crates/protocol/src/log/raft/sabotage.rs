@@ -33,6 +33,8 @@ switches! {
     winner_does_not_ratchet,
     /// Support is not withdrawn before a vote for another.
     keep_epoch,
+    /// Who led and votes for another does not say to where its own lease reached.
+    forget_the_own_lease,
     /// A joint configuration is left at once, and what was served is not in the log.
     leave_joint_early,
     /// Promises leave before they are durable.

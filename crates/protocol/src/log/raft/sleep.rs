@@ -183,7 +183,7 @@ impl Replica {
 
     /// The leader that was accepted leads no more.
     pub fn leader_ceased(&mut self, store: &mut Store, from: StoreId, term: u64) {
-        self.support.ceased(from, term);
+        self.support.ceased(from, term, &store.promises);
         self.wake(store);
     }
 

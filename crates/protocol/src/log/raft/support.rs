@@ -14,8 +14,16 @@ pub(crate) struct Backing {
     pub replica: u64,
     pub term: u64,
     pub epoch: u64,
-    /// It is known not to lead in `term` any more. Not durable: it can be learned again.
-    pub ceased: bool,
+    /// It is known not to lead in `term` any more: all that it served there ends here, whatever is promised to its store since. Not durable: it can be
+    /// learned again, and then it may be later.
+    pub ceased: Option<Timestamp>,
+}
+
+impl Backing {
+    /// The greatest end that may have been promised to it in its term.
+    fn end(&self, store: StoreId, promises: &Promises) -> Timestamp {
+        promises.end(store, self.epoch).min(self.ceased.unwrap_or(Timestamp::MAX))
+    }
 }
 
 /// What a replica's store supports in its group.
@@ -33,29 +41,35 @@ impl Support {
         let epoch = promises.pair(store).epoch;
         match self.backings.get(&store) {
             Some(old) if (old.term, old.epoch) == (term, epoch) => return false,
-            Some(old) => self.past = self.past.max(promises.end(store, old.epoch)),
+            Some(old) => self.past = self.past.max(old.end(store, promises)),
             None => {}
         }
-        self.backings.insert(store, Backing { replica, term, epoch, ceased: false });
+        self.backings.insert(store, Backing { replica, term, epoch, ceased: None });
         true
     }
 
     /// A store's replica looks for votes in a term: it leads in no earlier one. (A late word of an earlier replica there says nothing.)
-    pub fn looks_for_votes(&mut self, store: StoreId, replica: u64, term: u64) {
-        if let Some(backing) = self.backings.get_mut(&store)
-            && backing.replica == replica
-            && backing.term < term
-        {
-            backing.ceased = true;
+    pub fn looks_for_votes(&mut self, store: StoreId, replica: u64, term: u64, promises: &Promises) {
+        if self.backings.get(&store).is_some_and(|backing| backing.replica == replica) {
+            self.ceased(store, term.saturating_sub(1), promises);
         }
     }
 
-    /// A store says that it does not lead in a term any more.
-    pub fn ceased(&mut self, store: StoreId, term: u64) {
+    /// A store does not lead in a term any more: it says so, or it is this one and has restarted.
+    pub fn ceased(&mut self, store: StoreId, term: u64, promises: &Promises) {
         if let Some(backing) = self.backings.get_mut(&store)
             && backing.term <= term
         {
-            backing.ceased = true;
+            backing.ceased = Some(backing.end(store, promises));
+        }
+    }
+
+    /// The replica here does not lead in a term any more, in which its lease reached to `end`.
+    pub fn ceased_here(&mut self, own: StoreId, term: u64, end: Timestamp) {
+        if let Some(backing) = self.backings.get_mut(&own)
+            && backing.term == term
+        {
+            backing.ceased = Some(end);
         }
     }
 
@@ -69,7 +83,7 @@ impl Support {
         let Some((store, backing)) = self.backings.iter().max_by_key(|(_, backing)| backing.term) else { return false };
         *store != own
             && *store != candidate
-            && !backing.ceased
+            && backing.ceased.is_none()
             && promises.pair(*store).epoch == backing.epoch
             && promises.pair(*store).until > now.earliest()
             && tail.conf.replica_on(*store).is_some_and(|replica| tail.conf.is_voter(replica))
@@ -92,10 +106,10 @@ impl Support {
                 self.past = self.past.max(release);
                 continue;
             }
-            let end = promises.end(store, backing.epoch);
+            let end = backing.end(store, promises);
             ends.terms.push((backing.term, end));
             self.past = self.past.max(end);
-            let may_lead = store != own && store != candidate && !backing.ceased;
+            let may_lead = store != own && store != candidate && backing.ceased.is_none();
             if may_lead && promises.pair(store).epoch == backing.epoch {
                 withdrawn.push(store);
             }
@@ -119,7 +133,7 @@ impl Support {
         for _ in 0..r.count("accepted leaders")? {
             let store = StoreId(r.number("store")?);
             let (replica, term) = (r.number("replica")?, r.number("term")?);
-            let backing = Backing { replica, term, epoch: r.number("epoch")?, ceased: false };
+            let backing = Backing { replica, term, epoch: r.number("epoch")?, ceased: None };
             support.backings.insert(store, backing);
         }
         Ok(support)
