@@ -12,12 +12,14 @@
 //! 1. Only a node that votes in the range, is heard, and claimed an interval lately that is narrow enough for others takes over. Where there is none the leader stays: no one would be better off.
 //! 2. A clock that is lost for a moment ([`FENCED_TICKS`]) moves nothing.
 //! 3. [`HANDOVERS_MAX`] begin in one tick.
+//! 4. A range that came back soon stays twice as long as the time before: where several nodes are fenced it does not go to and fro between them, each time without a leader for a moment.
 //!
 //! # Caveats
 //! A fenced node may be elected again, and hands over again. One without a trusted reading looks for no votes (`elections` of the log core).
 
 use super::core::{Core, group_of};
 use super::seam::NodeId;
+use super::shard::Shard;
 use clock::{Level, Reading};
 use protocol::log::raft::{self, Input};
 use protocol::txn::RangeId;
@@ -27,6 +29,9 @@ use store::Engine;
 const FENCED_TICKS: u64 = 5;
 /// Handovers that begin in one tick, at most.
 const HANDOVERS_MAX: usize = 512;
+/// A range that comes back stays for so many ticks, at least and at most; and none that was away for longer than [`AWAY_TICKS`].
+const STAYS_TICKS: (u64, u64) = (10, 320);
+const AWAY_TICKS: u64 = 600;
 /// What a peer claimed so long ago says nothing of its clock now, nanoseconds.
 const CLAIM_NS: u64 = 2_000_000_000;
 
@@ -41,13 +46,20 @@ impl<E: Engine> Core<E> {
         if able.is_empty() {
             return;
         }
-        let led = self.shards.iter().filter(|(_, shard)| shard.led.is_some()).map(|(range, _)| *range);
+        let ticks = self.ticks;
+        let goes = |shard: &Shard| shard.led.is_some() && ticks.saturating_sub(shard.went.0) >= shard.went.1;
+        let led = self.shards.iter().filter(|(_, shard)| goes(shard)).map(|(range, _)| *range);
         let going: Vec<(RangeId, NodeId)> =
             led.filter_map(|range| Some((range, self.successor(range, &able)?))).take(HANDOVERS_MAX).collect();
         for (range, to) in going {
             let group = group_of(range);
             let term = self.replicas.status(group).map_or(0, |status| status.term);
             self.moved = true;
+            if let Some(shard) = self.shards.get_mut(&range) {
+                let soon = ticks.saturating_sub(shard.went.0) < AWAY_TICKS;
+                let stays = if soon { shard.went.1.saturating_mul(2) } else { 0 };
+                shard.went = (ticks, stays.clamp(STAYS_TICKS.0, STAYS_TICKS.1));
+            }
             if self.replicas.step(now, Input::Transfer { group, to: to.store() }).is_ok() {
                 self.counters.fenced_handovers.one();
                 self.out.handovers.push((range, term));

@@ -62,6 +62,8 @@ pub(crate) struct Shard {
     pub parked: BTreeMap<Asker, Parked>,
     /// The tick at which it proposed something last.
     pub proposed_tick: u64,
+    /// The tick at which it was handed over for its leader's clock (`fence`); and for how many ticks from then on it is not again.
+    pub went: (u64, u64),
     /// No version lies above this. It may be too high.
     pub written: Timestamp,
     /// What that was when a threshold of collection was logged last.
@@ -88,6 +90,7 @@ impl Shard {
             by_slot: BTreeMap::new(),
             parked: BTreeMap::new(),
             proposed_tick: 0,
+            went: (0, 0),
         }
     }
 
