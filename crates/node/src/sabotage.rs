@@ -87,6 +87,8 @@ switches! {
     refuse_what_was_spared: set_refuse_what_was_spared,
     /// What is copied of a range is whatever there is when it is read, though the state was copied before (design 4a.9).
     copy_what_comes_later: set_copy_what_comes_later,
+    /// What is written while a range is copied is not looked at before (design 4a.9).
+    forget_what_is_followed: set_forget_what_is_followed,
     /// Of a key that was deleted and written again a snapshot brings only what is new, and not that it was gone in between (design 4a.9).
     join_what_came_again: set_join_what_came_again,
     /// What a snapshot does not have is deleted at the threshold of collection, though what is prepared may be decided for a time below it (design 4a.9).

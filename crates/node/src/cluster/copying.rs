@@ -8,9 +8,12 @@
 //! Log order is timestamp order, so what is applied later is written above the timestamp of the place, but for what was prepared before it. So the state is copied at once, and with it the keys that prepared
 //! transactions hold; of all others the versions up to that timestamp are read afterwards, as many in a tick as [`super::LogLimits::copied_bytes_per_tick`] says.
 //!
+//! A version that has been followed by another one meanwhile is in the past then, but for one kind: a deletion of what was not there. No reader misses it, so the store forgets it when something follows. But
+//! who certifies must meet it on each replica, or they decide differently. So what is written meanwhile is looked at before: a deletion that is its key's newest version is noted.
+//!
 //! # Invariants
-//! 1. What is copied is what the range held at the place: a version at or below its timestamp that came later was held by a prepare then.
-//! 2. Nothing is collected on this store meanwhile: the copy has all that its thresholds promise.
+//! 1. What is copied is what the range held at the place: a version at or below its timestamp that came later was held by a prepare then; and of each key the newest version, a deletion too.
+//! 2. Nothing is collected on this store meanwhile: the copy has all that its thresholds promise. Where a full disk gave up some of the past, the copy is begun anew.
 //!
 //! 3. A range that fills its copy is split in two by its leader, and each part is copied by itself ([`super::LogLimits::copied_bytes`]). For that its leader takes no new prepares for a moment, as
 //!    a range with an undecided transaction does not split. It is a split like any other: a replica that lags gets snapshots of both parts, the left one first.
@@ -21,11 +24,12 @@
 
 use super::core::{Core, group_of, range_of};
 use super::snapshot::{SNAPSHOT_BYTES_MAX, put};
-use crate::versions::bounded;
+use crate::versions::{Store, bounded};
 use bytes::{BufMut, Bytes};
 use clock::{Reading, Timestamp};
 use protocol::log::raft::{GroupId, Input};
-use protocol::txn::{Range, RangeId};
+use protocol::txn::{Range, RangeId, VersionStore, Write};
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use store::{Engine, Span, StoreError, Version};
 
@@ -38,6 +42,8 @@ const KEYS_MAX: usize = 256;
 const KEYS_MIN: usize = 8;
 /// So many bytes of a tick are a key.
 const KEY_BYTES: usize = 512;
+/// Deletions that were followed meanwhile and are noted, at most: where there are more, the copy is begun anew.
+const GRAVES_MAX: usize = 65_536;
 /// For so many ticks, two seconds, a leader tries to split a range that was too large.
 const HALVING_TICKS: u64 = 20;
 
@@ -52,6 +58,10 @@ pub(super) struct Copying {
     rest: Span,
     /// Of keys that prepared transactions held: what there was.
     held: BTreeMap<Bytes, Vec<Version>>,
+    /// Deletions that were the newest version of their keys until something was written there meanwhile.
+    graves: BTreeMap<Bytes, Timestamp>,
+    /// How often a full disk had given up some of the past when it began.
+    given_up: u64,
     out: Vec<u8>,
     /// Where the number of keys goes.
     count_at: usize,
@@ -86,8 +96,36 @@ impl Copying {
         super::snapshot::put_head(&mut out, applied, range);
         let count_at = out.len();
         out.put_u64_le(0);
-        let rest = bounded(range.span());
-        Ok(Copying { group, applied, at: range.applied(), rest, held, out, count_at, keys: 0, fits, middle: None })
+        Ok(Copying {
+            group,
+            applied,
+            at: range.applied(),
+            rest: bounded(range.span()),
+            held,
+            graves: BTreeMap::new(),
+            given_up: versions.given_up().times,
+            out,
+            count_at,
+            keys: 0,
+            fits,
+            middle: None,
+        })
+    }
+
+    /// Something is about to be written to a key: if that was deleted, it says so to the copy.
+    fn note<E: Engine>(&mut self, versions: &store::Versions<E>, key: &Bytes) -> Result<(), StoreError> {
+        if self.rest.contains(key) && !self.held.contains_key(key) {
+            let newest = versions.version_at(key, Timestamp::MAX)?;
+            if let Some(grave) = newest.filter(|newest| newest.value.is_none() && newest.ts <= self.at) {
+                self.graves.insert(key.clone(), grave.ts);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether there may be something missing that was there at the place.
+    fn is_spoilt<E: Engine>(&self, versions: &store::Versions<E>) -> bool {
+        self.graves.len() > GRAVES_MAX || self.given_up != versions.given_up().times
     }
 
     /// Copies so many bytes, or a little more, looking at no more than [`LOOKS_MAX`] versions; `true`: that was all.
@@ -104,6 +142,10 @@ impl Copying {
                 match self.held.remove(&key) {
                     Some(then) => history = then,
                     None => history.retain(|version| version.ts <= self.at),
+                }
+                let newest = history.last().map_or(Timestamp::MIN, |newest| newest.ts);
+                if let Some(ts) = self.graves.remove(&key).filter(|grave| *grave > newest) {
+                    history.push(Version { ts, value: None });
                 }
                 self.put(&key, &history);
             }
@@ -139,6 +181,44 @@ impl Copying {
     }
 }
 
+/// The store while something is copied from it.
+pub(super) struct Copied<'a, E>(&'a Store<E>, RefCell<&'a mut Copying>);
+
+impl<E: Engine> VersionStore for Copied<'_, E> {
+    type Error = StoreError;
+
+    fn changed_since(&self, key: &[u8], since: Timestamp) -> Result<Option<Timestamp>, StoreError> {
+        self.0.changed_since(key, since)
+    }
+    fn index_may_have_changed(&self, key: &[u8], since: Timestamp) -> bool {
+        self.0.index_may_have_changed(key, since)
+    }
+    fn span_changed_since(
+        &self,
+        span: &protocol::txn::Span,
+        since: Timestamp,
+    ) -> Result<Option<Timestamp>, StoreError> {
+        self.0.span_changed_since(span, since)
+    }
+    fn is_present(&self, key: &[u8]) -> Result<bool, StoreError> {
+        self.0.is_present(key)
+    }
+    fn write(&self, writes: &[Write], at: Timestamp, local: Timestamp) -> Result<(), StoreError> {
+        let mut copying = self.1.borrow_mut();
+        for write in writes {
+            copying.note(&self.0.0, &write.key)?;
+        }
+        self.0.write(writes, at, local)
+    }
+}
+
+impl Copying {
+    /// The store for who writes to it while this goes on.
+    pub(super) fn beside<'a, E>(&'a mut self, store: &'a Store<E>) -> Copied<'a, E> {
+        Copied(store, RefCell::new(self))
+    }
+}
+
 impl<E: Engine> Core<E> {
     /// A replica needs the range as it is at a place of its log that is applied here, or later.
     pub(super) fn copy(&mut self, now: &Reading, group: GroupId, index: u64) -> Result<(), StoreError> {
@@ -164,6 +244,10 @@ impl<E: Engine> Core<E> {
     pub(super) fn tick_copying(&mut self, now: &Reading) -> Result<(), StoreError> {
         let Some(mut copying) = self.snapshots.copying.take() else { return Ok(()) };
         let (group, applied) = (copying.group, copying.applied);
+        if copying.is_spoilt(&self.store.0) {
+            self.log(now, Input::SnapshotFailed { group });
+            return Ok(());
+        }
         let whole = copying.go_on(&self.store.0, self.options.limits.copied_bytes_per_tick)?;
         let copied = copying.out.len();
         if whole {

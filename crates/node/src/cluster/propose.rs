@@ -326,7 +326,11 @@ impl<E: Engine> Core<E> {
             Command::Outcome { txn, .. } => shard.range.prepared().get(txn).map(|prepared| prepared.at),
             _ => None,
         };
-        let mut verdict = shard.range.apply(at, &command, &self.store)?;
+        let forgets = self.sabotage.forget_what_is_followed();
+        let mut verdict = match self.snapshots.copying.as_mut().filter(|_| !forgets) {
+            Some(copying) => shard.range.apply(at, &command, &copying.beside(&self.store))?,
+            None => shard.range.apply(at, &command, &self.store)?,
+        };
         // Not when it was proposed: a tick in between finds nothing to look after yet.
         if shard.led.is_some() {
             self.watched.insert(range);

@@ -2,7 +2,7 @@
 
 use super::client::{Txn, pairs, set, value};
 use super::joins::change;
-use super::world::{World, founding};
+use super::world::{Prepare, World, founding, key};
 use node::RangeId;
 use node::cluster::{LogLimits, NodeId, ReplicaChange};
 
@@ -91,6 +91,48 @@ fn a_leader_goes_on_while_it_copies_its_range() {
         assert_eq!(w.member(leader).status(RangeId(1)).unwrap().term, term, "seed {seed}: it led on");
         w.run(4_000_000);
         are_equal(&w, &[1, 2, 3]);
+    }
+}
+
+/// A key that never was is deleted; while its range is copied, it is written, and nothing tells any more that it had been deleted. Whether the replica that gets the copy knows of that: it certifies
+/// what comes before by it.
+fn deletion_in_a_copy(seed: u64, prepare: Prepare) -> bool {
+    let mut w = World::new(seed, 3, founding(&["", "m"], &[1, 2, 3]), prepare);
+    let (leader, x) = (w.await_leader(1), w.await_leader(2));
+    let lagging = (1..=3).find(|node| leader != *node && x != *node).unwrap_or(3);
+    let fill = (0..200).map(|n| (format!("a{n}"), "0".to_owned())).collect::<Vec<_>>();
+    w.ask(leader, async move |env| set(env, fill).await);
+    w.crash(lagging);
+    write_much(&mut w, leader, 30);
+    w.ask(leader, async |env| {
+        let mut txn = Txn::begin(&env).unwrap();
+        txn.txn.delete(key("b")).unwrap();
+        txn.commit().await.unwrap();
+    });
+    w.flush(leader);
+    w.start(lagging);
+    let installed = |w: &World| w.member(lagging).counters().snapshots_installed.get();
+    // It takes ten ticks.
+    w.run(300_000);
+    assert_eq!(installed(&w), 0, "seed {seed}");
+    w.ask(leader, async |env| set(env, pairs(&[("b", "1")])).await);
+    w.flush(leader);
+    while installed(&w) < 2 {
+        w.run(50_000);
+    }
+    let key = key("b");
+    w.until("the write of b", |w| w.member(lagging).stored(&key).unwrap().is_some());
+    w.member(lagging).versions().history(&key).unwrap()[0].value.is_none()
+}
+
+#[test]
+fn a_copy_tells_of_deletions_that_are_followed_meanwhile() {
+    for seed in [0, 3, 6] {
+        assert!(deletion_in_a_copy(seed, |_| {}), "seed {seed}");
+        assert!(
+            !deletion_in_a_copy(seed, |sabotage| sabotage.set_forget_what_is_followed(true)),
+            "seed {seed}: it is told anyway"
+        );
     }
 }
 
