@@ -302,7 +302,13 @@ impl Subplan {
         {
             return Ok(rows);
         }
-        let mut source = open(&self.node, &Arc::from(&row[..self.prefix]), run)?;
+        let around = &row[..self.prefix];
+        let question = match self.correlated.then(|| run.recall(&self.node, around)) {
+            Some(Ok(rows)) => return Ok(rows),
+            Some(Err(question)) => question,
+            None => None,
+        };
+        let mut source = open(&self.node, &Arc::from(around), run)?;
         let mut rows = Vec::new();
         let mut reserved = run.reserve();
         let mut row = Row::new();
@@ -315,6 +321,9 @@ impl Subplan {
         let rows = Arc::new(rows);
         if !self.correlated {
             run.cache_rows(self.id, rows.clone(), reserved);
+        }
+        if let Some(question) = question {
+            run.remember(&self.node, question, &rows);
         }
         Ok(rows)
     }
@@ -362,11 +371,20 @@ impl Subplan {
         {
             return Ok(!rows.is_empty());
         }
+        let around = &row[..self.prefix];
+        let question = match self.correlated.then(|| run.recall(&self.node, around)) {
+            Some(Ok(rows)) => return Ok(!rows.is_empty()),
+            Some(Err(question)) => question,
+            None => None,
+        };
         // The first row is enough.
         let mut first = Row::new();
-        let found = open(&self.node, &Arc::from(&row[..self.prefix]), run)?.next(&mut first)?;
+        let found = open(&self.node, &Arc::from(around), run)?.next(&mut first)?;
         if !self.correlated {
             run.cache_rows(self.id, Arc::new(found.then_some(first).into_iter().collect()), run.reserve());
+        } else if let Some(question) = question {
+            // That there is one is all that is asked.
+            run.remember(&self.node, question, &Arc::new(vec![Row::new(); usize::from(found)]));
         }
         Ok(found)
     }

@@ -14,6 +14,8 @@ use std::collections::BTreeSet;
 enum Met<'a> {
     Expr(&'a Expr),
     Table(&'a TableScan),
+    /// What may be different each time it is read.
+    Changing,
     /// The rows of the last round of a recursive query.
     Working(usize),
     /// A recursive query as a whole.
@@ -64,13 +66,27 @@ pub(super) fn scalar_is_volatile(one: &Scalar) -> bool {
     found
 }
 
+/// The slots below `width` that a plan reads, if it gives the same whenever they hold the same.
+pub(super) fn repeatable_reads(node: &Node, width: usize) -> Option<Vec<usize>> {
+    let (mut slots, mut changing) = (BTreeSet::new(), reads_round(node));
+    visit(node, &mut |met| match met {
+        Met::Expr(expr) => {
+            changing |= tree::is_volatile(expr);
+            slots.extend(expr.columns().into_iter().filter(|slot| *slot < width));
+        }
+        Met::Changing => changing = true,
+        Met::Table(_) | Met::Working(_) | Met::Recursive(_) => {}
+    });
+    (!changing).then(|| slots.into_iter().collect())
+}
+
 /// Whether a plan reads the rows of the last round of a recursive query around it.
 pub(super) fn reads_round(node: &Node) -> bool {
     let (mut read, mut own) = (BTreeSet::new(), BTreeSet::new());
     visit(node, &mut |met| match met {
         Met::Working(id) => drop(read.insert(id)),
         Met::Recursive(id) => drop(own.insert(id)),
-        Met::Expr(_) | Met::Table(_) => {}
+        Met::Expr(_) | Met::Table(_) | Met::Changing => {}
     });
     !read.is_subset(&own)
 }
@@ -87,7 +103,8 @@ pub(super) fn tables(node: &Node, f: &mut dyn FnMut(&TableScan)) {
 /// Shows every expression of a plan, those of its subqueries too.
 fn visit(node: &Node, f: &mut Visit<'_>) {
     match node {
-        Node::One | Node::Internal { .. } | Node::Sequence { .. } | Node::Given { .. } => {}
+        Node::One | Node::Given { .. } => {}
+        Node::Internal { .. } | Node::Sequence { .. } => f(Met::Changing),
         Node::Working { id } => f(Met::Working(*id)),
         Node::Values(rows) => rows.iter().for_each(|row| scalars(row, f)),
         Node::Table(scan) => {

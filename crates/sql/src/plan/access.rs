@@ -12,12 +12,14 @@ use crate::exec::path::{Operand, Path, Range, Reach, Term};
 use crate::exec::table::{IndexAccess, KeyColumn, TableAccess};
 use crate::expr::{CompareOp, Expr};
 use crate::statistics::{TableStatistics, share};
-use crate::types::SqlType;
+use crate::types::{SqlType, Value};
 
 /// Rows that a table is taken to have.
 const ASSUMED_ROWS: f64 = 100_000.0;
 /// Rows that a LIMIT is taken to want.
 const LIMITED_ROWS: f64 = 100.0;
+/// Values that a list is taken to have whose length is not known.
+const LISTED_VALUES: f64 = 4.0;
 /// Alternatives of one OR that become keys; more are a filter.
 const ALTERNATIVES_MAX: usize = 4096;
 /// Alternatives that are bounded on both sides are taken to leave at most this part of a table, however many they are.
@@ -200,9 +202,22 @@ fn reach(wish: &Wish<'_>, said: &[&Expr], index: &IndexAccess) -> Found {
         found.rows = rows;
     }
     if found.reach.is_point(index) {
-        found.rows = if found.listed { 4.0 } else { 1.0 };
+        // One for each set of keys.
+        found.rows = found.reach.prefix.iter().map(length).product();
     }
     found
+}
+
+/// Values that a term stands for.
+fn length(term: &Term) -> f64 {
+    match term {
+        Term::One(_) | Term::Null => 1.0,
+        Term::Any(list) => list.len() as f64,
+        Term::AnyOf(operand) => match operand.expr.constant() {
+            Some(Value::Array(array)) => array.values.len() as f64,
+            _ => LISTED_VALUES,
+        },
+    }
 }
 
 /// What alternatives leave of an index, if each of them narrows it, and how many rows: `a BETWEEN 1 AND 5 OR a > 90`, `(a, b) IN ((1, 2), (3, 4))`.
@@ -254,7 +269,10 @@ fn consider(wish: &Wish<'_>, ordinal: usize) -> Choice {
     let path = Path { index: ordinal, reaches, reverse };
     if ordered && wish.limited {
         // Of so many that are read one is let through by what the keys do not say.
-        let passing = wish.rows(wish.conditions, index).map_or(1.0, |passing| rows / passing.max(1.0));
+        let passing = match wish.rows(wish.conditions, index) {
+            Some(passing) => rows / passing.max(1.0),
+            None => unsaid_equalities(wish, &path),
+        };
         rows = rows.min(LIMITED_ROWS * passing.max(1.0));
     }
     let mut cost = rows.max(1.0) * if ordinal == 0 { 1.0 } else { 3.0 };
@@ -262,6 +280,28 @@ fn consider(wish: &Wish<'_>, ordinal: usize) -> Choice {
         cost += rows * 0.5;
     }
     Choice { path, used, ordered, point, rows, cost }
+}
+
+/// Of how many rows that a path gives one is let through, by rule: by what other columns must equal.
+fn unsaid_equalities(wish: &Wish<'_>, path: &Path) -> f64 {
+    let said: Vec<&Expr> = wish.conditions.iter().collect();
+    let own = |key: &KeyColumn| {
+        let prefix = path.reaches.first().map_or(0, |reach| reach.prefix.len());
+        wish.access.index(path.index).columns[..prefix].iter().any(|column| column.slot == key.slot)
+    };
+    let mut counted: Vec<usize> = Vec::new();
+    let mut passing = 1.0;
+    for index in (0..=wish.access.indexes.len()).map(|index| wish.access.index(index)) {
+        let Some(first) = index.columns.first().filter(|first| first.slot.is_some() && !own(first)) else { continue };
+        let Some(key) = Key::new(first, wish.base) else { continue };
+        if let Some((at, term)) = equality(wish, &said, &key, false)
+            && !counted.contains(&at)
+        {
+            counted.push(at);
+            passing *= (100.0 / length(&term).max(1.0)).max(1.0);
+        }
+    }
+    passing
 }
 
 /// A condition that says what a column equals.

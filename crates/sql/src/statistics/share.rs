@@ -24,8 +24,8 @@ const ARRAY_VALUES: f64 = 10.0;
 /// What is known of the column in a place of the row, and its type; `None`: nothing, or it is of another table.
 pub type Columns<'f, 'a> = &'f (dyn Fn(usize) -> Option<(&'a ColumnStatistics, &'a SqlType)> + 'f);
 
-/// What bounds a column from below and from above.
-type Bounds<'a> = (&'a ColumnStatistics, Option<Key>, Option<Key>);
+/// What bounds a column from below and from above, and whether what is equal to it lies below it.
+type Bounds<'a> = (&'a ColumnStatistics, Option<(Key, bool)>, Option<(Key, bool)>);
 
 /// The share of rows for which all expressions are true.
 pub fn all<'e>(exprs: impl IntoIterator<Item = &'e Expr>, of: Columns<'_, '_>) -> f64 {
@@ -35,12 +35,14 @@ pub fn all<'e>(exprs: impl IntoIterator<Item = &'e Expr>, of: Columns<'_, '_>) -
         match expr {
             Expr::And(parts) => rest.extend(parts),
             _ => match bound(expr, of) {
-                Some((column, key, is_upper)) => {
+                Some((column, key, beyond, is_upper)) => {
                     let (_, low, high) = bounds.entry(column.id).or_insert((column, None, None));
                     match is_upper {
                         // The tighter one counts.
-                        true => *high = Some(high.take().map_or(key.clone(), |known| known.min(key))),
-                        false => *low = (*low).take().max(Some(key)),
+                        true => {
+                            *high = Some(high.take().map_or((key.clone(), beyond), |known| known.min((key, beyond))))
+                        }
+                        false => *low = (*low).take().max(Some((key, beyond))),
                     }
                 }
                 None => share *= one(expr, of),
@@ -48,27 +50,38 @@ pub fn all<'e>(exprs: impl IntoIterator<Item = &'e Expr>, of: Columns<'_, '_>) -
         }
     }
     for (column, low, high) in bounds.into_values() {
-        let above = high.map_or(1.0 - column.nulls, |high| column.below(&high));
-        let below = low.map_or(0.0, |low| column.below(&low));
-        share *= (above - below).max(RANGE_SHARE_MIN);
+        let above = high.map_or(1.0 - column.nulls, |(high, with)| below(column, &high, with));
+        // Places between two bounds are not known so well that a single value could be taken away, or left out.
+        let least = match &low {
+            Some((low, false)) => column.equal(Some(low)).min(above),
+            _ => 0.0,
+        };
+        let under = low.map_or(0.0, |(low, _)| column.below(&low));
+        share *= (above - under).max(least).max(RANGE_SHARE_MIN);
     }
     share
 }
 
-/// `column < constant` and its like: the column, the constant, and whether it is the upper bound.
-fn bound<'a>(expr: &Expr, of: Columns<'_, 'a>) -> Option<(&'a ColumnStatistics, Key, bool)> {
+/// Share of rows below a value, or up to it.
+fn below(column: &ColumnStatistics, key: &Key, with: bool) -> f64 {
+    let own = if with { column.equal(Some(key)) } else { 0.0 };
+    (column.below(key) + own).min(1.0 - column.nulls)
+}
+
+/// `column < constant` and its like: the column, the constant, whether the rows that are equal to it lie below the bound, and whether it is the upper one.
+fn bound<'a>(expr: &Expr, of: Columns<'_, 'a>) -> Option<(&'a ColumnStatistics, Key, bool, bool)> {
     let Expr::Compare { op, left, right, .. } = expr else { return None };
     let (column, value, op) = match (column_of(left, of), column_of(right, of)) {
         (Some(column), None) => (column, right, *op),
         (None, Some(column)) => (column, left, op.flipped()),
         _ => return None,
     };
-    let is_upper = match op {
-        CompareOp::Lt | CompareOp::LtEq => true,
-        CompareOp::Gt | CompareOp::GtEq => false,
+    let (beyond, is_upper) = match op {
+        CompareOp::Lt | CompareOp::LtEq => (op == CompareOp::LtEq, true),
+        CompareOp::Gt | CompareOp::GtEq => (op == CompareOp::Gt, false),
         CompareOp::Eq | CompareOp::NotEq => return None,
     };
-    Some((column.0, key_of(value, column.1)?, is_upper))
+    Some((column.0, key_of(value, column.1)?, beyond, is_upper))
 }
 
 fn one(expr: &Expr, of: Columns<'_, '_>) -> f64 {
@@ -81,8 +94,8 @@ fn one(expr: &Expr, of: Columns<'_, '_>) -> f64 {
         Expr::Compare { op: CompareOp::Eq, left, right, .. } => equal(left, right, of),
         Expr::Compare { op: CompareOp::NotEq, left, right, .. } => 1.0 - equal(left, right, of),
         Expr::Compare { .. } => match bound(expr, of) {
-            Some((column, key, true)) => column.below(&key),
-            Some((column, key, false)) => 1.0 - column.nulls - column.below(&key),
+            Some((column, key, beyond, true)) => below(column, &key, beyond),
+            Some((column, key, _, false)) => 1.0 - column.nulls - column.below(&key),
             None => UNKNOWN_SHARE,
         },
         Expr::IsNull { expr, negated } => {

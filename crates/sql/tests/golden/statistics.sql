@@ -251,3 +251,95 @@ Index Scan using task_owner on task  (cost=0.00..5.56 rows=6 width=0)
   Index Cond: (owner = $2)
   Filter: (state = $1)
 EXPLAIN
+
+# A list of keys is as long as it is; bounds hold the rows that are equal to them.
+CREATE TABLE listed (id INT PRIMARY KEY, g INT, c INT); CREATE INDEX listed_g ON listed (g); CREATE INDEX listed_c ON listed (c);
+----
+CREATE TABLE
+CREATE INDEX
+CREATE INDEX
+
+INSERT INTO listed SELECT i, i % 500, i % 100 FROM generate_series(1, 2000) i;
+----
+INSERT 0 2000
+
+EXPLAIN SELECT * FROM listed WHERE g = ANY (ARRAY[1, 2, 3]) ORDER BY c LIMIT 2;
+----
+QUERY PLAN:text
+Limit  (cost=0.00..3335.33 rows=2 width=0)
+  ->  Index Scan using listed_c on listed  (cost=0.00..3333.33 rows=3333 width=0)
+        Filter: (g = ANY ('{1,2,3}'::integer[]))
+EXPLAIN
+
+PREPARE by_ids (int[]) AS SELECT * FROM listed WHERE id = ANY ($1) AND c BETWEEN 1 AND 2;
+----
+PREPARE
+
+EXPLAIN EXECUTE by_ids ('{1,2,3}');
+----
+QUERY PLAN:text
+Point Lookup using listed_pkey on listed  (cost=0.00..4.00 rows=4 width=0)
+  Index Cond: (id = ANY ($1))
+  Filter: ((c >= 1) AND (c <= 2))
+EXPLAIN
+
+ANALYZE listed;
+----
+ANALYZE
+
+EXPLAIN EXECUTE by_ids ('{1,2,3}');
+----
+QUERY PLAN:text
+Point Lookup using listed_pkey on listed  (cost=0.00..4.00 rows=4 width=0)
+  Index Cond: (id = ANY ($1))
+  Filter: ((c >= 1) AND (c <= 2))
+EXPLAIN
+
+EXPLAIN SELECT * FROM listed WHERE id IN (1, 2, 3) AND c BETWEEN 1 AND 1;
+----
+QUERY PLAN:text
+Point Lookup using listed_pkey on listed  (cost=0.00..3.00 rows=3 width=0)
+  Index Cond: (id = ANY (ARRAY[1, 2, 3]))
+  Filter: ((c >= 1) AND (c <= 1))
+EXPLAIN
+
+EXPLAIN SELECT * FROM listed WHERE g IN (1, 2, 3) AND c BETWEEN 1 AND 2;
+----
+QUERY PLAN:text
+Index Scan using listed_g on listed  (cost=0.00..12.00 rows=12 width=0)
+  Index Cond: (g = ANY (ARRAY[1, 2, 3]))
+  Filter: ((c >= 1) AND (c <= 2))
+EXPLAIN
+
+EXPLAIN SELECT * FROM listed WHERE g = ANY (ARRAY[1, 2, 3]) AND c >= 1 AND c < 3;
+----
+QUERY PLAN:text
+Index Scan using listed_g on listed  (cost=0.00..12.00 rows=12 width=0)
+  Index Cond: (g = ANY ('{1,2,3}'::integer[]))
+  Filter: ((c >= 1) AND (c < 3))
+EXPLAIN
+
+EXPLAIN SELECT * FROM listed WHERE c > 98;
+----
+QUERY PLAN:text
+Index Scan using listed_c on listed  (cost=0.00..20.00 rows=20 width=0)
+  Index Cond: (c > 98)
+EXPLAIN
+
+EXPLAIN SELECT * FROM listed WHERE id = ANY (ARRAY[1, 2, 3]) ORDER BY c LIMIT 2;
+----
+QUERY PLAN:text
+Limit  (cost=0.00..8.00 rows=2 width=0)
+  ->  Sort  (cost=0.00..6.00 rows=3 width=0)
+        Sort Key: c
+        ->  Point Lookup using listed_pkey on listed  (cost=0.00..3.00 rows=3 width=0)
+              Index Cond: (id = ANY ('{1,2,3}'::integer[]))
+EXPLAIN
+
+EXPLAIN SELECT * FROM listed WHERE id IN (SELECT id FROM listed WHERE g = 5) AND c BETWEEN 1 AND 2;
+----
+QUERY PLAN:text
+Point Lookup using listed_pkey on listed  (cost=0.00..4.00 rows=4 width=0)
+  Index Cond: (id = ANY ($1))
+  Filter: ((c >= 1) AND (c <= 2))
+EXPLAIN

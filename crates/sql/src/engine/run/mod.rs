@@ -13,6 +13,7 @@ mod join;
 mod leaf;
 mod lookup;
 mod measured;
+mod memo;
 mod recursive;
 mod shape;
 mod sort;
@@ -89,6 +90,8 @@ pub(super) struct Run {
     working: Mutex<BTreeMap<usize, Arc<Vec<Row>>>>,
     /// Tables of correlated subqueries.
     pub(super) probes: Mutex<BTreeMap<usize, Progress>>,
+    /// Answers of correlated subqueries, by the address of their plan.
+    memos: Mutex<BTreeMap<usize, memo::Memo>>,
     /// Of every table of keys.
     pub(super) seed: Seed,
     /// Rows since the statement began, of all its loops. One thread runs them: a count may be lost, never a check for long.
@@ -120,6 +123,7 @@ impl Run {
             shared: Mutex::default(),
             working: Mutex::default(),
             probes: Mutex::default(),
+            memos: Mutex::default(),
             ticks: AtomicU32::new(0),
         })
     }
