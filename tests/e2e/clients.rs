@@ -76,6 +76,24 @@ fn psql() {
     assert_eq!(run(&["-A", "-t", "-c", "SELECT * FROM t ORDER BY id"]), "1|one\n2|two\n");
     let version = run(&["-A", "-t", "-c", "SHOW server_version"]);
     assert!(version.starts_with("15."), "{version}");
+    // What operators ask is listed, and is in no dump.
+    let listed = run(&["-A", "-t", "-c", "\\dv timeball_internal.*"]);
+    for name in
+        ["clocks", "cluster_sessions", "leases", "locks", "memory", "past", "ranges", "snapshots", "transactions"]
+    {
+        assert!(listed.contains(&format!("timeball_internal|{name}|view|")), "{name}: {listed}");
+    }
+    assert!(!listed.contains("|nodes|"), "it is alone: {listed}");
+    let described = run(&["-A", "-t", "-c", "\\d timeball_internal.locks"]);
+    assert!(described.contains("granted|boolean|") && described.contains("holder_pid|integer|"), "{described}");
+    let there =
+        "SELECT count(DISTINCT table_name) FROM information_schema.columns WHERE table_schema = 'timeball_internal'";
+    assert_eq!(run(&["-A", "-t", "-c", there]), "9\n");
+    assert_eq!(run(&["-A", "-t", "-c", "SELECT 'timeball_internal.leases'::regclass"]), "timeball_internal.leases\n");
+    if has_program("pg_dump") {
+        let dump = succeed(tool("pg_dump").arg(&url));
+        assert!(dump.contains("CREATE TABLE public.t") && !dump.contains("timeball_internal"), "{dump}");
+    }
     for command in ["\\l", "\\dt", "\\d t", "\\di", "\\conninfo", "\\dx", "\\du", "\\dp", "\\db"] {
         let out = run(&["-c", command]);
         assert!(!out.contains("ERROR"), "{command}: {out}");

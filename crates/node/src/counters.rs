@@ -65,6 +65,8 @@ counters! {
     commit_wait_nanos,
     /// Row locks that had to queue.
     lock_waits,
+    /// How long row locks were waited for together, nanoseconds; in a cluster with the way to who leads.
+    lock_wait_nanos,
     /// Deadlocks broken.
     txn_deadlocks,
     /// Undecided transactions resolved by recovery.

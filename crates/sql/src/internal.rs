@@ -3,7 +3,7 @@
 use crate::SqlError;
 use crate::contention::{leases, views};
 use crate::context::StatementContext;
-use crate::peers;
+use crate::peers::{self, Row};
 use crate::sessions::Backend;
 use crate::transaction::Kv;
 use crate::types::{SqlType, Value};
@@ -15,26 +15,93 @@ const SNAPSHOTS: [&str; 8] =
     ["pid", "user_name", "application_name", "state", "snapshot", "age_ms", "is_oldest", "query"];
 
 /// Rows of text, as the layers below have them.
-type Rows = Vec<Vec<Option<String>>>;
+type Rows = Vec<Row>;
 
 /// The tables that there may be, in the order of their OIDs: see [`crate::pg_catalog`]. New ones come last.
 pub const NAMES: [&str; 10] =
     ["snapshots", "cluster_sessions", "locks", "transactions", "leases", "clocks", "memory", "nodes", "ranges", "past"];
 
-/// The columns of a table; `None` if there is none of that name.
-pub fn columns(kv: &dyn Kv, name: &str) -> Option<Vec<(String, SqlType)>> {
-    let typed =
-        |columns: &[(&str, SqlType)]| Some(columns.iter().map(|(name, ty)| ((*name).to_owned(), ty.clone())).collect());
-    let texts = |columns: Vec<String>| columns.into_iter().map(|name| (name, SqlType::Text)).collect();
+/// Columns of the layers' clocks.
+pub const CLOCKS: [&str; 10] = [
+    "node_id",
+    "source",
+    "status",
+    "bound_ns",
+    "earliest_ns",
+    "latest_ns",
+    "hybrid",
+    "max_drift_ppb",
+    "level",
+    "reason",
+];
+/// Of their memory.
+pub const MEMORY: [&str; 3] = ["name", "share_bytes", "used_bytes"];
+/// Of a cluster's nodes.
+pub const NODES: [&str; 12] = [
+    "node_id",
+    "address",
+    "locality",
+    "store_id",
+    "state",
+    "release",
+    "cluster_versions",
+    "clock_error_ns",
+    "sent_messages",
+    "received_messages",
+    "dropped_messages",
+    "last_error",
+];
+/// Of ranges; alone a node has the first five, and the others are NULL.
+pub const RANGES: [&str; 15] = [
+    "range_id",
+    "start_key",
+    "end_key",
+    "log",
+    "leader_node_id",
+    "replicas",
+    "learners",
+    "role",
+    "term",
+    "lease_until",
+    "applied",
+    "prepared",
+    "waiting",
+    "cluster_version",
+    "commits",
+];
+/// Of how far back can be read.
+pub const PAST: [&str; 6] =
+    ["index_id", "retention_seconds", "readable_from", "versions", "given_up_versions", "given_up_below"];
+
+/// The columns of a table, wherever it is. `None`: it is none of [`NAMES`].
+pub fn shape(name: &str) -> Option<Vec<(&'static str, SqlType)>> {
+    let texts = |columns: &[&'static str]| Some(columns.iter().map(|name| (*name, SqlType::Text)).collect());
     match name {
-        "snapshots" => Some(texts(SNAPSHOTS.map(str::to_owned).to_vec())),
-        "cluster_sessions" => Some(texts(peers::COLUMNS.map(str::to_owned).to_vec())),
-        "locks" => typed(&views::LOCK_COLUMNS),
-        "transactions" => typed(&views::TRANSACTION_COLUMNS),
-        "leases" => typed(&leases::COLUMNS),
-        name if !NAMES.contains(&name) => None,
-        _ => kv.internal_table(name).map(|(columns, _)| texts(columns)),
+        "snapshots" => texts(&SNAPSHOTS),
+        "cluster_sessions" => texts(&peers::COLUMNS),
+        "locks" => Some(views::LOCK_COLUMNS.to_vec()),
+        "transactions" => Some(views::TRANSACTION_COLUMNS.to_vec()),
+        "leases" => Some(leases::COLUMNS.to_vec()),
+        "clocks" => texts(&CLOCKS),
+        "memory" => texts(&MEMORY),
+        "nodes" => texts(&NODES),
+        "ranges" => texts(&RANGES),
+        "past" => texts(&PAST),
+        _ => None,
     }
+}
+
+/// Whether there is such a table here: some are of clusters, or of a node that is alone.
+pub fn is_there(kv: &dyn Kv, name: &str) -> bool {
+    match name {
+        "snapshots" | "cluster_sessions" | "locks" | "transactions" | "leases" => true,
+        name => NAMES.contains(&name) && kv.has_internal_table(name),
+    }
+}
+
+/// The columns of a table; `None` if there is none of that name.
+pub fn columns(kv: &dyn Kv, name: &str) -> Option<Vec<(&'static str, SqlType)>> {
+    shape(name).filter(|_| is_there(kv, name))
 }
 
 /// The rows of a table; `None` if there is none of that name.
@@ -43,29 +110,27 @@ pub fn columns(kv: &dyn Kv, name: &str) -> Option<Vec<(String, SqlType)>> {
 /// What ended the statement, where other nodes were asked.
 pub fn rows(context: &StatementContext, name: &str) -> Result<Option<Vec<Vec<Value>>>, SqlError> {
     let (sessions, kv) = (&context.backend.sessions, context.kv.as_ref());
-    let (rows, types): (Rows, &[(&str, SqlType)]) = match name {
-        "cluster_sessions" => (peers::all(sessions, kv, &mut || context.check().is_err()), &[]),
-        "snapshots" => (snapshots(&sessions.all(), kv.monotonic_us()), &[]),
-        "locks" => (views::locks(context), &views::LOCK_COLUMNS),
-        "transactions" => (views::transactions(context), &views::TRANSACTION_COLUMNS),
-        "leases" => (leases::rows(context), &leases::COLUMNS),
-        name if !NAMES.contains(&name) => return Ok(None),
-        _ => match kv.internal_table(name) {
-            Some((_, rows)) => (rows, &[]),
-            None => return Ok(None),
-        },
+    let Some(columns) = columns(kv, name) else { return Ok(None) };
+    let rows = match name {
+        "cluster_sessions" => peers::all(sessions, kv, &mut || context.check().is_err()),
+        "snapshots" => snapshots(&sessions.all(), kv.monotonic_us()),
+        "locks" => views::locks(context),
+        "transactions" => views::transactions(context),
+        "leases" => leases::rows(context),
+        _ => kv.internal_table(name).map(|(_, rows)| rows).unwrap_or_default(),
     };
     context.check()?;
-    let value = |(at, cell): (usize, Option<String>)| {
+    let value = |((_, ty), cell): (&(&str, SqlType), Option<String>)| {
         let Some(cell) = cell else { return Value::Null };
-        match types.get(at).map(|(_, ty)| ty) {
-            Some(SqlType::Int4) => cell.parse().map_or(Value::Null, Value::Int4),
-            Some(SqlType::Int8) => cell.parse().map_or(Value::Null, Value::Int8),
-            Some(SqlType::Bool) => Value::Bool(cell == "true"),
+        match ty {
+            SqlType::Int4 => cell.parse().map_or(Value::Null, Value::Int4),
+            SqlType::Int8 => cell.parse().map_or(Value::Null, Value::Int8),
+            SqlType::Bool => Value::Bool(cell == "true"),
             _ => Value::Text(cell.into()),
         }
     };
-    Ok(Some(rows.into_iter().map(|row| row.into_iter().enumerate().map(value).collect()).collect()))
+    let cells = |row: Row| columns.iter().zip(row.into_iter().chain(std::iter::repeat(None))).map(value).collect();
+    Ok(Some(rows.into_iter().map(cells).collect()))
 }
 
 /// The sessions that hold a snapshot, the oldest snapshot first: it is the one that keeps old versions from being collected.

@@ -456,6 +456,10 @@ pub trait Kv: Send + Sync + 'static {
     fn admin(&self, request: Admin) -> Result<AdminReply, KvError>;
     /// Rows of a `timeball_internal` table by name (`clocks`, `ranges`, ...): column names and rows of text; `None` if unknown.
     fn internal_table(&self, name: &str) -> Option<(Vec<String>, Vec<Vec<Option<String>>>)>;
+    /// Whether there is such a table.
+    fn has_internal_table(&self, name: &str) -> bool {
+        self.internal_table(name).is_some()
+    }
 }
 
 /// What a node has answered: see [`Kv::ask_peers`].

@@ -21,16 +21,13 @@ fn watcher(nodes: &Nodes, at: usize) -> Client {
 
 /// Nodes of which a view says that they do not answer.
 fn silent(client: &mut Client, view: &str) -> Vec<i32> {
-    let node = if view == "locks" {
-        "lock_node_id"
-    } else if view == "leases" {
-        "leader_node_id"
-    } else {
-        "node_id"
+    // A range of which nobody who answers says that he leads it has an error, too.
+    let (node, and) = match view {
+        "locks" => ("lock_node_id", ""),
+        "leases" => ("leader_node_id", "AND range_id IS NULL"),
+        _ => ("node_id", ""),
     };
-    let query = format!(
-        "SELECT {node} FROM timeball_internal.{view} WHERE error IS NOT NULL AND {node} IS NOT NULL ORDER BY 1"
-    );
+    let query = format!("SELECT {node} FROM timeball_internal.{view} WHERE error IS NOT NULL {and} ORDER BY 1");
     client.query(&query, &[]).unwrap().iter().map(|row| row.get(0)).collect()
 }
 

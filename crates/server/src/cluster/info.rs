@@ -6,6 +6,7 @@ use crate::kv::info::{FULL, clock_table, health_fields, hex, memory_table, named
 use crate::metrics::MetricsText;
 use node::Span;
 use node::cluster::{NodeId, RangeStatus, Role, VERSION_MAX, VERSION_MIN};
+use sql::internal;
 use store::Engine;
 use transport::LinkStatus;
 
@@ -75,20 +76,7 @@ pub(super) fn status_text<E: Engine>(inner: &Inner<E>) -> String {
 
 /// The nodes of the charter, and how this one reaches them.
 fn nodes<E: Engine>(inner: &Inner<E>) -> Table {
-    let columns = named(&[
-        "node_id",
-        "address",
-        "locality",
-        "store_id",
-        "state",
-        "release",
-        "cluster_versions",
-        "clock_error_ns",
-        "sent_messages",
-        "received_messages",
-        "dropped_messages",
-        "last_error",
-    ]);
+    let columns = named(&internal::NODES);
     let links = inner.transport.get().map(transport::Transport::links).unwrap_or_default();
     let clocks = inner.member.peer_clocks();
     let row = |place: &super::identity::Place| {
@@ -130,23 +118,7 @@ fn nodes<E: Engine>(inner: &Inner<E>) -> Table {
 
 /// The ranges as far as this node knows them; what a replica here does, where there is one.
 fn ranges<E: Engine>(inner: &Inner<E>) -> Table {
-    let columns = named(&[
-        "range_id",
-        "start_key",
-        "end_key",
-        "log",
-        "leader_node_id",
-        "replicas",
-        "learners",
-        "role",
-        "term",
-        "lease_until",
-        "applied",
-        "prepared",
-        "waiting",
-        "cluster_version",
-        "commits",
-    ]);
+    let columns = named(&internal::RANGES);
     let ranges = inner.member.ranges_over(&Span::ALL);
     let ends = ranges.iter().skip(1).map(|(start, _)| Some(hex(start))).chain([None]);
     let row = |((start, id), end): (&(bytes::Bytes, node::RangeId), Option<String>)| {

@@ -200,6 +200,9 @@ impl<E: Engine> Shell for Inner<E> {
     fn monotonic_ns(&self) -> u64 {
         u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
+    fn counters(&self) -> &node::Counters {
+        self.member.counters()
+    }
     fn memory(&self) -> &Arc<crate::Memory> {
         &self.memory
     }
@@ -392,5 +395,8 @@ impl<E: Engine> Kv for ClusterNode<E> {
     }
     fn internal_table(&self, name: &str) -> Option<(Vec<String>, Vec<Vec<Option<String>>>)> {
         info::table(&self.inner, name)
+    }
+    fn has_internal_table(&self, name: &str) -> bool {
+        matches!(name, "clocks" | "memory" | "nodes" | "ranges")
     }
 }

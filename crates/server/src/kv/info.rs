@@ -6,6 +6,7 @@ use crate::metrics::MetricsText;
 use clock::{Level, Reason, Timestamp};
 use node::{PeerClock, PeerWord, Span};
 use parking_lot::Mutex;
+use sql::internal;
 use std::fmt::Write as _;
 use store::{Engine, Versions};
 
@@ -49,18 +50,7 @@ pub(crate) fn clock_table(
     peers: Vec<PeerClock>,
 ) -> Table {
     let now = clock.read();
-    let columns = named(&[
-        "node_id",
-        "source",
-        "status",
-        "bound_ns",
-        "earliest_ns",
-        "latest_ns",
-        "hybrid",
-        "max_drift_ppb",
-        "level",
-        "reason",
-    ]);
+    let columns = named(&internal::CLOCKS);
     let row = vec![
         text(node),
         Some(clock.source()),
@@ -99,7 +89,7 @@ pub(crate) fn memory_table<E: Engine>(memory: &Memory, versions: &Versions<E>) -
     let row = |(name, share, used): (&str, usize, Option<u64>)| {
         vec![Some(name.to_owned()), Some(share.to_string()), used.map(|used| used.to_string())]
     };
-    (named(&["name", "share_bytes", "used_bytes"]), {
+    (named(&internal::MEMORY), {
         let (cache, blocks) = (versions.cache_bytes(), versions.engine().cache_bytes());
         memory.table(cache, blocks, versions.overlay_bytes()).into_iter().map(row).collect()
     })
@@ -107,8 +97,7 @@ pub(crate) fn memory_table<E: Engine>(memory: &Memory, versions: &Versions<E>) -
 
 /// How far back each index can be read; the first row is of all that are not named.
 fn past<E: Engine>(inner: &Inner<E>) -> Table {
-    let columns =
-        named(&["index_id", "retention_seconds", "readable_from", "versions", "given_up_versions", "given_up_below"]);
+    let columns = named(&internal::PAST);
     let versions = inner.node.versions();
     let given_up = versions.given_up();
     let mut rows = vec![vec![
@@ -137,7 +126,7 @@ pub(crate) fn hex(key: &[u8]) -> String {
 }
 
 fn ranges<E: Engine>(inner: &Inner<E>) -> Table {
-    let columns = named(&["range_id", "start_key", "end_key", "log", "leader_node_id"]);
+    let columns = named(&internal::RANGES[..5]);
     let ranges = inner.node.ranges(&Span::ALL);
     let ends = ranges.iter().skip(1).map(|(start, _)| Some(hex(start))).chain([None]);
     let row = |((start, id), end): (&(bytes::Bytes, node::RangeId), Option<String>)| {

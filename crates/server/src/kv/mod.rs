@@ -146,6 +146,9 @@ impl<E: Engine> Shell for Inner<E> {
     fn monotonic_ns(&self) -> u64 {
         self.monotonic_ns()
     }
+    fn counters(&self) -> &node::Counters {
+        self.node.counters()
+    }
     fn memory(&self) -> &Arc<crate::Memory> {
         &self.options.memory
     }
@@ -320,5 +323,8 @@ impl<E: Engine> Kv for KvNode<E> {
     }
     fn internal_table(&self, name: &str) -> Option<(Vec<String>, Vec<Vec<Option<String>>>)> {
         info::table(&self.inner, name)
+    }
+    fn has_internal_table(&self, name: &str) -> bool {
+        matches!(name, "clocks" | "ranges" | "memory" | "past")
     }
 }

@@ -82,6 +82,8 @@ pub(crate) trait Shell: Send + Sync + 'static {
     fn now(&self) -> Reading;
     /// Nanoseconds since the start, wherever the clock is set: for timeouts and intervals.
     fn monotonic_ns(&self) -> u64;
+    /// What the node counts.
+    fn counters(&self) -> &node::Counters;
     /// What statements and writes share.
     fn memory(&self) -> &Arc<crate::Memory>;
     /// Does what a thread that waits can do for what it waits for: writes the log, above all. `false`: there was nothing.

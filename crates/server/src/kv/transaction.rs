@@ -177,6 +177,13 @@ impl<S: Shell> KvTransaction<S> {
         Err(KvError::DiskFull)
     }
 
+    fn waited_for_lock(&mut self, ns: u64) {
+        if ns > 0 {
+            self.lock_wait_ns += ns;
+            self.inner.counters().lock_wait_nanos.add(ns);
+        }
+    }
+
     /// The longest wait for a lock, as it is set now; 0: for ever.
     fn lock_timeout_ns(&self) -> u64 {
         self.lock_timeout.ms().map_or(0, |ms| ms.saturating_mul(1_000_000))
@@ -274,7 +281,7 @@ impl<S: Shell> sql::Transaction for KvTransaction<S> {
         let timeout_ns = self.lock_timeout_ns();
         let (locked, waited) =
             self.block(Wait::Row, timeout_ns, |inner, txn, waker| txn.lock(&inner.now(), key, mode, when, waker));
-        self.lock_wait_ns += waited;
+        self.waited_for_lock(waited);
         locked.map_err(|e| about(e, key))
     }
     fn hold(&mut self, key: &[u8], mode: LockMode) -> Result<(), KvError> {
@@ -285,7 +292,7 @@ impl<S: Shell> sql::Transaction for KvTransaction<S> {
         let (held, waited) = self.block(Wait::Row, timeout_ns, |inner, txn, waker| {
             txn.hold(&Clock(inner), key, mode, node::WhenLocked::Wait, waker)
         });
-        self.lock_wait_ns += waited;
+        self.waited_for_lock(waited);
         held.map(drop).map_err(|e| about(e, key))
     }
     fn present(&mut self, key: &[u8]) -> Result<bool, KvError> {

@@ -4,6 +4,7 @@ use super::snapshot::{INFORMATION_SCHEMA, PG_CATALOG};
 use super::{Database, Named, Oid, Relation, Schema, Snapshot, key};
 use crate::SqlError;
 use crate::context::CatalogView;
+use crate::pg_catalog::{TIMEBALL_INTERNAL, TIMEBALL_INTERNAL_OID};
 use bytes::Bytes;
 use std::sync::Arc;
 
@@ -78,7 +79,11 @@ impl CatalogView for View {
         Ok(self.snapshot.relations(self.database.id))
     }
     fn schemas(&self) -> Result<Vec<Schema>, SqlError> {
-        let fixed = [("pg_catalog", PG_CATALOG), ("information_schema", INFORMATION_SCHEMA)];
+        let fixed = [
+            ("pg_catalog", PG_CATALOG),
+            ("information_schema", INFORMATION_SCHEMA),
+            (TIMEBALL_INTERNAL, TIMEBALL_INTERNAL_OID),
+        ];
         let fixed = fixed.map(|(name, id)| Schema { id, database: self.database.id, name: name.into() });
         Ok(fixed.into_iter().chain(self.snapshot.schemas(self.database.id).map(|s| (**s).clone())).collect())
     }

@@ -40,6 +40,20 @@ pub(crate) const LANGUAGE_VERSION: &str = "1.0";
 /// Its number: of those that no object of a user has.
 pub(crate) const LANGUAGE_OID: Oid = 13_559;
 
+/// The extension that owns `timeball_internal`, in every database: what is an extension's is in no dump (decision 159).
+pub(crate) const OWN: &str = "timeball";
+/// Its version.
+pub(crate) const OWN_VERSION: &str = "1.0";
+
+/// The version of an extension that counts as created in every database.
+pub(crate) fn built_in(name: &str) -> Option<&'static str> {
+    match name {
+        LANGUAGE => Some(LANGUAGE_VERSION),
+        OWN => Some(OWN_VERSION),
+        _ => None,
+    }
+}
+
 /// An extension that can be created, by name.
 pub fn available(name: &str) -> Option<&'static Available> {
     AVAILABLE.iter().find(|extension| extension.name == name)
@@ -85,7 +99,7 @@ impl Run<'_> {
         version: Option<&str>,
     ) -> Result<&'static str, SqlError> {
         let mut database = self.current_database();
-        if name == LANGUAGE || database.extensions.iter().any(|e| e.name == name) {
+        if built_in(name).is_some() || database.extensions.iter().any(|e| e.name == name) {
             let message = format!("extension \"{name}\" already exists");
             if !if_not_exists {
                 return Err(SqlError::new(SqlState::DUPLICATE_OBJECT, message));
@@ -105,8 +119,8 @@ impl Run<'_> {
     }
 
     pub(super) fn update_extension(&mut self, name: &str, version: Option<&str>) -> Result<&'static str, SqlError> {
-        let has = if name == LANGUAGE {
-            LANGUAGE_VERSION
+        let has = if let Some(version) = built_in(name) {
+            version
         } else if self.current_database().extensions.iter().any(|e| e.name == name) {
             find(name)?.version
         } else {
@@ -124,10 +138,13 @@ impl Run<'_> {
 
     pub(super) fn drop_extensions(&mut self, names: &[String], if_exists: bool) -> Result<&'static str, SqlError> {
         let mut database = self.current_database();
-        if names.iter().any(|name| name == LANGUAGE) {
-            let message = format!("extension \"{LANGUAGE}\" cannot be dropped");
-            return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message)
-                .hint("It counts as created in every database; its language is not there."));
+        if let Some(name) = names.iter().find(|name| built_in(name).is_some()) {
+            let message = format!("extension \"{name}\" cannot be dropped");
+            let hint = match name.as_str() {
+                LANGUAGE => "It counts as created in every database; its language is not there.",
+                _ => "It is part of every database.",
+            };
+            return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message).hint(hint));
         }
         for name in names {
             let before = database.extensions.len();

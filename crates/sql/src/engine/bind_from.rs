@@ -613,7 +613,7 @@ impl Binder<'_> {
         if schema == Some("timeball_internal")
             && let Some(found) = internal::columns(self.context.kv.as_ref(), table)
         {
-            let column = |(name, ty)| Output { name, ty, origin: None };
+            let column = |(name, ty): (&str, SqlType)| Output { name: name.to_owned(), ty, origin: None };
             let columns = found.into_iter().map(column).collect();
             let node = Arc::new(Node::Internal { name: table.to_string() });
             return Ok((columns, ItemSource::Node(node), None, None));

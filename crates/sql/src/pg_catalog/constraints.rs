@@ -1,9 +1,11 @@
 //! Catalogs of indexes, constraints and dependencies.
 
 use super::names;
-use super::relations::{PG_CLASS_OID, default_oid, index_vectors, indexes, user};
+use super::relations::{PG_CLASS_OID, PG_NAMESPACE_OID, default_oid, index_vectors, indexes, user};
 use super::rows::{RowBuilder, int2_array, int2_vector};
-use super::{CHECK_OID_BASE, Objects, Source, VirtualTable};
+use super::{
+    CHECK_OID_BASE, Objects, Source, TIMEBALL_INTERNAL, TIMEBALL_INTERNAL_OID, TIMEBALL_OID, VirtualTable, listed,
+};
 use crate::SqlError;
 use crate::catalog::{Deferral, FIRST_USER_OID, ForeignKey, Index, Oid, ReferentialAction, Relation, Table, View};
 use crate::types::{RegKind, Row};
@@ -11,6 +13,7 @@ use crate::types::{RegKind, Row};
 /// OIDs of catalogs: what `pg_depend` says an object is.
 const PG_ATTRDEF_OID: Oid = 2604;
 const PG_REWRITE_OID: Oid = 2618;
+const PG_EXTENSION_OID: Oid = 3079;
 
 pub(super) fn rows(table: &VirtualTable, source: &Source<'_>) -> Result<Option<Vec<Row>>, SqlError> {
     Ok(Some(match table.name {
@@ -202,6 +205,19 @@ fn dependencies(table: &VirtualTable, source: &Source<'_>, objects: &Objects) ->
             .set("deptype", kind)
             .done()
     };
+    // What an extension owns is in no dump.
+    let owned = |class: Oid, object: Oid| {
+        RowBuilder::new(table)
+            .set("classid", class)
+            .set("objid", object)
+            .set("refclassid", PG_EXTENSION_OID)
+            .set("refobjid", TIMEBALL_OID)
+            .set("deptype", "e")
+            .done()
+    };
+    rows.push(owned(PG_NAMESPACE_OID, TIMEBALL_INTERNAL_OID));
+    let internal = listed(source).filter(|listed| listed.schema == TIMEBALL_INTERNAL);
+    rows.extend(internal.map(|listed| owned(PG_CLASS_OID, listed.oid)));
     for view in views(objects) {
         rows.push(depends(PG_REWRITE_OID, view.id, view.id, 0, "i"));
         rows.extend(view.reads.iter().map(|read| depends(PG_REWRITE_OID, view.id, *read, 0, "n")));

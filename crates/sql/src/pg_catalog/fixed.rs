@@ -1,9 +1,9 @@
 //! Catalogs that are the same in every database, or that describe the server and the session.
 
 use super::rows::{RowBuilder, parse_file};
-use super::{OWNER_OID, PG_CATALOG_OID, Source, VirtualTable};
+use super::{OWNER_OID, PG_CATALOG_OID, Source, TIMEBALL_INTERNAL_OID, TIMEBALL_OID, VirtualTable};
 use crate::SqlError;
-use crate::ddl::{AVAILABLE, Available, LANGUAGE, LANGUAGE_OID, LANGUAGE_VERSION, available};
+use crate::ddl::{AVAILABLE, Available, LANGUAGE, LANGUAGE_OID, LANGUAGE_VERSION, OWN, OWN_VERSION, available};
 use crate::session::{all_settings, duration_ms, setting_shown};
 use crate::types::{Row, Value};
 use std::collections::BTreeSet;
@@ -45,6 +45,14 @@ fn extensions(table: &VirtualTable, source: &Source<'_>) -> Vec<Row> {
         .set("extrelocatable", false)
         .set("extversion", LANGUAGE_VERSION)
         .done();
+    let internal = RowBuilder::new(table)
+        .set("oid", TIMEBALL_OID)
+        .set("extname", OWN)
+        .set("extowner", OWNER_OID)
+        .set("extnamespace", TIMEBALL_INTERNAL_OID)
+        .set("extrelocatable", false)
+        .set("extversion", OWN_VERSION)
+        .done();
     let row = |extension: &crate::catalog::Extension| {
         RowBuilder::new(table)
             .set("oid", extension.id)
@@ -56,7 +64,7 @@ fn extensions(table: &VirtualTable, source: &Source<'_>) -> Vec<Row> {
             .done()
     };
     let own = source.catalog.current_database().extensions;
-    std::iter::once(language).chain(own.iter().map(row)).collect()
+    [language, internal].into_iter().chain(own.iter().map(row)).collect()
 }
 
 fn available_extensions(table: &VirtualTable, source: &Source<'_>) -> Vec<Row> {

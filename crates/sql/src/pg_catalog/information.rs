@@ -4,7 +4,7 @@ use super::constraints::referenced_index;
 use super::definition::column_name;
 use super::relations::{collation, indexes, user};
 use super::rows::RowBuilder;
-use super::{Objects, Source, VirtualTable, tables};
+use super::{Objects, Source, VirtualTable, listed};
 use crate::SqlError;
 use crate::catalog::{Column, Deferral, ForeignKey, Identity, Index, ReferentialAction, Relation, Table};
 use crate::types::{Row, SqlType};
@@ -61,7 +61,8 @@ fn relations(table: &VirtualTable, source: &Source<'_>, objects: &Objects) -> Ve
             .set("is_typed", "NO")
             .done()
     };
-    let mut rows: Vec<Row> = tables().map(|system| row(system.schema, system.name, system.is_view, false)).collect();
+    let mut rows: Vec<Row> =
+        listed(source).map(|system| row(system.schema, system.name, system.is_view, false)).collect();
     for relation in &objects.relations {
         match relation.as_ref() {
             Relation::Table(t) => rows.push(row(objects.schema_name(t.schema), &t.name, false, true)),
@@ -176,7 +177,7 @@ fn columns(table: &VirtualTable, source: &Source<'_>, objects: &Objects) -> Vec<
             Relation::Sequence(_) => {}
         }
     }
-    for system in tables() {
+    for system in listed(source) {
         let name = (system.schema, system.name);
         let columns = system.columns.iter().zip(1..);
         rows.extend(columns.map(|(c, number)| column(table, source, name, c.name, number, &c.ty).done()));

@@ -32,7 +32,7 @@ mod statistics;
 use crate::catalog::{Oid, Relation, Schema};
 use crate::context::{CatalogView, EvalSettings, Sequences, StatementContext};
 use crate::types::{Row, SqlType};
-use crate::{Backend, Kv, SqlError};
+use crate::{Backend, Kv, SqlError, internal};
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
@@ -42,6 +42,12 @@ pub const OWNER_OID: Oid = 10;
 pub const PG_CATALOG_OID: Oid = 11;
 /// OID of the schema `information_schema`.
 pub const INFORMATION_SCHEMA_OID: Oid = 13_207;
+/// OID of the schema `timeball_internal`: above PostgreSQL's own, below users'.
+pub const TIMEBALL_INTERNAL_OID: Oid = 13_900;
+/// Its name.
+pub const TIMEBALL_INTERNAL: &str = "timeball_internal";
+/// OID of the extension that owns it: dumps leave out what is an extension's (decision 159).
+pub const TIMEBALL_OID: Oid = 13_899;
 /// CHECK constraints have OIDs from here: this + 64 * (table's OID - first user OID) + place in the table.
 pub const CHECK_OID_BASE: Oid = 0x8000_0000;
 
@@ -57,7 +63,7 @@ pub struct VirtualColumn {
 /// A table whose rows are computed.
 #[derive(Debug)]
 pub struct VirtualTable {
-    /// `pg_catalog` or `information_schema`.
+    /// `pg_catalog`, `information_schema` or `timeball_internal`; the last one's rows are [`crate::internal`]'s.
     pub schema: &'static str,
     /// Its name.
     pub name: &'static str,
@@ -166,13 +172,30 @@ fn all() -> &'static Tables {
     static TABLES: OnceLock<Tables> = OnceLock::new();
     TABLES.get_or_init(|| {
         let lines = include_str!("data/columns.txt").lines().filter_map(parse_line);
-        lines.map(|table| ((table.schema, table.name), table)).collect()
+        let internal = internal::NAMES.into_iter().zip(TIMEBALL_INTERNAL_OID + 1..).map(|(name, oid)| VirtualTable {
+            schema: TIMEBALL_INTERNAL,
+            name,
+            oid,
+            is_view: true,
+            columns: internal::shape(name)
+                .unwrap_or_default()
+                .into_iter()
+                .map(|(name, ty)| VirtualColumn { name, ty })
+                .collect(),
+        });
+        lines.chain(internal).map(|table| ((table.schema, table.name), table)).collect()
     })
 }
 
 /// Every virtual table.
 pub fn tables() -> impl Iterator<Item = &'static VirtualTable> {
     all().values()
+}
+
+/// Those that there are here.
+fn listed<'a>(source: &'a Source<'_>) -> impl Iterator<Item = &'static VirtualTable> + 'a {
+    let is_there = |name| source.kv.is_some_and(|kv| internal::is_there(kv, name));
+    tables().filter(move |table| table.schema != TIMEBALL_INTERNAL || is_there(table.name))
 }
 
 /// A virtual table by name; without a schema, one of `pg_catalog`.
@@ -198,7 +221,11 @@ pub fn by_oid(oid: Oid) -> Option<&'static VirtualTable> {
 impl VirtualTable {
     /// OID of its schema.
     pub fn schema_oid(&self) -> Oid {
-        if self.schema == "pg_catalog" { PG_CATALOG_OID } else { INFORMATION_SCHEMA_OID }
+        match self.schema {
+            "pg_catalog" => PG_CATALOG_OID,
+            TIMEBALL_INTERNAL => TIMEBALL_INTERNAL_OID,
+            _ => INFORMATION_SCHEMA_OID,
+        }
     }
 
     /// Its rows, all of them.

@@ -1,7 +1,7 @@
 //! Objects by name and OIDs as names: what the reg-types (`regclass` and its kin) read and print.
 
 use super::relations::indexes;
-use super::{OWNER_OID, Objects, PG_CATALOG_OID, Source, lookup, signatures};
+use super::{OWNER_OID, Objects, PG_CATALOG_OID, Source, TIMEBALL_INTERNAL, lookup, signatures, tables};
 use crate::catalog::{Oid, Relation};
 use crate::identifier::{quote_identifier, quote_qualified, split_name};
 use crate::types::{RegKind, SqlType, Value};
@@ -179,7 +179,9 @@ fn type_in_sql(name: &str) -> Result<Option<Oid>, SqlError> {
 }
 
 fn class(schema: Option<&str>, name: &str, source: &Source<'_>) -> Result<Option<Oid>, SqlError> {
-    if let Some(system) = lookup(schema, name) {
+    let internal = || tables().find(|table| table.schema == TIMEBALL_INTERNAL && table.name == name);
+    let system = lookup(schema, name).or_else(|| internal().filter(|_| schema == Some(TIMEBALL_INTERNAL)));
+    if let Some(system) = system {
         return Ok(Some(system.oid));
     }
     if let Some(relation) = source.catalog.relation(schema, name)? {

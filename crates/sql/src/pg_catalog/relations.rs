@@ -1,7 +1,7 @@
 //! Catalogs of schemas, relations and columns.
 
 use super::rows::{RowBuilder, oid_vector, text_array};
-use super::{OWNER_OID, Objects, Source, VirtualTable, tables};
+use super::{OWNER_OID, Objects, Source, VirtualTable, listed};
 use crate::SqlError;
 use crate::catalog::{Collation, Column, Identity, Index, IndexColumn, Oid, Relation, Table};
 use crate::types::{Row, SqlType, Value};
@@ -9,7 +9,7 @@ use crate::types::{Row, SqlType, Value};
 /// OID of `pg_class` as a catalog: what `pg_depend` and `pg_description` say an object is.
 pub(super) const PG_CLASS_OID: Oid = 1259;
 /// OID of `pg_namespace` as a catalog.
-const PG_NAMESPACE_OID: Oid = 2615;
+pub(super) const PG_NAMESPACE_OID: Oid = 2615;
 /// The schema that each database has, and what is said of it.
 const PUBLIC: &str = "public";
 const PUBLIC_COMMENT: &str = "standard public schema";
@@ -166,7 +166,7 @@ fn classes(table: &VirtualTable, source: &Source<'_>, objects: &Objects) -> Vec<
             }
         }
     }
-    for system in tables().filter(|system| source.relation.is_none_or(|oid| oid == system.oid)) {
+    for system in listed(source).filter(|system| source.relation.is_none_or(|oid| oid == system.oid)) {
         let kind = if system.is_view { "v" } else { "r" };
         let kind = Class {
             oid: system.oid,
@@ -239,7 +239,7 @@ fn attributes(table: &VirtualTable, source: &Source<'_>, objects: &Objects) -> V
             }
         }
     }
-    for system in tables().filter(|system| source.relation.is_none_or(|oid| oid == system.oid)) {
+    for system in listed(source).filter(|system| source.relation.is_none_or(|oid| oid == system.oid)) {
         let columns = system.columns.iter().zip(1..);
         rows.extend(
             columns.map(|(column, number)| attribute(table, system.oid, column.name, number, &column.ty).done()),
@@ -339,7 +339,7 @@ fn user_tables(table: &VirtualTable, source: &Source<'_>, objects: &Objects) -> 
         row.set("tableowner", source.settings.user.as_str()).set("hasindexes", has_indexes)
     };
     let users = user(objects).map(|t| row(objects.schema_name(t.schema), &t.name, indexes(t).next().is_some()));
-    let system = tables().filter(|system| !system.is_view).map(|system| row(system.schema, system.name, false));
+    let system = listed(source).filter(|system| !system.is_view).map(|system| row(system.schema, system.name, false));
     users.chain(system).map(RowBuilder::done).collect()
 }
 
@@ -349,7 +349,7 @@ fn views(table: &VirtualTable, source: &Source<'_>, objects: &Objects) -> Vec<Ro
         row.set("viewowner", source.settings.user.as_str()).set("definition", query).done()
     };
     let mut rows: Vec<Row> =
-        tables().filter(|system| system.is_view).map(|system| row(system.schema, system.name, None)).collect();
+        listed(source).filter(|system| system.is_view).map(|system| row(system.schema, system.name, None)).collect();
     for relation in &objects.relations {
         if let Relation::View(v) = relation.as_ref() {
             rows.push(row(objects.schema_name(v.schema), &v.name, Some(&format!(" {};", v.query))));

@@ -4,7 +4,7 @@ use super::Session;
 use super::run::Outcome;
 use crate::catalog::view::View;
 use crate::catalog::{Named, Relation};
-use crate::ddl::{LANGUAGE, constraint_names};
+use crate::ddl::{built_in, constraint_names};
 use crate::expr::function::by_name;
 use crate::output::Output;
 use crate::syntax::{Mentions, Name, ObjectKind, Roles};
@@ -70,7 +70,7 @@ impl Session {
                 let message = format!("database \"{name}\" does not exist");
                 return Err(SqlError::new(SqlState::INVALID_CATALOG_NAME, message));
             }
-            let created = |name: &str| name == LANGUAGE || database.extensions.iter().any(|e| e.name == name);
+            let created = |name: &str| built_in(name).is_some() || database.extensions.iter().any(|e| e.name == name);
             if let Some(name) = extensions.iter().find(|name| !created(name)) {
                 let message = format!("extension \"{name}\" does not exist");
                 return Err(SqlError::new(SqlState::UNDEFINED_OBJECT, message));

@@ -43,8 +43,9 @@ SELECT extname, extversion, extnamespace::regnamespace FROM pg_extension;
 ----
 extname:name | extversion:text | extnamespace:regnamespace
 plpgsql | 1.0 | pg_catalog
+timeball | 1.0 | timeball_internal
 pgcrypto | 1.3 | public
-SELECT 2
+SELECT 3
 
 ALTER EXTENSION pgcrypto UPDATE;
 ----
@@ -92,7 +93,8 @@ SELECT extname FROM pg_extension;
 ----
 extname:name
 plpgsql
-SELECT 1
+timeball
+SELECT 2
 
 # A rollback takes an extension back.
 BEGIN; CREATE EXTENSION "uuid-ossp"; ROLLBACK; SELECT count(*) FROM pg_extension;
@@ -101,7 +103,7 @@ BEGIN
 CREATE EXTENSION
 ROLLBACK
 count:int8
-1
+2
 SELECT 1
 
 # Roles: there is one, and what names it is true already.

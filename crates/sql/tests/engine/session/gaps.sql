@@ -44,7 +44,7 @@ SET NAMES 'WIN1252';
 -- ERROR 0A000: invalid value for parameter "client_encoding": "WIN1252"
 
 --- The extension that every database has.
-SELECT extname, extversion, extnamespace::regnamespace, extrelocatable FROM pg_extension;
+SELECT extname, extversion, extnamespace::regnamespace, extrelocatable FROM pg_extension WHERE extname <> 'timeball';
 -- plpgsql|1.0|pg_catalog|f
 ALTER EXTENSION plpgsql UPDATE;
 ALTER EXTENSION plpgsql UPDATE TO '2.0';
@@ -57,6 +57,12 @@ DROP EXTENSION plpgsql;
 --- differs: it would still count as created
 DROP EXTENSION IF EXISTS plpgsql CASCADE;
 -- ERROR 0A000: extension "plpgsql" cannot be dropped
+
+--- differs: it is of this program, and owns what a dump leaves out (decision 159)
+CREATE EXTENSION IF NOT EXISTS timeball;
+--- differs: it is of this program, and owns what a dump leaves out (decision 159)
+DROP EXTENSION timeball;
+-- ERROR 0A000: extension "timeball" cannot be dropped
 
 --- There is one role, and nobody is asked for a password: what psql's \password sends.
 --- differs: nobody is asked for a password
