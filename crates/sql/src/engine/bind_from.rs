@@ -15,6 +15,7 @@ use super::join_tree::{Conjunct, Item, ItemSource, Tree, conjuncts, own_names};
 use super::journal::Named;
 use super::node::Node;
 use super::presence::{has_outer_join, is_hidden, names_alone};
+use super::reduce::reduced;
 use super::scope::{Place, Scope, ScopeColumn, ScopeRelation, Visible, item_expr, item_of};
 use super::take::{Clause, call_expr, function_name, list_args};
 use super::types::{cast_expr, common};
@@ -296,6 +297,7 @@ impl Binder<'_> {
         };
         let all = items.scope(&items.written(), outer);
         let pool: Vec<Conjunct> = selection.map_or_else(Vec::new, |selection| conjuncts(selection, &all, None));
+        let tree = if items.outer_joined && !items.fixed { reduced(tree, &pool, &all) } else { tree };
         let built = self.build(&tree, pool, &items, outer)?;
         let scope = items.scope(&built.order, outer);
         Ok((built.node, scope))

@@ -49,6 +49,7 @@ mod probe;
 mod push;
 mod query;
 mod recursive;
+mod reduce;
 mod regression;
 mod run;
 mod same;
