@@ -259,13 +259,11 @@ QUERY PLAN:text
 Seq Scan on t  (cost=0.00..100000.00 rows=100000 width=0)
 EXPLAIN
 
-EXPLAIN ANALYZE SELECT a FROM t WHERE a < 3;
+EXPLAIN (ANALYZE, TIMING OFF, SUMMARY OFF) SELECT a FROM t WHERE a < 3;
 ----
 QUERY PLAN:text
-Seq Scan on t  (cost=0.00..100000.00 rows=100000 width=0) (actual time=0.001..0.001 rows=2 loops=1)
+Seq Scan on t  (cost=0.00..100000.00 rows=100000 width=0) (actual rows=2 loops=1)
   Filter: (a < 3)
-Planning Time: 0.002 ms
-Execution Time: 0.001 ms
 Rows: 2
 Consistency: auto
 Clock bound at start: 0.000000 ms
