@@ -24,7 +24,7 @@
 //! 4. Lines over the boot-time clock are published only while that may move with the system clock: around a clock that its daemon
 //!    leads to true time, right after the daemon said so. All others lie over the bare oscillator, which nobody slews.
 //! 5. For [`Tracker::CONSISTENT_AFTER`] news after a step the anchor from before it is covered too: a source that is asked about a clock which
-//!    somebody set behind its back mixes old samples with new ones. Where that anchor is lost (void, or the machine slept), or there never was one, the
+//!    somebody set behind its back mixes old samples with new ones. Where that anchor is lost (void, or the machine slept), is not believed itself, or there never was one, the
 //!    source must be consistent for as long instead; not one that had just said that it knows nothing.
 //!
 //! **Caveats.** A step smaller than the noise of reading two clocks (about 1 µs) is not seen; it is inside every bound's rounding.
@@ -272,11 +272,12 @@ impl Tracker {
                 events.push(Event::Stepped(step));
                 self.stale_before_ns = moment.boot_ns;
                 let mixes = !self.skip_cover && (self.anchor.is_some() || !self.is_blank);
-                (self.covering, self.on_probation) = match self.anchor {
-                    Some(_) if mixes => (Self::CONSISTENT_AFTER, self.on_probation),
-                    None if mixes => (0, Self::CONSISTENT_AFTER),
-                    _ => (0, self.on_probation),
-                };
+                // What is not believed itself can tell nothing of what comes after it.
+                let covers = mixes && self.anchor.is_some() && self.on_probation == 0;
+                self.covering = if covers { Self::CONSISTENT_AFTER } else { 0 };
+                if mixes && !covers {
+                    self.on_probation = Self::CONSISTENT_AFTER;
+                }
             }
         }
     }

@@ -306,6 +306,26 @@ fn a_source_that_was_silent_during_a_step_is_not_believed_at_once() {
     assert_eq!(w.poll(MS, true).status, Status::Synchronized);
 }
 
+/// A second step finds an anchor that is made of such a mixture: the source is not held to that.
+#[test]
+fn an_anchor_on_probation_says_nothing_of_what_comes_after_a_step() {
+    let mut w = World::at(NOON);
+    w.poll_finds_nobody();
+    w.real -= 2 * S;
+    w.poll_finds_nobody();
+    w.pass(S, 0);
+    w.updated = w.boot;
+    assert_eq!(w.poll_as(w.truth - S / 8, MS, Status::Synchronized).trusted(), None);
+    w.real -= S / 10;
+    w.poll_finds_nobody();
+    for _ in 0..2 * Tracker::CONSISTENT_AFTER {
+        w.pass(S, 0);
+        w.poll(MS, true);
+    }
+    assert_eq!(w.read().status, Status::Synchronized);
+    w.assert_contains();
+}
+
 /// A source may repeat what contradicted its former word a thousand times in a second: that is one word.
 #[test]
 fn a_contradiction_is_outlived_by_news_not_by_polls() {
