@@ -257,8 +257,11 @@ impl<E: Engine> Core<E> {
             self.snapshots.unsplit = None;
             self.log(now, Input::SnapshotTaken { group, index: applied, bytes: length });
         } else if let Some(at) = copying.middle.take_if(|_| copied > copying.fits) {
-            self.counters.ranges_halved.one();
-            self.snapshots.halving = Some(Halving { range: range_of(group), at, since: self.ticks });
+            // One at a time: two that cannot be split would else take each other's turn for ever, and neither be copied whole.
+            if self.snapshots.halving.is_none() {
+                self.counters.ranges_halved.one();
+                self.snapshots.halving = Some(Halving { range: range_of(group), at, since: self.ticks });
+            }
             self.log(now, Input::SnapshotFailed { group });
             self.halve(now)?;
         } else if copied as u64 > SNAPSHOT_BYTES_MAX {
