@@ -4,6 +4,7 @@
 
 mod bench;
 mod check;
+mod fuzz;
 mod process;
 mod run;
 mod soak;
@@ -20,9 +21,16 @@ cargo x <command>
   sim --seed N           one run of the simulator; --trace shows it
   sim --seeds A..B       many runs, on all cores (--jobs N); each failure prints the one command that repeats it
   sim --scenario NAME    of these scenarios (fast, fast/network, a path); --minutes M: for so long
-  bench postgres [opts]  the speed table beside PostgreSQL, interleaved, medians (see docs/benchmarks/)
-                         --rounds N (3)  --seconds N (10)  --scale N (10)  --only NAME
+  fuzz sql [opts]        random statements, answers compared with PostgreSQL's; a difference prints what repeats it
+                         --minutes N (10)  --seed N (where to begin)
+  bench postgres [opts]  the speed table beside PostgreSQL, interleaved, medians (see docs/benchmarks/); and so
+  bench posts|sysbench   the seeds' posts-and-likes; every OLTP script of sysbench
+                         --rounds N (3)  --seconds N  --scale N (10)  --only NAME
+                         --binary PATH  measure that program; --before PATH: beside that one
                          --write        keep the table under docs/benchmarks/
+  bench tpch [opts]      the 22 queries of TPC-H beside PostgreSQL, every answer compared
+                         --rounds N (3)  --scale F (0.1)  --only N  --binary PATH  --write
+  bench cluster [opts]   three nodes beside etcd
   bench store [opts]     whether the store stays fast when rows are updated, deleted and many, beside PostgreSQL; goes on
                          where it was ended, and measures what a new commit may have changed
                          --only CASE    sysbench, hot, queue, pgbench, bulk; may be given several times
@@ -54,6 +62,7 @@ fn main() -> ExitCode {
         Some("tools") => tools::tools(rest),
         Some("soak") => soak::soak(rest),
         Some("bench") => bench::bench(rest),
+        Some("fuzz") => fuzz::fuzz(rest),
         _ => {
             print!("{HELP}");
             return if args.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(2) };

@@ -1,6 +1,6 @@
-//! `cargo x bench`: tables of speed beside PostgreSQL 15; [`store`] has its own, and [`cluster`], beside etcd.
+//! `cargo x bench`: tables of speed beside PostgreSQL 15; [`store`] and [`tpch`] have their own, and [`cluster`], beside etcd.
 //!
-//! `cargo x bench postgres`: the speed table beside PostgreSQL 15. Same disk, same durability, same client, interleaved rounds,
+//! `cargo x bench postgres`, `posts` and `sysbench`: rates beside PostgreSQL 15. Same disk, same durability, same client, interleaved rounds,
 //! medians, and the ratio of each pair: absolute figures of a shared machine mean little. With `--before BINARY` an older Timeball takes
 //! PostgreSQL's place: whether a row is worse than before.
 
@@ -8,15 +8,17 @@ mod cluster;
 mod report;
 mod store;
 pub mod systems;
+mod tpch;
 mod workload;
 
 use std::path::PathBuf;
 use std::time::Duration;
 use systems::{Postgres, System, Timeball};
-use workload::{Sample, WORKLOADS, Workload};
+use workload::{Sample, TABLES, Table, Workload};
 
 /// What to run.
 pub struct Options {
+    table: &'static Table,
     rounds: usize,
     seconds: u64,
     scale: u32,
@@ -38,15 +40,22 @@ impl Options {
 /// Reads the options and runs the table.
 pub fn bench(args: &[String]) -> Result<(), String> {
     match args.first().map(String::as_str) {
-        Some("postgres") => postgres(&args[1..]),
+        Some("tpch") => tpch::bench(&args[1..]),
         Some("store") => store::bench(&args[1..]),
         Some("cluster") => cluster::bench(&args[1..]),
-        _ => Err("bench what? `cargo x bench postgres`, `cargo x bench store` or `cargo x bench cluster`".into()),
+        other => match TABLES.iter().find(|table| Some(table.name) == other) {
+            Some(table) => rates(table, &args[1..]),
+            None => {
+                let about = |table: &Table| format!("{} ({})", table.name, table.about);
+                let tables: Vec<String> = TABLES.iter().map(about).collect();
+                Err(format!("bench what? {}, tpch, store or cluster", tables.join(", ")))
+            }
+        },
     }
 }
 
-fn postgres(args: &[String]) -> Result<(), String> {
-    let options = parse(args)?;
+fn rates(of: &'static Table, args: &[String]) -> Result<(), String> {
+    let options = parse(of, args)?;
     let base = std::env::temp_dir().join(format!("timeball-bench-{}", std::process::id()));
     let result = table(&options, &base);
     let _ = std::fs::remove_dir_all(&base);
@@ -54,15 +63,23 @@ fn postgres(args: &[String]) -> Result<(), String> {
     let text = report::table(&options, &rows);
     print!("{text}");
     if options.write {
-        let path = report::write(&text, &rows)?;
+        let path = report::write(&text, of.name)?;
         eprintln!("kept in {}", path.display());
     }
     Ok(())
 }
 
-fn parse(args: &[String]) -> Result<Options, String> {
-    let mut options =
-        Options { rounds: 3, seconds: 10, scale: 10, only: None, write: false, binary: None, before: None };
+fn parse(table: &'static Table, args: &[String]) -> Result<Options, String> {
+    let mut options = Options {
+        table,
+        rounds: 3,
+        seconds: table.seconds,
+        scale: 10,
+        only: None,
+        write: false,
+        binary: None,
+        before: None,
+    };
     let mut args = args.iter();
     while let Some(flag) = args.next() {
         if flag == "--write" {
@@ -89,7 +106,7 @@ fn parse(args: &[String]) -> Result<Options, String> {
 
 /// One workload's samples on Timeball and on what it is measured beside, transactions per second, in the order of the rounds.
 pub struct Outcome {
-    workload: &'static Workload,
+    workload: Workload,
     beside: Vec<Sample>,
     timeball: Vec<Sample>,
 }
@@ -102,17 +119,19 @@ fn table(options: &Options, base: &std::path::Path) -> Result<Vec<Outcome>, Stri
     };
     let timeball = Timeball::start(&binary, &base.join("timeball"), &[])?;
     let systems: [&dyn System; 2] = [beside.as_ref(), &timeball];
-    for system in systems {
-        workload::load(system, &binary, options.scale)?;
-    }
-    let chosen = |w: &&Workload| options.only.as_ref().is_none_or(|only| w.name.contains(only.as_str()));
-    let mut rows: Vec<Outcome> = WORKLOADS
-        .iter()
+    let chosen = |w: &Workload| options.only.as_ref().is_none_or(|only| w.name.contains(only.as_str()));
+    let mut rows: Vec<Outcome> = options
+        .table
+        .workloads()
+        .into_iter()
         .filter(chosen)
         .map(|workload| Outcome { workload, beside: Vec::new(), timeball: Vec::new() })
         .collect();
     let length = Duration::from_secs(options.seconds);
     for round in 0..options.rounds {
+        for system in systems {
+            options.table.load(system, &binary, options.scale, round)?;
+        }
         for row in &mut rows {
             for (index, system) in systems.iter().enumerate() {
                 let sample = row.workload.run(*system, &binary, length)?;

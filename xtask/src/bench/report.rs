@@ -17,7 +17,7 @@ pub fn median(values: impl Iterator<Item = f64>) -> f64 {
 pub fn table(options: &Options, rows: &[Outcome]) -> String {
     let mut text = format!(
         "# Beside {}\n\nMachine: {}. Date: {}. Commit: {}. {} interleaved rounds of {} s, scale {}, medians.\n\
-         Repeat: `cargo x bench postgres --rounds {} --seconds {} --scale {}{}`.\n\n\
+         Repeat: `cargo x bench {} --rounds {} --seconds {} --scale {}{}`.\n\n\
          | workload | {} tps | Timeball tps | ratio | ratios of the rounds | goal | failed |\n\
          | --- | --- | --- | --- | --- | --- | --- |\n",
         options.names()[0],
@@ -27,6 +27,7 @@ pub fn table(options: &Options, rows: &[Outcome]) -> String {
         options.rounds,
         options.seconds,
         options.scale,
+        options.table.name,
         options.rounds,
         options.seconds,
         options.scale,
@@ -52,8 +53,8 @@ pub fn table(options: &Options, rows: &[Outcome]) -> String {
 }
 
 /// Keeps the table under `docs/benchmarks/`.
-pub fn write(text: &str, _rows: &[Outcome]) -> Result<PathBuf, String> {
-    let path = root().join(format!("docs/benchmarks/{}-postgres.md", output("date", &["+%Y-%m-%d"])));
+pub fn write(text: &str, name: &str) -> Result<PathBuf, String> {
+    let path = root().join(format!("docs/benchmarks/{}-{name}.md", output("date", &["+%Y-%m-%d"])));
     std::fs::write(&path, text).map_err(|e| format!("{}: {e}", path.display()))?;
     Ok(path)
 }

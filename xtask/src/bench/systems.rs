@@ -52,6 +52,13 @@ fn free_port() -> Result<u16, String> {
     listener.local_addr().map(|a| a.port()).map_err(|e| e.to_string())
 }
 
+/// Says how to get PostgreSQL where it is not.
+pub fn has_postgres() -> Result<(), String> {
+    let there = Path::new(POSTGRES_BIN).join("initdb").exists();
+    let advice = || format!("no PostgreSQL 15 in {POSTGRES_BIN}: apt-get install postgresql-15 postgresql-contrib");
+    there.then_some(()).ok_or_else(advice)
+}
+
 /// PostgreSQL 15 from Debian, all settings at their defaults but the port and the socket's folder.
 pub struct Postgres {
     dir: PathBuf,
@@ -61,11 +68,7 @@ pub struct Postgres {
 impl Postgres {
     /// Makes a cluster in `dir` and starts it.
     pub fn start(dir: &Path) -> Result<Self, String> {
-        if !Path::new(POSTGRES_BIN).join("initdb").exists() {
-            return Err(format!(
-                "no PostgreSQL 15 in {POSTGRES_BIN}: apt-get install postgresql-15 postgresql-contrib"
-            ));
-        }
+        has_postgres()?;
         std::fs::create_dir_all(dir).map_err(|e| format!("{}: {e}", dir.display()))?;
         let port = free_port()?;
         let data = dir.join("data");

@@ -2,7 +2,7 @@
 //!
 //! A quick start is a small real program under `tests/tools/<name>/` that ends with `all fine`. It is also the end-to-end test of the cheap tools.
 
-mod install;
+pub mod install;
 mod table;
 
 use crate::bench::systems::{Node, build_timeball};

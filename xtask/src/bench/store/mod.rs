@@ -19,7 +19,7 @@ mod pgbench;
 mod plot;
 mod queue;
 mod state;
-mod sysbench;
+pub mod sysbench;
 
 use super::report::{machine, output};
 use super::systems::{self, Postgres, System, Timeball};

@@ -25,7 +25,7 @@ pub const SCRIPTS: [&str; 10] = [
 ];
 /// What the table suffers between the two rounds.
 const UPDATES: [&str; 2] = ["oltp_update_index", "oltp_update_non_index"];
-const CLIENTS: &str = "8";
+const CLIENTS: usize = 8;
 /// libpq's options.
 const OPTIONS: &str = "-c default_transaction_isolation=read\\ committed";
 /// A run that takes so much longer than it should hangs.
@@ -38,12 +38,14 @@ pub fn is_there() -> Result<(), String> {
 }
 
 /// Figures `fresh SCRIPT` and `after SCRIPT`: transactions a second.
-pub fn run(run: &Run<'_>) -> Result<Measured, String> {
+pub(super) fn run(run: &Run<'_>) -> Result<Measured, String> {
     let mut measured = Measured::new();
     let rows = run.lengths.sysbench_rows;
     let mut round = |name: &str| {
         for script in SCRIPTS {
-            match sysbench(run.system, script, "run", rows, run.lengths.script_seconds).and_then(|text| tps(&text)) {
+            match sysbench(run.system, script, "run", rows, run.lengths.script_seconds, CLIENTS)
+                .and_then(|text| tps(&text))
+            {
                 Ok(tps) => measured.put(format!("{name} {script}"), tps),
                 Err(why) => {
                     eprintln!("{why}");
@@ -52,12 +54,12 @@ pub fn run(run: &Run<'_>) -> Result<Measured, String> {
             }
         }
     };
-    sysbench(run.system, "oltp_read_write", "prepare", rows, 0)?;
+    sysbench(run.system, "oltp_read_write", "prepare", rows, 0, CLIENTS)?;
     round("fresh");
-    sysbench(run.system, "oltp_read_write", "cleanup", rows, 0)?;
-    sysbench(run.system, "oltp_read_write", "prepare", rows, 0)?;
+    sysbench(run.system, "oltp_read_write", "cleanup", rows, 0, CLIENTS)?;
+    sysbench(run.system, "oltp_read_write", "prepare", rows, 0, CLIENTS)?;
     for script in UPDATES {
-        sysbench(run.system, script, "run", rows, run.lengths.load_seconds)?;
+        sysbench(run.system, script, "run", rows, run.lengths.load_seconds, CLIENTS)?;
     }
     round("after");
     Ok(measured)
@@ -67,19 +69,39 @@ fn last_line(text: &str) -> String {
     text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default().replace('|', "/")
 }
 
-fn sysbench(system: &dyn System, script: &str, step: &str, rows: u64, seconds: u64) -> Result<String, String> {
+/// A step of a script; what sysbench printed. `rows` are those of its table.
+///
+/// # Errors
+/// sysbench is missing, or failed.
+pub fn sysbench(
+    system: &dyn System,
+    script: &str,
+    step: &str,
+    rows: u64,
+    seconds: u64,
+    threads: usize,
+) -> Result<String, String> {
     let mut command = Command::new("sysbench");
     command.env("PGOPTIONS", OPTIONS);
     command.args([script, "--db-driver=pgsql", "--pgsql-host=127.0.0.1", "--pgsql-user=root", "--pgsql-db=bench"]);
     command.arg(format!("--pgsql-port={}", system.port())).arg("--tables=1").arg(format!("--table-size={rows}"));
     if step == "run" {
-        command.args([format!("--threads={CLIENTS}"), format!("--time={seconds}")]);
+        command.args([format!("--threads={threads}"), format!("--time={seconds}")]);
     }
     run::capture(command.arg(step), Duration::from_secs(seconds) + PATIENCE)
 }
 
+/// Transactions that failed and were tried again.
+pub fn ignored(text: &str) -> u64 {
+    let line = text.lines().find_map(|line| line.trim().strip_prefix("ignored errors:"));
+    line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(0)
+}
+
 /// The rate in sysbench's report.
-fn tps(text: &str) -> Result<f64, String> {
+///
+/// # Errors
+/// There is none.
+pub fn tps(text: &str) -> Result<f64, String> {
     let line = text.lines().find_map(|line| line.trim().strip_prefix("transactions:"));
     let rate = line.and_then(|line| line.split_once('(')?.1.strip_suffix("per sec.)")?.trim().parse().ok());
     rate.ok_or_else(|| format!("no rate in sysbench's output:\n{text}"))
