@@ -23,7 +23,7 @@ mod size;
 
 pub use build::{Items, Text};
 pub use pace::{Pace, STEPS_PER_LOOK};
-pub use size::{bounded, heap_bytes, large_bytes, value_bytes, value_fits};
+pub use size::{bounded, heap_bytes, large_bytes, value_bytes, value_fits, wide_bytes};
 
 use crate::context::MemoryBudget;
 use crate::transaction::{Kv, Patience};

@@ -409,3 +409,30 @@ fn what_portals_are_bound_to_is_bounded() {
         s.close_portal("c");
     }
 }
+
+/// Rows of sixty times ten megabytes, one of a table, the others made.
+const LARGE_ROWS: &[&str] = &[
+    "select repeat('a', 10000000) from generate_series(1, 60)",
+    "select repeat('a', 10000000 + i) from generate_series(1, 60) i",
+    "select repeat('a', 10000000 + id) from small",
+    "select id, array[repeat('a', 10000000 + id)] from small",
+    "copy (select repeat('a', 10000000 + id) from small) to stdout",
+    "begin; declare c cursor for select repeat('a', 10000000 + id) from small; fetch 60 from c; commit",
+    "begin; declare c no scroll cursor for select repeat('a', 10000000 + i) from generate_series(1, 60) i; fetch all c; commit",
+    "select count(*) from (select repeat('a', 10000000 + id) r from small) q where length(r) > 7",
+    "explain analyze select repeat('a', 10000000 + id) from small",
+];
+
+/// Large rows that nobody keeps go through, however many they are.
+#[test]
+fn large_rows_go_through_one_by_one() {
+    let mut s = session(Interrupt::default());
+    let small = "create table small (id int primary key); insert into small select i from generate_series(1, 60) i";
+    assert_eq!(state_of(&mut s, small), "00000");
+    assert_eq!(state_of(&mut s, "set timeball.query_memory_bytes = '64MB'"), "00000");
+    for sql in LARGE_ROWS {
+        let (state, peak) = peak_bytes(|| state_of(&mut s, sql));
+        assert_eq!(state, "00000", "{sql}");
+        assert!(peak <= 2 * MEMORY_BYTES, "{sql} held {peak} bytes");
+    }
+}

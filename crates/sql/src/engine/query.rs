@@ -11,7 +11,7 @@ use crate::context::StatementContext;
 use crate::explain::Operator;
 use crate::output::Field;
 use crate::pg_catalog::{self, names};
-use crate::plan::{Execution, Plan, PlanContext, RowSource};
+use crate::plan::{Batch, Execution, Plan, PlanContext, RowSource};
 use crate::types::{RegKind, Row, SqlType, Value};
 use crate::work;
 use sqlparser::ast::Statement;
@@ -119,8 +119,8 @@ struct Running {
 
 impl RowSource for Running {
     fn next(&mut self, max: usize) -> Result<Vec<Row>, SqlError> {
-        let mut rows = Vec::new();
-        while rows.len() < max.max(1) {
+        let mut rows = Batch::new(max.max(1), 0);
+        while !rows.is_full() {
             let mut row = Row::new();
             if !self.source.next(&mut row)? {
                 break;
@@ -134,7 +134,7 @@ impl RowSource for Running {
             }
             rows.push(row);
         }
-        Ok(rows)
+        Ok(rows.into_rows())
     }
 }
 

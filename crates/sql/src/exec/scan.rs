@@ -5,9 +5,8 @@ use super::table::TableAccess;
 use crate::SqlError;
 use crate::context::StatementContext;
 use crate::expr::{Expr, conjunction};
-use crate::plan::RowSource;
 use crate::plan::access::{self, Choice, Order, Wish};
-use crate::plan::tree;
+use crate::plan::{Batch, RowSource, tree};
 use crate::types::{Row, Value};
 use std::sync::Arc;
 
@@ -100,12 +99,12 @@ impl TableScan {
 
 impl RowSource for TableScan {
     fn next(&mut self, max: usize) -> Result<Vec<Row>, SqlError> {
-        let mut out = Vec::new();
-        while out.len() < max && self.left > 0 && self.cursor.advance()? {
+        let mut out = Batch::new(max, 0);
+        while !out.is_full() && self.left > 0 && self.cursor.advance()? {
             let row = self.cursor.row();
             out.push(self.projection.iter().map(|&slot| row[slot].clone()).collect::<Vec<Value>>());
             self.left -= 1;
         }
-        Ok(out)
+        Ok(out.into_rows())
     }
 }

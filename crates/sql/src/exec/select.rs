@@ -8,7 +8,7 @@ use super::evaluate;
 use super::sort::{self, Reserved, SortKey};
 use crate::context::StatementContext;
 use crate::expr::Expr;
-use crate::plan::RowSource;
+use crate::plan::{Batch, RowSource};
 use crate::transaction::{LockMode, LockWait};
 use crate::types::{Row, SqlType, Value};
 use crate::{SqlError, SqlState};
@@ -305,8 +305,8 @@ impl Rows {
 
 impl RowSource for Rows {
     fn next(&mut self, max: usize) -> Result<Vec<Row>, SqlError> {
-        let mut out = Vec::with_capacity(if self.left == 1 { 1 } else { 4.min(max) });
-        while out.len() < max && self.left > 0 {
+        let mut out = Batch::new(max, if self.left == 1 { 1 } else { 4.min(max) });
+        while !out.is_full() && self.left > 0 {
             let Some(row) = self.produce()? else {
                 self.left = 0;
                 break;
@@ -318,7 +318,7 @@ impl RowSource for Rows {
             self.left -= 1;
             out.push(row);
         }
-        Ok(out)
+        Ok(out.into_rows())
     }
 }
 

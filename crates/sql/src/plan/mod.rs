@@ -3,6 +3,7 @@
 pub mod access;
 pub mod analysis;
 pub mod assignment;
+mod batch;
 pub mod direct;
 pub mod explain;
 pub mod grouping;
@@ -19,6 +20,8 @@ pub mod select;
 pub mod shape;
 pub mod subquery;
 pub mod tree;
+
+pub use batch::{BATCH_BYTES, Batch};
 
 use crate::catalog::Relation;
 use crate::context::{CatalogView, EvalSettings, StatementContext};
@@ -208,6 +211,6 @@ pub enum Execution {
 
 /// Rows that are pulled.
 pub trait RowSource: Send {
-    /// Up to `max` further rows (at least one unless at the end); empty at the end.
+    /// Up to `max` further rows, fewer where they are large (see [`Batch`]), at least one unless at the end; empty at the end.
     fn next(&mut self, max: usize) -> Result<Vec<Row>, SqlError>;
 }

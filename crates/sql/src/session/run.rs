@@ -313,8 +313,8 @@ impl Session {
                 break;
             }
             sent += rows.len() as u64;
-            for row in &rows {
-                out.row(row, fields, &portal.formats, &settings)?;
+            for row in rows {
+                out.row(&row, fields, &portal.formats, &settings)?;
             }
             self.check_interrupt()?;
         }

@@ -93,7 +93,7 @@ impl Scroll {
         self.source.is_none()
     }
 
-    /// Reads rows until so many are there, or no more.
+    /// Reads rows until so many are there, or no more. One that forgets stops when they are too many, with one batch more at least.
     pub(super) fn read_to(&mut self, wanted: usize) -> Result<(), SqlError> {
         while self.rows.len() < wanted
             && let Some(source) = &mut self.source
@@ -111,6 +111,9 @@ impl Scroll {
                 taken => taken?,
             }
             self.rows.extend(more);
+            if self.forgets && self.too_many {
+                break;
+            }
         }
         Ok(())
     }
@@ -139,8 +142,8 @@ impl Scroll {
         let first = self.at.min(self.rows.len());
         let last = end.min(self.rows.len());
         if wanted > 0 {
-            // Fewer rows than wanted: it stands behind the last one.
-            self.at = end.min(self.rows.len() + 1);
+            // Fewer rows than wanted, and no more: it stands behind the last one.
+            self.at = if self.source.is_some() { last } else { end.min(self.rows.len() + 1) };
         }
         Ok(&self.rows[first..last])
     }

@@ -61,6 +61,18 @@ pub fn heap_bytes(value: &Value) -> usize {
     }
 }
 
+/// What a value may hold beside its own place where that can be much, in bytes; 0 for others. For sums over small rows: it looks into
+/// arrays only.
+#[inline]
+pub fn wide_bytes(value: &Value) -> usize {
+    match value {
+        Value::Text(text) | Value::Json(text) | Value::Jsonb(text) => text.len(),
+        Value::Bytea(bytes) => bytes.len(),
+        Value::Array(_) | Value::Record(_) => heap_bytes(value),
+        _ => 0,
+    }
+}
+
 /// The bytes of a value that is worth counting; 0 for others. Does not look into arrays: an element counts as one place.
 #[inline]
 pub fn large_bytes(value: &Value) -> usize {
