@@ -83,6 +83,8 @@ counters! {
     clock_future_timestamps,
     /// Messages sent to other nodes.
     messages_sent,
+    /// Probes after those who are in the way of somebody that waits for a lock, that came to this node.
+    deadlock_probes,
     /// Messages that were not sound, or not for this node.
     messages_refused,
     /// Messages that did not leave, as a later version of the cluster brings what they say.

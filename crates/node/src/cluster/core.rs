@@ -112,6 +112,8 @@ pub(crate) struct Core<E> {
     pub ticks: u64,
     /// For so many ticks the clock has not been believed.
     pub fenced_ticks: u64,
+    /// Whom this round of probes was gone after here: with whom it began, and who (see `deadlock`).
+    pub chased: BTreeSet<(TxnId, TxnId)>,
     /// Commands applied, of all ranges and lives: the position of the versions.
     pub count: u64,
     pub incarnation: u64,

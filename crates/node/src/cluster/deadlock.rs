@@ -16,6 +16,9 @@
 //! 1. A circle that stays is found within a few periods, whatever messages are lost: probes are sent again as long as somebody waits.
 //! 2. A victim is told only while it waits for a lock.
 //!
+//! 3. What a round costs grows with those who wait and not with the ways between them, which in a queue double with each: a node goes after a transaction once in a round for each that the round began
+//!    with, and of those who wait before it follows the nearest alone ([`LockTable::followed`](protocol::txn::LockTable::followed)).
+//!
 //! A session may hold locks under several numbers (its transaction's, and those of the locks that it took for itself: `holds`), and waits for one thing at a time.
 //! So whoever waits for any of these waits for what the session waits for: its gateway goes on with the number under which it does.
 //!
@@ -34,29 +37,39 @@ use store::Engine;
 const PROBE_TICKS: u64 = 10;
 /// A circle of more transactions is not found.
 const CIRCLE_MAX: usize = 32;
-/// Probes of one round, at most.
-const PROBES_MAX: usize = 1024;
+/// So many waiters begin a round, at most: where there are more they take turns.
+const BEGINNERS_MAX: usize = 128;
+/// Of so many is it remembered in a round that they were gone after; what comes then is not.
+const CHASED_MAX: usize = 65_536;
 
 impl<E: Engine> Core<E> {
     /// Probes after those in the way of whoever waits here.
     pub fn tick_deadlocks(&mut self) {
+        self.forget_the_chased();
         if !self.ticks.is_multiple_of(PROBE_TICKS) || self.locks.size().1 == 0 {
             return;
         }
         let waiters: Vec<(TxnId, Bytes)> = self.locks.waiters().map(|waiter| (waiter.txn, waiter.key)).collect();
-        let mut probes = Vec::new();
-        for (txn, key) in waiters {
-            let in_the_way = self.locks.in_the_way_of(txn).into_iter();
-            probes.extend(in_the_way.map(|(about, _)| (vec![(txn, key.clone())], about)));
+        let round = (self.ticks / PROBE_TICKS) as usize;
+        let turn = round.saturating_mul(BEGINNERS_MAX) % waiters.len().max(1);
+        for (txn, key) in waiters.iter().cycle().skip(turn).take(waiters.len().min(BEGINNERS_MAX)) {
+            for about in self.locks.followed(*txn) {
+                self.deliver(NodeId(about.node), Body::Probe { path: vec![(*txn, key.clone())], about });
+            }
         }
-        for (path, about) in probes.into_iter().take(PROBES_MAX) {
-            self.deliver(NodeId(about.node), Body::Probe { path, about });
+    }
+
+    /// A round is over: what is gone after in the next one is gone after anew.
+    fn forget_the_chased(&mut self) {
+        if self.ticks.is_multiple_of(PROBE_TICKS) {
+            self.chased.clear();
         }
     }
 
     /// A probe came: to the gateway of the transaction that it is about, or to where that waits.
     pub fn probed(&mut self, path: Vec<(TxnId, Bytes)>, about: TxnId) {
-        let waits_here = |core: &Self, txn: TxnId| core.locks.waiters().find(|waiter| waiter.txn == txn);
+        let waits_here = |core: &Self, txn: TxnId| core.locks.waiter(txn);
+        self.counters.deadlock_probes.one();
         let (about, key) = match waits_here(self, about) {
             Some(waiter) => (about, waiter.key),
             None if about.node != self.me().0 => return,
@@ -73,8 +86,13 @@ impl<E: Engine> Core<E> {
         if let Some(first) = path.iter().position(|(txn, _)| *txn == about) {
             return self.name_victim(path.split_off(first));
         }
+        // Each of the circle is somebody with whom a round begins; so one way from there to here is enough.
+        let Some((began, _)) = path.first() else { return };
+        if self.chased.len() >= CHASED_MAX || !self.chased.insert((*began, about)) {
+            return;
+        }
         path.push((about, key));
-        for (next, _) in self.locks.in_the_way_of(about) {
+        for next in self.locks.followed(about) {
             match path.iter().position(|(txn, _)| *txn == next) {
                 Some(first) => self.name_victim(path[first..].to_vec()),
                 None if path.len() < CIRCLE_MAX => {

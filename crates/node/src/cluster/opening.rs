@@ -171,6 +171,7 @@ impl<E: Engine> Opening<E> {
             recycle_later: false,
             ticks: 0,
             fenced_ticks: 0,
+            chased: BTreeSet::new(),
             count: self.count,
             incarnation: self.state.incarnation,
             serial: 0,

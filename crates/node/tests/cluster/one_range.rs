@@ -1,8 +1,9 @@
 //! One range, three nodes.
 
 use super::client::{Txn, pairs, set, value};
-use super::world::{World, founding};
+use super::world::{World, founding, poll_fn};
 use node::{RangeId, TxnError};
+use std::task::Poll;
 
 fn world(seed: u64) -> World {
     World::new(seed, 3, founding(&[""], &[1, 2, 3]), |_| {})
@@ -127,6 +128,30 @@ fn one_seed_twice_gives_the_same_bytes() {
     };
     assert_eq!(run(7), run(7));
     assert_ne!(run(7), run(8));
+}
+
+/// Many wait for one row: each waits for all before it, and the ways through them double with each. What is sent for them does not.
+#[test]
+fn a_queue_of_many_costs_probes_by_their_number() {
+    const WAITERS: u64 = 48;
+    let mut w = World::new(9, 3, founding(&["", "m"], &[1, 2, 3]), |_| {});
+    w.await_leader(1);
+    w.await_leader(2);
+    for waiter in 0..=WAITERS {
+        w.spawn(waiter as u32 % 3 + 1, move |env| {
+            Box::pin(async move {
+                let mut txn = Txn::begin(&env).unwrap();
+                txn.lock("a").await.unwrap();
+                // Whoever has it keeps it.
+                poll_fn(|_| Poll::Pending).await
+            })
+        });
+    }
+    w.run(5_000_000);
+    let probes: u64 = (1..=3).map(|node| w.member(node).counters().deadlock_probes.get()).sum();
+    assert!(probes > WAITERS && probes < 5 * 200 * WAITERS, "{probes} probes in 5 s");
+    let fallen: u64 = (1..=3).map(|node| w.member(node).counters().txn_deadlocks.get()).sum();
+    assert_eq!(fallen, 0, "nobody is in a circle");
 }
 
 /// Two transactions wait for each other at two leaders; the younger falls, the older goes on, and nothing is left.

@@ -276,6 +276,18 @@ impl LockTable {
         self.waits_for(txn).into_iter().map(|txn| (txn, self.session_of(txn))).collect()
     }
 
+    /// What one that waits is to be followed to, to find whoever is in its way, or in the way of those: the holders in its way, and of those who wait before
+    /// it the nearest that is. The others before it are in that one's way, or what they wait for is in its own; so a queue of many has few edges.
+    pub fn followed(&self, txn: TxnId) -> Vec<TxnId> {
+        let waits_at = self.owners.get(&txn).filter(|owner| owner.victim_of.is_none());
+        let queue = waits_at.and_then(|owner| self.keys.get(owner.waits_for.as_ref()?));
+        let Some(queue) = queue else { return Vec::new() };
+        let Some(ahead) = queue.waiting.iter().position(|claim| claim.txn == txn) else { return Vec::new() };
+        let claim = queue.waiting[ahead];
+        let nearest = queue.waiting.iter().take(ahead).rev().find(|other| other.excludes(&claim));
+        queue.holders.iter().filter(|other| other.excludes(&claim)).chain(nearest).map(|other| other.txn).collect()
+    }
+
     /// Locks in the order of their keys, and of each key those that are held before those that are waited for: the ones behind the first `at.1`
     /// of key `at.0`, at most `max`, of keys that are to be shown. `contended`: only of those for which somebody waits.
     pub fn shown(
@@ -426,7 +438,8 @@ impl LockTable {
     }
 
     /// What a transaction waits for; nothing, if it is a victim.
-    fn waiter(&self, txn: TxnId) -> Option<Waiter> {
+    /// What a transaction waits for, if it does.
+    pub fn waiter(&self, txn: TxnId) -> Option<Waiter> {
         let owner = self.owners.get(&txn).filter(|owner| owner.victim_of.is_none())?;
         let key = owner.waits_for.clone()?;
         let mode = self.keys.get(&key)?.waiting.iter().find(|claim| claim.txn == txn)?.mode;
