@@ -144,6 +144,15 @@ fn who_blocks_whom_is_seen_at_every_node() {
     for query in ["SELECT count(*) FROM pg_stat_activity", "SELECT count(*) FROM pg_locks"] {
         watchers[0].query_one(query, &[]).unwrap();
     }
+    // Also when the others are silent for so long that the catalog's range is: in a new session, too.
+    until("the catalog is out of reach", || watchers[0].query("SELECT * FROM t", &[]).is_err().then_some(()));
+    let mut new = watcher(&nodes, 0);
+    for client in [&mut watchers[0], &mut new] {
+        views.iter().for_each(|view| assert_eq!(silent(client, view), [2, 3], "{view}"));
+        for view in ["pg_stat_activity", "pg_locks", "timeball_internal.nodes", "timeball_internal.ranges"] {
+            client.query_one(&format!("SELECT count(*) FROM {view}"), &[]).unwrap_or_else(|e| panic!("{view}: {e}"));
+        }
+    }
     // And a wait for who does not answer ends when it is told to.
     let names = "SELECT DISTINCT table_name FROM timeball_internal.leases WHERE table_name IS NOT NULL";
     assert_eq!(watchers[0].query_one(names, &[]).unwrap().get::<_, &str>(0), "t");

@@ -11,6 +11,7 @@ use crate::expr::{
     self, BindContext, BindError, Expr, Parameters, Scope, ScopeColumn, assign, coerce, split_conjuncts,
 };
 use crate::identifier::fold;
+use crate::pg_catalog;
 use crate::types::{CastKind, SqlType};
 use crate::{SqlError, SqlState};
 use sqlparser::ast::{self, ObjectName, VisitMut};
@@ -256,11 +257,14 @@ pub fn bind_context(context: &PlanContext) -> BindContext<'_> {
     BindContext { settings: &context.settings, catalog: Some(context.catalog.as_ref()), pace: &context.pace }
 }
 
-/// The relation that a name means. One that the catalog does not know may be a virtual table or a common table expression.
+/// The relation that a name means, if that is one of the catalog: not the system's own, of which the catalog is not even asked, as they are to be read where it cannot be reached.
 pub fn relation(name: &ObjectName, context: &PlanContext) -> Planned<Arc<Relation>> {
     let (schema, table) = shape::table_name(name)?;
     if schema.is_none() && context.given.iter().any(|given| given.name == table) {
         return Err(Refusal::Engine("rows of WITH"));
+    }
+    if schema.as_deref() == Some("timeball_internal") || pg_catalog::lookup(schema.as_deref(), &table).is_some() {
+        return Err(Refusal::Engine("the system's own views"));
     }
     stored_relation(name, context)
 }
