@@ -436,3 +436,40 @@ fn large_rows_go_through_one_by_one() {
         assert!(peak <= 2 * MEMORY_BYTES, "{sql} held {peak} bytes");
     }
 }
+
+/// Values that an operator must hold, of each row or group.
+const HELD_VALUES: &[&str] = &[
+    "select lag(repeat('a', 10000000)) over () from generate_series(1, 60) i",
+    "select sum(length(r)) from (select lag(repeat('a', 10000000 + id)) over (order by id) r from small) q",
+    "select length(first_value(repeat('a', 10000000 + id)) over (partition by id)) from small",
+    "select length(max(repeat('a', 10000000 + id)) over (order by id)) from small",
+    "select cardinality(array_agg(repeat('a', 10000000 + id)) over (partition by id)) from small",
+    "select row_number() over (order by repeat('a', 10000000 + id)) from small",
+    "select id, length(max(repeat('a', 10000000 + id))) from small group by id",
+    "select i, length(max(repeat('a', 10000000 + i))) from generate_series(1, 60) i group by i",
+    "select i, length(any_value(repeat('a', 10000000 + i))) from generate_series(1, 60) i group by i",
+    "select distinct repeat('a', 10000000 + id) from small group by id",
+    "select id from small order by array[repeat('a', 10000000 + id)]",
+];
+
+/// Such values count for their statement's memory as they are made.
+#[test]
+fn values_that_operators_hold_are_bounded_together() {
+    let mut s = session(Interrupt::default());
+    let small = "create table small (id int primary key); insert into small select i from generate_series(1, 60) i";
+    assert_eq!(state_of(&mut s, small), "00000");
+    assert_eq!(state_of(&mut s, "set timeball.query_memory_bytes = '64MB'"), "00000");
+    for sql in HELD_VALUES {
+        let (state, peak) = peak_bytes(|| state_of(&mut s, sql));
+        assert_eq!(state, "53200", "{sql}");
+        assert!(peak <= 2 * MEMORY_BYTES, "{sql} held {peak} bytes");
+    }
+    // What rows share counts once, and what is replaced does not pile up.
+    let shared = "select length(max(repeat('a', 10000000)) over ()) from generate_series(1, 60) i";
+    assert_eq!(state_of(&mut s, shared), "00000");
+    let replaced = "select length(max(i || repeat('a', 1000000 * (i % 5)))) from generate_series(1, 300) i";
+    assert_eq!(state_of(&mut s, replaced), "00000");
+    let columns = "select count(lag(r) over (order by i)) from (select i, repeat('a', 1000000) r from generate_series(1, 40) i) q";
+    let columns = columns.replace("count(lag(r) over (order by i))", "length(lag(r) over (order by i))");
+    assert_eq!(state_of(&mut s, &columns), "00000");
+}

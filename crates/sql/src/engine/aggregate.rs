@@ -231,6 +231,9 @@ pub(super) struct Running {
     /// Of two columns.
     regression: Option<Box<Regression>>,
     best: Value,
+    /// The most that `best` has held, bytes, and what of it nobody took of the statement's memory yet.
+    held_bytes: usize,
+    unpaid_bytes: usize,
     text: String,
     values: Vec<Value>,
     /// Of an array: what its elements say.
@@ -262,6 +265,8 @@ impl AggregateCall {
             spread: None,
             regression: None,
             best: Value::Null,
+            held_bytes: 0,
+            unpaid_bytes: 0,
             text: String::new(),
             values: Vec::new(),
             value_bytes: 0,
@@ -297,6 +302,23 @@ impl Accumulator {
         match self {
             Accumulator::Count(_) => 0,
             Accumulator::Other(running) => running.text.len() + running.values.len() * size_of::<Value>(),
+        }
+    }
+
+    /// By how many bytes the one value that it keeps has grown since this was last asked.
+    #[inline]
+    pub(super) fn take_grown(&mut self) -> usize {
+        match self {
+            Accumulator::Count(_) => 0,
+            Accumulator::Other(running) => std::mem::take(&mut running.unpaid_bytes),
+        }
+    }
+
+    /// What the elements say of which it makes an array, bytes.
+    pub(super) fn element_bytes(&self) -> usize {
+        match self {
+            Accumulator::Count(_) => 0,
+            Accumulator::Other(running) => running.value_bytes,
         }
     }
 
@@ -363,6 +385,9 @@ impl Running {
 
     fn replace_if(&mut self, value: &Value, better: impl Fn(std::cmp::Ordering) -> bool) {
         if self.count == 1 || better(value.compare(&self.best, &self.argument)) {
+            let more = work::wide_bytes(value).saturating_sub(self.held_bytes);
+            self.held_bytes += more;
+            self.unpaid_bytes += more;
             self.best = value.clone();
         }
     }

@@ -7,6 +7,7 @@ use crate::SqlError;
 use crate::context::StatementContext;
 use crate::expr::Expr;
 use crate::types::{SqlType, Value};
+use crate::work::wide_bytes;
 
 /// Which.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,6 +86,9 @@ pub struct Accumulator {
     count: i64,
     total: Total,
     best: Value,
+    /// The most that `best` has held, bytes, and what of it nobody took of the statement's memory yet.
+    held_bytes: usize,
+    unpaid_bytes: usize,
 }
 
 impl Aggregate {
@@ -96,6 +100,8 @@ impl Aggregate {
             count: 0,
             total: Total::default(),
             best: Value::Null,
+            held_bytes: 0,
+            unpaid_bytes: 0,
         }
     }
 
@@ -122,16 +128,28 @@ impl Accumulator {
             Function::Sum | Function::Avg => self.total.add(&value)?,
             Function::Min | Function::BoolAnd => {
                 if self.count == 1 || value.compare(&self.best, &self.ty).is_lt() {
-                    self.best = value;
+                    self.keep(value);
                 }
             }
             Function::Max | Function::BoolOr => {
                 if self.count == 1 || value.compare(&self.best, &self.ty).is_gt() {
-                    self.best = value;
+                    self.keep(value);
                 }
             }
         }
         Ok(())
+    }
+
+    fn keep(&mut self, value: Value) {
+        let more = wide_bytes(&value).saturating_sub(self.held_bytes);
+        self.held_bytes += more;
+        self.unpaid_bytes += more;
+        self.best = value;
+    }
+
+    /// By how many bytes what it holds has grown since this was last asked.
+    pub fn take_grown(&mut self) -> usize {
+        std::mem::take(&mut self.unpaid_bytes)
     }
 
     /// Whether it has met a value.

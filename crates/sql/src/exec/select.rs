@@ -182,7 +182,7 @@ impl Rows {
                 let ordered = !select.order.is_empty() && select.distinct.is_none() && select.locks.is_empty();
                 let most = if ordered { self.left.saturating_add(self.skip) } else { usize::MAX };
                 let kept_max = most.saturating_mul(2).max(TOP_ROWS_MIN);
-                let (mut rows, mut taken) = (Vec::new(), 0);
+                let mut rows = Vec::new();
                 while self.joined()? {
                     let Some(cursor) = &mut self.cursor else { break };
                     let row = match &select.distinct {
@@ -196,11 +196,9 @@ impl Rows {
                     if rows.len() >= kept_max {
                         rows = sort::sort(rows, &select.order, &self.context)?;
                         rows.truncate(most);
+                        reserved.keep(rows.iter().map(|row| sort::row_bytes(row)).sum());
                     }
-                    if taken < kept_max {
-                        taken += 1;
-                        reserved.take(sort::row_bytes(&row))?;
-                    }
+                    reserved.take(sort::row_bytes(&row))?;
                     rows.push(row);
                 }
                 rows
@@ -210,6 +208,7 @@ impl Rows {
             if select.grouping.is_some() {
                 for row in &mut rows {
                     *row = select.project.apply(row, &self.context)?;
+                    reserved.take(sort::row_bytes(row))?;
                 }
             }
             let mut seen = BTreeSet::new();
@@ -244,7 +243,8 @@ impl Rows {
                     keys.push(value);
                 }
                 if !groups.contains_key(&key) {
-                    reserved.take(sort::row_bytes(&keys) + size_of::<Accumulator>() * grouping.aggregates.len())?;
+                    let states = size_of::<Accumulator>() * grouping.aggregates.len();
+                    reserved.take(sort::row_bytes(&keys) + key.len() + states)?;
                     groups.insert(key.clone(), (std::mem::take(&mut keys), start()));
                 }
                 groups.get_mut(&key).map(|(_, accumulators)| accumulators)
@@ -252,6 +252,10 @@ impl Rows {
             let Some(accumulators) = accumulators else { break };
             for (aggregate, accumulator) in grouping.aggregates.iter().zip(accumulators) {
                 aggregate.step(accumulator, row, &context)?;
+                match accumulator.take_grown() {
+                    0 => {}
+                    bytes => reserved.take(bytes)?,
+                }
                 if grouping.first && accumulator.is_settled() {
                     break 'rows;
                 }

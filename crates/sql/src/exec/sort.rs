@@ -5,6 +5,7 @@ use crate::SqlError;
 use crate::context::{MemoryBudget, StatementContext};
 use crate::expr::Expr;
 use crate::types::{Row, SqlType, Value};
+use crate::work::{heap_bytes, wide_bytes};
 use std::cmp::Ordering;
 use std::sync::Arc;
 
@@ -41,6 +42,12 @@ impl Reserved {
         self.bytes += bytes;
         Ok(())
     }
+    /// Gives back what is beyond so many bytes.
+    pub fn keep(&mut self, bytes: usize) {
+        let spare = self.bytes.saturating_sub(bytes);
+        self.budget.give(spare);
+        self.bytes -= spare;
+    }
 }
 
 impl Drop for Reserved {
@@ -58,8 +65,7 @@ pub fn row_bytes(row: &[Value]) -> usize {
         .map(|value| match value {
             Value::Text(text) | Value::Json(text) | Value::Jsonb(text) => BLOCK_BYTES + text.len(),
             Value::Bytea(bytes) => BLOCK_BYTES + bytes.len(),
-            Value::Array(array) => BLOCK_BYTES + array.values.len() * size_of::<Value>(),
-            Value::Record(values) => BLOCK_BYTES + values.len() * size_of::<Value>(),
+            Value::Array(_) | Value::Record(_) => heap_bytes(value),
             Value::Numeric(_) => 16,
             _ => 0,
         })
@@ -130,8 +136,13 @@ fn lead((value, ty, descending, nulls_first): Lead<'_>) -> (u64, bool) {
 /// Sorts rows by keys. Equal rows keep their order.
 pub fn sort(rows: Vec<Row>, keys: &[SortKey], context: &StatementContext) -> Result<Vec<Row>, SqlError> {
     let mut keyed = Vec::with_capacity(rows.len());
+    // Keys that are columns share what their rows hold.
+    let mut reserved = Reserved::new(&context.memory);
+    let is_made: Vec<bool> = keys.iter().map(|key| evaluate::column(&key.expr).is_none()).collect();
     for row in rows {
         let by = keys.iter().map(|key| evaluate::value(&key.expr, &row, context)).collect::<Result<Row, _>>()?;
+        let made = by.iter().zip(&is_made).filter(|(_, made)| **made);
+        reserved.take(made.map(|(value, _)| wide_bytes(value)).sum())?;
         let first = leads(by.iter().zip(keys).map(|(value, key)| (value, &key.ty, key.descending, key.nulls_first)));
         keyed.push((first, by, row));
     }

@@ -233,7 +233,10 @@ fn step(
     }
     match call.args.as_slice() {
         [] => return state.accumulator.add(&[]),
-        [arg] if call.is_plain() => return state.accumulator.add(std::slice::from_ref(&*arg.value_ref(row, run)?)),
+        [arg] if call.is_plain() => {
+            state.accumulator.add(std::slice::from_ref(&*arg.value_ref(row, run)?))?;
+            return grown(state, reserved);
+        }
         _ => {}
     }
     let Scratch { args, key } = scratch;
@@ -258,11 +261,21 @@ fn step(
         if call.function.holds_values() {
             reserved.row(args)?;
         }
-        return state.accumulator.add(args);
+        state.accumulator.add(args)?;
+        return grown(state, reserved);
     }
     reserved.row(args)?;
     state.kept.push((sort, std::mem::take(args)));
     Ok(())
+}
+
+/// Takes what a state holds more than before.
+#[inline]
+fn grown(state: &mut State, reserved: &mut Reservation) -> Result<(), SqlError> {
+    match state.accumulator.take_grown() {
+        0 => Ok(()),
+        bytes => reserved.bytes(bytes),
+    }
 }
 
 struct Finished {

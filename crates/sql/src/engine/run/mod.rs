@@ -111,6 +111,11 @@ impl Reservation {
     pub(super) fn bytes(&mut self, bytes: usize) -> Result<(), SqlError> {
         self.0.take(bytes)
     }
+
+    /// Gives back what is beyond so many bytes.
+    pub(super) fn keep(&mut self, bytes: usize) {
+        self.0.keep(bytes);
+    }
 }
 
 impl Run {

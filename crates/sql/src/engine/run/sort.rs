@@ -6,7 +6,7 @@ use crate::SqlError;
 use crate::engine::node::{Node, SortKey};
 use crate::engine::scalar::Scalar;
 use crate::exec::evaluate;
-use crate::exec::sort::{self, in_order};
+use crate::exec::sort::{self, in_order, row_bytes};
 use crate::types::{Row, Value};
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -43,6 +43,10 @@ pub(super) fn leads<'a>(values: impl Iterator<Item = &'a Value>, keys: &'a [Sort
 struct Keyed {
     leads: u128,
     row: Row,
+}
+
+fn keyed_bytes(keyed: &Keyed) -> usize {
+    row_bytes(&keyed.row) + size_of::<Keyed>()
 }
 
 /// The keys of a sort, and where in its rows they are.
@@ -115,16 +119,14 @@ pub(super) fn open(node: &Arc<Node>, prefix: &Prefix, run: &Arc<Run>) -> Result<
             row = keyed.row;
             continue;
         }
-        if most.is_none_or(|most| rows.len() < most.saturating_mul(2)) {
-            reserved.row(&keyed.row)?;
-            reserved.bytes(size_of::<Keyed>())?;
-        }
+        reserved.bytes(keyed_bytes(&keyed))?;
         rows.push(keyed);
         if let Some(most) = most
             && rows.len() >= most.saturating_mul(2).max(64)
         {
             rows = in_order(rows, |a, b| order.compare(a, b), &run.context)?;
             rows.truncate(most);
+            reserved.keep(rows.iter().map(keyed_bytes).sum());
             worst = most.checked_sub(1);
         }
     }

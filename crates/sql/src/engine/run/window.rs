@@ -13,6 +13,7 @@ use crate::engine::window::{Bound, Function, Units, WindowCall};
 use crate::exec::sort::in_order;
 use crate::expr::moved_us;
 use crate::types::{Interval, Row, Value};
+use crate::work::wide_bytes;
 use crate::{SqlError, SqlState, work};
 use std::ops::Range;
 use std::sync::Arc;
@@ -51,7 +52,12 @@ impl Partition {
     }
 }
 
-fn partitions(call: &WindowCall, rows: &[Row], run: &Arc<Run>) -> Result<Vec<Partition>, SqlError> {
+fn partitions(
+    call: &WindowCall,
+    rows: &[Row],
+    kept: &mut Reservation,
+    run: &Arc<Run>,
+) -> Result<Vec<Partition>, SqlError> {
     let mut reserved = run.reserve();
     let (mut numbers, mut key) = (KeyTable::new(run.seed), Vec::new());
     // A row's place behind the leads of its sort keys, by partition; its sort keys by place.
@@ -69,7 +75,11 @@ fn partitions(call: &WindowCall, rows: &[Row], run: &Arc<Run>) -> Result<Vec<Par
             lists.push(Vec::new());
         }
         for by in &call.order {
-            keys.push(by.by.value(row, run)?);
+            let value = by.by.value(row, run)?;
+            if by.by.column().is_none() {
+                kept.bytes(wide_bytes(&value))?;
+            }
+            keys.push(value);
         }
         lists[number].push((leads(keys[place * call.order.len()..].iter(), &call.order), place));
     }
@@ -97,6 +107,24 @@ fn partitions(call: &WindowCall, rows: &[Row], run: &Arc<Run>) -> Result<Vec<Par
     lists.into_iter().map(partition).collect()
 }
 
+/// Whether a call's values are made for it: those of columns the rows hold themselves.
+fn are_made(call: &WindowCall) -> bool {
+    let args = if let Function::Aggregate(aggregate) = &call.function { &aggregate.args } else { &call.args };
+    // Behind the value comes a number, then what stands for it.
+    [0, 2].iter().filter_map(|place| args.get(*place)).any(|arg| arg.column().is_none())
+}
+
+/// Whether two values are one in memory, or hold nothing.
+fn is_one(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Text(a) | Value::Json(a) | Value::Jsonb(a), Value::Text(b) | Value::Json(b) | Value::Jsonb(b)) => {
+            std::ptr::eq(a.as_bytes(), b.as_bytes())
+        }
+        (Value::Bytea(a), Value::Bytea(b)) => std::ptr::eq(a.as_ref(), b.as_ref()),
+        _ => wide_bytes(b) == 0,
+    }
+}
+
 fn compute(
     call: &WindowCall,
     rows: &[Row],
@@ -104,7 +132,8 @@ fn compute(
     run: &Arc<Run>,
 ) -> Result<Vec<Value>, SqlError> {
     let mut out = vec![Value::Null; rows.len()];
-    for partition in partitions(call, rows, run)? {
+    let made = are_made(call);
+    for partition in partitions(call, rows, reserved, run)? {
         run.check()?;
         if let Function::Aggregate(_) = call.function {
             aggregate(call, &partition, rows, run, reserved, &mut out)?;
@@ -112,7 +141,11 @@ fn compute(
         }
         for at in 0..partition.places.len() {
             run.tick()?;
-            out[partition.places[at]] = one(call, &partition, at, rows, run)?;
+            let value = one(call, &partition, at, rows, run)?;
+            if made {
+                reserved.bytes(wide_bytes(&value))?;
+            }
+            out[partition.places[at]] = value;
         }
     }
     Ok(out)
@@ -187,12 +220,15 @@ fn aggregate(
     let grows = matches!(call.frame.start, Bound::Unbounded);
     let mut running = aggregate.start();
     let mut taken = 0;
+    let made = are_made(call);
+    let (mut element_bytes, mut before) = (0, Value::Null);
     for at in 0..partition.places.len() {
         run.tick()?;
         let frame = frame(call, partition, at, rows, run)?;
         if !grows || frame.end < taken {
             running = aggregate.start();
             taken = frame.start;
+            element_bytes = 0;
         }
         for place in &partition.places[taken..frame.end.max(taken)] {
             run.tick()?;
@@ -204,8 +240,19 @@ fn aggregate(
             // Each row shows all that was taken before it.
             work::step(running.held_bytes())?;
             reserved.bytes(running.held_bytes())?;
+            if made {
+                reserved.bytes(running.element_bytes() - element_bytes)?;
+                element_bytes = running.element_bytes();
+            }
+            out[partition.places[at]] = running.clone().finish(&run.context)?;
+            continue;
         }
-        out[partition.places[at]] = running.clone().finish(&run.context)?;
+        let value = running.clone().finish(&run.context)?;
+        if made && !is_one(&before, &value) {
+            reserved.bytes(wide_bytes(&value))?;
+            before = value.clone();
+        }
+        out[partition.places[at]] = value;
     }
     Ok(())
 }
