@@ -42,6 +42,7 @@ mod table_as;
 mod token;
 mod truncate;
 mod view;
+mod view_names;
 mod view_text;
 
 pub use extension::{AVAILABLE, Available, available};
@@ -50,6 +51,7 @@ pub use load::{Duplicate, Loader};
 pub(crate) use naming::constraint_names;
 pub use online::{Making, add_condition_online, adds_condition, create_index_online, is_large, undo_orphans};
 pub use run::{Done, Run};
+pub(crate) use view_names::definition as view_definition;
 
 use crate::SqlError;
 use crate::syntax::Ddl;

@@ -145,6 +145,7 @@ impl Run<'_> {
         let change = Change::Column { of: view.id, number, to: to.to_string() };
         let views = self.rewrite_views(view.id, &[change, Change::List { of: view.id, names }]);
         view.columns[number].0 = to.to_string();
+        let view = self.with_names(view);
         self.touch().put_relation(Relation::View(view))?;
         let broken = self.put_views(views)?;
         self.refuse_broken(&broken, &format!("rename column {name}"))
@@ -156,7 +157,10 @@ impl Run<'_> {
         let Some(crate::syntax::Command::Planned(planned)) = parsed.first().map(|p| &p.command) else { return false };
         match plan::prepare(&planned.statement, &view.query, &self.plan_context()) {
             Ok(plan) => {
-                let same = |(field, (_, ty)): (&crate::Field, &(String, SqlType))| field.ty == *ty;
+                // A literal of no type is text in a view.
+                let same = |(field, (_, ty)): (&crate::Field, &(String, SqlType))| {
+                    field.ty == *ty || field.ty == SqlType::Unknown && *ty == SqlType::Text
+                };
                 plan.fields().len() == view.columns.len() && plan.fields().iter().zip(&view.columns).all(same)
             }
             Err(_) => false,

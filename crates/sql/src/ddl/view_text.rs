@@ -49,7 +49,7 @@ pub(super) struct Rewritten {
 }
 
 /// An identifier that is read back as a name.
-fn ident(name: &str) -> Ident {
+pub(super) fn ident(name: &str) -> Ident {
     if is_bare(name) { Ident::new(name) } else { Ident::with_quote('"', name) }
 }
 
@@ -322,7 +322,7 @@ fn spelled(table: &ast::Table) -> Option<SetExpr> {
     }
 }
 
-fn query_of(text: &str) -> Option<Box<Query>> {
+pub(super) fn query_of(text: &str) -> Option<Box<Query>> {
     match crate::syntax::parse(text).ok()?.into_iter().next()?.command {
         Command::Planned(planned) => match planned.statement {
             Statement::Query(query) => Some(query),
@@ -346,15 +346,16 @@ impl Run<'_> {
         Some(query.to_string())
     }
 
-    /// The text of a view to be made: settled, if it then gives the same columns.
+    /// The text of a view to be made: settled, if it then gives the same columns, and with their names.
     pub(super) fn settled(&self, view: View) -> View {
-        match self.rewritten(&view.query, &Change::Settle) {
+        let view = match self.rewritten(&view.query, &Change::Settle) {
             Some(query) if query != view.query => {
                 let settled = View { query, ..view.clone() };
                 if self.view_still_works(&settled) { settled } else { view }
             }
             _ => view,
-        }
+        };
+        self.with_names(view)
     }
 
     /// What the texts of the views over a relation become, by each of some changes. To be said before the catalog changes.

@@ -7,6 +7,7 @@ use super::relations::indexes;
 use super::{Objects, Source, definition, encodings, names, signatures};
 use crate::catalog::{Oid, Relation, Table};
 use crate::context::StatementContext;
+use crate::ddl::view_definition;
 use crate::identifier::keyword::{KEYWORDS, Keyword};
 use crate::identifier::quote_qualified;
 use crate::types::{RegKind, Row, SqlType, Value};
@@ -174,7 +175,7 @@ pub fn call(name: &str, args: &[Value], context: &StatementContext) -> Result<Va
             constraint_definition(oid(&args[0], context)?, pretty, context)?.map_or(Value::Null, text)
         }
         "pg_get_viewdef" => match context.catalog.relation_by_id(oid(&args[0], context)?)?.as_deref() {
-            Some(Relation::View(view)) => text(format!(" {};", view.query.trim_end_matches(';'))),
+            Some(Relation::View(view)) => text(format!(" {};", view_definition(view))),
             _ => Value::Null,
         },
         "pg_get_userbyid" => text(if oid(&args[0], context)? == super::OWNER_OID {

@@ -72,3 +72,30 @@ fn sessions_give_what_postgres_gives() {
     let repeat = "cargo test -p timeball-sql --test engine -- sessions";
     assert!(wrong.is_empty(), "{}\n{} differ; repeat: {repeat}", wrong.join("\n"), wrong.len());
 }
+
+/// What a dump has of a view makes one of the same columns and rows.
+#[test]
+fn views_are_made_anew_from_their_definitions() {
+    let script = std::fs::read_to_string("tests/engine/session/view_names.sql").unwrap();
+    let made: Vec<&str> = script.lines().take_while(|line| !line.starts_with("select")).collect();
+    let mut session = session();
+    answer(&mut session, &made.join("\n"));
+    let views = answer(&mut session, "select viewname from pg_views where viewname like 'kv%' order by 1");
+    assert!(views.len() > 20, "{views:?}");
+    let columns = |view: &str| {
+        format!(
+            "select attname, atttypid::regtype from pg_attribute where attrelid = '{view}'::regclass order by attnum"
+        )
+    };
+    for view in views {
+        let definition = answer(&mut session, &format!("select pg_get_viewdef('{view}'::regclass)")).join("\n");
+        let again = answer(&mut session, &format!("create view again as {definition}"));
+        assert!(again.is_empty(), "{view}: {definition}: {again:?}");
+        for asked in [columns, |view: &str| format!("select * from {view}")] {
+            let (before, after) = (answer(&mut session, &asked(&view)), answer(&mut session, &asked("again")));
+            assert_eq!(before, after, "{view}: {definition}");
+            assert!(!before[0].starts_with("ERROR"), "{view}: {before:?}");
+        }
+        answer(&mut session, "drop view again");
+    }
+}
