@@ -76,6 +76,12 @@ pub trait Engine: Send + Sync + 'static {
         0
     }
 
+    /// Whether nothing merges them: it was asked to, and for a while found nothing that it would. (fjall may prefer another level that it cannot
+    /// merge either.) Who waits for that waits for ever, unless they are merged otherwise ([`Engine::reclaim`]).
+    fn merges_in_vain(&self) -> bool {
+        false
+    }
+
     /// About what the runs of the present take that wait to be merged: merging them takes as much room for a while.
     fn unmerged_bytes(&self) -> u64 {
         0
@@ -198,6 +204,9 @@ impl<E: Engine> Engine for Arc<E> {
     }
     fn unmerged_runs(&self) -> usize {
         E::unmerged_runs(self)
+    }
+    fn merges_in_vain(&self) -> bool {
+        E::merges_in_vain(self)
     }
     fn unmerged_bytes(&self) -> u64 {
         E::unmerged_bytes(self)

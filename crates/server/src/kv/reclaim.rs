@@ -83,6 +83,8 @@ impl Reclaiming {
         // A merge may want more room than ordinary writes do: all that waits, and all that this overlaps.
         let room = if versions.engine().lacks_room_to_merge() { Room::Full } else { room };
         self.begun = match room {
+            // What frees space may wait in memory behind runs that the engine leaves as they are.
+            _ if versions.waits_in_vain() => true,
             Room::Enough => false,
             // Once begun it goes on to its end.
             Room::Tight => self.begun || versions.compaction_due(true),

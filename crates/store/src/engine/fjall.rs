@@ -58,6 +58,8 @@ const RECLAIM_PUT_OFF: u32 = 40;
 const RUNS_MAX: usize = 200;
 /// fjall merges by itself again once nobody reclaimed space for so many looks: there are about 20 in a second.
 const QUIET_LOOKS: u32 = 100;
+/// fjall, asked to merge, found nothing if it has not begun after so many looks.
+const IDLE_LOOKS: u32 = 20;
 /// Merges of one call that reclaims space: who calls has other things to do, too.
 const RECLAIM_STEPS: usize = 8;
 /// Tables that it makes are this part of the others, so that later merges need less room; but not smaller than this.
@@ -108,6 +110,8 @@ struct Seen {
     state: Option<u64>,
     /// Whether we had fjall look at it: if it is still the same, there was nothing to merge.
     looked: bool,
+    /// So often it was the same since, and fjall at no merge.
+    idle_looks: u32,
 }
 
 /// Below the directory of a tree: fjall's name for where its tables are.
@@ -218,10 +222,15 @@ impl Open {
         let state = Some(tree.current_version().id());
         if seen.state != state {
             // It looks by itself after an ingestion: let it begin.
-            *seen = Seen { state, looked: false };
+            *seen = Seen { state, ..Seen::default() };
             return Ok(());
         }
-        if seen.looked || self.database.active_compactions() > 0 {
+        if self.database.active_compactions() > 0 {
+            seen.idle_looks = 0;
+            return Ok(());
+        }
+        if seen.looked {
+            seen.idle_looks = seen.idle_looks.saturating_add(1);
             return Ok(());
         }
         Self::nudge(keyspace)?;
@@ -241,6 +250,12 @@ impl Open {
             std::fs::remove_file(file).map_err(fjall::Error::Io)?;
         }
         empty.finish()
+    }
+
+    /// Whether fjall was asked to merge a tree, and for a while found nothing that it would.
+    fn is_idle(&self, tree: Tree) -> bool {
+        let seen = &self.seen.lock()[usize::from(tree == Tree::Past)];
+        seen.state == Some(self.tree(tree).tree.current_version().id()) && seen.idle_looks >= IDLE_LOOKS
     }
 
     /// Whether fjall has stopped its threads after an error.
@@ -431,6 +446,13 @@ impl Engine for FjallEngine {
             let runs = |keyspace: &Keyspace| keyspace.tree.l0_run_count();
             runs(&open.present).max(runs(&open.past))
         })
+    }
+
+    fn merges_in_vain(&self) -> bool {
+        let runs = self.unmerged_runs();
+        let stands = |open: &Open, tree| open.tree(tree).tree.l0_run_count() == runs && open.is_idle(tree);
+        runs > 0
+            && self.open.read().as_ref().is_some_and(|open| stands(open, Tree::Present) || stands(open, Tree::Past))
     }
 
     fn unmerged_bytes(&self) -> u64 {

@@ -208,12 +208,22 @@ impl<E: Engine> Versions<E> {
         self.hot.trim();
         let _writer = self.writer.lock();
         self.engine.merge();
-        // Where the disk fills, what is to be merged stays small: it needs room, too.
-        let runs_max = if self.is_tight() { UNMERGED_RUNS_MAX / 2 } else { UNMERGED_RUNS_MAX };
-        if self.engine.unmerged_runs() >= runs_max {
+        if self.waits_for_merges() {
             return Ok(false);
         }
         self.flush_oldest(false)
+    }
+
+    /// Whether the engine has to merge before the next layer is written.
+    fn waits_for_merges(&self) -> bool {
+        // Where the disk fills, what is to be merged stays small: it needs room, too.
+        let runs_max = if self.is_tight() { UNMERGED_RUNS_MAX / 2 } else { UNMERGED_RUNS_MAX };
+        self.engine.unmerged_runs() >= runs_max
+    }
+
+    /// Whether layers wait for merges that the engine does not begin: space has to be reclaimed ([`Versions::reclaim`]).
+    pub fn waits_in_vain(&self) -> bool {
+        self.frozen_layers() > 0 && self.engine.merges_in_vain() && self.waits_for_merges()
     }
 
     /// As [`Versions::flush`], where that found no room and nothing else gives some: waits for no merge, keeps nothing free, and tries. What

@@ -70,6 +70,36 @@ fn merges_leave_room_for_what_is_in_memory() {
     assert_eq!(engine.get(Tree::Present, &7u64.to_be_bytes()).unwrap().as_deref(), Some(&15u64.to_be_bytes()[..]));
 }
 
+/// Runs that fjall leaves as they are: who waits for their merge waits in vain, and is told so.
+#[test]
+fn runs_that_nobody_merges_are_known() {
+    let dir = tempfile::tempdir().unwrap();
+    let engine = FjallEngine::open(dir.path(), FjallOptions::default()).unwrap();
+    let runs = |engine: &FjallEngine| engine.hold().unwrap().present.tree.l0_run_count();
+    let overlapping =
+        |n: u8| (0..100u64).map(move |i| (Bytes::from(i.to_be_bytes().to_vec()), Some(Bytes::from(vec![n]))));
+    // The first goes down as it is; of the others fjall merges four, or none.
+    for n in 0..3 {
+        engine.ingest(Tree::Present, 0, &mut overlapping(n)).unwrap();
+        assert!(!engine.merges_in_vain(), "it may merge them yet");
+    }
+    while !engine.merges_in_vain() {
+        engine.merge();
+        std::thread::yield_now();
+    }
+    assert_eq!(runs(&engine), 2);
+    engine.ingest(Tree::Present, 0, &mut overlapping(3)).unwrap();
+    assert!(!engine.merges_in_vain(), "it has not looked at this one");
+    while !engine.merges_in_vain() {
+        engine.merge();
+        std::thread::yield_now();
+    }
+    // Otherwise they are merged.
+    while !engine.reclaim(0).unwrap() {}
+    assert_eq!(runs(&engine), 0);
+    assert!(!engine.merges_in_vain());
+}
+
 /// A disk that has no room for all of it once more has room for merges all the same.
 #[test]
 fn a_rewrite_without_room_pauses_no_merges() {
