@@ -33,7 +33,8 @@ use store::Engine;
 pub const COMMIT_US: u64 = 5_000_000;
 /// A prepare is looked into when it is undecided for so long, microseconds.
 pub const UNDECIDED_AFTER_US: u64 = 2_000_000;
-/// A client waits so many ticks for what became of its commit, at most; then it is unknown to it: 10 seconds.
+/// A client waits so many ticks for what became of its commit, at most; then it is unknown to it: 10 seconds. No longer than for anything else
+/// (`silence`) where a majority of one of its ranges has not been heard for about as long.
 pub const COMMIT_TICKS_MAX: u64 = 100;
 /// A coordinator that hears nothing of a prepare for so many ticks asks for a fence.
 const FENCE_TICKS: u64 = 30;
@@ -248,6 +249,9 @@ impl<E: Engine> Core<E> {
             match committing.coordinator.decision() {
                 Some(_) if age > TELL_TICKS_MAX => over.push(*txn),
                 None if age > COMMIT_TICKS_MAX => late.push(*txn),
+                None if committing.coordinator.unanswered().iter().any(|range| self.has_no_majority(*range, age)) => {
+                    late.push(*txn);
+                }
                 None if age > FENCE_TICKS && !committing.single && !committing.fencing => unsure.push(*txn),
                 _ => {}
             }

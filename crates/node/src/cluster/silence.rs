@@ -5,14 +5,17 @@
 //! statement waited for as long as an election may take at worst, a node that is cut off would need ten seconds for each.
 //!
 //! # Idea
-//! What one call learned the next one need not learn again. A range is *silent* from when its replica here knows of no leader any more; or, where there
-//! is no replica, from when a call to it was last in vain. Whatever it answers ends that. A call to a range that has been silent for longer than
+//! What one call learned the next one need not learn again. A range is *silent* when its replica here knows of no leader any more; or, where there
+//! is no replica, from when a call to it was last in vain. With a replica it counts as silent since a majority of them was heard last: a follower
+//! learns that its leader is lost only when its promise is past, and that those seconds were silent, too. Whatever it answers ends that. A call to a range that has been silent for longer than
 //! a call waits at all waits no more than it takes to ask around ([`PROBE_TICKS`]), and not at all where none of the others that hold
 //! the range is heard: then nobody can relay it, either.
 //!
 //! # Invariants
 //! 1. A range that answers, by whatever way, is not silent: of one that is reached through others no call is cut short.
 //! 2. Only what was not sent is refused here. What became of a commit that was is the coordinator's to find out (`commit`).
+//! 3. A call to a range without a majority ends [`UNAVAILABLE_TICKS`] and one after a majority was heard last, or [`PROBE_TICKS`] after it began, whichever is later,
+//!    whether the node led or followed. Without a replica here the first call ends so long after it began: what others hear is not known here.
 
 use super::core::{Core, group_of};
 use super::gateway::{Call, UNAVAILABLE_TICKS};
@@ -50,10 +53,10 @@ impl<E: Engine> Core<E> {
 
     /// The replica here knows who leads its range, or does not.
     pub fn leader_known(&mut self, range: RangeId, known: bool) {
-        let ticks = self.ticks;
+        let since = self.majority_heard(range);
         match known {
             true => drop(self.silence.since.remove(&range)),
-            false => drop(self.silence.since.entry(range).or_insert(ticks)),
+            false => drop(self.silence.since.entry(range).or_insert(since)),
         }
     }
 
@@ -102,6 +105,18 @@ impl<E: Engine> Core<E> {
         node == self.me() || self.ticks.saturating_sub(last) <= HEARD_TICKS
     }
 
+    /// When a majority of those that have a replica was heard last, in ticks; this node hears itself.
+    fn majority_heard(&self, range: RangeId) -> u64 {
+        let Some(route) = self.routes.get(range).filter(|route| !route.replicas.is_empty()) else { return self.ticks };
+        let last = |node: &NodeId| match *node == self.me() {
+            true => self.ticks,
+            false => self.silence.heard.get(node).copied().unwrap_or(0),
+        };
+        let mut heard: Vec<u64> = route.replicas.iter().map(last).collect();
+        heard.sort_unstable_by(|a, b| b.cmp(a));
+        heard[heard.len() / 2]
+    }
+
     /// Whether others hold a range, and none of them is heard.
     fn is_cut_off_from(&self, range: RangeId) -> bool {
         let replicas = self.routes.get(range).map(|route| route.replicas.as_slice()).unwrap_or_default();
@@ -128,6 +143,11 @@ impl<E: Engine> Core<E> {
             },
             _ => UNAVAILABLE_TICKS + 1,
         }
+    }
+
+    /// Whether what has waited for so many ticks for a range has waited for long enough, as its majority is lost.
+    pub fn has_no_majority(&self, range: RangeId, waited_ticks: u64) -> bool {
+        waited_ticks >= PROBE_TICKS && self.silent_ticks(range).is_some_and(|silent| silent > UNAVAILABLE_TICKS)
     }
 
     /// Whether a call has waited for long enough.

@@ -4,6 +4,8 @@ use super::client::{Txn, pairs, set, value};
 use super::world::{Env, World, founding, key};
 use node::cluster::{ChangeRefused, NodeId, UNAVAILABLE_TICKS};
 use node::{RangeId, TxnError};
+use std::cell::RefCell;
+use std::rc::Rc;
 
 const TICK_US: u64 = 100_000;
 
@@ -63,6 +65,61 @@ fn a_node_that_hears_nobody_says_so_at_once() {
         w.await_leader(2);
         w.until("it is ready", |w| w.member(1).not_ready(&key("a")).is_none() && w.member(1).silent_ranges() == 0);
         assert_eq!(w.ask(1, async |env| value(env, "a").await).as_deref(), Some("1"));
+    }
+}
+
+/// When its majority is lost, what is asked of a range ends within ten seconds of that, or within a second or so of having been asked later: reads and commits, at the
+/// node that led and at one that followed. What was sent and not answered is unknown, all else is refused.
+#[test]
+fn what_has_lost_its_majority_says_so_within_ten_seconds_of_that() {
+    for (seed, led, killed) in [(40, true, true), (41, false, true), (42, true, false), (43, false, false)] {
+        let mut w = World::new(seed, 3, founding(&["", "m"], &[1, 2, 3]), |_| {});
+        let leader = w.await_leader(1);
+        let here = if led { leader } else { leader % 3 + 1 };
+        w.ask(here, async |env| set(env, pairs(&[("a", "1"), ("p", "1")])).await);
+        w.run(2_000_000);
+        let others = (1..=3).filter(|node| *node != here);
+        match killed {
+            true => others.for_each(|node| w.crash(node)),
+            false => w.cut_off(here),
+        }
+        let lost_us = w.now_us();
+        let seen = Rc::new(RefCell::new(Vec::new()));
+        let mut asked = 0;
+        while w.now_us() < lost_us + 14_000_000 {
+            for writes in [false, true] {
+                let seen = seen.clone();
+                let job = move |env: Env| async move {
+                    let began_us = env.true_us.get();
+                    let result = match writes {
+                        false => read(env.clone(), false).await.map(drop),
+                        true => {
+                            let mut txn = Txn::hybrid(&env).unwrap();
+                            txn.put("a", 2);
+                            txn.commit().await.map(drop)
+                        }
+                    };
+                    seen.borrow_mut().push((writes, began_us, env.true_us.get(), result));
+                };
+                w.spawn(here, |env| Box::pin(job(env)));
+                asked += 1;
+            }
+            w.run(700_000);
+        }
+        w.run(2_000_000);
+        let seen = seen.take();
+        assert_eq!(seen.len(), asked, "all have ended; seed {seed}");
+        for (writes, began_us, ended_us, result) in seen {
+            let (began_us, ended_us) = (began_us - lost_us, ended_us - lost_us);
+            let told = format!("seed {seed}, writes: {writes}, from {began_us} to {ended_us} us: {result:?}");
+            assert!(ended_us < (began_us + 1_500_000).max(10_000_000), "{told}");
+            match result {
+                // Served within the lease.
+                Ok(()) => assert!(ended_us < 3_500_000 && !writes, "{told}"),
+                Err(TxnError::CommitUnknown) => assert!(writes && began_us < 10_000_000, "{told}"),
+                Err(other) => assert!(matches!(other, TxnError::Unavailable { .. }), "{told}"),
+            }
+        }
     }
 }
 
