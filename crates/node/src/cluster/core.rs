@@ -127,6 +127,8 @@ pub(crate) struct Core<E> {
     pub closed: bool,
     /// Nothing is served any more.
     pub failed: bool,
+    /// The store failed where nobody could be told: the next input says so.
+    pub trouble: Option<StoreError>,
 }
 
 impl<E: Engine> Core<E> {

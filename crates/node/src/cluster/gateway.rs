@@ -30,8 +30,8 @@ use store::{Engine, StoreError};
 
 /// A call of which nothing was heard for so many ticks is sent again.
 pub(crate) const RESEND_TICKS: u64 = 3;
-/// A range that gives no sign of life for so many ticks is not available: 10 seconds.
-pub const UNAVAILABLE_TICKS: u64 = 100;
+/// A range that gives no sign of life for so many ticks is not available: 9 seconds, so that a statement ends within ten.
+pub const UNAVAILABLE_TICKS: u64 = 90;
 /// A range of which nothing is heard for so many ticks is asked for at other nodes, too.
 const LOST_TICKS: u64 = 30;
 /// A node that did not answer is asked through others for so many ticks.
@@ -85,6 +85,8 @@ pub(crate) struct Call {
     via: Option<(NodeId, NodeId)>,
     /// It does not wait for a leader where none is known.
     pub hasty: bool,
+    /// Whoever leads said that it has to wait.
+    told_to_wait: bool,
     result: Option<Result<(NodeId, Answer), TxnError>>,
 }
 
@@ -156,6 +158,7 @@ impl<E: Engine> Core<E> {
             hint: None,
             via: None,
             hasty: false,
+            told_to_wait: false,
             result: None,
         };
         self.gateway.calls.insert(id, call);
@@ -232,13 +235,27 @@ impl<E: Engine> Core<E> {
         Ok(())
     }
 
-    /// Through whom a call goes to a node that is not heard.
+    /// Operations of this node's own transactions that were told to wait for a lock, or wait for one that is led here.
+    pub fn waiting_for_locks(&self) -> usize {
+        let waits = |(id, call): &(&u64, &Call)| {
+            let parked = || {
+                let shard = self.shards.get(&call.range);
+                shard.is_some_and(|shard| shard.parked.contains_key(&Asker::Own(**id)))
+            };
+            let asks = matches!((&call.request, &call.owner), (Request::Lock { .. }, Owner::Operation(_)));
+            call.is_open() && asks && (call.told_to_wait || parked())
+        };
+        self.gateway.calls.iter().filter(waits).count()
+    }
+
+    /// Through whom a call goes to a node that did not answer: one that is heard itself. (Who died is not mute for as long as nobody asks him.)
     fn detour(&self, id: u64, to: NodeId, range: RangeId) -> Option<NodeId> {
         let mute = |node: NodeId| self.gateway.is_mute(node);
         let call = self.gateway.calls.get(&id)?;
         let own = !matches!(call.owner, Owner::Relay(..));
         let others = &self.routes.get(range).filter(|_| own && mute(to))?.replicas;
-        others.iter().copied().find(|node| *node != self.me() && *node != to && !mute(*node))
+        let able = |node: &NodeId| *node != self.me() && *node != to && !mute(*node) && self.hears(*node);
+        others.iter().copied().find(able)
     }
 
     /// A peer does not hear who leads a range.
@@ -266,6 +283,7 @@ impl<E: Engine> Core<E> {
         match answer {
             Answer::Waiting => {
                 call.alive_tick = ticks;
+                call.told_to_wait = true;
                 let range = call.range;
                 self.spoke(range);
             }
@@ -417,11 +435,12 @@ impl<E: Engine> Core<E> {
     }
 
     /// A transaction here has ended: its locks pass on, wherever it may hold some. The word leaves with the next outputs.
-    pub fn unlock_soon(&mut self, txn: TxnId) {
+    pub fn unlock_soon(&mut self, txn: TxnId) -> bool {
         self.release_locks(txn);
         for node in self.gateway.locked_on.remove(&txn).unwrap_or_default().held.into_keys() {
             self.post.answers.push((node, Body::Unlock { txn, returned: None }));
         }
+        !self.stirred.is_empty() || !self.post.answers.is_empty()
     }
 
     pub fn tick_gateway(&mut self, now: &Reading) {

@@ -137,15 +137,21 @@ impl<E: Engine> Member<E> {
     /// The store failed: stop the node.
     pub fn step(&self, now: &Reading, input: Input) -> Result<Outputs, StoreError> {
         let mut core = self.look();
+        core.trouble.take().map_or(Ok(()), Err)?;
         core.step(now, input)?;
         self.touched.store(false, SeqCst);
         Ok(core.drain(now))
     }
 
-    /// What operations of transactions have left to be done.
+    /// What operations of transactions have left to be done; whoever waits for what they gave back gets it.
     pub fn drain(&self, now: &Reading) -> Outputs {
         let mut core = self.look();
         self.touched.store(false, SeqCst);
+        if !core.stirred.is_empty()
+            && let Err(why) = core.run(now)
+        {
+            core.trouble = Some(why);
+        }
         core.drain(now)
     }
 
@@ -181,6 +187,10 @@ impl<E: Engine> Member<E> {
     /// Row locks held here, and transactions that queue for one.
     pub fn lock_counts(&self) -> (usize, usize) {
         self.look().locks.size()
+    }
+    /// Transactions of this node that wait for a row, wherever it is led.
+    pub fn waiting_for_locks(&self) -> usize {
+        self.look().waiting_for_locks()
     }
     /// Transactions that this node sees to: its own, and those that others left behind.
     pub fn committing(&self) -> usize {

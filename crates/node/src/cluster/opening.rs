@@ -180,6 +180,7 @@ impl<E: Engine> Opening<E> {
             timeline: Timeline::default(),
             closed: false,
             failed: false,
+            trouble: None,
             options: self.options,
         };
         core.found(now, &gone)?;

@@ -181,10 +181,11 @@ impl<E: Engine> Core<E> {
         self.answer(asker, answer);
     }
 
-    /// The answer to a read that needs neither time nor anybody else: its range is led here under a lease, and nothing is in the way.
+    /// The answer to a read, or to a request for a lock, that needs neither time nor anybody else: its range is led here under a lease, and nothing is in the
+    /// way. Who has to wait for a lock stands in its queue then, and asks again as a call.
     pub fn at_once(&mut self, range: RangeId, request: &Request) -> Result<Option<AtOnce>, StoreError> {
-        use Request::{Changed, Get, Present, Scan};
-        if !matches!(request, Get { .. } | Scan { .. } | Present { .. } | Changed { .. }) {
+        use Request::{Changed, Get, Lock, Present, Scan};
+        if !matches!(request, Get { .. } | Scan { .. } | Present { .. } | Changed { .. } | Lock { .. }) {
             return Ok(None);
         }
         let Some(end) = self.led_until(range) else { return Ok(None) };

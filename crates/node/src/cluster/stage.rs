@@ -159,7 +159,10 @@ impl<E: Engine> Core<E> {
     fn commit_staged(&mut self, now: &Reading, txn: TxnId) {
         let latest = match now.trusted() {
             Some(interval) => interval.latest(),
-            None => return self.give_up_sending(txn, CommitError::Unsent(Box::new(super::transaction::untrusted()))),
+            None => {
+                self.give_up_sending(txn, CommitError::Unsent(Box::new(super::transaction::untrusted())));
+                return;
+            }
         };
         let Some(Sending { divided, floor, reply, calls, .. }) = self.sending.remove(&txn) else { return };
         // Their copies are asked for no more.
@@ -175,8 +178,8 @@ impl<E: Engine> Core<E> {
     }
 
     /// It is not committed, and will not be. Nothing to do where its commit was sent.
-    pub fn give_up_sending(&mut self, txn: TxnId, why: CommitError) {
-        let Some(Sending { divided, reply, calls, sent, .. }) = self.sending.remove(&txn) else { return };
+    pub fn give_up_sending(&mut self, txn: TxnId, why: CommitError) -> bool {
+        let Some(Sending { divided, reply, calls, sent, .. }) = self.sending.remove(&txn) else { return false };
         calls.into_iter().for_each(|call| self.cancel(call));
         // A part that comes later than this is remembered binds nobody, and goes by itself.
         let until = Timestamp::new(sent.physical_us() + super::COMMIT_US, 0);
@@ -184,5 +187,6 @@ impl<E: Engine> Core<E> {
             self.call(stack.range, Request::Fence { txn, until: Some(until) }, Owner::Nobody);
         }
         reply.give(Err(why), &mut self.out.wakers);
+        true
     }
 }

@@ -156,7 +156,15 @@ impl<E: Engine> Transaction<E> {
             Some(call) => call,
             None => {
                 let (range, request) = (range(&core.routes), request());
-                match core.at_once(range, &request) {
+                let at_once = core.at_once(range, &request);
+                if !core.stirred.is_empty() {
+                    // A deadlock that was found gave somebody else his lock.
+                    self.member.touch();
+                    if let Err(why) = core.run(now) {
+                        return Poll::Ready(Err(why.into()));
+                    }
+                }
+                match at_once {
                     Err(why) => return Poll::Ready(Err(why.into())),
                     Ok(Some(AtOnce::Answer(answer))) => return Poll::Ready(refused(answer, self.snapshot)),
                     Ok(Some(AtOnce::Read(read))) => {
@@ -232,20 +240,17 @@ impl<E: Engine> Transaction<E> {
         }
         self.stop_waiting();
         self.skip_mark = None;
-        match self.id {
-            None => self.member.look().collection.close(self.snapshot),
-            Some(id) => {
-                let mut core = self.member.lock();
-                core.collection.close(self.snapshot);
-                // Whoever gives up while its parts are on their way has not committed.
-                core.give_up_sending(id, CommitError::ShuttingDown);
-            }
-        }
-        if self.locked
-            && let Some(id) = self.id
-        {
-            self.locked = false;
-            self.member.lock().unlock_soon(id);
+        let Some(id) = self.id else {
+            self.member.look().collection.close(self.snapshot);
+            return;
+        };
+        let mut core = self.member.look();
+        core.collection.close(self.snapshot);
+        // Whoever gives up while its parts are on their way has not committed.
+        let gave_up = core.give_up_sending(id, CommitError::ShuttingDown);
+        let passed_on = std::mem::take(&mut self.locked) && core.unlock_soon(id);
+        if gave_up || passed_on {
+            self.member.touch();
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::client::{Txn, value};
 use super::world::{Env, Rng, Weather, World, founding, key};
-use node::cluster::LogLimits;
+use node::cluster::{LogLimits, STAGED_US};
 use node::{BeginOptions, Consistency, Isolation, RangeId, TxnError};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -270,7 +270,8 @@ pub fn run(seed: u64, nodes: u32, trouble: &Trouble, prepare: super::world::Prep
     for range in &ranges {
         w.await_leader(range.0);
     }
-    w.run(20_000_000);
+    // Parts of a gateway that died go when nobody can send their commit any more.
+    w.run(if trouble.parts { STAGED_US + 5_000_000 } else { 20_000_000 });
     let rng = Rng::new(seed);
     let last = notes.clone();
     for node in 1..=nodes {

@@ -7,7 +7,7 @@ use node::{RangeId, TxnError};
 use std::cell::Cell;
 use std::rc::Rc;
 
-fn lead(w: &mut World, range: u64, node: u32) {
+pub fn lead(w: &mut World, range: u64, node: u32) {
     while w.await_leader(range) != node {
         let at = w.await_leader(range);
         let now = w.env(at).now();
@@ -26,6 +26,8 @@ fn what_two_began_that_do_not_hear_each_other_ends() {
         lead(&mut w, 1, 1);
         lead(&mut w, 2, 2);
         w.ask(3, async |env| set(env, pairs(&[("a", "0"), ("p", "0")])).await);
+        // Followers hear of commits with the next heartbeat.
+        w.run(300_000);
         let ended = Rc::new(Cell::new(0));
         w.weather.cuts.extend(cuts);
         for node in [1, 2] {
@@ -141,4 +143,31 @@ fn a_deadlock_at_a_leader_that_is_reached_through_another_is_found() {
         }
         w.until("both are told", |_| told.get() == (1, 1));
     }
+}
+
+/// A leader did not answer for a moment, and the third node is dead: what is asked goes to the leader again as soon as it answers, and not by way of the dead.
+#[test]
+fn who_died_relays_nothing() {
+    let mut w = World::new(7, 3, founding(&[""], &[1, 2, 3]), |_| {});
+    lead(&mut w, 1, 3);
+    w.ask(2, async |env| set(env, pairs(&[("a", "1")])).await);
+    w.crash(1);
+    // Whatever is held against it for not answering is over.
+    w.run(8_000_000);
+    assert_eq!(w.ask(2, async |env| value(env, "a").await).as_deref(), Some("1"));
+    let done_us = Rc::new(Cell::new(0));
+    let done = done_us.clone();
+    w.weather.cuts.extend([(2, 3), (3, 2)]);
+    w.spawn(2, move |env| {
+        Box::pin(async move {
+            assert_eq!(value(env.clone(), "a").await.as_deref(), Some("1"));
+            done.set(env.true_us.get());
+        })
+    });
+    w.run(1_000_000);
+    w.weather.cuts.clear();
+    let healed_us = w.now_us();
+    w.run(10_000_000);
+    assert!(done_us.get() > healed_us, "it was asked while they heard nothing of each other");
+    assert!(done_us.get() - healed_us < 500_000, "virtual time: {} us", done_us.get() - healed_us);
 }

@@ -3,7 +3,9 @@
 use super::client::{Txn, pairs, set, value};
 use super::world::{World, founding, poll_fn};
 use node::{RangeId, TxnError};
-use std::task::Poll;
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::task::{Poll, Waker};
 
 fn world(seed: u64) -> World {
     World::new(seed, 3, founding(&[""], &[1, 2, 3]), |_| {})
@@ -188,5 +190,53 @@ fn a_deadlock_through_two_leaders_has_one_victim() {
         w.run(1_000_000);
         let locks: usize = (1..=3).map(|node| w.member(node).lock_counts().0).sum();
         assert_eq!(locks, 0, "{nodes:?}");
+    }
+}
+
+/// Who waits for a row gets it when its holder ends, by a commit or not, and not at the next tick.
+#[test]
+fn a_row_passes_on_at_once() {
+    let mut w = world(31);
+    let leader = w.await_leader(1);
+    w.ask(leader, async |env| set(env, pairs(&[("a", "0")])).await);
+    for round in 0..10 {
+        let (go, ended_us, got_us) = (Rc::new(Cell::new(false)), Rc::new(Cell::new(0)), Rc::new(Cell::new(0)));
+        let waker = Rc::new(RefCell::new(Waker::noop().clone()));
+        let (may, ended, tells) = (go.clone(), ended_us.clone(), waker.clone());
+        w.spawn(leader, move |env| {
+            Box::pin(async move {
+                let mut txn = Txn::begin(&env).unwrap();
+                txn.lock("a").await.unwrap();
+                poll_fn(|cx| {
+                    *tells.borrow_mut() = cx.waker().clone();
+                    if may.get() { Poll::Ready(()) } else { Poll::Pending }
+                })
+                .await;
+                if round % 2 == 0 {
+                    txn.put("a", round);
+                    txn.commit().await.unwrap();
+                } else {
+                    txn.txn.rollback();
+                }
+                ended.set(env.true_us.get());
+            })
+        });
+        w.run(200_000);
+        let got = got_us.clone();
+        w.spawn(leader, move |env| {
+            Box::pin(async move {
+                let mut txn = Txn::begin(&env).unwrap();
+                txn.lock("a").await.unwrap();
+                got.set(env.true_us.get());
+            })
+        });
+        // Not when there is a tick.
+        w.run(500_000 + 7_000 * round);
+        assert_eq!(got_us.get(), 0);
+        go.set(true);
+        waker.borrow().wake_by_ref();
+        w.run(400_000);
+        let (ended_us, got_us) = (ended_us.get(), got_us.get());
+        assert!(ended_us > 0 && (ended_us..ended_us + 2_000).contains(&got_us), "{round}: {ended_us}, {got_us}");
     }
 }

@@ -40,6 +40,8 @@ pub(super) struct Memory {
     pub outcomes: BTreeMap<TxnId, Outcome>,
     /// Those that have an `until`.
     pub kept: BTreeMap<TxnId, Kept>,
+    /// Those of them of which somebody has not heard: a few, where all that is remembered may be a hundred thousand.
+    pub owed: BTreeSet<TxnId>,
     /// Those of them that nobody is owed, by `until`.
     due: BTreeSet<(Timestamp, TxnId)>,
     pub swept: Timestamp,
@@ -52,6 +54,9 @@ impl Memory {
         if let Some(until) = until {
             if owed_to.is_empty() {
                 self.due.insert((until, txn));
+                self.owed.remove(&txn);
+            } else {
+                self.owed.insert(txn);
             }
             self.kept.insert(txn, Kept { until, owed_to });
         }
@@ -75,6 +80,7 @@ impl Memory {
                 None => drop(self.outcomes.remove(txn)),
                 Some(kept) => {
                     kept.owed_to.clear();
+                    self.owed.remove(txn);
                     self.due.insert((kept.until, *txn));
                 }
             }

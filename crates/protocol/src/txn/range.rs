@@ -184,7 +184,7 @@ impl Range {
     }
     /// The commits of transactions of many ranges of which not every participant is known to have heard: when, whom, until when copies may come.
     pub fn owed(&self) -> impl Iterator<Item = (TxnId, Timestamp, &[RangeId], Timestamp)> {
-        let owed = self.memory.kept.iter().filter(|(_, kept)| !kept.owed_to.is_empty());
+        let owed = self.memory.owed.iter().filter_map(|txn| self.memory.kept.get_key_value(txn));
         owed.filter_map(|(txn, kept)| match self.memory.outcomes.get(txn) {
             Some(Outcome::Committed(at)) => Some((*txn, *at, &kept.owed_to[..], kept.until)),
             _ => None,

@@ -40,9 +40,6 @@ impl<E: Engine> Transaction<E> {
     }
 
     fn send_commit(&mut self, now: &Reading, waker: &Waker) -> Result<(), TxnError> {
-        if self.member.look().closed {
-            return Err(TxnError::ShuttingDown);
-        }
         let Some(interval) = now.trusted() else {
             return Err(untrusted());
         };
@@ -56,6 +53,9 @@ impl<E: Engine> Transaction<E> {
         self.reply = Some(reply.clone());
         let floor = self.floor.max(self.snapshot);
         let mut core = self.member.lock();
+        if core.closed {
+            return Err(TxnError::ShuttingDown);
+        }
         let limits = core.options.limits;
         if record_bytes(&batch) <= limits.entry_bytes {
             let parts = core.routes.divide(batch);

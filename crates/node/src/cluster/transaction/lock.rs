@@ -39,7 +39,7 @@ impl<E: Engine> Transaction<E> {
 
     pub(super) fn lock_mark(&self) -> LockMark {
         let id = self.id.filter(|_| self.locked);
-        id.map(|id| self.member.lock().lock_mark(id)).unwrap_or_default()
+        id.map(|id| self.member.look().lock_mark(id)).unwrap_or_default()
     }
 
     fn lock_newest(&mut self, now: &Reading, key: &[u8], mode: LockMode, when: WhenLocked, waker: &Waker) -> Op<bool> {
@@ -70,7 +70,7 @@ impl<E: Engine> Transaction<E> {
 
     /// Whether the transaction holds so many locks that it should take no more; certification still protects its rows.
     pub fn locks_full(&self) -> bool {
-        self.id.is_some_and(|id| self.member.lock().locks_held(id) >= MAX_LOCKS_PER_TXN)
+        self.id.is_some_and(|id| self.member.look().locks_held(id) >= MAX_LOCKS_PER_TXN)
     }
 
     /// Gives back the locks that were taken since a savepoint. What was read under them stays read: certification knows it.
@@ -97,7 +97,7 @@ impl<E: Engine> Transaction<E> {
         if !std::mem::replace(&mut self.locked, true)
             && let Some(session) = self.session
         {
-            self.member.lock().locks.belongs(txn, session);
+            self.member.look().locks.belongs(txn, session);
         }
         let wait = if when == WhenLocked::Wait { LockWait::Wait } else { LockWait::NoWait };
         let returned = Returned::default();

@@ -79,6 +79,8 @@ pub(crate) struct Replica {
     pub form: Option<Form>,
     /// The record of its members.
     pub conf_record: RecordNumber,
+    /// The greatest commit of which this leader has told, or may leave to what it sends anyway.
+    pub commit_told: u64,
     /// The last change of the members is known to a majority of them (see `farewell`).
     pub conf_known: bool,
     /// Whom its leader removed, and tells once that is known.
@@ -142,6 +144,7 @@ impl Replica {
             installing: false,
             form: None,
             conf_record: RecordNumber(0),
+            commit_told: 0,
             conf_known: false,
             leaving: Vec::new(),
             released: BTreeSet::new(),
@@ -195,6 +198,7 @@ impl Replica {
         }
         // The library draws its own from the process's generator.
         self.raw.raft.set_randomized_election_timeout(self.timeout_ticks);
+        self.tell_commits_seldom();
         let voted = seen.vote != 0 && (old.term, old.vote) != (seen.term, seen.vote);
         if voted {
             self.voted(store, seen.vote);
@@ -216,6 +220,16 @@ impl Replica {
             store.out.roles.push(change);
         }
         store.dirty.insert(self.group);
+    }
+
+    /// Of what is committed the others hear by what they are sent next: appends and heartbeats say it. A message for that alone leaves once a tick, at most:
+    /// under load each commit would cost every follower one more message, and an answer to it.
+    fn tell_commits_seldom(&mut self) {
+        let committed = self.committed();
+        if self.lead.is_some() && committed > self.commit_told {
+            self.commit_told = committed;
+            self.raw.raft.skip_bcast_commit(true);
+        }
     }
 
     /// Support is withdrawn before the vote leaves.
@@ -264,6 +278,7 @@ impl Replica {
                 store.words.wakes(self.group, members);
                 // It was not told anything while it slept: it looks whether it has a quorum an election later, not at once.
                 self.raw.raft.election_elapsed = 0;
+                self.raw.raft.skip_bcast_commit(false);
                 lead.closed = lead.closed.max((store.words.closed, last_index));
             }
             self.leave_the_words(store);

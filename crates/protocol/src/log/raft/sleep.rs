@@ -35,6 +35,7 @@ impl Replica {
             return;
         }
         if self.lead.is_some() {
+            self.raw.raft.skip_bcast_commit(false);
             self.raw.tick();
             self.after(store);
             self.tick_leader(store, now);
