@@ -12,11 +12,11 @@ use std::process::Command;
 const DISK_MIB: usize = 384;
 
 /// A file system of its own, in memory.
-struct SmallDisk(PathBuf);
+pub struct SmallDisk(pub PathBuf);
 
 impl SmallDisk {
     /// `None`, and the test is skipped, where that is not allowed.
-    fn mount(scratch: &Scratch, mib: usize) -> Option<SmallDisk> {
+    pub fn mount(scratch: &Scratch, mib: usize) -> Option<SmallDisk> {
         let at = scratch.path().join("disk");
         std::fs::create_dir_all(&at).unwrap();
         let size = format!("size={mib}m");
@@ -28,14 +28,14 @@ impl SmallDisk {
         Some(SmallDisk(at))
     }
     /// Fills what is left.
-    fn fill(&self) {
+    pub fn fill(&self) {
         let mut filler = std::fs::OpenOptions::new().create(true).append(true).open(self.0.join("filler")).unwrap();
         for size in [1 << 20, 4096] {
             let block = vec![1u8; size];
             while filler.write_all(&block).is_ok() {}
         }
     }
-    fn free(&self) {
+    pub fn free(&self) {
         std::fs::remove_file(self.0.join("filler")).unwrap();
     }
 }

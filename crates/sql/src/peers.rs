@@ -32,7 +32,7 @@ pub(crate) const COLUMNS: [&str; 13] = [
 ];
 
 /// One row.
-pub(crate) type Row = Vec<Option<String>>;
+pub type Row = Vec<Option<String>>;
 
 /// The node whose session a process id is; `None`: it is alone, or it is no id of a cluster's.
 pub(crate) fn node_of(pid: i64) -> Option<u32> {
@@ -130,7 +130,7 @@ fn is_full(rows: &[Row]) -> bool {
 }
 
 /// What is to be asked for the rest of an answer, if it says so: the second cell of a last row that begins with a plus.
-pub(crate) fn next_question(told: &str) -> Option<String> {
+pub fn next_question(told: &str) -> Option<String> {
     let mut last = rows_of(told).pop()?;
     if last.len() == 2 && last[0].as_deref() == Some("+") { last.pop().flatten() } else { None }
 }
@@ -144,8 +144,8 @@ fn written(rows: &[Row]) -> String {
     rows.iter().map(|row| row.iter().map(cell).collect::<Vec<_>>().join("\t") + "\n").collect()
 }
 
-/// The reverse.
-pub(crate) fn rows_of(text: &str) -> Vec<Row> {
+/// The rows of an answer, as text: a line for each, a tab between cells, NULL is `\\N`.
+pub fn rows_of(text: &str) -> Vec<Row> {
     let cell = |cell: &str| {
         if cell == "\\N" {
             return None;

@@ -13,7 +13,7 @@ timeball init [--host HOST:PORT]
 ";
 pub const HELP_NODE: &str = "\
 timeball node status [--url URL | --host HOST:PORT]
-  The nodes, their clocks, the ranges, who leads them and until when, as one node sees them.
+  The nodes, their clocks, the ranges, as one node sees them; who leads these and until when, as those say who lead.
   --url URL               postgresql://root@127.0.0.1:26257/postgres
   --host HOST:PORT        that node's --peer-addr: it answers there also where SQL does not (no majority, just starting)
 timeball node decommission N [--host HOST:PORT]
@@ -204,15 +204,20 @@ pub fn run(command: &ClusterCommand) -> Result<(), String> {
     }
 }
 
-/// The tables that are shown: a title, and what of them.
-const STATUS: [(&str, &str); 2] = [
+/// The tables that are shown: a title, the columns, and from where they come.
+const STATUS: [(&str, &str, &str); 2] = [
     (
         "Nodes",
-        "SELECT node_id, address, locality, state, release, clock_error_ns, last_error FROM timeball_internal.nodes ORDER BY node_id::int",
+        "node_id, address, locality, state, release, clock_error_ns, last_error",
+        "timeball_internal.nodes ORDER BY node_id::int",
     ),
     (
         "Ranges",
-        "SELECT range_id, start_key, leader_node_id, replicas, role, term, lease_until, applied, cluster_version FROM timeball_internal.ranges \
+        "range_id, start_key, leader_node_id, replicas, role, term, lease_until, holds, applied, cluster_version",
+        "(SELECT r.range_id, r.start_key, coalesce(l.leader_node_id::text, r.leader_node_id) AS leader_node_id, r.replicas, r.role, r.term, \
+                 coalesce(l.lease_until, r.lease_until) AS lease_until, l.holds, r.applied, r.cluster_version \
+            FROM timeball_internal.ranges r \
+            LEFT JOIN timeball_internal.leases l ON l.range_id::text = r.range_id AND l.lease_until IS NOT NULL) shown \
          ORDER BY start_key",
     ),
 ];
@@ -220,11 +225,11 @@ const STATUS: [(&str, &str); 2] = [
 fn status(url: &str) -> Result<(), String> {
     let url = Url::parse(url).map_err(|e| e.to_string())?;
     let mut client = Client::connect(&url).map_err(|e| e.to_string())?;
-    for (title, query) in STATUS {
-        let rows =
-            client.query(query).map_err(|e| format!("this node cannot say: {e} (is it a member of a cluster?)"))?;
-        let columns: Vec<&str> =
-            query["SELECT ".len()..query.find(" FROM").unwrap_or(query.len())].split(", ").collect();
+    for (title, columns, from) in STATUS {
+        let rows = client
+            .query(&format!("SELECT {columns} FROM {from}"))
+            .map_err(|e| format!("this node cannot say: {e} (is it a member of a cluster?)"))?;
+        let columns: Vec<&str> = columns.split(", ").collect();
         crate::say(&format!("{title}\n{}\n", aligned(&columns, &rows)));
     }
     Ok(())

@@ -6,6 +6,7 @@ mod bank;
 mod clock;
 mod contention;
 mod demo;
+mod full;
 mod histories;
 mod hosts;
 mod join;
@@ -100,8 +101,16 @@ fn a_cluster_is_founded_once() {
     };
     assert_eq!(founded(&first), founded(&again), "one cluster, whoever is asked");
     assert_eq!(founded(&first).len(), 4);
-    let status = Command::new(binary()).args(["node", "status", "--url", &nodes.at(1).url()]).output().unwrap();
-    let shown = String::from_utf8_lossy(&status.stdout).into_owned();
+    let status_of = |at: usize| {
+        let by_sql = Command::new(binary()).args(["node", "status", "--url", &nodes.at(at).url()]).output().unwrap();
+        [String::from_utf8_lossy(&by_sql.stdout).into_owned(), nodes.status(at).unwrap()]
+    };
+    // Who leads, until when, and that the lease holds: whoever is asked, and by whatever way.
+    let holds = |shown: &String| shown.lines().any(|line| line.split_whitespace().any(|cell| cell == "yes"));
+    for at in 0..3 {
+        until("the lease is shown", || status_of(at).iter().all(holds).then_some(()));
+    }
+    let [shown, _] = status_of(1);
     assert!(nodes.peers().iter().all(|peer| shown.contains(peer)), "{shown}");
     assert!(shown.contains("1,2,3"), "the range's replicas: {shown}");
 }

@@ -8,6 +8,8 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const PATIENCE_INIT: Duration = Duration::from_secs(30);
 /// Who joins waits for a transaction.
 const PATIENCE_JOIN: Duration = Duration::from_secs(15);
+/// Who tells what it sees asks the others who leads what.
+const PATIENCE_STATUS: Duration = Duration::from_secs(6);
 /// A replica that is new gets the whole range first.
 const PATIENCE_REPLICAS: Duration = Duration::from_secs(100);
 
@@ -214,6 +216,7 @@ pub fn ask(address: &str, request: &Request) -> Result<Reply, String> {
         Request::Init => PATIENCE_INIT,
         Request::Join(_) | Request::Leave(_) | Request::Upgrade => PATIENCE_JOIN,
         Request::Replicas(_) => PATIENCE_REPLICAS,
+        Request::Status => PATIENCE_STATUS,
         _ => PATIENCE,
     };
     let reply = transport::control(address, &request.to_bytes(), patience)

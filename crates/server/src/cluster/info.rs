@@ -7,6 +7,7 @@ use crate::metrics::MetricsText;
 use node::Span;
 use node::cluster::{NodeId, RangeStatus, Role, VERSION_MAX, VERSION_MIN};
 use sql::internal;
+use std::sync::atomic::Ordering::SeqCst;
 use store::Engine;
 use transport::LinkStatus;
 
@@ -32,8 +33,8 @@ const STATUS_ROWS_MAX: usize = 200;
 /// Characters of a cell of it.
 const STATUS_CELL_MAX: usize = 80;
 
-/// The columns that an operator wants of both tables.
-const STATUS_COLUMNS: [&str; 16] = [
+/// The columns that an operator wants of both tables; `holds` is no column of this node's own.
+const STATUS_COLUMNS: [&str; 17] = [
     "node_id",
     "address",
     "locality",
@@ -48,6 +49,7 @@ const STATUS_COLUMNS: [&str; 16] = [
     "role",
     "term",
     "lease_until",
+    "holds",
     "applied",
     "cluster_version",
 ];
@@ -55,8 +57,7 @@ const STATUS_COLUMNS: [&str; 16] = [
 /// What an operator is told at the peers' address, also where nothing can be served. See [`super::control::status`].
 pub(super) fn status_text<E: Engine>(inner: &Inner<E>) -> String {
     let mut text = String::new();
-    for (title, name) in [("Nodes", "nodes"), ("Ranges", "ranges")] {
-        let Some((columns, rows)) = table(inner, name) else { continue };
+    for (title, (columns, rows)) in [("Nodes", nodes(inner)), ("Ranges", with_leases(inner, ranges(inner)))] {
         let shown = STATUS_COLUMNS.iter().filter_map(|name| columns.iter().position(|column| column == name));
         let shown: Vec<usize> = shown.collect();
         let cells = |cell: &dyn Fn(usize) -> String| shown.iter().map(|at| cell(*at)).collect::<Vec<_>>().join("\t");
@@ -74,17 +75,49 @@ pub(super) fn status_text<E: Engine>(inner: &Inner<E>) -> String {
     text
 }
 
+/// What those say that lead ranges, in place of what this node believes, and whether their leases hold. Who does not answer in time leaves what it leads as it is known here.
+fn with_leases<E: Engine>(inner: &Inner<E>, (mut columns, mut rows): Table) -> Table {
+    let all = inner.charter();
+    let others = all.members.iter().filter(|place| place.node != inner.node);
+    let others = others.map(|place| (place.node, place.addr.clone())).collect();
+    let stop = &mut || inner.stopping.load(SeqCst);
+    let told = super::peers::ask(others, &["leases 0".to_owned()], sql::peers::next_question, stop);
+    let theirs = told.iter().flat_map(|told| told.answers.iter().map(|text| (told.node, sql::peers::rows_of(text))));
+    let mut leases = std::collections::BTreeMap::new();
+    for (node, led) in theirs.chain([(inner.node, led(inner).1)]) {
+        for row in led.into_iter().filter(|row| row.len() == LED_COLUMNS && row[5].is_some()) {
+            let holds = row[6].as_deref().and_then(|word| word.split_once(' ')).map(|(_, holds)| holds.to_owned());
+            leases.insert(row[0].clone(), (node, row[5].clone(), holds));
+        }
+    }
+    let at = |name: &str| columns.iter().position(|column| column == name);
+    let (leader, until) = (at("leader_node_id"), at("lease_until"));
+    for row in &mut rows {
+        let lease = leases.remove(&row[0]);
+        if let (Some((node, lease_until, _)), Some(leader), Some(until)) = (&lease, leader, until) {
+            (row[leader], row[until]) = (text(node), lease_until.clone());
+        }
+        row.push(lease.and_then(|(_, _, holds)| holds));
+    }
+    columns.push("holds".to_owned());
+    (columns, rows)
+}
+
 /// The nodes of the charter, and how this one reaches them.
 fn nodes<E: Engine>(inner: &Inner<E>) -> Table {
     let columns = named(&internal::NODES);
     let links = inner.transport.get().map(transport::Transport::links).unwrap_or_default();
     let clocks = inner.member.peer_clocks();
+    let charter = inner.charter();
     let row = |place: &super::identity::Place| {
+        // A store that was wiped came back as another node, at the same address: who was there before will not come again.
+        let heir = charter.members.iter().find(|other| other.addr == place.addr && other.node > place.node);
         let link = links.iter().find(|link| link.node == place.node);
         let here = place.node == inner.node;
         let state = match link {
             _ if here => "this node",
             Some(link) if link.up => "connected",
+            _ if heir.is_some() => "replaced",
             Some(_) => "unreachable",
             None => "unknown",
         };
@@ -110,10 +143,13 @@ fn nodes<E: Engine>(inner: &Inner<E>) -> Table {
             link.map(|link| sent(link).to_string()),
             link.map(|link| received(link).to_string()),
             link.map(|link| link.dropped_parcels().to_string()),
-            link.and_then(|link| link.last_error.clone()),
+            match heir.filter(|_| state == "replaced") {
+                Some(heir) => Some(format!("n{} is at its address", heir.node)),
+                None => link.and_then(|link| link.last_error.clone()),
+            },
         ]
     };
-    (columns, inner.charter().members.iter().map(row).collect())
+    (columns, charter.members.iter().map(row).collect())
 }
 
 /// The ranges as far as this node knows them; what a replica here does, where there is one.
@@ -131,6 +167,9 @@ fn ranges<E: Engine>(inner: &Inner<E>) -> Table {
     };
     (columns, ranges.iter().zip(ends).map(row).collect())
 }
+
+/// The columns of [`led`].
+const LED_COLUMNS: usize = 7;
 
 /// What this node leads, as it believes: range, start key, end key, term, from and until when its lease holds, and how long that is still by its own
 /// clock (milliseconds) and whether it does: `yes`, `no`, or `perhaps` while the end lies within the clock's error ([`sql::contention`]).
@@ -234,7 +273,9 @@ impl<E: Engine> crate::NodeView for ClusterNode<E> {
         crate::kv::info::render_clock(text, &inner.clock, member.clock_level().0);
         let (locked, queued) = member.lock_counts();
         text.gauge("lock_keys", "Rows locked", locked as u64);
-        text.gauge("lock_waiters", "Transactions that queue for a row", queued as u64);
+        text.gauge("lock_waiters", "Transactions, of any node, that queue for a row that is led here", queued as u64);
+        let waiting = member.waiting_for_locks() as u64;
+        text.gauge("lock_waiters_own", "Transactions of this node that queue for a row, wherever it is led", waiting);
         text.gauge("ranges", "Replicas of ranges on this node", member.ranges().len() as u64);
         text.gauge("ranges_led", "Ranges that this node leads under a lease", leads(inner) as u64);
         let (held, lost) = member.session_locks();
