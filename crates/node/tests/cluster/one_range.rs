@@ -240,3 +240,24 @@ fn a_row_passes_on_at_once() {
         assert!(ended_us > 0 && (ended_us..ended_us + 2_000).contains(&got_us), "{round}: {ended_us}, {got_us}");
     }
 }
+
+/// Under load a commit costs each follower one message, not one more to say that it is committed: that they hear with the next.
+#[test]
+fn followers_hear_of_commits_by_what_they_are_sent_anyway() {
+    let mut w = world(32);
+    let leader = w.await_leader(1);
+    w.ask(leader, async |env| set(env, pairs(&[("a", "0")])).await);
+    let sent = |w: &World| w.member(leader).counters().messages_sent.get();
+    let before = sent(&w);
+    w.ask(leader, async |env| {
+        for n in 0..200 {
+            set(env.clone(), pairs(&[("a", &n.to_string())])).await;
+        }
+    });
+    let messages = sent(&w) - before;
+    assert!((400..600).contains(&messages), "{messages} messages to two followers for 200 commits");
+    w.run(300_000);
+    for node in 1..=3 {
+        assert_eq!(w.member(node).stored(b"a").unwrap().as_deref(), Some(&b"199"[..]), "n{node}: a heartbeat later");
+    }
+}

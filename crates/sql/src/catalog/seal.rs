@@ -213,7 +213,7 @@ impl Seal {
             return Err(Refusal::UnknownKey(id));
         }
         let sound = |key: &Key| key.over(signed).verify_truncated_left(&signature).is_ok();
-        let signs = |key: &&Key| key.incarnation == incarnation && (!checks.signature || sound(*key));
+        let signs = |key: &&Key| key.incarnation == incarnation && (!checks.signature || sound(key));
         match known.find(signs) {
             None => Err(Refusal::Forged),
             Some(key) if key.incarnation == self.incarnation() || !checks.incarnation => Ok(timestamp),

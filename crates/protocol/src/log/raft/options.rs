@@ -14,6 +14,8 @@ pub const UNCOMMITTED_BYTES_MAX: u64 = 32 << 20;
 pub const RECORDS_WAITING_MAX: usize = 65_536;
 /// Committed entries handed out of one group at a time, in bytes, at most (or one entry).
 pub const COMMITTED_BYTES_MAX: u64 = 8 << 20;
+/// Messages that a group's leader sends in a tick for nothing but to tell each follower of a commit, at most.
+pub const COMMITS_TOLD_PER_TICK: u32 = 4;
 /// Former terms whose unfinished proposals a replica keeps account of.
 pub const LOST_TERMS_MAX: usize = 8;
 /// Members of one group, learners and both halves of a joint configuration together.

@@ -11,7 +11,8 @@ use super::ids::{GroupId, Member, RecordNumber, ReplicaId, StoreId};
 use super::lead::Lead;
 use super::letter::{Ends, Letter};
 use super::options::{
-    APPEND_BYTES_MAX, APPENDS_INFLIGHT_MAX, COMMITTED_BYTES_MAX, MEMBERS_MAX, Options, UNCOMMITTED_BYTES_MAX,
+    APPEND_BYTES_MAX, APPENDS_INFLIGHT_MAX, COMMITS_TOLD_PER_TICK, COMMITTED_BYTES_MAX, MEMBERS_MAX, Options,
+    UNCOMMITTED_BYTES_MAX,
 };
 use super::outputs::{Role, RoleChange};
 use super::record::{self, Form};
@@ -81,6 +82,8 @@ pub(crate) struct Replica {
     pub conf_record: RecordNumber,
     /// The greatest commit of which this leader has told, or may leave to what it sends anyway.
     pub commit_told: u64,
+    /// Messages for commits alone since the last tick.
+    pub told_in_tick: u32,
     /// The last change of the members is known to a majority of them (see `farewell`).
     pub conf_known: bool,
     /// Whom its leader removed, and tells once that is known.
@@ -145,6 +148,7 @@ impl Replica {
             form: None,
             conf_record: RecordNumber(0),
             commit_told: 0,
+            told_in_tick: 0,
             conf_known: false,
             leaving: Vec::new(),
             released: BTreeSet::new(),
@@ -222,14 +226,21 @@ impl Replica {
         store.dirty.insert(self.group);
     }
 
-    /// Of what is committed the others hear by what they are sent next: appends and heartbeats say it. A message for that alone leaves once a tick, at most:
-    /// under load each commit would cost every follower one more message, and an answer to it.
+    /// Of what is committed the others hear by what they are sent next: appends and heartbeats say it. Messages for that alone leave a few times a tick
+    /// ([`COMMITS_TOLD_PER_TICK`]): under load each commit would cost every follower one more message, and an answer to it.
     fn tell_commits_seldom(&mut self) {
         let committed = self.committed();
         if self.lead.is_some() && committed > self.commit_told {
             self.commit_told = committed;
-            self.raw.raft.skip_bcast_commit(true);
+            self.told_in_tick += 1;
+            self.raw.raft.skip_bcast_commit(self.told_in_tick >= COMMITS_TOLD_PER_TICK);
         }
+    }
+
+    /// A tick later there may be some again.
+    pub fn tell_commits_again(&mut self) {
+        self.told_in_tick = 0;
+        self.raw.raft.skip_bcast_commit(false);
     }
 
     /// Support is withdrawn before the vote leaves.
@@ -278,6 +289,7 @@ impl Replica {
                 store.words.wakes(self.group, members);
                 // It was not told anything while it slept: it looks whether it has a quorum an election later, not at once.
                 self.raw.raft.election_elapsed = 0;
+                self.told_in_tick = 0;
                 self.raw.raft.skip_bcast_commit(false);
                 lead.closed = lead.closed.max((store.words.closed, last_index));
             }

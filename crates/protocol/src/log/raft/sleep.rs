@@ -35,7 +35,7 @@ impl Replica {
             return;
         }
         if self.lead.is_some() {
-            self.raw.raft.skip_bcast_commit(false);
+            self.tell_commits_again();
             self.raw.tick();
             self.after(store);
             self.tick_leader(store, now);
