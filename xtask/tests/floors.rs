@@ -14,6 +14,38 @@ const FLOORS: &[(u32, &[&str])] = &[
     (5, &["timeball"]),
 ];
 
+/// The rooms of `crates/sql`, by floors of their own. Each imports from below only; `sql` itself stands above all of them, and alone is seen from outside.
+const ROOMS: &[(u32, &[&str])] = &[(0, &["value"]), (1, &["catalog"]), (2, &["syntax"])];
+
+/// Modules that still import each other in a circle, by package. This may shrink, and never grow.
+const CIRCLES: &[(&str, &[&str])] = &[
+    (
+        "sql",
+        &[
+            "advisory",
+            "contention",
+            "context",
+            "copy",
+            "database",
+            "ddl",
+            "engine",
+            "exec",
+            "expr",
+            "internal",
+            "output",
+            "peers",
+            "pg_catalog",
+            "plan",
+            "sequence",
+            "session",
+            "sessions",
+            "statistics",
+            "waits",
+        ],
+    ),
+    ("sql/syntax", &["command", "comment", "control", "create", "create_table", "cursor", "ddl", "drop", "rewrite"]),
+];
+
 /// Crates that own no clock, socket, disk, thread or unseeded chance.
 const CORES: &[&str] = &["clock", "protocol", "checker", "node"];
 
@@ -31,6 +63,27 @@ fn floor(name: &str) -> Option<u32> {
     FLOORS.iter().find(|(_, names)| names.contains(&name)).map(|(floor, _)| *floor)
 }
 
+fn room(name: &str) -> Option<u32> {
+    ROOMS.iter().find(|(_, names)| names.contains(&name)).map(|(floor, _)| *floor)
+}
+
+/// Folders of packages below `crates`, by the paths of their names: `sql`, `sql/value`.
+fn packages() -> Vec<String> {
+    let crates = root().join("crates");
+    let mut manifests = Vec::new();
+    files(&crates, "Cargo.toml", &mut manifests);
+    let folders = manifests.iter().filter_map(|manifest| manifest.parent()?.strip_prefix(&crates).ok());
+    folders.map(|folder| folder.to_string_lossy().into_owned()).collect()
+}
+
+/// What a package imports of ours: `clock`, `sql_value`.
+fn imports(package: &str) -> Vec<String> {
+    let text = std::fs::read_to_string(root().join("crates").join(package).join("Cargo.toml")).unwrap();
+    let manifest: toml::Table = text.parse().unwrap();
+    let dependencies = manifest.get("dependencies").and_then(|d| d.as_table()).cloned().unwrap_or_default();
+    dependencies.keys().map(|name| name.trim_start_matches("timeball-").replace('-', "_")).collect()
+}
+
 fn files(dir: &Path, ending: &str, found: &mut Vec<PathBuf>) {
     let Ok(entries) = std::fs::read_dir(dir) else { return };
     for entry in entries.flatten() {
@@ -42,6 +95,11 @@ fn files(dir: &Path, ending: &str, found: &mut Vec<PathBuf>) {
             found.push(path);
         }
     }
+}
+
+/// A crate, and the rooms in its folder.
+fn packages_of(name: &str) -> Vec<String> {
+    packages().into_iter().filter(|package| package.split('/').next() == Some(name)).collect()
 }
 
 fn sources(below: &str) -> Vec<(PathBuf, String)> {
@@ -58,25 +116,167 @@ fn code_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
 #[test]
 fn every_crate_has_a_floor_and_imports_only_from_below() {
     let mut problems = Vec::new();
-    for entry in std::fs::read_dir(root().join("crates")).unwrap().flatten() {
-        let name = entry.file_name().to_string_lossy().into_owned();
-        let Some(own) = floor(&name) else {
+    for name in packages().iter().filter(|name| !name.contains('/')) {
+        let Some(own) = floor(name) else {
             problems.push(format!("crates/{name} has no floor: give it one in ARCHITECTURE.md and in this test"));
             continue;
         };
-        let text = std::fs::read_to_string(entry.path().join("Cargo.toml")).unwrap();
-        let manifest: toml::Table = text.parse().unwrap();
-        let empty = toml::Table::new();
-        let dependencies = manifest.get("dependencies").and_then(|d| d.as_table()).unwrap_or(&empty);
-        for dependency in dependencies.keys() {
-            if let Some(other) = floor(dependency.trim_start_matches("timeball-"))
+        for import in imports(name) {
+            if let Some(other) = floor(&import)
                 && other >= own
             {
-                problems.push(format!("crates/{name} (floor {own}) imports {dependency} (floor {other}): declare a trait in {name} and adapt it above"));
+                problems.push(format!("crates/{name} (floor {own}) imports {import} (floor {other}): declare a trait in {name} and adapt it above"));
+            }
+            if import.starts_with("sql_") && name != "sql" {
+                problems
+                    .push(format!("crates/{name} imports {import}: what is seen of it from outside is named in sql"));
             }
         }
     }
     assert!(problems.is_empty(), "{}", problems.join("\n"));
+}
+
+#[test]
+fn every_room_of_sql_has_a_floor_and_imports_only_from_below() {
+    let mut problems = Vec::new();
+    let (all, below) = (packages(), floor("sql").unwrap());
+    for name in all.iter().filter_map(|name| name.strip_prefix("sql/")) {
+        let Some(own) = room(name) else {
+            problems.push(format!("crates/sql/{name} has no floor: give it one in ARCHITECTURE.md and in this test"));
+            continue;
+        };
+        for import in imports(&format!("sql/{name}")) {
+            let known = import.strip_prefix("sql_").and_then(room);
+            if known.is_some_and(|other| other >= own) || floor(&import).is_some_and(|other| other >= below) {
+                problems.push(format!(
+                    "crates/sql/{name} (floor {own}) imports {import}: declare a trait in {name} and adapt it above"
+                ));
+            }
+        }
+    }
+    let stands = |name: &str| all.iter().any(|package| package.strip_prefix("sql/") == Some(name));
+    problems.extend(
+        ROOMS
+            .iter()
+            .flat_map(|(_, names)| *names)
+            .filter(|name| !stands(name))
+            .map(|name| format!("no crates/sql/{name}")),
+    );
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+}
+
+/// Top-level modules that a source file imports of its own package: by `crate::name`, or by an item that `lib.rs` names of a module. Globs are not
+/// followed.
+fn modules_imported(text: &str, at_the_top: bool, exported: &BTreeMap<String, String>) -> BTreeSet<String> {
+    let code: String = code_lines(text).map(|(_, line)| line).collect::<Vec<_>>().join("\n");
+    let code = code.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
+    let mut found = BTreeSet::new();
+    let starts: &[&str] = if at_the_top { &["crate::", "super::"] } else { &["crate::"] };
+    for (at, start) in starts.iter().flat_map(|start| code.match_indices(start)) {
+        let outside = code[..at].chars().next_back().is_some_and(|c| c.is_alphanumeric() || c == '_' || c == ':');
+        let rest = &code[at + start.len()..];
+        if !outside {
+            found.extend(first_names(rest));
+        }
+    }
+    found.into_iter().map(|name| exported.get(&name).cloned().unwrap_or(name)).collect()
+}
+
+/// The first segments of a path, or of each path in braces.
+fn first_names(path: &str) -> Vec<String> {
+    let word =
+        |text: &str| text.trim_start().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect::<String>();
+    let Some(inside) = path.strip_prefix('{') else { return vec![word(path)] };
+    let (mut depth, mut names, mut begins) = (0, vec![word(inside)], false);
+    for (at, c) in inside.char_indices() {
+        match c {
+            '{' => depth += 1,
+            '}' if depth == 0 => break,
+            '}' => depth -= 1,
+            ',' if depth == 0 => begins = true,
+            _ if begins && !c.is_whitespace() => {
+                names.push(word(&inside[at..]));
+                begins = false;
+            }
+            _ => {}
+        }
+    }
+    names
+}
+
+/// The modules of a package, and what each imports of the others.
+fn module_graph(package: &str) -> BTreeMap<String, BTreeSet<String>> {
+    let below = root().join("crates").join(package).join("src");
+    let module_of = |path: &Path| {
+        let first = path.strip_prefix(&below).unwrap().components().next().unwrap();
+        first.as_os_str().to_string_lossy().trim_end_matches(".rs").to_owned()
+    };
+    let all = sources(&format!("crates/{package}/src"));
+    let modules: BTreeSet<String> = all.iter().map(|(path, _)| module_of(path)).filter(|name| name != "lib").collect();
+    let mut exported = BTreeMap::new();
+    let lib = std::fs::read_to_string(below.join("lib.rs")).unwrap();
+    for line in lib.split(';').filter_map(|item| item.split("use ").nth(1)) {
+        let Some((module, names)) = line.split_once("::") else { continue };
+        let names = names.trim_matches(|c| c == '{' || c == '}').split(',').map(|name| name.trim().to_owned());
+        exported.extend(names.filter(|_| modules.contains(module)).map(|name| (name, module.to_owned())));
+    }
+    let mut graph: BTreeMap<String, BTreeSet<String>> =
+        modules.iter().map(|name| (name.clone(), BTreeSet::new())).collect();
+    let in_tests = |path: &Path| path.components().any(|part| part.as_os_str().to_string_lossy().contains("tests"));
+    for (path, text) in all.iter().filter(|(path, _)| !in_tests(path.strip_prefix(&below).unwrap())) {
+        let module = module_of(path);
+        let at_the_top = path.parent() == Some(&below) || path.ends_with(format!("{module}/mod.rs"));
+        if let Some(imported) = graph.get_mut(&module) {
+            let found = modules_imported(text, at_the_top, &exported);
+            imported.extend(found.into_iter().filter(|name| modules.contains(name) && *name != module));
+        }
+    }
+    graph
+}
+
+/// Modules that reach themselves.
+fn in_circles(graph: &BTreeMap<String, BTreeSet<String>>) -> BTreeSet<String> {
+    let reaches_itself = |start: &String| {
+        let (mut open, mut seen) = (vec![start], BTreeSet::new());
+        while let Some(module) = open.pop() {
+            open.extend(graph[module].iter().filter(|next| seen.insert(*next)));
+        }
+        seen.contains(start)
+    };
+    graph.keys().filter(|module| reaches_itself(module)).cloned().collect()
+}
+
+#[test]
+fn modules_of_sql_import_each_other_in_no_circle() {
+    let mut problems = Vec::new();
+    for package in packages().iter().filter(|name| *name == "sql" || name.starts_with("sql/")) {
+        let known = CIRCLES.iter().find(|(name, _)| name == package).map_or(&[][..], |(_, modules)| modules);
+        let graph = module_graph(package);
+        let found = in_circles(&graph);
+        for module in found.iter().filter(|module| !known.contains(&module.as_str())) {
+            let with: Vec<&String> = graph[module].intersection(&found).collect();
+            problems.push(format!(
+                "crates/{package}: {module} is in a circle with {with:?}: move what they share below both"
+            ));
+        }
+        let free = known.iter().filter(|module| !found.contains(**module));
+        problems.extend(
+            free.map(|module| format!("crates/{package}: {module} is in no circle any more: take it out of CIRCLES")),
+        );
+    }
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+}
+
+#[test]
+fn circles_are_found() {
+    let exported = BTreeMap::from([("Error".to_owned(), "error".to_owned())]);
+    let text =
+        "use crate::{a, b::{c, d}, Error};\n// crate::not\nuse super::e::F;\nfn f() { crate::g::h(other_crate::i) }\n";
+    let names = |top| modules_imported(text, top, &exported).into_iter().collect::<Vec<_>>().join(" ");
+    assert_eq!((names(true), names(false)), ("a b e error g".into(), "a b error g".into()));
+    let graph = [("a", vec!["b"]), ("b", vec!["c"]), ("c", vec!["b"])];
+    let graph = graph.map(|(name, of)| (name.to_owned(), of.into_iter().map(str::to_owned).collect())).into();
+    assert_eq!(in_circles(&graph).into_iter().collect::<Vec<_>>(), ["b", "c"]);
 }
 
 #[test]
@@ -139,7 +339,7 @@ fn below_the_shells_nothing_reads_the_real_time_or_starts_a_thread() {
     let banned = ["Instant::now", "SystemTime::now", "thread::spawn", "thread::sleep", "TcpStream", "UdpSocket"];
     let mut problems = Vec::new();
     for name in BELOW_THE_SHELLS {
-        for (path, text) in sources(&format!("crates/{name}/src")) {
+        for (path, text) in packages_of(name).iter().flat_map(|name| sources(&format!("crates/{name}/src"))) {
             if path.ends_with("tests.rs") {
                 continue;
             }
@@ -187,9 +387,9 @@ fn tests_do_not_sleep() {
 #[test]
 fn every_dependency_is_used() {
     let mut problems = Vec::new();
-    for entry in std::fs::read_dir(root().join("crates")).unwrap().flatten() {
-        let name = entry.file_name().to_string_lossy().into_owned();
-        let manifest: toml::Table = std::fs::read_to_string(entry.path().join("Cargo.toml")).unwrap().parse().unwrap();
+    for name in packages() {
+        let manifest = root().join("crates").join(&name).join("Cargo.toml");
+        let manifest: toml::Table = std::fs::read_to_string(manifest).unwrap().parse().unwrap();
         let mut code = sources(&format!("crates/{name}/src"));
         // An optional one is there for a feature, which may be a benchmark's.
         code.extend(sources(&format!("crates/{name}/benches")));
@@ -226,10 +426,8 @@ fn golden_files_are_blessed_by_one_name() {
 #[test]
 fn architecture_names_what_is_there() {
     let text = std::fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
-    for (_, names) in FLOORS {
-        for name in *names {
-            assert!(text.contains(&format!("`crates/{name}`")), "ARCHITECTURE.md does not name crates/{name}");
-        }
+    for name in packages() {
+        assert!(text.contains(&format!("`crates/{name}`")), "ARCHITECTURE.md does not name crates/{name}");
     }
     let named = text.split('`').skip(1).step_by(2).filter(|w| w.starts_with("crates/") || w.starts_with("docs/"));
     for path in named.filter(|w| !w.contains('<')) {

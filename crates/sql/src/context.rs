@@ -1,6 +1,6 @@
 //! What one statement runs with: its transaction, catalog, parameters, settings, limits. Shared by every operator of the statement.
 
-use crate::catalog::{Database, Relation, Schema, Seal};
+pub use crate::catalog::CatalogView;
 use crate::exec::claims::Claims;
 use crate::exec::deferred::Deferred;
 use crate::exec::parts::Parts;
@@ -9,42 +9,11 @@ use crate::lists::Lists;
 pub use crate::memory::{MemoryBudget, MemoryPool};
 pub use crate::transaction::Deadline;
 use crate::transaction::{Interrupt, Kv, Patience, TxnRef};
+pub use crate::types::EvalSettings;
 use crate::types::Value;
-use crate::types::calendar::TimeZone;
-use crate::types::style::Styles;
 use crate::{Backend, KvError, SqlError, work};
 use clock::Timestamp;
-use std::collections::BTreeMap;
 use std::sync::Arc;
-
-/// The catalog as the statement's transaction sees it. What is looked up by name or OID is relied upon: see [`crate::catalog::reliance`].
-pub trait CatalogView: Send + Sync {
-    /// Looks a table, view or sequence up; without a schema, along the search path (`pg_catalog` first). `None` if there is none.
-    /// Virtual tables (`pg_catalog`, `information_schema`) are not here: see `pg_catalog::lookup`.
-    fn relation(&self, schema: Option<&str>, name: &str) -> Result<Option<Arc<Relation>>, SqlError>;
-    /// By OID.
-    fn relation_by_id(&self, id: u32) -> Result<Option<Arc<Relation>>, SqlError>;
-    /// Every relation of the current database.
-    fn relations(&self) -> Result<Vec<Arc<Relation>>, SqlError>;
-    /// Every relation of all databases as it was last known: nobody is asked, and nothing is relied upon. For what is shown where nothing may be served.
-    fn known_relations(&self) -> Vec<Arc<Relation>> {
-        self.relations().unwrap_or_default()
-    }
-    /// As [`CatalogView::databases`], and as [`CatalogView::known_relations`].
-    fn known_databases(&self) -> Vec<Database> {
-        self.databases().unwrap_or_default()
-    }
-    /// Schemas of the current database, `pg_catalog` and `information_schema` included.
-    fn schemas(&self) -> Result<Vec<Schema>, SqlError>;
-    /// Every database.
-    fn databases(&self) -> Result<Vec<Database>, SqlError>;
-    /// The database that the session is connected to.
-    fn current_database(&self) -> Database;
-    /// What signs tokens.
-    fn seal(&self) -> Option<Arc<Seal>> {
-        None
-    }
-}
 
 /// Sequences; numbers drawn are not given back when the transaction rolls back.
 pub trait Sequences: Send + Sync {
@@ -59,51 +28,6 @@ pub trait Sequences: Send + Sync {
     /// Where it stands, whoever drew from it last: its number, and whether that was handed out.
     fn position(&self, sequence: u32) -> Result<(i64, bool), SqlError> {
         self.current(sequence).map(|value| (value, true))
-    }
-}
-
-/// The settings that evaluation and output depend on.
-#[derive(Clone, Debug)]
-pub struct EvalSettings {
-    /// `TimeZone`
-    pub time_zone: TimeZone,
-    /// `search_path`, without the implicit `pg_catalog`.
-    pub search_path: Vec<String>,
-    /// `current_user`
-    pub user: String,
-    /// `current_database()`
-    pub database: String,
-    /// `application_name`
-    pub application_name: String,
-    /// Backend process id shown to the client.
-    pub backend_pid: i32,
-    /// `extra_float_digits`
-    pub extra_float_digits: i32,
-    /// `bytea_output = escape`
-    pub bytea_escape: bool,
-    /// `DateStyle` and `IntervalStyle`
-    pub styles: Styles,
-    /// Every setting that was set, as shown, by name; what is absent shows its default.
-    pub values: Arc<BTreeMap<String, String>>,
-    /// What RESET goes back to: start-up parameters.
-    pub initial: Arc<BTreeMap<String, String>>,
-}
-
-impl Default for EvalSettings {
-    fn default() -> Self {
-        EvalSettings {
-            time_zone: chrono_tz::UTC.into(),
-            search_path: vec!["public".into()],
-            user: "root".into(),
-            database: "postgres".into(),
-            application_name: String::new(),
-            backend_pid: 0,
-            extra_float_digits: 1,
-            bytea_escape: false,
-            styles: Styles::default(),
-            values: Arc::default(),
-            initial: Arc::default(),
-        }
     }
 }
 

@@ -16,7 +16,7 @@ use crate::catalog::view::View;
 use crate::context::EvalSettings;
 use crate::sessions::Sessions;
 use crate::transaction::{LockMode, RowWaiter};
-use crate::{SqlError, SqlState};
+use crate::{KvError, SqlError};
 use std::collections::{BTreeSet, VecDeque};
 
 /// What a session waits for.
@@ -35,6 +35,17 @@ impl Awaited {
             Some(key) if row.mode <= LockMode::Share => Awaited::Advisory(key, Mode::Share),
             Some(key) => Awaited::Advisory(key, Mode::Exclusive),
             None => Awaited::Row(row),
+        }
+    }
+
+    /// Its key for the layers below: the reverse of [`Awaited::of`].
+    fn into_row(self, session: Option<u64>) -> RowWaiter {
+        match self {
+            Awaited::Row(row) => RowWaiter { session, ..row },
+            Awaited::Advisory(key, Mode::Share) => RowWaiter { session, key: key.to_bytes(), mode: LockMode::Share },
+            Awaited::Advisory(key, Mode::Exclusive) => {
+                RowWaiter { session, key: key.to_bytes(), mode: LockMode::Update }
+            }
         }
     }
 }
@@ -71,13 +82,12 @@ pub fn circle_through(session: u64, edges: &dyn Fn(u64) -> Option<(Awaited, Vec<
 
 /// 40P01, to be told in full by [`told`].
 pub(crate) fn deadlock(circle: Circle) -> SqlError {
-    SqlError::new(SqlState::DEADLOCK, "deadlock detected")
-        .hint("Run the transaction again; take locks in one order everywhere.")
-        .with(|e| e.circle = circle)
+    KvError::Deadlock { circle: circle.into_iter().map(|(session, awaited)| awaited.into_row(session)).collect() }
+        .into()
 }
 
 /// Who waits for what, one line for each, as PostgreSQL writes it.
-pub(crate) fn told(circle: &Circle, sessions: &Sessions, view: Option<&View>, settings: &EvalSettings) -> String {
+pub(crate) fn told(circle: &[RowWaiter], sessions: &Sessions, view: Option<&View>, settings: &EvalSettings) -> String {
     let all = sessions.all();
     // Sessions of other nodes are not known here.
     let process = |number: &Option<u64>, known: &str, other: &str| match all.iter().find(|b| Some(b.number) == *number)
@@ -85,16 +95,20 @@ pub(crate) fn told(circle: &Circle, sessions: &Sessions, view: Option<&View>, se
         Some(backend) => format!("{known} {}", backend.pid),
         None => format!("{other} process of another node"),
     };
-    let line = |(place, (session, awaited)): (usize, &(Option<u64>, Awaited))| {
-        let next = circle.get(place + 1).or(circle.first()).map_or(&None, |(next, _)| next);
-        let what = match awaited {
-            Awaited::Advisory(key, mode) => key.described(*mode),
+    let line = |(place, row): (usize, &RowWaiter)| {
+        let next = circle.get(place + 1).or(circle.first()).map_or(&None, |next| &next.session);
+        let what = match Awaited::of(row.clone()) {
+            Awaited::Advisory(key, mode) => key.described(mode),
             Awaited::Row(row) => {
                 let found = crate::session::described_row(&row.key, view, settings);
                 format!("{} on {}", mode_name(row.mode), found.unwrap_or_else(|| "a row".into()))
             }
         };
-        format!("{} waits for {what}; blocked by {}.", process(session, "Process", "A"), process(next, "process", "a"))
+        format!(
+            "{} waits for {what}; blocked by {}.",
+            process(&row.session, "Process", "A"),
+            process(next, "process", "a")
+        )
     };
     circle.iter().enumerate().map(line).collect::<Vec<_>>().join("\n")
 }

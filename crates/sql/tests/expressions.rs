@@ -52,7 +52,7 @@ fn evaluate(text: &str, context: &Arc<StatementContext>) -> Result<String, SqlEr
     }
     let ty = bound.ty();
     let value = bound.eval(&[], context)?;
-    let casts = CastContext { settings: &context.settings, catalog: Some(context.catalog.as_ref()), now_us: None };
+    let casts = CastContext { settings: &context.settings, objects: &**context, now_us: None };
     let shown = match (&value, &ty) {
         (value, _) if value.is_null() => "<NULL>".to_owned(),
         (value, SqlType::Reg(_)) => value.to_output(&ty, &casts)?,

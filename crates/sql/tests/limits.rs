@@ -8,8 +8,9 @@ use sql::expr::function::{self, Arguments, Function, Sig};
 use sql::output::Nowhere;
 use sql::transaction::memory::MemoryKv;
 use sql::transaction::{Admin, AdminReply, BeginOptions, Deadline, Interrupt, Patience};
+use sql::types::VALUE_BYTES_MAX;
 use sql::types::{Array, Interval, Numeric, SqlType, Value, ZonedTime};
-use sql::work::{self, Limits, UNITS_PER_LOOK, VALUE_BYTES_MAX};
+use sql::work::{self, Limits, UNITS_PER_LOOK};
 use sql::{Database, DatabaseOptions, Kv, KvError, Session, SqlError, Startup, Transaction};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -206,7 +207,9 @@ fn no_function_makes_more_than_it_may() {
             let name = function.name;
             assert!(peak <= PEAK_BYTES_MAX, "{name} of {types:?} held {peak} bytes");
             match answer {
-                Ok(value) => assert!(work::value_bytes(&value) <= VALUE_BYTES_MAX, "{name} of {types:?} made too much"),
+                Ok(value) => {
+                    assert!(sql::types::value_bytes(&value) <= VALUE_BYTES_MAX, "{name} of {types:?} made too much")
+                }
                 Err(e) => assert!(e.state.as_str() != "XX000" || statement_is_missing(&e), "{name}: {e}"),
             }
         });

@@ -3,7 +3,7 @@
 use super::Run;
 use crate::SqlError;
 use crate::catalog::Seal;
-use crate::expr::fill_by_chance;
+use crate::types::fill_by_chance;
 
 impl Run<'_> {
     /// What was signed before is refused from the commit on.

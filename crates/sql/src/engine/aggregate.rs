@@ -7,8 +7,8 @@ use super::spread::Spread;
 use crate::context::StatementContext;
 use crate::exec::sort::in_order;
 use crate::exec::total::Total;
-use crate::types::{Array, SqlType, Value, fits_dimensions};
-use crate::{SqlError, SqlState, work};
+use crate::types::{Array, ELEMENT_BYTES, SqlType, Value, fits_dimensions, value_bytes, value_fits, wide_bytes};
+use crate::{SqlError, SqlState};
 use std::sync::Arc;
 
 /// Which.
@@ -365,13 +365,13 @@ impl Running {
                     _ => ", ",
                 };
                 let text = value.as_str().unwrap_or("null");
-                work::value_fits(self.text.len() + text.len())?;
+                value_fits(self.text.len() + text.len())?;
                 self.text += text;
             }
             Function::JsonObjectAgg { .. } => self.member(value, args.get(1))?,
             Function::ArrayAgg => {
-                self.value_bytes += work::ELEMENT_BYTES + work::value_bytes(value);
-                work::value_fits(self.value_bytes)?;
+                self.value_bytes += ELEMENT_BYTES + value_bytes(value);
+                value_fits(self.value_bytes)?;
                 self.values.push(value.clone());
             }
             Function::Variance { .. } => self.spread.get_or_insert_default().add(value)?,
@@ -385,7 +385,7 @@ impl Running {
 
     fn replace_if(&mut self, value: &Value, better: impl Fn(std::cmp::Ordering) -> bool) {
         if self.count == 1 || better(value.compare(&self.best, &self.argument)) {
-            let more = work::wide_bytes(value).saturating_sub(self.held_bytes);
+            let more = wide_bytes(value).saturating_sub(self.held_bytes);
             self.held_bytes += more;
             self.unpaid_bytes += more;
             self.best = value.clone();
@@ -400,7 +400,7 @@ impl Running {
     fn concatenate(&mut self, value: &Value, delimiter: Option<&Value>) -> Result<(), SqlError> {
         let delimiter = delimiter.and_then(Value::as_str).filter(|_| self.count > 1).unwrap_or("");
         let value = value.as_str().unwrap_or("");
-        work::value_fits(self.text.len() + delimiter.len() + value.len())?;
+        value_fits(self.text.len() + delimiter.len() + value.len())?;
         self.text += delimiter;
         self.text += value;
         Ok(())
@@ -416,7 +416,7 @@ impl Running {
         crate::types::json::write_string(key, &mut self.text);
         self.text += if matches!(self.function, Function::JsonObjectAgg { binary: true }) { ": " } else { " : " };
         self.text += value.and_then(Value::as_str).unwrap_or("null");
-        work::value_fits(self.text.len())
+        value_fits(self.text.len())
     }
 
     fn finish(mut self, context: &StatementContext) -> Result<Value, SqlError> {

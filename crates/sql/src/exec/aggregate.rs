@@ -6,8 +6,7 @@ use super::total::Total;
 use crate::SqlError;
 use crate::context::StatementContext;
 use crate::expr::Expr;
-use crate::types::{SqlType, Value};
-use crate::work::wide_bytes;
+use crate::types::{SqlType, Value, wide_bytes};
 
 /// Which.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,8 +4,7 @@ use super::evaluate;
 use crate::SqlError;
 use crate::context::{MemoryBudget, StatementContext};
 use crate::expr::Expr;
-use crate::types::{Row, SqlType, Value};
-use crate::work::{heap_bytes, wide_bytes};
+use crate::types::{Row, SqlType, Value, heap_bytes, wide_bytes};
 use std::cmp::Ordering;
 use std::sync::Arc;
 

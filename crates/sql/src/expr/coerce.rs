@@ -2,6 +2,7 @@
 
 use super::fold::fold;
 use super::{BindContext, Expr, Parameters};
+use crate::pg_catalog::names;
 use crate::types::{CastContext, CastKind, SqlType, Value, cast_kind};
 use crate::{SqlError, SqlState};
 
@@ -116,7 +117,8 @@ fn literal(text: &str, to: &SqlType, explicit: bool, context: &BindContext<'_>) 
     if depends {
         return Ok(later());
     }
-    let casts = CastContext { settings: context.settings, catalog: context.catalog, now_us: None };
+    let objects = names::Known { catalog: context.catalog, settings: context.settings };
+    let casts = CastContext { settings: context.settings, objects: &objects, now_us: None };
     let source = Value::text(text);
     let value = match to {
         // What is too long for the type is an error only where it is asked for: a DEFAULT may never be.

@@ -5,7 +5,7 @@
 use super::function::{Arguments, cast_context};
 use super::{CompareOp, Expr, arithmetic};
 use crate::context::StatementContext;
-use crate::types::{Array, SqlType, Value, fits_dimensions};
+use crate::types::{Array, SqlType, Value, bounded, fits_dimensions, large_bytes};
 use crate::work::{self, Held};
 use crate::{SqlError, SqlState};
 use std::borrow::Cow;
@@ -99,8 +99,8 @@ impl Expr {
             }
             Expr::Cast { expr, from, to, explicit } => {
                 let value = expr.operand(row, statement)?;
-                work::step(work::large_bytes(&value))?;
-                work::bounded(value.cast(from, to, *explicit, &cast_context(statement))?)
+                work::step(large_bytes(&value))?;
+                bounded(value.cast(from, to, *explicit, &cast_context(statement))?)
             }
             other => other.eval_rest(row, statement),
         }
@@ -198,7 +198,7 @@ impl Expr {
             }
             Expr::Array { items, element } => {
                 let mut held = Held::default();
-                work::bounded(build_array(held_values(items, row, statement, &mut held)?, element)?)
+                bounded(build_array(held_values(items, row, statement, &mut held)?, element)?)
             }
             Expr::Subscript { array, indexes, .. } => {
                 let array = array.operand(row, statement)?;
@@ -208,7 +208,7 @@ impl Expr {
             }
             Expr::Row(fields) => {
                 let mut held = Held::default();
-                work::bounded(Value::record(held_values(fields, row, statement, &mut held)?, None)?)
+                bounded(Value::record(held_values(fields, row, statement, &mut held)?, None)?)
             }
             // The rest is in `eval_in`.
             _ => Err(SqlError::new(SqlState::INTERNAL_ERROR, "an expression was evaluated in the wrong place")),
@@ -223,7 +223,7 @@ const NAME_BYTES: usize = 64;
 #[inline]
 fn held_value(expr: &Expr, row: &[Value], statement: Statement<'_>, held: &mut Held) -> Result<Value, SqlError> {
     let value = expr.eval_in(row, statement)?;
-    let bytes = work::large_bytes(&value);
+    let bytes = large_bytes(&value);
     if bytes > 0 {
         held.take(bytes)?;
     }

@@ -2,8 +2,7 @@
 
 use super::{Expr, Volatility};
 use crate::SqlError;
-use crate::types::{SqlType, Value};
-use crate::work::heap_bytes;
+use crate::types::{SqlType, Value, heap_bytes};
 
 /// A greater value stays the expression that makes it: plans are kept, and a short text must not keep a long value with them.
 pub(crate) const FOLDED_BYTES_MAX: usize = 16 << 10;

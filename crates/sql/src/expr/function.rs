@@ -2,7 +2,8 @@
 
 use super::functions;
 use crate::context::{EvalSettings, StatementContext};
-use crate::types::{CastContext, SqlType, Value};
+use crate::pg_catalog::names;
+use crate::types::{CastContext, SqlType, Value, bounded, large_bytes};
 use crate::{SqlError, SqlState, work};
 use std::sync::LazyLock;
 
@@ -73,12 +74,10 @@ impl<'a> Arguments<'a> {
 /// What casts need, from a statement if there is one.
 pub(crate) fn cast_context(statement: Option<&StatementContext>) -> CastContext<'_> {
     match statement {
-        Some(statement) => CastContext {
-            settings: &statement.settings,
-            catalog: Some(statement.catalog.as_ref()),
-            now_us: Some(statement.transaction_us),
-        },
-        None => CastContext::new(&DEFAULT_SETTINGS),
+        Some(statement) => {
+            CastContext { settings: &statement.settings, objects: statement, now_us: Some(statement.transaction_us) }
+        }
+        None => CastContext { objects: &names::BuiltIn, ..CastContext::new(&DEFAULT_SETTINGS) },
     }
 }
 
@@ -139,8 +138,8 @@ impl Function {
         if self.strict && values.iter().any(Value::is_null) {
             return Ok(Value::Null);
         }
-        work::step(CALL_UNITS + values.iter().map(work::large_bytes).sum::<usize>())?;
-        work::bounded((self.body)(values, arguments)?)
+        work::step(CALL_UNITS + values.iter().map(large_bytes).sum::<usize>())?;
+        bounded((self.body)(values, arguments)?)
     }
 }
 

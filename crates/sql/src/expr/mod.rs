@@ -27,7 +27,6 @@ mod fold;
 pub mod function;
 mod functions;
 pub(crate) mod literals;
-mod naming;
 mod parameters;
 mod pattern;
 mod regex;
@@ -45,9 +44,7 @@ pub(crate) use bind_operator::row_fields;
 pub use coerce::{assign, coerce};
 pub use fold::settle;
 pub use function::{Arguments, Function, Volatility};
-pub(crate) use functions::digest::fill as fill_by_chance;
 pub(crate) use functions::regexp;
-pub use naming::output_name;
 pub use parameters::{PARAMETERS_MAX, Parameters};
 pub use scope::{Scope, ScopeColumn};
 

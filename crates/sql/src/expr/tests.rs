@@ -1,10 +1,11 @@
 use super::arithmetic;
 use super::{
     ArithmeticOp, BindContext, BindError, Expr, Parameters, Scope, ScopeColumn, Volatility, bind, bind_condition,
-    output_name, split_conjuncts,
+    split_conjuncts,
 };
 use crate::SqlState;
 use crate::context::EvalSettings;
+use crate::syntax::output_name;
 use crate::types::{SqlType, Value};
 use crate::work::Pace;
 use sqlparser::ast::{self, SelectItem, SetExpr, Statement};

@@ -8,8 +8,9 @@ use crate::catalog::{
 use crate::context::CatalogView;
 use crate::exec::formula::Formulas;
 use crate::exec::index::{EXPRESSION_REFUSAL, PREDICATE_REFUSAL};
-use crate::expr::{Expr, deparse::Deparse, output_name};
+use crate::expr::{Expr, deparse::Deparse};
 use crate::identifier::{quote_identifier, quote_qualified, split_name};
+use crate::syntax::output_name;
 
 pub(super) fn column_name(table: &Table, id: u16) -> &str {
     table.columns.iter().find(|column: &&Column| column.id == id).map_or("?", |column| column.name.as_str())

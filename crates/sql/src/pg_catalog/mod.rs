@@ -30,6 +30,7 @@ mod signatures;
 mod statistics;
 
 use crate::catalog::{Oid, Relation, Schema};
+pub use crate::catalog::{TIMEBALL_INTERNAL, TIMEBALL_INTERNAL_OID};
 use crate::context::{CatalogView, EvalSettings, Sequences, StatementContext};
 use crate::types::{Row, SqlType};
 use crate::{Backend, Kv, SqlError, internal};
@@ -42,10 +43,6 @@ pub const OWNER_OID: Oid = 10;
 pub const PG_CATALOG_OID: Oid = 11;
 /// OID of the schema `information_schema`.
 pub const INFORMATION_SCHEMA_OID: Oid = 13_207;
-/// OID of the schema `timeball_internal`: above PostgreSQL's own, below users'.
-pub const TIMEBALL_INTERNAL_OID: Oid = 13_900;
-/// Its name.
-pub const TIMEBALL_INTERNAL: &str = "timeball_internal";
 /// OID of the extension that owns it: dumps leave out what is an extension's (decision 159).
 pub const TIMEBALL_OID: Oid = 13_899;
 /// CHECK constraints have OIDs from here: this + 64 * (table's OID - first user OID) + place in the table.

@@ -3,9 +3,61 @@
 use super::relations::indexes;
 use super::{OWNER_OID, Objects, PG_CATALOG_OID, Source, TIMEBALL_INTERNAL, lookup, signatures, tables};
 use crate::catalog::{Oid, Relation};
+use crate::context::{CatalogView, EvalSettings, StatementContext};
 use crate::identifier::{quote_identifier, quote_qualified, split_name};
-use crate::types::{RegKind, SqlType, Value};
+use crate::types::{ObjectNames, RegKind, SqlType, Value};
 use crate::{SqlError, SqlState};
+
+/// The names that a statement's casts see.
+impl ObjectNames for StatementContext {
+    fn resolve(&self, kind: RegKind, name: &str) -> Result<Oid, SqlError> {
+        Known { catalog: Some(self.catalog.as_ref()), settings: &self.settings }.resolve(kind, name)
+    }
+    fn print(&self, kind: RegKind, oid: Oid) -> Result<String, SqlError> {
+        Known { catalog: Some(self.catalog.as_ref()), settings: &self.settings }.print(kind, oid)
+    }
+}
+
+/// The names that a cast sees before there is a statement: without a catalog those of types and functions.
+pub(crate) struct Known<'a> {
+    pub(crate) catalog: Option<&'a dyn CatalogView>,
+    pub(crate) settings: &'a EvalSettings,
+}
+
+impl Known<'_> {
+    fn source(&self) -> Option<Source<'_>> {
+        self.catalog.map(|catalog| Source {
+            catalog,
+            settings: self.settings,
+            backend: None,
+            statement: None,
+            kv: None,
+            sequences: None,
+            relation: None,
+        })
+    }
+}
+
+impl ObjectNames for Known<'_> {
+    fn resolve(&self, kind: RegKind, name: &str) -> Result<Oid, SqlError> {
+        resolve(kind, name, self.source().as_ref())
+    }
+    fn print(&self, kind: RegKind, oid: Oid) -> Result<String, SqlError> {
+        print(kind, oid, self.source().as_ref())
+    }
+}
+
+/// The names of types and functions.
+pub(crate) struct BuiltIn;
+
+impl ObjectNames for BuiltIn {
+    fn resolve(&self, kind: RegKind, name: &str) -> Result<Oid, SqlError> {
+        resolve(kind, name, None)
+    }
+    fn print(&self, kind: RegKind, oid: Oid) -> Result<String, SqlError> {
+        print(kind, oid, None)
+    }
+}
 
 /// Place of `proargtypes` among the columns of `pg_proc`.
 const PROC_ARGUMENTS: usize = 19;

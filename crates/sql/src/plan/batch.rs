@@ -1,7 +1,6 @@
 //! Rows that leave a plan together.
 
-use crate::types::Row;
-use crate::work::wide_bytes;
+use crate::types::{Row, wide_bytes};
 
 /// A batch ends with the row that makes it so large, in bytes: rows of megabytes leave one by one, whatever their reader asked for.
 pub const BATCH_BYTES: usize = 1 << 20;

@@ -9,7 +9,7 @@ use super::scope;
 use super::select::{keep_names, select_items};
 use super::shape;
 use super::subquery::Subqueries;
-use super::{Execution, Inference, Overriding, Plan, PlanContext};
+use super::{Execution, Plan, PlanContext};
 use crate::catalog::{Identity, Relation, Table};
 use crate::context::StatementContext;
 use crate::exec::insert::{BulkInsert, Conflict, ConflictUpdate, Insert, Source};
@@ -21,6 +21,7 @@ use crate::explain::Operator;
 use crate::expr::Expr;
 use crate::identifier::fold;
 use crate::output::Field;
+use crate::syntax::{Inference, Overriding};
 use crate::types::{SqlType, Value};
 use crate::{SqlError, SqlState};
 use sqlparser::ast::{

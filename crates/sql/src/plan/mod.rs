@@ -30,6 +30,7 @@ use crate::ddl::{Duplicate, Loader};
 use crate::explain::Operator;
 use crate::output::Field;
 use crate::statistics::Known;
+use crate::syntax::{Inference, Overriding};
 use crate::types::{Row, SqlType};
 use crate::work::Pace;
 use crate::{Kv, SqlError, SqlState};
@@ -77,24 +78,6 @@ impl PlanContext {
             given: Arc::default(),
         }
     }
-}
-
-/// `ON CONFLICT (keys) WHERE predicate`: which unique indexes are meant.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Inference {
-    /// Columns and expressions.
-    pub keys: Vec<sqlparser::ast::Expr>,
-    /// The predicate of a partial index.
-    pub predicate: Option<sqlparser::ast::Expr>,
-}
-
-/// `INSERT .. OVERRIDING { SYSTEM | USER } VALUE`
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Overriding {
-    /// Explicit values win even over GENERATED ALWAYS.
-    System,
-    /// Explicit values of identity columns are ignored.
-    User,
 }
 
 /// Inserts rows that COPY has decoded.

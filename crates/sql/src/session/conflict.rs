@@ -147,9 +147,3 @@ pub(crate) fn key_values(table: &Table, index: &Index, key: &[u8], settings: &Ev
     let rest = if shown.len() < values.len() { ".." } else { "" };
     Some(format!("({})=({shown}{rest})", names.join(", ")))
 }
-
-/// 55P03, before its table is known.
-pub(crate) fn lock_refused(waited: bool) -> SqlError {
-    let message = if waited { "canceling statement due to lock timeout" } else { NO_LOCK };
-    SqlError::new(SqlState::LOCK_NOT_AVAILABLE, message)
-}

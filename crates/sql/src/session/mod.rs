@@ -44,8 +44,8 @@ mod text_cache;
 mod token;
 mod zone;
 
-pub use crate::work::VALUE_BYTES_MAX;
-pub(crate) use conflict::{described_row, key_values, lock_refused, table_of};
+pub use crate::types::VALUE_BYTES_MAX;
+pub(crate) use conflict::{described_row, key_values, table_of};
 pub(crate) use mentions::{is_role, unknown_role};
 pub(crate) use settings::{all as all_settings, milliseconds as duration_ms, show as setting_shown};
 pub use startup::{Executed, Startup, TransactionStatus};

@@ -2,8 +2,8 @@
 
 use super::super::function::{Arguments, Function, Sig};
 use super::{int_at, str_at, wrong_type};
-use crate::types::{Array, SqlType as T, Value, fits_dimensions};
-use crate::work::{self, Held, Text, step, value_bytes, value_fits};
+use crate::types::{Array, ELEMENT_BYTES, SqlType as T, Text, Value, fits_dimensions, value_bytes, value_fits};
+use crate::work::{Held, step};
 use crate::{SqlError, SqlState};
 use std::sync::Arc;
 
@@ -232,7 +232,7 @@ fn cat(left: &Value, right: &Value) -> R {
 
 /// What its elements say, bytes.
 fn array_bytes(array: &Array) -> usize {
-    array.values.iter().map(|item| work::ELEMENT_BYTES + value_bytes(item)).sum()
+    array.values.iter().map(|item| ELEMENT_BYTES + value_bytes(item)).sum()
 }
 
 fn positions(values: &[Value]) -> Result<Vec<Value>, SqlError> {
@@ -259,7 +259,7 @@ fn array_fill(values: &[Value], arguments: &Arguments<'_>) -> R {
         dimensions.push((length as i32, 1));
     }
     let item = &values[0];
-    value_fits(total.saturating_mul(work::ELEMENT_BYTES + value_bytes(item)))?;
+    value_fits(total.saturating_mul(ELEMENT_BYTES + value_bytes(item)))?;
     let mut held = Held::default();
     held.take(total.saturating_mul(size_of::<Value>()))?;
     let element = element_of(arguments);

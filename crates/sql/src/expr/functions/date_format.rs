@@ -9,8 +9,8 @@ use crate::types::calendar::{
     DAY_US, EPOCH_JULIAN, HOUR_US, MINUTE_US, SECOND_US, abbreviation_at, day_of, days_in_month, fields_of, iso_week,
     iso_weekday, offset_at, to_local, to_utc,
 };
-use crate::types::{SqlType as T, Value, checked_timestamp};
-use crate::work::{Held, Text, step};
+use crate::types::{SqlType as T, Text, Value, checked_timestamp};
+use crate::work::{Held, step};
 use crate::{SqlError, SqlState};
 
 type R = Result<Value, SqlError>;

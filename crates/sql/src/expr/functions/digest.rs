@@ -2,7 +2,7 @@
 
 use super::super::function::{Function, Sig};
 use super::{bytes_at, int_at, str_at};
-use crate::types::{SqlType as T, Value};
+use crate::types::{SqlType as T, Value, fill_by_chance};
 use crate::work;
 use crate::{SqlError, SqlState};
 use hmac::{Hmac, KeyInit, Mac};
@@ -88,14 +88,8 @@ fn random_bytes(count: i64) -> R {
             .hint(format!("Ask for 1 to {RANDOM_BYTES_MAX} bytes.")));
     }
     let mut bytes = vec![0; count as usize];
-    fill(&mut bytes)?;
+    fill_by_chance(&mut bytes)?;
     Ok(Value::Bytea(bytes.into()))
-}
-
-/// Fills with random bytes that nobody can guess.
-pub(crate) fn fill(bytes: &mut [u8]) -> Result<(), SqlError> {
-    getrandom::fill(bytes)
-        .map_err(|error| SqlError::new(SqlState::INTERNAL_ERROR, format!("the system gives no random bytes: {error}")))
 }
 
 /// Functions of pgcrypto that are not here.

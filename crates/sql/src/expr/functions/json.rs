@@ -3,8 +3,8 @@
 use super::super::function::{Arguments, Function, Sig};
 use super::{int_at, str_at, wrong_type};
 use crate::types::json::{Json, index_of, raw_step, strip_nulls, write_string};
-use crate::types::{SqlType as T, Value};
-use crate::work::{self, Text};
+use crate::types::{SqlType as T, Text, Value, value_fits};
+use crate::work;
 use crate::{SqlError, SqlState};
 use std::collections::BTreeSet;
 
@@ -218,7 +218,7 @@ fn of_texts(values: &[Value]) -> Result<String, SqlError> {
         }
     }
     out.push('}');
-    work::value_fits(out.len())?;
+    value_fits(out.len())?;
     Ok(out)
 }
 
@@ -587,7 +587,7 @@ fn write_value(value: &Value, ty: &T, arguments: &Arguments<'_>, out: &mut Strin
         Value::Timestamp(_) | Value::Timestamptz(_) => write_string(&iso(value, ty, arguments), out),
         other => write_string(&other.to_output(ty, &arguments.cast_context())?, out),
     }
-    work::value_fits(out.len())
+    value_fits(out.len())
 }
 
 /// Timestamps in json have a T, and a full offset.
@@ -654,7 +654,7 @@ fn object(values: &[Value], arguments: &Arguments<'_>, _binary: bool) -> Result<
         write_string(&super::shown(values, i, arguments)?, &mut out);
         out.push_str(" : ");
         out.push_str(&written(values, i + 1, arguments, false)?);
-        work::value_fits(out.len())?;
+        value_fits(out.len())?;
     }
     out.push('}');
     Ok(out)

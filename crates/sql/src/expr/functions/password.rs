@@ -8,8 +8,8 @@
 //! a mistake kept for those who made it.
 
 use super::super::function::{Function, Sig};
-use super::digest::fill;
 use super::{int_at, str_at};
+use crate::types::fill_by_chance;
 use crate::types::{SqlType as T, Value};
 use crate::work::{self, UNITS_PER_LOOK};
 use crate::{SqlError, SqlState};
@@ -182,7 +182,7 @@ fn gen_salt(algorithm: &str, rounds: i64) -> R {
                 return Err(wrong("Incorrect number of rounds").hint("bcrypt has from 2^4 to 2^31: say 4 to 31."));
             }
             let mut salt = [0; BCRYPT_SALT_BYTES];
-            fill(&mut salt)?;
+            fill_by_chance(&mut salt)?;
             Ok(Value::text(format!("{BCRYPT}{cost:02}${}", to_digits(&salt))))
         }
         "md5" => {
@@ -190,7 +190,7 @@ fn gen_salt(algorithm: &str, rounds: i64) -> R {
                 return Err(wrong("Incorrect number of rounds"));
             }
             let mut salt = [0; 8];
-            fill(&mut salt)?;
+            fill_by_chance(&mut salt)?;
             let digits = salt.iter().map(|byte| char::from(DIGITS[usize::from(byte & 63)]));
             Ok(Value::text(format!("{MD5}{}", digits.collect::<String>())))
         }

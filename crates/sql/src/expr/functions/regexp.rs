@@ -3,8 +3,8 @@
 use super::super::function::{Arguments, Function, Sig};
 use super::super::regex::{Flags, Regex, Spans};
 use super::{int_at, str_at, text_array, wrong_type};
-use crate::types::{SqlType as T, Value};
-use crate::work::{self, Held, Items, Text};
+use crate::types::{Items, SqlType as T, Text, Value, heap_bytes};
+use crate::work::{self, Held};
 use crate::{SqlError, SqlState};
 
 type R = Result<Value, SqlError>;
@@ -192,7 +192,7 @@ pub(crate) fn all_matches(values: &[Value], look: &dyn Fn() -> Result<(), SqlErr
     let mut held = Held::default();
     regex.each(text, 0, regex.groups() > 0, &mut || look(), |spans| {
         let groups = captured(text, &regex, spans);
-        held.take(size_of::<Value>() + work::heap_bytes(&groups))?;
+        held.take(size_of::<Value>() + heap_bytes(&groups))?;
         all.push(groups);
         Ok(flags.all)
     })?;

@@ -3,8 +3,7 @@
 use super::super::function::{Arguments, Function, Sig};
 use super::super::pattern::like;
 use super::{bytes_at, int_at, shown, str_at, wrong_type};
-use crate::types::{SqlType as T, Value};
-use crate::work::{Items, Text, value_fits};
+use crate::types::{Items, SqlType as T, Text, Value, value_fits};
 use crate::{SqlError, SqlState};
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -4,8 +4,7 @@ use super::super::function::{Arguments, Function, Sig};
 use super::{bytes_at, shown, str_at};
 use crate::identifier::quote_identifier;
 use crate::syntax::quote_literal;
-use crate::types::{SqlType as T, Value, parse_bytea, parse_hex};
-use crate::work::Text;
+use crate::types::{SqlType as T, Text, Value, parse_bytea, parse_hex};
 use crate::{SqlError, SqlState};
 
 type R = Result<Value, SqlError>;
