@@ -2,16 +2,17 @@
 
 use crate::SqlError;
 use crate::advisory::{AdvisoryLocks, ClusterLocks, LocalLocks};
+use crate::answers;
 use crate::catalog::garbage::{Loads, Progress, drain};
 use crate::catalog::oid::Oids;
 use crate::catalog::{Cache, Relation, bootstrap, retentions};
 use crate::context::{MemoryBudget, MemoryPool};
-use crate::peers;
+use crate::exec::gather::{By, analyze};
 use crate::sequence::Numbers;
-use crate::session::{GENERATION_TEXT_BYTES_MAX, PG_EPOCH_US, TextCache};
+use crate::session::{GENERATION_TEXT_BYTES_MAX, TextCache};
 use crate::sessions::Sessions;
-use crate::statistics::{By, analyze};
 use crate::transaction::{Interrupt, Isolation, Kv, Patience};
+use crate::types::calendar::EPOCH_OFFSET_US;
 use parking_lot::Mutex;
 use std::sync::Arc;
 
@@ -86,11 +87,11 @@ impl Database {
             0 => Box::new(LocalLocks::default()),
             _ => Box::new(ClusterLocks::new(kv.clone())),
         };
-        let sessions = Sessions::new(kv.now_us() - PG_EPOCH_US, advisory);
+        let sessions = Sessions::new(kv.now_us() - EPOCH_OFFSET_US, advisory);
         // The layers below outlive this.
         let (asked, below) = (Arc::downgrade(&sessions), Arc::downgrade(&kv));
         kv.answer_peers(Box::new(move |question| {
-            peers::answer(asked.upgrade()?.as_ref(), below.upgrade()?.as_ref(), question)
+            answers::answer(asked.upgrade()?.as_ref(), below.upgrade()?.as_ref(), question)
         }));
         Ok(Arc::new(Database {
             kv,

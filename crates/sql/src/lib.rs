@@ -1,35 +1,25 @@
-//! Catalog, types, planning and execution of SQL over a transaction that it is given.
+//! SQL over a transaction that it is given: the top of the rooms of `crates/sql`, and what is seen of them from outside.
 //!
-//! The crate declares what it needs of the world below ([`Kv`], [`Transaction`]) and offers the world above a [`Session`],
-//! which speaks in messages of the PostgreSQL protocol without knowing the wire.
+//! What is needed of the world below is declared in [`transaction`] ([`Kv`], [`Transaction`]). The world above is offered a [`Session`], which speaks in
+//! messages of the PostgreSQL protocol without knowing the wire.
 
-pub mod advisory;
-pub mod contention;
-pub mod context;
-pub mod copy;
-pub mod database;
-pub mod ddl;
-pub mod engine;
-pub mod exec;
-pub mod explain;
-pub mod expr;
-pub mod internal;
-pub mod output;
-pub mod peers;
-pub mod pg_catalog;
-pub mod plan;
-pub mod progress;
-pub mod sequence;
+mod copy;
+mod database;
+mod ddl;
 pub mod session;
-pub mod sessions;
-pub mod statistics;
-pub mod waits;
 
 pub use database::{Database, DatabaseOptions};
-pub use output::{Field, Output};
 pub use session::{Executed, Session, Startup, TransactionStatus};
-pub use sessions::{Backend, Client, Sessions};
+
 pub use sql_catalog as catalog;
+pub use sql_expr as expr;
+pub use sql_query::output::{Field, Output};
+pub use sql_query::{context, engine, exec, explain, output, pg_catalog, plan};
+pub use sql_statement::sessions::{Backend, Client, Sessions};
+pub use sql_statement::{advisory, contention, internal, peers, sequence, sessions, statistics, waits};
 pub use sql_syntax as syntax;
 pub use sql_value::{Kv, KvError, SqlError, SqlState, Transaction, TxnRef};
-pub use sql_value::{encoding, error, identifier, lists, memory, stack, transaction, types, work};
+pub use sql_value::{identifier, memory, stack, transaction, types, work};
+
+use sql_statement::{answers, progress, statement};
+use sql_value::{encoding, lists};

@@ -2,10 +2,12 @@
 // Tests own threads: sessions that wait for each other.
 #![allow(clippy::disallowed_methods)]
 
-use sql::advisory::{AdvisoryLocks, ClusterLocks, KEYS_MAX, Key, LocalLocks, Mode, Refusal, Request, Scope, Shown};
+use sql::advisory::{
+    AdvisoryLocks, Awaited, ClusterLocks, KEYS_MAX, Key, LocalLocks, Mode, Refusal, Request, Scope, Shown,
+    circle_through,
+};
 use sql::transaction::memory::MemoryKv;
 use sql::transaction::{Admin, AdminReply, BeginOptions, LockMode, LockWait, RowWaiter, SessionLock, ShownLock};
-use sql::waits::{Awaited, circle_through};
 use sql::{Kv, KvError, SqlError, SqlState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

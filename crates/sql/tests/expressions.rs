@@ -43,7 +43,7 @@ fn parse(text: &str) -> Result<sqlparser::ast::Expr, SqlError> {
 fn evaluate(text: &str, context: &Arc<StatementContext>) -> Result<String, SqlError> {
     let expr = parse(text)?;
     let bind_context =
-        BindContext { settings: &context.settings, catalog: Some(context.catalog.as_ref()), pace: &Pace::default() };
+        BindContext { settings: &context.settings, objects: Some(&context.statement), pace: &Pace::default() };
     let mut parameters = Parameters::none();
     let mut bound = bind(&expr, &Scope::new(), &mut parameters, &bind_context).map_err(|e| e.into_sql())?;
     if bound.ty() == SqlType::Unknown {
@@ -52,7 +52,7 @@ fn evaluate(text: &str, context: &Arc<StatementContext>) -> Result<String, SqlEr
     }
     let ty = bound.ty();
     let value = bound.eval(&[], context)?;
-    let casts = CastContext { settings: &context.settings, objects: &**context, now_us: None };
+    let casts = CastContext { settings: &context.settings, objects: &context.statement, now_us: None };
     let shown = match (&value, &ty) {
         (value, _) if value.is_null() => "<NULL>".to_owned(),
         (value, SqlType::Reg(_)) => value.to_output(&ty, &casts)?,

@@ -2,9 +2,9 @@
 
 use super::CopyFormat;
 use crate::SqlError;
-use crate::context::EvalSettings;
 use crate::output;
 use crate::syntax::command::CopyLayout;
+use crate::types::EvalSettings;
 use crate::types::Value;
 
 impl CopyFormat {

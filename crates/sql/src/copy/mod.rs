@@ -17,7 +17,7 @@ mod splitter;
 
 pub use binary::{HEADER, TRAILER, TupleSplitter};
 pub use format::CopyFormat;
-pub use splitter::{LINE_BYTES_MAX, LineSplitter, Splitter};
+pub use splitter::{LINE_BYTES_MAX, Splitter};
 
 #[cfg(test)]
 mod tests;

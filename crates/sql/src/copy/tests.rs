@@ -1,6 +1,7 @@
-use super::{CopyFormat, HEADER, LineSplitter, TRAILER, TupleSplitter};
-use crate::context::EvalSettings;
+use super::splitter::LineSplitter;
+use super::{CopyFormat, HEADER, TRAILER, TupleSplitter};
 use crate::syntax::command::{CopyLayout, CopyOptions};
+use crate::types::EvalSettings;
 use crate::types::{CastContext, SqlType, Value};
 
 fn layout(csv: bool) -> CopyLayout {

@@ -130,8 +130,7 @@ fn bind_tree(
     ty: &SqlType,
     context: &PlanContext,
 ) -> Result<Expr, SqlError> {
-    let bind_context =
-        BindContext { settings: &context.settings, catalog: Some(context.catalog.as_ref()), pace: &context.pace };
+    let bind_context = BindContext { settings: &context.settings, objects: Some(context), pace: &context.pace };
     let mut none = Parameters::none();
     let bound = expr::bind(tree, scope, &mut none, &bind_context).map_err(expr::BindError::into_sql)?;
     if *ty == SqlType::Unknown {

@@ -20,6 +20,7 @@ use super::sorter::{Merge, SORT_BYTES_MAX, Sorter};
 use crate::catalog::{Oid, garbage, key};
 use crate::database::Database;
 use crate::exec::index::entry_value;
+use crate::exec::load::{Duplicate, Load};
 use crate::progress::{IndexPhase, IndexProgress};
 use crate::transaction::{Isolation, Kv, Loading, LockWait, Patience, TxnRef};
 use crate::{SqlError, SqlState};
@@ -97,17 +98,29 @@ impl Part {
     }
 }
 
-/// A key that is there twice: the ordinal of its index among those of the load, the key, and the value of one of the two.
-pub struct Duplicate<'a> {
+/// A load, and the database that it goes to.
+pub struct Into<'a> {
     /// See above.
-    pub index: usize,
+    pub loader: &'a mut Loader,
     /// See above.
-    pub key: &'a [u8],
-    /// See above.
-    pub value: &'a [u8],
+    pub db: &'a Database,
+}
+
+impl Load for Into<'_> {
+    fn contains(&mut self, key: &[u8]) -> Result<Option<Bytes>, SqlError> {
+        self.loader.contains(self.db, key)
+    }
+    fn put(&mut self, key: Bytes, value: Bytes) -> Result<(), SqlError> {
+        self.loader.put(self.db, key, value)
+    }
 }
 
 impl Loader {
+    /// This load, into its database.
+    pub fn into_db<'a>(&'a mut self, db: &'a Database) -> Into<'a> {
+        Into { loader: self, db }
+    }
+
     /// A load of these indexes, which must be fresh (and whether their keys must be alone), by a statement of such patience.
     pub fn new(indexes: impl IntoIterator<Item = (Oid, bool)>, patience: Patience) -> Loader {
         let part = |(index, unique)| Part {

@@ -45,13 +45,10 @@ mod view;
 mod view_names;
 mod view_text;
 
-pub use extension::{AVAILABLE, Available, available};
-pub(crate) use extension::{LANGUAGE, LANGUAGE_OID, LANGUAGE_VERSION, OWN, OWN_VERSION, built_in};
-pub use load::{Duplicate, Loader};
+pub use load::Loader;
 pub(crate) use naming::constraint_names;
 pub use online::{Making, add_condition_online, adds_condition, create_index_online, is_large, undo_orphans};
 pub use run::{Done, Run};
-pub(crate) use view_names::definition as view_definition;
 
 use crate::SqlError;
 use crate::syntax::Ddl;

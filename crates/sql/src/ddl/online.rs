@@ -26,7 +26,7 @@
 
 use super::about;
 use super::constraint::{all_nullable, contains_nulls, violated};
-use super::load::{Duplicate, Loader, SMALL_ROWS_MAX};
+use super::load::{Loader, SMALL_ROWS_MAX};
 use super::rows::duplicate;
 use super::run::{Run, undefined};
 use crate::catalog::reliance::version_of;
@@ -36,6 +36,7 @@ use crate::context::StatementContext;
 use crate::database::Database;
 use crate::encoding::index_span;
 use crate::exec::index::Entry;
+use crate::exec::load::Duplicate;
 use crate::exec::table::{BuildingAccess, PREFIX_BYTES, TableAccess};
 use crate::exec::target::Target;
 use crate::identifier::quote_identifier;
@@ -217,7 +218,8 @@ impl Online<'_> {
         let (kv, patience) = (self.db.kv.as_ref(), self.patience());
         let mut attempt = || {
             let txn = TxnRef::new(self.begin(Isolation::Serializable)?);
-            let statement = StatementContext { txn: txn.clone(), ..StatementContext::clone(self.context) };
+            let mut statement = StatementContext::clone(self.context);
+            statement.txn = txn.clone();
             let mut run = Run::begin_about(self.db, self.database, Arc::new(statement), &Overlay::default(), about)?;
             let made = make(&mut run)?;
             let done = run.finish(String::new());

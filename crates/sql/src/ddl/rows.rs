@@ -1,9 +1,9 @@
 //! Reads every row of a table, and writes tables and indexes anew.
 
-use super::load::Duplicate;
 use super::{Loader, Run};
 use crate::catalog::Table;
 use crate::exec::index::Entry;
+use crate::exec::load::Duplicate;
 use crate::exec::table::TableAccess;
 use crate::exec::target::Target;
 use crate::exec::write::RowImage;
@@ -106,11 +106,11 @@ impl Run<'_> {
             if let Some(progress) = &progress {
                 progress.task.done.add(1);
             }
-            if let Some(ordinal) = image.taken_in(self.db, &access, &mut loader)? {
+            if let Some(ordinal) = image.taken_in(&access, &mut loader.into_db(self.db))? {
                 let error = new.unique_violation(ordinal, row, &self.statement.settings);
                 return Err(duplicate(error, &access.index(ordinal).name));
             }
-            image.load(self.db, &mut loader)
+            image.load(&mut loader.into_db(self.db))
         };
         let row_id = || if keyed { 0 } else { self.db.kv.unique_id() };
         let all: Vec<usize> = (0..old.columns.len()).collect();

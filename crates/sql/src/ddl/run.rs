@@ -142,13 +142,11 @@ impl<'a> Run<'a> {
         let view = self.view();
         let sequences = SessionSequences::new(old.kv.clone(), self.db.numbers.clone(), old.patience());
         sequences.use_catalog(view.snapshot());
-        Arc::new(StatementContext {
-            lists: crate::lists::Lists::default(),
-            catalog: self.relying(view),
-            sequences: Arc::new(sequences),
-            params: Vec::new(),
-            ..StatementContext::clone(old)
-        })
+        let mut now = StatementContext::clone(old);
+        now.catalog = self.relying(view);
+        now.sequences = Arc::new(sequences);
+        now.params = Vec::new();
+        Arc::new(now)
     }
 
     /// The schema of a name that is to be created.

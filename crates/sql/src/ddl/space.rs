@@ -1,8 +1,8 @@
 //! CREATE SCHEMA and DATABASE.
 
 use super::Run;
+use crate::catalog::role::{is_role, unknown_role};
 use crate::catalog::{Database, Schema};
-use crate::session::{is_role, unknown_role};
 use crate::{SqlError, SqlState};
 
 impl Run<'_> {

@@ -87,8 +87,9 @@ impl Run<'_> {
         let Patience { interrupt, deadline } = self.statement.patience();
         let as_of = Some(self.statement.txn.with(|t| t.snapshot()));
         let options = BeginOptions { as_of, read_only: true, interrupt, deadline, ..BeginOptions::default() };
-        let txn = TxnRef::new(self.db.kv.begin(&options)?);
-        Ok(Arc::new(StatementContext { txn, ..StatementContext::clone(&self.statement) }))
+        let mut inner = StatementContext::clone(&self.statement);
+        inner.txn = TxnRef::new(self.db.kv.begin(&options)?);
+        Ok(Arc::new(inner))
     }
 
     fn copy_rows(

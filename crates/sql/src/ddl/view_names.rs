@@ -6,75 +6,14 @@
 //! item of FROM with a list of names.
 
 use super::Run;
-use super::view_text::{ident, query_of};
+use super::view_text::ident;
 use crate::catalog::View;
-use crate::engine::column_label;
 use crate::engine::journal::{Notes, names_of};
-use crate::identifier::{fold, quote_identifier};
+use crate::identifier::fold;
 use crate::plan;
 use crate::syntax::Command;
+use crate::syntax::view::{column_label, label, listed, names, query_of};
 use sqlparser::ast::{Distinct, Expr, GroupByExpr, Ident, OrderByKind, Query, Select, SelectItem, SetExpr, Value};
-
-/// What an item of FROM is called that exists for its list of names.
-const LISTED: &str = "listed";
-
-/// Whether a text names the columns on top as its view does.
-enum Shown {
-    Same,
-    Otherwise,
-    /// Its names are those of a `*`.
-    Unclear,
-}
-
-/// What `pg_get_viewdef` shows of a view: with its names, also where it is of a version that kept them apart from the text.
-pub(crate) fn definition(view: &View) -> String {
-    let text = view.query.trim_end_matches(';');
-    let shown = query_of(text).map_or(Shown::Same, |query| shown(&query.body, view));
-    match shown {
-        Shown::Same => text.to_string(),
-        Shown::Otherwise | Shown::Unclear => listed(text, view),
-    }
-}
-
-fn shown(body: &SetExpr, view: &View) -> Shown {
-    match body {
-        SetExpr::Select(select) => {
-            let labels: Option<Vec<String>> = select.projection.iter().map(label).collect();
-            match labels {
-                None => Shown::Unclear,
-                Some(labels) if labels.iter().eq(view.columns.iter().map(|(name, _)| name)) => Shown::Same,
-                Some(_) => Shown::Otherwise,
-            }
-        }
-        SetExpr::SetOperation { left, .. } => shown(left, view),
-        SetExpr::Query(query) => shown(&query.body, view),
-        SetExpr::Values(_) => {
-            let own = |(at, (name, _)): (usize, &(String, _))| *name == format!("column{}", at + 1);
-            if view.columns.iter().enumerate().all(own) { Shown::Same } else { Shown::Otherwise }
-        }
-        _ => Shown::Unclear,
-    }
-}
-
-/// The name that an item of a select list has; `None` of those that show more than one column.
-fn label(item: &SelectItem) -> Option<String> {
-    match item {
-        SelectItem::UnnamedExpr(expr) => Some(column_label(expr)),
-        SelectItem::ExprWithAlias { alias, .. } => Some(fold(alias)),
-        _ => None,
-    }
-}
-
-fn names(view: &View) -> impl Iterator<Item = &String> {
-    view.columns.iter().map(|(name, _)| name)
-}
-
-/// A query as an item of FROM that names its columns.
-fn listed(text: &str, view: &View) -> String {
-    let quoted: Vec<String> = names(view).map(|name| quote_identifier(name)).collect();
-    let columns: Vec<String> = quoted.iter().map(|name| format!("{LISTED}.{name}")).collect();
-    format!("SELECT {} FROM ({text}) AS {LISTED} ({})", columns.join(", "), quoted.join(", "))
-}
 
 /// A text with the names in its select list; `None` where there is no such list.
 fn named(text: &str, view: &View, notes: &Notes) -> Option<String> {

@@ -8,9 +8,9 @@ use super::Run;
 use super::view::qualified;
 use crate::SqlError;
 use crate::catalog::{Oid, Relation, View, snapshot};
-use crate::engine::column_label;
 use crate::engine::journal::{Notes, names_of, place_of_item};
 use crate::identifier::{fold, is_bare};
+use crate::syntax::view::{column_label, query_of};
 use crate::syntax::{Command, Name};
 use sqlparser::ast::{
     self, Expr, Ident, JoinConstraint, JoinOperator, ObjectName, ObjectNamePart, Query, Select, SelectItem, SetExpr,
@@ -316,16 +316,6 @@ fn spelled(table: &ast::Table) -> Option<SetExpr> {
     match crate::syntax::parse(&text).ok()?.pop()?.command {
         Command::Planned(planned) => match planned.statement {
             Statement::Query(query) => Some(*query.body),
-            _ => None,
-        },
-        _ => None,
-    }
-}
-
-pub(super) fn query_of(text: &str) -> Option<Box<Query>> {
-    match crate::syntax::parse(text).ok()?.into_iter().next()?.command {
-        Command::Planned(planned) => match planned.statement {
-            Statement::Query(query) => Some(query),
             _ => None,
         },
         _ => None,

@@ -2,18 +2,20 @@
 
 use super::prepared::Prepared;
 use super::settings::Settings;
-use super::{Block, PG_EPOCH_US, Session, snapshot};
+use super::system::WholeSystem;
+use super::{Block, Session, snapshot};
 use crate::catalog::cache::is_out_of_reach;
 use crate::catalog::reliance::{Relied, Relying};
 use crate::catalog::view::View;
 use crate::catalog::{Overlay, Uses, Wait, change, key};
-use crate::context::{ShownModes, StatementContext};
+use crate::context::{ShownModes, Statement, StatementContext};
 use crate::exec::claims::Claims;
 use crate::exec::deferred::Modes;
 use crate::plan::Plan;
 use crate::syntax;
 use crate::transaction::{BeginOptions, Committed, Isolation, Patience, Transaction, TxnRef};
 use crate::types::Value;
+use crate::types::calendar::EPOCH_OFFSET_US;
 use crate::{SqlError, SqlState, work};
 use clock::Timestamp;
 use std::sync::Arc;
@@ -251,8 +253,8 @@ impl Session {
         }
         let began_us = match (self.block_began_us, txn.began_us()) {
             (Some(us), _) => us,
-            (None, Some(us)) => us - PG_EPOCH_US,
-            (None, None) => self.db.kv.now_us() - PG_EPOCH_US,
+            (None, Some(us)) => us - EPOCH_OFFSET_US,
+            (None, None) => self.db.kv.now_us() - EPOCH_OFFSET_US,
         };
         self.fresh_us = self.block_began_us.is_none().then_some(began_us);
         let beginning = (options.isolation == Isolation::ReadCommitted && as_of.is_none()).then(|| txn.savepoint());
@@ -347,12 +349,11 @@ impl Session {
         self.start_deadline();
         let memory = self.db.budget(self.settings.query_memory_bytes);
         work::use_memory(&memory);
-        Ok(Arc::new(StatementContext {
+        let statement = Statement {
             lists: crate::lists::Lists::default(),
-            meters: None,
-            parts: None,
             txn: active.txn.clone(),
             catalog: active.catalog.clone(),
+            system: &WholeSystem,
             kv: self.db.kv.clone(),
             sequences: self.sequences.clone(),
             params,
@@ -362,8 +363,6 @@ impl Session {
             interrupt: self.interrupt.clone(),
             deadline: self.deadline.clone(),
             memory,
-            deferred: self.deferred.clone(),
-            claims,
             hash_seed: self.db.options.hash_seed,
             backend: self.backend.clone(),
             modes: ShownModes {
@@ -371,7 +370,9 @@ impl Session {
                 read_only: self.modes.read_only.unwrap_or(self.settings.read_only) || active.as_of.is_some(),
                 token: self.token,
             },
-        }))
+        };
+        let deferred = self.deferred.clone();
+        Ok(Arc::new(StatementContext { statement, parts: None, deferred, claims, meters: None }))
     }
 
     /// `statement_timeout` counts from here, unless it counts already.

@@ -3,8 +3,8 @@
 use super::Session;
 use crate::catalog::{Relation, Table};
 use crate::context::CatalogView;
+use crate::exec::gather::{By, analyze};
 use crate::output::Output;
-use crate::statistics::{By, analyze};
 use crate::syntax::Name;
 use crate::{SqlError, SqlState};
 use std::sync::Arc;

@@ -1,7 +1,8 @@
 //! AS OF SYSTEM TIME: what a reader of the past may say, as a timestamp.
 
-use super::{PG_EPOCH_US, Session};
+use super::Session;
 use crate::syntax::AsOf;
+use crate::types::calendar::EPOCH_OFFSET_US;
 use crate::types::{SqlType, Value};
 use crate::{SqlError, SqlState};
 use clock::Timestamp;
@@ -54,7 +55,7 @@ impl Session {
             return Ok(self.db.kv.ago(us.unsigned_abs()));
         }
         match Value::parse_text(&SqlType::Timestamptz(None), text, &self.settings.eval) {
-            Ok(Value::Timestamptz(us)) => Ok(at(us.saturating_add(PG_EPOCH_US))),
+            Ok(Value::Timestamptz(us)) => Ok(at(us.saturating_add(EPOCH_OFFSET_US))),
             _ => Err(SqlError::new(SqlState::INVALID_PARAMETER, format!("AS OF SYSTEM TIME: \"{text}\" is no time"))
                 .hint("Give a negative interval such as '-10s', a timestamp, or a decimal of nanoseconds since 1970.")),
         }

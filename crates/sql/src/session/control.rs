@@ -5,10 +5,11 @@ use super::portal::Portal;
 use super::run::{How, Outcome};
 use super::setting_table::Kind;
 use super::settings::{READ_UNCOMMITTED, isolation_name, unknown};
-use super::{Block, PG_EPOCH_US, Session};
+use super::{Block, Session};
 use crate::catalog::Wait;
 use crate::output::Output;
 use crate::syntax::{Command, Discard, Modes};
+use crate::types::calendar::EPOCH_OFFSET_US;
 use crate::{SqlError, SqlState};
 use clock::Timestamp;
 use std::sync::Arc;
@@ -160,7 +161,7 @@ impl Session {
     fn chain(&mut self, chain: bool, modes: Modes) {
         if chain {
             self.block = Block::Open;
-            self.block_began_us = Some(self.db.kv.now_us() - PG_EPOCH_US);
+            self.block_began_us = Some(self.db.kv.now_us() - EPOCH_OFFSET_US);
             self.modes = modes;
         }
     }

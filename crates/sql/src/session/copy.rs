@@ -280,7 +280,7 @@ impl Session {
         let rows = std::mem::take(&mut copy.rows);
         copy.bytes = 0;
         copy.count += match &mut copy.load {
-            Some(loader) => copy.inserter.load(&copy.context, rows, &self.db, loader)?,
+            Some(loader) => copy.inserter.load(&copy.context, rows, &mut loader.into_db(&self.db))?,
             None => copy.inserter.insert(&copy.context, rows)?,
         };
         copy.progress.task.rows.set(copy.count);

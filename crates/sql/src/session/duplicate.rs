@@ -1,7 +1,8 @@
 //! A commit that was refused for a unique key which the transaction had inserted: a duplicate, not a conflict (decision 0069).
 
 use super::active::Active;
-use super::{Block, Session, conflict};
+use super::{Block, Session};
+use crate::catalog::{relations, table_of};
 use crate::exec::table::TableAccess;
 use crate::exec::target::unique_violation;
 use crate::transaction::{BeginOptions, Isolation};
@@ -32,7 +33,7 @@ impl Session {
         };
         let mut txn = self.db.kv.begin(&options)?;
         let Some(found) = txn.get(key)? else { return Ok(None) };
-        let Some((table, secondary)) = conflict::table_of(key, conflict::relations(&active.view)) else {
+        let Some((table, secondary)) = table_of(key, relations(&active.view)) else {
             return Ok(None);
         };
         let access = TableAccess::new(&table)?;

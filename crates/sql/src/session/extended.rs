@@ -4,11 +4,12 @@ use super::portal::{Portal, PortalState, unknown_portal};
 use super::prepared::{Prepared, Statement};
 use super::run::How;
 use super::startup::Executed;
-use super::{Block, PG_EPOCH_US, PREPARED_MAX, Session, VALUE_BYTES_MAX};
+use super::{Block, PREPARED_MAX, Session, VALUE_BYTES_MAX};
 use crate::output::{Field, Output};
 use crate::plan::Plan;
 use crate::stack;
 use crate::syntax::{Command, Direction};
+use crate::types::calendar::EPOCH_OFFSET_US;
 use crate::types::{SqlType, Value};
 use crate::{SqlError, SqlState};
 use std::sync::Arc;
@@ -177,7 +178,7 @@ impl Session {
         // `now`, and the zone of a time of day that names none, are those of the transaction: of the one that runs, or of the one to be.
         let now_us = ty.is_time().then(|| match (&self.active, self.block_began_us) {
             (Some(active), _) => active.began_us,
-            (None, began_us) => began_us.unwrap_or_else(|| self.db.kv.now_us() - PG_EPOCH_US),
+            (None, began_us) => began_us.unwrap_or_else(|| self.db.kv.now_us() - EPOCH_OFFSET_US),
         });
         Value::parse_text_at(ty, text, &self.settings.eval, now_us)
     }

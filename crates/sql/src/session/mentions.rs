@@ -2,27 +2,15 @@
 
 use super::Session;
 use super::run::Outcome;
+use crate::catalog::extension::built_in;
+use crate::catalog::role::{is_role, unknown_role};
 use crate::catalog::view::View;
 use crate::catalog::{Named, Relation};
-use crate::ddl::{built_in, constraint_names};
+use crate::ddl::constraint_names;
 use crate::expr::function::by_name;
 use crate::output::Output;
 use crate::syntax::{Mentions, Name, ObjectKind, Roles};
 use crate::{SqlError, SqlState};
-
-/// The role that exists whoever has connected.
-pub const ROOT: &str = "root";
-
-/// Whether there is a role of that name, seen by a user: every user is the one role, by whatever name it came.
-pub(crate) fn is_role(name: &str, user: &str) -> bool {
-    name == user || name == ROOT
-}
-
-/// 42704, with what there is.
-pub(crate) fn unknown_role(name: &str, user: &str) -> SqlError {
-    SqlError::new(SqlState::UNDEFINED_OBJECT, format!("role \"{name}\" does not exist"))
-        .hint(format!("There is one role, \"{user}\", which may do everything."))
-}
 
 impl Session {
     fn check_role(&self, name: &str) -> Result<(), SqlError> {

@@ -40,15 +40,15 @@ mod show;
 mod simple;
 mod snapshot;
 mod startup;
+mod system;
 mod text_cache;
 mod token;
 mod zone;
 
 pub use crate::types::VALUE_BYTES_MAX;
-pub(crate) use conflict::{described_row, key_values, table_of};
-pub(crate) use mentions::{is_role, unknown_role};
 pub(crate) use settings::{all as all_settings, milliseconds as duration_ms, show as setting_shown};
 pub use startup::{Executed, Startup, TransactionStatus};
+pub use system::WholeSystem;
 pub use text_cache::{GENERATION_TEXT_BYTES_MAX, TextCache};
 
 use crate::catalog::cache::is_out_of_reach;
@@ -62,6 +62,7 @@ use crate::sequence::SessionSequences;
 use crate::sessions::{Backend, Entrance, SHOWN_QUERY_BYTES_MAX, SessionState};
 use crate::syntax::Modes;
 use crate::transaction::{BeginOptions, Consistency, Interrupt, KvError, Patience};
+use crate::types::calendar::EPOCH_OFFSET_US;
 use crate::work::{Limits, Pace, Purse};
 use crate::{SqlError, SqlState, catalog, stack};
 use active::Active;
@@ -81,9 +82,6 @@ pub const PORTALS_MAX: usize = 1_000;
 pub const PORTAL_BYTES_MAX: usize = 64 << 20;
 /// How often a statement is run before its client is told to restart the transaction.
 pub const STATEMENT_ATTEMPTS_MAX: usize = 50;
-
-/// Microseconds between the Unix epoch and PostgreSQL's, 2000-01-01.
-pub(crate) const PG_EPOCH_US: i64 = 946_684_800_000_000;
 
 /// What BEGIN has opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -211,7 +209,7 @@ impl Session {
             user: user.into(),
             database: database.id,
             client_addr: startup.client_addr,
-            began_us: db.kv.now_us() - PG_EPOCH_US,
+            began_us: db.kv.now_us() - EPOCH_OFFSET_US,
             interrupt: interrupt.clone(),
             client: startup.client.clone(),
         };
@@ -361,7 +359,7 @@ impl Session {
         self.follow_snapshot();
         let seen = self.active.as_ref().map(|active| (active.snapshot_now(), active.snapshot_us));
         self.backend.has_done(self.active.as_ref().map(|active| active.txn.with(|t| t.footprint())));
-        self.backend.waits(state, self.db.kv.now_us() - PG_EPOCH_US, self.block_began_us, seen);
+        self.backend.waits(state, self.db.kv.now_us() - EPOCH_OFFSET_US, self.block_began_us, seen);
     }
 
     /// A text begins to be read, as others see it: what it holds is known later.
@@ -372,7 +370,7 @@ impl Session {
 
     /// A statement begins, as others see it.
     fn show_statement(&mut self, text: &Arc<str>) {
-        let now_us = self.fresh_us.take().unwrap_or_else(|| self.db.kv.now_us() - PG_EPOCH_US);
+        let now_us = self.fresh_us.take().unwrap_or_else(|| self.db.kv.now_us() - EPOCH_OFFSET_US);
         self.statement_began_us = now_us;
         let began_us = self.block_began_us.or(self.active.as_ref().map(|active| active.began_us));
         self.backend.begins(text, now_us, began_us.unwrap_or(now_us));

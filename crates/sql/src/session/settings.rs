@@ -175,7 +175,7 @@ impl Settings {
             "role" | "session_authorization" => {
                 let none = name == "role" && value == "none";
                 if !none && value != self.eval.user {
-                    let error = super::unknown_role(value, &self.eval.user);
+                    let error = crate::catalog::role::unknown_role(value, &self.eval.user);
                     return Err(error.with(|e| e.state = SqlState::INVALID_PARAMETER));
                 }
             }

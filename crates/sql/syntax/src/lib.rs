@@ -35,6 +35,7 @@ mod cursor;
 mod drop;
 mod grant;
 mod setting;
+pub mod view;
 
 pub use command::*;
 pub use create::no_tablespace;

@@ -47,8 +47,8 @@ fn meet(isolation: Isolation, text: &str, meddling: &'static str) -> Result<Vec<
     let plan = world.prepare(text)?;
     let txn = TxnRef::new(world.kv.begin(&BeginOptions { isolation, ..BeginOptions::default() })?);
     let meddler = Meddler { world: world.clone(), statement: meddling, done: AtomicBool::new(false) };
-    let context =
-        StatementContext { sequences: Arc::new(meddler), ..StatementContext::clone(&world.context(&txn, Vec::new())) };
+    let mut context = StatementContext::clone(&world.context(&txn, Vec::new()));
+    context.sequences = Arc::new(meddler);
     let Execution::Done { tag, .. } = plan.execute(&Arc::new(context))? else { panic!("{text} writes nothing") };
     txn.with(|txn| txn.commit())?;
     let mut lines = vec![tag];

@@ -159,11 +159,20 @@ impl World {
 
     pub fn context(&self, txn: &TxnRef, params: Vec<Value>) -> Arc<StatementContext> {
         Arc::new(StatementContext {
-            lists: Default::default(),
             meters: None,
             parts: None,
+            deferred: Default::default(),
+            claims: None,
+            statement: self.statement(txn, params),
+        })
+    }
+
+    fn statement(&self, txn: &TxnRef, params: Vec<Value>) -> sql::context::Statement {
+        sql::context::Statement {
+            lists: Default::default(),
             txn: txn.clone(),
             catalog: self.catalog.clone(),
+            system: &sql::session::WholeSystem,
             kv: self.kv.clone(),
             sequences: self.sequences.clone(),
             params,
@@ -173,12 +182,10 @@ impl World {
             interrupt: Interrupt::default(),
             deadline: Default::default(),
             memory: Arc::new(MemoryBudget::new(64 << 20)),
-            deferred: Default::default(),
-            claims: None,
             hash_seed: self.hash_seed,
             backend: sql::Backend::alone(),
             modes: Default::default(),
-        })
+        }
     }
 
     pub fn prepare(&self, text: &str) -> Result<Arc<dyn Plan>, SqlError> {

@@ -2,7 +2,7 @@
 
 use sql::SqlError;
 use sql::catalog::{Database, Relation, Schema};
-use sql::context::{CatalogView, EvalSettings, MemoryBudget, Sequences, StatementContext};
+use sql::context::{CatalogView, EvalSettings, MemoryBudget, Sequences, Statement, StatementContext};
 use sql::transaction::{BeginOptions, Kv, TxnRef, memory::MemoryKv};
 use std::sync::Arc;
 
@@ -48,12 +48,11 @@ impl Sequences for NoCatalog {
 pub fn context(memory_bytes: usize, settings: EvalSettings) -> Arc<StatementContext> {
     let kv: Arc<dyn Kv> = Arc::new(MemoryKv::default());
     let txn = kv.begin(&BeginOptions::default()).expect("a transaction begins");
-    Arc::new(StatementContext {
-        meters: None,
+    let statement = Statement {
         lists: Default::default(),
-        parts: None,
         txn: TxnRef::new(txn),
         catalog: Arc::new(NoCatalog),
+        system: &sql::session::WholeSystem,
         kv,
         sequences: Arc::new(NoCatalog),
         params: vec![],
@@ -65,8 +64,7 @@ pub fn context(memory_bytes: usize, settings: EvalSettings) -> Arc<StatementCont
         memory: Arc::new(MemoryBudget::new(memory_bytes)),
         backend: sql::Backend::alone(),
         modes: Default::default(),
-        claims: None,
-        deferred: Default::default(),
         hash_seed: 0,
-    })
+    };
+    Arc::new(StatementContext { statement, meters: None, parts: None, claims: None, deferred: Default::default() })
 }

@@ -120,6 +120,7 @@ impl MemoryBudget {
     ///
     /// # Errors
     /// 53200 beyond the limit or the pool's, with the setting to change.
+    #[inline]
     pub fn take(&self, bytes: usize) -> Result<(), SqlError> {
         let used = self.used_bytes.fetch_add(bytes, Relaxed) + bytes;
         let refused = if used > self.limit_bytes {
@@ -133,6 +134,7 @@ impl MemoryBudget {
         Err(refused)
     }
     /// Gives bytes back.
+    #[inline]
     pub fn give(&self, bytes: usize) {
         let used = self.used_bytes.fetch_sub(bytes, Relaxed) - bytes;
         let needed = used.saturating_sub(OWN_BYTES);

@@ -55,6 +55,7 @@ fn corrupt(ty: &SqlType) -> SqlError {
 
 /// Whether a value read back from a key is the value written, not only an equal one. Rows keep a copy of key columns
 /// whose type is not exact.
+#[inline]
 pub fn is_exact(ty: &SqlType) -> bool {
     match ty {
         SqlType::Float4 | SqlType::Float8 | SqlType::Numeric(None) | SqlType::Interval(_) | SqlType::Jsonb => false,
@@ -66,6 +67,7 @@ pub fn is_exact(ty: &SqlType) -> bool {
 }
 
 /// A NULL in a key.
+#[inline]
 pub fn null(first: bool) -> u8 {
     if first { NULL_BELOW } else { NULL }
 }
@@ -430,6 +432,7 @@ pub fn decode_value(rest: &mut &[u8], ty: &SqlType, descending: bool) -> Result<
 ///
 /// # Errors
 /// As [`decode_value`].
+#[inline]
 pub fn skip_value(rest: &mut &[u8], ty: &SqlType, descending: bool) -> Result<(), SqlError> {
     let mask = if descending { 0xff } else { 0 };
     let tag = rest.first().map(|b| b ^ mask).ok_or_else(|| corrupt(ty))?;

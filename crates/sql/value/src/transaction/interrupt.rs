@@ -111,6 +111,7 @@ impl Interrupt {
         place.checked_sub(1).and_then(|place| Wait::ALL.get(place).copied())
     }
     /// Whether it was raised. Long loops ask every few hundred rows.
+    #[inline]
     pub fn is_raised(&self) -> bool {
         self.0.raised.load(Ordering::Acquire)
     }
@@ -159,6 +160,7 @@ impl Deadline {
         self.set(i64::MAX);
     }
     /// Whether the time is over. The clock is read only if there is a deadline.
+    #[inline]
     pub fn has_passed(&self, kv: &dyn Kv) -> bool {
         self.has_passed_at(|| kv.monotonic_us())
     }

@@ -38,8 +38,8 @@ impl ObjectNames for Unnamed {
         let unsupported = |_| SqlError::unsupported(format!("the name of a {} here", kind.name()));
         name.trim().parse().map_err(unsupported)
     }
-    fn print(&self, _: RegKind, oid: Oid) -> Result<String, SqlError> {
-        Ok(oid.to_string())
+    fn print(&self, kind: RegKind, oid: Oid) -> Result<String, SqlError> {
+        Err(SqlError::unsupported(format!("the name of the {} {oid} here", kind.name())))
     }
 }
 
@@ -55,7 +55,7 @@ pub struct CastContext<'a> {
 }
 
 impl<'a> CastContext<'a> {
-    /// A context with settings only: objects are their numbers.
+    /// A context with settings only: objects are read as their numbers, and do not print.
     pub fn new(settings: &'a EvalSettings) -> Self {
         CastContext { settings, objects: &Unnamed, now_us: None }
     }

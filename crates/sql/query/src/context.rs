@@ -1,0 +1,43 @@
+//! What one statement runs with, shared by all of its operators: what its expressions are evaluated with, and what its writes and its measures share.
+
+pub use crate::catalog::CatalogView;
+use crate::exec::claims::Claims;
+use crate::exec::deferred::Deferred;
+use crate::exec::parts::Parts;
+use crate::explain::Meters;
+pub use crate::memory::{MemoryBudget, MemoryPool};
+pub use crate::sequence::Sequences;
+pub use crate::statement::{ShownModes, Statement};
+pub use crate::transaction::Deadline;
+pub use crate::types::EvalSettings;
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
+
+/// All that one statement runs with.
+#[derive(Clone)]
+pub struct StatementContext {
+    /// What its expressions are evaluated with; its parts are read through the context (`context.txn`).
+    pub statement: Statement,
+    /// What the parts of the statement share, if it has several.
+    pub parts: Option<Arc<Parts>>,
+    /// Foreign keys that are checked before the commit.
+    pub deferred: Arc<Deferred>,
+    /// Unique keys that the open block has inserted; `None` outside of one.
+    pub claims: Option<Arc<Claims>>,
+    /// What its operators do is measured: EXPLAIN ANALYZE.
+    pub meters: Option<Arc<Meters>>,
+}
+
+impl Deref for StatementContext {
+    type Target = Statement;
+    #[inline]
+    fn deref(&self) -> &Statement {
+        &self.statement
+    }
+}
+
+impl DerefMut for StatementContext {
+    fn deref_mut(&mut self) -> &mut Statement {
+        &mut self.statement
+    }
+}

@@ -1,0 +1,664 @@
+//! One SELECT: FROM, WHERE, grouping, the select list, DISTINCT, ORDER BY.
+
+use super::bind::{Binder, Grouping, Output, Planned, canonical, direction};
+use super::bind_query::{Tail, limited, order_keys, ordinal};
+use super::early;
+use super::keys::own_kinds;
+use super::node::{Node, SortKey};
+use super::scalar::Scalar;
+use super::scope::{Place, Scope, slot_expr, slot_of, slot_of_text};
+use super::take::{Clause, Held, Taker, function_name};
+use super::walk;
+use crate::catalog::{Oid, Relation};
+use crate::identifier::fold;
+use crate::plan::select::fits_a_list;
+use crate::syntax::view::column_label;
+use crate::types::SqlType;
+use crate::{SqlError, SqlState};
+use sqlparser::ast::{
+    self, Distinct, Expr, GroupByExpr, GroupByWithModifier, Select, SelectItem, SelectItemQualifiedWildcardKind, Visit,
+    Visitor,
+};
+use std::cell::OnceCell;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+/// One item of the select list.
+struct Item {
+    name: String,
+    expr: Expr,
+    origin: Option<(Oid, u16)>,
+}
+
+/// A sort key before it is compiled: an output column, or an expression of its own, also in the spelling that it is compared by.
+enum OrderKey {
+    Output(usize),
+    Hidden { expr: Expr, plain: Expr },
+}
+
+impl PartialEq for OrderKey {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (OrderKey::Output(a), OrderKey::Output(b)) => a == b,
+            (OrderKey::Hidden { plain: a, .. }, OrderKey::Hidden { plain: b, .. }) => a == b,
+            _ => false,
+        }
+    }
+}
+
+/// Finds aggregates that belong to the query itself.
+struct FindsAggregate {
+    depth: usize,
+}
+
+impl Visitor for FindsAggregate {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, _: &ast::Query) -> ControlFlow<()> {
+        self.depth += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _: &ast::Query) -> ControlFlow<()> {
+        self.depth -= 1;
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+        match expr {
+            Expr::Function(function) if self.depth == 0 && function.over.is_none() => {
+                match function_name(&function.name) {
+                    Some((_, name)) if super::aggregate::Function::named(&name).is_some() => ControlFlow::Break(()),
+                    _ => ControlFlow::Continue(()),
+                }
+            }
+            _ => ControlFlow::Continue(()),
+        }
+    }
+}
+
+/// Finds aggregates within subqueries.
+struct FindsInside {
+    depth: usize,
+}
+
+impl Visitor for FindsInside {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, _: &ast::Query) -> ControlFlow<()> {
+        self.depth += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _: &ast::Query) -> ControlFlow<()> {
+        self.depth -= 1;
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+        if self.depth > 0 { FindsAggregate { depth: 0 }.pre_visit_expr(expr) } else { ControlFlow::Continue(()) }
+    }
+}
+
+/// Whether a subquery of a node holds an aggregate.
+pub(super) fn has_aggregate_inside<T: Visit>(node: &T) -> bool {
+    node.visit(&mut FindsInside { depth: 0 }).is_break()
+}
+
+/// Whether a node holds an aggregate outside of its subqueries.
+pub(super) fn has_aggregate<T: Visit>(node: &T) -> bool {
+    node.visit(&mut FindsAggregate { depth: 0 }).is_break()
+}
+
+fn refuse(select: &Select) -> Result<(), SqlError> {
+    let foreign = select.top.is_some()
+        || !select.lateral_views.is_empty()
+        || select.prewhere.is_some()
+        || !select.connect_by.is_empty()
+        || !select.cluster_by.is_empty()
+        || !select.distribute_by.is_empty()
+        || !select.sort_by.is_empty()
+        || select.qualify.is_some()
+        || select.value_table_mode.is_some()
+        || select.exclude.is_some();
+    if foreign {
+        return Err(SqlError::new(SqlState::SYNTAX_ERROR, "syntax error: this clause is not PostgreSQL's"));
+    }
+    if select.into.is_some() {
+        return Err(SqlError::unsupported("SELECT INTO").hint("Use CREATE TABLE, then INSERT .. SELECT."));
+    }
+    Ok(())
+}
+
+impl Binder<'_> {
+    pub(super) fn select(&mut self, select: &Select, tail: Tail<'_>, outer: &Scope<'_>) -> Result<Planned, SqlError> {
+        refuse(select)?;
+        let (node, from) = self.from(&select.from, select.selection.as_ref(), outer)?;
+        let mut items = self.items(select, &from)?;
+        let mut order = tail.order.map(order_keys).transpose()?.unwrap_or(&[]).to_vec();
+        let mut having = select.having.clone();
+        let mut lifted = false;
+        for item in &mut items {
+            lifted |= self.lift(&mut item.expr, &from)?;
+        }
+        lifted |= self.lift(&mut order, &from)?;
+        lifted |= self.lift(&mut having, &from)?;
+        if let Some(selection) = &select.selection {
+            self.refuse_lifted(selection, &from, "WHERE")?;
+        }
+        self.refuse_lifted(&select.group_by, &from, "GROUP BY")?;
+        let order = order.as_slice();
+        let (keys, sets) = self.group_keys(&select.group_by, &items, &from)?;
+        let grouped = lifted
+            || !keys.is_empty()
+            || !sets.is_empty()
+            || select.having.is_some()
+            || items.iter().any(|item| has_aggregate(&item.expr))
+            || order.iter().any(|key| has_aggregate(&key.expr));
+        if grouped {
+            self.grouped(
+                select,
+                tail,
+                outer,
+                Grouped { node, from: &from, items, order, having: having.as_ref(), keys, sets },
+            )
+        } else {
+            let mut list = List { items, order, on: distinct_on(select), having: None };
+            let taken = self.take_list(&mut list, select, &from, None)?;
+            self.project(node, from, taken, select, tail, outer)
+        }
+    }
+
+    /// The select list, `*` expanded to slots.
+    fn items(&mut self, select: &Select, from: &Scope<'_>) -> Result<Vec<Item>, SqlError> {
+        let mut items = Vec::with_capacity(select.projection.len());
+        for item in &select.projection {
+            let (qualifiers, place) = match item {
+                SelectItem::UnnamedExpr(expr) => {
+                    items.push(Item { name: column_label(expr), origin: origin(expr, from), expr: expr.clone() });
+                    continue;
+                }
+                SelectItem::ExprWithAlias { expr, alias } => {
+                    items.push(Item { name: fold(alias), origin: origin(expr, from), expr: expr.clone() });
+                    continue;
+                }
+                SelectItem::Wildcard(_) if from.relations.is_empty() => {
+                    return Err(SqlError::new(
+                        SqlState::SYNTAX_ERROR,
+                        "SELECT * with no tables specified is not valid",
+                    ));
+                }
+                SelectItem::Wildcard(options) => (Vec::new(), options.wildcard_token.0.span.start),
+                SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(name), options) => {
+                    let parts = name.0.iter().filter_map(|part| part.as_ident().map(fold)).collect();
+                    (parts, options.wildcard_token.0.span.start)
+                }
+                other => return Err(SqlError::unsupported(format!("{other} in the select list"))),
+            };
+            from.note_star(place, &qualifiers);
+            let columns = from.star(&qualifiers)?;
+            self.read_unsaid(columns.iter().map(|(name, _)| name));
+            for (name, found) in columns {
+                items.push(Item { name, expr: found.expr, origin: found.origin });
+            }
+        }
+        fits_a_list(items.len())?;
+        Ok(items)
+    }
+
+    /// The expressions of GROUP BY, and for each grouping set which of them are in it (none: one set of all).
+    fn group_keys(
+        &mut self,
+        group: &GroupByExpr,
+        items: &[Item],
+        from: &Scope<'_>,
+    ) -> Result<(Vec<Expr>, Vec<Vec<bool>>), SqlError> {
+        let GroupByExpr::Expressions(exprs, modifiers) = group else {
+            return Err(SqlError::unsupported("GROUP BY ALL"));
+        };
+        if modifiers.iter().any(|modifier| !matches!(modifier, GroupByWithModifier::GroupingSets(_))) {
+            return Err(SqlError::new(SqlState::SYNTAX_ERROR, "syntax error in GROUP BY"));
+        }
+        let modifiers = modifiers.iter().filter_map(|modifier| match modifier {
+            GroupByWithModifier::GroupingSets(expr) => Some(expr),
+            _ => None,
+        });
+        let mut keys: Vec<Expr> = Vec::new();
+        // The product of what each element contributes.
+        let mut sets: Vec<Vec<usize>> = vec![Vec::new()];
+        let mut special = false;
+        for expr in exprs.iter().chain(modifiers) {
+            let alternatives: Vec<Vec<Expr>> = match expr {
+                Expr::GroupingSets(sets) => {
+                    let mut all = Vec::with_capacity(sets.len());
+                    for set in sets {
+                        match set.as_slice() {
+                            [Expr::Function(call)] => {
+                                all.extend(nested_sets(call)?.unwrap_or_else(|| vec![set.clone()]))
+                            }
+                            _ => all.push(set.clone()),
+                        }
+                    }
+                    all
+                }
+                Expr::Rollup(parts) => rollup(parts),
+                Expr::Cube(parts) => cube(parts)?,
+                Expr::Tuple(parts) => vec![parts.clone()],
+                other => vec![vec![other.clone()]],
+            };
+            special |= matches!(expr, Expr::GroupingSets(_) | Expr::Rollup(_) | Expr::Cube(_));
+            if sets.len().saturating_mul(alternatives.len()) > SETS_MAX {
+                let message = format!("too many grouping sets present (maximum {SETS_MAX})");
+                return Err(SqlError::new(SqlState::TOO_COMPLEX, message));
+            }
+            let mut next = Vec::new();
+            for set in &sets {
+                for alternative in &alternatives {
+                    let mut longer = set.clone();
+                    for key in alternative {
+                        longer.push(place_of_key(&mut keys, group_key(key, items, from)?));
+                    }
+                    next.push(longer);
+                }
+            }
+            sets = next;
+        }
+        if !special {
+            return Ok((keys, Vec::new()));
+        }
+        let masks = sets.iter().map(|set| (0..keys.len()).map(|key| set.contains(&key)).collect()).collect();
+        Ok((keys, masks))
+    }
+
+    /// Resolves the names of the select list and what goes with it.
+    fn take_list(
+        &mut self,
+        list: &mut List<'_>,
+        select: &Select,
+        scope: &Scope<'_>,
+        mut grouping: Option<&mut Grouping<'_>>,
+    ) -> Result<Taken, SqlError> {
+        let mut items = Vec::with_capacity(list.items.len());
+        for item in std::mem::take(&mut list.items) {
+            let mut expr = item.expr;
+            Taker { binder: self, scope, grouping: grouping.as_deref_mut(), clause: Clause::SELECT }.run(&mut expr)?;
+            items.push(Item { expr, ..item });
+        }
+        let mut having = list.having.cloned();
+        if let Some(having) = &mut having {
+            Taker { binder: self, scope, grouping: grouping.as_deref_mut(), clause: Clause::plain("HAVING") }
+                .run(having)?;
+        }
+        // Most lists are never compared.
+        let spelled: Vec<OnceCell<Expr>> = vec![OnceCell::new(); items.len()];
+        let plain = |binder: &Self, place: usize| spelled[place].get_or_init(|| binder.plain(&items[place].expr));
+        let mut own = |binder: &mut Self, expr: &Expr, clause: &'static str| -> Result<OrderKey, SqlError> {
+            if let Some(place) = ordinal(expr, items.len(), clause)? {
+                return Ok(OrderKey::Output(place));
+            }
+            if let Expr::Identifier(name) = expr {
+                let name = fold(name);
+                let mut named = (0..items.len()).filter(|place| items[*place].name == name);
+                if let Some(first) = named.next() {
+                    if named.any(|other| plain(binder, other) != plain(binder, first)) {
+                        let message = format!("{clause} \"{name}\" is ambiguous");
+                        return Err(SqlError::new(SqlState::AMBIGUOUS_COLUMN, message));
+                    }
+                    return Ok(OrderKey::Output(first));
+                }
+            }
+            let mut expr = expr.clone();
+            let clause = Clause { name: clause, ..Clause::SELECT };
+            Taker { binder, scope, grouping: grouping.as_deref_mut(), clause }.run(&mut expr)?;
+            let key = binder.plain(&expr);
+            Ok(match (0..items.len()).find(|place| *plain(binder, *place) == key) {
+                Some(place) => OrderKey::Output(place),
+                None => OrderKey::Hidden { expr, plain: key },
+            })
+        };
+        let mut order = Vec::with_capacity(list.order.len());
+        for key in list.order {
+            order.push((own(self, &key.expr, "ORDER BY")?, direction(key)));
+        }
+        let mut on = Vec::with_capacity(list.on.len());
+        for expr in list.on {
+            on.push(own(self, expr, "DISTINCT ON")?);
+        }
+        if matches!(select.distinct, Some(Distinct::Distinct))
+            && order.iter().any(|(key, _)| matches!(key, OrderKey::Hidden { .. }))
+        {
+            let message = "for SELECT DISTINCT, ORDER BY expressions must appear in select list";
+            return Err(SqlError::new(SqlState::INVALID_COLUMN_REFERENCE, message));
+        }
+        if !on.is_empty() && !order.is_empty() {
+            lead_with(&on, &order)?;
+        }
+        Ok(Taken { items, having, order, on })
+    }
+
+    fn grouped(
+        &mut self,
+        select: &Select,
+        tail: Tail<'_>,
+        outer: &Scope<'_>,
+        grouped: Grouped<'_, '_>,
+    ) -> Result<Planned, SqlError> {
+        let Grouped { node, from, items, order, having, mut keys, sets } = grouped;
+        let grouped_keys = keys.len();
+        if sets.is_empty() {
+            keys.extend(dependent_columns(from, &keys));
+        }
+        let mut after = Scope::inside(Some(outer));
+        after.relations.clone_from(&from.relations);
+        let mut scalars: Vec<Scalar> = Vec::with_capacity(keys.len());
+        let mut named = Vec::with_capacity(keys.len());
+        for key in &keys {
+            // Keys may be slots already: the text they are found by is the one before their names were resolved.
+            let text = canonical(key, from);
+            let taken = self.take(key.clone(), from, Clause::plain("GROUP BY"))?;
+            let scalar = self.compile(taken, from)?;
+            let scalar = self.known(scalar)?;
+            scalar.ty.check_equality()?;
+            named.push((text.unwrap_or_default(), after.width()));
+            after.types.push(scalar.ty.clone());
+            scalars.push(scalar);
+        }
+        after.columns = grouped_columns(from, &named);
+        let mut grouping = Grouping::new(from, named, after.width());
+        let mut list = List { items, order, on: distinct_on(select), having };
+        let taken = self.take_list(&mut list, select, &after, Some(&mut grouping))?;
+        let calls = grouping.calls;
+        after.types.extend(calls.iter().map(|call| call.ty.clone()));
+        let sets = if sets.is_empty() { vec![vec![true; keys.len()]] } else { sets };
+        debug_assert!(sets.iter().all(|set| set.len() >= grouped_keys));
+        let (node, calls) = early::below_join(&node, outer.width(), &scalars, &calls).unwrap_or((node, calls));
+        let node = Arc::new(Node::Aggregate { input: node, keys: scalars, calls, sets });
+        self.project(node, after, taken, select, tail, outer)
+    }
+
+    /// HAVING, windows, sets, the select list, DISTINCT, ORDER BY, LIMIT.
+    fn project(
+        &mut self,
+        mut node: Arc<Node>,
+        mut scope: Scope<'_>,
+        taken: Taken,
+        select: &Select,
+        tail: Tail<'_>,
+        outer: &Scope<'_>,
+    ) -> Result<Planned, SqlError> {
+        if let Some(having) = taken.having {
+            let having = self.compile(having, &scope)?;
+            let conditions = vec![self.condition(having, "HAVING")?];
+            node = Arc::new(Node::Filter { input: node, conditions });
+        }
+        node = self.plan_windows(node, &mut scope, select)?;
+        node = self.plan_sets(node, &mut scope)?;
+        let prefix = outer.width();
+        let mut columns = Vec::with_capacity(taken.items.len());
+        let mut outputs = Vec::with_capacity(taken.items.len());
+        for item in taken.items {
+            let mut scalar = self.compile(item.expr, &scope)?;
+            // A literal may still become what a set operation or an INSERT makes of it; nothing else tells a parameter's type.
+            if !matches!(scalar.expr, crate::expr::Expr::Literal(..)) {
+                scalar = self.known(scalar)?;
+            }
+            outputs.push(Output { name: item.name, ty: scalar.ty.clone(), origin: item.origin });
+            columns.push(scalar);
+        }
+        let visible = columns.len();
+        let mut slots = Vec::new();
+        for (key, direction) in taken.order {
+            slots.push((self.order_slot(key, &mut columns, &scope)?, direction));
+        }
+        let mut on = Vec::new();
+        for key in taken.on {
+            on.push(self.order_slot(key, &mut columns, &scope)?);
+        }
+        if on.is_empty() && select.distinct.is_none() && postponed(&columns, visible, &slots, tail.limit.is_some()) {
+            slots.iter().try_for_each(|(place, _)| columns[*place].ty.check_order())?;
+            let limits = self.limits(&tail, outer)?;
+            let key = |(place, (descending, nulls_first)): &(usize, (bool, bool))| {
+                let (descending, nulls_first) = (*descending, *nulls_first);
+                SortKey { by: columns[*place].clone(), descending, nulls_first }
+            };
+            let keys: Vec<SortKey> = slots.iter().map(key).collect();
+            let ties = if tail.with_ties { keys.iter().map(|key| key.by.clone()).collect() } else { Vec::new() };
+            node = Arc::new(Node::Sort { input: node, keys, limit: tail.of_sort(&limits) });
+            node = limited(node, limits, ties);
+            columns.truncate(visible);
+            let node = Arc::new(Node::Project { input: node, prefix, columns });
+            return Ok(Planned { node, columns: outputs });
+        }
+        let types: Vec<SqlType> = columns.iter().map(|column| column.ty.clone()).collect();
+        let width = prefix + columns.len();
+        let slot = |place: usize| Self::slot(prefix + place, &types[place], width);
+        node = Arc::new(Node::Project { input: node, prefix, columns });
+        if matches!(select.distinct, Some(Distinct::Distinct)) {
+            outputs.iter().try_for_each(|output| output.ty.check_equality())?;
+            let kinds = own_kinds(&types);
+            node = Arc::new(Node::Distinct { input: node, prefix, kinds, on: None });
+        }
+        let keys = |slots: &[(usize, (bool, bool))]| -> Vec<SortKey> {
+            slots
+                .iter()
+                .map(|(place, (descending, nulls_first))| SortKey {
+                    by: slot(*place),
+                    descending: *descending,
+                    nulls_first: *nulls_first,
+                })
+                .collect()
+        };
+        on.iter().try_for_each(|place| types[*place].check_equality())?;
+        slots.iter().try_for_each(|(place, _)| types[*place].check_order())?;
+        let limits = self.limits(&tail, outer)?;
+        if !slots.is_empty() {
+            let limit = if on.is_empty() { tail.of_sort(&limits) } else { None };
+            node = Arc::new(Node::Sort { input: node, keys: keys(&slots), limit });
+        }
+        if !on.is_empty() {
+            let on = Some(on.into_iter().map(slot).collect());
+            node = Arc::new(Node::Distinct { input: node, prefix, kinds: Vec::new(), on });
+        }
+        let ties = if tail.with_ties { keys(&slots).into_iter().map(|key| key.by).collect() } else { Vec::new() };
+        node = limited(node, limits, ties);
+        if types.len() > visible {
+            node = Arc::new(Node::Cut { input: node, width: prefix + visible });
+        }
+        Ok(Planned { node, columns: outputs })
+    }
+
+    /// The column of a sort key: an output's, or a new one behind them.
+    fn order_slot(&mut self, key: OrderKey, columns: &mut Vec<Scalar>, scope: &Scope<'_>) -> Result<usize, SqlError> {
+        match key {
+            OrderKey::Output(place) => Ok(place),
+            OrderKey::Hidden { expr, .. } => {
+                columns.push(self.compile(expr, scope)?);
+                Ok(columns.len() - 1)
+            }
+        }
+    }
+
+    /// Replaces what a mark stands for by a slot.
+    pub(super) fn settle(&mut self, place: usize, slot: usize) {
+        self.held[place] = Held::Slot(slot);
+    }
+}
+
+/// Whether the select list is computed of what is left after ORDER BY and LIMIT, as PostgreSQL does it: where something volatile is in it, and where
+/// a LIMIT spares it subqueries. What is sorted by must give the same once more, and without a LIMIT cost nothing.
+fn postponed(columns: &[Scalar], visible: usize, slots: &[(usize, (bool, bool))], is_limited: bool) -> bool {
+    let is_key = |place: usize| slots.iter().any(|(key, _)| *key == place);
+    let asks = |scalar: &Scalar| scalar.steps.iter().any(|step| step.plan().is_some());
+    let volatile = |place: usize| walk::scalar_is_volatile(&columns[place]);
+    let others = || (0..visible).filter(|place| !is_key(*place));
+    !slots.is_empty()
+        && (is_limited && others().any(|place| asks(&columns[place])) || others().any(volatile))
+        && slots.iter().all(|(key, _)| !volatile(*key) && (is_limited || columns[*key].steps.is_empty()))
+}
+
+/// Grouping sets of one query, at most.
+const SETS_MAX: usize = 4096;
+/// Elements of one CUBE, at most.
+const CUBE_MAX: usize = 12;
+
+/// The grouping sets of ROLLUP: all parts, then one less, down to none.
+fn rollup(parts: &[Vec<Expr>]) -> Vec<Vec<Expr>> {
+    (0..=parts.len()).rev().map(|n| parts[..n].concat()).collect()
+}
+
+/// The grouping sets of CUBE: each choice of its parts.
+fn cube(parts: &[Vec<Expr>]) -> Result<Vec<Vec<Expr>>, SqlError> {
+    if parts.len() > CUBE_MAX {
+        return Err(SqlError::new(SqlState::TOO_MANY_COLUMNS, format!("CUBE is limited to {CUBE_MAX} elements")));
+    }
+    let chosen = |mask: usize| {
+        let within = parts.iter().enumerate().filter(|(place, _)| mask >> (parts.len() - 1 - place) & 1 == 1);
+        within.flat_map(|(_, part)| part.clone()).collect()
+    };
+    Ok((0..1usize << parts.len()).rev().map(chosen).collect())
+}
+
+/// ROLLUP and CUBE within GROUPING SETS, which the library reads as calls.
+fn nested_sets(call: &ast::Function) -> Result<Option<Vec<Vec<Expr>>>, SqlError> {
+    let Some((None, name)) = function_name(&call.name) else { return Ok(None) };
+    if name != "rollup" && name != "cube" {
+        return Ok(None);
+    }
+    let parts: Vec<Vec<Expr>> = super::take::call_args(call)?
+        .into_iter()
+        .map(|arg| match arg {
+            Expr::Tuple(parts) => parts,
+            Expr::Nested(inner) => vec![*inner],
+            other => vec![other],
+        })
+        .collect();
+    if name == "rollup" { Ok(Some(rollup(&parts))) } else { cube(&parts).map(Some) }
+}
+
+/// DISTINCT ON keeps the first row of each group, so ORDER BY begins with its expressions, in whatever order.
+fn lead_with(on: &[OrderKey], order: &[(OrderKey, (bool, bool))]) -> Result<(), SqlError> {
+    let leading = order.iter().take_while(|(key, _)| on.contains(key)).count();
+    let later = order[leading..].iter().any(|(key, _)| on.contains(key));
+    let missing = on.iter().any(|key| !order.iter().any(|(other, _)| other == key));
+    if leading < order.len() && (later || missing) {
+        let message = "SELECT DISTINCT ON expressions must match initial ORDER BY expressions";
+        return Err(SqlError::new(SqlState::INVALID_COLUMN_REFERENCE, message));
+    }
+    Ok(())
+}
+
+/// The select list and its companions, before names are resolved.
+struct List<'a> {
+    items: Vec<Item>,
+    order: &'a [ast::OrderByExpr],
+    on: &'a [Expr],
+    having: Option<&'a Expr>,
+}
+
+/// The same afterwards.
+struct Taken {
+    items: Vec<Item>,
+    having: Option<Expr>,
+    order: Vec<(OrderKey, (bool, bool))>,
+    on: Vec<OrderKey>,
+}
+
+/// What a grouped query is planned from.
+struct Grouped<'a, 's> {
+    node: Arc<Node>,
+    from: &'a Scope<'s>,
+    items: Vec<Item>,
+    order: &'a [ast::OrderByExpr],
+    having: Option<&'a Expr>,
+    keys: Vec<Expr>,
+    sets: Vec<Vec<bool>>,
+}
+
+fn distinct_on(select: &Select) -> &[Expr] {
+    match &select.distinct {
+        Some(Distinct::On(exprs)) => exprs,
+        _ => &[],
+    }
+}
+
+/// Table and column of an item that is a plain column.
+fn origin(expr: &Expr, from: &Scope<'_>) -> Option<(Oid, u16)> {
+    let parts: Vec<String> = match expr {
+        Expr::Identifier(ident) => vec![fold(ident)],
+        Expr::CompoundIdentifier(parts) => parts.iter().map(fold).collect(),
+        _ => return None,
+    };
+    from.find(&parts).ok().flatten()?.origin
+}
+
+/// A key of GROUP BY: an ordinal, a column, the name of an output, or an expression.
+fn group_key(expr: &Expr, items: &[Item], from: &Scope<'_>) -> Result<Expr, SqlError> {
+    if let Some(place) = ordinal(expr, items.len(), "GROUP BY")? {
+        return Ok(items[place].expr.clone());
+    }
+    if let Expr::Identifier(name) = expr {
+        let name = [fold(name)];
+        if from.find(&name)?.is_none()
+            && let Some(item) = items.iter().find(|item| item.name == name[0])
+        {
+            return Ok(item.expr.clone());
+        }
+    }
+    Ok(expr.clone())
+}
+
+fn place_of_key(keys: &mut Vec<Expr>, key: Expr) -> usize {
+    keys.iter().position(|known| *known == key).unwrap_or_else(|| {
+        keys.push(key);
+        keys.len() - 1
+    })
+}
+
+/// Columns that depend on the keys: those of tables whose whole primary key is among them.
+fn dependent_columns(from: &Scope<'_>, keys: &[Expr]) -> Vec<Expr> {
+    let slots: Vec<usize> =
+        keys.iter().filter_map(|key| canonical(key, from)).filter_map(|text| slot_of_text(&text)).collect();
+    let mut out = Vec::new();
+    for (number, relation) in from.relations.iter().enumerate() {
+        let Some(Relation::Table(table)) = relation.table.as_deref() else { continue };
+        if !table.has_primary_key {
+            continue;
+        }
+        let columns = || from.columns.iter().filter(|column| column.relation == number);
+        let slot = |id: u16| columns().find(|c| c.origin == Some((table.id, id))).and_then(|c| place_slot(&c.place));
+        let whole =
+            table.primary.columns.iter().all(|part| slot(part.column).is_some_and(|slot| slots.contains(&slot)));
+        if whole {
+            out.extend(
+                columns().filter_map(|c| place_slot(&c.place)).filter(|slot| !slots.contains(slot)).map(slot_expr),
+            );
+        }
+    }
+    out
+}
+
+fn place_slot(place: &Place) -> Option<usize> {
+    if let Place::Slot(slot) = place { Some(*slot) } else { None }
+}
+
+/// The columns as they can be named after grouping.
+fn grouped_columns(from: &Scope<'_>, keys: &[(String, usize)]) -> Vec<super::scope::ScopeColumn> {
+    let place = |column: &super::scope::ScopeColumn| {
+        let text = match &column.place {
+            Place::Slot(slot) => slot_expr(*slot).to_string(),
+            Place::Merged(expr, _) => expr.to_string(),
+            Place::Ungrouped => String::new(),
+        };
+        keys.iter().find(|(key, _)| *key == text).map_or(Place::Ungrouped, |(_, slot)| Place::Slot(*slot))
+    };
+    from.columns.iter().map(|column| super::scope::ScopeColumn { place: place(column), ..column.clone() }).collect()
+}
+
+/// Slots that stand in a select list before it is grouped come from `*`; one that is no key is an error.
+pub(super) fn ungrouped(from: &Scope<'_>, expr: &Expr) -> Option<SqlError> {
+    let slot = slot_of(expr)?;
+    let column = from.columns.iter().find(|column| place_slot(&column.place) == Some(slot))?;
+    let name = format!("{}.{}", from.relations[column.relation].alias, column.name);
+    let message = format!("column \"{name}\" must appear in the GROUP BY clause or be used in an aggregate function");
+    Some(SqlError::new(SqlState::GROUPING_ERROR, message))
+}

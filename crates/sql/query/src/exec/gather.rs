@@ -1,0 +1,82 @@
+//! Gathering: one pass over a table, a sample of its rows, one record.
+
+use super::sample::{Reservoir, column};
+use super::table::TableAccess;
+use crate::SqlError;
+use crate::catalog::{Table, key};
+use crate::statistics::{Key, Known, TableStatistics};
+use crate::transaction::{Isolation, Kv, Patience, Sweep};
+use crate::types::Value;
+use std::sync::Arc;
+
+/// Rows of a sample, at most.
+const SAMPLE_ROWS_MAX: usize = 30_000;
+/// Values of a sample, all columns together: bounds its memory, at about 100 bytes for each.
+const SAMPLE_VALUES_MAX: usize = 500_000;
+/// Rows read at once.
+const CHUNK_ROWS: usize = 4096;
+
+/// Who has statistics gathered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum By {
+    /// ANALYZE.
+    Command,
+    /// A node, since much was written.
+    Itself,
+}
+
+/// Gathers a table's statistics as committed now, and keeps them. A transaction that is open elsewhere waits for nothing here.
+///
+/// # Errors
+/// Those of the layers below; 57014 where the wait is ended.
+pub fn analyze(kv: &dyn Kv, known: &Known, patience: &Patience, table: &Table, by: By) -> Result<(), SqlError> {
+    let written = known.begin(table.id);
+    let before = known.of(kv, table.id);
+    let mut statistics = gather(kv, patience, table)?;
+    let times = before.map_or((None, None), |before| (before.analyzed_us, before.autoanalyzed_us));
+    (statistics.analyzed_us, statistics.autoanalyzed_us) = match by {
+        By::Command => (Some(statistics.at_us), times.1),
+        By::Itself => (times.0, Some(statistics.at_us)),
+    };
+    if statistics.rows < written {
+        known.missed(table.id, written);
+    }
+    let mut txn = patience.begin(kv, Isolation::default())?;
+    txn.overwrite(key::object(key::STATISTICS, table.id).to_vec().into(), Some(statistics.encode()?))?;
+    patience.commit(txn.as_mut())?;
+    known.put(table.id, Some(Arc::new(statistics)), kv.monotonic_us());
+    Ok(())
+}
+
+fn gather(kv: &dyn Kv, patience: &Patience, table: &Table) -> Result<TableStatistics, SqlError> {
+    let access = TableAccess::new(table)?;
+    let slots: Vec<usize> = (0..access.columns.len()).collect();
+    let places = SAMPLE_ROWS_MAX.min(SAMPLE_VALUES_MAX / slots.len().max(1));
+    let mut reservoir = Reservoir::new(places, u64::from(table.id));
+    let mut samples: Vec<Vec<Option<Key>>> = vec![Vec::new(); slots.len()];
+    let mut row = vec![Value::Null; slots.len()];
+    let mut txn = patience.begin(kv, Isolation::default())?;
+    let (mut rows, mut rest) = (0, Some(access.primary.span()));
+    while let Some(span) = rest {
+        let chunk = Sweep::of(txn.as_mut(), span, CHUNK_ROWS, false)?;
+        for (_, stored) in chunk.rows() {
+            if let Some(at) = reservoir.place(rows) {
+                access.decode(stored, &slots, &mut row)?;
+                for ((sample, value), column) in samples.iter_mut().zip(&row).zip(&access.columns) {
+                    let key = Key::of(value, &column.ty);
+                    match sample.get_mut(at) {
+                        Some(place) => *place = key,
+                        None => sample.push(key),
+                    }
+                }
+            }
+            rows += 1;
+        }
+        patience.check(|| kv.monotonic_us())?;
+        rest = chunk.rest;
+    }
+    let sampled = samples.first().map_or(0, Vec::len) as u64;
+    let columns = samples.into_iter().zip(&access.columns).filter(|(_, column)| column.ty.is_orderable());
+    let columns = columns.map(|(sample, access)| column(access.id, sample, rows)).collect();
+    Ok(TableStatistics { rows, sampled, at_us: kv.now_us(), analyzed_us: None, autoanalyzed_us: None, columns })
+}

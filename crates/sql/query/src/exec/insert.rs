@@ -1,0 +1,381 @@
+//! INSERT: rows from VALUES or a query, ON CONFLICT, RETURNING; and COPY's bulk form.
+//!
+//! An insert locks nothing; the absence of its keys is certified. ON CONFLICT DO UPDATE locks its arbiter's key before it looks,
+//! so that writers of one hot key queue.
+
+use super::evaluate;
+use super::key_lock::KeyLock;
+use super::load::{Duplicate, Load};
+use super::sort::{Reserved, row_bytes};
+use super::target::Target;
+use super::write::{Old, RowImage, Taken, Touch};
+use super::writer::Writer;
+use super::written::Written;
+use crate::context::StatementContext;
+use crate::expr::Expr;
+use crate::plan::{Execution, Plan, RowInserter};
+use crate::transaction::{LockMode, LockWait, ScanRequest};
+use crate::types::{Row, Value};
+use crate::{KvError, SqlError, SqlState};
+use bytes::Bytes;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// Rows pulled at a time from the query of an INSERT.
+const SOURCE_ROWS: usize = 1024;
+
+/// An INSERT, settled when it is planned.
+pub struct Insert {
+    /// The table.
+    pub target: Arc<Target>,
+    /// Where rows come from.
+    pub source: Source,
+    /// ON CONFLICT.
+    pub conflict: Option<Conflict>,
+    /// RETURNING, over the new row.
+    pub returning: Option<Vec<Expr>>,
+}
+
+/// Where the rows of an INSERT come from. Expressions are by slot and have the column's type; `None` is NULL.
+pub enum Source {
+    /// VALUES.
+    Values(Vec<Vec<Option<Expr>>>),
+    /// A query, and the row made from each of its rows.
+    Plan {
+        /// The query.
+        plan: Arc<dyn Plan>,
+        /// By slot, over the query's row.
+        columns: Vec<Option<Expr>>,
+        /// The query may read the table: take all its rows before writing the first.
+        materialise: bool,
+    },
+}
+
+/// ON CONFLICT.
+pub struct Conflict {
+    /// Ordinals of the unique indexes meant; `None` is any.
+    pub arbiters: Option<Vec<usize>>,
+    /// DO UPDATE; `None` is DO NOTHING.
+    pub update: Option<ConflictUpdate>,
+}
+
+/// DO UPDATE SET .. WHERE: over the existing row, then the row proposed (EXCLUDED).
+pub struct ConflictUpdate {
+    /// Which columns change.
+    pub touch: Touch,
+    /// SET.
+    pub set: Vec<(usize, Expr)>,
+    /// WHERE.
+    pub condition: Option<Expr>,
+    /// How strongly the row is locked.
+    pub lock: KeyLock,
+}
+
+struct Run<'a> {
+    insert: &'a Insert,
+    context: &'a Arc<StatementContext>,
+    writer: Writer<'a>,
+    /// Keys of rows that this statement inserted or updated: DO UPDATE may not meet one again.
+    affected: BTreeSet<Bytes>,
+    written: Written,
+}
+
+impl Insert {
+    /// Runs it: the number of rows, and the rows of RETURNING.
+    pub fn run(&self, context: &Arc<StatementContext>) -> Result<(u64, Vec<Row>), SqlError> {
+        let mut run = Run {
+            insert: self,
+            context,
+            writer: Writer::new(context),
+            affected: BTreeSet::new(),
+            written: Written::new(&context.memory),
+        };
+        match &self.source {
+            Source::Values(rows) => {
+                for exprs in rows {
+                    run.insert(make_row(exprs, &[], context)?)?;
+                }
+            }
+            Source::Plan { plan, columns, materialise } => run.from_plan(plan.as_ref(), columns, *materialise)?,
+        }
+        run.writer.finish()?;
+        let (count, returned) = run.written.finish();
+        context.wrote(self.target.access.table.id, count);
+        Ok((count, returned))
+    }
+}
+
+fn make_row(exprs: &[Option<Expr>], input: &[Value], context: &StatementContext) -> Result<Row, SqlError> {
+    exprs
+        .iter()
+        .map(|expr| expr.as_ref().map_or(Ok(Value::Null), |expr| evaluate::value(expr, input, context)))
+        .collect()
+}
+
+impl Run<'_> {
+    fn from_plan(&mut self, plan: &dyn Plan, columns: &[Option<Expr>], materialise: bool) -> Result<(), SqlError> {
+        let mut source = match plan.execute(self.context)? {
+            Execution::Rows(source) => source,
+            Execution::Done { rows, .. } => {
+                return rows.iter().try_for_each(|row| self.insert(make_row(columns, row, self.context)?));
+            }
+        };
+        let mut reserved = Reserved::new(&self.context.memory);
+        let mut held = Vec::new();
+        loop {
+            let rows = source.next(SOURCE_ROWS)?;
+            if rows.is_empty() {
+                break;
+            }
+            for row in rows {
+                let row = make_row(columns, &row, self.context)?;
+                if materialise {
+                    reserved.take(row_bytes(&row))?;
+                    held.push(row);
+                } else {
+                    self.insert(row)?;
+                }
+            }
+        }
+        held.into_iter().try_for_each(|row| self.insert(row))
+    }
+
+    fn insert(&mut self, mut row: Row) -> Result<(), SqlError> {
+        self.context.check()?;
+        let target = &self.insert.target;
+        target.access.generate(None, &mut row)?;
+        match &self.insert.conflict {
+            None => {
+                self.writer.insert(target, &row)?;
+                self.done(&row)
+            }
+            Some(conflict) => self.insert_or(target, conflict, row),
+        }
+    }
+
+    fn done(&mut self, row: &[Value]) -> Result<(), SqlError> {
+        self.written.add(self.insert.returning.as_deref(), row, self.context)
+    }
+
+    fn insert_or(&mut self, target: &Arc<Target>, conflict: &Conflict, row: Row) -> Result<(), SqlError> {
+        target.check(&row, None, self.context)?;
+        let image = RowImage::new(&target.access, &row, self.writer.row_id(target))?;
+        let meant = |index: usize| conflict.arbiters.as_ref().is_none_or(|arbiters| arbiters.contains(&index));
+        let update = conflict.update.as_ref();
+        // Who refers to the row holds the row's key.
+        let mode = match update.filter(|update| update.lock.is_open() && meant(0)) {
+            Some(update) => self.foresee(target, update, &image.key, &row)?,
+            None => update.map_or(LockMode::NoKeyUpdate, |update| update.lock.mode()),
+        };
+        let taken = self.context.txn.with(|txn| {
+            if update.is_some() {
+                for key in image.keys_of(&target.access, meant) {
+                    let mode = if *key == image.key { mode } else { LockMode::NoKeyUpdate };
+                    txn.lock_as(key, mode, LockWait::Wait)?;
+                }
+            }
+            image.taken(txn, &target.access, None, meant)
+        })?;
+        match (taken, &conflict.update) {
+            (None, None) if self.is_late(target, &image, meant)? => Ok(()),
+            (None, _) => {
+                let key = image.key.clone();
+                self.writer.put_new(target, &row, image)?;
+                if conflict.update.is_some() {
+                    self.affected.insert(key);
+                }
+                self.done(&row)
+            }
+            (Some(_), None) => Ok(()),
+            (Some(taken), Some(update)) => self.update(target, update, taken, row),
+        }
+    }
+
+    /// DO NOTHING in a block: whether somebody has inserted a key of the row who had not committed when it was looked for.
+    fn is_late(
+        &self,
+        target: &Target,
+        image: &RowImage,
+        meant: impl Fn(usize) -> bool + Copy,
+    ) -> Result<bool, SqlError> {
+        let Some(claims) = &self.context.claims else { return Ok(false) };
+        self.context.txn.with(|txn| match claims.wait(txn, &target.access, image)? {
+            Some(index) => Ok(meant(index)),
+            None => Ok(image.taken(txn, &target.access, None, meant)?.is_some()),
+        })
+    }
+
+    /// How DO UPDATE will lock the row with this key.
+    fn foresee(
+        &self,
+        target: &Target,
+        update: &ConflictUpdate,
+        key: &Bytes,
+        proposed: &[Value],
+    ) -> Result<LockMode, SqlError> {
+        if !update.lock.is_open() {
+            return Ok(update.lock.mode());
+        }
+        let Some(stored) = self.context.txn.with(|txn| txn.peek(key))? else { return Ok(update.lock.mode()) };
+        let mut both = whole(target, &stored)?;
+        both.extend_from_slice(proposed);
+        Ok(update.lock.foresee(&target.access, 0, &both, self.context))
+    }
+
+    fn update(
+        &mut self,
+        target: &Arc<Target>,
+        update: &ConflictUpdate,
+        taken: Taken,
+        proposed: Row,
+    ) -> Result<(), SqlError> {
+        if self.affected.contains(&taken.row_key) || self.context.is_written(&taken.row_key) {
+            return Err(SqlError::new(
+                SqlState::CARDINALITY_VIOLATION,
+                "ON CONFLICT DO UPDATE command cannot affect row a second time",
+            )
+            .hint(
+                "Ensure that no rows proposed for insertion within the same command have duplicate constrained values.",
+            ));
+        }
+        let held = self.foresee(target, update, &taken.row_key, &proposed)?;
+        let stored = self.context.txn.with(|txn| {
+            txn.lock_as(&taken.row_key, held, LockWait::Wait)?;
+            txn.get_certified(&taken.row_key)
+        })?;
+        let Some(stored) = stored else {
+            return Err(KvError::Restart {
+                reason: "the conflicting row is gone".into(),
+                key: Some(taken.row_key.clone()),
+            }
+            .into());
+        };
+        let existing = whole(target, &stored)?;
+        let mut both = existing.clone();
+        both.extend(proposed);
+        if let Some(condition) = &update.condition
+            && !evaluate::truth(condition, &both, self.context)?
+        {
+            return Ok(());
+        }
+        let mut new = existing.clone();
+        for (slot, expr) in &update.set {
+            new[*slot] = evaluate::value(expr, &both, self.context)?;
+        }
+        target.access.generate(Some(&update.touch.changed), &mut new)?;
+        let mode = update.lock.of(&existing, &new);
+        if mode > held {
+            // The row has changed since it was looked at; from here on it does not.
+            self.context.txn.with(|txn| txn.lock_as(&taken.row_key, mode, LockWait::Wait))?;
+        }
+        let old = Old { key: &taken.row_key, stored: &stored, row: &existing };
+        let key = self.writer.update(target, &update.touch, &old, &new)?;
+        self.affected.insert(key);
+        self.done(&new)
+    }
+}
+
+/// A row with all its columns.
+fn whole(target: &Target, stored: &Bytes) -> Result<Row, SqlError> {
+    let all: Vec<usize> = (0..target.access.columns.len()).collect();
+    let mut row = vec![Value::Null; all.len()];
+    target.access.decode(stored, &all, &mut row)?;
+    Ok(row)
+}
+
+/// Inserts rows that COPY has decoded.
+pub struct BulkInsert {
+    /// The table.
+    pub target: Arc<Target>,
+    /// By slot, over the row that COPY gives; `None` is NULL.
+    pub columns: Vec<Option<Expr>>,
+}
+
+impl RowInserter for BulkInsert {
+    /// One certified scan stands for the checks of a batch whose primary keys ascend through a gap in the table, which is how
+    /// a table is loaded.
+    fn insert(&mut self, context: &Arc<StatementContext>, rows: Vec<Row>) -> Result<u64, SqlError> {
+        let target = &self.target;
+        let mut writer = Writer::new(context);
+        let batch = self.images(context, rows, &mut writer)?;
+        let count = batch.len() as u64;
+        let free = target.access.table.has_primary_key && primary_is_free(&batch, context)?;
+        for (row, image) in batch {
+            let taken = context.txn.with(|txn| {
+                let taken = image.taken(txn, &target.access, None, |index| !free || index > 0)?;
+                if taken.is_none() {
+                    if let Some(claims) = &context.claims {
+                        claims.note(&target.access, &image);
+                    }
+                    image.put(txn, &target.access)?;
+                }
+                Ok::<_, SqlError>(taken)
+            })?;
+            if let Some(taken) = taken {
+                return Err(target.unique_violation(taken.index, &row, &context.settings));
+            }
+            writer.refer(target, &row, None)?;
+        }
+        writer.finish()?;
+        context.wrote(target.access.table.id, count);
+        Ok(count)
+    }
+
+    fn load(&mut self, context: &Arc<StatementContext>, rows: Vec<Row>, load: &mut dyn Load) -> Result<u64, SqlError> {
+        let target = &self.target;
+        let count = rows.len() as u64;
+        for (row, image) in self.images(context, rows, &mut Writer::new(context))? {
+            if let Some(ordinal) = image.taken_in(&target.access, load)? {
+                return Err(target.unique_violation(ordinal, &row, &context.settings));
+            }
+            image.load(load)?;
+        }
+        context.wrote(target.access.table.id, count);
+        Ok(count)
+    }
+
+    fn twice(&self, context: &Arc<StatementContext>, found: &Duplicate<'_>) -> SqlError {
+        self.target.twice(context, found)
+    }
+}
+
+impl BulkInsert {
+    /// Rows with their bytes, as they are to be written.
+    fn images(
+        &self,
+        context: &Arc<StatementContext>,
+        rows: Vec<Row>,
+        writer: &mut Writer<'_>,
+    ) -> Result<Vec<(Row, RowImage)>, SqlError> {
+        let target = &self.target;
+        let plain = self.is_plain();
+        let mut batch = Vec::with_capacity(rows.len());
+        for row in rows {
+            let mut row = if plain { row } else { make_row(&self.columns, &row, context)? };
+            target.access.generate(None, &mut row)?;
+            target.check(&row, None, context)?;
+            let image = RowImage::new(&target.access, &row, writer.row_id(target))?;
+            batch.push((row, image));
+        }
+        Ok(batch)
+    }
+
+    /// Whether COPY's row is the table's row.
+    fn is_plain(&self) -> bool {
+        self.columns
+            .iter()
+            .enumerate()
+            .all(|(slot, expr)| expr.as_ref().is_some_and(|expr| evaluate::column(expr) == Some(slot)))
+    }
+}
+
+/// Whether the keys of a batch ascend and nothing lies between the first and the last.
+fn primary_is_free(batch: &[(Row, RowImage)], context: &StatementContext) -> Result<bool, SqlError> {
+    let (Some((_, first)), Some((_, last))) = (batch.first(), batch.last()) else { return Ok(true) };
+    if batch.windows(2).any(|pair| pair[0].1.key >= pair[1].1.key) {
+        return Ok(false);
+    }
+    let span = first.key.clone()..super::span::successor(&last.key);
+    let chunk = context.txn.with(|txn| txn.scan_certified(&ScanRequest { span, reverse: false, limit: 1 }))?;
+    Ok(chunk.rows.is_empty())
+}

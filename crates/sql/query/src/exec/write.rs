@@ -1,0 +1,306 @@
+//! Writes of one row with all its index entries. Knows keys and uniqueness; what a row must satisfy besides is checked above.
+//!
+//! A uniqueness check is a certified read of the absence: two transactions that insert the same key cannot both commit, at any
+//! isolation level, and neither needs a lock meanwhile. (In a block they hold one, so that the second one waits: [`super::claims`].)
+//!
+//! Invariants
+//! 1. Each function leaves the row and its entries in step (invariant 2 of [`super::table`]), or writes nothing.
+//! 2. An update that changes nothing that an index's entries depend on does not touch that index.
+
+use super::claims::Claims;
+use super::index::Entry;
+use super::load::Load;
+use super::table::{IndexAccess, TableAccess};
+use crate::encoding::key;
+use crate::transaction::Transaction;
+use crate::types::Value;
+use crate::{KvError, SqlError};
+use bytes::Bytes;
+
+/// A row ready to be written: encoded once, checked and put from the same bytes.
+pub struct RowImage {
+    /// Key of the row.
+    pub key: Bytes,
+    /// The row.
+    pub value: Bytes,
+    /// Entries of the secondary indexes, in their order; none where a predicate leaves the row out.
+    entries: Vec<Option<Entry>>,
+    /// Of an index that is being made: its entry, or the mark of it.
+    building: Option<Entry>,
+}
+
+/// A unique key that is taken.
+#[derive(Debug, Clone)]
+pub struct Taken {
+    /// Which index: see [`TableAccess::index`].
+    pub index: usize,
+    /// Key of the row that has it.
+    pub row_key: Bytes,
+}
+
+impl RowImage {
+    /// Encodes a row given by slot.
+    pub fn new(access: &TableAccess, row: &[Value], row_id: u64) -> Result<Self, SqlError> {
+        Self::with(access, row, row_id, access.encode(row)?)
+    }
+
+    /// As [`RowImage::new`], of a row whose bytes are there: only what keys depend on need be decoded.
+    pub fn with(access: &TableAccess, row: &[Value], row_id: u64, value: Bytes) -> Result<Self, SqlError> {
+        let key = access.row_key(row, row_id)?;
+        let entries = access.indexes.iter().map(|index| index.entry(row, &key)).collect::<Result<_, SqlError>>()?;
+        let building = match &access.building {
+            Some(building) => building.written().entry(row, &key)?,
+            None => None,
+        };
+        Ok(RowImage { key, value, entries, building })
+    }
+
+    /// The keys of this row that must be alone, with the ordinals of their indexes.
+    fn guarded<'a>(&'a self, access: &TableAccess) -> impl Iterator<Item = (usize, &'a Bytes)> {
+        let primary = access.table.has_primary_key.then_some((0, &self.key));
+        let entries = self
+            .entries
+            .iter()
+            .enumerate()
+            .filter_map(|(i, entry)| entry.as_ref().filter(|entry| entry.guarded).map(|entry| (i + 1, &entry.key)));
+        primary.into_iter().chain(entries)
+    }
+
+    /// The first unique key of this row that a row other than `own` has, of the indexes that `consider` accepts.
+    pub fn taken(
+        &self,
+        txn: &mut dyn Transaction,
+        access: &TableAccess,
+        own: Option<&Bytes>,
+        consider: impl Fn(usize) -> bool,
+    ) -> Result<Option<Taken>, SqlError> {
+        for (index, key) in self.guarded(access).filter(|(index, _)| consider(*index)) {
+            if index == 0 && own == Some(key) {
+                continue;
+            }
+            let Some(value) = txn.get_certified(key)? else { continue };
+            let row_key = if index == 0 { key.clone() } else { access.row_key_of_entry(key, &value)? };
+            if own != Some(&row_key) {
+                return Ok(Some(Taken { index, row_key }));
+            }
+        }
+        let ordinal = access.indexes.len() + 1;
+        match (&access.building, &self.building) {
+            (Some(building), Some(entry)) if building.maintained && entry.guarded && consider(ordinal) => {
+                let holder = building.holder(txn, access, &entry.key)?.filter(|holder| own != Some(holder));
+                Ok(holder.map(|row_key| Taken { index: ordinal, row_key }))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// The ordinal of the first unique key of this row that a load has already.
+    pub fn taken_in(&self, access: &TableAccess, load: &mut dyn Load) -> Result<Option<usize>, SqlError> {
+        for (index, key) in self.guarded(access) {
+            if load.contains(key)?.is_some() {
+                return Ok(Some(index));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Gives the row and its entries to a load.
+    pub fn load(self, load: &mut dyn Load) -> Result<(), SqlError> {
+        load.put(self.key, self.value)?;
+        self.entries.into_iter().flatten().try_for_each(|entry| load.put(entry.key, entry.value))
+    }
+
+    /// Writes the row and its entries.
+    pub fn put(self, txn: &mut dyn Transaction, access: &TableAccess) -> Result<(), KvError> {
+        txn.put(self.key, self.value)?;
+        for entry in self.entries.into_iter().flatten() {
+            txn.put(entry.key, entry.value)?;
+        }
+        match (&access.building, self.building) {
+            (Some(building), Some(entry)) => building.put(txn, entry),
+            _ => Ok(()),
+        }
+    }
+
+    /// The keys that must be free for this row in the indexes that `consider` accepts.
+    pub fn keys_of<'a>(
+        &'a self,
+        access: &TableAccess,
+        consider: impl Fn(usize) -> bool + 'a,
+    ) -> impl Iterator<Item = &'a Bytes> {
+        self.guarded(access).filter(move |(index, _)| consider(*index)).map(|(_, key)| key)
+    }
+}
+
+/// Deletes a row (its columns given by slot: those of indexes must be decoded) and its entries.
+pub fn delete(txn: &mut dyn Transaction, access: &TableAccess, row_key: &Bytes, row: &[Value]) -> Result<(), SqlError> {
+    for index in &access.indexes {
+        if let Some(entry) = index.entry(row, row_key)? {
+            txn.delete(entry.key)?;
+        }
+    }
+    if let Some(building) = &access.building
+        && let Some(entry) = building.written().entry(row, row_key)?
+    {
+        building.remove(txn, access, entry, row_key)?;
+    }
+    txn.delete(row_key.clone())?;
+    Ok(())
+}
+
+/// What an UPDATE statement touches of a table, settled when it is planned.
+#[derive(Debug, Clone)]
+pub struct Touch {
+    /// Slots that SET names, and those of generated columns that follow them.
+    pub changed: Vec<bool>,
+    /// Ordinals (from 1) of secondary indexes with a changed column.
+    pub indexes: Vec<usize>,
+    /// Whether one of an index that is being made is.
+    pub building: bool,
+    /// Whether a column of the primary key is changed.
+    pub key: bool,
+}
+
+impl Touch {
+    /// For the slots that a statement sets.
+    pub fn new(access: &TableAccess, set: &[usize]) -> Self {
+        let mut changed = vec![false; access.columns.len()];
+        for &slot in set {
+            changed[slot] = true;
+        }
+        for (slot, value) in &access.generated {
+            changed[*slot] = changed[*slot] || value.columns().iter().any(|&slot| changed[slot]);
+        }
+        let indexes: Vec<usize> =
+            (0..access.indexes.len()).filter(|&i| access.indexes[i].touches(&changed)).map(|i| i + 1).collect();
+        let key = access.primary.touches(&changed);
+        let building = access.building.as_ref().is_some_and(|building| building.index.touches(&changed));
+        Touch { changed, indexes, building, key }
+    }
+
+    /// Slots whose old values the update needs, besides those that expressions read.
+    pub fn needs(&self, access: &TableAccess) -> Vec<usize> {
+        let mut out: Vec<usize> = if self.key {
+            (0..access.columns.len()).collect()
+        } else {
+            self.indexes.iter().flat_map(|&i| access.index(i).slots.iter().copied()).collect()
+        };
+        if let Some(building) = access.building.as_ref().filter(|_| self.building) {
+            out.extend_from_slice(&building.index.slots);
+        }
+        let generated = access.generated.iter().filter(|(slot, _)| self.changed[*slot]);
+        generated.for_each(|(_, value)| out.extend(value.columns()));
+        out.sort_unstable();
+        out.dedup();
+        out
+    }
+}
+
+/// The old row of an update.
+pub struct Old<'a> {
+    /// Its key.
+    pub key: &'a Bytes,
+    /// Its bytes.
+    pub stored: &'a [u8],
+    /// Its columns by slot: those of [`Touch::needs`] are decoded.
+    pub row: &'a [Value],
+}
+
+/// Writes a changed row. Answers with its key, or with the unique index in which another row has its key
+/// (and nothing is written).
+pub fn update(
+    txn: &mut dyn Transaction,
+    access: &TableAccess,
+    touch: &Touch,
+    old: &Old<'_>,
+    row: &[Value],
+    claims: Option<&Claims>,
+) -> Result<Result<Bytes, usize>, SqlError> {
+    if touch.key && keys_differ(&access.primary, old.row, row) {
+        return move_row(txn, access, old, row, claims);
+    }
+    let value = access.rewrite(old.stored, row, &touch.changed)?;
+    let mut moves = Vec::new();
+    for &ordinal in &touch.indexes {
+        let index = access.index(ordinal);
+        let (before, after) = (index.entry(old.row, old.key)?, index.entry(row, old.key)?);
+        if before.as_ref().map(|entry| &entry.key) == after.as_ref().map(|entry| &entry.key) {
+            continue;
+        }
+        if let Some(Entry { key, .. }) = after.as_ref().filter(|entry| entry.guarded) {
+            let waited = claims.map_or(Ok(false), |claims| claims.wait_for_key(txn, key))?;
+            if waited || txn.get_certified(key)?.is_some() {
+                return Ok(Err(ordinal));
+            }
+            if let Some(claims) = claims {
+                claims.note_key(key);
+            }
+        }
+        moves.push((before, after));
+    }
+    let mut made = (None, None);
+    if let Some(building) = access.building.as_ref().filter(|_| touch.building) {
+        made = (building.written().entry(old.row, old.key)?, building.written().entry(row, old.key)?);
+        if made.0.as_ref().map(|entry| &entry.key) == made.1.as_ref().map(|entry| &entry.key) {
+            made = (None, None);
+        }
+        if let Some(entry) = made.1.as_ref().filter(|entry| building.maintained && entry.guarded)
+            && building.holder(txn, access, &entry.key)?.is_some_and(|holder| holder != *old.key)
+        {
+            return Ok(Err(access.indexes.len() + 1));
+        }
+    }
+    for (before, after) in moves {
+        if let Some(entry) = before {
+            txn.delete(entry.key)?;
+        }
+        if let Some(entry) = after {
+            txn.put(entry.key, entry.value)?;
+        }
+    }
+    if let Some(building) = &access.building {
+        if let Some(entry) = made.0 {
+            building.remove(txn, access, entry, old.key)?;
+        }
+        if let Some(entry) = made.1 {
+            building.put(txn, entry)?;
+        }
+    }
+    txn.put(old.key.clone(), value)?;
+    Ok(Ok(old.key.clone()))
+}
+
+/// An update that changes the primary key: the row and all its entries move. Checks see the old row gone.
+fn move_row(
+    txn: &mut dyn Transaction,
+    access: &TableAccess,
+    old: &Old<'_>,
+    row: &[Value],
+    claims: Option<&Claims>,
+) -> Result<Result<Bytes, usize>, SqlError> {
+    let image = RowImage::new(access, row, 0)?;
+    if let Some(index) = claims.map_or(Ok(None), |claims| claims.wait(txn, access, &image))? {
+        return Ok(Err(index));
+    }
+    if let Some(taken) = image.taken(txn, access, Some(old.key), |_| true)? {
+        return Ok(Err(taken.index));
+    }
+    if let Some(claims) = claims {
+        claims.note(access, &image);
+    }
+    delete(txn, access, old.key, old.row)?;
+    let key = image.key.clone();
+    image.put(txn, access)?;
+    Ok(Ok(key))
+}
+
+/// Whether two rows differ in an index's columns, by the order of keys.
+pub fn keys_differ(index: &IndexAccess, a: &[Value], b: &[Value]) -> bool {
+    let (mut left, mut right) = (Vec::new(), Vec::new());
+    for column in &index.columns {
+        let Some(slot) = column.slot else { continue };
+        key::encode_value(&a[slot], &column.ty, false, &mut left);
+        key::encode_value(&b[slot], &column.ty, false, &mut right);
+    }
+    left != right
+}

@@ -1,0 +1,164 @@
+//! Catalogs that are the same in every database, or that describe the server and the session.
+
+use super::rows::{RowBuilder, parse_file};
+use super::{OWNER_OID, PG_CATALOG_OID, Source, TIMEBALL_INTERNAL_OID, TIMEBALL_OID, VirtualTable};
+use crate::SqlError;
+use crate::catalog::extension::{
+    AVAILABLE, Available, LANGUAGE, LANGUAGE_OID, LANGUAGE_VERSION, OWN, OWN_VERSION, available,
+};
+use crate::types::{Row, Value};
+use std::collections::BTreeSet;
+
+pub(super) fn rows(table: &VirtualTable, source: &Source<'_>) -> Result<Vec<Row>, SqlError> {
+    let file = match table.name {
+        "pg_type" => include_str!("data/pg_type.tsv"),
+        "pg_proc" => include_str!("data/pg_proc.tsv"),
+        "pg_am" => include_str!("data/pg_am.tsv"),
+        "pg_collation" => include_str!("data/pg_collation.tsv"),
+        "pg_language" => include_str!("data/pg_language.tsv"),
+        "pg_opclass" => include_str!("data/pg_opclass.tsv"),
+        "pg_tablespace" => include_str!("data/pg_tablespace.tsv"),
+        "pg_extension" => return Ok(extensions(table, source)),
+        "pg_available_extensions" | "pg_available_extension_versions" => {
+            return Ok(available_extensions(table, source));
+        }
+        "pg_settings" => return Ok(settings(table, source)),
+        "pg_database" => return databases(table, source),
+        "pg_roles" | "pg_authid" => return Ok(vec![role(table, source)]),
+        "pg_user" | "pg_shadow" => return Ok(vec![user(table, source)]),
+        "pg_stat_activity" => return super::sessions::activity(table, source),
+        "pg_stat_progress_copy" => return super::sessions::copies(table, source),
+        "pg_stat_progress_create_index" => return super::sessions::indexes(table, source),
+        "pg_locks" => return super::sessions::locks(table, source),
+        "pg_stat_database" => return statistics(table, source),
+        _ => return Ok(Vec::new()),
+    };
+    Ok(parse_file(table, file))
+}
+
+fn extensions(table: &VirtualTable, source: &Source<'_>) -> Vec<Row> {
+    // As every database of PostgreSQL's begins: who asks for it goes on, and hears of the language when he uses it.
+    let language = RowBuilder::new(table)
+        .set("oid", LANGUAGE_OID)
+        .set("extname", LANGUAGE)
+        .set("extowner", OWNER_OID)
+        .set("extnamespace", PG_CATALOG_OID)
+        .set("extrelocatable", false)
+        .set("extversion", LANGUAGE_VERSION)
+        .done();
+    let internal = RowBuilder::new(table)
+        .set("oid", TIMEBALL_OID)
+        .set("extname", OWN)
+        .set("extowner", OWNER_OID)
+        .set("extnamespace", TIMEBALL_INTERNAL_OID)
+        .set("extrelocatable", false)
+        .set("extversion", OWN_VERSION)
+        .done();
+    let row = |extension: &crate::catalog::Extension| {
+        RowBuilder::new(table)
+            .set("oid", extension.id)
+            .set("extname", extension.name.as_str())
+            .set("extowner", OWNER_OID)
+            .set("extnamespace", extension.schema)
+            .set("extrelocatable", true)
+            .set("extversion", available(&extension.name).map(|e| e.version))
+            .done()
+    };
+    let own = source.catalog.current_database().extensions;
+    [language, internal].into_iter().chain(own.iter().map(row)).collect()
+}
+
+fn available_extensions(table: &VirtualTable, source: &Source<'_>) -> Vec<Row> {
+    let created = source.catalog.current_database().extensions;
+    let row = |extension: &Available| {
+        let is_there = created.iter().any(|e| e.name == extension.name);
+        let row = RowBuilder::new(table).set("name", extension.name).set("comment", extension.comment);
+        if table.name == "pg_available_extensions" {
+            let installed = is_there.then_some(extension.version);
+            row.set("default_version", extension.version).set("installed_version", installed).done()
+        } else {
+            let row = row.set("version", extension.version).set("installed", is_there);
+            row.set("superuser", true).set("trusted", true).set("relocatable", true).done()
+        }
+    };
+    AVAILABLE.iter().map(row).collect()
+}
+
+fn databases(table: &VirtualTable, source: &Source<'_>) -> Result<Vec<Row>, SqlError> {
+    let row = |database: crate::catalog::Database| {
+        RowBuilder::new(table)
+            .set("oid", database.id)
+            .set("datname", database.name)
+            .set("datdba", OWNER_OID)
+            .set("encoding", 6)
+            .set("datlocprovider", "c")
+            .set("datallowconn", true)
+            .set("datconnlimit", -1)
+            .set("dattablespace", 1663)
+            .set("datcollate", "C.UTF-8")
+            .set("datctype", "C.UTF-8")
+            .done()
+    };
+    Ok(source.catalog.databases()?.into_iter().map(row).collect())
+}
+
+fn statistics(table: &VirtualTable, source: &Source<'_>) -> Result<Vec<Row>, SqlError> {
+    let backends = source.backend.map(|backend| backend.sessions.all()).unwrap_or_default();
+    let row = |database: crate::catalog::Database| {
+        let there = backends.iter().filter(|backend| backend.database == database.id).count();
+        let row = RowBuilder::new(table).set("datid", database.id).set("datname", database.name);
+        row.set("numbackends", there as i64).done()
+    };
+    Ok(source.catalog.databases()?.into_iter().map(row).collect())
+}
+
+fn role(table: &VirtualTable, source: &Source<'_>) -> Row {
+    let flags =
+        ["rolsuper", "rolinherit", "rolcreaterole", "rolcreatedb", "rolcanlogin", "rolreplication", "rolbypassrls"];
+    let row = RowBuilder::new(table)
+        .set("oid", OWNER_OID)
+        .set("rolname", source.settings.user.as_str())
+        .set("rolconnlimit", -1);
+    flags.iter().fold(row, |row, flag| row.set(flag, true)).done()
+}
+
+fn user(table: &VirtualTable, source: &Source<'_>) -> Row {
+    let row = RowBuilder::new(table).set("usesysid", OWNER_OID).set("usename", source.settings.user.as_str());
+    ["usecreatedb", "usesuper", "userepl", "usebypassrls"].iter().fold(row, |row, flag| row.set(flag, true)).done()
+}
+
+/// Settings: what tools look at with units and words from PostgreSQL, the others by name; each with its value in this session.
+fn settings(table: &VirtualTable, source: &Source<'_>) -> Vec<Row> {
+    let mut rows = parse_file(table, include_str!("data/pg_settings.tsv"));
+    let Some(system) = source.statement.map(|statement| statement.system) else { return rows };
+    let mut known = BTreeSet::new();
+    for row in &mut rows {
+        if let [Value::Text(name), setting, ..] = row.as_mut_slice() {
+            let name = name.to_lowercase();
+            let shown = system.setting_listed(
+                source.settings,
+                match name.as_str() {
+                    "transaction_isolation" => "default_transaction_isolation",
+                    name => name,
+                },
+            );
+            if let Some(shown) = shown {
+                *setting = Value::Text(shown.into());
+            }
+            known.insert(name);
+        }
+    }
+    for (name, description) in system.settings(source.settings).into_iter().filter(|(name, _)| !known.contains(name)) {
+        let shown = system.setting(source.settings, &name).unwrap_or_default();
+        let row = RowBuilder::new(table)
+            .set("name", name.as_str())
+            .set("setting", shown)
+            .set("category", "Others")
+            .set("short_desc", description)
+            .set("context", "user")
+            .set("vartype", "string")
+            .set("source", if source.settings.values.contains_key(&name) { "session" } else { "default" });
+        rows.push(row.done());
+    }
+    rows
+}

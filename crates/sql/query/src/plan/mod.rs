@@ -1,0 +1,204 @@
+//! Plans: what a statement's text becomes, once, for many executions.
+
+pub mod access;
+pub mod analysis;
+pub mod assignment;
+mod batch;
+pub mod direct;
+pub mod explain;
+pub mod grouping;
+pub mod implication;
+pub mod implied;
+pub mod insert;
+pub mod located;
+pub mod loops;
+pub mod modify;
+pub mod parts;
+pub mod refusal;
+pub mod scope;
+pub mod select;
+pub mod shape;
+pub mod share;
+pub mod subquery;
+pub mod tree;
+
+pub use batch::{BATCH_BYTES, Batch};
+
+use crate::catalog::Relation;
+use crate::context::{CatalogView, EvalSettings, StatementContext};
+use crate::exec::load::{Duplicate, Load};
+use crate::explain::Operator;
+use crate::output::Field;
+use crate::pg_catalog::names;
+use crate::statistics::Known;
+use crate::syntax::{Inference, Overriding};
+use crate::types::{ObjectNames, Oid, RegKind, Row, SqlType};
+use crate::work::Pace;
+use crate::{Kv, SqlError, SqlState};
+use sqlparser::ast::Statement;
+use std::sync::Arc;
+
+/// What planning depends on. A plan may be cached under (text, parameter hints, settings that planning reads), as long as what it looked up is the same.
+#[derive(Clone)]
+pub struct PlanContext {
+    /// The catalog in the transaction that plans.
+    pub catalog: Arc<dyn CatalogView>,
+    /// The database below: it knows the tables of `timeball_internal`.
+    pub kv: Arc<dyn Kv>,
+    /// What is known of tables' contents.
+    pub statistics: Arc<Known>,
+    /// `search_path`, user, database: names resolve along them.
+    pub settings: Arc<EvalSettings>,
+    /// Types that the client declared for `$1`... (`None` or missing: to be inferred).
+    pub parameter_hints: Vec<Option<SqlType>>,
+    /// Of planning: it ends with its statement.
+    pub pace: Pace,
+    /// INSERT said OVERRIDING SYSTEM VALUE (or USER VALUE), which the syntax tree cannot say.
+    pub overriding: Option<Overriding>,
+    /// ON CONFLICT names more than columns, which the syntax tree cannot say.
+    pub inference: Option<Arc<Inference>>,
+    /// The query locates rows to write: its first table has a column for their keys (see [`located`]).
+    pub locates: bool,
+    /// Parts of the statement that the query may read by their names.
+    pub given: Arc<[parts::Given]>,
+}
+
+impl PlanContext {
+    /// For planning inside a running statement.
+    pub fn of_statement(context: &StatementContext) -> Self {
+        PlanContext {
+            catalog: context.catalog.clone(),
+            kv: context.kv.clone(),
+            statistics: context.backend.sessions.statistics.clone(),
+            settings: context.settings.clone(),
+            parameter_hints: Vec::new(),
+            pace: Pace::default(),
+            overriding: None,
+            inference: None,
+            locates: false,
+            given: Arc::default(),
+        }
+    }
+}
+
+/// The names that literals of a statement see while it is planned.
+impl ObjectNames for PlanContext {
+    fn resolve(&self, kind: RegKind, name: &str) -> Result<Oid, SqlError> {
+        names::Known { catalog: self.catalog.as_ref(), settings: &self.settings }.resolve(kind, name)
+    }
+    fn print(&self, kind: RegKind, oid: Oid) -> Result<String, SqlError> {
+        names::Known { catalog: self.catalog.as_ref(), settings: &self.settings }.print(kind, oid)
+    }
+}
+
+/// Inserts rows that COPY has decoded.
+pub trait RowInserter: Send {
+    /// Inserts rows of the columns that the inserter was made for; defaults fill the rest, constraints are checked. Gives
+    /// the number of rows inserted. It writes through the transaction of `context`, which may differ from call to call.
+    ///
+    /// # Errors
+    /// As for INSERT.
+    fn insert(&mut self, context: &Arc<StatementContext>, rows: Vec<Row>) -> Result<u64, SqlError>;
+
+    /// As [`RowInserter::insert`], into a fresh table by a load of all its indexes.
+    ///
+    /// # Errors
+    /// As for INSERT.
+    fn load(&mut self, context: &Arc<StatementContext>, rows: Vec<Row>, load: &mut dyn Load) -> Result<u64, SqlError>;
+
+    /// The error of a unique key that shows only at the end of a load to be there twice.
+    fn twice(&self, context: &Arc<StatementContext>, found: &Duplicate<'_>) -> SqlError;
+}
+
+/// An inserter for a table and some of its columns (ids, in the order of the values).
+///
+/// # Errors
+/// As for planning an INSERT.
+pub fn row_inserter(
+    table: &Arc<Relation>,
+    columns: &[u16],
+    context: &PlanContext,
+) -> Result<Box<dyn RowInserter>, SqlError> {
+    Ok(Box::new(insert::bulk(table, columns, context)?))
+}
+
+/// Plans one SELECT, VALUES, INSERT, UPDATE, DELETE (or a set operation or WITH over them): directly where the statement is
+/// short work for the key-value layer, through the query engine otherwise. `text` is the statement as the client sent it.
+///
+/// # Errors
+/// PostgreSQL's binding errors (42P01, 42703, 42804, ...); 0A000 for what neither path can do.
+pub fn prepare(statement: &Statement, text: &str, context: &PlanContext) -> Result<Arc<dyn Plan>, SqlError> {
+    let planned = match parts::with_of(statement) {
+        Some((query, with)) => parts::prepare(query, with, text, context),
+        None => prepare_whole(statement, text, context),
+    };
+    match planned {
+        Err(error) if error.state == SqlState::FEATURE_NOT_SUPPORTED => {
+            let lifted = parts::lift_locks(statement, &context.pace)?;
+            let Some((query, with)) = lifted.as_ref().and_then(parts::with_of) else { return Err(error) };
+            parts::prepare(query, with, text, context).map_err(|_| error)
+        }
+        planned => planned,
+    }
+}
+
+/// Plans a statement of one part.
+fn prepare_whole(statement: &Statement, text: &str, context: &PlanContext) -> Result<Arc<dyn Plan>, SqlError> {
+    match direct::plan(statement, context) {
+        // Reg-types leave as names, which the engine knows to find.
+        Ok(plan)
+            if direct::may_run_in_engine(statement)
+                && plan.fields().iter().any(|f| matches!(f.ty, SqlType::Reg(_))) =>
+        {
+            crate::engine::prepare(statement, text, context)
+        }
+        Ok(plan) => Ok(plan),
+        Err(refusal) if refusal.is_for_engine() && direct::may_run_in_engine(statement) => {
+            crate::engine::prepare(statement, text, context)
+        }
+        // The name of a table may stand for its whole row, which only the engine knows.
+        Err(refusal::Refusal::Wrong(error))
+            if error.state == SqlState::UNDEFINED_COLUMN && direct::may_run_in_engine(statement) =>
+        {
+            crate::engine::prepare(statement, text, context)
+        }
+        Err(refusal) => Err(refusal.into_error()),
+    }
+}
+
+/// A planned statement: immutable, shared between sessions, valid as long as its lookups give the same (`catalog::Uses`).
+pub trait Plan: Send + Sync {
+    /// Types of `$1`...
+    fn parameters(&self) -> &[SqlType];
+    /// Shape of the result; empty if the statement returns no rows.
+    fn fields(&self) -> &[Field];
+    /// Runs it. What must happen before the first row leaves (all of a DML statement) has happened when this returns.
+    fn execute(&self, context: &Arc<StatementContext>) -> Result<Execution, SqlError>;
+    /// What it is made of.
+    fn explain(&self) -> Operator;
+    /// Whether it only reads.
+    fn is_read_only(&self) -> bool;
+    /// Whether it is known to read nothing that a transaction can change: `SELECT pg_try_advisory_xact_lock(7)`.
+    fn reads_nothing(&self) -> bool {
+        false
+    }
+}
+
+/// What an execution gives.
+pub enum Execution {
+    /// Rows to pull; the tag is `SELECT n` with the number of rows pulled.
+    Rows(Box<dyn RowSource>),
+    /// Done: a tag such as `UPDATE 3`, with the rows of RETURNING if there are any.
+    Done {
+        /// The command tag.
+        tag: String,
+        /// Rows of RETURNING.
+        rows: Vec<Row>,
+    },
+}
+
+/// Rows that are pulled.
+pub trait RowSource: Send {
+    /// Up to `max` further rows, fewer where they are large (see [`Batch`]), at least one unless at the end; empty at the end.
+    fn next(&mut self, max: usize) -> Result<Vec<Row>, SqlError>;
+}

@@ -1,0 +1,166 @@
+//! What share of a table's rows a condition lets through.
+//!
+//! Conditions are taken for independent of each other, but for those that bound one column from both sides. What is not known has the shares that
+//! PostgreSQL assumes: a third of the rows for a comparison.
+
+use crate::expr::{CompareOp, Expr};
+use crate::statistics::{ColumnStatistics, Key, UNKNOWN_SHARE};
+use crate::types::{SqlType, Value};
+use std::collections::BTreeMap;
+
+/// A grouping of which nothing is known has this part of its rows.
+pub const GROUP_SHARE: f64 = 0.1;
+/// Share of rows that match a pattern.
+const PATTERN_SHARE: f64 = 0.1;
+/// Share of rows that are equal to something of which nothing is known.
+const EQUAL_SHARE: f64 = 0.005;
+/// The least share between two bounds.
+const RANGE_SHARE_MIN: f64 = 0.0001;
+/// Share of rows of which a boolean is true of which nothing is known.
+const TRUE_SHARE: f64 = 0.5;
+/// Elements that an array is taken to have.
+const ARRAY_VALUES: f64 = 10.0;
+
+/// What is known of the column in a place of the row, and its type; `None`: nothing, or it is of another table.
+pub type Columns<'f, 'a> = &'f (dyn Fn(usize) -> Option<(&'a ColumnStatistics, &'a SqlType)> + 'f);
+
+/// What bounds a column from below and from above, and whether what is equal to it lies below it.
+type Bounds<'a> = (&'a ColumnStatistics, Option<(Key, bool)>, Option<(Key, bool)>);
+
+/// The share of rows for which all expressions are true.
+pub fn all<'e>(exprs: impl IntoIterator<Item = &'e Expr>, of: Columns<'_, '_>) -> f64 {
+    let (mut share, mut bounds) = (1.0, BTreeMap::<u16, Bounds<'_>>::new());
+    let mut rest: Vec<&Expr> = exprs.into_iter().collect();
+    while let Some(expr) = rest.pop() {
+        match expr {
+            Expr::And(parts) => rest.extend(parts),
+            _ => match bound(expr, of) {
+                Some((column, key, beyond, is_upper)) => {
+                    let (_, low, high) = bounds.entry(column.id).or_insert((column, None, None));
+                    match is_upper {
+                        // The tighter one counts.
+                        true => {
+                            *high = Some(high.take().map_or((key.clone(), beyond), |known| known.min((key, beyond))))
+                        }
+                        false => *low = (*low).take().max(Some((key, beyond))),
+                    }
+                }
+                None => share *= one(expr, of),
+            },
+        }
+    }
+    for (column, low, high) in bounds.into_values() {
+        let above = high.map_or(1.0 - column.nulls, |(high, with)| below(column, &high, with));
+        // Places between two bounds are not known so well that a single value could be taken away, or left out.
+        let least = match &low {
+            Some((low, false)) => column.equal(Some(low)).min(above),
+            _ => 0.0,
+        };
+        let under = low.map_or(0.0, |(low, _)| column.below(&low));
+        share *= (above - under).max(least).max(RANGE_SHARE_MIN);
+    }
+    share
+}
+
+/// Share of rows below a value, or up to it.
+fn below(column: &ColumnStatistics, key: &Key, with: bool) -> f64 {
+    let own = if with { column.equal(Some(key)) } else { 0.0 };
+    (column.below(key) + own).min(1.0 - column.nulls)
+}
+
+/// `column < constant` and its like: the column, the constant, whether the rows that are equal to it lie below the bound, and whether it is the upper one.
+fn bound<'a>(expr: &Expr, of: Columns<'_, 'a>) -> Option<(&'a ColumnStatistics, Key, bool, bool)> {
+    let Expr::Compare { op, left, right, .. } = expr else { return None };
+    let (column, value, op) = match (column_of(left, of), column_of(right, of)) {
+        (Some(column), None) => (column, right, *op),
+        (None, Some(column)) => (column, left, op.flipped()),
+        _ => return None,
+    };
+    let (beyond, is_upper) = match op {
+        CompareOp::Lt | CompareOp::LtEq => (op == CompareOp::LtEq, true),
+        CompareOp::Gt | CompareOp::GtEq => (op == CompareOp::Gt, false),
+        CompareOp::Eq | CompareOp::NotEq => return None,
+    };
+    Some((column.0, key_of(value, column.1)?, beyond, is_upper))
+}
+
+fn one(expr: &Expr, of: Columns<'_, '_>) -> f64 {
+    match expr {
+        Expr::Literal(Value::Bool(true), _) => 1.0,
+        Expr::Literal(..) => 0.0,
+        Expr::And(parts) => all(parts, of),
+        Expr::Or(parts) => 1.0 - parts.iter().map(|part| 1.0 - one(part, of)).product::<f64>(),
+        Expr::Not(inner) => 1.0 - one(inner, of),
+        Expr::Compare { op: CompareOp::Eq, left, right, .. } => equal(left, right, of),
+        Expr::Compare { op: CompareOp::NotEq, left, right, .. } => 1.0 - equal(left, right, of),
+        Expr::Compare { .. } => match bound(expr, of) {
+            Some((column, key, beyond, true)) => below(column, &key, beyond),
+            Some((column, key, _, false)) => 1.0 - column.nulls - column.below(&key),
+            None => UNKNOWN_SHARE,
+        },
+        Expr::IsNull { expr, negated } => {
+            let nulls = column_of(expr, of).map_or(EQUAL_SHARE, |(column, _)| column.nulls);
+            if *negated { 1.0 - nulls } else { nulls }
+        }
+        Expr::InList { expr, list, negated, .. } => {
+            let share = list.iter().map(|value| equal(expr, value, of)).sum::<f64>().min(1.0);
+            if *negated { 1.0 - share } else { share }
+        }
+        Expr::AnyAll { op: CompareOp::Eq, left, array, all: false, .. } => {
+            match (column_of(left, of), array.constant()) {
+                (Some((column, ty)), Some(Value::Array(array))) => {
+                    let key = |value: &Value| Key::of(value, ty);
+                    array.values.iter().map(|value| column.equal(key(value).as_ref())).sum::<f64>().min(1.0)
+                }
+                (Some((column, _)), _) => (ARRAY_VALUES * column.equal(None)).min(1.0),
+                _ => UNKNOWN_SHARE,
+            }
+        }
+        Expr::Call { function, .. } if matches!(function.name, "~~" | "~~*" | "~" | "~*") => PATTERN_SHARE,
+        Expr::Call { function, .. } if matches!(function.name, "!~~" | "!~~*" | "!~" | "!~*") => 1.0 - PATTERN_SHARE,
+        Expr::Column { .. } => match column_of(expr, of) {
+            Some((column, ty)) => column.equal(Key::of(&Value::Bool(true), ty).as_ref()),
+            None => TRUE_SHARE,
+        },
+        _ => UNKNOWN_SHARE,
+    }
+}
+
+/// The share of rows in which two expressions are equal.
+fn equal(left: &Expr, right: &Expr, of: Columns<'_, '_>) -> f64 {
+    match (column_of(left, of), column_of(right, of)) {
+        (Some((column, ty)), None) => column.equal(key_of(right, ty).as_ref()),
+        (None, Some((column, ty))) => column.equal(key_of(left, ty).as_ref()),
+        (Some((a, _)), Some((b, _))) => 1.0 / a.distinct.max(b.distinct).max(1.0),
+        (None, None) => EQUAL_SHARE,
+    }
+}
+
+/// The column of the table that an expression is, maybe cast to where it can be compared.
+pub fn column_of<'a>(expr: &Expr, of: Columns<'_, 'a>) -> Option<(&'a ColumnStatistics, &'a SqlType)> {
+    match expr {
+        Expr::Cast { expr, .. } => column_of(expr, of),
+        Expr::Column { index, .. } => of(*index),
+        _ => None,
+    }
+}
+
+/// A constant as a value of a column.
+fn key_of(expr: &Expr, ty: &SqlType) -> Option<Key> {
+    let (value, from) = (expr.constant()?, expr.ty());
+    if from == *ty {
+        return Key::of(&value, ty);
+    }
+    let literal = Box::new(Expr::Literal(value, from.clone()));
+    let cast = Expr::Cast { expr: literal, from, to: plain(ty), explicit: true };
+    Key::of(&cast.constant()?, ty)
+}
+
+/// A type without the length that a cast would cut to.
+fn plain(ty: &SqlType) -> SqlType {
+    match ty {
+        SqlType::Varchar(_) => SqlType::Text,
+        SqlType::Numeric(_) => SqlType::Numeric(None),
+        other => other.clone(),
+    }
+}

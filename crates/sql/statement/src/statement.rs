@@ -1,0 +1,131 @@
+//! What evaluation runs in: the transaction, the catalog in it, parameters, settings, limits, the session and by it all others.
+
+use crate::catalog::CatalogView;
+use crate::lists::Lists;
+use crate::memory::MemoryBudget;
+use crate::sequence::Sequences;
+use crate::sessions::Backend;
+use crate::transaction::{Deadline, Interrupt, Kv, KvError, Patience, TxnRef};
+use crate::types::{EvalSettings, ObjectNames, Oid, RegKind, Value};
+use crate::{SqlError, work};
+use clock::Timestamp;
+use std::sync::Arc;
+
+/// What functions and casts ask of what stands above them: the catalogs of the system, and the table of settings.
+pub trait System: Send + Sync {
+    /// The OID of an object by its name: see [`ObjectNames::resolve`].
+    ///
+    /// # Errors
+    /// 42P01 and the like if there is no such object; 42602 if the text is no name.
+    fn resolve(&self, kind: RegKind, name: &str, statement: &Statement) -> Result<Oid, SqlError>;
+    /// What an OID prints as: see [`ObjectNames::print`].
+    ///
+    /// # Errors
+    /// Those of reading the catalog.
+    fn print(&self, kind: RegKind, oid: Oid, statement: &Statement) -> Result<String, SqlError>;
+    /// Calls a function that reads the catalogs.
+    ///
+    /// # Errors
+    /// Those of reading the catalog.
+    fn call(&self, function: &str, values: &[Value], statement: &Statement) -> Result<Value, SqlError>;
+    /// A setting as SHOW shows it; `None` if there is none of that name.
+    fn setting(&self, settings: &EvalSettings, name: &str) -> Option<String>;
+    /// As [`System::setting`], as a table lists it: times without their unit, in milliseconds.
+    fn setting_listed(&self, settings: &EvalSettings, name: &str) -> Option<String>;
+    /// Names and descriptions of all settings, in order.
+    fn settings(&self, settings: &EvalSettings) -> Vec<(String, &'static str)>;
+    /// What SHOW would show if a setting was given a value (`None`: its default).
+    ///
+    /// # Errors
+    /// Those of SET.
+    fn setting_trial(&self, settings: &Arc<EvalSettings>, name: &str, value: Option<&str>) -> Result<String, SqlError>;
+}
+
+impl ObjectNames for Statement {
+    fn resolve(&self, kind: RegKind, name: &str) -> Result<Oid, SqlError> {
+        self.system.resolve(kind, name, self)
+    }
+    fn print(&self, kind: RegKind, oid: Oid) -> Result<String, SqlError> {
+        self.system.print(kind, oid, self)
+    }
+}
+
+/// What expressions of one statement are evaluated with.
+#[derive(Clone)]
+pub struct Statement {
+    /// The transaction.
+    pub txn: TxnRef,
+    /// The catalog in it.
+    pub catalog: Arc<dyn CatalogView>,
+    /// What its functions ask of what stands above them.
+    pub system: &'static dyn System,
+    /// The database below: row ids, the clock.
+    pub kv: Arc<dyn Kv>,
+    /// Sequences of the session.
+    pub sequences: Arc<dyn Sequences>,
+    /// Values of `$1`...
+    pub params: Vec<Value>,
+    /// Settings.
+    pub settings: Arc<EvalSettings>,
+    /// `now()`: when the transaction began, microseconds since 2000-01-01 UTC.
+    pub transaction_us: i64,
+    /// `statement_timestamp()`, microseconds since 2000-01-01 UTC.
+    pub statement_us: i64,
+    /// Raised to end the statement.
+    pub interrupt: Interrupt,
+    /// When `statement_timeout` ends the statement.
+    pub deadline: Deadline,
+    /// Memory of this statement.
+    pub memory: Arc<MemoryBudget>,
+    /// Of hash tables: see `DatabaseOptions`.
+    pub hash_seed: u64,
+    /// The session, and by it all others.
+    pub backend: Arc<Backend>,
+    /// What settings of the transaction show.
+    pub modes: ShownModes,
+    /// Long arrays that it looks into.
+    pub lists: Lists,
+}
+
+/// Settings that belong to the transaction, as `current_setting` shows them.
+#[derive(Clone, Copy, Debug)]
+pub struct ShownModes {
+    /// `transaction_isolation`
+    pub isolation: &'static str,
+    /// `transaction_read_only`
+    pub read_only: bool,
+    /// `timeball.token`
+    pub token: Timestamp,
+}
+
+impl Default for ShownModes {
+    fn default() -> Self {
+        ShownModes { isolation: "serializable", read_only: false, token: Timestamp::MIN }
+    }
+}
+
+impl Statement {
+    /// Rows of a table were written: see [`crate::statistics`].
+    pub fn wrote(&self, table: u32, rows: u64) {
+        self.backend.sessions.statistics.written(table, rows);
+    }
+
+    /// What the transactions that the statement runs beside its own wait with.
+    pub fn patience(&self) -> Patience {
+        Patience { interrupt: self.interrupt.clone(), deadline: self.deadline.clone() }
+    }
+    /// Ends the statement if it was cancelled, or if its time is over. Every loop over rows asks, the longer ones every few hundred rows.
+    ///
+    /// # Errors
+    /// 57014.
+    pub fn check(&self) -> Result<(), SqlError> {
+        if self.interrupt.is_raised() {
+            return Err(KvError::Interrupted.into());
+        }
+        if self.deadline.has_passed(self.kv.as_ref()) {
+            return Err(work::timed_out());
+        }
+        // The client that has gone is seen there.
+        work::step(work::UNITS_PER_CHECK)
+    }
+}

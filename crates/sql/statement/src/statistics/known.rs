@@ -1,0 +1,157 @@
+//! What a process knows of statistics, and how much was written since they were gathered.
+
+use super::TableStatistics;
+use crate::catalog::{Oid, key};
+use crate::transaction::{Isolation, Kv, Patience};
+use parking_lot::Mutex;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What was read is read again after so long: another node may have gathered since.
+const READ_EVERY_US: i64 = 60_000_000;
+/// Planning waits no longer for them.
+const WAIT_US_MAX: i64 = 100_000;
+/// Tables whose statistics are kept.
+const TABLES_MAX: usize = 10_000;
+/// Counters of written rows: tables share one where their OIDs are so far apart.
+const COUNTERS: usize = 1024;
+/// Gathered anew after so many written rows ..
+const CHANGED_ROWS: u64 = 50;
+/// .. and this part of the table.
+const CHANGED_PART: u64 = 10;
+
+/// See the module.
+pub struct Known {
+    tables: Mutex<HashMap<Oid, Read>>,
+    changes: AtomicU64,
+    written: Vec<AtomicU64>,
+}
+
+struct Read {
+    at_us: i64,
+    statistics: Option<Arc<TableStatistics>>,
+}
+
+impl Default for Known {
+    fn default() -> Known {
+        let written = (0..COUNTERS).map(|_| AtomicU64::new(0)).collect();
+        Known { tables: Mutex::default(), changes: AtomicU64::new(0), written }
+    }
+}
+
+impl Known {
+    /// A number that is another one when some table's statistics are.
+    pub fn epoch(&self) -> u64 {
+        self.changes.load(Ordering::Relaxed)
+    }
+
+    /// Those of a table that has rows; `None` where there are none, or the store does not answer soon.
+    pub fn of(&self, kv: &dyn Kv, table: Oid) -> Option<Arc<TableStatistics>> {
+        let now_us = kv.monotonic_us();
+        if let Some(read) = self.tables.lock().get(&table).filter(|read| now_us - read.at_us < READ_EVERY_US) {
+            return read.statistics.clone().filter(|statistics| statistics.rows > 0);
+        }
+        let patience = Patience::default();
+        patience.deadline.set(now_us.saturating_add(WAIT_US_MAX));
+        let read =
+            patience.begin(kv, Isolation::default()).and_then(|mut txn| txn.get(&key::object(key::STATISTICS, table)));
+        let statistics = read.ok().flatten().and_then(|bytes| TableStatistics::decode(&bytes).ok()).map(Arc::new);
+        self.put(table, statistics.clone(), now_us);
+        statistics.filter(|statistics| statistics.rows > 0)
+    }
+
+    /// Takes what was gathered or read; `None`: there is none.
+    pub fn put(&self, table: Oid, statistics: Option<Arc<TableStatistics>>, now_us: i64) {
+        let mut tables = self.tables.lock();
+        if tables.len() >= TABLES_MAX && !tables.contains_key(&table) {
+            tables.clear();
+        }
+        let before = tables.insert(table, Read { at_us: now_us, statistics: statistics.clone() });
+        if before.and_then(|before| before.statistics) != statistics {
+            self.changes.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn counter(&self, table: Oid) -> &AtomicU64 {
+        &self.written[table as usize % COUNTERS]
+    }
+
+    /// Rows of a table were written, whether that commits or not.
+    pub fn written(&self, table: Oid, rows: u64) {
+        self.counter(table).fetch_add(rows, Ordering::Relaxed);
+    }
+
+    /// Whether so much was written that a table's statistics are to be gathered; or, asked of a table that has none, whether anything was.
+    pub fn is_due(&self, kv: &dyn Kv, table: Oid) -> bool {
+        let written = self.counter(table).load(Ordering::Relaxed);
+        if written < CHANGED_ROWS {
+            return false;
+        }
+        self.of(kv, table).is_none_or(|known| written >= CHANGED_ROWS + known.rows / CHANGED_PART)
+    }
+
+    /// A table's statistics are being gathered: what is written from now on counts. Gives the rows that were written before.
+    pub fn begin(&self, table: Oid) -> u64 {
+        self.counter(table).swap(0, Ordering::Relaxed)
+    }
+
+    /// More was written than was found: it may have committed later. Some of it counts on, so that the table is looked at again, a few times.
+    pub fn missed(&self, table: Oid, written: u64) {
+        self.written(table, written / 2);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transaction::memory::MemoryKv;
+
+    fn rows(rows: u64) -> Option<Arc<TableStatistics>> {
+        let (analyzed_us, autoanalyzed_us) = (None, None);
+        let columns = Vec::new();
+        Some(Arc::new(TableStatistics { rows, sampled: rows, at_us: 0, analyzed_us, autoanalyzed_us, columns }))
+    }
+
+    #[test]
+    fn what_was_written_in_part_is_due() {
+        let (kv, known) = (MemoryKv::new(), Known::default());
+        known.written(7, CHANGED_ROWS - 1);
+        assert!(!known.is_due(&kv, 7));
+        known.written(7, 1);
+        assert!(known.is_due(&kv, 7) && known.of(&kv, 7).is_none());
+        assert_eq!(known.begin(7), CHANGED_ROWS);
+        known.put(7, rows(1000), kv.monotonic_us());
+        assert_eq!(known.of(&kv, 7).map(|known| known.rows), Some(1000));
+        known.written(7, CHANGED_ROWS + 99);
+        assert!(!known.is_due(&kv, 7));
+        known.written(7, 1);
+        assert!(known.is_due(&kv, 7));
+    }
+
+    #[test]
+    fn what_commits_after_it_was_looked_for_is_looked_for_again_and_not_for_ever() {
+        let (kv, known) = (MemoryKv::new(), Known::default());
+        known.written(7, 1_000_000);
+        let mut times = 0;
+        while known.is_due(&kv, 7) {
+            times += 1;
+            let written = known.begin(7);
+            known.put(7, rows(0), kv.monotonic_us());
+            known.missed(7, written);
+        }
+        assert!((10..20).contains(&times), "{times}");
+    }
+
+    #[test]
+    fn plans_are_made_anew_when_something_else_is_known() {
+        let (kv, known) = (MemoryKv::new(), Known::default());
+        let before = known.epoch();
+        assert!(known.of(&kv, 7).is_none() && known.epoch() == before);
+        known.put(7, rows(10), 0);
+        let after = known.epoch();
+        assert_ne!(before, after);
+        known.put(7, rows(10), 0);
+        assert_eq!(known.epoch(), after);
+    }
+}
