@@ -8,4 +8,5 @@
 pub mod bench;
 pub mod client;
 pub mod clock;
+pub mod experiments;
 pub mod plot;

@@ -39,7 +39,7 @@ impl<E> Agenda<E> {
     }
 
     /// The next event, and time moves to it.
-    pub fn next(&mut self) -> Option<E> {
+    pub fn advance(&mut self) -> Option<E> {
         let ((when_ns, _), event) = self.planned.pop_first()?;
         self.now_ns = when_ns;
         self.happened += 1;
@@ -75,7 +75,7 @@ mod tests {
         agenda.at(50, "a");
         agenda.after(5, "c");
         agenda.stand_still(10);
-        let order: Vec<_> = std::iter::from_fn(|| agenda.next().map(|what| (agenda.now_ns(), what))).collect();
+        let order: Vec<_> = std::iter::from_fn(|| agenda.advance().map(|what| (agenda.now_ns(), what))).collect();
         assert_eq!(order, [(110, "a"), (115, "b"), (115, "c")]);
     }
 }

@@ -28,6 +28,7 @@ pub mod cluster;
 mod command;
 mod machine;
 pub mod nodes;
+pub mod partitions;
 mod plan;
 mod probes;
 mod references;
@@ -39,6 +40,7 @@ mod trace;
 mod workload;
 mod world;
 
+pub use agenda::Agenda;
 pub use clock::{Blind, ClockKind, Health, SimClock, Trouble};
 pub use command::main;
 pub use machine::{Failure, Prepare, SimNode};

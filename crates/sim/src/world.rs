@@ -342,7 +342,7 @@ impl World {
 
     fn until(&mut self, done: impl Fn(&World) -> bool, deadline: u64) -> Result<(), Failure> {
         while !done(self) {
-            let Some(event) = self.agenda.next() else {
+            let Some(event) = self.agenda.advance() else {
                 return Err(Failure("nothing is left to happen, and the run is not at its end".into()));
             };
             if self.awake_ns() > deadline {

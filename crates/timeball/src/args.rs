@@ -2,9 +2,10 @@
 
 use crate::clock::{self, ClockCommand};
 use crate::cluster::{self, ClusterCommand, JoinOptions};
+use crate::lab::{self, LabCommand};
 use ::clock::LadderLimits;
+use ::lab::bench::Statement;
 use clocksource::Spec;
-use lab::bench::Statement;
 use lexopt::prelude::*;
 use server::log::LogFormat;
 use std::ffi::OsString;
@@ -22,6 +23,7 @@ timeball node    how a cluster's nodes, ranges and clocks are; a node leaves for
 timeball cluster put what a newer release brings in force
 timeball range   move a range's replicas to other nodes
 timeball bench   a workload against any database that speaks the Postgres protocol
+timeball lab     the experiments of the documents behind Timeball, repeated on it
 timeball clock   look at a bounded clock, record it, draw it, improve it
 timeball version
 
@@ -97,6 +99,7 @@ pub enum Command {
     Demo(DemoOptions),
     Sql(SqlOptions),
     Bench(BenchOptions),
+    Lab(LabCommand),
     Clock(ClockCommand),
     Cluster(ClusterCommand),
 }
@@ -181,6 +184,7 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Command, lexopt
             Some("demo") => demo(&mut parser),
             Some("sql") => sql(&mut parser),
             Some("bench") => bench(&mut parser),
+            Some("lab") => Ok(lab::parse(&mut parser)?.map_or(Command::Help(lab::HELP), Command::Lab)),
             Some("clock") => {
                 Ok(clock::parse(&mut parser, duration)?.map_or(Command::Help(clock::HELP), Command::Clock))
             }
@@ -210,6 +214,7 @@ fn help(topic: Option<OsString>) -> &'static str {
         Some("demo") => HELP_DEMO,
         Some("sql") => HELP_SQL,
         Some("bench") => HELP_BENCH,
+        Some("lab") => lab::HELP,
         Some("clock") => clock::HELP,
         Some("init") => cluster::HELP_INIT,
         Some("node") => cluster::HELP_NODE,
@@ -510,10 +515,26 @@ mod tests {
         else {
             panic!("refused")
         };
-        assert_eq!((tape, out), (lab::clock::record::RecordOptions::default(), PathBuf::from("F")));
+        assert_eq!((tape, out), (::lab::clock::record::RecordOptions::default(), PathBuf::from("F")));
         assert!(matches!(line("timeball clock plot F"), Ok(Command::Clock(ClockCommand::Plot { .. }))));
         assert!(matches!(line("timeball clock doctor"), Ok(Command::Clock(ClockCommand::Doctor(_)))));
         assert!(line("timeball clock tick").unwrap_err().contains("clock tick"));
+    }
+
+    #[test]
+    fn lab_commands() {
+        assert!(matches!(line("timeball lab list"), Ok(Command::Lab(LabCommand::List))));
+        let Ok(Command::Lab(LabCommand::Run(o))) = line("timeball lab bounds --full --out D --resume --seed 7") else {
+            panic!("refused")
+        };
+        let (size, out) = (::lab::experiments::Size::Full, PathBuf::from("D"));
+        assert_eq!(o, ::lab::experiments::Options { name: "bounds".into(), size, out, resume: true, seed: 7 });
+        assert!(
+            matches!(line("timeball lab index --out D"), Ok(Command::Lab(LabCommand::Index(d))) if d == PathBuf::from("D"))
+        );
+        assert!(matches!(line("timeball lab --help"), Ok(Command::Help(lab::HELP))));
+        assert!(line("timeball lab").unwrap_err().contains("list"));
+        assert!(line("timeball lab a b").unwrap_err().contains('b'));
     }
 
     #[test]

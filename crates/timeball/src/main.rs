@@ -10,6 +10,7 @@ mod bench;
 mod clock;
 mod cluster;
 mod demo;
+mod lab;
 mod serving;
 mod shell;
 mod signals;
@@ -99,6 +100,7 @@ fn main() -> ExitCode {
             return ExitCode::from(status);
         }
         Command::Bench(options) => bench::run(&options),
+        Command::Lab(command) => lab::run(&command),
         Command::Clock(command) => clock::run(&command),
         Command::Cluster(command) => cluster::run(&command),
     };

@@ -33,6 +33,7 @@ fn series(recording: &Recording, prefix: &str, dashed: bool, green: u8) -> Vec<S
         name: format!("{prefix} {name}"),
         color,
         dashed,
+        marked: false,
         points: recording.buckets.iter().map(|b| (b.minutes / end * 100.0, value(b))).collect(),
     };
     vec![
@@ -53,6 +54,7 @@ pub fn chart(ours: &Recording) -> Chart {
         x_label: format!("share of the run, % (ours: {:.1} minutes, 000: {:.0})", minutes(ours), minutes(&theirs)),
         y_label: "latest - earliest, microseconds".into(),
         series: all,
+        ..Chart::default()
     }
 }
 

@@ -2,24 +2,28 @@
 
 use super::{Align, Canvas, Color, png, svg};
 
-const WIDTH: f64 = 960.0;
-const HEIGHT: f64 = 540.0;
-const LEFT: f64 = 76.0;
-const RIGHT: f64 = 24.0;
-const TOP: f64 = 56.0;
-const BOTTOM: f64 = 64.0;
-const INK: Color = (40, 40, 48);
-const FAINT: Color = (222, 222, 228);
+pub(super) const WIDTH: f64 = 960.0;
+pub(super) const HEIGHT: f64 = 540.0;
+pub(super) const LEFT: f64 = 76.0;
+pub(super) const RIGHT: f64 = 24.0;
+pub(super) const TOP: f64 = 56.0;
+pub(super) const BOTTOM: f64 = 64.0;
+pub(super) const INK: Color = (40, 40, 48);
+pub(super) const FAINT: Color = (222, 222, 228);
 /// Width of a letter of the legend, whichever canvas draws it.
-const LETTER: f64 = 9.2;
+pub(super) const LETTER: f64 = 9.2;
 /// A row of the legend, the line before a name in it, and the gap after one.
 const ROW: f64 = 18.0;
 const DASH: f64 = 28.0;
 const GAP: f64 = 18.0;
+/// Radius of a marked point.
+const MARK: f64 = 3.6;
 /// Longer names are cut in the middle: an entry fits a row.
 const NAME_MAX: usize = 72;
 /// Labels from here on are written with a power of ten: the margin has room for seven digits.
 const LABEL_MAX: f64 = 1e7;
+/// Up to so many decades have lines at 2 and 5, too.
+const LOG_DECADES: f64 = 2.5;
 /// Gridlines aimed at on either axis.
 const TICKS: f64 = 8.0;
 
@@ -32,6 +36,8 @@ pub struct Series {
     pub color: Color,
     /// Dashed lines are somebody else's numbers.
     pub dashed: bool,
+    /// Each point is marked, too: where they are few.
+    pub marked: bool,
     /// Its points, in the order of x.
     pub points: Vec<(f64, f64)>,
 }
@@ -45,6 +51,10 @@ pub struct Chart {
     pub x_label: String,
     /// Left of it.
     pub y_label: String,
+    /// Powers of ten along x; points at or below 0 are left out.
+    pub x_log: bool,
+    /// Powers of ten along y; points at or below 0 are left out.
+    pub y_log: bool,
     /// Its lines.
     pub series: Vec<Series>,
 }
@@ -89,49 +99,107 @@ fn legend(names: &[String]) -> Vec<(f64, usize)> {
 }
 
 /// An axis from data to pixels.
-struct Axis {
+pub(super) struct Axis {
     low: f64,
     high: f64,
     from: f64,
     to: f64,
     step: f64,
+    log: bool,
 }
 
 impl Axis {
-    fn new(low: f64, high: f64, from: f64, to: f64) -> Self {
+    pub(super) fn new(low: f64, high: f64, from: f64, to: f64) -> Self {
         let high = if high > low { high } else { low + 1.0 };
         let step = step(high - low, TICKS);
-        Axis { low, high: (high / step).ceil() * step, from, to, step }
+        Axis { low, high: (high / step).ceil() * step, from, to, step, log: false }
     }
-    fn at(&self, value: f64) -> f64 {
+    /// From `low` to `high`, both above 0, widened to lie on lines of the grid.
+    fn log(low: f64, high: f64, from: f64, to: f64) -> Self {
+        let (low, high) = (low.max(f64::MIN_POSITIVE), high.max(low * 1.01));
+        let lines: Vec<f64> = log_lines(low, high).collect();
+        let at = |value: Option<&f64>, other: f64| value.copied().unwrap_or(other).log10();
+        let below = at(lines.iter().rev().find(|line| **line <= low * 1.000_001), low);
+        let above = at(lines.iter().find(|line| **line >= high * 0.999_999), high);
+        Axis { low: below, high: above, from, to, step: 0.0, log: true }
+    }
+    pub(super) fn at(&self, value: f64) -> f64 {
+        let value = if self.log { value.log10() } else { value };
         self.from + (value - self.low) / (self.high - self.low) * (self.to - self.from)
     }
-    fn ticks(&self) -> impl Iterator<Item = f64> + '_ {
+    pub(super) fn ticks(&self) -> Vec<f64> {
+        if self.log {
+            let (low, high) = (10f64.powf(self.low), 10f64.powf(self.high));
+            return log_lines(low, high).filter(|v| *v >= low * 0.999_999 && *v <= high * 1.000_001).collect();
+        }
         let first = (self.low / self.step).ceil() as i64;
         let last = (self.high / self.step + 1e-9).floor() as i64;
-        (first..=last).map(|n| n as f64 * self.step)
+        (first..=last).map(|n| n as f64 * self.step).collect()
+    }
+    pub(super) fn label(&self, value: f64) -> String {
+        if !self.log {
+            return label(value, self.step);
+        }
+        if value.abs() >= LABEL_MAX || value < 1e-5 { format!("{value:e}") } else { plain(value) }
     }
 }
 
+/// Where lines of a grid of powers of ten may be, around `low` and `high`: with 2 and 5 between them where there are few.
+fn log_lines(low: f64, high: f64) -> impl Iterator<Item = f64> {
+    let few = (high / low).log10() <= LOG_DECADES;
+    let powers = low.log10().floor() as i32..=high.log10().ceil() as i32;
+    powers.flat_map(move |n| {
+        let factors: &[f64] = if few { &[1.0, 2.0, 5.0] } else { &[1.0] };
+        // Through text: 2 * 10^-3 is 0.002, and not a little more.
+        factors.iter().map(move |f| format!("{f}e{n}").parse().unwrap_or(*f))
+    })
+}
+
+/// A number without an exponent and without zeros at its end.
+fn plain(value: f64) -> String {
+    format!("{value}")
+}
+
 impl Chart {
+    /// Whether a point can be drawn.
+    fn has(&self, point: &(f64, f64)) -> bool {
+        let fits = |value: f64, log: bool| value.is_finite() && (!log || value > 0.0);
+        fits(point.0, self.x_log) && fits(point.1, self.y_log)
+    }
+
     /// Draws it.
     pub fn draw(&self, canvas: &mut dyn Canvas) {
-        let all = || self.series.iter().flat_map(|s| &s.points).filter(|p| p.0.is_finite() && p.1.is_finite());
+        let all = || self.series.iter().flat_map(|s| &s.points).filter(|p| self.has(p));
         let (x_low, x_high) = all().fold((f64::MAX, f64::MIN), |(l, h), p| (l.min(p.0), h.max(p.0)));
-        let y_high = all().fold(0.0f64, |h, p| h.max(p.1));
-        let x = Axis::new(if x_low > x_high { 0.0 } else { x_low.min(0.0) }, x_high.max(0.0), LEFT, WIDTH - RIGHT);
+        let (y_low, y_high) = all().fold((f64::MAX, 0.0f64), |(l, h), p| (l.min(p.1), h.max(p.1)));
+        let nothing = x_low > x_high;
+        let x = match self.x_log && !nothing {
+            true => Axis::log(x_low, x_high, LEFT, WIDTH - RIGHT),
+            false => Axis::new(if nothing { 0.0 } else { x_low.min(0.0) }, x_high.max(0.0), LEFT, WIDTH - RIGHT),
+        };
         let names: Vec<String> = self.series.iter().map(|s| short(&s.name)).collect();
         let places = legend(&names);
         let rows = places.last().map_or(0, |(_, row)| *row);
-        let y = Axis::new(0.0, y_high, HEIGHT - BOTTOM, TOP + rows as f64 * ROW);
+        let top = TOP + rows as f64 * ROW;
+        let y = match self.y_log && !nothing {
+            true => Axis::log(y_low, y_high, HEIGHT - BOTTOM, top),
+            false => Axis::new(0.0, y_high, HEIGHT - BOTTOM, top),
+        };
         self.grid(canvas, &x, &y);
         for series in &self.series {
-            let points: Vec<_> = series.points.iter().map(|(px, py)| (x.at(*px), y.at(*py))).collect();
+            let shown = series.points.iter().filter(|p| self.has(p));
+            let points: Vec<_> = shown.map(|(px, py)| (x.at(*px), y.at(*py))).collect();
             canvas.path(&points, if series.dashed { 1.3 } else { 2.0 }, series.color, series.dashed);
+            for point in points.iter().filter(|_| series.marked) {
+                canvas.dot(*point, MARK, series.color);
+            }
         }
         for ((series, name), (at, row)) in self.series.iter().zip(&names).zip(places) {
             let line = TOP - 12.0 + row as f64 * ROW;
             canvas.path(&[(at, line), (at + 22.0, line)], 2.0, series.color, series.dashed);
+            if series.marked {
+                canvas.dot((at + 11.0, line), MARK, series.color);
+            }
             canvas.text((at + DASH, line + 4.0), name, Align::Left, INK);
         }
     }
@@ -140,12 +208,16 @@ impl Chart {
         for value in y.ticks() {
             let at = y.at(value);
             canvas.path(&[(LEFT, at), (WIDTH - RIGHT, at)], 1.0, FAINT, false);
-            canvas.text((LEFT - 8.0, at + 4.0), &label(value, y.step), Align::Right, INK);
+            canvas.text((LEFT - 8.0, at + 4.0), &y.label(value), Align::Right, INK);
         }
         for value in x.ticks() {
             let at = x.at(value);
             canvas.path(&[(at, y.to), (at, HEIGHT - BOTTOM)], 1.0, FAINT, false);
-            canvas.text((at, HEIGHT - BOTTOM + 18.0), &label(value, x.step), Align::Middle, INK);
+            let text = x.label(value);
+            // The last one does not leave the figure.
+            let half = text.chars().count() as f64 * LETTER / 2.0;
+            let (at, align) = if at + half > WIDTH { (WIDTH - 2.0, Align::Right) } else { (at, Align::Middle) };
+            canvas.text((at, HEIGHT - BOTTOM + 18.0), &text, align, INK);
         }
         canvas.path(&[(LEFT, y.to), (LEFT, HEIGHT - BOTTOM), (WIDTH - RIGHT, HEIGHT - BOTTOM)], 1.2, INK, false);
         canvas.text((WIDTH / 2.0, 24.0), &self.title, Align::Middle, INK);
@@ -183,8 +255,8 @@ mod tests {
 
     fn chart() -> Chart {
         let points = (0..50).map(|i| (f64::from(i), 800.0 + f64::from(i * 37 % 100))).collect();
-        let series = Series { name: "a < b & c".into(), color: (200, 30, 30), dashed: false, points };
-        Chart { title: "t".into(), x_label: "x".into(), y_label: "y".into(), series: vec![series] }
+        let series = Series { name: "a < b & c".into(), color: (200, 30, 30), dashed: false, marked: false, points };
+        Chart { title: "t".into(), x_label: "x".into(), y_label: "y".into(), series: vec![series], ..Chart::default() }
     }
 
     #[test]
@@ -192,6 +264,20 @@ mod tests {
         assert_eq!([step(100.0, 8.0), step(9.0, 8.0), step(0.3, 8.0), step(1354.0, 8.0)], [20.0, 2.0, 0.05, 200.0]);
         assert_eq!((label(0.05, 0.05), label(20.0, 20.0)), ("0.05".into(), "20".into()));
         assert_eq!((label(9e6, 1e6), label(2.5e7, 5e6)), ("9000000".into(), "2.5e7".into()), "the margin is narrow");
+    }
+
+    #[test]
+    fn powers_of_ten_have_lines_at_both_ends() {
+        let axis = Axis::log(0.003, 0.4, 0.0, 100.0);
+        let labels: Vec<String> = axis.ticks().into_iter().map(|v| axis.label(v)).collect();
+        assert_eq!(labels, ["0.002", "0.005", "0.01", "0.02", "0.05", "0.1", "0.2", "0.5"]);
+        assert_eq!((axis.at(0.002), axis.at(0.5)), (0.0, 100.0));
+        let wide = Axis::log(3.0, 2e6, 0.0, 1.0);
+        assert_eq!(wide.ticks(), [1.0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7], "no lines between where there are many");
+        let mut chart = chart();
+        (chart.y_log, chart.series[0].marked) = (true, true);
+        chart.series[0].points.push((50.0, 0.0));
+        assert_eq!(chart.svg().matches("<circle").count(), 51, "one in the legend; 0 has no place");
     }
 
     #[test]

@@ -109,6 +109,18 @@ impl Canvas for Png {
             walked += length;
         }
     }
+    fn dot(&mut self, (x, y): (f64, f64), radius: f64, color: Color) {
+        let scale = SCALE as f64;
+        self.disc(x * scale, y * scale, radius * scale, color);
+    }
+    fn block(&mut self, from: (f64, f64), to: (f64, f64), color: Color) {
+        let scaled = |value: f64| (value * SCALE as f64).round() as isize;
+        for y in scaled(from.1)..scaled(to.1) {
+            for x in scaled(from.0)..scaled(to.0) {
+                self.paint(x, y, color);
+            }
+        }
+    }
     fn text(&mut self, (x, y): (f64, f64), text: &str, align: Align, color: Color) {
         let width = (text.chars().count() * font::ADVANCE * DOT) as isize;
         let left = (x * SCALE as f64) as isize

@@ -45,6 +45,16 @@ impl Canvas for Svg {
             points.join(" ")
         ));
     }
+    fn dot(&mut self, (x, y): (f64, f64), radius: f64, (r, g, b): Color) {
+        let y = y + self.top;
+        self.push(format_args!("<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{radius}\" fill=\"#{r:02x}{g:02x}{b:02x}\"/>"));
+    }
+    fn block(&mut self, from: (f64, f64), to: (f64, f64), (r, g, b): Color) {
+        let (x, y, width, height) = (from.0, from.1 + self.top, to.0 - from.0, to.1 - from.1);
+        self.push(format_args!(
+            "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\" fill=\"#{r:02x}{g:02x}{b:02x}\"/>"
+        ));
+    }
     fn text(&mut self, (x, y): (f64, f64), text: &str, align: Align, (r, g, b): Color) {
         let anchor = match align {
             Align::Left => "start",

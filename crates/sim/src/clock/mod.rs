@@ -30,7 +30,7 @@ pub const POLL_EVERY_NS: u64 = clocksource::POLL_EVERY.as_nanos() as u64;
 
 /// How a node's clock behaves in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case")]
 pub enum ClockKind {
     /// No error at all: `same-host` on a machine where nothing happens.
     Exact,
@@ -40,6 +40,24 @@ pub enum ClockKind {
     Lying,
     /// `static`, over a system clock that somebody sets.
     Set,
+    /// Always off by as much, and nothing happens to it: for measurements.
+    Fixed {
+        /// How far it is ahead, microseconds.
+        offset_us: i64,
+        /// The error that it states, microseconds.
+        error_us: u64,
+    },
+}
+
+impl ClockKind {
+    /// Whether it is never off by more than it says.
+    pub fn keeps_its_bound(self) -> bool {
+        match self {
+            ClockKind::Exact | ClockKind::Honest => true,
+            ClockKind::Lying | ClockKind::Set => false,
+            ClockKind::Fixed { offset_us, error_us } => offset_us.unsigned_abs() <= error_us,
+        }
+    }
 }
 
 /// What the tracker is not told of: the negative controls.
@@ -130,7 +148,8 @@ impl SimClock {
         (self.tracker, self.anchor, self.moved) = (Tracker::default(), Anchor::UNKNOWN, false);
         self.blind(self.blind);
         self.daemon.restart();
-        let reach = if self.kind == ClockKind::Exact { 0 } else { 500_000_000 };
+        let steady = matches!(self.kind, ClockKind::Exact | ClockKind::Fixed { .. });
+        let reach = if steady { 0 } else { 500_000_000 };
         self.kernel.boot(now, rng.below(2 * reach + 1).cast_signed() - reach.cast_signed());
         self.poll(now, rng)
     }
@@ -138,7 +157,7 @@ impl SimClock {
     /// The poller asks the daemon.
     pub fn poll(&mut self, now: u64, rng: &mut Rng) -> Vec<Event> {
         let mut events = Vec::new();
-        if matches!(self.kind, ClockKind::Exact | ClockKind::Set) {
+        if matches!(self.kind, ClockKind::Exact | ClockKind::Set | ClockKind::Fixed { .. }) {
             return events;
         }
         let answer = self.daemon.answer(&mut self.kernel, now, rng).map(|mut m| {
@@ -173,6 +192,12 @@ impl SimClock {
         match self.kind {
             ClockKind::Exact => stated(0),
             ClockKind::Set => stated(self.static_ns),
+            ClockKind::Fixed { offset_us, error_us } => {
+                let real_ns = real_ns.saturating_add_signed(offset_us * 1_000);
+                let error_ns = error_us * 1_000;
+                let (earliest_ns, latest_ns) = (real_ns.saturating_sub(error_ns), real_ns.saturating_add(error_ns));
+                Reading { interval: Interval { earliest_ns, latest_ns }, ..stated(0) }
+            }
             ClockKind::Honest | ClockKind::Lying => {
                 let asleep_ns =
                     || if self.blind == Some(Blind::Sleeps) { 0 } else { self.kernel.asleep_ns().cast_signed() };
@@ -185,10 +210,9 @@ impl SimClock {
     /// Whether what the daemon says of its error holds.
     pub fn is_honest(&self) -> bool {
         match self.kind {
-            ClockKind::Honest => true,
             // `same-host` takes the system clock at its word, also when that repeats a second.
             ClockKind::Exact => self.kernel.leap() == Leap::None,
-            ClockKind::Lying | ClockKind::Set => false,
+            kind => kind.keeps_its_bound(),
         }
     }
 
@@ -219,7 +243,7 @@ impl SimClock {
         let up_to = |rng: &mut Rng, reach: u64| rng.below(2 * reach + 1).cast_signed() - reach.cast_signed();
         let reach = rng.pick(&[2_000_000, 300_000_000, 3_000_000_000]).unwrap_or(0);
         match (self.kind, rng.below(8)) {
-            (ClockKind::Exact, _) => None,
+            (ClockKind::Exact | ClockKind::Fixed { .. }, _) => None,
             (ClockKind::Set, _) if self.alone => Some(Trouble::Step(up_to(rng, 10 * reach))),
             // Commits wait until the clock has caught up, and a run has to end.
             (ClockKind::Set, _) => Some(Trouble::Step(up_to(rng, reach))),

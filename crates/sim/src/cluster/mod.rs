@@ -17,6 +17,7 @@
 
 mod faults;
 mod host;
+mod measured;
 pub mod network;
 mod phases;
 mod place;

@@ -80,7 +80,7 @@ impl<S: System> Cluster<S> {
         })
     }
 
-    fn until(&mut self, deadline_ns: u64, waits: impl Fn(&Self) -> Option<String>) -> Result<(), Failure> {
+    pub(super) fn until(&mut self, deadline_ns: u64, waits: impl Fn(&Self) -> Option<String>) -> Result<(), Failure> {
         // Looked at every so often: it may be a look at all that is stored.
         const LOOK_NS: u64 = 50_000_000;
         let mut look_ns = self.agenda.now_ns();
@@ -129,7 +129,7 @@ impl<S: System> Cluster<S> {
         Ok(())
     }
 
-    fn start(&mut self, m: usize) -> Result<(), Failure> {
+    pub(super) fn start(&mut self, m: usize) -> Result<(), Failure> {
         let (true_ns, host) = (self.agenda.now_ns(), &mut self.hosts[m]);
         if host.body.is_some() {
             return Ok(());

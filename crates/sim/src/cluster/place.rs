@@ -1,6 +1,7 @@
 //! What runs on the machines, and what it sees and does.
 
 use super::network::Class;
+use super::service::Model;
 use crate::machine::Failure;
 use crate::probes::Probes;
 use crate::rng::Rng;
@@ -171,6 +172,10 @@ pub trait System {
     fn client(&mut self, desk: &mut Desk<'_, Self::Talk>, heard: Heard<Self::Talk>);
     /// How many bytes this is on the wire.
     fn talk_bytes(&self, talk: &Self::Talk) -> usize;
+    /// What an input costs on a core of a machine, nanoseconds; `None`: what the model says of its bytes.
+    fn cost_ns(&self, _machine: usize, _input: &Input<Self::Talk>, _model: &Model) -> Option<u64> {
+        None
+    }
 
     /// What does not serve again since everything healed at this true time; `None`: all does.
     fn waits_for(&self, bodies: &[Option<&Self::Body>], healed_ns: u64) -> Option<String>;

@@ -107,7 +107,7 @@ impl<S: System> Cluster<S> {
 
     /// One event.
     pub(super) fn step(&mut self) -> Result<(), Failure> {
-        let Some(event) = self.agenda.next() else {
+        let Some(event) = self.agenda.advance() else {
             return Err(Failure("nothing is left to happen, and the run is not at its end".into()));
         };
         match event {
@@ -176,7 +176,9 @@ impl<S: System> Cluster<S> {
             return Ok(());
         }
         host.waiting += 1;
-        let done_ns = host.cores.serve(now_ns, self.layout.model.cost_ns(bytes));
+        let model = &self.layout.model;
+        let cost_ns = self.system.cost_ns(m, &input, model).unwrap_or_else(|| model.cost_ns(bytes));
+        let done_ns = host.cores.serve(now_ns, cost_ns);
         let era = host.era;
         self.agenda.at(done_ns, Event::Work(m, era, input));
         Ok(())

@@ -1,7 +1,6 @@
 //! One run of a scenario, judged.
 
 use super::{Scenario, What};
-use crate::clock::ClockKind;
 use crate::cluster::Cluster;
 use crate::machine::Failure;
 use crate::nodes::{self, Nodes};
@@ -87,7 +86,7 @@ pub fn run(scenario: &Scenario, seed: u64, controls: &Controls, show: Show) -> O
 /// Whether the bounds of all clocks hold.
 fn is_honest(scenario: &Scenario) -> bool {
     let clocks = scenario.clocks.iter().take(scenario.machines);
-    clocks.into_iter().all(|kind| !matches!(kind, ClockKind::Lying | ClockKind::Set))
+    clocks.into_iter().all(|kind| kind.keeps_its_bound())
 }
 
 /// What is wrong where too little was answered.

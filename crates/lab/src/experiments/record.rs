@@ -1,0 +1,108 @@
+//! What was measured so far, on disk as it comes: an interrupted run goes on where it stopped.
+
+use super::provenance::Provenance;
+use super::{LabError, Measured, Scope, Values};
+use std::fmt::Write as _;
+use std::fs::{self, File, OpenOptions};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+/// First word of the first line.
+const HEAD: &str = "# timeball lab points 1";
+/// How long a point took, among its numbers: it is of the run, not of what is measured.
+const TOOK_S: &str = "took_s";
+
+/// A file of points: a line that says which run it is of, one that says where that took place, and one for each point.
+pub(super) struct Record {
+    path: PathBuf,
+    file: File,
+    /// What is there.
+    pub measured: Measured,
+    /// How long that took, seconds.
+    pub took_s: f64,
+    /// Where the run began.
+    pub begun: Provenance,
+}
+
+fn head(experiment: &str, scope: Scope) -> String {
+    format!("{HEAD}\t{experiment}\t{:?}\tseed {}", scope.size, scope.seed)
+}
+
+fn line(point: &str, values: &Values, took_s: f64) -> String {
+    let mut line = format!("{point}\t{TOOK_S}={took_s:.3}");
+    for (name, value) in values {
+        // Writing to a String cannot fail. The shortest text that reads back as the same number.
+        let _ = write!(line, "\t{name}={value:?}");
+    }
+    line
+}
+
+fn parse_line(line: &str) -> Option<(String, Values, f64)> {
+    let mut fields = line.split('\t');
+    let point = fields.next()?.to_owned();
+    let number = |field: &str| {
+        let (name, value) = field.split_once('=')?;
+        Some((name.to_owned(), value.parse().ok()?))
+    };
+    let mut values = fields.map(number).collect::<Option<Values>>()?;
+    let took_s = values.remove(TOOK_S)?;
+    Some((point, values, took_s))
+}
+
+impl Record {
+    /// A new file, or what an interrupted run of the same experiment, size and seed left.
+    pub fn open(dir: &Path, experiment: &str, scope: Scope, resume: bool) -> Result<Self, LabError> {
+        let path = dir.join(format!("{experiment}.points.tsv"));
+        let failed = |error| LabError::File { path: path.clone(), error };
+        let (mut measured, mut took_s, mut begun) = (Measured::default(), 0.0, Provenance::here());
+        let mut kept = String::new();
+        if resume && path.exists() {
+            let text = fs::read_to_string(&path).map_err(failed)?;
+            let wrong = |reason: String| LabError::Resume { path: path.clone(), reason };
+            // A line without an end was being written when the run ended: it is measured again.
+            let mut lines = text.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n'));
+            let (found, wanted) = (lines.next().unwrap_or_default(), head(experiment, scope));
+            if found != wanted {
+                return Err(wrong(format!("it begins with {found:?}, this run's would with {wanted:?}")));
+            }
+            let told = lines.next().and_then(Provenance::parse);
+            begun = told.ok_or_else(|| wrong("line 2 does not say where the run began".into()))?;
+            for (n, text) in lines.enumerate() {
+                let Some((point, values, seconds)) = parse_line(text) else {
+                    return Err(wrong(format!("line {} cannot be read", n + 3)));
+                };
+                kept = kept + text + "\n";
+                took_s += seconds;
+                measured.0.insert(point, values);
+            }
+        }
+        let mut file = OpenOptions::new().write(true).create(true).truncate(true).open(&path).map_err(failed)?;
+        write!(file, "{}\n{}\n{kept}", head(experiment, scope), begun.line()).map_err(failed)?;
+        Ok(Record { path, file, measured, took_s, begun })
+    }
+
+    /// A point was measured.
+    pub fn add(&mut self, point: &str, values: Values, took_s: f64) -> Result<(), LabError> {
+        let failed = |error| LabError::File { path: self.path.clone(), error };
+        self.file.write_all((line(point, &values, took_s) + "\n").as_bytes()).map_err(failed)?;
+        self.file.flush().map_err(failed)?;
+        self.took_s += took_s;
+        self.measured.0.insert(point.to_owned(), values);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{line, parse_line};
+    use crate::experiments::values;
+
+    #[test]
+    fn numbers_read_back_as_they_were() {
+        let all = values([("a_ms", 0.1 + 0.2), ("b", f64::NAN), ("c", 1e-300), ("d", 3.0)]);
+        let (point, back, took_s) = parse_line(&line("p x=1", &all, 2.5)).unwrap();
+        assert_eq!((point.as_str(), took_s), ("p x=1", 2.5));
+        assert_eq!((back["a_ms"], back["c"], back["d"]), (0.1 + 0.2, 1e-300, 3.0));
+        assert!(back["b"].is_nan() && parse_line("p\tq=z").is_none());
+    }
+}

@@ -1,0 +1,119 @@
+//! The frame: points are kept, a run goes on where it stopped, one seed gives one set of files.
+
+use super::catalogue::ITEMS;
+use super::{LabError, Measured, Options, Scope, Size, all, index, list, run};
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A folder of its own, empty, and removed at the end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("timeball-lab-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(&path).unwrap();
+        Folder(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn options(name: &str, out: &Path, resume: bool) -> Options {
+    Options { name: name.into(), size: Size::Quick, out: out.to_owned(), resume, seed: 1 }
+}
+
+/// All CSV files of a folder, by name.
+fn tables(dir: &Path) -> Vec<(String, String)> {
+    let mut found: Vec<(String, String)> = fs::read_dir(dir)
+        .unwrap()
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|e| e == "csv"))
+        .map(|path| (path.file_name().unwrap().to_string_lossy().into_owned(), fs::read_to_string(&path).unwrap()))
+        .collect();
+    found.sort();
+    found
+}
+
+#[test]
+fn one_seed_gives_the_same_tables_also_if_the_run_was_interrupted() {
+    let (first, second) = (Folder::new("once"), Folder::new("again"));
+    let name = "clock-si-model";
+    run(&options(name, &first.0, false), |_| {}).unwrap();
+    // What an interrupted run leaves: the first points, and half a line.
+    let points = format!("{name}.points.tsv");
+    let whole = fs::read_to_string(first.0.join(&points)).unwrap();
+    let kept: Vec<&str> = whole.split_inclusive('\n').collect();
+    fs::write(second.0.join(&points), kept[..9].concat() + &kept[9][..5]).unwrap();
+    let mut lines = Vec::new();
+    run(&options(name, &second.0, true), |line| lines.push(line.to_owned())).unwrap();
+    assert!(lines[0].contains("7 of") && lines[0].ends_with("are there"), "{}", lines[0]);
+    assert_eq!(lines.len(), kept.len() - 9 + 1, "a line for each point that was missing");
+    assert!(lines.last().unwrap().contains("about 0.0 s left"));
+    let both = [&first, &second].map(|folder| tables(&folder.0));
+    assert!(both[0].len() >= 6, "{:?}", both[0].iter().map(|t| &t.0).collect::<Vec<_>>());
+    assert_eq!(both[0], both[1]);
+}
+
+#[test]
+fn a_run_of_another_seed_is_not_gone_on_with() {
+    let folder = Folder::new("other");
+    run(&options("bounds", &folder.0, false), |_| {}).unwrap();
+    let other = Options { seed: 2, ..options("bounds", &folder.0, true) };
+    let error = run(&other, |_| {}).unwrap_err();
+    assert!(matches!(&error, LabError::Resume { .. }) && error.to_string().contains("without --resume"), "{error}");
+    fs::write(folder.0.join("bounds.points.tsv"), b"something else\n").unwrap();
+    assert!(matches!(run(&options("bounds", &folder.0, true), |_| {}), Err(LabError::Resume { .. })));
+}
+
+#[test]
+fn an_unknown_name_is_told_with_the_known_ones() {
+    let error = run(&options("sundial", Path::new("/nonexistent"), false), |_| {}).unwrap_err();
+    assert!(error.to_string().contains("sundial") && error.to_string().contains("clock-rsm-model"), "{error}");
+}
+
+#[test]
+fn verdicts_are_of_items_of_the_catalogue() {
+    let known: BTreeSet<&str> = ITEMS.iter().map(|item| item.name).collect();
+    assert_eq!(known.len(), ITEMS.len(), "none is there twice");
+    for experiment in all() {
+        let report = experiment.report(&Measured::default(), Scope { size: Size::Quick, seed: 1 });
+        assert!(!report.verdicts.is_empty() && !report.settings.is_empty(), "{}", experiment.name());
+        for verdict in &report.verdicts {
+            assert!(known.contains(verdict.item), "{}: {}", experiment.name(), verdict.item);
+        }
+        assert!(list().contains(experiment.name()));
+    }
+}
+
+#[test]
+fn points_have_names_of_their_own() {
+    for experiment in all() {
+        for size in [Size::Quick, Size::Usual, Size::Full] {
+            let points = experiment.points(Scope { size, seed: 1 });
+            let names: BTreeSet<&String> = points.iter().map(|p| &p.name).collect();
+            assert_eq!(names.len(), points.len(), "{} {size:?}", experiment.name());
+            assert!(names.iter().all(|name| !name.contains(['\t', '\n'])));
+        }
+    }
+}
+
+#[test]
+fn the_index_says_how_each_item_stands() {
+    let folder = Folder::new("index");
+    run(&options("clock-rsm-model", &folder.0, false), |_| {}).unwrap();
+    let text = fs::read_to_string(index(&folder.0).unwrap()).unwrap();
+    for item in ITEMS {
+        assert!(text.contains(item.name), "{}", item.name);
+    }
+    let line = text.lines().find(|line| line.starts_with("| 004 table 3.4 ")).unwrap();
+    assert!(line.contains("**agrees**") && line.contains(&format!("({}.md)", "clock-rsm-model")), "{line}");
+    let open = text.lines().find(|line| line.starts_with("| 004 figure 2.9 ")).unwrap();
+    assert!(open.contains("not yet"), "{open}");
+}

@@ -1,0 +1,149 @@
+//! One transaction at the machine that its client asked.
+
+use super::load::{Task, key};
+use crate::machine::Engine;
+use bytes::Bytes;
+use clock::{Reading, Timestamp};
+use node::cluster::{Member, Transaction};
+use node::{BeginOptions, Consistency, Isolation, TxnError};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::task::{Poll, Waker};
+use store::Span;
+
+/// What it waits for, or that it has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// A timestamp of the oracle.
+    Oracle,
+    /// The brain: it is woken.
+    Brain,
+    /// It has committed, or not.
+    Ended(bool),
+}
+
+/// Rows of one answer, at most: a block has fewer.
+const ROWS_MAX: usize = 1_000;
+
+enum Step {
+    Scan(Span),
+    Get(Bytes),
+    Put(Bytes),
+}
+
+/// See the module.
+pub(super) struct Session {
+    task: Task,
+    steps: VecDeque<Step>,
+    /// Timestamps of the oracle that it needs yet, before it begins and before it commits.
+    wants_begin: bool,
+    wants_commit: bool,
+    /// It was asked for one.
+    asking: bool,
+    txn: Option<Transaction<Engine>>,
+}
+
+/// A value of 64 bytes (004 section 2.6.1).
+fn value() -> Bytes {
+    Bytes::from_static(&[7; 64])
+}
+
+impl Session {
+    /// `oracle`: timestamps come from there.
+    pub fn new(task: Task, oracle: bool) -> Self {
+        let scans = task.reads.iter().map(|(partition, first, items)| {
+            Step::Scan(Span { start: key(*partition, *first), end: key(*partition, first + items) })
+        });
+        let gets = task.gets.iter().map(|(partition, item)| Step::Get(key(*partition, *item)));
+        let puts = task.writes.iter().map(|(partition, item)| Step::Put(key(*partition, *item)));
+        let steps = scans.chain(gets).chain(puts).collect();
+        let wants_commit = oracle && !task.writes.is_empty();
+        Session { task, steps, wants_begin: oracle, wants_commit, asking: false, txn: None }
+    }
+
+    /// The snapshot that it reads from, once it has begun.
+    pub fn snapshot(&self) -> Option<Timestamp> {
+        self.txn.as_ref().map(Transaction::snapshot)
+    }
+
+    /// Whether it waits for a timestamp: whatever wakes it meanwhile does not concern it.
+    pub fn is_asking(&self) -> bool {
+        self.asking
+    }
+
+    /// The oracle gave what it waited for.
+    pub fn granted(&mut self) {
+        self.asking = false;
+        match self.wants_begin {
+            true => self.wants_begin = false,
+            false => self.wants_commit = false,
+        }
+    }
+
+    /// Goes on as far as it can.
+    pub fn turn(&mut self, member: &Arc<Member<Engine>>, now: &Reading, waker: &Waker) -> Standing {
+        if self.wants_begin {
+            self.asking = true;
+            return Standing::Oracle;
+        }
+        if self.txn.is_none() {
+            let past = || {
+                let at_us = now.interval.earliest().physical_us().saturating_sub(self.task.age_us);
+                Timestamp::new(at_us, 0)
+            };
+            let options = BeginOptions {
+                isolation: Isolation::Snapshot,
+                consistency: Consistency::Token,
+                read_only: self.task.writes.is_empty(),
+                as_of: (self.task.age_us > 0).then(past),
+                ..BeginOptions::default()
+            };
+            let Ok(mut txn) = Transaction::begin(member, now, &options) else { return Standing::Ended(false) };
+            if txn.begin_statement(now).is_err() {
+                return Standing::Ended(false);
+            }
+            self.txn = Some(txn);
+        }
+        match self.go_on(now, waker) {
+            Poll::Pending if self.steps.is_empty() && self.wants_commit => {
+                self.asking = true;
+                Standing::Oracle
+            }
+            Poll::Pending => Standing::Brain,
+            Poll::Ready(done) => Standing::Ended(done.is_ok()),
+        }
+    }
+
+    fn go_on(&mut self, now: &Reading, waker: &Waker) -> Poll<Result<(), TxnError>> {
+        let Some(txn) = &mut self.txn else { return Poll::Pending };
+        while let Some(step) = self.steps.pop_front() {
+            match step_of(&step, txn, now, waker) {
+                Poll::Pending => {
+                    self.steps.push_front(step);
+                    return Poll::Pending;
+                }
+                Poll::Ready(Ok(Some(rest))) => self.steps.push_front(Step::Scan(rest)),
+                Poll::Ready(Ok(None)) => {}
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+            }
+        }
+        if self.wants_commit {
+            return Poll::Pending;
+        }
+        txn.commit(now, waker).map(|done| done.map(|_| ()))
+    }
+}
+
+/// One step; what of a span remains to be read.
+fn step_of(
+    step: &Step,
+    txn: &mut Transaction<Engine>,
+    now: &Reading,
+    waker: &Waker,
+) -> Poll<Result<Option<Span>, TxnError>> {
+    match step {
+        Step::Scan(span) => txn.scan(now, span, false, ROWS_MAX, false, waker).map(|done| done.map(|chunk| chunk.rest)),
+        Step::Get(key) => txn.get(now, key, false, waker).map(|done| done.map(|_| None)),
+        Step::Put(key) => Poll::Ready(txn.put(key.clone(), value()).map(|()| None)),
+    }
+}

@@ -1,0 +1,87 @@
+use super::{Costs, Kind, Outcome, Protocol, Setup, Shape, measure};
+use crate::cluster::{Latency, Model};
+
+fn setup(protocol: Protocol, partitions: usize, shapes: Vec<Shape>) -> Setup {
+    Setup {
+        partitions,
+        protocol,
+        clients_each: 2,
+        homes: (0..partitions).collect(),
+        shapes,
+        latency: Latency::ConstantUs(70),
+        model: Model {
+            cores: 1,
+            message_us: 40,
+            kilobyte_us: 0,
+            sync_us: (6_700, 6_700),
+            slow_syncs_percent: 0,
+            backlog: 10_000,
+        },
+        costs: Costs { update_ns: 40_000, timestamp_ns: 15_625, further_ns: 0 },
+        clock_offsets_us: Vec::new(),
+        clock_error_us: 1_000,
+        ramp_up_ns: 50_000_000,
+        length_ns: 200_000_000,
+        dies: None,
+        seed: 1,
+    }
+}
+
+const READS: Shape = Shape::ReadBlocks { items: 8_000, block: 8, partitions: 1 };
+const UPDATES: Shape = Shape::Update { items: 8_000, writes: 8, partitions: 1 };
+
+fn mean_us(outcome: &Outcome, kind: Kind) -> u64 {
+    let took: Vec<u64> = outcome.ended.iter().filter(|e| e.kind == kind && e.committed).map(|e| e.took_ns).collect();
+    assert!(took.len() > 20, "{}", took.len());
+    took.iter().sum::<u64>() / took.len() as u64 / 1_000
+}
+
+#[test]
+fn one_seed_gives_one_outcome() {
+    let run = |seed| measure(Setup { seed, ..setup(Protocol::Batched, 3, vec![READS, UPDATES]) }).unwrap();
+    assert_eq!(run(5), run(5));
+    assert_ne!(run(5), run(6));
+}
+
+#[test]
+fn an_oracle_costs_a_read_one_round_trip_and_an_update_two() {
+    // One client of one partition: nobody else is in the way, but for what the brain says to itself.
+    let alone =
+        |shape: Shape| Setup { clients_each: 1, length_ns: 1_000_000_000, ..setup(Protocol::Ratchet, 1, vec![shape]) };
+    let of = |protocol, shape, kind| mean_us(&measure(Setup { protocol, ..alone(shape) }).unwrap(), kind);
+    let reads = [Protocol::Ratchet, Protocol::Oracle].map(|protocol| of(protocol, READS, Kind::Read));
+    assert!((180..=185).contains(&reads[0]), "70 there, 40 of work, 70 back: {}", reads[0]);
+    // Two ways of 70 us, the oracle's work, and the answer's.
+    let more = reads[1] - reads[0];
+    assert!((195..=200).contains(&more), "{more}");
+    let updates = [Protocol::Ratchet, Protocol::Oracle].map(|protocol| of(protocol, UPDATES, Kind::Update));
+    assert!(updates[0] > 6_700, "a sync is in it: {}", updates[0]);
+    let more = updates[1] - updates[0];
+    assert!((385..=415).contains(&more), "{more}");
+}
+
+#[test]
+fn only_literal_waiting_waits_for_clocks() {
+    let shape = vec![Shape::ReadBlocks { items: 8_000, block: 8, partitions: 2 }];
+    // Transactions come to a clock that is 500 us behind theirs.
+    let apart = |protocol| Setup { homes: vec![0], ..setup(protocol, 2, shape.clone()) };
+    let offset = |protocol| Setup { clock_offsets_us: vec![250, -250], ..apart(protocol) };
+    let (ratchet, literal) = (measure(offset(Protocol::Ratchet)).unwrap(), measure(offset(Protocol::Literal)).unwrap());
+    assert_eq!(ratchet.clock_waits, 0);
+    assert!(literal.clock_waits > 20 && literal.visits >= literal.clock_waits, "{literal:?}");
+    let mean_wait_us = literal.clock_wait_ns / literal.clock_waits / 1_000;
+    assert!((300..500).contains(&mean_wait_us), "less what it was on its way: {mean_wait_us}");
+    let [literal_us, ratchet_us] = [&literal, &ratchet].map(|outcome| mean_us(outcome, Kind::Read));
+    assert!(literal_us > ratchet_us + 300, "{literal_us} {ratchet_us}");
+}
+
+#[test]
+fn without_its_oracle_nothing_commits_and_without_a_partition_the_others_go_on() {
+    let dies = |protocol, machine| {
+        let setup = Setup { dies: Some((machine, 100_000_000)), ..setup(protocol, 2, vec![READS]) };
+        measure(setup).unwrap().ended.into_iter().filter(|e| e.at_ns > 101_000_000).collect::<Vec<_>>()
+    };
+    assert_eq!(dies(Protocol::Oracle, 2), []);
+    let left = dies(Protocol::Ratchet, 1);
+    assert!(left.len() > 100 && left.iter().all(|e| e.home == 0), "{}", left.len());
+}
