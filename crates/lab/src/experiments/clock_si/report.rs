@@ -350,7 +350,12 @@ impl Numbers<'_> {
                 heading: "Figure 2.8: reads beside hot spots, latency".into(),
                 picture: Some((
                     "figure-2.8".into(),
-                    chart("Read transactions beside hot spots: latency (004, figure 2.8)", x, "mean latency, ms", lines("mean_ms", 1.0)),
+                    chart(
+                        "Read transactions beside hot spots: latency (004, figure 2.8)",
+                        x,
+                        "mean latency, ms",
+                        lines("mean_ms", 1.0),
+                    ),
                 )),
                 table: Some(("hot-spots".into(), table)),
                 ..Section::default()
