@@ -530,7 +530,7 @@ mod tests {
         let (size, out) = (::lab::experiments::Size::Full, PathBuf::from("D"));
         assert_eq!(o, ::lab::experiments::Options { name: "bounds".into(), size, out, resume: true, seed: 7 });
         assert!(
-            matches!(line("timeball lab index --out D"), Ok(Command::Lab(LabCommand::Index(d))) if d == PathBuf::from("D"))
+            matches!(line("timeball lab index --out D"), Ok(Command::Lab(LabCommand::Index(d))) if d.ends_with("D"))
         );
         assert!(matches!(line("timeball lab --help"), Ok(Command::Help(lab::HELP))));
         assert!(line("timeball lab").unwrap_err().contains("list"));

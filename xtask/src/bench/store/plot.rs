@@ -39,9 +39,11 @@ fn svg(state: &State) -> Option<String> {
                 name: (*name).into(),
                 color: *color,
                 dashed: false,
+                marked: false,
                 points: m.samples.iter().map(|s| (s.at_seconds / 60.0, y(s))).collect(),
             })
             .collect(),
+        ..Chart::default()
     };
     let title = format!("1,000 hot rows, 8 clients update them ({}), then nobody: a scan of them", rates.join(", "));
     Some(stacked_svg(&[

@@ -95,16 +95,17 @@ fn throughput(points: &mut Vec<Point>, scale: u64) {
             }));
             points.push(point(format!("saturated update {word} {partitions}"), Kind::Update, move |seed| Setup {
                 clients_each: UPDATERS,
-                ramp_up_ns: 60 * MS,
-                length_ns: 20 * scale * MS,
+                // Longer than all of them wait for the oracle together.
+                ramp_up_ns: 400 * MS,
+                length_ns: 120 * scale * MS,
                 ..lan(protocol, partitions, vec![update(1)], seed)
             }));
             let feed = Shape::Feed { items: ITEMS, posts_percent: 10, latest: 20, followers_at: 3 };
             points.push(Point::new(format!("feed {word} {partitions}"), move |seed| {
                 let setup = Setup {
-                    clients_each: 64,
-                    ramp_up_ns: 60 * MS,
-                    length_ns: 20 * scale * MS,
+                    clients_each: 128,
+                    ramp_up_ns: 100 * MS,
+                    length_ns: 50 * scale * MS,
                     ..lan(protocol, partitions, vec![feed.clone()], seed)
                 };
                 let (outcome, seconds) = (run(setup.clone())?, setup.length_ns as f64 / 1e9);

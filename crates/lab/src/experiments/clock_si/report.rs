@@ -511,7 +511,7 @@ pub(super) fn report(measured: &Measured) -> Report {
         ),
         (
             "load",
-            "closed loops. Saturated: 48 clients a partition that read, 640 that update; 64 of the feed. Items that are read together follow each other, so that a partition is asked once",
+            "closed loops. Saturated: 48 clients a partition that read, 640 that update; 128 of the feed. Items that are read together follow each other, so that a partition is asked once",
         ),
     ];
     Report { verdicts, settings: settings.map(|(a, b)| (a.to_owned(), b.to_owned())).to_vec(), sections }
