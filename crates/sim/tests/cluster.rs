@@ -247,7 +247,7 @@ fn all() -> Vec<Control> {
     use Anomaly::{Diverged, LostWrite, SharedLease, ShownEarly, StaleRead, TornSnapshot, Unlinearizable};
     let stale = &[StaleRead, TornSnapshot, Unlinearizable];
     vec![
-        registers("read without a lease", |b| b.read_without_lease = true).shows_in("fast/network", 6, stale),
+        registers("read without a lease", |b| b.read_without_lease = true).shows_in("fast/network", 12, stale),
         registers("acknowledge proposals", |b| b.acknowledge_proposals = true).shows_in(
             "fast/network",
             3,
