@@ -18,7 +18,7 @@
 //! 5. `visible` is at least every commit timestamp that was ever acknowledged.
 
 use crate::counters::Counters;
-use crate::inflight::InFlight;
+use crate::inflight::{InFlight, KEYS_EACH_MAX};
 use crate::lease::Lease;
 use crate::options::NodeOptions;
 use crate::reply::{CommitError, Reply};
@@ -87,6 +87,9 @@ pub struct Outputs {
     pub records: bool,
     /// What happened to the clock's level, for the log.
     pub clock_changes: Vec<clock::Change>,
+    /// Large batches that were applied: to be dropped when every lock is free and everybody is woken. The keys of a million writes take
+    /// longer to free than some thousand small commits to be applied.
+    pub spent: Vec<Batch>,
 }
 
 /// Records for the disk, to be appended and synced together.
@@ -342,7 +345,12 @@ impl<E: Engine> Core<E> {
                 self.shared.counters.txn_certification_failures.one();
                 answer(reply, Err(CommitError::Refused(refusal)), out);
             }
-            (_, reply) => self.acknowledge(now, at, Gated { flights: vec![at], reply, since_ns: now.now_ns }, out),
+            (_, reply) => {
+                self.acknowledge(now, at, Gated { flights: vec![at], reply, since_ns: now.now_ns }, out);
+                if batch.writes.len() > KEYS_EACH_MAX {
+                    out.spent.push(batch);
+                }
+            }
         }
     }
 

@@ -92,6 +92,8 @@ pub type Write = (Bytes, Option<Bytes>);
 
 /// Keys that one hold of the overlay's lock takes in: bounds how long a reader waits.
 pub const APPLY_KEYS_MAX: usize = 4096;
+/// Writes of one command that are put into a layer together where they lie together; of fewer it is not asked how they lie.
+const TOGETHER_MIN: usize = 64;
 /// Default of [`VersionsConfig::freeze_bytes`].
 pub const FREEZE_BYTES: usize = 64 << 20;
 /// Frozen layers above which the caller should hold writers back until a flush is done.
@@ -349,7 +351,8 @@ impl<E: Engine> Versions<E> {
         while writes.peek().is_some() {
             let mut layers = self.layers.write();
             let before = layers.active.bytes();
-            for (key, value) in writes.by_ref().take(APPLY_KEYS_MAX) {
+            let Layers { active, recent, .. } = &mut *layers;
+            let puts = writes.by_ref().take(APPLY_KEYS_MAX).map(|(key, value)| {
                 let version = Version { ts, value: value.clone() };
                 if self.config.sabotage != Some(Sabotage::HotMissesWrites) {
                     self.hot.put(key, &version);
@@ -359,17 +362,21 @@ impl<E: Engine> Versions<E> {
                 }
                 match passed.checked_sub(1) {
                     Some(left) => {
-                        layers.recent.pass(ts);
+                        recent.pass(ts);
                         passed = left;
                     }
-                    None => layers.recent.push(key, ts),
+                    None => recent.push(key, ts),
                 }
                 let base = match cached {
                     true if bulk => self.cache.replace(key, version.clone()),
                     true => self.cache.put(key, version.clone()),
                     false => None,
                 };
-                layers.active.insert(key, version, base, &thresholds);
+                (key, version, base)
+            });
+            match many < TOGETHER_MIN {
+                true => puts.for_each(|(key, version, base)| active.insert(key, version, base, &thresholds)),
+                false => active.insert_all(puts, &thresholds),
             }
             self.ledger.demand.change(before, layers.active.bytes());
         }

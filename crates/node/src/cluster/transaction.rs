@@ -126,7 +126,7 @@ impl<E: Engine> Transaction<E> {
         self.draft.is_ending()
     }
     /// Whether it may use the room that a full disk holds back: it said so, or deletes more than it writes.
-    pub fn is_freeing(&self) -> bool {
+    pub fn is_freeing(&mut self) -> bool {
         self.draft.is_freeing()
     }
     /// Bytes that its records take, about.

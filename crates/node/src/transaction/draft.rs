@@ -79,7 +79,7 @@ impl Draft {
     }
 
     /// Whether it may use the room that a full disk holds back.
-    pub fn is_freeing(&self) -> bool {
+    pub fn is_freeing(&mut self) -> bool {
         self.frees || self.buffer.deletes_most()
     }
 
@@ -115,6 +115,7 @@ impl Draft {
     pub fn remember_key(&mut self, key: &[u8], snapshot: Timestamp, keep: Keep) {
         self.reads.key(key, snapshot, self.must_certify(keep));
         if self.reads.has_many_keys() {
+            self.buffer.settle_all();
             let buffer = &self.buffer;
             self.reads.bound_keys(|key, since| buffer.certifies(key, since));
         }

@@ -1,7 +1,7 @@
 use super::{Op, Transaction};
-use crate::TxnError;
 use crate::options::Isolation;
-use clock::{Reading, Timestamp};
+use crate::{Now, TxnError};
+use clock::Timestamp;
 use protocol::txn::{LockMode, LockReply, LockWait, MAX_LOCKS_PER_TXN};
 use std::task::{Poll, Waker};
 use store::Engine;
@@ -22,7 +22,14 @@ impl<E: Engine> Transaction<E> {
     /// Takes the advisory lock on a key, until the transaction ends or gives it back ([`Transaction::release_since`]); `false`: skipped.
     /// Afterwards a read of the key gives its newest value: the snapshot moved up if it had to and could, else the error is
     /// [`TxnError::Restart`]; at READ COMMITTED also where the strongest lock was waited for, so that what refers to the key is seen as well; with [`WhenLocked::Skip`] the key is skipped then: whoever changed it held it a moment ago.
-    pub fn lock(&mut self, now: &Reading, key: &[u8], mode: LockMode, when: WhenLocked, waker: &Waker) -> Op<bool> {
+    pub fn lock(
+        &mut self,
+        now: &impl Now,
+        key: &[u8],
+        mode: LockMode,
+        when: WhenLocked,
+        waker: &Waker,
+    ) -> Op<bool> {
         let mark = match (when, self.id) {
             (WhenLocked::Skip, Some(id)) => *self.skip_mark.get_or_insert_with(|| self.node.locks.mark(id)),
             // Its first lock: it may hold it when it asks again, so the mark is set now.
@@ -45,7 +52,14 @@ impl<E: Engine> Transaction<E> {
         }
     }
 
-    fn lock_newest(&mut self, now: &Reading, key: &[u8], mode: LockMode, when: WhenLocked, waker: &Waker) -> Op<bool> {
+    fn lock_newest(
+        &mut self,
+        now: &impl Now,
+        key: &[u8],
+        mode: LockMode,
+        when: WhenLocked,
+        waker: &Waker,
+    ) -> Op<bool> {
         match self.hold(key, mode, when, waker) {
             Poll::Ready(Ok(true)) => {}
             other => return other,
@@ -62,11 +76,11 @@ impl<E: Engine> Transaction<E> {
             Err(e) => Poll::Ready(Err(e.into())),
             // What the one before it did may be beside the row, in other tables: a statement that goes by what is, not by what was, looks at that.
             Ok(None) if self.queued && mode == LockMode::Update && self.draft.isolation == Isolation::ReadCommitted => {
-                self.refresh(now, self.snapshot, "a lock was waited for", waker).map(|done| done.map(|()| true))
+                self.refresh(&now.read(), self.snapshot, "a lock was waited for", waker).map(|done| done.map(|()| true))
             }
             Ok(None) => Poll::Ready(Ok(true)),
             Ok(Some(at)) => {
-                self.refresh(now, at, "a locked row is newer than the snapshot", waker).map(|done| done.map(|()| true))
+                self.refresh(&now.read(), at, "a locked row is newer than the snapshot", waker).map(|done| done.map(|()| true))
             }
         }
     }

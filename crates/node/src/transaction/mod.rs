@@ -214,7 +214,7 @@ impl<E: Engine> Transaction<E> {
         self.draft.is_ending()
     }
     /// Whether it may use that room: it said so, or deletes more than it writes.
-    pub fn is_freeing(&self) -> bool {
+    pub fn is_freeing(&mut self) -> bool {
         self.draft.is_freeing()
     }
     /// Bytes that its record takes, about.

@@ -48,7 +48,7 @@ impl<E: Engine> Transaction<E> {
         key.len() <= BARE_BYTES
             && !self.draft.past
             && since <= self.snapshot
-            && self.draft.buffer.get(key).is_none()
+            && !self.draft.buffer.has(key)
             && shared.covers(self.snapshot)
             && !shared.sabotage.ignore_inflight()
             && shared.inflight.on_key(key, self.snapshot).is_none()

@@ -38,12 +38,19 @@
 
 use super::TxnId;
 use bytes::Bytes;
+use smallvec::{SmallVec, smallvec};
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Bound;
 
+/// A key, inside the map's node while it is short: who locks a million rows allocates nothing for each.
+type Key = SmallVec<[u8; 24]>;
+
 /// A transaction holds at most this many row locks; beyond it certification alone protects its rows.
 pub const MAX_LOCKS_PER_TXN: usize = 1 << 20;
+
+/// Who holds at least so many locks, and half of all that is locked, gives them back in one pass instead of looking each up.
+const TOGETHER_MIN: usize = 1024;
 
 /// What a lock keeps others from, from weak to strong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -156,7 +163,8 @@ impl Claim {
 
 #[derive(Debug, Default)]
 struct Queue {
-    holders: Vec<Claim>,
+    /// Mostly one.
+    holders: SmallVec<[Claim; 1]>,
     waiting: VecDeque<Claim>,
 }
 
@@ -190,15 +198,15 @@ impl Queue {
 /// The locks of one node.
 #[derive(Debug, Default)]
 pub struct LockTable {
-    keys: BTreeMap<Bytes, Queue>,
+    keys: BTreeMap<Key, Queue>,
     owners: BTreeMap<TxnId, Owner>,
 }
 
 #[derive(Debug, Default)]
 struct Owner {
     /// What was taken, in order, with the mode that was held before.
-    taken: Vec<(Bytes, Option<LockMode>)>,
-    waits_for: Option<Bytes>,
+    taken: Vec<(Key, Option<LockMode>)>,
+    waits_for: Option<Key>,
     waited: bool,
     victim_of: Option<Vec<Waiter>>,
     session: Option<u64>,
@@ -225,12 +233,15 @@ impl LockTable {
             }
         }
         let claim = Claim { txn, mode };
-        let Some(queue) = self.keys.get_mut(key) else {
-            let key = Bytes::copy_from_slice(key);
-            self.keys.insert(key.clone(), Queue { holders: vec![claim], waiting: VecDeque::new() });
-            self.owners.entry(txn).or_default().taken.push((key, None));
-            return LockReply::Granted { waited: false };
+        let mut place = match self.keys.entry(Key::from_slice(key)) {
+            Entry::Occupied(place) => place,
+            Entry::Vacant(place) => {
+                place.insert(Queue { holders: smallvec![claim], waiting: VecDeque::new() });
+                self.owners.entry(txn).or_default().taken.push((Key::from_slice(key), None));
+                return LockReply::Granted { waited: false };
+            }
         };
+        let queue = place.get_mut();
         let held = queue.held_by(txn);
         if held.is_some_and(|held| held >= mode) {
             let owner = self.owners.entry(txn).or_default();
@@ -239,14 +250,14 @@ impl LockTable {
         let ahead = if held.is_some() { 0 } else { queue.waiting.len() };
         if queue.in_the_way(claim, ahead).next().is_none() {
             queue.grant(claim);
-            self.owners.entry(txn).or_default().taken.push((Bytes::copy_from_slice(key), held));
+            self.owners.entry(txn).or_default().taken.push((Key::from_slice(key), held));
             return LockReply::Granted { waited: false };
         }
         if wait == LockWait::NoWait {
             return LockReply::Busy;
         }
         queue.waiting.insert(ahead, claim);
-        self.owners.entry(txn).or_default().waits_for = Some(Bytes::copy_from_slice(key));
+        self.owners.entry(txn).or_default().waits_for = Some(Key::from_slice(key));
         self.settle_deadlocks(txn, wakeups)
     }
 
@@ -298,7 +309,7 @@ impl LockTable {
         is_shown: impl Fn(&[u8]) -> bool,
     ) -> Vec<ShownLock> {
         let (from, skipped) = at;
-        let awaited: BTreeSet<&Bytes> = match contended {
+        let awaited: BTreeSet<&Key> = match contended {
             true => self.owners.values().filter_map(|owner| owner.waits_for.as_ref()).collect(),
             false => BTreeSet::new(),
         };
@@ -312,11 +323,11 @@ impl LockTable {
             let skipped = if key[..] == *from { skipped } else { 0 };
             held.chain(waiting).skip(skipped).map(move |(claim, ahead)| (key, queue, claim, ahead))
         });
-        let shown = |(key, queue, claim, ahead): (&Bytes, &Queue, &Claim, Option<usize>)| {
+        let shown = |(key, queue, claim, ahead): (&Key, &Queue, &Claim, Option<usize>)| {
             let is_victim = self.owners.get(&claim.txn).is_some_and(|owner| owner.victim_of.is_some());
             let before = ahead.filter(|_| !is_victim).map(|ahead| queue.in_the_way(*claim, ahead).collect());
             let (txn, mode, granted) = (claim.txn, claim.mode, ahead.is_none());
-            ShownLock { key: key.clone(), txn, mode, granted, before: before.unwrap_or_default() }
+            ShownLock { key: Bytes::copy_from_slice(key), txn, mode, granted, before: before.unwrap_or_default() }
         };
         locks.take(max).map(shown).collect()
     }
@@ -344,8 +355,30 @@ impl LockTable {
 
     /// The transaction ended: its locks pass on.
     pub fn release(&mut self, txn: TxnId, wakeups: &mut Vec<Wakeup>) {
-        self.release_since(txn, 0, wakeups);
+        let held = self.held(txn);
+        match held >= TOGETHER_MIN && 2 * held >= self.keys.len() {
+            true => self.release_together(txn, wakeups),
+            false => self.release_since(txn, 0, wakeups),
+        }
         self.owners.remove(&txn);
+    }
+
+    /// Gives back all that a transaction holds, in one pass over the table: for who holds much of it.
+    fn release_together(&mut self, txn: TxnId, wakeups: &mut Vec<Wakeup>) {
+        self.cancel(txn, wakeups);
+        let mut awaited = Vec::new();
+        self.keys.retain(|key, queue| {
+            let held = queue.holders.len();
+            queue.holders.retain(|claim| claim.txn != txn);
+            if queue.holders.len() < held && !queue.waiting.is_empty() {
+                awaited.push(key.clone());
+            }
+            !(queue.holders.is_empty() && queue.waiting.is_empty())
+        });
+        if let Some(owner) = self.owners.get_mut(&txn) {
+            owner.taken = Vec::new();
+        }
+        awaited.iter().for_each(|key| self.pass_on(key, wakeups));
     }
 
     /// Where the transaction stands: for [`LockTable::release_since`].
@@ -396,7 +429,7 @@ impl LockTable {
     }
 
     /// Something that others may have waited for is gone from a key: grants whatever can be granted, in the order of the queue.
-    fn pass_on(&mut self, key: &Bytes, wakeups: &mut Vec<Wakeup>) {
+    fn pass_on(&mut self, key: &Key, wakeups: &mut Vec<Wakeup>) {
         let Some(queue) = self.keys.get_mut(key) else { return };
         let mut at = 0;
         while let Some(claim) = queue.waiting.get(at).copied() {
@@ -438,12 +471,11 @@ impl LockTable {
     }
 
     /// What a transaction waits for; nothing, if it is a victim.
-    /// What a transaction waits for, if it does.
     pub fn waiter(&self, txn: TxnId) -> Option<Waiter> {
         let owner = self.owners.get(&txn).filter(|owner| owner.victim_of.is_none())?;
-        let key = owner.waits_for.clone()?;
-        let mode = self.keys.get(&key)?.waiting.iter().find(|claim| claim.txn == txn)?.mode;
-        Some(Waiter { txn, session: owner.session, key, mode })
+        let key = owner.waits_for.as_ref()?;
+        let mode = self.keys.get(key)?.waiting.iter().find(|claim| claim.txn == txn)?.mode;
+        Some(Waiter { txn, session: owner.session, key: Bytes::copy_from_slice(key), mode })
     }
 
     /// Whom a transaction waits for; nobody, if it is a victim: it will give up.
@@ -487,6 +519,38 @@ mod tests {
 
     fn txn(serial: u64) -> TxnId {
         TxnId { serial, node: 1 }
+    }
+
+    /// One that holds much of the table gives it back in one pass: others get what they would have got, and keep what they have.
+    #[test]
+    fn many_locks_pass_on_as_few_do() {
+        let ended = |others: u32| {
+            let (mut table, mut wakeups) = (LockTable::default(), Vec::new());
+            let many = 2 * TOGETHER_MIN as u32;
+            for n in 0..many {
+                let mode = if n % 3 == 0 { LockMode::Share } else { LockMode::Update };
+                table.request(txn(1), &n.to_be_bytes(), mode, LockWait::Wait, &mut wakeups);
+            }
+            for n in 0..others {
+                // Those of which nobody else knows, until the first transaction holds less than half of all.
+                table.request(txn(2), &(many + n).to_be_bytes(), LockMode::Update, LockWait::Wait, &mut wakeups);
+            }
+            table.request(txn(2), &3u32.to_be_bytes(), LockMode::Share, LockWait::Wait, &mut wakeups);
+            for (waiter, key) in [(3, 3u32), (4, 4), (5, 4), (6, 77)] {
+                let reply = table.request(txn(waiter), &key.to_be_bytes(), LockMode::Update, LockWait::Wait, &mut wakeups);
+                assert_eq!(reply, LockReply::Queued);
+            }
+            assert!(wakeups.is_empty());
+            table.release(txn(1), &mut wakeups);
+            wakeups.sort_by_key(|wakeup| wakeup.0);
+            let shown = table.shown(false, (b"", 0), 10, |key| key < &many.to_be_bytes()[..]);
+            let shown: Vec<_> = shown.into_iter().map(|lock| (lock.key, lock.txn, lock.granted, lock.before)).collect();
+            assert!(!table.knows(txn(1)) && table.size() == (3 + others as usize, 2));
+            (wakeups, shown)
+        };
+        let (together, apart) = (ended(0), ended(3 * TOGETHER_MIN as u32));
+        assert_eq!(together, apart);
+        assert_eq!(together.0, [Wakeup(txn(4)), Wakeup(txn(6))], "the third waits for the second, the fifth for the fourth");
     }
 
     #[test]

@@ -215,7 +215,7 @@ impl<E: Engine> Driver<E> {
     /// One input to the core, and its outputs.
     pub fn step(&self, inner: &Inner<E>, input: Input) {
         match inner.node.step(&inner.clock.read(), input) {
-            Ok(Outputs { wakers, timer, records, clock_changes }) => {
+            Ok(Outputs { wakers, timer, records, clock_changes, spent }) => {
                 inner.clock.log_changes(&clock_changes);
                 wakers.into_iter().for_each(Waker::wake);
                 if let Some(at) = timer {
@@ -225,6 +225,7 @@ impl<E: Engine> Driver<E> {
                 if records && !self.baton.load(SeqCst) {
                     self.call_leader(inner);
                 }
+                drop(spent);
             }
             Err(e) => inner.fail(&e.to_string()),
         }

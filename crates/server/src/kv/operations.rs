@@ -21,7 +21,7 @@ pub(crate) trait Operations: Send {
     fn id(&self) -> Option<TxnId>;
     fn written_keys(&self) -> usize;
     fn has_writes(&self) -> bool;
-    fn is_freeing(&self) -> bool;
+    fn is_freeing(&mut self) -> bool;
     fn is_ending(&self) -> bool;
     fn record_bytes(&self) -> usize;
     fn held_bytes(&self) -> usize;
@@ -51,7 +51,7 @@ pub(crate) trait Operations: Send {
         certified: bool,
         waker: &Waker,
     ) -> Op<Option<store::Sweep>>;
-    fn lock(&mut self, now: &Reading, key: &[u8], mode: LockMode, when: WhenLocked, waker: &Waker) -> Op<bool>;
+    fn lock(&mut self, now: &impl Now, key: &[u8], mode: LockMode, when: WhenLocked, waker: &Waker) -> Op<bool>;
     fn hold(&mut self, now: &impl Now, key: &[u8], mode: LockMode, when: WhenLocked, waker: &Waker) -> Op<bool>;
     fn present(&mut self, now: &impl Now, key: &[u8], waker: &Waker) -> Op<bool>;
     fn put(&mut self, key: Bytes, value: Bytes) -> Result<(), TxnError>;
@@ -140,7 +140,7 @@ macro_rules! forward {
             fn has_writes(&self) -> bool {
                 self.has_writes()
             }
-            fn is_freeing(&self) -> bool {
+            fn is_freeing(&mut self) -> bool {
                 self.is_freeing()
             }
             fn is_ending(&self) -> bool {
@@ -175,9 +175,6 @@ macro_rules! forward {
                 waker: &Waker,
             ) -> Op<Chunk> {
                 self.peek_scan(now, span, reverse, limit, waker)
-            }
-            fn lock(&mut self, now: &Reading, key: &[u8], mode: LockMode, when: WhenLocked, waker: &Waker) -> Op<bool> {
-                self.lock(now, key, mode, when, waker)
             }
             fn put(&mut self, key: Bytes, value: Bytes) -> Result<(), TxnError> {
                 self.put(key, value)
@@ -256,6 +253,9 @@ forward!(Alone {
     fn rely(&mut self, _: &impl Now, key: &Bytes, since: Timestamp, certified: bool, waker: &Waker) -> Op<()> {
         self.rely(key, since, certified, waker)
     }
+    fn lock(&mut self, now: &impl Now, key: &[u8], mode: LockMode, when: WhenLocked, waker: &Waker) -> Op<bool> {
+        self.lock(now, key, mode, when, waker)
+    }
     fn hold(&mut self, _: &impl Now, key: &[u8], mode: LockMode, when: WhenLocked, waker: &Waker) -> Op<bool> {
         self.hold(key, mode, when, waker)
     }
@@ -288,6 +288,9 @@ forward!(Member {
     }
     fn rely(&mut self, now: &impl Now, key: &Bytes, since: Timestamp, certified: bool, waker: &Waker) -> Op<()> {
         self.rely(&now.read(), key, since, certified, waker)
+    }
+    fn lock(&mut self, now: &impl Now, key: &[u8], mode: LockMode, when: WhenLocked, waker: &Waker) -> Op<bool> {
+        self.lock(&now.read(), key, mode, when, waker)
     }
     fn hold(&mut self, now: &impl Now, key: &[u8], mode: LockMode, when: WhenLocked, waker: &Waker) -> Op<bool> {
         self.hold(&now.read(), key, mode, when, waker)

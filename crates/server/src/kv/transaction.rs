@@ -137,7 +137,7 @@ impl<S: Shell> KvTransaction<S> {
     /// Holds a commit back while the versions in memory outgrow what the engine takes. With a full disk it is refused, unless it frees
     /// space: for those room is held back (decision 22). And what could not be written out any more is refused always (decision 151). What
     /// it gives is to be held until the commit is over.
-    fn wait_for_room(&self) -> Result<Option<Promise>, KvError> {
+    fn wait_for_room(&mut self) -> Result<Option<Promise>, KvError> {
         let bytes = self.txn.record_bytes();
         let promised = |frees| self.inner.promise(bytes, frees).map(Some).ok_or(KvError::DiskFull);
         let is_freeing = self.txn.is_freeing();
@@ -280,7 +280,7 @@ impl<S: Shell> sql::Transaction for KvTransaction<S> {
         let (mode, when) = (convert::lock_mode(mode), convert::when_locked(wait));
         let timeout_ns = self.lock_timeout_ns();
         let (locked, waited) =
-            self.block(Wait::Row, timeout_ns, |inner, txn, waker| txn.lock(&inner.now(), key, mode, when, waker));
+            self.block(Wait::Row, timeout_ns, |inner, txn, waker| txn.lock(&Clock(inner), key, mode, when, waker));
         self.waited_for_lock(waited);
         locked.map_err(|e| about(e, key))
     }

@@ -154,6 +154,69 @@ impl<V: Clone> Leaves<V> {
         self.split(&bound, at, entry);
     }
 
+    /// As [`Leaves::put`] of each, for many of which most come in order: those that belong into one leaf are joined with it at once, and what
+    /// is too much for one leaf becomes several.
+    pub fn put_all<'k, T>(
+        &mut self,
+        entries: impl Iterator<Item = (&'k [u8], T)>,
+        mut change: impl FnMut(&[u8], &mut V, T),
+        mut make: impl FnMut(&[u8], T) -> V,
+    ) {
+        let mut entries = entries.peekable();
+        while let Some((key, new)) = entries.next() {
+            if entries.peek().is_none() {
+                return self.put(key, new, |held, new| change(key, held, new), |new| make(key, new));
+            }
+            let behind = (Bound::Excluded(key), Bound::Unbounded);
+            let next = self.leaves.range::<[u8], _>(behind).next().map(|(bound, _)| bound.clone());
+            let belongs = |last: &[u8], (key, _): &(&'k [u8], T)| last < *key && next.as_ref().is_none_or(|next| *key < &next[..]);
+            if !entries.peek().is_some_and(|entry| belongs(key, entry)) {
+                self.put(key, new, |held, new| change(key, held, new), |new| make(key, new));
+                continue;
+            }
+            let bound = match self.leaves.range_mut::<[u8], _>(up_to(key)).next_back() {
+                Some((bound, _)) => bound.clone(),
+                None => Key::new(),
+            };
+            let leaf = self.leaves.entry(bound.clone()).or_default();
+            let mut held = std::mem::take(own(leaf)).into_iter().peekable();
+            let before = held.len();
+            let mut all = Vec::with_capacity(2 * LEAF_KEYS_MAX);
+            let mut taken = Some((key, new));
+            while let Some((key, new)) = taken {
+                while let Some(entry) = held.next_if(|(held, _)| held[..] < *key) {
+                    all.push(entry);
+                }
+                match held.next_if(|(held, _)| held[..] == *key) {
+                    Some((held, mut value)) => {
+                        change(key, &mut value, new);
+                        all.push((held, value));
+                    }
+                    None => all.push((Key::from_slice(key), make(key, new))),
+                }
+                taken = entries.next_if(|entry| belongs(key, entry));
+            }
+            all.extend(held);
+            self.len += all.len() - before;
+            self.divide(bound, all);
+        }
+    }
+
+    /// Puts entries into as many leaves as they need, the first of which stands under a bound.
+    fn divide(&mut self, bound: Key, entries: Leaf<V>) {
+        let (mut left, mut leaves) = (entries.len(), entries.len().div_ceil(LEAF_KEYS_MAX));
+        let (mut entries, mut bound) = (entries.into_iter(), Some(bound));
+        while leaves > 0 {
+            let mut leaf = Vec::with_capacity(LEAF_KEYS_MAX);
+            leaf.extend(entries.by_ref().take(left.div_ceil(leaves)));
+            (left, leaves) = (left - leaf.len(), leaves - 1);
+            let first = || leaf.first().map(|(key, _)| key.clone());
+            if let Some(bound) = bound.take().or_else(first) {
+                self.leaves.insert(bound, Arc::new(leaf));
+            }
+        }
+    }
+
     /// Makes two leaves of a full one, and puts an entry at its place in it.
     fn split(&mut self, bound: &Key, at: usize, entry: (Key, V)) {
         let next = self.leaves.range::<Key, _>((Bound::Excluded(bound), Bound::Unbounded)).next();
@@ -283,8 +346,9 @@ mod tests {
         /// It is a map, whatever is put in in which order; and what was cut stays as it was.
         #[test]
         fn a_map_of_which_cuts_stay(
-            puts in prop::collection::vec((key(), any::<u32>()), 0..400),
+            puts in prop::collection::vec((key(), 0..1_000_000u32), 0..400),
             runs in prop::collection::vec((0..600u16, 0..80u16, any::<bool>()), 0..4),
+            more in prop::collection::vec((0..900u16, 0..200u16, any::<bool>()), 0..4),
             from in key(), to in key(), reverse: bool, leaves_max in 1..5usize, cut_at in 0..400usize,
         ) {
             let run = |(from, n, down): (u16, u16, bool)| (0..n).map(move |i| (if down { from + n - i } else { from + i }, i.into()));
@@ -301,6 +365,17 @@ mod tests {
                 model.insert(key, value);
             }
             check(&map);
+            // Many at once, most of them in order, give the same, beside what is there and beside what is taken away.
+            let more: Vec<(Vec<u8>, u32)> = more.into_iter().flat_map(run).map(|(key, n)| (key.to_be_bytes().to_vec(), n)).collect();
+            let (taken, before) = (map.cut(&span, reverse, usize::MAX), model.clone());
+            let together = more.iter().map(|(key, n)| (&key[..], *n));
+            map.put_all(together, |_, held, new| *held += new, |_, new| new);
+            for (key, n) in more {
+                model.entry(key).and_modify(|held| *held += n).or_insert(n);
+            }
+            check(&map);
+            prop_assert_eq!(map.len(), model.len());
+            prop_assert_eq!(read(&taken, &span, reverse), expected(&before, &span, reverse));
             prop_assert_eq!(map.is_empty(), model.is_empty());
             prop_assert_eq!(map.get(&from), model.get(&from));
             prop_assert!(map.iter().map(|(key, value)| (key.to_vec(), *value)).eq(model.clone()));

@@ -10,6 +10,7 @@ use super::{Span, Version};
 use bytes::Bytes;
 use clock::Timestamp;
 use smallvec::SmallVec;
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ops::{ControlFlow, Deref};
 
@@ -204,39 +205,53 @@ impl Layer {
     /// Adds a version; one with the same timestamp is replaced (a replayed command). `base` is what it follows, if that is known and
     /// older than the layer. Versions that a newer one at or below the key's threshold hides may go.
     pub fn insert(&mut self, key: &Bytes, version: Version, base: Option<Version>, thresholds: &Thresholds) {
-        let ts = version.ts;
-        self.max_ts = self.max_ts.max(ts);
-        self.min_ts = self.min_ts.min(ts);
-        let newest = self.newest.entry(prefix_of(key)).or_default();
-        *newest = ts.max(*newest);
-        let size = version.value.as_ref().map_or(0, Bytes::len);
-        let (mut added, mut freed) = (size + VERSION_OVERHEAD, 0);
-        let newest_bytes = |chain: &Chain| chain.last().and_then(|v| v.value.as_ref()).map_or(0, Bytes::len);
-        let (mut made, mut before, mut after) = (0, 0, 0);
-        let grow = |chain: &mut Chain, (version, _): (Version, Option<Version>)| {
-            before = newest_bytes(chain);
-            chain.add(version);
-            after = newest_bytes(chain);
-            if chain.len() > TRIM_ABOVE && chain.len().is_power_of_two() {
-                freed = trim_chain(chain, thresholds.of(key));
+        self.insert_all(std::iter::once((key, version, base)), thresholds);
+    }
+
+    /// As [`Layer::insert`] of each; those that come in key order are put in together.
+    pub fn insert_all<'k>(
+        &mut self,
+        writes: impl Iterator<Item = (&'k Bytes, Version, Option<Version>)>,
+        thresholds: &Thresholds,
+    ) {
+        let (map, newest, times) = (&mut self.map, &mut self.newest, (&mut self.max_ts, &mut self.min_ts));
+        let (held, present) = (Cell::new(self.bytes), Cell::new(self.present_bytes));
+        let add = |cell: &Cell<usize>, more: usize, less: usize| cell.set((cell.get() + more).saturating_sub(less));
+        let mut last: Option<(Prefix, Timestamp)> = None;
+        let writes = writes.map(|(key, version, base)| {
+            let (ts, prefix) = (version.ts, prefix_of(key));
+            if last != Some((prefix, ts)) {
+                (*times.0, *times.1) = (ts.max(*times.0), ts.min(*times.1));
+                let newest = newest.entry(prefix).or_default();
+                *newest = ts.max(*newest);
+                last = Some((prefix, ts));
             }
+            (&key[..], (version, base))
+        });
+        let size = |version: &Version| version.value.as_ref().map_or(0, Bytes::len);
+        let newest_bytes = |chain: &Chain| chain.last().map_or(0, size);
+        let change = |key: &[u8], chain: &mut Chain, (version, _): (Version, Option<Version>)| {
+            let (before, added) = (newest_bytes(chain), size(&version) + VERSION_OVERHEAD);
+            chain.add(version);
+            add(&present, newest_bytes(chain), before);
+            let trims = chain.len() > TRIM_ABOVE && chain.len().is_power_of_two();
+            add(&held, added, if trims { trim_chain(chain, thresholds.of(key)) } else { 0 });
         };
-        let make = |(version, base): (Version, Option<Version>)| {
-            added = key.len() + size + ENTRY_OVERHEAD;
-            made = key.len() + size + ENTRY_BYTES;
+        let make = |key: &[u8], (version, base): (Version, Option<Version>)| {
+            add(&held, key.len() + size(&version) + ENTRY_OVERHEAD, 0);
+            add(&present, key.len() + size(&version) + ENTRY_BYTES, 0);
             let based = base.is_some();
             let versions = match base {
                 None => SmallVec::from_buf([version]),
                 Some(base) => {
-                    added += base.value.as_ref().map_or(0, Bytes::len) + VERSION_OVERHEAD;
+                    add(&held, size(&base) + VERSION_OVERHEAD, 0);
                     SmallVec::from_vec(vec![base, version])
                 }
             };
             Chain { versions, based }
         };
-        self.map.put(key, (version, base), grow, make);
-        self.bytes = (self.bytes + added).saturating_sub(freed);
-        self.present_bytes = (self.present_bytes + made + after).saturating_sub(before);
+        map.put_all(writes, change, make);
+        (self.bytes, self.present_bytes) = (held.get(), present.get());
     }
 
     /// The newest version of `key` at or below `snapshot`, and the newest of all.

@@ -10,15 +10,29 @@ const MIB: f64 = (1 << 20) as f64;
 /// Each system's name in the legend, and its colour.
 const LINES: [(&str, (u8, u8, u8)); 2] = [("PostgreSQL 15", (120, 120, 130)), ("Timeball", (200, 40, 40))];
 
-/// Draws the samples of the state.
+/// Draws the samples of the state, and writes them beside the drawing, for other tools: `store-hot-rows.svg` and `.csv`.
 ///
 /// # Errors
-/// Where nothing was measured, or the file cannot be written.
+/// Where nothing was measured, or a file cannot be written.
 pub fn write(state: &State) -> Result<PathBuf, String> {
     let svg = svg(state).ok_or("nothing to draw: the case `hot` was not measured")?;
     let path = root().join("docs/benchmarks/store-hot-rows.svg");
-    std::fs::write(&path, svg).map_err(|e| format!("{}: {e}", path.display()))?;
+    for (path, text) in [(path.with_extension("csv"), csv(state)), (path.clone(), svg)] {
+        std::fs::write(&path, text).map_err(|e| format!("{}: {e}", path.display()))?;
+    }
     Ok(path)
+}
+
+/// A line for each look: the system, the commit and the day of the run, seconds since its updates began, milliseconds of the scan, bytes on disk.
+fn csv(state: &State) -> String {
+    let mut text = "system,commit,date,at_seconds,scan_ms,disk_bytes\n".to_owned();
+    for (system, measured) in SYSTEMS.iter().filter_map(|system| Some((system, state.get("hot", system)?))) {
+        for Sample { at_seconds, scan_ms, disk_bytes } in &measured.samples {
+            let (commit, date) = (&measured.commit, &measured.date);
+            text.push_str(&format!("{system},{commit},{date},{at_seconds:.1},{scan_ms:.3},{disk_bytes:.0}\n"));
+        }
+    }
+    text
 }
 
 fn svg(state: &State) -> Option<String> {
@@ -66,6 +80,9 @@ mod tests {
         state.put("hot", "timeball", Measured { samples: (0..100).map(sample).collect(), ..Measured::default() });
         let svg = svg(&state).unwrap();
         assert!(svg.contains("milliseconds") && svg.contains("MiB") && svg.contains("Timeball"));
+        let csv = csv(&state);
+        assert_eq!(csv.lines().count(), 101);
+        assert_eq!(csv.lines().nth(3), Some("timeball,,,2.0,1.000,100000000"));
         assert_eq!(svg.matches("<polyline").count(), svg.matches("<polyline fill=\"none\"").count());
     }
 }

@@ -219,6 +219,18 @@ impl Cursor {
         }
     }
 
+    /// As [`Cursor::stored`], for who does not keep it: it keeps the chunk that the row lies in.
+    pub fn stored_lent(&self, level: usize) -> Bytes {
+        let state = &self.states[level];
+        match (&state.row, &state.rows) {
+            (Found::Apart(_, stored), _) => stored.clone(),
+            (Found::Together([.., from, to]), Rows::Together(bytes, _)) if from <= to && *to as usize <= bytes.len() => {
+                bytes.slice(*from as usize..*to as usize)
+            }
+            (Found::Together(_), _) => Bytes::new(),
+        }
+    }
+
     /// How the current row of a level was locked by [`Level::lock`].
     pub fn locked(&self, level: usize) -> LockMode {
         self.states[level].locked

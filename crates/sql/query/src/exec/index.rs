@@ -223,7 +223,8 @@ impl IndexAccess {
             )
             .hint("Values larger than the maximum cannot be indexed. Index a hash of the value instead."));
         }
-        Ok(Bytes::from(key))
+        // Without room to grow, which would cost a count of holders at once.
+        Ok(Bytes::from(key.into_boxed_slice()))
     }
 
     /// Whether a change of the marked slots can change a row's entry.

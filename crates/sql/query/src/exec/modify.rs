@@ -150,7 +150,7 @@ impl Modify {
                     }
                 } else if *immediate {
                     while cursor.advance()? {
-                        let (key, stored) = (cursor.key(*at), cursor.stored(*at));
+                        let (key, stored) = (cursor.key(*at), cursor.stored_lent(*at));
                         run.lock_and_write(&key, &stored, &levels[*at], recheck.as_ref(), cursor.row_mut())?;
                     }
                 } else {
