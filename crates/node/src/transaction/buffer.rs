@@ -328,9 +328,8 @@ impl Buffer {
             return;
         }
         let index = &self.indexes[at];
-        let unknown = |(key, before): &&mut (Bytes, Before)| {
-            matches!(before, Before::Unknown) && *index_of(key) == **index
-        };
+        let unknown =
+            |(key, before): &&mut (Bytes, Before)| matches!(before, Before::Unknown) && *index_of(key) == **index;
         let told = self.undo.iter_mut().filter(unknown).count();
         let before = self.parts[at].settle(told);
         self.undo.iter_mut().filter(unknown).zip(before).for_each(|((_, unknown), before)| *unknown = before);
@@ -535,7 +534,8 @@ mod tests {
                         let gone = buffer.rollback_to(mark as u32);
                         marks.truncate(mark + 1);
                         let written = |key: &Vec<u8>| !marks[mark].contains_key(key);
-                        let mut taken_back: Vec<_> = gone.into_iter().map(|(key, at)| (key.to_vec(), at.as_u64())).collect();
+                        let mut taken_back: Vec<_> =
+                            gone.into_iter().map(|(key, at)| (key.to_vec(), at.as_u64())).collect();
                         taken_back.sort();
                         let all = model.iter().filter(|(key, _)| written(key)).map(|(key, (_, at))| (key.clone(), *at));
                         assert_eq!(taken_back, all.collect::<Vec<_>>());

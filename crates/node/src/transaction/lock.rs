@@ -22,14 +22,7 @@ impl<E: Engine> Transaction<E> {
     /// Takes the advisory lock on a key, until the transaction ends or gives it back ([`Transaction::release_since`]); `false`: skipped.
     /// Afterwards a read of the key gives its newest value: the snapshot moved up if it had to and could, else the error is
     /// [`TxnError::Restart`]; at READ COMMITTED also where the strongest lock was waited for, so that what refers to the key is seen as well; with [`WhenLocked::Skip`] the key is skipped then: whoever changed it held it a moment ago.
-    pub fn lock(
-        &mut self,
-        now: &impl Now,
-        key: &[u8],
-        mode: LockMode,
-        when: WhenLocked,
-        waker: &Waker,
-    ) -> Op<bool> {
+    pub fn lock(&mut self, now: &impl Now, key: &[u8], mode: LockMode, when: WhenLocked, waker: &Waker) -> Op<bool> {
         let mark = match (when, self.id) {
             (WhenLocked::Skip, Some(id)) => *self.skip_mark.get_or_insert_with(|| self.node.locks.mark(id)),
             // Its first lock: it may hold it when it asks again, so the mark is set now.
@@ -52,14 +45,7 @@ impl<E: Engine> Transaction<E> {
         }
     }
 
-    fn lock_newest(
-        &mut self,
-        now: &impl Now,
-        key: &[u8],
-        mode: LockMode,
-        when: WhenLocked,
-        waker: &Waker,
-    ) -> Op<bool> {
+    fn lock_newest(&mut self, now: &impl Now, key: &[u8], mode: LockMode, when: WhenLocked, waker: &Waker) -> Op<bool> {
         match self.hold(key, mode, when, waker) {
             Poll::Ready(Ok(true)) => {}
             other => return other,
@@ -79,9 +65,9 @@ impl<E: Engine> Transaction<E> {
                 self.refresh(&now.read(), self.snapshot, "a lock was waited for", waker).map(|done| done.map(|()| true))
             }
             Ok(None) => Poll::Ready(Ok(true)),
-            Ok(Some(at)) => {
-                self.refresh(&now.read(), at, "a locked row is newer than the snapshot", waker).map(|done| done.map(|()| true))
-            }
+            Ok(Some(at)) => self
+                .refresh(&now.read(), at, "a locked row is newer than the snapshot", waker)
+                .map(|done| done.map(|()| true)),
         }
     }
 

@@ -537,7 +537,8 @@ mod tests {
             }
             table.request(txn(2), &3u32.to_be_bytes(), LockMode::Share, LockWait::Wait, &mut wakeups);
             for (waiter, key) in [(3, 3u32), (4, 4), (5, 4), (6, 77)] {
-                let reply = table.request(txn(waiter), &key.to_be_bytes(), LockMode::Update, LockWait::Wait, &mut wakeups);
+                let reply =
+                    table.request(txn(waiter), &key.to_be_bytes(), LockMode::Update, LockWait::Wait, &mut wakeups);
                 assert_eq!(reply, LockReply::Queued);
             }
             assert!(wakeups.is_empty());
@@ -550,7 +551,11 @@ mod tests {
         };
         let (together, apart) = (ended(0), ended(3 * TOGETHER_MIN as u32));
         assert_eq!(together, apart);
-        assert_eq!(together.0, [Wakeup(txn(4)), Wakeup(txn(6))], "the third waits for the second, the fifth for the fourth");
+        assert_eq!(
+            together.0,
+            [Wakeup(txn(4)), Wakeup(txn(6))],
+            "the third waits for the second, the fifth for the fourth"
+        );
     }
 
     #[test]

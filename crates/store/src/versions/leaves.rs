@@ -169,7 +169,9 @@ impl<V: Clone> Leaves<V> {
             }
             let behind = (Bound::Excluded(key), Bound::Unbounded);
             let next = self.leaves.range::<[u8], _>(behind).next().map(|(bound, _)| bound.clone());
-            let belongs = |last: &[u8], (key, _): &(&'k [u8], T)| last < *key && next.as_ref().is_none_or(|next| *key < &next[..]);
+            let belongs = |last: &[u8], (key, _): &(&'k [u8], T)| {
+                last < *key && next.as_ref().is_none_or(|next| *key < &next[..])
+            };
             if !entries.peek().is_some_and(|entry| belongs(key, entry)) {
                 self.put(key, new, |held, new| change(key, held, new), |new| make(key, new));
                 continue;

@@ -224,7 +224,9 @@ impl Cursor {
         let state = &self.states[level];
         match (&state.row, &state.rows) {
             (Found::Apart(_, stored), _) => stored.clone(),
-            (Found::Together([.., from, to]), Rows::Together(bytes, _)) if from <= to && *to as usize <= bytes.len() => {
+            (Found::Together([.., from, to]), Rows::Together(bytes, _))
+                if from <= to && *to as usize <= bytes.len() =>
+            {
                 bytes.slice(*from as usize..*to as usize)
             }
             (Found::Together(_), _) => Bytes::new(),
