@@ -2,7 +2,7 @@ use crate::core::{Core, Input, LogBatch, Outputs, Shared};
 use crate::counters::Counters;
 use crate::lease::Lease;
 use crate::locks::Locks;
-use crate::options::{Consistency, NodeOptions};
+use crate::options::{Consistency, NodeOptions, Wanted};
 use crate::reply::Reply;
 use crate::sabotage::Sabotage;
 use crate::state::State;
@@ -340,7 +340,7 @@ impl<E: Engine> Node<E> {
     }
 
     /// The mode in force: `auto` resolved, and refused where the clock cannot give it.
-    pub(crate) fn settle(&self, now: &Reading, wanted: Consistency) -> Result<Consistency, TxnError> {
+    pub(crate) fn settle(&self, now: &Reading, wanted: Wanted) -> Result<Consistency, TxnError> {
         let shared = &self.shared;
         self.watch.settle(&shared.options, &shared.sabotage, now, shared.clock.last(), wanted)
     }
@@ -349,7 +349,13 @@ impl<E: Engine> Node<E> {
     ///
     /// Alone, every acknowledged commit is at or below `visible`, so a snapshot there misses none; it stays below what is on
     /// its way to the disk, so no read waits for that, and no crash forgets it. Otherwise: the mode's own snapshot, and what this node's clock says.
-    pub(crate) fn present(&self, now: &Reading, mode: Consistency, token: Timestamp) -> (Timestamp, Limit) {
+    pub(crate) fn present(
+        &self,
+        now: &Reading,
+        mode: Consistency,
+        wanted: Wanted,
+        token: Timestamp,
+    ) -> (Timestamp, Limit) {
         let shared = &self.shared;
         let earliest = now.interval.earliest();
         if mode == Consistency::None {
@@ -370,7 +376,7 @@ impl<E: Engine> Node<E> {
                 let latest = now.trusted().map_or(hybrid, |interval| interval.latest());
                 (latest.max(token), Limit::NONE)
             }
-            Consistency::Hybrid | Consistency::Auto => (hybrid, Limit::up_to(now.interval.latest())),
+            Consistency::Hybrid | Consistency::Auto => (hybrid, Limit::up_to(wanted.uncertainty.limit(now, hybrid))),
             Consistency::Token | Consistency::None => (hybrid, Limit::NONE),
         }
     }

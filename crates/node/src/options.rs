@@ -1,4 +1,4 @@
-use clock::{LadderLimits, Timestamp};
+use clock::{LadderLimits, Reading, Timestamp};
 
 /// Isolation level (design §4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -28,6 +28,50 @@ pub enum Consistency {
     None,
 }
 
+/// Up to where a version may have been acknowledged before a `hybrid` transaction began: its uncertainty limit (000 section 3.3.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Uncertainty {
+    /// Up to the reader's own `latest`, as measured now: a better clock restarts less.
+    #[default]
+    Dynamic,
+    /// So far above what the reader's clock shows, microseconds, however good that is: as CockroachDB has it, for comparison. Nothing is asked of the
+    /// bound then, so `hybrid` reads go on where it is lost; all clocks must lie within this of each other.
+    Static(u64),
+    /// As `Dynamic` while the bound is known, as `Static` while it is lost (000 section 5.2).
+    Fallback(u64),
+}
+
+impl Uncertainty {
+    /// The limit of a snapshot that was taken now.
+    pub(crate) fn limit(self, now: &Reading, snapshot: Timestamp) -> Timestamp {
+        let static_limit = |max_offset_us: u64| {
+            let shown_us = (now.interval.middle_ns() / 1000).max(snapshot.physical_us());
+            Timestamp::new(shown_us.saturating_add(max_offset_us), Timestamp::LOGICAL_MAX)
+        };
+        match self {
+            Uncertainty::Dynamic => now.interval.latest(),
+            Uncertainty::Static(max_offset_us) => static_limit(max_offset_us),
+            Uncertainty::Fallback(max_offset_us) => match now.trusted() {
+                Some(interval) => interval.latest(),
+                None => static_limit(max_offset_us),
+            },
+        }
+    }
+
+    /// Whether `hybrid` reads go on without a bound.
+    pub(crate) fn does_without_a_bound(self) -> bool {
+        self != Uncertainty::Dynamic
+    }
+}
+
+/// What a transaction wants of time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub(crate) struct Wanted {
+    pub consistency: Consistency,
+    pub uncertainty: Uncertainty,
+    pub commit_wait_budget_ns: Option<u64>,
+}
+
 /// How a transaction begins.
 #[derive(Clone, Debug, Default)]
 pub struct BeginOptions {
@@ -35,6 +79,10 @@ pub struct BeginOptions {
     pub isolation: Isolation,
     /// Consistency.
     pub consistency: Consistency,
+    /// Where the uncertainty of `hybrid` ends.
+    pub uncertainty: Uncertainty,
+    /// `auto` is `strict` while twice the error is at most this, nanoseconds; `None`: as the node is set ([`LadderLimits::strict_error_ns`]).
+    pub commit_wait_budget_ns: Option<u64>,
     /// The greatest timestamp that the session has seen.
     pub token: Timestamp,
     /// Writes are refused; nothing read is remembered.
@@ -43,6 +91,13 @@ pub struct BeginOptions {
     pub as_of: Option<Timestamp>,
     /// The session that it is of: its locks say so to those who look for circles ([`crate::Node::look_at_locks`]).
     pub session: Option<u64>,
+}
+
+impl BeginOptions {
+    pub(crate) fn wanted(&self) -> Wanted {
+        let BeginOptions { consistency, uncertainty, commit_wait_budget_ns, .. } = *self;
+        Wanted { consistency, uncertainty, commit_wait_budget_ns }
+    }
 }
 
 /// A node's own settings.

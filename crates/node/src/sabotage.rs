@@ -71,6 +71,14 @@ switches! {
     reads_ratchet_the_node: set_reads_ratchet_the_node,
     /// A leader clips a read's uncertainty to its own clock, whoever led before (design 4a.6).
     clip_limit: set_clip_limit,
+    /// Leaders stamp by the middle of the interval.
+    stamp_by_the_middle: set_stamp_by_the_middle,
+    /// Who has moved past a node's time takes what was prepared there before, and committed above, for later (design 4a.6).
+    forget_late_commits: set_forget_late_commits,
+    /// A read has no uncertainty.
+    skip_uncertainty: set_skip_uncertainty,
+    /// Transactions restart past the uncertain version only, each time that they meet one (000 section 5.4).
+    never_catch_up: set_never_catch_up,
     /// A range is read above the timestamp of a split that is on its way (design 4a.2).
     read_while_splitting: set_read_while_splitting,
     /// A snapshot is installed although a split that is behind it stands in the log here, and was not applied (design 4a.2).

@@ -9,7 +9,7 @@
 //! 2. A node that was set back (see [`Watch::set_back_ns`]) is `Untrusted` until its clock has caught up.
 
 use crate::TxnError;
-use crate::options::{Consistency, NodeOptions};
+use crate::options::{Consistency, NodeOptions, Wanted};
 use crate::sabotage::Sabotage;
 use clock::{Change, ClockRefusal, Interval, Ladder, Level, PROOF_PEERS_MAX, Reading, Reason, Timestamp};
 use parking_lot::Mutex;
@@ -168,22 +168,31 @@ impl Watch {
         sabotage: &Sabotage,
         now: &Reading,
         last: Timestamp,
-        wanted: Consistency,
+        wanted: Wanted,
     ) -> Result<Consistency, TxnError> {
-        let alone = options.alone;
-        match wanted {
-            Consistency::Token | Consistency::None => return Ok(wanted),
+        let (alone, consistency) = (options.alone, wanted.consistency);
+        match consistency {
+            Consistency::Token | Consistency::None => return Ok(consistency),
             // Alone, nothing was acknowledged elsewhere: the hybrid clock is enough, whatever the bound.
-            Consistency::Hybrid if alone => return Ok(wanted),
+            Consistency::Hybrid if alone => return Ok(consistency),
             Consistency::Auto if alone && !self.settled().serves_now() => return Ok(Consistency::Hybrid),
-            Consistency::Strict if sabotage.skip_ladder() => return Ok(wanted),
+            Consistency::Strict if sabotage.skip_ladder() => return Ok(consistency),
             Consistency::Auto | Consistency::Strict | Consistency::Hybrid => {}
         }
         let level = self.level(options, now, last);
-        match wanted {
-            Consistency::Auto if level.auto_is_strict() => Ok(Consistency::Strict),
+        let is_within_budget = match wanted.commit_wait_budget_ns {
+            None => level.auto_is_strict(),
+            Some(budget_ns) => {
+                level.serves_now() && now.trusted().is_some_and(|bound| 2 * bound.error_ns() <= budget_ns)
+            }
+        };
+        // A bound that is not known is done without; one that is proved wrong says that this clock is far off.
+        let without_a_bound = wanted.uncertainty.does_without_a_bound() && level != Level::Untrusted;
+        match consistency {
+            Consistency::Auto if is_within_budget => Ok(Consistency::Strict),
             Consistency::Auto if level.serves_now() || alone => Ok(Consistency::Hybrid),
-            _ if level.serves_now() => Ok(wanted),
+            Consistency::Auto | Consistency::Hybrid if without_a_bound => Ok(Consistency::Hybrid),
+            _ if level.serves_now() => Ok(consistency),
             _ => {
                 let (level, reason) = self.reason();
                 Err(TxnError::ClockUnavailable(ClockRefusal { level, reason }.to_string()))
@@ -195,6 +204,7 @@ impl Watch {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::options::Uncertainty;
     use clock::Status;
 
     const T: u64 = 1_800_000_000_000_000_000;
@@ -216,7 +226,10 @@ mod tests {
         fn hear(&self, now: &Reading, word: PeerWord) {
             self.1.hear(&Sabotage::default(), now, word);
         }
-        fn settle(&self, now: &Reading, wanted: Consistency) -> Result<Consistency, String> {
+        fn settle(&self, now: &Reading, consistency: Consistency) -> Result<Consistency, String> {
+            self.settle_as(now, Wanted { consistency, ..Wanted::default() })
+        }
+        fn settle_as(&self, now: &Reading, wanted: Wanted) -> Result<Consistency, String> {
             let settled = self.1.settle(&self.0, &Sabotage::default(), now, now.interval.earliest(), wanted);
             settled.map_err(|e| e.to_string())
         }
@@ -251,6 +264,43 @@ mod tests {
         }
         assert_eq!(node.settle(&lost, Consistency::None), Ok(Consistency::None));
         assert_eq!(node.settle(&reading(1, Status::Synchronized), Consistency::Hybrid), Ok(Consistency::Hybrid));
+    }
+
+    /// Each transaction may say for itself how much commit-wait is worth it.
+    #[test]
+    fn auto_goes_by_the_budget_of_its_transaction() {
+        let node = Node::new(false);
+        let auto = |budget_ms: u64| Wanted { commit_wait_budget_ns: Some(budget_ms * 1_000_000), ..Wanted::default() };
+        let now = reading(20, Status::Synchronized);
+        assert_eq!(node.settle_as(&now, auto(39)), Ok(Consistency::Hybrid));
+        assert_eq!(node.settle_as(&now, auto(40)), Ok(Consistency::Strict));
+        assert_eq!(node.settle_as(&reading(0, Status::Synchronized), auto(0)), Ok(Consistency::Strict));
+        let wide = node.settle_as(&reading(1500, Status::Synchronized), auto(10_000)).unwrap_err();
+        assert!(wide.contains("beyond the limit"), "{wide}");
+    }
+
+    /// By a static offset `hybrid` goes on without a bound, but not with one that is proved wrong; `strict` never does.
+    #[test]
+    fn a_static_offset_does_without_a_bound_but_not_with_a_wrong_one() {
+        let node = Node::new(false);
+        let lost = reading(1, Status::Disrupted);
+        let as_of = |consistency, uncertainty| Wanted { consistency, uncertainty, ..Wanted::default() };
+        for uncertainty in [Uncertainty::Static(500_000), Uncertainty::Fallback(500_000)] {
+            for wanted in [Consistency::Hybrid, Consistency::Auto] {
+                assert_eq!(
+                    node.settle_as(&lost, as_of(wanted, uncertainty)),
+                    Ok(Consistency::Hybrid),
+                    "{uncertainty:?}"
+                );
+            }
+            assert!(node.settle_as(&lost, as_of(Consistency::Strict, uncertainty)).is_err());
+        }
+        for peer in 2..4 {
+            node.hear(&lost, PeerWord { peer, claim: None, accuses_ns: 9_000_000 });
+        }
+        node.1.step(&node.0, &reading(1, Status::Synchronized), Timestamp::MIN);
+        let fenced = node.settle_as(&lost, as_of(Consistency::Hybrid, Uncertainty::Static(500_000)));
+        assert!(fenced.clone().is_err_and(|e| e.contains("prove this node's bound wrong")), "{fenced:?}");
     }
 
     #[test]
@@ -311,7 +361,8 @@ mod tests {
         let node = Node::new(true);
         let now = reading(1, Status::Synchronized);
         let last = Timestamp::new((T + 3_600_000_000_000) / 1000, 0);
-        let settle = |last| node.1.settle(&node.0, &Sabotage::default(), &now, last, Consistency::Strict);
+        let strict = Wanted { consistency: Consistency::Strict, ..Wanted::default() };
+        let settle = |last| node.1.settle(&node.0, &Sabotage::default(), &now, last, strict);
         let refused = settle(last).unwrap_err().to_string();
         assert!(refused.contains("the clock was set back"), "{refused}");
         assert_eq!(settle(now.interval.latest()), Ok(Consistency::Strict));

@@ -28,6 +28,8 @@ pub struct DatabaseOptions {
     pub query_memory_bytes: usize,
     /// `timeball.snapshot_age_max` of sessions that do not say otherwise, milliseconds; 0 is never.
     pub snapshot_age_ms_max: u64,
+    /// `timeball.commit_wait_budget` of sessions that do not say otherwise, microseconds: what the node goes by, to be shown.
+    pub commit_wait_budget_us: Option<u64>,
     /// What the statements of all sessions share.
     pub memory_pool: Arc<MemoryPool>,
     /// How long the past of tables is kept that have no retention of their own, seconds: `timeball.retention`.
@@ -49,6 +51,7 @@ impl Default for DatabaseOptions {
             product_version: env!("CARGO_PKG_VERSION").into(),
             query_memory_bytes: 256 << 20,
             snapshot_age_ms_max: 0,
+            commit_wait_budget_us: None,
             memory_pool: Arc::default(),
             retention_seconds: None,
             memory_bytes: None,

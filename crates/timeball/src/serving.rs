@@ -31,6 +31,7 @@ fn sql_options(options: &NodeOptions, memory: &Memory) -> DatabaseOptions {
         hash_seed: RandomState::new().hash_one(0),
         sessions_max: Some(options.server.connections_max),
         snapshot_age_ms_max: u64::try_from(options.snapshot_age_max.as_millis()).unwrap_or(u64::MAX),
+        commit_wait_budget_us: Some(options.ladder.strict_error_ns.saturating_mul(2) / 1000),
         query_memory_bytes: shares.query_bytes,
         memory_pool: memory.queries.clone(),
         retention_seconds: Some(options.retention.as_secs()),

@@ -110,6 +110,10 @@ pub(crate) struct Core<E> {
     /// The log core was told something, and may have outputs.
     pub moved: bool,
     pub ticks: u64,
+    /// The greatest timestamp that was stamped here in any range: a floor may lie above the clock.
+    pub stamped: Timestamp,
+    /// What replicas here that follow had resolved at the tick at which that was last asked, in order (`follow`).
+    pub resolved_here: (Option<u64>, Vec<Timestamp>),
     /// For so many ticks the clock has not been believed.
     pub fenced_ticks: u64,
     /// Whom this round of probes was gone after here: with whom it began, and who (see `deadlock`).

@@ -8,8 +8,13 @@
 //! 1. A snapshot at or below what is resolved here is read as the leader would read it: nothing at or below it is to come.
 //! 2. Rule 1 holds here as well: the snapshot must be certainly past by this node's clock.
 //! 3. What cannot be answered here is asked of the leader: nothing is left out, and nobody waits.
+//!
+//! Who wants the freshest snapshot that costs no round trip ([`Member::freshest`]: bounded staleness) gets the oldest that a replica here has resolved. Ranges
+//! whose replicas here lag behind what he accepts do not count, and those that are led here or have no replica here do not either: their leaders answer
+//! for whatever snapshot comes of it. So one range that lags costs round trips to that range, and staleness of no other.
 
 use super::core::{Core, group_of};
+use super::member::Member;
 use clock::{Reading, Timestamp};
 use protocol::door::{Answer, Request};
 use protocol::txn::RangeId;
@@ -45,5 +50,23 @@ impl<E: Engine> Core<E> {
         }
         let answer = self.look_up(range, request)?;
         Ok(answer.filter(|answer| matches!(answer, Answer::Value { .. } | Answer::Rows { .. })))
+    }
+}
+
+impl<E: Engine> Member<E> {
+    /// The newest snapshot that the replicas here can read without asking anybody, if it is not before `least`; else `least`.
+    pub fn freshest(&self, now: &Reading, least: Timestamp) -> Timestamp {
+        let mut core = self.look();
+        if core.resolved_here.0 != Some(core.ticks) {
+            let follows = |shard: &super::shard::Shard| shard.led.is_none();
+            let followed = core.shards.iter().filter(|(_, shard)| follows(shard)).map(|(range, _)| *range);
+            let mut resolved: Vec<Timestamp> = followed.filter_map(|range| core.resolved(range)).collect();
+            resolved.sort_unstable();
+            core.resolved_here = (Some(core.ticks), resolved);
+        }
+        let resolved = &core.resolved_here.1;
+        let oldest = resolved.get(resolved.partition_point(|at| *at < least)).copied();
+        // Rule 1 (invariant 2). And what was resolved once stays so.
+        oldest.unwrap_or(Timestamp::MAX).min(now.interval.earliest()).max(least)
     }
 }

@@ -87,6 +87,8 @@ pub(crate) struct Call {
     pub hasty: bool,
     /// Whoever leads said that it has to wait.
     told_to_wait: bool,
+    /// Nodes past whose time its transaction has moved: what these stamp is not uncertain to it (`serve`, invariant 4).
+    pub caught_up: Vec<NodeId>,
     result: Option<Result<(NodeId, Answer), TxnError>>,
 }
 
@@ -159,6 +161,7 @@ impl<E: Engine> Core<E> {
             via: None,
             hasty: false,
             told_to_wait: false,
+            caught_up: Vec::new(),
             result: None,
         };
         self.gateway.calls.insert(id, call);
@@ -171,10 +174,11 @@ impl<E: Engine> Core<E> {
         self.call(range, request, Owner::Operation(waker.clone()))
     }
 
-    /// Where nobody leads a call's range it is not to wait for one who will.
-    pub fn hurry(&mut self, id: u64) {
+    /// What is to be known of a call before it is sent. `hasty`: where nobody leads its range it is not to wait for one who will.
+    pub fn prepare_call(&mut self, id: u64, hasty: bool, caught_up: &[NodeId]) {
         if let Some(call) = self.gateway.calls.get_mut(&id) {
-            call.hasty = true;
+            call.hasty = hasty;
+            call.caught_up = caught_up.to_vec();
         }
     }
 
@@ -216,10 +220,14 @@ impl<E: Engine> Core<E> {
         }
         let Some(call) = self.gateway.calls.get_mut(&id) else { return Ok(()) };
         let (range, mut request) = (call.range, call.request.clone());
+        let caught_up = call.caught_up.contains(&to);
         if to != self.options.node {
             self.address_lock(to, &mut request);
         }
         if to == self.options.node {
+            if caught_up {
+                request.clip_limit();
+            }
             return self.serve(now, Asker::Own(id), range, request);
         }
         self.counters.requests_sent.one();
@@ -230,6 +238,10 @@ impl<E: Engine> Core<E> {
             self.counters.requests_relayed.one();
             self.send(now, via, Class::Request, Body::Relay { id, range, request }, None);
             return Ok(());
+        }
+        // It is for this node and no other: whoever relays may ask another.
+        if caught_up {
+            request.clip_limit();
         }
         self.send(now, to, Class::Request, Body::Request { id, range, request }, None);
         Ok(())

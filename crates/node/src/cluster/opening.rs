@@ -170,6 +170,8 @@ impl<E: Engine> Opening<E> {
             moved: true,
             recycle_later: false,
             ticks: 0,
+            stamped: Timestamp::MIN,
+            resolved_here: (None, Vec::new()),
             fenced_ticks: 0,
             chased: BTreeSet::new(),
             count: self.count,

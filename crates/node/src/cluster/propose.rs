@@ -217,8 +217,14 @@ impl<E: Engine> Core<E> {
         self.counters.log_bytes.add(payload.len() as u64);
         let floor = floor.max(shard.floor);
         self.moved = true;
-        match self.replicas.propose(now, group_of(range), payload.into(), floor) {
+        let middle = self.sabotage.stamp_by_the_middle().then(|| {
+            let mut middle = *now;
+            middle.interval.earliest_ns = now.interval.middle_ns();
+            middle
+        });
+        match self.replicas.propose(middle.as_ref().unwrap_or(now), group_of(range), payload.into(), floor) {
             Ok(proposed) => {
+                self.stamped = self.stamped.max(proposed.at);
                 if shard.led == Some(proposed.term) {
                     let staged = match &command {
                         Command::Commit(batch) | Command::Prepare { batch, .. } => shard.range.staged(batch),
@@ -337,7 +343,10 @@ impl<E: Engine> Core<E> {
         }
         match &verdict {
             Verdict::Committed => shard.written = shard.written.max(at),
-            Verdict::Applied(commit) => shard.written = shard.written.max(*commit),
+            Verdict::Applied(commit) => {
+                shard.written = shard.written.max(*commit);
+                shard.late.note(*commit, prepared_at.unwrap_or(*commit));
+            }
             _ => {}
         }
         if let (Verdict::Split(right), Command::Split { nodes, .. }) = (&mut verdict, &command) {

@@ -7,7 +7,11 @@
 //! 2. What was read at `s` stays: from then on the range stamps above `s`. Only this range does: the node's clock is not
 //!    ratcheted, or one strict reader would make all who write on this node wait (design 4a.5).
 //! 3. A read waits for what is in flight at or below `s`, and for prepares up to `u` (see `flights`).
-//! 4. A request that must wait is parked, once for each number; whoever asks again hears [`Answer::Waiting`].
+//! 4. Who met an uncertain version here is told this node's own time with it: he moves past both, and then nothing that this node stamps any more can have
+//!    been acknowledged before he began (000 section 5.4). He says so by a limit that is his snapshot, at this node only (`gateway`). Uncertain to him are still,
+//!    of ranges that came here later, what was written before the lease began (design 4a.6), and transactions of several ranges that were prepared before and
+//!    committed above, with another range's timestamp.
+//! 5. A request that must wait is parked, once for each number; whoever asks again hears [`Answer::Waiting`].
 
 use super::core::{Core, group_of};
 use super::holds::HOLD_TICKS_MAX;
@@ -51,6 +55,8 @@ pub(crate) struct Admitted {
     _open: SnapshotGuard,
     snapshot: Timestamp,
     limit: Timestamp,
+    /// This node's own time, or the limit.
+    present: Timestamp,
     what: What,
 }
 
@@ -72,11 +78,12 @@ impl Admitted {
     /// Reads.
     pub fn read<E: Engine>(self, versions: &Versions<E>) -> Result<Answer, StoreError> {
         let (snapshot, limit) = (self.snapshot, self.limit);
+        let past_both = |newer: Option<Timestamp>| newer.map(|at| at.max(self.present));
         let (whole, clear, reverse, rows, peek) = match self.what {
             What::Get { key } => {
                 return versions.read(&key, snapshot, limit).map_or_else(collected_or, |read| {
                     let version = read.version.map(|version| (version.ts, version.value));
-                    Ok(Answer::Value { version, newer: read.newer })
+                    Ok(Answer::Value { version, newer: past_both(read.newer) })
                 });
             }
             What::Scan { whole, clear, reverse, rows, peek } => (whole, clear, reverse, rows, peek),
@@ -95,7 +102,7 @@ impl Admitted {
             false => None,
         };
         if newer.is_some() && !peek {
-            return Ok(Answer::Rows { rows: Vec::new(), rest: None, newer });
+            return Ok(Answer::Rows { rows: Vec::new(), rest: None, newer: past_both(newer) });
         }
         let rest = match reverse {
             true => whole.start..covered.start,
@@ -183,13 +190,23 @@ impl<E: Engine> Core<E> {
 
     /// The answer to a read, or to a request for a lock, that needs neither time nor anybody else: its range is led here under a lease, and nothing is in the
     /// way. Who has to wait for a lock stands in its queue then, and asks again as a call.
-    pub fn at_once(&mut self, range: RangeId, request: &Request) -> Result<Option<AtOnce>, StoreError> {
+    /// `caught_up`: its transaction has moved past what this node had stamped.
+    pub fn at_once(
+        &mut self,
+        range: RangeId,
+        request: &mut Request,
+        caught_up: bool,
+    ) -> Result<Option<AtOnce>, StoreError> {
         use Request::{Changed, Get, Lock, Present, Scan};
         if !matches!(request, Get { .. } | Scan { .. } | Present { .. } | Changed { .. } | Lock { .. }) {
             return Ok(None);
         }
         let Some(end) = self.led_until(range) else { return Ok(None) };
-        Ok(match self.look(range, end, request)? {
+        let limit = if caught_up { request.clip_limit() } else { None };
+        let looked = self.look(range, end, &*request)?;
+        // Where it has to wait it may be sent elsewhere.
+        limit.into_iter().for_each(|limit| request.set_limit(limit));
+        Ok(match looked {
             Looked::Answer(Answer::TryLater | Answer::Moved(_)) | Looked::Wait | Looked::Command(_) => None,
             Looked::Answer(answer) => Some(AtOnce::Answer(answer)),
             Looked::Read(read) => Some(AtOnce::Read(read)),
@@ -261,7 +278,13 @@ impl<E: Engine> Core<E> {
 
     /// Invariant 1: the lease reaches as far as the read looks; `None`: it does not.
     fn covered(&self, range: RangeId, end: Timestamp, look: &Look) -> Option<Timestamp> {
-        let limit = look.limit.max(look.snapshot);
+        let mut limit = look.limit.max(look.snapshot);
+        // Invariant 4.
+        if look.limit == look.snapshot && !self.sabotage.forget_late_commits() {
+            let began = self.replicas.lease(group_of(range)).map_or(Timestamp::MIN, |(start, _)| start);
+            let late = self.shards.get(&range).map_or(Timestamp::MIN, |shard| shard.late.last_above(look.snapshot));
+            limit = limit.max(began).max(late);
+        }
         if self.is_splitting(range, limit) {
             return None;
         }
@@ -307,7 +330,11 @@ impl<E: Engine> Core<E> {
             Err(error) => return collected_or(error).map(Looked::Answer),
         };
         self.keep_below(range, look.snapshot);
-        Ok(Looked::Read(Admitted { _open, snapshot: look.snapshot, limit, what }))
+        let present = match self.sabotage.never_catch_up() {
+            true => Timestamp::MIN,
+            false => self.clock.last().max(self.stamped).min(limit),
+        };
+        Ok(Looked::Read(Admitted { _open, snapshot: look.snapshot, limit, present, what }))
     }
 
     fn scan(

@@ -11,6 +11,9 @@ use std::collections::BTreeMap;
 /// Requests of one range that wait for others, at most: beyond it the asker tries again.
 pub(crate) const PARKED_MAX: usize = 65_536;
 
+/// Late commits of one range that are remembered, at most.
+const LATE_MAX: usize = 1024;
+
 /// Who waits for an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Asker {
@@ -40,6 +43,34 @@ pub(crate) struct Parked {
     pub asked_tick: u64,
 }
 
+/// Late commits, by their timestamps. What is not remembered any more lies below `forgotten`.
+#[derive(Debug, Default)]
+pub(crate) struct Late {
+    prepared: BTreeMap<Timestamp, Timestamp>,
+    forgotten: Timestamp,
+}
+
+impl Late {
+    /// A transaction that was prepared here at `prepared` is committed at `commit`.
+    pub fn note(&mut self, commit: Timestamp, prepared: Timestamp) {
+        if commit <= prepared {
+            return;
+        }
+        let first = self.prepared.entry(commit).or_insert(prepared);
+        *first = prepared.min(*first);
+        if self.prepared.len() > LATE_MAX {
+            self.forgotten = self.prepared.pop_first().map_or(self.forgotten, |(commit, _)| commit);
+        }
+    }
+
+    /// The last commit above `seen` that may have been prepared at or below it; `MIN`: there is none.
+    pub fn last_above(&self, seen: Timestamp) -> Timestamp {
+        let above = self.prepared.iter().rev().take_while(|(commit, _)| **commit > seen);
+        let last = above.filter(|(_, prepared)| **prepared <= seen).map(|(commit, _)| *commit).next();
+        last.unwrap_or_default().max(self.forgotten)
+    }
+}
+
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Shard {
@@ -66,6 +97,8 @@ pub(crate) struct Shard {
     pub went: (u64, u64),
     /// No version lies above this. It may be too high.
     pub written: Timestamp,
+    /// Transactions of several ranges whose commits came out above what they were prepared at here, and what that was: those of the last while.
+    pub late: Late,
     /// What that was when a threshold of collection was logged last.
     pub collect_logged: Timestamp,
     /// The thresholds of collection in the state from which a replay would begin.
@@ -76,6 +109,7 @@ impl Shard {
     pub fn new(range: Range, applied: u64) -> Self {
         Shard {
             written: range.applied(),
+            late: Late::default(),
             collect_logged: Timestamp::MIN,
             collected: Thresholds::of(&range),
             range,
@@ -122,5 +156,36 @@ impl Shard {
             self.by_slot.remove(&slot);
         }
         Some(proposal)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{LATE_MAX, Late};
+    use clock::Timestamp;
+
+    fn at(us: u64) -> Timestamp {
+        Timestamp::new(us, 0)
+    }
+
+    #[test]
+    fn late_commits_are_those_prepared_before_and_committed_after() {
+        let mut late = Late::default();
+        late.note(at(150), at(90));
+        late.note(at(170), at(160));
+        late.note(at(180), at(180));
+        assert_eq!(late.last_above(at(80)), Timestamp::MIN, "all of it came after");
+        assert_eq!(late.last_above(at(100)), at(150));
+        assert_eq!(late.last_above(at(165)), at(170));
+        assert_eq!(late.last_above(at(170)), Timestamp::MIN, "it is below already");
+    }
+
+    #[test]
+    fn what_is_forgotten_counts_as_late() {
+        let mut late = Late::default();
+        for n in 0..=LATE_MAX as u64 {
+            late.note(at(2 * n + 10), at(2 * n + 9));
+        }
+        assert_eq!(late.last_above(at(5)), at(10), "the first one may have been prepared before");
     }
 }

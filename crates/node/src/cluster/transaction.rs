@@ -4,8 +4,8 @@
 //! and what was read stays so because their leaders keep it (`serve`), not because this node's clock was ratcheted.
 //!
 //! The uncertainty limit is this node's `latest` when the snapshot was taken, at every range: nothing that was acknowledged before lies above it.
-//! A leader's clock at the first contact would be a lower limit, but not a safe one: of a transaction of many ranges the commit
-//! timestamp may be above it, and a range may have moved (design 4a.6).
+//! An uncertain version moves the snapshot past itself and past its leader's own time. What that node stamps afterwards came after this transaction began,
+//! so one node causes at most one restart (000 section 5.4), whatever ranges it leads; `serve` has what is uncertain there all the same (design 4a.6).
 
 mod begin;
 mod commit;
@@ -18,8 +18,9 @@ pub(crate) use commit::untrusted;
 use super::locks::LockMark;
 use super::member::Member;
 use super::routes::Routes;
+use super::seam::NodeId;
 use super::serve::AtOnce;
-use crate::options::{BeginOptions, Consistency, Isolation};
+use crate::options::{BeginOptions, Consistency, Isolation, Wanted};
 use crate::reply::{CommitError, Reply};
 use crate::transaction::Op;
 use crate::transaction::Stats;
@@ -39,13 +40,17 @@ pub struct Transaction<E: Engine> {
     member: Arc<Member<E>>,
     draft: Draft,
     /// As asked for, and as settled for now.
-    wanted: Consistency,
+    wanted: Wanted,
     mode: Consistency,
     token: Timestamp,
     floor: Timestamp,
     snapshot: Timestamp,
     /// Up to here a version may have been acknowledged before the snapshot was taken; `MIN`: no version is uncertain.
     limit: Timestamp,
+    /// Nodes past whose time the snapshot has moved.
+    caught_up: Vec<NodeId>,
+    /// Who answered last.
+    answered_by: NodeId,
     id: Option<TxnId>,
     locked: bool,
     session: Option<u64>,
@@ -155,8 +160,10 @@ impl<E: Engine> Transaction<E> {
         let call = match self.call {
             Some(call) => call,
             None => {
-                let (range, request) = (range(&core.routes), request());
-                let at_once = core.at_once(range, &request);
+                let (range, mut request) = (range(&core.routes), request());
+                let caught_up = self.caught_up.contains(&core.me());
+                self.answered_by = core.me();
+                let at_once = core.at_once(range, &mut request, caught_up);
                 if !core.stirred.is_empty() {
                     // A deadlock that was found gave somebody else his lock.
                     self.member.touch();
@@ -174,9 +181,7 @@ impl<E: Engine> Transaction<E> {
                     }
                     Ok(None) => {
                         let call = core.call_for(range, request, waker);
-                        if self.hasty {
-                            core.hurry(call);
-                        }
+                        core.prepare_call(call, self.hasty, &self.caught_up);
                         call
                     }
                 }
@@ -187,9 +192,12 @@ impl<E: Engine> Transaction<E> {
         if let Err(why) = core.run(now) {
             return Poll::Ready(Err(why.into()));
         }
-        let Some(result) = core.poll_call(call, waker) else { return Poll::Pending };
+        let Some(result) = core.poll_call_at(call, waker) else { return Poll::Pending };
         self.call = None;
-        Poll::Ready(result.and_then(|answer| refused(answer, self.snapshot)))
+        Poll::Ready(result.and_then(|(by, answer)| {
+            self.answered_by = by;
+            refused(answer, self.snapshot)
+        }))
     }
 
     /// Whether what is asked from now on ends at once where nobody is known to lead, and does not wait for one who will.

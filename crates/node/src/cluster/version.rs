@@ -14,7 +14,7 @@
 //! | --- | --- |
 //! | 1 | |
 //! | 2 | a range counts its commits ([`RangeStatus::commits`](super::RangeStatus)) |
-//! | 3 | messages: locks of sessions (`holds`), word about locks by way of a third |
+//! | 3 | messages: locks of sessions (`holds`), word about locks by way of a third; reads by who has moved past a node's time (`serve`, invariant 4) |
 //!
 //! # Invariants
 //! 1. What applying a record does depends on the range's version, never on the program's.
@@ -41,6 +41,9 @@ use store::{Engine, StoreError};
 pub const VERSION_MIN: u16 = 1;
 /// The newest.
 pub const VERSION_MAX: u16 = 3;
+
+/// From this version on every leader knows what a read means whose uncertainty ends at its snapshot.
+pub(super) const VERSION_OF_CATCHING_UP: u16 = 3;
 
 /// Ranges that are raised in one tick, at most: of ten thousand each takes a record.
 const RAISES_MAX: usize = 64;

@@ -35,7 +35,7 @@ pub use lock::WhenLocked;
 pub use read::Chunk;
 pub use reads::{MAX_READ_KEYS, MAX_READ_SPANS};
 
-use crate::options::{BeginOptions, Consistency};
+use crate::options::{BeginOptions, Consistency, Wanted};
 use crate::reply::Reply;
 use crate::{Node, TxnError};
 use bytes::Bytes;
@@ -82,7 +82,7 @@ pub struct Transaction<E: Engine> {
     pub(crate) node: Arc<Node<E>>,
     draft: Draft,
     /// As asked for, and as settled for now.
-    wanted: Consistency,
+    wanted: Wanted,
     mode: Consistency,
     token: Timestamp,
     floor: Timestamp,
@@ -112,11 +112,12 @@ impl<E: Engine> Transaction<E> {
     /// The clock cannot give the consistency asked for; the past asked for is collected; the token or the snapshot lies in the future.
     #[inline]
     pub fn begin(node: &Arc<Node<E>>, now: &Reading, options: &BeginOptions) -> Result<Self, TxnError> {
-        let mode = if options.as_of.is_some() { Consistency::None } else { node.settle(now, options.consistency)? };
+        let wanted = options.wanted();
+        let mode = if options.as_of.is_some() { Consistency::None } else { node.settle(now, wanted)? };
         let token = if mode == Consistency::None { Timestamp::MIN } else { options.token };
         let (snapshot, limit) = match options.as_of {
             Some(at) => (at, Limit::NONE),
-            None => node.present(now, mode, token),
+            None => node.present(now, mode, wanted, token),
         };
         // What is visible is no future, wherever the clock was set back to.
         if options.as_of.is_some_and(|at| at > node.visible() && now.interval.is_future(at)) {
@@ -130,7 +131,7 @@ impl<E: Engine> Transaction<E> {
         Ok(Transaction {
             node: node.clone(),
             draft: Draft::new(now, options),
-            wanted: options.consistency,
+            wanted,
             mode,
             token,
             floor,

@@ -74,7 +74,7 @@ impl<E: Engine> Transaction<E> {
             self.floor = self.floor.max(now.interval.latest());
         }
         self.stats.consistency = self.mode;
-        let (snapshot, limit) = self.node.present(now, self.mode, self.token);
+        let (snapshot, limit) = self.node.present(now, self.mode, self.wanted, self.token);
         self.draft.reads.forget_uncertified();
         self.move_to(now, snapshot)?;
         self.limit = limit;
@@ -97,7 +97,7 @@ impl<E: Engine> Transaction<E> {
     pub(super) fn refresh(&mut self, now: &Reading, least: Timestamp, why: &'static str, waker: &Waker) -> Op<()> {
         let target = match self.refreshing {
             Some(target) if target >= least => target,
-            _ => self.node.present(now, self.mode, self.token).0.max(least).max(self.snapshot),
+            _ => self.node.present(now, self.mode, self.wanted, self.token).0.max(least).max(self.snapshot),
         };
         if let Err(refused) = self.node.admit(now, target) {
             return Poll::Ready(Err(refused));

@@ -16,5 +16,6 @@ mod rules;
 mod silence;
 mod snapshots;
 mod splits;
+mod uncertainty;
 mod versions;
 mod world;

@@ -222,6 +222,32 @@ impl Request {
         }
     }
 
+    /// Where its uncertainty ends; `None`: nothing is uncertain to it.
+    fn limit_mut(&mut self) -> Option<&mut Timestamp> {
+        match self {
+            Request::Get { look, .. } | Request::Scan { look, .. } if look.limit > look.snapshot => {
+                Some(&mut look.limit)
+            }
+            _ => None,
+        }
+    }
+
+    /// A read of whoever has moved past all that its receiver has stamped: its uncertainty ends at its snapshot. Where it ended before, if it did so later.
+    pub fn clip_limit(&mut self) -> Option<Timestamp> {
+        let snapshot = match self {
+            Request::Get { look, .. } | Request::Scan { look, .. } => look.snapshot,
+            _ => return None,
+        };
+        self.limit_mut().map(|limit| std::mem::replace(limit, snapshot))
+    }
+
+    /// Takes back [`Request::clip_limit`].
+    pub fn set_limit(&mut self, limit: Timestamp) {
+        if let Request::Get { look, .. } | Request::Scan { look, .. } = self {
+            look.limit = limit;
+        }
+    }
+
     /// The version of the cluster from which on every program can read it.
     pub fn needs_version(&self) -> u16 {
         match self {

@@ -338,6 +338,9 @@ impl<E: Engine> Kv for ClusterNode<E> {
     fn ago(&self, age_us: u64) -> Timestamp {
         self.inner.member.ago(&self.inner.clock.read(), age_us)
     }
+    fn freshest(&self, least: Timestamp) -> Timestamp {
+        self.inner.member.freshest(&self.inner.clock.read(), least)
+    }
     fn scratch(&self) -> Result<Box<dyn Scratch>, KvError> {
         Ok(match &self.inner.scratch_dir {
             Some(dir) => Box::new(scratch::FileScratch::open(dir)?),

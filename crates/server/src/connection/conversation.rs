@@ -286,6 +286,9 @@ impl<'a> Conversation<'a> {
             TransactionStatus::InBlock => b'T',
             TransactionStatus::Failed => b'E',
         };
+        if let Some((name, token)) = self.session.take_token_report() {
+            backend::parameter_status(self.outbox.buffer(), name, &token);
+        }
         backend::ready_for_query(self.outbox.buffer(), status);
         self.outbox.flush()
     }

@@ -9,6 +9,12 @@ pub(crate) fn begin(options: &theirs::BeginOptions) -> node::BeginOptions {
     node::BeginOptions {
         isolation: isolation(options.isolation),
         consistency: consistency(options.consistency),
+        uncertainty: match options.uncertainty {
+            theirs::Uncertainty::Dynamic => node::Uncertainty::Dynamic,
+            theirs::Uncertainty::Static(max_offset_us) => node::Uncertainty::Static(max_offset_us),
+            theirs::Uncertainty::Fallback(max_offset_us) => node::Uncertainty::Fallback(max_offset_us),
+        },
+        commit_wait_budget_ns: options.commit_wait_budget_ns,
         token: options.token,
         read_only: options.read_only,
         as_of: options.as_of,
@@ -31,6 +37,8 @@ fn consistency(consistency: theirs::Consistency) -> node::Consistency {
         theirs::Consistency::Hybrid => node::Consistency::Hybrid,
         theirs::Consistency::Token => node::Consistency::Token,
         theirs::Consistency::None => node::Consistency::None,
+        // Its snapshot is given. What a session does beside it is of the present.
+        theirs::Consistency::Stale => node::Consistency::Auto,
     }
 }
 

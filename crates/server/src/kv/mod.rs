@@ -281,6 +281,9 @@ impl<E: Engine> Kv for KvNode<E> {
     fn ago(&self, age_us: u64) -> Timestamp {
         self.inner.node.ago(&self.inner.clock.read(), age_us)
     }
+    fn freshest(&self, least: Timestamp) -> Timestamp {
+        self.inner.node.visible().max(least)
+    }
     fn scratch(&self) -> Result<Box<dyn Scratch>, KvError> {
         Ok(match &self.inner.options.scratch_dir {
             Some(dir) => Box::new(scratch::FileScratch::open(dir)?),

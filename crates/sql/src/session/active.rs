@@ -13,7 +13,7 @@ use crate::exec::claims::Claims;
 use crate::exec::deferred::Modes;
 use crate::plan::Plan;
 use crate::syntax;
-use crate::transaction::{BeginOptions, Committed, Isolation, Patience, Transaction, TxnRef};
+use crate::transaction::{BeginOptions, Committed, Consistency, Isolation, Patience, Transaction, TxnRef};
 use crate::types::Value;
 use crate::types::calendar::EPOCH_OFFSET_US;
 use crate::{SqlError, SqlState, work};
@@ -105,6 +105,11 @@ impl Active {
         Ok(())
     }
 
+    /// Whether nothing was asked of it yet.
+    pub(super) fn has_done_nothing(&self) -> bool {
+        self.statements == 0 && self.savepoints.is_empty()
+    }
+
     /// What it reads from now.
     pub(super) fn snapshot_now(&self) -> Timestamp {
         self.txn.with(|t| t.snapshot())
@@ -117,13 +122,21 @@ impl Active {
 }
 
 impl Session {
+    /// The consistency of the present transaction, or the next one.
+    pub(super) fn consistency(&self) -> Consistency {
+        self.modes.consistency.unwrap_or(self.settings.consistency)
+    }
+
     /// How the next transaction begins.
     pub(super) fn begin_options(&self, as_of: Option<Timestamp>) -> BeginOptions {
         BeginOptions {
             isolation: self.modes.isolation.unwrap_or(self.settings.isolation),
-            consistency: self.settings.consistency,
+            consistency: self.consistency(),
+            uncertainty: self.settings.uncertainty,
+            commit_wait_budget_ns: self.settings.commit_wait_budget_ns,
             token: self.token,
-            read_only: self.modes.read_only.unwrap_or(self.settings.read_only),
+            read_only: self.modes.read_only.unwrap_or(self.settings.read_only)
+                || self.consistency() == Consistency::Stale,
             as_of,
             interrupt: self.interrupt.clone(),
             deadline: self.deadline.clone(),
@@ -234,6 +247,10 @@ impl Session {
             Some(time) => Some(time),
             None => self.modes.as_of.clone().map(|a| self.resolve_as_of(&a)).transpose()?.flatten(),
         };
+        let as_of = match as_of {
+            None if self.consistency() == Consistency::Stale => Some(self.stale_snapshot()),
+            as_of => as_of,
+        };
         let options = self.begin_options(as_of);
         self.deferred.truncate(0);
         let mut txn = self.db.kv.begin(&options)?;
@@ -310,15 +327,19 @@ impl Session {
                 && active.as_of.is_none()
                 && active.isolation != Isolation::ReadCommitted
         });
-        if stale {
-            let fresh = self.begin(None, wait)?;
-            self.backend.sees(Some((fresh.txn.with(|t| t.snapshot()), fresh.snapshot_us)));
-            if let Some(active) = self.active.as_mut() {
-                (active.txn, active.view, active.catalog) = (fresh.txn, fresh.view, fresh.catalog);
-                (active.number, active.looked_at, active.relied) = (fresh.number, fresh.looked_at, Vec::new());
-                (active.snapshot, active.snapshot_us) = (fresh.snapshot, fresh.snapshot_us);
-                active.unreached = fresh.unreached;
-            }
+        if stale { self.begin_anew(wait) } else { Ok(()) }
+    }
+
+    /// A transaction that has done nothing begins again: at the present, and as it is to begin by now.
+    pub(super) fn begin_anew(&mut self, wait: Wait) -> Result<(), SqlError> {
+        let fresh = self.begin(None, wait)?;
+        self.backend.sees(Some((fresh.txn.with(|t| t.snapshot()), fresh.snapshot_us)));
+        if let Some(active) = self.active.as_mut() {
+            (active.txn, active.view, active.catalog) = (fresh.txn, fresh.view, fresh.catalog);
+            (active.number, active.looked_at, active.relied) = (fresh.number, fresh.looked_at, Vec::new());
+            (active.snapshot, active.snapshot_us) = (fresh.snapshot, fresh.snapshot_us);
+            (active.as_of, active.beginning) = (fresh.as_of, fresh.beginning);
+            active.unreached = fresh.unreached;
         }
         Ok(())
     }

@@ -17,10 +17,13 @@ impl Session {
     pub(super) fn resolve_as_of(&self, as_of: &AsOf) -> Result<Option<Timestamp>, SqlError> {
         match as_of {
             AsOf::FollowerRead => Ok(Some(self.db.kv.ago(FOLLOWER_READ_AGE_US))),
-            // The freshest snapshot within the bound: on one node, that is the present.
             AsOf::MaxStaleness(text) => {
-                self.interval_us(text)?;
-                Ok(None)
+                let us = self.interval_us(text)?;
+                if us < 0 {
+                    let message = format!("with_max_staleness: the interval '{text}' is negative");
+                    return Err(SqlError::new(SqlState::INVALID_PARAMETER, message));
+                }
+                Ok(Some(self.fresh_within(self.db.kv.ago(us.unsigned_abs()))))
             }
             AsOf::MinTimestamp(text) => {
                 let least = self.instant(text)?;
@@ -28,10 +31,24 @@ impl Session {
                 if least > at(self.db.kv.now_us()).max(self.db.kv.ago(0)) {
                     return Err(SqlError::new(SqlState::INVALID_PARAMETER, "with_min_timestamp lies in the future"));
                 }
-                Ok(None)
+                Ok(Some(self.fresh_within(least)))
             }
             AsOf::Text(text) => self.instant(text).map(Some),
         }
+    }
+
+    /// The freshest snapshot that can be read here without asking another node, if it is not before `least`, else `least` itself, which others are asked
+    /// for. A session never goes back behind what it has seen or written (004 section 2.2).
+    fn fresh_within(&self, least: Timestamp) -> Timestamp {
+        let least = least.max(self.token);
+        let present = self.active.as_ref().and_then(|active| active.as_of).filter(|at| *at >= least);
+        present.unwrap_or_else(|| self.db.kv.freshest(least))
+    }
+
+    /// What `timeball.max_staleness` lets a query read; where it is not set, what `follower_read_timestamp()` lets it.
+    pub(super) fn stale_snapshot(&self) -> Timestamp {
+        let bound_us = self.settings.max_staleness_us.unsigned_abs();
+        self.fresh_within(self.db.kv.ago(if bound_us == 0 { FOLLOWER_READ_AGE_US } else { bound_us }))
     }
 
     fn instant(&self, text: &str) -> Result<Timestamp, SqlError> {

@@ -1,6 +1,6 @@
 //! Statements that need no plan: transaction control, settings, prepared statements, cursors.
 
-use super::active::Savepoint;
+use super::active::{Active, Savepoint};
 use super::portal::Portal;
 use super::run::{How, Outcome};
 use super::setting_table::Kind;
@@ -16,6 +16,15 @@ use std::sync::Arc;
 
 /// The savepoint by which CockroachDB's clients retry.
 const RESTART_SAVEPOINT: &str = "cockroach_restart";
+
+/// Settings by which a transaction begins: set in a block before its first query, they are this transaction's.
+const SETTINGS_OF_BEGIN: &[&str] = &[
+    "timeball.commit_wait_budget",
+    "timeball.consistency",
+    "timeball.max_offset",
+    "timeball.max_staleness",
+    "timeball.uncertainty",
+];
 
 fn tag(text: &str) -> Result<Outcome, SqlError> {
     Ok(Outcome::Tag(text.into()))
@@ -297,7 +306,9 @@ impl Session {
                 };
                 return Err(SqlError::new(SqlState::ACTIVE_TRANSACTION, what));
             }
-            if !active.savepoints.is_empty() && (modes.isolation.is_some() || modes.as_of.is_some()) {
+            if !active.savepoints.is_empty()
+                && (modes.isolation.is_some() || modes.as_of.is_some() || modes.consistency.is_some())
+            {
                 return Err(SqlError::new(
                     SqlState::ACTIVE_TRANSACTION,
                     "SET TRANSACTION must not be called in a subtransaction",
@@ -312,6 +323,7 @@ impl Session {
             read_only: modes.read_only.or(known.read_only),
             deferrable: modes.deferrable.or(known.deferrable),
             as_of: modes.as_of.clone().or(known.as_of),
+            consistency: modes.consistency.or(known.consistency),
         };
         tag("SET")
     }
@@ -322,6 +334,9 @@ impl Session {
             if let Some(isolation) = modes.isolation {
                 let name = if modes.uncommitted { READ_UNCOMMITTED } else { isolation_name(isolation) };
                 s.set("default_transaction_isolation", Some(name))?;
+            }
+            if let Some(consistency) = modes.consistency {
+                s.set("timeball.consistency", Some(consistency.name()))?;
             }
             if let Some(read_only) = modes.read_only {
                 s.set("default_transaction_read_only", Some(if read_only { "on" } else { "off" }))?;
@@ -373,7 +388,17 @@ impl Session {
                 }
             }
             _ => {
+                let of_begin = self.block != Block::None && SETTINGS_OF_BEGIN.contains(&name);
+                if of_begin && local && self.active.as_ref().is_some_and(|active| !active.has_done_nothing()) {
+                    let message = format!("SET LOCAL {name} must be called before any query");
+                    return Err(SqlError::new(SqlState::ACTIVE_TRANSACTION, message).hint(
+                        "It says how a transaction begins: set it first, or say SET SESSION for the next ones.",
+                    ));
+                }
                 self.change_settings(local, |s| s.set(name, value))?;
+                if of_begin && self.active.as_ref().is_some_and(Active::has_done_nothing) {
+                    self.begin_anew(Wait::Hasty)?;
+                }
                 self.report_settings(out);
             }
         }
@@ -456,6 +481,7 @@ impl Session {
         Ok(match name {
             "timeball.token" => self.show_token(),
             "transaction_isolation" => self.shown_isolation().into(),
+            "timeball.consistency" => self.consistency().name().into(),
             "transaction_read_only" => {
                 let as_of = self.active.as_ref().is_some_and(|a| a.as_of.is_some());
                 let read_only = as_of || self.modes.read_only.unwrap_or(self.settings.read_only);

@@ -2,14 +2,13 @@
 
 use super::portal::{Portal, PortalState};
 use super::run::{How, Outcome, next_rows};
-use super::settings::consistency_name;
 use super::{Block, Session, text_field};
 use crate::context::StatementContext;
 use crate::explain::{Done, Explained, Format, Meters, Options, Total};
 use crate::output::{Field, Output};
 use crate::plan::{Execution, Plan};
 use crate::syntax::Planned;
-use crate::transaction::{TxnRef, TxnStats};
+use crate::transaction::{Consistency, TxnRef, TxnStats};
 use crate::types::Value;
 use crate::{SqlError, SqlState};
 use std::sync::Arc;
@@ -81,6 +80,7 @@ impl Session {
         let planning_us = self.db.kv.now_us() - began_us;
         let mut explained = Explained { plan: plan.explain(), planning_us, total: None };
         let mut txn = None;
+        let past = self.active.as_ref().is_some_and(|active| active.as_of.is_some());
         if options.analyze {
             let meters = Arc::new(Meters::default());
             let context = self.statement_context(params)?;
@@ -103,7 +103,7 @@ impl Session {
             self.commit()?;
         }
         if let (Some(txn), Some(total)) = (txn, explained.total.as_mut()) {
-            total.time = time_lines(&txn);
+            total.time = time_lines(&txn, past);
         }
         let value = |text: String| match options.format {
             Format::Text => Value::text(text),
@@ -136,12 +136,12 @@ impl Session {
 }
 
 /// What time cost the transaction so far, its commit included if it is over.
-fn time_lines(txn: &TxnRef) -> Vec<(&'static str, String)> {
+fn time_lines(txn: &TxnRef, past: bool) -> Vec<(&'static str, String)> {
     let TxnStats { consistency, bound_ns, uncertainty_restarts, refreshes, lock_wait_ns, commit_wait_ns } =
         txn.with(|t| t.stats());
     let ms = |ns: u64| ns as f64 / 1e6;
     vec![
-        ("Consistency", consistency_name(consistency).to_string()),
+        ("Consistency", if past { Consistency::Stale } else { consistency }.name().to_string()),
         ("Clock bound at start", format!("{:.6} ms", ms(bound_ns))),
         ("Uncertainty restarts", uncertainty_restarts.to_string()),
         ("Snapshot refreshes", refreshes.to_string()),

@@ -131,6 +131,8 @@ pub struct Session {
     too_old: bool,
     active: Option<Active>,
     token: Timestamp,
+    /// The token that the client was told last, where it wants to be told.
+    reported_token: Timestamp,
     prepared: BTreeMap<String, Arc<Prepared>>,
     unnamed: Option<Arc<Prepared>>,
     portals: Portals,
@@ -237,6 +239,7 @@ impl Session {
             too_old: false,
             active: None,
             token: Timestamp::MIN,
+            reported_token: Timestamp::MIN,
             prepared: BTreeMap::new(),
             unnamed: None,
             portals: Portals::default(),

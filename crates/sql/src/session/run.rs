@@ -9,7 +9,7 @@ use crate::output::{Field, Output};
 use crate::plan::Execution;
 use crate::plan::parts::is_modifying;
 use crate::syntax::{Command, Planned};
-use crate::transaction::Isolation;
+use crate::transaction::{Consistency, Isolation};
 use crate::{SqlError, SqlState, work};
 use clock::Timestamp;
 use sqlparser::ast::{LockType, Query, SetExpr, Statement};
@@ -267,7 +267,8 @@ impl Session {
 
     /// A statement that may write is refused before it finds out whether it will.
     fn refuse_in_read_only(&self, prepared: &Prepared) -> Result<(), SqlError> {
-        if !self.modes.read_only.unwrap_or(self.settings.read_only) {
+        let is_stale = self.consistency() == Consistency::Stale;
+        if !is_stale && !self.modes.read_only.unwrap_or(self.settings.read_only) {
             return Ok(());
         }
         let body = |query: &'_ Query| match query.body.as_ref() {
@@ -288,7 +289,13 @@ impl Session {
             _ => "this statement",
         };
         let message = format!("cannot execute {what} in a read-only transaction");
-        Err(SqlError::new(SqlState::READ_ONLY_TRANSACTION, message))
+        let refused = SqlError::new(SqlState::READ_ONLY_TRANSACTION, message);
+        Err(match is_stale {
+            true => {
+                refused.hint("timeball.consistency is stale, which reads the past: BEGIN CONSISTENCY auto to write.")
+            }
+            false => refused,
+        })
     }
 
     /// Sends rows of a portal that has begun, up to a limit (0: all).
@@ -333,7 +340,7 @@ impl Session {
         let Some(as_of) = &planned.as_of else {
             let query = matches!(&planned.statement, Statement::Query(q) if q.locks.is_empty() && !is_modifying(q));
             if self.settings.max_staleness_us > 0 && self.block == Block::None && self.active.is_none() && query {
-                return Ok(Some(self.db.kv.ago(self.settings.max_staleness_us.unsigned_abs())));
+                return Ok(Some(self.stale_snapshot()));
             }
             return Ok(None);
         };

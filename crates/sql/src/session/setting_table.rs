@@ -31,6 +31,10 @@ pub enum Kind {
     Number(i64, i64),
     /// A time, milliseconds if without a unit.
     Duration,
+    /// A time, as precise as microseconds.
+    FineDuration,
+    /// A time within bounds, milliseconds.
+    ShortDuration(u64, u64),
     /// Bytes, or with a unit.
     Bytes,
     /// One of these words.
@@ -91,6 +95,11 @@ const SEARCH_CONFIGS: &[&str] = &[
     "turkish",
     "yiddish",
 ];
+
+const UNITS: &str = "Valid units for this parameter are \"us\", \"ms\", \"s\", \"min\", \"h\", and \"d\".";
+
+/// A leader serves a read only under a lease that reaches to the end of its uncertainty, and leases reach a few seconds ahead.
+const MAX_OFFSET_MS_MAX: u64 = 1000;
 
 const ISOLATIONS: &[&str] = &["serializable", "repeatable read", "read committed", "read uncommitted"];
 const LEVELS: &[&str] = &[
@@ -182,14 +191,32 @@ pub const TABLE: &[Setting] = &[
     s("temp_buffers", Kind::Theirs, "8MB", "Accepted without effect."),
     s("temp_tablespaces", Kind::Tablespaces, "", "Accepted without effect."),
     s(
+        "timeball.commit_wait_budget",
+        Kind::FineDuration,
+        "10ms",
+        "The longest wait at a commit for which auto is strict: twice the clock's error.",
+    ),
+    s(
         "timeball.consistency",
-        Kind::OneOf(&["auto", "strict", "hybrid", "token", "none"]),
+        Kind::OneOf(&["auto", "strict", "hybrid", "token", "none", "stale"]),
         "auto",
         "What a new transaction is sure to see.",
+    ),
+    s(
+        "timeball.max_offset",
+        Kind::ShortDuration(1, MAX_OFFSET_MS_MAX),
+        "500ms",
+        "How far clocks are taken to lie apart where timeball.uncertainty is static.",
     ),
     s("timeball.max_staleness", Kind::Duration, "0", "Reads outside blocks may be this old; 0 reads the present."),
     s("timeball.memory_bytes", Kind::Fixed, "0", "Memory of the whole node, set when it starts; 0 has no bound."),
     s("timeball.query_memory_bytes", Kind::Bytes, "268435456", "Memory that one statement may use."),
+    s(
+        "timeball.report_token",
+        Kind::Flag,
+        "off",
+        "Whether the client is told the session's token after each transaction that moves it, as a parameter.",
+    ),
     s(
         "timeball.retention",
         Kind::Fixed,
@@ -201,6 +228,12 @@ pub const TABLE: &[Setting] = &[
         Kind::Duration,
         "0",
         "A transaction block whose snapshot is older is rolled back: it keeps old versions from being collected.",
+    ),
+    s(
+        "timeball.uncertainty",
+        Kind::OneOf(&["dynamic", "static", "fallback"]),
+        "dynamic",
+        "Where the uncertainty of hybrid reads ends: at the measured bound, at max_offset, or at max_offset while the bound is lost.",
     ),
     s("timezone", Kind::Text, "UTC", "Time zone of timestamptz in text."),
     s("transaction_deferrable", Kind::Fixed, "off", "Of the present transaction."),
@@ -286,9 +319,21 @@ impl Kind {
                 }
                 Ok(number.to_string())
             }
-            Kind::Duration => parse_duration_ms(value).map(show_duration).ok_or_else(|| {
-                bad().hint("Valid units for this parameter are \"us\", \"ms\", \"s\", \"min\", \"h\", and \"d\".")
-            }),
+            Kind::Duration => parse_duration_ms(value).map(show_duration).ok_or_else(|| bad().hint(UNITS)),
+            Kind::FineDuration => parse_duration_us(value).map(show_duration_us).ok_or_else(|| bad().hint(UNITS)),
+            Kind::ShortDuration(least, most) => {
+                let ms = parse_duration_ms(value).ok_or_else(|| bad().hint(UNITS))?;
+                if ms < least || ms > most {
+                    let message = format!(
+                        "{} is outside the valid range for parameter \"{name}\" ({} .. {})",
+                        show_duration(ms),
+                        show_duration(least),
+                        show_duration(most)
+                    );
+                    return Err(SqlError::new(SqlState::INVALID_PARAMETER, message));
+                }
+                Ok(show_duration(ms))
+            }
             Kind::Bytes => {
                 let bytes = parse_bytes(value)
                     .filter(|b| *b > 0)
@@ -376,6 +421,20 @@ fn split_unit(value: &str) -> Option<(f64, &str)> {
 
 /// A time in milliseconds; the unit may be missing.
 pub(super) fn parse_duration_ms(value: &str) -> Option<u64> {
+    parse_duration(value).map(|ms| ms.round() as u64)
+}
+
+/// As [`parse_duration_ms`], in microseconds.
+pub(super) fn parse_duration_us(value: &str) -> Option<u64> {
+    parse_duration(value).map(|ms| (ms * 1000.0).round() as u64)
+}
+
+/// As [`show_duration`], of microseconds.
+pub(super) fn show_duration_us(us: u64) -> String {
+    if us.is_multiple_of(1000) { show_duration(us / 1000) } else { format!("{us}us") }
+}
+
+fn parse_duration(value: &str) -> Option<f64> {
     let (number, unit) = split_unit(value)?;
     let factor = match unit {
         "us" => 0.001,
@@ -387,7 +446,7 @@ pub(super) fn parse_duration_ms(value: &str) -> Option<u64> {
         _ => return None,
     };
     let ms = number * factor;
-    (ms <= i32::MAX as f64).then(|| ms.round() as u64)
+    (ms <= i32::MAX as f64).then_some(ms)
 }
 
 pub(super) fn show_duration(ms: u64) -> String {

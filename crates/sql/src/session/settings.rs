@@ -1,9 +1,9 @@
 //! Settings of a session: those that do something are typed, the rest are remembered for the client's sake.
 
-use super::setting_table::{Kind, find, show_duration};
+use super::setting_table::{Kind, find, parse_duration_us, show_duration, show_duration_us};
 use crate::context::EvalSettings;
 use crate::database::DatabaseOptions;
-use crate::transaction::{Consistency, Isolation};
+use crate::transaction::{Consistency, Isolation, Uncertainty};
 use crate::{SqlError, SqlState};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,6 +21,12 @@ pub struct Settings {
     pub read_only: bool,
     /// `timeball.consistency`
     pub consistency: Consistency,
+    /// `timeball.uncertainty`, with `timeball.max_offset`
+    pub uncertainty: Uncertainty,
+    /// `timeball.commit_wait_budget`, nanoseconds; `None`: the node's own
+    pub commit_wait_budget_ns: Option<u64>,
+    /// `timeball.report_token`
+    pub report_token: bool,
     /// `timeball.max_staleness`, microseconds; 0 reads the present.
     pub max_staleness_us: i64,
     /// `statement_timeout`, milliseconds; 0 is never.
@@ -50,6 +56,9 @@ impl Settings {
         }
         if options.snapshot_age_ms_max > 0 {
             fixed.push(("timeball.snapshot_age_max", show_duration(options.snapshot_age_ms_max)));
+        }
+        if let Some(us) = options.commit_wait_budget_us {
+            fixed.push(("timeball.commit_wait_budget", show_duration_us(us)));
         }
         if let Some(seconds) = options.retention_seconds {
             fixed.push(("timeball.retention", show_duration(seconds.saturating_mul(1000))));
@@ -88,6 +97,9 @@ impl Settings {
             uncommitted: false,
             read_only: false,
             consistency: Consistency::Auto,
+            uncertainty: Uncertainty::Dynamic,
+            commit_wait_budget_ns: None,
+            report_token: false,
             max_staleness_us: 0,
             statement_timeout_ms: 0,
             lock_timeout_ms: 0,
@@ -196,7 +208,14 @@ impl Settings {
                 self.uncommitted = shown == READ_UNCOMMITTED;
             }
             "default_transaction_read_only" => self.read_only = shown == "on",
-            "timeball.consistency" => self.consistency = parse_consistency(&shown).unwrap_or_default(),
+            "timeball.consistency" => self.consistency = Consistency::of_name(&shown).unwrap_or_default(),
+            "timeball.uncertainty" => self.uncertainty = uncertainty(&shown, self.max_offset_us()),
+            "timeball.max_offset" => {
+                let known = self.eval.values.get("timeball.uncertainty").cloned().unwrap_or_default();
+                self.uncertainty = uncertainty(&known, milliseconds(&shown) * 1000);
+            }
+            "timeball.commit_wait_budget" => self.commit_wait_budget_ns = parse_duration_us(&shown).map(|us| us * 1000),
+            "timeball.report_token" => self.report_token = shown == "on",
             "timeball.max_staleness" => self.max_staleness_us = milliseconds(&shown) as i64 * 1000,
             "statement_timeout" => self.statement_timeout_ms = milliseconds(&shown),
             "lock_timeout" => self.lock_timeout_ms = milliseconds(&shown),
@@ -207,6 +226,10 @@ impl Settings {
             _ => {}
         }
         Ok(shown)
+    }
+
+    fn max_offset_us(&self) -> u64 {
+        self.show("timeball.max_offset").map_or(0, |shown| milliseconds(&shown) * 1000)
     }
 
     fn resolve_user(&self, name: &str) -> String {
@@ -251,6 +274,14 @@ pub fn split_list(value: &str) -> Vec<String> {
     items
 }
 
+fn uncertainty(shown: &str, max_offset_us: u64) -> Uncertainty {
+    match shown {
+        "static" => Uncertainty::Static(max_offset_us),
+        "fallback" => Uncertainty::Fallback(max_offset_us),
+        _ => Uncertainty::Dynamic,
+    }
+}
+
 pub(crate) fn milliseconds(shown: &str) -> u64 {
     super::setting_table::parse_duration_ms(shown).unwrap_or(0)
 }
@@ -272,27 +303,6 @@ pub(super) fn isolation_name(isolation: Isolation) -> &'static str {
         Isolation::Serializable => "serializable",
         Isolation::RepeatableRead => "repeatable read",
         Isolation::ReadCommitted => "read committed",
-    }
-}
-
-pub(super) fn parse_consistency(text: &str) -> Option<Consistency> {
-    match text {
-        "auto" => Some(Consistency::Auto),
-        "strict" => Some(Consistency::Strict),
-        "hybrid" => Some(Consistency::Hybrid),
-        "token" => Some(Consistency::Token),
-        "none" => Some(Consistency::None),
-        _ => None,
-    }
-}
-
-pub(super) fn consistency_name(consistency: Consistency) -> &'static str {
-    match consistency {
-        Consistency::Auto => "auto",
-        Consistency::Strict => "strict",
-        Consistency::Hybrid => "hybrid",
-        Consistency::Token => "token",
-        Consistency::None => "none",
     }
 }
 

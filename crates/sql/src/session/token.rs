@@ -1,6 +1,6 @@
 //! The session's token: how it leaves and comes back ([`crate::catalog::seal`]).
 
-use super::Session;
+use super::{Block, Session};
 use crate::SqlError;
 use crate::catalog::seal::Refusal;
 use crate::catalog::{Seal, Wait};
@@ -14,6 +14,15 @@ impl Session {
             Some(seal) => seal.sign(self.token),
             None => self.token.to_string(),
         }
+    }
+
+    /// What the client is to be told before it is asked for more: a parameter and its value. By the keys that the session knows, so it costs no round trip.
+    pub fn take_token_report(&mut self) -> Option<(&'static str, String)> {
+        if !self.settings.report_token || self.token == self.reported_token || self.block != Block::None {
+            return None;
+        }
+        self.reported_token = self.token;
+        Some(("timeball.token", self.known_seal().map_or_else(|| self.token.to_string(), |seal| seal.sign(self.token))))
     }
 
     pub(super) fn read_token(&self, text: &str) -> Result<Timestamp, SqlError> {

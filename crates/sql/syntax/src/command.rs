@@ -3,7 +3,7 @@
 use super::ddl::{Ddl, ObjectKind};
 use super::explain::Options;
 use super::name::Name;
-use crate::transaction::Isolation;
+use crate::transaction::{Consistency, Isolation};
 use sqlparser::ast::{DataType, Statement};
 use std::sync::Arc;
 
@@ -243,6 +243,8 @@ pub struct Modes {
     pub deferrable: Option<bool>,
     /// AS OF SYSTEM TIME
     pub as_of: Option<AsOf>,
+    /// CONSISTENCY
+    pub consistency: Option<Consistency>,
 }
 
 /// What DISCARD drops.

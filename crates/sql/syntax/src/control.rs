@@ -4,7 +4,7 @@ use super::command::{AsOf, Command, Mentions, Modes};
 use super::drop::owned;
 use super::name::Name;
 use super::reader::{Reader, string_of};
-use crate::transaction::Isolation;
+use crate::transaction::{Consistency, Isolation};
 use crate::{SqlError, SqlState};
 use sqlparser::tokenizer::Token;
 
@@ -75,6 +75,8 @@ pub(super) fn modes(r: &mut Reader) -> Result<Modes, SqlError> {
             modes.deferrable = Some(true);
         } else if r.take("AS OF SYSTEM TIME") {
             modes.as_of = Some(as_of(r)?);
+        } else if r.take("CONSISTENCY") {
+            modes.consistency = Some(consistency(r)?);
         } else {
             return Err(r.error_here());
         }
@@ -93,6 +95,22 @@ fn isolation(r: &mut Reader) -> Result<Isolation, SqlError> {
     } else {
         Err(r.error_here())
     }
+}
+
+/// `CONSISTENCY strict`, `CONSISTENCY 'strict'`: what `timeball.consistency` takes.
+fn consistency(r: &mut Reader) -> Result<Consistency, SqlError> {
+    let start = r.at;
+    let word = match r.peek().and_then(string_of) {
+        Some(text) => {
+            r.next();
+            text.to_ascii_lowercase()
+        }
+        None => r.identifier()?,
+    };
+    Consistency::of_name(&word).ok_or_else(|| {
+        r.error_at(start)
+            .hint(format!("CONSISTENCY is one of {}.", Consistency::NAMES.map(|(name, _)| name).join(", ")))
+    })
 }
 
 /// What follows AS OF SYSTEM TIME.

@@ -24,7 +24,7 @@ SHOW
 SET timeball.consistency = 'fast';
 ----
 ERROR 22023: invalid value for parameter "timeball.consistency": "fast"
-  hint: Available values: auto, strict, hybrid, token, none.
+  hint: Available values: auto, strict, hybrid, token, none, stale.
 
 SET nonsense = 1;
 ----

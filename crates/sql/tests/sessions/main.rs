@@ -2,6 +2,7 @@
 
 mod catalog;
 mod checks;
+mod choice;
 mod cursors;
 mod held;
 mod loads;
@@ -457,8 +458,19 @@ fn the_past_is_read() {
     // Before the table: the catalog of the past has none.
     kv.advance_us(10_000_000);
     assert_eq!(state_of(&mut a, "SELECT v FROM t AS OF SYSTEM TIME '2020-01-01'"), "22023");
+    // Bounded staleness: the freshest that is here, never older than asked for.
+    kv.lags_by_us(14_000_000);
+    let mut b = session(&db);
+    for fresh in ["with_max_staleness('15s')", "with_max_staleness('5s')", "with_min_timestamp('-4s')"] {
+        let seen = run(&mut b, &format!("SELECT v FROM t AS OF SYSTEM TIME {fresh}"));
+        assert_eq!(seen, [if fresh.contains("15s") { "1" } else { "2" }], "{fresh}");
+    }
+    assert_eq!(state_of(&mut b, "SELECT v FROM t AS OF SYSTEM TIME with_max_staleness('-5s')"), "22023");
+    assert_eq!(run(&mut b, "SET timeball.max_staleness = '15s'; SELECT v FROM t"), ["2"], "it saw that already");
+    let mut c = session(&db);
+    assert_eq!(run(&mut c, "SET timeball.max_staleness = '15s'; SELECT v FROM t"), ["1"]);
     run(&mut a, "SET timeball.max_staleness = '15s'");
-    assert_eq!(run(&mut a, "SELECT v FROM t"), ["1"]);
+    assert_eq!(run(&mut a, "SELECT v FROM t"), ["2"], "it wrote that");
     let token = run(&mut a, "SHOW timeball.token").remove(0);
     run(&mut a, &format!("SET timeball.token = '{token}'"));
 }

@@ -200,3 +200,23 @@ fn bare_timestamps_promise_what_is_gone() {
     let broken = (1..=10).filter(|seed| tell_each_other(*seed, false).is_err()).count();
     assert!(broken >= 5, "only {broken} of 10 seeds show it");
 }
+
+/// A pool hears of each commit without a round trip, where it asks for that; what it hears is what SHOW would have said.
+#[test]
+fn who_wants_to_hear_of_his_token_does_so_after_each_transaction() {
+    let db = open(MemoryKv::new());
+    let mut a = session(&db);
+    run(&mut a, "CREATE TABLE t (id int PRIMARY KEY)");
+    assert_eq!(a.take_token_report(), None, "nobody asked");
+    run(&mut a, "SET timeball.report_token = on");
+    let first = a.take_token_report().expect("it has moved");
+    assert_eq!(a.take_token_report(), None, "once");
+    run(&mut a, "BEGIN; INSERT INTO t VALUES (1)");
+    assert_eq!(a.take_token_report(), None, "not before the commit");
+    run(&mut a, "COMMIT");
+    let (name, second) = a.take_token_report().expect("it has moved");
+    assert!(name == "timeball.token" && second > first.1, "{second}");
+    let mut b = session(&db);
+    take(&mut b, &second).expect("it is one");
+    assert_eq!(token(&mut b), second);
+}

@@ -55,6 +55,43 @@ pub enum Consistency {
     Token,
     /// The raw physical clock.
     None,
+    /// A snapshot of the past, as fresh as the replica here has it, within `timeball.max_staleness`: transactions that only read, and begin with
+    /// [`BeginOptions::as_of`].
+    Stale,
+}
+
+impl Consistency {
+    /// Under their names.
+    pub const NAMES: [(&str, Consistency); 6] = [
+        ("auto", Consistency::Auto),
+        ("strict", Consistency::Strict),
+        ("hybrid", Consistency::Hybrid),
+        ("token", Consistency::Token),
+        ("none", Consistency::None),
+        ("stale", Consistency::Stale),
+    ];
+
+    /// By its name.
+    pub fn of_name(name: &str) -> Option<Consistency> {
+        Self::NAMES.iter().find(|(known, _)| *known == name).map(|(_, consistency)| *consistency)
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        Self::NAMES.iter().find(|(_, known)| *known == self).map_or("", |(name, _)| name)
+    }
+}
+
+/// `SET timeball.uncertainty`: up to where a version may have been acknowledged before a `hybrid` transaction began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Uncertainty {
+    /// Up to the reader's own bound, as measured.
+    #[default]
+    Dynamic,
+    /// Up to so much beyond what the reader's clock shows, microseconds.
+    Static(u64),
+    /// `Dynamic` while the bound is known, `Static` while it is lost.
+    Fallback(u64),
 }
 
 /// How a transaction begins.
@@ -64,6 +101,10 @@ pub struct BeginOptions {
     pub isolation: Isolation,
     /// Consistency mode.
     pub consistency: Consistency,
+    /// Where the uncertainty of `hybrid` ends.
+    pub uncertainty: Uncertainty,
+    /// What `auto` may wait for at a commit, at most, nanoseconds; `None`: what the node is set to.
+    pub commit_wait_budget_ns: Option<u64>,
     /// Greatest timestamp that the session has seen (its token).
     pub token: Timestamp,
     /// Writes are refused.
@@ -367,6 +408,11 @@ pub trait Kv: Send + Sync + 'static {
     /// at or below it, wherever the clock was set. Unless overridden: [`Kv::now_us`] less that.
     fn ago(&self, age_us: u64) -> Timestamp {
         Timestamp::new(u64::try_from(self.now_us()).unwrap_or(0).saturating_sub(age_us), 0)
+    }
+    /// The newest snapshot that can be read here without asking another node, if it is not before `least`; else `least`. Unless overridden everything
+    /// is here.
+    fn freshest(&self, least: Timestamp) -> Timestamp {
+        self.ago(0).max(least)
     }
     /// Room beside the database for what does not fit a statement's memory. Unless overridden it is in memory.
     ///

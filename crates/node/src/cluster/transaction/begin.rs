@@ -1,6 +1,7 @@
 //! How a transaction begins, and where its snapshot lies.
 
 use super::{BeginOptions, Consistency, Draft, Member, Op, Stats, Transaction, TxnError};
+use crate::options::Wanted;
 use clock::{Reading, Timestamp};
 use std::sync::Arc;
 use std::task::{Poll, Waker};
@@ -8,7 +9,7 @@ use store::Engine;
 
 impl<E: Engine> Member<E> {
     /// A snapshot of the present for this mode (rule 2), and the limit up to which a version is uncertain.
-    fn present(&self, now: &Reading, mode: Consistency, token: Timestamp) -> (Timestamp, Timestamp) {
+    fn present(&self, now: &Reading, mode: Consistency, wanted: Wanted, token: Timestamp) -> (Timestamp, Timestamp) {
         // What is read at a leader holds its writers back up to there: a clock that was proved wrong would do that to all of them.
         let by_peers = self.watch().present_by_peers(now).filter(|_| !self.sabotage().read_ahead_of_peers());
         let earliest = by_peers.unwrap_or_else(|| now.interval.earliest());
@@ -21,11 +22,11 @@ impl<E: Engine> Member<E> {
             Consistency::Strict => {
                 (now.trusted().map_or(hybrid, |interval| interval.latest()).max(token), Timestamp::MIN)
             }
-            Consistency::Hybrid | Consistency::Auto => (hybrid, now.interval.latest()),
+            Consistency::Hybrid | Consistency::Auto => (hybrid, wanted.uncertainty.limit(now, hybrid)),
         }
     }
 
-    fn settle(&self, now: &Reading, wanted: Consistency) -> Result<Consistency, TxnError> {
+    fn settle(&self, now: &Reading, wanted: Wanted) -> Result<Consistency, TxnError> {
         self.watch().settle(self.options(), self.sabotage(), now, self.clock_last(), wanted)
     }
 
@@ -50,12 +51,13 @@ impl<E: Engine> Transaction<E> {
     /// # Errors
     /// The clock cannot give the consistency asked for; the token or the snapshot lies in the future.
     pub fn begin(member: &Arc<Member<E>>, now: &Reading, options: &BeginOptions) -> Result<Self, TxnError> {
-        let mode = if options.as_of.is_some() { Consistency::None } else { member.settle(now, options.consistency)? };
+        let wanted = options.wanted();
+        let mode = if options.as_of.is_some() { Consistency::None } else { member.settle(now, wanted)? };
         let token = if mode == Consistency::None { Timestamp::MIN } else { options.token };
         member.admit(now, token)?;
         let (snapshot, limit) = match options.as_of {
             Some(at) => (at, Timestamp::MIN),
-            None => member.present(now, mode, token),
+            None => member.present(now, mode, wanted, token),
         };
         // What was shown here is no future, wherever the clock was set back to.
         if options.as_of.is_some_and(|at| at > member.visible() && now.interval.is_future(at)) {
@@ -65,15 +67,18 @@ impl<E: Engine> Transaction<E> {
         member.counters().txn_begins.one();
         member.look().collection.open(snapshot);
         let floor = if mode == Consistency::Strict { now.interval.latest().max(token) } else { token };
+        let limit = if member.sabotage().skip_uncertainty() { Timestamp::MIN } else { limit };
         Ok(Transaction {
             member: member.clone(),
             draft: Draft::new(now, options),
-            wanted: options.consistency,
+            wanted,
             mode,
             token,
             floor,
             snapshot,
             limit,
+            caught_up: Vec::new(),
+            answered_by: member.look().me(),
             id: None,
             locked: false,
             session: options.session,
@@ -103,17 +108,18 @@ impl<E: Engine> Transaction<E> {
             self.floor = self.floor.max(now.interval.latest());
         }
         self.stats.consistency = self.mode;
-        let (snapshot, limit) = self.member.present(now, self.mode, self.token);
+        let (snapshot, limit) = self.member.present(now, self.mode, self.wanted, self.token);
         self.draft.reads.forget_uncertified();
         self.move_to(snapshot);
         self.limit = limit;
+        self.caught_up.clear();
         Ok(())
     }
 
     /// Moves the snapshot to the present, at least to `least`, if nothing read so far changed in between.
     pub(super) fn refresh(&mut self, now: &Reading, least: Timestamp, why: &'static str, waker: &Waker) -> Op<()> {
         if self.refreshing.is_none() {
-            let target = self.member.present(now, self.mode, self.token).0.max(least).max(self.snapshot);
+            let target = self.member.present(now, self.mode, self.wanted, self.token).0.max(least).max(self.snapshot);
             if let Err(refused) = self.member.admit(now, target) {
                 return Poll::Ready(Err(refused));
             }

@@ -1,6 +1,7 @@
 //! Point and span reads.
 
 use super::{Answer, Chunk, Op, Request, Transaction, TxnError, unfitting};
+use crate::cluster::version::VERSION_OF_CATCHING_UP;
 use crate::transaction::draft::Keep;
 use bytes::Bytes;
 use clock::{Reading, Timestamp};
@@ -212,14 +213,23 @@ impl<E: Engine> Transaction<E> {
         }
     }
 
-    /// A version at `at`, above the snapshot, may have been acknowledged before this transaction began: the snapshot moves up.
+    /// A version at `at`, above the snapshot, may have been acknowledged before this transaction began: the snapshot moves up, past it and past the time of
+    /// the node that has it.
     fn uncertain(&mut self, now: &Reading, at: Timestamp, keep: Keep, waker: &Waker) -> Op<()> {
+        let by = self.answered_by;
         let done = self.refresh(now, at, "a version met may have been committed before the transaction began", waker);
         if done.is_ready() {
             self.stats.uncertainty_restarts += 1;
             self.member.counters().txn_restarts_readwithinuncertainty.one();
         }
         match done {
+            Poll::Ready(Ok(())) => {
+                let known = self.caught_up.contains(&by) || self.member.sabotage().never_catch_up();
+                if !known && self.member.look().in_force(VERSION_OF_CATCHING_UP) {
+                    self.caught_up.push(by);
+                }
+                Poll::Ready(Ok(()))
+            }
             Poll::Ready(Err(TxnError::Restart { .. })) if keep == Keep::Nothing => Poll::Ready(Ok(())),
             done => done,
         }

@@ -176,7 +176,7 @@ fn transactions(sessions: &Sessions, kv: &dyn Kv) -> Vec<Row> {
                 held: owner.held,
                 keys: done.map_or(0, |done| done.keys),
                 bytes: done.map_or(0, |done| done.bytes),
-                consistency: done.map(|done| named(done.consistency).to_owned()),
+                consistency: done.map(|done| Consistency::name(done.consistency).to_owned()),
                 age_us: activity.transaction_us.map(|began| wall_us.saturating_sub(began).max(0)),
                 user: backend.user.clone(),
                 query: activity.query.as_ref().map(|query| query.chars().take(TOLD_QUERY_CHARS_MAX).collect()),
@@ -191,16 +191,6 @@ fn transactions(sessions: &Sessions, kv: &dyn Kv) -> Vec<Row> {
     rows.extend(prepared.iter().take(TRANSACTIONS_PER_NODE_MAX).map(of_prepared));
     rows.extend(is_cut.then(|| vec![Some("!".into())]));
     rows
-}
-
-fn named(consistency: Consistency) -> &'static str {
-    match consistency {
-        Consistency::Auto => "auto",
-        Consistency::Strict => "strict",
-        Consistency::Hybrid => "hybrid",
-        Consistency::Token => "token",
-        Consistency::None => "none",
-    }
 }
 
 const MODES: [(LockMode, &str); 4] = [

@@ -35,6 +35,7 @@ struct State {
     rows: BTreeMap<Bytes, Versions>,
     splits: Vec<Bytes>,
     time_us: u64,
+    lag_us: u64,
     next_txn: u64,
     locks: BTreeMap<Bytes, Vec<(u64, LockMode)>>,
     waits: BTreeMap<u64, (Bytes, LockMode)>,
@@ -151,6 +152,10 @@ impl MemoryKv {
     pub fn advance_us(&self, us: u64) {
         self.0.state.lock().time_us += us;
     }
+    /// From now on only what is so old is read without asking anybody, microseconds.
+    pub fn lags_by_us(&self, us: u64) {
+        self.0.state.lock().lag_us = us;
+    }
     /// Number of keys that have a value now.
     pub fn live_keys(&self) -> usize {
         self.0.state.lock().rows.values().filter(|v| v.last().is_some_and(|(_, value)| value.is_some())).count()
@@ -198,6 +203,11 @@ impl Kv for MemoryKv {
 
     fn unique_id(&self) -> u64 {
         self.0.state.lock().tick().as_u64() >> 4
+    }
+
+    fn freshest(&self, least: Timestamp) -> Timestamp {
+        let lag_us = self.0.state.lock().lag_us;
+        self.ago(lag_us).max(least)
     }
 
     fn now_us(&self) -> i64 {

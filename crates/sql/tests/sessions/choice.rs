@@ -1,0 +1,104 @@
+//! Consistency is a choice of the transaction: the settings by which it begins, and where they may be said.
+
+use super::{open, run, session, state_of};
+use sql::transaction::memory::MemoryKv;
+
+/// What the present transaction is, by EXPLAIN ANALYZE.
+fn mode(session: &mut sql::Session) -> String {
+    let lines = run(session, "EXPLAIN ANALYZE SELECT 1");
+    let line = lines.iter().find_map(|line| line.trim().strip_prefix("Consistency: ").map(str::to_owned));
+    line.unwrap_or_else(|| panic!("{lines:?}"))
+}
+
+/// Each way to say it, and what the next transaction is then.
+#[test]
+fn the_choice_holds_for_the_transaction_that_it_is_made_in() {
+    let db = open(MemoryKv::new());
+    let mut a = session(&db);
+    let shown = |a: &mut sql::Session| run(a, "SHOW timeball.consistency").remove(0);
+    for name in ["strict", "hybrid", "token", "none", "stale"] {
+        for begin in [
+            format!("BEGIN CONSISTENCY {name}"),
+            format!("START TRANSACTION ISOLATION LEVEL REPEATABLE READ, CONSISTENCY '{name}'"),
+            format!("BEGIN; SET TRANSACTION CONSISTENCY {name}"),
+            format!("BEGIN; SET LOCAL timeball.consistency = '{name}'"),
+            format!("BEGIN; SHOW timezone; SET LOCAL timeball.consistency = {name}"),
+        ] {
+            run(&mut a, &begin);
+            assert_eq!((shown(&mut a), mode(&mut a)), (name.to_owned(), name.to_owned()), "{begin}");
+            run(&mut a, "COMMIT");
+            assert_eq!(shown(&mut a), "auto", "{begin}: it was said of that one");
+        }
+        run(&mut a, &format!("BEGIN; SET timeball.consistency = '{name}'"));
+        assert_eq!(mode(&mut a), name);
+        run(&mut a, "ROLLBACK");
+        assert_eq!(shown(&mut a), "auto", "a rollback takes it back");
+        run(&mut a, &format!("SET SESSION CHARACTERISTICS AS TRANSACTION CONSISTENCY {name}"));
+        assert_eq!((shown(&mut a), mode(&mut a)), (name.to_owned(), name.to_owned()));
+        run(&mut a, "RESET timeball.consistency");
+    }
+    for wrong in ["BEGIN CONSISTENCY eventual", "SET timeball.consistency = 'eventual'"] {
+        assert!(matches!(state_of(&mut a, wrong).as_str(), "42601" | "22023"), "{wrong}");
+    }
+}
+
+/// How a transaction begins cannot be said any more when it has.
+#[test]
+fn it_is_too_late_after_the_first_query() {
+    let db = open(MemoryKv::new());
+    let mut a = session(&db);
+    for late in [
+        "SET TRANSACTION CONSISTENCY strict",
+        "SET LOCAL timeball.consistency = 'strict'",
+        "SET LOCAL timeball.commit_wait_budget = '1ms'",
+        "SET LOCAL timeball.uncertainty = 'static'",
+    ] {
+        assert_eq!(state_of(&mut a, &format!("BEGIN; SELECT 1; {late}")), "25001", "{late}");
+        run(&mut a, "ROLLBACK");
+    }
+    // Of the transactions to come it may be said at any time.
+    run(&mut a, "BEGIN; SELECT 1; SET timeball.consistency = 'strict'; COMMIT");
+    assert_eq!(mode(&mut a), "strict");
+}
+
+#[test]
+fn stale_transactions_read_the_past_and_write_nothing() {
+    let kv = MemoryKv::new();
+    let db = open(kv.clone());
+    let mut a = session(&db);
+    run(&mut a, "CREATE TABLE t (id int PRIMARY KEY, v int); INSERT INTO t VALUES (1, 1)");
+    kv.advance_us(10_000_000);
+    run(&mut a, "UPDATE t SET v = 2");
+    kv.advance_us(4_500_000);
+    kv.lags_by_us(5_000_000);
+    let seen = |bound: &str| {
+        let mut b = session(&db);
+        run(&mut b, &format!("SET timeball.consistency = 'stale'; SET timeball.max_staleness = '{bound}'"));
+        [run(&mut b, "SELECT v FROM t"), run(&mut b, "BEGIN; SELECT v FROM t; SELECT v FROM t; COMMIT")].concat()
+    };
+    assert_eq!(seen("0"), ["2", "2", "2"], "within 4.2 seconds, as follower_read_timestamp()");
+    assert_eq!(seen("2s"), ["2", "2", "2"]);
+    assert_eq!(seen("30s"), ["1", "1", "1"], "what is here will do");
+    let mut b = session(&db);
+    run(&mut b, "SET timeball.consistency = 'stale'");
+    for write in ["UPDATE t SET v = 3", "INSERT INTO t VALUES (2, 2)", "SELECT * FROM t FOR UPDATE", "DROP TABLE t"] {
+        assert_eq!(state_of(&mut b, write), "25006", "{write}");
+    }
+    assert_eq!(run(&mut b, "SHOW transaction_read_only"), ["off"], "outside a transaction it is the setting");
+    run(&mut b, "BEGIN CONSISTENCY auto; UPDATE t SET v = 3; COMMIT");
+    assert_eq!(run(&mut b, "SELECT v FROM t"), ["3"], "a session sees what it wrote");
+}
+
+#[test]
+fn budget_and_offset_are_as_precise_as_clocks() {
+    let db = open(MemoryKv::new());
+    let mut a = session(&db);
+    let mut set = |name: &str, value: &str| run(&mut a, &format!("SET {name} = '{value}'; SHOW {name}")).remove(0);
+    assert_eq!(set("timeball.commit_wait_budget", "150us"), "150us");
+    assert_eq!(set("timeball.commit_wait_budget", "0.5ms"), "500us");
+    assert_eq!(set("timeball.commit_wait_budget", "2000us"), "2ms");
+    assert_eq!(set("timeball.max_offset", "250ms"), "250ms");
+    for wrong in ["0", "1001ms", "-1", "soon"] {
+        assert_eq!(state_of(&mut a, &format!("SET timeball.max_offset = '{wrong}'")), "22023", "{wrong}");
+    }
+}
