@@ -280,10 +280,16 @@ fn all() -> Vec<Control> {
 
 /// Of whole nodes.
 fn of_nodes() -> Vec<Control> {
-    use Anomaly::{G2, GSingle, HalfApplied, LostUpdate, LostWrite, RealTime, ShownEarly, TornSnapshot};
+    use Anomaly::{G2, GSingle, HalfApplied, LostUpdate, LostWrite, RealTime, ShownEarly, StaleRead, TornSnapshot};
     let at = "fast/nodes";
     vec![
         nodes("skip rule one", |s| s.set_skip_rule_one(true)).shows_in(at, 3, &[ShownEarly]),
+        nodes("skip uncertainty", |s| s.set_skip_uncertainty(true)).shows_in(at, 10, &[StaleRead]),
+        nodes("stamp by the middle, and do not wait", |s| {
+            s.set_stamp_by_the_middle(true);
+            s.set_skip_rule_one(true);
+        })
+        .shows_in(at, 3, &[ShownEarly, RealTime, StaleRead]),
         nodes("skip read certification", |s| s.set_skip_read_certification(true)).shows_in(
             at,
             10,

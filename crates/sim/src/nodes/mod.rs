@@ -23,14 +23,15 @@ use crate::machine::{Engine, Failure};
 use crate::references;
 use body::Body;
 use bytes::Bytes;
+use checker::{Key, Recency};
 use clock::Timestamp;
-use node::Sabotage;
 use node::cluster::{Founding, Message, NodeId, VERSION_MAX, VERSION_MIN};
+use node::{Consistency, Sabotage, Uncertainty};
 use protocol::door::Frame;
 use protocol::txn::RangeId;
 use serde::Deserialize;
 use session::Session;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use store::Version;
 
 /// What sessions do.
@@ -80,10 +81,25 @@ const FILL_AGAIN_NS: u64 = 400_000_000;
 /// Called with the switches of each node before it opens: the negative controls break a rule here.
 pub type Prepare = fn(&Sabotage);
 
+/// How all transactions begin, and as what they are judged: so that a mode which promises less shows what it does not promise.
+#[derive(Clone, Copy, Debug)]
+pub struct Choice {
+    /// Their consistency.
+    pub consistency: Consistency,
+    /// Where the uncertainty of `hybrid` ends.
+    pub uncertainty: Uncertainty,
+    /// What is asked of them.
+    pub judged_as: Recency,
+}
+
 /// Whole nodes.
 pub struct Nodes {
     pub(self) workload: Workload,
     pub(self) prepare: Option<Prepare>,
+    /// All but the lists, and what fills them, begin so.
+    pub choice: Option<Choice>,
+    /// What was acknowledged of each key: its timestamp, and when by true time.
+    pub(self) acknowledged: BTreeMap<Key, Vec<(u64, u64)>>,
     /// How often each machine came back empty: it is another node then.
     pub(self) lives: Vec<u32>,
     /// What each machine's engine holds: it outlives a crash, like a disk does.
@@ -114,6 +130,8 @@ impl Nodes {
         let of = |m| (0..workload.sessions).map(|n| Session::new(number(m, n), seed)).collect();
         Nodes {
             prepare,
+            choice: None,
+            acknowledged: BTreeMap::new(),
             lives: vec![0; machines],
             engines: (0..machines).map(|_| Engine::default()).collect(),
             sessions: (0..machines).map(of).collect(),

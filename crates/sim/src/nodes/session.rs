@@ -49,6 +49,9 @@ struct Running {
     /// The version of the table that was seen, and the snapshot at which it was.
     seen: (u64, Timestamp),
     change: Option<Change>,
+    /// The snapshot at which the read that is waited for began, and the restarts before it.
+    asked_at: Option<u64>,
+    restarts: u64,
 }
 
 /// A session.
@@ -147,6 +150,11 @@ impl Session {
                     system.loaded |= running.fills;
                     let lines = (running.record.id, running.record.isolation, running.record.recency);
                     turn.place.note(format!("session {}: {lines:?} committed at {at}", self.number));
+                    for op in &running.record.ops {
+                        if let Action::Write { key, .. } = op.action {
+                            system.acknowledged.entry(key).or_default().push((at.as_u64(), turn.place.true_ns));
+                        }
+                    }
                     self.finish(&mut system.chronicle, running, Outcome::Committed, at.as_u64(), turn.place.true_ns);
                 }
                 Poll::Ready(Err(error)) => self.failed(system, turn, running, &error),
@@ -164,6 +172,10 @@ impl Session {
     fn begin(&mut self, system: &mut Nodes, turn: &mut Turn<'_, '_>, task: &Task, fills: bool) -> bool {
         let now = turn.place.now;
         let mut options = BeginOptions { token: self.token, ..task.options.clone() };
+        let choice = system.choice.filter(|_| !fills && !task.lists);
+        if let Some(choice) = choice {
+            (options.consistency, options.uncertainty) = (choice.consistency, choice.uncertainty);
+        }
         if task.past_us > 0 {
             let at = now.interval.earliest().physical_us().saturating_sub(task.past_us);
             options.as_of = Some(Timestamp::new(at, 0));
@@ -185,7 +197,11 @@ impl Session {
                 node::Isolation::Snapshot => Isolation::Snapshot,
                 node::Isolation::ReadCommitted => Isolation::ReadCommitted,
             },
-            recency: if task.past_us > 0 { Recency::Any } else { recency(txn.stats().consistency) },
+            recency: match choice {
+                _ if task.past_us > 0 => Recency::Any,
+                Some(choice) => choice.judged_as,
+                None => recency(txn.stats().consistency),
+            },
             began: turn.place.true_ns,
             ended: u64::MAX,
             outcome: Outcome::Unknown,
@@ -207,6 +223,8 @@ impl Session {
             fills,
             seen: (0, Timestamp::MIN),
             change: None,
+            asked_at: None,
+            restarts: 0,
         });
         true
     }
@@ -330,7 +348,7 @@ impl Running {
                 self.statement = turn.place.true_ns;
                 let begun = self.txn.begin_statement(&now);
                 // `auto` may have settled for less since the transaction began.
-                if self.record.recency == Recency::Strict {
+                if self.record.recency == Recency::Strict && system.choice.is_none() {
                     self.record.recency = recency(self.txn.stats().consistency);
                 }
                 Poll::Ready(begun.map(|()| None))
@@ -339,7 +357,7 @@ impl Running {
                 let locked = self.txn.lock(&now, &encode_key(*key), LockMode::Update, WhenLocked::Wait, waker);
                 locked.map(|done| done.map(|_| None))
             }
-            Step::Get(key) => self.get(*key, turn),
+            Step::Get(key) => self.get(*key, system, turn),
             Step::Scan(span, reverse) => self.scan(span.start, span.end, *reverse, turn),
             Step::Put(key) => {
                 let amount = if ACCOUNTS.contains(key) { FIRST_BALANCE } else { 0 };
@@ -392,10 +410,23 @@ impl Running {
         self.record.ops.iter().any(|op| matches!(op.action, Action::Write { key, .. } if key == wanted))
     }
 
-    fn get(&mut self, key: Key, turn: &mut Turn<'_, '_>) -> Polled {
+    fn get(&mut self, key: Key, system: &Nodes, turn: &mut Turn<'_, '_>) -> Polled {
+        let snapshot = *self.asked_at.get_or_insert(self.txn.snapshot().as_u64());
         let Poll::Ready(result) = self.txn.get(&turn.place.now, &encode_key(key), false, turn.waker) else {
             return Poll::Pending;
         };
+        self.asked_at = None;
+        if self.txn.stats().uncertainty_restarts > self.restarts {
+            self.restarts = self.txn.stats().uncertainty_restarts;
+            // 000 section 2.5: necessary where the snapshot missed what was acknowledged before.
+            let now = self.txn.snapshot().as_u64();
+            let missed = |&(at, ended): &(u64, u64)| at > snapshot && at <= now && ended < self.record.began;
+            let was_necessary = system.acknowledged.get(&key).is_some_and(|known| known.iter().any(missed));
+            turn.place.probes.hit(match was_necessary {
+                true => "an uncertainty restart was necessary",
+                false => "an uncertainty restart was not necessary",
+            });
+        }
         Poll::Ready(result.map(|found| {
             let found = found.map(|raw| decode_value(&raw).unwrap_or(Value { id: u64::MAX, amount: 0 }));
             let snapshot = (!self.wrote(key)).then(|| self.txn.snapshot().as_u64());

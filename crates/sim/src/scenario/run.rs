@@ -18,6 +18,8 @@ pub struct Controls {
     pub register: register::Controls,
     /// Of whole nodes.
     pub nodes: Option<nodes::Prepare>,
+    /// How transactions of whole nodes begin, and as what they are judged.
+    pub choice: Option<nodes::Choice>,
     /// Of one node alone.
     pub alone: crate::world::Controls,
 }
@@ -98,7 +100,8 @@ fn too_little(scenario: &Scenario, answered: usize, asked: usize) -> Option<Stri
 
 fn whole_nodes(scenario: &Scenario, seed: u64, controls: &Controls, show: Show) -> Outcome {
     let (sessions, machines) = (scenario.sessions.clone(), scenario.machines);
-    let system = Nodes::new(sessions, machines, seed, controls.nodes, is_honest(scenario));
+    let mut system = Nodes::new(sessions, machines, seed, controls.nodes, is_honest(scenario));
+    system.choice = controls.choice;
     let mut world = Cluster::new(scenario.layout(), system, Rng::new(seed), Trace::new(START_NS, show));
     let mut failure = world.run().err().map(|Failure(why)| why);
     let (events, virtual_ns) = world.pace();
